@@ -1,0 +1,33 @@
+# How every target of the project is compiled. Nothing here reaches the targets of a user.
+
+if(PROJECT_IS_TOP_LEVEL)
+  if(NOT CMAKE_BUILD_TYPE AND NOT CMAKE_CONFIGURATION_TYPES)
+    set(CMAKE_BUILD_TYPE Release CACHE STRING "Build type" FORCE)
+  endif()
+  set(CMAKE_RUNTIME_OUTPUT_DIRECTORY "${CMAKE_BINARY_DIR}")
+  find_program(RUBATO_CCACHE ccache)
+  if(RUBATO_CCACHE AND NOT CMAKE_CXX_COMPILER_LAUNCHER)
+    # A precompiled header changes its time stamp with each build; its content decides.
+    set(CMAKE_CXX_COMPILER_LAUNCHER
+        "${CMAKE_COMMAND}" -E env CCACHE_SLOPPINESS=pch_defines,time_macros,include_file_mtime,include_file_ctime
+        "${RUBATO_CCACHE}")
+  endif()
+endif()
+
+add_library(rubato_build INTERFACE)
+target_compile_features(rubato_build INTERFACE cxx_std_20)
+target_compile_options(rubato_build INTERFACE
+  -Wall -Wextra -Wconversion -Wshadow
+  # A sum must not depend on whether the compiler fused a multiply with an add (docs/adr/0002).
+  -ffp-contract=off)
+if(RUBATO_SANITIZE)
+  target_compile_options(rubato_build INTERFACE
+    -fsanitize=${RUBATO_SANITIZE} -fno-sanitize-recover=all -fno-omit-frame-pointer)
+  target_link_options(rubato_build INTERFACE -fsanitize=${RUBATO_SANITIZE})
+endif()
+
+# The language and the compiler extensions, for every target made below this line.
+set(CMAKE_CXX_STANDARD 20)
+set(CMAKE_CXX_STANDARD_REQUIRED ON)
+set(CMAKE_CXX_EXTENSIONS OFF)
+set(CMAKE_POSITION_INDEPENDENT_CODE ON)

@@ -1,0 +1,24 @@
+# Everything the project uses from outside. All of it is in Debian 12; `bootstrap` installs it.
+
+find_package(Threads REQUIRED)
+find_package(TBB REQUIRED COMPONENTS tbb tbbmalloc_proxy)
+find_package(fmt REQUIRED)
+find_package(nlohmann_json REQUIRED)
+find_package(CLI11 REQUIRED)
+find_package(ZLIB REQUIRED)
+if(RUBATO_TORCH)
+  find_package(Torch REQUIRED)
+  find_package(OpenSSL REQUIRED COMPONENTS Crypto)
+  # libtorch's headers do not compile cleanly with the project's warnings: they are system headers,
+  # and this target is the only way the project reaches them.
+  add_library(rubato_torch INTERFACE)
+  target_link_libraries(rubato_torch INTERFACE ${TORCH_LIBRARIES})
+  add_library(rubato::torch ALIAS rubato_torch)
+  set_target_properties(rubato_torch PROPERTIES EXPORT_NAME torch)
+endif()
+if(RUBATO_TESTS)
+  find_package(GTest REQUIRED)
+endif()
+if(RUBATO_BENCH)
+  find_package(benchmark REQUIRED)
+endif()

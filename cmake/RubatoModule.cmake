@@ -1,0 +1,33 @@
+include(GNUInstallDirs)
+
+# rubato_module(name [TORCH] SOURCES ... HEADERS ... LINKS ... PRIVATE_LINKS ...)
+#
+# One module of DESIGN: a library `rubato_<name>`, known as rubato::<name> to the project and to its
+# users, with its public headers in include/rubato/<name>. LINKS names what its headers need,
+# PRIVATE_LINKS what only its sources need. TORCH puts it below the libtorch line: it is exported
+# apart from the others, so that those can be found without libtorch.
+function(rubato_module name)
+  cmake_parse_arguments(arg "TORCH" "" "SOURCES;HEADERS;LINKS;PRIVATE_LINKS" ${ARGN})
+  set(target rubato_${name})
+  list(TRANSFORM arg_HEADERS PREPEND "${PROJECT_SOURCE_DIR}/include/rubato/${name}/")
+  if(arg_SOURCES)
+    add_library(${target} ${arg_SOURCES})
+    set(scope PUBLIC)
+    target_link_libraries(${target} PRIVATE $<BUILD_INTERFACE:rubato_build> ${arg_PRIVATE_LINKS})
+  else()
+    add_library(${target} INTERFACE)
+    set(scope INTERFACE)
+  endif()
+  add_library(rubato::${name} ALIAS ${target})
+  target_sources(${target} ${scope} FILE_SET HEADERS
+    BASE_DIRS "${PROJECT_SOURCE_DIR}/include" FILES ${arg_HEADERS})
+  target_compile_features(${target} ${scope} cxx_std_20)
+  target_link_libraries(${target} ${scope} ${arg_LINKS})
+  set_target_properties(${target} PROPERTIES EXPORT_NAME ${name} VERIFY_INTERFACE_HEADER_SETS ON)
+
+  set(export rubatoTargets)
+  if(arg_TORCH)
+    set(export rubatoTorchTargets)
+  endif()
+  install(TARGETS ${target} EXPORT ${export} FILE_SET HEADERS)
+endfunction()

@@ -1,0 +1,10 @@
+#include <gtest/gtest.h>
+
+#include <rubato/core/check.hpp>
+
+TEST(CheckDeathTest, AbortsWithItsReason) {
+  const int leaves = 0;
+  EXPECT_DEATH(RUBATO_CHECK(leaves > 0, "a step has work"), "a step has work .leaves > 0 does not");
+}
+
+TEST(Check, PassesWhereTheInvariantHolds) { RUBATO_CHECK(true, "always"); }

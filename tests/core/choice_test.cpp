@@ -1,0 +1,45 @@
+#include <array>
+
+#include <gmock/gmock.h>
+
+#include <rubato/core/choice.hpp>
+
+namespace rubato {
+namespace {
+
+enum class Fruit { apple, pear };
+constexpr std::array<Choice<Fruit>, 2> kFruits{{{Fruit::apple, "apple"}, {Fruit::pear, "pear"}}};
+
+TEST(Choice, ParsesEveryName) {
+  EXPECT_EQ(parse_choice("fruit", "apple", kFruits), Fruit::apple);
+  EXPECT_EQ(parse_choice("fruit", "pear", kFruits), Fruit::pear);
+}
+
+TEST(Choice, NamesEveryValue) { EXPECT_EQ(choice_name(kFruits, Fruit::pear), "pear"); }
+
+TEST(Choice, SuggestsTheNearestName) {
+  try {
+    static_cast<void>(parse_choice("fruit", "aplpe", kFruits));
+    FAIL() << "accepted";
+  } catch (const Error& error) {
+    EXPECT_STREQ(error.what(),
+                 "unknown fruit 'aplpe'; did you mean 'apple'? accepted: apple, pear");
+  }
+}
+
+TEST(Choice, SuggestsNothingForSomethingElse) {
+  try {
+    static_cast<void>(parse_choice("fruit", "bicycle", kFruits));
+    FAIL() << "accepted";
+  } catch (const Error& error) {
+    EXPECT_STREQ(error.what(), "unknown fruit 'bicycle'; accepted: apple, pear");
+  }
+}
+
+TEST(Nearest, TakesABeginningForTheWholeName) {
+  constexpr std::array<std::string_view, 2> kNames{"linear-momentum", "constant"};
+  EXPECT_EQ(nearest("lin", kNames), "linear-momentum");
+}
+
+}  // namespace
+}  // namespace rubato
