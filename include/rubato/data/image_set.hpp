@@ -1,0 +1,39 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+namespace rubato {
+
+/// Labelled images of one size in memory, one byte per pixel.
+struct ImageSet {
+  std::int64_t count = 0;
+  std::int64_t height = 0;
+  std::int64_t width = 0;
+  /// count x height x width, row by row, 0 is background.
+  std::vector<std::uint8_t> pixels;
+  /// count labels, 0 <= label < classes.
+  std::vector<std::uint8_t> labels;
+
+  [[nodiscard]] std::span<const std::uint8_t> image(std::int64_t i) const {
+    const auto size = static_cast<std::size_t>(height * width);
+    return std::span(pixels).subspan(static_cast<std::size_t>(i) * size, size);
+  }
+};
+
+/// Mean and standard deviation (of the population) of all pixels, scaled to [0, 1].
+struct PixelStatistics {
+  double mean = 0;
+  double deviation = 1;
+};
+[[nodiscard]] PixelStatistics pixel_statistics(const ImageSet& images);
+
+/// A data set as a trainer needs it.
+struct TrainTestImages {
+  ImageSet train;
+  ImageSet test;
+};
+
+}  // namespace rubato

@@ -1,0 +1,89 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include <rubato/core/index.hpp>
+#include <rubato/plan/assignment.hpp>
+#include <rubato/trace/trace.hpp>
+
+namespace rubato {
+
+/// What a plan is made for.
+struct PlanOptions {
+  /// Samples in the data set.
+  std::int64_t dataset_size = 0;
+  /// Samples in a minibatch.
+  std::int64_t minibatch_size = 32;
+  /// Cores at the steps for which the trace does not say.
+  std::int64_t cores = 1;
+};
+
+/// One update of the shared parameters: which minibatches of the epoch, on how many cores.
+struct StepPlan {
+  StepIndex index;
+  std::int64_t batch_size = 0;
+  std::int64_t cores = 0;
+  MinibatchIndex first_minibatch;
+  /// batch_size / minibatch size.
+  std::int64_t minibatches = 0;
+
+  /// Core `core`'s share of the step.
+  [[nodiscard]] MinibatchRun share_of(CoreRank core, Assignment assignment) const {
+    return share_of_core(first_minibatch, minibatches, core, cores, assignment);
+  }
+};
+
+/// An epoch: the longest run of trace steps whose batch sizes sum to at most
+/// floor(dataset size / minibatch size) x minibatch size samples.
+struct EpochPlan {
+  EpochIndex index;
+  /// Consecutive, at least one.
+  std::vector<StepPlan> steps;
+  /// False for the last epoch of a trace that ended before the epoch was full.
+  bool complete = true;
+
+  [[nodiscard]] StepIndex first_step() const { return steps.front().index; }
+  [[nodiscard]] StepIndex end_step() const { return StepIndex{steps.back().index.value() + 1}; }
+  [[nodiscard]] std::int64_t minibatches() const {
+    return steps.back().first_minibatch.value() + steps.back().minibatches;
+  }
+};
+
+/// Cuts a trace into epochs, one after the other.
+///
+/// An epoch ends where the next step would not fit into it any more; a step never straddles two
+/// epochs, and the samples left over are dropped. Of a trace that ends in the middle of an epoch,
+/// that last part is an (incomplete) epoch under TraceEnd::stop and none under TraceEnd::error.
+class Planner {
+ public:
+  /// Throws Error, naming the place in the trace, when the data set holds less than one minibatch, a
+  /// count is below 1, a batch size is no multiple of the minibatch size, or a step is larger than an
+  /// epoch. All rows of the trace are checked here, before anything is trained.
+  Planner(Trace trace, PlanOptions options);
+
+  /// The next epoch, or nothing when the trace holds no further one.
+  [[nodiscard]] std::optional<EpochPlan> next();
+
+  [[nodiscard]] const Trace& trace() const { return trace_; }
+  [[nodiscard]] const PlanOptions& options() const { return options_; }
+  /// Minibatches in an epoch at most: floor(dataset size / minibatch size).
+  [[nodiscard]] std::int64_t minibatches_per_epoch() const {
+    return options_.dataset_size / options_.minibatch_size;
+  }
+  /// Minibatches in the largest step of the trace.
+  [[nodiscard]] std::int64_t largest_step() const;
+
+ private:
+  Trace trace_;
+  PlanOptions options_;
+  StepIndex next_step_;
+  EpochIndex next_epoch_;
+};
+
+/// Throws Error when the trace of a fresh `planner` holds fewer than `epochs` complete epochs and its
+/// end is TraceEnd::error; says how many it holds and what would be accepted.
+void require_epochs(Planner planner, std::int64_t epochs);
+
+}  // namespace rubato

@@ -1,0 +1,83 @@
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <rubato/core/choice.hpp>
+#include <rubato/core/index.hpp>
+
+namespace rubato {
+
+/// What one row of a trace says.
+struct TraceStep {
+  /// Samples in the global batch; at least 1.
+  std::int64_t batch_size = 0;
+  /// Accelerator cores at this step, at least 1; empty where the trace does not say.
+  std::optional<std::int64_t> cores;
+
+  friend bool operator==(const TraceStep&, const TraceStep&) = default;
+};
+
+/// What follows the last row of a trace.
+enum class TraceEnd {
+  error,  ///< nothing; needing more is the user's mistake
+  hold,   ///< the last row, for ever
+  cycle,  ///< the trace from its start again
+  stop,   ///< nothing; training ends there
+};
+inline constexpr std::array<Choice<TraceEnd>, 4> kTraceEnds{{{TraceEnd::error, "error"},
+                                                             {TraceEnd::hold, "hold"},
+                                                             {TraceEnd::cycle, "cycle"},
+                                                             {TraceEnd::stop, "stop"}}};
+
+/// The global batch size, and optionally the number of cores, of every step. Never empty.
+class Trace {
+ public:
+  /// `source` names the trace in messages ("trace.csv", "constant 128"). Throws Error when `steps`
+  /// is empty or holds a value below 1.
+  Trace(std::vector<TraceStep> steps, TraceEnd end, std::string source);
+
+  /// Reads a CSV file with the header `step,batchsize` or `step,batchsize,cores` and steps counted
+  /// from 0 without gap. CRLF, a byte-order mark and blank lines at the end are accepted; anything
+  /// else throws Error with file, line and what would be accepted.
+  [[nodiscard]] static Trace read_csv(const std::filesystem::path& path,
+                                      TraceEnd end = TraceEnd::error);
+  /// The same for text at hand; `source` stands for the file's name in messages.
+  [[nodiscard]] static Trace parse_csv(std::string_view text, std::string source,
+                                       TraceEnd end = TraceEnd::error);
+  /// The same batch size at every step, without end.
+  [[nodiscard]] static Trace constant(std::int64_t batch_size);
+  /// The built-in elastic trace: batch sizes, all multiples of 32 from 32 to 512, that rise and fall
+  /// as a spot market would make them; it cycles.
+  [[nodiscard]] static Trace elastic();
+
+  /// The row of `step`, continued beyond the last row as end() says; empty when nothing follows.
+  [[nodiscard]] std::optional<TraceStep> at(StepIndex step) const;
+
+  /// Rows in the trace itself, without what follows them.
+  [[nodiscard]] std::int64_t length() const { return static_cast<std::int64_t>(steps_.size()); }
+  [[nodiscard]] const std::vector<TraceStep>& steps() const { return steps_; }
+  [[nodiscard]] TraceEnd end() const { return end_; }
+  /// Whether at() answers for every step, however late.
+  [[nodiscard]] bool endless() const { return end_ == TraceEnd::hold || end_ == TraceEnd::cycle; }
+  [[nodiscard]] const std::string& source() const { return source_; }
+  /// Where a step stands, for messages: "trace.csv:17" for a trace read from a file (line numbers
+  /// from 1), "constant 128, step 15" for another.
+  [[nodiscard]] std::string where(StepIndex step) const;
+
+  /// Writes the rows as the CSV that read_csv() reads.
+  [[nodiscard]] std::string to_csv() const;
+
+ private:
+  std::vector<TraceStep> steps_;
+  TraceEnd end_;
+  std::string source_;
+  bool from_csv_ = false;
+};
+
+}  // namespace rubato
