@@ -1,0 +1,41 @@
+#pragma once
+
+#include <span>
+
+namespace rubato {
+
+// Kernels over contiguous arrays. Every element is computed by itself, with each operation rounded
+// once (no fused multiply-add), so that neither the length, nor where an array is cut, nor the
+// instruction set changes a bit. On x86-64 the widest instruction set of the machine is taken at run
+// time. T is float or double.
+
+/// into[i] += from[i]. The spans have the same size and do not overlap.
+void add(std::span<float> into, std::span<const float> from);
+void add(std::span<double> into, std::span<const double> from);
+
+/// The coefficients of one SGD step.
+template <class T>
+struct SgdCoefficients {
+  /// Multiplies the gradient sum first: 1 / minibatches for the mean, 1 for the sum.
+  T gradient_factor = 1;
+  T learning_rate = 0;
+  T momentum = 0;
+  T weight_decay = 0;
+  bool nesterov = false;
+};
+
+/// One step of stochastic gradient descent with momentum, in one pass over memory:
+///
+///     d = gradient_factor x gradient + weight_decay x parameter
+///     v = momentum x v + d
+///     parameter -= learning_rate x (nesterov ? d + momentum x v : v)
+///
+/// which is torch.optim.SGD with dampening 0 (Sutskever et al. 2013 as changed there; the first step
+/// from v = 0 is the same as its v = d). All spans have the same size; `velocity` is empty, and left
+/// alone, when momentum is 0.
+void sgd_step(std::span<float> parameters, std::span<float> velocity,
+              std::span<const float> gradient, const SgdCoefficients<float>& coefficients);
+void sgd_step(std::span<double> parameters, std::span<double> velocity,
+              std::span<const double> gradient, const SgdCoefficients<double>& coefficients);
+
+}  // namespace rubato

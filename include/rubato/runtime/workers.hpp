@@ -1,0 +1,42 @@
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+
+namespace rubato {
+
+/// The threads on which the emulated cores run: a oneTBB arena of fixed size.
+///
+/// More threads than the machine has are allowed. Not to be used by two threads at once, nor from
+/// within a task of its own.
+class Workers {
+ public:
+  /// Throws Error when `threads` is below 1.
+  explicit Workers(int threads);
+  ~Workers();
+  Workers(const Workers&) = delete;
+  Workers& operator=(const Workers&) = delete;
+
+  [[nodiscard]] int threads() const { return threads_; }
+
+  /// What for_each() calls: the task's index, and which of the threads runs it. Tasks that run at the
+  /// same time have different `thread`s, so `thread` may pick scratch memory.
+  using Task = std::function<void(std::int64_t index, int thread)>;
+
+  /// Runs task(0, .), ..., task(count - 1, .) and returns when all have returned. A thread takes runs
+  /// of consecutive indices in ascending order. No task may wait for another. What all tasks did
+  /// happens before the return. The first exception that a task throws is thrown again here; tasks not
+  /// yet begun are then left out.
+  ///
+  /// A task may itself call oneTBB's algorithms: it is isolated, so that a thread which waits in one
+  /// never picks up another task of this loop in the middle of its own.
+  void for_each(std::int64_t count, const Task& task);
+
+ private:
+  struct Arena;
+  std::unique_ptr<Arena> arena_;
+  int threads_;
+};
+
+}  // namespace rubato

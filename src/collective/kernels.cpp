@@ -1,0 +1,103 @@
+#include <cstddef>
+
+#include <rubato/collective/kernels.hpp>
+#include <rubato/core/check.hpp>
+
+// One clone of a kernel for each instruction set, picked when the program is loaded. Not under the
+// sanitizers, whose run time is not up when the picking runs.
+#if defined(__x86_64__) && !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
+#if defined(__has_feature)
+#if !__has_feature(address_sanitizer) && !__has_feature(thread_sanitizer)
+#define RUBATO_CLONES __attribute__((target_clones("avx512f", "avx2", "default")))
+#endif
+#else
+#define RUBATO_CLONES __attribute__((target_clones("avx512f", "avx2", "default")))
+#endif
+#endif
+#ifndef RUBATO_CLONES
+#define RUBATO_CLONES
+#endif
+
+namespace rubato {
+
+namespace {
+
+template <class T>
+[[gnu::always_inline]] inline void add_loop(T* __restrict into, const T* __restrict from,
+                                            std::size_t n) {
+  for (std::size_t i = 0; i < n; ++i) into[i] += from[i];
+}
+
+template <bool Momentum, bool Nesterov, class T>
+[[gnu::always_inline]] inline void sgd_loop(T* __restrict parameters, T* __restrict velocity,
+                                            const T* __restrict gradient, std::size_t n,
+                                            SgdCoefficients<T> c) {
+  for (std::size_t i = 0; i < n; ++i) {
+    T d = c.gradient_factor * gradient[i] + c.weight_decay * parameters[i];
+    if constexpr (Momentum) {
+      const T v = c.momentum * velocity[i] + d;
+      velocity[i] = v;
+      d = Nesterov ? d + c.momentum * v : v;
+    }
+    parameters[i] -= c.learning_rate * d;
+  }
+}
+
+template <class T>
+[[gnu::always_inline]] inline void sgd_loops(T* parameters, T* velocity, const T* gradient,
+                                             std::size_t n, const SgdCoefficients<T>& c) {
+  if (c.momentum == T{0}) {
+    sgd_loop<false, false>(parameters, velocity, gradient, n, c);
+  } else if (c.nesterov) {
+    sgd_loop<true, true>(parameters, velocity, gradient, n, c);
+  } else {
+    sgd_loop<true, false>(parameters, velocity, gradient, n, c);
+  }
+}
+
+// target_clones wants plain functions.
+RUBATO_CLONES void add_clones(float* into, const float* from, std::size_t n) {
+  add_loop(into, from, n);
+}
+RUBATO_CLONES void add_clones(double* into, const double* from, std::size_t n) {
+  add_loop(into, from, n);
+}
+RUBATO_CLONES void sgd_clones(float* parameters, float* velocity, const float* gradient,
+                              std::size_t n, const SgdCoefficients<float>& c) {
+  sgd_loops(parameters, velocity, gradient, n, c);
+}
+RUBATO_CLONES void sgd_clones(double* parameters, double* velocity, const double* gradient,
+                              std::size_t n, const SgdCoefficients<double>& c) {
+  sgd_loops(parameters, velocity, gradient, n, c);
+}
+
+template <class T>
+void checked_add(std::span<T> into, std::span<const T> from) {
+  RUBATO_CHECK(into.size() == from.size(), "arrays of one size are added");
+  add_clones(into.data(), from.data(), into.size());
+}
+
+template <class T>
+void checked_sgd(std::span<T> parameters, std::span<T> velocity, std::span<const T> gradient,
+                 const SgdCoefficients<T>& c) {
+  RUBATO_CHECK(gradient.size() == parameters.size(), "every parameter has a gradient");
+  RUBATO_CHECK(c.momentum == T{0} || velocity.size() == parameters.size(),
+               "with momentum every parameter has a velocity");
+  sgd_clones(parameters.data(), velocity.data(), gradient.data(), parameters.size(), c);
+}
+
+}  // namespace
+
+void add(std::span<float> into, std::span<const float> from) { checked_add(into, from); }
+void add(std::span<double> into, std::span<const double> from) { checked_add(into, from); }
+
+void sgd_step(std::span<float> parameters, std::span<float> velocity,
+              std::span<const float> gradient, const SgdCoefficients<float>& coefficients) {
+  checked_sgd(parameters, velocity, gradient, coefficients);
+}
+void sgd_step(std::span<double> parameters, std::span<double> velocity,
+              std::span<const double> gradient, const SgdCoefficients<double>& coefficients) {
+  checked_sgd(parameters, velocity, gradient, coefficients);
+}
+
+}  // namespace rubato

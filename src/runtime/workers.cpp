@@ -1,0 +1,46 @@
+#include <oneapi/tbb/blocked_range.h>
+#include <oneapi/tbb/global_control.h>
+#include <oneapi/tbb/parallel_for.h>
+#include <oneapi/tbb/partitioner.h>
+#include <oneapi/tbb/task_arena.h>
+
+#include <fmt/format.h>
+
+#include <rubato/core/error.hpp>
+#include <rubato/runtime/workers.hpp>
+
+namespace rubato {
+
+struct Workers::Arena {
+  explicit Arena(int threads)
+      : parallelism(tbb::global_control::max_allowed_parallelism,
+                    static_cast<std::size_t>(threads)),
+        arena(threads) {}
+
+  // Without it oneTBB starts no more threads than the machine has.
+  tbb::global_control parallelism;
+  tbb::task_arena arena;
+};
+
+Workers::Workers(int threads) : threads_(threads) {
+  if (threads < 1) throw Error(fmt::format("{} threads: at least 1 is needed", threads));
+  arena_ = std::make_unique<Arena>(threads);
+}
+
+Workers::~Workers() = default;
+
+void Workers::for_each(std::int64_t count, const Task& task) {
+  const auto run = [&task](const tbb::blocked_range<std::int64_t>& range) {
+    const int thread = tbb::this_task_arena::current_thread_index();
+    for (std::int64_t i = range.begin(); i < range.end(); ++i) {
+      tbb::this_task_arena::isolate([&] { task(i, thread); });
+    }
+  };
+  arena_->arena.execute([&] {
+    // Split to single tasks: a thread works its half in ascending order, a thief takes the far half.
+    tbb::parallel_for(tbb::blocked_range<std::int64_t>(0, count, 1), run,
+                      tbb::simple_partitioner());
+  });
+}
+
+}  // namespace rubato

@@ -1,0 +1,154 @@
+#include <algorithm>
+#include <cstdint>
+#include <deque>
+#include <latch>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include <rubato/collective/combining_tree.hpp>
+
+namespace rubato {
+namespace {
+
+// A sum that writes down the order in which it was made. Plain memory: ThreadSanitizer sees it when
+// two threads are at it.
+struct WrittenSum {
+  std::string text;
+  std::int64_t first_leaf = 0;
+};
+
+// "(a+b)" with the left operand on the left, whoever came first.
+WrittenSum* write_merge(WrittenSum* mine, WrittenSum* other) {
+  const WrittenSum& left = mine->first_leaf < other->first_leaf ? *mine : *other;
+  const WrittenSum& right = &left == mine ? *other : *mine;
+  mine->text = "(" + left.text + "+" + right.text + ")";
+  mine->first_leaf = left.first_leaf;
+  return mine;
+}
+
+// The same by the definition: pairs of neighbours, level by level.
+std::string expected_text(std::int64_t leaves) {
+  std::vector<std::string> row;
+  for (std::int64_t i = 0; i < leaves; ++i) row.push_back(std::to_string(i));
+  while (row.size() > 1) {
+    std::vector<std::string> above;
+    for (std::size_t i = 0; i + 1 < row.size(); i += 2) {
+      above.push_back("(" + row[i] + "+" + row[i + 1] + ")");
+    }
+    if (row.size() % 2 == 1) above.push_back(row.back());
+    row = above;
+  }
+  return row.front();
+}
+
+struct Leaves {
+  explicit Leaves(std::int64_t count) {
+    for (std::int64_t i = 0; i < count; ++i) sums.push_back({std::to_string(i), i});
+  }
+  WrittenSum* operator[](std::int64_t i) { return &sums[static_cast<std::size_t>(i)]; }
+  std::deque<WrittenSum> sums;
+};
+
+// Offers the leaves [begin, end); the step's sum if this completed it.
+std::string offer_run(const SummationTree& shape, CombiningTree<WrittenSum>& tree, Leaves& leaves,
+                      std::int64_t begin, std::int64_t end) {
+  LeafRun<WrittenSum> run(shape, tree, begin, end);
+  std::string root;
+  for (std::int64_t i = begin; i < end; ++i) {
+    if (const auto* sum = run.offer(leaves[i], write_merge)) root = sum->text;
+  }
+  return root;
+}
+
+TEST(CombiningTree, KeepsTheOrderForEveryCutIntoTwoRunsInEitherOrderOfArrival) {
+  for (std::int64_t count = 1; count <= 17; ++count) {
+    const SummationTree shape(count);
+    CombiningTree<WrittenSum> tree(17);
+    for (std::int64_t cut = 0; cut < count; ++cut) {
+      for (const bool left_first : {true, false}) {
+        Leaves leaves(count);
+        std::string root;
+        const auto left = [&] {
+          if (cut > 0) root += offer_run(shape, tree, leaves, 0, cut);
+        };
+        const auto right = [&] { root += offer_run(shape, tree, leaves, cut, count); };
+        if (left_first) {
+          left();
+          right();
+        } else {
+          right();
+          left();
+        }
+        EXPECT_EQ(root, expected_text(count)) << count << " leaves cut at " << cut;
+      }
+    }
+  }
+}
+
+TEST(CombiningTree, ARunHoldsAtMostItsLogarithmOfSums) {
+  constexpr std::int64_t kLeaves = 1000;
+  const SummationTree shape(kLeaves);
+  CombiningTree<WrittenSum> tree(kLeaves);
+  LeafRun<WrittenSum> run(shape, tree, 0, kLeaves);
+  Leaves leaves(kLeaves);
+  std::int64_t alive = 0;
+  std::int64_t most = 0;
+  for (std::int64_t i = 0; i < kLeaves; ++i) {
+    most = std::max(most, ++alive);
+    static_cast<void>(run.offer(leaves[i], [&](WrittenSum* a, WrittenSum*) {
+      --alive;
+      return a;
+    }));
+  }
+  EXPECT_EQ(alive, 1);
+  EXPECT_LE(most, shape.height() + 1);
+}
+
+TEST(CombiningTree, IsEmptyAfterClear) {
+  const SummationTree shape(2);
+  CombiningTree<WrittenSum> tree(2);
+  Leaves given_up(2);
+  EXPECT_EQ(offer_run(shape, tree, given_up, 0, 1), "");
+  tree.clear();
+  Leaves leaves(2);
+  EXPECT_EQ(offer_run(shape, tree, leaves, 1, 2), "");
+  EXPECT_EQ(offer_run(shape, tree, leaves, 0, 1), "(0+1)");
+}
+
+// Many steps on plain threads, each with its own run of leaves: one thread completes each sum, in the
+// one order, and sees what all others wrote.
+class CombiningTreeThreads : public testing::TestWithParam<int> {};
+
+TEST_P(CombiningTreeThreads, SumOnceAndInOrder) {
+  const int threads = GetParam();
+  constexpr std::int64_t kSteps = 200;
+  constexpr std::int64_t kMostLeaves = 61;
+  CombiningTree<WrittenSum> tree(kMostLeaves);
+  for (std::int64_t step = 0; step < kSteps; ++step) {
+    const std::int64_t count = std::max<std::int64_t>(threads, 1 + (step * 7) % kMostLeaves);
+    const SummationTree shape(count);
+    Leaves leaves(count);
+    std::vector<std::string> roots(static_cast<std::size_t>(threads));
+    std::vector<std::thread> pool;
+    std::latch ready(threads);
+    for (int t = 0; t < threads; ++t) {
+      pool.emplace_back([&, t] {
+        ready.arrive_and_wait();  // all at once
+        roots[static_cast<std::size_t>(t)] =
+            offer_run(shape, tree, leaves, count * t / threads, count * (t + 1) / threads);
+      });
+    }
+    for (std::thread& thread : pool) thread.join();
+    std::string root;
+    for (const std::string& text : roots) root += text;
+    ASSERT_EQ(root, expected_text(count)) << count << " leaves in step " << step;
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Threads, CombiningTreeThreads, testing::Values(1, 2, 3, 5, 8));
+
+}  // namespace
+}  // namespace rubato

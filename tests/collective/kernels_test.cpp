@@ -1,0 +1,112 @@
+#include <cstdint>
+#include <random>
+#include <span>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include <rubato/collective/kernels.hpp>
+
+namespace rubato {
+namespace {
+
+template <class T>
+std::vector<T> random_values(std::size_t n, std::uint32_t seed) {
+  std::mt19937 generator(seed);
+  std::normal_distribution<double> normal;
+  std::vector<T> values(n);
+  for (T& value : values) value = static_cast<T>(normal(generator));
+  return values;
+}
+
+template <class T>
+class Kernels : public testing::Test {};
+using Types = testing::Types<float, double>;
+TYPED_TEST_SUITE(Kernels, Types);
+
+TYPED_TEST(Kernels, AddIsElementwiseForEveryLength) {
+  using T = TypeParam;
+  for (const std::size_t n : {0U, 1U, 7U, 8U, 15U, 16U, 63U, 64U, 65U, 1000003U}) {
+    const auto a = random_values<T>(n, 1);
+    const auto b = random_values<T>(n, 2);
+    auto sum = a;
+    add(std::span<T>(sum), std::span<const T>(b));
+    for (std::size_t i = 0; i < n; ++i) ASSERT_EQ(sum[i], a[i] + b[i]) << i << " of " << n;
+  }
+}
+
+template <class T>
+struct SgdState {
+  std::vector<T> parameters;
+  std::vector<T> velocity;
+};
+
+// The formula as it stands in the header. Volatile: each operation is rounded by itself.
+template <class T>
+void reference_step(SgdState<T>& state, const std::vector<T>& gradient,
+                    const SgdCoefficients<T>& c) {
+  for (std::size_t i = 0; i < gradient.size(); ++i) {
+    volatile T scaled = c.gradient_factor * gradient[i];
+    volatile T decay = c.weight_decay * state.parameters[i];
+    volatile T d = scaled + decay;
+    volatile T kept = c.momentum * state.velocity[i];
+    volatile T v = kept + d;
+    volatile T ahead = c.momentum * v;
+    volatile T direction = d;
+    if (c.momentum != 0) {
+      state.velocity[i] = v;
+      direction = c.nesterov ? d + ahead : v;
+    }
+    volatile T change = c.learning_rate * direction;
+    state.parameters[i] -= change;
+  }
+}
+
+TYPED_TEST(Kernels, SgdStepIsItsFormulaToTheBit) {
+  using T = TypeParam;
+  const SgdCoefficients<T> variants[] = {
+      {.gradient_factor = T{0.25}, .learning_rate = T(0.1)},
+      {.gradient_factor = T(1) / T(3), .learning_rate = T(0.1), .weight_decay = T(0.01)},
+      {.gradient_factor = T(1) / T(7), .learning_rate = T(0.1), .momentum = T(0.9), .weight_decay = T(0.01)},
+      {.gradient_factor = T(1), .learning_rate = T(0.03), .momentum = T(0.5), .nesterov = true}};
+  for (const auto& c : variants) {
+    constexpr std::size_t kSize = 1003;
+    SgdState<T> expected{random_values<T>(kSize, 3), random_values<T>(kSize, 4)};
+    auto actual = expected;
+    for (std::uint32_t step = 0; step < 5; ++step) {
+      const auto gradient = random_values<T>(kSize, 10 + step);
+      reference_step(expected, gradient, c);
+      sgd_step(std::span<T>(actual.parameters), std::span<T>(actual.velocity),
+               std::span<const T>(gradient), c);
+    }
+    EXPECT_EQ(actual.parameters, expected.parameters);
+    EXPECT_EQ(actual.velocity, expected.velocity);
+  }
+}
+
+TYPED_TEST(Kernels, CuttingAnArrayAnywhereChangesNoBit) {
+  using T = TypeParam;
+  constexpr std::size_t kSize = 257;
+  const SgdCoefficients<T> c{.gradient_factor = T(1) / T(3),
+                             .learning_rate = T(0.1),
+                             .momentum = T(0.9),
+                             .weight_decay = T(0.001),
+                             .nesterov = true};
+  const auto gradient = random_values<T>(kSize, 5);
+  SgdState<T> whole{random_values<T>(kSize, 6), random_values<T>(kSize, 7)};
+  const auto initial = whole;
+  sgd_step(std::span<T>(whole.parameters), std::span<T>(whole.velocity), std::span(gradient), c);
+  for (std::size_t cut = 0; cut <= kSize; ++cut) {
+    auto parts = initial;
+    const std::span<T> parameters(parts.parameters);
+    const std::span<T> velocity(parts.velocity);
+    const std::span<const T> from(gradient);
+    sgd_step(parameters.first(cut), velocity.first(cut), from.first(cut), c);
+    sgd_step(parameters.subspan(cut), velocity.subspan(cut), from.subspan(cut), c);
+    ASSERT_EQ(parts.parameters, whole.parameters) << "cut at " << cut;
+    ASSERT_EQ(parts.velocity, whole.velocity) << "cut at " << cut;
+  }
+}
+
+}  // namespace
+}  // namespace rubato
