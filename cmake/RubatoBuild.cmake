@@ -31,3 +31,5 @@ set(CMAKE_CXX_STANDARD 20)
 set(CMAKE_CXX_STANDARD_REQUIRED ON)
 set(CMAKE_CXX_EXTENSIONS OFF)
 set(CMAKE_POSITION_INDEPENDENT_CODE ON)
+# Programs too are compiled as libraries are, so that they can share one precompiled header.
+set(CMAKE_CXX_COMPILE_OPTIONS_PIE -fPIC)

@@ -1,0 +1,34 @@
+#pragma once
+
+#include <memory>
+
+#include <torch/nn/module.h>
+
+#include <rubato/model/model.hpp>
+
+namespace rubato {
+
+/// A torch::nn::Module with `at::Tensor forward(at::Tensor)`, as a Model that shares its ownership.
+template <class Module>
+[[nodiscard]] Model make_model(std::shared_ptr<Module> module) {
+  Model model;
+  for (const auto& item : module->named_parameters()) {
+    model.parameters.push_back({item.key(), item.value()});
+  }
+  for (const auto& item : module->named_buffers()) {
+    model.buffers.push_back({item.key(), item.value()});
+  }
+  model.set_training = [module](bool training) { module->train(training); };
+  model.forward = [module](const at::Tensor& input) { return module->forward(input); };
+  return model;
+}
+
+/// A factory of Module(arguments...):
+///
+///     rubato::Trainer trainer(rubato::model_factory<Net>(hidden), ...);
+template <class Module, class... Arguments>
+[[nodiscard]] ModelFactory model_factory(Arguments... arguments) {
+  return [arguments...] { return make_model(std::make_shared<Module>(arguments...)); };
+}
+
+}  // namespace rubato

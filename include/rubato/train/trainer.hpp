@@ -1,0 +1,112 @@
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include <rubato/core/error.hpp>
+#include <rubato/model/model.hpp>
+#include <rubato/optim/sgd.hpp>
+#include <rubato/plan/assignment.hpp>
+#include <rubato/scaling/rule.hpp>
+#include <rubato/trace/trace.hpp>
+#include <rubato/train/dataset.hpp>
+#include <rubato/train/records.hpp>
+
+namespace rubato {
+
+struct TrainOptions {
+  // What is computed.
+
+  /// Passes over the training data, at least 1.
+  std::int64_t epochs = 5;
+  /// Samples in a minibatch.
+  std::int64_t minibatch_size = 32;
+  /// The learning rate of a step of the reference batch size, above 0.
+  double learning_rate = 0.01;
+  /// The batch size, in samples, for which the learning rate was tuned.
+  std::int64_t reference_batch_size = 128;
+  /// How the learning rate follows the batch size: one of rule_names().
+  std::string rule = "linear";
+  SgdOptions sgd{.momentum = 0.5};
+  /// Initial weights and shuffling.
+  std::uint64_t seed = 42;
+
+  // Who computes it: changes no bit of the result.
+
+  /// Emulated cores at the steps for which the trace does not say.
+  std::int64_t cores = 8;
+  Assignment assignment = Assignment::contiguous;
+  /// Threads; 0 takes as many as the machine has.
+  int threads = 0;
+};
+
+/// A loss that became NaN or infinite. The step was not applied: the parameters are the last good ones.
+class NonFiniteLoss : public Error {
+ public:
+  NonFiniteLoss(const StepRecord& step, const std::string& rule);
+  [[nodiscard]] const StepRecord& step() const { return step_; }
+
+ private:
+  StepRecord step_;
+};
+
+/// Trains a model as a trace says.
+///
+///     rubato::Trainer trainer(rubato::model_factory<Net>(), rubato::nll_loss(), train_set,
+///                             rubato::Trace::read_csv("trace.csv"), options);
+///     trainer.set_test(test_set);
+///     const rubato::TrainResult result = trainer.fit();
+///
+/// The trained parameters are the same bits for every number of threads and cores and either
+/// assignment, on machines of one instruction set, as long as the model draws no random numbers.
+///
+/// A trainer sets libtorch's (and an OpenBLAS's) number of intra-op threads to 1 for the process:
+/// the threads run cores instead. Not to be used by two threads at once.
+class Trainer {
+ public:
+  /// Checks everything that can be checked before the first step. Throws Error: options out of
+  /// range, data that does not fit the minibatch or the trace (all rows of it), a trace that ends
+  /// before the epochs do, a model that cannot be shared.
+  Trainer(const ModelFactory& model, Loss loss, TensorDataset train, Trace trace,
+          TrainOptions options);
+  ~Trainer();
+  Trainer(Trainer&&) noexcept;
+  Trainer& operator=(Trainer&&) noexcept;
+  Trainer(const Trainer&) = delete;
+  Trainer& operator=(const Trainer&) = delete;
+
+  /// A data set to evaluate the model on after each epoch.
+  void set_test(TensorDataset test);
+  /// `observer` must outlive the trainer.
+  void add_observer(Observer& observer);
+
+  /// Trains all epochs; with a trace under TraceEnd::stop, as many as it holds. Once for a trainer.
+  /// Throws NonFiniteLoss, and whatever the model, the loss or an observer throws.
+  TrainResult fit();
+
+  /// What has been trained so far; after a fit() that threw, up to the last complete step.
+  [[nodiscard]] const TrainResult& result() const;
+
+  /// Evaluates the model as it is now, on all threads.
+  [[nodiscard]] Evaluation evaluate(const TensorDataset& dataset);
+
+  /// All parameters and then all buffers, by the names that the model gives them: views of the state
+  /// in training.
+  [[nodiscard]] const std::vector<NamedTensor>& parameters() const;
+  [[nodiscard]] const std::vector<NamedTensor>& buffers() const;
+
+  [[nodiscard]] const TrainOptions& options() const;
+  /// Threads in use.
+  [[nodiscard]] int threads() const;
+  /// Gradient buffers that were alive at one time, at most.
+  [[nodiscard]] std::int64_t gradient_buffers() const;
+
+ private:
+  class Implementation;
+  std::unique_ptr<Implementation> implementation_;
+};
+
+}  // namespace rubato

@@ -1,0 +1,1 @@
+// Empty: its target exists for torch_pch.hpp.
