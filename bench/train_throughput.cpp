@@ -1,0 +1,102 @@
+// Training throughput of the original's MNIST network at minibatch 32.
+//
+//   whole_step        steps of 8 minibatches through the trainer: gather, forward, backward, reduction,
+//                     rule, update and metrics. Counters: samples_per_second; outside: the share of
+//                     the threads' time that is neither forward nor backward.
+//   forward_backward  the bound: forward and backward alone, again and again on one minibatch, on one
+//                     thread.
+//
+// bench/peers/compare runs both beside what a user would pick instead.
+
+#include <filesystem>
+
+#include <ATen/Functions.h>
+#include <benchmark/benchmark.h>
+
+#include <rubato/model/builtin_models.hpp>
+#include <rubato/report/metrics.hpp>
+#include <rubato/train/environment.hpp>
+#include <rubato/train/losses.hpp>
+#include <rubato/train/trainer.hpp>
+
+namespace {
+
+using rubato::Trace;
+
+constexpr std::int64_t kMinibatch = 32;
+constexpr std::int64_t kMinibatchesInStep = 8;
+constexpr std::int64_t kSamples = 16384;
+
+rubato::TensorDataset random_images(std::int64_t count) {
+  return {at::randn({count, 1, 28, 28}), at::randint(10, {count}, at::kLong)};
+}
+
+// Sums up where the time of the steps went.
+class Shares final : public rubato::Observer {
+ public:
+  void on_step(const rubato::StepRecord& step) override {
+    compute_ += step.seconds.compute;
+  }
+  [[nodiscard]] double outside(int threads, double train_seconds) const {
+    return 1 - compute_ / (threads * train_seconds);
+  }
+
+ private:
+  double compute_ = 0;
+};
+
+void whole_step(benchmark::State& state) {
+  const auto cores = state.range(0);
+  const auto threads = static_cast<int>(state.range(1));
+  const auto dataset = random_images(kSamples);
+  const auto metrics_file =
+      std::filesystem::temp_directory_path() / "rubato_bench_train_throughput.jsonl";
+  double seconds = 0;
+  double outside = 0;
+  for (auto _ : state) {
+    rubato::TrainOptions options;
+    options.epochs = 1;
+    options.minibatch_size = kMinibatch;
+    options.cores = cores;
+    options.threads = threads;
+    rubato::Trainer trainer(rubato::builtin_model("mnist-cnn", {}), rubato::nll_loss(), dataset,
+                            Trace::constant(kMinibatch * kMinibatchesInStep), options);
+    rubato::MetricsWriter metrics(metrics_file);
+    Shares shares;
+    trainer.add_observer(metrics);
+    trainer.add_observer(shares);
+    const double train_seconds = trainer.fit().train_seconds;
+    state.SetIterationTime(train_seconds);
+    seconds += train_seconds;
+    outside += shares.outside(threads, train_seconds);
+  }
+  std::filesystem::remove(metrics_file);
+  state.counters["samples_per_second"] =
+      static_cast<double>(kSamples * static_cast<std::int64_t>(state.iterations())) / seconds;
+  state.counters["outside"] = outside / static_cast<double>(state.iterations());
+}
+BENCHMARK(whole_step)
+    ->ArgNames({"cores", "threads"})
+    ->Args({8, 1})
+    ->Args({8, 2})
+    ->Args({1024, 2})
+    ->UseManualTime()
+    ->Unit(benchmark::kMillisecond);
+
+void forward_backward(benchmark::State& state) {
+  rubato::use_one_intra_op_thread();
+  const auto model = rubato::builtin_model("mnist-cnn", {})();
+  const auto loss = rubato::nll_loss();
+  const auto batch = random_images(kMinibatch);
+  for (const auto& parameter : model.parameters) {
+    parameter.tensor.mutable_grad() = at::zeros_like(parameter.tensor);
+  }
+  model.set_training(true);
+  for (auto _ : state) loss(model.forward(batch.inputs), batch.targets).backward();
+  state.counters["samples_per_second"] = benchmark::Counter(
+      static_cast<double>(kMinibatch * static_cast<std::int64_t>(state.iterations())),
+      benchmark::Counter::kIsRate);
+}
+BENCHMARK(forward_backward)->ArgName("threads")->Arg(1)->Unit(benchmark::kMillisecond)->UseRealTime();
+
+}  // namespace

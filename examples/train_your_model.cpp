@@ -1,0 +1,46 @@
+// Trains a torch::nn::Module of your own on tensors of your own, elastically:
+// 8 cores at first, 3 after a preemption, 16 in the end. The points of two spirals, told apart.
+#include <cmath>
+#include <cstdio>
+#include <vector>
+
+#include <ATen/ATen.h>
+#include <torch/nn/modules/linear.h>
+
+#include <rubato/model/module.hpp>
+#include <rubato/train/losses.hpp>
+#include <rubato/train/trainer.hpp>
+
+struct Net : torch::nn::Module {
+  torch::nn::Linear hidden{2, 64};
+  torch::nn::Linear output{64, 2};
+  Net() { register_module("hidden", hidden), register_module("output", output); }
+  at::Tensor forward(const at::Tensor& x) { return output(at::tanh(hidden(x))); }
+};
+
+rubato::TensorDataset spirals(std::int64_t count) {
+  const at::Tensor arm = at::randint(2, {count}, at::kLong);
+  const at::Tensor along = at::rand({count}) * 3;
+  const at::Tensor angle = along * 1.5 + arm * M_PI;
+  return {at::stack({along * at::cos(angle), along * at::sin(angle)}, 1), arm};
+}
+
+int main() {
+  // Batches of 16-sample minibatches: 8, then 3, then 16 of them, 40 steps each, and again.
+  std::vector<rubato::TraceStep> steps(40, {.batch_size = 128, .cores = 8});
+  steps.insert(steps.end(), 40, {.batch_size = 48, .cores = 3});
+  steps.insert(steps.end(), 40, {.batch_size = 256, .cores = 16});
+  rubato::Trace trace(steps, rubato::TraceEnd::cycle, "preemption");
+
+  rubato::TrainOptions options;
+  options.epochs = 20;
+  options.minibatch_size = 16;
+  options.learning_rate = 0.1;
+  options.sgd.momentum = 0.9;
+  rubato::Trainer trainer(rubato::model_factory<Net>(), rubato::cross_entropy_loss(),
+                          spirals(4096), trace, options);
+  trainer.set_test(spirals(1024));
+  const rubato::TrainResult result = trainer.fit();
+  std::printf("%lld steps, test accuracy %.1f %%\n", static_cast<long long>(result.steps),
+              *result.final_test->accuracy * 100);
+}

@@ -1,0 +1,63 @@
+#pragma once
+
+#include <cstdint>
+#include <cstdio>
+#include <string>
+
+#include <rubato/core/stopwatch.hpp>
+#include <rubato/train/records.hpp>
+
+namespace rubato {
+
+/// What a progress line is drawn with.
+struct ProgressOptions {
+  /// Epochs that will be trained at most, and samples in each at most.
+  std::int64_t epochs = 1;
+  std::int64_t samples_per_epoch = 1;
+  /// A bar that is drawn over and over on a terminal; plain lines otherwise.
+  bool terminal = false;
+  /// Without a terminal: a line every so many steps; 0 is none.
+  std::int64_t log_steps = 0;
+};
+
+/// Shows on `out` how training goes on: a bar with the current step on a terminal, plain lines
+/// elsewhere, and a line for each epoch on both.
+class Progress final : public Observer {
+ public:
+  Progress(std::FILE* out, const ProgressOptions& options);
+  /// Takes an unfinished bar from the terminal.
+  ~Progress() override;
+
+  void on_epoch_begin(const EpochPlan& epoch) override;
+  void on_step(const StepRecord& step) override;
+  void on_epoch(const EpochRecord& epoch) override;
+
+ private:
+  void draw_bar(const StepRecord& step);
+  void clear_bar();
+  /// Samples per second of training in this epoch so far.
+  [[nodiscard]] double rate() const;
+  [[nodiscard]] double seconds_left() const;
+
+  std::FILE* out_;
+  ProgressOptions options_;
+  Stopwatch since_start_;
+  Stopwatch since_epoch_;
+  Stopwatch since_drawn_;
+  bool bar_drawn_ = false;
+  std::int64_t samples_before_epoch_ = 0;
+  std::int64_t epochs_done_ = 0;
+  std::int64_t epoch_samples_ = 0;
+  std::int64_t epoch_samples_planned_ = 0;
+  std::int64_t epoch_steps_ = 0;
+  std::int64_t epoch_steps_planned_ = 0;
+};
+
+/// "843", "29.8k", "1.20M".
+[[nodiscard]] std::string short_number(double value);
+/// "0:07", "12:30", "1:02:03".
+[[nodiscard]] std::string clock_time(double seconds);
+/// The bar of a line: `done` (0 to 1) of `width` cells, in eighths of a cell where `utf8` allows.
+[[nodiscard]] std::string progress_bar(double done, int width, bool utf8);
+
+}  // namespace rubato

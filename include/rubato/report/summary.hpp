@@ -1,0 +1,33 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include <rubato/train/environment.hpp>
+#include <rubato/train/records.hpp>
+#include <rubato/train/trainer.hpp>
+
+namespace rubato {
+
+/// What a run came to.
+struct RunSummary {
+  TrainResult result;
+  TrainOptions options;
+  Versions versions;
+  std::string model;
+  std::string data;
+  std::string trace;
+  std::string weights_sha256;
+  /// From the first step to the last evaluation.
+  double wall_seconds = 0;
+  std::int64_t gradient_buffers = 0;
+  /// Why it ended early: the message of the error; empty for a run that went to its end.
+  std::string stopped;
+};
+
+/// The summary as the JSON text of summary.json. Accuracies are shares, 0 to 1; what the run has not
+/// (an accuracy without a test set) is null.
+[[nodiscard]] std::string to_json(const RunSummary& summary);
+
+}  // namespace rubato

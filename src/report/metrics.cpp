@@ -1,0 +1,78 @@
+#include <cerrno>
+#include <string>
+#include <system_error>
+#include <utility>
+#include <vector>
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include <rubato/core/error.hpp>
+#include <rubato/report/metrics.hpp>
+
+namespace rubato {
+
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+[[noreturn]] void fail(const std::filesystem::path& path) {
+  throw Error(fmt::format("{}: cannot write: {}", path.string(),
+                          std::generic_category().message(errno)));
+}
+
+std::vector<std::int64_t> substeps_of_cores(const StepRecord& step) {
+  std::vector<std::int64_t> substeps;
+  substeps.reserve(static_cast<std::size_t>(step.plan.cores));
+  for (CoreRank core; core.value() < step.plan.cores; ++core) {
+    substeps.push_back(step.plan.share_of(core, step.assignment).count);
+  }
+  return substeps;
+}
+
+}  // namespace
+
+MetricsWriter::MetricsWriter(std::filesystem::path path)
+    : path_(std::move(path)), out_(path_, std::ios::binary) {
+  if (!out_) fail(path_);
+}
+
+void MetricsWriter::on_step(const StepRecord& step) {
+  write_line(Json{{"kind", "step"},
+                  {"step", step.plan.index.value()},
+                  {"epoch", step.epoch.value()},
+                  {"batch", step.plan.batch_size},
+                  {"cores", step.plan.cores},
+                  {"scale", step.scale},
+                  {"lr", step.learning_rate},
+                  {"loss", step.loss},
+                  {"substeps", substeps_of_cores(step)},
+                  {"seconds",
+                   {{"data", step.seconds.data},
+                    {"compute", step.seconds.compute},
+                    {"reduce", step.seconds.reduce},
+                    {"update", step.seconds.update},
+                    {"wall", step.seconds.wall}}}}
+                 .dump());
+}
+
+void MetricsWriter::on_epoch(const EpochRecord& epoch) {
+  Json line{{"kind", "epoch"},
+            {"epoch", epoch.epoch.value()},
+            {"steps", epoch.steps},
+            {"samples", epoch.samples},
+            {"train_loss", epoch.train_loss}};
+  if (epoch.test) {
+    line["test_loss"] = epoch.test->loss;
+    if (epoch.test->accuracy) line["test_accuracy"] = *epoch.test->accuracy;
+  }
+  line["seconds"] = {{"train", epoch.train_seconds}, {"test", epoch.test_seconds}};
+  write_line(line.dump());
+}
+
+void MetricsWriter::write_line(const std::string& line) {
+  out_ << line << '\n' << std::flush;
+  if (!out_) fail(path_);
+}
+
+}  // namespace rubato

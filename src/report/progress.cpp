@@ -1,0 +1,166 @@
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <cstdlib>
+#include <string_view>
+
+#include <fmt/format.h>
+
+#include <rubato/report/progress.hpp>
+
+namespace rubato {
+
+namespace {
+
+// Seconds between two drawings of the bar: smooth for the eye, nothing for the run.
+constexpr double kRedraw = 0.08;
+// Columns of a terminal that does not say how many it has.
+constexpr int kColumns = 80;
+
+int terminal_columns(std::FILE* out) {
+  winsize size{};
+  const bool known = ioctl(fileno(out), TIOCGWINSZ, &size) == 0 && size.ws_col > 0;
+  return known ? size.ws_col : kColumns;
+}
+
+bool speaks_utf8() {
+  for (const char* name : {"LC_ALL", "LC_CTYPE", "LANG"}) {
+    const char* value = std::getenv(name);
+    if (value == nullptr || *value == '\0') continue;
+    const std::string_view locale(value);
+    return locale.find("UTF-8") != std::string_view::npos ||
+           locale.find("utf8") != std::string_view::npos;
+  }
+  return false;
+}
+
+}  // namespace
+
+Progress::Progress(std::FILE* out, const ProgressOptions& options) : out_(out), options_(options) {}
+
+Progress::~Progress() { clear_bar(); }
+
+void Progress::on_epoch_begin(const EpochPlan& epoch) {
+  since_epoch_ = {};
+  epoch_samples_ = 0;
+  epoch_steps_ = 0;
+  epoch_steps_planned_ = static_cast<std::int64_t>(epoch.steps.size());
+  epoch_samples_planned_ = 0;
+  for (const StepPlan& step : epoch.steps) epoch_samples_planned_ += step.batch_size;
+}
+
+void Progress::on_step(const StepRecord& step) {
+  epoch_samples_ += step.plan.batch_size;
+  ++epoch_steps_;
+  if (options_.terminal) {
+    if (bar_drawn_ && since_drawn_.seconds() < kRedraw) return;
+    draw_bar(step);
+  } else if (options_.log_steps > 0 && epoch_steps_ % options_.log_steps == 0) {
+    fmt::print(out_,
+               "epoch {}/{}  step {}/{}  batch {}  lr {:.4g}  loss {:.4f}  {} samples/s  {} left\n",
+               epochs_done_ + 1, options_.epochs, epoch_steps_, epoch_steps_planned_,
+               step.plan.batch_size, step.learning_rate, step.loss, short_number(rate()),
+               clock_time(seconds_left()));
+    std::fflush(out_);
+  }
+}
+
+void Progress::on_epoch(const EpochRecord& epoch) {
+  clear_bar();
+  samples_before_epoch_ += epoch.samples;
+  ++epochs_done_;
+  std::string test;
+  if (epoch.test) {
+    test = fmt::format("  test loss {:.4f}", epoch.test->loss);
+    if (epoch.test->accuracy) test += fmt::format("  accuracy {:.2f} %", *epoch.test->accuracy * 100);
+  }
+  const double rate =
+      epoch.train_seconds > 0 ? static_cast<double>(epoch.samples) / epoch.train_seconds : 0;
+  fmt::print(out_, "epoch {}/{}  {} steps  train loss {:.4f}{}  {} samples/s\n", epochs_done_,
+             options_.epochs, epoch.steps, epoch.train_loss, test, short_number(rate));
+  std::fflush(out_);
+  // The samples planned for this epoch are no longer ahead.
+  epoch_samples_ = 0;
+  epoch_samples_planned_ = 0;
+}
+
+void Progress::draw_bar(const StepRecord& step) {
+  since_drawn_ = {};
+  const std::string head = fmt::format("epoch {}/{} ", epochs_done_ + 1, options_.epochs);
+  const std::string tail =
+      fmt::format(" step {}/{}  batch {:<4} lr {:<8.4g} loss {:.4f}  {:>5} samples/s  {} left",
+                  epoch_steps_, epoch_steps_planned_, step.plan.batch_size, step.learning_rate,
+                  step.loss, short_number(rate()), clock_time(seconds_left()));
+  // One column stays free: a full line would wrap on some terminals.
+  const int columns = terminal_columns(out_) - 1;
+  const int room = columns - static_cast<int>(head.size() + tail.size());
+  const double done =
+      static_cast<double>(epoch_samples_) / static_cast<double>(epoch_samples_planned_);
+  std::string line = head;
+  if (room >= 4) line += progress_bar(done, std::min(room, 30), speaks_utf8());
+  line += tail;
+  if (room < 0) line.resize(static_cast<std::size_t>(std::max(columns, 0)));
+  fmt::print(out_, "\r\x1b[2K{}", line);
+  std::fflush(out_);
+  bar_drawn_ = true;
+}
+
+void Progress::clear_bar() {
+  if (!bar_drawn_) return;
+  fmt::print(out_, "\r\x1b[2K");
+  std::fflush(out_);
+  bar_drawn_ = false;
+}
+
+double Progress::rate() const {
+  return static_cast<double>(epoch_samples_) / std::max(since_epoch_.seconds(), 1e-6);
+}
+
+double Progress::seconds_left() const {
+  const auto done = static_cast<double>(samples_before_epoch_ + epoch_samples_);
+  const auto ahead =
+      static_cast<double>((options_.epochs - epochs_done_ - 1) * options_.samples_per_epoch +
+                          epoch_samples_planned_ - epoch_samples_);
+  // Over the whole run, so that the evaluations count too.
+  return done > 0 ? since_start_.seconds() * ahead / done : 0;
+}
+
+std::string short_number(double value) {
+  constexpr std::array<std::string_view, 4> kUnits{"", "k", "M", "G"};
+  std::size_t unit = 0;
+  while (value >= 999.5 && unit + 1 < kUnits.size()) {
+    value /= 1000;
+    ++unit;
+  }
+  const int digits = unit == 0 || value >= 99.95 ? 0 : value >= 9.995 ? 1 : 2;
+  return fmt::format("{:.{}f}{}", value, digits, kUnits.at(unit));
+}
+
+std::string clock_time(double seconds) {
+  const auto whole = static_cast<std::int64_t>(std::llround(std::max(seconds, 0.0)));
+  if (whole < 3600) return fmt::format("{}:{:02}", whole / 60, whole % 60);
+  return fmt::format("{}:{:02}:{:02}", whole / 3600, whole / 60 % 60, whole % 60);
+}
+
+std::string progress_bar(double done, int width, bool utf8) {
+  const double cells = std::clamp(done, 0.0, 1.0) * width;
+  const int full = static_cast<int>(cells);
+  std::string bar;
+  if (!utf8) {
+    bar.append(static_cast<std::size_t>(full), '#');
+    bar.append(static_cast<std::size_t>(width - full), '.');
+    return bar;
+  }
+  constexpr std::array<std::string_view, 8> kEighths{" ", "▏", "▎", "▍", "▌", "▋", "▊", "▉"};
+  for (int i = 0; i < full; ++i) bar += "█";
+  if (full < width) {
+    bar += kEighths.at(static_cast<std::size_t>((cells - full) * 8));
+    bar.append(static_cast<std::size_t>(width - full - 1), ' ');
+  }
+  return bar;
+}
+
+}  // namespace rubato

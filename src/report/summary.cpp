@@ -1,0 +1,49 @@
+#include <nlohmann/json.hpp>
+
+#include <rubato/report/summary.hpp>
+
+namespace rubato {
+
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+Json or_null(const std::optional<double>& value) { return value ? Json(*value) : Json(); }
+
+}  // namespace
+
+std::string to_json(const RunSummary& summary) {
+  const TrainResult& result = summary.result;
+  const TrainOptions& options = summary.options;
+  const auto& test = result.final_test;
+  Json json{
+      {"final_test_accuracy", or_null(test ? test->accuracy : std::nullopt)},
+      {"best_test_accuracy", or_null(result.best_test_accuracy)},
+      {"final_test_loss", test ? Json(test->loss) : Json()},
+      {"epochs", result.epochs},
+      {"steps", result.steps},
+      {"samples", result.samples},
+      {"wall_seconds", summary.wall_seconds},
+      {"train_seconds", result.train_seconds},
+      {"samples_per_second",
+       result.train_seconds > 0 ? static_cast<double>(result.samples) / result.train_seconds : 0},
+      {"weights_sha256", summary.weights_sha256},
+      {"model", summary.model},
+      {"data", summary.data},
+      {"trace", summary.trace},
+      {"rule", options.rule},
+      {"seed", options.seed},
+      {"minibatch", options.minibatch_size},
+      {"cores", options.cores},
+      {"threads", options.threads},
+      {"gradient_buffers", summary.gradient_buffers},
+      {"stopped", summary.stopped.empty() ? Json() : Json(summary.stopped)},
+      {"versions",
+       {{"rubato", summary.versions.rubato},
+        {"torch", summary.versions.torch},
+        {"onetbb", summary.versions.onetbb},
+        {"blas", summary.versions.blas}}}};
+  return json.dump(2) + "\n";
+}
+
+}  // namespace rubato

@@ -1,0 +1,190 @@
+#include <unistd.h>
+
+#include <cmath>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <limits>
+#include <string>
+#include <vector>
+
+#include <gmock/gmock.h>
+#include <nlohmann/json.hpp>
+
+#include <rubato/core/error.hpp>
+#include <rubato/report/metrics.hpp>
+#include <rubato/report/run_folder.hpp>
+#include <rubato/report/summary.hpp>
+
+namespace rubato {
+namespace {
+
+namespace fs = std::filesystem;
+using nlohmann::json;
+using testing::HasSubstr;
+
+std::string read(const fs::path& file) {
+  std::ifstream in(file, std::ios::binary);
+  return {std::istreambuf_iterator<char>(in), {}};
+}
+
+// A folder that is gone after the test.
+class ReportFiles : public testing::Test {
+ protected:
+  void SetUp() override {
+    std::string name = (fs::temp_directory_path() / "rubato_report_XXXXXX").string();
+    ASSERT_NE(mkdtemp(name.data()), nullptr);
+    folder_ = name;
+  }
+  void TearDown() override { fs::remove_all(folder_); }
+  [[nodiscard]] const fs::path& folder() const { return folder_; }
+
+ private:
+  fs::path folder_;
+};
+
+template <class Action>
+std::string error_of(Action&& action) {
+  try {
+    action();
+  } catch (const Error& error) {
+    return error.what();
+  }
+  return "no error";
+}
+
+StepRecord step_record() {
+  StepRecord step;
+  step.epoch = EpochIndex{1};
+  step.plan = {.index = StepIndex{7},
+               .batch_size = 160,
+               .cores = 3,
+               .first_minibatch = MinibatchIndex{4},
+               .minibatches = 5};
+  step.scale = 1.25;
+  step.learning_rate = 0.0125;
+  step.loss = 0.5;
+  step.seconds = {.data = 0.25, .compute = 4, .reduce = 0.5, .update = 0.125, .wall = 3};
+  return step;
+}
+
+TEST_F(ReportFiles, ARunFolderIsMadeWithItsParents) {
+  const RunFolder run(folder() / "a" / "b");
+  EXPECT_TRUE(fs::is_directory(folder() / "a" / "b"));
+  run.write("note.txt", "hello\n");
+  EXPECT_EQ(read(run.file("note.txt")), "hello\n");
+  EXPECT_FALSE(fs::exists(run.file("note.txt.part")));
+}
+
+TEST_F(ReportFiles, ARunFolderIsNeverReused) {
+  EXPECT_THAT(error_of([&] { RunFolder run(folder()); }),
+              testing::AllOf(HasSubstr(folder().string()), HasSubstr("exists")));
+}
+
+TEST_F(ReportFiles, AFileThatCannotBeWrittenIsAnError) {
+  const RunFolder run(folder() / "run");
+  fs::remove(folder() / "run");
+  EXPECT_THAT(error_of([&] { run.write("note.txt", "hello"); }), HasSubstr("note.txt: cannot write"));
+  EXPECT_THAT(error_of([&] { MetricsWriter metrics(run.file("metrics.jsonl")); }),
+              HasSubstr("metrics.jsonl: cannot write"));
+}
+
+TEST_F(ReportFiles, AFullDiskIsAnErrorAndNotSilence) {
+  if (!fs::exists("/dev/full")) GTEST_SKIP() << "there is no /dev/full";
+  MetricsWriter metrics("/dev/full");
+  EXPECT_THAT(error_of([&] { metrics.on_step(step_record()); }), HasSubstr("No space left"));
+}
+
+TEST_F(ReportFiles, MetricsHaveALineForEachStep) {
+  MetricsWriter metrics(folder() / "metrics.jsonl");
+  metrics.on_step(step_record());
+  // Read while the writer is open: the line is out before the next step.
+  const auto line = json::parse(read(folder() / "metrics.jsonl"));
+  EXPECT_EQ(line, json::parse(R"({"kind": "step", "step": 7, "epoch": 1, "batch": 160, "cores": 3,
+      "scale": 1.25, "lr": 0.0125, "loss": 0.5, "substeps": [2, 2, 1],
+      "seconds": {"data": 0.25, "compute": 4.0, "reduce": 0.5, "update": 0.125, "wall": 3.0}})"));
+}
+
+TEST_F(ReportFiles, SubstepsFollowTheAssignmentAndNameIdleCores) {
+  MetricsWriter metrics(folder() / "metrics.jsonl");
+  auto step = step_record();
+  step.plan.cores = 7;
+  step.assignment = Assignment::strided;
+  metrics.on_step(step);
+  const auto line = json::parse(read(folder() / "metrics.jsonl"));
+  EXPECT_EQ(line["substeps"], json({1, 1, 1, 1, 1, 0, 0}));
+}
+
+TEST_F(ReportFiles, MetricsHaveALineForEachEpoch) {
+  MetricsWriter metrics(folder() / "metrics.jsonl");
+  EpochRecord epoch;
+  epoch.epoch = EpochIndex{2};
+  epoch.steps = 3;
+  epoch.samples = 320;
+  epoch.train_loss = 0.75;
+  epoch.train_seconds = 2;
+  epoch.test_seconds = 1;
+  metrics.on_epoch(epoch);
+  epoch.test.emplace();
+  epoch.test->loss = 0.25;
+  epoch.test->accuracy = 0.5;
+  metrics.on_epoch(epoch);
+  std::ifstream in(folder() / "metrics.jsonl");
+  std::string without;
+  std::string with;
+  std::getline(in, without);
+  std::getline(in, with);
+  EXPECT_EQ(json::parse(without),
+            json::parse(R"({"kind": "epoch", "epoch": 2, "steps": 3, "samples": 320,
+                "train_loss": 0.75, "seconds": {"train": 2.0, "test": 1.0}})"));
+  EXPECT_EQ(json::parse(with)["test_loss"], 0.25);
+  EXPECT_EQ(json::parse(with)["test_accuracy"], 0.5);
+}
+
+TEST_F(ReportFiles, ALossThatIsNoNumberKeepsTheLineReadable) {
+  MetricsWriter metrics(folder() / "metrics.jsonl");
+  auto step = step_record();
+  step.loss = std::numeric_limits<double>::quiet_NaN();
+  metrics.on_step(step);
+  EXPECT_TRUE(json::parse(read(folder() / "metrics.jsonl"))["loss"].is_null());
+}
+
+TEST(Summary, HasWhatARunCameTo) {
+  RunSummary summary;
+  summary.result.epochs = 2;
+  summary.result.steps = 10;
+  summary.result.samples = 1000;
+  summary.result.train_seconds = 4;
+  summary.result.final_test.emplace();
+  summary.result.final_test->accuracy = 0.97;
+  summary.result.best_test_accuracy = 0.98;
+  summary.options.threads = 2;
+  summary.weights_sha256 = "abc";
+  summary.wall_seconds = 5;
+  const auto parsed = json::parse(to_json(summary));
+  EXPECT_EQ(parsed["final_test_accuracy"], 0.97);
+  EXPECT_EQ(parsed["best_test_accuracy"], 0.98);
+  EXPECT_EQ(parsed["steps"], 10);
+  EXPECT_EQ(parsed["epochs"], 2);
+  EXPECT_EQ(parsed["samples"], 1000);
+  EXPECT_EQ(parsed["wall_seconds"], 5.0);
+  EXPECT_EQ(parsed["samples_per_second"], 250.0);
+  EXPECT_EQ(parsed["weights_sha256"], "abc");
+  EXPECT_EQ(parsed["threads"], 2);
+  EXPECT_EQ(parsed["cores"], 8);
+  EXPECT_EQ(parsed["seed"], 42);
+  EXPECT_TRUE(parsed["versions"].contains("torch"));
+  EXPECT_TRUE(parsed["stopped"].is_null());
+}
+
+TEST(Summary, SaysNullWhereThereIsNoTestSet) {
+  RunSummary summary;
+  summary.stopped = "the loss became nan";
+  const auto parsed = json::parse(to_json(summary));
+  EXPECT_TRUE(parsed["final_test_accuracy"].is_null());
+  EXPECT_TRUE(parsed["final_test_loss"].is_null());
+  EXPECT_EQ(parsed["stopped"], "the loss became nan");
+}
+
+}  // namespace
+}  // namespace rubato
