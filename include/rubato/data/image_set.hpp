@@ -17,13 +17,15 @@ struct ImageSet {
   /// count labels, 0 <= label < classes.
   std::vector<std::uint8_t> labels;
 
+  /// The pixels of image i, 0 <= i < count.
   [[nodiscard]] std::span<const std::uint8_t> image(std::int64_t i) const {
     const auto size = static_cast<std::size_t>(height * width);
     return std::span(pixels).subspan(static_cast<std::size_t>(i) * size, size);
   }
 };
 
-/// Mean and standard deviation (of the population) of all pixels, scaled to [0, 1].
+/// Mean and standard deviation (of the population) of all pixels, scaled to [0, 1]. The deviation
+/// is 0 when all pixels are equal; a set without pixels has the values below.
 struct PixelStatistics {
   double mean = 0;
   double deviation = 1;

@@ -1,0 +1,77 @@
+#include "digit_raster.hpp"
+
+#include <algorithm>
+#include <cfloat>
+#include <cmath>
+#include <cstddef>
+#include <limits>
+#include <vector>
+
+namespace rubato::digits {
+
+namespace {
+
+// What "the same bits on every machine" rests on, besides -ffp-contract=off: sums, products,
+// quotients and square roots of IEEE doubles, each rounded to a double at once.
+static_assert(std::numeric_limits<double>::is_iec559 && FLT_EVAL_METHOD == 0);
+
+// The first and last pixel of [low - reach, high + reach] that lie in the image.
+struct Range {
+  int first;
+  int last;
+};
+Range pixels_near(double a, double b, double reach, int side) {
+  const double low = std::ceil(std::min(a, b) - reach);
+  const double high = std::floor(std::max(a, b) + reach);
+  return {static_cast<int>(std::max(low, 0.0)), static_cast<int>(std::min(high, side - 1.0))};
+}
+
+// Lowers the squared distances of the pixels within `reach` of the segment to theirs.
+void approach(const Segment& segment, double reach, int side, std::span<double> squares) {
+  const Range columns = pixels_near(segment.from.x, segment.to.x, reach, side);
+  const Range rows = pixels_near(segment.from.y, segment.to.y, reach, side);
+  const double along_x = segment.to.x - segment.from.x;
+  const double along_y = segment.to.y - segment.from.y;
+  // A segment of length 0 is a dot: the projection below is then 0 for every pixel.
+  const double square_length = std::max(along_x * along_x + along_y * along_y, 1e-12);
+  const double along_x_unit = along_x / square_length;
+  const double along_y_unit = along_y / square_length;
+  for (int row = rows.first; row <= rows.last; ++row) {
+    const double y = row - segment.from.y;
+    double* const line = squares.data() + static_cast<std::ptrdiff_t>(row) * side;
+    for (int column = columns.first; column <= columns.last; ++column) {
+      const double x = column - segment.from.x;
+      const double t = std::clamp(x * along_x_unit + y * along_y_unit, 0.0, 1.0);
+      const double off_x = x - t * along_x;
+      const double off_y = y - t * along_y;
+      line[column] = std::min(line[column], off_x * off_x + off_y * off_y);
+    }
+  }
+}
+
+// Noise of -1 to 1 with a triangular density; eight bits for each of its two parts, so that one
+// draw serves four pixels.
+double noise_of(std::uint64_t bits) {
+  const auto sum = static_cast<int>((bits & 0xffU) + (bits >> 8U & 0xffU));
+  return (sum - 255) / 255.0;
+}
+
+}  // namespace
+
+void draw(std::span<const Segment> segments, const Pen& pen, int side, DigitStream& random,
+          std::span<std::uint8_t> image) {
+  const double reach = pen.radius + pen.softness;
+  std::vector<double> squares(image.size(), reach * reach);
+  for (const Segment& segment : segments) approach(segment, reach, side, squares);
+
+  std::uint64_t bits = 0;
+  for (std::size_t i = 0; i < image.size(); ++i) {
+    bits = i % 4 == 0 ? random.bits() : bits >> 16U;
+    // 1 inside the stroke, 0 outside, smooth over the edge: 3e^2 - 2e^3.
+    const double edge = std::clamp(0.5 * (reach - std::sqrt(squares[i])) / pen.softness, 0.0, 1.0);
+    const double grey = pen.ink * (edge * edge * (3.0 - 2.0 * edge)) + pen.noise * noise_of(bits);
+    image[i] = static_cast<std::uint8_t>(std::clamp(grey + 0.5, 0.0, 255.0));
+  }
+}
+
+}  // namespace rubato::digits

@@ -1,0 +1,26 @@
+#include <algorithm>
+#include <cmath>
+
+#include <rubato/data/image_set.hpp>
+
+namespace rubato {
+
+PixelStatistics pixel_statistics(const ImageSet& images) {
+  if (images.pixels.empty()) return {};
+  // Both sums are exact for as many pixels as fit in any memory, so no order of summation shows.
+  std::uint64_t sum = 0;
+  std::uint64_t squares = 0;
+  for (const std::uint8_t pixel : images.pixels) {
+    const std::uint64_t value = pixel;
+    sum += value;
+    squares += value * value;
+  }
+  constexpr double kWhite = 255.0;
+  const auto count = static_cast<double>(images.pixels.size());
+  const double mean = static_cast<double>(sum) / count;
+  // Rounding can take the difference below zero when all but a few pixels are equal.
+  const double variance = std::max(0.0, static_cast<double>(squares) / count - mean * mean);
+  return {.mean = mean / kWhite, .deviation = std::sqrt(variance) / kWhite};
+}
+
+}  // namespace rubato

@@ -1,0 +1,106 @@
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <fstream>
+#include <initializer_list>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+#include <gtest/gtest.h>
+#include <stdlib.h>  // NOLINT(modernize-deprecated-headers): mkdtemp is POSIX's, not std's
+#include <zlib.h>
+
+#include <rubato/data/idx.hpp>
+
+#include "trace/error_of.hpp"
+
+namespace rubato::test {
+
+using Bytes = std::vector<std::uint8_t>;
+
+/// An IDX file as bytes: the magic and the dimensions as big-endian 32-bit words, then the data.
+inline Bytes idx_bytes(std::initializer_list<std::uint32_t> header, const Bytes& data) {
+  Bytes bytes;
+  for (const std::uint32_t word : header) {
+    for (const unsigned shift : {24U, 16U, 8U, 0U}) {
+      bytes.push_back(static_cast<std::uint8_t>(word >> shift & 0xffU));
+    }
+  }
+  bytes.insert(bytes.end(), data.begin(), data.end());
+  return bytes;
+}
+
+/// `count` images of `height` x `width` pixels with the values 0, 1, 2, ...
+inline Bytes image_bytes(std::uint32_t count, std::uint32_t height, std::uint32_t width) {
+  Bytes data;
+  for (std::uint32_t i = 0; i < count * height * width; ++i) {
+    data.push_back(static_cast<std::uint8_t>(i & 0xffU));
+  }
+  return idx_bytes({0x803, count, height, width}, data);
+}
+
+/// `count` labels 0, 1, ..., 9, 0, ...
+inline Bytes label_bytes(std::uint32_t count) {
+  Bytes data;
+  for (std::uint32_t i = 0; i < count; ++i) data.push_back(static_cast<std::uint8_t>(i % 10));
+  return idx_bytes({0x801, count}, data);
+}
+
+/// `bytes` as one gzip stream.
+inline Bytes gzipped(const Bytes& bytes) {
+  constexpr int kGzipFormat = 16 + MAX_WBITS;
+  z_stream stream{};
+  if (deflateInit2(&stream, 9, Z_DEFLATED, kGzipFormat, 8, Z_DEFAULT_STRATEGY) != Z_OK) {
+    throw std::runtime_error("zlib: deflateInit2");
+  }
+  Bytes packed(deflateBound(&stream, bytes.size()));
+  Bytes input = bytes;  // zlib's pointer is not const
+  stream.next_in = input.data();
+  stream.avail_in = static_cast<unsigned>(input.size());
+  stream.next_out = packed.data();
+  stream.avail_out = static_cast<unsigned>(packed.size());
+  const int code = deflate(&stream, Z_FINISH);
+  packed.resize(stream.total_out);
+  deflateEnd(&stream);
+  if (code != Z_STREAM_END) throw std::runtime_error("zlib: deflate");
+  return packed;
+}
+
+/// A test with a folder of its own for IDX files, removed when the test ends.
+class IdxFiles : public testing::Test {
+ protected:
+  void SetUp() override {
+    std::string name = (std::filesystem::temp_directory_path() / "rubato-data-XXXXXX").string();
+    ASSERT_NE(mkdtemp(name.data()), nullptr) << name;
+    folder_ = name;
+  }
+  void TearDown() override {
+    std::error_code ignored;
+    std::filesystem::remove_all(folder_, ignored);
+  }
+
+  [[nodiscard]] const std::filesystem::path& folder() const { return folder_; }
+  [[nodiscard]] std::filesystem::path path(const std::string& name) const { return folder_ / name; }
+
+  std::filesystem::path write(const std::string& name, const Bytes& bytes) const {
+    auto file = path(name);
+    std::ofstream out(file, std::ios::binary);
+    out.write(reinterpret_cast<const char*>(bytes.data()),
+              static_cast<std::streamsize>(bytes.size()));
+    out.close();
+    EXPECT_TRUE(out) << file;
+    return file;
+  }
+
+  /// The message with which the two files, in the folder, are refused.
+  [[nodiscard]] std::string error(const std::string& images, const std::string& labels) const {
+    return error_of([&] { static_cast<void>(read_idx(path(images), path(labels))); });
+  }
+
+ private:
+  std::filesystem::path folder_;
+};
+
+}  // namespace rubato::test
