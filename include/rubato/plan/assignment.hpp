@@ -35,7 +35,8 @@ struct MinibatchRun {
 [[nodiscard]] MinibatchRun share_of_core(MinibatchIndex first, std::int64_t minibatches,
                                          CoreRank core, std::int64_t cores, Assignment assignment);
 
-/// How many cores of such a step have anything to do. They are the cores 0, 1, ..., busy - 1.
+/// How many cores of such a step have anything to do. They are the cores 0, 1, ..., busy - 1, under
+/// either assignment. Requires minibatches >= 1 and cores >= 1.
 [[nodiscard]] std::int64_t busy_cores(std::int64_t minibatches, std::int64_t cores);
 
 }  // namespace rubato

@@ -6,17 +6,18 @@
 
 #include <rubato/core/index.hpp>
 #include <rubato/plan/assignment.hpp>
+#include <rubato/plan/shuffle.hpp>
 #include <rubato/trace/trace.hpp>
 
 namespace rubato {
 
 /// What a plan is made for.
 struct PlanOptions {
-  /// Samples in the data set.
+  /// Samples in the data set, at most kMaxDatasetSize.
   std::int64_t dataset_size = 0;
   /// Samples in a minibatch.
   std::int64_t minibatch_size = 32;
-  /// Cores at the steps for which the trace does not say.
+  /// Cores at the steps for which the trace does not say, at most kMaxCores.
   std::int64_t cores = 1;
 };
 
@@ -40,7 +41,7 @@ struct StepPlan {
 struct EpochPlan {
   EpochIndex index;
   /// Consecutive, at least one.
-  std::vector<StepPlan> steps;
+  std::vector<StepPlan> steps{};
   /// False for the last epoch of a trace that ended before the epoch was full.
   bool complete = true;
 
@@ -58,9 +59,9 @@ struct EpochPlan {
 /// that last part is an (incomplete) epoch under TraceEnd::stop and none under TraceEnd::error.
 class Planner {
  public:
-  /// Throws Error, naming the place in the trace, when the data set holds less than one minibatch, a
-  /// count is below 1, a batch size is no multiple of the minibatch size, or a step is larger than an
-  /// epoch. All rows of the trace are checked here, before anything is trained.
+  /// Throws Error, naming the place in the trace, when the data set holds less than one minibatch,
+  /// a count is out of its range, a batch size is no multiple of the minibatch size, or a step is
+  /// larger than an epoch. All rows of the trace are checked here, before anything is trained.
   Planner(Trace trace, PlanOptions options);
 
   /// The next epoch, or nothing when the trace holds no further one.
@@ -72,7 +73,7 @@ class Planner {
   [[nodiscard]] std::int64_t minibatches_per_epoch() const {
     return options_.dataset_size / options_.minibatch_size;
   }
-  /// Minibatches in the largest step of the trace.
+  /// Minibatches in the largest step of the trace, at least 1.
   [[nodiscard]] std::int64_t largest_step() const;
 
  private:
@@ -82,8 +83,20 @@ class Planner {
   EpochIndex next_epoch_;
 };
 
-/// Throws Error when the trace of a fresh `planner` holds fewer than `epochs` complete epochs and its
-/// end is TraceEnd::error; says how many it holds and what would be accepted.
-void require_epochs(Planner planner, std::int64_t epochs);
+/// How far the rows of a trace last, without what follows the last one.
+struct TraceExtent {
+  /// Complete epochs.
+  std::int64_t epochs = 0;
+  /// Steps after the last complete epoch, and the samples of their batches.
+  std::int64_t further_steps = 0;
+  std::int64_t further_samples = 0;
+};
+
+/// How far the trace of `planner` lasts, wherever the planner stands.
+[[nodiscard]] TraceExtent extent_of(const Planner& planner);
+
+/// Throws Error when the trace of `planner` holds fewer than `epochs` complete epochs and its end
+/// is TraceEnd::error; says how many it holds and what would be accepted.
+void require_epochs(const Planner& planner, std::int64_t epochs);
 
 }  // namespace rubato

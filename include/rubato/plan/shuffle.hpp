@@ -8,19 +8,25 @@
 
 namespace rubato {
 
+/// The largest data set that can be shuffled. From here on torch.randperm draws its numbers in
+/// another way (so that their remainders stay close to uniform).
+inline constexpr std::int64_t kMaxDatasetSize = 0xFFFF'FFFF / 20 - 1;
+
 /// A random permutation of 0, ..., n - 1, the same as torch.randperm(n) after
-/// torch.manual_seed(seed): a Fisher-Yates shuffle from the front, driven by MT19937.
-/// Requires 0 <= n < 2^32.
+/// torch.manual_seed(seed): a Fisher-Yates shuffle from the front, driven by MT19937
+/// (which takes the lower 32 bits of the seed). Requires 0 <= n <= kMaxDatasetSize.
 [[nodiscard]] std::vector<std::int64_t> random_permutation(std::int64_t n, std::uint64_t seed);
 
 /// The samples of one epoch in their shuffled order, cut into minibatches.
 class EpochSamples {
  public:
-  /// Shuffles with `seed` + epoch.
+  /// Shuffles with `seed` + epoch. Requires 1 <= minibatch_size and
+  /// 0 <= dataset_size <= kMaxDatasetSize.
   EpochSamples(std::int64_t dataset_size, std::int64_t minibatch_size, std::uint64_t seed,
                EpochIndex epoch);
 
   /// The sample indices of a minibatch, in the order in which the minibatch holds them.
+  /// Requires 0 <= minibatch < floor(dataset size / minibatch size).
   [[nodiscard]] std::span<const std::int64_t> minibatch(MinibatchIndex minibatch) const;
 
  private:

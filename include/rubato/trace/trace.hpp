@@ -1,6 +1,7 @@
 #pragma once
 
 #include <array>
+#include <cstddef>
 #include <cstdint>
 #include <filesystem>
 #include <optional>
@@ -13,11 +14,16 @@
 
 namespace rubato {
 
+/// The largest batch size and the largest number of cores that a trace may name. Beyond them lies a
+/// typing error, and below them sums and products of a plan stay far within 64 bits.
+inline constexpr std::int64_t kMaxBatchSize = std::int64_t{1} << 40;
+inline constexpr std::int64_t kMaxCores = std::int64_t{1} << 20;
+
 /// What one row of a trace says.
 struct TraceStep {
-  /// Samples in the global batch; at least 1.
+  /// Samples in the global batch; 1 to kMaxBatchSize.
   std::int64_t batch_size = 0;
-  /// Accelerator cores at this step, at least 1; empty where the trace does not say.
+  /// Accelerator cores at this step, 1 to kMaxCores; empty where the trace does not say.
   std::optional<std::int64_t> cores;
 
   friend bool operator==(const TraceStep&, const TraceStep&) = default;
@@ -38,25 +44,29 @@ inline constexpr std::array<Choice<TraceEnd>, 4> kTraceEnds{{{TraceEnd::error, "
 /// The global batch size, and optionally the number of cores, of every step. Never empty.
 class Trace {
  public:
-  /// `source` names the trace in messages ("trace.csv", "constant 128"). Throws Error when `steps`
-  /// is empty or holds a value below 1.
+  /// `source` names the trace in messages ("trace.csv", "constant 128"). Throws Error, naming the
+  /// step, when `steps` is empty or holds a value out of its range.
   Trace(std::vector<TraceStep> steps, TraceEnd end, std::string source);
 
-  /// Reads a CSV file with the header `step,batchsize` or `step,batchsize,cores` and steps counted
-  /// from 0 without gap. CRLF, a byte-order mark and blank lines at the end are accepted; anything
-  /// else throws Error with file, line and what would be accepted.
+  /// Reads a CSV file (or pipe) with the header `step,batchsize` or `step,batchsize,cores` and
+  /// steps counted from 0 without gap; an empty cores field is a step for which the trace does not
+  /// say. A count that begins at 0 again, after two rows or more, is another trace appended to the
+  /// first. CRLF, a byte-order mark and blank lines at the end are accepted; anything else throws
+  /// Error with file, line and what would be accepted.
   [[nodiscard]] static Trace read_csv(const std::filesystem::path& path,
                                       TraceEnd end = TraceEnd::error);
   /// The same for text at hand; `source` stands for the file's name in messages.
   [[nodiscard]] static Trace parse_csv(std::string_view text, std::string source,
                                        TraceEnd end = TraceEnd::error);
-  /// The same batch size at every step, without end.
+  /// The same batch size at every step, without end. Throws Error when it is out of range.
   [[nodiscard]] static Trace constant(std::int64_t batch_size);
-  /// The built-in elastic trace: batch sizes, all multiples of 32 from 32 to 512, that rise and fall
-  /// as a spot market would make them; it cycles.
+  /// The built-in elastic trace: batch sizes, all multiples of 32 from 32 to 512, that rise and
+  /// fall as a spot market would make them; it cycles. With minibatches of 32 on 8 cores some steps
+  /// leave cores idle and some give them uneven numbers of substeps.
   [[nodiscard]] static Trace elastic();
 
   /// The row of `step`, continued beyond the last row as end() says; empty when nothing follows.
+  /// Requires step >= 0.
   [[nodiscard]] std::optional<TraceStep> at(StepIndex step) const;
 
   /// Rows in the trace itself, without what follows them.
@@ -67,13 +77,17 @@ class Trace {
   [[nodiscard]] bool endless() const { return end_ == TraceEnd::hold || end_ == TraceEnd::cycle; }
   [[nodiscard]] const std::string& source() const { return source_; }
   /// Where a step stands, for messages: "trace.csv:17" for a trace read from a file (line numbers
-  /// from 1), "constant 128, step 15" for another.
+  /// from 1), "constant 128, step 15" for another. Of a step beyond the last row of a file it names
+  /// the row that it repeats.
   [[nodiscard]] std::string where(StepIndex step) const;
 
-  /// Writes the rows as the CSV that read_csv() reads.
+  /// Writes the rows as the CSV that read_csv() reads, with a cores column if any row has cores.
   [[nodiscard]] std::string to_csv() const;
 
  private:
+  // The row that stands for `step`, or empty when nothing follows the last one.
+  [[nodiscard]] std::optional<std::size_t> row_of(StepIndex step) const;
+
   std::vector<TraceStep> steps_;
   TraceEnd end_;
   std::string source_;

@@ -1,0 +1,183 @@
+#include <gmock/gmock.h>
+
+#include <rubato/plan/plan.hpp>
+
+#include "trace/error_of.hpp"
+
+namespace rubato {
+namespace {
+
+using test::error_of;
+
+// Data of 10 minibatches of 32 and a rest of 5 samples.
+constexpr PlanOptions kOptions{.dataset_size = 325, .minibatch_size = 32, .cores = 4};
+
+Trace trace_of(const std::vector<std::int64_t>& minibatches, TraceEnd end) {
+  std::vector<TraceStep> steps;
+  steps.reserve(minibatches.size());
+  for (const std::int64_t count : minibatches) steps.push_back({count * 32, std::nullopt});
+  return Trace(std::move(steps), end, "made");
+}
+
+// The first step and the end of every epoch, at most `limit` of them; a "+" marks incomplete ones.
+std::string ranges(Planner planner, int limit = 100) {
+  std::string text;
+  for (int i = 0; i < limit; ++i) {
+    const std::optional<EpochPlan> epoch = planner.next();
+    if (!epoch) break;
+    EXPECT_EQ(epoch->index.value(), i);
+    text += std::to_string(epoch->first_step().value()) + "-" +
+            std::to_string(epoch->end_step().value()) + (epoch->complete ? " " : "+ ");
+  }
+  return text;
+}
+
+TEST(Planner, CutsEpochsThatFit) {
+  const Planner planner(trace_of({4, 6, 5, 4, 10, 9, 1, 3, 8}, TraceEnd::error), kOptions);
+  EXPECT_EQ(planner.minibatches_per_epoch(), 10);
+  EXPECT_EQ(planner.largest_step(), 10);
+  EXPECT_EQ(ranges(planner), "0-2 2-4 4-5 5-7 7-8 ");
+}
+
+TEST(Planner, PlansEveryStep) {
+  Planner planner(trace_of({4, 6, 5, 4, 10}, TraceEnd::error), kOptions);
+  static_cast<void>(planner.next());
+  const EpochPlan epoch = planner.next().value();
+  ASSERT_EQ(epoch.steps.size(), 2U);
+  EXPECT_EQ(epoch.minibatches(), 9);
+  EXPECT_EQ(epoch.steps[1].index, StepIndex{3});
+  EXPECT_EQ(epoch.steps[1].batch_size, 128);
+  EXPECT_EQ(epoch.steps[1].minibatches, 4);
+  EXPECT_EQ(epoch.steps[1].first_minibatch, MinibatchIndex{5});
+  EXPECT_EQ(epoch.steps[1].cores, 4);
+  EXPECT_EQ(epoch.steps[1].share_of(CoreRank{1}, Assignment::contiguous).first, MinibatchIndex{6});
+}
+
+TEST(Planner, TakesTheCoresOfTheTrace) {
+  Planner planner(Trace({{320, 7}, {320, std::nullopt}}, TraceEnd::hold, "made"), kOptions);
+  EXPECT_EQ(planner.next()->steps.front().cores, 7);
+  EXPECT_EQ(planner.next()->steps.front().cores, 4);
+}
+
+TEST(Planner, DropsAnIncompleteEpochOnError) {
+  EXPECT_EQ(ranges(Planner(trace_of({10, 4, 5}, TraceEnd::error), kOptions)), "0-1 ");
+  EXPECT_EQ(ranges(Planner(trace_of({4, 5}, TraceEnd::error), kOptions)), "");
+}
+
+TEST(Planner, GivesAnIncompleteEpochOnStop) {
+  EXPECT_EQ(ranges(Planner(trace_of({10, 4, 5}, TraceEnd::stop), kOptions)), "0-1 1-3+ ");
+  EXPECT_EQ(ranges(Planner(trace_of({10, 4, 6}, TraceEnd::stop), kOptions)), "0-1 1-3 ");
+}
+
+TEST(Planner, AnswersNothingForGoodAfterTheEnd) {
+  Planner planner(trace_of({10, 4}, TraceEnd::stop), kOptions);
+  EXPECT_TRUE(planner.next().has_value());
+  EXPECT_TRUE(planner.next().has_value());
+  EXPECT_FALSE(planner.next().has_value());
+  EXPECT_FALSE(planner.next().has_value());
+}
+
+TEST(Planner, HoldsTheLastRow) {
+  EXPECT_EQ(ranges(Planner(trace_of({10, 4, 3}, TraceEnd::hold), kOptions), 4),
+            "0-1 1-4 4-7 7-10 ");
+}
+
+TEST(Planner, CyclesTheTrace) {
+  EXPECT_EQ(ranges(Planner(trace_of({6, 4, 3}, TraceEnd::cycle), kOptions), 4), "0-2 2-4 4-6 6-8 ");
+  EXPECT_EQ(ranges(Planner(trace_of({6, 3, 2}, TraceEnd::cycle), kOptions), 3), "0-2 2-4 4-6 ");
+}
+
+TEST(Planner, FillsAnEpochToItsLastMinibatch) {
+  EXPECT_EQ(ranges(Planner(Trace::constant(32), kOptions), 2), "0-10 10-20 ");
+}
+
+std::string error_planning(const Trace& trace, PlanOptions options) {
+  return error_of([&] { Planner(trace, options); });
+}
+
+TEST(Planner, RejectsABatchThatIsNoMultiple) {
+  const Trace trace = Trace::parse_csv("step,batchsize\n0,64\n1,100\n", "t.csv");
+  EXPECT_EQ(
+      error_planning(trace, kOptions),
+      "t.csv:3: batch size 100 is no multiple of the minibatch size 32; accepted: a multiple, "
+      "such as 96 or 128");
+  EXPECT_EQ(
+      error_planning(Trace::constant(20), kOptions),
+      "constant 20, step 0: batch size 20 is no multiple of the minibatch size 32; accepted: a "
+      "multiple, such as 32");
+}
+
+TEST(Planner, RejectsAStepLargerThanAnEpoch) {
+  const Trace trace = Trace::parse_csv("step,batchsize\n0,320\n1,352\n", "t.csv", TraceEnd::stop);
+  EXPECT_EQ(error_planning(trace, kOptions),
+            "t.csv:3: batch size 352 is larger than an epoch (10 minibatches of 32 samples); "
+            "accepted: at most 320");
+}
+
+TEST(Planner, RejectsCountsOutOfRange) {
+  const Trace trace = Trace::constant(32);
+  EXPECT_EQ(error_planning(trace, {.dataset_size = 0}),
+            "the data set is empty; accepted: at least one minibatch (32 samples)");
+  EXPECT_EQ(error_planning(trace, {.dataset_size = -5}),
+            "the data set is empty; accepted: at least one minibatch (32 samples)");
+  EXPECT_EQ(
+      error_planning(trace, {.dataset_size = 31}),
+      "the data set holds 31 samples, less than one minibatch of 32; accepted: a minibatch of at "
+      "most 31");
+  EXPECT_EQ(error_planning(trace, {.dataset_size = 64, .minibatch_size = 0}),
+            "minibatches of 0 samples; accepted: 1 to 1099511627776");
+  EXPECT_EQ(error_planning(trace, {.dataset_size = 64, .cores = 0}),
+            "0 cores; accepted: 1 to 1048576");
+  EXPECT_EQ(error_planning(trace, {.dataset_size = 64, .cores = kMaxCores + 1}),
+            "1048577 cores; accepted: 1 to 1048576");
+  EXPECT_EQ(error_planning(trace, {.dataset_size = kMaxDatasetSize + 1}),
+            "a data set of 214748364 samples; accepted: at most 214748363");
+  EXPECT_EQ(error_planning(trace, {.dataset_size = 32}), "no error");
+}
+
+TEST(TraceExtent, CountsEpochsAndTheRest) {
+  const TraceExtent extent =
+      extent_of(Planner(trace_of({10, 4, 6, 3, 4}, TraceEnd::error), kOptions));
+  EXPECT_EQ(extent.epochs, 2);
+  EXPECT_EQ(extent.further_steps, 2);
+  EXPECT_EQ(extent.further_samples, 7 * 32);
+}
+
+TEST(TraceExtent, IsOfTheRowsWhateverFollowsAndWhereverThePlannerStands) {
+  for (const auto& [end, name] : kTraceEnds) {
+    Planner planner(trace_of({10, 4, 6, 3, 4}, end), kOptions);
+    static_cast<void>(planner.next());
+    EXPECT_EQ(extent_of(planner).epochs, 2) << name;
+    EXPECT_EQ(extent_of(planner).further_steps, 2) << name;
+  }
+}
+
+TEST(RequireEpochs, RejectsATraceThatEndsEarly) {
+  const Trace trace = Trace::parse_csv("step,batchsize\n0,320\n1,320\n2,64\n", "t.csv");
+  const auto error_requiring = [&](std::int64_t epochs) {
+    return error_of([&] { require_epochs(Planner(trace, kOptions), epochs); });
+  };
+  EXPECT_EQ(error_requiring(2), "no error");
+  EXPECT_EQ(
+      error_requiring(3),
+      "t.csv:4: the trace ends after 2 epochs and 1 further step, but 3 are asked for; accepted: "
+      "at most 2 epochs, or hold, cycle or stop at the trace's end (--on-trace-end)");
+}
+
+TEST(RequireEpochs, KnowsATraceThatHoldsNoEpoch) {
+  EXPECT_EQ(error_of([] {
+              require_epochs(Planner(trace_of({1, 2}, TraceEnd::error), kOptions), 1);
+            }),
+            "made, step 1: the trace ends after 0 epochs and 2 further steps, but 1 is asked for; "
+            "accepted: hold, cycle or stop at the trace's end (--on-trace-end)");
+}
+
+TEST(RequireEpochs, LetsEveryOtherEndPass) {
+  for (const TraceEnd end : {TraceEnd::hold, TraceEnd::cycle, TraceEnd::stop}) {
+    EXPECT_EQ(error_of([&] { require_epochs(Planner(trace_of({1}, end), kOptions), 100); }),
+              "no error");
+  }
+}
+
+}  // namespace
+}  // namespace rubato

@@ -1,0 +1,59 @@
+#include <algorithm>
+#include <set>
+
+#include <gtest/gtest.h>
+
+#include <rubato/plan/shuffle.hpp>
+
+namespace rubato {
+namespace {
+
+TEST(Shuffle, IsAPermutation) {
+  for (const std::int64_t n : {0, 1, 2, 3, 100, 1000}) {
+    std::vector<std::int64_t> permutation = random_permutation(n, 7);
+    std::sort(permutation.begin(), permutation.end());
+    ASSERT_EQ(permutation.size(), static_cast<std::size_t>(n));
+    for (std::size_t i = 0; i < permutation.size(); ++i) {
+      EXPECT_EQ(permutation[i], static_cast<std::int64_t>(i));
+    }
+  }
+}
+
+TEST(Shuffle, IsTorchsRandperm) {
+  // torch.manual_seed(42); torch.randperm(10)
+  EXPECT_EQ(random_permutation(10, 42), (std::vector<std::int64_t>{2, 6, 1, 8, 4, 5, 0, 9, 3, 7}));
+}
+
+TEST(Shuffle, TakesTheLowerHalfOfTheSeed) {
+  EXPECT_EQ(random_permutation(100, 42), random_permutation(100, 42 + (std::uint64_t{1} << 32)));
+  EXPECT_NE(random_permutation(100, 42), random_permutation(100, 43));
+}
+
+TEST(EpochSamples, AreTheShuffledSamplesInRuns) {
+  const std::vector<std::int64_t> shuffled = random_permutation(10, 42 + 3);
+  const EpochSamples samples(10, 4, 42, EpochIndex{3});
+  for (std::int64_t m = 0; m < 2; ++m) {
+    const auto minibatch = samples.minibatch(MinibatchIndex{m});
+    EXPECT_TRUE(std::equal(minibatch.begin(), minibatch.end(), shuffled.begin() + 4 * m,
+                           shuffled.begin() + 4 * m + 4));
+  }
+}
+
+TEST(EpochSamples, DifferBetweenEpochs) {
+  const EpochSamples first(100, 100, 42, EpochIndex{0});
+  const EpochSamples second(100, 100, 42, EpochIndex{1});
+  const auto a = first.minibatch(MinibatchIndex{0});
+  const auto b = second.minibatch(MinibatchIndex{0});
+  EXPECT_FALSE(std::equal(a.begin(), a.end(), b.begin(), b.end()));
+}
+
+TEST(ShuffleDeathTest, RejectsWhatIsOutOfRange) {
+  EXPECT_DEATH(static_cast<void>(random_permutation(-1, 0)), "torch draws so");
+  EXPECT_DEATH(static_cast<void>(random_permutation(kMaxDatasetSize + 1, 0)), "torch draws so");
+  const EpochSamples samples(10, 4, 0, EpochIndex{0});
+  EXPECT_DEATH(static_cast<void>(samples.minibatch(MinibatchIndex{2})), "one of the epoch's");
+  EXPECT_DEATH(static_cast<void>(samples.minibatch(MinibatchIndex{-1})), "one of the epoch's");
+}
+
+}  // namespace
+}  // namespace rubato

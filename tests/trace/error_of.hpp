@@ -1,0 +1,20 @@
+#pragma once
+
+#include <string>
+
+#include <rubato/core/error.hpp>
+
+namespace rubato::test {
+
+/// The message of the rubato::Error that `action` throws; "no error" when it throws none.
+template <class Action>
+std::string error_of(const Action& action) {
+  try {
+    action();
+  } catch (const Error& error) {
+    return error.what();
+  }
+  return "no error";
+}
+
+}  // namespace rubato::test
