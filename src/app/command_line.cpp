@@ -1,0 +1,171 @@
+#include "app/command_line.hpp"
+
+#include <algorithm>
+#include <cstdio>
+#include <exception>
+#include <utility>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include <rubato/core/choice.hpp>
+#include <rubato/core/error.hpp>
+
+#include "app/config_file.hpp"
+#include "app/exit_code.hpp"
+#include "app/help_formatter.hpp"
+
+namespace rubato::app {
+
+namespace {
+
+bool parse_flag(std::string_view text) {
+  if (text != "true" && text != "false") {
+    throw Error(fmt::format("'{}' is neither true nor false; accepted: true, false", text));
+  }
+  return text == "true";
+}
+
+// Puts the place of a wrong value in front of what is wrong with it.
+void set_from(std::string_view place, const CommandLine::Setter& set, const std::string& text) {
+  try {
+    set(text);
+  } catch (const Error& error) {
+    throw Error(fmt::format("{}: {}", place, error.what()));
+  }
+}
+
+}  // namespace
+
+CommandLine::CommandLine(std::string name, std::string description)
+    : app_(std::move(description), std::move(name)) {
+  app_.set_help_flag();
+  app_.formatter(std::make_shared<HelpFormatter>());
+}
+
+void CommandLine::add(const std::string& name, Entry entry) {
+  entry.option->group(group_)->multi_option_policy(CLI::MultiOptionPolicy::TakeLast);
+  entries_.emplace(name, std::move(entry));
+}
+
+void CommandLine::option(const std::string& name, const std::string& value, const std::string& help,
+                         const std::string& shown_default, Setter set) {
+  CLI::Option* const option = app_.add_option("--" + name, CLI::callback_t{}, help);
+  option->type_name(value)->default_str(shown_default);
+  add(name, {.option = option, .set = std::move(set)});
+}
+
+void CommandLine::flag(const std::string& name, const std::string& help, bool& target) {
+  add(name, {.option = app_.add_flag("--" + name, help),
+             .set = [&target](const std::string& text) { target = parse_flag(text); }});
+}
+
+void CommandLine::config() {
+  option("config", "FILE",
+         "read options from FILE, a line 'name = value' for each; the arguments override it", "",
+         [this](const std::string& text) { config_file_ = text; });
+  entries_.at("config").in_config = false;
+}
+
+bool CommandLine::parse(std::span<const std::string> arguments) {
+  if (!split(arguments)) return false;
+  // The file comes first, so that the arguments override it.
+  if (const auto found = entries_.find("config"); found != entries_.end()) {
+    const CLI::Option& option = *found->second.option;
+    if (option.count() > 0) take_config(option.results().back());
+  }
+  take_arguments();
+  return true;
+}
+
+// Lets CLI11 collect the texts of the values; false when the help was asked for and printed.
+bool CommandLine::split(std::span<const std::string> arguments) {
+  if (app_.get_help_ptr() == nullptr)
+    app_.set_help_flag("-h,--help", "print this help")->group(group_);
+  try {
+    app_.parse(std::vector<std::string>(arguments.rbegin(), arguments.rend()));
+  } catch (const CLI::CallForHelp&) {
+    fmt::print("{}", app_.help());
+    return false;
+  } catch (const CLI::ExtrasError&) {
+    // An argument may be left over because the option before it took another option for its value.
+    reject_missing_values();
+    reject_extra(app_.remaining().front());
+  } catch (const CLI::ArgumentMismatch&) {
+    // Values are missing only where the arguments end.
+    const std::string& last = arguments.back();
+    reject_missing_value(entries_.find(last.substr(2, last.find('=') - 2))->first);
+  } catch (const CLI::ParseError& error) {
+    throw Error(error.what());
+  }
+  return true;
+}
+
+// Of options that were given an option in the place of their value.
+void CommandLine::reject_missing_values() const {
+  for (const auto& [name, entry] : entries_) {
+    if (entry.option->count() > 0 && entry.option->results().back().starts_with("--")) {
+      reject_missing_value(name);
+    }
+  }
+}
+
+void CommandLine::take_arguments() {
+  reject_missing_values();
+  for (const auto& [name, entry] : entries_) {
+    if (entry.option->count() == 0) continue;
+    set_from("--" + name, entry.set, entry.option->results().back());
+  }
+}
+
+void CommandLine::take_config(const std::filesystem::path& path) {
+  for (const auto& [key, value, line] : read_config(path)) {
+    const auto found = entries_.find(key);
+    const std::string place = fmt::format("{}:{}", path.string(), line);
+    if (found == entries_.end()) {
+      throw Error(fmt::format("{}: {}", place, unknown_option(key, "")));
+    }
+    if (!found->second.in_config) {
+      throw Error(fmt::format("{}: {} is accepted as an argument only", place, key));
+    }
+    set_from(fmt::format("{}: {}", place, key), found->second.set, value);
+  }
+}
+
+void CommandLine::reject_missing_value(const std::string& name) const {
+  throw Error(fmt::format("--{} needs a value; accepted: --{} {}", name, name,
+                          entries_.at(name).option->get_type_name()));
+}
+
+void CommandLine::reject_extra(const std::string& argument) const {
+  const bool option = argument.size() > 1 && argument.starts_with('-');
+  const std::string wrong = option ? unknown_option(argument.substr(0, argument.find('=')), "--")
+                                   : fmt::format("unexpected argument '{}'", argument);
+  throw Error(
+      fmt::format("{}{} see {} --help", wrong, wrong.ends_with('?') ? "" : ";", app_.get_name()));
+}
+
+std::string CommandLine::unknown_option(std::string_view typed, std::string_view dashes) const {
+  std::vector<std::string> names;
+  for (const auto& [name, entry] : entries_) names.push_back(fmt::format("{}{}", dashes, name));
+  const std::vector<std::string_view> views(names.begin(), names.end());
+  return unknown_name_message("option", typed, views, false);
+}
+
+int run_reporting_errors(std::string_view program, const std::function<int()>& body) {
+  try {
+    const int code = body();
+    if (std::fflush(stdout) != 0 || std::ferror(stdout) != 0) {
+      throw Error("cannot write the output");
+    }
+    return code;
+  } catch (const Error& error) {
+    fmt::print(stderr, "{}: {}\n", program, error.what());
+    return static_cast<int>(ExitCode::usage);
+  } catch (const std::exception& error) {
+    fmt::print(stderr, "{}: internal error: {}\n", program, error.what());
+    return static_cast<int>(ExitCode::internal);
+  }
+}
+
+}  // namespace rubato::app

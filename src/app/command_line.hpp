@@ -1,0 +1,77 @@
+#pragma once
+
+#include <filesystem>
+#include <functional>
+#include <map>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+
+#include <CLI/CLI.hpp>
+
+namespace rubato::app {
+
+/// The options of one command: their names, what --help says of them, how their values are checked.
+///
+/// CLI11 splits the arguments; the values themselves are read here, so that a wrong one is answered
+/// in the same words whether it stands in the arguments or in a configuration file.
+class CommandLine {
+ public:
+  /// Takes the text of a value; throws Error, without the name of the option, when it is wrong.
+  using Setter = std::function<void(const std::string& text)>;
+
+  /// `name` is the whole command as it is typed ("rubato train").
+  CommandLine(std::string name, std::string description);
+
+  /// The options added from here on stand under this heading in --help.
+  void group(std::string heading) { group_ = std::move(heading); }
+  /// Adds the option --`name`, which takes a value; `value` names it in --help. The default, as a
+  /// user would type it, is left out of --help where it is empty. Given twice, the last one counts.
+  void option(const std::string& name, const std::string& value, const std::string& help,
+              const std::string& shown_default, Setter set);
+  /// Adds the flag --`name`.
+  void flag(const std::string& name, const std::string& help, bool& target);
+  /// Adds --config FILE, from which options are read that the arguments do not give.
+  void config();
+  /// The end of --help.
+  void footer(std::string text) { app_.footer(std::move(text)); }
+
+  /// Reads `arguments`, which begin after the name of the command. Prints the help and returns
+  /// false when they ask for it. Throws Error for an unknown option (naming the nearest) and for
+  /// whatever the setters reject, with the option or the file and line.
+  [[nodiscard]] bool parse(std::span<const std::string> arguments);
+
+  /// The configuration file that parse() read, if any.
+  [[nodiscard]] const std::optional<std::filesystem::path>& config_file() const {
+    return config_file_;
+  }
+
+ private:
+  struct Entry {
+    CLI::Option* option = nullptr;
+    Setter set;
+    bool in_config = true;
+  };
+
+  void add(const std::string& name, Entry entry);
+  bool split(std::span<const std::string> arguments);
+  void take_arguments();
+  void take_config(const std::filesystem::path& path);
+  void reject_missing_values() const;
+  [[noreturn]] void reject_missing_value(const std::string& name) const;
+  [[noreturn]] void reject_extra(const std::string& argument) const;
+  [[nodiscard]] std::string unknown_option(std::string_view typed, std::string_view dashes) const;
+
+  CLI::App app_;
+  std::string group_ = "Options";
+  std::map<std::string, Entry, std::less<>> entries_;
+  std::optional<std::filesystem::path> config_file_;
+};
+
+/// Runs a program's `body` and returns its exit code. An Error is printed to stderr behind
+/// `program` and is ExitCode::usage; any other exception is ExitCode::internal. Output that could
+/// not be written is an Error.
+[[nodiscard]] int run_reporting_errors(std::string_view program, const std::function<int()>& body);
+
+}  // namespace rubato::app

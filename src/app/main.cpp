@@ -1,0 +1,105 @@
+#include <array>
+#include <cstdio>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include <rubato/core/choice.hpp>
+#include <rubato/core/error.hpp>
+
+#include "app/command_line.hpp"
+#include "app/exit_code.hpp"
+#include "app/plan_command.hpp"
+#include "app/train_front.hpp"
+
+namespace rubato::app {
+namespace {
+
+struct Command {
+  std::string_view name;
+  std::string_view summary;
+  int (*run)(std::span<const std::string> arguments);
+};
+
+// This program never loads libtorch, so that it answers at once; a command that needs libtorch is a
+// program of its own.
+constexpr std::array<Command, 2> kCommands{{
+    {"train", "train a model under a trace", train_front},
+    {"plan", "show what a trace will do before anything is trained", plan_command},
+}};
+
+void print_help(std::FILE* to) {
+  fmt::print(to,
+             "Trains a model while the number of accelerator cores, and with it the global\n"
+             "batch size, changes under it, on one machine.\n"
+             "\n"
+             "Usage: rubato COMMAND [OPTIONS]\n"
+             "\n"
+             "Commands:\n");
+  for (const Command& command : kCommands) {
+    fmt::print(to, "  {:<8}{}\n", command.name, command.summary);
+  }
+  fmt::print(to,
+             "\n"
+             "Options:\n"
+             "  --help     print this help; behind a command, that of the command\n"
+             "  --version  print the version\n"
+             "\n"
+             "`rubato train` without options is a first run: in under a minute it trains a\n"
+             "small network on built-in digits under a built-in trace.\n");
+}
+
+int run_command(const std::string& name, std::span<const std::string> arguments) {
+  std::vector<std::string_view> names;
+  for (const Command& command : kCommands) {
+    if (command.name == name) return command.run(arguments);
+    names.push_back(command.name);
+  }
+  if (name.starts_with('-')) {
+    throw Error(
+        fmt::format("unknown option '{}' before the command; accepted: --help, --version, or "
+                    "a command: {}",
+                    name, fmt::join(names, ", ")));
+  }
+  throw Error(unknown_name_message("command", name, names));
+}
+
+int run(std::span<const std::string> arguments) {
+  if (arguments.empty()) {
+    print_help(stderr);
+    return static_cast<int>(ExitCode::usage);
+  }
+  const std::string& name = arguments.front();
+  const std::span<const std::string> rest = arguments.subspan(1);
+  if (name == "--help" || name == "-h" || (name == "help" && rest.empty())) {
+    print_help(stdout);
+    return 0;
+  }
+  if (name == "--version") {
+    fmt::print("rubato {}\n", RUBATO_VERSION);
+    return 0;
+  }
+  if (name == "help") return run_command(rest.front(), std::array{std::string("--help")});
+  return run_command(name, rest);
+}
+
+// How errors are signed: with the command where there is one.
+std::string program_name(std::span<const std::string> arguments) {
+  for (const Command& command : kCommands) {
+    if (!arguments.empty() && arguments.front() == command.name) {
+      return fmt::format("rubato {}", command.name);
+    }
+  }
+  return "rubato";
+}
+
+}  // namespace
+}  // namespace rubato::app
+
+int main(int argc, char** argv) {
+  const std::vector<std::string> arguments(argv + (argc > 0 ? 1 : 0), argv + argc);
+  return rubato::app::run_reporting_errors(rubato::app::program_name(arguments),
+                                           [&] { return rubato::app::run(arguments); });
+}

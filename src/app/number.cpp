@@ -1,0 +1,62 @@
+#include "app/number.hpp"
+
+#include <charconv>
+#include <cmath>
+#include <limits>
+#include <optional>
+#include <system_error>
+
+#include <fmt/format.h>
+
+#include <rubato/core/error.hpp>
+
+namespace rubato::app {
+
+namespace {
+
+template <class Number>
+std::optional<Number> parse(std::string_view text) {
+  Number value{};
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (error != std::errc{} || end != text.data() + text.size()) return std::nullopt;
+  return value;
+}
+
+// Of a text that is not what was asked for.
+std::string_view flaw_of(std::string_view text, bool whole) {
+  if (text.empty()) return "is empty";
+  if (!is_number(text)) return "is no number";
+  if (whole && text.find_first_not_of("-0123456789") != std::string_view::npos) {
+    return "is no whole number";
+  }
+  return "is out of range";
+}
+
+}  // namespace
+
+bool is_number(std::string_view text) {
+  double value = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  return error != std::errc::invalid_argument && end == text.data() + text.size();
+}
+
+std::int64_t parse_whole(std::string_view text, std::int64_t min, std::int64_t max) {
+  const auto value = parse<std::int64_t>(text);
+  if (value && *value >= min && *value <= max) return *value;
+  throw Error(fmt::format("'{}' {}; accepted: a whole number from {} to {}", text,
+                          flaw_of(text, true), min, max));
+}
+
+std::uint64_t parse_seed(std::string_view text) {
+  if (const auto value = parse<std::uint64_t>(text)) return *value;
+  throw Error(fmt::format("'{}' {}; accepted: a whole number from 0 to {}", text,
+                          flaw_of(text, true), std::numeric_limits<std::uint64_t>::max()));
+}
+
+double parse_real(std::string_view text, const RealRange& range) {
+  const auto value = parse<double>(text);
+  if (value && std::isfinite(*value) && range.holds(*value)) return *value;
+  throw Error(fmt::format("'{}' {}; accepted: {}", text, flaw_of(text, false), range.words));
+}
+
+}  // namespace rubato::app

@@ -1,0 +1,36 @@
+#pragma once
+
+#include <cstdint>
+#include <string_view>
+
+namespace rubato::app {
+
+/// The whole number that `text` writes in decimal digits. Throws Error, saying what is wrong with
+/// the text and what would be accepted, when it is none from `min` to `max`.
+[[nodiscard]] std::int64_t parse_whole(std::string_view text, std::int64_t min, std::int64_t max);
+
+/// The same for the whole range of 64 bits.
+[[nodiscard]] std::uint64_t parse_seed(std::string_view text);
+
+/// Which real numbers an option takes.
+struct RealRange {
+  double min = 0;
+  double max = 0;
+  bool includes_min = true;
+  bool includes_max = true;
+  /// The range in words: "a number from 0 to below 1".
+  std::string_view words;
+
+  [[nodiscard]] constexpr bool holds(double value) const {
+    return (includes_min ? value >= min : value > min) &&
+           (includes_max ? value <= max : value < max);
+  }
+};
+
+/// The finite number that `text` writes. Throws Error like parse_whole().
+[[nodiscard]] double parse_real(std::string_view text, const RealRange& range);
+
+/// Whether `text` is a number of any kind, in range or not: "-1", "0.5", "1e999".
+[[nodiscard]] bool is_number(std::string_view text);
+
+}  // namespace rubato::app

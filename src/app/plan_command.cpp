@@ -1,0 +1,126 @@
+#include "app/plan_command.hpp"
+
+#include <cstdio>
+#include <limits>
+#include <optional>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include <rubato/core/choice.hpp>
+#include <rubato/core/error.hpp>
+#include <rubato/plan/plan.hpp>
+
+#include "app/command_line.hpp"
+#include "app/elasticity_options.hpp"
+#include "app/number.hpp"
+#include "app/plan_output.hpp"
+#include "app/trace_option.hpp"
+
+namespace rubato::app {
+
+namespace {
+
+constexpr std::int64_t kMaxEpochs = 1'000'000;
+
+struct PlanCommandOptions {
+  ElasticityOptions elasticity;
+  /// Samples.
+  std::int64_t dataset_size = 12'000;
+  std::uint64_t seed = 42;
+  /// The one epoch to show.
+  std::optional<std::int64_t> epoch;
+  /// How many to show from the first on.
+  std::optional<std::int64_t> epochs;
+  bool indices = false;
+  bool json = false;
+};
+
+void define_data(CommandLine& line, PlanCommandOptions& options) {
+  line.group("Data");
+  line.option("dataset-size", "N", "samples in the data set", fmt::to_string(options.dataset_size),
+              [&](const std::string& text) {
+                options.dataset_size = parse_whole(text, 1, kMaxDatasetSize);
+              });
+  line.option("seed", "N", "of the shuffling; epoch e shuffles with N + e",
+              fmt::to_string(options.seed),
+              [&](const std::string& text) { options.seed = parse_seed(text); });
+}
+
+void define_output(CommandLine& line, PlanCommandOptions& options) {
+  line.group("What to print");
+  line.option("epoch", "E", "epoch E only, counted from 0", "", [&](const std::string& text) {
+    options.epoch = parse_whole(text, 0, kMaxEpochs - 1);
+  });
+  line.option("epochs", "N",
+              "the first N epochs [all that the trace holds; one of a trace without end]", "",
+              [&](const std::string& text) { options.epochs = parse_whole(text, 1, kMaxEpochs); });
+  line.flag("json", "print JSON: the minibatches of every core in every step", options.json);
+  line.flag("indices", "with --json: the samples of every minibatch, too", options.indices);
+}
+
+std::vector<EpochPlan> one_epoch(Planner planner, std::int64_t wanted) {
+  std::int64_t held = 0;
+  while (std::optional<EpochPlan> epoch = planner.next()) {
+    if (held++ == wanted) return {*std::move(epoch)};
+  }
+  throw Error(fmt::format("--epoch: the trace {} ends before epoch {}; accepted: {}",
+                          planner.trace().source(), wanted,
+                          held == 0 ? std::string("a longer trace, or another --on-trace-end")
+                                    : fmt::format("0 to {}", held - 1)));
+}
+
+std::vector<EpochPlan> first_epochs(Planner planner, std::int64_t limit) {
+  std::vector<EpochPlan> epochs;
+  while (static_cast<std::int64_t>(epochs.size()) < limit) {
+    std::optional<EpochPlan> epoch = planner.next();
+    if (!epoch) break;
+    epochs.push_back(*std::move(epoch));
+  }
+  return epochs;
+}
+
+std::vector<EpochPlan> epochs_to_show(const Planner& planner, const PlanCommandOptions& options) {
+  if (options.epoch && options.epochs) {
+    throw Error("--epoch and --epochs exclude each other; accepted: one of them");
+  }
+  if (options.epoch) return one_epoch(planner, *options.epoch);
+  if (options.epochs) require_epochs(planner, *options.epochs);
+  const std::int64_t all = planner.trace().endless() ? 1 : std::numeric_limits<std::int64_t>::max();
+  return first_epochs(planner, options.epochs.value_or(all));
+}
+
+}  // namespace
+
+int plan_command(std::span<const std::string> arguments) {
+  PlanCommandOptions options;
+  CommandLine line("rubato plan",
+                   "Shows what a trace will do before anything is trained: its epochs, what every "
+                   "core gets to do, and how long it lasts.");
+  define_elasticity(line, options.elasticity);
+  define_data(line, options);
+  define_output(line, options);
+  line.footer(
+      "Values in [] are the defaults. Examples:\n"
+      "  rubato plan\n"
+      "  rubato plan --trace trace.csv --dataset-size 60000 --cores 16\n"
+      "  rubato plan --trace 128 --cores 4 --epoch 0 --json --indices");
+  if (!line.parse(arguments)) return 0;
+  if (options.indices && !options.json) {
+    throw Error("--indices: the table has no room for samples; accepted: together with --json");
+  }
+
+  const ElasticityOptions& elasticity = options.elasticity;
+  const Planner planner(load_trace(elasticity.trace, elasticity.on_trace_end),
+                        {.dataset_size = options.dataset_size,
+                         .minibatch_size = elasticity.minibatch,
+                         .cores = elasticity.cores});
+  const std::vector<EpochPlan> epochs = epochs_to_show(planner, options);
+  const PlanView view{elasticity.assignment, options.seed, options.indices};
+  const std::string text =
+      options.json ? plan_json(planner.options(), epochs, view) : plan_table(planner, epochs, view);
+  std::fwrite(text.data(), 1, text.size(), stdout);
+  return 0;
+}
+
+}  // namespace rubato::app

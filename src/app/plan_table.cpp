@@ -1,0 +1,153 @@
+#include <algorithm>
+#include <array>
+#include <iterator>
+#include <utility>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include <rubato/core/choice.hpp>
+
+#include "app/plan_output.hpp"
+
+namespace rubato::app {
+
+namespace {
+
+// 12000 as "12,000".
+std::string grouped(std::int64_t value) {
+  std::string digits = fmt::to_string(value);
+  for (std::size_t i = digits.size(); i > 3; i -= 3) digits.insert(i - 3, 1, ',');
+  return digits;
+}
+
+// 12 as "12th".
+std::string ordinal(std::int64_t value) {
+  const bool teen = value % 100 / 10 == 1;
+  const std::int64_t last = value % 10;
+  const char* const suffix = !teen && last == 1   ? "st"
+                             : !teen && last == 2 ? "nd"
+                             : !teen && last == 3 ? "rd"
+                                                  : "th";
+  return grouped(value) + suffix;
+}
+
+std::string count_of(std::int64_t count, std::string_view what) {
+  return fmt::format("{} {}{}", grouped(count), what, count == 1 ? "" : "s");
+}
+
+// The numbers of a line: of one epoch, or of all of them.
+struct Totals {
+  std::vector<std::int64_t> batch_sizes;
+  std::int64_t samples = 0;
+  std::int64_t dropped = 0;
+  std::int64_t busy_substeps = 0;
+  std::int64_t all_substeps = 0;
+
+  void add(const StepPlan& step) {
+    batch_sizes.push_back(step.batch_size);
+    samples += step.batch_size;
+    busy_substeps += step.minibatches;
+    all_substeps += step.cores * ((step.minibatches + step.cores - 1) / step.cores);
+  }
+};
+
+constexpr std::size_t kColumns = 9;
+using Row = std::array<std::string, kColumns>;
+
+Row row_of(std::string name, std::span<const EpochPlan> epochs, Totals totals) {
+  std::vector<std::int64_t>& sizes = totals.batch_sizes;
+  std::sort(sizes.begin(), sizes.end());
+  const double utilisation =
+      static_cast<double>(totals.busy_substeps) / static_cast<double>(totals.all_substeps);
+  return {std::move(name),
+          fmt::format("{}-{}", epochs.front().first_step().value(),
+                      epochs.back().end_step().value() - 1),
+          grouped(static_cast<std::int64_t>(sizes.size())),
+          grouped(sizes.front()),
+          grouped(sizes[(sizes.size() - 1) / 2]),
+          grouped(sizes.back()),
+          grouped(totals.samples),
+          grouped(totals.dropped),
+          fmt::format("{:.1f} %", 100 * utilisation)};
+}
+
+// Right-aligned, every column as wide as its widest cell.
+void put_rows(std::string& text, const std::vector<Row>& rows) {
+  std::array<std::size_t, kColumns> widths{};
+  for (const Row& row : rows) {
+    for (std::size_t c = 0; c < kColumns; ++c) widths[c] = std::max(widths[c], row[c].size());
+  }
+  for (const Row& row : rows) {
+    for (std::size_t c = 0; c < kColumns; ++c) {
+      fmt::format_to(std::back_inserter(text), "{}{:>{}}", c == 0 ? "" : "  ", row[c], widths[c]);
+    }
+    text += '\n';
+  }
+}
+
+void put_epochs(std::string& text, const PlanOptions& plan, std::span<const EpochPlan> epochs) {
+  std::vector<Row> rows{{"epoch", "range", "steps", "min batch", "median", "max", "samples",
+                         "dropped", "utilisation"}};
+  Totals all;
+  for (const EpochPlan& epoch : epochs) {
+    Totals totals;
+    for (const StepPlan& step : epoch.steps) {
+      totals.add(step);
+      all.add(step);
+    }
+    totals.dropped = plan.dataset_size - totals.samples;
+    all.dropped += totals.dropped;
+    rows.push_back(row_of(fmt::format("{}{}", epoch.complete ? "" : "*", epoch.index.value()),
+                          std::span(&epoch, 1), std::move(totals)));
+  }
+  if (epochs.size() > 1) rows.push_back(row_of("all", epochs, std::move(all)));
+  text += '\n';
+  put_rows(text, rows);
+  if (!epochs.back().complete) text += "* the trace stops before this epoch is full\n";
+}
+
+std::string duration(const Planner& planner) {
+  const Trace& trace = planner.trace();
+  const TraceExtent extent = extent_of(planner);
+  std::string text = fmt::format("The trace lasts {}", count_of(extent.epochs, "epoch"));
+  if (extent.further_steps > 0) {
+    text += fmt::format(" and {} ({}) of the {}", count_of(extent.further_steps, "further step"),
+                        count_of(extent.further_samples, "sample"), ordinal(extent.epochs + 1));
+  }
+  text += fmt::format("; {}", count_of(trace.length(), "step"));
+  if (trace.end() == TraceEnd::hold) text += "; then it holds its last step";
+  if (trace.end() == TraceEnd::cycle) text += "; then it begins again";
+  return text + ".\n";
+}
+
+std::string cores_of(const Planner& planner) {
+  std::int64_t fewest = kMaxCores;
+  std::int64_t most = 1;
+  for (const TraceStep& step : planner.trace().steps()) {
+    const std::int64_t cores = step.cores.value_or(planner.options().cores);
+    fewest = std::min(fewest, cores);
+    most = std::max(most, cores);
+  }
+  return fewest == most ? count_of(most, "core")
+                        : fmt::format("{} to {} cores", grouped(fewest), grouped(most));
+}
+
+}  // namespace
+
+std::string plan_table(const Planner& planner, std::span<const EpochPlan> epochs,
+                       const PlanView& view) {
+  const PlanOptions& plan = planner.options();
+  const Trace& trace = planner.trace();
+  std::string text = fmt::format("trace  {}\n", trace.source());
+  text += fmt::format("data   {} in minibatches of {}, on {}, {}\n",
+                      count_of(plan.dataset_size, "sample"), grouped(plan.minibatch_size),
+                      cores_of(planner), choice_name(kAssignments, view.assignment));
+  if (!epochs.empty()) put_epochs(text, plan, epochs);
+  const bool constant = trace.length() == 1 && trace.endless();
+  text += '\n';
+  text += constant ? "The trace never ends.\n" : duration(planner);
+  return text;
+}
+
+}  // namespace rubato::app

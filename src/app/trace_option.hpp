@@ -1,0 +1,20 @@
+#pragma once
+
+#include <filesystem>
+#include <optional>
+#include <string>
+
+#include <rubato/trace/trace.hpp>
+
+namespace rubato::app {
+
+/// The trace that --trace names: "elastic" (built in), a batch size (the same at every step), or a
+/// CSV file. `end` is what the user wants to follow its last row; without it a file ends with an
+/// error and the built-in trace cycles. A constant has no end to speak of. Throws Error, with the
+/// file and line where there is one.
+[[nodiscard]] Trace load_trace(const std::string& spec, std::optional<TraceEnd> end);
+
+/// The file that `spec` names; empty for "elastic" and for a number.
+[[nodiscard]] std::optional<std::filesystem::path> trace_file(const std::string& spec);
+
+}  // namespace rubato::app

@@ -1,0 +1,72 @@
+#include "app/train_front.hpp"
+
+#include <cerrno>
+#include <filesystem>
+#include <system_error>
+#include <vector>
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <rubato/core/error.hpp>
+#include <rubato/plan/plan.hpp>
+#include <rubato/plan/shuffle.hpp>
+
+#include "app/trace_option.hpp"
+#include "app/train_options.hpp"
+
+namespace rubato::app {
+
+namespace {
+
+using std::filesystem::path;
+
+constexpr const char* kProgram = "rubato-train";
+constexpr std::int64_t kBuiltinDigits = 12'000;
+
+// What can be wrong with a trace before the data are read. How many samples the IDX files hold is
+// known only then, so that here no step is too large for them and no number of epochs too high.
+void check_trace(const TrainCommandOptions& options) {
+  std::error_code ignored;
+  const ElasticityOptions& elasticity = options.elasticity;
+  const auto file = trace_file(elasticity.trace);
+  // What comes out of a pipe can be read once only, by the program that trains.
+  if (file && std::filesystem::is_fifo(*file, ignored)) return;
+  const bool digits = !mnist_folder(options);
+  const Planner planner(load_trace(elasticity.trace, elasticity.on_trace_end),
+                        {.dataset_size = digits ? kBuiltinDigits : kMaxDatasetSize,
+                         .minibatch_size = elasticity.minibatch,
+                         .cores = elasticity.cores});
+  if (digits) require_epochs(planner, options.epochs);
+}
+
+// Beside this program, where a build leaves it, or where an installation puts it.
+path find_program() {
+  std::error_code error;
+  const path folder = std::filesystem::read_symlink("/proc/self/exe", error).parent_path();
+  for (const path& candidate :
+       {folder / kProgram, folder / ".." / "libexec" / "rubato" / kProgram}) {
+    if (access(candidate.c_str(), X_OK) == 0) return candidate;
+  }
+  throw Error(
+      fmt::format("this build is without libtorch and cannot train: no {} in {} or in "
+                  "../libexec/rubato; accepted: a build with -DRUBATO_TORCH=ON",
+                  kProgram, folder.string()));
+}
+
+}  // namespace
+
+int train_front(std::span<const std::string> arguments) {
+  const auto options = parse_train_options(arguments);
+  if (!options) return 0;
+  check_trace(*options);
+
+  const std::string program = find_program().string();
+  std::vector<char*> argv{const_cast<char*>(program.c_str())};
+  for (const std::string& argument : arguments) argv.push_back(const_cast<char*>(argument.c_str()));
+  argv.push_back(nullptr);
+  execv(program.c_str(), argv.data());
+  throw Error(fmt::format("cannot start {}: {}", program, std::generic_category().message(errno)));
+}
+
+}  // namespace rubato::app

@@ -1,0 +1,62 @@
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <optional>
+#include <span>
+#include <string>
+
+#include "app/elasticity_options.hpp"
+
+namespace rubato::app {
+
+/// Hardware threads of this machine, at least 1.
+[[nodiscard]] std::int64_t hardware_threads();
+
+/// What `rubato train` was asked for. Every value is in its range after parse_train_options().
+struct TrainCommandOptions {
+  /// "digits" (built in) or "mnist:DIR"; see mnist_folder().
+  std::string data = "digits";
+  /// "mnist-cnn", "mlp" or "softmax".
+  std::string model = "mnist-cnn";
+
+  ElasticityOptions elasticity;
+
+  /// One of rule_names().
+  std::string rule = "linear";
+  /// Samples: the batch size for which `learning_rate` is meant.
+  std::int64_t reference_batch = 128;
+  double learning_rate = 0.01;
+  double momentum = 0.5;
+  bool nesterov = false;
+  double weight_decay = 0;
+
+  std::int64_t epochs = 5;
+  std::uint64_t seed = 42;
+  std::int64_t threads = hardware_threads();
+  /// Test accuracy in percent that the run must reach, or its exit code is 21.
+  std::optional<double> target_accuracy;
+
+  /// Steps between two progress lines when stdout is no terminal; 0 leaves one line per epoch.
+  std::int64_t log_steps = 10;
+  bool quiet = false;
+  /// The run folder; see run_folder().
+  std::optional<std::filesystem::path> out;
+
+  friend bool operator==(const TrainCommandOptions&, const TrainCommandOptions&) = default;
+};
+
+/// Reads the arguments behind `rubato train`, with those of the file that --config names. Empty
+/// when they ask for the help, which is then printed. Throws Error for what the user got wrong,
+/// without looking into the trace or the data.
+[[nodiscard]] std::optional<TrainCommandOptions> parse_train_options(
+    std::span<const std::string> arguments);
+
+/// The folder of the IDX files; empty for the built-in digits.
+[[nodiscard]] std::optional<std::filesystem::path> mnist_folder(const TrainCommandOptions& options);
+
+/// A configuration that reproduces the run: all options but --out, --quiet and --config, with
+/// absolute paths. --config reads it back to the same options.
+[[nodiscard]] std::string to_config(const TrainCommandOptions& options);
+
+}  // namespace rubato::app

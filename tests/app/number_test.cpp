@@ -1,0 +1,88 @@
+#include "app/number.hpp"
+
+#include <limits>
+
+#include <gtest/gtest.h>
+
+#include "trace/error_of.hpp"
+
+namespace rubato::app {
+namespace {
+
+using test::error_of;
+
+std::string whole_error(std::string_view text) {
+  return error_of([&] { static_cast<void>(parse_whole(text, 1, 8)); });
+}
+
+TEST(Number, ReadsWholeNumbers) {
+  EXPECT_EQ(parse_whole("1", 1, 8), 1);
+  EXPECT_EQ(parse_whole("8", 1, 8), 8);
+  EXPECT_EQ(parse_whole("08", 1, 8), 8);
+  EXPECT_EQ(parse_whole("-3", -5, 5), -3);
+}
+
+TEST(Number, RejectsWhatIsNoWholeNumberInRange) {
+  const std::string accepted = "; accepted: a whole number from 1 to 8";
+  EXPECT_EQ(whole_error("0"), "'0' is out of range" + accepted);
+  EXPECT_EQ(whole_error("9"), "'9' is out of range" + accepted);
+  EXPECT_EQ(whole_error("-1"), "'-1' is out of range" + accepted);
+  EXPECT_EQ(whole_error("99999999999999999999"),
+            "'99999999999999999999' is out of range" + accepted);
+  EXPECT_EQ(whole_error("2.5"), "'2.5' is no whole number" + accepted);
+  EXPECT_EQ(whole_error("1e0"), "'1e0' is no whole number" + accepted);
+  EXPECT_EQ(whole_error("x"), "'x' is no number" + accepted);
+  EXPECT_EQ(whole_error("4x"), "'4x' is no number" + accepted);
+  EXPECT_EQ(whole_error("0x4"), "'0x4' is no number" + accepted);
+  EXPECT_EQ(whole_error(" 4"), "' 4' is no number" + accepted);
+  EXPECT_EQ(whole_error(""), "'' is empty" + accepted);
+}
+
+TEST(Number, ReadsEverySeed) {
+  EXPECT_EQ(parse_seed("0"), 0U);
+  EXPECT_EQ(parse_seed("18446744073709551615"), std::numeric_limits<std::uint64_t>::max());
+  const std::string accepted = "; accepted: a whole number from 0 to 18446744073709551615";
+  const auto error_with = [](std::string_view text) {
+    return error_of([&] { static_cast<void>(parse_seed(text)); });
+  };
+  EXPECT_EQ(error_with("-1"), "'-1' is out of range" + accepted);
+  EXPECT_EQ(error_with("18446744073709551616"),
+            "'18446744073709551616' is out of range" + accepted);
+  EXPECT_EQ(error_with("1.5"), "'1.5' is no whole number" + accepted);
+}
+
+TEST(Number, ReadsRealNumbers) {
+  constexpr RealRange kHalfOpen{0, 1, true, false, "a number from 0 to below 1"};
+  EXPECT_EQ(parse_real("0", kHalfOpen), 0);
+  EXPECT_EQ(parse_real("1e-3", kHalfOpen), 1e-3);
+  const std::string accepted = "; accepted: a number from 0 to below 1";
+  const auto error_with = [&](std::string_view text) {
+    return error_of([&] { static_cast<void>(parse_real(text, kHalfOpen)); });
+  };
+  EXPECT_EQ(error_with("1"), "'1' is out of range" + accepted);
+  EXPECT_EQ(error_with("-0.1"), "'-0.1' is out of range" + accepted);
+  EXPECT_EQ(error_with("x"), "'x' is no number" + accepted);
+  EXPECT_EQ(error_with(""), "'' is empty" + accepted);
+}
+
+TEST(Number, RejectsWhatIsNotFinite) {
+  constexpr double kInfinity = std::numeric_limits<double>::infinity();
+  constexpr RealRange kPositive{0, kInfinity, false, true, "a number greater than 0"};
+  EXPECT_EQ(parse_real("1e300", kPositive), 1e300);
+  for (const std::string_view text : {"nan", "inf", "-inf", "1e999", "0"}) {
+    EXPECT_EQ(error_of([&] { static_cast<void>(parse_real(text, kPositive)); }),
+              "'" + std::string(text) + "' is out of range; accepted: a number greater than 0");
+  }
+}
+
+TEST(Number, KnowsNumbersOfEveryKind) {
+  for (const std::string_view text : {"128", "-1", "0.5", "1e999", "99999999999999999999"}) {
+    EXPECT_TRUE(is_number(text)) << text;
+  }
+  for (const std::string_view text : {"", "128.csv", "./128", "elastic", " 1"}) {
+    EXPECT_FALSE(is_number(text)) << text;
+  }
+}
+
+}  // namespace
+}  // namespace rubato::app

@@ -1,0 +1,234 @@
+#include <gmock/gmock.h>
+#include <nlohmann/json.hpp>
+
+#include "app/run_program.hpp"
+#include "plan/reference.hpp"
+#include "trace/temp_folder.hpp"
+
+namespace rubato {
+namespace {
+
+using nlohmann::json;
+using test::ProgramResult;
+using testing::HasSubstr;
+
+json plan_json(std::vector<std::string> arguments) {
+  arguments.insert(arguments.begin(), "plan");
+  arguments.emplace_back("--json");
+  const ProgramResult result = test::rubato(arguments);
+  EXPECT_EQ(result.code, 0) << result.err;
+  EXPECT_EQ(result.err, "");
+  return json::parse(result.out, nullptr, false);
+}
+
+void expect_core(const json& core, const json& rank, std::int64_t minibatch_size) {
+  SCOPED_TRACE(rank.at("rank"));
+  EXPECT_EQ(core.at("core"), rank.at("rank"));
+  EXPECT_EQ(test::difference({core.at("assignments"), core.at("indices")}, rank, minibatch_size),
+            "");
+}
+
+TEST(PlanCommand, GivesTheReferenceValues) {
+  const json partitions = test::partition_reference();
+  if (partitions.is_null()) GTEST_SKIP() << "no " RUBATO_SHARED_DIR "/reference/partition.json";
+  for (const auto& partition : partitions) {
+    SCOPED_TRACE(partition.at("name"));
+    const test::TempFolder folder;
+    const json plan = plan_json(
+        {"--trace", folder.write("t.csv", test::reference_trace(partition).to_csv()),
+         "--dataset-size", partition.at("dataset_size").dump(), "--minibatch",
+         partition.at("minibatch_size").dump(), "--cores", partition.at("num_replicas").dump(),
+         "--seed", partition.at("seed").dump(), "--assignment", "strided", "--indices"});
+    for (const auto& reference : partition.at("epochs")) {
+      SCOPED_TRACE(reference.at("epoch"));
+      const json& epoch = plan.at("epochs").at(reference.at("epoch").get<std::size_t>());
+      EXPECT_EQ(epoch.at("epoch"), reference.at("epoch"));
+      EXPECT_EQ(epoch.at("trace_range"), reference.at("trace_range"));
+      if (reference.contains("epochtrace")) {
+        EXPECT_EQ(epoch.at("batch_sizes"), reference.at("epochtrace"));
+      }
+      ASSERT_EQ(epoch.at("cores").size(), reference.at("ranks").size());
+      for (const auto& rank : reference.at("ranks")) {
+        expect_core(epoch.at("cores").at(rank.at("rank").get<std::size_t>()), rank,
+                    partition.at("minibatch_size"));
+      }
+    }
+  }
+}
+
+TEST(PlanCommand, PrintsThisJson) {
+  EXPECT_EQ(test::rubato({"plan", "--trace=96", "--dataset-size=192", "--cores=2", "--json"}).out,
+            "{\"epochs\": [\n"
+            "{\"epoch\":0,\"trace_range\":[0,2],\"batch_sizes\":[96,96],\"cores\":["
+            "{\"core\":0,\"assignments\":[[0,1],[3,4]]},{\"core\":1,\"assignments\":[[2],[5]]}]}\n"
+            "]}\n");
+  // Strided, and with the samples: torch.manual_seed(42); torch.randperm(10).
+  EXPECT_EQ(test::rubato({"plan", "--trace=8", "--dataset-size=10", "--minibatch=4", "--cores=3",
+                          "--assignment=strided", "--json", "--indices"})
+                .out,
+            "{\"epochs\": [\n"
+            "{\"epoch\":0,\"trace_range\":[0,1],\"batch_sizes\":[8],\"cores\":["
+            "{\"core\":0,\"assignments\":[[0]],\"indices\":[[2,6,1,8]]},"
+            "{\"core\":1,\"assignments\":[[1]],\"indices\":[[4,5,0,9]]},"
+            "{\"core\":2,\"assignments\":[[]],\"indices\":[]}]}\n"
+            "]}\n");
+}
+
+TEST(PlanCommand, ListsTheMostCoresOfAnEpoch) {
+  const test::TempFolder folder;
+  const auto trace = folder.write("t.csv", "step,batchsize,cores\n0,96,1\n1,96,3\n2,96,\n");
+  const json cores = plan_json({"--trace", trace, "--dataset-size=288", "--cores=2"})
+                         .at("/epochs/0/cores"_json_pointer);
+  ASSERT_EQ(cores.size(), 3U);
+  EXPECT_EQ(cores[0].at("assignments").dump(), "[[0,1,2],[3],[6,7]]");
+  EXPECT_EQ(cores[1].at("assignments").dump(), "[[],[4],[8]]");
+  EXPECT_EQ(cores[2].at("assignments").dump(), "[[],[5],[]]");
+}
+
+// The numbers of the epochs that are printed.
+std::vector<int> epochs_of(const json& plan) {
+  std::vector<int> epochs;
+  for (const auto& epoch : plan.at("epochs")) epochs.push_back(epoch.at("epoch"));
+  return epochs;
+}
+
+TEST(PlanCommand, PrintsTheEpochsAskedFor) {
+  const test::TempFolder folder;
+  // Two epochs of 64 samples, and a half one.
+  const std::string trace = folder.write("t.csv", "step,batchsize\n0,64\n1,32\n2,32\n3,32\n");
+  const auto epochs = [&](std::vector<std::string> arguments) {
+    arguments.insert(arguments.end(), {"--dataset-size=64"});
+    return epochs_of(plan_json(std::move(arguments)));
+  };
+  using Epochs = std::vector<int>;
+  EXPECT_EQ(epochs({"--trace", trace}), (Epochs{0, 1}));
+  EXPECT_EQ(epochs({"--trace", trace, "--on-trace-end=stop"}), (Epochs{0, 1, 2}));
+  EXPECT_EQ(epochs({"--trace", trace, "--on-trace-end=hold"}), (Epochs{0}));
+  EXPECT_EQ(epochs({"--trace", trace, "--on-trace-end=cycle", "--epochs=4"}), (Epochs{0, 1, 2, 3}));
+  EXPECT_EQ(epochs({"--trace", trace, "--epoch=1"}), (Epochs{1}));
+  EXPECT_EQ(epochs({"--trace", trace, "--epochs=1"}), (Epochs{0}));
+  EXPECT_EQ(epochs({"--trace", trace, "--epochs=9", "--on-trace-end=stop"}), (Epochs{0, 1, 2}));
+  EXPECT_EQ(epochs({"--trace=32"}), (Epochs{0}));
+  EXPECT_EQ(epochs({"--trace=32", "--epoch=100"}), (Epochs{100}));
+}
+
+TEST(PlanCommand, PrintsThisTable) {
+  const test::TempFolder folder;
+  static_cast<void>(folder.write(
+      "t.csv", "step,batchsize,cores\n0,512,\n1,1024,4\n2,32,\n3,64,\n4,1536,\n5,96,\n"));
+  const std::vector<std::string> arguments{"plan", "--trace=t.csv", "--dataset-size=1600"};
+  EXPECT_EQ(test::rubato(arguments, folder.path()).out,
+            "trace  t.csv\n"
+            "data   1,600 samples in minibatches of 32, on 4 to 8 cores, contiguous\n"
+            "\n"
+            "epoch  range  steps  min batch  median    max  samples  dropped  utilisation\n"
+            "    0    0-2      3         32     512  1,024    1,568       32       87.5 %\n"
+            "    1    3-4      2         64      64  1,536    1,600        0       89.3 %\n"
+            "  all    0-4      5         32     512  1,536    3,168       32       88.4 %\n"
+            "\n"
+            "The trace lasts 2 epochs and 1 further step (96 samples) of the 3rd; 6 steps.\n");
+}
+
+TEST(PlanCommand, MarksAnEpochThatIsNotFull) {
+  const test::TempFolder folder;
+  static_cast<void>(folder.write("t.csv", "step,batchsize\n0,32\n"));
+  EXPECT_EQ(test::rubato(
+                {"plan", "--trace=t.csv", "--dataset-size=64", "--cores=1", "--on-trace-end=stop"},
+                folder.path())
+                .out,
+            "trace  t.csv\n"
+            "data   64 samples in minibatches of 32, on 1 core, contiguous\n"
+            "\n"
+            "epoch  range  steps  min batch  median  max  samples  dropped  utilisation\n"
+            "   *0    0-0      1         32      32   32       32       32      100.0 %\n"
+            "* the trace stops before this epoch is full\n"
+            "\n"
+            "The trace lasts 0 epochs and 1 further step (32 samples) of the 1st; 1 step.\n");
+}
+
+TEST(PlanCommand, SaysHowLongTheTraceLasts) {
+  const test::TempFolder folder;
+  static_cast<void>(folder.write("t.csv", "step,batchsize\n0,64\n1,64\n"));
+  const auto last_line = [&](std::vector<std::string> arguments) {
+    arguments.insert(arguments.begin(), {"plan", "--dataset-size=64"});
+    const std::string out = test::rubato(arguments, folder.path()).out;
+    return out.substr(out.rfind('\n', out.size() - 2) + 1);
+  };
+  EXPECT_EQ(last_line({"--trace=t.csv"}), "The trace lasts 2 epochs; 2 steps.\n");
+  EXPECT_EQ(last_line({"--trace=t.csv", "--on-trace-end=hold"}),
+            "The trace lasts 2 epochs; 2 steps; then it holds its last step.\n");
+  EXPECT_EQ(last_line({"--trace=t.csv", "--on-trace-end=cycle"}),
+            "The trace lasts 2 epochs; 2 steps; then it begins again.\n");
+  EXPECT_EQ(last_line({"--trace=32"}), "The trace never ends.\n");
+}
+
+TEST(PlanCommand, PlansTheOriginalsTrace) {
+  if (!std::filesystem::exists(RUBATO_SHARED_DIR "/data/traces/test_trace.csv")) {
+    GTEST_SKIP() << "no " RUBATO_SHARED_DIR "/data/traces/test_trace.csv";
+  }
+  EXPECT_THAT(
+      test::rubato({"plan", "--trace=" RUBATO_SHARED_DIR "/data/traces/test_trace.csv",
+                    "--dataset-size=60000"})
+          .out,
+      HasSubstr("The trace lasts 12 epochs and 48 further steps (54,784 samples) of the 13th; "
+                "810 steps.\n"));
+}
+
+struct WrongPlan {
+  std::vector<std::string> arguments;
+  std::string message;
+};
+
+TEST(PlanCommand, RejectsWhatIsWrong) {
+  const test::TempFolder folder;
+  static_cast<void>(folder.write("odd.csv", "step,batchsize\n0,32\n1,100\n"));
+  static_cast<void>(folder.write("bad.csv", "step,batchsize\n0,32\n1,x\n"));
+  static_cast<void>(folder.write("short.csv", "step,batchsize\n0,64\n1,32\n"));
+  const std::vector<WrongPlan> cases{
+      {{"--trace=odd.csv"},
+       "odd.csv:3: batch size 100 is no multiple of the minibatch size 32; accepted: a multiple, "
+       "such "
+       "as 96 or 128"},
+      {{"--trace=bad.csv"},
+       "bad.csv:3: batch size 'x' is no number; accepted: a whole number from 1 to 1099511627776"},
+      {{"--trace=short.csv", "--dataset-size=32"},
+       "short.csv:2: batch size 64 is larger than an epoch (1 minibatches of 32 samples); "
+       "accepted: at "
+       "most 32"},
+      {{"--trace=."},
+       "cannot read the trace .: it is a folder; accepted: a CSV file with the header "
+       "'step,batchsize' or 'step,batchsize,cores'"},
+      {{"--trace=short.csv", "--dataset-size=64", "--epochs=2"},
+       "short.csv:3: the trace ends after 1 epoch and 1 further step, but 2 are asked for; "
+       "accepted: "
+       "at most 1 epoch, or hold, cycle or stop at the trace's end (--on-trace-end)"},
+      {{"--trace=short.csv", "--dataset-size=64", "--epoch=1"},
+       "--epoch: the trace short.csv ends before epoch 1; accepted: 0 to 0"},
+      {{"--trace=short.csv", "--epoch=0"},
+       "--epoch: the trace short.csv ends before epoch 0; accepted: a longer trace, or another "
+       "--on-trace-end"},
+      {{"--dataset-size=31"},
+       "the data set holds 31 samples, less than one minibatch of 32; accepted: a minibatch of at "
+       "most 31"},
+      {{"--dataset-size=0"},
+       "--dataset-size: '0' is out of range; accepted: a whole number from 1 to 214748363"},
+      {{"--cores=0"}, "--cores: '0' is out of range; accepted: a whole number from 1 to 1048576"},
+      {{"--epoch=0", "--epochs=1"},
+       "--epoch and --epochs exclude each other; accepted: one of them"},
+      {{"--indices"},
+       "--indices: the table has no room for samples; accepted: together with --json"},
+      {{"--dataset", "10"},
+       "unknown option '--dataset'; did you mean '--dataset-size'? see rubato plan --help"},
+  };
+  for (const WrongPlan& wrong : cases) {
+    std::vector<std::string> arguments = wrong.arguments;
+    arguments.insert(arguments.begin(), "plan");
+    const ProgramResult result = test::rubato(arguments, folder.path());
+    EXPECT_EQ(result.code, 2) << wrong.message;
+    EXPECT_EQ(result.out, "");
+    EXPECT_EQ(result.err, "rubato plan: " + wrong.message + "\n");
+  }
+}
+
+}  // namespace
+}  // namespace rubato

@@ -1,0 +1,179 @@
+#include <gmock/gmock.h>
+
+#include "app/run_program.hpp"
+#include "trace/temp_folder.hpp"
+
+namespace rubato {
+namespace {
+
+using test::ProgramResult;
+using test::TempFolder;
+using testing::AllOf;
+using testing::HasSubstr;
+using testing::Not;
+using testing::StartsWith;
+
+TEST(Program, ExplainsItself) {
+  for (const std::vector<std::string>& arguments :
+       {std::vector<std::string>{"--help"}, {"-h"}, {"help"}}) {
+    const ProgramResult result = test::rubato(arguments);
+    EXPECT_EQ(result.code, 0);
+    EXPECT_EQ(result.err, "");
+    EXPECT_THAT(result.out, AllOf(HasSubstr("Usage: rubato COMMAND"), HasSubstr("\n  train "),
+                                  HasSubstr("\n  plan ")));
+  }
+}
+
+TEST(Program, ExplainsItselfWhenGivenNothing) {
+  const ProgramResult result = test::rubato({});
+  EXPECT_EQ(result.code, 2);
+  EXPECT_EQ(result.out, "");
+  EXPECT_THAT(result.err, HasSubstr("Usage: rubato COMMAND"));
+}
+
+TEST(Program, ExplainsEveryOptionOfEveryCommand) {
+  const std::string common =
+      "--trace --on-trace-end --cores --minibatch --assignment --seed --epochs --help ";
+  const std::vector<std::pair<std::string, std::string>> commands{
+      {"plan", common + "--dataset-size --epoch --indices --json "},
+      {"train", common +
+                    "--data --model --rule --ref-batch --lr --momentum --nesterov --weight-decay "
+                    "--threads --target-accuracy --log-steps --out --quiet --config "}};
+  for (const auto& [command, options] : commands) {
+    const ProgramResult result = test::rubato({command, "--help"});
+    EXPECT_EQ(result.code, 0);
+    EXPECT_EQ(result.err, "");
+    EXPECT_THAT(result.out, HasSubstr("Usage: rubato " + command + " [OPTIONS]\n"));
+    for (std::size_t begin = 0; begin < options.size(); begin = options.find(' ', begin) + 1) {
+      const std::string option = options.substr(begin, options.find(' ', begin) - begin);
+      EXPECT_THAT(result.out, testing::ContainsRegex("\n  (-h, )?" + option + "[ \n]"));
+    }
+    EXPECT_EQ(test::rubato({"help", command}).out, result.out);
+    // The help is what is wanted even where something else is wrong.
+    EXPECT_EQ(test::rubato({command, "--cores", "0", "-h"}).out, result.out);
+  }
+}
+
+TEST(Program, KeepsItsHelpWithinEightyColumns) {
+  for (const std::vector<std::string>& arguments :
+       {std::vector<std::string>{"--help"}, {"plan", "--help"}, {"train", "--help"}}) {
+    std::string out = test::rubato(arguments).out;
+    for (std::size_t end = 0; (end = out.find('\n')) != std::string::npos; out.erase(0, end + 1)) {
+      EXPECT_LE(end, 80U) << out.substr(0, end);
+    }
+  }
+}
+
+TEST(Program, KnowsItsVersion) {
+  const ProgramResult result = test::rubato({"--version"});
+  EXPECT_EQ(result.code, 0);
+  EXPECT_THAT(result.out, testing::MatchesRegex("rubato [0-9]+\\.[0-9]+\\.[0-9]+\n"));
+}
+
+TEST(Program, SuggestsTheNearestCommand) {
+  const ProgramResult result = test::rubato({"trian", "--cores", "8"});
+  EXPECT_EQ(result.code, 2);
+  EXPECT_EQ(result.err,
+            "rubato: unknown command 'trian'; did you mean 'train'? accepted: train, plan\n");
+  EXPECT_EQ(
+      test::rubato({"--cores=8", "plan"}).err,
+      "rubato: unknown option '--cores=8' before the command; accepted: --help, --version, or a "
+      "command: train, plan\n");
+}
+
+TEST(Program, LoadsNeitherLibtorchNorTbb) {
+  const ProgramResult result = test::run_program("/usr/bin/ldd", {RUBATO_PROGRAM});
+  ASSERT_EQ(result.code, 0) << result.err;
+  EXPECT_THAT(result.out, AllOf(HasSubstr("libc.so"), Not(HasSubstr("torch")),
+                                Not(HasSubstr("c10")), Not(HasSubstr("tbb"))));
+}
+
+TEST(Program, SaysWhenItsOutputIsLost) {
+  const ProgramResult result =
+      test::run_program("/bin/sh", {"-c", "exec \"$0\" plan >/dev/full", RUBATO_PROGRAM});
+  EXPECT_EQ(result.code, 2);
+  EXPECT_EQ(result.err, "rubato plan: cannot write the output\n");
+}
+
+TEST(Train, ChecksBeforeItStartsAnything) {
+  const TempFolder folder;
+  static_cast<void>(folder.write("bad.csv", "step,batchsize\n0,0\n"));
+  static_cast<void>(folder.write("short.csv", "step,batchsize\n0,64\n"));
+  const auto error_with = [&](std::vector<std::string> arguments) {
+    arguments.insert(arguments.begin(), "train");
+    const ProgramResult result = test::rubato(arguments, folder.path());
+    EXPECT_EQ(result.code, 2);
+    EXPECT_EQ(result.out, "");
+    return result.err;
+  };
+  EXPECT_EQ(
+      error_with({"--threads=0"}),
+      "rubato train: --threads: '0' is out of range; accepted: a whole number from 1 to 4096\n");
+  EXPECT_THAT(error_with({"--trace=bad.csv"}), HasSubstr("bad.csv:2: batch size '0' is zero"));
+  EXPECT_THAT(error_with({"--trace=short.csv"}),
+              HasSubstr("short.csv:2: the trace ends after 0 epochs"));
+  EXPECT_THAT(error_with({"--trace=12800"}), HasSubstr("larger than an epoch"));
+  EXPECT_THAT(error_with({"--trace=100", "--data=mnist:."}), HasSubstr("no multiple"));
+}
+
+// A copy of the program in a folder of its own, where it finds what a test puts beside it.
+class Installed : public testing::Test {
+ protected:
+  void SetUp() override {
+    std::filesystem::create_directories(folder_.path() / "bin");
+    std::filesystem::copy_file(RUBATO_PROGRAM, program_);
+  }
+  // A rubato-train that prints its arguments.
+  void install(const std::filesystem::path& name) const {
+    const auto file = folder_.write(name, "#!/bin/sh\nprintf '<%s>' \"$@\"\nexit 21\n");
+    std::filesystem::permissions(file, std::filesystem::perms::owner_all);
+  }
+
+  const TempFolder folder_;
+  const std::filesystem::path program_ = folder_.path() / "bin" / "rubato";
+};
+
+TEST_F(Installed, WithoutLibtorchCannotTrain) {
+  const ProgramResult result = test::run_program(program_, {"train"});
+  EXPECT_EQ(result.code, 2);
+  EXPECT_THAT(result.err,
+              AllOf(StartsWith("rubato train: this build is without libtorch and cannot train"),
+                    HasSubstr((folder_.path() / "bin").string())));
+  EXPECT_EQ(test::run_program(program_, {"train", "--help"}).code, 0);
+}
+
+TEST_F(Installed, BecomesTheProgramBesideIt) {
+  install("bin/rubato-train");
+  const ProgramResult result =
+      test::run_program(program_, {"train", "--cores", "4", "--out=a b", "--quiet"});
+  EXPECT_EQ(result.code, 21);
+  EXPECT_EQ(result.out, "<--cores><4><--out=a b><--quiet>");
+}
+
+TEST_F(Installed, BecomesTheProgramInLibexec) {
+  install("libexec/rubato/rubato-train");
+  const ProgramResult result = test::run_program(program_, {"train", "--epochs=1"});
+  EXPECT_EQ(result.code, 21);
+  EXPECT_EQ(result.out, "<--epochs=1>");
+}
+
+TEST_F(Installed, LeavesAPipeToTheProgramThatTrains) {
+  install("bin/rubato-train");
+  const ProgramResult result = test::run_program(
+      "/bin/sh", {"-c", "printf 'unread' | \"$0\" train --trace=/dev/stdin", program_});
+  EXPECT_EQ(result.code, 21);
+  EXPECT_EQ(result.out, "<--trace=/dev/stdin>");
+}
+
+TEST_F(Installed, SaysWhyAProgramDoesNotStart) {
+  const auto file = folder_.write("bin/rubato-train",
+                                  "\x7F"
+                                  "ELF no program");
+  std::filesystem::permissions(file, std::filesystem::perms::owner_all);
+  const ProgramResult result = test::run_program(program_, {"train"});
+  EXPECT_EQ(result.code, 2);
+  EXPECT_THAT(result.err, HasSubstr("rubato train: cannot start " + file.string() + ": "));
+}
+
+}  // namespace
+}  // namespace rubato

@@ -1,0 +1,64 @@
+#include "app/run_program.hpp"
+
+#include <fstream>
+#include <iterator>
+
+#include <fcntl.h>
+#include <gtest/gtest.h>
+#include <spawn.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "trace/temp_folder.hpp"
+
+namespace rubato::test {
+
+namespace {
+
+std::string content_of(const std::filesystem::path& path) {
+  std::ifstream file(path, std::ios::binary);
+  return {std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
+}
+
+}  // namespace
+
+ProgramResult run_program(const std::filesystem::path& program,
+                          const std::vector<std::string>& arguments,
+                          const std::filesystem::path& folder) {
+  const TempFolder outputs;
+  const std::string out = outputs.path() / "out";
+  const std::string err = outputs.path() / "err";
+  posix_spawn_file_actions_t actions;
+  posix_spawn_file_actions_init(&actions);
+  posix_spawn_file_actions_addchdir_np(&actions, folder.c_str());
+  posix_spawn_file_actions_addopen(&actions, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
+  posix_spawn_file_actions_addopen(&actions, STDOUT_FILENO, out.c_str(), O_WRONLY | O_CREAT, 0600);
+  posix_spawn_file_actions_addopen(&actions, STDERR_FILENO, err.c_str(), O_WRONLY | O_CREAT, 0600);
+
+  std::string name = program;
+  std::vector<std::string> copies = arguments;
+  std::vector<char*> argv{name.data()};
+  for (std::string& argument : copies) argv.push_back(argument.data());
+  argv.push_back(nullptr);
+
+  ProgramResult result;
+  pid_t child = 0;
+  if (posix_spawn(&child, name.c_str(), &actions, nullptr, argv.data(), environ) == 0) {
+    int status = 0;
+    waitpid(child, &status, 0);
+    if (WIFEXITED(status)) result.code = WEXITSTATUS(status);
+  } else {
+    ADD_FAILURE() << "cannot start " << program;
+  }
+  posix_spawn_file_actions_destroy(&actions);
+  result.out = content_of(out);
+  result.err = content_of(err);
+  return result;
+}
+
+ProgramResult rubato(const std::vector<std::string>& arguments,
+                     const std::filesystem::path& folder) {
+  return run_program(RUBATO_PROGRAM, arguments, folder);
+}
+
+}  // namespace rubato::test

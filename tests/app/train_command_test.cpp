@@ -1,0 +1,253 @@
+#include <cstdint>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <gmock/gmock.h>
+#include <nlohmann/json.hpp>
+
+#include "app/run_program.hpp"
+#include "trace/temp_folder.hpp"
+
+namespace rubato {
+namespace {
+
+namespace fs = std::filesystem;
+using nlohmann::json;
+using test::ProgramResult;
+using testing::AllOf;
+using testing::HasSubstr;
+using testing::Not;
+
+std::string read(const fs::path& file) {
+  std::ifstream in(file, std::ios::binary);
+  return {std::istreambuf_iterator<char>(in), {}};
+}
+
+void write(const fs::path& file, std::string_view content) {
+  std::ofstream(file, std::ios::binary) << content;
+}
+
+void append_number(std::string& bytes, std::uint32_t number) {
+  for (int shift = 24; shift >= 0; shift -= 8) bytes += static_cast<char>(number >> shift & 0xFFU);
+}
+
+// `count` images of `size` x `size`, each a bright row whose height is its label, as IDX files.
+void write_idx(const fs::path& folder, const std::string& set, std::uint32_t count,
+               std::uint32_t size) {
+  std::string images;
+  for (const std::uint32_t number : {0x803U, count, size, size}) append_number(images, number);
+  std::string labels;
+  for (const std::uint32_t number : {0x801U, count}) append_number(labels, number);
+  for (std::uint32_t i = 0; i < count; ++i) {
+    const std::uint32_t label = (i * 7 + i / 10) % 10;
+    labels += static_cast<char>(label);
+    for (std::uint32_t row = 0; row < size; ++row) {
+      for (std::uint32_t column = 0; column < size; ++column) {
+        const std::uint32_t noise = (i * 31 + row * 17 + column * 13) % 40;
+        images += static_cast<char>(row == label ? 200 + noise : noise);
+      }
+    }
+  }
+  write(folder / (set + "-images-idx3-ubyte"), images);
+  write(folder / (set + "-labels-idx1-ubyte"), labels);
+}
+
+// The program in a folder with a small data set of ten easy classes, and a trace for it.
+class TrainCommand : public testing::Test {
+ protected:
+  void SetUp() override {
+    fs::create_directory(folder_.path() / "data");
+    write_idx(folder_.path() / "data", "train", 320, 12);
+    write_idx(folder_.path() / "data", "t10k", 100, 12);
+    // Uneven substeps, idle cores, and 3 epochs of 40 minibatches.
+    std::string trace = "step,batchsize\n";
+    for (int step = 0; step < 30; ++step) {
+      trace += std::to_string(step) + "," + std::to_string(std::vector{8, 64, 24}[step % 3]) + "\n";
+    }
+    write(folder_.path() / "trace.csv", trace);
+  }
+
+  ProgramResult train(std::vector<std::string> more) {
+    std::vector<std::string> arguments{"train",  "--data",      "mnist:data", "--model", "softmax",
+                                       "--trace", "trace.csv",  "--minibatch", "8",      "--epochs",
+                                       "3",       "--threads", "2",           "--lr",    "0.05"};
+    arguments.insert(arguments.end(), more.begin(), more.end());
+    return test::rubato(arguments, folder_.path());
+  }
+
+  [[nodiscard]] fs::path file(const std::string& name) const { return folder_.path() / name; }
+  [[nodiscard]] json summary(const std::string& run) const {
+    return json::parse(read(file(run) / "summary.json"));
+  }
+  [[nodiscard]] std::string hash(const std::string& run) const {
+    return summary(run)["weights_sha256"];
+  }
+
+ private:
+  test::TempFolder folder_;
+};
+
+TEST_F(TrainCommand, LeavesARunFolderThatSaysItAll) {
+  const ProgramResult result = train({"--out", "run"});
+  ASSERT_EQ(result.code, 0) << result.err;
+  EXPECT_EQ(result.err, "");
+  EXPECT_THAT(result.out, AllOf(HasSubstr("softmax on mnist:data: 320 training and 100 test images"),
+                                HasSubstr("\nepoch 1/3  step 10/10  "), HasSubstr("\nepoch 3/3  "),
+                                HasSubstr("\ntest accuracy "), HasSubstr("\nrun folder run\n")));
+
+  const json run = summary("run");
+  EXPECT_GT(run["final_test_accuracy"], 0.9) << "the classes are easy";
+  EXPECT_GE(run["best_test_accuracy"], run["final_test_accuracy"]);
+  EXPECT_EQ(run["epochs"], 3);
+  EXPECT_EQ(run["steps"], 30);
+  EXPECT_EQ(run["samples"], 960);
+  EXPECT_EQ(run["threads"], 2);
+  EXPECT_EQ(run["cores"], 8);
+  EXPECT_EQ(run["seed"], 42);
+  EXPECT_EQ(std::string(run["weights_sha256"]).size(), 64U);
+  EXPECT_GT(run["samples_per_second"], 0);
+  EXPECT_GT(run["wall_seconds"], 0);
+  EXPECT_TRUE(run["stopped"].is_null());
+
+  std::vector<std::string> kinds;
+  std::int64_t step = 0;
+  std::ifstream metrics(file("run/metrics.jsonl"));
+  for (std::string line; std::getline(metrics, line);) {
+    const json record = json::parse(line);
+    kinds.push_back(record["kind"]);
+    if (record["kind"] != "step") continue;
+    EXPECT_EQ(record["step"], step++);
+    EXPECT_DOUBLE_EQ(record["lr"], 0.05 * static_cast<double>(record["batch"]) / 128);
+    EXPECT_EQ(record["substeps"].size(), 8U);
+  }
+  EXPECT_EQ(kinds.size(), 33U);
+  EXPECT_EQ(kinds[9], "step");
+  EXPECT_EQ(kinds[10], "epoch");
+  EXPECT_EQ(read(file("run/trace.csv")), read(file("trace.csv")));
+}
+
+TEST_F(TrainCommand, TheConfigurationInTheRunFolderReproducesTheRun) {
+  ASSERT_EQ(train({"--out", "run", "--seed", "7", "--rule", "root", "--nesterov"}).code, 0);
+  // From elsewhere, after the folder was moved and the trace it was made from is gone.
+  fs::create_directory(file("elsewhere"));
+  fs::rename(file("run"), file("elsewhere/moved"));
+  fs::remove(file("trace.csv"));
+  const ProgramResult again =
+      test::rubato({"train", "--config", "elsewhere/moved/config.toml", "--out", "again"},
+                   file("elsewhere").parent_path());
+  ASSERT_EQ(again.code, 0) << again.err;
+  EXPECT_EQ(hash("again"), hash("elsewhere/moved"));
+}
+
+TEST_F(TrainCommand, ThreadsCoresAndAssignmentChangeNoBit) {
+  ASSERT_EQ(train({"--out", "run"}).code, 0);
+  const std::vector<std::vector<std::string>> variants{
+      {"--threads", "1"}, {"--cores", "1"}, {"--cores", "64"}, {"--assignment", "strided"}};
+  for (std::size_t i = 0; i < variants.size(); ++i) {
+    const std::string out = "variant" + std::to_string(i);
+    auto arguments = variants[i];
+    arguments.insert(arguments.end(), {"--out", out});
+    ASSERT_EQ(train(arguments).code, 0);
+    EXPECT_EQ(hash(out), hash("run")) << variants[i][0] << " " << variants[i][1];
+  }
+  ASSERT_EQ(train({"--seed", "43", "--out", "other"}).code, 0);
+  EXPECT_NE(hash("other"), hash("run")) << "a hash that cannot differ proves nothing";
+}
+
+TEST_F(TrainCommand, AMissedTargetIsExitCode21) {
+  EXPECT_EQ(train({"--out", "met", "--target-accuracy", "50"}).code, 0);
+  const ProgramResult missed = train({"--out", "missed", "--target-accuracy", "100", "--lr", "1e-6"});
+  EXPECT_EQ(missed.code, 21);
+  EXPECT_THAT(missed.err, AllOf(HasSubstr("test accuracy "), HasSubstr("below --target-accuracy 100 %")));
+  EXPECT_TRUE(fs::exists(file("missed/weights.pt")));
+}
+
+TEST_F(TrainCommand, ALossThatIsNoNumberStopsTheRunAndKeepsItsMetrics) {
+  const ProgramResult result = train({"--out", "run", "--lr", "1e38", "--rule", "constant"});
+  EXPECT_EQ(result.code, 22);
+  EXPECT_THAT(result.err, AllOf(HasSubstr("at step "), HasSubstr("rule constant"), HasSubstr("lr 1e+38"),
+                                HasSubstr("metrics are kept in run")));
+  EXPECT_THAT(read(file("run/metrics.jsonl")), HasSubstr("\"loss\":null"));
+  EXPECT_THAT(std::string(summary("run")["stopped"]), HasSubstr("at step "));
+}
+
+TEST_F(TrainCommand, AnExistingRunFolderIsLeftAlone) {
+  fs::create_directory(file("run"));
+  write(file("run/weights.pt"), "mine");
+  const ProgramResult result = train({"--out", "run"});
+  EXPECT_EQ(result.code, 2);
+  EXPECT_THAT(result.err, AllOf(HasSubstr("run"), HasSubstr("exists")));
+  EXPECT_EQ(read(file("run/weights.pt")), "mine");
+}
+
+TEST_F(TrainCommand, BadDataIsAnErrorAndLeavesNoRunFolder) {
+  const std::string images = read(file("data/train-images-idx3-ubyte"));
+  write(file("data/train-images-idx3-ubyte"), std::string_view(images).substr(0, 1000));
+  const ProgramResult result = train({"--out", "run"});
+  EXPECT_EQ(result.code, 2);
+  EXPECT_THAT(result.err, HasSubstr("train-images-idx3-ubyte"));
+  EXPECT_FALSE(fs::exists(file("run")));
+}
+
+TEST_F(TrainCommand, ATraceThatEndsTooEarlyIsAnErrorBeforeTraining) {
+  const ProgramResult result = train({"--out", "run", "--epochs", "4"});
+  EXPECT_EQ(result.code, 2);
+  EXPECT_THAT(result.err, AllOf(HasSubstr("trace.csv:31"), HasSubstr("3 epochs"), HasSubstr("hold")));
+  EXPECT_FALSE(fs::exists(file("run")));
+}
+
+TEST_F(TrainCommand, WhatFollowsTheTraceIsTheUsersChoice) {
+  ASSERT_EQ(train({"--out", "hold", "--epochs", "4", "--on-trace-end", "hold"}).code, 0);
+  EXPECT_EQ(summary("hold")["steps"], 30 + 13) << "13 steps of 24 in 320 samples";
+  ASSERT_EQ(train({"--out", "cycle", "--epochs", "4", "--on-trace-end", "cycle"}).code, 0);
+  EXPECT_EQ(summary("cycle")["steps"], 40);
+  ASSERT_EQ(train({"--out", "stop", "--epochs", "4", "--on-trace-end", "stop"}).code, 0);
+  EXPECT_EQ(summary("stop")["steps"], 30);
+  EXPECT_EQ(summary("stop")["epochs"], 3);
+}
+
+TEST_F(TrainCommand, AModelThatDoesNotFitTheImagesIsAnError) {
+  const ProgramResult result = train({"--out", "run", "--model", "mnist-cnn"});
+  EXPECT_EQ(result.code, 2);
+  EXPECT_THAT(result.err, AllOf(HasSubstr("1 x 28 x 28"), HasSubstr("mlp, softmax")));
+  EXPECT_FALSE(fs::exists(file("run")));
+}
+
+TEST_F(TrainCommand, QuietPrintsNothing) {
+  const ProgramResult result = train({"--out", "run", "--quiet"});
+  EXPECT_EQ(result.code, 0);
+  EXPECT_EQ(result.out + result.err, "");
+}
+
+TEST_F(TrainCommand, PythonReadsTheWeights) {
+  if (test::run_program("/usr/bin/python3", {"-c", "import torch"}).code != 0) {
+    GTEST_SKIP() << "python3-torch is not installed";
+  }
+  ASSERT_EQ(train({"--out", "run"}).code, 0);
+  // The evaluation again, in Python, from the files alone.
+  const ProgramResult python = test::run_program("/usr/bin/python3", {"-c", R"(
+import hashlib, torch
+weights = torch.load("run/weights.pt")
+model = torch.nn.Linear(144, 10)
+model.load_state_dict({name.split(".", 1)[1]: tensor for name, tensor in weights.items()})
+print(hashlib.sha256(b"".join(t.numpy().tobytes() for t in weights.values())).hexdigest())
+)"},
+                                               file(""));
+  EXPECT_EQ(python.code, 0) << python.err;
+  EXPECT_EQ(python.out, hash("run") + "\n");
+}
+
+TEST_F(TrainCommand, TrainsTheDefaultNetworkOnTheBuiltInDigits) {
+  const ProgramResult result = test::rubato({"train", "--epochs", "1", "--out", "run"}, file(""));
+  ASSERT_EQ(result.code, 0) << result.err;
+  EXPECT_THAT(result.out, HasSubstr("mnist-cnn on digits: 12000 training and 2000 test images"));
+  EXPECT_GT(summary("run")["final_test_accuracy"], 0.7) << "of one epoch of five";
+  EXPECT_FALSE(fs::exists(file("run/trace.csv"))) << "a built-in trace needs no file";
+}
+
+}  // namespace
+}  // namespace rubato

@@ -1,0 +1,252 @@
+#include "app/train_options.hpp"
+
+#include <gmock/gmock.h>
+
+#include "trace/error_of.hpp"
+#include "trace/temp_folder.hpp"
+
+namespace rubato::app {
+namespace {
+
+using Arguments = std::vector<std::string>;
+
+TrainCommandOptions parsed(const Arguments& arguments) {
+  return parse_train_options(arguments).value();
+}
+
+std::string error_parsing(const Arguments& arguments) {
+  return test::error_of([&] { static_cast<void>(parse_train_options(arguments)); });
+}
+
+// Options that differ from the defaults everywhere.
+Arguments every_option(const test::TempFolder& folder) {
+  return {"--data=mnist:" + folder.path().string(),
+          "--model=softmax",
+          "--trace=" + folder.write("a \"b\" #c.csv", "step,batchsize\n0,32\n").string(),
+          "--on-trace-end=cycle",
+          "--cores=3",
+          "--minibatch=16",
+          "--assignment=strided",
+          "--rule=linear-momentum",
+          "--ref-batch=64",
+          "--lr=0.1",
+          "--momentum=0.30000000000000004",
+          "--nesterov",
+          "--weight-decay=1e-5",
+          "--epochs=7",
+          "--seed=18446744073709551615",
+          "--threads=2",
+          "--target-accuracy=99.5",
+          "--log-steps=0"};
+}
+
+class WorkingFolder : public testing::Test {
+ protected:
+  void SetUp() override { std::filesystem::current_path(folder_.path()); }
+  void TearDown() override { std::filesystem::current_path(before_); }
+
+  const test::TempFolder folder_;
+  const std::filesystem::path before_ = std::filesystem::current_path();
+};
+
+TEST(TrainOptions, HaveTheOriginalsDefaults) {
+  const TrainCommandOptions options = parsed({});
+  EXPECT_EQ(options, TrainCommandOptions{});
+  EXPECT_EQ(options.elasticity.cores, 8);
+  EXPECT_EQ(options.elasticity.minibatch, 32);
+  EXPECT_EQ(options.rule, "linear");
+  EXPECT_EQ(options.reference_batch, 128);
+  EXPECT_EQ(options.learning_rate, 0.01);
+  EXPECT_EQ(options.momentum, 0.5);
+  EXPECT_EQ(options.epochs, 5);
+  EXPECT_EQ(options.seed, 42U);
+  EXPECT_GE(options.threads, 1);
+  EXPECT_EQ(mnist_folder(options), std::nullopt);
+}
+
+TEST(TrainOptions, AreAllRead) {
+  const test::TempFolder folder;
+  Arguments arguments = every_option(folder);
+  arguments.insert(arguments.end(), {"--out=" + (folder.path() / "run").string(), "--quiet"});
+  const TrainCommandOptions options = parsed(arguments);
+  EXPECT_EQ(mnist_folder(options), folder.path());
+  EXPECT_EQ(options.model, "softmax");
+  EXPECT_EQ(options.elasticity.trace, folder.path() / "a \"b\" #c.csv");
+  EXPECT_EQ(options.elasticity.on_trace_end, TraceEnd::cycle);
+  EXPECT_EQ(options.elasticity.cores, 3);
+  EXPECT_EQ(options.elasticity.minibatch, 16);
+  EXPECT_EQ(options.elasticity.assignment, Assignment::strided);
+  EXPECT_EQ(options.rule, "linear-momentum");
+  EXPECT_EQ(options.reference_batch, 64);
+  EXPECT_EQ(options.learning_rate, 0.1);
+  EXPECT_EQ(options.momentum, 0.30000000000000004);
+  EXPECT_TRUE(options.nesterov);
+  EXPECT_EQ(options.weight_decay, 1e-5);
+  EXPECT_EQ(options.epochs, 7);
+  EXPECT_EQ(options.seed, 18446744073709551615U);
+  EXPECT_EQ(options.threads, 2);
+  EXPECT_EQ(options.target_accuracy, 99.5);
+  EXPECT_EQ(options.log_steps, 0);
+  EXPECT_TRUE(options.quiet);
+  EXPECT_EQ(options.out, folder.path() / "run");
+}
+
+TEST(TrainOptions, SeparateValuesAndTheLastOneCount) {
+  EXPECT_EQ(parsed({"--cores", "4"}).elasticity.cores, 4);
+  EXPECT_EQ(parsed({"--cores", "4", "--cores=5"}).elasticity.cores, 5);
+  EXPECT_FALSE(parsed({"--nesterov", "--nesterov=false"}).nesterov);
+}
+
+TEST(TrainOptions, AreReproducedByTheirConfiguration) {
+  const test::TempFolder folder;
+  for (const Arguments& arguments : {Arguments{}, every_option(folder)}) {
+    const TrainCommandOptions options = parsed(arguments);
+    const auto file = folder.write("config.toml", to_config(options));
+    EXPECT_EQ(parsed({"--config", file}), options) << to_config(options);
+  }
+}
+
+TEST(TrainOptions, ConfigurationLeavesOutWhereAndHowLoud) {
+  const test::TempFolder folder;
+  const auto file = folder.write("config.toml", to_config(parsed({"--out=new_run", "--quiet"})));
+  EXPECT_EQ(parsed({"--config", file}), TrainCommandOptions{});
+}
+
+TEST_F(WorkingFolder, ConfigurationHasAbsolutePaths) {
+  static_cast<void>(folder_.write("data/here", ""));
+  static_cast<void>(folder_.write("t.csv", ""));
+  const std::string config = to_config(parsed({"--data=mnist:./data", "--trace=data/../t.csv"}));
+  const std::string here = std::filesystem::current_path();
+  EXPECT_THAT(config, testing::HasSubstr("data = \"mnist:" + here + "/data\"\n"));
+  EXPECT_THAT(config, testing::HasSubstr("trace = \"" + here + "/t.csv\"\n"));
+}
+
+TEST_F(WorkingFolder, PathsAreLookedUpBesideTheConfiguration) {
+  const auto config = folder_.write("run/config.toml", "trace = t.csv\ndata = mnist:images\n");
+  static_cast<void>(folder_.write("run/t.csv", ""));
+  static_cast<void>(folder_.write("run/images/here", ""));
+  const TrainCommandOptions options = parsed({"--config=run/config.toml"});
+  EXPECT_EQ(options.elasticity.trace, "run/t.csv");
+  EXPECT_EQ(mnist_folder(options), "run/images");
+  // What leads somewhere from here is meant so.
+  static_cast<void>(folder_.write("t.csv", ""));
+  EXPECT_EQ(parsed({"--config=run/config.toml"}).elasticity.trace, "t.csv");
+}
+
+TEST(TrainOptions, ArgumentsOverrideTheConfiguration) {
+  const test::TempFolder folder;
+  const auto file = folder.write("c.toml", "cores = 4\nepochs = 9\nnesterov = true\n");
+  const TrainCommandOptions options = parsed({"--cores=5", "--nesterov=false", "--config", file});
+  EXPECT_EQ(options.elasticity.cores, 5);
+  EXPECT_EQ(options.epochs, 9);
+  EXPECT_FALSE(options.nesterov);
+}
+
+TEST(TrainOptions, ErrorsInTheConfigurationHaveTheirLine) {
+  const test::TempFolder folder;
+  const auto error_in = [&](std::string_view text) {
+    const std::string file = folder.write("c.toml", text);
+    const std::string message = error_parsing({"--config", file});
+    return message.starts_with(file) ? message.substr(file.size()) : message;
+  };
+  EXPECT_EQ(error_in("cores = 8\nepoch = 4\n"),
+            ":2: unknown option 'epoch'; did you mean 'epochs'?");
+  EXPECT_EQ(error_in("\ncores = 0\n"),
+            ":2: cores: '0' is out of range; accepted: a whole number from 1 to 1048576");
+  EXPECT_EQ(
+      error_in("rule = \"lin\"\n"),
+      ":1: rule: unknown rule 'lin'; did you mean 'linear'? accepted: constant, linear, root, "
+      "linear-momentum");
+  EXPECT_EQ(error_in("config = \"d.toml\"\n"), ":1: config is accepted as an argument only");
+  EXPECT_EQ(error_in("nesterov = 1\n"),
+            ":1: nesterov: '1' is neither true nor false; accepted: true, false");
+  // A line that an argument overrides has to be right all the same.
+  EXPECT_EQ(error_in("threads = none\n"),
+            ":1: threads: 'none' is no number; accepted: a whole number from 1 to 4096");
+}
+
+struct WrongArguments {
+  Arguments arguments;
+  std::string message;
+};
+
+TEST(TrainOptions, RejectWhatIsWrong) {
+  const std::vector<WrongArguments> cases{
+      {{"--coers", "4"},
+       "unknown option '--coers'; did you mean '--cores'? see rubato train --help"},
+      {{"--coers=4"}, "unknown option '--coers'; did you mean '--cores'? see rubato train --help"},
+      {{"-cores", "4"}, "unknown option '-cores'; did you mean '--cores'? see rubato train --help"},
+      {{"--zzzzzzzzzz"}, "unknown option '--zzzzzzzzzz'; see rubato train --help"},
+      {{"-7"}, "unknown option '-7'; see rubato train --help"},
+      {{"mnist"}, "unexpected argument 'mnist'; see rubato train --help"},
+      {{"--quiet", "-"}, "unexpected argument '-'; see rubato train --help"},
+      {{"--cores"}, "--cores needs a value; accepted: --cores N"},
+      {{"--cores="}, "--cores needs a value; accepted: --cores N"},
+      {{"--trace", "--cores", "4"}, "--trace needs a value; accepted: --trace FILE.csv|N|elastic"},
+      {{"--cores", "0"},
+       "--cores: '0' is out of range; accepted: a whole number from 1 to 1048576"},
+      {{"--cores", "-8"},
+       "--cores: '-8' is out of range; accepted: a whole number from 1 to 1048576"},
+      {{"--cores", "eight"},
+       "--cores: 'eight' is no number; accepted: a whole number from 1 to 1048576"},
+      {{"--threads", "0"},
+       "--threads: '0' is out of range; accepted: a whole number from 1 to 4096"},
+      {{"--minibatch", "0"},
+       "--minibatch: '0' is out of range; accepted: a whole number from 1 to 214748363"},
+      {{"--epochs", "0"},
+       "--epochs: '0' is out of range; accepted: a whole number from 1 to 1000000"},
+      {{"--ref-batch", "1.5"},
+       "--ref-batch: '1.5' is no whole number; accepted: a whole number from 1 to 1099511627776"},
+      {{"--log-steps", "-1"},
+       "--log-steps: '-1' is out of range; accepted: a whole number from 0 to 1000000000"},
+      {{"--seed", "-1"},
+       "--seed: '-1' is out of range; accepted: a whole number from 0 to 18446744073709551615"},
+      {{"--lr", "0"}, "--lr: '0' is out of range; accepted: a number greater than 0"},
+      {{"--lr", "inf"}, "--lr: 'inf' is out of range; accepted: a number greater than 0"},
+      {{"--lr", "nan"}, "--lr: 'nan' is out of range; accepted: a number greater than 0"},
+      {{"--momentum", "1"},
+       "--momentum: '1' is out of range; accepted: a number from 0 to below 1"},
+      {{"--momentum", "-0.1"},
+       "--momentum: '-0.1' is out of range; accepted: a number from 0 to below 1"},
+      {{"--weight-decay", "-1"},
+       "--weight-decay: '-1' is out of range; accepted: a number of at least 0"},
+      {{"--target-accuracy", "0"},
+       "--target-accuracy: '0' is out of range; accepted: a number above 0 and up to 100 "
+       "(percent)"},
+      {{"--target-accuracy", "100.5"},
+       "--target-accuracy: '100.5' is out of range; accepted: a number above 0 and up to 100 "
+       "(percent)"},
+      {{"--rule", "linaer"},
+       "--rule: unknown rule 'linaer'; did you mean 'linear'? accepted: constant, linear, root, "
+       "linear-momentum"},
+      {{"--model", "cnn"}, "--model: unknown model 'cnn'; accepted: mnist-cnn, mlp, softmax"},
+      {{"--assignment", "stride"},
+       "--assignment: unknown assignment 'stride'; did you mean 'strided'? accepted: contiguous, "
+       "strided"},
+      {{"--on-trace-end", "hodl"},
+       "--on-trace-end: unknown end 'hodl'; did you mean 'hold'? accepted: error, hold, cycle, "
+       "stop"},
+      {{"--data", "digit"},
+       "--data: unknown data set 'digit'; did you mean 'digits'? accepted: digits, mnist:DIR"},
+      {{"--data", "mnist:"},
+       "--data: unknown data set 'mnist:'; did you mean 'mnist:DIR'? accepted: digits, mnist:DIR"},
+      {{"--data", "/"}, "--data: '/' is a folder; did you mean 'mnist:/'?"},
+      {{"--data", "mnist:/no/where"},
+       "--data: no such folder as '/no/where'; accepted: the folder that holds the IDX files "
+       "(train-images-idx3-ubyte[.gz] and so on)"},
+      {{"--nesterov", "--momentum=0"},
+       "--nesterov: there is no momentum; accepted: with --momentum greater than 0"},
+      {{"--nesterov=1"}, "--nesterov: '1' is neither true nor false; accepted: true, false"},
+      {{"--out", "/"}, "--out: '/' exists already; accepted: a folder that does not exist yet"},
+      {{"--out", ""}, "--out: '' is empty; accepted: a folder that does not exist"},
+      {{"--config", "/no/where"},
+       "cannot read the configuration /no/where; accepted: a file of lines such as 'cores = 8'"},
+  };
+  for (const WrongArguments& wrong : cases) {
+    EXPECT_EQ(error_parsing(wrong.arguments), wrong.message)
+        << testing::PrintToString(wrong.arguments);
+  }
+}
+
+}  // namespace
+}  // namespace rubato::app
