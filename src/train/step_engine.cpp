@@ -1,7 +1,6 @@
 #include "step_engine.hpp"
 
 #include <cmath>
-#include <cstring>
 #include <span>
 #include <vector>
 
@@ -25,8 +24,8 @@ at::Tensor gather(const at::Tensor& all, std::span<const std::int64_t> samples) 
       0, at::from_blob(indices, {static_cast<std::int64_t>(samples.size())}, at::kLong));
 }
 
-// A leaf is the gradient of a minibatch, laid out as the parameters, and behind it the floating-point
-// buffers as its forward left them: the tree sums both, and both are averaged in the end.
+// A leaf is the gradient of a minibatch, laid out as the parameters, and behind it by how much its
+// forward changed the floating-point buffers: the tree sums both, and both are averaged in the end.
 template <class T>
 class TypedStepEngine final : public StepEngine {
  public:
@@ -96,10 +95,7 @@ class TypedStepEngine final : public StepEngine {
     loss.backward();
     replica.check_gradients(gradients);
     out.scalars.loss = loss.item<double>();
-    if (buffers_ > 0) {
-      std::memcpy(out.values.data() + parameters_, replica.flat_buffers().data_ptr<T>(),
-                  buffers_ * sizeof(T));
-    }
+    if (buffers_ > 0) write_buffer_changes(replica, out.values.subspan(parameters_));
     // Counters advance once for a step, as its first minibatch advances them.
     if (first) copy_counters(replica);
   }
@@ -110,6 +106,17 @@ class TypedStepEngine final : public StepEngine {
     std::vector<at::Tensor>& views = gradient_views_[executor_.pool().index_of(&sum)];
     if (views.empty()) views = state_.parameter_layout().views(sum.values.data());
     return views;
+  }
+
+  // By how much the forward of a minibatch changed the buffers. Not what it left in them: the mean
+  // of equal values is not always that value, and a sum of masks may be infinite. So what no
+  // forward writes to keeps its bits, infinite ones included.
+  void write_buffer_changes(const Replica& replica, std::span<T> changes) const {
+    const T* before = state_.flat_buffers().data_ptr<T>();
+    const T* after = replica.flat_buffers().data_ptr<T>();
+    for (std::size_t i = 0; i < buffers_; ++i) {
+      changes[i] = after[i] == before[i] ? T{0} : after[i] - before[i];
+    }
   }
 
   void copy_counters(const Replica& replica) {
@@ -123,9 +130,11 @@ class TypedStepEngine final : public StepEngine {
              const Rates& rates) {
     sgd_.step({state_.flat_parameters().data_ptr<T>(), parameters_}, sum.first(parameters_),
               step.minibatches, reduction, rates, parts_.workers);
-    const T share = T{1} / static_cast<T>(step.minibatches);
     T* shared = buffers_ > 0 ? state_.flat_buffers().data_ptr<T>() : nullptr;
-    for (std::size_t i = 0; i < buffers_; ++i) shared[i] = sum[parameters_ + i] * share;
+    for (std::size_t i = 0; i < buffers_; ++i) {
+      const T change = sum[parameters_ + i];
+      if (change != T{0}) shared[i] += change / static_cast<T>(step.minibatches);
+    }
     for (std::size_t i = 0; i < next_counters_.size(); ++i) {
       state_.counters()[i].copy_(next_counters_[i]);
     }

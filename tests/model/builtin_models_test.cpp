@@ -1,0 +1,147 @@
+#include <cstdint>
+#include <map>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <ATen/Functions.h>
+#include <ATen/core/grad_mode.h>
+#include <gmock/gmock.h>
+
+#include <rubato/model/builtin_models.hpp>
+
+#include "trace/error_of.hpp"
+
+namespace rubato {
+namespace {
+
+using testing::ElementsAre;
+using Shape = std::vector<std::int64_t>;
+
+std::int64_t parameter_count(const Model& model) {
+  std::int64_t count = 0;
+  for (const NamedTensor& parameter : model.parameters) count += parameter.tensor.numel();
+  return count;
+}
+
+std::vector<std::string> names(const std::vector<NamedTensor>& tensors) {
+  std::vector<std::string> names;
+  for (const NamedTensor& tensor : tensors) names.push_back(tensor.name);
+  return names;
+}
+
+std::map<std::string, at::Tensor> by_name(const Model& model) {
+  std::map<std::string, at::Tensor> tensors;
+  for (const NamedTensor& tensor : model.parameters) tensors[tensor.name] = tensor.tensor;
+  for (const NamedTensor& tensor : model.buffers) tensors[tensor.name] = tensor.tensor;
+  return tensors;
+}
+
+at::Tensor images(std::int64_t count, const ImageShape& shape) {
+  at::manual_seed(1);
+  return at::randn({count, shape.channels, shape.height, shape.width});
+}
+
+std::string error_of_model(std::string_view name, const ImageShape& shape) {
+  return test::error_of([&] { static_cast<void>(builtin_model(name, shape)); });
+}
+
+TEST(BuiltinModels, HaveTheseNames) {
+  EXPECT_THAT(builtin_model_names(), ElementsAre("mnist-cnn", "mlp", "softmax"));
+}
+
+TEST(BuiltinModels, HaveAsManyParametersAsTheirLayers) {
+  const std::map<std::string_view, std::int64_t> expected{
+      // 21,840 in PyTorch's classic network, and two batch normalisations of 2 x 10 and 2 x 20.
+      {"mnist-cnn", (10 * 25 + 10) + (20 * 10 * 25 + 20) + (50 * 320 + 50) + (10 * 50 + 10) + 60},
+      {"mlp", (128 * 784 + 128) + (64 * 128 + 64) + (10 * 64 + 10)},
+      {"softmax", 10 * 784 + 10}};
+  EXPECT_EQ(expected.at("mnist-cnn"), 21'900);
+  for (const std::string_view name : builtin_model_names()) {
+    EXPECT_EQ(parameter_count(builtin_model(name, {})()), expected.at(name)) << name;
+  }
+}
+
+TEST(BuiltinModels, MapImagesToLogProbabilities) {
+  for (const std::string_view name : builtin_model_names()) {
+    const Model model = builtin_model(name, {})();
+    const at::Tensor output = model.forward(images(5, {}));
+    EXPECT_EQ(output.sizes(), (Shape{5, 10})) << name;
+    EXPECT_TRUE(at::allclose(output.exp().sum(1), at::ones({5}))) << name;
+  }
+}
+
+TEST(BuiltinModels, TakeTheShapeOfTheData) {
+  const ImageShape colour{.channels = 3, .height = 8, .width = 6, .classes = 100};
+  for (const std::string_view name : {"mlp", "softmax"}) {
+    EXPECT_EQ(builtin_model(name, colour)().forward(images(4, colour)).sizes(), (Shape{4, 100}))
+        << name;
+  }
+}
+
+TEST(MnistCnn, NamesItsTensorsInTheOrderOfItsLayers) {
+  const Model model = builtin_model("mnist-cnn", {})();
+  EXPECT_THAT(names(model.parameters),
+              ElementsAre("conv1.weight", "conv1.bias", "norm1.weight", "norm1.bias",
+                          "conv2.weight", "conv2.bias", "norm2.weight", "norm2.bias",
+                          "linear1.weight", "linear1.bias", "linear2.weight", "linear2.bias"));
+  EXPECT_THAT(names(model.buffers),
+              ElementsAre("norm1.running_mean", "norm1.running_var", "norm1.num_batches_tracked",
+                          "norm2.running_mean", "norm2.running_var", "norm2.num_batches_tracked"));
+}
+
+// The network of the original, layer by layer: convolution, pooling, relu, batch normalisation.
+TEST(MnistCnn, ComputesTheOriginalsNetwork) {
+  const at::NoGradGuard no_grad;
+  const Model model = builtin_model("mnist-cnn", {})();
+  auto t = by_name(model);
+  // Factors and shifts other than 1 and 0, so that the place of the normalisation shows.
+  for (const char* norm : {"norm1", "norm2"}) {
+    const std::string name = norm;
+    t[name + ".weight"].normal_(1.0, 0.5);
+    t[name + ".bias"].normal_(0.0, 0.5);
+    t[name + ".running_mean"].normal_(0.0, 0.5);
+    t[name + ".running_var"].uniform_(0.5, 2.0);
+  }
+  const auto reference = [&](at::Tensor x, bool training) {
+    const auto block = [&](const at::Tensor& in, const std::string& conv, const std::string& norm) {
+      const at::Tensor convolved = at::conv2d(in, t[conv + ".weight"], t[conv + ".bias"]);
+      return at::batch_norm(at::relu(at::max_pool2d(convolved, {2, 2})), t[norm + ".weight"],
+                            t[norm + ".bias"], t[norm + ".running_mean"].clone(),
+                            t[norm + ".running_var"].clone(), training, 0.1, 1e-5, false);
+    };
+    x = block(block(x, "conv1", "norm1"), "conv2", "norm2").reshape({-1, 320});
+    x = at::relu(at::linear(x, t["linear1.weight"], t["linear1.bias"]));
+    return at::log_softmax(at::linear(x, t["linear2.weight"], t["linear2.bias"]), 1);
+  };
+  const at::Tensor x = images(7, {});
+  for (const bool training : {false, true}) {
+    const at::Tensor expected = reference(x, training);
+    model.set_training(training);
+    EXPECT_TRUE(at::allclose(model.forward(x), expected, 1e-4, 1e-4)) << "training " << training;
+  }
+}
+
+TEST(BuiltinModels, SuggestTheNearestName) {
+  EXPECT_EQ(
+      error_of_model("mnist-cn", {}),
+      "unknown model 'mnist-cn'; did you mean 'mnist-cnn'? accepted: mnist-cnn, mlp, softmax");
+  EXPECT_EQ(error_of_model("resnet-50", {}),
+            "unknown model 'resnet-50'; accepted: mnist-cnn, mlp, softmax");
+}
+
+TEST(MnistCnn, RefusesImagesOfAnotherShape) {
+  for (const ImageShape& shape : {ImageShape{.channels = 3}, ImageShape{.height = 32},
+                                  ImageShape{.width = 27}, ImageShape{.classes = 47}}) {
+    EXPECT_THAT(error_of_model("mnist-cnn", shape),
+                testing::AllOf(testing::HasSubstr("takes images of 1 x 28 x 28 in 10 classes"),
+                               testing::HasSubstr(std::to_string(shape.channels) + " x " +
+                                                  std::to_string(shape.height) + " x " +
+                                                  std::to_string(shape.width) + " in " +
+                                                  std::to_string(shape.classes)),
+                               testing::HasSubstr("accepted for these: mlp, softmax")));
+  }
+}
+
+}  // namespace
+}  // namespace rubato

@@ -1,0 +1,352 @@
+#include <algorithm>
+#include <array>
+#include <atomic>
+#include <chrono>
+#include <cmath>
+#include <cstdint>
+#include <map>
+#include <mutex>
+#include <random>
+#include <span>
+#include <stdexcept>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include <gmock/gmock.h>
+
+#include <rubato/collective/summation_tree.hpp>
+#include <rubato/runtime/step_executor.hpp>
+
+namespace rubato {
+namespace {
+
+using namespace std::chrono_literals;
+
+// Not the start of an epoch: leaf i of the step is not minibatch i.
+constexpr std::int64_t kFirstMinibatch = 1000;
+constexpr std::int64_t kMostMinibatches = 100;
+constexpr std::size_t kValues = 37;
+constexpr std::array<std::int64_t, 9> kCores{1, 2, 3, 5, 8, 13, 24, 64, 1024};
+constexpr std::array<std::int64_t, 8> kMinibatches{1, 2, 3, 7, 8, 31, 64, kMostMinibatches};
+constexpr std::array<Assignment, 2> kBothAssignments{Assignment::contiguous, Assignment::strided};
+
+StepPlan step_of(std::int64_t minibatches, std::int64_t cores) {
+  return {.index = StepIndex{5},
+          .batch_size = 4 * minibatches,
+          .cores = cores,
+          .first_minibatch = MinibatchIndex{kFirstMinibatch},
+          .minibatches = minibatches};
+}
+
+std::int64_t leaf_of(MinibatchIndex minibatch) {
+  return minibatch.value() - kFirstMinibatch;
+}
+
+template <class T>
+struct Leaf {
+  std::vector<T> values;
+  double loss = 0;
+
+  friend bool operator==(const Leaf&, const Leaf&) = default;
+};
+
+// Values of very different magnitudes, so that every order of summation rounds in its own way.
+template <class T>
+std::vector<Leaf<T>> random_leaves() {
+  std::mt19937 generator(7);
+  std::normal_distribution<double> normal;
+  std::uniform_int_distribution<int> exponent(-12, 12);
+  std::vector<Leaf<T>> leaves(kMostMinibatches);
+  for (Leaf<T>& leaf : leaves) {
+    leaf.values.resize(kValues);
+    for (T& value : leaf.values) {
+      value = static_cast<T>(std::ldexp(normal(generator), exponent(generator)));
+    }
+    leaf.loss = std::ldexp(normal(generator), exponent(generator));
+  }
+  return leaves;
+}
+
+// Small whole numbers: every order of summation gives the exact sum.
+template <class T>
+std::vector<Leaf<T>> whole_leaves() {
+  std::mt19937 generator(11);
+  std::uniform_int_distribution<int> number(-1000, 1000);
+  std::vector<Leaf<T>> leaves(kMostMinibatches);
+  for (Leaf<T>& leaf : leaves) {
+    leaf.values.resize(kValues);
+    for (T& value : leaf.values) value = static_cast<T>(number(generator));
+    leaf.loss = number(generator);
+  }
+  return leaves;
+}
+
+template <class T>
+Leaf<T> plus(const Leaf<T>& left, const Leaf<T>& right) {
+  Leaf<T> sum = left;
+  for (std::size_t i = 0; i < kValues; ++i) sum.values[i] = left.values[i] + right.values[i];
+  sum.loss = left.loss + right.loss;
+  return sum;
+}
+
+// The sum below a node, by the definition: children first, and a node without a sibling as it is.
+template <class T>
+Leaf<T> sum_below(const SummationTree& tree, TreeNode node, const std::vector<Leaf<T>>& leaves) {
+  if (node.level == 0) return leaves[static_cast<std::size_t>(node.index)];
+  const TreeNode left{node.level - 1, 2 * node.index};
+  const TreeNode right = left.sibling();
+  if (!tree.contains(right)) return sum_below(tree, left, leaves);
+  return plus(sum_below(tree, left, leaves), sum_below(tree, right, leaves));
+}
+
+template <class T>
+Leaf<T> reference_sum(std::int64_t minibatches, const std::vector<Leaf<T>>& leaves) {
+  const SummationTree tree(minibatches);
+  return sum_below(tree, {tree.height(), 0}, leaves);
+}
+
+template <class T>
+Leaf<T> result_of(const StepSum<T>& sum) {
+  return {{sum.values().begin(), sum.values().end()}, sum.scalars().loss};
+}
+
+// Adds the leaf to what the executor gives, as backward does.
+template <class T>
+typename StepExecutor<T>::Substep adding(const std::vector<Leaf<T>>& leaves) {
+  return [&leaves](CoreRank, MinibatchIndex minibatch, int, PartialSum<T>& out) {
+    const Leaf<T>& leaf = leaves[static_cast<std::size_t>(leaf_of(minibatch))];
+    for (std::size_t i = 0; i < kValues; ++i) out.values[i] += leaf.values[i];
+    out.scalars.loss += leaf.loss;
+  };
+}
+
+// Every setting that must not matter to a sum.
+template <class T, class Action>
+void for_each_setting(const Action& action) {
+  for (const int threads : {1, 2, 4}) {
+    Workers workers(threads);
+    // One executor for steps of all sizes, as a trace has them.
+    StepExecutor<T> executor(workers, kValues, kMostMinibatches);
+    for (const std::int64_t minibatches : kMinibatches) {
+      for (const std::int64_t cores : kCores) {
+        for (const Assignment assignment : kBothAssignments) {
+          SCOPED_TRACE(testing::Message()
+                       << threads << " threads, " << minibatches << " minibatches, " << cores
+                       << " cores, " << choice_name(kAssignments, assignment));
+          action(executor, step_of(minibatches, cores), assignment);
+          if (testing::Test::HasFailure()) return;
+        }
+      }
+    }
+  }
+}
+
+template <class T>
+class StepExecutorOf : public testing::Test {};
+using Types = testing::Types<float, double>;
+TYPED_TEST_SUITE(StepExecutorOf, Types);
+
+TYPED_TEST(StepExecutorOf, SumsInOneOrder) {
+  using T = TypeParam;
+  const auto leaves = random_leaves<T>();
+  std::map<std::int64_t, Leaf<T>> expected;
+  for (const std::int64_t minibatches : kMinibatches) {
+    expected[minibatches] = reference_sum(minibatches, leaves);
+  }
+  for_each_setting<T>([&](StepExecutor<T>& executor, const StepPlan& step, Assignment assignment) {
+    const auto sum = executor.run(step, assignment, adding(leaves));
+    EXPECT_EQ(result_of(sum), expected[step.minibatches]);
+    EXPECT_EQ(sum.scalars().minibatches, step.minibatches);
+  });
+}
+
+TYPED_TEST(StepExecutorOf, SumsEveryMinibatchOnce) {
+  using T = TypeParam;
+  const auto leaves = whole_leaves<T>();
+  for_each_setting<T>([&](StepExecutor<T>& executor, const StepPlan& step, Assignment assignment) {
+    Leaf<T> exact = leaves.front();
+    for (std::int64_t i = 1; i < step.minibatches; ++i) {
+      exact = plus(exact, leaves[static_cast<std::size_t>(i)]);
+    }
+    EXPECT_EQ(result_of(executor.run(step, assignment, adding(leaves))), exact);
+  });
+}
+
+// The values tell orders of summation apart: without this the first test above would show nothing.
+TYPED_TEST(StepExecutorOf, IsTestedWithValuesThatTellOrdersApart) {
+  using T = TypeParam;
+  const auto leaves = random_leaves<T>();
+  Leaf<T> running = leaves.front();
+  for (std::size_t i = 1; i < leaves.size(); ++i) running = plus(running, leaves[i]);
+  EXPECT_NE(running, reference_sum(kMostMinibatches, leaves));
+  auto reversed = leaves;
+  std::reverse(reversed.begin(), reversed.end());
+  EXPECT_NE(reference_sum(kMostMinibatches, reversed), reference_sum(kMostMinibatches, leaves));
+}
+
+TEST(StepExecutor, GivesEveryCoreItsShareInAscendingOrder) {
+  for_each_setting<float>(
+      [](StepExecutor<float>& executor, const StepPlan& step, Assignment assignment) {
+        std::mutex mutex;
+        std::map<CoreRank, std::vector<MinibatchIndex>> done;
+        const auto record = [&](CoreRank core, MinibatchIndex minibatch, int, PartialSum<float>&) {
+          const std::lock_guard lock(mutex);
+          done[core].push_back(minibatch);
+        };
+        static_cast<void>(executor.run(step, assignment, record));
+        std::map<CoreRank, std::vector<MinibatchIndex>> expected;
+        for (std::int64_t rank = 0; rank < step.cores; ++rank) {
+          const CoreRank core{rank};
+          const MinibatchRun share =
+              share_of_core(step.first_minibatch, step.minibatches, core, step.cores, assignment);
+          // An idle core is not in the map: it does nothing.
+          for (std::int64_t i = 0; i < share.count; ++i) expected[core].push_back(share[i]);
+        }
+        EXPECT_EQ(done, expected);
+      });
+}
+
+TEST(StepExecutor, ClearsWhatASubstepIsGiven) {
+  std::atomic<int> failures{0};
+  for_each_setting<double>(
+      [&](StepExecutor<double>& executor, const StepPlan& step, Assignment assignment) {
+        const auto dirty = [&](CoreRank, MinibatchIndex, int, PartialSum<double>& out) {
+          const bool cleared = out.values.size() == kValues && out.scalars.loss == 0 &&
+                               std::all_of(out.values.begin(), out.values.end(),
+                                           [](double value) { return value == 0; });
+          if (!cleared) failures.fetch_add(1);
+          std::fill(out.values.begin(), out.values.end(), 3.0);
+          out.scalars.loss = 3.0;
+        };
+        static_cast<void>(executor.run(step, assignment, dirty));
+      });
+  EXPECT_EQ(failures.load(), 0);
+}
+
+TEST(StepExecutor, GivesSubstepsThatRunTogetherDifferentThreads) {
+  constexpr int kThreads = 4;
+  Workers workers(kThreads);
+  StepExecutor<float> executor(workers, 1, kMostMinibatches);
+  std::array<std::atomic<bool>, kThreads> inside{};
+  std::atomic<int> failures{0};
+  const auto substep = [&](CoreRank, MinibatchIndex, int thread, PartialSum<float>&) {
+    if (thread < 0 || thread >= kThreads ||
+        inside[static_cast<std::size_t>(thread)].exchange(true)) {
+      failures.fetch_add(1);
+      return;
+    }
+    std::this_thread::sleep_for(100us);
+    inside[static_cast<std::size_t>(thread)].store(false);
+  };
+  static_cast<void>(executor.run(step_of(100, 64), Assignment::contiguous, substep));
+  EXPECT_EQ(failures.load(), 0);
+}
+
+struct SubstepFailure : std::runtime_error {
+  using std::runtime_error::runtime_error;
+};
+
+TEST(StepExecutor, ThrowsASubstepsExceptionAndIsAsItWasBefore) {
+  const auto leaves = random_leaves<double>();
+  for (const int threads : {1, 2, 4}) {
+    Workers workers(threads);
+    StepExecutor<double> executor(workers, kValues, kMostMinibatches);
+    const StepPlan step = step_of(kMostMinibatches, 13);
+    const Leaf<double> expected = reference_sum(step.minibatches, leaves);
+    for (const Assignment assignment : kBothAssignments) {
+      for (std::int64_t failing = 0; failing < step.minibatches; ++failing) {
+        const auto add = adding(leaves);
+        try {
+          static_cast<void>(executor.run(
+              step, assignment,
+              [&](CoreRank core, MinibatchIndex minibatch, int thread, PartialSum<double>& out) {
+                if (leaf_of(minibatch) == failing) throw SubstepFailure("as asked");
+                add(core, minibatch, thread, out);
+              }));
+          FAIL() << "nothing thrown";
+        } catch (const SubstepFailure& error) {
+          EXPECT_STREQ(error.what(), "as asked");
+        }
+        // Neither a sum left in the tree nor a lost buffer disturbs what comes after.
+        ASSERT_EQ(result_of(executor.run(step, assignment, add)), expected)
+            << threads << " threads, after a failure in leaf " << failing;
+      }
+    }
+    EXPECT_LE(executor.pool().high_water(), kMostMinibatches);
+  }
+}
+
+TEST(StepExecutor, GivesTheSumsBufferBackOnce) {
+  const auto leaves = random_leaves<float>();
+  Workers workers(1);
+  // A pool of two buffers. One that is kept aborts a later step; one that is given back twice is
+  // both leaves of a later step.
+  StepExecutor<float> executor(workers, kValues, 2);
+  const Leaf<float> expected = reference_sum(2, leaves);
+  for (int i = 0; i < 10; ++i) {
+    auto sum = executor.run(step_of(2, 8), Assignment::contiguous, adding(leaves));
+    const StepSum<float> moved = std::move(sum);
+    EXPECT_EQ(result_of(moved), expected) << "step " << i;
+  }
+  EXPECT_EQ(executor.pool().high_water(), 2);
+}
+
+// What is alive at one time are the sums of complete nodes of the tree whose parents are not
+// complete. With contiguous shares a thread goes through cores, and so through leaves, upwards; a
+// thread without work takes the upper half of what another has left (oneTBB steals the oldest,
+// largest piece). So at any time what is still to be done is at most one run of leaves for each of
+// the P threads, and what is done at most P + 1 runs. In a tree of height h the first and the last
+// of these hold at most h nodes and each of the P - 1 between at most 2 (h - 1), to which come the
+// P leaves in work:
+//     2 h + 2 (P - 1) (h - 1) + P,   for two threads 4 h,
+// however many cores there are. One thread leaves nothing done behind what it has left: h + 1.
+// (Strided shares have no such bound: there a core's leaves are far from each other.)
+TEST(StepExecutor, HoldsBuffersByThreadsAndLogarithmNotByCores) {
+  const auto substep = [](CoreRank core, MinibatchIndex, int, PartialSum<float>& out) {
+    // Uneven, so that threads overtake and rob each other.
+    if (core.value() % 37 == 5) std::this_thread::sleep_for(200us);
+    if (core.value() % 11 == 3) std::this_thread::yield();
+    out.scalars.loss = 1;
+  };
+  for (const std::int64_t minibatches : {1000, 1024, 3000}) {
+    const int height = SummationTree(minibatches).height();
+    for (const int threads : {1, 2}) {
+      Workers workers(threads);
+      StepExecutor<float> executor(workers, 1, minibatches);
+      for (int repeat = 0; repeat < 10; ++repeat) {
+        const auto sum = executor.run(step_of(minibatches, 1024), Assignment::contiguous, substep);
+        ASSERT_EQ(sum.scalars().loss, static_cast<double>(minibatches));
+      }
+      EXPECT_LE(executor.pool().high_water(), threads == 1 ? height + 1 : 4 * height)
+          << minibatches << " minibatches, " << threads << " threads";
+    }
+  }
+}
+
+TEST(StepExecutor, OfOneThreadHoldsAPowerOfTwosLogarithmAndOneMore) {
+  Workers workers(1);
+  StepExecutor<float> executor(workers, 1, 1024);
+  static_cast<void>(executor.run(step_of(1024, 1024), Assignment::contiguous,
+                                 [](CoreRank, MinibatchIndex, int, PartialSum<float>&) {}));
+  EXPECT_EQ(executor.pool().high_water(), 11);
+}
+
+TEST(StepExecutor, CountsTheTimeOfTheSubstepsOfEachStepAnew) {
+  Workers workers(2);
+  StepExecutor<float> executor(workers, 1, 8);
+  const auto seconds_of_step_with = [&executor](std::chrono::milliseconds work) {
+    const auto substep = [work](CoreRank, MinibatchIndex, int, PartialSum<float>&) {
+      std::this_thread::sleep_for(work);
+    };
+    return executor.run(step_of(8, 4), Assignment::contiguous, substep).seconds();
+  };
+  const StepSeconds slow = seconds_of_step_with(10ms);
+  EXPECT_GE(slow.compute, 8 * 0.010) << "of all threads together";
+  EXPECT_GE(slow.reduce, 0);
+  EXPECT_LT(slow.reduce, slow.compute);
+  EXPECT_LT(seconds_of_step_with(0ms).compute, 8 * 0.010);
+}
+
+}  // namespace
+}  // namespace rubato
