@@ -13,6 +13,10 @@ if(RUBATO_TORCH)
   # and this target is the only way the project reaches them.
   add_library(rubato_torch INTERFACE)
   target_link_libraries(rubato_torch INTERFACE ${TORCH_LIBRARIES})
+  # In C++20 Clang instantiates libtorch's std::vector<IValue> where IValue is still incomplete, unless
+  # this header comes first.
+  target_compile_options(rubato_torch INTERFACE
+    "$<$<CXX_COMPILER_ID:Clang>:SHELL:-include ATen/core/ivalue.h>")
   add_library(rubato::torch ALIAS rubato_torch)
   set_target_properties(rubato_torch PROPERTIES EXPORT_NAME torch)
 endif()

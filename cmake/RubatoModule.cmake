@@ -1,5 +1,3 @@
-include(GNUInstallDirs)
-
 # rubato_module(name [TORCH] SOURCES ... HEADERS ... LINKS ... PRIVATE_LINKS ...)
 #
 # One module of DESIGN: a library `rubato_<name>`, known as rubato::<name> to the project and to its
@@ -25,9 +23,10 @@ function(rubato_module name)
   target_link_libraries(${target} ${scope} ${arg_LINKS})
   set_target_properties(${target} PROPERTIES EXPORT_NAME ${name} VERIFY_INTERFACE_HEADER_SETS ON)
 
-  set(export rubatoTargets)
+  # Known to RubatoInstall.
   if(arg_TORCH)
-    set(export rubatoTorchTargets)
+    set_property(GLOBAL APPEND PROPERTY RUBATO_TORCH_MODULES ${name})
+  else()
+    set_property(GLOBAL APPEND PROPERTY RUBATO_MODULES ${name})
   endif()
-  install(TARGETS ${target} EXPORT ${export} FILE_SET HEADERS)
 endfunction()

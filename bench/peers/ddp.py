@@ -1,0 +1,87 @@
+#!/usr/bin/python3
+"""The peer "DDP": DistributedDataParallel over gloo on loopback, a process per replica, at the
+memory layout that suits it best. Prints one line of JSON."""
+
+import argparse
+import os
+import tempfile
+
+import torch
+import torch.distributed as dist
+import torch.multiprocessing as multiprocessing
+from torch.nn.parallel import DistributedDataParallel
+
+from mnist_network import LAYOUTS, minibatches, network, sgd, train
+from windows import Stopwatch, report
+
+WARM_UP_STEPS = 10
+
+
+def from_first(value):
+    """The first process's number in all processes: what they decide by it, they decide alike."""
+    shared = torch.tensor(value, dtype=torch.float64)
+    dist.broadcast(shared, src=0)
+    return shared.item()
+
+
+class Replica:
+    """This process's part of one setting, warmed up and ready to be timed."""
+
+    def __init__(self, minibatch, layout, rank):
+        self.layout = layout
+        self._samples_per_step = minibatch * dist.get_world_size()
+        # Buckets that are the gradients, no broadcast of batch-norm buffers before each forward, a
+        # graph that DDP may take for granted: its fastest settings.
+        model = DistributedDataParallel(network(layout), gradient_as_bucket_view=True,
+                                        broadcast_buffers=False, static_graph=True)
+        optimizer, batches = sgd(model), minibatches(minibatch, layout, images=2048, seed=rank)
+        self._watch = Stopwatch(lambda steps: train(model, optimizer, batches, steps), dist.barrier)
+        self._watch.steps_per_second(WARM_UP_STEPS)
+        self._steps_per_second = from_first(self._watch.steps_per_second(WARM_UP_STEPS))
+
+    def samples_per_second(self, seconds):
+        """The rate of all processes together in one window of about so many seconds."""
+        steps = max(1, round(seconds * self._steps_per_second))
+        self._steps_per_second = from_first(self._watch.steps_per_second(steps))
+        return self._steps_per_second * self._samples_per_step
+
+
+def worker(rank, options, meeting_point):
+    torch.set_num_threads(1)
+    dist.init_process_group("gloo", init_method=f"file://{meeting_point}", rank=rank,
+                            world_size=options.processes)
+    replicas = [Replica(options.minibatch, layout, rank) for layout in options.layout]
+    best = replicas[0]
+    if len(replicas) > 1:
+        best = max(replicas, key=lambda r: r.samples_per_second(options.seconds / 2))
+    best.samples_per_second(options.seconds / 4)
+    rates = [best.samples_per_second(options.seconds) for _ in range(options.windows)]
+    if rank == 0:
+        report(rates, peer="ddp", processes=options.processes, minibatch=options.minibatch,
+               layout=best.layout)
+    dist.barrier()
+    # Tearing DDP down can deadlock: libtorch 1.13's ~ProcessGroupGloo waits, with Python's lock
+    # held, for a thread that needs the lock to drop its last tensor.
+    os._exit(0)
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--processes", type=int, default=8, help="replicas (8)")
+    parser.add_argument("--minibatch", type=int, default=32, help="samples of a replica's step (32)")
+    parser.add_argument("--layout", nargs="+", choices=LAYOUTS, default=list(LAYOUTS),
+                        help="memory layouts to try")
+    parser.add_argument("--seconds", type=float, default=2, help="length of a timed window (2)")
+    parser.add_argument("--windows", type=int, default=3, help="timed windows (3)")
+    options = parser.parse_args()
+
+    # As torchrun sets it. BLAS reads it when it is loaded, before anyone can call set_num_threads.
+    os.environ.setdefault("OMP_NUM_THREADS", "1")
+    os.environ.setdefault("GLOO_SOCKET_IFNAME", "lo")
+    with tempfile.TemporaryDirectory() as folder:
+        multiprocessing.spawn(worker, args=(options, os.path.join(folder, "meeting-point")),
+                              nprocs=options.processes)
+
+
+if __name__ == "__main__":
+    main()

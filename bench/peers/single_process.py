@@ -1,0 +1,64 @@
+#!/usr/bin/python3
+"""The peer "one process": plain PyTorch with intra-op threads, at the batch size, memory layout and
+number of threads that suit it best. Prints one line of JSON."""
+
+import argparse
+import itertools
+
+import torch
+
+from mnist_network import LAYOUTS, minibatches, network, sgd, train
+from windows import Stopwatch, report
+
+BATCHES = [32, 64, 128, 256, 512, 1024]
+WARM_UP_STEPS = 5
+
+
+class Candidate:
+    """One setting, warmed up and ready to be timed."""
+
+    def __init__(self, batch, layout, threads):
+        self.batch = batch
+        self.layout = layout
+        self.threads = threads
+        model = network(layout)
+        optimizer, batches = sgd(model), minibatches(batch, layout)
+        self._watch = Stopwatch(lambda steps: train(model, optimizer, batches, steps))
+        torch.set_num_threads(threads)
+        self._steps_per_second = self._watch.steps_per_second(WARM_UP_STEPS)
+
+    def samples_per_second(self, seconds):
+        """The rate of one window of about so many seconds."""
+        torch.set_num_threads(self.threads)
+        steps = max(1, round(seconds * self._steps_per_second))
+        self._steps_per_second = self._watch.steps_per_second(steps)
+        return self._steps_per_second * self.batch
+
+
+def best_of(candidates, seconds):
+    """The fastest, by each one's better of two windows that lie apart in time."""
+    rates = [[c.samples_per_second(seconds) for c in candidates] for _ in range(2)]
+    return max(zip(candidates, map(max, *rates)), key=lambda pair: pair[1])[0]
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--threads", type=int, nargs="+", default=[2],
+                        help="numbers of intra-op threads to try (2)")
+    parser.add_argument("--batch", type=int, nargs="+", default=BATCHES, help="batch sizes to try")
+    parser.add_argument("--layout", nargs="+", choices=LAYOUTS, default=list(LAYOUTS),
+                        help="memory layouts to try")
+    parser.add_argument("--seconds", type=float, default=2, help="length of a timed window (2)")
+    parser.add_argument("--windows", type=int, default=3, help="timed windows (3)")
+    options = parser.parse_args()
+
+    settings = itertools.product(options.batch, options.layout, options.threads)
+    candidates = [Candidate(*setting) for setting in settings]
+    best = candidates[0] if len(candidates) == 1 else best_of(candidates, options.seconds / 4)
+    best.samples_per_second(options.seconds / 4)
+    rates = [best.samples_per_second(options.seconds) for _ in range(options.windows)]
+    report(rates, peer="single", threads=best.threads, batch=best.batch, layout=best.layout)
+
+
+if __name__ == "__main__":
+    main()
