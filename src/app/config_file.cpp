@@ -14,6 +14,8 @@ namespace rubato::app {
 namespace {
 
 constexpr std::string_view kBlank = " \t\r";
+constexpr std::string_view kNameLetters =
+    "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
 constexpr std::string_view kAccepted = "a line such as 'cores = 8', a comment after '#'";
 
 struct Escape {
@@ -106,10 +108,14 @@ class Reader {
     if (line.empty() || line.starts_with('#')) return;
     if (line.starts_with('[')) fail("sections mean nothing here", kAccepted);
     const std::size_t equals = line.find('=');
-    if (equals == std::string_view::npos) fail(fmt::format("no '=' in '{}'", line), kAccepted);
+    if (equals == std::string_view::npos) fail("there is no '='", kAccepted);
     const std::string key(trimmed(line.substr(0, equals)));
     std::optional<std::string> value = read_value(line.substr(equals + 1));
-    if (key.empty() || !value) fail(fmt::format("'{}' is malformed", line), kAccepted);
+    // What is no name is not shown: it may be the inside of any file.
+    if (key.empty() || key.find_first_not_of(kNameLetters) != std::string::npos) {
+      fail("there is no name before the '='", kAccepted);
+    }
+    if (!value) fail(fmt::format("the value of '{}' is malformed", key), kAccepted);
     for (const ConfigEntry& entry : entries_) {
       if (entry.key == key) {
         fail(fmt::format("'{}' stands in line {} already", key, entry.line), "each name once");

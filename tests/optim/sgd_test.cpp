@@ -29,7 +29,7 @@ std::vector<T> random_values(std::size_t size, std::uint32_t seed) {
 }
 
 at::Tensor tensor_of(std::span<const double> values) {
-  const at::Tensor tensor = at::empty({static_cast<std::int64_t>(values.size())}, at::kDouble);
+  at::Tensor tensor = at::empty({static_cast<std::int64_t>(values.size())}, at::kDouble);
   std::copy(values.begin(), values.end(), tensor.data_ptr<double>());
   return tensor;
 }

@@ -1,5 +1,6 @@
 #include <cstdint>
-#include <memory>
+#include <optional>
+#include <string>
 #include <vector>
 
 #include <ATen/Functions.h>
@@ -68,7 +69,7 @@ TEST(Evaluation, ChangesNothing) {
                     test::trace_of({64}, TraceEnd::hold), {.epochs = 2, .threads = 2});
     if (evaluating) trainer.set_test(test::digits(300, 2));
     trainer.fit();
-    const std::string state = test::state_bytes(trainer);
+    std::string state = test::state_bytes(trainer);
     static_cast<void>(trainer.evaluate(test::digits(10)));
     EXPECT_TRUE(test::state_bytes(trainer) == state);
     return state;
@@ -78,12 +79,22 @@ TEST(Evaluation, ChangesNothing) {
 
 TEST(Evaluation, OfTargetsThatAreNoClassesHasNoAccuracy) {
   const at::Tensor inputs = at::arange(12.0).reshape({6, 1, 1, 2});
-  const TensorDataset data{.inputs = inputs, .targets = at::ones({6, 3})};
-  Trainer trainer(builtin_model("softmax", {.channels = 1, .height = 1, .width = 2, .classes = 3}),
-                  mse_loss(), data, Trace::constant(2), {.minibatch_size = 2, .threads = 1});
-  const Evaluation evaluation = trainer.evaluate(data);
-  EXPECT_EQ(evaluation.accuracy, std::nullopt);
-  EXPECT_GT(evaluation.loss, 0);
+  const Loss distance = [](const at::Tensor& output, const at::Tensor& target) {
+    return (output.sum(1) - target.sum(-1)).square().mean();
+  };
+  for (const at::Tensor& targets : {
+           at::ones({6, 3}),            // regression
+           at::ones({6}),               // of one number
+           at::ones({6, 3}, at::kLong)  // several labels
+       }) {
+    const TensorDataset data{.inputs = inputs, .targets = targets};
+    Trainer trainer(
+        builtin_model("softmax", {.channels = 1, .height = 1, .width = 2, .classes = 3}), distance,
+        data, Trace::constant(2), {.minibatch_size = 2, .threads = 1});
+    const Evaluation evaluation = trainer.evaluate(data);
+    EXPECT_EQ(evaluation.accuracy, std::nullopt);
+    EXPECT_GT(evaluation.loss, 0);
+  }
 }
 
 TEST(ToTensors, NormalisesPixelsAndKeepsTheirPlaces) {

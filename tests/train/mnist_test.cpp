@@ -42,13 +42,6 @@ class Mnist : public testing::Test {
   TrainTestImages images_;
 };
 
-TEST_F(Mnist, IsNormalisedByItsOwnStatistics) {
-  ASSERT_EQ(images_.train.count, 60'000);
-  const PixelStatistics statistics = pixel_statistics(images_.train);
-  EXPECT_NEAR(statistics.mean, kMnist.mean, 5e-5);
-  EXPECT_NEAR(statistics.deviation, kMnist.deviation, 5e-5);
-}
-
 // PyTorch reaches 96.4 % here.
 TEST_F(Mnist, OneEpochReachesNinetyFivePercent) {
   Trainer trainer(builtin_model("mnist-cnn", {}), nll_loss(), to_tensors(images_.train, kMnist),

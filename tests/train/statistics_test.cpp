@@ -82,7 +82,7 @@ struct Plain {
     const at::NoGradGuard no_grad;
     const auto module = std::make_shared<Net>();
     const auto own_parameters = module->parameters();
-    const auto own_buffers = module->buffers();
+    auto own_buffers = module->buffers();
     for (std::size_t i = 0; i < own_parameters.size(); ++i) {
       at::Tensor(own_parameters[i]).copy_(parameters[i]);
     }

@@ -17,6 +17,7 @@ namespace rubato::test {
 inline Trace trace_of(const std::vector<std::int64_t>& batch_sizes,
                       TraceEnd end = TraceEnd::error) {
   std::vector<TraceStep> steps;
+  steps.reserve(batch_sizes.size());
   for (const std::int64_t batch_size : batch_sizes) steps.push_back({batch_size, std::nullopt});
   return Trace(std::move(steps), end, "test trace");
 }
@@ -43,6 +44,7 @@ inline std::string state_bytes(const Trainer& trainer) {
 /// Copies of tensors that go on changing.
 inline std::vector<at::Tensor> copies_of(const std::vector<NamedTensor>& tensors) {
   std::vector<at::Tensor> copies;
+  copies.reserve(tensors.size());
   for (const auto& named : tensors) copies.push_back(named.tensor.clone());
   return copies;
 }
