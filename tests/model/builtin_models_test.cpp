@@ -26,6 +26,7 @@ std::int64_t parameter_count(const Model& model) {
 
 std::vector<std::string> names(const std::vector<NamedTensor>& tensors) {
   std::vector<std::string> names;
+  names.reserve(tensors.size());
   for (const NamedTensor& tensor : tensors) names.push_back(tensor.name);
   return names;
 }

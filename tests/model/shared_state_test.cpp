@@ -21,6 +21,7 @@ std::int64_t bytes_between(const at::Tensor& first, const at::Tensor& second) {
 
 std::vector<std::string> names(const std::vector<NamedTensor>& tensors) {
   std::vector<std::string> names;
+  names.reserve(tensors.size());
   for (const NamedTensor& tensor : tensors) names.push_back(tensor.name);
   return names;
 }
