@@ -1,9 +1,11 @@
 // Training throughput of the original's MNIST network at minibatch 32.
 //
-//   whole_step        steps of 8 minibatches through the trainer: gather, forward, backward, reduction,
+//   whole_step        steps of 8 minibatches through the trainer: gather, forward, backward,
+//   reduction,
 //                     rule, update and metrics. Counters: samples_per_second; outside: the share of
 //                     the threads' time that is neither forward nor backward.
-//   forward_backward  the bound: forward and backward alone, again and again on one minibatch, on one
+//   forward_backward  the bound: forward and backward alone, again and again on one minibatch, on
+//   one
 //                     thread.
 //
 // bench/peers/compare runs both beside what a user would pick instead.
@@ -34,9 +36,7 @@ rubato::TensorDataset random_images(std::int64_t count) {
 // Sums up where the time of the steps went.
 class Shares final : public rubato::Observer {
  public:
-  void on_step(const rubato::StepRecord& step) override {
-    compute_ += step.seconds.compute;
-  }
+  void on_step(const rubato::StepRecord& step) override { compute_ += step.seconds.compute; }
   [[nodiscard]] double outside(int threads, double train_seconds) const {
     return 1 - compute_ / (threads * train_seconds);
   }
@@ -97,6 +97,10 @@ void forward_backward(benchmark::State& state) {
       static_cast<double>(kMinibatch * static_cast<std::int64_t>(state.iterations())),
       benchmark::Counter::kIsRate);
 }
-BENCHMARK(forward_backward)->ArgName("threads")->Arg(1)->Unit(benchmark::kMillisecond)->UseRealTime();
+BENCHMARK(forward_backward)
+    ->ArgName("threads")
+    ->Arg(1)
+    ->Unit(benchmark::kMillisecond)
+    ->UseRealTime();
 
 }  // namespace

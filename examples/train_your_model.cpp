@@ -37,8 +37,8 @@ int main() {
   options.minibatch_size = 16;
   options.learning_rate = 0.1;
   options.sgd.momentum = 0.9;
-  rubato::Trainer trainer(rubato::model_factory<Net>(), rubato::cross_entropy_loss(),
-                          spirals(4096), trace, options);
+  rubato::Trainer trainer(rubato::model_factory<Net>(), rubato::cross_entropy_loss(), spirals(4096),
+                          trace, options);
   trainer.set_test(spirals(1024));
   const rubato::TrainResult result = trainer.fit();
   std::printf("%lld steps, test accuracy %.1f %%\n", static_cast<long long>(result.steps),

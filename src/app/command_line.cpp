@@ -78,6 +78,10 @@ bool CommandLine::parse(std::span<const std::string> arguments) {
   return true;
 }
 
+bool CommandLine::given(std::string_view name) const {
+  return entries_.find(name)->second.option->count() > 0;
+}
+
 // Lets CLI11 collect the texts of the values; false when the help was asked for and printed.
 bool CommandLine::split(std::span<const std::string> arguments) {
   if (app_.get_help_ptr() == nullptr)

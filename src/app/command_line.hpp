@@ -42,6 +42,9 @@ class CommandLine {
   /// whatever the setters reject, with the option or the file and line.
   [[nodiscard]] bool parse(std::span<const std::string> arguments);
 
+  /// Whether the arguments of parse() give the option `name`; a configuration may give it too.
+  [[nodiscard]] bool given(std::string_view name) const;
+
   /// The configuration file that parse() read, if any.
   [[nodiscard]] const std::optional<std::filesystem::path>& config_file() const {
     return config_file_;

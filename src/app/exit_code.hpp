@@ -11,8 +11,8 @@ enum class ExitCode {
   usage = 2,
   /// The final test accuracy is below --target-accuracy.
   target_missed = 21,
-  /// The loss became NaN or infinite.
-  loss_not_finite = 22,
+  /// The loss or the gradient became NaN or infinite.
+  diverged = 22,
 };
 
 }  // namespace rubato::app

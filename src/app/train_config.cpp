@@ -10,23 +10,29 @@ namespace rubato::app {
 
 namespace {
 
-std::string absolute_text(const std::filesystem::path& file) {
-  return std::filesystem::absolute(file).lexically_normal().string();
+using std::filesystem::path;
+
+// Relative where `file` is inside `folder`, else absolute.
+std::string path_text(const path& file, const path& folder) {
+  const path whole = std::filesystem::absolute(file).lexically_normal();
+  const path inside =
+      whole.lexically_relative(std::filesystem::absolute(folder).lexically_normal());
+  return inside.empty() || *inside.begin() == ".." ? whole.string() : inside.string();
 }
 
 }  // namespace
 
-std::string to_config(const TrainCommandOptions& options) {
+std::string to_config(const TrainCommandOptions& options, const path& folder) {
   const ElasticityOptions& elasticity = options.elasticity;
-  const auto folder = mnist_folder(options);
+  const auto images = mnist_folder(options);
   const auto trace = trace_file(elasticity.trace);
   std::string text = "# Reproduces the run: rubato train --config FILE\n";
   const auto put = [&](std::string_view name, const auto& value) {
     fmt::format_to(std::back_inserter(text), "{} = {}\n", name, value);
   };
-  put("data", toml_string(folder ? "mnist:" + absolute_text(*folder) : options.data));
+  put("data", toml_string(images ? "mnist:" + path_text(*images, folder) : options.data));
   put("model", toml_string(options.model));
-  put("trace", toml_string(trace ? absolute_text(*trace) : elasticity.trace));
+  put("trace", toml_string(trace ? path_text(*trace, folder) : elasticity.trace));
   if (elasticity.on_trace_end) {
     put("on-trace-end", toml_string(choice_name(kTraceEnds, *elasticity.on_trace_end)));
   }

@@ -118,20 +118,16 @@ void define_output(CommandLine& line, TrainCommandOptions& options) {
   line.flag("quiet", "print nothing but errors", options.quiet);
 }
 
-// Where a path that does not lead anywhere from here stands beside the configuration, that is
-// meant.
-path beside(const std::optional<path>& config, const path& file) {
-  std::error_code ignored;
-  if (!config || file.is_absolute() || std::filesystem::exists(file, ignored)) return file;
-  const path neighbour = config->parent_path() / file;
-  return std::filesystem::exists(neighbour, ignored) ? neighbour : file;
-}
-
-void resolve_paths(TrainCommandOptions& options, const std::optional<path>& config) {
+// A path in a configuration is relative to the folder of that file.
+void resolve_paths(TrainCommandOptions& options, const CommandLine& line) {
+  if (!line.config_file()) return;
+  const path base = line.config_file()->parent_path();
   std::string& trace = options.elasticity.trace;
-  if (const auto file = trace_file(trace)) trace = beside(config, *file).string();
-  if (const auto folder = mnist_folder(options)) {
-    options.data = fmt::format("{}{}", kMnist, beside(config, *folder).string());
+  if (const auto file = trace_file(trace); file && !line.given("trace")) {
+    trace = (base / *file).string();
+  }
+  if (const auto folder = mnist_folder(options); folder && !line.given("data")) {
+    options.data = fmt::format("{}{}", kMnist, (base / *folder).string());
   }
 }
 
@@ -176,7 +172,7 @@ std::optional<TrainCommandOptions> parse_train_options(std::span<const std::stri
       "Exit codes: 2 for a mistake in the options or files, 21 for a missed\n"
       "--target-accuracy, 22 for a loss that is no number.");
   if (!line.parse(arguments)) return std::nullopt;
-  resolve_paths(options, line.config_file());
+  resolve_paths(options, line);
   check_together(options);
   return options;
 }

@@ -55,8 +55,10 @@ struct TrainCommandOptions {
 /// The folder of the IDX files; empty for the built-in digits.
 [[nodiscard]] std::optional<std::filesystem::path> mnist_folder(const TrainCommandOptions& options);
 
-/// A configuration that reproduces the run: all options but --out, --quiet and --config, with
-/// absolute paths. --config reads it back to the same options.
-[[nodiscard]] std::string to_config(const TrainCommandOptions& options);
+/// The text of a configuration file in `folder` that reproduces the run: all options but --out,
+/// --quiet and --config. Paths to what is inside `folder` are relative to it, others are absolute,
+/// so that the folder may be moved. --config reads it back to the same options.
+[[nodiscard]] std::string to_config(const TrainCommandOptions& options,
+                                    const std::filesystem::path& folder);
 
 }  // namespace rubato::app

@@ -65,7 +65,7 @@ void write_origin(const RunFolder& folder, TrainCommandOptions options, const Tr
     folder.write("trace.csv", trace.to_csv());
     options.elasticity.trace = folder.file("trace.csv").string();
   }
-  folder.write("config.toml", to_config(options));
+  folder.write("config.toml", to_config(options, folder.path()));
 }
 
 void print_opening(const TrainCommandOptions& options, const Data& data, const Trace& trace) {
@@ -138,12 +138,12 @@ ExitCode train(const TrainCommandOptions& options) {
   summary.data = options.data;
   summary.trace = trace.source();
   const Stopwatch wall;
-  std::optional<NonFiniteLoss> failure;
+  std::optional<Diverged> failure;
   try {
     trainer.fit();
-  } catch (const NonFiniteLoss& loss) {
-    failure = loss;
-    summary.stopped = loss.what();
+  } catch (const Diverged& diverged) {
+    failure = diverged;
+    summary.stopped = diverged.what();
   }
   progress.reset();
   summary.wall_seconds = wall.seconds();
@@ -156,7 +156,7 @@ ExitCode train(const TrainCommandOptions& options) {
   if (failure) {
     fmt::print(stderr, "rubato train: {}\nmetrics are kept in {}\n", failure->what(),
                folder.path().string());
-    return ExitCode::loss_not_finite;
+    return ExitCode::diverged;
   }
   if (!options.quiet) print_closing(summary, folder);
   return missed(options, summary.result) ? ExitCode::target_missed : ExitCode::good;

@@ -1,4 +1,8 @@
+#include <bit>
 #include <cstddef>
+#include <cstdint>
+#include <limits>
+#include <type_traits>
 
 #include <rubato/collective/kernels.hpp>
 #include <rubato/core/check.hpp>
@@ -26,6 +30,19 @@ template <class T>
 [[gnu::always_inline]] inline void add_loop(T* __restrict into, const T* __restrict from,
                                             std::size_t n) {
   for (std::size_t i = 0; i < n; ++i) into[i] += from[i];
+}
+
+// Integers, so that no order of floating-point operations is in the way of vectors.
+template <class T>
+[[gnu::always_inline]] inline bool finite_loop(const T* values, std::size_t n) {
+  using Bits = std::conditional_t<sizeof(T) == 4, std::uint32_t, std::uint64_t>;
+  constexpr auto kExponent = std::bit_cast<Bits>(std::numeric_limits<T>::infinity());
+  Bits found = 0;
+  for (std::size_t i = 0; i < n; ++i) {
+    const bool special = (std::bit_cast<Bits>(values[i]) & kExponent) == kExponent;
+    found |= static_cast<Bits>(special);
+  }
+  return found == 0;
 }
 
 template <bool Momentum, bool Nesterov, class T>
@@ -62,6 +79,12 @@ RUBATO_CLONES void add_clones(float* into, const float* from, std::size_t n) {
 RUBATO_CLONES void add_clones(double* into, const double* from, std::size_t n) {
   add_loop(into, from, n);
 }
+RUBATO_CLONES bool finite_clones(const float* values, std::size_t n) {
+  return finite_loop(values, n);
+}
+RUBATO_CLONES bool finite_clones(const double* values, std::size_t n) {
+  return finite_loop(values, n);
+}
 RUBATO_CLONES void sgd_clones(float* parameters, float* velocity, const float* gradient,
                               std::size_t n, const SgdCoefficients<float>& c) {
   sgd_loops(parameters, velocity, gradient, n, c);
@@ -88,8 +111,19 @@ void checked_sgd(std::span<T> parameters, std::span<T> velocity, std::span<const
 
 }  // namespace
 
-void add(std::span<float> into, std::span<const float> from) { checked_add(into, from); }
-void add(std::span<double> into, std::span<const double> from) { checked_add(into, from); }
+void add(std::span<float> into, std::span<const float> from) {
+  checked_add(into, from);
+}
+void add(std::span<double> into, std::span<const double> from) {
+  checked_add(into, from);
+}
+
+bool all_finite(std::span<const float> values) {
+  return finite_clones(values.data(), values.size());
+}
+bool all_finite(std::span<const double> values) {
+  return finite_clones(values.data(), values.size());
+}
 
 void sgd_step(std::span<float> parameters, std::span<float> velocity,
               std::span<const float> gradient, const SgdCoefficients<float>& coefficients) {

@@ -82,15 +82,18 @@ constexpr std::array<std::string_view, 3> kNames{"mnist-cnn", "mlp", "softmax"};
 
 }  // namespace
 
-std::span<const std::string_view> builtin_model_names() { return kNames; }
+std::span<const std::string_view> builtin_model_names() {
+  return kNames;
+}
 
 ModelFactory builtin_model(std::string_view name, const ImageShape& shape) {
   const std::int64_t inputs = shape.channels * shape.height * shape.width;
   if (name == "mnist-cnn") {
     if (shape.channels != 1 || shape.height != 28 || shape.width != 28 || shape.classes != 10) {
-      throw Error(fmt::format("model mnist-cnn takes images of 1 x 28 x 28 in 10 classes, the data "
-                              "has {} x {} x {} in {}; accepted for these: mlp, softmax",
-                              shape.channels, shape.height, shape.width, shape.classes));
+      throw Error(
+          fmt::format("model mnist-cnn takes images of 1 x 28 x 28 in 10 classes, the data "
+                      "has {} x {} x {} in {}; accepted for these: mlp, softmax",
+                      shape.channels, shape.height, shape.width, shape.classes));
     }
     return model_factory<MnistCnn>();
   }

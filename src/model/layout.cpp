@@ -34,14 +34,15 @@ std::vector<at::Tensor> FlatLayout::views(const at::Tensor& flat, std::int64_t o
   std::vector<at::Tensor> views;
   views.reserve(segments_.size());
   for (const Segment& segment : segments_) {
-    views.push_back(flat.as_strided(segment.shape, contiguous_strides(segment.shape),
-                                    offset + segment.offset));
+    views.push_back(
+        flat.as_strided(segment.shape, contiguous_strides(segment.shape), offset + segment.offset));
   }
   return views;
 }
 
 std::vector<at::Tensor> FlatLayout::views(void* memory) const {
-  // A view of its own for each tensor: as storages of their own they do not share a version counter.
+  // A view of its own for each tensor: as storages of their own they do not share a version
+  // counter.
   std::vector<at::Tensor> views;
   views.reserve(segments_.size());
   const auto element = static_cast<std::int64_t>(c10::elementSize(type_));

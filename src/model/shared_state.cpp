@@ -43,7 +43,8 @@ SortedTensors sort_tensors(const Model& model) {
     (named.tensor.requires_grad() ? sorted.trained : sorted.frozen).push_back(named);
   }
   for (const NamedTensor& named : model.buffers) {
-    if (!named.tensor.defined() || !seen.insert(named.tensor.unsafeGetTensorImpl()).second) continue;
+    if (!named.tensor.defined() || !seen.insert(named.tensor.unsafeGetTensorImpl()).second)
+      continue;
     (named.tensor.is_floating_point() ? sorted.buffers : sorted.counters).push_back(named);
   }
   return sorted;

@@ -17,8 +17,8 @@ namespace {
 using Json = nlohmann::ordered_json;
 
 [[noreturn]] void fail(const std::filesystem::path& path) {
-  throw Error(fmt::format("{}: cannot write: {}", path.string(),
-                          std::generic_category().message(errno)));
+  throw Error(
+      fmt::format("{}: cannot write: {}", path.string(), std::generic_category().message(errno)));
 }
 
 std::vector<std::int64_t> substeps_of_cores(const StepRecord& step) {

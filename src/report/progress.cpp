@@ -1,6 +1,3 @@
-#include <sys/ioctl.h>
-#include <unistd.h>
-
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -8,6 +5,8 @@
 #include <string_view>
 
 #include <fmt/format.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
 
 #include <rubato/report/progress.hpp>
 
@@ -41,7 +40,9 @@ bool speaks_utf8() {
 
 Progress::Progress(std::FILE* out, const ProgressOptions& options) : out_(out), options_(options) {}
 
-Progress::~Progress() { clear_bar(); }
+Progress::~Progress() {
+  clear_bar();
+}
 
 void Progress::on_epoch_begin(const EpochPlan& epoch) {
   since_epoch_ = {};
@@ -59,11 +60,10 @@ void Progress::on_step(const StepRecord& step) {
     if (bar_drawn_ && since_drawn_.seconds() < kRedraw) return;
     draw_bar(step);
   } else if (options_.log_steps > 0 && epoch_steps_ % options_.log_steps == 0) {
-    fmt::print(out_,
-               "epoch {}/{}  step {}/{}  batch {}  lr {:.4g}  loss {:.4f}  {} samples/s  {} left\n",
-               epochs_done_ + 1, options_.epochs, epoch_steps_, epoch_steps_planned_,
-               step.plan.batch_size, step.learning_rate, step.loss, short_number(rate()),
-               clock_time(seconds_left()));
+    fmt::print(
+        out_, "epoch {}/{}  step {}/{}  batch {}  lr {:.4g}  loss {:.4f}  {} samples/s  {} left\n",
+        epochs_done_ + 1, options_.epochs, epoch_steps_, epoch_steps_planned_, step.plan.batch_size,
+        step.learning_rate, step.loss, short_number(rate()), clock_time(seconds_left()));
     std::fflush(out_);
   }
 }
@@ -75,7 +75,8 @@ void Progress::on_epoch(const EpochRecord& epoch) {
   std::string test;
   if (epoch.test) {
     test = fmt::format("  test loss {:.4f}", epoch.test->loss);
-    if (epoch.test->accuracy) test += fmt::format("  accuracy {:.2f} %", *epoch.test->accuracy * 100);
+    if (epoch.test->accuracy)
+      test += fmt::format("  accuracy {:.2f} %", *epoch.test->accuracy * 100);
   }
   const double rate =
       epoch.train_seconds > 0 ? static_cast<double>(epoch.samples) / epoch.train_seconds : 0;

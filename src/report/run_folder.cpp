@@ -15,8 +15,8 @@ namespace fs = std::filesystem;
 RunFolder::RunFolder(fs::path path) : path_(std::move(path)) {
   std::error_code error;
   if (fs::exists(path_, error)) {
-    throw Error(fmt::format("{}: the run folder exists; accepted is a path that does not",
-                            path_.string()));
+    throw Error(
+        fmt::format("{}: the run folder exists; accepted is a path that does not", path_.string()));
   }
   fs::create_directories(path_, error);
   if (error) {

@@ -8,7 +8,9 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-Json or_null(const std::optional<double>& value) { return value ? Json(*value) : Json(); }
+Json or_null(const std::optional<double>& value) {
+  return value ? Json(*value) : Json();
+}
 
 }  // namespace
 

@@ -1,11 +1,10 @@
-#include <openssl/evp.h>
-
 #include <array>
 #include <memory>
 
 #include <ATen/core/Dict.h>
 #include <ATen/core/ivalue.h>
 #include <fmt/format.h>
+#include <openssl/evp.h>
 #include <torch/csrc/jit/serialization/pickle.h>
 
 #include <rubato/core/check.hpp>

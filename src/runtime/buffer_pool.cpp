@@ -42,20 +42,23 @@ std::size_t BufferPool<T>::index_of(const PartialSum<T>* buffer) const {
 
 template <class T>
 typename BufferPool<T>::Slot& BufferPool<T>::pop_or_make() {
-  // Acquire, here and on failure below: what the releaser of the first buffer did to it, and its
-  // `next`, must be visible.
+  // Acquire, here and on failure below: the `next` that the releaser of the first buffer stored
+  // must be visible.
   std::uint64_t head = head_.load(std::memory_order_acquire);
   while (index_in(head) != kNone) {
     Slot& slot = slots_[index_in(head)];
-    // Relaxed: where another thread pops and pushes this slot meanwhile, the value may be stale, but
-    // then the count in head_ has changed and the exchange fails.
+    // Relaxed: where another thread pops and pushes this slot meanwhile, the value may be stale,
+    // but then the count in head_ has changed and the exchange fails.
     const std::uint32_t next = slot.next.load(std::memory_order_relaxed);
+    // Acquire: what the releaser did to the buffer must be visible, too; the slot may have come and
+    // gone since the load above.
     if (head_.compare_exchange_weak(head, tagged(head, next), std::memory_order_acquire,
                                     std::memory_order_acquire)) {
       return slot;
     }
   }
-  // Relaxed: the number is all that is shared; the slot is this thread's alone until it is released.
+  // Relaxed: the number is all that is shared; the slot is this thread's alone until it is
+  // released.
   const std::uint32_t index = made_.fetch_add(1, std::memory_order_relaxed);
   RUBATO_CHECK(index < slots_.size(), "no more buffers are alive than a step has leaves");
   Slot& slot = slots_[index];
@@ -80,8 +83,7 @@ void BufferPool<T>::count_lease() {
   // Relaxed: statistics, read after the threads have been joined.
   const std::int64_t now = leased_.fetch_add(1, std::memory_order_relaxed) + 1;
   std::int64_t high = high_water_.load(std::memory_order_relaxed);
-  while (high < now &&
-         !high_water_.compare_exchange_weak(high, now, std::memory_order_relaxed)) {
+  while (high < now && !high_water_.compare_exchange_weak(high, now, std::memory_order_relaxed)) {
   }
 }
 

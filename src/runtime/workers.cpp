@@ -1,15 +1,24 @@
+#include <algorithm>
+
+#include <fmt/format.h>
 #include <oneapi/tbb/blocked_range.h>
 #include <oneapi/tbb/global_control.h>
 #include <oneapi/tbb/parallel_for.h>
 #include <oneapi/tbb/partitioner.h>
 #include <oneapi/tbb/task_arena.h>
 
-#include <fmt/format.h>
-
 #include <rubato/core/error.hpp>
 #include <rubato/runtime/workers.hpp>
 
 namespace rubato {
+
+namespace {
+
+// Elements of an array that one task works on: below this, handing them to another thread costs
+// more than a pass over them.
+constexpr std::size_t kRange = std::size_t{1} << 16;
+
+}  // namespace
 
 struct Workers::Arena {
   explicit Arena(int threads)
@@ -37,9 +46,21 @@ void Workers::for_each(std::int64_t count, const Task& task) {
     }
   };
   arena_->arena.execute([&] {
-    // Split to single tasks: a thread works its half in ascending order, a thief takes the far half.
+    // Split to single tasks: a thread works its half in ascending order, a thief takes the far
+    // half.
     tbb::parallel_for(tbb::blocked_range<std::int64_t>(0, count, 1), run,
                       tbb::simple_partitioner());
+  });
+}
+
+void Workers::for_each_range(std::size_t size, const RangeTask& task) {
+  if (size <= kRange) {
+    task(0, size);
+    return;
+  }
+  for_each(static_cast<std::int64_t>((size + kRange - 1) / kRange), [&](std::int64_t i, int) {
+    const std::size_t begin = static_cast<std::size_t>(i) * kRange;
+    task(begin, std::min(begin + kRange, size));
   });
 }
 

@@ -23,7 +23,9 @@ constexpr std::array<std::unique_ptr<Rule> (*)(), kNames.size()> kMakers{
 
 }  // namespace
 
-std::span<const std::string_view> rule_names() { return kNames; }
+std::span<const std::string_view> rule_names() {
+  return kNames;
+}
 
 std::unique_ptr<Rule> make_rule(std::string_view name) {
   const auto found = std::find(kNames.begin(), kNames.end(), name);

@@ -15,7 +15,8 @@ void require_valid(const TensorDataset& dataset, std::string_view name) {
       throw Error(fmt::format("{}: {} hold no sample", name, part));
     }
     if (!tensor->device().is_cpu()) {
-      throw Error(fmt::format("{}: {} are on {}; accepted: cpu", name, part, tensor->device().str()));
+      throw Error(
+          fmt::format("{}: {} are on {}; accepted: cpu", name, part, tensor->device().str()));
     }
   }
   if (dataset.inputs.size(0) != dataset.targets.size(0)) {
@@ -28,8 +29,8 @@ TensorDataset to_tensors(const ImageSet& images, const PixelStatistics& statisti
   // A pixel has 256 values: normalise those, then look each pixel up.
   std::array<float, 256> normalised{};
   for (std::size_t value = 0; value < normalised.size(); ++value) {
-    normalised[value] = static_cast<float>(
-        (static_cast<double>(value) / 255.0 - statistics.mean) / statistics.deviation);
+    normalised[value] = static_cast<float>((static_cast<double>(value) / 255.0 - statistics.mean) /
+                                           statistics.deviation);
   }
   TensorDataset dataset;
   dataset.inputs = at::empty({images.count, 1, images.height, images.width}, at::kFloat);

@@ -1,8 +1,7 @@
-#include <dlfcn.h>
-
 #include <mutex>
 
 #include <ATen/Parallel.h>
+#include <dlfcn.h>
 #include <fmt/format.h>
 #include <oneapi/tbb/version.h>
 #include <torch/version.h>

@@ -11,10 +11,12 @@ namespace rubato {
 /// The shared state of a model and a replica for each thread.
 class ReplicaSet {
  public:
-  /// The initial values are what the factory's first instance has after seeding libtorch with `seed`.
+  /// The initial values are what the factory's first instance has after seeding libtorch with
+  /// `seed`.
   ReplicaSet(const ModelFactory& factory, int threads, std::uint64_t seed);
   ReplicaSet(const ReplicaSet&) = delete;
   ReplicaSet& operator=(const ReplicaSet&) = delete;
+  ~ReplicaSet() = default;
 
   [[nodiscard]] SharedState& state() { return state_; }
   [[nodiscard]] Replica& of_thread(int thread) {

@@ -1,5 +1,6 @@
 #include "step_engine.hpp"
 
+#include <atomic>
 #include <cmath>
 #include <span>
 #include <vector>
@@ -8,6 +9,7 @@
 #include <ATen/core/grad_mode.h>
 #include <fmt/format.h>
 
+#include <rubato/collective/kernels.hpp>
 #include <rubato/core/check.hpp>
 #include <rubato/core/error.hpp>
 #include <rubato/core/stopwatch.hpp>
@@ -19,7 +21,8 @@ namespace {
 
 at::Tensor gather(const at::Tensor& all, std::span<const std::int64_t> samples) {
   // from_blob() takes no pointer to const; index_select() only reads.
-  auto* indices = const_cast<std::int64_t*>(samples.data());  // NOLINT(cppcoreguidelines-pro-type-const-cast)
+  auto* indices =
+      const_cast<std::int64_t*>(samples.data());  // NOLINT(cppcoreguidelines-pro-type-const-cast)
   return all.index_select(
       0, at::from_blob(indices, {static_cast<std::int64_t>(samples.size())}, at::kLong));
 }
@@ -57,7 +60,8 @@ class TypedStepEngine final : public StepEngine {
     RuleInput input = settings.rule_input;
     input.batch_size = step.batch_size;
     outcome.rates = rule.rates(input);
-    if (std::isfinite(outcome.loss)) apply(sum.values(), step, rule.reduction(), outcome.rates);
+    outcome.applied = std::isfinite(outcome.loss) && is_finite(sum.values());
+    if (outcome.applied) apply(sum.values(), step, rule.reduction(), outcome.rates);
     double data_seconds = 0;
     for (const ThreadState& thread : threads_) data_seconds += thread.data_seconds;
     outcome.seconds = {.data = data_seconds,
@@ -79,6 +83,8 @@ class TypedStepEngine final : public StepEngine {
   };
 
   void substep(std::span<const std::int64_t> samples, bool first, int thread, PartialSum<T>& out) {
+    // Whatever the caller of fit() has switched off.
+    const at::AutoGradMode with_gradients(true);
     Replica& replica = parts_.replicas.of_thread(thread);
     const std::vector<at::Tensor>& gradients = gradients_of(out);
     replica.begin(gradients);
@@ -88,9 +94,10 @@ class TypedStepEngine final : public StepEngine {
     threads_[static_cast<std::size_t>(thread)].data_seconds += data.seconds();
     const at::Tensor loss = parts_.loss(replica.forward(input), target);
     if (loss.dim() != 0 || !loss.requires_grad()) {
-      throw Error(fmt::format("the loss of a minibatch must be one differentiable number; it has {} "
-                              "dimensions and {} gradient",
-                              loss.dim(), loss.requires_grad() ? "a" : "no"));
+      throw Error(
+          fmt::format("the loss of a minibatch must be one differentiable number; it has {} "
+                      "dimensions and {} gradient",
+                      loss.dim(), loss.requires_grad() ? "a" : "no"));
     }
     loss.backward();
     replica.check_gradients(gradients);
@@ -124,6 +131,17 @@ class TypedStepEngine final : public StepEngine {
     for (std::size_t i = 0; i < next_counters_.size(); ++i) {
       next_counters_[i].copy_(replica.counters()[i].tensor);
     }
+  }
+
+  [[nodiscard]] bool is_finite(std::span<const T> values) const {
+    std::atomic<bool> finite{true};
+    parts_.workers.for_each_range(values.size(), [&](std::size_t begin, std::size_t end) {
+      // Relaxed: read after the threads have been joined.
+      if (!all_finite(values.subspan(begin, end - begin))) {
+        finite.store(false, std::memory_order_relaxed);
+      }
+    });
+    return finite;
   }
 
   void apply(std::span<const T> sum, const StepPlan& step, GradientReduction reduction,

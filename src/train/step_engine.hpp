@@ -33,6 +33,8 @@ struct StepSettings {
 
 struct StepOutcome {
   double loss = 0;
+  /// Whether the step was applied: loss and gradient are finite.
+  bool applied = true;
   Rates rates;
   StepTiming seconds;
 };
@@ -45,7 +47,7 @@ class StepEngine {
   StepEngine& operator=(const StepEngine&) = delete;
   virtual ~StepEngine() = default;
 
-  /// Where the loss is not finite, the shared state is left as it was.
+  /// Where the loss or the gradient is not finite, the shared state is left as it was.
   [[nodiscard]] virtual StepOutcome run(const StepPlan& step, const EpochSamples& samples,
                                         Rule& rule, const StepSettings& settings) = 0;
   [[nodiscard]] virtual std::int64_t gradient_buffers() const = 0;

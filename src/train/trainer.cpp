@@ -24,11 +24,12 @@ TrainOptions checked(TrainOptions options) {
     throw Error(fmt::format("{} epochs: at least 1 is needed", options.epochs));
   }
   if (!(options.learning_rate > 0) || !std::isfinite(options.learning_rate)) {
-    throw Error(fmt::format("learning rate {}: accepted are values above 0", options.learning_rate));
+    throw Error(
+        fmt::format("learning rate {}: accepted are values above 0", options.learning_rate));
   }
   if (options.reference_batch_size < 1) {
-    throw Error(fmt::format("reference batch size {}: at least 1 is needed",
-                            options.reference_batch_size));
+    throw Error(
+        fmt::format("reference batch size {}: at least 1 is needed", options.reference_batch_size));
   }
   if (options.threads < 0) {
     throw Error(fmt::format("{} threads: at least 1 is needed (0 takes all)", options.threads));
@@ -60,11 +61,12 @@ Workers make_workers(int threads) {
 
 }  // namespace
 
-NonFiniteLoss::NonFiniteLoss(const StepRecord& step, const std::string& rule)
-    : Error(fmt::format("the loss became {} at step {} (epoch {}, batch {}, rule {}, lr {:.6g}); the "
-                        "step was not applied\ntry a lower --lr or another --rule",
-                        step.loss, step.plan.index.value(), step.epoch.value(),
-                        step.plan.batch_size, rule, step.learning_rate)),
+Diverged::Diverged(std::string_view what, const StepRecord& step, std::string_view rule)
+    : Error(fmt::format("{} at step {} (epoch {}, batch {}, rule {}, lr {:.6g}){}\n"
+                        "try a lower --lr or another --rule",
+                        what, step.plan.index.value(), step.epoch.value(), step.plan.batch_size,
+                        rule, step.learning_rate,
+                        step.applied ? "" : "; the step was not applied")),
       step_(step) {}
 
 class Trainer::Implementation {
@@ -91,6 +93,10 @@ class Trainer::Implementation {
       ++result_.epochs;
       if (record.test) note_test(*record.test);
       for (Observer* observer : observers_) observer->on_epoch(record);
+      if (record.test && !std::isfinite(record.test->loss)) {
+        throw Diverged(fmt::format("the test loss became {}", record.test->loss), last_step_,
+                       options_.rule);
+      }
     }
     return result_;
   }
@@ -116,9 +122,14 @@ class Trainer::Implementation {
     double loss_sum = 0;
     Stopwatch stopwatch;
     for (const StepPlan& plan : epoch.steps) {
-      const StepRecord step = run_step(epoch.index, plan, samples);
+      last_step_ = run_step(epoch.index, plan, samples);
+      const StepRecord& step = last_step_;
       for (Observer* observer : observers_) observer->on_step(step);
-      if (!std::isfinite(step.loss)) throw NonFiniteLoss(step, options_.rule);
+      if (!step.applied) {
+        throw Diverged(std::isfinite(step.loss) ? "the gradient became infinite or NaN"
+                                                : fmt::format("the loss became {}", step.loss),
+                       step, options_.rule);
+      }
       record.samples += plan.batch_size;
       loss_sum += step.loss * static_cast<double>(plan.minibatches);
       const double seconds = stopwatch.lap();
@@ -154,6 +165,7 @@ class Trainer::Implementation {
                      static_cast<double>(options_.reference_batch_size),
             .learning_rate = outcome.rates.learning_rate,
             .loss = outcome.loss,
+            .applied = outcome.applied,
             .seconds = outcome.seconds};
   }
 
@@ -168,6 +180,7 @@ class Trainer::Implementation {
   std::unique_ptr<StepEngine> engine_;
   std::vector<Observer*> observers_;
   TrainResult result_;
+  StepRecord last_step_;
   bool fitted_ = false;
 };
 
@@ -179,9 +192,15 @@ Trainer::~Trainer() = default;
 Trainer::Trainer(Trainer&&) noexcept = default;
 Trainer& Trainer::operator=(Trainer&&) noexcept = default;
 
-void Trainer::set_test(TensorDataset test) { implementation_->set_test(std::move(test)); }
-void Trainer::add_observer(Observer& observer) { implementation_->add_observer(observer); }
-TrainResult Trainer::fit() { return implementation_->fit(); }
+void Trainer::set_test(TensorDataset test) {
+  implementation_->set_test(std::move(test));
+}
+void Trainer::add_observer(Observer& observer) {
+  implementation_->add_observer(observer);
+}
+TrainResult Trainer::fit() {
+  return implementation_->fit();
+}
 Evaluation Trainer::evaluate(const TensorDataset& dataset) {
   require_valid(dataset, "data to evaluate on");
   return implementation_->evaluate(dataset);
@@ -192,9 +211,17 @@ const std::vector<NamedTensor>& Trainer::parameters() const {
 const std::vector<NamedTensor>& Trainer::buffers() const {
   return implementation_->state().buffers();
 }
-const TrainResult& Trainer::result() const { return implementation_->result(); }
-const TrainOptions& Trainer::options() const { return implementation_->options(); }
-int Trainer::threads() const { return implementation_->options().threads; }
-std::int64_t Trainer::gradient_buffers() const { return implementation_->gradient_buffers(); }
+const TrainResult& Trainer::result() const {
+  return implementation_->result();
+}
+const TrainOptions& Trainer::options() const {
+  return implementation_->options();
+}
+int Trainer::threads() const {
+  return implementation_->options().threads;
+}
+std::int64_t Trainer::gradient_buffers() const {
+  return implementation_->gradient_buffers();
+}
 
 }  // namespace rubato

@@ -1,10 +1,12 @@
 #include "app/config_file.hpp"
 
+#include <iterator>
+
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 
-#include "trace/error_of.hpp"
-#include "trace/temp_folder.hpp"
+#include "support/error_of.hpp"
+#include "support/temp_folder.hpp"
 
 namespace rubato::app {
 namespace {
@@ -14,7 +16,7 @@ std::string entries_of(std::string_view text) {
   const test::TempFolder folder;
   std::string entries;
   for (const auto& [key, value, line] : read_config(folder.write("c.toml", text))) {
-    entries += fmt::format("{}={}@{} ", key, value, line);
+    fmt::format_to(std::back_inserter(entries), "{}={}@{} ", key, value, line);
   }
   return entries;
 }

@@ -4,7 +4,7 @@
 
 #include <gtest/gtest.h>
 
-#include "trace/error_of.hpp"
+#include "support/error_of.hpp"
 
 namespace rubato::app {
 namespace {

@@ -3,7 +3,7 @@
 
 #include "app/run_program.hpp"
 #include "plan/reference.hpp"
-#include "trace/temp_folder.hpp"
+#include "support/temp_folder.hpp"
 
 namespace rubato {
 namespace {
@@ -114,8 +114,7 @@ TEST(PlanCommand, PrintsTheEpochsAskedFor) {
 
 TEST(PlanCommand, PrintsThisTable) {
   const test::TempFolder folder;
-  static_cast<void>(folder.write(
-      "t.csv", "step,batchsize,cores\n0,512,\n1,1024,4\n2,32,\n3,64,\n4,1536,\n5,96,\n"));
+  folder.write("t.csv", "step,batchsize,cores\n0,512,\n1,1024,4\n2,32,\n3,64,\n4,1536,\n5,96,\n");
   const std::vector<std::string> arguments{"plan", "--trace=t.csv", "--dataset-size=1600"};
   EXPECT_EQ(test::rubato(arguments, folder.path()).out,
             "trace  t.csv\n"
@@ -131,7 +130,7 @@ TEST(PlanCommand, PrintsThisTable) {
 
 TEST(PlanCommand, MarksAnEpochThatIsNotFull) {
   const test::TempFolder folder;
-  static_cast<void>(folder.write("t.csv", "step,batchsize\n0,32\n"));
+  folder.write("t.csv", "step,batchsize\n0,32\n");
   EXPECT_EQ(test::rubato(
                 {"plan", "--trace=t.csv", "--dataset-size=64", "--cores=1", "--on-trace-end=stop"},
                 folder.path())
@@ -148,7 +147,7 @@ TEST(PlanCommand, MarksAnEpochThatIsNotFull) {
 
 TEST(PlanCommand, SaysHowLongTheTraceLasts) {
   const test::TempFolder folder;
-  static_cast<void>(folder.write("t.csv", "step,batchsize\n0,64\n1,64\n"));
+  folder.write("t.csv", "step,batchsize\n0,64\n1,64\n");
   const auto last_line = [&](std::vector<std::string> arguments) {
     arguments.insert(arguments.begin(), {"plan", "--dataset-size=64"});
     const std::string out = test::rubato(arguments, folder.path()).out;
@@ -181,9 +180,9 @@ struct WrongPlan {
 
 TEST(PlanCommand, RejectsWhatIsWrong) {
   const test::TempFolder folder;
-  static_cast<void>(folder.write("odd.csv", "step,batchsize\n0,32\n1,100\n"));
-  static_cast<void>(folder.write("bad.csv", "step,batchsize\n0,32\n1,x\n"));
-  static_cast<void>(folder.write("short.csv", "step,batchsize\n0,64\n1,32\n"));
+  folder.write("odd.csv", "step,batchsize\n0,32\n1,100\n");
+  folder.write("bad.csv", "step,batchsize\n0,32\n1,x\n");
+  folder.write("short.csv", "step,batchsize\n0,64\n1,32\n");
   const std::vector<WrongPlan> cases{
       {{"--trace=odd.csv"},
        "odd.csv:3: batch size 100 is no multiple of the minibatch size 32; accepted: a multiple, "

@@ -1,7 +1,7 @@
 #include <gmock/gmock.h>
 
 #include "app/run_program.hpp"
-#include "trace/temp_folder.hpp"
+#include "support/temp_folder.hpp"
 
 namespace rubato {
 namespace {
@@ -97,8 +97,8 @@ TEST(Program, SaysWhenItsOutputIsLost) {
 
 TEST(Train, ChecksBeforeItStartsAnything) {
   const TempFolder folder;
-  static_cast<void>(folder.write("bad.csv", "step,batchsize\n0,0\n"));
-  static_cast<void>(folder.write("short.csv", "step,batchsize\n0,64\n"));
+  folder.write("bad.csv", "step,batchsize\n0,0\n");
+  folder.write("short.csv", "step,batchsize\n0,64\n");
   const auto error_with = [&](std::vector<std::string> arguments) {
     arguments.insert(arguments.begin(), "train");
     const ProgramResult result = test::rubato(arguments, folder.path());

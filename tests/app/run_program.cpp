@@ -1,26 +1,14 @@
 #include "app/run_program.hpp"
 
-#include <fstream>
-#include <iterator>
-
 #include <fcntl.h>
 #include <gtest/gtest.h>
 #include <spawn.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "trace/temp_folder.hpp"
+#include "support/temp_folder.hpp"
 
 namespace rubato::test {
-
-namespace {
-
-std::string content_of(const std::filesystem::path& path) {
-  std::ifstream file(path, std::ios::binary);
-  return {std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
-}
-
-}  // namespace
 
 ProgramResult run_program(const std::filesystem::path& program,
                           const std::vector<std::string>& arguments,
@@ -51,8 +39,8 @@ ProgramResult run_program(const std::filesystem::path& program,
     ADD_FAILURE() << "cannot start " << program;
   }
   posix_spawn_file_actions_destroy(&actions);
-  result.out = content_of(out);
-  result.err = content_of(err);
+  result.out = read_file(out);
+  result.err = read_file(err);
   return result;
 }
 

@@ -2,8 +2,8 @@
 
 #include <gmock/gmock.h>
 
-#include "trace/error_of.hpp"
-#include "trace/temp_folder.hpp"
+#include "support/error_of.hpp"
+#include "support/temp_folder.hpp"
 
 namespace rubato::app {
 namespace {

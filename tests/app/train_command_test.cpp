@@ -1,16 +1,17 @@
+#include <array>
 #include <cstdint>
 #include <filesystem>
 #include <fstream>
-#include <iterator>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <nlohmann/json.hpp>
 
 #include "app/run_program.hpp"
-#include "trace/temp_folder.hpp"
+#include "support/temp_folder.hpp"
 
 namespace rubato {
 namespace {
@@ -18,25 +19,17 @@ namespace {
 namespace fs = std::filesystem;
 using nlohmann::json;
 using test::ProgramResult;
+using test::read_file;
 using testing::AllOf;
 using testing::HasSubstr;
 using testing::Not;
-
-std::string read(const fs::path& file) {
-  std::ifstream in(file, std::ios::binary);
-  return {std::istreambuf_iterator<char>(in), {}};
-}
-
-void write(const fs::path& file, std::string_view content) {
-  std::ofstream(file, std::ios::binary) << content;
-}
 
 void append_number(std::string& bytes, std::uint32_t number) {
   for (int shift = 24; shift >= 0; shift -= 8) bytes += static_cast<char>(number >> shift & 0xFFU);
 }
 
 // `count` images of `size` x `size`, each a bright row whose height is its label, as IDX files.
-void write_idx(const fs::path& folder, const std::string& set, std::uint32_t count,
+void write_idx(const test::TempFolder& folder, const std::string& set, std::uint32_t count,
                std::uint32_t size) {
   std::string images;
   for (const std::uint32_t number : {0x803U, count, size, size}) append_number(images, number);
@@ -52,28 +45,28 @@ void write_idx(const fs::path& folder, const std::string& set, std::uint32_t cou
       }
     }
   }
-  write(folder / (set + "-images-idx3-ubyte"), images);
-  write(folder / (set + "-labels-idx1-ubyte"), labels);
+  folder.write("data/" + set + "-images-idx3-ubyte", images);
+  folder.write("data/" + set + "-labels-idx1-ubyte", labels);
 }
 
 // The program in a folder with a small data set of ten easy classes, and a trace for it.
 class TrainCommand : public testing::Test {
  protected:
   void SetUp() override {
-    fs::create_directory(folder_.path() / "data");
-    write_idx(folder_.path() / "data", "train", 320, 12);
-    write_idx(folder_.path() / "data", "t10k", 100, 12);
+    write_idx(folder_, "train", 320, 12);
+    write_idx(folder_, "t10k", 100, 12);
     // Uneven substeps, idle cores, and 3 epochs of 40 minibatches.
     std::string trace = "step,batchsize\n";
-    for (int step = 0; step < 30; ++step) {
-      trace += std::to_string(step) + "," + std::to_string(std::vector{8, 64, 24}[step % 3]) + "\n";
+    constexpr std::array<int, 10> kEpoch{8, 64, 24, 8, 64, 24, 8, 64, 24, 32};
+    for (std::size_t step = 0; step < 3 * kEpoch.size(); ++step) {
+      trace += fmt::format("{},{}\n", step, kEpoch[step % kEpoch.size()]);
     }
-    write(folder_.path() / "trace.csv", trace);
+    folder_.write("trace.csv", trace);
   }
 
   ProgramResult train(std::vector<std::string> more) {
-    std::vector<std::string> arguments{"train",  "--data",      "mnist:data", "--model", "softmax",
-                                       "--trace", "trace.csv",  "--minibatch", "8",      "--epochs",
+    std::vector<std::string> arguments{"train",   "--data",    "mnist:data",  "--model", "softmax",
+                                       "--trace", "trace.csv", "--minibatch", "8",       "--epochs",
                                        "3",       "--threads", "2",           "--lr",    "0.05"};
     arguments.insert(arguments.end(), more.begin(), more.end());
     return test::rubato(arguments, folder_.path());
@@ -81,13 +74,12 @@ class TrainCommand : public testing::Test {
 
   [[nodiscard]] fs::path file(const std::string& name) const { return folder_.path() / name; }
   [[nodiscard]] json summary(const std::string& run) const {
-    return json::parse(read(file(run) / "summary.json"));
+    return json::parse(read_file(file(run) / "summary.json"));
   }
   [[nodiscard]] std::string hash(const std::string& run) const {
     return summary(run)["weights_sha256"];
   }
 
- private:
   test::TempFolder folder_;
 };
 
@@ -95,9 +87,10 @@ TEST_F(TrainCommand, LeavesARunFolderThatSaysItAll) {
   const ProgramResult result = train({"--out", "run"});
   ASSERT_EQ(result.code, 0) << result.err;
   EXPECT_EQ(result.err, "");
-  EXPECT_THAT(result.out, AllOf(HasSubstr("softmax on mnist:data: 320 training and 100 test images"),
-                                HasSubstr("\nepoch 1/3  step 10/10  "), HasSubstr("\nepoch 3/3  "),
-                                HasSubstr("\ntest accuracy "), HasSubstr("\nrun folder run\n")));
+  EXPECT_THAT(result.out,
+              AllOf(HasSubstr("softmax on mnist:data: 320 training and 100 test images"),
+                    HasSubstr("\nepoch 1/3  step 10/10  "), HasSubstr("\nepoch 3/3  "),
+                    HasSubstr("\ntest accuracy "), HasSubstr("\nrun folder run\n")));
 
   const json run = summary("run");
   EXPECT_GT(run["final_test_accuracy"], 0.9) << "the classes are easy";
@@ -127,7 +120,7 @@ TEST_F(TrainCommand, LeavesARunFolderThatSaysItAll) {
   EXPECT_EQ(kinds.size(), 33U);
   EXPECT_EQ(kinds[9], "step");
   EXPECT_EQ(kinds[10], "epoch");
-  EXPECT_EQ(read(file("run/trace.csv")), read(file("trace.csv")));
+  EXPECT_EQ(read_file(file("run/trace.csv")), read_file(file("trace.csv")));
 }
 
 TEST_F(TrainCommand, TheConfigurationInTheRunFolderReproducesTheRun) {
@@ -160,33 +153,34 @@ TEST_F(TrainCommand, ThreadsCoresAndAssignmentChangeNoBit) {
 
 TEST_F(TrainCommand, AMissedTargetIsExitCode21) {
   EXPECT_EQ(train({"--out", "met", "--target-accuracy", "50"}).code, 0);
-  const ProgramResult missed = train({"--out", "missed", "--target-accuracy", "100", "--lr", "1e-6"});
+  const ProgramResult missed =
+      train({"--out", "missed", "--target-accuracy", "100", "--lr", "1e-6"});
   EXPECT_EQ(missed.code, 21);
-  EXPECT_THAT(missed.err, AllOf(HasSubstr("test accuracy "), HasSubstr("below --target-accuracy 100 %")));
+  EXPECT_THAT(missed.err,
+              AllOf(HasSubstr("test accuracy "), HasSubstr("below --target-accuracy 100 %")));
   EXPECT_TRUE(fs::exists(file("missed/weights.pt")));
 }
 
 TEST_F(TrainCommand, ALossThatIsNoNumberStopsTheRunAndKeepsItsMetrics) {
   const ProgramResult result = train({"--out", "run", "--lr", "1e38", "--rule", "constant"});
   EXPECT_EQ(result.code, 22);
-  EXPECT_THAT(result.err, AllOf(HasSubstr("at step "), HasSubstr("rule constant"), HasSubstr("lr 1e+38"),
-                                HasSubstr("metrics are kept in run")));
-  EXPECT_THAT(read(file("run/metrics.jsonl")), HasSubstr("\"loss\":null"));
+  EXPECT_THAT(result.err, AllOf(HasSubstr("at step "), HasSubstr("rule constant"),
+                                HasSubstr("lr 1e+38"), HasSubstr("metrics are kept in run")));
+  EXPECT_THAT(read_file(file("run/metrics.jsonl")), HasSubstr("\"loss\":null"));
   EXPECT_THAT(std::string(summary("run")["stopped"]), HasSubstr("at step "));
 }
 
 TEST_F(TrainCommand, AnExistingRunFolderIsLeftAlone) {
-  fs::create_directory(file("run"));
-  write(file("run/weights.pt"), "mine");
+  folder_.write("run/weights.pt", "mine");
   const ProgramResult result = train({"--out", "run"});
   EXPECT_EQ(result.code, 2);
   EXPECT_THAT(result.err, AllOf(HasSubstr("run"), HasSubstr("exists")));
-  EXPECT_EQ(read(file("run/weights.pt")), "mine");
+  EXPECT_EQ(read_file(file("run/weights.pt")), "mine");
 }
 
 TEST_F(TrainCommand, BadDataIsAnErrorAndLeavesNoRunFolder) {
-  const std::string images = read(file("data/train-images-idx3-ubyte"));
-  write(file("data/train-images-idx3-ubyte"), std::string_view(images).substr(0, 1000));
+  const std::string images = read_file(file("data/train-images-idx3-ubyte"));
+  folder_.write("data/train-images-idx3-ubyte", std::string_view(images).substr(0, 1000));
   const ProgramResult result = train({"--out", "run"});
   EXPECT_EQ(result.code, 2);
   EXPECT_THAT(result.err, HasSubstr("train-images-idx3-ubyte"));
@@ -196,13 +190,14 @@ TEST_F(TrainCommand, BadDataIsAnErrorAndLeavesNoRunFolder) {
 TEST_F(TrainCommand, ATraceThatEndsTooEarlyIsAnErrorBeforeTraining) {
   const ProgramResult result = train({"--out", "run", "--epochs", "4"});
   EXPECT_EQ(result.code, 2);
-  EXPECT_THAT(result.err, AllOf(HasSubstr("trace.csv:31"), HasSubstr("3 epochs"), HasSubstr("hold")));
+  EXPECT_THAT(result.err,
+              AllOf(HasSubstr("trace.csv:31"), HasSubstr("3 epochs"), HasSubstr("hold")));
   EXPECT_FALSE(fs::exists(file("run")));
 }
 
 TEST_F(TrainCommand, WhatFollowsTheTraceIsTheUsersChoice) {
   ASSERT_EQ(train({"--out", "hold", "--epochs", "4", "--on-trace-end", "hold"}).code, 0);
-  EXPECT_EQ(summary("hold")["steps"], 30 + 13) << "13 steps of 24 in 320 samples";
+  EXPECT_EQ(summary("hold")["steps"], 30 + 10) << "10 steps of 32";
   ASSERT_EQ(train({"--out", "cycle", "--epochs", "4", "--on-trace-end", "cycle"}).code, 0);
   EXPECT_EQ(summary("cycle")["steps"], 40);
   ASSERT_EQ(train({"--out", "stop", "--epochs", "4", "--on-trace-end", "stop"}).code, 0);
@@ -236,7 +231,7 @@ model = torch.nn.Linear(144, 10)
 model.load_state_dict({name.split(".", 1)[1]: tensor for name, tensor in weights.items()})
 print(hashlib.sha256(b"".join(t.numpy().tobytes() for t in weights.values())).hexdigest())
 )"},
-                                               file(""));
+                                                 file(""));
   EXPECT_EQ(python.code, 0) << python.err;
   EXPECT_EQ(python.out, hash("run") + "\n");
 }

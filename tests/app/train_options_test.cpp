@@ -2,8 +2,8 @@
 
 #include <gmock/gmock.h>
 
-#include "trace/error_of.hpp"
-#include "trace/temp_folder.hpp"
+#include "support/error_of.hpp"
+#include "support/temp_folder.hpp"
 
 namespace rubato::app {
 namespace {
@@ -101,36 +101,40 @@ TEST(TrainOptions, AreReproducedByTheirConfiguration) {
   const test::TempFolder folder;
   for (const Arguments& arguments : {Arguments{}, every_option(folder)}) {
     const TrainCommandOptions options = parsed(arguments);
-    const auto file = folder.write("config.toml", to_config(options));
-    EXPECT_EQ(parsed({"--config", file}), options) << to_config(options);
+    const std::string config = to_config(options, folder.path() / "run");
+    EXPECT_EQ(parsed({"--config", folder.write("run/config.toml", config)}), options) << config;
   }
 }
 
 TEST(TrainOptions, ConfigurationLeavesOutWhereAndHowLoud) {
   const test::TempFolder folder;
-  const auto file = folder.write("config.toml", to_config(parsed({"--out=new_run", "--quiet"})));
+  const auto file =
+      folder.write("config.toml", to_config(parsed({"--out=new_run", "--quiet"}), folder.path()));
   EXPECT_EQ(parsed({"--config", file}), TrainCommandOptions{});
 }
 
-TEST_F(WorkingFolder, ConfigurationHasAbsolutePaths) {
-  static_cast<void>(folder_.write("data/here", ""));
-  static_cast<void>(folder_.write("t.csv", ""));
-  const std::string config = to_config(parsed({"--data=mnist:./data", "--trace=data/../t.csv"}));
+TEST_F(WorkingFolder, ConfigurationHasPathsThatSurviveAMove) {
+  folder_.write("data/here", "");
+  folder_.write("run/t.csv", "");
+  const std::string config =
+      to_config(parsed({"--data=mnist:./data", "--trace=run/../run/t.csv"}), "run");
   const std::string here = std::filesystem::current_path();
   EXPECT_THAT(config, testing::HasSubstr("data = \"mnist:" + here + "/data\"\n"));
-  EXPECT_THAT(config, testing::HasSubstr("trace = \"" + here + "/t.csv\"\n"));
+  EXPECT_THAT(config, testing::HasSubstr("trace = \"t.csv\"\n"));
 }
 
-TEST_F(WorkingFolder, PathsAreLookedUpBesideTheConfiguration) {
+TEST_F(WorkingFolder, PathsInTheConfigurationAreRelativeToIt) {
   const auto config = folder_.write("run/config.toml", "trace = t.csv\ndata = mnist:images\n");
-  static_cast<void>(folder_.write("run/t.csv", ""));
-  static_cast<void>(folder_.write("run/images/here", ""));
+  folder_.write("run/images/here", "");
+  folder_.write("images/here", "");
   const TrainCommandOptions options = parsed({"--config=run/config.toml"});
   EXPECT_EQ(options.elasticity.trace, "run/t.csv");
   EXPECT_EQ(mnist_folder(options), "run/images");
-  // What leads somewhere from here is meant so.
-  static_cast<void>(folder_.write("t.csv", ""));
-  EXPECT_EQ(parsed({"--config=run/config.toml"}).elasticity.trace, "t.csv");
+  // Those in the arguments are relative to here.
+  const TrainCommandOptions overridden =
+      parsed({"--config=run/config.toml", "--trace=t.csv", "--data=mnist:images"});
+  EXPECT_EQ(overridden.elasticity.trace, "t.csv");
+  EXPECT_EQ(mnist_folder(overridden), "images");
 }
 
 TEST(TrainOptions, ArgumentsOverrideTheConfiguration) {

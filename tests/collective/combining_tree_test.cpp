@@ -118,8 +118,8 @@ TEST(CombiningTree, IsEmptyAfterClear) {
   EXPECT_EQ(offer_run(shape, tree, leaves, 0, 1), "(0+1)");
 }
 
-// Many steps on plain threads, each with its own run of leaves: one thread completes each sum, in the
-// one order, and sees what all others wrote.
+// Many steps on plain threads, each with its own run of leaves: one thread completes each sum, in
+// the one order, and sees what all others wrote.
 class CombiningTreeThreads : public testing::TestWithParam<int> {};
 
 TEST_P(CombiningTreeThreads, SumOnceAndInOrder) {
@@ -133,6 +133,7 @@ TEST_P(CombiningTreeThreads, SumOnceAndInOrder) {
     Leaves leaves(count);
     std::vector<std::string> roots(static_cast<std::size_t>(threads));
     std::vector<std::thread> pool;
+    pool.reserve(static_cast<std::size_t>(threads));
     std::latch ready(threads);
     for (int t = 0; t < threads; ++t) {
       pool.emplace_back([&, t] {

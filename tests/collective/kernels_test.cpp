@@ -1,4 +1,5 @@
 #include <cstdint>
+#include <limits>
 #include <random>
 #include <span>
 #include <vector>
@@ -35,6 +36,25 @@ TYPED_TEST(Kernels, AddIsElementwiseForEveryLength) {
   }
 }
 
+TYPED_TEST(Kernels, AllFiniteFindsOneAmongMany) {
+  using T = TypeParam;
+  using Limits = std::numeric_limits<T>;
+  EXPECT_TRUE(all_finite(std::span<const T>()));
+  for (const std::size_t n : {1U, 7U, 8U, 64U, 1003U}) {
+    auto values = random_values<T>(n, 1);
+    values.front() = Limits::max();
+    values.back() = -Limits::denorm_min();
+    EXPECT_TRUE(all_finite(std::span<const T>(values)));
+    for (const std::size_t place : {std::size_t{0}, n / 2, n - 1}) {
+      for (const T bad : {Limits::infinity(), -Limits::infinity(), Limits::quiet_NaN()}) {
+        auto spoilt = values;
+        spoilt[place] = bad;
+        EXPECT_FALSE(all_finite(std::span<const T>(spoilt))) << bad << " at " << place;
+      }
+    }
+  }
+}
+
 template <class T>
 struct SgdState {
   std::vector<T> parameters;
@@ -67,7 +87,10 @@ TYPED_TEST(Kernels, SgdStepIsItsFormulaToTheBit) {
   const SgdCoefficients<T> variants[] = {
       {.gradient_factor = T{0.25}, .learning_rate = T(0.1)},
       {.gradient_factor = T(1) / T(3), .learning_rate = T(0.1), .weight_decay = T(0.01)},
-      {.gradient_factor = T(1) / T(7), .learning_rate = T(0.1), .momentum = T(0.9), .weight_decay = T(0.01)},
+      {.gradient_factor = T(1) / T(7),
+       .learning_rate = T(0.1),
+       .momentum = T(0.9),
+       .weight_decay = T(0.01)},
       {.gradient_factor = T(1), .learning_rate = T(0.03), .momentum = T(0.5), .nesterov = true}};
   for (const auto& c : variants) {
     constexpr std::size_t kSize = 1003;

@@ -7,4 +7,6 @@ TEST(CheckDeathTest, AbortsWithItsReason) {
   EXPECT_DEATH(RUBATO_CHECK(leaves > 0, "a step has work"), "a step has work .leaves > 0 does not");
 }
 
-TEST(Check, PassesWhereTheInvariantHolds) { RUBATO_CHECK(true, "always"); }
+TEST(Check, PassesWhereTheInvariantHolds) {
+  RUBATO_CHECK(true, "always");
+}

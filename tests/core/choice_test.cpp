@@ -15,7 +15,9 @@ TEST(Choice, ParsesEveryName) {
   EXPECT_EQ(parse_choice("fruit", "pear", kFruits), Fruit::pear);
 }
 
-TEST(Choice, NamesEveryValue) { EXPECT_EQ(choice_name(kFruits, Fruit::pear), "pear"); }
+TEST(Choice, NamesEveryValue) {
+  EXPECT_EQ(choice_name(kFruits, Fruit::pear), "pear");
+}
 
 TEST(Choice, SuggestsTheNearestName) {
   try {

@@ -2,19 +2,18 @@
 
 #include <cstdint>
 #include <filesystem>
-#include <fstream>
 #include <initializer_list>
 #include <stdexcept>
 #include <string>
 #include <vector>
 
 #include <gtest/gtest.h>
-#include <stdlib.h>  // NOLINT(modernize-deprecated-headers): mkdtemp is POSIX's, not std's
 #include <zlib.h>
 
 #include <rubato/data/idx.hpp>
 
-#include "trace/error_of.hpp"
+#include "support/error_of.hpp"
+#include "support/temp_folder.hpp"
 
 namespace rubato::test {
 
@@ -71,27 +70,13 @@ inline Bytes gzipped(const Bytes& bytes) {
 /// A test with a folder of its own for IDX files, removed when the test ends.
 class IdxFiles : public testing::Test {
  protected:
-  void SetUp() override {
-    std::string name = (std::filesystem::temp_directory_path() / "rubato-data-XXXXXX").string();
-    ASSERT_NE(mkdtemp(name.data()), nullptr) << name;
-    folder_ = name;
+  [[nodiscard]] const std::filesystem::path& folder() const { return folder_.path(); }
+  [[nodiscard]] std::filesystem::path path(const std::string& name) const {
+    return folder() / name;
   }
-  void TearDown() override {
-    std::error_code ignored;
-    std::filesystem::remove_all(folder_, ignored);
-  }
-
-  [[nodiscard]] const std::filesystem::path& folder() const { return folder_; }
-  [[nodiscard]] std::filesystem::path path(const std::string& name) const { return folder_ / name; }
 
   std::filesystem::path write(const std::string& name, const Bytes& bytes) const {
-    auto file = path(name);
-    std::ofstream out(file, std::ios::binary);
-    out.write(reinterpret_cast<const char*>(bytes.data()),
-              static_cast<std::streamsize>(bytes.size()));
-    out.close();
-    EXPECT_TRUE(out) << file;
-    return file;
+    return folder_.write(name, {reinterpret_cast<const char*>(bytes.data()), bytes.size()});
   }
 
   /// The message with which the two files, in the folder, are refused.
@@ -100,7 +85,7 @@ class IdxFiles : public testing::Test {
   }
 
  private:
-  std::filesystem::path folder_;
+  TempFolder folder_;
 };
 
 }  // namespace rubato::test

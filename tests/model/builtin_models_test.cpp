@@ -10,7 +10,7 @@
 
 #include <rubato/model/builtin_models.hpp>
 
-#include "trace/error_of.hpp"
+#include "support/error_of.hpp"
 
 namespace rubato {
 namespace {

@@ -11,7 +11,7 @@
 #include <rubato/model/module.hpp>
 #include <rubato/model/replica.hpp>
 
-#include "trace/error_of.hpp"
+#include "support/error_of.hpp"
 
 namespace rubato {
 namespace {

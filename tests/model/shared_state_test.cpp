@@ -8,7 +8,7 @@
 #include <rubato/model/layout.hpp>
 #include <rubato/model/shared_state.hpp>
 
-#include "trace/error_of.hpp"
+#include "support/error_of.hpp"
 
 namespace rubato {
 namespace {

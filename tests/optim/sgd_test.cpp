@@ -14,7 +14,7 @@
 #include <rubato/collective/kernels.hpp>
 #include <rubato/optim/sgd.hpp>
 
-#include "trace/error_of.hpp"
+#include "support/error_of.hpp"
 
 namespace rubato {
 namespace {

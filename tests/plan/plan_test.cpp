@@ -2,7 +2,7 @@
 
 #include <rubato/plan/plan.hpp>
 
-#include "trace/error_of.hpp"
+#include "support/error_of.hpp"
 
 namespace rubato {
 namespace {

@@ -1,9 +1,5 @@
-#include <unistd.h>
-
-#include <cmath>
 #include <filesystem>
 #include <fstream>
-#include <iterator>
 #include <limits>
 #include <string>
 #include <vector>
@@ -11,47 +7,29 @@
 #include <gmock/gmock.h>
 #include <nlohmann/json.hpp>
 
-#include <rubato/core/error.hpp>
 #include <rubato/report/metrics.hpp>
 #include <rubato/report/run_folder.hpp>
 #include <rubato/report/summary.hpp>
+
+#include "support/error_of.hpp"
+#include "support/temp_folder.hpp"
 
 namespace rubato {
 namespace {
 
 namespace fs = std::filesystem;
 using nlohmann::json;
+using test::error_of;
+using test::read_file;
 using testing::HasSubstr;
 
-std::string read(const fs::path& file) {
-  std::ifstream in(file, std::ios::binary);
-  return {std::istreambuf_iterator<char>(in), {}};
-}
-
-// A folder that is gone after the test.
 class ReportFiles : public testing::Test {
  protected:
-  void SetUp() override {
-    std::string name = (fs::temp_directory_path() / "rubato_report_XXXXXX").string();
-    ASSERT_NE(mkdtemp(name.data()), nullptr);
-    folder_ = name;
-  }
-  void TearDown() override { fs::remove_all(folder_); }
-  [[nodiscard]] const fs::path& folder() const { return folder_; }
+  [[nodiscard]] const fs::path& folder() const { return folder_.path(); }
 
  private:
-  fs::path folder_;
+  test::TempFolder folder_;
 };
-
-template <class Action>
-std::string error_of(Action&& action) {
-  try {
-    action();
-  } catch (const Error& error) {
-    return error.what();
-  }
-  return "no error";
-}
 
 StepRecord step_record() {
   StepRecord step;
@@ -72,7 +50,7 @@ TEST_F(ReportFiles, ARunFolderIsMadeWithItsParents) {
   const RunFolder run(folder() / "a" / "b");
   EXPECT_TRUE(fs::is_directory(folder() / "a" / "b"));
   run.write("note.txt", "hello\n");
-  EXPECT_EQ(read(run.file("note.txt")), "hello\n");
+  EXPECT_EQ(read_file(run.file("note.txt")), "hello\n");
   EXPECT_FALSE(fs::exists(run.file("note.txt.part")));
 }
 
@@ -84,7 +62,8 @@ TEST_F(ReportFiles, ARunFolderIsNeverReused) {
 TEST_F(ReportFiles, AFileThatCannotBeWrittenIsAnError) {
   const RunFolder run(folder() / "run");
   fs::remove(folder() / "run");
-  EXPECT_THAT(error_of([&] { run.write("note.txt", "hello"); }), HasSubstr("note.txt: cannot write"));
+  EXPECT_THAT(error_of([&] { run.write("note.txt", "hello"); }),
+              HasSubstr("note.txt: cannot write"));
   EXPECT_THAT(error_of([&] { MetricsWriter metrics(run.file("metrics.jsonl")); }),
               HasSubstr("metrics.jsonl: cannot write"));
 }
@@ -99,7 +78,7 @@ TEST_F(ReportFiles, MetricsHaveALineForEachStep) {
   MetricsWriter metrics(folder() / "metrics.jsonl");
   metrics.on_step(step_record());
   // Read while the writer is open: the line is out before the next step.
-  const auto line = json::parse(read(folder() / "metrics.jsonl"));
+  const auto line = json::parse(read_file(folder() / "metrics.jsonl"));
   EXPECT_EQ(line, json::parse(R"({"kind": "step", "step": 7, "epoch": 1, "batch": 160, "cores": 3,
       "scale": 1.25, "lr": 0.0125, "loss": 0.5, "substeps": [2, 2, 1],
       "seconds": {"data": 0.25, "compute": 4.0, "reduce": 0.5, "update": 0.125, "wall": 3.0}})"));
@@ -111,7 +90,7 @@ TEST_F(ReportFiles, SubstepsFollowTheAssignmentAndNameIdleCores) {
   step.plan.cores = 7;
   step.assignment = Assignment::strided;
   metrics.on_step(step);
-  const auto line = json::parse(read(folder() / "metrics.jsonl"));
+  const auto line = json::parse(read_file(folder() / "metrics.jsonl"));
   EXPECT_EQ(line["substeps"], json({1, 1, 1, 1, 1, 0, 0}));
 }
 
@@ -146,7 +125,7 @@ TEST_F(ReportFiles, ALossThatIsNoNumberKeepsTheLineReadable) {
   auto step = step_record();
   step.loss = std::numeric_limits<double>::quiet_NaN();
   metrics.on_step(step);
-  EXPECT_TRUE(json::parse(read(folder() / "metrics.jsonl"))["loss"].is_null());
+  EXPECT_TRUE(json::parse(read_file(folder() / "metrics.jsonl"))["loss"].is_null());
 }
 
 TEST(Summary, HasWhatARunCameTo) {

@@ -10,7 +10,6 @@ namespace rubato {
 namespace {
 
 using testing::HasSubstr;
-using testing::MatchesRegex;
 
 TEST(ShortNumber, HasThreeDigitsAtMost) {
   EXPECT_EQ(short_number(0), "0");
@@ -77,9 +76,10 @@ std::string printed(const ProgressOptions& options) {
 }
 
 TEST(Progress, PrintsALineForEachEpoch) {
-  EXPECT_EQ(printed({.epochs = 2, .samples_per_epoch = 256}),
-            "epoch 1/2  4 steps  train loss 0.5000  test loss 0.1250  accuracy 97.50 %  128 samples/s\n"
-            "epoch 2/2  4 steps  train loss 0.5000  test loss 0.1250  accuracy 97.50 %  128 samples/s\n");
+  EXPECT_EQ(
+      printed({.epochs = 2, .samples_per_epoch = 256}),
+      "epoch 1/2  4 steps  train loss 0.5000  test loss 0.1250  accuracy 97.50 %  128 samples/s\n"
+      "epoch 2/2  4 steps  train loss 0.5000  test loss 0.1250  accuracy 97.50 %  128 samples/s\n");
 }
 
 TEST(Progress, PrintsALineForEverySoManySteps) {

@@ -28,7 +28,8 @@ TEST(PickledWeights, ComeBackByName) {
   // Views of a larger buffer, as the trainer's are.
   const at::Tensor flat = at::arange(1000, at::kFloat);
   const std::vector<NamedTensor> parameters{{"conv.weight", flat.narrow(0, 8, 4).reshape({2, 2})}};
-  const std::vector<NamedTensor> buffers{{"norm.num_batches_tracked", at::scalar_tensor(7, at::kLong)}};
+  const std::vector<NamedTensor> buffers{
+      {"norm.num_batches_tracked", at::scalar_tensor(7, at::kLong)}};
   const std::string bytes = pickled_weights(parameters, buffers);
   EXPECT_LT(bytes.size(), 2000U) << "the memory behind a view is not written";
 

@@ -16,7 +16,7 @@
 #include <rubato/core/error.hpp>
 #include <rubato/runtime/workers.hpp>
 
-#include "trace/error_of.hpp"
+#include "support/error_of.hpp"
 
 namespace rubato {
 namespace {

@@ -6,8 +6,8 @@
 
 #include <rubato/trace/trace.hpp>
 
-#include "trace/error_of.hpp"
-#include "trace/temp_folder.hpp"
+#include "support/error_of.hpp"
+#include "support/temp_folder.hpp"
 
 namespace rubato {
 namespace {

@@ -5,7 +5,7 @@
 
 #include <rubato/trace/trace.hpp>
 
-#include "trace/error_of.hpp"
+#include "support/error_of.hpp"
 
 namespace rubato {
 namespace {

@@ -11,6 +11,7 @@
 
 #include <ATen/Functions.h>
 #include <ATen/Parallel.h>
+#include <ATen/core/grad_mode.h>
 #include <gmock/gmock.h>
 
 #include <rubato/model/builtin_models.hpp>
@@ -19,7 +20,7 @@
 #include <rubato/train/trainer.hpp>
 
 #include "support.hpp"
-#include "trace/error_of.hpp"
+#include "support/error_of.hpp"
 
 namespace rubato {
 namespace {
@@ -188,7 +189,7 @@ TEST(Trainer, StopsAtALossThatIsNotFiniteAndKeepsTheLastGoodParameters) {
     try {
       trainer.fit();
       FAIL() << "went on with " << word;
-    } catch (const NonFiniteLoss& error) {
+    } catch (const Diverged& error) {
       EXPECT_THAT(error.what(), HasSubstr("the loss became " + word +
                                           " at step 2 (epoch 0, batch 16, rule linear, lr 0.5)"));
       EXPECT_EQ(error.step().plan.index, StepIndex{2});
@@ -205,6 +206,55 @@ TEST(Trainer, StopsAtALossThatIsNotFiniteAndKeepsTheLastGoodParameters) {
     EXPECT_EQ(trainer.result().steps, 2);
     EXPECT_EQ(trainer.result().samples, 24);
   }
+}
+
+// A loss that is finite, as are all outputs, but whose slope is not.
+at::Tensor steep_loss(const at::Tensor& output, const at::Tensor&) {
+  return (output - output.detach()).abs().sqrt().sum();
+}
+
+TEST(Trainer, StopsAtAGradientThatIsNotFinite) {
+  Trainer trainer(builtin_model("softmax", kShape), steep_loss, dataset(), Trace::constant(16),
+                  options_of(1));
+  const std::string initial = test::state_bytes(trainer);
+  try {
+    trainer.fit();
+    FAIL() << "went on";
+  } catch (const Diverged& error) {
+    EXPECT_THAT(error.what(),
+                testing::AllOf(HasSubstr("the gradient became infinite or NaN at step 0"),
+                               HasSubstr("the step was not applied")));
+    EXPECT_TRUE(std::isfinite(error.step().loss));
+    EXPECT_FALSE(error.step().applied);
+  }
+  EXPECT_TRUE(test::state_bytes(trainer) == initial);
+}
+
+TEST(Trainer, StopsAtATestLossThatIsNotFinite) {
+  Trainer trainer(builtin_model("softmax", kShape), nll_loss(), dataset(), Trace::constant(16),
+                  options_of(2));
+  TensorDataset test = dataset();
+  test.inputs = test.inputs.clone();
+  test.inputs[0].fill_(std::numeric_limits<double>::quiet_NaN());
+  trainer.set_test(test);
+  test::Recorder recorder;
+  trainer.add_observer(recorder);
+  try {
+    trainer.fit();
+    FAIL() << "went on";
+  } catch (const Diverged& error) {
+    EXPECT_THAT(error.what(), HasSubstr("the test loss became nan at step"));
+    EXPECT_EQ(error.step().plan.index, recorder.steps.back().plan.index);
+  }
+  EXPECT_EQ(recorder.epochs.size(), 1U) << "the observer hears of it, too";
+  EXPECT_EQ(trainer.result().epochs, 1);
+}
+
+TEST(Trainer, TrainsWhereTheCallerHasGradientsOff) {
+  Trainer trainer(builtin_model("softmax", kShape), nll_loss(), dataset(), Trace::constant(16),
+                  options_of(1));
+  const at::NoGradGuard no_grad;
+  EXPECT_EQ(trainer.fit().epochs, 1);
 }
 
 // A model that throws in its forward number `failing`.

@@ -20,7 +20,8 @@ namespace rubato {
 /// Invariants:
 ///  1. Between two steps every slot is null.
 ///  2. During a step a slot goes null -> first arriver's sum -> null, once.
-///  3. A sum in a slot belongs to the tree; nobody reads or writes it until the second arriver takes it.
+///  3. A sum in a slot belongs to the tree; nobody reads or writes it until the second arriver
+///  takes it.
 ///
 /// Nothing waits: the first arriver leaves and does something else.
 ///
@@ -42,24 +43,26 @@ class CombiningTree {
 
   /// Brings the sum of one child to `parent`.
   ///
-  /// Returns null to the first of the two arrivers, whose sum then belongs to the tree, and the first
-  /// one's sum to the second. Everything that the first arriver did before its call happens before
-  /// the second one's return.
+  /// Returns null to the first of the two arrivers, whose sum then belongs to the tree, and the
+  /// first one's sum to the second. Everything that the first arriver did before its call happens
+  /// before the second one's return.
   [[nodiscard]] Sum* meet(TreeNode parent, Sum* sum) {
     Atomic<Sum*>& slot = slot_of(parent).sum;
     Sum* other = nullptr;
-    // Release on success publishes what this thread wrote into the sum; acquire on failure, where the
-    // other thread was first, makes visible what that thread wrote into its own.
+    // Release on success publishes what this thread wrote into the sum; acquire on failure, where
+    // the other thread was first, makes visible what that thread wrote into its own.
     if (slot.compare_exchange_strong(other, sum, std::memory_order_release,
                                      std::memory_order_acquire)) {
       return nullptr;
     }
-    // Relaxed: nobody else comes to this node in this step, and the next step begins after this one.
+    // Relaxed: nobody else comes to this node in this step, and the next step begins after this
+    // one.
     slot.store(nullptr, std::memory_order_relaxed);
     return other;
   }
 
-  /// Forgets all sums that a step left behind when it was given up. They belong to the caller again.
+  /// Forgets all sums that a step left behind when it was given up. They belong to the caller
+  /// again.
   void clear() {
     // Relaxed: no other thread is here.
     for (Slot& slot : slots_) slot.sum.store(nullptr, std::memory_order_relaxed);
@@ -95,9 +98,10 @@ class LeafRun {
 
   /// Brings in the sum that is the next leaf of the run and climbs as far as that completes nodes.
   ///
-  /// `merge(Sum* a, Sum* b)` adds two sums, gives one of them back and disposes of the other. Returns
-  /// the sum of the whole step to the one call that completes it, null to all others. Everything that
-  /// any thread did before any offer() of the step happens before that one call's return.
+  /// `merge(Sum* a, Sum* b)` adds two sums, gives one of them back and disposes of the other.
+  /// Returns the sum of the whole step to the one call that completes it, null to all others.
+  /// Everything that any thread did before any offer() of the step happens before that one call's
+  /// return.
   template <class Merge>
   [[nodiscard]] Sum* offer(Sum* sum, Merge&& merge) {
     RUBATO_CHECK(next_ < end_, "a run is offered no more leaves than it has");

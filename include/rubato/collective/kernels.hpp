@@ -6,12 +6,16 @@ namespace rubato {
 
 // Kernels over contiguous arrays. Every element is computed by itself, with each operation rounded
 // once (no fused multiply-add), so that neither the length, nor where an array is cut, nor the
-// instruction set changes a bit. On x86-64 the widest instruction set of the machine is taken at run
-// time. T is float or double.
+// instruction set changes a bit. On x86-64 the widest instruction set of the machine is taken at
+// run time. T is float or double.
 
 /// into[i] += from[i]. The spans have the same size and do not overlap.
 void add(std::span<float> into, std::span<const float> from);
 void add(std::span<double> into, std::span<const double> from);
+
+/// Whether no element is infinite or NaN.
+[[nodiscard]] bool all_finite(std::span<const float> values);
+[[nodiscard]] bool all_finite(std::span<const double> values);
 
 /// The coefficients of one SGD step.
 template <class T>
@@ -30,9 +34,9 @@ struct SgdCoefficients {
 ///     v = momentum x v + d
 ///     parameter -= learning_rate x (nesterov ? d + momentum x v : v)
 ///
-/// which is torch.optim.SGD with dampening 0 (Sutskever et al. 2013 as changed there; the first step
-/// from v = 0 is the same as its v = d). All spans have the same size; `velocity` is empty, and left
-/// alone, when momentum is 0.
+/// which is torch.optim.SGD with dampening 0 (Sutskever et al. 2013 as changed there; the first
+/// step from v = 0 is the same as its v = d). All spans have the same size; `velocity` is empty,
+/// and left alone, when momentum is 0.
 void sgd_step(std::span<float> parameters, std::span<float> velocity,
               std::span<const float> gradient, const SgdCoefficients<float>& coefficients);
 void sgd_step(std::span<double> parameters, std::span<double> velocity,

@@ -19,7 +19,8 @@ struct TreeNode {
 /// The one order in which the leaves of a step are summed, whatever threads and cores there are.
 ///
 /// Leaf i is the gradient of the step's minibatch i. Node (k, i) is the sum of the leaves
-/// [i 2^k, (i + 1) 2^k), as far as they exist; a node without a sibling goes up as it is. Six leaves:
+/// [i 2^k, (i + 1) 2^k), as far as they exist; a node without a sibling goes up as it is. Six
+/// leaves:
 ///
 ///     level 3             0                  (((0+1)+(2+3))+(4+5))
 ///                      /     \                                              .
@@ -44,7 +45,9 @@ class SummationTree {
   [[nodiscard]] constexpr std::int64_t width(int level) const {
     return ((leaves_ - 1) >> level) + 1;
   }
-  [[nodiscard]] constexpr bool contains(TreeNode node) const { return node.index < width(node.level); }
+  [[nodiscard]] constexpr bool contains(TreeNode node) const {
+    return node.index < width(node.level);
+  }
   [[nodiscard]] constexpr bool is_root(TreeNode node) const { return node.level == height(); }
   /// Whether all leaves below `node` lie in [begin, end).
   [[nodiscard]] constexpr bool within(TreeNode node, std::int64_t begin, std::int64_t end) const {

@@ -19,7 +19,8 @@ struct ImageShape {
 /// The names that builtin_model() accepts.
 [[nodiscard]] std::span<const std::string_view> builtin_model_names();
 
-/// A built-in model. All map [batch, channels, height, width] to log-probabilities [batch, classes].
+/// A built-in model. All map [batch, channels, height, width] to log-probabilities [batch,
+/// classes].
 ///
 ///   mnist-cnn  conv 5x5 to 10 channels, max-pool 2, relu, batch norm, conv 5x5 to 20 channels,
 ///              max-pool 2, relu, batch norm, linear to 50, relu, linear: PyTorch's classic MNIST
@@ -27,7 +28,8 @@ struct ImageShape {
 ///   mlp        linear to 128, relu, linear to 64, relu, linear
 ///   softmax    linear: multinomial logistic regression
 ///
-/// Throws Error for an unknown name, naming the nearest, and for a shape that the model cannot take.
+/// Throws Error for an unknown name, naming the nearest, and for a shape that the model cannot
+/// take.
 [[nodiscard]] ModelFactory builtin_model(std::string_view name, const ImageShape& shape);
 
 }  // namespace rubato

@@ -25,9 +25,10 @@ class FlatLayout {
   [[nodiscard]] std::int64_t size() const { return size_; }
   [[nodiscard]] at::ScalarType type() const { return type_; }
 
-  /// The tensors as views of a flat buffer that is a tensor: element i of the result has the shape of
-  /// tensor i. `flat` is one-dimensional with at least size() elements from `offset` on.
-  [[nodiscard]] std::vector<at::Tensor> views(const at::Tensor& flat, std::int64_t offset = 0) const;
+  /// The tensors as views of a flat buffer that is a tensor: element i of the result has the shape
+  /// of tensor i. `flat` is one-dimensional with at least size() elements from `offset` on.
+  [[nodiscard]] std::vector<at::Tensor> views(const at::Tensor& flat,
+                                              std::int64_t offset = 0) const;
   /// The same for memory that outlives the views.
   [[nodiscard]] std::vector<at::Tensor> views(void* memory) const;
 

@@ -28,8 +28,8 @@ struct Model {
   std::vector<NamedTensor> buffers;
 };
 
-/// Makes a new instance of a model; called once for each thread. The initial values are those of the
-/// first instance.
+/// Makes a new instance of a model; called once for each thread. The initial values are those of
+/// the first instance.
 using ModelFactory = std::function<Model()>;
 
 /// Maps the outputs of a minibatch and its targets to a scalar: the mean loss of its samples.

@@ -16,8 +16,8 @@ namespace rubato {
 ///
 /// Its trained and frozen parameters are the shared ones, so an update is seen without a broadcast.
 /// Its buffers are its own, and are set to the shared ones before each substep: what a substep
-/// computes depends on the shared state and the minibatch only, not on which replica computes it, and
-/// memory grows with threads, not with cores (docs/adr/0003).
+/// computes depends on the shared state and the minibatch only, not on which replica computes it,
+/// and memory grows with threads, not with cores (docs/adr/0003).
 ///
 /// Not to be used by two threads at once. The SharedState must outlive it.
 class Replica {

@@ -44,8 +44,8 @@ class SharedState {
   [[nodiscard]] const std::vector<at::Tensor>& counters() const { return counters_; }
   [[nodiscard]] const std::vector<at::Tensor>& frozen() const { return frozen_; }
 
-  /// All parameters, trained and frozen, in the order of their declaration; then all buffers. Views:
-  /// they change as training goes on.
+  /// All parameters, trained and frozen, in the order of their declaration; then all buffers.
+  /// Views: they change as training goes on.
   [[nodiscard]] const std::vector<NamedTensor>& parameters() const { return parameters_; }
   [[nodiscard]] const std::vector<NamedTensor>& buffers() const { return buffers_; }
 

@@ -8,8 +8,8 @@
 
 namespace rubato {
 
-/// Writes metrics.jsonl: a JSON object on a line for each step and each epoch, as they come. A line is
-/// handed to the operating system before the next step begins.
+/// Writes metrics.jsonl: a JSON object on a line for each step and each epoch, as they come. A line
+/// is handed to the operating system before the next step begins.
 ///
 ///     {"kind": "step", "step", "epoch", "batch", "cores", "scale", "lr", "loss",
 ///      "substeps": [of each core],

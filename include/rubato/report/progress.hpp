@@ -27,6 +27,8 @@ class Progress final : public Observer {
   Progress(std::FILE* out, const ProgressOptions& options);
   /// Takes an unfinished bar from the terminal.
   ~Progress() override;
+  Progress(const Progress&) = delete;
+  Progress& operator=(const Progress&) = delete;
 
   void on_epoch_begin(const EpochPlan& epoch) override;
   void on_step(const StepRecord& step) override;

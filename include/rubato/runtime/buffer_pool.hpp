@@ -20,8 +20,8 @@ namespace rubato {
 ///
 /// Invariants:
 ///  1. A buffer is either free (in the list that head_ begins) or leased to one owner.
-///  2. The list is changed only by compare-and-exchange of head_, whose upper half counts the changes,
-///     so that a list that looks the same again is not taken for the same.
+///  2. The list is changed only by compare-and-exchange of head_, whose upper half counts the
+///     changes, so that a list that looks the same again is not taken for the same.
 ///
 /// T is float or double.
 template <class T>
@@ -41,7 +41,9 @@ class BufferPool {
   [[nodiscard]] std::size_t index_of(const PartialSum<T>* buffer) const;
   [[nodiscard]] std::size_t max_buffers() const { return slots_.size(); }
   /// Buffers alive at one time at most so far.
-  [[nodiscard]] std::int64_t high_water() const { return high_water_.load(std::memory_order_relaxed); }
+  [[nodiscard]] std::int64_t high_water() const {
+    return high_water_.load(std::memory_order_relaxed);
+  }
 
  private:
   struct FreeMemory {

@@ -23,7 +23,8 @@ struct StepSeconds {
   double reduce = 0;
 };
 
-/// The sum of a whole step. Gives its buffer back to the pool when it goes.
+/// The sum of a whole step. Gives its buffer back to the pool when it goes, which must be before
+/// the executor's next run().
 template <class T>
 class StepSum {
  public:
@@ -59,10 +60,10 @@ class StepSum {
 template <class T>
 class StepExecutor {
  public:
-  /// One substep: adds the gradient of `minibatch` (and whatever else) to `out`, which comes cleared.
-  /// Substeps that run at the same time have different `thread`s.
-  using Substep = std::function<void(CoreRank core, MinibatchIndex minibatch, int thread,
-                                     PartialSum<T>& out)>;
+  /// One substep: adds the gradient of `minibatch` (and whatever else) to `out`, which comes
+  /// cleared. Substeps that run at the same time have different `thread`s.
+  using Substep =
+      std::function<void(CoreRank core, MinibatchIndex minibatch, int thread, PartialSum<T>& out)>;
 
   /// For steps of at most `max_minibatches` minibatches with `values` values each. `workers` must
   /// outlive the executor.

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -8,8 +9,9 @@ namespace rubato {
 
 /// The threads on which the emulated cores run: a oneTBB arena of fixed size.
 ///
-/// More threads than the machine has are allowed. Not to be used by two threads at once, nor from
-/// within a task of its own.
+/// More threads than the machine has are allowed. While several live, oneTBB gives none of them
+/// more threads than the smallest asked for; their results are the same. Not to be used by two
+/// threads at once, nor from within a task of its own.
 class Workers {
  public:
   /// Throws Error when `threads` is below 1.
@@ -20,18 +22,26 @@ class Workers {
 
   [[nodiscard]] int threads() const { return threads_; }
 
-  /// What for_each() calls: the task's index, and which of the threads runs it. Tasks that run at the
-  /// same time have different `thread`s, so `thread` may pick scratch memory.
+  /// What for_each() calls: the task's index, and which of the threads runs it. Tasks that run at
+  /// the same time have different `thread`s, so `thread` may pick scratch memory.
   using Task = std::function<void(std::int64_t index, int thread)>;
 
-  /// Runs task(0, .), ..., task(count - 1, .) and returns when all have returned. A thread takes runs
-  /// of consecutive indices in ascending order. No task may wait for another. What all tasks did
-  /// happens before the return. The first exception that a task throws is thrown again here; tasks not
-  /// yet begun are then left out.
+  /// Runs task(0, .), ..., task(count - 1, .) and returns when all have returned. A thread takes
+  /// runs of consecutive indices in ascending order. No task may wait for another. What all tasks
+  /// did happens before the return. The first exception that a task throws is thrown again here;
+  /// tasks not yet begun are then left out.
   ///
-  /// A task may itself call oneTBB's algorithms: it is isolated, so that a thread which waits in one
-  /// never picks up another task of this loop in the middle of its own.
+  /// A task may itself call oneTBB's algorithms: it is isolated, so that a thread which waits in
+  /// one never picks up another task of this loop in the middle of its own.
   void for_each(std::int64_t count, const Task& task);
+
+  /// What for_each_range() calls: the half-open range [begin, end).
+  using RangeTask = std::function<void(std::size_t begin, std::size_t end)>;
+
+  /// Runs task() on ranges that together are [0, size), as for_each() does. Where they are cut
+  /// depends on `size` only. A size that is not worth handing to another thread is one range, on
+  /// the calling thread.
+  void for_each_range(std::size_t size, const RangeTask& task);
 
  private:
   struct Arena;

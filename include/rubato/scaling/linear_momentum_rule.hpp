@@ -13,8 +13,8 @@ namespace rubato {
 ///
 /// so that with momentum 0 a step is the linear rule's, and with momentum the buffer holds
 /// contributions in proportion to the samples behind them: it needs no correction when the batch
-/// size changes (compare Goyal et al. 2017, section 3, "momentum correction"). The reported learning
-/// rate is the linear rule's.
+/// size changes (compare Goyal et al. 2017, section 3, "momentum correction"). The reported
+/// learning rate is the linear rule's.
 class LinearMomentumRule final : public Rule {
  public:
   [[nodiscard]] std::string_view name() const override { return "linear-momentum"; }

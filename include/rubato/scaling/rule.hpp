@@ -36,8 +36,8 @@ struct RuleInput {
 struct Rates {
   /// The rate relative to the mean gradient: what is reported, comparable between rules.
   double learning_rate = 0;
-  /// The rate by which the optimizer multiplies the gradient as reduced; the learning rate itself for
-  /// a rule of mean gradients.
+  /// The rate by which the optimizer multiplies the gradient as reduced; the learning rate itself
+  /// for a rule of mean gradients.
   double update_rate = 0;
   /// The factor on the weight decay of this step.
   double weight_decay_factor = 1;

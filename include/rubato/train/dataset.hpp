@@ -17,8 +17,8 @@ struct TensorDataset {
   [[nodiscard]] std::int64_t size() const { return inputs.size(0); }
 };
 
-/// Throws Error when the two tensors do not belong together: undefined, without a sample, of different
-/// first dimensions, or not on the CPU. `name` names the set ("training data").
+/// Throws Error when the two tensors do not belong together: undefined, without a sample, of
+/// different first dimensions, or not on the CPU. `name` names the set ("training data").
 void require_valid(const TensorDataset& dataset, std::string_view name);
 
 /// Images as float32 inputs [count, 1, height, width], scaled to [0, 1] and then to mean 0 and

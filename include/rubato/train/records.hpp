@@ -13,8 +13,8 @@ struct Evaluation {
   std::int64_t samples = 0;
   /// Mean over the samples.
   double loss = 0;
-  /// Share of samples whose largest output is their target, 0 to 1; empty where targets are no class
-  /// indices.
+  /// Share of samples whose largest output is their target, 0 to 1; empty where targets are no
+  /// class indices.
   std::optional<double> accuracy;
 };
 
@@ -42,6 +42,8 @@ struct StepRecord {
   double learning_rate = 0;
   /// Mean over the minibatches, before the update.
   double loss = 0;
+  /// False where the loss or the gradient is not finite: the parameters are as before the step.
+  bool applied = true;
   StepTiming seconds;
 };
 

@@ -4,6 +4,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include <rubato/core/error.hpp>
@@ -43,10 +44,13 @@ struct TrainOptions {
   int threads = 0;
 };
 
-/// A loss that became NaN or infinite. The step was not applied: the parameters are the last good ones.
-class NonFiniteLoss : public Error {
+/// Training that came to a number which is infinite or NaN: the loss or the gradient of a step,
+/// which was then not applied, or the loss on the test set after it.
+class Diverged : public Error {
  public:
-  NonFiniteLoss(const StepRecord& step, const std::string& rule);
+  /// `what` says what became infinite or NaN.
+  Diverged(std::string_view what, const StepRecord& step, std::string_view rule);
+  /// The last step.
   [[nodiscard]] const StepRecord& step() const { return step_; }
 
  private:
@@ -84,7 +88,7 @@ class Trainer {
   void add_observer(Observer& observer);
 
   /// Trains all epochs; with a trace under TraceEnd::stop, as many as it holds. Once for a trainer.
-  /// Throws NonFiniteLoss, and whatever the model, the loss or an observer throws.
+  /// Throws Diverged, and whatever the model, the loss or an observer throws.
   TrainResult fit();
 
   /// What has been trained so far; after a fit() that threw, up to the last complete step.
@@ -93,8 +97,8 @@ class Trainer {
   /// Evaluates the model as it is now, on all threads.
   [[nodiscard]] Evaluation evaluate(const TensorDataset& dataset);
 
-  /// All parameters and then all buffers, by the names that the model gives them: views of the state
-  /// in training.
+  /// All parameters and then all buffers, by the names that the model gives them: views of the
+  /// state in training.
   [[nodiscard]] const std::vector<NamedTensor>& parameters() const;
   [[nodiscard]] const std::vector<NamedTensor>& buffers() const;
 

@@ -3,12 +3,19 @@
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
+#include <iterator>
 #include <string>
 #include <string_view>
 
 #include <gtest/gtest.h>
 
 namespace rubato::test {
+
+/// What a file holds; empty when it cannot be read.
+inline std::string read_file(const std::filesystem::path& file) {
+  std::ifstream in(file, std::ios::binary);
+  return {std::istreambuf_iterator<char>(in), {}};
+}
 
 /// An empty folder of a test's own, removed with everything in it at the end.
 class TempFolder {
@@ -28,9 +35,8 @@ class TempFolder {
   [[nodiscard]] const std::filesystem::path& path() const { return path_; }
 
   /// Writes a file and returns its path; folders on the way to it are made.
-  [[nodiscard]] std::filesystem::path write(const std::filesystem::path& name,
-                                            std::string_view text) const {
-    std::filesystem::path file = path_ / name;
+  std::filesystem::path write(const std::filesystem::path& name, std::string_view text) const {
+    auto file = path_ / name;
     std::filesystem::create_directories(file.parent_path());
     std::ofstream(file, std::ios::binary) << text;
     return file;
