@@ -29,15 +29,23 @@ class MnistCnn : public nn::Module {
   }
 
   at::Tensor forward(at::Tensor x) {
-    // Channels last is worth a fifth of the time here: pooling runs over contiguous channels.
-    x = conv1_(x).contiguous(at::MemoryFormat::ChannelsLast);
-    x = norm1_(at::relu(at::max_pool2d(x, {2, 2})));
-    x = norm2_(at::relu(at::max_pool2d(conv2_(x), {2, 2})));
-    x = at::relu(linear1_(x.reshape({-1, 320})));
+    x = norm1_(at::relu(pool(conv1_(x))));
+    x = norm2_(at::relu(pool(conv2_(channels_last(x)))));
+    x = at::relu(linear1_(x.flatten(1)));
     return at::log_softmax(linear2_(x), 1);
   }
 
  private:
+  // libtorch pools, and convolves many channels, faster where channels are contiguous, but
+  // normalises faster where images are: a third more minibatches per second than without
+  // (docs/adr/0007).
+  static at::Tensor channels_last(const at::Tensor& x) {
+    return x.contiguous(at::MemoryFormat::ChannelsLast);
+  }
+  static at::Tensor pool(const at::Tensor& x) {
+    return at::max_pool2d(channels_last(x), {2, 2}).contiguous();
+  }
+
   nn::Conv2d conv1_{nn::Conv2dOptions(1, 10, 5)};
   nn::BatchNorm2d norm1_{10};
   nn::Conv2d conv2_{nn::Conv2dOptions(10, 20, 5)};

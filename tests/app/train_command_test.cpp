@@ -11,6 +11,7 @@
 #include <nlohmann/json.hpp>
 
 #include "app/run_program.hpp"
+#include "support/idx_images.hpp"
 #include "support/temp_folder.hpp"
 
 namespace rubato {
@@ -24,37 +25,12 @@ using testing::AllOf;
 using testing::HasSubstr;
 using testing::Not;
 
-void append_number(std::string& bytes, std::uint32_t number) {
-  for (int shift = 24; shift >= 0; shift -= 8) bytes += static_cast<char>(number >> shift & 0xFFU);
-}
-
-// `count` images of `size` x `size`, each a bright row whose height is its label, as IDX files.
-void write_idx(const test::TempFolder& folder, const std::string& set, std::uint32_t count,
-               std::uint32_t size) {
-  std::string images;
-  for (const std::uint32_t number : {0x803U, count, size, size}) append_number(images, number);
-  std::string labels;
-  for (const std::uint32_t number : {0x801U, count}) append_number(labels, number);
-  for (std::uint32_t i = 0; i < count; ++i) {
-    const std::uint32_t label = (i * 7 + i / 10) % 10;
-    labels += static_cast<char>(label);
-    for (std::uint32_t row = 0; row < size; ++row) {
-      for (std::uint32_t column = 0; column < size; ++column) {
-        const std::uint32_t noise = (i * 31 + row * 17 + column * 13) % 40;
-        images += static_cast<char>(row == label ? 200 + noise : noise);
-      }
-    }
-  }
-  folder.write("data/" + set + "-images-idx3-ubyte", images);
-  folder.write("data/" + set + "-labels-idx1-ubyte", labels);
-}
-
 // The program in a folder with a small data set of ten easy classes, and a trace for it.
 class TrainCommand : public testing::Test {
  protected:
   void SetUp() override {
-    write_idx(folder_, "train", 320, 12);
-    write_idx(folder_, "t10k", 100, 12);
+    test::write_idx_images(folder_, "data", "train", 320, 12);
+    test::write_idx_images(folder_, "data", "t10k", 100, 12);
     // Uneven substeps, idle cores, and 3 epochs of 40 minibatches.
     std::string trace = "step,batchsize\n";
     constexpr std::array<int, 10> kEpoch{8, 64, 24, 8, 64, 24, 8, 64, 24, 32};
