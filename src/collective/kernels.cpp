@@ -1,3 +1,4 @@
+#include <array>
 #include <bit>
 #include <cstddef>
 #include <cstdint>
@@ -7,20 +8,7 @@
 #include <rubato/collective/kernels.hpp>
 #include <rubato/core/check.hpp>
 
-// One clone of a kernel for each instruction set, picked when the program is loaded. Not under the
-// sanitizers, whose run time is not up when the picking runs.
-#if defined(__x86_64__) && !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
-#if defined(__has_feature)
-#if !__has_feature(address_sanitizer) && !__has_feature(thread_sanitizer)
-#define RUBATO_CLONES __attribute__((target_clones("avx512f", "avx2", "default")))
-#endif
-#else
-#define RUBATO_CLONES __attribute__((target_clones("avx512f", "avx2", "default")))
-#endif
-#endif
-#ifndef RUBATO_CLONES
-#define RUBATO_CLONES
-#endif
+#include "vector_clones.hpp"
 
 namespace rubato {
 
@@ -43,6 +31,30 @@ template <class T>
     found |= static_cast<Bits>(special);
   }
   return found == 0;
+}
+
+constexpr std::size_t kLanes = 16;
+
+template <class T>
+[[gnu::always_inline]] inline double norm_loop(const T* values, std::size_t n) {
+  std::array<double, kLanes> lanes{};
+  const std::size_t whole = n / kLanes * kLanes;
+  for (std::size_t i = 0; i < whole; i += kLanes) {
+    for (std::size_t lane = 0; lane < kLanes; ++lane) {
+      const double value = values[i + lane];
+      lanes[lane] += value * value;
+    }
+  }
+  for (std::size_t i = whole; i < n; ++i) {
+    const double value = values[i];
+    lanes[i - whole] += value * value;
+  }
+  for (std::size_t width = kLanes / 2; width > 0; width /= 2) {
+    for (std::size_t lane = 0; lane < width; ++lane) {
+      lanes[lane] = lanes[2 * lane] + lanes[2 * lane + 1];
+    }
+  }
+  return lanes[0];
 }
 
 template <bool Momentum, bool Nesterov, class T>
@@ -73,24 +85,30 @@ template <class T>
 }
 
 // target_clones wants plain functions.
-RUBATO_CLONES void add_clones(float* into, const float* from, std::size_t n) {
+RUBATO_VECTOR_CLONES void add_clones(float* into, const float* from, std::size_t n) {
   add_loop(into, from, n);
 }
-RUBATO_CLONES void add_clones(double* into, const double* from, std::size_t n) {
+RUBATO_VECTOR_CLONES void add_clones(double* into, const double* from, std::size_t n) {
   add_loop(into, from, n);
 }
-RUBATO_CLONES bool finite_clones(const float* values, std::size_t n) {
+RUBATO_VECTOR_CLONES bool finite_clones(const float* values, std::size_t n) {
   return finite_loop(values, n);
 }
-RUBATO_CLONES bool finite_clones(const double* values, std::size_t n) {
+RUBATO_VECTOR_CLONES bool finite_clones(const double* values, std::size_t n) {
   return finite_loop(values, n);
 }
-RUBATO_CLONES void sgd_clones(float* parameters, float* velocity, const float* gradient,
-                              std::size_t n, const SgdCoefficients<float>& c) {
+RUBATO_VECTOR_CLONES double norm_clones(const float* values, std::size_t n) {
+  return norm_loop(values, n);
+}
+RUBATO_VECTOR_CLONES double norm_clones(const double* values, std::size_t n) {
+  return norm_loop(values, n);
+}
+RUBATO_VECTOR_CLONES void sgd_clones(float* parameters, float* velocity, const float* gradient,
+                                     std::size_t n, const SgdCoefficients<float>& c) {
   sgd_loops(parameters, velocity, gradient, n, c);
 }
-RUBATO_CLONES void sgd_clones(double* parameters, double* velocity, const double* gradient,
-                              std::size_t n, const SgdCoefficients<double>& c) {
+RUBATO_VECTOR_CLONES void sgd_clones(double* parameters, double* velocity, const double* gradient,
+                                     std::size_t n, const SgdCoefficients<double>& c) {
   sgd_loops(parameters, velocity, gradient, n, c);
 }
 
@@ -123,6 +141,13 @@ bool all_finite(std::span<const float> values) {
 }
 bool all_finite(std::span<const double> values) {
   return finite_clones(values.data(), values.size());
+}
+
+double squared_norm(std::span<const float> values) {
+  return norm_clones(values.data(), values.size());
+}
+double squared_norm(std::span<const double> values) {
+  return norm_clones(values.data(), values.size());
 }
 
 void sgd_step(std::span<float> parameters, std::span<float> velocity,

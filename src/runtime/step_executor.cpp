@@ -1,3 +1,5 @@
+#include <optional>
+
 #include <rubato/core/check.hpp>
 #include <rubato/core/stopwatch.hpp>
 #include <rubato/runtime/step_executor.hpp>
@@ -16,6 +18,7 @@ template <class T>
 StepSum<T> StepExecutor<T>::run(const StepPlan& step, Assignment assignment,
                                 const Substep& substep) {
   for (ThreadSeconds& thread : seconds_) thread.seconds = {};
+  tree_.begin_step();
   // Written by the one core that completes the sum.
   PartialSum<T>* root = nullptr;
   try {
@@ -26,7 +29,6 @@ StepSum<T> StepExecutor<T>::run(const StepPlan& step, Assignment assignment,
     });
   } catch (...) {
     // Sums are left in the tree and with the cores that were given up; all buffers are taken back.
-    tree_.clear();
     pool_.reclaim_all();
     throw;
   }
@@ -45,9 +47,9 @@ template <class T>
 PartialSum<T>* StepExecutor<T>::run_core(const StepPlan& step, CoreRank core,
                                          const MinibatchRun& share, const Substep& substep,
                                          int thread) {
-  const auto merge = [this](PartialSum<T>* mine, PartialSum<T>* other) {
-    *mine += *other;  // into the one that is in this thread's cache
-    pool_.release(other);
+  const auto merge = [this](SumId mine, SumId other) {
+    *pool_[mine] += *pool_[other];  // into the one that is in this thread's cache
+    pool_.release(pool_[other]);
     return mine;
   };
   const SummationTree shape(step.minibatches);
@@ -56,21 +58,21 @@ PartialSum<T>* StepExecutor<T>::run_core(const StepPlan& step, CoreRank core,
   const std::int64_t run_length = share.stride == 1 ? share.count : 1;
   StepSeconds& seconds = seconds_[static_cast<std::size_t>(thread)].seconds;
   Stopwatch stopwatch;
-  PartialSum<T>* root = nullptr;
+  std::optional<SumId> root;
   for (std::int64_t done = 0; done < share.count; done += run_length) {
     const std::int64_t begin = first + done * share.stride;
-    LeafRun<PartialSum<T>> run(shape, tree_, begin, begin + run_length);
+    LeafRun<> run(shape, tree_, begin, begin + run_length);
     for (std::int64_t i = 0; i < run_length; ++i) {
       PartialSum<T>* leaf = pool_.acquire();
       seconds.reduce += stopwatch.lap();
       substep(core, share[done + i], thread, *leaf);
       leaf->scalars.minibatches = 1;
       seconds.compute += stopwatch.lap();
-      root = run.offer(leaf, merge);
+      root = run.offer(pool_.id_of(leaf), merge);
       seconds.reduce += stopwatch.lap();
     }
   }
-  return root;
+  return root ? pool_[*root] : nullptr;
 }
 
 template class StepExecutor<float>;

@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <atomic>
 
 #include <fmt/format.h>
 #include <oneapi/tbb/blocked_range.h>
@@ -39,16 +40,23 @@ Workers::Workers(int threads) : threads_(threads) {
 Workers::~Workers() = default;
 
 void Workers::for_each(std::int64_t count, const Task& task) {
-  const auto run = [&task](const tbb::blocked_range<std::int64_t>& range) {
+  // Relaxed throughout: the count orders nothing but itself; oneTBB's joining orders the rest.
+  std::atomic<std::int64_t> next{0};
+  const auto take_tasks = [&](const tbb::blocked_range<std::int64_t>&) {
     const int thread = tbb::this_task_arena::current_thread_index();
-    for (std::int64_t i = range.begin(); i < range.end(); ++i) {
-      tbb::this_task_arena::isolate([&] { task(i, thread); });
+    for (std::int64_t i = 0; (i = next.fetch_add(1, std::memory_order_relaxed)) < count;) {
+      try {
+        tbb::this_task_arena::isolate([&] { task(i, thread); });
+      } catch (...) {
+        next.store(count, std::memory_order_relaxed);
+        throw;
+      }
     }
   };
+  // As many takers as threads; where fewer threads come, the first takers leave the others nothing.
+  const std::int64_t takers = std::min<std::int64_t>(count, threads_);
   arena_->arena.execute([&] {
-    // Split to single tasks: a thread works its half in ascending order, a thief takes the far
-    // half.
-    tbb::parallel_for(tbb::blocked_range<std::int64_t>(0, count, 1), run,
+    tbb::parallel_for(tbb::blocked_range<std::int64_t>(0, takers, 1), take_tasks,
                       tbb::simple_partitioner());
   });
 }

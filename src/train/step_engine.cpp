@@ -110,7 +110,8 @@ class TypedStepEngine final : public StepEngine {
   // The gradient part of a pool buffer as one view for each parameter. Made at the first use of the
   // buffer; whoever holds the buffer is alone with its views.
   const std::vector<at::Tensor>& gradients_of(PartialSum<T>& sum) {
-    std::vector<at::Tensor>& views = gradient_views_[executor_.pool().index_of(&sum)];
+    std::vector<at::Tensor>& views =
+        gradient_views_[static_cast<std::size_t>(executor_.pool().id_of(&sum))];
     if (views.empty()) views = state_.parameter_layout().views(sum.values.data());
     return views;
   }

@@ -1,6 +1,5 @@
 #include <algorithm>
 #include <cstdint>
-#include <deque>
 #include <latch>
 #include <string>
 #include <thread>
@@ -20,15 +19,6 @@ struct WrittenSum {
   std::int64_t first_leaf = 0;
 };
 
-// "(a+b)" with the left operand on the left, whoever came first.
-WrittenSum* write_merge(WrittenSum* mine, WrittenSum* other) {
-  const WrittenSum& left = mine->first_leaf < other->first_leaf ? *mine : *other;
-  const WrittenSum& right = &left == mine ? *other : *mine;
-  mine->text = "(" + left.text + "+" + right.text + ")";
-  mine->first_leaf = left.first_leaf;
-  return mine;
-}
-
 // The same by the definition: pairs of neighbours, level by level.
 std::string expected_text(std::int64_t leaves) {
   std::vector<std::string> row;
@@ -44,21 +34,35 @@ std::string expected_text(std::int64_t leaves) {
   return row.front();
 }
 
-struct Leaves {
+class Leaves {
+ public:
   explicit Leaves(std::int64_t count) {
-    for (std::int64_t i = 0; i < count; ++i) sums.push_back({std::to_string(i), i});
+    for (std::int64_t i = 0; i < count; ++i) sums_.push_back({std::to_string(i), i});
   }
-  WrittenSum* operator[](std::int64_t i) { return &sums[static_cast<std::size_t>(i)]; }
-  std::deque<WrittenSum> sums;
+  WrittenSum& operator[](SumId id) { return sums_[static_cast<std::size_t>(id)]; }
+
+  // "(a+b)" with the left operand on the left, whoever came first.
+  SumId merge(SumId mine, SumId other) {
+    const SumId left = (*this)[mine].first_leaf < (*this)[other].first_leaf ? mine : other;
+    const SumId right = left == mine ? other : mine;
+    WrittenSum& sum = (*this)[mine];
+    sum = {"(" + (*this)[left].text + "+" + (*this)[right].text + ")", (*this)[left].first_leaf};
+    return mine;
+  }
+
+ private:
+  std::vector<WrittenSum> sums_;
 };
 
 // Offers the leaves [begin, end); the step's sum if this completed it.
-std::string offer_run(const SummationTree& shape, CombiningTree<WrittenSum>& tree, Leaves& leaves,
+std::string offer_run(const SummationTree& shape, CombiningTree<>& tree, Leaves& leaves,
                       std::int64_t begin, std::int64_t end) {
-  LeafRun<WrittenSum> run(shape, tree, begin, end);
+  LeafRun<> run(shape, tree, begin, end);
   std::string root;
   for (std::int64_t i = begin; i < end; ++i) {
-    if (const auto* sum = run.offer(leaves[i], write_merge)) root = sum->text;
+    const auto sum = run.offer(SumId{static_cast<std::uint32_t>(i)},
+                               [&](SumId mine, SumId other) { return leaves.merge(mine, other); });
+    if (sum) root = leaves[*sum].text;
   }
   return root;
 }
@@ -66,10 +70,11 @@ std::string offer_run(const SummationTree& shape, CombiningTree<WrittenSum>& tre
 TEST(CombiningTree, KeepsTheOrderForEveryCutIntoTwoRunsInEitherOrderOfArrival) {
   for (std::int64_t count = 1; count <= 17; ++count) {
     const SummationTree shape(count);
-    CombiningTree<WrittenSum> tree(17);
+    CombiningTree<> tree(17);
     for (std::int64_t cut = 0; cut < count; ++cut) {
       for (const bool left_first : {true, false}) {
         Leaves leaves(count);
+        tree.begin_step();
         std::string root;
         const auto left = [&] {
           if (cut > 0) root += offer_run(shape, tree, leaves, 0, cut);
@@ -91,28 +96,29 @@ TEST(CombiningTree, KeepsTheOrderForEveryCutIntoTwoRunsInEitherOrderOfArrival) {
 TEST(CombiningTree, ARunHoldsAtMostItsLogarithmOfSums) {
   constexpr std::int64_t kLeaves = 1000;
   const SummationTree shape(kLeaves);
-  CombiningTree<WrittenSum> tree(kLeaves);
-  LeafRun<WrittenSum> run(shape, tree, 0, kLeaves);
-  Leaves leaves(kLeaves);
+  CombiningTree<> tree(kLeaves);
+  tree.begin_step();
+  LeafRun<> run(shape, tree, 0, kLeaves);
   std::int64_t alive = 0;
   std::int64_t most = 0;
   for (std::int64_t i = 0; i < kLeaves; ++i) {
     most = std::max(most, ++alive);
-    static_cast<void>(run.offer(leaves[i], [&](WrittenSum* a, WrittenSum*) {
+    static_cast<void>(run.offer(SumId{static_cast<std::uint32_t>(i)}, [&](SumId mine, SumId) {
       --alive;
-      return a;
+      return mine;
     }));
   }
   EXPECT_EQ(alive, 1);
   EXPECT_LE(most, shape.height() + 1);
 }
 
-TEST(CombiningTree, IsEmptyAfterClear) {
+TEST(CombiningTree, ForgetsAStepThatWasGivenUp) {
   const SummationTree shape(2);
-  CombiningTree<WrittenSum> tree(2);
+  CombiningTree<> tree(2);
+  tree.begin_step();
   Leaves given_up(2);
   EXPECT_EQ(offer_run(shape, tree, given_up, 0, 1), "");
-  tree.clear();
+  tree.begin_step();
   Leaves leaves(2);
   EXPECT_EQ(offer_run(shape, tree, leaves, 1, 2), "");
   EXPECT_EQ(offer_run(shape, tree, leaves, 0, 1), "(0+1)");
@@ -126,11 +132,12 @@ TEST_P(CombiningTreeThreads, SumOnceAndInOrder) {
   const int threads = GetParam();
   constexpr std::int64_t kSteps = 200;
   constexpr std::int64_t kMostLeaves = 61;
-  CombiningTree<WrittenSum> tree(kMostLeaves);
+  CombiningTree<> tree(kMostLeaves);
   for (std::int64_t step = 0; step < kSteps; ++step) {
     const std::int64_t count = std::max<std::int64_t>(threads, 1 + (step * 7) % kMostLeaves);
     const SummationTree shape(count);
     Leaves leaves(count);
+    tree.begin_step();
     std::vector<std::string> roots(static_cast<std::size_t>(threads));
     std::vector<std::thread> pool;
     pool.reserve(static_cast<std::size_t>(threads));

@@ -1,6 +1,7 @@
+#include <array>
+#include <cstddef>
 #include <cstdint>
 #include <limits>
-#include <random>
 #include <span>
 #include <vector>
 
@@ -8,17 +9,12 @@
 
 #include <rubato/collective/kernels.hpp>
 
+#include "random_values.hpp"
+
 namespace rubato {
 namespace {
 
-template <class T>
-std::vector<T> random_values(std::size_t n, std::uint32_t seed) {
-  std::mt19937 generator(seed);
-  std::normal_distribution<double> normal;
-  std::vector<T> values(n);
-  for (T& value : values) value = static_cast<T>(normal(generator));
-  return values;
-}
+using test::random_values;
 
 template <class T>
 class Kernels : public testing::Test {};
@@ -52,6 +48,24 @@ TYPED_TEST(Kernels, AllFiniteFindsOneAmongMany) {
         EXPECT_FALSE(all_finite(std::span<const T>(spoilt))) << bad << " at " << place;
       }
     }
+  }
+}
+
+TYPED_TEST(Kernels, SquaredNormHasItsOrder) {
+  using T = TypeParam;
+  for (const std::size_t n : {0U, 1U, 15U, 16U, 17U, 1003U}) {
+    const auto values = random_values<T>(n, 5);
+    std::array<double, 16> lanes{};
+    for (std::size_t i = 0; i < n; ++i) {
+      volatile double square = static_cast<double>(values[i]) * static_cast<double>(values[i]);
+      lanes[i % 16] += square;
+    }
+    std::vector<double> row(lanes.begin(), lanes.end());
+    while (row.size() > 1) {
+      for (std::size_t i = 0; i < row.size() / 2; ++i) row[i] = row[2 * i] + row[2 * i + 1];
+      row.resize(row.size() / 2);
+    }
+    EXPECT_EQ(squared_norm(std::span<const T>(values)), row.front()) << n << " values";
   }
 }
 

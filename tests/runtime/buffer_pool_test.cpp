@@ -73,7 +73,8 @@ TEST(BufferPool, LeasesEveryBufferToOneOwner) {
   BufferPool<float> pool(33, kBuffers);
   const auto buffers = lease(pool, kBuffers);
   for (std::size_t i = 0; i < kBuffers; ++i) {
-    EXPECT_EQ(pool.index_of(buffers[i]), i) << "numbered in the order in which they were made";
+    EXPECT_EQ(static_cast<std::size_t>(pool.id_of(buffers[i])), i)
+        << "numbered in the order in which they were made";
     write_all(*buffers[i], static_cast<std::int64_t>(i));
   }
   for (std::size_t i = 0; i < kBuffers; ++i) {
@@ -84,11 +85,11 @@ TEST(BufferPool, LeasesEveryBufferToOneOwner) {
 
 TEST(BufferPool, MakesNoMoreBuffersThanAreAliveAtOneTime) {
   BufferPool<double> pool(1000, 64);
-  std::map<std::size_t, const double*> memory;
+  std::map<SumId, const double*> memory;
   for (int round = 0; round < 100; ++round) {
     auto buffers = lease(pool, 4);
     for (const auto* buffer : buffers) {
-      const auto [known, added] = memory.emplace(pool.index_of(buffer), buffer->values.data());
+      const auto [known, added] = memory.emplace(pool.id_of(buffer), buffer->values.data());
       EXPECT_EQ(known->second, buffer->values.data()) << "a buffer keeps its memory";
     }
     // In another order each time, so that the list is shuffled.

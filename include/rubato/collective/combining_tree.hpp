@@ -4,6 +4,7 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <vector>
 
 #include <rubato/collective/summation_tree.hpp>
@@ -11,23 +12,30 @@
 
 namespace rubato {
 
+/// The number by which a partial sum is known to whoever keeps it. The tree never looks into one.
+enum class SumId : std::uint32_t {};
+
 /// Where the two children of a node meet, for all nodes of a summation tree.
 ///
-/// Thread safety: meet() may be called by any number of threads at once, twice for each node of a
-/// step. All calls of one step must happen before the first call of the next step (the end of a
-/// parallel loop does that). clear() must not run beside anything else.
+/// Thread safety: meet() may be called by any number of threads at once, at most twice for each
+/// node of a step. begin_step() must not run beside anything else; it must happen after all calls
+/// of the step before and before all calls of the new one (as the end and the beginning of a
+/// parallel loop do).
 ///
 /// Invariants:
-///  1. Between two steps every slot is null.
-///  2. During a step a slot goes null -> first arriver's sum -> null, once.
-///  3. A sum in a slot belongs to the tree; nobody reads or writes it until the second arriver
-///  takes it.
+///  1. A slot names the step in which it was last visited. Between begin_step() and the first visit
+///     it names an older one, whatever became of that: so a step needs no clearing after it, not
+///     even one that was given up.
+///  2. The first visitor of a step finds an older step there, the second finds this one. Which is
+///     which is decided by one atomic exchange: there is one order of the visits, for all threads.
+///  3. A sum in a slot belongs to the tree; nobody reads or writes it until the second visitor
+///  takes
+///     it.
 ///
-/// Nothing waits: the first arriver leaves and does something else.
+/// Nothing waits: the first visitor leaves and does something else.
 ///
-/// `Sum` is what meets (a partial sum); the tree never looks into it. `Atomic` is std::atomic, or a
-/// model checker's.
-template <class Sum, template <class> class Atomic = std::atomic>
+/// `Atomic` is std::atomic, or a model checker's.
+template <template <class> class Atomic = std::atomic>
 class CombiningTree {
  public:
   /// Room for steps of at most `max_leaves` leaves.
@@ -41,46 +49,52 @@ class CombiningTree {
     slots_ = std::vector<Slot>(static_cast<std::size_t>(nodes));
   }
 
-  /// Brings the sum of one child to `parent`.
-  ///
-  /// Returns null to the first of the two arrivers, whose sum then belongs to the tree, and the
-  /// first one's sum to the second. Everything that the first arriver did before its call happens
-  /// before the second one's return.
-  [[nodiscard]] Sum* meet(TreeNode parent, Sum* sum) {
-    Atomic<Sum*>& slot = slot_of(parent).sum;
-    Sum* other = nullptr;
-    // Release on success publishes what this thread wrote into the sum; acquire on failure, where
-    // the other thread was first, makes visible what that thread wrote into its own.
-    if (slot.compare_exchange_strong(other, sum, std::memory_order_release,
-                                     std::memory_order_acquire)) {
-      return nullptr;
-    }
-    // Relaxed: nobody else comes to this node in this step, and the next step begins after this
-    // one.
-    slot.store(nullptr, std::memory_order_relaxed);
-    return other;
+  /// Every node is unvisited from here on. Sums that a step left behind when it was given up belong
+  /// to the caller again.
+  void begin_step() {
+    if (++step_ != 0) return;
+    // After 2^32 steps the count begins again; what is left of the old count must not be taken for
+    // the new. Relaxed: no other thread is here.
+    for (Slot& slot : slots_) slot.visit.store(0, std::memory_order_relaxed);
+    step_ = 1;
   }
 
-  /// Forgets all sums that a step left behind when it was given up. They belong to the caller
-  /// again.
-  void clear() {
-    // Relaxed: no other thread is here.
-    for (Slot& slot : slots_) slot.sum.store(nullptr, std::memory_order_relaxed);
+  /// Brings the sum of one child to `parent`.
+  ///
+  /// Returns nothing to the first of the two visitors, whose sum then belongs to the tree, and the
+  /// first one's sum to the second. Everything that the first visitor did before its call happens
+  /// before the second one's return.
+  [[nodiscard]] std::optional<SumId> meet(TreeNode parent, SumId sum) {
+    // Release publishes what the first visitor wrote into its sum; acquire makes that visible to
+    // the second. Neither knows beforehand which of the two it is.
+    const std::uint64_t before =
+        slot_of(parent).exchange(visit_of(step_, sum), std::memory_order_acq_rel);
+    if (before >> 32 != step_) return std::nullopt;
+    return SumId{static_cast<std::uint32_t>(before)};
   }
 
  private:
+  // The step in the upper half, the sum in the lower. Step 0 never is.
+  using Visit = std::uint64_t;
+  static constexpr Visit visit_of(std::uint32_t step, SumId sum) {
+    return Visit{step} << 32 | static_cast<std::uint32_t>(sum);
+  }
+
   // A line of its own, and its neighbour, which the prefetcher fetches with it.
   struct alignas(128) Slot {
-    Atomic<Sum*> sum{nullptr};
+    Atomic<Visit> visit{0};
   };
 
-  Slot& slot_of(TreeNode node) {
+  Atomic<Visit>& slot_of(TreeNode node) {
     return slots_[static_cast<std::size_t>(level_offset_[static_cast<std::size_t>(node.level)] +
-                                           node.index)];
+                                           node.index)]
+        .visit;
   }
 
   std::array<std::int64_t, 64> level_offset_{};
   std::vector<Slot> slots_;
+  // Written between steps only.
+  std::uint32_t step_ = 0;
 };
 
 /// One thread's way up the tree with the leaves of one run.
@@ -88,52 +102,51 @@ class CombiningTree {
 /// The sums of nodes that lie wholly within the run never leave this object: at most one for each
 /// level is pending, so a run of n leaves holds at most log2(n) + 1 sums alive. Only nodes that
 /// straddle two runs are met in the shared tree.
-template <class Sum, template <class> class Atomic = std::atomic>
+template <template <class> class Atomic = std::atomic>
 class LeafRun {
  public:
   /// The leaves [begin, end) of a step, 0 <= begin < end <= shape.leaves().
-  LeafRun(const SummationTree& shape, CombiningTree<Sum, Atomic>& tree, std::int64_t begin,
+  LeafRun(const SummationTree& shape, CombiningTree<Atomic>& tree, std::int64_t begin,
           std::int64_t end)
       : shape_(shape), tree_(tree), begin_(begin), end_(end), next_(begin) {}
 
   /// Brings in the sum that is the next leaf of the run and climbs as far as that completes nodes.
   ///
-  /// `merge(Sum* a, Sum* b)` adds two sums, gives one of them back and disposes of the other.
-  /// Returns the sum of the whole step to the one call that completes it, null to all others.
-  /// Everything that any thread did before any offer() of the step happens before that one call's
-  /// return.
+  /// `merge(SumId mine, SumId other)` adds two sums, gives one of them back and disposes of the
+  /// other. Returns the sum of the whole step to the one call that completes it, nothing to all
+  /// others. Everything that any thread did before any offer() of the step happens before that one
+  /// call's return.
   template <class Merge>
-  [[nodiscard]] Sum* offer(Sum* sum, Merge&& merge) {
+  [[nodiscard]] std::optional<SumId> offer(SumId sum, Merge&& merge) {
     RUBATO_CHECK(next_ < end_, "a run is offered no more leaves than it has");
     TreeNode node{0, next_++};
     for (; !shape_.is_root(node); node = node.parent()) {
-      const TreeNode sibling = node.sibling();
-      if (!shape_.contains(sibling)) continue;
-      Sum* other = nullptr;
+      if (!shape_.contains(node.sibling())) continue;
+      std::optional<SumId> other;
       if (shape_.within(node.parent(), begin_, end_)) {
-        Sum*& pending = pending_[static_cast<std::size_t>(node.level)];
+        SumId& pending = pending_[static_cast<std::size_t>(node.level)];
         if (node.index % 2 == 0) {
           pending = sum;
-          return nullptr;
+          return std::nullopt;
         }
         other = pending;
       } else {
         other = tree_.meet(node.parent(), sum);
-        if (other == nullptr) return nullptr;
+        if (!other) return std::nullopt;
       }
-      sum = merge(sum, other);
+      sum = merge(sum, *other);
     }
     return sum;
   }
 
  private:
   SummationTree shape_;
-  CombiningTree<Sum, Atomic>& tree_;
+  CombiningTree<Atomic>& tree_;
   std::int64_t begin_;
   std::int64_t end_;
   std::int64_t next_;
   // The left child that waits for its right sibling, by its level.
-  std::array<Sum*, 64> pending_{};
+  std::array<SumId, 64> pending_{};
 };
 
 }  // namespace rubato

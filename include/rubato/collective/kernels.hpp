@@ -17,6 +17,11 @@ void add(std::span<double> into, std::span<const double> from);
 [[nodiscard]] bool all_finite(std::span<const float> values);
 [[nodiscard]] bool all_finite(std::span<const double> values);
 
+/// The sum of the squares, in double precision. Its order is fixed: sixteen lanes, element i in
+/// lane i mod 16, and the lanes added two by two.
+[[nodiscard]] double squared_norm(std::span<const float> values);
+[[nodiscard]] double squared_norm(std::span<const double> values);
+
 /// The coefficients of one SGD step.
 template <class T>
 struct SgdCoefficients {

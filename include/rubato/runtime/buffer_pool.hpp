@@ -7,6 +7,8 @@
 #include <new>
 #include <vector>
 
+#include <rubato/collective/combining_tree.hpp>
+#include <rubato/collective/index_stack.hpp>
 #include <rubato/collective/partial_sum.hpp>
 
 namespace rubato {
@@ -17,11 +19,6 @@ namespace rubato {
 /// lock-free, and neither allocates once as many buffers exist as were ever alive at one time.
 /// Everything that a thread did to a buffer before release() happens before the return of the
 /// acquire() that gives it out again. reclaim_all() must not run beside anything else.
-///
-/// Invariants:
-///  1. A buffer is either free (in the list that head_ begins) or leased to one owner.
-///  2. The list is changed only by compare-and-exchange of head_, whose upper half counts the
-///     changes, so that a list that looks the same again is not taken for the same.
 ///
 /// T is float or double.
 template <class T>
@@ -38,7 +35,10 @@ class BufferPool {
   void reclaim_all();
 
   /// Dense numbers from 0, in the order in which the buffers were made.
-  [[nodiscard]] std::size_t index_of(const PartialSum<T>* buffer) const;
+  [[nodiscard]] SumId id_of(const PartialSum<T>* buffer) const;
+  [[nodiscard]] PartialSum<T>* operator[](SumId id) {
+    return &slots_[static_cast<std::size_t>(id)].sum;
+  }
   [[nodiscard]] std::size_t max_buffers() const { return slots_.size(); }
   /// Buffers alive at one time at most so far.
   [[nodiscard]] std::int64_t high_water() const {
@@ -52,27 +52,18 @@ class BufferPool {
   struct Slot {
     PartialSum<T> sum;
     std::unique_ptr<T[], FreeMemory> memory;
-    std::atomic<std::uint32_t> next{kNone};
   };
 
   // Two cache lines: vector kernels need no peeling, and neighbours share nothing.
   static constexpr std::align_val_t kAlignment{128};
-  static constexpr std::uint32_t kNone = 0xffffffff;
 
-  static constexpr std::uint64_t tagged(std::uint64_t old_head, std::uint32_t index) {
-    return ((old_head >> 32) + 1) << 32 | index;
-  }
-  static constexpr std::uint32_t index_in(std::uint64_t head) {
-    return static_cast<std::uint32_t>(head);
-  }
-
-  Slot& pop_or_make();
-  void push(std::uint32_t index);
+  // A buffer that is free, or a new one.
+  Slot& take();
   void count_lease();
 
   std::size_t values_;
   std::vector<Slot> slots_;
-  alignas(128) std::atomic<std::uint64_t> head_{kNone};
+  IndexStack<> free_;
   alignas(128) std::atomic<std::uint32_t> made_{0};
   std::atomic<std::int64_t> leased_{0};
   std::atomic<std::int64_t> high_water_{0};

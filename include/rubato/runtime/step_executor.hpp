@@ -87,7 +87,7 @@ class StepExecutor {
 
   Workers& workers_;
   BufferPool<T> pool_;
-  CombiningTree<PartialSum<T>> tree_;
+  CombiningTree<> tree_;
   std::vector<ThreadSeconds> seconds_;
 };
 

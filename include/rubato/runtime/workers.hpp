@@ -26,10 +26,11 @@ class Workers {
   /// the same time have different `thread`s, so `thread` may pick scratch memory.
   using Task = std::function<void(std::int64_t index, int thread)>;
 
-  /// Runs task(0, .), ..., task(count - 1, .) and returns when all have returned. A thread takes
-  /// runs of consecutive indices in ascending order. No task may wait for another. What all tasks
-  /// did happens before the return. The first exception that a task throws is thrown again here;
-  /// tasks not yet begun are then left out.
+  /// Runs task(0, .), ..., task(count - 1, .) and returns when all have returned. A thread that is
+  /// free takes the lowest index that nobody has taken: tasks begin in ascending order, and at most
+  /// as many as there are threads have begun and not ended. No task may wait for another. What all
+  /// tasks did happens before the return. The first exception that a task throws is thrown again
+  /// here; tasks not yet begun are then left out.
   ///
   /// A task may itself call oneTBB's algorithms: it is isolated, so that a thread which waits in
   /// one never picks up another task of this loop in the middle of its own.
