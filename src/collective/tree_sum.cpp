@@ -110,10 +110,15 @@ void sum_piece(std::span<const T* const> leaves, std::size_t begin, T* out, std:
 template <class T>
 void sum_pieces(std::span<const T* const> leaves, std::size_t begin, std::span<T> out) {
   RUBATO_CHECK(!leaves.empty(), "a sum has at least one leaf");
-  Pending<T> pending;  // NOLINT(*-member-init): memory that is written before it is read
+  // NOLINTBEGIN(*-member-init): memory that is written before it is read
+  Pending<T> pending;
+  Piece<T> sum;
+  // NOLINTEND(*-member-init)
   for (std::size_t done = 0; done < out.size(); done += kPiece<T>) {
     const std::size_t n = std::min(kPiece<T>, out.size() - done);
-    sum_piece(leaves, begin + done, out.data() + done, n, pending);
+    // Not into `out`, which may be one of the leaves.
+    sum_piece(leaves, begin + done, sum.data(), n, pending);
+    std::copy_n(sum.data(), n, out.data() + done);
   }
 }
 

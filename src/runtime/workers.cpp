@@ -61,6 +61,10 @@ void Workers::for_each(std::int64_t count, const Task& task) {
   });
 }
 
+void Workers::run(const std::function<void()>& body) {
+  arena_->arena.execute(body);
+}
+
 void Workers::for_each_range(std::size_t size, const RangeTask& task) {
   if (size <= kRange) {
     task(0, size);

@@ -97,19 +97,23 @@ class Stress {
   void run_core(const Step& step, std::int64_t core, std::minstd_rand& random) {
     const std::int64_t begin = step.leaves * core / step.cores;
     const std::int64_t end = step.leaves * (core + 1) / step.cores;
-    LeafRun<> run(SummationTree(step.leaves), tree_, begin, end);
+    const SummationTree shape(step.leaves);
+    const auto merge = [&](SumId left, SumId right) {
+      Partial& sum = sums_[static_cast<std::size_t>(left)];
+      const Partial& added = sums_[static_cast<std::size_t>(right)];
+      sum = {sum.value + added.value, sum.leaves + added.leaves};
+      delay(random);
+      free_.push(static_cast<std::uint32_t>(right));
+      return left;
+    };
+    LocalRun run(shape, begin, end);
     for (std::int64_t leaf = begin; leaf < end; ++leaf) {
       const std::uint32_t id = take_buffer();
       delay(random);
       sums_[id] = {leaf_value(now_, leaf), 1};
-      const auto root = run.offer(SumId{id}, [&](SumId mine, SumId other) {
-        Partial& sum = sums_[static_cast<std::size_t>(mine)];
-        const Partial& added = sums_[static_cast<std::size_t>(other)];
-        sum = {sum.value + added.value, sum.leaves + added.leaves};
-        delay(random);
-        free_.push(static_cast<std::uint32_t>(other));
-        return mine;
-      });
+      const auto complete = run.offer(SumId{id}, merge);
+      if (!complete) continue;
+      const auto root = climb(shape, tree_, *complete, merge);
       if (!root) continue;
       const Partial sum = sums_[static_cast<std::size_t>(*root)];
       if (sum.value != sum_of_leaves(now_, step.leaves) || sum.leaves != step.leaves) ++failures_;

@@ -12,14 +12,7 @@
 namespace rubato {
 namespace {
 
-// A sum that writes down the order in which it was made. Plain memory: ThreadSanitizer sees it when
-// two threads are at it.
-struct WrittenSum {
-  std::string text;
-  std::int64_t first_leaf = 0;
-};
-
-// The same by the definition: pairs of neighbours, level by level.
+// The order of the sum by the definition: pairs of neighbours, level by level.
 std::string expected_text(std::int64_t leaves) {
   std::vector<std::string> row;
   for (std::int64_t i = 0; i < leaves; ++i) row.push_back(std::to_string(i));
@@ -34,35 +27,34 @@ std::string expected_text(std::int64_t leaves) {
   return row.front();
 }
 
+// Sums that write down the order in which they were made. Plain memory: ThreadSanitizer sees it
+// when two threads are at it.
 class Leaves {
  public:
   explicit Leaves(std::int64_t count) {
-    for (std::int64_t i = 0; i < count; ++i) sums_.push_back({std::to_string(i), i});
+    for (std::int64_t i = 0; i < count; ++i) sums_.push_back(std::to_string(i));
   }
-  WrittenSum& operator[](SumId id) { return sums_[static_cast<std::size_t>(id)]; }
+  std::string& operator[](SumId id) { return sums_[static_cast<std::size_t>(id)]; }
 
-  // "(a+b)" with the left operand on the left, whoever came first.
-  SumId merge(SumId mine, SumId other) {
-    const SumId left = (*this)[mine].first_leaf < (*this)[other].first_leaf ? mine : other;
-    const SumId right = left == mine ? other : mine;
-    WrittenSum& sum = (*this)[mine];
-    sum = {"(" + (*this)[left].text + "+" + (*this)[right].text + ")", (*this)[left].first_leaf};
-    return mine;
+  SumId merge(SumId left, SumId right) {
+    (*this)[left] = "(" + (*this)[left] + "+" + (*this)[right] + ")";
+    return left;
   }
 
  private:
-  std::vector<WrittenSum> sums_;
+  std::vector<std::string> sums_;
 };
 
 // Offers the leaves [begin, end); the step's sum if this completed it.
 std::string offer_run(const SummationTree& shape, CombiningTree<>& tree, Leaves& leaves,
                       std::int64_t begin, std::int64_t end) {
-  LeafRun<> run(shape, tree, begin, end);
+  const auto merge = [&](SumId left, SumId right) { return leaves.merge(left, right); };
+  LocalRun run(shape, begin, end);
   std::string root;
   for (std::int64_t i = begin; i < end; ++i) {
-    const auto sum = run.offer(SumId{static_cast<std::uint32_t>(i)},
-                               [&](SumId mine, SumId other) { return leaves.merge(mine, other); });
-    if (sum) root = leaves[*sum].text;
+    const auto complete = run.offer(SumId{static_cast<std::uint32_t>(i)}, merge);
+    if (!complete) continue;
+    if (const auto sum = climb(shape, tree, *complete, merge)) root = leaves[*sum];
   }
   return root;
 }
@@ -93,23 +85,45 @@ TEST(CombiningTree, KeepsTheOrderForEveryCutIntoTwoRunsInEitherOrderOfArrival) {
   }
 }
 
-TEST(CombiningTree, ARunHoldsAtMostItsLogarithmOfSums) {
+TEST(LocalRun, HoldsAtMostItsLogarithmOfSums) {
   constexpr std::int64_t kLeaves = 1000;
   const SummationTree shape(kLeaves);
-  CombiningTree<> tree(kLeaves);
-  tree.begin_step();
-  LeafRun<> run(shape, tree, 0, kLeaves);
+  LocalRun run(shape, 0, kLeaves);
   std::int64_t alive = 0;
   std::int64_t most = 0;
   for (std::int64_t i = 0; i < kLeaves; ++i) {
     most = std::max(most, ++alive);
-    static_cast<void>(run.offer(SumId{static_cast<std::uint32_t>(i)}, [&](SumId mine, SumId) {
+    const auto complete = run.offer(SumId{static_cast<std::uint32_t>(i)}, [&](SumId left, SumId) {
       --alive;
-      return mine;
-    }));
+      return left;
+    });
+    EXPECT_EQ(complete.has_value(), i == kLeaves - 1);
   }
   EXPECT_EQ(alive, 1);
   EXPECT_LE(most, shape.height() + 1);
+}
+
+// The nodes that a run completes are the largest that lie within it: together they are the run.
+TEST(LocalRun, LeavesTheNodesThatCoverTheRun) {
+  for (std::int64_t count = 1; count <= 40; ++count) {
+    const SummationTree shape(count);
+    for (std::int64_t begin = 0; begin < count; ++begin) {
+      for (std::int64_t end = begin + 1; end <= count; ++end) {
+        LocalRun run(shape, begin, end);
+        std::int64_t covered = begin;
+        for (std::int64_t i = begin; i < end; ++i) {
+          const auto complete = run.offer(SumId{0}, [](SumId left, SumId) { return left; });
+          if (!complete) continue;
+          const auto [first, last] = shape.leaves_below(complete->node);
+          EXPECT_EQ(first, covered);
+          EXPECT_TRUE(shape.is_root(complete->node) ||
+                      !shape.within(complete->node.parent(), begin, end));
+          covered = last;
+        }
+        EXPECT_EQ(covered, end) << "leaves " << begin << " to " << end << " of " << count;
+      }
+    }
+  }
 }
 
 TEST(CombiningTree, ForgetsAStepThatWasGivenUp) {

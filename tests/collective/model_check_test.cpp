@@ -51,17 +51,20 @@ struct TreeCheck
   }
 
   void thread(unsigned index) {
-    LeafRun<Atomic> run(SummationTree(cuts.back()), *tree, cuts[index], cuts[index + 1]);
+    const SummationTree shape(cuts.back());
+    const auto merge = [this](SumId left, SumId right) {
+      rl::var<unsigned>& sum = sums[static_cast<std::size_t>(left)];
+      const unsigned added = sums[static_cast<std::size_t>(right)]($);
+      RL_ASSERT((sum($) & added) == 0);
+      sum($) = Forgetful ? sum($) : sum($) | added;
+      return left;
+    };
+    LocalRun run(shape, cuts[index], cuts[index + 1]);
     for (std::int64_t leaf = cuts[index]; leaf < cuts[index + 1]; ++leaf) {
       sums[static_cast<std::size_t>(leaf)]($) = 1U << leaf;
-      const auto root =
-          run.offer(SumId{static_cast<std::uint32_t>(leaf)}, [this](SumId mine, SumId other) {
-            rl::var<unsigned>& sum = sums[static_cast<std::size_t>(mine)];
-            const unsigned added = sums[static_cast<std::size_t>(other)]($);
-            RL_ASSERT((sum($) & added) == 0);
-            sum($) = Forgetful ? sum($) : sum($) | added;
-            return mine;
-          });
+      const auto complete = run.offer(SumId{static_cast<std::uint32_t>(leaf)}, merge);
+      if (!complete) continue;
+      const auto root = climb(shape, *tree, *complete, merge);
       if (!root) continue;
       RL_ASSERT(sums[static_cast<std::size_t>(*root)]($) == (1U << cuts.back()) - 1);
       roots($) = roots($) + 1;

@@ -97,56 +97,68 @@ class CombiningTree {
   std::uint32_t step_ = 0;
 };
 
-/// One thread's way up the tree with the leaves of one run.
-///
-/// The sums of nodes that lie wholly within the run never leave this object: at most one for each
-/// level is pending, so a run of n leaves holds at most log2(n) + 1 sums alive. Only nodes that
-/// straddle two runs are met in the shared tree.
-template <template <class> class Atomic = std::atomic>
-class LeafRun {
+/// The sums of the nodes that lie wholly within one contiguous run of leaves, which one thread
+/// makes by itself: at most one for each level is pending, so a run of n leaves holds at most
+/// log2(n) + 1 sums alive.
+class LocalRun {
  public:
+  /// A node and the sum of all leaves below it.
+  struct Complete {
+    TreeNode node;
+    SumId sum;
+  };
+
   /// The leaves [begin, end) of a step, 0 <= begin < end <= shape.leaves().
-  LeafRun(const SummationTree& shape, CombiningTree<Atomic>& tree, std::int64_t begin,
-          std::int64_t end)
-      : shape_(shape), tree_(tree), begin_(begin), end_(end), next_(begin) {}
+  LocalRun(const SummationTree& shape, std::int64_t begin, std::int64_t end)
+      : shape_(shape), begin_(begin), end_(end), next_(begin) {}
 
   /// Brings in the sum that is the next leaf of the run and climbs as far as that completes nodes.
-  ///
-  /// `merge(SumId mine, SumId other)` adds two sums, gives one of them back and disposes of the
-  /// other. Returns the sum of the whole step to the one call that completes it, nothing to all
-  /// others. Everything that any thread did before any offer() of the step happens before that one
-  /// call's return.
+  /// `merge(SumId left, SumId right)` adds the sums of two children, gives one of them back and
+  /// disposes of the other. Returns a node that is complete and whose parent is not within the run,
+  /// or the root.
   template <class Merge>
-  [[nodiscard]] std::optional<SumId> offer(SumId sum, Merge&& merge) {
+  [[nodiscard]] std::optional<Complete> offer(SumId sum, Merge&& merge) {
     RUBATO_CHECK(next_ < end_, "a run is offered no more leaves than it has");
     TreeNode node{0, next_++};
     for (; !shape_.is_root(node); node = node.parent()) {
+      if (!shape_.within(node.parent(), begin_, end_)) break;
       if (!shape_.contains(node.sibling())) continue;
-      std::optional<SumId> other;
-      if (shape_.within(node.parent(), begin_, end_)) {
-        SumId& pending = pending_[static_cast<std::size_t>(node.level)];
-        if (node.index % 2 == 0) {
-          pending = sum;
-          return std::nullopt;
-        }
-        other = pending;
-      } else {
-        other = tree_.meet(node.parent(), sum);
-        if (!other) return std::nullopt;
+      SumId& pending = pending_[static_cast<std::size_t>(node.level)];
+      if (node.index % 2 == 0) {
+        pending = sum;
+        return std::nullopt;
       }
-      sum = merge(sum, *other);
+      sum = merge(pending, sum);
     }
-    return sum;
+    return Complete{node, sum};
   }
 
  private:
   SummationTree shape_;
-  CombiningTree<Atomic>& tree_;
   std::int64_t begin_;
   std::int64_t end_;
   std::int64_t next_;
   // The left child that waits for its right sibling, by its level.
   std::array<SumId, 64> pending_{};
 };
+
+/// Climbs the shared part of the tree from `from`, a node that is complete, as far as this thread
+/// is the second at every node. `merge` as for LocalRun::offer().
+///
+/// Returns the sum of the whole step to the one call that completes it, nothing to all others.
+/// Everything that any thread did before any climb() of the step happens before that one call's
+/// return.
+template <template <class> class Atomic, class Merge>
+[[nodiscard]] std::optional<SumId> climb(const SummationTree& shape, CombiningTree<Atomic>& tree,
+                                         const LocalRun::Complete& from, Merge&& merge) {
+  SumId sum = from.sum;
+  for (TreeNode node = from.node; !shape.is_root(node); node = node.parent()) {
+    if (!shape.contains(node.sibling())) continue;
+    const std::optional<SumId> other = tree.meet(node.parent(), sum);
+    if (!other) return std::nullopt;
+    sum = node.index % 2 == 0 ? merge(sum, *other) : merge(*other, sum);
+  }
+  return sum;
+}
 
 }  // namespace rubato

@@ -1,7 +1,9 @@
 #pragma once
 
+#include <algorithm>
 #include <bit>
 #include <cstdint>
+#include <utility>
 
 namespace rubato {
 
@@ -11,6 +13,9 @@ struct TreeNode {
   std::int64_t index = 0;
 
   [[nodiscard]] constexpr TreeNode parent() const { return {level + 1, index / 2}; }
+  /// The children, on the level below; the right one need not exist. Requires level >= 1.
+  [[nodiscard]] constexpr TreeNode left() const { return {level - 1, 2 * index}; }
+  [[nodiscard]] constexpr TreeNode right() const { return {level - 1, 2 * index + 1}; }
   /// The other child of the same parent, which the tree need not have.
   [[nodiscard]] constexpr TreeNode sibling() const { return {level, index ^ 1}; }
   friend constexpr bool operator==(TreeNode, TreeNode) = default;
@@ -49,11 +54,20 @@ class SummationTree {
     return node.index < width(node.level);
   }
   [[nodiscard]] constexpr bool is_root(TreeNode node) const { return node.level == height(); }
+  /// The leaves below `node`: [first, end).
+  [[nodiscard]] constexpr std::pair<std::int64_t, std::int64_t> leaves_below(TreeNode node) const {
+    return {node.index << node.level, std::min((node.index + 1) << node.level, leaves_)};
+  }
   /// Whether all leaves below `node` lie in [begin, end).
   [[nodiscard]] constexpr bool within(TreeNode node, std::int64_t begin, std::int64_t end) const {
-    const std::int64_t first = node.index << node.level;
-    const std::int64_t last = (node.index + 1) << node.level;
-    return begin <= first && (last < leaves_ ? last : leaves_) <= end;
+    const auto [first, last] = leaves_below(node);
+    return begin <= first && last <= end;
+  }
+  /// Whether some leaves below `node` lie in [begin, end) and some do not.
+  [[nodiscard]] constexpr bool straddles(TreeNode node, std::int64_t begin,
+                                         std::int64_t end) const {
+    const auto [first, last] = leaves_below(node);
+    return first < end && begin < last && !within(node, begin, end);
   }
 
  private:

@@ -14,7 +14,8 @@ namespace rubato {
 // whole arrays along the tree gives the same bits. T is float or double.
 
 /// out[i] = the sum of leaves[.][begin + i]. At least one leaf; every leaf has at least
-/// begin + out.size() elements. `out` overlaps no leaf.
+/// begin + out.size() elements. `out` may be one of the leaves, from `begin` on; else it overlaps
+/// none.
 void tree_sum(std::span<const float* const> leaves, std::size_t begin, std::span<float> out);
 void tree_sum(std::span<const double* const> leaves, std::size_t begin, std::span<double> out);
 

@@ -3,14 +3,16 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <span>
+#include <string_view>
 #include <utility>
 #include <vector>
 
-#include <rubato/collective/combining_tree.hpp>
 #include <rubato/collective/partial_sum.hpp>
 #include <rubato/plan/plan.hpp>
 #include <rubato/runtime/buffer_pool.hpp>
+#include <rubato/runtime/reducer.hpp>
 #include <rubato/runtime/workers.hpp>
 
 namespace rubato {
@@ -23,18 +25,20 @@ struct StepSeconds {
   double reduce = 0;
 };
 
-/// The sum of a whole step. Gives its buffer back to the pool when it goes, which must be before
-/// the executor's next run().
+/// The sum of a whole step. Gives its buffer back when it goes, which must be before the executor's
+/// next run().
 template <class T>
 class StepSum {
  public:
-  StepSum(BufferPool<T>& pool, PartialSum<T>* sum, StepSeconds seconds)
-      : pool_(&pool), sum_(sum), seconds_(seconds) {}
+  StepSum(Reducer<T>& reducer, PartialSum<T>& sum, StepSeconds seconds)
+      : reducer_(&reducer), sum_(&sum), seconds_(seconds) {}
   ~StepSum() {
-    if (sum_ != nullptr) pool_->release(sum_);
+    if (reducer_ != nullptr) reducer_->end_step();
   }
   StepSum(StepSum&& other) noexcept
-      : pool_(other.pool_), sum_(std::exchange(other.sum_, nullptr)), seconds_(other.seconds_) {}
+      : reducer_(std::exchange(other.reducer_, nullptr)),
+        sum_(other.sum_),
+        seconds_(other.seconds_) {}
   StepSum(const StepSum&) = delete;
   StepSum& operator=(const StepSum&) = delete;
   StepSum& operator=(StepSum&&) = delete;
@@ -44,7 +48,7 @@ class StepSum {
   [[nodiscard]] const StepSeconds& seconds() const { return seconds_; }
 
  private:
-  BufferPool<T>* pool_;
+  Reducer<T>* reducer_;
   PartialSum<T>* sum_;
   StepSeconds seconds_;
 };
@@ -52,9 +56,9 @@ class StepSum {
 /// Runs the substeps of a step on its emulated cores and sums what they give.
 ///
 /// The busy cores of a step are tasks; a core does its substeps one after the other, in ascending
-/// order of its minibatches, and brings each result into the combining tree. Cores may outnumber
-/// threads by any factor, for no task waits. The sum is the same bits for every number of threads,
-/// every number of cores and either assignment (SummationTree).
+/// order of its minibatches, and gives each result to the reducer. Cores may outnumber threads by
+/// any factor, for no task waits. With an exact reducer the sum is the same bits for every number
+/// of threads, every number of cores and either assignment.
 ///
 /// T is float or double.
 template <class T>
@@ -65,15 +69,16 @@ class StepExecutor {
   using Substep =
       std::function<void(CoreRank core, MinibatchIndex minibatch, int thread, PartialSum<T>& out)>;
 
-  /// For steps of at most `max_minibatches` minibatches with `values` values each. `workers` must
-  /// outlive the executor.
-  StepExecutor(Workers& workers, std::size_t values, std::int64_t max_minibatches);
+  /// For steps of at most `max_minibatches` minibatches with `values` values each, summed by the
+  /// reducer of that name (make_reducer()). `workers` must outlive the executor.
+  StepExecutor(Workers& workers, std::size_t values, std::int64_t max_minibatches,
+               std::string_view reducer = "tree");
 
   /// Runs one step. An exception from a substep ends the step, is thrown again here and leaves the
   /// executor as it was before.
   [[nodiscard]] StepSum<T> run(const StepPlan& step, Assignment assignment, const Substep& substep);
 
-  [[nodiscard]] const BufferPool<T>& pool() const { return pool_; }
+  [[nodiscard]] const BufferPool<T>& pool() const { return reducer_->pool(); }
 
  private:
   // One for each thread, on lines of its own.
@@ -81,13 +86,11 @@ class StepExecutor {
     StepSeconds seconds;
   };
 
-  // One core's substeps. Returns the step's sum if this core completed it.
-  PartialSum<T>* run_core(const StepPlan& step, CoreRank core, const MinibatchRun& share,
-                          const Substep& substep, int thread);
+  void run_core(const StepPlan& step, CoreRank core, const MinibatchRun& share,
+                const Substep& substep, int thread);
 
   Workers& workers_;
-  BufferPool<T> pool_;
-  CombiningTree<> tree_;
+  std::unique_ptr<Reducer<T>> reducer_;
   std::vector<ThreadSeconds> seconds_;
 };
 

@@ -36,6 +36,10 @@ class Workers {
   /// one never picks up another task of this loop in the middle of its own.
   void for_each(std::int64_t count, const Task& task);
 
+  /// Runs `body` on the calling thread, as a task of the arena: oneTBB's algorithms in it have all
+  /// threads.
+  void run(const std::function<void()>& body);
+
   /// What for_each_range() calls: the half-open range [begin, end).
   using RangeTask = std::function<void(std::size_t begin, std::size_t end)>;
 

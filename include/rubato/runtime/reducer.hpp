@@ -1,0 +1,111 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <span>
+#include <string_view>
+
+#include <rubato/collective/partial_sum.hpp>
+#include <rubato/runtime/buffer_pool.hpp>
+#include <rubato/runtime/workers.hpp>
+
+namespace rubato {
+
+/// The leaves first, first + stride, ..., first + (count - 1) stride of a step: one core's share.
+struct LeafShare {
+  std::int64_t first = 0;
+  std::int64_t count = 0;
+  std::int64_t stride = 1;
+
+  [[nodiscard]] constexpr std::int64_t operator[](std::int64_t i) const {
+    return first + i * stride;
+  }
+};
+
+/// A strategy for summing the leaves of a step.
+///
+/// A step is: begin_step(); reduce_core() once for each busy core, by any number of threads at
+/// once; finish_step(), after all of them; end_step(). None of these waits for another core.
+///
+/// T is float or double.
+template <class T>
+class Reducer {
+ public:
+  virtual ~Reducer() = default;
+  Reducer(const Reducer&) = delete;
+  Reducer& operator=(const Reducer&) = delete;
+
+  /// A step of `leaves` leaves on `cores` busy cores; at least one of each, at most as many leaves
+  /// as the reducer was made for.
+  virtual void begin_step(std::int64_t leaves, std::int64_t cores) = 0;
+
+  /// A cleared buffer for a leaf.
+  [[nodiscard]] PartialSum<T>* lease() { return pool_.acquire(); }
+
+  /// Gives the buffer, leased from this reducer, that holds the leaf; called once for each leaf of
+  /// a share, in ascending order.
+  using NextLeaf = std::function<PartialSum<T>*(std::int64_t leaf)>;
+  /// Sums up the share of a core. Whatever `next` throws is passed on; the step is then given up.
+  virtual void reduce_core(std::int64_t core, const LeafShare& share, const NextLeaf& next) = 0;
+
+  /// The sum of the step; the buffer is the reducer's until end_step().
+  [[nodiscard]] virtual PartialSum<T>* finish_step() = 0;
+
+  /// Takes all buffers back, also those of a step that was given up.
+  void end_step() { pool_.reclaim_all(); }
+
+  [[nodiscard]] const BufferPool<T>& pool() const { return pool_; }
+
+ protected:
+  Reducer(std::size_t values, std::int64_t max_buffers)
+      : pool_(values, static_cast<std::size_t>(max_buffers)) {}
+
+  [[nodiscard]] BufferPool<T>& buffers() { return pool_; }
+  /// *left += *right, and the right buffer is free.
+  PartialSum<T>* merge(PartialSum<T>* left, PartialSum<T>* right) {
+    *left += *right;
+    pool_.release(right);
+    return left;
+  }
+
+ private:
+  BufferPool<T> pool_;
+};
+
+/// What a reducer is made for. The workers must outlive it.
+struct ReducerSize {
+  /// In a leaf.
+  std::size_t values = 0;
+  std::int64_t max_leaves = 1;
+};
+
+/// The names that make_reducer() takes, but "auto":
+///
+///   tree           the combining tree: who comes second adds and climbs (CombiningTree)
+///   chunked-tree   a combining tree for each chunk of the values, so that several threads share
+///   the
+///                  work near the root
+///   sharded        keeps all leaves and then sums them in one pass, each thread a part of the
+///   values mutex          one sum under one lock atomic         one sum, each value added
+///   atomically tbb            keeps all leaves and then sums them by oneTBB's
+///   parallel_deterministic_reduce
+[[nodiscard]] std::span<const std::string_view> reducer_names();
+
+/// Whether the sum has the order of SummationTree, and so the same bits as that of every other
+/// exact reducer, for every number of threads and cores and either assignment.
+[[nodiscard]] bool is_exact(std::string_view reducer);
+
+/// The reducer of that name; of "auto" the exact one that suits the size and the number of threads
+/// (docs/adr/0008). Throws Error for an unknown name, with the nearest known one.
+template <class T>
+[[nodiscard]] std::unique_ptr<Reducer<T>> make_reducer(std::string_view name,
+                                                       const ReducerSize& size, Workers& workers);
+
+extern template std::unique_ptr<Reducer<float>> make_reducer<float>(std::string_view,
+                                                                    const ReducerSize&, Workers&);
+extern template std::unique_ptr<Reducer<double>> make_reducer<double>(std::string_view,
+                                                                      const ReducerSize&, Workers&);
+
+}  // namespace rubato

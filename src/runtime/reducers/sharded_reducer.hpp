@@ -1,0 +1,59 @@
+#pragma once
+
+#include <vector>
+
+#include <rubato/collective/summation_tree.hpp>
+#include <rubato/collective/tree_sum.hpp>
+#include <rubato/runtime/reducer.hpp>
+
+namespace rubato {
+
+/// Keeps all leaves, and sums them in one pass when all are there: a thread takes a part of the
+/// values.
+template <class T>
+class ShardedReducer final : public Reducer<T> {
+ public:
+  ShardedReducer(const ReducerSize& size, Workers& workers)
+      : Reducer<T>(size.values, size.max_leaves),
+        workers_(workers),
+        leaves_(static_cast<std::size_t>(size.max_leaves)),
+        values_(static_cast<std::size_t>(size.max_leaves)) {}
+
+  void begin_step(std::int64_t leaves, std::int64_t) override {
+    count_ = static_cast<std::size_t>(leaves);
+  }
+
+  void reduce_core(std::int64_t, const LeafShare& share,
+                   const typename Reducer<T>::NextLeaf& next) override {
+    for (std::int64_t i = 0; i < share.count; ++i) {
+      const auto leaf = static_cast<std::size_t>(share[i]);
+      leaves_[leaf] = next(share[i]);
+      values_[leaf] = leaves_[leaf]->values.data();
+    }
+  }
+
+  [[nodiscard]] PartialSum<T>* finish_step() override {
+    PartialSum<T>& sum = *leaves_.front();
+    const std::span<const T* const> all(values_.data(), count_);
+    workers_.for_each_range(sum.values.size(), [&](std::size_t begin, std::size_t end) {
+      tree_sum(all, begin, sum.values.subspan(begin, end - begin));
+    });
+    const SummationTree tree(static_cast<std::int64_t>(count_));
+    for (int level = 0; level < tree.height(); ++level) {
+      for (TreeNode right{level, 1}; tree.contains(right); right.index += 2) {
+        const auto first = static_cast<std::size_t>(tree.leaves_below(right).first);
+        const auto left = static_cast<std::size_t>(tree.leaves_below(right.sibling()).first);
+        leaves_[left]->scalars += leaves_[first]->scalars;
+      }
+    }
+    return &sum;
+  }
+
+ private:
+  Workers& workers_;
+  std::vector<PartialSum<T>*> leaves_;
+  std::vector<const T*> values_;
+  std::size_t count_ = 0;
+};
+
+}  // namespace rubato
