@@ -23,7 +23,6 @@ using test::ProgramResult;
 using test::read_file;
 using testing::AllOf;
 using testing::HasSubstr;
-using testing::Not;
 
 // The program in a folder with a small data set of ten easy classes, and a trace for it.
 class TrainCommand : public testing::Test {

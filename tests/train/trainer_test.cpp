@@ -210,7 +210,7 @@ TEST(Trainer, StopsAtALossThatIsNotFiniteAndKeepsTheLastGoodParameters) {
 
 // A loss that is finite, as are all outputs, but whose slope is not.
 at::Tensor steep_loss(const at::Tensor& output, const at::Tensor&) {
-  return (output - output.detach()).abs().sqrt().sum();
+  return output.sub(output.detach()).abs().sqrt().sum();
 }
 
 TEST(Trainer, StopsAtAGradientThatIsNotFinite) {
