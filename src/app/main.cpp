@@ -9,6 +9,7 @@
 #include <rubato/core/choice.hpp>
 #include <rubato/core/error.hpp>
 
+#include "app/bench_command.hpp"
 #include "app/command_line.hpp"
 #include "app/exit_code.hpp"
 #include "app/plan_command.hpp"
@@ -25,9 +26,10 @@ struct Command {
 
 // This program never loads libtorch, so that it answers at once; a command that needs libtorch is a
 // program of its own.
-constexpr std::array<Command, 2> kCommands{{
+constexpr std::array<Command, 3> kCommands{{
     {"train", "train a model under a trace", train_front},
     {"plan", "show what a trace will do before anything is trained", plan_command},
+    {"bench", "measure strategies for summing gradients", bench_command},
 }};
 
 void print_help(std::FILE* to) {

@@ -47,6 +47,7 @@ std::string to_config(const TrainCommandOptions& options, const path& folder) {
   put("weight-decay", options.weight_decay);
   put("epochs", options.epochs);
   put("seed", options.seed);
+  put("reduce", toml_string(options.reduce));
   put("threads", options.threads);
   if (options.target_accuracy) put("target-accuracy", *options.target_accuracy);
   put("log-steps", options.log_steps);

@@ -11,6 +11,7 @@
 
 #include <rubato/core/choice.hpp>
 #include <rubato/core/error.hpp>
+#include <rubato/runtime/reducer.hpp>
 #include <rubato/scaling/rule.hpp>
 
 #include "app/command_line.hpp"
@@ -95,6 +96,12 @@ void define_run(CommandLine& line, TrainCommandOptions& options) {
   line.option("threads", "N", "hardware threads to use; the result does not depend on them",
               fmt::format("all, here {}", options.threads), [&](const std::string& text) {
                 options.threads = parse_whole(text, 1, kMaxThreads);
+              });
+  line.option("reduce", fmt::format("auto|{}", fmt::join(reducer_names(), "|")),
+              "how gradients are summed; auto and the first three give the same bits",
+              options.reduce, [&](const std::string& text) {
+                options.reduce =
+                    text == "auto" ? text : known_name("reducer", text, reducer_names());
               });
   line.option(
       "target-accuracy", "P", "exit with code 21 when the final test accuracy is below P percent",

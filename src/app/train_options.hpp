@@ -34,6 +34,8 @@ struct TrainCommandOptions {
   std::int64_t epochs = 5;
   std::uint64_t seed = 42;
   std::int64_t threads = hardware_threads();
+  /// "auto" or one of reducer_names().
+  std::string reduce = "auto";
   /// Test accuracy in percent that the run must reach, or its exit code is 21.
   std::optional<double> target_accuracy;
 

@@ -56,6 +56,7 @@ TrainOptions trainer_options(const TrainCommandOptions& options) {
           .seed = options.seed,
           .cores = options.elasticity.cores,
           .assignment = options.elasticity.assignment,
+          .reduce = options.reduce,
           .threads = static_cast<int>(options.threads)};
 }
 

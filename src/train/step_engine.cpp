@@ -3,6 +3,7 @@
 #include <atomic>
 #include <cmath>
 #include <span>
+#include <string_view>
 #include <vector>
 
 #include <ATen/Functions.h>
@@ -32,12 +33,13 @@ at::Tensor gather(const at::Tensor& all, std::span<const std::int64_t> samples) 
 template <class T>
 class TypedStepEngine final : public StepEngine {
  public:
-  TypedStepEngine(const StepEngineParts& parts, const SgdOptions& sgd, std::int64_t max_minibatches)
+  TypedStepEngine(const StepEngineParts& parts, const SgdOptions& sgd, std::int64_t max_minibatches,
+                  std::string_view reduce)
       : parts_(parts),
         state_(parts.replicas.state()),
         parameters_(static_cast<std::size_t>(state_.parameter_layout().size())),
         buffers_(static_cast<std::size_t>(state_.buffer_layout().size())),
-        executor_(parts.workers, parameters_ + buffers_, max_minibatches),
+        executor_(parts.workers, parameters_ + buffers_, max_minibatches, reduce),
         sgd_(parameters_, sgd),
         gradient_views_(executor_.pool().max_buffers()),
         threads_(static_cast<std::size_t>(parts.workers.threads())) {
@@ -173,11 +175,12 @@ class TypedStepEngine final : public StepEngine {
 }  // namespace
 
 std::unique_ptr<StepEngine> make_step_engine(const StepEngineParts& parts, const SgdOptions& sgd,
-                                             std::int64_t max_minibatches) {
+                                             std::int64_t max_minibatches,
+                                             std::string_view reduce) {
   if (parts.replicas.state().type() == at::kDouble) {
-    return std::make_unique<TypedStepEngine<double>>(parts, sgd, max_minibatches);
+    return std::make_unique<TypedStepEngine<double>>(parts, sgd, max_minibatches, reduce);
   }
-  return std::make_unique<TypedStepEngine<float>>(parts, sgd, max_minibatches);
+  return std::make_unique<TypedStepEngine<float>>(parts, sgd, max_minibatches, reduce);
 }
 
 }  // namespace rubato

@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <string_view>
 
 #include <rubato/model/model.hpp>
 #include <rubato/optim/sgd.hpp>
@@ -53,9 +54,11 @@ class StepEngine {
   [[nodiscard]] virtual std::int64_t gradient_buffers() const = 0;
 };
 
-/// An engine for the type of the model's parameters and steps of at most `max_minibatches`.
+/// An engine for the type of the model's parameters and steps of at most `max_minibatches`,
+/// which the reducer of that name sums.
 [[nodiscard]] std::unique_ptr<StepEngine> make_step_engine(const StepEngineParts& parts,
                                                            const SgdOptions& sgd,
-                                                           std::int64_t max_minibatches);
+                                                           std::int64_t max_minibatches,
+                                                           std::string_view reduce);
 
 }  // namespace rubato

@@ -81,7 +81,7 @@ class Trainer::Implementation {
         workers_(make_workers(options_.threads)),
         replicas_(model, options_.threads, options_.seed),
         engine_(make_step_engine({replicas_, loss_, train_, workers_}, options_.sgd,
-                                 planner_.largest_step())) {}
+                                 planner_.largest_step(), options_.reduce)) {}
 
   TrainResult fit() {
     RUBATO_CHECK(!fitted_, "a trainer fits once");

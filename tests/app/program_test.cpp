@@ -38,7 +38,7 @@ TEST(Program, ExplainsEveryOptionOfEveryCommand) {
       {"plan", common + "--dataset-size --epoch --indices --json "},
       {"train", common +
                     "--data --model --rule --ref-batch --lr --momentum --nesterov --weight-decay "
-                    "--threads --target-accuracy --log-steps --out --quiet --config "}};
+                    "--threads --reduce --target-accuracy --log-steps --out --quiet --config "}};
   for (const auto& [command, options] : commands) {
     const ProgramResult result = test::rubato({command, "--help"});
     EXPECT_EQ(result.code, 0);

@@ -35,7 +35,7 @@ Arguments every_option(const test::TempFolder& folder) {
           "--weight-decay=1e-5",
           "--epochs=7",
           "--seed=18446744073709551615",
-          "--threads=2",
+          "--threads=2", "--reduce=sharded",
           "--target-accuracy=99.5",
           "--log-steps=0"};
 }
@@ -85,6 +85,7 @@ TEST(TrainOptions, AreAllRead) {
   EXPECT_EQ(options.epochs, 7);
   EXPECT_EQ(options.seed, 18446744073709551615U);
   EXPECT_EQ(options.threads, 2);
+  EXPECT_EQ(options.reduce, "sharded");
   EXPECT_EQ(options.target_accuracy, 99.5);
   EXPECT_EQ(options.log_steps, 0);
   EXPECT_TRUE(options.quiet);

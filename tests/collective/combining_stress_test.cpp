@@ -6,6 +6,7 @@
 #include <barrier>
 #include <cstdint>
 #include <functional>
+#include <ostream>
 #include <random>
 #include <string>
 #include <thread>
@@ -157,6 +158,10 @@ struct Size {
   int threads;
   std::int64_t steps;
 };
+
+void PrintTo(const Size& size, std::ostream* out) {
+  *out << size.threads << " threads, " << size.steps << " steps";
+}
 
 class CombiningStress : public testing::TestWithParam<Size> {};
 

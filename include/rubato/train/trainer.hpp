@@ -40,6 +40,9 @@ struct TrainOptions {
   /// Emulated cores at the steps for which the trace does not say.
   std::int64_t cores = 8;
   Assignment assignment = Assignment::contiguous;
+  /// How gradients are summed: "auto" or one of reducer_names(). One that is not exact changes
+  /// bits.
+  std::string reduce = "auto";
   /// Threads; 0 takes as many as the machine has.
   int threads = 0;
 };

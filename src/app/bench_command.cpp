@@ -1,0 +1,228 @@
+#include "app/bench_command.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cstdio>
+#include <string_view>
+#include <vector>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+#include <unistd.h>
+
+#include <rubato/core/choice.hpp>
+#include <rubato/core/error.hpp>
+#include <rubato/runtime/reducer.hpp>
+
+#include "app/bench_output.hpp"
+#include "app/command_line.hpp"
+#include "app/elasticity_options.hpp"
+#include "app/number.hpp"
+#include "app/train_options.hpp"
+#include "lab/contestant.hpp"
+#include "lab/measure.hpp"
+#include "lab/triad.hpp"
+
+namespace rubato::app {
+
+namespace {
+
+constexpr std::int64_t kMostCores = 4096;
+constexpr std::int64_t kMostThreads = 4096;
+constexpr std::int64_t kMostValues = std::int64_t{1} << 31;
+constexpr RealRange kSeconds{0, 3600, false, true, "a number above 0 and up to 3600"};
+
+// The parameters of the MNIST network.
+constexpr std::int64_t kMnistValues = 22'000;
+
+struct BenchOptions {
+  /// Empty: all.
+  std::vector<std::string> strategies;
+  std::vector<std::int64_t> cores{8};
+  std::vector<std::int64_t> sizes{kMnistValues};
+  std::vector<std::int64_t> threads{static_cast<std::int64_t>(hardware_threads())};
+  bool fused = false;
+  lab::MeasureOptions measure;
+  bool json = false;
+  bool csv = false;
+};
+
+std::vector<std::string> split(const std::string& text) {
+  std::vector<std::string> parts;
+  for (std::size_t begin = 0; begin <= text.size();) {
+    const std::size_t end = std::min(text.find(',', begin), text.size());
+    parts.push_back(text.substr(begin, end - begin));
+    begin = end + 1;
+  }
+  return parts;
+}
+
+std::vector<std::int64_t> parse_list(const std::string& text, std::int64_t max) {
+  std::vector<std::int64_t> numbers;
+  for (const std::string& part : split(text)) numbers.push_back(parse_whole(part, 1, max));
+  return numbers;
+}
+
+void define_tasks(CommandLine& line, BenchOptions& options) {
+  line.group("What to measure");
+  line.option(
+      "strategy", "NAME,...",
+      fmt::format("the strategies: {}, and with --fused loop, the loop that one would write "
+                  "by hand [all]",
+                  fmt::join(reducer_names(), ", ")),
+      "", [&](const std::string& text) { options.strategies = split(text); });
+  line.option("cores", "N,...", "cores, each with a buffer", "8",
+              [&](const std::string& text) { options.cores = parse_list(text, kMostCores); });
+  line.option("size", "P,...", "floats in a buffer; the default is the MNIST network's",
+              fmt::to_string(kMnistValues),
+              [&](const std::string& text) { options.sizes = parse_list(text, kMostValues); });
+  line.option("threads", "N,...", "hardware threads to use",
+              fmt::format("all, here {}", options.threads.front()),
+              [&](const std::string& text) { options.threads = parse_list(text, kMostThreads); });
+  line.flag("fused",
+            "sum and update: an SGD step with momentum follows, in the same pass where the "
+            "strategy can",
+            options.fused);
+}
+
+void define_conditions(CommandLine& line, BenchOptions& options) {
+  line.group("Under what conditions");
+  line.option("arrival", names_of(lab::kArrivals),
+              "when the cores' buffers are there; the time counts from the last one",
+              "simultaneous", [&](const std::string& text) {
+                options.measure.arrival = parse_choice("arrival", text, lab::kArrivals);
+              });
+  line.option("cache", names_of(lab::kCaches), "whether buffers may be in the caches at the start",
+              "hot", [&](const std::string& text) {
+                options.measure.cache = parse_choice("cache", text, lab::kCaches);
+              });
+  line.option("seconds", "X", "time to spend on each measurement, about",
+              fmt::to_string(options.measure.seconds), [&](const std::string& text) {
+                options.measure.seconds = parse_real(text, kSeconds);
+              });
+}
+
+// Which strategy is at work, while nobody would know otherwise.
+void say_progress(const std::string& text) {
+  if (isatty(STDERR_FILENO) == 1) fmt::print(stderr, "\r\x1b[K{}", text);
+}
+
+std::vector<std::string_view> strategies_of(const BenchOptions& options, std::int64_t cores) {
+  const auto all = lab::strategy_names(options.fused);
+  if (options.strategies.empty() || options.strategies == std::vector<std::string>{"all"}) {
+    std::vector<std::string_view> fitting;
+    for (const std::string_view name : all) {
+      if (name != "loop" || cores <= 8) fitting.push_back(name);
+    }
+    return fitting;
+  }
+  return {options.strategies.begin(), options.strategies.end()};
+}
+
+std::vector<BenchRow> measure_task(const BenchOptions& options, const lab::ReduceTask& task,
+                                   Workers& workers, double triad) {
+  std::vector<BenchRow> rows;
+  for (const std::string_view name : strategies_of(options, task.cores)) {
+    say_progress(fmt::format("{}: {} cores x {} floats, {} threads", name, task.cores, task.size,
+                             workers.threads()));
+    const auto contestant = lab::make_contestant(name, task, workers);
+    rows.push_back({.strategy = std::string(name),
+                    .exact = is_exact(name),
+                    .task = task,
+                    .threads = workers.threads(),
+                    .options = options.measure,
+                    .seconds = lab::measure(*contestant, task, options.measure),
+                    .bytes_moved = contestant->bytes_moved(),
+                    .triad = triad});
+  }
+  say_progress("");
+  return rows;
+}
+
+// The strategies' names are checked before the first measurement, not after the first hour.
+void check_strategies(const BenchOptions& options) {
+  Workers workers(1);
+  for (const std::string& name : options.strategies) {
+    if (name == "all" && options.strategies.size() == 1) return;
+    for (const std::int64_t cores : options.cores) {
+      try {
+        static_cast<void>(lab::make_contestant(
+            name, {.cores = cores, .size = 1, .fused = options.fused}, workers));
+      } catch (const Error& error) {
+        throw Error(fmt::format("--strategy: {}", error.what()));
+      }
+    }
+  }
+}
+
+int bench_reduce(std::span<const std::string> arguments) {
+  BenchOptions options;
+  CommandLine line(
+      "rubato bench reduce",
+      "Measures strategies for summing a buffer of every core, after checking that each "
+      "comes to the right sum.");
+  define_tasks(line, options);
+  define_conditions(line, options);
+  line.group("Output");
+  line.flag("json", "print JSON", options.json);
+  line.flag("csv", "print CSV", options.csv);
+  line.footer(
+      "Values in [] are the defaults; where several are given, all combinations are\n"
+      "measured. Examples:\n"
+      "  rubato bench reduce\n"
+      "  rubato bench reduce --cores 2,8 --size 25557032 --fused\n"
+      "  rubato bench reduce --strategy tree,chunked-tree --arrival straggler --json");
+  if (!line.parse(arguments)) return 0;
+  if (options.json && options.csv) {
+    throw Error("--json and --csv exclude each other; accepted: one of them");
+  }
+  check_strategies(options);
+
+  const bool table = !options.json && !options.csv;
+  if (table) fmt::print("{}", bench_header());
+  std::vector<BenchRow> all;
+  for (const std::int64_t threads : options.threads) {
+    Workers workers(static_cast<int>(threads));
+    say_progress("STREAM triad");
+    const double triad = lab::triad_bandwidth(workers);
+    for (const std::int64_t size : options.sizes) {
+      for (const std::int64_t cores : options.cores) {
+        const lab::ReduceTask task{
+            .cores = cores, .size = static_cast<std::size_t>(size), .fused = options.fused};
+        const std::vector<BenchRow> rows = measure_task(options, task, workers, triad);
+        if (table) {
+          fmt::print("{}", bench_table(rows));
+          std::fflush(stdout);
+        }
+        all.insert(all.end(), rows.begin(), rows.end());
+      }
+    }
+  }
+  if (options.json) fmt::print("{}", bench_json(all));
+  if (options.csv) fmt::print("{}", bench_csv(all));
+  return 0;
+}
+
+}  // namespace
+
+int bench_command(std::span<const std::string> arguments) {
+  constexpr std::string_view kHelp =
+      "Measures the parts of which training consists.\n\n"
+      "Usage: rubato bench reduce [OPTIONS]\n\n"
+      "  reduce  strategies for summing the cores' gradients; see rubato bench reduce --help\n";
+  if (arguments.empty()) {
+    fmt::print(stderr, "{}", kHelp);
+    throw Error("bench what? accepted: reduce");
+  }
+  const std::string& what = arguments.front();
+  if (what == "--help" || what == "-h") {
+    fmt::print("{}", kHelp);
+    return 0;
+  }
+  if (what != "reduce") {
+    throw Error(unknown_name_message("benchmark", what, std::array<std::string_view, 1>{"reduce"}));
+  }
+  return bench_reduce(arguments.subspan(1));
+}
+
+}  // namespace rubato::app

@@ -1,0 +1,113 @@
+#include "app/bench_output.hpp"
+
+#include <algorithm>
+#include <iterator>
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include "lab/environment.hpp"
+
+namespace rubato::app {
+
+namespace {
+
+constexpr double kGiga = 1e9;
+
+// "12.3 us", "4.56 ms", "1.20 s": three digits.
+std::string duration(double seconds) {
+  struct Unit {
+    double size;
+    const char* name;
+  };
+  for (const Unit unit : {Unit{1, "s"}, {1e-3, "ms"}, {1e-6, "us"}}) {
+    if (seconds < unit.size && unit.size != 1e-6) continue;
+    const double value = seconds / unit.size;
+    return fmt::format("{:.{}f} {}", value, value < 10 ? 2 : value < 100 ? 1 : 0, unit.name);
+  }
+  return {};
+}
+
+std::string share_of_triad(const BenchRow& row) {
+  if (row.bytes_moved == 0) return "-";
+  return fmt::format("{:.0f} %", 100 * row.moved_bandwidth() / row.triad);
+}
+
+}  // namespace
+
+std::string bench_header() {
+  std::string text;
+  for (const auto& [name, value] : lab::environment()) {
+    fmt::format_to(std::back_inserter(text), "{:<17}{}\n", name, value);
+  }
+  return text;
+}
+
+std::string bench_table(std::span<const BenchRow> rows) {
+  if (rows.empty()) return {};
+  std::vector<const BenchRow*> sorted;
+  for (const BenchRow& row : rows) sorted.push_back(&row);
+  std::stable_sort(sorted.begin(), sorted.end(), [](const BenchRow* a, const BenchRow* b) {
+    return a->seconds.median < b->seconds.median;
+  });
+  const BenchRow& first = rows.front();
+  std::string text = fmt::format(
+      "\n{} cores x {} floats{}, {} threads, {} arrival, {} cache; STREAM triad {:.1f} GB/s\n\n"
+      "{:<20}{:>10}  {:>21}{:>12}{:>12}{:>11}  {}\n",
+      first.task.cores, first.task.size, first.task.fused ? ", with the update" : "", first.threads,
+      choice_name(lab::kArrivals, first.options.arrival),
+      choice_name(lab::kCaches, first.options.cache), first.triad / kGiga, "strategy", "median",
+      "min - max", "buffer GB/s", "moved GB/s", "of triad", "exact");
+  for (const BenchRow* row : sorted) {
+    fmt::format_to(
+        std::back_inserter(text), "{:<20}{:>10}  {:>21}{:>12.2f}{:>12}{:>11}  {}\n", row->strategy,
+        duration(row->seconds.median),
+        fmt::format("{} - {}", duration(row->seconds.min), duration(row->seconds.max)),
+        row->algorithm_bandwidth() / kGiga,
+        row->bytes_moved == 0 ? "-" : fmt::format("{:.2f}", row->moved_bandwidth() / kGiga),
+        share_of_triad(*row), row->exact ? "yes" : "no");
+  }
+  return text;
+}
+
+std::string bench_json(std::span<const BenchRow> rows) {
+  nlohmann::ordered_json json;
+  for (const auto& [name, value] : lab::environment()) json["environment"][name] = value;
+  json["measurements"] = nlohmann::ordered_json::array();
+  for (const BenchRow& row : rows) {
+    json["measurements"].push_back({{"strategy", row.strategy},
+                                    {"exact", row.exact},
+                                    {"cores", row.task.cores},
+                                    {"size", row.task.size},
+                                    {"fused", row.task.fused},
+                                    {"threads", row.threads},
+                                    {"arrival", choice_name(lab::kArrivals, row.options.arrival)},
+                                    {"cache", choice_name(lab::kCaches, row.options.cache)},
+                                    {"runs", row.seconds.runs},
+                                    {"median_seconds", row.seconds.median},
+                                    {"min_seconds", row.seconds.min},
+                                    {"max_seconds", row.seconds.max},
+                                    {"buffer_bytes_per_second", row.algorithm_bandwidth()},
+                                    {"bytes_moved", row.bytes_moved},
+                                    {"moved_bytes_per_second", row.moved_bandwidth()},
+                                    {"triad_bytes_per_second", row.triad}});
+  }
+  return json.dump(2) + "\n";
+}
+
+std::string bench_csv(std::span<const BenchRow> rows) {
+  std::string text =
+      "strategy,exact,cores,size,fused,threads,arrival,cache,runs,median_seconds,min_seconds,"
+      "max_seconds,bytes_moved,triad_bytes_per_second\n";
+  for (const BenchRow& row : rows) {
+    fmt::format_to(std::back_inserter(text), "{},{},{},{},{},{},{},{},{},{},{},{},{},{}\n",
+                   row.strategy, row.exact, row.task.cores, row.task.size, row.task.fused,
+                   row.threads, choice_name(lab::kArrivals, row.options.arrival),
+                   choice_name(lab::kCaches, row.options.cache), row.seconds.runs,
+                   row.seconds.median, row.seconds.min, row.seconds.max, row.bytes_moved,
+                   row.triad);
+  }
+  return text;
+}
+
+}  // namespace rubato::app

@@ -1,0 +1,240 @@
+#include <algorithm>
+#include <array>
+
+#include <rubato/collective/kernels.hpp>
+#include <rubato/collective/tree_sum.hpp>
+#include <rubato/core/choice.hpp>
+#include <rubato/core/error.hpp>
+#include <rubato/core/stopwatch.hpp>
+#include <rubato/runtime/reducer.hpp>
+
+#include "collective/vector_clones.hpp"
+#include "lab/contestant.hpp"
+
+namespace rubato::lab {
+
+namespace {
+
+constexpr std::string_view kLoop = "loop";
+constexpr std::int64_t kMostLoopCores = 8;
+
+SgdCoefficients<float> coefficients(std::int64_t cores) {
+  return {.gradient_factor = 1.0F / static_cast<float>(cores),
+          .learning_rate = kLearningRate,
+          .momentum = kMomentum};
+}
+
+void fill(Workers& workers, std::span<float> buffer, std::int64_t core) {
+  workers.for_each_range(buffer.size(), [&](std::size_t begin, std::size_t end) {
+    for (std::size_t k = begin; k < end; ++k) buffer[k] = payload(core, k);
+  });
+}
+
+// The emulated core computes until then.
+void wait_until(const Stopwatch& start, double seconds) {
+  while (start.seconds() < seconds) {
+  }
+}
+
+// What a fused task updates.
+struct Model {
+  explicit Model(const ReduceTask& task)
+      : parameters(task.fused ? task.size : 0), velocity(parameters.size()) {}
+
+  void reset() {
+    std::fill(parameters.begin(), parameters.end(), kParameter);
+    std::fill(velocity.begin(), velocity.end(), kVelocity);
+  }
+
+  std::vector<float> parameters;
+  std::vector<float> velocity;
+};
+
+// A reducer, and the update after it.
+class ReducerContestant final : public Contestant {
+ public:
+  ReducerContestant(std::string_view name, const ReduceTask& task, Workers& workers)
+      : task_(task),
+        workers_(workers),
+        keeps_leaves_(name == "sharded"),
+        reducer_(make_reducer<float>(name, {task.size, task.cores}, workers)),
+        model_(task) {}
+
+  void prepare() override {
+    reducer_->end_step();
+    reducer_->begin_step(task_.cores, task_.cores);
+    leaves_.clear();
+    for (std::int64_t core = 0; core < task_.cores; ++core) {
+      leaves_.push_back(reducer_->lease());
+      fill(workers_, leaves_.back()->values, core);
+    }
+    model_.reset();
+  }
+
+  void run(const Arrivals& arrivals) override {
+    const Stopwatch start;
+    workers_.for_each(task_.cores, [&](std::int64_t core, int) {
+      reducer_->reduce_core(core, {core, 1, 1}, [&](std::int64_t leaf) {
+        wait_until(start, arrivals[static_cast<std::size_t>(core)]);
+        return leaves_[static_cast<std::size_t>(leaf)];
+      });
+    });
+    sum_ = reducer_->finish_step()->values;
+    if (!task_.fused) return;
+    workers_.for_each_range(task_.size, [&](std::size_t begin, std::size_t end) {
+      const std::size_t n = end - begin;
+      sgd_step(std::span(model_.parameters).subspan(begin, n),
+               std::span(model_.velocity).subspan(begin, n),
+               std::span<const float>(sum_).subspan(begin, n), coefficients(task_.cores));
+    });
+  }
+
+  [[nodiscard]] std::span<const float> result() const override {
+    return task_.fused ? std::span<const float>(model_.parameters) : sum_;
+  }
+
+  [[nodiscard]] double bytes_moved() const override {
+    const auto n = static_cast<double>(task_.cores);
+    // Adding one buffer to another reads two and writes one; the one pass reads all and writes one.
+    const double sum = keeps_leaves_ ? n + 1 : 3 * (n - 1);
+    return (sum + (task_.fused ? 5 : 0)) * static_cast<double>(task_.size * sizeof(float));
+  }
+
+ private:
+  ReduceTask task_;
+  Workers& workers_;
+  bool keeps_leaves_;
+  std::unique_ptr<Reducer<float>> reducer_;
+  std::vector<PartialSum<float>*> leaves_;
+  Model model_;
+  std::span<float> sum_;
+};
+
+// Sum and update in one pass over all buffers, each thread a part of the values.
+class OnePass : public Contestant {
+ public:
+  OnePass(const ReduceTask& task, Workers& workers) : task_(task), workers_(workers), model_(task) {
+    for (std::int64_t core = 0; core < task.cores; ++core) {
+      buffers_.emplace_back(task.size);
+      pointers_.push_back(buffers_.back().data());
+    }
+  }
+
+  void prepare() override {
+    for (std::int64_t core = 0; core < task_.cores; ++core) {
+      fill(workers_, buffers_[static_cast<std::size_t>(core)], core);
+    }
+    model_.reset();
+  }
+
+  void run(const Arrivals& arrivals) override {
+    const Stopwatch start;
+    wait_until(start, *std::max_element(arrivals.begin(), arrivals.end()));
+    workers_.for_each_range(task_.size, [&](std::size_t begin, std::size_t end) {
+      pass(pointers_, begin, std::span(model_.parameters).subspan(begin, end - begin),
+           std::span(model_.velocity).subspan(begin, end - begin), coefficients(task_.cores));
+    });
+  }
+
+  [[nodiscard]] std::span<const float> result() const override { return model_.parameters; }
+
+  [[nodiscard]] double bytes_moved() const override {
+    return static_cast<double>(static_cast<std::size_t>(task_.cores + 4) * task_.size *
+                               sizeof(float));
+  }
+
+ protected:
+  virtual void pass(std::span<const float* const> leaves, std::size_t begin,
+                    std::span<float> parameters, std::span<float> velocity,
+                    const SgdCoefficients<float>& c) const = 0;
+
+ private:
+  ReduceTask task_;
+  Workers& workers_;
+  std::vector<std::vector<float>> buffers_;
+  std::vector<const float*> pointers_;
+  Model model_;
+};
+
+class FusedSharded final : public OnePass {
+  using OnePass::OnePass;
+  void pass(std::span<const float* const> leaves, std::size_t begin, std::span<float> parameters,
+            std::span<float> velocity, const SgdCoefficients<float>& c) const override {
+    const SgdRange<float> all{.end = begin + parameters.size(), .coefficients = c};
+    tree_sum_sgd(leaves, begin, parameters, velocity, std::span(&all, 1));
+  }
+};
+
+// The loop that one would write for this number of cores and this update, and nothing else.
+template <std::size_t Cores>
+[[gnu::always_inline]] inline void loop(const float* const* leaves, std::size_t begin,
+                                        float* __restrict parameters, float* __restrict velocity,
+                                        std::size_t n, float factor) {
+  std::array<const float*, Cores> at{};
+  for (std::size_t i = 0; i < Cores; ++i) at[i] = leaves[i] + begin;
+  for (std::size_t k = 0; k < n; ++k) {
+    float sum = at[0][k];
+    for (std::size_t i = 1; i < Cores; ++i) sum += at[i][k];
+    const float v = kMomentum * velocity[k] + factor * sum;
+    velocity[k] = v;
+    parameters[k] -= kLearningRate * v;
+  }
+}
+
+RUBATO_VECTOR_CLONES void loop_of(std::size_t cores, const float* const* leaves, std::size_t begin,
+                                  float* parameters, float* velocity, std::size_t n, float factor) {
+  switch (cores) {
+    case 1:
+      return loop<1>(leaves, begin, parameters, velocity, n, factor);
+    case 2:
+      return loop<2>(leaves, begin, parameters, velocity, n, factor);
+    case 3:
+      return loop<3>(leaves, begin, parameters, velocity, n, factor);
+    case 4:
+      return loop<4>(leaves, begin, parameters, velocity, n, factor);
+    case 5:
+      return loop<5>(leaves, begin, parameters, velocity, n, factor);
+    case 6:
+      return loop<6>(leaves, begin, parameters, velocity, n, factor);
+    case 7:
+      return loop<7>(leaves, begin, parameters, velocity, n, factor);
+    default:
+      return loop<8>(leaves, begin, parameters, velocity, n, factor);
+  }
+}
+
+class HandWrittenLoop final : public OnePass {
+  using OnePass::OnePass;
+  void pass(std::span<const float* const> leaves, std::size_t begin, std::span<float> parameters,
+            std::span<float> velocity, const SgdCoefficients<float>& c) const override {
+    loop_of(leaves.size(), leaves.data(), begin, parameters.data(), velocity.data(),
+            parameters.size(), c.gradient_factor);
+  }
+};
+
+}  // namespace
+
+std::vector<std::string_view> strategy_names(bool fused) {
+  const auto reducers = reducer_names();
+  std::vector<std::string_view> names(reducers.begin(), reducers.end());
+  if (fused) names.push_back(kLoop);
+  return names;
+}
+
+std::unique_ptr<Contestant> make_contestant(std::string_view strategy, const ReduceTask& task,
+                                            Workers& workers) {
+  const auto names = strategy_names(task.fused);
+  if (std::find(names.begin(), names.end(), strategy) == names.end()) {
+    throw Error(unknown_name_message("strategy", strategy, names));
+  }
+  if (strategy == kLoop) {
+    if (task.cores > kMostLoopCores) {
+      throw Error("strategy loop: written by hand for at most 8 cores");
+    }
+    return std::make_unique<HandWrittenLoop>(task, workers);
+  }
+  if (strategy == "sharded" && task.fused) return std::make_unique<FusedSharded>(task, workers);
+  return std::make_unique<ReducerContestant>(strategy, task, workers);
+}
+
+}  // namespace rubato::lab
