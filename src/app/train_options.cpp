@@ -97,8 +97,10 @@ void define_run(CommandLine& line, TrainCommandOptions& options) {
               fmt::format("all, here {}", options.threads), [&](const std::string& text) {
                 options.threads = parse_whole(text, 1, kMaxThreads);
               });
-  line.option("reduce", fmt::format("auto|{}", fmt::join(reducer_names(), "|")),
-              "how gradients are summed; auto and the first three give the same bits",
+  line.option("reduce", "NAME",
+              fmt::format("how gradients are summed: auto, tree, chunked-tree and sharded give the "
+                          "same bits; further {}",
+                          fmt::join(reducer_names().subspan(3), ", ")),
               options.reduce, [&](const std::string& text) {
                 options.reduce =
                     text == "auto" ? text : known_name("reducer", text, reducer_names());

@@ -2,6 +2,7 @@
 #include <array>
 
 #include <rubato/collective/kernels.hpp>
+#include <rubato/collective/schedule.hpp>
 #include <rubato/collective/tree_sum.hpp>
 #include <rubato/core/choice.hpp>
 #include <rubato/core/error.hpp>
@@ -50,13 +51,35 @@ struct Model {
   std::vector<float> velocity;
 };
 
+// Adding one buffer to another reads two and writes one, copying it reads one and writes one; the
+// one pass reads all and writes one.
+double bytes_to_sum(std::string_view reducer, const ReduceTask& task) {
+  const double buffer = static_cast<double>(task.size * sizeof(float));
+  const auto cores = static_cast<double>(task.cores);
+  const auto algorithms = algorithm_names();
+  if (reducer == "sharded") return (cores + 1) * buffer;
+  if (std::find(algorithms.begin(), algorithms.end(), reducer) == algorithms.end()) {
+    return 3 * (cores - 1) * buffer;
+  }
+  double bytes = 0;
+  const Schedule schedule =
+      make_schedule(reducer, static_cast<Rank>(task.cores), static_cast<std::int64_t>(task.size));
+  for (const Phase& phase : schedule.phases) {
+    for (const Transfer& transfer : phase) {
+      bytes += (transfer.kind == TransferKind::add ? 3.0 : 2.0) *
+               static_cast<double>(transfer.size()) * sizeof(float);
+    }
+  }
+  return bytes;
+}
+
 // A reducer, and the update after it.
 class ReducerContestant final : public Contestant {
  public:
   ReducerContestant(std::string_view name, const ReduceTask& task, Workers& workers)
       : task_(task),
         workers_(workers),
-        keeps_leaves_(name == "sharded"),
+        sum_bytes_(bytes_to_sum(name, task)),
         reducer_(make_reducer<float>(name, {task.size, task.cores}, workers)),
         model_(task) {}
 
@@ -94,16 +117,13 @@ class ReducerContestant final : public Contestant {
   }
 
   [[nodiscard]] double bytes_moved() const override {
-    const auto n = static_cast<double>(task_.cores);
-    // Adding one buffer to another reads two and writes one; the one pass reads all and writes one.
-    const double sum = keeps_leaves_ ? n + 1 : 3 * (n - 1);
-    return (sum + (task_.fused ? 5 : 0)) * static_cast<double>(task_.size * sizeof(float));
+    return sum_bytes_ + (task_.fused ? 5.0 : 0.0) * static_cast<double>(task_.size * sizeof(float));
   }
 
  private:
   ReduceTask task_;
   Workers& workers_;
-  bool keeps_leaves_;
+  double sum_bytes_;
   std::unique_ptr<Reducer<float>> reducer_;
   std::vector<PartialSum<float>*> leaves_;
   Model model_;

@@ -1,12 +1,15 @@
 #include <algorithm>
 #include <array>
 #include <string>
+#include <vector>
 
+#include <rubato/collective/schedule.hpp>
 #include <rubato/core/choice.hpp>
 #include <rubato/core/error.hpp>
 #include <rubato/runtime/reducer.hpp>
 
 #include "reducers/chunked_tree_reducer.hpp"
+#include "reducers/schedule_reducer.hpp"
 #include "reducers/sharded_reducer.hpp"
 #include "reducers/shared_sum_reducers.hpp"
 #include "reducers/tbb_reducer.hpp"
@@ -16,19 +19,31 @@ namespace rubato {
 
 namespace {
 
-constexpr std::array<std::string_view, 6> kNames{"tree",  "chunked-tree", "sharded",
-                                                 "mutex", "atomic",       "tbb"};
-constexpr std::size_t kExact = 3;  // of them, in front
+constexpr std::array<std::string_view, 3> kExact{"tree", "chunked-tree", "sharded"};
+constexpr std::array<std::string_view, 3> kOthers{"mutex", "atomic", "tbb"};
+
+template <class Names>
+bool contains(const Names& names, std::string_view name) {
+  return std::find(names.begin(), names.end(), name) != names.end();
+}
+
+std::vector<std::string_view> all_names() {
+  std::vector<std::string_view> names(kExact.begin(), kExact.end());
+  names.insert(names.end(), kOthers.begin(), kOthers.end());
+  const auto algorithms = algorithm_names();
+  names.insert(names.end(), algorithms.begin(), algorithms.end());
+  return names;
+}
 
 }  // namespace
 
 std::span<const std::string_view> reducer_names() {
+  static const std::vector<std::string_view> kNames = all_names();
   return kNames;
 }
 
 bool is_exact(std::string_view reducer) {
-  const auto exact = reducer_names().first(kExact);
-  return std::find(exact.begin(), exact.end(), reducer) != exact.end();
+  return reducer == "auto" || contains(kExact, reducer);
 }
 
 template <class T>
@@ -40,7 +55,10 @@ std::unique_ptr<Reducer<T>> make_reducer(std::string_view name, const ReducerSiz
   if (name == "mutex") return std::make_unique<MutexReducer<T>>(size);
   if (name == "atomic") return std::make_unique<AtomicReducer<T>>(size);
   if (name == "tbb") return std::make_unique<TbbReducer<T>>(size, workers);
-  throw Error(unknown_name_message("reducer", name, kNames));
+  if (contains(algorithm_names(), name)) {
+    return std::make_unique<ScheduleReducer<T>>(name, size, workers);
+  }
+  throw Error(unknown_name_message("reducer", name, reducer_names()));
 }
 
 template std::unique_ptr<Reducer<float>> make_reducer<float>(std::string_view, const ReducerSize&,

@@ -35,7 +35,8 @@ Arguments every_option(const test::TempFolder& folder) {
           "--weight-decay=1e-5",
           "--epochs=7",
           "--seed=18446744073709551615",
-          "--threads=2", "--reduce=sharded",
+          "--threads=2",
+          "--reduce=sharded",
           "--target-accuracy=99.5",
           "--log-steps=0"};
 }

@@ -193,6 +193,8 @@ TEST(Reducer, KeepsTheOthersOrderAwayFromTheExactNames) {
   EXPECT_TRUE(is_exact("sharded"));
   EXPECT_FALSE(is_exact("mutex"));
   EXPECT_FALSE(is_exact("tbb"));
+  EXPECT_FALSE(is_exact("ring"));
+  EXPECT_TRUE(is_exact("auto"));
 }
 
 TEST(Reducer, IsKnownByItsName) {

@@ -83,14 +83,14 @@ struct ReducerSize {
 
 /// The names that make_reducer() takes, but "auto":
 ///
-///   tree           the combining tree: who comes second adds and climbs (CombiningTree)
-///   chunked-tree   a combining tree for each chunk of the values, so that several threads share
-///   the
-///                  work near the root
-///   sharded        keeps all leaves and then sums them in one pass, each thread a part of the
-///   values mutex          one sum under one lock atomic         one sum, each value added
-///   atomically tbb            keeps all leaves and then sums them by oneTBB's
-///   parallel_deterministic_reduce
+///   tree          the combining tree: who comes second adds and climbs (CombiningTree)
+///   chunked-tree  a combining tree for each chunk of the values, so that the threads share the
+///                 work near the root
+///   sharded       keeps all leaves, and sums them in one pass, each thread a part of the values
+///   mutex         one sum under one lock
+///   atomic        one sum, each value added atomically
+///   tbb           keeps all leaves, and sums them by oneTBB's parallel_deterministic_reduce
+///   ring, ...     the all-reduce algorithms of algorithm_names(), between the cores' own sums
 [[nodiscard]] std::span<const std::string_view> reducer_names();
 
 /// Whether the sum has the order of SummationTree, and so the same bits as that of every other

@@ -1,0 +1,108 @@
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace rubato {
+
+/// One of the participants of an all-reduce, 0 <= rank < ranks.
+using Rank = std::int32_t;
+
+/// What a transfer does at its destination: replace the elements, or add to them.
+enum class TransferKind { copy, add };
+
+/// The elements [begin, end) go from one rank to another.
+struct Transfer {
+  Rank from = 0;
+  Rank to = 0;
+  std::int64_t begin = 0;
+  std::int64_t end = 0;
+  TransferKind kind = TransferKind::add;
+
+  [[nodiscard]] std::int64_t size() const { return end - begin; }
+  friend bool operator==(const Transfer&, const Transfer&) = default;
+};
+
+/// Transfers that happen at once: all of them read what was there before the phase.
+using Phase = std::vector<Transfer>;
+
+/// An all-reduce algorithm as data: carried out phase by phase on one array of `length` elements at
+/// each rank, it leaves the sum of all arrays at every rank. No transfer is empty.
+struct Schedule {
+  Rank ranks = 1;
+  std::int64_t length = 0;
+  std::vector<Phase> phases;
+};
+
+/// The algorithms. n ranks, arrays of S bytes; docs/algorithms.md has the numbers.
+///
+///   sequential          all to rank 0 one after the other, and out again
+///   ring                reduce-scatter and all-gather around a ring: n - 1 phases each of S/n
+///   bytes
+///                       (Patarasuk and Yuan 2009)
+///   recursive-doubling  whole arrays exchanged with the rank at distance 1, 2, 4, ...: log2 n
+///   phases halving-doubling    reduce-scatter by exchanging halves at distance n/2, n/4, ..., and
+///   all-gather
+///                       back (Rabenseifner; Thakur, Rabenseifner and Gropp 2005)
+///   binary-tree         up a binary tree, and down again
+///   double-binary-tree  half of the array up and down each of two binary trees, the inner ranks of
+///                       one of which are leaves of the other (Sanders, Speck and Traeff 2009)
+///
+/// Where n is no power of two, the two of the exchanges first fold the ranks beyond the largest
+/// power of two into others, and tell them the result in the end.
+[[nodiscard]] std::span<const std::string_view> algorithm_names();
+
+/// The schedule of the algorithm of that name for any number of ranks, 1 to 2^20, and any length, 0
+/// included. Throws Error for an unknown name, with the nearest known one.
+[[nodiscard]] Schedule make_schedule(std::string_view algorithm, Rank ranks, std::int64_t length);
+
+/// The same on two levels: rank h x cores_per_host + c is core c of host h. The cores of each host
+/// reduce by `inner`; what each then has, the counterparts on all hosts all-reduce by `outer`; and
+/// the hosts' cores tell each other as `inner` does.
+[[nodiscard]] Schedule make_two_level_schedule(std::string_view inner, std::string_view outer,
+                                               Rank hosts, Rank cores_per_host,
+                                               std::int64_t length);
+
+/// Proves symbolically that a schedule is an all-reduce: every rank ends with every rank's
+/// contribution exactly once in every element, no phase writes an element of a rank twice, and all
+/// transfers are within bounds. Returns what is wrong and where; empty when nothing is.
+[[nodiscard]] std::string find_fault(const Schedule& schedule);
+
+/// A network of hosts; full duplex: a rank sends one message and receives one at a time.
+struct Network {
+  struct Link {
+    /// Seconds for a message, however short.
+    double latency = 0;
+    /// Seconds for each byte.
+    double per_byte = 0;
+  };
+  Link within_host{};
+  Link between_hosts{};
+  /// Ranks of a host; all ranks are on one host when there are at least as many.
+  Rank ranks_per_host = 1 << 30;
+  /// Seconds to add a byte of a message to what is there.
+  double add_per_byte = 0;
+};
+
+/// What a schedule takes.
+struct ScheduleCost {
+  std::int64_t phases = 0;
+  /// Messages and bytes, by all ranks.
+  std::int64_t messages = 0;
+  std::int64_t bytes = 0;
+  /// Bytes that the busiest rank sends.
+  std::int64_t most_bytes_of_a_rank = 0;
+  /// Additions one after the other that an element may need: the depth of its sum.
+  std::int64_t depth = 0;
+  /// Of all phases, each as long as its busiest rank sends or receives.
+  double seconds = 0;
+};
+
+/// What `schedule` takes with elements of `element_bytes` bytes.
+[[nodiscard]] ScheduleCost cost_of(const Schedule& schedule, std::int64_t element_bytes,
+                                   const Network& network = {});
+
+}  // namespace rubato

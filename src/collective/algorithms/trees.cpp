@@ -1,0 +1,65 @@
+#include <bit>
+
+#include "algorithms.hpp"
+
+namespace rubato::algorithms {
+
+namespace {
+
+// The binary search tree over the positions 1 .. n in which a position with more factors of two is
+// nearer to the root: odd positions are leaves. -1 for the root.
+std::vector<Rank> search_tree(Rank n) {
+  std::vector<Rank> parent(static_cast<std::size_t>(n) + 1, -1);
+  for (Rank position = 1; position <= n; ++position) {
+    const Rank bit = position & -position;
+    // Its subtree is position - bit + 1 .. position + bit - 1, as far as n; the parent is next to
+    // that, on the side with fewer factors of two, which may be beyond n.
+    const Rank nearer = (position & ~bit) | (2 * bit);
+    const Rank farther = position - bit;
+    Rank up = nearer <= n ? nearer : farther;
+    parent[static_cast<std::size_t>(position)] = up >= 1 ? up : -1;
+  }
+  return parent;
+}
+
+// That tree over ranks, rank r at position_of(r).
+template <class Position>
+std::vector<Rank> tree_over_ranks(Rank ranks, Position position_of) {
+  const std::vector<Rank> by_position = search_tree(ranks);
+  std::vector<Rank> rank_at(static_cast<std::size_t>(ranks) + 1);
+  for (Rank rank = 0; rank < ranks; ++rank) {
+    rank_at[static_cast<std::size_t>(position_of(rank))] = rank;
+  }
+  std::vector<Rank> parent;
+  for (Rank rank = 0; rank < ranks; ++rank) {
+    const Rank up = by_position[static_cast<std::size_t>(position_of(rank))];
+    parent.push_back(up < 0 ? -1 : rank_at[static_cast<std::size_t>(up)]);
+  }
+  return parent;
+}
+
+}  // namespace
+
+Reduction binary_tree(Rank ranks, std::int64_t length) {
+  std::vector<Rank> parent;
+  for (Rank rank = 0; rank < ranks; ++rank) parent.push_back(rank == 0 ? -1 : (rank - 1) / 2);
+  return {.phases = up_a_tree(parent, 0, length)};
+}
+
+// In the first tree ranks 0, 2, 4, ... are at odd positions, leaves; in the second at even ones:
+// the mirror image where the ranks are even in number, else shifted by one (where the last rank
+// alone is a leaf twice).
+Reduction double_binary_tree(Rank ranks, std::int64_t length) {
+  const auto first = tree_over_ranks(ranks, [](Rank rank) { return rank + 1; });
+  const auto second = tree_over_ranks(
+      ranks, [ranks](Rank rank) { return ranks % 2 == 0 ? ranks - rank : (rank + 1) % ranks + 1; });
+  Reduction reduction{.phases = up_a_tree(first, 0, length / 2)};
+  const std::vector<Phase> other = up_a_tree(second, length / 2, length);
+  if (reduction.phases.size() < other.size()) reduction.phases.resize(other.size());
+  for (std::size_t i = 0; i < other.size(); ++i) {
+    reduction.phases[i].insert(reduction.phases[i].end(), other[i].begin(), other[i].end());
+  }
+  return reduction;
+}
+
+}  // namespace rubato::algorithms

@@ -1,0 +1,188 @@
+#include <algorithm>
+#include <array>
+
+#include <rubato/collective/schedule.hpp>
+#include <rubato/core/check.hpp>
+#include <rubato/core/choice.hpp>
+#include <rubato/core/error.hpp>
+
+#include "algorithms/algorithms.hpp"
+
+namespace rubato {
+
+namespace algorithms {
+
+void put(Phase& phase, const Transfer& transfer) {
+  if (transfer.size() > 0) phase.push_back(transfer);
+}
+
+Phase mirror_of(const Phase& phase) {
+  Phase mirror;
+  mirror.reserve(phase.size());
+  for (const Transfer& transfer : phase) {
+    mirror.push_back({.from = transfer.to,
+                      .to = transfer.from,
+                      .begin = transfer.begin,
+                      .end = transfer.end,
+                      .kind = TransferKind::copy});
+  }
+  return mirror;
+}
+
+std::vector<Phase> up_a_tree(const std::vector<Rank>& parent, std::int64_t begin,
+                             std::int64_t end) {
+  // Children that have not sent yet.
+  std::vector<Rank> missing(parent.size(), 0);
+  for (const Rank up : parent) {
+    if (up >= 0) ++missing[static_cast<std::size_t>(up)];
+  }
+  std::vector<bool> sent(parent.size(), false);
+  std::vector<Phase> phases;
+  for (std::size_t left = parent.size() - 1; left > 0;) {
+    Phase phase;
+    std::vector<Rank> receivers;
+    for (std::size_t rank = 0; rank < parent.size(); ++rank) {
+      const Rank up = parent[rank];
+      if (up < 0 || sent[rank] || missing[rank] > 0) continue;
+      if (std::find(receivers.begin(), receivers.end(), up) != receivers.end()) continue;
+      receivers.push_back(up);
+      sent[rank] = true;
+      put(phase, {.from = static_cast<Rank>(rank), .to = up, .begin = begin, .end = end});
+    }
+    // What has arrived in this phase may go on in the next.
+    for (const Rank up : receivers) --missing[static_cast<std::size_t>(up)];
+    left -= receivers.size();
+    phases.push_back(std::move(phase));
+  }
+  return phases;
+}
+
+}  // namespace algorithms
+
+namespace {
+
+using algorithms::Reduction;
+
+struct Algorithm {
+  std::string_view name;
+  Reduction (*reduce)(Rank ranks, std::int64_t length);
+};
+
+constexpr std::array<Algorithm, 6> kAlgorithms{{
+    {"sequential", algorithms::sequential},
+    {"ring", algorithms::ring},
+    {"recursive-doubling", algorithms::recursive_doubling},
+    {"halving-doubling", algorithms::halving_doubling},
+    {"binary-tree", algorithms::binary_tree},
+    {"double-binary-tree", algorithms::double_binary_tree},
+}};
+
+constexpr auto kNames = [] {
+  std::array<std::string_view, kAlgorithms.size()> names;
+  for (std::size_t i = 0; i < names.size(); ++i) names[i] = kAlgorithms[i].name;
+  return names;
+}();
+
+Reduction reduction_of(std::string_view name, Rank ranks, std::int64_t length) {
+  RUBATO_CHECK(ranks >= 1 && length >= 0, "an all-reduce has a rank at least");
+  for (const Algorithm& algorithm : kAlgorithms) {
+    if (algorithm.name == name) return algorithm.reduce(ranks, length);
+  }
+  throw Error(unknown_name_message("algorithm", name, kNames));
+}
+
+void append_mirror(std::vector<Phase>& phases, const std::vector<Phase>& of) {
+  for (auto phase = of.rbegin(); phase != of.rend(); ++phase) {
+    phases.push_back(algorithms::mirror_of(*phase));
+  }
+}
+
+void drop_empty(std::vector<Phase>& phases) {
+  phases.erase(std::remove_if(phases.begin(), phases.end(),
+                              [](const Phase& phase) { return phase.empty(); }),
+               phases.end());
+}
+
+// What each rank has summed up after a reduction: ranges in ascending order.
+struct Range {
+  std::int64_t begin;
+  std::int64_t end;
+};
+std::vector<std::vector<Range>> held_after(const Reduction& reduction, Rank ranks,
+                                           std::int64_t length) {
+  std::vector<std::vector<Range>> held(static_cast<std::size_t>(ranks), {{0, length}});
+  if (!reduction.mirrored) return held;
+  for (const Phase& phase : reduction.phases) {
+    for (const Transfer& gone : phase) {
+      std::vector<Range> rest;
+      for (const Range& range : held[static_cast<std::size_t>(gone.from)]) {
+        const Range before{range.begin, std::min(range.end, gone.begin)};
+        const Range after{std::max(range.begin, gone.end), range.end};
+        if (before.begin < before.end) rest.push_back(before);
+        if (after.begin < after.end) rest.push_back(after);
+      }
+      held[static_cast<std::size_t>(gone.from)] = rest;
+    }
+  }
+  return held;
+}
+
+}  // namespace
+
+std::span<const std::string_view> algorithm_names() {
+  return kNames;
+}
+
+Schedule make_schedule(std::string_view algorithm, Rank ranks, std::int64_t length) {
+  const Reduction reduction = reduction_of(algorithm, ranks, length);
+  Schedule schedule{.ranks = ranks, .length = length, .phases = reduction.phases};
+  if (reduction.mirrored) append_mirror(schedule.phases, reduction.phases);
+  drop_empty(schedule.phases);
+  return schedule;
+}
+
+Schedule make_two_level_schedule(std::string_view inner, std::string_view outer, Rank hosts,
+                                 Rank cores_per_host, std::int64_t length) {
+  RUBATO_CHECK(hosts >= 1, "there is a host at least");
+  const Reduction within = reduction_of(inner, cores_per_host, length);
+
+  // The inner reduction on all hosts at once.
+  Reduction all_hosts{.phases = std::vector<Phase>(within.phases.size()),
+                      .mirrored = within.mirrored};
+  for (std::size_t i = 0; i < within.phases.size(); ++i) {
+    for (Rank host = 0; host < hosts; ++host) {
+      for (Transfer transfer : within.phases[i]) {
+        transfer.from += host * cores_per_host;
+        transfer.to += host * cores_per_host;
+        all_hosts.phases[i].push_back(transfer);
+      }
+    }
+  }
+
+  // What core c has of its host's sum, the cores c of all hosts all-reduce; all at once.
+  std::vector<Phase> between;
+  const auto held = held_after(within, cores_per_host, length);
+  for (Rank core = 0; core < cores_per_host; ++core) {
+    for (const Range& range : held[static_cast<std::size_t>(core)]) {
+      const Schedule across = make_schedule(outer, hosts, range.end - range.begin);
+      if (between.size() < across.phases.size()) between.resize(across.phases.size());
+      for (std::size_t i = 0; i < across.phases.size(); ++i) {
+        for (Transfer transfer : across.phases[i]) {
+          transfer.from = transfer.from * cores_per_host + core;
+          transfer.to = transfer.to * cores_per_host + core;
+          transfer.begin += range.begin;
+          transfer.end += range.begin;
+          between[i].push_back(transfer);
+        }
+      }
+    }
+  }
+
+  Schedule schedule{.ranks = hosts * cores_per_host, .length = length, .phases = all_hosts.phases};
+  schedule.phases.insert(schedule.phases.end(), between.begin(), between.end());
+  if (all_hosts.mirrored) append_mirror(schedule.phases, all_hosts.phases);
+  drop_empty(schedule.phases);
+  return schedule;
+}
+
+}  // namespace rubato

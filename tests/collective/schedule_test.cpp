@@ -1,0 +1,208 @@
+#include <algorithm>
+#include <array>
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <gmock/gmock.h>
+
+#include <rubato/collective/schedule.hpp>
+
+#include "support/error_of.hpp"
+
+namespace rubato {
+namespace {
+
+using testing::HasSubstr;
+
+constexpr std::array<std::int64_t, 6> kLengths{0, 1, 2, 7, 64, 1003};
+
+std::vector<Rank> rank_counts() {
+  std::vector<Rank> counts{64};
+  for (Rank ranks = 1; ranks <= 33; ++ranks) counts.push_back(ranks);
+  return counts;
+}
+
+std::int64_t log2_floor(Rank n) {
+  std::int64_t log = 0;
+  while (n >>= 1) ++log;
+  return log;
+}
+
+TEST(Schedule, OfEveryAlgorithmIsAnAllReduce) {
+  for (const std::string_view name : algorithm_names()) {
+    for (const Rank ranks : rank_counts()) {
+      for (const std::int64_t length : kLengths) {
+        EXPECT_EQ(find_fault(make_schedule(name, ranks, length)), "")
+            << name << " on " << ranks << " ranks, " << length << " elements";
+      }
+    }
+  }
+}
+
+TEST(Schedule, OfEveryPairOnTwoLevelsIsAnAllReduce) {
+  for (const std::string_view inner : algorithm_names()) {
+    for (const std::string_view outer : algorithm_names()) {
+      for (const auto& [hosts, cores] : std::vector<std::pair<Rank, Rank>>{
+               {1, 1}, {1, 5}, {4, 1}, {2, 2}, {3, 4}, {4, 8}, {5, 7}}) {
+        for (const std::int64_t length : {0, 1, 7, 100}) {
+          EXPECT_EQ(find_fault(make_two_level_schedule(inner, outer, hosts, cores, length)), "")
+              << inner << " on " << cores << " cores of " << hosts << " hosts, " << outer
+              << " between them, " << length << " elements";
+        }
+      }
+    }
+  }
+}
+
+TEST(Schedule, OfAThousandRanksIsCheckedInTime) {
+  for (const std::string_view name : {"ring", "halving-doubling", "double-binary-tree"}) {
+    EXPECT_EQ(find_fault(make_schedule(name, 500, 500)), "") << name;
+  }
+}
+
+TEST(Schedule, OfOneRankOrOfNothingIsEmpty) {
+  for (const std::string_view name : algorithm_names()) {
+    EXPECT_TRUE(make_schedule(name, 1, 100).phases.empty()) << name;
+    EXPECT_TRUE(make_schedule(name, 8, 0).phases.empty()) << name;
+  }
+}
+
+TEST(Schedule, IsKnownByItsName) {
+  EXPECT_THAT(test::error_of([] { static_cast<void>(make_schedule("rings", 2, 1)); }),
+              HasSubstr("did you mean 'ring'?"));
+}
+
+// --- what the check finds
+// -------------------------------------------------------------------------
+
+class PlantedFault : public testing::TestWithParam<std::string_view> {
+ protected:
+  PlantedFault() : schedule_(make_schedule(GetParam(), 6, 100)) {}
+  Schedule schedule_;
+};
+
+TEST_P(PlantedFault, AnyTransferThatIsMissing) {
+  for (std::size_t i = 0; i < schedule_.phases.size(); ++i) {
+    for (std::size_t k = 0; k < schedule_.phases[i].size(); ++k) {
+      Schedule faulty = schedule_;
+      faulty.phases[i].erase(faulty.phases[i].begin() + static_cast<std::ptrdiff_t>(k));
+      EXPECT_NE(find_fault(faulty), "") << "transfer " << k << " of phase " << i;
+    }
+  }
+}
+
+TEST_P(PlantedFault, AnyTransferThatIsDoubled) {
+  for (std::size_t i = 0; i < schedule_.phases.size(); ++i) {
+    Schedule faulty = schedule_;
+    faulty.phases[i].push_back(faulty.phases[i].front());
+    EXPECT_NE(find_fault(faulty), "") << "phase " << i;
+  }
+}
+
+TEST_P(PlantedFault, AnyRangeThatIsTooShort) {
+  for (std::size_t i = 0; i < schedule_.phases.size(); ++i) {
+    Schedule faulty = schedule_;
+    Transfer& transfer = faulty.phases[i].back();
+    if (transfer.size() < 2) continue;
+    --transfer.end;
+    EXPECT_NE(find_fault(faulty), "") << "phase " << i;
+  }
+}
+
+TEST_P(PlantedFault, AnAdditionThatCopies) {
+  Schedule faulty = schedule_;
+  faulty.phases.front().front().kind = TransferKind::copy;
+  EXPECT_NE(find_fault(faulty), "");
+}
+
+INSTANTIATE_TEST_SUITE_P(Algorithms, PlantedFault,
+                         testing::ValuesIn(algorithm_names().begin(), algorithm_names().end()));
+
+TEST(ScheduleCheck, SaysWhatIsWrongAndWhere) {
+  const Transfer good{.from = 1, .to = 0, .begin = 0, .end = 4};
+  const Transfer back{.from = 0, .to = 1, .begin = 0, .end = 4, .kind = TransferKind::copy};
+  EXPECT_EQ(find_fault({.ranks = 2, .length = 4, .phases = {{good}, {back}}}), "");
+  EXPECT_THAT(find_fault({.ranks = 2, .length = 3, .phases = {{good}, {back}}}),
+              HasSubstr("phase 0: the addition of [0, 4) from rank 1 to rank 0 is not within"));
+  EXPECT_THAT(find_fault({.ranks = 2, .length = 4, .phases = {{good}}}),
+              HasSubstr("rank 1 lacks a contribution"));
+  EXPECT_THAT(find_fault({.ranks = 2, .length = 4, .phases = {{good}, {good}, {back}}}),
+              HasSubstr("phase 1: the addition of [0, 4) from rank 1 to rank 0 brings"));
+  const Transfer other{.from = 2, .to = 0, .begin = 3, .end = 4};
+  EXPECT_THAT(find_fault({.ranks = 3, .length = 4, .phases = {{good, other}}}),
+              HasSubstr("phase 0: rank 0 is written to twice at once"));
+}
+
+// --- what it costs
+// --------------------------------------------------------------------------------
+
+// n ranks, S bytes.
+struct ClosedForm {
+  std::int64_t phases;
+  std::int64_t bytes_of_a_rank;
+  std::int64_t depth;
+};
+
+void expect_cost(std::string_view name, Rank n, std::int64_t elements, const ClosedForm& expected) {
+  const ScheduleCost cost = cost_of(make_schedule(name, n, elements), 4);
+  EXPECT_EQ(cost.phases, expected.phases) << name << " on " << n;
+  EXPECT_EQ(cost.most_bytes_of_a_rank, expected.bytes_of_a_rank) << name << " on " << n;
+  EXPECT_EQ(cost.depth, expected.depth) << name << " on " << n;
+}
+
+TEST(ScheduleCost, IsTheClosedForm) {
+  constexpr std::int64_t kElements = 64 * 9 * 5;  // a multiple of every number of ranks here
+  constexpr std::int64_t kBytes = 4 * kElements;
+  for (const Rank n : {2, 3, 4, 5, 8, 16, 64}) {
+    expect_cost("sequential", n, kElements, {2 * (n - 1), (n - 1) * kBytes, n - 1});
+    expect_cost("ring", n, kElements, {2 * (n - 1), 2 * (n - 1) * kBytes / n, n - 1});
+  }
+  for (const Rank n : {2, 4, 8, 16, 64}) {
+    const std::int64_t log = log2_floor(n);
+    expect_cost("recursive-doubling", n, kElements, {log, log * kBytes, log});
+    expect_cost("halving-doubling", n, kElements, {2 * log, 2 * (n - 1) * kBytes / n, log});
+  }
+}
+
+TEST(ScheduleCost, OfTheDoubleTreeIsHalfTheSingleOnesForEveryRank) {
+  for (const Rank n : {8, 16, 64}) {
+    const ScheduleCost one = cost_of(make_schedule("binary-tree", n, 1000), 4);
+    const ScheduleCost two = cost_of(make_schedule("double-binary-tree", n, 1000), 4);
+    // An inner rank of one tree is a leaf of the other: (1 + 2) halves and 1 half at most, against
+    // 1 + 2 whole arrays.
+    EXPECT_EQ(one.most_bytes_of_a_rank, 3 * 4000);
+    EXPECT_LE(two.most_bytes_of_a_rank, 2 * 4000);
+    EXPECT_EQ(one.bytes, two.bytes);
+  }
+}
+
+TEST(ScheduleCost, CountsLatencyBandwidthAndAdditions) {
+  const Schedule ring = make_schedule("ring", 4, 400);
+  const double a = 1e-6;
+  const double b = 1e-9;
+  const double c = 1e-10;
+  const Network network{.within_host = {a, b}, .add_per_byte = c};
+  // 6 phases with a quarter each, half of which add.
+  EXPECT_NEAR(cost_of(ring, 4, network).seconds, 6 * (a + 400 * b) + 3 * 400 * c, 1e-15);
+
+  // A root that sends to two sends one after the other.
+  const Schedule tree = make_schedule("binary-tree", 3, 100);
+  EXPECT_EQ(tree.phases.size(), 4U);
+  EXPECT_NEAR(cost_of(tree, 4, {.within_host = {a, 0}}).seconds, 4 * a, 1e-15);
+}
+
+TEST(ScheduleCost, TellsLinksWithinHostsFromThoseBetween) {
+  const Network network{
+      .within_host = {0, 0}, .between_hosts = {1, 0}, .ranks_per_host = 4, .add_per_byte = 0};
+  // Two hosts: a flat ring crosses between them in every phase, two levels only in the middle.
+  const ScheduleCost flat = cost_of(make_schedule("ring", 8, 800), 4, network);
+  const ScheduleCost levels =
+      cost_of(make_two_level_schedule("ring", "recursive-doubling", 2, 4, 800), 4, network);
+  EXPECT_EQ(flat.seconds, 14);
+  EXPECT_EQ(levels.seconds, 1);
+}
+
+}  // namespace
+}  // namespace rubato
