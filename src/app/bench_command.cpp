@@ -21,6 +21,7 @@
 #include "app/train_options.hpp"
 #include "lab/contestant.hpp"
 #include "lab/measure.hpp"
+#include "lab/peers.hpp"
 #include "lab/triad.hpp"
 
 namespace rubato::app {
@@ -43,6 +44,7 @@ struct BenchOptions {
   std::vector<std::int64_t> threads{static_cast<std::int64_t>(hardware_threads())};
   bool fused = false;
   lab::MeasureOptions measure;
+  bool peers = true;
   bool json = false;
   bool csv = false;
 };
@@ -135,6 +137,19 @@ std::vector<BenchRow> measure_task(const BenchOptions& options, const lab::Reduc
                     .bytes_moved = contestant->bytes_moved(),
                     .triad = triad});
   }
+  if (options.peers) {
+    for (const lab::Peer& peer : lab::installed_peers()) {
+      say_progress(fmt::format("{}: {} ranks x {} floats", peer.name, task.cores, task.size));
+      const auto seconds = lab::measure(peer, task, options.measure.seconds);
+      if (!seconds) continue;
+      rows.push_back({.strategy = task.fused ? peer.name + ", no update" : peer.name,
+                      .task = {.cores = task.cores, .size = task.size},
+                      .threads = workers.threads(),
+                      .options = {},
+                      .seconds = *seconds,
+                      .triad = triad});
+    }
+  }
   say_progress("");
   return rows;
 }
@@ -163,6 +178,10 @@ int bench_reduce(std::span<const std::string> arguments) {
       "comes to the right sum.");
   define_tasks(line, options);
   define_conditions(line, options);
+  line.flag("peers",
+            "measure MPI_Allreduce (ranks as processes) and gloo (as threads), too, where they are "
+            "built; --peers=false does not [true]",
+            options.peers);
   line.group("Output");
   line.flag("json", "print JSON", options.json);
   line.flag("csv", "print CSV", options.csv);

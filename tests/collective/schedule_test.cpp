@@ -1,10 +1,14 @@
 #include <algorithm>
 #include <array>
 #include <cstdint>
+#include <fstream>
+#include <regex>
+#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 
 #include <rubato/collective/schedule.hpp>
@@ -202,6 +206,25 @@ TEST(ScheduleCost, TellsLinksWithinHostsFromThoseBetween) {
       cost_of(make_two_level_schedule("ring", "recursive-doubling", 2, 4, 800), 4, network);
   EXPECT_EQ(flat.seconds, 14);
   EXPECT_EQ(levels.seconds, 1);
+}
+
+// --- what is written about them ------------------------------------------------------------------
+
+TEST(ScheduleCost, IsAsDocumented) {
+  std::ifstream document(RUBATO_ALGORITHMS_MD);
+  const std::regex row(R"(\| ([a-z-]+) \| (\d+) \| (\d+) \| (\d+) \| (\d+) \| (\d+) \| (\d+) \|)");
+  std::set<std::string> documented;
+  for (std::string line; std::getline(document, line);) {
+    std::smatch cells;
+    if (!std::regex_match(line, cells, row)) continue;
+    const std::string name = cells[1];
+    documented.insert(name);
+    const ScheduleCost cost = cost_of(make_schedule(name, std::stoi(cells[2]), 6720), 4);
+    EXPECT_EQ(fmt::format("| {} | {} | {} | {} | {} | {} | {} |", name, cells[2].str(), cost.phases,
+                          cost.messages, cost.bytes, cost.most_bytes_of_a_rank, cost.depth),
+              line);
+  }
+  EXPECT_EQ(documented.size(), algorithm_names().size()) << "every algorithm has its lines";
 }
 
 }  // namespace

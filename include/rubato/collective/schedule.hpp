@@ -37,22 +37,20 @@ struct Schedule {
   std::vector<Phase> phases;
 };
 
-/// The algorithms. n ranks, arrays of S bytes; docs/algorithms.md has the numbers.
+/// The algorithms, for n ranks with arrays of S bytes; docs/algorithms.md has their numbers.
 ///
-///   sequential          all to rank 0 one after the other, and out again
-///   ring                reduce-scatter and all-gather around a ring: n - 1 phases each of S/n
-///   bytes
-///                       (Patarasuk and Yuan 2009)
-///   recursive-doubling  whole arrays exchanged with the rank at distance 1, 2, 4, ...: log2 n
-///   phases halving-doubling    reduce-scatter by exchanging halves at distance n/2, n/4, ..., and
-///   all-gather
-///                       back (Rabenseifner; Thakur, Rabenseifner and Gropp 2005)
+///   sequential          all to rank 0, one after the other, and out again
+///   ring                reduce-scatter and all-gather around a ring, n - 1 phases of S / n bytes
+///                       each (Patarasuk and Yuan 2009)
+///   recursive-doubling  whole arrays exchanged with the rank at distance 1, 2, 4, ...
+///   halving-doubling    reduce-scatter by exchanging halves at distance n/2, n/4, ..., all-gather
+///                       backwards (Rabenseifner; Thakur, Rabenseifner and Gropp 2005)
 ///   binary-tree         up a binary tree, and down again
-///   double-binary-tree  half of the array up and down each of two binary trees, the inner ranks of
-///                       one of which are leaves of the other (Sanders, Speck and Traeff 2009)
+///   double-binary-tree  half of the array up and down each of two binary trees, in which the inner
+///                       ranks of one are leaves of the other (Sanders, Speck and Traeff 2009)
 ///
-/// Where n is no power of two, the two of the exchanges first fold the ranks beyond the largest
-/// power of two into others, and tell them the result in the end.
+/// Where n is no power of two, the two that exchange first fold the ranks beyond the largest power
+/// of two into others, and tell them the result in the end.
 [[nodiscard]] std::span<const std::string_view> algorithm_names();
 
 /// The schedule of the algorithm of that name for any number of ranks, 1 to 2^20, and any length, 0

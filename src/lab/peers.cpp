@@ -1,0 +1,72 @@
+#include "lab/peers.hpp"
+
+#include <cstdio>
+#include <filesystem>
+#include <memory>
+#include <system_error>
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+namespace rubato::lab {
+
+namespace {
+
+namespace fs = std::filesystem;
+
+std::optional<fs::path> peer_program(const std::string& name) {
+  std::error_code error;
+  const fs::path folder = fs::read_symlink("/proc/self/exe", error).parent_path();
+  for (const fs::path& program : {folder / name, folder / ".." / "libexec" / "rubato" / name}) {
+    if (access(program.c_str(), X_OK) == 0) return program;
+  }
+  return std::nullopt;
+}
+
+// For the shell.
+std::string quoted(const std::string& text) {
+  std::string quoted = "'";
+  for (const char c : text) quoted += c == '\'' ? std::string("'\\''") : std::string(1, c);
+  return quoted + "'";
+}
+
+struct ClosePipe {
+  void operator()(std::FILE* pipe) const { static_cast<void>(pclose(pipe)); }
+};
+
+}  // namespace
+
+std::vector<Peer> installed_peers() {
+  std::vector<Peer> peers;
+  if (const auto mpi = peer_program("rubato-peer-mpi")) {
+    // The machine is meant to be oversubscribed, and nobody else is on it.
+    const std::string as_root = geteuid() == 0 ? " --allow-run-as-root" : "";
+    peers.push_back({.name = "MPI_Allreduce",
+                     .command = fmt::format("mpirun --oversubscribe{} -n {{ranks}} {}", as_root,
+                                            quoted(mpi->string()))});
+  }
+  if (const auto gloo = peer_program("rubato-peer-gloo")) {
+    peers.push_back({.name = "gloo", .command = quoted(gloo->string())});
+  }
+  return peers;
+}
+
+std::optional<Measurement> measure(const Peer& peer, const ReduceTask& task, double seconds) {
+  std::string command = peer.command;
+  if (const std::size_t place = command.find("{ranks}"); place != std::string::npos) {
+    command.replace(place, std::string_view("{ranks}").size(), fmt::to_string(task.cores));
+  }
+  command += fmt::format(" {} {} {} 2>/dev/null", task.size, seconds, task.cores);
+  // NOLINTNEXTLINE(cert-env33-c): the command is this program's own, quoted
+  const std::unique_ptr<std::FILE, ClosePipe> pipe(popen(command.c_str(), "r"));
+  Measurement measurement;
+  long runs = 0;
+  if (pipe == nullptr || std::fscanf(pipe.get(), "%lf %lf %lf %ld", &measurement.median,
+                                     &measurement.min, &measurement.max, &runs) != 4) {
+    return std::nullopt;
+  }
+  measurement.runs = runs;
+  return measurement;
+}
+
+}  // namespace rubato::lab

@@ -1,0 +1,27 @@
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "lab/contestant.hpp"
+#include "lab/measure.hpp"
+
+namespace rubato::lab {
+
+/// Another project's all-reduce, a program of its own.
+struct Peer {
+  /// "MPI_Allreduce".
+  std::string name;
+  /// The shell command, without what it is to do; "{ranks}" in it is the number of ranks.
+  std::string command;
+};
+
+/// The peers whose programs were built, and beside this one, or in ../libexec/rubato from it.
+[[nodiscard]] std::vector<Peer> installed_peers();
+
+/// Lets a peer sum a buffer of each core (never fused) for about `seconds`. Empty when it fails.
+[[nodiscard]] std::optional<Measurement> measure(const Peer& peer, const ReduceTask& task,
+                                                 double seconds);
+
+}  // namespace rubato::lab
