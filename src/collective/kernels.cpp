@@ -8,6 +8,7 @@
 #include <rubato/collective/kernels.hpp>
 #include <rubato/core/check.hpp>
 
+#include "sgd_element.hpp"
 #include "vector_clones.hpp"
 
 namespace rubato {
@@ -61,27 +62,19 @@ template <bool Momentum, bool Nesterov, class T>
 [[gnu::always_inline]] inline void sgd_loop(T* __restrict parameters, T* __restrict velocity,
                                             const T* __restrict gradient, std::size_t n,
                                             SgdCoefficients<T> c) {
+  T none{};
   for (std::size_t i = 0; i < n; ++i) {
-    T d = c.gradient_factor * gradient[i] + c.weight_decay * parameters[i];
-    if constexpr (Momentum) {
-      const T v = c.momentum * velocity[i] + d;
-      velocity[i] = v;
-      d = Nesterov ? d + c.momentum * v : v;
-    }
-    parameters[i] -= c.learning_rate * d;
+    sgd_element<Momentum, Nesterov>(parameters[i], Momentum ? velocity[i] : none, gradient[i], c);
   }
 }
 
 template <class T>
 [[gnu::always_inline]] inline void sgd_loops(T* parameters, T* velocity, const T* gradient,
                                              std::size_t n, const SgdCoefficients<T>& c) {
-  if (c.momentum == T{0}) {
-    sgd_loop<false, false>(parameters, velocity, gradient, n, c);
-  } else if (c.nesterov) {
-    sgd_loop<true, true>(parameters, velocity, gradient, n, c);
-  } else {
-    sgd_loop<true, false>(parameters, velocity, gradient, n, c);
-  }
+  with_kind_of_step(
+      c, [&]<bool Momentum, bool Nesterov>() __attribute__((always_inline)) {
+        sgd_loop<Momentum, Nesterov>(parameters, velocity, gradient, n, c);
+      });
 }
 
 // target_clones wants plain functions.

@@ -77,11 +77,23 @@ constexpr std::array<Algorithm, 6> kAlgorithms{{
     {"double-binary-tree", algorithms::double_binary_tree},
 }};
 
+constexpr std::string_view kTwoLevel = "two-level";
+
 constexpr auto kNames = [] {
-  std::array<std::string_view, kAlgorithms.size()> names;
-  for (std::size_t i = 0; i < names.size(); ++i) names[i] = kAlgorithms[i].name;
+  std::array<std::string_view, kAlgorithms.size() + 1> names;
+  for (std::size_t i = 0; i < kAlgorithms.size(); ++i) names[i] = kAlgorithms[i].name;
+  names.back() = kTwoLevel;
   return names;
 }();
+
+// The number of hosts that makes a grid of `ranks` as square as it can be.
+Rank squarest_hosts(Rank ranks) {
+  Rank hosts = 1;
+  for (Rank divisor = 1; divisor <= ranks / divisor; ++divisor) {
+    if (ranks % divisor == 0) hosts = divisor;
+  }
+  return hosts;
+}
 
 Reduction reduction_of(std::string_view name, Rank ranks, std::int64_t length) {
   RUBATO_CHECK(ranks >= 1 && length >= 0, "an all-reduce has a rank at least");
@@ -134,6 +146,10 @@ std::span<const std::string_view> algorithm_names() {
 }
 
 Schedule make_schedule(std::string_view algorithm, Rank ranks, std::int64_t length) {
+  if (algorithm == kTwoLevel) {
+    const Rank hosts = squarest_hosts(ranks);
+    return make_two_level_schedule("ring", "recursive-doubling", hosts, ranks / hosts, length);
+  }
   const Reduction reduction = reduction_of(algorithm, ranks, length);
   Schedule schedule{.ranks = ranks, .length = length, .phases = reduction.phases};
   if (reduction.mirrored) append_mirror(schedule.phases, reduction.phases);

@@ -6,15 +6,16 @@
 #include <rubato/collective/tree_sum.hpp>
 #include <rubato/core/check.hpp>
 
+#include "sgd_element.hpp"
 #include "vector_clones.hpp"
 
 namespace rubato {
 
 namespace {
 
-// Bytes of a piece: a page, so that every leaf's stream moves on by whole pages, and the few pieces
-// that a sum needs at once stay in the first-level cache.
-constexpr std::size_t kPieceBytes = 4096;
+// Bytes of a piece: whole pages of every leaf's stream, and the few pieces that a sum needs at once
+// stay in the first-level cache.
+constexpr std::size_t kPieceBytes = 8192;
 template <class T>
 constexpr std::size_t kPiece = kPieceBytes / sizeof(T);
 
@@ -37,36 +38,76 @@ template <std::size_t Count, class T>
   }
 }
 
+// The pointers of a block, from `begin` on, where a loop need not fetch them anew.
+template <std::size_t Count, class T>
+[[gnu::always_inline]] inline std::array<const T*, Count> pointers_of(const T* const* leaves,
+                                                                      std::size_t begin) {
+  std::array<const T*, Count> at{};
+  for (std::size_t leaf = 0; leaf < Count; ++leaf) at[leaf] = leaves[leaf] + begin;
+  return at;
+}
+
 template <std::size_t Count, class T>
 [[gnu::always_inline]] inline void block_loop(const T* const* leaves, std::size_t begin,
                                               T* __restrict out, std::size_t n) {
-  // The pointers, where the loop need not fetch them anew.
-  std::array<const T*, Count> at{};
-  for (std::size_t leaf = 0; leaf < Count; ++leaf) at[leaf] = leaves[leaf] + begin;
+  const auto at = pointers_of<Count>(leaves, begin);
   for (std::size_t i = 0; i < n; ++i) out[i] = sum_of<Count>(at.data(), i);
+}
+
+template <std::size_t Count, bool Momentum, bool Nesterov, class T>
+[[gnu::always_inline]] inline void block_step_loop(const T* const* leaves, std::size_t begin,
+                                                   T* __restrict parameters, T* __restrict velocity,
+                                                   std::size_t n, SgdCoefficients<T> c) {
+  const auto at = pointers_of<Count>(leaves, begin);
+  T none{};
+  for (std::size_t i = 0; i < n; ++i) {
+    sgd_element<Momentum, Nesterov>(parameters[i], Momentum ? velocity[i] : none,
+                                    sum_of<Count>(at.data(), i), c);
+  }
+}
+
+// Calls loop.template operator()<count>(), 1 <= count <= kBlock.
+template <class Loop>
+[[gnu::always_inline]] inline void with_count(std::size_t count, Loop&& loop) {
+  switch (count) {
+    case 1:
+      return loop.template operator()<1>();
+    case 2:
+      return loop.template operator()<2>();
+    case 3:
+      return loop.template operator()<3>();
+    case 4:
+      return loop.template operator()<4>();
+    case 5:
+      return loop.template operator()<5>();
+    case 6:
+      return loop.template operator()<6>();
+    case 7:
+      return loop.template operator()<7>();
+    default:
+      return loop.template operator()<kBlock>();
+  }
 }
 
 template <class T>
 [[gnu::always_inline]] inline void block_loops(const T* const* leaves, std::size_t count,
                                                std::size_t begin, T* out, std::size_t n) {
-  switch (count) {
-    case 1:
-      return block_loop<1>(leaves, begin, out, n);
-    case 2:
-      return block_loop<2>(leaves, begin, out, n);
-    case 3:
-      return block_loop<3>(leaves, begin, out, n);
-    case 4:
-      return block_loop<4>(leaves, begin, out, n);
-    case 5:
-      return block_loop<5>(leaves, begin, out, n);
-    case 6:
-      return block_loop<6>(leaves, begin, out, n);
-    case 7:
-      return block_loop<7>(leaves, begin, out, n);
-    default:
-      return block_loop<kBlock>(leaves, begin, out, n);
-  }
+  with_count(
+      count, [&]<std::size_t Count>()
+                 __attribute__((always_inline)) { block_loop<Count>(leaves, begin, out, n); });
+}
+
+template <class T>
+[[gnu::always_inline]] inline void block_step_loops(const T* const* leaves, std::size_t count,
+                                                    std::size_t begin, T* parameters, T* velocity,
+                                                    std::size_t n, const SgdCoefficients<T>& c) {
+  with_count(
+      count, [&]<std::size_t Count>() __attribute__((always_inline)) {
+        with_kind_of_step(
+            c, [&]<bool Momentum, bool Nesterov>() __attribute__((always_inline)) {
+              block_step_loop<Count, Momentum, Nesterov>(leaves, begin, parameters, velocity, n, c);
+            });
+      });
 }
 
 // target_clones wants plain functions.
@@ -77,6 +118,17 @@ RUBATO_VECTOR_CLONES void sum_block(const float* const* leaves, std::size_t coun
 RUBATO_VECTOR_CLONES void sum_block(const double* const* leaves, std::size_t count,
                                     std::size_t begin, double* out, std::size_t n) {
   block_loops(leaves, count, begin, out, n);
+}
+
+RUBATO_VECTOR_CLONES void step_block(const float* const* leaves, std::size_t count,
+                                     std::size_t begin, float* parameters, float* velocity,
+                                     std::size_t n, const SgdCoefficients<float>& c) {
+  block_step_loops(leaves, count, begin, parameters, velocity, n, c);
+}
+RUBATO_VECTOR_CLONES void step_block(const double* const* leaves, std::size_t count,
+                                     std::size_t begin, double* parameters, double* velocity,
+                                     std::size_t n, const SgdCoefficients<double>& c) {
+  block_step_loops(leaves, count, begin, parameters, velocity, n, c);
 }
 
 // The sums that wait for their right sibling while the blocks of a piece are summed from left to
@@ -137,11 +189,21 @@ void sum_and_step_pieces(std::span<const T* const> leaves, std::size_t begin,
   auto range = ranges.begin();
   for (std::size_t at = begin; at < end;) {
     while (range->end <= at) ++range;
-    const std::size_t n = std::min({kPiece<T>, end - at, range->end - at});
+    const SgdCoefficients<T>& c = range->coefficients;
+    RUBATO_CHECK(c.momentum == T{0} || !velocity.empty(),
+                 "with momentum every parameter has a velocity");
+    const std::size_t left = std::min(end, range->end) - at;
+    T* const parameter = parameters.data() + (at - begin);
+    T* const speed = velocity.empty() ? nullptr : velocity.data() + (at - begin);
+    if (leaves.size() <= kBlock) {
+      step_block(leaves.data(), leaves.size(), at, parameter, speed, left, c);
+      at += left;
+      continue;
+    }
+    const std::size_t n = std::min(kPiece<T>, left);
     sum_piece(leaves, at, gradient.data(), n, pending);
-    sgd_step(parameters.subspan(at - begin, n),
-             velocity.empty() ? velocity : velocity.subspan(at - begin, n),
-             std::span<const T>(gradient).first(n), range->coefficients);
+    const T* const sum = gradient.data();
+    step_block(&sum, 1, 0, parameter, speed, n, c);
     at += n;
   }
 }

@@ -35,6 +35,16 @@ std::vector<std::string_view> all_names() {
   return names;
 }
 
+// docs/adr/0008.
+std::string_view choose(const ReducerSize& size, std::size_t value_bytes) {
+  constexpr std::size_t kCached = std::size_t{1} << 20;
+  constexpr std::size_t kAllLeaves = std::size_t{1} << 30;
+  const std::size_t leaf = size.values * value_bytes;
+  if (leaf <= kCached) return "tree";
+  return leaf <= kAllLeaves / static_cast<std::size_t>(size.max_leaves) ? "sharded"
+                                                                        : "chunked-tree";
+}
+
 }  // namespace
 
 std::span<const std::string_view> reducer_names() {
@@ -49,7 +59,8 @@ bool is_exact(std::string_view reducer) {
 template <class T>
 std::unique_ptr<Reducer<T>> make_reducer(std::string_view name, const ReducerSize& size,
                                          Workers& workers) {
-  if (name == "auto" || name == "tree") return std::make_unique<TreeReducer<T>>(size);
+  if (name == "auto") return make_reducer<T>(choose(size, sizeof(T)), size, workers);
+  if (name == "tree") return std::make_unique<TreeReducer<T>>(size);
   if (name == "chunked-tree") return std::make_unique<ChunkedTreeReducer<T>>(size);
   if (name == "sharded") return std::make_unique<ShardedReducer<T>>(size, workers);
   if (name == "mutex") return std::make_unique<MutexReducer<T>>(size);

@@ -46,8 +46,9 @@ TEST(Schedule, OfEveryAlgorithmIsAnAllReduce) {
 }
 
 TEST(Schedule, OfEveryPairOnTwoLevelsIsAnAllReduce) {
-  for (const std::string_view inner : algorithm_names()) {
-    for (const std::string_view outer : algorithm_names()) {
+  const auto flat = algorithm_names().first(algorithm_names().size() - 1);
+  for (const std::string_view inner : flat) {
+    for (const std::string_view outer : flat) {
       for (const auto& [hosts, cores] : std::vector<std::pair<Rank, Rank>>{
                {1, 1}, {1, 5}, {4, 1}, {2, 2}, {3, 4}, {4, 8}, {5, 7}}) {
         for (const std::int64_t length : {0, 1, 7, 100}) {

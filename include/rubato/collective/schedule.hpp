@@ -48,6 +48,9 @@ struct Schedule {
 ///   binary-tree         up a binary tree, and down again
 ///   double-binary-tree  half of the array up and down each of two binary trees, in which the inner
 ///                       ranks of one are leaves of the other (Sanders, Speck and Traeff 2009)
+///   two-level           rings within hosts and recursive doubling between them, the hosts and
+///   their
+///                       cores as near to a square as n allows
 ///
 /// Where n is no power of two, the two that exchange first fold the ranks beyond the largest power
 /// of two into others, and tell them the result in the end.
@@ -57,9 +60,9 @@ struct Schedule {
 /// included. Throws Error for an unknown name, with the nearest known one.
 [[nodiscard]] Schedule make_schedule(std::string_view algorithm, Rank ranks, std::int64_t length);
 
-/// The same on two levels: rank h x cores_per_host + c is core c of host h. The cores of each host
-/// reduce by `inner`; what each then has, the counterparts on all hosts all-reduce by `outer`; and
-/// the hosts' cores tell each other as `inner` does.
+/// Any two of the algorithms but two-level on two levels: rank h x cores_per_host + c is core c of
+/// host h. The cores of each host reduce by `inner`; what each then has, the counterparts on all
+/// hosts all-reduce by `outer`; and the hosts' cores tell each other as `inner` does.
 [[nodiscard]] Schedule make_two_level_schedule(std::string_view inner, std::string_view outer,
                                                Rank hosts, Rank cores_per_host,
                                                std::int64_t length);

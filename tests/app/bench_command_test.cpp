@@ -1,0 +1,85 @@
+#include <set>
+#include <string>
+#include <vector>
+
+#include <gmock/gmock.h>
+#include <nlohmann/json.hpp>
+
+#include <rubato/runtime/reducer.hpp>
+
+#include "app/run_program.hpp"
+
+namespace rubato {
+namespace {
+
+using nlohmann::json;
+using test::ProgramResult;
+using testing::AllOf;
+using testing::HasSubstr;
+
+ProgramResult bench(std::vector<std::string> more) {
+  std::vector<std::string> arguments{"bench",     "reduce", "--peers=false", "--seconds", "0.001",
+                                     "--threads", "2",      "--size",        "1000"};
+  arguments.insert(arguments.end(), more.begin(), more.end());
+  return test::rubato(arguments);
+}
+
+TEST(BenchReduce, MeasuresEveryStrategy) {
+  const ProgramResult result = bench({"--json", "--cores", "2,5"});
+  ASSERT_EQ(result.code, 0) << result.err;
+  const json report = json::parse(result.out);
+  for (const char* name : {"processor", "caches", "kernel", "compiler", "blas"}) {
+    EXPECT_NE(report["environment"][name], "") << name;
+  }
+  std::set<std::string> measured;
+  for (const json& row : report["measurements"]) {
+    measured.insert(row["strategy"]);
+    EXPECT_EQ(row["exact"], is_exact(std::string(row["strategy"])));
+    EXPECT_EQ(row["size"], 1000);
+    EXPECT_GE(row["runs"], 5);
+    EXPECT_GT(row["median_seconds"], 0);
+    EXPECT_LE(row["min_seconds"], row["median_seconds"]);
+    EXPECT_LE(row["median_seconds"], row["max_seconds"]);
+    EXPECT_GT(row["bytes_moved"], 0);
+    EXPECT_GT(row["triad_bytes_per_second"], 1e8);
+  }
+  EXPECT_EQ(measured, std::set<std::string>(reducer_names().begin(), reducer_names().end()));
+  EXPECT_EQ(report["measurements"].size(), 2 * reducer_names().size());
+}
+
+TEST(BenchReduce, CountsWhatAStrategyMoves) {
+  const json report = json::parse(
+      bench({"--json", "--fused", "--cores", "8", "--strategy", "loop,sharded,tree,ring"}).out);
+  std::vector<double> arrays;
+  for (const json& row : report["measurements"]) {
+    arrays.push_back(static_cast<double>(row["bytes_moved"]) / 4000);
+  }
+  // N + 4; the same; 3 (N - 1) and 5 of the update; N (N - 1) parts of 1/N, added and then copied.
+  EXPECT_THAT(arrays, testing::ElementsAre(12, 12, 26, 7 * 3 + 7 * 2 + 5));
+}
+
+TEST(BenchReduce, PrintsATableAndCsv) {
+  const ProgramResult table = bench({"--strategy", "tree,sharded", "--arrival", "straggler"});
+  EXPECT_EQ(table.code, 0) << table.err;
+  EXPECT_THAT(table.out, AllOf(HasSubstr("processor "),
+                               HasSubstr("8 cores x 1000 floats, 2 threads, "
+                                         "straggler arrival, hot cache"),
+                               HasSubstr("\ntree "), HasSubstr("\nsharded ")));
+  const ProgramResult csv = bench({"--strategy", "tree", "--csv", "--arrival", "skewed"});
+  EXPECT_THAT(csv.out, AllOf(testing::StartsWith("strategy,exact,cores,size,"),
+                             HasSubstr("\ntree,true,8,1000,false,2,skewed,hot,")));
+}
+
+TEST(BenchReduce, RejectsWhatItCannotMeasure) {
+  EXPECT_THAT(bench({"--strategy", "trees"}).err, HasSubstr("did you mean 'tree'?"));
+  EXPECT_THAT(bench({"--cores", "2,x"}).err, HasSubstr("--cores: 'x' is no number"));
+  EXPECT_THAT(bench({"--fused", "--strategy", "loop", "--cores", "9"}).err,
+              HasSubstr("at most 8 cores"));
+  EXPECT_THAT(bench({"--json", "--csv"}).err, HasSubstr("exclude each other"));
+  EXPECT_EQ(bench({"--arrival", "never"}).code, 2);
+  EXPECT_THAT(test::rubato({"bench", "reuce"}).err, HasSubstr("did you mean 'reduce'?"));
+  EXPECT_EQ(test::rubato({"bench"}).code, 2);
+}
+
+}  // namespace
+}  // namespace rubato
