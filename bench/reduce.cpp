@@ -1,7 +1,7 @@
 // Strategies for summing a buffer of every core, as `rubato bench reduce` measures them, on two
 // threads. Counters: buffer bytes per second, and bytes that the strategy moves per second.
 
-#include <memory>
+#include <cstdint>
 #include <string>
 
 #include <benchmark/benchmark.h>
@@ -17,7 +17,12 @@ using namespace rubato::lab;
 
 constexpr int kThreads = 2;
 
-void reduce(benchmark::State& state, const std::string& strategy, const ReduceTask& task) {
+// The strategies are numbered as strategy_names() has them; the label says which it is.
+void reduce(benchmark::State& state) {
+  const ReduceTask task{.cores = state.range(1),
+                        .size = static_cast<std::size_t>(state.range(2)),
+                        .fused = state.range(3) != 0};
+  const auto strategy = strategy_names(task.fused)[static_cast<std::size_t>(state.range(0))];
   rubato::Workers workers(kThreads);
   const auto contestant = make_contestant(strategy, task, workers);
   const Arrivals at_once(static_cast<std::size_t>(task.cores), 0.0);
@@ -32,29 +37,22 @@ void reduce(benchmark::State& state, const std::string& strategy, const ReduceTa
       runs * static_cast<double>(task.size * sizeof(float)), benchmark::Counter::kIsRate);
   state.counters["moved"] =
       benchmark::Counter(runs * contestant->bytes_moved(), benchmark::Counter::kIsRate);
+  state.SetLabel(std::string(strategy));
 }
 
-}  // namespace
-
-int main(int argc, char** argv) {
+void every_task(benchmark::internal::Benchmark* benchmark) {
+  benchmark->ArgNames({"strategy", "cores", "size", "fused"});
   for (const bool fused : {false, true}) {
-    for (const auto name : strategy_names(fused)) {
-      for (const std::size_t size : {22'000U, 1'000'000U, 25'557'032U}) {
-        for (const std::int64_t cores : {2, 8}) {
-          const std::string strategy(name);
-          const std::string title = "reduce/" + strategy + "/cores:" + std::to_string(cores) +
-                                    "/size:" + std::to_string(size) + (fused ? "/fused" : "");
-          const ReduceTask task{.cores = cores, .size = size, .fused = fused};
-          benchmark::RegisterBenchmark(title.c_str(), [=](benchmark::State& state) {
-            reduce(state, strategy, task);
-          })->UseManualTime();
+    const auto strategies = static_cast<std::int64_t>(strategy_names(fused).size());
+    for (const std::int64_t size : {22'000, 1'000'000, 25'557'032}) {
+      for (const std::int64_t cores : {2, 8}) {
+        for (std::int64_t strategy = 0; strategy < strategies; ++strategy) {
+          benchmark->Args({strategy, cores, size, fused ? 1 : 0});
         }
       }
     }
   }
-  benchmark::Initialize(&argc, argv);
-  if (benchmark::ReportUnrecognizedArguments(argc, argv)) return 1;
-  benchmark::RunSpecifiedBenchmarks();
-  benchmark::Shutdown();
-  return 0;
 }
+BENCHMARK(reduce)->Apply(every_task)->UseManualTime();
+
+}  // namespace

@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <array>
+#include <iterator>
 
 #include <rubato/collective/schedule.hpp>
 #include <rubato/core/check.hpp>
@@ -104,9 +105,7 @@ Reduction reduction_of(std::string_view name, Rank ranks, std::int64_t length) {
 }
 
 void append_mirror(std::vector<Phase>& phases, const std::vector<Phase>& of) {
-  for (auto phase = of.rbegin(); phase != of.rend(); ++phase) {
-    phases.push_back(algorithms::mirror_of(*phase));
-  }
+  std::transform(of.rbegin(), of.rend(), std::back_inserter(phases), algorithms::mirror_of);
 }
 
 void drop_empty(std::vector<Phase>& phases) {

@@ -48,8 +48,8 @@ std::string_view choose(const ReducerSize& size, std::size_t value_bytes) {
 }  // namespace
 
 std::span<const std::string_view> reducer_names() {
-  static const std::vector<std::string_view> kNames = all_names();
-  return kNames;
+  static const std::vector<std::string_view> names = all_names();
+  return names;
 }
 
 bool is_exact(std::string_view reducer) {

@@ -56,6 +56,7 @@ class Stress {
     }
     next_step();
     std::vector<std::thread> pool;
+    pool.reserve(static_cast<std::size_t>(threads));
     for (int t = 0; t < threads; ++t) pool.emplace_back([this, t] { run_thread(t); });
     for (std::thread& thread : pool) thread.join();
   }
@@ -159,8 +160,8 @@ struct Size {
   std::int64_t steps;
 };
 
-void PrintTo(const Size& size, std::ostream* out) {
-  *out << size.threads << " threads, " << size.steps << " steps";
+std::ostream& operator<<(std::ostream& out, const Size& size) {
+  return out << size.threads << " threads, " << size.steps << " steps";
 }
 
 class CombiningStress : public testing::TestWithParam<Size> {};

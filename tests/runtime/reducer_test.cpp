@@ -93,7 +93,8 @@ std::vector<T> reduced(Reducer<T>& reducer, Workers& workers, const Leaves<T>& l
   });
   const PartialSum<T>* sum = reducer.finish_step();
   EXPECT_EQ(sum->scalars.minibatches, leaves.count());
-  EXPECT_EQ(sum->scalars.loss, static_cast<double>(leaves.count() * (leaves.count() - 1) / 2));
+  const std::int64_t loss = leaves.count() * (leaves.count() - 1) / 2;
+  EXPECT_EQ(sum->scalars.loss, static_cast<double>(loss));
   std::vector<T> values(sum->values.begin(), sum->values.end());
   reducer.end_step();
   return values;

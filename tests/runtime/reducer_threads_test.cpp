@@ -25,6 +25,7 @@ void step_on_threads(Reducer<float>& reducer, int threads, std::int64_t leaves,
   reducer.begin_step(leaves, cores);
   std::atomic<std::int64_t> next{0};
   std::vector<std::thread> pool;
+  pool.reserve(static_cast<std::size_t>(threads));
   for (int t = 0; t < threads; ++t) {
     pool.emplace_back([&, t] {
       std::minstd_rand random(static_cast<std::uint32_t>(leaves * 64 + t));
@@ -43,7 +44,8 @@ void step_on_threads(Reducer<float>& reducer, int threads, std::int64_t leaves,
   }
   for (std::thread& thread : pool) thread.join();
   const PartialSum<float>* sum = reducer.finish_step();
-  const auto expected = static_cast<float>(leaves * (leaves - 1) / 2);
+  const std::int64_t numbers = leaves * (leaves - 1) / 2;
+  const auto expected = static_cast<float>(numbers);
   EXPECT_EQ(sum->scalars.minibatches, leaves);
   EXPECT_TRUE(std::all_of(sum->values.begin(), sum->values.end(),
                           [&](float value) { return value == expected; }));

@@ -29,6 +29,7 @@ void expect_sum_at_every_rank(const Schedule& schedule, int threads) {
       }
     }
     std::vector<T*> pointers;
+    pointers.reserve(arrays.size());
     for (auto& array : arrays) pointers.push_back(array.data());
     executor.run(std::span<T* const>(pointers));
     for (std::size_t rank = 0; rank < arrays.size(); ++rank) {

@@ -31,6 +31,7 @@ std::vector<Rank> tree_over_ranks(Rank ranks, Position position_of) {
     rank_at[static_cast<std::size_t>(position_of(rank))] = rank;
   }
   std::vector<Rank> parent;
+  parent.reserve(static_cast<std::size_t>(ranks));
   for (Rank rank = 0; rank < ranks; ++rank) {
     const Rank up = by_position[static_cast<std::size_t>(position_of(rank))];
     parent.push_back(up < 0 ? -1 : rank_at[static_cast<std::size_t>(up)]);
@@ -42,6 +43,7 @@ std::vector<Rank> tree_over_ranks(Rank ranks, Position position_of) {
 
 Reduction binary_tree(Rank ranks, std::int64_t length) {
   std::vector<Rank> parent;
+  parent.reserve(static_cast<std::size_t>(ranks));
   for (Rank rank = 0; rank < ranks; ++rank) parent.push_back(rank == 0 ? -1 : (rank - 1) / 2);
   return {.phases = up_a_tree(parent, 0, length)};
 }

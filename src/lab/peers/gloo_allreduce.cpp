@@ -68,6 +68,7 @@ int main(int argc, char** argv) {
     }
   };
   std::vector<std::thread> ranks;
+  ranks.reserve(static_cast<std::size_t>(task.ranks));
   for (int rank = 0; rank < task.ranks; ++rank) ranks.emplace_back(run_rank, rank);
   for (std::thread& rank : ranks) rank.join();
   seconds.erase(seconds.begin());
