@@ -29,8 +29,7 @@ enum class SumId : std::uint32_t {};
 ///  2. The first visitor of a step finds an older step there, the second finds this one. Which is
 ///     which is decided by one atomic exchange: there is one order of the visits, for all threads.
 ///  3. A sum in a slot belongs to the tree; nobody reads or writes it until the second visitor
-///  takes
-///     it.
+///     takes it.
 ///
 /// Nothing waits: the first visitor leaves and does something else.
 ///

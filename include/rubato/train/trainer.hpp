@@ -67,8 +67,9 @@ class Diverged : public Error {
 ///     trainer.set_test(test_set);
 ///     const rubato::TrainResult result = trainer.fit();
 ///
-/// The trained parameters are the same bits for every number of threads and cores and either
-/// assignment, on machines of one instruction set, as long as the model draws no random numbers.
+/// The trained parameters are the same bits for every number of threads and cores, either
+/// assignment and every exact reducer, on machines of one instruction set, as long as the model
+/// draws no random numbers.
 ///
 /// A trainer sets libtorch's (and an OpenBLAS's) number of intra-op threads to 1 for the process:
 /// the threads run cores instead. Not to be used by two threads at once.
