@@ -50,18 +50,20 @@ std::string bench_table(std::span<const BenchRow> rows) {
   std::stable_sort(sorted.begin(), sorted.end(), [](const BenchRow* a, const BenchRow* b) {
     return a->seconds.median < b->seconds.median;
   });
+  std::size_t width = 0;
+  for (const BenchRow& row : rows) width = std::max(width, row.strategy.size());
   const BenchRow& first = rows.front();
   std::string text = fmt::format(
       "\n{} cores x {} floats{}, {} threads, {} arrival, {} cache; STREAM triad {:.1f} GB/s\n\n"
-      "{:<20}{:>10}  {:>21}{:>12}{:>12}{:>11}  {}\n",
+      "{:<{}}{:>12}  {:>21}{:>12}{:>12}{:>11}  {}\n",
       first.task.cores, first.task.size, first.task.fused ? ", with the update" : "", first.threads,
       choice_name(lab::kArrivals, first.options.arrival),
-      choice_name(lab::kCaches, first.options.cache), first.triad / kGiga, "strategy", "median",
-      "min - max", "buffer GB/s", "moved GB/s", "of triad", "exact");
+      choice_name(lab::kCaches, first.options.cache), first.triad / kGiga, "strategy", width,
+      "median", "min - max", "buffer GB/s", "moved GB/s", "of triad", "exact");
   for (const BenchRow* row : sorted) {
     fmt::format_to(
-        std::back_inserter(text), "{:<20}{:>10}  {:>21}{:>12.2f}{:>12}{:>11}  {}\n", row->strategy,
-        duration(row->seconds.median),
+        std::back_inserter(text), "{:<{}}{:>12}  {:>21}{:>12.2f}{:>12}{:>11}  {}\n", row->strategy,
+        width, duration(row->seconds.median),
         fmt::format("{} - {}", duration(row->seconds.min), duration(row->seconds.max)),
         row->algorithm_bandwidth() / kGiga,
         row->bytes_moved == 0 ? "-" : fmt::format("{:.2f}", row->moved_bandwidth() / kGiga),
