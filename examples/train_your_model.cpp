@@ -36,7 +36,7 @@ int main() {
   options.epochs = 20;
   options.minibatch_size = 16;
   options.learning_rate = 0.1;
-  options.sgd.momentum = 0.9;
+  options.optimizer.momentum = 0.9;
   rubato::Trainer trainer(rubato::model_factory<Net>(), rubato::cross_entropy_loss(), spirals(4096),
                           trace, options);
   trainer.set_test(spirals(1024));

@@ -12,12 +12,12 @@
 
 #include <rubato/core/choice.hpp>
 #include <rubato/core/error.hpp>
+#include <rubato/core/number.hpp>
 #include <rubato/runtime/reducer.hpp>
 
 #include "app/bench_output.hpp"
 #include "app/command_line.hpp"
 #include "app/elasticity_options.hpp"
-#include "app/number.hpp"
 #include "app/train_options.hpp"
 #include "lab/contestant.hpp"
 #include "lab/measure.hpp"

@@ -3,9 +3,8 @@
 #include <fmt/format.h>
 
 #include <rubato/core/choice.hpp>
+#include <rubato/core/number.hpp>
 #include <rubato/plan/shuffle.hpp>
-
-#include "app/number.hpp"
 
 namespace rubato::app {
 

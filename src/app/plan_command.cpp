@@ -9,11 +9,11 @@
 
 #include <rubato/core/choice.hpp>
 #include <rubato/core/error.hpp>
+#include <rubato/core/number.hpp>
 #include <rubato/plan/plan.hpp>
 
 #include "app/command_line.hpp"
 #include "app/elasticity_options.hpp"
-#include "app/number.hpp"
 #include "app/plan_output.hpp"
 #include "app/trace_option.hpp"
 

@@ -8,8 +8,7 @@
 
 #include <rubato/core/choice.hpp>
 #include <rubato/core/error.hpp>
-
-#include "app/number.hpp"
+#include <rubato/core/number.hpp>
 
 namespace rubato::app {
 

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <array>
-#include <limits>
 #include <string_view>
 #include <thread>
 
@@ -11,11 +10,14 @@
 
 #include <rubato/core/choice.hpp>
 #include <rubato/core/error.hpp>
+#include <rubato/core/number.hpp>
+#include <rubato/core/spec.hpp>
+#include <rubato/recipe/initializer_options.hpp>
 #include <rubato/runtime/reducer.hpp>
-#include <rubato/scaling/rule.hpp>
+#include <rubato/scaling/lr_schedule.hpp>
+#include <rubato/scaling/rule_registry.hpp>
 
 #include "app/command_line.hpp"
-#include "app/number.hpp"
 #include "app/run_folder.hpp"
 #include "app/trace_option.hpp"
 
@@ -31,10 +33,10 @@ constexpr std::int64_t kMaxThreads = 4096;
 constexpr std::int64_t kMaxEpochs = 1'000'000;
 constexpr std::int64_t kMaxLogSteps = 1'000'000'000;
 
-constexpr double kInfinity = std::numeric_limits<double>::infinity();
-constexpr RealRange kLearningRates{0, kInfinity, false, false, "a number greater than 0"};
-constexpr RealRange kMomenta{0, 1, true, false, "a number from 0 to below 1"};
-constexpr RealRange kWeightDecays{0, kInfinity, true, false, "a number of at least 0"};
+constexpr std::int64_t kMaxTopK = 1'000'000;
+constexpr std::array<std::string_view, 2> kPrecisions{"full", "bf16"};
+constexpr std::array<std::string_view, 3> kWatched{"train-loss", "test-loss", "test-accuracy"};
+constexpr RealRange kAlphas{0, 1, false, true, "a number above 0 and up to 1"};
 constexpr RealRange kAccuracies{0, 100, false, true, "a number above 0 and up to 100 (percent)"};
 
 std::string known_name(std::string_view kind, const std::string& name,
@@ -53,6 +55,13 @@ std::string known_data(const std::string& text) {
                                    std::array<std::string_view, 2>{"digits", "mnist:DIR"}));
 }
 
+// A value that is read by what will use it, so that what it rejects is rejected here.
+template <class Read>
+std::string checked_by(const Read& read, const std::string& text) {
+  static_cast<void>(read(text));
+  return text;
+}
+
 void define_data(CommandLine& line, TrainCommandOptions& options) {
   line.group("Data and model");
   line.option("data", "digits|mnist:DIR",
@@ -62,33 +71,99 @@ void define_data(CommandLine& line, TrainCommandOptions& options) {
   line.option("model", fmt::format("{}", fmt::join(kModels, "|")),
               "the network: two convolutions, two linear layers, or one", options.model,
               [&](const std::string& text) { options.model = known_name("model", text, kModels); });
+  line.option("init", "NAME",
+              fmt::format("initial weights: {}; such as xavier:distribution=normal,gain=2",
+                          names_of(kInitializers)),
+              options.initializer, [&](const std::string& text) {
+                options.initializer = checked_by(parse_initializer, text);
+              });
+  line.option("precision", fmt::format("{}", fmt::join(kPrecisions, "|")),
+              "what forward and backward compute in; weights, gradients and updates stay float32",
+              options.precision, [&](const std::string& text) {
+                options.precision = known_name("precision", text, kPrecisions);
+              });
+  line.option(
+      "label-smoothing", "X",
+      "share of each target that is spread over all classes, from 0 to below 1", "0",
+      [&](const std::string& text) { options.label_smoothing = parse_real(text, kBelowOne); });
 }
 
-void define_optimizer(CommandLine& line, TrainCommandOptions& options) {
-  line.group("Optimizer (SGD)");
-  line.option(
-      "rule", fmt::format("{}", fmt::join(rule_names(), "|")),
-      "how the learning rate follows the batch size", options.rule,
-      [&](const std::string& text) { options.rule = known_name("rule", text, rule_names()); });
+void define_learning_rate(CommandLine& line, TrainCommandOptions& options) {
+  line.group("Learning rate");
+  line.option("rule", "NAME",
+              fmt::format("how it follows the batch size: {}; such as adascale:smoothing=0.9, "
+                          "lbsgd:warmup=sqrt,epochs=2, or any with ramp=STEPS",
+                          fmt::join(rule_names(), ", ")),
+              options.rule,
+              [&](const std::string& text) { options.rule = checked_by(make_rule, text); });
   line.option("ref-batch", "N", "the batch size, in samples, for which --lr is meant",
               fmt::to_string(options.reference_batch), [&](const std::string& text) {
                 options.reference_batch = parse_whole(text, 1, kMaxBatchSize);
               });
   line.option(
       "lr", "X", "learning rate at the reference batch size", fmt::to_string(options.learning_rate),
-      [&](const std::string& text) { options.learning_rate = parse_real(text, kLearningRates); });
-  line.option("momentum", "X", "momentum, from 0 to below 1", fmt::to_string(options.momentum),
-              [&](const std::string& text) { options.momentum = parse_real(text, kMomenta); });
-  line.flag("nesterov", "Nesterov's momentum", options.nesterov);
+      [&](const std::string& text) { options.learning_rate = parse_real(text, kPositive); });
+  line.option("schedule", "NAME",
+              fmt::format("how it changes in the course of training: {}; such as cosine:total=5, "
+                          "or several as in warmup:length=1+step:every=2",
+                          fmt::join(lr_schedule_names(), ", ")),
+              options.schedule, [&](const std::string& text) {
+                options.schedule = checked_by(make_lr_schedule, text);
+              });
+  line.option("schedule-unit", names_of(kScheduleUnits),
+              "what the numbers of --schedule count; iterations are scale-invariant: a step counts "
+              "for as many as the rule makes of its rate",
+              options.schedule_unit, [&](const std::string& text) {
+                static_cast<void>(parse_choice("unit", text, kScheduleUnits));
+                options.schedule_unit = text;
+              });
+}
+
+void define_optimizer(CommandLine& line, TrainCommandOptions& options) {
+  line.group("Optimizer");
+  line.option("optimizer", "NAME",
+              fmt::format("{}; such as adam:beta1=0.8, lars:trust=0.01", names_of(kOptimizers)),
+              options.optimizer, [&](const std::string& text) {
+                static_cast<void>(parse_optimizer(text, {}));
+                options.optimizer = text;
+              });
+  line.option("momentum", "X", "momentum, from 0 to below 1 [0.5 of sgd and lars, 0 of rmsprop]",
+              "", [&](const std::string& text) { options.momentum = parse_real(text, kBelowOne); });
+  line.flag("nesterov", "Nesterov's momentum, of sgd", options.nesterov);
   line.option(
-      "weight-decay", "X", "L2 penalty on the parameters", "0",
-      [&](const std::string& text) { options.weight_decay = parse_real(text, kWeightDecays); });
+      "weight-decay", "X", "L2 penalty on the parameters; decoupled with adamw", "0",
+      [&](const std::string& text) { options.weight_decay = parse_real(text, kNotNegative); });
+  line.option("no-decay", "PATTERN,...",
+              "parameters without weight decay and layer-wise rates: names such as '*.bias', or "
+              "vectors for all of one dimension",
+              "", [&](const std::string& text) { options.no_decay = text; });
+  line.option("clip-norm", "X", "shorten gradients that are longer than X", "",
+              [&](const std::string& text) { options.clip_norm = parse_real(text, kPositive); });
+  line.option("lookahead", "K",
+              "Lookahead around the optimizer: slow weights meet the fast ones every K updates; 0 "
+              "is without",
+              "0", [&](const std::string& text) {
+                options.lookahead = parse_whole(text, 0, kMaxLogSteps);
+              });
+  line.option("lookahead-alpha", "X", "how far the slow weights go when they meet",
+              fmt::to_string(options.lookahead_alpha), [&](const std::string& text) {
+                options.lookahead_alpha = parse_real(text, kAlphas);
+              });
+  line.option("lookahead-start", names_of(kLookaheadStarts),
+              "whether the slow weights begin before or after the first update",
+              options.lookahead_start, [&](const std::string& text) {
+                static_cast<void>(parse_choice("start", text, kLookaheadStarts));
+                options.lookahead_start = text;
+              });
 }
 
 void define_run(CommandLine& line, TrainCommandOptions& options) {
   line.group("Run");
   line.option("epochs", "N", "epochs to train", fmt::to_string(options.epochs),
               [&](const std::string& text) { options.epochs = parse_whole(text, 1, kMaxEpochs); });
+  line.option("iterations", "X",
+              "stop after X scale-invariant iterations, or --epochs if that is sooner", "",
+              [&](const std::string& text) { options.iterations = parse_real(text, kPositive); });
   line.option("seed", "N",
               "of the initial parameters and of the shuffling; epoch e shuffles with N + e",
               fmt::to_string(options.seed),
@@ -105,6 +180,20 @@ void define_run(CommandLine& line, TrainCommandOptions& options) {
                 options.reduce =
                     text == "auto" ? text : known_name("reducer", text, reducer_names());
               });
+  line.option(
+      "watch", fmt::format("{}", fmt::join(kWatched, "|")),
+      "what --patience, --keep-best and the plateau schedule go by", options.watch,
+      [&](const std::string& text) { options.watch = known_name("metric", text, kWatched); });
+  line.option(
+      "patience", "N", "stop when the watched metric has not improved for N epochs; 0 never stops",
+      "0", [&](const std::string& text) { options.patience = parse_whole(text, 0, kMaxEpochs); });
+  line.option("min-delta", "X", "by how much it has to be better to count as improved", "0",
+              [&](const std::string& text) { options.min_delta = parse_real(text, kNotNegative); });
+  line.flag("keep-best", "keep the weights with the best watched metric, too, as best.pt",
+            options.keep_best);
+  line.option("top-k", "K",
+              "report how often the target is among the K largest outputs; 0 does not", "0",
+              [&](const std::string& text) { options.top_k = parse_whole(text, 0, kMaxTopK); });
   line.option(
       "target-accuracy", "P", "exit with code 21 when the final test accuracy is below P percent",
       "",
@@ -124,6 +213,17 @@ void define_output(CommandLine& line, TrainCommandOptions& options) {
               fmt::to_string(options.log_steps), [&](const std::string& text) {
                 options.log_steps = parse_whole(text, 0, kMaxLogSteps);
               });
+  line.flag("log-noise",
+            "write the gradient noise scale and the gain that AdaScale would give to the metrics",
+            options.log_noise);
+  line.option("monitor", "PATTERN",
+              "write norm, mean and extremes of the parameters of such names, as 'conv1.*', and of "
+              "their gradients to the metrics",
+              "", [&](const std::string& text) { options.monitor = text; });
+  line.option("monitor-every", "N", "steps from one time to the next",
+              fmt::to_string(options.monitor_every), [&](const std::string& text) {
+                options.monitor_every = parse_whole(text, 1, kMaxLogSteps);
+              });
   line.flag("quiet", "print nothing but errors", options.quiet);
 }
 
@@ -140,9 +240,22 @@ void resolve_paths(TrainCommandOptions& options, const CommandLine& line) {
   }
 }
 
-void check_together(const TrainCommandOptions& options) {
-  if (options.nesterov && options.momentum == 0) {
+void check_together(const TrainCommandOptions& options, const CommandLine& line) {
+  const OptimizerOptions optimizer = optimizer_options(options);
+  if (options.nesterov && optimizer.kind == OptimizerKind::sgd && optimizer.momentum == 0) {
     throw Error("--nesterov: there is no momentum; accepted: with --momentum greater than 0");
+  }
+  if (line.given("momentum") && !has_momentum(optimizer.kind)) {
+    throw Error(fmt::format("--momentum: {} has none; accepted: with sgd, lars or rmsprop",
+                            choice_name(kOptimizers, optimizer.kind)));
+  }
+  require_valid(optimizer);
+  if (make_rule(options.rule)->reduction() == GradientReduction::sum &&
+      optimizer.kind != OptimizerKind::sgd && optimizer.kind != OptimizerKind::lars) {
+    throw Error(
+        fmt::format("--rule {} sums gradients, which {} cannot follow; accepted: with sgd "
+                    "or lars",
+                    options.rule, choice_name(kOptimizers, optimizer.kind)));
   }
   if (const auto folder = mnist_folder(options)) {
     std::error_code ignored;
@@ -169,6 +282,7 @@ std::optional<TrainCommandOptions> parse_train_options(std::span<const std::stri
                    "batch size, changes under it.");
   define_data(line, options);
   define_elasticity(line, options.elasticity);
+  define_learning_rate(line, options);
   define_optimizer(line, options);
   define_run(line, options);
   define_output(line, options);
@@ -182,8 +296,17 @@ std::optional<TrainCommandOptions> parse_train_options(std::span<const std::stri
       "--target-accuracy, 22 for a loss that is no number.");
   if (!line.parse(arguments)) return std::nullopt;
   resolve_paths(options, line);
-  check_together(options);
+  check_together(options, line);
   return options;
+}
+
+OptimizerOptions optimizer_options(const TrainCommandOptions& options) {
+  constexpr double kUsualMomentum = 0.5;
+  OptimizerOptions optimizer = parse_optimizer(
+      options.optimizer, {.weight_decay = options.weight_decay, .nesterov = options.nesterov});
+  const bool usual = optimizer.kind == OptimizerKind::sgd || optimizer.kind == OptimizerKind::lars;
+  optimizer.momentum = options.momentum.value_or(usual ? kUsualMomentum : 0);
+  return optimizer;
 }
 
 std::optional<path> mnist_folder(const TrainCommandOptions& options) {

@@ -6,6 +6,8 @@
 #include <span>
 #include <string>
 
+#include <rubato/recipe/optimizer_options.hpp>
+
 #include "app/elasticity_options.hpp"
 
 namespace rubato::app {
@@ -22,17 +24,48 @@ struct TrainCommandOptions {
 
   ElasticityOptions elasticity;
 
-  /// One of rule_names().
+  /// As make_rule() takes it.
   std::string rule = "linear";
   /// Samples: the batch size for which `learning_rate` is meant.
   std::int64_t reference_batch = 128;
   double learning_rate = 0.01;
-  double momentum = 0.5;
+  /// As make_lr_schedule() takes it.
+  std::string schedule = "constant";
+  /// One of kScheduleUnits.
+  std::string schedule_unit = "epochs";
+
+  /// As parse_optimizer() takes it.
+  std::string optimizer = "sgd";
+  /// Where it is not the optimizer's usual one.
+  std::optional<double> momentum;
   bool nesterov = false;
   double weight_decay = 0;
+  /// Patterns of parameter names, with commas between them; "vectors" is all of one dimension.
+  std::string no_decay;
+  std::optional<double> clip_norm;
+  /// Updates between two meetings of slow and fast weights; 0 is no Lookahead.
+  std::int64_t lookahead = 0;
+  double lookahead_alpha = 0.5;
+  /// One of kLookaheadStarts.
+  std::string lookahead_start = "before";
+
+  /// As parse_initializer() takes it.
+  std::string initializer = "default";
+  /// "full" or "bf16".
+  std::string precision = "full";
+  double label_smoothing = 0;
 
   std::int64_t epochs = 5;
+  std::optional<double> iterations;
   std::uint64_t seed = 42;
+  /// "train-loss", "test-loss" or "test-accuracy".
+  std::string watch = "test-loss";
+  /// Epochs without improvement of `watch` before training stops; 0 is no early stopping.
+  std::int64_t patience = 0;
+  double min_delta = 0;
+  bool keep_best = false;
+  /// 0 is none.
+  std::int64_t top_k = 0;
   std::int64_t threads = hardware_threads();
   /// "auto" or one of reducer_names().
   std::string reduce = "auto";
@@ -41,6 +74,10 @@ struct TrainCommandOptions {
 
   /// Steps between two progress lines when stdout is no terminal; 0 leaves one line per epoch.
   std::int64_t log_steps = 10;
+  bool log_noise = false;
+  /// Pattern of parameter names; empty is no monitor.
+  std::string monitor;
+  std::int64_t monitor_every = 100;
   bool quiet = false;
   /// The run folder; see run_folder().
   std::optional<std::filesystem::path> out;
@@ -53,6 +90,9 @@ struct TrainCommandOptions {
 /// without looking into the trace or the data.
 [[nodiscard]] std::optional<TrainCommandOptions> parse_train_options(
     std::span<const std::string> arguments);
+
+/// The optimizer with all that belongs to it.
+[[nodiscard]] OptimizerOptions optimizer_options(const TrainCommandOptions& options);
 
 /// The folder of the IDX files; empty for the built-in digits.
 [[nodiscard]] std::optional<std::filesystem::path> mnist_folder(const TrainCommandOptions& options);

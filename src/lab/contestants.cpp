@@ -80,7 +80,8 @@ class ReducerContestant final : public Contestant {
       : task_(task),
         workers_(workers),
         sum_bytes_(bytes_to_sum(name, task)),
-        reducer_(make_reducer<float>(name, {task.size, task.cores}, workers)),
+        reducer_(
+            make_reducer<float>(name, {.values = task.size, .max_leaves = task.cores}, workers)),
         model_(task) {}
 
   void prepare() override {

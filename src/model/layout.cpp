@@ -30,6 +30,16 @@ FlatLayout::FlatLayout(std::span<const NamedTensor> tensors, at::ScalarType type
   }
 }
 
+std::vector<std::size_t> FlatLayout::ends() const {
+  std::vector<std::size_t> ends;
+  ends.reserve(segments_.size());
+  for (std::size_t i = 1; i < segments_.size(); ++i) {
+    ends.push_back(static_cast<std::size_t>(segments_[i].offset));
+  }
+  if (!segments_.empty()) ends.push_back(static_cast<std::size_t>(size_));
+  return ends;
+}
+
 std::vector<at::Tensor> FlatLayout::views(const at::Tensor& flat, std::int64_t offset) const {
   std::vector<at::Tensor> views;
   views.reserve(segments_.size());

@@ -70,6 +70,11 @@ SharedState::SharedState(const Model& model) {
   buffer_layout_ = FlatLayout(sorted.buffers, type);
   flat_buffers_ = flatten(buffer_layout_, sorted.buffers);
 
+  const auto trained_views = parameter_layout_.views(flat_parameters_);
+  for (std::size_t i = 0; i < trained_views.size(); ++i) {
+    trained_.push_back({sorted.trained[i].name, trained_views[i]});
+  }
+
   // From the model's tensors to what holds their values here.
   std::unordered_map<const void*, at::Tensor> held;
   const auto hold = [&held](const std::vector<NamedTensor>& from,
@@ -78,7 +83,7 @@ SharedState::SharedState(const Model& model) {
       held[from[i].tensor.unsafeGetTensorImpl()] = to[i];
     }
   };
-  hold(sorted.trained, parameter_layout_.views(flat_parameters_));
+  hold(sorted.trained, trained_views);
   hold(sorted.buffers, buffer_layout_.views(flat_buffers_));
   for (const NamedTensor& named : sorted.frozen) {
     frozen_.push_back(named.tensor.detach().clone());

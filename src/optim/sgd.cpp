@@ -1,45 +1,37 @@
-#include <cmath>
+#include <utility>
 
-#include <fmt/format.h>
-
-#include <rubato/collective/kernels.hpp>
-#include <rubato/core/error.hpp>
 #include <rubato/optim/sgd.hpp>
+#include <rubato/recipe/optimizer_options.hpp>
+
+#include "grouped_sgd.hpp"
 
 namespace rubato {
 
 template <class T>
-Sgd<T>::Sgd(std::size_t size, const SgdOptions& options)
-    : options_(options), size_(size), velocity_(options.momentum == 0 ? 0 : size) {
-  if (!(options.momentum >= 0 && options.momentum < 1)) {
-    throw Error(
-        fmt::format("momentum {}: accepted are values from 0 to below 1", options.momentum));
-  }
-  if (!(options.weight_decay >= 0) || !std::isfinite(options.weight_decay)) {
-    throw Error(
-        fmt::format("weight decay {}: accepted are values of at least 0", options.weight_decay));
-  }
-  if (options.nesterov && options.momentum == 0) {
-    throw Error("Nesterov momentum needs a momentum above 0");
-  }
+Sgd<T>::Sgd(ParameterLayout layout, const SgdOptions& options, std::vector<GroupOptions> groups)
+    : layout_(std::move(layout)), options_(options), groups_(std::move(groups)) {
+  require_valid(OptimizerOptions{.momentum = options.momentum,
+                                 .weight_decay = options.weight_decay,
+                                 .nesterov = options.nesterov});
+  if (any_momentum(options.momentum, groups_)) velocity_.resize(layout_.size());
+  ranges_.reserve(layout_.layers());
 }
 
 template <class T>
-void Sgd<T>::step(std::span<T> parameters, std::span<const T> gradient_sum,
-                  std::int64_t minibatches, GradientReduction reduction, const Rates& rates,
-                  Workers& workers) {
-  const bool mean = reduction == GradientReduction::mean;
-  const SgdCoefficients<T> coefficients{
-      .gradient_factor = mean ? T{1} / static_cast<T>(minibatches) : T{1},
-      .learning_rate = static_cast<T>(rates.update_rate),
-      .momentum = static_cast<T>(options_.momentum),
-      .weight_decay = static_cast<T>(options_.weight_decay * rates.weight_decay_factor),
-      .nesterov = options_.nesterov};
-  workers.for_each_range(size_, [&](std::size_t begin, std::size_t end) {
-    sgd_step(parameters.subspan(begin, end - begin),
-             velocity_.empty() ? std::span<T>() : std::span(velocity_).subspan(begin, end - begin),
-             gradient_sum.subspan(begin, end - begin), coefficients);
-  });
+void Sgd<T>::step(const Update<T>& update, Workers& workers) {
+  ranges_.clear();
+  for (std::size_t layer = 0; layer < layout_.layers(); ++layer) {
+    const GroupOptions group = group_of(groups_, layout_.layer_groups[layer]);
+    const LayerRates of_layer = rates_of_layer(layer, update.rates, layout_, group,
+                                               options_.weight_decay, options_.momentum);
+    append_range(ranges_, layout_.layer_ends[layer],
+                 {.gradient_factor = update.gradient_factor,
+                  .learning_rate = static_cast<T>(of_layer.rate),
+                  .momentum = static_cast<T>(of_layer.momentum),
+                  .weight_decay = static_cast<T>(of_layer.weight_decay),
+                  .nesterov = options_.nesterov});
+  }
+  step_ranges(update, std::span<T>(velocity_), std::span<const SgdRange<T>>(ranges_), workers);
 }
 
 template class Sgd<float>;

@@ -38,22 +38,26 @@ MetricsWriter::MetricsWriter(std::filesystem::path path)
 }
 
 void MetricsWriter::on_step(const StepRecord& step) {
-  write_line(Json{{"kind", "step"},
-                  {"step", step.plan.index.value()},
-                  {"epoch", step.epoch.value()},
-                  {"batch", step.plan.batch_size},
-                  {"cores", step.plan.cores},
-                  {"scale", step.scale},
-                  {"lr", step.learning_rate},
-                  {"loss", step.loss},
-                  {"substeps", substeps_of_cores(step)},
-                  {"seconds",
-                   {{"data", step.seconds.data},
-                    {"compute", step.seconds.compute},
-                    {"reduce", step.seconds.reduce},
-                    {"update", step.seconds.update},
-                    {"wall", step.seconds.wall}}}}
-                 .dump());
+  Json line{{"kind", "step"},
+            {"step", step.plan.index.value()},
+            {"epoch", step.epoch.value()},
+            {"batch", step.plan.batch_size},
+            {"cores", step.plan.cores},
+            {"scale", step.scale},
+            {"lr", step.learning_rate},
+            {"gain", step.gain},
+            {"iterations", step.iterations},
+            {"loss", step.loss}};
+  if (step.gradient_norm) line["gradient_norm"] = *step.gradient_norm;
+  if (step.noise_scale) line["noise_scale"] = *step.noise_scale;
+  if (step.measured_gain) line["measured_gain"] = *step.measured_gain;
+  line["substeps"] = substeps_of_cores(step);
+  line["seconds"] = {{"data", step.seconds.data},
+                     {"compute", step.seconds.compute},
+                     {"reduce", step.seconds.reduce},
+                     {"update", step.seconds.update},
+                     {"wall", step.seconds.wall}};
+  write_line(line.dump());
 }
 
 void MetricsWriter::on_epoch(const EpochRecord& epoch) {
@@ -65,9 +69,24 @@ void MetricsWriter::on_epoch(const EpochRecord& epoch) {
   if (epoch.test) {
     line["test_loss"] = epoch.test->loss;
     if (epoch.test->accuracy) line["test_accuracy"] = *epoch.test->accuracy;
+    if (epoch.test->top_k_accuracy) line["test_top_k_accuracy"] = *epoch.test->top_k_accuracy;
   }
   line["seconds"] = {{"train", epoch.train_seconds}, {"test", epoch.test_seconds}};
   write_line(line.dump());
+}
+
+void MetricsWriter::write(const StepPlan& step, std::span<const TensorStatistics> tensors) {
+  for (const TensorStatistics& tensor : tensors) {
+    write_line(Json{{"kind", "monitor"},
+                    {"step", step.index.value()},
+                    {"tensor", tensor.name},
+                    {"of", tensor.gradient ? "gradient" : "parameter"},
+                    {"norm", tensor.norm},
+                    {"mean", tensor.mean},
+                    {"min", tensor.min},
+                    {"max", tensor.max}}
+                   .dump());
+  }
 }
 
 void MetricsWriter::write_line(const std::string& line) {

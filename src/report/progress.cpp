@@ -77,6 +77,8 @@ void Progress::on_epoch(const EpochRecord& epoch) {
     test = fmt::format("  test loss {:.4f}", epoch.test->loss);
     if (epoch.test->accuracy)
       test += fmt::format("  accuracy {:.2f} %", *epoch.test->accuracy * 100);
+    if (epoch.test->top_k_accuracy)
+      test += fmt::format(", top-k {:.2f} %", *epoch.test->top_k_accuracy * 100);
   }
   const double rate =
       epoch.train_seconds > 0 ? static_cast<double>(epoch.samples) / epoch.train_seconds : 0;

@@ -21,10 +21,12 @@ std::string to_json(const RunSummary& summary) {
   Json json{
       {"final_test_accuracy", or_null(test ? test->accuracy : std::nullopt)},
       {"best_test_accuracy", or_null(result.best_test_accuracy)},
+      {"final_test_top_k_accuracy", or_null(test ? test->top_k_accuracy : std::nullopt)},
       {"final_test_loss", test ? Json(test->loss) : Json()},
       {"epochs", result.epochs},
       {"steps", result.steps},
       {"samples", result.samples},
+      {"iterations", result.iterations},
       {"wall_seconds", summary.wall_seconds},
       {"train_seconds", result.train_seconds},
       {"samples_per_second",

@@ -6,8 +6,8 @@
 namespace rubato {
 
 template <class T>
-BufferPool<T>::BufferPool(std::size_t values, std::size_t max_buffers)
-    : values_(values), slots_(max_buffers), free_(max_buffers) {
+BufferPool<T>::BufferPool(std::size_t values, std::size_t max_buffers, std::size_t squares)
+    : values_(values), squares_(squares), slots_(max_buffers), free_(max_buffers) {
   RUBATO_CHECK(max_buffers < 0xffffffff, "buffers are counted in 32 bits");
 }
 
@@ -16,6 +16,7 @@ PartialSum<T>* BufferPool<T>::acquire() {
   PartialSum<T>& sum = take().sum;
   count_lease();
   std::fill(sum.values.begin(), sum.values.end(), T{0});
+  std::fill(sum.squares.begin(), sum.squares.end(), PartialSum<T>::kNotTaken);
   sum.scalars = {};
   return &sum;
 }
@@ -49,7 +50,9 @@ typename BufferPool<T>::Slot& BufferPool<T>::take() {
   RUBATO_CHECK(index < slots_.size(), "no more buffers are alive than a step has leaves");
   Slot& slot = slots_[index];
   slot.memory.reset(static_cast<T*>(::operator new[](values_ * sizeof(T), kAlignment)));
+  slot.squares = std::make_unique<double[]>(squares_);
   slot.sum.values = {slot.memory.get(), values_};
+  slot.sum.squares = {slot.squares.get(), squares_};
   return slot;
 }
 

@@ -5,11 +5,9 @@
 namespace rubato {
 
 template <class T>
-StepExecutor<T>::StepExecutor(Workers& workers, std::size_t values, std::int64_t max_minibatches,
-                              std::string_view reducer)
+StepExecutor<T>::StepExecutor(Workers& workers, const ReducerSize& size, std::string_view reducer)
     : workers_(workers),
-      reducer_(
-          make_reducer<T>(reducer, {.values = values, .max_leaves = max_minibatches}, workers)),
+      reducer_(make_reducer<T>(reducer, size, workers)),
       seconds_(static_cast<std::size_t>(workers.threads())) {}
 
 template <class T>

@@ -3,7 +3,7 @@
 namespace rubato {
 
 Rates ConstantRule::rates(const RuleInput& input) {
-  return {.learning_rate = input.base_learning_rate, .update_rate = input.base_learning_rate};
+  return scaled(input, 1);
 }
 
 }  // namespace rubato

@@ -3,8 +3,7 @@
 namespace rubato {
 
 Rates LinearRule::rates(const RuleInput& input) {
-  const double rate = input.base_learning_rate * input.scale();
-  return {.learning_rate = rate, .update_rate = rate};
+  return scaled(input, input.scale());
 }
 
 }  // namespace rubato

@@ -5,8 +5,7 @@
 namespace rubato {
 
 Rates RootRule::rates(const RuleInput& input) {
-  const double rate = input.base_learning_rate * std::sqrt(input.scale());
-  return {.learning_rate = rate, .update_rate = rate};
+  return scaled(input, std::sqrt(input.scale()));
 }
 
 }  // namespace rubato

@@ -1,6 +1,7 @@
 #include "evaluator.hpp"
 
 #include <algorithm>
+#include <tuple>
 #include <vector>
 
 #include <ATen/Functions.h>
@@ -16,10 +17,16 @@ constexpr std::int64_t kBatch = 250;
 struct BatchResult {
   double loss_sum = 0;
   std::int64_t correct = 0;
+  std::int64_t in_top_k = 0;
 };
 
 bool is_classified(const at::Tensor& output, const at::Tensor& target) {
   return output.dim() == 2 && target.dim() == 1 && !target.is_floating_point();
+}
+
+std::int64_t count_in_top(const at::Tensor& output, const at::Tensor& target, std::int64_t k) {
+  const at::Tensor top = std::get<1>(output.topk(std::min(k, output.size(1)), 1));
+  return top.eq(target.unsqueeze(1)).any(1).sum().item<std::int64_t>();
 }
 
 // Switches the replicas to evaluation for as long as it lives.
@@ -39,7 +46,7 @@ class EvaluationMode {
 }  // namespace
 
 Evaluation evaluate(ReplicaSet& replicas, const Loss& loss, const TensorDataset& dataset,
-                    Workers& workers) {
+                    Workers& workers, std::int64_t top_k) {
   const EvaluationMode mode(replicas);
   const std::int64_t samples = dataset.size();
   const std::int64_t batches = (samples + kBatch - 1) / kBatch;
@@ -58,6 +65,7 @@ Evaluation evaluate(ReplicaSet& replicas, const Loss& loss, const TensorDataset&
     result.loss_sum = loss(output, target).item<double>() * static_cast<double>(count);
     if (is_classified(output, target)) {
       result.correct = output.argmax(1).eq(target).sum().item<std::int64_t>();
+      if (top_k > 0) result.in_top_k = count_in_top(output, target, top_k);
       if (i == 0) classified = true;
     }
   });
@@ -65,12 +73,18 @@ Evaluation evaluate(ReplicaSet& replicas, const Loss& loss, const TensorDataset&
   Evaluation evaluation;
   evaluation.samples = samples;
   std::int64_t correct = 0;
+  std::int64_t in_top_k = 0;
   for (const BatchResult& result : results) {
     evaluation.loss += result.loss_sum;
     correct += result.correct;
+    in_top_k += result.in_top_k;
   }
   evaluation.loss /= static_cast<double>(samples);
-  if (classified) evaluation.accuracy = static_cast<double>(correct) / static_cast<double>(samples);
+  const auto share = [samples](std::int64_t count) {
+    return static_cast<double>(count) / static_cast<double>(samples);
+  };
+  if (classified) evaluation.accuracy = share(correct);
+  if (classified && top_k > 0) evaluation.top_k_accuracy = share(in_top_k);
   return evaluation;
 }
 

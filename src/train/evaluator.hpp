@@ -1,5 +1,7 @@
 #pragma once
 
+#include <cstdint>
+
 #include <rubato/model/model.hpp>
 #include <rubato/runtime/workers.hpp>
 #include <rubato/train/dataset.hpp>
@@ -10,7 +12,9 @@
 namespace rubato {
 
 /// Evaluates the model on a data set, on all threads; the same bits for every number of them.
+/// `top_k` is that of TrainOptions; more than there are classes are all of them.
 [[nodiscard]] Evaluation evaluate(ReplicaSet& replicas, const Loss& loss,
-                                  const TensorDataset& dataset, Workers& workers);
+                                  const TensorDataset& dataset, Workers& workers,
+                                  std::int64_t top_k);
 
 }  // namespace rubato

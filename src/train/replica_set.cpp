@@ -4,19 +4,25 @@
 
 #include <ATen/Context.h>
 
+#include <rubato/model/initializer.hpp>
+
 namespace rubato {
 
 namespace {
 
-Model seeded_instance(const ModelFactory& factory, std::uint64_t seed) {
+Model seeded_instance(const ModelFactory& factory, const InitializerOptions& initializer,
+                      std::uint64_t seed) {
   at::manual_seed(seed);
-  return factory();
+  Model model = factory();
+  initialize(model, initializer);
+  return model;
 }
 
 }  // namespace
 
-ReplicaSet::ReplicaSet(const ModelFactory& factory, int threads, std::uint64_t seed)
-    : ReplicaSet(seeded_instance(factory, seed), factory, threads, seed) {}
+ReplicaSet::ReplicaSet(const ModelFactory& factory, const InitializerOptions& initializer,
+                       int threads, std::uint64_t seed)
+    : ReplicaSet(seeded_instance(factory, initializer, seed), factory, threads, seed) {}
 
 ReplicaSet::ReplicaSet(Model first, const ModelFactory& factory, int threads, std::uint64_t seed)
     : state_(first) {

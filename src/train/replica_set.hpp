@@ -5,6 +5,7 @@
 
 #include <rubato/model/replica.hpp>
 #include <rubato/model/shared_state.hpp>
+#include <rubato/recipe/initializer_options.hpp>
 
 namespace rubato {
 
@@ -12,8 +13,9 @@ namespace rubato {
 class ReplicaSet {
  public:
   /// The initial values are what the factory's first instance has after seeding libtorch with
-  /// `seed`.
-  ReplicaSet(const ModelFactory& factory, int threads, std::uint64_t seed);
+  /// `seed`, and what the initializer makes of them.
+  ReplicaSet(const ModelFactory& factory, const InitializerOptions& initializer, int threads,
+             std::uint64_t seed);
   ReplicaSet(const ReplicaSet&) = delete;
   ReplicaSet& operator=(const ReplicaSet&) = delete;
   ~ReplicaSet() = default;

@@ -1,9 +1,11 @@
 #include "step_engine.hpp"
 
+#include <algorithm>
 #include <atomic>
 #include <cmath>
 #include <span>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include <ATen/Functions.h>
@@ -14,7 +16,12 @@
 #include <rubato/core/check.hpp>
 #include <rubato/core/error.hpp>
 #include <rubato/core/stopwatch.hpp>
+#include <rubato/optim/lookahead.hpp>
+#include <rubato/optim/make_optimizer.hpp>
 #include <rubato/runtime/step_executor.hpp>
+
+#include "autocast.hpp"
+#include "gradient_meter.hpp"
 
 namespace rubato {
 
@@ -28,30 +35,83 @@ at::Tensor gather(const at::Tensor& all, std::span<const std::int64_t> samples) 
       0, at::from_blob(indices, {static_cast<std::int64_t>(samples.size())}, at::kLong));
 }
 
+ParameterLayout layout_of(const SharedState& state, std::span<const ParameterGroup> groups) {
+  ParameterLayout layout{.layer_ends = state.parameter_layout().ends(), .layer_groups = {}};
+  for (const NamedTensor& named : state.trained()) {
+    const auto found = std::find_if(groups.begin(), groups.end(), [&](const ParameterGroup& group) {
+      return group.takes(named);
+    });
+    // Those that no group takes are group 0.
+    layout.layer_groups.push_back(
+        found == groups.end() ? 0 : static_cast<std::size_t>(found - groups.begin()) + 1);
+  }
+  return layout;
+}
+
+std::vector<GroupOptions> options_of(std::span<const ParameterGroup> groups) {
+  std::vector<GroupOptions> options(1);
+  for (const ParameterGroup& group : groups) options.push_back(group.options);
+  return options;
+}
+
+template <class T>
+std::unique_ptr<FlatOptimizer<T>> optimizer_of(const TrainOptions& options,
+                                               const ParameterLayout& layout,
+                                               const SharedState& state) {
+  std::unique_ptr<FlatOptimizer<T>> optimizer;
+  if (options.own_optimizer) {
+    optimizer = std::make_unique<TorchOptimizer<T>>(layout, state, options.own_optimizer,
+                                                    options_of(options.groups));
+  } else {
+    optimizer = make_optimizer<T>(options.optimizer, layout, state, options_of(options.groups));
+  }
+  if (!options.lookahead) return optimizer;
+  return std::make_unique<Lookahead<T>>(std::move(optimizer), *options.lookahead);
+}
+
 // A leaf is the gradient of a minibatch, laid out as the parameters, and behind it by how much its
 // forward changed the floating-point buffers: the tree sums both, and both are averaged in the end.
 template <class T>
 class TypedStepEngine final : public StepEngine {
  public:
-  TypedStepEngine(const StepEngineParts& parts, const SgdOptions& sgd, std::int64_t max_minibatches,
-                  std::string_view reduce)
+  TypedStepEngine(const StepEngineParts& parts, const TrainOptions& options,
+                  std::int64_t max_minibatches)
       : parts_(parts),
+        options_(options),
         state_(parts.replicas.state()),
         parameters_(static_cast<std::size_t>(state_.parameter_layout().size())),
         buffers_(static_cast<std::size_t>(state_.buffer_layout().size())),
-        executor_(parts.workers, parameters_ + buffers_, max_minibatches, reduce),
-        sgd_(parameters_, sgd),
+        layout_(layout_of(state_, options.groups)),
+        blocks_(layout_.layer_ends),
+        optimizer_(optimizer_of<T>(options, layout_, state_)),
+        group_norms_(parts.rule.needs().group_norms || options.log_noise),
+        layer_norms_(parts.rule.needs().layer_norms || optimizer_->needs_layer_norms()),
+        executor_(parts.workers,
+                  {.values = parameters_ + buffers_,
+                   .max_leaves = max_minibatches,
+                   .norms = group_norms_ ? blocks_ : NormBlocks()},
+                  options.reduce),
+        gradient_meter_(blocks_),
+        weight_meter_(blocks_),
+        groups_(options.groups.size() + 1),
+        layers_(layout_.layers()),
         gradient_views_(executor_.pool().max_buffers()),
         threads_(static_cast<std::size_t>(parts.workers.threads())) {
+    if (parts.rule.reduction() == GradientReduction::sum && !optimizer_->scales_weight_decay()) {
+      throw Error(
+          fmt::format("rule {} sums gradients, which the optimizer cannot follow; accepted: "
+                      "with optimizer sgd or lars",
+                      parts.rule.name()));
+    }
     for (const at::Tensor& counter : state_.counters()) next_counters_.push_back(counter.clone());
   }
 
-  StepOutcome run(const StepPlan& step, const EpochSamples& samples, Rule& rule,
+  StepOutcome run(const StepPlan& step, const EpochSamples& samples,
                   const StepSettings& settings) override {
     const Stopwatch wall;
     for (ThreadState& thread : threads_) thread.data_seconds = 0;
     const auto sum = executor_.run(
-        step, settings.assignment,
+        step, options_.assignment,
         [&](CoreRank, MinibatchIndex minibatch, int thread, PartialSum<T>& out) {
           substep(samples.minibatch(minibatch), minibatch == step.first_minibatch, thread, out);
         });
@@ -59,11 +119,24 @@ class TypedStepEngine final : public StepEngine {
     const Stopwatch update;
     StepOutcome outcome;
     outcome.loss = sum.scalars().loss / static_cast<double>(step.minibatches);
-    RuleInput input = settings.rule_input;
-    input.batch_size = step.batch_size;
-    outcome.rates = rule.rates(input);
-    outcome.applied = std::isfinite(outcome.loss) && is_finite(sum.values());
-    if (outcome.applied) apply(sum.values(), step, rule.reduction(), outcome.rates);
+    const bool finite = measure(sum, step, outcome);
+    outcome.applied = finite && std::isfinite(outcome.loss);
+    const Rates rates = parts_.rule.rates(
+        {.batch_size = step.batch_size,
+         .minibatch_size = options_.minibatch_size,
+         .reference_batch_size = options_.reference_batch_size,
+         .base_learning_rate = settings.base_learning_rate,
+         .epoch_size = parts_.dataset.size(),
+         .groups = parts_.rule.needs().group_norms ? std::span<const GradientNorms>(groups_)
+                                                   : std::span<const GradientNorms>(),
+         .layers = parts_.rule.needs().layer_norms ? std::span<const LayerNorms>(layers_)
+                                                   : std::span<const LayerNorms>()});
+    outcome.learning_rate = rates.learning_rate;
+    outcome.gain = rates.gain;
+    if (outcome.applied) {
+      if (settings.inspect) show_gradients(sum.values(), step, settings.inspect);
+      apply(sum.values(), step, rates, outcome);
+    }
     double data_seconds = 0;
     for (const ThreadState& thread : threads_) data_seconds += thread.data_seconds;
     outcome.seconds = {.data = data_seconds,
@@ -94,7 +167,7 @@ class TypedStepEngine final : public StepEngine {
     const at::Tensor input = gather(parts_.dataset.inputs, samples);
     const at::Tensor target = gather(parts_.dataset.targets, samples);
     threads_[static_cast<std::size_t>(thread)].data_seconds += data.seconds();
-    const at::Tensor loss = parts_.loss(replica.forward(input), target);
+    const at::Tensor loss = loss_of(replica, input, target);
     if (loss.dim() != 0 || !loss.requires_grad()) {
       throw Error(
           fmt::format("the loss of a minibatch must be one differentiable number; it has {} "
@@ -107,6 +180,12 @@ class TypedStepEngine final : public StepEngine {
     if (buffers_ > 0) write_buffer_changes(replica, out.values.subspan(parameters_));
     // Counters advance once for a step, as its first minibatch advances them.
     if (first) copy_counters(replica);
+  }
+
+  at::Tensor loss_of(Replica& replica, const at::Tensor& input, const at::Tensor& target) const {
+    // Backward follows the types of forward by itself.
+    const AutocastGuard autocast(options_.precision == Precision::bf16);
+    return parts_.loss(replica.forward(input), target);
   }
 
   // The gradient part of a pool buffer as one view for each parameter. Made at the first use of the
@@ -136,6 +215,47 @@ class TypedStepEngine final : public StepEngine {
     }
   }
 
+  // Whether the sum is finite; and what the rule, the optimizer and the record want to know of it.
+  bool measure(const StepSum<T>& sum, const StepPlan& step, StepOutcome& outcome) {
+    const std::span<const T> values = sum.values();
+    if (!group_norms_ && !layer_norms_ && !options_.clip_norm) {
+      return is_finite(values);
+    }
+    const bool finite = gradient_meter_.measure(values, parts_.workers);
+    const auto minibatches = static_cast<double>(step.minibatches);
+    // Of the mean, as the meter's are of the sum.
+    const double of_mean = 1 / (minibatches * minibatches);
+    double square = 0;
+    for (const double layer : gradient_meter_.layers()) square += layer * of_mean;
+    outcome.gradient_norm = std::sqrt(square);
+    if (group_norms_) {
+      std::fill(groups_.begin(), groups_.end(), GradientNorms());
+      sum_squares(blocks_, sum.squares(), [&](std::size_t layer) -> double& {
+        return groups_[layout_.layer_groups[layer]].minibatch_square;
+      });
+      for (GradientNorms& group : groups_) group.minibatch_square /= minibatches;
+      for (std::size_t layer = 0; layer < layout_.layers(); ++layer) {
+        groups_[layout_.layer_groups[layer]].mean_square +=
+            gradient_meter_.layers()[layer] * of_mean;
+      }
+      outcome.groups = groups_;
+    }
+    if (layer_norms_) {
+      static_cast<void>(weight_meter_.measure(parameters(), parts_.workers));
+      for (std::size_t layer = 0; layer < layout_.layers(); ++layer) {
+        const std::size_t group = layout_.layer_groups[layer];
+        const double decay = options_.optimizer.weight_decay;
+        layers_[layer] = {
+            .weight_square = weight_meter_.layers()[layer],
+            .gradient_square = gradient_meter_.layers()[layer] * of_mean,
+            .weight_decay = group == 0
+                                ? decay
+                                : options_.groups[group - 1].options.weight_decay.value_or(decay)};
+      }
+    }
+    return finite;
+  }
+
   [[nodiscard]] bool is_finite(std::span<const T> values) const {
     std::atomic<bool> finite{true};
     parts_.workers.for_each_range(values.size(), [&](std::size_t begin, std::size_t end) {
@@ -147,10 +267,41 @@ class TypedStepEngine final : public StepEngine {
     return finite;
   }
 
-  void apply(std::span<const T> sum, const StepPlan& step, GradientReduction reduction,
-             const Rates& rates) {
-    sgd_.step({state_.flat_parameters().data_ptr<T>(), parameters_}, sum.first(parameters_),
-              step.minibatches, reduction, rates, parts_.workers);
+  void show_gradients(std::span<T> sum, const StepPlan& step,
+                      const std::function<void(std::span<const NamedTensor>)>& inspect) const {
+    const at::NoGradGuard no_grad;
+    const std::vector<at::Tensor> views = state_.parameter_layout().views(sum.data());
+    std::vector<NamedTensor> gradients;
+    for (std::size_t i = 0; i < views.size(); ++i) {
+      gradients.push_back(
+          {state_.trained()[i].name, views[i] / static_cast<double>(step.minibatches)});
+    }
+    inspect(gradients);
+  }
+
+  [[nodiscard]] std::span<T> parameters() const {
+    return {state_.flat_parameters().data_ptr<T>(), parameters_};
+  }
+
+  void apply(std::span<const T> sum, const StepPlan& step, const Rates& rates,
+             const StepOutcome& outcome) {
+    T factor = parts_.rule.reduction() == GradientReduction::mean
+                   ? T{1} / static_cast<T>(step.minibatches)
+                   : T{1};
+    if (options_.clip_norm) factor *= static_cast<T>(shortening(*outcome.gradient_norm));
+    if (layer_norms_) {
+      // The optimizer's gradient is the one it applies.
+      const double of_sum = static_cast<double>(factor) * static_cast<double>(factor);
+      for (std::size_t layer = 0; layer < layout_.layers(); ++layer) {
+        layers_[layer].gradient_square = gradient_meter_.layers()[layer] * of_sum;
+      }
+    }
+    optimizer_->step({.parameters = parameters(),
+                      .gradient_sum = sum.first(parameters_),
+                      .gradient_factor = factor,
+                      .rates = rates,
+                      .layers = layers_},
+                     parts_.workers);
     T* shared = buffers_ > 0 ? state_.flat_buffers().data_ptr<T>() : nullptr;
     for (std::size_t i = 0; i < buffers_; ++i) {
       const T change = sum[parameters_ + i];
@@ -161,12 +312,28 @@ class TypedStepEngine final : public StepEngine {
     }
   }
 
+  // The factor by which a gradient of that norm is to be shortened: torch's clip_grad_norm_.
+  [[nodiscard]] double shortening(double norm) const {
+    constexpr double kTiny = 1e-6;
+    return std::min(1.0, *options_.clip_norm / (norm + kTiny));
+  }
+
   StepEngineParts parts_;
+  const TrainOptions& options_;
   const SharedState& state_;
   std::size_t parameters_;
   std::size_t buffers_;
+  ParameterLayout layout_;
+  NormBlocks blocks_;
+  std::unique_ptr<FlatOptimizer<T>> optimizer_;
+  // What is measured: of each group, of each tensor.
+  bool group_norms_;
+  bool layer_norms_;
   StepExecutor<T> executor_;
-  Sgd<T> sgd_;
+  GradientMeter<T> gradient_meter_;
+  GradientMeter<T> weight_meter_;
+  std::vector<GradientNorms> groups_;
+  std::vector<LayerNorms> layers_;
   std::vector<std::vector<at::Tensor>> gradient_views_;
   std::vector<at::Tensor> next_counters_;
   std::vector<ThreadState> threads_;
@@ -174,13 +341,13 @@ class TypedStepEngine final : public StepEngine {
 
 }  // namespace
 
-std::unique_ptr<StepEngine> make_step_engine(const StepEngineParts& parts, const SgdOptions& sgd,
-                                             std::int64_t max_minibatches,
-                                             std::string_view reduce) {
+std::unique_ptr<StepEngine> make_step_engine(const StepEngineParts& parts,
+                                             const TrainOptions& options,
+                                             std::int64_t max_minibatches) {
   if (parts.replicas.state().type() == at::kDouble) {
-    return std::make_unique<TypedStepEngine<double>>(parts, sgd, max_minibatches, reduce);
+    return std::make_unique<TypedStepEngine<double>>(parts, options, max_minibatches);
   }
-  return std::make_unique<TypedStepEngine<float>>(parts, sgd, max_minibatches, reduce);
+  return std::make_unique<TypedStepEngine<float>>(parts, options, max_minibatches);
 }
 
 }  // namespace rubato

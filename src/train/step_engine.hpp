@@ -1,17 +1,24 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
-#include <string_view>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
 
 #include <rubato/model/model.hpp>
-#include <rubato/optim/sgd.hpp>
+#include <rubato/optim/flat_optimizer.hpp>
+#include <rubato/optim/torch_optimizer.hpp>
 #include <rubato/plan/plan.hpp>
 #include <rubato/plan/shuffle.hpp>
+#include <rubato/recipe/optimizer_options.hpp>
 #include <rubato/runtime/workers.hpp>
 #include <rubato/scaling/rule.hpp>
 #include <rubato/train/dataset.hpp>
 #include <rubato/train/records.hpp>
+#include <rubato/train/trainer.hpp>
 
 #include "replica_set.hpp"
 
@@ -23,21 +30,28 @@ struct StepEngineParts {
   const Loss& loss;
   const TensorDataset& dataset;
   Workers& workers;
+  Rule& rule;
 };
 
 /// What a step is taken with.
 struct StepSettings {
-  Assignment assignment = Assignment::contiguous;
-  /// The batch size of the input is set by the step.
-  RuleInput rule_input;
+  /// What no step changes is set by the engine, what the step says by the step.
+  double base_learning_rate = 0;
+  /// Sees the mean gradients before the update; empty where nobody does.
+  std::function<void(std::span<const NamedTensor> gradients)> inspect{};
 };
 
 struct StepOutcome {
   double loss = 0;
   /// Whether the step was applied: loss and gradient are finite.
   bool applied = true;
-  Rates rates;
-  StepTiming seconds;
+  double learning_rate = 0;
+  double gain = 1;
+  /// Of the mean gradient, before clipping; where it was measured.
+  std::optional<double> gradient_norm{};
+  /// Of each parameter group; where they were measured.
+  std::span<const GradientNorms> groups{};
+  StepTiming seconds{};
 };
 
 /// Takes one step: all substeps on their cores, the sum of their gradients, the rule, the update.
@@ -50,15 +64,14 @@ class StepEngine {
 
   /// Where the loss or the gradient is not finite, the shared state is left as it was.
   [[nodiscard]] virtual StepOutcome run(const StepPlan& step, const EpochSamples& samples,
-                                        Rule& rule, const StepSettings& settings) = 0;
+                                        const StepSettings& settings) = 0;
   [[nodiscard]] virtual std::int64_t gradient_buffers() const = 0;
 };
 
-/// An engine for the type of the model's parameters and steps of at most `max_minibatches`,
-/// which the reducer of that name sums.
+/// An engine for the type of the model's parameters and steps of at most `max_minibatches`. Throws
+/// Error for options out of their range, and for a rule that the optimizer cannot follow.
 [[nodiscard]] std::unique_ptr<StepEngine> make_step_engine(const StepEngineParts& parts,
-                                                           const SgdOptions& sgd,
-                                                           std::int64_t max_minibatches,
-                                                           std::string_view reduce);
+                                                           const TrainOptions& options,
+                                                           std::int64_t max_minibatches);
 
 }  // namespace rubato

@@ -3,11 +3,14 @@
 #include <thread>
 #include <utility>
 
+#include <ATen/autocast_mode.h>
 #include <fmt/format.h>
 
 #include <rubato/core/check.hpp>
 #include <rubato/core/stopwatch.hpp>
 #include <rubato/plan/shuffle.hpp>
+#include <rubato/scaling/adascale.hpp>
+#include <rubato/scaling/noise_scale.hpp>
 #include <rubato/train/environment.hpp>
 #include <rubato/train/trainer.hpp>
 
@@ -26,6 +29,16 @@ TrainOptions checked(TrainOptions options) {
   if (!(options.learning_rate > 0) || !std::isfinite(options.learning_rate)) {
     throw Error(
         fmt::format("learning rate {}: accepted are values above 0", options.learning_rate));
+  }
+  if (options.iterations && !(*options.iterations > 0)) {
+    throw Error(fmt::format("{} iterations: accepted are values above 0", *options.iterations));
+  }
+  if (options.clip_norm && !(*options.clip_norm > 0)) {
+    throw Error(
+        fmt::format("clipping to norm {}: accepted are values above 0", *options.clip_norm));
+  }
+  if (options.top_k < 0) {
+    throw Error(fmt::format("top {} accuracy: at least 1 is needed (0 is none)", options.top_k));
   }
   if (options.reference_batch_size < 1) {
     throw Error(
@@ -53,10 +66,15 @@ Planner checked_planner(Trace trace, const TensorDataset& train, const TrainOpti
   return planner;
 }
 
-// libtorch must be on one intra-op thread before the first worker starts.
-Workers make_workers(int threads) {
+// What is libtorch's for the whole process is set before the first worker starts.
+Workers make_workers(const TrainOptions& options) {
   use_one_intra_op_thread();
-  return Workers(threads);
+  if (options.precision == Precision::bf16) at::autocast::set_autocast_cache_enabled(false);
+  return Workers(options.threads);
+}
+
+std::unique_ptr<LrSchedule> make_schedule(const TrainOptions& options) {
+  return options.own_schedule ? options.own_schedule() : make_lr_schedule(options.schedule);
 }
 
 }  // namespace
@@ -76,22 +94,35 @@ class Trainer::Implementation {
       : options_(checked(std::move(options))),
         train_(checked(std::move(train), "training data")),
         planner_(checked_planner(std::move(trace), train_, options_)),
-        rule_(make_rule(options_.rule)),
+        rule_(options_.rules.make(options_.rule)),
+        schedule_(make_schedule(options_)),
         loss_(std::move(loss)),
-        workers_(make_workers(options_.threads)),
-        replicas_(model, options_.threads, options_.seed),
-        engine_(make_step_engine({replicas_, loss_, train_, workers_}, options_.sgd,
-                                 planner_.largest_step(), options_.reduce)) {}
+        workers_(make_workers(options_)),
+        replicas_(model, options_.initializer, options_.threads, options_.seed),
+        engine_(make_step_engine({replicas_, loss_, train_, workers_, *rule_}, options_,
+                                 planner_.largest_step())),
+        gain_estimator_({}, options_.groups.size() + 1) {}
 
   TrainResult fit() {
     RUBATO_CHECK(!fitted_, "a trainer fits once");
     fitted_ = true;
-    while (result_.epochs < options_.epochs) {
+    if (schedule_->watches() && !test_ && options_.watch != Metric::train_loss) {
+      throw Error(
+          fmt::format("the schedule watches {}, but there is no test set; accepted: "
+                      "train-loss",
+                      choice_name(kMetrics, options_.watch)));
+    }
+    while (result_.epochs < options_.epochs && !stopping_) {
       const std::optional<EpochPlan> epoch = planner_.next();
       if (!epoch) break;
       const EpochRecord record = run_epoch(*epoch);
       ++result_.epochs;
-      if (record.test) note_test(*record.test);
+      ++progress_.epochs;
+      if (record.test) {
+        note_test(*record.test);
+        for (Observer* observer : observers_) observer->on_evaluate(record);
+      }
+      if (const auto metric = value_of(options_.watch, record)) schedule_->observe(*metric);
       for (Observer* observer : observers_) observer->on_epoch(record);
       if (record.test && !std::isfinite(record.test->loss)) {
         throw Diverged(fmt::format("the test loss became {}", record.test->loss), last_step_,
@@ -102,43 +133,59 @@ class Trainer::Implementation {
   }
 
   Evaluation evaluate(const TensorDataset& dataset) {
-    return rubato::evaluate(replicas_, loss_, dataset, workers_);
+    return rubato::evaluate(replicas_, test_loss_ ? test_loss_ : loss_, dataset, workers_,
+                            options_.top_k);
   }
 
   const TrainOptions& options() const { return options_; }
   const TrainResult& result() const { return result_; }
   const SharedState& state() { return replicas_.state(); }
   std::int64_t gradient_buffers() const { return engine_->gradient_buffers(); }
-  void set_test(TensorDataset test) { test_ = checked(std::move(test), "test data"); }
+  void set_test(TensorDataset test, Loss loss) {
+    test_ = checked(std::move(test), "test data");
+    test_loss_ = std::move(loss);
+  }
   void add_observer(Observer& observer) { observers_.push_back(&observer); }
+  void stop(std::string reason) {
+    if (stopping_) return;
+    stopping_ = true;
+    result_.stopped = std::move(reason);
+  }
 
  private:
   EpochRecord run_epoch(const EpochPlan& epoch) {
     for (Observer* observer : observers_) observer->on_epoch_begin(epoch);
     EpochRecord record;
     record.epoch = epoch.index;
-    record.steps = static_cast<std::int64_t>(epoch.steps.size());
     const EpochSamples samples(train_.size(), options_.minibatch_size, options_.seed, epoch.index);
     double loss_sum = 0;
+    std::int64_t minibatches = 0;
     Stopwatch stopwatch;
     for (const StepPlan& plan : epoch.steps) {
       last_step_ = run_step(epoch.index, plan, samples);
       const StepRecord& step = last_step_;
+      if (step.applied && options_.iterations && step.iterations >= *options_.iterations) {
+        stop(fmt::format("{:.6g} iterations reached", *options_.iterations));
+      }
       for (Observer* observer : observers_) observer->on_step(step);
       if (!step.applied) {
         throw Diverged(std::isfinite(step.loss) ? "the gradient became infinite or NaN"
                                                 : fmt::format("the loss became {}", step.loss),
                        step, options_.rule);
       }
+      ++record.steps;
       record.samples += plan.batch_size;
+      minibatches += plan.minibatches;
       loss_sum += step.loss * static_cast<double>(plan.minibatches);
       const double seconds = stopwatch.lap();
       record.train_seconds += seconds;
       result_.train_seconds += seconds;
       result_.samples += plan.batch_size;
       ++result_.steps;
+      result_.iterations = step.iterations;
+      if (stopping_) break;
     }
-    record.train_loss = loss_sum / static_cast<double>(epoch.minibatches());
+    record.train_loss = loss_sum / static_cast<double>(minibatches);
     if (test_) record.test = evaluate(*test_);
     record.test_seconds = stopwatch.lap();
     return record;
@@ -152,21 +199,49 @@ class Trainer::Implementation {
   }
 
   StepRecord run_step(EpochIndex epoch, const StepPlan& plan, const EpochSamples& samples) {
-    const StepSettings settings{
-        .assignment = options_.assignment,
-        .rule_input = {.minibatch_size = options_.minibatch_size,
-                       .reference_batch_size = options_.reference_batch_size,
-                       .base_learning_rate = options_.learning_rate}};
-    const StepOutcome outcome = engine_->run(plan, samples, *rule_, settings);
-    return {.epoch = epoch,
-            .plan = plan,
-            .assignment = options_.assignment,
-            .scale = static_cast<double>(plan.batch_size) /
-                     static_cast<double>(options_.reference_batch_size),
-            .learning_rate = outcome.rates.learning_rate,
-            .loss = outcome.loss,
-            .applied = outcome.applied,
-            .seconds = outcome.seconds};
+    StepSettings settings{.base_learning_rate =
+                              options_.learning_rate *
+                              schedule_->factor(position_of(progress_, options_.schedule_unit))};
+    if (wanting_gradients(plan)) {
+      settings.inspect = [&](std::span<const NamedTensor> gradients) {
+        for (Observer* observer : observers_) {
+          if (observer->wants_gradients(plan)) observer->on_gradients(plan, gradients);
+        }
+      };
+    }
+    const StepOutcome outcome = engine_->run(plan, samples, settings);
+    StepRecord record{.epoch = epoch,
+                      .plan = plan,
+                      .assignment = options_.assignment,
+                      .scale = static_cast<double>(plan.batch_size) /
+                               static_cast<double>(options_.reference_batch_size),
+                      .learning_rate = outcome.learning_rate,
+                      .gain = outcome.gain,
+                      .iterations = progress_.iterations + outcome.gain,
+                      .gradient_norm = outcome.gradient_norm,
+                      .loss = outcome.loss,
+                      .applied = outcome.applied,
+                      .seconds = outcome.seconds};
+    if (options_.log_noise) measure_noise(outcome, record);
+    if (outcome.applied) {
+      ++progress_.steps;
+      progress_.samples += plan.batch_size;
+      progress_.iterations += outcome.gain;
+    }
+    return record;
+  }
+
+  [[nodiscard]] bool wanting_gradients(const StepPlan& plan) const {
+    return std::any_of(observers_.begin(), observers_.end(),
+                       [&](const Observer* observer) { return observer->wants_gradients(plan); });
+  }
+
+  void measure_noise(const StepOutcome& outcome, StepRecord& record) {
+    const std::int64_t minibatches = record.plan.minibatches;
+    gain_estimator_.update(outcome.groups, minibatches, record.scale);
+    noise_scale_.update(outcome.groups, minibatches, options_.minibatch_size);
+    if (gain_estimator_.measured()) record.measured_gain = gain_estimator_.gain(record.scale);
+    record.noise_scale = noise_scale_.value();
   }
 
   TrainOptions options_;
@@ -174,12 +249,19 @@ class Trainer::Implementation {
   std::optional<TensorDataset> test_;
   Planner planner_;
   std::unique_ptr<Rule> rule_;
+  std::unique_ptr<LrSchedule> schedule_;
   Loss loss_;
+  Loss test_loss_;
   Workers workers_;
   ReplicaSet replicas_;
   std::unique_ptr<StepEngine> engine_;
   std::vector<Observer*> observers_;
+  // For StepRecord::measured_gain and noise_scale.
+  AdaScaleEstimator gain_estimator_;
+  NoiseScale noise_scale_;
+  TrainingProgress progress_;
   TrainResult result_;
+  bool stopping_ = false;
   StepRecord last_step_;
   bool fitted_ = false;
 };
@@ -192,11 +274,14 @@ Trainer::~Trainer() = default;
 Trainer::Trainer(Trainer&&) noexcept = default;
 Trainer& Trainer::operator=(Trainer&&) noexcept = default;
 
-void Trainer::set_test(TensorDataset test) {
-  implementation_->set_test(std::move(test));
+void Trainer::set_test(TensorDataset test, Loss loss) {
+  implementation_->set_test(std::move(test), std::move(loss));
 }
 void Trainer::add_observer(Observer& observer) {
   implementation_->add_observer(observer);
+}
+void Trainer::stop(std::string reason) {
+  implementation_->stop(std::move(reason));
 }
 TrainResult Trainer::fit() {
   return implementation_->fit();

@@ -50,7 +50,7 @@ void expect_torchs_sgd(const SgdOptions& options, GradientReduction reduction) {
       static_cast<torch::optim::SGDOptions&>(reference.param_groups().front().options());
 
   Workers workers(2);
-  Sgd<double> sgd(kSize, options);
+  Sgd<double> sgd(ParameterLayout::whole(kSize), options);
   auto parameters = initial;
   for (std::uint32_t step = 0; step < 200; ++step) {
     const auto gradient_sum = random_values<double>(kSize, 100 + step);
@@ -58,10 +58,13 @@ void expect_torchs_sgd(const SgdOptions& options, GradientReduction reduction) {
     const Rates rates{.learning_rate = 1e9,  // reported only
                       .update_rate = 0.02 + 0.001 * (step % 5),
                       .weight_decay_factor = static_cast<double>(1 + step % 3)};
-    sgd.step(parameters, gradient_sum, minibatches, reduction, rates, workers);
-
     const double divisor =
         reduction == GradientReduction::mean ? static_cast<double>(minibatches) : 1.0;
+    sgd.step({.parameters = parameters,
+              .gradient_sum = gradient_sum,
+              .gradient_factor = 1 / divisor,
+              .rates = rates},
+             workers);
     expected.mutable_grad() = tensor_of(gradient_sum) / divisor;
     reference_options.lr(rates.update_rate);
     reference_options.weight_decay(options.weight_decay * rates.weight_decay_factor);
@@ -113,11 +116,15 @@ TYPED_TEST(SgdOf, GivesTheSameBitsForEveryNumberOfThreads) {
     }
     for (const int threads : {1, 2, 4}) {
       Workers workers(threads);
-      Sgd<T> sgd(size, options);
+      Sgd<T> sgd(ParameterLayout::whole(size), options);
       auto parameters = random_values<T>(size, 1);
       for (std::uint32_t step = 0; step < 3; ++step) {
         const auto gradient = random_values<T>(size, 10 + step);
-        sgd.step(parameters, gradient, 3, GradientReduction::mean, rates, workers);
+        sgd.step({.parameters = parameters,
+                  .gradient_sum = gradient,
+                  .gradient_factor = T{1} / T{3},
+                  .rates = rates},
+                 workers);
       }
       EXPECT_TRUE(parameters == expected) << size << " parameters, " << threads << " threads";
     }
@@ -125,7 +132,7 @@ TYPED_TEST(SgdOf, GivesTheSameBitsForEveryNumberOfThreads) {
 }
 
 std::string error_of_options(const SgdOptions& options) {
-  return test::error_of([&] { Sgd<float>(10, options); });
+  return test::error_of([&] { Sgd<float>(ParameterLayout::whole(10), options); });
 }
 
 TEST(Sgd, RefusesOptionsOutOfRange) {

@@ -77,7 +77,8 @@ Leaves<T> whole_leaves(std::int64_t count, std::size_t length) {
 // A step of all the leaves. The leaf's number is its loss.
 template <class T>
 std::vector<T> reduced(Reducer<T>& reducer, Workers& workers, const Leaves<T>& leaves,
-                       std::int64_t cores, Assignment assignment = Assignment::contiguous) {
+                       std::int64_t cores, Assignment assignment = Assignment::contiguous,
+                       std::vector<double>* squares = nullptr) {
   const std::int64_t busy = busy_cores(leaves.count(), cores);
   reducer.begin_step(leaves.count(), busy);
   workers.for_each(busy, [&](std::int64_t core, int) {
@@ -96,6 +97,7 @@ std::vector<T> reduced(Reducer<T>& reducer, Workers& workers, const Leaves<T>& l
   const std::int64_t loss = leaves.count() * (leaves.count() - 1) / 2;
   EXPECT_EQ(sum->scalars.loss, static_cast<double>(loss));
   std::vector<T> values(sum->values.begin(), sum->values.end());
+  if (squares != nullptr) squares->assign(sum->squares.begin(), sum->squares.end());
   reducer.end_step();
   return values;
 }
@@ -118,6 +120,66 @@ class ReducerOf : public testing::Test {};
 using Types = testing::Types<float, double>;
 TYPED_TEST_SUITE(ReducerOf, Types);
 
+// Layers of all kinds: none of the values, one, many blocks; and values behind the last one.
+NormBlocks blocks_of(std::size_t length) {
+  const std::array<std::size_t, 5> ends{length / 9, length / 9, length / 9 + 1, length / 2,
+                                        length - length / 8};
+  return NormBlocks(ends);
+}
+
+// The squared norms of each leaf's blocks, added in the order of the tree.
+template <class T>
+std::vector<double> tree_order_squares(const Leaves<T>& leaves, const NormBlocks& blocks) {
+  std::vector<std::vector<double>> squares;
+  std::vector<const double*> pointers;
+  for (std::int64_t i = 0; i < leaves.count(); ++i) {
+    std::vector<double> leaf;
+    for (std::size_t block = 0; block < blocks.size(); ++block) {
+      const auto [begin, end, layer] = blocks[block];
+      leaf.push_back(squared_norm(leaves[i].subspan(begin, end - begin)));
+    }
+    squares.push_back(std::move(leaf));
+    pointers.push_back(squares.back().data());
+  }
+  std::vector<double> sum(blocks.size());
+  tree_sum(std::span<const double* const>(pointers), 0, std::span(sum));
+  return sum;
+}
+
+TYPED_TEST(ReducerOf, SquaredNormsOfTheLeavesComeAlong) {
+  using T = TypeParam;
+  for (const std::size_t length : {std::size_t{9}, std::size_t{64}, std::size_t{100'003}}) {
+    const NormBlocks blocks = blocks_of(length);
+    ASSERT_FALSE(blocks.empty());
+    for (const std::int64_t cores : {1, 3, 8, 24}) {
+      for (const std::int64_t count : uneven_leaf_counts(cores, length)) {
+        const auto leaves = random_leaves<T>(count, length);
+        const std::vector<T> expected_sum = leaves.tree_order_sum();
+        const std::vector<double> expected = tree_order_squares(leaves, blocks);
+        for (const int threads : kThreads) {
+          Workers workers(threads);
+          for (const std::string_view name : reducer_names()) {
+            SCOPED_TRACE(testing::Message()
+                         << name << ": " << count << " leaves of " << length << " on " << cores
+                         << " cores, " << threads << " threads");
+            const auto reducer = make_reducer<T>(
+                name, {.values = length, .max_leaves = count, .norms = blocks}, workers);
+            std::vector<double> squares;
+            const auto sum =
+                reduced(*reducer, workers, leaves, cores, Assignment::contiguous, &squares);
+            if (is_exact(name)) {
+              ASSERT_TRUE(same_bits(sum, expected_sum));
+              ASSERT_TRUE(same_bits(squares, expected));
+            } else {
+              ASSERT_THAT(squares, testing::Pointwise(testing::DoubleNear(1e-6), expected));
+            }
+          }
+        }
+      }
+    }
+  }
+}
+
 TYPED_TEST(ReducerOf, ExactOnesHaveTheSameBits) {
   using T = TypeParam;
   for (const std::size_t length : kLengths) {
@@ -129,7 +191,8 @@ TYPED_TEST(ReducerOf, ExactOnesHaveTheSameBits) {
           Workers workers(threads);
           for (const std::string_view name : reducer_names()) {
             if (!is_exact(name)) continue;
-            const auto reducer = make_reducer<T>(name, {length, count}, workers);
+            const auto reducer =
+                make_reducer<T>(name, {.values = length, .max_leaves = count}, workers);
             ASSERT_TRUE(same_bits(reduced(*reducer, workers, leaves, cores), expected))
                 << name << ": " << count << " leaves of " << length << " on " << cores
                 << " cores and " << threads << " threads";
@@ -149,7 +212,8 @@ TYPED_TEST(ReducerOf, AllSumWholeNumbersExactly) {
       for (const int threads : kThreads) {
         Workers workers(threads);
         for (const std::string_view name : reducer_names()) {
-          const auto reducer = make_reducer<T>(name, {length, leaves.count()}, workers);
+          const auto reducer =
+              make_reducer<T>(name, {.values = length, .max_leaves = leaves.count()}, workers);
           for (const auto assignment : {Assignment::contiguous, Assignment::strided}) {
             ASSERT_EQ(reduced(*reducer, workers, leaves, cores, assignment), expected)
                 << name << ": " << length << " values on " << cores << " cores and " << threads
@@ -167,7 +231,7 @@ TYPED_TEST(ReducerOf, GoesOnAfterAStepThatWasGivenUp) {
   constexpr std::size_t kLength = 40'000;
   for (const std::string_view name : reducer_names()) {
     Workers workers(2);
-    const auto reducer = make_reducer<T>(name, {kLength, 30}, workers);
+    const auto reducer = make_reducer<T>(name, {.values = kLength, .max_leaves = 30}, workers);
     for (std::int64_t count = 30; count > 1; count -= 7) {
       reducer->begin_step(count, count);
       EXPECT_THROW(workers.for_each(count,
@@ -200,17 +264,18 @@ TEST(Reducer, KeepsTheOthersOrderAwayFromTheExactNames) {
 
 TEST(Reducer, IsKnownByItsName) {
   Workers workers(1);
-  EXPECT_THAT(test::error_of([&] {
-                static_cast<void>(make_reducer<float>("treee", {1, 1}, workers));
-              }),
-              testing::HasSubstr("did you mean 'tree'?"));
+  EXPECT_THAT(
+      test::error_of([&] {
+        static_cast<void>(make_reducer<float>("treee", {.values = 1, .max_leaves = 1}, workers));
+      }),
+      testing::HasSubstr("did you mean 'tree'?"));
 }
 
 TEST(Reducer, AutoIsExact) {
   Workers workers(2);
   for (const std::size_t length : {std::size_t{10}, std::size_t{22'000}, std::size_t{1'000'003}}) {
     const auto leaves = random_leaves<float>(8, length);
-    const auto reducer = make_reducer<float>("auto", {length, 8}, workers);
+    const auto reducer = make_reducer<float>("auto", {.values = length, .max_leaves = 8}, workers);
     EXPECT_TRUE(same_bits(reduced(*reducer, workers, leaves, 8), leaves.tree_order_sum()));
   }
 }

@@ -56,7 +56,8 @@ class ReducerThreads : public testing::TestWithParam<std::string> {};
 
 TEST_P(ReducerThreads, SumEveryLeafOnce) {
   Workers none(1);
-  const auto reducer = make_reducer<float>(GetParam(), {kLength, kMostLeaves}, none);
+  const auto reducer =
+      make_reducer<float>(GetParam(), {.values = kLength, .max_leaves = kMostLeaves}, none);
   for (std::int64_t leaves = 1; leaves <= kMostLeaves; ++leaves) {
     step_on_threads(*reducer, 4, leaves, leaves);
     step_on_threads(*reducer, 4, leaves, (leaves + 2) / 3);

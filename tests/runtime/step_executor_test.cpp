@@ -127,7 +127,7 @@ void for_each_setting(const Action& action) {
   for (const int threads : {1, 2, 4}) {
     Workers workers(threads);
     // One executor for steps of all sizes, as a trace has them.
-    StepExecutor<T> executor(workers, kValues, kMostMinibatches);
+    StepExecutor<T> executor(workers, {.values = kValues, .max_leaves = kMostMinibatches});
     for (const std::int64_t minibatches : kMinibatches) {
       for (const std::int64_t cores : kCores) {
         for (const Assignment assignment : kBothAssignments) {
@@ -227,7 +227,7 @@ TEST(StepExecutor, ClearsWhatASubstepIsGiven) {
 TEST(StepExecutor, GivesSubstepsThatRunTogetherDifferentThreads) {
   constexpr int kThreads = 4;
   Workers workers(kThreads);
-  StepExecutor<float> executor(workers, 1, kMostMinibatches);
+  StepExecutor<float> executor(workers, {.values = 1, .max_leaves = kMostMinibatches});
   std::array<std::atomic<bool>, kThreads> inside{};
   std::atomic<int> failures{0};
   const auto substep = [&](CoreRank, MinibatchIndex, int thread, PartialSum<float>&) {
@@ -251,7 +251,7 @@ TEST(StepExecutor, ThrowsASubstepsExceptionAndIsAsItWasBefore) {
   const auto leaves = random_leaves<double>();
   for (const int threads : {1, 2, 4}) {
     Workers workers(threads);
-    StepExecutor<double> executor(workers, kValues, kMostMinibatches);
+    StepExecutor<double> executor(workers, {.values = kValues, .max_leaves = kMostMinibatches});
     const StepPlan step = step_of(kMostMinibatches, 13);
     const Leaf<double> expected = reference_sum(step.minibatches, leaves);
     for (const Assignment assignment : kBothAssignments) {
@@ -282,7 +282,7 @@ TEST(StepExecutor, GivesTheSumsBufferBackOnce) {
   Workers workers(1);
   // A pool of two buffers. One that is kept aborts a later step; one that is given back twice is
   // both leaves of a later step.
-  StepExecutor<float> executor(workers, kValues, 2);
+  StepExecutor<float> executor(workers, {.values = kValues, .max_leaves = 2});
   const Leaf<float> expected = reference_sum(2, leaves);
   for (int i = 0; i < 10; ++i) {
     auto sum = executor.run(step_of(2, 8), Assignment::contiguous, adding(leaves));
@@ -313,7 +313,7 @@ TEST(StepExecutor, HoldsBuffersByThreadsAndLogarithmNotByCores) {
     const int height = SummationTree(minibatches).height();
     for (const int threads : {1, 2, 5}) {
       Workers workers(threads);
-      StepExecutor<float> executor(workers, 1, minibatches);
+      StepExecutor<float> executor(workers, {.values = 1, .max_leaves = minibatches});
       for (int repeat = 0; repeat < 3; ++repeat) {
         const auto sum = executor.run(step_of(minibatches, 1024), Assignment::contiguous, substep);
         ASSERT_EQ(sum.scalars().loss, static_cast<double>(minibatches));
@@ -326,7 +326,7 @@ TEST(StepExecutor, HoldsBuffersByThreadsAndLogarithmNotByCores) {
 
 TEST(StepExecutor, OfOneThreadHoldsAPowerOfTwosLogarithmAndOneMore) {
   Workers workers(1);
-  StepExecutor<float> executor(workers, 1, 1024);
+  StepExecutor<float> executor(workers, {.values = 1, .max_leaves = 1024});
   static_cast<void>(executor.run(step_of(1024, 1024), Assignment::contiguous,
                                  [](CoreRank, MinibatchIndex, int, PartialSum<float>&) {}));
   EXPECT_EQ(executor.pool().high_water(), 11);
@@ -334,7 +334,7 @@ TEST(StepExecutor, OfOneThreadHoldsAPowerOfTwosLogarithmAndOneMore) {
 
 TEST(StepExecutor, CountsTheTimeOfTheSubstepsOfEachStepAnew) {
   Workers workers(2);
-  StepExecutor<float> executor(workers, 1, 8);
+  StepExecutor<float> executor(workers, {.values = 1, .max_leaves = 8});
   const auto seconds_of_step_with = [&executor](std::chrono::milliseconds work) {
     const auto substep = [work](CoreRank, MinibatchIndex, int, PartialSum<float>&) {
       std::this_thread::sleep_for(work);

@@ -1,12 +1,23 @@
 #include <cmath>
+#include <vector>
 
 #include <gmock/gmock.h>
 
-#include <rubato/core/error.hpp>
-#include <rubato/scaling/rule.hpp>
+#include <rubato/scaling/lambda_rule.hpp>
+#include <rubato/scaling/ramp_rule.hpp>
+#include <rubato/scaling/rule_registry.hpp>
+
+#include "support/error_of.hpp"
 
 namespace rubato {
 namespace {
+
+using test::error_of;
+using testing::Contains;
+using testing::DoubleEq;
+using testing::HasSubstr;
+using testing::Not;
+using testing::Pointwise;
 
 constexpr RuleInput kInput{.batch_size = 320,
                            .minibatch_size = 32,
@@ -45,7 +56,7 @@ TEST(Rules, LinearMomentumSumsAndTakesTheRateOfAMinibatch) {
 }
 
 TEST(Rules, EveryNameMakesARuleOfThatName) {
-  ASSERT_EQ(rule_names().size(), 4U);
+  ASSERT_EQ(rule_names().size(), 6U);
   for (const auto name : rule_names()) EXPECT_EQ(make_rule(name)->name(), name);
 }
 
@@ -56,12 +67,83 @@ TEST(Rules, AllButLinearMomentumTakeTheMean) {
   }
 }
 
-TEST(Rules, UnknownNamesAreAnErrorWithTheNearest) {
-  try {
-    static_cast<void>(make_rule("linaer"));
-    FAIL() << "accepted";
-  } catch (const Error& error) {
-    EXPECT_THAT(error.what(), testing::HasSubstr("unknown rule 'linaer'; did you mean 'linear'?"));
+TEST(Rules, GainIsTheStepsWorthInReferenceSteps) {
+  EXPECT_DOUBLE_EQ(make_rule("constant")->rates(kInput).gain, 1);
+  EXPECT_DOUBLE_EQ(make_rule("linear")->rates(kInput).gain, 2.5);
+  EXPECT_DOUBLE_EQ(make_rule("root")->rates(kInput).gain, std::sqrt(2.5));
+  EXPECT_DOUBLE_EQ(make_rule("linear-momentum")->rates(kInput).gain, 2.5);
+}
+
+TEST(Rules, RejectWhatTheyDoNotKnow) {
+  const auto error = [](std::string_view spec) {
+    return error_of([&] { static_cast<void>(make_rule(spec)); });
+  };
+  EXPECT_THAT(error("linaer"), HasSubstr("unknown rule 'linaer'; did you mean 'linear'?"));
+  EXPECT_EQ(error("linear:smoothing=0.5"),
+            "unknown argument of linear 'smoothing'; accepted: ramp");
+  EXPECT_EQ(error("adascale:smoothing=1"),
+            "adascale: smoothing: '1' is out of range; accepted: a number from 0 to below 1");
+  EXPECT_THAT(error("adascale:averaging=x"), HasSubstr("unknown averaging 'x'"));
+  EXPECT_THAT(error("lbsgd:warmup=cubic"), HasSubstr("unknown warm-up 'cubic'"));
+  EXPECT_EQ(error("linear:ramp=0"),
+            "linear: ramp: '0' is out of range; accepted: a whole number from 1 to 1000000000");
+}
+
+TEST(Rules, HaveNoStateButTheirOwn) {
+  EXPECT_TRUE(make_rule("linear")->state().empty());
+  EXPECT_EQ(error_of([] { make_rule("linear")->load_state(std::vector<double>{1}); }),
+            "rule linear has no state, but 1 numbers were kept of it");
+}
+
+TEST(LambdaRule, IsAFactorOfTheUsersOwn) {
+  RuleRegistry registry;
+  registry.add("log", [](const RuleInput& step) { return 1 + std::log2(step.scale()); });
+  const auto rule = registry.make("log");
+  EXPECT_EQ(rule->name(), "log");
+  const double factor = 1 + std::log2(2.5);
+  EXPECT_DOUBLE_EQ(rule->rates(kInput).learning_rate, 0.01 * factor);
+  EXPECT_DOUBLE_EQ(rule->rates(kInput).update_rate, 0.01 * factor);
+  EXPECT_DOUBLE_EQ(rule->rates(kInput).gain, factor);
+  EXPECT_THAT(registry.names(), Contains("log"));
+  EXPECT_EQ(error_of([&] { registry.add("log", [](const RuleInput&) { return 1.0; }); }),
+            "there is a rule 'log' already");
+  // The built-in ones are nobody's to change.
+  EXPECT_THAT(rule_names(), Not(Contains("log")));
+}
+
+RuleInput step_of(std::int64_t batch) {
+  RuleInput input = kInput;
+  input.batch_size = batch;
+  return input;
+}
+
+TEST(RampRule, MovesToTheNewRateStepByStep) {
+  const auto rule = make_rule("linear:ramp=4");
+  std::vector<double> rates;
+  for (const std::int64_t batch : {128, 128, 640, 640, 640, 640, 640, 128, 128}) {
+    const Rates step = rule->rates(step_of(batch));
+    EXPECT_DOUBLE_EQ(step.update_rate, step.learning_rate);
+    EXPECT_DOUBLE_EQ(step.gain * 0.01, step.learning_rate);
+    rates.push_back(step.learning_rate);
+  }
+  EXPECT_THAT(rates, Pointwise(DoubleEq(), {0.01, 0.01, 0.02, 0.03, 0.04, 0.05, 0.05, 0.04, 0.03}));
+}
+
+TEST(RampRule, BeginsAnewWhereAnotherChangeFindsIt) {
+  const auto rule = make_rule("linear:ramp=2");
+  static_cast<void>(rule->rates(step_of(128)));
+  EXPECT_DOUBLE_EQ(rule->rates(step_of(384)).learning_rate, 0.02);
+  EXPECT_DOUBLE_EQ(rule->rates(step_of(128)).learning_rate, 0.015);
+  EXPECT_DOUBLE_EQ(rule->rates(step_of(128)).learning_rate, 0.01);
+}
+
+TEST(RampRule, GoesOnFromItsState) {
+  const auto rule = make_rule("linear:ramp=4");
+  for (const std::int64_t batch : {128, 640, 640}) static_cast<void>(rule->rates(step_of(batch)));
+  const auto other = make_rule("linear:ramp=4");
+  other->load_state(rule->state());
+  for (int i = 0; i < 4; ++i) {
+    EXPECT_EQ(other->rates(step_of(640)).learning_rate, rule->rates(step_of(640)).learning_rate);
   }
 }
 

@@ -23,7 +23,7 @@ TrainOptions original_options() {
           .learning_rate = 0.01,
           .reference_batch_size = 128,
           .rule = "linear",
-          .sgd = {.momentum = 0.5},
+          .optimizer = {.momentum = 0.5},
           .cores = 8};
 }
 

@@ -64,7 +64,7 @@ TrainOptions options_of(const json& run) {
           .learning_rate = run.at("lr"),
           .reference_batch_size = run.at("ref_batchsize"),
           .rule = rule_named(run.at("rule")),
-          .sgd = {.momentum = run.at("momentum"),
+          .optimizer = {.momentum = run.at("momentum"),
                   .weight_decay = run.at("weight_decay"),
                   .nesterov = run.at("nesterov")},
           .seed = run.at("sampler_seed"),

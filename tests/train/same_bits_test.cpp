@@ -30,7 +30,7 @@ class SameBits : public testing::Test {
     options.minibatch_size = 8;
     options.learning_rate = 0.05;
     options.reference_batch_size = 32;
-    options.sgd = {.momentum = 0.5, .weight_decay = 1e-4};
+    options.optimizer = {.momentum = 0.5, .weight_decay = 1e-4};
     Trainer trainer(builtin_model("mnist-cnn", {}), nll_loss(), train_,
                     test::trace_of({8, 104, 24, 192, 16}, TraceEnd::cycle), options);
     test::Recorder recorder;

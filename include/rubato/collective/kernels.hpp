@@ -31,6 +31,8 @@ struct SgdCoefficients {
   T momentum = 0;
   T weight_decay = 0;
   bool nesterov = false;
+
+  friend bool operator==(const SgdCoefficients&, const SgdCoefficients&) = default;
 };
 
 /// One step of stochastic gradient descent with momentum, in one pass over memory:

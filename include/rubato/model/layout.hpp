@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <span>
 #include <string>
@@ -24,6 +25,8 @@ class FlatLayout {
   /// Elements in the flat buffer, padding included; a multiple of 64 bytes.
   [[nodiscard]] std::int64_t size() const { return size_; }
   [[nodiscard]] at::ScalarType type() const { return type_; }
+  /// Where each tensor ends, the padding behind it included.
+  [[nodiscard]] std::vector<std::size_t> ends() const;
 
   /// The tensors as views of a flat buffer that is a tensor: element i of the result has the shape
   /// of tensor i. `flat` is one-dimensional with at least size() elements from `offset` on.

@@ -44,6 +44,8 @@ class SharedState {
   [[nodiscard]] const std::vector<at::Tensor>& counters() const { return counters_; }
   [[nodiscard]] const std::vector<at::Tensor>& frozen() const { return frozen_; }
 
+  /// The trained parameters, each once, as they lie in the flat buffer. Views.
+  [[nodiscard]] const std::vector<NamedTensor>& trained() const { return trained_; }
   /// All parameters, trained and frozen, in the order of their declaration; then all buffers.
   /// Views: they change as training goes on.
   [[nodiscard]] const std::vector<NamedTensor>& parameters() const { return parameters_; }
@@ -56,6 +58,7 @@ class SharedState {
   at::Tensor flat_buffers_;
   std::vector<at::Tensor> counters_;
   std::vector<at::Tensor> frozen_;
+  std::vector<NamedTensor> trained_;
   std::vector<NamedTensor> parameters_;
   std::vector<NamedTensor> buffers_;
 };

@@ -1,12 +1,11 @@
 #pragma once
 
 #include <cstddef>
-#include <cstdint>
 #include <span>
 #include <vector>
 
-#include <rubato/runtime/workers.hpp>
-#include <rubato/scaling/rule.hpp>
+#include <rubato/collective/tree_sum.hpp>
+#include <rubato/optim/flat_optimizer.hpp>
 
 namespace rubato {
 
@@ -19,26 +18,26 @@ struct SgdOptions {
   bool nesterov = false;
 };
 
-/// Stochastic gradient descent with momentum on one flat parameter buffer, in one pass over memory
-/// shared out over all threads (sgd_step() has the formula). The result is the same bits for every
-/// number of threads.
+/// Stochastic gradient descent with momentum in one pass over memory, shared out over all threads
+/// (sgd_step() has the formula).
 ///
 /// T is float or double; coefficients are rounded to it once.
 template <class T>
-class Sgd {
+class Sgd final : public FlatOptimizer<T> {
  public:
-  /// For `size` parameters. Throws Error when an option is out of its range.
-  Sgd(std::size_t size, const SgdOptions& options);
+  /// Throws Error when an option is out of its range. Every group of the layout has its options;
+  /// groups beyond the list have none of their own.
+  Sgd(ParameterLayout layout, const SgdOptions& options, std::vector<GroupOptions> groups = {});
 
-  /// One update. `gradient_sum` is the sum over the `minibatches` of the step; it is reduced as
-  /// `reduction` says, with no pass of its own.
-  void step(std::span<T> parameters, std::span<const T> gradient_sum, std::int64_t minibatches,
-            GradientReduction reduction, const Rates& rates, Workers& workers);
+  void step(const Update<T>& update, Workers& workers) override;
 
  private:
+  ParameterLayout layout_;
   SgdOptions options_;
-  std::size_t size_;
+  std::vector<GroupOptions> groups_;
   std::vector<T> velocity_;
+  // Of the step, kept for their memory.
+  std::vector<SgdRange<T>> ranges_;
 };
 
 extern template class Sgd<float>;

@@ -24,11 +24,11 @@ namespace rubato {
 template <class T>
 class BufferPool {
  public:
-  /// At most `max_buffers` buffers of `values` values each.
-  BufferPool(std::size_t values, std::size_t max_buffers);
+  /// At most `max_buffers` buffers of `values` values and `squares` squares each.
+  BufferPool(std::size_t values, std::size_t max_buffers, std::size_t squares = 0);
 
-  /// A buffer that is nobody else's, with all values and scalars zero. Aborts when all max_buffers
-  /// are leased.
+  /// A buffer that is nobody else's, with all values and scalars zero and no squares taken. Aborts
+  /// when all max_buffers are leased.
   [[nodiscard]] PartialSum<T>* acquire();
   void release(PartialSum<T>* buffer);
   /// Takes back every buffer, whoever has it: after a step that was given up.
@@ -52,6 +52,7 @@ class BufferPool {
   struct Slot {
     PartialSum<T> sum;
     std::unique_ptr<T[], FreeMemory> memory;
+    std::unique_ptr<double[]> squares;
   };
 
   // Two cache lines: vector kernels need no peeling, and neighbours share nothing.
@@ -62,6 +63,7 @@ class BufferPool {
   void count_lease();
 
   std::size_t values_;
+  std::size_t squares_;
   std::vector<Slot> slots_;
   IndexStack<> free_;
   alignas(128) std::atomic<std::uint32_t> made_{0};

@@ -7,11 +7,21 @@
 #include <span>
 #include <string_view>
 
+#include <rubato/collective/norm_blocks.hpp>
 #include <rubato/collective/partial_sum.hpp>
 #include <rubato/runtime/buffer_pool.hpp>
 #include <rubato/runtime/workers.hpp>
 
 namespace rubato {
+
+/// What a reducer is made for. The workers must outlive it.
+struct ReducerSize {
+  /// In a leaf.
+  std::size_t values = 0;
+  std::int64_t max_leaves = 1;
+  /// Where the squared norms of the leaves are wanted, too: PartialSum::squares.
+  NormBlocks norms{};
+};
 
 /// The leaves first, first + stride, ..., first + (count - 1) stride of a step: one core's share.
 struct LeafShare {
@@ -50,7 +60,8 @@ class Reducer {
   /// Sums up the share of a core. Whatever `next` throws is passed on; the step is then given up.
   virtual void reduce_core(std::int64_t core, const LeafShare& share, const NextLeaf& next) = 0;
 
-  /// The sum of the step; the buffer is the reducer's until end_step().
+  /// The sum of the step, with all its squares taken; the buffer is the reducer's until
+  /// end_step().
   [[nodiscard]] virtual PartialSum<T>* finish_step() = 0;
 
   /// Takes all buffers back, also those of a step that was given up.
@@ -59,26 +70,29 @@ class Reducer {
   [[nodiscard]] const BufferPool<T>& pool() const { return pool_; }
 
  protected:
-  Reducer(std::size_t values, std::int64_t max_buffers)
-      : pool_(values, static_cast<std::size_t>(max_buffers)) {}
+  explicit Reducer(const ReducerSize& size) : Reducer(size, size.max_leaves) {}
+  Reducer(const ReducerSize& size, std::int64_t max_buffers)
+      : norms_(size.norms),
+        pool_(size.values, static_cast<std::size_t>(max_buffers), size.norms.size()) {}
 
   [[nodiscard]] BufferPool<T>& buffers() { return pool_; }
-  /// *left += *right, and the right buffer is free.
+  [[nodiscard]] const NormBlocks& norms() const { return norms_; }
+
+  /// Adds `right` to `left`.
+  void add(PartialSum<T>* left, PartialSum<T>* right) {
+    left->add_range(*right, norms_, 0, left->values.size());
+    left->scalars += right->scalars;
+  }
+  /// The same, and the right buffer is free.
   PartialSum<T>* merge(PartialSum<T>* left, PartialSum<T>* right) {
-    *left += *right;
+    add(left, right);
     pool_.release(right);
     return left;
   }
 
  private:
+  NormBlocks norms_;
   BufferPool<T> pool_;
-};
-
-/// What a reducer is made for. The workers must outlive it.
-struct ReducerSize {
-  /// In a leaf.
-  std::size_t values = 0;
-  std::int64_t max_leaves = 1;
 };
 
 /// The names that make_reducer() takes, but "auto":

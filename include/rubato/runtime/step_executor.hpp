@@ -45,6 +45,8 @@ class StepSum {
 
   [[nodiscard]] std::span<T> values() const { return sum_->values; }
   [[nodiscard]] const StepScalars& scalars() const { return sum_->scalars; }
+  /// Of each norm block, the sum over the minibatches of the squared norm of the gradient there.
+  [[nodiscard]] std::span<const double> squares() const { return sum_->squares; }
   [[nodiscard]] const StepSeconds& seconds() const { return seconds_; }
 
  private:
@@ -69,10 +71,9 @@ class StepExecutor {
   using Substep =
       std::function<void(CoreRank core, MinibatchIndex minibatch, int thread, PartialSum<T>& out)>;
 
-  /// For steps of at most `max_minibatches` minibatches with `values` values each, summed by the
-  /// reducer of that name (make_reducer()). `workers` must outlive the executor.
-  StepExecutor(Workers& workers, std::size_t values, std::int64_t max_minibatches,
-               std::string_view reducer = "tree");
+  /// For steps whose leaves are minibatches, summed by the reducer of that name (make_reducer()).
+  /// `workers` must outlive the executor.
+  StepExecutor(Workers& workers, const ReducerSize& size, std::string_view reducer = "tree");
 
   /// Runs one step. An exception from a substep ends the step, is thrown again here and leaves the
   /// executor as it was before.

@@ -4,6 +4,9 @@
 #include <memory>
 #include <span>
 #include <string_view>
+#include <vector>
+
+#include <rubato/scaling/gradient_norms.hpp>
 
 namespace rubato {
 
@@ -11,6 +14,14 @@ namespace rubato {
 enum class GradientReduction {
   mean,  ///< their mean: the gradient of the mean loss of the batch
   sum,   ///< their sum
+};
+
+/// What a rule wants to see of the gradients; measuring it costs time.
+struct RuleNeeds {
+  /// RuleInput::groups.
+  bool group_norms = false;
+  /// RuleInput::layers.
+  bool layer_norms = false;
 };
 
 /// What a rule sees of a step.
@@ -23,6 +34,12 @@ struct RuleInput {
   std::int64_t reference_batch_size = 1;
   /// The learning rate of a step of the reference batch size, after any schedule.
   double base_learning_rate = 0;
+  /// Samples of an epoch, or 0 where nobody says.
+  std::int64_t epoch_size = 0;
+  /// Of each parameter group, where the rule needs them.
+  std::span<const GradientNorms> groups{};
+  /// Of each parameter tensor, where the rule needs them.
+  std::span<const LayerNorms> layers{};
 
   /// Scale S: the batch size relative to the reference batch size.
   [[nodiscard]] double scale() const {
@@ -32,15 +49,22 @@ struct RuleInput {
   [[nodiscard]] std::int64_t minibatches() const { return batch_size / minibatch_size; }
 };
 
-/// What a rule answers.
+/// What a rule answers. The spans are the rule's, and good until its next step.
 struct Rates {
   /// The rate relative to the mean gradient: what is reported, comparable between rules.
   double learning_rate = 0;
   /// The rate by which the optimizer multiplies the gradient as reduced; the learning rate itself
-  /// for a rule of mean gradients.
+  /// for a rule of mean gradients that treats all parameters alike.
   double update_rate = 0;
   /// The factor on the weight decay of this step.
   double weight_decay_factor = 1;
+  /// How many steps of the reference batch size the step counts for: the advance of
+  /// scale-invariant iterations.
+  double gain = 1;
+  /// Factors on the update rate, for each parameter group and each parameter tensor; empty where
+  /// all are 1.
+  std::span<const double> group_factors{};
+  std::span<const double> layer_factors{};
 };
 
 /// How the learning rate follows the batch size. Knows nothing of tensors, cores or threads.
@@ -54,14 +78,21 @@ class Rule {
   /// The name by which users know it.
   [[nodiscard]] virtual std::string_view name() const = 0;
   [[nodiscard]] virtual GradientReduction reduction() const { return GradientReduction::mean; }
+  [[nodiscard]] virtual RuleNeeds needs() const { return {}; }
   /// The rates of the next step. Called once for each step, in their order.
   [[nodiscard]] virtual Rates rates(const RuleInput& input) = 0;
+
+  /// What it has learned so far, as numbers, and going on from there. Throws Error for numbers that
+  /// are no state of this rule.
+  [[nodiscard]] virtual std::vector<double> state() const { return {}; }
+  virtual void load_state(std::span<const double> state);
+
+ protected:
+  /// The rates of a rule that multiplies the base rate, and nothing else.
+  [[nodiscard]] static Rates scaled(const RuleInput& input, double factor) {
+    const double rate = input.base_learning_rate * factor;
+    return {.learning_rate = rate, .update_rate = rate, .gain = factor};
+  }
 };
-
-/// The names that make_rule() accepts.
-[[nodiscard]] std::span<const std::string_view> rule_names();
-
-/// The rule of that name. Throws Error, naming the nearest, when there is none.
-[[nodiscard]] std::unique_ptr<Rule> make_rule(std::string_view name);
 
 }  // namespace rubato

@@ -2,8 +2,10 @@
 
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <string>
 
+#include <rubato/model/model.hpp>
 #include <rubato/plan/plan.hpp>
 
 namespace rubato {
@@ -16,6 +18,8 @@ struct Evaluation {
   /// Share of samples whose largest output is their target, 0 to 1; empty where targets are no
   /// class indices.
   std::optional<double> accuracy;
+  /// The same for the k largest outputs, where they were asked for (TrainOptions::top_k).
+  std::optional<double> top_k_accuracy;
 };
 
 /// Where the time of a step went.
@@ -40,6 +44,16 @@ struct StepRecord {
   /// Batch size relative to the reference batch size.
   double scale = 1;
   double learning_rate = 0;
+  /// How many steps of the reference batch size the step counts for.
+  double gain = 1;
+  /// Scale-invariant iterations with this step: the sum of the gains.
+  double iterations = 0;
+  /// Norm of the mean gradient, before it was clipped; where something asks for it.
+  std::optional<double> gradient_norm{};
+  /// What the gradients say of the noise (TrainOptions::log_noise): the gradient noise scale in
+  /// samples, and the gain that AdaScale would give the step.
+  std::optional<double> noise_scale{};
+  std::optional<double> measured_gain{};
   /// Mean over the minibatches, before the update.
   double loss = 0;
   /// False where the loss or the gradient is not finite: the parameters are as before the step.
@@ -72,10 +86,21 @@ struct TrainResult {
   std::optional<Evaluation> final_test;
   /// Over all epochs.
   std::optional<double> best_test_accuracy;
+  /// Scale-invariant iterations.
+  double iterations = 0;
+  /// Why training ended before its epochs did, but for an error (Trainer::stop()); else empty.
+  std::string stopped;
 };
 
-/// Hears what a trainer does. All calls come from the thread that called Trainer::fit(), between
-/// steps; what they do is part of the step's wall time.
+/// Hears what a trainer does. All calls come from the thread that called Trainer::fit(), and what
+/// they do is part of the wall time. In the order of an epoch:
+///
+///     on_epoch_begin
+///     for each step: on_gradients (where wants_gradients), update, on_step
+///     on_evaluate (where there is a test set)
+///     on_epoch
+///
+/// An observer may read the trainer, and call its stop().
 class Observer {
  public:
   Observer() = default;
@@ -84,7 +109,18 @@ class Observer {
   virtual ~Observer() = default;
 
   virtual void on_epoch_begin(const EpochPlan& epoch) { static_cast<void>(epoch); }
+  /// Whether on_gradients() is to be called for the step, which costs a copy of the gradient.
+  [[nodiscard]] virtual bool wants_gradients(const StepPlan& step) const {
+    static_cast<void>(step);
+    return false;
+  }
+  /// The mean gradients of the step, by the names of the parameters: good until it returns.
+  virtual void on_gradients(const StepPlan& step, std::span<const NamedTensor> gradients) {
+    static_cast<void>(step), static_cast<void>(gradients);
+  }
   virtual void on_step(const StepRecord& step) { static_cast<void>(step); }
+  /// The epoch's record with the evaluation in it.
+  virtual void on_evaluate(const EpochRecord& epoch) { static_cast<void>(epoch); }
   virtual void on_epoch(const EpochRecord& epoch) { static_cast<void>(epoch); }
 };
 

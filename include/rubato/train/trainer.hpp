@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -9,31 +10,76 @@
 
 #include <rubato/core/error.hpp>
 #include <rubato/model/model.hpp>
-#include <rubato/optim/sgd.hpp>
+#include <rubato/optim/torch_optimizer.hpp>
 #include <rubato/plan/assignment.hpp>
-#include <rubato/scaling/rule.hpp>
+#include <rubato/recipe/initializer_options.hpp>
+#include <rubato/recipe/optimizer_options.hpp>
+#include <rubato/scaling/lr_schedule.hpp>
+#include <rubato/scaling/rule_registry.hpp>
 #include <rubato/trace/trace.hpp>
 #include <rubato/train/dataset.hpp>
+#include <rubato/train/metric.hpp>
+#include <rubato/train/parameter_group.hpp>
 #include <rubato/train/records.hpp>
 
 namespace rubato {
+
+/// What forward and backward compute in. Parameters, gradients, sums, updates and evaluations are
+/// in the parameters' own type in any case.
+enum class Precision {
+  /// The parameters' type.
+  full,
+  /// bfloat16 where libtorch's autocast takes it to be safe.
+  bf16,
+};
+
+inline constexpr std::array<Choice<Precision>, 2> kPrecisions{
+    {{Precision::full, "full"}, {Precision::bf16, "bf16"}}};
 
 struct TrainOptions {
   // What is computed.
 
   /// Passes over the training data, at least 1.
   std::int64_t epochs = 5;
+  /// Training ends, in the middle of an epoch if need be, when the sum of the steps' gains reaches
+  /// so many scale-invariant iterations: what a rule needs more steps for, it gets (Johnson et al.
+  /// 2020, section 3.2). Above 0; `epochs` is the most it may take.
+  std::optional<double> iterations{};
   /// Samples in a minibatch.
   std::int64_t minibatch_size = 32;
   /// The learning rate of a step of the reference batch size, above 0.
   double learning_rate = 0.01;
   /// The batch size, in samples, for which the learning rate was tuned.
   std::int64_t reference_batch_size = 128;
-  /// How the learning rate follows the batch size: one of rule_names().
+  /// How the learning rate follows the batch size: what RuleRegistry::make() takes.
   std::string rule = "linear";
-  SgdOptions sgd{.momentum = 0.5};
+  /// The rules there are; a user's own are added here.
+  RuleRegistry rules{};
+  /// How it changes in the course of training, before the rule: what make_lr_schedule() takes.
+  std::string schedule = "constant";
+  ScheduleUnit schedule_unit = ScheduleUnit::epochs;
+  /// A schedule of the user's own, instead.
+  std::function<std::unique_ptr<LrSchedule>()> own_schedule{};
+  /// What a schedule that watches a metric (plateau) hears after each epoch.
+  Metric watch = Metric::test_loss;
+  OptimizerOptions optimizer{.momentum = 0.5};
+  /// An optimizer of libtorch of the user's own, instead.
+  TorchOptimizerMaker own_optimizer{};
+  std::vector<ParameterGroup> groups{};
+  std::optional<LookaheadOptions> lookahead{};
+  /// The mean gradient is shortened to this norm where it is longer; above 0.
+  std::optional<double> clip_norm{};
+  Precision precision = Precision::full;
+  InitializerOptions initializer{};
   /// Initial weights and shuffling.
   std::uint64_t seed = 42;
+
+  // What is measured besides: changes no bit of the result.
+
+  /// Evaluation::top_k_accuracy for so many outputs; 0 is none.
+  std::int64_t top_k = 0;
+  /// StepRecord::noise_scale and measured_gain.
+  bool log_noise = false;
 
   // Who computes it: changes no bit of the result.
 
@@ -72,7 +118,8 @@ class Diverged : public Error {
 /// draws no random numbers.
 ///
 /// A trainer sets libtorch's (and an OpenBLAS's) number of intra-op threads to 1 for the process:
-/// the threads run cores instead. Not to be used by two threads at once.
+/// the threads run cores instead. With Precision::bf16 it switches autocast's cache of casts off
+/// for the process: it is one for all threads. Not to be used by two threads at once.
 class Trainer {
  public:
   /// Checks everything that can be checked before the first step. Throws Error: options out of
@@ -86,19 +133,25 @@ class Trainer {
   Trainer(const Trainer&) = delete;
   Trainer& operator=(const Trainer&) = delete;
 
-  /// A data set to evaluate the model on after each epoch.
-  void set_test(TensorDataset test);
+  /// A data set to evaluate the model on after each epoch, and its loss where that is not the
+  /// training loss.
+  void set_test(TensorDataset test, Loss loss = {});
   /// `observer` must outlive the trainer.
   void add_observer(Observer& observer);
 
   /// Trains all epochs; with a trace under TraceEnd::stop, as many as it holds. Once for a trainer.
-  /// Throws Diverged, and whatever the model, the loss or an observer throws.
+  /// Throws Diverged, Error when the schedule watches what there is not, and whatever the model,
+  /// the loss or an observer throws.
   TrainResult fit();
+
+  /// For an observer: training ends after the step or the epoch that it hears of. An epoch that is
+  /// cut short is evaluated as any other. The first reason counts.
+  void stop(std::string reason);
 
   /// What has been trained so far; after a fit() that threw, up to the last complete step.
   [[nodiscard]] const TrainResult& result() const;
 
-  /// Evaluates the model as it is now, on all threads.
+  /// Evaluates the model as it is now, on all threads, by the loss of the test set.
   [[nodiscard]] Evaluation evaluate(const TensorDataset& dataset);
 
   /// All parameters and then all buffers, by the names that the model gives them: views of the

@@ -20,7 +20,7 @@ template <class T>
 class ChunkedTreeReducer final : public Reducer<T> {
  public:
   explicit ChunkedTreeReducer(const ReducerSize& size)
-      : Reducer<T>(size.values, size.max_leaves),
+      : Reducer<T>(size),
         values_(size.values),
         chunk_(std::max(kSmallestChunk, (size.values + kMostChunks - 1) / kMostChunks)),
         chunks_left_(static_cast<std::size_t>(size.max_leaves)) {
@@ -52,7 +52,11 @@ class ChunkedTreeReducer final : public Reducer<T> {
     }
   }
 
-  [[nodiscard]] PartialSum<T>* finish_step() override { return root_; }
+  [[nodiscard]] PartialSum<T>* finish_step() override {
+    // Of a step of one leaf, which was never merged.
+    if (root_ != nullptr) root_->take_squares(this->norms());
+    return root_;
+  }
 
  private:
   // Values in a chunk: fewer make the meeting dearer than the adding.
@@ -75,9 +79,9 @@ class ChunkedTreeReducer final : public Reducer<T> {
     BufferPool<T>& buffers = this->buffers();
     PartialSum<T>& into = *buffers[left];
     PartialSum<T>& from = *buffers[right];
-    const std::size_t begin = chunk * chunk_;
-    const std::size_t count = std::min(chunk_, values_ - begin);
-    add(into.values.subspan(begin, count), std::span<const T>(from.values).subspan(begin, count));
+    const NormBlocks& norms = this->norms();
+    into.add_range(from, norms, norms.align(std::min(chunk * chunk_, values_)),
+                   norms.align(std::min((chunk + 1) * chunk_, values_)));
     if (chunk == 0) into.scalars += from.scalars;
     // Release: what this thread read of the buffer is read before it is given away. Acquire: what
     // the others read, too.

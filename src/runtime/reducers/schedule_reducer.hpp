@@ -16,10 +16,7 @@ template <class T>
 class ScheduleReducer final : public Reducer<T> {
  public:
   ScheduleReducer(std::string_view algorithm, const ReducerSize& size, Workers& workers)
-      : Reducer<T>(size.values, size.max_leaves),
-        algorithm_(algorithm),
-        values_(size.values),
-        workers_(workers) {
+      : Reducer<T>(size), algorithm_(algorithm), values_(size.values), workers_(workers) {
     sums_.reserve(static_cast<std::size_t>(size.max_leaves));
     arrays_.reserve(static_cast<std::size_t>(size.max_leaves));
   }
@@ -44,10 +41,19 @@ class ScheduleReducer final : public Reducer<T> {
 
   [[nodiscard]] PartialSum<T>* finish_step() override {
     arrays_.clear();
-    for (PartialSum<T>* sum : sums_) arrays_.push_back(sum->values.data());
+    for (PartialSum<T>* sum : sums_) {
+      // Before the algorithm writes into the arrays.
+      sum->take_squares(this->norms());
+      arrays_.push_back(sum->values.data());
+    }
     executor_->run(std::span<T* const>(arrays_));
     PartialSum<T>* const whole = sums_.front();
-    for (std::size_t core = 1; core < sums_.size(); ++core) whole->scalars += sums_[core]->scalars;
+    for (std::size_t core = 1; core < sums_.size(); ++core) {
+      whole->scalars += sums_[core]->scalars;
+      for (std::size_t i = 0; i < whole->squares.size(); ++i) {
+        whole->squares[i] += sums_[core]->squares[i];
+      }
+    }
     return whole;
   }
 

@@ -14,7 +14,7 @@ template <class T>
 class ShardedReducer final : public Reducer<T> {
  public:
   ShardedReducer(const ReducerSize& size, Workers& workers)
-      : Reducer<T>(size.values, size.max_leaves),
+      : Reducer<T>(size),
         workers_(workers),
         leaves_(static_cast<std::size_t>(size.max_leaves)),
         values_(static_cast<std::size_t>(size.max_leaves)) {}
@@ -35,21 +35,42 @@ class ShardedReducer final : public Reducer<T> {
   [[nodiscard]] PartialSum<T>* finish_step() override {
     PartialSum<T>& sum = *leaves_.front();
     const std::span<const T* const> all(values_.data(), count_);
+    const NormBlocks& norms = this->norms();
     workers_.for_each_range(sum.values.size(), [&](std::size_t begin, std::size_t end) {
-      tree_sum(all, begin, sum.values.subspan(begin, end - begin));
+      norms.for_each_within(norms.align(begin), norms.align(end),
+                            [&](std::size_t block, std::size_t from, std::size_t to) {
+                              // First, as the sum goes into a leaf; and the leaves are in the cache
+                              // for the sum then.
+                              if (block < norms.size()) sum_squares_of(block);
+                              tree_sum(all, from, sum.values.subspan(from, to - from));
+                            });
     });
+    for_each_pair([](PartialSum<T>& left, PartialSum<T>& right) { left.scalars += right.scalars; });
+    return &sum;
+  }
+
+ private:
+  // Calls task(left, right) for every inner node of the tree, from the leaves up, with the leaves
+  // in whose place the sums of its children stand.
+  template <class Task>
+  void for_each_pair(Task&& task) {
     const SummationTree tree(static_cast<std::int64_t>(count_));
     for (int level = 0; level < tree.height(); ++level) {
       for (TreeNode right{level, 1}; tree.contains(right); right.index += 2) {
         const auto first = static_cast<std::size_t>(tree.leaves_below(right).first);
         const auto left = static_cast<std::size_t>(tree.leaves_below(right.sibling()).first);
-        leaves_[left]->scalars += leaves_[first]->scalars;
+        task(*leaves_[left], *leaves_[first]);
       }
     }
-    return &sum;
   }
 
- private:
+  void sum_squares_of(std::size_t block) {
+    for (std::size_t i = 0; i < count_; ++i) leaves_[i]->squares_of(this->norms(), block);
+    for_each_pair([block](PartialSum<T>& left, PartialSum<T>& right) {
+      left.squares[block] += right.squares[block];
+    });
+  }
+
   Workers& workers_;
   std::vector<PartialSum<T>*> leaves_;
   std::vector<const T*> values_;

@@ -14,7 +14,7 @@ namespace rubato {
 template <class T>
 class MutexReducer final : public Reducer<T> {
  public:
-  explicit MutexReducer(const ReducerSize& size) : Reducer<T>(size.values, size.max_leaves + 1) {}
+  explicit MutexReducer(const ReducerSize& size) : Reducer<T>(size, size.max_leaves + 1) {}
 
   void begin_step(std::int64_t, std::int64_t) override { sum_ = this->lease(); }
 
@@ -24,7 +24,7 @@ class MutexReducer final : public Reducer<T> {
       PartialSum<T>* leaf = next(share[i]);
       {
         const std::scoped_lock lock(mutex_);
-        *sum_ += *leaf;
+        this->add(sum_, leaf);
       }
       this->buffers().release(leaf);
     }
@@ -41,14 +41,18 @@ class MutexReducer final : public Reducer<T> {
 template <class T>
 class AtomicReducer final : public Reducer<T> {
  public:
-  explicit AtomicReducer(const ReducerSize& size) : Reducer<T>(size.values, size.max_leaves + 1) {}
+  explicit AtomicReducer(const ReducerSize& size) : Reducer<T>(size, size.max_leaves + 1) {}
 
-  void begin_step(std::int64_t, std::int64_t) override { sum_ = this->lease(); }
+  void begin_step(std::int64_t, std::int64_t) override {
+    sum_ = this->lease();
+    sum_->take_squares(this->norms());
+  }
 
   void reduce_core(std::int64_t, const LeafShare& share,
                    const typename Reducer<T>::NextLeaf& next) override {
     for (std::int64_t i = 0; i < share.count; ++i) {
       PartialSum<T>* leaf = next(share[i]);
+      leaf->take_squares(this->norms());
       // Relaxed: the sum is read after all cores.
       for (std::size_t k = 0; k < leaf->values.size(); ++k) {
         std::atomic_ref(sum_->values[k]).fetch_add(leaf->values[k], std::memory_order_relaxed);
@@ -56,6 +60,7 @@ class AtomicReducer final : public Reducer<T> {
       {
         const std::scoped_lock lock(scalars_mutex_);
         sum_->scalars += leaf->scalars;
+        for (std::size_t k = 0; k < leaf->squares.size(); ++k) sum_->squares[k] += leaf->squares[k];
       }
       this->buffers().release(leaf);
     }

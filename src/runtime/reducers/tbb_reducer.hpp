@@ -15,9 +15,7 @@ template <class T>
 class TbbReducer final : public Reducer<T> {
  public:
   TbbReducer(const ReducerSize& size, Workers& workers)
-      : Reducer<T>(size.values, size.max_leaves),
-        workers_(workers),
-        leaves_(static_cast<std::size_t>(size.max_leaves)) {}
+      : Reducer<T>(size), workers_(workers), leaves_(static_cast<std::size_t>(size.max_leaves)) {}
 
   void begin_step(std::int64_t leaves, std::int64_t) override {
     count_ = static_cast<std::size_t>(leaves);
@@ -34,20 +32,21 @@ class TbbReducer final : public Reducer<T> {
     PartialSum<T>* sum = nullptr;
     const auto add_range = [this](const tbb::blocked_range<std::size_t>& range,
                                   PartialSum<T>* before) {
-      for (std::size_t i = range.begin(); i < range.end(); ++i) before = add(before, leaves_[i]);
+      for (std::size_t i = range.begin(); i < range.end(); ++i) before = joined(before, leaves_[i]);
       return before;
     };
     workers_.run([&] {
       sum = tbb::parallel_deterministic_reduce(
           tbb::blocked_range<std::size_t>(0, count_), static_cast<PartialSum<T>*>(nullptr),
           add_range,
-          [this](PartialSum<T>* left, PartialSum<T>* right) { return add(left, right); });
+          [this](PartialSum<T>* left, PartialSum<T>* right) { return joined(left, right); });
     });
+    sum->take_squares(this->norms());
     return sum;
   }
 
  private:
-  PartialSum<T>* add(PartialSum<T>* left, PartialSum<T>* right) {
+  PartialSum<T>* joined(PartialSum<T>* left, PartialSum<T>* right) {
     if (left == nullptr || right == nullptr) return left == nullptr ? right : left;
     return this->merge(left, right);
   }

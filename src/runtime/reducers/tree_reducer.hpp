@@ -10,8 +10,7 @@ template <class T>
 class TreeReducer final : public Reducer<T> {
  public:
   // The sums alive at one time are over disjoint sets of leaves.
-  explicit TreeReducer(const ReducerSize& size)
-      : Reducer<T>(size.values, size.max_leaves), tree_(size.max_leaves) {}
+  explicit TreeReducer(const ReducerSize& size) : Reducer<T>(size), tree_(size.max_leaves) {}
 
   void begin_step(std::int64_t leaves, std::int64_t) override {
     shape_ = SummationTree(leaves);
@@ -40,7 +39,11 @@ class TreeReducer final : public Reducer<T> {
     }
   }
 
-  [[nodiscard]] PartialSum<T>* finish_step() override { return root_; }
+  [[nodiscard]] PartialSum<T>* finish_step() override {
+    // Of a step of one leaf, which was never merged.
+    if (root_ != nullptr) root_->take_squares(this->norms());
+    return root_;
+  }
 
  private:
   CombiningTree<> tree_;

@@ -1,12 +1,12 @@
-#include "app/number.hpp"
-
 #include <limits>
 
 #include <gtest/gtest.h>
 
+#include <rubato/core/number.hpp>
+
 #include "support/error_of.hpp"
 
-namespace rubato::app {
+namespace rubato {
 namespace {
 
 using test::error_of;
@@ -85,4 +85,4 @@ TEST(Number, KnowsNumbersOfEveryKind) {
 }
 
 }  // namespace
-}  // namespace rubato::app
+}  // namespace rubato

@@ -3,7 +3,7 @@
 #include <cstdint>
 #include <string_view>
 
-namespace rubato::app {
+namespace rubato {
 
 /// The whole number that `text` writes in decimal digits. Throws Error, saying what is wrong with
 /// the text and what would be accepted, when it is none from `min` to `max`.
@@ -33,4 +33,4 @@ struct RealRange {
 /// Whether `text` is a number of any kind, in range or not: "-1", "0.5", "1e999".
 [[nodiscard]] bool is_number(std::string_view text);
 
-}  // namespace rubato::app
+}  // namespace rubato

@@ -1,5 +1,3 @@
-#include "app/number.hpp"
-
 #include <charconv>
 #include <cmath>
 #include <limits>
@@ -9,8 +7,9 @@
 #include <fmt/format.h>
 
 #include <rubato/core/error.hpp>
+#include <rubato/core/number.hpp>
 
-namespace rubato::app {
+namespace rubato {
 
 namespace {
 
@@ -59,4 +58,4 @@ double parse_real(std::string_view text, const RealRange& range) {
   throw Error(fmt::format("'{}' {}; accepted: {}", text, flaw_of(text, false), range.words));
 }
 
-}  // namespace rubato::app
+}  // namespace rubato

@@ -1,0 +1,71 @@
+#pragma once
+
+#include <cstddef>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include <rubato/runtime/workers.hpp>
+#include <rubato/scaling/rule.hpp>
+
+namespace rubato {
+
+/// The parameter tensors of a model in their flat buffer, one after the other.
+struct ParameterLayout {
+  /// Where each tensor ends, the padding behind it included. Ascending.
+  std::vector<std::size_t> layer_ends;
+  /// The group of each tensor.
+  std::vector<std::size_t> layer_groups;
+
+  /// One tensor, of one group.
+  [[nodiscard]] static ParameterLayout whole(std::size_t size) { return {{size}, {0}}; }
+
+  [[nodiscard]] std::size_t layers() const { return layer_ends.size(); }
+  [[nodiscard]] std::size_t size() const { return layer_ends.empty() ? 0 : layer_ends.back(); }
+};
+
+/// In what the parameters of a group are treated differently.
+struct GroupOptions {
+  /// On the learning rate, at least 0.
+  double learning_rate_factor = 1;
+  /// Where they are not the optimizer's own.
+  std::optional<double> weight_decay{};
+  std::optional<double> momentum{};
+  /// Whether layer-wise rates (LARS) apply.
+  bool layer_wise = true;
+};
+
+/// One update, to be made.
+template <class T>
+struct Update {
+  std::span<T> parameters;
+  /// The sum of the minibatches' gradients.
+  std::span<const T> gradient_sum;
+  /// The gradient is this times the sum: 1 / minibatches for the mean, and what clipping makes of
+  /// it.
+  T gradient_factor = 1;
+  Rates rates;
+  /// Of each tensor, the gradient with its factor; where the optimizer needs them.
+  std::span<const LayerNorms> layers{};
+};
+
+/// An optimizer on the one flat buffer of parameters that all replicas share. It is called once for
+/// each step, and the result is the same bits for every number of threads.
+///
+/// T is float or double.
+template <class T>
+class FlatOptimizer {
+ public:
+  FlatOptimizer() = default;
+  FlatOptimizer(const FlatOptimizer&) = delete;
+  FlatOptimizer& operator=(const FlatOptimizer&) = delete;
+  virtual ~FlatOptimizer() = default;
+
+  virtual void step(const Update<T>& update, Workers& workers) = 0;
+  /// Whether Update::layers must be there.
+  [[nodiscard]] virtual bool needs_layer_norms() const { return false; }
+  /// Whether it follows Rates::weight_decay_factor, which rules that sum gradients use.
+  [[nodiscard]] virtual bool scales_weight_decay() const { return true; }
+};
+
+}  // namespace rubato

@@ -1,0 +1,52 @@
+#pragma once
+
+#include <cstddef>
+#include <span>
+#include <vector>
+
+#include <rubato/collective/tree_sum.hpp>
+#include <rubato/optim/flat_optimizer.hpp>
+
+namespace rubato {
+
+struct LarsOptions {
+  /// In [0, 1).
+  double momentum = 0.9;
+  /// At least 0.
+  double weight_decay = 0;
+  /// The trust coefficient eta, above 0.
+  double trust = 0.001;
+};
+
+/// Layer-wise adaptive rate scaling (You, Gitman and Ginsburg 2017, "Large batch training of
+/// convolutional networks", algorithm 1), in one pass over memory like Sgd. For every tensor
+///
+///     lambda = trust |w| / (|g| + weight_decay |w|)
+///     v = momentum v + rate lambda (g + weight_decay w)
+///     w = w - v
+///
+/// Where |w| or |g| is 0 there is nothing to adapt to, and lambda is 1; as it is for groups without
+/// GroupOptions::layer_wise.
+///
+/// T is float or double; coefficients are rounded to it once.
+template <class T>
+class Lars final : public FlatOptimizer<T> {
+ public:
+  /// Throws Error when an option is out of its range.
+  Lars(ParameterLayout layout, const LarsOptions& options, std::vector<GroupOptions> groups = {});
+
+  void step(const Update<T>& update, Workers& workers) override;
+  [[nodiscard]] bool needs_layer_norms() const override { return true; }
+
+ private:
+  ParameterLayout layout_;
+  LarsOptions options_;
+  std::vector<GroupOptions> groups_;
+  std::vector<T> velocity_;
+  std::vector<SgdRange<T>> ranges_;
+};
+
+extern template class Lars<float>;
+extern template class Lars<double>;
+
+}  // namespace rubato

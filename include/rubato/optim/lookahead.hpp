@@ -1,0 +1,44 @@
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include <rubato/optim/flat_optimizer.hpp>
+#include <rubato/recipe/optimizer_options.hpp>
+
+namespace rubato {
+
+/// Lookahead around any optimizer (Zhang et al. 2019, "Lookahead optimizer: k steps forward, 1 step
+/// back"): every k updates
+///
+///     slow = slow + alpha (fast - slow),    fast = slow
+///
+/// The other optimizer's own state (momentum) stays as it is.
+///
+/// T is float or double.
+template <class T>
+class Lookahead final : public FlatOptimizer<T> {
+ public:
+  /// Throws Error when an option is out of its range.
+  Lookahead(std::unique_ptr<FlatOptimizer<T>> fast, const LookaheadOptions& options);
+
+  void step(const Update<T>& update, Workers& workers) override;
+  [[nodiscard]] bool needs_layer_norms() const override { return fast_->needs_layer_norms(); }
+  [[nodiscard]] bool scales_weight_decay() const override { return fast_->scales_weight_decay(); }
+
+ private:
+  void meet(std::span<T> parameters, Workers& workers);
+
+  std::unique_ptr<FlatOptimizer<T>> fast_;
+  LookaheadOptions options_;
+  // Empty before the first update.
+  std::vector<T> slow_;
+  // Since the slow weights were first set.
+  std::int64_t updates_ = 0;
+};
+
+extern template class Lookahead<float>;
+extern template class Lookahead<double>;
+
+}  // namespace rubato

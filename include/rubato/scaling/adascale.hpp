@@ -1,0 +1,81 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include <rubato/scaling/gradient_norms.hpp>
+#include <rubato/scaling/moving_average.hpp>
+
+namespace rubato {
+
+struct AdaScaleOptions {
+  /// Of the averages, in [0, 1); by default max(1 - N / 1000, 0) for a step of N minibatches.
+  std::optional<double> smoothing{};
+  Averaging averaging = Averaging::debiased;
+  /// What becomes of the average variance when the scale changes. In the paper sigma^2 belongs to
+  /// scale 1, and stays (the default). fairscale multiplies it by old scale / new scale, which
+  /// biases the gain until the average has recovered; true does as fairscale.
+  bool rescale_variance = false;
+};
+
+/// The statistics of AdaScale, of each parameter group (Johnson et al. 2020, "AdaScale SGD: a
+/// user-friendly algorithm for distributed training", section 3 and appendix B.3):
+///
+///     sigma^2 = variance of the gradient of a batch of scale 1      (average over the steps)
+///     mu^2    = squared norm of the true gradient                   (average over the steps)
+///     gain r  = (sigma^2 + mu^2) / (sigma^2 / S + mu^2)             1 <= r <= S for S >= 1
+///
+/// S, the scale, is the batch size relative to that for which the learning rate was tuned; a step
+/// of scale S at r times that rate is worth r steps of scale 1.
+class AdaScaleEstimator {
+ public:
+  explicit AdaScaleEstimator(const AdaScaleOptions& options = {}, std::size_t groups = 1);
+
+  /// Takes in what a step of scale `scale` > 0 measured, an element for each group. A step of one
+  /// minibatch says nothing of the variance and changes nothing. One with a norm that is not finite
+  /// changes nothing either and is counted.
+  void update(std::span<const GradientNorms> groups, std::int64_t minibatches, double scale);
+
+  /// Before the first step of a new scale: does what AdaScaleOptions::rescale_variance says.
+  void change_scale(double from, double to);
+  void rescale_variance(double factor);
+  void set_smoothing(std::optional<double> smoothing) { options_.smoothing = smoothing; }
+  void add_group();
+
+  /// The gain of all groups together, or of one. While nothing has been measured it is min(1, S).
+  [[nodiscard]] double gain(double scale) const;
+  [[nodiscard]] double gain(double scale, std::size_t group) const;
+
+  [[nodiscard]] std::size_t groups() const { return averages_.size(); }
+  /// Average mu^2 and sigma^2 of a group.
+  [[nodiscard]] double squared_gradient(std::size_t group) const;
+  [[nodiscard]] double variance(std::size_t group) const;
+  /// Steps left out because a norm was infinite or NaN.
+  [[nodiscard]] std::int64_t skipped() const { return skipped_; }
+  /// Whether there is anything to estimate a gain from.
+  [[nodiscard]] bool measured() const { return measured_; }
+
+  /// The smoothing of a step of that many minibatches.
+  [[nodiscard]] double smoothing(std::int64_t minibatches) const;
+
+  /// All that it knows, as numbers; load_state() goes on from there. Throws Error when the numbers
+  /// are not a state of so many groups.
+  [[nodiscard]] std::vector<double> state() const;
+  void load_state(std::span<const double> state);
+
+ private:
+  struct Averages {
+    MovingAverage signal;
+    MovingAverage variance;
+  };
+
+  AdaScaleOptions options_;
+  std::vector<Averages> averages_;
+  bool measured_ = false;
+  std::int64_t skipped_ = 0;
+};
+
+}  // namespace rubato

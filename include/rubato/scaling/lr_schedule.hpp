@@ -1,0 +1,79 @@
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string_view>
+#include <vector>
+
+#include <rubato/core/choice.hpp>
+
+namespace rubato {
+
+/// How far training has come.
+struct TrainingProgress {
+  /// Complete ones.
+  std::int64_t epochs = 0;
+  std::int64_t steps = 0;
+  std::int64_t samples = 0;
+  /// Scale-invariant iterations: the sum of the steps' gains (Johnson et al. 2020, section 3.2).
+  double iterations = 0;
+};
+
+/// What a schedule counts.
+enum class ScheduleUnit { epochs, steps, samples, iterations };
+
+inline constexpr std::array<Choice<ScheduleUnit>, 4> kScheduleUnits{
+    {{ScheduleUnit::epochs, "epochs"},
+     {ScheduleUnit::steps, "steps"},
+     {ScheduleUnit::samples, "samples"},
+     {ScheduleUnit::iterations, "iterations"}}};
+
+/// The position of a schedule of that unit before the next step.
+[[nodiscard]] double position_of(const TrainingProgress& progress, ScheduleUnit unit);
+
+/// The base learning rate over the course of training. The rule multiplies what it gives.
+class LrSchedule {
+ public:
+  LrSchedule() = default;
+  LrSchedule(const LrSchedule&) = delete;
+  LrSchedule& operator=(const LrSchedule&) = delete;
+  virtual ~LrSchedule() = default;
+
+  /// The factor on the learning rate at `position` >= 0, in the unit that its owner counts.
+  [[nodiscard]] virtual double factor(double position) const = 0;
+  /// Hears the watched metric after each epoch.
+  virtual void observe(double metric) { static_cast<void>(metric); }
+  /// Whether it does anything with what it hears.
+  [[nodiscard]] virtual bool watches() const { return false; }
+
+  /// What it has learned so far, as numbers, and going on from there. Throws Error for numbers that
+  /// are no state of this schedule.
+  [[nodiscard]] virtual std::vector<double> state() const { return {}; }
+  virtual void load_state(std::span<const double> state);
+};
+
+/// The names that make_lr_schedule() accepts.
+[[nodiscard]] std::span<const std::string_view> lr_schedule_names();
+
+/// The schedule that `text` asks for (core/spec.hpp), several with '+' between them: their product.
+///
+///     constant       value=1
+///     step           every=N, gamma=0.1
+///     multi-step     at=N/N/..., gamma=0.1
+///     polynomial     total=N, power=2, floor=0
+///     cosine         total=N, floor=0
+///     exponential    gamma=0.95
+///     warmup         length=N, start=0
+///     warmup-cosine  warmup=N, total=N
+///     plateau        factor=0.1, patience=10, threshold=1e-4, threshold-mode=rel|abs,
+///     mode=min|max,
+///                    cooldown=0, floor=0
+///
+/// All but plateau take after=N, too: the position that is their 0 ("warmup:length=5 + cosine:
+/// total=35,after=5", without the blanks). lr_schedules.hpp and reduce_on_plateau.hpp have the
+/// formulas. Throws Error for what is unknown, missing or out of its range.
+[[nodiscard]] std::unique_ptr<LrSchedule> make_lr_schedule(std::string_view text);
+
+}  // namespace rubato

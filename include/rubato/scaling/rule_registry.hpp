@@ -1,0 +1,57 @@
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include <rubato/core/spec.hpp>
+#include <rubato/scaling/rule.hpp>
+
+namespace rubato {
+
+/// The rules that can be asked for by name: the built-in ones, and a user's own.
+///
+///   constant         constant_rule.hpp
+///   linear           linear_rule.hpp
+///   root             root_rule.hpp
+///   linear-momentum  linear_momentum_rule.hpp
+///   adascale         adascale_rule.hpp   smoothing, averaging=debiased|mean-first,
+///                                        rescale-variance
+///   lbsgd            lbsgd_rule.hpp      warmup=linear|power2|sqrt|lars, epochs, begin-epoch,
+///                                        updates-per-epoch
+///
+/// All take ramp=N, too: RampRule over N steps.
+class RuleRegistry {
+ public:
+  /// Reads the arguments that the rule takes.
+  using Maker = std::function<std::unique_ptr<Rule>(Spec& arguments)>;
+  /// The factor on the base learning rate.
+  using Factor = std::function<double(const RuleInput& input)>;
+
+  /// The built-in rules.
+  RuleRegistry();
+
+  /// Adds a rule of the user's own. Throws Error where the name is taken.
+  void add(std::string name, Maker maker);
+  /// The same for a rule that is a function (LambdaRule).
+  void add(std::string name, Factor factor);
+
+  [[nodiscard]] std::vector<std::string_view> names() const;
+
+  /// The rule that `spec` asks for (core/spec.hpp): "linear", "adascale:smoothing=0.9". Throws
+  /// Error for an unknown name, with the nearest, and for arguments that the rule does not take.
+  [[nodiscard]] std::unique_ptr<Rule> make(std::string_view spec) const;
+
+ private:
+  std::vector<std::pair<std::string, Maker>> makers_;
+};
+
+/// The built-in rules alone.
+[[nodiscard]] std::unique_ptr<Rule> make_rule(std::string_view spec);
+[[nodiscard]] std::vector<std::string_view> rule_names();
+
+}  // namespace rubato

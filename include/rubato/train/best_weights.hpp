@@ -1,0 +1,38 @@
+#pragma once
+
+#include <functional>
+#include <optional>
+#include <vector>
+
+#include <rubato/train/metric.hpp>
+#include <rubato/train/patience.hpp>
+#include <rubato/train/trainer.hpp>
+
+namespace rubato {
+
+/// Keeps a copy of the parameters and buffers as they were after the epoch with the best value of a
+/// metric.
+class BestWeights final : public Observer {
+ public:
+  /// Calls `on_better`, if there is one, whenever they change.
+  BestWeights(const Trainer& trainer, Metric metric, std::function<void()> on_better = {});
+
+  void on_epoch(const EpochRecord& epoch) override;
+
+  /// Empty before the first epoch.
+  [[nodiscard]] const std::vector<NamedTensor>& parameters() const { return parameters_; }
+  [[nodiscard]] const std::vector<NamedTensor>& buffers() const { return buffers_; }
+  [[nodiscard]] std::optional<double> value() const { return best_.best(); }
+  [[nodiscard]] EpochIndex epoch() const { return epoch_; }
+
+ private:
+  const Trainer& trainer_;
+  Metric metric_;
+  std::function<void()> on_better_;
+  Patience best_;
+  EpochIndex epoch_;
+  std::vector<NamedTensor> parameters_;
+  std::vector<NamedTensor> buffers_;
+};
+
+}  // namespace rubato

@@ -1,0 +1,71 @@
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <span>
+#include <vector>
+
+#include <rubato/collective/tree_sum.hpp>
+#include <rubato/core/check.hpp>
+#include <rubato/optim/flat_optimizer.hpp>
+
+namespace rubato {
+
+/// What one parameter tensor is updated with, after groups and rules have had their say.
+struct LayerRates {
+  /// The rate of the step for this tensor.
+  double rate = 0;
+  double weight_decay = 0;
+  double momentum = 0;
+};
+
+/// Groups beyond the list have no options of their own.
+[[nodiscard]] inline GroupOptions group_of(std::span<const GroupOptions> groups, std::size_t i) {
+  return i < groups.size() ? groups[i] : GroupOptions();
+}
+
+[[nodiscard]] inline LayerRates rates_of_layer(std::size_t layer, const Rates& rates,
+                                               const ParameterLayout& layout,
+                                               const GroupOptions& group, double weight_decay,
+                                               double momentum) {
+  double rate = rates.update_rate * group.learning_rate_factor;
+  if (!rates.group_factors.empty()) rate *= rates.group_factors[layout.layer_groups[layer]];
+  if (!rates.layer_factors.empty() && group.layer_wise) rate *= rates.layer_factors[layer];
+  return {.rate = rate,
+          .weight_decay = group.weight_decay.value_or(weight_decay) * rates.weight_decay_factor,
+          .momentum = group.momentum.value_or(momentum)};
+}
+
+/// Whether any parameter has a velocity.
+[[nodiscard]] inline bool any_momentum(double momentum, std::span<const GroupOptions> groups) {
+  return momentum != 0 || std::any_of(groups.begin(), groups.end(), [](const GroupOptions& group) {
+           return group.momentum.value_or(0) != 0;
+         });
+}
+
+/// Appends a tensor's range, or makes the last one longer where nothing differs.
+template <class T>
+void append_range(std::vector<SgdRange<T>>& ranges, std::size_t end,
+                  const SgdCoefficients<T>& coefficients) {
+  if (!ranges.empty() && ranges.back().coefficients == coefficients) {
+    ranges.back().end = end;
+  } else {
+    ranges.push_back({.end = end, .coefficients = coefficients});
+  }
+}
+
+/// One SGD step of every range, shared out over the threads.
+template <class T>
+void step_ranges(const Update<T>& update, std::span<T> velocity,
+                 std::span<const SgdRange<T>> ranges, Workers& workers) {
+  RUBATO_CHECK(!ranges.empty() && ranges.back().end == update.parameters.size() &&
+                   update.gradient_sum.size() >= update.parameters.size(),
+               "every parameter has a gradient and a tensor");
+  workers.for_each_range(update.parameters.size(), [&](std::size_t begin, std::size_t end) {
+    const T* const gradient = update.gradient_sum.data();
+    tree_sum_sgd({&gradient, 1}, begin, update.parameters.subspan(begin, end - begin),
+                 velocity.empty() ? velocity : velocity.subspan(begin, end - begin), ranges);
+  });
+}
+
+}  // namespace rubato

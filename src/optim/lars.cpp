@@ -1,0 +1,59 @@
+#include <cmath>
+#include <utility>
+
+#include <rubato/optim/lars.hpp>
+#include <rubato/recipe/optimizer_options.hpp>
+
+#include "grouped_sgd.hpp"
+
+namespace rubato {
+
+namespace {
+
+double local_rate(const LayerNorms& norms, double weight_decay, double trust) {
+  const double weight = std::sqrt(norms.weight_square);
+  const double gradient = std::sqrt(norms.gradient_square);
+  if (weight == 0 || gradient == 0) return 1;
+  return trust * weight / (gradient + weight_decay * weight);
+}
+
+}  // namespace
+
+template <class T>
+Lars<T>::Lars(ParameterLayout layout, const LarsOptions& options, std::vector<GroupOptions> groups)
+    : layout_(std::move(layout)), options_(options), groups_(std::move(groups)) {
+  require_valid(OptimizerOptions{.kind = OptimizerKind::lars,
+                                 .momentum = options.momentum,
+                                 .weight_decay = options.weight_decay,
+                                 .trust = options.trust});
+  if (any_momentum(options.momentum, groups_)) velocity_.resize(layout_.size());
+  ranges_.reserve(layout_.layers());
+}
+
+template <class T>
+void Lars<T>::step(const Update<T>& update, Workers& workers) {
+  RUBATO_CHECK(update.layers.size() == layout_.layers(), "LARS is told the norms of every tensor");
+  ranges_.clear();
+  for (std::size_t layer = 0; layer < layout_.layers(); ++layer) {
+    const GroupOptions group = group_of(groups_, layout_.layer_groups[layer]);
+    LayerRates of_layer = rates_of_layer(layer, update.rates, layout_, group, options_.weight_decay,
+                                         options_.momentum);
+    if (group.layer_wise) {
+      of_layer.rate *= local_rate(update.layers[layer], of_layer.weight_decay, options_.trust);
+    }
+    // The velocity holds the rate, so that the step itself has none.
+    append_range(ranges_, layout_.layer_ends[layer],
+                 {.gradient_factor =
+                      static_cast<T>(of_layer.rate * static_cast<double>(update.gradient_factor)),
+                  .learning_rate = T{1},
+                  .momentum = static_cast<T>(of_layer.momentum),
+                  .weight_decay = static_cast<T>(of_layer.rate * of_layer.weight_decay),
+                  .nesterov = false});
+  }
+  step_ranges(update, std::span<T>(velocity_), std::span<const SgdRange<T>>(ranges_), workers);
+}
+
+template class Lars<float>;
+template class Lars<double>;
+
+}  // namespace rubato

@@ -1,0 +1,131 @@
+#include <algorithm>
+#include <cmath>
+
+#include <fmt/format.h>
+
+#include <rubato/core/check.hpp>
+#include <rubato/core/error.hpp>
+#include <rubato/scaling/adascale.hpp>
+
+namespace rubato {
+
+namespace {
+
+// Below it, a variance is taken for rounding errors of identical gradients.
+constexpr double kSmallestVariance = 1e-6;
+// Minibatches by which the default smoothing is reckoned.
+constexpr double kMemory = 1000;
+
+double gain_of(double signal, double variance, double scale) {
+  return (variance + signal) / (variance / scale + signal);
+}
+
+bool all_finite(std::span<const GradientNorms> groups) {
+  return std::all_of(groups.begin(), groups.end(), [](const GradientNorms& norms) {
+    return std::isfinite(norms.minibatch_square) && std::isfinite(norms.mean_square);
+  });
+}
+
+}  // namespace
+
+AdaScaleEstimator::AdaScaleEstimator(const AdaScaleOptions& options, std::size_t groups)
+    : options_(options), averages_(groups) {
+  if (options.smoothing && !(*options.smoothing >= 0 && *options.smoothing < 1)) {
+    throw Error(fmt::format("AdaScale's smoothing {}: accepted are values from 0 to below 1",
+                            *options.smoothing));
+  }
+}
+
+void AdaScaleEstimator::update(std::span<const GradientNorms> groups, std::int64_t minibatches,
+                               double scale) {
+  RUBATO_CHECK(groups.size() == averages_.size(), "AdaScale is told of every parameter group");
+  if (minibatches < 2) return;
+  if (!all_finite(groups)) {
+    ++skipped_;
+    return;
+  }
+  const auto count = static_cast<double>(minibatches);
+  const double smooth = smoothing(minibatches);
+  for (std::size_t i = 0; i < groups.size(); ++i) {
+    const NoiseEstimate estimate = NoiseEstimate::of(groups[i], count);
+    // A batch of scale 1 holds minibatches / scale of them.
+    const double variance = std::max(estimate.variance * scale / count, kSmallestVariance);
+    averages_[i].signal.add(std::max(estimate.signal, 0.0), smooth, options_.averaging);
+    averages_[i].variance.add(variance, smooth, options_.averaging);
+  }
+  measured_ = true;
+}
+
+void AdaScaleEstimator::change_scale(double from, double to) {
+  if (options_.rescale_variance) rescale_variance(from / to);
+}
+
+void AdaScaleEstimator::rescale_variance(double factor) {
+  for (Averages& averages : averages_) averages.variance.rescale(factor);
+}
+
+void AdaScaleEstimator::add_group() {
+  averages_.emplace_back();
+}
+
+double AdaScaleEstimator::gain(double scale) const {
+  if (!measured_) return std::min(1.0, scale);
+  double signal = 0;
+  double variance = 0;
+  for (const Averages& averages : averages_) {
+    signal += averages.signal.value();
+    variance += averages.variance.value();
+  }
+  return gain_of(signal, variance, scale);
+}
+
+double AdaScaleEstimator::gain(double scale, std::size_t group) const {
+  const Averages& averages = averages_.at(group);
+  // A group that was added after the last step has not been measured.
+  if (averages.variance.value() == 0) return std::min(1.0, scale);
+  return gain_of(averages.signal.value(), averages.variance.value(), scale);
+}
+
+double AdaScaleEstimator::squared_gradient(std::size_t group) const {
+  return averages_.at(group).signal.value();
+}
+
+double AdaScaleEstimator::variance(std::size_t group) const {
+  return averages_.at(group).variance.value();
+}
+
+double AdaScaleEstimator::smoothing(std::int64_t minibatches) const {
+  return options_.smoothing.value_or(std::max(1 - static_cast<double>(minibatches) / kMemory, 0.0));
+}
+
+std::vector<double> AdaScaleEstimator::state() const {
+  std::vector<double> numbers{measured_ ? 1.0 : 0.0, static_cast<double>(skipped_)};
+  for (const Averages& averages : averages_) {
+    for (const MovingAverage* average : {&averages.signal, &averages.variance}) {
+      const MovingAverage::State& s = average->state();
+      numbers.insert(numbers.end(), {s.value, s.biased, s.weight, s.total, s.count});
+    }
+  }
+  return numbers;
+}
+
+void AdaScaleEstimator::load_state(std::span<const double> state) {
+  constexpr std::size_t kOfAverage = 5;
+  if (state.size() != 2 + averages_.size() * 2 * kOfAverage) {
+    throw Error(fmt::format("AdaScale's state has {} numbers; accepted: {}, of {} groups",
+                            state.size(), 2 + averages_.size() * 2 * kOfAverage, averages_.size()));
+  }
+  measured_ = state[0] != 0;
+  skipped_ = static_cast<std::int64_t>(state[1]);
+  std::size_t at = 2;
+  for (Averages& averages : averages_) {
+    for (MovingAverage* average : {&averages.signal, &averages.variance}) {
+      const auto s = state.subspan(at, kOfAverage);
+      average->load_state(
+          {.value = s[0], .biased = s[1], .weight = s[2], .total = s[3], .count = s[4]});
+      at += kOfAverage;
+    }
+  }
+}
+
+}  // namespace rubato

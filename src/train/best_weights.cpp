@@ -1,0 +1,37 @@
+#include <utility>
+
+#include <ATen/Functions.h>
+
+#include <rubato/train/best_weights.hpp>
+
+namespace rubato {
+
+namespace {
+
+std::vector<NamedTensor> copies_of(const std::vector<NamedTensor>& tensors) {
+  std::vector<NamedTensor> copies;
+  copies.reserve(tensors.size());
+  for (const auto& [name, tensor] : tensors) copies.push_back({name, tensor.detach().clone()});
+  return copies;
+}
+
+}  // namespace
+
+BestWeights::BestWeights(const Trainer& trainer, Metric metric, std::function<void()> on_better)
+    : trainer_(trainer),
+      metric_(metric),
+      on_better_(std::move(on_better)),
+      best_({.mode = mode_of(metric)}) {}
+
+void BestWeights::on_epoch(const EpochRecord& epoch) {
+  const std::optional<double> value = value_of(metric_, epoch);
+  if (!value) return;
+  static_cast<void>(best_.is_over_after(*value));
+  if (!best_.improved()) return;
+  epoch_ = epoch.epoch;
+  parameters_ = copies_of(trainer_.parameters());
+  buffers_ = copies_of(trainer_.buffers());
+  if (on_better_) on_better_();
+}
+
+}  // namespace rubato

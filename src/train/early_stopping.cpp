@@ -1,0 +1,25 @@
+#include <fmt/format.h>
+
+#include <rubato/train/early_stopping.hpp>
+
+namespace rubato {
+
+namespace {
+
+PatienceOptions with_mode(PatienceOptions options, Metric metric) {
+  options.mode = mode_of(metric);
+  return options;
+}
+
+}  // namespace
+
+EarlyStopping::EarlyStopping(Trainer& trainer, Metric metric, PatienceOptions options)
+    : trainer_(trainer), metric_(metric), patience_(with_mode(options, metric)) {}
+
+void EarlyStopping::on_epoch(const EpochRecord& epoch) {
+  const std::optional<double> value = value_of(metric_, epoch);
+  if (!value || !patience_.is_over_after(*value)) return;
+  trainer_.stop(fmt::format("{} no longer improves", choice_name(kMetrics, metric_)));
+}
+
+}  // namespace rubato

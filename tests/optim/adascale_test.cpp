@@ -1,0 +1,290 @@
+#include <cmath>
+#include <cstdint>
+#include <fstream>
+#include <limits>
+#include <string>
+#include <vector>
+
+#include <ATen/Functions.h>
+#include <ATen/core/grad_mode.h>
+#include <gmock/gmock.h>
+#include <nlohmann/json.hpp>
+#include <torch/nn/modules/linear.h>
+#include <torch/optim/adam.h>
+#include <torch/optim/sgd.h>
+
+#include <rubato/optim/adascale.hpp>
+
+#include "support/error_of.hpp"
+
+namespace rubato {
+namespace {
+
+using nlohmann::json;
+using test::error_of;
+using testing::HasSubstr;
+
+at::Tensor tensor_of(const std::vector<double>& values) {
+  at::Tensor tensor = at::empty({static_cast<std::int64_t>(values.size())}, at::kDouble);
+  std::copy(values.begin(), values.end(), tensor.data_ptr<double>());
+  return tensor;
+}
+
+at::Tensor parameter_of(const std::vector<double>& values) {
+  return tensor_of(values).requires_grad_();
+}
+
+// A backward pass with that gradient.
+void backward(const at::Tensor& parameter, const at::Tensor& gradient) {
+  (parameter * gradient).sum().backward();
+}
+
+// ../shared/reference/adascale.json: fairscale's class, fed with gradients.
+TEST(AdaScaleReference, EveryStepOfTheLoop) {
+  std::ifstream file(RUBATO_SHARED_DIR "/reference/adascale.json");
+  if (!file) GTEST_SKIP() << "no " RUBATO_SHARED_DIR "/reference/adascale.json here";
+  for (const json& run : json::parse(file)) {
+    SCOPED_TRACE(run.at("name"));
+    std::vector<at::Tensor> parameters;
+    std::vector<torch::optim::OptimizerParamGroup> groups;
+    for (const json& initial : run.at("initial_params")) {
+      parameters.push_back(parameter_of(initial.get<std::vector<double>>()));
+      groups.emplace_back(std::vector<at::Tensor>{parameters.back()});
+    }
+    torch::optim::SGD sgd(
+        groups, torch::optim::SGDOptions(run.at("lr").get<double>()).momentum(run.at("momentum")));
+    const bool scaled = run.at("is_scaled_loss");
+    AdaScaleLoopOptions options{
+        .num_gradients_to_accumulate = run.at("steps").at(0).at("accumulate"),
+        .is_scaled_loss = scaled,
+        .debias_ewma = run.at("debias_ewma")};
+    if (!run.at("scale_argument").is_null()) options.scale = run.at("scale_argument");
+    if (!run.at("smoothing_argument").is_null()) options.smoothing = run.at("smoothing_argument");
+    AdaScale adascale(sgd, options);
+
+    for (const json& step : run.at("steps")) {
+      const std::int64_t accumulate = step.at("accumulate");
+      if (!step.at("set_scale").is_null()) {
+        adascale.set_scale(step.at("set_scale"), /*update_estimate=*/true);
+        adascale.set_num_gradients_to_accumulate(accumulate);
+      }
+      adascale.zero_grad();
+      for (const json& micro : step.at("micro_gradients")) {
+        at::Tensor loss = at::zeros({}, at::kDouble);
+        for (std::size_t g = 0; g < parameters.size(); ++g) {
+          loss = loss + (parameters[g] * tensor_of(micro.at(g))).sum();
+        }
+        (scaled ? loss / static_cast<double>(accumulate) : loss).backward();
+      }
+      adascale.step();
+      const double gain = step.at("gain");
+      EXPECT_NEAR(adascale.gain(), gain, 1e-9 * gain);
+      EXPECT_DOUBLE_EQ(adascale.scale(), step.at("scale"));
+      EXPECT_NEAR(adascale.smoothing(), step.at("smoothing").get<double>(), 1e-12);
+      for (std::size_t g = 0; g < parameters.size(); ++g) {
+        const double of_group = step.at("gain_per_group").at(g);
+        EXPECT_NEAR(adascale.gain(g), of_group, 1e-9 * of_group);
+        EXPECT_TRUE(at::allclose(parameters[g].detach(), tensor_of(step.at("params_after").at(g)),
+                                 /*rtol=*/1e-9, /*atol=*/1e-12));
+        EXPECT_EQ(sgd.param_groups()[g].options().get_lr(), step.at("lr_after_step").at(g));
+      }
+    }
+  }
+}
+
+// fairscale's own tests.
+class AdaScaleLoop : public testing::Test {
+ protected:
+  // A step of orthogonal gradients, or of identical ones.
+  void step(AdaScale& adascale, const std::vector<std::vector<double>>& gradients) {
+    adascale.zero_grad();
+    for (const auto& gradient : gradients) backward(parameter_, tensor_of(gradient));
+    // The gain is there before the step, and the step changes nothing in it.
+    const double gain = adascale.gain();
+    adascale.step();
+    EXPECT_EQ(adascale.gain(), gain);
+  }
+
+  at::Tensor parameter_ = parameter_of({1, 2, 3, 4});
+  torch::optim::SGD sgd_{{parameter_}, torch::optim::SGDOptions(0.1)};
+  std::vector<std::vector<double>> orthogonal_{
+      {1, 0, 0, 0}, {0, 1, 0, 0}, {0, 0, 1, 0}, {0, 0, 0, 1}};
+  std::vector<std::vector<double>> identical_{{1, 1, 0, 0}, {1, 1, 0, 0}};
+};
+
+TEST_F(AdaScaleLoop, HasThePublishedGains) {
+  for (const double scale : {4.0, 2.0, 4.0 / 3}) {
+    AdaScale adascale(sgd_, {.num_gradients_to_accumulate = 4, .scale = scale});
+    EXPECT_EQ(adascale.gain(), 1);
+    step(adascale, orthogonal_);
+    EXPECT_NEAR(adascale.gain(), scale, 1e-12);
+  }
+  AdaScale adascale(sgd_, {.num_gradients_to_accumulate = 2});
+  step(adascale, identical_);
+  EXPECT_NEAR(adascale.gain(), 1.0000002499999376, 1e-14);
+}
+
+// After scale 2 each of 3, 6 and 9, with identical gradients of losses divided by it. Published for
+// float32.
+TEST_F(AdaScaleLoop, HasThePublishedGainsAfterChangesOfScale) {
+  for (const auto& [accumulate, gain] : std::vector<std::pair<int, double>>{
+           {3, 2.141385737279438}, {6, 2.9927880097754036}, {9, 3.4461759591877312}}) {
+    AdaScale adascale(sgd_, {.num_gradients_to_accumulate = 2});
+    step(adascale, {{1, 1, 0, 0}, {0, 0, 1, 1}});
+    EXPECT_NEAR(adascale.gain(), 2, 1e-12);
+    adascale.set_scale(accumulate, /*update_estimate=*/true);
+    adascale.set_num_gradients_to_accumulate(accumulate);
+    step(adascale, std::vector<std::vector<double>>(static_cast<std::size_t>(accumulate),
+                                                    {1.0 / accumulate, 1.0 / accumulate, 0, 0}));
+    EXPECT_NEAR(adascale.gain(), gain, 1e-7 * gain) << accumulate;
+  }
+}
+
+TEST_F(AdaScaleLoop, GainsNothingFromAccumulatedLosses) {
+  AdaScale adascale(sgd_, {.num_gradients_to_accumulate = 4});
+  at::Tensor loss = at::zeros({}, at::kDouble);
+  for (const auto& gradient : orthogonal_) loss = loss + (parameter_ * tensor_of(gradient)).sum();
+  loss.backward();
+  EXPECT_EQ(adascale.gain(), 1);
+  EXPECT_EQ(error_of([&] { adascale.step(); }), "AdaScale: step() after 1 of 4 backward passes");
+}
+
+TEST_F(AdaScaleLoop, WorksWithSeveralWorkers) {
+  // Two workers that see the same as one that accumulates twice: the reduction stands in for the
+  // other worker.
+  const at::Tensor other = parameter_of({1, 2, 3, 4});
+  torch::optim::SGD sgd({other}, torch::optim::SGDOptions(0.1));
+  AdaScale two(sgd, {.world_size = 2, .all_reduce_sum = [](at::Tensor& sums) { sums += 9.0; }});
+  backward(other, tensor_of({1, 2, 0, 0}));
+  // The mean of both workers' gradients, as DDP leaves it.
+  other.mutable_grad() = tensor_of({2, 1, 0, 0});
+  two.step();
+
+  AdaScale one(sgd_, {.num_gradients_to_accumulate = 2});
+  step(one, {{1, 2, 0, 0}, {3, 0, 0, 0}});
+  EXPECT_DOUBLE_EQ(two.gain(), one.gain());
+  EXPECT_TRUE(at::allclose(other.detach(), parameter_.detach(), 1e-12, 0));
+}
+
+TEST_F(AdaScaleLoop, RestoresTheLearningRateAndWorksAroundAnyOptimizer) {
+  const at::Tensor parameter = parameter_of({1, 2, 3, 4});
+  torch::optim::Adam adam({parameter}, torch::optim::AdamOptions(0.01));
+  AdaScale adascale(adam, {.num_gradients_to_accumulate = 4});
+  for (const auto& gradient : orthogonal_) backward(parameter, tensor_of(gradient));
+  adascale.step();
+  EXPECT_EQ(adam.param_groups()[0].options().get_lr(), 0.01);
+  // Adam's first step is the rate itself: 0.01 times a gain of 4.
+  EXPECT_TRUE(at::allclose(parameter.detach(), tensor_of({0.96, 1.96, 2.96, 3.96}), 1e-6, 0));
+}
+
+TEST_F(AdaScaleLoop, SaysWhatIsMisuse) {
+  const auto make = [&](const AdaScaleLoopOptions& options) {
+    return error_of([&] { const AdaScale adascale(sgd_, options); });
+  };
+  EXPECT_THAT(make({}), HasSubstr("at least two gradients in a step"));
+  EXPECT_THAT(make({.world_size = 0}), HasSubstr("both are at least 1"));
+  EXPECT_THAT(make({.world_size = 2}), HasSubstr("needs all_reduce_sum"));
+  EXPECT_THAT(make({.num_gradients_to_accumulate = 2, .scale = 0}), HasSubstr("scale 0"));
+  EXPECT_THAT(make({.num_gradients_to_accumulate = 2, .smoothing = 1}), HasSubstr("smoothing 1"));
+
+  AdaScale adascale(sgd_, {.num_gradients_to_accumulate = 2});
+  EXPECT_EQ(error_of([&] { adascale.step(); }), "AdaScale: step() after 0 of 2 backward passes");
+  const at::Tensor gradient = tensor_of({1, 0, 0, 0});
+  backward(parameter_, gradient);
+  EXPECT_EQ(error_of([&] { adascale.step(); }), "AdaScale: step() after 1 of 2 backward passes");
+  EXPECT_THAT(error_of([&] { adascale.set_scale(3); }),
+              HasSubstr("set_scale() in the middle of an accumulation, after 1 of 2"));
+  EXPECT_THAT(error_of([&] { adascale.set_num_gradients_to_accumulate(3); }),
+              HasSubstr("in the middle of an accumulation"));
+  EXPECT_THAT(error_of([&] { adascale.zero_grad(); }), HasSubstr("in the middle"));
+  EXPECT_THAT(error_of([&] { adascale.load_state_dict(""); }), HasSubstr("in the middle"));
+  backward(parameter_, gradient);
+  EXPECT_THAT(error_of([&] { backward(parameter_, gradient); }),
+              HasSubstr("more than 2 backward passes without a step"));
+  adascale.step();
+  EXPECT_THAT(error_of([&] { adascale.set_scale(-1); }), HasSubstr("scale -1"));
+  EXPECT_THAT(error_of([&] { adascale.set_num_gradients_to_accumulate(1); }),
+              HasSubstr("at least two gradients"));
+}
+
+TEST_F(AdaScaleLoop, KeepsTheSmoothingWhenAsked) {
+  AdaScale adascale(sgd_, {.num_gradients_to_accumulate = 2});
+  EXPECT_DOUBLE_EQ(adascale.smoothing(), 0.998);
+  adascale.set_num_gradients_to_accumulate(4, /*update_smoothing=*/false);
+  EXPECT_DOUBLE_EQ(adascale.smoothing(), 0.998);
+  adascale.set_num_gradients_to_accumulate(8);
+  EXPECT_DOUBLE_EQ(adascale.smoothing(), 0.992);
+}
+
+TEST_F(AdaScaleLoop, ChangesOfScaleLeaveTheVarianceUnlessAsked) {
+  AdaScale adascale(sgd_, {.num_gradients_to_accumulate = 4});
+  step(adascale, orthogonal_);
+  const double variance = adascale.estimator().variance(0);
+  adascale.set_scale(8);
+  EXPECT_EQ(adascale.estimator().variance(0), variance);
+  adascale.set_scale(2, /*update_estimate=*/true);
+  EXPECT_DOUBLE_EQ(adascale.estimator().variance(0), 4 * variance);
+}
+
+TEST_F(AdaScaleLoop, SkipsAndCountsGradientsThatAreNotFinite) {
+  AdaScale adascale(sgd_, {.num_gradients_to_accumulate = 2});
+  step(adascale, {{1, 0, 0, 0}, {0, 1, 0, 0}});
+  const double gain = adascale.gain();
+  step(adascale, {{std::numeric_limits<double>::infinity(), 0, 0, 0}, {0, 1, 0, 0}});
+  EXPECT_EQ(adascale.gain(), gain);
+  EXPECT_EQ(adascale.estimator().skipped(), 1);
+}
+
+TEST_F(AdaScaleLoop, TakesParameterGroupsOnTheWay) {
+  AdaScale adascale(sgd_, {.num_gradients_to_accumulate = 2});
+  step(adascale, identical_);
+  const at::Tensor added = parameter_of({5, 6});
+  adascale.add_param_group(
+      torch::optim::OptimizerParamGroup({added}, std::make_unique<torch::optim::SGDOptions>(0.5)));
+  EXPECT_EQ(adascale.gain(1), 1);
+  adascale.zero_grad();
+  for (const auto& gradient : {std::vector<double>{1, 0}, {0, 1}}) {
+    ((parameter_ * tensor_of({1, 1, 0, 0})).sum() + (added * tensor_of(gradient)).sum()).backward();
+  }
+  adascale.step();
+  EXPECT_NEAR(adascale.gain(0), 1, 1e-6);
+  EXPECT_NEAR(adascale.gain(1), 2, 1e-9);
+  EXPECT_TRUE(at::allclose(added.detach(), tensor_of({4.5, 5.5}), 1e-9, 0));
+}
+
+TEST_F(AdaScaleLoop, GoesOnFromItsStateDict) {
+  torch::optim::SGD with_momentum({parameter_}, torch::optim::SGDOptions(0.1).momentum(0.9));
+  AdaScale adascale(with_momentum, {.num_gradients_to_accumulate = 4});
+  step(adascale, orthogonal_);
+  const std::string state = adascale.state_dict();
+  const at::Tensor copy = parameter_.detach().clone().requires_grad_();
+  torch::optim::SGD sgd({copy}, torch::optim::SGDOptions(0.1).momentum(0.9));
+  AdaScale other(sgd, {.num_gradients_to_accumulate = 2});
+  other.load_state_dict(state);
+  EXPECT_EQ(other.scale(), 4);
+  EXPECT_EQ(other.gain(), adascale.gain());
+  const std::vector<std::vector<double>> next{
+      {1, 2, 0, 0}, {0, 1, 1, 0}, {1, 0, 1, 0}, {0, 2, 0, 1}};
+  step(adascale, next);
+  for (const auto& gradient : next) backward(copy, tensor_of(gradient));
+  other.step();
+  EXPECT_EQ(other.gain(), adascale.gain());
+  EXPECT_TRUE(at::equal(copy.detach(), parameter_.detach())) << "momentum included";
+  EXPECT_THAT(error_of([&] { other.load_state_dict("nothing"); }),
+              HasSubstr("this is no state of AdaScale"));
+}
+
+TEST_F(AdaScaleLoop, LetsGoWhenItIsUnhooked) {
+  {
+    AdaScale adascale(sgd_, {.num_gradients_to_accumulate = 2});
+    adascale.unhook();
+    for (int i = 0; i < 5; ++i) backward(parameter_, tensor_of({1, 0, 0, 0}));
+    EXPECT_EQ(error_of([&] { adascale.step(); }), "AdaScale: step() after unhook()");
+  }
+  // And when it is gone.
+  backward(parameter_, tensor_of({1, 0, 0, 0}));
+  EXPECT_EQ(parameter_.grad()[0].item<double>(), 6);
+}
+
+}  // namespace
+}  // namespace rubato

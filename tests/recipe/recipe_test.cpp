@@ -1,0 +1,96 @@
+#include <gmock/gmock.h>
+
+#include <rubato/recipe/initializer_options.hpp>
+#include <rubato/recipe/optimizer_options.hpp>
+
+#include "support/error_of.hpp"
+
+namespace rubato {
+namespace {
+
+using test::error_of;
+using testing::HasSubstr;
+
+TEST(Optimizers, AreReadWithTheirArguments) {
+  const OptimizerOptions defaults{.momentum = 0.5, .weight_decay = 0.01, .nesterov = true};
+  EXPECT_EQ(parse_optimizer("sgd", defaults), defaults);
+  const OptimizerOptions lars = parse_optimizer("lars:trust=0.02", defaults);
+  EXPECT_EQ(lars.kind, OptimizerKind::lars);
+  EXPECT_EQ(lars.trust, 0.02);
+  EXPECT_EQ(lars.momentum, 0.5);
+  EXPECT_EQ(lars.weight_decay, 0.01);
+  for (const auto* name : {"adam", "adamw"}) {
+    const OptimizerOptions adam =
+        parse_optimizer(std::string(name) + ":beta1=0.8,beta2=0.9,eps=1e-6,amsgrad=true", {});
+    EXPECT_EQ(
+        adam,
+        (OptimizerOptions{
+            .kind = adam.kind, .beta1 = 0.8, .beta2 = 0.9, .amsgrad = true, .epsilon = 1e-6}));
+  }
+  EXPECT_EQ(parse_optimizer("rmsprop:alpha=0.9,eps=1e-4,centered=true", {}),
+            (OptimizerOptions{
+                .kind = OptimizerKind::rmsprop, .alpha = 0.9, .centered = true, .epsilon = 1e-4}));
+  EXPECT_EQ(parse_optimizer("adagrad:lr-decay=0.1,initial=0.2", {}),
+            (OptimizerOptions{.kind = OptimizerKind::adagrad,
+                              .lr_decay = 0.1,
+                              .initial_accumulator = 0.2,
+                              .epsilon = 1e-10}));
+}
+
+TEST(Optimizers, RejectWhatTheyDoNotTake) {
+  const auto error = [](std::string_view spec) {
+    return error_of([&] { static_cast<void>(parse_optimizer(spec, {})); });
+  };
+  EXPECT_THAT(error("adan"), HasSubstr("unknown optimizer 'adan'; did you mean 'adam'?"));
+  EXPECT_EQ(error("sgd:beta1=0.9"), "sgd takes no arguments, but has 'beta1'");
+  EXPECT_THAT(error("adam:beta1=1"), HasSubstr("accepted: a number from 0 to below 1"));
+}
+
+TEST(Optimizers, AreCheckedAsAWhole) {
+  const auto error = [](const OptimizerOptions& options) {
+    return error_of([&] { require_valid(options); });
+  };
+  EXPECT_EQ(error({}), "no error");
+  EXPECT_THAT(error({.weight_decay = -1}), HasSubstr("weight decay -1: accepted"));
+  EXPECT_THAT(error({.momentum = 1}), HasSubstr("momentum 1: accepted"));
+  EXPECT_THAT(error({.nesterov = true}), HasSubstr("needs a momentum"));
+  EXPECT_THAT(error({.kind = OptimizerKind::lars, .momentum = 0.5, .nesterov = true}),
+              HasSubstr("of sgd, not of lars"));
+  EXPECT_THAT(error({.trust = 0}), HasSubstr("trust coefficient"));
+  EXPECT_THAT(error({.beta1 = 1}), HasSubstr("beta1"));
+  EXPECT_THAT(error({.beta2 = -0.1}), HasSubstr("beta2"));
+  EXPECT_THAT(error({.alpha = 2}), HasSubstr("alpha"));
+  EXPECT_THAT(error({.lr_decay = -1}), HasSubstr("decay"));
+  EXPECT_THAT(error({.initial_accumulator = -1}), HasSubstr("accumulator"));
+  EXPECT_THAT(error({.epsilon = -1}), HasSubstr("epsilon"));
+}
+
+TEST(Initializers, AreReadWithTheirArguments) {
+  EXPECT_EQ(parse_initializer("default"), InitializerOptions{});
+  EXPECT_EQ(parse_initializer("xavier:distribution=normal,gain=2"),
+            (InitializerOptions{.kind = InitializerKind::xavier, .normal = true, .gain = 2}));
+  EXPECT_EQ(
+      parse_initializer("msra:slope=0.25,fan=out"),
+      (InitializerOptions{.kind = InitializerKind::msra, .slope = 0.25, .fan = FanMode::out}));
+  EXPECT_EQ(parse_initializer("orthogonal:gain=3"),
+            (InitializerOptions{.kind = InitializerKind::orthogonal, .gain = 3}));
+  EXPECT_EQ(parse_initializer("normal:mean=1,deviation=2"),
+            (InitializerOptions{.kind = InitializerKind::normal, .mean = 1, .deviation = 2}));
+  EXPECT_EQ(parse_initializer("uniform:low=-1,high=2"),
+            (InitializerOptions{.kind = InitializerKind::uniform, .low = -1, .high = 2}));
+  EXPECT_EQ(parse_initializer("one").kind, InitializerKind::one);
+  EXPECT_EQ(parse_initializer("zero").kind, InitializerKind::zero);
+}
+
+TEST(Initializers, RejectWhatTheyDoNotTake) {
+  const auto error = [](std::string_view spec) {
+    return error_of([&] { static_cast<void>(parse_initializer(spec)); });
+  };
+  EXPECT_THAT(error("xavir"), HasSubstr("unknown initializer 'xavir'; did you mean 'xavier'?"));
+  EXPECT_THAT(error("one:mean=1"), HasSubstr("takes no arguments"));
+  EXPECT_THAT(error("uniform:low=1,high=0"), HasSubstr("must be below high"));
+  EXPECT_THAT(error("msra:fan=up"), HasSubstr("unknown fan 'up'"));
+}
+
+}  // namespace
+}  // namespace rubato

@@ -1,0 +1,220 @@
+#include <cmath>
+#include <fstream>
+#include <limits>
+#include <numeric>
+#include <vector>
+
+#include <gmock/gmock.h>
+#include <nlohmann/json.hpp>
+
+#include <rubato/scaling/adascale.hpp>
+#include <rubato/scaling/adascale_rule.hpp>
+#include <rubato/scaling/noise_scale.hpp>
+#include <rubato/scaling/rule_registry.hpp>
+
+#include "support/error_of.hpp"
+
+namespace rubato {
+namespace {
+
+using Gradient = std::vector<double>;
+
+double square(const Gradient& gradient) {
+  return std::inner_product(gradient.begin(), gradient.end(), gradient.begin(), 0.0);
+}
+
+// What a step of these gradients measures.
+GradientNorms norms_of(const std::vector<Gradient>& gradients) {
+  Gradient mean(gradients.front().size());
+  GradientNorms norms;
+  const auto count = static_cast<double>(gradients.size());
+  for (const Gradient& gradient : gradients) {
+    norms.minibatch_square += square(gradient) / count;
+    for (std::size_t i = 0; i < mean.size(); ++i) mean[i] += gradient[i] / count;
+  }
+  norms.mean_square = square(mean);
+  return norms;
+}
+
+AdaScaleEstimator after(const std::vector<Gradient>& gradients, double scale) {
+  AdaScaleEstimator estimator;
+  const GradientNorms norms = norms_of(gradients);
+  estimator.update({&norms, 1}, static_cast<std::int64_t>(gradients.size()), scale);
+  return estimator;
+}
+
+// ../shared/reference/README.md, "Published gains".
+TEST(AdaScale, HasThePublishedGains) {
+  const std::vector<Gradient> orthogonal2{{1, 0}, {0, 1}};
+  EXPECT_NEAR(after(orthogonal2, 2).gain(2), 2.0, 1e-12);
+  const std::vector<Gradient> identical{{1, 1}, {1, 1}};
+  EXPECT_NEAR(after(identical, 2).gain(2), 1.0000002499999376, 1e-15);
+  const std::vector<Gradient> orthogonal4{{1, 0, 0, 0}, {0, 1, 0, 0}, {0, 0, 1, 0}, {0, 0, 0, 1}};
+  for (const double scale : {4.0, 2.0, 4.0 / 3}) {
+    EXPECT_NEAR(after(orthogonal4, scale).gain(scale), scale, 1e-12);
+  }
+}
+
+TEST(AdaScale, GainIsBetweenOneAndTheScale) {
+  for (const double scale : {1.0, 1.5, 3.0, 100.0}) {
+    const AdaScaleEstimator estimator = after({{1, 2}, {2, 1}, {0, 1}}, scale);
+    EXPECT_GE(estimator.gain(scale), 1);
+    EXPECT_LE(estimator.gain(scale), scale);
+  }
+  EXPECT_EQ(after({{1, 2}, {2, 1}}, 1).gain(1), 1);
+}
+
+TEST(AdaScale, OneMinibatchKeepsTheAverages) {
+  AdaScaleEstimator estimator = after({{1, 2}, {2, 1}}, 2);
+  const auto before = estimator.state();
+  const GradientNorms one = norms_of({{7, 7}});
+  estimator.update({&one, 1}, 1, 1);
+  EXPECT_EQ(estimator.state(), before);
+  EXPECT_EQ(estimator.gain(1), 1);
+}
+
+TEST(AdaScale, KnowsNothingBeforeTheFirstMeasurement) {
+  const AdaScaleEstimator estimator;
+  EXPECT_FALSE(estimator.measured());
+  EXPECT_EQ(estimator.gain(8), 1);
+  EXPECT_EQ(estimator.gain(8, 0), 1);
+  EXPECT_EQ(estimator.gain(0.5), 0.5);
+}
+
+TEST(AdaScale, SkipsAndCountsWhatIsNotFinite) {
+  AdaScaleEstimator estimator = after({{1, 2}, {2, 1}}, 2);
+  const double gain = estimator.gain(2);
+  for (const double bad : {std::numeric_limits<double>::infinity(), std::nan("")}) {
+    const GradientNorms norms{.minibatch_square = bad, .mean_square = 1};
+    estimator.update({&norms, 1}, 2, 2);
+  }
+  EXPECT_EQ(estimator.skipped(), 2);
+  EXPECT_EQ(estimator.gain(2), gain);
+}
+
+TEST(AdaScale, SmoothingFollowsTheMinibatches) {
+  EXPECT_DOUBLE_EQ(AdaScaleEstimator().smoothing(4), 0.996);
+  EXPECT_DOUBLE_EQ(AdaScaleEstimator().smoothing(2000), 0);
+  EXPECT_DOUBLE_EQ(AdaScaleEstimator({.smoothing = 0.5}).smoothing(4), 0.5);
+  for (const double wrong : {-0.1, 1.0, std::nan("")}) {
+    EXPECT_NE(test::error_of([&] { static_cast<void>(AdaScaleEstimator({.smoothing = wrong})); }),
+              "no error");
+  }
+}
+
+TEST(AdaScale, GoesOnFromItsState) {
+  AdaScaleEstimator estimator = after({{1, 2}, {2, 1}}, 2);
+  AdaScaleEstimator other;
+  other.load_state(estimator.state());
+  const GradientNorms norms = norms_of({{1, 0}, {3, 1}, {1, 1}});
+  estimator.update({&norms, 1}, 3, 3);
+  other.update({&norms, 1}, 3, 3);
+  EXPECT_EQ(other.state(), estimator.state());
+  EXPECT_EQ(other.gain(3), estimator.gain(3));
+  EXPECT_EQ(test::error_of([&] { other.load_state(std::vector<double>(3)); }),
+            "AdaScale's state has 3 numbers; accepted: 12, of 1 groups");
+}
+
+// The whole rule over a changing batch: the paper keeps the variance, fairscale rescales it.
+TEST(AdaScaleRule, KeepsTheVarianceUnlessAsked) {
+  const GradientNorms norms = norms_of({{1, 2}, {2, 1}, {0, 1}, {1, 1}});
+  const auto variance_after_change = [&](std::string_view spec) {
+    const auto rule = make_rule(spec);
+    RuleInput input{.batch_size = 128,
+                    .minibatch_size = 32,
+                    .reference_batch_size = 32,
+                    .base_learning_rate = 0.1,
+                    .groups = {&norms, 1}};
+    static_cast<void>(rule->rates(input));
+    // One minibatch measures nothing, so that the change alone is seen.
+    input.batch_size = 32;
+    const Rates rates = rule->rates(input);
+    EXPECT_EQ(rates.gain, 1);
+    EXPECT_EQ(rates.learning_rate, 0.1);
+    return dynamic_cast<const AdaScaleRule&>(*rule).estimator().variance(0);
+  };
+  const double kept = variance_after_change("adascale");
+  EXPECT_DOUBLE_EQ(variance_after_change("adascale:rescale-variance=true"), 4 * kept);
+}
+
+TEST(AdaScaleRule, GivesEachGroupItsOwnGain) {
+  const std::vector<GradientNorms> groups{norms_of({{1, 0}, {0, 1}}), norms_of({{1, 1}, {1, 1}})};
+  const auto rule = make_rule("adascale");
+  const Rates rates = rule->rates({.batch_size = 64,
+                                   .minibatch_size = 32,
+                                   .reference_batch_size = 32,
+                                   .base_learning_rate = 0.1,
+                                   .groups = groups});
+  ASSERT_EQ(rates.group_factors.size(), 2U);
+  EXPECT_NEAR(rates.group_factors[0], 2, 1e-9);
+  EXPECT_NEAR(rates.group_factors[1], 1, 1e-6);
+  EXPECT_EQ(rates.update_rate, 0.1);
+  EXPECT_DOUBLE_EQ(rates.learning_rate, 0.1 * rates.gain);
+  EXPECT_GT(rates.gain, 1);
+  EXPECT_LT(rates.gain, 2);
+  const auto other = make_rule("adascale");
+  other->load_state(rule->state());
+  EXPECT_EQ(other->state(), rule->state());
+}
+
+// Gradients g_i = G + noise: |G|^2 = 4, the variance of a minibatch of 8 samples is 2, so that
+// tr(Sigma) = 16 and the noise scale is 4 samples.
+TEST(NoiseScale, IsTheVarianceOfASampleOverTheSquaredGradient) {
+  NoiseScale noise;
+  EXPECT_FALSE(noise.value().has_value());
+  const GradientNorms norms = norms_of({{3, 0}, {1, 0}, {3, 0}, {1, 0}});
+  // Unbiased estimates: variance 4/3, signal 4 - 1/3.
+  noise.update({&norms, 1}, 4, 8);
+  EXPECT_NEAR(noise.value().value(), 8 * (4.0 / 3) / (4 - 1.0 / 3), 1e-12);
+  NoiseScale other;
+  other.load_state(noise.state());
+  EXPECT_EQ(other.value(), noise.value());
+  // One minibatch says nothing.
+  const GradientNorms one = norms_of({{9, 9}});
+  noise.update({&one, 1}, 1, 8);
+  EXPECT_EQ(other.value(), noise.value());
+}
+
+TEST(AdaScaleReference, EveryGainAndAverage) {
+  std::ifstream file(RUBATO_SHARED_DIR "/reference/adascale.json");
+  if (!file) GTEST_SKIP() << "no " RUBATO_SHARED_DIR "/reference/adascale.json here";
+  const auto runs = nlohmann::json::parse(file);
+  ASSERT_EQ(runs.size(), 7U);
+  for (const auto& run : runs) {
+    SCOPED_TRACE(run.at("name"));
+    AdaScaleOptions options{.rescale_variance = true};
+    if (!run.at("smoothing_argument").is_null()) options.smoothing = run.at("smoothing_argument");
+    if (!run.at("debias_ewma").get<bool>()) options.averaging = Averaging::mean_first;
+    const std::size_t groups = run.at("group_sizes").size();
+    AdaScaleEstimator estimator(options, groups);
+    double last_scale = 0;
+    for (const auto& step : run.at("steps")) {
+      const auto micro = step.at("micro_gradients").get<std::vector<std::vector<Gradient>>>();
+      const double scale = step.at("scale");
+      if (last_scale != 0 && scale != last_scale) estimator.change_scale(last_scale, scale);
+      last_scale = scale;
+      std::vector<GradientNorms> norms;
+      for (std::size_t g = 0; g < groups; ++g) {
+        std::vector<Gradient> of_group;
+        for (const auto& gradients : micro) of_group.push_back(gradients[g]);
+        norms.push_back(norms_of(of_group));
+      }
+      const auto minibatches = static_cast<std::int64_t>(micro.size());
+      estimator.update(norms, minibatches, scale);
+      EXPECT_NEAR(estimator.smoothing(minibatches), step.at("smoothing"), 1e-12);
+      const double gain = step.at("gain");
+      EXPECT_NEAR(estimator.gain(scale), gain, 1e-9 * gain);
+      for (std::size_t g = 0; g < groups; ++g) {
+        const double group_gain = step.at("gain_per_group")[g];
+        const double signal = step.at("grad_sqr_avg")[g];
+        const double variance = step.at("grad_var_avg")[g];
+        EXPECT_NEAR(estimator.gain(scale, g), group_gain, 1e-9 * group_gain);
+        EXPECT_NEAR(estimator.squared_gradient(g), signal, 1e-9 * signal);
+        EXPECT_NEAR(estimator.variance(g), variance, 1e-9 * variance);
+      }
+    }
+  }
+}
+
+}  // namespace
+}  // namespace rubato

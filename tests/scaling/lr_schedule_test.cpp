@@ -1,0 +1,236 @@
+#include <cmath>
+#include <fstream>
+#include <string>
+#include <vector>
+
+#include <gmock/gmock.h>
+#include <nlohmann/json.hpp>
+
+#include <rubato/scaling/lbsgd_rule.hpp>
+#include <rubato/scaling/lr_schedule.hpp>
+#include <rubato/scaling/lr_schedules.hpp>
+#include <rubato/scaling/reduce_on_plateau.hpp>
+
+#include "support/error_of.hpp"
+
+namespace rubato {
+namespace {
+
+using nlohmann::json;
+using test::error_of;
+using testing::DoubleNear;
+using testing::ElementsAreArray;
+using testing::HasSubstr;
+
+std::vector<double> factors_of(std::string_view text, const std::vector<double>& positions) {
+  const auto schedule = make_lr_schedule(text);
+  std::vector<double> factors;
+  factors.reserve(positions.size());
+  for (const double x : positions) factors.push_back(schedule->factor(x));
+  return factors;
+}
+
+void expect_factors(std::string_view text, const std::vector<double>& positions,
+                    const std::vector<double>& expected) {
+  const auto factors = factors_of(text, positions);
+  ASSERT_EQ(factors.size(), expected.size());
+  for (std::size_t i = 0; i < expected.size(); ++i) {
+    EXPECT_NEAR(factors[i], expected[i], 1e-12) << text << " at " << positions[i];
+  }
+}
+
+TEST(LrSchedule, HasTheFormulas) {
+  expect_factors("constant", {0, 7}, {1, 1});
+  expect_factors("constant:value=0.5", {0, 7}, {0.5, 0.5});
+  expect_factors("step:every=3,gamma=0.5", {0, 2, 3, 5.9, 6}, {1, 1, 0.5, 0.5, 0.25});
+  expect_factors("multi-step:at=2/5,gamma=0.1", {0, 1.9, 2, 4, 5, 9}, {1, 1, 0.1, 0.1, 0.01, 0.01});
+  expect_factors("polynomial:total=4,power=2", {0, 1, 2, 4, 5}, {1, 0.5625, 0.25, 0, 0});
+  expect_factors("polynomial:total=4,power=1,floor=0.2", {0, 2, 4}, {1, 0.6, 0.2});
+  expect_factors("cosine:total=4", {0, 1, 2, 4, 5}, {1, 0.5 + std::sqrt(0.125), 0.5, 0, 0});
+  expect_factors("cosine:total=4,floor=0.5", {0, 2, 4}, {1, 0.75, 0.5});
+  expect_factors("exponential:gamma=0.9", {0, 1, 2.5}, {1, 0.9, std::pow(0.9, 2.5)});
+  expect_factors("warmup:length=4", {0, 1, 4, 9}, {0, 0.25, 1, 1});
+  expect_factors("warmup:length=4,start=0.2", {0, 2, 4}, {0.2, 0.6, 1});
+  expect_factors("warmup-cosine:warmup=2,total=6", {0, 1, 2, 4, 6}, {0, 0.5, 1, 0.5, 0});
+}
+
+TEST(LrSchedule, ChainsMultiplyAndMayBeginLater) {
+  expect_factors("warmup:length=2+step:every=2,gamma=0.5", {0, 1, 2, 4}, {0, 0.5, 0.5, 0.25});
+  // The common warm-up and then cosine, as one and as a chain.
+  const std::vector<double> positions{0, 0.5, 1, 2, 3, 4.5, 6, 7};
+  expect_factors("warmup:length=2+cosine:total=4,after=2", positions,
+                 factors_of("warmup-cosine:warmup=2,total=6", positions));
+}
+
+TEST(LrSchedule, OfTheUsersOwn) {
+  const LambdaSchedule schedule([](double x) { return 1 / (1 + x); });
+  EXPECT_EQ(schedule.factor(3), 0.25);
+  EXPECT_FALSE(schedule.watches());
+}
+
+TEST(LrSchedule, RejectsWhatIsWrong) {
+  const auto error = [](std::string_view text) {
+    return error_of([&] { static_cast<void>(make_lr_schedule(text)); });
+  };
+  EXPECT_THAT(error("cosin:total=4"),
+              HasSubstr("unknown schedule 'cosin'; did you mean 'cosine'?"));
+  EXPECT_EQ(error("cosine"), "cosine needs a 'total'; accepted: cosine:total=90");
+  EXPECT_EQ(error("step:every=0"),
+            "step: every: '0' is out of range; accepted: a number greater than 0");
+  EXPECT_THAT(error("cosine:total=4,gama=1"), HasSubstr("unknown argument of cosine 'gama'"));
+  EXPECT_EQ(error("multi-step:at=5/2"), "the milestones of a multi-step schedule must ascend");
+  EXPECT_THAT(error("warmup-cosine:warmup=5,total=5"), HasSubstr("accepted are values above 0"));
+  EXPECT_THAT(error("plateau:after=3"), HasSubstr("unknown argument of plateau 'after'"));
+  EXPECT_THAT(error("plateau:mode=low"), HasSubstr("unknown mode 'low'"));
+  EXPECT_THAT(error("warmup:length=2+"), HasSubstr("unknown schedule ''"));
+}
+
+TEST(LrSchedule, EveryNameIsKnown) {
+  const std::vector<std::string> complete{
+      "constant",       "step:every=1", "multi-step:at=1", "polynomial:total=1",
+      "cosine:total=1", "exponential",  "warmup:length=1", "warmup-cosine:warmup=1,total=2",
+      "plateau"};
+  ASSERT_EQ(lr_schedule_names().size(), complete.size());
+  for (std::size_t i = 0; i < complete.size(); ++i) {
+    EXPECT_TRUE(complete[i].starts_with(lr_schedule_names()[i]));
+    EXPECT_GE(make_lr_schedule(complete[i])->factor(0), 0);
+  }
+}
+
+TEST(LrSchedule, PositionIsWhatTheUnitCounts) {
+  const TrainingProgress progress{.epochs = 2, .steps = 30, .samples = 4000, .iterations = 55.5};
+  EXPECT_EQ(position_of(progress, ScheduleUnit::epochs), 2);
+  EXPECT_EQ(position_of(progress, ScheduleUnit::steps), 30);
+  EXPECT_EQ(position_of(progress, ScheduleUnit::samples), 4000);
+  EXPECT_EQ(position_of(progress, ScheduleUnit::iterations), 55.5);
+}
+
+TEST(ReduceOnPlateau, WaitsReducesAndCoolsDown) {
+  ReduceOnPlateau schedule({.mode = MetricMode::max,
+                            .factor = 0.5,
+                            .patience = 1,
+                            .threshold = 0,
+                            .threshold_mode = ThresholdMode::absolute,
+                            .cooldown = 2,
+                            .floor = 0.3});
+  std::vector<double> factors;
+  for (const double metric : {0.5, 0.5, 0.5, 0.5, 0.5, 0.5, 0.6, 0.6, 0.6, 0.6}) {
+    schedule.observe(metric);
+    factors.push_back(schedule.factor(0));
+  }
+  // Two without improvement reduce; two of cooldown do not count; then it waits again.
+  EXPECT_THAT(factors, ElementsAreArray({1., 1., .5, .5, .5, .5, .5, .5, .3, .3}));
+}
+
+TEST(ReduceOnPlateau, GoesOnFromItsState) {
+  const auto schedule = make_lr_schedule("warmup:length=2+plateau:patience=2");
+  EXPECT_TRUE(schedule->watches());
+  for (int i = 0; i < 3; ++i) schedule->observe(1);
+  const auto other = make_lr_schedule("warmup:length=2+plateau:patience=2");
+  other->load_state(schedule->state());
+  other->observe(1);
+  EXPECT_DOUBLE_EQ(other->factor(2), 0.1);
+  EXPECT_THAT(error_of([&] {
+                other->load_state(std::vector<double>{0, 9});
+              }),
+              HasSubstr("damaged"));
+}
+
+class Reference : public testing::Test {
+ protected:
+  void SetUp() override {
+    std::ifstream file(RUBATO_SHARED_DIR "/reference/schedules.json");
+    if (!file) GTEST_SKIP() << "no " RUBATO_SHARED_DIR "/reference/schedules.json here";
+    all_ = json::parse(file);
+  }
+
+  json all_;
+};
+
+TEST_F(Reference, LbsgdWarmups) {
+  ASSERT_EQ(all_.at("lbsgd_warmup").size(), 9U);
+  for (const json& run : all_.at("lbsgd_warmup")) {
+    const std::string strategy = run.at("strategy");
+    const std::int64_t scale = run.at("batch_scale");
+    SCOPED_TRACE(strategy);
+    const LbsgdOptions options{.warmup = parse_choice("warm-up", strategy, kLbsgdWarmups),
+                               .warmup_epochs = run.at("warmup_epochs"),
+                               .begin_epoch = run.at("begin_epoch"),
+                               .updates_per_epoch = run.at("updates_per_epoch")};
+    LbsgdRule rule(options);
+    for (const json& expected : run.at("micro_batch_count_and_multiplier")) {
+      const double count = expected.at(0);
+      const double multiplier = expected.at(1);
+      // The function, and the rule of steps of that many micro-batches.
+      EXPECT_NEAR(lbsgd_factor(options.warmup, static_cast<double>(scale), count,
+                               options.warmup_epochs * options.updates_per_epoch),
+                  multiplier, 1e-9 * multiplier);
+      const Rates rates = rule.rates({.batch_size = 32 * scale,
+                                      .minibatch_size = 32,
+                                      .reference_batch_size = 32,
+                                      .base_learning_rate = 0.1});
+      EXPECT_NEAR(rates.learning_rate, 0.1 * multiplier, 1e-9 * multiplier);
+      EXPECT_EQ(rates.update_rate, rates.learning_rate);
+    }
+  }
+}
+
+TEST_F(Reference, LbsgdLayerFactors) {
+  ASSERT_EQ(all_.at("lbsgd_lars").size(), 5U);
+  LbsgdRule rule({.warmup = LbsgdWarmup::lars});
+  EXPECT_TRUE(rule.needs().layer_norms);
+  std::vector<LayerNorms> layers;
+  for (const json& layer : all_.at("lbsgd_lars")) {
+    layers.push_back({.weight_square = layer.at("weight_sq"),
+                      .gradient_square = layer.at("grad_sq"),
+                      .weight_decay = layer.at("wd")});
+  }
+  const Rates rates = rule.rates({.base_learning_rate = 0.1, .layers = layers});
+  EXPECT_EQ(rates.update_rate, 0.1);
+  ASSERT_EQ(rates.layer_factors.size(), layers.size());
+  for (std::size_t i = 0; i < layers.size(); ++i) {
+    const double expected = all_.at("lbsgd_lars").at(i).at("multiplier");
+    EXPECT_NEAR(rates.layer_factors[i], expected, 1e-9 * expected);
+  }
+}
+
+TEST_F(Reference, Polynomial) {
+  for (const json& run : all_.at("poly")) {
+    const double lr = run.at("base_lr");
+    const PolynomialSchedule schedule(run.at("max_update"), run.at("power"));
+    double x = 0;
+    for (const json& value : run.at("values")) {
+      EXPECT_NEAR(lr * schedule.factor(x++), value.get<double>(), 1e-12);
+    }
+  }
+}
+
+TEST_F(Reference, Warmups) {
+  const WarmupSchedule linear(all_.at("warmup_linear").at("warmup_epochs"));
+  double x = 0;
+  for (const json& factor : all_.at("warmup_linear").at("factors")) {
+    EXPECT_NEAR(linear.factor(x++), factor.get<double>(), 1e-12);
+  }
+  const json& cosine = all_.at("warmup_cosine");
+  const WarmupCosineSchedule schedule(cosine.at("warmup_epochs"), cosine.at("epochs"));
+  x = 0;
+  for (const json& factor : cosine.at("factors")) {
+    EXPECT_NEAR(schedule.factor(x++), factor.get<double>(), 1e-12);
+  }
+}
+
+TEST_F(Reference, Plateau) {
+  const json& run = all_.at("reduce_on_plateau");
+  ReduceOnPlateau schedule({.factor = run.at("factor"),
+                            .patience = run.at("patience"),
+                            .threshold = run.at("threshold")});
+  const double lr = run.at("base_lr");
+  for (std::size_t i = 0; i < run.at("metrics").size(); ++i) {
+    schedule.observe(run.at("metrics").at(i));
+    const double expected = run.at("lr_after").at(i);
+    EXPECT_NEAR(lr * schedule.factor(0), expected, 1e-9 * expected) << i;
+  }
+}
+
+}  // namespace
+}  // namespace rubato
