@@ -3,7 +3,6 @@
 #include <thread>
 #include <utility>
 
-#include <ATen/autocast_mode.h>
 #include <fmt/format.h>
 
 #include <rubato/core/check.hpp>
@@ -66,11 +65,10 @@ Planner checked_planner(Trace trace, const TensorDataset& train, const TrainOpti
   return planner;
 }
 
-// What is libtorch's for the whole process is set before the first worker starts.
-Workers make_workers(const TrainOptions& options) {
+// libtorch must be on one intra-op thread before the first worker starts.
+Workers make_workers(int threads) {
   use_one_intra_op_thread();
-  if (options.precision == Precision::bf16) at::autocast::set_autocast_cache_enabled(false);
-  return Workers(options.threads);
+  return Workers(threads);
 }
 
 std::unique_ptr<LrSchedule> make_schedule(const TrainOptions& options) {
@@ -97,7 +95,7 @@ class Trainer::Implementation {
         rule_(options_.rules.make(options_.rule)),
         schedule_(make_schedule(options_)),
         loss_(std::move(loss)),
-        workers_(make_workers(options_)),
+        workers_(make_workers(options_.threads)),
         replicas_(model, options_.initializer, options_.threads, options_.seed),
         engine_(make_step_engine({replicas_, loss_, train_, workers_, *rule_}, options_,
                                  planner_.largest_step())),

@@ -118,8 +118,7 @@ class Diverged : public Error {
 /// draws no random numbers.
 ///
 /// A trainer sets libtorch's (and an OpenBLAS's) number of intra-op threads to 1 for the process:
-/// the threads run cores instead. With Precision::bf16 it switches autocast's cache of casts off
-/// for the process: it is one for all threads. Not to be used by two threads at once.
+/// the threads run cores instead. Not to be used by two threads at once.
 class Trainer {
  public:
   /// Checks everything that can be checked before the first step. Throws Error: options out of
