@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 
 #include <rubato/plan/assignment.hpp>
 #include <rubato/trace/trace.hpp>
@@ -28,12 +29,13 @@ struct ElasticityOptions {
 /// Adds the options to `line`, which is to read them into `options`; both must outlive its parse().
 void define_elasticity(CommandLine& line, ElasticityOptions& options);
 
-/// "a|b|c", for --help.
+/// "a|b|c", for --help; or with something else between the names.
 template <class Enum, std::size_t N>
-[[nodiscard]] std::string names_of(const std::array<Choice<Enum>, N>& choices) {
+[[nodiscard]] std::string names_of(const std::array<Choice<Enum>, N>& choices,
+                                   std::string_view between = "|") {
   std::string names;
   for (const auto& choice : choices) {
-    names.append(names.empty() ? "" : "|").append(choice.name);
+    names.append(names.empty() ? "" : between).append(choice.name);
   }
   return names;
 }

@@ -73,7 +73,7 @@ void define_data(CommandLine& line, TrainCommandOptions& options) {
               [&](const std::string& text) { options.model = known_name("model", text, kModels); });
   line.option("init", "NAME",
               fmt::format("initial weights: {}; such as xavier:distribution=normal,gain=2",
-                          names_of(kInitializers)),
+                          names_of(kInitializers, ", ")),
               options.initializer, [&](const std::string& text) {
                 options.initializer = checked_by(parse_initializer, text);
               });
@@ -121,12 +121,13 @@ void define_learning_rate(CommandLine& line, TrainCommandOptions& options) {
 
 void define_optimizer(CommandLine& line, TrainCommandOptions& options) {
   line.group("Optimizer");
-  line.option("optimizer", "NAME",
-              fmt::format("{}; such as adam:beta1=0.8, lars:trust=0.01", names_of(kOptimizers)),
-              options.optimizer, [&](const std::string& text) {
-                static_cast<void>(parse_optimizer(text, {}));
-                options.optimizer = text;
-              });
+  line.option(
+      "optimizer", "NAME",
+      fmt::format("{}; such as adam:beta1=0.8, lars:trust=0.01", names_of(kOptimizers, ", ")),
+      options.optimizer, [&](const std::string& text) {
+        static_cast<void>(parse_optimizer(text, {}));
+        options.optimizer = text;
+      });
   line.option("momentum", "X", "momentum, from 0 to below 1 [0.5 of sgd and lars, 0 of rmsprop]",
               "", [&](const std::string& text) { options.momentum = parse_real(text, kBelowOne); });
   line.flag("nesterov", "Nesterov's momentum, of sgd", options.nesterov);

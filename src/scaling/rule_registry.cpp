@@ -30,7 +30,8 @@ std::unique_ptr<Rule> make_plain(Spec&) {
 
 std::unique_ptr<Rule> make_adascale(Spec& spec) {
   AdaScaleOptions options;
-  if (spec.has("smoothing")) options.smoothing = spec.real("smoothing", 0, kBelowOne);
+  const double smoothing = spec.real("smoothing", 0, kBelowOne);
+  if (spec.has("smoothing")) options.smoothing = smoothing;
   options.averaging = parse_choice("averaging", spec.text("averaging", "debiased"), kAveragings);
   options.rescale_variance = spec.flag("rescale-variance", false);
   return std::make_unique<AdaScaleRule>(options);

@@ -2,6 +2,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <fstream>
+#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -96,6 +97,111 @@ TEST_F(TrainCommand, LeavesARunFolderThatSaysItAll) {
   EXPECT_EQ(kinds[9], "step");
   EXPECT_EQ(kinds[10], "epoch");
   EXPECT_EQ(read_file(file("run/trace.csv")), read_file(file("trace.csv")));
+}
+
+// Every option of the techniques does something that is seen.
+TEST_F(TrainCommand, TechniquesLeaveTheirTraces) {
+  const ProgramResult result = train({"--out",           "run",
+                                      "--rule",          "adascale:smoothing=0.9,ramp=2",
+                                      "--schedule",      "warmup:length=10",
+                                      "--schedule-unit", "steps",
+                                      "--clip-norm",     "0.5",
+                                      "--log-noise",     "--keep-best",
+                                      "--top-k",         "3",
+                                      "--monitor",       "*.weight",
+                                      "--monitor-every", "4",
+                                      "--iterations",    "6"});
+  ASSERT_EQ(result.code, 0) << result.err;
+  EXPECT_THAT(result.out, AllOf(HasSubstr("\nstopped: 6 iterations reached\n"),
+                                HasSubstr(", top-k "), HasSubstr("\nbest weights are those of ")));
+  EXPECT_TRUE(fs::exists(file("run/best.pt")));
+  const json run = summary("run");
+  EXPECT_EQ(run["stopped"], "6 iterations reached");
+  EXPECT_GE(run["iterations"], 6);
+  EXPECT_LT(run["steps"], 30);
+  EXPECT_GE(run["final_test_top_k_accuracy"], run["final_test_accuracy"]);
+
+  std::ifstream metrics(file("run/metrics.jsonl"));
+  std::int64_t steps = 0;
+  std::int64_t monitored = 0;
+  double iterations = 0;
+  for (std::string text; std::getline(metrics, text);) {
+    const json line = json::parse(text);
+    if (line["kind"] == "step") {
+      if (steps == 0) {
+        EXPECT_EQ(line["lr"], 0) << "the warm-up begins";
+      }
+      ++steps;
+      iterations += line["gain"].get<double>();
+      EXPECT_DOUBLE_EQ(line["iterations"], iterations);
+      EXPECT_GT(line["gradient_norm"], 0);
+      if (line["batch"] == 64) {
+        EXPECT_GT(line["measured_gain"], 0);
+      }
+    } else if (line["kind"] == "monitor") {
+      ++monitored;
+      EXPECT_EQ(line["tensor"], "linear.weight");
+      EXPECT_EQ(line["of"], monitored % 2 == 1 ? "parameter" : "gradient");
+      EXPECT_GE(line["max"], line["min"]);
+    } else {
+      EXPECT_TRUE(line.contains("test_top_k_accuracy"));
+    }
+  }
+  EXPECT_EQ(steps, run["steps"]);
+  EXPECT_EQ(monitored, 2 * ((steps + 3) / 4)) << "steps 0, 4, 8, ...";
+}
+
+TEST_F(TrainCommand, EachTechniqueChangesTheResult) {
+  std::set<std::string> hashes;
+  const std::vector<std::vector<std::string>> techniques{
+      {},
+      {"--rule=adascale"},
+      {"--rule=lbsgd:warmup=power2,epochs=1"},
+      {"--rule=lbsgd:warmup=lars"},
+      {"--rule=linear:ramp=3"},
+      {"--schedule=cosine:total=30", "--schedule-unit=steps"},
+      {"--optimizer=lars"},
+      {"--optimizer=adam"},
+      {"--optimizer=adamw:beta1=0.5"},
+      {"--optimizer=rmsprop"},
+      {"--optimizer=adagrad"},
+      {"--momentum=0.9"},
+      {"--momentum=0.9", "--nesterov"},
+      {"--weight-decay=0.1"},
+      {"--weight-decay=0.1", "--no-decay=vectors"},
+      {"--clip-norm=0.1"},
+      {"--lookahead=3"},
+      {"--lookahead=3", "--lookahead-alpha=0.8"},
+      {"--lookahead=3", "--lookahead-start=after"},
+      {"--init=xavier"},
+      {"--precision=bf16"},
+      {"--label-smoothing=0.1"},
+  };
+  for (std::size_t i = 0; i < techniques.size(); ++i) {
+    const std::string name = fmt::format("run{}", i);
+    std::vector<std::string> arguments = techniques[i];
+    arguments.insert(arguments.end(), {"--out", name, "--epochs", "1"});
+    const ProgramResult result = train(arguments);
+    ASSERT_EQ(result.code, 0) << result.err;
+    EXPECT_TRUE(hashes.insert(hash(name)).second) << testing::PrintToString(techniques[i]);
+  }
+}
+
+TEST_F(TrainCommand, StopsEarlyWhenNothingImproves) {
+  const ProgramResult result =
+      train({"--out", "run", "--lr", "1e-30", "--patience", "1", "--watch", "train-loss"});
+  ASSERT_EQ(result.code, 0) << result.err;
+  EXPECT_EQ(summary("run")["stopped"], "train-loss no longer improves");
+  EXPECT_EQ(summary("run")["epochs"], 2);
+}
+
+TEST_F(TrainCommand, AMonitorOfNothingIsAnErrorBeforeThereIsARunFolder) {
+  const ProgramResult result = train({"--out", "run", "--monitor", "conv*"});
+  EXPECT_EQ(result.code, 2);
+  EXPECT_EQ(result.err,
+            "rubato train: no parameter matches 'conv*'; the model's are linear.weight, "
+            "linear.bias\n");
+  EXPECT_FALSE(fs::exists(file("run")));
 }
 
 TEST_F(TrainCommand, TheConfigurationInTheRunFolderReproducesTheRun) {

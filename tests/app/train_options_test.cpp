@@ -27,7 +27,27 @@ Arguments every_option(const test::TempFolder& folder) {
           "--cores=3",
           "--minibatch=16",
           "--assignment=strided",
-          "--rule=linear-momentum",
+          "--init=msra:fan=out",
+          "--precision=bf16",
+          "--label-smoothing=0.1",
+          "--rule=linear-momentum:ramp=10",
+          "--schedule=warmup:length=1+step:every=2",
+          "--schedule-unit=iterations",
+          "--optimizer=sgd",
+          "--no-decay=*.bias,vectors",
+          "--clip-norm=2.5",
+          "--lookahead=6",
+          "--lookahead-alpha=0.8",
+          "--lookahead-start=after",
+          "--iterations=1e4",
+          "--watch=test-accuracy",
+          "--patience=3",
+          "--min-delta=0.001",
+          "--keep-best",
+          "--top-k=5",
+          "--log-noise",
+          "--monitor=conv1.*",
+          "--monitor-every=7",
           "--ref-batch=64",
           "--lr=0.1",
           "--momentum=0.30000000000000004",
@@ -58,7 +78,7 @@ TEST(TrainOptions, HaveTheOriginalsDefaults) {
   EXPECT_EQ(options.rule, "linear");
   EXPECT_EQ(options.reference_batch, 128);
   EXPECT_EQ(options.learning_rate, 0.01);
-  EXPECT_EQ(options.momentum, 0.5);
+  EXPECT_EQ(optimizer_options(options), OptimizerOptions{.momentum = 0.5});
   EXPECT_EQ(options.epochs, 5);
   EXPECT_EQ(options.seed, 42U);
   EXPECT_GE(options.threads, 1);
@@ -77,7 +97,27 @@ TEST(TrainOptions, AreAllRead) {
   EXPECT_EQ(options.elasticity.cores, 3);
   EXPECT_EQ(options.elasticity.minibatch, 16);
   EXPECT_EQ(options.elasticity.assignment, Assignment::strided);
-  EXPECT_EQ(options.rule, "linear-momentum");
+  EXPECT_EQ(options.initializer, "msra:fan=out");
+  EXPECT_EQ(options.precision, "bf16");
+  EXPECT_EQ(options.label_smoothing, 0.1);
+  EXPECT_EQ(options.rule, "linear-momentum:ramp=10");
+  EXPECT_EQ(options.schedule, "warmup:length=1+step:every=2");
+  EXPECT_EQ(options.schedule_unit, "iterations");
+  EXPECT_EQ(options.optimizer, "sgd");
+  EXPECT_EQ(options.no_decay, "*.bias,vectors");
+  EXPECT_EQ(options.clip_norm, 2.5);
+  EXPECT_EQ(options.lookahead, 6);
+  EXPECT_EQ(options.lookahead_alpha, 0.8);
+  EXPECT_EQ(options.lookahead_start, "after");
+  EXPECT_EQ(options.iterations, 1e4);
+  EXPECT_EQ(options.watch, "test-accuracy");
+  EXPECT_EQ(options.patience, 3);
+  EXPECT_EQ(options.min_delta, 0.001);
+  EXPECT_TRUE(options.keep_best);
+  EXPECT_EQ(options.top_k, 5);
+  EXPECT_TRUE(options.log_noise);
+  EXPECT_EQ(options.monitor, "conv1.*");
+  EXPECT_EQ(options.monitor_every, 7);
   EXPECT_EQ(options.reference_batch, 64);
   EXPECT_EQ(options.learning_rate, 0.1);
   EXPECT_EQ(options.momentum, 0.30000000000000004);
@@ -91,6 +131,22 @@ TEST(TrainOptions, AreAllRead) {
   EXPECT_EQ(options.log_steps, 0);
   EXPECT_TRUE(options.quiet);
   EXPECT_EQ(options.out, folder.path() / "run");
+}
+
+TEST(TrainOptions, OptimizersHaveTheirUsualMomentum) {
+  const auto momentum = [](const char* optimizer) {
+    return optimizer_options(parsed({"--optimizer", optimizer})).momentum;
+  };
+  EXPECT_EQ(momentum("sgd"), 0.5);
+  EXPECT_EQ(momentum("lars"), 0.5);
+  EXPECT_EQ(momentum("rmsprop"), 0);
+  EXPECT_EQ(momentum("adam"), 0);
+  const OptimizerOptions options = optimizer_options(
+      parsed({"--optimizer=rmsprop:alpha=0.9", "--momentum=0.7", "--weight-decay=0.1"}));
+  EXPECT_EQ(options.kind, OptimizerKind::rmsprop);
+  EXPECT_EQ(options.alpha, 0.9);
+  EXPECT_EQ(options.momentum, 0.7);
+  EXPECT_EQ(options.weight_decay, 0.1);
 }
 
 TEST(TrainOptions, SeparateValuesAndTheLastOneCount) {
@@ -162,7 +218,7 @@ TEST(TrainOptions, ErrorsInTheConfigurationHaveTheirLine) {
   EXPECT_EQ(
       error_in("rule = \"lin\"\n"),
       ":1: rule: unknown rule 'lin'; did you mean 'linear'? accepted: constant, linear, root, "
-      "linear-momentum");
+      "linear-momentum, adascale, lbsgd");
   EXPECT_EQ(error_in("config = \"d.toml\"\n"), ":1: config is accepted as an argument only");
   EXPECT_EQ(error_in("nesterov = 1\n"),
             ":1: nesterov: '1' is neither true nor false; accepted: true, false");
@@ -224,7 +280,35 @@ TEST(TrainOptions, RejectWhatIsWrong) {
        "(percent)"},
       {{"--rule", "linaer"},
        "--rule: unknown rule 'linaer'; did you mean 'linear'? accepted: constant, linear, root, "
-       "linear-momentum"},
+       "linear-momentum, adascale, lbsgd"},
+      {{"--rule", "adascale:smooth=1"},
+       "--rule: unknown argument of adascale 'smooth'; did you mean 'smoothing'? accepted: "
+       "smoothing, averaging, rescale-variance, ramp"},
+      {{"--rule", "linear-momentum", "--optimizer", "adam"},
+       "--rule linear-momentum sums gradients, which adam cannot follow; accepted: with sgd or "
+       "lars"},
+      {{"--schedule", "cosine"}, "--schedule: cosine needs a 'total'; accepted: cosine:total=90"},
+      {{"--schedule-unit", "step"},
+       "--schedule-unit: unknown unit 'step'; did you mean 'steps'? accepted: epochs, steps, "
+       "samples, iterations"},
+      {{"--optimizer", "adam:beta1=1"},
+       "--optimizer: adam: beta1: '1' is out of range; accepted: a number from 0 to below 1"},
+      {{"--optimizer", "adam", "--momentum", "0.9"},
+       "--momentum: adam has none; accepted: with sgd, lars or rmsprop"},
+      {{"--optimizer", "adam", "--nesterov"}, "Nesterov momentum is of sgd, not of adam"},
+      {{"--init", "msra:fan=up"}, "--init: unknown fan 'up'; did you mean 'in'? accepted: in, out"},
+      {{"--precision", "fp16"},
+       "--precision: unknown precision 'fp16'; did you mean 'bf16'? accepted: full, bf16"},
+      {{"--watch", "loss"},
+       "--watch: unknown metric 'loss'; accepted: train-loss, test-loss, "
+       "test-accuracy"},
+      {{"--clip-norm", "0"}, "--clip-norm: '0' is out of range; accepted: a number greater than 0"},
+      {{"--label-smoothing", "1"},
+       "--label-smoothing: '1' is out of range; accepted: a number from 0 to below 1"},
+      {{"--lookahead-alpha", "0"},
+       "--lookahead-alpha: '0' is out of range; accepted: a number above 0 and up to 1"},
+      {{"--monitor-every", "0"},
+       "--monitor-every: '0' is out of range; accepted: a whole number from 1 to 1000000000"},
       {{"--model", "cnn"}, "--model: unknown model 'cnn'; accepted: mnist-cnn, mlp, softmax"},
       {{"--assignment", "stride"},
        "--assignment: unknown assignment 'stride'; did you mean 'strided'? accepted: contiguous, "

@@ -1,6 +1,7 @@
 #include <filesystem>
 #include <fstream>
 #include <limits>
+#include <sstream>
 #include <string>
 #include <vector>
 
@@ -41,6 +42,8 @@ StepRecord step_record() {
                .minibatches = 5};
   step.scale = 1.25;
   step.learning_rate = 0.0125;
+  step.gain = 1.25;
+  step.iterations = 9.5;
   step.loss = 0.5;
   step.seconds = {.data = 0.25, .compute = 4, .reduce = 0.5, .update = 0.125, .wall = 3};
   return step;
@@ -80,8 +83,31 @@ TEST_F(ReportFiles, MetricsHaveALineForEachStep) {
   // Read while the writer is open: the line is out before the next step.
   const auto line = json::parse(read_file(folder() / "metrics.jsonl"));
   EXPECT_EQ(line, json::parse(R"({"kind": "step", "step": 7, "epoch": 1, "batch": 160, "cores": 3,
-      "scale": 1.25, "lr": 0.0125, "loss": 0.5, "substeps": [2, 2, 1],
+      "scale": 1.25, "lr": 0.0125, "gain": 1.25, "iterations": 9.5, "loss": 0.5,
+      "substeps": [2, 2, 1],
       "seconds": {"data": 0.25, "compute": 4.0, "reduce": 0.5, "update": 0.125, "wall": 3.0}})"));
+}
+
+TEST_F(ReportFiles, MetricsHaveWhatWasMeasuredBesides) {
+  MetricsWriter metrics(folder() / "metrics.jsonl");
+  StepRecord step = step_record();
+  step.gradient_norm = 2.5;
+  step.noise_scale = 640;
+  step.measured_gain = 1.125;
+  metrics.on_step(step);
+  const std::vector<TensorStatistics> tensors{
+      {.name = "w", .gradient = true, .norm = 4, .mean = 0.5, .min = -1, .max = 2}};
+  metrics.write(step.plan, tensors);
+  std::istringstream lines(read_file(folder() / "metrics.jsonl"));
+  std::string text;
+  std::getline(lines, text);
+  const auto line = json::parse(text);
+  EXPECT_EQ(line["gradient_norm"], 2.5);
+  EXPECT_EQ(line["noise_scale"], 640);
+  EXPECT_EQ(line["measured_gain"], 1.125);
+  std::getline(lines, text);
+  EXPECT_EQ(json::parse(text), json::parse(R"({"kind": "monitor", "step": 7, "tensor": "w",
+      "of": "gradient", "norm": 4.0, "mean": 0.5, "min": -1.0, "max": 2.0})"));
 }
 
 TEST_F(ReportFiles, SubstepsFollowTheAssignmentAndNameIdleCores) {

@@ -65,8 +65,8 @@ TrainOptions options_of(const json& run) {
           .reference_batch_size = run.at("ref_batchsize"),
           .rule = rule_named(run.at("rule")),
           .optimizer = {.momentum = run.at("momentum"),
-                  .weight_decay = run.at("weight_decay"),
-                  .nesterov = run.at("nesterov")},
+                        .weight_decay = run.at("weight_decay"),
+                        .nesterov = run.at("nesterov")},
           .seed = run.at("sampler_seed"),
           .cores = run.at("world")};
 }

@@ -332,9 +332,11 @@ TEST(Trainer, RefusesOptionsOutOfRange) {
       {[](auto& o) { o.minibatch_size = 0; }, "minibatches of 0 samples; accepted: 1 to "},
       {[](auto& o) { o.cores = 0; }, "0 cores; accepted: 1 to "},
       {[](auto& o) { o.rule = "liner"; }, "unknown rule 'liner'; did you mean 'linear'?"},
-      {[](auto& o) { o.optimizer.momentum = 1; }, "momentum 1: accepted are values from 0 to below 1"},
+      {[](auto& o) { o.optimizer.momentum = 1; },
+       "momentum 1: accepted are values from 0 to below 1"},
       {[](auto& o) { o.optimizer.weight_decay = -1; }, "weight decay -1: accepted are values"},
-      {[](auto& o) { o.optimizer = {.nesterov = true}; }, "Nesterov momentum needs a momentum above 0"}};
+      {[](auto& o) { o.optimizer = {.nesterov = true}; },
+       "Nesterov momentum needs a momentum above 0"}};
   for (const Case& c : cases) {
     TrainOptions options = options_of(1);
     c.change(options);

@@ -11,6 +11,7 @@ namespace rubato {
 ///     trace.csv      the trace, unless it is a constant or built in
 ///     metrics.jsonl  a line for each step and each epoch
 ///     summary.json   what it came to
+///     best.pt        the model of the best epoch, where it was to be kept
 ///     weights.pt     the trained model, for Python's torch.load
 class RunFolder {
  public:
