@@ -42,9 +42,6 @@ TorchOptimizer<T>::TorchOptimizer(ParameterLayout layout, const SharedState& sha
 }
 
 template <class T>
-TorchOptimizer<T>::~TorchOptimizer() = default;
-
-template <class T>
 void TorchOptimizer<T>::step(const Update<T>& update, Workers& workers) {
   for (std::size_t layer = 0; layer < layout_.layers(); ++layer) {
     const GroupOptions group = group_of(groups_, layout_.layer_groups[layer]);

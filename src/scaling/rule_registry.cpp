@@ -63,7 +63,7 @@ void RuleRegistry::add(std::string name, Maker maker) {
   makers_.emplace_back(std::move(name), std::move(maker));
 }
 
-void RuleRegistry::add(std::string name, Factor factor) {
+void RuleRegistry::add(const std::string& name, Factor factor) {
   add(name, Maker([name, factor = std::move(factor)](Spec&) {
         return std::make_unique<LambdaRule>(name, factor);
       }));

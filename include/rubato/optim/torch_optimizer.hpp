@@ -32,7 +32,6 @@ class TorchOptimizer final : public FlatOptimizer<T> {
   /// differs is the maker's to set. Throws Error when the optimizer has no learning rate.
   TorchOptimizer(ParameterLayout layout, const SharedState& shared, const TorchOptimizerMaker& make,
                  std::vector<GroupOptions> groups = {});
-  ~TorchOptimizer() override;
 
   void step(const Update<T>& update, Workers& workers) override;
   [[nodiscard]] bool scales_weight_decay() const override { return false; }

@@ -38,7 +38,7 @@ class RuleRegistry {
   /// Adds a rule of the user's own. Throws Error where the name is taken.
   void add(std::string name, Maker maker);
   /// The same for a rule that is a function (LambdaRule).
-  void add(std::string name, Factor factor);
+  void add(const std::string& name, Factor factor);
 
   [[nodiscard]] std::vector<std::string_view> names() const;
 
