@@ -11,7 +11,7 @@ namespace {
 
 namespace init = torch::nn::init;
 
-void fill_weight(at::Tensor weight, const InitializerOptions& options) {
+void fill_weight(const at::Tensor& weight, const InitializerOptions& options) {
   switch (options.kind) {
     case InitializerKind::standard:
       break;

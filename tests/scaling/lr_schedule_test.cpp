@@ -18,7 +18,6 @@ namespace {
 
 using nlohmann::json;
 using test::error_of;
-using testing::DoubleNear;
 using testing::ElementsAreArray;
 using testing::HasSubstr;
 
