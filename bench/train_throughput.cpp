@@ -3,6 +3,10 @@
 //   whole_step        steps of 8 minibatches through the trainer: gather, forward, backward,
 //                     reduction, rule, update and metrics. Counters: samples_per_second; outside:
 //                     the share of the threads' time that is neither forward nor backward.
+//   technique         the same, on 8 cores and 2 threads, under rules and techniques that cost
+//                     something; beside `linear`, which costs nothing:
+//                     bench_train_throughput --benchmark_filter=technique --benchmark_repetitions=9
+//                       --benchmark_enable_random_interleaving --benchmark_report_aggregates_only
 //   forward_backward  the bound: forward and backward alone, on one thread, and on two that share
 //                     nothing.
 //
@@ -43,20 +47,16 @@ class Shares final : public rubato::Observer {
   double compute_ = 0;
 };
 
-void whole_step(benchmark::State& state) {
-  const auto cores = state.range(0);
-  const auto threads = static_cast<int>(state.range(1));
+// Trains an epoch in each iteration.
+void train(benchmark::State& state, rubato::TrainOptions options) {
+  options.epochs = 1;
+  options.minibatch_size = kMinibatch;
   const auto dataset = random_images(kSamples);
   const auto metrics_file =
       std::filesystem::temp_directory_path() / "rubato_bench_train_throughput.jsonl";
   double seconds = 0;
   double outside = 0;
   for (auto _ : state) {
-    rubato::TrainOptions options;
-    options.epochs = 1;
-    options.minibatch_size = kMinibatch;
-    options.cores = cores;
-    options.threads = threads;
     rubato::Trainer trainer(rubato::builtin_model("mnist-cnn", {}), rubato::nll_loss(), dataset,
                             Trace::constant(kMinibatch * kMinibatchesInStep), options);
     rubato::MetricsWriter metrics(metrics_file);
@@ -66,12 +66,19 @@ void whole_step(benchmark::State& state) {
     const double train_seconds = trainer.fit().train_seconds;
     state.SetIterationTime(train_seconds);
     seconds += train_seconds;
-    outside += shares.outside(threads, train_seconds);
+    outside += shares.outside(options.threads, train_seconds);
   }
   std::filesystem::remove(metrics_file);
   state.counters["samples_per_second"] =
       static_cast<double>(kSamples * static_cast<std::int64_t>(state.iterations())) / seconds;
   state.counters["outside"] = outside / static_cast<double>(state.iterations());
+}
+
+void whole_step(benchmark::State& state) {
+  rubato::TrainOptions options;
+  options.cores = state.range(0);
+  options.threads = static_cast<int>(state.range(1));
+  train(state, options);
 }
 BENCHMARK(whole_step)
     ->ArgNames({"cores", "threads"})
@@ -80,6 +87,28 @@ BENCHMARK(whole_step)
     ->Args({1024, 2})
     ->UseManualTime()
     ->Unit(benchmark::kMillisecond);
+
+void technique(benchmark::State& state, void (*use)(rubato::TrainOptions&)) {
+  rubato::TrainOptions options;
+  options.threads = 2;
+  use(options);
+  train(state, options);
+}
+BENCHMARK_CAPTURE(technique, linear, [](auto&) {}) -> UseManualTime()
+    -> Unit(benchmark::kMillisecond);
+BENCHMARK_CAPTURE(technique, adascale, [](auto& o) { o.rule = "adascale"; }) -> UseManualTime()
+    -> Unit(benchmark::kMillisecond);
+BENCHMARK_CAPTURE(technique, clip_norm, [](auto& o) { o.clip_norm = 1; }) -> UseManualTime()
+    -> Unit(benchmark::kMillisecond);
+BENCHMARK_CAPTURE(technique, lars, [](auto& o) { o.optimizer.kind = rubato::OptimizerKind::lars; })
+    -> UseManualTime() -> Unit(benchmark::kMillisecond);
+BENCHMARK_CAPTURE(technique, adam, [](auto& o) {
+  o.optimizer = {.kind = rubato::OptimizerKind::adam};
+}) -> UseManualTime() -> Unit(benchmark::kMillisecond);
+BENCHMARK_CAPTURE(technique, lookahead, [](auto& o) { o.lookahead = rubato::LookaheadOptions(); })
+    -> UseManualTime() -> Unit(benchmark::kMillisecond);
+BENCHMARK_CAPTURE(technique, bf16, [](auto& o) { o.precision = rubato::Precision::bf16; })
+    -> UseManualTime() -> Unit(benchmark::kMillisecond);
 
 void forward_backward(benchmark::State& state) {
   rubato::use_one_intra_op_thread();

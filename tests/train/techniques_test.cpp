@@ -104,9 +104,17 @@ Loop adascale_loop(const std::vector<std::int64_t>& batches, const TrainOptions&
   const TensorDataset data = dataset();
   at::manual_seed(options.seed);
   Net net;
+  // Where there are groups: the weights, and the biases.
+  std::vector<torch::optim::OptimizerParamGroup> groups;
+  std::vector<at::Tensor> weights;
+  std::vector<at::Tensor> biases;
+  for (const at::Tensor& parameter : net.parameters()) {
+    (parameter.dim() == 1 && !options.groups.empty() ? biases : weights).push_back(parameter);
+  }
+  groups.emplace_back(weights);
+  if (!biases.empty()) groups.emplace_back(biases);
   torch::optim::SGD sgd(
-      net.parameters(),
-      torch::optim::SGDOptions(options.learning_rate).momentum(options.optimizer.momentum));
+      groups, torch::optim::SGDOptions(options.learning_rate).momentum(options.optimizer.momentum));
   AdaScale adascale(sgd, {.num_gradients_to_accumulate = 2});
   Loop loop;
   std::int64_t minibatch = 0;
@@ -139,14 +147,15 @@ Loop adascale_loop(const std::vector<std::int64_t>& batches, const TrainOptions&
 TEST(AdaScaleInTheTrainer, IsTheClassOnItsOwn) {
   // Uneven substeps on 3 cores, idle ones among 8, a scale that is not the number of minibatches.
   const std::vector<std::int64_t> batches{16, 20, 12, 8, 28, 12, 24, 8, 16};
-  for (const std::int64_t cores : {1, 3, 8}) {
+  for (const bool groups : {false, true}) {
     for (const std::string reduce : {"tree", "chunked-tree", "sharded"}) {
-      SCOPED_TRACE(testing::Message() << cores << " cores, " << reduce);
+      SCOPED_TRACE(testing::Message() << (groups ? "groups, " : "one group, ") << reduce);
       TrainOptions options = options_of("adascale");
+      if (groups) options.groups = {no_decay_for_vectors()};
       options.epochs = 3;
       options.reference_batch_size = 6;
       options.optimizer = {.momentum = 0.9};
-      options.cores = cores;
+      options.cores = groups ? 8 : 3;
       options.reduce = reduce;
       const Loop loop = adascale_loop(batches, options);
       Trainer trainer = trainer_on(test::trace_of(batches), options);
