@@ -9,6 +9,7 @@
 #include <cmath>
 #include <cstdint>
 #include <cstdio>
+#include <exception>
 #include <map>
 #include <optional>
 #include <string>
@@ -72,7 +73,8 @@ Run run(const Settings& settings, const Data& data, const std::string& rule, std
                        .seed = static_cast<std::uint64_t>(seed)};
   if (rule.starts_with("adascale")) {
     options.epochs = settings.most_epochs;
-    options.iterations = static_cast<double>(settings.epochs * (data.train.size() / reference));
+    const std::int64_t steps_per_epoch = data.train.size() / reference;
+    options.iterations = static_cast<double>(settings.epochs * steps_per_epoch);
   }
   Trainer trainer(builtin_model("mnist-cnn", {}), nll_loss(), data.train, Trace::constant(batch),
                   options);
@@ -153,26 +155,26 @@ void print_table(const Settings& settings) {
 }  // namespace rubato
 
 int main(int argc, char** argv) {
-  rubato::Settings settings;
-  CLI::App app("Final accuracy and steps of every rule at constant batch sizes.", "bench_rules");
-  app.add_option("--data", settings.data, "folder of IDX files [the built-in digits]");
-  app.add_option("--epochs", settings.epochs, "epochs, at the smallest batch size")
-      ->capture_default_str();
-  app.add_option("--batches", settings.batches, "batch sizes, the first is the reference")
-      ->delimiter(',')
-      ->capture_default_str();
-  app.add_option("--seeds", settings.seeds)->capture_default_str();
-  app.add_option("--rules", settings.rules)->capture_default_str();
-  app.add_option("--lr", settings.learning_rates, "to choose from at the first batch size")
-      ->delimiter(',')
-      ->capture_default_str();
-  app.add_option("--momentum", settings.momentum)->capture_default_str();
-  app.add_option("--most-epochs", settings.most_epochs, "that adascale may take")
-      ->capture_default_str();
-  CLI11_PARSE(app, argc, argv);
   try {
+    rubato::Settings settings;
+    CLI::App app("Final accuracy and steps of every rule at constant batch sizes.", "bench_rules");
+    app.add_option("--data", settings.data, "folder of IDX files [the built-in digits]");
+    app.add_option("--epochs", settings.epochs, "epochs, at the smallest batch size")
+        ->capture_default_str();
+    app.add_option("--batches", settings.batches, "batch sizes, the first is the reference")
+        ->delimiter(',')
+        ->capture_default_str();
+    app.add_option("--seeds", settings.seeds)->capture_default_str();
+    app.add_option("--rules", settings.rules)->capture_default_str();
+    app.add_option("--lr", settings.learning_rates, "to choose from at the first batch size")
+        ->delimiter(',')
+        ->capture_default_str();
+    app.add_option("--momentum", settings.momentum)->capture_default_str();
+    app.add_option("--most-epochs", settings.most_epochs, "that adascale may take")
+        ->capture_default_str();
+    CLI11_PARSE(app, argc, argv);
     rubato::print_table(settings);
-  } catch (const rubato::Error& error) {
+  } catch (const std::exception& error) {
     fmt::print(stderr, "bench_rules: {}\n", error.what());
     return 2;
   }

@@ -32,7 +32,7 @@ Loss nll_loss(double label_smoothing) {
 Loss cross_entropy_loss(double label_smoothing) {
   const double spread = checked(label_smoothing);
   return [spread](const at::Tensor& output, const at::Tensor& target) {
-    return at::cross_entropy_loss(output, target, /*weight=*/{}, at::Reduction::Mean,
+    return at::cross_entropy_loss(output, target, /*weight=*/at::Tensor(), at::Reduction::Mean,
                                   /*ignore_index=*/-100, spread);
   };
 }

@@ -16,6 +16,7 @@
 #include <rubato/core/check.hpp>
 #include <rubato/core/error.hpp>
 #include <rubato/core/stopwatch.hpp>
+#include <rubato/model/random_stream.hpp>
 #include <rubato/optim/lookahead.hpp>
 #include <rubato/optim/make_optimizer.hpp>
 #include <rubato/runtime/step_executor.hpp>
@@ -110,11 +111,16 @@ class TypedStepEngine final : public StepEngine {
                   const StepSettings& settings) override {
     const Stopwatch wall;
     for (ThreadState& thread : threads_) thread.data_seconds = 0;
-    const auto sum = executor_.run(
-        step, options_.assignment,
-        [&](CoreRank, MinibatchIndex minibatch, int thread, PartialSum<T>& out) {
-          substep(samples.minibatch(minibatch), minibatch == step.first_minibatch, thread, out);
-        });
+    const auto sum =
+        executor_.run(step, options_.assignment,
+                      [&](CoreRank, MinibatchIndex minibatch, int thread, PartialSum<T>& out) {
+                        const StreamKey stream{.seed = options_.seed,
+                                               .epoch = settings.epoch.value(),
+                                               .step = step.index.value(),
+                                               .minibatch = minibatch.value()};
+                        substep(samples.minibatch(minibatch), stream,
+                                minibatch == step.first_minibatch, thread, out);
+                      });
     // Training on several hosts would combine this host's sum with the others' here.
     const Stopwatch update;
     StepOutcome outcome;
@@ -155,9 +161,13 @@ class TypedStepEngine final : public StepEngine {
   // One for each thread, on lines of its own.
   struct alignas(128) ThreadState {
     double data_seconds = 0;
+    RandomStream random{};
   };
 
-  void substep(std::span<const std::int64_t> samples, bool first, int thread, PartialSum<T>& out) {
+  void substep(std::span<const std::int64_t> samples, const StreamKey& stream, bool first,
+               int thread, PartialSum<T>& out) {
+    ThreadState& own = threads_[static_cast<std::size_t>(thread)];
+    const RandomStream::Scope random = own.random.begin(stream);
     // Whatever the caller of fit() has switched off.
     const at::AutoGradMode with_gradients(true);
     Replica& replica = parts_.replicas.of_thread(thread);
@@ -166,7 +176,7 @@ class TypedStepEngine final : public StepEngine {
     const Stopwatch data;
     const at::Tensor input = gather(parts_.dataset.inputs, samples);
     const at::Tensor target = gather(parts_.dataset.targets, samples);
-    threads_[static_cast<std::size_t>(thread)].data_seconds += data.seconds();
+    own.data_seconds += data.seconds();
     const at::Tensor loss = loss_of(replica, input, target);
     if (loss.dim() != 0 || !loss.requires_grad()) {
       throw Error(

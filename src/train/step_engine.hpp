@@ -36,6 +36,7 @@ struct StepEngineParts {
 /// What a step is taken with.
 struct StepSettings {
   /// What no step changes is set by the engine, what the step says by the step.
+  EpochIndex epoch{};
   double base_learning_rate = 0;
   /// Sees the mean gradients before the update; empty where nobody does.
   std::function<void(std::span<const NamedTensor> gradients)> inspect{};

@@ -197,8 +197,9 @@ class Trainer::Implementation {
   }
 
   StepRecord run_step(EpochIndex epoch, const StepPlan& plan, const EpochSamples& samples) {
-    StepSettings settings{.base_learning_rate =
-                              options_.learning_rate *
+    StepSettings settings{
+        .epoch = epoch,
+        .base_learning_rate = options_.learning_rate *
                               schedule_->factor(position_of(progress_, options_.schedule_unit))};
     if (wanting_gradients(plan)) {
       settings.inspect = [&](std::span<const NamedTensor> gradients) {

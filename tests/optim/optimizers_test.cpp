@@ -231,23 +231,23 @@ using Types = testing::Types<float, double>;
 TYPED_TEST_SUITE(TorchOptimizerOf, Types);
 
 TYPED_TEST(TorchOptimizerOf, HasTheBitsOfTheOptimizerAlone) {
-  namespace to = torch::optim;
   expect_same_bits<TypeParam>(
       {.kind = OptimizerKind::adam, .weight_decay = 0.01, .beta1 = 0.8, .amsgrad = true},
       [](auto parameters) {
-        return std::make_unique<to::Adam>(
-            parameters, to::AdamOptions().betas({0.8, 0.999}).weight_decay(0.01).amsgrad(true));
+        return std::make_unique<torch::optim::Adam>(
+            parameters,
+            torch::optim::AdamOptions().betas({0.8, 0.999}).weight_decay(0.01).amsgrad(true));
       });
-  expect_same_bits<TypeParam>({.kind = OptimizerKind::adamw, .weight_decay = 0.01, .epsilon = 1e-6},
-                              [](auto parameters) {
-                                return std::make_unique<to::AdamW>(
-                                    parameters, to::AdamWOptions().weight_decay(0.01).eps(1e-6));
-                              });
+  expect_same_bits<TypeParam>(
+      {.kind = OptimizerKind::adamw, .weight_decay = 0.01, .epsilon = 1e-6}, [](auto parameters) {
+        return std::make_unique<torch::optim::AdamW>(
+            parameters, torch::optim::AdamWOptions().weight_decay(0.01).eps(1e-6));
+      });
   expect_same_bits<TypeParam>(
       {.kind = OptimizerKind::rmsprop, .momentum = 0.5, .alpha = 0.9, .centered = true},
       [](auto parameters) {
-        return std::make_unique<to::RMSprop>(
-            parameters, to::RMSpropOptions().momentum(0.5).alpha(0.9).centered(true));
+        return std::make_unique<torch::optim::RMSprop>(
+            parameters, torch::optim::RMSpropOptions().momentum(0.5).alpha(0.9).centered(true));
       });
   expect_same_bits<TypeParam>(
       {.kind = OptimizerKind::adagrad,
@@ -255,8 +255,9 @@ TYPED_TEST(TorchOptimizerOf, HasTheBitsOfTheOptimizerAlone) {
        .initial_accumulator = 0.1,
        .epsilon = 1e-10},
       [](auto parameters) {
-        return std::make_unique<to::Adagrad>(
-            parameters, to::AdagradOptions().lr_decay(0.01).initial_accumulator_value(0.1));
+        return std::make_unique<torch::optim::Adagrad>(
+            parameters,
+            torch::optim::AdagradOptions().lr_decay(0.01).initial_accumulator_value(0.1));
       });
 }
 

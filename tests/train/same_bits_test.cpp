@@ -2,9 +2,16 @@
 #include <string>
 #include <vector>
 
+#include <ATen/Context.h>
+#include <ATen/Functions.h>
 #include <gmock/gmock.h>
+#include <torch/nn/modules/batchnorm.h>
+#include <torch/nn/modules/conv.h>
+#include <torch/nn/modules/dropout.h>
+#include <torch/nn/modules/linear.h>
 
 #include <rubato/model/builtin_models.hpp>
+#include <rubato/model/module.hpp>
 #include <rubato/train/losses.hpp>
 #include <rubato/train/trainer.hpp>
 
@@ -75,6 +82,53 @@ TEST_F(SameBits, ButNotForAnotherSeedOrRule) {
   EXPECT_TRUE(run({.threads = 2}).state == expected.state);
   EXPECT_FALSE(run({.seed = 43, .threads = 2}).state == expected.state);
   EXPECT_FALSE(run({.rule = "root", .threads = 2}).state == expected.state);
+}
+
+// Convolution, batch normalisation and dropout.
+class DropoutNet : public torch::nn::Module {
+ public:
+  DropoutNet() {
+    register_module("conv", conv_);
+    register_module("norm", norm_);
+    register_module("dropout", dropout_);
+    register_module("linear", linear_);
+  }
+  at::Tensor forward(const at::Tensor& x) {
+    const at::Tensor features = at::relu(norm_(conv_(at::avg_pool2d(x, 4))));
+    return at::log_softmax(linear_(dropout_(features.flatten(1))), 1);
+  }
+
+ private:
+  torch::nn::Conv2d conv_{torch::nn::Conv2dOptions(1, 6, 3)};
+  torch::nn::BatchNorm2d norm_{6};
+  torch::nn::Dropout dropout_{0.5};
+  torch::nn::Linear linear_{150, 10};
+};
+
+TEST(SameBitsOfDropout, ForAllThreadsCoresAssignmentsAndExactReducers) {
+  const auto train = [](TrainOptions options) {
+    options.epochs = 2;
+    options.minibatch_size = 8;
+    options.learning_rate = 0.05;
+    options.reference_batch_size = 32;
+    // Whatever else has drawn from libtorch's generator.
+    at::manual_seed(static_cast<std::uint64_t>(options.cores));
+    Trainer trainer(model_factory<DropoutNet>(), nll_loss(), test::digits(350),
+                    test::trace_of({8, 104, 24, 192, 16}, TraceEnd::cycle), options);
+    trainer.fit();
+    return test::state_bytes(trainer);
+  };
+  const std::string expected = train({.cores = 1, .threads = 1});
+  for (const int threads : {1, 2, 4}) {
+    for (const std::int64_t cores : {1, 3, 8, 64}) {
+      for (const std::string reduce : {"tree", "chunked-tree", "sharded"}) {
+        EXPECT_TRUE(train({.cores = cores, .reduce = reduce, .threads = threads}) == expected)
+            << threads << " threads, " << cores << " cores, " << reduce;
+      }
+    }
+  }
+  EXPECT_TRUE(train({.cores = 3, .assignment = Assignment::strided, .threads = 2}) == expected);
+  EXPECT_FALSE(train({.seed = 43, .cores = 1, .threads = 1}) == expected);
 }
 
 }  // namespace

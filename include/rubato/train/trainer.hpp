@@ -114,8 +114,8 @@ class Diverged : public Error {
 ///     const rubato::TrainResult result = trainer.fit();
 ///
 /// The trained parameters are the same bits for every number of threads and cores, either
-/// assignment and every exact reducer, on machines of one instruction set, as long as the model
-/// draws no random numbers.
+/// assignment and every exact reducer, on machines of one instruction set. Random numbers that the
+/// model or the loss draws from libtorch (dropout) are the minibatch's (RandomStream).
 ///
 /// A trainer sets libtorch's (and an OpenBLAS's) number of intra-op threads to 1 for the process:
 /// the threads run cores instead. Not to be used by two threads at once.

@@ -1,0 +1,100 @@
+#include <algorithm>
+#include <array>
+#include <mutex>
+#include <vector>
+
+#include <ATen/CPUGeneratorImpl.h>
+#include <ATen/core/dispatch/Dispatcher.h>
+#include <ATen/core/ivalue.h>
+
+#include <rubato/core/check.hpp>
+#include <rubato/model/random_stream.hpp>
+
+namespace rubato {
+
+namespace {
+
+constexpr auto kKey = c10::DispatchKey::TESTING_ONLY_GenericMode;
+
+// Of the innermost scope of this thread.
+thread_local const at::Generator* current = nullptr;
+
+bool is_optional_generator(const c10::Argument& argument) {
+  return argument.type()->str() == "Generator?";
+}
+
+// Any operator with a generator: puts in this thread's where none is given.
+void draw_from_stream(const c10::OperatorHandle& op, c10::DispatchKeySet,
+                      torch::jit::Stack* stack) {
+  const auto& arguments = op.schema().arguments();
+  const std::size_t first = stack->size() - arguments.size();
+  for (std::size_t i = 0; i < arguments.size(); ++i) {
+    c10::IValue& value = (*stack)[first + i];
+    if (value.isNone() && is_optional_generator(arguments[i])) value = *current;
+  }
+  const c10::impl::ExcludeDispatchKeyGuard next(kKey);
+  op.callBoxed(stack);
+}
+
+// The kernels stay for as long as the process: another thread may be in one.
+std::vector<c10::RegistrationHandleRAII> register_kernels() {
+  c10::Dispatcher& dispatcher = c10::Dispatcher::singleton();
+  std::vector<c10::RegistrationHandleRAII> handles;
+  handles.push_back(dispatcher.registerFallback(kKey, c10::KernelFunction::makeFallthrough(),
+                                                "rubato: operators that draw nothing"));
+  for (const c10::OperatorName& name : dispatcher.getAllOpNames()) {
+    const auto op = dispatcher.findSchema(name);
+    if (!op) continue;
+    const auto& arguments = op->schema().arguments();
+    if (std::none_of(arguments.begin(), arguments.end(), is_optional_generator)) continue;
+    handles.push_back(dispatcher.registerImpl(
+        name, kKey, c10::KernelFunction::makeFromBoxedFunction<&draw_from_stream>(), c10::nullopt,
+        nullptr, "rubato: operators that draw"));
+  }
+  RUBATO_CHECK(handles.size() > 1, "libtorch has operators that draw random numbers");
+  return handles;
+}
+
+void register_kernels_once() {
+  static const auto* const handles =
+      new std::vector<c10::RegistrationHandleRAII>(register_kernels());
+  static_cast<void>(handles);
+}
+
+// The finaliser of SplitMix64 (Steele et al. 2014): every bit of the input changes every bit.
+std::uint64_t mixed(std::uint64_t x) {
+  x += 0x9E37'79B9'7F4A'7C15;
+  x = (x ^ (x >> 30)) * 0xBF58'476D'1CE4'E5B9;
+  x = (x ^ (x >> 27)) * 0x94D0'49BB'1331'11EB;
+  return x ^ (x >> 31);
+}
+
+std::uint64_t seed_of(const StreamKey& key) {
+  std::uint64_t seed = mixed(key.seed);
+  for (const std::int64_t part : {key.epoch, key.step, key.minibatch}) {
+    seed = mixed(seed ^ static_cast<std::uint64_t>(part));
+  }
+  return seed;
+}
+
+}  // namespace
+
+RandomStream::RandomStream() : generator_(at::make_generator<at::CPUGeneratorImpl>(0)) {
+  register_kernels_once();
+}
+
+RandomStream::Scope RandomStream::begin(const StreamKey& key) {
+  // Also forgets what is left of a normal distribution's pair.
+  generator_.set_current_seed(seed_of(key));
+  return Scope(generator_);
+}
+
+RandomStream::Scope::Scope(const at::Generator& generator) : before_(current), guard_(kKey) {
+  current = &generator;
+}
+
+RandomStream::Scope::~Scope() {
+  current = before_;
+}
+
+}  // namespace rubato
