@@ -6,9 +6,9 @@ find_package(fmt REQUIRED)
 find_package(nlohmann_json REQUIRED)
 find_package(CLI11 REQUIRED)
 find_package(ZLIB REQUIRED)
+find_package(OpenSSL REQUIRED COMPONENTS Crypto)
 if(RUBATO_TORCH)
   find_package(Torch REQUIRED)
-  find_package(OpenSSL REQUIRED COMPONENTS Crypto)
   # libtorch's headers do not compile cleanly with the project's warnings: they are system headers,
   # and this target is the only way the project reaches them.
   add_library(rubato_torch INTERFACE)

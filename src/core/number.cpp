@@ -52,6 +52,13 @@ std::uint64_t parse_seed(std::string_view text) {
                           flaw_of(text, true), std::numeric_limits<std::uint64_t>::max()));
 }
 
+std::int64_t count_of(double value) {
+  if (value >= 0 && value <= 0x1p53 && value == std::floor(value)) {
+    return static_cast<std::int64_t>(value);
+  }
+  throw Error(fmt::format("{} is no count", value));
+}
+
 double parse_real(std::string_view text, const RealRange& range) {
   const auto value = parse<double>(text);
   if (value && std::isfinite(*value) && range.holds(*value)) return *value;

@@ -8,6 +8,7 @@
 #include <ATen/core/ivalue.h>
 
 #include <rubato/core/check.hpp>
+#include <rubato/core/mix.hpp>
 #include <rubato/model/random_stream.hpp>
 
 namespace rubato {
@@ -61,22 +62,6 @@ void register_kernels_once() {
   static_cast<void>(handles);
 }
 
-// The finaliser of SplitMix64 (Steele et al. 2014): every bit of the input changes every bit.
-std::uint64_t mixed(std::uint64_t x) {
-  x += 0x9E37'79B9'7F4A'7C15;
-  x = (x ^ (x >> 30)) * 0xBF58'476D'1CE4'E5B9;
-  x = (x ^ (x >> 27)) * 0x94D0'49BB'1331'11EB;
-  return x ^ (x >> 31);
-}
-
-std::uint64_t seed_of(const StreamKey& key) {
-  std::uint64_t seed = mixed(key.seed);
-  for (const std::int64_t part : {key.epoch, key.step, key.minibatch}) {
-    seed = mixed(seed ^ static_cast<std::uint64_t>(part));
-  }
-  return seed;
-}
-
 }  // namespace
 
 RandomStream::RandomStream() : generator_(at::make_generator<at::CPUGeneratorImpl>(0)) {
@@ -85,7 +70,7 @@ RandomStream::RandomStream() : generator_(at::make_generator<at::CPUGeneratorImp
 
 RandomStream::Scope RandomStream::begin(const StreamKey& key) {
   // Also forgets what is left of a normal distribution's pair.
-  generator_.set_current_seed(seed_of(key));
+  generator_.set_current_seed(seed_of(key.seed, {key.epoch, key.step, key.minibatch}));
   return Scope(generator_);
 }
 

@@ -20,6 +20,9 @@ Lookahead<T>::Lookahead(std::unique_ptr<FlatOptimizer<T>> fast, const LookaheadO
 template <class T>
 void Lookahead<T>::step(const Update<T>& update, Workers& workers) {
   const bool first = slow_.empty();
+  if (!first && slow_.size() != update.parameters.size()) {
+    throw Error("Lookahead's slow weights are those of another model");
+  }
   if (first && options_.start == LookaheadStart::before_first_update) {
     slow_.assign(update.parameters.begin(), update.parameters.end());
   }
@@ -40,6 +43,20 @@ void Lookahead<T>::meet(std::span<T> parameters, Workers& workers) {
       parameters[i] = slow_[i];
     }
   });
+}
+
+template <class T>
+void Lookahead<T>::save(State& state) const {
+  fast_->save(state);
+  state.put("lookahead.slow", std::span<const T>(slow_));
+  state.put("lookahead.updates", updates_);
+}
+
+template <class T>
+void Lookahead<T>::load(const State& state) {
+  fast_->load(state);
+  slow_ = state.values<T>("lookahead.slow");
+  updates_ = state.value<std::int64_t>("lookahead.updates");
 }
 
 template class Lookahead<float>;

@@ -1,7 +1,10 @@
+#include <sstream>
 #include <utility>
 
 #include <ATen/Functions.h>
 #include <fmt/format.h>
+#include <torch/serialize/input-archive.h>
+#include <torch/serialize/output-archive.h>
 
 #include <rubato/core/check.hpp>
 #include <rubato/core/error.hpp>
@@ -10,6 +13,12 @@
 #include "grouped_sgd.hpp"
 
 namespace rubato {
+
+namespace {
+
+constexpr std::string_view kName = "optimizer.torch";
+
+}  // namespace
 
 template <class T>
 TorchOptimizer<T>::TorchOptimizer(ParameterLayout layout, const SharedState& shared,
@@ -55,6 +64,29 @@ void TorchOptimizer<T>::step(const Update<T>& update, Workers& workers) {
     }
   });
   optimizer_->step();
+}
+
+template <class T>
+void TorchOptimizer<T>::save(State& state) const {
+  torch::serialize::OutputArchive archive;
+  optimizer_->save(archive);
+  std::ostringstream out;
+  archive.save_to(out);
+  std::string bytes = std::move(out).str();
+  const auto size = static_cast<std::int64_t>(bytes.size());
+  state.put_array(kName, {.type = ElementType::u8, .shape = {size}, .bytes = std::move(bytes)});
+}
+
+template <class T>
+void TorchOptimizer<T>::load(const State& state) {
+  const std::string& bytes = state.array(kName).bytes;
+  try {
+    torch::serialize::InputArchive archive;
+    archive.load_from(bytes.data(), bytes.size());
+    optimizer_->load(archive);
+  } catch (const std::exception& error) {
+    throw Error(fmt::format("the state's '{}' is of another optimizer: {}", kName, error.what()));
+  }
 }
 
 template class TorchOptimizer<float>;

@@ -104,6 +104,12 @@ std::optional<EpochPlan> Planner::next() {
   return epoch;
 }
 
+void Planner::go_to(EpochIndex epoch, StepIndex step) {
+  RUBATO_CHECK(epoch.value() >= 0 && step.value() >= 0, "epochs and steps count from 0");
+  next_epoch_ = epoch;
+  next_step_ = step;
+}
+
 std::int64_t Planner::largest_step() const {
   const auto largest = std::max_element(
       trace_.steps().begin(), trace_.steps().end(),

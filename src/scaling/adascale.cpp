@@ -5,6 +5,7 @@
 
 #include <rubato/core/check.hpp>
 #include <rubato/core/error.hpp>
+#include <rubato/core/number.hpp>
 #include <rubato/scaling/adascale.hpp>
 
 namespace rubato {
@@ -116,7 +117,7 @@ void AdaScaleEstimator::load_state(std::span<const double> state) {
                             state.size(), 2 + averages_.size() * 2 * kOfAverage, averages_.size()));
   }
   measured_ = state[0] != 0;
-  skipped_ = static_cast<std::int64_t>(state[1]);
+  skipped_ = count_of(state[1]);
   std::size_t at = 2;
   for (Averages& averages : averages_) {
     for (MovingAverage* average : {&averages.signal, &averages.variance}) {

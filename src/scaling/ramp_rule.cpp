@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <rubato/core/error.hpp>
+#include <rubato/core/number.hpp>
 #include <rubato/scaling/ramp_rule.hpp>
 
 namespace rubato {
@@ -41,8 +42,8 @@ std::vector<double> RampRule::state() const {
 void RampRule::load_state(std::span<const double> state) {
   constexpr std::size_t kOwn = 4;
   if (state.size() < kOwn) throw Error("the state of a ramp is damaged");
-  batch_size_ = static_cast<std::int64_t>(state[0]);
-  taken_ = static_cast<std::int64_t>(state[1]);
+  batch_size_ = count_of(state[0]);
+  taken_ = count_of(state[1]);
   before_ = state[2];
   factor_ = state[3];
   rule_->load_state(state.subspan(kOwn));

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <rubato/core/error.hpp>
+#include <rubato/core/number.hpp>
 #include <rubato/scaling/reduce_on_plateau.hpp>
 
 namespace rubato {
@@ -58,8 +59,8 @@ void ReduceOnPlateau::load_state(std::span<const double> state) {
   if (state.size() != kNumbers) throw Error("the state of the plateau schedule is damaged");
   factor_ = state[0];
   best_ = state[1] == 0 ? std::nullopt : std::optional(state[2]);
-  bad_ = static_cast<std::int64_t>(state[3]);
-  cooldown_left_ = static_cast<std::int64_t>(state[4]);
+  bad_ = count_of(state[3]);
+  cooldown_left_ = count_of(state[4]);
 }
 
 }  // namespace rubato

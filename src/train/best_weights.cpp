@@ -2,11 +2,15 @@
 
 #include <ATen/Functions.h>
 
+#include <rubato/model/tensor_state.hpp>
 #include <rubato/train/best_weights.hpp>
 
 namespace rubato {
 
 namespace {
+
+const std::string kParameter = "best.parameter.";
+const std::string kBuffer = "best.buffer.";
 
 std::vector<NamedTensor> copies_of(const std::vector<NamedTensor>& tensors) {
   std::vector<NamedTensor> copies;
@@ -32,6 +36,29 @@ void BestWeights::on_epoch(const EpochRecord& epoch) {
   parameters_ = copies_of(trainer_.parameters());
   buffers_ = copies_of(trainer_.buffers());
   if (on_better_) on_better_();
+}
+
+void BestWeights::save(State& state) const {
+  state.put("best.patience", best_.state());
+  state.put("best.epoch", epoch_.value());
+  for (const NamedTensor& named : parameters_) {
+    put_tensor(state, kParameter + named.name, named.tensor);
+  }
+  for (const NamedTensor& named : buffers_) put_tensor(state, kBuffer + named.name, named.tensor);
+}
+
+void BestWeights::load(const State& state) {
+  best_.load_state(state.values<double>("best.patience"));
+  epoch_ = EpochIndex{state.value<std::int64_t>("best.epoch")};
+  parameters_.clear();
+  buffers_.clear();
+  if (!best_.best()) return;
+  parameters_ = copies_of(trainer_.parameters());
+  buffers_ = copies_of(trainer_.buffers());
+  for (const NamedTensor& named : parameters_) {
+    read_tensor(state, kParameter + named.name, named.tensor);
+  }
+  for (const NamedTensor& named : buffers_) read_tensor(state, kBuffer + named.name, named.tensor);
 }
 
 }  // namespace rubato

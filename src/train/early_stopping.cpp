@@ -6,6 +6,8 @@ namespace rubato {
 
 namespace {
 
+constexpr std::string_view kName = "early_stopping";
+
 PatienceOptions with_mode(PatienceOptions options, Metric metric) {
   options.mode = mode_of(metric);
   return options;
@@ -20,6 +22,14 @@ void EarlyStopping::on_epoch(const EpochRecord& epoch) {
   const std::optional<double> value = value_of(metric_, epoch);
   if (!value || !patience_.is_over_after(*value)) return;
   trainer_.stop(fmt::format("{} no longer improves", choice_name(kMetrics, metric_)));
+}
+
+void EarlyStopping::save(State& state) const {
+  state.put(kName, patience_.state());
+}
+
+void EarlyStopping::load(const State& state) {
+  patience_.load_state(state.values<double>(kName));
 }
 
 }  // namespace rubato

@@ -20,7 +20,7 @@ class ReplicaSet {
   ReplicaSet& operator=(const ReplicaSet&) = delete;
   ~ReplicaSet() = default;
 
-  [[nodiscard]] SharedState& state() { return state_; }
+  [[nodiscard]] const SharedState& state() const { return state_; }
   [[nodiscard]] Replica& of_thread(int thread) {
     return replicas_[static_cast<std::size_t>(thread)];
   }

@@ -40,12 +40,18 @@ struct StepSettings {
   double base_learning_rate = 0;
   /// Sees the mean gradients before the update; empty where nobody does.
   std::function<void(std::span<const NamedTensor> gradients)> inspect{};
+  /// Hears of an attempt in which cores died, before it is redone on the cores left.
+  std::function<void(const StepPlan& step, std::span<const FaultRecord> faults,
+                     std::int64_t cores_left)>
+      on_fault{};
 };
 
 struct StepOutcome {
   double loss = 0;
   /// Whether the step was applied: loss and gradient are finite.
   bool applied = true;
+  /// Those that did it, in the end.
+  std::int64_t cores = 1;
   double learning_rate = 0;
   double gain = 1;
   /// Of the mean gradient, before clipping; where it was measured.
@@ -67,6 +73,9 @@ class StepEngine {
   [[nodiscard]] virtual StepOutcome run(const StepPlan& step, const EpochSamples& samples,
                                         const StepSettings& settings) = 0;
   [[nodiscard]] virtual std::int64_t gradient_buffers() const = 0;
+  /// The optimizer's state.
+  virtual void save(State& state) const = 0;
+  virtual void load(const State& state) = 0;
 };
 
 /// An engine for the type of the model's parameters and steps of at most `max_minibatches`. Throws

@@ -7,12 +7,15 @@
 
 #include <rubato/core/check.hpp>
 #include <rubato/core/stopwatch.hpp>
+#include <rubato/model/tensor_state.hpp>
 #include <rubato/plan/shuffle.hpp>
+#include <rubato/runtime/reducer.hpp>
 #include <rubato/scaling/adascale.hpp>
 #include <rubato/scaling/noise_scale.hpp>
 #include <rubato/train/environment.hpp>
 #include <rubato/train/trainer.hpp>
 
+#include "configuration.hpp"
 #include "evaluator.hpp"
 #include "replica_set.hpp"
 #include "step_engine.hpp"
@@ -38,6 +41,12 @@ TrainOptions checked(TrainOptions options) {
   }
   if (options.top_k < 0) {
     throw Error(fmt::format("top {} accuracy: at least 1 is needed (0 is none)", options.top_k));
+  }
+  if (options.exact && options.reduce != "auto" && !is_exact(options.reduce)) {
+    throw Error(
+        fmt::format("reducer {} does not give the same bits for every number of threads and cores; "
+                    "accepted: auto, tree, chunked-tree, sharded, or to do without (exact = false)",
+                    options.reduce));
   }
   if (options.reference_batch_size < 1) {
     throw Error(
@@ -71,6 +80,25 @@ Workers make_workers(int threads) {
   return Workers(threads);
 }
 
+constexpr const char* kConfiguration = "configuration";
+const std::string kParameter = "parameter.";
+const std::string kBuffer = "buffer.";
+
+void put_if(State& state, std::string_view name, const std::optional<double>& value) {
+  if (value) state.put(name, *value);
+}
+
+std::optional<double> get_if(const State& state, std::string_view name) {
+  if (!state.has(name)) return std::nullopt;
+  return state.value<double>(name);
+}
+
+std::int64_t count(const State& state, std::string_view name) {
+  const auto value = state.value<std::int64_t>(name);
+  if (value >= 0) return value;
+  throw Error(fmt::format("the state's '{}' is {}; accepted: at least 0", name, value));
+}
+
 std::unique_ptr<LrSchedule> make_schedule(const TrainOptions& options) {
   return options.own_schedule ? options.own_schedule() : make_lr_schedule(options.schedule);
 }
@@ -102,30 +130,16 @@ class Trainer::Implementation {
         gain_estimator_({}, options_.groups.size() + 1) {}
 
   TrainResult fit() {
-    RUBATO_CHECK(!fitted_, "a trainer fits once");
-    fitted_ = true;
     if (schedule_->watches() && !test_ && options_.watch != Metric::train_loss) {
       throw Error(
           fmt::format("the schedule watches {}, but there is no test set; accepted: "
                       "train-loss",
                       choice_name(kMetrics, options_.watch)));
     }
-    while (result_.epochs < options_.epochs && !stopping_) {
-      const std::optional<EpochPlan> epoch = planner_.next();
-      if (!epoch) break;
-      const EpochRecord record = run_epoch(*epoch);
-      ++result_.epochs;
-      ++progress_.epochs;
-      if (record.test) {
-        note_test(*record.test);
-        for (Observer* observer : observers_) observer->on_evaluate(record);
-      }
-      if (const auto metric = value_of(options_.watch, record)) schedule_->observe(*metric);
-      for (Observer* observer : observers_) observer->on_epoch(record);
-      if (record.test && !std::isfinite(record.test->loss)) {
-        throw Diverged(fmt::format("the test loss became {}", record.test->loss), last_step_,
-                       options_.rule);
-      }
+    pausing_ = false;
+    while (!pausing_ && (epoch_ || begin_epoch())) {
+      train_epoch();
+      if (!pausing_) end_epoch();
     }
     return result_;
   }
@@ -149,18 +163,40 @@ class Trainer::Implementation {
     stopping_ = true;
     result_.stopped = std::move(reason);
   }
+  void pause() { pausing_ = true; }
+  State save() const;
+  void load(const State& state);
 
  private:
-  EpochRecord run_epoch(const EpochPlan& epoch) {
-    for (Observer* observer : observers_) observer->on_epoch_begin(epoch);
-    EpochRecord record;
-    record.epoch = epoch.index;
-    const EpochSamples samples(train_.size(), options_.minibatch_size, options_.seed, epoch.index);
+  // The epoch in training. Its record says how many of its steps are done.
+  struct Epoch {
+    EpochPlan plan;
+    EpochRecord record{};
     double loss_sum = 0;
     std::int64_t minibatches = 0;
+  };
+
+  // Whether there is one.
+  bool begin_epoch() {
+    if (stopping_ || result_.epochs >= options_.epochs) return false;
+    std::optional<EpochPlan> plan = planner_.next();
+    if (!plan) return false;
+    epoch_ = {.plan = *std::move(plan)};
+    epoch_->record.epoch = epoch_->plan.index;
+    return true;
+  }
+
+  // What is left of its steps, until somebody wants to stop or pause.
+  void train_epoch() {
+    for (Observer* observer : observers_) observer->on_epoch_begin(epoch_->plan);
+    const EpochSamples samples(train_.size(), options_.minibatch_size, options_.seed,
+                               epoch_->plan.index);
+    EpochRecord& record = epoch_->record;
     Stopwatch stopwatch;
-    for (const StepPlan& plan : epoch.steps) {
-      last_step_ = run_step(epoch.index, plan, samples);
+    while (!stopping_ && !pausing_ && std::cmp_less(record.steps, epoch_->plan.steps.size())) {
+      const StepPlan& plan = epoch_->plan.steps[static_cast<std::size_t>(record.steps)];
+      in_step_ = true;
+      last_step_ = run_step(epoch_->plan.index, plan, samples);
       const StepRecord& step = last_step_;
       if (step.applied && options_.iterations && step.iterations >= *options_.iterations) {
         stop(fmt::format("{:.6g} iterations reached", *options_.iterations));
@@ -173,20 +209,45 @@ class Trainer::Implementation {
       }
       ++record.steps;
       record.samples += plan.batch_size;
-      minibatches += plan.minibatches;
-      loss_sum += step.loss * static_cast<double>(plan.minibatches);
-      const double seconds = stopwatch.lap();
-      record.train_seconds += seconds;
-      result_.train_seconds += seconds;
+      epoch_->minibatches += plan.minibatches;
+      epoch_->loss_sum += step.loss * static_cast<double>(plan.minibatches);
       result_.samples += plan.batch_size;
       ++result_.steps;
       result_.iterations = step.iterations;
-      if (stopping_) break;
+      const double seconds = stopwatch.lap();
+      record.train_seconds += seconds;
+      result_.train_seconds += seconds;
+      let_observers_look();
     }
-    record.train_loss = loss_sum / static_cast<double>(minibatches);
+  }
+
+  void end_epoch() {
+    const Stopwatch stopwatch;
+    EpochRecord record = epoch_->record;
+    record.train_loss = epoch_->loss_sum / static_cast<double>(epoch_->minibatches);
     if (test_) record.test = evaluate(*test_);
-    record.test_seconds = stopwatch.lap();
-    return record;
+    record.test_seconds = stopwatch.seconds();
+    epoch_.reset();
+    in_step_ = true;
+    ++result_.epochs;
+    ++progress_.epochs;
+    if (record.test) {
+      note_test(*record.test);
+      for (Observer* observer : observers_) observer->on_evaluate(record);
+    }
+    if (const auto metric = value_of(options_.watch, record)) schedule_->observe(*metric);
+    for (Observer* observer : observers_) observer->on_epoch(record);
+    if (record.test && !std::isfinite(record.test->loss)) {
+      throw Diverged(fmt::format("the test loss became {}", record.test->loss), last_step_,
+                     options_.rule);
+    }
+    let_observers_look();
+  }
+
+  // Everybody has heard of the step or the epoch.
+  void let_observers_look() {
+    in_step_ = false;
+    for (Observer* observer : observers_) observer->between_steps();
   }
 
   void note_test(const Evaluation& test) {
@@ -208,6 +269,10 @@ class Trainer::Implementation {
         }
       };
     }
+    settings.on_fault = [&](const StepPlan& attempted, std::span<const FaultRecord> faults,
+                            std::int64_t cores_left) {
+      for (Observer* observer : observers_) observer->on_fault(attempted, faults, cores_left);
+    };
     const StepOutcome outcome = engine_->run(plan, samples, settings);
     StepRecord record{.epoch = epoch,
                       .plan = plan,
@@ -221,6 +286,7 @@ class Trainer::Implementation {
                       .loss = outcome.loss,
                       .applied = outcome.applied,
                       .seconds = outcome.seconds};
+    record.plan.cores = outcome.cores;
     if (options_.log_noise) measure_noise(outcome, record);
     if (outcome.applied) {
       ++progress_.steps;
@@ -260,10 +326,116 @@ class Trainer::Implementation {
   NoiseScale noise_scale_;
   TrainingProgress progress_;
   TrainResult result_;
+  std::optional<Epoch> epoch_;
   bool stopping_ = false;
+  bool pausing_ = false;
+  // From the beginning of a step or of the end of an epoch until all have heard of it.
+  bool in_step_ = false;
   StepRecord last_step_;
-  bool fitted_ = false;
 };
+
+State Trainer::Implementation::save() const {
+  RUBATO_CHECK(!in_step_, "the state of a trainer is taken between steps");
+  State state;
+  state.put_text(kConfiguration, configuration_of(options_, planner_, train_, replicas_.state()));
+  for (const NamedTensor& named : replicas_.state().parameters()) {
+    put_tensor(state, kParameter + named.name, named.tensor);
+  }
+  for (const NamedTensor& named : replicas_.state().buffers()) {
+    put_tensor(state, kBuffer + named.name, named.tensor);
+  }
+  engine_->save(state);
+  state.put("rule", rule_->state());
+  state.put("schedule", schedule_->state());
+  state.put("gain_estimator", gain_estimator_.state());
+  state.put("noise_scale", noise_scale_.state());
+
+  state.put("epochs", result_.epochs);
+  state.put("steps", result_.steps);
+  state.put("samples", result_.samples);
+  state.put("iterations", result_.iterations);
+  state.put("train_seconds", result_.train_seconds);
+  if (const auto& test = result_.final_test) {
+    state.put("final_test.samples", test->samples);
+    state.put("final_test.loss", test->loss);
+    put_if(state, "final_test.accuracy", test->accuracy);
+    put_if(state, "final_test.top_k_accuracy", test->top_k_accuracy);
+  }
+  put_if(state, "best_test_accuracy", result_.best_test_accuracy);
+  if (stopping_) state.put_text("stopped", result_.stopped);
+
+  const StepIndex next = epoch_ ? epoch_->plan.first_step() : planner_.next_step();
+  state.put("epoch.first_step", next.value());
+  if (epoch_) {
+    state.put("epoch.steps", epoch_->record.steps);
+    state.put("epoch.samples", epoch_->record.samples);
+    state.put("epoch.minibatches", epoch_->minibatches);
+    state.put("epoch.loss_sum", epoch_->loss_sum);
+    state.put("epoch.train_seconds", epoch_->record.train_seconds);
+  }
+  for (const Observer* observer : observers_) observer->save(state);
+  return state;
+}
+
+void Trainer::Implementation::load(const State& state) {
+  RUBATO_CHECK(result_.steps == 0 && !epoch_, "a state is loaded before anything is trained");
+  require_same_configuration(state.text(kConfiguration),
+                             configuration_of(options_, planner_, train_, replicas_.state()));
+  for (const NamedTensor& named : replicas_.state().parameters()) {
+    read_tensor(state, kParameter + named.name, named.tensor);
+  }
+  for (const NamedTensor& named : replicas_.state().buffers()) {
+    read_tensor(state, kBuffer + named.name, named.tensor);
+  }
+  engine_->load(state);
+  rule_->load_state(state.values<double>("rule"));
+  schedule_->load_state(state.values<double>("schedule"));
+  gain_estimator_.load_state(state.values<double>("gain_estimator"));
+  noise_scale_.load_state(state.values<double>("noise_scale"));
+
+  result_.epochs = count(state, "epochs");
+  result_.steps = count(state, "steps");
+  result_.samples = count(state, "samples");
+  result_.iterations = state.value<double>("iterations");
+  result_.train_seconds = state.value<double>("train_seconds");
+  if (state.has("final_test.samples")) {
+    result_.final_test = Evaluation{.samples = count(state, "final_test.samples"),
+                                    .loss = state.value<double>("final_test.loss"),
+                                    .accuracy = get_if(state, "final_test.accuracy"),
+                                    .top_k_accuracy = get_if(state, "final_test.top_k_accuracy")};
+  }
+  result_.best_test_accuracy = get_if(state, "best_test_accuracy");
+  stopping_ = state.has_text("stopped");
+  if (stopping_) result_.stopped = state.text("stopped");
+  progress_ = {.epochs = result_.epochs,
+               .steps = result_.steps,
+               .samples = result_.samples,
+               .iterations = result_.iterations};
+
+  planner_.go_to(EpochIndex{result_.epochs}, StepIndex{count(state, "epoch.first_step")});
+  const bool in_epoch = state.has("epoch.steps");
+  if (options_.epochs < result_.epochs + (in_epoch ? 1 : 0)) {
+    throw Error(fmt::format(
+        "{} epochs are asked for, but epoch {} has begun; accepted: at least {}", options_.epochs,
+        result_.epochs + (in_epoch ? 1 : 0), result_.epochs + (in_epoch ? 1 : 0)));
+  }
+  if (in_epoch) {
+    std::optional<EpochPlan> plan = planner_.next();
+    const std::int64_t done = count(state, "epoch.steps");
+    if (!plan || std::cmp_greater(done, plan->steps.size())) {
+      throw Error("the state is damaged: its epoch has more steps than the trace");
+    }
+    epoch_ = {.plan = *std::move(plan)};
+    epoch_->record = {.epoch = epoch_->plan.index,
+                      .steps = done,
+                      .samples = count(state, "epoch.samples"),
+                      .test = {},
+                      .train_seconds = state.value<double>("epoch.train_seconds")};
+    epoch_->minibatches = count(state, "epoch.minibatches");
+    epoch_->loss_sum = state.value<double>("epoch.loss_sum");
+  }
+  for (Observer* observer : observers_) observer->load(state);
+}
 
 Trainer::Trainer(const ModelFactory& model, Loss loss, TensorDataset train, Trace trace,
                  TrainOptions options)
@@ -281,6 +453,15 @@ void Trainer::add_observer(Observer& observer) {
 }
 void Trainer::stop(std::string reason) {
   implementation_->stop(std::move(reason));
+}
+void Trainer::pause() {
+  implementation_->pause();
+}
+State Trainer::state() const {
+  return implementation_->save();
+}
+void Trainer::load_state(const State& state) {
+  implementation_->load(state);
 }
 TrainResult Trainer::fit() {
   return implementation_->fit();

@@ -1,20 +1,18 @@
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include <ATen/Context.h>
-#include <ATen/Functions.h>
 #include <gmock/gmock.h>
-#include <torch/nn/modules/batchnorm.h>
-#include <torch/nn/modules/conv.h>
-#include <torch/nn/modules/dropout.h>
-#include <torch/nn/modules/linear.h>
 
 #include <rubato/model/builtin_models.hpp>
 #include <rubato/model/module.hpp>
+#include <rubato/state/state_file.hpp>
 #include <rubato/train/losses.hpp>
 #include <rubato/train/trainer.hpp>
 
+#include "networks.hpp"
 #include "support.hpp"
 
 namespace rubato {
@@ -84,51 +82,156 @@ TEST_F(SameBits, ButNotForAnotherSeedOrRule) {
   EXPECT_FALSE(run({.rule = "root", .threads = 2}).state == expected.state);
 }
 
-// Convolution, batch normalisation and dropout.
-class DropoutNet : public torch::nn::Module {
- public:
-  DropoutNet() {
-    register_module("conv", conv_);
-    register_module("norm", norm_);
-    register_module("dropout", dropout_);
-    register_module("linear", linear_);
+// What a run came to: its weights, and every number that it reported.
+std::string outcome_of(Trainer& trainer, const test::Recorder& recorder) {
+  std::string outcome = test::state_bytes(trainer);
+  const auto add = [&outcome](std::optional<double> value) {
+    const double number = value.value_or(-1);
+    outcome.append(reinterpret_cast<const char*>(&number), sizeof number);
+  };
+  for (const StepRecord& step : recorder.steps) {
+    for (const double number : {step.loss, step.learning_rate, step.gain, step.iterations}) {
+      add(number);
+    }
+    add(step.gradient_norm);
+    add(step.noise_scale);
   }
-  at::Tensor forward(const at::Tensor& x) {
-    const at::Tensor features = at::relu(norm_(conv_(at::avg_pool2d(x, 4))));
-    return at::log_softmax(linear_(dropout_(features.flatten(1))), 1);
+  for (const EpochRecord& epoch : recorder.epochs) {
+    add(epoch.train_loss);
+    add(epoch.test->loss);
+    add(epoch.test->accuracy);
   }
+  return outcome;
+}
 
- private:
-  torch::nn::Conv2d conv_{torch::nn::Conv2dOptions(1, 6, 3)};
-  torch::nn::BatchNorm2d norm_{6};
-  torch::nn::Dropout dropout_{0.5};
-  torch::nn::Linear linear_{150, 10};
-};
-
-TEST(SameBitsOfDropout, ForAllThreadsCoresAssignmentsAndExactReducers) {
-  const auto train = [](TrainOptions options) {
+// Two epochs of the network with dropout, as a whole or with the state handed from one trainer to
+// another, of another number of threads and cores, after `resume_after` steps.
+class SameBitsOfAll : public testing::Test {
+ protected:
+  static Trainer trainer_of(TrainOptions options) {
     options.epochs = 2;
     options.minibatch_size = 8;
-    options.learning_rate = 0.05;
     options.reference_batch_size = 32;
+    options.learning_rate = 0.05;
     // Whatever else has drawn from libtorch's generator.
     at::manual_seed(static_cast<std::uint64_t>(options.cores));
-    Trainer trainer(model_factory<DropoutNet>(), nll_loss(), test::digits(350),
-                    test::trace_of({8, 104, 24, 192, 16}, TraceEnd::cycle), options);
+    Trainer trainer(model_factory<test::DropoutNet>(), nll_loss(), test::digits(350),
+                    test::trace_of({8, 104, 24, 192, 16}, TraceEnd::cycle), std::move(options));
+    trainer.set_test(test::digits(50, 2));
+    return trainer;
+  }
+
+  static std::string run(const TrainOptions& options, std::int64_t resume_after = 0) {
+    test::Recorder recorder;
+    if (resume_after == 0) {
+      Trainer trainer = trainer_of(options);
+      trainer.add_observer(recorder);
+      trainer.fit();
+      return outcome_of(trainer, recorder);
+    }
+    TrainOptions other = options;
+    other.cores = 5;
+    other.threads = 3;
+    other.reduce = "tree";
+    State state;
+    {
+      Trainer first = trainer_of(other);
+      test::Recorder counter([&](const StepRecord& step) {
+        if (step.plan.index.value() + 1 == resume_after) first.pause();
+      });
+      first.add_observer(recorder);
+      first.add_observer(counter);
+      first.fit();
+      state = parse_state(state_bytes(first.state()), "state");
+    }
+    Trainer second = trainer_of(options);
+    second.add_observer(recorder);
+    second.load_state(state);
+    second.fit();
+    return outcome_of(second, recorder);
+  }
+
+  // All threads, cores, exact reducers, with and without a resume: one outcome.
+  static void expect_one_outcome(const TrainOptions& options) {
+    TrainOptions plain = options;
+    plain.cores = 1;
+    plain.threads = 1;
+    const std::string expected = run(plain);
+    for (const int threads : {1, 2, 4}) {
+      for (const std::int64_t cores : {1, 3, 8, 64}) {
+        for (const std::string reduce : {"tree", "chunked-tree", "sharded"}) {
+          for (const std::int64_t resume_after : {0, 7}) {
+            TrainOptions other = options;
+            other.cores = cores;
+            other.threads = threads;
+            other.reduce = reduce;
+            EXPECT_TRUE(run(other, resume_after) == expected)
+                << threads << " threads, " << cores << " cores, " << reduce << ", resumed after "
+                << resume_after;
+          }
+        }
+      }
+    }
+    plain.assignment = Assignment::strided;
+    plain.cores = 3;
+    EXPECT_TRUE(run(plain) == expected) << "strided";
+    plain.seed = 43;
+    EXPECT_FALSE(run(plain) == expected) << "another seed";
+  }
+};
+
+TEST_F(SameBitsOfAll, OfDropoutAndBatchNormalisation) {
+  expect_one_outcome({.optimizer = {.momentum = 0.5}});
+}
+
+TEST_F(SameBitsOfAll, OfAdaScaleLookaheadAndCosine) {
+  expect_one_outcome({.rule = "adascale",
+                      .schedule = "cosine:total=3",
+                      .optimizer = {.momentum = 0.9, .weight_decay = 0.01},
+                      .groups = {no_decay_for_vectors()},
+                      .lookahead = LookaheadOptions{.k = 3},
+                      .log_noise = true});
+}
+
+// The trace says how many cores there are, and changes it from step to step.
+TEST_F(SameBitsOfAll, ForCoresThatChangeFromStepToStep) {
+  const auto train = [](const std::vector<std::int64_t>& cores) {
+    std::vector<TraceStep> steps;
+    for (std::size_t i = 0; i < 6; ++i) {
+      steps.push_back({static_cast<std::int64_t>(8 + 24 * i), cores[i % cores.size()]});
+    }
+    Trainer trainer(model_factory<test::DropoutNet>(), nll_loss(), test::digits(350),
+                    Trace(steps, TraceEnd::cycle, "changing"),
+                    {.epochs = 2, .minibatch_size = 8, .rule = "adascale", .threads = 2});
     trainer.fit();
     return test::state_bytes(trainer);
   };
-  const std::string expected = train({.cores = 1, .threads = 1});
-  for (const int threads : {1, 2, 4}) {
-    for (const std::int64_t cores : {1, 3, 8, 64}) {
-      for (const std::string reduce : {"tree", "chunked-tree", "sharded"}) {
-        EXPECT_TRUE(train({.cores = cores, .reduce = reduce, .threads = threads}) == expected)
-            << threads << " threads, " << cores << " cores, " << reduce;
-      }
-    }
+  EXPECT_TRUE(train({1}) == train({7, 1, 64, 2}));
+}
+
+// After every step, and with every optimizer and everything that remembers something.
+TEST_F(SameBitsOfAll, WithAResumeAfterEveryStep) {
+  const TrainOptions options{.rule = "adascale:ramp=3",
+                             .schedule = "plateau:patience=0+warmup:length=3,start=0.1",
+                             .schedule_unit = ScheduleUnit::steps,
+                             .optimizer = {.kind = OptimizerKind::adam},
+                             .lookahead = LookaheadOptions{.k = 2},
+                             .log_noise = true,
+                             .cores = 2,
+                             .threads = 2};
+  const std::string expected = run(options);
+  for (std::int64_t after = 1; after <= 10; ++after) {
+    EXPECT_TRUE(run(options, after) == expected) << after;
   }
-  EXPECT_TRUE(train({.cores = 3, .assignment = Assignment::strided, .threads = 2}) == expected);
-  EXPECT_FALSE(train({.seed = 43, .cores = 1, .threads = 1}) == expected);
+  for (const auto kind : {OptimizerKind::sgd, OptimizerKind::lars, OptimizerKind::adamw,
+                          OptimizerKind::rmsprop, OptimizerKind::adagrad}) {
+    const TrainOptions other{.rule = "linear",
+                             .optimizer = {.kind = kind, .weight_decay = 0.01, .amsgrad = true},
+                             .threads = 2};
+    EXPECT_TRUE(run(other, 4) == run(other)) << choice_name(kOptimizers, kind);
+  }
+  const TrainOptions lbsgd{.rule = "lbsgd:warmup=sqrt,epochs=2", .threads = 2};
+  EXPECT_TRUE(run(lbsgd, 4) == run(lbsgd));
 }
 
 }  // namespace

@@ -417,12 +417,5 @@ TEST(Trainer, HoldsFewGradientBuffers) {
   EXPECT_GT(buffers_with(), 7);
 }
 
-TEST(TrainerDeathTest, FitsOnce) {
-  testing::GTEST_FLAG(death_test_style) = "threadsafe";  // there are worker threads
-  Trainer trainer = trainer_on(Trace::constant(8), options_of(1, 1));
-  trainer.fit();
-  EXPECT_DEATH(trainer.fit(), "a trainer fits once");
-}
-
 }  // namespace
 }  // namespace rubato

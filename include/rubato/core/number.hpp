@@ -33,4 +33,8 @@ struct RealRange {
 /// Whether `text` is a number of any kind, in range or not: "-1", "0.5", "1e999".
 [[nodiscard]] bool is_number(std::string_view text);
 
+/// `value` as a count; throws Error when it is no whole number from 0 to 2^53. For counts that are
+/// kept among real numbers.
+[[nodiscard]] std::int64_t count_of(double value);
+
 }  // namespace rubato

@@ -7,6 +7,7 @@
 
 #include <rubato/runtime/workers.hpp>
 #include <rubato/scaling/rule.hpp>
+#include <rubato/state/state.hpp>
 
 namespace rubato {
 
@@ -62,6 +63,10 @@ class FlatOptimizer {
   virtual ~FlatOptimizer() = default;
 
   virtual void step(const Update<T>& update, Workers& workers) = 0;
+  /// Puts what it remembers from step to step into a state; load() goes on from there, and throws
+  /// Error for a state that is not of such an optimizer.
+  virtual void save(State& state) const = 0;
+  virtual void load(const State& state) = 0;
   /// Whether Update::layers must be there.
   [[nodiscard]] virtual bool needs_layer_norms() const { return false; }
   /// Whether it follows Rates::weight_decay_factor, which rules that sum gradients use.

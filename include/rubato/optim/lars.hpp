@@ -6,6 +6,7 @@
 
 #include <rubato/collective/tree_sum.hpp>
 #include <rubato/optim/flat_optimizer.hpp>
+#include <rubato/optim/velocity_state.hpp>
 
 namespace rubato {
 
@@ -36,6 +37,8 @@ class Lars final : public FlatOptimizer<T> {
   Lars(ParameterLayout layout, const LarsOptions& options, std::vector<GroupOptions> groups = {});
 
   void step(const Update<T>& update, Workers& workers) override;
+  void save(State& state) const override { save_velocity<T>(velocity_, state); }
+  void load(const State& state) override { load_velocity<T>(state, velocity_); }
   [[nodiscard]] bool needs_layer_norms() const override { return true; }
 
  private:

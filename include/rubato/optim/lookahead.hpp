@@ -24,6 +24,8 @@ class Lookahead final : public FlatOptimizer<T> {
   Lookahead(std::unique_ptr<FlatOptimizer<T>> fast, const LookaheadOptions& options);
 
   void step(const Update<T>& update, Workers& workers) override;
+  void save(State& state) const override;
+  void load(const State& state) override;
   [[nodiscard]] bool needs_layer_norms() const override { return fast_->needs_layer_norms(); }
   [[nodiscard]] bool scales_weight_decay() const override { return fast_->scales_weight_decay(); }
 

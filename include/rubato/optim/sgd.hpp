@@ -6,6 +6,7 @@
 
 #include <rubato/collective/tree_sum.hpp>
 #include <rubato/optim/flat_optimizer.hpp>
+#include <rubato/optim/velocity_state.hpp>
 
 namespace rubato {
 
@@ -30,6 +31,8 @@ class Sgd final : public FlatOptimizer<T> {
   Sgd(ParameterLayout layout, const SgdOptions& options, std::vector<GroupOptions> groups = {});
 
   void step(const Update<T>& update, Workers& workers) override;
+  void save(State& state) const override { save_velocity<T>(velocity_, state); }
+  void load(const State& state) override { load_velocity<T>(state, velocity_); }
 
  private:
   ParameterLayout layout_;

@@ -34,6 +34,9 @@ class TorchOptimizer final : public FlatOptimizer<T> {
                  std::vector<GroupOptions> groups = {});
 
   void step(const Update<T>& update, Workers& workers) override;
+  /// As libtorch serialises it.
+  void save(State& state) const override;
+  void load(const State& state) override;
   [[nodiscard]] bool scales_weight_decay() const override { return false; }
 
  private:

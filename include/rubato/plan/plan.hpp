@@ -67,6 +67,11 @@ class Planner {
   /// The next epoch, or nothing when the trace holds no further one.
   [[nodiscard]] std::optional<EpochPlan> next();
 
+  /// Makes the epoch that begins with `step` the next, as if those before it had been planned.
+  /// Requires values of at least 0.
+  void go_to(EpochIndex epoch, StepIndex step);
+  [[nodiscard]] StepIndex next_step() const { return next_step_; }
+
   [[nodiscard]] const Trace& trace() const { return trace_; }
   [[nodiscard]] const PlanOptions& options() const { return options_; }
   /// Minibatches in an epoch at most: floor(dataset size / minibatch size).

@@ -18,6 +18,8 @@ class BestWeights final : public Observer {
   BestWeights(const Trainer& trainer, Metric metric, std::function<void()> on_better = {});
 
   void on_epoch(const EpochRecord& epoch) override;
+  void save(State& state) const override;
+  void load(const State& state) override;
 
   /// Empty before the first epoch.
   [[nodiscard]] const std::vector<NamedTensor>& parameters() const { return parameters_; }

@@ -13,6 +13,8 @@ class EarlyStopping final : public Observer {
   EarlyStopping(Trainer& trainer, Metric metric, PatienceOptions options);
 
   void on_epoch(const EpochRecord& epoch) override;
+  void save(State& state) const override;
+  void load(const State& state) override;
   [[nodiscard]] const Patience& patience() const { return patience_; }
 
  private:

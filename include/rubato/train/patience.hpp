@@ -2,6 +2,8 @@
 
 #include <cstdint>
 #include <optional>
+#include <span>
+#include <vector>
 
 #include <rubato/scaling/reduce_on_plateau.hpp>
 
@@ -26,6 +28,11 @@ class Patience {
   /// Whether the last value was better than all before it.
   [[nodiscard]] bool improved() const { return waited_ == 0 && best_.has_value(); }
   [[nodiscard]] std::optional<double> best() const { return best_; }
+
+  /// What it has learned so far, as numbers, and going on from there. Throws Error for other
+  /// numbers.
+  [[nodiscard]] std::vector<double> state() const;
+  void load_state(std::span<const double> state);
 
  private:
   PatienceOptions options_;

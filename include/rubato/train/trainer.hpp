@@ -14,8 +14,10 @@
 #include <rubato/plan/assignment.hpp>
 #include <rubato/recipe/initializer_options.hpp>
 #include <rubato/recipe/optimizer_options.hpp>
+#include <rubato/runtime/faults.hpp>
 #include <rubato/scaling/lr_schedule.hpp>
 #include <rubato/scaling/rule_registry.hpp>
+#include <rubato/state/state.hpp>
 #include <rubato/trace/trace.hpp>
 #include <rubato/train/dataset.hpp>
 #include <rubato/train/metric.hpp>
@@ -89,6 +91,11 @@ struct TrainOptions {
   /// How gradients are summed: "auto" or one of reducer_names(). One that is not exact changes
   /// bits.
   std::string reduce = "auto";
+  /// Refuses what would make the result depend on who computes it: a reducer that is not exact.
+  bool exact = true;
+  /// Cores that die and cores that are slow.
+  FaultOptions faults{};
+  std::vector<Straggler> stragglers{};
   /// Threads; 0 takes as many as the machine has.
   int threads = 0;
 };
@@ -138,7 +145,8 @@ class Trainer {
   /// `observer` must outlive the trainer.
   void add_observer(Observer& observer);
 
-  /// Trains all epochs; with a trace under TraceEnd::stop, as many as it holds. Once for a trainer.
+  /// Trains all epochs, or what is left of them; with a trace under TraceEnd::stop, as many as it
+  /// holds.
   /// Throws Diverged, Error when the schedule watches what there is not, and whatever the model,
   /// the loss or an observer throws.
   TrainResult fit();
@@ -146,6 +154,19 @@ class Trainer {
   /// For an observer: training ends after the step or the epoch that it hears of. An epoch that is
   /// cut short is evaluated as any other. The first reason counts.
   void stop(std::string reason);
+
+  /// For an observer: fit() returns after the step or the epoch that it hears of, and the next
+  /// fit() goes on from there, as if nothing had been.
+  void pause();
+
+  /// All that training has come to, its observers included: of a trainer that fits, only from
+  /// Observer::between_steps(). Another trainer of the same configuration goes on from it to the
+  /// same bits.
+  [[nodiscard]] State state() const;
+  /// Before the first fit(), with the observers added whose state is to be loaded. Throws Error
+  /// when the state is of another configuration, saying what differs, or is no trainer's; the
+  /// trainer is then of no more use.
+  void load_state(const State& state);
 
   /// What has been trained so far; after a fit() that threw, up to the last complete step.
   [[nodiscard]] const TrainResult& result() const;

@@ -1,0 +1,28 @@
+#pragma once
+
+#include <filesystem>
+#include <string>
+#include <string_view>
+
+#include <rubato/core/error.hpp>
+
+namespace rubato {
+
+/// What was computed could not be written: a full disk, a folder that has gone.
+class OutputError : public Error {
+ public:
+  using Error::Error;
+};
+
+/// Writes a file as a whole, so that it is never seen half written and survives a power failure:
+/// beside (as `path`.part), flushed to the disk, renamed into place. What was there before stays
+/// until then. Throws OutputError when that fails, and leaves nothing beside.
+void write_file(const std::filesystem::path& path, std::string_view content);
+
+/// The bytes of a regular file. Throws Error when it cannot be read.
+[[nodiscard]] std::string read_file(const std::filesystem::path& path);
+
+/// Flushes what was written to the file, by whomever, to the disk. Throws OutputError.
+void flush_to_disk(const std::filesystem::path& path);
+
+}  // namespace rubato

@@ -1,0 +1,58 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include <rubato/core/index.hpp>
+
+namespace rubato {
+
+/// A core that dies in a step, in its substep `substep` (counted from 0); one that has fewer dies
+/// in its last. An idle core that dies is not missed.
+struct Fault {
+  CoreRank core;
+  StepIndex step;
+  std::int64_t substep = 0;
+
+  friend bool operator==(const Fault&, const Fault&) = default;
+};
+
+/// A core whose every substep takes `factor` times as long, at least 1.
+struct Straggler {
+  CoreRank core;
+  double factor = 1;
+
+  friend bool operator==(const Straggler&, const Straggler&) = default;
+};
+
+/// Which cores die. A step in which one does is redone by those that are left (by a new one where
+/// none is), until it succeeds; at the next step there are as many as the trace says.
+struct FaultOptions {
+  std::vector<Fault> planned{};
+  /// The probability that a busy core dies in a step, each by itself; in [0, 1).
+  double rate = 0;
+  /// Of the random ones.
+  std::uint64_t seed = 0;
+
+  friend bool operator==(const FaultOptions&, const FaultOptions&) = default;
+};
+
+/// Decides who dies: a pure function of step, attempt and core.
+class FaultModel {
+ public:
+  /// Throws Error for an option out of its range.
+  explicit FaultModel(FaultOptions options);
+
+  /// The substep in which `core`, one with `substeps` >= 1 of them, dies in the `attempt`th (from
+  /// 0) attempt at `step`, if it does. Planned faults happen in the first attempt.
+  [[nodiscard]] std::optional<std::int64_t> death(StepIndex step, std::int64_t attempt,
+                                                  CoreRank core, std::int64_t substeps) const;
+  /// Whether there can be any.
+  [[nodiscard]] bool any() const { return !options_.planned.empty() || options_.rate > 0; }
+
+ private:
+  FaultOptions options_;
+};
+
+}  // namespace rubato

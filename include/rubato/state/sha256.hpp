@@ -1,0 +1,39 @@
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+
+namespace rubato {
+
+/// A SHA-256 digest, taken piece by piece.
+class Sha256 {
+ public:
+  using Digest = std::array<std::uint8_t, 32>;
+
+  Sha256();
+  ~Sha256();
+  Sha256(Sha256&&) noexcept;
+  Sha256& operator=(Sha256&&) noexcept;
+  Sha256(const Sha256&) = delete;
+  Sha256& operator=(const Sha256&) = delete;
+
+  void add(const void* bytes, std::size_t size);
+  void add(std::string_view bytes) { add(bytes.data(), bytes.size()); }
+  /// Of all that was added; nothing may be added after it.
+  [[nodiscard]] Digest digest();
+  /// The same in lower-case hexadecimal.
+  [[nodiscard]] std::string hex();
+
+  [[nodiscard]] static Digest digest_of(std::string_view bytes);
+  [[nodiscard]] static std::string hex_of(std::string_view bytes);
+
+ private:
+  struct Context;
+  std::unique_ptr<Context> context_;
+};
+
+}  // namespace rubato

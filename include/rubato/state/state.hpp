@@ -1,0 +1,128 @@
+#pragma once
+
+#include <array>
+#include <concepts>
+#include <cstdint>
+#include <cstring>
+#include <functional>
+#include <map>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace rubato {
+
+/// The types of elements that a State holds. The names are those of the safetensors format.
+enum class ElementType { f64, f32, f16, bf16, i64, i32, i16, i8, u8, boolean };
+
+struct ElementTypeName {
+  ElementType type;
+  std::string_view name;
+  std::size_t bytes;
+};
+inline constexpr std::array<ElementTypeName, 10> kElementTypes{{{ElementType::f64, "F64", 8},
+                                                                {ElementType::f32, "F32", 4},
+                                                                {ElementType::f16, "F16", 2},
+                                                                {ElementType::bf16, "BF16", 2},
+                                                                {ElementType::i64, "I64", 8},
+                                                                {ElementType::i32, "I32", 4},
+                                                                {ElementType::i16, "I16", 2},
+                                                                {ElementType::i8, "I8", 1},
+                                                                {ElementType::u8, "U8", 1},
+                                                                {ElementType::boolean, "BOOL", 1}}};
+
+[[nodiscard]] std::string_view name_of(ElementType type);
+[[nodiscard]] std::size_t size_of(ElementType type);
+
+/// An array of numbers as it lies in memory.
+struct StateArray {
+  ElementType type = ElementType::f64;
+  /// Empty for a single number.
+  std::vector<std::int64_t> shape{};
+  /// Row-major, in the machine's (little-endian) order.
+  std::string bytes{};
+
+  friend bool operator==(const StateArray&, const StateArray&) = default;
+};
+
+template <class T>
+concept StateElement =
+    std::same_as<T, double> || std::same_as<T, float> || std::same_as<T, std::int64_t>;
+
+/// All that a computation must remember to go on from where it is: arrays and texts by name. A
+/// value; write_state() and read_state() keep it in a file.
+///
+/// Whatever is asked for and is not there, or not of that type or size, is an Error that names it.
+class State {
+ public:
+  /// A name is put once.
+  void put_array(std::string_view name, StateArray array);
+  void put_text(std::string_view name, std::string text);
+  template <StateElement T>
+  void put(std::string_view name, std::span<const T> values) {
+    put_array(name, {.type = type_of<T>(),
+                     .shape = {static_cast<std::int64_t>(values.size())},
+                     .bytes = {reinterpret_cast<const char*>(values.data()), values.size_bytes()}});
+  }
+  template <StateElement T>
+  void put(std::string_view name, const std::vector<T>& values) {
+    put(name, std::span<const T>(values));
+  }
+  template <StateElement T>
+  void put(std::string_view name, T value) {
+    put_array(name, {.type = type_of<T>(),
+                     .shape = {},
+                     .bytes = {reinterpret_cast<const char*>(&value), sizeof(T)}});
+  }
+
+  [[nodiscard]] bool has(std::string_view name) const { return arrays_.contains(name); }
+  [[nodiscard]] bool has_text(std::string_view name) const { return texts_.contains(name); }
+  [[nodiscard]] const StateArray& array(std::string_view name) const;
+  [[nodiscard]] const std::string& text(std::string_view name) const;
+  template <StateElement T>
+  [[nodiscard]] std::vector<T> values(std::string_view name) const {
+    const StateArray& found = array_of(name, type_of<T>());
+    std::vector<T> result(found.bytes.size() / sizeof(T));
+    copy(found, result.data());
+    return result;
+  }
+  /// The values, as many as `out` has room for.
+  template <StateElement T>
+  void read(std::string_view name, std::span<T> out) const {
+    const StateArray& found = array_of(name, type_of<T>());
+    require_elements(name, found, out.size());
+    copy(found, out.data());
+  }
+  template <StateElement T>
+  [[nodiscard]] T value(std::string_view name) const {
+    T one{};
+    read(name, std::span<T>(&one, 1));
+    return one;
+  }
+
+  using Arrays = std::map<std::string, StateArray, std::less<>>;
+  using Texts = std::map<std::string, std::string, std::less<>>;
+  [[nodiscard]] const Arrays& arrays() const { return arrays_; }
+  [[nodiscard]] const Texts& texts() const { return texts_; }
+
+  friend bool operator==(const State&, const State&) = default;
+
+ private:
+  template <StateElement T>
+  static constexpr ElementType type_of() {
+    if constexpr (std::same_as<T, double>) return ElementType::f64;
+    if constexpr (std::same_as<T, float>) return ElementType::f32;
+    if constexpr (std::same_as<T, std::int64_t>) return ElementType::i64;
+  }
+  static void copy(const StateArray& from, void* to) {
+    if (!from.bytes.empty()) std::memcpy(to, from.bytes.data(), from.bytes.size());
+  }
+  [[nodiscard]] const StateArray& array_of(std::string_view name, ElementType type) const;
+  static void require_elements(std::string_view name, const StateArray& array, std::size_t count);
+
+  Arrays arrays_;
+  Texts texts_;
+};
+
+}  // namespace rubato

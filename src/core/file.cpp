@@ -1,0 +1,100 @@
+#include <cerrno>
+#include <fstream>
+#include <system_error>
+#include <utility>
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <rubato/core/file.hpp>
+
+namespace rubato {
+
+namespace {
+
+using std::filesystem::path;
+
+[[noreturn]] void cannot_write(const path& file, int error) {
+  throw OutputError(
+      fmt::format("{}: cannot write: {}", file.string(), std::generic_category().message(error)));
+}
+
+// An open file. Errors are errno's.
+class Descriptor {
+ public:
+  Descriptor(const path& file, int flags) : number_(open(file.c_str(), flags | O_CLOEXEC, 0666)) {}
+  ~Descriptor() {
+    if (number_ >= 0) close(number_);
+  }
+  Descriptor(const Descriptor&) = delete;
+  Descriptor& operator=(const Descriptor&) = delete;
+
+  [[nodiscard]] bool good() const { return number_ >= 0; }
+  [[nodiscard]] bool flush() const { return fsync(number_) == 0; }
+  [[nodiscard]] bool write_all(std::string_view content) const {
+    while (!content.empty()) {
+      const ssize_t written = ::write(number_, content.data(), content.size());
+      if (written < 0 && errno == EINTR) continue;
+      if (written < 0) return false;
+      content.remove_prefix(static_cast<std::size_t>(written));
+    }
+    return true;
+  }
+
+ private:
+  int number_;
+};
+
+// Takes a half written file away again, unless it was renamed.
+class Beside {
+ public:
+  explicit Beside(path file) : file_(std::move(file)) {}
+  ~Beside() {
+    std::error_code ignored;
+    std::filesystem::remove(file_, ignored);
+  }
+  Beside(const Beside&) = delete;
+  Beside& operator=(const Beside&) = delete;
+
+  [[nodiscard]] const path& file() const { return file_; }
+
+ private:
+  path file_;
+};
+
+}  // namespace
+
+void write_file(const path& file, std::string_view content) {
+  const Beside beside(path(file) += ".part");
+  {
+    const Descriptor out(beside.file(), O_WRONLY | O_CREAT | O_TRUNC);
+    if (!out.good() || !out.write_all(content) || !out.flush()) cannot_write(file, errno);
+  }
+  if (rename(beside.file().c_str(), file.c_str()) != 0) cannot_write(file, errno);
+  // The new name has to reach the disk, too.
+  const path folder = file.has_parent_path() ? file.parent_path() : path(".");
+  flush_to_disk(folder);
+}
+
+std::string read_file(const path& file) {
+  std::error_code error;
+  if (!std::filesystem::is_regular_file(file, error)) {
+    throw Error(fmt::format("{}: {}", file.string(), error ? error.message() : "is no file"));
+  }
+  std::ifstream in(file, std::ios::binary);
+  std::string content(std::filesystem::file_size(file, error), '\0');
+  in.read(content.data(), static_cast<std::streamsize>(content.size()));
+  if (!in) {
+    throw Error(
+        fmt::format("{}: cannot read: {}", file.string(), std::generic_category().message(errno)));
+  }
+  return content;
+}
+
+void flush_to_disk(const path& file) {
+  const Descriptor existing(file, O_RDONLY);
+  if (!existing.good() || !existing.flush()) cannot_write(file, errno);
+}
+
+}  // namespace rubato

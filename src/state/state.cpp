@@ -1,0 +1,70 @@
+#include <algorithm>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include <rubato/core/check.hpp>
+#include <rubato/core/error.hpp>
+#include <rubato/state/state.hpp>
+
+namespace rubato {
+
+namespace {
+
+const ElementTypeName& entry_of(ElementType type) {
+  const auto* const found =
+      std::find_if(kElementTypes.begin(), kElementTypes.end(),
+                   [type](const ElementTypeName& entry) { return entry.type == type; });
+  RUBATO_CHECK(found != kElementTypes.end(), "every element type has a name");
+  return *found;
+}
+
+}  // namespace
+
+std::string_view name_of(ElementType type) {
+  return entry_of(type).name;
+}
+
+std::size_t size_of(ElementType type) {
+  return entry_of(type).bytes;
+}
+
+void State::put_array(std::string_view name, StateArray array) {
+  std::size_t elements = 1;
+  for (const std::int64_t extent : array.shape) elements *= static_cast<std::size_t>(extent);
+  RUBATO_CHECK(array.bytes.size() == elements * size_of(array.type), "an array fills its shape");
+  RUBATO_CHECK(arrays_.emplace(name, std::move(array)).second, "a name is put into a state once");
+}
+
+void State::put_text(std::string_view name, std::string text) {
+  RUBATO_CHECK(texts_.emplace(name, std::move(text)).second, "a name is put into a state once");
+}
+
+const StateArray& State::array(std::string_view name) const {
+  const auto found = arrays_.find(name);
+  if (found == arrays_.end()) throw Error(fmt::format("the state has no '{}'", name));
+  return found->second;
+}
+
+const std::string& State::text(std::string_view name) const {
+  const auto found = texts_.find(name);
+  if (found == texts_.end()) throw Error(fmt::format("the state has no '{}'", name));
+  return found->second;
+}
+
+const StateArray& State::array_of(std::string_view name, ElementType type) const {
+  const StateArray& found = array(name);
+  if (found.type != type) {
+    throw Error(fmt::format("the state's '{}' is {}; accepted: {}", name, name_of(found.type),
+                            name_of(type)));
+  }
+  return found;
+}
+
+void State::require_elements(std::string_view name, const StateArray& array, std::size_t count) {
+  const std::size_t elements = array.bytes.size() / size_of(array.type);
+  if (elements == count) return;
+  throw Error(fmt::format("the state's '{}' has {} elements; accepted: {}", name, elements, count));
+}
+
+}  // namespace rubato

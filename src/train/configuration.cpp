@@ -1,0 +1,115 @@
+#include "configuration.hpp"
+
+#include <algorithm>
+#include <iterator>
+#include <map>
+#include <sstream>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <rubato/core/error.hpp>
+#include <rubato/state/sha256.hpp>
+
+namespace rubato {
+
+namespace {
+
+std::string text_of(const OptimizerOptions& o) {
+  return fmt::format(
+      "{} momentum {} weight_decay {} nesterov {} trust {} betas {} {} amsgrad {} alpha {} "
+      "centered "
+      "{} lr_decay {} initial {} epsilon {}",
+      choice_name(kOptimizers, o.kind), o.momentum, o.weight_decay, o.nesterov, o.trust, o.beta1,
+      o.beta2, o.amsgrad, o.alpha, o.centered, o.lr_decay, o.initial_accumulator, o.epsilon);
+}
+
+std::string text_of(const ParameterGroup& group) {
+  const GroupOptions& o = group.options;
+  const auto or_none = [](const std::optional<double>& value) {
+    return value ? fmt::to_string(*value) : std::string("-");
+  };
+  return fmt::format("{} (rate {} decay {} momentum {} layer-wise {})", group.name,
+                     o.learning_rate_factor, or_none(o.weight_decay), or_none(o.momentum),
+                     o.layer_wise);
+}
+
+std::string text_of(const LookaheadOptions& o) {
+  return fmt::format("k {} alpha {} start {}", o.k, o.alpha,
+                     choice_name(kLookaheadStarts, o.start));
+}
+
+std::string trained_by(const SharedState& state, const std::vector<ParameterGroup>& groups) {
+  std::string text;
+  for (const NamedTensor& named : state.trained()) {
+    // Which group takes it is decided by a function, of which only the answers can be compared.
+    const auto taker = std::find_if(groups.begin(), groups.end(),
+                                    [&](const auto& group) { return group.takes(named); });
+    text += fmt::format("{} {} {} {}\n", named.name, c10::toString(named.tensor.scalar_type()),
+                        fmt::join(named.tensor.sizes(), "x"), taker - groups.begin());
+  }
+  return text;
+}
+
+std::map<std::string, std::string> lines_of(const std::string& text) {
+  std::map<std::string, std::string> lines;
+  std::istringstream in(text);
+  for (std::string line; std::getline(in, line);) {
+    const std::size_t equals = line.find(" = ");
+    if (equals != std::string::npos) lines[line.substr(0, equals)] = line.substr(equals + 3);
+  }
+  return lines;
+}
+
+}  // namespace
+
+std::string configuration_of(const TrainOptions& options, const Planner& planner,
+                             const TensorDataset& train, const SharedState& state) {
+  std::string text;
+  const auto put = [&text](std::string_view name, const auto& value) {
+    fmt::format_to(std::back_inserter(text), "{} = {}\n", name, value);
+  };
+  std::vector<std::string> groups;
+  for (const ParameterGroup& group : options.groups) groups.push_back(text_of(group));
+  put("minibatch_size", options.minibatch_size);
+  put("learning_rate", options.learning_rate);
+  put("reference_batch_size", options.reference_batch_size);
+  put("rule", options.rule);
+  put("schedule", options.own_schedule ? "the user's own" : options.schedule);
+  put("schedule_unit", choice_name(kScheduleUnits, options.schedule_unit));
+  put("watch", choice_name(kMetrics, options.watch));
+  put("optimizer", options.own_optimizer ? "the user's own" : text_of(options.optimizer));
+  put("groups", fmt::format("{}", fmt::join(groups, ", ")));
+  put("lookahead", options.lookahead ? text_of(*options.lookahead) : "none");
+  put("clip_norm", options.clip_norm ? fmt::to_string(*options.clip_norm) : "none");
+  put("precision", choice_name(kPrecisions, options.precision));
+  put("iterations", options.iterations ? fmt::to_string(*options.iterations) : "none");
+  put("seed", options.seed);
+  put("log_noise", options.log_noise);
+  put("training samples", train.size());
+  // Without its cores, which change no bit.
+  const Trace& trace = planner.trace();
+  std::string batch_sizes;
+  for (const TraceStep& row : trace.steps()) batch_sizes += fmt::format("{}\n", row.batch_size);
+  put("trace", Sha256::hex_of(batch_sizes));
+  put("trace end", choice_name(kTraceEnds, trace.end()));
+  put("parameters", Sha256::hex_of(trained_by(state, options.groups)));
+  return text;
+}
+
+void require_same_configuration(const std::string& saved, const std::string& own) {
+  const auto before = lines_of(saved);
+  std::vector<std::string> differences;
+  for (const auto& [name, value] : lines_of(own)) {
+    const auto found = before.find(name);
+    const std::string was = found == before.end() ? "nothing" : found->second;
+    if (was != value) differences.push_back(fmt::format("{} was {}, is {}", name, was, value));
+  }
+  if (differences.empty()) return;
+  throw Error(
+      fmt::format("the state is of another configuration: {}\nmay be changed: threads, cores, "
+                  "assignment, an exact reducer, more epochs",
+                  fmt::join(differences, "; ")));
+}
+
+}  // namespace rubato

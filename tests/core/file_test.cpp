@@ -1,0 +1,67 @@
+#include <csignal>
+#include <filesystem>
+#include <string>
+
+#include <gmock/gmock.h>
+#include <sys/resource.h>
+
+#include <rubato/core/file.hpp>
+
+#include "support/error_of.hpp"
+#include "support/temp_folder.hpp"
+
+namespace rubato {
+namespace {
+
+using test::error_of;
+using testing::HasSubstr;
+
+std::ptrdiff_t files_in(const std::filesystem::path& folder) {
+  return std::distance(std::filesystem::directory_iterator(folder), {});
+}
+
+TEST(WriteFile, ReplacesTheWholeFile) {
+  const test::TempFolder folder;
+  const auto path = folder.path() / "file";
+  write_file(path, "a longer text");
+  write_file(path, "short");
+  EXPECT_EQ(read_file(path), "short");
+  EXPECT_EQ(files_in(folder.path()), 1);
+}
+
+TEST(WriteFile, KeepsWhatWasThereWhenTheDiskIsFull) {
+  const test::TempFolder folder;
+  const auto path = folder.path() / "file";
+  write_file(path, "good");
+  // No file may become longer than this: a full disk in small.
+  rlimit before{};
+  getrlimit(RLIMIT_FSIZE, &before);
+  std::signal(SIGXFSZ, SIG_IGN);
+  rlimit small = before;
+  small.rlim_cur = 1000;
+  setrlimit(RLIMIT_FSIZE, &small);
+  const std::string message = error_of([&] { write_file(path, std::string(5000, 'x')); });
+  setrlimit(RLIMIT_FSIZE, &before);
+  std::signal(SIGXFSZ, SIG_DFL);
+  EXPECT_EQ(message, path.string() + ": cannot write: File too large");
+  EXPECT_EQ(read_file(path), "good");
+  EXPECT_EQ(files_in(folder.path()), 1);
+}
+
+TEST(WriteFile, SaysWhereTheFolderIsGone) {
+  const test::TempFolder folder;
+  EXPECT_THROW(write_file(folder.path() / "gone" / "file", "text"), OutputError);
+  EXPECT_THAT(error_of([&] { write_file(folder.path() / "gone" / "file", "text"); }),
+              HasSubstr("gone/file: cannot write: No such file or directory"));
+}
+
+TEST(ReadFile, SaysWhatIsNoFile) {
+  const test::TempFolder folder;
+  EXPECT_THAT(error_of([&] { static_cast<void>(read_file(folder.path() / "none")); }),
+              HasSubstr("none: No such file"));
+  EXPECT_THAT(error_of([&] { static_cast<void>(read_file(folder.path())); }),
+              HasSubstr("is no file"));
+}
+
+}  // namespace
+}  // namespace rubato

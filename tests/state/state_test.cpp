@@ -1,0 +1,186 @@
+#include <limits>
+#include <string>
+#include <vector>
+
+#include <gmock/gmock.h>
+#include <nlohmann/json.hpp>
+
+#include <rubato/state/sha256.hpp>
+#include <rubato/state/state.hpp>
+#include <rubato/state/state_file.hpp>
+
+#include "support/error_of.hpp"
+#include "support/temp_folder.hpp"
+
+namespace rubato {
+namespace {
+
+using test::error_of;
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::StartsWith;
+
+State example() {
+  State state;
+  state.put("doubles", std::vector<double>{1.5, -0.0, std::numeric_limits<double>::infinity()});
+  state.put("floats", std::vector<float>{0.1F, 2});
+  state.put("count", std::int64_t{-7});
+  state.put("none", std::vector<double>());
+  state.put_array(
+      "flags", {.type = ElementType::boolean, .shape = {3, 1}, .bytes = std::string("\1\0\1", 3)});
+  state.put_text("configuration", "lr = 0.1\n\"quoted\" \xE2\x82\xAC");
+  return state;
+}
+
+// A file with that header and those data, whatever they claim, and the right checksum.
+std::string sealed(const std::string& header, const std::string& data) {
+  std::string bytes(8, '\0');
+  for (std::size_t i = 0; i < 8; ++i) bytes[i] = static_cast<char>(header.size() >> (8 * i) & 0xFF);
+  bytes += header + data;
+  for (const std::uint8_t byte : Sha256::digest_of(bytes)) bytes += static_cast<char>(byte);
+  return bytes;
+}
+
+std::string header_of(const std::string& arrays, const std::string& version = "1") {
+  return R"({"__metadata__":{"rubato.kind":"state","rubato.version":")" + version + "\"}" +
+         (arrays.empty() ? "" : "," + arrays) + "}";
+}
+
+std::string digest_entry(int begin) {
+  return R"("rubato.sha256":{"dtype":"U8","shape":[32],"data_offsets":[)" + std::to_string(begin) +
+         "," + std::to_string(begin + 32) + "]}";
+}
+
+std::string parse_error(const std::string& bytes) {
+  return error_of([&] { static_cast<void>(parse_state(bytes, "file")); });
+}
+
+TEST(State, GivesBackWhatWasPut) {
+  const State state = example();
+  EXPECT_THAT(state.values<float>("floats"), ElementsAre(0.1F, 2));
+  EXPECT_EQ(state.value<std::int64_t>("count"), -7);
+  EXPECT_TRUE(state.has("none"));
+  EXPECT_TRUE(state.values<double>("none").empty());
+  EXPECT_FALSE(state.has("lr"));
+  EXPECT_THAT(state.text("configuration"), StartsWith("lr"));
+}
+
+TEST(State, SaysWhatIsNotThere) {
+  const State state = example();
+  EXPECT_EQ(error_of([&] { static_cast<void>(state.value<double>("lr")); }),
+            "the state has no 'lr'");
+  EXPECT_EQ(error_of([&] { static_cast<void>(state.text("lr")); }), "the state has no 'lr'");
+  EXPECT_EQ(error_of([&] { static_cast<void>(state.value<double>("count")); }),
+            "the state's 'count' is I64; accepted: F64");
+  EXPECT_EQ(error_of([&] { static_cast<void>(state.value<double>("doubles")); }),
+            "the state's 'doubles' has 3 elements; accepted: 1");
+}
+
+TEST(StateDeath, TakesANameOnce) {
+  EXPECT_DEATH(
+      {
+        State state = example();
+        state.put("count", 1.0);
+      },
+      "once");
+}
+
+TEST(StateFile, KeepsEveryBit) {
+  const State state = example();
+  EXPECT_EQ(parse_state(state_bytes(state), "file"), state);
+  EXPECT_EQ(parse_state(state_bytes(State()), "file"), State());
+  const test::TempFolder folder;
+  write_state(folder.path() / "state", state);
+  EXPECT_EQ(read_state(folder.path() / "state"), state);
+  EXPECT_EQ(std::distance(std::filesystem::directory_iterator(folder.path()), {}), 1);
+}
+
+// What the format's own description asks of a file.
+TEST(StateFile, IsInTheSafetensorsFormat) {
+  const std::string bytes = state_bytes(example());
+  std::size_t length = 0;
+  for (std::size_t i = 8; i-- > 0;) length = length << 8 | static_cast<unsigned char>(bytes[i]);
+  const auto header = nlohmann::json::parse(bytes.substr(8, length));
+  EXPECT_EQ(length % 8, 0);
+  EXPECT_EQ(header["flags"]["dtype"], "BOOL");
+  EXPECT_EQ(header["flags"]["shape"], nlohmann::json({3, 1}));
+  std::size_t covered = 0;
+  for (const auto& [name, value] : header.items()) {
+    if (name == "__metadata__") {
+      for (const auto& text : value) EXPECT_TRUE(text.is_string());
+    } else {
+      covered +=
+          value["data_offsets"][1].get<std::size_t>() - value["data_offsets"][0].get<std::size_t>();
+    }
+  }
+  EXPECT_EQ(8 + length + covered, bytes.size());
+  const std::size_t begin = header["count"]["data_offsets"][0];
+  EXPECT_EQ(static_cast<unsigned char>(bytes[8 + length + begin]), 0xF9);
+}
+
+TEST(StateFile, EveryTruncationAndEveryFlippedBitIsRefused) {
+  const std::string good = state_bytes(example());
+  for (std::size_t length = 0; length < good.size(); ++length) {
+    EXPECT_THAT(parse_error(good.substr(0, length)), HasSubstr("damaged")) << length;
+  }
+  EXPECT_THAT(parse_error(good + '\0'), HasSubstr("checksum"));
+  for (std::size_t bit = 0; bit < 8 * good.size(); ++bit) {
+    std::string bad = good;
+    bad[bit / 8] = static_cast<char>(static_cast<unsigned char>(bad[bit / 8]) ^ 1U << bit % 8);
+    EXPECT_THAT(parse_error(bad), HasSubstr("checksum")) << bit;
+  }
+}
+
+TEST(StateFile, OfANewerVersionIsRefusedClearly) {
+  EXPECT_EQ(parse_error(sealed(header_of(digest_entry(0), "2"), "")),
+            "file: is of version 2, which a newer rubato has written; this one reads up to 1");
+  EXPECT_EQ(parse_error(sealed(header_of(digest_entry(0), "1"), "")), "no error");
+}
+
+// With the right checksum, as only somebody who means harm would write them.
+TEST(StateFile, ClaimsThatAreNotTrueAreRefused) {
+  const std::string data(16, 'x');
+  const auto array = [](const std::string& type, const std::string& shape,
+                        const std::string& offsets) {
+    return R"("a":{"dtype":")" + type + R"(","shape":)" + shape + R"(,"data_offsets":)" + offsets +
+           "}," + digest_entry(16);
+  };
+  EXPECT_EQ(parse_error(sealed(header_of(array("F64", "[2]", "[0,16]")), data)), "no error");
+  for (const std::string& bad :
+       {array("F64", "[3]", "[0,16]"), array("F64", "[2]", "[0,8]"), array("F65", "[2]", "[0,16]"),
+        array("F64", "[2]", "[16,0]"), array("F64", "[2]", "[0]"), array("F64", "2", "[0,16]"),
+        array("F64", "[2]", "[0,1000000000000]"), array("F64", "[-2]", "[0,16]"),
+        array("F64", "[2305843009213693954]", "[0,16]"), array("F64", "[2.0]", "[0,16]"),
+        array("U8", "[8]", "[0,8]"), array("U8", "[8]", "[8,16]"),
+        array("U8", "[9223372036854775808,0]", "[0,0]"), std::string(R"("a":3)"),
+        R"("b":{"dtype":"U8","shape":[16],"data_offsets":[0,16]},)" + array("F64", "[2]", "[0,16]"),
+        std::string("\"a\":")}) {
+    EXPECT_THAT(parse_error(sealed(header_of(bad), data)), HasSubstr("damaged")) << bad;
+  }
+  for (const std::string header :
+       {"", "[]", "{}", R"({"__metadata__":{}})", R"({"__metadata__":{"rubato.kind":7}})",
+        R"({"__metadata__":{"rubato.kind":"state"}})",
+        R"({"__metadata__":{"rubato.kind":"state","rubato.version":"one"}})",
+        R"({"__metadata__":{"rubato.kind":"state","rubato.version":"0"}})",
+        R"({"__metadata__":{"rubato.kind":"other","rubato.version":"1"}})"}) {
+    EXPECT_THAT(parse_error(sealed(header, "")), HasSubstr("damaged")) << header;
+  }
+  std::string longer = sealed(header_of(digest_entry(0)), "");
+  longer[3] = 1;
+  longer.resize(longer.size() - 32);
+  for (const std::uint8_t byte : Sha256::digest_of(longer)) longer += static_cast<char>(byte);
+  EXPECT_THAT(parse_error(longer), HasSubstr("header is longer"));
+}
+
+TEST(Sha256, IsTheStandards) {
+  // FIPS 180-2, appendix B.1.
+  EXPECT_EQ(Sha256::hex_of("abc"),
+            "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad");
+  Sha256 pieces;
+  pieces.add("a");
+  pieces.add("bc");
+  EXPECT_EQ(pieces.hex(), Sha256::hex_of("abc"));
+}
+
+}  // namespace
+}  // namespace rubato

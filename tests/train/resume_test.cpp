@@ -1,0 +1,258 @@
+#include <cstdint>
+#include <limits>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <gmock/gmock.h>
+
+#include <rubato/model/builtin_models.hpp>
+#include <rubato/state/state_file.hpp>
+#include <rubato/train/best_weights.hpp>
+#include <rubato/train/early_stopping.hpp>
+#include <rubato/train/losses.hpp>
+#include <rubato/train/trainer.hpp>
+
+#include "support.hpp"
+#include "support/error_of.hpp"
+
+namespace rubato {
+namespace {
+
+using test::error_of;
+using testing::AllOf;
+using testing::HasSubstr;
+
+TrainOptions small(TrainOptions options = {}) {
+  options.minibatch_size = 8;
+  options.reference_batch_size = 16;
+  options.cores = 2;
+  options.threads = 2;
+  return options;
+}
+
+Trainer trainer_of(const TrainOptions& options) {
+  Trainer trainer(builtin_model("softmax", {}), nll_loss(), test::digits(100),
+                  test::trace_of({16, 32}, TraceEnd::cycle), options);
+  trainer.set_test(test::digits(50, 2));
+  return trainer;
+}
+
+// Keeps the state after each step and each epoch.
+class States : public Observer {
+ public:
+  explicit States(const Trainer& trainer) : trainer_(trainer) {}
+  void between_steps() override { states.push_back(trainer_.state()); }
+  std::vector<State> states;
+
+ private:
+  const Trainer& trainer_;
+};
+
+TEST(Pause, ReturnsAndGoesOnAsIfNothingHadBeen) {
+  Trainer whole = trainer_of(small({.epochs = 3}));
+  whole.fit();
+  Trainer trainer = trainer_of(small({.epochs = 3}));
+  test::Recorder recorder([&](const StepRecord&) { trainer.pause(); });
+  trainer.add_observer(recorder);
+  int fits = 0;
+  while (trainer.result().epochs < 3) {
+    trainer.fit();
+    ++fits;
+  }
+  EXPECT_EQ(recorder.epochs.size(), 3);
+  EXPECT_GT(fits, 6);
+  EXPECT_EQ(trainer.result().steps, whole.result().steps);
+  EXPECT_TRUE(test::state_bytes(trainer) == test::state_bytes(whole));
+  const auto steps = recorder.steps.size();
+  trainer.fit();
+  EXPECT_EQ(recorder.steps.size(), steps) << "there was nothing left";
+}
+
+// From every state there is, those at the end of an epoch before its evaluation included.
+TEST(Resume, FromEveryStateGivesTheSameResultAndRecords) {
+  const TrainOptions options = small({.epochs = 3, .rule = "adascale", .top_k = 2});
+  Trainer whole = trainer_of(options);
+  test::Recorder all;
+  States states(whole);
+  whole.add_observer(all);
+  whole.add_observer(states);
+  whole.fit();
+  ASSERT_GT(states.states.size(), 9);
+  for (const State& state : states.states) {
+    Trainer trainer = trainer_of(options);
+    test::Recorder rest;
+    trainer.add_observer(rest);
+    trainer.load_state(state);
+    const auto done = static_cast<std::size_t>(trainer.result().steps);
+    const TrainResult result = trainer.fit();
+    EXPECT_TRUE(test::state_bytes(trainer) == test::state_bytes(whole)) << done;
+    EXPECT_EQ(rest.steps.size() + done, all.steps.size());
+    if (!rest.steps.empty()) {
+      EXPECT_EQ(rest.steps.front().plan.index, all.steps[done].plan.index);
+    }
+    if (!rest.epochs.empty()) {
+      EXPECT_EQ(rest.epochs.back().train_loss, all.epochs.back().train_loss);
+      EXPECT_EQ(rest.epochs.back().samples, all.epochs.back().samples);
+    }
+    EXPECT_EQ(result.samples, whole.result().samples);
+    EXPECT_EQ(result.iterations, whole.result().iterations);
+    EXPECT_EQ(result.final_test->loss, whole.result().final_test->loss);
+    EXPECT_EQ(result.final_test->top_k_accuracy, whole.result().final_test->top_k_accuracy);
+    EXPECT_EQ(result.best_test_accuracy, whole.result().best_test_accuracy);
+  }
+}
+
+TEST(Resume, MayAddEpochs) {
+  Trainer whole = trainer_of(small({.epochs = 4}));
+  whole.fit();
+  Trainer first = trainer_of(small({.epochs = 2}));
+  first.fit();
+  Trainer second = trainer_of(small({.epochs = 4}));
+  second.load_state(first.state());
+  second.fit();
+  EXPECT_TRUE(test::state_bytes(second) == test::state_bytes(whole));
+  Trainer third = trainer_of(small({.epochs = 1}));
+  EXPECT_THAT(error_of([&] { third.load_state(first.state()); }), HasSubstr("at least 2"));
+}
+
+// What has stopped stays stopped, for the same reason.
+TEST(Resume, KnowsWhatStoppedIt) {
+  const TrainOptions options = small({.epochs = 9, .iterations = 5});
+  Trainer whole = trainer_of(options);
+  States states(whole);
+  whole.add_observer(states);
+  whole.fit();
+  // After the last step, and before the evaluation of its epoch.
+  Trainer trainer = trainer_of(options);
+  trainer.load_state(states.states[states.states.size() - 2]);
+  const TrainResult result = trainer.fit();
+  EXPECT_EQ(result.stopped, "5 iterations reached");
+  EXPECT_EQ(result.epochs, whole.result().epochs);
+  EXPECT_EQ(result.final_test->loss, whole.result().final_test->loss);
+}
+
+// Early stopping waits, and the best weights are kept, across the resume.
+TEST(Resume, ObserversGoOnToo) {
+  const auto run = [](std::int64_t pause_after) {
+    // Diverges slowly, so that the first epochs are the best.
+    TrainOptions options = small({.epochs = 8, .learning_rate = 2});
+    State state;
+    {
+      Trainer trainer = trainer_of(options);
+      EarlyStopping early(trainer, Metric::test_loss, {.patience = 3});
+      BestWeights best(trainer, Metric::test_loss);
+      trainer.add_observer(early);
+      trainer.add_observer(best);
+      test::Recorder pausing([&](const StepRecord& step) {
+        if (step.plan.index.value() + 1 == pause_after) trainer.pause();
+      });
+      trainer.add_observer(pausing);
+      trainer.fit();
+      state = trainer.state();
+    }
+    Trainer trainer = trainer_of(options);
+    EarlyStopping early(trainer, Metric::test_loss, {.patience = 3});
+    BestWeights best(trainer, Metric::test_loss);
+    trainer.add_observer(early);
+    trainer.add_observer(best);
+    trainer.load_state(state);
+    trainer.fit();
+    std::string outcome = trainer.result().stopped + std::to_string(best.epoch().value());
+    for (const auto& named : best.parameters()) outcome += test::bytes_of(named.tensor);
+    return outcome;
+  };
+  const std::string expected = run(-1);
+  EXPECT_THAT(expected, HasSubstr("no longer improves"));
+  for (const std::int64_t after : {1, 5, 9, 12, 14}) EXPECT_EQ(run(after), expected) << after;
+}
+
+TEST(Resume, OfAnotherConfigurationSaysWhatDiffers) {
+  Trainer trainer = trainer_of(small());
+  const State state = trainer.state();
+  const auto error = [&](const TrainOptions& options) {
+    Trainer other = trainer_of(options);
+    return error_of([&] { other.load_state(state); });
+  };
+  EXPECT_EQ(error(small({.epochs = 7, .top_k = 3})), "no error");
+  TrainOptions elsewhere = small();
+  elsewhere.threads = 1;
+  elsewhere.cores = 30;
+  elsewhere.reduce = "sharded";
+  elsewhere.assignment = Assignment::strided;
+  EXPECT_EQ(error(elsewhere), "no error");
+  EXPECT_THAT(error(small({.learning_rate = 0.5, .seed = 7})),
+              AllOf(HasSubstr("learning_rate was 0.01, is 0.5"), HasSubstr("seed was 42, is 7"),
+                    HasSubstr("may be changed: threads, cores")));
+  EXPECT_THAT(error(small({.rule = "root"})), HasSubstr("rule was linear, is root"));
+  EXPECT_THAT(error(small({.groups = {no_decay_for_vectors()}})), HasSubstr("groups was"));
+  EXPECT_THAT(error(small({.lookahead = LookaheadOptions{}})), HasSubstr("lookahead was none"));
+  EXPECT_THAT(error(small({.optimizer = {.momentum = 0.5, .nesterov = true}})),
+              HasSubstr("optimizer was sgd"));
+  const auto error_of_data = [&](const std::string& model, std::int64_t samples,
+                                 const Trace& trace) {
+    Trainer other(builtin_model(model, {}), nll_loss(), test::digits(samples), trace, small());
+    return error_of([&] { other.load_state(state); });
+  };
+  const auto trace = [](std::int64_t batch_size) {
+    return test::trace_of({16, batch_size}, TraceEnd::cycle);
+  };
+  EXPECT_EQ(error_of_data("softmax", 100, trace(32)), "no error");
+  EXPECT_THAT(error_of_data("mlp", 100, trace(32)), HasSubstr("parameters was"));
+  EXPECT_THAT(error_of_data("softmax", 90, trace(32)),
+              HasSubstr("training samples was 100, is 90"));
+  EXPECT_THAT(error_of_data("softmax", 100, trace(40)), HasSubstr("trace was"));
+}
+
+// With the right checksum, but not what a trainer would write.
+TEST(Resume, RefusesAStateThatIsNone) {
+  Trainer source = trainer_of(small({.rule = "adascale", .lookahead = LookaheadOptions{.k = 1}}));
+  test::Recorder pausing([&](const StepRecord&) { source.pause(); });
+  source.add_observer(pausing);
+  source.fit();
+  const State good = source.state();
+  const auto error = [&](const State& state) {
+    Trainer trainer =
+        trainer_of(small({.rule = "adascale", .lookahead = LookaheadOptions{.k = 1}}));
+    return error_of([&] {
+      trainer.load_state(state);
+      trainer.fit();
+    });
+  };
+  EXPECT_EQ(error(good), "no error");
+  // Without any one of its arrays.
+  for (const auto& named : good.arrays()) {
+    State state;
+    for (const auto& [name, array] : good.arrays()) {
+      if (name != named.first) state.put_array(name, array);
+    }
+    for (const auto& [name, text] : good.texts()) state.put_text(name, text);
+    if (named.first.starts_with("epoch.") && named.first != "epoch.first_step") continue;
+    EXPECT_THAT(error(state), HasSubstr(named.first)) << named.first;
+  }
+  // With counts and numbers that are none.
+  for (const auto& [name, array] : good.arrays()) {
+    State state;
+    const bool slow = name == "lookahead.slow";
+    for (const auto& [other, values] : good.arrays()) {
+      if (other != name) {
+        state.put_array(other, values);
+      } else if (slow) {
+        state.put(other, std::vector<float>{1});
+      } else if (array.type == ElementType::i64) {
+        state.put(other, std::int64_t{-1});
+      } else {
+        state.put(other, std::numeric_limits<double>::quiet_NaN());
+      }
+    }
+    for (const auto& [other, text] : good.texts()) state.put_text(other, text);
+    const bool plain = name == "iterations" || name == "train_seconds" ||
+                       name == "epoch.loss_sum" || name == "epoch.train_seconds" ||
+                       name == "lookahead.updates";
+    if (plain) continue;
+    EXPECT_NE(error(state), "no error") << name;
+  }
+}
+
+}  // namespace
+}  // namespace rubato
