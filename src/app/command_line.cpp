@@ -10,6 +10,7 @@
 
 #include <rubato/core/choice.hpp>
 #include <rubato/core/error.hpp>
+#include <rubato/core/file.hpp>
 
 #include "app/config_file.hpp"
 #include "app/exit_code.hpp"
@@ -24,6 +25,10 @@ bool parse_flag(std::string_view text) {
     throw Error(fmt::format("'{}' is neither true nor false; accepted: true, false", text));
   }
   return text == "true";
+}
+
+std::filesystem::path path_in_folder(const std::string& folder) {
+  return std::filesystem::path(folder) / "config.toml";
 }
 
 // Puts the place of a wrong value in front of what is wrong with it.
@@ -67,13 +72,26 @@ void CommandLine::config() {
   entries_.at("config").in_config = false;
 }
 
+void CommandLine::config_folder(const std::string& name, const std::string& value,
+                                const std::string& help) {
+  option(name, value, help, "",
+         [this](const std::string& text) { config_file_ = path_in_folder(text); });
+  entries_.at(name).in_config = false;
+  config_folder_ = name;
+}
+
 bool CommandLine::parse(std::span<const std::string> arguments) {
   if (!split(arguments)) return false;
   // The file comes first, so that the arguments override it.
-  if (const auto found = entries_.find("config"); found != entries_.end()) {
-    const CLI::Option& option = *found->second.option;
-    if (option.count() > 0) take_config(option.results().back());
+  const bool folder = !config_folder_.empty() && given(config_folder_);
+  if (entries_.contains("config") && given("config")) {
+    if (folder) {
+      throw Error(fmt::format(
+          "--config: --{} has a configuration of its own; accepted: one of them", config_folder_));
+    }
+    take_config(entries_.at("config").option->results().back());
   }
+  if (folder) take_config(path_in_folder(entries_.at(config_folder_).option->results().back()));
   take_arguments();
   return true;
 }
@@ -160,9 +178,12 @@ int run_reporting_errors(std::string_view program, const std::function<int()>& b
   try {
     const int code = body();
     if (std::fflush(stdout) != 0 || std::ferror(stdout) != 0) {
-      throw Error("cannot write the output");
+      throw OutputError("cannot write the output");
     }
     return code;
+  } catch (const OutputError& error) {
+    fmt::print(stderr, "{}: {}\n", program, error.what());
+    return static_cast<int>(ExitCode::output_lost);
   } catch (const Error& error) {
     fmt::print(stderr, "{}: {}\n", program, error.what());
     return static_cast<int>(ExitCode::usage);

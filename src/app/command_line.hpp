@@ -34,6 +34,9 @@ class CommandLine {
   void flag(const std::string& name, const std::string& help, bool& target);
   /// Adds --config FILE, from which options are read that the arguments do not give.
   void config();
+  /// Adds --`name` `value`: a folder with a config.toml, from which options are read in the same
+  /// way. Not to be given together with --config.
+  void config_folder(const std::string& name, const std::string& value, const std::string& help);
   /// The end of --help.
   void footer(std::string text) { app_.footer(std::move(text)); }
 
@@ -69,6 +72,8 @@ class CommandLine {
   CLI::App app_;
   std::string group_ = "Options";
   std::map<std::string, Entry, std::less<>> entries_;
+  // Of config_folder(); empty where there is none.
+  std::string config_folder_;
   std::optional<std::filesystem::path> config_file_;
 };
 

@@ -4,6 +4,8 @@
 #include <array>
 #include <fstream>
 #include <optional>
+#include <sstream>
+#include <utility>
 
 #include <fmt/format.h>
 
@@ -79,17 +81,10 @@ std::optional<std::string> read_value(std::string_view text) {
 
 class Reader {
  public:
-  explicit Reader(const std::filesystem::path& path) : path_(path) {}
+  explicit Reader(std::string source) : source_(std::move(source)) {}
 
-  std::vector<ConfigEntry> entries() {
-    std::ifstream file(path_, std::ios::binary);
-    if (!file || !std::filesystem::is_regular_file(path_)) {
-      throw Error(
-          fmt::format("cannot read the configuration {}; accepted: a file of lines such as "
-                      "'cores = 8'",
-                      path_.string()));
-    }
-    for (std::string line; std::getline(file, line);) {
+  std::vector<ConfigEntry> entries(std::istream& text) {
+    for (std::string line; std::getline(text, line);) {
       ++line_number_;
       read_line(line);
     }
@@ -98,8 +93,7 @@ class Reader {
 
  private:
   [[noreturn]] void fail(std::string_view wrong, std::string_view accepted) const {
-    throw Error(
-        fmt::format("{}:{}: {}; accepted: {}", path_.string(), line_number_, wrong, accepted));
+    throw Error(fmt::format("{}:{}: {}; accepted: {}", source_, line_number_, wrong, accepted));
   }
 
   void read_line(std::string_view line) {
@@ -124,7 +118,7 @@ class Reader {
     entries_.push_back({.key = key, .value = *std::move(value), .line = line_number_});
   }
 
-  const std::filesystem::path& path_;
+  std::string source_;
   std::int64_t line_number_ = 0;
   std::vector<ConfigEntry> entries_;
 };
@@ -132,7 +126,19 @@ class Reader {
 }  // namespace
 
 std::vector<ConfigEntry> read_config(const std::filesystem::path& path) {
-  return Reader(path).entries();
+  std::ifstream file(path, std::ios::binary);
+  if (!file || !std::filesystem::is_regular_file(path)) {
+    throw Error(
+        fmt::format("cannot read the configuration {}; accepted: a file of lines such as "
+                    "'cores = 8'",
+                    path.string()));
+  }
+  return Reader(path.string()).entries(file);
+}
+
+std::vector<ConfigEntry> parse_config(const std::string& text, std::string source) {
+  std::istringstream stream(text);
+  return Reader(std::move(source)).entries(stream);
 }
 
 std::string toml_string(std::string_view text) {

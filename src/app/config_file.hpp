@@ -21,6 +21,8 @@ struct ConfigEntry {
 /// numbers, true and false, and comments; a word needs no quotes. Throws Error with file and line
 /// for anything else, and for a key that stands there twice.
 [[nodiscard]] std::vector<ConfigEntry> read_config(const std::filesystem::path& path);
+/// The same for text at hand; `source` stands for the file's name in messages.
+[[nodiscard]] std::vector<ConfigEntry> parse_config(const std::string& text, std::string source);
 
 /// `text` as a TOML string, which read_config() reads back.
 [[nodiscard]] std::string toml_string(std::string_view text);

@@ -13,6 +13,14 @@ enum class ExitCode {
   target_missed = 21,
   /// The loss or the gradient became NaN or infinite.
   diverged = 22,
+  /// `rubato verify` found a difference.
+  differs = 23,
+  /// What was computed could not be written: a full disk, a folder that has gone.
+  output_lost = 24,
+  /// Ended by Ctrl-C or by a request to terminate, after a checkpoint: 128 and the signal, as a
+  /// shell has it.
+  interrupted = 130,
+  terminated = 143,
 };
 
 }  // namespace rubato::app

@@ -26,9 +26,10 @@ struct Command {
 
 // This program never loads libtorch, so that it answers at once; a command that needs libtorch is a
 // program of its own.
-constexpr std::array<Command, 3> kCommands{{
+constexpr std::array<Command, 4> kCommands{{
     {"train", "train a model under a trace", train_front},
     {"plan", "show what a trace will do before anything is trained", plan_command},
+    {"verify", "prove that a training is the same bits whoever computes it", verify_front},
     {"bench", "measure strategies for summing gradients", bench_command},
 }};
 

@@ -66,6 +66,12 @@ std::string to_config(const TrainCommandOptions& options, const path& folder) {
   put("top-k", options.top_k);
   put("reduce", toml_string(options.reduce));
   put("threads", options.threads);
+  put("exact", options.exact);
+  put("checkpoint-every", toml_string(options.checkpoint_every));
+  put("keep", options.keep);
+  if (!options.fault.empty()) put("fault", toml_string(options.fault));
+  if (!options.faults.empty()) put("faults", toml_string(options.faults));
+  if (!options.straggler.empty()) put("straggler", toml_string(options.straggler));
   if (options.target_accuracy) put("target-accuracy", *options.target_accuracy);
   put("log-steps", options.log_steps);
   put("log-noise", options.log_noise);

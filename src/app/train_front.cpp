@@ -56,17 +56,29 @@ path find_program() {
 
 }  // namespace
 
-int train_front(std::span<const std::string> arguments) {
-  const auto options = parse_train_options(arguments);
+namespace {
+
+int start(const char* command, std::span<const std::string> arguments, TrainCommand kind) {
+  const auto options = parse_train_options(arguments, kind);
   if (!options) return 0;
   check_trace(*options);
 
   const std::string program = find_program().string();
-  std::vector<char*> argv{const_cast<char*>(program.c_str())};
+  std::vector<char*> argv{const_cast<char*>(program.c_str()), const_cast<char*>(command)};
   for (const std::string& argument : arguments) argv.push_back(const_cast<char*>(argument.c_str()));
   argv.push_back(nullptr);
   execv(program.c_str(), argv.data());
   throw Error(fmt::format("cannot start {}: {}", program, std::generic_category().message(errno)));
+}
+
+}  // namespace
+
+int train_front(std::span<const std::string> arguments) {
+  return start("train", arguments, TrainCommand::train);
+}
+
+int verify_front(std::span<const std::string> arguments) {
+  return start("verify", arguments, TrainCommand::verify);
 }
 
 }  // namespace rubato::app

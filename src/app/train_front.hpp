@@ -10,4 +10,7 @@ namespace rubato::app {
 /// the user got wrong, and when there is no rubato-train.
 [[nodiscard]] int train_front(std::span<const std::string> arguments);
 
+/// `rubato verify`, in the same way.
+[[nodiscard]] int verify_front(std::span<const std::string> arguments);
+
 }  // namespace rubato::app

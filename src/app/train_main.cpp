@@ -1,16 +1,29 @@
-// rubato-train: what `rubato train` becomes once its options are checked.
+// rubato-train COMMAND: what `rubato train` and `rubato verify` become once their options are
+// checked.
 
+#include <cstdio>
 #include <string>
 #include <vector>
+
+#include <fmt/format.h>
 
 #include "app/command_line.hpp"
 #include "app/train_options.hpp"
 #include "app/train_run.hpp"
+#include "app/verify_run.hpp"
 
 int main(int argc, char** argv) {
+  using namespace rubato::app;
   const std::vector<std::string> arguments(argv + (argc > 0 ? 1 : 0), argv + argc);
-  return rubato::app::run_reporting_errors("rubato train", [&] {
-    const auto options = rubato::app::parse_train_options(arguments);
-    return options ? static_cast<int>(rubato::app::train(*options)) : 0;
+  const std::string name = arguments.empty() ? "" : arguments.front();
+  if (name != "train" && name != "verify") {
+    fmt::print(stderr, "rubato-train: this is a part of the program rubato, which starts it\n");
+    return static_cast<int>(ExitCode::usage);
+  }
+  const TrainCommand command = name == "train" ? TrainCommand::train : TrainCommand::verify;
+  return run_reporting_errors("rubato " + name, [&] {
+    const auto options = parse_train_options(std::span(arguments).subspan(1), command);
+    if (!options) return 0;
+    return static_cast<int>(command == TrainCommand::train ? train(*options) : verify(*options));
   });
 }

@@ -12,12 +12,14 @@
 #include <rubato/core/error.hpp>
 #include <rubato/core/number.hpp>
 #include <rubato/core/spec.hpp>
+#include <rubato/recipe/checkpoint_interval.hpp>
 #include <rubato/recipe/initializer_options.hpp>
 #include <rubato/runtime/reducer.hpp>
 #include <rubato/scaling/lr_schedule.hpp>
 #include <rubato/scaling/rule_registry.hpp>
 
 #include "app/command_line.hpp"
+#include "app/fault_options.hpp"
 #include "app/run_folder.hpp"
 #include "app/trace_option.hpp"
 
@@ -33,6 +35,7 @@ constexpr std::int64_t kMaxThreads = 4096;
 constexpr std::int64_t kMaxEpochs = 1'000'000;
 constexpr std::int64_t kMaxLogSteps = 1'000'000'000;
 
+constexpr std::int64_t kMaxKept = 1'000'000;
 constexpr std::int64_t kMaxTopK = 1'000'000;
 constexpr std::array<std::string_view, 2> kPrecisions{"full", "bf16"};
 constexpr std::array<std::string_view, 3> kWatched{"train-loss", "test-loss", "test-accuracy"};
@@ -195,10 +198,35 @@ void define_run(CommandLine& line, TrainCommandOptions& options) {
   line.option("top-k", "K",
               "report how often the target is among the K largest outputs; 0 does not", "0",
               [&](const std::string& text) { options.top_k = parse_whole(text, 0, kMaxTopK); });
+  line.flag("exact",
+            "refuse what would make the result depend on threads or cores; --exact=false allows it",
+            options.exact);
   line.option(
       "target-accuracy", "P", "exit with code 21 when the final test accuracy is below P percent",
       "",
       [&](const std::string& text) { options.target_accuracy = parse_real(text, kAccuracies); });
+}
+
+void define_safety(CommandLine& line, TrainCommandOptions& options) {
+  line.group("Checkpoints and faults");
+  line.option("checkpoint-every", "N steps|epochs|seconds",
+              "how often a checkpoint is written, such as 100steps; never writes none but on a "
+              "signal",
+              options.checkpoint_every, [&](const std::string& text) {
+                options.checkpoint_every = checked_by(parse_checkpoint_interval, text);
+              });
+  line.option("keep", "N", "checkpoints that are kept", fmt::to_string(options.keep),
+              [&](const std::string& text) { options.keep = parse_whole(text, 1, kMaxKept); });
+  line.option("fault", "core=K,step=N[,substep=M]",
+              "an emulated core dies, and its step is redone by those left; several with + between",
+              "", [&](const std::string& text) { options.fault = checked_by(parse_faults, text); });
+  line.option(
+      "faults", "rate=X[,seed=N]", "each busy core dies in a step with probability X", "",
+      [&](const std::string& text) { options.faults = checked_by(parse_random_faults, text); });
+  line.option(
+      "straggler", "core=K,factor=F",
+      "a core's substeps take F times as long; several with + between", "",
+      [&](const std::string& text) { options.straggler = checked_by(parse_stragglers, text); });
 }
 
 void define_output(CommandLine& line, TrainCommandOptions& options) {
@@ -267,6 +295,15 @@ void check_together(const TrainCommandOptions& options, const CommandLine& line)
                       folder->string()));
     }
   }
+  if (options.exact && options.reduce != "auto" && !is_exact(options.reduce)) {
+    throw Error(fmt::format(
+        "--reduce {} does not give the same bits for every number of threads and cores; "
+        "accepted: auto, tree, chunked-tree, sharded, or with --exact=false",
+        options.reduce));
+  }
+  if (options.resume && options.out) {
+    throw Error("--out: a run that goes on stays in its folder; accepted: --resume alone");
+  }
   if (options.out) check_run_folder(*options.out);
 }
 
@@ -276,26 +313,51 @@ std::int64_t hardware_threads() {
   return std::max<std::int64_t>(1, std::thread::hardware_concurrency());
 }
 
-std::optional<TrainCommandOptions> parse_train_options(std::span<const std::string> arguments) {
+std::optional<TrainCommandOptions> parse_train_options(std::span<const std::string> arguments,
+                                                       TrainCommand command) {
   TrainCommandOptions options;
-  CommandLine line("rubato train",
-                   "Trains a model while the number of accelerator cores, and with it the global "
-                   "batch size, changes under it.");
+  const bool train = command == TrainCommand::train;
+  CommandLine line(
+      train ? "rubato train" : "rubato verify",
+      train ? "Trains a model while the number of accelerator cores, and with it the global "
+              "batch size, changes under it."
+            : "Trains a few dozen steps of a configuration again and again, on other threads and "
+              "cores, with other reducers, faults and resumes, and compares every bit. Options "
+              "are those of `rubato train`; those of checkpoints and output mean nothing here.");
   define_data(line, options);
   define_elasticity(line, options.elasticity);
   define_learning_rate(line, options);
   define_optimizer(line, options);
   define_run(line, options);
+  define_safety(line, options);
   define_output(line, options);
   line.config();
-  line.footer(
-      "Values in [] are the defaults. Examples:\n"
-      "  rubato train\n"
-      "  rubato train --data mnist:DIR --trace trace.csv --rule root --epochs 10\n"
-      "  rubato train --config runs/2024-05-31T12-00-00Z/config.toml --threads 1\n"
-      "Exit codes: 2 for a mistake in the options or files, 21 for a missed\n"
-      "--target-accuracy, 22 for a loss that is no number.");
+  if (!train) {
+    line.group("Verification");
+    line.option(
+        "steps", "N", "steps in each training", fmt::to_string(options.steps),
+        [&](const std::string& text) { options.steps = parse_whole(text, 2, kMaxLogSteps); });
+  }
+  if (train) {
+    line.config_folder("resume", "RUN",
+                       "go on with the run in the folder RUN, from its newest good checkpoint");
+  }
+  line.footer(train
+                  ? "Values in [] are the defaults. Examples:\n"
+                    "  rubato train\n"
+                    "  rubato train --data mnist:DIR --trace trace.csv --rule root --epochs 10\n"
+                    "  rubato train --config runs/2024-05-31T12-00-00Z/config.toml --threads 1\n"
+                    "  rubato train --resume runs/2024-05-31T12-00-00Z\n"
+                    "Exit codes: 2 for a mistake in the options or files, 21 for a missed\n"
+                    "--target-accuracy, 22 for a loss that is no number, 24 for output that could\n"
+                    "not be written, 130 or 143 after a signal, with a checkpoint."
+                  : "Values in [] are the defaults. Examples:\n"
+                    "  rubato verify\n"
+                    "  rubato verify --config runs/2024-05-31T12-00-00Z/config.toml --steps 100\n"
+                    "Exit codes: 23 when a bit differs, 2 for a mistake in the options or files.");
   if (!line.parse(arguments)) return std::nullopt;
+  if (train && line.given("resume")) options.resume = line.config_file()->parent_path();
+  if (!train && options.out) throw Error("--out: `rubato verify` keeps nothing");
   resolve_paths(options, line);
   check_together(options, line);
   return options;

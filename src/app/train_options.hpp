@@ -69,6 +69,16 @@ struct TrainCommandOptions {
   std::int64_t threads = hardware_threads();
   /// "auto" or one of reducer_names().
   std::string reduce = "auto";
+  /// Refuses reducers that are not exact.
+  bool exact = true;
+  /// As parse_checkpoint_interval() takes it.
+  std::string checkpoint_every = "60seconds";
+  /// Checkpoints that are kept, at least 1.
+  std::int64_t keep = 3;
+  /// As parse_faults(), parse_random_faults() and parse_stragglers() take them.
+  std::string fault;
+  std::string faults;
+  std::string straggler;
   /// Test accuracy in percent that the run must reach, or its exit code is 21.
   std::optional<double> target_accuracy;
 
@@ -79,17 +89,25 @@ struct TrainCommandOptions {
   std::string monitor;
   std::int64_t monitor_every = 100;
   bool quiet = false;
+  /// Of `rubato verify`: steps in each training.
+  std::int64_t steps = 24;
   /// The run folder; see run_folder().
   std::optional<std::filesystem::path> out;
+  /// The run folder of a run to go on with.
+  std::optional<std::filesystem::path> resume;
 
   friend bool operator==(const TrainCommandOptions&, const TrainCommandOptions&) = default;
 };
 
-/// Reads the arguments behind `rubato train`, with those of the file that --config names. Empty
+/// The commands that take these options.
+enum class TrainCommand { train, verify };
+
+/// Reads the arguments behind `rubato train` (or `rubato verify`), with those of the file that
+/// --config names, or of the run that --resume names. Empty
 /// when they ask for the help, which is then printed. Throws Error for what the user got wrong,
 /// without looking into the trace or the data.
 [[nodiscard]] std::optional<TrainCommandOptions> parse_train_options(
-    std::span<const std::string> arguments);
+    std::span<const std::string> arguments, TrainCommand command = TrainCommand::train);
 
 /// The optimizer with all that belongs to it.
 [[nodiscard]] OptimizerOptions optimizer_options(const TrainCommandOptions& options);
@@ -98,8 +116,8 @@ struct TrainCommandOptions {
 [[nodiscard]] std::optional<std::filesystem::path> mnist_folder(const TrainCommandOptions& options);
 
 /// The text of a configuration file in `folder` that reproduces the run: all options but --out,
-/// --quiet and --config. Paths to what is inside `folder` are relative to it, others are absolute,
-/// so that the folder may be moved. --config reads it back to the same options.
+/// --quiet, --config and --resume. Paths to what is inside `folder` are relative to it, others are
+/// absolute, so that the folder may be moved. --config reads it back to the same options.
 [[nodiscard]] std::string to_config(const TrainCommandOptions& options,
                                     const std::filesystem::path& folder);
 

@@ -1,114 +1,99 @@
 #include "app/train_run.hpp"
 
 #include <chrono>
+#include <csignal>
 #include <cstdio>
+#include <functional>
 #include <optional>
 #include <span>
-#include <sstream>
 #include <string>
-#include <vector>
+#include <utility>
 
 #include <fmt/format.h>
 #include <unistd.h>
 
-#include <rubato/core/stopwatch.hpp>
-#include <rubato/data/digits.hpp>
-#include <rubato/data/idx.hpp>
-#include <rubato/model/builtin_models.hpp>
+#include <rubato/core/file.hpp>
+#include <rubato/report/checkpoints.hpp>
 #include <rubato/report/metrics.hpp>
 #include <rubato/report/progress.hpp>
 #include <rubato/report/run_folder.hpp>
 #include <rubato/report/summary.hpp>
 #include <rubato/report/weights.hpp>
 #include <rubato/train/best_weights.hpp>
-#include <rubato/train/dataset.hpp>
 #include <rubato/train/early_stopping.hpp>
-#include <rubato/train/environment.hpp>
-#include <rubato/train/losses.hpp>
 #include <rubato/train/monitor.hpp>
-#include <rubato/train/trainer.hpp>
 
 #include "app/run_folder.hpp"
+#include "app/run_record.hpp"
+#include "app/stop_signals.hpp"
 #include "app/trace_option.hpp"
+#include "app/training.hpp"
 
 namespace rubato::app {
 
 namespace {
 
-struct Data {
-  TensorDataset train;
-  TensorDataset test;
-  ImageShape shape;
+// Pauses the trainer when there is a signal.
+class SignalWatch final : public Observer {
+ public:
+  SignalWatch(Trainer& trainer, const StopSignals& signals)
+      : trainer_(trainer), signals_(signals) {}
+  void between_steps() override {
+    if (signals_.received() != 0) trainer_.pause();
+  }
+
+ private:
+  Trainer& trainer_;
+  const StopSignals& signals_;
 };
 
-Data load_data(const TrainCommandOptions& options) {
-  const auto folder = mnist_folder(options);
-  const TrainTestImages images = folder ? read_idx_folder(*folder) : builtin_digits();
-  // Both sets by the training set's statistics: the test set is not known beforehand.
-  const PixelStatistics statistics = pixel_statistics(images.train);
-  return {.train = to_tensors(images.train, statistics),
-          .test = to_tensors(images.test, statistics),
-          .shape = {.height = images.train.height, .width = images.train.width}};
-}
-
-std::vector<ParameterGroup> parameter_groups(const std::string& no_decay) {
-  std::vector<ParameterGroup> groups;
-  std::istringstream patterns(no_decay);
-  for (std::string pattern; std::getline(patterns, pattern, ',');) {
-    groups.push_back(pattern == "vectors" ? no_decay_for_vectors() : no_decay_for(pattern));
-  }
-  return groups;
-}
-
-std::optional<LookaheadOptions> lookahead_options(const TrainCommandOptions& options) {
-  if (options.lookahead == 0) return std::nullopt;
-  return LookaheadOptions{
-      .k = options.lookahead,
-      .alpha = options.lookahead_alpha,
-      .start = parse_choice("start", options.lookahead_start, kLookaheadStarts)};
-}
-
-TrainOptions trainer_options(const TrainCommandOptions& options) {
-  return {.epochs = options.epochs,
-          .iterations = options.iterations,
-          .minibatch_size = options.elasticity.minibatch,
-          .learning_rate = options.learning_rate,
-          .reference_batch_size = options.reference_batch,
-          .rule = options.rule,
-          .schedule = options.schedule,
-          .schedule_unit = parse_choice("unit", options.schedule_unit, kScheduleUnits),
-          .watch = parse_choice("metric", options.watch, kMetrics),
-          .optimizer = optimizer_options(options),
-          .groups = parameter_groups(options.no_decay),
-          .lookahead = lookahead_options(options),
-          .clip_norm = options.clip_norm,
-          .precision = parse_choice("precision", options.precision, kPrecisions),
-          .initializer = parse_initializer(options.initializer),
-          .seed = options.seed,
-          .top_k = options.top_k,
-          .log_noise = options.log_noise,
-          .cores = options.elasticity.cores,
-          .assignment = options.elasticity.assignment,
-          .reduce = options.reduce,
-          .threads = static_cast<int>(options.threads)};
-}
-
 // The configuration, and the trace as it was read, so that the folder alone reproduces the run.
-void write_origin(const RunFolder& folder, TrainCommandOptions options, const Trace& trace) {
+// Returns the configuration.
+std::string write_origin(const RunFolder& folder, TrainCommandOptions options, const Trace& trace) {
   if (trace_file(options.elasticity.trace)) {
     folder.write("trace.csv", trace.to_csv());
     options.elasticity.trace = folder.file("trace.csv").string();
   }
-  folder.write("config.toml", to_config(options, folder.path()));
+  std::string config = to_config(options, folder.path());
+  folder.write("config.toml", config);
+  return config;
 }
 
-void print_opening(const TrainCommandOptions& options, const Data& data, const Trace& trace) {
+// The newest good checkpoint of a run. Says on stderr which ones are not good; a run without any
+// begins anew, one with none but bad ones is an Error.
+std::optional<CheckpointFolder::Found> checkpoint_of(const RunFolder& folder,
+                                                     const CheckpointFolder& checkpoints) {
+  bool rejected = false;
+  auto found = checkpoints.newest([&](const std::string& why) {
+    fmt::print(stderr, "rubato train: {}\n", why);
+    rejected = true;
+  });
+  if (!found && rejected) {
+    throw Error(
+        fmt::format("{}: no checkpoint can be read; accepted: a run with a good one, or "
+                    "without any, which then begins anew",
+                    folder.file("checkpoints").string()));
+  }
+  return found;
+}
+
+void print_opening(const TrainCommandOptions& options, const TrainingData& data,
+                   const Trace& trace) {
   fmt::print("{} on {}: {} training and {} test images, trace {}\n", options.model, options.data,
              data.train.size(), data.test.size(), trace.source());
   fmt::print("rule {}, lr {} at batch {}, {}, minibatch {}, {} cores on {} threads, seed {}\n",
              options.rule, options.learning_rate, options.reference_batch, options.optimizer,
              options.elasticity.minibatch, options.elasticity.cores, options.threads, options.seed);
-  std::fflush(stdout);
+}
+
+void print_resumption(const TrainResult& result,
+                      const std::optional<CheckpointFolder::Found>& from) {
+  if (from) {
+    fmt::print("going on after {} steps, {} epochs, from {}\n", result.steps, result.epochs,
+               from->file.string());
+  } else {
+    fmt::print("there is no checkpoint yet: the run begins anew\n");
+  }
 }
 
 void print_closing(const RunSummary& summary, const BestWeights* best, const RunFolder& folder) {
@@ -136,22 +121,36 @@ bool missed(const TrainCommandOptions& options, const TrainResult& result) {
   return true;
 }
 
+ExitCode interrupted(int signal, const TrainResult& result, const std::filesystem::path& file,
+                     const RunFolder& folder) {
+  fmt::print(stderr,
+             "rubato train: stopped by a signal after {} steps; the checkpoint is {}\n"
+             "to go on: rubato train --resume {}\n",
+             result.steps, file.string(), folder.path().string());
+  return signal == SIGINT ? ExitCode::interrupted : ExitCode::terminated;
+}
+
 }  // namespace
 
 ExitCode train(const TrainCommandOptions& options) {
-  const auto path = options.out.value_or(default_run_folder(std::chrono::system_clock::now()));
-  check_run_folder(path);
-  if (!has_fast_blas()) {
-    fmt::print(
-        stderr,
-        "rubato train: the BLAS in use is not known to be fast and may make training ten times "
-        "slower\ninstall an OpenBLAS (Debian: libopenblas0) or see update-alternatives\n");
+  const auto path = options.resume.value_or(
+      options.out.value_or(default_run_folder(std::chrono::system_clock::now())));
+  if (!options.resume) check_run_folder(path);
+  warn_of_slow_blas("rubato train");
+
+  // What is there to go on with, before anything takes time.
+  std::optional<RunFolder> folder;
+  std::optional<CheckpointFolder> checkpoints;
+  checkpoints.emplace(path / "checkpoints", options.keep);
+  std::optional<CheckpointFolder::Found> from;
+  if (options.resume) {
+    folder.emplace(RunFolder::existing(path));
+    from = checkpoint_of(*folder, *checkpoints);
+    if (from) require_same_options(from->state, to_config(options, path));
   }
-  const Data data = load_data(options);
+  const TrainingData data = load_training_data(options);
   const Trace trace = load_trace(options.elasticity.trace, options.elasticity.on_trace_end);
-  Trainer trainer(builtin_model(options.model, data.shape), nll_loss(options.label_smoothing),
-                  data.train, trace, trainer_options(options));
-  trainer.set_test(data.test, nll_loss());
+  Trainer trainer = make_trainer(options, data, trace);
 
   // Before there is a run folder: it may find that no parameter is called so.
   MetricsWriter* metrics_of_monitor = nullptr;
@@ -164,9 +163,12 @@ ExitCode train(const TrainCommandOptions& options) {
     trainer.add_observer(*monitor);
   }
 
-  const RunFolder folder(path);
-  write_origin(folder, options, trace);
-  MetricsWriter metrics(folder.file("metrics.jsonl"));
+  if (!folder) folder.emplace(path);
+  // Until the state is known to be the run's, nothing in its folder is touched.
+  RunRecord record(from ? to_config(options, path) : write_origin(*folder, options, trace),
+                   data.fingerprint);
+  trainer.add_observer(record);
+  MetricsWriter metrics(folder->file("metrics.jsonl"), from.has_value());
   metrics_of_monitor = &metrics;
   trainer.add_observer(metrics);
   const Metric watch = trainer.options().watch;
@@ -179,13 +181,19 @@ ExitCode train(const TrainCommandOptions& options) {
   std::optional<BestWeights> best;
   if (options.keep_best) {
     best.emplace(trainer, watch, [&] {
-      folder.write("best.pt", pickled_weights(best->parameters(), best->buffers()));
+      folder->write("best.pt", pickled_weights(best->parameters(), best->buffers()));
     });
     trainer.add_observer(*best);
+  }
+  if (from) {
+    trainer.load_state(from->state);
+    write_origin(*folder, options, trace);
   }
   std::optional<Progress> progress;
   if (!options.quiet) {
     print_opening(options, data, trace);
+    if (options.resume) print_resumption(trainer.result(), from);
+    std::fflush(stdout);
     const std::int64_t minibatch = options.elasticity.minibatch;
     progress.emplace(stdout,
                      ProgressOptions{.epochs = options.epochs,
@@ -194,6 +202,14 @@ ExitCode train(const TrainCommandOptions& options) {
                                      .log_steps = options.log_steps});
     trainer.add_observer(*progress);
   }
+  const StopSignals signals(
+      "\nrubato train: finishing the step, then writing a checkpoint; again ends at once\n");
+  SignalWatch signal_watch(trainer, signals);
+  trainer.add_observer(signal_watch);
+  const auto interval = parse_checkpoint_interval(options.checkpoint_every);
+  Checkpointer checkpointer(trainer, *checkpoints, interval.value_or(CheckpointInterval()),
+                            [&] { metrics.flush(); });
+  if (interval) trainer.add_observer(checkpointer);
 
   RunSummary summary;
   summary.options = trainer.options();
@@ -201,29 +217,41 @@ ExitCode train(const TrainCommandOptions& options) {
   summary.model = options.model;
   summary.data = options.data;
   summary.trace = trace.source();
-  const Stopwatch wall;
   std::optional<Diverged> failure;
   try {
     trainer.fit();
   } catch (const Diverged& diverged) {
     failure = diverged;
     summary.stopped = diverged.what();
+  } catch (const OutputError& error) {
+    progress.reset();
+    if (checkpoints->files().empty()) throw;
+    throw OutputError(
+        fmt::format("{}\nthe checkpoints before it are kept; to go on: rubato train "
+                    "--resume {}",
+                    error.what(), path.string()));
   }
   progress.reset();
-  summary.wall_seconds = wall.seconds();
+  if (!failure && (interval || signals.received() != 0)) {
+    const std::filesystem::path file = checkpointer.write();
+    if (signals.received() != 0) {
+      return interrupted(signals.received(), trainer.result(), file, *folder);
+    }
+  }
+  summary.wall_seconds = record.wall_seconds();
   summary.result = trainer.result();
   if (!failure) summary.stopped = summary.result.stopped;
   summary.weights_sha256 = sha256_of(trainer.parameters());
   summary.gradient_buffers = trainer.gradient_buffers();
-  folder.write("weights.pt", pickled_weights(trainer.parameters(), trainer.buffers()));
-  folder.write("summary.json", to_json(summary));
+  folder->write("weights.pt", pickled_weights(trainer.parameters(), trainer.buffers()));
+  folder->write("summary.json", to_json(summary));
 
   if (failure) {
     fmt::print(stderr, "rubato train: {}\nmetrics are kept in {}\n", failure->what(),
-               folder.path().string());
+               folder->path().string());
     return ExitCode::diverged;
   }
-  if (!options.quiet) print_closing(summary, best ? &*best : nullptr, folder);
+  if (!options.quiet) print_closing(summary, best ? &*best : nullptr, *folder);
   return missed(options, summary.result) ? ExitCode::target_missed : ExitCode::good;
 }
 

@@ -7,7 +7,7 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
-#include <rubato/core/error.hpp>
+#include <rubato/core/file.hpp>
 #include <rubato/report/metrics.hpp>
 
 namespace rubato {
@@ -16,8 +16,10 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
+constexpr std::string_view kBytes = "metrics.bytes";
+
 [[noreturn]] void fail(const std::filesystem::path& path) {
-  throw Error(
+  throw OutputError(
       fmt::format("{}: cannot write: {}", path.string(), std::generic_category().message(errno)));
 }
 
@@ -32,9 +34,54 @@ std::vector<std::int64_t> substeps_of_cores(const StepRecord& step) {
 
 }  // namespace
 
-MetricsWriter::MetricsWriter(std::filesystem::path path)
-    : path_(std::move(path)), out_(path_, std::ios::binary) {
+MetricsWriter::MetricsWriter(std::filesystem::path path, bool keep) : path_(std::move(path)) {
+  open(keep ? std::ios::app : std::ios::trunc);
+}
+
+void MetricsWriter::open(std::ios::openmode mode) {
+  out_.close();
+  out_.clear();
+  out_.open(path_, std::ios::binary | mode);
   if (!out_) fail(path_);
+}
+
+void MetricsWriter::save(State& state) const {
+  state.put(kBytes, bytes_);
+}
+
+void MetricsWriter::load(const State& state) {
+  bytes_ = state.value<std::int64_t>(kBytes);
+  std::error_code error;
+  const std::uintmax_t size = std::filesystem::file_size(path_, error);
+  if (error || std::cmp_less(size, bytes_) || bytes_ < 0) {
+    throw Error(fmt::format(
+        "{}: has {} bytes, less than the {} that the checkpoint has seen; lines were lost",
+        path_.string(), error ? 0 : size, bytes_));
+  }
+  std::filesystem::resize_file(path_, static_cast<std::uintmax_t>(bytes_), error);
+  if (error) fail(path_);
+  open(std::ios::app);
+}
+
+void MetricsWriter::flush() {
+  flush_to_disk(path_);
+  std::error_code error;
+  if (std::cmp_not_equal(std::filesystem::file_size(path_, error), bytes_)) {
+    throw OutputError(
+        fmt::format("{}: is not the file that was written to any more", path_.string()));
+  }
+}
+
+void MetricsWriter::on_fault(const StepPlan& step, std::span<const FaultRecord> faults,
+                             std::int64_t cores_left) {
+  for (const FaultRecord& fault : faults) {
+    write_line(Json{{"kind", "fault"},
+                    {"step", step.index.value()},
+                    {"core", fault.core.value()},
+                    {"substep", fault.substep},
+                    {"cores_left", cores_left}}
+                   .dump());
+  }
 }
 
 void MetricsWriter::on_step(const StepRecord& step) {
@@ -92,6 +139,7 @@ void MetricsWriter::write(const StepPlan& step, std::span<const TensorStatistics
 void MetricsWriter::write_line(const std::string& line) {
   out_ << line << '\n' << std::flush;
   if (!out_) fail(path_);
+  bytes_ += static_cast<std::int64_t>(line.size()) + 1;
 }
 
 }  // namespace rubato

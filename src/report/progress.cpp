@@ -46,16 +46,32 @@ Progress::~Progress() {
 
 void Progress::on_epoch_begin(const EpochPlan& epoch) {
   since_epoch_ = {};
+  epochs_done_ = epoch.index.value();
+  epoch_samples_here_ = 0;
   epoch_samples_ = 0;
   epoch_steps_ = 0;
+  first_step_ = epoch.first_step();
   epoch_steps_planned_ = static_cast<std::int64_t>(epoch.steps.size());
   epoch_samples_planned_ = 0;
   for (const StepPlan& step : epoch.steps) epoch_samples_planned_ += step.batch_size;
 }
 
+void Progress::on_fault(const StepPlan& step, std::span<const FaultRecord> faults,
+                        std::int64_t cores_left) {
+  clear_bar();
+  for (const FaultRecord& fault : faults) {
+    fmt::print(out_, "step {}: core {} of {} died in its substep {}; the step is redone on {}\n",
+               step.index.value(), fault.core.value(), step.cores, fault.substep, cores_left);
+  }
+  std::fflush(out_);
+}
+
 void Progress::on_step(const StepRecord& step) {
-  epoch_samples_ += step.plan.batch_size;
-  ++epoch_steps_;
+  epoch_samples_here_ += step.plan.batch_size;
+  // Where a resume has begun in the middle of the epoch, more is done than was done here.
+  epoch_steps_ = step.plan.index.value() - first_step_.value() + 1;
+  epoch_samples_ = (step.plan.first_minibatch.value() + step.plan.minibatches) *
+                   (step.plan.batch_size / step.plan.minibatches);
   if (options_.terminal) {
     if (bar_drawn_ && since_drawn_.seconds() < kRedraw) return;
     draw_bar(step);
@@ -70,8 +86,8 @@ void Progress::on_step(const StepRecord& step) {
 
 void Progress::on_epoch(const EpochRecord& epoch) {
   clear_bar();
-  samples_before_epoch_ += epoch.samples;
-  ++epochs_done_;
+  samples_before_epoch_ += epoch_samples_here_;
+  epochs_done_ = epoch.epoch.value() + 1;
   std::string test;
   if (epoch.test) {
     test = fmt::format("  test loss {:.4f}", epoch.test->loss);
@@ -86,6 +102,7 @@ void Progress::on_epoch(const EpochRecord& epoch) {
              options_.epochs, epoch.steps, epoch.train_loss, test, short_number(rate));
   std::fflush(out_);
   // The samples planned for this epoch are no longer ahead.
+  epoch_samples_here_ = 0;
   epoch_samples_ = 0;
   epoch_samples_planned_ = 0;
 }
@@ -119,11 +136,11 @@ void Progress::clear_bar() {
 }
 
 double Progress::rate() const {
-  return static_cast<double>(epoch_samples_) / std::max(since_epoch_.seconds(), 1e-6);
+  return static_cast<double>(epoch_samples_here_) / std::max(since_epoch_.seconds(), 1e-6);
 }
 
 double Progress::seconds_left() const {
-  const auto done = static_cast<double>(samples_before_epoch_ + epoch_samples_);
+  const auto done = static_cast<double>(samples_before_epoch_ + epoch_samples_here_);
   const auto ahead =
       static_cast<double>((options_.epochs - epochs_done_ - 1) * options_.samples_per_epoch +
                           epoch_samples_planned_ - epoch_samples_);

@@ -1,11 +1,14 @@
 #include <cerrno>
-#include <fstream>
 #include <system_error>
 #include <utility>
 
+#include <fcntl.h>
 #include <fmt/format.h>
+#include <sys/file.h>
+#include <unistd.h>
 
 #include <rubato/core/error.hpp>
+#include <rubato/core/file.hpp>
 #include <rubato/report/run_folder.hpp>
 
 namespace rubato {
@@ -22,20 +25,41 @@ RunFolder::RunFolder(fs::path path) : path_(std::move(path)) {
   if (error) {
     throw Error(fmt::format("{}: cannot make the run folder: {}", path_.string(), error.message()));
   }
+  lock();
+}
+
+RunFolder::RunFolder(fs::path path, Existing) : path_(std::move(path)) {
+  std::error_code ignored;
+  if (!fs::is_directory(path_, ignored)) {
+    throw Error(fmt::format("{}: no such folder; accepted: the folder of a run", path_.string()));
+  }
+  lock();
+}
+
+RunFolder RunFolder::existing(fs::path path) {
+  return {std::move(path), Existing{}};
+}
+
+RunFolder::RunFolder(RunFolder&& other) noexcept
+    : path_(std::move(other.path_)), descriptor_(std::exchange(other.descriptor_, -1)) {}
+
+RunFolder::~RunFolder() {
+  if (descriptor_ >= 0) close(descriptor_);
+}
+
+// The operating system gives the lock back, however the process ends.
+void RunFolder::lock() {
+  descriptor_ = open(path_.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  if (descriptor_ >= 0 && flock(descriptor_, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK) {
+    close(std::exchange(descriptor_, -1));
+    throw Error(fmt::format("{}: another process works in this run folder", path_.string()));
+  }
 }
 
 void RunFolder::write(std::string_view name, std::string_view content) const {
-  const fs::path final_path = file(name);
-  fs::path beside = final_path;
-  beside += ".part";
-  std::ofstream out(beside, std::ios::binary);
-  out.write(content.data(), static_cast<std::streamsize>(content.size()));
-  out.close();
-  std::error_code error(out ? 0 : errno, std::generic_category());
-  if (out) fs::rename(beside, final_path, error);
-  if (error) {
-    throw Error(fmt::format("{}: cannot write: {}", final_path.string(), error.message()));
-  }
+  std::error_code ignored;
+  fs::create_directories(path_, ignored);
+  write_file(file(name), content);
 }
 
 }  // namespace rubato

@@ -118,7 +118,7 @@ class Parser {
                         version.find_first_not_of("0123456789") == std::string::npos;
     if (!number || std::stoll(version) < 1) fail("its version is no number");
     if (std::stoll(version) > kStateVersion) {
-      throw Error(fmt::format(
+      throw NewerVersion(fmt::format(
           "{}: is of version {}, which a newer rubato has written; this one reads up to {}",
           source_, version, kStateVersion));
     }

@@ -75,13 +75,13 @@ TEST(Program, KnowsItsVersion) {
 TEST(Program, SuggestsTheNearestCommand) {
   const ProgramResult result = test::rubato({"trian", "--cores", "8"});
   EXPECT_EQ(result.code, 2);
-  EXPECT_EQ(
-      result.err,
-      "rubato: unknown command 'trian'; did you mean 'train'? accepted: train, plan, bench\n");
+  EXPECT_EQ(result.err,
+            "rubato: unknown command 'trian'; did you mean 'train'? accepted: train, plan, verify, "
+            "bench\n");
   EXPECT_EQ(
       test::rubato({"--cores=8", "plan"}).err,
       "rubato: unknown option '--cores=8' before the command; accepted: --help, --version, or a "
-      "command: train, plan, bench\n");
+      "command: train, plan, verify, bench\n");
 }
 
 TEST(Program, LoadsNoLibtorch) {
@@ -94,7 +94,7 @@ TEST(Program, LoadsNoLibtorch) {
 TEST(Program, SaysWhenItsOutputIsLost) {
   const ProgramResult result =
       test::run_program("/bin/sh", {"-c", "exec \"$0\" plan >/dev/full", RUBATO_PROGRAM});
-  EXPECT_EQ(result.code, 2);
+  EXPECT_EQ(result.code, 24);
   EXPECT_EQ(result.err, "rubato plan: cannot write the output\n");
 }
 
@@ -150,14 +150,14 @@ TEST_F(Installed, BecomesTheProgramBesideIt) {
   const ProgramResult result =
       test::run_program(program_, {"train", "--cores", "4", "--out=a b", "--quiet"});
   EXPECT_EQ(result.code, 21);
-  EXPECT_EQ(result.out, "<--cores><4><--out=a b><--quiet>");
+  EXPECT_EQ(result.out, "<train><--cores><4><--out=a b><--quiet>");
 }
 
 TEST_F(Installed, BecomesTheProgramInLibexec) {
   install("libexec/rubato/rubato-train");
   const ProgramResult result = test::run_program(program_, {"train", "--epochs=1"});
   EXPECT_EQ(result.code, 21);
-  EXPECT_EQ(result.out, "<--epochs=1>");
+  EXPECT_EQ(result.out, "<train><--epochs=1>");
 }
 
 TEST_F(Installed, LeavesAPipeToTheProgramThatTrains) {
@@ -165,7 +165,7 @@ TEST_F(Installed, LeavesAPipeToTheProgramThatTrains) {
   const ProgramResult result = test::run_program(
       "/bin/sh", {"-c", "printf 'unread' | \"$0\" train --trace=/dev/stdin", program_});
   EXPECT_EQ(result.code, 21);
-  EXPECT_EQ(result.out, "<--trace=/dev/stdin>");
+  EXPECT_EQ(result.out, "<train><--trace=/dev/stdin>");
 }
 
 TEST_F(Installed, SaysWhyAProgramDoesNotStart) {

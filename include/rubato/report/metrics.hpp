@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstdint>
 #include <filesystem>
 #include <fstream>
 #include <span>
@@ -18,6 +19,7 @@ namespace rubato {
 ///      "seconds": {"data", "compute", "reduce", "update", "wall"}}      (StepRecord, StepTiming)
 ///     {"kind": "epoch", "epoch", "steps", "samples", "train_loss", "test_loss", "test_accuracy",
 ///      "test_top_k_accuracy", "seconds": {"train", "test"}}             (EpochRecord)
+///     {"kind": "fault", "step", "core", "substep", "cores_left"}          (FaultRecord)
 ///     {"kind": "monitor", "step", "tensor", "of": "parameter" or "gradient", "norm", "mean",
 ///      "min", "max"}                                                    (TensorStatistics)
 ///
@@ -26,20 +28,31 @@ namespace rubato {
 /// A number that is not finite is null.
 class MetricsWriter final : public Observer {
  public:
-  /// Throws Error when the file cannot be opened.
-  explicit MetricsWriter(std::filesystem::path path);
+  /// Begins the file anew, or keeps what is in it for load(). Throws OutputError when it cannot be
+  /// opened.
+  explicit MetricsWriter(std::filesystem::path path, bool keep = false);
 
-  /// All throw Error when the line cannot be written.
+  /// All throw OutputError when the line cannot be written.
+  void on_fault(const StepPlan& step, std::span<const FaultRecord> faults,
+                std::int64_t cores_left) override;
   void on_step(const StepRecord& step) override;
   void on_epoch(const EpochRecord& epoch) override;
+  /// How long the file is. load() cuts off what was written after the state was taken, and throws
+  /// Error when the file has become shorter than it was then.
+  void save(State& state) const override;
+  void load(const State& state) override;
+  /// Brings all lines to the disk. Throws OutputError when that fails, or the file has gone.
+  void flush();
   /// For a Monitor.
   void write(const StepPlan& step, std::span<const TensorStatistics> tensors);
 
  private:
+  void open(std::ios::openmode mode);
   void write_line(const std::string& line);
 
   std::filesystem::path path_;
   std::ofstream out_;
+  std::int64_t bytes_ = 0;
 };
 
 }  // namespace rubato

@@ -31,6 +31,8 @@ class Progress final : public Observer {
   Progress& operator=(const Progress&) = delete;
 
   void on_epoch_begin(const EpochPlan& epoch) override;
+  void on_fault(const StepPlan& step, std::span<const FaultRecord> faults,
+                std::int64_t cores_left) override;
   void on_step(const StepRecord& step) override;
   void on_epoch(const EpochRecord& epoch) override;
 
@@ -49,9 +51,12 @@ class Progress final : public Observer {
   bool bar_drawn_ = false;
   std::int64_t samples_before_epoch_ = 0;
   std::int64_t epochs_done_ = 0;
+  // Of this epoch: those done here, and all that are done.
+  std::int64_t epoch_samples_here_ = 0;
   std::int64_t epoch_samples_ = 0;
   std::int64_t epoch_samples_planned_ = 0;
   std::int64_t epoch_steps_ = 0;
+  StepIndex first_step_;
   std::int64_t epoch_steps_planned_ = 0;
 };
 

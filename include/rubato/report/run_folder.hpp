@@ -5,11 +5,12 @@
 
 namespace rubato {
 
-/// The folder that holds all there is to know of a run. It is made, never reused.
+/// The folder that holds all there is to know of a run. One process at a time works in it.
 ///
 ///     config.toml    what reproduces the run
 ///     trace.csv      the trace, unless it is a constant or built in
 ///     metrics.jsonl  a line for each step and each epoch
+///     checkpoints/   states to go on from (CheckpointFolder)
 ///     summary.json   what it came to
 ///     best.pt        the model of the best epoch, where it was to be kept
 ///     weights.pt     the trained model, for Python's torch.load
@@ -17,16 +18,29 @@ class RunFolder {
  public:
   /// Makes the folder and those above it. Throws Error when it exists or cannot be made.
   explicit RunFolder(std::filesystem::path path);
+  /// The folder of a run that there is. Throws Error when there is none, and when another process
+  /// works in it.
+  [[nodiscard]] static RunFolder existing(std::filesystem::path path);
+  ~RunFolder();
+  RunFolder(RunFolder&& other) noexcept;
+  RunFolder(const RunFolder&) = delete;
+  RunFolder& operator=(const RunFolder&) = delete;
+  RunFolder& operator=(RunFolder&&) = delete;
 
   [[nodiscard]] const std::filesystem::path& path() const { return path_; }
   [[nodiscard]] std::filesystem::path file(std::string_view name) const { return path_ / name; }
 
-  /// Writes a file as a whole: beside and then renamed into place, so that it is never seen half
-  /// written. Throws Error when that fails.
+  /// write_file() in the folder, which is made again where it has gone.
   void write(std::string_view name, std::string_view content) const;
 
  private:
+  struct Existing {};
+  RunFolder(std::filesystem::path path, Existing);
+  void lock();
+
   std::filesystem::path path_;
+  // Holds the lock.
+  int descriptor_ = -1;
 };
 
 }  // namespace rubato

@@ -5,12 +5,19 @@
 #include <string>
 #include <string_view>
 
+#include <rubato/core/error.hpp>
 #include <rubato/state/state.hpp>
 
 namespace rubato {
 
 /// The version of the files that write_state() writes. Older ones are read as well.
 inline constexpr std::int64_t kStateVersion = 1;
+
+/// A file that a newer version of rubato has written.
+class NewerVersion : public Error {
+ public:
+  using Error::Error;
+};
 
 /// A State as the bytes of a file in the safetensors format, which other tools read too
 /// (https://github.com/huggingface/safetensors):
@@ -24,8 +31,8 @@ inline constexpr std::int64_t kStateVersion = 1;
 [[nodiscard]] std::string state_bytes(const State& state);
 
 /// The State of such bytes; `source` names them in messages. Throws Error when they are damaged
-/// (cut off, changed), no such file, or of a newer version. Takes no more memory than a small
-/// multiple of the bytes, whatever they claim.
+/// (cut off, changed) or no such file, and NewerVersion. Takes no more memory than a small multiple
+/// of the bytes, whatever they claim.
 [[nodiscard]] State parse_state(std::string_view bytes, std::string_view source);
 
 /// write_file() and read_file() of them.

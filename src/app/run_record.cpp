@@ -1,0 +1,81 @@
+#include "app/run_record.hpp"
+
+#include <algorithm>
+#include <array>
+#include <map>
+#include <string_view>
+#include <vector>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <rubato/core/error.hpp>
+
+#include "app/config_file.hpp"
+
+namespace rubato::app {
+
+namespace {
+
+constexpr std::string_view kConfig = "run.config";
+constexpr std::string_view kData = "run.data";
+constexpr std::string_view kSeconds = "run.wall_seconds";
+
+// What decides no bit of the result, or only how far it goes.
+constexpr std::array<std::string_view, 14> kMayChange{
+    "epochs", "threads", "cores",  "assignment", "reduce",    "exact", "checkpoint-every",
+    "keep",   "fault",   "faults", "straggler",  "log-steps", "top-k", "target-accuracy"};
+// Their contents are compared, not where they lie.
+constexpr std::array<std::string_view, 2> kByContent{"data", "trace"};
+
+template <std::size_t N>
+bool holds(const std::array<std::string_view, N>& names, std::string_view name) {
+  return std::find(names.begin(), names.end(), name) != names.end();
+}
+
+std::map<std::string, std::string> values_of(const std::string& config, std::string_view source) {
+  std::map<std::string, std::string> values;
+  for (const ConfigEntry& entry : parse_config(config, std::string(source))) {
+    values[entry.key] = entry.value;
+  }
+  return values;
+}
+
+}  // namespace
+
+void RunRecord::save(State& state) const {
+  state.put_text(kConfig, config_);
+  state.put_text(kData, data_);
+  state.put(kSeconds, wall_seconds());
+}
+
+void RunRecord::load(const State& state) {
+  if (state.text(kData) != data_) {
+    throw Error("--data: these are not the data of the run; accepted: the same, wherever they lie");
+  }
+  seconds_before_ = state.value<double>(kSeconds);
+}
+
+void require_same_options(const State& checkpoint, const std::string& config) {
+  auto before = values_of(checkpoint.text(kConfig), "the checkpoint's configuration");
+  auto now = values_of(config, "the configuration");
+  std::vector<std::string> differences;
+  const auto compare = [&](const std::string& name) {
+    if (holds(kMayChange, name) || holds(kByContent, name) || before[name] == now[name]) return;
+    const auto shown = [](const std::string& value) { return value.empty() ? "not set" : value; };
+    differences.push_back(
+        fmt::format("--{} was {}, is {}", name, shown(before[name]), shown(now[name])));
+  };
+  std::vector<std::string> names;
+  for (const auto& values : {before, now}) {
+    for (const auto& [name, value] : values) names.push_back(name);
+  }
+  std::sort(names.begin(), names.end());
+  names.erase(std::unique(names.begin(), names.end()), names.end());
+  for (const std::string& name : names) compare(name);
+  if (differences.empty()) return;
+  throw Error(fmt::format("the run was trained with other options: {}\nmay be changed: --{}",
+                          fmt::join(differences, ", "), fmt::join(kMayChange, ", --")));
+}
+
+}  // namespace rubato::app

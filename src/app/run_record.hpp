@@ -1,0 +1,38 @@
+#pragma once
+
+#include <string>
+
+#include <rubato/core/stopwatch.hpp>
+#include <rubato/train/records.hpp>
+
+#include "app/train_options.hpp"
+
+namespace rubato::app {
+
+/// What a checkpoint says of the run beyond its training: the options it was made with, the data,
+/// and for how long it has been trained.
+class RunRecord final : public Observer {
+ public:
+  /// `config` is to_config() of the run's options; `data` the fingerprint of its data.
+  RunRecord(std::string config, std::string data)
+      : config_(std::move(config)), data_(std::move(data)) {}
+
+  void save(State& state) const override;
+  /// Throws Error when the data are others.
+  void load(const State& state) override;
+
+  /// Of this process and those before it.
+  [[nodiscard]] double wall_seconds() const { return seconds_before_ + since_.seconds(); }
+
+ private:
+  std::string config_;
+  std::string data_;
+  double seconds_before_ = 0;
+  Stopwatch since_;
+};
+
+/// Throws Error when the checkpoint was made with options that decide the result and are not those
+/// of `config`: says which, and what may be changed.
+void require_same_options(const State& checkpoint, const std::string& config);
+
+}  // namespace rubato::app

@@ -1,0 +1,50 @@
+#include "app/stop_signals.hpp"
+
+#include <atomic>
+#include <cerrno>
+#include <csignal>
+#include <cstring>
+
+#include <unistd.h>
+
+namespace rubato::app {
+
+namespace {
+
+// A signal handler has nothing but globals. It may use these, as they need no lock.
+std::atomic<int> received_signal{0};
+std::atomic<const char*> message_text{nullptr};
+static_assert(std::atomic<int>::is_always_lock_free &&
+              std::atomic<const char*>::is_always_lock_free);
+
+extern "C" void note_signal(int signal_number) {
+  const int error = errno;
+  received_signal.store(signal_number);
+  std::signal(SIGINT, SIG_DFL);
+  std::signal(SIGTERM, SIG_DFL);
+  if (const char* const message = message_text.load(); message != nullptr) {
+    // There is nobody to tell when it fails.
+    [[maybe_unused]] const ssize_t written = write(STDERR_FILENO, message, std::strlen(message));
+  }
+  errno = error;
+}
+
+}  // namespace
+
+StopSignals::StopSignals(const char* message) {
+  received_signal.store(0);
+  message_text.store(message);
+  std::signal(SIGINT, note_signal);
+  std::signal(SIGTERM, note_signal);
+}
+
+StopSignals::~StopSignals() {
+  std::signal(SIGINT, SIG_DFL);
+  std::signal(SIGTERM, SIG_DFL);
+}
+
+int StopSignals::received() const {
+  return received_signal.load();
+}
+
+}  // namespace rubato::app

@@ -1,0 +1,19 @@
+#pragma once
+
+namespace rubato::app {
+
+/// While it lives, the first SIGINT or SIGTERM is only noted, and the second ends the process at
+/// once. One at a time.
+class StopSignals {
+ public:
+  /// `message` is printed to stderr when the first arrives; must live as long.
+  explicit StopSignals(const char* message);
+  ~StopSignals();
+  StopSignals(const StopSignals&) = delete;
+  StopSignals& operator=(const StopSignals&) = delete;
+
+  /// The signal that arrived; 0 while none has.
+  [[nodiscard]] int received() const;
+};
+
+}  // namespace rubato::app

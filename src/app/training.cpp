@@ -1,0 +1,106 @@
+#include "app/training.hpp"
+
+#include <cstdio>
+#include <optional>
+#include <sstream>
+#include <utility>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include <rubato/data/digits.hpp>
+#include <rubato/data/idx.hpp>
+#include <rubato/model/builtin_models.hpp>
+#include <rubato/state/sha256.hpp>
+#include <rubato/train/environment.hpp>
+#include <rubato/train/losses.hpp>
+
+#include "app/fault_options.hpp"
+
+namespace rubato::app {
+
+namespace {
+
+std::vector<ParameterGroup> parameter_groups(const std::string& no_decay) {
+  std::vector<ParameterGroup> groups;
+  std::istringstream patterns(no_decay);
+  for (std::string pattern; std::getline(patterns, pattern, ',');) {
+    groups.push_back(pattern == "vectors" ? no_decay_for_vectors() : no_decay_for(pattern));
+  }
+  return groups;
+}
+
+std::optional<LookaheadOptions> lookahead_options(const TrainCommandOptions& options) {
+  if (options.lookahead == 0) return std::nullopt;
+  return LookaheadOptions{
+      .k = options.lookahead,
+      .alpha = options.lookahead_alpha,
+      .start = parse_choice("start", options.lookahead_start, kLookaheadStarts)};
+}
+
+}  // namespace
+
+TrainOptions trainer_options(const TrainCommandOptions& options) {
+  FaultOptions faults = parse_random_faults(options.faults);
+  faults.planned = parse_faults(options.fault);
+  return {.epochs = options.epochs,
+          .iterations = options.iterations,
+          .minibatch_size = options.elasticity.minibatch,
+          .learning_rate = options.learning_rate,
+          .reference_batch_size = options.reference_batch,
+          .rule = options.rule,
+          .schedule = options.schedule,
+          .schedule_unit = parse_choice("unit", options.schedule_unit, kScheduleUnits),
+          .watch = parse_choice("metric", options.watch, kMetrics),
+          .optimizer = optimizer_options(options),
+          .groups = parameter_groups(options.no_decay),
+          .lookahead = lookahead_options(options),
+          .clip_norm = options.clip_norm,
+          .precision = parse_choice("precision", options.precision, kPrecisions),
+          .initializer = parse_initializer(options.initializer),
+          .seed = options.seed,
+          .top_k = options.top_k,
+          .log_noise = options.log_noise,
+          .cores = options.elasticity.cores,
+          .assignment = options.elasticity.assignment,
+          .reduce = options.reduce,
+          .exact = options.exact,
+          .faults = std::move(faults),
+          .stragglers = parse_stragglers(options.straggler),
+          .threads = static_cast<int>(options.threads)};
+}
+
+TrainingData load_training_data(const TrainCommandOptions& options) {
+  const auto folder = mnist_folder(options);
+  const TrainTestImages images = folder ? read_idx_folder(*folder) : builtin_digits();
+  Sha256 fingerprint;
+  for (const ImageSet* set : {&images.train, &images.test}) {
+    fingerprint.add(set->pixels.data(), set->pixels.size());
+    fingerprint.add(set->labels.data(), set->labels.size());
+  }
+  // Both sets by the training set's statistics: the test set is not known beforehand.
+  const PixelStatistics statistics = pixel_statistics(images.train);
+  return {.train = to_tensors(images.train, statistics),
+          .test = to_tensors(images.test, statistics),
+          .height = images.train.height,
+          .width = images.train.width,
+          .fingerprint = fingerprint.hex()};
+}
+
+Trainer make_trainer(const TrainCommandOptions& options, const TrainingData& data,
+                     const Trace& trace) {
+  Trainer trainer(builtin_model(options.model, {.height = data.height, .width = data.width}),
+                  nll_loss(options.label_smoothing), data.train, trace, trainer_options(options));
+  trainer.set_test(data.test, nll_loss());
+  return trainer;
+}
+
+void warn_of_slow_blas(const char* program) {
+  if (has_fast_blas()) return;
+  fmt::print(stderr,
+             "{}: the BLAS in use is not known to be fast and may make training ten times "
+             "slower\ninstall an OpenBLAS (Debian: libopenblas0) or see update-alternatives\n",
+             program);
+}
+
+}  // namespace rubato::app

@@ -1,0 +1,34 @@
+#pragma once
+
+#include <string>
+
+#include <rubato/data/image_set.hpp>
+#include <rubato/train/dataset.hpp>
+#include <rubato/train/trainer.hpp>
+
+#include "app/train_options.hpp"
+
+namespace rubato::app {
+
+/// The data that options ask for, normalised.
+struct TrainingData {
+  TensorDataset train;
+  TensorDataset test;
+  std::int64_t height = 0;
+  std::int64_t width = 0;
+  /// SHA-256 of pixels and labels, as they were read.
+  std::string fingerprint;
+};
+[[nodiscard]] TrainingData load_training_data(const TrainCommandOptions& options);
+
+/// The library's options for those of the command line.
+[[nodiscard]] TrainOptions trainer_options(const TrainCommandOptions& options);
+
+/// A trainer for them, with its test set.
+[[nodiscard]] Trainer make_trainer(const TrainCommandOptions& options, const TrainingData& data,
+                                   const Trace& trace);
+
+/// To stderr, where the BLAS would make training ten times slower.
+void warn_of_slow_blas(const char* program);
+
+}  // namespace rubato::app

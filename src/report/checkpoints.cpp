@@ -1,0 +1,114 @@
+#include <algorithm>
+#include <charconv>
+#include <system_error>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include <rubato/core/check.hpp>
+#include <rubato/core/file.hpp>
+#include <rubato/report/checkpoints.hpp>
+#include <rubato/state/state_file.hpp>
+
+namespace rubato {
+
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr std::string_view kPrefix = "step-";
+constexpr std::string_view kSuffix = ".safetensors";
+
+// The N of step-N.safetensors.
+std::optional<std::int64_t> steps_of(const fs::path& file) {
+  const std::string name = file.filename().string();
+  if (!name.starts_with(kPrefix) || !name.ends_with(kSuffix)) return std::nullopt;
+  const char* const begin = name.data() + kPrefix.size();
+  const char* const end = name.data() + name.size() - kSuffix.size();
+  std::int64_t steps = 0;
+  const auto [stop, error] = std::from_chars(begin, end, steps);
+  if (error != std::errc() || stop != end || steps < 0) return std::nullopt;
+  return steps;
+}
+
+}  // namespace
+
+CheckpointFolder::CheckpointFolder(fs::path path, std::int64_t keep)
+    : path_(std::move(path)), keep_(keep) {
+  RUBATO_CHECK(keep >= 1, "the newest checkpoint is kept");
+}
+
+fs::path CheckpointFolder::write(std::int64_t steps, const State& state) {
+  std::error_code error;
+  fs::create_directory(path_, error);
+  const fs::path file = path_ / fmt::format("{}{}{}", kPrefix, steps, kSuffix);
+  write_state(file, state);
+  const std::vector<fs::path> all = files();
+  for (std::size_t i = static_cast<std::size_t>(keep_); i < all.size(); ++i) {
+    fs::remove(all[i], error);
+  }
+  return file;
+}
+
+std::vector<fs::path> CheckpointFolder::files() const {
+  std::vector<std::pair<std::int64_t, fs::path>> found;
+  std::error_code error;
+  for (fs::directory_iterator it(path_, error), end; !error && it != end; it.increment(error)) {
+    if (const auto steps = steps_of(it->path())) found.emplace_back(*steps, it->path());
+  }
+  std::sort(found.rbegin(), found.rend());
+  std::vector<fs::path> files;
+  for (auto& [steps, file] : found) files.push_back(std::move(file));
+  return files;
+}
+
+std::optional<CheckpointFolder::Found> CheckpointFolder::newest(
+    const std::function<void(const std::string& why)>& rejected) const {
+  for (const fs::path& file : files()) {
+    try {
+      return Found{.file = file, .state = read_state(file)};
+    } catch (const NewerVersion&) {
+      throw;
+    } catch (const Error& error) {
+      rejected(error.what());
+    }
+  }
+  return std::nullopt;
+}
+
+Checkpointer::Checkpointer(const Trainer& trainer, CheckpointFolder& folder,
+                           CheckpointInterval interval, std::function<void()> before_writing)
+    : trainer_(trainer),
+      folder_(folder),
+      interval_(interval),
+      before_writing_(std::move(before_writing)) {}
+
+void Checkpointer::on_step(const StepRecord& step) {
+  static_cast<void>(step);
+  ++steps_;
+}
+
+void Checkpointer::on_epoch(const EpochRecord& epoch) {
+  static_cast<void>(epoch);
+  ++epochs_;
+}
+
+void Checkpointer::between_steps() {
+  using Unit = CheckpointInterval::Unit;
+  const bool due = interval_.unit == Unit::steps ? steps_ >= interval_.count
+                   : interval_.unit == Unit::epochs
+                       ? epochs_ >= interval_.count
+                       : since_.seconds() >= static_cast<double>(interval_.count);
+  if (due) static_cast<void>(write());
+}
+
+fs::path Checkpointer::write() {
+  if (before_writing_) before_writing_();
+  fs::path file = folder_.write(trainer_.result().steps, trainer_.state());
+  steps_ = 0;
+  epochs_ = 0;
+  since_ = {};
+  return file;
+}
+
+}  // namespace rubato
