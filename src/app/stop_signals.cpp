@@ -34,8 +34,10 @@ extern "C" void note_signal(int signal_number) {
 StopSignals::StopSignals(const char* message) {
   received_signal.store(0);
   message_text.store(message);
-  std::signal(SIGINT, note_signal);
-  std::signal(SIGTERM, note_signal);
+  for (const int number : {SIGINT, SIGTERM}) {
+    // Whoever started the program may have wanted it to be ignored (nohup, a script's background).
+    if (std::signal(number, note_signal) == SIG_IGN) std::signal(number, SIG_IGN);
+  }
 }
 
 StopSignals::~StopSignals() {

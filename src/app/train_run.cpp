@@ -121,6 +121,22 @@ bool missed(const TrainCommandOptions& options, const TrainResult& result) {
   return true;
 }
 
+// What is left when something could not be written: a line for the user.
+std::string way_out(const CheckpointFolder& checkpoints, const RunFolder& folder,
+                    const Trainer& trainer) {
+  if (!checkpoints.files().empty()) {
+    return fmt::format("\nthe checkpoints before it are kept; to go on: rubato train --resume {}",
+                       folder.path().string());
+  }
+  try {
+    folder.write("weights.pt", pickled_weights(trainer.parameters(), trainer.buffers()));
+  } catch (const OutputError&) {
+    return "\nthere is no checkpoint to go on from";
+  }
+  return fmt::format("\nthe weights after {} steps are in {}", trainer.result().steps,
+                     folder.file("weights.pt").string());
+}
+
 ExitCode interrupted(int signal, const TrainResult& result, const std::filesystem::path& file,
                      const RunFolder& folder) {
   fmt::print(stderr,
@@ -225,18 +241,11 @@ ExitCode train(const TrainCommandOptions& options) {
     summary.stopped = diverged.what();
   } catch (const OutputError& error) {
     progress.reset();
-    if (checkpoints->files().empty()) throw;
-    throw OutputError(
-        fmt::format("{}\nthe checkpoints before it are kept; to go on: rubato train "
-                    "--resume {}",
-                    error.what(), path.string()));
+    throw OutputError(error.what() + way_out(*checkpoints, *folder, trainer));
   }
   progress.reset();
-  if (!failure && (interval || signals.received() != 0)) {
-    const std::filesystem::path file = checkpointer.write();
-    if (signals.received() != 0) {
-      return interrupted(signals.received(), trainer.result(), file, *folder);
-    }
+  if (!failure && signals.received() != 0) {
+    return interrupted(signals.received(), trainer.result(), checkpointer.write(), *folder);
   }
   summary.wall_seconds = record.wall_seconds();
   summary.result = trainer.result();
@@ -245,6 +254,8 @@ ExitCode train(const TrainCommandOptions& options) {
   summary.gradient_buffers = trainer.gradient_buffers();
   folder->write("weights.pt", pickled_weights(trainer.parameters(), trainer.buffers()));
   folder->write("summary.json", to_json(summary));
+  // Last, as what it is for, more epochs, is not lost with it.
+  if (!failure && interval) checkpointer.write();
 
   if (failure) {
     fmt::print(stderr, "rubato train: {}\nmetrics are kept in {}\n", failure->what(),

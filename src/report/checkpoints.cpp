@@ -43,11 +43,21 @@ fs::path CheckpointFolder::write(std::int64_t steps, const State& state) {
   fs::create_directory(path_, error);
   const fs::path file = path_ / fmt::format("{}{}{}", kPrefix, steps, kSuffix);
   write_state(file, state);
+  remove_leftovers();
   const std::vector<fs::path> all = files();
   for (std::size_t i = static_cast<std::size_t>(keep_); i < all.size(); ++i) {
     fs::remove(all[i], error);
   }
   return file;
+}
+
+// Of a process that was killed in the middle of writing.
+void CheckpointFolder::remove_leftovers() const {
+  std::error_code error;
+  for (fs::directory_iterator it(path_, error), end; !error && it != end; it.increment(error)) {
+    std::error_code ignored;
+    if (it->path().extension() == ".part") fs::remove(it->path(), ignored);
+  }
 }
 
 std::vector<fs::path> CheckpointFolder::files() const {

@@ -64,8 +64,11 @@ void MetricsWriter::load(const State& state) {
 }
 
 void MetricsWriter::flush() {
-  flush_to_disk(path_);
   std::error_code error;
+  if (!std::filesystem::exists(path_, error)) {
+    throw OutputError(fmt::format("{}: has gone while it was written to", path_.string()));
+  }
+  flush_to_disk(path_);
   if (std::cmp_not_equal(std::filesystem::file_size(path_, error), bytes_)) {
     throw OutputError(
         fmt::format("{}: is not the file that was written to any more", path_.string()));

@@ -12,7 +12,7 @@ namespace rubato::test {
 
 ProgramResult run_program(const std::filesystem::path& program,
                           const std::vector<std::string>& arguments,
-                          const std::filesystem::path& folder) {
+                          const std::filesystem::path& folder, const WhileRunning& during) {
   const TempFolder outputs;
   const std::string out = outputs.path() / "out";
   const std::string err = outputs.path() / "err";
@@ -32,9 +32,11 @@ ProgramResult run_program(const std::filesystem::path& program,
   ProgramResult result;
   pid_t child = 0;
   if (posix_spawn(&child, name.c_str(), &actions, nullptr, argv.data(), environ) == 0) {
+    if (during) during(child, err);
     int status = 0;
     waitpid(child, &status, 0);
     if (WIFEXITED(status)) result.code = WEXITSTATUS(status);
+    if (WIFSIGNALED(status)) result.signal = WTERMSIG(status);
   } else {
     ADD_FAILURE() << "cannot start " << program;
   }
@@ -44,9 +46,9 @@ ProgramResult run_program(const std::filesystem::path& program,
   return result;
 }
 
-ProgramResult rubato(const std::vector<std::string>& arguments,
-                     const std::filesystem::path& folder) {
-  return run_program(RUBATO_PROGRAM, arguments, folder);
+ProgramResult rubato(const std::vector<std::string>& arguments, const std::filesystem::path& folder,
+                     const WhileRunning& during) {
+  return run_program(RUBATO_PROGRAM, arguments, folder, during);
 }
 
 }  // namespace rubato::test

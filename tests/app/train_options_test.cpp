@@ -2,6 +2,7 @@
 
 #include <gmock/gmock.h>
 
+#include "app/fault_options.hpp"
 #include "support/error_of.hpp"
 #include "support/temp_folder.hpp"
 
@@ -57,6 +58,12 @@ Arguments every_option(const test::TempFolder& folder) {
           "--seed=18446744073709551615",
           "--threads=2",
           "--reduce=sharded",
+          "--exact=false",
+          "--checkpoint-every=7 epochs",
+          "--keep=9",
+          "--fault=core=1,step=2+core=3,step=4,substep=5",
+          "--faults=rate=0.25,seed=6",
+          "--straggler=core=2,factor=1.5",
           "--target-accuracy=99.5",
           "--log-steps=0"};
 }
@@ -114,6 +121,13 @@ TEST(TrainOptions, AreAllRead) {
   EXPECT_EQ(options.patience, 3);
   EXPECT_EQ(options.min_delta, 0.001);
   EXPECT_TRUE(options.keep_best);
+  EXPECT_FALSE(options.exact);
+  EXPECT_EQ(options.checkpoint_every, "7 epochs");
+  EXPECT_EQ(options.keep, 9);
+  EXPECT_EQ(parse_faults(options.fault),
+            (std::vector<Fault>{{CoreRank{1}, StepIndex{2}, 0}, {CoreRank{3}, StepIndex{4}, 5}}));
+  EXPECT_EQ(parse_random_faults(options.faults), (FaultOptions{.rate = 0.25, .seed = 6}));
+  EXPECT_EQ(parse_stragglers(options.straggler), (std::vector<Straggler>{{CoreRank{2}, 1.5}}));
   EXPECT_EQ(options.top_k, 5);
   EXPECT_TRUE(options.log_noise);
   EXPECT_EQ(options.monitor, "conv1.*");

@@ -1,5 +1,6 @@
 #include <gmock/gmock.h>
 
+#include <rubato/recipe/checkpoint_interval.hpp>
 #include <rubato/recipe/initializer_options.hpp>
 #include <rubato/recipe/optimizer_options.hpp>
 
@@ -90,6 +91,22 @@ TEST(Initializers, RejectWhatTheyDoNotTake) {
   EXPECT_THAT(error("one:mean=1"), HasSubstr("takes no arguments"));
   EXPECT_THAT(error("uniform:low=1,high=0"), HasSubstr("must be below high"));
   EXPECT_THAT(error("msra:fan=up"), HasSubstr("unknown fan 'up'"));
+}
+
+TEST(CheckpointInterval, HasACountAndAUnit) {
+  using Unit = CheckpointInterval::Unit;
+  const auto interval = [](std::int64_t count, Unit unit) {
+    return std::optional(CheckpointInterval{.count = count, .unit = unit});
+  };
+  EXPECT_EQ(parse_checkpoint_interval("100steps"), interval(100, Unit::steps));
+  EXPECT_EQ(parse_checkpoint_interval("1 epoch"), interval(1, Unit::epochs));
+  EXPECT_EQ(parse_checkpoint_interval("60 seconds"), interval(60, Unit::seconds));
+  EXPECT_EQ(parse_checkpoint_interval("1second"), interval(1, Unit::seconds));
+  EXPECT_EQ(parse_checkpoint_interval("never"), std::nullopt);
+  for (const std::string bad : {"", "5", "steps", "0steps", "-1steps", "1.5steps", "5 step s",
+                                "5minutes", "5stepss", "99999999999999999999steps"}) {
+    EXPECT_THROW(static_cast<void>(parse_checkpoint_interval(bad)), Error) << bad;
+  }
 }
 
 }  // namespace

@@ -62,11 +62,31 @@ TEST_F(ReportFiles, ARunFolderIsNeverReused) {
               testing::AllOf(HasSubstr(folder().string()), HasSubstr("exists")));
 }
 
-TEST_F(ReportFiles, AFileThatCannotBeWrittenIsAnError) {
+TEST_F(ReportFiles, AFolderThatHasGoneIsMadeAgain) {
   const RunFolder run(folder() / "run");
   fs::remove(folder() / "run");
+  run.write("note.txt", "hello");
+  EXPECT_EQ(read_file(run.file("note.txt")), "hello");
+}
+
+TEST_F(ReportFiles, ARunFolderHasOneProcessAtATime) {
+  EXPECT_THAT(error_of([&] { static_cast<void>(RunFolder::existing(folder() / "run")); }),
+              HasSubstr("no such folder"));
+  {
+    const RunFolder run(folder() / "run");
+    EXPECT_THAT(error_of([&] { static_cast<void>(RunFolder::existing(folder() / "run")); }),
+                HasSubstr("another process works in this run folder"));
+  }
+  EXPECT_EQ(error_of([&] { static_cast<void>(RunFolder::existing(folder() / "run")); }),
+            "no error");
+}
+
+TEST_F(ReportFiles, AFileThatCannotBeWrittenIsAnError) {
+  const RunFolder run(folder() / "run");
+  fs::create_directory(run.file("note.txt"));
   EXPECT_THAT(error_of([&] { run.write("note.txt", "hello"); }),
               HasSubstr("note.txt: cannot write"));
+  fs::remove_all(folder() / "run");
   EXPECT_THAT(error_of([&] { MetricsWriter metrics(run.file("metrics.jsonl")); }),
               HasSubstr("metrics.jsonl: cannot write"));
 }

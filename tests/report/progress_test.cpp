@@ -49,7 +49,12 @@ std::string printed(const ProgressOptions& options) {
       four.cores = 2;
       four.minibatches = 2;
       EpochPlan plan;
-      plan.steps.resize(4, four);
+      plan.index = EpochIndex{e};
+      for (std::int64_t i = 0; i < 4; ++i) {
+        four.index = StepIndex{4 * e + i};
+        four.first_minibatch = MinibatchIndex{2 * i};
+        plan.steps.push_back(four);
+      }
       progress.on_epoch_begin(plan);
       for (const StepPlan& step_plan : plan.steps) {
         StepRecord step;
@@ -59,6 +64,7 @@ std::string printed(const ProgressOptions& options) {
         progress.on_step(step);
       }
       EpochRecord record;
+      record.epoch = plan.index;
       record.steps = 4;
       record.samples = 256;
       record.train_loss = 0.5;
@@ -80,6 +86,28 @@ TEST(Progress, PrintsALineForEachEpoch) {
       printed({.epochs = 2, .samples_per_epoch = 256}),
       "epoch 1/2  4 steps  train loss 0.5000  test loss 0.1250  accuracy 97.50 %  128 samples/s\n"
       "epoch 2/2  4 steps  train loss 0.5000  test loss 0.1250  accuracy 97.50 %  128 samples/s\n");
+}
+
+// An epoch in whose middle training goes on.
+TEST(Progress, KnowsWhatWasDoneBefore) {
+  const std::unique_ptr<std::FILE, int (*)(std::FILE*)> file(std::tmpfile(), std::fclose);
+  Progress progress(file.get(), {.epochs = 5, .samples_per_epoch = 256, .log_steps = 1});
+  EpochPlan plan{.index = EpochIndex{2}};
+  for (std::int64_t i = 0; i < 4; ++i) {
+    plan.steps.push_back({.index = StepIndex{8 + i},
+                          .batch_size = 64,
+                          .cores = 2,
+                          .first_minibatch = MinibatchIndex{2 * i},
+                          .minibatches = 2});
+  }
+  progress.on_epoch_begin(plan);
+  StepRecord step;
+  step.plan = plan.steps[2];
+  progress.on_step(step);
+  std::string text(static_cast<std::size_t>(std::ftell(file.get())), '\0');
+  std::rewind(file.get());
+  EXPECT_EQ(std::fread(text.data(), 1, text.size(), file.get()), text.size());
+  EXPECT_THAT(text, HasSubstr("epoch 3/5  step 3/4  "));
 }
 
 TEST(Progress, PrintsALineForEverySoManySteps) {

@@ -38,6 +38,8 @@ class CheckpointFolder {
       const std::function<void(const std::string& why)>& rejected) const;
 
  private:
+  void remove_leftovers() const;
+
   std::filesystem::path path_;
   std::int64_t keep_;
 };

@@ -1,0 +1,335 @@
+#include <chrono>
+#include <csignal>
+#include <filesystem>
+#include <fstream>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include <fmt/format.h>
+#include <gmock/gmock.h>
+#include <nlohmann/json.hpp>
+
+#include <rubato/state/sha256.hpp>
+
+#include "app/run_program.hpp"
+#include "support/idx_images.hpp"
+#include "support/temp_folder.hpp"
+
+namespace rubato {
+namespace {
+
+namespace fs = std::filesystem;
+using nlohmann::json;
+using test::ProgramResult;
+using test::read_file;
+using testing::AllOf;
+using testing::HasSubstr;
+using testing::Not;
+
+constexpr auto kPatience = std::chrono::seconds(60);
+
+// Runs on a small data set: 10 steps and 40 minibatches in an epoch.
+class ResumeCommand : public testing::Test {
+ protected:
+  void SetUp() override {
+    test::write_idx_images(folder_, "data", "train", 320, 12);
+    test::write_idx_images(folder_, "data", "t10k", 100, 12);
+    std::string trace = "step,batchsize\n";
+    for (int step = 0; step < 10; ++step)
+      trace += fmt::format("{},{}\n", step, 8 + step % 5 * 12 / 8 * 8);
+    folder_.write("trace.csv", trace);
+  }
+
+  ProgramResult train(std::vector<std::string> more, const test::WhileRunning& during = {}) {
+    std::vector<std::string> arguments{
+        "train",         "--data=mnist:data",    "--model=softmax", "--trace=trace.csv",
+        "--minibatch=8", "--on-trace-end=cycle", "--threads=2",     "--rule=adascale",
+        "--lookahead=3"};
+    arguments.insert(arguments.end(), more.begin(), more.end());
+    return test::rubato(arguments, folder_.path(), during);
+  }
+  ProgramResult resume(const std::string& run, std::vector<std::string> more = {}) {
+    more.insert(more.begin(), {"train", "--resume", run});
+    return test::rubato(more, folder_.path());
+  }
+
+  [[nodiscard]] fs::path file(const std::string& name) const { return folder_.path() / name; }
+  [[nodiscard]] std::string hash(const std::string& run) const {
+    return json::parse(read_file(file(run) / "summary.json"))["weights_sha256"];
+  }
+  // The metrics without who computed them, and how long it took.
+  [[nodiscard]] std::vector<json> metrics(const std::string& run) const {
+    std::vector<json> lines;
+    std::ifstream in(file(run) / "metrics.jsonl");
+    for (std::string line; std::getline(in, line);) {
+      lines.push_back(json::parse(line));
+      for (const char* key : {"seconds", "substeps", "cores"}) lines.back().erase(key);
+    }
+    return lines;
+  }
+  // Waits until training is under way.
+  [[nodiscard]] test::WhileRunning after_lines(const std::string& run, std::size_t lines,
+                                               const std::function<void(pid_t)>& act) const {
+    return [=, this](pid_t process, const fs::path&) {
+      const auto end = std::chrono::steady_clock::now() + kPatience;
+      while (metrics_lines(run) < lines && std::chrono::steady_clock::now() < end) {
+        std::this_thread::sleep_for(std::chrono::milliseconds(5));
+      }
+      act(process);
+    };
+  }
+  [[nodiscard]] std::size_t metrics_lines(const std::string& run) const {
+    const std::string text = read_file(file(run) / "metrics.jsonl");
+    return static_cast<std::size_t>(std::count(text.begin(), text.end(), '\n'));
+  }
+
+  test::TempFolder folder_;
+};
+
+TEST_F(ResumeCommand, GoesOnFromTheNewestCheckpointToTheSameResult) {
+  ASSERT_EQ(train({"--epochs=4", "--out=whole", "--keep-best"}).code, 0);
+  ASSERT_EQ(train({"--epochs=2", "--out=run", "--keep-best", "--checkpoint-every=3steps"}).code, 0);
+  // All at once: more epochs, on others.
+  const ProgramResult result = resume("run", {"--epochs=4", "--threads=1", "--cores=3",
+                                              "--reduce=sharded", "--assignment=strided"});
+  ASSERT_EQ(result.code, 0) << result.err;
+  EXPECT_THAT(result.out, AllOf(HasSubstr("going on after "), HasSubstr("\nepoch 4/4  "),
+                                Not(HasSubstr("\nepoch 2/4  "))));
+  EXPECT_EQ(hash("run"), hash("whole"));
+  EXPECT_EQ(metrics("run"), metrics("whole"));
+  EXPECT_EQ(read_file(file("run/best.pt")), read_file(file("whole/best.pt")));
+  EXPECT_THAT(read_file(file("run/config.toml")), HasSubstr("epochs = 4"));
+  // There is nothing left to do, and nothing is done.
+  EXPECT_EQ(resume("run").code, 0);
+  EXPECT_EQ(metrics("run"), metrics("whole"));
+}
+
+TEST_F(ResumeCommand, PassesOverDamagedCheckpoints) {
+  ASSERT_EQ(train({"--epochs=2", "--out=run", "--checkpoint-every=4steps", "--keep=100"}).code, 0);
+  const auto expected = metrics("run");
+  const std::string weights = hash("run");
+  std::vector<fs::path> checkpoints;
+  for (const auto& entry : fs::directory_iterator(file("run/checkpoints"))) {
+    checkpoints.push_back(entry.path());
+  }
+  std::sort(checkpoints.begin(), checkpoints.end(), [](const fs::path& a, const fs::path& b) {
+    return std::stoi(a.stem().string().substr(5)) > std::stoi(b.stem().string().substr(5));
+  });
+  ASSERT_GE(checkpoints.size(), 4U);
+  fs::resize_file(checkpoints[0], fs::file_size(checkpoints[0]) / 2);
+  {
+    std::fstream flipped(checkpoints[1], std::ios::in | std::ios::out | std::ios::binary);
+    flipped.seekp(-100, std::ios::end);
+    flipped.put('!');
+  }
+  const ProgramResult result = resume("run", {"--quiet"});
+  EXPECT_EQ(result.code, 0) << result.err;
+  EXPECT_THAT(result.err, AllOf(HasSubstr(checkpoints[0].filename().string() + ": damaged"),
+                                HasSubstr(checkpoints[1].filename().string() + ": damaged"),
+                                Not(HasSubstr(checkpoints[2].filename().string()))));
+  EXPECT_EQ(hash("run"), weights);
+  EXPECT_EQ(metrics("run"), expected);
+
+  for (const auto& entry : fs::directory_iterator(file("run/checkpoints"))) {
+    fs::resize_file(entry.path(), 20);
+  }
+  const ProgramResult none = resume("run");
+  EXPECT_EQ(none.code, 2);
+  EXPECT_THAT(none.err, HasSubstr("no checkpoint can be read; accepted:"));
+  EXPECT_EQ(metrics("run"), expected) << "nothing was touched";
+}
+
+TEST_F(ResumeCommand, RefusesAnotherConfigurationAndSaysWhatMayChange) {
+  ASSERT_EQ(train({"--epochs=1", "--out=run"}).code, 0);
+  const auto before = metrics("run");
+  const auto error = [&](const std::string& option) {
+    const ProgramResult result = resume("run", {option});
+    EXPECT_EQ(result.code, 2) << option;
+    return result.err;
+  };
+  EXPECT_THAT(error("--lr=0.5"), AllOf(HasSubstr("--lr was 0.01, is 0.5"),
+                                       HasSubstr("may be changed: --epochs, --threads")));
+  EXPECT_THAT(error("--momentum=0.9"), HasSubstr("--momentum was not set, is 0.9"));
+  EXPECT_THAT(error("--label-smoothing=0.1"), HasSubstr("--label-smoothing was 0, is 0.1"));
+  EXPECT_THAT(error("--out=other"), HasSubstr("--out: a run that goes on stays in its folder"));
+  EXPECT_THAT(error("--config=run/config.toml"), HasSubstr("--resume has a configuration"));
+  EXPECT_THAT(error("--reduce=atomic"), HasSubstr("does not give the same bits"));
+  folder_.write("trace2.csv", "step,batchsize\n0,8\n");
+  EXPECT_THAT(error("--trace=trace2.csv"), HasSubstr("trace was"));
+  // Also when the file of the configuration was changed.
+  const std::string config = read_file(file("run/config.toml"));
+  folder_.write("run/config.toml", config + "clip-norm = 1\n");
+  EXPECT_THAT(error("--quiet"), HasSubstr("--clip-norm was not set, is 1"));
+  folder_.write("run/config.toml", config);
+  EXPECT_EQ(metrics("run"), before);
+
+  // The data may lie elsewhere, but must be the same.
+  fs::rename(file("data"), file("moved"));
+  EXPECT_EQ(resume("run", {"--data=mnist:moved"}).code, 0);
+  // Where they lie now is remembered.
+  EXPECT_EQ(resume("run").code, 0);
+  std::fstream pixels(file("moved/train-images-idx3-ubyte"),
+                      std::ios::in | std::ios::out | std::ios::binary);
+  pixels.seekp(-1, std::ios::end);
+  pixels.put('!');
+  pixels.close();
+  EXPECT_THAT(error("--data=mnist:moved"), HasSubstr("not the data of the run"));
+
+  EXPECT_THAT(resume("nowhere").err,
+              HasSubstr("cannot read the configuration nowhere/config.toml"));
+}
+
+TEST_F(ResumeCommand, OfANewerVersionIsRefused) {
+  ASSERT_EQ(train({"--epochs=1", "--out=run", "--keep=1"}).code, 0);
+  const fs::path checkpoint = fs::directory_iterator(file("run/checkpoints"))->path();
+  std::string bytes = read_file(checkpoint);
+  const std::string version = R"("rubato.version":"1")";
+  bytes.replace(bytes.find(version), version.size(), R"("rubato.version":"2")");
+  bytes.resize(bytes.size() - 32);
+  for (const std::uint8_t byte : Sha256::digest_of(bytes)) bytes += static_cast<char>(byte);
+  std::ofstream(checkpoint, std::ios::binary) << bytes;
+  const ProgramResult result = resume("run");
+  EXPECT_EQ(result.code, 2);
+  EXPECT_THAT(result.err, HasSubstr("is of version 2, which a newer rubato has written"));
+}
+
+TEST_F(ResumeCommand, ASignalFinishesTheStepAndWritesACheckpoint) {
+  ASSERT_EQ(train({"--epochs=60", "--out=whole", "--quiet"}).code, 0);
+  for (const auto& [signal, code] : {std::pair(SIGINT, 130), std::pair(SIGTERM, 143)}) {
+    const std::string run = fmt::format("run{}", code);
+    // Slow, so that the signal finds it at work.
+    const ProgramResult result =
+        train({"--epochs=60", "--out=" + run, "--quiet", "--checkpoint-every=never",
+               "--straggler=core=0,factor=20"},
+              after_lines(run, 5, [signal = signal](pid_t process) { kill(process, signal); }));
+    EXPECT_EQ(result.code, code);
+    EXPECT_THAT(result.err, AllOf(HasSubstr("finishing the step"),
+                                  HasSubstr("to go on: rubato train --resume " + run)));
+    EXPECT_FALSE(fs::exists(file(run) / "weights.pt"));
+    EXPECT_LT(metrics_lines(run), metrics_lines("whole"));
+    EXPECT_EQ(resume(run, {"--straggler=core=0,factor=1"}).code, 0);
+    EXPECT_EQ(hash(run), hash("whole"));
+    EXPECT_EQ(metrics(run), metrics("whole"));
+  }
+}
+
+TEST_F(ResumeCommand, ASecondSignalEndsItAtOnce) {
+  // Each substep of the only core takes minutes.
+  const ProgramResult result =
+      train({"--out=run", "--quiet", "--cores=1", "--straggler=core=0,factor=1e6"},
+            [this](pid_t process, const fs::path& err) {
+              const auto end = std::chrono::steady_clock::now() + kPatience;
+              const auto until = [&](const auto& reached) {
+                while (!reached() && std::chrono::steady_clock::now() < end) {
+                  std::this_thread::sleep_for(std::chrono::milliseconds(20));
+                }
+              };
+              until([&] { return fs::exists(file("run/metrics.jsonl")); });
+              std::this_thread::sleep_for(std::chrono::milliseconds(200));
+              kill(process, SIGINT);
+              until([&] { return read_file(err).find("finishing") != std::string::npos; });
+              kill(process, SIGINT);
+            });
+  EXPECT_EQ(result.signal, SIGINT);
+}
+
+// A run that was killed before its first checkpoint.
+TEST_F(ResumeCommand, BeginsAnewWhereThereIsNoCheckpoint) {
+  ASSERT_EQ(train({"--epochs=2", "--out=whole"}).code, 0);
+  const ProgramResult result =
+      train({"--epochs=2", "--out=run", "--checkpoint-every=never", "--straggler=core=0,factor=50"},
+            after_lines("run", 3, [](pid_t process) { kill(process, SIGKILL); }));
+  EXPECT_EQ(result.signal, SIGKILL);
+  const ProgramResult again = resume("run", {"--straggler=core=0,factor=1"});
+  EXPECT_EQ(again.code, 0) << again.err;
+  EXPECT_THAT(again.out, HasSubstr("there is no checkpoint yet: the run begins anew"));
+  EXPECT_EQ(hash("run"), hash("whole"));
+  EXPECT_EQ(metrics("run"), metrics("whole"));
+}
+
+TEST_F(ResumeCommand, ARunFolderIsForOneProcess) {
+  const ProgramResult result = train(
+      {"--epochs=1000000", "--out=run", "--quiet"}, after_lines("run", 5, [this](pid_t process) {
+        const ProgramResult second = resume("run");
+        EXPECT_EQ(second.code, 2);
+        EXPECT_THAT(second.err, HasSubstr("another process works in this run folder"));
+        kill(process, SIGTERM);
+      }));
+  EXPECT_EQ(result.code, 143);
+}
+
+TEST_F(ResumeCommand, ARunFolderThatHasGoneIsSaid) {
+  const ProgramResult result =
+      train({"--epochs=1000000", "--out=run", "--quiet", "--checkpoint-every=20steps"},
+            after_lines("run", 5, [this](pid_t) { fs::remove_all(file("run")); }));
+  EXPECT_EQ(result.code, 24);
+  EXPECT_THAT(result.err,
+              AllOf(HasSubstr("has gone while it was written to"), HasSubstr("the weights after "),
+                    HasSubstr("are in run/weights.pt")));
+  EXPECT_TRUE(fs::exists(file("run/weights.pt")));
+}
+
+TEST_F(ResumeCommand, AFullDiskLosesNothingThatWasWritten) {
+  ASSERT_EQ(train({"--epochs=9", "--out=whole", "--quiet"}).code, 0);
+  // No file may become longer than 64 blocks: a full disk in small.
+  const ProgramResult result = test::run_program(
+      "/bin/sh",
+      {"-c",
+       "trap '' XFSZ; ulimit -f 64; exec \"$0\" train --data=mnist:data --model=softmax "
+       "--trace=trace.csv --minibatch=8 --on-trace-end=cycle --rule=adascale --lookahead=3 "
+       "--epochs=9 --out=run --quiet --checkpoint-every=5steps",
+       RUBATO_PROGRAM},
+      folder_.path());
+  EXPECT_EQ(result.code, 24) << result.err;
+  EXPECT_THAT(result.err, AllOf(HasSubstr("cannot write: File too large"),
+                                HasSubstr("to go on: rubato train --resume run")));
+  EXPECT_EQ(resume("run").code, 0);
+  EXPECT_EQ(hash("run"), hash("whole"));
+  EXPECT_EQ(metrics("run"), metrics("whole"));
+}
+
+TEST_F(ResumeCommand, EmulatedFaultsAreSeenAndChangeNoBit) {
+  ASSERT_EQ(train({"--epochs=1", "--out=whole"}).code, 0);
+  const ProgramResult result =
+      train({"--epochs=1", "--out=run", "--fault=core=0,step=1+core=1,step=2,substep=0",
+             "--faults=rate=0.05,seed=3"});
+  EXPECT_EQ(result.code, 0) << result.err;
+  EXPECT_THAT(result.out, HasSubstr("step 1: core 0 of 8 died in its substep 0; the step is redone "
+                                    "on 7\n"));
+  EXPECT_EQ(hash("run"), hash("whole"));
+  std::size_t faults = 0;
+  for (const json& line : metrics("run")) faults += line["kind"] == "fault" ? 1U : 0U;
+  EXPECT_GE(faults, 2U);
+  EXPECT_EQ(metrics("run").size(), metrics("whole").size() + faults);
+
+  const auto error = [&](const std::string& option) { return train({option}).err; };
+  EXPECT_THAT(error("--fault=3"), HasSubstr("--fault: '3' is malformed; accepted: such as core=3"));
+  EXPECT_THAT(error("--fault=core=3"), HasSubstr("there is no 'step'; accepted: such as"));
+  EXPECT_THAT(error("--fault=core=3,step=1,speed=2"), HasSubstr("speed"));
+  EXPECT_THAT(error("--faults=rate=1"), HasSubstr("--faults"));
+  EXPECT_THAT(error("--straggler=core=1,factor=0.5"), HasSubstr("a number from 1"));
+  EXPECT_THAT(error("--checkpoint-every=5"), HasSubstr("'5' is no interval; accepted: such as"));
+}
+
+TEST_F(ResumeCommand, VerifyComparesEveryBit) {
+  const auto verify = [&](std::vector<std::string> more) {
+    more.insert(more.begin(),
+                {"verify", "--data=mnist:data", "--model=softmax", "--trace=trace.csv",
+                 "--minibatch=8", "--on-trace-end=cycle", "--threads=2"});
+    return test::rubato(more, folder_.path());
+  };
+  const ProgramResult same = verify({"--rule=adascale", "--optimizer=adam", "--steps=23"});
+  EXPECT_EQ(same.code, 0) << same.err;
+  EXPECT_THAT(same.out, HasSubstr("\n23 steps, 11 ways: the same bits\n"));
+  // The ring of 8 cores sums in another order than one core does.
+  const ProgramResult other = verify({"--exact=false", "--reduce=ring"});
+  EXPECT_EQ(other.code, 23);
+  EXPECT_THAT(other.out, AllOf(HasSubstr("DIFFERS\n  differs first after step "),
+                               HasSubstr("ways came to other bits than the first in 24 steps")));
+  EXPECT_EQ(verify({"--reduce=ring"}).code, 2);
+  EXPECT_EQ(verify({"--out=run"}).code, 2);
+}
+
+}  // namespace
+}  // namespace rubato

@@ -1,0 +1,55 @@
+// parse_state(): refuses bytes with an Error, or reads a state that is written and read again as it
+// is. As the checksum would keep everything else out of reach, the input is tried with the right
+// one behind it, too. What a state says of the rules must be refused by them, or taken.
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include <rubato/core/check.hpp>
+#include <rubato/core/error.hpp>
+#include <rubato/scaling/lr_schedule.hpp>
+#include <rubato/scaling/rule_registry.hpp>
+#include <rubato/state/sha256.hpp>
+#include <rubato/state/state_file.hpp>
+
+namespace {
+
+template <class Action>
+void may_refuse(const Action& action) {
+  try {
+    action();
+  } catch (const rubato::Error&) {
+    // As it should be.
+  }
+}
+
+void read(std::string_view bytes) {
+  const rubato::State state = rubato::parse_state(bytes, "checkpoint");
+  RUBATO_CHECK(rubato::parse_state(rubato::state_bytes(state), "again") == state,
+               "a state is written as it is read");
+  for (const auto& [name, array] : state.arrays()) {
+    may_refuse([&, &name = name] {
+      const auto numbers = state.values<double>(name);
+      for (const char* rule : {"adascale", "lbsgd", "linear:ramp=3"}) {
+        may_refuse([&] { rubato::make_rule(rule)->load_state(numbers); });
+      }
+      for (const char* schedule : {"plateau", "plateau+step:every=2"}) {
+        may_refuse([&] { rubato::make_lr_schedule(schedule)->load_state(numbers); });
+      }
+    });
+  }
+}
+
+}  // namespace
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  std::string bytes(reinterpret_cast<const char*>(data), size);
+  may_refuse([&] { read(bytes); });
+  for (const std::uint8_t byte : rubato::Sha256::digest_of(bytes)) {
+    bytes += static_cast<char>(byte);
+  }
+  may_refuse([&] { read(bytes); });
+  return 0;
+}
