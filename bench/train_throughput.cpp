@@ -110,6 +110,24 @@ BENCHMARK_CAPTURE(technique, lookahead, [](auto& o) { o.lookahead = rubato::Look
 BENCHMARK_CAPTURE(technique, bf16, [](auto& o) { o.precision = rubato::Precision::bf16; })
     -> UseManualTime() -> Unit(benchmark::kMillisecond);
 
+// What the same bits cost: the reducers that give them (auto, tree) beside those that do not.
+void reducer(benchmark::State& state, const char* name) {
+  rubato::TrainOptions options;
+  options.threads = 2;
+  options.reduce = name;
+  options.exact = false;
+  train(state, options);
+}
+BENCHMARK_CAPTURE(reducer, auto, "auto") -> UseManualTime() -> Unit(benchmark::kMillisecond);
+BENCHMARK_CAPTURE(reducer, tree, "tree")->UseManualTime()->Unit(benchmark::kMillisecond);
+BENCHMARK_CAPTURE(reducer, mutex, "mutex")->UseManualTime()->Unit(benchmark::kMillisecond);
+BENCHMARK_CAPTURE(reducer, atomic, "atomic")->UseManualTime()->Unit(benchmark::kMillisecond);
+BENCHMARK_CAPTURE(reducer, tbb, "tbb")->UseManualTime()->Unit(benchmark::kMillisecond);
+BENCHMARK_CAPTURE(reducer, ring, "ring")->UseManualTime()->Unit(benchmark::kMillisecond);
+BENCHMARK_CAPTURE(reducer, sequential, "sequential")
+    ->UseManualTime()
+    ->Unit(benchmark::kMillisecond);
+
 void forward_backward(benchmark::State& state) {
   rubato::use_one_intra_op_thread();
   const auto model = rubato::builtin_model("mnist-cnn", {})();

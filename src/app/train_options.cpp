@@ -35,6 +35,7 @@ constexpr std::int64_t kMaxThreads = 4096;
 constexpr std::int64_t kMaxEpochs = 1'000'000;
 constexpr std::int64_t kMaxLogSteps = 1'000'000'000;
 
+constexpr std::int64_t kMaxShift = 1000;
 constexpr std::int64_t kMaxKept = 1'000'000;
 constexpr std::int64_t kMaxTopK = 1'000'000;
 constexpr std::array<std::string_view, 2> kPrecisions{"full", "bf16"};
@@ -85,6 +86,10 @@ void define_data(CommandLine& line, TrainCommandOptions& options) {
               options.precision, [&](const std::string& text) {
                 options.precision = known_name("precision", text, kPrecisions);
               });
+  line.option(
+      "augment-shift", "N",
+      "move each training image by up to N pixels in each direction, anew in each epoch", "0",
+      [&](const std::string& text) { options.augment_shift = parse_whole(text, 0, kMaxShift); });
   line.option(
       "label-smoothing", "X",
       "share of each target that is spread over all classes, from 0 to below 1", "0",

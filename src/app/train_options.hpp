@@ -54,6 +54,8 @@ struct TrainCommandOptions {
   /// "full" or "bf16".
   std::string precision = "full";
   double label_smoothing = 0;
+  /// Pixels by which training images are moved at random, at most; 0 is not at all.
+  std::int64_t augment_shift = 0;
 
   std::int64_t epochs = 5;
   std::optional<double> iterations;

@@ -84,6 +84,7 @@ std::string configuration_of(const TrainOptions& options, const Planner& planner
   put("clip_norm", options.clip_norm ? fmt::to_string(*options.clip_norm) : "none");
   put("precision", choice_name(kPrecisions, options.precision));
   put("iterations", options.iterations ? fmt::to_string(*options.iterations) : "none");
+  put("augment", options.augment ? "yes" : "no");
   put("seed", options.seed);
   put("log_noise", options.log_noise);
   put("training samples", train.size());

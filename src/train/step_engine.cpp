@@ -243,7 +243,8 @@ class TypedStepEngine final : public StepEngine {
     const std::vector<at::Tensor>& gradients = gradients_of(out);
     replica.begin(gradients);
     const Stopwatch data;
-    const at::Tensor input = gather(parts_.dataset.inputs, samples);
+    at::Tensor input = gather(parts_.dataset.inputs, samples);
+    if (options_.augment) input = options_.augment(input);
     const at::Tensor target = gather(parts_.dataset.targets, samples);
     own.data_seconds += data.seconds();
     const at::Tensor loss = loss_of(replica, input, target);

@@ -30,6 +30,7 @@ Arguments every_option(const test::TempFolder& folder) {
           "--assignment=strided",
           "--init=msra:fan=out",
           "--precision=bf16",
+          "--augment-shift=2",
           "--label-smoothing=0.1",
           "--rule=linear-momentum:ramp=10",
           "--schedule=warmup:length=1+step:every=2",
@@ -107,6 +108,7 @@ TEST(TrainOptions, AreAllRead) {
   EXPECT_EQ(options.initializer, "msra:fan=out");
   EXPECT_EQ(options.precision, "bf16");
   EXPECT_EQ(options.label_smoothing, 0.1);
+  EXPECT_EQ(options.augment_shift, 2);
   EXPECT_EQ(options.rule, "linear-momentum:ramp=10");
   EXPECT_EQ(options.schedule, "warmup:length=1+step:every=2");
   EXPECT_EQ(options.schedule_unit, "iterations");

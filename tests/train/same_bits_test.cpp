@@ -181,7 +181,7 @@ class SameBitsOfAll : public testing::Test {
 };
 
 TEST_F(SameBitsOfAll, OfDropoutAndBatchNormalisation) {
-  expect_one_outcome({.optimizer = {.momentum = 0.5}});
+  expect_one_outcome({.optimizer = {.momentum = 0.5}, .augment = random_shift(2)});
 }
 
 TEST_F(SameBitsOfAll, OfAdaScaleLookaheadAndCosine) {

@@ -19,6 +19,7 @@
 #include <rubato/scaling/rule_registry.hpp>
 #include <rubato/state/state.hpp>
 #include <rubato/trace/trace.hpp>
+#include <rubato/train/augment.hpp>
 #include <rubato/train/dataset.hpp>
 #include <rubato/train/metric.hpp>
 #include <rubato/train/parameter_group.hpp>
@@ -73,6 +74,8 @@ struct TrainOptions {
   std::optional<double> clip_norm{};
   Precision precision = Precision::full;
   InitializerOptions initializer{};
+  /// What the inputs of a minibatch go through before the model; empty is nothing.
+  Augmentation augment{};
   /// Initial weights and shuffling.
   std::uint64_t seed = 42;
 
