@@ -1,9 +1,14 @@
+#include <algorithm>
 #include <cstdint>
+#include <mutex>
 #include <optional>
+#include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include <ATen/Context.h>
+#include <ATen/Functions.h>
 #include <gmock/gmock.h>
 
 #include <rubato/model/builtin_models.hpp>
@@ -207,6 +212,34 @@ TEST_F(SameBitsOfAll, ForCoresThatChangeFromStepToStep) {
     return test::state_bytes(trainer);
   };
   EXPECT_TRUE(train({1}) == train({7, 1, 64, 2}));
+}
+
+// Not only the same for all, but different for each.
+TEST_F(SameBitsOfAll, EveryMinibatchDrawsNumbersOfItsOwn) {
+  const auto draws_of = [](std::uint64_t seed) {
+    std::multiset<float> draws;
+    std::mutex mutex;
+    TrainOptions options{.augment =
+                             [&](const at::Tensor& inputs) {
+                               const float draw = at::rand({1}).item<float>();
+                               const std::lock_guard lock(mutex);
+                               draws.insert(draw);
+                               return inputs;
+                             },
+                         .seed = seed,
+                         .cores = 3,
+                         .threads = 2};
+    Trainer trainer = trainer_of(options);
+    trainer.fit();
+    return std::pair(draws, static_cast<std::size_t>(trainer.result().samples / 8));
+  };
+  const auto [draws, minibatches] = draws_of(1);
+  EXPECT_EQ(draws.size(), minibatches);
+  EXPECT_EQ((std::set<float>(draws.begin(), draws.end()).size()), minibatches);
+  EXPECT_EQ(draws_of(1).first, draws);
+  const std::multiset<float> others = draws_of(2).first;
+  EXPECT_TRUE(std::none_of(others.begin(), others.end(),
+                           [&draws = draws](float draw) { return draws.contains(draw); }));
 }
 
 // After every step, and with every optimizer and everything that remembers something.
