@@ -93,33 +93,6 @@ TEST(Faults, AtRandomAreTheSameForEverySeed) {
   EXPECT_GT(with(0.9, 1, 2).size(), some.size());
 }
 
-TEST(FaultModel, KillsAsOftenAsItsRateSays) {
-  const FaultModel model({.rate = 0.1, .seed = 5});
-  int deaths = 0;
-  std::vector<int> substeps(4);
-  for (std::int64_t step = 0; step < 1000; ++step) {
-    for (CoreRank core; core.value() < 10; ++core) {
-      if (const auto death = model.death(StepIndex{step}, 0, core, 4)) {
-        ++deaths;
-        ++substeps.at(static_cast<std::size_t>(*death));
-      }
-    }
-  }
-  // Five standard deviations of the binomial distribution.
-  EXPECT_NEAR(deaths, 1000, 150);
-  for (const int count : substeps) EXPECT_NEAR(count, 250, 75);
-}
-
-TEST(FaultModel, RejectsWhatIsOutOfRange) {
-  for (const double rate : {-0.1, 1.0, std::nan("")}) {
-    EXPECT_THAT(error_of([&] { FaultModel({.rate = rate}); }), HasSubstr("accepted"));
-  }
-  EXPECT_THAT(error_of([] {
-                FaultModel({.planned = {{CoreRank{-1}, StepIndex{0}, 0}}});
-              }),
-              HasSubstr("count from 0"));
-}
-
 TEST(Stragglers, ChangeNoBitButTime) {
   Faults plain;
   const std::string expected = train({.cores = 2, .threads = 1}, plain);

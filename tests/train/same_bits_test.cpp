@@ -4,6 +4,7 @@
 #include <optional>
 #include <set>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -13,6 +14,7 @@
 
 #include <rubato/model/builtin_models.hpp>
 #include <rubato/model/module.hpp>
+#include <rubato/runtime/reducer.hpp>
 #include <rubato/state/state_file.hpp>
 #include <rubato/train/losses.hpp>
 #include <rubato/train/trainer.hpp>
@@ -164,7 +166,8 @@ class SameBitsOfAll : public testing::Test {
     const std::string expected = run(plain);
     for (const int threads : {1, 2, 4}) {
       for (const std::int64_t cores : {1, 3, 8, 64}) {
-        for (const std::string reduce : {"tree", "chunked-tree", "sharded"}) {
+        for (const std::string_view reduce : reducer_names()) {
+          if (!is_exact(reduce)) continue;
           for (const std::int64_t resume_after : {0, 7}) {
             TrainOptions other = options;
             other.cores = cores;
