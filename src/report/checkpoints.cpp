@@ -41,7 +41,7 @@ CheckpointFolder::CheckpointFolder(fs::path path, std::int64_t keep)
 fs::path CheckpointFolder::write(std::int64_t steps, const State& state) {
   std::error_code error;
   fs::create_directory(path_, error);
-  const fs::path file = path_ / fmt::format("{}{}{}", kPrefix, steps, kSuffix);
+  fs::path file = path_ / fmt::format("{}{}{}", kPrefix, steps, kSuffix);
   write_state(file, state);
   remove_leftovers();
   const std::vector<fs::path> all = files();
@@ -68,6 +68,7 @@ std::vector<fs::path> CheckpointFolder::files() const {
   }
   std::sort(found.rbegin(), found.rend());
   std::vector<fs::path> files;
+  files.reserve(found.size());
   for (auto& [steps, file] : found) files.push_back(std::move(file));
   return files;
 }

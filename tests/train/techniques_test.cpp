@@ -788,8 +788,8 @@ TEST(RandomShift, MovesEachImageByItselfAndRepeatsTheEdge) {
   }
   EXPECT_EQ(seen.size(), 9);
   EXPECT_TRUE(at::equal(random_shift(0)(images), images));
-  EXPECT_THROW(random_shift(-1), Error);
-  EXPECT_THROW(random_shift(1)(at::zeros({4, 5})), Error);
+  EXPECT_THROW(static_cast<void>(random_shift(-1)), Error);
+  EXPECT_THROW(static_cast<void>(random_shift(1)(at::zeros({4, 5}))), Error);
 }
 
 }  // namespace
