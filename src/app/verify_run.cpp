@@ -190,7 +190,14 @@ ExitCode verify(const TrainCommandOptions& options) {
   for (const Way& way : ways) {
     fmt::print("{:<22} {:>5} {:>7}  {:<14} ", way.what, way.cores, way.threads, way.reduce);
     std::fflush(stdout);
-    Marks marks = train(options, data, trace, way);
+    Marks marks;
+    try {
+      marks = train(options, data, trace, way);
+    } catch (const Diverged& diverged) {
+      fmt::print("\n");
+      fmt::print(stderr, "rubato verify: {}\n", diverged.what());
+      return ExitCode::diverged;
+    }
     if (marks.empty()) throw Error("the trace has no step to train");
     const bool same = !expected || *expected == marks;
     fmt::print("{}{}\n", hash_of(marks).substr(0, 16), same ? "" : "  DIFFERS");

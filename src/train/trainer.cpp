@@ -136,6 +136,7 @@ class Trainer::Implementation {
                       "train-loss",
                       choice_name(kMetrics, options_.watch)));
     }
+    RUBATO_CHECK(!in_step_, "a fit() that threw is not gone on with");
     pausing_ = false;
     while (!pausing_ && (epoch_ || begin_epoch())) {
       train_epoch();

@@ -328,6 +328,9 @@ TEST_F(ResumeCommand, VerifyComparesEveryBit) {
   EXPECT_THAT(other.out, AllOf(HasSubstr("DIFFERS\n  differs first after step "),
                                HasSubstr("ways came to other bits than the first in 24 steps")));
   EXPECT_EQ(verify({"--reduce=ring"}).code, 2);
+  const ProgramResult diverged = verify({"--lr=1e200"});
+  EXPECT_EQ(diverged.code, 22);
+  EXPECT_THAT(diverged.err, HasSubstr("try a lower --lr"));
   EXPECT_EQ(verify({"--out=run"}).code, 2);
 }
 

@@ -69,6 +69,16 @@ TEST(Pause, ReturnsAndGoesOnAsIfNothingHadBeen) {
   EXPECT_EQ(recorder.steps.size(), steps) << "there was nothing left";
 }
 
+TEST(PauseDeath, IsNotWhatAnExceptionIs) {
+  testing::GTEST_FLAG(death_test_style) = "threadsafe";  // there are worker threads
+  Trainer trainer = trainer_of(small());
+  test::Recorder thrower([](const StepRecord&) { throw Error("no"); });
+  trainer.add_observer(thrower);
+  EXPECT_EQ(error_of([&] { trainer.fit(); }), "no");
+  EXPECT_DEATH(trainer.fit(), "a fit\\(\\) that threw is not gone on with");
+  EXPECT_DEATH(static_cast<void>(trainer.state()), "between steps");
+}
+
 // From every state there is, those at the end of an epoch before its evaluation included.
 TEST(Resume, FromEveryStateGivesTheSameResultAndRecords) {
   const TrainOptions options = small({.epochs = 3, .rule = "adascale", .top_k = 2});

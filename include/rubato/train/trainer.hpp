@@ -149,7 +149,7 @@ class Trainer {
   void add_observer(Observer& observer);
 
   /// Trains all epochs, or what is left of them; with a trace under TraceEnd::stop, as many as it
-  /// holds.
+  /// holds. Not after a fit() that threw.
   /// Throws Diverged, Error when the schedule watches what there is not, and whatever the model,
   /// the loss or an observer throws.
   TrainResult fit();
