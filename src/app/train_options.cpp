@@ -300,12 +300,7 @@ void check_together(const TrainCommandOptions& options, const CommandLine& line)
                       folder->string()));
     }
   }
-  if (options.exact && options.reduce != "auto" && !is_exact(options.reduce)) {
-    throw Error(fmt::format(
-        "--reduce {} does not give the same bits for every number of threads and cores; "
-        "accepted: auto, tree, chunked-tree, sharded, or with --exact=false",
-        options.reduce));
-  }
+  if (options.exact) require_exact(options.reduce);
   if (options.resume && options.out) {
     throw Error("--out: a run that goes on stays in its folder; accepted: --resume alone");
   }

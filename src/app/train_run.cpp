@@ -23,6 +23,7 @@
 #include <rubato/train/early_stopping.hpp>
 #include <rubato/train/monitor.hpp>
 
+#include "app/planned_faults.hpp"
 #include "app/run_folder.hpp"
 #include "app/run_record.hpp"
 #include "app/stop_signals.hpp"
@@ -187,6 +188,8 @@ ExitCode train(const TrainCommandOptions& options) {
   MetricsWriter metrics(folder->file("metrics.jsonl"), from.has_value());
   metrics_of_monitor = &metrics;
   trainer.add_observer(metrics);
+  PlannedFaults planned_faults(trainer.options().faults.planned);
+  trainer.add_observer(planned_faults);
   const Metric watch = trainer.options().watch;
   std::optional<EarlyStopping> early_stopping;
   if (options.patience > 0) {
@@ -261,6 +264,9 @@ ExitCode train(const TrainCommandOptions& options) {
     fmt::print(stderr, "rubato train: {}\nmetrics are kept in {}\n", failure->what(),
                folder->path().string());
     return ExitCode::diverged;
+  }
+  for (const std::string& line : planned_faults.missed(summary.result.steps)) {
+    fmt::print(stderr, "rubato train: {}\n", line);
   }
   if (!options.quiet) print_closing(summary, best ? &*best : nullptr, *folder);
   return missed(options, summary.result) ? ExitCode::target_missed : ExitCode::good;

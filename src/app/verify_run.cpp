@@ -28,7 +28,8 @@ struct Way {
   int threads = 1;
   std::string reduce = "tree";
   Assignment assignment = Assignment::contiguous;
-  FaultOptions faults{};
+  // The probability that a core dies in a step.
+  double fault_rate = 0;
   // After so many steps the state goes to another trainer; 0 is never.
   std::int64_t resume_after = 0;
 };
@@ -128,7 +129,7 @@ std::vector<Way> ways_of(const TrainCommandOptions& options) {
       {.what = "three cores", .cores = 3, .threads = threads},
       {.what = "many cores", .cores = 64, .threads = threads},
       {.what = "strided", .cores = cores, .threads = threads, .assignment = Assignment::strided},
-      {.what = "cores that die", .cores = cores, .threads = threads, .faults = {.rate = 0.1}},
+      {.what = "cores that die", .cores = cores, .threads = threads, .fault_rate = 0.1},
       {.what = "a resume", .cores = cores, .threads = threads, .resume_after = half},
       {.what = "a resume of 5 cores",
        .cores = 5,
@@ -138,19 +139,22 @@ std::vector<Way> ways_of(const TrainCommandOptions& options) {
   };
 }
 
+TrainCommandOptions with(TrainCommandOptions options, const Way& way) {
+  options.elasticity.cores = way.cores;
+  options.elasticity.assignment = way.assignment;
+  options.threads = way.threads;
+  options.reduce = way.reduce;
+  if (way.fault_rate > 0) options.faults = fmt::format("rate={}", way.fault_rate);
+  return options;
+}
+
 Marks train(const TrainCommandOptions& options, const TrainingData& data, const Trace& trace,
             const Way& way) {
-  TrainCommandOptions own = options;
-  own.elasticity.cores = way.cores;
-  own.elasticity.assignment = way.assignment;
-  own.threads = way.threads;
-  own.reduce = way.reduce;
-  if (way.faults.rate > 0) own.faults = fmt::format("rate={}", way.faults.rate);
+  const TrainCommandOptions own = with(options, way);
   Witness witness(options.steps, way.resume_after);
   std::optional<State> state;
   // What goes on after a resume has the options that were asked for.
-  for (const TrainCommandOptions* part :
-       {static_cast<const TrainCommandOptions*>(&own), &options}) {
+  for (const TrainCommandOptions* part : {&own, &options}) {
     Trainer trainer = make_trainer(*part, data, trace);
     witness.watch(trainer);
     if (state) trainer.load_state(*state);

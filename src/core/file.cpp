@@ -73,8 +73,11 @@ void write_file(const path& file, std::string_view content) {
   }
   if (rename(beside.file().c_str(), file.c_str()) != 0) cannot_write(file, errno);
   // The new name has to reach the disk, too.
-  const path folder = file.has_parent_path() ? file.parent_path() : path(".");
-  flush_to_disk(folder);
+  flush_to_disk(parent_of(file));
+}
+
+path parent_of(const path& file) {
+  return file.has_parent_path() ? file.parent_path() : path(".");
 }
 
 std::string read_file(const path& file) {

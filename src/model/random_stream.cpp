@@ -6,6 +6,7 @@
 #include <ATen/CPUGeneratorImpl.h>
 #include <ATen/core/dispatch/Dispatcher.h>
 #include <ATen/core/ivalue.h>
+#include <ATen/core/jit_type.h>
 
 #include <rubato/core/check.hpp>
 #include <rubato/core/mix.hpp>
@@ -21,7 +22,8 @@ constexpr auto kKey = c10::DispatchKey::TESTING_ONLY_GenericMode;
 thread_local const at::Generator* current = nullptr;
 
 bool is_optional_generator(const c10::Argument& argument) {
-  return argument.type()->str() == "Generator?";
+  const auto* const optional = argument.type()->castRaw<c10::OptionalType>();
+  return optional != nullptr && optional->getElementType()->kind() == c10::TypeKind::GeneratorType;
 }
 
 // Any operator with a generator: puts in this thread's where none is given.

@@ -56,7 +56,7 @@ template <class T>
 void Lookahead<T>::load(const State& state) {
   fast_->load(state);
   slow_ = state.values<T>("lookahead.slow");
-  updates_ = state.value<std::int64_t>("lookahead.updates");
+  updates_ = state.count("lookahead.updates");
 }
 
 template class Lookahead<float>;

@@ -40,7 +40,7 @@ CheckpointFolder::CheckpointFolder(fs::path path, std::int64_t keep)
 
 fs::path CheckpointFolder::write(std::int64_t steps, const State& state) {
   std::error_code error;
-  fs::create_directory(path_, error);
+  if (fs::create_directory(path_, error)) flush_to_disk(parent_of(path_));
   fs::path file = path_ / fmt::format("{}{}{}", kPrefix, steps, kSuffix);
   write_state(file, state);
   remove_leftovers();

@@ -50,10 +50,10 @@ void MetricsWriter::save(State& state) const {
 }
 
 void MetricsWriter::load(const State& state) {
-  bytes_ = state.value<std::int64_t>(kBytes);
+  bytes_ = state.count(kBytes);
   std::error_code error;
   const std::uintmax_t size = std::filesystem::file_size(path_, error);
-  if (error || std::cmp_less(size, bytes_) || bytes_ < 0) {
+  if (error || std::cmp_less(size, bytes_)) {
     throw Error(fmt::format(
         "{}: has {} bytes, less than the {} that the checkpoint has seen; lines were lost",
         path_.string(), error ? 0 : size, bytes_));
@@ -64,15 +64,20 @@ void MetricsWriter::load(const State& state) {
 }
 
 void MetricsWriter::flush() {
-  std::error_code error;
-  if (!std::filesystem::exists(path_, error)) {
-    throw OutputError(fmt::format("{}: has gone while it was written to", path_.string()));
-  }
+  // Both before and after the flushing, which takes its time.
+  static_cast<void>(size_on_disk());
   flush_to_disk(path_);
-  if (std::cmp_not_equal(std::filesystem::file_size(path_, error), bytes_)) {
+  if (std::cmp_not_equal(size_on_disk(), bytes_)) {
     throw OutputError(
         fmt::format("{}: is not the file that was written to any more", path_.string()));
   }
+}
+
+std::uintmax_t MetricsWriter::size_on_disk() const {
+  std::error_code error;
+  const std::uintmax_t size = std::filesystem::file_size(path_, error);
+  if (error) throw OutputError(fmt::format("{}: has gone while it was written to", path_.string()));
+  return size;
 }
 
 void MetricsWriter::on_fault(const StepPlan& step, std::span<const FaultRecord> faults,

@@ -25,6 +25,7 @@ RunFolder::RunFolder(fs::path path) : path_(std::move(path)) {
   if (error) {
     throw Error(fmt::format("{}: cannot make the run folder: {}", path_.string(), error.message()));
   }
+  flush_to_disk(parent_of(path_));
   lock();
 }
 

@@ -3,6 +3,9 @@
 #include <string>
 #include <vector>
 
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
 #include <rubato/collective/schedule.hpp>
 #include <rubato/core/choice.hpp>
 #include <rubato/core/error.hpp>
@@ -54,6 +57,14 @@ std::span<const std::string_view> reducer_names() {
 
 bool is_exact(std::string_view reducer) {
   return reducer == "auto" || contains(kExact, reducer);
+}
+
+void require_exact(std::string_view reducer) {
+  if (is_exact(reducer)) return;
+  throw Error(
+      fmt::format("reducer {} does not give the same bits for every number of threads and cores; "
+                  "accepted: auto, {}, or any without exactness (--exact=false)",
+                  reducer, fmt::join(kExact, ", ")));
 }
 
 template <class T>

@@ -40,14 +40,15 @@ Workers::Workers(int threads) : threads_(threads) {
 Workers::~Workers() = default;
 
 void Workers::for_each(std::int64_t count, const Task& task) {
-  // Relaxed throughout: the count orders nothing but itself; oneTBB's joining orders the rest.
   std::atomic<std::int64_t> next{0};
   const auto take_tasks = [&](const tbb::blocked_range<std::int64_t>&) {
     const int thread = tbb::this_task_arena::current_thread_index();
+    // Relaxed: the count orders nothing but itself; oneTBB's joining orders the rest.
     for (std::int64_t i = 0; (i = next.fetch_add(1, std::memory_order_relaxed)) < count;) {
       try {
         tbb::this_task_arena::isolate([&] { task(i, thread); });
       } catch (...) {
+        // Relaxed: a task that begins nevertheless does no harm.
         next.store(count, std::memory_order_relaxed);
         throw;
       }

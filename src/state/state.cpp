@@ -52,6 +52,14 @@ const std::string& State::text(std::string_view name) const {
   return found->second;
 }
 
+std::int64_t State::count(std::string_view name) const {
+  const auto number = value<std::int64_t>(name);
+  if (number < 0) {
+    throw Error(fmt::format("the state's '{}' is {}; accepted: at least 0", name, number));
+  }
+  return number;
+}
+
 const StateArray& State::array_of(std::string_view name, ElementType type) const {
   const StateArray& found = array(name);
   if (found.type != type) {

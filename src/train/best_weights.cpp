@@ -49,7 +49,7 @@ void BestWeights::save(State& state) const {
 
 void BestWeights::load(const State& state) {
   best_.load_state(state.values<double>("best.patience"));
-  epoch_ = EpochIndex{state.value<std::int64_t>("best.epoch")};
+  epoch_ = EpochIndex{state.count("best.epoch")};
   parameters_.clear();
   buffers_.clear();
   if (!best_.best()) return;

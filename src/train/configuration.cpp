@@ -18,8 +18,7 @@ namespace {
 std::string text_of(const OptimizerOptions& o) {
   return fmt::format(
       "{} momentum {} weight_decay {} nesterov {} trust {} betas {} {} amsgrad {} alpha {} "
-      "centered "
-      "{} lr_decay {} initial {} epsilon {}",
+      "centered {} lr_decay {} initial {} epsilon {}",
       choice_name(kOptimizers, o.kind), o.momentum, o.weight_decay, o.nesterov, o.trust, o.beta1,
       o.beta2, o.amsgrad, o.alpha, o.centered, o.lr_decay, o.initial_accumulator, o.epsilon);
 }

@@ -13,7 +13,7 @@ namespace rubato {
 [[nodiscard]] std::string configuration_of(const TrainOptions& options, const Planner& planner,
                                            const TensorDataset& train, const SharedState& state);
 
-/// Throws Error, naming the first lines that differ, when `saved` is not `own`.
+/// Throws Error, naming all lines that differ, when `saved` is not `own`.
 void require_same_configuration(const std::string& saved, const std::string& own);
 
 }  // namespace rubato

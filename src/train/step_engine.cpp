@@ -2,11 +2,9 @@
 
 #include <algorithm>
 #include <atomic>
-#include <chrono>
 #include <cmath>
 #include <span>
 #include <string_view>
-#include <thread>
 #include <utility>
 #include <vector>
 
@@ -21,6 +19,7 @@
 #include <rubato/model/random_stream.hpp>
 #include <rubato/optim/lookahead.hpp>
 #include <rubato/optim/make_optimizer.hpp>
+#include <rubato/runtime/faulty_executor.hpp>
 #include <rubato/runtime/step_executor.hpp>
 
 #include "autocast.hpp"
@@ -94,7 +93,7 @@ class TypedStepEngine final : public StepEngine {
                    .max_leaves = max_minibatches,
                    .norms = group_norms_ ? blocks_ : NormBlocks()},
                   options.reduce),
-        fault_model_(options.faults),
+        faulty_executor_(executor_, options.faults, options.stragglers),
         gradient_meter_(blocks_),
         weight_meter_(blocks_),
         groups_(options.groups.size() + 1),
@@ -107,25 +106,35 @@ class TypedStepEngine final : public StepEngine {
                       "with optimizer sgd or lars",
                       parts.rule.name()));
     }
-    for (const Straggler& straggler : options.stragglers) {
-      if (!(straggler.factor >= 1) || straggler.core.value() < 0) {
-        throw Error(fmt::format("a straggler of factor {}: accepted are values of at least 1",
-                                straggler.factor));
-      }
-    }
     for (const at::Tensor& counter : state_.counters()) next_counters_.push_back(counter.clone());
   }
 
   StepOutcome run(const StepPlan& step, const EpochSamples& samples,
                   const StepSettings& settings) override {
     const Stopwatch wall;
-    for (ThreadState& thread : threads_) thread.data_seconds = 0;
-    StepPlan attempt = step;
-    const auto sum = run_until_done(attempt, samples, settings);
+    const auto begin_attempt = [this] {
+      for (ThreadState& thread : threads_) thread.data_seconds = 0;
+    };
+    begin_attempt();
+    StepPlan done = step;
+    const auto sum = faulty_executor_.run(
+        done, options_.assignment,
+        [&](CoreRank, MinibatchIndex minibatch, int thread, PartialSum<T>& out) {
+          const StreamKey stream{.seed = options_.seed,
+                                 .epoch = settings.epoch.value(),
+                                 .step = step.index.value(),
+                                 .minibatch = minibatch.value()};
+          substep(samples.minibatch(minibatch), stream, minibatch == step.first_minibatch, thread,
+                  out);
+        },
+        [&](const StepPlan& attempt, std::span<const FaultRecord> faults, std::int64_t cores_left) {
+          if (settings.on_fault) settings.on_fault(attempt, faults, cores_left);
+          begin_attempt();
+        });
     // Training on several hosts would combine this host's sum with the others' here.
     const Stopwatch update;
     StepOutcome outcome;
-    outcome.cores = attempt.cores;
+    outcome.cores = done.cores;
     outcome.loss = sum.scalars().loss / static_cast<double>(step.minibatches);
     const bool finite = measure(sum, step, outcome);
     outcome.applied = finite && std::isfinite(outcome.loss);
@@ -167,71 +176,6 @@ class TypedStepEngine final : public StepEngine {
     double data_seconds = 0;
     RandomStream random{};
   };
-
-  // All substeps and their sum. As long as cores die, all is done again on those that are left;
-  // what comes out does not depend on how many they are.
-  StepSum<T> run_until_done(StepPlan& step, const EpochSamples& samples,
-                            const StepSettings& settings) {
-    for (std::int64_t number = 0;; ++number) {
-      const std::vector<FaultRecord> faults = faults_of(step, number);
-      try {
-        return run_attempt(step, samples, settings, faults);
-      } catch (const CoreDied&) {
-        const auto dead = static_cast<std::int64_t>(faults.size());
-        const std::int64_t left = std::max<std::int64_t>(1, step.cores - dead);
-        if (settings.on_fault) settings.on_fault(step, faults, left);
-        step.cores = left;
-      }
-    }
-  }
-
-  // Ends an attempt at a step.
-  struct CoreDied {};
-
-  [[nodiscard]] std::vector<FaultRecord> faults_of(const StepPlan& step,
-                                                   std::int64_t attempt) const {
-    std::vector<FaultRecord> faults;
-    if (!fault_model_.any()) return faults;
-    for (CoreRank core; core.value() < busy_cores(step.minibatches, step.cores); ++core) {
-      const std::int64_t substeps = step.share_of(core, options_.assignment).count;
-      if (const auto death = fault_model_.death(step.index, attempt, core, substeps)) {
-        faults.push_back({.core = core, .substep = *death});
-      }
-    }
-    return faults;
-  }
-
-  StepSum<T> run_attempt(const StepPlan& step, const EpochSamples& samples,
-                         const StepSettings& settings, std::span<const FaultRecord> faults) {
-    // Each core counts its own substeps, and no two threads run the same core.
-    std::vector<std::int64_t> substeps_left;
-    for (const FaultRecord& fault : faults) substeps_left.push_back(fault.substep);
-    return executor_.run(
-        step, options_.assignment,
-        [&](CoreRank core, MinibatchIndex minibatch, int thread, PartialSum<T>& out) {
-          for (std::size_t i = 0; i < faults.size(); ++i) {
-            if (faults[i].core == core && substeps_left[i]-- == 0) throw CoreDied();
-          }
-          const StreamKey stream{.seed = options_.seed,
-                                 .epoch = settings.epoch.value(),
-                                 .step = step.index.value(),
-                                 .minibatch = minibatch.value()};
-          const Stopwatch stopwatch;
-          substep(samples.minibatch(minibatch), stream, minibatch == step.first_minibatch, thread,
-                  out);
-          dawdle(core, stopwatch.seconds());
-        });
-  }
-
-  // Makes a slow core's substep, which took so many seconds, as long as it is meant to be.
-  void dawdle(CoreRank core, double seconds) const {
-    for (const Straggler& straggler : options_.stragglers) {
-      if (straggler.core == core) {
-        std::this_thread::sleep_for(
-            std::chrono::duration<double>(seconds * (straggler.factor - 1)));
-      }
-    }
-  }
 
   void substep(std::span<const std::int64_t> samples, const StreamKey& stream, bool first,
                int thread, PartialSum<T>& out) {
@@ -410,7 +354,7 @@ class TypedStepEngine final : public StepEngine {
   bool group_norms_;
   bool layer_norms_;
   StepExecutor<T> executor_;
-  FaultModel fault_model_;
+  FaultyExecutor<T> faulty_executor_;
   GradientMeter<T> gradient_meter_;
   GradientMeter<T> weight_meter_;
   std::vector<GradientNorms> groups_;

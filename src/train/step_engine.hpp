@@ -41,7 +41,7 @@ struct StepSettings {
   /// Sees the mean gradients before the update; empty where nobody does.
   std::function<void(std::span<const NamedTensor> gradients)> inspect{};
   /// Hears of an attempt in which cores died, before it is redone on the cores left.
-  std::function<void(const StepPlan& step, std::span<const FaultRecord> faults,
+  std::function<void(const StepPlan& attempt, std::span<const FaultRecord> faults,
                      std::int64_t cores_left)>
       on_fault{};
 };

@@ -1,6 +1,5 @@
 #include <algorithm>
 #include <cmath>
-#include <thread>
 #include <utility>
 
 #include <fmt/format.h>
@@ -9,57 +8,21 @@
 #include <rubato/core/stopwatch.hpp>
 #include <rubato/model/tensor_state.hpp>
 #include <rubato/plan/shuffle.hpp>
-#include <rubato/runtime/reducer.hpp>
 #include <rubato/scaling/adascale.hpp>
 #include <rubato/scaling/noise_scale.hpp>
 #include <rubato/train/environment.hpp>
 #include <rubato/train/trainer.hpp>
 
+#include "checked_options.hpp"
 #include "configuration.hpp"
 #include "evaluator.hpp"
 #include "replica_set.hpp"
+#include "result_state.hpp"
 #include "step_engine.hpp"
 
 namespace rubato {
 
 namespace {
-
-TrainOptions checked(TrainOptions options) {
-  if (options.epochs < 1) {
-    throw Error(fmt::format("{} epochs: at least 1 is needed", options.epochs));
-  }
-  if (!(options.learning_rate > 0) || !std::isfinite(options.learning_rate)) {
-    throw Error(
-        fmt::format("learning rate {}: accepted are values above 0", options.learning_rate));
-  }
-  if (options.iterations && !(*options.iterations > 0)) {
-    throw Error(fmt::format("{} iterations: accepted are values above 0", *options.iterations));
-  }
-  if (options.clip_norm && !(*options.clip_norm > 0)) {
-    throw Error(
-        fmt::format("clipping to norm {}: accepted are values above 0", *options.clip_norm));
-  }
-  if (options.top_k < 0) {
-    throw Error(fmt::format("top {} accuracy: at least 1 is needed (0 is none)", options.top_k));
-  }
-  if (options.exact && options.reduce != "auto" && !is_exact(options.reduce)) {
-    throw Error(
-        fmt::format("reducer {} does not give the same bits for every number of threads and cores; "
-                    "accepted: auto, tree, chunked-tree, sharded, or to do without (exact = false)",
-                    options.reduce));
-  }
-  if (options.reference_batch_size < 1) {
-    throw Error(
-        fmt::format("reference batch size {}: at least 1 is needed", options.reference_batch_size));
-  }
-  if (options.threads < 0) {
-    throw Error(fmt::format("{} threads: at least 1 is needed (0 takes all)", options.threads));
-  }
-  if (options.threads == 0) {
-    options.threads = static_cast<int>(std::max(1U, std::thread::hardware_concurrency()));
-  }
-  return options;
-}
 
 TensorDataset checked(TensorDataset dataset, std::string_view name) {
   require_valid(dataset, name);
@@ -84,21 +47,6 @@ constexpr const char* kConfiguration = "configuration";
 const std::string kParameter = "parameter.";
 const std::string kBuffer = "buffer.";
 
-void put_if(State& state, std::string_view name, const std::optional<double>& value) {
-  if (value) state.put(name, *value);
-}
-
-std::optional<double> get_if(const State& state, std::string_view name) {
-  if (!state.has(name)) return std::nullopt;
-  return state.value<double>(name);
-}
-
-std::int64_t count(const State& state, std::string_view name) {
-  const auto value = state.value<std::int64_t>(name);
-  if (value >= 0) return value;
-  throw Error(fmt::format("the state's '{}' is {}; accepted: at least 0", name, value));
-}
-
 std::unique_ptr<LrSchedule> make_schedule(const TrainOptions& options) {
   return options.own_schedule ? options.own_schedule() : make_lr_schedule(options.schedule);
 }
@@ -117,7 +65,7 @@ class Trainer::Implementation {
  public:
   Implementation(const ModelFactory& model, Loss loss, TensorDataset train, Trace trace,
                  TrainOptions options)
-      : options_(checked(std::move(options))),
+      : options_(checked_options(std::move(options))),
         train_(checked(std::move(train), "training data")),
         planner_(checked_planner(std::move(trace), train_, options_)),
         rule_(options_.rules.make(options_.rule)),
@@ -127,6 +75,7 @@ class Trainer::Implementation {
         replicas_(model, options_.initializer, options_.threads, options_.seed),
         engine_(make_step_engine({replicas_, loss_, train_, workers_, *rule_}, options_,
                                  planner_.largest_step())),
+        configuration_(configuration_of(options_, planner_, train_, replicas_.state())),
         gain_estimator_({}, options_.groups.size() + 1) {}
 
   TrainResult fit() {
@@ -160,9 +109,8 @@ class Trainer::Implementation {
   }
   void add_observer(Observer& observer) { observers_.push_back(&observer); }
   void stop(std::string reason) {
-    if (stopping_) return;
-    stopping_ = true;
-    result_.stopped = std::move(reason);
+    if (stopped()) return;
+    result_.stopped = reason.empty() ? "stopped" : std::move(reason);
   }
   void pause() { pausing_ = true; }
   State save() const;
@@ -177,9 +125,11 @@ class Trainer::Implementation {
     std::int64_t minibatches = 0;
   };
 
+  [[nodiscard]] bool stopped() const { return !result_.stopped.empty(); }
+
   // Whether there is one.
   bool begin_epoch() {
-    if (stopping_ || result_.epochs >= options_.epochs) return false;
+    if (stopped() || result_.epochs >= options_.epochs) return false;
     std::optional<EpochPlan> plan = planner_.next();
     if (!plan) return false;
     epoch_ = {.plan = *std::move(plan)};
@@ -194,7 +144,7 @@ class Trainer::Implementation {
                                epoch_->plan.index);
     EpochRecord& record = epoch_->record;
     Stopwatch stopwatch;
-    while (!stopping_ && !pausing_ && std::cmp_less(record.steps, epoch_->plan.steps.size())) {
+    while (!stopped() && !pausing_ && std::cmp_less(record.steps, epoch_->plan.steps.size())) {
       const StepPlan& plan = epoch_->plan.steps[static_cast<std::size_t>(record.steps)];
       in_step_ = true;
       last_step_ = run_step(epoch_->plan.index, plan, samples);
@@ -321,6 +271,8 @@ class Trainer::Implementation {
   Workers workers_;
   ReplicaSet replicas_;
   std::unique_ptr<StepEngine> engine_;
+  // What states are bound to.
+  std::string configuration_;
   std::vector<Observer*> observers_;
   // For StepRecord::measured_gain and noise_scale.
   AdaScaleEstimator gain_estimator_;
@@ -328,7 +280,6 @@ class Trainer::Implementation {
   TrainingProgress progress_;
   TrainResult result_;
   std::optional<Epoch> epoch_;
-  bool stopping_ = false;
   bool pausing_ = false;
   // From the beginning of a step or of the end of an epoch until all have heard of it.
   bool in_step_ = false;
@@ -338,7 +289,7 @@ class Trainer::Implementation {
 State Trainer::Implementation::save() const {
   RUBATO_CHECK(!in_step_, "the state of a trainer is taken between steps");
   State state;
-  state.put_text(kConfiguration, configuration_of(options_, planner_, train_, replicas_.state()));
+  state.put_text(kConfiguration, configuration_);
   for (const NamedTensor& named : replicas_.state().parameters()) {
     put_tensor(state, kParameter + named.name, named.tensor);
   }
@@ -351,20 +302,7 @@ State Trainer::Implementation::save() const {
   state.put("gain_estimator", gain_estimator_.state());
   state.put("noise_scale", noise_scale_.state());
 
-  state.put("epochs", result_.epochs);
-  state.put("steps", result_.steps);
-  state.put("samples", result_.samples);
-  state.put("iterations", result_.iterations);
-  state.put("train_seconds", result_.train_seconds);
-  if (const auto& test = result_.final_test) {
-    state.put("final_test.samples", test->samples);
-    state.put("final_test.loss", test->loss);
-    put_if(state, "final_test.accuracy", test->accuracy);
-    put_if(state, "final_test.top_k_accuracy", test->top_k_accuracy);
-  }
-  put_if(state, "best_test_accuracy", result_.best_test_accuracy);
-  if (stopping_) state.put_text("stopped", result_.stopped);
-
+  put_result(state, result_);
   const StepIndex next = epoch_ ? epoch_->plan.first_step() : planner_.next_step();
   state.put("epoch.first_step", next.value());
   if (epoch_) {
@@ -380,8 +318,7 @@ State Trainer::Implementation::save() const {
 
 void Trainer::Implementation::load(const State& state) {
   RUBATO_CHECK(result_.steps == 0 && !epoch_, "a state is loaded before anything is trained");
-  require_same_configuration(state.text(kConfiguration),
-                             configuration_of(options_, planner_, train_, replicas_.state()));
+  require_same_configuration(state.text(kConfiguration), configuration_);
   for (const NamedTensor& named : replicas_.state().parameters()) {
     read_tensor(state, kParameter + named.name, named.tensor);
   }
@@ -394,26 +331,13 @@ void Trainer::Implementation::load(const State& state) {
   gain_estimator_.load_state(state.values<double>("gain_estimator"));
   noise_scale_.load_state(state.values<double>("noise_scale"));
 
-  result_.epochs = count(state, "epochs");
-  result_.steps = count(state, "steps");
-  result_.samples = count(state, "samples");
-  result_.iterations = state.value<double>("iterations");
-  result_.train_seconds = state.value<double>("train_seconds");
-  if (state.has("final_test.samples")) {
-    result_.final_test = Evaluation{.samples = count(state, "final_test.samples"),
-                                    .loss = state.value<double>("final_test.loss"),
-                                    .accuracy = get_if(state, "final_test.accuracy"),
-                                    .top_k_accuracy = get_if(state, "final_test.top_k_accuracy")};
-  }
-  result_.best_test_accuracy = get_if(state, "best_test_accuracy");
-  stopping_ = state.has_text("stopped");
-  if (stopping_) result_.stopped = state.text("stopped");
+  result_ = result_of(state);
   progress_ = {.epochs = result_.epochs,
                .steps = result_.steps,
                .samples = result_.samples,
                .iterations = result_.iterations};
 
-  planner_.go_to(EpochIndex{result_.epochs}, StepIndex{count(state, "epoch.first_step")});
+  planner_.go_to(EpochIndex{result_.epochs}, StepIndex{state.count("epoch.first_step")});
   const bool in_epoch = state.has("epoch.steps");
   if (options_.epochs < result_.epochs + (in_epoch ? 1 : 0)) {
     throw Error(fmt::format(
@@ -422,17 +346,17 @@ void Trainer::Implementation::load(const State& state) {
   }
   if (in_epoch) {
     std::optional<EpochPlan> plan = planner_.next();
-    const std::int64_t done = count(state, "epoch.steps");
+    const std::int64_t done = state.count("epoch.steps");
     if (!plan || std::cmp_greater(done, plan->steps.size())) {
       throw Error("the state is damaged: its epoch has more steps than the trace");
     }
     epoch_ = {.plan = *std::move(plan)};
     epoch_->record = {.epoch = epoch_->plan.index,
                       .steps = done,
-                      .samples = count(state, "epoch.samples"),
+                      .samples = state.count("epoch.samples"),
                       .test = {},
                       .train_seconds = state.value<double>("epoch.train_seconds")};
-    epoch_->minibatches = count(state, "epoch.minibatches");
+    epoch_->minibatches = state.count("epoch.minibatches");
     epoch_->loss_sum = state.value<double>("epoch.loss_sum");
   }
   for (Observer* observer : observers_) observer->load(state);

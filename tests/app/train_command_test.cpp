@@ -12,8 +12,7 @@
 #include <nlohmann/json.hpp>
 
 #include "app/run_program.hpp"
-#include "support/idx_images.hpp"
-#include "support/temp_folder.hpp"
+#include "app/small_training.hpp"
 
 namespace rubato {
 namespace {
@@ -25,19 +24,16 @@ using test::read_file;
 using testing::AllOf;
 using testing::HasSubstr;
 
-// The program in a folder with a small data set of ten easy classes, and a trace for it.
-class TrainCommand : public testing::Test {
+// Uneven substeps, idle cores, and 3 epochs of 40 minibatches.
+class TrainCommand : public test::SmallTraining {
  protected:
   void SetUp() override {
-    test::write_idx_images(folder_, "data", "train", 320, 12);
-    test::write_idx_images(folder_, "data", "t10k", 100, 12);
-    // Uneven substeps, idle cores, and 3 epochs of 40 minibatches.
-    std::string trace = "step,batchsize\n";
-    constexpr std::array<int, 10> kEpoch{8, 64, 24, 8, 64, 24, 8, 64, 24, 32};
-    for (std::size_t step = 0; step < 3 * kEpoch.size(); ++step) {
-      trace += fmt::format("{},{}\n", step, kEpoch[step % kEpoch.size()]);
+    SmallTraining::SetUp();
+    std::vector<int> trace;
+    for (int epoch = 0; epoch < 3; ++epoch) {
+      trace.insert(trace.end(), {8, 64, 24, 8, 64, 24, 8, 64, 24, 32});
     }
-    folder_.write("trace.csv", trace);
+    write_trace(trace);
   }
 
   ProgramResult train(std::vector<std::string> more) {
@@ -47,16 +43,6 @@ class TrainCommand : public testing::Test {
     arguments.insert(arguments.end(), more.begin(), more.end());
     return test::rubato(arguments, folder_.path());
   }
-
-  [[nodiscard]] fs::path file(const std::string& name) const { return folder_.path() / name; }
-  [[nodiscard]] json summary(const std::string& run) const {
-    return json::parse(read_file(file(run) / "summary.json"));
-  }
-  [[nodiscard]] std::string hash(const std::string& run) const {
-    return summary(run)["weights_sha256"];
-  }
-
-  test::TempFolder folder_;
 };
 
 TEST_F(TrainCommand, LeavesARunFolderThatSaysItAll) {

@@ -74,6 +74,8 @@ TEST(State, SaysWhatIsNotThere) {
             "the state's 'count' is I64; accepted: F64");
   EXPECT_EQ(error_of([&] { static_cast<void>(state.value<double>("doubles")); }),
             "the state's 'doubles' has 3 elements; accepted: 1");
+  EXPECT_EQ(error_of([&] { static_cast<void>(state.count("count")); }),
+            "the state's 'count' is -7; accepted: at least 0");
 }
 
 TEST(StateDeath, TakesANameOnce) {

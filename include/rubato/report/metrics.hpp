@@ -47,6 +47,8 @@ class MetricsWriter final : public Observer {
   void write(const StepPlan& step, std::span<const TensorStatistics> tensors);
 
  private:
+  // Throws OutputError when the file has gone.
+  [[nodiscard]] std::uintmax_t size_on_disk() const;
   void open(std::ios::openmode mode);
   void write_line(const std::string& line);
 

@@ -18,6 +18,13 @@ struct Fault {
   friend bool operator==(const Fault&, const Fault&) = default;
 };
 
+/// A core that died in a step.
+struct FaultRecord {
+  CoreRank core;
+  /// In which of its substeps, from 0.
+  std::int64_t substep = 0;
+};
+
 /// A core whose every substep takes `factor` times as long, at least 1.
 struct Straggler {
   CoreRank core;

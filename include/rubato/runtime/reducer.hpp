@@ -110,6 +110,8 @@ class Reducer {
 /// Whether the sum has the order of SummationTree, and so the same bits as that of every other
 /// exact reducer, for every number of threads and cores and either assignment.
 [[nodiscard]] bool is_exact(std::string_view reducer);
+/// Throws Error, with those that would be accepted, when it has not.
+void require_exact(std::string_view reducer);
 
 /// The reducer of that name; of "auto" the exact one that suits the size and the number of threads
 /// (docs/adr/0008). Throws Error for an unknown name, with the nearest known one.

@@ -100,6 +100,8 @@ class State {
     read(name, std::span<T>(&one, 1));
     return one;
   }
+  /// A number of things: an int64 of at least 0.
+  [[nodiscard]] std::int64_t count(std::string_view name) const;
 
   using Arrays = std::map<std::string, StateArray, std::less<>>;
   using Texts = std::map<std::string, std::string, std::less<>>;

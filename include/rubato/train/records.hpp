@@ -7,6 +7,7 @@
 
 #include <rubato/model/model.hpp>
 #include <rubato/plan/plan.hpp>
+#include <rubato/runtime/faults.hpp>
 #include <rubato/state/state.hpp>
 
 namespace rubato {
@@ -74,13 +75,6 @@ struct EpochRecord {
   /// Seconds in the training steps, and in the evaluation after them.
   double train_seconds = 0;
   double test_seconds = 0;
-};
-
-/// A core that died in a step (FaultOptions).
-struct FaultRecord {
-  CoreRank core;
-  /// In which of its substeps, from 0.
-  std::int64_t substep = 0;
 };
 
 /// What training came to.

@@ -1,0 +1,55 @@
+#include "result_state.hpp"
+
+#include <optional>
+#include <string_view>
+
+namespace rubato {
+
+namespace {
+
+void put_if(State& state, std::string_view name, const std::optional<double>& value) {
+  if (value) state.put(name, *value);
+}
+
+std::optional<double> get_if(const State& state, std::string_view name) {
+  if (!state.has(name)) return std::nullopt;
+  return state.value<double>(name);
+}
+
+}  // namespace
+
+void put_result(State& state, const TrainResult& result) {
+  state.put("epochs", result.epochs);
+  state.put("steps", result.steps);
+  state.put("samples", result.samples);
+  state.put("iterations", result.iterations);
+  state.put("train_seconds", result.train_seconds);
+  if (const auto& test = result.final_test) {
+    state.put("final_test.samples", test->samples);
+    state.put("final_test.loss", test->loss);
+    put_if(state, "final_test.accuracy", test->accuracy);
+    put_if(state, "final_test.top_k_accuracy", test->top_k_accuracy);
+  }
+  put_if(state, "best_test_accuracy", result.best_test_accuracy);
+  if (!result.stopped.empty()) state.put_text("stopped", result.stopped);
+}
+
+TrainResult result_of(const State& state) {
+  TrainResult result;
+  result.epochs = state.count("epochs");
+  result.steps = state.count("steps");
+  result.samples = state.count("samples");
+  result.iterations = state.value<double>("iterations");
+  result.train_seconds = state.value<double>("train_seconds");
+  if (state.has("final_test.samples")) {
+    result.final_test = Evaluation{.samples = state.count("final_test.samples"),
+                                   .loss = state.value<double>("final_test.loss"),
+                                   .accuracy = get_if(state, "final_test.accuracy"),
+                                   .top_k_accuracy = get_if(state, "final_test.top_k_accuracy")};
+  }
+  result.best_test_accuracy = get_if(state, "best_test_accuracy");
+  if (state.has_text("stopped")) result.stopped = state.text("stopped");
+  return result;
+}
+
+}  // namespace rubato

@@ -1,0 +1,143 @@
+#include <cstdint>
+#include <map>
+#include <mutex>
+#include <span>
+#include <vector>
+
+#include <gmock/gmock.h>
+
+#include <rubato/core/stopwatch.hpp>
+#include <rubato/runtime/faulty_executor.hpp>
+
+#include "support/error_of.hpp"
+
+namespace rubato {
+namespace {
+
+using test::error_of;
+using testing::ElementsAre;
+using testing::HasSubstr;
+
+constexpr std::size_t kValues = 5;
+constexpr std::int64_t kMinibatches = 11;
+
+StepPlan step_of(std::int64_t cores) {
+  return {.index = StepIndex{4},
+          .batch_size = kMinibatches,
+          .cores = cores,
+          .first_minibatch = MinibatchIndex{20},
+          .minibatches = kMinibatches};
+}
+
+// What an attempt that failed told.
+struct Attempt {
+  std::int64_t cores = 0;
+  std::vector<std::int64_t> dead{};
+  std::int64_t left = 0;
+};
+
+// What a step came to.
+struct Outcome {
+  std::vector<double> sum{};
+  std::int64_t cores = 0;
+  std::vector<Attempt> failed{};
+  // How often each minibatch's substep has begun.
+  std::map<MinibatchIndex, int> substeps{};
+};
+
+Outcome run(std::int64_t cores, int threads, const FaultOptions& faults,
+            Assignment assignment = Assignment::contiguous) {
+  Workers workers(threads);
+  StepExecutor<double> executor(workers, {.values = kValues, .max_leaves = kMinibatches});
+  FaultyExecutor<double> faulty(executor, faults, {});
+  StepPlan step = step_of(cores);
+  Outcome outcome;
+  std::mutex mutex;
+  const auto sum = faulty.run(
+      step, assignment,
+      [&](CoreRank, MinibatchIndex minibatch, int, PartialSum<double>& out) {
+        for (std::size_t i = 0; i < kValues; ++i) {
+          out.values[i] +=
+              1.0 / (static_cast<double>(minibatch.value()) + 3 * static_cast<double>(i));
+        }
+        const std::lock_guard lock(mutex);
+        ++outcome.substeps[minibatch];
+      },
+      [&](const StepPlan& attempt, std::span<const FaultRecord> died, std::int64_t left) {
+        Attempt failed{.cores = attempt.cores, .left = left};
+        for (const FaultRecord& fault : died) failed.dead.push_back(fault.core.value());
+        outcome.failed.push_back(failed);
+      });
+  outcome.sum.assign(sum.values().begin(), sum.values().end());
+  outcome.cores = step.cores;
+  return outcome;
+}
+
+TEST(FaultyExecutor, RedoesTheStepOnTheCoresLeftToTheSameSum) {
+  const Outcome whole = run(4, 1, {});
+  EXPECT_TRUE(whole.failed.empty());
+  EXPECT_EQ(whole.cores, 4);
+  for (const int threads : {1, 2, 4}) {
+    for (const Assignment assignment : {Assignment::contiguous, Assignment::strided}) {
+      const Outcome outcome = run(4, threads,
+                                  {.planned = {{CoreRank{1}, StepIndex{4}, 2},
+                                               {CoreRank{3}, StepIndex{4}, 0},
+                                               {CoreRank{0}, StepIndex{5}, 0}}},
+                                  assignment);
+      EXPECT_EQ(outcome.sum, whole.sum);
+      EXPECT_EQ(outcome.cores, 2);
+      ASSERT_EQ(outcome.failed.size(), 1U);
+      EXPECT_EQ(outcome.failed[0].cores, 4);
+      EXPECT_THAT(outcome.failed[0].dead, ElementsAre(1, 3));
+      EXPECT_EQ(outcome.failed[0].left, 2);
+      EXPECT_EQ(outcome.substeps.size(), kMinibatches);
+    }
+  }
+}
+
+TEST(FaultyExecutor, ACoreDiesInItsOwnSubstep) {
+  // Of the only core: what it did before its death is done twice.
+  const Outcome outcome = run(1, 2, {.planned = {{CoreRank{0}, StepIndex{4}, 3}}});
+  for (const auto& [minibatch, times] : outcome.substeps) {
+    EXPECT_EQ(times, minibatch.value() < 23 ? 2 : 1) << minibatch.value();
+  }
+  EXPECT_EQ(outcome.cores, 1) << "a new one takes over";
+}
+
+TEST(FaultyExecutor, GoesOnUntilNoCoreDies) {
+  const Outcome whole = run(8, 1, {});
+  const Outcome outcome = run(8, 2, {.rate = 0.9, .seed = 3});
+  EXPECT_EQ(outcome.sum, whole.sum);
+  EXPECT_GT(outcome.failed.size(), 2U);
+  for (std::size_t i = 1; i < outcome.failed.size(); ++i) {
+    EXPECT_EQ(outcome.failed[i].cores, outcome.failed[i - 1].left);
+  }
+  EXPECT_EQ(outcome.cores, outcome.failed.back().left);
+}
+
+TEST(FaultyExecutor, MakesOnlyTheStragglerSlow) {
+  Workers workers(1);
+  StepExecutor<double> executor(workers, {.values = kValues, .max_leaves = kMinibatches});
+  // Each substep takes a millisecond at least; a straggler's 50.
+  const auto seconds = [&](std::int64_t straggler) {
+    FaultyExecutor<double> faulty(executor, {}, {{.core = CoreRank{straggler}, .factor = 50}});
+    StepPlan step = step_of(kMinibatches);
+    const Stopwatch stopwatch;
+    static_cast<void>(faulty.run(step, Assignment::contiguous,
+                                 [](CoreRank, MinibatchIndex, int, PartialSum<double>&) {
+                                   const Stopwatch busy;
+                                   while (busy.seconds() < 0.001) {
+                                   }
+                                 },
+                                 {}));
+    return stopwatch.seconds();
+  };
+  EXPECT_GE(seconds(3), 0.001 * (kMinibatches - 1 + 50));
+  EXPECT_THAT(error_of([&] {
+                FaultyExecutor<double>(executor, {}, {{.core = CoreRank{0}, .factor = 0.9}});
+              }),
+              HasSubstr("factor 0.9"));
+}
+
+}  // namespace
+}  // namespace rubato
