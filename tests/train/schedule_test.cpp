@@ -1,0 +1,121 @@
+#include <cmath>
+#include <memory>
+#include <string>
+
+#include <gmock/gmock.h>
+
+#include <rubato/scaling/lr_schedules.hpp>
+#include <rubato/train/trainer.hpp>
+
+#include "small_run.hpp"
+#include "support.hpp"
+#include "support/error_of.hpp"
+
+namespace rubato {
+namespace {
+
+using test::dataset;
+using test::error_of;
+using test::options_of;
+using test::rates_of;
+using test::trained;
+using test::trainer_on;
+using testing::DoubleEq;
+using testing::DoubleNear;
+using testing::HasSubstr;
+using testing::Pointwise;
+
+TEST(Schedules, AreMultipliedByTheRule) {
+  TrainOptions options = options_of("linear");
+  options.epochs = 3;
+  options.schedule = "step:every=1,gamma=0.5";
+  Trainer trainer = trainer_on(test::trace_of({8, 40}, TraceEnd::cycle), options);
+  test::Recorder recorder;
+  EXPECT_THAT(rates_of(trained(trainer, recorder)),
+              Pointwise(DoubleEq(), {0.2, 1.0, 0.1, 0.5, 0.05, 0.25}));
+}
+
+TEST(Schedules, CountWhatTheyAreTold) {
+  const auto rates = [](ScheduleUnit unit, const std::string& schedule) {
+    TrainOptions options = options_of("root");
+    options.epochs = 2;
+    options.schedule = schedule;
+    options.schedule_unit = unit;
+    Trainer trainer = trainer_on(test::trace_of({16, 32}, TraceEnd::cycle), options);
+    test::Recorder recorder;
+    return rates_of(trained(trainer, recorder));
+  };
+  const double small = 0.1 * 2;
+  const double large = 0.1 * std::sqrt(8.0);
+  EXPECT_THAT(rates(ScheduleUnit::steps, "warmup:length=4"),
+              Pointwise(DoubleEq(), {0.0, large / 4, small / 2, large * 3 / 4}));
+  EXPECT_THAT(rates(ScheduleUnit::samples, "warmup:length=96"),
+              Pointwise(DoubleEq(), {0.0, large / 6, small / 2, large * 2 / 3}));
+  // A step of the root rule counts for the root of its scale.
+  const double cycle = 2 + std::sqrt(8.0);
+  EXPECT_THAT(rates(ScheduleUnit::iterations, "warmup:length=100"),
+              Pointwise(DoubleNear(1e-15),
+                        {0.0, large * 0.02, small * cycle / 100, large * (cycle + 2) / 100}));
+}
+
+TEST(Schedules, MayBeTheUsersOwn) {
+  TrainOptions options = options_of("constant");
+  options.epochs = 3;
+  options.own_schedule = [] {
+    return std::make_unique<LambdaSchedule>([](double epoch) { return 1 / (1 + epoch); });
+  };
+  Trainer trainer = trainer_on(Trace::constant(48), options);
+  test::Recorder recorder;
+  EXPECT_THAT(rates_of(trained(trainer, recorder)), Pointwise(DoubleEq(), {0.1, 0.05, 0.1 / 3}));
+}
+
+TEST(Schedules, OnAPlateauHearTheWatchedMetric) {
+  // Nothing is learned, so nothing improves.
+  TrainOptions options = options_of("constant");
+  options.epochs = 5;
+  options.learning_rate = 1e-30;
+  options.schedule = "plateau:patience=1,factor=0.5";
+  options.watch = Metric::test_loss;
+  Trainer trainer = trainer_on(Trace::constant(48), options);
+  trainer.set_test(dataset());
+  test::Recorder recorder;
+  EXPECT_THAT(rates_of(trained(trainer, recorder)),
+              Pointwise(DoubleEq(), {1e-30, 1e-30, 1e-30, 0.5e-30, 0.5e-30}));
+
+  Trainer without_test = trainer_on(Trace::constant(48), options);
+  EXPECT_THAT(error_of([&] { without_test.fit(); }), HasSubstr("there is no test set"));
+  options.watch = Metric::train_loss;
+  Trainer on_training = trainer_on(Trace::constant(48), options);
+  EXPECT_EQ(error_of([&] { on_training.fit(); }), "no error");
+}
+
+TEST(Iterations, EndTrainingWhenTheyAreReached) {
+  TrainOptions options = options_of("linear");
+  options.epochs = 100;
+  options.iterations = 17;  // an epoch is 12 of them: 2, then 10
+  Trainer trainer = trainer_on(test::trace_of({8, 40}, TraceEnd::cycle), options);
+  trainer.set_test(dataset());
+  test::Recorder recorder;
+  trainer.add_observer(recorder);
+  const TrainResult result = trainer.fit();
+  EXPECT_EQ(result.steps, 4);
+  EXPECT_EQ(result.iterations, 24);
+  EXPECT_EQ(result.stopped, "17 iterations reached");
+  EXPECT_EQ(recorder.steps[2].iterations, 14);
+
+  // In the middle of an epoch, which is then evaluated as any other.
+  options.iterations = 14;
+  Trainer shorter = trainer_on(test::trace_of({8, 40}, TraceEnd::cycle), options);
+  shorter.set_test(dataset());
+  test::Recorder of_shorter;
+  shorter.add_observer(of_shorter);
+  EXPECT_EQ(shorter.fit().steps, 3);
+  ASSERT_EQ(of_shorter.epochs.size(), 2U);
+  EXPECT_EQ(of_shorter.epochs[1].steps, 1);
+  EXPECT_EQ(of_shorter.epochs[1].samples, 8);
+  EXPECT_DOUBLE_EQ(of_shorter.epochs[1].train_loss, of_shorter.steps[2].loss);
+  EXPECT_TRUE(of_shorter.epochs[1].test.has_value());
+}
+
+}  // namespace
+}  // namespace rubato
