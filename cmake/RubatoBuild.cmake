@@ -17,7 +17,7 @@ endif()
 add_library(rubato_build INTERFACE)
 target_compile_features(rubato_build INTERFACE cxx_std_20)
 target_compile_options(rubato_build INTERFACE
-  -Wall -Wextra -Wconversion -Wshadow
+  -Wall -Wextra -Wconversion -Wshadow $<$<CXX_COMPILER_ID:Clang>:-Wreserved-identifier>
   # A sum must not depend on whether the compiler fused a multiply with an add (docs/adr/0002).
   -ffp-contract=off)
 if(RUBATO_SANITIZE)

@@ -3,9 +3,11 @@
 #include <algorithm>
 #include <cstdio>
 #include <exception>
+#include <memory>
 #include <utility>
 #include <vector>
 
+#include <CLI/CLI.hpp>
 #include <fmt/format.h>
 
 #include <rubato/core/choice.hpp>
@@ -43,9 +45,15 @@ void set_from(std::string_view place, const CommandLine::Setter& set, const std:
 }  // namespace
 
 CommandLine::CommandLine(std::string name, std::string description)
-    : app_(std::move(description), std::move(name)) {
-  app_.set_help_flag();
-  app_.formatter(std::make_shared<HelpFormatter>());
+    : app_(std::make_unique<CLI::App>(std::move(description), std::move(name))) {
+  app_->set_help_flag();
+  app_->formatter(std::make_shared<HelpFormatter>());
+}
+
+CommandLine::~CommandLine() = default;
+
+void CommandLine::footer(std::string text) {
+  app_->footer(std::move(text));
 }
 
 void CommandLine::add(const std::string& name, Entry entry) {
@@ -55,13 +63,13 @@ void CommandLine::add(const std::string& name, Entry entry) {
 
 void CommandLine::option(const std::string& name, const std::string& value, const std::string& help,
                          const std::string& shown_default, Setter set) {
-  CLI::Option* const option = app_.add_option("--" + name, CLI::callback_t{}, help);
+  CLI::Option* const option = app_->add_option("--" + name, CLI::callback_t{}, help);
   option->type_name(value)->default_str(shown_default);
   add(name, {.option = option, .set = std::move(set)});
 }
 
 void CommandLine::flag(const std::string& name, const std::string& help, bool& target) {
-  add(name, {.option = app_.add_flag("--" + name, help),
+  add(name, {.option = app_->add_flag("--" + name, help),
              .set = [&target](const std::string& text) { target = parse_flag(text); }});
 }
 
@@ -102,17 +110,17 @@ bool CommandLine::given(std::string_view name) const {
 
 // Lets CLI11 collect the texts of the values; false when the help was asked for and printed.
 bool CommandLine::split(std::span<const std::string> arguments) {
-  if (app_.get_help_ptr() == nullptr)
-    app_.set_help_flag("-h,--help", "print this help")->group(group_);
+  if (app_->get_help_ptr() == nullptr)
+    app_->set_help_flag("-h,--help", "print this help")->group(group_);
   try {
-    app_.parse(std::vector<std::string>(arguments.rbegin(), arguments.rend()));
+    app_->parse(std::vector<std::string>(arguments.rbegin(), arguments.rend()));
   } catch (const CLI::CallForHelp&) {
-    fmt::print("{}", app_.help());
+    fmt::print("{}", app_->help());
     return false;
   } catch (const CLI::ExtrasError&) {
     // An argument may be left over because the option before it took another option for its value.
     reject_missing_values();
-    reject_extra(app_.remaining().front());
+    reject_extra(app_->remaining().front());
   } catch (const CLI::ArgumentMismatch&) {
     // Values are missing only where the arguments end.
     const std::string& last = arguments.back();
@@ -164,7 +172,7 @@ void CommandLine::reject_extra(const std::string& argument) const {
   const std::string wrong = option ? unknown_option(argument.substr(0, argument.find('=')), "--")
                                    : fmt::format("unexpected argument '{}'", argument);
   throw Error(
-      fmt::format("{}{} see {} --help", wrong, wrong.ends_with('?') ? "" : ";", app_.get_name()));
+      fmt::format("{}{} see {} --help", wrong, wrong.ends_with('?') ? "" : ";", app_->get_name()));
 }
 
 std::string CommandLine::unknown_option(std::string_view typed, std::string_view dashes) const {

@@ -3,12 +3,17 @@
 #include <filesystem>
 #include <functional>
 #include <map>
+#include <memory>
 #include <optional>
 #include <span>
 #include <string>
 #include <string_view>
 
-#include <CLI/CLI.hpp>
+// Of CLI11, whose headers are large.
+namespace CLI {  // NOLINT(readability-identifier-naming): its name
+class App;
+class Option;
+}  // namespace CLI
 
 namespace rubato::app {
 
@@ -23,6 +28,9 @@ class CommandLine {
 
   /// `name` is the whole command as it is typed ("rubato train").
   CommandLine(std::string name, std::string description);
+  ~CommandLine();
+  CommandLine(const CommandLine&) = delete;
+  CommandLine& operator=(const CommandLine&) = delete;
 
   /// The options added from here on stand under this heading in --help.
   void group(std::string heading) { group_ = std::move(heading); }
@@ -38,7 +46,7 @@ class CommandLine {
   /// way. Not to be given together with --config.
   void config_folder(const std::string& name, const std::string& value, const std::string& help);
   /// The end of --help.
-  void footer(std::string text) { app_.footer(std::move(text)); }
+  void footer(std::string text);
 
   /// Reads `arguments`, which begin after the name of the command. Prints the help and returns
   /// false when they ask for it. Throws Error for an unknown option (naming the nearest) and for
@@ -69,7 +77,7 @@ class CommandLine {
   [[noreturn]] void reject_extra(const std::string& argument) const;
   [[nodiscard]] std::string unknown_option(std::string_view typed, std::string_view dashes) const;
 
-  CLI::App app_;
+  std::unique_ptr<CLI::App> app_;
   std::string group_ = "Options";
   std::map<std::string, Entry, std::less<>> entries_;
   // Of config_folder(); empty where there is none.
