@@ -2,10 +2,16 @@
 
 #include <algorithm>
 #include <iterator>
+#include <utility>
 
 #include <fmt/format.h>
 
 namespace rubato::app {
+
+PlannedFaults::PlannedFaults(std::vector<Fault> planned, StepIndex first)
+    : awaited_(std::move(planned)) {
+  std::erase_if(awaited_, [first](const Fault& fault) { return fault.step < first; });
+}
 
 void PlannedFaults::on_fault(const StepPlan& step, std::span<const FaultRecord> faults,
                              std::int64_t cores_left) {
@@ -21,11 +27,6 @@ void PlannedFaults::on_step(const StepRecord& step) {
   const auto is_over = [&](const Fault& fault) { return fault.step == step.plan.index; };
   std::copy_if(awaited_.begin(), awaited_.end(), std::back_inserter(idle_), is_over);
   std::erase_if(awaited_, is_over);
-}
-
-void PlannedFaults::load(const State& state) {
-  const std::int64_t done = state.count("steps");
-  std::erase_if(awaited_, [&](const Fault& fault) { return fault.step.value() < done; });
 }
 
 std::vector<std::string> PlannedFaults::missed(std::int64_t steps) const {

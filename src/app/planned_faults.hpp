@@ -12,13 +12,12 @@ namespace rubato::app {
 /// Watches which of the planned faults happen, so that the user hears of those that do not.
 class PlannedFaults final : public Observer {
  public:
-  explicit PlannedFaults(std::vector<Fault> planned) : awaited_(std::move(planned)) {}
+  /// Training goes on with `first`: those of the steps before it are not awaited.
+  PlannedFaults(std::vector<Fault> planned, StepIndex first);
 
   void on_fault(const StepPlan& step, std::span<const FaultRecord> faults,
                 std::int64_t cores_left) override;
   void on_step(const StepRecord& step) override;
-  /// Those of the steps that were done before are not awaited.
-  void load(const State& state) override;
 
   /// A line for each that did not happen in a training that has ended after `steps`.
   [[nodiscard]] std::vector<std::string> missed(std::int64_t steps) const;

@@ -188,8 +188,6 @@ ExitCode train(const TrainCommandOptions& options) {
   MetricsWriter metrics(folder->file("metrics.jsonl"), from.has_value());
   metrics_of_monitor = &metrics;
   trainer.add_observer(metrics);
-  PlannedFaults planned_faults(trainer.options().faults.planned);
-  trainer.add_observer(planned_faults);
   const Metric watch = trainer.options().watch;
   std::optional<EarlyStopping> early_stopping;
   if (options.patience > 0) {
@@ -208,6 +206,8 @@ ExitCode train(const TrainCommandOptions& options) {
     trainer.load_state(from->state);
     write_origin(*folder, options, trace);
   }
+  PlannedFaults planned_faults(trainer.options().faults.planned, StepIndex{trainer.result().steps});
+  trainer.add_observer(planned_faults);
   std::optional<Progress> progress;
   if (!options.quiet) {
     print_opening(options, data, trace);

@@ -77,6 +77,7 @@ void write_file(const path& file, std::string_view content) {
 }
 
 path parent_of(const path& file) {
+  if (!file.has_filename() && file.has_relative_path()) return parent_of(file.parent_path());
   return file.has_parent_path() ? file.parent_path() : path(".");
 }
 

@@ -15,17 +15,31 @@ namespace rubato {
 
 namespace fs = std::filesystem;
 
+namespace {
+
+// The folder and those above it that are missing; the names of all reach the disk.
+std::error_code make_folders(const fs::path& path) {
+  std::error_code error;
+  if (fs::is_directory(path, error)) return {};
+  const fs::path parent = parent_of(path);
+  if (parent != path) error = make_folders(parent);
+  if (!error) fs::create_directory(path, error);
+  if (!error) flush_to_disk(parent);
+  return error;
+}
+
+}  // namespace
+
 RunFolder::RunFolder(fs::path path) : path_(std::move(path)) {
   std::error_code error;
   if (fs::exists(path_, error)) {
     throw Error(
         fmt::format("{}: the run folder exists; accepted is a path that does not", path_.string()));
   }
-  fs::create_directories(path_, error);
+  error = make_folders(path_);
   if (error) {
     throw Error(fmt::format("{}: cannot make the run folder: {}", path_.string(), error.message()));
   }
-  flush_to_disk(parent_of(path_));
   lock();
 }
 

@@ -16,7 +16,8 @@ FaultyExecutor<T>::FaultyExecutor(StepExecutor<T>& executor, FaultOptions faults
                                   std::vector<Straggler> stragglers)
     : executor_(executor), model_(std::move(faults)), stragglers_(std::move(stragglers)) {
   for (const Straggler& straggler : stragglers_) {
-    if (!(straggler.factor >= 1) || straggler.core.value() < 0) {
+    if (straggler.core.value() < 0) throw Error("the core of a straggler counts from 0");
+    if (!(straggler.factor >= 1)) {
       throw Error(fmt::format("a straggler of factor {}: accepted are values of at least 1",
                               straggler.factor));
     }

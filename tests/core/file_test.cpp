@@ -55,6 +55,14 @@ TEST(WriteFile, SaysWhereTheFolderIsGone) {
               HasSubstr("gone/file: cannot write: No such file or directory"));
 }
 
+TEST(ParentOf, IsWhereTheNameIs) {
+  EXPECT_EQ(parent_of("a"), ".");
+  EXPECT_EQ(parent_of("a/"), ".");
+  EXPECT_EQ(parent_of("a/b//"), "a");
+  EXPECT_EQ(parent_of("/a"), "/");
+  EXPECT_EQ(parent_of("/"), "/");
+}
+
 TEST(ReadFile, SaysWhatIsNoFile) {
   const test::TempFolder folder;
   EXPECT_THAT(error_of([&] { static_cast<void>(read_file(folder.path() / "none")); }),

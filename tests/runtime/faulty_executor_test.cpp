@@ -137,6 +137,10 @@ TEST(FaultyExecutor, MakesOnlyTheStragglerSlow) {
                 FaultyExecutor<double>(executor, {}, {{.core = CoreRank{0}, .factor = 0.9}});
               }),
               HasSubstr("factor 0.9"));
+  EXPECT_THAT(error_of([&] {
+                FaultyExecutor<double>(executor, {}, {{.core = CoreRank{-1}, .factor = 2}});
+              }),
+              HasSubstr("counts from 0"));
 }
 
 }  // namespace

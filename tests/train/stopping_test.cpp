@@ -62,6 +62,15 @@ TEST(EarlyStopping, StopsTheTrainer) {
   EXPECT_EQ(result.stopped, "test-loss no longer improves");
 }
 
+TEST(Stop, NeedsNoReason) {
+  Trainer trainer = trainer_on(Trace::constant(48), options_of("constant"));
+  test::Recorder stopper([&](const StepRecord&) { trainer.stop(""); });
+  trainer.add_observer(stopper);
+  EXPECT_EQ(trainer.fit().stopped, "stopped");
+  EXPECT_EQ(stopper.steps.size(), 1U);
+  EXPECT_EQ(trainer.fit().steps, 1) << "and stays so";
+}
+
 TEST(BestWeights, AreThoseOfTheBestEpoch) {
   TrainOptions options = options_of("constant");
   options.epochs = 4;

@@ -25,7 +25,8 @@ void write_file(const std::filesystem::path& path, std::string_view content);
 /// Flushes what was written to the file, by whomever, to the disk. Throws OutputError.
 void flush_to_disk(const std::filesystem::path& path);
 
-/// The folder that holds a file or folder: whose flushing brings a new name to the disk.
+/// The folder that holds a file or folder, "." where the path names none: flushing it brings a new
+/// name to the disk. A slash at the end changes nothing.
 [[nodiscard]] std::filesystem::path parent_of(const std::filesystem::path& path);
 
 }  // namespace rubato

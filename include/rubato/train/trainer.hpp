@@ -155,7 +155,7 @@ class Trainer {
   TrainResult fit();
 
   /// For an observer: training ends after the step or the epoch that it hears of. An epoch that is
-  /// cut short is evaluated as any other. The first reason counts.
+  /// cut short is evaluated as any other. The first reason counts; an empty one reads "stopped".
   void stop(std::string reason);
 
   /// For an observer: fit() returns after the step or the epoch that it hears of, and the next
