@@ -1,4 +1,7 @@
-"""The network, the optimiser and the data that the peers train: those of the project's benchmark."""
+"""The network, the optimiser and the data that the peers train: those of the project's benchmark.
+
+The network is the twin of mnist-cnn in docs/models.md.
+"""
 
 import torch
 from torch import nn
@@ -8,22 +11,22 @@ LAYOUTS = {"contiguous": torch.contiguous_format, "channels_last": torch.channel
 
 
 class MnistNetwork(nn.Module):
-    """The original's network: [batch, 1, 28, 28] images to [batch, 10] log-probabilities."""
+    """[batch, 1, 28, 28] images to [batch, 10] log-probabilities."""
 
     def __init__(self):
         super().__init__()
         self.conv1 = nn.Conv2d(1, 10, kernel_size=5)
-        self.norm1 = nn.BatchNorm2d(10)
+        self.bn1 = nn.BatchNorm2d(10)
         self.conv2 = nn.Conv2d(10, 20, kernel_size=5)
-        self.norm2 = nn.BatchNorm2d(20)
-        self.linear1 = nn.Linear(320, 50)
-        self.linear2 = nn.Linear(50, 10)
+        self.bn2 = nn.BatchNorm2d(20)
+        self.fc1 = nn.Linear(320, 50)
+        self.fc2 = nn.Linear(50, 10)
 
-    def forward(self, images):
-        x = self.norm1(F.relu(F.max_pool2d(self.conv1(images), 2)))
-        x = self.norm2(F.relu(F.max_pool2d(self.conv2(x), 2)))
-        x = F.relu(self.linear1(x.flatten(1)))
-        return F.log_softmax(self.linear2(x), dim=1)
+    def forward(self, x):
+        x = self.bn1(F.relu(F.max_pool2d(self.conv1(x), 2)))
+        x = self.bn2(F.relu(F.max_pool2d(self.conv2(x), 2)))
+        x = F.relu(self.fc1(x.flatten(1)))
+        return F.log_softmax(self.fc2(x), dim=1)
 
 
 def network(layout):

@@ -30,7 +30,7 @@ namespace {
 using std::filesystem::path;
 
 constexpr std::string_view kMnist = "mnist:";
-constexpr std::array<std::string_view, 3> kModels{"mnist-cnn", "mlp", "softmax"};
+constexpr std::array<std::string_view, 4> kModels{"mnist-cnn", "mlp", "softmax", "toy-net"};
 constexpr std::int64_t kMaxThreads = 4096;
 constexpr std::int64_t kMaxEpochs = 1'000'000;
 constexpr std::int64_t kMaxLogSteps = 1'000'000'000;
@@ -73,7 +73,8 @@ void define_data(CommandLine& line, TrainCommandOptions& options) {
               "KMNIST in the folder DIR, raw or .gz",
               options.data, [&](const std::string& text) { options.data = known_data(text); });
   line.option("model", fmt::format("{}", fmt::join(kModels, "|")),
-              "the network: two convolutions, two linear layers, or one", options.model,
+              "the network: two convolutions, three linear layers, one, or two (docs/models.md)",
+              options.model,
               [&](const std::string& text) { options.model = known_name("model", text, kModels); });
   line.option("init", "NAME",
               fmt::format("initial weights: {}; such as xavier:distribution=normal,gain=2",

@@ -19,7 +19,7 @@ namespace rubato::app {
 struct TrainCommandOptions {
   /// "digits" (built in) or "mnist:DIR"; see mnist_folder().
   std::string data = "digits";
-  /// "mnist-cnn", "mlp" or "softmax".
+  /// "mnist-cnn", "mlp", "softmax" or "toy-net".
   std::string model = "mnist-cnn";
 
   ElasticityOptions elasticity;

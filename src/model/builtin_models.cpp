@@ -17,22 +17,25 @@ namespace nn = torch::nn;
 
 namespace {
 
+// Tensors have the names of the models' twins in Python (docs/models.md), so that weights move
+// between the two.
+
 class MnistCnn : public nn::Module {
  public:
   MnistCnn() {
     register_module("conv1", conv1_);
-    register_module("norm1", norm1_);
+    register_module("bn1", bn1_);
     register_module("conv2", conv2_);
-    register_module("norm2", norm2_);
-    register_module("linear1", linear1_);
-    register_module("linear2", linear2_);
+    register_module("bn2", bn2_);
+    register_module("fc1", fc1_);
+    register_module("fc2", fc2_);
   }
 
   at::Tensor forward(at::Tensor x) {
-    x = norm1_(at::relu(pool(conv1_(x))));
-    x = norm2_(at::relu(pool(conv2_(channels_last(x)))));
-    x = at::relu(linear1_(x.flatten(1)));
-    return at::log_softmax(linear2_(x), 1);
+    x = bn1_(at::relu(pool(conv1_(x))));
+    x = bn2_(at::relu(pool(conv2_(channels_last(x)))));
+    x = at::relu(fc1_(x.flatten(1)));
+    return at::log_softmax(fc2_(x), 1);
   }
 
  private:
@@ -47,11 +50,11 @@ class MnistCnn : public nn::Module {
   }
 
   nn::Conv2d conv1_{nn::Conv2dOptions(1, 10, 5)};
-  nn::BatchNorm2d norm1_{10};
+  nn::BatchNorm2d bn1_{10};
   nn::Conv2d conv2_{nn::Conv2dOptions(10, 20, 5)};
-  nn::BatchNorm2d norm2_{20};
-  nn::Linear linear1_{320, 50};
-  nn::Linear linear2_{50, 10};
+  nn::BatchNorm2d bn2_{20};
+  nn::Linear fc1_{320, 50};
+  nn::Linear fc2_{50, 10};
 };
 
 class Mlp : public nn::Module {
@@ -86,7 +89,23 @@ class Softmax : public nn::Module {
   nn::Linear linear_;
 };
 
-constexpr std::array<std::string_view, 3> kNames{"mnist-cnn", "mlp", "softmax"};
+class ToyNet : public nn::Module {
+ public:
+  ToyNet(std::int64_t inputs, std::int64_t classes) : net1_(inputs, 10), net2_(10, classes) {
+    register_module("net1", net1_);
+    register_module("net2", net2_);
+  }
+
+  at::Tensor forward(const at::Tensor& x) {
+    return at::log_softmax(net2_(at::relu(net1_(x.flatten(1)))), 1);
+  }
+
+ private:
+  nn::Linear net1_;
+  nn::Linear net2_;
+};
+
+constexpr std::array<std::string_view, 4> kNames{"mnist-cnn", "mlp", "softmax", "toy-net"};
 
 }  // namespace
 
@@ -100,13 +119,14 @@ ModelFactory builtin_model(std::string_view name, const ImageShape& shape) {
     if (shape.channels != 1 || shape.height != 28 || shape.width != 28 || shape.classes != 10) {
       throw Error(
           fmt::format("model mnist-cnn takes images of 1 x 28 x 28 in 10 classes, the data "
-                      "has {} x {} x {} in {}; accepted for these: mlp, softmax",
+                      "has {} x {} x {} in {}; accepted for these: mlp, softmax, toy-net",
                       shape.channels, shape.height, shape.width, shape.classes));
     }
     return model_factory<MnistCnn>();
   }
   if (name == "mlp") return model_factory<Mlp>(inputs, shape.classes);
   if (name == "softmax") return model_factory<Softmax>(inputs, shape.classes);
+  if (name == "toy-net") return model_factory<ToyNet>(inputs, shape.classes);
   throw Error(unknown_name_message("model", name, kNames));
 }
 

@@ -325,7 +325,7 @@ TEST(TrainOptions, RejectWhatIsWrong) {
        "--lookahead-alpha: '0' is out of range; accepted: a number above 0 and up to 1"},
       {{"--monitor-every", "0"},
        "--monitor-every: '0' is out of range; accepted: a whole number from 1 to 1000000000"},
-      {{"--model", "cnn"}, "--model: unknown model 'cnn'; accepted: mnist-cnn, mlp, softmax"},
+      {{"--model", "cnn"}, "--model: unknown model 'cnn'; accepted: mnist-cnn, mlp, softmax, toy-net"},
       {{"--assignment", "stride"},
        "--assignment: unknown assignment 'stride'; did you mean 'strided'? accepted: contiguous, "
        "strided"},

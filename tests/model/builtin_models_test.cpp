@@ -48,7 +48,7 @@ std::string error_of_model(std::string_view name, const ImageShape& shape) {
 }
 
 TEST(BuiltinModels, HaveTheseNames) {
-  EXPECT_THAT(builtin_model_names(), ElementsAre("mnist-cnn", "mlp", "softmax"));
+  EXPECT_THAT(builtin_model_names(), ElementsAre("mnist-cnn", "mlp", "softmax", "toy-net"));
 }
 
 TEST(BuiltinModels, HaveAsManyParametersAsTheirLayers) {
@@ -56,7 +56,8 @@ TEST(BuiltinModels, HaveAsManyParametersAsTheirLayers) {
       // 21,840 in PyTorch's classic network, and two batch normalisations of 2 x 10 and 2 x 20.
       {"mnist-cnn", (10 * 25 + 10) + (20 * 10 * 25 + 20) + (50 * 320 + 50) + (10 * 50 + 10) + 60},
       {"mlp", (128 * 784 + 128) + (64 * 128 + 64) + (10 * 64 + 10)},
-      {"softmax", 10 * 784 + 10}};
+      {"softmax", 10 * 784 + 10},
+      {"toy-net", (10 * 784 + 10) + (10 * 10 + 10)}};
   EXPECT_EQ(expected.at("mnist-cnn"), 21'900);
   for (const std::string_view name : builtin_model_names()) {
     EXPECT_EQ(parameter_count(builtin_model(name, {})()), expected.at(name)) << name;
@@ -74,7 +75,7 @@ TEST(BuiltinModels, MapImagesToLogProbabilities) {
 
 TEST(BuiltinModels, TakeTheShapeOfTheData) {
   const ImageShape colour{.channels = 3, .height = 8, .width = 6, .classes = 100};
-  for (const std::string_view name : {"mlp", "softmax"}) {
+  for (const std::string_view name : {"mlp", "softmax", "toy-net"}) {
     EXPECT_EQ(builtin_model(name, colour)().forward(images(4, colour)).sizes(), (Shape{4, 100}))
         << name;
   }
@@ -83,12 +84,12 @@ TEST(BuiltinModels, TakeTheShapeOfTheData) {
 TEST(MnistCnn, NamesItsTensorsInTheOrderOfItsLayers) {
   const Model model = builtin_model("mnist-cnn", {})();
   EXPECT_THAT(names(model.parameters),
-              ElementsAre("conv1.weight", "conv1.bias", "norm1.weight", "norm1.bias",
-                          "conv2.weight", "conv2.bias", "norm2.weight", "norm2.bias",
-                          "linear1.weight", "linear1.bias", "linear2.weight", "linear2.bias"));
+              ElementsAre("conv1.weight", "conv1.bias", "bn1.weight", "bn1.bias", "conv2.weight",
+                          "conv2.bias", "bn2.weight", "bn2.bias", "fc1.weight", "fc1.bias",
+                          "fc2.weight", "fc2.bias"));
   EXPECT_THAT(names(model.buffers),
-              ElementsAre("norm1.running_mean", "norm1.running_var", "norm1.num_batches_tracked",
-                          "norm2.running_mean", "norm2.running_var", "norm2.num_batches_tracked"));
+              ElementsAre("bn1.running_mean", "bn1.running_var", "bn1.num_batches_tracked",
+                          "bn2.running_mean", "bn2.running_var", "bn2.num_batches_tracked"));
 }
 
 // The network of the original, layer by layer: convolution, pooling, relu, batch normalisation.
@@ -97,7 +98,7 @@ TEST(MnistCnn, ComputesTheOriginalsNetwork) {
   const Model model = builtin_model("mnist-cnn", {})();
   auto t = by_name(model);
   // Factors and shifts other than 1 and 0, so that the place of the normalisation shows.
-  for (const char* norm : {"norm1", "norm2"}) {
+  for (const char* norm : {"bn1", "bn2"}) {
     const std::string name = norm;
     t[name + ".weight"].normal_(1.0, 0.5);
     t[name + ".bias"].normal_(0.0, 0.5);
@@ -111,9 +112,9 @@ TEST(MnistCnn, ComputesTheOriginalsNetwork) {
                             t[norm + ".bias"], t[norm + ".running_mean"].clone(),
                             t[norm + ".running_var"].clone(), training, 0.1, 1e-5, false);
     };
-    x = block(block(x, "conv1", "norm1"), "conv2", "norm2").reshape({-1, 320});
-    x = at::relu(at::linear(x, t["linear1.weight"], t["linear1.bias"]));
-    return at::log_softmax(at::linear(x, t["linear2.weight"], t["linear2.bias"]), 1);
+    x = block(block(x, "conv1", "bn1"), "conv2", "bn2").reshape({-1, 320});
+    x = at::relu(at::linear(x, t["fc1.weight"], t["fc1.bias"]));
+    return at::log_softmax(at::linear(x, t["fc2.weight"], t["fc2.bias"]), 1);
   };
   const at::Tensor x = images(7, {});
   for (const bool training : {false, true}) {
@@ -124,11 +125,11 @@ TEST(MnistCnn, ComputesTheOriginalsNetwork) {
 }
 
 TEST(BuiltinModels, SuggestTheNearestName) {
-  EXPECT_EQ(
-      error_of_model("mnist-cn", {}),
-      "unknown model 'mnist-cn'; did you mean 'mnist-cnn'? accepted: mnist-cnn, mlp, softmax");
+  EXPECT_EQ(error_of_model("mnist-cn", {}),
+            "unknown model 'mnist-cn'; did you mean 'mnist-cnn'? accepted: mnist-cnn, mlp, "
+            "softmax, toy-net");
   EXPECT_EQ(error_of_model("resnet-50", {}),
-            "unknown model 'resnet-50'; accepted: mnist-cnn, mlp, softmax");
+            "unknown model 'resnet-50'; accepted: mnist-cnn, mlp, softmax, toy-net");
 }
 
 TEST(MnistCnn, RefusesImagesOfAnotherShape) {
@@ -140,7 +141,7 @@ TEST(MnistCnn, RefusesImagesOfAnotherShape) {
                                                   std::to_string(shape.height) + " x " +
                                                   std::to_string(shape.width) + " in " +
                                                   std::to_string(shape.classes)),
-                               testing::HasSubstr("accepted for these: mlp, softmax")));
+                               testing::HasSubstr("accepted for these: mlp, softmax, toy-net")));
   }
 }
 

@@ -27,6 +27,10 @@ struct ImageShape {
 ///              network. 1 x 28 x 28 only.
 ///   mlp        linear to 128, relu, linear to 64, relu, linear
 ///   softmax    linear: multinomial logistic regression
+///   toy-net    linear to 10, relu, linear: the toy model of PyTorch's tutorial on
+///              DistributedDataParallel, on images
+///
+/// Each has a twin in Python that loads its weights (docs/models.md).
 ///
 /// Throws Error for an unknown name, naming the nearest, and for a shape that the model cannot
 /// take.
