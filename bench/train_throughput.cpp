@@ -38,7 +38,9 @@ rubato::TensorDataset random_images(std::int64_t count) {
 // Sums up where the time of the steps went.
 class Shares final : public rubato::Observer {
  public:
-  void on_step(const rubato::StepRecord& step) override { compute_ += step.seconds.compute; }
+  void on_step(rubato::Training&, const rubato::StepRecord& step) override {
+    compute_ += step.seconds.compute;
+  }
   [[nodiscard]] double outside(int threads, double train_seconds) const {
     return 1 - compute_ / (threads * train_seconds);
   }
@@ -59,14 +61,12 @@ void train(benchmark::State& state, rubato::TrainOptions options) {
   for (auto _ : state) {
     rubato::Trainer trainer(rubato::builtin_model("mnist-cnn", {}), rubato::nll_loss(), dataset,
                             Trace::constant(kMinibatch * kMinibatchesInStep), options);
-    rubato::MetricsWriter metrics(metrics_file);
-    Shares shares;
-    trainer.add_observer(metrics);
-    trainer.add_observer(shares);
+    trainer.add_observer<rubato::MetricsWriter>(metrics_file);
+    const auto shares = trainer.add_observer<Shares>();
     const double train_seconds = trainer.fit().train_seconds;
     state.SetIterationTime(train_seconds);
     seconds += train_seconds;
-    outside += shares.outside(options.threads, train_seconds);
+    outside += shares->outside(options.threads, train_seconds);
   }
   std::filesystem::remove(metrics_file);
   state.counters["samples_per_second"] =

@@ -13,9 +13,9 @@ PlannedFaults::PlannedFaults(std::vector<Fault> planned, StepIndex first)
   std::erase_if(awaited_, [first](const Fault& fault) { return fault.step < first; });
 }
 
-void PlannedFaults::on_fault(const StepPlan& step, std::span<const FaultRecord> faults,
-                             std::int64_t cores_left) {
-  static_cast<void>(cores_left);
+void PlannedFaults::on_fault(Training& training, const StepPlan& step,
+                             std::span<const FaultRecord> faults, std::int64_t cores_left) {
+  static_cast<void>(training), static_cast<void>(cores_left);
   std::erase_if(awaited_, [&](const Fault& fault) {
     return fault.step == step.index &&
            std::any_of(faults.begin(), faults.end(),
@@ -23,7 +23,8 @@ void PlannedFaults::on_fault(const StepPlan& step, std::span<const FaultRecord> 
   });
 }
 
-void PlannedFaults::on_step(const StepRecord& step) {
+void PlannedFaults::on_step(Training& training, const StepRecord& step) {
+  static_cast<void>(training);
   const auto is_over = [&](const Fault& fault) { return fault.step == step.plan.index; };
   std::copy_if(awaited_.begin(), awaited_.end(), std::back_inserter(idle_), is_over);
   std::erase_if(awaited_, is_over);

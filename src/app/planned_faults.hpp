@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include <rubato/train/records.hpp>
+#include <rubato/train/observer.hpp>
 
 namespace rubato::app {
 
@@ -15,9 +15,9 @@ class PlannedFaults final : public Observer {
   /// Training goes on with `first`: those of the steps before it are not awaited.
   PlannedFaults(std::vector<Fault> planned, StepIndex first);
 
-  void on_fault(const StepPlan& step, std::span<const FaultRecord> faults,
+  void on_fault(Training& training, const StepPlan& step, std::span<const FaultRecord> faults,
                 std::int64_t cores_left) override;
-  void on_step(const StepRecord& step) override;
+  void on_step(Training& training, const StepRecord& step) override;
 
   /// A line for each that did not happen in a training that has ended after `steps`.
   [[nodiscard]] std::vector<std::string> missed(std::int64_t steps) const;

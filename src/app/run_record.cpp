@@ -49,7 +49,8 @@ void RunRecord::save(State& state) const {
   state.put(kSeconds, wall_seconds());
 }
 
-void RunRecord::load(const State& state) {
+void RunRecord::load(const Training& training, const State& state) {
+  static_cast<void>(training);
   if (state.text(kData) != data_) {
     throw Error("--data: these are not the data of the run; accepted: the same, wherever they lie");
   }

@@ -3,7 +3,7 @@
 #include <string>
 
 #include <rubato/core/stopwatch.hpp>
-#include <rubato/train/records.hpp>
+#include <rubato/train/observer.hpp>
 
 #include "app/train_options.hpp"
 
@@ -19,7 +19,7 @@ class RunRecord final : public Observer {
 
   void save(State& state) const override;
   /// Throws Error when the data are others.
-  void load(const State& state) override;
+  void load(const Training& training, const State& state) override;
 
   /// Of this process and those before it.
   [[nodiscard]] double wall_seconds() const { return seconds_before_ + since_.seconds(); }

@@ -3,7 +3,7 @@
 #include <chrono>
 #include <csignal>
 #include <cstdio>
-#include <functional>
+#include <memory>
 #include <optional>
 #include <span>
 #include <string>
@@ -34,18 +34,17 @@ namespace rubato::app {
 
 namespace {
 
-// Pauses the trainer when there is a signal.
+// Pauses training when there is a signal.
 class SignalWatch final : public Observer {
  public:
-  SignalWatch(Trainer& trainer, const StopSignals& signals)
-      : trainer_(trainer), signals_(signals) {}
-  void between_steps() override {
-    if (signals_.received() != 0) trainer_.pause();
+  void between_steps(Training& training) override {
+    if (received() != 0) training.pause();
   }
+  [[nodiscard]] int received() const { return signals_.received(); }
 
  private:
-  Trainer& trainer_;
-  const StopSignals& signals_;
+  StopSignals signals_{
+      "\nrubato train: finishing the step, then writing a checkpoint; again ends at once\n"};
 };
 
 // The configuration, and the trace as it was read, so that the folder alone reproduces the run.
@@ -170,65 +169,60 @@ ExitCode train(const TrainCommandOptions& options) {
   Trainer trainer = make_trainer(options, data, trace);
 
   // Before there is a run folder: it may find that no parameter is called so.
-  MetricsWriter* metrics_of_monitor = nullptr;
-  std::optional<Monitor> monitor;
   if (!options.monitor.empty()) {
-    monitor.emplace(trainer, options.monitor, options.monitor_every,
-                    [&](const StepPlan& step, std::span<const TensorStatistics> tensors) {
-                      metrics_of_monitor->write(step, tensors);
-                    });
-    trainer.add_observer(*monitor);
+    static_cast<void>(matching(trainer.parameters(), options.monitor));
   }
 
   if (!folder) folder.emplace(path);
   // Until the state is known to be the run's, nothing in its folder is touched.
-  RunRecord record(from ? to_config(options, path) : write_origin(*folder, options, trace),
-                   data.fingerprint);
-  trainer.add_observer(record);
-  MetricsWriter metrics(folder->file("metrics.jsonl"), from.has_value());
-  metrics_of_monitor = &metrics;
-  trainer.add_observer(metrics);
-  const Metric watch = trainer.options().watch;
-  std::optional<EarlyStopping> early_stopping;
-  if (options.patience > 0) {
-    early_stopping.emplace(
-        trainer, watch, PatienceOptions{.patience = options.patience, .delta = options.min_delta});
-    trainer.add_observer(*early_stopping);
+  const auto record = trainer.add_observer<RunRecord>(
+      from ? to_config(options, path) : write_origin(*folder, options, trace), data.fingerprint);
+  const auto metrics =
+      trainer.add_observer<MetricsWriter>(folder->file("metrics.jsonl"), from.has_value());
+  if (!options.monitor.empty()) {
+    trainer.add_observer<Monitor>(
+        options.monitor, options.monitor_every,
+        [metrics](const StepPlan& step, std::span<const TensorStatistics> tensors) {
+          metrics->write(step, tensors);
+        });
   }
-  std::optional<BestWeights> best;
+  const Metric watch = trainer.options().watch;
+  if (options.patience > 0) {
+    trainer.add_observer<EarlyStopping>(
+        watch, PatienceOptions{.patience = options.patience, .delta = options.min_delta});
+  }
+  std::shared_ptr<BestWeights> best;
   if (options.keep_best) {
-    best.emplace(trainer, watch, [&] {
-      folder->write("best.pt", pickled_weights(best->parameters(), best->buffers()));
+    best = trainer.add_observer<BestWeights>(watch, [&folder](const BestWeights& better) {
+      folder->write("best.pt", pickled_weights(better.parameters(), better.buffers()));
     });
-    trainer.add_observer(*best);
   }
   if (from) {
     trainer.load_state(from->state);
     write_origin(*folder, options, trace);
   }
-  PlannedFaults planned_faults(trainer.options().faults.planned, StepIndex{trainer.result().steps});
-  trainer.add_observer(planned_faults);
-  std::optional<Progress> progress;
+  const auto planned_faults = trainer.add_observer<PlannedFaults>(
+      trainer.options().faults.planned, StepIndex{trainer.result().steps});
+  std::shared_ptr<Progress> progress;
   if (!options.quiet) {
     print_opening(options, data, trace);
     if (options.resume) print_resumption(trainer.result(), from);
     std::fflush(stdout);
     const std::int64_t minibatch = options.elasticity.minibatch;
-    progress.emplace(stdout,
-                     ProgressOptions{.epochs = options.epochs,
-                                     .samples_per_epoch = data.train.size() / minibatch * minibatch,
-                                     .terminal = isatty(STDOUT_FILENO) == 1,
-                                     .log_steps = options.log_steps});
-    trainer.add_observer(*progress);
+    progress = trainer.add_observer<Progress>(
+        stdout, ProgressOptions{.epochs = options.epochs,
+                                .samples_per_epoch = data.train.size() / minibatch * minibatch,
+                                .terminal = isatty(STDOUT_FILENO) == 1,
+                                .log_steps = options.log_steps});
   }
-  const StopSignals signals(
-      "\nrubato train: finishing the step, then writing a checkpoint; again ends at once\n");
-  SignalWatch signal_watch(trainer, signals);
-  trainer.add_observer(signal_watch);
+  const auto signals = trainer.add_observer<SignalWatch>();
   const auto interval = parse_checkpoint_interval(options.checkpoint_every);
-  Checkpointer checkpointer(trainer, *checkpoints, interval.value_or(CheckpointInterval()),
-                            [&] { metrics.flush(); });
+  const auto checkpointer = std::make_shared<Checkpointer>(
+      *checkpoints, interval.value_or(CheckpointInterval()), [metrics] { metrics->flush(); });
   if (interval) trainer.add_observer(checkpointer);
+  const auto write_checkpoint = [&] {
+    return checkpointer->write(trainer.result().steps, trainer.state());
+  };
 
   RunSummary summary;
   summary.options = trainer.options();
@@ -243,14 +237,14 @@ ExitCode train(const TrainCommandOptions& options) {
     failure = diverged;
     summary.stopped = diverged.what();
   } catch (const OutputError& error) {
-    progress.reset();
+    if (progress) progress->finish();
     throw OutputError(error.what() + way_out(*checkpoints, *folder, trainer));
   }
-  progress.reset();
-  if (!failure && signals.received() != 0) {
-    return interrupted(signals.received(), trainer.result(), checkpointer.write(), *folder);
+  if (progress) progress->finish();
+  if (!failure && signals->received() != 0) {
+    return interrupted(signals->received(), trainer.result(), write_checkpoint(), *folder);
   }
-  summary.wall_seconds = record.wall_seconds();
+  summary.wall_seconds = record->wall_seconds();
   summary.result = trainer.result();
   if (!failure) summary.stopped = summary.result.stopped;
   summary.weights_sha256 = sha256_of(trainer.parameters());
@@ -258,17 +252,17 @@ ExitCode train(const TrainCommandOptions& options) {
   folder->write("weights.pt", pickled_weights(trainer.parameters(), trainer.buffers()));
   folder->write("summary.json", to_json(summary));
   // Last, as what it is for, more epochs, is not lost with it.
-  if (!failure && interval) checkpointer.write();
+  if (!failure && interval) write_checkpoint();
 
   if (failure) {
     fmt::print(stderr, "rubato train: {}\nmetrics are kept in {}\n", failure->what(),
                folder->path().string());
     return ExitCode::diverged;
   }
-  for (const std::string& line : planned_faults.missed(summary.result.steps)) {
+  for (const std::string& line : planned_faults->missed(summary.result.steps)) {
     fmt::print(stderr, "rubato train: {}\n", line);
   }
-  if (!options.quiet) print_closing(summary, best ? &*best : nullptr, *folder);
+  if (!options.quiet) print_closing(summary, best.get(), *folder);
   return missed(options, summary.result) ? ExitCode::target_missed : ExitCode::good;
 }
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
+#include <memory>
 #include <optional>
 #include <string>
 #include <utility>
@@ -72,12 +73,7 @@ class Witness final : public Observer {
   Witness(std::int64_t last_step, std::int64_t pause_after)
       : last_step_(last_step), pause_after_(pause_after) {}
 
-  void watch(Trainer& trainer) {
-    trainer_ = &trainer;
-    trainer.add_observer(*this);
-  }
-
-  void on_step(const StepRecord& step) override {
+  void on_step(Training& training, const StepRecord& step) override {
     std::vector<Mark> marks;
     const auto mark = [&](const char* what, const std::optional<double>& number) {
       if (number) marks.push_back({.what = what, .digest = digest_of(*number)});
@@ -87,16 +83,17 @@ class Witness final : public Observer {
     mark("the gain", step.gain);
     mark("the gradient norm", step.gradient_norm);
     mark("the noise scale", step.noise_scale);
-    for (const auto* tensors : {&trainer_->parameters(), &trainer_->buffers()}) {
+    for (const auto* tensors : {&training.parameters(), &training.buffers()}) {
       for (const NamedTensor& named : *tensors) {
         marks.push_back({.what = named.name, .digest = digest_of(named.tensor)});
       }
     }
     marks_.push_back(std::move(marks));
     const auto done = static_cast<std::int64_t>(marks_.size());
-    if (done == last_step_ || done == pause_after_) trainer_->pause();
+    if (done == last_step_ || done == pause_after_) training.pause();
   }
-  void on_epoch(const EpochRecord& epoch) override {
+  void on_epoch(Training& training, const EpochRecord& epoch) override {
+    static_cast<void>(training);
     std::vector<Mark>& marks = marks_.back();
     marks.push_back(
         {.what = "the training loss of the epoch", .digest = digest_of(epoch.train_loss)});
@@ -109,7 +106,6 @@ class Witness final : public Observer {
   Marks marks_;
   std::int64_t last_step_;
   std::int64_t pause_after_;
-  Trainer* trainer_ = nullptr;
 };
 
 std::vector<Way> ways_of(const TrainCommandOptions& options) {
@@ -151,19 +147,19 @@ TrainCommandOptions with(TrainCommandOptions options, const Way& way) {
 Marks train(const TrainCommandOptions& options, const TrainingData& data, const Trace& trace,
             const Way& way) {
   const TrainCommandOptions own = with(options, way);
-  Witness witness(options.steps, way.resume_after);
+  const auto witness = std::make_shared<Witness>(options.steps, way.resume_after);
   std::optional<State> state;
   // What goes on after a resume has the options that were asked for.
   for (const TrainCommandOptions* part : {&own, &options}) {
     Trainer trainer = make_trainer(*part, data, trace);
-    witness.watch(trainer);
+    trainer.add_observer(witness);
     if (state) trainer.load_state(*state);
     trainer.fit();
     if (way.resume_after == 0 || state) break;
     // Through the bytes of a file.
     state = parse_state(state_bytes(trainer.state()), "the state");
   }
-  return witness.marks();
+  return witness->marks();
 }
 
 void print_difference(const Marks& expected, const Marks& found) {

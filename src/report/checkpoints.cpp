@@ -87,35 +87,32 @@ std::optional<CheckpointFolder::Found> CheckpointFolder::newest(
   return std::nullopt;
 }
 
-Checkpointer::Checkpointer(const Trainer& trainer, CheckpointFolder& folder,
-                           CheckpointInterval interval, std::function<void()> before_writing)
-    : trainer_(trainer),
-      folder_(folder),
-      interval_(interval),
-      before_writing_(std::move(before_writing)) {}
+Checkpointer::Checkpointer(CheckpointFolder folder, CheckpointInterval interval,
+                           std::function<void()> before_writing)
+    : folder_(std::move(folder)), interval_(interval), before_writing_(std::move(before_writing)) {}
 
-void Checkpointer::on_step(const StepRecord& step) {
-  static_cast<void>(step);
+void Checkpointer::on_step(Training& training, const StepRecord& step) {
+  static_cast<void>(training), static_cast<void>(step);
   ++steps_;
 }
 
-void Checkpointer::on_epoch(const EpochRecord& epoch) {
-  static_cast<void>(epoch);
+void Checkpointer::on_epoch(Training& training, const EpochRecord& epoch) {
+  static_cast<void>(training), static_cast<void>(epoch);
   ++epochs_;
 }
 
-void Checkpointer::between_steps() {
+void Checkpointer::between_steps(Training& training) {
   using Unit = CheckpointInterval::Unit;
   const bool due = interval_.unit == Unit::steps ? steps_ >= interval_.count
                    : interval_.unit == Unit::epochs
                        ? epochs_ >= interval_.count
                        : since_.seconds() >= static_cast<double>(interval_.count);
-  if (due) static_cast<void>(write());
+  if (due) static_cast<void>(write(training.result().steps, training.state()));
 }
 
-fs::path Checkpointer::write() {
+fs::path Checkpointer::write(std::int64_t steps, const State& state) {
   if (before_writing_) before_writing_();
-  fs::path file = folder_.write(trainer_.result().steps, trainer_.state());
+  fs::path file = folder_.write(steps, state);
   steps_ = 0;
   epochs_ = 0;
   since_ = {};

@@ -49,7 +49,8 @@ void MetricsWriter::save(State& state) const {
   state.put(kBytes, bytes_);
 }
 
-void MetricsWriter::load(const State& state) {
+void MetricsWriter::load(const Training& training, const State& state) {
+  static_cast<void>(training);
   bytes_ = state.count(kBytes);
   std::error_code error;
   const std::uintmax_t size = std::filesystem::file_size(path_, error);
@@ -80,8 +81,9 @@ std::uintmax_t MetricsWriter::size_on_disk() const {
   return size;
 }
 
-void MetricsWriter::on_fault(const StepPlan& step, std::span<const FaultRecord> faults,
-                             std::int64_t cores_left) {
+void MetricsWriter::on_fault(Training& training, const StepPlan& step,
+                             std::span<const FaultRecord> faults, std::int64_t cores_left) {
+  static_cast<void>(training);
   for (const FaultRecord& fault : faults) {
     write_line(Json{{"kind", "fault"},
                     {"step", step.index.value()},
@@ -92,7 +94,8 @@ void MetricsWriter::on_fault(const StepPlan& step, std::span<const FaultRecord> 
   }
 }
 
-void MetricsWriter::on_step(const StepRecord& step) {
+void MetricsWriter::on_step(Training& training, const StepRecord& step) {
+  static_cast<void>(training);
   Json line{{"kind", "step"},
             {"step", step.plan.index.value()},
             {"epoch", step.epoch.value()},
@@ -115,7 +118,8 @@ void MetricsWriter::on_step(const StepRecord& step) {
   write_line(line.dump());
 }
 
-void MetricsWriter::on_epoch(const EpochRecord& epoch) {
+void MetricsWriter::on_epoch(Training& training, const EpochRecord& epoch) {
+  static_cast<void>(training);
   Json line{{"kind", "epoch"},
             {"epoch", epoch.epoch.value()},
             {"steps", epoch.steps},

@@ -44,7 +44,8 @@ Progress::~Progress() {
   clear_bar();
 }
 
-void Progress::on_epoch_begin(const EpochPlan& epoch) {
+void Progress::on_epoch_begin(Training& training, const EpochPlan& epoch) {
+  static_cast<void>(training);
   since_epoch_ = {};
   epochs_done_ = epoch.index.value();
   epoch_samples_here_ = 0;
@@ -56,8 +57,9 @@ void Progress::on_epoch_begin(const EpochPlan& epoch) {
   for (const StepPlan& step : epoch.steps) epoch_samples_planned_ += step.batch_size;
 }
 
-void Progress::on_fault(const StepPlan& step, std::span<const FaultRecord> faults,
-                        std::int64_t cores_left) {
+void Progress::on_fault(Training& training, const StepPlan& step,
+                        std::span<const FaultRecord> faults, std::int64_t cores_left) {
+  static_cast<void>(training);
   clear_bar();
   for (const FaultRecord& fault : faults) {
     fmt::print(out_, "step {}: core {} of {} died in its substep {}; the step is redone on {}\n",
@@ -66,7 +68,8 @@ void Progress::on_fault(const StepPlan& step, std::span<const FaultRecord> fault
   std::fflush(out_);
 }
 
-void Progress::on_step(const StepRecord& step) {
+void Progress::on_step(Training& training, const StepRecord& step) {
+  static_cast<void>(training);
   epoch_samples_here_ += step.plan.batch_size;
   // Where a resume has begun in the middle of the epoch, more is done than was done here.
   epoch_steps_ = step.plan.index.value() - first_step_.value() + 1;
@@ -84,7 +87,8 @@ void Progress::on_step(const StepRecord& step) {
   }
 }
 
-void Progress::on_epoch(const EpochRecord& epoch) {
+void Progress::on_epoch(Training& training, const EpochRecord& epoch) {
+  static_cast<void>(training);
   clear_bar();
   samples_before_epoch_ += epoch_samples_here_;
   epochs_done_ = epoch.epoch.value() + 1;

@@ -21,21 +21,18 @@ std::vector<NamedTensor> copies_of(const std::vector<NamedTensor>& tensors) {
 
 }  // namespace
 
-BestWeights::BestWeights(const Trainer& trainer, Metric metric, std::function<void()> on_better)
-    : trainer_(trainer),
-      metric_(metric),
-      on_better_(std::move(on_better)),
-      best_({.mode = mode_of(metric)}) {}
+BestWeights::BestWeights(Metric metric, std::function<void(const BestWeights&)> on_better)
+    : metric_(metric), on_better_(std::move(on_better)), best_({.mode = mode_of(metric)}) {}
 
-void BestWeights::on_epoch(const EpochRecord& epoch) {
+void BestWeights::on_epoch(Training& training, const EpochRecord& epoch) {
   const std::optional<double> value = value_of(metric_, epoch);
   if (!value) return;
   static_cast<void>(best_.is_over_after(*value));
   if (!best_.improved()) return;
   epoch_ = epoch.epoch;
-  parameters_ = copies_of(trainer_.parameters());
-  buffers_ = copies_of(trainer_.buffers());
-  if (on_better_) on_better_();
+  parameters_ = copies_of(training.parameters());
+  buffers_ = copies_of(training.buffers());
+  if (on_better_) on_better_(*this);
 }
 
 void BestWeights::save(State& state) const {
@@ -47,14 +44,14 @@ void BestWeights::save(State& state) const {
   for (const NamedTensor& named : buffers_) put_tensor(state, kBuffer + named.name, named.tensor);
 }
 
-void BestWeights::load(const State& state) {
+void BestWeights::load(const Training& training, const State& state) {
   best_.load_state(state.values<double>("best.patience"));
   epoch_ = EpochIndex{state.count("best.epoch")};
   parameters_.clear();
   buffers_.clear();
   if (!best_.best()) return;
-  parameters_ = copies_of(trainer_.parameters());
-  buffers_ = copies_of(trainer_.buffers());
+  parameters_ = copies_of(training.parameters());
+  buffers_ = copies_of(training.buffers());
   for (const NamedTensor& named : parameters_) {
     read_tensor(state, kParameter + named.name, named.tensor);
   }

@@ -15,20 +15,21 @@ PatienceOptions with_mode(PatienceOptions options, Metric metric) {
 
 }  // namespace
 
-EarlyStopping::EarlyStopping(Trainer& trainer, Metric metric, PatienceOptions options)
-    : trainer_(trainer), metric_(metric), patience_(with_mode(options, metric)) {}
+EarlyStopping::EarlyStopping(Metric metric, PatienceOptions options)
+    : metric_(metric), patience_(with_mode(options, metric)) {}
 
-void EarlyStopping::on_epoch(const EpochRecord& epoch) {
+void EarlyStopping::on_epoch(Training& training, const EpochRecord& epoch) {
   const std::optional<double> value = value_of(metric_, epoch);
   if (!value || !patience_.is_over_after(*value)) return;
-  trainer_.stop(fmt::format("{} no longer improves", choice_name(kMetrics, metric_)));
+  training.stop(fmt::format("{} no longer improves", choice_name(kMetrics, metric_)));
 }
 
 void EarlyStopping::save(State& state) const {
   state.put(kName, patience_.state());
 }
 
-void EarlyStopping::load(const State& state) {
+void EarlyStopping::load(const Training& training, const State& state) {
+  static_cast<void>(training);
   patience_.load_state(state.values<double>(kName));
 }
 

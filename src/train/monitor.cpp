@@ -22,28 +22,39 @@ TensorStatistics statistics_of(const NamedTensor& named, bool gradient) {
           .max = values.max().item<double>()};
 }
 
-Monitor::Monitor(const Trainer& trainer, const std::string& pattern, std::int64_t every, Sink sink)
-    : every_(every), sink_(std::move(sink)) {
-  if (every < 1) throw Error(fmt::format("a monitor every {} steps: at least 1 is needed", every));
+std::vector<NamedTensor> matching(std::span<const NamedTensor> parameters,
+                                  const std::string& pattern) {
+  std::vector<NamedTensor> matches;
   std::string names;
-  for (const NamedTensor& named : trainer.parameters()) {
+  for (const NamedTensor& named : parameters) {
     names.append(names.empty() ? "" : ", ").append(named.name);
     if (fnmatch(pattern.c_str(), named.name.c_str(), 0) == 0 && named.tensor.numel() > 0) {
-      parameters_.push_back(named);
+      matches.push_back(named);
     }
   }
-  if (parameters_.empty()) {
+  if (matches.empty()) {
     throw Error(fmt::format("no parameter matches '{}'; the model's are {}", pattern, names));
   }
+  return matches;
+}
+
+Monitor::Monitor(std::string pattern, std::int64_t every, Sink sink)
+    : pattern_(std::move(pattern)), every_(every), sink_(std::move(sink)) {
+  if (every < 1) throw Error(fmt::format("a monitor every {} steps: at least 1 is needed", every));
+}
+
+void Monitor::on_added(Training& training) {
+  static_cast<void>(matching(training.parameters(), pattern_));
 }
 
 bool Monitor::wants_gradients(const StepPlan& step) const {
   return step.index.value() % every_ == 0;
 }
 
-void Monitor::on_gradients(const StepPlan& step, std::span<const NamedTensor> gradients) {
+void Monitor::on_gradients(Training& training, const StepPlan& step,
+                           std::span<const NamedTensor> gradients) {
   std::vector<TensorStatistics> tensors;
-  for (const NamedTensor& parameter : parameters_) {
+  for (const NamedTensor& parameter : matching(training.parameters(), pattern_)) {
     tensors.push_back(statistics_of(parameter, false));
     // A frozen parameter has none.
     const auto gradient = std::find_if(

@@ -61,7 +61,7 @@ Diverged::Diverged(std::string_view what, const StepRecord& step, std::string_vi
                         step.applied ? "" : "; the step was not applied")),
       step_(step) {}
 
-class Trainer::Implementation {
+class Trainer::Implementation final : public Training {
  public:
   Implementation(const ModelFactory& model, Loss loss, TensorDataset train, Trace trace,
                  TrainOptions options)
@@ -94,26 +94,34 @@ class Trainer::Implementation {
     return result_;
   }
 
-  Evaluation evaluate(const TensorDataset& dataset) {
+  Evaluation evaluate(const TensorDataset& dataset) override {
+    require_valid(dataset, "data to evaluate on");
     return rubato::evaluate(replicas_, test_loss_ ? test_loss_ : loss_, dataset, workers_,
                             options_.top_k);
   }
 
-  const TrainOptions& options() const { return options_; }
-  const TrainResult& result() const { return result_; }
-  const SharedState& state() { return replicas_.state(); }
+  const TrainOptions& options() const override { return options_; }
+  const TrainResult& result() const override { return result_; }
+  const std::vector<NamedTensor>& parameters() const override {
+    return replicas_.state().parameters();
+  }
+  const std::vector<NamedTensor>& buffers() const override { return replicas_.state().buffers(); }
   std::int64_t gradient_buffers() const { return engine_->gradient_buffers(); }
   void set_test(TensorDataset test, Loss loss) {
     test_ = checked(std::move(test), "test data");
     test_loss_ = std::move(loss);
   }
-  void add_observer(Observer& observer) { observers_.push_back(&observer); }
-  void stop(std::string reason) {
+  void add_observer(std::shared_ptr<Observer> observer) {
+    RUBATO_CHECK(observer != nullptr, "an observer is added");
+    observer->on_added(*this);
+    observers_.push_back(std::move(observer));
+  }
+  void stop(std::string reason) override {
     if (stopped()) return;
     result_.stopped = reason.empty() ? "stopped" : std::move(reason);
   }
-  void pause() { pausing_ = true; }
-  State save() const;
+  void pause() override { pausing_ = true; }
+  State state() const override;
   void load(const State& state);
 
  private:
@@ -139,7 +147,7 @@ class Trainer::Implementation {
 
   // What is left of its steps, until somebody wants to stop or pause.
   void train_epoch() {
-    for (Observer* observer : observers_) observer->on_epoch_begin(epoch_->plan);
+    for (const auto& observer : observers_) observer->on_epoch_begin(*this, epoch_->plan);
     const EpochSamples samples(train_.size(), options_.minibatch_size, options_.seed,
                                epoch_->plan.index);
     EpochRecord& record = epoch_->record;
@@ -152,7 +160,7 @@ class Trainer::Implementation {
       if (step.applied && options_.iterations && step.iterations >= *options_.iterations) {
         stop(fmt::format("{:.6g} iterations reached", *options_.iterations));
       }
-      for (Observer* observer : observers_) observer->on_step(step);
+      for (const auto& observer : observers_) observer->on_step(*this, step);
       if (!step.applied) {
         throw Diverged(std::isfinite(step.loss) ? "the gradient became infinite or NaN"
                                                 : fmt::format("the loss became {}", step.loss),
@@ -184,10 +192,10 @@ class Trainer::Implementation {
     ++progress_.epochs;
     if (record.test) {
       note_test(*record.test);
-      for (Observer* observer : observers_) observer->on_evaluate(record);
+      for (const auto& observer : observers_) observer->on_evaluate(*this, record);
     }
     if (const auto metric = value_of(options_.watch, record)) schedule_->observe(*metric);
-    for (Observer* observer : observers_) observer->on_epoch(record);
+    for (const auto& observer : observers_) observer->on_epoch(*this, record);
     if (record.test && !std::isfinite(record.test->loss)) {
       throw Diverged(fmt::format("the test loss became {}", record.test->loss), last_step_,
                      options_.rule);
@@ -198,7 +206,7 @@ class Trainer::Implementation {
   // Everybody has heard of the step or the epoch.
   void let_observers_look() {
     in_step_ = false;
-    for (Observer* observer : observers_) observer->between_steps();
+    for (const auto& observer : observers_) observer->between_steps(*this);
   }
 
   void note_test(const Evaluation& test) {
@@ -215,14 +223,15 @@ class Trainer::Implementation {
                               schedule_->factor(position_of(progress_, options_.schedule_unit))};
     if (wanting_gradients(plan)) {
       settings.inspect = [&](std::span<const NamedTensor> gradients) {
-        for (Observer* observer : observers_) {
-          if (observer->wants_gradients(plan)) observer->on_gradients(plan, gradients);
+        for (const auto& observer : observers_) {
+          if (observer->wants_gradients(plan)) observer->on_gradients(*this, plan, gradients);
         }
       };
     }
     settings.on_fault = [&](const StepPlan& attempted, std::span<const FaultRecord> faults,
                             std::int64_t cores_left) {
-      for (Observer* observer : observers_) observer->on_fault(attempted, faults, cores_left);
+      for (const auto& observer : observers_)
+        observer->on_fault(*this, attempted, faults, cores_left);
     };
     const StepOutcome outcome = engine_->run(plan, samples, settings);
     StepRecord record{.epoch = epoch,
@@ -249,7 +258,7 @@ class Trainer::Implementation {
 
   [[nodiscard]] bool wanting_gradients(const StepPlan& plan) const {
     return std::any_of(observers_.begin(), observers_.end(),
-                       [&](const Observer* observer) { return observer->wants_gradients(plan); });
+                       [&](const auto& observer) { return observer->wants_gradients(plan); });
   }
 
   void measure_noise(const StepOutcome& outcome, StepRecord& record) {
@@ -273,7 +282,7 @@ class Trainer::Implementation {
   std::unique_ptr<StepEngine> engine_;
   // What states are bound to.
   std::string configuration_;
-  std::vector<Observer*> observers_;
+  std::vector<std::shared_ptr<Observer>> observers_;
   // For StepRecord::measured_gain and noise_scale.
   AdaScaleEstimator gain_estimator_;
   NoiseScale noise_scale_;
@@ -286,7 +295,7 @@ class Trainer::Implementation {
   StepRecord last_step_;
 };
 
-State Trainer::Implementation::save() const {
+State Trainer::Implementation::state() const {
   RUBATO_CHECK(!in_step_, "the state of a trainer is taken between steps");
   State state;
   state.put_text(kConfiguration, configuration_);
@@ -312,7 +321,7 @@ State Trainer::Implementation::save() const {
     state.put("epoch.loss_sum", epoch_->loss_sum);
     state.put("epoch.train_seconds", epoch_->record.train_seconds);
   }
-  for (const Observer* observer : observers_) observer->save(state);
+  for (const auto& observer : observers_) observer->save(state);
   return state;
 }
 
@@ -359,7 +368,7 @@ void Trainer::Implementation::load(const State& state) {
     epoch_->minibatches = state.count("epoch.minibatches");
     epoch_->loss_sum = state.value<double>("epoch.loss_sum");
   }
-  for (Observer* observer : observers_) observer->load(state);
+  for (const auto& observer : observers_) observer->load(*this, state);
 }
 
 Trainer::Trainer(const ModelFactory& model, Loss loss, TensorDataset train, Trace trace,
@@ -370,48 +379,45 @@ Trainer::~Trainer() = default;
 Trainer::Trainer(Trainer&&) noexcept = default;
 Trainer& Trainer::operator=(Trainer&&) noexcept = default;
 
+Trainer::Implementation& Trainer::own() const {
+  RUBATO_CHECK(implementation_ != nullptr, "a trainer that was moved from is not used");
+  return *implementation_;
+}
 void Trainer::set_test(TensorDataset test, Loss loss) {
-  implementation_->set_test(std::move(test), std::move(loss));
+  own().set_test(std::move(test), std::move(loss));
 }
-void Trainer::add_observer(Observer& observer) {
-  implementation_->add_observer(observer);
-}
-void Trainer::stop(std::string reason) {
-  implementation_->stop(std::move(reason));
-}
-void Trainer::pause() {
-  implementation_->pause();
+void Trainer::add_observer(std::shared_ptr<Observer> observer) {
+  own().add_observer(std::move(observer));
 }
 State Trainer::state() const {
-  return implementation_->save();
+  return own().state();
 }
 void Trainer::load_state(const State& state) {
-  implementation_->load(state);
+  own().load(state);
 }
 TrainResult Trainer::fit() {
-  return implementation_->fit();
+  return own().fit();
 }
 Evaluation Trainer::evaluate(const TensorDataset& dataset) {
-  require_valid(dataset, "data to evaluate on");
-  return implementation_->evaluate(dataset);
+  return own().evaluate(dataset);
 }
 const std::vector<NamedTensor>& Trainer::parameters() const {
-  return implementation_->state().parameters();
+  return own().parameters();
 }
 const std::vector<NamedTensor>& Trainer::buffers() const {
-  return implementation_->state().buffers();
+  return own().buffers();
 }
 const TrainResult& Trainer::result() const {
-  return implementation_->result();
+  return own().result();
 }
 const TrainOptions& Trainer::options() const {
-  return implementation_->options();
+  return own().options();
 }
 int Trainer::threads() const {
-  return implementation_->options().threads;
+  return own().options().threads;
 }
 std::int64_t Trainer::gradient_buffers() const {
-  return implementation_->gradient_buffers();
+  return own().gradient_buffers();
 }
 
 }  // namespace rubato

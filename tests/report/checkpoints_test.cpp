@@ -11,10 +11,13 @@
 #include <rubato/state/state_file.hpp>
 
 #include "support/error_of.hpp"
+#include "support/no_training.hpp"
 #include "support/temp_folder.hpp"
 
 namespace rubato {
 namespace {
+
+test::NoTraining no_training;
 
 namespace fs = std::filesystem;
 using test::error_of;
@@ -87,7 +90,7 @@ class MetricsState : public testing::Test {
     record.plan.index = StepIndex{step};
     record.plan.cores = 1;
     record.plan.minibatches = 1;
-    metrics.on_step(record);
+    metrics.on_step(no_training, record);
   }
   [[nodiscard]] std::string text() const { return test::read_file(file_); }
 
@@ -107,7 +110,7 @@ TEST_F(MetricsState, WhatCameAfterTheStateIsCutOff) {
     line(metrics, 2);
   }
   MetricsWriter metrics(file_, true);
-  metrics.load(state);
+  metrics.load(no_training, state);
   line(metrics, 1);
   EXPECT_EQ(text(), whole);
   State later;
@@ -124,7 +127,8 @@ TEST_F(MetricsState, LinesThatWereLostAreAnError) {
   }
   fs::resize_file(file_, 10);
   MetricsWriter metrics(file_, true);
-  EXPECT_THAT(error_of([&] { metrics.load(state); }), HasSubstr("has 10 bytes, less than the"));
+  EXPECT_THAT(error_of([&] { metrics.load(no_training, state); }),
+              HasSubstr("has 10 bytes, less than the"));
 }
 
 TEST_F(MetricsState, FlushSeesWhetherTheFileIsStillThere) {

@@ -13,10 +13,13 @@
 #include <rubato/report/summary.hpp>
 
 #include "support/error_of.hpp"
+#include "support/no_training.hpp"
 #include "support/temp_folder.hpp"
 
 namespace rubato {
 namespace {
+
+test::NoTraining no_training;
 
 namespace fs = std::filesystem;
 using nlohmann::json;
@@ -94,12 +97,13 @@ TEST_F(ReportFiles, AFileThatCannotBeWrittenIsAnError) {
 TEST_F(ReportFiles, AFullDiskIsAnErrorAndNotSilence) {
   if (!fs::exists("/dev/full")) GTEST_SKIP() << "there is no /dev/full";
   MetricsWriter metrics("/dev/full");
-  EXPECT_THAT(error_of([&] { metrics.on_step(step_record()); }), HasSubstr("No space left"));
+  EXPECT_THAT(error_of([&] { metrics.on_step(no_training, step_record()); }),
+              HasSubstr("No space left"));
 }
 
 TEST_F(ReportFiles, MetricsHaveALineForEachStep) {
   MetricsWriter metrics(folder() / "metrics.jsonl");
-  metrics.on_step(step_record());
+  metrics.on_step(no_training, step_record());
   // Read while the writer is open: the line is out before the next step.
   const auto line = json::parse(read_file(folder() / "metrics.jsonl"));
   EXPECT_EQ(line, json::parse(R"({"kind": "step", "step": 7, "epoch": 1, "batch": 160, "cores": 3,
@@ -114,7 +118,7 @@ TEST_F(ReportFiles, MetricsHaveWhatWasMeasuredBesides) {
   step.gradient_norm = 2.5;
   step.noise_scale = 640;
   step.measured_gain = 1.125;
-  metrics.on_step(step);
+  metrics.on_step(no_training, step);
   const std::vector<TensorStatistics> tensors{
       {.name = "w", .gradient = true, .norm = 4, .mean = 0.5, .min = -1, .max = 2}};
   metrics.write(step.plan, tensors);
@@ -135,7 +139,7 @@ TEST_F(ReportFiles, SubstepsFollowTheAssignmentAndNameIdleCores) {
   auto step = step_record();
   step.plan.cores = 7;
   step.assignment = Assignment::strided;
-  metrics.on_step(step);
+  metrics.on_step(no_training, step);
   const auto line = json::parse(read_file(folder() / "metrics.jsonl"));
   EXPECT_EQ(line["substeps"], json({1, 1, 1, 1, 1, 0, 0}));
 }
@@ -149,11 +153,11 @@ TEST_F(ReportFiles, MetricsHaveALineForEachEpoch) {
   epoch.train_loss = 0.75;
   epoch.train_seconds = 2;
   epoch.test_seconds = 1;
-  metrics.on_epoch(epoch);
+  metrics.on_epoch(no_training, epoch);
   epoch.test.emplace();
   epoch.test->loss = 0.25;
   epoch.test->accuracy = 0.5;
-  metrics.on_epoch(epoch);
+  metrics.on_epoch(no_training, epoch);
   std::ifstream in(folder() / "metrics.jsonl");
   std::string without;
   std::string with;
@@ -170,7 +174,7 @@ TEST_F(ReportFiles, ALossThatIsNoNumberKeepsTheLineReadable) {
   MetricsWriter metrics(folder() / "metrics.jsonl");
   auto step = step_record();
   step.loss = std::numeric_limits<double>::quiet_NaN();
-  metrics.on_step(step);
+  metrics.on_step(no_training, step);
   EXPECT_TRUE(json::parse(read_file(folder() / "metrics.jsonl"))["loss"].is_null());
 }
 

@@ -6,8 +6,12 @@
 
 #include <rubato/report/progress.hpp>
 
+#include "support/no_training.hpp"
+
 namespace rubato {
 namespace {
+
+test::NoTraining no_training;
 
 using testing::HasSubstr;
 
@@ -55,13 +59,13 @@ std::string printed(const ProgressOptions& options) {
         four.first_minibatch = MinibatchIndex{2 * i};
         plan.steps.push_back(four);
       }
-      progress.on_epoch_begin(plan);
+      progress.on_epoch_begin(no_training, plan);
       for (const StepPlan& step_plan : plan.steps) {
         StepRecord step;
         step.plan = step_plan;
         step.learning_rate = 0.02;
         step.loss = 0.25;
-        progress.on_step(step);
+        progress.on_step(no_training, step);
       }
       EpochRecord record;
       record.epoch = plan.index;
@@ -72,7 +76,7 @@ std::string printed(const ProgressOptions& options) {
       record.test.emplace();
       record.test->loss = 0.125;
       record.test->accuracy = 0.975;
-      progress.on_epoch(record);
+      progress.on_epoch(no_training, record);
     }
   }
   std::string text(static_cast<std::size_t>(std::ftell(file.get())), '\0');
@@ -100,10 +104,10 @@ TEST(Progress, KnowsWhatWasDoneBefore) {
                           .first_minibatch = MinibatchIndex{2 * i},
                           .minibatches = 2});
   }
-  progress.on_epoch_begin(plan);
+  progress.on_epoch_begin(no_training, plan);
   StepRecord step;
   step.plan = plan.steps[2];
-  progress.on_step(step);
+  progress.on_step(no_training, step);
   std::string text(static_cast<std::size_t>(std::ftell(file.get())), '\0');
   std::rewind(file.get());
   EXPECT_EQ(std::fread(text.data(), 1, text.size(), file.get()), text.size());

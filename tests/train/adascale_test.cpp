@@ -86,11 +86,11 @@ TEST(AdaScaleInTheTrainer, IsTheClassOnItsOwn) {
       options.reduce = reduce;
       const Loop loop = adascale_loop(batches, options);
       Trainer trainer = trainer_on(test::trace_of(batches), options);
-      test::Recorder recorder;
-      ASSERT_EQ(trained(trainer, recorder).steps.size(), batches.size());
+      const auto& steps = trained(trainer)->steps;
+      ASSERT_EQ(steps.size(), batches.size());
       for (std::size_t i = 0; i < batches.size(); ++i) {
-        EXPECT_NEAR(recorder.steps[i].gain, loop.gains[i], 1e-9 * loop.gains[i]) << i;
-        EXPECT_NEAR(recorder.steps[i].learning_rate, 0.1 * loop.gains[i], 1e-9) << i;
+        EXPECT_NEAR(steps[i].gain, loop.gains[i], 1e-9 * loop.gains[i]) << i;
+        EXPECT_NEAR(steps[i].learning_rate, 0.1 * loop.gains[i], 1e-9) << i;
         EXPECT_GT(loop.gains[i], 1);
       }
       for (std::size_t i = 0; i < loop.parameters.size(); ++i) {
@@ -107,8 +107,7 @@ TEST(AdaScaleInTheTrainer, StepsOfOneMinibatchKeepTheAverages) {
     options.epochs = 1;
     return options;
   }());
-  test::Recorder recorder;
-  const auto& steps = trained(trainer, recorder).steps;
+  const auto& steps = trained(trainer)->steps;
   EXPECT_GT(steps[0].gain, 1);
   EXPECT_EQ(steps[1].gain, 1) << "scale 1";
   EXPECT_GT(steps[2].gain, 1);
@@ -119,8 +118,7 @@ TEST(Noise, IsMeasuredForEveryRuleWhenAsked) {
     TrainOptions options = options_of(rule);
     options.log_noise = log_noise;
     Trainer trainer = trainer_on(test::trace_of({16, 4, 28}, TraceEnd::cycle), options);
-    test::Recorder recorder;
-    return trained(trainer, recorder).steps;
+    return trained(trainer)->steps;
   };
   const auto adascale = steps_of("adascale", true);
   for (const StepRecord& step : adascale) EXPECT_EQ(step.measured_gain, step.gain);

@@ -1,4 +1,5 @@
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -22,7 +23,7 @@ using testing::HasSubstr;
 // Counts the deaths, and what became of the steps.
 class Faults : public test::Recorder {
  public:
-  void on_fault(const StepPlan& step, std::span<const FaultRecord> faults,
+  void on_fault(Training&, const StepPlan& step, std::span<const FaultRecord> faults,
                 std::int64_t cores_left) override {
     for (const FaultRecord& fault : faults) {
       heard.push_back({fault.core, step.index, fault.substep});
@@ -35,7 +36,7 @@ class Faults : public test::Recorder {
   std::vector<Fault> heard;
 };
 
-std::string train(TrainOptions options, Faults& faults) {
+std::string train(TrainOptions options, const std::shared_ptr<Faults>& faults) {
   options.minibatch_size = 8;
   options.reference_batch_size = 32;
   options.epochs = 1;
@@ -48,42 +49,42 @@ std::string train(TrainOptions options, Faults& faults) {
 }
 
 TEST(Faults, ChangeNoBit) {
-  Faults none;
+  const auto none = std::make_shared<Faults>();
   const std::string expected = train({.threads = 2}, none);
-  EXPECT_TRUE(none.heard.empty());
+  EXPECT_TRUE(none->heard.empty());
   for (const int threads : {1, 3}) {
     for (const std::string reduce : {"tree", "chunked-tree", "sharded"}) {
-      Faults faults;
+      const auto faults = std::make_shared<Faults>();
       const std::vector<Fault> planned{{CoreRank{2}, StepIndex{1}, 1},
                                        {CoreRank{4}, StepIndex{1}, 0},
                                        {CoreRank{0}, StepIndex{3}, 5}};
       EXPECT_TRUE(train({.reduce = reduce, .faults = {.planned = planned}, .threads = threads},
                         faults) == expected);
-      EXPECT_EQ(faults.heard.size(), 3);
+      EXPECT_EQ(faults->heard.size(), 3);
       // The last has no sixth substep: it dies in its last one.
-      EXPECT_EQ(faults.heard.back(), (Fault{CoreRank{0}, StepIndex{3}, 2}));
-      EXPECT_EQ(faults.steps[1].plan.cores, 6);
-      EXPECT_EQ(faults.steps[2].plan.cores, 8) << "as many as the trace says, again";
-      EXPECT_EQ(faults.steps[3].plan.cores, 7);
+      EXPECT_EQ(faults->heard.back(), (Fault{CoreRank{0}, StepIndex{3}, 2}));
+      EXPECT_EQ(faults->steps[1].plan.cores, 6);
+      EXPECT_EQ(faults->steps[2].plan.cores, 8) << "as many as the trace says, again";
+      EXPECT_EQ(faults->steps[3].plan.cores, 7);
     }
   }
 }
 
 TEST(Faults, OfAnIdleCoreAreNotMissed) {
-  Faults faults;
+  const auto faults = std::make_shared<Faults>();
   // The first step has one minibatch.
   train({.faults = {.planned = {{CoreRank{5}, StepIndex{0}, 0}}}, .threads = 2}, faults);
-  EXPECT_TRUE(faults.heard.empty());
+  EXPECT_TRUE(faults->heard.empty());
 }
 
 TEST(Faults, AtRandomAreTheSameForEverySeed) {
-  Faults none;
+  const auto none = std::make_shared<Faults>();
   const std::string expected = train({.threads = 2}, none);
   const auto with = [&](double rate, std::uint64_t seed, int threads) {
-    Faults faults;
+    const auto faults = std::make_shared<Faults>();
     EXPECT_TRUE(train({.faults = {.rate = rate, .seed = seed}, .threads = threads}, faults) ==
                 expected);
-    return faults.heard;
+    return faults->heard;
   };
   const std::vector<Fault> some = with(0.3, 1, 1);
   EXPECT_GT(some.size(), 3);
@@ -94,9 +95,9 @@ TEST(Faults, AtRandomAreTheSameForEverySeed) {
 }
 
 TEST(Stragglers, ChangeNoBitButTime) {
-  Faults plain;
+  const auto plain = std::make_shared<Faults>();
   const std::string expected = train({.cores = 2, .threads = 1}, plain);
-  Faults slow;
+  const auto slow = std::make_shared<Faults>();
   EXPECT_TRUE(train({.cores = 2, .stragglers = {{.core = CoreRank{1}, .factor = 50}}, .threads = 1},
                     slow) == expected);
   const auto compute = [](const Faults& run) {
@@ -105,16 +106,16 @@ TEST(Stragglers, ChangeNoBitButTime) {
     return seconds;
   };
   // Half of the substeps take 50 times as long; a tenth of that is seen on any machine.
-  EXPECT_GT(compute(slow), 3 * compute(plain));
+  EXPECT_GT(compute(*slow), 3 * compute(*plain));
   EXPECT_THAT(error_of([] {
-                Faults none;
+                const auto none = std::make_shared<Faults>();
                 train({.stragglers = {{.core = CoreRank{0}, .factor = 0.5}}, .threads = 1}, none);
               }),
               HasSubstr("factor 0.5"));
 }
 
 TEST(Exact, RefusesAReducerThatIsNot) {
-  Faults none;
+  const auto none = std::make_shared<Faults>();
   EXPECT_THAT(error_of([&] { train({.reduce = "atomic", .threads = 1}, none); }),
               HasSubstr("reducer atomic does not give the same bits"));
   EXPECT_EQ(error_of([&] { train({.reduce = "atomic", .exact = false, .threads = 1}, none); }),

@@ -89,13 +89,12 @@ void expect_run(const json& run, const TrainOptions& options) {
                   trace, options);
   const json& steps = run.at("steps");
   std::size_t taken = 0;
-  test::Recorder recorder([&](const StepRecord& step) {
+  trainer.add_observer<test::Recorder>([&](Training&, const StepRecord& step) {
     ASSERT_LT(taken, steps.size());
     SCOPED_TRACE(testing::Message() << "step " << taken);
     expect_step(step, norm_of(trainer.parameters()), steps.at(taken));
     ++taken;
   });
-  trainer.add_observer(recorder);
   trainer.fit();
   EXPECT_EQ(taken, steps.size());
 

@@ -41,39 +41,37 @@ Trainer trainer_of(const TrainOptions& options) {
 // Keeps the state after each step and each epoch.
 class States : public Observer {
  public:
-  explicit States(const Trainer& trainer) : trainer_(trainer) {}
-  void between_steps() override { states.push_back(trainer_.state()); }
+  void between_steps(Training& training) override { states.push_back(training.state()); }
   std::vector<State> states;
-
- private:
-  const Trainer& trainer_;
 };
+
+void pause(Training& training, const StepRecord&) {
+  training.pause();
+}
 
 TEST(Pause, ReturnsAndGoesOnAsIfNothingHadBeen) {
   Trainer whole = trainer_of(small({.epochs = 3}));
   whole.fit();
   Trainer trainer = trainer_of(small({.epochs = 3}));
-  test::Recorder recorder([&](const StepRecord&) { trainer.pause(); });
-  trainer.add_observer(recorder);
+  const auto recorder = trainer.add_observer<test::Recorder>(pause);
   int fits = 0;
   while (trainer.result().epochs < 3) {
     trainer.fit();
     ++fits;
   }
-  EXPECT_EQ(recorder.epochs.size(), 3);
+  EXPECT_EQ(recorder->epochs.size(), 3);
   EXPECT_GT(fits, 6);
   EXPECT_EQ(trainer.result().steps, whole.result().steps);
   EXPECT_TRUE(test::state_bytes(trainer) == test::state_bytes(whole));
-  const auto steps = recorder.steps.size();
+  const auto steps = recorder->steps.size();
   trainer.fit();
-  EXPECT_EQ(recorder.steps.size(), steps) << "there was nothing left";
+  EXPECT_EQ(recorder->steps.size(), steps) << "there was nothing left";
 }
 
 TEST(PauseDeath, IsNotWhatAnExceptionIs) {
   testing::GTEST_FLAG(death_test_style) = "threadsafe";  // there are worker threads
   Trainer trainer = trainer_of(small());
-  test::Recorder thrower([](const StepRecord&) { throw Error("no"); });
-  trainer.add_observer(thrower);
+  trainer.add_observer<test::Recorder>([](Training&, const StepRecord&) { throw Error("no"); });
   EXPECT_EQ(error_of([&] { trainer.fit(); }), "no");
   EXPECT_DEATH(trainer.fit(), "a fit\\(\\) that threw is not gone on with");
   EXPECT_DEATH(static_cast<void>(trainer.state()), "between steps");
@@ -83,27 +81,24 @@ TEST(PauseDeath, IsNotWhatAnExceptionIs) {
 TEST(Resume, FromEveryStateGivesTheSameResultAndRecords) {
   const TrainOptions options = small({.epochs = 3, .rule = "adascale", .top_k = 2});
   Trainer whole = trainer_of(options);
-  test::Recorder all;
-  States states(whole);
-  whole.add_observer(all);
-  whole.add_observer(states);
+  const auto all = whole.add_observer<test::Recorder>();
+  const auto states = whole.add_observer<States>();
   whole.fit();
-  ASSERT_GT(states.states.size(), 9);
-  for (const State& state : states.states) {
+  ASSERT_GT(states->states.size(), 9);
+  for (const State& state : states->states) {
     Trainer trainer = trainer_of(options);
-    test::Recorder rest;
-    trainer.add_observer(rest);
+    const auto rest = trainer.add_observer<test::Recorder>();
     trainer.load_state(state);
     const auto done = static_cast<std::size_t>(trainer.result().steps);
     const TrainResult result = trainer.fit();
     EXPECT_TRUE(test::state_bytes(trainer) == test::state_bytes(whole)) << done;
-    EXPECT_EQ(rest.steps.size() + done, all.steps.size());
-    if (!rest.steps.empty()) {
-      EXPECT_EQ(rest.steps.front().plan.index, all.steps[done].plan.index);
+    EXPECT_EQ(rest->steps.size() + done, all->steps.size());
+    if (!rest->steps.empty()) {
+      EXPECT_EQ(rest->steps.front().plan.index, all->steps[done].plan.index);
     }
-    if (!rest.epochs.empty()) {
-      EXPECT_EQ(rest.epochs.back().train_loss, all.epochs.back().train_loss);
-      EXPECT_EQ(rest.epochs.back().samples, all.epochs.back().samples);
+    if (!rest->epochs.empty()) {
+      EXPECT_EQ(rest->epochs.back().train_loss, all->epochs.back().train_loss);
+      EXPECT_EQ(rest->epochs.back().samples, all->epochs.back().samples);
     }
     EXPECT_EQ(result.samples, whole.result().samples);
     EXPECT_EQ(result.iterations, whole.result().iterations);
@@ -130,12 +125,11 @@ TEST(Resume, MayAddEpochs) {
 TEST(Resume, KnowsWhatStoppedIt) {
   const TrainOptions options = small({.epochs = 9, .iterations = 5});
   Trainer whole = trainer_of(options);
-  States states(whole);
-  whole.add_observer(states);
+  const auto states = whole.add_observer<States>();
   whole.fit();
   // After the last step, and before the evaluation of its epoch.
   Trainer trainer = trainer_of(options);
-  trainer.load_state(states.states[states.states.size() - 2]);
+  trainer.load_state(states->states[states->states.size() - 2]);
   const TrainResult result = trainer.fit();
   EXPECT_EQ(result.stopped, "5 iterations reached");
   EXPECT_EQ(result.epochs, whole.result().epochs);
@@ -150,27 +144,22 @@ TEST(Resume, ObserversGoOnToo) {
     State state;
     {
       Trainer trainer = trainer_of(options);
-      EarlyStopping early(trainer, Metric::test_loss, {.patience = 3});
-      BestWeights best(trainer, Metric::test_loss);
-      trainer.add_observer(early);
-      trainer.add_observer(best);
-      test::Recorder pausing([&](const StepRecord& step) {
-        if (step.plan.index.value() + 1 == pause_after) trainer.pause();
+      trainer.add_observer<EarlyStopping>(Metric::test_loss, PatienceOptions{.patience = 3});
+      trainer.add_observer<BestWeights>(Metric::test_loss);
+      trainer.add_observer<test::Recorder>([&](Training& training, const StepRecord& step) {
+        if (step.plan.index.value() + 1 == pause_after) training.pause();
       });
-      trainer.add_observer(pausing);
       trainer.fit();
       state = trainer.state();
     }
     Trainer trainer = trainer_of(options);
-    EarlyStopping early(trainer, Metric::test_loss, {.patience = 3});
-    BestWeights best(trainer, Metric::test_loss);
-    trainer.add_observer(early);
-    trainer.add_observer(best);
+    trainer.add_observer<EarlyStopping>(Metric::test_loss, PatienceOptions{.patience = 3});
+    const auto best = trainer.add_observer<BestWeights>(Metric::test_loss);
     trainer.load_state(state);
     trainer.fit();
-    std::string outcome = trainer.result().stopped + std::to_string(best.epoch().value()) + " of " +
-                          std::to_string(trainer.result().epochs);
-    for (const auto& named : best.parameters()) outcome += test::bytes_of(named.tensor);
+    std::string outcome = trainer.result().stopped + std::to_string(best->epoch().value()) +
+                          " of " + std::to_string(trainer.result().epochs);
+    for (const auto& named : best->parameters()) outcome += test::bytes_of(named.tensor);
     return outcome;
   };
   const std::string expected = run(-1);
@@ -218,8 +207,7 @@ TEST(Resume, OfAnotherConfigurationSaysWhatDiffers) {
 // With the right checksum, but not what a trainer would write.
 TEST(Resume, RefusesAStateThatIsNone) {
   Trainer source = trainer_of(small({.rule = "adascale", .lookahead = LookaheadOptions{.k = 1}}));
-  test::Recorder pausing([&](const StepRecord&) { source.pause(); });
-  source.add_observer(pausing);
+  source.add_observer<test::Recorder>(pause);
   source.fit();
   const State good = source.state();
   const auto error = [&](const State& state) {

@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <cstdint>
+#include <memory>
 #include <mutex>
 #include <optional>
 #include <set>
@@ -45,15 +46,14 @@ class SameBits : public testing::Test {
     options.optimizer = {.momentum = 0.5, .weight_decay = 1e-4};
     Trainer trainer(builtin_model("mnist-cnn", {}), nll_loss(), train_,
                     test::trace_of({8, 104, 24, 192, 16}, TraceEnd::cycle), options);
-    test::Recorder recorder;
-    trainer.add_observer(recorder);
+    const auto recorder = trainer.add_observer<test::Recorder>();
     trainer.set_test(test_);
     trainer.fit();
     Outcome outcome;
     outcome.state = test::state_bytes(trainer);
-    for (const StepRecord& step : recorder.steps) outcome.losses.push_back(step.loss);
-    outcome.train_loss = recorder.epochs.back().train_loss;
-    outcome.test = recorder.epochs.back().test.value();
+    for (const StepRecord& step : recorder->steps) outcome.losses.push_back(step.loss);
+    outcome.train_loss = recorder->epochs.back().train_loss;
+    outcome.test = recorder->epochs.back().test.value();
     return outcome;
   }
 
@@ -129,12 +129,12 @@ class SameBitsOfAll : public testing::Test {
   }
 
   static std::string run(const TrainOptions& options, std::int64_t resume_after = 0) {
-    test::Recorder recorder;
+    const auto recorder = std::make_shared<test::Recorder>();
     if (resume_after == 0) {
       Trainer trainer = trainer_of(options);
       trainer.add_observer(recorder);
       trainer.fit();
-      return outcome_of(trainer, recorder);
+      return outcome_of(trainer, *recorder);
     }
     TrainOptions other = options;
     other.cores = 5;
@@ -143,11 +143,10 @@ class SameBitsOfAll : public testing::Test {
     State state;
     {
       Trainer first = trainer_of(other);
-      test::Recorder counter([&](const StepRecord& step) {
-        if (step.plan.index.value() + 1 == resume_after) first.pause();
-      });
       first.add_observer(recorder);
-      first.add_observer(counter);
+      first.add_observer<test::Recorder>([&](Training& training, const StepRecord& step) {
+        if (step.plan.index.value() + 1 == resume_after) training.pause();
+      });
       first.fit();
       state = parse_state(state_bytes(first.state()), "state");
     }
@@ -155,7 +154,7 @@ class SameBitsOfAll : public testing::Test {
     second.add_observer(recorder);
     second.load_state(state);
     second.fit();
-    return outcome_of(second, recorder);
+    return outcome_of(second, *recorder);
   }
 
   // All threads, cores, exact reducers, with and without a resume: one outcome.

@@ -30,9 +30,7 @@ TEST(Schedules, AreMultipliedByTheRule) {
   options.epochs = 3;
   options.schedule = "step:every=1,gamma=0.5";
   Trainer trainer = trainer_on(test::trace_of({8, 40}, TraceEnd::cycle), options);
-  test::Recorder recorder;
-  EXPECT_THAT(rates_of(trained(trainer, recorder)),
-              Pointwise(DoubleEq(), {0.2, 1.0, 0.1, 0.5, 0.05, 0.25}));
+  EXPECT_THAT(rates_of(*trained(trainer)), Pointwise(DoubleEq(), {0.2, 1.0, 0.1, 0.5, 0.05, 0.25}));
 }
 
 TEST(Schedules, CountWhatTheyAreTold) {
@@ -42,8 +40,7 @@ TEST(Schedules, CountWhatTheyAreTold) {
     options.schedule = schedule;
     options.schedule_unit = unit;
     Trainer trainer = trainer_on(test::trace_of({16, 32}, TraceEnd::cycle), options);
-    test::Recorder recorder;
-    return rates_of(trained(trainer, recorder));
+    return rates_of(*trained(trainer));
   };
   const double small = 0.1 * 2;
   const double large = 0.1 * std::sqrt(8.0);
@@ -65,8 +62,7 @@ TEST(Schedules, MayBeTheUsersOwn) {
     return std::make_unique<LambdaSchedule>([](double epoch) { return 1 / (1 + epoch); });
   };
   Trainer trainer = trainer_on(Trace::constant(48), options);
-  test::Recorder recorder;
-  EXPECT_THAT(rates_of(trained(trainer, recorder)), Pointwise(DoubleEq(), {0.1, 0.05, 0.1 / 3}));
+  EXPECT_THAT(rates_of(*trained(trainer)), Pointwise(DoubleEq(), {0.1, 0.05, 0.1 / 3}));
 }
 
 TEST(Schedules, OnAPlateauHearTheWatchedMetric) {
@@ -78,8 +74,7 @@ TEST(Schedules, OnAPlateauHearTheWatchedMetric) {
   options.watch = Metric::test_loss;
   Trainer trainer = trainer_on(Trace::constant(48), options);
   trainer.set_test(dataset());
-  test::Recorder recorder;
-  EXPECT_THAT(rates_of(trained(trainer, recorder)),
+  EXPECT_THAT(rates_of(*trained(trainer)),
               Pointwise(DoubleEq(), {1e-30, 1e-30, 1e-30, 0.5e-30, 0.5e-30}));
 
   Trainer without_test = trainer_on(Trace::constant(48), options);
@@ -95,26 +90,24 @@ TEST(Iterations, EndTrainingWhenTheyAreReached) {
   options.iterations = 17;  // an epoch is 12 of them: 2, then 10
   Trainer trainer = trainer_on(test::trace_of({8, 40}, TraceEnd::cycle), options);
   trainer.set_test(dataset());
-  test::Recorder recorder;
-  trainer.add_observer(recorder);
+  const auto recorder = trainer.add_observer<test::Recorder>();
   const TrainResult result = trainer.fit();
   EXPECT_EQ(result.steps, 4);
   EXPECT_EQ(result.iterations, 24);
   EXPECT_EQ(result.stopped, "17 iterations reached");
-  EXPECT_EQ(recorder.steps[2].iterations, 14);
+  EXPECT_EQ(recorder->steps[2].iterations, 14);
 
   // In the middle of an epoch, which is then evaluated as any other.
   options.iterations = 14;
   Trainer shorter = trainer_on(test::trace_of({8, 40}, TraceEnd::cycle), options);
   shorter.set_test(dataset());
-  test::Recorder of_shorter;
-  shorter.add_observer(of_shorter);
+  const auto of_shorter = shorter.add_observer<test::Recorder>();
   EXPECT_EQ(shorter.fit().steps, 3);
-  ASSERT_EQ(of_shorter.epochs.size(), 2U);
-  EXPECT_EQ(of_shorter.epochs[1].steps, 1);
-  EXPECT_EQ(of_shorter.epochs[1].samples, 8);
-  EXPECT_DOUBLE_EQ(of_shorter.epochs[1].train_loss, of_shorter.steps[2].loss);
-  EXPECT_TRUE(of_shorter.epochs[1].test.has_value());
+  ASSERT_EQ(of_shorter->epochs.size(), 2U);
+  EXPECT_EQ(of_shorter->epochs[1].steps, 1);
+  EXPECT_EQ(of_shorter->epochs[1].samples, 8);
+  EXPECT_DOUBLE_EQ(of_shorter->epochs[1].train_loss, of_shorter->steps[2].loss);
+  EXPECT_TRUE(of_shorter->epochs[1].test.has_value());
 }
 
 }  // namespace

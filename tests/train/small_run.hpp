@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <utility>
 #include <vector>
@@ -54,8 +55,8 @@ inline Trainer trainer_on(const Trace& trace, const TrainOptions& options) {
 }
 
 /// The records of a whole training.
-inline Recorder& trained(Trainer& trainer, Recorder& recorder) {
-  trainer.add_observer(recorder);
+inline std::shared_ptr<Recorder> trained(Trainer& trainer) {
+  auto recorder = trainer.add_observer<Recorder>();
   trainer.fit();
   return recorder;
 }

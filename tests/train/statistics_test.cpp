@@ -110,48 +110,48 @@ TEST(Statistics, AreTheMeanOverTheMinibatchesOfAStep) {
     Trainer trainer = trainer_on(data, threads);
     Plain plain;
     plain.load(trainer);
-    test::Recorder recorder([&](const StepRecord& step) {
-      std::vector<at::Tensor> sums;
-      for (std::int64_t i = 0; i < step.plan.minibatches; ++i) {
-        const auto indices =
-            samples.minibatch(MinibatchIndex{step.plan.first_minibatch.value() + i});
-        const at::Tensor rows =
-            at::tensor(std::vector<std::int64_t>(indices.begin(), indices.end()));
-        const auto after = plain.buffers_after(data.inputs.index_select(0, rows));
-        for (std::size_t b = 0; b < after.size(); ++b) {
-          if (i == 0) sums.push_back(at::zeros_like(after[b], at::kDouble));
-          sums[b] += after[b].to(at::kDouble);
-        }
-      }
-      for (std::size_t b = 0; b < sums.size(); ++b) {
-        const auto& [name, actual] = trainer.buffers()[b];
-        if (!is_statistic(name)) continue;
-        const at::Tensor mean = sums[b] / static_cast<double>(step.plan.minibatches);
-        EXPECT_TRUE(at::allclose(actual.to(at::kDouble), mean, 1e-6, 1e-7))
-            << name << " after step " << step.plan.index << " on " << threads << " threads";
-        EXPECT_FALSE(at::equal(actual, plain.buffers[b])) << name << " stands still";
-      }
-      plain.load(trainer);
-    });
-    trainer.add_observer(recorder);
+    const auto recorder =
+        trainer.add_observer<test::Recorder>([&](Training&, const StepRecord& step) {
+          std::vector<at::Tensor> sums;
+          for (std::int64_t i = 0; i < step.plan.minibatches; ++i) {
+            const auto indices =
+                samples.minibatch(MinibatchIndex{step.plan.first_minibatch.value() + i});
+            const at::Tensor rows =
+                at::tensor(std::vector<std::int64_t>(indices.begin(), indices.end()));
+            const auto after = plain.buffers_after(data.inputs.index_select(0, rows));
+            for (std::size_t b = 0; b < after.size(); ++b) {
+              if (i == 0) sums.push_back(at::zeros_like(after[b], at::kDouble));
+              sums[b] += after[b].to(at::kDouble);
+            }
+          }
+          for (std::size_t b = 0; b < sums.size(); ++b) {
+            const auto& [name, actual] = trainer.buffers()[b];
+            if (!is_statistic(name)) continue;
+            const at::Tensor mean = sums[b] / static_cast<double>(step.plan.minibatches);
+            EXPECT_TRUE(at::allclose(actual.to(at::kDouble), mean, 1e-6, 1e-7))
+                << name << " after step " << step.plan.index << " on " << threads << " threads";
+            EXPECT_FALSE(at::equal(actual, plain.buffers[b])) << name << " stands still";
+          }
+          plain.load(trainer);
+        });
     trainer.fit();
-    EXPECT_EQ(recorder.steps.size(), 5U);
+    EXPECT_EQ(recorder->steps.size(), 5U);
   }
 }
 
 TEST(Statistics, CountersCountSteps) {
   for (const int threads : {1, 4}) {
     Trainer trainer = trainer_on(dataset(), threads);
-    test::Recorder recorder([&](const StepRecord& step) {
-      for (const auto& [name, buffer] : trainer.buffers()) {
-        if (name.find("num_batches_tracked") == std::string::npos) continue;
-        EXPECT_EQ(buffer.scalar_type(), at::kLong);
-        EXPECT_EQ(buffer.item<std::int64_t>(), step.plan.index.value() + 1) << name;
-      }
-    });
-    trainer.add_observer(recorder);
+    const auto recorder =
+        trainer.add_observer<test::Recorder>([&](Training&, const StepRecord& step) {
+          for (const auto& [name, buffer] : trainer.buffers()) {
+            if (name.find("num_batches_tracked") == std::string::npos) continue;
+            EXPECT_EQ(buffer.scalar_type(), at::kLong);
+            EXPECT_EQ(buffer.item<std::int64_t>(), step.plan.index.value() + 1) << name;
+          }
+        });
     trainer.fit();
-    EXPECT_EQ(recorder.steps.size(), 5U);
+    EXPECT_EQ(recorder->steps.size(), 5U);
   }
 }
 

@@ -1,5 +1,8 @@
 #include <cmath>
 #include <fstream>
+#include <memory>
+#include <string>
+#include <utility>
 #include <vector>
 
 #include <ATen/Functions.h>
@@ -55,8 +58,7 @@ TEST(EarlyStopping, StopsTheTrainer) {
   options.learning_rate = 1e-30;
   Trainer trainer = trainer_on(Trace::constant(48), options);
   trainer.set_test(dataset());
-  EarlyStopping stopping(trainer, Metric::test_loss, {.patience = 3});
-  trainer.add_observer(stopping);
+  trainer.add_observer<EarlyStopping>(Metric::test_loss, PatienceOptions{.patience = 3});
   const TrainResult result = trainer.fit();
   EXPECT_EQ(result.epochs, 4);
   EXPECT_EQ(result.stopped, "test-loss no longer improves");
@@ -64,10 +66,10 @@ TEST(EarlyStopping, StopsTheTrainer) {
 
 TEST(Stop, NeedsNoReason) {
   Trainer trainer = trainer_on(Trace::constant(48), options_of("constant"));
-  test::Recorder stopper([&](const StepRecord&) { trainer.stop(""); });
-  trainer.add_observer(stopper);
+  const auto stopper = trainer.add_observer<test::Recorder>(
+      [](Training& training, const StepRecord&) { training.stop(""); });
   EXPECT_EQ(trainer.fit().stopped, "stopped");
-  EXPECT_EQ(stopper.steps.size(), 1U);
+  EXPECT_EQ(stopper->steps.size(), 1U);
   EXPECT_EQ(trainer.fit().steps, 1) << "and stays so";
 }
 
@@ -77,70 +79,108 @@ TEST(BestWeights, AreThoseOfTheBestEpoch) {
   Trainer trainer = trainer_on(Trace::constant(48), options);
   trainer.set_test(dataset());
   int calls = 0;
-  BestWeights best(trainer, Metric::test_loss, [&] { ++calls; });
-  EXPECT_FALSE(best.value().has_value());
-  trainer.add_observer(best);
-  std::vector<std::vector<at::Tensor>> after_epoch;
+  const auto best =
+      trainer.add_observer<BestWeights>(Metric::test_loss, [&](const BestWeights&) { ++calls; });
+  EXPECT_FALSE(best->value().has_value());
   class Keeper : public Observer {
    public:
-    Keeper(const Trainer& trainer, std::vector<std::vector<at::Tensor>>& kept)
-        : trainer_(trainer), kept_(kept) {}
-    void on_epoch(const EpochRecord&) override {
-      kept_.push_back(test::copies_of(trainer_.parameters()));
+    void on_epoch(Training& training, const EpochRecord&) override {
+      after_epoch.push_back(test::copies_of(training.parameters()));
     }
-
-   private:
-    const Trainer& trainer_;
-    std::vector<std::vector<at::Tensor>>& kept_;
-  } keeper(trainer, after_epoch);
-  trainer.add_observer(keeper);
+    std::vector<std::vector<at::Tensor>> after_epoch;
+  };
+  const auto keeper = trainer.add_observer<Keeper>();
   // Better for three epochs, and then worse.
   class Spoiler : public Observer {
    public:
-    explicit Spoiler(Trainer& trainer) : trainer_(trainer) {}
-    void on_epoch_begin(const EpochPlan& epoch) override {
-      if (epoch.index.value() == 3) trainer_.parameters()[2].tensor.mul_(-1);
+    void on_epoch_begin(Training& training, const EpochPlan& epoch) override {
+      if (epoch.index.value() == 3) training.parameters()[2].tensor.mul_(-1);
     }
-
-   private:
-    Trainer& trainer_;
-  } spoiler(trainer);
-  trainer.add_observer(spoiler);
+  };
+  trainer.add_observer<Spoiler>();
   trainer.fit();
-  EXPECT_EQ(best.epoch(), EpochIndex{2});
+  EXPECT_EQ(best->epoch(), EpochIndex{2});
   EXPECT_EQ(calls, 3);
-  ASSERT_EQ(best.parameters().size(), 4U);
+  ASSERT_EQ(best->parameters().size(), 4U);
   for (std::size_t i = 0; i < 4; ++i) {
-    EXPECT_EQ(best.parameters()[i].name, trainer.parameters()[i].name);
-    EXPECT_TRUE(at::equal(best.parameters()[i].tensor, after_epoch[2][i]));
+    EXPECT_EQ(best->parameters()[i].name, trainer.parameters()[i].name);
+    EXPECT_TRUE(at::equal(best->parameters()[i].tensor, keeper->after_epoch[2][i]));
   }
 }
 
 TEST(Observers, HearEvaluationsAndStopTheTraining) {
   class Stopper : public Observer {
    public:
-    explicit Stopper(Trainer& trainer) : trainer_(trainer) {}
-    void on_step(const StepRecord& step) override {
+    void on_step(Training& training, const StepRecord& step) override {
       log += "s";
-      if (step.plan.index.value() == 4) trainer_.stop("enough");
+      if (step.plan.index.value() == 4) training.stop("enough");
     }
-    void on_evaluate(const EpochRecord& epoch) override { log += epoch.test ? "v" : "?"; }
-    void on_epoch(const EpochRecord&) override { log += "e"; }
+    void on_evaluate(Training&, const EpochRecord& epoch) override {
+      log += epoch.test ? "v" : "?";
+    }
+    void on_epoch(Training&, const EpochRecord&) override { log += "e"; }
     std::string log;
-
-   private:
-    Trainer& trainer_;
   };
   TrainOptions options = options_of();
   options.epochs = 9;
   Trainer trainer = trainer_on(Trace::constant(16), options);
   trainer.set_test(dataset());
-  Stopper stopper(trainer);
-  trainer.add_observer(stopper);
+  const auto stopper = trainer.add_observer<Stopper>();
   const TrainResult result = trainer.fit();
-  EXPECT_EQ(stopper.log, "sssvessve");
+  EXPECT_EQ(stopper->log, "sssvessve");
   EXPECT_EQ(result.stopped, "enough");
   EXPECT_EQ(result.steps, 5);
+}
+
+// What observers hold on to is neither the trainer that they were added to nor anything that moves
+// with it; and they live as long as whoever calls them.
+TEST(Observers, StayGoodWhenTheTrainerIsMoved) {
+  TrainOptions options = options_of("constant");
+  options.epochs = 20;
+  options.learning_rate = 1e-30;
+  std::shared_ptr<BestWeights> best;
+  const auto make = [&] {
+    Trainer trainer = trainer_on(Trace::constant(48), options);
+    trainer.set_test(dataset());
+    trainer.add_observer<EarlyStopping>(Metric::test_loss, PatienceOptions{.patience = 3});
+    best = trainer.add_observer<BestWeights>(Metric::test_loss);
+    auto elsewhere = std::make_unique<Trainer>(std::move(trainer));
+    return elsewhere;
+  };
+  std::unique_ptr<Trainer> first = make();
+  Trainer second = trainer_on(Trace::constant(16), options_of());
+  second = std::move(*first);
+  first.reset();
+  const TrainResult result = second.fit();
+  EXPECT_EQ(result.epochs, 4);
+  EXPECT_EQ(result.stopped, "test-loss no longer improves");
+  EXPECT_EQ(best->epoch(), EpochIndex{0});
+  const State state = second.state();
+  EXPECT_TRUE(state.has("best.epoch"));
+  EXPECT_EQ(best.use_count(), 2);
+  // Between two fits, too.
+  Trainer third = std::move(second);
+  EXPECT_EQ(third.fit().epochs, 4);
+}
+
+TEST(ObserversDeath, ATrainerThatWasMovedFromIsNotUsed) {
+  testing::GTEST_FLAG(death_test_style) = "threadsafe";  // there are worker threads
+  Trainer trainer = trainer_on(Trace::constant(48), options_of());
+  const Trainer other = std::move(trainer);
+  EXPECT_DEATH(trainer.fit(), "moved from");  // NOLINT(bugprone-use-after-move)
+  EXPECT_DEATH(trainer.add_observer(nullptr), "moved from");
+}
+
+// An observer goes on hearing of another training, and outlives both.
+TEST(Observers, MayBeSharedByTrainers) {
+  const auto recorder = std::make_shared<test::Recorder>();
+  for (int i = 0; i < 2; ++i) {
+    Trainer trainer = trainer_on(Trace::constant(48), options_of());
+    trainer.add_observer(recorder);
+    trainer.fit();
+  }
+  EXPECT_EQ(recorder->steps.size(), 4U);
+  EXPECT_EQ(recorder.use_count(), 1);
 }
 
 }  // namespace

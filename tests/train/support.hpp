@@ -52,22 +52,22 @@ inline std::vector<at::Tensor> copies_of(const std::vector<NamedTensor>& tensors
 /// Keeps every record, and calls `on_each` after each step.
 class Recorder : public Observer {
  public:
-  explicit Recorder(std::function<void(const StepRecord&)> on_each = {})
+  explicit Recorder(std::function<void(Training&, const StepRecord&)> on_each = {})
       : on_each_(std::move(on_each)) {}
 
-  void on_epoch_begin(const EpochPlan& epoch) override { begun.push_back(epoch); }
-  void on_step(const StepRecord& step) override {
+  void on_epoch_begin(Training&, const EpochPlan& epoch) override { begun.push_back(epoch); }
+  void on_step(Training& training, const StepRecord& step) override {
     steps.push_back(step);
-    if (on_each_) on_each_(step);
+    if (on_each_) on_each_(training, step);
   }
-  void on_epoch(const EpochRecord& epoch) override { epochs.push_back(epoch); }
+  void on_epoch(Training&, const EpochRecord& epoch) override { epochs.push_back(epoch); }
 
   std::vector<EpochPlan> begun;
   std::vector<StepRecord> steps;
   std::vector<EpochRecord> epochs;
 
  private:
-  std::function<void(const StepRecord&)> on_each_;
+  std::function<void(Training&, const StepRecord&)> on_each_;
 };
 
 }  // namespace rubato::test

@@ -52,11 +52,10 @@ TEST(Techniques, HaveTheSameBitsForAllThreadsCoresAndExactReducers) {
     options.reduce = reduce;
     Trainer trainer(builtin_model("mnist-cnn", {}), nll_loss(0.1), test::digits(300),
                     test::trace_of({8, 104, 24, 56}, TraceEnd::cycle), options);
-    test::Recorder recorder;
-    trainer.add_observer(recorder);
+    const auto recorder = trainer.add_observer<test::Recorder>();
     trainer.fit();
     std::string all = test::state_bytes(trainer);
-    for (const StepRecord& step : recorder.steps) {
+    for (const StepRecord& step : recorder->steps) {
       for (const double number : {step.learning_rate, step.gradient_norm.value(),
                                   step.noise_scale.value_or(-1), step.measured_gain.value_or(-1)}) {
         all.append(reinterpret_cast<const char*>(&number), sizeof number);
@@ -82,8 +81,7 @@ TEST(Clipping, ShortensTheMeanGradient) {
     options.clip_norm = 0.01;
     Trainer trainer = trainer_on(Trace::constant(48), options);
     const auto before = test::copies_of(trainer.parameters());
-    test::Recorder recorder;
-    const StepRecord step = trained(trainer, recorder).steps[0];
+    const StepRecord step = trained(trainer)->steps[0];
     double square = 0;
     for (std::size_t i = 0; i < before.size(); ++i) {
       square += (trainer.parameters()[i].tensor - before[i]).square().sum().item<double>();
@@ -169,18 +167,18 @@ TEST(Lars, TrainsInTheTrainer) {
   class Keeper : public Observer {
    public:
     bool wants_gradients(const StepPlan&) const override { return true; }
-    void on_gradients(const StepPlan&, std::span<const NamedTensor> gradients) override {
+    void on_gradients(Training&, const StepPlan&, std::span<const NamedTensor> gradients) override {
       for (const NamedTensor& gradient : gradients) kept.push_back(gradient);
     }
     std::vector<NamedTensor> kept;
-  } keeper;
-  trainer.add_observer(keeper);
+  };
+  const auto keeper = trainer.add_observer<Keeper>();
   trainer.fit();
-  ASSERT_EQ(keeper.kept.size(), before.size());
+  ASSERT_EQ(keeper->kept.size(), before.size());
   for (std::size_t i = 0; i < before.size(); ++i) {
-    EXPECT_EQ(keeper.kept[i].name, trainer.parameters()[i].name);
+    EXPECT_EQ(keeper->kept[i].name, trainer.parameters()[i].name);
     const at::Tensor& w = before[i];
-    const at::Tensor& g = keeper.kept[i].tensor;
+    const at::Tensor& g = keeper->kept[i].tensor;
     const double w_norm = w.norm().item<double>();
     const double local = 0.02 * w_norm / (g.norm().item<double>() + 0.1 * w_norm);
     EXPECT_TRUE(at::allclose(trainer.parameters()[i].tensor, w - 0.1 * local * (g + 0.1 * w), 1e-12,
@@ -212,8 +210,7 @@ TEST(Rules, OfTheUsersOwnAreFollowed) {
   options.epochs = 1;
   options.rules.add("twice", [](const RuleInput&) { return 2.0; });
   Trainer trainer = trainer_on(Trace::constant(48), options);
-  test::Recorder recorder;
-  EXPECT_THAT(rates_of(trained(trainer, recorder)), ElementsAre(0.2));
+  EXPECT_THAT(rates_of(*trained(trainer)), ElementsAre(0.2));
 }
 
 TEST(Monitor, SeesParametersAndTheirMeanGradients) {
@@ -222,17 +219,16 @@ TEST(Monitor, SeesParametersAndTheirMeanGradients) {
   const auto before = test::copies_of(trainer.parameters());
   std::vector<std::int64_t> steps;
   std::vector<TensorStatistics> first;
-  Monitor monitor(trainer, "*.bias", 2,
-                  [&](const StepPlan& step, std::span<const TensorStatistics> tensors) {
-                    if (steps.empty()) first.assign(tensors.begin(), tensors.end());
-                    steps.push_back(step.index.value());
-                  });
-  trainer.add_observer(monitor);
+  const auto keep = [&](const StepPlan& step, std::span<const TensorStatistics> tensors) {
+    if (steps.empty()) first.assign(tensors.begin(), tensors.end());
+    steps.push_back(step.index.value());
+  };
+  trainer.add_observer<Monitor>("*.bias", 2, keep);
   std::vector<at::Tensor> after;
-  test::Recorder recorder([&](const StepRecord&) {
+  trainer.add_observer<test::Recorder>([&](Training&, const StepRecord&) {
     if (after.empty()) after = test::copies_of(trainer.parameters());
   });
-  trained(trainer, recorder);
+  trainer.fit();
   EXPECT_THAT(steps, ElementsAre(0, 2, 4));
   ASSERT_EQ(first.size(), 4U);
   EXPECT_EQ(first[0].name, "hidden.bias");
@@ -247,9 +243,9 @@ TEST(Monitor, SeesParametersAndTheirMeanGradients) {
   EXPECT_NEAR(first[1].mean, gradient.mean().item<double>(), 1e-12);
   EXPECT_NEAR(first[1].max, gradient.max().item<double>(), 1e-12);
 
-  EXPECT_THAT(error_of([&] { Monitor(trainer, "conv*", 1, {}); }),
+  EXPECT_THAT(error_of([&] { trainer.add_observer<Monitor>("conv*", 1, keep); }),
               HasSubstr("no parameter matches 'conv*'; the model's are hidden.weight"));
-  EXPECT_THAT(error_of([&] { Monitor(trainer, "*", 0, {}); }), HasSubstr("every 0 steps"));
+  EXPECT_THAT(error_of([&] { Monitor("*", 0, {}); }), HasSubstr("every 0 steps"));
 }
 
 TEST(TopK, CountsTargetsAmongTheLargest) {

@@ -65,9 +65,15 @@ TEST(Trainer, Learns) {
 class Listener : public Observer {
  public:
   Listener(std::string name, std::vector<std::string>& log) : name_(std::move(name)), log_(log) {}
-  void on_epoch_begin(const EpochPlan& epoch) override { write("begin", epoch.index.value()); }
-  void on_step(const StepRecord& step) override { write("step", step.plan.index.value()); }
-  void on_epoch(const EpochRecord& epoch) override { write("epoch", epoch.epoch.value()); }
+  void on_epoch_begin(Training&, const EpochPlan& epoch) override {
+    write("begin", epoch.index.value());
+  }
+  void on_step(Training&, const StepRecord& step) override {
+    write("step", step.plan.index.value());
+  }
+  void on_epoch(Training&, const EpochRecord& epoch) override {
+    write("epoch", epoch.epoch.value());
+  }
 
  private:
   void write(const char* what, std::int64_t which) {
@@ -80,10 +86,8 @@ class Listener : public Observer {
 TEST(Trainer, TellsObserversInTheirOrder) {
   Trainer trainer = trainer_on(test::trace_of({24, 16, 40}), options_of(2));
   std::vector<std::string> log;
-  Listener a("a", log);
-  Listener b("b", log);
-  trainer.add_observer(a);
-  trainer.add_observer(b);
+  trainer.add_observer<Listener>("a", log);
+  trainer.add_observer<Listener>("b", log);
   trainer.fit();
   EXPECT_THAT(log, ElementsAre("a begin 0", "b begin 0", "a step 0", "b step 0", "a step 1",
                                "b step 1", "a epoch 0", "b epoch 0", "a begin 1", "b begin 1",
@@ -97,19 +101,18 @@ TEST(Trainer, RecordsWhatItDid) {
   options.assignment = Assignment::strided;
   Trainer trainer = trainer_on(trace, options);
   trainer.set_test(dataset());
-  test::Recorder recorder;
-  trainer.add_observer(recorder);
+  const auto recorder = trainer.add_observer<test::Recorder>();
   const TrainResult result = trainer.fit();
 
-  ASSERT_EQ(recorder.steps.size(), 3U);
-  const StepRecord& step = recorder.steps[1];
+  ASSERT_EQ(recorder->steps.size(), 3U);
+  const StepRecord& step = recorder->steps[1];
   EXPECT_EQ(step.epoch, EpochIndex{0});
   EXPECT_EQ(step.plan.index, StepIndex{1});
   EXPECT_EQ(step.plan.batch_size, 24);
   EXPECT_EQ(step.plan.minibatches, 3);
   EXPECT_EQ(step.plan.first_minibatch, MinibatchIndex{1});
   EXPECT_EQ(step.plan.cores, 2) << "as the trace says";
-  EXPECT_EQ(recorder.steps[0].plan.cores, 3) << "as the options say";
+  EXPECT_EQ(recorder->steps[0].plan.cores, 3) << "as the options say";
   EXPECT_EQ(step.assignment, Assignment::strided);
   EXPECT_DOUBLE_EQ(step.scale, 1.5);
   EXPECT_DOUBLE_EQ(step.learning_rate, 0.75);
@@ -119,38 +122,37 @@ TEST(Trainer, RecordsWhatItDid) {
   EXPECT_GT(step.seconds.update, 0);
   EXPECT_LE(step.seconds.data + step.seconds.compute + step.seconds.reduce,
             trainer.threads() * (step.seconds.wall - step.seconds.update));
-  EXPECT_EQ(recorder.steps[2].plan.index, StepIndex{2}) << "counted from the start of the trace";
-  EXPECT_EQ(recorder.steps[2].plan.first_minibatch, MinibatchIndex{0});
+  EXPECT_EQ(recorder->steps[2].plan.index, StepIndex{2}) << "counted from the start of the trace";
+  EXPECT_EQ(recorder->steps[2].plan.first_minibatch, MinibatchIndex{0});
 
-  ASSERT_EQ(recorder.epochs.size(), 2U);
-  const EpochRecord& epoch = recorder.epochs[0];
+  ASSERT_EQ(recorder->epochs.size(), 2U);
+  const EpochRecord& epoch = recorder->epochs[0];
   EXPECT_EQ(epoch.steps, 2);
   EXPECT_EQ(epoch.samples, 32);
-  EXPECT_DOUBLE_EQ(epoch.train_loss, (recorder.steps[0].loss + 3 * recorder.steps[1].loss) / 4);
+  EXPECT_DOUBLE_EQ(epoch.train_loss, (recorder->steps[0].loss + 3 * recorder->steps[1].loss) / 4);
   EXPECT_GT(epoch.train_seconds, 0);
   EXPECT_EQ(epoch.test->samples, kSamples);
-  EXPECT_DOUBLE_EQ(recorder.epochs[1].train_loss, recorder.steps[2].loss);
+  EXPECT_DOUBLE_EQ(recorder->epochs[1].train_loss, recorder->steps[2].loss);
 
   EXPECT_EQ(result.epochs, 2);
   EXPECT_EQ(result.steps, 3);
   EXPECT_EQ(result.samples, 72);
   EXPECT_NEAR(result.train_seconds,
-              recorder.epochs[0].train_seconds + recorder.epochs[1].train_seconds, 1e-9);
-  EXPECT_EQ(result.final_test->loss, recorder.epochs[1].test->loss);
+              recorder->epochs[0].train_seconds + recorder->epochs[1].train_seconds, 1e-9);
+  EXPECT_EQ(result.final_test->loss, recorder->epochs[1].test->loss);
   EXPECT_EQ(result.best_test_accuracy,
-            std::max(recorder.epochs[0].test->accuracy, recorder.epochs[1].test->accuracy));
+            std::max(recorder->epochs[0].test->accuracy, recorder->epochs[1].test->accuracy));
 }
 
 // The batch sizes of every epoch that is trained of the trace 16, 8.
 std::vector<std::vector<std::int64_t>> epochs_of_short_trace(TraceEnd end) {
   Trainer trainer = trainer_on(test::trace_of({16, 8}, end), options_of(2));
-  test::Recorder recorder;
-  trainer.add_observer(recorder);
+  const auto recorder = trainer.add_observer<test::Recorder>();
   const TrainResult result = trainer.fit();
-  EXPECT_EQ(static_cast<std::size_t>(result.epochs), recorder.begun.size());
-  EXPECT_EQ(recorder.epochs.size(), recorder.begun.size());
-  std::vector<std::vector<std::int64_t>> epochs(recorder.begun.size());
-  for (const StepRecord& step : recorder.steps) {
+  EXPECT_EQ(static_cast<std::size_t>(result.epochs), recorder->begun.size());
+  EXPECT_EQ(recorder->epochs.size(), recorder->begun.size());
+  std::vector<std::vector<std::int64_t>> epochs(recorder->begun.size());
+  for (const StepRecord& step : recorder->steps) {
     epochs.at(step.epoch.offset()).push_back(step.plan.batch_size);
   }
   return epochs;
@@ -183,9 +185,8 @@ TEST(Trainer, StopsAtALossThatIsNotFiniteAndKeepsTheLastGoodParameters) {
     Trainer trainer(builtin_model("softmax", kShape), mse_loss(), data, test::trace_of({16, 8, 16}),
                     options);
     std::vector<std::string> states;
-    test::Recorder recorder(
-        [&](const StepRecord&) { states.push_back(test::state_bytes(trainer)); });
-    trainer.add_observer(recorder);
+    const auto recorder = trainer.add_observer<test::Recorder>(
+        [&](Training&, const StepRecord&) { states.push_back(test::state_bytes(trainer)); });
     try {
       trainer.fit();
       FAIL() << "went on with " << word;
@@ -195,10 +196,10 @@ TEST(Trainer, StopsAtALossThatIsNotFiniteAndKeepsTheLastGoodParameters) {
       EXPECT_EQ(error.step().plan.index, StepIndex{2});
       EXPECT_FALSE(std::isfinite(error.step().loss));
     }
-    ASSERT_EQ(recorder.steps.size(), 3U) << "the observer hears of the bad step, too";
-    EXPECT_FALSE(std::isfinite(recorder.steps[2].loss));
-    EXPECT_TRUE(std::isfinite(recorder.steps[1].loss));
-    EXPECT_TRUE(recorder.epochs.empty());
+    ASSERT_EQ(recorder->steps.size(), 3U) << "the observer hears of the bad step, too";
+    EXPECT_FALSE(std::isfinite(recorder->steps[2].loss));
+    EXPECT_TRUE(std::isfinite(recorder->steps[1].loss));
+    EXPECT_TRUE(recorder->epochs.empty());
     EXPECT_FALSE(states[1] == states[0]);
     EXPECT_TRUE(states[2] == states[1]) << "the bad step is not applied";
     EXPECT_TRUE(test::state_bytes(trainer) == states[1]);
@@ -237,16 +238,15 @@ TEST(Trainer, StopsAtATestLossThatIsNotFinite) {
   test.inputs = test.inputs.clone();
   test.inputs[0].fill_(std::numeric_limits<double>::quiet_NaN());
   trainer.set_test(test);
-  test::Recorder recorder;
-  trainer.add_observer(recorder);
+  const auto recorder = trainer.add_observer<test::Recorder>();
   try {
     trainer.fit();
     FAIL() << "went on";
   } catch (const Diverged& error) {
     EXPECT_THAT(error.what(), HasSubstr("the test loss became nan at step"));
-    EXPECT_EQ(error.step().plan.index, recorder.steps.back().plan.index);
+    EXPECT_EQ(error.step().plan.index, recorder->steps.back().plan.index);
   }
-  EXPECT_EQ(recorder.epochs.size(), 1U) << "the observer hears of it, too";
+  EXPECT_EQ(recorder->epochs.size(), 1U) << "the observer hears of it, too";
   EXPECT_EQ(trainer.result().epochs, 1);
 }
 
@@ -280,15 +280,15 @@ TEST(Trainer, PassesOnWhatAModelThrows) {
     Trainer trainer(failing_model(2 + 2), nll_loss(), dataset(), test::trace_of({16, 24}),
                     options_of(1, threads));
     std::string good_state;
-    test::Recorder recorder([&](const StepRecord&) { good_state = test::state_bytes(trainer); });
-    trainer.add_observer(recorder);
+    const auto recorder = trainer.add_observer<test::Recorder>(
+        [&](Training&, const StepRecord&) { good_state = test::state_bytes(trainer); });
     try {
       trainer.fit();
       FAIL() << "nothing thrown";
     } catch (const ForwardFailure& failure) {
       EXPECT_STREQ(failure.what(), "my own");
     }
-    EXPECT_EQ(recorder.steps.size(), 1U);
+    EXPECT_EQ(recorder->steps.size(), 1U);
     EXPECT_EQ(trainer.result().steps, 1);
     EXPECT_TRUE(test::state_bytes(trainer) == good_state);
     EXPECT_EQ(trainer.evaluate(dataset()).samples, kSamples) << "the model can still be used";

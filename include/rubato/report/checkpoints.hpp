@@ -10,7 +10,7 @@
 #include <rubato/core/stopwatch.hpp>
 #include <rubato/recipe/checkpoint_interval.hpp>
 #include <rubato/state/state.hpp>
-#include <rubato/train/trainer.hpp>
+#include <rubato/train/observer.hpp>
 
 namespace rubato {
 
@@ -44,24 +44,22 @@ class CheckpointFolder {
   std::int64_t keep_;
 };
 
-/// Writes a trainer's checkpoints as it trains. Added to it after all observers whose state belongs
-/// to them.
+/// Writes a trainer's checkpoints as it trains.
 class Checkpointer final : public Observer {
  public:
   /// `before_writing` is called first, to bring to the disk what a checkpoint relies on.
-  Checkpointer(const Trainer& trainer, CheckpointFolder& folder, CheckpointInterval interval,
+  Checkpointer(CheckpointFolder folder, CheckpointInterval interval,
                std::function<void()> before_writing = {});
 
-  void on_step(const StepRecord& step) override;
-  void on_epoch(const EpochRecord& epoch) override;
-  void between_steps() override;
+  void on_step(Training& training, const StepRecord& step) override;
+  void on_epoch(Training& training, const EpochRecord& epoch) override;
+  void between_steps(Training& training) override;
 
-  /// Now, due or not.
-  std::filesystem::path write();
+  /// Now, due or not: the state of a trainer after `steps` steps.
+  std::filesystem::path write(std::int64_t steps, const State& state);
 
  private:
-  const Trainer& trainer_;
-  CheckpointFolder& folder_;
+  CheckpointFolder folder_;
   CheckpointInterval interval_;
   std::function<void()> before_writing_;
   // Since the last checkpoint.

@@ -7,7 +7,7 @@
 #include <string>
 
 #include <rubato/train/monitor.hpp>
-#include <rubato/train/records.hpp>
+#include <rubato/train/observer.hpp>
 
 namespace rubato {
 
@@ -33,14 +33,14 @@ class MetricsWriter final : public Observer {
   explicit MetricsWriter(std::filesystem::path path, bool keep = false);
 
   /// All throw OutputError when the line cannot be written.
-  void on_fault(const StepPlan& step, std::span<const FaultRecord> faults,
+  void on_fault(Training& training, const StepPlan& step, std::span<const FaultRecord> faults,
                 std::int64_t cores_left) override;
-  void on_step(const StepRecord& step) override;
-  void on_epoch(const EpochRecord& epoch) override;
+  void on_step(Training& training, const StepRecord& step) override;
+  void on_epoch(Training& training, const EpochRecord& epoch) override;
   /// How long the file is. load() cuts off what was written after the state was taken, and throws
   /// Error when the file has become shorter than it was then.
   void save(State& state) const override;
-  void load(const State& state) override;
+  void load(const Training& training, const State& state) override;
   /// Brings all lines to the disk. Throws OutputError when that fails, or the file has gone.
   void flush();
   /// For a Monitor.

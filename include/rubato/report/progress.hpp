@@ -5,7 +5,7 @@
 #include <string>
 
 #include <rubato/core/stopwatch.hpp>
-#include <rubato/train/records.hpp>
+#include <rubato/train/observer.hpp>
 
 namespace rubato {
 
@@ -25,16 +25,18 @@ struct ProgressOptions {
 class Progress final : public Observer {
  public:
   Progress(std::FILE* out, const ProgressOptions& options);
-  /// Takes an unfinished bar from the terminal.
   ~Progress() override;
   Progress(const Progress&) = delete;
   Progress& operator=(const Progress&) = delete;
 
-  void on_epoch_begin(const EpochPlan& epoch) override;
-  void on_fault(const StepPlan& step, std::span<const FaultRecord> faults,
+  /// Takes an unfinished bar from the terminal, as the destructor does.
+  void finish() { clear_bar(); }
+
+  void on_epoch_begin(Training& training, const EpochPlan& epoch) override;
+  void on_fault(Training& training, const StepPlan& step, std::span<const FaultRecord> faults,
                 std::int64_t cores_left) override;
-  void on_step(const StepRecord& step) override;
-  void on_epoch(const EpochRecord& epoch) override;
+  void on_step(Training& training, const StepRecord& step) override;
+  void on_epoch(Training& training, const EpochRecord& epoch) override;
 
  private:
   void draw_bar(const StepRecord& step);

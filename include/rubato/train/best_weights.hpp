@@ -5,8 +5,8 @@
 #include <vector>
 
 #include <rubato/train/metric.hpp>
+#include <rubato/train/observer.hpp>
 #include <rubato/train/patience.hpp>
-#include <rubato/train/trainer.hpp>
 
 namespace rubato {
 
@@ -15,11 +15,11 @@ namespace rubato {
 class BestWeights final : public Observer {
  public:
   /// Calls `on_better`, if there is one, whenever they change.
-  BestWeights(const Trainer& trainer, Metric metric, std::function<void()> on_better = {});
+  explicit BestWeights(Metric metric, std::function<void(const BestWeights&)> on_better = {});
 
-  void on_epoch(const EpochRecord& epoch) override;
+  void on_epoch(Training& training, const EpochRecord& epoch) override;
   void save(State& state) const override;
-  void load(const State& state) override;
+  void load(const Training& training, const State& state) override;
 
   /// Empty before the first epoch.
   [[nodiscard]] const std::vector<NamedTensor>& parameters() const { return parameters_; }
@@ -28,9 +28,8 @@ class BestWeights final : public Observer {
   [[nodiscard]] EpochIndex epoch() const { return epoch_; }
 
  private:
-  const Trainer& trainer_;
   Metric metric_;
-  std::function<void()> on_better_;
+  std::function<void(const BestWeights&)> on_better_;
   Patience best_;
   EpochIndex epoch_;
   std::vector<NamedTensor> parameters_;

@@ -1,24 +1,23 @@
 #pragma once
 
 #include <rubato/train/metric.hpp>
+#include <rubato/train/observer.hpp>
 #include <rubato/train/patience.hpp>
-#include <rubato/train/trainer.hpp>
 
 namespace rubato {
 
-/// Stops a trainer when a metric has not improved for some epochs.
+/// Ends a training when a metric has not improved for some epochs.
 class EarlyStopping final : public Observer {
  public:
   /// `mode` of the options is set by the metric.
-  EarlyStopping(Trainer& trainer, Metric metric, PatienceOptions options);
+  EarlyStopping(Metric metric, PatienceOptions options);
 
-  void on_epoch(const EpochRecord& epoch) override;
+  void on_epoch(Training& training, const EpochRecord& epoch) override;
   void save(State& state) const override;
-  void load(const State& state) override;
+  void load(const Training& training, const State& state) override;
   [[nodiscard]] const Patience& patience() const { return patience_; }
 
  private:
-  Trainer& trainer_;
   Metric metric_;
   Patience patience_;
 };

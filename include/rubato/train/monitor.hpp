@@ -6,8 +6,7 @@
 #include <string>
 #include <vector>
 
-#include <rubato/train/records.hpp>
-#include <rubato/train/trainer.hpp>
+#include <rubato/train/observer.hpp>
 
 namespace rubato {
 
@@ -25,6 +24,10 @@ struct TensorStatistics {
 
 [[nodiscard]] TensorStatistics statistics_of(const NamedTensor& named, bool gradient);
 
+/// Those whose name matches the shell pattern. Throws Error when none does.
+[[nodiscard]] std::vector<NamedTensor> matching(std::span<const NamedTensor> parameters,
+                                                const std::string& pattern);
+
 /// Looks at parameters and their gradients every so many steps: the mean gradient of the step, and
 /// the parameters that it met, before the update.
 class Monitor final : public Observer {
@@ -32,15 +35,17 @@ class Monitor final : public Observer {
   using Sink = std::function<void(const StepPlan& step, std::span<const TensorStatistics> tensors)>;
 
   /// Of the parameters whose name matches the shell pattern, at the steps 0, `every`, 2 `every`,
-  /// ... Throws Error when `every` is below 1 or no parameter matches.
-  Monitor(const Trainer& trainer, const std::string& pattern, std::int64_t every, Sink sink);
+  /// ... Throws Error when `every` is below 1.
+  Monitor(std::string pattern, std::int64_t every, Sink sink);
 
+  /// Throws Error when no parameter matches.
+  void on_added(Training& training) override;
   [[nodiscard]] bool wants_gradients(const StepPlan& step) const override;
-  void on_gradients(const StepPlan& step, std::span<const NamedTensor> gradients) override;
+  void on_gradients(Training& training, const StepPlan& step,
+                    std::span<const NamedTensor> gradients) override;
 
  private:
-  // Of the trainer's parameters, those that match.
-  std::vector<NamedTensor> parameters_;
+  std::string pattern_;
   std::int64_t every_;
   Sink sink_;
 };

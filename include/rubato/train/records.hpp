@@ -2,13 +2,9 @@
 
 #include <cstdint>
 #include <optional>
-#include <span>
 #include <string>
 
-#include <rubato/model/model.hpp>
 #include <rubato/plan/plan.hpp>
-#include <rubato/runtime/faults.hpp>
-#include <rubato/state/state.hpp>
 
 namespace rubato {
 
@@ -90,55 +86,8 @@ struct TrainResult {
   std::optional<double> best_test_accuracy;
   /// Scale-invariant iterations.
   double iterations = 0;
-  /// Why training ended before its epochs did, but for an error (Trainer::stop()); else empty.
+  /// Why training ended before its epochs did, but for an error (Training::stop()); else empty.
   std::string stopped;
-};
-
-/// Hears what a trainer does. All calls come from the thread that called Trainer::fit(), and what
-/// they do is part of the wall time. In the order of an epoch:
-///
-///     on_epoch_begin
-///     for each step: on_fault (where cores die), on_gradients (where wants_gradients), update,
-///                    on_step, between_steps
-///     on_evaluate (where there is a test set)
-///     on_epoch, between_steps
-///
-/// An observer may read the trainer, and call its stop() and pause().
-class Observer {
- public:
-  Observer() = default;
-  Observer(const Observer&) = delete;
-  Observer& operator=(const Observer&) = delete;
-  virtual ~Observer() = default;
-
-  /// Also of an epoch in whose middle fit() goes on.
-  virtual void on_epoch_begin(const EpochPlan& epoch) { static_cast<void>(epoch); }
-  /// Whether on_gradients() is to be called for the step, which costs a copy of the gradient.
-  [[nodiscard]] virtual bool wants_gradients(const StepPlan& step) const {
-    static_cast<void>(step);
-    return false;
-  }
-  /// The mean gradients of the step, by the names of the parameters: good until it returns.
-  virtual void on_gradients(const StepPlan& step, std::span<const NamedTensor> gradients) {
-    static_cast<void>(step), static_cast<void>(gradients);
-  }
-  /// Cores died in the step, which will be redone on `cores_left`.
-  virtual void on_fault(const StepPlan& step, std::span<const FaultRecord> faults,
-                        std::int64_t cores_left) {
-    static_cast<void>(step), static_cast<void>(faults), static_cast<void>(cores_left);
-  }
-  virtual void on_step(const StepRecord& step) { static_cast<void>(step); }
-  /// The epoch's record with the evaluation in it.
-  virtual void on_evaluate(const EpochRecord& epoch) { static_cast<void>(epoch); }
-  virtual void on_epoch(const EpochRecord& epoch) { static_cast<void>(epoch); }
-  /// After each step and each epoch, when all observers have heard of it: Trainer::state() may be
-  /// taken.
-  virtual void between_steps() {}
-
-  /// Puts what it remembers into the trainer's state; load() goes on from there, and throws Error
-  /// where it cannot.
-  virtual void save(State& state) const { static_cast<void>(state); }
-  virtual void load(const State& state) { static_cast<void>(state); }
 };
 
 }  // namespace rubato

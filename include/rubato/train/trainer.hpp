@@ -1,11 +1,14 @@
 #pragma once
 
+#include <array>
+#include <concepts>
 #include <cstdint>
 #include <functional>
 #include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include <rubato/core/error.hpp>
@@ -22,6 +25,7 @@
 #include <rubato/train/augment.hpp>
 #include <rubato/train/dataset.hpp>
 #include <rubato/train/metric.hpp>
+#include <rubato/train/observer.hpp>
 #include <rubato/train/parameter_group.hpp>
 #include <rubato/train/records.hpp>
 
@@ -129,6 +133,9 @@ class Diverged : public Error {
 ///
 /// A trainer sets libtorch's (and an OpenBLAS's) number of intra-op threads to 1 for the process:
 /// the threads run cores instead. Not to be used by two threads at once.
+///
+/// It may be moved whenever it is not in fit(); nothing but its destruction may follow for the one
+/// that was moved from.
 class Trainer {
  public:
   /// Checks everything that can be checked before the first step. Throws Error: options out of
@@ -145,8 +152,19 @@ class Trainer {
   /// A data set to evaluate the model on after each epoch, and its loss where that is not the
   /// training loss.
   void set_test(TensorDataset test, Loss loss = {});
-  /// `observer` must outlive the trainer.
-  void add_observer(Observer& observer);
+  /// The trainer keeps a share in the observer's ownership for as long as it lives; whoever wants
+  /// to read it keeps another. Observers hear of everything in the order in which they were added.
+  /// Throws what its on_added() does.
+  void add_observer(std::shared_ptr<Observer> observer);
+  /// The same, of a new one:
+  ///
+  ///     const auto best = trainer.add_observer<rubato::BestWeights>(rubato::Metric::test_loss);
+  template <std::derived_from<Observer> T, class... Arguments>
+  std::shared_ptr<T> add_observer(Arguments&&... arguments) {
+    auto observer = std::make_shared<T>(std::forward<Arguments>(arguments)...);
+    add_observer(observer);
+    return observer;
+  }
 
   /// Trains all epochs, or what is left of them; with a trace under TraceEnd::stop, as many as it
   /// holds. Not after a fit() that threw.
@@ -154,16 +172,8 @@ class Trainer {
   /// the loss or an observer throws.
   TrainResult fit();
 
-  /// For an observer: training ends after the step or the epoch that it hears of. An epoch that is
-  /// cut short is evaluated as any other. The first reason counts; an empty one reads "stopped".
-  void stop(std::string reason);
-
-  /// For an observer: fit() returns after the step or the epoch that it hears of, and the next
-  /// fit() goes on from there, as if nothing had been.
-  void pause();
-
-  /// All that training has come to, its observers included: of a trainer that fits, only from
-  /// Observer::between_steps(). Another trainer of the same configuration goes on from it to the
+  /// All that training has come to, its observers included. Not in fit(), where observers take it
+  /// by Training::state(). Another trainer of the same configuration goes on from it to the
   /// same bits.
   [[nodiscard]] State state() const;
   /// Before the first fit(), with the observers added whose state is to be loaded. Throws Error
@@ -190,6 +200,8 @@ class Trainer {
 
  private:
   class Implementation;
+  [[nodiscard]] Implementation& own() const;
+
   std::unique_ptr<Implementation> implementation_;
 };
 

@@ -1,0 +1,107 @@
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+#include <rubato/model/model.hpp>
+#include <rubato/runtime/faults.hpp>
+#include <rubato/state/state.hpp>
+#include <rubato/train/dataset.hpp>
+#include <rubato/train/records.hpp>
+
+namespace rubato {
+
+struct TrainOptions;
+
+/// A training as its observers see it: what they may read, and how they end it. It is handed to
+/// them at each call, so that they need not keep it; it stays where it is when its Trainer is
+/// moved.
+class Training {
+ public:
+  Training(const Training&) = delete;
+  Training& operator=(const Training&) = delete;
+  virtual ~Training() = default;
+
+  /// Training ends after the step or the epoch that the observer hears of. An epoch that is cut
+  /// short is evaluated as any other. The first reason counts; an empty one reads "stopped".
+  virtual void stop(std::string reason) = 0;
+  /// fit() returns after the step or the epoch that the observer hears of, and the next fit() goes
+  /// on from there, as if nothing had been.
+  virtual void pause() = 0;
+
+  // As the Trainer has them.
+
+  [[nodiscard]] virtual const TrainOptions& options() const = 0;
+  [[nodiscard]] virtual const TrainResult& result() const = 0;
+  [[nodiscard]] virtual const std::vector<NamedTensor>& parameters() const = 0;
+  [[nodiscard]] virtual const std::vector<NamedTensor>& buffers() const = 0;
+  [[nodiscard]] virtual Evaluation evaluate(const TensorDataset& dataset) = 0;
+  /// Only from Observer::between_steps().
+  [[nodiscard]] virtual State state() const = 0;
+
+ protected:
+  Training() = default;
+};
+
+/// Hears what a trainer does. All calls come from the thread that called Trainer::fit(), and what
+/// they do is part of the wall time. In the order of an epoch:
+///
+///     on_epoch_begin
+///     for each step: on_fault (where cores die), on_gradients (where wants_gradients), update,
+///                    on_step, between_steps
+///     on_evaluate (where there is a test set)
+///     on_epoch, between_steps
+class Observer {
+ public:
+  Observer() = default;
+  Observer(const Observer&) = delete;
+  Observer& operator=(const Observer&) = delete;
+  virtual ~Observer() = default;
+
+  /// It is being added to a trainer, and is not if this throws.
+  virtual void on_added(Training& training) { static_cast<void>(training); }
+  /// Also of an epoch in whose middle fit() goes on.
+  virtual void on_epoch_begin(Training& training, const EpochPlan& epoch) {
+    static_cast<void>(training), static_cast<void>(epoch);
+  }
+  /// Whether on_gradients() is to be called for the step, which costs a copy of the gradient.
+  [[nodiscard]] virtual bool wants_gradients(const StepPlan& step) const {
+    static_cast<void>(step);
+    return false;
+  }
+  /// The mean gradients of the step, by the names of the parameters: good until it returns.
+  virtual void on_gradients(Training& training, const StepPlan& step,
+                            std::span<const NamedTensor> gradients) {
+    static_cast<void>(training), static_cast<void>(step), static_cast<void>(gradients);
+  }
+  /// Cores died in the step, which will be redone on `cores_left`.
+  virtual void on_fault(Training& training, const StepPlan& step,
+                        std::span<const FaultRecord> faults, std::int64_t cores_left) {
+    static_cast<void>(training), static_cast<void>(step);
+    static_cast<void>(faults), static_cast<void>(cores_left);
+  }
+  virtual void on_step(Training& training, const StepRecord& step) {
+    static_cast<void>(training), static_cast<void>(step);
+  }
+  /// The epoch's record with the evaluation in it.
+  virtual void on_evaluate(Training& training, const EpochRecord& epoch) {
+    static_cast<void>(training), static_cast<void>(epoch);
+  }
+  virtual void on_epoch(Training& training, const EpochRecord& epoch) {
+    static_cast<void>(training), static_cast<void>(epoch);
+  }
+  /// After each step and each epoch, when all observers have heard of it: Training::state() may be
+  /// taken.
+  virtual void between_steps(Training& training) { static_cast<void>(training); }
+
+  /// Puts what it remembers into the trainer's state; load() goes on from there, and throws Error
+  /// where it cannot.
+  virtual void save(State& state) const { static_cast<void>(state); }
+  virtual void load(const Training& training, const State& state) {
+    static_cast<void>(training), static_cast<void>(state);
+  }
+};
+
+}  // namespace rubato

@@ -1,0 +1,27 @@
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include <rubato/core/error.hpp>
+#include <rubato/train/observer.hpp>
+
+namespace rubato::test {
+
+/// For observers that look at nothing but the record.
+class NoTraining final : public Training {
+ public:
+  void stop(std::string) override { none(); }
+  void pause() override { none(); }
+  [[nodiscard]] const TrainOptions& options() const override { none(); }
+  [[nodiscard]] const TrainResult& result() const override { none(); }
+  [[nodiscard]] const std::vector<NamedTensor>& parameters() const override { none(); }
+  [[nodiscard]] const std::vector<NamedTensor>& buffers() const override { none(); }
+  [[nodiscard]] Evaluation evaluate(const TensorDataset&) override { none(); }
+  [[nodiscard]] State state() const override { none(); }
+
+ private:
+  [[noreturn]] static void none() { throw Error("there is no training"); }
+};
+
+}  // namespace rubato::test
