@@ -79,8 +79,12 @@ std::string out_of_bounds(const Schedule& schedule) {
   for (std::size_t i = 0; i < schedule.phases.size(); ++i) {
     for (const Transfer& transfer : schedule.phases[i]) {
       const auto known = [&](Rank rank) { return rank >= 0 && rank < schedule.ranks; };
-      if (!known(transfer.from) || !known(transfer.to) || transfer.from == transfer.to ||
-          transfer.begin < 0 || transfer.begin >= transfer.end || transfer.end > schedule.length) {
+      if (transfer.from == transfer.to) {
+        return fmt::format("phase {}: the {} goes from a rank to itself", i,
+                           transfer_text(transfer));
+      }
+      if (!known(transfer.from) || !known(transfer.to) || transfer.begin < 0 ||
+          transfer.begin >= transfer.end || transfer.end > schedule.length) {
         return fmt::format("phase {}: the {} is not within {} ranks and {} elements", i,
                            transfer_text(transfer), schedule.ranks, schedule.length);
       }

@@ -31,6 +31,7 @@ void expect_core(const json& core, const json& rank, std::int64_t minibatch_size
 TEST(PlanCommand, GivesTheReferenceValues) {
   const json partitions = test::partition_reference();
   if (partitions.is_null()) GTEST_SKIP() << "no " RUBATO_SHARED_DIR "/reference/partition.json";
+  ASSERT_FALSE(partitions.empty());
   for (const auto& partition : partitions) {
     SCOPED_TRACE(partition.at("name"));
     const test::TempFolder folder;

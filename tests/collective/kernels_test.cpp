@@ -32,6 +32,29 @@ TYPED_TEST(Kernels, AddIsElementwiseForEveryLength) {
   }
 }
 
+TEST(KernelsDeath, ArraysOfTwoSizesAreNotAdded) {
+  std::vector<float> two(2);
+  std::vector<double> three(3);
+  EXPECT_DEATH(add(std::span(two), std::span<const float>(two).first(1)), "arrays of one size");
+  EXPECT_DEATH(add(std::span(two).first(1), std::span<const float>(two)), "arrays of one size");
+  EXPECT_DEATH(add(std::span(three).first(2), std::span<const double>(three)),
+               "arrays of one size");
+}
+
+TEST(KernelsDeath, EveryParameterHasAGradientAndWithMomentumAVelocity) {
+  std::vector<float> all(6);
+  const std::span<float> values(all);
+  const auto step = [&](std::size_t gradients, std::size_t velocities, float momentum) {
+    sgd_step(values.first(2), values.subspan(2, velocities),
+             std::span<const float>(all).subspan(4, gradients),
+             {.learning_rate = 1, .momentum = momentum});
+  };
+  EXPECT_DEATH(step(1, 2, 0), "every parameter has a gradient");
+  EXPECT_DEATH(step(2, 1, 0.5F), "every parameter has a velocity");
+  step(2, 0, 0);
+  step(2, 2, 0.5F);
+}
+
 TYPED_TEST(Kernels, AllFiniteFindsOneAmongMany) {
   using T = TypeParam;
   using Limits = std::numeric_limits<T>;

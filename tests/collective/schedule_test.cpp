@@ -140,6 +140,18 @@ TEST(ScheduleCheck, SaysWhatIsWrongAndWhere) {
               HasSubstr("phase 0: rank 0 is written to twice at once"));
 }
 
+TEST(ScheduleCheck, RefusesATransferToItself) {
+  const Transfer good{.from = 1, .to = 0, .begin = 0, .end = 4};
+  const Transfer back{.from = 0, .to = 1, .begin = 0, .end = 4, .kind = TransferKind::copy};
+  for (const TransferKind kind : {TransferKind::copy, TransferKind::add}) {
+    const Transfer itself{.from = 1, .to = 1, .begin = 0, .end = 4, .kind = kind};
+    EXPECT_THAT(
+        find_fault({.ranks = 2, .length = 4, .phases = {{good}, {back}, {itself}}}),
+        HasSubstr("phase 2: the " + std::string(kind == TransferKind::copy ? "copy" : "addition") +
+                  " of [0, 4) from rank 1 to rank 1 goes from a rank to itself"));
+  }
+}
+
 // --- what it costs
 // --------------------------------------------------------------------------------
 
@@ -170,6 +182,17 @@ TEST(ScheduleCost, IsTheClosedForm) {
     expect_cost("recursive-doubling", n, kElements, {log, log * kBytes, log});
     expect_cost("halving-doubling", n, kElements, {2 * log, 2 * (n - 1) * kBytes / n, log});
   }
+}
+
+// Two send to one: it sends nothing, and the busiest sends once.
+TEST(ScheduleCost, CountsBytesWhereTheyAreSent) {
+  const Transfer first{.from = 0, .to = 2, .begin = 0, .end = 10};
+  const Transfer second{.from = 1, .to = 2, .begin = 0, .end = 10};
+  const ScheduleCost cost = cost_of({.ranks = 3, .length = 10, .phases = {{first}, {second}}}, 4);
+  EXPECT_EQ(cost.most_bytes_of_a_rank, 40);
+  EXPECT_EQ(cost.bytes, 80);
+  EXPECT_EQ(cost.messages, 2);
+  EXPECT_EQ(cost.depth, 2);
 }
 
 TEST(ScheduleCost, OfTheDoubleTreeIsHalfTheSingleOnesForEveryRank) {

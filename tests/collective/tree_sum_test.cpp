@@ -77,6 +77,24 @@ TYPED_TEST(TreeSum, IsTheSameWhereverItIsCut) {
   }
 }
 
+// The header allows it: a thread sums its part into one of the buffers.
+TYPED_TEST(TreeSum, MayGoIntoOneOfItsLeaves) {
+  using T = TypeParam;
+  constexpr std::size_t kBegin = 99;
+  for (const std::size_t count : {1U, 2U, 8U, 9U, 21U, 100U}) {
+    const auto whole = this->expected(count);
+    for (std::size_t into = 0; into < count; ++into) {
+      auto own = this->leaves_[into];
+      auto pointers = this->pointers_;
+      pointers[into] = own.data();
+      tree_sum(std::span<const T* const>(pointers).first(count), kBegin,
+               std::span(own).subspan(kBegin));
+      ASSERT_TRUE(std::equal(own.begin() + kBegin, own.end(), whole.begin() + kBegin))
+          << count << " leaves, into leaf " << into;
+    }
+  }
+}
+
 template <class T>
 std::vector<SgdRange<T>> some_ranges() {
   return {{1, {.gradient_factor = T(0.5), .learning_rate = T(0.1)}},

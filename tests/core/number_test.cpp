@@ -75,6 +75,22 @@ TEST(Number, RejectsWhatIsNotFinite) {
   }
 }
 
+TEST(Number, CountsAmongRealNumbersAreCounts) {
+  EXPECT_EQ(count_of(0), 0);
+  EXPECT_EQ(count_of(7), 7);
+  // Above it not every whole number is a double.
+  EXPECT_EQ(count_of(0x1p53), std::int64_t{1} << 53);
+  const auto error = [](double value) {
+    return error_of([&] { static_cast<void>(count_of(value)); });
+  };
+  EXPECT_EQ(error(-1), "-1 is no count");
+  EXPECT_EQ(error(1.5), "1.5 is no count");
+  EXPECT_EQ(error(0x1p54), "1.8014398509481984e+16 is no count");
+  EXPECT_EQ(error(std::numeric_limits<double>::quiet_NaN()), "nan is no count");
+  EXPECT_EQ(error(std::numeric_limits<double>::infinity()), "inf is no count");
+  EXPECT_EQ(error(-std::numeric_limits<double>::infinity()), "-inf is no count");
+}
+
 TEST(Number, KnowsNumbersOfEveryKind) {
   for (const std::string_view text : {"128", "-1", "0.5", "1e999", "99999999999999999999"}) {
     EXPECT_TRUE(is_number(text)) << text;

@@ -79,6 +79,19 @@ TEST_F(IdxErrors, ATruncatedHeader) {
             at("labels") + ": truncated: 5 bytes where the header alone takes 8" + kLabelsAccepted);
 }
 
+// As long as its magic, which is then still the first thing to be looked at.
+TEST_F(IdxErrors, AFileThatIsItsMagicAlone) {
+  write("images", {0, 0, 8, 3});
+  EXPECT_EQ(
+      error("images", "labels"),
+      at("images") + ": truncated: 4 bytes where the header alone takes 16" + kImagesAccepted);
+  write("images", {'P', 'K', 3, 4});
+  EXPECT_EQ(error("images", "labels"),
+            at("images") + ": its magic is 0x504b0304" + kImagesAccepted);
+  write("images", {'P', 'K', 3});
+  EXPECT_THAT(error("images", "labels"), HasSubstr("truncated: 3 bytes"));
+}
+
 TEST_F(IdxErrors, TruncatedData) {
   auto bytes = image_bytes(3, 2, 4);
   bytes.pop_back();

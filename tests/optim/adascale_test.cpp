@@ -43,7 +43,9 @@ void backward(const at::Tensor& parameter, const at::Tensor& gradient) {
 TEST(AdaScaleReference, EveryStepOfTheLoop) {
   std::ifstream file(RUBATO_SHARED_DIR "/reference/adascale.json");
   if (!file) GTEST_SKIP() << "no " RUBATO_SHARED_DIR "/reference/adascale.json here";
-  for (const json& run : json::parse(file)) {
+  const json runs = json::parse(file);
+  ASSERT_FALSE(runs.empty());
+  for (const json& run : runs) {
     SCOPED_TRACE(run.at("name"));
     std::vector<at::Tensor> parameters;
     std::vector<torch::optim::OptimizerParamGroup> groups;

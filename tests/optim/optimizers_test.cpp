@@ -346,6 +346,7 @@ TEST_F(Reference, LookaheadOfBothStarts) {
   const auto after = lookahead(LookaheadStart::after_first_update);
   const auto before = lookahead(LookaheadStart::before_first_update);
   const auto papers = run_.at("paper_params").get<std::vector<std::vector<double>>>();
+  ASSERT_FALSE(after.empty());
   ASSERT_EQ(after.size(), run_.at("steps").size());
   ASSERT_EQ(papers.size(), before.size());
   for (std::size_t i = 0; i < after.size(); ++i) {

@@ -91,6 +91,20 @@ TEST(Planner, FillsAnEpochToItsLastMinibatch) {
   EXPECT_EQ(ranges(Planner(Trace::constant(32), kOptions), 2), "0-10 10-20 ");
 }
 
+TEST(Planner, GoesToAnEpochAndAStep) {
+  Planner planner(trace_of({4, 6, 5, 4, 10, 9}, TraceEnd::cycle), kOptions);
+  planner.go_to(EpochIndex{7}, StepIndex{3});
+  EXPECT_EQ(planner.next_step(), StepIndex{3});
+  const EpochPlan epoch = planner.next().value();
+  EXPECT_EQ(epoch.index, EpochIndex{7});
+  EXPECT_EQ(epoch.first_step(), StepIndex{3});
+  EXPECT_EQ(epoch.steps.front().first_minibatch, MinibatchIndex{0});
+  EXPECT_EQ(planner.next()->index, EpochIndex{8});
+  // Backwards, too.
+  planner.go_to(EpochIndex{0}, StepIndex{0});
+  EXPECT_EQ(planner.next()->index, EpochIndex{0});
+}
+
 std::string error_planning(const Trace& trace, PlanOptions options) {
   return error_of([&] { Planner(trace, options); });
 }

@@ -58,7 +58,7 @@ void expect_max_epoch(const Planner& planner, std::int64_t max_epoch) {
 TEST(PartitionReference, EveryIntegerAndHash) {
   const nlohmann::json partitions = test::partition_reference();
   if (partitions.is_null()) GTEST_SKIP() << "no " RUBATO_SHARED_DIR "/reference/partition.json";
-  ASSERT_EQ(partitions.size(), 5U);
+  ASSERT_FALSE(partitions.empty());
   for (const auto& partition : partitions) {
     SCOPED_TRACE(partition.at("name"));
     Planner planner(test::reference_trace(partition),

@@ -90,6 +90,7 @@ TEST(Initializers, RejectWhatTheyDoNotTake) {
   EXPECT_THAT(error("xavir"), HasSubstr("unknown initializer 'xavir'; did you mean 'xavier'?"));
   EXPECT_THAT(error("one:mean=1"), HasSubstr("takes no arguments"));
   EXPECT_THAT(error("uniform:low=1,high=0"), HasSubstr("must be below high"));
+  EXPECT_THAT(error("uniform:low=1,high=1"), HasSubstr("must be below high"));
   EXPECT_THAT(error("msra:fan=up"), HasSubstr("unknown fan 'up'"));
 }
 

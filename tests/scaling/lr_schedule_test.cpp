@@ -121,6 +121,22 @@ TEST(ReduceOnPlateau, WaitsReducesAndCoolsDown) {
   EXPECT_THAT(factors, ElementsAreArray({1., 1., .5, .5, .5, .5, .5, .5, .3, .3}));
 }
 
+// A share of the best is a distance, whatever its sign: log-likelihoods as losses are below 0.
+TEST(ReduceOnPlateau, MeasuresAShareOfANegativeBest) {
+  const auto reduces_after = [](MetricMode mode, double best, double then) {
+    ReduceOnPlateau schedule({.mode = mode, .patience = 0, .threshold = 0.1});
+    schedule.observe(best);
+    schedule.observe(then);
+    return schedule.factor(0) < 1;
+  };
+  EXPECT_TRUE(reduces_after(MetricMode::min, -1, -1.05)) << "better by less than a tenth";
+  EXPECT_FALSE(reduces_after(MetricMode::min, -1, -1.2));
+  EXPECT_TRUE(reduces_after(MetricMode::min, -1, -0.95)) << "worse";
+  EXPECT_TRUE(reduces_after(MetricMode::max, -1, -0.95)) << "better by less than a tenth";
+  EXPECT_FALSE(reduces_after(MetricMode::max, -1, -0.8));
+  EXPECT_TRUE(reduces_after(MetricMode::max, -1, -1.05)) << "worse";
+}
+
 TEST(ReduceOnPlateau, GoesOnFromItsState) {
   const auto schedule = make_lr_schedule("warmup:length=2+plateau:patience=2");
   EXPECT_TRUE(schedule->watches());
@@ -147,7 +163,7 @@ class Reference : public testing::Test {
 };
 
 TEST_F(Reference, LbsgdWarmups) {
-  ASSERT_EQ(all_.at("lbsgd_warmup").size(), 9U);
+  ASSERT_FALSE(all_.at("lbsgd_warmup").empty());
   for (const json& run : all_.at("lbsgd_warmup")) {
     const std::string strategy = run.at("strategy");
     const std::int64_t scale = run.at("batch_scale");
@@ -175,7 +191,7 @@ TEST_F(Reference, LbsgdWarmups) {
 }
 
 TEST_F(Reference, LbsgdLayerFactors) {
-  ASSERT_EQ(all_.at("lbsgd_lars").size(), 5U);
+  ASSERT_FALSE(all_.at("lbsgd_lars").empty());
   LbsgdRule rule({.warmup = LbsgdWarmup::lars});
   EXPECT_TRUE(rule.needs().layer_norms);
   std::vector<LayerNorms> layers;
@@ -194,6 +210,7 @@ TEST_F(Reference, LbsgdLayerFactors) {
 }
 
 TEST_F(Reference, Polynomial) {
+  ASSERT_FALSE(all_.at("poly").empty());
   for (const json& run : all_.at("poly")) {
     const double lr = run.at("base_lr");
     const PolynomialSchedule schedule(run.at("max_update"), run.at("power"));
@@ -206,12 +223,14 @@ TEST_F(Reference, Polynomial) {
 
 TEST_F(Reference, Warmups) {
   const WarmupSchedule linear(all_.at("warmup_linear").at("warmup_epochs"));
+  ASSERT_FALSE(all_.at("warmup_linear").at("factors").empty());
   double x = 0;
   for (const json& factor : all_.at("warmup_linear").at("factors")) {
     EXPECT_NEAR(linear.factor(x++), factor.get<double>(), 1e-12);
   }
   const json& cosine = all_.at("warmup_cosine");
   const WarmupCosineSchedule schedule(cosine.at("warmup_epochs"), cosine.at("epochs"));
+  ASSERT_FALSE(cosine.at("factors").empty());
   x = 0;
   for (const json& factor : cosine.at("factors")) {
     EXPECT_NEAR(schedule.factor(x++), factor.get<double>(), 1e-12);
@@ -224,6 +243,7 @@ TEST_F(Reference, Plateau) {
                             .patience = run.at("patience"),
                             .threshold = run.at("threshold")});
   const double lr = run.at("base_lr");
+  ASSERT_FALSE(run.at("metrics").empty());
   for (std::size_t i = 0; i < run.at("metrics").size(); ++i) {
     schedule.observe(run.at("metrics").at(i));
     const double expected = run.at("lr_after").at(i);

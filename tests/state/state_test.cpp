@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <limits>
 #include <string>
 #include <vector>
@@ -120,6 +121,30 @@ TEST(StateFile, IsInTheSafetensorsFormat) {
   EXPECT_EQ(static_cast<unsigned char>(bytes[8 + length + begin]), 0xF9);
 }
 
+// So that who maps the file can read the arrays where they lie.
+TEST(StateFile, EveryArrayIsAlignedToItsElements) {
+  State state;
+  for (const auto& [type, name, bytes] : kElementTypes) {
+    // By name alone every array of three would follow one of another size.
+    state.put_array(std::string(name),
+                    {.type = type, .shape = {3}, .bytes = std::string(3 * bytes, 'x')});
+  }
+  state.put_array("A", {.type = ElementType::boolean, .shape = {3}, .bytes = "abc"});
+  const std::string bytes = state_bytes(state);
+  std::size_t length = 0;
+  for (std::size_t i = 8; i-- > 0;) length = length << 8 | static_cast<unsigned char>(bytes[i]);
+  const auto header = nlohmann::json::parse(bytes.substr(8, length));
+  for (const auto& [name, value] : header.items()) {
+    if (name == "__metadata__") continue;
+    const auto* const type =
+        std::find_if(kElementTypes.begin(), kElementTypes.end(),
+                     [&](const ElementTypeName& known) { return known.name == value["dtype"]; });
+    ASSERT_NE(type, kElementTypes.end()) << name;
+    const std::size_t begin = value["data_offsets"][0];
+    EXPECT_EQ((8 + length + begin) % type->bytes, 0U) << name << " at " << begin;
+  }
+}
+
 TEST(StateFile, EveryTruncationAndEveryFlippedBitIsRefused) {
   const std::string good = state_bytes(example());
   for (std::size_t length = 0; length < good.size(); ++length) {
@@ -172,6 +197,33 @@ TEST(StateFile, ClaimsThatAreNotTrueAreRefused) {
   longer.resize(longer.size() - 32);
   for (const std::uint8_t byte : Sha256::digest_of(longer)) longer += static_cast<char>(byte);
   EXPECT_THAT(parse_error(longer), HasSubstr("header is longer"));
+}
+
+// Their lengths add up to those of the data, so that only their places give them away.
+TEST(StateFile, EveryByteBelongsToOneArray) {
+  const auto error = [](const std::string& arrays, std::size_t bytes) {
+    return parse_error(sealed(header_of(arrays), std::string(bytes, 'x')));
+  };
+  const auto array = [](const std::string& name, int begin, int end) {
+    return "\"" + name + R"(":{"dtype":"U8","shape":[)" + std::to_string(end - begin) +
+           R"(],"data_offsets":[)" + std::to_string(begin) + "," + std::to_string(end) + "]}";
+  };
+  const std::string placed =
+      "file: damaged or no checkpoint: its arrays do not lie one behind the other";
+  EXPECT_EQ(error(array("a", 0, 8) + "," + array("b", 8, 16) + "," + digest_entry(16), 16),
+            "no error");
+  EXPECT_EQ(error(array("a", 0, 8) + "," + array("b", 4, 12) + "," + digest_entry(16), 16), placed);
+  EXPECT_EQ(error(array("a", 0, 8) + "," + array("b", 0, 8) + "," + digest_entry(16), 16), placed);
+  EXPECT_EQ(error(array("a", 0, 8) + "," + array("b", 12, 16) + "," + digest_entry(16), 16),
+            placed);
+  // What is read twice would claim memory that the file has not.
+  EXPECT_EQ(error(array("a", 0, 16) + "," + array("b", 0, 16) + "," + array("c", 0, 16) + "," +
+                      digest_entry(16),
+                  16),
+            "file: damaged or no checkpoint: its array 'rubato.sha256' is malformed");
+  EXPECT_EQ(error(digest_entry(0), 0), "no error");
+  EXPECT_EQ(error(digest_entry(0), 8),
+            "file: damaged or no checkpoint: it holds more than its arrays");
 }
 
 TEST(Sha256, IsTheStandards) {

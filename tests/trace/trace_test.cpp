@@ -66,6 +66,16 @@ TEST(Trace, NamesTheLineOfAFile) {
   EXPECT_EQ(Trace::parse_csv(kText, "t.csv", TraceEnd::cycle).where(StepIndex{4}), "t.csv:2");
 }
 
+// The row that is missing would stand behind the last one.
+TEST(Trace, NamesTheLineBehindAFileThatHasEnded) {
+  constexpr std::string_view kText = "step,batchsize\n0,32\n1,64\n";
+  for (const TraceEnd end : {TraceEnd::error, TraceEnd::stop}) {
+    for (const std::int64_t step : {2, 3, 1000}) {
+      EXPECT_EQ(Trace::parse_csv(kText, "t.csv", end).where(StepIndex{step}), "t.csv:4") << step;
+    }
+  }
+}
+
 TEST(Trace, RejectsNoSteps) {
   EXPECT_EQ(error_of([] { Trace({}, TraceEnd::hold, "nothing"); }),
             "nothing: the trace has no steps; accepted: at least one");

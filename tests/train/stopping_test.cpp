@@ -30,6 +30,7 @@ TEST(PatienceReference, StopsWhereTheReferenceStops) {
   if (!file) GTEST_SKIP() << "no " RUBATO_SHARED_DIR "/reference/schedules.json here";
   const auto run = nlohmann::json::parse(file).at("early_stopping");
   Patience patience({.patience = run.at("patience"), .delta = run.at("delta")});
+  ASSERT_FALSE(run.at("metrics").empty());
   for (std::size_t i = 0; i < run.at("metrics").size(); ++i) {
     EXPECT_EQ(patience.is_over_after(run.at("metrics").at(i)), run.at("stop").at(i).get<bool>())
         << i;
