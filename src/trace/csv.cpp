@@ -1,19 +1,23 @@
 #include <algorithm>
 #include <array>
+#include <cctype>
 #include <cerrno>
 #include <charconv>
 #include <fstream>
 #include <iterator>
-#include <span>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <system_error>
 #include <utility>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <rubato/core/error.hpp>
 #include <rubato/trace/trace.hpp>
+
+#include "csv_line.hpp"
 
 namespace rubato {
 
@@ -22,6 +26,9 @@ namespace {
 constexpr std::string_view kByteOrderMark = "\xEF\xBB\xBF";
 constexpr std::string_view kHeader = "step,batchsize";
 constexpr std::string_view kHeaderWithCores = "step,batchsize,cores";
+constexpr std::array<std::string_view, 3> kColumns{"step", "batchsize", "cores"};
+// What a header may have between its names; the rows then have the same.
+constexpr std::array<char, 3> kSeparators{',', ';', '\t'};
 constexpr std::string_view kBlank = " \t\r\n";
 
 // A piece of the file fit for a one-line message: short, and without control characters.
@@ -36,9 +43,25 @@ std::string excerpt(std::string_view text) {
   return fmt::format("'{}'", shown);
 }
 
-std::string_view without_trailing_blank(std::string_view text) {
-  const std::size_t last = text.find_last_not_of(kBlank);
-  return last == std::string_view::npos ? std::string_view{} : text.substr(0, last + 1);
+bool is_blank(std::string_view text) {
+  return text.find_first_not_of(kBlank) == std::string_view::npos;
+}
+
+// Spreadsheets make "Step" of "step" where it begins a cell.
+bool is_name(std::string_view field, std::string_view name) {
+  return std::equal(field.begin(), field.end(), name.begin(), name.end(), [](char a, char b) {
+    return std::tolower(static_cast<unsigned char>(a)) == b;
+  });
+}
+
+// Without the ".0" that a column of floating-point numbers has in every row (pandas makes one of
+// whole numbers with gaps).
+std::string_view without_fraction(std::string_view field) {
+  const std::string_view whole =
+      field.substr(0, field.size() - std::min<std::size_t>(field.size(), 2));
+  const bool digits =
+      !whole.empty() && whole.find_first_not_of("-0123456789") == std::string_view::npos;
+  return digits && field.ends_with(".0") ? whole : field;
 }
 
 bool is_number(std::string_view field) {
@@ -57,21 +80,32 @@ std::string_view flaw_of(std::string_view field) {
   return field.find_first_not_of('0') == std::string_view::npos ? "is zero" : "is too large";
 }
 
+// The whole number that `field` writes, or nothing.
+std::optional<std::int64_t> whole_number(std::string_view field) {
+  field = without_fraction(field);
+  std::int64_t value = 0;
+  const auto [end, error] = std::from_chars(field.data(), field.data() + field.size(), value);
+  if (error != std::errc{} || end != field.data() + field.size()) return std::nullopt;
+  return value;
+}
+
 class Parser {
  public:
-  Parser(std::string_view text, std::string_view source) : source_(source) {
-    if (text.starts_with(kByteOrderMark)) text.remove_prefix(kByteOrderMark.size());
-    rest_ = without_trailing_blank(text);
+  Parser(std::string_view text, std::string_view source) : source_(source), rest_(text) {
+    if (rest_.starts_with(kByteOrderMark)) rest_.remove_prefix(kByteOrderMark.size());
+    // The old end of line is one only where there is no other.
+    line_end_ = rest_.find('\n') == std::string_view::npos ? '\r' : '\n';
   }
 
   std::vector<TraceStep> steps() {
-    if (rest_.empty()) {
+    if (is_blank(rest_)) {
       throw Error(
           fmt::format("{}: the file is empty; accepted: the header '{}' or '{}', and a row "
                       "for each step",
                       source_, kHeader, kHeaderWithCores));
     }
     read_header();
+    drop_empty_lines();
     if (rest_.empty()) fail("no rows follow the header", "a row for each step, such as '0,128'");
     std::vector<TraceStep> steps;
     while (!rest_.empty()) {
@@ -87,49 +121,88 @@ class Parser {
   }
 
   void next_line() {
-    const std::size_t end = rest_.find('\n');
-    line_ = rest_.substr(0, end);
-    if (line_.ends_with('\r')) line_.remove_suffix(1);
+    const std::size_t end = rest_.find(line_end_);
+    set_line(rest_.substr(0, end));
     rest_ = end == std::string_view::npos ? std::string_view{} : rest_.substr(end + 1);
     ++line_number_;
   }
 
+  void set_line(std::string_view line) {
+    while (line.ends_with('\r')) line.remove_suffix(1);
+    line_ = line;
+  }
+
+  // At the end; a spreadsheet writes lines of separators for rows that were emptied.
+  void drop_empty_lines() {
+    while (!rest_.empty()) {
+      std::string_view text = rest_;
+      if (text.ends_with(line_end_)) text.remove_suffix(1);
+      const std::size_t before = text.rfind(line_end_);
+      const std::size_t begin = before == std::string_view::npos ? 0 : before + 1;
+      set_line(text.substr(begin));
+      if (!is_empty_line()) return;
+      rest_ = rest_.substr(0, begin);
+    }
+  }
+
+  [[nodiscard]] bool is_empty_line() {
+    if (is_blank(line_)) return true;
+    detail::split_csv(line_, separator_, cells_);
+    return cells_.empty();
+  }
+
+  // Whether the line is a header with that separator.
+  [[nodiscard]] bool is_header(char separator) {
+    detail::split_csv(line_, separator, cells_);
+    cells_.drop_empty_beyond(2);
+    const auto& names = cells_.fields;
+    return cells_.flaw.empty() && (names.size() == 2 || names.size() == kColumns.size()) &&
+           std::equal(names.begin(), names.end(), kColumns.begin(), is_name);
+  }
+
   void read_header() {
     next_line();
-    has_cores_ = line_ == kHeaderWithCores;
-    if (has_cores_ || line_ == kHeader) return;
+    for (const char separator : kSeparators) {
+      if (!is_header(separator)) continue;
+      separator_ = separator;
+      columns_ = cells_.fields.size();
+      return;
+    }
     const std::string accepted = fmt::format("'{}' or '{}'", kHeader, kHeaderWithCores);
-    if (is_number(line_.substr(0, line_.find(',')))) fail("the header is missing", accepted);
+    if (line_.starts_with("\xFF\xFE") || line_.starts_with("\xFE\xFF")) {
+      fail("the file is UTF-16", "UTF-8");
+    }
+    detail::split_csv(line_, kSeparators.front(), cells_);
+    if (is_number(cells_.fields.front())) fail("the header is missing", accepted);
     fail(fmt::format("{} is no header of a trace", excerpt(line_)), accepted);
   }
 
   TraceStep read_row() {
-    if (without_trailing_blank(line_).empty()) {
+    if (is_empty_line()) {
       fail("a blank line before the end of the trace", fmt::format("the row of {}", next_step()));
     }
-    std::array<std::string_view, 3> fields;
-    split(has_cores_ ? std::span(fields) : std::span(fields).first(2));
+    if (!cells_.flaw.empty()) {
+      fail(fmt::format("{} in {}", cells_.flaw, excerpt(line_)), "a number in each field");
+    }
+    const auto& fields = cells_.fields;
+    cells_.drop_empty_beyond(columns_);
+    require_columns(fields.size());
     read_step(fields[0]);
     TraceStep step;
     step.batch_size = read_number("batch size", fields[1], kMaxBatchSize);
-    if (!fields[2].empty()) step.cores = read_number("cores", fields[2], kMaxCores);
+    if (columns_ == kColumns.size() && !fields[2].empty()) {
+      step.cores = read_number("cores", fields[2], kMaxCores);
+    }
     return step;
   }
 
-  void split(std::span<std::string_view> fields) const {
-    std::size_t count = 0;
-    std::size_t begin = 0;
-    while (true) {
-      const std::size_t end = line_.find(',', begin);
-      if (count < fields.size()) fields[count] = line_.substr(begin, end - begin);
-      ++count;
-      if (end == std::string_view::npos) break;
-      begin = end + 1;
-    }
-    if (count == fields.size()) return;
+  // A row without its last field is refused: so is the end of a file that was cut off.
+  void require_columns(std::size_t count) const {
+    if (count == columns_) return;
+    const std::string separator = separator_ == '\t' ? "<tab>" : std::string(1, separator_);
     fail(fmt::format("{} field{} in {}", count, count == 1 ? "" : "s", excerpt(line_)),
-         fmt::format("{}, as the header says ({})", fields.size(),
-                     has_cores_ ? kHeaderWithCores : kHeader));
+         fmt::format("{}, as the header says ({})", columns_,
+                     fmt::join(kColumns.begin(), kColumns.begin() + columns_, separator)));
   }
 
   // The published trace of the original's MNIST example counts 0 to 9 and then 0 to 799: traces are
@@ -143,9 +216,8 @@ class Parser {
   }
 
   void read_step(std::string_view field) {
-    std::int64_t step = -1;
-    const auto [end, error] = std::from_chars(field.data(), field.data() + field.size(), step);
-    if (error != std::errc{} || end != field.data() + field.size() || step < 0) {
+    const std::int64_t step = whole_number(field).value_or(-1);
+    if (step < 0) {
       fail(fmt::format("{} is no step", excerpt(field)), next_step());
     }
     if (step == 0 && may_begin_again()) expected_step_ = 0;
@@ -159,11 +231,9 @@ class Parser {
 
   [[nodiscard]] std::int64_t read_number(std::string_view what, std::string_view field,
                                          std::int64_t max) const {
-    std::int64_t value = 0;
-    const auto [end, error] = std::from_chars(field.data(), field.data() + field.size(), value);
-    const bool read = error == std::errc{} && end == field.data() + field.size();
-    if (read && value >= 1 && value <= max) return value;
-    fail(fmt::format("{} {} {}", what, excerpt(field), flaw_of(field)),
+    const auto value = whole_number(field);
+    if (value && *value >= 1 && *value <= max) return *value;
+    fail(fmt::format("{} {} {}", what, excerpt(field), flaw_of(without_fraction(field))),
          fmt::format("a whole number from 1 to {}", max));
   }
 
@@ -172,7 +242,11 @@ class Parser {
   std::string_view line_;
   std::int64_t line_number_ = 0;
   std::int64_t expected_step_ = 0;
-  bool has_cores_ = false;
+  char line_end_ = '\n';
+  char separator_ = ',';
+  std::size_t columns_ = 0;
+  // Of the line.
+  detail::CsvFields cells_;
 };
 
 }  // namespace

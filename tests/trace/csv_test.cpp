@@ -102,7 +102,7 @@ TEST(Csv, RejectsWhatIsNoSize) {
   EXPECT_EQ(error_with("-99999999999999999999"),
             "t.csv:3: batch size '-99999999999999999999' is negative" + accepted);
   EXPECT_EQ(error_with(""), "t.csv:3: batch size '' is empty" + accepted);
-  EXPECT_EQ(error_with(" 64"), "t.csv:3: batch size ' 64' is no number" + accepted);
+  EXPECT_EQ(error_with("6 4"), "t.csv:3: batch size '6 4' is no number" + accepted);
   EXPECT_EQ(error_with("nan"), "t.csv:3: batch size 'nan' is no whole number" + accepted);
 }
 
@@ -123,7 +123,7 @@ TEST(Csv, RejectsStepsOutOfOrder) {
             "t.csv:4: step 1 stands here again; accepted: step 2" + appended);
   EXPECT_EQ(error_in("step,batchsize\n0,32\n1,32\n3,32\n"),
             "t.csv:4: step 3 stands where step 2 is missing; accepted: step 2" + appended);
-  for (const std::string_view step : {"x", "", "-1", "1.0", "99999999999999999999"}) {
+  for (const std::string_view step : {"x", "", "-1", "1.5", "99999999999999999999"}) {
     EXPECT_EQ(error_in("step,batchsize\n0,32\n" + std::string(step) + ",32\n"),
               "t.csv:3: '" + std::string(step) + "' is no step; accepted: step 1");
   }
@@ -148,7 +148,7 @@ TEST(Csv, RejectsAnotherNumberOfFields) {
             "t.csv:2: 2 fields in '0,32'; accepted: 3, as the header says (step,batchsize,cores)");
   EXPECT_EQ(error_in("step,batchsize\n0\n"),
             "t.csv:2: 1 field in '0'; accepted: 2, as the header says (step,batchsize)");
-  EXPECT_THAT(error_in("step,batchsize\n" + std::string(1000, ',')),
+  EXPECT_THAT(error_in("step,batchsize\n" + std::string(1000, ',') + "7"),
               HasSubstr(":2: 1001 fields in"));
 }
 

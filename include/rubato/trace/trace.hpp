@@ -51,8 +51,13 @@ class Trace {
   /// Reads a CSV file (or pipe) with the header `step,batchsize` or `step,batchsize,cores` and
   /// steps counted from 0 without gap; an empty cores field is a step for which the trace does not
   /// say. A count that begins at 0 again, after two rows or more, is another trace appended to the
-  /// first. CRLF, a byte-order mark and blank lines at the end are accepted; anything else throws
-  /// Error with file, line and what would be accepted.
+  /// first.
+  ///
+  /// What spreadsheets and pandas leave in it is accepted, as long as it can mean one thing only:
+  /// a byte-order mark, any ends of lines, blanks and quotes around fields, semicolons or tabs in
+  /// place of commas where the header has them, "Step" for "step", "8.0" for 8, and empty columns
+  /// and rows behind all others. Anything else throws Error with file, line and what would be
+  /// accepted.
   [[nodiscard]] static Trace read_csv(const std::filesystem::path& path,
                                       TraceEnd end = TraceEnd::error);
   /// The same for text at hand; `source` stands for the file's name in messages.

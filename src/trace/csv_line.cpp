@@ -1,0 +1,74 @@
+#include "csv_line.hpp"
+
+#include <algorithm>
+
+namespace rubato::detail {
+
+namespace {
+
+constexpr char kQuote = '"';
+
+// A tab is a blank, unless it separates.
+std::string_view blanks(char separator) {
+  return separator == '\t' ? " " : " \t";
+}
+
+std::string_view trimmed(std::string_view text, std::string_view blank) {
+  const std::size_t first = text.find_first_not_of(blank);
+  if (first == std::string_view::npos) return {};
+  return text.substr(first, text.find_last_not_of(blank) - first + 1);
+}
+
+// Where the quote that begins at `begin` ends, or npos. Two in a row stand for one within.
+std::size_t closing_quote(std::string_view line, std::size_t begin) {
+  for (std::size_t at = line.find(kQuote, begin + 1); at != std::string_view::npos;
+       at = line.find(kQuote, at + 2)) {
+    if (at + 1 == line.size() || line[at + 1] != kQuote) return at;
+  }
+  return std::string_view::npos;
+}
+
+// Takes the field at the front of `rest`, which then begins with the separator or is empty.
+std::string_view take_field(std::string_view& rest, char separator, std::string_view& flaw) {
+  const std::string_view blank = blanks(separator);
+  const std::size_t begin = rest.find_first_not_of(blank);
+  if (begin == std::string_view::npos || rest[begin] != kQuote) {
+    const std::string_view field = rest.substr(0, rest.find(separator));
+    rest.remove_prefix(field.size());
+    return trimmed(field, blank);
+  }
+  const std::size_t close = closing_quote(rest, begin);
+  if (close == std::string_view::npos) {
+    flaw = "a quote is not closed";
+    rest = {};
+    return {};
+  }
+  const std::string_view whole = rest.substr(begin, close + 1 - begin);
+  const std::string_view within = rest.substr(begin + 1, close - begin - 1);
+  rest.remove_prefix(std::min(rest.find_first_not_of(blank, close + 1), rest.size()));
+  if (!rest.empty() && rest.front() != separator) flaw = "something follows a closing quote";
+  return within.find(kQuote) == std::string_view::npos ? trimmed(within, blank) : whole;
+}
+
+}  // namespace
+
+bool CsvFields::empty() const {
+  return flaw.empty() && std::all_of(fields.begin(), fields.end(),
+                                     [](std::string_view field) { return field.empty(); });
+}
+
+void CsvFields::drop_empty_beyond(std::size_t columns) {
+  while (fields.size() > columns && fields.back().empty()) fields.pop_back();
+}
+
+void split_csv(std::string_view line, char separator, CsvFields& fields) {
+  fields.fields.clear();
+  fields.flaw = {};
+  while (true) {
+    fields.fields.push_back(take_field(line, separator, fields.flaw));
+    if (line.empty() || !fields.flaw.empty()) return;
+    line.remove_prefix(1);
+  }
+}
+
+}  // namespace rubato::detail

@@ -1,0 +1,25 @@
+#pragma once
+
+#include <string_view>
+#include <vector>
+
+namespace rubato::detail {
+
+/// A line of a CSV file cut into its fields.
+struct CsvFields {
+  /// Without the blanks and the quotes around them. A field with a quote within, which no number
+  /// and no name of a column has, is left as it stands.
+  std::vector<std::string_view> fields;
+  /// What is wrong with a quote; empty when nothing is.
+  std::string_view flaw;
+
+  /// Whether there is nothing but separators.
+  [[nodiscard]] bool empty() const;
+  /// Takes away empty fields at the end, as long as there are more than `columns`.
+  void drop_empty_beyond(std::size_t columns);
+};
+
+/// Cuts `line` at `separator`, which may stand within quotes. Takes `fields` for its memory.
+void split_csv(std::string_view line, char separator, CsvFields& fields);
+
+}  // namespace rubato::detail
