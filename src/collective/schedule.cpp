@@ -1,11 +1,13 @@
 #include <algorithm>
 #include <array>
 #include <iterator>
+#include <string>
 
 #include <rubato/collective/schedule.hpp>
 #include <rubato/core/check.hpp>
 #include <rubato/core/choice.hpp>
 #include <rubato/core/error.hpp>
+#include <rubato/core/spec.hpp>
 
 #include "algorithms/algorithms.hpp"
 
@@ -86,6 +88,10 @@ constexpr auto kNames = [] {
   names.back() = kTwoLevel;
   return names;
 }();
+// Those of which two levels can be made.
+constexpr std::span<const std::string_view> kFlatNames(kNames.data(), kAlgorithms.size());
+
+constexpr Rank kMostRanks = 1 << 20;
 
 // The number of hosts that makes a grid of `ranks` as square as it can be.
 Rank squarest_hosts(Rank ranks) {
@@ -138,18 +144,63 @@ std::vector<std::vector<Range>> held_after(const Reduction& reduction, Rank rank
   return held;
 }
 
+// The arguments of two-level.
+struct TwoLevels {
+  // 0: as near to a square as the ranks allow.
+  Rank hosts = 0;
+  std::string inner;
+  std::string outer;
+};
+
+std::string flat_algorithm(Spec& spec, std::string_view key, std::string_view fallback) {
+  std::string name = spec.text(key, fallback);
+  if (std::find(kFlatNames.begin(), kFlatNames.end(), name) == kFlatNames.end()) {
+    spec.reject(key, unknown_name_message("algorithm", name, kFlatNames));
+  }
+  return name;
+}
+
+TwoLevels two_levels_of(Spec& spec) {
+  TwoLevels levels{.hosts = static_cast<Rank>(spec.whole("hosts", 0, 1, kMostRanks)),
+                   .inner = flat_algorithm(spec, "inner", "ring"),
+                   .outer = flat_algorithm(spec, "outer", "recursive-doubling")};
+  spec.finish();
+  return levels;
+}
+
+// Where hosts of equal size leave ranks over, rank i of those is one core more of host i, whose
+// first core speaks for it.
+Schedule two_level_schedule(const TwoLevels& levels, Rank ranks, std::int64_t length) {
+  const Rank hosts = levels.hosts == 0 ? squarest_hosts(ranks) : std::min(levels.hosts, ranks);
+  const Rank cores = ranks / hosts;
+  Schedule schedule = make_two_level_schedule(levels.inner, levels.outer, hosts, cores, length);
+  const Rank whole = hosts * cores;
+  schedule.ranks = ranks;
+  if (whole == ranks || length == 0) return schedule;
+  Phase fold;
+  for (Rank rank = whole; rank < ranks; ++rank) {
+    fold.push_back({.from = rank, .to = (rank - whole) * cores, .begin = 0, .end = length});
+  }
+  schedule.phases.insert(schedule.phases.begin(), fold);
+  schedule.phases.push_back(algorithms::mirror_of(fold));
+  return schedule;
+}
+
 }  // namespace
 
 std::span<const std::string_view> algorithm_names() {
   return kNames;
 }
 
+void require_algorithm(std::string_view algorithm) {
+  static_cast<void>(make_schedule(algorithm, 1, 0));
+}
+
 Schedule make_schedule(std::string_view algorithm, Rank ranks, std::int64_t length) {
-  if (algorithm == kTwoLevel) {
-    const Rank hosts = squarest_hosts(ranks);
-    return make_two_level_schedule("ring", "recursive-doubling", hosts, ranks / hosts, length);
-  }
-  const Reduction reduction = reduction_of(algorithm, ranks, length);
+  Spec spec(algorithm);
+  if (spec.name() == kTwoLevel) return two_level_schedule(two_levels_of(spec), ranks, length);
+  const Reduction reduction = reduction_of(spec.name(), ranks, length);
+  spec.finish();
   Schedule schedule{.ranks = ranks, .length = length, .phases = reduction.phases};
   if (reduction.mirrored) append_mirror(schedule.phases, reduction.phases);
   drop_empty(schedule.phases);

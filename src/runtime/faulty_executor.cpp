@@ -11,10 +11,21 @@
 
 namespace rubato {
 
+namespace {
+
+void sleep_for(double seconds) {
+  std::this_thread::sleep_for(std::chrono::duration<double>(seconds));
+}
+
+}  // namespace
+
 template <class T>
 FaultyExecutor<T>::FaultyExecutor(StepExecutor<T>& executor, FaultOptions faults,
-                                  std::vector<Straggler> stragglers)
-    : executor_(executor), model_(std::move(faults)), stragglers_(std::move(stragglers)) {
+                                  std::vector<Straggler> stragglers, Sleep sleep)
+    : executor_(executor),
+      model_(std::move(faults)),
+      stragglers_(std::move(stragglers)),
+      sleep_(sleep ? std::move(sleep) : Sleep(sleep_for)) {
   for (const Straggler& straggler : stragglers_) {
     if (straggler.core.value() < 0) throw Error("the core of a straggler counts from 0");
     if (!(straggler.factor >= 1)) {
@@ -79,9 +90,7 @@ StepSum<T> FaultyExecutor<T>::run_attempt(const StepPlan& step, Assignment assig
 template <class T>
 void FaultyExecutor<T>::dawdle(CoreRank core, double seconds) const {
   for (const Straggler& straggler : stragglers_) {
-    if (straggler.core == core) {
-      std::this_thread::sleep_for(std::chrono::duration<double>(seconds * (straggler.factor - 1)));
-    }
+    if (straggler.core == core && straggler.factor > 1) sleep_(seconds * (straggler.factor - 1));
   }
 }
 

@@ -9,6 +9,7 @@
 #include <rubato/collective/schedule.hpp>
 #include <rubato/core/choice.hpp>
 #include <rubato/core/error.hpp>
+#include <rubato/core/spec.hpp>
 #include <rubato/runtime/reducer.hpp>
 
 #include "reducers/chunked_tree_reducer.hpp"
@@ -38,15 +39,7 @@ std::vector<std::string_view> all_names() {
   return names;
 }
 
-// docs/adr/0008.
-std::string_view choose(const ReducerSize& size, std::size_t value_bytes) {
-  constexpr std::size_t kCached = std::size_t{1} << 20;
-  constexpr std::size_t kAllLeaves = std::size_t{1} << 30;
-  const std::size_t leaf = size.values * value_bytes;
-  if (leaf <= kCached) return "tree";
-  return leaf <= kAllLeaves / static_cast<std::size_t>(size.max_leaves) ? "sharded"
-                                                                        : "chunked-tree";
-}
+constexpr std::string_view kAuto = "auto";
 
 }  // namespace
 
@@ -55,11 +48,23 @@ std::span<const std::string_view> reducer_names() {
   return names;
 }
 
+void require_reducer(std::string_view reducer) {
+  Spec spec(reducer);
+  if (contains(algorithm_names(), spec.name())) return require_algorithm(reducer);
+  std::vector<std::string_view> accepted{kAuto};
+  accepted.insert(accepted.end(), reducer_names().begin(), reducer_names().end());
+  if (!contains(accepted, spec.name())) {
+    throw Error(unknown_name_message("reducer", spec.name(), accepted));
+  }
+  spec.finish();
+}
+
 bool is_exact(std::string_view reducer) {
-  return reducer == "auto" || contains(kExact, reducer);
+  return reducer == kAuto || contains(kExact, reducer);
 }
 
 void require_exact(std::string_view reducer) {
+  require_reducer(reducer);
   if (is_exact(reducer)) return;
   throw Error(
       fmt::format("reducer {} does not give the same bits for every number of threads and cores; "
@@ -67,20 +72,27 @@ void require_exact(std::string_view reducer) {
                   reducer, fmt::join(kExact, ", ")));
 }
 
+std::string_view auto_reducer(const ReducerSize& size, std::size_t value_bytes) {
+  constexpr std::size_t kCached = std::size_t{1} << 20;
+  constexpr std::size_t kAllLeaves = std::size_t{1} << 30;
+  const std::size_t leaf = size.values * value_bytes;
+  if (leaf <= kCached) return "tree";
+  return leaf <= kAllLeaves / static_cast<std::size_t>(size.max_leaves) ? "sharded"
+                                                                        : "chunked-tree";
+}
+
 template <class T>
 std::unique_ptr<Reducer<T>> make_reducer(std::string_view name, const ReducerSize& size,
                                          Workers& workers) {
-  if (name == "auto") return make_reducer<T>(choose(size, sizeof(T)), size, workers);
+  require_reducer(name);
+  if (name == kAuto) return make_reducer<T>(auto_reducer(size, sizeof(T)), size, workers);
   if (name == "tree") return std::make_unique<TreeReducer<T>>(size);
   if (name == "chunked-tree") return std::make_unique<ChunkedTreeReducer<T>>(size);
   if (name == "sharded") return std::make_unique<ShardedReducer<T>>(size, workers);
   if (name == "mutex") return std::make_unique<MutexReducer<T>>(size);
   if (name == "atomic") return std::make_unique<AtomicReducer<T>>(size);
   if (name == "tbb") return std::make_unique<TbbReducer<T>>(size, workers);
-  if (contains(algorithm_names(), name)) {
-    return std::make_unique<ScheduleReducer<T>>(name, size, workers);
-  }
-  throw Error(unknown_name_message("reducer", name, reducer_names()));
+  return std::make_unique<ScheduleReducer<T>>(name, size, workers);
 }
 
 template std::unique_ptr<Reducer<float>> make_reducer<float>(std::string_view, const ReducerSize&,

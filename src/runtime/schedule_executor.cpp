@@ -12,33 +12,60 @@ namespace {
 // Elements of a piece: fewer are not worth handing to another thread.
 constexpr std::int64_t kPiece = std::int64_t{1} << 15;
 
-bool overwritten(const Transfer& read, const Phase& phase) {
-  return std::any_of(phase.begin(), phase.end(), [&](const Transfer& write) {
-    return write.to == read.from && write.begin < read.end && read.begin < write.end;
-  });
-}
+// What a phase writes, by rank.
+class Writes {
+ public:
+  explicit Writes(const Phase& phase) : by_rank_(phase) {
+    std::sort(by_rank_.begin(), by_rank_.end(),
+              [](const Transfer& a, const Transfer& b) { return a.to < b.to; });
+  }
+
+  /// Whether the phase overwrites what `read` reads.
+  [[nodiscard]] bool overwrite(const Transfer& read) const {
+    const auto first =
+        std::lower_bound(by_rank_.begin(), by_rank_.end(), read.from,
+                         [](const Transfer& write, Rank rank) { return write.to < rank; });
+    const auto last = std::find_if(first, by_rank_.end(),
+                                   [&](const Transfer& write) { return write.to != read.from; });
+    return std::any_of(first, last, [&](const Transfer& write) {
+      return write.begin < read.end && read.begin < write.end;
+    });
+  }
+
+ private:
+  std::vector<Transfer> by_rank_;
+};
 
 }  // namespace
 
 template <class T>
 ScheduleExecutor<T>::ScheduleExecutor(Schedule schedule, Workers& workers)
     : schedule_(std::move(schedule)), workers_(workers) {
-  std::int64_t staging = 0;
-  for (const Phase& phase : schedule_.phases) {
-    PhasePlan& plan = plans_.emplace_back(plan_of(phase));
+  for (const Phase& phase : schedule_.phases) plans_.push_back(plan_of(phase));
+  staging_.resize(static_cast<std::size_t>(staging_of(schedule_)));
+}
+
+template <class T>
+std::int64_t ScheduleExecutor<T>::staging_of(const Schedule& schedule) {
+  std::int64_t most = 0;
+  for (const Phase& phase : schedule.phases) {
+    const Writes writes(phase);
     std::int64_t set_aside = 0;
-    for (const Piece& piece : plan.staged) set_aside += piece.part.size();
-    staging = std::max(staging, set_aside);
+    for (const Transfer& transfer : phase) {
+      if (writes.overwrite(transfer)) set_aside += transfer.size();
+    }
+    most = std::max(most, set_aside);
   }
-  staging_.resize(static_cast<std::size_t>(staging));
+  return most;
 }
 
 template <class T>
 typename ScheduleExecutor<T>::PhasePlan ScheduleExecutor<T>::plan_of(const Phase& phase) {
   PhasePlan plan;
+  const Writes writes(phase);
   std::int64_t staging = 0;
   for (const Transfer& transfer : phase) {
-    const bool staged = overwritten(transfer, phase);
+    const bool staged = writes.overwrite(transfer);
     for (std::int64_t begin = transfer.begin; begin < transfer.end; begin += kPiece) {
       Piece piece{.part = transfer};
       piece.part.begin = begin;

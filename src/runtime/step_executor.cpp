@@ -1,3 +1,6 @@
+#include <functional>
+#include <utility>
+
 #include <rubato/core/check.hpp>
 #include <rubato/core/stopwatch.hpp>
 #include <rubato/runtime/step_executor.hpp>
@@ -6,8 +9,12 @@ namespace rubato {
 
 template <class T>
 StepExecutor<T>::StepExecutor(Workers& workers, const ReducerSize& size, std::string_view reducer)
+    : StepExecutor(workers, make_reducer<T>(reducer, size, workers)) {}
+
+template <class T>
+StepExecutor<T>::StepExecutor(Workers& workers, std::unique_ptr<Reducer<T>> reducer)
     : workers_(workers),
-      reducer_(make_reducer<T>(reducer, size, workers)),
+      reducer_(std::move(reducer)),
       seconds_(static_cast<std::size_t>(workers.threads())) {}
 
 template <class T>

@@ -46,8 +46,9 @@ class Leaves {
 };
 
 // Offers the leaves [begin, end); the step's sum if this completed it.
-std::string offer_run(const SummationTree& shape, CombiningTree<>& tree, Leaves& leaves,
-                      std::int64_t begin, std::int64_t end) {
+template <class Tree>
+std::string offer_run(const SummationTree& shape, Tree& tree, Leaves& leaves, std::int64_t begin,
+                      std::int64_t end) {
   const auto merge = [&](SumId left, SumId right) { return leaves.merge(left, right); };
   LocalRun run(shape, begin, end);
   std::string root;
@@ -136,6 +137,23 @@ TEST(CombiningTree, ForgetsAStepThatWasGivenUp) {
   Leaves leaves(2);
   EXPECT_EQ(offer_run(shape, tree, leaves, 1, 2), "");
   EXPECT_EQ(offer_run(shape, tree, leaves, 0, 1), "(0+1)");
+}
+
+// With a count of 8 bits it begins again after 255 steps: what a step left behind is not taken for
+// that of a step of the same number, nor a node that was never visited for one that was.
+TEST(CombiningTree, ForgetsItsStepsWhenTheirCountBeginsAgain) {
+  const SummationTree shape(4);
+  for (int steps_between = 250; steps_between < 260; ++steps_between) {
+    CombiningTree<std::atomic, std::uint8_t> tree(4);
+    tree.begin_step();
+    Leaves given_up(4);
+    EXPECT_EQ(offer_run(shape, tree, given_up, 0, 1), "");
+    for (int i = 0; i < steps_between; ++i) tree.begin_step();
+    Leaves leaves(4);
+    EXPECT_EQ(offer_run(shape, tree, leaves, 1, 2), "") << steps_between;
+    EXPECT_EQ(offer_run(shape, tree, leaves, 2, 4), "") << steps_between;
+    EXPECT_EQ(offer_run(shape, tree, leaves, 0, 1), "((0+1)+(2+3))") << steps_between;
+  }
 }
 
 // Many steps on plain threads, each with its own run of leaves: one thread completes each sum, in

@@ -12,6 +12,7 @@
 
 #include <gtest/gtest.h>
 
+#include <rubato/collective/chunked_combining_tree.hpp>
 #include <rubato/collective/combining_tree.hpp>
 #include <rubato/collective/index_stack.hpp>
 
@@ -26,7 +27,37 @@ namespace rubato {
 namespace {
 
 using test::CheckedAtomic;
-using test::RelaxedAtomic;
+using test::Operation;
+using test::PlantedAtomic;
+using test::UncountedAtomic;
+
+template <class T>
+using RelaxedExchange =
+    PlantedAtomic<T, Operation::exchange, std::memory_order_acq_rel, std::memory_order_relaxed>;
+template <class T>
+using AcquireExchange =
+    PlantedAtomic<T, Operation::exchange, std::memory_order_acq_rel, std::memory_order_acquire>;
+template <class T>
+using ReleaseExchange =
+    PlantedAtomic<T, Operation::exchange, std::memory_order_acq_rel, std::memory_order_release>;
+template <class T>
+using RelaxedCount =
+    PlantedAtomic<T, Operation::fetch_sub, std::memory_order_acq_rel, std::memory_order_relaxed>;
+template <class T>
+using AcquireCount =
+    PlantedAtomic<T, Operation::fetch_sub, std::memory_order_acq_rel, std::memory_order_acquire>;
+template <class T>
+using ReleaseCount =
+    PlantedAtomic<T, Operation::fetch_sub, std::memory_order_acq_rel, std::memory_order_release>;
+template <class T>
+using RelaxedPop =
+    PlantedAtomic<T, Operation::load, std::memory_order_acquire, std::memory_order_relaxed>;
+template <class T>
+using RelaxedPush =
+    PlantedAtomic<T, Operation::success, std::memory_order_release, std::memory_order_relaxed>;
+template <class T>
+using RelaxedRetry =
+    PlantedAtomic<T, Operation::failure, std::memory_order_acquire, std::memory_order_relaxed>;
 
 // The leaves of a step, cut into one run for each thread. Set before a check, as the checker makes
 // its tests itself.
@@ -78,7 +109,73 @@ struct TreeCheck
   rl::var<int> roots;
 };
 
-// Each thread takes a number out and puts it back, twice; who has a number is alone with it.
+// Each thread offers its run chunk by chunk; of each chunk of a sum the checker watches what
+// leaves are in it. Who disposes of a sum clears it, as whoever leases its buffer next does.
+template <int Threads, template <class> class Atomic, rl::test_result_e Expected>
+struct ChunkedTreeCheck
+    : rl::test_suite<ChunkedTreeCheck<Threads, Atomic, Expected>, Threads, Expected> {
+  static constexpr std::size_t kMostLeaves = 4;
+  static constexpr std::size_t kChunks = 2;
+
+  void before() {
+    tree.emplace(cuts.back(), kChunks);
+    tree->begin_step();
+    roots($) = 0;
+    for (rl::var<int>& times : disposed) times($) = 0;
+  }
+
+  void thread(unsigned index) {
+    const SummationTree shape(cuts.back());
+    const auto add = [this](std::size_t chunk, SumId left, SumId right) {
+      rl::var<unsigned>& sum = chunk_of(left, chunk);
+      const unsigned added = chunk_of(right, chunk)($);
+      RL_ASSERT((sum($) & added) == 0);
+      sum($) = sum($) | added;
+    };
+    const auto dispose = [this](SumId sum) {
+      for (std::size_t chunk = 0; chunk < kChunks; ++chunk) chunk_of(sum, chunk)($) = 0;
+      rl::var<int>& times = disposed[static_cast<std::size_t>(sum)];
+      times($) = times($) + 1;
+    };
+    LocalRun run(shape, cuts[index], cuts[index + 1]);
+    for (std::int64_t leaf = cuts[index]; leaf < cuts[index + 1]; ++leaf) {
+      const SumId id{static_cast<std::uint32_t>(leaf)};
+      for (std::size_t chunk = 0; chunk < kChunks; ++chunk) chunk_of(id, chunk)($) = 1U << leaf;
+      const auto complete = run.offer(id, [&](SumId left, SumId right) {
+        for (std::size_t chunk = 0; chunk < kChunks; ++chunk) add(chunk, left, right);
+        dispose(right);
+        return left;
+      });
+      if (!complete) continue;
+      const auto root = tree->climb(shape, index, *complete, add, dispose);
+      if (!root) continue;
+      RL_ASSERT(*root == SumId{0});
+      roots($) = roots($) + 1;
+    }
+  }
+
+  void after() {
+    RL_ASSERT(roots($) == 1);
+    for (std::size_t chunk = 0; chunk < kChunks; ++chunk) {
+      RL_ASSERT(chunk_of(SumId{0}, chunk)($) == (1U << cuts.back()) - 1);
+    }
+    for (std::int64_t leaf = 0; leaf < cuts.back(); ++leaf) {
+      RL_ASSERT(disposed[static_cast<std::size_t>(leaf)]($) == (leaf == 0 ? 0 : 1));
+    }
+  }
+
+  rl::var<unsigned>& chunk_of(SumId sum, std::size_t chunk) {
+    return values[static_cast<std::size_t>(sum) * kChunks + chunk];
+  }
+
+  std::optional<ChunkedCombiningTree<Atomic>> tree;
+  std::array<rl::var<unsigned>, kMostLeaves * kChunks> values;
+  std::array<rl::var<int>, kMostLeaves> disposed;
+  rl::var<int> roots;
+};
+
+// Each thread takes numbers out, as many as there are, and puts them back in that order; who has a
+// number is alone with it.
 template <int Threads, template <class> class Atomic, rl::test_result_e Expected>
 struct StackCheck : rl::test_suite<StackCheck<Threads, Atomic, Expected>, Threads, Expected> {
   static constexpr std::size_t kNumbers = 2;
@@ -92,11 +189,15 @@ struct StackCheck : rl::test_suite<StackCheck<Threads, Atomic, Expected>, Thread
   }
 
   void thread(unsigned) {
-    for (int round = 0; round < 2; ++round) {
-      const auto number = stack->pop();
-      if (!number) continue;
-      written[*number]($) = written[*number]($) + 1;
-      stack->push(*number);
+    const auto first = stack->pop();
+    const auto second = stack->pop();
+    if (first) {
+      write(*first);
+      stack->push(*first);
+    }
+    if (second) {
+      write(*second);
+      stack->push(*second);
     }
   }
 
@@ -104,6 +205,8 @@ struct StackCheck : rl::test_suite<StackCheck<Threads, Atomic, Expected>, Thread
     RL_ASSERT(stack->pop() && stack->pop());
     RL_ASSERT(!stack->pop());
   }
+
+  void write(std::uint32_t number) { written[number]($) = written[number]($) + 1; }
 
   std::optional<IndexStack<Atomic>> stack;
   std::array<rl::var<int>, kNumbers> written;
@@ -166,10 +269,17 @@ TEST(ModelCheck, FourThreadsWithALeafEachCompleteEverySumOnce) {
   EXPECT_TRUE(finds_as_expected<CorrectTree<4>>(0));
 }
 
-TEST(ModelCheck, FindsAnOrderThatPublishesNothing) {
+// Each order that the code asks for is needed: a weaker one is found.
+template <template <class> class Atomic>
+testing::AssertionResult finds_race_in_tree() {
   cuts = {0, 1, 2};
-  EXPECT_TRUE(
-      (finds_as_expected<TreeCheck<2, RelaxedAtomic, false, rl::test_result_data_race>>(0)));
+  return finds_as_expected<TreeCheck<2, Atomic, false, rl::test_result_data_race>>(0);
+}
+
+TEST(ModelCheck, FindsAWeakerOrderInTheTree) {
+  EXPECT_TRUE(finds_race_in_tree<RelaxedExchange>());
+  EXPECT_TRUE(finds_race_in_tree<AcquireExchange>());
+  EXPECT_TRUE(finds_race_in_tree<ReleaseExchange>());
 }
 
 TEST(ModelCheck, FindsAMergeThatIsMissing) {
@@ -178,13 +288,63 @@ TEST(ModelCheck, FindsAMergeThatIsMissing) {
       finds_as_expected<TreeCheck<2, CheckedAtomic, true, rl::test_result_user_assert_failed>>(0)));
 }
 
+template <int Threads>
+using CorrectChunkedTree = ChunkedTreeCheck<Threads, CheckedAtomic, rl::test_result_success>;
+
+TEST(ModelCheck, EveryInterleavingOfTwoThreadsCompletesEveryChunkOnce) {
+  for (std::int64_t leaves = 2; leaves <= 4; ++leaves) {
+    for (std::int64_t cut = 1; cut < leaves; ++cut) {
+      cuts = {0, cut, leaves};
+      EXPECT_TRUE(finds_as_expected<CorrectChunkedTree<2>>(0))
+          << leaves << " leaves cut at " << cut;
+    }
+  }
+}
+
+TEST(ModelCheck, ThreeThreadsCompleteEveryChunkOnce) {
+  cuts = {0, 1, 2, 3};
+  EXPECT_TRUE(finds_as_expected<CorrectChunkedTree<3>>(3));
+  cuts = {0, 1, 2, 4};
+  EXPECT_TRUE(finds_as_expected<CorrectChunkedTree<3>>(3));
+}
+
+template <template <class> class Atomic>
+testing::AssertionResult finds_race_in_chunked_tree() {
+  cuts = {0, 1, 2};
+  return finds_as_expected<ChunkedTreeCheck<2, Atomic, rl::test_result_data_race>>(0);
+}
+
+TEST(ModelCheck, FindsAWeakerOrderInTheChunkedTree) {
+  EXPECT_TRUE(finds_race_in_chunked_tree<RelaxedCount>());
+  EXPECT_TRUE(finds_race_in_chunked_tree<AcquireCount>());
+  EXPECT_TRUE(finds_race_in_chunked_tree<ReleaseCount>());
+  EXPECT_TRUE(finds_race_in_chunked_tree<RelaxedExchange>());
+}
+
+// In how many changes of thread the faults below are found.
+constexpr unsigned kStackChanges = 3;
+
 TEST(ModelCheck, AStackGivesANumberToOneThread) {
-  EXPECT_TRUE((finds_as_expected<StackCheck<2, CheckedAtomic, rl::test_result_success>>(3)));
+  EXPECT_TRUE(
+      (finds_as_expected<StackCheck<2, CheckedAtomic, rl::test_result_success>>(kStackChanges)));
   EXPECT_TRUE((finds_as_expected<StackCheck<3, CheckedAtomic, rl::test_result_success>>(2)));
 }
 
-TEST(ModelCheck, FindsAStackThatPublishesNothing) {
-  EXPECT_TRUE((finds_as_expected<StackCheck<2, RelaxedAtomic, rl::test_result_data_race>>(4)));
+// Two threads have one number, or a number is lost.
+template <template <class> class Atomic, rl::test_result_e Expected>
+testing::AssertionResult finds_fault_of_stack() {
+  return finds_as_expected<StackCheck<2, Atomic, Expected>>(kStackChanges);
+}
+
+TEST(ModelCheck, FindsAWeakerOrderInTheStack) {
+  EXPECT_TRUE((finds_fault_of_stack<RelaxedPush, rl::test_result_data_race>()));
+  EXPECT_TRUE((finds_fault_of_stack<RelaxedPop, rl::test_result_user_assert_failed>()));
+  EXPECT_TRUE((finds_fault_of_stack<RelaxedRetry, rl::test_result_user_assert_failed>()));
+}
+
+// Without the count of changes.
+TEST(ModelCheck, FindsAStackThatLooksTheSameAgain) {
+  EXPECT_TRUE((finds_fault_of_stack<UncountedAtomic, rl::test_result_user_assert_failed>()));
 }
 
 }  // namespace

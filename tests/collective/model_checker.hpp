@@ -60,23 +60,56 @@ class CheckedAtomic {
     return atomic_.compare_exchange_weak(expected, value, checked_order(success), $,
                                          checked_order(failure), $);
   }
+  T fetch_sub(T value, std::memory_order order) {
+    return atomic_.fetch_sub(value, checked_order(order), $);
+  }
 
  private:
   rl::atomic<T> atomic_;
 };
 
-/// A planted fault: every order is relaxed, so that nothing is published.
-template <class T>
-class RelaxedAtomic : public CheckedAtomic<T> {
+/// The orders that a code asks for, by operation.
+enum class Operation { load, exchange, success, failure, fetch_sub };
+
+/// A planted fault: where the code asks for one order of an operation, it gets another.
+template <class T, Operation Planted, std::memory_order Asked, std::memory_order Given>
+class PlantedAtomic : public CheckedAtomic<T> {
  public:
   using CheckedAtomic<T>::CheckedAtomic;
-  T exchange(T value, std::memory_order) {
-    return CheckedAtomic<T>::exchange(value, std::memory_order_relaxed);
+  T load(std::memory_order order) const {
+    return CheckedAtomic<T>::load(order_of(Operation::load, order));
   }
-  bool compare_exchange_weak(T& expected, T value, std::memory_order, std::memory_order) {
-    return CheckedAtomic<T>::compare_exchange_weak(expected, value, std::memory_order_relaxed,
-                                                   std::memory_order_relaxed);
+  T exchange(T value, std::memory_order order) {
+    return CheckedAtomic<T>::exchange(value, order_of(Operation::exchange, order));
   }
+  bool compare_exchange_weak(T& expected, T value, std::memory_order success,
+                             std::memory_order failure) {
+    return CheckedAtomic<T>::compare_exchange_weak(expected, value,
+                                                   order_of(Operation::success, success),
+                                                   order_of(Operation::failure, failure));
+  }
+  T fetch_sub(T value, std::memory_order order) {
+    return CheckedAtomic<T>::fetch_sub(value, order_of(Operation::fetch_sub, order));
+  }
+
+ private:
+  static constexpr std::memory_order order_of(Operation operation, std::memory_order asked) {
+    return operation == Planted && asked == Asked ? Given : asked;
+  }
+};
+
+/// A planted fault: the upper half of a wide number, in which changes are counted, is always 0.
+template <class T>
+class UncountedAtomic : public CheckedAtomic<T> {
+ public:
+  UncountedAtomic(T value = {}) : CheckedAtomic<T>(lower(value)) {}
+  bool compare_exchange_weak(T& expected, T value, std::memory_order success,
+                             std::memory_order failure) {
+    return CheckedAtomic<T>::compare_exchange_weak(expected, lower(value), success, failure);
+  }
+
+ private:
+  static constexpr T lower(T value) { return static_cast<T>(value & 0xffffffff); }
 };
 
 }  // namespace rubato::test

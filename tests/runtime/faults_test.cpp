@@ -31,6 +31,22 @@ TEST(FaultModel, KillsAsOftenAsItsRateSays) {
   for (const int count : substeps) EXPECT_NEAR(count, 250, 75);
 }
 
+// Where each of the first cores dies, in order.
+std::vector<std::int64_t> deaths_with_seed(std::uint64_t seed) {
+  const FaultModel model({.rate = 0.5, .seed = seed});
+  std::vector<std::int64_t> deaths;
+  for (CoreRank core; core.value() < 100; ++core) {
+    deaths.push_back(model.death(StepIndex{0}, 0, core, 8).value_or(-1));
+  }
+  return deaths;
+}
+
+TEST(FaultModel, DrawsBySeed) {
+  EXPECT_EQ(deaths_with_seed(1), deaths_with_seed(1));
+  EXPECT_NE(deaths_with_seed(1), deaths_with_seed(2));
+  EXPECT_NE(deaths_with_seed(0), deaths_with_seed(std::uint64_t{1} << 40));
+}
+
 TEST(FaultModel, RejectsWhatIsOutOfRange) {
   for (const double rate : {-0.1, 1.0, std::nan("")}) {
     EXPECT_THAT(error_of([&] { FaultModel({.rate = rate}); }), HasSubstr("accepted"));

@@ -2,6 +2,7 @@
 #include <map>
 #include <mutex>
 #include <span>
+#include <utility>
 #include <vector>
 
 #include <gmock/gmock.h>
@@ -115,31 +116,42 @@ TEST(FaultyExecutor, GoesOnUntilNoCoreDies) {
   EXPECT_EQ(outcome.cores, outcome.failed.back().left);
 }
 
-TEST(FaultyExecutor, MakesOnlyTheStragglerSlow) {
+// A substep that takes a millisecond at least.
+void work_for_a_millisecond(CoreRank, MinibatchIndex, int, PartialSum<double>&) {
+  const Stopwatch busy;
+  while (busy.seconds() < 0.001) {
+  }
+}
+
+// One core for each minibatch, on one thread.
+void run_with_stragglers(std::vector<Straggler> stragglers,
+                         const FaultyExecutor<double>::Sleep& sleep) {
   Workers workers(1);
   StepExecutor<double> executor(workers, {.values = kValues, .max_leaves = kMinibatches});
-  // Each substep takes a millisecond at least; a straggler's 50.
-  const auto seconds = [&](std::int64_t straggler) {
-    FaultyExecutor<double> faulty(executor, {}, {{.core = CoreRank{straggler}, .factor = 50}});
-    StepPlan step = step_of(kMinibatches);
-    const Stopwatch stopwatch;
-    static_cast<void>(faulty.run(step, Assignment::contiguous,
-                                 [](CoreRank, MinibatchIndex, int, PartialSum<double>&) {
-                                   const Stopwatch busy;
-                                   while (busy.seconds() < 0.001) {
-                                   }
-                                 },
-                                 {}));
-    return stopwatch.seconds();
-  };
-  EXPECT_GE(seconds(3), 0.001 * (kMinibatches - 1 + 50));
-  EXPECT_THAT(error_of([&] {
-                FaultyExecutor<double>(executor, {}, {{.core = CoreRank{0}, .factor = 0.9}});
-              }),
+  FaultyExecutor<double> faulty(executor, {}, std::move(stragglers), sleep);
+  StepPlan step = step_of(kMinibatches);
+  static_cast<void>(faulty.run(step, Assignment::contiguous, work_for_a_millisecond, {}));
+}
+
+TEST(FaultyExecutor, HoldsUpOnlyTheStragglersAndAsLongAsTheirFactorSays) {
+  std::vector<double> held_up;
+  run_with_stragglers({{.core = CoreRank{3}, .factor = 50},
+                       {.core = CoreRank{5}, .factor = 1},
+                       {.core = CoreRank{kMinibatches}, .factor = 2}},
+                      [&](double seconds) { held_up.push_back(seconds); });
+  EXPECT_THAT(held_up, ElementsAre(testing::Ge(0.001 * 49)));
+}
+
+TEST(FaultyExecutor, LetsTheThreadOfAStragglerSleep) {
+  const Stopwatch stopwatch;
+  run_with_stragglers({{.core = CoreRank{3}, .factor = 20}}, {});
+  EXPECT_GE(stopwatch.seconds(), 0.001 * (kMinibatches - 1 + 20));
+}
+
+TEST(FaultyExecutor, RejectsAStragglerOutOfRange) {
+  EXPECT_THAT(error_of([] { run_with_stragglers({{.core = CoreRank{0}, .factor = 0.9}}, {}); }),
               HasSubstr("factor 0.9"));
-  EXPECT_THAT(error_of([&] {
-                FaultyExecutor<double>(executor, {}, {{.core = CoreRank{-1}, .factor = 2}});
-              }),
+  EXPECT_THAT(error_of([] { run_with_stragglers({{.core = CoreRank{-1}, .factor = 2}}, {}); }),
               HasSubstr("counts from 0"));
 }
 

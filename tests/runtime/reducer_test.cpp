@@ -3,6 +3,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
+#include <map>
 #include <memory>
 #include <random>
 #include <span>
@@ -22,6 +23,9 @@
 namespace rubato {
 namespace {
 
+using testing::AllOf;
+using testing::HasSubstr;
+
 constexpr std::array<std::int64_t, 8> kCores{1, 2, 3, 5, 8, 13, 24, 64};
 constexpr std::array<std::size_t, 5> kLengths{0, 1, 7, 64, 1'000'003};
 constexpr std::array<int, 3> kThreads{1, 2, 4};
@@ -36,6 +40,7 @@ class Leaves {
       std::vector<T> leaf(length);
       for (T& value : leaf) value = static_cast<T>(make());
       values_.push_back(std::move(leaf));
+      losses_.push_back(make());
     }
   }
 
@@ -43,6 +48,16 @@ class Leaves {
   [[nodiscard]] std::size_t length() const { return length_; }
   [[nodiscard]] std::span<const T> operator[](std::int64_t i) const {
     return values_[static_cast<std::size_t>(i)];
+  }
+
+  [[nodiscard]] double loss(std::int64_t i) const { return losses_[static_cast<std::size_t>(i)]; }
+
+  [[nodiscard]] double tree_order_loss() const {
+    std::vector<const double*> pointers;
+    for (const double& loss : losses_) pointers.push_back(&loss);
+    double sum = 0;
+    tree_sum(std::span<const double* const>(pointers), 0, std::span(&sum, 1));
+    return sum;
   }
 
   [[nodiscard]] std::vector<T> tree_order_sum() const {
@@ -56,6 +71,7 @@ class Leaves {
  private:
   std::size_t length_;
   std::vector<std::vector<T>> values_;
+  std::vector<double> losses_;
 };
 
 template <class T>
@@ -74,11 +90,18 @@ Leaves<T> whole_leaves(std::int64_t count, std::size_t length) {
   return Leaves<T>(count, length, [&] { return static_cast<double>(random() % 2001) - 1000; });
 }
 
-// A step of all the leaves. The leaf's number is its loss.
+// What a step came to.
 template <class T>
-std::vector<T> reduced(Reducer<T>& reducer, Workers& workers, const Leaves<T>& leaves,
-                       std::int64_t cores, Assignment assignment = Assignment::contiguous,
-                       std::vector<double>* squares = nullptr) {
+struct Reduced {
+  std::vector<T> values{};
+  double loss = 0;
+  std::vector<double> squares{};
+};
+
+// A step of all the leaves.
+template <class T>
+Reduced<T> reduced(Reducer<T>& reducer, Workers& workers, const Leaves<T>& leaves,
+                   std::int64_t cores, Assignment assignment = Assignment::contiguous) {
   const std::int64_t busy = busy_cores(leaves.count(), cores);
   reducer.begin_step(leaves.count(), busy);
   workers.for_each(busy, [&](std::int64_t core, int) {
@@ -88,18 +111,17 @@ std::vector<T> reduced(Reducer<T>& reducer, Workers& workers, const Leaves<T>& l
                         [&](std::int64_t leaf) {
                           PartialSum<T>* out = reducer.lease();
                           std::copy_n(leaves[leaf].begin(), leaves.length(), out->values.begin());
-                          out->scalars = {.loss = static_cast<double>(leaf), .minibatches = 1};
+                          out->scalars = {.loss = leaves.loss(leaf), .minibatches = 1};
                           return out;
                         });
   });
   const PartialSum<T>* sum = reducer.finish_step();
   EXPECT_EQ(sum->scalars.minibatches, leaves.count());
-  const std::int64_t loss = leaves.count() * (leaves.count() - 1) / 2;
-  EXPECT_EQ(sum->scalars.loss, static_cast<double>(loss));
-  std::vector<T> values(sum->values.begin(), sum->values.end());
-  if (squares != nullptr) squares->assign(sum->squares.begin(), sum->squares.end());
+  Reduced<T> result{.values = {sum->values.begin(), sum->values.end()},
+                    .loss = sum->scalars.loss,
+                    .squares = {sum->squares.begin(), sum->squares.end()}};
   reducer.end_step();
-  return values;
+  return result;
 }
 
 // Not ==: it takes 0 for -0.
@@ -164,14 +186,12 @@ TYPED_TEST(ReducerOf, SquaredNormsOfTheLeavesComeAlong) {
                          << " cores, " << threads << " threads");
             const auto reducer = make_reducer<T>(
                 name, {.values = length, .max_leaves = count, .norms = blocks}, workers);
-            std::vector<double> squares;
-            const auto sum =
-                reduced(*reducer, workers, leaves, cores, Assignment::contiguous, &squares);
+            const Reduced<T> sum = reduced(*reducer, workers, leaves, cores);
             if (is_exact(name)) {
-              ASSERT_TRUE(same_bits(sum, expected_sum));
-              ASSERT_TRUE(same_bits(squares, expected));
+              ASSERT_TRUE(same_bits(sum.values, expected_sum));
+              ASSERT_TRUE(same_bits(sum.squares, expected));
             } else {
-              ASSERT_THAT(squares, testing::Pointwise(testing::DoubleNear(1e-6), expected));
+              ASSERT_THAT(sum.squares, testing::Pointwise(testing::DoubleNear(1e-6), expected));
             }
           }
         }
@@ -193,9 +213,13 @@ TYPED_TEST(ReducerOf, ExactOnesHaveTheSameBits) {
             if (!is_exact(name)) continue;
             const auto reducer =
                 make_reducer<T>(name, {.values = length, .max_leaves = count}, workers);
-            ASSERT_TRUE(same_bits(reduced(*reducer, workers, leaves, cores), expected))
+            const Reduced<T> sum = reduced(*reducer, workers, leaves, cores);
+            ASSERT_TRUE(same_bits(sum.values, expected))
                 << name << ": " << count << " leaves of " << length << " on " << cores
                 << " cores and " << threads << " threads";
+            ASSERT_EQ(sum.loss, leaves.tree_order_loss())
+                << name << ": " << count << " losses on " << cores << " cores and " << threads
+                << " threads";
           }
         }
       }
@@ -215,9 +239,10 @@ TYPED_TEST(ReducerOf, AllSumWholeNumbersExactly) {
           const auto reducer =
               make_reducer<T>(name, {.values = length, .max_leaves = leaves.count()}, workers);
           for (const auto assignment : {Assignment::contiguous, Assignment::strided}) {
-            ASSERT_EQ(reduced(*reducer, workers, leaves, cores, assignment), expected)
-                << name << ": " << length << " values on " << cores << " cores and " << threads
-                << " threads";
+            const Reduced<T> sum = reduced(*reducer, workers, leaves, cores, assignment);
+            ASSERT_EQ(sum.values, expected) << name << ": " << length << " values on " << cores
+                                            << " cores and " << threads << " threads";
+            ASSERT_EQ(sum.loss, leaves.tree_order_loss()) << name << " on " << cores << " cores";
           }
         }
       }
@@ -246,8 +271,33 @@ TYPED_TEST(ReducerOf, GoesOnAfterAStepThatWasGivenUp) {
                    std::runtime_error);
       reducer->end_step();
       const auto leaves = whole_leaves<T>(count, kLength);
-      ASSERT_EQ(reduced(*reducer, workers, leaves, count), leaves.tree_order_sum())
+      ASSERT_EQ(reduced(*reducer, workers, leaves, count).values, leaves.tree_order_sum())
           << name << ", " << count << " leaves";
+    }
+  }
+}
+
+// On one thread nothing depends on who comes first: a step of 32 leaves on 8 cores of four.
+TEST(Reducer, HoldsNoMoreBuffersThanItNeeds) {
+  constexpr std::int64_t kLeaves = 32;
+  constexpr std::int64_t kBusyCores = 8;
+  const std::map<std::string_view, std::int64_t> kept{
+      {"tree", 6},          // a pending sum on each of five levels, and the leaf
+      {"chunked-tree", 6},  // the same
+      {"sharded", kLeaves}, {"tbb", kLeaves}, {"mutex", 2},  // the sum and the leaf
+      {"atomic", 2},                                         // the same
+  };
+  Workers workers(1);
+  const auto leaves = whole_leaves<float>(kLeaves, 40'000);
+  for (const std::string_view name : reducer_names()) {
+    const auto reducer =
+        make_reducer<float>(name, {.values = leaves.length(), .max_leaves = kLeaves}, workers);
+    for (int step = 0; step < 2; ++step) {
+      static_cast<void>(reduced(*reducer, workers, leaves, kBusyCores));
+      const auto row = kept.find(name);
+      // The algorithms: a sum of each core, and the leaf of the last.
+      EXPECT_EQ(reducer->pool().high_water(), row == kept.end() ? kBusyCores + 1 : row->second)
+          << name;
     }
   }
 }
@@ -259,16 +309,57 @@ TEST(Reducer, KeepsTheOthersOrderAwayFromTheExactNames) {
   EXPECT_FALSE(is_exact("mutex"));
   EXPECT_FALSE(is_exact("tbb"));
   EXPECT_FALSE(is_exact("ring"));
+  EXPECT_FALSE(is_exact("two-level:hosts=2"));
   EXPECT_TRUE(is_exact("auto"));
 }
 
 TEST(Reducer, IsKnownByItsName) {
   Workers workers(1);
-  EXPECT_THAT(
-      test::error_of([&] {
-        static_cast<void>(make_reducer<float>("treee", {.values = 1, .max_leaves = 1}, workers));
-      }),
-      testing::HasSubstr("did you mean 'tree'?"));
+  const auto error = [&](std::string_view name) {
+    return test::error_of([&] {
+      static_cast<void>(make_reducer<float>(name, {.values = 1, .max_leaves = 1}, workers));
+    });
+  };
+  EXPECT_THAT(error("treee"), HasSubstr("did you mean 'tree'?"));
+  EXPECT_THAT(error("mine"),
+              AllOf(HasSubstr("unknown reducer 'mine'"), HasSubstr("ccepted: auto, tree, ")));
+  EXPECT_THAT(error("tree:hosts=2"), HasSubstr("tree takes no arguments"));
+  EXPECT_THAT(error("two-level:hots=2"), HasSubstr("did you mean 'hosts'?"));
+  EXPECT_EQ(error("auto"), "no error");
+  EXPECT_EQ(error("two-level:hosts=2,outer=ring"), "no error");
+}
+
+// Whether it is exact is asked of a known one only.
+TEST(Reducer, SaysThatAnUnknownOneIsUnknown) {
+  EXPECT_THAT(test::error_of([] { require_exact("mine"); }), HasSubstr("unknown reducer 'mine'"));
+  EXPECT_THAT(test::error_of([] { require_exact("ring"); }),
+              HasSubstr("ring does not give the same bits"));
+  EXPECT_EQ(test::error_of([] { require_exact("sharded"); }), "no error");
+}
+
+// The cores' number is no multiple of the hosts'.
+TEST(Reducer, OfTwoLevelsTakesItsArguments) {
+  Workers workers(2);
+  const auto leaves = whole_leaves<float>(14, 1000);
+  for (const char* name :
+       {"two-level:hosts=2", "two-level:hosts=3,inner=halving-doubling,outer=ring"}) {
+    const auto reducer = make_reducer<float>(name, {.values = 1000, .max_leaves = 14}, workers);
+    for (const std::int64_t cores : {1, 2, 7, 14}) {
+      EXPECT_EQ(reduced(*reducer, workers, leaves, cores).values, leaves.tree_order_sum())
+          << name << " on " << cores << " cores";
+    }
+  }
+}
+
+// A gibibyte of leaves is the most that is kept at once; less than a mebibyte needs no sharing out.
+TEST(Reducer, AutoKeepsAllLeavesOnlyWhereTheyAreFew) {
+  constexpr std::size_t kMebi = std::size_t{1} << 20;
+  EXPECT_EQ(auto_reducer({.values = kMebi / 4, .max_leaves = 1 << 20}, 4), "tree");
+  EXPECT_EQ(auto_reducer({.values = kMebi / 4 + 1, .max_leaves = 8}, 4), "sharded");
+  EXPECT_EQ(auto_reducer({.values = kMebi, .max_leaves = 256}, 4), "sharded");
+  EXPECT_EQ(auto_reducer({.values = kMebi, .max_leaves = 257}, 4), "chunked-tree");
+  EXPECT_EQ(auto_reducer({.values = kMebi, .max_leaves = 256}, 8), "chunked-tree");
+  EXPECT_EQ(auto_reducer({.values = kMebi << 9, .max_leaves = 1}, 4), "chunked-tree");
 }
 
 TEST(Reducer, AutoIsExact) {
@@ -276,7 +367,7 @@ TEST(Reducer, AutoIsExact) {
   for (const std::size_t length : {std::size_t{10}, std::size_t{22'000}, std::size_t{1'000'003}}) {
     const auto leaves = random_leaves<float>(8, length);
     const auto reducer = make_reducer<float>("auto", {.values = length, .max_leaves = 8}, workers);
-    EXPECT_TRUE(same_bits(reduced(*reducer, workers, leaves, 8), leaves.tree_order_sum()));
+    EXPECT_TRUE(same_bits(reduced(*reducer, workers, leaves, 8).values, leaves.tree_order_sum()));
   }
 }
 

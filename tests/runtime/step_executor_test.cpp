@@ -5,6 +5,7 @@
 #include <cmath>
 #include <cstdint>
 #include <map>
+#include <memory>
 #include <mutex>
 #include <random>
 #include <span>
@@ -346,6 +347,32 @@ TEST(StepExecutor, CountsTheTimeOfTheSubstepsOfEachStepAnew) {
   EXPECT_GE(slow.reduce, 0);
   EXPECT_LT(slow.reduce, slow.compute);
   EXPECT_LT(seconds_of_step_with(0ms).compute, 8 * 0.010);
+}
+
+// Sums nothing, and takes its time to finish.
+class SlowReducer final : public Reducer<float> {
+ public:
+  SlowReducer() : Reducer<float>({.values = 1, .max_leaves = 2}) {}
+  void begin_step(std::int64_t, std::int64_t) override {}
+  void reduce_core(std::int64_t, const LeafShare& share, const NextLeaf& next) override {
+    leaf_ = next(share[0]);
+  }
+  PartialSum<float>* finish_step() override {
+    std::this_thread::sleep_for(20ms);
+    return leaf_;
+  }
+
+ private:
+  PartialSum<float>* leaf_ = nullptr;
+};
+
+// While the step is finished no thread can do anything else: it is the time of all of them.
+TEST(StepExecutor, CountsTheEndOfAStepForEveryThread) {
+  Workers workers(3);
+  StepExecutor<float> executor(workers, std::make_unique<SlowReducer>());
+  const auto sum = executor.run(step_of(1, 1), Assignment::contiguous,
+                                [](CoreRank, MinibatchIndex, int, PartialSum<float>&) {});
+  EXPECT_GE(sum.seconds().reduce, 3 * 0.020);
 }
 
 }  // namespace

@@ -6,12 +6,11 @@
 #include <numeric>
 #include <stdexcept>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include <gmock/gmock.h>
-#include <oneapi/tbb/blocked_range.h>
-#include <oneapi/tbb/parallel_for.h>
-#include <oneapi/tbb/partitioner.h>
+#include <oneapi/tbb/task_group.h>
 
 #include <rubato/core/error.hpp>
 #include <rubato/runtime/workers.hpp>
@@ -99,29 +98,67 @@ TEST_P(WorkersOf, ThrowOneOfManyExceptionsAfterAllTasksAreBack) {
   EXPECT_EQ(inside.load(), 0);
 }
 
+// The first task throws when another is under way, and the others end after that. Each of these
+// takes a while, so that all of them would take seconds, where only those are to run that began
+// before the exception was noticed.
+TEST_P(WorkersOf, LeaveOutWhatHasNotBegunWhenATaskThrows) {
+  Workers workers(GetParam());
+  const std::int64_t together = std::min(2, GetParam());
+  const std::int64_t count = 3000 * GetParam();
+  std::atomic<std::int64_t> begun{0};
+  std::atomic<bool> thrown{false};
+  const auto deadline = std::chrono::steady_clock::now() + 10s;
+  EXPECT_THROW(workers.for_each(count,
+                                [&](std::int64_t i, int) {
+                                  begun.fetch_add(1);
+                                  if (i == 0) {
+                                    while (begun.load() < together &&
+                                           std::chrono::steady_clock::now() < deadline) {
+                                      std::this_thread::yield();
+                                    }
+                                    thrown.store(true);
+                                    throw Error("the first");
+                                  }
+                                  while (!thrown.load()) std::this_thread::yield();
+                                  std::this_thread::sleep_for(1ms);
+                                }),
+               Error);
+  EXPECT_GE(begun.load(), together) << "a second thread came";
+  EXPECT_LT(begun.load(), count);
+}
+
 // A thread that waits in an algorithm of its own task takes up no other task of the loop: there it
 // would run under the first task's thread-local state.
+//
+// oneTBB's own threads are held back (`one`), so that the rest of the loop lies where the calling
+// thread looks first. The first task waits for a piece of work that another thread ends only after
+// the waiting one has begun to look for something to do, and has had a while for it.
 TEST_P(WorkersOf, KeepOtherTasksOutOfATaskThatWaits) {
+  const Workers one(1);
   Workers workers(GetParam());
-  Presence presence(GetParam());
-  std::atomic<int> entered_twice{0};
-  std::atomic<std::int64_t> inner{0};
-  workers.for_each(64, [&](std::int64_t, int thread) {
-    if (!presence.enter(thread)) {
-      entered_twice.fetch_add(1);
-      return;
-    }
-    tbb::parallel_for(
-        tbb::blocked_range<int>(0, 32, 1),
-        [&](const tbb::blocked_range<int>&) {
-          inner.fetch_add(1);
-          std::this_thread::sleep_for(20us);
-        },
-        tbb::simple_partitioner());
-    presence.leave(thread);
+  std::atomic<bool> looking{false};
+  bool inside = false;
+  int entered_twice = 0;
+  std::int64_t runs = 0;
+  workers.for_each(64, [&](std::int64_t i, int) {
+    ++runs;
+    if (inside) ++entered_twice;
+    if (i != 0) return;
+    inside = true;
+    tbb::task_group group;
+    tbb::task_handle open_end = group.defer([] {});
+    std::thread ending([&looking, end = std::move(open_end)]() mutable {
+      while (!looking.load()) std::this_thread::yield();
+      std::this_thread::sleep_for(50ms);
+      end = {};
+    });
+    group.run([&looking] { looking.store(true); });
+    group.wait();
+    inside = false;
+    ending.join();
   });
-  EXPECT_EQ(entered_twice.load(), 0);
-  EXPECT_EQ(inner.load(), 64 * 32);
+  EXPECT_EQ(entered_twice, 0);
+  EXPECT_EQ(runs, 64);
 }
 
 INSTANTIATE_TEST_SUITE_P(Threads, WorkersOf, testing::Values(1, 2, 4, 8));

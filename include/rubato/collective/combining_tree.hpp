@@ -4,7 +4,9 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <optional>
+#include <type_traits>
 #include <vector>
 
 #include <rubato/collective/summation_tree.hpp>
@@ -33,9 +35,13 @@ enum class SumId : std::uint32_t {};
 ///
 /// Nothing waits: the first visitor leaves and does something else.
 ///
-/// `Atomic` is std::atomic, or a model checker's.
-template <template <class> class Atomic = std::atomic>
+/// `Atomic` is std::atomic, or a model checker's. `Count` is the unsigned type, of at most 32 bits,
+/// in which steps are counted: with a small one a test sees the count begin again.
+template <template <class> class Atomic = std::atomic, class Count = std::uint32_t>
 class CombiningTree {
+  static_assert(std::is_unsigned_v<Count> && std::numeric_limits<Count>::digits <= 32,
+                "a visit keeps the step in its upper 32 bits");
+
  public:
   /// Room for steps of at most `max_leaves` leaves.
   explicit CombiningTree(std::int64_t max_leaves) {
@@ -52,8 +58,8 @@ class CombiningTree {
   /// to the caller again.
   void begin_step() {
     if (++step_ != 0) return;
-    // After 2^32 steps the count begins again; what is left of the old count must not be taken for
-    // the new. Relaxed: no other thread is here.
+    // The count begins again (after 2^32 steps, where it is the default); what is left of the old
+    // count must not be taken for the new. Relaxed: no other thread is here.
     for (Slot& slot : slots_) slot.visit.store(0, std::memory_order_relaxed);
     step_ = 1;
   }
@@ -75,7 +81,7 @@ class CombiningTree {
  private:
   // The step in the upper half, the sum in the lower. Step 0 never is.
   using Visit = std::uint64_t;
-  static constexpr Visit visit_of(std::uint32_t step, SumId sum) {
+  static constexpr Visit visit_of(Count step, SumId sum) {
     return Visit{step} << 32 | static_cast<std::uint32_t>(sum);
   }
 
@@ -93,7 +99,7 @@ class CombiningTree {
   std::array<std::int64_t, 64> level_offset_{};
   std::vector<Slot> slots_;
   // Written between steps only.
-  std::uint32_t step_ = 0;
+  Count step_ = 0;
 };
 
 /// The sums of the nodes that lie wholly within one contiguous run of leaves, which one thread
@@ -147,8 +153,9 @@ class LocalRun {
 /// Returns the sum of the whole step to the one call that completes it, nothing to all others.
 /// Everything that any thread did before any climb() of the step happens before that one call's
 /// return.
-template <template <class> class Atomic, class Merge>
-[[nodiscard]] std::optional<SumId> climb(const SummationTree& shape, CombiningTree<Atomic>& tree,
+template <template <class> class Atomic, class Count, class Merge>
+[[nodiscard]] std::optional<SumId> climb(const SummationTree& shape,
+                                         CombiningTree<Atomic, Count>& tree,
                                          const LocalRun::Complete& from, Merge&& merge) {
   SumId sum = from.sum;
   for (TreeNode node = from.node; !shape.is_root(node); node = node.parent()) {

@@ -16,9 +16,8 @@ namespace rubato {
 ///
 /// Invariants:
 ///  1. next_[i] is written only by the one who pushes i, which nobody else has then.
-///  2. top_ changes only by compare-and-exchange. Its upper half counts the changes, so that a
-///  stack
-///     that looks the same again is not taken for the same (the ABA problem).
+///  2. top_ changes only by compare-and-exchange. Its upper half counts the changes: a stack that
+///     looks the same again is not taken for the same (the ABA problem).
 ///
 /// `Atomic` is std::atomic, or a model checker's.
 template <template <class> class Atomic = std::atomic>
@@ -39,14 +38,17 @@ class IndexStack {
   }
 
   [[nodiscard]] std::optional<std::uint32_t> pop() {
-    // Acquire, here and on failure below: the next_ that the pusher stored must be visible.
+    // Acquire, here and on failure below: what the pusher stored in next_, and what it did before
+    // it gave the number back, must be visible.
     std::uint64_t top = top_.load(std::memory_order_acquire);
     while (index_in(top) != kNone) {
       const std::uint32_t index = index_in(top);
       // Relaxed: where another thread pops and pushes this number meanwhile, the value may be a
       // later one, but then the count in top_ has changed and the exchange fails.
       const std::uint32_t next = next_[index].load(std::memory_order_relaxed);
-      // Acquire: what the pusher did must be visible to the one who gets the number.
+      // Acquire on failure: for the next round. On success it finds the very value that was
+      // acquired, and needs nothing; the changes are one release sequence, so that whoever acquires
+      // a later one still sees what the pushers of all numbers below did.
       if (top_.compare_exchange_weak(top, changed(top, next), std::memory_order_acquire,
                                      std::memory_order_acquire)) {
         return index;

@@ -48,17 +48,25 @@ struct Schedule {
 ///   binary-tree         up a binary tree, and down again
 ///   double-binary-tree  half of the array up and down each of two binary trees, in which the inner
 ///                       ranks of one are leaves of the other (Sanders, Speck and Traeff 2009)
-///   two-level           rings within hosts and recursive doubling between them, the hosts and
-///   their
-///                       cores as near to a square as n allows
+///   two-level           one of the others within hosts, one between them; by default rings and
+///                       recursive doubling, the hosts and their cores as near to a square as n
+///                       allows
 ///
 /// Where n is no power of two, the two that exchange first fold the ranks beyond the largest power
 /// of two into others, and tell them the result in the end.
 [[nodiscard]] std::span<const std::string_view> algorithm_names();
 
-/// The schedule of the algorithm of that name for any number of ranks, 1 to 2^20, and any length, 0
-/// included. Throws Error for an unknown name, with the nearest known one.
+/// The schedule of an algorithm for any number of ranks, 1 to 2^20, and any length, 0 included.
+///
+/// `algorithm` is a name, two-level also with arguments (Spec), any or all of
+/// "two-level:hosts=2,inner=ring,outer=recursive-doubling". Where the ranks are no multiple of the
+/// hosts, those beyond the largest multiple are folded into others first and told the result in the
+/// end; where they are fewer, each is a host. Throws Error for an unknown name or argument, with
+/// the nearest known one.
 [[nodiscard]] Schedule make_schedule(std::string_view algorithm, Rank ranks, std::int64_t length);
+
+/// Throws Error for what make_schedule() does not take.
+void require_algorithm(std::string_view algorithm);
 
 /// Any two of the algorithms but two-level on two levels: rank h x cores_per_host + c is core c of
 /// host h. The cores of each host reduce by `inner`; what each then has, the counterparts on all

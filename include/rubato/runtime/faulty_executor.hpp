@@ -23,8 +23,13 @@ class FaultyExecutor {
   using OnFault = std::function<void(const StepPlan& attempt, std::span<const FaultRecord> faults,
                                      std::int64_t cores_left)>;
 
-  /// `executor` must outlive it. Throws Error for an option out of its range.
-  FaultyExecutor(StepExecutor<T>& executor, FaultOptions faults, std::vector<Straggler> stragglers);
+  /// Holds the calling thread up for so many seconds, more than 0.
+  using Sleep = std::function<void(double seconds)>;
+
+  /// `executor` must outlive it. Stragglers are held up by `sleep`; without one their thread
+  /// sleeps. Throws Error for an option out of its range.
+  FaultyExecutor(StepExecutor<T>& executor, FaultOptions faults, std::vector<Straggler> stragglers,
+                 Sleep sleep = {});
 
   /// StepExecutor::run(), from the beginning again as long as cores die in it. Afterwards
   /// `step.cores` is the number of those that did it in the end.
@@ -44,6 +49,7 @@ class FaultyExecutor {
   StepExecutor<T>& executor_;
   FaultModel model_;
   std::vector<Straggler> stragglers_;
+  Sleep sleep_;
 };
 
 extern template class FaultyExecutor<float>;

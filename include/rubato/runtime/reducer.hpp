@@ -104,17 +104,24 @@ class Reducer {
 ///   mutex         one sum under one lock
 ///   atomic        one sum, each value added atomically
 ///   tbb           keeps all leaves, and sums them by oneTBB's parallel_deterministic_reduce
-///   ring, ...     the all-reduce algorithms of algorithm_names(), between the cores' own sums
+///   ring, ...     the all-reduce algorithms of algorithm_names(), between the cores' own sums;
+///                 with arguments as make_schedule() takes them
 [[nodiscard]] std::span<const std::string_view> reducer_names();
+
+/// Throws Error for what make_reducer() does not take, with the nearest known name.
+void require_reducer(std::string_view reducer);
 
 /// Whether the sum has the order of SummationTree, and so the same bits as that of every other
 /// exact reducer, for every number of threads and cores and either assignment.
 [[nodiscard]] bool is_exact(std::string_view reducer);
-/// Throws Error, with those that would be accepted, when it has not.
+/// Throws Error when it has not, with those that would be accepted, and for an unknown one.
 void require_exact(std::string_view reducer);
 
-/// The reducer of that name; of "auto" the exact one that suits the size and the number of threads
-/// (docs/adr/0008). Throws Error for an unknown name, with the nearest known one.
+/// The exact reducer that "auto" stands for, where a value has so many bytes: the one that suits
+/// the size, and keeps all leaves only where they are few (docs/adr/0008).
+[[nodiscard]] std::string_view auto_reducer(const ReducerSize& size, std::size_t value_bytes);
+
+/// The reducer of that name, or "auto". Throws Error as require_reducer() does.
 template <class T>
 [[nodiscard]] std::unique_ptr<Reducer<T>> make_reducer(std::string_view name,
                                                        const ReducerSize& size, Workers& workers);

@@ -29,6 +29,9 @@ class ScheduleExecutor {
 
   [[nodiscard]] const Schedule& schedule() const { return schedule_; }
 
+  /// Elements that an executor of the schedule sets aside at most, and keeps memory for.
+  [[nodiscard]] static std::int64_t staging_of(const Schedule& schedule);
+
  private:
   static constexpr std::int64_t kNotStaged = -1;
 

@@ -74,6 +74,8 @@ class StepExecutor {
   /// For steps whose leaves are minibatches, summed by the reducer of that name (make_reducer()).
   /// `workers` must outlive the executor.
   StepExecutor(Workers& workers, const ReducerSize& size, std::string_view reducer = "tree");
+  /// With a reducer of the caller's own.
+  StepExecutor(Workers& workers, std::unique_ptr<Reducer<T>> reducer);
 
   /// Runs one step. An exception from a substep ends the step, is thrown again here and leaves the
   /// executor as it was before.
