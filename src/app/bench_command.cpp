@@ -4,6 +4,7 @@
 #include <array>
 #include <cstdio>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include <fmt/format.h>
@@ -12,6 +13,7 @@
 
 #include <rubato/core/choice.hpp>
 #include <rubato/core/error.hpp>
+#include <rubato/core/memory.hpp>
 #include <rubato/core/number.hpp>
 #include <rubato/runtime/reducer.hpp>
 
@@ -59,6 +61,21 @@ std::vector<std::string> split(const std::string& text) {
   return parts;
 }
 
+// A part that only has NAME=VALUE is one more argument of the strategy before it.
+std::vector<std::string> split_strategies(const std::string& text) {
+  std::vector<std::string> strategies;
+  for (std::string& part : split(text)) {
+    const bool argument =
+        part.find('=') != std::string::npos && part.find(':') == std::string::npos;
+    if (argument && !strategies.empty() && strategies.back().find(':') != std::string::npos) {
+      strategies.back() += "," + part;
+    } else {
+      strategies.push_back(std::move(part));
+    }
+  }
+  return strategies;
+}
+
 std::vector<std::int64_t> parse_list(const std::string& text, std::int64_t max) {
   std::vector<std::int64_t> numbers;
   for (const std::string& part : split(text)) numbers.push_back(parse_whole(part, 1, max));
@@ -70,9 +87,9 @@ void define_tasks(CommandLine& line, BenchOptions& options) {
   line.option(
       "strategy", "NAME,...",
       fmt::format("the strategies: {}, and with --fused loop, the loop that one would write "
-                  "by hand [all]",
+                  "by hand; two-level takes hosts=N,inner=NAME,outer=NAME [all]",
                   fmt::join(reducer_names(), ", ")),
-      "", [&](const std::string& text) { options.strategies = split(text); });
+      "", [&](const std::string& text) { options.strategies = split_strategies(text); });
   line.option("cores", "N,...", "cores, each with a buffer", "8",
               [&](const std::string& text) { options.cores = parse_list(text, kMostCores); });
   line.option("size", "P,...", "floats in a buffer; the default is the MNIST network's",
@@ -121,6 +138,37 @@ std::vector<std::string_view> strategies_of(const BenchOptions& options, std::in
   return {options.strategies.begin(), options.strategies.end()};
 }
 
+// Their buffers, and as much again for what their ranks receive.
+bool has_memory(const lab::Peer& peer, const lab::ReduceTask& task) {
+  constexpr double kCopies = 2;
+  try {
+    require_memory(
+        kCopies * static_cast<double>(task.cores) * static_cast<double>(task.size) * sizeof(float),
+        fmt::format("{} on {} ranks x {} floats needs", peer.name, task.cores, task.size),
+        "it is left out");
+    return true;
+  } catch (const MemoryError& error) {
+    fmt::print(stderr, "rubato bench: {}\n", error.what());
+    return false;
+  }
+}
+
+void measure_peers(const BenchOptions& options, const lab::ReduceTask& task, const Workers& workers,
+                   double triad, std::vector<BenchRow>& rows) {
+  for (const lab::Peer& peer : lab::installed_peers()) {
+    if (!has_memory(peer, task)) continue;
+    say_progress(fmt::format("{}: {} ranks x {} floats", peer.name, task.cores, task.size));
+    const auto seconds = lab::measure(peer, task, options.measure);
+    if (!seconds) continue;
+    rows.push_back({.strategy = task.fused ? peer.name + ", no update" : peer.name,
+                    .task = {.cores = task.cores, .size = task.size},
+                    .threads = workers.threads(),
+                    .options = options.measure,
+                    .seconds = *seconds,
+                    .triad = triad});
+  }
+}
+
 std::vector<BenchRow> measure_task(const BenchOptions& options, const lab::ReduceTask& task,
                                    Workers& workers, double triad) {
   std::vector<BenchRow> rows;
@@ -137,34 +185,40 @@ std::vector<BenchRow> measure_task(const BenchOptions& options, const lab::Reduc
                     .bytes_moved = contestant->bytes_moved(),
                     .triad = triad});
   }
-  if (options.peers) {
-    for (const lab::Peer& peer : lab::installed_peers()) {
-      say_progress(fmt::format("{}: {} ranks x {} floats", peer.name, task.cores, task.size));
-      const auto seconds = lab::measure(peer, task, options.measure.seconds);
-      if (!seconds) continue;
-      rows.push_back({.strategy = task.fused ? peer.name + ", no update" : peer.name,
-                      .task = {.cores = task.cores, .size = task.size},
-                      .threads = workers.threads(),
-                      .options = {},
-                      .seconds = *seconds,
-                      .triad = triad});
-    }
-  }
+  if (options.peers) measure_peers(options, task, workers, triad, rows);
   say_progress("");
   return rows;
 }
 
+lab::ReduceTask task_of(const BenchOptions& options, std::int64_t cores, std::int64_t size) {
+  return {.cores = cores, .size = static_cast<std::size_t>(size), .fused = options.fused};
+}
+
 // The strategies' names are checked before the first measurement, not after the first hour.
 void check_strategies(const BenchOptions& options) {
-  Workers workers(1);
+  if (options.strategies == std::vector<std::string>{"all"}) return;
   for (const std::string& name : options.strategies) {
-    if (name == "all" && options.strategies.size() == 1) return;
     for (const std::int64_t cores : options.cores) {
       try {
-        static_cast<void>(lab::make_contestant(
-            name, {.cores = cores, .size = 1, .fused = options.fused}, workers));
+        lab::require_strategy(name, task_of(options, cores, 1));
       } catch (const Error& error) {
         throw Error(fmt::format("--strategy: {}", error.what()));
+      }
+    }
+  }
+}
+
+// Whether each measurement can have its memory, as well.
+void check_memory(const BenchOptions& options) {
+  const MemoryLimit limit = memory_limit();
+  const auto flushed = static_cast<double>(lab::Flusher::bytes_of(options.measure.cache));
+  for (const std::int64_t cores : options.cores) {
+    for (const std::int64_t size : options.sizes) {
+      const lab::ReduceTask task = task_of(options, cores, size);
+      for (const std::string_view name : strategies_of(options, cores)) {
+        require_memory(lab::memory_of(name, task) + flushed,
+                       fmt::format("{} on {} cores x {} floats needs", name, cores, size),
+                       "fewer --cores or a smaller --size need less", limit);
       }
     }
   }
@@ -196,6 +250,7 @@ int bench_reduce(std::span<const std::string> arguments) {
     throw Error("--json and --csv exclude each other; accepted: one of them");
   }
   check_strategies(options);
+  check_memory(options);
 
   const bool table = !options.json && !options.csv;
   if (table) fmt::print("{}", bench_header());
@@ -206,8 +261,7 @@ int bench_reduce(std::span<const std::string> arguments) {
     const double triad = lab::triad_bandwidth(workers);
     for (const std::int64_t size : options.sizes) {
       for (const std::int64_t cores : options.cores) {
-        const lab::ReduceTask task{
-            .cores = cores, .size = static_cast<std::size_t>(size), .fused = options.fused};
+        const lab::ReduceTask task = task_of(options, cores, size);
         const std::vector<BenchRow> rows = measure_task(options, task, workers, triad);
         if (table) {
           fmt::print("{}", bench_table(rows));

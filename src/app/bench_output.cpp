@@ -33,6 +33,11 @@ std::string share_of_triad(const BenchRow& row) {
   return fmt::format("{:.0f} %", 100 * row.moved_bandwidth() / row.triad);
 }
 
+// Arguments of a strategy have commas between them.
+std::string csv_text(const std::string& text) {
+  return text.find(',') == std::string::npos ? text : fmt::format("\"{}\"", text);
+}
+
 }  // namespace
 
 std::string bench_header() {
@@ -103,7 +108,7 @@ std::string bench_csv(std::span<const BenchRow> rows) {
       "max_seconds,bytes_moved,triad_bytes_per_second\n";
   for (const BenchRow& row : rows) {
     fmt::format_to(std::back_inserter(text), "{},{},{},{},{},{},{},{},{},{},{},{},{},{}\n",
-                   row.strategy, row.exact, row.task.cores, row.task.size, row.task.fused,
+                   csv_text(row.strategy), row.exact, row.task.cores, row.task.size, row.task.fused,
                    row.threads, choice_name(lab::kArrivals, row.options.arrival),
                    choice_name(lab::kCaches, row.options.cache), row.seconds.runs,
                    row.seconds.median, row.seconds.min, row.seconds.max, row.bytes_moved,

@@ -13,6 +13,7 @@
 #include <rubato/core/choice.hpp>
 #include <rubato/core/error.hpp>
 #include <rubato/core/file.hpp>
+#include <rubato/core/memory.hpp>
 
 #include "app/config_file.hpp"
 #include "app/exit_code.hpp"
@@ -183,6 +184,10 @@ std::string CommandLine::unknown_option(std::string_view typed, std::string_view
 }
 
 int run_reporting_errors(std::string_view program, const std::function<int()>& body) {
+  const auto failed = [program](std::string_view message, ExitCode code) {
+    fmt::print(stderr, "{}: {}\n", program, message);
+    return static_cast<int>(code);
+  };
   try {
     const int code = body();
     if (std::fflush(stdout) != 0 || std::ferror(stdout) != 0) {
@@ -190,14 +195,17 @@ int run_reporting_errors(std::string_view program, const std::function<int()>& b
     }
     return code;
   } catch (const OutputError& error) {
-    fmt::print(stderr, "{}: {}\n", program, error.what());
-    return static_cast<int>(ExitCode::output_lost);
-  } catch (const Error& error) {
-    fmt::print(stderr, "{}: {}\n", program, error.what());
-    return static_cast<int>(ExitCode::usage);
+    return failed(error.what(), ExitCode::output_lost);
+  } catch (const MemoryError& error) {
+    return failed(error.what(), ExitCode::memory);
   } catch (const std::exception& error) {
-    fmt::print(stderr, "{}: internal error: {}\n", program, error.what());
-    return static_cast<int>(ExitCode::internal);
+    if (const auto memory = memory_failure(error, "smaller sizes or fewer threads need less")) {
+      return failed(*memory, ExitCode::memory);
+    }
+    if (dynamic_cast<const Error*>(&error) != nullptr) {
+      return failed(error.what(), ExitCode::usage);
+    }
+    return failed(fmt::format("internal error: {}", error.what()), ExitCode::internal);
   }
 }
 

@@ -86,8 +86,8 @@ class CommandLine {
 };
 
 /// Runs a program's `body` and returns its exit code. An Error is printed to stderr behind
-/// `program` and is ExitCode::usage; any other exception is ExitCode::internal. Output that could
-/// not be written is an Error.
+/// `program` and is ExitCode::usage, but output that could not be written and memory that could not
+/// be had have codes of their own; any other exception is ExitCode::internal.
 [[nodiscard]] int run_reporting_errors(std::string_view program, const std::function<int()>& body);
 
 }  // namespace rubato::app

@@ -17,6 +17,8 @@ enum class ExitCode {
   differs = 23,
   /// What was computed could not be written: a full disk, a folder that has gone.
   output_lost = 24,
+  /// Memory that could not be had, before or in a run.
+  memory = 25,
   /// Ended by Ctrl-C or by a request to terminate, after a checkpoint: 128 and the signal, as a
   /// shell has it.
   interrupted = 130,

@@ -184,11 +184,11 @@ void define_run(CommandLine& line, TrainCommandOptions& options) {
               });
   line.option("reduce", "NAME",
               fmt::format("how gradients are summed: auto, tree, chunked-tree and sharded give the "
-                          "same bits; further {}",
+                          "same bits; further {} (with hosts=N,inner=NAME,outer=NAME)",
                           fmt::join(reducer_names().subspan(3), ", ")),
               options.reduce, [&](const std::string& text) {
-                options.reduce =
-                    text == "auto" ? text : known_name("reducer", text, reducer_names());
+                require_reducer(text);
+                options.reduce = text;
               });
   line.option(
       "watch", fmt::format("{}", fmt::join(kWatched, "|")),
@@ -351,7 +351,8 @@ std::optional<TrainCommandOptions> parse_train_options(std::span<const std::stri
                     "  rubato train --resume runs/2024-05-31T12-00-00Z\n"
                     "Exit codes: 2 for a mistake in the options or files, 21 for a missed\n"
                     "--target-accuracy, 22 for a loss that is no number, 24 for output that could\n"
-                    "not be written, 130 or 143 after a signal, with a checkpoint."
+                    "not be written, 25 for memory that could not be had, 130 or 143 after a\n"
+                    "signal, with a checkpoint."
                   : "Values in [] are the defaults. Examples:\n"
                     "  rubato verify\n"
                     "  rubato verify --config runs/2024-05-31T12-00-00Z/config.toml --steps 100\n"

@@ -10,10 +10,9 @@
 
 #include <rubato/runtime/workers.hpp>
 
-namespace rubato::lab {
+#include "lab/conditions.hpp"
 
-/// When each core's buffer is there, in seconds from the start; one for each core.
-using Arrivals = std::vector<double>;
+namespace rubato::lab {
 
 /// What a contestant is to do: sum a buffer of each core; fused, update parameters with the sum.
 struct ReduceTask {
@@ -56,7 +55,14 @@ inline constexpr float kMomentum = 0.9F;
 /// The strategies: "loop" (fused only: the bound, a loop written by hand), and reducer_names().
 [[nodiscard]] std::vector<std::string_view> strategy_names(bool fused);
 
-/// The strategy of that name. Throws Error for an unknown one. `workers` must outlive it.
+/// Throws Error for a strategy that is unknown, or has arguments that it does not take, or cannot
+/// do the task.
+void require_strategy(std::string_view strategy, const ReduceTask& task);
+
+/// Bytes that the strategy's arrays take up in memory, all together.
+[[nodiscard]] double memory_of(std::string_view strategy, const ReduceTask& task);
+
+/// The strategy of that name, as require_strategy() takes it. `workers` must outlive it.
 [[nodiscard]] std::unique_ptr<Contestant> make_contestant(std::string_view strategy,
                                                           const ReduceTask& task, Workers& workers);
 

@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <array>
+#include <optional>
 
 #include <rubato/collective/kernels.hpp>
 #include <rubato/collective/schedule.hpp>
@@ -8,6 +9,7 @@
 #include <rubato/core/error.hpp>
 #include <rubato/core/stopwatch.hpp>
 #include <rubato/runtime/reducer.hpp>
+#include <rubato/runtime/schedule_executor.hpp>
 
 #include "collective/vector_clones.hpp"
 #include "lab/contestant.hpp"
@@ -51,20 +53,28 @@ struct Model {
   std::vector<float> velocity;
 };
 
+double bytes_of(const ReduceTask& task) {
+  return static_cast<double>(task.size) * sizeof(float);
+}
+
+std::optional<Schedule> schedule_of(std::string_view reducer, const ReduceTask& task) {
+  const auto algorithms = algorithm_names();
+  const std::string_view name = reducer.substr(0, reducer.find(':'));
+  if (std::find(algorithms.begin(), algorithms.end(), name) == algorithms.end()) return {};
+  return make_schedule(reducer, static_cast<Rank>(task.cores),
+                       static_cast<std::int64_t>(task.size));
+}
+
 // Adding one buffer to another reads two and writes one, copying it reads one and writes one; the
 // one pass reads all and writes one.
 double bytes_to_sum(std::string_view reducer, const ReduceTask& task) {
-  const double buffer = static_cast<double>(task.size * sizeof(float));
+  const double buffer = bytes_of(task);
   const auto cores = static_cast<double>(task.cores);
-  const auto algorithms = algorithm_names();
   if (reducer == "sharded") return (cores + 1) * buffer;
-  if (std::find(algorithms.begin(), algorithms.end(), reducer) == algorithms.end()) {
-    return 3 * (cores - 1) * buffer;
-  }
+  const auto schedule = schedule_of(reducer, task);
+  if (!schedule) return 3 * (cores - 1) * buffer;
   double bytes = 0;
-  const Schedule schedule =
-      make_schedule(reducer, static_cast<Rank>(task.cores), static_cast<std::int64_t>(task.size));
-  for (const Phase& phase : schedule.phases) {
+  for (const Phase& phase : schedule->phases) {
     for (const Transfer& transfer : phase) {
       bytes += (transfer.kind == TransferKind::add ? 3.0 : 2.0) *
                static_cast<double>(transfer.size()) * sizeof(float);
@@ -118,7 +128,7 @@ class ReducerContestant final : public Contestant {
   }
 
   [[nodiscard]] double bytes_moved() const override {
-    return sum_bytes_ + (task_.fused ? 5.0 : 0.0) * static_cast<double>(task_.size * sizeof(float));
+    return sum_bytes_ + (task_.fused ? 5.0 : 0.0) * bytes_of(task_);
   }
 
  private:
@@ -160,8 +170,7 @@ class OnePass : public Contestant {
   [[nodiscard]] std::span<const float> result() const override { return model_.parameters; }
 
   [[nodiscard]] double bytes_moved() const override {
-    return static_cast<double>(static_cast<std::size_t>(task_.cores + 4) * task_.size *
-                               sizeof(float));
+    return static_cast<double>(task_.cores + 4) * bytes_of(task_);
   }
 
  protected:
@@ -242,18 +251,35 @@ std::vector<std::string_view> strategy_names(bool fused) {
   return names;
 }
 
-std::unique_ptr<Contestant> make_contestant(std::string_view strategy, const ReduceTask& task,
-                                            Workers& workers) {
+void require_strategy(std::string_view strategy, const ReduceTask& task) {
   const auto names = strategy_names(task.fused);
-  if (std::find(names.begin(), names.end(), strategy) == names.end()) {
-    throw Error(unknown_name_message("strategy", strategy, names));
+  const std::string_view name = strategy.substr(0, strategy.find(':'));
+  if (std::find(names.begin(), names.end(), name) == names.end()) {
+    throw Error(unknown_name_message("strategy", name, names));
   }
   if (strategy == kLoop) {
     if (task.cores > kMostLoopCores) {
       throw Error("strategy loop: written by hand for at most 8 cores");
     }
-    return std::make_unique<HandWrittenLoop>(task, workers);
+    return;
   }
+  require_reducer(strategy);
+}
+
+double memory_of(std::string_view strategy, const ReduceTask& task) {
+  const double model = task.fused ? 2 * bytes_of(task) : 0;
+  const bool has_sum = strategy == "mutex" || strategy == "atomic";
+  const auto buffers = static_cast<double>(task.cores + (has_sum ? 1 : 0));
+  const auto schedule = schedule_of(strategy, task);
+  const double staging =
+      schedule ? static_cast<double>(ScheduleExecutor<float>::staging_of(*schedule)) : 0;
+  return buffers * bytes_of(task) + staging * sizeof(float) + model;
+}
+
+std::unique_ptr<Contestant> make_contestant(std::string_view strategy, const ReduceTask& task,
+                                            Workers& workers) {
+  require_strategy(strategy, task);
+  if (strategy == kLoop) return std::make_unique<HandWrittenLoop>(task, workers);
   if (strategy == "sharded" && task.fused) return std::make_unique<FusedSharded>(task, workers);
   return std::make_unique<ReducerContestant>(strategy, task, workers);
 }

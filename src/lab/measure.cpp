@@ -1,13 +1,12 @@
 #include "lab/measure.hpp"
 
 #include <algorithm>
-#include <numeric>
+#include <chrono>
 #include <span>
 #include <vector>
 
 #include <rubato/collective/kernels.hpp>
 #include <rubato/core/check.hpp>
-#include <rubato/core/stopwatch.hpp>
 
 namespace rubato::lab {
 
@@ -15,8 +14,6 @@ namespace {
 
 constexpr std::int64_t kFewestRuns = 5;
 constexpr std::int64_t kMostRuns = 1000;
-// How long the last buffer is waited for: longer than any strategy takes for the others.
-constexpr double kSkewFloor = 1e-3;
 
 // The result that every strategy must come to: payload() has the period 17 in k.
 float expected(const ReduceTask& task, std::size_t k) {
@@ -43,52 +40,32 @@ void check_result(const Contestant& contestant, const ReduceTask& task) {
   RUBATO_CHECK(right, "a strategy is only measured when its result is right");
 }
 
-Arrivals arrivals_of(Arrival arrival, std::int64_t cores, double last) {
-  Arrivals arrivals(static_cast<std::size_t>(cores), 0.0);
-  if (arrival == Arrival::simultaneous) return arrivals;
-  arrivals.back() = last;
-  if (arrival == Arrival::straggler) return arrivals;
-  for (std::size_t core = 0; core + 1 < arrivals.size(); ++core) {
-    arrivals[core] = last * static_cast<double>(core) / static_cast<double>(arrivals.size() - 1);
-  }
-  return arrivals;
-}
-
-// Memory that pushes everything else out of the caches when it is written.
-class Flusher {
- public:
-  explicit Flusher(Cache cache) : memory_(cache == Cache::cold ? kBytes : 0) {}
-  void flush() {
-    for (std::size_t i = 0; i < memory_.size(); i += 64) ++memory_[i];
-  }
-
- private:
-  static constexpr std::size_t kBytes = std::size_t{256} << 20;
-  std::vector<unsigned char> memory_;
-};
-
 }  // namespace
 
-Measurement measure(Contestant& contestant, const ReduceTask& task, const MeasureOptions& options) {
+double steady_seconds() {
+  return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
+}
+
+Measurement measure(Contestant& contestant, const ReduceTask& task, const MeasureOptions& options,
+                    const Clock& clock) {
   contestant.prepare();
-  const Stopwatch first;
+  const double first = clock();
   contestant.run(arrivals_of(Arrival::simultaneous, task.cores, 0));
-  const double once = first.seconds();
+  const double once = clock() - first;
   check_result(contestant, task);
 
-  const Arrivals arrivals =
-      arrivals_of(options.arrival, task.cores, std::max(kSkewFloor, 2 * once));
+  const Arrivals arrivals = arrivals_of(options.arrival, task.cores, wait_for_last(once));
   Flusher flusher(options.cache);
   std::vector<double> seconds;
-  const Stopwatch spent;
+  const double begin = clock();
   while (static_cast<std::int64_t>(seconds.size()) < kFewestRuns ||
-         (spent.seconds() < options.seconds &&
+         (clock() - begin < options.seconds &&
           static_cast<std::int64_t>(seconds.size()) < kMostRuns)) {
     contestant.prepare();
     flusher.flush();
-    const Stopwatch stopwatch;
+    const double start = clock();
     contestant.run(arrivals);
-    seconds.push_back(stopwatch.seconds() - arrivals.back());
+    seconds.push_back(clock() - start - arrivals.back());
   }
   std::sort(seconds.begin(), seconds.end());
   return {.median = seconds[seconds.size() / 2],

@@ -51,12 +51,15 @@ std::vector<Peer> installed_peers() {
   return peers;
 }
 
-std::optional<Measurement> measure(const Peer& peer, const ReduceTask& task, double seconds) {
+std::optional<Measurement> measure(const Peer& peer, const ReduceTask& task,
+                                   const MeasureOptions& options) {
   std::string command = peer.command;
   if (const std::size_t place = command.find("{ranks}"); place != std::string::npos) {
     command.replace(place, std::string_view("{ranks}").size(), fmt::to_string(task.cores));
   }
-  command += fmt::format(" {} {} {} 2>/dev/null", task.size, seconds, task.cores);
+  command +=
+      fmt::format(" {} {} {} {} {} 2>/dev/null", task.size, options.seconds, task.cores,
+                  choice_name(kArrivals, options.arrival), choice_name(kCaches, options.cache));
   // NOLINTNEXTLINE(cert-env33-c): the command is this program's own, quoted
   const std::unique_ptr<std::FILE, ClosePipe> pipe(popen(command.c_str(), "r"));
   Measurement measurement;

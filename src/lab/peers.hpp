@@ -20,8 +20,9 @@ struct Peer {
 /// The peers whose programs were built, and beside this one, or in ../libexec/rubato from it.
 [[nodiscard]] std::vector<Peer> installed_peers();
 
-/// Lets a peer sum a buffer of each core (never fused) for about `seconds`. Empty when it fails.
+/// Lets a peer sum a buffer of each core (never fused) under the same conditions as the
+/// contestants. Empty when it fails.
 [[nodiscard]] std::optional<Measurement> measure(const Peer& peer, const ReduceTask& task,
-                                                 double seconds);
+                                                 const MeasureOptions& options);
 
 }  // namespace rubato::lab

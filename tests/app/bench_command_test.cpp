@@ -70,6 +70,40 @@ TEST(BenchReduce, PrintsATableAndCsv) {
                              HasSubstr("\ntree,true,8,1000,false,2,skewed,hot,")));
 }
 
+TEST(BenchReduce, TakesTwoLevelsWithTheirArguments) {
+  const ProgramResult result =
+      bench({"--json", "--cores", "6", "--strategy",
+             "tree,two-level:hosts=2,inner=halving-doubling,ring,two-level:outer=ring"});
+  ASSERT_EQ(result.code, 0) << result.err;
+  const json report = json::parse(result.out);
+  std::vector<std::string> measured;
+  for (const json& row : report["measurements"]) measured.push_back(row["strategy"]);
+  EXPECT_THAT(measured, testing::ElementsAre("tree", "two-level:hosts=2,inner=halving-doubling",
+                                             "ring", "two-level:outer=ring"));
+  EXPECT_THAT(bench({"--strategy", "two-level:hosts=0"}).err,
+              HasSubstr("--strategy: two-level: hosts: "));
+  EXPECT_THAT(bench({"--strategy", "two-level:inner=rings"}).err,
+              HasSubstr("did you mean 'ring'?"));
+}
+
+// More than any machine has, and a limit that any machine can set. Nothing was allocated.
+TEST(BenchReduce, RefusesWhatCannotHaveItsMemory) {
+  const ProgramResult large =
+      test::rubato({"bench", "reduce", "--cores", "8,4096", "--size", "2147483648"});
+  EXPECT_EQ(large.code, 25) << large.err;
+  EXPECT_THAT(large.err,
+              AllOf(HasSubstr("rubato bench: "), HasSubstr(" cores x 2147483648 floats needs "),
+                    HasSubstr("fewer --cores or a smaller --size")));
+  EXPECT_EQ(large.out, "");
+  const ProgramResult limited = test::run_program(
+      "/bin/bash",
+      {"-c", "ulimit -v 2000000 && exec \"$0\" bench reduce --cores 64 --size 10000000",
+       RUBATO_PROGRAM});
+  EXPECT_EQ(limited.code, 25) << limited.err;
+  EXPECT_THAT(limited.err, AllOf(HasSubstr("64 cores x 10000000 floats needs 2.56 GB"),
+                                 HasSubstr("what ulimit -v leaves")));
+}
+
 TEST(BenchReduce, RejectsWhatItCannotMeasure) {
   EXPECT_THAT(bench({"--strategy", "trees"}).err, HasSubstr("did you mean 'tree'?"));
   EXPECT_THAT(bench({"--cores", "2,x"}).err, HasSubstr("--cores: 'x' is no number"));

@@ -315,6 +315,18 @@ TEST(TrainOptions, RejectWhatIsWrong) {
       {{"--init", "msra:fan=up"}, "--init: unknown fan 'up'; did you mean 'in'? accepted: in, out"},
       {{"--precision", "fp16"},
        "--precision: unknown precision 'fp16'; did you mean 'bf16'? accepted: full, bf16"},
+      {{"--reduce", "foo"},
+       "--reduce: unknown reducer 'foo'; accepted: auto, tree, chunked-tree, sharded, mutex, "
+       "atomic, "
+       "tbb, sequential, ring, recursive-doubling, halving-doubling, binary-tree, "
+       "double-binary-tree, two-level"},
+      {{"--reduce", "two-level:host=2", "--exact=false"},
+       "--reduce: unknown argument of two-level 'host'; did you mean 'hosts'? accepted: hosts, "
+       "inner, outer"},
+      {{"--reduce", "two-level:hosts=2"},
+       "reducer two-level:hosts=2 does not give the same bits for every number of threads and "
+       "cores; accepted: auto, tree, chunked-tree, sharded, or any without exactness "
+       "(--exact=false)"},
       {{"--watch", "loss"},
        "--watch: unknown metric 'loss'; accepted: train-loss, test-loss, "
        "test-accuracy"},
@@ -325,7 +337,8 @@ TEST(TrainOptions, RejectWhatIsWrong) {
        "--lookahead-alpha: '0' is out of range; accepted: a number above 0 and up to 1"},
       {{"--monitor-every", "0"},
        "--monitor-every: '0' is out of range; accepted: a whole number from 1 to 1000000000"},
-      {{"--model", "cnn"}, "--model: unknown model 'cnn'; accepted: mnist-cnn, mlp, softmax, toy-net"},
+      {{"--model", "cnn"},
+       "--model: unknown model 'cnn'; accepted: mnist-cnn, mlp, softmax, toy-net"},
       {{"--assignment", "stride"},
        "--assignment: unknown assignment 'stride'; did you mean 'strided'? accepted: contiguous, "
        "strided"},

@@ -30,17 +30,15 @@ double seconds_since(Clock::time_point start) {
 int main(int argc, char** argv) {
   const auto task = rubato::lab::peer_task(argc, argv);
   gloo::rendezvous::HashStore store;
-  std::vector<double> seconds;
-  double spent = 0;
+  rubato::lab::PeerRuns runs(task);
   std::atomic<bool> right{true};
   std::atomic<bool> done{false};
   Clock::time_point start;
   // Every run begins and ends with all ranks.
   std::barrier begin(task.ranks, [&]() noexcept { start = Clock::now(); });
   std::barrier end(task.ranks, [&]() noexcept {
-    seconds.push_back(seconds_since(start));
-    spent += seconds.back();
-    done = seconds.size() >= 6 && (spent >= task.seconds || seconds.size() >= 1000);
+    runs.add(seconds_since(start));
+    done = !runs.more();
   });
 
   const auto run_rank = [&](int rank) {
@@ -50,9 +48,13 @@ int main(int argc, char** argv) {
     auto context = std::make_shared<gloo::rendezvous::Context>(rank, task.ranks);
     context->connectFullMesh(store, device);
     std::vector<float> buffer(task.size);
+    rubato::lab::Flusher flusher(task.cache, rubato::lab::flushed_bytes(task.ranks));
     for (bool first = true; !done; first = false) {
       for (std::size_t k = 0; k < buffer.size(); ++k) buffer[k] = payload(rank, k);
+      flusher.flush();
       begin.arrive_and_wait();
+      while (seconds_since(start) < runs.arrivals()[static_cast<std::size_t>(rank)]) {
+      }
       gloo::AllreduceOptions options(context);
       options.setOutput(buffer.data(), buffer.size());
       options.setReduceFunction([](void* out, const void* a, const void* b, std::size_t n) {
@@ -71,7 +73,6 @@ int main(int argc, char** argv) {
   ranks.reserve(static_cast<std::size_t>(task.ranks));
   for (int rank = 0; rank < task.ranks; ++rank) ranks.emplace_back(run_rank, rank);
   for (std::thread& rank : ranks) rank.join();
-  seconds.erase(seconds.begin());
-  if (right) rubato::lab::print_timings(seconds);
+  if (right) rubato::lab::print_timings(runs.seconds());
   return right ? 0 : 1;
 }

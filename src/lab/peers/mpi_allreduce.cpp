@@ -17,29 +17,29 @@ int main(int argc, char** argv) {
   MPI_Comm_size(MPI_COMM_WORLD, &ranks);
 
   std::vector<float> buffer(task.size);
-  std::vector<double> seconds;
-  double spent = 0;
+  rubato::lab::Flusher flusher(task.cache, rubato::lab::flushed_bytes(ranks));
+  rubato::lab::PeerRuns runs(task);
   bool right = true;
-  while (seconds.size() < 6 || (spent < task.seconds && seconds.size() < 1000)) {
+  for (bool first = true; runs.more(); first = false) {
     for (std::size_t k = 0; k < buffer.size(); ++k) buffer[k] = payload(rank, k);
+    flusher.flush();
     MPI_Barrier(MPI_COMM_WORLD);
     const double start = MPI_Wtime();
+    while (MPI_Wtime() - start < runs.arrivals()[static_cast<std::size_t>(rank)]) {
+    }
     MPI_Allreduce(MPI_IN_PLACE, buffer.data(), static_cast<int>(buffer.size()), MPI_FLOAT, MPI_SUM,
                   MPI_COMM_WORLD);
     const double own = MPI_Wtime() - start;
     double slowest = 0;
     MPI_Allreduce(&own, &slowest, 1, MPI_DOUBLE, MPI_MAX, MPI_COMM_WORLD);
-    seconds.push_back(slowest);
-    spent += slowest;
-    for (std::size_t k = 0; seconds.size() == 1 && k < buffer.size(); ++k) {
+    runs.add(slowest);
+    for (std::size_t k = 0; first && k < buffer.size(); ++k) {
       float sum = 0;
       for (int other = 0; other < ranks; ++other) sum += payload(other, k);
       right = right && buffer[k] == sum;
     }
   }
-  // The first run connects the ranks.
-  seconds.erase(seconds.begin());
-  if (rank == 0 && right) rubato::lab::print_timings(seconds);
+  if (rank == 0 && right) rubato::lab::print_timings(runs.seconds());
   MPI_Finalize();
   return right ? 0 : 1;
 }

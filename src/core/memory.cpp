@@ -1,0 +1,135 @@
+#include <algorithm>
+#include <array>
+#include <cstdlib>
+#include <fstream>
+#include <new>
+#include <sstream>
+
+#include <fmt/format.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include <rubato/core/memory.hpp>
+
+namespace rubato {
+
+namespace {
+
+namespace fs = std::filesystem;
+
+// A number alone in a file: what cgroups say. Nothing for "max".
+std::optional<double> number_in(const fs::path& file) {
+  std::ifstream in(file);
+  double number = 0;
+  if (in >> number) return number;
+  return std::nullopt;
+}
+
+// "MemTotal:  24576000 kB".
+std::optional<double> physical_memory(const fs::path& root) {
+  constexpr double kKibi = 1024;
+  std::ifstream in(root / "proc/meminfo");
+  for (std::string line; std::getline(in, line);) {
+    std::istringstream words(line);
+    std::string name;
+    double kibibytes = 0;
+    if (words >> name >> kibibytes && name == "MemTotal:") return kibibytes * kKibi;
+  }
+  return std::nullopt;
+}
+
+// The lowest limit of a control group and those it is in. A container sees its own group as the
+// root, whatever the path of the group is called.
+std::optional<double> lowest_limit(const fs::path& mount, fs::path group, const char* file) {
+  std::optional<double> lowest;
+  for (;; group = group.parent_path()) {
+    const auto limit = number_in(mount / group.relative_path() / file);
+    if (limit && (!lowest || *limit < *lowest)) lowest = limit;
+    if (group.relative_path().empty()) return lowest;
+  }
+}
+
+// Lines "0::/user.slice" (version 2) and "9:memory:/docker/1" (version 1).
+std::optional<double> control_group_limit(const fs::path& root) {
+  std::ifstream in(root / "proc/self/cgroup");
+  std::optional<double> lowest;
+  const fs::path mount = root / "sys/fs/cgroup";
+  for (std::string line; std::getline(in, line);) {
+    const std::size_t first = line.find(':');
+    const std::size_t second = line.find(':', first + 1);
+    if (first == std::string::npos || second == std::string::npos) continue;
+    const std::string controllers = line.substr(first + 1, second - first - 1);
+    const fs::path group = line.substr(second + 1);
+    std::optional<double> limit;
+    if (controllers.empty()) limit = lowest_limit(mount, group, "memory.max");
+    if (controllers == "memory") {
+      limit = lowest_limit(mount / "memory", group, "memory.limit_in_bytes");
+    }
+    if (limit && (!lowest || *limit < *lowest)) lowest = limit;
+  }
+  return lowest;
+}
+
+// What is left of the address space: the limit counts what is mapped already.
+std::optional<double> address_space(const fs::path& root) {
+  rlimit limit{};
+  if (getrlimit(RLIMIT_AS, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY) return std::nullopt;
+  const double pages = number_in(root / "proc/self/statm").value_or(0);
+  const double mapped = pages * static_cast<double>(sysconf(_SC_PAGESIZE));
+  return std::max(0.0, static_cast<double>(limit.rlim_cur) - mapped);
+}
+
+}  // namespace
+
+MemoryLimit memory_limit(const fs::path& root) {
+  MemoryLimit lowest{.bytes = 1e300, .what = "no limit"};
+  const auto consider = [&](const std::optional<double>& bytes, const char* what) {
+    if (bytes && *bytes < lowest.bytes) lowest = {.bytes = *bytes, .what = what};
+  };
+  consider(physical_memory(root), "physical memory");
+  consider(control_group_limit(root), "the limit of its control group");
+  consider(address_space(root), "what ulimit -v leaves");
+  return lowest;
+}
+
+std::string bytes_text(double bytes) {
+  struct Unit {
+    double size;
+    const char* name;
+  };
+  constexpr std::array<Unit, 5> kUnits{
+      {{1e12, "TB"}, {1e9, "GB"}, {1e6, "MB"}, {1e3, "kB"}, {1, "bytes"}}};
+  for (const Unit& unit : kUnits) {
+    if (bytes < unit.size && unit.size > 1) continue;
+    return fmt::format("{:.3g} {}", bytes / unit.size, unit.name);
+  }
+  return {};
+}
+
+void require_memory(double bytes, std::string_view needs, std::string_view help,
+                    const MemoryLimit& limit) {
+  if (bytes <= limit.bytes) return;
+  throw MemoryError(fmt::format("{} {}, and {} is {}; {}", needs, bytes_text(bytes), limit.what,
+                                bytes_text(limit.bytes), help));
+}
+
+std::optional<std::string> memory_failure(const std::exception& error, std::string_view help,
+                                          const MemoryLimit& limit) {
+  constexpr std::string_view kStandard = "std::bad_alloc";
+  // "DefaultCPUAllocator: can't allocate memory: you tried to allocate 400 bytes. Error code 12"
+  constexpr std::string_view kTorch = "can't allocate memory";
+  constexpr std::string_view kAmount = "you tried to allocate ";
+  const std::string_view text = error.what();
+  const bool standard = dynamic_cast<const std::bad_alloc*>(&error) != nullptr ||
+                        text.find(kStandard) != std::string_view::npos;
+  if (!standard && text.find(kTorch) == std::string_view::npos) return std::nullopt;
+  std::string asked = "memory";
+  if (const std::size_t place = text.find(kAmount); place != std::string_view::npos) {
+    const double bytes = std::strtod(text.data() + place + kAmount.size(), nullptr);
+    asked = fmt::format("{} of memory", bytes_text(bytes));
+  }
+  return fmt::format("{} could not be had, {} is {}; {}", asked, limit.what,
+                     bytes_text(limit.bytes), help);
+}
+
+}  // namespace rubato

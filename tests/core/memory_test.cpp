@@ -1,0 +1,109 @@
+#include <exception>
+#include <new>
+#include <stdexcept>
+#include <string>
+
+#include <gmock/gmock.h>
+
+#include <rubato/core/memory.hpp>
+
+#include "support/error_of.hpp"
+#include "support/temp_folder.hpp"
+
+namespace rubato {
+namespace {
+
+constexpr double kGibi = 1 << 30;
+
+// A machine's /proc and /sys, with two gibibytes.
+class Machine {
+ public:
+  Machine() { folder_.write("proc/meminfo", "MemFree:  512 kB\nMemTotal:  2097152 kB\n"); }
+  const Machine& with(const char* file, const char* text) const {
+    folder_.write(file, text);
+    return *this;
+  }
+  [[nodiscard]] MemoryLimit limit() const { return memory_limit(folder_.path()); }
+
+ private:
+  test::TempFolder folder_;
+};
+
+TEST(MemoryLimit, IsThePhysicalMemory) {
+  const MemoryLimit limit = Machine().limit();
+  EXPECT_EQ(limit.bytes, 2 * kGibi);
+  EXPECT_EQ(limit.what, "physical memory");
+}
+
+TEST(MemoryLimit, IsTheLowestOfTheControlGroupsAbove) {
+  const MemoryLimit limit = Machine()
+                                .with("proc/self/cgroup", "0::/a/b\n")
+                                .with("sys/fs/cgroup/a/b/memory.max", "max\n")
+                                .with("sys/fs/cgroup/a/memory.max", "1073741824\n")
+                                .limit();
+  EXPECT_EQ(limit.bytes, kGibi);
+  EXPECT_EQ(limit.what, "the limit of its control group");
+}
+
+// There the group that the process sees is the root.
+TEST(MemoryLimit, IsThatOfAContainer) {
+  EXPECT_EQ(Machine()
+                .with("proc/self/cgroup", "0::/../elsewhere\n")
+                .with("sys/fs/cgroup/memory.max", "1073741824\n")
+                .limit()
+                .bytes,
+            kGibi);
+}
+
+TEST(MemoryLimit, IsThatOfAControlGroupOfTheFirstVersion) {
+  const Machine machine;
+  machine.with("proc/self/cgroup", "12:cpu:/\n9:memory:/docker/1\n")
+      .with("sys/fs/cgroup/memory/docker/1/memory.limit_in_bytes", "1073741824\n");
+  EXPECT_EQ(machine.limit().bytes, kGibi);
+  machine.with("sys/fs/cgroup/memory/docker/1/memory.limit_in_bytes", "9223372036854771712\n");
+  EXPECT_EQ(machine.limit().bytes, 2 * kGibi) << "none";
+}
+
+TEST(MemoryLimit, IsKnownOfThisMachine) {
+  EXPECT_GT(memory_limit().bytes, 1e6);
+  EXPECT_NE(memory_limit().what, "no limit");
+}
+
+TEST(RequireMemory, SaysWhatIsNeededWhatThereIsAndWhatHelps) {
+  const MemoryLimit limit{.bytes = 24e9, .what = "physical memory"};
+  EXPECT_EQ(test::error_of([&] { require_memory(24e9, "all needs", "have less", limit); }),
+            "no error");
+  EXPECT_EQ(test::error_of(
+                [&] { require_memory(512e9, "tree on 64 cores needs", "fewer --cores", limit); }),
+            "tree on 64 cores needs 512 GB, and physical memory is 24 GB; fewer --cores");
+}
+
+// libtorch's, as it comes.
+constexpr const char* kTorch =
+    "[enforce fail at alloc_cpu.cpp:75] err == 0. DefaultCPUAllocator: can't allocate memory: you "
+    "tried to allocate 400000000 bytes. Error code 12 (Cannot allocate memory)\nException raised "
+    "from alloc_cpu at ./c10/core/impl/alloc_cpu.cpp:75 (most recent call first):\nframe #0: ...";
+
+TEST(MemoryFailure, IsKnownByItsTypeOrItsWords) {
+  const MemoryLimit limit{.bytes = 1e9, .what = "physical memory"};
+  const auto told = [&](const std::exception& error) {
+    return memory_failure(error, "fewer threads need less", limit).value_or("none");
+  };
+  EXPECT_EQ(told(std::bad_alloc()),
+            "memory could not be had, physical memory is 1 GB; fewer threads need less");
+  EXPECT_EQ(told(std::runtime_error(kTorch)),
+            "400 MB of memory could not be had, physical memory is 1 GB; fewer threads need less");
+  EXPECT_EQ(told(Error("step 3: std::bad_alloc")), told(std::bad_alloc()));
+  EXPECT_EQ(told(Error("the trace is empty")), "none");
+}
+
+TEST(BytesText, HasThreeDigits) {
+  EXPECT_EQ(bytes_text(0), "0 bytes");
+  EXPECT_EQ(bytes_text(999), "999 bytes");
+  EXPECT_EQ(bytes_text(1536), "1.54 kB");
+  EXPECT_EQ(bytes_text(2.5e7), "25 MB");
+  EXPECT_EQ(bytes_text(35e12), "35 TB");
+}
+
+}  // namespace
+}  // namespace rubato

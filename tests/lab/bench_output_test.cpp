@@ -1,0 +1,73 @@
+#include "app/bench_output.hpp"
+
+#include <string>
+#include <vector>
+
+#include <gmock/gmock.h>
+#include <nlohmann/json.hpp>
+
+namespace rubato::app {
+namespace {
+
+using testing::HasSubstr;
+
+// Every number another one, so that none can stand in the place of another.
+std::vector<BenchRow> rows() {
+  return {{.strategy = "slow",
+           .exact = true,
+           .task = {.cores = 8, .size = 1000},
+           .threads = 3,
+           .options = {.arrival = lab::Arrival::skewed, .cache = lab::Cache::cold},
+           .seconds = {.median = 0.5, .min = 0.25, .max = 2, .runs = 7},
+           .bytes_moved = 48000,
+           .triad = 4e6},
+          {.strategy = "two-level:hosts=2,inner=ring",
+           .task = {.cores = 8, .size = 1000, .fused = true},
+           .threads = 3,
+           .options = {.arrival = lab::Arrival::straggler},
+           .seconds = {.median = 0.125, .min = 0.0625, .max = 0.1875, .runs = 9},
+           .triad = 4e6}};
+}
+
+TEST(BenchOutput, PutsEveryNumberIntoItsColumn) {
+  EXPECT_EQ(bench_csv(rows()),
+            "strategy,exact,cores,size,fused,threads,arrival,cache,runs,median_seconds,min_seconds,"
+            "max_seconds,bytes_moved,triad_bytes_per_second\n"
+            "slow,true,8,1000,false,3,skewed,cold,7,0.5,0.25,2,48000,4000000\n"
+            "\"two-level:hosts=2,inner=ring\",false,8,1000,true,3,straggler,hot,9,0.125,0.0625,"
+            "0.1875,0,4000000\n");
+}
+
+TEST(BenchOutput, PutsEveryNumberIntoItsFieldOfJson) {
+  const auto json = nlohmann::json::parse(bench_json(rows()));
+  const nlohmann::json expected{{"strategy", "slow"},
+                                {"exact", true},
+                                {"cores", 8},
+                                {"size", 1000},
+                                {"fused", false},
+                                {"threads", 3},
+                                {"arrival", "skewed"},
+                                {"cache", "cold"},
+                                {"runs", 7},
+                                {"median_seconds", 0.5},
+                                {"min_seconds", 0.25},
+                                {"max_seconds", 2.0},
+                                {"buffer_bytes_per_second", 8000.0},
+                                {"bytes_moved", 48000.0},
+                                {"moved_bytes_per_second", 96000.0},
+                                {"triad_bytes_per_second", 4e6}};
+  EXPECT_EQ(json["measurements"][0], expected);
+  EXPECT_EQ(json["measurements"][1]["arrival"], "straggler");
+}
+
+TEST(BenchOutput, TellsInTheTableTheFastestFirst) {
+  const std::string table = bench_table(rows());
+  EXPECT_THAT(table, HasSubstr("8 cores x 1000 floats, 3 threads, skewed arrival, cold cache; "
+                               "STREAM triad 0.0 GB/s"));
+  EXPECT_THAT(table, HasSubstr("500 ms"));
+  EXPECT_THAT(table, HasSubstr("250 ms - 2.00 s"));
+  EXPECT_LT(table.find("\ntwo-level"), table.find("\nslow"));
+}
+
+}  // namespace
+}  // namespace rubato::app
