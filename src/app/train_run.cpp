@@ -255,8 +255,9 @@ ExitCode train(const TrainCommandOptions& options) {
   if (!failure && interval) write_checkpoint();
 
   if (failure) {
-    fmt::print(stderr, "rubato train: {}\nmetrics are kept in {}\n", failure->what(),
-               folder->path().string());
+    fmt::print(stderr,
+               "rubato train: {}\ntry a lower --lr or another --rule\nmetrics are kept in {}\n",
+               failure->what(), folder->path().string());
     return ExitCode::diverged;
   }
   for (const std::string& line : planned_faults->missed(summary.result.steps)) {

@@ -195,7 +195,8 @@ ExitCode verify(const TrainCommandOptions& options) {
       marks = train(options, data, trace, way);
     } catch (const Diverged& diverged) {
       fmt::print("\n");
-      fmt::print(stderr, "rubato verify: {}\n", diverged.what());
+      fmt::print(stderr, "rubato verify: {}\ntry a lower --lr or another --rule\n",
+                 diverged.what());
       return ExitCode::diverged;
     }
     if (marks.empty()) throw Error("the trace has no step to train");

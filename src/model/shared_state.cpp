@@ -65,6 +65,7 @@ SharedState::SharedState(const Model& model) {
   for (const NamedTensor& named : sorted.trained) require_type("parameter", named, type);
   for (const NamedTensor& named : sorted.buffers) require_type("buffer", named, type);
 
+  treatments_ = treatments_of(model, sorted);
   parameter_layout_ = FlatLayout(sorted.trained, type);
   flat_parameters_ = flatten(parameter_layout_, sorted.trained);
   buffer_layout_ = FlatLayout(sorted.buffers, type);
@@ -90,7 +91,7 @@ SharedState::SharedState(const Model& model) {
     held[named.tensor.unsafeGetTensorImpl()] = frozen_.back();
   }
   for (const NamedTensor& named : sorted.counters) {
-    counters_.push_back(named.tensor.detach().clone());
+    counters_.push_back(named.tensor.detach().clone(at::MemoryFormat::Contiguous));
     held[named.tensor.unsafeGetTensorImpl()] = counters_.back();
   }
   for (const NamedTensor& named : model.parameters) {

@@ -106,6 +106,7 @@ void MetricsWriter::on_step(Training& training, const StepRecord& step) {
             {"gain", step.gain},
             {"iterations", step.iterations},
             {"loss", step.loss}};
+  if (!step.applied) line["applied"] = false;
   if (step.gradient_norm) line["gradient_norm"] = *step.gradient_norm;
   if (step.noise_scale) line["noise_scale"] = *step.noise_scale;
   if (step.measured_gain) line["measured_gain"] = *step.measured_gain;
@@ -125,6 +126,7 @@ void MetricsWriter::on_epoch(Training& training, const EpochRecord& epoch) {
             {"steps", epoch.steps},
             {"samples", epoch.samples},
             {"train_loss", epoch.train_loss}};
+  if (!epoch.whole) line["whole"] = false;
   if (epoch.test) {
     line["test_loss"] = epoch.test->loss;
     if (epoch.test->accuracy) line["test_accuracy"] = *epoch.test->accuracy;

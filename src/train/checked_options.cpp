@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <string>
 #include <thread>
 
 #include <fmt/format.h>
@@ -10,6 +11,29 @@
 #include <rubato/runtime/reducer.hpp>
 
 namespace rubato {
+
+namespace {
+
+// An optimizer of the user's own is made by the user, with whatever belongs into it.
+void require_nothing_ignored(const TrainOptions& options) {
+  const auto refuse = [](const std::string& what) {
+    throw Error(
+        fmt::format("{}, which own_optimizer does not see; accepted: none, and what is "
+                    "wanted in the options of the optimizer that it makes",
+                    what));
+  };
+  if (options.optimizer.weight_decay != 0) {
+    refuse(fmt::format("optimizer.weight_decay {}", options.optimizer.weight_decay));
+  }
+  for (const ParameterGroup& group : options.groups) {
+    if (group.options.weight_decay || group.options.momentum) {
+      refuse(fmt::format("parameter group '{}' has its own {}", group.name,
+                         group.options.weight_decay ? "weight decay" : "momentum"));
+    }
+  }
+}
+
+}  // namespace
 
 TrainOptions checked_options(TrainOptions options) {
   if (options.epochs < 1) {
@@ -29,6 +53,7 @@ TrainOptions checked_options(TrainOptions options) {
   if (options.top_k < 0) {
     throw Error(fmt::format("top {} accuracy: at least 1 is needed (0 is none)", options.top_k));
   }
+  if (options.own_optimizer) require_nothing_ignored(options);
   if (options.exact) require_exact(options.reduce);
   if (options.reference_batch_size < 1) {
     throw Error(

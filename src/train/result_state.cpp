@@ -34,6 +34,19 @@ void put_result(State& state, const TrainResult& result) {
   if (!result.stopped.empty()) state.put_text("stopped", result.stopped);
 }
 
+void put_part(State& state, const EpochPart& part) {
+  state.put("part.steps", part.steps);
+  state.put("part.samples", part.samples);
+  state.put("part.of_steps", part.of_steps);
+}
+
+std::optional<EpochPart> part_of(const State& state) {
+  if (!state.has("part.steps")) return std::nullopt;
+  return EpochPart{.steps = state.count("part.steps"),
+                   .samples = state.count("part.samples"),
+                   .of_steps = state.count("part.of_steps")};
+}
+
 TrainResult result_of(const State& state) {
   TrainResult result;
   result.epochs = state.count("epochs");

@@ -23,7 +23,10 @@
 #include <rubato/runtime/step_executor.hpp>
 
 #include "autocast.hpp"
+#include "checked_rates.hpp"
 #include "gradient_meter.hpp"
+#include "place.hpp"
+#include "step_buffers.hpp"
 
 namespace rubato {
 
@@ -72,7 +75,7 @@ std::unique_ptr<FlatOptimizer<T>> optimizer_of(const TrainOptions& options,
 }
 
 // A leaf is the gradient of a minibatch, laid out as the parameters, and behind it by how much its
-// forward changed the floating-point buffers: the tree sums both, and both are averaged in the end.
+// forward changed the floating-point buffers: the tree sums both.
 template <class T>
 class TypedStepEngine final : public StepEngine {
  public:
@@ -82,14 +85,14 @@ class TypedStepEngine final : public StepEngine {
         options_(options),
         state_(parts.replicas.state()),
         parameters_(static_cast<std::size_t>(state_.parameter_layout().size())),
-        buffers_(static_cast<std::size_t>(state_.buffer_layout().size())),
+        buffers_(state_, parts.workers.threads()),
         layout_(layout_of(state_, options.groups)),
         blocks_(layout_.layer_ends),
         optimizer_(optimizer_of<T>(options, layout_, state_)),
         group_norms_(parts.rule.needs().group_norms || options.log_noise),
         layer_norms_(parts.rule.needs().layer_norms || optimizer_->needs_layer_norms()),
         executor_(parts.workers,
-                  {.values = parameters_ + buffers_,
+                  {.values = parameters_ + buffers_.size(),
                    .max_leaves = max_minibatches,
                    .norms = group_norms_ ? blocks_ : NormBlocks()},
                   options.reduce),
@@ -106,7 +109,6 @@ class TypedStepEngine final : public StepEngine {
                       "with optimizer sgd or lars",
                       parts.rule.name()));
     }
-    for (const at::Tensor& counter : state_.counters()) next_counters_.push_back(counter.clone());
   }
 
   StepOutcome run(const StepPlan& step, const EpochSamples& samples,
@@ -114,6 +116,7 @@ class TypedStepEngine final : public StepEngine {
     const Stopwatch wall;
     const auto begin_attempt = [this] {
       for (ThreadState& thread : threads_) thread.data_seconds = 0;
+      buffers_.begin();
     };
     begin_attempt();
     StepPlan done = step;
@@ -147,10 +150,16 @@ class TypedStepEngine final : public StepEngine {
          .groups = parts_.rule.needs().group_norms ? std::span<const GradientNorms>(groups_)
                                                    : std::span<const GradientNorms>(),
          .layers = parts_.rule.needs().layer_norms ? std::span<const LayerNorms>(layers_)
-                                                   : std::span<const LayerNorms>()});
+                                                   : std::span<const LayerNorms>(),
+         .group_count = groups_.size(),
+         .layer_count = layers_.size()});
     outcome.learning_rate = rates.learning_rate;
     outcome.gain = rates.gain;
     if (outcome.applied) {
+      require_applicable(rates, {.rule = options_.rule,
+                                 .place = place_of(settings.epoch, step.index),
+                                 .groups = groups_.size(),
+                                 .layers = layers_.size()});
       if (settings.inspect) show_gradients(sum.values(), step, settings.inspect);
       apply(sum.values(), step, rates, outcome);
     }
@@ -195,15 +204,13 @@ class TypedStepEngine final : public StepEngine {
     if (loss.dim() != 0 || !loss.requires_grad()) {
       throw Error(
           fmt::format("the loss of a minibatch must be one differentiable number; it has {} "
-                      "dimensions and {} gradient",
-                      loss.dim(), loss.requires_grad() ? "a" : "no"));
+                      "dimension{} and {} gradient",
+                      loss.dim(), loss.dim() == 1 ? "" : "s", loss.requires_grad() ? "a" : "no"));
     }
     loss.backward();
     replica.check_gradients(gradients);
     out.scalars.loss = loss.item<double>();
-    if (buffers_ > 0) write_buffer_changes(replica, out.values.subspan(parameters_));
-    // Counters advance once for a step, as its first minibatch advances them.
-    if (first) copy_counters(replica);
+    buffers_.note(replica, first, thread, out.values.subspan(parameters_));
   }
 
   at::Tensor loss_of(Replica& replica, const at::Tensor& input, const at::Tensor& target) const {
@@ -219,24 +226,6 @@ class TypedStepEngine final : public StepEngine {
         gradient_views_[static_cast<std::size_t>(executor_.pool().id_of(&sum))];
     if (views.empty()) views = state_.parameter_layout().views(sum.values.data());
     return views;
-  }
-
-  // By how much the forward of a minibatch changed the buffers. Not what it left in them: the mean
-  // of equal values is not always that value, and a sum of masks may be infinite. So what no
-  // forward writes to keeps its bits, infinite ones included.
-  void write_buffer_changes(const Replica& replica, std::span<T> changes) const {
-    const T* before = state_.flat_buffers().data_ptr<T>();
-    const T* after = replica.flat_buffers().data_ptr<T>();
-    for (std::size_t i = 0; i < buffers_; ++i) {
-      changes[i] = after[i] == before[i] ? T{0} : after[i] - before[i];
-    }
-  }
-
-  void copy_counters(const Replica& replica) {
-    const at::NoGradGuard no_grad;
-    for (std::size_t i = 0; i < next_counters_.size(); ++i) {
-      next_counters_[i].copy_(replica.counters()[i].tensor);
-    }
   }
 
   // Whether the sum is finite; and what the rule, the optimizer and the record want to know of it.
@@ -326,14 +315,7 @@ class TypedStepEngine final : public StepEngine {
                       .rates = rates,
                       .layers = layers_},
                      parts_.workers);
-    T* shared = buffers_ > 0 ? state_.flat_buffers().data_ptr<T>() : nullptr;
-    for (std::size_t i = 0; i < buffers_; ++i) {
-      const T change = sum[parameters_ + i];
-      if (change != T{0}) shared[i] += change / static_cast<T>(step.minibatches);
-    }
-    for (std::size_t i = 0; i < next_counters_.size(); ++i) {
-      state_.counters()[i].copy_(next_counters_[i]);
-    }
+    buffers_.apply(sum.subspan(parameters_), step.minibatches);
   }
 
   // The factor by which a gradient of that norm is to be shortened: torch's clip_grad_norm_.
@@ -346,7 +328,7 @@ class TypedStepEngine final : public StepEngine {
   const TrainOptions& options_;
   const SharedState& state_;
   std::size_t parameters_;
-  std::size_t buffers_;
+  StepBuffers<T> buffers_;
   ParameterLayout layout_;
   NormBlocks blocks_;
   std::unique_ptr<FlatOptimizer<T>> optimizer_;
@@ -360,7 +342,6 @@ class TypedStepEngine final : public StepEngine {
   std::vector<GradientNorms> groups_;
   std::vector<LayerNorms> layers_;
   std::vector<std::vector<at::Tensor>> gradient_views_;
-  std::vector<at::Tensor> next_counters_;
   std::vector<ThreadState> threads_;
 };
 

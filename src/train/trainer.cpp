@@ -14,8 +14,10 @@
 #include <rubato/train/trainer.hpp>
 
 #include "checked_options.hpp"
+#include "checked_rates.hpp"
 #include "configuration.hpp"
 #include "evaluator.hpp"
+#include "place.hpp"
 #include "replica_set.hpp"
 #include "result_state.hpp"
 #include "step_engine.hpp"
@@ -54,11 +56,9 @@ std::unique_ptr<LrSchedule> make_schedule(const TrainOptions& options) {
 }  // namespace
 
 Diverged::Diverged(std::string_view what, const StepRecord& step, std::string_view rule)
-    : Error(fmt::format("{} at step {} (epoch {}, batch {}, rule {}, lr {:.6g}){}\n"
-                        "try a lower --lr or another --rule",
-                        what, step.plan.index.value(), step.epoch.value(), step.plan.batch_size,
-                        rule, step.learning_rate,
-                        step.applied ? "" : "; the step was not applied")),
+    : Error(fmt::format("{} at {} (batch {}, rule {}, lr {:.6g}){}", what,
+                        place_of(step.epoch, step.plan.index), step.plan.batch_size, rule,
+                        step.learning_rate, step.applied ? "" : "; the step was not applied")),
       step_(step) {}
 
 class Trainer::Implementation final : public Training {
@@ -139,10 +139,31 @@ class Trainer::Implementation final : public Training {
   bool begin_epoch() {
     if (stopped() || result_.epochs >= options_.epochs) return false;
     std::optional<EpochPlan> plan = planner_.next();
-    if (!plan) return false;
+    if (!plan) {
+      stop_at_end_of_trace();
+      return false;
+    }
     epoch_ = {.plan = *std::move(plan)};
     epoch_->record.epoch = epoch_->plan.index;
     return true;
+  }
+
+  void stop_at_end_of_trace() {
+    stop(fmt::format("the trace ended after {} steps", planner_.trace().length()));
+  }
+
+  // The part of the epoch that has been trained, while that is not the whole of it.
+  [[nodiscard]] std::optional<EpochPart> part_of_epoch() const {
+    const EpochPlan& plan = epoch_->plan;
+    EpochPart part{.steps = epoch_->record.steps,
+                   .samples = epoch_->record.samples,
+                   .of_steps = static_cast<std::int64_t>(plan.steps.size())};
+    if (part.steps == part.of_steps && plan.complete) return std::nullopt;
+    if (!plan.complete) {
+      part.of_steps +=
+          (planner_.minibatches_per_epoch() - plan.minibatches()) / plan.steps.back().minibatches;
+    }
+    return part;
   }
 
   // What is left of its steps, until somebody wants to stop or pause.
@@ -163,7 +184,7 @@ class Trainer::Implementation final : public Training {
       for (const auto& observer : observers_) observer->on_step(*this, step);
       if (!step.applied) {
         throw Diverged(std::isfinite(step.loss) ? "the gradient became infinite or NaN"
-                                                : fmt::format("the loss became {}", step.loss),
+                                                : "the loss became " + in_words(step.loss),
                        step, options_.rule);
       }
       ++record.steps;
@@ -173,6 +194,7 @@ class Trainer::Implementation final : public Training {
       result_.samples += plan.batch_size;
       ++result_.steps;
       result_.iterations = step.iterations;
+      result_.part = part_of_epoch();
       const double seconds = stopwatch.lap();
       record.train_seconds += seconds;
       result_.train_seconds += seconds;
@@ -186,10 +208,16 @@ class Trainer::Implementation final : public Training {
     record.train_loss = epoch_->loss_sum / static_cast<double>(epoch_->minibatches);
     if (test_) record.test = evaluate(*test_);
     record.test_seconds = stopwatch.seconds();
+    result_.part = part_of_epoch();
+    record.whole = !result_.part;
+    const bool ended = !epoch_->plan.complete;
     epoch_.reset();
     in_step_ = true;
-    ++result_.epochs;
-    ++progress_.epochs;
+    if (record.whole) {
+      ++result_.epochs;
+      ++progress_.epochs;
+    }
+    if (ended) stop_at_end_of_trace();
     if (record.test) {
       note_test(*record.test);
       for (const auto& observer : observers_) observer->on_evaluate(*this, record);
@@ -197,7 +225,7 @@ class Trainer::Implementation final : public Training {
     if (const auto metric = value_of(options_.watch, record)) schedule_->observe(*metric);
     for (const auto& observer : observers_) observer->on_epoch(*this, record);
     if (record.test && !std::isfinite(record.test->loss)) {
-      throw Diverged(fmt::format("the test loss became {}", record.test->loss), last_step_,
+      throw Diverged("the test loss became " + in_words(record.test->loss), last_step_,
                      options_.rule);
     }
     let_observers_look();
@@ -217,10 +245,10 @@ class Trainer::Implementation final : public Training {
   }
 
   StepRecord run_step(EpochIndex epoch, const StepPlan& plan, const EpochSamples& samples) {
-    StepSettings settings{
-        .epoch = epoch,
-        .base_learning_rate = options_.learning_rate *
-                              schedule_->factor(position_of(progress_, options_.schedule_unit))};
+    const double factor = schedule_->factor(position_of(progress_, options_.schedule_unit));
+    require_applicable(factor, options_.own_schedule ? "of your own" : options_.schedule,
+                       place_of(epoch, plan.index));
+    StepSettings settings{.epoch = epoch, .base_learning_rate = options_.learning_rate * factor};
     if (wanting_gradients(plan)) {
       settings.inspect = [&](std::span<const NamedTensor> gradients) {
         for (const auto& observer : observers_) {
@@ -241,13 +269,13 @@ class Trainer::Implementation final : public Training {
                                static_cast<double>(options_.reference_batch_size),
                       .learning_rate = outcome.learning_rate,
                       .gain = outcome.gain,
-                      .iterations = progress_.iterations + outcome.gain,
+                      .iterations = progress_.iterations + (outcome.applied ? outcome.gain : 0),
                       .gradient_norm = outcome.gradient_norm,
                       .loss = outcome.loss,
                       .applied = outcome.applied,
                       .seconds = outcome.seconds};
     record.plan.cores = outcome.cores;
-    if (options_.log_noise) measure_noise(outcome, record);
+    if (options_.log_noise && outcome.applied) measure_noise(outcome, record);
     if (outcome.applied) {
       ++progress_.steps;
       progress_.samples += plan.batch_size;
@@ -312,6 +340,7 @@ State Trainer::Implementation::state() const {
   state.put("noise_scale", noise_scale_.state());
 
   put_result(state, result_);
+  if (result_.part && !epoch_) put_part(state, *result_.part);
   const StepIndex next = epoch_ ? epoch_->plan.first_step() : planner_.next_step();
   state.put("epoch.first_step", next.value());
   if (epoch_) {
@@ -367,6 +396,9 @@ void Trainer::Implementation::load(const State& state) {
                       .train_seconds = state.value<double>("epoch.train_seconds")};
     epoch_->minibatches = state.count("epoch.minibatches");
     epoch_->loss_sum = state.value<double>("epoch.loss_sum");
+    result_.part = part_of_epoch();
+  } else {
+    result_.part = part_of(state);
   }
   for (const auto& observer : observers_) observer->load(*this, state);
 }

@@ -231,10 +231,11 @@ TEST_F(TrainCommand, AMissedTargetIsExitCode21) {
 TEST_F(TrainCommand, ALossThatIsNoNumberStopsTheRunAndKeepsItsMetrics) {
   const ProgramResult result = train({"--out", "run", "--lr", "1e38", "--rule", "constant"});
   EXPECT_EQ(result.code, 22);
-  EXPECT_THAT(result.err, AllOf(HasSubstr("at step "), HasSubstr("rule constant"),
+  EXPECT_THAT(result.err, AllOf(HasSubstr("at epoch 1, step "), HasSubstr("rule constant"),
                                 HasSubstr("lr 1e+38"), HasSubstr("metrics are kept in run")));
-  EXPECT_THAT(read_file(file("run/metrics.jsonl")), HasSubstr("\"loss\":null"));
-  EXPECT_THAT(std::string(summary("run")["stopped"]), HasSubstr("at step "));
+  EXPECT_THAT(read_file(file("run/metrics.jsonl")),
+              AllOf(HasSubstr("\"loss\":null"), HasSubstr("\"applied\":false")));
+  EXPECT_THAT(std::string(summary("run")["stopped"]), HasSubstr("at epoch 1, step "));
 }
 
 TEST_F(TrainCommand, AnExistingRunFolderIsLeftAlone) {
@@ -270,6 +271,7 @@ TEST_F(TrainCommand, WhatFollowsTheTraceIsTheUsersChoice) {
   ASSERT_EQ(train({"--out", "stop", "--epochs", "4", "--on-trace-end", "stop"}).code, 0);
   EXPECT_EQ(summary("stop")["steps"], 30);
   EXPECT_EQ(summary("stop")["epochs"], 3);
+  EXPECT_EQ(summary("stop")["stopped"], "the trace ended after 30 steps");
 }
 
 TEST_F(TrainCommand, AModelThatDoesNotFitTheImagesIsAnError) {

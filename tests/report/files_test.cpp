@@ -112,6 +112,22 @@ TEST_F(ReportFiles, MetricsHaveALineForEachStep) {
       "seconds": {"data": 0.25, "compute": 4.0, "reduce": 0.5, "update": 0.125, "wall": 3.0}})"));
 }
 
+TEST_F(ReportFiles, MetricsSayWhatDidNotCount) {
+  MetricsWriter metrics(folder() / "metrics.jsonl");
+  StepRecord step = step_record();
+  step.applied = false;
+  metrics.on_step(no_training, step);
+  EpochRecord epoch;
+  epoch.whole = false;
+  metrics.on_epoch(no_training, epoch);
+  std::istringstream lines(read_file(folder() / "metrics.jsonl"));
+  std::string text;
+  std::getline(lines, text);
+  EXPECT_EQ(json::parse(text)["applied"], false);
+  std::getline(lines, text);
+  EXPECT_EQ(json::parse(text)["whole"], false);
+}
+
 TEST_F(ReportFiles, MetricsHaveWhatWasMeasuredBesides) {
   MetricsWriter metrics(folder() / "metrics.jsonl");
   StepRecord step = step_record();

@@ -104,6 +104,8 @@ TEST(Iterations, EndTrainingWhenTheyAreReached) {
   const auto of_shorter = shorter.add_observer<test::Recorder>();
   EXPECT_EQ(shorter.fit().steps, 3);
   ASSERT_EQ(of_shorter->epochs.size(), 2U);
+  EXPECT_FALSE(of_shorter->epochs[1].whole);
+  EXPECT_EQ(shorter.result().epochs, 1);
   EXPECT_EQ(of_shorter->epochs[1].steps, 1);
   EXPECT_EQ(of_shorter->epochs[1].samples, 8);
   EXPECT_DOUBLE_EQ(of_shorter->epochs[1].train_loss, of_shorter->steps[2].loss);

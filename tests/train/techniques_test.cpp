@@ -1,5 +1,6 @@
 #include <cmath>
 #include <functional>
+#include <limits>
 #include <memory>
 #include <optional>
 #include <span>
@@ -12,6 +13,7 @@
 #include <ATen/autocast_mode.h>
 #include <ATen/core/grad_mode.h>
 #include <gmock/gmock.h>
+#include <torch/optim/adam.h>
 #include <torch/optim/sgd.h>
 
 #include <rubato/model/builtin_models.hpp>
@@ -211,6 +213,106 @@ TEST(Rules, OfTheUsersOwnAreFollowed) {
   options.rules.add("twice", [](const RuleInput&) { return 2.0; });
   Trainer trainer = trainer_on(Trace::constant(48), options);
   EXPECT_THAT(rates_of(*trained(trainer)), ElementsAre(0.2));
+}
+
+// Answers whatever it is told to.
+class Answering : public Rule {
+ public:
+  explicit Answering(Rates rates) : rates_(rates) {}
+  std::string_view name() const override { return "mine"; }
+  Rates rates(const RuleInput& input) override {
+    EXPECT_EQ(input.group_count, 2U);
+    EXPECT_EQ(input.layer_count, 4U);
+    return input.batch_size == 16 ? Rates{.learning_rate = 0.1, .update_rate = 0.1} : rates_;
+  }
+
+ private:
+  Rates rates_;
+};
+
+TEST(Rules, AreAskedForRatesThatCanBeApplied) {
+  constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
+  constexpr double kInfinity = std::numeric_limits<double>::infinity();
+  const auto error = [](const Rates& rates) {
+    TrainOptions options = options_of("mine");
+    options.groups = {no_decay_for_vectors()};
+    options.rules.add("mine", [rates](Spec&) { return std::make_unique<Answering>(rates); });
+    Trainer trainer = trainer_on(test::trace_of({16, 32}, TraceEnd::cycle), options);
+    std::string good;
+    trainer.add_observer<test::Recorder>(
+        [&](Training&, const StepRecord&) { good = test::state_bytes(trainer); });
+    const std::string message = error_of([&] { trainer.fit(); });
+    if (message != "no error") {
+      EXPECT_EQ(trainer.result().steps, 1);
+      EXPECT_TRUE(test::state_bytes(trainer) == good) << "nothing is applied";
+    }
+    return message;
+  };
+  const Rates good{.learning_rate = 0.1, .update_rate = 0.1};
+  const auto with = [&](auto change) {
+    Rates rates = good;
+    change(rates);
+    return error(rates);
+  };
+  const std::string where =
+      " at epoch 1, step 2 of the run; accepted: finite numbers of at least 0";
+  EXPECT_EQ(error(good), "no error");
+  EXPECT_EQ(with([](Rates& r) { r.learning_rate = 0; }), "no error");
+  EXPECT_EQ(with([](Rates& r) { r.learning_rate = kNan; }),
+            "rule mine gave the learning rate NaN" + where);
+  EXPECT_EQ(with([](Rates& r) { r.update_rate = -1; }),
+            "rule mine gave the rate of the update -1" + where);
+  EXPECT_EQ(with([](Rates& r) { r.gain = kInfinity; }), "rule mine gave the gain infinite" + where);
+  EXPECT_EQ(with([](Rates& r) { r.weight_decay_factor = kNan; }),
+            "rule mine gave the factor on the weight decay NaN" + where);
+  const std::vector<double> one{1};
+  const std::vector<double> two{1, 2};
+  const std::vector<double> four{1, 1, -2, 1};
+  EXPECT_EQ(with([&](Rates& r) { r.group_factors = two; }), "no error");
+  EXPECT_EQ(with([&](Rates& r) { r.group_factors = one; }),
+            "rule mine gave 1 factor for 2 parameter groups at epoch 1, step 2 of the run; "
+            "accepted: 2 or none");
+  EXPECT_EQ(with([&](Rates& r) { r.layer_factors = two; }),
+            "rule mine gave 2 factors for 4 parameter tensors at epoch 1, step 2 of the run; "
+            "accepted: 4 or none");
+  EXPECT_EQ(with([&](Rates& r) { r.layer_factors = four; }),
+            "rule mine gave the factor of a parameter tensor -2" + where);
+}
+
+TEST(Rules, OfAFunctionAreCheckedLikeAll) {
+  TrainOptions options = options_of("twice");
+  options.rules.add("twice", [](const RuleInput&) { return -1.0; });
+  EXPECT_THAT(error_of([&] { trainer_on(Trace::constant(48), options).fit(); }),
+              HasSubstr("rule twice gave the learning rate -0.1 at epoch 1, step 1 of the run"));
+}
+
+class Broken : public LrSchedule {
+ public:
+  double factor(double) const override { return std::nan(""); }
+};
+
+TEST(OwnSchedule, IsNamedForTheFactorItGave) {
+  TrainOptions options = options_of("linear");
+  options.own_schedule = [] { return std::make_unique<Broken>(); };
+  EXPECT_THAT(error_of([&] { trainer_on(Trace::constant(48), options).fit(); }),
+              HasSubstr("schedule of your own gave the factor NaN at epoch 1, step 1 of the run"));
+}
+
+TEST(OwnOptimizer, IgnoresNothingSilently) {
+  const auto error = [](const std::function<void(TrainOptions&)>& change) {
+    TrainOptions options = options_of("constant");
+    options.own_optimizer = [](std::vector<torch::optim::OptimizerParamGroup> groups) {
+      return std::make_unique<torch::optim::Adam>(std::move(groups));
+    };
+    change(options);
+    return error_of([&] { trainer_on(Trace::constant(16), options); });
+  };
+  EXPECT_EQ(error([](auto&) {}), "no error");
+  EXPECT_THAT(
+      error([](auto& o) { o.optimizer.weight_decay = 0.1; }),
+      HasSubstr("optimizer.weight_decay 0.1, which own_optimizer does not see; accepted: "));
+  EXPECT_THAT(error([](auto& o) { o.groups = {no_decay_for_vectors()}; }),
+              HasSubstr("parameter group 'vectors' has its own weight decay, which own_optimizer"));
 }
 
 TEST(Monitor, SeesParametersAndTheirMeanGradients) {

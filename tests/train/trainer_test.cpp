@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <atomic>
 #include <cmath>
 #include <cstdint>
@@ -149,8 +150,11 @@ std::vector<std::vector<std::int64_t>> epochs_of_short_trace(TraceEnd end) {
   Trainer trainer = trainer_on(test::trace_of({16, 8}, end), options_of(2));
   const auto recorder = trainer.add_observer<test::Recorder>();
   const TrainResult result = trainer.fit();
-  EXPECT_EQ(static_cast<std::size_t>(result.epochs), recorder->begun.size());
   EXPECT_EQ(recorder->epochs.size(), recorder->begun.size());
+  const auto whole = std::count_if(recorder->epochs.begin(), recorder->epochs.end(),
+                                   [](const EpochRecord& epoch) { return epoch.whole; });
+  EXPECT_EQ(result.epochs, whole);
+  EXPECT_EQ(result.stopped, end == TraceEnd::stop ? "the trace ended after 2 steps" : "");
   std::vector<std::vector<std::int64_t>> epochs(recorder->begun.size());
   for (const StepRecord& step : recorder->steps) {
     epochs.at(step.epoch.offset()).push_back(step.plan.batch_size);
@@ -171,6 +175,49 @@ TEST(Trainer, GoesOnAfterTheTraceAsAsked) {
                              HasSubstr("2 are asked for")));
 }
 
+// Of five minibatches, three.
+TEST(Trainer, TellsAPartOfAnEpochFromAWholeOne) {
+  Trainer trainer = trainer_on(test::trace_of({16, 8}, TraceEnd::stop), options_of(2));
+  std::vector<std::optional<EpochPart>> parts;
+  const auto recorder =
+      trainer.add_observer<test::Recorder>([&](Training& training, const StepRecord& step) {
+        if (step.plan.index.value() == 0) training.pause();
+      });
+  trainer.fit();
+  ASSERT_TRUE(trainer.result().part.has_value());
+  EXPECT_EQ(trainer.result().part->steps, 1);
+  EXPECT_EQ(trainer.result().stopped, "");
+  const State in_the_middle = trainer.state();
+  const auto expect_end = [](const TrainResult& result) {
+    EXPECT_EQ(result.epochs, 0);
+    ASSERT_TRUE(result.part.has_value());
+    EXPECT_EQ(result.part->steps, 2);
+    EXPECT_EQ(result.part->samples, 24);
+    EXPECT_EQ(result.part->of_steps, 4) << "the last batch twice more";
+    EXPECT_EQ(result.stopped, "the trace ended after 2 steps");
+  };
+  expect_end(trainer.fit());
+  EXPECT_FALSE(recorder->epochs.at(0).whole);
+
+  // Through states, too.
+  for (const State& state : {in_the_middle, trainer.state()}) {
+    Trainer other = trainer_on(test::trace_of({16, 8}, TraceEnd::stop), options_of(2));
+    other.load_state(state);
+    ASSERT_TRUE(other.result().part.has_value());
+    expect_end(other.fit());
+  }
+
+  // A trace that ends with an epoch leaves no part, and ends the training as well.
+  Trainer even = trainer_on(test::trace_of({16, 24}, TraceEnd::stop), options_of(2));
+  const TrainResult result = even.fit();
+  EXPECT_EQ(result.epochs, 1);
+  EXPECT_FALSE(result.part.has_value());
+  EXPECT_EQ(result.stopped, "the trace ended after 2 steps");
+  // What was asked for is what was trained.
+  Trainer full = trainer_on(test::trace_of({16, 24}, TraceEnd::stop), options_of(1));
+  EXPECT_EQ(full.fit().stopped, "");
+}
+
 TEST(Trainer, StopsAtALossThatIsNotFiniteAndKeepsTheLastGoodParameters) {
   constexpr double kInfinity = std::numeric_limits<double>::infinity();
   constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
@@ -179,7 +226,7 @@ TEST(Trainer, StopsAtALossThatIsNotFiniteAndKeepsTheLastGoodParameters) {
   const EpochSamples samples(kSamples, 8, options.seed, EpochIndex{0});
   const std::int64_t bad_sample = samples.minibatch(MinibatchIndex{4}).front();
   for (const double bad : {kNan, kInfinity}) {
-    const std::string word = std::isnan(bad) ? "nan" : "inf";
+    const std::string word = std::isnan(bad) ? "NaN" : "infinite";
     TensorDataset data{.inputs = dataset().inputs, .targets = at::zeros({kSamples, 3})};
     data.targets[bad_sample].fill_(bad);
     Trainer trainer(builtin_model("softmax", kShape), mse_loss(), data, test::trace_of({16, 8, 16}),
@@ -191,13 +238,18 @@ TEST(Trainer, StopsAtALossThatIsNotFiniteAndKeepsTheLastGoodParameters) {
       trainer.fit();
       FAIL() << "went on with " << word;
     } catch (const Diverged& error) {
-      EXPECT_THAT(error.what(), HasSubstr("the loss became " + word +
-                                          " at step 2 (epoch 0, batch 16, rule linear, lr 0.5)"));
+      EXPECT_THAT(error.what(),
+                  testing::Eq("the loss became " + word +
+                              " at epoch 1, step 3 of the run (batch 16, rule linear, "
+                              "lr 0.5); the step was not applied"));
       EXPECT_EQ(error.step().plan.index, StepIndex{2});
       EXPECT_FALSE(std::isfinite(error.step().loss));
     }
     ASSERT_EQ(recorder->steps.size(), 3U) << "the observer hears of the bad step, too";
     EXPECT_FALSE(std::isfinite(recorder->steps[2].loss));
+    EXPECT_FALSE(recorder->steps[2].applied);
+    EXPECT_EQ(recorder->steps[2].iterations, recorder->steps[1].iterations);
+    EXPECT_EQ(trainer.result().iterations, recorder->steps[1].iterations);
     EXPECT_TRUE(std::isfinite(recorder->steps[1].loss));
     EXPECT_TRUE(recorder->epochs.empty());
     EXPECT_FALSE(states[1] == states[0]);
@@ -222,9 +274,10 @@ TEST(Trainer, StopsAtAGradientThatIsNotFinite) {
     trainer.fit();
     FAIL() << "went on";
   } catch (const Diverged& error) {
-    EXPECT_THAT(error.what(),
-                testing::AllOf(HasSubstr("the gradient became infinite or NaN at step 0"),
-                               HasSubstr("the step was not applied")));
+    EXPECT_THAT(
+        error.what(),
+        testing::AllOf(HasSubstr("the gradient became infinite or NaN at epoch 1, step 1 of"),
+                       HasSubstr("the step was not applied")));
     EXPECT_TRUE(std::isfinite(error.step().loss));
     EXPECT_FALSE(error.step().applied);
   }
@@ -243,7 +296,7 @@ TEST(Trainer, StopsAtATestLossThatIsNotFinite) {
     trainer.fit();
     FAIL() << "went on";
   } catch (const Diverged& error) {
-    EXPECT_THAT(error.what(), HasSubstr("the test loss became nan at step"));
+    EXPECT_THAT(error.what(), HasSubstr("the test loss became NaN at epoch 1, step "));
     EXPECT_EQ(error.step().plan.index, recorder->steps.back().plan.index);
   }
   EXPECT_EQ(recorder->epochs.size(), 1U) << "the observer hears of it, too";
@@ -306,7 +359,7 @@ TEST(Trainer, WantsOneDifferentiableNumberFromALoss) {
   const char* what = "the loss of a minibatch must be one differentiable number";
   EXPECT_THAT(
       error_of_loss([](const at::Tensor& output, const at::Tensor&) { return output.sum(1); }),
-      HasSubstr(what));
+      testing::AllOf(HasSubstr(what), HasSubstr("it has 1 dimension and a gradient")));
   EXPECT_THAT(error_of_loss([](const at::Tensor& output, const at::Tensor&) {
                 return output.detach().sum();
               }),

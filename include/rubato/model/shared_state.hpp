@@ -5,6 +5,7 @@
 
 #include <ATen/core/Tensor.h>
 
+#include <rubato/model/buffer_treatment.hpp>
 #include <rubato/model/layout.hpp>
 #include <rubato/model/model.hpp>
 
@@ -25,12 +26,13 @@ struct SortedTensors {
 ///  - Trained parameters lie in one flat buffer.
 ///  - Frozen parameters (requires_grad false) are shared as they are and never written.
 ///  - Floating-point buffers (running statistics) lie in a second flat buffer.
-///  - Other buffers (counters) are tensors of their own.
+///  - Other buffers (counters) are tensors of their own, contiguous.
 class SharedState {
  public:
   /// Takes shapes and initial values from `model`. Throws Error when the model has no parameter to
   /// train, or parameters or floating-point buffers of a type other than the first parameter's, or
-  /// that type is neither float32 nor float64, or a tensor is not on the CPU.
+  /// that type is neither float32 nor float64, or a tensor is not on the CPU, or a buffer rule
+  /// cannot be followed.
   explicit SharedState(const Model& model);
 
   [[nodiscard]] at::ScalarType type() const { return parameter_layout_.type(); }
@@ -42,6 +44,8 @@ class SharedState {
   /// One-dimensional, buffer_layout().size() elements.
   [[nodiscard]] const at::Tensor& flat_buffers() const { return flat_buffers_; }
   [[nodiscard]] const std::vector<at::Tensor>& counters() const { return counters_; }
+  /// How flat_buffers() and counters() combine in a step.
+  [[nodiscard]] const BufferTreatments& treatments() const { return treatments_; }
   [[nodiscard]] const std::vector<at::Tensor>& frozen() const { return frozen_; }
 
   /// The trained parameters, each once, as they lie in the flat buffer. Views.
@@ -57,6 +61,7 @@ class SharedState {
   at::Tensor flat_parameters_;
   at::Tensor flat_buffers_;
   std::vector<at::Tensor> counters_;
+  BufferTreatments treatments_;
   std::vector<at::Tensor> frozen_;
   std::vector<NamedTensor> trained_;
   std::vector<NamedTensor> parameters_;

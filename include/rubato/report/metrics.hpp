@@ -17,15 +17,17 @@ namespace rubato {
 ///     {"kind": "step", "step", "epoch", "batch", "cores", "scale", "lr", "gain", "iterations",
 ///      "loss", "gradient_norm", "noise_scale", "measured_gain", "substeps": [of each core],
 ///      "seconds": {"data", "compute", "reduce", "update", "wall"}}      (StepRecord, StepTiming)
+///     and "applied": false where the step was not applied
 ///     {"kind": "epoch", "epoch", "steps", "samples", "train_loss", "test_loss", "test_accuracy",
 ///      "test_top_k_accuracy", "seconds": {"train", "test"}}             (EpochRecord)
+///     and "whole": false of an epoch that was cut short
 ///     {"kind": "fault", "step", "core", "substep", "cores_left"}          (FaultRecord)
 ///     {"kind": "monitor", "step", "tensor", "of": "parameter" or "gradient", "norm", "mean",
 ///      "min", "max"}                                                    (TensorStatistics)
 ///
 /// What was not measured is left out.
 ///
-/// A number that is not finite is null.
+/// A number that is not finite is null. Epochs and steps count from 0, steps over the whole run.
 class MetricsWriter final : public Observer {
  public:
   /// Begins the file anew, or keeps what is in it for load(). Throws OutputError when it cannot be

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <span>
@@ -40,6 +41,9 @@ struct RuleInput {
   std::span<const GradientNorms> groups{};
   /// Of each parameter tensor, where the rule needs them.
   std::span<const LayerNorms> layers{};
+  /// How many parameter groups and tensors there are: so many factors a rule answers with, or none.
+  std::size_t group_count = 1;
+  std::size_t layer_count = 1;
 
   /// Scale S: the batch size relative to the reference batch size.
   [[nodiscard]] double scale() const {
@@ -49,7 +53,8 @@ struct RuleInput {
   [[nodiscard]] std::int64_t minibatches() const { return batch_size / minibatch_size; }
 };
 
-/// What a rule answers. The spans are the rule's, and good until its next step.
+/// What a rule answers: finite numbers of at least 0, which the trainer checks before the update.
+/// The spans are the rule's, and good until its next step.
 struct Rates {
   /// The rate relative to the mean gradient: what is reported, comparable between rules.
   double learning_rate = 0;

@@ -44,7 +44,8 @@ struct StepRecord {
   double learning_rate = 0;
   /// How many steps of the reference batch size the step counts for.
   double gain = 1;
-  /// Scale-invariant iterations with this step: the sum of the gains.
+  /// Scale-invariant iterations with this step: the sum of the gains of the steps that were
+  /// applied.
   double iterations = 0;
   /// Norm of the mean gradient, before it was clipped; where something asks for it.
   std::optional<double> gradient_norm{};
@@ -62,6 +63,8 @@ struct StepRecord {
 /// An epoch that has been trained.
 struct EpochRecord {
   EpochIndex epoch;
+  /// False where training was stopped, or the trace ended, before all of it was trained.
+  bool whole = true;
   std::int64_t steps = 0;
   std::int64_t samples = 0;
   /// Mean over the minibatches, each before its step's update.
@@ -73,20 +76,34 @@ struct EpochRecord {
   double test_seconds = 0;
 };
 
+/// How much of an epoch has been trained: 5 of 48 steps.
+struct EpochPart {
+  std::int64_t steps = 0;
+  std::int64_t samples = 0;
+  /// Steps of the whole epoch; where the trace ended before it, as many as there would be if its
+  /// last row were held.
+  std::int64_t of_steps = 0;
+};
+
 /// What training came to.
 struct TrainResult {
+  /// Whole epochs.
   std::int64_t epochs = 0;
+  /// What was trained after them, of an epoch that is not whole.
+  std::optional<EpochPart> part{};
+  /// In all.
   std::int64_t steps = 0;
   std::int64_t samples = 0;
   /// In the steps, with their observers.
   double train_seconds = 0;
-  /// After the last complete epoch, where there is a test set.
+  /// After the last epoch, whole or not, where there is a test set.
   std::optional<Evaluation> final_test;
   /// Over all epochs.
   std::optional<double> best_test_accuracy;
   /// Scale-invariant iterations.
   double iterations = 0;
-  /// Why training ended before its epochs did, but for an error (Training::stop()); else empty.
+  /// Why training ended before its epochs did, but for an error (Training::stop(), the end of the
+  /// trace, iterations that were reached); else empty.
   std::string stopped;
 };
 

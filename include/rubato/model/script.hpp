@@ -1,0 +1,19 @@
+#pragma once
+
+#include <torch/csrc/jit/api/module.h>
+
+#include <rubato/model/model.hpp>
+
+namespace rubato {
+
+/// A TorchScript module with `forward(x) -> Tensor`, as torch::jit::load() gives it. The running
+/// statistics of its modules with a `momentum` (a number or None), a `running_mean` and a
+/// `running_var` combine as averages.
+[[nodiscard]] Model make_model(const torch::jit::Module& module);
+
+/// A factory of copies of the module:
+///
+///     rubato::Trainer trainer(rubato::script_factory(torch::jit::load("net.pt")), ...);
+[[nodiscard]] ModelFactory script_factory(const torch::jit::Module& module);
+
+}  // namespace rubato

@@ -1,0 +1,74 @@
+#include <string>
+#include <vector>
+
+#include <rubato/model/script.hpp>
+
+namespace rubato {
+
+namespace {
+
+bool is_tensor(const torch::jit::Module& module, const std::string& name) {
+  return module.hasattr(name) && module.attr(name).isTensor();
+}
+
+// The rules of a module itself, if it has running statistics and a momentum.
+void add_rules(const torch::jit::Module& module, const std::string& prefix,
+               std::vector<BufferRule>& rules) {
+  if (!module.hasattr("momentum")) return;
+  const c10::IValue momentum = module.attr("momentum");
+  if (!momentum.isNone() && !momentum.isDouble() && !momentum.isInt()) return;
+  for (const std::string statistic : {"running_mean", "running_var"}) {
+    if (!is_tensor(module, statistic)) continue;
+    BufferRule rule{.buffer = prefix + statistic, .combination = BufferCombination::average};
+    if (!momentum.isNone()) rule.momentum = momentum.toScalar().to<double>();
+    if (is_tensor(module, "num_batches_tracked")) rule.counter = prefix + "num_batches_tracked";
+    rules.push_back(rule);
+  }
+  if (is_tensor(module, "num_batches_tracked")) {
+    rules.push_back(
+        {.buffer = prefix + "num_batches_tracked", .combination = BufferCombination::sum});
+  }
+}
+
+}  // namespace
+
+Model make_model(const torch::jit::Module& module) {
+  Model model;
+  for (const auto& named : module.named_parameters()) {
+    model.parameters.push_back({named.name, named.value});
+  }
+  for (const auto& named : module.named_buffers()) {
+    model.buffers.push_back({named.name, named.value});
+  }
+  // The module itself is among them, without a name.
+  for (const auto& named : module.named_modules()) {
+    add_rules(named.value, named.name.empty() ? "" : named.name + ".", model.buffer_rules);
+  }
+  // A module is a handle.
+  model.set_training = [module](bool training) {
+    torch::jit::Module handle = module;
+    handle.train(training);
+  };
+  model.forward = [module](const at::Tensor& input) {
+    torch::jit::Module handle = module;
+    return handle.forward({input}).toTensor();
+  };
+  return model;
+}
+
+ModelFactory script_factory(const torch::jit::Module& module) {
+  return [module] {
+    const torch::jit::Module copy = module.deepcopy();
+    // Copies know of their originals, which they must not train.
+    const auto originals = module.named_parameters();
+    auto original = originals.begin();
+    for (const auto& named : copy.named_parameters()) {
+      at::Tensor parameter = named.value;
+      parameter.detach_().requires_grad_((*original).value.requires_grad());
+      ++original;
+    }
+    return make_model(copy);
+  };
+}
+
+}  // namespace rubato
