@@ -105,6 +105,10 @@ void Spec::require(std::string_view key, std::string_view example) const {
   throw Error(fmt::format("{} needs a '{}'; accepted: {}:{}={}", name_, key, name_, key, example));
 }
 
+void Spec::refuse(std::string_view key, std::string_view why) const {
+  if (has(key)) reject(key, why);
+}
+
 void Spec::finish() const {
   const std::vector<std::string_view> known(known_.begin(), known_.end());
   for (const Argument& argument : arguments_) {

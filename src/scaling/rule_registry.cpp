@@ -33,6 +33,9 @@ std::unique_ptr<Rule> make_adascale(Spec& spec) {
   const double smoothing = spec.real("smoothing", 0, kBelowOne);
   if (spec.has("smoothing")) options.smoothing = smoothing;
   options.averaging = parse_choice("averaging", spec.text("averaging", "debiased"), kAveragings);
+  if (options.smoothing == 0.0) {
+    spec.refuse("averaging", "does nothing with smoothing=0; accepted: a smoothing above 0");
+  }
   options.rescale_variance = spec.flag("rescale-variance", false);
   return std::make_unique<AdaScaleRule>(options);
 }
@@ -43,6 +46,17 @@ std::unique_ptr<Rule> make_lbsgd(Spec& spec) {
   options.warmup_epochs = spec.real("epochs", options.warmup_epochs, kNotNegative);
   options.begin_epoch = spec.real("begin-epoch", options.begin_epoch, kNotNegative);
   options.updates_per_epoch = spec.real("updates-per-epoch", 0, kPositive);
+  if (options.warmup == LbsgdWarmup::lars) {
+    for (const auto* key : {"epochs", "begin-epoch", "updates-per-epoch"}) {
+      spec.refuse(key,
+                  "does nothing with warmup=lars, which has factors of the layers instead; "
+                  "accepted: with warmup=linear, power2 or sqrt");
+    }
+  } else if (options.warmup_epochs == 0) {
+    for (const auto* key : {"warmup", "begin-epoch", "updates-per-epoch"}) {
+      spec.refuse(key, "does nothing with epochs=0; accepted: with epochs above 0");
+    }
+  }
   return std::make_unique<LbsgdRule>(options);
 }
 
@@ -86,6 +100,11 @@ std::unique_ptr<Rule> RuleRegistry::make(std::string_view spec) const {
   }
   std::unique_ptr<Rule> rule = found->second(arguments);
   const std::int64_t ramp = arguments.whole("ramp", 0, 1, kMostRampSteps);
+  if (!rule->follows_batch_size()) {
+    arguments.refuse("ramp",
+                     "does nothing where the rate does not change with the batch size; "
+                     "accepted: with another rule");
+  }
   arguments.finish();
   if (ramp > 0) rule = std::make_unique<RampRule>(std::move(rule), ramp);
   return rule;

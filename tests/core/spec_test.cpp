@@ -72,5 +72,12 @@ TEST(Spec, RejectsArgumentsThatNobodyReads) {
             "x needs a 'at'; accepted: x:at=30/60");
 }
 
+TEST(Spec, RefusesWhatDoesNothing) {
+  const Spec spec("lbsgd:warmup=lars,epochs=3");
+  EXPECT_EQ(test::error_of([&] { spec.refuse("ramp", "does nothing"); }), "no error");
+  EXPECT_EQ(test::error_of([&] { spec.refuse("epochs", "does nothing with warmup=lars"); }),
+            "lbsgd: epochs: does nothing with warmup=lars");
+}
+
 }  // namespace
 }  // namespace rubato

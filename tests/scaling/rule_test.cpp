@@ -89,6 +89,35 @@ TEST(Rules, RejectWhatTheyDoNotKnow) {
             "linear: ramp: '0' is out of range; accepted: a whole number from 1 to 1000000000");
 }
 
+TEST(Rules, RefuseArgumentsThatDoNothing) {
+  const auto error = [](std::string_view spec) {
+    return error_of([&] { static_cast<void>(make_rule(spec)); });
+  };
+  EXPECT_EQ(error("lbsgd:warmup=lars"), "no error");
+  EXPECT_EQ(
+      error("lbsgd:warmup=lars,epochs=3"),
+      "lbsgd: epochs: does nothing with warmup=lars, which has factors of the layers instead; "
+      "accepted: with warmup=linear, power2 or sqrt");
+  EXPECT_THAT(error("lbsgd:begin-epoch=1,warmup=lars"),
+              HasSubstr("lbsgd: begin-epoch: does nothing with warmup=lars"));
+  EXPECT_THAT(error("lbsgd:warmup=lars,updates-per-epoch=9"),
+              HasSubstr("lbsgd: updates-per-epoch: does nothing with warmup=lars"));
+  EXPECT_EQ(error("lbsgd:epochs=0"), "no error");
+  for (const std::string argument : {"warmup=sqrt", "begin-epoch=1", "updates-per-epoch=9"}) {
+    EXPECT_THAT(error("lbsgd:epochs=0," + argument),
+                HasSubstr("does nothing with epochs=0; accepted: with epochs above 0"))
+        << argument;
+  }
+  for (const std::string rule : {"constant:ramp=3", "lbsgd:warmup=lars,ramp=3"}) {
+    EXPECT_THAT(error(rule), HasSubstr("ramp: does nothing where the rate does not change with the "
+                                       "batch size; accepted: with another rule"))
+        << rule;
+  }
+  EXPECT_EQ(error("adascale:smoothing=0"), "no error");
+  EXPECT_THAT(error("adascale:smoothing=0,averaging=mean-first"),
+              HasSubstr("averaging: does nothing with smoothing=0"));
+}
+
 TEST(Rules, HaveNoStateButTheirOwn) {
   EXPECT_TRUE(make_rule("linear")->state().empty());
   EXPECT_EQ(error_of([] { make_rule("linear")->load_state(std::vector<double>{1}); }),

@@ -34,6 +34,9 @@ class Spec {
 
   /// Throws Error when the argument is not given.
   void require(std::string_view key, std::string_view example) const;
+  /// Throws Error where the argument is given: `why` says with what it does nothing, and what is
+  /// accepted.
+  void refuse(std::string_view key, std::string_view why) const;
   /// Throws Error for an argument that was not read, with the nearest of those that were asked for.
   void finish() const;
   /// Throws Error about the value of an argument: what is wrong with it, and what is accepted.

@@ -11,6 +11,7 @@ namespace rubato {
 class ConstantRule final : public Rule {
  public:
   [[nodiscard]] std::string_view name() const override { return "constant"; }
+  [[nodiscard]] bool follows_batch_size() const override { return false; }
   [[nodiscard]] Rates rates(const RuleInput& input) override;
 };
 

@@ -53,6 +53,9 @@ class LbsgdRule final : public Rule {
   [[nodiscard]] RuleNeeds needs() const override {
     return {.layer_norms = options_.warmup == LbsgdWarmup::lars};
   }
+  [[nodiscard]] bool follows_batch_size() const override {
+    return options_.warmup != LbsgdWarmup::lars;
+  }
   /// Throws Error when the length of the warm-up is not known: no updates_per_epoch in the options,
   /// no epoch_size in the input.
   [[nodiscard]] Rates rates(const RuleInput& input) override;

@@ -25,6 +25,7 @@ class RampRule final : public Rule {
   [[nodiscard]] std::string_view name() const override { return rule_->name(); }
   [[nodiscard]] GradientReduction reduction() const override { return rule_->reduction(); }
   [[nodiscard]] RuleNeeds needs() const override { return rule_->needs(); }
+  [[nodiscard]] bool follows_batch_size() const override { return rule_->follows_batch_size(); }
   [[nodiscard]] Rates rates(const RuleInput& input) override;
 
   [[nodiscard]] std::vector<double> state() const override;

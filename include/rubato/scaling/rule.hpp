@@ -84,6 +84,8 @@ class Rule {
   [[nodiscard]] virtual std::string_view name() const = 0;
   [[nodiscard]] virtual GradientReduction reduction() const { return GradientReduction::mean; }
   [[nodiscard]] virtual RuleNeeds needs() const { return {}; }
+  /// Whether the rate changes when the batch size does.
+  [[nodiscard]] virtual bool follows_batch_size() const { return true; }
   /// The rates of the next step. Called once for each step, in their order.
   [[nodiscard]] virtual Rates rates(const RuleInput& input) = 0;
 

@@ -24,7 +24,8 @@ namespace rubato {
 ///   lbsgd            lbsgd_rule.hpp      warmup=linear|power2|sqrt|lars, epochs, begin-epoch,
 ///                                        updates-per-epoch
 ///
-/// All take ramp=N, too: RampRule over N steps.
+/// All whose rate follows the batch size take ramp=N, too: RampRule over N steps. What does nothing
+/// with the other arguments (epochs=3 with warmup=lars) is refused.
 class RuleRegistry {
  public:
   /// Reads the arguments that the rule takes.
