@@ -39,7 +39,6 @@ constexpr std::int64_t kMaxShift = 1000;
 constexpr std::int64_t kMaxKept = 1'000'000;
 constexpr std::int64_t kMaxTopK = 1'000'000;
 constexpr std::array<std::string_view, 2> kPrecisions{"full", "bf16"};
-constexpr std::array<std::string_view, 3> kWatched{"train-loss", "test-loss", "test-accuracy"};
 constexpr RealRange kAlphas{0, 1, false, true, "a number above 0 and up to 1"};
 constexpr RealRange kAccuracies{0, 100, false, true, "a number above 0 and up to 100 (percent)"};
 
@@ -117,11 +116,12 @@ void define_learning_rate(CommandLine& line, TrainCommandOptions& options) {
                           "or several as in warmup:length=1+step:every=2",
                           fmt::join(lr_schedule_names(), ", ")),
               options.schedule, [&](const std::string& text) {
-                options.schedule = checked_by(make_lr_schedule, text);
+                options.schedule = checked_by(
+                    [](const std::string& name) { return make_lr_schedule(name); }, text);
               });
   line.option("schedule-unit", names_of(kScheduleUnits),
-              "what the numbers of --schedule count; iterations are scale-invariant: a step counts "
-              "for as many as the rule makes of its rate",
+              "what the numbers of --schedule count; epochs have fractions; iterations are "
+              "scale-invariant: a step counts for as many as the rule makes of its rate",
               options.schedule_unit, [&](const std::string& text) {
                 static_cast<void>(parse_choice("unit", text, kScheduleUnits));
                 options.schedule_unit = text;
@@ -190,10 +190,12 @@ void define_run(CommandLine& line, TrainCommandOptions& options) {
                 require_reducer(text);
                 options.reduce = text;
               });
-  line.option(
-      "watch", fmt::format("{}", fmt::join(kWatched, "|")),
-      "what --patience, --keep-best and the plateau schedule go by", options.watch,
-      [&](const std::string& text) { options.watch = known_name("metric", text, kWatched); });
+  line.option("watch", names_of(kMetrics),
+              "what --patience, --keep-best and the plateau schedule go by", options.watch,
+              [&](const std::string& text) {
+                static_cast<void>(parse_choice("metric", text, kMetrics));
+                options.watch = text;
+              });
   line.option(
       "patience", "N", "stop when the watched metric has not improved for N epochs; 0 never stops",
       "0", [&](const std::string& text) { options.patience = parse_whole(text, 0, kMaxEpochs); });
@@ -275,6 +277,18 @@ void resolve_paths(TrainCommandOptions& options, const CommandLine& line) {
   }
 }
 
+// With what it goes by and what it counts.
+void check_schedule(const TrainCommandOptions& options) {
+  try {
+    const auto schedule =
+        make_lr_schedule(options.schedule, parse_choice("metric", options.watch, kMetrics));
+    require_rate(*schedule, options.schedule,
+                 parse_choice("unit", options.schedule_unit, kScheduleUnits));
+  } catch (const Error& error) {
+    throw Error(fmt::format("--schedule: {}", error.what()));
+  }
+}
+
 void check_together(const TrainCommandOptions& options, const CommandLine& line) {
   const OptimizerOptions optimizer = optimizer_options(options);
   if (options.nesterov && optimizer.kind == OptimizerKind::sgd && optimizer.momentum == 0) {
@@ -285,6 +299,7 @@ void check_together(const TrainCommandOptions& options, const CommandLine& line)
                             choice_name(kOptimizers, optimizer.kind)));
   }
   require_valid(optimizer);
+  check_schedule(options);
   if (make_rule(options.rule)->reduction() == GradientReduction::sum &&
       optimizer.kind != OptimizerKind::sgd && optimizer.kind != OptimizerKind::lars) {
     throw Error(

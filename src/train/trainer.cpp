@@ -50,7 +50,10 @@ const std::string kParameter = "parameter.";
 const std::string kBuffer = "buffer.";
 
 std::unique_ptr<LrSchedule> make_schedule(const TrainOptions& options) {
-  return options.own_schedule ? options.own_schedule() : make_lr_schedule(options.schedule);
+  if (options.own_schedule) return options.own_schedule();
+  auto schedule = make_lr_schedule(options.schedule, options.watch);
+  require_rate(*schedule, options.schedule, options.schedule_unit);
+  return schedule;
 }
 
 }  // namespace
@@ -217,6 +220,7 @@ class Trainer::Implementation final : public Training {
       ++result_.epochs;
       ++progress_.epochs;
     }
+    progress_.epoch_samples = 0;
     if (ended) stop_at_end_of_trace();
     if (record.test) {
       note_test(*record.test);
@@ -279,6 +283,7 @@ class Trainer::Implementation final : public Training {
     if (outcome.applied) {
       ++progress_.steps;
       progress_.samples += plan.batch_size;
+      progress_.epoch_samples += plan.batch_size;
       progress_.iterations += outcome.gain;
     }
     return record;
@@ -314,7 +319,7 @@ class Trainer::Implementation final : public Training {
   // For StepRecord::measured_gain and noise_scale.
   AdaScaleEstimator gain_estimator_;
   NoiseScale noise_scale_;
-  TrainingProgress progress_;
+  TrainingProgress progress_{.dataset_size = train_.size()};
   TrainResult result_;
   std::optional<Epoch> epoch_;
   bool pausing_ = false;
@@ -370,13 +375,16 @@ void Trainer::Implementation::load(const State& state) {
   noise_scale_.load_state(state.values<double>("noise_scale"));
 
   result_ = result_of(state);
+  const StepIndex epoch_begin{state.count("epoch.first_step")};
+  const bool in_epoch = state.has("epoch.steps");
   progress_ = {.epochs = result_.epochs,
+               .epoch_samples = in_epoch ? state.count("epoch.samples") : 0,
+               .dataset_size = train_.size(),
                .steps = result_.steps,
                .samples = result_.samples,
                .iterations = result_.iterations};
 
-  planner_.go_to(EpochIndex{result_.epochs}, StepIndex{state.count("epoch.first_step")});
-  const bool in_epoch = state.has("epoch.steps");
+  planner_.go_to(EpochIndex{result_.epochs}, epoch_begin);
   if (options_.epochs < result_.epochs + (in_epoch ? 1 : 0)) {
     throw Error(fmt::format(
         "{} epochs are asked for, but epoch {} has begun; accepted: at least {}", options_.epochs,

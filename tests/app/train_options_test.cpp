@@ -305,8 +305,21 @@ TEST(TrainOptions, RejectWhatIsWrong) {
        "lars"},
       {{"--schedule", "cosine"}, "--schedule: cosine needs a 'total'; accepted: cosine:total=90"},
       {{"--schedule-unit", "step"},
-       "--schedule-unit: unknown unit 'step'; did you mean 'steps'? accepted: epochs, steps, "
-       "samples, iterations"},
+       "--schedule-unit: unknown unit 'step'; did you mean 'steps'? accepted: epochs, "
+       "whole-epochs, steps, samples, iterations"},
+      {{"--schedule", "warmup:length=1+step:every=2", "--schedule-unit", "whole-epochs"},
+       "--schedule: the schedule warmup:length=1+step:every=2 has a rate of 0 for the whole first "
+       "epoch where whole epochs are counted; accepted: the unit epochs, which counts their "
+       "fractions, or a start above 0"},
+      {{"--schedule", "plateau:mode=min", "--watch", "test-accuracy"},
+       "--schedule: plateau: mode: test-accuracy is watched, which is better when it is larger; "
+       "accepted: max"},
+      {{"--watch", "train-loss", "--schedule", "plateau:mode=max"},
+       "--schedule: plateau: mode: train-loss is watched, which is better when it is smaller; "
+       "accepted: min"},
+      {{"--rule", "lbsgd:warmup=lars,epochs=3"},
+       "--rule: lbsgd: epochs: does nothing with warmup=lars, which has factors of the layers "
+       "instead; accepted: with warmup=linear, power2 or sqrt"},
       {{"--optimizer", "adam:beta1=1"},
        "--optimizer: adam: beta1: '1' is out of range; accepted: a number from 0 to below 1"},
       {{"--optimizer", "adam", "--momentum", "0.9"},

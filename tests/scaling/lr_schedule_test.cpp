@@ -79,6 +79,7 @@ TEST(LrSchedule, RejectsWhatIsWrong) {
   EXPECT_THAT(error("cosine:total=4,gama=1"), HasSubstr("unknown argument of cosine 'gama'"));
   EXPECT_EQ(error("multi-step:at=5/2"), "the milestones of a multi-step schedule must ascend");
   EXPECT_THAT(error("warmup-cosine:warmup=5,total=5"), HasSubstr("accepted are values above 0"));
+  EXPECT_THAT(error("constant:after=3"), HasSubstr("unknown argument of constant 'after'"));
   EXPECT_THAT(error("plateau:after=3"), HasSubstr("unknown argument of plateau 'after'"));
   EXPECT_THAT(error("plateau:mode=low"), HasSubstr("unknown mode 'low'"));
   EXPECT_THAT(error("warmup:length=2+"), HasSubstr("unknown schedule ''"));
@@ -97,11 +98,74 @@ TEST(LrSchedule, EveryNameIsKnown) {
 }
 
 TEST(LrSchedule, PositionIsWhatTheUnitCounts) {
-  const TrainingProgress progress{.epochs = 2, .steps = 30, .samples = 4000, .iterations = 55.5};
-  EXPECT_EQ(position_of(progress, ScheduleUnit::epochs), 2);
+  TrainingProgress progress{.epochs = 2,
+                            .epoch_samples = 600,
+                            .dataset_size = 2400,
+                            .steps = 30,
+                            .samples = 4000,
+                            .iterations = 55.5};
+  EXPECT_EQ(position_of(progress, ScheduleUnit::epochs), 2.25);
+  EXPECT_EQ(position_of(progress, ScheduleUnit::whole_epochs), 2);
   EXPECT_EQ(position_of(progress, ScheduleUnit::steps), 30);
   EXPECT_EQ(position_of(progress, ScheduleUnit::samples), 4000);
   EXPECT_EQ(position_of(progress, ScheduleUnit::iterations), 55.5);
+  progress.epoch_samples = 0;
+  EXPECT_EQ(position_of(progress, ScheduleUnit::epochs), 2);
+}
+
+// What falls at whole numbers falls there and not before.
+TEST(LrSchedule, StepsDoNotFallWithinAnEpoch) {
+  for (const std::string text : {"step:every=1,gamma=0.5", "multi-step:at=1/2,gamma=0.5"}) {
+    const auto schedule = make_lr_schedule(text);
+    TrainingProgress progress{.dataset_size = 60'000};
+    for (progress.epochs = 0; progress.epochs < 3; ++progress.epochs) {
+      for (const std::int64_t samples : {0, 32, 30'000, 59'968, 59'999}) {
+        progress.epoch_samples = samples;
+        EXPECT_EQ(schedule->factor(position_of(progress, ScheduleUnit::epochs)),
+                  std::pow(0.5, static_cast<double>(progress.epochs)))
+            << text << " after " << samples;
+      }
+    }
+  }
+}
+
+TEST(LrSchedule, ARateOfZeroForAWholeEpochIsRefused) {
+  const auto error = [](const std::string& text, ScheduleUnit unit) {
+    return error_of([&] { require_rate(*make_lr_schedule(text), text, unit); });
+  };
+  const std::string example = "warmup:length=1+step:every=2";
+  EXPECT_EQ(error(example, ScheduleUnit::epochs), "no error");
+  EXPECT_EQ(error(example, ScheduleUnit::whole_epochs),
+            "the schedule warmup:length=1+step:every=2 has a rate of 0 for the whole first epoch "
+            "where whole epochs are counted; accepted: the unit epochs, which counts their "
+            "fractions, or a start above 0");
+  EXPECT_EQ(error("warmup:length=2,start=0.1", ScheduleUnit::whole_epochs), "no error");
+  EXPECT_EQ(error("cosine:total=3", ScheduleUnit::whole_epochs), "no error");
+}
+
+// Metrics that rise from epoch to epoch: good for an accuracy, bad for a loss.
+TEST(LrSchedule, PlateauFollowsItsMetric) {
+  const auto falls = [](const std::string& text, std::optional<Metric> watched) {
+    const auto schedule = make_lr_schedule(text, watched);
+    for (const double metric : {0.5, 0.6, 0.7}) schedule->observe(metric);
+    return schedule->factor(0) < 1;
+  };
+  EXPECT_TRUE(falls("plateau:patience=1", {}));
+  EXPECT_TRUE(falls("plateau:patience=1", Metric::test_loss));
+  EXPECT_TRUE(falls("plateau:patience=1", Metric::train_loss));
+  EXPECT_FALSE(falls("plateau:patience=1", Metric::test_accuracy));
+  EXPECT_FALSE(falls("plateau:patience=1,mode=max", Metric::test_accuracy));
+  EXPECT_FALSE(falls("plateau:patience=1,mode=max", {}));
+  EXPECT_FALSE(falls("warmup:length=1,start=1+plateau:patience=1", Metric::test_accuracy));
+  const auto error = [](const std::string& text, Metric watched) {
+    return error_of([&] { static_cast<void>(make_lr_schedule(text, watched)); });
+  };
+  EXPECT_EQ(error("plateau:mode=min", Metric::test_accuracy),
+            "plateau: mode: test-accuracy is watched, which is better when it is larger; accepted: "
+            "max");
+  EXPECT_EQ(
+      error("step:every=1+plateau:mode=max", Metric::test_loss),
+      "plateau: mode: test-loss is watched, which is better when it is smaller; accepted: min");
 }
 
 TEST(ReduceOnPlateau, WaitsReducesAndCoolsDown) {

@@ -55,6 +55,51 @@ TEST(Schedules, CountWhatTheyAreTold) {
                         {0.0, large * 0.02, small * cycle / 100, large * (cycle + 2) / 100}));
 }
 
+// An epoch is six steps of 8 of the 48 samples.
+std::vector<double> rates_of_epochs(const std::string& schedule, ScheduleUnit unit,
+                                    std::int64_t epochs) {
+  TrainOptions options = options_of("constant");
+  options.epochs = epochs;
+  options.schedule = schedule;
+  options.schedule_unit = unit;
+  Trainer trainer = trainer_on(Trace::constant(8), options);
+  return rates_of(*trained(trainer));
+}
+
+TEST(Schedules, InEpochsCountTheirFractions) {
+  EXPECT_THAT(rates_of_epochs("warmup:length=2", ScheduleUnit::epochs, 2),
+              Pointwise(DoubleNear(1e-15),
+                        {0., .1 / 12, .1 * 2 / 12, .1 * 3 / 12, .1 * 4 / 12, .1 * 5 / 12, .05,
+                         .1 * 7 / 12, .1 * 8 / 12, .1 * 9 / 12, .1 * 10 / 12, .1 * 11 / 12}));
+  // What falls between epochs falls there.
+  EXPECT_THAT(rates_of_epochs("step:every=1,gamma=0.5", ScheduleUnit::epochs, 2),
+              Pointwise(DoubleEq(), {.1, .1, .1, .1, .1, .1, .05, .05, .05, .05, .05, .05}));
+  EXPECT_THAT(rates_of_epochs("polynomial:total=2,power=1", ScheduleUnit::whole_epochs, 2),
+              Pointwise(DoubleEq(), {.1, .1, .1, .1, .1, .1, .05, .05, .05, .05, .05, .05}));
+}
+
+// A step that does not fit ends an epoch before its samples: the next begins at a whole number.
+TEST(Schedules, InEpochsBeginEachAtAWholeNumber) {
+  TrainOptions options = options_of("constant");
+  options.epochs = 3;
+  options.schedule = "warmup:length=3";
+  Trainer trainer = trainer_on(test::trace_of({40, 16, 16}, TraceEnd::cycle), options);
+  EXPECT_THAT(rates_of(*trained(trainer)),
+              Pointwise(DoubleNear(1e-15), {0., .1 / 3, .1 / 3 * (1 + 16. / 48), .1 / 3 * 2}));
+}
+
+// The example of the README trained its first epoch at a rate of 0.
+TEST(Schedules, OfTheReadmeLearnInTheFirstEpoch) {
+  const auto rates =
+      rates_of_epochs("warmup:length=1+step:every=2,gamma=0.5", ScheduleUnit::epochs, 3);
+  EXPECT_GT(rates[1], 0);
+  EXPECT_NEAR(rates[5], 0.1 * 5 / 6, 1e-15);
+  EXPECT_DOUBLE_EQ(rates[6], 0.1);
+  EXPECT_DOUBLE_EQ(rates[12], 0.05);
+  EXPECT_THAT(error_of([] { rates_of_epochs("warmup:length=1", ScheduleUnit::whole_epochs, 1); }),
+              HasSubstr("has a rate of 0 for the whole first epoch"));
+}
+
 TEST(Schedules, MayBeTheUsersOwn) {
   TrainOptions options = options_of("constant");
   options.epochs = 3;
@@ -82,6 +127,34 @@ TEST(Schedules, OnAPlateauHearTheWatchedMetric) {
   options.watch = Metric::train_loss;
   Trainer on_training = trainer_on(Trace::constant(48), options);
   EXPECT_EQ(error_of([&] { on_training.fit(); }), "no error");
+}
+
+TEST(Schedules, OnAPlateauFollowTheWatchedMetric) {
+  TrainOptions options = options_of("constant");
+  options.epochs = 6;
+  options.schedule = "plateau:patience=1,factor=0.5";
+  options.watch = Metric::test_accuracy;
+  Trainer trainer = trainer_on(Trace::constant(4), options);
+  trainer.set_test(dataset());
+  const auto recorder = trained(trainer);
+  // It learns, and what rises is not taken for what gets worse.
+  const auto rate_by = [&](const std::string& schedule) {
+    const auto heard = make_lr_schedule(schedule);
+    for (std::size_t i = 0; i + 1 < recorder->epochs.size(); ++i) {
+      heard->observe(recorder->epochs[i].test->accuracy.value());
+    }
+    return 0.1 * heard->factor(0);
+  };
+  EXPECT_EQ(recorder->steps.back().learning_rate,
+            rate_by("plateau:patience=1,factor=0.5,mode=max"));
+  EXPECT_GT(recorder->steps.back().learning_rate,
+            rate_by("plateau:patience=1,factor=0.5,mode=min"));
+  options.schedule = "plateau:mode=min";
+  EXPECT_EQ(error_of([&] { trainer_on(Trace::constant(4), options); }),
+            "plateau: mode: test-accuracy is watched, which is better when it is larger; accepted: "
+            "max");
+  options.schedule = "plateau:mode=max";
+  EXPECT_EQ(error_of([&] { trainer_on(Trace::constant(4), options); }), "no error");
 }
 
 TEST(Iterations, EndTrainingWhenTheyAreReached) {

@@ -3,11 +3,13 @@
 #include <array>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string_view>
 #include <vector>
 
 #include <rubato/core/choice.hpp>
+#include <rubato/scaling/metric.hpp>
 
 namespace rubato {
 
@@ -15,6 +17,9 @@ namespace rubato {
 struct TrainingProgress {
   /// Complete ones.
   std::int64_t epochs = 0;
+  /// Samples trained in the epoch that has begun, and samples in the data set.
+  std::int64_t epoch_samples = 0;
+  std::int64_t dataset_size = 1;
   std::int64_t steps = 0;
   std::int64_t samples = 0;
   /// Scale-invariant iterations: the sum of the steps' gains (Johnson et al. 2020, section 3.2).
@@ -22,10 +27,17 @@ struct TrainingProgress {
 };
 
 /// What a schedule counts.
-enum class ScheduleUnit { epochs, steps, samples, iterations };
+enum class ScheduleUnit {
+  epochs,        ///< complete ones, and the share of the data set that was trained of the one begun
+  whole_epochs,  ///< complete ones alone, as the schedulers of PyTorch that step after each epoch
+  steps,
+  samples,
+  iterations,  ///< scale-invariant ones
+};
 
-inline constexpr std::array<Choice<ScheduleUnit>, 4> kScheduleUnits{
+inline constexpr std::array<Choice<ScheduleUnit>, 5> kScheduleUnits{
     {{ScheduleUnit::epochs, "epochs"},
+     {ScheduleUnit::whole_epochs, "whole-epochs"},
      {ScheduleUnit::steps, "steps"},
      {ScheduleUnit::samples, "samples"},
      {ScheduleUnit::iterations, "iterations"}}};
@@ -68,12 +80,18 @@ class LrSchedule {
 ///     warmup         length=N, start=0
 ///     warmup-cosine  warmup=N, total=N
 ///     plateau        factor=0.1, patience=10, threshold=1e-4, threshold-mode=rel|abs,
-///     mode=min|max,
-///                    cooldown=0, floor=0
+///                    mode=min|max, cooldown=0, floor=0
 ///
-/// All but plateau take after=N, too: the position that is their 0 ("warmup:length=5 + cosine:
-/// total=35,after=5", without the blanks). lr_schedules.hpp and reduce_on_plateau.hpp have the
-/// formulas. Throws Error for what is unknown, missing or out of its range.
-[[nodiscard]] std::unique_ptr<LrSchedule> make_lr_schedule(std::string_view text);
+/// All but constant and plateau take after=N, too: the position that is their 0 ("warmup:length=5 +
+/// cosine:total=35,after=5", without the blanks). lr_schedules.hpp and reduce_on_plateau.hpp have
+/// the formulas. The mode of plateau is that of the metric it will hear, `watched`; where that is
+/// not said it is min, or what the text says. Throws Error for what is unknown, missing, out of its
+/// range or against the metric.
+[[nodiscard]] std::unique_ptr<LrSchedule> make_lr_schedule(
+    std::string_view text, const std::optional<Metric>& watched = {});
+
+/// Throws Error when `schedule`, which is called `name`, has a rate of 0 for a whole epoch before
+/// anything is trained: a warm-up from 0 that counts whole epochs.
+void require_rate(const LrSchedule& schedule, std::string_view name, ScheduleUnit unit);
 
 }  // namespace rubato

@@ -1,21 +1,14 @@
 #pragma once
 
-#include <array>
 #include <cstdint>
 #include <optional>
 #include <span>
 #include <vector>
 
-#include <rubato/core/choice.hpp>
 #include <rubato/scaling/lr_schedule.hpp>
+#include <rubato/scaling/metric.hpp>
 
 namespace rubato {
-
-/// Whether a metric is better when it is smaller or when it is larger.
-enum class MetricMode { min, max };
-
-inline constexpr std::array<Choice<MetricMode>, 2> kMetricModes{
-    {{MetricMode::min, "min"}, {MetricMode::max, "max"}}};
 
 enum class ThresholdMode { relative, absolute };
 
