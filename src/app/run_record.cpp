@@ -18,14 +18,15 @@ namespace rubato::app {
 namespace {
 
 constexpr std::string_view kConfig = "run.config";
-constexpr std::string_view kData = "run.data";
 constexpr std::string_view kSeconds = "run.wall_seconds";
 
 // What decides no bit of the result, or only how far it goes.
-constexpr std::array<std::string_view, 14> kMayChange{
-    "epochs", "threads", "cores",  "assignment", "reduce",    "exact", "checkpoint-every",
-    "keep",   "fault",   "faults", "straggler",  "log-steps", "top-k", "target-accuracy"};
-// Their contents are compared, not where they lie.
+constexpr std::array<std::string_view, 15> kMayChange{
+    "epochs",           "threads", "cores", "assignment", "reduce",    "exact",     "on-trace-end",
+    "checkpoint-every", "keep",    "fault", "faults",     "straggler", "log-steps", "top-k",
+    "target-accuracy"};
+// Their contents are compared, by the trainer, and not where they lie: all of the data, and the
+// rows of the trace that steps have used.
 constexpr std::array<std::string_view, 2> kByContent{"data", "trace"};
 
 template <std::size_t N>
@@ -45,15 +46,11 @@ std::map<std::string, std::string> values_of(const std::string& config, std::str
 
 void RunRecord::save(State& state) const {
   state.put_text(kConfig, config_);
-  state.put_text(kData, data_);
   state.put(kSeconds, wall_seconds());
 }
 
 void RunRecord::load(const Training& training, const State& state) {
   static_cast<void>(training);
-  if (state.text(kData) != data_) {
-    throw Error("--data: these are not the data of the run; accepted: the same, wherever they lie");
-  }
   seconds_before_ = state.value<double>(kSeconds);
 }
 
@@ -75,8 +72,10 @@ void require_same_options(const State& checkpoint, const std::string& config) {
   names.erase(std::unique(names.begin(), names.end()), names.end());
   for (const std::string& name : names) compare(name);
   if (differences.empty()) return;
-  throw Error(fmt::format("the run was trained with other options: {}\nmay be changed: --{}",
-                          fmt::join(differences, ", "), fmt::join(kMayChange, ", --")));
+  throw Error(fmt::format(
+      "the run was trained with other options: {}\nmay be changed: --{}, and rows of the "
+      "trace that no step has used",
+      fmt::join(differences, ", "), fmt::join(kMayChange, ", --")));
 }
 
 }  // namespace rubato::app

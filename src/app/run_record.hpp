@@ -9,16 +9,14 @@
 
 namespace rubato::app {
 
-/// What a checkpoint says of the run beyond its training: the options it was made with, the data,
-/// and for how long it has been trained.
+/// What a checkpoint says of the run beyond its training: the options it was made with, and for how
+/// long it has been trained.
 class RunRecord final : public Observer {
  public:
-  /// `config` is to_config() of the run's options; `data` the fingerprint of its data.
-  RunRecord(std::string config, std::string data)
-      : config_(std::move(config)), data_(std::move(data)) {}
+  /// `config` is to_config() of the run's options.
+  explicit RunRecord(std::string config) : config_(std::move(config)) {}
 
   void save(State& state) const override;
-  /// Throws Error when the data are others.
   void load(const Training& training, const State& state) override;
 
   /// Of this process and those before it.
@@ -26,7 +24,6 @@ class RunRecord final : public Observer {
 
  private:
   std::string config_;
-  std::string data_;
   double seconds_before_ = 0;
   Stopwatch since_;
 };

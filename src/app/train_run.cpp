@@ -175,8 +175,8 @@ ExitCode train(const TrainCommandOptions& options) {
 
   if (!folder) folder.emplace(path);
   // Until the state is known to be the run's, nothing in its folder is touched.
-  const auto record = trainer.add_observer<RunRecord>(
-      from ? to_config(options, path) : write_origin(*folder, options, trace), data.fingerprint);
+  const auto record = trainer.add_observer<RunRecord>(from ? to_config(options, path)
+                                                           : write_origin(*folder, options, trace));
   const auto metrics =
       trainer.add_observer<MetricsWriter>(folder->file("metrics.jsonl"), from.has_value());
   if (!options.monitor.empty()) {

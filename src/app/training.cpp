@@ -72,21 +72,32 @@ TrainOptions trainer_options(const TrainCommandOptions& options) {
       .threads = static_cast<int>(options.threads)};
 }
 
+namespace {
+
+// Of pixels and labels, as they were read: a quarter of the bytes that they become.
+std::string fingerprint_of(const ImageSet& images) {
+  Sha256 sha;
+  sha.add(fmt::format("{}x{}x{}\n", images.count, images.height, images.width));
+  sha.add(images.pixels.data(), images.pixels.size());
+  sha.add(images.labels.data(), images.labels.size());
+  return sha.hex();
+}
+
+}  // namespace
+
 TrainingData load_training_data(const TrainCommandOptions& options) {
   const auto folder = mnist_folder(options);
   const TrainTestImages images = folder ? read_idx_folder(*folder) : builtin_digits();
-  Sha256 fingerprint;
-  for (const ImageSet* set : {&images.train, &images.test}) {
-    fingerprint.add(set->pixels.data(), set->pixels.size());
-    fingerprint.add(set->labels.data(), set->labels.size());
-  }
   // Both sets by the training set's statistics: the test set is not known beforehand.
   const PixelStatistics statistics = pixel_statistics(images.train);
-  return {.train = to_tensors(images.train, statistics),
-          .test = to_tensors(images.test, statistics),
-          .height = images.train.height,
-          .width = images.train.width,
-          .fingerprint = fingerprint.hex()};
+  TrainingData data{.train = to_tensors(images.train, statistics),
+                    .test = to_tensors(images.test, statistics),
+                    .height = images.train.height,
+                    .width = images.train.width};
+  data.train.fingerprint = fingerprint_of(images.train);
+  // What it is normalised by is the training set's.
+  data.test.fingerprint = fingerprint_of(images.test);
+  return data;
 }
 
 Trainer make_trainer(const TrainCommandOptions& options, const TrainingData& data,

@@ -16,8 +16,6 @@ struct TrainingData {
   TensorDataset test;
   std::int64_t height = 0;
   std::int64_t width = 0;
-  /// SHA-256 of pixels and labels, as they were read.
-  std::string fingerprint;
 };
 [[nodiscard]] TrainingData load_training_data(const TrainCommandOptions& options);
 

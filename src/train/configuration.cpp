@@ -62,8 +62,8 @@ std::map<std::string, std::string> lines_of(const std::string& text) {
 
 }  // namespace
 
-std::string configuration_of(const TrainOptions& options, const Planner& planner,
-                             const TensorDataset& train, const SharedState& state) {
+std::string configuration_of(const TrainOptions& options, const TensorDataset& train,
+                             const SharedState& state) {
   std::string text;
   const auto put = [&text](std::string_view name, const auto& value) {
     fmt::format_to(std::back_inserter(text), "{} = {}\n", name, value);
@@ -87,12 +87,6 @@ std::string configuration_of(const TrainOptions& options, const Planner& planner
   put("seed", options.seed);
   put("log_noise", options.log_noise);
   put("training samples", train.size());
-  // Without its cores, which change no bit.
-  const Trace& trace = planner.trace();
-  std::string batch_sizes;
-  for (const TraceStep& row : trace.steps()) batch_sizes += fmt::format("{}\n", row.batch_size);
-  put("trace", Sha256::hex_of(batch_sizes));
-  put("trace end", choice_name(kTraceEnds, trace.end()));
   put("parameters", Sha256::hex_of(trained_by(state, options.groups)));
   return text;
 }
@@ -106,10 +100,10 @@ void require_same_configuration(const std::string& saved, const std::string& own
     if (was != value) differences.push_back(fmt::format("{} was {}, is {}", name, was, value));
   }
   if (differences.empty()) return;
-  throw Error(
-      fmt::format("the state is of another configuration: {}\nmay be changed: threads, cores, "
-                  "assignment, an exact reducer, more epochs",
-                  fmt::join(differences, "; ")));
+  throw Error(fmt::format(
+      "the state is of another configuration: {}\nmay be changed: threads, cores, "
+      "assignment, an exact reducer, more epochs, rows of the trace that no step has used",
+      fmt::join(differences, "; ")));
 }
 
 }  // namespace rubato

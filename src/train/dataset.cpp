@@ -2,8 +2,10 @@
 
 #include <ATen/Functions.h>
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <rubato/core/error.hpp>
+#include <rubato/state/sha256.hpp>
 #include <rubato/train/dataset.hpp>
 
 namespace rubato {
@@ -23,6 +25,19 @@ void require_valid(const TensorDataset& dataset, std::string_view name) {
     throw Error(fmt::format("{}: {} inputs but {} targets; there must be one target for each input",
                             name, dataset.inputs.size(0), dataset.targets.size(0)));
   }
+}
+
+const std::string& fingerprint_of(TensorDataset& dataset) {
+  if (!dataset.fingerprint.empty()) return dataset.fingerprint;
+  Sha256 sha;
+  for (const at::Tensor* tensor : {&dataset.inputs, &dataset.targets}) {
+    sha.add(fmt::format("{} {}\n", c10::toString(tensor->scalar_type()),
+                        fmt::join(tensor->sizes(), "x")));
+    const at::Tensor dense = tensor->contiguous();
+    sha.add(dense.data_ptr(), dense.nbytes());
+  }
+  dataset.fingerprint = sha.hex();
+  return dataset.fingerprint;
 }
 
 TensorDataset to_tensors(const ImageSet& images, const PixelStatistics& statistics) {

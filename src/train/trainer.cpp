@@ -13,6 +13,7 @@
 #include <rubato/train/environment.hpp>
 #include <rubato/train/trainer.hpp>
 
+#include "binding.hpp"
 #include "checked_options.hpp"
 #include "checked_rates.hpp"
 #include "configuration.hpp"
@@ -49,6 +50,11 @@ constexpr const char* kConfiguration = "configuration";
 const std::string kParameter = "parameter.";
 const std::string kBuffer = "buffer.";
 
+// The reason for which training has stopped.
+std::string end_of_trace(std::int64_t steps) {
+  return fmt::format("the trace ended after {} steps", steps);
+}
+
 std::unique_ptr<LrSchedule> make_schedule(const TrainOptions& options) {
   if (options.own_schedule) return options.own_schedule();
   auto schedule = make_lr_schedule(options.schedule, options.watch);
@@ -78,7 +84,7 @@ class Trainer::Implementation final : public Training {
         replicas_(model, options_.initializer, options_.threads, options_.seed),
         engine_(make_step_engine({replicas_, loss_, train_, workers_, *rule_}, options_,
                                  planner_.largest_step())),
-        configuration_(configuration_of(options_, planner_, train_, replicas_.state())),
+        configuration_(configuration_of(options_, train_, replicas_.state())),
         gain_estimator_({}, options_.groups.size() + 1) {}
 
   TrainResult fit() {
@@ -151,9 +157,7 @@ class Trainer::Implementation final : public Training {
     return true;
   }
 
-  void stop_at_end_of_trace() {
-    stop(fmt::format("the trace ended after {} steps", planner_.trace().length()));
-  }
+  void stop_at_end_of_trace() { stop(end_of_trace(planner_.trace().length())); }
 
   // The part of the epoch that has been trained, while that is not the whole of it.
   [[nodiscard]] std::optional<EpochPart> part_of_epoch() const {
@@ -303,8 +307,9 @@ class Trainer::Implementation final : public Training {
   }
 
   TrainOptions options_;
-  TensorDataset train_;
-  std::optional<TensorDataset> test_;
+  // Mutable, as they get their fingerprints when the first state is saved.
+  mutable TensorDataset train_;
+  mutable std::optional<TensorDataset> test_;
   Planner planner_;
   std::unique_ptr<Rule> rule_;
   std::unique_ptr<LrSchedule> schedule_;
@@ -346,6 +351,7 @@ State Trainer::Implementation::state() const {
 
   put_result(state, result_);
   if (result_.part && !epoch_) put_part(state, *result_.part);
+  bind_state(state, planner_, result_, train_, test_ ? &*test_ : nullptr);
   const StepIndex next = epoch_ ? epoch_->plan.first_step() : planner_.next_step();
   state.put("epoch.first_step", next.value());
   if (epoch_) {
@@ -375,6 +381,9 @@ void Trainer::Implementation::load(const State& state) {
   noise_scale_.load_state(state.values<double>("noise_scale"));
 
   result_ = result_of(state);
+  // What its trace has ended goes on where the trace does.
+  const bool longer = planner_.trace().at(StepIndex{result_.steps}).has_value();
+  if (longer && result_.stopped == end_of_trace(result_.steps)) result_.stopped.clear();
   const StepIndex epoch_begin{state.count("epoch.first_step")};
   const bool in_epoch = state.has("epoch.steps");
   progress_ = {.epochs = result_.epochs,
@@ -390,6 +399,7 @@ void Trainer::Implementation::load(const State& state) {
         "{} epochs are asked for, but epoch {} has begun; accepted: at least {}", options_.epochs,
         result_.epochs + (in_epoch ? 1 : 0), result_.epochs + (in_epoch ? 1 : 0)));
   }
+  require_bound(state, planner_, result_, epoch_begin, train_, test_ ? &*test_ : nullptr);
   if (in_epoch) {
     std::optional<EpochPlan> plan = planner_.next();
     const std::int64_t done = state.count("epoch.steps");

@@ -146,7 +146,7 @@ TEST_F(ResumeCommand, RefusesAnotherConfigurationAndSaysWhatMayChange) {
   EXPECT_THAT(error("--config=run/config.toml"), HasSubstr("--resume has a configuration"));
   EXPECT_THAT(error("--reduce=atomic"), HasSubstr("does not give the same bits"));
   folder_.write("trace2.csv", "step,batchsize\n0,8\n");
-  EXPECT_THAT(error("--trace=trace2.csv"), HasSubstr("trace was"));
+  EXPECT_THAT(error("--trace=trace2.csv"), HasSubstr("the trace is not that of the run"));
   // Also when the file of the configuration was changed.
   const std::string config = read_file(file("run/config.toml"));
   folder_.write("run/config.toml", config + "clip-norm = 1\n");
@@ -168,6 +168,30 @@ TEST_F(ResumeCommand, RefusesAnotherConfigurationAndSaysWhatMayChange) {
 
   EXPECT_THAT(resume("nowhere").err,
               HasSubstr("cannot read the configuration nowhere/config.toml"));
+}
+
+// Who resumes because the market has changed has another future.
+TEST_F(ResumeCommand, GoesOnWithRowsThatNoStepHasUsed) {
+  write_trace({8, 16, 32, 40, 64, 8, 16, 32, 40, 64, 80, 80, 160, 8});
+  ASSERT_EQ(train({"--epochs=3", "--out=whole"}).code, 0);
+  write_trace({8, 16, 32, 40, 64, 8, 16, 32, 40, 64});
+  ASSERT_EQ(train({"--epochs=1", "--out=run"}).code, 0);
+  // What follows the last row is bound no more than rows are, until it is used.
+  EXPECT_EQ(resume("run", {"--on-trace-end=hold", "--quiet"}).code, 0);
+  folder_.write("longer.csv", read_file(file("whole/trace.csv")));
+  const ProgramResult result =
+      resume("run", {"--trace=longer.csv", "--on-trace-end=cycle", "--epochs=3", "--quiet"});
+  EXPECT_EQ(result.code, 0) << result.err;
+  EXPECT_EQ(hash("run"), hash("whole"));
+  EXPECT_EQ(metrics("run"), metrics("whole"));
+  EXPECT_EQ(read_file(file("run/trace.csv")), read_file(file("whole/trace.csv")));
+  EXPECT_EQ(resume("run", {"--on-trace-end=hold", "--epochs=4"}).code, 2) << "it was used";
+  // A row that was used.
+  folder_.write("longer.csv", "step,batchsize\n0,8\n1,16\n2,40\n3,32\n");
+  const ProgramResult refused = resume("run", {"--trace=longer.csv", "--on-trace-end=cycle"});
+  EXPECT_EQ(refused.code, 2);
+  EXPECT_THAT(refused.err, HasSubstr("the trace is not that of the run: its batch sizes differ"));
+  EXPECT_EQ(read_file(file("run/trace.csv")), read_file(file("whole/trace.csv")));
 }
 
 TEST_F(ResumeCommand, OfANewerVersionIsRefused) {

@@ -79,7 +79,8 @@ TEST(PauseDeath, IsNotWhatAnExceptionIs) {
 
 // From every state there is, those at the end of an epoch before its evaluation included.
 TEST(Resume, FromEveryStateGivesTheSameResultAndRecords) {
-  const TrainOptions options = small({.epochs = 3, .rule = "adascale", .top_k = 2});
+  const TrainOptions options =
+      small({.epochs = 3, .rule = "adascale", .schedule = "warmup:length=2", .top_k = 2});
   Trainer whole = trainer_of(options);
   const auto all = whole.add_observer<test::Recorder>();
   const auto states = whole.add_observer<States>();
@@ -201,7 +202,165 @@ TEST(Resume, OfAnotherConfigurationSaysWhatDiffers) {
   EXPECT_THAT(error_of_data("mlp", 100, trace(32)), HasSubstr("parameters was"));
   EXPECT_THAT(error_of_data("softmax", 90, trace(32)),
               HasSubstr("training samples was 100, is 90"));
-  EXPECT_THAT(error_of_data("softmax", 100, trace(40)), HasSubstr("trace was"));
+  // No step has used it.
+  EXPECT_EQ(error_of_data("softmax", 100, trace(40)), "no error");
+}
+
+// A trainer over the batch sizes of `rows`, of epochs of 12 minibatches.
+Trainer trainer_on_rows(const std::vector<std::int64_t>& rows, TraceEnd end, std::int64_t epochs) {
+  return Trainer(builtin_model("softmax", {}), nll_loss(), test::digits(100),
+                 test::trace_of(rows, end), small({.epochs = epochs}));
+}
+
+// Its state after `steps` steps.
+State state_after(std::int64_t steps, const std::vector<std::int64_t>& rows, TraceEnd end) {
+  Trainer trainer = trainer_on_rows(rows, end, 9);
+  trainer.add_observer<test::Recorder>([&](Training& training, const StepRecord& step) {
+    if (step.plan.index.value() + 1 == steps) training.pause();
+  });
+  trainer.fit();
+  return trainer.state();
+}
+
+std::string error_loading(const State& state, const std::vector<std::int64_t>& rows, TraceEnd end) {
+  Trainer trainer = trainer_on_rows(rows, end, 9);
+  return error_of([&] { trainer.load_state(state); });
+}
+
+TEST(Resume, IsBoundToTheRowsThatWereUsed) {
+  const std::vector<std::int64_t> rows{16, 32, 40, 96, 8, 24};
+  for (const std::int64_t steps : {1, 2, 3, 4, 5}) {
+    const State state = state_after(steps, rows, TraceEnd::cycle);
+    for (std::size_t row = 0; row < rows.size(); ++row) {
+      std::vector<std::int64_t> edited = rows;
+      edited[row] += 8;
+      if (edited[row] > 96) edited[row] = 88;
+      const std::string error = error_loading(state, edited, TraceEnd::cycle);
+      if (std::cmp_less(row, steps)) {
+        EXPECT_THAT(error, HasSubstr("its batch sizes differ within the " + std::to_string(steps)))
+            << row;
+      } else {
+        EXPECT_EQ(error, "no error") << "row " << row << " after " << steps << " steps";
+      }
+    }
+    // A trace that goes on otherwise, and one that ends with what was used.
+    std::vector<std::int64_t> cut(rows.begin(), rows.begin() + steps);
+    EXPECT_EQ(error_loading(state, cut, TraceEnd::hold), "no error") << steps;
+    cut.pop_back();
+    if (!cut.empty()) {
+      EXPECT_THAT(error_loading(state, cut, TraceEnd::stop),
+                  HasSubstr("test trace, step " + std::to_string(steps - 1) +
+                            ": the trace is not that of the run"));
+    }
+  }
+  EXPECT_THAT(
+      error_loading(state_after(3, rows, TraceEnd::cycle), {16, 32, 8}, TraceEnd::hold),
+      HasSubstr("differ within the 3 steps taken so far; accepted: the same up to here, and "
+                "any rows after it"));
+}
+
+// As it would have trained on the longer or edited trace from the beginning.
+TEST(Resume, GoesOnWithAnotherFuture) {
+  const std::vector<std::int64_t> first{16, 32, 40, 96, 8};
+  const std::vector<std::int64_t> second{16, 32, 40, 64, 8, 8, 24, 32};
+  Trainer whole = trainer_on_rows(second, TraceEnd::cycle, 4);
+  whole.fit();
+  for (const std::int64_t steps : {1, 2, 3}) {
+    Trainer trainer = trainer_on_rows(second, TraceEnd::cycle, 4);
+    trainer.load_state(state_after(steps, first, TraceEnd::hold));
+    trainer.fit();
+    EXPECT_EQ(trainer.result().steps, whole.result().steps) << steps;
+    EXPECT_TRUE(test::state_bytes(trainer) == test::state_bytes(whole)) << steps;
+  }
+}
+
+// The part of an epoch was evaluated as it was; nothing can go on in it.
+TEST(Resume, IsBoundToWhereEpochsEnded) {
+  Trainer short_of_rows = trainer_on_rows({96, 16, 32}, TraceEnd::stop, 9);
+  short_of_rows.fit();
+  ASSERT_EQ(short_of_rows.result().epochs, 1);
+  const State state = short_of_rows.state();
+  EXPECT_EQ(error_loading(state, {96, 16, 32}, TraceEnd::stop), "no error");
+  EXPECT_EQ(
+      error_loading(state, {96, 16, 32, 16}, TraceEnd::stop),
+      "test trace, step 3: epoch 2 of the run ended before this step, and in this trace it goes "
+      "on; accepted: a trace in which it ends there, too");
+  EXPECT_THAT(error_loading(state, {96, 16, 32}, TraceEnd::hold), HasSubstr("it goes on"));
+  // It was full because the next step did not fit, which no step has used.
+  Trainer full = trainer_on_rows({88, 16}, TraceEnd::hold, 1);
+  full.fit();
+  ASSERT_EQ(full.result().steps, 1);
+  EXPECT_EQ(error_loading(full.state(), {88, 24, 8}, TraceEnd::hold), "no error");
+  EXPECT_THAT(error_loading(full.state(), {88, 8}, TraceEnd::hold),
+              HasSubstr("test trace, step 1: epoch 1 of the run ended before this step"));
+}
+
+// The trace has ended with an epoch: a longer one goes on.
+TEST(Resume, GoesOnWhereTheTraceDoes) {
+  const std::vector<std::int64_t> rows{96, 48, 48, 32, 64};
+  Trainer whole = trainer_on_rows(rows, TraceEnd::stop, 9);
+  whole.fit();
+  Trainer first = trainer_on_rows({96, 48, 48}, TraceEnd::stop, 9);
+  EXPECT_THAT(first.fit().stopped, HasSubstr("the trace ended after 3 steps"));
+  Trainer second = trainer_on_rows(rows, TraceEnd::stop, 9);
+  second.load_state(first.state());
+  EXPECT_EQ(second.fit().steps, 5);
+  EXPECT_TRUE(test::state_bytes(second) == test::state_bytes(whole));
+}
+
+TEST(Resume, IsBoundToTheContentsOfTheData) {
+  const TrainOptions options = small();
+  const auto trainer_with = [&](TensorDataset train, TensorDataset test) {
+    Trainer trainer(builtin_model("softmax", {}), nll_loss(), std::move(train),
+                    test::trace_of({16, 32}, TraceEnd::cycle), options);
+    trainer.set_test(std::move(test));
+    return trainer;
+  };
+  const auto good = [] { return test::digits(100); };
+  const auto good_test = [] { return test::digits(50, 2); };
+  const State state = trainer_with(good(), good_test()).state();
+  const auto error = [&](TensorDataset train, TensorDataset test) {
+    Trainer other = trainer_with(std::move(train), std::move(test));
+    return error_of([&] { other.load_state(state); });
+  };
+  EXPECT_EQ(error(good(), good_test()), "no error");
+  const std::string refused =
+      " data are not the data of the run; accepted: the same samples in the same order";
+  EXPECT_EQ(error(test::digits(100, 7), good_test()), "the training" + refused);
+  EXPECT_EQ(error(good(), test::digits(50, 7)), "the test" + refused);
+  // One pixel, one label, and the order.
+  TensorDataset pixel = good();
+  pixel.inputs.view(-1)[-1] += 1;
+  EXPECT_EQ(error(pixel, good_test()), "the training" + refused);
+  TensorDataset label = good();
+  label.targets[0] = 9 - label.targets[0];
+  EXPECT_EQ(error(label, good_test()), "the training" + refused);
+  TensorDataset turned = good();
+  turned.inputs = turned.inputs.flip(0);
+  turned.targets = turned.targets.flip(0);
+  EXPECT_EQ(error(turned, good_test()), "the training" + refused);
+  // How they lie in memory does not matter.
+  TensorDataset strided = good();
+  strided.inputs = strided.inputs.transpose(2, 3).contiguous().transpose(2, 3);
+  ASSERT_FALSE(strided.inputs.is_contiguous());
+  EXPECT_EQ(error(strided, good_test()), "no error");
+}
+
+// Whoever has hashed the data already is believed, so that nobody hashes twice.
+TEST(Resume, TakesAFingerprintThatIsThere) {
+  TensorDataset data = test::digits(100);
+  data.fingerprint = "mine";
+  EXPECT_EQ(fingerprint_of(data), "mine");
+  const auto trainer_with = [](const TensorDataset& train) {
+    return Trainer(builtin_model("softmax", {}), nll_loss(), train,
+                   test::trace_of({16, 32}, TraceEnd::cycle), small());
+  };
+  const State state = trainer_with(data).state();
+  EXPECT_EQ(state.text("data.train"), "mine");
+  TensorDataset others = test::digits(100, 7);
+  others.fingerprint = "theirs";
+  Trainer trainer = trainer_with(others);
+  EXPECT_THAT(error_of([&] { trainer.load_state(state); }), HasSubstr("not the data of the run"));
 }
 
 // With the right checksum, but not what a trainer would write.

@@ -67,7 +67,7 @@ struct TrainOptions {
   ScheduleUnit schedule_unit = ScheduleUnit::epochs;
   /// A schedule of the user's own, instead.
   std::function<std::unique_ptr<LrSchedule>()> own_schedule{};
-  /// What a schedule that watches a metric (plateau) hears after each epoch.
+  /// What a schedule that watches a metric (plateau) hears after each epoch; its mode follows it.
   Metric watch = Metric::test_loss;
   OptimizerOptions optimizer{.momentum = 0.5};
   /// An optimizer of libtorch of the user's own, instead.
@@ -177,8 +177,9 @@ class Trainer {
   /// same bits.
   [[nodiscard]] State state() const;
   /// Before the first fit(), with the observers added whose state is to be loaded. Throws Error
-  /// when the state is of another configuration, saying what differs, or is no trainer's; the
-  /// trainer is then of no more use.
+  /// when the state is of another configuration, of other data or of other rows of the trace than
+  /// those used so far, saying what differs, or is no trainer's; the trainer is then of no more
+  /// use.
   void load_state(const State& state);
 
   /// What has been trained so far; after a fit() that threw, up to the last complete step.
