@@ -19,6 +19,8 @@ enum class ExitCode {
   output_lost = 24,
   /// Memory that could not be had, before or in a run.
   memory = 25,
+  /// `rubato doctor` found a problem.
+  unwell = 26,
   /// Ended by Ctrl-C or by a request to terminate, after a checkpoint: 128 and the signal, as a
   /// shell has it.
   interrupted = 130,

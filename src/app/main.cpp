@@ -11,6 +11,7 @@
 
 #include "app/bench_command.hpp"
 #include "app/command_line.hpp"
+#include "app/doctor_command.hpp"
 #include "app/exit_code.hpp"
 #include "app/plan_command.hpp"
 #include "app/train_front.hpp"
@@ -26,11 +27,12 @@ struct Command {
 
 // This program never loads libtorch, so that it answers at once; a command that needs libtorch is a
 // program of its own.
-constexpr std::array<Command, 4> kCommands{{
+constexpr std::array<Command, 5> kCommands{{
     {"train", "train a model under a trace", train_front},
     {"plan", "show what a trace will do before anything is trained", plan_command},
     {"verify", "prove that a training is the same bits whoever computes it", verify_front},
     {"bench", "measure strategies for summing gradients", bench_command},
+    {"doctor", "say what would make training on this machine slow or wrong", doctor_command},
 }};
 
 void print_help(std::FILE* to) {

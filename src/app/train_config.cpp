@@ -66,6 +66,7 @@ std::string to_config(const TrainCommandOptions& options, const path& folder) {
   put("keep-best", options.keep_best);
   put("top-k", options.top_k);
   put("reduce", toml_string(options.reduce));
+  put("kernels", toml_string(options.kernels));
   put("threads", options.threads);
   put("exact", options.exact);
   put("checkpoint-every", toml_string(options.checkpoint_every));

@@ -40,8 +40,22 @@ void check_trace(const TrainCommandOptions& options) {
   if (digits) require_epochs(planner, options.epochs);
 }
 
-// Beside this program, where a build leaves it, or where an installation puts it.
-path find_program() {
+int start(const char* command, std::span<const std::string> arguments, TrainCommand kind) {
+  const auto options = parse_train_options(arguments, kind);
+  if (!options) return 0;
+  check_trace(*options);
+
+  const std::string program = train_program().string();
+  std::vector<char*> argv{const_cast<char*>(program.c_str()), const_cast<char*>(command)};
+  for (const std::string& argument : arguments) argv.push_back(const_cast<char*>(argument.c_str()));
+  argv.push_back(nullptr);
+  execv(program.c_str(), argv.data());
+  throw Error(fmt::format("cannot start {}: {}", program, std::generic_category().message(errno)));
+}
+
+}  // namespace
+
+path train_program() {
   std::error_code error;
   const path folder = std::filesystem::read_symlink("/proc/self/exe", error).parent_path();
   for (const path& candidate :
@@ -53,25 +67,6 @@ path find_program() {
                   "../libexec/rubato; accepted: a build with -DRUBATO_TORCH=ON",
                   kProgram, folder.string()));
 }
-
-}  // namespace
-
-namespace {
-
-int start(const char* command, std::span<const std::string> arguments, TrainCommand kind) {
-  const auto options = parse_train_options(arguments, kind);
-  if (!options) return 0;
-  check_trace(*options);
-
-  const std::string program = find_program().string();
-  std::vector<char*> argv{const_cast<char*>(program.c_str()), const_cast<char*>(command)};
-  for (const std::string& argument : arguments) argv.push_back(const_cast<char*>(argument.c_str()));
-  argv.push_back(nullptr);
-  execv(program.c_str(), argv.data());
-  throw Error(fmt::format("cannot start {}: {}", program, std::generic_category().message(errno)));
-}
-
-}  // namespace
 
 int train_front(std::span<const std::string> arguments) {
   return start("train", arguments, TrainCommand::train);

@@ -8,6 +8,8 @@
 #include <fmt/format.h>
 
 #include "app/command_line.hpp"
+#include "app/doctor_probe.hpp"
+#include "app/kernel_choice.hpp"
 #include "app/train_options.hpp"
 #include "app/train_run.hpp"
 #include "app/verify_run.hpp"
@@ -16,6 +18,13 @@ int main(int argc, char** argv) {
   using namespace rubato::app;
   const std::vector<std::string> arguments(argv + (argc > 0 ? 1 : 0), argv + argc);
   const std::string name = arguments.empty() ? "" : arguments.front();
+  if (name == "doctor-probe") {
+    return run_reporting_errors("rubato doctor", [&] {
+      rubato::use_right_kernels(argv);
+      fmt::print("{}\n", doctor_probe());
+      return 0;
+    });
+  }
   if (name != "train" && name != "verify") {
     fmt::print(stderr, "rubato-train: this is a part of the program rubato, which starts it\n");
     return static_cast<int>(ExitCode::usage);
@@ -24,6 +33,7 @@ int main(int argc, char** argv) {
   return run_reporting_errors("rubato " + name, [&] {
     const auto options = parse_train_options(std::span(arguments).subspan(1), command);
     if (!options) return 0;
+    use_kernels(argv, *options);
     return static_cast<int>(command == TrainCommand::train ? train(*options) : verify(*options));
   });
 }

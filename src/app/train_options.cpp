@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <array>
 #include <string_view>
-#include <thread>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -12,6 +11,8 @@
 #include <rubato/core/error.hpp>
 #include <rubato/core/number.hpp>
 #include <rubato/core/spec.hpp>
+#include <rubato/machine/cpus.hpp>
+#include <rubato/machine/kernels.hpp>
 #include <rubato/recipe/checkpoint_interval.hpp>
 #include <rubato/recipe/initializer_options.hpp>
 #include <rubato/runtime/reducer.hpp>
@@ -178,10 +179,18 @@ void define_run(CommandLine& line, TrainCommandOptions& options) {
               "of the initial parameters and of the shuffling; epoch e shuffles with N + e",
               fmt::to_string(options.seed),
               [&](const std::string& text) { options.seed = parse_seed(text); });
-  line.option("threads", "N", "hardware threads to use; the result does not depend on them",
-              fmt::format("all, here {}", options.threads), [&](const std::string& text) {
-                options.threads = parse_whole(text, 1, kMaxThreads);
-              });
+  line.option(
+      "threads", "N", "hardware threads to use; the result does not depend on them",
+      fmt::format("all that it may use, here {}", options.threads),
+      [&](const std::string& text) { options.threads = parse_whole(text, 1, kMaxThreads); });
+  line.option(
+      "kernels", names_of(kKernels),
+      "what ATen, oneDNN and OpenBLAS compute with: the best that this CPU has, or the same "
+      "AVX2 and FMA, and so the same bits, on every CPU",
+      options.kernels, [&](const std::string& text) {
+        static_cast<void>(parse_choice("kernels", text, kKernels));
+        options.kernels = text;
+      });
   line.option("reduce", "NAME",
               fmt::format("how gradients are summed: auto, tree, chunked-tree and sharded give the "
                           "same bits; further {} (with hosts=N,inner=NAME,outer=NAME)",
@@ -316,6 +325,17 @@ void check_together(const TrainCommandOptions& options, const CommandLine& line)
                       folder->string()));
     }
   }
+  if (options.kernels == "portable") {
+    if (cpu_instruction_set() < InstructionSet::avx2) {
+      throw Error(
+          "--kernels portable: this CPU has no AVX2 and FMA; accepted here: --kernels native");
+    }
+    if (options.precision != "full") {
+      throw Error(
+          "--kernels portable: bfloat16 is computed otherwise on every CPU; accepted: with "
+          "--precision full");
+    }
+  }
   if (options.exact) require_exact(options.reduce);
   if (options.resume && options.out) {
     throw Error("--out: a run that goes on stays in its folder; accepted: --resume alone");
@@ -326,7 +346,7 @@ void check_together(const TrainCommandOptions& options, const CommandLine& line)
 }  // namespace
 
 std::int64_t hardware_threads() {
-  return std::max<std::int64_t>(1, std::thread::hardware_concurrency());
+  return cpus().usable();
 }
 
 std::optional<TrainCommandOptions> parse_train_options(std::span<const std::string> arguments,

@@ -12,7 +12,7 @@
 
 namespace rubato::app {
 
-/// Hardware threads of this machine, at least 1.
+/// Hardware threads that this process may use, by its affinity and its control groups; at least 1.
 [[nodiscard]] std::int64_t hardware_threads();
 
 /// What `rubato train` was asked for. Every value is in its range after parse_train_options().
@@ -69,6 +69,8 @@ struct TrainCommandOptions {
   /// 0 is none.
   std::int64_t top_k = 0;
   std::int64_t threads = hardware_threads();
+  /// "native" or "portable".
+  std::string kernels = "native";
   /// "auto" or one of reducer_names().
   std::string reduce = "auto";
   /// Refuses reducers that are not exact.

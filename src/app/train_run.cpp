@@ -23,6 +23,7 @@
 #include <rubato/train/early_stopping.hpp>
 #include <rubato/train/monitor.hpp>
 
+#include "app/kernel_choice.hpp"
 #include "app/planned_faults.hpp"
 #include "app/run_folder.hpp"
 #include "app/run_record.hpp"
@@ -177,6 +178,7 @@ ExitCode train(const TrainCommandOptions& options) {
   // Until the state is known to be the run's, nothing in its folder is touched.
   const auto record = trainer.add_observer<RunRecord>(from ? to_config(options, path)
                                                            : write_origin(*folder, options, trace));
+  trainer.add_observer<KernelRecord>();
   const auto metrics =
       trainer.add_observer<MetricsWriter>(folder->file("metrics.jsonl"), from.has_value());
   if (!options.monitor.empty()) {
@@ -199,6 +201,8 @@ ExitCode train(const TrainCommandOptions& options) {
   }
   if (from) {
     trainer.load_state(from->state);
+    const std::string difference = kernel_difference(from->state, kernels_in_use());
+    if (!difference.empty()) fmt::print(stderr, "rubato train: {}\n", difference);
     write_origin(*folder, options, trace);
   }
   const auto planned_faults = trainer.add_observer<PlannedFaults>(
@@ -206,6 +210,7 @@ ExitCode train(const TrainCommandOptions& options) {
   std::shared_ptr<Progress> progress;
   if (!options.quiet) {
     print_opening(options, data, trace);
+    print_kernels();
     if (options.resume) print_resumption(trainer.result(), from);
     std::fflush(stdout);
     const std::int64_t minibatch = options.elasticity.minibatch;
@@ -227,6 +232,9 @@ ExitCode train(const TrainCommandOptions& options) {
   RunSummary summary;
   summary.options = trainer.options();
   summary.versions = versions();
+  summary.kernels = kernels_in_use();
+  summary.kernels_wanted = options.kernels;
+  summary.kernel_start = kernel_start();
   summary.model = options.model;
   summary.data = options.data;
   summary.trace = trace.source();

@@ -16,6 +16,7 @@
 #include <rubato/state/state_file.hpp>
 
 #include "app/trace_option.hpp"
+#include "app/kernel_choice.hpp"
 #include "app/training.hpp"
 
 namespace rubato::app {
@@ -182,6 +183,7 @@ ExitCode verify(const TrainCommandOptions& options) {
   warn_of_slow_blas("rubato verify");
   const TrainingData data = load_training_data(options);
   const Trace trace = load_trace(options.elasticity.trace, options.elasticity.on_trace_end);
+  print_kernels();
   fmt::print("{:<22} {:>5} {:>7}  {:<14} {}\n", "trained with", "cores", "threads", "reducer",
              "hash of weights and metrics");
   std::optional<Marks> expected;

@@ -12,6 +12,10 @@ Json or_null(const std::optional<double>& value) {
   return value ? Json(*value) : Json();
 }
 
+Json or_null(const std::string& text) {
+  return text.empty() ? Json() : Json(text);
+}
+
 }  // namespace
 
 std::string to_json(const RunSummary& summary) {
@@ -42,6 +46,14 @@ std::string to_json(const RunSummary& summary) {
       {"threads", options.threads},
       {"gradient_buffers", summary.gradient_buffers},
       {"stopped", summary.stopped.empty() ? Json() : Json(summary.stopped)},
+      {"kernels",
+       {{"wanted", summary.kernels_wanted},
+        {"cpu", choice_name(kInstructionSets, cpu_instruction_set())},
+        {"openblas", or_null(summary.kernels.openblas)},
+        {"aten", or_null(summary.kernels.aten)},
+        {"onednn", or_null(summary.kernels.onednn)},
+        {"openblas_by_itself", or_null(summary.kernel_start ? summary.kernel_start->openblas_before
+                                                            : summary.kernels.openblas)}}},
       {"versions",
        {{"rubato", summary.versions.rubato},
         {"torch", summary.versions.torch},

@@ -1,11 +1,14 @@
 #include <mutex>
+#include <string_view>
 
 #include <ATen/Parallel.h>
+#include <ATen/Version.h>
 #include <dlfcn.h>
 #include <fmt/format.h>
 #include <oneapi/tbb/version.h>
 #include <torch/version.h>
 
+#include <rubato/machine/openblas.hpp>
 #include <rubato/train/environment.hpp>
 
 namespace rubato {
@@ -29,12 +32,44 @@ void use_one_intra_op_thread() {
   });
 }
 
+namespace {
+
+// From "  - CPU capability usage: AVX2" in what libtorch says of itself; it has no function for it.
+std::string aten_capability() {
+  constexpr std::string_view kKey = "CPU capability usage: ";
+  const std::string text = at::show_config();
+  const std::size_t found = text.find(kKey);
+  if (found == std::string::npos) return {};
+  const std::size_t begin = found + kKey.size();
+  return text.substr(begin, text.find('\n', begin) - begin);
+}
+
+// What oneDNN may use at most, by its public interface; libtorch's headers do not bring it.
+std::string onednn_isa() {
+  auto* const isa = find_function<int()>("dnnl_get_effective_cpu_isa");
+  auto* const name = find_function<const char*(int)>("dnnl_cpu_isa2str");
+  if (isa == nullptr || name == nullptr) return {};
+  std::string_view text = name(isa());
+  constexpr std::string_view kPrefix = "cpu_isa_";
+  if (text.starts_with(kPrefix)) text.remove_prefix(kPrefix.size());
+  return std::string(text);
+}
+
+}  // namespace
+
+KernelsInUse kernels_in_use() {
+  const auto openblas = loaded_openblas();
+  return {.openblas = openblas ? openblas->core : std::string(),
+          .aten = aten_capability(),
+          .onednn = onednn_isa()};
+}
+
 Versions versions() {
   Versions versions{.rubato = RUBATO_VERSION,
                     .torch = TORCH_VERSION,
                     .onetbb = TBB_runtime_version(),
                     .blas = "unknown"};
-  if (auto* config = find_function<char*()>("openblas_get_config")) versions.blas = config();
+  if (const auto openblas = loaded_openblas()) versions.blas = openblas->config;
   return versions;
 }
 

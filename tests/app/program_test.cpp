@@ -58,7 +58,8 @@ TEST(Program, KeepsItsHelpWithinEightyColumns) {
   for (const std::vector<std::string>& arguments : {std::vector<std::string>{"--help"},
                                                     {"plan", "--help"},
                                                     {"train", "--help"},
-                                                    {"bench", "reduce", "--help"}}) {
+                                                    {"bench", "reduce", "--help"},
+                                                    {"doctor", "--help"}}) {
     std::string out = test::rubato(arguments).out;
     for (std::size_t end = 0; (end = out.find('\n')) != std::string::npos; out.erase(0, end + 1)) {
       EXPECT_LE(end, 80U) << out.substr(0, end);
@@ -77,11 +78,11 @@ TEST(Program, SuggestsTheNearestCommand) {
   EXPECT_EQ(result.code, 2);
   EXPECT_EQ(result.err,
             "rubato: unknown command 'trian'; did you mean 'train'? accepted: train, plan, verify, "
-            "bench\n");
+            "bench, doctor\n");
   EXPECT_EQ(
       test::rubato({"--cores=8", "plan"}).err,
       "rubato: unknown option '--cores=8' before the command; accepted: --help, --version, or a "
-      "command: train, plan, verify, bench\n");
+      "command: train, plan, verify, bench, doctor\n");
 }
 
 TEST(Program, LoadsNoLibtorch) {
@@ -143,6 +144,13 @@ TEST_F(Installed, WithoutLibtorchCannotTrain) {
               AllOf(StartsWith("rubato train: this build is without libtorch and cannot train"),
                     HasSubstr((folder_.path() / "bin").string())));
   EXPECT_EQ(test::run_program(program_, {"train", "--help"}).code, 0);
+}
+
+TEST_F(Installed, TheDoctorSaysThatItCannotTrain) {
+  const ProgramResult result = test::run_program(program_, {"doctor", "--threads=1"});
+  EXPECT_THAT(result.out,
+              HasSubstr("\nnote     BLAS           cannot be seen: this build is without"));
+  EXPECT_EQ(result.err, "");
 }
 
 TEST_F(Installed, BecomesTheProgramBesideIt) {

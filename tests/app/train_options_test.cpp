@@ -2,6 +2,8 @@
 
 #include <gmock/gmock.h>
 
+#include <rubato/machine/instruction_set.hpp>
+
 #include "app/fault_options.hpp"
 #include "support/error_of.hpp"
 #include "support/temp_folder.hpp"
@@ -163,6 +165,20 @@ TEST(TrainOptions, OptimizersHaveTheirUsualMomentum) {
   EXPECT_EQ(options.alpha, 0.9);
   EXPECT_EQ(options.momentum, 0.7);
   EXPECT_EQ(options.weight_decay, 0.1);
+}
+
+TEST(TrainOptions, PortableKernelsAreKeptInTheConfiguration) {
+  EXPECT_EQ(parsed({}).kernels, "native");
+  EXPECT_EQ(error_parsing({"--kernels=avx2"}),
+            "--kernels: unknown kernels 'avx2'; accepted: native, portable");
+  if (cpu_instruction_set() < InstructionSet::avx2) GTEST_SKIP() << "needs AVX2";
+  const test::TempFolder folder;
+  const TrainCommandOptions options = parsed({"--kernels=portable"});
+  EXPECT_EQ(options.kernels, "portable");
+  const std::string config = to_config(options, folder.path() / "run");
+  EXPECT_EQ(parsed({"--config", folder.write("run/config.toml", config)}), options);
+  EXPECT_THAT(error_parsing({"--kernels=portable", "--precision=bf16"}),
+              testing::HasSubstr("accepted: with --precision full"));
 }
 
 TEST(TrainOptions, SeparateValuesAndTheLastOneCount) {

@@ -4,6 +4,7 @@
 #include <optional>
 #include <string>
 
+#include <rubato/machine/kernels.hpp>
 #include <rubato/train/environment.hpp>
 #include <rubato/train/records.hpp>
 #include <rubato/train/trainer.hpp>
@@ -15,6 +16,11 @@ struct RunSummary {
   TrainResult result;
   TrainOptions options;
   Versions versions;
+  KernelsInUse kernels;
+  /// "native" or "portable".
+  std::string kernels_wanted = "native";
+  /// Where the program was started again for its kernels.
+  std::optional<KernelStart> kernel_start;
   std::string model;
   std::string data;
   std::string trace;

@@ -19,6 +19,20 @@ struct Versions {
 };
 [[nodiscard]] Versions versions();
 
+/// The kernels that the libraries compute with in this process, as each calls them; empty where a
+/// library does not say, or is not there.
+struct KernelsInUse {
+  /// The core: "Haswell".
+  std::string openblas;
+  /// "AVX2".
+  std::string aten;
+  /// "avx512_core".
+  std::string onednn;
+
+  friend bool operator==(const KernelsInUse&, const KernelsInUse&) = default;
+};
+[[nodiscard]] KernelsInUse kernels_in_use();
+
 /// Whether the process computes on a BLAS that is known to be fast. Debian's reference BLAS, which
 /// is ten times slower, is not.
 [[nodiscard]] bool has_fast_blas();

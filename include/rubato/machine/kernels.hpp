@@ -1,0 +1,65 @@
+#pragma once
+
+#include <array>
+#include <functional>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <rubato/core/choice.hpp>
+#include <rubato/machine/instruction_set.hpp>
+#include <rubato/machine/openblas.hpp>
+
+namespace rubato {
+
+/// Which kernels ATen, oneDNN and OpenBLAS compute with.
+enum class Kernels {
+  /// The best that the CPU has: the fastest, and other bits on another CPU.
+  native,
+  /// Those for AVX2 and FMA, on every CPU: the same bits wherever the same versions of the
+  /// libraries
+  /// run.
+  portable,
+};
+
+inline constexpr std::array<Choice<Kernels>, 2> kKernels{
+    {{Kernels::native, "native"}, {Kernels::portable, "portable"}}};
+
+/// To be called first in main(), with its argv: makes the libraries compute with `kernels`. They
+/// choose when they are loaded, by what they know of CPUs and by their environment variables, so
+/// where another choice is needed this sets the variables and starts the program again, with the
+/// same arguments, once; it does not return then.
+///
+/// `native` corrects OpenBLAS where it took kernels of a lesser instruction set than the CPU has,
+/// unless the user set OPENBLAS_CORETYPE. Where that cannot be done, the program goes on with what
+/// it has. `portable` replaces what the user set; throws Error where the CPU has no AVX2 and FMA,
+/// or the program cannot be started again.
+///
+/// Whatever main() or a static object did before is done again.
+void use_right_kernels(char* const* argv, Kernels kernels = Kernels::native);
+
+/// What use_right_kernels() did to this process.
+struct KernelStart {
+  Kernels kernels = Kernels::native;
+  /// The core whose kernels OpenBLAS took before; empty where there was no OpenBLAS.
+  std::string openblas_before;
+};
+/// Empty in a process that was not started again.
+[[nodiscard]] std::optional<KernelStart> kernel_start();
+
+/// What happened, for the user, in one sentence: "OpenBLAS takes its SkylakeX kernels ...".
+[[nodiscard]] std::string describe(const KernelStart& start);
+
+/// Names and values of environment variables.
+using Variables = std::vector<std::pair<std::string, std::string>>;
+/// The value of an environment variable; empty where it is not set.
+using ReadVariable = std::function<std::string(const std::string& name)>;
+
+/// The variables that have to be set, and are not, before a process computes with `kernels` on a
+/// CPU with `cpu`; `openblas` is what the process has so far. Throws Error where the CPU cannot.
+[[nodiscard]] Variables variables_to_set(Kernels kernels, InstructionSet cpu,
+                                         const std::optional<OpenBlas>& openblas,
+                                         const ReadVariable& read);
+
+}  // namespace rubato

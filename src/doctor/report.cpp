@@ -1,0 +1,118 @@
+#include "doctor/report.hpp"
+
+#include <algorithm>
+#include <iterator>
+#include <sstream>
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+namespace rubato::doctor {
+
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+constexpr std::size_t kColumns = 80;
+constexpr std::size_t kIndent = 24;
+
+// `text` behind what stands in the first `kIndent` columns, in lines that begin there.
+void append_wrapped(std::string& out, const std::string& text) {
+  std::istringstream words(text);
+  std::size_t column = kIndent;
+  for (std::string word; words >> word;) {
+    if (column > kIndent && column + 1 + word.size() > kColumns) {
+      out += '\n' + std::string(kIndent, ' ');
+      column = kIndent;
+    } else if (column > kIndent) {
+      out += ' ';
+      ++column;
+    }
+    out += word;
+    column += word.size();
+  }
+  out += '\n';
+}
+
+std::int64_t count(std::span<const Finding> findings, Health health) {
+  return std::count_if(findings.begin(), findings.end(),
+                       [&](const Finding& finding) { return finding.health == health; });
+}
+
+std::string counted(std::int64_t number, std::string_view noun) {
+  return fmt::format("{} {}{}", number, noun, number == 1 ? "" : "s");
+}
+
+template <class T>
+Json or_null(const std::optional<T>& value) {
+  return value ? Json(*value) : Json();
+}
+
+Json facts_json(const Facts& facts) {
+  Json json{{"processor", facts.processor},
+            {"instruction_set", choice_name(kInstructionSets, facts.instruction_set)},
+            {"cpus_online", facts.online},
+            {"cores", facts.cores},
+            {"cpus_allowed", facts.cpus.allowed},
+            {"cpu_quota", or_null(facts.cpus.quota)},
+            {"threads", facts.threads},
+            {"memory_bytes", or_null(facts.memory.total)},
+            {"memory_usable_bytes", or_null(facts.memory.usable())},
+            {"disk_free_bytes", facts.disk.free},
+            {"huge_pages", facts.huge_pages},
+            {"governor", facts.governor}};
+  if (facts.training) {
+    const TrainingProcess& training = *facts.training;
+    json["blas"] = training.blas;
+    json["blas_file"] = training.blas_file;
+    json["gflops"] = training.gflops;
+    json["openblas"] = training.openblas_core;
+    json["openblas_by_itself"] = training.openblas_by_itself;
+    json["aten"] = training.aten;
+    json["onednn"] = training.onednn;
+    json["malloc_file"] = training.malloc_file;
+    for (const Version& version : training.versions) {
+      json["versions"][version.library] = {{"built", version.built}, {"runs", version.runs}};
+    }
+  }
+  return json;
+}
+
+}  // namespace
+
+bool is_well(std::span<const Finding> findings) {
+  return count(findings, Health::problem) == 0;
+}
+
+std::string report_text(std::span<const Finding> findings) {
+  std::string text;
+  for (const Finding& finding : findings) {
+    fmt::format_to(std::back_inserter(text), "{:<8} {:<14} ", choice_name(kHealths, finding.health),
+                   finding.subject);
+    append_wrapped(text, finding.what);
+    if (finding.advice.empty()) continue;
+    text += std::string(kIndent, ' ');
+    append_wrapped(text, "to do: " + finding.advice);
+  }
+  const std::int64_t problems = count(findings, Health::problem);
+  const std::int64_t notes = count(findings, Health::note);
+  fmt::format_to(std::back_inserter(text), "\n{}, {}\n",
+                 problems == 0 ? "all is well" : counted(problems, "problem"),
+                 counted(notes, "note"));
+  return text;
+}
+
+std::string report_json(const Facts& facts, std::span<const Finding> findings) {
+  Json list = Json::array();
+  for (const Finding& finding : findings) {
+    list.push_back({{"subject", finding.subject},
+                    {"health", choice_name(kHealths, finding.health)},
+                    {"what", finding.what},
+                    {"advice", finding.advice.empty() ? Json() : Json(finding.advice)}});
+  }
+  return Json{{"well", is_well(findings)}, {"findings", list}, {"facts", facts_json(facts)}}.dump(
+             2) +
+         "\n";
+}
+
+}  // namespace rubato::doctor

@@ -1,0 +1,21 @@
+#pragma once
+
+#include <span>
+#include <string>
+
+#include "doctor/facts.hpp"
+#include "doctor/findings.hpp"
+
+namespace rubato::doctor {
+
+/// A block of lines for each finding, within eighty columns where no word is longer, and a last
+/// line that counts them.
+[[nodiscard]] std::string report_text(std::span<const Finding> findings);
+
+/// The same, with the facts behind it, for programs.
+[[nodiscard]] std::string report_json(const Facts& facts, std::span<const Finding> findings);
+
+/// Whether there is no problem.
+[[nodiscard]] bool is_well(std::span<const Finding> findings);
+
+}  // namespace rubato::doctor

@@ -1,0 +1,160 @@
+// Training under the kernels of other CPUs: what is said, recorded, held and refused.
+
+#include <regex>
+#include <sstream>
+#include <string>
+#include <vector>
+
+#include <gmock/gmock.h>
+
+#include <rubato/machine/instruction_set.hpp>
+
+#include "app/run_program.hpp"
+#include "app/small_training.hpp"
+
+namespace rubato {
+namespace {
+
+using test::ProgramResult;
+using testing::AllOf;
+using testing::HasSubstr;
+using testing::Not;
+
+const std::vector<std::string> kOldCpu{"ATEN_CPU_CAPABILITY=default", "ONEDNN_MAX_CPU_ISA=SSE41",
+                                       "OPENBLAS_CORETYPE=Prescott"};
+
+class KernelsCommand : public test::SmallTraining {
+ protected:
+  void SetUp() override {
+    SmallTraining::SetUp();
+    write_trace(std::vector<int>(20, 32));
+  }
+
+  // `rubato COMMAND...` with `variables` in its environment.
+  ProgramResult run(std::vector<std::string> variables, const std::vector<std::string>& command) {
+    variables.emplace_back(RUBATO_PROGRAM);
+    variables.insert(variables.end(), command.begin(), command.end());
+    return test::run_program("/usr/bin/env", variables, folder_.path());
+  }
+  ProgramResult train(const std::vector<std::string>& variables,
+                      const std::vector<std::string>& more) {
+    std::vector<std::string> command{"train",   "--data",    "mnist:data", "--model", "mlp",
+                                     "--trace", "trace.csv", "--epochs",   "1"};
+    command.insert(command.end(), more.begin(), more.end());
+    return run(variables, command);
+  }
+  // Whether the kernels of another CPU can be had: those of an OpenBLAS that is built for many.
+  [[nodiscard]] static bool has_avx2() { return cpu_instruction_set() >= InstructionSet::avx2; }
+};
+
+TEST_F(KernelsCommand, TheUsersChoiceIsLeftAloneAndRecorded) {
+  const ProgramResult result = train(kOldCpu, {"--out=run"});
+  ASSERT_EQ(result.code, 0) << result.err;
+  EXPECT_EQ(result.err, "");
+  EXPECT_THAT(result.out, Not(HasSubstr("OpenBLAS")));
+  const auto kernels = summary("run")["kernels"];
+  EXPECT_EQ(kernels["wanted"], "native");
+  EXPECT_EQ(kernels["cpu"], choice_name(kInstructionSets, cpu_instruction_set()));
+  EXPECT_EQ(kernels["openblas"], "Prescott");
+  EXPECT_EQ(kernels["openblas_by_itself"], "Prescott");
+  EXPECT_EQ(kernels["aten"], "NO AVX");
+  EXPECT_EQ(kernels["onednn"], "sse41");
+}
+
+TEST_F(KernelsCommand, PortableIsTheSameWhateverTheLibrariesWouldTake) {
+  if (!has_avx2()) GTEST_SKIP() << "needs AVX2";
+  for (const auto& [name, variables] :
+       {std::pair{"new", std::vector<std::string>{"-u", "OPENBLAS_CORETYPE"}},
+        std::pair{"old", kOldCpu}}) {
+    const ProgramResult result =
+        train(variables, {"--kernels=portable", "--out", name, "--threads=1"});
+    ASSERT_EQ(result.code, 0) << result.err;
+    EXPECT_EQ(result.err, "");
+    EXPECT_THAT(result.out, HasSubstr("\nportable kernels: AVX2 and FMA, as on every CPU\n"));
+    const auto kernels = summary(name)["kernels"];
+    EXPECT_EQ(kernels["wanted"], "portable");
+    EXPECT_EQ(kernels["openblas"], "Haswell");
+    EXPECT_EQ(kernels["aten"], "AVX2");
+    EXPECT_EQ(kernels["onednn"], "avx2");
+  }
+  EXPECT_EQ(hash("new"), hash("old"));
+  EXPECT_THAT(test::read_file(file("new/config.toml")), HasSubstr("kernels = \"portable\"\n"));
+}
+
+TEST_F(KernelsCommand, AResumeOnOtherKernelsSaysSo) {
+  if (!has_avx2()) GTEST_SKIP() << "needs AVX2";
+  const std::vector<std::string> haswell{"ATEN_CPU_CAPABILITY=avx2", "ONEDNN_MAX_CPU_ISA=AVX2",
+                                         "OPENBLAS_CORETYPE=Haswell"};
+  ASSERT_EQ(train(haswell, {"--out=run"}).code, 0);
+  const ProgramResult same = run(haswell, {"train", "--resume=run", "--epochs=2"});
+  EXPECT_EQ(same.code, 0);
+  EXPECT_EQ(same.err, "");
+  const ProgramResult other = run(kOldCpu, {"train", "--resume=run", "--epochs=2"});
+  EXPECT_EQ(other.code, 0);
+  EXPECT_EQ(other.err,
+            "rubato train: the run was computed with OpenBLAS Haswell, ATen AVX2, oneDNN avx2\n"
+            "and goes on with OpenBLAS Prescott, ATen NO AVX, oneDNN sse41: its bits may differ "
+            "from those of a run that was not interrupted (--kernels portable keeps them)\n");
+  EXPECT_THAT(run(haswell, {"train", "--resume=run", "--kernels=portable"}).err,
+              HasSubstr("--kernels was native, is portable"));
+}
+
+TEST_F(KernelsCommand, APortableRunGoesOnExactlyOnOtherKernels) {
+  if (!has_avx2()) GTEST_SKIP() << "needs AVX2";
+  ASSERT_EQ(
+      train({"-u", "OPENBLAS_CORETYPE"}, {"--kernels=portable", "--out=whole", "--epochs=2"}).code,
+      0);
+  ASSERT_EQ(train({"-u", "OPENBLAS_CORETYPE"}, {"--kernels=portable", "--out=run"}).code, 0);
+  const ProgramResult result = run(kOldCpu, {"train", "--resume=run", "--epochs=2"});
+  EXPECT_EQ(result.code, 0);
+  EXPECT_EQ(result.err, "");
+  EXPECT_EQ(hash("run"), hash("whole"));
+}
+
+TEST_F(KernelsCommand, PortableIsRefusedWhereItCannotBeHeld) {
+  const ProgramResult bf16 = train({}, {"--kernels=portable", "--precision=bf16"});
+  EXPECT_EQ(bf16.code, 2);
+  EXPECT_THAT(bf16.err, HasSubstr("rubato train: --kernels portable: "));
+  EXPECT_THAT(train({}, {"--kernels=portible"}).err, HasSubstr("did you mean 'portable'?"));
+}
+
+TEST_F(KernelsCommand, TheDoctorSeesThem) {
+  const ProgramResult result = run(kOldCpu, {"doctor", "--json"});
+  const auto report = nlohmann::json::parse(result.out);
+  EXPECT_EQ(report["facts"]["openblas"], "Prescott");
+  EXPECT_EQ(report["facts"]["aten"], "NO AVX");
+  EXPECT_GT(report["facts"]["gflops"], 0);
+  EXPECT_EQ(report["findings"][2]["subject"], "kernels");
+  EXPECT_EQ(report["findings"][3]["subject"], "allocator");
+  EXPECT_EQ(report["findings"][3]["health"], "good");
+  EXPECT_EQ(result.code, report["well"] ? 0 : 26);
+  if (!has_avx2()) return;
+  EXPECT_EQ(report["findings"][2]["health"], "problem");
+  EXPECT_EQ(result.code, 26);
+}
+
+// Every row "| `rubato train ...` | `hash` |" of docs/kernels.md.
+TEST_F(KernelsCommand, TheKnownHashesAreMet) {
+  if (!has_avx2()) GTEST_SKIP() << "needs AVX2";
+  const std::regex row("\n\\| `rubato ([^`]+)` \\| `([0-9a-f]{64})` \\|");
+  const std::string text = test::read_file(RUBATO_KERNELS_MD);
+  int known = 0;
+  for (std::sregex_iterator it(text.begin(), text.end(), row), end; it != end; ++it) {
+    const std::string name = std::to_string(known++);
+    std::istringstream words((*it)[1].str() + " --quiet --checkpoint-every never --out " + name);
+    std::vector<std::string> command;
+    for (std::string word; words >> word;) command.push_back(word);
+    const ProgramResult result = run({}, command);
+    ASSERT_EQ(result.code, 0) << result.err;
+    const auto versions = summary(name)["versions"];
+    const std::string blas = versions["blas"];
+    if (versions["torch"] != "1.13.0" || blas.find("OpenBLAS 0.3.21 ") != 0) {
+      GTEST_SKIP() << "the hashes are those of Debian 12's libraries";
+    }
+    EXPECT_EQ(hash(name), (*it)[2]) << (*it)[1];
+  }
+  EXPECT_EQ(known, 3);
+}
+
+}  // namespace
+}  // namespace rubato
