@@ -11,13 +11,15 @@
 
 #include <rubato/core/memory.hpp>
 
+#include "cgroup.hpp"
+
 namespace rubato {
 
 namespace {
 
 namespace fs = std::filesystem;
 
-// A number alone in a file: what cgroups say. Nothing for "max".
+// A number with which a file begins.
 std::optional<double> number_in(const fs::path& file) {
   std::ifstream in(file);
   double number = 0;
@@ -38,38 +40,6 @@ std::optional<double> physical_memory(const fs::path& root) {
   return std::nullopt;
 }
 
-// The lowest limit of a control group and those it is in. A container sees its own group as the
-// root, whatever the path of the group is called.
-std::optional<double> lowest_limit(const fs::path& mount, fs::path group, const char* file) {
-  std::optional<double> lowest;
-  for (;; group = group.parent_path()) {
-    const auto limit = number_in(mount / group.relative_path() / file);
-    if (limit && (!lowest || *limit < *lowest)) lowest = limit;
-    if (group.relative_path().empty()) return lowest;
-  }
-}
-
-// Lines "0::/user.slice" (version 2) and "9:memory:/docker/1" (version 1).
-std::optional<double> control_group_limit(const fs::path& root) {
-  std::ifstream in(root / "proc/self/cgroup");
-  std::optional<double> lowest;
-  const fs::path mount = root / "sys/fs/cgroup";
-  for (std::string line; std::getline(in, line);) {
-    const std::size_t first = line.find(':');
-    const std::size_t second = line.find(':', first + 1);
-    if (first == std::string::npos || second == std::string::npos) continue;
-    const std::string controllers = line.substr(first + 1, second - first - 1);
-    const fs::path group = line.substr(second + 1);
-    std::optional<double> limit;
-    if (controllers.empty()) limit = lowest_limit(mount, group, "memory.max");
-    if (controllers == "memory") {
-      limit = lowest_limit(mount / "memory", group, "memory.limit_in_bytes");
-    }
-    if (limit && (!lowest || *limit < *lowest)) lowest = limit;
-  }
-  return lowest;
-}
-
 // What is left of the address space: the limit counts what is mapped already.
 std::optional<double> address_space(const fs::path& root) {
   rlimit limit{};
@@ -87,7 +57,7 @@ MemoryLimit memory_limit(const fs::path& root) {
     if (bytes && *bytes < lowest.bytes) lowest = {.bytes = *bytes, .what = what};
   };
   consider(physical_memory(root), "physical memory");
-  consider(control_group_limit(root), "the limit of its control group");
+  consider(cgroup_limits(root).memory, "the limit of its control group");
   consider(address_space(root), "what ulimit -v leaves");
   return lowest;
 }

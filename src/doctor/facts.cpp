@@ -11,7 +11,7 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
-#include "machine/cgroup.hpp"
+#include "core/cgroup.hpp"
 
 namespace rubato::doctor {
 
@@ -86,7 +86,7 @@ std::optional<std::int64_t> memory_line(const fs::path& root, const std::string&
 }
 
 Memory memory(const fs::path& root) {
-  const machine::CgroupLimits limits = machine::cgroup_limits(root);
+  const CgroupLimits limits = cgroup_limits(root);
   Memory memory{.total = memory_line(root, "MemTotal"),
                 .available = memory_line(root, "MemAvailable"),
                 .cgroup_limit = limits.memory,

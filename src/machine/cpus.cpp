@@ -7,7 +7,7 @@
 
 #include <rubato/machine/cpus.hpp>
 
-#include "machine/cgroup.hpp"
+#include "core/cgroup.hpp"
 
 namespace rubato {
 
@@ -37,7 +37,7 @@ int Cpus::usable() const {
 }
 
 Cpus cpus(const std::filesystem::path& root) {
-  return {.allowed = allowed_cpus(), .quota = machine::cgroup_limits(root).cpus};
+  return {.allowed = allowed_cpus(), .quota = cgroup_limits(root).cpus};
 }
 
 }  // namespace rubato

@@ -1,4 +1,4 @@
-#include "machine/cgroup.hpp"
+#include "cgroup.hpp"
 
 #include <algorithm>
 #include <array>
@@ -10,7 +10,7 @@
 #include <system_error>
 #include <vector>
 
-namespace rubato::machine {
+namespace rubato {
 
 namespace {
 
@@ -167,4 +167,4 @@ CgroupLimits cgroup_limits(const fs::path& root) {
   return limits;
 }
 
-}  // namespace rubato::machine
+}  // namespace rubato

@@ -4,7 +4,7 @@
 #include <filesystem>
 #include <optional>
 
-namespace rubato::machine {
+namespace rubato {
 
 /// What the control groups of this process allow it, the tightest of its own group and all above.
 struct CgroupLimits {
@@ -21,4 +21,4 @@ struct CgroupLimits {
 /// none.
 [[nodiscard]] CgroupLimits cgroup_limits(const std::filesystem::path& root = "/");
 
-}  // namespace rubato::machine
+}  // namespace rubato
