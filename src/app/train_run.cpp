@@ -3,6 +3,8 @@
 #include <chrono>
 #include <csignal>
 #include <cstdio>
+#include <exception>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <span>
@@ -13,6 +15,7 @@
 #include <unistd.h>
 
 #include <rubato/core/file.hpp>
+#include <rubato/core/memory.hpp>
 #include <rubato/report/checkpoints.hpp>
 #include <rubato/report/metrics.hpp>
 #include <rubato/report/progress.hpp>
@@ -138,6 +141,28 @@ std::string way_out(const CheckpointFolder& checkpoints, const RunFolder& folder
                      folder.file("weights.pt").string());
 }
 
+constexpr const char* kLessMemory = "smaller minibatches or steps and fewer --threads need less";
+
+// What is left when memory could not be had: a line for the user. The checkpoint of the step before
+// is written where there is one.
+std::string way_out_of_memory(const CheckpointFolder& checkpoints, const RunFolder& folder,
+                              const Trainer& trainer,
+                              const std::function<std::filesystem::path()>& write_checkpoint) {
+  const std::int64_t steps = trainer.result().steps;
+  if (steps == 0) return "\nit was in the first step: nothing is lost";
+  const std::string resume = fmt::format("rubato train --resume {}", folder.path().string());
+  try {
+    if (trainer.has_state()) {
+      return fmt::format("\nafter {} steps; the checkpoint is {}; to go on: {}", steps,
+                         write_checkpoint().string(), resume);
+    }
+  } catch (const std::exception& error) {
+    fmt::print(stderr, "rubato train: no checkpoint of {} steps: {}\n", steps, error.what());
+  }
+  if (checkpoints.files().empty()) return "\nthere is no checkpoint to go on from";
+  return fmt::format("\nthe checkpoints before it are kept; to go on: {}", resume);
+}
+
 ExitCode interrupted(int signal, const TrainResult& result, const std::filesystem::path& file,
                      const RunFolder& folder) {
   fmt::print(stderr,
@@ -247,6 +272,12 @@ ExitCode train(const TrainCommandOptions& options) {
   } catch (const OutputError& error) {
     if (progress) progress->finish();
     throw OutputError(error.what() + way_out(*checkpoints, *folder, trainer));
+  } catch (const std::exception& error) {
+    const auto memory = memory_failure(error, kLessMemory);
+    if (!memory) throw;
+    if (progress) progress->finish();
+    throw MemoryError(*memory +
+                      way_out_of_memory(*checkpoints, *folder, trainer, write_checkpoint));
   }
   if (progress) progress->finish();
   if (!failure && signals->received() != 0) {

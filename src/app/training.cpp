@@ -8,6 +8,7 @@
 
 #include <fmt/format.h>
 
+#include <rubato/core/memory.hpp>
 #include <rubato/data/digits.hpp>
 #include <rubato/data/idx.hpp>
 #include <rubato/model/builtin_models.hpp>
@@ -88,6 +89,15 @@ std::string fingerprint_of(const ImageSet& images) {
 TrainingData load_training_data(const TrainCommandOptions& options) {
   const auto folder = mnist_folder(options);
   const TrainTestImages images = folder ? read_idx_folder(*folder) : builtin_digits();
+  double pixels = 0;
+  for (const ImageSet* set : {&images.train, &images.test}) {
+    pixels += static_cast<double>(set->pixels.size());
+  }
+  require_memory(
+      pixels * (1 + sizeof(float)),
+      fmt::format("the data, {} images of {} x {} pixels as bytes and as floats, need",
+                  images.train.count + images.test.count, images.train.height, images.train.width),
+      "fewer or smaller images need less");
   // Both sets by the training set's statistics: the test set is not known beforehand.
   const PixelStatistics statistics = pixel_statistics(images.train);
   TrainingData data{.train = to_tensors(images.train, statistics),

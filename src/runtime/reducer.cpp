@@ -7,6 +7,7 @@
 #include <fmt/ranges.h>
 
 #include <rubato/collective/schedule.hpp>
+#include <rubato/collective/summation_tree.hpp>
 #include <rubato/core/choice.hpp>
 #include <rubato/core/error.hpp>
 #include <rubato/core/spec.hpp>
@@ -79,6 +80,19 @@ std::string_view auto_reducer(const ReducerSize& size, std::size_t value_bytes) 
   if (leaf <= kCached) return "tree";
   return leaf <= kAllLeaves / static_cast<std::size_t>(size.max_leaves) ? "sharded"
                                                                         : "chunked-tree";
+}
+
+std::int64_t buffers_of(std::string_view reducer, const ReducerSize& size, std::size_t value_bytes,
+                        std::int64_t cores, int threads) {
+  const std::string_view name = reducer == kAuto ? auto_reducer(size, value_bytes) : reducer;
+  const std::int64_t leaves = size.max_leaves;
+  const std::int64_t in_work = std::min<std::int64_t>(threads, std::min(cores, leaves));
+  if (name == "sharded" || name == "tbb") return leaves;
+  if (name == "mutex" || name == "atomic") return 1 + in_work;
+  if (name == "tree" || name == "chunked-tree") {
+    return std::min(leaves, SummationTree(leaves).height() + in_work);
+  }
+  return std::min(leaves, cores + 1);
 }
 
 template <class T>

@@ -27,6 +27,7 @@
 #include "gradient_meter.hpp"
 #include "place.hpp"
 #include "step_buffers.hpp"
+#include "training_memory.hpp"
 
 namespace rubato {
 
@@ -141,6 +142,7 @@ class TypedStepEngine final : public StepEngine {
     outcome.loss = sum.scalars().loss / static_cast<double>(step.minibatches);
     const bool finite = measure(sum, step, outcome);
     outcome.applied = finite && std::isfinite(outcome.loss);
+    if (settings.before_change) settings.before_change();
     const Rates rates = parts_.rule.rates(
         {.batch_size = step.batch_size,
          .minibatch_size = options_.minibatch_size,
@@ -347,9 +349,49 @@ class TypedStepEngine final : public StepEngine {
 
 }  // namespace
 
+namespace {
+
+// What the optimizer remembers of every parameter, in values.
+int values_of(const TrainOptions& options) {
+  const OptimizerOptions& optimizer = options.optimizer;
+  const int momentum = optimizer.momentum != 0 ? 1 : 0;
+  const int lookahead = options.lookahead ? 1 : 0;
+  if (options.own_optimizer) return lookahead;
+  switch (optimizer.kind) {
+    case OptimizerKind::adam:
+    case OptimizerKind::adamw:
+      return lookahead + (optimizer.amsgrad ? 3 : 2);
+    case OptimizerKind::rmsprop:
+      return lookahead + momentum + (optimizer.centered ? 2 : 1);
+    case OptimizerKind::adagrad:
+      return lookahead + 1;
+    default:
+      return lookahead + momentum;
+  }
+}
+
+TrainingSizes sizes_of(const StepEngineParts& parts, const TrainOptions& options,
+                       std::int64_t max_minibatches) {
+  const SharedState& state = parts.replicas.state();
+  const at::Tensor& inputs = parts.dataset.inputs;
+  return {.parameters = static_cast<std::size_t>(state.parameter_layout().size()),
+          .buffers = static_cast<std::size_t>(state.buffer_layout().size()),
+          .value_bytes = c10::elementSize(state.type()),
+          .sample_bytes = inputs.nbytes() / static_cast<std::size_t>(inputs.size(0)),
+          .minibatch = options.minibatch_size,
+          .minibatches = std::min(max_minibatches, parts.dataset.size() / options.minibatch_size),
+          .cores = options.cores,
+          .threads = parts.workers.threads(),
+          .reducer = options.reduce,
+          .optimizer_values = values_of(options)};
+}
+
+}  // namespace
+
 std::unique_ptr<StepEngine> make_step_engine(const StepEngineParts& parts,
                                              const TrainOptions& options,
                                              std::int64_t max_minibatches) {
+  require_training_memory(sizes_of(parts, options, max_minibatches));
   if (parts.replicas.state().type() == at::kDouble) {
     return std::make_unique<TypedStepEngine<double>>(parts, options, max_minibatches);
   }

@@ -38,6 +38,8 @@ struct StepSettings {
   /// What no step changes is set by the engine, what the step says by the step.
   EpochIndex epoch{};
   double base_learning_rate = 0;
+  /// Called when the gradients are summed, and nothing of the step has changed any state yet.
+  std::function<void()> before_change{};
   /// Sees the mean gradients before the update; empty where nobody does.
   std::function<void(std::span<const NamedTensor> gradients)> inspect{};
   /// Hears of an attempt in which cores died, before it is redone on the cores left.

@@ -130,6 +130,7 @@ class Trainer::Implementation final : public Training {
     result_.stopped = reason.empty() ? "stopped" : std::move(reason);
   }
   void pause() override { pausing_ = true; }
+  bool has_state() const { return whole_; }
   State state() const override;
   void load(const State& state);
 
@@ -183,6 +184,7 @@ class Trainer::Implementation final : public Training {
     while (!stopped() && !pausing_ && std::cmp_less(record.steps, epoch_->plan.steps.size())) {
       const StepPlan& plan = epoch_->plan.steps[static_cast<std::size_t>(record.steps)];
       in_step_ = true;
+      whole_ = true;
       last_step_ = run_step(epoch_->plan.index, plan, samples);
       const StepRecord& step = last_step_;
       if (step.applied && options_.iterations && step.iterations >= *options_.iterations) {
@@ -220,6 +222,7 @@ class Trainer::Implementation final : public Training {
     const bool ended = !epoch_->plan.complete;
     epoch_.reset();
     in_step_ = true;
+    whole_ = false;
     if (record.whole) {
       ++result_.epochs;
       ++progress_.epochs;
@@ -242,6 +245,7 @@ class Trainer::Implementation final : public Training {
   // Everybody has heard of the step or the epoch.
   void let_observers_look() {
     in_step_ = false;
+    whole_ = true;
     for (const auto& observer : observers_) observer->between_steps(*this);
   }
 
@@ -257,6 +261,7 @@ class Trainer::Implementation final : public Training {
     require_applicable(factor, options_.own_schedule ? "of your own" : options_.schedule,
                        place_of(epoch, plan.index));
     StepSettings settings{.epoch = epoch, .base_learning_rate = options_.learning_rate * factor};
+    settings.before_change = [this] { whole_ = false; };
     if (wanting_gradients(plan)) {
       settings.inspect = [&](std::span<const NamedTensor> gradients) {
         for (const auto& observer : observers_) {
@@ -330,11 +335,13 @@ class Trainer::Implementation final : public Training {
   bool pausing_ = false;
   // From the beginning of a step or of the end of an epoch until all have heard of it.
   bool in_step_ = false;
+  // While what there is to remember is that of the end of a step.
+  bool whole_ = true;
   StepRecord last_step_;
 };
 
 State Trainer::Implementation::state() const {
-  RUBATO_CHECK(!in_step_, "the state of a trainer is taken between steps");
+  RUBATO_CHECK(whole_, "the state of a trainer is taken between steps");
   State state;
   state.put_text(kConfiguration, configuration_);
   for (const NamedTensor& named : replicas_.state().parameters()) {
@@ -438,6 +445,9 @@ void Trainer::set_test(TensorDataset test, Loss loss) {
 }
 void Trainer::add_observer(std::shared_ptr<Observer> observer) {
   own().add_observer(std::move(observer));
+}
+bool Trainer::has_state() const {
+  return own().has_state();
 }
 State Trainer::state() const {
   return own().state();

@@ -290,16 +290,28 @@ TEST(Reducer, HoldsNoMoreBuffersThanItNeeds) {
   Workers workers(1);
   const auto leaves = whole_leaves<float>(kLeaves, 40'000);
   for (const std::string_view name : reducer_names()) {
-    const auto reducer =
-        make_reducer<float>(name, {.values = leaves.length(), .max_leaves = kLeaves}, workers);
+    const ReducerSize size{.values = leaves.length(), .max_leaves = kLeaves};
+    const auto reducer = make_reducer<float>(name, size, workers);
     for (int step = 0; step < 2; ++step) {
       static_cast<void>(reduced(*reducer, workers, leaves, kBusyCores));
       const auto row = kept.find(name);
       // The algorithms: a sum of each core, and the leaf of the last.
       EXPECT_EQ(reducer->pool().high_water(), row == kept.end() ? kBusyCores + 1 : row->second)
           << name;
+      EXPECT_EQ(reducer->pool().high_water(), buffers_of(name, size, 4, kBusyCores, 1)) << name;
     }
   }
+}
+
+TEST(Reducer, KeepsABufferMoreForEveryThreadThatHasWork) {
+  const ReducerSize size{.values = 1, .max_leaves = 32};
+  EXPECT_EQ(buffers_of("tree", size, 4, 8, 3), 5 + 3);
+  EXPECT_EQ(buffers_of("tree", size, 4, 8, 100), 5 + 8) << "eight cores keep eight threads busy";
+  EXPECT_EQ(buffers_of("auto", size, 4, 8, 3), 5 + 3) << "the tree, for so few values";
+  EXPECT_EQ(buffers_of("mutex", size, 4, 8, 3), 1 + 3);
+  EXPECT_EQ(buffers_of("sharded", size, 4, 8, 3), 32);
+  EXPECT_EQ(buffers_of("two-level:hosts=2", size, 4, 8, 3), 9);
+  EXPECT_EQ(buffers_of("tree", {.values = 1, .max_leaves = 1}, 4, 8, 3), 1);
 }
 
 TEST(Reducer, KeepsTheOthersOrderAwayFromTheExactNames) {

@@ -121,6 +121,12 @@ void require_exact(std::string_view reducer);
 /// the size, and keeps all leaves only where they are few (docs/adr/0008).
 [[nodiscard]] std::string_view auto_reducer(const ReducerSize& size, std::size_t value_bytes);
 
+/// Buffers that a step of max_leaves leaves on `cores` busy cores keeps at once: with one thread
+/// exactly (shares contiguous), with more at least, as each has a leaf in work. What has to be
+/// there before a training is worth beginning.
+[[nodiscard]] std::int64_t buffers_of(std::string_view reducer, const ReducerSize& size,
+                                      std::size_t value_bytes, std::int64_t cores, int threads);
+
 /// The reducer of that name, or "auto". Throws Error as require_reducer() does.
 template <class T>
 [[nodiscard]] std::unique_ptr<Reducer<T>> make_reducer(std::string_view name,

@@ -176,6 +176,10 @@ class Trainer {
   /// by Training::state(). Another trainer of the same configuration goes on from it to the
   /// same bits.
   [[nodiscard]] State state() const;
+  /// Whether there is a state to take: after a fit() that threw only where it was in a step of
+  /// which nothing was applied yet (a forward pass that found no memory). It is then that of the
+  /// step before.
+  [[nodiscard]] bool has_state() const;
   /// Before the first fit(), with the observers added whose state is to be loaded. Throws Error
   /// when the state is of another configuration, of other data or of other rows of the trace than
   /// those used so far, saying what differs, or is no trainer's; the trainer is then of no more

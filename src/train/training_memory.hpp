@@ -1,0 +1,46 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include <rubato/core/memory.hpp>
+
+namespace rubato {
+
+/// Sizes that are known before a training allocates what grows with them.
+struct TrainingSizes {
+  /// Values of the model: parameters, and what is averaged behind their gradients.
+  std::size_t parameters = 0;
+  std::size_t buffers = 0;
+  std::size_t value_bytes = sizeof(float);
+  /// Of one sample, as it is given to the model.
+  std::size_t sample_bytes = 0;
+  std::int64_t minibatch = 1;
+  /// Minibatches of the largest step, and the cores it runs on.
+  std::int64_t minibatches = 1;
+  std::int64_t cores = 1;
+  int threads = 1;
+  std::string_view reducer = "auto";
+  /// What optimizers remember of every parameter: 1 for a momentum, 2 for Adam.
+  int optimizer_values = 0;
+};
+
+/// What a training needs at least, in bytes. What forward and backward passes need is not known
+/// beforehand, and not in it.
+struct TrainingMemory {
+  std::int64_t gradient_buffers = 0;
+  double gradient_buffer_bytes = 0;
+  double optimizer_bytes = 0;
+  /// The minibatches that are in work, and the replicas' own buffers.
+  double thread_bytes = 0;
+
+  [[nodiscard]] double bytes() const;
+};
+[[nodiscard]] TrainingMemory memory_of(const TrainingSizes& sizes);
+
+/// Throws MemoryError, with the numbers, where that cannot fit.
+void require_training_memory(const TrainingSizes& sizes, const MemoryLimit& limit = memory_limit());
+
+}  // namespace rubato

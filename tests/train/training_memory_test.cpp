@@ -1,0 +1,57 @@
+#include "train/training_memory.hpp"
+
+#include <gmock/gmock.h>
+
+#include "support/error_of.hpp"
+
+namespace rubato {
+namespace {
+
+constexpr TrainingSizes kSizes{.parameters = 1000,
+                               .buffers = 24,
+                               .sample_bytes = 100,
+                               .minibatch = 32,
+                               .minibatches = 64,
+                               .cores = 8,
+                               .threads = 2,
+                               .reducer = "tree",
+                               .optimizer_values = 2};
+
+TEST(TrainingMemory, IsWhatGrowsWithTheSizesAskedFor) {
+  const TrainingMemory memory = memory_of(kSizes);
+  EXPECT_EQ(memory.gradient_buffers, 6 + 2);
+  EXPECT_EQ(memory.gradient_buffer_bytes, 4 * 1024);
+  EXPECT_EQ(memory.optimizer_bytes, 2 * 4000);
+  EXPECT_EQ(memory.thread_bytes, 2 * 32 * 100 + 2 * 4 * 24);
+  EXPECT_EQ(memory.bytes(), 8 * 4096 + 8000 + 6400 + 192);
+}
+
+TEST(TrainingMemory, OfIdleThreadsIsTheirBuffersOnly) {
+  TrainingSizes sizes = kSizes;
+  sizes.threads = 100;
+  EXPECT_EQ(memory_of(sizes).thread_bytes, 8 * 32 * 100 + 100 * 4 * 24);
+  sizes.minibatches = 3;
+  EXPECT_EQ(memory_of(sizes).thread_bytes, 3 * 32 * 100 + 100 * 4 * 24);
+}
+
+TEST(TrainingMemory, OfEveryLeafWhereTheReducerKeepsThem) {
+  TrainingSizes sizes = kSizes;
+  sizes.reducer = "sharded";
+  sizes.value_bytes = 8;
+  EXPECT_EQ(memory_of(sizes).gradient_buffers, 64);
+  EXPECT_EQ(memory_of(sizes).gradient_buffer_bytes, 8 * 1024);
+}
+
+TEST(TrainingMemory, ThatCannotFitIsRefusedWithTheNumbers) {
+  const MemoryLimit limit{.bytes = 40e3, .what = "physical memory"};
+  EXPECT_EQ(test::error_of([&] { require_training_memory(kSizes, {.bytes = 50e3, .what = ""}); }),
+            "no error");
+  EXPECT_EQ(test::error_of([&] { require_training_memory(kSizes, limit); }),
+            "training needs 8 gradient buffers of 4.1 kB (64 minibatches in a step, reducer tree), "
+            "8 kB for the optimizer and 6.59 kB for 2 threads with minibatches of 32, together "
+            "47.4 kB, and physical memory is 40 kB; smaller minibatches or steps, fewer threads or "
+            "the reducer tree need less");
+}
+
+}  // namespace
+}  // namespace rubato
