@@ -54,6 +54,7 @@ std::string to_config(const TrainCommandOptions& options, const path& folder) {
   put("weight-decay", options.weight_decay);
   if (!options.no_decay.empty()) put("no-decay", toml_string(options.no_decay));
   if (options.clip_norm) put("clip-norm", *options.clip_norm);
+  if (options.clip_value) put("clip-value", *options.clip_value);
   put("lookahead", options.lookahead);
   put("lookahead-alpha", options.lookahead_alpha);
   put("lookahead-start", toml_string(options.lookahead_start));

@@ -150,6 +150,8 @@ void define_optimizer(CommandLine& line, TrainCommandOptions& options) {
               "", [&](const std::string& text) { options.no_decay = text; });
   line.option("clip-norm", "X", "shorten gradients that are longer than X", "",
               [&](const std::string& text) { options.clip_norm = parse_real(text, kPositive); });
+  line.option("clip-value", "X", "bound each element of the mean gradient to [-X, X]", "",
+              [&](const std::string& text) { options.clip_value = parse_real(text, kPositive); });
   line.option("lookahead", "K",
               "Lookahead around the optimizer: slow weights meet the fast ones every K updates; 0 "
               "is without",
@@ -308,6 +310,16 @@ void check_together(const TrainCommandOptions& options, const CommandLine& line)
                             choice_name(kOptimizers, optimizer.kind)));
   }
   require_valid(optimizer);
+  if (optimizer.momentum_form && optimizer.momentum == 0) {
+    throw Error(fmt::format(
+        "--optimizer {}: there is no momentum; accepted: with --momentum greater than 0",
+        options.optimizer));
+  }
+  if (options.clip_norm && options.clip_value) {
+    throw Error(
+        "--clip-value: gradients are clipped by their norm already; accepted: with "
+        "--clip-norm or --clip-value, not both");
+  }
   check_schedule(options);
   if (make_rule(options.rule)->reduction() == GradientReduction::sum &&
       optimizer.kind != OptimizerKind::sgd && optimizer.kind != OptimizerKind::lars) {

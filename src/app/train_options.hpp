@@ -43,6 +43,7 @@ struct TrainCommandOptions {
   /// Patterns of parameter names, with commas between them; "vectors" is all of one dimension.
   std::string no_decay;
   std::optional<double> clip_norm;
+  std::optional<double> clip_value;
   /// Updates between two meetings of slow and fast weights; 0 is no Lookahead.
   std::int64_t lookahead = 0;
   double lookahead_alpha = 0.5;

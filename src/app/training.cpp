@@ -58,6 +58,7 @@ TrainOptions trainer_options(const TrainCommandOptions& options) {
       .groups = parameter_groups(options.no_decay),
       .lookahead = lookahead_options(options),
       .clip_norm = options.clip_norm,
+      .clip_value = options.clip_value,
       .precision = parse_choice("precision", options.precision, kPrecisions),
       .initializer = parse_initializer(options.initializer),
       .augment = options.augment_shift > 0 ? random_shift(options.augment_shift) : Augmentation(),

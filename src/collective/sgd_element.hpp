@@ -8,7 +8,11 @@ namespace rubato {
 template <bool Momentum, bool Nesterov, class T>
 [[gnu::always_inline]] inline void sgd_element(T& parameter, T& velocity, T gradient,
                                                const SgdCoefficients<T>& c) {
-  T d = c.gradient_factor * gradient + c.weight_decay * parameter;
+  // Not std::clamp(), which keeps loops from becoming vectors.
+  T d = c.gradient_factor * gradient;
+  d = d < -c.clip ? -c.clip : d;
+  d = d > c.clip ? c.clip : d;
+  d += c.weight_decay * parameter;
   if constexpr (Momentum) {
     const T v = c.momentum * velocity + d;
     velocity = v;

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <algorithm>
+#include <cmath>
 #include <cstddef>
 #include <span>
 #include <vector>
@@ -34,6 +35,32 @@ struct LayerRates {
   return {.rate = rate,
           .weight_decay = group.weight_decay.value_or(weight_decay) * rates.weight_decay_factor,
           .momentum = group.momentum.value_or(momentum)};
+}
+
+/// The coefficients of a tensor. In MXNet's form the velocity holds the rate, so that the step
+/// itself has none.
+template <class T>
+[[nodiscard]] SgdCoefficients<T> coefficients_of(const LayerRates& layer, const Update<T>& update,
+                                                 MomentumForm form, bool nesterov) {
+  const auto momentum = static_cast<T>(layer.momentum);
+  if (form == MomentumForm::pytorch) {
+    return {.gradient_factor = update.gradient_factor,
+            .learning_rate = static_cast<T>(layer.rate),
+            .momentum = momentum,
+            .weight_decay = static_cast<T>(layer.weight_decay),
+            .nesterov = nesterov,
+            .clip = update.clip};
+  }
+  // A rate of 0 times no bound is none, either.
+  const bool bounded = std::isfinite(update.clip);
+  return {
+      .gradient_factor = static_cast<T>(layer.rate * static_cast<double>(update.gradient_factor)),
+      .learning_rate = T{1},
+      .momentum = momentum,
+      .weight_decay = static_cast<T>(layer.rate * layer.weight_decay),
+      .nesterov = nesterov,
+      .clip =
+          bounded ? static_cast<T>(layer.rate * static_cast<double>(update.clip)) : update.clip};
 }
 
 /// Whether any parameter has a velocity.

@@ -41,14 +41,8 @@ void Lars<T>::step(const Update<T>& update, Workers& workers) {
     if (group.layer_wise) {
       of_layer.rate *= local_rate(update.layers[layer], of_layer.weight_decay, options_.trust);
     }
-    // The velocity holds the rate, so that the step itself has none.
     append_range(ranges_, layout_.layer_ends[layer],
-                 {.gradient_factor =
-                      static_cast<T>(of_layer.rate * static_cast<double>(update.gradient_factor)),
-                  .learning_rate = T{1},
-                  .momentum = static_cast<T>(of_layer.momentum),
-                  .weight_decay = static_cast<T>(of_layer.rate * of_layer.weight_decay),
-                  .nesterov = false});
+                 coefficients_of(of_layer, update, options_.momentum_form, /*nesterov=*/false));
   }
   step_ranges(update, std::span<T>(velocity_), std::span<const SgdRange<T>>(ranges_), workers);
 }

@@ -115,17 +115,21 @@ std::unique_ptr<FlatOptimizer<T>> make_optimizer(const OptimizerOptions& options
   require_valid_groups(groups, options);
   switch (options.kind) {
     case OptimizerKind::sgd:
-      return std::make_unique<Sgd<T>>(layout,
-                                      SgdOptions{.momentum = options.momentum,
-                                                 .weight_decay = options.weight_decay,
-                                                 .nesterov = options.nesterov},
-                                      std::move(groups));
+      return std::make_unique<Sgd<T>>(
+          layout,
+          SgdOptions{.momentum = options.momentum,
+                     .weight_decay = options.weight_decay,
+                     .nesterov = options.nesterov,
+                     .momentum_form = options.momentum_form.value_or(SgdOptions().momentum_form)},
+          std::move(groups));
     case OptimizerKind::lars:
-      return std::make_unique<Lars<T>>(layout,
-                                       LarsOptions{.momentum = options.momentum,
-                                                   .weight_decay = options.weight_decay,
-                                                   .trust = options.trust},
-                                       std::move(groups));
+      return std::make_unique<Lars<T>>(
+          layout,
+          LarsOptions{.momentum = options.momentum,
+                      .weight_decay = options.weight_decay,
+                      .trust = options.trust,
+                      .momentum_form = options.momentum_form.value_or(LarsOptions().momentum_form)},
+          std::move(groups));
     default:
       return std::make_unique<TorchOptimizer<T>>(layout, shared, maker_of(options, layout, groups),
                                                  groups);

@@ -24,12 +24,11 @@ void Sgd<T>::step(const Update<T>& update, Workers& workers) {
     const GroupOptions group = group_of(groups_, layout_.layer_groups[layer]);
     const LayerRates of_layer = rates_of_layer(layer, update.rates, layout_, group,
                                                options_.weight_decay, options_.momentum);
+    // Without momentum the forms are one.
+    const MomentumForm form =
+        of_layer.momentum == 0 ? MomentumForm::pytorch : options_.momentum_form;
     append_range(ranges_, layout_.layer_ends[layer],
-                 {.gradient_factor = update.gradient_factor,
-                  .learning_rate = static_cast<T>(of_layer.rate),
-                  .momentum = static_cast<T>(of_layer.momentum),
-                  .weight_decay = static_cast<T>(of_layer.weight_decay),
-                  .nesterov = options_.nesterov});
+                 coefficients_of(of_layer, update, form, options_.nesterov));
   }
   step_ranges(update, std::span<T>(velocity_), std::span<const SgdRange<T>>(ranges_), workers);
 }

@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <sstream>
 #include <utility>
 
@@ -60,7 +61,8 @@ void TorchOptimizer<T>::step(const Update<T>& update, Workers& workers) {
   T* const gradient = gradient_.data_ptr<T>();
   workers.for_each_range(update.parameters.size(), [&](std::size_t begin, std::size_t end) {
     for (std::size_t i = begin; i < end; ++i) {
-      gradient[i] = update.gradient_factor * update.gradient_sum[i];
+      gradient[i] =
+          std::clamp(update.gradient_factor * update.gradient_sum[i], -update.clip, update.clip);
     }
   });
   optimizer_->step();

@@ -15,6 +15,11 @@ void require(bool holds, std::string_view what, double value, std::string_view a
   throw Error(fmt::format("{} {}: accepted are values {}", what, value, accepted));
 }
 
+std::optional<MomentumForm> form_of(Spec& spec, std::optional<MomentumForm> fallback) {
+  const std::string form = spec.text("form", "");
+  return spec.has("form") ? parse_choice("form of momentum", form, kMomentumForms) : fallback;
+}
+
 }  // namespace
 
 OptimizerOptions parse_optimizer(std::string_view text, const OptimizerOptions& defaults) {
@@ -23,8 +28,10 @@ OptimizerOptions parse_optimizer(std::string_view text, const OptimizerOptions& 
   options.kind = parse_choice("optimizer", spec.name(), kOptimizers);
   switch (options.kind) {
     case OptimizerKind::sgd:
+      options.momentum_form = form_of(spec, options.momentum_form);
       break;
     case OptimizerKind::lars:
+      options.momentum_form = form_of(spec, options.momentum_form);
       options.trust = spec.real("trust", options.trust, kPositive);
       break;
     case OptimizerKind::adam:
@@ -65,6 +72,11 @@ void require_valid(const OptimizerOptions& options) {
   }
   if (options.nesterov && options.momentum == 0) {
     throw Error("Nesterov momentum needs a momentum above 0");
+  }
+  if (options.momentum_form && options.kind != OptimizerKind::sgd &&
+      options.kind != OptimizerKind::lars) {
+    throw Error(fmt::format("the form of momentum is of sgd and lars, not of {}",
+                            choice_name(kOptimizers, options.kind)));
   }
   require(options.trust > 0, "trust coefficient", options.trust, "above 0");
   require(options.beta1 >= 0 && options.beta1 < 1, "beta1", options.beta1, "from 0 to below 1");

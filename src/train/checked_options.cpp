@@ -33,6 +33,15 @@ void require_nothing_ignored(const TrainOptions& options) {
   }
 }
 
+// The rule's form of momentum, where the user chose none and the optimizer has a choice.
+void choose_momentum_form(TrainOptions& options) {
+  OptimizerOptions& optimizer = options.optimizer;
+  const bool has_forms =
+      optimizer.kind == OptimizerKind::sgd || optimizer.kind == OptimizerKind::lars;
+  if (!has_forms || options.own_optimizer || optimizer.momentum_form) return;
+  optimizer.momentum_form = options.rules.make(options.rule)->momentum_form();
+}
+
 }  // namespace
 
 TrainOptions checked_options(TrainOptions options) {
@@ -50,6 +59,14 @@ TrainOptions checked_options(TrainOptions options) {
     throw Error(
         fmt::format("clipping to norm {}: accepted are values above 0", *options.clip_norm));
   }
+  if (options.clip_value && !(*options.clip_value > 0)) {
+    throw Error(
+        fmt::format("clipping to value {}: accepted are values above 0", *options.clip_value));
+  }
+  if (options.clip_norm && options.clip_value) {
+    throw Error("gradients are clipped by their norm or by value; accepted: one of them");
+  }
+  choose_momentum_form(options);
   if (options.top_k < 0) {
     throw Error(fmt::format("top {} accuracy: at least 1 is needed (0 is none)", options.top_k));
   }

@@ -16,11 +16,14 @@ namespace rubato {
 namespace {
 
 std::string text_of(const OptimizerOptions& o) {
+  // Where nobody chose it, it is the optimizer's own.
+  const std::string form =
+      o.momentum_form ? fmt::format(" form {}", choice_name(kMomentumForms, *o.momentum_form)) : "";
   return fmt::format(
       "{} momentum {} weight_decay {} nesterov {} trust {} betas {} {} amsgrad {} alpha {} "
-      "centered {} lr_decay {} initial {} epsilon {}",
+      "centered {} lr_decay {} initial {} epsilon {}{}",
       choice_name(kOptimizers, o.kind), o.momentum, o.weight_decay, o.nesterov, o.trust, o.beta1,
-      o.beta2, o.amsgrad, o.alpha, o.centered, o.lr_decay, o.initial_accumulator, o.epsilon);
+      o.beta2, o.amsgrad, o.alpha, o.centered, o.lr_decay, o.initial_accumulator, o.epsilon, form);
 }
 
 std::string text_of(const ParameterGroup& group) {
@@ -81,6 +84,7 @@ std::string configuration_of(const TrainOptions& options, const TensorDataset& t
   put("groups", fmt::format("{}", fmt::join(groups, ", ")));
   put("lookahead", options.lookahead ? text_of(*options.lookahead) : "none");
   put("clip_norm", options.clip_norm ? fmt::to_string(*options.clip_norm) : "none");
+  put("clip_value", options.clip_value ? fmt::to_string(*options.clip_value) : "none");
   put("precision", choice_name(kPrecisions, options.precision));
   put("iterations", options.iterations ? fmt::to_string(*options.iterations) : "none");
   put("augment", options.augment ? "yes" : "no");

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <atomic>
 #include <cmath>
+#include <limits>
 #include <span>
 #include <string_view>
 #include <utility>
@@ -298,12 +299,19 @@ class TypedStepEngine final : public StepEngine {
     return {state_.flat_parameters().data_ptr<T>(), parameters_};
   }
 
-  void apply(std::span<const T> sum, const StepPlan& step, const Rates& rates,
+  void apply(std::span<T> sum, const StepPlan& step, const Rates& rates,
              const StepOutcome& outcome) {
     T factor = parts_.rule.reduction() == GradientReduction::mean
                    ? T{1} / static_cast<T>(step.minibatches)
                    : T{1};
     if (options_.clip_norm) factor *= static_cast<T>(shortening(*outcome.gradient_norm));
+    T clip = std::numeric_limits<T>::infinity();
+    if (options_.clip_value) {
+      clip = static_cast<T>(*options_.clip_value);
+      const T of_sum = clip * static_cast<T>(step.minibatches);
+      if (parts_.rule.reduction() == GradientReduction::sum) clip = of_sum;
+      if (optimizer_->needs_layer_norms()) clip_sum(sum, of_sum);
+    }
     if (layer_norms_) {
       // The optimizer's gradient is the one it applies.
       const double of_sum = static_cast<double>(factor) * static_cast<double>(factor);
@@ -314,10 +322,21 @@ class TypedStepEngine final : public StepEngine {
     optimizer_->step({.parameters = parameters(),
                       .gradient_sum = sum.first(parameters_),
                       .gradient_factor = factor,
+                      .clip = clip,
                       .rates = rates,
                       .layers = layers_},
                      parts_.workers);
     buffers_.apply(sum.subspan(parameters_), step.minibatches);
+  }
+
+  // For an optimizer that goes by the norms of the gradient it applies: clips in a pass of its own,
+  // and takes the norms again.
+  void clip_sum(std::span<T> sum, T clip) {
+    const std::span<T> gradient = sum.first(parameters_);
+    parts_.workers.for_each_range(parameters_, [&](std::size_t begin, std::size_t end) {
+      for (std::size_t i = begin; i < end; ++i) gradient[i] = std::clamp(gradient[i], -clip, clip);
+    });
+    static_cast<void>(gradient_meter_.measure(gradient, parts_.workers));
   }
 
   // The factor by which a gradient of that norm is to be shortened: torch's clip_grad_norm_.

@@ -360,6 +360,14 @@ TEST(TrainOptions, RejectWhatIsWrong) {
        "--watch: unknown metric 'loss'; accepted: train-loss, test-loss, "
        "test-accuracy"},
       {{"--clip-norm", "0"}, "--clip-norm: '0' is out of range; accepted: a number greater than 0"},
+      {{"--clip-value", "0"},
+       "--clip-value: '0' is out of range; accepted: a number greater than 0"},
+      {{"--clip-value", "1", "--clip-norm", "1"},
+       "--clip-value: gradients are clipped by their norm already; accepted: with --clip-norm or "
+       "--clip-value, not both"},
+      {{"--optimizer", "sgd:form=mxnet", "--momentum=0"},
+       "--optimizer sgd:form=mxnet: there is no momentum; accepted: with --momentum greater than "
+       "0"},
       {{"--label-smoothing", "1"},
        "--label-smoothing: '1' is out of range; accepted: a number from 0 to below 1"},
       {{"--lookahead-alpha", "0"},

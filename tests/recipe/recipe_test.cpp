@@ -19,6 +19,9 @@ TEST(Optimizers, AreReadWithTheirArguments) {
   EXPECT_EQ(lars.kind, OptimizerKind::lars);
   EXPECT_EQ(lars.trust, 0.02);
   EXPECT_EQ(lars.momentum, 0.5);
+  EXPECT_EQ(lars.momentum_form, std::nullopt);
+  EXPECT_EQ(parse_optimizer("sgd:form=mxnet", {}).momentum_form, MomentumForm::mxnet);
+  EXPECT_EQ(parse_optimizer("lars:form=pytorch", {}).momentum_form, MomentumForm::pytorch);
   EXPECT_EQ(lars.weight_decay, 0.01);
   for (const auto* name : {"adam", "adamw"}) {
     const OptimizerOptions adam =
@@ -43,7 +46,11 @@ TEST(Optimizers, RejectWhatTheyDoNotTake) {
     return error_of([&] { static_cast<void>(parse_optimizer(spec, {})); });
   };
   EXPECT_THAT(error("adan"), HasSubstr("unknown optimizer 'adan'; did you mean 'adam'?"));
-  EXPECT_EQ(error("sgd:beta1=0.9"), "sgd takes no arguments, but has 'beta1'");
+  EXPECT_THAT(error("sgd:beta1=0.9"), HasSubstr("unknown argument of sgd 'beta1'"));
+  EXPECT_THAT(error("sgd:beta1=0.9"), HasSubstr("accepted: form"));
+  EXPECT_EQ(error("sgd:form=mxnt"),
+            "unknown form of momentum 'mxnt'; did you mean 'mxnet'? accepted: pytorch, mxnet");
+  EXPECT_THAT(error("adam:form=mxnet"), HasSubstr("unknown argument of adam 'form'"));
   EXPECT_THAT(error("adam:beta1=1"), HasSubstr("accepted: a number from 0 to below 1"));
 }
 
@@ -57,6 +64,8 @@ TEST(Optimizers, AreCheckedAsAWhole) {
   EXPECT_THAT(error({.nesterov = true}), HasSubstr("needs a momentum"));
   EXPECT_THAT(error({.kind = OptimizerKind::lars, .momentum = 0.5, .nesterov = true}),
               HasSubstr("of sgd, not of lars"));
+  EXPECT_THAT(error({.kind = OptimizerKind::rmsprop, .momentum_form = MomentumForm::mxnet}),
+              HasSubstr("of sgd and lars, not of rmsprop"));
   EXPECT_THAT(error({.trust = 0}), HasSubstr("trust coefficient"));
   EXPECT_THAT(error({.beta1 = 1}), HasSubstr("beta1"));
   EXPECT_THAT(error({.beta2 = -0.1}), HasSubstr("beta2"));

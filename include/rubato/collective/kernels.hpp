@@ -1,5 +1,6 @@
 #pragma once
 
+#include <limits>
 #include <span>
 
 namespace rubato {
@@ -31,13 +32,15 @@ struct SgdCoefficients {
   T momentum = 0;
   T weight_decay = 0;
   bool nesterov = false;
+  /// Bounds every element of gradient_factor x gradient to [-clip, clip]; above 0.
+  T clip = std::numeric_limits<T>::infinity();
 
   friend bool operator==(const SgdCoefficients&, const SgdCoefficients&) = default;
 };
 
 /// One step of stochastic gradient descent with momentum, in one pass over memory:
 ///
-///     d = gradient_factor x gradient + weight_decay x parameter
+///     d = clamp(gradient_factor x gradient, -clip, clip) + weight_decay x parameter
 ///     v = momentum x v + d
 ///     parameter -= learning_rate x (nesterov ? d + momentum x v : v)
 ///

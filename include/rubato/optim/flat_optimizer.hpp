@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstddef>
+#include <limits>
 #include <optional>
 #include <span>
 #include <vector>
@@ -45,6 +46,8 @@ struct Update {
   /// The gradient is this times the sum: 1 / minibatches for the mean, and what clipping makes of
   /// it.
   T gradient_factor = 1;
+  /// Every element of that gradient is bounded to [-clip, clip]; above 0.
+  T clip = std::numeric_limits<T>::infinity();
   Rates rates;
   /// Of each tensor, the gradient with its factor; where the optimizer needs them.
   std::span<const LayerNorms> layers{};

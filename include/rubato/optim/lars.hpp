@@ -17,6 +17,7 @@ struct LarsOptions {
   double weight_decay = 0;
   /// The trust coefficient eta, above 0.
   double trust = 0.001;
+  MomentumForm momentum_form = MomentumForm::mxnet;
 };
 
 /// Layer-wise adaptive rate scaling (You, Gitman and Ginsburg 2017, "Large batch training of
@@ -25,6 +26,8 @@ struct LarsOptions {
 ///     lambda = trust |w| / (|g| + weight_decay |w|)
 ///     v = momentum v + rate lambda (g + weight_decay w)
 ///     w = w - v
+///
+/// and in PyTorch's form of momentum v = momentum v + g + weight_decay w, w = w - rate lambda v.
 ///
 /// Where |w| or |g| is 0 there is nothing to adapt to, and lambda is 1; as it is for groups without
 /// GroupOptions::layer_wise.

@@ -17,10 +17,15 @@ struct SgdOptions {
   double weight_decay = 0;
   /// Nesterov's form; needs a momentum above 0.
   bool nesterov = false;
+  MomentumForm momentum_form = MomentumForm::pytorch;
 };
 
 /// Stochastic gradient descent with momentum in one pass over memory, shared out over all threads
-/// (sgd_step() has the formula).
+/// (sgd_step() has the formula). In MXNet's form of momentum, with d = gradient + weight decay x w,
+///
+///     v = momentum v + rate d
+///     w = w - (nesterov ? rate d + momentum v : v)
+///
 ///
 /// T is float or double; coefficients are rounded to it once.
 template <class T>

@@ -2,10 +2,12 @@
 
 #include <array>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 
 #include <rubato/core/choice.hpp>
+#include <rubato/scaling/rule.hpp>
 
 namespace rubato {
 
@@ -19,6 +21,9 @@ inline constexpr std::array<Choice<OptimizerKind>, 6> kOptimizers{
      {OptimizerKind::rmsprop, "rmsprop"},
      {OptimizerKind::adagrad, "adagrad"}}};
 
+inline constexpr std::array<Choice<MomentumForm>, 2> kMomentumForms{
+    {{MomentumForm::pytorch, "pytorch"}, {MomentumForm::mxnet, "mxnet"}}};
+
 /// Which optimizer makes the shared update, and with what. The names and the defaults are
 /// torch.optim's; the learning rate is not among them, as schedule and rule set it at every step.
 struct OptimizerOptions {
@@ -29,6 +34,9 @@ struct OptimizerOptions {
   double weight_decay = 0;
   /// Of SGD.
   bool nesterov = false;
+  /// Of SGD and LARS: where the rate enters momentum. By default the rule's own, where it has one
+  /// (Rule::momentum_form()), else PyTorch's for SGD, and the paper's, which is MXNet's, for LARS.
+  std::optional<MomentumForm> momentum_form{};
   /// Of LARS: the trust coefficient, above 0.
   double trust = 0.001;
   /// Of Adam and AdamW, both in [0, 1).
@@ -50,8 +58,8 @@ struct OptimizerOptions {
 /// The optimizer that `spec` asks for (core/spec.hpp), with the weight decay, momentum and Nesterov
 /// form of `defaults`:
 ///
-///     sgd
-///     lars           trust=0.001
+///     sgd            form=pytorch|mxnet
+///     lars           trust=0.001, form=pytorch|mxnet
 ///     adam, adamw    beta1=0.9, beta2=0.999, eps=1e-8, amsgrad=false
 ///     rmsprop        alpha=0.99, eps=1e-8, centered=false
 ///     adagrad        eps=1e-10, lr-decay=0, initial=0

@@ -2,6 +2,7 @@
 
 #include <array>
 #include <cstdint>
+#include <optional>
 #include <string_view>
 #include <vector>
 
@@ -44,7 +45,8 @@ struct LbsgdOptions {
 /// lr_ref times a factor of each layer's own (You et al. 2017, without trust coefficient).
 ///
 /// S is the step's, not a constant. The warm-up counts reference batches, this step's included, so
-/// it has the same length in samples under every trace.
+/// it has the same length in samples under every trace. Its momentum is MXNet's, too: the rate of
+/// the step, warm-up and layer factor included, multiplies the new gradient only.
 class LbsgdRule final : public Rule {
  public:
   explicit LbsgdRule(const LbsgdOptions& options = {});
@@ -55,6 +57,9 @@ class LbsgdRule final : public Rule {
   }
   [[nodiscard]] bool follows_batch_size() const override {
     return options_.warmup != LbsgdWarmup::lars;
+  }
+  [[nodiscard]] std::optional<MomentumForm> momentum_form() const override {
+    return MomentumForm::mxnet;
   }
   /// Throws Error when the length of the warm-up is not known: no updates_per_epoch in the options,
   /// no epoch_size in the input.

@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string_view>
 #include <vector>
 
@@ -26,6 +27,9 @@ class RampRule final : public Rule {
   [[nodiscard]] GradientReduction reduction() const override { return rule_->reduction(); }
   [[nodiscard]] RuleNeeds needs() const override { return rule_->needs(); }
   [[nodiscard]] bool follows_batch_size() const override { return rule_->follows_batch_size(); }
+  [[nodiscard]] std::optional<MomentumForm> momentum_form() const override {
+    return rule_->momentum_form();
+  }
   [[nodiscard]] Rates rates(const RuleInput& input) override;
 
   [[nodiscard]] std::vector<double> state() const override;

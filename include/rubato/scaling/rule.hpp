@@ -3,6 +3,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string_view>
 #include <vector>
@@ -15,6 +16,13 @@ namespace rubato {
 enum class GradientReduction {
   mean,  ///< their mean: the gradient of the mean loss of the batch
   sum,   ///< their sum
+};
+
+/// Where the learning rate enters momentum. The two forms are one as long as the rate does not
+/// change, which is what rules make it do.
+enum class MomentumForm {
+  pytorch,  ///< v = m v + g, w = w - rate v: a new rate applies to all of the velocity
+  mxnet,    ///< v = m v + rate g, w = w - v: to the new gradient only; also Caffe's
 };
 
 /// What a rule wants to see of the gradients; measuring it costs time.
@@ -86,6 +94,8 @@ class Rule {
   [[nodiscard]] virtual RuleNeeds needs() const { return {}; }
   /// Whether the rate changes when the batch size does.
   [[nodiscard]] virtual bool follows_batch_size() const { return true; }
+  /// The form of momentum that the rule was published with, where it matters to it.
+  [[nodiscard]] virtual std::optional<MomentumForm> momentum_form() const { return std::nullopt; }
   /// The rates of the next step. Called once for each step, in their order.
   [[nodiscard]] virtual Rates rates(const RuleInput& input) = 0;
 

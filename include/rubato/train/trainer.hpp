@@ -76,6 +76,9 @@ struct TrainOptions {
   std::optional<LookaheadOptions> lookahead{};
   /// The mean gradient is shortened to this norm where it is longer; above 0.
   std::optional<double> clip_norm{};
+  /// Every element of the mean gradient is bounded to [-clip_value, clip_value]; above 0. Not
+  /// together with clip_norm.
+  std::optional<double> clip_value{};
   Precision precision = Precision::full;
   InitializerOptions initializer{};
   /// What the inputs of a minibatch go through before the model; empty is nothing.

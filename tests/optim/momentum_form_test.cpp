@@ -1,0 +1,253 @@
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+#include <memory>
+#include <random>
+#include <span>
+#include <string>
+#include <vector>
+
+#include <gmock/gmock.h>
+
+#include <rubato/optim/lars.hpp>
+#include <rubato/optim/sgd.hpp>
+#include <rubato/scaling/lbsgd_rule.hpp>
+#include <rubato/scaling/rule_registry.hpp>
+
+namespace rubato {
+namespace {
+
+template <class T = double>
+std::vector<T> random_values(std::size_t size, std::uint32_t seed) {
+  std::mt19937 generator(seed);
+  std::normal_distribution<double> normal;
+  std::vector<T> values(size);
+  for (T& value : values) value = static_cast<T>(normal(generator));
+  return values;
+}
+
+double square_of(std::span<const double> values) {
+  double square = 0;
+  for (const double value : values) square += value * value;
+  return square;
+}
+
+constexpr std::size_t kFirst = 24;
+constexpr std::size_t kSize = 40;
+constexpr double kInfinity = std::numeric_limits<double>::infinity();
+
+// Two tensors.
+ParameterLayout two_tensors() {
+  return {.layer_ends = {kFirst, kSize}, .layer_groups = {0, 0}};
+}
+
+std::vector<LayerNorms> norms_of(std::span<const double> weights, std::span<const double> gradient,
+                                 double decay) {
+  std::vector<LayerNorms> norms;
+  std::size_t begin = 0;
+  for (const std::size_t end : {kFirst, kSize}) {
+    norms.push_back({.weight_square = square_of(weights.subspan(begin, end - begin)),
+                     .gradient_square = square_of(gradient.subspan(begin, end - begin)),
+                     .weight_decay = decay});
+    begin = end;
+  }
+  return norms;
+}
+
+std::size_t tensor_of(std::size_t i) {
+  return i < kFirst ? 0 : 1;
+}
+
+void expect_near(std::span<const double> found, std::span<const double> expected,
+                 const std::string& what) {
+  ASSERT_EQ(found.size(), expected.size());
+  for (std::size_t i = 0; i < found.size(); ++i) {
+    EXPECT_NEAR(found[i], expected[i], 1e-9 * std::max(1.0, std::abs(expected[i])))
+        << what << ", element " << i;
+  }
+}
+
+// Both forms, written down element by element; rates and weight decay change from step to step.
+TEST(MomentumForm, OfSgdIsItsFormula) {
+  constexpr double kMomentum = 0.9;
+  for (const MomentumForm form : {MomentumForm::pytorch, MomentumForm::mxnet}) {
+    for (const bool nesterov : {false, true}) {
+      for (const double decay : {0.0, 0.01}) {
+        for (const double clip : {kInfinity, 0.1}) {
+          Workers workers(2);
+          Sgd<double> sgd(two_tensors(), {.momentum = kMomentum,
+                                          .weight_decay = decay,
+                                          .nesterov = nesterov,
+                                          .momentum_form = form});
+          std::vector<double> weights = random_values(kSize, 1);
+          std::vector<double> expected = weights;
+          std::vector<double> velocity(kSize, 0);
+          for (std::uint32_t step = 0; step < 30; ++step) {
+            const auto sum = random_values(kSize, 10 + step);
+            const double rate = 0.01 * (1 + step % 7);
+            const double factor = 1.0 + step % 2;
+            sgd.step({.parameters = weights,
+                      .gradient_sum = sum,
+                      .gradient_factor = 1.0 / 4,
+                      .clip = clip,
+                      .rates = {.update_rate = rate, .weight_decay_factor = factor}},
+                     workers);
+            for (std::size_t i = 0; i < kSize; ++i) {
+              const double g = std::clamp(sum[i] / 4, -clip, clip) + decay * factor * expected[i];
+              const bool inside = form == MomentumForm::mxnet;
+              velocity[i] = kMomentum * velocity[i] + (inside ? rate : 1) * g;
+              const double change =
+                  nesterov ? (inside ? rate : 1) * g + kMomentum * velocity[i] : velocity[i];
+              expected[i] -= (inside ? 1 : rate) * change;
+            }
+          }
+          expect_near(weights, expected,
+                      "nesterov " + std::to_string(nesterov) + ", decay " + std::to_string(decay));
+        }
+      }
+    }
+  }
+}
+
+TEST(MomentumForm, OfLarsIsItsFormula) {
+  constexpr double kMomentum = 0.9;
+  constexpr double kDecay = 0.01;
+  for (const MomentumForm form : {MomentumForm::pytorch, MomentumForm::mxnet}) {
+    Workers workers(1);
+    Lars<double> lars(
+        two_tensors(),
+        {.momentum = kMomentum, .weight_decay = kDecay, .trust = 0.02, .momentum_form = form});
+    std::vector<double> weights = random_values(kSize, 1);
+    std::vector<double> expected = weights;
+    std::vector<double> velocity(kSize, 0);
+    for (std::uint32_t step = 0; step < 20; ++step) {
+      const auto gradient = random_values(kSize, 10 + step);
+      const double rate = 1 + step % 5;
+      const auto norms = norms_of(expected, gradient, kDecay);
+      lars.step({.parameters = weights,
+                 .gradient_sum = gradient,
+                 .rates = {.update_rate = rate},
+                 .layers = norms},
+                workers);
+      for (std::size_t i = 0; i < kSize; ++i) {
+        const LayerNorms& layer = norms[tensor_of(i)];
+        const double w = std::sqrt(layer.weight_square);
+        const double local = rate * 0.02 * w / (std::sqrt(layer.gradient_square) + kDecay * w);
+        const bool inside = form == MomentumForm::mxnet;
+        velocity[i] =
+            kMomentum * velocity[i] + (inside ? local : 1) * (gradient[i] + kDecay * expected[i]);
+        expected[i] -= (inside ? 1 : local) * velocity[i];
+      }
+    }
+    expect_near(weights, expected, "LARS");
+  }
+}
+
+// MXNet's update of a layer (pull request 8918): mom = momentum mom - lr (g + wd w), w = w + mom,
+// where lr is the base rate times the warm-up's multiplier or times the layer's own.
+void expect_mxnets_lbsgd(const std::string& warmup) {
+  constexpr double kMomentum = 0.9;
+  constexpr double kDecay = 0.001;
+  constexpr double kRate = 0.05;
+  constexpr std::int64_t kReference = 32;
+  const auto rule = make_rule("lbsgd:epochs=2,updates-per-epoch=40,warmup=" + warmup);
+  ASSERT_EQ(rule->momentum_form(), MomentumForm::mxnet);
+  Workers workers(2);
+  Sgd<double> sgd(two_tensors(), {.momentum = kMomentum,
+                                  .weight_decay = kDecay,
+                                  .momentum_form = rule->momentum_form().value()});
+  std::vector<double> weights = random_values(kSize, 1);
+  std::vector<double> expected = weights;
+  std::vector<double> mom(kSize, 0);
+  double updates = 0;
+  // The warm-up ends on the way, and the batch changes.
+  const std::array<std::int64_t, 4> batches{32, 256, 64, 128};
+  for (std::uint32_t step = 0; step < 20; ++step) {
+    const std::int64_t batch = batches[step / 2 % 4];
+    const double scale = static_cast<double>(batch) / kReference;
+    const auto gradient = random_values(kSize, 10 + step);
+    const auto norms = norms_of(expected, gradient, kDecay);
+    const Rates rates = rule->rates({.batch_size = batch,
+                                     .minibatch_size = kReference,
+                                     .reference_batch_size = kReference,
+                                     .base_learning_rate = kRate,
+                                     .layers = norms});
+    sgd.step({.parameters = weights, .gradient_sum = gradient, .rates = rates}, workers);
+
+    updates += scale;
+    const double part = updates / 80;
+    double multiplier = scale;
+    if (part < 1) {
+      const double shape = warmup == "linear"   ? part
+                           : warmup == "power2" ? part * part
+                                                : std::sqrt(part);
+      multiplier = 1 + (scale - 1) * shape;
+    }
+    for (std::size_t i = 0; i < kSize; ++i) {
+      double lr = kRate * multiplier;
+      if (warmup == "lars") {
+        const LayerNorms& layer = norms[tensor_of(i)];
+        const double ratio =
+            layer.weight_square / (layer.gradient_square + kDecay * layer.weight_square + 1e-18);
+        lr = kRate * std::clamp(std::sqrt(ratio), 0.01, 100.0);
+      }
+      mom[i] = kMomentum * mom[i] - lr * (gradient[i] + kDecay * expected[i]);
+      expected[i] += mom[i];
+    }
+  }
+  expect_near(weights, expected, warmup);
+}
+
+TEST(MomentumForm, OfLbsgdIsMxnets) {
+  for (const char* warmup : {"linear", "power2", "sqrt", "lars"}) expect_mxnets_lbsgd(warmup);
+  EXPECT_EQ(make_rule("lbsgd:ramp=3")->momentum_form(), MomentumForm::mxnet);
+  EXPECT_EQ(make_rule("linear")->momentum_form(), std::nullopt);
+}
+
+TEST(MomentumForm, HasTheSameBitsForEveryNumberOfThreads) {
+  constexpr std::size_t kLarge = 3 * 65'536 + 321;
+  const auto train = [](int threads) {
+    Workers workers(threads);
+    Sgd<float> sgd(ParameterLayout::whole(kLarge), {.momentum = 0.9,
+                                                    .weight_decay = 0.01,
+                                                    .nesterov = true,
+                                                    .momentum_form = MomentumForm::mxnet});
+    auto weights = random_values<float>(kLarge, 1);
+    for (std::uint32_t step = 0; step < 3; ++step) {
+      const auto gradient = random_values<float>(kLarge, 10 + step);
+      sgd.step({.parameters = weights,
+                .gradient_sum = gradient,
+                .gradient_factor = 1.0F / 3,
+                .clip = 0.2F,
+                .rates = {.update_rate = 0.1 * (step + 1)}},
+               workers);
+    }
+    return weights;
+  };
+  const auto expected = train(1);
+  EXPECT_TRUE(train(2) == expected);
+  EXPECT_TRUE(train(5) == expected);
+}
+
+// Without momentum there is one form, to the bit.
+TEST(MomentumForm, IsNothingWithoutMomentum) {
+  const auto train = [](MomentumForm form) {
+    Workers workers(1);
+    Sgd<float> sgd(ParameterLayout::whole(kSize), {.weight_decay = 0.01, .momentum_form = form});
+    auto weights = random_values<float>(kSize, 1);
+    const auto gradient = random_values<float>(kSize, 2);
+    sgd.step({.parameters = weights,
+              .gradient_sum = gradient,
+              .gradient_factor = 1.0F / 3,
+              .rates = {.update_rate = 0.1}},
+             workers);
+    return weights;
+  };
+  EXPECT_TRUE(train(MomentumForm::pytorch) == train(MomentumForm::mxnet));
+}
+
+}  // namespace
+}  // namespace rubato
