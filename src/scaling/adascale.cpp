@@ -39,14 +39,22 @@ AdaScaleEstimator::AdaScaleEstimator(const AdaScaleOptions& options, std::size_t
 
 void AdaScaleEstimator::update(std::span<const GradientNorms> groups, std::int64_t minibatches,
                                double scale) {
-  RUBATO_CHECK(groups.size() == averages_.size(), "AdaScale is told of every parameter group");
   if (minibatches < 2) return;
+  take_in(groups, static_cast<double>(minibatches), scale, smoothing(minibatches));
+}
+
+void AdaScaleEstimator::update_from_pair(std::span<const GradientNorms> groups, double scale) {
+  // Two minibatches make a batch of twice the scale. New in it is one of them.
+  take_in(groups, 2, 2 * scale, smoothing(1));
+}
+
+void AdaScaleEstimator::take_in(std::span<const GradientNorms> groups, double count, double scale,
+                                double smooth) {
+  RUBATO_CHECK(groups.size() == averages_.size(), "AdaScale is told of every parameter group");
   if (!all_finite(groups)) {
     ++skipped_;
     return;
   }
-  const auto count = static_cast<double>(minibatches);
-  const double smooth = smoothing(minibatches);
   for (std::size_t i = 0; i < groups.size(); ++i) {
     const NoiseEstimate estimate = NoiseEstimate::of(groups[i], count);
     // A batch of scale 1 holds minibatches / scale of them.

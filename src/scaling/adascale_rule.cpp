@@ -10,7 +10,11 @@ Rates AdaScaleRule::rates(const RuleInput& input) {
   const double scale = input.scale();
   if (scale_ != 0 && scale != scale_) estimator_.change_scale(scale_, scale);
   scale_ = scale;
-  estimator_.update(input.groups, input.minibatches(), scale);
+  if (input.from_pair) {
+    estimator_.update_from_pair(input.groups, scale);
+  } else {
+    estimator_.update(input.groups, input.minibatches(), scale);
+  }
 
   gains_.resize(input.groups.size());
   for (std::size_t i = 0; i < gains_.size(); ++i) gains_[i] = estimator_.gain(scale, i);

@@ -26,6 +26,7 @@
 #include "autocast.hpp"
 #include "checked_rates.hpp"
 #include "gradient_meter.hpp"
+#include "gradient_pair.hpp"
 #include "place.hpp"
 #include "step_buffers.hpp"
 #include "training_memory.hpp"
@@ -100,6 +101,7 @@ class TypedStepEngine final : public StepEngine {
                   options.reduce),
         faulty_executor_(executor_, options.faults, options.stragglers),
         gradient_meter_(blocks_),
+        gradient_pair_(group_norms_ ? blocks_ : no_blocks_),
         weight_meter_(blocks_),
         groups_(options.groups.size() + 1),
         layers_(layout_.layers()),
@@ -152,6 +154,7 @@ class TypedStepEngine final : public StepEngine {
          .epoch_size = parts_.dataset.size(),
          .groups = parts_.rule.needs().group_norms ? std::span<const GradientNorms>(groups_)
                                                    : std::span<const GradientNorms>(),
+         .from_pair = outcome.from_pair,
          .layers = parts_.rule.needs().layer_norms ? std::span<const LayerNorms>(layers_)
                                                    : std::span<const LayerNorms>(),
          .group_count = groups_.size(),
@@ -179,8 +182,14 @@ class TypedStepEngine final : public StepEngine {
   [[nodiscard]] std::int64_t gradient_buffers() const override {
     return executor_.pool().high_water();
   }
-  void save(State& state) const override { optimizer_->save(state); }
-  void load(const State& state) override { optimizer_->load(state); }
+  void save(State& state) const override {
+    optimizer_->save(state);
+    gradient_pair_.save(state);
+  }
+  void load(const State& state) override {
+    optimizer_->load(state);
+    if (group_norms_) gradient_pair_.load(state);
+  }
 
  private:
   // One for each thread, on lines of its own.
@@ -254,6 +263,7 @@ class TypedStepEngine final : public StepEngine {
         groups_[layout_.layer_groups[layer]].mean_square +=
             gradient_meter_.layers()[layer] * of_mean;
       }
+      outcome.from_pair = finite && measure_pair(values, step);
       outcome.groups = groups_;
     }
     if (layer_norms_) {
@@ -270,6 +280,23 @@ class TypedStepEngine final : public StepEngine {
       }
     }
     return finite;
+  }
+
+  // Of one minibatch alone nothing can be said of the noise: makes the groups' norms those of this
+  // step and the one before, where both had one. Whether it did.
+  bool measure_pair(std::span<const T> values, const StepPlan& step) {
+    if (step.minibatches > 1) gradient_pair_.forget();
+    if (step.minibatches > 1 || !gradient_pair_.take(values.first(parameters_), parts_.workers)) {
+      return false;
+    }
+    std::fill(groups_.begin(), groups_.end(), GradientNorms());
+    for (std::size_t layer = 0; layer < layout_.layers(); ++layer) {
+      GradientNorms& group = groups_[layout_.layer_groups[layer]];
+      group.minibatch_square +=
+          (gradient_meter_.layers()[layer] + gradient_pair_.previous_layers()[layer]) / 2;
+      group.mean_square += gradient_pair_.mean_layers()[layer];
+    }
+    return true;
   }
 
   [[nodiscard]] bool is_finite(std::span<const T> values) const {
@@ -359,6 +386,9 @@ class TypedStepEngine final : public StepEngine {
   StepExecutor<T> executor_;
   FaultyExecutor<T> faulty_executor_;
   GradientMeter<T> gradient_meter_;
+  NormBlocks no_blocks_;
+  // Where group norms are measured, for steps of one minibatch.
+  GradientPair<T> gradient_pair_;
   GradientMeter<T> weight_meter_;
   std::vector<GradientNorms> groups_;
   std::vector<LayerNorms> layers_;

@@ -60,6 +60,8 @@ struct StepOutcome {
   std::optional<double> gradient_norm{};
   /// Of each parameter group; where they were measured.
   std::span<const GradientNorms> groups{};
+  /// Whether they are of this step and the one before, of one minibatch each (RuleInput::from_pair).
+  bool from_pair = false;
   StepTiming seconds{};
 };
 

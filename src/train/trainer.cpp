@@ -305,8 +305,13 @@ class Trainer::Implementation final : public Training {
 
   void measure_noise(const StepOutcome& outcome, StepRecord& record) {
     const std::int64_t minibatches = record.plan.minibatches;
-    gain_estimator_.update(outcome.groups, minibatches, record.scale);
-    noise_scale_.update(outcome.groups, minibatches, options_.minibatch_size);
+    if (outcome.from_pair) {
+      gain_estimator_.update_from_pair(outcome.groups, record.scale);
+    } else {
+      gain_estimator_.update(outcome.groups, minibatches, record.scale);
+    }
+    noise_scale_.update(outcome.groups, outcome.from_pair ? 2 : minibatches,
+                        options_.minibatch_size);
     if (gain_estimator_.measured()) record.measured_gain = gain_estimator_.gain(record.scale);
     record.noise_scale = noise_scale_.value();
   }

@@ -73,6 +73,39 @@ TEST(AdaScale, OneMinibatchKeepsTheAverages) {
   EXPECT_EQ(estimator.gain(1), 1);
 }
 
+// Two steps of one minibatch and scale 2 each: together a batch of scale 4.
+TEST(AdaScale, EstimatesFromPairs) {
+  const Gradient before{1, 2, 0};
+  const Gradient now{0, 2, 1};
+  const GradientNorms norms = norms_of({before, now});
+  AdaScaleEstimator estimator;
+  estimator.update_from_pair({&norms, 1}, 2);
+  // |now - before|^2 / 2 is the variance of a minibatch; a batch of scale 1 is half of one.
+  EXPECT_NEAR(estimator.variance(0), 2 * (2.0 / 2), 1e-12);
+  EXPECT_NEAR(estimator.squared_gradient(0), (0.25 + 4 + 0.25) - 2.0 / 4, 1e-12);
+  EXPECT_NEAR(estimator.gain(2), (2.0 + 4.0) / (2.0 / 2 + 4.0), 1e-12);
+  // It weighs as one minibatch.
+  const GradientNorms other = norms_of({now, now});
+  estimator.update_from_pair({&other, 1}, 2);
+  EXPECT_NEAR(estimator.squared_gradient(0), (0.999 * 0.001 * 4 + 0.001 * 5) / (1 - 0.999 * 0.999),
+              1e-9);
+}
+
+TEST(AdaScaleRule, LearnsFromPairs) {
+  AdaScaleRule rule;
+  const GradientNorms norms = norms_of({{1, 0}, {0, 1}});
+  const auto rates = [&](bool from_pair) {
+    return rule.rates({.batch_size = 8,
+                       .minibatch_size = 8,
+                       .reference_batch_size = 4,
+                       .base_learning_rate = 1,
+                       .groups = {&norms, 1},
+                       .from_pair = from_pair});
+  };
+  EXPECT_EQ(rates(false).gain, 1) << "of one minibatch nothing can be said";
+  EXPECT_NEAR(rates(true).gain, 2, 1e-9) << "all noise";
+}
+
 TEST(AdaScale, KnowsNothingBeforeTheFirstMeasurement) {
   const AdaScaleEstimator estimator;
   EXPECT_FALSE(estimator.measured());

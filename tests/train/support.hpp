@@ -70,4 +70,11 @@ class Recorder : public Observer {
   std::function<void(Training&, const StepRecord&)> on_each_;
 };
 
+/// Keeps the state after each step and each epoch.
+class StateKeeper : public Observer {
+ public:
+  void between_steps(Training& training) override { states.push_back(training.state()); }
+  std::vector<State> states;
+};
+
 }  // namespace rubato::test

@@ -35,9 +35,21 @@ class AdaScaleEstimator {
   explicit AdaScaleEstimator(const AdaScaleOptions& options = {}, std::size_t groups = 1);
 
   /// Takes in what a step of scale `scale` > 0 measured, an element for each group. A step of one
-  /// minibatch says nothing of the variance and changes nothing. One with a norm that is not finite
-  /// changes nothing either and is counted.
+  /// minibatch says nothing of the variance and changes nothing; see update_from_pair(). One with a
+  /// norm that is not finite changes nothing either and is counted.
   void update(std::span<const GradientNorms> groups, std::int64_t minibatches, double scale);
+
+  /// Takes in a step of one minibatch and scale `scale` after another such: g is its gradient, p
+  /// the gradient of the step before, and the norms are those of the two as if they were the
+  /// minibatches of one step:
+  ///
+  ///     minibatch_square = (|g|^2 + |p|^2) / 2,    mean_square = |(g + p) / 2|^2
+  ///
+  /// so that the variance of a minibatch's gradient is estimated by |g - p|^2 / 2, and that of a
+  /// batch of scale 1 by `scale` times that (AdaptDL and Pollux, Qiao et al. 2021, do so for one
+  /// replica). What the update between the two changed is counted as noise: the estimate is biased
+  /// upwards, by little where the rate is small.
+  void update_from_pair(std::span<const GradientNorms> groups, double scale);
 
   /// Before the first step of a new scale: does what AdaScaleOptions::rescale_variance says.
   void change_scale(double from, double to);
@@ -71,6 +83,9 @@ class AdaScaleEstimator {
     MovingAverage signal;
     MovingAverage variance;
   };
+
+  // Norms of `count` gradients, together of scale `scale`.
+  void take_in(std::span<const GradientNorms> groups, double count, double scale, double smoothing);
 
   AdaScaleOptions options_;
   std::vector<Averages> averages_;

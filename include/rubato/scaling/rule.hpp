@@ -47,6 +47,9 @@ struct RuleInput {
   std::int64_t epoch_size = 0;
   /// Of each parameter group, where the rule needs them.
   std::span<const GradientNorms> groups{};
+  /// The step and the one before it had one minibatch each, and `groups` are the norms of the two
+  /// as if they were the minibatches of one step (AdaScaleEstimator::update_from_pair()).
+  bool from_pair = false;
   /// Of each parameter tensor, where the rule needs them.
   std::span<const LayerNorms> layers{};
   /// How many parameter groups and tensors there are: so many factors a rule answers with, or none.

@@ -1,0 +1,98 @@
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <span>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include <rubato/collective/kernels.hpp>
+#include <rubato/collective/norm_blocks.hpp>
+#include <rubato/runtime/workers.hpp>
+#include <rubato/state/state.hpp>
+
+namespace rubato {
+
+/// A gradient and the one of the step before it, as if they were the minibatches of one step: what
+/// the noise is estimated from where steps have one minibatch each. Memory is taken with the first
+/// gradient; norms are the same bits for every number of threads.
+///
+/// T is float or double.
+template <class T>
+class GradientPair {
+ public:
+  /// Of gradients that the blocks cover, which outlive it.
+  explicit GradientPair(const NormBlocks& blocks)
+      : blocks_(blocks),
+        squares_of_previous_(blocks.size()),
+        squares_of_mean_(blocks.size()),
+        previous_layers_(blocks.layers()),
+        mean_layers_(blocks.layers()) {}
+
+  /// Takes in the gradient of a step. Whether there was one before it: then previous_layers() and
+  /// mean_layers() are of that one, and of the mean of both.
+  [[nodiscard]] bool take(std::span<const T> gradient, Workers& workers) {
+    if (previous_.empty()) {
+      previous_.assign(gradient.begin(), gradient.end());
+      return false;
+    }
+    workers.for_each_range(gradient.size(), [&](std::size_t begin, std::size_t end) {
+      blocks_.for_each_within(blocks_.align(begin), blocks_.align(end),
+                              [&](std::size_t block, std::size_t from, std::size_t to) {
+                                take_block(block, gradient.subspan(from, to - from),
+                                           std::span<T>(previous_).subspan(from, to - from));
+                              });
+    });
+    sum(squares_of_previous_, previous_layers_);
+    sum(squares_of_mean_, mean_layers_);
+    return true;
+  }
+
+  /// The next gradient has none before it.
+  void forget() { previous_.clear(); }
+
+  /// Squared norms of each tensor.
+  [[nodiscard]] std::span<const double> previous_layers() const { return previous_layers_; }
+  [[nodiscard]] std::span<const double> mean_layers() const { return mean_layers_; }
+
+  void save(State& state) const {
+    if (!previous_.empty()) state.put(kName, std::span<const T>(previous_));
+  }
+  /// Throws Error when the state is of another model.
+  void load(const State& state) {
+    previous_.clear();
+    if (!state.has(kName)) return;
+    std::vector<T> values(blocks_.covered());
+    state.read(kName, std::span<T>(values));
+    previous_ = std::move(values);
+  }
+
+ private:
+  static constexpr std::string_view kName = "gradient_of_previous_step";
+
+  void take_block(std::size_t block, std::span<const T> gradient, std::span<T> previous) {
+    squares_of_previous_[block] = squared_norm(std::span<const T>(previous));
+    for (std::size_t i = 0; i < previous.size(); ++i) {
+      previous[i] = (previous[i] + gradient[i]) / T{2};
+    }
+    squares_of_mean_[block] = squared_norm(std::span<const T>(previous));
+    std::copy(gradient.begin(), gradient.end(), previous.begin());
+  }
+
+  void sum(std::span<const double> squares, std::vector<double>& layers) const {
+    std::fill(layers.begin(), layers.end(), 0);
+    sum_squares(blocks_, squares, [&](std::size_t layer) -> double& { return layers[layer]; });
+  }
+
+  const NormBlocks& blocks_;
+  // Of the step before; empty where there is none.
+  std::vector<T> previous_;
+  // Of each block, and of each tensor.
+  std::vector<double> squares_of_previous_;
+  std::vector<double> squares_of_mean_;
+  std::vector<double> previous_layers_;
+  std::vector<double> mean_layers_;
+};
+
+}  // namespace rubato
