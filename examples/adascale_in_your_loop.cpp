@@ -29,7 +29,7 @@ int main() {
       const at::Tensor input = at::randn({16, 10});
       const at::Tensor target = at::matmul(input, truth) + 0.1 * at::randn({16, 1});
       const at::Tensor loss = at::mse_loss(model(input), target);
-      loss.backward();
+      (loss / gradients).backward();
       loss_sum += loss.item<double>();
     }
     optimizer.step();

@@ -162,25 +162,69 @@ double AdaScale::gain() {
 }
 
 double AdaScale::gain(std::size_t group) {
+  if (group >= estimator_.groups()) {
+    throw Error(fmt::format("AdaScale: gain() of parameter group {}; accepted: 0 to {}", group,
+                            estimator_.groups() - 1));
+  }
   measure();
   return estimator_.gain(scale_, group);
 }
 
-void AdaScale::step() {
-  if (!hooked_) throw Error("AdaScale: step() after unhook()");
+void AdaScale::require_all_backwards(std::string_view what) const {
+  if (!hooked_) throw Error(fmt::format("AdaScale: {} after unhook()", what));
   const std::int64_t done = backwards();
-  if (done != options_.num_gradients_to_accumulate) {
-    throw Error(fmt::format("AdaScale: step() after {} of {} backward passes", done,
-                            options_.num_gradients_to_accumulate));
-  }
-  measure();
+  if (done == options_.num_gradients_to_accumulate) return;
+  throw Error(fmt::format("AdaScale: {} after {} of {} backward passes", what, done,
+                          options_.num_gradients_to_accumulate));
+}
+
+void AdaScale::divide_gradients() {
+  divided_ = true;
+  if (options_.num_gradients_to_accumulate == 1) return;
   const at::NoGradGuard no_grad;
-  if (!options_.is_scaled_loss && options_.num_gradients_to_accumulate > 1) {
-    for (const Parameter& parameter : parameters_) {
-      at::Tensor& gradient = parameter.tensor.mutable_grad();
-      if (gradient.defined()) gradient.div_(static_cast<double>(done));
+  for (const Parameter& parameter : parameters_) {
+    at::Tensor& gradient = parameter.tensor.mutable_grad();
+    if (gradient.defined()) {
+      gradient.div_(static_cast<double>(options_.num_gradients_to_accumulate));
     }
   }
+}
+
+void AdaScale::scale_grad_by_num_grads_to_accum() {
+  require_all_backwards("scale_grad_by_num_grads_to_accum()");
+  if (options_.is_scaled_loss) {
+    throw Error(
+        "AdaScale: scale_grad_by_num_grads_to_accum() of losses that are divided already; "
+        "accepted: with is_scaled_loss = false");
+  }
+  if (divided_) throw Error("AdaScale: scale_grad_by_num_grads_to_accum() twice in a step");
+  // Of what has been accumulated.
+  measure();
+  divide_gradients();
+}
+
+at::Tensor AdaScale::step(const torch::optim::Optimizer::LossClosure& closure) {
+  if (!closure) throw Error("AdaScale: step() with an empty closure; accepted: step()");
+  if (const std::int64_t done = backwards(); done > 0) {
+    throw Error(
+        fmt::format("AdaScale: step(closure) after {} of {} backward passes; accepted: all of them "
+                    "in the closure, or step()",
+                    done, options_.num_gradients_to_accumulate));
+  }
+  at::Tensor loss;
+  {
+    const at::AutoGradMode with_gradients(true);
+    loss = closure();
+  }
+  step();
+  return loss;
+}
+
+void AdaScale::step() {
+  require_all_backwards("step()");
+  measure();
+  const at::NoGradGuard no_grad;
+  if (!options_.is_scaled_loss && !divided_) divide_gradients();
 
   auto& groups = optimizer_.param_groups();
   std::vector<double> rates;
@@ -213,13 +257,17 @@ void AdaScale::add_param_group(const torch::optim::OptimizerParamGroup& group) {
 }
 
 std::string AdaScale::state_dict() const {
+  require_between_steps("state_dict()");
   torch::serialize::OutputArchive archive;
   torch::serialize::OutputArchive of_optimizer;
   optimizer_.save(of_optimizer);
   archive.write("optimizer", of_optimizer);
   std::vector<double> numbers = estimator_.state();
+  // By default the smoothing follows the number of gradients.
+  constexpr double kFollows = -1;
   numbers.insert(numbers.begin(),
-                 {scale_, static_cast<double>(options_.num_gradients_to_accumulate)});
+                 {scale_, static_cast<double>(options_.num_gradients_to_accumulate),
+                  estimator_.fixed_smoothing().value_or(kFollows)});
   archive.write("adascale", at::tensor(numbers, at::kDouble), /*is_buffer=*/true);
   std::ostringstream out;
   archive.save_to(out);
@@ -235,12 +283,16 @@ void AdaScale::load_state_dict(const std::string& bytes) {
     archive.read("adascale", tensor, /*is_buffer=*/true);
     const std::span<const double> numbers(tensor.data_ptr<double>(),
                                           static_cast<std::size_t>(tensor.numel()));
-    if (numbers.size() < 2) throw Error("there are no numbers in it");
-    estimator_.load_state(numbers.subspan(2));
+    constexpr std::size_t kOwn = 3;
+    if (numbers.size() < kOwn || !(numbers[0] > 0) || !(numbers[1] >= 1) || !(numbers[2] < 1)) {
+      throw Error("this is no state of AdaScale: its numbers are out of their ranges");
+    }
     torch::serialize::InputArchive of_optimizer;
     archive.read("optimizer", of_optimizer);
+    estimator_.load_state(numbers.subspan(kOwn));
     optimizer_.load(of_optimizer);
     scale_ = numbers[0];
+    estimator_.set_smoothing(numbers[2] < 0 ? std::nullopt : std::optional(numbers[2]));
     options_.num_gradients_to_accumulate = static_cast<std::int64_t>(numbers[1]);
   } catch (const c10::Error& error) {
     throw Error(fmt::format("this is no state of AdaScale: {}", error.what_without_backtrace()));
@@ -260,6 +312,7 @@ void AdaScale::reset() {
   for (Parameter& parameter : parameters_) parameter.backwards = 0;
   std::fill(squares_.begin(), squares_.end(), 0);
   measured_ = false;
+  divided_ = false;
 }
 
 }  // namespace rubato

@@ -116,12 +116,13 @@ class AdaScaleLoop : public testing::Test {
 
 TEST_F(AdaScaleLoop, HasThePublishedGains) {
   for (const double scale : {4.0, 2.0, 4.0 / 3}) {
-    AdaScale adascale(sgd_, {.num_gradients_to_accumulate = 4, .scale = scale});
+    AdaScale adascale(sgd_,
+                      {.num_gradients_to_accumulate = 4, .scale = scale, .is_scaled_loss = false});
     EXPECT_EQ(adascale.gain(), 1);
     step(adascale, orthogonal_);
     EXPECT_NEAR(adascale.gain(), scale, 1e-12);
   }
-  AdaScale adascale(sgd_, {.num_gradients_to_accumulate = 2});
+  AdaScale adascale(sgd_, {.num_gradients_to_accumulate = 2, .is_scaled_loss = false});
   step(adascale, identical_);
   EXPECT_NEAR(adascale.gain(), 1.0000002499999376, 1e-14);
 }
@@ -131,7 +132,7 @@ TEST_F(AdaScaleLoop, HasThePublishedGains) {
 TEST_F(AdaScaleLoop, HasThePublishedGainsAfterChangesOfScale) {
   for (const auto& [accumulate, gain] : std::vector<std::pair<int, double>>{
            {3, 2.141385737279438}, {6, 2.9927880097754036}, {9, 3.4461759591877312}}) {
-    AdaScale adascale(sgd_, {.num_gradients_to_accumulate = 2});
+    AdaScale adascale(sgd_, {.num_gradients_to_accumulate = 2, .is_scaled_loss = false});
     step(adascale, {{1, 1, 0, 0}, {0, 0, 1, 1}});
     EXPECT_NEAR(adascale.gain(), 2, 1e-12);
     adascale.set_scale(accumulate, /*update_estimate=*/true);
@@ -143,7 +144,7 @@ TEST_F(AdaScaleLoop, HasThePublishedGainsAfterChangesOfScale) {
 }
 
 TEST_F(AdaScaleLoop, GainsNothingFromAccumulatedLosses) {
-  AdaScale adascale(sgd_, {.num_gradients_to_accumulate = 4});
+  AdaScale adascale(sgd_, {.num_gradients_to_accumulate = 4, .is_scaled_loss = false});
   at::Tensor loss = at::zeros({}, at::kDouble);
   for (const auto& gradient : orthogonal_) loss = loss + (parameter_ * tensor_of(gradient)).sum();
   loss.backward();
@@ -162,7 +163,7 @@ TEST_F(AdaScaleLoop, WorksWithSeveralWorkers) {
   other.mutable_grad() = tensor_of({2, 1, 0, 0});
   two.step();
 
-  AdaScale one(sgd_, {.num_gradients_to_accumulate = 2});
+  AdaScale one(sgd_, {.num_gradients_to_accumulate = 2, .is_scaled_loss = false});
   step(one, {{1, 2, 0, 0}, {3, 0, 0, 0}});
   EXPECT_DOUBLE_EQ(two.gain(), one.gain());
   EXPECT_TRUE(at::allclose(other.detach(), parameter_.detach(), 1e-12, 0));
@@ -171,7 +172,7 @@ TEST_F(AdaScaleLoop, WorksWithSeveralWorkers) {
 TEST_F(AdaScaleLoop, RestoresTheLearningRateAndWorksAroundAnyOptimizer) {
   const at::Tensor parameter = parameter_of({1, 2, 3, 4});
   torch::optim::Adam adam({parameter}, torch::optim::AdamOptions(0.01));
-  AdaScale adascale(adam, {.num_gradients_to_accumulate = 4});
+  AdaScale adascale(adam, {.num_gradients_to_accumulate = 4, .is_scaled_loss = false});
   for (const auto& gradient : orthogonal_) backward(parameter, tensor_of(gradient));
   adascale.step();
   EXPECT_EQ(adam.param_groups()[0].options().get_lr(), 0.01);
@@ -189,7 +190,7 @@ TEST_F(AdaScaleLoop, SaysWhatIsMisuse) {
   EXPECT_THAT(make({.num_gradients_to_accumulate = 2, .scale = 0}), HasSubstr("scale 0"));
   EXPECT_THAT(make({.num_gradients_to_accumulate = 2, .smoothing = 1}), HasSubstr("smoothing 1"));
 
-  AdaScale adascale(sgd_, {.num_gradients_to_accumulate = 2});
+  AdaScale adascale(sgd_, {.num_gradients_to_accumulate = 2, .is_scaled_loss = false});
   EXPECT_EQ(error_of([&] { adascale.step(); }), "AdaScale: step() after 0 of 2 backward passes");
   const at::Tensor gradient = tensor_of({1, 0, 0, 0});
   backward(parameter_, gradient);
@@ -210,7 +211,7 @@ TEST_F(AdaScaleLoop, SaysWhatIsMisuse) {
 }
 
 TEST_F(AdaScaleLoop, KeepsTheSmoothingWhenAsked) {
-  AdaScale adascale(sgd_, {.num_gradients_to_accumulate = 2});
+  AdaScale adascale(sgd_, {.num_gradients_to_accumulate = 2, .is_scaled_loss = false});
   EXPECT_DOUBLE_EQ(adascale.smoothing(), 0.998);
   adascale.set_num_gradients_to_accumulate(4, /*update_smoothing=*/false);
   EXPECT_DOUBLE_EQ(adascale.smoothing(), 0.998);
@@ -219,7 +220,7 @@ TEST_F(AdaScaleLoop, KeepsTheSmoothingWhenAsked) {
 }
 
 TEST_F(AdaScaleLoop, ChangesOfScaleLeaveTheVarianceUnlessAsked) {
-  AdaScale adascale(sgd_, {.num_gradients_to_accumulate = 4});
+  AdaScale adascale(sgd_, {.num_gradients_to_accumulate = 4, .is_scaled_loss = false});
   step(adascale, orthogonal_);
   const double variance = adascale.estimator().variance(0);
   adascale.set_scale(8);
@@ -229,7 +230,7 @@ TEST_F(AdaScaleLoop, ChangesOfScaleLeaveTheVarianceUnlessAsked) {
 }
 
 TEST_F(AdaScaleLoop, SkipsAndCountsGradientsThatAreNotFinite) {
-  AdaScale adascale(sgd_, {.num_gradients_to_accumulate = 2});
+  AdaScale adascale(sgd_, {.num_gradients_to_accumulate = 2, .is_scaled_loss = false});
   step(adascale, {{1, 0, 0, 0}, {0, 1, 0, 0}});
   const double gain = adascale.gain();
   step(adascale, {{std::numeric_limits<double>::infinity(), 0, 0, 0}, {0, 1, 0, 0}});
@@ -238,7 +239,7 @@ TEST_F(AdaScaleLoop, SkipsAndCountsGradientsThatAreNotFinite) {
 }
 
 TEST_F(AdaScaleLoop, TakesParameterGroupsOnTheWay) {
-  AdaScale adascale(sgd_, {.num_gradients_to_accumulate = 2});
+  AdaScale adascale(sgd_, {.num_gradients_to_accumulate = 2, .is_scaled_loss = false});
   step(adascale, identical_);
   const at::Tensor added = parameter_of({5, 6});
   adascale.add_param_group(
@@ -256,12 +257,12 @@ TEST_F(AdaScaleLoop, TakesParameterGroupsOnTheWay) {
 
 TEST_F(AdaScaleLoop, GoesOnFromItsStateDict) {
   torch::optim::SGD with_momentum({parameter_}, torch::optim::SGDOptions(0.1).momentum(0.9));
-  AdaScale adascale(with_momentum, {.num_gradients_to_accumulate = 4});
+  AdaScale adascale(with_momentum, {.num_gradients_to_accumulate = 4, .is_scaled_loss = false});
   step(adascale, orthogonal_);
   const std::string state = adascale.state_dict();
   const at::Tensor copy = parameter_.detach().clone().requires_grad_();
   torch::optim::SGD sgd({copy}, torch::optim::SGDOptions(0.1).momentum(0.9));
-  AdaScale other(sgd, {.num_gradients_to_accumulate = 2});
+  AdaScale other(sgd, {.num_gradients_to_accumulate = 2, .is_scaled_loss = false});
   other.load_state_dict(state);
   EXPECT_EQ(other.scale(), 4);
   EXPECT_EQ(other.gain(), adascale.gain());
@@ -276,9 +277,123 @@ TEST_F(AdaScaleLoop, GoesOnFromItsStateDict) {
               HasSubstr("this is no state of AdaScale"));
 }
 
+// A loop that fairscale's users wrote: losses divided by the number of passes, and nothing said of
+// it. Numbers by fairscale's formulas, in its defaults.
+TEST_F(AdaScaleLoop, TakesScaledLossesByDefaultAsFairscaleDoes) {
+  AdaScale adascale(sgd_, {.num_gradients_to_accumulate = 4});
+  adascale.zero_grad();
+  for (const auto& gradient : orthogonal_) {
+    ((parameter_ * tensor_of(gradient)).sum() / 4).backward();
+  }
+  // local = 4 (1/4)^2 4^2 = 4, total = 4 (1/4)^2 = 1/4: var = 4 (4/4)/3 - (1/4) 4/3 = 1.
+  EXPECT_EQ(adascale.estimator().variance(0), 0) << "not before it is asked";
+  EXPECT_NEAR(adascale.gain(), 4, 1e-9);
+  EXPECT_NEAR(adascale.estimator().variance(0), 1, 1e-12);
+  adascale.step();
+  // Not divided a second time: w - 0.1 x 4 x 1/4.
+  EXPECT_TRUE(at::allclose(parameter_.detach(), tensor_of({0.9, 1.9, 2.9, 3.9}), 1e-9, 0));
+}
+
+// With losses that are not, both ways give the same step: fairscale's, where the caller divides,
+// and step() alone.
+TEST_F(AdaScaleLoop, DividesGradientsOnce) {
+  const auto loop = [&](bool by_hand) {
+    const at::Tensor parameter = parameter_of({1, 2, 3, 4});
+    torch::optim::SGD sgd({parameter}, torch::optim::SGDOptions(0.1));
+    AdaScale adascale(sgd, {.num_gradients_to_accumulate = 4, .is_scaled_loss = false});
+    for (const auto& gradient : orthogonal_) backward(parameter, tensor_of(gradient));
+    if (by_hand) {
+      adascale.scale_grad_by_num_grads_to_accum();
+      EXPECT_THAT(error_of([&] { adascale.scale_grad_by_num_grads_to_accum(); }),
+                  HasSubstr("twice in a step"));
+    }
+    EXPECT_NEAR(adascale.gain(), 4, 1e-9);
+    adascale.step();
+    EXPECT_TRUE(at::allclose(parameter.detach(), tensor_of({0.9, 1.9, 2.9, 3.9}), 1e-9, 0));
+    // The next step begins anew.
+    sgd.zero_grad();
+    for (const auto& gradient : orthogonal_) backward(parameter, tensor_of(gradient));
+    adascale.step();
+    EXPECT_TRUE(at::allclose(parameter.detach(), tensor_of({0.8, 1.8, 2.8, 3.8}), 1e-9, 0));
+  };
+  loop(true);
+  loop(false);
+  AdaScale scaled(sgd_, {.num_gradients_to_accumulate = 2});
+  EXPECT_THAT(error_of([&] { scaled.scale_grad_by_num_grads_to_accum(); }),
+              HasSubstr("scale_grad_by_num_grads_to_accum() after 0 of 2 backward passes"));
+  for (int i = 0; i < 2; ++i) backward(parameter_, tensor_of(orthogonal_[0]));
+  EXPECT_THAT(error_of([&] { scaled.scale_grad_by_num_grads_to_accum(); }),
+              HasSubstr("accepted: with is_scaled_loss = false"));
+}
+
+TEST_F(AdaScaleLoop, StepsWithAClosure) {
+  AdaScale adascale(sgd_, {.num_gradients_to_accumulate = 4, .is_scaled_loss = false});
+  int calls = 0;
+  const auto closure = [&] {
+    ++calls;
+    adascale.zero_grad();
+    at::Tensor sum = at::zeros({}, at::kDouble);
+    for (const auto& gradient : orthogonal_) {
+      const at::Tensor loss = (parameter_ * tensor_of(gradient)).sum();
+      loss.backward();
+      sum = sum + loss.detach();
+    }
+    return sum;
+  };
+  const at::NoGradGuard no_grad;
+  const at::Tensor loss = adascale.step(closure);
+  EXPECT_EQ(calls, 1);
+  EXPECT_EQ(loss.item<double>(), 1 + 2 + 3 + 4);
+  EXPECT_NEAR(adascale.gain(), 4, 1e-9);
+  // The gain of these very gradients.
+  EXPECT_TRUE(at::allclose(parameter_, tensor_of({0.9, 1.9, 2.9, 3.9}), 1e-9, 0));
+  EXPECT_EQ(sgd_.param_groups()[0].options().get_lr(), 0.1);
+
+  EXPECT_THAT(error_of([&] { adascale.step(torch::optim::Optimizer::LossClosure()); }),
+              HasSubstr("empty closure"));
+  EXPECT_THAT(error_of([&] { adascale.step([] { return at::zeros({}); }); }),
+              HasSubstr("step() after 0 of 4 backward passes"));
+  {
+    const at::AutoGradMode with_gradients(true);
+    backward(parameter_, tensor_of({1, 0, 0, 0}));
+  }
+  EXPECT_THAT(error_of([&] { adascale.step(closure); }),
+              HasSubstr("step(closure) after 1 of 4 backward passes"));
+}
+
+TEST_F(AdaScaleLoop, KnowsItsGroups) {
+  AdaScale adascale(sgd_, {.num_gradients_to_accumulate = 2});
+  EXPECT_EQ(adascale.gain(0), 1);
+  EXPECT_EQ(error_of([&] { static_cast<void>(adascale.gain(9)); }),
+            "AdaScale: gain() of parameter group 9; accepted: 0 to 0");
+}
+
+TEST_F(AdaScaleLoop, KeepsTheSmoothingInItsStateDict) {
+  AdaScale adascale(sgd_, {.num_gradients_to_accumulate = 2});
+  adascale.set_num_gradients_to_accumulate(8, /*update_smoothing=*/false);
+  EXPECT_DOUBLE_EQ(adascale.smoothing(), 0.998);
+  AdaScale other(sgd_, {.num_gradients_to_accumulate = 2, .smoothing = 0.5});
+  other.load_state_dict(adascale.state_dict());
+  EXPECT_DOUBLE_EQ(other.smoothing(), 0.998);
+  // And that it follows the number of gradients, where it does.
+  adascale.set_num_gradients_to_accumulate(8);
+  other.load_state_dict(adascale.state_dict());
+  EXPECT_DOUBLE_EQ(other.smoothing(), 0.992);
+  other.set_num_gradients_to_accumulate(4);
+  EXPECT_DOUBLE_EQ(other.smoothing(), 0.996);
+}
+
+TEST_F(AdaScaleLoop, HasNoStateInTheMiddleOfAnAccumulation) {
+  AdaScale adascale(sgd_, {.num_gradients_to_accumulate = 2});
+  backward(parameter_, tensor_of({1, 0, 0, 0}));
+  EXPECT_EQ(
+      error_of([&] { static_cast<void>(adascale.state_dict()); }),
+      "AdaScale: state_dict() in the middle of an accumulation, after 1 of 2 backward passes");
+}
+
 TEST_F(AdaScaleLoop, LetsGoWhenItIsUnhooked) {
   {
-    AdaScale adascale(sgd_, {.num_gradients_to_accumulate = 2});
+    AdaScale adascale(sgd_, {.num_gradients_to_accumulate = 2, .is_scaled_loss = false});
     adascale.unhook();
     for (int i = 0; i < 5; ++i) backward(parameter_, tensor_of({1, 0, 0, 0}));
     EXPECT_EQ(error_of([&] { adascale.step(); }), "AdaScale: step() after unhook()");

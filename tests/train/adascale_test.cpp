@@ -42,7 +42,7 @@ Loop adascale_loop(const std::vector<std::int64_t>& batches, const TrainOptions&
   if (!biases.empty()) groups.emplace_back(biases);
   torch::optim::SGD sgd(
       groups, torch::optim::SGDOptions(options.learning_rate).momentum(options.optimizer.momentum));
-  AdaScale adascale(sgd, {.num_gradients_to_accumulate = 2});
+  AdaScale adascale(sgd, {.num_gradients_to_accumulate = 2, .is_scaled_loss = false});
   Loop loop;
   std::int64_t minibatch = 0;
   std::int64_t epoch = 0;

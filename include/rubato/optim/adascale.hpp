@@ -29,9 +29,9 @@ struct AdaScaleLoopOptions {
   std::optional<double> scale{};
   /// Of the averages, in [0, 1); by default max(1 - gradients in a step / 1000, 0).
   std::optional<double> smoothing{};
-  /// Whether every loss was divided by num_gradients_to_accumulate. Where it was not, step()
-  /// divides the gradients.
-  bool is_scaled_loss = false;
+  /// Whether every loss is divided by num_gradients_to_accumulate, as fairscale assumes, too. Where
+  /// it is not, step() divides the gradients, unless scale_grad_by_num_grads_to_accum() has.
+  bool is_scaled_loss = true;
   /// Averaging::debiased, or else Averaging::mean_first.
   bool debias_ewma = true;
 };
@@ -44,9 +44,13 @@ struct AdaScaleLoopOptions {
 ///     rubato::AdaScale optimizer(sgd, {.num_gradients_to_accumulate = 4});
 ///     for (...) {
 ///       optimizer.zero_grad();
-///       for (const auto& [input, target] : four_batches) loss(model(input), target).backward();
+///       for (const auto& [input, target] : four_batches) {
+///         (loss(model(input), target) / 4).backward();
+///       }
 ///       optimizer.step();
 ///     }
+///
+/// docs/techniques.md has a table of what differs from fairscale's.
 ///
 /// It measures by hooks on the parameters: every backward pass counts. Misuse is an Error, thrown
 /// from backward() where that is the one call too many. Not to be used by two threads at once; the
@@ -61,7 +65,8 @@ class AdaScale {
   AdaScale& operator=(const AdaScale&) = delete;
 
   /// The gain of all parameter groups together, or of one: of this step where all its backward
-  /// passes are done, else of the step before; 1 before the first.
+  /// passes are done, else of the step before; 1 before the first (min(1, scale) for a scale below
+  /// 1). Throws Error for a group that there is not.
   [[nodiscard]] double gain();
   [[nodiscard]] double gain(std::size_t group);
   [[nodiscard]] double scale() const { return scale_; }
@@ -76,18 +81,27 @@ class AdaScale {
   /// of gradients. The scale stays. Throws Error in the middle of an accumulation.
   void set_num_gradients_to_accumulate(std::int64_t count, bool update_smoothing = true);
 
-  /// Multiplies the learning rate of each group by its gain, lets the
-  /// optimizer step, and restores the learning rates. Throws Error before all backward passes of
-  /// the step are done.
+  /// Multiplies the learning rate of each group by its gain, lets the optimizer step, and restores
+  /// the learning rates. Throws Error before all backward passes of the step are done.
   void step();
+  /// The same with a closure that clears the gradients, runs all backward passes of the step and
+  /// returns the loss, which step() returns. It is called once, with gradients enabled, and the
+  /// gain of its gradients is that of this step. Throws Error where a backward pass of the step is
+  /// done already. Not for optimizers that evaluate a closure several times in a step (LBFGS).
+  at::Tensor step(const torch::optim::Optimizer::LossClosure& closure);
+  /// Divides the gradients by num_gradients_to_accumulate; step() then does not. Throws Error
+  /// before all backward passes of the step are done, with is_scaled_loss, and a second time in a
+  /// step.
+  void scale_grad_by_num_grads_to_accum();
   /// Throws Error in the middle of an accumulation.
   void zero_grad();
   /// Adds a parameter group to the optimizer, measured from the next step on. Throws Error in the
   /// middle of an accumulation.
   void add_param_group(const torch::optim::OptimizerParamGroup& group);
 
-  /// All state, the optimizer's included, as bytes; load_state_dict() goes on from there. Throws
-  /// Error for bytes that are no such state.
+  /// All state as bytes: the averages, scale, smoothing, number of gradients to accumulate, and the
+  /// optimizer's. load_state_dict() goes on from there, and throws Error for bytes that are no such
+  /// state. Both throw Error in the middle of an accumulation.
   [[nodiscard]] std::string state_dict() const;
   void load_state_dict(const std::string& bytes);
 
@@ -112,8 +126,10 @@ class AdaScale {
     return options_.world_size * options_.num_gradients_to_accumulate;
   }
   [[nodiscard]] std::vector<GradientNorms> norms();
+  void require_all_backwards(std::string_view what) const;
   // Takes in the gradients of the step when all are there, once.
   void measure();
+  void divide_gradients();
   void reset();
 
   torch::optim::Optimizer& optimizer_;
@@ -124,6 +140,8 @@ class AdaScale {
   // Of each group: the sum of the squares of this worker's gradients.
   std::vector<double> squares_;
   bool measured_ = false;
+  // Whether the gradients of the step have been divided.
+  bool divided_ = false;
   bool hooked_ = true;
 };
 

@@ -55,6 +55,8 @@ class AdaScaleEstimator {
   void change_scale(double from, double to);
   void rescale_variance(double factor);
   void set_smoothing(std::optional<double> smoothing) { options_.smoothing = smoothing; }
+  /// The smoothing that was set; empty where it follows the minibatches.
+  [[nodiscard]] std::optional<double> fixed_smoothing() const { return options_.smoothing; }
   void add_group();
 
   /// The gain of all groups together, or of one. While nothing has been measured it is min(1, S).
