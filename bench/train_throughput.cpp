@@ -109,6 +109,8 @@ BENCHMARK_CAPTURE(technique, lookahead, [](auto& o) { o.lookahead = rubato::Look
     -> UseManualTime() -> Unit(benchmark::kMillisecond);
 BENCHMARK_CAPTURE(technique, bf16, [](auto& o) { o.precision = rubato::Precision::bf16; })
     -> UseManualTime() -> Unit(benchmark::kMillisecond);
+BENCHMARK_CAPTURE(technique, fp16, [](auto& o) { o.precision = rubato::Precision::fp16; })
+    -> UseManualTime() -> Unit(benchmark::kMillisecond);
 
 // What the same bits cost: the reducers that give them (auto, tree) beside those that do not.
 void reducer(benchmark::State& state, const char* name) {

@@ -21,10 +21,10 @@ constexpr std::string_view kConfig = "run.config";
 constexpr std::string_view kSeconds = "run.wall_seconds";
 
 // What decides no bit of the result, or only how far it goes.
-constexpr std::array<std::string_view, 15> kMayChange{
-    "epochs",           "threads", "cores", "assignment", "reduce",    "exact",     "on-trace-end",
-    "checkpoint-every", "keep",    "fault", "faults",     "straggler", "log-steps", "top-k",
-    "target-accuracy"};
+constexpr std::array<std::string_view, 16> kMayChange{
+    "epochs",       "threads",          "cores", "assignment",     "reduce", "exact",
+    "on-trace-end", "checkpoint-every", "keep",  "fault",          "faults", "straggler",
+    "log-steps",    "log-minibatches",  "top-k", "target-accuracy"};
 // Their contents are compared, by the trainer, and not where they lie: all of the data, and the
 // rows of the trace that steps have used.
 constexpr std::array<std::string_view, 2> kByContent{"data", "trace"};

@@ -78,6 +78,7 @@ std::string to_config(const TrainCommandOptions& options, const path& folder) {
   if (options.target_accuracy) put("target-accuracy", *options.target_accuracy);
   put("log-steps", options.log_steps);
   put("log-noise", options.log_noise);
+  put("log-minibatches", options.log_minibatches);
   if (!options.monitor.empty()) put("monitor", toml_string(options.monitor));
   put("monitor-every", options.monitor_every);
   return text;

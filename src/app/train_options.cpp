@@ -15,6 +15,7 @@
 #include <rubato/machine/kernels.hpp>
 #include <rubato/recipe/checkpoint_interval.hpp>
 #include <rubato/recipe/initializer_options.hpp>
+#include <rubato/recipe/precision.hpp>
 #include <rubato/runtime/reducer.hpp>
 #include <rubato/scaling/lr_schedule.hpp>
 #include <rubato/scaling/rule_registry.hpp>
@@ -39,7 +40,6 @@ constexpr std::int64_t kMaxLogSteps = 1'000'000'000;
 constexpr std::int64_t kMaxShift = 1000;
 constexpr std::int64_t kMaxKept = 1'000'000;
 constexpr std::int64_t kMaxTopK = 1'000'000;
-constexpr std::array<std::string_view, 2> kPrecisions{"full", "bf16"};
 constexpr RealRange kAlphas{0, 1, false, true, "a number above 0 and up to 1"};
 constexpr RealRange kAccuracies{0, 100, false, true, "a number above 0 and up to 100 (percent)"};
 
@@ -82,11 +82,12 @@ void define_data(CommandLine& line, TrainCommandOptions& options) {
               options.initializer, [&](const std::string& text) {
                 options.initializer = checked_by(parse_initializer, text);
               });
-  line.option("precision", fmt::format("{}", fmt::join(kPrecisions, "|")),
-              "what forward and backward compute in; weights, gradients and updates stay float32",
-              options.precision, [&](const std::string& text) {
-                options.precision = known_name("precision", text, kPrecisions);
-              });
+  line.option(
+      "precision", names_of(kPrecisions),
+      "what forward and backward compute in; master weights, sums and updates stay float32; "
+      "such as fp16:scale=1024,interval=100",
+      options.precision,
+      [&](const std::string& text) { options.precision = checked_by(parse_precision, text); });
   line.option(
       "augment-shift", "N",
       "move each training image by up to N pixels in each direction, anew in each epoch", "0",
@@ -264,6 +265,9 @@ void define_output(CommandLine& line, TrainCommandOptions& options) {
   line.flag("log-noise",
             "write the gradient noise scale and the gain that AdaScale would give to the metrics",
             options.log_noise);
+  line.flag("log-minibatches",
+            "write loss and gradient norm of every minibatch, and who computed it, to the metrics",
+            options.log_minibatches);
   line.option("monitor", "PATTERN",
               "write norm, mean and extremes of the parameters of such names, as 'conv1.*', and of "
               "their gradients to the metrics",

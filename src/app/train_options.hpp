@@ -52,7 +52,7 @@ struct TrainCommandOptions {
 
   /// As parse_initializer() takes it.
   std::string initializer = "default";
-  /// "full" or "bf16".
+  /// As parse_precision() takes it.
   std::string precision = "full";
   double label_smoothing = 0;
   /// Pixels by which training images are moved at random, at most; 0 is not at all.
@@ -90,6 +90,7 @@ struct TrainCommandOptions {
   /// Steps between two progress lines when stdout is no terminal; 0 leaves one line per epoch.
   std::int64_t log_steps = 10;
   bool log_noise = false;
+  bool log_minibatches = false;
   /// Pattern of parameter names; empty is no monitor.
   std::string monitor;
   std::int64_t monitor_every = 100;

@@ -44,6 +44,7 @@ std::optional<LookaheadOptions> lookahead_options(const TrainCommandOptions& opt
 TrainOptions trainer_options(const TrainCommandOptions& options) {
   FaultOptions faults = parse_random_faults(options.faults);
   faults.planned = parse_faults(options.fault);
+  const PrecisionOptions precision = parse_precision(options.precision);
   return {
       .epochs = options.epochs,
       .iterations = options.iterations,
@@ -59,12 +60,14 @@ TrainOptions trainer_options(const TrainCommandOptions& options) {
       .lookahead = lookahead_options(options),
       .clip_norm = options.clip_norm,
       .clip_value = options.clip_value,
-      .precision = parse_choice("precision", options.precision, kPrecisions),
+      .precision = precision.precision,
+      .loss_scale = precision.loss_scale,
       .initializer = parse_initializer(options.initializer),
       .augment = options.augment_shift > 0 ? random_shift(options.augment_shift) : Augmentation(),
       .seed = options.seed,
       .top_k = options.top_k,
       .log_noise = options.log_noise,
+      .log_minibatches = options.log_minibatches,
       .cores = options.elasticity.cores,
       .assignment = options.elasticity.assignment,
       .reduce = options.reduce,

@@ -96,6 +96,7 @@ void MetricsWriter::on_fault(Training& training, const StepPlan& step,
 
 void MetricsWriter::on_step(Training& training, const StepRecord& step) {
   static_cast<void>(training);
+  write_minibatches(step);
   Json line{{"kind", "step"},
             {"step", step.plan.index.value()},
             {"epoch", step.epoch.value()},
@@ -110,6 +111,8 @@ void MetricsWriter::on_step(Training& training, const StepRecord& step) {
   if (step.gradient_norm) line["gradient_norm"] = *step.gradient_norm;
   if (step.noise_scale) line["noise_scale"] = *step.noise_scale;
   if (step.measured_gain) line["measured_gain"] = *step.measured_gain;
+  if (step.loss_scale) line["loss_scale"] = *step.loss_scale;
+  if (step.skipped) line["skipped"] = true;
   line["substeps"] = substeps_of_cores(step);
   line["seconds"] = {{"data", step.seconds.data},
                      {"compute", step.seconds.compute},
@@ -117,6 +120,19 @@ void MetricsWriter::on_step(Training& training, const StepRecord& step) {
                      {"update", step.seconds.update},
                      {"wall", step.seconds.wall}};
   write_line(line.dump());
+}
+
+void MetricsWriter::write_minibatches(const StepRecord& step) {
+  for (const MinibatchRecord& minibatch : step.minibatches) {
+    write_line(Json{{"kind", "minibatch"},
+                    {"step", step.plan.index.value()},
+                    {"minibatch", minibatch.minibatch.value()},
+                    {"core", minibatch.core.value()},
+                    {"substep", minibatch.substep},
+                    {"loss", minibatch.loss},
+                    {"gradient_norm", minibatch.gradient_norm}}
+                   .dump());
+  }
 }
 
 void MetricsWriter::on_epoch(Training& training, const EpochRecord& epoch) {

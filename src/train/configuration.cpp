@@ -41,6 +41,14 @@ std::string text_of(const LookaheadOptions& o) {
                      choice_name(kLookaheadStarts, o.start));
 }
 
+std::string precision_of(const TrainOptions& options) {
+  const auto name = choice_name(kPrecisions, options.precision);
+  if (options.precision != Precision::fp16) return std::string(name);
+  const LossScaleOptions& o = options.loss_scale;
+  return fmt::format("{} scale {} growth {} backoff {} interval {} smallest {}", name, o.initial,
+                     o.growth, o.backoff, o.interval, o.smallest);
+}
+
 std::string trained_by(const SharedState& state, const std::vector<ParameterGroup>& groups) {
   std::string text;
   for (const NamedTensor& named : state.trained()) {
@@ -85,7 +93,7 @@ std::string configuration_of(const TrainOptions& options, const TensorDataset& t
   put("lookahead", options.lookahead ? text_of(*options.lookahead) : "none");
   put("clip_norm", options.clip_norm ? fmt::to_string(*options.clip_norm) : "none");
   put("clip_value", options.clip_value ? fmt::to_string(*options.clip_value) : "none");
-  put("precision", choice_name(kPrecisions, options.precision));
+  put("precision", precision_of(options));
   put("iterations", options.iterations ? fmt::to_string(*options.iterations) : "none");
   put("augment", options.augment ? "yes" : "no");
   put("seed", options.seed);

@@ -23,6 +23,7 @@ void put_result(State& state, const TrainResult& result) {
   state.put("steps", result.steps);
   state.put("samples", result.samples);
   state.put("iterations", result.iterations);
+  state.put("skipped_steps", result.skipped_steps);
   state.put("train_seconds", result.train_seconds);
   if (const auto& test = result.final_test) {
     state.put("final_test.samples", test->samples);
@@ -53,6 +54,7 @@ TrainResult result_of(const State& state) {
   result.steps = state.count("steps");
   result.samples = state.count("samples");
   result.iterations = state.value<double>("iterations");
+  result.skipped_steps = state.count("skipped_steps");
   result.train_seconds = state.value<double>("train_seconds");
   if (state.has("final_test.samples")) {
     result.final_test = Evaluation{.samples = state.count("final_test.samples"),

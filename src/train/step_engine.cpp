@@ -17,16 +17,19 @@
 #include <rubato/core/check.hpp>
 #include <rubato/core/error.hpp>
 #include <rubato/core/stopwatch.hpp>
+#include <rubato/model/half.hpp>
 #include <rubato/model/random_stream.hpp>
 #include <rubato/optim/lookahead.hpp>
 #include <rubato/optim/make_optimizer.hpp>
 #include <rubato/runtime/faulty_executor.hpp>
 #include <rubato/runtime/step_executor.hpp>
+#include <rubato/scaling/loss_scaler.hpp>
 
 #include "autocast.hpp"
 #include "checked_rates.hpp"
 #include "gradient_meter.hpp"
 #include "gradient_pair.hpp"
+#include "master_weights.hpp"
 #include "place.hpp"
 #include "step_buffers.hpp"
 #include "training_memory.hpp"
@@ -105,6 +108,8 @@ class TypedStepEngine final : public StepEngine {
         weight_meter_(blocks_),
         groups_(options.groups.size() + 1),
         layers_(layout_.layers()),
+        half_(options.precision == Precision::fp16),
+        loss_scaler_(options.loss_scale),
         gradient_views_(executor_.pool().max_buffers()),
         threads_(static_cast<std::size_t>(parts.workers.threads())) {
     if (parts.rule.reduction() == GradientReduction::sum && !optimizer_->scales_weight_decay()) {
@@ -124,6 +129,11 @@ class TypedStepEngine final : public StepEngine {
     };
     begin_attempt();
     StepPlan done = step;
+    if (options_.log_minibatches) {
+      minibatches_.assign(static_cast<std::size_t>(step.minibatches), {});
+    }
+    std::optional<typename MasterWeights<T>::Rounded> rounded;
+    if (half_) rounded.emplace(master_weights_, parameters(), parts_.workers);
     const auto sum = faulty_executor_.run(
         done, options_.assignment,
         [&](CoreRank, MinibatchIndex minibatch, int thread, PartialSum<T>& out) {
@@ -133,11 +143,13 @@ class TypedStepEngine final : public StepEngine {
                                  .minibatch = minibatch.value()};
           substep(samples.minibatch(minibatch), stream, minibatch == step.first_minibatch, thread,
                   out);
+          if (options_.log_minibatches) log_minibatch(step, minibatch, out);
         },
         [&](const StepPlan& attempt, std::span<const FaultRecord> faults, std::int64_t cores_left) {
           if (settings.on_fault) settings.on_fault(attempt, faults, cores_left);
           begin_attempt();
         });
+    rounded.reset();
     // Training on several hosts would combine this host's sum with the others' here.
     const Stopwatch update;
     StepOutcome outcome;
@@ -146,6 +158,14 @@ class TypedStepEngine final : public StepEngine {
     const bool finite = measure(sum, step, outcome);
     outcome.applied = finite && std::isfinite(outcome.loss);
     if (settings.before_change) settings.before_change();
+    if (options_.log_minibatches) outcome.minibatches = logged_minibatches(done);
+    if (half_) update_loss_scale(outcome);
+    if (outcome.skipped) {
+      outcome.gain = 0;
+      gradient_pair_.forget();
+      outcome.seconds = timing(sum, update, wall);
+      return outcome;
+    }
     const Rates rates = parts_.rule.rates(
         {.batch_size = step.batch_size,
          .minibatch_size = options_.minibatch_size,
@@ -169,13 +189,7 @@ class TypedStepEngine final : public StepEngine {
       if (settings.inspect) show_gradients(sum.values(), step, settings.inspect);
       apply(sum.values(), step, rates, outcome);
     }
-    double data_seconds = 0;
-    for (const ThreadState& thread : threads_) data_seconds += thread.data_seconds;
-    outcome.seconds = {.data = data_seconds,
-                       .compute = sum.seconds().compute - data_seconds,
-                       .reduce = sum.seconds().reduce,
-                       .update = update.seconds(),
-                       .wall = wall.seconds()};
+    outcome.seconds = timing(sum, update, wall);
     return outcome;
   }
 
@@ -185,13 +199,17 @@ class TypedStepEngine final : public StepEngine {
   void save(State& state) const override {
     optimizer_->save(state);
     gradient_pair_.save(state);
+    if (half_) state.put(kLossScale, loss_scaler_.state());
   }
   void load(const State& state) override {
     optimizer_->load(state);
     if (group_norms_) gradient_pair_.load(state);
+    if (half_) loss_scaler_.load_state(state.values<double>(kLossScale));
   }
 
  private:
+  static constexpr std::string_view kLossScale = "loss_scale";
+
   // One for each thread, on lines of its own.
   struct alignas(128) ThreadState {
     double data_seconds = 0;
@@ -212,17 +230,96 @@ class TypedStepEngine final : public StepEngine {
     if (options_.augment) input = options_.augment(input);
     const at::Tensor target = gather(parts_.dataset.targets, samples);
     own.data_seconds += data.seconds();
-    const at::Tensor loss = loss_of(replica, input, target);
+    if (half_) {
+      out.scalars.loss = half_substep(replica, input, target);
+      unscale(out.values.first(parameters_));
+    } else {
+      out.scalars.loss = full_substep(replica, input, target);
+    }
+    replica.check_gradients(gradients);
+    buffers_.note(replica, first, thread, out.values.subspan(parameters_));
+  }
+
+  static void require_differentiable(const at::Tensor& loss) {
     if (loss.dim() != 0 || !loss.requires_grad()) {
       throw Error(
           fmt::format("the loss of a minibatch must be one differentiable number; it has {} "
                       "dimension{} and {} gradient",
                       loss.dim(), loss.dim() == 1 ? "" : "s", loss.requires_grad() ? "a" : "no"));
     }
+  }
+
+  double full_substep(Replica& replica, const at::Tensor& input, const at::Tensor& target) const {
+    const at::Tensor loss = loss_of(replica, input, target);
+    require_differentiable(loss);
     loss.backward();
-    replica.check_gradients(gradients);
-    out.scalars.loss = loss.item<double>();
-    buffers_.note(replica, first, thread, out.values.subspan(parameters_));
+    return loss.item<double>();
+  }
+
+  // The model in float16, from its inputs to its outputs and back; the loss in between, and its
+  // scaling, in float32.
+  double half_substep(Replica& replica, at::Tensor& input, const at::Tensor& target) const {
+    round_to_half(input);
+    at::Tensor output;
+    {
+      const HalfStorage storage(true);
+      output = replica.forward(input);
+    }
+    const at::Tensor of_loss = output.detach().requires_grad_();
+    const at::Tensor loss = parts_.loss(of_loss, target);
+    require_differentiable(loss);
+    (loss * loss_scaler_.scale()).backward();
+    round_to_half(of_loss.grad());
+    const HalfStorage storage(true);
+    output.backward(of_loss.grad());
+    return loss.item<double>();
+  }
+
+  // What overflowed stays infinite, or becomes NaN.
+  void unscale(std::span<T> gradient) const {
+    const T factor = static_cast<T>(1 / loss_scaler_.scale());
+    for (T& value : gradient) value *= factor;
+  }
+
+  void update_loss_scale(StepOutcome& outcome) {
+    outcome.loss_scale = loss_scaler_.scale();
+    loss_scaler_.update(outcome.applied);
+    outcome.skipped = !outcome.applied && !loss_scaler_.exhausted();
+  }
+
+  // Minibatches have places of their own, whoever computes them.
+  void log_minibatch(const StepPlan& step, MinibatchIndex minibatch, const PartialSum<T>& out) {
+    const auto place = static_cast<std::size_t>(minibatch.value() - step.first_minibatch.value());
+    minibatches_[place] = {.minibatch = minibatch,
+                           .core = {},
+                           .loss = out.scalars.loss,
+                           .gradient_norm = std::sqrt(
+                               squared_norm(std::span<const T>(out.values).first(parameters_)))};
+  }
+
+  // With who has computed them, after all faults.
+  std::span<const MinibatchRecord> logged_minibatches(const StepPlan& done) {
+    for (CoreRank core; core.value() < done.cores; ++core) {
+      const MinibatchRun share = done.share_of(core, options_.assignment);
+      for (std::int64_t substep = 0; substep < share.count; ++substep) {
+        const std::int64_t place = share[substep].value() - done.first_minibatch.value();
+        MinibatchRecord& record = minibatches_[static_cast<std::size_t>(place)];
+        record.core = core;
+        record.substep = substep;
+      }
+    }
+    return minibatches_;
+  }
+
+  [[nodiscard]] StepTiming timing(const StepSum<T>& sum, const Stopwatch& update,
+                                  const Stopwatch& wall) const {
+    double data_seconds = 0;
+    for (const ThreadState& thread : threads_) data_seconds += thread.data_seconds;
+    return {.data = data_seconds,
+            .compute = sum.seconds().compute - data_seconds,
+            .reduce = sum.seconds().reduce,
+            .update = update.seconds(),
+            .wall = wall.seconds()};
   }
 
   at::Tensor loss_of(Replica& replica, const at::Tensor& input, const at::Tensor& target) const {
@@ -392,6 +489,12 @@ class TypedStepEngine final : public StepEngine {
   GradientMeter<T> weight_meter_;
   std::vector<GradientNorms> groups_;
   std::vector<LayerNorms> layers_;
+  // With Precision::fp16.
+  bool half_;
+  LossScaler loss_scaler_;
+  MasterWeights<T> master_weights_;
+  // Of the step, where they are logged.
+  std::vector<MinibatchRecord> minibatches_;
   std::vector<std::vector<at::Tensor>> gradient_views_;
   std::vector<ThreadState> threads_;
 };
@@ -442,6 +545,9 @@ std::unique_ptr<StepEngine> make_step_engine(const StepEngineParts& parts,
                                              std::int64_t max_minibatches) {
   require_training_memory(sizes_of(parts, options, max_minibatches));
   if (parts.replicas.state().type() == at::kDouble) {
+    if (options.precision == Precision::fp16) {
+      throw Error("precision fp16: the model's parameters are float64; accepted: with float32");
+    }
     return std::make_unique<TypedStepEngine<double>>(parts, options, max_minibatches);
   }
   return std::make_unique<TypedStepEngine<float>>(parts, options, max_minibatches);

@@ -52,6 +52,12 @@ struct StepOutcome {
   double loss = 0;
   /// Whether the step was applied: loss and gradient are finite.
   bool applied = true;
+  /// It was not, because of an overflow in half precision, and training goes on.
+  bool skipped = false;
+  /// What the loss was multiplied by; in half precision.
+  std::optional<double> loss_scale{};
+  /// In ascending order; where they are logged.
+  std::span<const MinibatchRecord> minibatches{};
   /// Those that did it, in the end.
   std::int64_t cores = 1;
   double learning_rate = 0;
@@ -60,7 +66,8 @@ struct StepOutcome {
   std::optional<double> gradient_norm{};
   /// Of each parameter group; where they were measured.
   std::span<const GradientNorms> groups{};
-  /// Whether they are of this step and the one before, of one minibatch each (RuleInput::from_pair).
+  /// Whether they are of this step and the one before, of one minibatch each
+  /// (RuleInput::from_pair).
   bool from_pair = false;
   StepTiming seconds{};
 };

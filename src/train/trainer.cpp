@@ -191,15 +191,23 @@ class Trainer::Implementation final : public Training {
         stop(fmt::format("{:.6g} iterations reached", *options_.iterations));
       }
       for (const auto& observer : observers_) observer->on_step(*this, step);
-      if (!step.applied) {
+      if (!step.applied && !step.skipped) {
+        if (step.loss_scale) {
+          throw Diverged(fmt::format("the loss scale fell below {}: step after step overflowed",
+                                     options_.loss_scale.smallest),
+                         step, options_.rule);
+        }
         throw Diverged(std::isfinite(step.loss) ? "the gradient became infinite or NaN"
                                                 : "the loss became " + in_words(step.loss),
                        step, options_.rule);
       }
       ++record.steps;
       record.samples += plan.batch_size;
-      epoch_->minibatches += plan.minibatches;
-      epoch_->loss_sum += step.loss * static_cast<double>(plan.minibatches);
+      if (step.skipped) ++result_.skipped_steps;
+      if (!step.skipped || std::isfinite(step.loss)) {
+        epoch_->minibatches += plan.minibatches;
+        epoch_->loss_sum += step.loss * static_cast<double>(plan.minibatches);
+      }
       result_.samples += plan.batch_size;
       ++result_.steps;
       result_.iterations = step.iterations;
@@ -286,10 +294,13 @@ class Trainer::Implementation final : public Training {
                       .gradient_norm = outcome.gradient_norm,
                       .loss = outcome.loss,
                       .applied = outcome.applied,
+                      .loss_scale = outcome.loss_scale,
+                      .skipped = outcome.skipped,
+                      .minibatches = {outcome.minibatches.begin(), outcome.minibatches.end()},
                       .seconds = outcome.seconds};
     record.plan.cores = outcome.cores;
     if (options_.log_noise && outcome.applied) measure_noise(outcome, record);
-    if (outcome.applied) {
+    if (outcome.applied || outcome.skipped) {
       ++progress_.steps;
       progress_.samples += plan.batch_size;
       progress_.epoch_samples += plan.batch_size;

@@ -6,6 +6,7 @@
 
 #include <rubato/recipe/initializer_options.hpp>
 #include <rubato/recipe/optimizer_options.hpp>
+#include <rubato/recipe/precision.hpp>
 #include <rubato/scaling/lr_schedule.hpp>
 #include <rubato/scaling/rule_registry.hpp>
 
@@ -41,6 +42,7 @@ TEST_F(TechniquesDoc, NamesEverythingThereIs) {
   for (const auto name : rule_names()) expect_name(name);
   for (const auto name : lr_schedule_names()) expect_name(name);
   for (const auto& choice : kOptimizers) expect_name(choice.name);
+  for (const auto& choice : kPrecisions) expect_name(choice.name);
   for (const auto& choice : kInitializers) expect_name(choice.name);
 }
 
@@ -53,6 +55,7 @@ TEST_F(TechniquesDoc, HasExamplesThatAreAccepted) {
     EXPECT_TRUE(error_of([&] { static_cast<void>(make_rule(text)); }) == "no error" ||
                 error_of([&] { static_cast<void>(make_lr_schedule(text)); }) == "no error" ||
                 error_of([&] { static_cast<void>(parse_optimizer(text, {})); }) == "no error" ||
+                error_of([&] { static_cast<void>(parse_precision(text)); }) == "no error" ||
                 error_of([&] { static_cast<void>(parse_initializer(text)); }) == "no error")
         << text;
   }
@@ -77,6 +80,7 @@ TEST_F(TechniquesDoc, HasArgumentsThatAreAccepted) {
         for (const auto& error : {error_of([&] { static_cast<void>(make_rule(spec)); }),
                                   error_of([&] { static_cast<void>(make_lr_schedule(spec)); }),
                                   error_of([&] { static_cast<void>(parse_optimizer(spec, {})); }),
+                                  error_of([&] { static_cast<void>(parse_precision(spec)); }),
                                   error_of([&] { static_cast<void>(parse_initializer(spec)); })}) {
           // What else it needs is not in the row's one argument.
           if (error == "no error" || error.find(" needs a '") != std::string::npos) errors.clear();

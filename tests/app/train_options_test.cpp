@@ -50,6 +50,7 @@ Arguments every_option(const test::TempFolder& folder) {
           "--keep-best",
           "--top-k=5",
           "--log-noise",
+          "--log-minibatches",
           "--monitor=conv1.*",
           "--monitor-every=7",
           "--ref-batch=64",
@@ -342,8 +343,11 @@ TEST(TrainOptions, RejectWhatIsWrong) {
        "--momentum: adam has none; accepted: with sgd, lars or rmsprop"},
       {{"--optimizer", "adam", "--nesterov"}, "Nesterov momentum is of sgd, not of adam"},
       {{"--init", "msra:fan=up"}, "--init: unknown fan 'up'; did you mean 'in'? accepted: in, out"},
-      {{"--precision", "fp16"},
-       "--precision: unknown precision 'fp16'; did you mean 'bf16'? accepted: full, bf16"},
+      {{"--precision", "fp61"},
+       "--precision: unknown precision 'fp61'; did you mean 'fp16'? accepted: full, bf16, fp16"},
+      {{"--precision", "fp16:growth=0.5"},
+       "--precision: fp16: growth: '0.5' is out of range; accepted: a number of at least 1"},
+      {{"--precision", "bf16:scale=2"}, "--precision: bf16 takes no arguments, but has 'scale'"},
       {{"--reduce", "foo"},
        "--reduce: unknown reducer 'foo'; accepted: auto, tree, chunked-tree, sharded, mutex, "
        "atomic, "

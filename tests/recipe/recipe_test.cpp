@@ -3,6 +3,7 @@
 #include <rubato/recipe/checkpoint_interval.hpp>
 #include <rubato/recipe/initializer_options.hpp>
 #include <rubato/recipe/optimizer_options.hpp>
+#include <rubato/recipe/precision.hpp>
 
 #include "support/error_of.hpp"
 
@@ -101,6 +102,25 @@ TEST(Initializers, RejectWhatTheyDoNotTake) {
   EXPECT_THAT(error("uniform:low=1,high=0"), HasSubstr("must be below high"));
   EXPECT_THAT(error("uniform:low=1,high=1"), HasSubstr("must be below high"));
   EXPECT_THAT(error("msra:fan=up"), HasSubstr("unknown fan 'up'"));
+}
+
+TEST(Precision, IsReadWithItsArguments) {
+  EXPECT_EQ(parse_precision("full"), PrecisionOptions{});
+  EXPECT_EQ(parse_precision("bf16").precision, Precision::bf16);
+  EXPECT_EQ(parse_precision("fp16"), PrecisionOptions{.precision = Precision::fp16});
+  EXPECT_EQ(
+      parse_precision("fp16:scale=1024,growth=4,backoff=0.25,interval=10,smallest=2"),
+      (PrecisionOptions{
+          .precision = Precision::fp16,
+          .loss_scale = {
+              .initial = 1024, .growth = 4, .backoff = 0.25, .interval = 10, .smallest = 2}}));
+  const auto error = [](std::string_view spec) {
+    return error_of([&] { static_cast<void>(parse_precision(spec)); });
+  };
+  EXPECT_THAT(error("fp61"), HasSubstr("did you mean 'fp16'? accepted: full, bf16, fp16"));
+  EXPECT_THAT(error("full:scale=2"), HasSubstr("takes no arguments"));
+  EXPECT_THAT(error("fp16:backoff=1"), HasSubstr("accepted: a number between 0 and 1"));
+  EXPECT_THAT(error("fp16:scale=1,smallest=2"), HasSubstr("smallest scale 2"));
 }
 
 TEST(CheckpointInterval, HasACountAndAUnit) {

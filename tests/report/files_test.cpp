@@ -150,6 +150,36 @@ TEST_F(ReportFiles, MetricsHaveWhatWasMeasuredBesides) {
       "of": "gradient", "norm": 4.0, "mean": 0.5, "min": -1.0, "max": 2.0})"));
 }
 
+TEST_F(ReportFiles, MetricsHaveALineForEachMinibatchThatIsLogged) {
+  MetricsWriter metrics(folder() / "metrics.jsonl");
+  StepRecord step = step_record();
+  step.loss_scale = 1024;
+  step.skipped = true;
+  step.minibatches = {{.minibatch = MinibatchIndex{5},
+                       .core = CoreRank{2},
+                       .substep = 1,
+                       .loss = 0.5,
+                       .gradient_norm = 2},
+                      {.minibatch = MinibatchIndex{6},
+                       .core = CoreRank{0},
+                       .substep = 0,
+                       .loss = 0.25,
+                       .gradient_norm = std::numeric_limits<double>::infinity()}};
+  metrics.on_step(no_training, step);
+  std::istringstream lines(read_file(folder() / "metrics.jsonl"));
+  std::string text;
+  std::getline(lines, text);
+  EXPECT_EQ(json::parse(text), json::parse(R"({"kind": "minibatch", "step": 7, "minibatch": 5,
+      "core": 2, "substep": 1, "loss": 0.5, "gradient_norm": 2.0})"));
+  std::getline(lines, text);
+  EXPECT_EQ(json::parse(text), json::parse(R"({"kind": "minibatch", "step": 7, "minibatch": 6,
+      "core": 0, "substep": 0, "loss": 0.25, "gradient_norm": null})"));
+  std::getline(lines, text);
+  EXPECT_EQ(json::parse(text)["kind"], "step");
+  EXPECT_EQ(json::parse(text)["loss_scale"], 1024);
+  EXPECT_EQ(json::parse(text)["skipped"], true);
+}
+
 TEST_F(ReportFiles, SubstepsFollowTheAssignmentAndNameIdleCores) {
   MetricsWriter metrics(folder() / "metrics.jsonl");
   auto step = step_record();

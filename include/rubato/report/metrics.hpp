@@ -15,9 +15,12 @@ namespace rubato {
 /// is handed to the operating system before the next step begins.
 ///
 ///     {"kind": "step", "step", "epoch", "batch", "cores", "scale", "lr", "gain", "iterations",
-///      "loss", "gradient_norm", "noise_scale", "measured_gain", "substeps": [of each core],
+///      "loss", "gradient_norm", "noise_scale", "measured_gain", "loss_scale", "skipped": true,
+///      "substeps": [of each core],
 ///      "seconds": {"data", "compute", "reduce", "update", "wall"}}      (StepRecord, StepTiming)
 ///     and "applied": false where the step was not applied
+///     {"kind": "minibatch", "step", "minibatch", "core", "substep", "loss", "gradient_norm"}
+///                                                             (MinibatchRecord; before its step)
 ///     {"kind": "epoch", "epoch", "steps", "samples", "train_loss", "test_loss", "test_accuracy",
 ///      "test_top_k_accuracy", "seconds": {"train", "test"}}             (EpochRecord)
 ///     and "whole": false of an epoch that was cut short
@@ -52,6 +55,7 @@ class MetricsWriter final : public Observer {
   // Throws OutputError when the file has gone.
   [[nodiscard]] std::uintmax_t size_on_disk() const;
   void open(std::ios::openmode mode);
+  void write_minibatches(const StepRecord& step);
   void write_line(const std::string& line);
 
   std::filesystem::path path_;

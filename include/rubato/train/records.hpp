@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include <rubato/plan/plan.hpp>
 
@@ -34,6 +35,18 @@ struct StepTiming {
   double wall = 0;
 };
 
+/// A minibatch of a step.
+struct MinibatchRecord {
+  /// Within the epoch.
+  MinibatchIndex minibatch;
+  /// Who computed it, in the end.
+  CoreRank core;
+  std::int64_t substep = 0;
+  double loss = 0;
+  /// Of its gradient.
+  double gradient_norm = 0;
+};
+
 /// A step that has been taken.
 struct StepRecord {
   EpochIndex epoch;
@@ -57,6 +70,12 @@ struct StepRecord {
   double loss = 0;
   /// False where the loss or the gradient is not finite: the parameters are as before the step.
   bool applied = true;
+  /// With Precision::fp16: what the loss was multiplied by, and whether the step was left out
+  /// because its gradient overflowed, which is no divergence: its rate and its gain are 0.
+  std::optional<double> loss_scale{};
+  bool skipped = false;
+  /// In ascending order; where they are logged (TrainOptions::log_minibatches).
+  std::vector<MinibatchRecord> minibatches{};
   StepTiming seconds;
 };
 
@@ -94,6 +113,8 @@ struct TrainResult {
   /// In all.
   std::int64_t steps = 0;
   std::int64_t samples = 0;
+  /// Steps that were left out because of an overflow in float16 (StepRecord::skipped).
+  std::int64_t skipped_steps = 0;
   /// In the steps, with their observers.
   double train_seconds = 0;
   /// After the last epoch, whole or not, where there is a test set.

@@ -17,6 +17,7 @@
 #include <rubato/plan/assignment.hpp>
 #include <rubato/recipe/initializer_options.hpp>
 #include <rubato/recipe/optimizer_options.hpp>
+#include <rubato/recipe/precision.hpp>
 #include <rubato/runtime/faults.hpp>
 #include <rubato/scaling/lr_schedule.hpp>
 #include <rubato/scaling/rule_registry.hpp>
@@ -30,18 +31,6 @@
 #include <rubato/train/records.hpp>
 
 namespace rubato {
-
-/// What forward and backward compute in. Parameters, gradients, sums, updates and evaluations are
-/// in the parameters' own type in any case.
-enum class Precision {
-  /// The parameters' type.
-  full,
-  /// bfloat16 where libtorch's autocast takes it to be safe.
-  bf16,
-};
-
-inline constexpr std::array<Choice<Precision>, 2> kPrecisions{
-    {{Precision::full, "full"}, {Precision::bf16, "bf16"}}};
 
 struct TrainOptions {
   // What is computed.
@@ -80,6 +69,8 @@ struct TrainOptions {
   /// together with clip_norm.
   std::optional<double> clip_value{};
   Precision precision = Precision::full;
+  /// Of Precision::fp16.
+  LossScaleOptions loss_scale{};
   InitializerOptions initializer{};
   /// What the inputs of a minibatch go through before the model; empty is nothing.
   Augmentation augment{};
@@ -92,6 +83,8 @@ struct TrainOptions {
   std::int64_t top_k = 0;
   /// StepRecord::noise_scale and measured_gain.
   bool log_noise = false;
+  /// StepRecord::minibatches.
+  bool log_minibatches = false;
 
   // Who computes it: changes no bit of the result.
 
