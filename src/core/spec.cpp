@@ -33,7 +33,7 @@ Spec::Spec(std::string_view text) {
       throw Error(fmt::format("'{}:{}' is malformed; accepted: {}:NAME=VALUE,NAME=VALUE", name_,
                               all, name_));
     }
-    if (has(key)) throw Error(fmt::format("{}: '{}' is given twice", name_, key));
+    if (has(key)) throw Error(fmt::format("{}'{}' is given twice", place(), key));
     arguments_.push_back({.key = std::string(key), .value = std::string(value)});
   } while (!text.empty());
 }
@@ -116,12 +116,17 @@ void Spec::finish() const {
     if (known.empty()) {
       throw Error(fmt::format("{} takes no arguments, but has '{}'", name_, argument.key));
     }
-    throw Error(unknown_name_message(fmt::format("argument of {}", name_), argument.key, known));
+    const std::string kind = name_.empty() ? "argument" : fmt::format("argument of {}", name_);
+    throw Error(unknown_name_message(kind, argument.key, known));
   }
 }
 
 void Spec::reject(std::string_view key, std::string_view message) const {
-  throw Error(fmt::format("{}: {}: {}", name_, key, message));
+  throw Error(fmt::format("{}{}: {}", place(), key, message));
+}
+
+std::string Spec::place() const {
+  return name_.empty() ? std::string() : name_ + ": ";
 }
 
 }  // namespace rubato

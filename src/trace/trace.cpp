@@ -52,7 +52,7 @@ std::optional<TraceStep> Trace::at(StepIndex step) const {
 }
 
 std::string Trace::where(StepIndex step) const {
-  if (!from_csv_) return fmt::format("{}, step {}", source_, step.value());
+  if (!from_csv_) return fmt::format("{}, step {}", source_, step.value() + 1);
   // The header is line 1, and blank lines stand only at the end.
   return fmt::format("{}:{}", source_, row_of(step).value_or(steps_.size()) + 2);
 }

@@ -35,6 +35,15 @@ TEST(Spec, ReadsArgumentsOfEveryKind) {
   spec.finish();
 }
 
+TEST(Spec, WithoutANameIsNotNamed) {
+  Spec spec(":rate=2,speed=1");
+  EXPECT_EQ(spec.name(), "");
+  EXPECT_EQ(error_of([&] { static_cast<void>(spec.real("rate", 0, kShare)); }),
+            "rate: '2' is out of range; accepted: a number from 0 to 1");
+  EXPECT_EQ(error_of([&] { spec.finish(); }), "unknown argument 'speed'; accepted: rate");
+  EXPECT_EQ(error_of([&] { static_cast<void>(Spec(":a=1,a=2")); }), "'a' is given twice");
+}
+
 TEST(Spec, RejectsWhatIsMalformed) {
   const auto error = [](std::string_view text) {
     return error_of([&] { static_cast<void>(Spec(text)); });

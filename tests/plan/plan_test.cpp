@@ -117,7 +117,7 @@ TEST(Planner, RejectsABatchThatIsNoMultiple) {
       "such as 96 or 128");
   EXPECT_EQ(
       error_planning(Trace::constant(20), kOptions),
-      "constant 20, step 0: batch size 20 is no multiple of the minibatch size 32; accepted: a "
+      "constant 20, step 1: batch size 20 is no multiple of the minibatch size 32; accepted: a "
       "multiple, such as 32");
 }
 
@@ -182,7 +182,7 @@ TEST(RequireEpochs, KnowsATraceThatHoldsNoEpoch) {
   EXPECT_EQ(error_of([] {
               require_epochs(Planner(trace_of({1, 2}, TraceEnd::error), kOptions), 1);
             }),
-            "made, step 1: the trace ends after 0 epochs and 2 further steps, but 1 is asked for; "
+            "made, step 2: the trace ends after 0 epochs and 2 further steps, but 1 is asked for; "
             "accepted: hold, cycle or stop at the trace's end (--on-trace-end)");
 }
 

@@ -54,8 +54,8 @@ TEST(Trace, CyclesFromItsStart) {
 }
 
 TEST(Trace, NamesTheStep) {
-  EXPECT_EQ(three_steps(TraceEnd::hold).where(StepIndex{1}), "three, step 1");
-  EXPECT_EQ(Trace::constant(128).where(StepIndex{15}), "constant 128, step 15");
+  EXPECT_EQ(three_steps(TraceEnd::hold).where(StepIndex{1}), "three, step 2");
+  EXPECT_EQ(Trace::constant(128).where(StepIndex{15}), "constant 128, step 16");
 }
 
 TEST(Trace, NamesTheLineOfAFile) {
@@ -83,11 +83,11 @@ TEST(Trace, RejectsNoSteps) {
 
 TEST(Trace, RejectsValuesOutOfRange) {
   EXPECT_EQ(error_of([] { static_cast<void>(Trace::constant(0)); }),
-            "constant 0, step 0: batch size 0; accepted: a whole number from 1 to 1099511627776");
+            "constant 0, step 1: batch size 0; accepted: a whole number from 1 to 1099511627776");
   EXPECT_EQ(error_of([] {
               Trace({{32, std::nullopt}, {32, 0}}, TraceEnd::hold, "made");
             }),
-            "made, step 1: cores 0; accepted: a whole number from 1 to 1048576");
+            "made, step 2: cores 0; accepted: a whole number from 1 to 1048576");
   EXPECT_NE(error_of([] { static_cast<void>(Trace::constant(kMaxBatchSize + 1)); }), "no error");
   EXPECT_EQ(error_of([] { static_cast<void>(Trace::constant(kMaxBatchSize)); }), "no error");
 }

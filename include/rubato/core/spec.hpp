@@ -12,7 +12,8 @@ namespace rubato {
 /// A choice by name, with arguments of its own: "cosine" or "cosine:total=40,floor=0.01".
 ///
 /// Whoever knows the choice reads the arguments it takes and then calls finish(), which rejects the
-/// ones that nobody read. All errors name the choice and the argument.
+/// ones that nobody read. All errors name the choice and the argument. Arguments of no choice have
+/// an empty name (":core=3,step=100"), and then errors name the argument alone.
 class Spec {
  public:
   /// Throws Error for an argument without a name or a value, and for one given twice.
@@ -49,6 +50,8 @@ class Spec {
   };
 
   const std::string* find(std::string_view key);
+  // The name, before a message.
+  [[nodiscard]] std::string place() const;
 
   std::string name_;
   std::vector<Argument> arguments_;

@@ -82,8 +82,8 @@ class Trace {
   [[nodiscard]] bool endless() const { return end_ == TraceEnd::hold || end_ == TraceEnd::cycle; }
   [[nodiscard]] const std::string& source() const { return source_; }
   /// Where a step stands, for messages: "trace.csv:17" for a trace read from a file (line numbers
-  /// from 1), "constant 128, step 15" for another. Of a step beyond the last row of a file it names
-  /// the row that it repeats, or the line behind the last row when none follows.
+  /// from 1), "constant 128, step 16" (from 1, too) for another. Of a step beyond the last row of a
+  /// file it names the row that it repeats, or the line behind the last row when none follows.
   [[nodiscard]] std::string where(StepIndex step) const;
 
   /// Writes the rows as the CSV that read_csv() reads, with a cores column if any row has cores.
