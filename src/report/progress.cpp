@@ -1,8 +1,10 @@
 #include <algorithm>
 #include <array>
+#include <cerrno>
 #include <cmath>
 #include <cstdlib>
 #include <string_view>
+#include <utility>
 
 #include <fmt/format.h>
 #include <sys/ioctl.h>
@@ -18,6 +20,8 @@ namespace {
 constexpr double kRedraw = 0.08;
 // Columns of a terminal that does not say how many it has.
 constexpr int kColumns = 80;
+constexpr int kNarrowestBar = 4;
+constexpr int kWidestBar = 30;
 
 int terminal_columns(std::FILE* out) {
   winsize size{};
@@ -62,10 +66,10 @@ void Progress::on_fault(Training& training, const StepPlan& step,
   static_cast<void>(training);
   clear_bar();
   for (const FaultRecord& fault : faults) {
-    fmt::print(out_, "step {}: core {} of {} died in its substep {}; the step is redone on {}\n",
-               step.index.value(), fault.core.value(), step.cores, fault.substep, cores_left);
+    print(fmt::format("step {}: core {} of {} died in its substep {}; the step is redone on {}\n",
+                      step.index.value() + 1, fault.core.value(), step.cores, fault.substep,
+                      cores_left));
   }
-  std::fflush(out_);
 }
 
 void Progress::on_step(Training& training, const StepRecord& step) {
@@ -78,12 +82,11 @@ void Progress::on_step(Training& training, const StepRecord& step) {
   if (options_.terminal) {
     if (bar_drawn_ && since_drawn_.seconds() < kRedraw) return;
     draw_bar(step);
-  } else if (options_.log_steps > 0 && epoch_steps_ % options_.log_steps == 0) {
-    fmt::print(
-        out_, "epoch {}/{}  step {}/{}  batch {}  lr {:.4g}  loss {:.4f}  {} samples/s  {} left\n",
-        epochs_done_ + 1, options_.epochs, epoch_steps_, epoch_steps_planned_, step.plan.batch_size,
-        step.learning_rate, step.loss, short_number(rate()), clock_time(seconds_left()));
-    std::fflush(out_);
+  } else if (options_.log_steps > 0 && (step.plan.index.value() + 1) % options_.log_steps == 0) {
+    print(fmt::format("epoch {}/{}  step {}  batch {}  lr {:.4g}  loss {}  {} samples/s  {} left\n",
+                      epochs_done_ + 1, options_.epochs, step.plan.index.value() + 1,
+                      step.plan.batch_size, step.learning_rate, decimal(step.loss, 4),
+                      short_number(rate()), clock_time(seconds_left())));
   }
 }
 
@@ -94,17 +97,19 @@ void Progress::on_epoch(Training& training, const EpochRecord& epoch) {
   epochs_done_ = epoch.epoch.value() + 1;
   std::string test;
   if (epoch.test) {
-    test = fmt::format("  test loss {:.4f}", epoch.test->loss);
+    test = fmt::format("  test loss {}", decimal(epoch.test->loss, 4));
     if (epoch.test->accuracy)
       test += fmt::format("  accuracy {:.2f} %", *epoch.test->accuracy * 100);
     if (epoch.test->top_k_accuracy)
-      test += fmt::format(", top-k {:.2f} %", *epoch.test->top_k_accuracy * 100);
+      test += fmt::format(", top-{} {:.2f} %", options_.top_k, *epoch.test->top_k_accuracy * 100);
   }
   const double rate =
       epoch.train_seconds > 0 ? static_cast<double>(epoch.samples) / epoch.train_seconds : 0;
-  fmt::print(out_, "epoch {}/{}  {} steps  train loss {:.4f}{}  {} samples/s\n", epochs_done_,
-             options_.epochs, epoch.steps, epoch.train_loss, test, short_number(rate));
-  std::fflush(out_);
+  const std::string of =
+      epoch.steps < epoch_steps_planned_ ? fmt::format(" of {}", epoch_steps_planned_) : "";
+  print(fmt::format("epoch {}/{}  {}{} steps  train loss {}{}  {} samples/s\n", epochs_done_,
+                    options_.epochs, epoch.steps, of, decimal(epoch.train_loss, 4), test,
+                    short_number(rate)));
   // The samples planned for this epoch are no longer ahead.
   epoch_samples_here_ = 0;
   epoch_samples_ = 0;
@@ -113,30 +118,42 @@ void Progress::on_epoch(Training& training, const EpochRecord& epoch) {
 
 void Progress::draw_bar(const StepRecord& step) {
   since_drawn_ = {};
-  const std::string head = fmt::format("epoch {}/{} ", epochs_done_ + 1, options_.epochs);
-  const std::string tail =
-      fmt::format(" step {}/{}  batch {:<4} lr {:<8.4g} loss {:.4f}  {:>5} samples/s  {} left",
-                  epoch_steps_, epoch_steps_planned_, step.plan.batch_size, step.learning_rate,
-                  step.loss, short_number(rate()), clock_time(seconds_left()));
+  // What a field is worth, where there is no room for all.
+  enum Worth { kSpeed = 1, kBatch, kRate, kLeft, kLoss, kStep, kEpoch };
+  std::vector<LineField> fields{
+      {fmt::format("epoch {}/{}", epochs_done_ + 1, options_.epochs), kEpoch},
+      {fmt::format("step {}", step.plan.index.value() + 1), kStep},
+      {fmt::format("batch {:<4}", step.plan.batch_size), kBatch},
+      {fmt::format("lr {:<8.4g}", step.learning_rate), kRate},
+      {fmt::format("loss {}", decimal(step.loss, 4)), kLoss},
+      {fmt::format("{:>5} samples/s", short_number(rate())), kSpeed},
+      {fmt::format("{} left", clock_time(seconds_left())), kLeft}};
   // One column stays free: a full line would wrap on some terminals.
   const int columns = terminal_columns(out_) - 1;
-  const int room = columns - static_cast<int>(head.size() + tail.size());
-  const double done =
-      static_cast<double>(epoch_samples_) / static_cast<double>(epoch_samples_planned_);
-  std::string line = head;
-  if (room >= 4) line += progress_bar(done, std::min(room, 30), speaks_utf8());
-  line += tail;
-  if (room < 0) line.resize(static_cast<std::size_t>(std::max(columns, 0)));
-  fmt::print(out_, "\r\x1b[2K{}", line);
-  std::fflush(out_);
+  std::string line = fitting_line(fields, columns);
+  const int room = columns - static_cast<int>(line.size()) - 1;
+  if (room >= kNarrowestBar && !line.empty()) {
+    const double done =
+        static_cast<double>(epoch_samples_) / static_cast<double>(epoch_samples_planned_);
+    // Behind the epoch, which it shows.
+    line.insert(fields.front().text.size(),
+                " " + progress_bar(done, std::min(room, kWidestBar), speaks_utf8()));
+  }
+  print("\r\x1b[2K" + line);
   bar_drawn_ = true;
 }
 
 void Progress::clear_bar() {
   if (!bar_drawn_) return;
-  fmt::print(out_, "\r\x1b[2K");
-  std::fflush(out_);
+  print("\r\x1b[2K");
   bar_drawn_ = false;
+}
+
+// A run does not end because nobody looks at it: whoever began it asks for the error.
+void Progress::print(const std::string& text) {
+  errno = 0;
+  const bool written = std::fwrite(text.data(), 1, text.size(), out_) == text.size();
+  if ((std::fflush(out_) != 0 || !written) && error_ == 0) error_ = errno == 0 ? EIO : errno;
 }
 
 double Progress::rate() const {
@@ -167,6 +184,23 @@ std::string clock_time(double seconds) {
   const auto whole = static_cast<std::int64_t>(std::llround(std::max(seconds, 0.0)));
   if (whole < 3600) return fmt::format("{}:{:02}", whole / 60, whole % 60);
   return fmt::format("{}:{:02}:{:02}", whole / 3600, whole / 60 % 60, whole % 60);
+}
+
+std::string decimal(double value, int decimals) {
+  return std::isnan(value) ? "nan" : fmt::format("{:.{}f}", value, decimals);
+}
+
+std::string fitting_line(std::vector<LineField> fields, int columns) {
+  const auto joined = [&] {
+    std::string line;
+    for (const LineField& field : fields) line += (line.empty() ? "" : "  ") + field.text;
+    return line;
+  };
+  const auto worth_less = [](const LineField& a, const LineField& b) { return a.worth < b.worth; };
+  while (std::cmp_greater(joined().size(), std::max(columns, 0))) {
+    fields.erase(std::min_element(fields.begin(), fields.end(), worth_less));
+  }
+  return joined();
 }
 
 std::string progress_bar(double done, int width, bool utf8) {

@@ -1,8 +1,17 @@
+#include <algorithm>
+#include <array>
+#include <cerrno>
 #include <cstdio>
+#include <limits>
+#include <map>
 #include <memory>
 #include <string>
+#include <string_view>
+#include <vector>
 
 #include <gmock/gmock.h>
+#include <pty.h>
+#include <unistd.h>
 
 #include <rubato/report/progress.hpp>
 
@@ -13,6 +22,7 @@ namespace {
 
 test::NoTraining no_training;
 
+using testing::AllOf;
 using testing::HasSubstr;
 
 TEST(ShortNumber, HasThreeDigitsAtMost) {
@@ -40,6 +50,32 @@ TEST(ProgressBar, FillsUp) {
   EXPECT_EQ(progress_bar(0.5, 4, true), "██  ");
   EXPECT_EQ(progress_bar(0.3125, 4, true), "█▎  ");
   EXPECT_EQ(progress_bar(1, 2, true), "██");
+}
+
+TEST(Decimal, HasNoSignWhereThereIsNoNumber) {
+  EXPECT_EQ(decimal(0.25, 4), "0.2500");
+  EXPECT_EQ(decimal(-0.25, 1), "-0.2");
+  const double nan = std::numeric_limits<double>::quiet_NaN();
+  EXPECT_EQ(decimal(nan, 4), "nan");
+  EXPECT_EQ(decimal(-nan, 4), "nan");
+  EXPECT_EQ(decimal(-std::numeric_limits<double>::infinity(), 4), "-inf");
+}
+
+TEST(FittingLine, LeavesOutWholeFields) {
+  const std::vector<LineField> fields{{"epoch 1/2", 3}, {"lr 0.03125", 1}, {"loss 0.25", 2}};
+  EXPECT_EQ(fitting_line(fields, 80), "epoch 1/2  lr 0.03125  loss 0.25");
+  EXPECT_EQ(fitting_line(fields, 32), "epoch 1/2  lr 0.03125  loss 0.25");
+  EXPECT_EQ(fitting_line(fields, 31), "epoch 1/2  loss 0.25");
+  EXPECT_EQ(fitting_line(fields, 19), "epoch 1/2");
+  EXPECT_EQ(fitting_line(fields, 8), "");
+  EXPECT_EQ(fitting_line(fields, -1), "");
+}
+
+std::string contents(std::FILE* file) {
+  std::string text(static_cast<std::size_t>(std::ftell(file)), '\0');
+  std::rewind(file);
+  EXPECT_EQ(std::fread(text.data(), 1, text.size(), file), text.size());
+  return text;
 }
 
 // What two epochs of four steps print.
@@ -79,10 +115,7 @@ std::string printed(const ProgressOptions& options) {
       progress.on_epoch(no_training, record);
     }
   }
-  std::string text(static_cast<std::size_t>(std::ftell(file.get())), '\0');
-  std::rewind(file.get());
-  EXPECT_EQ(std::fread(text.data(), 1, text.size(), file.get()), text.size());
-  return text;
+  return contents(file.get());
 }
 
 TEST(Progress, PrintsALineForEachEpoch) {
@@ -108,17 +141,15 @@ TEST(Progress, KnowsWhatWasDoneBefore) {
   StepRecord step;
   step.plan = plan.steps[2];
   progress.on_step(no_training, step);
-  std::string text(static_cast<std::size_t>(std::ftell(file.get())), '\0');
-  std::rewind(file.get());
-  EXPECT_EQ(std::fread(text.data(), 1, text.size(), file.get()), text.size());
-  EXPECT_THAT(text, HasSubstr("epoch 3/5  step 3/4  "));
+  const std::string text = contents(file.get());
+  EXPECT_THAT(text, HasSubstr("epoch 3/5  step 11  "));
 }
 
 TEST(Progress, PrintsALineForEverySoManySteps) {
   const std::string text = printed({.epochs = 2, .samples_per_epoch = 256, .log_steps = 2});
-  EXPECT_THAT(text, HasSubstr("epoch 1/2  step 2/4  batch 64  lr 0.02  loss 0.2500  "));
-  EXPECT_THAT(text, HasSubstr("epoch 2/2  step 4/4  batch 64  lr 0.02  loss 0.2500  "));
-  EXPECT_THAT(text, testing::Not(HasSubstr("step 1/4")));
+  EXPECT_THAT(text, HasSubstr("epoch 1/2  step 2  batch 64  lr 0.02  loss 0.2500  "));
+  EXPECT_THAT(text, HasSubstr("epoch 2/2  step 8  batch 64  lr 0.02  loss 0.2500  "));
+  EXPECT_THAT(text, testing::Not(HasSubstr("step 1  ")));
   EXPECT_THAT(text, testing::Not(HasSubstr("\r")));
 }
 
@@ -126,9 +157,115 @@ TEST(Progress, DrawsABarOnATerminalAndTakesItAwayAgain) {
   const std::string text =
       printed({.epochs = 2, .samples_per_epoch = 256, .terminal = true, .log_steps = 2});
   EXPECT_THAT(text, HasSubstr("\r\x1b[2Kepoch 1/2 "));
-  EXPECT_THAT(text, HasSubstr("batch 64   lr 0.02     loss 0.2500"));
+  EXPECT_THAT(text, HasSubstr("batch 64    lr 0.02      loss 0.2500"));
   EXPECT_THAT(text, HasSubstr("\r\x1b[2Kepoch 1/2  4 steps"));
-  EXPECT_THAT(text, testing::Not(HasSubstr("step 2/4  batch 64  lr")));
+  EXPECT_THAT(text, testing::Not(HasSubstr("step 2  batch 64  lr")));
+}
+
+// A terminal of so many columns, and what a step draws on it.
+std::string drawn_on(unsigned short columns) {
+  int master = -1;
+  int slave = -1;
+  winsize size{};
+  size.ws_row = 24;
+  size.ws_col = columns;
+  EXPECT_EQ(openpty(&master, &slave, nullptr, nullptr, &size), 0);
+  const std::unique_ptr<std::FILE, int (*)(std::FILE*)> terminal(fdopen(slave, "w"), std::fclose);
+  Progress progress(terminal.get(), {.epochs = 200, .samples_per_epoch = 64, .terminal = true});
+  test::NoTraining training;
+  EpochPlan plan{.index = EpochIndex{99}};
+  plan.steps.push_back({.index = StepIndex{12344},
+                        .batch_size = 64,
+                        .cores = 2,
+                        .first_minibatch = MinibatchIndex{0},
+                        .minibatches = 2});
+  progress.on_epoch_begin(training, plan);
+  StepRecord step;
+  step.plan = plan.steps.front();
+  step.learning_rate = 0.0003125;
+  step.loss = 2.25;
+  progress.on_step(training, step);
+  std::array<char, 4096> bytes{};
+  const ssize_t count = read(master, bytes.data(), bytes.size());
+  close(master);
+  const std::string text(bytes.data(), static_cast<std::size_t>(std::max<ssize_t>(count, 0)));
+  constexpr std::string_view kClear = "\r\x1b[2K";
+  EXPECT_TRUE(text.starts_with(kClear));
+  return text.substr(std::min(text.size(), kClear.size()));
+}
+
+TEST(Progress, CutsNoNumberOnANarrowTerminal) {
+  for (unsigned short columns = 4; columns <= 120; ++columns) {
+    const std::string line = drawn_on(columns);
+    // The cells of the bar are three bytes each, where the locale has them.
+    const auto cells = std::count_if(line.begin(), line.end(), [](char c) {
+      return (static_cast<unsigned>(c) & 0xC0U) != 0x80U;
+    });
+    EXPECT_LT(cells, columns) << line;
+    // What is there is there whole.
+    for (const auto& [name, whole] : std::map<std::string, std::string>{{"epo", "epoch 100/200"},
+                                                                        {"ste", "step 12345"},
+                                                                        {"bat", "batch 64"},
+                                                                        {"lr", "lr 0.0003125"},
+                                                                        {"los", "loss 2.2500"}}) {
+      if (line.find(name) != std::string::npos) {
+        EXPECT_THAT(line, HasSubstr(whole)) << columns;
+      }
+    }
+  }
+  EXPECT_THAT(drawn_on(60), AllOf(HasSubstr("lr 0.0003125 "), HasSubstr("loss 2.2500")));
+}
+
+TEST(Progress, SaysHowMuchOfAnEpochThatWasCutShort) {
+  const std::unique_ptr<std::FILE, int (*)(std::FILE*)> file(std::tmpfile(), std::fclose);
+  Progress progress(file.get(), {.epochs = 2, .samples_per_epoch = 256, .top_k = 3});
+  test::NoTraining training;
+  EpochPlan plan;
+  for (std::int64_t i = 0; i < 4; ++i) {
+    plan.steps.push_back({.index = StepIndex{i},
+                          .batch_size = 64,
+                          .cores = 2,
+                          .first_minibatch = MinibatchIndex{2 * i},
+                          .minibatches = 2});
+  }
+  progress.on_epoch_begin(training, plan);
+  EpochRecord record;
+  record.steps = 3;
+  record.train_loss = -std::numeric_limits<double>::quiet_NaN();
+  record.test.emplace();
+  record.test->loss = -std::numeric_limits<double>::quiet_NaN();
+  record.test->accuracy = 0.5;
+  record.test->top_k_accuracy = 0.75;
+  progress.on_epoch(training, record);
+  EXPECT_THAT(contents(file.get()),
+              HasSubstr("epoch 1/2  3 of 4 steps  train loss nan  test loss nan  accuracy 50.00 %, "
+                        "top-3 75.00 %  "));
+}
+
+// A fault is told with the step as people count it.
+TEST(Progress, CountsTheStepsOfFaultsFromOne) {
+  const std::unique_ptr<std::FILE, int (*)(std::FILE*)> file(std::tmpfile(), std::fclose);
+  Progress progress(file.get(), {});
+  test::NoTraining training;
+  const std::array<FaultRecord, 1> faults{{{.core = CoreRank{3}, .substep = 1}}};
+  StepPlan first;
+  first.cores = 8;
+  progress.on_fault(training, first, faults, 7);
+  EXPECT_EQ(contents(file.get()),
+            "step 1: core 3 of 8 died in its substep 1; the step is redone on 7\n");
+}
+
+TEST(Progress, RemembersThatSomethingCouldNotBeWritten) {
+  const std::unique_ptr<std::FILE, int (*)(std::FILE*)> full(std::fopen("/dev/full", "w"),
+                                                             std::fclose);
+  ASSERT_NE(full, nullptr);
+  Progress progress(full.get(), {.log_steps = 1});
+  test::NoTraining training;
+  EXPECT_EQ(progress.error(), 0);
+  progress.on_epoch(training, {});
+  EXPECT_EQ(progress.error(), ENOSPC);
+  progress.on_epoch(training, {});
+  EXPECT_EQ(progress.error(), ENOSPC);
 }
 
 }  // namespace

@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <cstdio>
 #include <string>
+#include <vector>
 
 #include <rubato/core/stopwatch.hpp>
 #include <rubato/train/observer.hpp>
@@ -18,10 +19,12 @@ struct ProgressOptions {
   bool terminal = false;
   /// Without a terminal: a line every so many steps; 0 is none.
   std::int64_t log_steps = 0;
+  /// TrainOptions::top_k.
+  std::int64_t top_k = 0;
 };
 
 /// Shows on `out` how training goes on: a bar with the current step on a terminal, plain lines
-/// elsewhere, and a line for each epoch on both.
+/// elsewhere, and a line for each epoch on both. Epochs and steps are those of the run, from 1.
 class Progress final : public Observer {
  public:
   Progress(std::FILE* out, const ProgressOptions& options);
@@ -31,6 +34,8 @@ class Progress final : public Observer {
 
   /// Takes an unfinished bar from the terminal, as the destructor does.
   void finish() { clear_bar(); }
+  /// Why something could not be written (errno); 0 where all was. Training goes on without.
+  [[nodiscard]] int error() const { return error_; }
 
   void on_epoch_begin(Training& training, const EpochPlan& epoch) override;
   void on_fault(Training& training, const StepPlan& step, std::span<const FaultRecord> faults,
@@ -39,6 +44,7 @@ class Progress final : public Observer {
   void on_epoch(Training& training, const EpochRecord& epoch) override;
 
  private:
+  void print(const std::string& text);
   void draw_bar(const StepRecord& step);
   void clear_bar();
   /// Samples per second of training in this epoch so far.
@@ -46,6 +52,7 @@ class Progress final : public Observer {
   [[nodiscard]] double seconds_left() const;
 
   std::FILE* out_;
+  int error_ = 0;
   ProgressOptions options_;
   Stopwatch since_start_;
   Stopwatch since_epoch_;
@@ -66,6 +73,16 @@ class Progress final : public Observer {
 [[nodiscard]] std::string short_number(double value);
 /// "0:07", "12:30", "1:02:03".
 [[nodiscard]] std::string clock_time(double seconds);
+/// A number with that many decimals. What is no number has no sign: "nan", never "-nan".
+[[nodiscard]] std::string decimal(double value, int decimals);
+/// One of the things that a line says, and how much it is worth.
+struct LineField {
+  std::string text;
+  int worth = 0;
+};
+/// The fields with blanks between them, without those worth least where the line would be longer
+/// than `columns`: nothing is cut in its middle.
+[[nodiscard]] std::string fitting_line(std::vector<LineField> fields, int columns);
 /// The bar of a line: `done` (0 to 1) of `width` cells, in eighths of a cell where `utf8` allows.
 [[nodiscard]] std::string progress_bar(double done, int width, bool utf8);
 
