@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <array>
-#include <cstdio>
 #include <string_view>
 #include <utility>
 #include <vector>
@@ -20,6 +19,7 @@
 #include "app/bench_output.hpp"
 #include "app/command_line.hpp"
 #include "app/elasticity_options.hpp"
+#include "app/output.hpp"
 #include "app/train_options.hpp"
 #include "lab/contestant.hpp"
 #include "lab/measure.hpp"
@@ -123,7 +123,7 @@ void define_conditions(CommandLine& line, BenchOptions& options) {
 
 // Which strategy is at work, while nobody would know otherwise.
 void say_progress(const std::string& text) {
-  if (isatty(STDERR_FILENO) == 1) fmt::print(stderr, "\r\x1b[K{}", text);
+  if (can_redraw(STDERR_FILENO)) print_error(fmt::format("\r\x1b[K{}", text));
 }
 
 std::vector<std::string_view> strategies_of(const BenchOptions& options, std::int64_t cores) {
@@ -148,7 +148,7 @@ bool has_memory(const lab::Peer& peer, const lab::ReduceTask& task) {
         "it is left out");
     return true;
   } catch (const MemoryError& error) {
-    fmt::print(stderr, "rubato bench: {}\n", error.what());
+    print_error(fmt::format("rubato bench: {}\n", error.what()));
     return false;
   }
 }
@@ -253,7 +253,7 @@ int bench_reduce(std::span<const std::string> arguments) {
   check_memory(options);
 
   const bool table = !options.json && !options.csv;
-  if (table) fmt::print("{}", bench_header());
+  if (table) print_out(bench_header());
   std::vector<BenchRow> all;
   for (const std::int64_t threads : options.threads) {
     Workers workers(static_cast<int>(threads));
@@ -264,15 +264,16 @@ int bench_reduce(std::span<const std::string> arguments) {
         const lab::ReduceTask task = task_of(options, cores, size);
         const std::vector<BenchRow> rows = measure_task(options, task, workers, triad);
         if (table) {
-          fmt::print("{}", bench_table(rows));
-          std::fflush(stdout);
+          print_out(bench_table(rows));
+          // Nobody waits for the rest.
+          require_output();
         }
         all.insert(all.end(), rows.begin(), rows.end());
       }
     }
   }
-  if (options.json) fmt::print("{}", bench_json(all));
-  if (options.csv) fmt::print("{}", bench_csv(all));
+  if (options.json) print_out(bench_json(all));
+  if (options.csv) print_out(bench_csv(all));
   return 0;
 }
 
@@ -284,12 +285,12 @@ int bench_command(std::span<const std::string> arguments) {
       "Usage: rubato bench reduce [OPTIONS]\n\n"
       "  reduce  strategies for summing the cores' gradients; see rubato bench reduce --help\n";
   if (arguments.empty()) {
-    fmt::print(stderr, "{}", kHelp);
+    print_error(kHelp);
     throw Error("bench what? accepted: reduce");
   }
   const std::string& what = arguments.front();
   if (what == "--help" || what == "-h") {
-    fmt::print("{}", kHelp);
+    print_out(kHelp);
     return 0;
   }
   if (what != "reduce") {

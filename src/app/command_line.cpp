@@ -1,7 +1,6 @@
 #include "app/command_line.hpp"
 
 #include <algorithm>
-#include <cstdio>
 #include <exception>
 #include <memory>
 #include <utility>
@@ -18,6 +17,7 @@
 #include "app/config_file.hpp"
 #include "app/exit_code.hpp"
 #include "app/help_formatter.hpp"
+#include "app/output.hpp"
 
 namespace rubato::app {
 
@@ -28,10 +28,6 @@ bool parse_flag(std::string_view text) {
     throw Error(fmt::format("'{}' is neither true nor false; accepted: true, false", text));
   }
   return text == "true";
-}
-
-std::filesystem::path path_in_folder(const std::string& folder) {
-  return std::filesystem::path(folder) / "config.toml";
 }
 
 // Puts the place of a wrong value in front of what is wrong with it.
@@ -81,32 +77,34 @@ void CommandLine::config() {
   entries_.at("config").in_config = false;
 }
 
-void CommandLine::config_folder(const std::string& name, const std::string& value,
-                                const std::string& help) {
-  option(name, value, help, "",
-         [this](const std::string& text) { config_file_ = path_in_folder(text); });
+void CommandLine::config_of(const std::string& name, const std::string& value,
+                            const std::string& help,
+                            std::function<std::filesystem::path(const std::string&)> file) {
+  option(name, value, help, "", [this](const std::string& text) { config_file_ = file_of_(text); });
   entries_.at(name).in_config = false;
-  config_folder_ = name;
+  config_of_ = name;
+  file_of_ = std::move(file);
 }
 
 bool CommandLine::parse(std::span<const std::string> arguments) {
   if (!split(arguments)) return false;
   // The file comes first, so that the arguments override it.
-  const bool folder = !config_folder_.empty() && given(config_folder_);
-  if (entries_.contains("config") && given("config")) {
-    if (folder) {
+  const bool other = !config_of_.empty() && given_.contains(config_of_);
+  if (given_.contains("config")) {
+    if (other) {
       throw Error(fmt::format(
-          "--config: --{} has a configuration of its own; accepted: one of them", config_folder_));
+          "--config: --{} has a configuration of its own; accepted: one of them", config_of_));
     }
     take_config(entries_.at("config").option->results().back());
   }
-  if (folder) take_config(path_in_folder(entries_.at(config_folder_).option->results().back()));
+  if (other) {
+    const Entry& entry = entries_.at(config_of_);
+    const std::string& text = entry.option->results().back();
+    set_from("--" + config_of_, entry.set, text);
+    take_config(*config_file_);
+  }
   take_arguments();
   return true;
-}
-
-bool CommandLine::given(std::string_view name) const {
-  return entries_.find(name)->second.option->count() > 0;
 }
 
 // Lets CLI11 collect the texts of the values; false when the help was asked for and printed.
@@ -116,7 +114,7 @@ bool CommandLine::split(std::span<const std::string> arguments) {
   try {
     app_->parse(std::vector<std::string>(arguments.rbegin(), arguments.rend()));
   } catch (const CLI::CallForHelp&) {
-    fmt::print("{}", app_->help());
+    print_out(app_->help());
     return false;
   } catch (const CLI::ExtrasError&) {
     // An argument may be left over because the option before it took another option for its value.
@@ -128,6 +126,9 @@ bool CommandLine::split(std::span<const std::string> arguments) {
     reject_missing_value(entries_.find(last.substr(2, last.find('=') - 2))->first);
   } catch (const CLI::ParseError& error) {
     throw Error(error.what());
+  }
+  for (const auto& [name, entry] : entries_) {
+    if (entry.option->count() > 0) given_.add(name);
   }
   return true;
 }
@@ -185,14 +186,13 @@ std::string CommandLine::unknown_option(std::string_view typed, std::string_view
 
 int run_reporting_errors(std::string_view program, const std::function<int()>& body) {
   const auto failed = [program](std::string_view message, ExitCode code) {
-    fmt::print(stderr, "{}: {}\n", program, message);
+    print_error(fmt::format("{}: {}\n", program, message));
     return static_cast<int>(code);
   };
   try {
     const int code = body();
-    if (std::fflush(stdout) != 0 || std::ferror(stdout) != 0) {
-      throw OutputError("cannot write the output");
-    }
+    // Who says so itself has said why.
+    if (code != static_cast<int>(ExitCode::output_lost)) require_output();
     return code;
   } catch (const OutputError& error) {
     return failed(error.what(), ExitCode::output_lost);

@@ -5,6 +5,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <span>
 #include <string>
 #include <string_view>
@@ -16,6 +17,19 @@ class Option;
 }  // namespace CLI
 
 namespace rubato::app {
+
+/// The names of the options that stood in the arguments, and not only in a configuration.
+class GivenOptions {
+ public:
+  void add(std::string_view name) { names_.emplace(name); }
+  [[nodiscard]] bool contains(std::string_view name) const { return names_.contains(name); }
+
+  /// Always: options are equal by their values, wherever these came from.
+  friend bool operator==(const GivenOptions&, const GivenOptions&) { return true; }
+
+ private:
+  std::set<std::string, std::less<>> names_;
+};
 
 /// The options of one command: their names, what --help says of them, how their values are checked.
 ///
@@ -42,9 +56,10 @@ class CommandLine {
   void flag(const std::string& name, const std::string& help, bool& target);
   /// Adds --config FILE, from which options are read that the arguments do not give.
   void config();
-  /// Adds --`name` `value`: a folder with a config.toml, from which options are read in the same
-  /// way. Not to be given together with --config.
-  void config_folder(const std::string& name, const std::string& value, const std::string& help);
+  /// Adds --`name` `value`, which names something with a configuration of its own: `file` says
+  /// which, and options are read from it in the same way. Not to be given together with --config.
+  void config_of(const std::string& name, const std::string& value, const std::string& help,
+                 std::function<std::filesystem::path(const std::string& text)> file);
   /// The end of --help.
   void footer(std::string text);
 
@@ -53,8 +68,8 @@ class CommandLine {
   /// whatever the setters reject, with the option or the file and line.
   [[nodiscard]] bool parse(std::span<const std::string> arguments);
 
-  /// Whether the arguments of parse() give the option `name`; a configuration may give it too.
-  [[nodiscard]] bool given(std::string_view name) const;
+  /// The options that the arguments of parse() give; a configuration may give others.
+  [[nodiscard]] const GivenOptions& given() const { return given_; }
 
   /// The configuration file that parse() read, if any.
   [[nodiscard]] const std::optional<std::filesystem::path>& config_file() const {
@@ -80,8 +95,10 @@ class CommandLine {
   std::unique_ptr<CLI::App> app_;
   std::string group_ = "Options";
   std::map<std::string, Entry, std::less<>> entries_;
-  // Of config_folder(); empty where there is none.
-  std::string config_folder_;
+  GivenOptions given_;
+  // Of config_of(); empty where there is none.
+  std::string config_of_;
+  std::function<std::filesystem::path(const std::string&)> file_of_;
   std::optional<std::filesystem::path> config_file_;
 };
 

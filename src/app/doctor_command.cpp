@@ -7,6 +7,7 @@
 
 #include "app/command_line.hpp"
 #include "app/exit_code.hpp"
+#include "app/output.hpp"
 #include "app/train_front.hpp"
 #include "doctor/facts.hpp"
 #include "doctor/findings.hpp"
@@ -49,7 +50,7 @@ int doctor_command(std::span<const std::string> arguments) {
   if (threads) facts.threads = static_cast<int>(*threads);
   ask_training(facts);
   const auto findings = doctor::findings(facts);
-  fmt::print("{}", json ? doctor::report_json(facts, findings) : doctor::report_text(findings));
+  print_out(json ? doctor::report_json(facts, findings) : doctor::report_text(findings));
   return static_cast<int>(doctor::is_well(findings) ? ExitCode::good : ExitCode::unwell);
 }
 

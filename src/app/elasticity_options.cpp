@@ -6,6 +6,8 @@
 #include <rubato/core/number.hpp>
 #include <rubato/plan/shuffle.hpp>
 
+#include "app/idle_options.hpp"
+
 namespace rubato::app {
 
 void define_elasticity(CommandLine& line, ElasticityOptions& options) {
@@ -35,6 +37,14 @@ void define_elasticity(CommandLine& line, ElasticityOptions& options) {
               [&](const std::string& text) {
                 options.assignment = parse_choice("assignment", text, kAssignments);
               });
+}
+
+void require_trace_end(const CommandLine& line, const ElasticityOptions& options) {
+  const IdleOption end{.option = "on-trace-end",
+                       .idle = is_number(options.trace),
+                       .why = "a constant trace has no end",
+                       .accepted = "with a file or elastic"};
+  require_none_idle(line, {&end, 1});
 }
 
 }  // namespace rubato::app

@@ -29,6 +29,9 @@ struct ElasticityOptions {
 /// Adds the options to `line`, which is to read them into `options`; both must outlive its parse().
 void define_elasticity(CommandLine& line, ElasticityOptions& options);
 
+/// Throws Error for an end that the arguments give to a trace that has none.
+void require_trace_end(const CommandLine& line, const ElasticityOptions& options);
+
 /// "a|b|c", for --help; or with something else between the names.
 template <class Enum, std::size_t N>
 [[nodiscard]] std::string names_of(const std::array<Choice<Enum>, N>& choices,

@@ -22,7 +22,7 @@ constexpr RealRange kFactors{1, 1e6, true, true, "a number from 1 to 1e6"};
 // Arguments as a Spec has them, without its name. `example` is what would be accepted.
 Spec spec_of(const std::string& text, std::string_view example) {
   try {
-    return Spec("it:" + text);
+    return Spec(":" + text);
   } catch (const Error&) {
     throw Error(fmt::format("'{}' is malformed; accepted: such as {}", text, example));
   }
@@ -53,7 +53,7 @@ std::vector<Fault> parse_faults(const std::string& text) {
   for (Spec& spec : specs_of(text, kFault)) {
     const CoreRank core = core_of(spec, kFault);
     require(spec, "step", kFault);
-    const StepIndex step{spec.whole("step", 0, 0, kMost)};
+    const StepIndex step{spec.whole("step", 1, 1, kMost) - 1};
     faults.push_back({.core = core, .step = step, .substep = spec.whole("substep", 0, 0, kMost)});
     spec.finish();
   }

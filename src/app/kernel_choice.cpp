@@ -6,6 +6,8 @@
 
 #include <rubato/core/error.hpp>
 
+#include "app/output.hpp"
+
 namespace rubato::app {
 
 namespace {
@@ -38,7 +40,7 @@ std::string kernels_text(const KernelsInUse& kernels) {
 }
 
 void print_kernels() {
-  if (const auto start = kernel_start()) fmt::print("{}\n", describe(*start));
+  if (const auto start = kernel_start()) print_out(describe(*start) + "\n");
 }
 
 void KernelRecord::save(State& state) const {

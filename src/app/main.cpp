@@ -1,5 +1,4 @@
 #include <array>
-#include <cstdio>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -13,6 +12,7 @@
 #include "app/command_line.hpp"
 #include "app/doctor_command.hpp"
 #include "app/exit_code.hpp"
+#include "app/output.hpp"
 #include "app/plan_command.hpp"
 #include "app/train_front.hpp"
 
@@ -35,25 +35,25 @@ constexpr std::array<Command, 5> kCommands{{
     {"doctor", "say what would make training on this machine slow or wrong", doctor_command},
 }};
 
-void print_help(std::FILE* to) {
-  fmt::print(to,
-             "Trains a model while the number of accelerator cores, and with it the global\n"
-             "batch size, changes under it, on one machine.\n"
-             "\n"
-             "Usage: rubato COMMAND [OPTIONS]\n"
-             "\n"
-             "Commands:\n");
+std::string help() {
+  std::string text =
+      "Trains a model while the number of accelerator cores, and with it the global\n"
+      "batch size, changes under it, on one machine.\n"
+      "\n"
+      "Usage: rubato COMMAND [OPTIONS]\n"
+      "\n"
+      "Commands:\n";
   for (const Command& command : kCommands) {
-    fmt::print(to, "  {:<8}{}\n", command.name, command.summary);
+    text += fmt::format("  {:<8}{}\n", command.name, command.summary);
   }
-  fmt::print(to,
-             "\n"
-             "Options:\n"
-             "  --help     print this help; behind a command, that of the command\n"
-             "  --version  print the version\n"
-             "\n"
-             "`rubato train` without options is a first run: in under a minute it trains a\n"
-             "small network on built-in digits under a built-in trace.\n");
+  return text +
+         "\n"
+         "Options:\n"
+         "  --help     print this help; behind a command, that of the command\n"
+         "  --version  print the version\n"
+         "\n"
+         "`rubato train` without options is a first run: in under a minute it trains a\n"
+         "small network on built-in digits under a built-in trace.\n";
 }
 
 int run_command(const std::string& name, std::span<const std::string> arguments) {
@@ -73,17 +73,17 @@ int run_command(const std::string& name, std::span<const std::string> arguments)
 
 int run(std::span<const std::string> arguments) {
   if (arguments.empty()) {
-    print_help(stderr);
+    print_error(help());
     return static_cast<int>(ExitCode::usage);
   }
   const std::string& name = arguments.front();
   const std::span<const std::string> rest = arguments.subspan(1);
   if (name == "--help" || name == "-h" || (name == "help" && rest.empty())) {
-    print_help(stdout);
+    print_out(help());
     return 0;
   }
   if (name == "--version") {
-    fmt::print("rubato {}\n", RUBATO_VERSION);
+    print_out("rubato " RUBATO_VERSION "\n");
     return 0;
   }
   if (name == "help") return run_command(rest.front(), std::array{std::string("--help")});
@@ -104,6 +104,7 @@ std::string program_name(std::span<const std::string> arguments) {
 }  // namespace rubato::app
 
 int main(int argc, char** argv) {
+  rubato::app::prepare_streams();
   const std::vector<std::string> arguments(argv + (argc > 0 ? 1 : 0), argv + argc);
   return rubato::app::run_reporting_errors(rubato::app::program_name(arguments),
                                            [&] { return rubato::app::run(arguments); });

@@ -1,6 +1,5 @@
 #include "app/plan_command.hpp"
 
-#include <cstdio>
 #include <limits>
 #include <optional>
 #include <vector>
@@ -14,6 +13,8 @@
 
 #include "app/command_line.hpp"
 #include "app/elasticity_options.hpp"
+#include "app/idle_options.hpp"
+#include "app/output.hpp"
 #include "app/plan_output.hpp"
 #include "app/trace_option.hpp"
 
@@ -42,32 +43,37 @@ void define_data(CommandLine& line, PlanCommandOptions& options) {
               [&](const std::string& text) {
                 options.dataset_size = parse_whole(text, 1, kMaxDatasetSize);
               });
-  line.option("seed", "N", "of the shuffling; epoch e shuffles with N + e",
+  line.option("seed", "N",
+              "of the shuffling, with --indices; the first epoch shuffles with N, the second with "
+              "N + 1, and so on",
               fmt::to_string(options.seed),
               [&](const std::string& text) { options.seed = parse_seed(text); });
 }
 
 void define_output(CommandLine& line, PlanCommandOptions& options) {
   line.group("What to print");
-  line.option("epoch", "E", "epoch E only, counted from 0", "", [&](const std::string& text) {
-    options.epoch = parse_whole(text, 0, kMaxEpochs - 1);
-  });
+  line.option("epoch", "E", "epoch E only, counted from 1", "",
+              [&](const std::string& text) { options.epoch = parse_whole(text, 1, kMaxEpochs); });
   line.option("epochs", "N",
               "the first N epochs [all that the trace holds; one of a trace without end]", "",
               [&](const std::string& text) { options.epochs = parse_whole(text, 1, kMaxEpochs); });
-  line.flag("json", "print JSON: the minibatches of every core in every step", options.json);
+  line.flag("json",
+            "print JSON: the minibatches of every core in every step; files and JSON count epochs "
+            "and steps from 0",
+            options.json);
   line.flag("indices", "with --json: the samples of every minibatch, too", options.indices);
 }
 
 std::vector<EpochPlan> one_epoch(Planner planner, std::int64_t wanted) {
   std::int64_t held = 0;
   while (std::optional<EpochPlan> epoch = planner.next()) {
-    if (held++ == wanted) return {*std::move(epoch)};
+    if (++held == wanted) return {*std::move(epoch)};
   }
   throw Error(fmt::format("--epoch: the trace {} ends before epoch {}; accepted: {}",
                           planner.trace().source(), wanted,
-                          held == 0 ? std::string("a longer trace, or another --on-trace-end")
-                                    : fmt::format("0 to {}", held - 1)));
+                          held == 0   ? std::string("a longer trace, or another --on-trace-end")
+                          : held == 1 ? std::string("1")
+                                      : fmt::format("1 to {}", held)));
 }
 
 std::vector<EpochPlan> first_epochs(Planner planner, std::int64_t limit) {
@@ -104,22 +110,31 @@ int plan_command(std::span<const std::string> arguments) {
       "Values in [] are the defaults. Examples:\n"
       "  rubato plan\n"
       "  rubato plan --trace trace.csv --dataset-size 60000 --cores 16\n"
-      "  rubato plan --trace 128 --cores 4 --epoch 0 --json --indices");
+      "  rubato plan --trace 128 --cores 4 --epoch 1 --json --indices");
   if (!line.parse(arguments)) return 0;
   if (options.indices && !options.json) {
     throw Error("--indices: the table has no room for samples; accepted: together with --json");
   }
-
   const ElasticityOptions& elasticity = options.elasticity;
+  const IdleOption seed{.option = "seed",
+                        .idle = !options.indices,
+                        .why = "no samples are printed",
+                        .accepted = "with --indices"};
+  require_none_idle(line, {&seed, 1});
+  require_trace_end(line, elasticity);
+
   const Planner planner(load_trace(elasticity.trace, elasticity.on_trace_end),
                         {.dataset_size = options.dataset_size,
                          .minibatch_size = elasticity.minibatch,
                          .cores = elasticity.cores});
   const std::vector<EpochPlan> epochs = epochs_to_show(planner, options);
+  if (const auto note = idle_cores(planner.trace(), elasticity.cores);
+      note && line.given().contains("cores")) {
+    print_error(fmt::format("rubato plan: {}\n", *note));
+  }
   const PlanView view{elasticity.assignment, options.seed, options.indices};
-  const std::string text =
-      options.json ? plan_json(planner.options(), epochs, view) : plan_table(planner, epochs, view);
-  std::fwrite(text.data(), 1, text.size(), stdout);
+  print_out(options.json ? plan_json(planner.options(), epochs, view)
+                         : plan_table(planner, epochs, view));
   return 0;
 }
 

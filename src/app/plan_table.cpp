@@ -9,6 +9,7 @@
 #include <rubato/core/choice.hpp>
 
 #include "app/plan_output.hpp"
+#include "app/trace_option.hpp"
 
 namespace rubato::app {
 
@@ -61,8 +62,8 @@ Row row_of(std::string name, std::span<const EpochPlan> epochs, Totals totals) {
   const double utilisation =
       static_cast<double>(totals.busy_substeps) / static_cast<double>(totals.all_substeps);
   return {std::move(name),
-          fmt::format("{}-{}", epochs.front().first_step().value(),
-                      epochs.back().end_step().value() - 1),
+          fmt::format("{}-{}", epochs.front().first_step().value() + 1,
+                      epochs.back().end_step().value()),
           grouped(static_cast<std::int64_t>(sizes.size())),
           grouped(sizes.front()),
           grouped(sizes[(sizes.size() - 1) / 2]),
@@ -98,7 +99,7 @@ void put_epochs(std::string& text, const PlanOptions& plan, std::span<const Epoc
     }
     totals.dropped = plan.dataset_size - totals.samples;
     all.dropped += totals.dropped;
-    rows.push_back(row_of(fmt::format("{}{}", epoch.complete ? "" : "*", epoch.index.value()),
+    rows.push_back(row_of(fmt::format("{}{}", epoch.complete ? "" : "*", epoch.index.value() + 1),
                           std::span(&epoch, 1), std::move(totals)));
   }
   if (epochs.size() > 1) rows.push_back(row_of("all", epochs, std::move(all)));
@@ -121,16 +122,11 @@ std::string duration(const Planner& planner) {
   return text + ".\n";
 }
 
-std::string cores_of(const Planner& planner) {
-  std::int64_t fewest = kMaxCores;
-  std::int64_t most = 1;
-  for (const TraceStep& step : planner.trace().steps()) {
-    const std::int64_t cores = step.cores.value_or(planner.options().cores);
-    fewest = std::min(fewest, cores);
-    most = std::max(most, cores);
-  }
-  return fewest == most ? count_of(most, "core")
-                        : fmt::format("{} to {} cores", grouped(fewest), grouped(most));
+std::string cores_text(const Planner& planner) {
+  const CoreRange cores = cores_of(planner.trace(), planner.options().cores);
+  return cores.fewest == cores.most
+             ? count_of(cores.most, "core")
+             : fmt::format("{} to {} cores", grouped(cores.fewest), grouped(cores.most));
 }
 
 }  // namespace
@@ -142,7 +138,7 @@ std::string plan_table(const Planner& planner, std::span<const EpochPlan> epochs
   std::string text = fmt::format("trace  {}\n", trace.source());
   text += fmt::format("data   {} in minibatches of {}, on {}, {}\n",
                       count_of(plan.dataset_size, "sample"), grouped(plan.minibatch_size),
-                      cores_of(planner), choice_name(kAssignments, view.assignment));
+                      cores_text(planner), choice_name(kAssignments, view.assignment));
   if (!epochs.empty()) put_epochs(text, plan, epochs);
   const bool constant = trace.length() == 1 && trace.endless();
   text += '\n';

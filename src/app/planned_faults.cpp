@@ -34,11 +34,11 @@ std::vector<std::string> PlannedFaults::missed(std::int64_t steps) const {
   std::vector<std::string> lines;
   const auto add = [&](const Fault& fault, const std::string& why) {
     lines.push_back(fmt::format("--fault core={},step={} did not happen: {}", fault.core.value(),
-                                fault.step.value(), why));
+                                fault.step.value() + 1, why));
   };
   for (const Fault& fault : idle_) add(fault, "the core had no substep in that step");
   for (const Fault& fault : awaited_) {
-    add(fault, fmt::format("training ended after {} steps, which count from 0", steps));
+    add(fault, fmt::format("training ended after {} steps", steps));
   }
   return lines;
 }

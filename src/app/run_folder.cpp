@@ -54,4 +54,15 @@ path default_run_folder(std::chrono::system_clock::time_point now) {
   return folder;
 }
 
+ResumePoint resume_point(const std::string& text) {
+  const path file(text);
+  if (file.extension() != ".safetensors") return {.run = file, .checkpoint = {}};
+  const path folder = file.parent_path();
+  // Where too little of the name is there, the folders above are those of this process.
+  const path run = folder.empty() || folder == "." ? path("..")
+                   : folder.has_parent_path()      ? folder.parent_path()
+                                                   : path(".");
+  return {.run = run, .checkpoint = file};
+}
+
 }  // namespace rubato::app

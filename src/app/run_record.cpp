@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <map>
+#include <set>
 #include <string_view>
 #include <vector>
 
@@ -42,6 +43,27 @@ std::map<std::string, std::string> values_of(const std::string& config, std::str
   return values;
 }
 
+void require_same(std::map<std::string, std::string> before, std::map<std::string, std::string> now,
+                  bool by_content) {
+  std::vector<std::string> differences;
+  const auto compare = [&](const std::string& name) {
+    if (holds(kMayChange, name) || before[name] == now[name]) return;
+    if (by_content && holds(kByContent, name)) return;
+    const auto shown = [](const std::string& value) { return value.empty() ? "not set" : value; };
+    differences.push_back(
+        fmt::format("--{} was {}, is {}", name, shown(before[name]), shown(now[name])));
+  };
+  std::set<std::string> names;
+  for (const auto& values : {before, now}) {
+    for (const auto& [name, value] : values) names.insert(name);
+  }
+  for (const std::string& name : names) compare(name);
+  if (differences.empty()) return;
+  throw Error(fmt::format("the run was trained with other options: {}\nmay be changed: --{}{}",
+                          fmt::join(differences, ", "), fmt::join(kMayChange, ", --"),
+                          by_content ? ", and rows of the trace that no step has used" : ""));
+}
+
 }  // namespace
 
 void RunRecord::save(State& state) const {
@@ -55,27 +77,13 @@ void RunRecord::load(const Training& training, const State& state) {
 }
 
 void require_same_options(const State& checkpoint, const std::string& config) {
-  auto before = values_of(checkpoint.text(kConfig), "the checkpoint's configuration");
-  auto now = values_of(config, "the configuration");
-  std::vector<std::string> differences;
-  const auto compare = [&](const std::string& name) {
-    if (holds(kMayChange, name) || holds(kByContent, name) || before[name] == now[name]) return;
-    const auto shown = [](const std::string& value) { return value.empty() ? "not set" : value; };
-    differences.push_back(
-        fmt::format("--{} was {}, is {}", name, shown(before[name]), shown(now[name])));
-  };
-  std::vector<std::string> names;
-  for (const auto& values : {before, now}) {
-    for (const auto& [name, value] : values) names.push_back(name);
-  }
-  std::sort(names.begin(), names.end());
-  names.erase(std::unique(names.begin(), names.end()), names.end());
-  for (const std::string& name : names) compare(name);
-  if (differences.empty()) return;
-  throw Error(fmt::format(
-      "the run was trained with other options: {}\nmay be changed: --{}, and rows of the "
-      "trace that no step has used",
-      fmt::join(differences, ", "), fmt::join(kMayChange, ", --")));
+  require_same(values_of(checkpoint.text(kConfig), "the checkpoint's configuration"),
+               values_of(config, "the configuration"), true);
+}
+
+void require_same_options(const std::string& before, const std::string& config) {
+  require_same(values_of(before, "the run's configuration"), values_of(config, "the configuration"),
+               false);
 }
 
 }  // namespace rubato::app

@@ -29,7 +29,11 @@ class RunRecord final : public Observer {
 };
 
 /// Throws Error when the checkpoint was made with options that decide the result and are not those
-/// of `config`: says which, and what may be changed.
+/// of `config`: says which, and what may be changed. Data and trace are compared by content, when
+/// they are there.
 void require_same_options(const State& checkpoint, const std::string& config);
+/// The same where there is no checkpoint, but the run's own configuration. Data and trace have to
+/// be those that it names.
+void require_same_options(const std::string& before, const std::string& config);
 
 }  // namespace rubato::app

@@ -1,5 +1,6 @@
 #include "app/trace_option.hpp"
 
+#include <algorithm>
 #include <array>
 #include <string_view>
 #include <system_error>
@@ -21,6 +22,17 @@ constexpr std::string_view kElastic = "elastic";
 std::optional<std::filesystem::path> trace_file(const std::string& spec) {
   if (spec == kElastic || is_number(spec)) return std::nullopt;
   return spec;
+}
+
+CoreRange cores_of(const Trace& trace, std::int64_t otherwise) {
+  CoreRange range{.fewest = kMaxCores, .most = 1};
+  for (const TraceStep& step : trace.steps()) {
+    const std::int64_t cores = step.cores.value_or(otherwise);
+    range.fewest = std::min(range.fewest, cores);
+    range.most = std::max(range.most, cores);
+    range.all_said = range.all_said && step.cores.has_value();
+  }
+  return range;
 }
 
 Trace load_trace(const std::string& spec, std::optional<TraceEnd> end) {

@@ -14,6 +14,15 @@ namespace rubato::app {
 /// file and line where there is one.
 [[nodiscard]] Trace load_trace(const std::string& spec, std::optional<TraceEnd> end);
 
+/// How many cores a trace has, where `otherwise` is for the steps for which it does not say.
+struct CoreRange {
+  std::int64_t fewest = 0;
+  std::int64_t most = 0;
+  /// Whether the trace says for every step.
+  bool all_said = true;
+};
+[[nodiscard]] CoreRange cores_of(const Trace& trace, std::int64_t otherwise);
+
 /// The file that `spec` names; empty for "elastic" and for a number.
 [[nodiscard]] std::optional<std::filesystem::path> trace_file(const std::string& spec);
 

@@ -75,7 +75,11 @@ std::string to_config(const TrainCommandOptions& options, const path& folder) {
   if (!options.fault.empty()) put("fault", toml_string(options.fault));
   if (!options.faults.empty()) put("faults", toml_string(options.faults));
   if (!options.straggler.empty()) put("straggler", toml_string(options.straggler));
-  if (options.target_accuracy) put("target-accuracy", *options.target_accuracy);
+  if (options.target_accuracy && options.target_best) {
+    put("target-accuracy", toml_string(fmt::format("{},best", *options.target_accuracy)));
+  } else if (options.target_accuracy) {
+    put("target-accuracy", *options.target_accuracy);
+  }
   put("log-steps", options.log_steps);
   put("log-noise", options.log_noise);
   put("log-minibatches", options.log_minibatches);

@@ -14,8 +14,8 @@ namespace rubato::app {
 /// `rubato verify`, in the same way.
 [[nodiscard]] int verify_front(std::span<const std::string> arguments);
 
-/// The program rubato-train: beside this one, where a build leaves it, or where an installation puts
-/// it. Throws Error when there is none.
+/// The program rubato-train: beside this one, where a build leaves it, or where an installation
+/// puts it. Throws Error when there is none.
 [[nodiscard]] std::filesystem::path train_program();
 
 }  // namespace rubato::app

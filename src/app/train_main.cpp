@@ -1,32 +1,31 @@
 // rubato-train COMMAND: what `rubato train` and `rubato verify` become once their options are
 // checked.
 
-#include <cstdio>
 #include <string>
 #include <vector>
-
-#include <fmt/format.h>
 
 #include "app/command_line.hpp"
 #include "app/doctor_probe.hpp"
 #include "app/kernel_choice.hpp"
+#include "app/output.hpp"
 #include "app/train_options.hpp"
 #include "app/train_run.hpp"
 #include "app/verify_run.hpp"
 
 int main(int argc, char** argv) {
   using namespace rubato::app;
+  prepare_streams();
   const std::vector<std::string> arguments(argv + (argc > 0 ? 1 : 0), argv + argc);
   const std::string name = arguments.empty() ? "" : arguments.front();
   if (name == "doctor-probe") {
     return run_reporting_errors("rubato doctor", [&] {
       rubato::use_right_kernels(argv);
-      fmt::print("{}\n", doctor_probe());
+      print_out(doctor_probe() + "\n");
       return 0;
     });
   }
   if (name != "train" && name != "verify") {
-    fmt::print(stderr, "rubato-train: this is a part of the program rubato, which starts it\n");
+    print_error("rubato-train: this is a part of the program rubato, which starts it\n");
     return static_cast<int>(ExitCode::usage);
   }
   const TrainCommand command = name == "train" ? TrainCommand::train : TrainCommand::verify;

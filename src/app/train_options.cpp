@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <rubato/core/check.hpp>
 #include <rubato/core/choice.hpp>
 #include <rubato/core/error.hpp>
 #include <rubato/core/number.hpp>
@@ -24,6 +25,7 @@
 #include "app/fault_options.hpp"
 #include "app/run_folder.hpp"
 #include "app/trace_option.hpp"
+#include "app/train_checks.hpp"
 
 namespace rubato::app {
 
@@ -39,9 +41,11 @@ constexpr std::int64_t kMaxLogSteps = 1'000'000'000;
 
 constexpr std::int64_t kMaxShift = 1000;
 constexpr std::int64_t kMaxKept = 1'000'000;
-constexpr std::int64_t kMaxTopK = 1'000'000;
+// The classes of all data sets that there are.
+constexpr std::int64_t kMaxTopK = 10;
 constexpr RealRange kAlphas{0, 1, false, true, "a number above 0 and up to 1"};
-constexpr RealRange kAccuracies{0, 100, false, true, "a number above 0 and up to 100 (percent)"};
+constexpr RealRange kAccuracies{
+    0, 100, false, true, "a number above 0 and up to 100 (percent), and ',best' after it or not"};
 
 std::string known_name(std::string_view kind, const std::string& name,
                        std::span<const std::string_view> names) {
@@ -57,6 +61,15 @@ std::string known_data(const std::string& text) {
   }
   throw Error(unknown_name_message("data set", text,
                                    std::array<std::string_view, 2>{"digits", "mnist:DIR"}));
+}
+
+// "98" or "98,best".
+void read_target(const std::string& text, TrainCommandOptions& options) {
+  constexpr std::string_view kBest = ",best";
+  const bool best = text.ends_with(kBest);
+  options.target_accuracy =
+      parse_real(text.substr(0, text.size() - (best ? kBest.size() : 0)), kAccuracies);
+  options.target_best = best;
 }
 
 // A value that is read by what will use it, so that what it rejects is rejected here.
@@ -178,10 +191,12 @@ void define_run(CommandLine& line, TrainCommandOptions& options) {
   line.option("iterations", "X",
               "stop after X scale-invariant iterations, or --epochs if that is sooner", "",
               [&](const std::string& text) { options.iterations = parse_real(text, kPositive); });
-  line.option("seed", "N",
-              "of the initial parameters and of the shuffling; epoch e shuffles with N + e",
-              fmt::to_string(options.seed),
-              [&](const std::string& text) { options.seed = parse_seed(text); });
+  line.option(
+      "seed", "N",
+      "of the initial parameters and of the shuffling; the first epoch shuffles with N, the "
+      "second with N + 1, and so on",
+      fmt::to_string(options.seed),
+      [&](const std::string& text) { options.seed = parse_seed(text); });
   line.option(
       "threads", "N", "hardware threads to use; the result does not depend on them",
       fmt::format("all that it may use, here {}", options.threads),
@@ -221,10 +236,10 @@ void define_run(CommandLine& line, TrainCommandOptions& options) {
   line.flag("exact",
             "refuse what would make the result depend on threads or cores; --exact=false allows it",
             options.exact);
-  line.option(
-      "target-accuracy", "P", "exit with code 21 when the final test accuracy is below P percent",
-      "",
-      [&](const std::string& text) { options.target_accuracy = parse_real(text, kAccuracies); });
+  line.option("target-accuracy", "P[,best]",
+              "exit with code 21 when the final test accuracy is below P percent; with ,best the "
+              "best of all epochs",
+              "", [&](const std::string& text) { read_target(text, options); });
 }
 
 void define_safety(CommandLine& line, TrainCommandOptions& options) {
@@ -284,80 +299,83 @@ void resolve_paths(TrainCommandOptions& options, const CommandLine& line) {
   if (!line.config_file()) return;
   const path base = line.config_file()->parent_path();
   std::string& trace = options.elasticity.trace;
-  if (const auto file = trace_file(trace); file && !line.given("trace")) {
+  if (const auto file = trace_file(trace); file && !line.given().contains("trace")) {
     trace = (base / *file).string();
   }
-  if (const auto folder = mnist_folder(options); folder && !line.given("data")) {
+  if (const auto folder = mnist_folder(options); folder && !line.given().contains("data")) {
     options.data = fmt::format("{}{}", kMnist, (base / *folder).string());
   }
 }
 
-// With what it goes by and what it counts.
-void check_schedule(const TrainCommandOptions& options) {
-  try {
-    const auto schedule =
-        make_lr_schedule(options.schedule, parse_choice("metric", options.watch, kMetrics));
-    require_rate(*schedule, options.schedule,
-                 parse_choice("unit", options.schedule_unit, kScheduleUnits));
-  } catch (const Error& error) {
-    throw Error(fmt::format("--schedule: {}", error.what()));
-  }
+void define_resume(CommandLine& line, TrainCommandOptions& options) {
+  line.config_of("resume", "RUN|RUN/checkpoints/FILE",
+                 "go on with the run in the folder RUN, from its newest good checkpoint or from "
+                 "FILE; newer ones are then kept aside",
+                 [&](const std::string& text) {
+                   const ResumePoint point = resume_point(text);
+                   options.resume = point.run;
+                   options.checkpoint = point.checkpoint;
+                   return point.run / "config.toml";
+                 });
 }
 
-void check_together(const TrainCommandOptions& options, const CommandLine& line) {
-  const OptimizerOptions optimizer = optimizer_options(options);
-  if (options.nesterov && optimizer.kind == OptimizerKind::sgd && optimizer.momentum == 0) {
-    throw Error("--nesterov: there is no momentum; accepted: with --momentum greater than 0");
-  }
-  if (line.given("momentum") && !has_momentum(optimizer.kind)) {
-    throw Error(fmt::format("--momentum: {} has none; accepted: with sgd, lars or rmsprop",
-                            choice_name(kOptimizers, optimizer.kind)));
-  }
-  require_valid(optimizer);
-  if (optimizer.momentum_form && optimizer.momentum == 0) {
-    throw Error(fmt::format(
-        "--optimizer {}: there is no momentum; accepted: with --momentum greater than 0",
-        options.optimizer));
-  }
-  if (options.clip_norm && options.clip_value) {
-    throw Error(
-        "--clip-value: gradients are clipped by their norm already; accepted: with "
-        "--clip-norm or --clip-value, not both");
-  }
-  check_schedule(options);
-  if (make_rule(options.rule)->reduction() == GradientReduction::sum &&
-      optimizer.kind != OptimizerKind::sgd && optimizer.kind != OptimizerKind::lars) {
-    throw Error(
-        fmt::format("--rule {} sums gradients, which {} cannot follow; accepted: with sgd "
-                    "or lars",
-                    options.rule, choice_name(kOptimizers, optimizer.kind)));
-  }
-  if (const auto folder = mnist_folder(options)) {
-    std::error_code ignored;
-    if (!std::filesystem::is_directory(*folder, ignored)) {
-      throw Error(
-          fmt::format("--data: no such folder as '{}'; accepted: the folder that holds the "
-                      "IDX files (train-images-idx3-ubyte[.gz] and so on)",
-                      folder->string()));
-    }
-  }
-  if (options.kernels == "portable") {
-    if (cpu_instruction_set() < InstructionSet::avx2) {
-      throw Error(
-          "--kernels portable: this CPU has no AVX2 and FMA; accepted here: --kernels native");
-    }
-    if (options.precision != "full") {
-      throw Error(
-          "--kernels portable: bfloat16 is computed otherwise on every CPU; accepted: with "
-          "--precision full");
-    }
-  }
-  if (options.exact) require_exact(options.reduce);
-  if (options.resume && options.out) {
-    throw Error("--out: a run that goes on stays in its folder; accepted: --resume alone");
-  }
-  if (options.out) check_run_folder(*options.out);
+void define_verification(CommandLine& line, TrainCommandOptions& options) {
+  line.group("Verification");
+  line.option("steps", "N", "steps in each training", fmt::to_string(options.steps),
+              [&](const std::string& text) { options.steps = parse_whole(text, 2, kMaxLogSteps); });
 }
+
+// What --help says around the options.
+struct CommandTexts {
+  const char* name;
+  const char* description;
+  const char* footer;
+};
+constexpr CommandTexts kTrain{
+    "rubato train",
+    "Trains a model while the number of accelerator cores, and with it the global batch size, "
+    "changes under it.",
+    "Values in [] are the defaults. Examples:\n"
+    "  rubato train\n"
+    "  rubato train --data mnist:DIR --trace trace.csv --rule root --epochs 10\n"
+    "  rubato train --config runs/2024-05-31T12-00-00Z/config.toml --threads 1\n"
+    "  rubato train --resume runs/2024-05-31T12-00-00Z\n"
+    "Exit codes: 2 for a mistake in the options or files, 21 for a missed\n"
+    "--target-accuracy, 22 for a loss that is no number, 24 for output that could\n"
+    "not be written, 25 for memory that could not be had, 130 or 143 after a\n"
+    "signal, with a checkpoint."};
+constexpr CommandTexts kVerify{
+    "rubato verify",
+    "Trains a few dozen steps of a configuration again and again, on other threads and cores, with "
+    "other reducers, faults and resumes, and compares every bit. Options are those of `rubato "
+    "train`; those of checkpoints and output are errors here, and mean nothing in a configuration.",
+    "Values in [] are the defaults. Examples:\n"
+    "  rubato verify\n"
+    "  rubato verify --config runs/2024-05-31T12-00-00Z/config.toml --steps 100\n"
+    "Exit codes: 23 when a bit differs, 2 for a mistake in the options or files."};
+
+// Reads the options of a command into `options`.
+class TrainCommandLine : public CommandLine {
+ public:
+  TrainCommandLine(TrainCommandOptions& options, TrainCommand command)
+      : TrainCommandLine(options, command, command == TrainCommand::train ? kTrain : kVerify) {}
+
+ private:
+  TrainCommandLine(TrainCommandOptions& options, TrainCommand command, const CommandTexts& texts)
+      : CommandLine(texts.name, texts.description) {
+    define_data(*this, options);
+    define_elasticity(*this, options.elasticity);
+    define_learning_rate(*this, options);
+    define_optimizer(*this, options);
+    define_run(*this, options);
+    define_safety(*this, options);
+    define_output(*this, options);
+    config();
+    if (command == TrainCommand::train) define_resume(*this, options);
+    if (command == TrainCommand::verify) define_verification(*this, options);
+    footer(texts.footer);
+  }
+};
 
 }  // namespace
 
@@ -368,51 +386,19 @@ std::int64_t hardware_threads() {
 std::optional<TrainCommandOptions> parse_train_options(std::span<const std::string> arguments,
                                                        TrainCommand command) {
   TrainCommandOptions options;
-  const bool train = command == TrainCommand::train;
-  CommandLine line(
-      train ? "rubato train" : "rubato verify",
-      train ? "Trains a model while the number of accelerator cores, and with it the global "
-              "batch size, changes under it."
-            : "Trains a few dozen steps of a configuration again and again, on other threads and "
-              "cores, with other reducers, faults and resumes, and compares every bit. Options "
-              "are those of `rubato train`; those of checkpoints and output mean nothing here.");
-  define_data(line, options);
-  define_elasticity(line, options.elasticity);
-  define_learning_rate(line, options);
-  define_optimizer(line, options);
-  define_run(line, options);
-  define_safety(line, options);
-  define_output(line, options);
-  line.config();
-  if (!train) {
-    line.group("Verification");
-    line.option(
-        "steps", "N", "steps in each training", fmt::to_string(options.steps),
-        [&](const std::string& text) { options.steps = parse_whole(text, 2, kMaxLogSteps); });
-  }
-  if (train) {
-    line.config_folder("resume", "RUN",
-                       "go on with the run in the folder RUN, from its newest good checkpoint");
-  }
-  line.footer(train
-                  ? "Values in [] are the defaults. Examples:\n"
-                    "  rubato train\n"
-                    "  rubato train --data mnist:DIR --trace trace.csv --rule root --epochs 10\n"
-                    "  rubato train --config runs/2024-05-31T12-00-00Z/config.toml --threads 1\n"
-                    "  rubato train --resume runs/2024-05-31T12-00-00Z\n"
-                    "Exit codes: 2 for a mistake in the options or files, 21 for a missed\n"
-                    "--target-accuracy, 22 for a loss that is no number, 24 for output that could\n"
-                    "not be written, 25 for memory that could not be had, 130 or 143 after a\n"
-                    "signal, with a checkpoint."
-                  : "Values in [] are the defaults. Examples:\n"
-                    "  rubato verify\n"
-                    "  rubato verify --config runs/2024-05-31T12-00-00Z/config.toml --steps 100\n"
-                    "Exit codes: 23 when a bit differs, 2 for a mistake in the options or files.");
+  TrainCommandLine line(options, command);
   if (!line.parse(arguments)) return std::nullopt;
-  if (train && line.given("resume")) options.resume = line.config_file()->parent_path();
-  if (!train && options.out) throw Error("--out: `rubato verify` keeps nothing");
   resolve_paths(options, line);
-  check_together(options, line);
+  check_together(options, line, command);
+  options.given = line.given();
+  return options;
+}
+
+TrainCommandOptions options_of_run(const path& run) {
+  TrainCommandOptions options;
+  TrainCommandLine line(options, TrainCommand::train);
+  RUBATO_CHECK(line.parse(std::array{std::string("--resume"), run.string()}), "nobody wants help");
+  resolve_paths(options, line);
   return options;
 }
 

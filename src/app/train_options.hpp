@@ -8,6 +8,7 @@
 
 #include <rubato/recipe/optimizer_options.hpp>
 
+#include "app/command_line.hpp"
 #include "app/elasticity_options.hpp"
 
 namespace rubato::app {
@@ -84,8 +85,10 @@ struct TrainCommandOptions {
   std::string fault;
   std::string faults;
   std::string straggler;
-  /// Test accuracy in percent that the run must reach, or its exit code is 21.
+  /// Test accuracy in percent that the run must reach, or its exit code is 21: at its end, or with
+  /// target_best in any of its epochs.
   std::optional<double> target_accuracy;
+  bool target_best = false;
 
   /// Steps between two progress lines when stdout is no terminal; 0 leaves one line per epoch.
   std::int64_t log_steps = 10;
@@ -99,8 +102,12 @@ struct TrainCommandOptions {
   std::int64_t steps = 24;
   /// The run folder; see run_folder().
   std::optional<std::filesystem::path> out;
-  /// The run folder of a run to go on with.
+  /// The run folder of a run to go on with, and the one of its checkpoints to go on from; empty for
+  /// the newest good one.
   std::optional<std::filesystem::path> resume;
+  std::optional<std::filesystem::path> checkpoint;
+
+  GivenOptions given;
 
   friend bool operator==(const TrainCommandOptions&, const TrainCommandOptions&) = default;
 };
@@ -114,6 +121,10 @@ enum class TrainCommand { train, verify };
 /// without looking into the trace or the data.
 [[nodiscard]] std::optional<TrainCommandOptions> parse_train_options(
     std::span<const std::string> arguments, TrainCommand command = TrainCommand::train);
+
+/// What the configuration of a run alone says, not checked for what else it needs: it may name data
+/// that lie elsewhere now.
+[[nodiscard]] TrainCommandOptions options_of_run(const std::filesystem::path& run);
 
 /// The optimizer with all that belongs to it.
 [[nodiscard]] OptimizerOptions optimizer_options(const TrainCommandOptions& options);

@@ -4,11 +4,11 @@
 #include <csignal>
 #include <cstdio>
 #include <exception>
-#include <functional>
 #include <memory>
 #include <optional>
 #include <span>
 #include <string>
+#include <system_error>
 #include <utility>
 
 #include <fmt/format.h>
@@ -27,8 +27,11 @@
 #include <rubato/train/monitor.hpp>
 
 #include "app/kernel_choice.hpp"
+#include "app/output.hpp"
 #include "app/planned_faults.hpp"
+#include "app/resumption.hpp"
 #include "app/run_folder.hpp"
+#include "app/run_messages.hpp"
 #include "app/run_record.hpp"
 #include "app/stop_signals.hpp"
 #include "app/trace_option.hpp"
@@ -38,272 +41,284 @@ namespace rubato::app {
 
 namespace {
 
-// Pauses training when there is a signal.
-class SignalWatch final : public Observer {
+// Pauses training when there is a signal, or nobody reads its output any more.
+class Interruption final : public Observer {
  public:
+  explicit Interruption(std::shared_ptr<Progress> progress) : progress_(std::move(progress)) {}
+
   void between_steps(Training& training) override {
-    if (received() != 0) training.pause();
+    if (signal() != 0 || !lost().empty()) training.pause();
   }
-  [[nodiscard]] int received() const { return signals_.received(); }
+  [[nodiscard]] int signal() const { return signals_.received(); }
+  // Why something could not be printed; empty where all could.
+  [[nodiscard]] std::string lost() const {
+    const int error = progress_ ? progress_->error() : 0;
+    return error == 0 ? lost_output() : std::generic_category().message(error);
+  }
 
  private:
+  std::shared_ptr<Progress> progress_;
   StopSignals signals_{
       "\nrubato train: finishing the step, then writing a checkpoint; again ends at once\n"};
 };
 
-// The configuration, and the trace as it was read, so that the folder alone reproduces the run.
-// Returns the configuration.
-std::string write_origin(const RunFolder& folder, TrainCommandOptions options, const Trace& trace) {
-  if (trace_file(options.elasticity.trace)) {
-    folder.write("trace.csv", trace.to_csv());
-    options.elasticity.trace = folder.file("trace.csv").string();
-  }
-  std::string config = to_config(options, folder.path());
-  folder.write("config.toml", config);
-  return config;
+constexpr const char* kLessMemory = "smaller minibatches or steps and fewer --threads need less";
+
+void warn(const std::string& text) {
+  print_error(fmt::format("rubato train: {}\n", text));
 }
 
-// The newest good checkpoint of a run. Says on stderr which ones are not good; a run without any
-// begins anew, one with none but bad ones is an Error.
-std::optional<CheckpointFolder::Found> checkpoint_of(const RunFolder& folder,
-                                                     const CheckpointFolder& checkpoints) {
-  bool rejected = false;
-  auto found = checkpoints.newest([&](const std::string& why) {
-    fmt::print(stderr, "rubato train: {}\n", why);
-    rejected = true;
-  });
-  if (!found && rejected) {
-    throw Error(
-        fmt::format("{}: no checkpoint can be read; accepted: a run with a good one, or "
-                    "without any, which then begins anew",
-                    folder.file("checkpoints").string()));
-  }
-  return found;
+// A run from its options to its exit code.
+class TrainRun {
+ public:
+  explicit TrainRun(const TrainCommandOptions& options);
+
+  ExitCode execute();
+
+ private:
+  // What the state is of, in the order in which it is loaded.
+  void add_keepers();
+  void add_watchers();
+  void go_on();
+  void write_best(const BestWeights& best);
+  std::filesystem::path write_checkpoint();
+  // Empty where training came to its end.
+  std::optional<ExitCode> interrupted();
+  void write_results(const std::optional<Diverged>& failure);
+  [[nodiscard]] std::string to_go_on() const;
+  [[nodiscard]] std::string way_out() const;
+  [[nodiscard]] std::string way_out_of_memory();
+
+  const TrainCommandOptions& options_;
+  std::filesystem::path path_;
+  std::optional<RunFolder> folder_;
+  CheckpointFolder checkpoints_;
+  std::optional<CheckpointInterval> interval_;
+  std::optional<CheckpointFolder::Found> from_;
+  TrainingData data_;
+  std::optional<Trace> trace_;
+  std::optional<Trainer> trainer_;
+
+  std::shared_ptr<RunRecord> record_;
+  std::shared_ptr<KeepNewer> newer_;
+  std::shared_ptr<MetricsWriter> metrics_;
+  std::shared_ptr<BestWeights> best_;
+  std::shared_ptr<PlannedFaults> planned_faults_;
+  std::shared_ptr<Progress> progress_;
+  std::shared_ptr<Interruption> interruption_;
+  std::shared_ptr<Checkpointer> checkpointer_;
+
+  RunSummary summary_;
+};
+
+std::filesystem::path folder_of(const TrainCommandOptions& options) {
+  if (options.resume) return *options.resume;
+  auto path = options.out.value_or(default_run_folder(std::chrono::system_clock::now()));
+  check_run_folder(path);
+  return path;
 }
 
-void print_opening(const TrainCommandOptions& options, const TrainingData& data,
-                   const Trace& trace) {
-  fmt::print("{} on {}: {} training and {} test images, trace {}\n", options.model, options.data,
-             data.train.size(), data.test.size(), trace.source());
-  fmt::print("rule {}, lr {} at batch {}, {}, minibatch {}, {} cores on {} threads, seed {}\n",
-             options.rule, options.learning_rate, options.reference_batch, options.optimizer,
-             options.elasticity.minibatch, options.elasticity.cores, options.threads, options.seed);
+// Everything that can be wrong is found before there is a new folder, or anything in that of the
+// run to go on with is touched.
+TrainRun::TrainRun(const TrainCommandOptions& options)
+    : options_(options),
+      path_(folder_of(options)),
+      checkpoints_(path_ / "checkpoints", options.keep),
+      interval_(parse_checkpoint_interval(options.checkpoint_every)) {
+  warn_of_slow_blas("rubato train");
+  // Before anything takes time.
+  if (options.resume) {
+    folder_.emplace(RunFolder::existing(path_));
+    from_ = checkpoint_of(*folder_, checkpoints_, options);
+  }
+  data_ = load_training_data(options);
+  trace_ = load_trace(options.elasticity.trace, options.elasticity.on_trace_end);
+  trainer_.emplace(make_trainer(options, data_, *trace_));
+  if (!options.monitor.empty()) require_match(*trainer_, "--monitor", options.monitor);
+  if (!folder_) folder_.emplace(path_);
+  add_keepers();
+  if (from_) go_on();
+  add_watchers();
 }
 
-void print_resumption(const TrainResult& result,
-                      const std::optional<CheckpointFolder::Found>& from) {
-  if (from) {
-    fmt::print("going on after {} steps, {} epochs, from {}\n", result.steps, result.epochs,
-               from->file.string());
-  } else {
-    fmt::print("there is no checkpoint yet: the run begins anew\n");
+void TrainRun::add_keepers() {
+  record_ = trainer_->add_observer<RunRecord>(from_ ? to_config(options_, path_)
+                                                    : write_origin(*folder_, options_, *trace_));
+  trainer_->add_observer<KernelRecord>();
+  if (from_) {
+    newer_ = trainer_->add_observer<KeepNewer>(*folder_, checkpoints_, from_->file, options_);
+  }
+  metrics_ =
+      trainer_->add_observer<MetricsWriter>(folder_->file("metrics.jsonl"), from_.has_value());
+  if (!options_.monitor.empty()) {
+    trainer_->add_observer<Monitor>(
+        options_.monitor, options_.monitor_every,
+        [metrics = metrics_](const StepPlan& step, std::span<const TensorStatistics> tensors) {
+          metrics->write(step, tensors);
+        });
+  }
+  const Metric watch = trainer_->options().watch;
+  if (options_.patience > 0) {
+    trainer_->add_observer<EarlyStopping>(
+        watch, PatienceOptions{.patience = options_.patience, .delta = options_.min_delta});
+  }
+  if (options_.keep_best) {
+    best_ = trainer_->add_observer<BestWeights>(
+        watch, [this](const BestWeights& best) { write_best(best); });
   }
 }
 
-void print_closing(const RunSummary& summary, const BestWeights* best, const RunFolder& folder) {
-  const TrainResult& result = summary.result;
-  if (!result.stopped.empty()) fmt::print("stopped: {}\n", result.stopped);
-  fmt::print("trained {} epochs, {} steps, {} samples in {} ({} samples/s)\n", result.epochs,
-             result.steps, result.samples, clock_time(summary.wall_seconds),
-             short_number(static_cast<double>(result.samples) / result.train_seconds));
-  if (result.final_test && result.final_test->accuracy) {
-    fmt::print("test accuracy {:.2f} %, best {:.2f} %\n", *result.final_test->accuracy * 100,
-               *result.best_test_accuracy * 100);
-  }
-  if (best != nullptr && best->value()) {
-    fmt::print("best weights are those of epoch {}, in best.pt\n", best->epoch().value() + 1);
-  }
-  fmt::print("run folder {}\n", folder.path().string());
+void TrainRun::go_on() {
+  trainer_->load_state(from_->state);
+  const std::string difference = kernel_difference(from_->state, kernels_in_use());
+  if (!difference.empty()) warn(difference);
+  write_origin(*folder_, options_, *trace_);
+  // The file may be of a later epoch.
+  if (best_ && best_->value()) write_best(*best_);
 }
 
-bool missed(const TrainCommandOptions& options, const TrainResult& result) {
-  if (!options.target_accuracy) return false;
-  const double accuracy = result.final_test ? result.final_test->accuracy.value_or(0) * 100 : 0;
-  if (accuracy >= *options.target_accuracy) return false;
-  fmt::print(stderr, "rubato train: test accuracy {:.2f} % is below --target-accuracy {} %\n",
-             accuracy, *options.target_accuracy);
-  return true;
+void TrainRun::add_watchers() {
+  planned_faults_ = trainer_->add_observer<PlannedFaults>(trainer_->options().faults.planned,
+                                                          StepIndex{trainer_->result().steps});
+  const bool redrawn = !options_.quiet && can_redraw(STDOUT_FILENO);
+  for (const std::string& line : idle_arguments(options_, *trace_, redrawn)) warn(line);
+  if (!options_.quiet) {
+    print_out(opening(options_, data_, *trace_));
+    print_kernels();
+    if (options_.resume) {
+      print_out(resumption(trainer_->result(), from_, newer_ ? newer_->folder() : std::nullopt));
+    }
+    const std::int64_t minibatch = options_.elasticity.minibatch;
+    progress_ = trainer_->add_observer<Progress>(
+        stdout, ProgressOptions{.epochs = options_.epochs,
+                                .samples_per_epoch = data_.train.size() / minibatch * minibatch,
+                                .terminal = redrawn,
+                                .log_steps = options_.log_steps,
+                                .top_k = options_.top_k});
+  }
+  interruption_ = trainer_->add_observer<Interruption>(progress_);
+  checkpointer_ =
+      std::make_shared<Checkpointer>(checkpoints_, interval_.value_or(CheckpointInterval()),
+                                     [metrics = metrics_] { metrics->flush(); });
+  if (interval_) trainer_->add_observer(checkpointer_);
+}
+
+ExitCode TrainRun::execute() {
+  std::optional<Diverged> failure;
+  try {
+    try {
+      trainer_->fit();
+    } catch (const Diverged& diverged) {
+      failure = diverged;
+    }
+    if (progress_) progress_->finish();
+    if (!failure) {
+      if (const auto code = interrupted()) return *code;
+    }
+    write_results(failure);
+  } catch (const OutputError& error) {
+    if (progress_) progress_->finish();
+    throw OutputError(error.what() + way_out());
+  } catch (const std::exception& error) {
+    const auto memory = memory_failure(error, kLessMemory);
+    if (!memory) throw;
+    if (progress_) progress_->finish();
+    throw MemoryError(*memory + way_out_of_memory());
+  }
+  if (failure) {
+    warn(fmt::format("{}\ntry a lower --lr or another --rule\nmetrics are kept in {}",
+                     failure->what(), path_.string()));
+    return ExitCode::diverged;
+  }
+  for (const std::string& line : planned_faults_->missed(summary_.result.steps)) warn(line);
+  if (!options_.quiet) print_out(closing(summary_, best_.get(), *folder_));
+  const auto missed = missed_target(options_, summary_.result);
+  if (missed) warn(*missed);
+  return missed ? ExitCode::target_missed : ExitCode::good;
+}
+
+std::optional<ExitCode> TrainRun::interrupted() {
+  if (const int signal = interruption_->signal(); signal != 0) {
+    const auto file = write_checkpoint();
+    warn(fmt::format("stopped by a signal after {} steps; the checkpoint is {}\n{}",
+                     trainer_->result().steps, file.string(), to_go_on()));
+    return signal == SIGINT ? ExitCode::interrupted : ExitCode::terminated;
+  }
+  if (const std::string lost = interruption_->lost(); !lost.empty()) {
+    static_cast<void>(write_checkpoint());
+    warn(fmt::format("cannot write the output: {}; {}", lost, to_go_on()));
+    return ExitCode::output_lost;
+  }
+  return std::nullopt;
+}
+
+void TrainRun::write_results(const std::optional<Diverged>& failure) {
+  summary_.options = trainer_->options();
+  summary_.versions = versions();
+  summary_.kernels = kernels_in_use();
+  summary_.kernels_wanted = options_.kernels;
+  summary_.kernel_start = kernel_start();
+  summary_.model = options_.model;
+  summary_.data = options_.data;
+  summary_.trace = trace_->source();
+  summary_.wall_seconds = record_->wall_seconds();
+  summary_.result = trainer_->result();
+  summary_.stopped = failure ? failure->what() : summary_.result.stopped;
+  summary_.weights_sha256 = sha256_of(trainer_->parameters());
+  summary_.gradient_buffers = trainer_->gradient_buffers();
+  folder_->write("weights.pt", pickled_weights(trainer_->parameters(), trainer_->buffers()));
+  folder_->write("summary.json", to_json(summary_));
+  // Last, as what it is for, more epochs, is not lost with it.
+  if (!failure && interval_) static_cast<void>(write_checkpoint());
+}
+
+void TrainRun::write_best(const BestWeights& best) {
+  folder_->write("best.pt", pickled_weights(best.parameters(), best.buffers()));
+}
+
+std::filesystem::path TrainRun::write_checkpoint() {
+  return checkpointer_->write(trainer_->result().steps, trainer_->state());
+}
+
+std::string TrainRun::to_go_on() const {
+  return fmt::format("to go on: rubato train --resume {}", path_.string());
 }
 
 // What is left when something could not be written: a line for the user.
-std::string way_out(const CheckpointFolder& checkpoints, const RunFolder& folder,
-                    const Trainer& trainer) {
-  if (!checkpoints.files().empty()) {
-    return fmt::format("\nthe checkpoints before it are kept; to go on: rubato train --resume {}",
-                       folder.path().string());
+std::string TrainRun::way_out() const {
+  if (!checkpoints_.files().empty()) {
+    return "\nthe checkpoints before it are kept; " + to_go_on();
   }
   try {
-    folder.write("weights.pt", pickled_weights(trainer.parameters(), trainer.buffers()));
+    folder_->write("weights.pt", pickled_weights(trainer_->parameters(), trainer_->buffers()));
   } catch (const OutputError&) {
     return "\nthere is no checkpoint to go on from";
   }
-  return fmt::format("\nthe weights after {} steps are in {}", trainer.result().steps,
-                     folder.file("weights.pt").string());
+  return fmt::format("\nthe weights after {} steps are in {}", trainer_->result().steps,
+                     folder_->file("weights.pt").string());
 }
 
-constexpr const char* kLessMemory = "smaller minibatches or steps and fewer --threads need less";
-
-// What is left when memory could not be had: a line for the user. The checkpoint of the step before
-// is written where there is one.
-std::string way_out_of_memory(const CheckpointFolder& checkpoints, const RunFolder& folder,
-                              const Trainer& trainer,
-                              const std::function<std::filesystem::path()>& write_checkpoint) {
-  const std::int64_t steps = trainer.result().steps;
+// The same when memory could not be had. The checkpoint of the step before is written where there
+// is one.
+std::string TrainRun::way_out_of_memory() {
+  const std::int64_t steps = trainer_->result().steps;
   if (steps == 0) return "\nit was in the first step: nothing is lost";
-  const std::string resume = fmt::format("rubato train --resume {}", folder.path().string());
   try {
-    if (trainer.has_state()) {
-      return fmt::format("\nafter {} steps; the checkpoint is {}; to go on: {}", steps,
-                         write_checkpoint().string(), resume);
+    if (trainer_->has_state()) {
+      return fmt::format("\nafter {} steps; the checkpoint is {}; {}", steps,
+                         write_checkpoint().string(), to_go_on());
     }
   } catch (const std::exception& error) {
-    fmt::print(stderr, "rubato train: no checkpoint of {} steps: {}\n", steps, error.what());
+    warn(fmt::format("no checkpoint of {} steps: {}", steps, error.what()));
   }
-  if (checkpoints.files().empty()) return "\nthere is no checkpoint to go on from";
-  return fmt::format("\nthe checkpoints before it are kept; to go on: {}", resume);
-}
-
-ExitCode interrupted(int signal, const TrainResult& result, const std::filesystem::path& file,
-                     const RunFolder& folder) {
-  fmt::print(stderr,
-             "rubato train: stopped by a signal after {} steps; the checkpoint is {}\n"
-             "to go on: rubato train --resume {}\n",
-             result.steps, file.string(), folder.path().string());
-  return signal == SIGINT ? ExitCode::interrupted : ExitCode::terminated;
+  if (checkpoints_.files().empty()) return "\nthere is no checkpoint to go on from";
+  return "\nthe checkpoints before it are kept; " + to_go_on();
 }
 
 }  // namespace
 
 ExitCode train(const TrainCommandOptions& options) {
-  const auto path = options.resume.value_or(
-      options.out.value_or(default_run_folder(std::chrono::system_clock::now())));
-  if (!options.resume) check_run_folder(path);
-  warn_of_slow_blas("rubato train");
-
-  // What is there to go on with, before anything takes time.
-  std::optional<RunFolder> folder;
-  std::optional<CheckpointFolder> checkpoints;
-  checkpoints.emplace(path / "checkpoints", options.keep);
-  std::optional<CheckpointFolder::Found> from;
-  if (options.resume) {
-    folder.emplace(RunFolder::existing(path));
-    from = checkpoint_of(*folder, *checkpoints);
-    if (from) require_same_options(from->state, to_config(options, path));
-  }
-  const TrainingData data = load_training_data(options);
-  const Trace trace = load_trace(options.elasticity.trace, options.elasticity.on_trace_end);
-  Trainer trainer = make_trainer(options, data, trace);
-
-  // Before there is a run folder: it may find that no parameter is called so.
-  if (!options.monitor.empty()) {
-    static_cast<void>(matching(trainer.parameters(), options.monitor));
-  }
-
-  if (!folder) folder.emplace(path);
-  // Until the state is known to be the run's, nothing in its folder is touched.
-  const auto record = trainer.add_observer<RunRecord>(from ? to_config(options, path)
-                                                           : write_origin(*folder, options, trace));
-  trainer.add_observer<KernelRecord>();
-  const auto metrics =
-      trainer.add_observer<MetricsWriter>(folder->file("metrics.jsonl"), from.has_value());
-  if (!options.monitor.empty()) {
-    trainer.add_observer<Monitor>(
-        options.monitor, options.monitor_every,
-        [metrics](const StepPlan& step, std::span<const TensorStatistics> tensors) {
-          metrics->write(step, tensors);
-        });
-  }
-  const Metric watch = trainer.options().watch;
-  if (options.patience > 0) {
-    trainer.add_observer<EarlyStopping>(
-        watch, PatienceOptions{.patience = options.patience, .delta = options.min_delta});
-  }
-  std::shared_ptr<BestWeights> best;
-  if (options.keep_best) {
-    best = trainer.add_observer<BestWeights>(watch, [&folder](const BestWeights& better) {
-      folder->write("best.pt", pickled_weights(better.parameters(), better.buffers()));
-    });
-  }
-  if (from) {
-    trainer.load_state(from->state);
-    const std::string difference = kernel_difference(from->state, kernels_in_use());
-    if (!difference.empty()) fmt::print(stderr, "rubato train: {}\n", difference);
-    write_origin(*folder, options, trace);
-  }
-  const auto planned_faults = trainer.add_observer<PlannedFaults>(
-      trainer.options().faults.planned, StepIndex{trainer.result().steps});
-  std::shared_ptr<Progress> progress;
-  if (!options.quiet) {
-    print_opening(options, data, trace);
-    print_kernels();
-    if (options.resume) print_resumption(trainer.result(), from);
-    std::fflush(stdout);
-    const std::int64_t minibatch = options.elasticity.minibatch;
-    progress = trainer.add_observer<Progress>(
-        stdout, ProgressOptions{.epochs = options.epochs,
-                                .samples_per_epoch = data.train.size() / minibatch * minibatch,
-                                .terminal = isatty(STDOUT_FILENO) == 1,
-                                .log_steps = options.log_steps});
-  }
-  const auto signals = trainer.add_observer<SignalWatch>();
-  const auto interval = parse_checkpoint_interval(options.checkpoint_every);
-  const auto checkpointer = std::make_shared<Checkpointer>(
-      *checkpoints, interval.value_or(CheckpointInterval()), [metrics] { metrics->flush(); });
-  if (interval) trainer.add_observer(checkpointer);
-  const auto write_checkpoint = [&] {
-    return checkpointer->write(trainer.result().steps, trainer.state());
-  };
-
-  RunSummary summary;
-  summary.options = trainer.options();
-  summary.versions = versions();
-  summary.kernels = kernels_in_use();
-  summary.kernels_wanted = options.kernels;
-  summary.kernel_start = kernel_start();
-  summary.model = options.model;
-  summary.data = options.data;
-  summary.trace = trace.source();
-  std::optional<Diverged> failure;
-  try {
-    trainer.fit();
-  } catch (const Diverged& diverged) {
-    failure = diverged;
-    summary.stopped = diverged.what();
-  } catch (const OutputError& error) {
-    if (progress) progress->finish();
-    throw OutputError(error.what() + way_out(*checkpoints, *folder, trainer));
-  } catch (const std::exception& error) {
-    const auto memory = memory_failure(error, kLessMemory);
-    if (!memory) throw;
-    if (progress) progress->finish();
-    throw MemoryError(*memory +
-                      way_out_of_memory(*checkpoints, *folder, trainer, write_checkpoint));
-  }
-  if (progress) progress->finish();
-  if (!failure && signals->received() != 0) {
-    return interrupted(signals->received(), trainer.result(), write_checkpoint(), *folder);
-  }
-  summary.wall_seconds = record->wall_seconds();
-  summary.result = trainer.result();
-  if (!failure) summary.stopped = summary.result.stopped;
-  summary.weights_sha256 = sha256_of(trainer.parameters());
-  summary.gradient_buffers = trainer.gradient_buffers();
-  folder->write("weights.pt", pickled_weights(trainer.parameters(), trainer.buffers()));
-  folder->write("summary.json", to_json(summary));
-  // Last, as what it is for, more epochs, is not lost with it.
-  if (!failure && interval) write_checkpoint();
-
-  if (failure) {
-    fmt::print(stderr,
-               "rubato train: {}\ntry a lower --lr or another --rule\nmetrics are kept in {}\n",
-               failure->what(), folder->path().string());
-    return ExitCode::diverged;
-  }
-  for (const std::string& line : planned_faults->missed(summary.result.steps)) {
-    fmt::print(stderr, "rubato train: {}\n", line);
-  }
-  if (!options.quiet) print_closing(summary, best.get(), *folder);
-  return missed(options, summary.result) ? ExitCode::target_missed : ExitCode::good;
+  return TrainRun(options).execute();
 }
 
 }  // namespace rubato::app

@@ -1,6 +1,5 @@
 #include "app/training.hpp"
 
-#include <cstdio>
 #include <optional>
 #include <sstream>
 #include <utility>
@@ -15,18 +14,28 @@
 #include <rubato/state/sha256.hpp>
 #include <rubato/train/environment.hpp>
 #include <rubato/train/losses.hpp>
+#include <rubato/train/monitor.hpp>
 
 #include "app/fault_options.hpp"
+#include "app/output.hpp"
 
 namespace rubato::app {
 
 namespace {
 
+constexpr std::string_view kVectors = "vectors";
+
+std::vector<std::string> patterns_of(const std::string& no_decay) {
+  std::vector<std::string> patterns;
+  std::istringstream text(no_decay);
+  for (std::string pattern; std::getline(text, pattern, ',');) patterns.push_back(pattern);
+  return patterns;
+}
+
 std::vector<ParameterGroup> parameter_groups(const std::string& no_decay) {
   std::vector<ParameterGroup> groups;
-  std::istringstream patterns(no_decay);
-  for (std::string pattern; std::getline(patterns, pattern, ',');) {
-    groups.push_back(pattern == "vectors" ? no_decay_for_vectors() : no_decay_for(pattern));
+  for (const std::string& pattern : patterns_of(no_decay)) {
+    groups.push_back(pattern == kVectors ? no_decay_for_vectors() : no_decay_for(pattern));
   }
   return groups;
 }
@@ -119,15 +128,26 @@ Trainer make_trainer(const TrainCommandOptions& options, const TrainingData& dat
   Trainer trainer(builtin_model(options.model, {.height = data.height, .width = data.width}),
                   nll_loss(options.label_smoothing), data.train, trace, trainer_options(options));
   trainer.set_test(data.test, nll_loss());
+  for (const std::string& pattern : patterns_of(options.no_decay)) {
+    if (pattern != kVectors) require_match(trainer, "--no-decay", pattern);
+  }
   return trainer;
+}
+
+void require_match(const Trainer& trainer, std::string_view option, const std::string& pattern) {
+  try {
+    static_cast<void>(matching(trainer.parameters(), pattern));
+  } catch (const Error& error) {
+    throw Error(fmt::format("{}: {}", option, error.what()));
+  }
 }
 
 void warn_of_slow_blas(const char* program) {
   if (has_fast_blas()) return;
-  fmt::print(stderr,
-             "{}: the BLAS in use is not known to be fast and may make training ten times "
-             "slower\ninstall an OpenBLAS (Debian: libopenblas0) or see update-alternatives\n",
-             program);
+  print_error(
+      fmt::format("{}: the BLAS in use is not known to be fast and may make training ten times "
+                  "slower\ninstall an OpenBLAS (Debian: libopenblas0) or see update-alternatives\n",
+                  program));
 }
 
 }  // namespace rubato::app

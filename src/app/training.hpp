@@ -1,6 +1,7 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 
 #include <rubato/data/image_set.hpp>
 #include <rubato/train/dataset.hpp>
@@ -22,7 +23,11 @@ struct TrainingData {
 /// The library's options for those of the command line.
 [[nodiscard]] TrainOptions trainer_options(const TrainCommandOptions& options);
 
-/// A trainer for them, with its test set.
+/// Throws Error where a pattern that `option` was given matches none of the trainer's parameters.
+void require_match(const Trainer& trainer, std::string_view option, const std::string& pattern);
+
+/// A trainer for them, with its test set. Throws Error for what the trainer rejects, and where
+/// --no-decay names parameters that the model has not.
 [[nodiscard]] Trainer make_trainer(const TrainCommandOptions& options, const TrainingData& data,
                                    const Trace& trace);
 

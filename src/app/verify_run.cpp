@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstdio>
 #include <memory>
 #include <optional>
 #include <string>
@@ -15,8 +14,9 @@
 #include <rubato/state/sha256.hpp>
 #include <rubato/state/state_file.hpp>
 
-#include "app/trace_option.hpp"
 #include "app/kernel_choice.hpp"
+#include "app/output.hpp"
+#include "app/trace_option.hpp"
 #include "app/training.hpp"
 
 namespace rubato::app {
@@ -170,11 +170,11 @@ void print_difference(const Marks& expected, const Marks& found) {
     const auto& others = found[step];
     for (std::size_t i = 0; i < std::min(marks.size(), others.size()); ++i) {
       if (marks[i] == others[i]) continue;
-      fmt::print("  differs first after step {} in {}\n", step, marks[i].what);
+      print_out(fmt::format("  differs first after step {} in {}\n", step + 1, marks[i].what));
       return;
     }
   }
-  fmt::print("  trained {} steps, not {}\n", found.size(), expected.size());
+  print_out(fmt::format("  trained {} steps, not {}\n", found.size(), expected.size()));
 }
 
 }  // namespace
@@ -184,26 +184,28 @@ ExitCode verify(const TrainCommandOptions& options) {
   const TrainingData data = load_training_data(options);
   const Trace trace = load_trace(options.elasticity.trace, options.elasticity.on_trace_end);
   print_kernels();
-  fmt::print("{:<22} {:>5} {:>7}  {:<14} {}\n", "trained with", "cores", "threads", "reducer",
-             "hash of weights and metrics");
+  print_out(fmt::format("{:<22} {:>5} {:>7}  {:<14} {}\n", "trained with", "cores", "threads",
+                        "reducer", "hash of weights and metrics"));
   std::optional<Marks> expected;
   int differences = 0;
   const std::vector<Way> ways = ways_of(options);
   for (const Way& way : ways) {
-    fmt::print("{:<22} {:>5} {:>7}  {:<14} ", way.what, way.cores, way.threads, way.reduce);
-    std::fflush(stdout);
+    print_out(
+        fmt::format("{:<22} {:>5} {:>7}  {:<14} ", way.what, way.cores, way.threads, way.reduce));
+    // Nobody waits for the rest.
+    require_output();
     Marks marks;
     try {
       marks = train(options, data, trace, way);
     } catch (const Diverged& diverged) {
-      fmt::print("\n");
-      fmt::print(stderr, "rubato verify: {}\ntry a lower --lr or another --rule\n",
-                 diverged.what());
+      print_out("\n");
+      print_error(
+          fmt::format("rubato verify: {}\ntry a lower --lr or another --rule\n", diverged.what()));
       return ExitCode::diverged;
     }
     if (marks.empty()) throw Error("the trace has no step to train");
     const bool same = !expected || *expected == marks;
-    fmt::print("{}{}\n", hash_of(marks).substr(0, 16), same ? "" : "  DIFFERS");
+    print_out(fmt::format("{}{}\n", hash_of(marks).substr(0, 16), same ? "" : "  DIFFERS"));
     if (!same) {
       print_difference(*expected, marks);
       ++differences;
@@ -211,11 +213,11 @@ ExitCode verify(const TrainCommandOptions& options) {
     if (!expected) expected = std::move(marks);
   }
   if (differences > 0) {
-    fmt::print("{} of {} ways came to other bits than the first in {} steps\n", differences,
-               ways.size(), expected->size());
+    print_out(fmt::format("{} of {} ways came to other bits than the first in {} steps\n",
+                          differences, ways.size(), expected->size()));
     return ExitCode::differs;
   }
-  fmt::print("{} steps, {} ways: the same bits\n", expected->size(), ways.size());
+  print_out(fmt::format("{} steps, {} ways: the same bits\n", expected->size(), ways.size()));
   return ExitCode::good;
 }
 

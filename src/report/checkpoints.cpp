@@ -19,8 +19,9 @@ namespace fs = std::filesystem;
 constexpr std::string_view kPrefix = "step-";
 constexpr std::string_view kSuffix = ".safetensors";
 
-// The N of step-N.safetensors.
-std::optional<std::int64_t> steps_of(const fs::path& file) {
+}  // namespace
+
+std::optional<std::int64_t> CheckpointFolder::steps_of(const fs::path& file) {
   const std::string name = file.filename().string();
   if (!name.starts_with(kPrefix) || !name.ends_with(kSuffix)) return std::nullopt;
   const char* const begin = name.data() + kPrefix.size();
@@ -30,8 +31,6 @@ std::optional<std::int64_t> steps_of(const fs::path& file) {
   if (error != std::errc() || stop != end || steps < 0) return std::nullopt;
   return steps;
 }
-
-}  // namespace
 
 CheckpointFolder::CheckpointFolder(fs::path path, std::int64_t keep)
     : path_(std::move(path)), keep_(keep) {

@@ -28,6 +28,10 @@ std::string to_json(const RunSummary& summary) {
       {"final_test_top_k_accuracy", or_null(test ? test->top_k_accuracy : std::nullopt)},
       {"final_test_loss", test ? Json(test->loss) : Json()},
       {"epochs", result.epochs},
+      {"part_of_epoch", result.part ? Json{{"steps", result.part->steps},
+                                           {"samples", result.part->samples},
+                                           {"of_steps", result.part->of_steps}}
+                                    : Json()},
       {"steps", result.steps},
       {"samples", result.samples},
       {"iterations", result.iterations},

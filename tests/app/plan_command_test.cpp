@@ -106,11 +106,11 @@ TEST(PlanCommand, PrintsTheEpochsAskedFor) {
   EXPECT_EQ(epochs({"--trace", trace, "--on-trace-end=stop"}), (Epochs{0, 1, 2}));
   EXPECT_EQ(epochs({"--trace", trace, "--on-trace-end=hold"}), (Epochs{0}));
   EXPECT_EQ(epochs({"--trace", trace, "--on-trace-end=cycle", "--epochs=4"}), (Epochs{0, 1, 2, 3}));
-  EXPECT_EQ(epochs({"--trace", trace, "--epoch=1"}), (Epochs{1}));
+  EXPECT_EQ(epochs({"--trace", trace, "--epoch=2"}), (Epochs{1}));
   EXPECT_EQ(epochs({"--trace", trace, "--epochs=1"}), (Epochs{0}));
   EXPECT_EQ(epochs({"--trace", trace, "--epochs=9", "--on-trace-end=stop"}), (Epochs{0, 1, 2}));
   EXPECT_EQ(epochs({"--trace=32"}), (Epochs{0}));
-  EXPECT_EQ(epochs({"--trace=32", "--epoch=100"}), (Epochs{100}));
+  EXPECT_EQ(epochs({"--trace=32", "--epoch=101"}), (Epochs{100}));
 }
 
 TEST(PlanCommand, PrintsThisTable) {
@@ -122,9 +122,9 @@ TEST(PlanCommand, PrintsThisTable) {
             "data   1,600 samples in minibatches of 32, on 4 to 8 cores, contiguous\n"
             "\n"
             "epoch  range  steps  min batch  median    max  samples  dropped  utilisation\n"
-            "    0    0-2      3         32     512  1,024    1,568       32       87.5 %\n"
-            "    1    3-4      2         64      64  1,536    1,600        0       89.3 %\n"
-            "  all    0-4      5         32     512  1,536    3,168       32       88.4 %\n"
+            "    1    1-3      3         32     512  1,024    1,568       32       87.5 %\n"
+            "    2    4-5      2         64      64  1,536    1,600        0       89.3 %\n"
+            "  all    1-5      5         32     512  1,536    3,168       32       88.4 %\n"
             "\n"
             "The trace lasts 2 epochs and 1 further step (96 samples) of the 3rd; 6 steps.\n");
 }
@@ -140,7 +140,7 @@ TEST(PlanCommand, MarksAnEpochThatIsNotFull) {
             "data   64 samples in minibatches of 32, on 1 core, contiguous\n"
             "\n"
             "epoch  range  steps  min batch  median  max  samples  dropped  utilisation\n"
-            "   *0    0-0      1         32      32   32       32       32      100.0 %\n"
+            "   *1    1-1      1         32      32   32       32       32      100.0 %\n"
             "* the trace stops before this epoch is full\n"
             "\n"
             "The trace lasts 0 epochs and 1 further step (32 samples) of the 1st; 1 step.\n");
@@ -174,6 +174,26 @@ TEST(PlanCommand, PlansTheOriginalsTrace) {
                 "810 steps.\n"));
 }
 
+// A line of its own, and not among the JSON.
+TEST(PlanCommand, SaysThatCoresDoNothingForATraceThatAlwaysSays) {
+  const test::TempFolder folder;
+  folder.write("always.csv", "step,batchsize,cores\n0,64,2\n1,32,1\n");
+  folder.write("sometimes.csv", "step,batchsize,cores\n0,64,2\n1,32,\n");
+  const auto errors = [&](const std::string& trace, const std::vector<std::string>& more) {
+    std::vector<std::string> arguments{"plan", "--trace", trace, "--dataset-size=96", "--json"};
+    arguments.insert(arguments.end(), more.begin(), more.end());
+    const ProgramResult result = test::rubato(arguments, folder.path());
+    EXPECT_EQ(result.code, 0);
+    EXPECT_TRUE(json::accept(result.out));
+    return result.err;
+  };
+  EXPECT_EQ(errors("always.csv", {"--cores=4"}),
+            "rubato plan: --cores 4 does nothing: always.csv says how many there are in every "
+            "step\n");
+  EXPECT_EQ(errors("always.csv", {}), "");
+  EXPECT_EQ(errors("sometimes.csv", {"--cores=4"}), "");
+}
+
 struct WrongPlan {
   std::vector<std::string> arguments;
   std::string message;
@@ -202,10 +222,12 @@ TEST(PlanCommand, RejectsWhatIsWrong) {
        "short.csv:3: the trace ends after 1 epoch and 1 further step, but 2 are asked for; "
        "accepted: "
        "at most 1 epoch, or hold, cycle or stop at the trace's end (--on-trace-end)"},
-      {{"--trace=short.csv", "--dataset-size=64", "--epoch=1"},
-       "--epoch: the trace short.csv ends before epoch 1; accepted: 0 to 0"},
-      {{"--trace=short.csv", "--epoch=0"},
-       "--epoch: the trace short.csv ends before epoch 0; accepted: a longer trace, or another "
+      {{"--trace=short.csv", "--dataset-size=64", "--epoch=2"},
+       "--epoch: the trace short.csv ends before epoch 2; accepted: 1"},
+      {{"--trace=short.csv", "--dataset-size=64", "--epoch=0"},
+       "--epoch: '0' is out of range; accepted: a whole number from 1 to 1000000"},
+      {{"--trace=short.csv", "--epoch=1"},
+       "--epoch: the trace short.csv ends before epoch 1; accepted: a longer trace, or another "
        "--on-trace-end"},
       {{"--dataset-size=31"},
        "the data set holds 31 samples, less than one minibatch of 32; accepted: a minibatch of at "
@@ -213,7 +235,10 @@ TEST(PlanCommand, RejectsWhatIsWrong) {
       {{"--dataset-size=0"},
        "--dataset-size: '0' is out of range; accepted: a whole number from 1 to 214748363"},
       {{"--cores=0"}, "--cores: '0' is out of range; accepted: a whole number from 1 to 1048576"},
-      {{"--epoch=0", "--epochs=1"},
+      {{"--seed=3", "--json"}, "--seed: no samples are printed; accepted: with --indices"},
+      {{"--trace=64", "--on-trace-end=stop"},
+       "--on-trace-end: a constant trace has no end; accepted: with a file or elastic"},
+      {{"--epoch=1", "--epochs=1"},
        "--epoch and --epochs exclude each other; accepted: one of them"},
       {{"--indices"},
        "--indices: the table has no room for samples; accepted: together with --json"},

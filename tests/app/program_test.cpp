@@ -1,4 +1,5 @@
 #include <gmock/gmock.h>
+#include <sys/stat.h>
 
 #include "app/run_program.hpp"
 #include "support/temp_folder.hpp"
@@ -92,11 +93,54 @@ TEST(Program, LoadsNoLibtorch) {
               AllOf(HasSubstr("libc.so"), Not(HasSubstr("torch")), Not(HasSubstr("libc10"))));
 }
 
+// What a shell runs with the program as $0: its exit code is the program's.
+ProgramResult shell(const std::string& command, const std::filesystem::path& folder = ".") {
+  return test::run_program("/bin/bash", {"-c", command, RUBATO_PROGRAM}, folder);
+}
+
 TEST(Program, SaysWhenItsOutputIsLost) {
+  const auto expect_lost = [](const std::string& arguments, const std::string& to,
+                              const std::string& why) {
+    const ProgramResult result = shell("exec \"$0\" " + arguments + " " + to);
+    EXPECT_EQ(result.code, 24) << arguments << to;
+    EXPECT_EQ(result.signal, 0) << arguments << to;
+    EXPECT_THAT(result.err, AllOf(StartsWith("rubato"),
+                                  testing::EndsWith(": cannot write the output: " + why + "\n")));
+  };
+  for (const char* arguments :
+       {"--help", "--version", "plan", "plan --json", "plan --help", "train --help", "bench --help",
+        "bench reduce --help", "bench reduce --strategy=tree --size=8 --seconds=1e-6 --peers=false",
+        "bench reduce --strategy=tree --size=8 --seconds=1e-6 --peers=false --json"}) {
+    expect_lost(arguments, ">/dev/full", "No space left on device");
+    expect_lost(arguments, ">&-", "Bad file descriptor");
+  }
+}
+
+// The pipe is closed before anything is written, so that nothing depends on who is faster.
+TEST(Program, AClosedPipeIsOutputThatIsLost) {
+  const TempFolder folder;
+  std::filesystem::path pipe = folder.path() / "pipe";
+  ASSERT_EQ(mkfifo(pipe.c_str(), 0600), 0);
+  const std::string closed =
+      "exec 3<>pipe 4>pipe 3<&-; exec \"$0\" ";  // 4 is the end that is written to
+  for (const char* arguments : {"plan", "--help"}) {
+    const ProgramResult result = shell(closed + arguments + " >&4", folder.path());
+    EXPECT_EQ(result.signal, 0);
+    EXPECT_EQ(result.code, 24);
+    EXPECT_THAT(result.err, testing::EndsWith(": cannot write the output: Broken pipe\n"));
+  }
+  // Also when there is nobody to be told.
+  EXPECT_EQ(shell(closed + "plan >&4 2>&4", folder.path()).code, 24);
+  EXPECT_EQ(shell(closed + "plan --cores=0 2>&4", folder.path()).code, 2);
+}
+
+TEST(Program, AFileSizeLimitIsOutputThatIsLost) {
+  const TempFolder folder;
   const ProgramResult result =
-      test::run_program("/bin/sh", {"-c", "exec \"$0\" plan >/dev/full", RUBATO_PROGRAM});
+      shell("ulimit -f 1; exec \"$0\" plan --json >plan.json", folder.path());
+  EXPECT_EQ(result.signal, 0);
   EXPECT_EQ(result.code, 24);
-  EXPECT_EQ(result.err, "rubato plan: cannot write the output\n");
+  EXPECT_EQ(result.err, "rubato plan: cannot write the output: File too large\n");
 }
 
 TEST(Train, ChecksBeforeItStartsAnything) {

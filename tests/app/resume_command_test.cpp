@@ -12,8 +12,8 @@
 
 #include <rubato/state/sha256.hpp>
 
+#include "app/resumed_training.hpp"
 #include "app/run_program.hpp"
-#include "app/small_training.hpp"
 
 namespace rubato {
 namespace {
@@ -27,55 +27,9 @@ using testing::AnyOf;
 using testing::HasSubstr;
 using testing::Not;
 
-constexpr auto kPatience = std::chrono::seconds(60);
+using test::kPatience;
 
-// 10 steps and 40 minibatches in an epoch.
-class ResumeCommand : public test::SmallTraining {
- protected:
-  void SetUp() override {
-    SmallTraining::SetUp();
-    write_trace({8, 16, 32, 40, 64, 8, 16, 32, 40, 64});
-  }
-
-  ProgramResult train(std::vector<std::string> more, const test::WhileRunning& during = {}) {
-    std::vector<std::string> arguments{
-        "train",         "--data=mnist:data",    "--model=softmax", "--trace=trace.csv",
-        "--minibatch=8", "--on-trace-end=cycle", "--threads=2",     "--rule=adascale",
-        "--lookahead=3"};
-    arguments.insert(arguments.end(), more.begin(), more.end());
-    return test::rubato(arguments, folder_.path(), during);
-  }
-  ProgramResult resume(const std::string& run, std::vector<std::string> more = {}) {
-    more.insert(more.begin(), {"train", "--resume", run});
-    return test::rubato(more, folder_.path());
-  }
-
-  // The metrics without who computed them, and how long it took.
-  [[nodiscard]] std::vector<json> metrics(const std::string& run) const {
-    std::vector<json> lines;
-    std::ifstream in(file(run) / "metrics.jsonl");
-    for (std::string line; std::getline(in, line);) {
-      lines.push_back(json::parse(line));
-      for (const char* key : {"seconds", "substeps", "cores"}) lines.back().erase(key);
-    }
-    return lines;
-  }
-  // Waits until training is under way.
-  [[nodiscard]] test::WhileRunning after_lines(const std::string& run, std::size_t lines,
-                                               const std::function<void(pid_t)>& act) const {
-    return [=, this](pid_t process, const fs::path&) {
-      const auto end = std::chrono::steady_clock::now() + kPatience;
-      while (metrics_lines(run) < lines && std::chrono::steady_clock::now() < end) {
-        std::this_thread::sleep_for(std::chrono::milliseconds(5));
-      }
-      act(process);
-    };
-  }
-  [[nodiscard]] std::size_t metrics_lines(const std::string& run) const {
-    const std::string text = read_file(file(run) / "metrics.jsonl");
-    return static_cast<std::size_t>(std::count(text.begin(), text.end(), '\n'));
-  }
-};
+class ResumeCommand : public test::ResumedTraining {};
 
 TEST_F(ResumeCommand, GoesOnFromTheNewestCheckpointToTheSameResult) {
   ASSERT_EQ(train({"--epochs=4", "--out=whole", "--keep-best"}).code, 0);
@@ -293,7 +247,7 @@ TEST_F(ResumeCommand, AFullDiskLosesNothingThatWasWritten) {
   const ProgramResult result = test::run_program(
       "/bin/sh",
       {"-c",
-       "trap '' XFSZ; ulimit -f 64; exec \"$0\" train --data=mnist:data --model=softmax "
+       "ulimit -f 64; exec \"$0\" train --data=mnist:data --model=softmax "
        "--trace=trace.csv --minibatch=8 --on-trace-end=cycle --rule=adascale --lookahead=3 "
        "--epochs=9 --out=run --quiet --checkpoint-every=5steps",
        RUBATO_PROGRAM},
@@ -309,10 +263,10 @@ TEST_F(ResumeCommand, AFullDiskLosesNothingThatWasWritten) {
 TEST_F(ResumeCommand, EmulatedFaultsAreSeenAndChangeNoBit) {
   ASSERT_EQ(train({"--epochs=1", "--out=whole"}).code, 0);
   const ProgramResult result =
-      train({"--epochs=1", "--out=run", "--fault=core=0,step=1+core=1,step=2,substep=0",
+      train({"--epochs=1", "--out=run", "--fault=core=0,step=2+core=1,step=3,substep=0",
              "--faults=rate=0.05,seed=3"});
   EXPECT_EQ(result.code, 0) << result.err;
-  EXPECT_THAT(result.out, HasSubstr("step 1: core 0 of 8 died in its substep 0; the step is redone "
+  EXPECT_THAT(result.out, HasSubstr("step 2: core 0 of 8 died in its substep 0; the step is redone "
                                     "on 7\n"));
   EXPECT_EQ(hash("run"), hash("whole"));
   std::size_t faults = 0;
@@ -331,13 +285,12 @@ TEST_F(ResumeCommand, EmulatedFaultsAreSeenAndChangeNoBit) {
 
 TEST_F(ResumeCommand, FaultsThatDoNotHappenAreSaid) {
   const ProgramResult in_vain =
-      train({"--epochs=1", "--out=in_vain", "--fault=core=7,step=0+core=0,step=10"});
+      train({"--epochs=1", "--out=in_vain", "--fault=core=7,step=1+core=0,step=11"});
   EXPECT_EQ(in_vain.code, 0);
   EXPECT_EQ(in_vain.err,
-            "rubato train: --fault core=7,step=0 did not happen: the core had no substep in that "
+            "rubato train: --fault core=7,step=1 did not happen: the core had no substep in that "
             "step\n"
-            "rubato train: --fault core=0,step=10 did not happen: training ended after 10 steps, "
-            "which count from 0\n");
+            "rubato train: --fault core=0,step=11 did not happen: training ended after 10 steps\n");
   EXPECT_THAT(resume("in_vain").err, Not(HasSubstr("core=7")));
 }
 

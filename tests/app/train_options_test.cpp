@@ -68,7 +68,7 @@ Arguments every_option(const test::TempFolder& folder) {
           "--fault=core=1,step=2+core=3,step=4,substep=5",
           "--faults=rate=0.25,seed=6",
           "--straggler=core=2,factor=1.5",
-          "--target-accuracy=99.5",
+          "--target-accuracy=99.5,best",
           "--log-steps=0"};
 }
 
@@ -99,7 +99,7 @@ TEST(TrainOptions, HaveTheOriginalsDefaults) {
 TEST(TrainOptions, AreAllRead) {
   const test::TempFolder folder;
   Arguments arguments = every_option(folder);
-  arguments.insert(arguments.end(), {"--out=" + (folder.path() / "run").string(), "--quiet"});
+  arguments.push_back("--out=" + (folder.path() / "run").string());
   const TrainCommandOptions options = parsed(arguments);
   EXPECT_EQ(mnist_folder(options), folder.path());
   EXPECT_EQ(options.model, "softmax");
@@ -130,7 +130,7 @@ TEST(TrainOptions, AreAllRead) {
   EXPECT_EQ(options.checkpoint_every, "7 epochs");
   EXPECT_EQ(options.keep, 9);
   EXPECT_EQ(parse_faults(options.fault),
-            (std::vector<Fault>{{CoreRank{1}, StepIndex{2}, 0}, {CoreRank{3}, StepIndex{4}, 5}}));
+            (std::vector<Fault>{{CoreRank{1}, StepIndex{1}, 0}, {CoreRank{3}, StepIndex{3}, 5}}));
   EXPECT_EQ(parse_random_faults(options.faults), (FaultOptions{.rate = 0.25, .seed = 6}));
   EXPECT_EQ(parse_stragglers(options.straggler), (std::vector<Straggler>{{CoreRank{2}, 1.5}}));
   EXPECT_EQ(options.top_k, 5);
@@ -147,8 +147,9 @@ TEST(TrainOptions, AreAllRead) {
   EXPECT_EQ(options.threads, 2);
   EXPECT_EQ(options.reduce, "sharded");
   EXPECT_EQ(options.target_accuracy, 99.5);
+  EXPECT_TRUE(options.target_best);
   EXPECT_EQ(options.log_steps, 0);
-  EXPECT_TRUE(options.quiet);
+  EXPECT_TRUE(parsed({"--quiet"}).quiet);
   EXPECT_EQ(options.out, folder.path() / "run");
 }
 
@@ -265,6 +266,168 @@ struct WrongArguments {
   std::string message;
 };
 
+// Nobody would want the run without them: that they do nothing is an error before it begins.
+TEST(TrainOptions, RejectArgumentsThatWouldDoNothing) {
+  const std::vector<WrongArguments> cases{
+      {{"--lookahead-alpha=0.8"},
+       "--lookahead-alpha: there is no Lookahead; accepted: with --lookahead K"},
+      {{"--lookahead-start=after", "--lookahead=0"},
+       "--lookahead-start: there is no Lookahead; accepted: with --lookahead K"},
+      {{"--min-delta=0.1"}, "--min-delta: nothing stops early; accepted: with --patience N"},
+      {{"--monitor-every=3"},
+       "--monitor-every: nothing is monitored; accepted: with --monitor PATTERN"},
+      {{"--schedule-unit=steps"},
+       "--schedule-unit: constant counts nothing; accepted: with another --schedule"},
+      {{"--schedule-unit=steps", "--schedule=plateau"},
+       "--schedule-unit: plateau counts nothing; accepted: with another --schedule"},
+      {{"--watch=test-accuracy"},
+       "--watch: nobody goes by test-accuracy; accepted: with --patience, --keep-best or the "
+       "schedule plateau"},
+      {{"--no-decay=vectors"},
+       "--no-decay: nothing decays, and no rate is layer-wise; accepted: with --weight-decay, "
+       "lars, "
+       "lbsgd or adascale"},
+      {{"--momentum=0.9", "--optimizer=adam"},
+       "--momentum: adam has none; accepted: with sgd, lars or rmsprop"},
+      {{"--log-steps=5", "--quiet"}, "--log-steps: --quiet prints none; accepted: one of them"},
+      {{"--keep=5", "--checkpoint-every=never"},
+       "--keep: without --checkpoint-every there are none; accepted: with an interval, such as "
+       "100steps"},
+      {{"--trace=128", "--on-trace-end=stop"},
+       "--on-trace-end: a constant trace has no end; accepted: with a file or elastic"},
+      {{"--top-k=11"}, "--top-k: '11' is out of range; accepted: a whole number from 0 to 10"},
+  };
+  for (const WrongArguments& wrong : cases) {
+    EXPECT_EQ(error_parsing(wrong.arguments), wrong.message)
+        << testing::PrintToString(wrong.arguments);
+  }
+  for (const Arguments& arguments :
+       {Arguments{"--lookahead=5", "--lookahead-alpha=0.8", "--lookahead-start=after"},
+        {"--patience=2", "--min-delta=0.1"},
+        {"--monitor=*", "--monitor-every=3"},
+        {"--schedule=exponential", "--schedule-unit=steps"},
+        {"--schedule=plateau+exponential", "--schedule-unit=steps"},
+        {"--schedule=constant:value=0.1,after=3", "--schedule-unit=steps"},
+        {"--watch=train-loss", "--patience=1"},
+        {"--watch=train-loss", "--keep-best"},
+        {"--watch=train-loss", "--schedule=plateau"},
+        {"--no-decay=vectors", "--weight-decay=0.1"},
+        {"--no-decay=vectors", "--optimizer=lars"},
+        {"--no-decay=vectors", "--rule=adascale"},
+        {"--no-decay=vectors", "--rule=lbsgd:warmup=lars"},
+        {"--no-decay=vectors", "--log-noise"},
+        {"--keep=5", "--checkpoint-every=1epochs"},
+        {"--trace=elastic", "--on-trace-end=stop"},
+        {"--top-k=10"}}) {
+    EXPECT_EQ(error_parsing(arguments), "no error") << testing::PrintToString(arguments);
+  }
+}
+
+// An argument may switch off what another line of the file is for.
+TEST(TrainOptions, InAConfigurationMayDoNothing) {
+  const test::TempFolder folder;
+  const std::string config = folder.write(
+      "c.toml",
+      "lookahead = 0\nlookahead-alpha = 0.8\nlookahead-start = after\npatience = 3\n"
+      "min-delta = 0.5\nmonitor-every = 7\nschedule-unit = steps\nwatch = train-loss\n"
+      "no-decay = vectors\nkeep = 3\ntrace = 128\non-trace-end = cycle\nlog-steps = 7\n");
+  EXPECT_EQ(error_parsing({"--config", config}), "no error");
+  EXPECT_EQ(
+      error_parsing({"--config", config, "--patience=0", "--checkpoint-every=never", "--quiet"}),
+      "no error");
+  EXPECT_THAT(error_parsing({"--config", config, "--patience=0", "--min-delta=1"}),
+              testing::HasSubstr("nothing stops early"));
+}
+
+TEST(TrainOptions, OfVerifyAreThoseThatItGoesBy) {
+  const auto error = [](const Arguments& arguments) {
+    return test::error_of(
+        [&] { static_cast<void>(parse_train_options(arguments, TrainCommand::verify)); });
+  };
+  for (const char* option : {"patience=3", "min-delta=1", "keep-best", "top-k=3",
+                             "target-accuracy=50", "checkpoint-every=3steps", "keep=3", "out=run",
+                             "log-steps=3", "monitor=*", "monitor-every=3", "quiet"}) {
+    const std::string text(option);
+    EXPECT_EQ(error({"--" + text}),
+              "--" + text.substr(0, text.find('=')) +
+                  ": `rubato verify` keeps nothing and shows nothing but its table; accepted: with "
+                  "`rubato train`");
+  }
+  EXPECT_EQ(error({"--steps=1"}),
+            "--steps: '1' is out of range; accepted: a whole number from 2 to 1000000000");
+  EXPECT_EQ(error({"--steps=2", "--rule=adascale", "--log-noise", "--faults=rate=0.1"}),
+            "no error");
+  const test::TempFolder folder;
+  EXPECT_EQ(error({"--config", folder.write("c.toml", to_config(parsed({}), folder.path()))}),
+            "no error");
+}
+
+TEST(TrainOptions, FaultsAndStragglersNameTheirArguments) {
+  EXPECT_EQ(error_parsing({"--straggler=core=1,factor=2,speed=3"}),
+            "--straggler: unknown argument 'speed'; accepted: core, factor");
+  EXPECT_EQ(error_parsing({"--fault=core=1,step=2,speed=3"}),
+            "--fault: unknown argument 'speed'; accepted: core, step, substep");
+  EXPECT_EQ(error_parsing({"--faults=rate=0.1,speed=3"}),
+            "--faults: unknown argument 'speed'; did you mean 'seed'? accepted: rate, seed");
+  EXPECT_EQ(error_parsing({"--faults=rate=1"}),
+            "--faults: rate: '1' is out of range; accepted: a number from 0 to below 1");
+  EXPECT_EQ(error_parsing({"--fault=core=1,step=0"}),
+            "--fault: step: '0' is out of range; accepted: a whole number from 1 to "
+            "9223372036854775807");
+  EXPECT_EQ(error_parsing({"--straggler=core=1,factor=2,factor=3"}),
+            "--straggler: 'core=1,factor=2,factor=3' is malformed; accepted: such as "
+            "core=3,factor=4");
+}
+
+class RunToResume : public testing::Test {
+ protected:
+  RunToResume() { folder_.write("run/config.toml", to_config(parsed({}), run_)); }
+
+  const test::TempFolder folder_;
+  const std::filesystem::path run_ = folder_.path() / "run";
+};
+
+TEST_F(RunToResume, IsAFolderOrOneOfItsCheckpoints) {
+  const TrainCommandOptions options = parsed({"--resume", run_.string(), "--epochs=9"});
+  EXPECT_EQ(options.resume, run_);
+  EXPECT_EQ(options.checkpoint, std::nullopt);
+  EXPECT_EQ(options.epochs, 9);
+  EXPECT_EQ(options_of_run(run_).epochs, 5);
+  const auto file = run_ / "checkpoints" / "step-89.safetensors";
+  const TrainCommandOptions older = parsed({"--resume=" + file.string()});
+  EXPECT_EQ(older.resume, run_);
+  EXPECT_EQ(older.checkpoint, file);
+}
+
+TEST_F(RunToResume, StaysInItsFolder) {
+  EXPECT_EQ(error_parsing({"--resume", run_.string(), "--out", (folder_.path() / "new").string()}),
+            "--out: a run that goes on stays in its folder; accepted: --resume alone");
+  EXPECT_EQ(error_parsing({"--resume", run_.string(), "--config", "c.toml"}),
+            "--config: --resume has a configuration of its own; accepted: one of them");
+}
+
+TEST_F(WorkingFolder, ACheckpointMayBeNamedFromInsideOfItsRun) {
+  folder_.write("config.toml", "epochs = 3\n");
+  folder_.write("checkpoints/step-1.safetensors", "");
+  EXPECT_EQ(parsed({"--resume=checkpoints/step-1.safetensors"}).resume, ".");
+  std::filesystem::current_path("checkpoints");
+  EXPECT_EQ(parsed({"--resume=step-1.safetensors"}).resume, "..");
+  EXPECT_EQ(parsed({"--resume=./step-1.safetensors"}).epochs, 3);
+}
+
+TEST(TrainOptions, ATargetIsOfTheEndOrOfTheBest) {
+  EXPECT_FALSE(parsed({"--target-accuracy=98.5"}).target_best);
+  const TrainCommandOptions best = parsed({"--target-accuracy=98.5,best"});
+  EXPECT_EQ(best.target_accuracy, 98.5);
+  EXPECT_TRUE(best.target_best);
+  EXPECT_EQ(error_parsing({"--target-accuracy=98,last"}),
+            "--target-accuracy: '98,last' is no number; accepted: a number above 0 and up to 100 "
+            "(percent), and ',best' after it or not");
+  EXPECT_EQ(error_parsing({"--target-accuracy=,best"}),
+            "--target-accuracy: '' is empty; accepted: a number above 0 and up to 100 "
+            "(percent), and ',best' after it or not");
+}
+
 TEST(TrainOptions, RejectWhatIsWrong) {
   const std::vector<WrongArguments> cases{
       {{"--coers", "4"},
@@ -307,10 +470,10 @@ TEST(TrainOptions, RejectWhatIsWrong) {
        "--weight-decay: '-1' is out of range; accepted: a number of at least 0"},
       {{"--target-accuracy", "0"},
        "--target-accuracy: '0' is out of range; accepted: a number above 0 and up to 100 "
-       "(percent)"},
+       "(percent), and ',best' after it or not"},
       {{"--target-accuracy", "100.5"},
        "--target-accuracy: '100.5' is out of range; accepted: a number above 0 and up to 100 "
-       "(percent)"},
+       "(percent), and ',best' after it or not"},
       {{"--rule", "linaer"},
        "--rule: unknown rule 'linaer'; did you mean 'linear'? accepted: constant, linear, root, "
        "linear-momentum, adascale, lbsgd"},

@@ -252,6 +252,16 @@ TEST(Summary, HasWhatARunCameTo) {
   EXPECT_TRUE(parsed["stopped"].is_null());
 }
 
+TEST(Summary, TellsAPartOfAnEpochFromWholeOnes) {
+  RunSummary summary;
+  summary.result.epochs = 2;
+  EXPECT_TRUE(json::parse(to_json(summary))["part_of_epoch"].is_null());
+  summary.result.part = EpochPart{.steps = 5, .samples = 160, .of_steps = 48};
+  const auto parsed = json::parse(to_json(summary));
+  EXPECT_EQ(parsed["epochs"], 2);
+  EXPECT_EQ(parsed["part_of_epoch"], json({{"steps", 5}, {"samples", 160}, {"of_steps", 48}}));
+}
+
 TEST(Summary, SaysNullWhereThereIsNoTestSet) {
   RunSummary summary;
   summary.stopped = "the loss became nan";

@@ -25,6 +25,8 @@ class CheckpointFolder {
   /// OutputError when the state could not be written; nothing is removed then.
   std::filesystem::path write(std::int64_t steps, const State& state);
 
+  /// The number of steps in the name of a checkpoint's file; empty for a file of another name.
+  [[nodiscard]] static std::optional<std::int64_t> steps_of(const std::filesystem::path& file);
   /// The files, newest first.
   [[nodiscard]] std::vector<std::filesystem::path> files() const;
 

@@ -1,0 +1,68 @@
+#include "app/output.hpp"
+
+#include <cerrno>
+#include <csignal>
+#include <cstdio>
+#include <cstdlib>
+#include <system_error>
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <rubato/core/file.hpp>
+
+namespace rubato::app {
+
+namespace {
+
+// Of the first write to stdout that failed; 0 while none has.
+int first_error = 0;
+
+extern "C" void let_the_write_fail(int signal_number) {
+  static_cast<void>(signal_number);
+}
+
+}  // namespace
+
+void print_out(std::string_view text) {
+  errno = 0;
+  const bool written =
+      std::fwrite(text.data(), 1, text.size(), stdout) == text.size() && std::fflush(stdout) == 0;
+  if (!written && first_error == 0) first_error = errno == 0 ? EIO : errno;
+}
+
+void print_error(std::string_view text) {
+  std::fwrite(text.data(), 1, text.size(), stderr);
+}
+
+std::string lost_output() {
+  errno = 0;
+  if (std::fflush(stdout) != 0 && first_error == 0) first_error = errno;
+  if (first_error == 0 && std::ferror(stdout) == 0) return {};
+  return std::generic_category().message(first_error == 0 ? EIO : first_error);
+}
+
+void require_output() {
+  const std::string why = lost_output();
+  if (!why.empty()) throw OutputError(fmt::format("cannot write the output: {}", why));
+}
+
+bool can_redraw(int descriptor) {
+  if (isatty(descriptor) != 1) return false;
+  const char* const terminal = std::getenv("TERM");
+  return terminal != nullptr && *terminal != '\0' && std::string_view(terminal) != "dumb";
+}
+
+void prepare_streams() {
+  for (const int number : {SIGPIPE, SIGXFSZ}) {
+    // A handler, as what is ignored stays ignored in programs that this one starts.
+    if (std::signal(number, let_the_write_fail) == SIG_IGN) std::signal(number, SIG_IGN);
+  }
+  for (const int descriptor : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO}) {
+    // Only to be read: what is printed there is lost, and said to be.
+    if (fcntl(descriptor, F_GETFD) < 0) static_cast<void>(open("/dev/null", O_RDONLY));
+  }
+}
+
+}  // namespace rubato::app

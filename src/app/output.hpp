@@ -1,0 +1,28 @@
+#pragma once
+
+#include <string>
+#include <string_view>
+
+namespace rubato::app {
+
+/// Prints to stdout, at once. What cannot be written (a closed pipe, a full disk) is remembered:
+/// see lost_output().
+void print_out(std::string_view text);
+/// Prints to stderr. There is nobody to tell where that fails.
+void print_error(std::string_view text);
+
+/// Why something could not be written to stdout, in the operating system's words; empty where all
+/// of it was.
+[[nodiscard]] std::string lost_output();
+/// Throws OutputError where something could not be written to stdout.
+void require_output();
+
+/// Whether a line on `descriptor` can be drawn over: a terminal, and not one that TERM calls dumb.
+[[nodiscard]] bool can_redraw(int descriptor);
+
+/// At the start of a program: from then on a closed pipe and a limit on the size of files are
+/// errors of the write that meets them, not the end of the process, and no file that is opened
+/// later takes the number of a standard stream that was closed.
+void prepare_streams();
+
+}  // namespace rubato::app

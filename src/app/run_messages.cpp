@@ -1,0 +1,103 @@
+#include "app/run_messages.hpp"
+
+#include <fmt/format.h>
+
+#include <rubato/report/progress.hpp>
+
+#include "app/fault_options.hpp"
+#include "app/idle_options.hpp"
+#include "app/trace_option.hpp"
+
+namespace rubato::app {
+
+namespace {
+
+// "3 epochs", "5 of 48 steps of epoch 1", "1 epoch and 5 of 48 steps of epoch 2".
+std::string epochs_of(const TrainResult& result) {
+  const std::string whole = fmt::format("{} epoch{}", result.epochs, result.epochs == 1 ? "" : "s");
+  if (!result.part) return whole;
+  const std::string part = fmt::format("{} of {} steps of epoch {}", result.part->steps,
+                                       result.part->of_steps, result.epochs + 1);
+  return result.epochs == 0 ? part : fmt::format("{} and {}", whole, part);
+}
+
+}  // namespace
+
+std::string opening(const TrainCommandOptions& options, const TrainingData& data,
+                    const Trace& trace) {
+  const CoreRange range = cores_of(trace, options.elasticity.cores);
+  const std::string cores = range.fewest == range.most
+                                ? fmt::to_string(range.most)
+                                : fmt::format("{} to {}", range.fewest, range.most);
+  return fmt::format(
+      "{} on {}: {} training and {} test images, trace {}\n"
+      "rule {}, lr {} at batch {}, {}, minibatch {}, {} cores on {} threads, seed {}\n",
+      options.model, options.data, data.train.size(), data.test.size(), trace.source(),
+      options.rule, options.learning_rate, options.reference_batch, options.optimizer,
+      options.elasticity.minibatch, cores, options.threads, options.seed);
+}
+
+std::string resumption(const TrainResult& result,
+                       const std::optional<CheckpointFolder::Found>& from,
+                       const std::optional<std::filesystem::path>& kept_in) {
+  if (!from) return "there is no checkpoint yet: the run begins anew\n";
+  std::string text = fmt::format("going on after step {} ({} epochs are complete), from {}\n",
+                                 result.steps, result.epochs, from->file.string());
+  if (kept_in) {
+    text += fmt::format(
+        "what came after step {} is kept in {}, a run of its own: --resume goes on from there, "
+        "too\n",
+        result.steps, kept_in->string());
+  }
+  return text;
+}
+
+std::string closing(const RunSummary& summary, const BestWeights* best, const RunFolder& folder) {
+  const TrainResult& result = summary.result;
+  std::string text;
+  if (!result.stopped.empty()) text += fmt::format("stopped: {}\n", result.stopped);
+  text += fmt::format("trained {}: {} steps, {} samples in {} ({} samples/s)\n", epochs_of(result),
+                      result.steps, result.samples, clock_time(summary.wall_seconds),
+                      short_number(static_cast<double>(result.samples) / result.train_seconds));
+  if (result.final_test && result.final_test->accuracy) {
+    text += fmt::format("test accuracy {:.2f} %, best {:.2f} %\n",
+                        *result.final_test->accuracy * 100, *result.best_test_accuracy * 100);
+  }
+  if (best != nullptr && best->value()) {
+    text +=
+        fmt::format("best weights are those of epoch {}, in best.pt\n", best->epoch().value() + 1);
+  }
+  return text + fmt::format("run folder {}\n", folder.path().string());
+}
+
+std::vector<std::string> idle_arguments(const TrainCommandOptions& options, const Trace& trace,
+                                        bool redrawn) {
+  std::vector<std::string> lines;
+  const auto cores = idle_cores(trace, options.elasticity.cores);
+  if (cores && options.given.contains("cores")) lines.push_back(*cores);
+  const std::int64_t most = cores_of(trace, options.elasticity.cores).most;
+  for (const Straggler& straggler : parse_stragglers(options.straggler)) {
+    if (straggler.core.value() < most) continue;
+    lines.push_back(fmt::format("--straggler core={} does nothing: the cores are 0 to {}",
+                                straggler.core.value(), most - 1));
+  }
+  if (redrawn && options.given.contains("log-steps")) {
+    lines.push_back(
+        fmt::format("--log-steps {} does nothing on a terminal, where a bar shows every step",
+                    options.log_steps));
+  }
+  return lines;
+}
+
+std::optional<std::string> missed_target(const TrainCommandOptions& options,
+                                         const TrainResult& result) {
+  if (!options.target_accuracy) return std::nullopt;
+  const auto last = result.final_test ? result.final_test->accuracy : std::nullopt;
+  const double accuracy =
+      (options.target_best ? result.best_test_accuracy : last).value_or(0) * 100;
+  if (accuracy >= *options.target_accuracy) return std::nullopt;
+  return fmt::format("{}test accuracy {:.2f} % is below --target-accuracy {} %",
+                     options.target_best ? "the best " : "", accuracy, *options.target_accuracy);
+}
+
+}  // namespace rubato::app

@@ -1,0 +1,41 @@
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include <rubato/report/run_folder.hpp>
+#include <rubato/report/summary.hpp>
+#include <rubato/trace/trace.hpp>
+#include <rubato/train/best_weights.hpp>
+
+#include "app/resumption.hpp"
+#include "app/train_options.hpp"
+#include "app/training.hpp"
+
+// What `rubato train` says to people, but for its progress. Epochs and steps count from 1 here, as
+// everywhere that people read or type them; files count from 0.
+
+namespace rubato::app {
+
+/// What will be trained.
+[[nodiscard]] std::string opening(const TrainCommandOptions& options, const TrainingData& data,
+                                  const Trace& trace);
+/// Where a run that has trained `result` goes on: from a checkpoint, or from its beginning.
+[[nodiscard]] std::string resumption(const TrainResult& result,
+                                     const std::optional<CheckpointFolder::Found>& from,
+                                     const std::optional<std::filesystem::path>& kept_in);
+/// What came out. `best` is null where nobody asked for it.
+[[nodiscard]] std::string closing(const RunSummary& summary, const BestWeights* best,
+                                  const RunFolder& folder);
+
+/// What arguments do nothing, though the run is what was meant (idle_options.hpp): a line for each.
+/// `redrawn` says whether progress is a line that is drawn over.
+[[nodiscard]] std::vector<std::string> idle_arguments(const TrainCommandOptions& options,
+                                                      const Trace& trace, bool redrawn);
+
+/// By how much the accuracy misses --target-accuracy; empty where it does not.
+[[nodiscard]] std::optional<std::string> missed_target(const TrainCommandOptions& options,
+                                                       const TrainResult& result);
+
+}  // namespace rubato::app

@@ -1,0 +1,60 @@
+#include "app/output.hpp"
+
+#include <cstdlib>
+#include <optional>
+#include <string>
+
+#include <fcntl.h>
+#include <gmock/gmock.h>
+#include <pty.h>
+#include <unistd.h>
+
+namespace rubato::app {
+namespace {
+
+// TERM for as long as it lives.
+class Terminal {
+ public:
+  explicit Terminal(const char* name) {
+    if (const char* before = std::getenv("TERM")) before_ = before;
+    if (name == nullptr) {
+      unsetenv("TERM");
+    } else {
+      setenv("TERM", name, 1);
+    }
+  }
+  ~Terminal() {
+    if (before_) {
+      setenv("TERM", before_->c_str(), 1);
+    } else {
+      unsetenv("TERM");
+    }
+  }
+  Terminal(const Terminal&) = delete;
+  Terminal& operator=(const Terminal&) = delete;
+
+ private:
+  std::optional<std::string> before_;
+};
+
+TEST(Output, IsDrawnOverOnlyWhereTheTerminalUnderstandsIt) {
+  int master = -1;
+  int slave = -1;
+  ASSERT_EQ(openpty(&master, &slave, nullptr, nullptr, nullptr), 0);
+  const auto redraws = [](int descriptor, const char* name) {
+    const Terminal terminal(name);
+    return can_redraw(descriptor);
+  };
+  EXPECT_TRUE(redraws(slave, "xterm-256color"));
+  EXPECT_FALSE(redraws(slave, "dumb"));
+  EXPECT_FALSE(redraws(slave, ""));
+  EXPECT_FALSE(redraws(slave, nullptr));
+  const int file = open("/dev/null", O_WRONLY);
+  EXPECT_FALSE(redraws(file, "xterm-256color"));
+  close(file);
+  close(slave);
+  close(master);
+}
+
+}  // namespace
+}  // namespace rubato::app

@@ -1,0 +1,70 @@
+#pragma once
+
+#include <algorithm>
+#include <chrono>
+#include <filesystem>
+#include <fstream>
+#include <functional>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include <nlohmann/json.hpp>
+
+#include "app/run_program.hpp"
+#include "app/small_training.hpp"
+
+namespace rubato::test {
+
+/// How long a test waits for what must come.
+inline constexpr auto kPatience = std::chrono::seconds(60);
+
+/// Runs that end and go on: 10 steps and 40 minibatches in an epoch.
+class ResumedTraining : public SmallTraining {
+ protected:
+  void SetUp() override {
+    SmallTraining::SetUp();
+    write_trace({8, 16, 32, 40, 64, 8, 16, 32, 40, 64});
+  }
+
+  ProgramResult train(std::vector<std::string> more, const WhileRunning& during = {}) {
+    std::vector<std::string> arguments{
+        "train",         "--data=mnist:data",    "--model=softmax", "--trace=trace.csv",
+        "--minibatch=8", "--on-trace-end=cycle", "--threads=2",     "--rule=adascale",
+        "--lookahead=3"};
+    arguments.insert(arguments.end(), more.begin(), more.end());
+    return rubato(arguments, folder_.path(), during);
+  }
+  ProgramResult resume(const std::string& run, std::vector<std::string> more = {}) {
+    more.insert(more.begin(), {"train", "--resume", run});
+    return rubato(more, folder_.path());
+  }
+
+  // The metrics without who computed them, and how long it took.
+  [[nodiscard]] std::vector<nlohmann::json> metrics(const std::string& run) const {
+    std::vector<nlohmann::json> lines;
+    std::ifstream in(file(run) / "metrics.jsonl");
+    for (std::string line; std::getline(in, line);) {
+      lines.push_back(nlohmann::json::parse(line));
+      for (const char* key : {"seconds", "substeps", "cores"}) lines.back().erase(key);
+    }
+    return lines;
+  }
+  // Waits until training is under way.
+  [[nodiscard]] WhileRunning after_lines(const std::string& run, std::size_t lines,
+                                         const std::function<void(pid_t)>& act) const {
+    return [=, this](pid_t process, const std::filesystem::path&) {
+      const auto end = std::chrono::steady_clock::now() + kPatience;
+      while (metrics_lines(run) < lines && std::chrono::steady_clock::now() < end) {
+        std::this_thread::sleep_for(std::chrono::milliseconds(5));
+      }
+      act(process);
+    };
+  }
+  [[nodiscard]] std::size_t metrics_lines(const std::string& run) const {
+    const std::string text = read_file(file(run) / "metrics.jsonl");
+    return static_cast<std::size_t>(std::count(text.begin(), text.end(), '\n'));
+  }
+};
+
+}  // namespace rubato::test
