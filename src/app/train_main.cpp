@@ -4,6 +4,10 @@
 #include <string>
 #include <vector>
 
+#include <fmt/format.h>
+
+#include <rubato/train/training_error.hpp>
+
 #include "app/command_line.hpp"
 #include "app/doctor_probe.hpp"
 #include "app/kernel_choice.hpp"
@@ -33,6 +37,9 @@ int main(int argc, char** argv) {
     const auto options = parse_train_options(std::span(arguments).subspan(1), command);
     if (!options) return 0;
     use_kernels(argv, *options);
-    return static_cast<int>(command == TrainCommand::train ? train(*options) : verify(*options));
-  });
-}
+    try {
+      return static_cast<int>(command == TrainCommand::train ? train(*options) : verify(*options));
+    } catch (const rubato::TrainingError& error) {
+      if (options->verbose) fmt::print(stderr, "{}\n", error.details());
+      throw;
+    }

@@ -292,6 +292,8 @@ void define_output(CommandLine& line, TrainCommandOptions& options) {
                 options.monitor_every = parse_whole(text, 1, kMaxLogSteps);
               });
   line.flag("quiet", "print nothing but errors", options.quiet);
+  line.flag("verbose", "print all that is known of an error, libtorch's stack included",
+            options.verbose);
 }
 
 // A path in a configuration is relative to the folder of that file.

@@ -98,6 +98,7 @@ struct TrainCommandOptions {
   std::string monitor;
   std::int64_t monitor_every = 100;
   bool quiet = false;
+  bool verbose = false;
   /// Of `rubato verify`: steps in each training.
   std::int64_t steps = 24;
   /// The run folder; see run_folder().

@@ -124,9 +124,11 @@ TrainingData load_training_data(const TrainCommandOptions& options) {
 }
 
 Trainer make_trainer(const TrainCommandOptions& options, const TrainingData& data,
-                     const Trace& trace) {
+                     const Trace& trace, Dealing dealing) {
+  TrainOptions train_options = trainer_options(options);
+  train_options.dealing = dealing;
   Trainer trainer(builtin_model(options.model, {.height = data.height, .width = data.width}),
-                  nll_loss(options.label_smoothing), data.train, trace, trainer_options(options));
+                  nll_loss(options.label_smoothing), data.train, trace, std::move(train_options));
   trainer.set_test(data.test, nll_loss());
   for (const std::string& pattern : patterns_of(options.no_decay)) {
     if (pattern != kVectors) require_match(trainer, "--no-decay", pattern);

@@ -29,7 +29,7 @@ void require_match(const Trainer& trainer, std::string_view option, const std::s
 /// A trainer for them, with its test set. Throws Error for what the trainer rejects, and where
 /// --no-decay names parameters that the model has not.
 [[nodiscard]] Trainer make_trainer(const TrainCommandOptions& options, const TrainingData& data,
-                                   const Trace& trace);
+                                   const Trace& trace, Dealing dealing = Dealing::by_thread);
 
 /// To stderr, where the BLAS would make training ten times slower.
 void warn_of_slow_blas(const char* program);

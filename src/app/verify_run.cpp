@@ -34,6 +34,8 @@ struct Way {
   double fault_rate = 0;
   // After so many steps the state goes to another trainer; 0 is never.
   std::int64_t resume_after = 0;
+  // In turns, what a model keeps where nobody sees it shows every time.
+  Dealing dealing = Dealing::by_thread;
 };
 
 // The digest of something at a step.
@@ -126,6 +128,11 @@ std::vector<Way> ways_of(const TrainCommandOptions& options) {
       {.what = "three cores", .cores = 3, .threads = threads},
       {.what = "many cores", .cores = 64, .threads = threads},
       {.what = "strided", .cores = cores, .threads = threads, .assignment = Assignment::strided},
+      {.what = "replicas in turns",
+       .cores = 3,
+       .threads = 3,
+       .assignment = Assignment::strided,
+       .dealing = Dealing::in_turns},
       {.what = "cores that die", .cores = cores, .threads = threads, .fault_rate = 0.1},
       {.what = "a resume", .cores = cores, .threads = threads, .resume_after = half},
       {.what = "a resume of 5 cores",
@@ -152,7 +159,8 @@ Marks train(const TrainCommandOptions& options, const TrainingData& data, const 
   std::optional<State> state;
   // What goes on after a resume has the options that were asked for.
   for (const TrainCommandOptions* part : {&own, &options}) {
-    Trainer trainer = make_trainer(*part, data, trace);
+    Trainer trainer =
+        make_trainer(*part, data, trace, part == &own ? way.dealing : Dealing::by_thread);
     trainer.add_observer(witness);
     if (state) trainer.load_state(*state);
     trainer.fit();

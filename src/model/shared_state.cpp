@@ -103,4 +103,11 @@ SharedState::SharedState(const Model& model) {
   }
 }
 
+bool SharedState::is_shared_by(const Model& model) const {
+  for (const NamedTensor& named : model.parameters) {
+    if (named.tensor.defined() && named.tensor.is_alias_of(flat_parameters_)) return true;
+  }
+  return false;
+}
+
 }  // namespace rubato

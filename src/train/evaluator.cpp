@@ -6,6 +6,9 @@
 
 #include <ATen/Functions.h>
 #include <ATen/core/grad_mode.h>
+#include <fmt/format.h>
+
+#include "rethrow.hpp"
 
 namespace rubato {
 
@@ -46,16 +49,16 @@ class EvaluationMode {
 }  // namespace
 
 Evaluation evaluate(ReplicaSet& replicas, const Loss& loss, const TensorDataset& dataset,
-                    Workers& workers, std::int64_t top_k) {
+                    Workers& workers, std::int64_t top_k, std::string_view when) {
   const EvaluationMode mode(replicas);
   const std::int64_t samples = dataset.size();
   const std::int64_t batches = (samples + kBatch - 1) / kBatch;
   std::vector<BatchResult> results(static_cast<std::size_t>(batches));
   // Written by the first batch only.
   bool classified = false;
-  workers.for_each(batches, [&](std::int64_t i, int thread) {
+  const auto evaluate_batch = [&](std::int64_t i, int thread) {
     const at::NoGradGuard no_grad;
-    Replica& replica = replicas.of_thread(thread);
+    Replica& replica = replicas.pick(thread, i);
     replica.load_buffers();
     const std::int64_t begin = i * kBatch;
     const std::int64_t count = std::min(kBatch, samples - begin);
@@ -67,6 +70,14 @@ Evaluation evaluate(ReplicaSet& replicas, const Loss& loss, const TensorDataset&
       result.correct = output.argmax(1).eq(target).sum().item<std::int64_t>();
       if (top_k > 0) result.in_top_k = count_in_top(output, target, top_k);
       if (i == 0) classified = true;
+    }
+  };
+  workers.for_each(batches, [&](std::int64_t i, int thread) {
+    try {
+      evaluate_batch(i, thread);
+    } catch (...) {
+      rethrow_with_place(Phase::evaluation, fmt::format("samples {} to {}{}", i * kBatch + 1,
+                                                        std::min((i + 1) * kBatch, samples), when));
     }
   });
 

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <string_view>
 
 #include <rubato/model/model.hpp>
 #include <rubato/runtime/workers.hpp>
@@ -12,9 +13,10 @@
 namespace rubato {
 
 /// Evaluates the model on a data set, on all threads; the same bits for every number of them.
-/// `top_k` is that of TrainOptions; more than there are classes are all of them.
+/// `top_k` is that of TrainOptions; more than there are classes are all of them. Throws
+/// TrainingError; `when` says when it is, for people: " after epoch 1".
 [[nodiscard]] Evaluation evaluate(ReplicaSet& replicas, const Loss& loss,
                                   const TensorDataset& dataset, Workers& workers,
-                                  std::int64_t top_k);
+                                  std::int64_t top_k, std::string_view when);
 
 }  // namespace rubato

@@ -4,6 +4,7 @@
 
 #include <ATen/Context.h>
 
+#include <rubato/core/error.hpp>
 #include <rubato/model/initializer.hpp>
 
 namespace rubato {
@@ -21,14 +22,22 @@ Model seeded_instance(const ModelFactory& factory, const InitializerOptions& ini
 }  // namespace
 
 ReplicaSet::ReplicaSet(const ModelFactory& factory, const InitializerOptions& initializer,
-                       int threads, std::uint64_t seed)
-    : ReplicaSet(seeded_instance(factory, initializer, seed), factory, threads, seed) {}
+                       int replicas, std::uint64_t seed, Dealing dealing)
+    : ReplicaSet(seeded_instance(factory, initializer, seed), factory, replicas, seed, dealing) {}
 
-ReplicaSet::ReplicaSet(Model first, const ModelFactory& factory, int threads, std::uint64_t seed)
-    : state_(first) {
-  replicas_.reserve(static_cast<std::size_t>(threads));
+ReplicaSet::ReplicaSet(Model first, const ModelFactory& factory, int replicas, std::uint64_t seed,
+                       Dealing dealing)
+    : dealing_(dealing), state_(first) {
+  replicas_.reserve(static_cast<std::size_t>(replicas));
   replicas_.emplace_back(std::move(first), state_);
-  for (int thread = 1; thread < threads; ++thread) replicas_.emplace_back(factory(), state_);
+  for (int replica = 1; replica < replicas; ++replica) {
+    Model next = factory();
+    if (state_.is_shared_by(next)) {
+      throw Error(
+          "the model factory gave the same instance twice; accepted: a new one at each call");
+    }
+    replicas_.emplace_back(std::move(next), state_);
+  }
   // What libtorch's generator gives from here on must not depend on the number of instances made.
   at::manual_seed(seed);
 }

@@ -27,24 +27,19 @@
 
 #include "autocast.hpp"
 #include "checked_rates.hpp"
+#include "gather.hpp"
 #include "gradient_meter.hpp"
 #include "gradient_pair.hpp"
 #include "master_weights.hpp"
 #include "place.hpp"
+#include "rethrow.hpp"
 #include "step_buffers.hpp"
 #include "training_memory.hpp"
+#include "trial.hpp"
 
 namespace rubato {
 
 namespace {
-
-at::Tensor gather(const at::Tensor& all, std::span<const std::int64_t> samples) {
-  // from_blob() takes no pointer to const; index_select() only reads.
-  auto* indices =
-      const_cast<std::int64_t*>(samples.data());  // NOLINT(cppcoreguidelines-pro-type-const-cast)
-  return all.index_select(
-      0, at::from_blob(indices, {static_cast<std::int64_t>(samples.size())}, at::kLong));
-}
 
 ParameterLayout layout_of(const SharedState& state, std::span<const ParameterGroup> groups) {
   ParameterLayout layout{.layer_ends = state.parameter_layout().ends(), .layer_groups = {}};
@@ -141,9 +136,17 @@ class TypedStepEngine final : public StepEngine {
                                  .epoch = settings.epoch.value(),
                                  .step = step.index.value(),
                                  .minibatch = minibatch.value()};
-          substep(samples.minibatch(minibatch), stream, minibatch == step.first_minibatch, thread,
-                  out);
-          if (options_.log_minibatches) log_minibatch(step, minibatch, out);
+          const std::int64_t of_step = minibatch.value() - step.first_minibatch.value();
+          Work work;
+          try {
+            substep(samples.minibatch(minibatch), stream, of_step == 0, thread,
+                    parts_.replicas.pick(thread, of_step + step.index.value()), out, work);
+            if (options_.log_minibatches) log_minibatch(step, minibatch, out);
+          } catch (...) {
+            rethrow_with_place(
+                work.phase, fmt::format("minibatch {} of {} at {}", of_step + 1, step.minibatches,
+                                        place_of(settings.epoch, step.index)));
+          }
         },
         [&](const StepPlan& attempt, std::span<const FaultRecord> faults, std::int64_t cores_left) {
           if (settings.on_fault) settings.on_fault(attempt, faults, cores_left);
@@ -193,6 +196,22 @@ class TypedStepEngine final : public StepEngine {
     return outcome;
   }
 
+  void try_out(Replica& replica) override {
+    Work work;
+    try {
+      const StreamKey stream{.seed = options_.seed};
+      const RandomStream::Scope random = threads_.front().random.begin(stream);
+      const at::Tensor gradients = at::zeros_like(state_.flat_parameters());
+      const std::vector<at::Tensor> views = state_.parameter_layout().views(gradients);
+      for (const auto& samples : trial_minibatches(parts_.dataset, options_.minibatch_size)) {
+        static_cast<void>(forward_backward(replica, samples, views, work));
+      }
+    } catch (...) {
+      rethrow_with_place(work.phase,
+                         place_of_trial(parts_.dataset, options_.minibatch_size, "training data"));
+    }
+  }
+
   [[nodiscard]] std::int64_t gradient_buffers() const override {
     return executor_.pool().high_water();
   }
@@ -216,28 +235,38 @@ class TypedStepEngine final : public StepEngine {
     RandomStream random{};
   };
 
+  // How far the work on a minibatch has come.
+  struct Work {
+    Phase phase = Phase::data;
+    double data_seconds = 0;
+  };
+
   void substep(std::span<const std::int64_t> samples, const StreamKey& stream, bool first,
-               int thread, PartialSum<T>& out) {
+               int thread, Replica& replica, PartialSum<T>& out, Work& work) {
     ThreadState& own = threads_[static_cast<std::size_t>(thread)];
     const RandomStream::Scope random = own.random.begin(stream);
+    out.scalars.loss = forward_backward(replica, samples, gradients_of(out), work);
+    if (half_) unscale(out.values.first(parameters_));
+    own.data_seconds += work.data_seconds;
+    buffers_.note(replica, first, thread, out.values.subspan(parameters_));
+  }
+
+  // The loss of the samples; their gradients are added to `gradients`.
+  double forward_backward(Replica& replica, std::span<const std::int64_t> samples,
+                          const std::vector<at::Tensor>& gradients, Work& work) const {
     // Whatever the caller of fit() has switched off.
     const at::AutoGradMode with_gradients(true);
-    Replica& replica = parts_.replicas.of_thread(thread);
-    const std::vector<at::Tensor>& gradients = gradients_of(out);
     replica.begin(gradients);
     const Stopwatch data;
+    work.phase = Phase::data;
     at::Tensor input = gather(parts_.dataset.inputs, samples);
     if (options_.augment) input = options_.augment(input);
     const at::Tensor target = gather(parts_.dataset.targets, samples);
-    own.data_seconds += data.seconds();
-    if (half_) {
-      out.scalars.loss = half_substep(replica, input, target);
-      unscale(out.values.first(parameters_));
-    } else {
-      out.scalars.loss = full_substep(replica, input, target);
-    }
+    work.data_seconds += data.seconds();
+    const double loss = half_ ? half_substep(replica, input, target, work.phase)
+                              : full_substep(replica, input, target, work.phase);
     replica.check_gradients(gradients);
-    buffers_.note(replica, first, thread, out.values.subspan(parameters_));
+    return loss;
   }
 
   static void require_differentiable(const at::Tensor& loss) {
@@ -249,25 +278,31 @@ class TypedStepEngine final : public StepEngine {
     }
   }
 
-  double full_substep(Replica& replica, const at::Tensor& input, const at::Tensor& target) const {
-    const at::Tensor loss = loss_of(replica, input, target);
+  double full_substep(Replica& replica, const at::Tensor& input, const at::Tensor& target,
+                      Phase& phase) const {
+    const at::Tensor loss = loss_of(replica, input, target, phase);
     require_differentiable(loss);
+    phase = Phase::backward;
     loss.backward();
     return loss.item<double>();
   }
 
   // The model in float16, from its inputs to its outputs and back; the loss in between, and its
   // scaling, in float32.
-  double half_substep(Replica& replica, at::Tensor& input, const at::Tensor& target) const {
+  double half_substep(Replica& replica, at::Tensor& input, const at::Tensor& target,
+                      Phase& phase) const {
     round_to_half(input);
     at::Tensor output;
+    phase = Phase::forward;
     {
       const HalfStorage storage(true);
       output = replica.forward(input);
     }
+    phase = Phase::loss;
     const at::Tensor of_loss = output.detach().requires_grad_();
     const at::Tensor loss = parts_.loss(of_loss, target);
     require_differentiable(loss);
+    phase = Phase::backward;
     (loss * loss_scaler_.scale()).backward();
     round_to_half(of_loss.grad());
     const HalfStorage storage(true);
@@ -322,10 +357,14 @@ class TypedStepEngine final : public StepEngine {
             .wall = wall.seconds()};
   }
 
-  at::Tensor loss_of(Replica& replica, const at::Tensor& input, const at::Tensor& target) const {
+  at::Tensor loss_of(Replica& replica, const at::Tensor& input, const at::Tensor& target,
+                     Phase& phase) const {
     // Backward follows the types of forward by itself.
     const AutocastGuard autocast(options_.precision == Precision::bf16);
-    return parts_.loss(replica.forward(input), target);
+    phase = Phase::forward;
+    const at::Tensor output = replica.forward(input);
+    phase = Phase::loss;
+    return parts_.loss(output, target);
   }
 
   // The gradient part of a pool buffer as one view for each parameter. Made at the first use of the

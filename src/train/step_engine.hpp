@@ -83,6 +83,9 @@ class StepEngine {
   /// Where the loss or the gradient is not finite, the shared state is left as it was.
   [[nodiscard]] virtual StepOutcome run(const StepPlan& step, const EpochSamples& samples,
                                         const StepSettings& settings) = 0;
+  /// Forward and backward of a minibatch, or two, by a replica that is used for nothing else: so it
+  /// changes nothing. Throws TrainingError.
+  virtual void try_out(Replica& replica) = 0;
   [[nodiscard]] virtual std::int64_t gradient_buffers() const = 0;
   /// The optimizer's state.
   virtual void save(State& state) const = 0;

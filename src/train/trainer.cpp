@@ -2,6 +2,8 @@
 #include <cmath>
 #include <utility>
 
+#include <ATen/Context.h>
+#include <ATen/core/Generator.h>
 #include <fmt/format.h>
 
 #include <rubato/core/check.hpp>
@@ -22,6 +24,7 @@
 #include "replica_set.hpp"
 #include "result_state.hpp"
 #include "step_engine.hpp"
+#include "trial.hpp"
 
 namespace rubato {
 
@@ -45,6 +48,21 @@ Workers make_workers(int threads) {
   use_one_intra_op_thread();
   return Workers(threads);
 }
+
+// Leaves libtorch's generator as it was.
+class GeneratorKeeper {
+ public:
+  GeneratorKeeper()
+      : generator_(at::globalContext().defaultGenerator(at::kCPU)),
+        state_(generator_.get_state()) {}
+  ~GeneratorKeeper() { generator_.set_state(state_); }
+  GeneratorKeeper(const GeneratorKeeper&) = delete;
+  GeneratorKeeper& operator=(const GeneratorKeeper&) = delete;
+
+ private:
+  at::Generator generator_;
+  at::Tensor state_;
+};
 
 constexpr const char* kConfiguration = "configuration";
 const std::string kParameter = "parameter.";
@@ -80,8 +98,9 @@ class Trainer::Implementation final : public Training {
         rule_(options_.rules.make(options_.rule)),
         schedule_(make_schedule(options_)),
         loss_(std::move(loss)),
-        workers_(make_workers(options_.threads)),
-        replicas_(model, options_.initializer, options_.threads, options_.seed),
+        workers_(make_workers(options_.dealing == Dealing::in_turns ? 1 : options_.threads)),
+        model_(model),
+        replicas_(model_, options_.initializer, options_.threads, options_.seed, options_.dealing),
         engine_(make_step_engine({replicas_, loss_, train_, workers_, *rule_}, options_,
                                  planner_.largest_step())),
         configuration_(configuration_of(options_, train_, replicas_.state())),
@@ -95,6 +114,7 @@ class Trainer::Implementation final : public Training {
                       choice_name(kMetrics, options_.watch)));
     }
     RUBATO_CHECK(!in_step_, "a fit() that threw is not gone on with");
+    try_out();
     pausing_ = false;
     while (!pausing_ && (epoch_ || begin_epoch())) {
       train_epoch();
@@ -105,8 +125,7 @@ class Trainer::Implementation final : public Training {
 
   Evaluation evaluate(const TensorDataset& dataset) override {
     require_valid(dataset, "data to evaluate on");
-    return rubato::evaluate(replicas_, test_loss_ ? test_loss_ : loss_, dataset, workers_,
-                            options_.top_k);
+    return evaluate(dataset, "");
   }
 
   const TrainOptions& options() const override { return options_; }
@@ -142,6 +161,28 @@ class Trainer::Implementation final : public Training {
     double loss_sum = 0;
     std::int64_t minibatches = 0;
   };
+
+  [[nodiscard]] const Loss& test_loss() const { return test_loss_ ? test_loss_ : loss_; }
+
+  Evaluation evaluate(const TensorDataset& dataset, std::string_view when) {
+    return rubato::evaluate(replicas_, test_loss(), dataset, workers_, options_.top_k, when);
+  }
+
+  // Finds what cannot work before anything is trained. Once, and without a trace: on an instance of
+  // its own, with libtorch's generator as it was.
+  void try_out() {
+    if (tried_out_) return;
+    tried_out_ = true;
+    const GeneratorKeeper keeper;
+    Model instance = model_();
+    // A factory that gives the one instance of a training on one thread again.
+    if (replicas_.state().is_shared_by(instance)) return;
+    Replica replica(std::move(instance), replicas_.state());
+    engine_->try_out(replica);
+    if (test_) {
+      try_evaluation(replica, test_loss(), *test_, options_.minibatch_size, "test data");
+    }
+  }
 
   [[nodiscard]] bool stopped() const { return !result_.stopped.empty(); }
 
@@ -223,7 +264,10 @@ class Trainer::Implementation final : public Training {
     const Stopwatch stopwatch;
     EpochRecord record = epoch_->record;
     record.train_loss = epoch_->loss_sum / static_cast<double>(epoch_->minibatches);
-    if (test_) record.test = evaluate(*test_);
+    if (test_) {
+      record.test = evaluate(
+          *test_, fmt::format(" of the test data after epoch {}", record.epoch.value() + 1));
+    }
     record.test_seconds = stopwatch.seconds();
     result_.part = part_of_epoch();
     record.whole = !result_.part;
@@ -337,6 +381,7 @@ class Trainer::Implementation final : public Training {
   Loss loss_;
   Loss test_loss_;
   Workers workers_;
+  ModelFactory model_;
   ReplicaSet replicas_;
   std::unique_ptr<StepEngine> engine_;
   // What states are bound to.
@@ -348,6 +393,7 @@ class Trainer::Implementation final : public Training {
   TrainingProgress progress_{.dataset_size = train_.size()};
   TrainResult result_;
   std::optional<Epoch> epoch_;
+  bool tried_out_ = false;
   bool pausing_ = false;
   // From the beginning of a step or of the end of an epoch until all have heard of it.
   bool in_step_ = false;

@@ -99,7 +99,7 @@ TEST(TrainOptions, HaveTheOriginalsDefaults) {
 TEST(TrainOptions, AreAllRead) {
   const test::TempFolder folder;
   Arguments arguments = every_option(folder);
-  arguments.push_back("--out=" + (folder.path() / "run").string());
+  arguments.insert(arguments.end(), {"--out=" + (folder.path() / "run").string(), "--verbose"});
   const TrainCommandOptions options = parsed(arguments);
   EXPECT_EQ(mnist_folder(options), folder.path());
   EXPECT_EQ(options.model, "softmax");
@@ -150,6 +150,7 @@ TEST(TrainOptions, AreAllRead) {
   EXPECT_TRUE(options.target_best);
   EXPECT_EQ(options.log_steps, 0);
   EXPECT_TRUE(parsed({"--quiet"}).quiet);
+  EXPECT_TRUE(options.verbose);
   EXPECT_EQ(options.out, folder.path() / "run");
 }
 

@@ -19,6 +19,7 @@
 #include <rubato/plan/shuffle.hpp>
 #include <rubato/train/losses.hpp>
 #include <rubato/train/trainer.hpp>
+#include <rubato/train/training_error.hpp>
 
 #include "support.hpp"
 #include "support/error_of.hpp"
@@ -329,8 +330,8 @@ ModelFactory failing_model(int failing) {
 
 TEST(Trainer, PassesOnWhatAModelThrows) {
   for (const int threads : {1, 2, 4}) {
-    // The third minibatch of the second step.
-    Trainer trainer(failing_model(2 + 2), nll_loss(), dataset(), test::trace_of({16, 24}),
+    // The third minibatch of the second step; the first of all is the trial.
+    Trainer trainer(failing_model(1 + 2 + 2), nll_loss(), dataset(), test::trace_of({16, 24}),
                     options_of(1, threads));
     std::string good_state;
     const auto recorder = trainer.add_observer<test::Recorder>(
@@ -338,8 +339,12 @@ TEST(Trainer, PassesOnWhatAModelThrows) {
     try {
       trainer.fit();
       FAIL() << "nothing thrown";
-    } catch (const ForwardFailure& failure) {
-      EXPECT_STREQ(failure.what(), "my own");
+    } catch (const TrainingError& failure) {
+      EXPECT_THAT(failure.what(),
+                  testing::AllOf(testing::StartsWith("forward of minibatch "),
+                                 testing::EndsWith(" of 3 at epoch 1, step 2 of the "
+                                                   "run: my own")));
+      EXPECT_THROW(std::rethrow_if_nested(failure), ForwardFailure);
     }
     EXPECT_EQ(recorder->steps.size(), 1U);
     EXPECT_EQ(trainer.result().steps, 1);

@@ -15,7 +15,8 @@ struct SortedTensors;
 struct BufferTreatment {
   BufferCombination combination = BufferCombination::mean;
   std::optional<double> momentum{};
-  /// Of SortedTensors::counters.
+  /// Of SortedTensors::counters; behind them come the SortedTensors::buffers, as Module::to() makes
+  /// floating-point numbers of counters, too.
   std::optional<std::size_t> counter{};
 };
 

@@ -48,6 +48,9 @@ class SharedState {
   [[nodiscard]] const BufferTreatments& treatments() const { return treatments_; }
   [[nodiscard]] const std::vector<at::Tensor>& frozen() const { return frozen_; }
 
+  /// Whether a replica has been made of the model already: its parameters are views of this state.
+  [[nodiscard]] bool is_shared_by(const Model& model) const;
+
   /// The trained parameters, each once, as they lie in the flat buffer. Views.
   [[nodiscard]] const std::vector<NamedTensor>& trained() const { return trained_; }
   /// All parameters, trained and frozen, in the order of their declaration; then all buffers.

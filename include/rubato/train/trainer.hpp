@@ -32,6 +32,18 @@
 
 namespace rubato {
 
+/// Which replica of the model computes what.
+enum class Dealing {
+  /// Each thread has one, and computes whatever comes to it.
+  by_thread,
+  /// All on one thread, by as many replicas as there would be threads, in turns that begin
+  /// elsewhere
+  /// in each step. A model that keeps something from one forward to the next where the trainer does
+  /// not see it (a plain member, a static variable) comes to other bits than with another number
+  /// of threads: always, and not when scheduling happens to show it. For comparisons.
+  in_turns,
+};
+
 struct TrainOptions {
   // What is computed.
 
@@ -101,6 +113,7 @@ struct TrainOptions {
   std::vector<Straggler> stragglers{};
   /// Threads; 0 takes as many as the machine has.
   int threads = 0;
+  Dealing dealing = Dealing::by_thread;
 };
 
 /// Training that came to a number which is infinite or NaN: the loss or the gradient of a step,
@@ -164,8 +177,10 @@ class Trainer {
 
   /// Trains all epochs, or what is left of them; with a trace under TraceEnd::stop, as many as it
   /// holds. Not after a fit() that threw.
-  /// Throws Diverged, Error when the schedule watches what there is not, and whatever the model,
-  /// the loss or an observer throws.
+  /// The first one tries a minibatch of the training data and of the test data out, on an instance
+  /// of the model of its own, so that what cannot work is found at once. Throws Diverged;
+  /// TrainingError for what the model, the loss or the augmentation throws; Error when the schedule
+  /// watches what there is not or a rate cannot be applied; and whatever an observer throws.
   TrainResult fit();
 
   /// All that training has come to, its observers included. Not in fit(), where observers take it
