@@ -64,6 +64,11 @@ KernelsInUse kernels_in_use() {
           .onednn = onednn_isa()};
 }
 
+bool has_bf16_kernels() {
+  const std::string isa = onednn_isa();
+  return cpu_instruction_set() < InstructionSet::avx512 || isa.empty() || isa.starts_with("avx512");
+}
+
 Versions versions() {
   Versions versions{.rubato = RUBATO_VERSION,
                     .torch = TORCH_VERSION,

@@ -18,6 +18,7 @@
 
 #include <rubato/model/builtin_models.hpp>
 #include <rubato/model/module.hpp>
+#include <rubato/train/environment.hpp>
 #include <rubato/train/losses.hpp>
 #include <rubato/train/monitor.hpp>
 #include <rubato/train/trainer.hpp>
@@ -370,7 +371,19 @@ TEST(TopK, CountsTargetsAmongTheLargest) {
   EXPECT_FALSE(trainer_on(Trace::constant(16), options).evaluate(data).top_k_accuracy.has_value());
 }
 
+TEST(Bf16, IsRefusedWhereItsKernelsAreHeldBack) {
+  TrainOptions options;
+  options.precision = Precision::bf16;
+  const std::string error = test::error_of([&] {
+    const Trainer trainer(builtin_model("softmax", {}), nll_loss(), test::digits(64),
+                          Trace::constant(32), options);
+  });
+  EXPECT_THAT(error, has_bf16_kernels() ? testing::HasSubstr("no error")
+                                        : testing::HasSubstr("ONEDNN_MAX_CPU_ISA"));
+}
+
 TEST(Bf16, ComputesInIt) {
+  if (!has_bf16_kernels()) GTEST_SKIP() << "ONEDNN_MAX_CPU_ISA keeps oneDNN from its kernels";
   const auto train = [](Precision precision, int threads) {
     TrainOptions options{.epochs = 3, .learning_rate = 0.05, .threads = threads};
     options.precision = precision;
