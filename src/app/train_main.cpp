@@ -4,8 +4,6 @@
 #include <string>
 #include <vector>
 
-#include <fmt/format.h>
-
 #include <rubato/train/training_error.hpp>
 
 #include "app/command_line.hpp"
@@ -40,6 +38,8 @@ int main(int argc, char** argv) {
     try {
       return static_cast<int>(command == TrainCommand::train ? train(*options) : verify(*options));
     } catch (const rubato::TrainingError& error) {
-      if (options->verbose) fmt::print(stderr, "{}\n", error.details());
+      if (options->verbose) print_error(error.details() + "\n");
       throw;
     }
+  });
+}

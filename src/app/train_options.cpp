@@ -86,7 +86,8 @@ void define_data(CommandLine& line, TrainCommandOptions& options) {
               "KMNIST in the folder DIR, raw or .gz",
               options.data, [&](const std::string& text) { options.data = known_data(text); });
   line.option("model", fmt::format("{}", fmt::join(kModels, "|")),
-              "the network: two convolutions, three linear layers, one, or two (docs/models.md)",
+              "the network: two convolutions, three linear layers, one, or four convolutions "
+              "(docs/models.md)",
               options.model,
               [&](const std::string& text) { options.model = known_name("model", text, kModels); });
   line.option("init", "NAME",

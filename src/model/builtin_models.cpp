@@ -1,10 +1,14 @@
+#include <algorithm>
 #include <array>
 
 #include <ATen/Functions.h>
 #include <fmt/format.h>
+#include <torch/nn/modules/activation.h>
 #include <torch/nn/modules/batchnorm.h>
+#include <torch/nn/modules/container/sequential.h>
 #include <torch/nn/modules/conv.h>
 #include <torch/nn/modules/linear.h>
+#include <torch/nn/modules/pooling.h>
 
 #include <rubato/core/choice.hpp>
 #include <rubato/core/error.hpp>
@@ -89,20 +93,42 @@ class Softmax : public nn::Module {
   nn::Linear linear_;
 };
 
+// Rows or columns of an image behind ToyNet's convolutions: two of 3x3 and a pooling of 2, twice.
+constexpr std::int64_t after_toy_convolutions(std::int64_t pixels) {
+  return ((pixels - 4) / 2 - 4) / 2;
+}
+
 class ToyNet : public nn::Module {
  public:
-  ToyNet(std::int64_t inputs, std::int64_t classes) : net1_(inputs, 10), net2_(10, classes) {
-    register_module("net1", net1_);
-    register_module("net2", net2_);
+  explicit ToyNet(const ImageShape& shape)
+      : conv_(convolution(shape.channels, 64), nn::BatchNorm2d(64), nn::ReLU(),  //
+              convolution(64, 128), nn::BatchNorm2d(128), nn::ReLU(), nn::MaxPool2d(2),
+              convolution(128, 256), nn::BatchNorm2d(256), nn::ReLU(),  //
+              convolution(256, kChannels), nn::BatchNorm2d(kChannels), nn::ReLU(),
+              nn::MaxPool2d(2)),
+        dense_(nn::Flatten(),
+               nn::Linear(kChannels * after_toy_convolutions(shape.height) *
+                              after_toy_convolutions(shape.width),
+                          kHidden),
+               nn::BatchNorm1d(kHidden), nn::ReLU(), nn::Linear(kHidden, shape.classes)) {
+    register_module("conv", conv_);
+    register_module("dense", dense_);
   }
 
   at::Tensor forward(const at::Tensor& x) {
-    return at::log_softmax(net2_(at::relu(net1_(x.flatten(1)))), 1);
+    return at::log_softmax(dense_->forward(conv_->forward(x)), 1);
   }
 
  private:
-  nn::Linear net1_;
-  nn::Linear net2_;
+  static constexpr std::int64_t kChannels = 512;
+  static constexpr std::int64_t kHidden = 512;
+
+  static nn::Conv2d convolution(std::int64_t from, std::int64_t to) {
+    return nn::Conv2d(nn::Conv2dOptions(from, to, 3));
+  }
+
+  nn::Sequential conv_;
+  nn::Sequential dense_;
 };
 
 constexpr std::array<std::string_view, 4> kNames{"mnist-cnn", "mlp", "softmax", "toy-net"};
@@ -119,14 +145,22 @@ ModelFactory builtin_model(std::string_view name, const ImageShape& shape) {
     if (shape.channels != 1 || shape.height != 28 || shape.width != 28 || shape.classes != 10) {
       throw Error(
           fmt::format("model mnist-cnn takes images of 1 x 28 x 28 in 10 classes, the data "
-                      "has {} x {} x {} in {}; accepted for these: mlp, softmax, toy-net",
+                      "has {} x {} x {} in {}; accepted for these: mlp, softmax",
                       shape.channels, shape.height, shape.width, shape.classes));
     }
     return model_factory<MnistCnn>();
   }
   if (name == "mlp") return model_factory<Mlp>(inputs, shape.classes);
   if (name == "softmax") return model_factory<Softmax>(inputs, shape.classes);
-  if (name == "toy-net") return model_factory<ToyNet>(inputs, shape.classes);
+  if (name == "toy-net") {
+    if (after_toy_convolutions(std::min(shape.height, shape.width)) < 1) {
+      throw Error(fmt::format(
+          "model toy-net takes images of at least 16 x 16, the data has {} x {}; accepted "
+          "for these: mlp, softmax",
+          shape.height, shape.width));
+    }
+    return model_factory<ToyNet>(shape);
+  }
   throw Error(unknown_name_message("model", name, kNames));
 }
 

@@ -57,7 +57,9 @@ TEST(BuiltinModels, HaveAsManyParametersAsTheirLayers) {
       {"mnist-cnn", (10 * 25 + 10) + (20 * 10 * 25 + 20) + (50 * 320 + 50) + (10 * 50 + 10) + 60},
       {"mlp", (128 * 784 + 128) + (64 * 128 + 64) + (10 * 64 + 10)},
       {"softmax", 10 * 784 + 10},
-      {"toy-net", (10 * 784 + 10) + (10 * 10 + 10)}};
+      {"toy-net", (64 * 9 + 64) + (128 * 64 * 9 + 128) + (256 * 128 * 9 + 256) +
+                      (512 * 256 * 9 + 512) + 2 * (64 + 128 + 256 + 512) + (512 * 8192 + 512) +
+                      2 * 512 + (10 * 512 + 10)}};
   EXPECT_EQ(expected.at("mnist-cnn"), 21'900);
   for (const std::string_view name : builtin_model_names()) {
     EXPECT_EQ(parameter_count(builtin_model(name, {})()), expected.at(name)) << name;
@@ -74,7 +76,7 @@ TEST(BuiltinModels, MapImagesToLogProbabilities) {
 }
 
 TEST(BuiltinModels, TakeTheShapeOfTheData) {
-  const ImageShape colour{.channels = 3, .height = 8, .width = 6, .classes = 100};
+  const ImageShape colour{.channels = 3, .height = 17, .width = 16, .classes = 100};
   for (const std::string_view name : {"mlp", "softmax", "toy-net"}) {
     EXPECT_EQ(builtin_model(name, colour)().forward(images(4, colour)).sizes(), (Shape{4, 100}))
         << name;
@@ -132,6 +134,13 @@ TEST(BuiltinModels, SuggestTheNearestName) {
             "unknown model 'resnet-50'; accepted: mnist-cnn, mlp, softmax, toy-net");
 }
 
+TEST(ToyNet, RefusesImagesThatItsConvolutionsUseUp) {
+  EXPECT_EQ(error_of_model("toy-net", {.height = 16, .width = 16}), "no error");
+  EXPECT_EQ(error_of_model("toy-net", {.height = 28, .width = 15}),
+            "model toy-net takes images of at least 16 x 16, the data has 28 x 15; accepted for "
+            "these: mlp, softmax");
+}
+
 TEST(MnistCnn, RefusesImagesOfAnotherShape) {
   for (const ImageShape& shape : {ImageShape{.channels = 3}, ImageShape{.height = 32},
                                   ImageShape{.width = 27}, ImageShape{.classes = 47}}) {
@@ -141,7 +150,7 @@ TEST(MnistCnn, RefusesImagesOfAnotherShape) {
                                                   std::to_string(shape.height) + " x " +
                                                   std::to_string(shape.width) + " in " +
                                                   std::to_string(shape.classes)),
-                               testing::HasSubstr("accepted for these: mlp, softmax, toy-net")));
+                               testing::HasSubstr("accepted for these: mlp, softmax")));
   }
 }
 

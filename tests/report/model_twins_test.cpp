@@ -102,7 +102,9 @@ TEST_P(ModelTwins, LoadTheWeightsStrictlyAndComputeTheSame) {
   const std::string twin = python_behind(page(), 0) + python_behind(section_of(GetParam()), 0);
   std::smatch name;
   ASSERT_TRUE(std::regex_search(twin, name, std::regex("class (\\w+)"))) << twin;
-  const bool sized = twin.find("def __init__(self, inputs, classes)") != std::string::npos;
+  // How the page says that the twin of MNIST's shape is made.
+  std::smatch call;
+  const bool sized = std::regex_search(twin, call, std::regex("For MNIST (\\w+\\([0-9, ]+\\))"));
 
   const test::TempFolder folder;
   const Model model = used_model(GetParam());
@@ -116,7 +118,7 @@ TEST_P(ModelTwins, LoadTheWeightsStrictlyAndComputeTheSame) {
                  model.forward(images));
   }
   folder.write("compare.py",
-               twin + fmt::format("model = {}({})\n", name[1].str(), sized ? "784, 10" : "") +
+               twin + fmt::format("model = {}\n", sized ? call[1].str() : name[1].str() + "()") +
                    "model.load_state_dict(torch.load('weights.pt'), strict=True)\n"
                    "images = torch.load('images.pt')\n"
                    "for training in (False, True):\n"

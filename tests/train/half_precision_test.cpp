@@ -42,7 +42,7 @@ TrainOptions half_options(LossScaleOptions scale = {}) {
 }
 
 Trainer trainer_of(const TrainOptions& options, const Loss& loss = nll_loss(),
-                   const ModelFactory& model = builtin_model("toy-net", {})) {
+                   const ModelFactory& model = builtin_model("mlp", {})) {
   return Trainer(model, loss, test::digits(128), test::trace_of({16, 32}, TraceEnd::cycle),
                  options);
 }
@@ -68,7 +68,7 @@ TEST(Fp16, ComputesWithHalvesAndUpdatesFloats) {
   std::atomic<int> forwards{0};
   std::atomic<int> of_halves{0};
   const ModelFactory model = [&] {
-    Model made = builtin_model("toy-net", {})();
+    Model made = builtin_model("mlp", {})();
     made.forward = [&, forward = made.forward,
                     parameters = made.parameters](const at::Tensor& input) {
       bool halves = is_half(input);

@@ -27,8 +27,9 @@ struct ImageShape {
 ///              network. 1 x 28 x 28 only.
 ///   mlp        linear to 128, relu, linear to 64, relu, linear
 ///   softmax    linear: multinomial logistic regression
-///   toy-net    linear to 10, relu, linear: the toy model of PyTorch's tutorial on
-///              DistributedDataParallel, on images
+///   toy-net    conv 3x3 to 64, to 128, max-pool 2, conv 3x3 to 256, to 512, max-pool 2, linear to
+///              512, linear; batch norm and relu behind all but the last. 5.8 million parameters on
+///              28 x 28; at least 16 x 16
 ///
 /// Each has a twin in Python that loads its weights (docs/models.md).
 ///
