@@ -178,7 +178,7 @@ TEST_F(FinishedRun, ANamedCheckpointHasToBeThereAndGood) {
   fs::copy(file("data_of_the_run"), file("data"));
   folder_.write("data/t10k-labels-idx1-ubyte",
                 read_file(file("data/t10k-labels-idx1-ubyte")).substr(0, 107) + '\x05');
-  EXPECT_THAT(error("step-4.safetensors"), HasSubstr("these are not the data of the run"));
+  EXPECT_THAT(error("step-4.safetensors"), HasSubstr("not the data of the run"));
   fs::remove_all(file("data"));
   fs::rename(file("data_of_the_run"), file("data"));
   fs::resize_file(file("run/checkpoints/step-4.safetensors"), 100);

@@ -308,7 +308,6 @@ TEST(TrainOptions, RejectArgumentsThatWouldDoNothing) {
         {"--monitor=*", "--monitor-every=3"},
         {"--schedule=exponential", "--schedule-unit=steps"},
         {"--schedule=plateau+exponential", "--schedule-unit=steps"},
-        {"--schedule=constant:value=0.1,after=3", "--schedule-unit=steps"},
         {"--watch=train-loss", "--patience=1"},
         {"--watch=train-loss", "--keep-best"},
         {"--watch=train-loss", "--schedule=plateau"},
