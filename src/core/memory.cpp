@@ -53,12 +53,15 @@ std::optional<double> address_space(const fs::path& root) {
 
 MemoryLimit memory_limit(const fs::path& root) {
   MemoryLimit lowest{.bytes = 1e300, .what = "no limit"};
-  const auto consider = [&](const std::optional<double>& bytes, const char* what) {
-    if (bytes && *bytes < lowest.bytes) lowest = {.bytes = *bytes, .what = what};
+  const auto consider = [&](const std::optional<double>& bytes, const char* what,
+                            bool of_addresses = false) {
+    if (bytes && *bytes < lowest.bytes) {
+      lowest = {.bytes = *bytes, .what = what, .of_addresses = of_addresses};
+    }
   };
   consider(physical_memory(root), "physical memory");
   consider(cgroup_limits(root).memory, "the limit of its control group");
-  consider(address_space(root), "what ulimit -v leaves");
+  consider(address_space(root), "what ulimit -v leaves", true);
   return lowest;
 }
 

@@ -18,6 +18,7 @@
 #include <rubato/core/error.hpp>
 #include <rubato/core/stopwatch.hpp>
 #include <rubato/model/half.hpp>
+#include <rubato/machine/openblas.hpp>
 #include <rubato/model/random_stream.hpp>
 #include <rubato/optim/lookahead.hpp>
 #include <rubato/optim/make_optimizer.hpp>
@@ -574,7 +575,8 @@ TrainingSizes sizes_of(const StepEngineParts& parts, const TrainOptions& options
           .cores = options.cores,
           .threads = parts.workers.threads(),
           .reducer = options.reduce,
-          .optimizer_values = values_of(options)};
+          .optimizer_values = values_of(options),
+          .openblas = loaded_openblas().has_value()};
 }
 
 }  // namespace

@@ -25,6 +25,8 @@ struct TrainingSizes {
   std::string_view reducer = "auto";
   /// What optimizers remember of every parameter: 1 for a momentum, 2 for Adam.
   int optimizer_values = 0;
+  /// Whether matrix products are an OpenBLAS's.
+  bool openblas = false;
 };
 
 /// What a training needs at least, in bytes. What forward and backward passes need is not known
@@ -35,7 +37,11 @@ struct TrainingMemory {
   double optimizer_bytes = 0;
   /// The minibatches that are in work, and the replicas' own buffers.
   double thread_bytes = 0;
+  /// Addresses that the BLAS sets aside for matrix products, of which it uses little. An OpenBLAS
+  /// that does not get them asks again without end, so that nobody would hear of it.
+  double blas_addresses = 0;
 
+  /// Of memory.
   [[nodiscard]] double bytes() const;
 };
 [[nodiscard]] TrainingMemory memory_of(const TrainingSizes& sizes);

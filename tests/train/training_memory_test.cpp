@@ -53,5 +53,18 @@ TEST(TrainingMemory, ThatCannotFitIsRefusedWithTheNumbers) {
             "the reducer tree need less");
 }
 
+TEST(TrainingMemory, CountsAddressesForOpenBlasWhereTheyAreLimited) {
+  TrainingSizes sizes = kSizes;
+  sizes.openblas = true;
+  EXPECT_EQ(memory_of(sizes).blas_addresses, 2 * 160e6);
+  EXPECT_EQ(memory_of(sizes).bytes(), memory_of(kSizes).bytes());
+  MemoryLimit limit{.bytes = 300e6, .what = "what ulimit -v leaves"};
+  EXPECT_EQ(test::error_of([&] { require_training_memory(sizes, limit); }), "no error");
+  limit.of_addresses = true;
+  EXPECT_THAT(test::error_of([&] { require_training_memory(sizes, limit); }),
+              testing::AllOf(testing::HasSubstr("320 MB of addresses for OpenBLAS"),
+                             testing::HasSubstr("what ulimit -v leaves is 300 MB")));
+}
+
 }  // namespace
 }  // namespace rubato

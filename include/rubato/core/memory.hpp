@@ -21,6 +21,8 @@ struct MemoryLimit {
   double bytes = 0;
   /// "physical memory".
   std::string what;
+  /// Whether it counts what is set aside, used or not: a limit of the address space.
+  bool of_addresses = false;
 };
 
 /// The lowest of the machine's physical memory, the limits of the control groups that the process

@@ -1,0 +1,113 @@
+// Trainings that do not get the memory they need.
+
+#include <chrono>
+#include <cstdint>
+#include <filesystem>
+#include <fstream>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include <gmock/gmock.h>
+#include <sys/resource.h>
+
+#include "app/run_program.hpp"
+#include "app/small_training.hpp"
+
+namespace rubato {
+namespace {
+
+namespace fs = std::filesystem;
+using test::ProgramResult;
+using testing::AllOf;
+using testing::HasSubstr;
+using testing::Not;
+
+constexpr int kExitCode = 25;
+
+class TrainMemory : public test::SmallTraining {};
+
+// Sizes are known before anything is allocated. A limit that every machine can set: libtorch itself
+// has room below it.
+TEST_F(TrainMemory, IsRefusedBeforeTheFirstStepWhereItCannotFit) {
+  write_trace({12'000});
+  const ProgramResult result = test::run_program(
+      "/bin/bash",
+      {"-c",
+       "ulimit -v 4000000 && exec \"$0\" train --model mlp --trace trace.csv --minibatch 1 "
+       "--reduce sharded --threads 2 --epochs 1 --out run",
+       RUBATO_PROGRAM},
+      folder_.path());
+  EXPECT_EQ(result.code, kExitCode) << result.err;
+  EXPECT_THAT(result.err, AllOf(HasSubstr("rubato train: training needs 12000 gradient buffers of"),
+                                HasSubstr("what ulimit -v leaves is"), Not(HasSubstr("frame #"))));
+  EXPECT_FALSE(fs::exists(file("run")));
+}
+
+// Whoever finds that it does not suffice, nothing waits for ever and nobody reads a stack: OpenBLAS
+// would ask for its buffers without end.
+TEST_F(TrainMemory, EndsInOneLineWhereThereIsHardlyRoomForTheLibraries) {
+  write_trace({64});
+  for (const char* kibibytes : {"700000", "900000", "1100000"}) {
+    const ProgramResult result = test::run_program(
+        "/bin/bash",
+        {"-c",
+         std::string("ulimit -v ") + kibibytes +
+             " && exec timeout --signal=KILL 60 \"$0\" train --model mlp --trace trace.csv "
+             "--on-trace-end hold --threads 2 --epochs 1 --out run-" +
+             kibibytes,
+         RUBATO_PROGRAM},
+        folder_.path());
+    if (result.code == 0) continue;
+    EXPECT_EQ(result.code, kExitCode) << kibibytes << result.err;
+    EXPECT_THAT(result.err,
+                AllOf(HasSubstr("rubato train: "), HasSubstr("what ulimit -v leaves is"),
+                      Not(HasSubstr("frame #"))));
+  }
+}
+
+// The size of a process's address space in bytes.
+rlim_t address_space_of(pid_t process) {
+  constexpr rlim_t kKibi = 1024;
+  std::ifstream status("/proc/" + std::to_string(process) + "/status");
+  rlim_t kibibytes = 0;
+  for (std::string word; status >> word;) {
+    if (word == "VmSize:") status >> kibibytes;
+  }
+  return kibibytes * kKibi;
+}
+
+// After the first checkpoint the program gets nothing more. Every step needs eight megabytes more
+// than the one before, so that one of the next does not find them.
+TEST_F(TrainMemory, ThatRunsOutLeavesACheckpointToGoOnFrom) {
+  std::vector<int> trace;
+  for (int step = 1; step <= 11; ++step) trace.push_back(160 * step);
+  write_trace(trace);
+  const auto take_the_rest = [this](pid_t process, const fs::path&) {
+    const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(60);
+    while (!fs::exists(file("run/checkpoints")) || fs::is_empty(file("run/checkpoints"))) {
+      if (std::chrono::steady_clock::now() > deadline) return;
+      std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    }
+    const rlim_t now = address_space_of(process);
+    const rlimit limit{.rlim_cur = now, .rlim_max = now};
+    EXPECT_EQ(prlimit(process, RLIMIT_AS, &limit, nullptr), 0);
+  };
+  const ProgramResult result =
+      test::rubato({"train", "--model", "mlp", "--trace", "trace.csv", "--on-trace-end", "hold",
+                    "--minibatch", "8", "--reduce", "sharded", "--threads", "2", "--epochs", "1",
+                    "--checkpoint-every", "1steps", "--out", "run"},
+                   folder_.path(), take_the_rest);
+  EXPECT_EQ(result.code, kExitCode) << result.err;
+  EXPECT_THAT(result.err,
+              AllOf(HasSubstr("rubato train: "), HasSubstr("could not be had"),
+                    HasSubstr("; to go on: rubato train --resume run"), Not(HasSubstr("frame #"))));
+
+  const ProgramResult resumed =
+      test::rubato({"train", "--resume", "run", "--checkpoint-every", "never"}, folder_.path());
+  EXPECT_EQ(resumed.code, 0) << resumed.err;
+  EXPECT_EQ(summary("run")["epochs"], 1);
+}
+
+}  // namespace
+}  // namespace rubato
