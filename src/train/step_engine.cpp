@@ -17,8 +17,8 @@
 #include <rubato/core/check.hpp>
 #include <rubato/core/error.hpp>
 #include <rubato/core/stopwatch.hpp>
-#include <rubato/model/half.hpp>
 #include <rubato/machine/openblas.hpp>
+#include <rubato/model/half.hpp>
 #include <rubato/model/random_stream.hpp>
 #include <rubato/optim/lookahead.hpp>
 #include <rubato/optim/make_optimizer.hpp>

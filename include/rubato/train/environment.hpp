@@ -33,9 +33,9 @@ struct KernelsInUse {
 };
 [[nodiscard]] KernelsInUse kernels_in_use();
 
-/// Whether oneDNN has the kernels that libtorch will ask it for under Precision::bf16. libtorch asks
-/// wherever the CPU has AVX-512, also where ONEDNN_MAX_CPU_ISA keeps oneDNN from it; elsewhere it
-/// computes bfloat16 itself.
+/// Whether oneDNN has the kernels that libtorch will ask it for under Precision::bf16. libtorch
+/// asks wherever the CPU has AVX-512, also where ONEDNN_MAX_CPU_ISA keeps oneDNN from it; elsewhere
+/// it computes bfloat16 itself.
 [[nodiscard]] bool has_bf16_kernels();
 
 /// Whether the process computes on a BLAS that is known to be fast. Debian's reference BLAS, which
