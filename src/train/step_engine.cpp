@@ -204,6 +204,8 @@ class TypedStepEngine final : public StepEngine {
       const RandomStream::Scope random = threads_.front().random.begin(stream);
       const at::Tensor gradients = at::zeros_like(state_.flat_parameters());
       const std::vector<at::Tensor> views = state_.parameter_layout().views(gradients);
+      std::optional<typename MasterWeights<T>::Rounded> rounded;
+      if (half_) rounded.emplace(master_weights_, parameters(), parts_.workers);
       for (const auto& samples : trial_minibatches(parts_.dataset, options_.minibatch_size)) {
         static_cast<void>(forward_backward(replica, samples, views, work));
       }

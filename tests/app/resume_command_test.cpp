@@ -303,7 +303,7 @@ TEST_F(ResumeCommand, VerifyComparesEveryBit) {
   };
   const ProgramResult same = verify({"--rule=adascale", "--optimizer=adam", "--steps=23"});
   EXPECT_EQ(same.code, 0) << same.err;
-  EXPECT_THAT(same.out, HasSubstr("\n23 steps, 11 ways: the same bits\n"));
+  EXPECT_THAT(same.out, HasSubstr("\n23 steps, 12 ways: the same bits\n"));
   // The ring of 8 cores sums in another order than one core does.
   const ProgramResult other = verify({"--exact=false", "--reduce=ring"});
   EXPECT_EQ(other.code, 23);

@@ -24,6 +24,7 @@ test::NoTraining no_training;
 
 using testing::AllOf;
 using testing::HasSubstr;
+using testing::Not;
 
 TEST(ShortNumber, HasThreeDigitsAtMost) {
   EXPECT_EQ(short_number(0), "0");
@@ -213,7 +214,9 @@ TEST(Progress, CutsNoNumberOnANarrowTerminal) {
       }
     }
   }
-  EXPECT_THAT(drawn_on(60), AllOf(HasSubstr("lr 0.0003125 "), HasSubstr("loss 2.2500")));
+  EXPECT_THAT(drawn_on(80), AllOf(HasSubstr("lr 0.0003125 "), HasSubstr("loss 2.2500")));
+  // There is no room for the rate.
+  EXPECT_THAT(drawn_on(60), AllOf(Not(HasSubstr("lr")), HasSubstr("loss 2.2500")));
 }
 
 TEST(Progress, SaysHowMuchOfAnEpochThatWasCutShort) {

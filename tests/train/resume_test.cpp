@@ -249,7 +249,7 @@ TEST(Resume, IsBoundToTheRowsThatWereUsed) {
     cut.pop_back();
     if (!cut.empty()) {
       EXPECT_THAT(error_loading(state, cut, TraceEnd::stop),
-                  HasSubstr("test trace, step " + std::to_string(steps - 1) +
+                  HasSubstr("test trace, step " + std::to_string(steps) +
                             ": the trace is not that of the run"));
     }
   }
@@ -283,7 +283,7 @@ TEST(Resume, IsBoundToWhereEpochsEnded) {
   EXPECT_EQ(error_loading(state, {96, 16, 32}, TraceEnd::stop), "no error");
   EXPECT_EQ(
       error_loading(state, {96, 16, 32, 16}, TraceEnd::stop),
-      "test trace, step 3: epoch 2 of the run ended before this step, and in this trace it goes "
+      "test trace, step 4: epoch 2 of the run ended before this step, and in this trace it goes "
       "on; accepted: a trace in which it ends there, too");
   EXPECT_THAT(error_loading(state, {96, 16, 32}, TraceEnd::hold), HasSubstr("it goes on"));
   // It was full because the next step did not fit, which no step has used.
@@ -292,7 +292,7 @@ TEST(Resume, IsBoundToWhereEpochsEnded) {
   ASSERT_EQ(full.result().steps, 1);
   EXPECT_EQ(error_loading(full.state(), {88, 24, 8}, TraceEnd::hold), "no error");
   EXPECT_THAT(error_loading(full.state(), {88, 8}, TraceEnd::hold),
-              HasSubstr("test trace, step 1: epoch 1 of the run ended before this step"));
+              HasSubstr("test trace, step 2: epoch 1 of the run ended before this step"));
 }
 
 // The trace has ended with an epoch: a longer one goes on.
