@@ -51,29 +51,30 @@ std::string file_of(int descriptor) {
 }  // namespace
 }  // namespace rubato
 
-// NOLINTBEGIN(bugprone-reserved-identifier,readability-identifier-naming): the linker's names
+// The linker's names, by which --wrap finds them, stand in the labels: in C++ they are reserved.
 extern "C" {
-int __real_fsync(int descriptor);
-int __real_rename(const char* from, const char* to);
+int real_fsync(int descriptor) __asm__("__real_fsync");
+int real_rename(const char* from, const char* to) __asm__("__real_rename");
+int wrapped_fsync(int descriptor) __asm__("__wrap_fsync");
+int wrapped_rename(const char* from, const char* to) __asm__("__wrap_rename");
 
-int __wrap_fsync(int descriptor) {
+int wrapped_fsync(int descriptor) {
   using rubato::g_calls;
   if (g_calls != nullptr && g_calls->note("fsync " + g_calls->shown(rubato::file_of(descriptor)))) {
     return -1;
   }
-  return __real_fsync(descriptor);
+  return real_fsync(descriptor);
 }
 
-int __wrap_rename(const char* from, const char* to) {
+int wrapped_rename(const char* from, const char* to) {
   using rubato::g_calls;
   if (g_calls != nullptr &&
       g_calls->note("rename " + g_calls->shown(from) + " " + g_calls->shown(to))) {
     return -1;
   }
-  return __real_rename(from, to);
+  return real_rename(from, to);
 }
 }
-// NOLINTEND(bugprone-reserved-identifier,readability-identifier-naming)
 
 namespace rubato {
 namespace {
@@ -86,13 +87,15 @@ class FileOrder : public testing::Test {
     g_calls = &calls_;
   }
   ~FileOrder() override { g_calls = nullptr; }
+  FileOrder(const FileOrder&) = delete;
+  FileOrder& operator=(const FileOrder&) = delete;
 
   [[nodiscard]] std::filesystem::path path(std::string_view name) const {
     return calls_.folder / name;
   }
   [[nodiscard]] std::string error_where(const std::string& call) {
     calls_.failing = call;
-    const std::string message = error_of([&] { write_file(path("x"), "new"); });
+    std::string message = error_of([&] { write_file(path("x"), "new"); });
     EXPECT_EQ(calls_.log.back(), call) << "nothing follows what has failed";
     return message;
   }

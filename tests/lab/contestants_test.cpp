@@ -75,7 +75,7 @@ TEST(Contestants, WaitForEveryArrival) {
     const ReduceTask task{.cores = 4, .size = kSize, .fused = fused};
     for (const std::string_view name : strategy_names(fused)) {
       const auto contestant = make_contestant(name, task, workers);
-      for (const std::size_t late : {0, 3}) {
+      for (const std::size_t late : {std::size_t{0}, std::size_t{3}}) {
         Arrivals arrivals(4, 0.0);
         arrivals[late] = kLast;
         contestant->prepare();

@@ -10,7 +10,7 @@ namespace rubato::test {
 
 /// Whatever keeps its state as numbers: rules, schedules, estimators.
 template <class T>
-concept Resumable = requires(T thing, const std::vector<double>& numbers) {
+concept Resumable = requires(T& thing, const std::vector<double>& numbers) {
   { thing.state() } -> std::convertible_to<std::vector<double>>;
   thing.load_state(numbers);
 };

@@ -136,9 +136,10 @@ TEST(StateFile, EveryArrayIsAlignedToItsElements) {
   const auto header = nlohmann::json::parse(bytes.substr(8, length));
   for (const auto& [name, value] : header.items()) {
     if (name == "__metadata__") continue;
+    const std::string dtype = value["dtype"];
     const auto* const type =
         std::find_if(kElementTypes.begin(), kElementTypes.end(),
-                     [&](const ElementTypeName& known) { return known.name == value["dtype"]; });
+                     [&](const ElementTypeName& known) { return known.name == dtype; });
     ASSERT_NE(type, kElementTypes.end()) << name;
     const std::size_t begin = value["data_offsets"][0];
     EXPECT_EQ((8 + length + begin) % type->bytes, 0U) << name << " at " << begin;
