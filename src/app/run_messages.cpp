@@ -14,7 +14,7 @@ namespace {
 
 // "3 epochs", "5 of 48 steps of epoch 1", "1 epoch and 5 of 48 steps of epoch 2".
 std::string epochs_of(const TrainResult& result) {
-  const std::string whole = fmt::format("{} epoch{}", result.epochs, result.epochs == 1 ? "" : "s");
+  std::string whole = fmt::format("{} epoch{}", result.epochs, result.epochs == 1 ? "" : "s");
   if (!result.part) return whole;
   const std::string part = fmt::format("{} of {} steps of epoch {}", result.part->steps,
                                        result.part->of_steps, result.epochs + 1);
