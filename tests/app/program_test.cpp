@@ -1,4 +1,5 @@
 #include <gmock/gmock.h>
+#include <nlohmann/json.hpp>
 #include <sys/stat.h>
 
 #include "app/run_program.hpp"
@@ -195,6 +196,13 @@ TEST_F(Installed, TheDoctorSaysThatItCannotTrain) {
   EXPECT_THAT(result.out,
               HasSubstr("\nnote     BLAS           cannot be seen: this build is without"));
   EXPECT_EQ(result.err, "");
+}
+
+TEST_F(Installed, TheDoctorGoesByTheThreadsAskedFor) {
+  const ProgramResult result = test::run_program(program_, {"doctor", "--threads=4096", "--json"});
+  const auto report = nlohmann::json::parse(result.out);
+  EXPECT_EQ(report["facts"]["threads"], 4096);
+  EXPECT_EQ(result.code, 26) << "no machine has so many";
 }
 
 TEST_F(Installed, BecomesTheProgramBesideIt) {

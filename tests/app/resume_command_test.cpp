@@ -49,6 +49,16 @@ TEST_F(ResumeCommand, GoesOnFromTheNewestCheckpointToTheSameResult) {
   EXPECT_EQ(metrics("run"), metrics("whole"));
 }
 
+// Of all processes of the run: the last one of these has nothing left to train.
+TEST_F(ResumeCommand, AddsUpTheTimeOfTheRun) {
+  ASSERT_EQ(train({"--epochs=60", "--out=run", "--quiet"}).code, 0);
+  const double before = summary("run")["wall_seconds"];
+  const double trained = summary("run")["train_seconds"];
+  ASSERT_EQ(resume("run", {"--quiet"}).code, 0);
+  EXPECT_GE(summary("run")["wall_seconds"], before);
+  EXPECT_EQ(summary("run")["train_seconds"], trained);
+}
+
 TEST_F(ResumeCommand, PassesOverDamagedCheckpoints) {
   ASSERT_EQ(train({"--epochs=2", "--out=run", "--checkpoint-every=4steps", "--keep=100"}).code, 0);
   const auto expected = metrics("run");

@@ -174,6 +174,20 @@ TEST_F(TrainCommand, EachTechniqueChangesTheResult) {
   }
 }
 
+TEST_F(TrainCommand, TheLossScaleIsTheUsers) {
+  const ProgramResult result =
+      train({"--out=run", "--epochs=1", "--precision=fp16:scale=512,interval=4,growth=4"});
+  ASSERT_EQ(result.code, 0) << result.err;
+  std::vector<double> scales;
+  std::ifstream metrics(file("run/metrics.jsonl"));
+  for (std::string text; std::getline(metrics, text);) {
+    const json line = json::parse(text);
+    if (line["kind"] == "step") scales.push_back(line["loss_scale"]);
+  }
+  EXPECT_THAT(scales, testing::ElementsAre(512, 512, 512, 512, 2048, 2048, 2048, 2048, 8192, 8192));
+  EXPECT_EQ(summary("run")["skipped_steps"], 0);
+}
+
 TEST_F(TrainCommand, StopsEarlyWhenNothingImproves) {
   // No rounding comes to the difference that is asked for: the weights stay where they are, but the
   // minibatches are others in every epoch, and are summed in another order.
@@ -220,6 +234,19 @@ TEST_F(TrainCommand, AMissedTargetIsExitCode21) {
   EXPECT_THAT(missed.err,
               AllOf(HasSubstr("test accuracy "), HasSubstr("below --target-accuracy 100 %")));
   EXPECT_TRUE(fs::exists(file("missed/weights.pt")));
+}
+
+TEST_F(TrainCommand, ATargetThatIsJustReachedIsMet) {
+  // All weights are zero: they always say the same class, which is right once in ten times.
+  const auto with_target = [&](const std::string& out, const std::string& target) {
+    return train({"--init=zero", "--lr=1e-30", "--momentum=0", "--epochs=1", "--out", out,
+                  "--target-accuracy", target});
+  };
+  const ProgramResult reached = with_target("reached", "10");
+  EXPECT_EQ(summary("reached")["final_test_accuracy"], 0.1);
+  EXPECT_EQ(reached.code, 0) << reached.err;
+  EXPECT_EQ(with_target("best", "10,best").code, 0);
+  EXPECT_EQ(with_target("missed", "10.01").code, 21);
 }
 
 // The more it learns, the worse: all labels of the test set are wrong. Weights of zero always say

@@ -10,6 +10,7 @@
 
 #include <rubato/model/module.hpp>
 #include <rubato/model/replica.hpp>
+#include <rubato/model/script.hpp>
 
 #include "support/error_of.hpp"
 
@@ -235,6 +236,24 @@ TEST(ModelFactory, MakesANewInstanceOfAUsersModuleAtEveryCall) {
   EXPECT_NO_THROW(one.forward(at::ones({1, 3})));
   one.set_training(true);
   EXPECT_ANY_THROW(one.forward(at::ones({1, 3})));
+}
+
+TEST(ScriptFactory, MakesCopiesThatLeaveFrozenWhatIsFrozen) {
+  torch::jit::Module module("Scaled");
+  module.register_parameter("weight", at::full({3}, 2.0).requires_grad_(), /*is_buffer=*/false);
+  module.register_parameter("scale", at::full({3}, 5.0), /*is_buffer=*/false);
+  module.define("def forward(self, x):\n  return x * self.weight * self.scale\n");
+  const Model model = script_factory(module)();
+  ASSERT_EQ(model.parameters.size(), 2U);
+  EXPECT_TRUE(model.parameters[0].tensor.requires_grad());
+  EXPECT_FALSE(model.parameters[1].tensor.requires_grad());
+  const SharedState state(model);
+  ASSERT_EQ(state.trained().size(), 1U);
+  EXPECT_EQ(state.trained()[0].name, "weight");
+  // Nothing of a copy reaches the original.
+  model.forward(at::ones({3})).sum().backward();
+  EXPECT_TRUE(model.parameters[0].tensor.grad().defined());
+  for (const auto& original : module.parameters()) EXPECT_FALSE(original.grad().defined());
 }
 
 }  // namespace

@@ -7,6 +7,7 @@
 
 #include <rubato/model/layout.hpp>
 #include <rubato/model/shared_state.hpp>
+#include <rubato/model/tensor_state.hpp>
 
 #include "support/error_of.hpp"
 
@@ -210,6 +211,20 @@ TEST(SharedState, RefusesTensorsThatAreNotOnTheCpu) {
             "parameter 'weight' is on meta; accepted: cpu");
   EXPECT_EQ(error_of_model_with({{"weight", parameter(numbers(0, 3))}}, {{"mean", elsewhere}}),
             "buffer 'mean' is on meta; accepted: cpu");
+}
+
+// A frozen tensor keeps the layout that its module gave it, such as channels last.
+TEST(TensorState, DoesNotSeeHowATensorLiesInMemory) {
+  const at::Tensor values = numbers(0, 24).reshape({2, 3, 2, 2});
+  const at::Tensor channels_last = values.contiguous(at::MemoryFormat::ChannelsLast);
+  State state;
+  put_tensor(state, "plain", values);
+  put_tensor(state, "channels last", channels_last);
+  EXPECT_EQ(state.array("channels last").bytes, state.array("plain").bytes);
+  for (const at::Tensor& into : {at::zeros_like(values), at::zeros_like(channels_last)}) {
+    read_tensor(state, "channels last", into);
+    EXPECT_TRUE(at::equal(into, values));
+  }
 }
 
 }  // namespace

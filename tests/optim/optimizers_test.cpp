@@ -180,6 +180,30 @@ TEST(Lars, IsThePapersFormula) {
   }
 }
 
+// It is part of the length that the local rate goes by.
+TEST(Lars, AdaptsToTheWeightDecayOfAGroup) {
+  Workers workers(1);
+  Problem<double> problem;
+  const double decay = 0.5;
+  const auto lars = make_optimizer<double>(
+      {.kind = OptimizerKind::lars, .weight_decay = 0.01, .trust = 0.02},
+      layout_of(problem.shared, {0, 1, 1}), problem.shared, {{}, {.weight_decay = decay}});
+  problem.draw(1);
+  const std::vector<LayerNorms> norms = norms_of(problem);
+  Update<double> update = problem.update(1, {.update_rate = 0.1});
+  update.layers = norms;
+  lars->step(update, workers);
+  for (std::size_t i = 0; i < 3; ++i) {
+    const double of_tensor = i == 0 ? 0.01 : decay;
+    const at::Tensor w = problem.plain[i].detach();
+    const at::Tensor& g = problem.plain[i].grad();
+    const double w_norm = w.norm().item<double>();
+    const double local = 0.02 * w_norm / (g.norm().item<double>() + of_tensor * w_norm);
+    const at::Tensor wanted = w - 0.1 * local * (g + of_tensor * w);
+    EXPECT_TRUE(at::allclose(problem.shared.parameters()[i].tensor, wanted, 1e-12, 1e-14)) << i;
+  }
+}
+
 TEST(Sgd, FollowsTheRulesFactorsOnLayers) {
   Workers workers(1);
   Problem<double> problem;
@@ -258,6 +282,20 @@ TYPED_TEST(TorchOptimizerOf, HasTheBitsOfTheOptimizerAlone) {
         return std::make_unique<torch::optim::Adagrad>(
             parameters,
             torch::optim::AdagradOptions().lr_decay(0.01).initial_accumulator_value(0.1));
+      });
+}
+
+TYPED_TEST(TorchOptimizerOf, HasAllOptionsOfAdamw) {
+  expect_same_bits<TypeParam>(
+      {.kind = OptimizerKind::adamw,
+       .weight_decay = 0.02,
+       .beta1 = 0.7,
+       .beta2 = 0.9,
+       .amsgrad = true},
+      [](auto parameters) {
+        return std::make_unique<torch::optim::AdamW>(
+            parameters,
+            torch::optim::AdamWOptions().betas({0.7, 0.9}).weight_decay(0.02).amsgrad(true));
       });
 }
 

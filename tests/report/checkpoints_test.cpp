@@ -1,7 +1,9 @@
+#include <chrono>
 #include <cstdint>
 #include <filesystem>
 #include <fstream>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include <gmock/gmock.h>
@@ -9,6 +11,7 @@
 #include <rubato/report/checkpoints.hpp>
 #include <rubato/report/metrics.hpp>
 #include <rubato/state/state_file.hpp>
+#include <rubato/train/trainer.hpp>
 
 #include "support/error_of.hpp"
 #include "support/no_training.hpp"
@@ -81,6 +84,54 @@ TEST_F(Checkpoints, NothingIsRemovedWhenOneCannotBeWritten) {
   EXPECT_THAT(error_of([&] { folder_.write(3, state_of(3)); }), HasSubstr("cannot write"));
   EXPECT_EQ(newest(), 2);
   EXPECT_TRUE(fs::exists(path_ / "step-1.safetensors"));
+}
+
+// A training after so many steps.
+class AfterSteps final : public Training {
+ public:
+  void stop(std::string) override {}
+  void pause() override {}
+  [[nodiscard]] const TrainOptions& options() const override { return options_; }
+  [[nodiscard]] const TrainResult& result() const override { return result_; }
+  [[nodiscard]] const std::vector<NamedTensor>& parameters() const override { return none_; }
+  [[nodiscard]] const std::vector<NamedTensor>& buffers() const override { return none_; }
+  [[nodiscard]] Evaluation evaluate(const TensorDataset&) override { return {}; }
+  [[nodiscard]] State state() const override { return {}; }
+
+  void set_steps(std::int64_t steps) { result_.steps = steps; }
+
+ private:
+  TrainOptions options_;
+  TrainResult result_;
+  std::vector<NamedTensor> none_;
+};
+
+// Each interval begins with the checkpoint before it.
+TEST_F(Checkpoints, AreWrittenOnceInEachInterval) {
+  using Unit = CheckpointInterval::Unit;
+  for (const Unit unit : {Unit::seconds, Unit::steps, Unit::epochs}) {
+    SCOPED_TRACE(choice_name(kCheckpointUnits, unit));
+    const std::int64_t count = unit == Unit::seconds ? 1 : 2;
+    Checkpointer checkpointer(CheckpointFolder(path_, 1), {.count = count, .unit = unit});
+    AfterSteps training;
+    // Over the length of an interval, whatever its unit.
+    const auto pass = [&] {
+      for (int i = 0; i < 2 && unit == Unit::steps; ++i) checkpointer.on_step(training, {});
+      for (int i = 0; i < 2 && unit == Unit::epochs; ++i) checkpointer.on_epoch(training, {});
+      if (unit == Unit::seconds) std::this_thread::sleep_for(std::chrono::milliseconds(1010));
+    };
+    training.set_steps(1);
+    checkpointer.between_steps(training);
+    EXPECT_THAT(names(), testing::IsEmpty());
+    pass();
+    training.set_steps(2);
+    checkpointer.between_steps(training);
+    EXPECT_THAT(names(), ElementsAre("step-2.safetensors"));
+    training.set_steps(3);
+    checkpointer.between_steps(training);
+    EXPECT_THAT(names(), ElementsAre("step-2.safetensors"));
+    fs::remove_all(path_);
+  }
 }
 
 class MetricsState : public testing::Test {

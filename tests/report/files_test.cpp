@@ -1,8 +1,10 @@
 #include <filesystem>
 #include <fstream>
 #include <limits>
+#include <optional>
 #include <sstream>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include <gmock/gmock.h>
@@ -82,6 +84,20 @@ TEST_F(ReportFiles, ARunFolderHasOneProcessAtATime) {
   }
   EXPECT_EQ(error_of([&] { static_cast<void>(RunFolder::existing(folder() / "run")); }),
             "no error");
+}
+
+TEST_F(ReportFiles, ARunFolderThatIsMovedKeepsItsLock) {
+  std::optional<RunFolder> kept;
+  {
+    RunFolder run(folder() / "run");
+    kept.emplace(std::move(run));
+  }
+  const auto another = [&] {
+    return error_of([&] { static_cast<void>(RunFolder::existing(folder() / "run")); });
+  };
+  EXPECT_THAT(another(), HasSubstr("another process works in this run folder"));
+  kept.reset();
+  EXPECT_EQ(another(), "no error");
 }
 
 TEST_F(ReportFiles, AFileThatCannotBeWrittenIsAnError) {
@@ -250,6 +266,20 @@ TEST(Summary, HasWhatARunCameTo) {
   EXPECT_EQ(parsed["seed"], 42);
   EXPECT_TRUE(parsed["versions"].contains("torch"));
   EXPECT_TRUE(parsed["stopped"].is_null());
+}
+
+// Before the program was started again for better ones.
+TEST(Summary, SaysWhichKernelsOpenblasTookByItself) {
+  RunSummary summary;
+  summary.kernels = {.openblas = "SkylakeX", .aten = "AVX512", .onednn = "avx512_core"};
+  EXPECT_EQ(json::parse(to_json(summary))["kernels"]["openblas_by_itself"], "SkylakeX");
+  summary.kernel_start = KernelStart{.kernels = Kernels::native, .openblas_before = "Prescott"};
+  const auto kernels = json::parse(to_json(summary))["kernels"];
+  EXPECT_EQ(kernels["wanted"], "native");
+  EXPECT_EQ(kernels["openblas"], "SkylakeX");
+  EXPECT_EQ(kernels["openblas_by_itself"], "Prescott");
+  EXPECT_EQ(kernels["aten"], "AVX512");
+  EXPECT_EQ(kernels["onednn"], "avx512_core");
 }
 
 TEST(Summary, TellsAPartOfAnEpochFromWholeOnes) {

@@ -1,12 +1,14 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
+#include <chrono>
 #include <cstdio>
 #include <limits>
 #include <map>
 #include <memory>
 #include <string>
 #include <string_view>
+#include <thread>
 #include <vector>
 
 #include <gmock/gmock.h>
@@ -124,6 +126,29 @@ TEST(Progress, PrintsALineForEachEpoch) {
       printed({.epochs = 2, .samples_per_epoch = 256}),
       "epoch 1/2  4 steps  train loss 0.5000  test loss 0.1250  accuracy 97.50 %  128 samples/s\n"
       "epoch 2/2  4 steps  train loss 0.5000  test loss 0.1250  accuracy 97.50 %  128 samples/s\n");
+}
+
+// What is ahead of the last step of an epoch are the epochs after it: none, in the end.
+TEST(Progress, HasNothingLeftAfterTheLastStep) {
+  const auto left_of = [](std::int64_t epochs) {
+    const std::unique_ptr<std::FILE, int (*)(std::FILE*)> file(std::tmpfile(), std::fclose);
+    Progress progress(file.get(), {.epochs = epochs, .samples_per_epoch = 256, .log_steps = 1});
+    EpochPlan plan;
+    plan.steps.push_back({.index = StepIndex{0},
+                          .batch_size = 256,
+                          .cores = 2,
+                          .first_minibatch = MinibatchIndex{0},
+                          .minibatches = 2});
+    progress.on_epoch_begin(no_training, plan);
+    // Long enough to be seen where seconds are rounded.
+    std::this_thread::sleep_for(std::chrono::milliseconds(600));
+    StepRecord step;
+    step.plan = plan.steps[0];
+    progress.on_step(no_training, step);
+    return contents(file.get());
+  };
+  EXPECT_THAT(left_of(1), HasSubstr("  0:00 left\n"));
+  EXPECT_THAT(left_of(2), testing::Not(HasSubstr("  0:00 left\n")));
 }
 
 // An epoch in whose middle training goes on.

@@ -166,6 +166,33 @@ TEST(Accumulation, IsWhatRunningStatisticsFollowInTheMean) {
   }
 }
 
+// Module::to(torch::kDouble) makes a floating-point number of the norm's counter, and the integers
+// that a module registers afterwards are none of its business.
+TEST(Accumulation, IsWhatStatisticsFollowByACounterBesideIntegers) {
+  class Counted : public nn::Module {
+   public:
+    Counted() {
+      register_module("linear", linear_);
+      register_module("norm", norm_);
+      to(at::kDouble);
+      seen_ = register_buffer("seen", at::zeros({}, at::kLong));
+    }
+    at::Tensor forward(const at::Tensor& x) {
+      {
+        const at::NoGradGuard no_grad;
+        seen_ += x.size(0);
+      }
+      return norm_(linear_(x));
+    }
+
+   private:
+    nn::Linear linear_{kWidth, kWidth};
+    nn::BatchNorm1d norm_{nn::BatchNorm1dOptions(kWidth).momentum(c10::nullopt)};
+    at::Tensor seen_;
+  };
+  expect_accumulation(model_factory<Counted>(), options_of());
+}
+
 // Where all minibatches have the same statistics there is but one order.
 TEST(Accumulation, IsWhatRunningStatisticsAreOfEqualMinibatches) {
   class Net2d : public nn::Module {

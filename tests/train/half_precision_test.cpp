@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <limits>
 #include <optional>
+#include <stdexcept>
 #include <string>
 #include <utility>
 #include <vector>
@@ -15,6 +16,7 @@
 #include <rubato/model/builtin_models.hpp>
 #include <rubato/train/losses.hpp>
 #include <rubato/train/trainer.hpp>
+#include <rubato/train/training_error.hpp>
 
 #include "small_run.hpp"
 #include "support.hpp"
@@ -213,6 +215,62 @@ TEST(Fp16, IsRefusedWhereItMeansNothing) {
               HasSubstr("parameters are float64; accepted: with float32"));
   options = half_options({.backoff = 2});
   EXPECT_THAT(error_of([&] { trainer_of(options); }), HasSubstr("backoff 2"));
+}
+
+// The epoch's loss is the mean of those that are numbers.
+TEST(Fp16, LeavesALossThatOverflowedOutOfTheEpochsMean) {
+  int calls = 0;
+  // The first call is the trial's.
+  const Loss overflows_once = [&](const at::Tensor& output, const at::Tensor& target) {
+    const double factor = ++calls == 2 ? std::numeric_limits<double>::infinity() : 1;
+    return nll_loss()(output, target) * factor;
+  };
+  TrainOptions options = half_options({.initial = 256});
+  options.epochs = 1;
+  options.threads = 1;
+  Trainer trainer = trainer_of(options, overflows_once);
+  const auto recorder = trainer.add_observer<test::Recorder>();
+  trainer.fit();
+  ASSERT_TRUE(recorder->steps[0].skipped);
+  ASSERT_FALSE(std::isfinite(recorder->steps[0].loss));
+  double sum = 0;
+  double minibatches = 0;
+  for (std::size_t i = 1; i < recorder->steps.size(); ++i) {
+    const auto of_step = static_cast<double>(recorder->steps[i].plan.minibatches);
+    sum += recorder->steps[i].loss * of_step;
+    minibatches += of_step;
+  }
+  EXPECT_NEAR(recorder->epochs[0].train_loss, sum / minibatches, 1e-9);
+}
+
+TEST(Fp16, ErrorsSayWhatWasDone) {
+  const auto error = [](Phase phase) {
+    int calls = 0;
+    // The first call is the trial's.
+    const auto fail_in = [&calls, phase](Phase now) {
+      if (now == phase && ++calls == 2) throw std::runtime_error("it is so");
+    };
+    const ModelFactory model = [&] {
+      Model made = builtin_model("mlp", {})();
+      made.forward = [&, forward = made.forward](const at::Tensor& input) {
+        fail_in(Phase::forward);
+        return forward(input);
+      };
+      return made;
+    };
+    const Loss loss = [&](const at::Tensor& output, const at::Tensor& target) {
+      fail_in(Phase::loss);
+      output.register_hook([&](const at::Tensor&) { fail_in(Phase::backward); });
+      return nll_loss()(output, target);
+    };
+    TrainOptions options = half_options();
+    options.threads = 1;
+    return error_of([&] { trainer_of(options, loss, model).fit(); });
+  };
+  const std::string where = " of minibatch 1 of 2 at epoch 1, step 1 of the run: it is so";
+  EXPECT_EQ(error(Phase::forward), "forward" + where);
+  EXPECT_EQ(error(Phase::loss), "loss" + where);
+  EXPECT_EQ(error(Phase::backward), "backward" + where);
 }
 
 }  // namespace

@@ -51,6 +51,21 @@ TEST(MinibatchLog, SaysWhoComputedWhat) {
   }
 }
 
+// A step in which a core died is that of the cores which were left.
+TEST(MinibatchLog, SaysWhoComputedWhatInTheEnd) {
+  TrainOptions options = one_epoch();
+  options.faults.planned = {{.core = CoreRank{1}, .step = StepIndex{0}}};
+  const StepRecord step = logged(options)[0];
+  ASSERT_EQ(step.plan.cores, 2);
+  ASSERT_EQ(step.minibatches.size(), 4U);
+  for (const MinibatchRecord& minibatch : step.minibatches) {
+    ASSERT_LT(minibatch.core.value(), step.plan.cores);
+    const MinibatchRun share = step.plan.share_of(minibatch.core, options.assignment);
+    ASSERT_LT(minibatch.substep, share.count);
+    EXPECT_EQ(share[minibatch.substep], minibatch.minibatch);
+  }
+}
+
 // Of a step of one minibatch the norm is that of the step.
 TEST(MinibatchLog, HasTheNormsOfTheGradients) {
   TrainOptions options = one_epoch();
