@@ -76,7 +76,7 @@ void check_command(const TrainCommandOptions& options, const CommandLine& line,
   }
   for (const std::string_view name :
        {"patience", "min-delta", "keep-best", "top-k", "target-accuracy", "checkpoint-every",
-        "keep", "out", "log-steps", "monitor", "monitor-every", "quiet"}) {
+        "keep", "out", "log-steps", "log-minibatches", "monitor", "monitor-every", "quiet"}) {
     const IdleOption option{.option = name,
                             .idle = true,
                             .why = "`rubato verify` keeps nothing and shows nothing but its table",
@@ -135,10 +135,10 @@ void check_contradictions(const TrainCommandOptions& options) {
       throw Error(
           "--kernels portable: this CPU has no AVX2 and FMA; accepted here: --kernels native");
     }
-    if (options.precision != "full") {
+    if (options.precision == "bf16") {
       throw Error(
           "--kernels portable: bfloat16 is computed otherwise on every CPU; accepted: with "
-          "--precision full");
+          "--precision full or fp16");
     }
   }
   if (options.exact) require_exact(options.reduce);

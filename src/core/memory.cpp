@@ -86,16 +86,19 @@ void require_memory(double bytes, std::string_view needs, std::string_view help,
                                 bytes_text(limit.bytes), help));
 }
 
+bool is_out_of_memory(const std::exception& error) {
+  if (dynamic_cast<const std::bad_alloc*>(&error) != nullptr) return true;
+  const std::string_view text = error.what();
+  // "DefaultCPUAllocator: can't allocate memory: you tried to allocate 400 bytes. Error code 12"
+  return text.find("std::bad_alloc") != std::string_view::npos ||
+         text.find("can't allocate memory") != std::string_view::npos;
+}
+
 std::optional<std::string> memory_failure(const std::exception& error, std::string_view help,
                                           const MemoryLimit& limit) {
-  constexpr std::string_view kStandard = "std::bad_alloc";
-  // "DefaultCPUAllocator: can't allocate memory: you tried to allocate 400 bytes. Error code 12"
-  constexpr std::string_view kTorch = "can't allocate memory";
   constexpr std::string_view kAmount = "you tried to allocate ";
   const std::string_view text = error.what();
-  const bool standard = dynamic_cast<const std::bad_alloc*>(&error) != nullptr ||
-                        text.find(kStandard) != std::string_view::npos;
-  if (!standard && text.find(kTorch) == std::string_view::npos) return std::nullopt;
+  if (!is_out_of_memory(error)) return std::nullopt;
   std::string asked = "memory";
   if (const std::size_t place = text.find(kAmount); place != std::string_view::npos) {
     const double bytes = std::strtod(text.data() + place + kAmount.size(), nullptr);

@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "core/cgroup.hpp"
+#include "machine/system_files.hpp"
 
 namespace rubato::doctor {
 
@@ -19,25 +20,9 @@ namespace {
 
 namespace fs = std::filesystem;
 
-std::string first_line(const fs::path& file) {
-  std::ifstream in(file);
-  std::string line;
-  std::getline(in, line);
-  return line;
-}
-
 std::string variable(const char* name) {
   const char* const value = std::getenv(name);
   return value == nullptr ? std::string() : std::string(value);
-}
-
-std::string processor(const fs::path& root) {
-  std::ifstream in(root / "proc/cpuinfo");
-  for (std::string line; std::getline(in, line);) {
-    const std::size_t colon = line.find(": ");
-    if (line.starts_with("model name") && colon != std::string::npos) return line.substr(colon + 2);
-  }
-  return "unknown processor";
 }
 
 // "0-3,8" as 0, 1, 2, 3, 8.
@@ -134,7 +119,7 @@ Facts gather_facts(const fs::path& root, const fs::path& out) {
   const fs::path first =
       folder_of_cpus(root) / fmt::format("cpu{}", online.empty() ? 0 : online.front()) / "cpufreq";
   Facts facts{
-      .processor = processor(root),
+      .processor = processor_name(root),
       .instruction_set = cpu_instruction_set(),
       .online = static_cast<int>(online.size()),
       .cores = cores(root, online),

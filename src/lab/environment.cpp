@@ -2,33 +2,19 @@
 
 #include <algorithm>
 #include <filesystem>
-#include <fstream>
 #include <system_error>
 #include <thread>
 
 #include <fmt/format.h>
 #include <sys/utsname.h>
 
+#include "machine/system_files.hpp"
+
 namespace rubato::lab {
 
 namespace {
 
 namespace fs = std::filesystem;
-
-std::string first_line(const fs::path& file) {
-  std::ifstream in(file);
-  std::string line;
-  std::getline(in, line);
-  return line;
-}
-
-std::string processor() {
-  std::ifstream in("/proc/cpuinfo");
-  for (std::string line; std::getline(in, line);) {
-    if (line.starts_with("model name")) return line.substr(line.find(':') + 2);
-  }
-  return "unknown";
-}
 
 // "L1 48K, L2 1024K, L3 32768K": data and unified caches of the first processor.
 std::string caches() {
@@ -68,7 +54,7 @@ std::vector<std::pair<std::string, std::string>> environment() {
 #else
   const std::string compiler = "GCC " __VERSION__;
 #endif
-  return {{"processor", processor()},
+  return {{"processor", processor_name()},
           {"caches", caches()},
           {"hardware_threads", fmt::to_string(std::max(1U, std::thread::hardware_concurrency()))},
           {"kernel", kernel()},

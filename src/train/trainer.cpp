@@ -113,7 +113,7 @@ class Trainer::Implementation final : public Training {
                       "train-loss",
                       choice_name(kMetrics, options_.watch)));
     }
-    RUBATO_CHECK(!in_step_, "a fit() that threw is not gone on with");
+    RUBATO_CHECK(!in_step_, "fit() cannot be called again after it has thrown");
     try_out();
     pausing_ = false;
     while (!pausing_ && (epoch_ || begin_epoch())) {

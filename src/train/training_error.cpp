@@ -1,5 +1,4 @@
-#include <new>
-#include <string_view>
+#include <string>
 #include <utility>
 
 #include <c10/util/Exception.h>
@@ -27,12 +26,6 @@ std::string essence_of(const std::string& text) {
   return text.substr(newline == std::string::npos ? 0 : newline + 1, end - newline);
 }
 
-bool says_out_of_memory(std::string_view text) {
-  return text.find("can't allocate memory") != std::string_view::npos ||
-         text.find("not enough memory") != std::string_view::npos ||
-         text.find("out of memory") != std::string_view::npos;
-}
-
 }  // namespace
 
 TrainingError::TrainingError(Phase phase, const std::string& place, const std::string& message,
@@ -40,10 +33,6 @@ TrainingError::TrainingError(Phase phase, const std::string& place, const std::s
     : Error(fmt::format("{} of {}: {}", choice_name(kPhases, phase), place, message)),
       phase_(phase),
       details_(std::move(details)) {}
-
-bool is_out_of_memory(const std::exception& error) {
-  return dynamic_cast<const std::bad_alloc*>(&error) != nullptr || says_out_of_memory(error.what());
-}
 
 void rethrow_with_place(Phase phase, const std::string& place) {
   try {

@@ -8,6 +8,7 @@
 #include <rubato/runtime/reducer.hpp>
 
 #include "app/run_program.hpp"
+#include "support/sanitizers.hpp"
 
 namespace rubato {
 namespace {
@@ -86,7 +87,7 @@ TEST(BenchReduce, TakesTwoLevelsWithTheirArguments) {
               HasSubstr("did you mean 'ring'?"));
 }
 
-// More than any machine has, and a limit that any machine can set. Nothing was allocated.
+// More than any machine has. Nothing was allocated.
 TEST(BenchReduce, RefusesWhatCannotHaveItsMemory) {
   const ProgramResult large =
       test::rubato({"bench", "reduce", "--cores", "8,4096", "--size", "2147483648"});
@@ -95,6 +96,10 @@ TEST(BenchReduce, RefusesWhatCannotHaveItsMemory) {
               AllOf(HasSubstr("rubato bench: "), HasSubstr(" cores x 2147483648 floats needs "),
                     HasSubstr("fewer --cores or a smaller --size")));
   EXPECT_EQ(large.out, "");
+}
+
+TEST(BenchReduce, RefusesWhatALimitOfAddressesLeavesNoRoomFor) {
+  if (test::kMapsShadowMemory) GTEST_SKIP() << "the sanitizer itself needs more addresses";
   const ProgramResult limited = test::run_program(
       "/bin/bash",
       {"-c", "ulimit -v 2000000 && exec \"$0\" bench reduce --cores 64 --size 10000000",

@@ -181,7 +181,8 @@ TEST(TrainOptions, PortableKernelsAreKeptInTheConfiguration) {
   const std::string config = to_config(options, folder.path() / "run");
   EXPECT_EQ(parsed({"--config", folder.write("run/config.toml", config)}), options);
   EXPECT_THAT(error_parsing({"--kernels=portable", "--precision=bf16"}),
-              testing::HasSubstr("accepted: with --precision full"));
+              testing::HasSubstr("accepted: with --precision full or fp16"));
+  EXPECT_EQ(parsed({"--kernels=portable", "--precision=fp16"}).precision, "fp16");
 }
 
 TEST(TrainOptions, SeparateValuesAndTheLastOneCount) {

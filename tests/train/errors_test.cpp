@@ -16,6 +16,7 @@
 #include <gmock/gmock.h>
 #include <torch/nn/modules/batchnorm.h>
 
+#include <rubato/core/memory.hpp>
 #include <rubato/model/module.hpp>
 #include <rubato/train/training_error.hpp>
 

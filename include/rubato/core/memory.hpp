@@ -38,9 +38,12 @@ struct MemoryLimit {
 void require_memory(double bytes, std::string_view needs, std::string_view help,
                     const MemoryLimit& limit = memory_limit());
 
-/// What to tell a user of `error` where it is an allocation that failed: std::bad_alloc or an error
-/// of libtorch's allocator, either as it was thrown or named in another error. Says how much was
-/// asked for, where that is known, and `help`.
+/// Whether an exception says that memory could not be had: std::bad_alloc or an error of libtorch's
+/// allocator, either as it was thrown or named in another error.
+[[nodiscard]] bool is_out_of_memory(const std::exception& error);
+
+/// What to tell a user of `error` where is_out_of_memory(): how much was asked for, where that is
+/// known, and `help`.
 [[nodiscard]] std::optional<std::string> memory_failure(const std::exception& error,
                                                         std::string_view help,
                                                         const MemoryLimit& limit = memory_limit());

@@ -32,7 +32,7 @@ inline constexpr std::array<Choice<Phase>, 5> kPhases{{{Phase::data, "data"},
 ///     multiplied (4x6 and 5x3)
 ///
 /// The original exception is nested in it (std::rethrow_if_nested()). Exceptions that say that
-/// there is no memory are passed on as they are (is_out_of_memory()).
+/// there is no memory are passed on as they are (is_out_of_memory(), core/memory.hpp).
 class TrainingError : public Error, public std::nested_exception {
  public:
   /// In a handler of the original exception.
@@ -47,9 +47,5 @@ class TrainingError : public Error, public std::nested_exception {
   Phase phase_;
   std::string details_;
 };
-
-/// Whether an exception says that memory could not be had: std::bad_alloc, and what libtorch throws
-/// instead.
-[[nodiscard]] bool is_out_of_memory(const std::exception& error);
 
 }  // namespace rubato

@@ -1,0 +1,16 @@
+#pragma once
+
+namespace rubato::test {
+
+// Whether AddressSanitizer or ThreadSanitizer is in the program. They map terabytes of addresses
+// when it starts, so that nothing can be tried out under `ulimit -v`.
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+inline constexpr bool kMapsShadowMemory = true;
+#elif defined(__has_feature)
+inline constexpr bool kMapsShadowMemory =
+    __has_feature(address_sanitizer) || __has_feature(thread_sanitizer);
+#else
+inline constexpr bool kMapsShadowMemory = false;
+#endif
+
+}  // namespace rubato::test
