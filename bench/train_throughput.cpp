@@ -1,27 +1,38 @@
-// Training throughput of the original's MNIST network at minibatch 32.
+// Training throughput of the networks of models.hpp at minibatch 32.
 //
-//   whole_step        steps of 8 minibatches through the trainer: gather, forward, backward,
+//   whole_step        of each network: steps of 8 minibatches through the trainer: gather, forward,
+//   backward,
 //                     reduction, rule, update and metrics. Counters: samples_per_second; outside:
 //                     the share of the threads' time that is neither forward nor backward.
-//   technique         the same, on 8 cores and 2 threads, under rules and techniques that cost
+//   technique         the same of mnist-cnn, on 8 cores and 2 threads, under rules and techniques
+//   that cost
 //                     something; beside `linear`, which costs nothing:
 //                     bench_train_throughput --benchmark_filter=technique --benchmark_repetitions=9
 //                       --benchmark_enable_random_interleaving --benchmark_report_aggregates_only
-//   forward_backward  the bound: forward and backward alone, on one thread, and on two that share
-//                     nothing.
+//   step_cost         what summing gradients, checking the sum and updating take of a step of a
+//   model
+//                     as large as ResNet-50
+//   forward_backward  of each network, the bound: forward and backward alone, on one thread, and on
+//                     two that share nothing.
 //
 // bench/peers/compare runs both beside what a user would pick instead.
 
 #include <filesystem>
+#include <string_view>
 
 #include <ATen/Functions.h>
 #include <benchmark/benchmark.h>
+#include <torch/nn/module.h>
 
-#include <rubato/model/builtin_models.hpp>
+#include <rubato/machine/kernels.hpp>
+#include <rubato/model/module.hpp>
+#include <rubato/operators/operators.hpp>
 #include <rubato/report/metrics.hpp>
 #include <rubato/train/environment.hpp>
 #include <rubato/train/losses.hpp>
 #include <rubato/train/trainer.hpp>
+
+#include "models.hpp"
 
 namespace {
 
@@ -29,7 +40,13 @@ using rubato::Trace;
 
 constexpr std::int64_t kMinibatch = 32;
 constexpr std::int64_t kMinibatchesInStep = 8;
-constexpr std::int64_t kSamples = 16384;
+
+// An epoch of about a second.
+std::int64_t samples_for(std::string_view model) {
+  if (model == "mnist-cnn") return 16384;
+  if (model == "wide-mlp") return 8192;
+  return model == "transformer" ? 4096 : 1024;
+}
 
 rubato::TensorDataset random_images(std::int64_t count) {
   return {at::randn({count, 1, 28, 28}), at::randint(10, {count}, at::kLong)};
@@ -50,16 +67,18 @@ class Shares final : public rubato::Observer {
 };
 
 // Trains an epoch in each iteration.
-void train(benchmark::State& state, rubato::TrainOptions options) {
+void train(benchmark::State& state, rubato::TrainOptions options,
+           std::string_view model = "mnist-cnn") {
   options.epochs = 1;
   options.minibatch_size = kMinibatch;
-  const auto dataset = random_images(kSamples);
+  const std::int64_t samples = samples_for(model);
+  const auto dataset = random_images(samples);
   const auto metrics_file =
       std::filesystem::temp_directory_path() / "rubato_bench_train_throughput.jsonl";
   double seconds = 0;
   double outside = 0;
   for (auto _ : state) {
-    rubato::Trainer trainer(rubato::builtin_model("mnist-cnn", {}), rubato::nll_loss(), dataset,
+    rubato::Trainer trainer(rubato::bench::model(model), rubato::nll_loss(), dataset,
                             Trace::constant(kMinibatch * kMinibatchesInStep), options);
     trainer.add_observer<rubato::MetricsWriter>(metrics_file);
     const auto shares = trainer.add_observer<Shares>();
@@ -70,21 +89,36 @@ void train(benchmark::State& state, rubato::TrainOptions options) {
   }
   std::filesystem::remove(metrics_file);
   state.counters["samples_per_second"] =
-      static_cast<double>(kSamples * static_cast<std::int64_t>(state.iterations())) / seconds;
+      static_cast<double>(samples * static_cast<std::int64_t>(state.iterations())) / seconds;
   state.counters["outside"] = outside / static_cast<double>(state.iterations());
 }
 
-void whole_step(benchmark::State& state) {
+void whole_step(benchmark::State& state, const char* model) {
   rubato::TrainOptions options;
   options.cores = state.range(0);
   options.threads = static_cast<int>(state.range(1));
-  train(state, options);
+  train(state, options, model);
 }
-BENCHMARK(whole_step)
+BENCHMARK_CAPTURE(whole_step, mnist - cnn, "mnist-cnn")
     ->ArgNames({"cores", "threads"})
     ->Args({8, 1})
     ->Args({8, 2})
     ->Args({1024, 2})
+    ->UseManualTime()
+    ->Unit(benchmark::kMillisecond);
+BENCHMARK_CAPTURE(whole_step, residual - 20, "residual-20")
+    ->ArgNames({"cores", "threads"})
+    ->Args({8, 2})
+    ->UseManualTime()
+    ->Unit(benchmark::kMillisecond);
+BENCHMARK_CAPTURE(whole_step, wide - mlp, "wide-mlp")
+    ->ArgNames({"cores", "threads"})
+    ->Args({8, 2})
+    ->UseManualTime()
+    ->Unit(benchmark::kMillisecond);
+BENCHMARK_CAPTURE(whole_step, transformer, "transformer")
+    ->ArgNames({"cores", "threads"})
+    ->Args({8, 2})
     ->UseManualTime()
     ->Unit(benchmark::kMillisecond);
 
@@ -130,11 +164,67 @@ BENCHMARK_CAPTURE(reducer, sequential, "sequential")
     ->UseManualTime()
     ->Unit(benchmark::kMillisecond);
 
-void forward_backward(benchmark::State& state) {
+// A model that is nothing but parameters.
+class Ballast : public torch::nn::Module {
+ public:
+  explicit Ballast(std::int64_t parameters)
+      : weight_(register_parameter("weight", at::zeros({parameters}))) {}
+  at::Tensor forward(const at::Tensor& x) { return x.flatten(1) + weight_.mean(); }
+
+ private:
+  at::Tensor weight_;
+};
+
+// Where a step's time goes for a model of `parameters`, 8 cores of one minibatch each: counters in
+// milliseconds of wall time.
+void step_cost(benchmark::State& state) {
+  rubato::TrainOptions options;
+  options.epochs = 1;
+  options.threads = 2;
+  options.minibatch_size = 1;
+  const std::int64_t parameters = state.range(0);
+  const auto loss = [](const at::Tensor& output, const at::Tensor&) { return output.mean(); };
+  constexpr std::int64_t kSteps = 10;
+  double reduce = 0;
+  double update = 0;
+  class Sums final : public rubato::Observer {
+   public:
+    Sums(double& reduce, double& update) : reduce_(reduce), update_(update) {}
+    void on_step(rubato::Training&, const rubato::StepRecord& step) override {
+      reduce_ += step.seconds.reduce;
+      update_ += step.seconds.update;
+    }
+
+   private:
+    double& reduce_;
+    double& update_;
+  };
+  for (auto _ : state) {
+    rubato::Trainer trainer(rubato::model_factory<Ballast>(parameters), loss,
+                            random_images(kMinibatchesInStep * kSteps),
+                            Trace::constant(kMinibatchesInStep), options);
+    trainer.add_observer<Sums>(reduce, update);
+    state.SetIterationTime(trainer.fit().train_seconds);
+  }
+  constexpr double kMilliseconds = 1e3;
+  const double steps = static_cast<double>(kSteps * static_cast<std::int64_t>(state.iterations()));
+  state.counters["sum_ms"] = reduce / options.threads / steps * kMilliseconds;
+  state.counters["check_and_update_ms"] = update / steps * kMilliseconds;
+}
+BENCHMARK(step_cost)
+    ->ArgName("parameters")
+    ->Arg(25557032)
+    ->UseManualTime()
+    ->Unit(benchmark::kMillisecond);
+
+void forward_backward(benchmark::State& state, const char* name) {
   rubato::use_one_intra_op_thread();
-  const auto model = rubato::builtin_model("mnist-cnn", {})();
+  const rubato::OwnOperators all;
+  const rubato::OperatorScope operators(all);
+  const auto model = rubato::bench::model(name)();
   const auto loss = rubato::nll_loss();
-  const auto dataset = random_images(kSamples);
+  const std::int64_t samples = samples_for(name);
+  const auto dataset = random_images(samples);
   for (const auto& parameter : model.parameters) {
     parameter.tensor.mutable_grad() = at::zeros_like(parameter.tensor);
   }
@@ -144,12 +234,38 @@ void forward_backward(benchmark::State& state) {
     const auto inputs = dataset.inputs.narrow(0, first, kMinibatch);
     const auto targets = dataset.targets.narrow(0, first, kMinibatch);
     loss(model.forward(inputs), targets).backward();
-    first = (first + kMinibatch) % kSamples;
+    first = (first + kMinibatch) % samples;
   }
   state.counters["samples_per_second"] = benchmark::Counter(
       static_cast<double>(kMinibatch * static_cast<std::int64_t>(state.iterations())),
       benchmark::Counter::kIsRate);
 }
-BENCHMARK(forward_backward)->Unit(benchmark::kMillisecond)->UseRealTime()->Threads(1)->Threads(2);
+BENCHMARK_CAPTURE(forward_backward, mnist - cnn, "mnist-cnn")
+    ->Unit(benchmark::kMillisecond)
+    ->UseRealTime()
+    ->Threads(1)
+    ->Threads(2);
+BENCHMARK_CAPTURE(forward_backward, residual - 20, "residual-20")
+    ->Unit(benchmark::kMillisecond)
+    ->UseRealTime()
+    ->Threads(1)
+    ->Threads(2);
+BENCHMARK_CAPTURE(forward_backward, wide - mlp, "wide-mlp")
+    ->Unit(benchmark::kMillisecond)
+    ->UseRealTime()
+    ->Threads(1)
+    ->Threads(2);
+BENCHMARK_CAPTURE(forward_backward, transformer, "transformer")
+    ->Unit(benchmark::kMillisecond)
+    ->UseRealTime()
+    ->Threads(1)
+    ->Threads(2);
 
 }  // namespace
+
+int main(int argc, char** argv) {
+  rubato::use_right_kernels(argv);
+  benchmark::Initialize(&argc, argv);
+  if (benchmark::ReportUnrecognizedArguments(argc, argv)) return 1;
+  benchmark::RunSpecifiedBenchmarks();
+}

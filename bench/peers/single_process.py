@@ -7,7 +7,7 @@ import itertools
 
 import torch
 
-from mnist_network import LAYOUTS, minibatches, network, sgd, train
+from networks import LAYOUTS, NETWORKS, layouts_of, minibatches, network, sgd, train
 from windows import Stopwatch, report
 
 BATCHES = [32, 64, 128, 256, 512, 1024]
@@ -17,11 +17,11 @@ WARM_UP_STEPS = 5
 class Candidate:
     """One setting, warmed up and ready to be timed."""
 
-    def __init__(self, batch, layout, threads):
+    def __init__(self, name, batch, layout, threads):
         self.batch = batch
         self.layout = layout
         self.threads = threads
-        model = network(layout)
+        model = network(name, layout)
         optimizer, batches = sgd(model), minibatches(batch, layout)
         self._watch = Stopwatch(lambda steps: train(model, optimizer, batches, steps))
         torch.set_num_threads(threads)
@@ -46,14 +46,15 @@ def main():
     parser.add_argument("--threads", type=int, nargs="+", default=[2],
                         help="numbers of intra-op threads to try (2)")
     parser.add_argument("--batch", type=int, nargs="+", default=BATCHES, help="batch sizes to try")
-    parser.add_argument("--layout", nargs="+", choices=LAYOUTS, default=list(LAYOUTS),
-                        help="memory layouts to try")
+    parser.add_argument("--network", choices=NETWORKS, default="mnist-cnn")
+    parser.add_argument("--layout", nargs="+", choices=LAYOUTS, help="memory layouts to try")
     parser.add_argument("--seconds", type=float, default=2, help="length of a timed window (2)")
     parser.add_argument("--windows", type=int, default=3, help="timed windows (3)")
     options = parser.parse_args()
 
-    settings = itertools.product(options.batch, options.layout, options.threads)
-    candidates = [Candidate(*setting) for setting in settings]
+    settings = itertools.product(options.batch, options.layout or layouts_of(options.network),
+                                 options.threads)
+    candidates = [Candidate(options.network, *setting) for setting in settings]
     best = candidates[0] if len(candidates) == 1 else best_of(candidates, options.seconds / 4)
     best.samples_per_second(options.seconds / 4)
     rates = [best.samples_per_second(options.seconds) for _ in range(options.windows)]

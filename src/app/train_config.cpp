@@ -41,6 +41,7 @@ std::string to_config(const TrainCommandOptions& options, const path& folder) {
   put("assignment", toml_string(choice_name(kAssignments, elasticity.assignment)));
   put("init", toml_string(options.initializer));
   put("precision", toml_string(options.precision));
+  put("operators", toml_string(options.operators));
   put("augment-shift", options.augment_shift);
   put("label-smoothing", options.label_smoothing);
   put("rule", toml_string(options.rule));

@@ -16,6 +16,7 @@
 #include <rubato/machine/kernels.hpp>
 #include <rubato/recipe/checkpoint_interval.hpp>
 #include <rubato/recipe/initializer_options.hpp>
+#include <rubato/recipe/own_operators.hpp>
 #include <rubato/recipe/precision.hpp>
 #include <rubato/runtime/reducer.hpp>
 #include <rubato/scaling/lr_schedule.hpp>
@@ -102,6 +103,12 @@ void define_data(CommandLine& line, TrainCommandOptions& options) {
       "such as fp16:scale=1024,interval=100",
       options.precision,
       [&](const std::string& text) { options.precision = checked_by(parse_precision, text); });
+  line.option("operators", "all|none|NAME,...",
+              "which of libtorch's operators rubato computes itself, where it is faster: "
+              "convolution, max-pool, batch-norm (docs/operators.md)",
+              options.operators, [&](const std::string& text) {
+                options.operators = checked_by(parse_own_operators, text);
+              });
   line.option(
       "augment-shift", "N",
       "move each training image by up to N pixels in each direction, anew in each epoch", "0",

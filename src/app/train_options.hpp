@@ -55,6 +55,8 @@ struct TrainCommandOptions {
   std::string initializer = "default";
   /// As parse_precision() takes it.
   std::string precision = "full";
+  /// As parse_own_operators() takes it.
+  std::string operators = "all";
   double label_smoothing = 0;
   /// Pixels by which training images are moved at random, at most; 0 is not at all.
   std::int64_t augment_shift = 0;

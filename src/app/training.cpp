@@ -71,6 +71,7 @@ TrainOptions trainer_options(const TrainCommandOptions& options) {
       .clip_value = options.clip_value,
       .precision = precision.precision,
       .loss_scale = precision.loss_scale,
+      .operators = parse_own_operators(options.operators),
       .initializer = parse_initializer(options.initializer),
       .augment = options.augment_shift > 0 ? random_shift(options.augment_shift) : Augmentation(),
       .seed = options.seed,

@@ -8,8 +8,8 @@
 #include <rubato/collective/kernels.hpp>
 #include <rubato/core/check.hpp>
 
+#include "core/vector_clones.hpp"
 #include "sgd_element.hpp"
-#include "vector_clones.hpp"
 
 namespace rubato {
 

@@ -11,7 +11,7 @@
 #include <rubato/runtime/reducer.hpp>
 #include <rubato/runtime/schedule_executor.hpp>
 
-#include "collective/vector_clones.hpp"
+#include "core/vector_clones.hpp"
 #include "lab/contestant.hpp"
 
 namespace rubato::lab {

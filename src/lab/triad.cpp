@@ -6,7 +6,7 @@
 
 #include <rubato/core/stopwatch.hpp>
 
-#include "collective/vector_clones.hpp"
+#include "core/vector_clones.hpp"
 
 namespace rubato::lab {
 

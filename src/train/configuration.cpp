@@ -94,6 +94,7 @@ std::string configuration_of(const TrainOptions& options, const TensorDataset& t
   put("clip_norm", options.clip_norm ? fmt::to_string(*options.clip_norm) : "none");
   put("clip_value", options.clip_value ? fmt::to_string(*options.clip_value) : "none");
   put("precision", precision_of(options));
+  put("operators", to_string(options.operators));
   put("iterations", options.iterations ? fmt::to_string(*options.iterations) : "none");
   put("augment", options.augment ? "yes" : "no");
   put("seed", options.seed);

@@ -8,6 +8,8 @@
 #include <ATen/core/grad_mode.h>
 #include <fmt/format.h>
 
+#include <rubato/operators/operators.hpp>
+
 #include "rethrow.hpp"
 
 namespace rubato {
@@ -49,7 +51,7 @@ class EvaluationMode {
 }  // namespace
 
 Evaluation evaluate(ReplicaSet& replicas, const Loss& loss, const TensorDataset& dataset,
-                    Workers& workers, std::int64_t top_k, std::string_view when) {
+                    Workers& workers, const EvaluationOptions& options, std::string_view when) {
   const EvaluationMode mode(replicas);
   const std::int64_t samples = dataset.size();
   const std::int64_t batches = (samples + kBatch - 1) / kBatch;
@@ -58,6 +60,7 @@ Evaluation evaluate(ReplicaSet& replicas, const Loss& loss, const TensorDataset&
   bool classified = false;
   const auto evaluate_batch = [&](std::int64_t i, int thread) {
     const at::NoGradGuard no_grad;
+    const OperatorScope operators(options.operators);
     Replica& replica = replicas.pick(thread, i);
     replica.load_buffers();
     const std::int64_t begin = i * kBatch;
@@ -68,7 +71,9 @@ Evaluation evaluate(ReplicaSet& replicas, const Loss& loss, const TensorDataset&
     result.loss_sum = loss(output, target).item<double>() * static_cast<double>(count);
     if (is_classified(output, target)) {
       result.correct = output.argmax(1).eq(target).sum().item<std::int64_t>();
-      if (top_k > 0) result.in_top_k = count_in_top(output, target, top_k);
+      if (options.top_k > 0) {
+        result.in_top_k = count_in_top(output, target, options.top_k);
+      }
       if (i == 0) classified = true;
     }
   };
@@ -95,7 +100,7 @@ Evaluation evaluate(ReplicaSet& replicas, const Loss& loss, const TensorDataset&
     return static_cast<double>(count) / static_cast<double>(samples);
   };
   if (classified) evaluation.accuracy = share(correct);
-  if (classified && top_k > 0) evaluation.top_k_accuracy = share(in_top_k);
+  if (classified && options.top_k > 0) evaluation.top_k_accuracy = share(in_top_k);
   return evaluation;
 }
 

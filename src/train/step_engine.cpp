@@ -20,6 +20,7 @@
 #include <rubato/machine/openblas.hpp>
 #include <rubato/model/half.hpp>
 #include <rubato/model/random_stream.hpp>
+#include <rubato/operators/operators.hpp>
 #include <rubato/optim/lookahead.hpp>
 #include <rubato/optim/make_optimizer.hpp>
 #include <rubato/runtime/faulty_executor.hpp>
@@ -259,6 +260,7 @@ class TypedStepEngine final : public StepEngine {
                           const std::vector<at::Tensor>& gradients, Work& work) const {
     // Whatever the caller of fit() has switched off.
     const at::AutoGradMode with_gradients(true);
+    const OperatorScope operators(options_.operators);
     replica.begin(gradients);
     const Stopwatch data;
     work.phase = Phase::data;

@@ -165,7 +165,8 @@ class Trainer::Implementation final : public Training {
   [[nodiscard]] const Loss& test_loss() const { return test_loss_ ? test_loss_ : loss_; }
 
   Evaluation evaluate(const TensorDataset& dataset, std::string_view when) {
-    return rubato::evaluate(replicas_, test_loss(), dataset, workers_, options_.top_k, when);
+    return rubato::evaluate(replicas_, test_loss(), dataset, workers_,
+                            {.top_k = options_.top_k, .operators = options_.operators}, when);
   }
 
   // Finds what cannot work before anything is trained. Once, and without a trace: on an instance of

@@ -11,6 +11,8 @@
 #include <gmock/gmock.h>
 #include <nlohmann/json.hpp>
 
+#include <rubato/machine/instruction_set.hpp>
+
 #include "app/run_program.hpp"
 #include "app/small_training.hpp"
 
@@ -172,6 +174,25 @@ TEST_F(TrainCommand, EachTechniqueChangesTheResult) {
     ASSERT_EQ(result.code, 0) << result.err;
     EXPECT_TRUE(hashes.insert(hash(name)).second) << testing::PrintToString(techniques[i]);
   }
+}
+
+TEST_F(TrainCommand, OperatorsAreTheUsersChoiceAndBindTheRun) {
+  if (cpu_instruction_set() < InstructionSet::avx2) GTEST_SKIP() << "needs AVX2 and FMA";
+  write_trace({64, 64});
+  const auto of = [&](const std::string& operators) {
+    const ProgramResult result =
+        test::rubato({"train", "--model=mnist-cnn", "--trace=trace.csv", "--epochs=1",
+                      "--on-trace-end=stop", "--out=" + operators, "--operators=" + operators},
+                     folder_.path());
+    EXPECT_EQ(result.code, 0) << result.err;
+    return hash(operators);
+  };
+  const std::set<std::string> hashes{of("all"), of("none"), of("convolution"), of("batch-norm")};
+  EXPECT_EQ(hashes.size(), 4);
+  EXPECT_EQ(of("max-pool"), hash("none"));
+  EXPECT_EQ(of("batch-norm,convolution"), hash("all"));
+  EXPECT_THAT(test::rubato({"train", "--resume=all", "--operators=none"}, folder_.path()).err,
+              HasSubstr("--operators was all, is none"));
 }
 
 TEST_F(TrainCommand, TheLossScaleIsTheUsers) {

@@ -32,6 +32,7 @@ Arguments every_option(const test::TempFolder& folder) {
           "--assignment=strided",
           "--init=msra:fan=out",
           "--precision=bf16",
+          "--operators=max-pool",
           "--augment-shift=2",
           "--label-smoothing=0.1",
           "--rule=linear-momentum:ramp=10",
@@ -110,6 +111,7 @@ TEST(TrainOptions, AreAllRead) {
   EXPECT_EQ(options.elasticity.assignment, Assignment::strided);
   EXPECT_EQ(options.initializer, "msra:fan=out");
   EXPECT_EQ(options.precision, "bf16");
+  EXPECT_EQ(options.operators, "max-pool");
   EXPECT_EQ(options.label_smoothing, 0.1);
   EXPECT_EQ(options.augment_shift, 2);
   EXPECT_EQ(options.rule, "linear-momentum:ramp=10");
@@ -512,6 +514,10 @@ TEST(TrainOptions, RejectWhatIsWrong) {
       {{"--precision", "fp16:growth=0.5"},
        "--precision: fp16: growth: '0.5' is out of range; accepted: a number of at least 1"},
       {{"--precision", "bf16:scale=2"}, "--precision: bf16 takes no arguments, but has 'scale'"},
+      {{"--operators", "some"},
+       "--operators: unknown operator 'some'; did you mean 'none'? accepted: all, none, "
+       "convolution, max-pool, "
+       "batch-norm"},
       {{"--reduce", "foo"},
        "--reduce: unknown reducer 'foo'; accepted: auto, tree, chunked-tree, sharded, mutex, "
        "atomic, "

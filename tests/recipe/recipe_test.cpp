@@ -3,6 +3,7 @@
 #include <rubato/recipe/checkpoint_interval.hpp>
 #include <rubato/recipe/initializer_options.hpp>
 #include <rubato/recipe/optimizer_options.hpp>
+#include <rubato/recipe/own_operators.hpp>
 #include <rubato/recipe/precision.hpp>
 
 #include "support/error_of.hpp"
@@ -12,6 +13,21 @@ namespace {
 
 using test::error_of;
 using testing::HasSubstr;
+
+TEST(OwnOperators, AreReadAsTheyAreWritten) {
+  EXPECT_EQ(parse_own_operators("all"), OwnOperators());
+  EXPECT_EQ(parse_own_operators("none"), OwnOperators::none());
+  const OwnOperators some = parse_own_operators("max-pool,convolution");
+  EXPECT_EQ(some, (OwnOperators{.convolution = true, .max_pool = true, .batch_norm = false}));
+  EXPECT_EQ(to_string(some), "convolution,max-pool");
+  EXPECT_EQ(to_string(OwnOperators()), "all");
+  EXPECT_EQ(to_string(OwnOperators::none()), "none");
+  EXPECT_EQ(parse_own_operators("batch-norm,max-pool,convolution"), OwnOperators());
+  EXPECT_EQ(error_of([] { static_cast<void>(parse_own_operators("max-pool,batch-nrom")); }),
+            "unknown operator 'batch-nrom'; did you mean 'batch-norm'? accepted: all, none, "
+            "convolution, max-pool, batch-norm");
+  EXPECT_NE(error_of([] { static_cast<void>(parse_own_operators("max-pool,")); }), "no error");
+}
 
 TEST(Optimizers, AreReadWithTheirArguments) {
   const OptimizerOptions defaults{.momentum = 0.5, .weight_decay = 0.01, .nesterov = true};

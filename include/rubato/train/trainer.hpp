@@ -17,6 +17,7 @@
 #include <rubato/plan/assignment.hpp>
 #include <rubato/recipe/initializer_options.hpp>
 #include <rubato/recipe/optimizer_options.hpp>
+#include <rubato/recipe/own_operators.hpp>
 #include <rubato/recipe/precision.hpp>
 #include <rubato/runtime/faults.hpp>
 #include <rubato/scaling/lr_schedule.hpp>
@@ -83,6 +84,8 @@ struct TrainOptions {
   Precision precision = Precision::full;
   /// Of Precision::fp16.
   LossScaleOptions loss_scale{};
+  /// Which operators of libtorch are computed by rubato, in training and evaluation.
+  OwnOperators operators{};
   InitializerOptions initializer{};
   /// What the inputs of a minibatch go through before the model; empty is nothing.
   Augmentation augment{};

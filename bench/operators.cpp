@@ -1,0 +1,145 @@
+// rubato's own operators beside libtorch's, each on one thread, for minibatches of 32 images.
+//
+//   convolution, max_pool, batch_norm   forward and backward of one operator
+//   forward_backward                    of whole networks
+//
+// Each as /libtorch and /rubato, which are to be compared within one run:
+//   bench_operators --benchmark_enable_random_interleaving --benchmark_repetitions=9
+//     --benchmark_report_aggregates_only
+// Under other kernels of the libraries: docs/kernels.md names their variables.
+
+#include <array>
+#include <cstdint>
+#include <string>
+#include <tuple>
+#include <vector>
+
+#include <ATen/Functions.h>
+#include <benchmark/benchmark.h>
+#include <fmt/format.h>
+
+#include <rubato/machine/kernels.hpp>
+#include <rubato/operators/operators.hpp>
+#include <rubato/train/environment.hpp>
+#include <rubato/train/losses.hpp>
+
+#include "models.hpp"
+
+namespace {
+
+using rubato::OwnOperators;
+
+constexpr std::int64_t kImages = 32;
+
+struct Shape {
+  std::int64_t channels;
+  std::int64_t pixels;
+  // Of a convolution.
+  std::int64_t outputs = 0;
+  std::int64_t kernel = 0;
+  std::int64_t padding = 0;
+};
+
+at::Tensor images(const Shape& shape, bool channels_last) {
+  const at::Tensor dense = at::randn({kImages, shape.channels, shape.pixels, shape.pixels});
+  return channels_last ? dense.contiguous(at::MemoryFormat::ChannelsLast) : dense;
+}
+
+using Compute = std::function<void()>;
+
+Compute convolution(const Shape& s, bool channels_last) {
+  const at::Tensor input = images(s, channels_last);
+  const at::Tensor weight = at::randn({s.outputs, s.channels, s.kernel, s.kernel});
+  const at::Tensor bias = at::randn({s.outputs});
+  const std::vector<std::int64_t> padding{s.padding, s.padding};
+  const at::Tensor gradient = at::randn_like(
+      at::convolution(input, weight, bias, {1, 1}, padding, {1, 1}, false, {0, 0}, 1));
+  // The first layer's input needs no gradient.
+  const bool inner = s.channels > 1;
+  return [=, outputs = s.outputs] {
+    at::convolution(input, weight, bias, {1, 1}, padding, {1, 1}, false, {0, 0}, 1);
+    at::convolution_backward(gradient, input, weight, at::IntArrayRef{outputs}, {1, 1}, padding,
+                             {1, 1}, false, {0, 0}, 1, {inner, true, true});
+  };
+}
+
+Compute max_pool(const Shape& s, bool channels_last) {
+  const at::Tensor input = images(s, channels_last);
+  const at::Tensor gradient =
+      at::randn_like(std::get<0>(at::max_pool2d_with_indices(input, {2, 2})));
+  return [=] {
+    const at::Tensor indices = std::get<1>(at::max_pool2d_with_indices(input, {2, 2}));
+    at::max_pool2d_with_indices_backward(gradient, input, {2, 2}, {2, 2}, {0, 0}, {1, 1}, false,
+                                         indices);
+  };
+}
+
+Compute batch_norm(const Shape& s, bool channels_last) {
+  const at::Tensor input = images(s, channels_last);
+  const at::Tensor gradient = at::randn_like(input);
+  const at::Tensor ones = at::ones({s.channels});
+  return [=] {
+    const auto [output, mean, invstd] =
+        at::native_batch_norm(input, ones, ones, ones, ones, true, 0.1, 1e-5);
+    at::native_batch_norm_backward(gradient, input, ones, ones, ones, mean, invstd, true, 1e-5,
+                                   {true, true, true});
+  };
+}
+
+Compute network(std::string_view name) {
+  const auto model = std::make_shared<rubato::Model>(rubato::bench::model(name)());
+  for (const auto& parameter : model->parameters) {
+    parameter.tensor.mutable_grad() = at::zeros_like(parameter.tensor);
+  }
+  model->set_training(true);
+  const at::Tensor input = at::randn({kImages, 1, 28, 28});
+  const at::Tensor target = at::randint(10, {kImages}, at::kLong);
+  return [=, loss = rubato::nll_loss()] { loss(model->forward(input), target).backward(); };
+}
+
+void add(const std::string& name, const std::function<Compute()>& make) {
+  for (const bool ours : {false, true}) {
+    const auto run = [make, ours](benchmark::State& state) {
+      static const OwnOperators all;
+      static const OwnOperators none = OwnOperators::none();
+      const rubato::OperatorScope scope(ours ? all : none);
+      const Compute compute = make();
+      for (auto _ : state) compute();
+    };
+    benchmark::RegisterBenchmark((name + (ours ? "/rubato" : "/libtorch")).c_str(), run)
+        ->Unit(benchmark::kMicrosecond);
+  }
+}
+
+using MakeOperator = Compute (*)(const Shape&, bool);
+
+void add_operator(const char* name, MakeOperator make, std::initializer_list<Shape> shapes) {
+  for (const Shape& s : shapes) {
+    for (const bool last : {false, true}) {
+      std::string title = fmt::format("{}/{}x{}x{}", name, s.channels, s.pixels, s.pixels);
+      if (s.outputs > 0) title += fmt::format("_to_{}_by_{}x{}", s.outputs, s.kernel, s.kernel);
+      add(title + (last ? "/channels_last" : ""), [=] { return make(s, last); });
+    }
+  }
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  rubato::use_right_kernels(argv);
+  rubato::use_one_intra_op_thread();
+  add_operator("convolution", convolution,
+               {{1, 28, 10, 5, 0},
+                {10, 12, 20, 5, 0},
+                {3, 32, 64, 3, 1},
+                {1, 28, 16, 3, 1},
+                {16, 28, 16, 3, 1}});
+  add_operator("max_pool", max_pool, {{10, 24}, {20, 8}, {64, 32}});
+  add_operator("batch_norm", batch_norm, {{10, 12}, {20, 4}, {16, 28}, {32, 14}, {64, 7}});
+  for (const std::string_view name : rubato::bench::model_names()) {
+    add(fmt::format("forward_backward/{}", name), [name] { return network(name); });
+  }
+  benchmark::Initialize(&argc, argv);
+  if (benchmark::ReportUnrecognizedArguments(argc, argv)) return 1;
+  benchmark::RunSpecifiedBenchmarks();
+}

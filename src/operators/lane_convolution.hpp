@@ -1,0 +1,94 @@
+#pragma once
+
+// Convolution of float32 images in two dimensions with as many images in the lanes of a vector as
+// it has lanes: no lane is left over whatever the numbers of channels and pixels, which is where
+// libraries that put channels or pixels there lose most (1 to 16 channels, images of odd sizes).
+//
+//   output[n, o, y, x]       = bias[o] + sum over c, i, j of weight[o, c, i, j] input[n, c, y', x']
+//   input gradient           = sum over o, i, j of weight[o, c, i, j] gradient[n, o, y, x]
+//   weight gradient[o,c,i,j] = sum over n, y, x of gradient[n, o, y, x] input[n, c, y', x']
+//   bias gradient[o]         = sum over n, y, x of gradient[n, o, y, x]
+//     where y' = y stride + i dilation - padding, x' likewise; outside of the image input is 0
+//
+// Every value is a chain of fused multiply-adds in one order, whatever the instruction set, which
+// gives the same bits on every CPU: outputs over c, i, j; input gradients over o, i, j; weight
+// gradients in 16 lanes, each over every 16th image and over y, x, and then by a fixed tree.
+
+#include <cstddef>
+
+namespace rubato::lane_convolution {
+
+// Where the value of channel c in row y and column x of an image lies behind its first one.
+struct Layout {
+  std::ptrdiff_t channel = 0;
+  std::ptrdiff_t row = 0;
+  std::ptrdiff_t column = 0;
+};
+
+// Sizes in values. Images are dense, their values contiguous (channel, row, column) or channels
+// last (row, column, channel); images follow each other without gaps.
+struct Shape {
+  std::ptrdiff_t images = 0;
+  std::ptrdiff_t input_channels = 0;
+  std::ptrdiff_t output_channels = 0;
+  std::ptrdiff_t input_rows = 0;
+  std::ptrdiff_t input_columns = 0;
+  std::ptrdiff_t output_rows = 0;
+  std::ptrdiff_t output_columns = 0;
+  std::ptrdiff_t kernel_rows = 0;
+  std::ptrdiff_t kernel_columns = 0;
+  std::ptrdiff_t row_stride = 1;
+  std::ptrdiff_t column_stride = 1;
+  std::ptrdiff_t row_padding = 0;
+  std::ptrdiff_t column_padding = 0;
+  std::ptrdiff_t row_dilation = 1;
+  std::ptrdiff_t column_dilation = 1;
+  // Of inputs, outputs and their gradients.
+  bool channels_last = false;
+  // Of weight[o, c, i, j]: its strides.
+  std::ptrdiff_t weight_output = 0;
+  std::ptrdiff_t weight_input = 0;
+  std::ptrdiff_t weight_row = 0;
+  std::ptrdiff_t weight_column = 0;
+};
+
+// What a call computes in, aligned to 64 bytes.
+struct Sizes {
+  std::size_t floats = 0;
+  std::size_t offsets = 0;
+};
+struct Scratch {
+  float* floats = nullptr;
+  std::ptrdiff_t* offsets = nullptr;
+};
+
+struct ForwardCall {
+  const float* input = nullptr;
+  const float* weight = nullptr;
+  // May be null.
+  const float* bias = nullptr;
+  float* output = nullptr;
+};
+
+// Gradients that are not wanted are null; that of the weight has the weight's strides.
+struct BackwardCall {
+  const float* gradient = nullptr;
+  const float* input = nullptr;
+  const float* weight = nullptr;
+  float* input_gradient = nullptr;
+  float* weight_gradient = nullptr;
+  float* bias_gradient = nullptr;
+};
+
+// One instruction set's.
+struct Kernels {
+  Sizes (*forward_sizes)(const Shape&) = nullptr;
+  void (*forward)(const Shape&, const ForwardCall&, const Scratch&) = nullptr;
+  Sizes (*backward_sizes)(const Shape&) = nullptr;
+  void (*backward)(const Shape&, const BackwardCall&, const Scratch&) = nullptr;
+};
+
+Kernels avx2_kernels();
+Kernels avx512_kernels();
+
+}  // namespace rubato::lane_convolution

@@ -1,0 +1,21 @@
+#ifdef __x86_64__
+#include "lane_convolution_kernels.hpp"
+
+namespace rubato::lane_convolution {
+
+Kernels avx512_kernels() {
+  return {.forward_sizes = forward_sizes,
+          .forward = forward,
+          .backward_sizes = backward_sizes,
+          .backward = backward};
+}
+
+}  // namespace rubato::lane_convolution
+#else
+#include "lane_convolution.hpp"
+
+// Never called where cpu_instruction_set() says that there are no such vectors.
+rubato::lane_convolution::Kernels rubato::lane_convolution::avx512_kernels() {
+  return {};
+}
+#endif

@@ -1,0 +1,306 @@
+#include <algorithm>
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <tuple>
+#include <vector>
+
+#include <ATen/Functions.h>
+#include <gmock/gmock.h>
+
+#include <rubato/machine/instruction_set.hpp>
+#include <rubato/operators/operators.hpp>
+
+#include "operators/lane_convolution.hpp"
+#include "operators/random_tensors.hpp"
+
+namespace rubato {
+namespace {
+
+using test::channels_last;
+using test::random_tensor;
+using test::relative_error;
+
+constexpr double kTolerance = 5e-6;
+
+struct Case {
+  std::int64_t images;
+  std::int64_t inputs;
+  std::int64_t outputs;
+  std::array<std::int64_t, 2> size;
+  std::vector<std::int64_t> kernel{3, 3};
+  std::vector<std::int64_t> stride{1, 1};
+  std::vector<std::int64_t> padding{0, 0};
+  std::vector<std::int64_t> dilation{1, 1};
+
+  [[nodiscard]] at::Tensor input() const {
+    return random_tensor({images, inputs, size[0], size[1]}, 1);
+  }
+  [[nodiscard]] at::Tensor weight() const {
+    return random_tensor({outputs, inputs, kernel[0], kernel[1]}, 2);
+  }
+};
+
+// All numbers of channels and columns that blocks are cut into, images that fill no vector, and
+// strides, padding and dilation that leave rows and columns out.
+const std::vector<Case>& cases() {
+  static const std::vector<Case> all{
+      {.images = 32, .inputs = 1, .outputs = 10, .size = {28, 28}, .kernel = {5, 5}},
+      {.images = 16, .inputs = 10, .outputs = 20, .size = {12, 12}, .kernel = {5, 5}},
+      {.images = 8, .inputs = 3, .outputs = 16, .size = {9, 11}, .padding = {1, 1}},
+      {.images = 33, .inputs = 2, .outputs = 1, .size = {7, 3}},
+      {.images = 17, .inputs = 4, .outputs = 2, .size = {5, 6}, .kernel = {1, 4}},
+      {.images = 5, .inputs = 7, .outputs = 3, .size = {6, 9}, .kernel = {4, 1}},
+      {.images = 1, .inputs = 6, .outputs = 7, .size = {8, 10}, .padding = {2, 1}},
+      {.images = 20,
+       .inputs = 3,
+       .outputs = 7,
+       .size = {11, 9},
+       .kernel = {3, 2},
+       .stride = {2, 2},
+       .padding = {1, 1}},
+      {.images = 9,
+       .inputs = 5,
+       .outputs = 6,
+       .size = {13, 14},
+       .stride = {3, 2},
+       .padding = {2, 0},
+       .dilation = {1, 2}},
+      {.images = 12,
+       .inputs = 2,
+       .outputs = 11,
+       .size = {10, 12},
+       .stride = {2, 3},
+       .padding = {3, 3},
+       .dilation = {2, 1}},
+      {.images = 4, .inputs = 2, .outputs = 3, .size = {5, 5}, .kernel = {2, 2}, .stride = {4, 4}},
+      {.images = 4, .inputs = 2, .outputs = 3, .size = {1, 5}, .kernel = {1, 2}, .stride = {3, 1}},
+      {.images = 3, .inputs = 2, .outputs = 3, .size = {2, 2}, .kernel = {5, 5}, .padding = {4, 4}},
+      {.images = 10, .inputs = 17, .outputs = 18, .size = {6, 6}, .kernel = {1, 1}},
+      {.images = 16,
+       .inputs = 3,
+       .outputs = 5,
+       .size = {13, 13},
+       .kernel = {7, 7},
+       .stride = {2, 2},
+       .padding = {3, 3}},
+  };
+  return all;
+}
+
+struct Convolved {
+  at::Tensor output;
+  at::Tensor input_gradient;
+  at::Tensor weight_gradient;
+  at::Tensor bias_gradient;
+};
+
+at::Tensor bias_of(const Case& c) {
+  return random_tensor({c.outputs}, 3);
+}
+at::Tensor gradient_like(const at::Tensor& output) {
+  return random_tensor(output.sizes(), 4).to(output.options());
+}
+
+// By whatever the dispatcher takes.
+Convolved dispatched(const Case& c, const at::Tensor& input, const at::Tensor& weight) {
+  const at::Tensor bias = bias_of(c).to(input.options());
+  const at::Tensor output =
+      at::convolution(input, weight, bias, c.stride, c.padding, c.dilation, false, {0, 0}, 1);
+  const auto [of_input, of_weight, of_bias] = at::convolution_backward(
+      gradient_like(output), input, weight, at::IntArrayRef{c.outputs}, c.stride, c.padding,
+      c.dilation, false, {0, 0}, 1, {true, true, true});
+  return {output, of_input, of_weight, of_bias};
+}
+
+class Memory {
+ public:
+  explicit Memory(const lane_convolution::Sizes& sizes)
+      : floats_(sizes.floats + kAlignment), offsets_(sizes.offsets) {
+    void* begin = floats_.data();
+    std::size_t space = floats_.size() * sizeof(float);
+    // What is read before it was written would be seen.
+    std::fill(floats_.begin(), floats_.end(), 1e30F);
+    scratch_.floats =
+        static_cast<float*>(std::align(kAlignment, sizes.floats * sizeof(float), begin, space));
+    scratch_.offsets = offsets_.data();
+  }
+  [[nodiscard]] const lane_convolution::Scratch& scratch() const { return scratch_; }
+
+ private:
+  static constexpr std::size_t kAlignment = 64;
+  std::vector<float> floats_;
+  std::vector<std::ptrdiff_t> offsets_;
+  lane_convolution::Scratch scratch_;
+};
+
+// By the kernels of one instruction set, whether or not the dispatcher would take them.
+Convolved convolved(const lane_convolution::Kernels& kernels, const Case& c,
+                    const at::Tensor& input, const at::Tensor& weight) {
+  const auto pixels = [&](std::size_t d) {
+    return (c.size[d] + 2 * c.padding[d] - c.dilation[d] * (c.kernel[d] - 1) - 1) / c.stride[d] + 1;
+  };
+  const bool last = !input.is_contiguous();
+  const lane_convolution::Shape shape{.images = c.images,
+                                      .input_channels = c.inputs,
+                                      .output_channels = c.outputs,
+                                      .input_rows = c.size[0],
+                                      .input_columns = c.size[1],
+                                      .output_rows = pixels(0),
+                                      .output_columns = pixels(1),
+                                      .kernel_rows = c.kernel[0],
+                                      .kernel_columns = c.kernel[1],
+                                      .row_stride = c.stride[0],
+                                      .column_stride = c.stride[1],
+                                      .row_padding = c.padding[0],
+                                      .column_padding = c.padding[1],
+                                      .row_dilation = c.dilation[0],
+                                      .column_dilation = c.dilation[1],
+                                      .channels_last = last,
+                                      .weight_output = weight.stride(0),
+                                      .weight_input = weight.stride(1),
+                                      .weight_row = weight.stride(2),
+                                      .weight_column = weight.stride(3)};
+  const auto format = last ? at::MemoryFormat::ChannelsLast : at::MemoryFormat::Contiguous;
+  const at::Tensor bias = bias_of(c);
+  Convolved result{at::empty({c.images, c.outputs, pixels(0), pixels(1)}, input.options(), format),
+                   at::empty_like(input), at::empty_like(weight), at::empty({c.outputs})};
+  const Memory forward(kernels.forward_sizes(shape));
+  kernels.forward(shape,
+                  {.input = input.data_ptr<float>(),
+                   .weight = weight.data_ptr<float>(),
+                   .bias = bias.data_ptr<float>(),
+                   .output = result.output.data_ptr<float>()},
+                  forward.scratch());
+  const at::Tensor gradient = gradient_like(result.output).contiguous(format);
+  const Memory backward(kernels.backward_sizes(shape));
+  kernels.backward(shape,
+                   {.gradient = gradient.data_ptr<float>(),
+                    .input = input.data_ptr<float>(),
+                    .weight = weight.data_ptr<float>(),
+                    .input_gradient = result.input_gradient.data_ptr<float>(),
+                    .weight_gradient = result.weight_gradient.data_ptr<float>(),
+                    .bias_gradient = result.bias_gradient.data_ptr<float>()},
+                   backward.scratch());
+  return result;
+}
+
+void expect_close(const Convolved& ours, const Convolved& exact) {
+  EXPECT_LT(relative_error(ours.output, exact.output), kTolerance);
+  EXPECT_LT(relative_error(ours.input_gradient, exact.input_gradient), kTolerance);
+  EXPECT_LT(relative_error(ours.weight_gradient, exact.weight_gradient), kTolerance);
+  EXPECT_LT(relative_error(ours.bias_gradient, exact.bias_gradient), kTolerance);
+}
+
+void expect_equal(const Convolved& a, const Convolved& b) {
+  EXPECT_TRUE(at::equal(a.output, b.output));
+  EXPECT_TRUE(at::equal(a.input_gradient, b.input_gradient));
+  EXPECT_TRUE(at::equal(a.weight_gradient, b.weight_gradient));
+  EXPECT_TRUE(at::equal(a.bias_gradient, b.bias_gradient));
+}
+
+bool cpu_has(InstructionSet set) {
+  return cpu_instruction_set() >= set;
+}
+
+TEST(LaneConvolution, IsThatOfDoublesRounded) {
+  if (!cpu_has(InstructionSet::avx2)) GTEST_SKIP() << "needs AVX2 and FMA";
+  for (std::size_t i = 0; i < cases().size(); ++i) {
+    SCOPED_TRACE(i);
+    const Case& c = cases()[i];
+    const Convolved exact = dispatched(c, c.input().to(at::kDouble), c.weight().to(at::kDouble));
+    const auto kernels = lane_convolution::avx2_kernels();
+    expect_close(convolved(kernels, c, c.input(), c.weight()), exact);
+    expect_close(convolved(kernels, c, channels_last(c.input()), channels_last(c.weight())), exact);
+  }
+}
+
+TEST(LaneConvolution, HasTheSameBitsWithWiderVectors) {
+  if (!cpu_has(InstructionSet::avx512)) GTEST_SKIP() << "needs AVX-512";
+  for (std::size_t i = 0; i < cases().size(); ++i) {
+    SCOPED_TRACE(i);
+    const Case& c = cases()[i];
+    for (const at::Tensor& input : {c.input(), channels_last(c.input())}) {
+      expect_equal(convolved(lane_convolution::avx512_kernels(), c, input, c.weight()),
+                   convolved(lane_convolution::avx2_kernels(), c, input, c.weight()));
+    }
+  }
+}
+
+TEST(Convolution, TakesFewChannels) {
+  if (!cpu_has(InstructionSet::avx2)) GTEST_SKIP() << "needs AVX2 and FMA";
+  const OwnOperators all;
+  const OperatorScope scope(all);
+  for (const std::size_t i : {0UL, 1UL, 2UL}) {
+    const Case& c = cases()[i];
+    expect_equal(dispatched(c, c.input(), c.weight()),
+                 convolved(lane_convolution::avx2_kernels(), c, c.input(), c.weight()));
+  }
+}
+
+TEST(Convolution, LeavesTheRestToLibtorch) {
+  const OwnOperators all;
+  const OwnOperators none = OwnOperators::none();
+  const OwnOperators others{.convolution = false};
+  const auto same = [&](const OwnOperators& operators, const auto& compute) {
+    const auto by = [&](const OwnOperators& these) {
+      const OperatorScope scope(these);
+      return compute();
+    };
+    return at::equal(by(operators), by(none));
+  };
+  const Case& first = cases().front();
+  const at::Tensor input = first.input();
+  const at::Tensor weight = first.weight();
+  EXPECT_TRUE(same(others, [&] { return at::conv2d(input, weight); }));
+  EXPECT_TRUE(same(all, [&] { return at::conv2d(input.narrow(0, 0, 7), weight); }));
+  EXPECT_TRUE(same(all, [&] { return at::conv2d(input.to(at::kDouble), weight.to(at::kDouble)); }));
+  EXPECT_TRUE(same(all, [&] { return at::conv2d(input.transpose(2, 3), weight); }));
+  const at::Tensor many = random_tensor({16, 32, 8, 8});
+  EXPECT_TRUE(same(all, [&] { return at::conv2d(many, random_tensor({32, 32, 3, 3}, 2)); }));
+  EXPECT_TRUE(same(all, [&] {
+    return at::convolution(many, random_tensor({32, 1, 3, 3}, 2), {}, {1, 1}, {0, 0}, {1, 1}, false,
+                           {0, 0}, 32);
+  }));
+  EXPECT_TRUE(same(all, [&] {
+    return at::conv_transpose2d(many, random_tensor({32, 3, 3, 3}, 2));
+  }));
+  EXPECT_TRUE(same(all, [&] {
+    return at::conv1d(random_tensor({16, 2, 40}), random_tensor({8, 2, 5}, 2));
+  }));
+}
+
+TEST(Convolution, RefusesInLibtorchsWords) {
+  const OwnOperators all;
+  const OperatorScope scope(all);
+  const at::Tensor input = cases().front().input();
+  EXPECT_THROW(at::conv2d(input, random_tensor({10, 2, 5, 5})), c10::Error);
+  EXPECT_THROW(at::conv2d(input, random_tensor({10, 1, 29, 5})), c10::Error);
+  EXPECT_THROW(at::conv2d(input, random_tensor({10, 1, 5, 5}), random_tensor({9})), c10::Error);
+}
+
+TEST(Convolution, GivesOnlyTheGradientsThatAreWanted) {
+  if (!cpu_has(InstructionSet::avx2)) GTEST_SKIP() << "needs AVX2 and FMA";
+  const OwnOperators all;
+  const OperatorScope scope(all);
+  const Case& c = cases()[1];
+  const Convolved expected = dispatched(c, c.input(), c.weight());
+  const auto gradients = [&](std::array<bool, 3> wanted) {
+    return at::convolution_backward(gradient_like(expected.output), c.input(), c.weight(),
+                                    at::IntArrayRef{c.outputs}, c.stride, c.padding, c.dilation,
+                                    false, {0, 0}, 1, wanted);
+  };
+  const auto [no_input, of_weight, of_bias] = gradients({false, true, true});
+  EXPECT_FALSE(no_input.defined());
+  EXPECT_TRUE(at::equal(of_weight, expected.weight_gradient));
+  EXPECT_TRUE(at::equal(of_bias, expected.bias_gradient));
+  const auto [of_input, no_weight, no_bias] = gradients({true, false, false});
+  EXPECT_TRUE(at::equal(of_input, expected.input_gradient));
+  EXPECT_FALSE(no_weight.defined());
+  EXPECT_FALSE(no_bias.defined());
+}
+
+}  // namespace
+}  // namespace rubato

@@ -1,0 +1,133 @@
+#include <cmath>
+#include <cstdint>
+#include <limits>
+#include <tuple>
+#include <vector>
+
+#include <ATen/Functions.h>
+#include <gmock/gmock.h>
+
+#include <rubato/operators/operators.hpp>
+
+#include "operators/random_tensors.hpp"
+
+namespace rubato {
+namespace {
+
+using test::channels_last;
+using test::random_tensor;
+
+struct Case {
+  std::vector<std::int64_t> sizes;
+  std::vector<std::int64_t> kernel{2, 2};
+  std::vector<std::int64_t> stride{};
+  std::vector<std::int64_t> padding{0, 0};
+  std::vector<std::int64_t> dilation{1, 1};
+  bool ceil = false;
+};
+
+const std::vector<Case>& cases() {
+  static const std::vector<Case> all{
+      {.sizes = {2, 3, 24, 24}},
+      {.sizes = {3, 2, 8, 8}},
+      {.sizes = {2, 2, 6, 34}},
+      {.sizes = {1, 5, 7, 9}},
+      {.sizes = {1, 1, 2, 2}},
+      {.sizes = {2, 2, 9, 9}, .ceil = true},
+      {.sizes = {2, 2, 9, 37}, .kernel = {3, 3}, .stride = {2, 2}, .padding = {1, 1}},
+      {.sizes = {2, 2, 12, 20}, .kernel = {3, 3}},
+      {.sizes = {2, 2, 12, 20}, .kernel = {3, 2}},
+      {.sizes = {2, 2, 12, 20}, .kernel = {2, 3}, .stride = {1, 1}, .padding = {1, 1}},
+      {.sizes = {1, 2, 15, 31}, .kernel = {3, 3}, .stride = {2, 3}, .dilation = {2, 3}},
+      {.sizes = {1, 2, 15, 31},
+       .kernel = {4, 5},
+       .stride = {3, 5},
+       .padding = {2, 2},
+       .ceil = true},
+      {.sizes = {1, 2, 5, 5}, .kernel = {5, 5}, .stride = {1, 1}, .padding = {2, 2}},
+      {.sizes = {1, 2, 11, 13}, .kernel = {5, 5}, .padding = {2, 2}, .dilation = {2, 2}},
+  };
+  return all;
+}
+
+struct Pooled {
+  at::Tensor output;
+  at::Tensor indices;
+  at::Tensor gradient;
+};
+
+Pooled pooled(const OwnOperators& operators, const at::Tensor& input, const Case& c) {
+  const OperatorScope scope(operators);
+  const auto [output, indices] =
+      at::max_pool2d_with_indices(input, c.kernel, c.stride, c.padding, c.dilation, c.ceil);
+  const at::Tensor gradient = at::max_pool2d_with_indices_backward(
+      random_tensor(output.sizes(), 7).to(input.options()), input, c.kernel, c.stride, c.padding,
+      c.dilation, c.ceil, indices);
+  return {output, indices, gradient};
+}
+
+void expect_libtorchs(const at::Tensor& input, const Case& c) {
+  const Pooled ours = pooled({}, input, c);
+  const Pooled theirs = pooled(OwnOperators::none(), input, c);
+  // NaN is not equal to itself.
+  EXPECT_TRUE(at::equal(ours.output.nan_to_num(9e9), theirs.output.nan_to_num(9e9)));
+  EXPECT_TRUE(at::equal(ours.indices, theirs.indices));
+  EXPECT_TRUE(at::equal(ours.gradient, theirs.gradient));
+  EXPECT_EQ(ours.output.strides(), theirs.output.strides());
+  EXPECT_EQ(ours.gradient.strides(), theirs.gradient.strides());
+}
+
+TEST(MaxPool, HasLibtorchsBits) {
+  for (std::size_t i = 0; i < cases().size(); ++i) {
+    SCOPED_TRACE(i);
+    expect_libtorchs(random_tensor(cases()[i].sizes), cases()[i]);
+  }
+}
+
+// Few different values: most windows have two largest ones.
+TEST(MaxPool, TakesTheFirstOfEqualOnes) {
+  for (std::size_t i = 0; i < cases().size(); ++i) {
+    SCOPED_TRACE(i);
+    expect_libtorchs(random_tensor(cases()[i].sizes).round(), cases()[i]);
+  }
+}
+
+TEST(MaxPool, TakesNaNAndWhereAllIsMinusInfinity) {
+  for (std::size_t i = 0; i < cases().size(); ++i) {
+    SCOPED_TRACE(i);
+    at::Tensor input = random_tensor(cases()[i].sizes);
+    input.masked_fill_(random_tensor(cases()[i].sizes, 2) > 1, std::nan(""));
+    expect_libtorchs(input, cases()[i]);
+    input.fill_(-std::numeric_limits<float>::infinity());
+    expect_libtorchs(input, cases()[i]);
+  }
+}
+
+TEST(MaxPool, LeavesOtherTensorsToLibtorch) {
+  const Case c{.sizes = {2, 16, 8, 8}};
+  const at::Tensor input = random_tensor(c.sizes);
+  expect_libtorchs(channels_last(input), c);
+  expect_libtorchs(input.to(at::kDouble), c);
+  expect_libtorchs(input[0], c);
+  expect_libtorchs(input.transpose(2, 3), c);
+}
+
+TEST(MaxPool, SpreadsAGradientOfAnyLayout) {
+  const Case c{.sizes = {2, 3, 8, 12}};
+  const at::Tensor input = random_tensor(c.sizes);
+  const OwnOperators all;
+  const OperatorScope scope(all);
+  const auto [output, indices] = at::max_pool2d_with_indices(input, {2, 2});
+  const at::Tensor gradient = random_tensor(output.sizes(), 3);
+  const auto back = [&](const at::Tensor& of_output, const at::Tensor& places) {
+    return at::max_pool2d_with_indices_backward(of_output, input, {2, 2}, {2, 2}, {0, 0}, {1, 1},
+                                                false, places);
+  };
+  const at::Tensor expected = back(gradient, indices);
+  EXPECT_TRUE(at::equal(back(channels_last(gradient), channels_last(indices)), expected));
+  EXPECT_TRUE(at::equal(expected.sum(at::kDouble), gradient.sum(at::kDouble)) ||
+              at::allclose(expected.sum(at::kDouble), gradient.sum(at::kDouble)));
+}
+
+}  // namespace
+}  // namespace rubato
