@@ -209,6 +209,25 @@ TEST_F(TrainCommand, TheLossScaleIsTheUsers) {
   EXPECT_EQ(summary("run")["skipped_steps"], 0);
 }
 
+// The weights stay where they are, so that all losses are those of the same outputs.
+TEST_F(TrainCommand, LabelSmoothingIsInTheTrainingLossAlone) {
+  const auto train_loss = [&](const std::string& out, const std::string& smoothing) {
+    const ProgramResult result =
+        train({"--epochs=1", "--lr=1e-30", "--out", out, "--label-smoothing", smoothing});
+    EXPECT_EQ(result.code, 0) << result.err;
+    std::ifstream metrics(file(out) / "metrics.jsonl");
+    for (std::string text; std::getline(metrics, text);) {
+      const json line = json::parse(text);
+      if (line["kind"] == "epoch") return line["train_loss"].get<double>();
+    }
+    ADD_FAILURE() << "there is no epoch in the metrics";
+    return 0.0;
+  };
+  EXPECT_NE(train_loss("smoothed", "0.5"), train_loss("plain", "0"));
+  EXPECT_EQ(hash("smoothed"), hash("plain"));
+  EXPECT_EQ(summary("smoothed")["final_test_loss"], summary("plain")["final_test_loss"]);
+}
+
 TEST_F(TrainCommand, StopsEarlyWhenNothingImproves) {
   // No rounding comes to the difference that is asked for: the weights stay where they are, but the
   // minibatches are others in every epoch, and are summed in another order.

@@ -227,5 +227,23 @@ TEST(TensorState, DoesNotSeeHowATensorLiesInMemory) {
   }
 }
 
+// As many bytes are not enough: a matrix is not its transpose, and two floats are not a double.
+TEST(TensorState, IsOfOneTypeAndOneShape) {
+  State state;
+  put_tensor(state, "weight", numbers(0, 6).reshape({2, 3}));
+  const auto error_into = [&](const at::Tensor& tensor) {
+    return test::error_of([&] { read_tensor(state, "weight", tensor); });
+  };
+  EXPECT_EQ(error_into(at::zeros({2, 3})), "no error");
+  const at::Tensor transposed = at::zeros({3, 2});
+  EXPECT_EQ(error_into(transposed),
+            "the state's 'weight' is F32 of shape [2, 3], the model's F32 of shape [3, 2]");
+  EXPECT_TRUE(at::equal(transposed, at::zeros({3, 2}))) << "what is refused is not read";
+  EXPECT_EQ(error_into(at::zeros({6})),
+            "the state's 'weight' is F32 of shape [2, 3], the model's F32 of shape [6]");
+  EXPECT_EQ(error_into(at::zeros({3}, at::kDouble)),
+            "the state's 'weight' is F32 of shape [2, 3], the model's F64 of shape [3]");
+}
+
 }  // namespace
 }  // namespace rubato

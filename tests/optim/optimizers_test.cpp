@@ -130,6 +130,21 @@ TEST(SgdOfGroups, IsTorchsSgdOfGroups) {
   for (std::size_t i = 0; i < 3; ++i) EXPECT_LT(problem.difference(i), 1e-12);
 }
 
+// A group's own decay as well as that of all. Without a gradient nothing but the decay is seen.
+TEST(SgdOfGroups, DecayTimesTheRulesFactor) {
+  Workers workers(1);
+  Problem<double> problem;
+  const auto sgd =
+      make_optimizer<double>({.weight_decay = 0.1}, layout_of(problem.shared, {0, 1, 2}),
+                             problem.shared, {{}, {.weight_decay = 0.5}, {.weight_decay = 0.0}});
+  sgd->step(problem.update(1, {.update_rate = 0.2, .weight_decay_factor = 3}), workers);
+  const std::array<double, 3> decay{0.1, 0.5, 0};
+  for (std::size_t i = 0; i < 3; ++i) {
+    const at::Tensor wanted = problem.plain[i].detach() * (1 - 0.2 * 3 * decay[i]);
+    EXPECT_TRUE(at::allclose(problem.shared.parameters()[i].tensor, wanted, 1e-12, 1e-14)) << i;
+  }
+}
+
 std::vector<LayerNorms> norms_of(const Problem<double>& problem) {
   std::vector<LayerNorms> norms;
   for (std::size_t i = 0; i < 3; ++i) {
@@ -316,6 +331,29 @@ TEST(TorchOptimizer, GivesGroupsTheirOwnOptions) {
   for (int step = 0; step < 10; ++step) {
     problem.draw(2);
     adapter->step(problem.update(2, {.update_rate = 0.1}), workers);
+    reference.step();
+  }
+  EXPECT_TRUE(problem.same_bits());
+}
+
+TEST(TorchOptimizer, GivesGroupsTheirOwnMomentum) {
+  Workers workers(1);
+  Problem<double> problem;
+  const auto adapter = make_optimizer<double>(
+      {.kind = OptimizerKind::rmsprop, .momentum = 0.9, .weight_decay = 0.01},
+      layout_of(problem.shared, {0, 1, 2}), problem.shared, kGroups);
+  std::vector<torch::optim::OptimizerParamGroup> groups;
+  for (std::size_t i = 0; i < 3; ++i) {
+    groups.emplace_back(std::vector<at::Tensor>{problem.plain[i]},
+                        std::make_unique<torch::optim::RMSpropOptions>(
+                            torch::optim::RMSpropOptions(0.01 * kRateFactor[i])
+                                .momentum(kMomentum[i])
+                                .weight_decay(kDecay[i])));
+  }
+  torch::optim::RMSprop reference(groups);
+  for (int step = 0; step < 10; ++step) {
+    problem.draw(2);
+    adapter->step(problem.update(2, {.update_rate = 0.01}), workers);
     reference.step();
   }
   EXPECT_TRUE(problem.same_bits());

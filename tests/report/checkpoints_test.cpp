@@ -10,6 +10,7 @@
 
 #include <rubato/report/checkpoints.hpp>
 #include <rubato/report/metrics.hpp>
+#include <rubato/state/sha256.hpp>
 #include <rubato/state/state_file.hpp>
 #include <rubato/train/trainer.hpp>
 
@@ -75,6 +76,22 @@ TEST_F(Checkpoints, WhatIsDamagedIsPassedOver) {
   fs::resize_file(path_ / "step-1.safetensors", 0);
   EXPECT_EQ(newest(), -1);
   EXPECT_THAT(rejected_, SizeIs(2));
+}
+
+// It is not damaged, and what it would be passed over for is older.
+TEST_F(Checkpoints, OneOfANewerVersionIsNotPassedOver) {
+  folder_.write(1, state_of(1));
+  folder_.write(2, state_of(2));
+  std::string bytes = test::read_file(path_ / "step-2.safetensors");
+  const std::string version = R"("rubato.version":"1")";
+  bytes.replace(bytes.find(version), version.size(), R"("rubato.version":"2")");
+  // Its checksum, which the last bytes are, is right.
+  bytes.resize(bytes.size() - 32);
+  for (const std::uint8_t byte : Sha256::digest_of(bytes)) bytes += static_cast<char>(byte);
+  std::ofstream(path_ / "step-2.safetensors", std::ios::binary) << bytes;
+  EXPECT_THAT(error_of([&] { static_cast<void>(newest()); }),
+              HasSubstr("is of version 2, which a newer rubato has written"));
+  EXPECT_THAT(rejected_, testing::IsEmpty());
 }
 
 TEST_F(Checkpoints, NothingIsRemovedWhenOneCannotBeWritten) {

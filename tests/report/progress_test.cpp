@@ -188,8 +188,8 @@ TEST(Progress, DrawsABarOnATerminalAndTakesItAwayAgain) {
   EXPECT_THAT(text, testing::Not(HasSubstr("step 2  batch 64  lr")));
 }
 
-// A terminal of so many columns, and what a step draws on it.
-std::string drawn_on(unsigned short columns) {
+// A terminal of so many columns, and what a step of that epoch draws on it.
+std::string drawn_on(unsigned short columns, const EpochPlan& plan, const StepPlan& drawn) {
   int master = -1;
   int slave = -1;
   winsize size{};
@@ -199,15 +199,9 @@ std::string drawn_on(unsigned short columns) {
   const std::unique_ptr<std::FILE, int (*)(std::FILE*)> terminal(fdopen(slave, "w"), std::fclose);
   Progress progress(terminal.get(), {.epochs = 200, .samples_per_epoch = 64, .terminal = true});
   test::NoTraining training;
-  EpochPlan plan{.index = EpochIndex{99}};
-  plan.steps.push_back({.index = StepIndex{12344},
-                        .batch_size = 64,
-                        .cores = 2,
-                        .first_minibatch = MinibatchIndex{0},
-                        .minibatches = 2});
   progress.on_epoch_begin(training, plan);
   StepRecord step;
-  step.plan = plan.steps.front();
+  step.plan = drawn;
   step.learning_rate = 0.0003125;
   step.loss = 2.25;
   progress.on_step(training, step);
@@ -218,6 +212,16 @@ std::string drawn_on(unsigned short columns) {
   constexpr std::string_view kClear = "\r\x1b[2K";
   EXPECT_TRUE(text.starts_with(kClear));
   return text.substr(std::min(text.size(), kClear.size()));
+}
+
+std::string drawn_on(unsigned short columns) {
+  EpochPlan plan{.index = EpochIndex{99}};
+  plan.steps.push_back({.index = StepIndex{12344},
+                        .batch_size = 64,
+                        .cores = 2,
+                        .first_minibatch = MinibatchIndex{0},
+                        .minibatches = 2});
+  return drawn_on(columns, plan, plan.steps.front());
 }
 
 TEST(Progress, CutsNoNumberOnANarrowTerminal) {
@@ -242,6 +246,25 @@ TEST(Progress, CutsNoNumberOnANarrowTerminal) {
   EXPECT_THAT(drawn_on(80), AllOf(HasSubstr("lr 0.0003125 "), HasSubstr("loss 2.2500")));
   // There is no room for the rate.
   EXPECT_THAT(drawn_on(60), AllOf(Not(HasSubstr("lr")), HasSubstr("loss 2.2500")));
+}
+
+// The bar is that of the epoch, wherever in it training has gone on.
+TEST(Progress, DrawsHowMuchOfTheEpochIsDone) {
+  EpochPlan plan{.index = EpochIndex{2}};
+  for (std::int64_t i = 0; i < 4; ++i) {
+    plan.steps.push_back({.index = StepIndex{8 + i},
+                          .batch_size = 64,
+                          .cores = 2,
+                          .first_minibatch = MinibatchIndex{2 * i},
+                          .minibatches = 2});
+  }
+  for (std::size_t i = 0; i < plan.steps.size(); ++i) {
+    const double done = static_cast<double>(i + 1) / 4;
+    // A wide terminal leaves room for the widest bar, of 30 cells; the locale decides of what.
+    EXPECT_THAT(drawn_on(200, plan, plan.steps[i]),
+                testing::AnyOf(HasSubstr(" " + progress_bar(done, 30, true) + "  step"),
+                               HasSubstr(" " + progress_bar(done, 30, false) + "  step")));
+  }
 }
 
 TEST(Progress, SaysHowMuchOfAnEpochThatWasCutShort) {

@@ -1,4 +1,5 @@
 #include <cstdint>
+#include <functional>
 #include <limits>
 #include <string>
 #include <utility>
@@ -8,6 +9,7 @@
 
 #include <rubato/model/builtin_models.hpp>
 #include <rubato/state/state_file.hpp>
+#include <rubato/train/augment.hpp>
 #include <rubato/train/best_weights.hpp>
 #include <rubato/train/early_stopping.hpp>
 #include <rubato/train/losses.hpp>
@@ -204,6 +206,107 @@ TEST(Resume, OfAnotherConfigurationSaysWhatDiffers) {
               HasSubstr("training samples was 100, is 90"));
   // No step has used it.
   EXPECT_EQ(error_of_data("softmax", 100, trace(40)), "no error");
+}
+
+using Change = std::function<void(TrainOptions&)>;
+
+// What a state of options with the change `before` is refused for by a trainer with `now`.
+std::string refusal(const Change& before, const Change& now) {
+  const auto with = [](const Change& change) {
+    TrainOptions options = small();
+    change(options);
+    return trainer_of(options);
+  };
+  const State state = with(before).state();
+  Trainer other = with(now);
+  return error_of([&] { other.load_state(state); });
+}
+
+TEST(Resume, IsBoundToEachOptionThatDecidesBits) {
+  const std::vector<std::pair<std::string, Change>> changes{
+      {"minibatch_size", [](auto& o) { o.minibatch_size = 16; }},
+      {"learning_rate", [](auto& o) { o.learning_rate = 0.5; }},
+      {"reference_batch_size", [](auto& o) { o.reference_batch_size = 32; }},
+      {"rule", [](auto& o) { o.rule = "root"; }},
+      {"schedule", [](auto& o) { o.schedule = "cosine:total=9"; }},
+      {"schedule", [](auto& o) { o.own_schedule = [] { return make_lr_schedule("constant"); }; }},
+      {"schedule_unit", [](auto& o) { o.schedule_unit = ScheduleUnit::steps; }},
+      {"watch", [](auto& o) { o.watch = Metric::train_loss; }},
+      {"optimizer", [](auto& o) { o.optimizer.kind = OptimizerKind::lars; }},
+      {"optimizer", [](auto& o) { o.optimizer.momentum = 0.9; }},
+      {"optimizer", [](auto& o) { o.optimizer.weight_decay = 0.1; }},
+      {"optimizer", [](auto& o) { o.optimizer.nesterov = true; }},
+      {"optimizer", [](auto& o) { o.optimizer.momentum_form = MomentumForm::mxnet; }},
+      {"groups", [](auto& o) { o.groups = {no_decay_for_vectors()}; }},
+      {"lookahead", [](auto& o) { o.lookahead.emplace(); }},
+      {"clip_norm", [](auto& o) { o.clip_norm = 1; }},
+      {"clip_value", [](auto& o) { o.clip_value = 1; }},
+      {"precision", [](auto& o) { o.precision = Precision::fp16; }},
+      {"iterations", [](auto& o) { o.iterations = 1000; }},
+      {"augment", [](auto& o) { o.augment = random_shift(1); }},
+      {"seed", [](auto& o) { o.seed = 7; }},
+      {"log_noise", [](auto& o) { o.log_noise = true; }}};
+  const Change none = [](auto&) {};
+  EXPECT_EQ(refusal(none, none), "no error");
+  for (const auto& [name, change] : changes) {
+    EXPECT_THAT(refusal(none, change),
+                HasSubstr("the state is of another configuration: " + name + " was "));
+    EXPECT_EQ(refusal(change, change), "no error") << name;
+  }
+}
+
+// Of an option that is several numbers, each counts.
+TEST(Resume, IsBoundToEachPartOfAnOption) {
+  const auto optimizer = [](const OptimizerOptions& options) -> Change {
+    return [options](auto& o) { o.optimizer = options; };
+  };
+  const auto adam = OptimizerKind::adam;
+  const auto rmsprop = OptimizerKind::rmsprop;
+  const auto adagrad = OptimizerKind::adagrad;
+  const auto lars = OptimizerKind::lars;
+  for (const auto& [plain, changed] : std::vector<std::pair<OptimizerOptions, OptimizerOptions>>{
+           {{.kind = lars}, {.kind = lars, .trust = 0.1}},
+           {{.kind = adam}, {.kind = adam, .beta1 = 0.8}},
+           {{.kind = adam}, {.kind = adam, .beta2 = 0.9}},
+           {{.kind = adam}, {.kind = adam, .amsgrad = true}},
+           {{.kind = adam}, {.kind = adam, .epsilon = 1e-6}},
+           {{.kind = rmsprop}, {.kind = rmsprop, .alpha = 0.9}},
+           {{.kind = rmsprop}, {.kind = rmsprop, .centered = true}},
+           {{.kind = adagrad}, {.kind = adagrad, .lr_decay = 0.1}},
+           {{.kind = adagrad}, {.kind = adagrad, .initial_accumulator = 0.1}}}) {
+    EXPECT_THAT(refusal(optimizer(plain), optimizer(changed)), HasSubstr("optimizer was "));
+  }
+  const auto lookahead = [](const LookaheadOptions& options) -> Change {
+    return [options](auto& o) { o.lookahead = options; };
+  };
+  for (const LookaheadOptions& changed :
+       {LookaheadOptions{.k = 3}, {.alpha = 0.8}, {.start = LookaheadStart::after_first_update}}) {
+    EXPECT_THAT(refusal(lookahead({}), lookahead(changed)), HasSubstr("lookahead was "));
+  }
+  const auto group = [](const GroupOptions& options) -> Change {
+    return [options](auto& o) {
+      o.groups = {{.name = "all", .takes = [](const auto&) { return true; }, .options = options}};
+    };
+  };
+  for (const GroupOptions& changed : {GroupOptions{.learning_rate_factor = 2},
+                                      {.weight_decay = 0.1},
+                                      {.momentum = 0.9},
+                                      {.layer_wise = false}}) {
+    EXPECT_THAT(refusal(group({}), group(changed)), HasSubstr("groups was "));
+  }
+  const auto fp16 = [](const LossScaleOptions& options) -> Change {
+    return [options](auto& o) {
+      o.precision = Precision::fp16;
+      o.loss_scale = options;
+    };
+  };
+  for (const LossScaleOptions& changed : {LossScaleOptions{.initial = 512},
+                                          {.growth = 4},
+                                          {.backoff = 0.25},
+                                          {.interval = 7},
+                                          {.smallest = 0.5}}) {
+    EXPECT_THAT(refusal(fp16({}), fp16(changed)), HasSubstr("precision was "));
+  }
 }
 
 // A trainer over the batch sizes of `rows`, of epochs of 12 minibatches.

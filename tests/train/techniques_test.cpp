@@ -280,6 +280,46 @@ TEST(Rules, AreAskedForRatesThatCanBeApplied) {
             "rule mine gave the factor of a parameter tensor -2" + where);
 }
 
+// Remembers what it sees of the tensors.
+class SeeingLayers : public Rule {
+ public:
+  explicit SeeingLayers(std::vector<LayerNorms>& seen) : seen_(seen) {}
+  std::string_view name() const override { return "seeing"; }
+  RuleNeeds needs() const override { return {.layer_norms = true}; }
+  Rates rates(const RuleInput& input) override {
+    seen_.assign(input.layers.begin(), input.layers.end());
+    return scaled(input, 1);
+  }
+
+ private:
+  std::vector<LayerNorms>& seen_;
+};
+
+TEST(Rules, SeeEachTensorWithTheWeightDecayOfItsGroup) {
+  std::vector<LayerNorms> seen;
+  TrainOptions options = options_of("seeing");
+  options.epochs = 1;
+  options.optimizer = {.weight_decay = 0.5};
+  const auto is = [](const char* name) {
+    return [name](const NamedTensor& named) { return named.name == name; };
+  };
+  options.groups = {
+      no_decay_for("out.*"),
+      {.name = "own decay", .takes = is("hidden.weight"), .options = {.weight_decay = 0.25}},
+      {.name = "own rate", .takes = is("hidden.bias"), .options = {.learning_rate_factor = 2}}};
+  options.rules.add("seeing", [&](Spec&) { return std::make_unique<SeeingLayers>(seen); });
+  Trainer trainer = trainer_on(Trace::constant(48), options);
+  const auto before = test::copies_of(trainer.parameters());
+  trainer.fit();
+  // hidden.weight, hidden.bias, out.weight, out.bias
+  const std::vector<double> decay{0.25, 0.5, 0, 0};
+  ASSERT_EQ(seen.size(), decay.size());
+  for (std::size_t i = 0; i < decay.size(); ++i) {
+    EXPECT_EQ(seen[i].weight_decay, decay[i]) << i;
+    EXPECT_DOUBLE_EQ(seen[i].weight_square, before[i].square().sum().item<double>()) << i;
+  }
+}
+
 TEST(Rules, OfAFunctionAreCheckedLikeAll) {
   TrainOptions options = options_of("twice");
   options.rules.add("twice", [](const RuleInput&) { return -1.0; });
