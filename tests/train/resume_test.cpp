@@ -242,6 +242,7 @@ TEST(Resume, IsBoundToEachOptionThatDecidesBits) {
       {"clip_norm", [](auto& o) { o.clip_norm = 1; }},
       {"clip_value", [](auto& o) { o.clip_value = 1; }},
       {"precision", [](auto& o) { o.precision = Precision::fp16; }},
+      {"operators", [](auto& o) { o.operators.batch_norm = false; }},
       {"iterations", [](auto& o) { o.iterations = 1000; }},
       {"augment", [](auto& o) { o.augment = random_shift(1); }},
       {"seed", [](auto& o) { o.seed = 7; }},
