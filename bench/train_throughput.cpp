@@ -22,6 +22,7 @@
 
 #include <ATen/Functions.h>
 #include <benchmark/benchmark.h>
+#include <fmt/format.h>
 #include <torch/nn/module.h>
 
 #include <rubato/machine/kernels.hpp>
@@ -93,34 +94,12 @@ void train(benchmark::State& state, rubato::TrainOptions options,
   state.counters["outside"] = outside / static_cast<double>(state.iterations());
 }
 
-void whole_step(benchmark::State& state, const char* model) {
+void whole_step(benchmark::State& state, std::string_view model) {
   rubato::TrainOptions options;
   options.cores = state.range(0);
   options.threads = static_cast<int>(state.range(1));
   train(state, options, model);
 }
-BENCHMARK_CAPTURE(whole_step, mnist - cnn, "mnist-cnn")
-    ->ArgNames({"cores", "threads"})
-    ->Args({8, 1})
-    ->Args({8, 2})
-    ->Args({1024, 2})
-    ->UseManualTime()
-    ->Unit(benchmark::kMillisecond);
-BENCHMARK_CAPTURE(whole_step, residual - 20, "residual-20")
-    ->ArgNames({"cores", "threads"})
-    ->Args({8, 2})
-    ->UseManualTime()
-    ->Unit(benchmark::kMillisecond);
-BENCHMARK_CAPTURE(whole_step, wide - mlp, "wide-mlp")
-    ->ArgNames({"cores", "threads"})
-    ->Args({8, 2})
-    ->UseManualTime()
-    ->Unit(benchmark::kMillisecond);
-BENCHMARK_CAPTURE(whole_step, transformer, "transformer")
-    ->ArgNames({"cores", "threads"})
-    ->Args({8, 2})
-    ->UseManualTime()
-    ->Unit(benchmark::kMillisecond);
 
 void technique(benchmark::State& state, void (*use)(rubato::TrainOptions&)) {
   rubato::TrainOptions options;
@@ -217,7 +196,7 @@ BENCHMARK(step_cost)
     ->UseManualTime()
     ->Unit(benchmark::kMillisecond);
 
-void forward_backward(benchmark::State& state, const char* name) {
+void forward_backward(benchmark::State& state, std::string_view name) {
   rubato::use_one_intra_op_thread();
   const rubato::OwnOperators all;
   const rubato::OperatorScope operators(all);
@@ -240,31 +219,29 @@ void forward_backward(benchmark::State& state, const char* name) {
       static_cast<double>(kMinibatch * static_cast<std::int64_t>(state.iterations())),
       benchmark::Counter::kIsRate);
 }
-BENCHMARK_CAPTURE(forward_backward, mnist - cnn, "mnist-cnn")
-    ->Unit(benchmark::kMillisecond)
-    ->UseRealTime()
-    ->Threads(1)
-    ->Threads(2);
-BENCHMARK_CAPTURE(forward_backward, residual - 20, "residual-20")
-    ->Unit(benchmark::kMillisecond)
-    ->UseRealTime()
-    ->Threads(1)
-    ->Threads(2);
-BENCHMARK_CAPTURE(forward_backward, wide - mlp, "wide-mlp")
-    ->Unit(benchmark::kMillisecond)
-    ->UseRealTime()
-    ->Threads(1)
-    ->Threads(2);
-BENCHMARK_CAPTURE(forward_backward, transformer, "transformer")
-    ->Unit(benchmark::kMillisecond)
-    ->UseRealTime()
-    ->Threads(1)
-    ->Threads(2);
+
+void register_networks() {
+  for (const std::string_view name : rubato::bench::model_names()) {
+    benchmark::RegisterBenchmark(fmt::format("whole_step/{}", name).c_str(),
+                                 [name](benchmark::State& state) { whole_step(state, name); })
+        ->ArgNames({"cores", "threads"})
+        ->ArgsProduct({{8, 1024}, {1, 2}})
+        ->UseManualTime()
+        ->Unit(benchmark::kMillisecond);
+    benchmark::RegisterBenchmark(fmt::format("forward_backward/{}", name).c_str(),
+                                 [name](benchmark::State& state) { forward_backward(state, name); })
+        ->Unit(benchmark::kMillisecond)
+        ->UseRealTime()
+        ->Threads(1)
+        ->Threads(2);
+  }
+}
 
 }  // namespace
 
 int main(int argc, char** argv) {
   rubato::use_right_kernels(argv);
+  register_networks();
   benchmark::Initialize(&argc, argv);
   if (benchmark::ReportUnrecognizedArguments(argc, argv)) return 1;
   benchmark::RunSpecifiedBenchmarks();
