@@ -35,8 +35,8 @@ struct Geometry {
   at::IntArrayRef stride;
   at::IntArrayRef padding;
   at::IntArrayRef dilation;
-  bool transposed;
-  std::int64_t groups;
+  bool transposed = false;
+  std::int64_t groups = 1;
 };
 
 // Whether this is faster than libtorch (docs/operators.md has the measurements).

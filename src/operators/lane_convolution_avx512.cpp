@@ -1,5 +1,5 @@
 #ifdef __x86_64__
-#include "lane_convolution_kernels.hpp"
+#include "lane_convolution_kernels.inc"
 
 namespace rubato::lane_convolution {
 

@@ -31,7 +31,7 @@ struct Windows {
   at::IntArrayRef stride;
   at::IntArrayRef padding;
   at::IntArrayRef dilation;
-  bool ceil;
+  bool ceil = false;
 };
 
 // As libtorch counts them: with `ceil` one more that does not fit, if it begins in the image or in
