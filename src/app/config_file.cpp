@@ -18,7 +18,7 @@ namespace {
 constexpr std::string_view kBlank = " \t\r";
 constexpr std::string_view kNameLetters =
     "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
-constexpr std::string_view kAccepted = "a line such as 'cores = 8', a comment after '#'";
+constexpr std::string_view kAcceptedLine = "a line such as 'cores = 8', a comment after '#'";
 
 struct Escape {
   char letter;
@@ -100,16 +100,16 @@ class Reader {
     if (line_number_ == 1 && line.starts_with("\xEF\xBB\xBF")) line.remove_prefix(3);
     line = trimmed(line);
     if (line.empty() || line.starts_with('#')) return;
-    if (line.starts_with('[')) fail("sections mean nothing here", kAccepted);
+    if (line.starts_with('[')) fail("sections mean nothing here", kAcceptedLine);
     const std::size_t equals = line.find('=');
-    if (equals == std::string_view::npos) fail("there is no '='", kAccepted);
+    if (equals == std::string_view::npos) fail("there is no '='", kAcceptedLine);
     const std::string key(trimmed(line.substr(0, equals)));
     std::optional<std::string> value = read_value(line.substr(equals + 1));
     // What is no name is not shown: it may be the inside of any file.
     if (key.empty() || key.find_first_not_of(kNameLetters) != std::string::npos) {
-      fail("there is no name before the '='", kAccepted);
+      fail("there is no name before the '='", kAcceptedLine);
     }
-    if (!value) fail(fmt::format("the value of '{}' is malformed", key), kAccepted);
+    if (!value) fail(fmt::format("the value of '{}' is malformed", key), kAcceptedLine);
     for (const ConfigEntry& entry : entries_) {
       if (entry.key == key) {
         fail(fmt::format("'{}' stands in line {} already", key, entry.line), "each name once");

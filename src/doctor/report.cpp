@@ -11,7 +11,7 @@ namespace rubato::doctor {
 
 namespace {
 
-using Json = nlohmann::ordered_json;
+using OrderedJson = nlohmann::ordered_json;
 
 constexpr std::size_t kColumns = 80;
 constexpr std::size_t kIndent = 24;
@@ -44,23 +44,23 @@ std::string counted(std::int64_t number, std::string_view noun) {
 }
 
 template <class T>
-Json or_null(const std::optional<T>& value) {
-  return value ? Json(*value) : Json();
+OrderedJson or_null(const std::optional<T>& value) {
+  return value ? OrderedJson(*value) : OrderedJson();
 }
 
-Json facts_json(const Facts& facts) {
-  Json json{{"processor", facts.processor},
-            {"instruction_set", choice_name(kInstructionSets, facts.instruction_set)},
-            {"cpus_online", facts.online},
-            {"cores", facts.cores},
-            {"cpus_allowed", facts.cpus.allowed},
-            {"cpu_quota", or_null(facts.cpus.quota)},
-            {"threads", facts.threads},
-            {"memory_bytes", or_null(facts.memory.total)},
-            {"memory_usable_bytes", or_null(facts.memory.usable())},
-            {"disk_free_bytes", facts.disk.free},
-            {"huge_pages", facts.huge_pages},
-            {"governor", facts.governor}};
+OrderedJson facts_json(const Facts& facts) {
+  OrderedJson json{{"processor", facts.processor},
+                   {"instruction_set", choice_name(kInstructionSets, facts.instruction_set)},
+                   {"cpus_online", facts.online},
+                   {"cores", facts.cores},
+                   {"cpus_allowed", facts.cpus.allowed},
+                   {"cpu_quota", or_null(facts.cpus.quota)},
+                   {"threads", facts.threads},
+                   {"memory_bytes", or_null(facts.memory.total)},
+                   {"memory_usable_bytes", or_null(facts.memory.usable())},
+                   {"disk_free_bytes", facts.disk.free},
+                   {"huge_pages", facts.huge_pages},
+                   {"governor", facts.governor}};
   if (facts.training) {
     const TrainingProcess& training = *facts.training;
     json["blas"] = training.blas;
@@ -103,15 +103,16 @@ std::string report_text(std::span<const Finding> findings) {
 }
 
 std::string report_json(const Facts& facts, std::span<const Finding> findings) {
-  Json list = Json::array();
+  OrderedJson list = OrderedJson::array();
   for (const Finding& finding : findings) {
-    list.push_back({{"subject", finding.subject},
-                    {"health", choice_name(kHealths, finding.health)},
-                    {"what", finding.what},
-                    {"advice", finding.advice.empty() ? Json() : Json(finding.advice)}});
+    list.push_back(
+        {{"subject", finding.subject},
+         {"health", choice_name(kHealths, finding.health)},
+         {"what", finding.what},
+         {"advice", finding.advice.empty() ? OrderedJson() : OrderedJson(finding.advice)}});
   }
-  return Json{{"well", is_well(findings)}, {"findings", list}, {"facts", facts_json(facts)}}.dump(
-             2) +
+  return OrderedJson{{"well", is_well(findings)}, {"findings", list}, {"facts", facts_json(facts)}}
+             .dump(2) +
          "\n";
 }
 

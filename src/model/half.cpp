@@ -18,7 +18,7 @@ namespace rubato {
 
 namespace {
 
-constexpr auto kKey = c10::DispatchKey::TESTING_ONLY_GenericWrapper;
+constexpr auto kHalfKey = c10::DispatchKey::TESTING_ONLY_GenericWrapper;
 
 float rounded(float value) {
   constexpr std::uint32_t kSign = 0x80000000U;
@@ -95,7 +95,7 @@ void round_value(const c10::IValue& value) {
 // Any operator: runs it, and rounds what it returns that is no view of what it was given.
 void round_results(const c10::OperatorHandle& op, c10::DispatchKeySet, torch::jit::Stack* stack) {
   {
-    const c10::impl::ExcludeDispatchKeyGuard next(kKey);
+    const c10::impl::ExcludeDispatchKeyGuard next(kHalfKey);
     op.callBoxed(stack);
   }
   if (stays_in_float(op)) return;
@@ -111,7 +111,7 @@ void round_results(const c10::OperatorHandle& op, c10::DispatchKeySet, torch::ji
 void register_fallback_once() {
   static const auto* const handle =
       new c10::RegistrationHandleRAII(c10::Dispatcher::singleton().registerFallback(
-          kKey, c10::KernelFunction::makeFromBoxedFunction<&round_results>(),
+          kHalfKey, c10::KernelFunction::makeFromBoxedFunction<&round_results>(),
           "rubato: results in half precision"));
   static_cast<void>(handle);
 }
@@ -133,7 +133,7 @@ void round_to_half(const at::Tensor& tensor) {
                                    static_cast<std::size_t>(tensor.numel())));
     return;
   }
-  const c10::impl::ExcludeDispatchKeyGuard next(kKey);
+  const c10::impl::ExcludeDispatchKeyGuard next(kHalfKey);
   const at::AutoDispatchBelowADInplaceOrView without_graph;
   const at::Tensor dense = tensor.contiguous();
   const at::Tensor copy = dense.is_same(tensor) ? tensor.clone() : dense;
@@ -144,7 +144,7 @@ void round_to_half(const at::Tensor& tensor) {
 HalfStorage::HalfStorage(bool on) {
   if (!on) return;
   register_fallback_once();
-  guard_.emplace(kKey);
+  guard_.emplace(kHalfKey);
 }
 
 }  // namespace rubato

@@ -16,7 +16,7 @@ namespace rubato {
 
 namespace {
 
-constexpr auto kKey = c10::DispatchKey::TESTING_ONLY_GenericMode;
+constexpr auto kRandomStreamKey = c10::DispatchKey::TESTING_ONLY_GenericMode;
 
 // Of the innermost scope of this thread.
 thread_local const at::Generator* current = nullptr;
@@ -35,7 +35,7 @@ void draw_from_stream(const c10::OperatorHandle& op, c10::DispatchKeySet,
     c10::IValue& value = (*stack)[first + i];
     if (value.isNone() && is_optional_generator(arguments[i])) value = *current;
   }
-  const c10::impl::ExcludeDispatchKeyGuard next(kKey);
+  const c10::impl::ExcludeDispatchKeyGuard next(kRandomStreamKey);
   op.callBoxed(stack);
 }
 
@@ -43,7 +43,8 @@ void draw_from_stream(const c10::OperatorHandle& op, c10::DispatchKeySet,
 std::vector<c10::RegistrationHandleRAII> register_kernels() {
   c10::Dispatcher& dispatcher = c10::Dispatcher::singleton();
   std::vector<c10::RegistrationHandleRAII> handles;
-  handles.push_back(dispatcher.registerFallback(kKey, c10::KernelFunction::makeFallthrough(),
+  handles.push_back(dispatcher.registerFallback(kRandomStreamKey,
+                                                c10::KernelFunction::makeFallthrough(),
                                                 "rubato: operators that draw nothing"));
   for (const c10::OperatorName& name : dispatcher.getAllOpNames()) {
     const auto op = dispatcher.findSchema(name);
@@ -51,8 +52,8 @@ std::vector<c10::RegistrationHandleRAII> register_kernels() {
     const auto& arguments = op->schema().arguments();
     if (std::none_of(arguments.begin(), arguments.end(), is_optional_generator)) continue;
     handles.push_back(dispatcher.registerImpl(
-        name, kKey, c10::KernelFunction::makeFromBoxedFunction<&draw_from_stream>(), c10::nullopt,
-        nullptr, "rubato: operators that draw"));
+        name, kRandomStreamKey, c10::KernelFunction::makeFromBoxedFunction<&draw_from_stream>(),
+        c10::nullopt, nullptr, "rubato: operators that draw"));
   }
   RUBATO_CHECK(handles.size() > 1, "libtorch has operators that draw random numbers");
   return handles;
@@ -76,7 +77,8 @@ RandomStream::Scope RandomStream::begin(const StreamKey& key) {
   return Scope(generator_);
 }
 
-RandomStream::Scope::Scope(const at::Generator& generator) : before_(current), guard_(kKey) {
+RandomStream::Scope::Scope(const at::Generator& generator)
+    : before_(current), guard_(kRandomStreamKey) {
   current = &generator;
 }
 

@@ -137,7 +137,7 @@ void Progress::draw_bar(const StepRecord& step) {
         static_cast<double>(epoch_samples_) / static_cast<double>(epoch_samples_planned_);
     // Behind the epoch, which it shows.
     line.insert(fields.front().text.size(),
-                " " + progress_bar(done, std::min(room, kWidestBar), speaks_utf8()));
+                fmt::format(" {}", progress_bar(done, std::min(room, kWidestBar), speaks_utf8())));
   }
   print("\r\x1b[2K" + line);
   bar_drawn_ = true;

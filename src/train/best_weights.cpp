@@ -9,8 +9,8 @@ namespace rubato {
 
 namespace {
 
-const std::string kParameter = "best.parameter.";
-const std::string kBuffer = "best.buffer.";
+const std::string kBestParameter = "best.parameter.";
+const std::string kBestBuffer = "best.buffer.";
 
 std::vector<NamedTensor> copies_of(const std::vector<NamedTensor>& tensors) {
   std::vector<NamedTensor> copies;
@@ -39,9 +39,10 @@ void BestWeights::save(State& state) const {
   state.put("best.patience", best_.state());
   state.put("best.epoch", epoch_.value());
   for (const NamedTensor& named : parameters_) {
-    put_tensor(state, kParameter + named.name, named.tensor);
+    put_tensor(state, kBestParameter + named.name, named.tensor);
   }
-  for (const NamedTensor& named : buffers_) put_tensor(state, kBuffer + named.name, named.tensor);
+  for (const NamedTensor& named : buffers_)
+    put_tensor(state, kBestBuffer + named.name, named.tensor);
 }
 
 void BestWeights::load(const Training& training, const State& state) {
@@ -53,9 +54,10 @@ void BestWeights::load(const Training& training, const State& state) {
   parameters_ = copies_of(training.parameters());
   buffers_ = copies_of(training.buffers());
   for (const NamedTensor& named : parameters_) {
-    read_tensor(state, kParameter + named.name, named.tensor);
+    read_tensor(state, kBestParameter + named.name, named.tensor);
   }
-  for (const NamedTensor& named : buffers_) read_tensor(state, kBuffer + named.name, named.tensor);
+  for (const NamedTensor& named : buffers_)
+    read_tensor(state, kBestBuffer + named.name, named.tensor);
 }
 
 }  // namespace rubato

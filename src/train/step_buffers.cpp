@@ -34,7 +34,7 @@ void with_integer_type(at::ScalarType type, Function function) {
 }
 
 // Modulo 2^64, as all sums of integers here: they are the same in every order, overflow included.
-std::int64_t add(std::int64_t a, std::int64_t b) {
+std::int64_t wrapping_sum(std::int64_t a, std::int64_t b) {
   return static_cast<std::int64_t>(static_cast<std::uint64_t>(a) + static_cast<std::uint64_t>(b));
 }
 std::int64_t subtract(std::int64_t a, std::int64_t b) {
@@ -48,8 +48,8 @@ void add_changes(const at::Tensor& before, const at::Tensor& after, std::int64_t
     const auto* from = before.data_ptr<Integer>();
     const auto* to = now.data_ptr<Integer>();
     for (std::int64_t i = 0; i < before.numel(); ++i) {
-      sums[i] = add(sums[i],
-                    subtract(static_cast<std::int64_t>(to[i]), static_cast<std::int64_t>(from[i])));
+      sums[i] = wrapping_sum(
+          sums[i], subtract(static_cast<std::int64_t>(to[i]), static_cast<std::int64_t>(from[i])));
     }
   });
 }
@@ -63,7 +63,8 @@ void move_by(const at::Tensor& shared, const std::int64_t* sums) {
         // All that toggle it do so in the same direction.
         values[i] = values[i] != (sums[i] != 0);
       } else {
-        values[i] = static_cast<Integer>(add(static_cast<std::int64_t>(values[i]), sums[i]));
+        values[i] =
+            static_cast<Integer>(wrapping_sum(static_cast<std::int64_t>(values[i]), sums[i]));
       }
     }
   });
@@ -159,7 +160,8 @@ template <class T>
 void StepBuffers<T>::apply(std::span<const T> sums, std::int64_t minibatches) {
   std::fill(sums_.begin(), sums_.end(), 0);
   for (const Sums& of_thread : thread_sums_) {
-    std::transform(sums_.begin(), sums_.end(), of_thread.of_elements.begin(), sums_.begin(), add);
+    std::transform(sums_.begin(), sums_.end(), of_thread.of_elements.begin(), sums_.begin(),
+                   wrapping_sum);
   }
   // All of them before a counter moves.
   scalings_.clear();

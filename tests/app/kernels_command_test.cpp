@@ -16,7 +16,6 @@ namespace rubato {
 namespace {
 
 using test::ProgramResult;
-using testing::AllOf;
 using testing::HasSubstr;
 using testing::Not;
 

@@ -20,8 +20,8 @@
 namespace rubato {
 namespace {
 
-constexpr std::int64_t kMostCores = 64;
-constexpr std::int64_t kMostLeaves = 100;
+constexpr std::int64_t kStressCores = 64;
+constexpr std::int64_t kStressLeaves = 100;
 
 // What each step sums: leaf i is worth i + step, so that no two steps have the same sum.
 std::int64_t leaf_value(std::int64_t step, std::int64_t leaf) {
@@ -49,9 +49,9 @@ class Stress {
       : seed_(seed), sync_(threads, [this] { next_step(); }) {
     std::mt19937 random(seed);
     for (std::int64_t i = 0; i < steps; ++i) {
-      const auto leaves = std::uniform_int_distribution<std::int64_t>(1, kMostLeaves)(random);
+      const auto leaves = std::uniform_int_distribution<std::int64_t>(1, kStressLeaves)(random);
       const auto cores =
-          std::uniform_int_distribution<std::int64_t>(1, std::min(leaves, kMostCores))(random);
+          std::uniform_int_distribution<std::int64_t>(1, std::min(leaves, kStressCores))(random);
       steps_.push_back({leaves, cores});
     }
     next_step();
@@ -144,9 +144,9 @@ class Stress {
 
   std::uint32_t seed_;
   std::vector<Step> steps_;
-  CombiningTree<> tree_{kMostLeaves};
-  IndexStack<> free_{kMostLeaves};
-  std::vector<Partial> sums_ = std::vector<Partial>(kMostLeaves);
+  CombiningTree<> tree_{kStressLeaves};
+  IndexStack<> free_{kStressLeaves};
+  std::vector<Partial> sums_ = std::vector<Partial>(kStressLeaves);
   std::atomic<std::uint32_t> made_ = 0;
   std::atomic<std::int64_t> next_core_ = 0;
   std::atomic<std::int64_t> roots_ = 0;

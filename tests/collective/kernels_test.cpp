@@ -9,7 +9,7 @@
 
 #include <rubato/collective/kernels.hpp>
 
-#include "random_values.hpp"
+#include "support/random_values.hpp"
 
 namespace rubato {
 namespace {

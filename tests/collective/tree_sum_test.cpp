@@ -9,21 +9,21 @@
 #include <rubato/collective/kernels.hpp>
 #include <rubato/collective/tree_sum.hpp>
 
-#include "random_values.hpp"
+#include "support/random_values.hpp"
 
 namespace rubato {
 namespace {
 
 using test::random_values;
 
-constexpr std::size_t kMostLeaves = 100;
+constexpr std::size_t kLeaves = 100;
 constexpr std::size_t kLength = 3000;
 
 template <class T>
 class TreeSum : public testing::Test {
  protected:
   TreeSum() {
-    for (std::uint32_t i = 0; i < kMostLeaves; ++i) {
+    for (std::uint32_t i = 0; i < kLeaves; ++i) {
       leaves_.push_back(random_values<T>(kLength, i));
       pointers_.push_back(leaves_.back().data());
     }
@@ -55,7 +55,7 @@ using Types = testing::Types<float, double>;
 TYPED_TEST_SUITE(TreeSum, Types);
 
 TYPED_TEST(TreeSum, HasTheOrderOfTheTree) {
-  for (std::size_t count = 1; count <= kMostLeaves; ++count) {
+  for (std::size_t count = 1; count <= kLeaves; ++count) {
     std::vector<TypeParam> sum(kLength);
     tree_sum(this->first(count), 0, std::span(sum));
     ASSERT_EQ(sum, this->expected(count)) << count << " leaves";

@@ -15,7 +15,7 @@ namespace {
 using testing::Each;
 using testing::ElementsAre;
 
-constexpr ReduceTask kTask{.cores = 5, .size = 40};
+constexpr ReduceTask kFakeTask{.cores = 5, .size = 40};
 
 // Comes to the right sum in a time of its own, from the last arrival on; the clock is its own, too.
 // All times are small multiples of a power of two, so that sums of them are exact.
@@ -29,9 +29,9 @@ class FakeContestant final : public Contestant {
     const double own = seconds_[std::min(arrivals_.size(), seconds_.size() - 1)];
     now_ += *std::max_element(arrivals.begin(), arrivals.end()) + own;
     arrivals_.push_back(arrivals);
-    for (std::size_t k = 0; k < kTask.size; ++k) {
+    for (std::size_t k = 0; k < kFakeTask.size; ++k) {
       sum_.at(k) = 0;
-      for (std::int64_t core = 0; core < kTask.cores; ++core) sum_.at(k) += payload(core, k);
+      for (std::int64_t core = 0; core < kFakeTask.cores; ++core) sum_.at(k) += payload(core, k);
     }
     sum_.back() += error;
   }
@@ -48,7 +48,7 @@ class FakeContestant final : public Contestant {
 
  private:
   std::vector<double> seconds_;
-  std::vector<float> sum_ = std::vector<float>(kTask.size);
+  std::vector<float> sum_ = std::vector<float>(kFakeTask.size);
   std::vector<Arrivals> arrivals_;
   int prepared_ = 0;
   double now_ = 0;
@@ -58,7 +58,7 @@ TEST(Measure, CountsFromTheLastArrival) {
   // The first run is not measured, but says how long the last buffer is waited for.
   FakeContestant contestant({0.5, 0.25, 0.125, 0.75, 0.375, 0.25});
   const Measurement measurement = measure(
-      contestant, kTask, {.arrival = Arrival::straggler, .seconds = 1e-3}, contestant.clock());
+      contestant, kFakeTask, {.arrival = Arrival::straggler, .seconds = 1e-3}, contestant.clock());
   EXPECT_EQ(measurement.runs, 5);
   EXPECT_EQ(measurement.min, 0.125);
   EXPECT_EQ(measurement.median, 0.25);
@@ -69,7 +69,7 @@ TEST(Measure, LetsTheBuffersArriveAsAskedFor) {
   const auto arrivals_of_runs = [](Arrival arrival, double once) {
     FakeContestant contestant({once});
     static_cast<void>(
-        measure(contestant, kTask, {.arrival = arrival, .seconds = 1e-3}, contestant.clock()));
+        measure(contestant, kFakeTask, {.arrival = arrival, .seconds = 1e-3}, contestant.clock()));
     EXPECT_THAT(contestant.arrivals().front(), Each(0.0)) << "the first run finds out";
     for (const Arrivals& arrivals : contestant.arrivals()) {
       if (&arrivals == &contestant.arrivals().front()) continue;
@@ -86,15 +86,15 @@ TEST(Measure, LetsTheBuffersArriveAsAskedFor) {
 
 TEST(Measure, RunsForAsLongAsAskedFor) {
   FakeContestant contestant({0.25});
-  EXPECT_EQ(measure(contestant, kTask, {.seconds = 4}, contestant.clock()).runs, 16);
+  EXPECT_EQ(measure(contestant, kFakeTask, {.seconds = 4}, contestant.clock()).runs, 16);
   FakeContestant quick({0x1p-20});
-  EXPECT_EQ(measure(quick, kTask, {.seconds = 3600}, quick.clock()).runs, 1000);
+  EXPECT_EQ(measure(quick, kFakeTask, {.seconds = 3600}, quick.clock()).runs, 1000);
 }
 
 TEST(MeasureDeathTest, AbortsWhereTheResultIsWrong) {
   FakeContestant contestant({0.25});
   contestant.error = 1;
-  EXPECT_DEATH(static_cast<void>(measure(contestant, kTask, {}, contestant.clock())),
+  EXPECT_DEATH(static_cast<void>(measure(contestant, kFakeTask, {}, contestant.clock())),
                "only measured when its result is right");
 }
 

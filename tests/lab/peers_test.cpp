@@ -12,14 +12,15 @@ namespace {
 using testing::Each;
 using testing::ElementsAre;
 
-const ReduceTask kTask{.cores = 8, .size = 1000};
-const MeasureOptions kOptions{.arrival = Arrival::straggler, .cache = Cache::cold, .seconds = 0.5};
+const ReduceTask kPeerTask{.cores = 8, .size = 1000};
+const MeasureOptions kPeerOptions{
+    .arrival = Arrival::straggler, .cache = Cache::cold, .seconds = 0.5};
 
 TEST(Peers, AreToldWhatToDoAndUnderWhatConditions) {
   const Peer peer{.name = "peer",
                   .command = R"(sh -c '[ "$*" = "1000 0.5 8 straggler cold" ] && )"
                              R"(echo 0.3 0.1 0.5 7' peer)"};
-  const auto measurement = measure(peer, kTask, kOptions);
+  const auto measurement = measure(peer, kPeerTask, kPeerOptions);
   ASSERT_TRUE(measurement);
   EXPECT_EQ(measurement->median, 0.3);
   EXPECT_EQ(measurement->min, 0.1);
@@ -29,14 +30,15 @@ TEST(Peers, AreToldWhatToDoAndUnderWhatConditions) {
 
 TEST(Peers, MayBeStartedOnAsManyRanksAsThereAreCores) {
   const auto measurement =
-      measure(Peer{.name = "peer", .command = "echo {ranks} 1 9 3 #"}, kTask, kOptions);
+      measure(Peer{.name = "peer", .command = "echo {ranks} 1 9 3 #"}, kPeerTask, kPeerOptions);
   ASSERT_TRUE(measurement);
   EXPECT_EQ(measurement->median, 8);
 }
 
 TEST(Peers, ThatFailMeasureNothing) {
-  EXPECT_FALSE(measure(Peer{.name = "peer", .command = "false"}, kTask, kOptions));
-  EXPECT_FALSE(measure(Peer{.name = "peer", .command = "echo no numbers #"}, kTask, kOptions));
+  EXPECT_FALSE(measure(Peer{.name = "peer", .command = "false"}, kPeerTask, kPeerOptions));
+  EXPECT_FALSE(
+      measure(Peer{.name = "peer", .command = "echo no numbers #"}, kPeerTask, kPeerOptions));
 }
 
 TEST(PeerRuns, CountFromTheLastArrivalAfterTwoThatDoNotCount) {

@@ -17,10 +17,8 @@ using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::IsEmpty;
 using testing::Pair;
-using testing::SizeIs;
 
-constexpr auto kAvx2 = InstructionSet::avx2;
-constexpr auto kAvx512 = InstructionSet::avx512;
+using enum InstructionSet;
 
 const OpenBlas kPrescott{.core = "Prescott", .config = "OpenBLAS 0.3.21 DYNAMIC_ARCH"};
 
@@ -31,34 +29,34 @@ Variables to_set(Kernels kernels, InstructionSet cpu, const std::optional<OpenBl
 }
 
 TEST(Kernels, NativeCorrectsOpenBlasOnly) {
-  EXPECT_THAT(to_set(Kernels::native, kAvx512, kPrescott),
+  EXPECT_THAT(to_set(Kernels::native, avx512, kPrescott),
               ElementsAre(Pair("OPENBLAS_CORETYPE", "SkylakeX")));
-  EXPECT_THAT(to_set(Kernels::native, kAvx2, kPrescott),
+  EXPECT_THAT(to_set(Kernels::native, avx2, kPrescott),
               ElementsAre(Pair("OPENBLAS_CORETYPE", "Haswell")));
-  EXPECT_THAT(to_set(Kernels::native, kAvx2, std::nullopt), IsEmpty());
+  EXPECT_THAT(to_set(Kernels::native, avx2, std::nullopt), IsEmpty());
 }
 
 TEST(Kernels, NativeLeavesTheUsersChoiceAlone) {
-  EXPECT_THAT(to_set(Kernels::native, kAvx512, kPrescott, {{"OPENBLAS_CORETYPE", "Prescott"}}),
+  EXPECT_THAT(to_set(Kernels::native, avx512, kPrescott, {{"OPENBLAS_CORETYPE", "Prescott"}}),
               IsEmpty());
 }
 
 TEST(Kernels, PortableHoldsEveryLibrary) {
-  const Variables all = to_set(Kernels::portable, kAvx512, kPrescott);
+  const Variables all = to_set(Kernels::portable, avx512, kPrescott);
   EXPECT_THAT(all,
               ElementsAre(Pair("ATEN_CPU_CAPABILITY", "avx2"), Pair("ONEDNN_MAX_CPU_ISA", "AVX2"),
                           Pair("ONEDNN_DEFAULT_FPMATH_MODE", "STRICT"),
                           Pair("OPENBLAS_CORETYPE", "Haswell")));
-  EXPECT_EQ(to_set(Kernels::portable, kAvx2, kPrescott), all);
+  EXPECT_EQ(to_set(Kernels::portable, avx2, kPrescott), all);
   std::map<std::string, std::string> environment(all.begin(), all.end());
-  EXPECT_THAT(to_set(Kernels::portable, kAvx2, kPrescott, environment), IsEmpty());
+  EXPECT_THAT(to_set(Kernels::portable, avx2, kPrescott, environment), IsEmpty());
   environment["OPENBLAS_CORETYPE"] = "Zen";
-  EXPECT_THAT(to_set(Kernels::portable, kAvx2, kPrescott, environment),
+  EXPECT_THAT(to_set(Kernels::portable, avx2, kPrescott, environment),
               ElementsAre(Pair("OPENBLAS_CORETYPE", "Haswell")));
 }
 
 TEST(Kernels, PortableNeedsAvx2) {
-  EXPECT_EQ(test::error_of([] { to_set(Kernels::portable, InstructionSet::avx, kPrescott); }),
+  EXPECT_EQ(test::error_of([] { to_set(Kernels::portable, avx, kPrescott); }),
             "portable kernels need AVX2 and FMA, and this CPU has no more than AVX; accepted here: "
             "native");
 }
@@ -103,7 +101,7 @@ TEST(Kernels, AProgramIsNotStartedAgainWithoutNeed) {
 
 TEST(Kernels, AProgramComputesWithPortableKernels) {
   const ProgramResult result = run({"OPENBLAS_CORETYPE=Prescott"}, {"--portable"});
-  if (cpu_instruction_set() < kAvx2) {
+  if (cpu_instruction_set() < avx2) {
     EXPECT_EQ(result.code, 2);
     EXPECT_THAT(result.out, HasSubstr("portable kernels need AVX2"));
     return;

@@ -10,11 +10,13 @@
 
 #include <rubato/model/builtin_models.hpp>
 
+#include "model/names.hpp"
 #include "support/error_of.hpp"
 
 namespace rubato {
 namespace {
 
+using test::names;
 using testing::ElementsAre;
 using Shape = std::vector<std::int64_t>;
 
@@ -22,13 +24,6 @@ std::int64_t parameter_count(const Model& model) {
   std::int64_t count = 0;
   for (const NamedTensor& parameter : model.parameters) count += parameter.tensor.numel();
   return count;
-}
-
-std::vector<std::string> names(const std::vector<NamedTensor>& tensors) {
-  std::vector<std::string> names;
-  names.reserve(tensors.size());
-  for (const NamedTensor& tensor : tensors) names.push_back(tensor.name);
-  return names;
 }
 
 std::map<std::string, at::Tensor> by_name(const Model& model) {

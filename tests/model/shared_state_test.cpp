@@ -9,22 +9,17 @@
 #include <rubato/model/shared_state.hpp>
 #include <rubato/model/tensor_state.hpp>
 
+#include "model/names.hpp"
 #include "support/error_of.hpp"
 
 namespace rubato {
 namespace {
 
+using test::names;
 using testing::ElementsAre;
 
 std::int64_t bytes_between(const at::Tensor& first, const at::Tensor& second) {
   return static_cast<const char*>(second.data_ptr()) - static_cast<const char*>(first.data_ptr());
-}
-
-std::vector<std::string> names(const std::vector<NamedTensor>& tensors) {
-  std::vector<std::string> names;
-  names.reserve(tensors.size());
-  for (const NamedTensor& tensor : tensors) names.push_back(tensor.name);
-  return names;
 }
 
 at::Tensor parameter(const at::Tensor& values) {

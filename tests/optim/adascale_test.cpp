@@ -15,6 +15,7 @@
 
 #include <rubato/optim/adascale.hpp>
 
+#include "optim/tensor_of.hpp"
 #include "support/error_of.hpp"
 
 namespace rubato {
@@ -22,13 +23,8 @@ namespace {
 
 using nlohmann::json;
 using test::error_of;
+using test::tensor_of;
 using testing::HasSubstr;
-
-at::Tensor tensor_of(const std::vector<double>& values) {
-  at::Tensor tensor = at::empty({static_cast<std::int64_t>(values.size())}, at::kDouble);
-  std::copy(values.begin(), values.end(), tensor.data_ptr<double>());
-  return tensor;
-}
 
 at::Tensor parameter_of(const std::vector<double>& values) {
   return tensor_of(values).requires_grad_();

@@ -5,7 +5,6 @@
 #include <cstdint>
 #include <limits>
 #include <memory>
-#include <random>
 #include <span>
 #include <string>
 #include <vector>
@@ -17,17 +16,12 @@
 #include <rubato/scaling/lbsgd_rule.hpp>
 #include <rubato/scaling/rule_registry.hpp>
 
+#include "support/random_values.hpp"
+
 namespace rubato {
 namespace {
 
-template <class T = double>
-std::vector<T> random_values(std::size_t size, std::uint32_t seed) {
-  std::mt19937 generator(seed);
-  std::normal_distribution<double> normal;
-  std::vector<T> values(size);
-  for (T& value : values) value = static_cast<T>(normal(generator));
-  return values;
-}
+using test::random_values;
 
 double square_of(std::span<const double> values) {
   double square = 0;
@@ -35,20 +29,19 @@ double square_of(std::span<const double> values) {
   return square;
 }
 
-constexpr std::size_t kFirst = 24;
-constexpr std::size_t kSize = 40;
-constexpr double kInfinity = std::numeric_limits<double>::infinity();
+constexpr std::size_t kFirstTensor = 24;
+constexpr std::size_t kBothTensors = 40;
 
 // Two tensors.
 ParameterLayout two_tensors() {
-  return {.layer_ends = {kFirst, kSize}, .layer_groups = {0, 0}};
+  return {.layer_ends = {kFirstTensor, kBothTensors}, .layer_groups = {0, 0}};
 }
 
 std::vector<LayerNorms> norms_of(std::span<const double> weights, std::span<const double> gradient,
                                  double decay) {
   std::vector<LayerNorms> norms;
   std::size_t begin = 0;
-  for (const std::size_t end : {kFirst, kSize}) {
+  for (const std::size_t end : {kFirstTensor, kBothTensors}) {
     norms.push_back({.weight_square = square_of(weights.subspan(begin, end - begin)),
                      .gradient_square = square_of(gradient.subspan(begin, end - begin)),
                      .weight_decay = decay});
@@ -57,8 +50,8 @@ std::vector<LayerNorms> norms_of(std::span<const double> weights, std::span<cons
   return norms;
 }
 
-std::size_t tensor_of(std::size_t i) {
-  return i < kFirst ? 0 : 1;
+std::size_t tensor_at(std::size_t i) {
+  return i < kFirstTensor ? 0 : 1;
 }
 
 void expect_near(std::span<const double> found, std::span<const double> expected,
@@ -76,17 +69,17 @@ TEST(MomentumForm, OfSgdIsItsFormula) {
   for (const MomentumForm form : {MomentumForm::pytorch, MomentumForm::mxnet}) {
     for (const bool nesterov : {false, true}) {
       for (const double decay : {0.0, 0.01}) {
-        for (const double clip : {kInfinity, 0.1}) {
+        for (const double clip : {std::numeric_limits<double>::infinity(), 0.1}) {
           Workers workers(2);
           Sgd<double> sgd(two_tensors(), {.momentum = kMomentum,
                                           .weight_decay = decay,
                                           .nesterov = nesterov,
                                           .momentum_form = form});
-          std::vector<double> weights = random_values(kSize, 1);
+          std::vector<double> weights = random_values<double>(kBothTensors, 1);
           std::vector<double> expected = weights;
-          std::vector<double> velocity(kSize, 0);
+          std::vector<double> velocity(kBothTensors, 0);
           for (std::uint32_t step = 0; step < 30; ++step) {
-            const auto sum = random_values(kSize, 10 + step);
+            const auto sum = random_values<double>(kBothTensors, 10 + step);
             const double rate = 0.01 * (1 + step % 7);
             const double factor = 1.0 + step % 2;
             sgd.step({.parameters = weights,
@@ -95,7 +88,7 @@ TEST(MomentumForm, OfSgdIsItsFormula) {
                       .clip = clip,
                       .rates = {.update_rate = rate, .weight_decay_factor = factor}},
                      workers);
-            for (std::size_t i = 0; i < kSize; ++i) {
+            for (std::size_t i = 0; i < kBothTensors; ++i) {
               const double g = std::clamp(sum[i] / 4, -clip, clip) + decay * factor * expected[i];
               const bool inside = form == MomentumForm::mxnet;
               velocity[i] = kMomentum * velocity[i] + (inside ? rate : 1) * g;
@@ -120,11 +113,11 @@ TEST(MomentumForm, OfLarsIsItsFormula) {
     Lars<double> lars(
         two_tensors(),
         {.momentum = kMomentum, .weight_decay = kDecay, .trust = 0.02, .momentum_form = form});
-    std::vector<double> weights = random_values(kSize, 1);
+    std::vector<double> weights = random_values<double>(kBothTensors, 1);
     std::vector<double> expected = weights;
-    std::vector<double> velocity(kSize, 0);
+    std::vector<double> velocity(kBothTensors, 0);
     for (std::uint32_t step = 0; step < 20; ++step) {
-      const auto gradient = random_values(kSize, 10 + step);
+      const auto gradient = random_values<double>(kBothTensors, 10 + step);
       const double rate = 1 + step % 5;
       const auto norms = norms_of(expected, gradient, kDecay);
       lars.step({.parameters = weights,
@@ -132,8 +125,8 @@ TEST(MomentumForm, OfLarsIsItsFormula) {
                  .rates = {.update_rate = rate},
                  .layers = norms},
                 workers);
-      for (std::size_t i = 0; i < kSize; ++i) {
-        const LayerNorms& layer = norms[tensor_of(i)];
+      for (std::size_t i = 0; i < kBothTensors; ++i) {
+        const LayerNorms& layer = norms[tensor_at(i)];
         const double w = std::sqrt(layer.weight_square);
         const double local = rate * 0.02 * w / (std::sqrt(layer.gradient_square) + kDecay * w);
         const bool inside = form == MomentumForm::mxnet;
@@ -161,16 +154,16 @@ void expect_mxnets_lbsgd(const std::string& warmup) {
   Sgd<double> sgd(two_tensors(), {.momentum = kMomentum,
                                   .weight_decay = kDecay,
                                   .momentum_form = rule->momentum_form().value()});
-  std::vector<double> weights = random_values(kSize, 1);
+  std::vector<double> weights = random_values<double>(kBothTensors, 1);
   std::vector<double> expected = weights;
-  std::vector<double> mom(kSize, 0);
+  std::vector<double> mom(kBothTensors, 0);
   double updates = 0;
   // The warm-up ends on the way, and the batch changes.
   const std::array<std::int64_t, 4> batches{32, 256, 64, 128};
   for (std::uint32_t step = 0; step < 20; ++step) {
     const std::int64_t batch = batches[step / 2 % 4];
     const double scale = static_cast<double>(batch) / kReference;
-    const auto gradient = random_values(kSize, 10 + step);
+    const auto gradient = random_values<double>(kBothTensors, 10 + step);
     const auto norms = norms_of(expected, gradient, kDecay);
     const Rates rates = rule->rates({.batch_size = batch,
                                      .minibatch_size = kReference,
@@ -188,10 +181,10 @@ void expect_mxnets_lbsgd(const std::string& warmup) {
                                                 : std::sqrt(part);
       multiplier = 1 + (scale - 1) * shape;
     }
-    for (std::size_t i = 0; i < kSize; ++i) {
+    for (std::size_t i = 0; i < kBothTensors; ++i) {
       double lr = kRate * multiplier;
       if (warmup == "lars") {
-        const LayerNorms& layer = norms[tensor_of(i)];
+        const LayerNorms& layer = norms[tensor_at(i)];
         const double ratio =
             layer.weight_square / (layer.gradient_square + kDecay * layer.weight_square + 1e-18);
         lr = kRate * std::clamp(std::sqrt(ratio), 0.01, 100.0);
@@ -238,9 +231,10 @@ TEST(MomentumForm, HasTheSameBitsForEveryNumberOfThreads) {
 TEST(MomentumForm, IsNothingWithoutMomentum) {
   const auto train = [](MomentumForm form) {
     Workers workers(1);
-    Sgd<float> sgd(ParameterLayout::whole(kSize), {.weight_decay = 0.01, .momentum_form = form});
-    auto weights = random_values<float>(kSize, 1);
-    const auto gradient = random_values<float>(kSize, 2);
+    Sgd<float> sgd(ParameterLayout::whole(kBothTensors),
+                   {.weight_decay = 0.01, .momentum_form = form});
+    auto weights = random_values<float>(kBothTensors, 1);
+    const auto gradient = random_values<float>(kBothTensors, 2);
     sgd.step({.parameters = weights,
               .gradient_sum = gradient,
               .gradient_factor = 1.0F / 3,

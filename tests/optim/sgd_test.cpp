@@ -2,7 +2,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <limits>
-#include <random>
 #include <span>
 #include <string>
 #include <vector>
@@ -14,25 +13,15 @@
 #include <rubato/collective/kernels.hpp>
 #include <rubato/optim/sgd.hpp>
 
+#include "optim/tensor_of.hpp"
 #include "support/error_of.hpp"
+#include "support/random_values.hpp"
 
 namespace rubato {
 namespace {
 
-template <class T>
-std::vector<T> random_values(std::size_t size, std::uint32_t seed) {
-  std::mt19937 generator(seed);
-  std::normal_distribution<double> normal;
-  std::vector<T> values(size);
-  for (T& value : values) value = static_cast<T>(normal(generator));
-  return values;
-}
-
-at::Tensor tensor_of(std::span<const double> values) {
-  at::Tensor tensor = at::empty({static_cast<std::int64_t>(values.size())}, at::kDouble);
-  std::copy(values.begin(), values.end(), tensor.data_ptr<double>());
-  return tensor;
-}
+using test::random_values;
+using test::tensor_of;
 
 double largest(const at::Tensor& values) {
   return values.abs().max().item<double>();

@@ -21,10 +21,9 @@
 namespace rubato {
 namespace {
 
-test::NoTraining no_training;
-
 namespace fs = std::filesystem;
 using test::error_of;
+using test::no_training;
 using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::SizeIs;

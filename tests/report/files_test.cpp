@@ -21,11 +21,10 @@
 namespace rubato {
 namespace {
 
-test::NoTraining no_training;
-
 namespace fs = std::filesystem;
 using nlohmann::json;
 using test::error_of;
+using test::no_training;
 using test::read_file;
 using testing::HasSubstr;
 

@@ -22,8 +22,7 @@
 namespace rubato {
 namespace {
 
-test::NoTraining no_training;
-
+using test::no_training;
 using testing::AllOf;
 using testing::HasSubstr;
 using testing::Not;

@@ -19,15 +19,15 @@ using test::error_of;
 using testing::ElementsAre;
 using testing::HasSubstr;
 
-constexpr std::size_t kValues = 5;
-constexpr std::int64_t kMinibatches = 11;
+constexpr std::size_t kStepValues = 5;
+constexpr std::int64_t kStepMinibatches = 11;
 
 StepPlan step_of(std::int64_t cores) {
   return {.index = StepIndex{4},
-          .batch_size = kMinibatches,
+          .batch_size = kStepMinibatches,
           .cores = cores,
           .first_minibatch = MinibatchIndex{20},
-          .minibatches = kMinibatches};
+          .minibatches = kStepMinibatches};
 }
 
 // What an attempt that failed told.
@@ -49,7 +49,7 @@ struct Outcome {
 Outcome run(std::int64_t cores, int threads, const FaultOptions& faults,
             Assignment assignment = Assignment::contiguous) {
   Workers workers(threads);
-  StepExecutor<double> executor(workers, {.values = kValues, .max_leaves = kMinibatches});
+  StepExecutor<double> executor(workers, {.values = kStepValues, .max_leaves = kStepMinibatches});
   FaultyExecutor<double> faulty(executor, faults, {});
   StepPlan step = step_of(cores);
   Outcome outcome;
@@ -57,7 +57,7 @@ Outcome run(std::int64_t cores, int threads, const FaultOptions& faults,
   const auto sum = faulty.run(
       step, assignment,
       [&](CoreRank, MinibatchIndex minibatch, int, PartialSum<double>& out) {
-        for (std::size_t i = 0; i < kValues; ++i) {
+        for (std::size_t i = 0; i < kStepValues; ++i) {
           out.values[i] +=
               1.0 / (static_cast<double>(minibatch.value()) + 3 * static_cast<double>(i));
         }
@@ -91,7 +91,7 @@ TEST(FaultyExecutor, RedoesTheStepOnTheCoresLeftToTheSameSum) {
       EXPECT_EQ(outcome.failed[0].cores, 4);
       EXPECT_THAT(outcome.failed[0].dead, ElementsAre(1, 3));
       EXPECT_EQ(outcome.failed[0].left, 2);
-      EXPECT_EQ(outcome.substeps.size(), kMinibatches);
+      EXPECT_EQ(outcome.substeps.size(), kStepMinibatches);
     }
   }
 }
@@ -127,9 +127,9 @@ void work_for_a_millisecond(CoreRank, MinibatchIndex, int, PartialSum<double>&) 
 void run_with_stragglers(std::vector<Straggler> stragglers,
                          const FaultyExecutor<double>::Sleep& sleep) {
   Workers workers(1);
-  StepExecutor<double> executor(workers, {.values = kValues, .max_leaves = kMinibatches});
+  StepExecutor<double> executor(workers, {.values = kStepValues, .max_leaves = kStepMinibatches});
   FaultyExecutor<double> faulty(executor, {}, std::move(stragglers), sleep);
-  StepPlan step = step_of(kMinibatches);
+  StepPlan step = step_of(kStepMinibatches);
   static_cast<void>(faulty.run(step, Assignment::contiguous, work_for_a_millisecond, {}));
 }
 
@@ -137,7 +137,7 @@ TEST(FaultyExecutor, HoldsUpOnlyTheStragglersAndAsLongAsTheirFactorSays) {
   std::vector<double> held_up;
   run_with_stragglers({{.core = CoreRank{3}, .factor = 50},
                        {.core = CoreRank{5}, .factor = 1},
-                       {.core = CoreRank{kMinibatches}, .factor = 2}},
+                       {.core = CoreRank{kStepMinibatches}, .factor = 2}},
                       [&](double seconds) { held_up.push_back(seconds); });
   EXPECT_THAT(held_up, ElementsAre(testing::Ge(0.001 * 49)));
 }
@@ -145,7 +145,7 @@ TEST(FaultyExecutor, HoldsUpOnlyTheStragglersAndAsLongAsTheirFactorSays) {
 TEST(FaultyExecutor, LetsTheThreadOfAStragglerSleep) {
   const Stopwatch stopwatch;
   run_with_stragglers({{.core = CoreRank{3}, .factor = 20}}, {});
-  EXPECT_GE(stopwatch.seconds(), 0.001 * (kMinibatches - 1 + 20));
+  EXPECT_GE(stopwatch.seconds(), 0.001 * (kStepMinibatches - 1 + 20));
 }
 
 TEST(FaultyExecutor, RejectsAStragglerOutOfRange) {

@@ -28,7 +28,7 @@ using testing::HasSubstr;
 
 constexpr std::array<std::int64_t, 8> kCores{1, 2, 3, 5, 8, 13, 24, 64};
 constexpr std::array<std::size_t, 5> kLengths{0, 1, 7, 64, 1'000'003};
-constexpr std::array<int, 3> kThreads{1, 2, 4};
+constexpr std::array<int, 3> kThreadCounts{1, 2, 4};
 
 // Leaves as flat values; copies are what a reducer works on.
 template <class T>
@@ -178,7 +178,7 @@ TYPED_TEST(ReducerOf, SquaredNormsOfTheLeavesComeAlong) {
         const auto leaves = random_leaves<T>(count, length);
         const std::vector<T> expected_sum = leaves.tree_order_sum();
         const std::vector<double> expected = tree_order_squares(leaves, blocks);
-        for (const int threads : kThreads) {
+        for (const int threads : kThreadCounts) {
           Workers workers(threads);
           for (const std::string_view name : reducer_names()) {
             SCOPED_TRACE(testing::Message()
@@ -207,7 +207,7 @@ TYPED_TEST(ReducerOf, ExactOnesHaveTheSameBits) {
       for (const std::int64_t count : uneven_leaf_counts(cores, length)) {
         const auto leaves = random_leaves<T>(count, length);
         const std::vector<T> expected = leaves.tree_order_sum();
-        for (const int threads : kThreads) {
+        for (const int threads : kThreadCounts) {
           Workers workers(threads);
           for (const std::string_view name : reducer_names()) {
             if (!is_exact(name)) continue;
@@ -233,7 +233,7 @@ TYPED_TEST(ReducerOf, AllSumWholeNumbersExactly) {
     for (const std::int64_t cores : kCores) {
       const auto leaves = whole_leaves<T>(2 * cores + cores / 3, length);
       const std::vector<T> expected = leaves.tree_order_sum();
-      for (const int threads : kThreads) {
+      for (const int threads : kThreadCounts) {
         Workers workers(threads);
         for (const std::string_view name : reducer_names()) {
           const auto reducer =

@@ -28,8 +28,8 @@ using namespace std::chrono_literals;
 constexpr std::int64_t kFirstMinibatch = 1000;
 constexpr std::int64_t kMostMinibatches = 100;
 constexpr std::size_t kValues = 37;
-constexpr std::array<std::int64_t, 9> kCores{1, 2, 3, 5, 8, 13, 24, 64, 1024};
-constexpr std::array<std::int64_t, 8> kMinibatches{1, 2, 3, 7, 8, 31, 64, kMostMinibatches};
+constexpr std::array<std::int64_t, 9> kCoreCounts{1, 2, 3, 5, 8, 13, 24, 64, 1024};
+constexpr std::array<std::int64_t, 8> kMinibatchCounts{1, 2, 3, 7, 8, 31, 64, kMostMinibatches};
 constexpr std::array<Assignment, 2> kBothAssignments{Assignment::contiguous, Assignment::strided};
 
 StepPlan step_of(std::int64_t minibatches, std::int64_t cores) {
@@ -129,8 +129,8 @@ void for_each_setting(const Action& action) {
     Workers workers(threads);
     // One executor for steps of all sizes, as a trace has them.
     StepExecutor<T> executor(workers, {.values = kValues, .max_leaves = kMostMinibatches});
-    for (const std::int64_t minibatches : kMinibatches) {
-      for (const std::int64_t cores : kCores) {
+    for (const std::int64_t minibatches : kMinibatchCounts) {
+      for (const std::int64_t cores : kCoreCounts) {
         for (const Assignment assignment : kBothAssignments) {
           SCOPED_TRACE(testing::Message()
                        << threads << " threads, " << minibatches << " minibatches, " << cores
@@ -152,7 +152,7 @@ TYPED_TEST(StepExecutorOf, SumsInOneOrder) {
   using T = TypeParam;
   const auto leaves = random_leaves<T>();
   std::map<std::int64_t, Leaf<T>> expected;
-  for (const std::int64_t minibatches : kMinibatches) {
+  for (const std::int64_t minibatches : kMinibatchCounts) {
     expected[minibatches] = reference_sum(minibatches, leaves);
   }
   for_each_setting<T>([&](StepExecutor<T>& executor, const StepPlan& step, Assignment assignment) {

@@ -24,4 +24,6 @@ class NoTraining final : public Training {
   [[noreturn]] static void none() { throw Error("there is no training"); }
 };
 
+inline NoTraining no_training;
+
 }  // namespace rubato::test

@@ -9,16 +9,13 @@
 #include <rubato/trace/trace.hpp>
 
 #include "support/error_of.hpp"
+#include "trace/csv_error.hpp"
 
 namespace rubato {
 namespace {
 
-using testing::ElementsAre;
+using test::error_in;
 using testing::HasSubstr;
-
-std::string error_in(std::string_view text) {
-  return test::error_of([&] { static_cast<void>(Trace::parse_csv(text, "t.csv")); });
-}
 
 // Batch sizes and cores, 0 where the trace does not say; or the error.
 std::string read(std::string_view text) {

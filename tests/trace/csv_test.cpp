@@ -8,16 +8,14 @@
 
 #include "support/error_of.hpp"
 #include "support/temp_folder.hpp"
+#include "trace/csv_error.hpp"
 
 namespace rubato {
 namespace {
 
+using test::error_in;
 using test::error_of;
 using testing::HasSubstr;
-
-std::string error_in(std::string_view text) {
-  return error_of([&] { static_cast<void>(Trace::parse_csv(text, "t.csv")); });
-}
 
 TEST(Csv, ReadsBatchSizes) {
   const Trace trace = Trace::parse_csv("step,batchsize\n0,128\n1,64\n", "t.csv");

@@ -34,19 +34,19 @@ namespace nn = torch::nn;
 using test::error_of;
 using testing::HasSubstr;
 
-constexpr std::int64_t kMinibatch = 4;
-constexpr std::int64_t kSamples = 32;
-constexpr std::int64_t kWidth = 3;
+constexpr std::int64_t kRegressionMinibatch = 4;
+constexpr std::int64_t kRegressionSamples = 32;
+constexpr std::int64_t kRegressionWidth = 3;
 
-TensorDataset dataset() {
+TensorDataset regression() {
   at::manual_seed(3);
-  return {.inputs = at::randn({kSamples, kWidth}, at::kDouble) * 2 + 1,
-          .targets = at::randn({kSamples, kWidth}, at::kDouble)};
+  return {.inputs = at::randn({kRegressionSamples, kRegressionWidth}, at::kDouble) * 2 + 1,
+          .targets = at::randn({kRegressionSamples, kRegressionWidth}, at::kDouble)};
 }
 
-TrainOptions options_of(std::int64_t cores = 3, int threads = 2) {
+TrainOptions regression_options(std::int64_t cores = 3, int threads = 2) {
   return {.epochs = 1,
-          .minibatch_size = kMinibatch,
+          .minibatch_size = kRegressionMinibatch,
           .learning_rate = 0.01,
           .reference_batch_size = 16,
           .seed = 5,
@@ -55,12 +55,12 @@ TrainOptions options_of(std::int64_t cores = 3, int threads = 2) {
 }
 
 // A linear layer and whatever `normalise` makes of what comes out of it.
-class Net : public nn::Module {
+class NormalisingNet : public nn::Module {
  public:
   using Forward = std::function<at::Tensor(nn::BatchNorm1d&, const at::Tensor&)>;
-  Net(std::optional<double> momentum, Forward forward)
-      : norm_(nn::BatchNorm1dOptions(kWidth).momentum(momentum ? c10::optional<double>(*momentum)
-                                                               : c10::nullopt)),
+  NormalisingNet(std::optional<double> momentum, Forward forward)
+      : norm_(nn::BatchNorm1dOptions(kRegressionWidth)
+                  .momentum(momentum ? c10::optional<double>(*momentum) : c10::nullopt)),
         forward_(std::move(forward)) {
     register_module("linear", linear_);
     register_module("norm", norm_);
@@ -69,13 +69,13 @@ class Net : public nn::Module {
   at::Tensor forward(const at::Tensor& x) { return forward_(norm_, linear_(x)); }
 
  private:
-  nn::Linear linear_{kWidth, kWidth};
+  nn::Linear linear_{kRegressionWidth, kRegressionWidth};
   nn::BatchNorm1d norm_;
   Forward forward_;
 };
 
-ModelFactory net(std::optional<double> momentum, const Net::Forward& forward) {
-  return [=] { return make_model(std::make_shared<Net>(momentum, forward)); };
+ModelFactory net(std::optional<double> momentum, const NormalisingNet::Forward& forward) {
+  return [=] { return make_model(std::make_shared<NormalisingNet>(momentum, forward)); };
 }
 
 at::Tensor once(nn::BatchNorm1d& norm, const at::Tensor& x) {
@@ -130,8 +130,8 @@ Tensors accumulated_in_the_mean(const ModelFactory& factory, const Tensors& para
 
 // Trains steps of 1, 4, 2 and 1 minibatches, and compares after each.
 void expect_accumulation(const ModelFactory& factory, const TrainOptions& options) {
-  const TensorDataset data = dataset();
-  const EpochSamples samples(kSamples, kMinibatch, options.seed, EpochIndex{0});
+  const TensorDataset data = regression();
+  const EpochSamples samples(kRegressionSamples, kRegressionMinibatch, options.seed, EpochIndex{0});
   Trainer trainer(factory, mse_loss(), data, test::trace_of({4, 16, 8, 4}), options);
   Tensors parameters = test::copies_of(trainer.parameters());
   Tensors buffers = test::copies_of(trainer.buffers());
@@ -158,10 +158,11 @@ void expect_accumulation(const ModelFactory& factory, const TrainOptions& option
 
 TEST(Accumulation, IsWhatRunningStatisticsFollowInTheMean) {
   for (const auto momentum : std::vector<std::optional<double>>{0.1, 0.0, 1.0, 0.35, {}}) {
-    for (const Net::Forward& forward :
-         {Net::Forward(once), Net::Forward(twice), Net::Forward(seldom)}) {
+    for (const NormalisingNet::Forward& forward :
+         {NormalisingNet::Forward(once), NormalisingNet::Forward(twice),
+          NormalisingNet::Forward(seldom)}) {
       SCOPED_TRACE(testing::Message() << "momentum " << momentum.value_or(-1));
-      expect_accumulation(net(momentum, forward), options_of());
+      expect_accumulation(net(momentum, forward), regression_options());
     }
   }
 }
@@ -186,11 +187,11 @@ TEST(Accumulation, IsWhatStatisticsFollowByACounterBesideIntegers) {
     }
 
    private:
-    nn::Linear linear_{kWidth, kWidth};
-    nn::BatchNorm1d norm_{nn::BatchNorm1dOptions(kWidth).momentum(c10::nullopt)};
+    nn::Linear linear_{kRegressionWidth, kRegressionWidth};
+    nn::BatchNorm1d norm_{nn::BatchNorm1dOptions(kRegressionWidth).momentum(c10::nullopt)};
     at::Tensor seen_;
   };
-  expect_accumulation(model_factory<Counted>(), options_of());
+  expect_accumulation(model_factory<Counted>(), regression_options());
 }
 
 // Where all minibatches have the same statistics there is but one order.
@@ -216,7 +217,7 @@ TEST(Accumulation, IsWhatRunningStatisticsAreOfEqualMinibatches) {
   const at::Tensor image = at::randn({1, 2, 5, 5}) * 3 + 2;
   const TensorDataset data{.inputs = image.repeat({12, 1, 1, 1}), .targets = at::zeros({12, 1})};
   const ModelFactory factory = model_factory<Net2d>();
-  TrainOptions options = options_of();
+  TrainOptions options = regression_options();
   options.minibatch_size = 1;
   // Nothing moves but the statistics.
   options.learning_rate = 1e-30;
@@ -272,7 +273,7 @@ class Counting : public nn::Module {
   }
 
  private:
-  nn::Linear linear_{kWidth, kWidth};
+  nn::Linear linear_{kRegressionWidth, kRegressionWidth};
   at::Tensor seen_, classes_, small_, short_, char_, flag_, untouched_;
   at::Tensor initialised_, first_mean_, weight_, mean_;
 };
@@ -286,9 +287,9 @@ Model counting() {
 }
 
 TEST(Accumulation, IsWhatIntegersAreExactly) {
-  const TensorDataset data = dataset();
+  const TensorDataset data = regression();
   const auto train = [&](std::int64_t cores, int threads, const FaultOptions& faults = {}) {
-    TrainOptions options = options_of(cores, threads);
+    TrainOptions options = regression_options(cores, threads);
     options.faults = faults;
     Trainer trainer(counting, mse_loss(), data, test::trace_of({4, 16, 8, 4}), options);
     trainer.fit();
@@ -300,9 +301,10 @@ TEST(Accumulation, IsWhatIntegersAreExactly) {
     return list;
   }();
   // In the order of the epoch.
-  const EpochSamples samples(kSamples, kMinibatch, options_of().seed, EpochIndex{0});
+  const EpochSamples samples(kRegressionSamples, kRegressionMinibatch, regression_options().seed,
+                             EpochIndex{0});
   std::vector<at::Tensor> minibatches;
-  for (std::int64_t i = 0; i < kSamples / kMinibatch; ++i) {
+  for (std::int64_t i = 0; i < kRegressionSamples / kRegressionMinibatch; ++i) {
     const auto rows = samples.minibatch(MinibatchIndex{i});
     minibatches.push_back(data.inputs.index_select(
         0, at::tensor(std::vector<std::int64_t>(rows.begin(), rows.end()))));
@@ -315,7 +317,7 @@ TEST(Accumulation, IsWhatIntegersAreExactly) {
                                                   << alone[i] << "\n"
                                                   << expected[i];
   }
-  EXPECT_EQ(alone[0].item<std::int64_t>(), kSamples);
+  EXPECT_EQ(alone[0].item<std::int64_t>(), kRegressionSamples);
   const FaultOptions dying{.planned = {{CoreRank{1}, StepIndex{1}, 0}}};
   for (const Tensors& others : {train(1, 4), train(3, 2), train(64, 3), train(3, 2, dying)}) {
     for (std::size_t i = 0; i < expected.size(); ++i) {
@@ -333,7 +335,7 @@ TEST(BufferRules, AreChecked) {
             model.buffer_rules = {rule};
             return model;
           },
-          mse_loss(), dataset(), Trace::constant(8), options_of());
+          mse_loss(), regression(), Trace::constant(8), regression_options());
     });
   };
   using enum BufferCombination;
@@ -359,8 +361,8 @@ torch::jit::Module script_net(std::optional<double> momentum) {
   } else {
     norm.register_attribute("momentum", c10::NoneType::get(), c10::IValue());
   }
-  norm.register_buffer("running_mean", at::zeros({kWidth}, at::kDouble));
-  norm.register_buffer("running_var", at::ones({kWidth}, at::kDouble));
+  norm.register_buffer("running_mean", at::zeros({kRegressionWidth}, at::kDouble));
+  norm.register_buffer("running_var", at::ones({kRegressionWidth}, at::kDouble));
   norm.register_buffer("num_batches_tracked", at::zeros({}, at::kLong));
   norm.define(
       std::string("def forward(self, x):\n  self.num_batches_tracked.add_(1)\n") +
@@ -368,7 +370,7 @@ torch::jit::Module script_net(std::optional<double> momentum) {
       (momentum ? "self.momentum" : "1.0 / float(self.num_batches_tracked)") + ", 1e-5, False)\n");
   torch::jit::Module net("Net");
   net.register_attribute("training", c10::BoolType::get(), true);
-  net.register_parameter("weight", at::eye(kWidth, at::kDouble).requires_grad_(), false);
+  net.register_parameter("weight", at::eye(kRegressionWidth, at::kDouble).requires_grad_(), false);
   net.register_module("norm", norm);
   net.define("def forward(self, x):\n  return self.norm.forward(torch.matmul(x, self.weight))\n");
   return net;
@@ -383,7 +385,7 @@ TEST(Accumulation, IsWhatTorchScriptsStatisticsFollowToo) {
     EXPECT_EQ(model.buffer_rules[1].buffer, "norm.running_var");
     EXPECT_EQ(model.buffer_rules[1].momentum, momentum);
     EXPECT_EQ(model.buffer_rules[1].counter, "norm.num_batches_tracked");
-    expect_accumulation(factory, options_of());
+    expect_accumulation(factory, regression_options());
   }
 }
 

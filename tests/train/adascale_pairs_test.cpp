@@ -22,7 +22,7 @@ using test::options_of;
 using test::trainer_on;
 
 // Keeps the flattened mean gradient of every step.
-class Gradients : public Observer {
+class FlatGradients : public Observer {
  public:
   bool wants_gradients(const StepPlan&) const override { return true; }
   void on_gradients(Training&, const StepPlan&, std::span<const NamedTensor> gradients) override {
@@ -63,7 +63,7 @@ TEST(AdaScaleOfOneMinibatch, EstimatesFromConsecutiveSteps) {
   options.reference_batch_size = 2;
   options.log_noise = true;
   Trainer trainer = trainer_on(Trace::constant(4), options);
-  const auto gradients = trainer.add_observer<Gradients>();
+  const auto gradients = trainer.add_observer<FlatGradients>();
   const auto recorder = test::trained(trainer);
   const std::vector<double> expected = gains_of(gradients->kept, 2);
   ASSERT_EQ(recorder->steps.size(), expected.size());

@@ -27,7 +27,7 @@ using test::trainer_on;
 using testing::HasSubstr;
 
 // Keeps the mean gradients of the steps.
-class Gradients : public Observer {
+class MeanGradients : public Observer {
  public:
   bool wants_gradients(const StepPlan&) const override { return true; }
   void on_gradients(Training&, const StepPlan&, std::span<const NamedTensor> gradients) override {
@@ -48,7 +48,7 @@ void expect_step(const std::string& rule, const OptimizerOptions& optimizer,
   options.clip_value = kClip;
   Trainer trainer = trainer_on(Trace::constant(48), options);
   const auto before = test::copies_of(trainer.parameters());
-  const auto gradients = trainer.add_observer<Gradients>();
+  const auto gradients = trainer.add_observer<MeanGradients>();
   trainer.fit();
   ASSERT_EQ(gradients->kept.size(), before.size());
   bool some = false;

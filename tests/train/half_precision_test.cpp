@@ -43,8 +43,8 @@ TrainOptions half_options(LossScaleOptions scale = {}) {
   return options;
 }
 
-Trainer trainer_of(const TrainOptions& options, const Loss& loss = nll_loss(),
-                   const ModelFactory& model = builtin_model("mlp", {})) {
+Trainer half_trainer(const TrainOptions& options, const Loss& loss = nll_loss(),
+                     const ModelFactory& model = builtin_model("mlp", {})) {
   return Trainer(model, loss, test::digits(128), test::trace_of({16, 32}, TraceEnd::cycle),
                  options);
 }
@@ -82,7 +82,7 @@ TEST(Fp16, ComputesWithHalvesAndUpdatesFloats) {
     };
     return made;
   };
-  Trainer trainer = trainer_of(half_options({.initial = 256}), nll_loss(), model);
+  Trainer trainer = half_trainer(half_options({.initial = 256}), nll_loss(), model);
   const auto recorder = trainer.add_observer<test::Recorder>();
   trainer.fit();
   EXPECT_GT(forwards, 0);
@@ -103,7 +103,7 @@ TEST(Fp16, ScalesTheLossSoThatSmallGradientsSurvive) {
   const auto moved = [&](double scale) {
     TrainOptions options = half_options({.initial = scale});
     options.learning_rate = 1e5;
-    Trainer trainer = trainer_of(options, tiny);
+    Trainer trainer = half_trainer(options, tiny);
     const auto before = test::copies_of(trainer.parameters());
     trainer.fit();
     double square = 0;
@@ -117,7 +117,7 @@ TEST(Fp16, ScalesTheLossSoThatSmallGradientsSurvive) {
 }
 
 TEST(Fp16, SkipsStepsThatOverflowAndGoesOn) {
-  Trainer trainer = trainer_of(half_options({.initial = std::ldexp(1.0, 24), .interval = 3}));
+  Trainer trainer = half_trainer(half_options({.initial = std::ldexp(1.0, 24), .interval = 3}));
   std::vector<std::string> weights{test::state_bytes(trainer)};
   const auto recorder = trainer.add_observer<test::Recorder>(
       [&](Training&, const StepRecord&) { weights.push_back(test::state_bytes(trainer)); });
@@ -153,7 +153,7 @@ TEST(Fp16, HasDivergedWhenTheScaleFallsBelowTheSmallest) {
   const Loss infinite = [](const at::Tensor& output, const at::Tensor& target) {
     return nll_loss()(output, target) * std::numeric_limits<double>::infinity();
   };
-  Trainer trainer = trainer_of(half_options({.initial = 4, .smallest = 1}), infinite);
+  Trainer trainer = half_trainer(half_options({.initial = 4, .smallest = 1}), infinite);
   const auto recorder = trainer.add_observer<test::Recorder>();
   EXPECT_THAT(error_of([&] { trainer.fit(); }),
               HasSubstr("the loss scale fell below 1: step after step overflowed"));
@@ -177,7 +177,7 @@ TEST(Fp16, HasTheSameBitsForAllThreadsCoresAndExactReducers) {
     options.cores = cores;
     options.threads = threads;
     options.reduce = reduce;
-    Trainer trainer = trainer_of(options, nll_loss(), builtin_model("mnist-cnn", {}));
+    Trainer trainer = half_trainer(options, nll_loss(), builtin_model("mnist-cnn", {}));
     trainer.fit();
     return test::state_bytes(trainer);
   };
@@ -191,12 +191,12 @@ TEST(Fp16, ResumesExactlyFromEveryState) {
   options.schedule = "exponential:gamma=0.9";
   options.schedule_unit = ScheduleUnit::steps;
   options.optimizer.momentum = 0.9;
-  Trainer whole = trainer_of(options);
+  Trainer whole = half_trainer(options);
   const auto keeper = whole.add_observer<test::StateKeeper>();
   whole.fit();
   ASSERT_GT(whole.result().skipped_steps, 1);
   for (const State& state : keeper->states) {
-    Trainer trainer = trainer_of(options);
+    Trainer trainer = half_trainer(options);
     trainer.load_state(state);
     trainer.fit();
     EXPECT_TRUE(test::state_bytes(trainer) == test::state_bytes(whole));
@@ -204,7 +204,7 @@ TEST(Fp16, ResumesExactlyFromEveryState) {
     EXPECT_EQ(trainer.result().iterations, whole.result().iterations);
   }
   options.loss_scale.growth = 4;
-  Trainer other = trainer_of(options);
+  Trainer other = half_trainer(options);
   EXPECT_THAT(error_of([&] { other.load_state(keeper->states[0]); }), HasSubstr("growth 4"));
 }
 
@@ -214,7 +214,7 @@ TEST(Fp16, IsRefusedWhereItMeansNothing) {
   EXPECT_THAT(error_of([&] { test::trainer_on(Trace::constant(16), options); }),
               HasSubstr("parameters are float64; accepted: with float32"));
   options = half_options({.backoff = 2});
-  EXPECT_THAT(error_of([&] { trainer_of(options); }), HasSubstr("backoff 2"));
+  EXPECT_THAT(error_of([&] { half_trainer(options); }), HasSubstr("backoff 2"));
 }
 
 // The epoch's loss is the mean of those that are numbers.
@@ -228,7 +228,7 @@ TEST(Fp16, LeavesALossThatOverflowedOutOfTheEpochsMean) {
   TrainOptions options = half_options({.initial = 256});
   options.epochs = 1;
   options.threads = 1;
-  Trainer trainer = trainer_of(options, overflows_once);
+  Trainer trainer = half_trainer(options, overflows_once);
   const auto recorder = trainer.add_observer<test::Recorder>();
   trainer.fit();
   ASSERT_TRUE(recorder->steps[0].skipped);
@@ -265,7 +265,7 @@ TEST(Fp16, ErrorsSayWhatWasDone) {
     };
     TrainOptions options = half_options();
     options.threads = 1;
-    return error_of([&] { trainer_of(options, loss, model).fit(); });
+    return error_of([&] { half_trainer(options, loss, model).fit(); });
   };
   const std::string where = " of minibatch 1 of 2 at epoch 1, step 1 of the run: it is so";
   EXPECT_EQ(error(Phase::forward), "forward" + where);

@@ -58,7 +58,7 @@ double norm_of(const std::vector<NamedTensor>& parameters) {
   return std::sqrt(squares);
 }
 
-TrainOptions options_of(const json& run) {
+TrainOptions options_of_run(const json& run) {
   return {.epochs = run.at("epochs"),
           .minibatch_size = run.at("minibatch_size"),
           .learning_rate = run.at("lr"),
@@ -120,7 +120,7 @@ TEST(Reference, TrainingIsTheOriginals) {
       for (const int threads : {1, 2, 4}) {
         SCOPED_TRACE(testing::Message()
                      << run.at("name") << ", " << assignment.name << ", " << threads << " threads");
-        TrainOptions options = options_of(run);
+        TrainOptions options = options_of_run(run);
         options.assignment = assignment.value;
         options.threads = threads;
         expect_run(run, options);

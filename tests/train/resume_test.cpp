@@ -33,28 +33,21 @@ TrainOptions small(TrainOptions options = {}) {
   return options;
 }
 
-Trainer trainer_of(const TrainOptions& options) {
+Trainer softmax_trainer(const TrainOptions& options) {
   Trainer trainer(builtin_model("softmax", {}), nll_loss(), test::digits(100),
                   test::trace_of({16, 32}, TraceEnd::cycle), options);
   trainer.set_test(test::digits(50, 2));
   return trainer;
 }
 
-// Keeps the state after each step and each epoch.
-class States : public Observer {
- public:
-  void between_steps(Training& training) override { states.push_back(training.state()); }
-  std::vector<State> states;
-};
-
 void pause(Training& training, const StepRecord&) {
   training.pause();
 }
 
 TEST(Pause, ReturnsAndGoesOnAsIfNothingHadBeen) {
-  Trainer whole = trainer_of(small({.epochs = 3}));
+  Trainer whole = softmax_trainer(small({.epochs = 3}));
   whole.fit();
-  Trainer trainer = trainer_of(small({.epochs = 3}));
+  Trainer trainer = softmax_trainer(small({.epochs = 3}));
   const auto recorder = trainer.add_observer<test::Recorder>(pause);
   int fits = 0;
   while (trainer.result().epochs < 3) {
@@ -72,7 +65,7 @@ TEST(Pause, ReturnsAndGoesOnAsIfNothingHadBeen) {
 
 TEST(PauseDeath, IsNotWhatAnExceptionIs) {
   testing::GTEST_FLAG(death_test_style) = "threadsafe";  // there are worker threads
-  Trainer trainer = trainer_of(small());
+  Trainer trainer = softmax_trainer(small());
   trainer.add_observer<test::Recorder>([](Training&, const StepRecord&) { throw Error("no"); });
   EXPECT_EQ(error_of([&] { trainer.fit(); }), "no");
   EXPECT_DEATH(trainer.fit(), "fit\\(\\) cannot be called again after it has thrown");
@@ -83,13 +76,13 @@ TEST(PauseDeath, IsNotWhatAnExceptionIs) {
 TEST(Resume, FromEveryStateGivesTheSameResultAndRecords) {
   const TrainOptions options =
       small({.epochs = 3, .rule = "adascale", .schedule = "warmup:length=2", .top_k = 2});
-  Trainer whole = trainer_of(options);
+  Trainer whole = softmax_trainer(options);
   const auto all = whole.add_observer<test::Recorder>();
-  const auto states = whole.add_observer<States>();
+  const auto states = whole.add_observer<test::StateKeeper>();
   whole.fit();
   ASSERT_GT(states->states.size(), 9);
   for (const State& state : states->states) {
-    Trainer trainer = trainer_of(options);
+    Trainer trainer = softmax_trainer(options);
     const auto rest = trainer.add_observer<test::Recorder>();
     trainer.load_state(state);
     const auto done = static_cast<std::size_t>(trainer.result().steps);
@@ -112,26 +105,26 @@ TEST(Resume, FromEveryStateGivesTheSameResultAndRecords) {
 }
 
 TEST(Resume, MayAddEpochs) {
-  Trainer whole = trainer_of(small({.epochs = 4}));
+  Trainer whole = softmax_trainer(small({.epochs = 4}));
   whole.fit();
-  Trainer first = trainer_of(small({.epochs = 2}));
+  Trainer first = softmax_trainer(small({.epochs = 2}));
   first.fit();
-  Trainer second = trainer_of(small({.epochs = 4}));
+  Trainer second = softmax_trainer(small({.epochs = 4}));
   second.load_state(first.state());
   second.fit();
   EXPECT_TRUE(test::state_bytes(second) == test::state_bytes(whole));
-  Trainer third = trainer_of(small({.epochs = 1}));
+  Trainer third = softmax_trainer(small({.epochs = 1}));
   EXPECT_THAT(error_of([&] { third.load_state(first.state()); }), HasSubstr("at least 2"));
 }
 
 // What has stopped stays stopped, for the same reason.
 TEST(Resume, KnowsWhatStoppedIt) {
   const TrainOptions options = small({.epochs = 9, .iterations = 5});
-  Trainer whole = trainer_of(options);
-  const auto states = whole.add_observer<States>();
+  Trainer whole = softmax_trainer(options);
+  const auto states = whole.add_observer<test::StateKeeper>();
   whole.fit();
   // After the last step, and before the evaluation of its epoch.
-  Trainer trainer = trainer_of(options);
+  Trainer trainer = softmax_trainer(options);
   trainer.load_state(states->states[states->states.size() - 2]);
   const TrainResult result = trainer.fit();
   EXPECT_EQ(result.stopped, "5 iterations reached");
@@ -146,7 +139,7 @@ TEST(Resume, ObserversGoOnToo) {
     TrainOptions options = small({.epochs = 8, .learning_rate = 2});
     State state;
     {
-      Trainer trainer = trainer_of(options);
+      Trainer trainer = softmax_trainer(options);
       trainer.add_observer<EarlyStopping>(Metric::test_loss, PatienceOptions{.patience = 3});
       trainer.add_observer<BestWeights>(Metric::test_loss);
       trainer.add_observer<test::Recorder>([&](Training& training, const StepRecord& step) {
@@ -155,7 +148,7 @@ TEST(Resume, ObserversGoOnToo) {
       trainer.fit();
       state = trainer.state();
     }
-    Trainer trainer = trainer_of(options);
+    Trainer trainer = softmax_trainer(options);
     trainer.add_observer<EarlyStopping>(Metric::test_loss, PatienceOptions{.patience = 3});
     const auto best = trainer.add_observer<BestWeights>(Metric::test_loss);
     trainer.load_state(state);
@@ -171,10 +164,10 @@ TEST(Resume, ObserversGoOnToo) {
 }
 
 TEST(Resume, OfAnotherConfigurationSaysWhatDiffers) {
-  Trainer trainer = trainer_of(small());
+  Trainer trainer = softmax_trainer(small());
   const State state = trainer.state();
   const auto error = [&](const TrainOptions& options) {
-    Trainer other = trainer_of(options);
+    Trainer other = softmax_trainer(options);
     return error_of([&] { other.load_state(state); });
   };
   EXPECT_EQ(error(small({.epochs = 7, .top_k = 3})), "no error");
@@ -469,13 +462,14 @@ TEST(Resume, TakesAFingerprintThatIsThere) {
 
 // With the right checksum, but not what a trainer would write.
 TEST(Resume, RefusesAStateThatIsNone) {
-  Trainer source = trainer_of(small({.rule = "adascale", .lookahead = LookaheadOptions{.k = 1}}));
+  Trainer source =
+      softmax_trainer(small({.rule = "adascale", .lookahead = LookaheadOptions{.k = 1}}));
   source.add_observer<test::Recorder>(pause);
   source.fit();
   const State good = source.state();
   const auto error = [&](const State& state) {
     Trainer trainer =
-        trainer_of(small({.rule = "adascale", .lookahead = LookaheadOptions{.k = 1}}));
+        softmax_trainer(small({.rule = "adascale", .lookahead = LookaheadOptions{.k = 1}}));
     return error_of([&] {
       trainer.load_state(state);
       trainer.fit();

@@ -25,9 +25,9 @@ namespace nn = torch::nn;
 
 // Two batch normalisations, the second of which sees what the first makes of a minibatch, and a
 // table and a mask that no forward changes.
-class Net : public nn::Module {
+class TwoNorms : public nn::Module {
  public:
-  Net() {
+  TwoNorms() {
     register_module("linear1", linear1_);
     register_module("norm1", norm1_);
     register_module("linear2", linear2_);
@@ -51,23 +51,24 @@ class Net : public nn::Module {
   at::Tensor mask_;
 };
 
-constexpr std::int64_t kSamples = 120;
-constexpr std::int64_t kMinibatch = 4;
-constexpr std::uint64_t kSeed = 5;
+constexpr std::int64_t kShiftedSamples = 120;
+constexpr std::int64_t kShiftedMinibatch = 4;
+constexpr std::uint64_t kShiftedSeed = 5;
 
-TensorDataset dataset() {
+TensorDataset shifted_samples() {
   at::manual_seed(3);
-  return {.inputs = at::randn({kSamples, 3}) * 2 + 1, .targets = at::randn({kSamples, 2})};
+  return {.inputs = at::randn({kShiftedSamples, 3}) * 2 + 1,
+          .targets = at::randn({kShiftedSamples, 2})};
 }
 
-Trainer trainer_on(const TensorDataset& data, int threads) {
-  return Trainer(model_factory<Net>(), mse_loss(), data,
+Trainer trainer_of_norms(const TensorDataset& data, int threads) {
+  return Trainer(model_factory<TwoNorms>(), mse_loss(), data,
                  test::trace_of({4, 28, 12, 60, 4}, TraceEnd::stop),
                  {.epochs = 1,
-                  .minibatch_size = kMinibatch,
+                  .minibatch_size = kShiftedMinibatch,
                   .learning_rate = 0.1,
                   .reference_batch_size = 16,
-                  .seed = kSeed,
+                  .seed = kShiftedSeed,
                   .cores = 5,
                   .threads = threads});
 }
@@ -81,7 +82,7 @@ struct Plain {
   // The buffers after a minibatch, beginning with the loaded ones.
   std::vector<at::Tensor> buffers_after(const at::Tensor& inputs) const {
     const at::NoGradGuard no_grad;
-    const auto module = std::make_shared<Net>();
+    const auto module = std::make_shared<TwoNorms>();
     const auto own_parameters = module->parameters();
     auto own_buffers = module->buffers();
     for (std::size_t i = 0; i < own_parameters.size(); ++i) {
@@ -105,10 +106,10 @@ bool is_statistic(const std::string& name) {
 // Each step moves the running statistics by the mean change of its minibatches, which all begin
 // with those of the step before, times (1 - 0.9^k) / 0.1.
 TEST(Statistics, MoveByTheCompoundedMeanChangeOfTheMinibatches) {
-  const TensorDataset data = dataset();
-  const EpochSamples samples(kSamples, kMinibatch, kSeed, EpochIndex{0});
+  const TensorDataset data = shifted_samples();
+  const EpochSamples samples(kShiftedSamples, kShiftedMinibatch, kShiftedSeed, EpochIndex{0});
   for (const int threads : {1, 2}) {
-    Trainer trainer = trainer_on(data, threads);
+    Trainer trainer = trainer_of_norms(data, threads);
     Plain plain;
     plain.load(trainer);
     const auto recorder =
@@ -145,7 +146,7 @@ TEST(Statistics, MoveByTheCompoundedMeanChangeOfTheMinibatches) {
 
 TEST(Statistics, CountersCountMinibatches) {
   for (const int threads : {1, 4}) {
-    Trainer trainer = trainer_on(dataset(), threads);
+    Trainer trainer = trainer_of_norms(shifted_samples(), threads);
     std::int64_t minibatches = 0;
     const auto recorder =
         trainer.add_observer<test::Recorder>([&](Training&, const StepRecord& step) {
@@ -164,7 +165,7 @@ TEST(Statistics, CountersCountMinibatches) {
 // What no forward writes to stays the same bits, however many minibatches it has been averaged
 // over.
 TEST(Statistics, ConstantBuffersStayAsTheyAre) {
-  Trainer trainer = trainer_on(dataset(), 2);
+  Trainer trainer = trainer_of_norms(shifted_samples(), 2);
   const auto before = test::copies_of(trainer.buffers());
   trainer.fit();
   int constants = 0;

@@ -31,16 +31,16 @@ using testing::ElementsAre;
 using testing::HasSubstr;
 
 // Forty samples in three classes for a linear model; an epoch is five minibatches of eight.
-constexpr ImageShape kShape{.channels = 1, .height = 2, .width = 3, .classes = 3};
-constexpr std::int64_t kSamples = 40;
+constexpr ImageShape kTinyShape{.channels = 1, .height = 2, .width = 3, .classes = 3};
+constexpr std::int64_t kTinyImages = 40;
 
-TensorDataset dataset() {
+TensorDataset tiny_images() {
   at::manual_seed(1);
-  const at::Tensor inputs = at::randn({kSamples, 1, 2, 3});
+  const at::Tensor inputs = at::randn({kTinyImages, 1, 2, 3});
   return {.inputs = inputs, .targets = inputs.flatten(1).narrow(1, 0, 3).argmax(1)};
 }
 
-TrainOptions options_of(std::int64_t epochs, int threads = 2) {
+TrainOptions tiny_options(std::int64_t epochs, int threads = 2) {
   return {.epochs = epochs,
           .minibatch_size = 8,
           .learning_rate = 0.5,
@@ -49,14 +49,14 @@ TrainOptions options_of(std::int64_t epochs, int threads = 2) {
           .threads = threads};
 }
 
-Trainer trainer_on(const Trace& trace, const TrainOptions& options) {
-  return Trainer(builtin_model("softmax", kShape), nll_loss(), dataset(), trace, options);
+Trainer tiny_trainer(const Trace& trace, const TrainOptions& options) {
+  return Trainer(builtin_model("softmax", kTinyShape), nll_loss(), tiny_images(), trace, options);
 }
 
 TEST(Trainer, Learns) {
-  Trainer trainer = trainer_on(Trace::constant(16), options_of(40));
-  trainer.set_test(dataset());
-  const double before = trainer.evaluate(dataset()).loss;
+  Trainer trainer = tiny_trainer(Trace::constant(16), tiny_options(40));
+  trainer.set_test(tiny_images());
+  const double before = trainer.evaluate(tiny_images()).loss;
   const TrainResult result = trainer.fit();
   EXPECT_LT(result.final_test->loss, before / 2);
   EXPECT_GT(result.final_test->accuracy.value(), 0.9);
@@ -86,7 +86,7 @@ class Listener : public Observer {
 };
 
 TEST(Trainer, TellsObserversInTheirOrder) {
-  Trainer trainer = trainer_on(test::trace_of({24, 16, 40}), options_of(2));
+  Trainer trainer = tiny_trainer(test::trace_of({24, 16, 40}), tiny_options(2));
   std::vector<std::string> log;
   trainer.add_observer<Listener>("a", log);
   trainer.add_observer<Listener>("b", log);
@@ -99,10 +99,10 @@ TEST(Trainer, TellsObserversInTheirOrder) {
 TEST(Trainer, RecordsWhatItDid) {
   const Trace trace({{8, std::nullopt}, {24, 2}, {40, std::nullopt}}, TraceEnd::cycle,
                     "test trace");
-  TrainOptions options = options_of(2);
+  TrainOptions options = tiny_options(2);
   options.assignment = Assignment::strided;
-  Trainer trainer = trainer_on(trace, options);
-  trainer.set_test(dataset());
+  Trainer trainer = tiny_trainer(trace, options);
+  trainer.set_test(tiny_images());
   const auto recorder = trainer.add_observer<test::Recorder>();
   const TrainResult result = trainer.fit();
 
@@ -133,7 +133,7 @@ TEST(Trainer, RecordsWhatItDid) {
   EXPECT_EQ(epoch.samples, 32);
   EXPECT_DOUBLE_EQ(epoch.train_loss, (recorder->steps[0].loss + 3 * recorder->steps[1].loss) / 4);
   EXPECT_GT(epoch.train_seconds, 0);
-  EXPECT_EQ(epoch.test->samples, kSamples);
+  EXPECT_EQ(epoch.test->samples, kTinyImages);
   EXPECT_DOUBLE_EQ(recorder->epochs[1].train_loss, recorder->steps[2].loss);
 
   EXPECT_EQ(result.epochs, 2);
@@ -148,7 +148,7 @@ TEST(Trainer, RecordsWhatItDid) {
 
 // The batch sizes of every epoch that is trained of the trace 16, 8.
 std::vector<std::vector<std::int64_t>> epochs_of_short_trace(TraceEnd end) {
-  Trainer trainer = trainer_on(test::trace_of({16, 8}, end), options_of(2));
+  Trainer trainer = tiny_trainer(test::trace_of({16, 8}, end), tiny_options(2));
   const auto recorder = trainer.add_observer<test::Recorder>();
   const TrainResult result = trainer.fit();
   EXPECT_EQ(recorder->epochs.size(), recorder->begun.size());
@@ -170,7 +170,7 @@ TEST(Trainer, GoesOnAfterTheTraceAsAsked) {
               ElementsAre(ElementsAre(16, 8, 16), ElementsAre(8, 16, 8)));
   EXPECT_THAT(epochs_of_short_trace(TraceEnd::stop), ElementsAre(ElementsAre(16, 8)));
   EXPECT_THAT(test::error_of([] {
-                trainer_on(test::trace_of({16, 8}, TraceEnd::error), options_of(2));
+                tiny_trainer(test::trace_of({16, 8}, TraceEnd::error), tiny_options(2));
               }),
               testing::AllOf(HasSubstr("test trace"), HasSubstr("ends after 0 epochs"),
                              HasSubstr("2 are asked for")));
@@ -178,7 +178,7 @@ TEST(Trainer, GoesOnAfterTheTraceAsAsked) {
 
 // Of five minibatches, three.
 TEST(Trainer, TellsAPartOfAnEpochFromAWholeOne) {
-  Trainer trainer = trainer_on(test::trace_of({16, 8}, TraceEnd::stop), options_of(2));
+  Trainer trainer = tiny_trainer(test::trace_of({16, 8}, TraceEnd::stop), tiny_options(2));
   std::vector<std::optional<EpochPart>> parts;
   const auto recorder =
       trainer.add_observer<test::Recorder>([&](Training& training, const StepRecord& step) {
@@ -202,36 +202,36 @@ TEST(Trainer, TellsAPartOfAnEpochFromAWholeOne) {
 
   // Through states, too.
   for (const State& state : {in_the_middle, trainer.state()}) {
-    Trainer other = trainer_on(test::trace_of({16, 8}, TraceEnd::stop), options_of(2));
+    Trainer other = tiny_trainer(test::trace_of({16, 8}, TraceEnd::stop), tiny_options(2));
     other.load_state(state);
     ASSERT_TRUE(other.result().part.has_value());
     expect_end(other.fit());
   }
 
   // A trace that ends with an epoch leaves no part, and ends the training as well.
-  Trainer even = trainer_on(test::trace_of({16, 24}, TraceEnd::stop), options_of(2));
+  Trainer even = tiny_trainer(test::trace_of({16, 24}, TraceEnd::stop), tiny_options(2));
   const TrainResult result = even.fit();
   EXPECT_EQ(result.epochs, 1);
   EXPECT_FALSE(result.part.has_value());
   EXPECT_EQ(result.stopped, "the trace ended after 2 steps");
   // What was asked for is what was trained.
-  Trainer full = trainer_on(test::trace_of({16, 24}, TraceEnd::stop), options_of(1));
+  Trainer full = tiny_trainer(test::trace_of({16, 24}, TraceEnd::stop), tiny_options(1));
   EXPECT_EQ(full.fit().stopped, "");
 }
 
 TEST(Trainer, StopsAtALossThatIsNotFiniteAndKeepsTheLastGoodParameters) {
   constexpr double kInfinity = std::numeric_limits<double>::infinity();
   constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
-  const TrainOptions options = options_of(1);
+  const TrainOptions options = tiny_options(1);
   // In the last of three steps, which has a good minibatch besides.
-  const EpochSamples samples(kSamples, 8, options.seed, EpochIndex{0});
+  const EpochSamples samples(kTinyImages, 8, options.seed, EpochIndex{0});
   const std::int64_t bad_sample = samples.minibatch(MinibatchIndex{4}).front();
   for (const double bad : {kNan, kInfinity}) {
     const std::string word = std::isnan(bad) ? "NaN" : "infinite";
-    TensorDataset data{.inputs = dataset().inputs, .targets = at::zeros({kSamples, 3})};
+    TensorDataset data{.inputs = tiny_images().inputs, .targets = at::zeros({kTinyImages, 3})};
     data.targets[bad_sample].fill_(bad);
-    Trainer trainer(builtin_model("softmax", kShape), mse_loss(), data, test::trace_of({16, 8, 16}),
-                    options);
+    Trainer trainer(builtin_model("softmax", kTinyShape), mse_loss(), data,
+                    test::trace_of({16, 8, 16}), options);
     std::vector<std::string> states;
     const auto recorder = trainer.add_observer<test::Recorder>(
         [&](Training&, const StepRecord&) { states.push_back(test::state_bytes(trainer)); });
@@ -268,8 +268,8 @@ at::Tensor steep_loss(const at::Tensor& output, const at::Tensor&) {
 }
 
 TEST(Trainer, StopsAtAGradientThatIsNotFinite) {
-  Trainer trainer(builtin_model("softmax", kShape), steep_loss, dataset(), Trace::constant(16),
-                  options_of(1));
+  Trainer trainer(builtin_model("softmax", kTinyShape), steep_loss, tiny_images(),
+                  Trace::constant(16), tiny_options(1));
   const std::string initial = test::state_bytes(trainer);
   try {
     trainer.fit();
@@ -286,9 +286,9 @@ TEST(Trainer, StopsAtAGradientThatIsNotFinite) {
 }
 
 TEST(Trainer, StopsAtATestLossThatIsNotFinite) {
-  Trainer trainer(builtin_model("softmax", kShape), nll_loss(), dataset(), Trace::constant(16),
-                  options_of(2));
-  TensorDataset test = dataset();
+  Trainer trainer(builtin_model("softmax", kTinyShape), nll_loss(), tiny_images(),
+                  Trace::constant(16), tiny_options(2));
+  TensorDataset test = tiny_images();
   test.inputs = test.inputs.clone();
   test.inputs[0].fill_(std::numeric_limits<double>::quiet_NaN());
   trainer.set_test(test);
@@ -305,8 +305,8 @@ TEST(Trainer, StopsAtATestLossThatIsNotFinite) {
 }
 
 TEST(Trainer, TrainsWhereTheCallerHasGradientsOff) {
-  Trainer trainer(builtin_model("softmax", kShape), nll_loss(), dataset(), Trace::constant(16),
-                  options_of(1));
+  Trainer trainer(builtin_model("softmax", kTinyShape), nll_loss(), tiny_images(),
+                  Trace::constant(16), tiny_options(1));
   const at::NoGradGuard no_grad;
   EXPECT_EQ(trainer.fit().epochs, 1);
 }
@@ -318,7 +318,7 @@ struct ForwardFailure : std::runtime_error {
 
 ModelFactory failing_model(int failing) {
   auto calls = std::make_shared<std::atomic<int>>(0);
-  return [=, factory = builtin_model("softmax", kShape)] {
+  return [=, factory = builtin_model("softmax", kTinyShape)] {
     Model model = factory();
     model.forward = [=, forward = model.forward](const at::Tensor& input) {
       if (calls->fetch_add(1) == failing) throw ForwardFailure("my own");
@@ -331,8 +331,8 @@ ModelFactory failing_model(int failing) {
 TEST(Trainer, PassesOnWhatAModelThrows) {
   for (const int threads : {1, 2, 4}) {
     // The third minibatch of the second step; the first of all is the trial.
-    Trainer trainer(failing_model(1 + 2 + 2), nll_loss(), dataset(), test::trace_of({16, 24}),
-                    options_of(1, threads));
+    Trainer trainer(failing_model(1 + 2 + 2), nll_loss(), tiny_images(), test::trace_of({16, 24}),
+                    tiny_options(1, threads));
     std::string good_state;
     const auto recorder = trainer.add_observer<test::Recorder>(
         [&](Training&, const StepRecord&) { good_state = test::state_bytes(trainer); });
@@ -349,15 +349,16 @@ TEST(Trainer, PassesOnWhatAModelThrows) {
     EXPECT_EQ(recorder->steps.size(), 1U);
     EXPECT_EQ(trainer.result().steps, 1);
     EXPECT_TRUE(test::state_bytes(trainer) == good_state);
-    EXPECT_EQ(trainer.evaluate(dataset()).samples, kSamples) << "the model can still be used";
+    EXPECT_EQ(trainer.evaluate(tiny_images()).samples, kTinyImages)
+        << "the model can still be used";
   }
 }
 
 TEST(Trainer, WantsOneDifferentiableNumberFromALoss) {
   const auto error_of_loss = [](Loss loss) {
     return test::error_of([&] {
-      Trainer trainer(builtin_model("softmax", kShape), std::move(loss), dataset(),
-                      Trace::constant(8), options_of(1));
+      Trainer trainer(builtin_model("softmax", kTinyShape), std::move(loss), tiny_images(),
+                      Trace::constant(8), tiny_options(1));
       trainer.fit();
     });
   };
@@ -396,9 +397,9 @@ TEST(Trainer, RefusesOptionsOutOfRange) {
       {[](auto& o) { o.optimizer = {.nesterov = true}; },
        "Nesterov momentum needs a momentum above 0"}};
   for (const Case& c : cases) {
-    TrainOptions options = options_of(1);
+    TrainOptions options = tiny_options(1);
     c.change(options);
-    EXPECT_THAT(test::error_of([&] { trainer_on(Trace::constant(8), options); }),
+    EXPECT_THAT(test::error_of([&] { tiny_trainer(Trace::constant(8), options); }),
                 testing::StartsWith(c.message));
   }
 }
@@ -406,10 +407,11 @@ TEST(Trainer, RefusesOptionsOutOfRange) {
 TEST(Trainer, RefusesDataThatDoesNotFit) {
   const auto error_of_data = [](const TensorDataset& data,
                                 const Trace& trace = Trace::constant(8)) {
-    return test::error_of(
-        [&] { Trainer(builtin_model("softmax", kShape), nll_loss(), data, trace, options_of(1)); });
+    return test::error_of([&] {
+      Trainer(builtin_model("softmax", kTinyShape), nll_loss(), data, trace, tiny_options(1));
+    });
   };
-  const TensorDataset good = dataset();
+  const TensorDataset good = tiny_images();
   EXPECT_EQ(error_of_data(good), "no error");
   EXPECT_EQ(error_of_data({.inputs = {}, .targets = good.targets}),
             "training data: inputs hold no sample");
@@ -429,7 +431,7 @@ TEST(Trainer, RefusesDataThatDoesNotFit) {
   EXPECT_THAT(error_of_data(good, test::trace_of({16, 48})),
               HasSubstr("batch size 48 is larger than an epoch"));
 
-  Trainer trainer = trainer_on(Trace::constant(8), options_of(1));
+  Trainer trainer = tiny_trainer(Trace::constant(8), tiny_options(1));
   EXPECT_EQ(test::error_of([&] { trainer.set_test({}); }), "test data: inputs hold no sample");
   EXPECT_EQ(test::error_of([&] { static_cast<void>(trainer.evaluate({})); }),
             "data to evaluate on: inputs hold no sample");
@@ -437,9 +439,9 @@ TEST(Trainer, RefusesDataThatDoesNotFit) {
 
 TEST(Trainer, InitialisesBySeedWhateverTheThreads) {
   const auto initial = [](std::uint64_t seed, int threads) {
-    TrainOptions options = options_of(1, threads);
+    TrainOptions options = tiny_options(1, threads);
     options.seed = seed;
-    const Trainer trainer = trainer_on(Trace::constant(8), options);
+    const Trainer trainer = tiny_trainer(Trace::constant(8), options);
     // And what the model may draw from libtorch's generator from here on.
     return test::state_bytes(trainer) + test::bytes_of(at::rand({8}));
   };
@@ -448,7 +450,7 @@ TEST(Trainer, InitialisesBySeedWhateverTheThreads) {
 }
 
 TEST(Trainer, TakesAllThreadsWhenNotToldHowManyAndGivesLibtorchOne) {
-  const Trainer trainer = trainer_on(Trace::constant(8), options_of(1, 0));
+  const Trainer trainer = tiny_trainer(Trace::constant(8), tiny_options(1, 0));
   EXPECT_GE(trainer.threads(), 1);
   EXPECT_EQ(trainer.options().threads, trainer.threads());
   EXPECT_EQ(at::get_num_threads(), 1);
@@ -456,13 +458,13 @@ TEST(Trainer, TakesAllThreadsWhenNotToldHowManyAndGivesLibtorchOne) {
 
 // On one thread a step of 64 minibatches holds at most log2(64) + 1 gradients, whatever the cores.
 TEST(Trainer, HoldsFewGradientBuffers) {
-  TrainOptions options = options_of(1, 1);
+  TrainOptions options = tiny_options(1, 1);
   options.minibatch_size = 1;
   options.cores = 64;
   const TensorDataset data{.inputs = at::randn({64, 1, 2, 3}),
                            .targets = at::zeros({64}, at::kLong)};
   const auto buffers_with = [&] {
-    Trainer trainer(builtin_model("softmax", kShape), nll_loss(), data, Trace::constant(64),
+    Trainer trainer(builtin_model("softmax", kTinyShape), nll_loss(), data, Trace::constant(64),
                     options);
     trainer.fit();
     return trainer.gradient_buffers();

@@ -1,0 +1,17 @@
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include <rubato/trace/trace.hpp>
+
+#include "support/error_of.hpp"
+
+namespace rubato::test {
+
+/// What is wrong with that text as the trace t.csv.
+inline std::string error_in(std::string_view text) {
+  return error_of([&] { static_cast<void>(Trace::parse_csv(text, "t.csv")); });
+}
+
+}  // namespace rubato::test
