@@ -91,12 +91,13 @@ TEST(Contestants, WaitForEveryArrival) {
 TEST(Contestants, ComeToTheRightSum) {
   for (const int threads : {1, 2}) {
     Workers workers(threads);
+    // Emptying the caches takes nearly all of the time.
+    const Cache cache = threads == 1 ? Cache::hot : Cache::cold;
     for (const bool fused : {false, true}) {
       const ReduceTask task{.cores = 7, .size = 100'003, .fused = fused};
       for (const std::string_view name : strategy_names(fused)) {
         const auto contestant = make_contestant(name, task, workers);
-        EXPECT_GE(measure(*contestant, task, {.cache = Cache::cold, .seconds = 1e-9}).runs, 5)
-            << name;
+        EXPECT_GE(measure(*contestant, task, {.cache = cache, .seconds = 1e-9}).runs, 5) << name;
       }
     }
   }
