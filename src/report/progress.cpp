@@ -118,16 +118,14 @@ void Progress::on_epoch(Training& training, const EpochRecord& epoch) {
 
 void Progress::draw_bar(const StepRecord& step) {
   since_drawn_ = {};
-  // What a field is worth, where there is no room for all.
-  enum Worth { kSpeed = 1, kBatch, kRate, kLeft, kLoss, kStep, kEpoch };
-  std::vector<LineField> fields{
-      {fmt::format("epoch {}/{}", epochs_done_ + 1, options_.epochs), kEpoch},
-      {fmt::format("step {}", step.plan.index.value() + 1), kStep},
-      {fmt::format("batch {:<4}", step.plan.batch_size), kBatch},
-      {fmt::format("lr {:<8.4g}", step.learning_rate), kRate},
-      {fmt::format("loss {}", decimal(step.loss, 4)), kLoss},
-      {fmt::format("{:>5} samples/s", short_number(rate())), kSpeed},
-      {fmt::format("{} left", clock_time(seconds_left())), kLeft}};
+  // With each field, what it is worth where there is no room for all.
+  std::vector<LineField> fields{{fmt::format("epoch {}/{}", epochs_done_ + 1, options_.epochs), 7},
+                                {fmt::format("step {}", step.plan.index.value() + 1), 6},
+                                {fmt::format("batch {:<4}", step.plan.batch_size), 2},
+                                {fmt::format("lr {:<8.4g}", step.learning_rate), 3},
+                                {fmt::format("loss {}", decimal(step.loss, 4)), 5},
+                                {fmt::format("{:>5} samples/s", short_number(rate())), 1},
+                                {fmt::format("{} left", clock_time(seconds_left())), 4}};
   // One column stays free: a full line would wrap on some terminals.
   const int columns = terminal_columns(out_) - 1;
   std::string line = fitting_line(fields, columns);
