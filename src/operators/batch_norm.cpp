@@ -17,7 +17,6 @@ namespace rubato::operators {
 
 namespace {
 
-using batch_norm::Shape;
 using MaybeTensor = c10::optional<at::Tensor>;
 using Three = std::tuple<at::Tensor, at::Tensor, at::Tensor>;
 
@@ -32,16 +31,16 @@ bool is_of_channels(const MaybeTensor& tensor, std::int64_t channels) {
 }
 
 // The normalisation, where it is one of ours.
-std::optional<Shape> shape_of(const at::Tensor& input, bool training) {
+std::optional<batch_norm::Shape> shape_of(const at::Tensor& input, bool training) {
   if (!current().batch_norm || !training || !is_dense_float(input) || input.dim() < 2) {
     return std::nullopt;
   }
   const bool channels_last = input.dim() == 4 && is_channels_last(input);
   if (!channels_last && !input.is_contiguous()) return std::nullopt;
-  Shape shape{.outer = input.size(0),
-              .channels = input.size(1),
-              .inner = input.numel() / (input.size(0) * input.size(1)),
-              .channels_last = channels_last};
+  batch_norm::Shape shape{.outer = input.size(0),
+                          .channels = input.size(1),
+                          .inner = input.numel() / (input.size(0) * input.size(1)),
+                          .channels_last = channels_last};
   // Then the layouts are one.
   if (shape.inner == 1) shape.channels_last = true;
   return shape;
@@ -64,7 +63,7 @@ void advance(const MaybeTensor& running, const std::vector<double>& values, doub
 Three normalise(c10::DispatchKeySet keys, const at::Tensor& input, const MaybeTensor& weight,
                 const MaybeTensor& bias, const MaybeTensor& running_mean,
                 const MaybeTensor& running_var, bool training, double momentum, double eps) {
-  const std::optional<Shape> shape = shape_of(input, training);
+  const std::optional<batch_norm::Shape> shape = shape_of(input, training);
   if (!shape || !is_of_channels(weight, shape->channels) ||
       !is_of_channels(bias, shape->channels) || !is_of_channels(running_mean, shape->channels) ||
       !is_of_channels(running_var, shape->channels)) {
@@ -102,7 +101,7 @@ Three normalise_backward(c10::DispatchKeySet keys, const at::Tensor& gradient,
                          const MaybeTensor& running_mean, const MaybeTensor& running_var,
                          const MaybeTensor& save_mean, const MaybeTensor& save_invstd,
                          bool training, double eps, std::array<bool, 3> wanted) {
-  const std::optional<Shape> shape = shape_of(input, training);
+  const std::optional<batch_norm::Shape> shape = shape_of(input, training);
   // With contiguous images libtorch's is as fast.
   if (!shape || !shape->channels_last || !is_dense_float(gradient) ||
       !is_of_channels(weight, shape->channels) || !is_there(save_mean) || !is_there(save_invstd) ||

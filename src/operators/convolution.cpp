@@ -22,7 +22,6 @@ namespace rubato::operators {
 namespace {
 
 using lane_convolution::Kernels;
-using lane_convolution::Shape;
 using lane_convolution::Sizes;
 
 constexpr std::int64_t kFewestImages = 8;
@@ -40,7 +39,7 @@ struct Geometry {
 };
 
 // Whether this is faster than libtorch (docs/operators.md has the measurements).
-bool is_worth_it(const Shape& s) {
+bool is_worth_it(const lane_convolution::Shape& s) {
   if (s.images < kFewestImages) return false;
   const std::int64_t fewest = std::min(s.input_channels, s.output_channels);
   if (fewest > kBlock || (fewest == kBlock && s.channels_last)) return false;
@@ -59,8 +58,8 @@ std::int64_t outputs(std::int64_t inputs, std::int64_t kernel, std::int64_t stri
 }
 
 // The convolution, where it is one of ours.
-std::optional<Shape> shape_of(const at::Tensor& input, const at::Tensor& weight,
-                              const Geometry& geometry) {
+std::optional<lane_convolution::Shape> shape_of(const at::Tensor& input, const at::Tensor& weight,
+                                                const Geometry& geometry) {
   if (!current().convolution || cpu_instruction_set() < InstructionSet::avx2) return std::nullopt;
   if (geometry.transposed || geometry.groups != 1 || !is_dense_float(input) ||
       !is_dense_float(weight) || input.dim() != 4 || weight.dim() != 4 || !is_in_a_layout(input) ||
@@ -73,34 +72,35 @@ std::optional<Shape> shape_of(const at::Tensor& input, const at::Tensor& weight,
       geometry.dilation[1] < 1) {
     return std::nullopt;
   }
-  const Shape shape{.images = input.size(0),
-                    .input_channels = input.size(1),
-                    .output_channels = weight.size(0),
-                    .input_rows = input.size(2),
-                    .input_columns = input.size(3),
-                    .output_rows = outputs(input.size(2), weight.size(2), geometry.stride[0],
-                                           geometry.padding[0], geometry.dilation[0]),
-                    .output_columns = outputs(input.size(3), weight.size(3), geometry.stride[1],
-                                              geometry.padding[1], geometry.dilation[1]),
-                    .kernel_rows = weight.size(2),
-                    .kernel_columns = weight.size(3),
-                    .row_stride = geometry.stride[0],
-                    .column_stride = geometry.stride[1],
-                    .row_padding = geometry.padding[0],
-                    .column_padding = geometry.padding[1],
-                    .row_dilation = geometry.dilation[0],
-                    .column_dilation = geometry.dilation[1],
-                    .channels_last = is_channels_last(input),
-                    .weight_output = weight.stride(0),
-                    .weight_input = weight.stride(1),
-                    .weight_row = weight.stride(2),
-                    .weight_column = weight.stride(3)};
+  const lane_convolution::Shape shape{
+      .images = input.size(0),
+      .input_channels = input.size(1),
+      .output_channels = weight.size(0),
+      .input_rows = input.size(2),
+      .input_columns = input.size(3),
+      .output_rows = outputs(input.size(2), weight.size(2), geometry.stride[0], geometry.padding[0],
+                             geometry.dilation[0]),
+      .output_columns = outputs(input.size(3), weight.size(3), geometry.stride[1],
+                                geometry.padding[1], geometry.dilation[1]),
+      .kernel_rows = weight.size(2),
+      .kernel_columns = weight.size(3),
+      .row_stride = geometry.stride[0],
+      .column_stride = geometry.stride[1],
+      .row_padding = geometry.padding[0],
+      .column_padding = geometry.padding[1],
+      .row_dilation = geometry.dilation[0],
+      .column_dilation = geometry.dilation[1],
+      .channels_last = is_channels_last(input),
+      .weight_output = weight.stride(0),
+      .weight_input = weight.stride(1),
+      .weight_row = weight.stride(2),
+      .weight_column = weight.stride(3)};
   if (shape.output_rows < 1 || shape.output_columns < 1 || !is_worth_it(shape)) return std::nullopt;
   return shape;
 }
 
 // The bits are the same: the narrower vectors where half of the wider ones would be empty.
-Kernels kernels_for(const Shape& shape) {
+Kernels kernels_for(const lane_convolution::Shape& shape) {
   static const InstructionSet cpu = cpu_instruction_set();
   constexpr std::int64_t kWide = 16;
   const std::int64_t last = shape.images % kWide;
@@ -147,7 +147,7 @@ Workspace& workspace() {
 std::optional<at::Tensor> convolved(const at::Tensor& input, const at::Tensor& weight,
                                     const c10::optional<at::Tensor>& bias,
                                     const Geometry& geometry) {
-  const std::optional<Shape> shape = shape_of(input, weight, geometry);
+  const std::optional<lane_convolution::Shape> shape = shape_of(input, weight, geometry);
   const bool has_bias = bias.has_value() && bias->defined();
   if (!shape || (has_bias && !(is_dense_float(*bias) && bias->is_contiguous() &&
                                bias->numel() == shape->output_channels))) {
@@ -190,12 +190,12 @@ Gradients convolution_backward(c10::DispatchKeySet keys, const at::Tensor& gradi
                                at::IntArrayRef padding, at::IntArrayRef dilation, bool transposed,
                                at::IntArrayRef output_padding, std::int64_t groups,
                                std::array<bool, 3> wanted) {
-  const std::optional<Shape> shape = shape_of(input, weight,
-                                              {.stride = stride,
-                                               .padding = padding,
-                                               .dilation = dilation,
-                                               .transposed = transposed,
-                                               .groups = groups});
+  const std::optional<lane_convolution::Shape> shape = shape_of(input, weight,
+                                                                {.stride = stride,
+                                                                 .padding = padding,
+                                                                 .dilation = dilation,
+                                                                 .transposed = transposed,
+                                                                 .groups = groups});
   if (!shape || !is_dense_float(gradient)) {
     return at::_ops::convolution_backward::redispatch(below(keys), gradient, input, weight,
                                                       bias_sizes, stride, padding, dilation,

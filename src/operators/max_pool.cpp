@@ -18,8 +18,6 @@ namespace rubato::operators {
 
 namespace {
 
-using max_pool::Shape;
-
 // What libtorch takes where one number stands for both dimensions, or none for the kernel's.
 std::int64_t value_of(at::IntArrayRef values, std::size_t dimension, std::int64_t otherwise) {
   if (values.empty()) return otherwise;
@@ -46,7 +44,7 @@ std::int64_t outputs(std::int64_t inputs, std::int64_t kernel, std::int64_t stri
 }
 
 // The pooling, where it is one of ours.
-std::optional<Shape> shape_of(const at::Tensor& input, const Windows& windows) {
+std::optional<max_pool::Shape> shape_of(const at::Tensor& input, const Windows& windows) {
   if (!current().max_pool || cpu_instruction_set() < InstructionSet::avx2 ||
       !is_dense_float(input) || input.dim() != 4 || !input.is_contiguous()) {
     return std::nullopt;
@@ -55,9 +53,9 @@ std::optional<Shape> shape_of(const at::Tensor& input, const Windows& windows) {
       windows.padding.size() > 2 || windows.dilation.size() > 2) {
     return std::nullopt;
   }
-  Shape shape{.planes = input.size(0) * input.size(1),
-              .input_rows = input.size(2),
-              .input_columns = input.size(3)};
+  max_pool::Shape shape{.planes = input.size(0) * input.size(1),
+                        .input_rows = input.size(2),
+                        .input_columns = input.size(3)};
   shape.kernel_rows = value_of(windows.kernel, 0, 0);
   shape.kernel_columns = value_of(windows.kernel, 1, 0);
   shape.row_stride = value_of(windows.stride, 0, shape.kernel_rows);
@@ -89,7 +87,7 @@ std::tuple<at::Tensor, at::Tensor> pool(c10::DispatchKeySet keys, const at::Tens
                                         at::IntArrayRef kernel, at::IntArrayRef stride,
                                         at::IntArrayRef padding, at::IntArrayRef dilation,
                                         bool ceil) {
-  const std::optional<Shape> shape = shape_of(
+  const std::optional<max_pool::Shape> shape = shape_of(
       input,
       {.kernel = kernel, .stride = stride, .padding = padding, .dilation = dilation, .ceil = ceil});
   if (!shape) {
@@ -109,7 +107,7 @@ at::Tensor pool_backward(c10::DispatchKeySet keys, const at::Tensor& gradient,
                          const at::Tensor& input, at::IntArrayRef kernel, at::IntArrayRef stride,
                          at::IntArrayRef padding, at::IntArrayRef dilation, bool ceil,
                          const at::Tensor& indices) {
-  const std::optional<Shape> shape = shape_of(
+  const std::optional<max_pool::Shape> shape = shape_of(
       input,
       {.kernel = kernel, .stride = stride, .padding = padding, .dilation = dilation, .ceil = ceil});
   const bool ours =

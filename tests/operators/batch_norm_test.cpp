@@ -20,7 +20,7 @@ using test::relative_error;
 constexpr double kMomentum = 0.3;
 constexpr double kEps = 1e-5;
 // A few roundings of float32.
-constexpr double kTolerance = 2e-6;
+constexpr double kNormTolerance = 2e-6;
 
 struct Normalised {
   at::Tensor output;
@@ -66,7 +66,7 @@ void expect_close(const Normalised& ours, const Normalised& theirs, const Normal
                   bool affine) {
   const auto compare = [&](const char* what, const at::Tensor Normalised::*member) {
     EXPECT_LT(relative_error(ours.*member, exact.*member),
-              kTolerance + 3 * relative_error(theirs.*member, exact.*member))
+              kNormTolerance + 3 * relative_error(theirs.*member, exact.*member))
         << what;
   };
   compare("output", &Normalised::output);

@@ -23,9 +23,9 @@ using test::channels_last;
 using test::random_tensor;
 using test::relative_error;
 
-constexpr double kTolerance = 5e-6;
+constexpr double kConvolutionTolerance = 5e-6;
 
-struct Case {
+struct ConvolutionCase {
   std::int64_t images;
   std::int64_t inputs;
   std::int64_t outputs;
@@ -45,8 +45,8 @@ struct Case {
 
 // All numbers of channels and columns that blocks are cut into, images that fill no vector, and
 // strides, padding and dilation that leave rows and columns out.
-const std::vector<Case>& cases() {
-  static const std::vector<Case> all{
+const std::vector<ConvolutionCase>& convolution_cases() {
+  static const std::vector<ConvolutionCase> all{
       {.images = 32, .inputs = 1, .outputs = 10, .size = {28, 28}, .kernel = {5, 5}},
       {.images = 16, .inputs = 10, .outputs = 20, .size = {12, 12}, .kernel = {5, 5}},
       {.images = 8, .inputs = 3, .outputs = 16, .size = {9, 11}, .padding = {1, 1}},
@@ -97,7 +97,7 @@ struct Convolved {
   at::Tensor bias_gradient;
 };
 
-at::Tensor bias_of(const Case& c) {
+at::Tensor bias_of(const ConvolutionCase& c) {
   return random_tensor({c.outputs}, 3);
 }
 at::Tensor gradient_like(const at::Tensor& output) {
@@ -105,7 +105,7 @@ at::Tensor gradient_like(const at::Tensor& output) {
 }
 
 // By whatever the dispatcher takes.
-Convolved dispatched(const Case& c, const at::Tensor& input, const at::Tensor& weight) {
+Convolved dispatched(const ConvolutionCase& c, const at::Tensor& input, const at::Tensor& weight) {
   const at::Tensor bias = bias_of(c).to(input.options());
   const at::Tensor output =
       at::convolution(input, weight, bias, c.stride, c.padding, c.dilation, false, {0, 0}, 1);
@@ -137,7 +137,7 @@ class Memory {
 };
 
 // By the kernels of one instruction set, whether or not the dispatcher would take them.
-Convolved convolved(const lane_convolution::Kernels& kernels, const Case& c,
+Convolved convolved(const lane_convolution::Kernels& kernels, const ConvolutionCase& c,
                     const at::Tensor& input, const at::Tensor& weight) {
   const auto pixels = [&](std::size_t d) {
     return (c.size[d] + 2 * c.padding[d] - c.dilation[d] * (c.kernel[d] - 1) - 1) / c.stride[d] + 1;
@@ -188,10 +188,10 @@ Convolved convolved(const lane_convolution::Kernels& kernels, const Case& c,
 }
 
 void expect_close(const Convolved& ours, const Convolved& exact) {
-  EXPECT_LT(relative_error(ours.output, exact.output), kTolerance);
-  EXPECT_LT(relative_error(ours.input_gradient, exact.input_gradient), kTolerance);
-  EXPECT_LT(relative_error(ours.weight_gradient, exact.weight_gradient), kTolerance);
-  EXPECT_LT(relative_error(ours.bias_gradient, exact.bias_gradient), kTolerance);
+  EXPECT_LT(relative_error(ours.output, exact.output), kConvolutionTolerance);
+  EXPECT_LT(relative_error(ours.input_gradient, exact.input_gradient), kConvolutionTolerance);
+  EXPECT_LT(relative_error(ours.weight_gradient, exact.weight_gradient), kConvolutionTolerance);
+  EXPECT_LT(relative_error(ours.bias_gradient, exact.bias_gradient), kConvolutionTolerance);
 }
 
 void expect_equal(const Convolved& a, const Convolved& b) {
@@ -207,9 +207,9 @@ bool cpu_has(InstructionSet set) {
 
 TEST(LaneConvolution, IsThatOfDoublesRounded) {
   if (!cpu_has(InstructionSet::avx2)) GTEST_SKIP() << "needs AVX2 and FMA";
-  for (std::size_t i = 0; i < cases().size(); ++i) {
+  for (std::size_t i = 0; i < convolution_cases().size(); ++i) {
     SCOPED_TRACE(i);
-    const Case& c = cases()[i];
+    const ConvolutionCase& c = convolution_cases()[i];
     const Convolved exact = dispatched(c, c.input().to(at::kDouble), c.weight().to(at::kDouble));
     const auto kernels = lane_convolution::avx2_kernels();
     expect_close(convolved(kernels, c, c.input(), c.weight()), exact);
@@ -219,9 +219,9 @@ TEST(LaneConvolution, IsThatOfDoublesRounded) {
 
 TEST(LaneConvolution, HasTheSameBitsWithWiderVectors) {
   if (!cpu_has(InstructionSet::avx512)) GTEST_SKIP() << "needs AVX-512";
-  for (std::size_t i = 0; i < cases().size(); ++i) {
+  for (std::size_t i = 0; i < convolution_cases().size(); ++i) {
     SCOPED_TRACE(i);
-    const Case& c = cases()[i];
+    const ConvolutionCase& c = convolution_cases()[i];
     for (const at::Tensor& input : {c.input(), channels_last(c.input())}) {
       expect_equal(convolved(lane_convolution::avx512_kernels(), c, input, c.weight()),
                    convolved(lane_convolution::avx2_kernels(), c, input, c.weight()));
@@ -234,7 +234,7 @@ TEST(Convolution, TakesFewChannels) {
   const OwnOperators all;
   const OperatorScope scope(all);
   for (const std::size_t i : {0UL, 1UL, 2UL}) {
-    const Case& c = cases()[i];
+    const ConvolutionCase& c = convolution_cases()[i];
     expect_equal(dispatched(c, c.input(), c.weight()),
                  convolved(lane_convolution::avx2_kernels(), c, c.input(), c.weight()));
   }
@@ -251,7 +251,7 @@ TEST(Convolution, LeavesTheRestToLibtorch) {
     };
     return at::equal(by(operators), by(none));
   };
-  const Case& first = cases().front();
+  const ConvolutionCase& first = convolution_cases().front();
   const at::Tensor input = first.input();
   const at::Tensor weight = first.weight();
   EXPECT_TRUE(same(others, [&] { return at::conv2d(input, weight); }));
@@ -275,7 +275,7 @@ TEST(Convolution, LeavesTheRestToLibtorch) {
 TEST(Convolution, RefusesInLibtorchsWords) {
   const OwnOperators all;
   const OperatorScope scope(all);
-  const at::Tensor input = cases().front().input();
+  const at::Tensor input = convolution_cases().front().input();
   EXPECT_THROW(at::conv2d(input, random_tensor({10, 2, 5, 5})), c10::Error);
   EXPECT_THROW(at::conv2d(input, random_tensor({10, 1, 29, 5})), c10::Error);
   EXPECT_THROW(at::conv2d(input, random_tensor({10, 1, 5, 5}), random_tensor({9})), c10::Error);
@@ -285,7 +285,7 @@ TEST(Convolution, GivesOnlyTheGradientsThatAreWanted) {
   if (!cpu_has(InstructionSet::avx2)) GTEST_SKIP() << "needs AVX2 and FMA";
   const OwnOperators all;
   const OperatorScope scope(all);
-  const Case& c = cases()[1];
+  const ConvolutionCase& c = convolution_cases()[1];
   const Convolved expected = dispatched(c, c.input(), c.weight());
   const auto gradients = [&](std::array<bool, 3> wanted) {
     return at::convolution_backward(gradient_like(expected.output), c.input(), c.weight(),

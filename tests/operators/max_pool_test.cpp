@@ -17,7 +17,7 @@ namespace {
 using test::channels_last;
 using test::random_tensor;
 
-struct Case {
+struct Pooling {
   std::vector<std::int64_t> sizes;
   std::vector<std::int64_t> kernel{2, 2};
   std::vector<std::int64_t> stride{};
@@ -26,8 +26,8 @@ struct Case {
   bool ceil = false;
 };
 
-const std::vector<Case>& cases() {
-  static const std::vector<Case> all{
+const std::vector<Pooling>& poolings() {
+  static const std::vector<Pooling> all{
       {.sizes = {2, 3, 24, 24}},
       {.sizes = {3, 2, 8, 8}},
       {.sizes = {2, 2, 6, 34}},
@@ -56,7 +56,7 @@ struct Pooled {
   at::Tensor gradient;
 };
 
-Pooled pooled(const OwnOperators& operators, const at::Tensor& input, const Case& c) {
+Pooled pooled(const OwnOperators& operators, const at::Tensor& input, const Pooling& c) {
   const OperatorScope scope(operators);
   const auto [output, indices] =
       at::max_pool2d_with_indices(input, c.kernel, c.stride, c.padding, c.dilation, c.ceil);
@@ -66,7 +66,7 @@ Pooled pooled(const OwnOperators& operators, const at::Tensor& input, const Case
   return {output, indices, gradient};
 }
 
-void expect_libtorchs(const at::Tensor& input, const Case& c) {
+void expect_libtorchs(const at::Tensor& input, const Pooling& c) {
   const Pooled ours = pooled({}, input, c);
   const Pooled theirs = pooled(OwnOperators::none(), input, c);
   // NaN is not equal to itself.
@@ -78,33 +78,33 @@ void expect_libtorchs(const at::Tensor& input, const Case& c) {
 }
 
 TEST(MaxPool, HasLibtorchsBits) {
-  for (std::size_t i = 0; i < cases().size(); ++i) {
+  for (std::size_t i = 0; i < poolings().size(); ++i) {
     SCOPED_TRACE(i);
-    expect_libtorchs(random_tensor(cases()[i].sizes), cases()[i]);
+    expect_libtorchs(random_tensor(poolings()[i].sizes), poolings()[i]);
   }
 }
 
 // Few different values: most windows have two largest ones.
 TEST(MaxPool, TakesTheFirstOfEqualOnes) {
-  for (std::size_t i = 0; i < cases().size(); ++i) {
+  for (std::size_t i = 0; i < poolings().size(); ++i) {
     SCOPED_TRACE(i);
-    expect_libtorchs(random_tensor(cases()[i].sizes).round(), cases()[i]);
+    expect_libtorchs(random_tensor(poolings()[i].sizes).round(), poolings()[i]);
   }
 }
 
 TEST(MaxPool, TakesNaNAndWhereAllIsMinusInfinity) {
-  for (std::size_t i = 0; i < cases().size(); ++i) {
+  for (std::size_t i = 0; i < poolings().size(); ++i) {
     SCOPED_TRACE(i);
-    at::Tensor input = random_tensor(cases()[i].sizes);
-    input.masked_fill_(random_tensor(cases()[i].sizes, 2) > 1, std::nan(""));
-    expect_libtorchs(input, cases()[i]);
+    at::Tensor input = random_tensor(poolings()[i].sizes);
+    input.masked_fill_(random_tensor(poolings()[i].sizes, 2) > 1, std::nan(""));
+    expect_libtorchs(input, poolings()[i]);
     input.fill_(-std::numeric_limits<float>::infinity());
-    expect_libtorchs(input, cases()[i]);
+    expect_libtorchs(input, poolings()[i]);
   }
 }
 
 TEST(MaxPool, LeavesOtherTensorsToLibtorch) {
-  const Case c{.sizes = {2, 16, 8, 8}};
+  const Pooling c{.sizes = {2, 16, 8, 8}};
   const at::Tensor input = random_tensor(c.sizes);
   expect_libtorchs(channels_last(input), c);
   expect_libtorchs(input.to(at::kDouble), c);
@@ -113,7 +113,7 @@ TEST(MaxPool, LeavesOtherTensorsToLibtorch) {
 }
 
 TEST(MaxPool, SpreadsAGradientOfAnyLayout) {
-  const Case c{.sizes = {2, 3, 8, 12}};
+  const Pooling c{.sizes = {2, 3, 8, 12}};
   const at::Tensor input = random_tensor(c.sizes);
   const OwnOperators all;
   const OperatorScope scope(all);

@@ -11,6 +11,7 @@
 #include <thread>
 #include <vector>
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <pty.h>
 #include <unistd.h>
@@ -261,8 +262,8 @@ TEST(Progress, DrawsHowMuchOfTheEpochIsDone) {
     const double done = static_cast<double>(i + 1) / 4;
     // A wide terminal leaves room for the widest bar, of 30 cells; the locale decides of what.
     EXPECT_THAT(drawn_on(200, plan, plan.steps[i]),
-                testing::AnyOf(HasSubstr(" " + progress_bar(done, 30, true) + "  step"),
-                               HasSubstr(" " + progress_bar(done, 30, false) + "  step")));
+                testing::AnyOf(HasSubstr(fmt::format(" {}  step", progress_bar(done, 30, true))),
+                               HasSubstr(fmt::format(" {}  step", progress_bar(done, 30, false)))));
   }
 }
 

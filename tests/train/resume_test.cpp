@@ -208,7 +208,7 @@ std::string refusal(const Change& before, const Change& now) {
   const auto with = [](const Change& change) {
     TrainOptions options = small();
     change(options);
-    return trainer_of(options);
+    return softmax_trainer(options);
   };
   const State state = with(before).state();
   Trainer other = with(now);
