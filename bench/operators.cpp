@@ -97,30 +97,45 @@ Compute network(std::string_view name) {
   return [=, loss = rubato::nll_loss()] { loss(model->forward(input), target).backward(); };
 }
 
-void add(const std::string& name, const std::function<Compute()>& make) {
-  for (const bool ours : {false, true}) {
-    const auto run = [make, ours](benchmark::State& state) {
-      static const OwnOperators all;
-      static const OwnOperators none = OwnOperators::none();
-      const rubato::OperatorScope scope(ours ? all : none);
-      const Compute compute = make();
-      for (auto _ : state) compute();
-    };
-    benchmark::RegisterBenchmark((name + (ours ? "/rubato" : "/libtorch")).c_str(), run)
-        ->Unit(benchmark::kMicrosecond);
-  }
+// What is measured, with and without rubato's operators.
+struct Case {
+  std::string name;
+  std::function<Compute()> make;
+};
+
+void run(benchmark::State& state, const Case& c, const OwnOperators& operators) {
+  const rubato::OperatorScope scope(operators);
+  const Compute compute = c.make();
+  for (auto _ : state) compute();
 }
 
 using MakeOperator = Compute (*)(const Shape&, bool);
 
-void add_operator(const char* name, MakeOperator make, std::initializer_list<Shape> shapes) {
+void add_operator(std::vector<Case>& cases, const char* name, MakeOperator make,
+                  std::initializer_list<Shape> shapes) {
   for (const Shape& s : shapes) {
     for (const bool last : {false, true}) {
       std::string title = fmt::format("{}/{}x{}x{}", name, s.channels, s.pixels, s.pixels);
       if (s.outputs > 0) title += fmt::format("_to_{}_by_{}x{}", s.outputs, s.kernel, s.kernel);
-      add(title + (last ? "/channels_last" : ""), [=] { return make(s, last); });
+      cases.push_back({title + (last ? "/channels_last" : ""), [=] { return make(s, last); }});
     }
   }
+}
+
+std::vector<Case> all_cases() {
+  std::vector<Case> cases;
+  add_operator(cases, "convolution", convolution,
+               {{1, 28, 10, 5, 0},
+                {10, 12, 20, 5, 0},
+                {3, 32, 64, 3, 1},
+                {1, 28, 16, 3, 1},
+                {16, 28, 16, 3, 1}});
+  add_operator(cases, "max_pool", max_pool, {{10, 24}, {20, 8}, {64, 32}});
+  add_operator(cases, "batch_norm", batch_norm, {{10, 12}, {20, 4}, {16, 28}, {32, 14}, {64, 7}});
+  for (const std::string_view name : rubato::bench::model_names()) {
+    cases.push_back({fmt::format("forward_backward/{}", name), [name] { return network(name); }});
+  }
+  return cases;
 }
 
 }  // namespace
@@ -128,16 +143,15 @@ void add_operator(const char* name, MakeOperator make, std::initializer_list<Sha
 int main(int argc, char** argv) {
   rubato::use_right_kernels(argv);
   rubato::use_one_intra_op_thread();
-  add_operator("convolution", convolution,
-               {{1, 28, 10, 5, 0},
-                {10, 12, 20, 5, 0},
-                {3, 32, 64, 3, 1},
-                {1, 28, 16, 3, 1},
-                {16, 28, 16, 3, 1}});
-  add_operator("max_pool", max_pool, {{10, 24}, {20, 8}, {64, 32}});
-  add_operator("batch_norm", batch_norm, {{10, 12}, {20, 4}, {16, 28}, {32, 14}, {64, 7}});
-  for (const std::string_view name : rubato::bench::model_names()) {
-    add(fmt::format("forward_backward/{}", name), [name] { return network(name); });
+  const std::vector<Case> cases = all_cases();
+  for (const Case& c : cases) {
+    for (const bool ours : {false, true}) {
+      benchmark::RegisterBenchmark((c.name + (ours ? "/rubato" : "/libtorch")).c_str(),
+                                   [&c, ours](benchmark::State& state) {
+                                     run(state, c, ours ? OwnOperators() : OwnOperators::none());
+                                   })
+          ->Unit(benchmark::kMicrosecond);
+    }
   }
   benchmark::Initialize(&argc, argv);
   if (benchmark::ReportUnrecognizedArguments(argc, argv)) return 1;
