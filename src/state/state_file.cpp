@@ -152,7 +152,8 @@ class Parser {
     if (claimed_ > data_.size()) damaged();
     // The product must be the length; it is not computed where it would overflow.
     const std::uint64_t length = offsets[1] - offsets[0];
-    std::uint64_t bytes = type->bytes;
+    const bool empty = std::find(shape.begin(), shape.end(), 0U) != shape.end();
+    std::uint64_t bytes = empty ? 0 : type->bytes;
     for (const std::uint64_t extent : shape) {
       if (extent != 0 && bytes > length / extent) damaged();
       bytes *= extent;

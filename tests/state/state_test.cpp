@@ -98,6 +98,28 @@ TEST(StateFile, KeepsEveryBit) {
   EXPECT_EQ(std::distance(std::filesystem::directory_iterator(folder.path()), {}), 1);
 }
 
+// Whatever the other extents of their shapes are.
+TEST(StateFile, KeepsArraysWithoutElements) {
+  for (const std::vector<std::int64_t>& shape :
+       std::vector<std::vector<std::int64_t>>{{0}, {0, 3}, {3, 0}, {1, 2, 0}, {7, 0, 5}}) {
+    State state;
+    state.put("before", 1.5);
+    state.put_array("empty", {.type = ElementType::f32, .shape = shape, .bytes = {}});
+    state.put("count", std::int64_t{7});
+    EXPECT_EQ(parse_state(state_bytes(state), "file"), state) << testing::PrintToString(shape);
+  }
+  // They hold nothing, but no shape makes elements of nothing.
+  const auto array = [](const std::string& shape) {
+    return R"("a":{"dtype":"F32","shape":)" + shape + R"(,"data_offsets":[0,0]},)" +
+           digest_entry(0);
+  };
+  EXPECT_EQ(parse_error(sealed(header_of(array("[3,0]")), "")), "no error");
+  for (const std::string bad :
+       {"[3]", "[]", "[0,9223372036854775808]", "[9223372036854775808,0]"}) {
+    EXPECT_THAT(parse_error(sealed(header_of(array(bad)), "")), HasSubstr("damaged")) << bad;
+  }
+}
+
 // What the format's own description asks of a file.
 TEST(StateFile, IsInTheSafetensorsFormat) {
   const std::string bytes = state_bytes(example());
