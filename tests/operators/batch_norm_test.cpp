@@ -82,8 +82,37 @@ void expect_close(const Normalised& ours, const Normalised& theirs, const Normal
 
 const std::vector<std::vector<std::int64_t>>& shapes() {
   static const std::vector<std::vector<std::int64_t>> all{
-      {32, 10, 12, 12}, {5, 3, 7, 9}, {2, 33, 1, 1}, {64, 17},       {4, 6, 11},
-      {3, 4, 2, 3, 5},  {2, 1, 8, 8}, {1, 5, 3, 3},  {3, 2, 50, 50}, {200, 20, 2, 2}};
+      {32, 10, 12, 12},
+      {5, 3, 7, 9},
+      {2, 33, 1, 1},
+      {64, 17},
+      {4, 6, 11},
+      {3, 4, 2, 3, 5},
+      {2, 1, 8, 8},
+      {1, 5, 3, 3},
+      {3, 2, 50, 50},
+      {200, 20, 2, 2},
+      // Just below, at and above what a vector, a few pixels at a time, and a block hold.
+      {2, 3, 15},
+      {2, 3, 16},
+      {2, 3, 17},
+      {2, 3, 1023},
+      {2, 3, 1024},
+      {2, 3, 1025},
+      {2, 3, 1039},
+      {2, 3, 2049},
+      {2, 1},
+      {3, 5},
+      {4, 5},
+      {5, 5},
+      {127, 3},
+      {128, 3},
+      {129, 3},
+      {131, 3},
+      {257, 16},
+      {1, 3, 43, 3},
+      {2, 16, 8, 8},
+      {3, 15, 8, 8}};
   return all;
 }
 
@@ -122,6 +151,77 @@ TEST(BatchNorm, TakesWhatItSays) {
   EXPECT_TRUE(at::equal(bits(all, wide, true), bits(none, wide, true)));
   const at::Tensor other = random_tensor({12, 10, 32, 12}).transpose(0, 2);
   EXPECT_TRUE(at::equal(bits(all, other, true), bits(none, other, true)));
+}
+
+// With parameters, or a gradient, that lie otherwise than it reads them.
+TEST(BatchNorm, TakesTensorsThatLieOtherwise) {
+  const OwnOperators all;
+  const OwnOperators none = OwnOperators::none();
+  for (const bool last : {false, true}) {
+    const at::Tensor plain = random_tensor({6, 4, 5, 3});
+    const at::Tensor input = last ? channels_last(plain) : plain;
+    const at::Tensor weight = random_tensor({4}, 2) + 2;
+    const at::Tensor strided = at::stack({weight, weight}, 1).select(1, 0);
+    ASSERT_FALSE(strided.is_contiguous());
+    const at::Tensor other = random_tensor({6, 4, 5, 3}, 6);
+    const auto compute = [&](const OwnOperators& operators, const at::Tensor& scale,
+                             const at::Tensor& gradient, bool mean_there, bool variance_there) {
+      const OperatorScope scope(operators);
+      c10::optional<at::Tensor> mean;
+      c10::optional<at::Tensor> variance;
+      if (mean_there) mean = at::zeros({4});
+      if (variance_there) variance = at::ones({4});
+      const auto [output, save_mean, save_invstd] =
+          at::native_batch_norm(input, scale, {}, mean, variance, true, kMomentum, kEps);
+      const auto gradients =
+          at::native_batch_norm_backward(gradient, input, scale, mean, variance, save_mean,
+                                         save_invstd, true, kEps, {true, true, true});
+      return std::vector<at::Tensor>{output,
+                                     std::get<0>(gradients),
+                                     std::get<1>(gradients),
+                                     std::get<2>(gradients),
+                                     mean.value_or(at::zeros({4})),
+                                     variance.value_or(at::ones({4}))};
+    };
+    const auto expect_near = [](const std::vector<at::Tensor>& a, const std::vector<at::Tensor>& b,
+                                const char* what) {
+      for (std::size_t i = 0; i < a.size(); ++i) {
+        EXPECT_TRUE(at::allclose(a[i], b[i], 1e-4, 1e-5)) << what << ", " << i;
+      }
+    };
+    expect_near(compute(all, weight, other, true, true), compute(none, weight, other, true, true),
+                "plain");
+    expect_near(compute(all, strided, other, true, true), compute(none, weight, other, true, true),
+                "strided weight");
+    for (const at::Tensor& gradient :
+         {channels_last(other), other.transpose(0, 2).contiguous().transpose(0, 2),
+          at::full({1, 1, 1, 1}, 0.5).expand({6, 4, 5, 3}),
+          random_tensor({6, 4, 1, 1}).expand({6, 4, 5, 3})}) {
+      expect_near(compute(all, weight, gradient, true, true),
+                  compute(none, weight, gradient.contiguous(), true, true), "another gradient");
+    }
+    // Where it is not followed it is not needed.
+    expect_near(compute(all, weight, other, false, false),
+                compute(none, weight, other, false, false), "nothing followed");
+  }
+}
+
+// The share of a minibatch in the statistics.
+TEST(BatchNorm, FollowsItsMomentum) {
+  const at::Tensor input = random_tensor({8, 3, 4, 4}) * 2 + 1;
+  const OwnOperators all;
+  const OperatorScope scope(all);
+  const at::Tensor flat = input.transpose(0, 1).reshape({3, -1}).to(at::kDouble);
+  for (const double momentum : {0.0, 0.1, 1.0}) {
+    const at::Tensor mean = at::full({3}, 5.0);
+    const at::Tensor variance = at::full({3}, 7.0);
+    static_cast<void>(at::native_batch_norm(input, {}, {}, mean, variance, true, momentum, kEps));
+    const at::Tensor wanted_mean = (1 - momentum) * 5 + momentum * flat.mean(1);
+    const at::Tensor wanted_variance =
+        (1 - momentum) * 7 + momentum * flat.var(1, /*unbiased=*/true);
+    EXPECT_LT(relative_error(mean, wanted_mean), kNormTolerance) << momentum;
+    EXPECT_LT(relative_error(variance, wanted_variance), kNormTolerance) << momentum;
+  }
 }
 
 TEST(BatchNorm, GivesOnlyTheGradientsThatAreWanted) {

@@ -3,7 +3,9 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <random>
 #include <string>
+#include <thread>
 #include <tuple>
 #include <vector>
 
@@ -24,6 +26,10 @@ using test::random_tensor;
 using test::relative_error;
 
 constexpr double kConvolutionTolerance = 5e-6;
+
+// A number for each dimension.
+const std::vector<std::int64_t> kOnes{1, 1};
+const std::vector<std::int64_t> kNone{0, 0};
 
 struct ConvolutionCase {
   std::int64_t images;
@@ -240,6 +246,13 @@ TEST(Convolution, TakesFewChannels) {
   }
 }
 
+// With a number for each dimension, as modules and TorchScript say it: what says one for both, as
+// the defaults of at::conv2d() do, is libtorch's.
+at::Tensor plain_conv2d(const at::Tensor& input, const at::Tensor& weight,
+                        const c10::optional<at::Tensor>& bias = {}) {
+  return at::conv2d(input, weight, bias, kOnes, kNone, kOnes);
+}
+
 TEST(Convolution, LeavesTheRestToLibtorch) {
   const OwnOperators all;
   const OwnOperators none = OwnOperators::none();
@@ -254,12 +267,13 @@ TEST(Convolution, LeavesTheRestToLibtorch) {
   const ConvolutionCase& first = convolution_cases().front();
   const at::Tensor input = first.input();
   const at::Tensor weight = first.weight();
-  EXPECT_TRUE(same(others, [&] { return at::conv2d(input, weight); }));
-  EXPECT_TRUE(same(all, [&] { return at::conv2d(input.narrow(0, 0, 7), weight); }));
-  EXPECT_TRUE(same(all, [&] { return at::conv2d(input.to(at::kDouble), weight.to(at::kDouble)); }));
-  EXPECT_TRUE(same(all, [&] { return at::conv2d(input.transpose(2, 3), weight); }));
+  EXPECT_TRUE(same(others, [&] { return plain_conv2d(input, weight); }));
+  EXPECT_TRUE(same(all, [&] { return plain_conv2d(input.narrow(0, 0, 7), weight); }));
+  EXPECT_TRUE(
+      same(all, [&] { return plain_conv2d(input.to(at::kDouble), weight.to(at::kDouble)); }));
+  EXPECT_TRUE(same(all, [&] { return plain_conv2d(input.transpose(2, 3), weight); }));
   const at::Tensor many = random_tensor({16, 32, 8, 8});
-  EXPECT_TRUE(same(all, [&] { return at::conv2d(many, random_tensor({32, 32, 3, 3}, 2)); }));
+  EXPECT_TRUE(same(all, [&] { return plain_conv2d(many, random_tensor({32, 32, 3, 3}, 2)); }));
   EXPECT_TRUE(same(all, [&] {
     return at::convolution(many, random_tensor({32, 1, 3, 3}, 2), {}, {1, 1}, {0, 0}, {1, 1}, false,
                            {0, 0}, 32);
@@ -272,13 +286,160 @@ TEST(Convolution, LeavesTheRestToLibtorch) {
   }));
 }
 
+// Whether rubato's takes the convolution: its bits are not libtorch's then.
+bool is_taken(const at::Tensor& input, const at::Tensor& weight,
+              const c10::optional<at::Tensor>& bias = {}) {
+  const auto by = [&](const OwnOperators& operators) {
+    const OperatorScope scope(operators);
+    return at::conv2d(input, weight, bias, kOnes, kOnes, kOnes);
+  };
+  const at::Tensor ours = by({});
+  const at::Tensor theirs = by(OwnOperators::none());
+  EXPECT_TRUE(at::allclose(ours, theirs, 1e-4, 1e-4));
+  if (weight.is_contiguous()) {
+    EXPECT_EQ(ours.strides(), theirs.strides());
+  }
+  return !at::equal(ours, theirs);
+}
+
+// Each limit of docs/operators.md, from both sides. Images as large behind the kernel of 3 x 3 as
+// before it: a value of `inputs` + `outputs` is worth 9 x `inputs` x `outputs` multiply-adds.
+TEST(Convolution, TakesWhatItSaysUpToItsLimits) {
+  if (!cpu_has(InstructionSet::avx2)) GTEST_SKIP() << "needs AVX2 and FMA";
+  const auto taken = [](std::int64_t images, std::int64_t inputs, std::int64_t outputs, bool last) {
+    const at::Tensor input = random_tensor({images, inputs, 10, 12});
+    const at::Tensor weight = random_tensor({outputs, inputs, 3, 3}, 2);
+    return is_taken(last ? channels_last(input) : input, weight);
+  };
+  for (const bool last : {false, true}) {
+    SCOPED_TRACE(last ? "channels last" : "contiguous");
+    EXPECT_FALSE(taken(7, 8, 8, last));
+    EXPECT_TRUE(taken(8, 8, 8, last));
+    EXPECT_TRUE(taken(8, 15, 40, last));
+    EXPECT_TRUE(taken(8, 40, 15, last));
+    EXPECT_EQ(taken(8, 16, 40, last), !last);
+    EXPECT_EQ(taken(8, 40, 16, last), !last);
+    EXPECT_FALSE(taken(8, 17, 17, last));
+    // The work of 16 multiply-adds for each value, and a little less.
+    EXPECT_TRUE(taken(8, 2, 16, last));
+    EXPECT_FALSE(taken(8, 2, 15, last));
+    EXPECT_TRUE(taken(8, 4, 4, last));
+    EXPECT_FALSE(taken(8, 4, 3, last));
+    EXPECT_FALSE(taken(8, 3, 3, last));
+  }
+  // A bias that lies otherwise is libtorch's.
+  const at::Tensor input = random_tensor({8, 8, 10, 12});
+  const at::Tensor weight = random_tensor({8, 8, 3, 3}, 2);
+  const at::Tensor bias = random_tensor({8}, 3);
+  EXPECT_TRUE(is_taken(input, weight, bias));
+  EXPECT_FALSE(is_taken(input, weight, at::stack({bias, bias}, 1).select(1, 0)));
+  EXPECT_TRUE(is_taken(input, channels_last(weight), bias));
+  EXPECT_FALSE(is_taken(input, weight.transpose(0, 1), bias));
+}
+
+// Gradients come as autograd makes them: of the other layout, or without memory of their own.
+TEST(Convolution, TakesAGradientOfAnyLayout) {
+  if (!cpu_has(InstructionSet::avx2)) GTEST_SKIP() << "needs AVX2 and FMA";
+  const OwnOperators all;
+  const OperatorScope scope(all);
+  const at::Tensor weight = random_tensor({8, 4, 3, 3}, 2);
+  const at::Tensor gradient = random_tensor({8, 8, 6, 7}, 3);
+  const auto back = [&](const at::Tensor& input, const at::Tensor& of_output) {
+    return at::convolution_backward(of_output, input, weight, at::IntArrayRef{8}, {1, 1}, {0, 0},
+                                    {1, 1}, false, {0, 0}, 1, {true, true, true});
+  };
+  for (const at::Tensor& input :
+       {random_tensor({8, 4, 8, 9}), channels_last(random_tensor({8, 4, 8, 9}))}) {
+    const auto [of_input, of_weight, of_bias] = back(input, gradient);
+    for (const at::Tensor& same :
+         {channels_last(gradient), gradient.transpose(1, 3).contiguous().transpose(1, 3)}) {
+      const auto [other_input, other_weight, other_bias] = back(input, same);
+      EXPECT_TRUE(at::equal(other_input, of_input));
+      EXPECT_EQ(other_input.strides(), input.strides());
+      EXPECT_TRUE(at::equal(other_weight, of_weight));
+      EXPECT_TRUE(at::equal(other_bias, of_bias));
+    }
+    const at::Tensor spread = at::full({1}, 0.5).expand({8, 8, 6, 7});
+    const auto [of_spread, weight_of_spread, bias_of_spread] = back(input, spread);
+    const auto [expected, weight_expected, bias_expected] = back(input, spread.contiguous());
+    EXPECT_TRUE(at::equal(of_spread, expected));
+    EXPECT_TRUE(at::equal(weight_of_spread, weight_expected));
+    EXPECT_TRUE(at::equal(bias_of_spread, bias_expected));
+  }
+}
+
+// A thread computes in memory of its own, which has to hold the largest of what comes.
+TEST(Convolution, GrowsItsWorkspace) {
+  if (!cpu_has(InstructionSet::avx2)) GTEST_SKIP() << "needs AVX2 and FMA";
+  // Little of both; many images' worth of values; many taps of few values; and little again.
+  const std::vector<ConvolutionCase> all{
+      {.images = 8, .inputs = 4, .outputs = 4, .size = {4, 4}, .padding = {1, 1}},
+      {.images = 8, .inputs = 8, .outputs = 8, .size = {64, 64}},
+      {.images = 8, .inputs = 40, .outputs = 15, .size = {15, 15}, .kernel = {13, 13}},
+      {.images = 8, .inputs = 4, .outputs = 4, .size = {4, 4}, .padding = {1, 1}}};
+  std::thread([&] {
+    const OwnOperators operators;
+    const OperatorScope scope(operators);
+    for (const ConvolutionCase& c : all) {
+      expect_equal(dispatched(c, c.input(), c.weight()),
+                   convolved(lane_convolution::avx2_kernels(), c, c.input(), c.weight()));
+    }
+  }).join();
+}
+
+// Blocks of channels and columns of every size, vectors that are full, half full and not at all,
+// with what strides, padding and dilation make of them.
+TEST(LaneConvolution, IsThatOfDoublesForManyShapes) {
+  if (!cpu_has(InstructionSet::avx2)) GTEST_SKIP() << "needs AVX2 and FMA";
+  std::mt19937 generator(5);
+  const auto draw = [&](std::int64_t from, std::int64_t to) {
+    return from +
+           static_cast<std::int64_t>(generator() % static_cast<std::uint64_t>(to - from + 1));
+  };
+  const std::array<std::int64_t, 9> images{1, 7, 8, 9, 15, 16, 17, 24, 33};
+  for (int i = 0; i < 240; ++i) {
+    ConvolutionCase c{.images = images.at(static_cast<std::size_t>(i) % images.size()),
+                      .inputs = draw(1, 7),
+                      .outputs = 1 + i % 12,
+                      .size = {draw(3, 9), 3 + i % 16}};
+    for (std::size_t d = 0; d < 2; ++d) {
+      c.kernel[d] = draw(1, 3);
+      c.stride[d] = draw(1, 3);
+      c.padding[d] = draw(0, 3);
+      c.dilation[d] = draw(1, c.size[d] + 2 * c.padding[d] > 2 * (c.kernel[d] - 1) ? 2 : 1);
+    }
+    SCOPED_TRACE(testing::Message() << i << ": " << c.images << " x " << c.inputs << " -> "
+                                    << c.outputs << " of " << c.size[0] << " x " << c.size[1]);
+    const bool last = i % 2 == 1;
+    const at::Tensor input = last ? channels_last(c.input()) : c.input();
+    const at::Tensor weight = i % 3 == 1 ? channels_last(c.weight()) : c.weight();
+    const Convolved exact = dispatched(c, input.to(at::kDouble), weight.to(at::kDouble));
+    const Convolved ours = convolved(lane_convolution::avx2_kernels(), c, input, weight);
+    expect_close(ours, exact);
+    if (cpu_has(InstructionSet::avx512)) {
+      expect_equal(convolved(lane_convolution::avx512_kernels(), c, input, weight), ours);
+    }
+  }
+}
+
 TEST(Convolution, RefusesInLibtorchsWords) {
   const OwnOperators all;
   const OperatorScope scope(all);
   const at::Tensor input = convolution_cases().front().input();
-  EXPECT_THROW(at::conv2d(input, random_tensor({10, 2, 5, 5})), c10::Error);
-  EXPECT_THROW(at::conv2d(input, random_tensor({10, 1, 29, 5})), c10::Error);
-  EXPECT_THROW(at::conv2d(input, random_tensor({10, 1, 5, 5}), random_tensor({9})), c10::Error);
+  EXPECT_THROW(plain_conv2d(input, random_tensor({10, 2, 5, 5})), c10::Error);
+  EXPECT_THROW(plain_conv2d(input, random_tensor({10, 1, 29, 5})), c10::Error);
+  EXPECT_THROW(plain_conv2d(input, random_tensor({10, 1, 5, 5}), random_tensor({9})), c10::Error);
+  const at::Tensor weight = random_tensor({10, 1, 5, 5});
+  for (const std::size_t d : {0UL, 1UL}) {
+    const auto with = [d](std::int64_t usual, std::int64_t wrong) {
+      std::vector<std::int64_t> values(2, usual);
+      values[d] = wrong;
+      return values;
+    };
+    EXPECT_THROW(at::conv2d(input, weight, {}, with(1, 0), kNone, kOnes), c10::Error);
+    EXPECT_THROW(at::conv2d(input, weight, {}, with(1, -1), kNone, kOnes), c10::Error);
+    EXPECT_THROW(at::conv2d(input, weight, {}, kOnes, with(0, -1), kOnes), c10::Error);
+  }
 }
 
 TEST(Convolution, GivesOnlyTheGradientsThatAreWanted) {

@@ -1,6 +1,7 @@
 #include <cmath>
 #include <cstdint>
 #include <limits>
+#include <string>
 #include <tuple>
 #include <vector>
 
@@ -46,6 +47,28 @@ const std::vector<Pooling>& poolings() {
        .ceil = true},
       {.sizes = {1, 2, 5, 5}, .kernel = {5, 5}, .stride = {1, 1}, .padding = {2, 2}},
       {.sizes = {1, 2, 11, 13}, .kernel = {5, 5}, .padding = {2, 2}, .dilation = {2, 2}},
+      // One number for both dimensions.
+      {.sizes = {2, 2, 12, 20}, .kernel = {2}, .padding = {0}, .dilation = {1}},
+      {.sizes = {1, 2, 13, 22}, .kernel = {3}, .stride = {2}, .padding = {1}, .dilation = {2}},
+      {.sizes = {1, 2, 13, 22}, .kernel = {3, 2}, .stride = {2}, .padding = {1}, .dilation = {1}},
+      // Windows of two columns that are a partition but for one thing: they overlap, leave a gap,
+      // begin in the padding, are wider, or leave a row or a column over.
+      {.sizes = {2, 2, 12, 20}, .stride = {2, 1}},
+      {.sizes = {2, 2, 12, 20}, .stride = {1, 2}},
+      {.sizes = {2, 2, 12, 21}, .stride = {2, 3}},
+      {.sizes = {2, 2, 12, 20}, .stride = {3, 2}},
+      {.sizes = {2, 2, 12, 20}, .padding = {1, 0}},
+      {.sizes = {2, 2, 12, 20}, .padding = {0, 1}},
+      {.sizes = {2, 2, 12, 20}, .dilation = {2, 1}},
+      {.sizes = {2, 2, 12, 20}, .dilation = {1, 2}},
+      {.sizes = {2, 2, 13, 20}},
+      {.sizes = {2, 2, 12, 21}},
+      {.sizes = {2, 2, 13, 20}, .ceil = true},
+      {.sizes = {2, 2, 12, 21}, .ceil = true},
+      {.sizes = {2, 2, 12, 20}, .kernel = {1, 2}},
+      {.sizes = {2, 2, 12, 20}, .kernel = {4, 2}},
+      {.sizes = {2, 2, 12, 20}, .kernel = {2, 1}},
+      {.sizes = {2, 2, 12, 20}, .kernel = {2, 4}},
   };
   return all;
 }
@@ -110,6 +133,49 @@ TEST(MaxPool, LeavesOtherTensorsToLibtorch) {
   expect_libtorchs(input.to(at::kDouble), c);
   expect_libtorchs(input[0], c);
   expect_libtorchs(input.transpose(2, 3), c);
+}
+
+// Every number of windows that vectors of eight are filled with, and left over of.
+TEST(MaxPool, HasLibtorchsBitsForEveryWidth) {
+  for (std::int64_t columns = 2; columns <= 40; ++columns) {
+    const std::vector<std::int64_t> sizes{2, 2, 6, columns};
+    for (const Pooling& c :
+         {Pooling{.sizes = sizes},
+          Pooling{.sizes = sizes, .kernel = {3, 3}, .stride = {2, 2}, .padding = {1, 1}},
+          Pooling{.sizes = sizes, .kernel = {2, 3}, .stride = {1, 1}, .padding = {1, 1}},
+          Pooling{.sizes = sizes, .kernel = {3, 3}, .padding = {1, 1}, .ceil = true}}) {
+      SCOPED_TRACE(testing::Message()
+                   << columns << " columns, kernel " << c.kernel[0] << " x " << c.kernel[1]);
+      expect_libtorchs(random_tensor(c.sizes), c);
+    }
+  }
+}
+
+TEST(MaxPool, RefusesInLibtorchsWords) {
+  const at::Tensor input = random_tensor({2, 3, 8, 12});
+  const OwnOperators all;
+  const OwnOperators none = OwnOperators::none();
+  const auto error = [&](const Pooling& c, const OwnOperators& operators) {
+    const OperatorScope scope(operators);
+    try {
+      static_cast<void>(
+          at::max_pool2d_with_indices(input, c.kernel, c.stride, c.padding, c.dilation, c.ceil));
+    } catch (const c10::Error& refused) {
+      return std::string(refused.what_without_backtrace());
+    }
+    return std::string("no error");
+  };
+  const std::vector<Pooling> wrong{
+      {.sizes = {}, .padding = {2, 0}},   {.sizes = {}, .padding = {0, 2}},
+      {.sizes = {}, .kernel = {0, 2}},    {.sizes = {}, .kernel = {2, 0}},
+      {.sizes = {}, .stride = {0, 2}},    {.sizes = {}, .stride = {2, 0}},
+      {.sizes = {}, .dilation = {0, 1}},  {.sizes = {}, .dilation = {1, 0}},
+      {.sizes = {}, .kernel = {9, 2}},    {.sizes = {}, .kernel = {2, 13}},
+      {.sizes = {}, .kernel = {2, 2, 2}}, {.sizes = {}, .kernel = {}}};
+  for (std::size_t i = 0; i < wrong.size(); ++i) {
+    EXPECT_NE(error(wrong[i], none), "no error") << i;
+    EXPECT_EQ(error(wrong[i], all), error(wrong[i], none)) << i;
+  }
 }
 
 TEST(MaxPool, SpreadsAGradientOfAnyLayout) {

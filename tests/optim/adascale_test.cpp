@@ -399,5 +399,74 @@ TEST_F(AdaScaleLoop, LetsGoWhenItIsUnhooked) {
   EXPECT_EQ(parameter_.grad()[0].item<double>(), 6);
 }
 
+// Two workers that accumulate two gradients each are one that accumulates all four.
+TEST_F(AdaScaleLoop, AccumulatesOnSeveralWorkers) {
+  const std::vector<std::vector<double>> here{{1, 2, 0, 0}, {0, 1, 1, 0}};
+  const std::vector<std::vector<double>> there{{3, 0, 0, 1}, {0, 0, 2, 1}};
+  for (const bool scaled : {false, true}) {
+    // What is scaled is divided by the passes of a worker.
+    const double part = scaled ? 0.5 : 1;
+    double other_squares = 0;
+    std::vector<double> other_sum(4, 0);
+    for (const auto& gradient : there) {
+      for (std::size_t i = 0; i < 4; ++i) {
+        other_squares += gradient[i] * gradient[i] * part * part;
+        other_sum[i] += gradient[i] * part;
+      }
+    }
+    const at::Tensor other = parameter_of({1, 2, 3, 4});
+    torch::optim::SGD sgd({other}, torch::optim::SGDOptions(0.1));
+    AdaScale two(sgd, {.world_size = 2,
+                       .all_reduce_sum = [&](at::Tensor& sums) { sums += other_squares; },
+                       .num_gradients_to_accumulate = 2,
+                       .is_scaled_loss = scaled});
+    EXPECT_EQ(two.scale(), 4);
+    EXPECT_DOUBLE_EQ(two.smoothing(), 0.996);
+    for (const auto& gradient : here) backward(other, tensor_of(gradient) * part);
+    // The mean over the workers, as DDP leaves it.
+    other.mutable_grad() = (other.grad() + tensor_of(other_sum)) / 2;
+    two.step();
+
+    const at::Tensor alone = parameter_of({1, 2, 3, 4});
+    torch::optim::SGD one_sgd({alone}, torch::optim::SGDOptions(0.1));
+    AdaScale one(one_sgd, {.num_gradients_to_accumulate = 4, .is_scaled_loss = false});
+    for (const auto& gradients : {here, there}) {
+      for (const auto& gradient : gradients) backward(alone, tensor_of(gradient));
+    }
+    one.step();
+    EXPECT_DOUBLE_EQ(two.gain(), one.gain()) << scaled;
+    EXPECT_GT(one.gain(), 1.1);
+    EXPECT_TRUE(at::allclose(other.detach(), alone.detach(), 1e-12, 0)) << scaled;
+  }
+}
+
+// Whatever the optimizer throws, the rates are the user's again.
+TEST_F(AdaScaleLoop, RestoresTheLearningRateWhenTheOptimizerThrows) {
+  class Failing : public torch::optim::SGD {
+   public:
+    using torch::optim::SGD::SGD;
+    at::Tensor step(LossClosure) override { throw Error("no step"); }
+  };
+  Failing failing({parameter_}, torch::optim::SGDOptions(0.1));
+  AdaScale adascale(failing, {.num_gradients_to_accumulate = 2, .is_scaled_loss = false});
+  backward(parameter_, tensor_of({1, 0, 0, 0}));
+  backward(parameter_, tensor_of({0, 1, 0, 0}));
+  EXPECT_EQ(error_of([&] { adascale.step(); }), "no step");
+  EXPECT_GT(adascale.gain(), 1.5);
+  EXPECT_EQ(failing.param_groups()[0].options().get_lr(), 0.1);
+}
+
+// What is frozen, and what no loss reaches, has no part in it.
+TEST_F(AdaScaleLoop, PassesOverParametersWithoutAGradient) {
+  const at::Tensor frozen = tensor_of({1, 2});
+  const at::Tensor unused = parameter_of({1, 2});
+  torch::optim::SGD sgd({parameter_, frozen, unused}, torch::optim::SGDOptions(0.1));
+  AdaScale adascale(sgd, {.num_gradients_to_accumulate = 4, .is_scaled_loss = false});
+  step(adascale, orthogonal_);
+  EXPECT_NEAR(adascale.gain(), 4, 1e-9);
+  EXPECT_TRUE(at::equal(frozen, tensor_of({1, 2})));
+  EXPECT_TRUE(at::equal(unused.detach(), tensor_of({1, 2})));
+}
+
 }  // namespace
 }  // namespace rubato

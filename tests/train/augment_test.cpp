@@ -34,6 +34,22 @@ TEST(RandomShift, MovesEachImageByItselfAndRepeatsTheEdge) {
     }
   }
   EXPECT_EQ(seen.size(), 9);
+  // Rows and columns are not the same, and channels move together.
+  const at::Tensor wide = at::arange(2 * 3 * 7, at::kFloat).reshape({1, 2, 3, 7});
+  const at::Tensor shifted = random_shift(2)(wide.repeat({50, 1, 1, 1}));
+  ASSERT_EQ(shifted.sizes(), (std::vector<std::int64_t>{50, 2, 3, 7}));
+  std::set<std::pair<int, int>> places;
+  for (std::int64_t i = 0; i < 50; ++i) {
+    const int middle = static_cast<int>(shifted[i][0][1][3].item<float>());
+    places.emplace(middle / 7, middle % 7);
+    EXPECT_EQ(shifted[i][1][1][3].item<float>(), static_cast<float>(middle + 21));
+  }
+  // Columns 1 to 5, of the three rows that there are.
+  EXPECT_EQ(places.begin()->first, 0);
+  EXPECT_EQ(places.rbegin()->first, 2);
+  EXPECT_TRUE(std::all_of(places.begin(), places.end(), [](const auto& place) {
+    return place.second >= 1 && place.second <= 5;
+  }));
   EXPECT_TRUE(at::equal(random_shift(0)(images), images));
   EXPECT_THROW(static_cast<void>(random_shift(-1)), Error);
   EXPECT_THROW(static_cast<void>(random_shift(1)(at::zeros({4, 5}))), Error);

@@ -52,6 +52,10 @@ TEST(Initializers, FillTheWeightsAsTheyAreDefined) {
   EXPECT_NEAR(bound(weight_of("msra")), std::sqrt(6.0 / 300), 1e-4);
   EXPECT_NEAR(bound(weight_of("msra:slope=1,fan=out")), std::sqrt(3.0 / 200), 1e-4);
   EXPECT_NEAR(deviation(weight_of("msra:distribution=normal")), std::sqrt(2.0 / 300), 1e-3);
+  EXPECT_NEAR(deviation(weight_of("xavier:distribution=normal,gain=3")), 3 * std::sqrt(2.0 / 500),
+              3e-3);
+  EXPECT_NEAR(deviation(weight_of("msra:distribution=normal,slope=1,fan=out")),
+              std::sqrt(1.0 / 200), 1e-3);
   EXPECT_NEAR(deviation(weight_of("normal:mean=1,deviation=0.5")), 0.5, 0.01);
   EXPECT_NEAR(weight_of("normal:mean=1,deviation=0.5").mean().item<double>(), 1, 0.01);
   EXPECT_NEAR(weight_of("uniform:low=2,high=3").min().item<double>(), 2, 1e-3);
