@@ -1,0 +1,436 @@
+// What the program that trains makes of its options, and what it says: without training.
+
+#include "app/training.hpp"
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <optional>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <ATen/Functions.h>
+#include <fmt/format.h>
+#include <gmock/gmock.h>
+
+#include <rubato/report/run_folder.hpp>
+#include <rubato/report/summary.hpp>
+#include <rubato/train/best_weights.hpp>
+
+#include "app/config_file.hpp"
+#include "app/kernel_choice.hpp"
+#include "app/planned_faults.hpp"
+#include "app/run_messages.hpp"
+#include "app/run_record.hpp"
+#include "app/train_options.hpp"
+#include "support/error_of.hpp"
+#include "support/no_training.hpp"
+#include "support/temp_folder.hpp"
+
+namespace rubato::app {
+namespace {
+
+using Arguments = std::vector<std::string>;
+using testing::ElementsAre;
+using testing::HasSubstr;
+
+TrainCommandOptions parsed_options(const Arguments& arguments) {
+  return parse_train_options(arguments).value();
+}
+TrainOptions train_options(const Arguments& arguments) {
+  return trainer_options(parsed_options(arguments));
+}
+
+// Every option that the library has: its value by default, and one that was asked for.
+TEST(TrainerOptions, AreThoseOfTheCommandLine) {
+  struct Case {
+    Arguments arguments;
+    // Whether it is there.
+    std::function<bool(const TrainOptions&)> is_there;
+  };
+  const std::vector<Case> cases{
+      {{"--epochs=7"}, [](const auto& o) { return o.epochs == 7; }},
+      {{"--iterations=12.5"}, [](const auto& o) { return o.iterations == 12.5; }},
+      {{"--minibatch=16"}, [](const auto& o) { return o.minibatch_size == 16; }},
+      {{"--lr=0.125"}, [](const auto& o) { return o.learning_rate == 0.125; }},
+      {{"--ref-batch=64"}, [](const auto& o) { return o.reference_batch_size == 64; }},
+      {{"--rule=root:ramp=3"}, [](const auto& o) { return o.rule == "root:ramp=3"; }},
+      {{"--schedule=cosine:total=5"}, [](const auto& o) { return o.schedule == "cosine:total=5"; }},
+      {{"--schedule=cosine:total=5", "--schedule-unit=samples"},
+       [](const auto& o) { return o.schedule_unit == ScheduleUnit::samples; }},
+      {{"--watch=test-accuracy", "--keep-best"},
+       [](const auto& o) { return o.watch == Metric::test_accuracy; }},
+      {{"--optimizer=rmsprop:alpha=0.5"},
+       [](const auto& o) {
+         return o.optimizer == OptimizerOptions{.kind = OptimizerKind::rmsprop, .alpha = 0.5};
+       }},
+      {{"--optimizer=lars:trust=0.5,form=pytorch", "--momentum=0.25"},
+       [](const auto& o) {
+         return o.optimizer == OptimizerOptions{.kind = OptimizerKind::lars,
+                                                .momentum = 0.25,
+                                                .momentum_form = MomentumForm::pytorch,
+                                                .trust = 0.5};
+       }},
+      {{"--nesterov"}, [](const auto& o) { return o.optimizer.nesterov; }},
+      {{"--weight-decay=0.25"}, [](const auto& o) { return o.optimizer.weight_decay == 0.25; }},
+      {{"--lookahead=7"}, [](const auto& o) { return o.lookahead == LookaheadOptions{.k = 7}; }},
+      {{"--lookahead=5", "--lookahead-alpha=0.75"},
+       [](const auto& o) { return o.lookahead == LookaheadOptions{.k = 5, .alpha = 0.75}; }},
+      {{"--lookahead=5", "--lookahead-start=after"},
+       [](const auto& o) {
+         return o.lookahead ==
+                LookaheadOptions{.k = 5, .start = LookaheadStart::after_first_update};
+       }},
+      {{"--clip-norm=2.5"}, [](const auto& o) { return o.clip_norm == 2.5; }},
+      {{"--clip-value=2.5"}, [](const auto& o) { return o.clip_value == 2.5; }},
+      {{"--precision=bf16"}, [](const auto& o) { return o.precision == Precision::bf16; }},
+      {{"--precision=fp16:scale=512,growth=4,backoff=0.25,interval=7,smallest=0.5"},
+       [](const auto& o) {
+         return o.precision == Precision::fp16 && o.loss_scale == LossScaleOptions{.initial = 512,
+                                                                                   .growth = 4,
+                                                                                   .backoff = 0.25,
+                                                                                   .interval = 7,
+                                                                                   .smallest = 0.5};
+       }},
+      {{"--operators=max-pool"},
+       [](const auto& o) {
+         return o.operators ==
+                OwnOperators{.convolution = false, .max_pool = true, .batch_norm = false};
+       }},
+      {{"--init=msra:fan=out"},
+       [](const auto& o) {
+         return o.initializer ==
+                InitializerOptions{.kind = InitializerKind::msra, .fan = FanMode::out};
+       }},
+      {{"--augment-shift=2"}, [](const auto& o) { return static_cast<bool>(o.augment); }},
+      {{"--seed=18446744073709551615"},
+       [](const auto& o) { return o.seed == 18446744073709551615U; }},
+      {{"--top-k=3"}, [](const auto& o) { return o.top_k == 3; }},
+      {{"--log-noise"}, [](const auto& o) { return o.log_noise; }},
+      {{"--log-minibatches"}, [](const auto& o) { return o.log_minibatches; }},
+      {{"--cores=11"}, [](const auto& o) { return o.cores == 11; }},
+      {{"--assignment=strided"}, [](const auto& o) { return o.assignment == Assignment::strided; }},
+      {{"--reduce=sharded"}, [](const auto& o) { return o.reduce == "sharded"; }},
+      {{"--exact=false"}, [](const auto& o) { return !o.exact; }},
+      {{"--fault=core=1,step=2,substep=3+core=4,step=5"},
+       [](const auto& o) {
+         return o.faults == FaultOptions{.planned = {{CoreRank{1}, StepIndex{1}, 3},
+                                                     {CoreRank{4}, StepIndex{4}, 0}}};
+       }},
+      {{"--faults=rate=0.25,seed=6"},
+       [](const auto& o) { return o.faults == FaultOptions{.rate = 0.25, .seed = 6}; }},
+      {{"--straggler=core=2,factor=1.5"},
+       [](const auto& o) {
+         return o.stragglers == std::vector<Straggler>{{CoreRank{2}, 1.5}};
+       }},
+      {{"--threads=3"}, [](const auto& o) { return o.threads == 3; }}};
+  // Not what the machine happens to have.
+  const Arguments usual{"--threads=2"};
+  for (const auto& [arguments, is_there] : cases) {
+    SCOPED_TRACE(testing::PrintToString(arguments));
+    EXPECT_FALSE(is_there(train_options(usual))) << "the case shows nothing";
+    EXPECT_TRUE(is_there(train_options(arguments)));
+    // Through the configuration of the run, as well.
+    const test::TempFolder folder;
+    const std::string config = to_config(parsed_options(arguments), folder.path());
+    EXPECT_TRUE(is_there(train_options({"--config", folder.write("config.toml", config)})))
+        << config;
+  }
+  const TrainOptions defaults = train_options(usual);
+  EXPECT_FALSE(defaults.lookahead.has_value());
+  EXPECT_FALSE(static_cast<bool>(defaults.augment));
+  EXPECT_TRUE(defaults.groups.empty());
+  EXPECT_EQ(defaults.optimizer, OptimizerOptions{.momentum = 0.5});
+}
+
+TEST(TrainerOptions, MakeAGroupOfEachPattern) {
+  const auto groups =
+      train_options({"--no-decay=conv*,vectors,*.bias", "--weight-decay=0.1"}).groups;
+  ASSERT_EQ(groups.size(), 3U);
+  EXPECT_EQ(groups[0].name, "conv*");
+  EXPECT_EQ(groups[1].name, "vectors");
+  EXPECT_EQ(groups[2].name, "*.bias");
+  EXPECT_TRUE(groups[0].takes({"conv1.weight", at::zeros({2, 2})}));
+  EXPECT_FALSE(groups[0].takes({"fc.weight", at::zeros({2, 2})}));
+  EXPECT_TRUE(groups[1].takes({"any", at::zeros({2})}));
+  EXPECT_TRUE(groups[2].takes({"fc.bias", at::zeros({2})}));
+  for (const ParameterGroup& group : groups) EXPECT_EQ(group.options.weight_decay, 0);
+}
+
+// Every option of the help is in the configuration, but for what says where a run lies, and how
+// loud it is.
+TEST(Configuration, HasEveryOption) {
+  testing::internal::CaptureStdout();
+  EXPECT_FALSE(parse_train_options(Arguments{"--help"}).has_value());
+  const std::string help = testing::internal::GetCapturedStdout();
+  const test::TempFolder folder;
+  std::set<std::string> written;
+  // All of it, in as many configurations as it takes.
+  for (const Arguments& arguments :
+       {Arguments{"--trace=elastic", "--on-trace-end=stop", "--momentum=0.5", "--no-decay=a",
+                  "--weight-decay=1", "--clip-norm=1", "--iterations=3", "--fault=core=1,step=2",
+                  "--faults=rate=0.1", "--straggler=core=1,factor=2", "--target-accuracy=3",
+                  "--monitor=x"},
+        {"--clip-value=1"}}) {
+    const std::string text = to_config(parsed_options(arguments), folder.path());
+    for (const ConfigEntry& entry : parse_config(text, "text")) written.insert(entry.key);
+  }
+  int options = 0;
+  for (std::size_t at = help.find("\n  --"); at != std::string::npos;
+       at = help.find("\n  --", at + 1)) {
+    const std::size_t begin = at + 5;
+    const std::string name = help.substr(
+        begin, help.find_first_not_of("abcdefghijklmnopqrstuvwxyz0123456789-", begin) - begin);
+    ++options;
+    const bool left_out = name == "out" || name == "quiet" || name == "verbose" ||
+                          name == "config" || name == "resume" || name == "help";
+    EXPECT_NE(written.contains(name), left_out) << name;
+  }
+  EXPECT_GT(options, 45) << help;
+}
+
+// Each value of the configuration comes back as it was asked for.
+TEST(Configuration, KeepsWhatMayNotBeTogether) {
+  const test::TempFolder folder;
+  for (const Arguments& arguments : {Arguments{"--clip-value=0.125"},
+                                     {"--target-accuracy=97.5"},
+                                     {"--target-accuracy=97.5,best"},
+                                     {"--optimizer=adam:beta1=0.8"},
+                                     {"--trace=256"},
+                                     {"--momentum=0"},
+                                     {"--optimizer=sgd:form=mxnet", "--momentum=0.25"}}) {
+    const TrainCommandOptions options = parsed_options(arguments);
+    EXPECT_NE(options, parsed_options({})) << testing::PrintToString(arguments);
+    const std::string config = to_config(options, folder.path());
+    EXPECT_EQ(parsed_options({"--config", folder.write("config.toml", config)}), options) << config;
+  }
+}
+
+// Of each option: whether a run may go on with another value. What decides bits may not.
+TEST(RunRecord, BindsARunToEachOptionThatDecidesItsResult) {
+  const test::TempFolder folder;
+  const std::string config = to_config(
+      parsed_options({"--trace=elastic", "--on-trace-end=stop", "--momentum=0.5", "--no-decay=a",
+                      "--weight-decay=1", "--clip-norm=1", "--iterations=3",
+                      "--fault=core=1,step=2", "--faults=rate=0.1", "--straggler=core=1,factor=2",
+                      "--target-accuracy=3", "--monitor=x"}),
+      folder.path());
+  State checkpoint;
+  RunRecord(config).save(checkpoint);
+  EXPECT_EQ(test::error_of([&] { require_same_options(checkpoint, config); }), "no error");
+  const std::set<std::string> may_change{
+      "epochs",       "threads",          "cores", "assignment",     "reduce", "exact",
+      "on-trace-end", "checkpoint-every", "keep",  "fault",          "faults", "straggler",
+      "log-steps",    "log-minibatches",  "top-k", "target-accuracy"};
+  const std::vector<ConfigEntry> entries = parse_config(config, "the configuration");
+  std::set<std::string> names;
+  for (const ConfigEntry& changed : entries) {
+    names.insert(changed.key);
+    std::string other;
+    std::string without;
+    for (const ConfigEntry& entry : entries) {
+      const bool it = entry.key == changed.key;
+      const std::string line = entry.key + " = " + toml_string(it ? "else" : entry.value) + "\n";
+      other += line;
+      if (!it) without += line;
+    }
+    const bool free = may_change.contains(changed.key);
+    // Data and trace are compared by what is in them, where there is a checkpoint.
+    const bool by_content = changed.key == "data" || changed.key == "trace";
+    const std::string now = fmt::format("the run was trained with other options: --{} was {}, is ",
+                                        changed.key, changed.value);
+    const auto refused = [&](const std::string& value) {
+      return testing::StartsWith(now + value + "\nmay be changed: --epochs, ");
+    };
+    const auto with_state = [&](const std::string& text) {
+      return test::error_of([&] { require_same_options(checkpoint, text); });
+    };
+    const auto without_state = [&](const std::string& text) {
+      return test::error_of([&] { require_same_options(config, text); });
+    };
+    if (free) {
+      EXPECT_EQ(with_state(other), "no error") << changed.key;
+      EXPECT_EQ(without_state(other), "no error") << changed.key;
+      EXPECT_EQ(with_state(without), "no error") << changed.key;
+      continue;
+    }
+    EXPECT_THAT(without_state(other), refused("else"));
+    EXPECT_THAT(without_state(without), refused("not set"));
+    if (by_content) {
+      EXPECT_EQ(with_state(other), "no error") << changed.key;
+    } else {
+      EXPECT_THAT(with_state(other), refused("else"));
+      EXPECT_THAT(with_state(without), refused("not set"));
+    }
+  }
+  for (const std::string& name : may_change) EXPECT_TRUE(names.contains(name)) << name;
+}
+
+TEST(RunRecord, AddsUpItsSeconds) {
+  State state;
+  state.put_text("run.config", "");
+  state.put("run.wall_seconds", 1000.0);
+  RunRecord record("");
+  EXPECT_LT(record.wall_seconds(), 900);
+  const test::NoTraining training;
+  record.load(training, state);
+  EXPECT_GE(record.wall_seconds(), 1000);
+  State again;
+  record.save(again);
+  EXPECT_GE(again.value<double>("run.wall_seconds"), 1000);
+}
+
+TEST(RunMessages, OpenWithWhatWillBeTrained) {
+  TrainCommandOptions options =
+      parsed_options({"--model=mlp", "--rule=root", "--lr=0.25", "--ref-batch=64", "--threads=3",
+                      "--minibatch=16", "--cores=5", "--seed=9", "--optimizer=adam"});
+  TrainingData data;
+  data.train = {.inputs = at::zeros({30, 2}), .targets = at::zeros({30})};
+  data.test = {.inputs = at::zeros({20, 2}), .targets = at::zeros({20})};
+  const auto opened = [&](const Trace& trace) { return opening(options, data, trace); };
+  EXPECT_EQ(opened(Trace({{32, std::nullopt}}, TraceEnd::hold, "the trace")),
+            "mlp on digits: 30 training and 20 test images, trace the trace\n"
+            "rule root, lr 0.25 at batch 64, adam, minibatch 16, 5 cores on 3 threads, seed 9\n");
+  EXPECT_THAT(opened(Trace({{32, 2}, {32, 7}}, TraceEnd::hold, "t")),
+              HasSubstr(", 2 to 7 cores on 3 threads"));
+  EXPECT_THAT(opened(Trace({{32, 2}, {32, std::nullopt}}, TraceEnd::hold, "t")),
+              HasSubstr(", 2 to 5 cores on 3 threads"));
+}
+
+TEST(RunMessages, SayWhereARunGoesOn) {
+  TrainResult result;
+  result.steps = 17;
+  result.epochs = 3;
+  EXPECT_EQ(resumption(result, std::nullopt, std::nullopt),
+            "there is no checkpoint yet: the run begins anew\n");
+  const std::string from = "going on after step 17 (3 epochs are complete), from c/step-17\n";
+  const std::optional<CheckpointFolder::Found> found{{.file = "c/step-17", .state = {}}};
+  EXPECT_EQ(resumption(result, found, std::nullopt), from);
+  EXPECT_EQ(resumption(result, found, "run/newer"),
+            from +
+                "what came after step 17 is kept in run/newer, a run of its own: --resume goes "
+                "on from there, too\n");
+}
+
+TEST(RunMessages, CloseWithWhatCameOut) {
+  const test::TempFolder folder;
+  const RunFolder run(folder.path() / "run");
+  RunSummary summary;
+  summary.result = {.epochs = 2,
+                    .steps = 10,
+                    .samples = 1000,
+                    .train_seconds = 4,
+                    .final_test = std::nullopt,
+                    .best_test_accuracy = std::nullopt,
+                    .stopped = {}};
+  summary.wall_seconds = 75;
+  const std::string end = "run folder " + run.path().string() + "\n";
+  const auto trained = [&] { return closing(summary, nullptr, run); };
+  const std::string numbers = ": 10 steps, 1000 samples in 1:15 (250 samples/s)\n";
+  EXPECT_EQ(trained(), "trained 2 epochs" + numbers + end);
+  summary.result.part = EpochPart{.steps = 5, .samples = 160, .of_steps = 48};
+  EXPECT_EQ(trained(), "trained 2 epochs and 5 of 48 steps of epoch 3" + numbers + end);
+  summary.result.epochs = 0;
+  EXPECT_EQ(trained(), "trained 5 of 48 steps of epoch 1" + numbers + end);
+  summary.result.epochs = 1;
+  summary.result.part.reset();
+  summary.result.stopped = "enough";
+  summary.result.final_test =
+      Evaluation{.samples = 9, .loss = 1, .accuracy = 0.5, .top_k_accuracy = {}};
+  summary.result.best_test_accuracy = 0.75;
+  EXPECT_EQ(trained(), "stopped: enough\ntrained 1 epoch" + numbers +
+                           "test accuracy 50.00 %, best 75.00 %\n" + end);
+  BestWeights best(Metric::train_loss);
+  EXPECT_EQ(closing(summary, &best, run), trained()) << "there are none";
+}
+
+TEST(RunMessages, SayByHowMuchATargetIsMissed) {
+  const auto missed = [](const std::string& target, std::optional<double> last,
+                         std::optional<double> best) {
+    TrainResult result;
+    if (last)
+      result.final_test =
+          Evaluation{.samples = 1, .loss = 0, .accuracy = last, .top_k_accuracy = {}};
+    result.best_test_accuracy = best;
+    Arguments arguments;
+    if (!target.empty()) arguments.push_back("--target-accuracy=" + target);
+    return missed_target(parsed_options(arguments), result);
+  };
+  EXPECT_EQ(missed("", 0.1, 0.2), std::nullopt);
+  EXPECT_EQ(missed("50", 0.5, 0.6), std::nullopt);
+  EXPECT_EQ(missed("50", 0.49, 0.6), "test accuracy 49.00 % is below --target-accuracy 50 %");
+  EXPECT_EQ(missed("50,best", 0.4, 0.5), std::nullopt);
+  EXPECT_EQ(missed("50.5,best", 0.6, 0.5),
+            "the best test accuracy 50.00 % is below --target-accuracy 50.5 %");
+  EXPECT_EQ(missed("50", {}, {}), "test accuracy 0.00 % is below --target-accuracy 50 %");
+}
+
+TEST(RunMessages, SayWhatDoesNothing) {
+  const Trace silent({{32, std::nullopt}}, TraceEnd::hold, "t");
+  const Trace saying({{32, 4}, {32, 6}}, TraceEnd::hold, "t");
+  const auto lines = [](const Arguments& arguments, const Trace& trace, bool redrawn) {
+    return idle_arguments(parsed_options(arguments), trace, redrawn);
+  };
+  EXPECT_THAT(lines({"--cores=4", "--log-steps=3"}, silent, false), testing::IsEmpty());
+  EXPECT_THAT(lines({}, saying, true), testing::IsEmpty()) << "nobody asked for it";
+  EXPECT_THAT(
+      lines({"--cores=9", "--log-steps=3", "--straggler=core=5,factor=2+core=6,factor=2"}, saying,
+            true),
+      ElementsAre("--cores 9 does nothing: t says how many there are in every step",
+                  "--straggler core=6 does nothing: the cores are 0 to 5",
+                  "--log-steps 3 does nothing on a terminal, where a bar shows every step"));
+}
+
+// Before the step, in it, without a substep in it, and after the end.
+TEST(PlannedFaults, AreMissedWhereTheyDoNotHappen) {
+  const std::vector<Fault> planned{{CoreRank{0}, StepIndex{0}, 0},
+                                   {CoreRank{1}, StepIndex{2}, 0},
+                                   {CoreRank{7}, StepIndex{2}, 0},
+                                   {CoreRank{1}, StepIndex{3}, 0},
+                                   {CoreRank{2}, StepIndex{9}, 4}};
+  PlannedFaults faults(planned, StepIndex{1});
+  test::NoTraining training;
+  const auto pass = [&](std::int64_t index, std::vector<FaultRecord> died) {
+    StepRecord step;
+    step.plan.index = StepIndex{index};
+    if (!died.empty()) faults.on_fault(training, step.plan, died, 3);
+    faults.on_step(training, step);
+  };
+  pass(1, {});
+  pass(2, {{.core = CoreRank{1}}, {.core = CoreRank{3}}});
+  pass(3, {{.core = CoreRank{2}}});
+  EXPECT_THAT(
+      faults.missed(4),
+      ElementsAre("--fault core=7,step=3 did not happen: the core had no substep in that step",
+                  "--fault core=1,step=4 did not happen: the core had no substep in that step",
+                  "--fault core=2,step=10 did not happen: training ended after 4 steps"));
+  // The step at which training goes on counts.
+  EXPECT_THAT(PlannedFaults(planned, StepIndex{9}).missed(4), testing::SizeIs(1));
+  EXPECT_THAT(PlannedFaults(planned, StepIndex{10}).missed(4), testing::IsEmpty());
+}
+
+TEST(KernelChoice, SaysWhatDiffers) {
+  const KernelsInUse haswell{.openblas = "Haswell", .aten = "AVX2", .onednn = "avx2"};
+  EXPECT_EQ(kernels_text(haswell), "OpenBLAS Haswell, ATen AVX2, oneDNN avx2");
+  EXPECT_EQ(kernels_text({}), "OpenBLAS unknown, ATen unknown, oneDNN unknown");
+  EXPECT_EQ(test::error_of([&] { require_portable(haswell); }), "no error");
+  for (KernelsInUse other : {KernelsInUse{.openblas = "Zen", .aten = "AVX2", .onednn = "avx2"},
+                             {.openblas = "Haswell", .aten = "AVX512", .onednn = "avx2"},
+                             {.openblas = "Haswell", .aten = "AVX2", .onednn = "avx512_core"}}) {
+    EXPECT_EQ(test::error_of([&] { require_portable(other); }),
+              "--kernels portable: these libraries compute with " + kernels_text(other) +
+                  ", not with " + kernels_text(haswell) + "; accepted here: --kernels native");
+    State state;
+    EXPECT_EQ(kernel_difference(state, other), "") << "a checkpoint from before they were said";
+    state.put_text("run.kernels", kernels_text(haswell));
+    EXPECT_EQ(kernel_difference(state, haswell), "");
+    EXPECT_THAT(kernel_difference(state, other),
+                testing::StartsWith("the run was computed with " + kernels_text(haswell) +
+                                    "\nand goes on with " + kernels_text(other) + ": "));
+  }
+}
+
+}  // namespace
+}  // namespace rubato::app

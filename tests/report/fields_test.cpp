@@ -1,0 +1,307 @@
+// Every field of a line of metrics.jsonl and of summary.json, and what happens just before and
+// just after a checkpoint is due.
+
+#include <array>
+#include <cstdint>
+#include <cstdio>
+#include <filesystem>
+#include <limits>
+#include <memory>
+#include <optional>
+#include <sstream>
+#include <string>
+#include <vector>
+
+#include <gmock/gmock.h>
+#include <nlohmann/json.hpp>
+
+#include <rubato/machine/instruction_set.hpp>
+#include <rubato/report/checkpoints.hpp>
+#include <rubato/report/metrics.hpp>
+#include <rubato/report/progress.hpp>
+#include <rubato/report/summary.hpp>
+
+#include "support/no_training.hpp"
+#include "support/temp_folder.hpp"
+
+namespace rubato {
+namespace {
+
+using nlohmann::json;
+
+RunSummary full_summary() {
+  RunSummary summary;
+  summary.result = {
+      .epochs = 2,
+      .part = EpochPart{.steps = 5, .samples = 160, .of_steps = 48},
+      .steps = 10,
+      .samples = 1000,
+      .skipped_steps = 3,
+      .train_seconds = 4,
+      .final_test =
+          Evaluation{.samples = 100, .loss = 0.125, .accuracy = 0.75, .top_k_accuracy = 0.875},
+      .best_test_accuracy = 0.8125,
+      .iterations = 12.5,
+      .stopped = "not this one"};
+  summary.options.rule = "root";
+  summary.options.seed = std::numeric_limits<std::uint64_t>::max();
+  summary.options.minibatch_size = 16;
+  summary.options.cores = 6;
+  summary.options.threads = 3;
+  summary.options.precision = Precision::fp16;
+  summary.versions = {.rubato = "1", .torch = "2", .onetbb = "3", .blas = "4"};
+  summary.kernels = {.openblas = "Haswell", .aten = "AVX2", .onednn = "avx2"};
+  summary.kernels_wanted = "portable";
+  summary.kernel_start = KernelStart{.kernels = Kernels::portable, .openblas_before = "Prescott"};
+  summary.model = "mlp";
+  summary.data = "digits";
+  summary.trace = "elastic";
+  summary.weights_sha256 = "abc";
+  summary.wall_seconds = 5;
+  summary.gradient_buffers = 7;
+  summary.stopped = "the reason";
+  return summary;
+}
+
+TEST(Summary, HasExactlyTheseFields) {
+  const auto expected = json::parse(R"({
+      "final_test_accuracy": 0.75, "best_test_accuracy": 0.8125,
+      "final_test_top_k_accuracy": 0.875, "final_test_loss": 0.125,
+      "epochs": 2, "part_of_epoch": {"steps": 5, "samples": 160, "of_steps": 48},
+      "steps": 10, "samples": 1000, "iterations": 12.5, "wall_seconds": 5.0, "train_seconds": 4.0,
+      "samples_per_second": 250.0, "weights_sha256": "abc", "model": "mlp", "data": "digits",
+      "trace": "elastic", "rule": "root", "seed": 18446744073709551615, "minibatch": 16,
+      "cores": 6, "threads": 3, "gradient_buffers": 7, "stopped": "the reason",
+      "kernels": {"wanted": "portable", "cpu": "", "openblas": "Haswell", "aten": "AVX2",
+                  "onednn": "avx2", "openblas_by_itself": "Prescott"},
+      "versions": {"rubato": "1", "torch": "2", "onetbb": "3", "blas": "4"},
+      "skipped_steps": 3})");
+  auto parsed = json::parse(to_json(full_summary()));
+  EXPECT_EQ(parsed["kernels"]["cpu"], choice_name(kInstructionSets, cpu_instruction_set()));
+  parsed["kernels"]["cpu"] = "";
+  EXPECT_EQ(parsed, expected);
+}
+
+TEST(Summary, HasNullsWhereThereIsNothing) {
+  RunSummary summary;
+  const auto parsed = json::parse(to_json(summary));
+  for (const char* name : {"final_test_accuracy", "best_test_accuracy", "final_test_top_k_accuracy",
+                           "final_test_loss", "part_of_epoch", "stopped"}) {
+    EXPECT_TRUE(parsed.at(name).is_null()) << name;
+  }
+  for (const char* name : {"openblas", "aten", "onednn", "openblas_by_itself"}) {
+    EXPECT_TRUE(parsed.at("kernels").at(name).is_null()) << name;
+  }
+  EXPECT_EQ(parsed.at("samples_per_second"), 0) << "of no time";
+  EXPECT_FALSE(parsed.contains("skipped_steps")) << "only float16 skips";
+  // A test set of no classes.
+  summary.result.final_test =
+      Evaluation{.samples = 3, .loss = 0.5, .accuracy = {}, .top_k_accuracy = {}};
+  const auto regression = json::parse(to_json(summary));
+  EXPECT_EQ(regression.at("final_test_loss"), 0.5);
+  EXPECT_TRUE(regression.at("final_test_accuracy").is_null());
+}
+
+TEST(Metrics, HaveExactlyTheseFields) {
+  const test::TempFolder folder;
+  const auto file = folder.path() / "metrics.jsonl";
+  MetricsWriter metrics(file);
+  test::NoTraining training;
+  StepRecord step{.epoch = EpochIndex{1},
+                  .plan = {.index = StepIndex{7},
+                           .batch_size = 160,
+                           .cores = 3,
+                           .first_minibatch = MinibatchIndex{4},
+                           .minibatches = 5},
+                  .assignment = Assignment::contiguous,
+                  .scale = 1.25,
+                  .learning_rate = 0.0125,
+                  .gain = 1.5,
+                  .iterations = 9.5,
+                  .gradient_norm = 2.5,
+                  .noise_scale = 640,
+                  .measured_gain = 1.125,
+                  .loss = 0.5,
+                  .applied = false,
+                  .loss_scale = 1024,
+                  .skipped = true,
+                  .minibatches = {},
+                  .seconds = {.data = 1, .compute = 2, .reduce = 3, .update = 4, .wall = 5}};
+  const std::array<FaultRecord, 2> faults{
+      {{.core = CoreRank{2}, .substep = 1}, {.core = CoreRank{0}, .substep = 3}}};
+  metrics.on_fault(training, step.plan, faults, 5);
+  metrics.on_step(training, step);
+  EpochRecord epoch{
+      .epoch = EpochIndex{2},
+      .whole = false,
+      .steps = 3,
+      .samples = 320,
+      .train_loss = 0.75,
+      .test = Evaluation{.samples = 100, .loss = 0.25, .accuracy = 0.5, .top_k_accuracy = 0.625},
+      .train_seconds = 2,
+      .test_seconds = 1};
+  metrics.on_epoch(training, epoch);
+  epoch.whole = true;
+  epoch.test->accuracy.reset();
+  epoch.test->top_k_accuracy.reset();
+  metrics.on_epoch(training, epoch);
+  const std::array<TensorStatistics, 2> tensors{
+      {{.name = "w", .gradient = true, .norm = 4, .mean = 0.5, .min = -1, .max = 2},
+       {.name = "w", .gradient = false, .norm = 3, .mean = 0.25, .min = -2, .max = 1}}};
+  metrics.write(step.plan, tensors);
+  State state;
+  metrics.save(state);
+  EXPECT_EQ(state.count("metrics.bytes"),
+            static_cast<std::int64_t>(std::filesystem::file_size(file)));
+  const std::vector<std::string> expected{
+      R"({"kind": "fault", "step": 7, "core": 2, "substep": 1, "cores_left": 5})",
+      R"({"kind": "fault", "step": 7, "core": 0, "substep": 3, "cores_left": 5})",
+      R"({"kind": "step", "step": 7, "epoch": 1, "batch": 160, "cores": 3, "scale": 1.25,
+          "lr": 0.0125, "gain": 1.5, "iterations": 9.5, "loss": 0.5, "applied": false,
+          "gradient_norm": 2.5, "noise_scale": 640.0, "measured_gain": 1.125,
+          "loss_scale": 1024.0, "skipped": true, "substeps": [2, 2, 1],
+          "seconds": {"data": 1.0, "compute": 2.0, "reduce": 3.0, "update": 4.0, "wall": 5.0}})",
+      R"({"kind": "epoch", "epoch": 2, "steps": 3, "samples": 320, "train_loss": 0.75,
+          "whole": false, "test_loss": 0.25, "test_accuracy": 0.5, "test_top_k_accuracy": 0.625,
+          "seconds": {"train": 2.0, "test": 1.0}})",
+      R"({"kind": "epoch", "epoch": 2, "steps": 3, "samples": 320, "train_loss": 0.75,
+          "test_loss": 0.25, "seconds": {"train": 2.0, "test": 1.0}})",
+      R"({"kind": "monitor", "step": 7, "tensor": "w", "of": "gradient", "norm": 4.0, "mean": 0.5,
+          "min": -1.0, "max": 2.0})",
+      R"({"kind": "monitor", "step": 7, "tensor": "w", "of": "parameter", "norm": 3.0,
+          "mean": 0.25, "min": -2.0, "max": 1.0})"};
+  std::istringstream lines(test::read_file(file));
+  for (const std::string& wanted : expected) {
+    std::string line;
+    ASSERT_TRUE(std::getline(lines, line));
+    EXPECT_EQ(json::parse(line), json::parse(wanted));
+  }
+  std::string more;
+  EXPECT_FALSE(std::getline(lines, more));
+}
+
+// A training of which only the steps are asked for.
+class CountedTraining final : public Training {
+ public:
+  void stop(std::string) override {}
+  void pause() override {}
+  [[nodiscard]] const TrainOptions& options() const override { return options_; }
+  [[nodiscard]] const TrainResult& result() const override { return result_; }
+  [[nodiscard]] const std::vector<NamedTensor>& parameters() const override { return none_; }
+  [[nodiscard]] const std::vector<NamedTensor>& buffers() const override { return none_; }
+  [[nodiscard]] Evaluation evaluate(const TensorDataset&) override { return {}; }
+  [[nodiscard]] State state() const override { return {}; }
+  void advance() { ++result_.steps; }
+
+ private:
+  TrainOptions options_;
+  TrainResult result_;
+  std::vector<NamedTensor> none_;
+};
+
+// Written when so many are over, not before; what the others count is of no matter.
+TEST(Checkpointer, WritesWhenItsIntervalIsOver) {
+  using Unit = CheckpointInterval::Unit;
+  for (const Unit unit : {Unit::steps, Unit::epochs}) {
+    const test::TempFolder folder;
+    int before_writing = 0;
+    Checkpointer checkpointer(CheckpointFolder(folder.path() / "checkpoints", 100),
+                              {.count = 3, .unit = unit}, [&] { ++before_writing; });
+    CountedTraining training;
+    const CheckpointFolder written(folder.path() / "checkpoints", 100);
+    for (int i = 1; i <= 9; ++i) {
+      training.advance();
+      if (unit == Unit::steps) checkpointer.on_step(training, {});
+      if (unit == Unit::epochs) checkpointer.on_epoch(training, {});
+      // Many of the other.
+      for (int k = 0; k < 5; ++k) {
+        if (unit == Unit::steps) checkpointer.on_epoch(training, {});
+        if (unit == Unit::epochs) checkpointer.on_step(training, {});
+      }
+      checkpointer.between_steps(training);
+      EXPECT_EQ(written.files().size(), static_cast<std::size_t>(i / 3)) << i;
+      EXPECT_EQ(before_writing, i / 3);
+      // One that is written for another reason begins an interval, too.
+      if (i == 9) static_cast<void>(checkpointer.write(100, {}));
+    }
+    for (int i = 0; i < 2; ++i) {
+      checkpointer.on_step(training, {});
+      checkpointer.on_epoch(training, {});
+      checkpointer.between_steps(training);
+    }
+    EXPECT_EQ(written.files().size(), 4U);
+    EXPECT_EQ(written.files().front().filename(), "step-100.safetensors");
+  }
+}
+
+TEST(CheckpointFolder, KnowsItsFilesByTheirNames) {
+  const auto steps = [](const char* name) { return CheckpointFolder::steps_of(name); };
+  EXPECT_EQ(steps("step-0.safetensors"), 0);
+  EXPECT_EQ(steps("folder/step-123.safetensors"), 123);
+  for (const char* other : {"step-.safetensors", "step--1.safetensors", "step-1x.safetensors",
+                            "step-1.safetensors.part", "step-1", "1.safetensors",
+                            "Step-1.safetensors", "step-99999999999999999999.safetensors"}) {
+    EXPECT_EQ(steps(other), std::nullopt) << other;
+  }
+}
+
+// Where one more digit, or another unit, begins.
+TEST(Numbers, ChangeTheirFormAtTheirBorders) {
+  EXPECT_EQ(short_number(999.4), "999");
+  EXPECT_EQ(short_number(999.5), "1.00k");
+  EXPECT_EQ(short_number(9994), "9.99k");
+  EXPECT_EQ(short_number(9996), "10.0k");
+  EXPECT_EQ(short_number(99'940), "99.9k");
+  EXPECT_EQ(short_number(99'960), "100k");
+  EXPECT_EQ(short_number(999'400), "999k");
+  EXPECT_EQ(short_number(999'600), "1.00M");
+  EXPECT_EQ(short_number(1.5e9), "1.50G");
+  EXPECT_EQ(short_number(1.5e13), "15000G");
+  EXPECT_EQ(clock_time(0.4), "0:00");
+  EXPECT_EQ(clock_time(59.4), "0:59");
+  EXPECT_EQ(clock_time(59.6), "1:00");
+  EXPECT_EQ(clock_time(3599.4), "59:59");
+  EXPECT_EQ(clock_time(3599.6), "1:00:00");
+  EXPECT_EQ(clock_time(100 * 3600.0), "100:00:00");
+  EXPECT_EQ(progress_bar(-1, 3, false), "...");
+  EXPECT_EQ(progress_bar(0.99, 3, false), "##.");
+  EXPECT_EQ(progress_bar(1.0 / 16, 2, true), "▏ ");
+  EXPECT_EQ(progress_bar(15.0 / 16, 1, true), "▉");
+}
+
+// A step of 64 samples of four, the first of two epochs.
+std::string logged_step(int log_steps, int which) {
+  const std::unique_ptr<std::FILE, int (*)(std::FILE*)> file(std::tmpfile(), std::fclose);
+  Progress progress(file.get(), {.epochs = 2, .samples_per_epoch = 256, .log_steps = log_steps});
+  test::NoTraining training;
+  EpochPlan plan;
+  for (std::int64_t i = 0; i < 4; ++i) {
+    plan.steps.push_back({.index = StepIndex{i},
+                          .batch_size = 64,
+                          .cores = 2,
+                          .first_minibatch = MinibatchIndex{2 * i},
+                          .minibatches = 2});
+  }
+  progress.on_epoch_begin(training, plan);
+  StepRecord step;
+  step.plan = plan.steps[static_cast<std::size_t>(which)];
+  step.learning_rate = 0.123456;
+  step.loss = 1.00005;
+  progress.on_step(training, step);
+  std::string text(static_cast<std::size_t>(std::ftell(file.get())), '\0');
+  std::rewind(file.get());
+  EXPECT_EQ(std::fread(text.data(), 1, text.size(), file.get()), text.size());
+  return text;
+}
+
+TEST(Progress, SaysAllOfAStepInItsLine) {
+  EXPECT_THAT(logged_step(3, 2),
+              testing::MatchesRegex("epoch 1/2  step 3  batch 64  lr 0\\.1235  loss 1\\.000[01]  "
+                                    "[0-9.kMG]+ samples/s  0:00 left\n"));
+  for (const int which : {0, 1, 3}) EXPECT_EQ(logged_step(3, which), "") << which;
+  EXPECT_EQ(logged_step(0, 2), "");
+  EXPECT_NE(logged_step(1, 0), "");
+}
+
+}  // namespace
+}  // namespace rubato
