@@ -116,6 +116,7 @@ Tensors accumulated_in_the_mean(const ModelFactory& factory, const Tensors& para
   std::int64_t orders = 0;
   do {
     std::vector<at::Tensor> ordered;
+    ordered.reserve(order.size());
     for (const std::size_t i : order) ordered.push_back(minibatches[i]);
     const Tensors after = accumulated(factory, parameters, buffers, ordered);
     for (std::size_t i = 0; i < after.size(); ++i) {

@@ -193,7 +193,7 @@ std::string trial_of(const Parts& parts) {
   Trainer trainer = trainer_of(parts);
   const std::string before = test::state_bytes(trainer);
   const auto recorder = trainer.add_observer<test::Recorder>();
-  const std::string message = error_of([&] { trainer.fit(); });
+  std::string message = error_of([&] { trainer.fit(); });
   EXPECT_TRUE(recorder->begun.empty());
   EXPECT_TRUE(test::state_bytes(trainer) == before);
   return message;

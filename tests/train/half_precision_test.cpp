@@ -77,8 +77,7 @@ TEST(Fp16, ComputesWithHalvesAndUpdatesFloats) {
       for (const NamedTensor& named : parameters) halves = halves && is_half(named.tensor);
       ++forwards;
       if (halves) ++of_halves;
-      const at::Tensor output = forward(input);
-      return output;
+      return forward(input);
     };
     return made;
   };

@@ -168,8 +168,8 @@ TEST(ObserversDeath, ATrainerThatWasMovedFromIsNotUsed) {
   testing::GTEST_FLAG(death_test_style) = "threadsafe";  // there are worker threads
   Trainer trainer = trainer_on(Trace::constant(48), options_of());
   const Trainer other = std::move(trainer);
-  EXPECT_DEATH(trainer.fit(), "moved from");  // NOLINT(bugprone-use-after-move)
-  EXPECT_DEATH(trainer.add_observer(nullptr), "moved from");
+  EXPECT_DEATH(trainer.fit(), "moved from");                  // NOLINT(bugprone-use-after-move)
+  EXPECT_DEATH(trainer.add_observer(nullptr), "moved from");  // NOLINT(bugprone-use-after-move)
 }
 
 // An observer goes on hearing of another training, and outlives both.

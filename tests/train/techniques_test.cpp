@@ -242,7 +242,7 @@ TEST(Rules, AreAskedForRatesThatCanBeApplied) {
     std::string good;
     trainer.add_observer<test::Recorder>(
         [&](Training&, const StepRecord&) { good = test::state_bytes(trainer); });
-    const std::string message = error_of([&] { trainer.fit(); });
+    std::string message = error_of([&] { trainer.fit(); });
     if (message != "no error") {
       EXPECT_EQ(trainer.result().steps, 1);
       EXPECT_TRUE(test::state_bytes(trainer) == good) << "nothing is applied";
