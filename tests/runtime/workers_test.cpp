@@ -104,7 +104,7 @@ TEST_P(WorkersOf, ThrowOneOfManyExceptionsAfterAllTasksAreBack) {
 TEST_P(WorkersOf, LeaveOutWhatHasNotBegunWhenATaskThrows) {
   Workers workers(GetParam());
   const std::int64_t together = std::min(2, GetParam());
-  const std::int64_t count = 3000 * GetParam();
+  const std::int64_t count = std::int64_t{3000} * GetParam();
   std::atomic<std::int64_t> begun{0};
   std::atomic<bool> thrown{false};
   const auto deadline = std::chrono::steady_clock::now() + 10s;
