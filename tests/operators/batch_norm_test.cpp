@@ -228,10 +228,10 @@ TEST(BatchNorm, GivesOnlyTheGradientsThatAreWanted) {
   const OwnOperators all;
   const OperatorScope scope(all);
   const at::Tensor input = channels_last(random_tensor({4, 3, 5, 5}));
-  const auto [output, mean, invstd] =
-      at::native_batch_norm(input, {}, {}, {}, {}, true, kMomentum, kEps);
+  const auto forward = at::native_batch_norm(input, {}, {}, {}, {}, true, kMomentum, kEps);
   const auto gradients = [&](std::array<bool, 3> wanted) {
-    return at::native_batch_norm_backward(output, input, {}, {}, {}, mean, invstd, true, kEps,
+    return at::native_batch_norm_backward(std::get<0>(forward), input, {}, {}, {},
+                                          std::get<1>(forward), std::get<2>(forward), true, kEps,
                                           wanted);
   };
   EXPECT_FALSE(std::get<0>(gradients({false, true, true})).defined());
