@@ -48,6 +48,13 @@ TEST(BenchReduce, MeasuresEveryStrategy) {
   EXPECT_EQ(report["measurements"].size(), 2 * reducer_names().size());
 }
 
+TEST(BenchReduce, SaysWhenItsOutputIsLost) {
+  const std::string arguments =
+      "bench reduce --strategy=tree --size=8 --seconds=1e-6 --peers=false";
+  test::expect_lost_output_is_said(arguments);
+  test::expect_lost_output_is_said(arguments + " --json");
+}
+
 TEST(BenchReduce, CountsWhatAStrategyMoves) {
   const json report = json::parse(
       bench({"--json", "--fused", "--cores", "8", "--strategy", "loop,sharded,tree,ring"}).out);

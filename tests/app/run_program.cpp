@@ -1,7 +1,7 @@
 #include "app/run_program.hpp"
 
 #include <fcntl.h>
-#include <gtest/gtest.h>
+#include <gmock/gmock.h>
 #include <spawn.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -49,6 +49,23 @@ ProgramResult run_program(const std::filesystem::path& program,
 ProgramResult rubato(const std::vector<std::string>& arguments, const std::filesystem::path& folder,
                      const WhileRunning& during) {
   return run_program(RUBATO_PROGRAM, arguments, folder, during);
+}
+
+ProgramResult shell(const std::string& command, const std::filesystem::path& folder) {
+  return run_program("/bin/bash", {"-c", command, RUBATO_PROGRAM}, folder);
+}
+
+void expect_lost_output_is_said(const std::string& arguments) {
+  for (const auto& [to, why] :
+       {std::pair<std::string, std::string>{">/dev/full", "No space left on device"},
+        {">&-", "Bad file descriptor"}}) {
+    const ProgramResult result = shell("exec \"$0\" " + arguments + " " + to);
+    EXPECT_EQ(result.code, 24) << arguments << to;
+    EXPECT_EQ(result.signal, 0) << arguments << to;
+    EXPECT_THAT(result.err,
+                testing::AllOf(testing::StartsWith("rubato"),
+                               testing::EndsWith(": cannot write the output: " + why + "\n")));
+  }
 }
 
 }  // namespace rubato::test

@@ -33,4 +33,13 @@ using WhileRunning = std::function<void(pid_t process, const std::filesystem::pa
                                    const std::filesystem::path& folder = ".",
                                    const WhileRunning& during = {});
 
+/// Runs `command` in a shell whose `$0` is the rubato of this build; where it ends with `exec "$0"
+/// ...`, the exit code is the program's.
+[[nodiscard]] ProgramResult shell(const std::string& command,
+                                  const std::filesystem::path& folder = ".");
+
+/// Fails the test unless rubato with `arguments` (as a shell reads them) exits with 24 and says
+/// why, where its output goes to a full disk or to nowhere.
+void expect_lost_output_is_said(const std::string& arguments);
+
 }  // namespace rubato::test
