@@ -1,6 +1,7 @@
 #include "app/run_program.hpp"
 
 #include <fcntl.h>
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <spawn.h>
 #include <sys/wait.h>
@@ -59,7 +60,7 @@ void expect_lost_output_is_said(const std::string& arguments) {
   for (const auto& [to, why] :
        {std::pair<std::string, std::string>{">/dev/full", "No space left on device"},
         {">&-", "Bad file descriptor"}}) {
-    const ProgramResult result = shell("exec \"$0\" " + arguments + " " + to);
+    const ProgramResult result = shell(fmt::format("exec \"$0\" {} {}", arguments, to));
     EXPECT_EQ(result.code, 24) << arguments << to;
     EXPECT_EQ(result.signal, 0) << arguments << to;
     EXPECT_THAT(result.err,

@@ -181,6 +181,7 @@ TEST(HalfStorageOfEveryOperator, RoundsWhatAutocastDoesNotLeaveInFloat) {
 
 std::vector<std::string> texts_of(const std::vector<BufferRule>& rules) {
   std::vector<std::string> texts;
+  texts.reserve(rules.size());
   for (const BufferRule& rule : rules) {
     texts.push_back(rule.buffer +
                     (rule.combination == BufferCombination::average
