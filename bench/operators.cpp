@@ -20,8 +20,8 @@
 
 #include <rubato/machine/kernels.hpp>
 #include <rubato/operators/operators.hpp>
-#include <rubato/train/environment.hpp>
-#include <rubato/train/losses.hpp>
+#include <rubato/torch/environment.hpp>
+#include <rubato/torch/losses.hpp>
 
 #include "models.hpp"
 

@@ -23,9 +23,9 @@
 #include <rubato/data/digits.hpp>
 #include <rubato/data/idx.hpp>
 #include <rubato/model/builtin_models.hpp>
-#include <rubato/train/dataset.hpp>
-#include <rubato/train/losses.hpp>
-#include <rubato/train/trainer.hpp>
+#include <rubato/torch/dataset.hpp>
+#include <rubato/torch/losses.hpp>
+#include <rubato/torch/torch_trainer.hpp>
 
 namespace rubato {
 namespace {
@@ -76,8 +76,8 @@ Run run(const Settings& settings, const Data& data, const std::string& rule, std
     const std::int64_t steps_per_epoch = data.train.size() / reference;
     options.iterations = static_cast<double>(settings.epochs * steps_per_epoch);
   }
-  Trainer trainer(builtin_model("mnist-cnn", {}), nll_loss(), data.train, Trace::constant(batch),
-                  options);
+  TorchTrainer trainer(builtin_model("mnist-cnn", {}), nll_loss(), data.train,
+                       Trace::constant(batch), options);
   // One evaluation, of what training came to.
   Run result;
   try {

@@ -29,9 +29,9 @@
 #include <rubato/model/module.hpp>
 #include <rubato/operators/operators.hpp>
 #include <rubato/report/metrics.hpp>
-#include <rubato/train/environment.hpp>
-#include <rubato/train/losses.hpp>
-#include <rubato/train/trainer.hpp>
+#include <rubato/torch/environment.hpp>
+#include <rubato/torch/losses.hpp>
+#include <rubato/torch/torch_trainer.hpp>
 
 #include "models.hpp"
 
@@ -69,7 +69,7 @@ class Shares final : public rubato::Observer {
 
 // Trains an epoch in each iteration.
 void train(benchmark::State& state, rubato::TrainOptions options,
-           std::string_view model = "mnist-cnn") {
+           std::string_view model = "mnist-cnn", const rubato::TorchOptions& torch = {}) {
   options.epochs = 1;
   options.minibatch_size = kMinibatch;
   const std::int64_t samples = samples_for(model);
@@ -79,8 +79,8 @@ void train(benchmark::State& state, rubato::TrainOptions options,
   double seconds = 0;
   double outside = 0;
   for (auto _ : state) {
-    rubato::Trainer trainer(rubato::bench::model(model), rubato::nll_loss(), dataset,
-                            Trace::constant(kMinibatch * kMinibatchesInStep), options);
+    rubato::TorchTrainer trainer(rubato::bench::model(model), rubato::nll_loss(), dataset,
+                                 Trace::constant(kMinibatch * kMinibatchesInStep), options, torch);
     trainer.add_observer<rubato::MetricsWriter>(metrics_file);
     const auto shares = trainer.add_observer<Shares>();
     const double train_seconds = trainer.fit().train_seconds;
@@ -120,10 +120,21 @@ BENCHMARK_CAPTURE(technique, adam, [](auto& o) {
 }) -> UseManualTime() -> Unit(benchmark::kMillisecond);
 BENCHMARK_CAPTURE(technique, lookahead, [](auto& o) { o.lookahead = rubato::LookaheadOptions(); })
     -> UseManualTime() -> Unit(benchmark::kMillisecond);
-BENCHMARK_CAPTURE(technique, bf16, [](auto& o) { o.precision = rubato::Precision::bf16; })
-    -> UseManualTime() -> Unit(benchmark::kMillisecond);
-BENCHMARK_CAPTURE(technique, fp16, [](auto& o) { o.precision = rubato::Precision::fp16; })
-    -> UseManualTime() -> Unit(benchmark::kMillisecond);
+
+void precision(benchmark::State& state, rubato::Precision precision) {
+  rubato::TrainOptions options;
+  options.threads = 2;
+  train(state, options, "mnist-cnn", {.precision = precision});
+}
+BENCHMARK_CAPTURE(precision, full, rubato::Precision::full)
+    ->UseManualTime()
+    ->Unit(benchmark::kMillisecond);
+BENCHMARK_CAPTURE(precision, bf16, rubato::Precision::bf16)
+    ->UseManualTime()
+    ->Unit(benchmark::kMillisecond);
+BENCHMARK_CAPTURE(precision, fp16, rubato::Precision::fp16)
+    ->UseManualTime()
+    ->Unit(benchmark::kMillisecond);
 
 // What the same bits cost: the reducers that give them (auto, tree) beside those that do not.
 void reducer(benchmark::State& state, const char* name) {
@@ -179,9 +190,9 @@ void step_cost(benchmark::State& state) {
     double& update_;
   };
   for (auto _ : state) {
-    rubato::Trainer trainer(rubato::model_factory<Ballast>(parameters), loss,
-                            random_images(kMinibatchesInStep * kSteps),
-                            Trace::constant(kMinibatchesInStep), options);
+    rubato::TorchTrainer trainer(rubato::model_factory<Ballast>(parameters), loss,
+                                 random_images(kMinibatchesInStep * kSteps),
+                                 Trace::constant(kMinibatchesInStep), options);
     trainer.add_observer<Sums>(reduce, update);
     state.SetIterationTime(trainer.fit().train_seconds);
   }

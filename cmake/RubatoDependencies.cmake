@@ -11,14 +11,14 @@ if(RUBATO_TORCH)
   find_package(Torch REQUIRED)
   # libtorch's headers do not compile cleanly with the project's warnings: they are system headers,
   # and this target is the only way the project reaches them.
-  add_library(rubato_torch INTERFACE)
-  target_link_libraries(rubato_torch INTERFACE ${TORCH_LIBRARIES})
+  add_library(rubato_libtorch INTERFACE)
+  target_link_libraries(rubato_libtorch INTERFACE ${TORCH_LIBRARIES})
   # In C++20 Clang instantiates libtorch's std::vector<IValue> where IValue is still incomplete, unless
   # this header comes first.
-  target_compile_options(rubato_torch INTERFACE
+  target_compile_options(rubato_libtorch INTERFACE
     "$<$<CXX_COMPILER_ID:Clang>:SHELL:-include ATen/core/ivalue.h>")
-  add_library(rubato::torch ALIAS rubato_torch)
-  set_target_properties(rubato_torch PROPERTIES EXPORT_NAME torch)
+  add_library(rubato::libtorch ALIAS rubato_libtorch)
+  set_target_properties(rubato_libtorch PROPERTIES EXPORT_NAME libtorch)
 endif()
 if(RUBATO_TESTS)
   find_package(GTest REQUIRED)

@@ -12,7 +12,7 @@ list(TRANSFORM torch_modules PREPEND rubato_ OUTPUT_VARIABLE torch_targets)
 install(TARGETS ${targets} EXPORT rubatoTargets FILE_SET HEADERS)
 install(EXPORT rubatoTargets NAMESPACE rubato:: DESTINATION "${package_dir}")
 if(torch_modules)
-  install(TARGETS rubato_torch ${torch_targets} EXPORT rubatoTorchTargets FILE_SET HEADERS)
+  install(TARGETS rubato_libtorch ${torch_targets} EXPORT rubatoTorchTargets FILE_SET HEADERS)
   install(EXPORT rubatoTorchTargets NAMESPACE rubato:: DESTINATION "${package_dir}")
 endif()
 

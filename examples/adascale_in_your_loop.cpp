@@ -7,7 +7,7 @@
 #include <torch/nn/modules/linear.h>
 #include <torch/optim/sgd.h>
 
-#include <rubato/optim/adascale.hpp>
+#include <rubato/torch/adascale.hpp>
 
 int main() {
   at::manual_seed(1);

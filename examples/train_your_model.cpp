@@ -8,8 +8,8 @@
 #include <torch/nn/modules/linear.h>
 
 #include <rubato/model/module.hpp>
-#include <rubato/train/losses.hpp>
-#include <rubato/train/trainer.hpp>
+#include <rubato/torch/losses.hpp>
+#include <rubato/torch/torch_trainer.hpp>
 
 struct Net : torch::nn::Module {
   torch::nn::Linear hidden{2, 64};
@@ -37,8 +37,8 @@ int main() {
   options.minibatch_size = 16;
   options.learning_rate = 0.1;
   options.optimizer.momentum = 0.9;
-  rubato::Trainer trainer(rubato::model_factory<Net>(), rubato::cross_entropy_loss(), spirals(4096),
-                          trace, options);
+  rubato::TorchTrainer trainer(rubato::model_factory<Net>(), rubato::cross_entropy_loss(),
+                               spirals(4096), trace, options);
   trainer.set_test(spirals(1024));
   const rubato::TrainResult result = trainer.fit();
   std::printf("%lld steps, test accuracy %.1f %%\n", static_cast<long long>(result.steps),

@@ -5,7 +5,7 @@
 #include <ATen/Version.h>
 #include <torch/version.h>
 
-#include <rubato/train/environment.hpp>
+#include <rubato/torch/environment.hpp>
 
 #include "doctor/probe.hpp"
 

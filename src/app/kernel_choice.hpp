@@ -4,7 +4,7 @@
 
 #include <rubato/machine/kernels.hpp>
 #include <rubato/state/state.hpp>
-#include <rubato/train/environment.hpp>
+#include <rubato/torch/environment.hpp>
 #include <rubato/train/observer.hpp>
 
 #include "app/train_options.hpp"

@@ -97,7 +97,7 @@ class TrainRun {
   std::optional<CheckpointFolder::Found> from_;
   TrainingData data_;
   std::optional<Trace> trace_;
-  std::optional<Trainer> trainer_;
+  std::optional<TorchTrainer> trainer_;
 
   std::shared_ptr<RunRecord> record_;
   std::shared_ptr<KeepNewer> newer_;
@@ -254,6 +254,7 @@ std::optional<ExitCode> TrainRun::interrupted() {
 
 void TrainRun::write_results(const std::optional<Diverged>& failure) {
   summary_.options = trainer_->options();
+  summary_.precision = trainer_->torch_options().precision;
   summary_.versions = versions();
   summary_.kernels = kernels_in_use();
   summary_.kernels_wanted = options_.kernels;
@@ -273,7 +274,8 @@ void TrainRun::write_results(const std::optional<Diverged>& failure) {
 }
 
 void TrainRun::write_best(const BestWeights& best) {
-  folder_->write("best.pt", pickled_weights(best.parameters(), best.buffers()));
+  folder_->write("best.pt",
+                 pickled_weights(tensors_of(best.parameters()), tensors_of(best.buffers())));
 }
 
 std::filesystem::path TrainRun::write_checkpoint() {

@@ -12,8 +12,8 @@
 #include <rubato/data/idx.hpp>
 #include <rubato/model/builtin_models.hpp>
 #include <rubato/state/sha256.hpp>
-#include <rubato/train/environment.hpp>
-#include <rubato/train/losses.hpp>
+#include <rubato/torch/environment.hpp>
+#include <rubato/torch/losses.hpp>
 #include <rubato/train/monitor.hpp>
 
 #include "app/fault_options.hpp"
@@ -53,38 +53,41 @@ std::optional<LookaheadOptions> lookahead_options(const TrainCommandOptions& opt
 TrainOptions trainer_options(const TrainCommandOptions& options) {
   FaultOptions faults = parse_random_faults(options.faults);
   faults.planned = parse_faults(options.fault);
+  return {.epochs = options.epochs,
+          .iterations = options.iterations,
+          .minibatch_size = options.elasticity.minibatch,
+          .learning_rate = options.learning_rate,
+          .reference_batch_size = options.reference_batch,
+          .rule = options.rule,
+          .schedule = options.schedule,
+          .schedule_unit = parse_choice("unit", options.schedule_unit, kScheduleUnits),
+          .watch = parse_choice("metric", options.watch, kMetrics),
+          .optimizer = optimizer_options(options),
+          .groups = parameter_groups(options.no_decay),
+          .lookahead = lookahead_options(options),
+          .clip_norm = options.clip_norm,
+          .clip_value = options.clip_value,
+          .seed = options.seed,
+          .top_k = options.top_k,
+          .log_noise = options.log_noise,
+          .log_minibatches = options.log_minibatches,
+          .cores = options.elasticity.cores,
+          .assignment = options.elasticity.assignment,
+          .reduce = options.reduce,
+          .exact = options.exact,
+          .faults = std::move(faults),
+          .stragglers = parse_stragglers(options.straggler),
+          .threads = static_cast<int>(options.threads)};
+}
+
+TorchOptions torch_options(const TrainCommandOptions& options) {
   const PrecisionOptions precision = parse_precision(options.precision);
   return {
-      .epochs = options.epochs,
-      .iterations = options.iterations,
-      .minibatch_size = options.elasticity.minibatch,
-      .learning_rate = options.learning_rate,
-      .reference_batch_size = options.reference_batch,
-      .rule = options.rule,
-      .schedule = options.schedule,
-      .schedule_unit = parse_choice("unit", options.schedule_unit, kScheduleUnits),
-      .watch = parse_choice("metric", options.watch, kMetrics),
-      .optimizer = optimizer_options(options),
-      .groups = parameter_groups(options.no_decay),
-      .lookahead = lookahead_options(options),
-      .clip_norm = options.clip_norm,
-      .clip_value = options.clip_value,
       .precision = precision.precision,
       .loss_scale = precision.loss_scale,
       .operators = parse_own_operators(options.operators),
       .initializer = parse_initializer(options.initializer),
-      .augment = options.augment_shift > 0 ? random_shift(options.augment_shift) : Augmentation(),
-      .seed = options.seed,
-      .top_k = options.top_k,
-      .log_noise = options.log_noise,
-      .log_minibatches = options.log_minibatches,
-      .cores = options.elasticity.cores,
-      .assignment = options.elasticity.assignment,
-      .reduce = options.reduce,
-      .exact = options.exact,
-      .faults = std::move(faults),
-      .stragglers = parse_stragglers(options.straggler),
-      .threads = static_cast<int>(options.threads)};
+      .augment = options.augment_shift > 0 ? random_shift(options.augment_shift) : Augmentation()};
 }
 
 namespace {
@@ -124,12 +127,16 @@ TrainingData load_training_data(const TrainCommandOptions& options) {
   return data;
 }
 
-Trainer make_trainer(const TrainCommandOptions& options, const TrainingData& data,
-                     const Trace& trace, Dealing dealing) {
-  TrainOptions train_options = trainer_options(options);
-  train_options.dealing = dealing;
-  Trainer trainer(builtin_model(options.model, {.height = data.height, .width = data.width}),
-                  nll_loss(options.label_smoothing), data.train, trace, std::move(train_options));
+TorchTrainer make_trainer(const TrainCommandOptions& options, const TrainingData& data,
+                          const Trace& trace) {
+  return make_trainer(options, data, trace, trainer_options(options));
+}
+
+TorchTrainer make_trainer(const TrainCommandOptions& options, const TrainingData& data,
+                          const Trace& trace, const TrainOptions& train) {
+  TorchTrainer trainer(builtin_model(options.model, {.height = data.height, .width = data.width}),
+                       nll_loss(options.label_smoothing), data.train, trace, train,
+                       torch_options(options));
   trainer.set_test(data.test, nll_loss());
   for (const std::string& pattern : patterns_of(options.no_decay)) {
     if (pattern != kVectors) require_match(trainer, "--no-decay", pattern);
@@ -137,9 +144,10 @@ Trainer make_trainer(const TrainCommandOptions& options, const TrainingData& dat
   return trainer;
 }
 
-void require_match(const Trainer& trainer, std::string_view option, const std::string& pattern) {
+void require_match(const TorchTrainer& trainer, std::string_view option,
+                   const std::string& pattern) {
   try {
-    static_cast<void>(matching(trainer.parameters(), pattern));
+    static_cast<void>(matching(trainer.objective().parameters(), pattern));
   } catch (const Error& error) {
     throw Error(fmt::format("{}: {}", option, error.what()));
   }

@@ -4,8 +4,8 @@
 #include <string_view>
 
 #include <rubato/data/image_set.hpp>
-#include <rubato/train/dataset.hpp>
-#include <rubato/train/trainer.hpp>
+#include <rubato/torch/dataset.hpp>
+#include <rubato/torch/torch_trainer.hpp>
 
 #include "app/train_options.hpp"
 
@@ -22,14 +22,20 @@ struct TrainingData {
 
 /// The library's options for those of the command line.
 [[nodiscard]] TrainOptions trainer_options(const TrainCommandOptions& options);
+[[nodiscard]] TorchOptions torch_options(const TrainCommandOptions& options);
 
 /// Throws Error where a pattern that `option` was given matches none of the trainer's parameters.
-void require_match(const Trainer& trainer, std::string_view option, const std::string& pattern);
+void require_match(const TorchTrainer& trainer, std::string_view option,
+                   const std::string& pattern);
 
 /// A trainer for them, with its test set. Throws Error for what the trainer rejects, and where
 /// --no-decay names parameters that the model has not.
-[[nodiscard]] Trainer make_trainer(const TrainCommandOptions& options, const TrainingData& data,
-                                   const Trace& trace, Dealing dealing = Dealing::by_thread);
+[[nodiscard]] TorchTrainer make_trainer(const TrainCommandOptions& options,
+                                        const TrainingData& data, const Trace& trace);
+/// The same with `train` in place of trainer_options(options).
+[[nodiscard]] TorchTrainer make_trainer(const TrainCommandOptions& options,
+                                        const TrainingData& data, const Trace& trace,
+                                        const TrainOptions& train);
 
 /// To stderr, where the BLAS would make training ten times slower.
 void warn_of_slow_blas(const char* program);

@@ -87,7 +87,7 @@ SharedState::SharedState(const Model& model) {
   hold(sorted.trained, trained_views);
   hold(sorted.buffers, buffer_layout_.views(flat_buffers_));
   for (const NamedTensor& named : sorted.frozen) {
-    frozen_.push_back(named.tensor.detach().clone());
+    frozen_.push_back(named.tensor.detach().clone(at::MemoryFormat::Contiguous));
     held[named.tensor.unsafeGetTensorImpl()] = frozen_.back();
   }
   for (const NamedTensor& named : sorted.counters) {

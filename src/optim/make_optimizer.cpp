@@ -1,93 +1,16 @@
-#include <tuple>
 #include <utility>
 
 #include <fmt/format.h>
-#include <torch/optim/adagrad.h>
-#include <torch/optim/adam.h>
-#include <torch/optim/adamw.h>
-#include <torch/optim/rmsprop.h>
 
-#include <rubato/core/check.hpp>
 #include <rubato/core/error.hpp>
 #include <rubato/optim/lars.hpp>
 #include <rubato/optim/make_optimizer.hpp>
 #include <rubato/optim/sgd.hpp>
-#include <rubato/optim/torch_optimizer.hpp>
-
-#include "grouped_sgd.hpp"
 
 namespace rubato {
 
-namespace {
-
-namespace to = torch::optim;
-
-using ParamGroups = std::vector<to::OptimizerParamGroup>;
-
-// Sets what differs between the groups, in libtorch's own options.
-template <class Options, class Set>
-void set_each(ParamGroups& param_groups, const Options& common, const Set& set) {
-  for (std::size_t i = 0; i < param_groups.size(); ++i) {
-    auto options = std::make_unique<Options>(common);
-    set(i, *options);
-    param_groups[i].set_options(std::move(options));
-  }
-}
-
-TorchOptimizerMaker maker_of(const OptimizerOptions& options, const ParameterLayout& layout,
-                             const std::vector<GroupOptions>& groups) {
-  return [&](ParamGroups params) -> std::unique_ptr<to::Optimizer> {
-    const auto group = [&](std::size_t i) { return group_of(groups, layout.layer_groups[i]); };
-    const auto decay = [&](std::size_t i, auto& of_tensor) {
-      of_tensor.weight_decay(group(i).weight_decay.value_or(options.weight_decay));
-    };
-    switch (options.kind) {
-      case OptimizerKind::adam: {
-        const auto common = to::AdamOptions()
-                                .betas(std::make_tuple(options.beta1, options.beta2))
-                                .eps(options.epsilon)
-                                .amsgrad(options.amsgrad);
-        set_each(params, common, decay);
-        return std::make_unique<to::Adam>(std::move(params), common);
-      }
-      case OptimizerKind::adamw: {
-        const auto common = to::AdamWOptions()
-                                .betas(std::make_tuple(options.beta1, options.beta2))
-                                .eps(options.epsilon)
-                                .amsgrad(options.amsgrad);
-        set_each(params, common, decay);
-        return std::make_unique<to::AdamW>(std::move(params), common);
-      }
-      case OptimizerKind::rmsprop: {
-        const auto common = to::RMSpropOptions()
-                                .alpha(options.alpha)
-                                .eps(options.epsilon)
-                                .centered(options.centered);
-        set_each(params, common, [&](std::size_t i, to::RMSpropOptions& of_tensor) {
-          decay(i, of_tensor);
-          of_tensor.momentum(group(i).momentum.value_or(options.momentum));
-        });
-        return std::make_unique<to::RMSprop>(std::move(params), common);
-      }
-      case OptimizerKind::adagrad: {
-        const auto common = to::AdagradOptions()
-                                .lr_decay(options.lr_decay)
-                                .initial_accumulator_value(options.initial_accumulator)
-                                .eps(options.epsilon);
-        set_each(params, common, decay);
-        return std::make_unique<to::Adagrad>(std::move(params), common);
-      }
-      case OptimizerKind::sgd:
-      case OptimizerKind::lars:
-        break;
-    }
-    RUBATO_CHECK(false, "SGD and LARS are rubato's own");
-    return nullptr;
-  };
-}
-
-void require_valid_groups(const std::vector<GroupOptions>& groups,
-                          const OptimizerOptions& options) {
+void require_valid(const OptimizerOptions& options, const std::vector<GroupOptions>& groups) {
+  require_valid(options);
   for (const GroupOptions& group : groups) {
     OptimizerOptions of_group = options;
     of_group.weight_decay = group.weight_decay.value_or(options.weight_decay);
@@ -104,15 +27,11 @@ void require_valid_groups(const std::vector<GroupOptions>& groups,
   }
 }
 
-}  // namespace
-
 template <class T>
 std::unique_ptr<FlatOptimizer<T>> make_optimizer(const OptimizerOptions& options,
                                                  const ParameterLayout& layout,
-                                                 const SharedState& shared,
                                                  std::vector<GroupOptions> groups) {
-  require_valid(options);
-  require_valid_groups(groups, options);
+  require_valid(options, groups);
   switch (options.kind) {
     case OptimizerKind::sgd:
       return std::make_unique<Sgd<T>>(
@@ -131,18 +50,16 @@ std::unique_ptr<FlatOptimizer<T>> make_optimizer(const OptimizerOptions& options
                       .momentum_form = options.momentum_form.value_or(LarsOptions().momentum_form)},
           std::move(groups));
     default:
-      return std::make_unique<TorchOptimizer<T>>(layout, shared, maker_of(options, layout, groups),
-                                                 groups);
+      throw Error(fmt::format("optimizer {} is libtorch's; accepted for this model: sgd, lars",
+                              choice_name(kOptimizers, options.kind)));
   }
 }
 
 template std::unique_ptr<FlatOptimizer<float>> make_optimizer<float>(const OptimizerOptions&,
                                                                      const ParameterLayout&,
-                                                                     const SharedState&,
                                                                      std::vector<GroupOptions>);
 template std::unique_ptr<FlatOptimizer<double>> make_optimizer<double>(const OptimizerOptions&,
                                                                        const ParameterLayout&,
-                                                                       const SharedState&,
                                                                        std::vector<GroupOptions>);
 
 }  // namespace rubato

@@ -63,7 +63,7 @@ std::string to_json(const RunSummary& summary) {
         {"torch", summary.versions.torch},
         {"onetbb", summary.versions.onetbb},
         {"blas", summary.versions.blas}}}};
-  if (options.precision == Precision::fp16) json["skipped_steps"] = result.skipped_steps;
+  if (summary.precision == Precision::fp16) json["skipped_steps"] = result.skipped_steps;
   return json.dump(2) + "\n";
 }
 

@@ -1,23 +1,13 @@
 #include <utility>
 
-#include <ATen/Functions.h>
-
-#include <rubato/model/tensor_state.hpp>
 #include <rubato/train/best_weights.hpp>
 
 namespace rubato {
 
 namespace {
 
-const std::string kBestParameter = "best.parameter.";
-const std::string kBestBuffer = "best.buffer.";
-
-std::vector<NamedTensor> copies_of(const std::vector<NamedTensor>& tensors) {
-  std::vector<NamedTensor> copies;
-  copies.reserve(tensors.size());
-  for (const auto& [name, tensor] : tensors) copies.push_back({name, tensor.detach().clone()});
-  return copies;
-}
+constexpr std::string_view kBestParameter = "best.parameter.";
+constexpr std::string_view kBestBuffer = "best.buffer.";
 
 }  // namespace
 
@@ -30,34 +20,28 @@ void BestWeights::on_epoch(Training& training, const EpochRecord& epoch) {
   static_cast<void>(best_.is_over_after(*value));
   if (!best_.improved()) return;
   epoch_ = epoch.epoch;
-  parameters_ = copies_of(training.parameters());
-  buffers_ = copies_of(training.buffers());
+  parameters_ = ArrayCopies(training.parameters());
+  buffers_ = ArrayCopies(training.buffers());
   if (on_better_) on_better_(*this);
 }
 
 void BestWeights::save(State& state) const {
   state.put("best.patience", best_.state());
   state.put("best.epoch", epoch_.value());
-  for (const NamedTensor& named : parameters_) {
-    put_tensor(state, kBestParameter + named.name, named.tensor);
-  }
-  for (const NamedTensor& named : buffers_)
-    put_tensor(state, kBestBuffer + named.name, named.tensor);
+  for (const NamedArray& array : parameters()) put_array(state, kBestParameter, array);
+  for (const NamedArray& array : buffers()) put_array(state, kBestBuffer, array);
 }
 
 void BestWeights::load(const Training& training, const State& state) {
   best_.load_state(state.values<double>("best.patience"));
   epoch_ = EpochIndex{state.count("best.epoch")};
-  parameters_.clear();
-  buffers_.clear();
+  parameters_ = {};
+  buffers_ = {};
   if (!best_.best()) return;
-  parameters_ = copies_of(training.parameters());
-  buffers_ = copies_of(training.buffers());
-  for (const NamedTensor& named : parameters_) {
-    read_tensor(state, kBestParameter + named.name, named.tensor);
-  }
-  for (const NamedTensor& named : buffers_)
-    read_tensor(state, kBestBuffer + named.name, named.tensor);
+  parameters_ = ArrayCopies(training.parameters());
+  buffers_ = ArrayCopies(training.buffers());
+  for (const NamedArray& array : parameters()) read_array(state, kBestParameter, array);
+  for (const NamedArray& array : buffers()) read_array(state, kBestBuffer, array);
 }
 
 }  // namespace rubato

@@ -63,9 +63,9 @@ void require_same_epochs(const State& state, const Planner& planner, const Train
                   planner.trace().where(StepIndex{result.steps}), result.epochs + (part ? 1 : 0)));
 }
 
-void require_same_data(const State& state, std::string_view name, TensorDataset& dataset,
+void require_same_data(const State& state, std::string_view name, const std::string& fingerprint,
                        std::string_view what) {
-  if (state.text(name) == fingerprint_of(dataset)) return;
+  if (state.text(name) == fingerprint) return;
   throw Error(
       fmt::format("the {} data are not the data of the run; accepted: the same samples in the same "
                   "order",
@@ -75,17 +75,19 @@ void require_same_data(const State& state, std::string_view name, TensorDataset&
 }  // namespace
 
 void bind_state(State& state, const Planner& planner, const TrainResult& result,
-                TensorDataset& train, TensorDataset* test) {
+                const Objective& objective) {
   state.put_text(kRows, rows_fingerprint(planner.trace(), result.steps));
-  state.put_text(kTrain, fingerprint_of(train));
-  if (test != nullptr) state.put_text(kTest, fingerprint_of(*test));
+  state.put_text(kTrain, objective.fingerprint());
+  if (objective.has_test()) state.put_text(kTest, objective.test_fingerprint());
 }
 
 void require_bound(const State& state, const Planner& planner, const TrainResult& result,
-                   StepIndex epoch_begin, TensorDataset& train, TensorDataset* test) {
-  require_same_data(state, kTrain, train, "training");
+                   StepIndex epoch_begin, const Objective& objective) {
+  require_same_data(state, kTrain, objective.fingerprint(), "training");
   // Without one now, there is nothing that could differ.
-  if (test != nullptr && state.has_text(kTest)) require_same_data(state, kTest, *test, "test");
+  if (objective.has_test() && state.has_text(kTest)) {
+    require_same_data(state, kTest, objective.test_fingerprint(), "test");
+  }
   // No more than the epochs can have, and the one begun, so that nothing goes on for ever.
   if ((result.steps - 1) / planner.minibatches_per_epoch() > result.epochs) {
     throw Error(

@@ -2,22 +2,20 @@
 
 #include <rubato/plan/plan.hpp>
 #include <rubato/state/state.hpp>
-#include <rubato/train/dataset.hpp>
+#include <rubato/train/objective.hpp>
 #include <rubato/train/records.hpp>
 
 namespace rubato {
 
 /// Puts into a state what its steps were taken on: the rows of the trace up to now, and the data.
-/// `test` is null where there is none. Datasets without a fingerprint are given theirs here, so
-/// that it is taken once, and by nobody who keeps no states.
 void bind_state(State& state, const Planner& planner, const TrainResult& result,
-                TensorDataset& train, TensorDataset* test);
+                const Objective& objective);
 
 /// Throws Error when the steps that `state` has behind it, which `result` counts, were taken on
 /// other rows than those of the planner's trace, or cut into other epochs, or on other data. What
 /// follows them in the trace is free. `epoch_begin` is the first step of the epoch that the state
 /// is in, or of the next.
 void require_bound(const State& state, const Planner& planner, const TrainResult& result,
-                   StepIndex epoch_begin, TensorDataset& train, TensorDataset* test);
+                   StepIndex epoch_begin, const Objective& objective);
 
 }  // namespace rubato

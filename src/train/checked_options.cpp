@@ -9,7 +9,6 @@
 
 #include <rubato/core/error.hpp>
 #include <rubato/runtime/reducer.hpp>
-#include <rubato/train/environment.hpp>
 
 namespace rubato {
 
@@ -70,12 +69,6 @@ TrainOptions checked_options(TrainOptions options) {
   choose_momentum_form(options);
   if (options.top_k < 0) {
     throw Error(fmt::format("top {} accuracy: at least 1 is needed (0 is none)", options.top_k));
-  }
-  if (options.precision == Precision::bf16 && !has_bf16_kernels()) {
-    throw Error(
-        "precision bf16: libtorch asks oneDNN for its bfloat16 kernels on this CPU, and "
-        "ONEDNN_MAX_CPU_ISA keeps it from them; accepted: that variable not set, or precision "
-        "full");
   }
   if (options.own_optimizer) require_nothing_ignored(options);
   if (options.exact) require_exact(options.reduce);

@@ -41,22 +41,14 @@ std::string text_of(const LookaheadOptions& o) {
                      choice_name(kLookaheadStarts, o.start));
 }
 
-std::string precision_of(const TrainOptions& options) {
-  const auto name = choice_name(kPrecisions, options.precision);
-  if (options.precision != Precision::fp16) return std::string(name);
-  const LossScaleOptions& o = options.loss_scale;
-  return fmt::format("{} scale {} growth {} backoff {} interval {} smallest {}", name, o.initial,
-                     o.growth, o.backoff, o.interval, o.smallest);
-}
-
-std::string trained_by(const SharedState& state, const std::vector<ParameterGroup>& groups) {
+std::string trained_by(const Objective& objective, const std::vector<ParameterGroup>& groups) {
   std::string text;
-  for (const NamedTensor& named : state.trained()) {
+  for (const TrainedArray& trained : objective.trained()) {
     // Which group takes it is decided by a function, of which only the answers can be compared.
     const auto taker = std::find_if(groups.begin(), groups.end(),
-                                    [&](const auto& group) { return group.takes(named); });
-    text += fmt::format("{} {} {} {}\n", named.name, c10::toString(named.tensor.scalar_type()),
-                        fmt::join(named.tensor.sizes(), "x"), taker - groups.begin());
+                                    [&](const auto& group) { return group.takes(trained.array); });
+    text += fmt::format("{} {} {} {}\n", trained.array.name, name_of(trained.array.type),
+                        fmt::join(trained.array.shape, "x"), taker - groups.begin());
   }
   return text;
 }
@@ -73,8 +65,7 @@ std::map<std::string, std::string> lines_of(const std::string& text) {
 
 }  // namespace
 
-std::string configuration_of(const TrainOptions& options, const TensorDataset& train,
-                             const SharedState& state) {
+std::string configuration_of(const TrainOptions& options, const Objective& objective) {
   std::string text;
   const auto put = [&text](std::string_view name, const auto& value) {
     fmt::format_to(std::back_inserter(text), "{} = {}\n", name, value);
@@ -93,15 +84,12 @@ std::string configuration_of(const TrainOptions& options, const TensorDataset& t
   put("lookahead", options.lookahead ? text_of(*options.lookahead) : "none");
   put("clip_norm", options.clip_norm ? fmt::to_string(*options.clip_norm) : "none");
   put("clip_value", options.clip_value ? fmt::to_string(*options.clip_value) : "none");
-  put("precision", precision_of(options));
-  put("operators", to_string(options.operators));
   put("iterations", options.iterations ? fmt::to_string(*options.iterations) : "none");
-  put("augment", options.augment ? "yes" : "no");
   put("seed", options.seed);
   put("log_noise", options.log_noise);
-  put("training samples", train.size());
-  put("parameters", Sha256::hex_of(trained_by(state, options.groups)));
-  return text;
+  put("training samples", objective.samples());
+  put("parameters", Sha256::hex_of(trained_by(objective, options.groups)));
+  return text + objective.configuration();
 }
 
 void require_same_configuration(const std::string& saved, const std::string& own) {

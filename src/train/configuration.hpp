@@ -2,7 +2,6 @@
 
 #include <string>
 
-#include <rubato/model/shared_state.hpp>
 #include <rubato/train/trainer.hpp>
 
 namespace rubato {
@@ -10,8 +9,7 @@ namespace rubato {
 /// All options that decide the bits of a training, as lines "name = value": what a state is bound
 /// to besides the contents of the trace and the data (binding.hpp). Epochs are not among them, nor
 /// who computes it.
-[[nodiscard]] std::string configuration_of(const TrainOptions& options, const TensorDataset& train,
-                                           const SharedState& state);
+[[nodiscard]] std::string configuration_of(const TrainOptions& options, const Objective& objective);
 
 /// Throws Error, naming all lines that differ, when `saved` is not `own`.
 void require_same_configuration(const std::string& saved, const std::string& own);

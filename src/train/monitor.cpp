@@ -1,8 +1,7 @@
 #include <algorithm>
+#include <cmath>
 #include <utility>
 
-#include <ATen/Functions.h>
-#include <ATen/core/grad_mode.h>
 #include <fmt/format.h>
 #include <fnmatch.h>
 
@@ -11,24 +10,55 @@
 
 namespace rubato {
 
-TensorStatistics statistics_of(const NamedTensor& named, bool gradient) {
-  const at::NoGradGuard no_grad;
-  const at::Tensor values = named.tensor.detach().to(at::kDouble);
-  return {.name = named.name,
-          .gradient = gradient,
-          .norm = values.norm().item<double>(),
-          .mean = values.mean().item<double>(),
-          .min = values.min().item<double>(),
-          .max = values.max().item<double>()};
+namespace {
+
+// Also of what is not trained, and of another type.
+std::vector<double> numbers_of(const NamedArray& array) {
+  std::vector<double> numbers(array.size());
+  const auto copy = [&](auto values) { std::copy(values.begin(), values.end(), numbers.begin()); };
+  switch (array.type) {
+    case ElementType::f64:
+      copy(array.values<double>());
+      break;
+    case ElementType::f32:
+      copy(array.values<float>());
+      break;
+    case ElementType::i64:
+      copy(array.values<std::int64_t>());
+      break;
+    default:
+      throw Error(fmt::format("'{}' is {}, which a monitor does not read; accepted: F64, F32, I64",
+                              array.name, name_of(array.type)));
+  }
+  return numbers;
 }
 
-std::vector<NamedTensor> matching(std::span<const NamedTensor> parameters,
-                                  const std::string& pattern) {
-  std::vector<NamedTensor> matches;
+}  // namespace
+
+TensorStatistics statistics_of(const NamedArray& array, bool gradient) {
+  const std::vector<double> numbers = numbers_of(array);
+  double sum = 0;
+  double squares = 0;
+  for (const double number : numbers) {
+    sum += number;
+    squares += number * number;
+  }
+  const auto [min, max] = std::minmax_element(numbers.begin(), numbers.end());
+  return {.name = array.name,
+          .gradient = gradient,
+          .norm = std::sqrt(squares),
+          .mean = sum / static_cast<double>(numbers.size()),
+          .min = *min,
+          .max = *max};
+}
+
+std::vector<NamedArray> matching(std::span<const NamedArray> parameters,
+                                 const std::string& pattern) {
+  std::vector<NamedArray> matches;
   std::string names;
-  for (const NamedTensor& named : parameters) {
+  for (const NamedArray& named : parameters) {
     names.append(names.empty() ? "" : ", ").append(named.name);
-    if (fnmatch(pattern.c_str(), named.name.c_str(), 0) == 0 && named.tensor.numel() > 0) {
+    if (fnmatch(pattern.c_str(), named.name.c_str(), 0) == 0 && named.size() > 0) {
       matches.push_back(named);
     }
   }
@@ -52,14 +82,14 @@ bool Monitor::wants_gradients(const StepPlan& step) const {
 }
 
 void Monitor::on_gradients(Training& training, const StepPlan& step,
-                           std::span<const NamedTensor> gradients) {
+                           std::span<const NamedArray> gradients) {
   std::vector<TensorStatistics> tensors;
-  for (const NamedTensor& parameter : matching(training.parameters(), pattern_)) {
+  for (const NamedArray& parameter : matching(training.parameters(), pattern_)) {
     tensors.push_back(statistics_of(parameter, false));
     // A frozen parameter has none.
-    const auto gradient = std::find_if(
-        gradients.begin(), gradients.end(),
-        [&](const NamedTensor& candidate) { return candidate.name == parameter.name; });
+    const auto gradient =
+        std::find_if(gradients.begin(), gradients.end(),
+                     [&](const NamedArray& candidate) { return candidate.name == parameter.name; });
     if (gradient != gradients.end()) tensors.push_back(statistics_of(*gradient, true));
   }
   sink_(step, tensors);

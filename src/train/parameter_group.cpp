@@ -12,14 +12,14 @@ constexpr GroupOptions kNoDecay{.weight_decay = 0.0, .layer_wise = false};
 
 ParameterGroup no_decay_for_vectors() {
   return {.name = "vectors",
-          .takes = [](const NamedTensor& named) { return named.tensor.dim() <= 1; },
+          .takes = [](const NamedArray& named) { return named.shape.size() <= 1; },
           .options = kNoDecay};
 }
 
 ParameterGroup no_decay_for(const std::string& pattern) {
   return {.name = pattern,
           .takes =
-              [pattern](const NamedTensor& named) {
+              [pattern](const NamedArray& named) {
                 return fnmatch(pattern.c_str(), named.name.c_str(), 0) == 0;
               },
           .options = kNoDecay};

@@ -5,30 +5,21 @@
 #include <memory>
 #include <optional>
 #include <span>
-#include <string>
-#include <vector>
 
-#include <rubato/model/model.hpp>
-#include <rubato/optim/flat_optimizer.hpp>
-#include <rubato/optim/torch_optimizer.hpp>
 #include <rubato/plan/plan.hpp>
 #include <rubato/plan/shuffle.hpp>
-#include <rubato/recipe/optimizer_options.hpp>
 #include <rubato/runtime/workers.hpp>
 #include <rubato/scaling/rule.hpp>
-#include <rubato/train/dataset.hpp>
+#include <rubato/state/named_array.hpp>
+#include <rubato/train/objective.hpp>
 #include <rubato/train/records.hpp>
 #include <rubato/train/trainer.hpp>
-
-#include "replica_set.hpp"
 
 namespace rubato {
 
 /// What a step engine works with. All of it outlives the engine.
 struct StepEngineParts {
-  ReplicaSet& replicas;
-  const Loss& loss;
-  const TensorDataset& dataset;
+  Objective& objective;
   Workers& workers;
   Rule& rule;
 };
@@ -41,7 +32,7 @@ struct StepSettings {
   /// Called when the gradients are summed, and nothing of the step has changed any state yet.
   std::function<void()> before_change{};
   /// Sees the mean gradients before the update; empty where nobody does.
-  std::function<void(std::span<const NamedTensor> gradients)> inspect{};
+  std::function<void(std::span<const NamedArray> gradients)> inspect{};
   /// Hears of an attempt in which cores died, before it is redone on the cores left.
   std::function<void(const StepPlan& attempt, std::span<const FaultRecord> faults,
                      std::int64_t cores_left)>
@@ -80,20 +71,17 @@ class StepEngine {
   StepEngine& operator=(const StepEngine&) = delete;
   virtual ~StepEngine() = default;
 
-  /// Where the loss or the gradient is not finite, the shared state is left as it was.
+  /// Where the loss or the gradient is not finite, the objective's state is left as it was.
   [[nodiscard]] virtual StepOutcome run(const StepPlan& step, const EpochSamples& samples,
                                         const StepSettings& settings) = 0;
-  /// Forward and backward of a minibatch, or two, by a replica that is used for nothing else: so it
-  /// changes nothing. Throws TrainingError.
-  virtual void try_out(Replica& replica) = 0;
   [[nodiscard]] virtual std::int64_t gradient_buffers() const = 0;
-  /// The optimizer's state.
+  /// The state of the optimizer, and of what is measured from step to step.
   virtual void save(State& state) const = 0;
   virtual void load(const State& state) = 0;
 };
 
-/// An engine for the type of the model's parameters and steps of at most `max_minibatches`. Throws
-/// Error for options out of their range, and for a rule that the optimizer cannot follow.
+/// An engine for the type of the objective's parameters and steps of at most `max_minibatches`.
+/// Throws Error for options out of their range, and for a rule that the optimizer cannot follow.
 [[nodiscard]] std::unique_ptr<StepEngine> make_step_engine(const StepEngineParts& parts,
                                                            const TrainOptions& options,
                                                            std::int64_t max_minibatches);

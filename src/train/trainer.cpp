@@ -2,71 +2,43 @@
 #include <cmath>
 #include <utility>
 
-#include <ATen/Context.h>
-#include <ATen/core/Generator.h>
 #include <fmt/format.h>
 
 #include <rubato/core/check.hpp>
 #include <rubato/core/stopwatch.hpp>
-#include <rubato/model/tensor_state.hpp>
 #include <rubato/plan/shuffle.hpp>
 #include <rubato/scaling/adascale.hpp>
 #include <rubato/scaling/noise_scale.hpp>
-#include <rubato/train/environment.hpp>
 #include <rubato/train/trainer.hpp>
 
 #include "binding.hpp"
 #include "checked_options.hpp"
 #include "checked_rates.hpp"
 #include "configuration.hpp"
-#include "evaluator.hpp"
 #include "place.hpp"
-#include "replica_set.hpp"
 #include "result_state.hpp"
 #include "step_engine.hpp"
-#include "trial.hpp"
 
 namespace rubato {
 
 namespace {
 
-TensorDataset checked(TensorDataset dataset, std::string_view name) {
-  require_valid(dataset, name);
-  return dataset;
+std::unique_ptr<Objective> checked(std::unique_ptr<Objective> objective) {
+  if (objective == nullptr) throw Error("a trainer needs an objective; accepted: any but null");
+  return objective;
 }
 
-Planner checked_planner(Trace trace, const TensorDataset& train, const TrainOptions& options) {
-  Planner planner(std::move(trace), {.dataset_size = train.size(),
+Planner checked_planner(Trace trace, const Objective& objective, const TrainOptions& options) {
+  Planner planner(std::move(trace), {.dataset_size = objective.samples(),
                                      .minibatch_size = options.minibatch_size,
                                      .cores = options.cores});
   require_epochs(planner, options.epochs);
   return planner;
 }
 
-// libtorch must be on one intra-op thread before the first worker starts.
-Workers make_workers(int threads) {
-  use_one_intra_op_thread();
-  return Workers(threads);
-}
-
-// Leaves libtorch's generator as it was.
-class GeneratorKeeper {
- public:
-  GeneratorKeeper()
-      : generator_(at::globalContext().defaultGenerator(at::kCPU)),
-        state_(generator_.get_state()) {}
-  ~GeneratorKeeper() { generator_.set_state(state_); }
-  GeneratorKeeper(const GeneratorKeeper&) = delete;
-  GeneratorKeeper& operator=(const GeneratorKeeper&) = delete;
-
- private:
-  at::Generator generator_;
-  at::Tensor state_;
-};
-
 constexpr const char* kConfiguration = "configuration";
-const std::string kParameter = "parameter.";
-const std::string kBuffer = "buffer.";
+constexpr std::string_view kParameter = "parameter.";
+constexpr std::string_view kBuffer = "buffer.";
 
 // The reason for which training has stopped.
 std::string end_of_trace(std::int64_t steps) {
@@ -90,24 +62,20 @@ Diverged::Diverged(std::string_view what, const StepRecord& step, std::string_vi
 
 class Trainer::Implementation final : public Training {
  public:
-  Implementation(const ModelFactory& model, Loss loss, TensorDataset train, Trace trace,
-                 TrainOptions options)
+  Implementation(std::unique_ptr<Objective> objective, Trace trace, TrainOptions options)
       : options_(checked_options(std::move(options))),
-        train_(checked(std::move(train), "training data")),
-        planner_(checked_planner(std::move(trace), train_, options_)),
+        objective_(checked(std::move(objective))),
+        planner_(checked_planner(std::move(trace), *objective_, options_)),
         rule_(options_.rules.make(options_.rule)),
         schedule_(make_schedule(options_)),
-        loss_(std::move(loss)),
-        workers_(make_workers(options_.dealing == Dealing::in_turns ? 1 : options_.threads)),
-        model_(model),
-        replicas_(model_, options_.initializer, options_.threads, options_.seed, options_.dealing),
-        engine_(make_step_engine({replicas_, loss_, train_, workers_, *rule_}, options_,
-                                 planner_.largest_step())),
-        configuration_(configuration_of(options_, train_, replicas_.state())),
+        workers_(options_.dealing == Dealing::in_turns ? 1 : options_.threads),
+        engine_(
+            make_step_engine({*objective_, workers_, *rule_}, options_, planner_.largest_step())),
+        configuration_(configuration_of(options_, *objective_)),
         gain_estimator_({}, options_.groups.size() + 1) {}
 
   TrainResult fit() {
-    if (schedule_->watches() && !test_ && options_.watch != Metric::train_loss) {
+    if (schedule_->watches() && !objective_->has_test() && options_.watch != Metric::train_loss) {
       throw Error(
           fmt::format("the schedule watches {}, but there is no test set; accepted: "
                       "train-loss",
@@ -123,22 +91,13 @@ class Trainer::Implementation final : public Training {
     return result_;
   }
 
-  Evaluation evaluate(const TensorDataset& dataset) override {
-    require_valid(dataset, "data to evaluate on");
-    return evaluate(dataset, "");
-  }
-
   const TrainOptions& options() const override { return options_; }
   const TrainResult& result() const override { return result_; }
-  const std::vector<NamedTensor>& parameters() const override {
-    return replicas_.state().parameters();
-  }
-  const std::vector<NamedTensor>& buffers() const override { return replicas_.state().buffers(); }
+  const std::vector<NamedArray>& parameters() const override { return objective_->parameters(); }
+  const std::vector<NamedArray>& buffers() const override { return objective_->buffers(); }
+  Objective& objective() const override { return *objective_; }
+  Workers& workers() const override { return workers_; }
   std::int64_t gradient_buffers() const { return engine_->gradient_buffers(); }
-  void set_test(TensorDataset test, Loss loss) {
-    test_ = checked(std::move(test), "test data");
-    test_loss_ = std::move(loss);
-  }
   void add_observer(std::shared_ptr<Observer> observer) {
     RUBATO_CHECK(observer != nullptr, "an observer is added");
     observer->on_added(*this);
@@ -162,27 +121,11 @@ class Trainer::Implementation final : public Training {
     std::int64_t minibatches = 0;
   };
 
-  [[nodiscard]] const Loss& test_loss() const { return test_loss_ ? test_loss_ : loss_; }
-
-  Evaluation evaluate(const TensorDataset& dataset, std::string_view when) {
-    return rubato::evaluate(replicas_, test_loss(), dataset, workers_,
-                            {.top_k = options_.top_k, .operators = options_.operators}, when);
-  }
-
-  // Finds what cannot work before anything is trained. Once, and without a trace: on an instance of
-  // its own, with libtorch's generator as it was.
+  // Finds what cannot work before anything is trained.
   void try_out() {
     if (tried_out_) return;
     tried_out_ = true;
-    const GeneratorKeeper keeper;
-    Model instance = model_();
-    // A factory that gives the one instance of a training on one thread again.
-    if (replicas_.state().is_shared_by(instance)) return;
-    Replica replica(std::move(instance), replicas_.state());
-    engine_->try_out(replica);
-    if (test_) {
-      try_evaluation(replica, test_loss(), *test_, options_.minibatch_size, "test data");
-    }
+    objective_->try_out(options_.minibatch_size);
   }
 
   [[nodiscard]] bool stopped() const { return !result_.stopped.empty(); }
@@ -219,7 +162,7 @@ class Trainer::Implementation final : public Training {
   // What is left of its steps, until somebody wants to stop or pause.
   void train_epoch() {
     for (const auto& observer : observers_) observer->on_epoch_begin(*this, epoch_->plan);
-    const EpochSamples samples(train_.size(), options_.minibatch_size, options_.seed,
+    const EpochSamples samples(objective_->samples(), options_.minibatch_size, options_.seed,
                                epoch_->plan.index);
     EpochRecord& record = epoch_->record;
     Stopwatch stopwatch;
@@ -236,7 +179,7 @@ class Trainer::Implementation final : public Training {
       if (!step.applied && !step.skipped) {
         if (step.loss_scale) {
           throw Diverged(fmt::format("the loss scale fell below {}: step after step overflowed",
-                                     options_.loss_scale.smallest),
+                                     objective_->loss_scale()->smallest),
                          step, options_.rule);
         }
         throw Diverged(std::isfinite(step.loss) ? "the gradient became infinite or NaN"
@@ -265,9 +208,10 @@ class Trainer::Implementation final : public Training {
     const Stopwatch stopwatch;
     EpochRecord record = epoch_->record;
     record.train_loss = epoch_->loss_sum / static_cast<double>(epoch_->minibatches);
-    if (test_) {
-      record.test = evaluate(
-          *test_, fmt::format(" of the test data after epoch {}", record.epoch.value() + 1));
+    if (objective_->has_test()) {
+      record.test = objective_->test(
+          workers_, {.top_k = options_.top_k},
+          fmt::format(" of the test data after epoch {}", record.epoch.value() + 1));
     }
     record.test_seconds = stopwatch.seconds();
     result_.part = part_of_epoch();
@@ -316,7 +260,7 @@ class Trainer::Implementation final : public Training {
     StepSettings settings{.epoch = epoch, .base_learning_rate = options_.learning_rate * factor};
     settings.before_change = [this] { whole_ = false; };
     if (wanting_gradients(plan)) {
-      settings.inspect = [&](std::span<const NamedTensor> gradients) {
+      settings.inspect = [&](std::span<const NamedArray> gradients) {
         for (const auto& observer : observers_) {
           if (observer->wants_gradients(plan)) observer->on_gradients(*this, plan, gradients);
         }
@@ -373,17 +317,12 @@ class Trainer::Implementation final : public Training {
   }
 
   TrainOptions options_;
-  // Mutable, as they get their fingerprints when the first state is saved.
-  mutable TensorDataset train_;
-  mutable std::optional<TensorDataset> test_;
+  std::unique_ptr<Objective> objective_;
   Planner planner_;
   std::unique_ptr<Rule> rule_;
   std::unique_ptr<LrSchedule> schedule_;
-  Loss loss_;
-  Loss test_loss_;
-  Workers workers_;
-  ModelFactory model_;
-  ReplicaSet replicas_;
+  // Mutable, as whoever may read a training may use its threads.
+  mutable Workers workers_;
   std::unique_ptr<StepEngine> engine_;
   // What states are bound to.
   std::string configuration_;
@@ -391,7 +330,7 @@ class Trainer::Implementation final : public Training {
   // For StepRecord::measured_gain and noise_scale.
   AdaScaleEstimator gain_estimator_;
   NoiseScale noise_scale_;
-  TrainingProgress progress_{.dataset_size = train_.size()};
+  TrainingProgress progress_{.dataset_size = objective_->samples()};
   TrainResult result_;
   std::optional<Epoch> epoch_;
   bool tried_out_ = false;
@@ -407,12 +346,8 @@ State Trainer::Implementation::state() const {
   RUBATO_CHECK(whole_, "the state of a trainer is taken between steps");
   State state;
   state.put_text(kConfiguration, configuration_);
-  for (const NamedTensor& named : replicas_.state().parameters()) {
-    put_tensor(state, kParameter + named.name, named.tensor);
-  }
-  for (const NamedTensor& named : replicas_.state().buffers()) {
-    put_tensor(state, kBuffer + named.name, named.tensor);
-  }
+  for (const NamedArray& array : parameters()) put_array(state, kParameter, array);
+  for (const NamedArray& array : buffers()) put_array(state, kBuffer, array);
   engine_->save(state);
   state.put("rule", rule_->state());
   state.put("schedule", schedule_->state());
@@ -421,7 +356,7 @@ State Trainer::Implementation::state() const {
 
   put_result(state, result_);
   if (result_.part && !epoch_) put_part(state, *result_.part);
-  bind_state(state, planner_, result_, train_, test_ ? &*test_ : nullptr);
+  bind_state(state, planner_, result_, *objective_);
   const StepIndex next = epoch_ ? epoch_->plan.first_step() : planner_.next_step();
   state.put("epoch.first_step", next.value());
   if (epoch_) {
@@ -438,12 +373,8 @@ State Trainer::Implementation::state() const {
 void Trainer::Implementation::load(const State& state) {
   RUBATO_CHECK(result_.steps == 0 && !epoch_, "a state is loaded before anything is trained");
   require_same_configuration(state.text(kConfiguration), configuration_);
-  for (const NamedTensor& named : replicas_.state().parameters()) {
-    read_tensor(state, kParameter + named.name, named.tensor);
-  }
-  for (const NamedTensor& named : replicas_.state().buffers()) {
-    read_tensor(state, kBuffer + named.name, named.tensor);
-  }
+  for (const NamedArray& array : parameters()) read_array(state, kParameter, array);
+  for (const NamedArray& array : buffers()) read_array(state, kBuffer, array);
   engine_->load(state);
   rule_->load_state(state.values<double>("rule"));
   schedule_->load_state(state.values<double>("schedule"));
@@ -458,7 +389,7 @@ void Trainer::Implementation::load(const State& state) {
   const bool in_epoch = state.has("epoch.steps");
   progress_ = {.epochs = result_.epochs,
                .epoch_samples = in_epoch ? state.count("epoch.samples") : 0,
-               .dataset_size = train_.size(),
+               .dataset_size = objective_->samples(),
                .steps = result_.steps,
                .samples = result_.samples,
                .iterations = result_.iterations};
@@ -469,7 +400,7 @@ void Trainer::Implementation::load(const State& state) {
         "{} epochs are asked for, but epoch {} has begun; accepted: at least {}", options_.epochs,
         result_.epochs + (in_epoch ? 1 : 0), result_.epochs + (in_epoch ? 1 : 0)));
   }
-  require_bound(state, planner_, result_, epoch_begin, train_, test_ ? &*test_ : nullptr);
+  require_bound(state, planner_, result_, epoch_begin, *objective_);
   if (in_epoch) {
     std::optional<EpochPlan> plan = planner_.next();
     const std::int64_t done = state.count("epoch.steps");
@@ -491,10 +422,9 @@ void Trainer::Implementation::load(const State& state) {
   for (const auto& observer : observers_) observer->load(*this, state);
 }
 
-Trainer::Trainer(const ModelFactory& model, Loss loss, TensorDataset train, Trace trace,
-                 TrainOptions options)
-    : implementation_(std::make_unique<Implementation>(model, std::move(loss), std::move(train),
-                                                       std::move(trace), std::move(options))) {}
+Trainer::Trainer(std::unique_ptr<Objective> objective, Trace trace, TrainOptions options)
+    : implementation_(std::make_unique<Implementation>(std::move(objective), std::move(trace),
+                                                       std::move(options))) {}
 Trainer::~Trainer() = default;
 Trainer::Trainer(Trainer&&) noexcept = default;
 Trainer& Trainer::operator=(Trainer&&) noexcept = default;
@@ -502,9 +432,6 @@ Trainer& Trainer::operator=(Trainer&&) noexcept = default;
 Trainer::Implementation& Trainer::own() const {
   RUBATO_CHECK(implementation_ != nullptr, "a trainer that was moved from is not used");
   return *implementation_;
-}
-void Trainer::set_test(TensorDataset test, Loss loss) {
-  own().set_test(std::move(test), std::move(loss));
 }
 void Trainer::add_observer(std::shared_ptr<Observer> observer) {
   own().add_observer(std::move(observer));
@@ -521,13 +448,10 @@ void Trainer::load_state(const State& state) {
 TrainResult Trainer::fit() {
   return own().fit();
 }
-Evaluation Trainer::evaluate(const TensorDataset& dataset) {
-  return own().evaluate(dataset);
-}
-const std::vector<NamedTensor>& Trainer::parameters() const {
+const std::vector<NamedArray>& Trainer::parameters() const {
   return own().parameters();
 }
-const std::vector<NamedTensor>& Trainer::buffers() const {
+const std::vector<NamedArray>& Trainer::buffers() const {
   return own().buffers();
 }
 const TrainResult& Trainer::result() const {
@@ -535,6 +459,12 @@ const TrainResult& Trainer::result() const {
 }
 const TrainOptions& Trainer::options() const {
   return own().options();
+}
+Objective& Trainer::objective() const {
+  return own().objective();
+}
+Workers& Trainer::workers() const {
+  return own().workers();
 }
 int Trainer::threads() const {
   return own().options().threads;

@@ -1,20 +1,19 @@
 #include <string>
 #include <utility>
 
-#include <c10/util/Exception.h>
 #include <fmt/format.h>
 
 #include <rubato/core/memory.hpp>
 #include <rubato/train/training_error.hpp>
 
-#include "rethrow.hpp"
-
 namespace rubato {
 
 namespace {
 
-std::string first_line(const std::string& text) {
-  return text.substr(0, text.find('\n'));
+// libtorch's exceptions end with where they were thrown and its stack.
+std::string without_stack(const std::string& text) {
+  const std::size_t stack = text.find("\nException raised from ");
+  return stack == std::string::npos ? text : text.substr(0, text.find('\n'));
 }
 
 // What TorchScript's interpreter throws begins with that it failed, and ends with why.
@@ -41,13 +40,9 @@ void rethrow_with_place(Phase phase, const std::string& place) {
     throw;
   } catch (const MemoryError&) {
     throw;
-  } catch (const c10::Error& error) {
-    if (is_out_of_memory(error)) throw;
-    throw TrainingError(phase, place, essence_of(first_line(error.what_without_backtrace())),
-                        error.what());
   } catch (const std::exception& error) {
     if (is_out_of_memory(error)) throw;
-    throw TrainingError(phase, place, essence_of(error.what()), error.what());
+    throw TrainingError(phase, place, essence_of(without_stack(error.what())), error.what());
   } catch (...) {
     throw TrainingError(phase, place, "an exception that is no std::exception", "");
   }

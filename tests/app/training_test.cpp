@@ -42,6 +42,9 @@ TrainCommandOptions parsed_options(const Arguments& arguments) {
 TrainOptions train_options(const Arguments& arguments) {
   return trainer_options(parsed_options(arguments));
 }
+TorchOptions model_options(const Arguments& arguments) {
+  return torch_options(parsed_options(arguments));
+}
 
 // Every option that the library has: its value by default, and one that was asked for.
 TEST(TrainerOptions, AreThoseOfTheCommandLine) {
@@ -85,26 +88,6 @@ TEST(TrainerOptions, AreThoseOfTheCommandLine) {
        }},
       {{"--clip-norm=2.5"}, [](const auto& o) { return o.clip_norm == 2.5; }},
       {{"--clip-value=2.5"}, [](const auto& o) { return o.clip_value == 2.5; }},
-      {{"--precision=bf16"}, [](const auto& o) { return o.precision == Precision::bf16; }},
-      {{"--precision=fp16:scale=512,growth=4,backoff=0.25,interval=7,smallest=0.5"},
-       [](const auto& o) {
-         return o.precision == Precision::fp16 && o.loss_scale == LossScaleOptions{.initial = 512,
-                                                                                   .growth = 4,
-                                                                                   .backoff = 0.25,
-                                                                                   .interval = 7,
-                                                                                   .smallest = 0.5};
-       }},
-      {{"--operators=max-pool"},
-       [](const auto& o) {
-         return o.operators ==
-                OwnOperators{.convolution = false, .max_pool = true, .batch_norm = false};
-       }},
-      {{"--init=msra:fan=out"},
-       [](const auto& o) {
-         return o.initializer ==
-                InitializerOptions{.kind = InitializerKind::msra, .fan = FanMode::out};
-       }},
-      {{"--augment-shift=2"}, [](const auto& o) { return static_cast<bool>(o.augment); }},
       {{"--seed=18446744073709551615"},
        [](const auto& o) { return o.seed == 18446744073709551615U; }},
       {{"--top-k=3"}, [](const auto& o) { return o.top_k == 3; }},
@@ -140,9 +123,46 @@ TEST(TrainerOptions, AreThoseOfTheCommandLine) {
   }
   const TrainOptions defaults = train_options(usual);
   EXPECT_FALSE(defaults.lookahead.has_value());
-  EXPECT_FALSE(static_cast<bool>(defaults.augment));
   EXPECT_TRUE(defaults.groups.empty());
   EXPECT_EQ(defaults.optimizer, OptimizerOptions{.momentum = 0.5});
+}
+
+TEST(TorchOptions, AreThoseOfTheCommandLine) {
+  struct Case {
+    Arguments arguments;
+    std::function<bool(const TorchOptions&)> is_there;
+  };
+  const std::vector<Case> cases{
+      {{"--precision=bf16"}, [](const auto& o) { return o.precision == Precision::bf16; }},
+      {{"--precision=fp16:scale=512,growth=4,backoff=0.25,interval=7,smallest=0.5"},
+       [](const auto& o) {
+         return o.precision == Precision::fp16 && o.loss_scale == LossScaleOptions{.initial = 512,
+                                                                                   .growth = 4,
+                                                                                   .backoff = 0.25,
+                                                                                   .interval = 7,
+                                                                                   .smallest = 0.5};
+       }},
+      {{"--operators=max-pool"},
+       [](const auto& o) {
+         return o.operators ==
+                OwnOperators{.convolution = false, .max_pool = true, .batch_norm = false};
+       }},
+      {{"--init=msra:fan=out"},
+       [](const auto& o) {
+         return o.initializer ==
+                InitializerOptions{.kind = InitializerKind::msra, .fan = FanMode::out};
+       }},
+      {{"--augment-shift=2"}, [](const auto& o) { return static_cast<bool>(o.augment); }}};
+  for (const auto& [arguments, is_there] : cases) {
+    SCOPED_TRACE(testing::PrintToString(arguments));
+    EXPECT_FALSE(is_there(model_options({}))) << "the case shows nothing";
+    EXPECT_TRUE(is_there(model_options(arguments)));
+    // Through the configuration of the run, as well.
+    const test::TempFolder folder;
+    const std::string config = to_config(parsed_options(arguments), folder.path());
+    EXPECT_TRUE(is_there(model_options({"--config", folder.write("config.toml", config)})))
+        << config;
+  }
 }
 
 TEST(TrainerOptions, MakeAGroupOfEachPattern) {
@@ -152,10 +172,10 @@ TEST(TrainerOptions, MakeAGroupOfEachPattern) {
   EXPECT_EQ(groups[0].name, "conv*");
   EXPECT_EQ(groups[1].name, "vectors");
   EXPECT_EQ(groups[2].name, "*.bias");
-  EXPECT_TRUE(groups[0].takes({"conv1.weight", at::zeros({2, 2})}));
-  EXPECT_FALSE(groups[0].takes({"fc.weight", at::zeros({2, 2})}));
-  EXPECT_TRUE(groups[1].takes({"any", at::zeros({2})}));
-  EXPECT_TRUE(groups[2].takes({"fc.bias", at::zeros({2})}));
+  EXPECT_TRUE(groups[0].takes({.name = "conv1.weight", .shape = {2, 2}}));
+  EXPECT_FALSE(groups[0].takes({.name = "fc.weight", .shape = {2, 2}}));
+  EXPECT_TRUE(groups[1].takes({.name = "any", .shape = {2}}));
+  EXPECT_TRUE(groups[2].takes({.name = "fc.bias", .shape = {2}}));
   for (const ParameterGroup& group : groups) EXPECT_EQ(group.options.weight_decay, 0);
 }
 

@@ -23,7 +23,6 @@
 #include <rubato/model/module.hpp>
 #include <rubato/model/script.hpp>
 #include <rubato/model/shared_state.hpp>
-#include <rubato/model/tensor_state.hpp>
 #include <rubato/state/state_file.hpp>
 
 #include "support/error_of.hpp"
@@ -34,39 +33,6 @@ namespace {
 namespace nn = torch::nn;
 using testing::ElementsAre;
 using testing::HasSubstr;
-
-TEST(TensorState, HoldsEveryTypeAndShape) {
-  for (const at::ScalarType type : {at::kDouble, at::kFloat, at::kHalf, at::kBFloat16, at::kLong,
-                                    at::kInt, at::kShort, at::kChar, at::kByte, at::kBool}) {
-    for (const std::vector<std::int64_t>& shape :
-         {std::vector<std::int64_t>{2, 3}, {}, {0}, {5}, {1, 2, 0}}) {
-      SCOPED_TRACE(std::string(c10::toString(type)) + testing::PrintToString(shape));
-      at::manual_seed(1);
-      const at::Tensor values = (at::rand(shape) * 100).to(type);
-      State state;
-      put_tensor(state, "it", values);
-      const State read = parse_state(state_bytes(state), "the state");
-      const at::Tensor into = at::zeros(shape, type);
-      read_tensor(read, "it", into);
-      EXPECT_TRUE(at::equal(into, values));
-      // No other type of as many bytes is taken for it.
-      const at::ScalarType other = type == at::kDouble  ? at::kLong
-                                   : type == at::kLong  ? at::kDouble
-                                   : type == at::kFloat ? at::kInt
-                                   : type == at::kInt   ? at::kFloat
-                                   : type == at::kHalf  ? at::kBFloat16
-                                   : type == at::kShort ? at::kHalf
-                                   : type == at::kChar  ? at::kByte
-                                   : type == at::kByte  ? at::kBool
-                                                        : at::kChar;
-      EXPECT_THAT(test::error_of([&] { read_tensor(read, "it", at::zeros(shape, other)); }),
-                  HasSubstr("the state's 'it' is "));
-    }
-  }
-  State state;
-  EXPECT_EQ(test::error_of([&] { put_tensor(state, "it", at::zeros({2}, at::kComplexFloat)); }),
-            "'it' is ComplexFloat, which no checkpoint can hold; accepted: real types");
-}
 
 using Operator = std::function<at::Tensor(const at::Tensor& x)>;
 

@@ -7,7 +7,6 @@
 
 #include <rubato/model/layout.hpp>
 #include <rubato/model/shared_state.hpp>
-#include <rubato/model/tensor_state.hpp>
 
 #include "model/names.hpp"
 #include "support/error_of.hpp"
@@ -206,38 +205,6 @@ TEST(SharedState, RefusesTensorsThatAreNotOnTheCpu) {
             "parameter 'weight' is on meta; accepted: cpu");
   EXPECT_EQ(error_of_model_with({{"weight", parameter(numbers(0, 3))}}, {{"mean", elsewhere}}),
             "buffer 'mean' is on meta; accepted: cpu");
-}
-
-// A frozen tensor keeps the layout that its module gave it, such as channels last.
-TEST(TensorState, DoesNotSeeHowATensorLiesInMemory) {
-  const at::Tensor values = numbers(0, 24).reshape({2, 3, 2, 2});
-  const at::Tensor channels_last = values.contiguous(at::MemoryFormat::ChannelsLast);
-  State state;
-  put_tensor(state, "plain", values);
-  put_tensor(state, "channels last", channels_last);
-  EXPECT_EQ(state.array("channels last").bytes, state.array("plain").bytes);
-  for (const at::Tensor& into : {at::zeros_like(values), at::zeros_like(channels_last)}) {
-    read_tensor(state, "channels last", into);
-    EXPECT_TRUE(at::equal(into, values));
-  }
-}
-
-// As many bytes are not enough: a matrix is not its transpose, and two floats are not a double.
-TEST(TensorState, IsOfOneTypeAndOneShape) {
-  State state;
-  put_tensor(state, "weight", numbers(0, 6).reshape({2, 3}));
-  const auto error_into = [&](const at::Tensor& tensor) {
-    return test::error_of([&] { read_tensor(state, "weight", tensor); });
-  };
-  EXPECT_EQ(error_into(at::zeros({2, 3})), "no error");
-  const at::Tensor transposed = at::zeros({3, 2});
-  EXPECT_EQ(error_into(transposed),
-            "the state's 'weight' is F32 of shape [2, 3], the model's F32 of shape [3, 2]");
-  EXPECT_TRUE(at::equal(transposed, at::zeros({3, 2}))) << "what is refused is not read";
-  EXPECT_EQ(error_into(at::zeros({6})),
-            "the state's 'weight' is F32 of shape [2, 3], the model's F32 of shape [6]");
-  EXPECT_EQ(error_into(at::zeros({3}, at::kDouble)),
-            "the state's 'weight' is F32 of shape [2, 3], the model's F64 of shape [3]");
 }
 
 }  // namespace

@@ -13,7 +13,7 @@
 #include <torch/optim/adam.h>
 #include <torch/optim/sgd.h>
 
-#include <rubato/optim/adascale.hpp>
+#include <rubato/torch/adascale.hpp>
 
 #include "optim/tensor_of.hpp"
 #include "support/error_of.hpp"

@@ -22,10 +22,10 @@
 #include <torch/optim/rmsprop.h>
 
 #include <rubato/optim/lookahead.hpp>
-#include <rubato/optim/make_optimizer.hpp>
-#include <rubato/optim/torch_optimizer.hpp>
 #include <rubato/state/state_file.hpp>
+#include <rubato/torch/torch_optimizer.hpp>
 
+#include "on_shared.hpp"
 #include "support/error_of.hpp"
 
 namespace rubato {
@@ -139,7 +139,7 @@ struct Flat {
                                                                       shared.parameters().size())}};
   }
   [[nodiscard]] std::unique_ptr<FlatOptimizer<double>> make(const OptimizerOptions& options) const {
-    return make_optimizer<double>(options, layout(), shared, kAllOptions);
+    return test::optimizer_on<double>(options, layout(), shared, kAllOptions);
   }
   void draw() {
     for (const at::Tensor& view : shared.parameter_layout().views(sum)) {
@@ -303,8 +303,8 @@ TEST(EveryOptimizer, HasTheMomentumOfAGroupWhereItHasNoneItself) {
       Flat flat(kOneTensor);
       std::vector<GroupOptions> groups(3);
       groups[kGroupOf[0]].momentum = of_group;
-      const auto optimizer = make_optimizer<double>({.kind = kind, .momentum = of_all.value_or(0)},
-                                                    flat.layout(), flat.shared, groups);
+      const auto optimizer = test::optimizer_on<double>(
+          {.kind = kind, .momentum = of_all.value_or(0)}, flat.layout(), flat.shared, groups);
       for (int step = 0; step < 3; ++step) {
         flat.draw();
         flat.step(*optimizer, 0.1);
@@ -324,7 +324,7 @@ TEST(Lars, TakesTheRateWhereTheWeightsOrTheGradientAreZero) {
     if (weights) flat.shared.flat_parameters().zero_();
     if (!weights) flat.sum.zero_();
     const at::Tensor before = flat.values(0).clone();
-    const auto optimizer = make_optimizer<double>(
+    const auto optimizer = test::optimizer_on<double>(
         {.kind = OptimizerKind::lars, .weight_decay = 0.1},
         {.layer_ends = flat.shared.parameter_layout().ends(), .layer_groups = {0}}, flat.shared,
         {});
@@ -397,7 +397,7 @@ TEST(EveryOptimizer, RefusesAStateThatIsNotIts) {
   // The slow weights are looked at where they are first needed.
   Flat other(kLargerTensors);
   const auto without_momentum = [](const Flat& of) {
-    return make_optimizer<double>({}, of.layout(), of.shared, {});
+    return test::optimizer_on<double>({}, of.layout(), of.shared, {});
   };
   Lookahead<double> lookahead(without_momentum(other), {});
   other.step(lookahead, 0.1);
@@ -452,8 +452,8 @@ TEST(MakeOptimizer, KnowsTheBordersOfItsOptions) {
   Flat flat;
   const auto accepts = [&](const OptimizerOptions& options, std::vector<GroupOptions> groups = {}) {
     return test::error_of([&] {
-             static_cast<void>(
-                 make_optimizer<double>(options, flat.layout(), flat.shared, std::move(groups)));
+             static_cast<void>(test::optimizer_on<double>(options, flat.layout(), flat.shared,
+                                                          std::move(groups)));
            }) == "no error";
   };
   for (const OptimizerKind kind :
@@ -494,7 +494,8 @@ TEST(MakeOptimizer, KnowsTheBordersOfItsOptions) {
 TEST(TorchOptimizer, RefusesWhatItCannotDrive) {
   Flat flat;
   const auto error = [&](const TorchOptimizerMaker& make) {
-    return test::error_of([&] { TorchOptimizer<double>(flat.layout(), flat.shared, make); });
+    return test::error_of(
+        [&] { TorchOptimizer<double>(flat.layout(), trained_arrays(flat.shared), make); });
   };
   EXPECT_EQ(error([](auto) { return nullptr; }),
             "an optimizer of libtorch must keep the 3 parameter groups it is made for");

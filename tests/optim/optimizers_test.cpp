@@ -23,10 +23,10 @@
 #include <rubato/collective/kernels.hpp>
 #include <rubato/optim/lars.hpp>
 #include <rubato/optim/lookahead.hpp>
-#include <rubato/optim/make_optimizer.hpp>
 #include <rubato/optim/sgd.hpp>
-#include <rubato/optim/torch_optimizer.hpp>
+#include <rubato/torch/torch_optimizer.hpp>
 
+#include "on_shared.hpp"
 #include "support/error_of.hpp"
 
 namespace rubato {
@@ -107,8 +107,8 @@ TEST(SgdOfGroups, IsTorchsSgdOfGroups) {
   Workers workers(2);
   Problem<double> problem;
   const auto sgd =
-      make_optimizer<double>({.momentum = 0.9, .weight_decay = 0.01},
-                             layout_of(problem.shared, {0, 1, 2}), problem.shared, kGroups);
+      test::optimizer_on<double>({.momentum = 0.9, .weight_decay = 0.01},
+                                 layout_of(problem.shared, {0, 1, 2}), problem.shared, kGroups);
   std::vector<torch::optim::OptimizerParamGroup> groups;
   for (std::size_t i = 0; i < 3; ++i) {
     groups.emplace_back(
@@ -134,9 +134,9 @@ TEST(SgdOfGroups, IsTorchsSgdOfGroups) {
 TEST(SgdOfGroups, DecayTimesTheRulesFactor) {
   Workers workers(1);
   Problem<double> problem;
-  const auto sgd =
-      make_optimizer<double>({.weight_decay = 0.1}, layout_of(problem.shared, {0, 1, 2}),
-                             problem.shared, {{}, {.weight_decay = 0.5}, {.weight_decay = 0.0}});
+  const auto sgd = test::optimizer_on<double>({.weight_decay = 0.1},
+                                              layout_of(problem.shared, {0, 1, 2}), problem.shared,
+                                              {{}, {.weight_decay = 0.5}, {.weight_decay = 0.0}});
   sgd->step(problem.update(1, {.update_rate = 0.2, .weight_decay_factor = 3}), workers);
   const std::array<double, 3> decay{0.1, 0.5, 0};
   for (std::size_t i = 0; i < 3; ++i) {
@@ -158,7 +158,7 @@ std::vector<LayerNorms> norms_of(const Problem<double>& problem) {
 TEST(Lars, IsThePapersFormula) {
   Workers workers(2);
   Problem<double> problem;
-  const auto lars = make_optimizer<double>(
+  const auto lars = test::optimizer_on<double>(
       {.kind = OptimizerKind::lars, .momentum = 0.9, .weight_decay = 0.01, .trust = 0.02},
       layout_of(problem.shared, {0, 1, 2}), problem.shared, kGroups);
   ASSERT_TRUE(lars->needs_layer_norms());
@@ -200,7 +200,7 @@ TEST(Lars, AdaptsToTheWeightDecayOfAGroup) {
   Workers workers(1);
   Problem<double> problem;
   const double decay = 0.5;
-  const auto lars = make_optimizer<double>(
+  const auto lars = test::optimizer_on<double>(
       {.kind = OptimizerKind::lars, .weight_decay = 0.01, .trust = 0.02},
       layout_of(problem.shared, {0, 1, 1}), problem.shared, {{}, {.weight_decay = decay}});
   problem.draw(1);
@@ -224,7 +224,7 @@ TEST(Sgd, FollowsTheRulesFactorsOnLayers) {
   Problem<double> problem;
   Problem<double> before;
   const auto sgd =
-      make_optimizer<double>({}, layout_of(problem.shared, {0, 1, 2}), problem.shared, kGroups);
+      test::optimizer_on<double>({}, layout_of(problem.shared, {0, 1, 2}), problem.shared, kGroups);
   problem.draw(1);
   const std::array<double, 3> factors{2, 3, 4};
   sgd->step(problem.update(1, {.update_rate = 0.1, .layer_factors = factors}), workers);
@@ -244,7 +244,7 @@ void expect_same_bits(const OptimizerOptions& options, const Make& make) {
   Workers workers(2);
   Problem<T> problem;
   const auto adapter =
-      make_optimizer<T>(options, layout_of(problem.shared, {0, 0, 0}), problem.shared, {});
+      test::optimizer_on<T>(options, layout_of(problem.shared, {0, 0, 0}), problem.shared, {});
   EXPECT_FALSE(adapter->scales_weight_decay());
   const auto reference = make(problem.plain);
   for (int step = 0; step < kSteps; ++step) {
@@ -318,8 +318,8 @@ TEST(TorchOptimizer, GivesGroupsTheirOwnOptions) {
   Workers workers(1);
   Problem<double> problem;
   const auto adapter =
-      make_optimizer<double>({.kind = OptimizerKind::adamw, .weight_decay = 0.01},
-                             layout_of(problem.shared, {0, 1, 2}), problem.shared, kGroups);
+      test::optimizer_on<double>({.kind = OptimizerKind::adamw, .weight_decay = 0.01},
+                                 layout_of(problem.shared, {0, 1, 2}), problem.shared, kGroups);
   std::vector<torch::optim::OptimizerParamGroup> groups;
   for (std::size_t i = 0; i < 3; ++i) {
     groups.emplace_back(
@@ -339,7 +339,7 @@ TEST(TorchOptimizer, GivesGroupsTheirOwnOptions) {
 TEST(TorchOptimizer, GivesGroupsTheirOwnMomentum) {
   Workers workers(1);
   Problem<double> problem;
-  const auto adapter = make_optimizer<double>(
+  const auto adapter = test::optimizer_on<double>(
       {.kind = OptimizerKind::rmsprop, .momentum = 0.9, .weight_decay = 0.01},
       layout_of(problem.shared, {0, 1, 2}), problem.shared, kGroups);
   std::vector<torch::optim::OptimizerParamGroup> groups;
@@ -362,11 +362,11 @@ TEST(TorchOptimizer, GivesGroupsTheirOwnMomentum) {
 TEST(TorchOptimizer, TakesAnOptimizerOfTheUsersOwn) {
   Workers workers(1);
   Problem<float> problem;
-  TorchOptimizer<float> adapter(layout_of(problem.shared, {0, 0, 0}), problem.shared,
-                                [](std::vector<torch::optim::OptimizerParamGroup> groups) {
-                                  return std::make_unique<torch::optim::SGD>(
-                                      std::move(groups), torch::optim::SGDOptions(1));
-                                });
+  TorchOptimizer<float> adapter(
+      layout_of(problem.shared, {0, 0, 0}), trained_arrays(problem.shared),
+      [](std::vector<torch::optim::OptimizerParamGroup> groups) {
+        return std::make_unique<torch::optim::SGD>(std::move(groups), torch::optim::SGDOptions(1));
+      });
   torch::optim::SGD reference(problem.plain, torch::optim::SGDOptions(0.1));
   problem.draw(1);
   adapter.step(problem.update(1, {.update_rate = 0.1}), workers);
@@ -378,8 +378,8 @@ TEST(MakeOptimizer, RefusesOptionsOutOfRange) {
   Problem<float> problem;
   const auto error = [&](const OptimizerOptions& options, std::vector<GroupOptions> groups) {
     return error_of([&] {
-      static_cast<void>(make_optimizer<float>(options, layout_of(problem.shared, {0, 0, 0}),
-                                              problem.shared, std::move(groups)));
+      static_cast<void>(test::optimizer_on<float>(options, layout_of(problem.shared, {0, 0, 0}),
+                                                  problem.shared, std::move(groups)));
     });
   };
   EXPECT_THAT(error({.kind = OptimizerKind::adam, .beta1 = 1}, {}), HasSubstr("beta1 1"));

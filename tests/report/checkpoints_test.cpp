@@ -12,7 +12,7 @@
 #include <rubato/report/metrics.hpp>
 #include <rubato/state/sha256.hpp>
 #include <rubato/state/state_file.hpp>
-#include <rubato/train/trainer.hpp>
+#include <rubato/torch/torch_trainer.hpp>
 
 #include "support/error_of.hpp"
 #include "support/no_training.hpp"
@@ -103,23 +103,15 @@ TEST_F(Checkpoints, NothingIsRemovedWhenOneCannotBeWritten) {
 }
 
 // A training after so many steps.
-class AfterSteps final : public Training {
+class AfterSteps final : public test::NoTraining {
  public:
-  void stop(std::string) override {}
-  void pause() override {}
-  [[nodiscard]] const TrainOptions& options() const override { return options_; }
   [[nodiscard]] const TrainResult& result() const override { return result_; }
-  [[nodiscard]] const std::vector<NamedTensor>& parameters() const override { return none_; }
-  [[nodiscard]] const std::vector<NamedTensor>& buffers() const override { return none_; }
-  [[nodiscard]] Evaluation evaluate(const TensorDataset&) override { return {}; }
   [[nodiscard]] State state() const override { return {}; }
 
   void set_steps(std::int64_t steps) { result_.steps = steps; }
 
  private:
-  TrainOptions options_;
   TrainResult result_;
-  std::vector<NamedTensor> none_;
 };
 
 // Each interval begins with the checkpoint before it.

@@ -48,7 +48,7 @@ RunSummary full_summary() {
   summary.options.minibatch_size = 16;
   summary.options.cores = 6;
   summary.options.threads = 3;
-  summary.options.precision = Precision::fp16;
+  summary.precision = Precision::fp16;
   summary.versions = {.rubato = "1", .torch = "2", .onetbb = "3", .blas = "4"};
   summary.kernels = {.openblas = "Haswell", .aten = "AVX2", .onednn = "avx2"};
   summary.kernels_wanted = "portable";
@@ -181,22 +181,14 @@ TEST(Metrics, HaveExactlyTheseFields) {
 }
 
 // A training of which only the steps are asked for.
-class CountedTraining final : public Training {
+class CountedTraining final : public test::NoTraining {
  public:
-  void stop(std::string) override {}
-  void pause() override {}
-  [[nodiscard]] const TrainOptions& options() const override { return options_; }
   [[nodiscard]] const TrainResult& result() const override { return result_; }
-  [[nodiscard]] const std::vector<NamedTensor>& parameters() const override { return none_; }
-  [[nodiscard]] const std::vector<NamedTensor>& buffers() const override { return none_; }
-  [[nodiscard]] Evaluation evaluate(const TensorDataset&) override { return {}; }
   [[nodiscard]] State state() const override { return {}; }
   void advance() { ++result_.steps; }
 
  private:
-  TrainOptions options_;
   TrainResult result_;
-  std::vector<NamedTensor> none_;
 };
 
 // Written when so many are over, not before; what the others count is of no matter.

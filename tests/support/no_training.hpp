@@ -8,16 +8,17 @@
 
 namespace rubato::test {
 
-/// For observers that look at nothing but the record.
-class NoTraining final : public Training {
+/// For observers that look at nothing but the record; derived from, it has what they look at, too.
+class NoTraining : public Training {
  public:
   void stop(std::string) override { none(); }
   void pause() override { none(); }
   [[nodiscard]] const TrainOptions& options() const override { none(); }
   [[nodiscard]] const TrainResult& result() const override { none(); }
-  [[nodiscard]] const std::vector<NamedTensor>& parameters() const override { none(); }
-  [[nodiscard]] const std::vector<NamedTensor>& buffers() const override { none(); }
-  [[nodiscard]] Evaluation evaluate(const TensorDataset&) override { none(); }
+  [[nodiscard]] const std::vector<NamedArray>& parameters() const override { none(); }
+  [[nodiscard]] const std::vector<NamedArray>& buffers() const override { none(); }
+  [[nodiscard]] Objective& objective() const override { none(); }
+  [[nodiscard]] Workers& workers() const override { none(); }
   [[nodiscard]] State state() const override { none(); }
 
  private:

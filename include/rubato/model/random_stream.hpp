@@ -1,21 +1,11 @@
 #pragma once
 
-#include <cstdint>
-
 #include <ATen/core/Generator.h>
 #include <c10/core/impl/LocalDispatchKeySet.h>
 
-namespace rubato {
+#include <rubato/plan/stream_key.hpp>
 
-/// What a stream of random numbers belongs to: never a thread or a core, so that the numbers are
-/// the same whoever draws them.
-struct StreamKey {
-  std::uint64_t seed = 0;
-  std::int64_t epoch = 0;
-  std::int64_t step = 0;
-  /// Within the epoch.
-  std::int64_t minibatch = 0;
-};
+namespace rubato {
 
 /// Random numbers of one minibatch. While a Scope lives, every operator of libtorch that its thread
 /// runs and that would draw from libtorch's generator, which is one for the whole process, draws

@@ -5,7 +5,8 @@
 #include <string>
 
 #include <rubato/machine/kernels.hpp>
-#include <rubato/train/environment.hpp>
+#include <rubato/recipe/precision.hpp>
+#include <rubato/torch/environment.hpp>
 #include <rubato/train/records.hpp>
 #include <rubato/train/trainer.hpp>
 
@@ -15,6 +16,7 @@ namespace rubato {
 struct RunSummary {
   TrainResult result;
   TrainOptions options;
+  Precision precision = Precision::full;
   Versions versions;
   KernelsInUse kernels;
   /// "native" or "portable".

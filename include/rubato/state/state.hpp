@@ -50,6 +50,13 @@ template <class T>
 concept StateElement =
     std::same_as<T, double> || std::same_as<T, float> || std::same_as<T, std::int64_t>;
 
+template <StateElement T>
+[[nodiscard]] constexpr ElementType element_type_of() {
+  if constexpr (std::same_as<T, double>) return ElementType::f64;
+  if constexpr (std::same_as<T, float>) return ElementType::f32;
+  if constexpr (std::same_as<T, std::int64_t>) return ElementType::i64;
+}
+
 /// All that a computation must remember to go on from where it is: arrays and texts by name. A
 /// value; write_state() and read_state() keep it in a file.
 ///
@@ -61,7 +68,7 @@ class State {
   void put_text(std::string_view name, std::string text);
   template <StateElement T>
   void put(std::string_view name, std::span<const T> values) {
-    put_array(name, {.type = type_of<T>(),
+    put_array(name, {.type = element_type_of<T>(),
                      .shape = {static_cast<std::int64_t>(values.size())},
                      .bytes = {reinterpret_cast<const char*>(values.data()), values.size_bytes()}});
   }
@@ -71,7 +78,7 @@ class State {
   }
   template <StateElement T>
   void put(std::string_view name, T value) {
-    put_array(name, {.type = type_of<T>(),
+    put_array(name, {.type = element_type_of<T>(),
                      .shape = {},
                      .bytes = {reinterpret_cast<const char*>(&value), sizeof(T)}});
   }
@@ -82,7 +89,7 @@ class State {
   [[nodiscard]] const std::string& text(std::string_view name) const;
   template <StateElement T>
   [[nodiscard]] std::vector<T> values(std::string_view name) const {
-    const StateArray& found = array_of(name, type_of<T>());
+    const StateArray& found = array_of(name, element_type_of<T>());
     std::vector<T> result(found.bytes.size() / sizeof(T));
     copy(found, result.data());
     return result;
@@ -90,7 +97,7 @@ class State {
   /// The values, as many as `out` has room for.
   template <StateElement T>
   void read(std::string_view name, std::span<T> out) const {
-    const StateArray& found = array_of(name, type_of<T>());
+    const StateArray& found = array_of(name, element_type_of<T>());
     require_elements(name, found, out.size());
     copy(found, out.data());
   }
@@ -111,12 +118,6 @@ class State {
   friend bool operator==(const State&, const State&) = default;
 
  private:
-  template <StateElement T>
-  static constexpr ElementType type_of() {
-    if constexpr (std::same_as<T, double>) return ElementType::f64;
-    if constexpr (std::same_as<T, float>) return ElementType::f32;
-    if constexpr (std::same_as<T, std::int64_t>) return ElementType::i64;
-  }
   static void copy(const StateArray& from, void* to) {
     if (!from.bytes.empty()) std::memcpy(to, from.bytes.data(), from.bytes.size());
   }

@@ -4,6 +4,7 @@
 #include <optional>
 #include <vector>
 
+#include <rubato/state/named_array.hpp>
 #include <rubato/train/metric.hpp>
 #include <rubato/train/observer.hpp>
 #include <rubato/train/patience.hpp>
@@ -22,8 +23,8 @@ class BestWeights final : public Observer {
   void load(const Training& training, const State& state) override;
 
   /// Empty before the first epoch.
-  [[nodiscard]] const std::vector<NamedTensor>& parameters() const { return parameters_; }
-  [[nodiscard]] const std::vector<NamedTensor>& buffers() const { return buffers_; }
+  [[nodiscard]] const std::vector<NamedArray>& parameters() const { return parameters_.arrays(); }
+  [[nodiscard]] const std::vector<NamedArray>& buffers() const { return buffers_.arrays(); }
   [[nodiscard]] std::optional<double> value() const { return best_.best(); }
   [[nodiscard]] EpochIndex epoch() const { return epoch_; }
 
@@ -32,8 +33,8 @@ class BestWeights final : public Observer {
   std::function<void(const BestWeights&)> on_better_;
   Patience best_;
   EpochIndex epoch_;
-  std::vector<NamedTensor> parameters_;
-  std::vector<NamedTensor> buffers_;
+  ArrayCopies parameters_;
+  ArrayCopies buffers_;
 };
 
 }  // namespace rubato

@@ -10,7 +10,7 @@
 
 namespace rubato {
 
-/// What a monitor sees of one tensor.
+/// What a monitor sees of one parameter.
 struct TensorStatistics {
   std::string name;
   /// Of the parameter of that name, or of its gradient.
@@ -22,11 +22,11 @@ struct TensorStatistics {
   double max = 0;
 };
 
-[[nodiscard]] TensorStatistics statistics_of(const NamedTensor& named, bool gradient);
+[[nodiscard]] TensorStatistics statistics_of(const NamedArray& named, bool gradient);
 
 /// Those whose name matches the shell pattern. Throws Error when none does.
-[[nodiscard]] std::vector<NamedTensor> matching(std::span<const NamedTensor> parameters,
-                                                const std::string& pattern);
+[[nodiscard]] std::vector<NamedArray> matching(std::span<const NamedArray> parameters,
+                                               const std::string& pattern);
 
 /// Looks at parameters and their gradients every so many steps: the mean gradient of the step, and
 /// the parameters that it met, before the update.
@@ -42,7 +42,7 @@ class Monitor final : public Observer {
   void on_added(Training& training) override;
   [[nodiscard]] bool wants_gradients(const StepPlan& step) const override;
   void on_gradients(Training& training, const StepPlan& step,
-                    std::span<const NamedTensor> gradients) override;
+                    std::span<const NamedArray> gradients) override;
 
  private:
   std::string pattern_;

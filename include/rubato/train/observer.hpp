@@ -5,10 +5,9 @@
 #include <string>
 #include <vector>
 
-#include <rubato/model/model.hpp>
 #include <rubato/runtime/faults.hpp>
 #include <rubato/state/state.hpp>
-#include <rubato/train/dataset.hpp>
+#include <rubato/train/objective.hpp>
 #include <rubato/train/records.hpp>
 
 namespace rubato {
@@ -35,9 +34,10 @@ class Training {
 
   [[nodiscard]] virtual const TrainOptions& options() const = 0;
   [[nodiscard]] virtual const TrainResult& result() const = 0;
-  [[nodiscard]] virtual const std::vector<NamedTensor>& parameters() const = 0;
-  [[nodiscard]] virtual const std::vector<NamedTensor>& buffers() const = 0;
-  [[nodiscard]] virtual Evaluation evaluate(const TensorDataset& dataset) = 0;
+  [[nodiscard]] virtual const std::vector<NamedArray>& parameters() const = 0;
+  [[nodiscard]] virtual const std::vector<NamedArray>& buffers() const = 0;
+  [[nodiscard]] virtual Objective& objective() const = 0;
+  [[nodiscard]] virtual Workers& workers() const = 0;
   /// Only from Observer::between_steps().
   [[nodiscard]] virtual State state() const = 0;
 
@@ -73,7 +73,7 @@ class Observer {
   }
   /// The mean gradients of the step, by the names of the parameters: good until it returns.
   virtual void on_gradients(Training& training, const StepPlan& step,
-                            std::span<const NamedTensor> gradients) {
+                            std::span<const NamedArray> gradients) {
     static_cast<void>(training), static_cast<void>(step), static_cast<void>(gradients);
   }
   /// Cores died in the step, which will be redone on `cores_left`.

@@ -3,8 +3,8 @@
 #include <functional>
 #include <string>
 
-#include <rubato/model/model.hpp>
 #include <rubato/optim/flat_optimizer.hpp>
+#include <rubato/state/named_array.hpp>
 
 namespace rubato {
 
@@ -12,7 +12,7 @@ namespace rubato {
 /// those that no group takes are a group of their own, number 0, with nothing different.
 struct ParameterGroup {
   std::string name;
-  std::function<bool(const NamedTensor&)> takes;
+  std::function<bool(const NamedArray&)> takes;
   GroupOptions options{};
 };
 

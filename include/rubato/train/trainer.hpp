@@ -1,6 +1,5 @@
 #pragma once
 
-#include <array>
 #include <concepts>
 #include <cstdint>
 #include <functional>
@@ -12,34 +11,30 @@
 #include <vector>
 
 #include <rubato/core/error.hpp>
-#include <rubato/model/model.hpp>
-#include <rubato/optim/torch_optimizer.hpp>
 #include <rubato/plan/assignment.hpp>
-#include <rubato/recipe/initializer_options.hpp>
 #include <rubato/recipe/optimizer_options.hpp>
-#include <rubato/recipe/own_operators.hpp>
-#include <rubato/recipe/precision.hpp>
 #include <rubato/runtime/faults.hpp>
+#include <rubato/runtime/workers.hpp>
 #include <rubato/scaling/lr_schedule.hpp>
 #include <rubato/scaling/rule_registry.hpp>
 #include <rubato/state/state.hpp>
 #include <rubato/trace/trace.hpp>
-#include <rubato/train/augment.hpp>
-#include <rubato/train/dataset.hpp>
 #include <rubato/train/metric.hpp>
+#include <rubato/train/objective.hpp>
 #include <rubato/train/observer.hpp>
+#include <rubato/train/own_optimizer.hpp>
 #include <rubato/train/parameter_group.hpp>
 #include <rubato/train/records.hpp>
 
 namespace rubato {
 
-/// Which replica of the model computes what.
+/// Which evaluator of the objective computes what.
 enum class Dealing {
   /// Each thread has one, and computes whatever comes to it.
   by_thread,
-  /// All on one thread, by as many replicas as there would be threads, in turns that begin
-  /// elsewhere
-  /// in each step. A model that keeps something from one forward to the next where the trainer does
+  /// All on one thread, by as many evaluators as there would be threads, in turns that begin
+  /// elsewhere in each step. A model that keeps something from one forward to the next where the
+  /// trainer does
   /// not see it (a plain member, a static variable) comes to other bits than with another number
   /// of threads: always, and not when scheduling happens to show it. For comparisons.
   in_turns,
@@ -72,8 +67,8 @@ struct TrainOptions {
   /// What a schedule that watches a metric (plateau) hears after each epoch; its mode follows it.
   Metric watch = Metric::test_loss;
   OptimizerOptions optimizer{.momentum = 0.5};
-  /// An optimizer of libtorch of the user's own, instead.
-  TorchOptimizerMaker own_optimizer{};
+  /// An optimizer of the user's own, instead; torch_optimizer() makes it of libtorch's.
+  OwnOptimizer own_optimizer{};
   std::vector<ParameterGroup> groups{};
   std::optional<LookaheadOptions> lookahead{};
   /// The mean gradient is shortened to this norm where it is longer; above 0.
@@ -81,15 +76,7 @@ struct TrainOptions {
   /// Every element of the mean gradient is bounded to [-clip_value, clip_value]; above 0. Not
   /// together with clip_norm.
   std::optional<double> clip_value{};
-  Precision precision = Precision::full;
-  /// Of Precision::fp16.
-  LossScaleOptions loss_scale{};
-  /// Which operators of libtorch are computed by rubato, in training and evaluation.
-  OwnOperators operators{};
-  InitializerOptions initializer{};
-  /// What the inputs of a minibatch go through before the model; empty is nothing.
-  Augmentation augment{};
-  /// Initial weights and shuffling.
+  /// Of all random numbers: shuffling, and what is drawn for a minibatch.
   std::uint64_t seed = 42;
 
   // What is measured besides: changes no bit of the result.
@@ -132,38 +119,29 @@ class Diverged : public Error {
   StepRecord step_;
 };
 
-/// Trains a model as a trace says.
+/// Trains an objective as a trace says, whatever it is: a network of libtorch (TorchTrainer), a
+/// model with a gradient in closed form, a function of the user's own.
 ///
-///     rubato::Trainer trainer(rubato::model_factory<Net>(), rubato::nll_loss(), train_set,
-///                             rubato::Trace::read_csv("trace.csv"), options);
-///     trainer.set_test(test_set);
-///     const rubato::TrainResult result = trainer.fit();
+///     rubato::Trainer trainer(std::move(objective), rubato::Trace::read_csv("trace.csv"),
+///     options); const rubato::TrainResult result = trainer.fit();
 ///
 /// The trained parameters are the same bits for every number of threads and cores, either
-/// assignment and every exact reducer, on machines of one instruction set. Random numbers that the
-/// model or the loss draws from libtorch (dropout) are the minibatch's (RandomStream).
+/// assignment and every exact reducer, on machines of one instruction set.
 ///
-/// A trainer sets libtorch's (and an OpenBLAS's) number of intra-op threads to 1 for the process:
-/// the threads run cores instead. Not to be used by two threads at once.
-///
-/// It may be moved whenever it is not in fit(); nothing but its destruction may follow for the one
-/// that was moved from.
+/// Not to be used by two threads at once. It may be moved whenever it is not in fit(); nothing but
+/// its destruction may follow for the one that was moved from.
 class Trainer {
  public:
   /// Checks everything that can be checked before the first step. Throws Error: options out of
   /// range, data that does not fit the minibatch or the trace (all rows of it), a trace that ends
-  /// before the epochs do, a model that cannot be shared.
-  Trainer(const ModelFactory& model, Loss loss, TensorDataset train, Trace trace,
-          TrainOptions options);
+  /// before the epochs do.
+  Trainer(std::unique_ptr<Objective> objective, Trace trace, TrainOptions options);
   ~Trainer();
   Trainer(Trainer&&) noexcept;
   Trainer& operator=(Trainer&&) noexcept;
   Trainer(const Trainer&) = delete;
   Trainer& operator=(const Trainer&) = delete;
 
-  /// A data set to evaluate the model on after each epoch, and its loss where that is not the
-  /// training loss.
-  void set_test(TensorDataset test, Loss loss = {});
   /// The trainer keeps a share in the observer's ownership for as long as it lives; whoever wants
   /// to read it keeps another. Observers hear of everything in the order in which they were added.
   /// Throws what its on_added() does.
@@ -180,10 +158,10 @@ class Trainer {
 
   /// Trains all epochs, or what is left of them; with a trace under TraceEnd::stop, as many as it
   /// holds. Not after a fit() that threw.
-  /// The first one tries a minibatch of the training data and of the test data out, on an instance
-  /// of the model of its own, so that what cannot work is found at once. Throws Diverged;
-  /// TrainingError for what the model, the loss or the augmentation throws; Error when the schedule
-  /// watches what there is not or a rate cannot be applied; and whatever an observer throws.
+  /// The first one lets the objective try itself out (Objective::try_out()), so that what cannot
+  /// work is found at once. Throws Diverged; TrainingError for what the objective throws; Error
+  /// when the schedule watches what there is not or a rate cannot be applied; and whatever an
+  /// observer throws.
   TrainResult fit();
 
   /// All that training has come to, its observers included. Not in fit(), where observers take it
@@ -203,19 +181,20 @@ class Trainer {
   /// What has been trained so far; after a fit() that threw, up to the last complete step.
   [[nodiscard]] const TrainResult& result() const;
 
-  /// Evaluates the model as it is now, on all threads, by the loss of the test set.
-  [[nodiscard]] Evaluation evaluate(const TensorDataset& dataset);
-
-  /// All parameters and then all buffers, by the names that the model gives them: views of the
+  /// All parameters and then all buffers, by the names that the objective gives them: views of the
   /// state in training.
-  [[nodiscard]] const std::vector<NamedTensor>& parameters() const;
-  [[nodiscard]] const std::vector<NamedTensor>& buffers() const;
+  [[nodiscard]] const std::vector<NamedArray>& parameters() const;
+  [[nodiscard]] const std::vector<NamedArray>& buffers() const;
 
   [[nodiscard]] const TrainOptions& options() const;
   /// Threads in use.
   [[nodiscard]] int threads() const;
   /// Gradient buffers that were alive at one time, at most.
   [[nodiscard]] std::int64_t gradient_buffers() const;
+
+  /// What it trains, and the threads it trains on.
+  [[nodiscard]] Objective& objective() const;
+  [[nodiscard]] Workers& workers() const;
 
  private:
   class Implementation;

@@ -11,7 +11,7 @@ namespace rubato {
 
 /// What is done with a minibatch, in this order.
 enum class Phase {
-  /// Gathering its samples, and TrainOptions::augment.
+  /// Gathering its samples, and changing them at random (TorchOptions::augment).
   data,
   forward,
   loss,
@@ -26,7 +26,7 @@ inline constexpr std::array<Choice<Phase>, 5> kPhases{{{Phase::data, "data"},
                                                        {Phase::backward, "backward"},
                                                        {Phase::evaluation, "evaluation"}}};
 
-/// What the model, the loss, the augmentation or libtorch threw in training, with its place:
+/// What the objective threw in training (the model, the loss, libtorch), with its place:
 ///
 ///     forward of minibatch 3 of 8 at epoch 1, step 5 of the run: mat1 and mat2 shapes cannot be
 ///     multiplied (4x6 and 5x3)
@@ -47,5 +47,9 @@ class TrainingError : public Error, public std::nested_exception {
   Phase phase_;
   std::string details_;
 };
+
+/// In a handler: throws the exception being handled as a TrainingError of that phase and place, or
+/// as it is where it says that there is no memory, or has a place already.
+[[noreturn]] void rethrow_with_place(Phase phase, const std::string& place);
 
 }  // namespace rubato

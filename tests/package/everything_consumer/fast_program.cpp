@@ -8,7 +8,7 @@
 
 #include <rubato/machine/kernels.hpp>
 #include <rubato/plan/plan.hpp>
-#include <rubato/train/environment.hpp>
+#include <rubato/torch/environment.hpp>
 
 namespace {
 

@@ -1,0 +1,81 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include <ATen/core/Tensor.h>
+
+#include <rubato/model/replica.hpp>
+#include <rubato/model/shared_state.hpp>
+
+namespace rubato {
+
+/// What the minibatches of a step make of the model's buffers, and the step of them
+/// (BufferCombination): the same bits whoever computes which minibatch. Changes of floating-point
+/// buffers are summed by the tree, behind the gradients; those of integers here, exactly.
+///
+/// T is float or double.
+template <class T>
+class StepBuffers {
+ public:
+  /// `state` must outlive it.
+  explicit StepBuffers(const SharedState& state);
+
+  /// The number of one more who notes, from 0. Before anything is noted.
+  int add_evaluator();
+
+  /// Elements of the floating-point buffers.
+  [[nodiscard]] std::size_t size() const { return size_; }
+
+  /// Before the minibatches of a step, and before they are done again.
+  void begin();
+  /// After forward of a minibatch, which may be the first of the step: writes by how much it
+  /// changed the floating-point buffers to `changes`, size() of them. Called by several threads at
+  /// once, for different evaluators.
+  void note(const Replica& replica, bool first, int evaluator, std::span<T> changes);
+  /// Brings the shared buffers up to date, when all minibatches have been noted: `sums` of their
+  /// changes.
+  void apply(std::span<const T> sums, std::int64_t minibatches);
+
+ private:
+  // Of counters, the sum of what an evaluator's minibatches added; on lines of its own.
+  struct alignas(128) Sums {
+    std::vector<std::int64_t> of_elements;
+  };
+  // A sum of changes becomes the step's change: divided by the first, times the second.
+  struct Scaling {
+    std::int64_t divisor = 1;
+    double factor = 1;
+  };
+
+  struct Count {
+    std::int64_t before = 0;
+    std::int64_t raised = 0;
+  };
+
+  [[nodiscard]] Count count_of(std::size_t counter, std::span<const T> sums) const;
+  [[nodiscard]] Scaling scaling_of(const BufferTreatment& treatment, std::int64_t minibatches,
+                                   std::span<const T> sums) const;
+  void apply_to_counters();
+
+  const SharedState& state_;
+  std::size_t size_;
+  // Where each floating-point buffer ends, and where each counter begins among all of them.
+  std::vector<std::size_t> ends_;
+  std::vector<std::size_t> counter_begins_;
+  std::vector<Sums> evaluator_sums_;
+  std::vector<std::int64_t> sums_;
+  // Of each floating-point buffer.
+  std::vector<Scaling> scalings_;
+  // What the first minibatch left, of the buffers that become that.
+  bool keeps_first_buffers_ = false;
+  at::Tensor first_buffers_;
+  std::vector<at::Tensor> first_counters_;
+};
+
+extern template class StepBuffers<float>;
+extern template class StepBuffers<double>;
+
+}  // namespace rubato

@@ -1,0 +1,62 @@
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <rubato/model/model.hpp>
+#include <rubato/runtime/workers.hpp>
+#include <rubato/torch/dataset.hpp>
+#include <rubato/torch/torch_options.hpp>
+#include <rubato/train/objective.hpp>
+
+#include "replica_set.hpp"
+
+namespace rubato {
+
+/// What an objective of libtorch is made of.
+struct TorchParts {
+  ModelFactory model;
+  Loss loss;
+  TensorDataset train;
+  TorchOptions options;
+  /// Of the initial values.
+  std::uint64_t seed = 0;
+};
+
+/// Of an objective of libtorch, all that does not depend on the type of its parameters.
+class TorchObjective {
+ public:
+  TorchObjective(const TorchObjective&) = delete;
+  TorchObjective& operator=(const TorchObjective&) = delete;
+  virtual ~TorchObjective() = default;
+
+  /// Throws Error when it is none.
+  void set_test(TensorDataset test, Loss loss);
+  [[nodiscard]] Evaluation evaluate(const TensorDataset& dataset, Workers& workers,
+                                    const EvaluationOptions& options, std::string_view when);
+  [[nodiscard]] const SharedState& state() const { return replicas_->state(); }
+  [[nodiscard]] const TorchOptions& options() const { return parts_.options; }
+
+ protected:
+  TorchObjective(TorchParts parts, std::unique_ptr<ReplicaSet> replicas);
+
+  [[nodiscard]] const Loss& test_loss() const { return test_loss_ ? test_loss_ : parts_.loss; }
+  [[nodiscard]] std::string configuration_text() const;
+  void try_test(Replica& replica, std::int64_t minibatch_size) const;
+
+  // Mutable, as data get their fingerprints when somebody first asks for them.
+  mutable TorchParts parts_;
+  mutable std::optional<TensorDataset> test_;
+  Loss test_loss_;
+  std::unique_ptr<ReplicaSet> replicas_;
+};
+
+/// Sets libtorch's number of intra-op threads to 1. Throws Error for data that are none, for a
+/// model that cannot be shared, and for a precision that the machine or the model has not.
+[[nodiscard]] std::unique_ptr<Objective> make_torch_objective(TorchParts parts);
+
+}  // namespace rubato

@@ -1,0 +1,57 @@
+#include <utility>
+
+#include <fmt/format.h>
+
+#include <rubato/core/check.hpp>
+#include <rubato/core/error.hpp>
+#include <rubato/torch/torch_trainer.hpp>
+
+#include "torch_objective.hpp"
+
+namespace rubato {
+
+namespace {
+
+TorchObjective& own_objective(const Trainer& trainer) {
+  return dynamic_cast<TorchObjective&>(trainer.objective());
+}
+
+}  // namespace
+
+TorchTrainer::TorchTrainer(const ModelFactory& model, Loss loss, TensorDataset train, Trace trace,
+                           const TrainOptions& options, TorchOptions torch)
+    : Trainer(make_torch_objective({.model = model,
+                                    .loss = std::move(loss),
+                                    .train = std::move(train),
+                                    .options = std::move(torch),
+                                    .seed = options.seed}),
+              std::move(trace), options) {}
+
+void TorchTrainer::set_test(TensorDataset test, Loss loss) {
+  own_objective(*this).set_test(std::move(test), std::move(loss));
+}
+
+Evaluation TorchTrainer::evaluate(const TensorDataset& dataset) {
+  return own_objective(*this).evaluate(dataset, workers(), {.top_k = options().top_k}, "");
+}
+
+const std::vector<NamedTensor>& TorchTrainer::parameters() const {
+  return own_objective(*this).state().parameters();
+}
+const std::vector<NamedTensor>& TorchTrainer::buffers() const {
+  return own_objective(*this).state().buffers();
+}
+const TorchOptions& TorchTrainer::torch_options() const {
+  return own_objective(*this).options();
+}
+
+Evaluation evaluate(const Training& training, const TensorDataset& dataset) {
+  auto* const objective = dynamic_cast<TorchObjective*>(&training.objective());
+  if (objective == nullptr) {
+    throw Error(
+        "tensors are evaluated by a model of libtorch; accepted: a TorchTrainer's training");
+  }
+  return objective->evaluate(dataset, training.workers(), {.top_k = training.options().top_k}, "");
+}
+
+}  // namespace rubato

@@ -1,0 +1,31 @@
+#include <utility>
+
+#include <rubato/core/check.hpp>
+#include <rubato/optim/make_optimizer.hpp>
+#include <rubato/train/objective.hpp>
+
+namespace rubato {
+
+const std::vector<NamedArray>& Objective::buffers() const {
+  static const std::vector<NamedArray> none;
+  return none;
+}
+
+Evaluation Objective::test(Workers& workers, const EvaluationOptions& options,
+                           std::string_view when) {
+  static_cast<void>(workers), static_cast<void>(options), static_cast<void>(when);
+  RUBATO_CHECK(false, "an objective that has a test makes it");
+  return {};
+}
+
+template <class T>
+std::unique_ptr<FlatOptimizer<T>> ObjectiveOf<T>::make_optimizer(const OptimizerOptions& options,
+                                                                 const ParameterLayout& layout,
+                                                                 std::vector<GroupOptions> groups) {
+  return rubato::make_optimizer<T>(options, layout, std::move(groups));
+}
+
+template class ObjectiveOf<float>;
+template class ObjectiveOf<double>;
+
+}  // namespace rubato

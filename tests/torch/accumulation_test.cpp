@@ -1,0 +1,394 @@
+// What becomes of buffers in a step of several minibatches, beside what PyTorch's accumulation of
+// gradients makes of them: the same module, run over one minibatch after the other.
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <numeric>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include <ATen/Functions.h>
+#include <ATen/core/grad_mode.h>
+#include <gmock/gmock.h>
+#include <torch/nn/functional/instancenorm.h>
+#include <torch/nn/modules/batchnorm.h>
+#include <torch/nn/modules/instancenorm.h>
+#include <torch/nn/modules/linear.h>
+
+#include <rubato/model/module.hpp>
+#include <rubato/model/script.hpp>
+#include <rubato/plan/shuffle.hpp>
+#include <rubato/torch/losses.hpp>
+#include <rubato/torch/torch_trainer.hpp>
+
+#include "support.hpp"
+#include "support/error_of.hpp"
+
+namespace rubato {
+namespace {
+
+namespace nn = torch::nn;
+using test::error_of;
+using testing::HasSubstr;
+
+constexpr std::int64_t kRegressionMinibatch = 4;
+constexpr std::int64_t kRegressionSamples = 32;
+constexpr std::int64_t kRegressionWidth = 3;
+
+TensorDataset regression() {
+  at::manual_seed(3);
+  return {.inputs = at::randn({kRegressionSamples, kRegressionWidth}, at::kDouble) * 2 + 1,
+          .targets = at::randn({kRegressionSamples, kRegressionWidth}, at::kDouble)};
+}
+
+TrainOptions regression_options(std::int64_t cores = 3, int threads = 2) {
+  return {.epochs = 1,
+          .minibatch_size = kRegressionMinibatch,
+          .learning_rate = 0.01,
+          .reference_batch_size = 16,
+          .seed = 5,
+          .cores = cores,
+          .threads = threads};
+}
+
+// A linear layer and whatever `normalise` makes of what comes out of it.
+class NormalisingNet : public nn::Module {
+ public:
+  using Forward = std::function<at::Tensor(nn::BatchNorm1d&, const at::Tensor&)>;
+  NormalisingNet(std::optional<double> momentum, Forward forward)
+      : norm_(nn::BatchNorm1dOptions(kRegressionWidth)
+                  .momentum(momentum ? c10::optional<double>(*momentum) : c10::nullopt)),
+        forward_(std::move(forward)) {
+    register_module("linear", linear_);
+    register_module("norm", norm_);
+    to(at::kDouble);
+  }
+  at::Tensor forward(const at::Tensor& x) { return forward_(norm_, linear_(x)); }
+
+ private:
+  nn::Linear linear_{kRegressionWidth, kRegressionWidth};
+  nn::BatchNorm1d norm_;
+  Forward forward_;
+};
+
+ModelFactory net(std::optional<double> momentum, const NormalisingNet::Forward& forward) {
+  return [=] { return make_model(std::make_shared<NormalisingNet>(momentum, forward)); };
+}
+
+at::Tensor once(nn::BatchNorm1d& norm, const at::Tensor& x) {
+  return norm(x);
+}
+at::Tensor twice(nn::BatchNorm1d& norm, const at::Tensor& x) {
+  return norm(at::tanh(norm(x)) * 3);
+}
+// Some minibatches go by the norm.
+at::Tensor seldom(nn::BatchNorm1d& norm, const at::Tensor& x) {
+  return x.sum().item<double>() > 0 ? norm(x) : x;
+}
+
+using Tensors = std::vector<at::Tensor>;
+
+// The buffers that a model has after minibatches that come one after the other, from the state
+// given.
+Tensors accumulated(const ModelFactory& factory, const Tensors& parameters, const Tensors& buffers,
+                    const std::vector<at::Tensor>& minibatches) {
+  const at::NoGradGuard no_grad;
+  const Model model = factory();
+  model.set_training(true);
+  for (std::size_t i = 0; i < parameters.size(); ++i) {
+    model.parameters[i].tensor.copy_(parameters[i]);
+  }
+  for (std::size_t i = 0; i < buffers.size(); ++i) model.buffers[i].tensor.copy_(buffers[i]);
+  for (const at::Tensor& inputs : minibatches) static_cast<void>(model.forward(inputs));
+  return test::copies_of(model.buffers);
+}
+
+// The mean over all orders in which the minibatches may come.
+Tensors accumulated_in_the_mean(const ModelFactory& factory, const Tensors& parameters,
+                                const Tensors& buffers,
+                                const std::vector<at::Tensor>& minibatches) {
+  std::vector<std::size_t> order(minibatches.size());
+  std::iota(order.begin(), order.end(), 0);
+  Tensors sums;
+  std::int64_t orders = 0;
+  do {
+    std::vector<at::Tensor> ordered;
+    ordered.reserve(order.size());
+    for (const std::size_t i : order) ordered.push_back(minibatches[i]);
+    const Tensors after = accumulated(factory, parameters, buffers, ordered);
+    for (std::size_t i = 0; i < after.size(); ++i) {
+      if (orders == 0) sums.push_back(at::zeros_like(after[i], at::kDouble));
+      sums[i] += after[i];
+    }
+    ++orders;
+  } while (std::next_permutation(order.begin(), order.end()));
+  for (at::Tensor& sum : sums) sum /= orders;
+  return sums;
+}
+
+// Trains steps of 1, 4, 2 and 1 minibatches, and compares after each.
+void expect_accumulation(const ModelFactory& factory, const TrainOptions& options) {
+  const TensorDataset data = regression();
+  const EpochSamples samples(kRegressionSamples, kRegressionMinibatch, options.seed, EpochIndex{0});
+  TorchTrainer trainer(factory, mse_loss(), data, test::trace_of({4, 16, 8, 4}), options);
+  Tensors parameters = test::copies_of(trainer.parameters());
+  Tensors buffers = test::copies_of(trainer.buffers());
+  trainer.add_observer<test::Recorder>([&](Training& training, const StepRecord& step) {
+    std::vector<at::Tensor> minibatches;
+    for (std::int64_t i = 0; i < step.plan.minibatches; ++i) {
+      const auto rows = samples.minibatch(MinibatchIndex{step.plan.first_minibatch.value() + i});
+      minibatches.push_back(data.inputs.index_select(
+          0, at::tensor(std::vector<std::int64_t>(rows.begin(), rows.end()))));
+    }
+    const Tensors expected = accumulated_in_the_mean(factory, parameters, buffers, minibatches);
+    for (std::size_t i = 0; i < expected.size(); ++i) {
+      const auto [name, actual] = tensor_of(training.buffers()[i]);
+      EXPECT_TRUE(at::allclose(actual.to(at::kDouble), expected[i], 1e-12, 1e-14))
+          << name << " after step " << step.plan.index << "\n"
+          << actual << "\n"
+          << expected[i];
+    }
+    parameters = test::copies_of(training.parameters());
+    buffers = test::copies_of(training.buffers());
+  });
+  EXPECT_EQ(trainer.fit().steps, 4);
+}
+
+TEST(Accumulation, IsWhatRunningStatisticsFollowInTheMean) {
+  for (const auto momentum : std::vector<std::optional<double>>{0.1, 0.0, 1.0, 0.35, {}}) {
+    for (const NormalisingNet::Forward& forward :
+         {NormalisingNet::Forward(once), NormalisingNet::Forward(twice),
+          NormalisingNet::Forward(seldom)}) {
+      SCOPED_TRACE(testing::Message() << "momentum " << momentum.value_or(-1));
+      expect_accumulation(net(momentum, forward), regression_options());
+    }
+  }
+}
+
+// Module::to(torch::kDouble) makes a floating-point number of the norm's counter, and the integers
+// that a module registers afterwards are none of its business.
+TEST(Accumulation, IsWhatStatisticsFollowByACounterBesideIntegers) {
+  class Counted : public nn::Module {
+   public:
+    Counted() {
+      register_module("linear", linear_);
+      register_module("norm", norm_);
+      to(at::kDouble);
+      seen_ = register_buffer("seen", at::zeros({}, at::kLong));
+    }
+    at::Tensor forward(const at::Tensor& x) {
+      {
+        const at::NoGradGuard no_grad;
+        seen_ += x.size(0);
+      }
+      return norm_(linear_(x));
+    }
+
+   private:
+    nn::Linear linear_{kRegressionWidth, kRegressionWidth};
+    nn::BatchNorm1d norm_{nn::BatchNorm1dOptions(kRegressionWidth).momentum(c10::nullopt)};
+    at::Tensor seen_;
+  };
+  expect_accumulation(model_factory<Counted>(), regression_options());
+}
+
+// Where all minibatches have the same statistics there is but one order.
+TEST(Accumulation, IsWhatRunningStatisticsAreOfEqualMinibatches) {
+  class Net2d : public nn::Module {
+   public:
+    Net2d() {
+      register_module("norm", norm_);
+      register_module("instance", instance_);
+      register_module("cumulative", cumulative_);
+    }
+    at::Tensor forward(const at::Tensor& x) {
+      return cumulative_(instance_(norm_(x))).mean({1, 2, 3}).unsqueeze(1);
+    }
+
+   private:
+    nn::BatchNorm2d norm_{nn::BatchNorm2dOptions(2).momentum(0.2)};
+    nn::InstanceNorm2d instance_{
+        nn::InstanceNorm2dOptions(2).momentum(0.3).affine(true).track_running_stats(true)};
+    nn::BatchNorm2d cumulative_{nn::BatchNorm2dOptions(2).momentum(c10::nullopt)};
+  };
+  at::manual_seed(1);
+  const at::Tensor image = at::randn({1, 2, 5, 5}) * 3 + 2;
+  const TensorDataset data{.inputs = image.repeat({12, 1, 1, 1}), .targets = at::zeros({12, 1})};
+  const ModelFactory factory = model_factory<Net2d>();
+  TrainOptions options = regression_options();
+  options.minibatch_size = 1;
+  // Nothing moves but the statistics.
+  options.learning_rate = 1e-30;
+  TorchTrainer trainer(factory, mse_loss(), data, test::trace_of({7, 1, 4}), options);
+  const Tensors expected =
+      accumulated(factory, test::copies_of(trainer.parameters()),
+                  test::copies_of(trainer.buffers()), std::vector<at::Tensor>(12, image));
+  trainer.fit();
+  for (std::size_t i = 0; i < expected.size(); ++i) {
+    const auto& [name, actual] = trainer.buffers()[i];
+    EXPECT_TRUE(at::allclose(actual, expected[i], 1e-5, 1e-6)) << name << "\n"
+                                                               << actual << "\n"
+                                                               << expected[i];
+  }
+}
+
+// Counts in every type of integer, raises flags, and keeps what it saw last and in the mean.
+class Counting : public nn::Module {
+ public:
+  Counting() {
+    register_module("linear", linear_);
+    to(at::kDouble);
+    seen_ = register_buffer("seen", at::zeros({}, at::kLong));
+    classes_ = register_buffer("classes", at::zeros({2, 2}, at::kInt));
+    small_ = register_buffer("small", at::full({1}, 250, at::kByte));
+    short_ = register_buffer("short", at::full({1}, -3, at::kShort));
+    char_ = register_buffer("char", at::full({1}, 100, at::kChar));
+    flag_ = register_buffer("flag", at::zeros({1}, at::kBool));
+    untouched_ = register_buffer("untouched", at::ones({2}, at::kBool));
+    initialised_ = register_buffer("initialised", at::zeros({1}, at::kLong));
+    first_mean_ = register_buffer("first_mean", at::zeros({1}, at::kDouble));
+    weight_ = register_buffer("weight", at::zeros({1}, at::kDouble));
+    mean_ = register_buffer("mean", at::zeros({1}, at::kDouble));
+  }
+  at::Tensor forward(const at::Tensor& x) {
+    const at::NoGradGuard no_grad;
+    seen_ += x.size(0);
+    const std::int64_t positive = x.gt(0).sum().item<std::int64_t>();
+    classes_[1][0] += positive;
+    classes_[0][1] += 1;
+    small_ += 5;
+    short_ -= 2;
+    char_ += 20;
+    flag_.fill_(true);
+    if (initialised_.item<std::int64_t>() == 0) {
+      initialised_.fill_(1);
+      first_mean_.fill_(x.mean());
+    }
+    weight_ += 0.5;
+    mean_.fill_(x.mean());
+    const at::AutoGradMode grad(true);
+    return linear_(x);
+  }
+
+ private:
+  nn::Linear linear_{kRegressionWidth, kRegressionWidth};
+  at::Tensor seen_, classes_, small_, short_, char_, flag_, untouched_;
+  at::Tensor initialised_, first_mean_, weight_, mean_;
+};
+
+Model counting() {
+  Model model = make_model(std::make_shared<Counting>());
+  model.buffer_rules = {{.buffer = "initialised", .combination = BufferCombination::first},
+                        {.buffer = "first_mean", .combination = BufferCombination::first},
+                        {.buffer = "weight", .combination = BufferCombination::sum}};
+  return model;
+}
+
+TEST(Accumulation, IsWhatIntegersAreExactly) {
+  const TensorDataset data = regression();
+  const auto train = [&](std::int64_t cores, int threads, const FaultOptions& faults = {}) {
+    TrainOptions options = regression_options(cores, threads);
+    options.faults = faults;
+    TorchTrainer trainer(counting, mse_loss(), data, test::trace_of({4, 16, 8, 4}), options);
+    trainer.fit();
+    return test::copies_of(trainer.buffers());
+  };
+  const std::vector<std::string> names = [] {
+    std::vector<std::string> list;
+    for (const NamedTensor& named : counting().buffers) list.push_back(named.name);
+    return list;
+  }();
+  // In the order of the epoch.
+  const EpochSamples samples(kRegressionSamples, kRegressionMinibatch, regression_options().seed,
+                             EpochIndex{0});
+  std::vector<at::Tensor> minibatches;
+  for (std::int64_t i = 0; i < kRegressionSamples / kRegressionMinibatch; ++i) {
+    const auto rows = samples.minibatch(MinibatchIndex{i});
+    minibatches.push_back(data.inputs.index_select(
+        0, at::tensor(std::vector<std::int64_t>(rows.begin(), rows.end()))));
+  }
+  const Tensors expected = accumulated(counting, {}, {}, minibatches);
+  const Tensors alone = train(1, 1);
+  for (std::size_t i = 0; i < expected.size(); ++i) {
+    if (names[i] == "mean") continue;
+    EXPECT_TRUE(at::equal(alone[i], expected[i])) << names[i] << "\n"
+                                                  << alone[i] << "\n"
+                                                  << expected[i];
+  }
+  EXPECT_EQ(alone[0].item<std::int64_t>(), kRegressionSamples);
+  const FaultOptions dying{.planned = {{CoreRank{1}, StepIndex{1}, 0}}};
+  for (const Tensors& others : {train(1, 4), train(3, 2), train(64, 3), train(3, 2, dying)}) {
+    for (std::size_t i = 0; i < expected.size(); ++i) {
+      EXPECT_TRUE(at::equal(others[i], alone[i])) << names[i];
+    }
+  }
+}
+
+TEST(BufferRules, AreChecked) {
+  const auto error = [](const BufferRule& rule) {
+    return error_of([&] {
+      TorchTrainer(
+          [&] {
+            Model model = make_model(std::make_shared<Counting>());
+            model.buffer_rules = {rule};
+            return model;
+          },
+          mse_loss(), regression(), Trace::constant(8), regression_options());
+    });
+  };
+  using enum BufferCombination;
+  EXPECT_EQ(error({.buffer = "mean", .combination = average, .momentum = 0.1}), "no error");
+  EXPECT_EQ(error({.buffer = "mean", .combination = average, .counter = "seen"}), "no error");
+  EXPECT_EQ(error({.buffer = "nobody"}),
+            "a buffer rule names 'nobody', which is no buffer of the model");
+  EXPECT_EQ(error({.buffer = "seen"}),
+            "the rule of buffer 'seen': integers have no mean; accepted: sum, first");
+  EXPECT_THAT(error({.buffer = "mean", .combination = average}), HasSubstr("needs a counter"));
+  EXPECT_THAT(error({.buffer = "mean", .combination = average, .counter = "classes"}),
+              HasSubstr("must be one int64 or floating"));
+  EXPECT_THAT(error({.buffer = "mean", .combination = average, .momentum = std::nan("")}),
+              HasSubstr("must be finite"));
+}
+
+// As torch.jit.script() makes it of torch.nn.BatchNorm1d, by hand.
+torch::jit::Module script_net(std::optional<double> momentum) {
+  torch::jit::Module norm("Norm");
+  norm.register_attribute("training", c10::BoolType::get(), true);
+  if (momentum) {
+    norm.register_attribute("momentum", c10::FloatType::get(), *momentum);
+  } else {
+    norm.register_attribute("momentum", c10::NoneType::get(), c10::IValue());
+  }
+  norm.register_buffer("running_mean", at::zeros({kRegressionWidth}, at::kDouble));
+  norm.register_buffer("running_var", at::ones({kRegressionWidth}, at::kDouble));
+  norm.register_buffer("num_batches_tracked", at::zeros({}, at::kLong));
+  norm.define(
+      std::string("def forward(self, x):\n  self.num_batches_tracked.add_(1)\n") +
+      "  return torch.batch_norm(x, None, None, self.running_mean, self.running_var, True, " +
+      (momentum ? "self.momentum" : "1.0 / float(self.num_batches_tracked)") + ", 1e-5, False)\n");
+  torch::jit::Module net("Net");
+  net.register_attribute("training", c10::BoolType::get(), true);
+  net.register_parameter("weight", at::eye(kRegressionWidth, at::kDouble).requires_grad_(), false);
+  net.register_module("norm", norm);
+  net.define("def forward(self, x):\n  return self.norm.forward(torch.matmul(x, self.weight))\n");
+  return net;
+}
+
+TEST(Accumulation, IsWhatTorchScriptsStatisticsFollowToo) {
+  for (const auto momentum : std::vector<std::optional<double>>{0.1, 1.0, {}}) {
+    SCOPED_TRACE(testing::Message() << "momentum " << momentum.value_or(-1));
+    const ModelFactory factory = script_factory(script_net(momentum));
+    const Model model = factory();
+    ASSERT_EQ(model.buffer_rules.size(), 3U);
+    EXPECT_EQ(model.buffer_rules[1].buffer, "norm.running_var");
+    EXPECT_EQ(model.buffer_rules[1].momentum, momentum);
+    EXPECT_EQ(model.buffer_rules[1].counter, "norm.num_batches_tracked");
+    expect_accumulation(factory, regression_options());
+  }
+}
+
+}  // namespace
+}  // namespace rubato

@@ -1,0 +1,170 @@
+#include <algorithm>
+#include <functional>
+#include <optional>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <ATen/Functions.h>
+#include <ATen/TensorOperators.h>
+#include <gmock/gmock.h>
+
+#include <rubato/model/builtin_models.hpp>
+#include <rubato/torch/losses.hpp>
+#include <rubato/torch/torch_trainer.hpp>
+
+#include "small_run.hpp"
+#include "support.hpp"
+#include "support/error_of.hpp"
+
+namespace rubato {
+namespace {
+
+using test::error_of;
+using test::options_of;
+using test::trainer_on;
+using testing::HasSubstr;
+
+// Keeps the mean gradients of the steps.
+class MeanGradients : public Observer {
+ public:
+  bool wants_gradients(const StepPlan&) const override { return true; }
+  void on_gradients(Training&, const StepPlan&, std::span<const NamedArray> gradients) override {
+    kept.clear();
+    for (const auto& [name, tensor] : tensors_of(gradients)) kept.push_back({name, tensor.clone()});
+  }
+  std::vector<NamedTensor> kept;
+};
+
+// A single step of twelve minibatches, and what each parameter should have become.
+using Expected = std::function<at::Tensor(const at::Tensor& weight, const at::Tensor& clipped)>;
+
+void expect_step(const std::string& rule, const OptimizerOptions& optimizer,
+                 const Expected& expected) {
+  constexpr double kClip = 0.004;
+  TrainOptions options = options_of(rule);
+  options.epochs = 1;
+  options.optimizer = optimizer;
+  options.clip_value = kClip;
+  TorchTrainer trainer = trainer_on(Trace::constant(48), options);
+  const auto before = test::copies_of(trainer.parameters());
+  const auto gradients = trainer.add_observer<MeanGradients>();
+  trainer.fit();
+  ASSERT_EQ(gradients->kept.size(), before.size());
+  bool some = false;
+  for (std::size_t i = 0; i < before.size(); ++i) {
+    const at::Tensor& gradient = gradients->kept[i].tensor;
+    const at::Tensor clipped = gradient.clamp(-kClip, kClip);
+    some = some || !at::equal(clipped, gradient);
+    EXPECT_TRUE(at::allclose(trainer.parameters()[i].tensor, expected(before[i], clipped),
+                             /*rtol=*/1e-9, /*atol=*/1e-12))
+        << rule << ", " << gradients->kept[i].name;
+  }
+  EXPECT_TRUE(some) << "something was clipped";
+}
+
+// torch.nn.utils.clip_grad_value_ on the mean gradient, and then the optimizer.
+TEST(ClipValue, BoundsTheMeanGradientOfEveryOptimizer) {
+  const auto plain = [](double rate) {
+    return [rate](const at::Tensor& w, const at::Tensor& g) { return w - rate * (g + 0.1 * w); };
+  };
+  expect_step("constant", {.weight_decay = 0.1}, plain(0.1));
+  expect_step("linear", {.weight_decay = 0.1}, plain(1.2));
+  // The sum of twelve at the rate of one.
+  expect_step("linear-momentum", {.weight_decay = 0.1}, plain(1.2));
+  expect_step("constant",
+              {.momentum = 0.9, .weight_decay = 0.1, .momentum_form = MomentumForm::mxnet},
+              plain(0.1));
+  // Layer-wise rates go by the norm of the gradient that is applied.
+  expect_step("constant", {.kind = OptimizerKind::lars, .weight_decay = 0.1, .trust = 0.02},
+              [](const at::Tensor& w, const at::Tensor& g) {
+                const double w_norm = w.norm().item<double>();
+                const double local = 0.02 * w_norm / (g.norm().item<double>() + 0.1 * w_norm);
+                return w - 0.1 * local * (g + 0.1 * w);
+              });
+  // Adam's first step: m and v are the gradient and its square.
+  expect_step(
+      "constant", {.kind = OptimizerKind::adam, .epsilon = 1e-3},
+      [](const at::Tensor& w, const at::Tensor& g) { return w - 0.1 * g / (g.abs() + 1e-3); });
+}
+
+TEST(ClipValue, HasTheSameBitsForAllThreadsAndCores) {
+  for (const OptimizerKind kind : {OptimizerKind::sgd, OptimizerKind::lars, OptimizerKind::adam}) {
+    const auto train = [kind](std::int64_t cores, int threads) {
+      TrainOptions options = options_of();
+      options.optimizer = {.kind = kind, .momentum = kind == OptimizerKind::adam ? 0 : 0.9};
+      options.clip_value = 0.01;
+      options.cores = cores;
+      options.threads = threads;
+      TorchTrainer trainer(builtin_model("mnist-cnn", {}), nll_loss(), test::digits(200),
+                           test::trace_of({8, 104, 24, 56}, TraceEnd::cycle), options);
+      trainer.fit();
+      return test::state_bytes(trainer);
+    };
+    const std::string expected = train(1, 1);
+    EXPECT_TRUE(train(3, 2) == expected);
+    EXPECT_TRUE(train(64, 4) == expected);
+  }
+}
+
+TEST(ClipValue, LeavesSmallGradientsAlone) {
+  const auto train = [](std::optional<double> clip_value) {
+    TrainOptions options = options_of();
+    options.optimizer = {.momentum = 0.9};
+    options.clip_value = clip_value;
+    TorchTrainer trainer = trainer_on(Trace::constant(16), options);
+    trainer.fit();
+    return test::state_bytes(trainer);
+  };
+  EXPECT_TRUE(train(1e6) == train(std::nullopt));
+}
+
+TEST(ClipValue, IsChecked) {
+  const auto error = [](std::optional<double> norm, double value) {
+    TrainOptions options = options_of();
+    options.clip_norm = norm;
+    options.clip_value = value;
+    return error_of([&] { trainer_on(Trace::constant(16), options); });
+  };
+  EXPECT_THAT(error(std::nullopt, 0), HasSubstr("clipping to value 0: accepted"));
+  EXPECT_THAT(error(1, 1), HasSubstr("by their norm or by value; accepted: one of them"));
+}
+
+// The rule's, where the user says nothing.
+TEST(MomentumForm, IsTheRulesUnlessGiven) {
+  const auto form = [](const std::string& rule, OptimizerOptions optimizer) {
+    TrainOptions options = options_of(rule);
+    options.optimizer = optimizer;
+    return trainer_on(Trace::constant(16), options).options().optimizer.momentum_form;
+  };
+  EXPECT_EQ(form("linear", {.momentum = 0.9}), std::nullopt);
+  EXPECT_EQ(form("lbsgd", {.momentum = 0.9}), MomentumForm::mxnet);
+  EXPECT_EQ(form("lbsgd", {.momentum = 0.9, .momentum_form = MomentumForm::pytorch}),
+            MomentumForm::pytorch);
+  EXPECT_EQ(form("lbsgd", {.kind = OptimizerKind::adam}), std::nullopt);
+  const auto weights = [](std::optional<MomentumForm> given) {
+    TrainOptions options = options_of("lbsgd");
+    options.optimizer = {.momentum = 0.9, .momentum_form = given};
+    TorchTrainer trainer = trainer_on(test::trace_of({4, 16, 8}, TraceEnd::cycle), options);
+    trainer.fit();
+    return test::state_bytes(trainer);
+  };
+  EXPECT_TRUE(weights(std::nullopt) == weights(MomentumForm::mxnet));
+  EXPECT_FALSE(weights(std::nullopt) == weights(MomentumForm::pytorch));
+}
+
+TEST(MomentumForm, BindsTheState) {
+  const auto trainer = [](MomentumForm form) {
+    TrainOptions options = options_of();
+    options.optimizer = {.momentum = 0.9, .momentum_form = form};
+    return trainer_on(Trace::constant(16), options);
+  };
+  TorchTrainer first = trainer(MomentumForm::pytorch);
+  first.fit();
+  TorchTrainer second = trainer(MomentumForm::mxnet);
+  EXPECT_THAT(error_of([&] { second.load_state(first.state()); }), HasSubstr("form mxnet"));
+}
+
+}  // namespace
+}  // namespace rubato

@@ -1,0 +1,302 @@
+// What goes wrong in the middle of a training says where; what cannot work is found before it
+// begins.
+#include <atomic>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <new>
+#include <stdexcept>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <ATen/Context.h>
+#include <ATen/Functions.h>
+#include <c10/util/Exception.h>
+#include <gmock/gmock.h>
+#include <torch/nn/modules/batchnorm.h>
+
+#include <rubato/core/memory.hpp>
+#include <rubato/model/module.hpp>
+#include <rubato/train/training_error.hpp>
+
+#include "small_run.hpp"
+#include "support.hpp"
+#include "support/error_of.hpp"
+
+namespace rubato {
+namespace {
+
+using test::dataset;
+using test::error_of;
+using test::Net;
+using test::options_of;
+using testing::AllOf;
+using testing::HasSubstr;
+using testing::Not;
+using testing::StartsWith;
+
+// The parts of a training, each of which may be made to fail.
+struct Parts {
+  ModelFactory model = model_factory<Net>();
+  Loss loss = cross_entropy_loss();
+  TensorDataset train = dataset();
+  TensorDataset test = dataset();
+  test::AllOptions options = [] {
+    TrainOptions alone = options_of();
+    alone.threads = 1;
+    return alone;
+  }();
+};
+
+TorchTrainer trainer_of(const Parts& parts) {
+  // Steps of 2 and 4 minibatches: two epochs of twelve.
+  TorchTrainer trainer(parts.model, parts.loss, parts.train,
+                       test::trace_of({8, 16}, TraceEnd::cycle), parts.options,
+                       parts.options.torch);
+  trainer.set_test(parts.test);
+  return trainer;
+}
+
+// Calls `fail` at the call of that number, from 0.
+std::function<void()> at_call(int number, std::function<void()> fail) {
+  auto calls = std::make_shared<std::atomic<int>>(0);
+  return [=] {
+    if (calls->fetch_add(1) == number) fail();
+  };
+}
+
+// The first call is the trial's; three steps of 2, 4 and 2 minibatches follow.
+constexpr int kThirdOfSecondStep = 1 + 2 + 2;
+
+struct MyOwn : std::runtime_error {
+  using std::runtime_error::runtime_error;
+};
+
+TrainingError training_error_of(TorchTrainer trainer) {
+  try {
+    trainer.fit();
+  } catch (const TrainingError& error) {
+    return error;
+  }
+  throw std::logic_error("no training error");
+}
+
+TEST(TrainingErrors, SayWhereAndWhatWasDone) {
+  const auto fail = at_call(kThirdOfSecondStep, [] { throw MyOwn("it is so"); });
+  const std::string where = " of minibatch 3 of 4 at epoch 1, step 2 of the run: it is so";
+  Parts data;
+  data.options.torch.augment = [=](const at::Tensor& inputs) {
+    fail();
+    return inputs;
+  };
+  const TrainingError error = training_error_of(trainer_of(data));
+  EXPECT_EQ(error.what(), "data" + where);
+  EXPECT_EQ(error.phase(), Phase::data);
+  EXPECT_EQ(error.details(), "it is so");
+  EXPECT_THROW(std::rethrow_if_nested(error), MyOwn);
+
+  Parts forward;
+  const auto forward_fails = at_call(kThirdOfSecondStep, [] { throw MyOwn("it is so"); });
+  forward.model = [=] {
+    Model model = make_model(std::make_shared<Net>());
+    model.forward = [=, forward = model.forward](const at::Tensor& input) {
+      forward_fails();
+      return forward(input);
+    };
+    return model;
+  };
+  // The trial of the test data is a forward, too.
+  EXPECT_STREQ(training_error_of(trainer_of(forward)).what(),
+               "forward of minibatch 2 of 4 at epoch 1, step 2 of the run: it is so");
+
+  Parts backward;
+  const auto backward_fails = at_call(kThirdOfSecondStep, [] { throw MyOwn("it is so"); });
+  backward.loss = [=, loss = backward.loss](const at::Tensor& output, const at::Tensor& target) {
+    if (output.requires_grad()) {
+      output.register_hook([=](const at::Tensor&) { backward_fails(); });
+    }
+    return loss(output, target);
+  };
+  EXPECT_EQ(training_error_of(trainer_of(backward)).what(), "backward" + where);
+
+  Parts loss;
+  const auto loss_fails = at_call(kThirdOfSecondStep + 1, [] { throw 42; });
+  loss.loss = [=, loss = loss.loss](const at::Tensor& output, const at::Tensor& target) {
+    loss_fails();
+    return loss(output, target);
+  };
+  EXPECT_EQ(
+      training_error_of(trainer_of(loss)).what(),
+      std::string("loss of minibatch 3 of 4 at epoch 1, step 2 of the run: an exception that is "
+                  "no std::exception"));
+}
+
+TEST(TrainingErrors, OfEvaluationsSayWhen) {
+  Parts parts;
+  const auto fail = at_call(3, [] { throw MyOwn("no"); });
+  TorchTrainer trainer = trainer_of(parts);
+  trainer.set_test(dataset(),
+                   [=, loss = parts.loss](const at::Tensor& output, const at::Tensor& target) {
+                     fail();
+                     return loss(output, target);
+                   });
+  static_cast<void>(trainer.evaluate(dataset()));
+  static_cast<void>(trainer.evaluate(dataset()));
+  // Then the trial's.
+  EXPECT_EQ(error_of([&] { trainer.fit(); }),
+            "evaluation of samples 1 to 48 of the test data after epoch 1: no");
+}
+
+TEST(TrainingErrors, AreLibtorchsFirstLineWithoutItsStack) {
+  Parts parts;
+  const auto fail = at_call(kThirdOfSecondStep, [] {
+    static_cast<void>(at::matmul(at::ones({4, 6}), at::ones({5, 3})));
+  });
+  parts.options.torch.augment = [=](const at::Tensor& inputs) {
+    fail();
+    return inputs;
+  };
+  const TrainingError error = training_error_of(trainer_of(parts));
+  EXPECT_THAT(
+      error.what(),
+      AllOf(StartsWith("data of minibatch 3 of 4 at epoch 1, step 2 of the run: mat1 and mat2 "
+                       "shapes cannot be multiplied (4x6 and 5x3)"),
+            Not(HasSubstr("\n")), Not(HasSubstr("Exception raised from"))));
+  EXPECT_THAT(error.details(), HasSubstr("Exception raised from"));
+  EXPECT_THROW(std::rethrow_if_nested(error), c10::Error);
+}
+
+TEST(TrainingErrors, OfMemoryStayWhatTheyAre) {
+  const auto train = [](const std::function<void()>& fail) {
+    Parts parts;
+    const auto failing = at_call(kThirdOfSecondStep, fail);
+    parts.options.torch.augment = [=](const at::Tensor& inputs) {
+      failing();
+      return inputs;
+    };
+    trainer_of(parts).fit();
+  };
+  EXPECT_THROW(train([] { throw std::bad_alloc(); }), std::bad_alloc);
+  const auto allocate = [] { static_cast<void>(at::empty({std::int64_t{1} << 60})); };
+  EXPECT_THROW(train(allocate), c10::Error);
+  try {
+    train(allocate);
+  } catch (const std::exception& error) {
+    EXPECT_TRUE(is_out_of_memory(error)) << error.what();
+  }
+  EXPECT_TRUE(is_out_of_memory(std::bad_alloc()));
+  EXPECT_FALSE(is_out_of_memory(MyOwn("no")));
+}
+
+// What a trainer says that cannot work; and that it has not begun.
+std::string trial_of(const Parts& parts) {
+  TorchTrainer trainer = trainer_of(parts);
+  const std::string before = test::state_bytes(trainer);
+  const auto recorder = trainer.add_observer<test::Recorder>();
+  std::string message = error_of([&] { trainer.fit(); });
+  EXPECT_TRUE(recorder->begun.empty());
+  EXPECT_TRUE(test::state_bytes(trainer) == before);
+  return message;
+}
+
+TEST(Trial, FindsWrongShapesAndTypes) {
+  Parts shapes;
+  shapes.train.inputs = at::randn({48, 7}, at::kDouble);
+  EXPECT_THAT(
+      trial_of(shapes),
+      StartsWith("forward of a minibatch of the training data, tried before training (inputs "
+                 "Double [4, 7], targets Long [4] from 0 to 2): mat1 and mat2 shapes"));
+  Parts types;
+  types.train.inputs = types.train.inputs.to(at::kFloat);
+  EXPECT_THAT(trial_of(types),
+              StartsWith("forward of a minibatch of the training data, tried before "
+                         "training (inputs Float [4, 6], "));
+  Parts targets;
+  targets.train.targets = at::randn({48}, at::kDouble);
+  EXPECT_THAT(trial_of(targets),
+              StartsWith("loss of a minibatch of the training data, tried before "
+                         "training (inputs Double [4, 6], targets Double [4]): "));
+  Parts test;
+  test.test.inputs = at::randn({48, 5}, at::kDouble);
+  EXPECT_THAT(
+      trial_of(test),
+      StartsWith("evaluation of a minibatch of the test data, tried before training (inputs "
+                 "Double [4, 5], "));
+}
+
+TEST(Trial, FindsTheOneTargetThatIsOutOfRange) {
+  for (const std::int64_t minibatch : {1, 4}) {
+    for (const std::int64_t bad : {3, -1}) {
+      Parts parts;
+      parts.options.minibatch_size = minibatch;
+      parts.train.targets = parts.train.targets.clone();
+      parts.train.targets[41] = bad;
+      EXPECT_THAT(trial_of(parts),
+                  AllOf(StartsWith("loss of a minibatch of the training data, tried"),
+                        HasSubstr(bad < 0 ? " from -1 to 2)" : " from 0 to 3)"),
+                        HasSubstr("out of bounds")));
+      Parts test;
+      test.options.minibatch_size = minibatch;
+      test.test.targets = parts.train.targets;
+      EXPECT_THAT(trial_of(test), AllOf(StartsWith("evaluation of a minibatch of the test data"),
+                                        HasSubstr("out of bounds")));
+    }
+  }
+}
+
+// Counts its forwards where nobody sees it, and where all do.
+class Counted : public torch::nn::Module {
+ public:
+  Counted() {
+    register_module("net", net_);
+    register_module("norm", norm_);
+    to(at::kDouble);
+  }
+  at::Tensor forward(const at::Tensor& x) {
+    ++calls;
+    return net_->forward(norm_(x) + at::rand_like(x));
+  }
+  int calls = 0;
+
+ private:
+  std::shared_ptr<Net> net_ = std::make_shared<Net>();
+  torch::nn::BatchNorm1d norm_{6};
+};
+
+TEST(Trial, ChangesNothing) {
+  std::vector<std::shared_ptr<Counted>> instances;
+  Parts parts;
+  parts.options.epochs = 1;
+  parts.model = [&] {
+    instances.push_back(std::make_shared<Counted>());
+    return make_model(instances.back());
+  };
+  TorchTrainer trainer(parts.model, parts.loss, parts.train, Trace::constant(8), parts.options);
+  at::Generator generator = at::globalContext().defaultGenerator(at::kCPU);
+  const at::Tensor before = generator.get_state();
+  trainer.fit();
+  EXPECT_TRUE(at::equal(generator.get_state(), before));
+  ASSERT_EQ(instances.size(), 2U);
+  EXPECT_EQ(instances[0]->calls, 12);
+  EXPECT_EQ(instances[1]->calls, 1);
+  for (const NamedTensor& named : trainer.buffers()) {
+    if (named.name != "norm.num_batches_tracked") continue;
+    EXPECT_EQ(named.tensor.item<std::int64_t>(), 12);
+  }
+  // And is made once.
+  trainer.fit();
+  EXPECT_EQ(instances.size(), 2U);
+}
+
+TEST(ModelFactories, MakeANewInstanceAtEachCall) {
+  Parts parts;
+  parts.model = [model = make_model(std::make_shared<Net>())] { return model; };
+  EXPECT_EQ(error_of([&] { trainer_of(parts).fit(); }), "no error") << "one thread needs but one";
+  parts.options.threads = 2;
+  EXPECT_EQ(error_of([&] { trainer_of(parts); }),
+            "the model factory gave the same instance twice; accepted: a new one at each call");
+}
+
+}  // namespace
+}  // namespace rubato

@@ -1,0 +1,71 @@
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <ATen/Functions.h>
+#include <torch/nn/modules/linear.h>
+
+#include <rubato/model/module.hpp>
+#include <rubato/torch/losses.hpp>
+#include <rubato/torch/torch_trainer.hpp>
+
+#include "support.hpp"
+
+namespace rubato::test {
+
+/// Forty-eight samples in three classes; an epoch is twelve minibatches of four.
+inline TensorDataset dataset(at::ScalarType type = at::kDouble) {
+  at::manual_seed(1);
+  const at::Tensor inputs = at::randn({48, 6}, type);
+  return {.inputs = inputs, .targets = inputs.narrow(1, 0, 3).argmax(1)};
+}
+
+/// Two linear layers, in double precision.
+class Net : public torch::nn::Module {
+ public:
+  Net() {
+    register_module("hidden", hidden_);
+    register_module("out", out_);
+    to(at::kDouble);
+  }
+  at::Tensor forward(const at::Tensor& x) { return out_(at::tanh(hidden_(x))); }
+
+ private:
+  torch::nn::Linear hidden_{6, 5};
+  torch::nn::Linear out_{5, 3};
+};
+
+inline TrainOptions options_of(std::string rule = "linear") {
+  return {.epochs = 2,
+          .minibatch_size = 4,
+          .learning_rate = 0.1,
+          .reference_batch_size = 4,
+          .rule = std::move(rule),
+          .optimizer = {},
+          .cores = 3,
+          .threads = 2};
+}
+
+inline TorchTrainer trainer_on(const Trace& trace, const AllOptions& options) {
+  return TorchTrainer(model_factory<Net>(), cross_entropy_loss(), dataset(), trace, options,
+                      options.torch);
+}
+
+/// The records of a whole training.
+inline std::shared_ptr<Recorder> trained(TorchTrainer& trainer) {
+  auto recorder = trainer.add_observer<Recorder>();
+  trainer.fit();
+  return recorder;
+}
+
+inline std::vector<double> rates_of(const Recorder& recorder) {
+  std::vector<double> rates;
+  for (const StepRecord& step : recorder.steps) rates.push_back(step.learning_rate);
+  return rates;
+}
+
+}  // namespace rubato::test

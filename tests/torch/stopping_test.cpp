@@ -1,0 +1,188 @@
+#include <cmath>
+#include <fstream>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <ATen/Functions.h>
+#include <gmock/gmock.h>
+#include <nlohmann/json.hpp>
+
+#include <rubato/train/best_weights.hpp>
+#include <rubato/train/early_stopping.hpp>
+
+#include "small_run.hpp"
+#include "support.hpp"
+#include "support/error_of.hpp"
+
+namespace rubato {
+namespace {
+
+using test::dataset;
+using test::error_of;
+using test::options_of;
+using test::trainer_on;
+using testing::HasSubstr;
+
+TEST(PatienceReference, StopsWhereTheReferenceStops) {
+  std::ifstream file(RUBATO_SHARED_DIR "/reference/schedules.json");
+  if (!file) GTEST_SKIP() << "no " RUBATO_SHARED_DIR "/reference/schedules.json here";
+  const auto run = nlohmann::json::parse(file).at("early_stopping");
+  Patience patience({.patience = run.at("patience"), .delta = run.at("delta")});
+  ASSERT_FALSE(run.at("metrics").empty());
+  for (std::size_t i = 0; i < run.at("metrics").size(); ++i) {
+    EXPECT_EQ(patience.is_over_after(run.at("metrics").at(i)), run.at("stop").at(i).get<bool>())
+        << i;
+  }
+}
+
+TEST(Patience, KnowsModesAndDelta) {
+  Patience highest({.patience = 2, .delta = 0.1, .mode = MetricMode::max});
+  EXPECT_FALSE(highest.is_over_after(0.5));
+  EXPECT_TRUE(highest.improved());
+  EXPECT_FALSE(highest.is_over_after(0.55)) << "not by more than delta";
+  EXPECT_FALSE(highest.improved());
+  EXPECT_FALSE(highest.is_over_after(0.65));
+  EXPECT_TRUE(highest.improved());
+  EXPECT_FALSE(highest.is_over_after(std::nan("")));
+  EXPECT_TRUE(highest.is_over_after(0.1));
+  EXPECT_EQ(highest.best(), 0.65);
+  EXPECT_THAT(error_of([] { static_cast<void>(Patience({.patience = 0})); }),
+              HasSubstr("patience 0"));
+  EXPECT_THAT(error_of([] { static_cast<void>(Patience({.delta = -1})); }), HasSubstr("delta -1"));
+}
+
+TEST(EarlyStopping, StopsTheTrainer) {
+  TrainOptions options = options_of("constant");
+  options.epochs = 20;
+  options.learning_rate = 1e-30;
+  TorchTrainer trainer = trainer_on(Trace::constant(48), options);
+  trainer.set_test(dataset());
+  trainer.add_observer<EarlyStopping>(Metric::test_loss, PatienceOptions{.patience = 3});
+  const TrainResult result = trainer.fit();
+  EXPECT_EQ(result.epochs, 4);
+  EXPECT_EQ(result.stopped, "test-loss no longer improves");
+}
+
+TEST(Stop, NeedsNoReason) {
+  TorchTrainer trainer = trainer_on(Trace::constant(48), options_of("constant"));
+  const auto stopper = trainer.add_observer<test::Recorder>(
+      [](Training& training, const StepRecord&) { training.stop(""); });
+  EXPECT_EQ(trainer.fit().stopped, "stopped");
+  EXPECT_EQ(stopper->steps.size(), 1U);
+  EXPECT_EQ(trainer.fit().steps, 1) << "and stays so";
+}
+
+TEST(BestWeights, AreThoseOfTheBestEpoch) {
+  TrainOptions options = options_of("constant");
+  options.epochs = 4;
+  TorchTrainer trainer = trainer_on(Trace::constant(48), options);
+  trainer.set_test(dataset());
+  int calls = 0;
+  const auto best =
+      trainer.add_observer<BestWeights>(Metric::test_loss, [&](const BestWeights&) { ++calls; });
+  EXPECT_FALSE(best->value().has_value());
+  class Keeper : public Observer {
+   public:
+    void on_epoch(Training& training, const EpochRecord&) override {
+      after_epoch.push_back(test::copies_of(training.parameters()));
+    }
+    std::vector<std::vector<at::Tensor>> after_epoch;
+  };
+  const auto keeper = trainer.add_observer<Keeper>();
+  // Better for three epochs, and then worse.
+  class Spoiler : public Observer {
+   public:
+    void on_epoch_begin(Training& training, const EpochPlan& epoch) override {
+      if (epoch.index.value() == 3) tensor_of(training.parameters()[2]).tensor.mul_(-1);
+    }
+  };
+  trainer.add_observer<Spoiler>();
+  trainer.fit();
+  EXPECT_EQ(best->epoch(), EpochIndex{2});
+  EXPECT_EQ(calls, 3);
+  ASSERT_EQ(best->parameters().size(), 4U);
+  for (std::size_t i = 0; i < 4; ++i) {
+    EXPECT_EQ(best->parameters()[i].name, trainer.parameters()[i].name);
+    EXPECT_TRUE(at::equal(tensor_of(best->parameters()[i]).tensor, keeper->after_epoch[2][i]));
+  }
+}
+
+TEST(Observers, HearEvaluationsAndStopTheTraining) {
+  class Stopper : public Observer {
+   public:
+    void on_step(Training& training, const StepRecord& step) override {
+      log += "s";
+      if (step.plan.index.value() == 4) training.stop("enough");
+    }
+    void on_evaluate(Training&, const EpochRecord& epoch) override {
+      log += epoch.test ? "v" : "?";
+    }
+    void on_epoch(Training&, const EpochRecord&) override { log += "e"; }
+    std::string log;
+  };
+  TrainOptions options = options_of();
+  options.epochs = 9;
+  TorchTrainer trainer = trainer_on(Trace::constant(16), options);
+  trainer.set_test(dataset());
+  const auto stopper = trainer.add_observer<Stopper>();
+  const TrainResult result = trainer.fit();
+  EXPECT_EQ(stopper->log, "sssvessve");
+  EXPECT_EQ(result.stopped, "enough");
+  EXPECT_EQ(result.steps, 5);
+}
+
+// What observers hold on to is neither the trainer that they were added to nor anything that moves
+// with it; and they live as long as whoever calls them.
+TEST(Observers, StayGoodWhenTheTrainerIsMoved) {
+  TrainOptions options = options_of("constant");
+  options.epochs = 20;
+  options.learning_rate = 1e-30;
+  std::shared_ptr<BestWeights> best;
+  const auto make = [&] {
+    TorchTrainer trainer = trainer_on(Trace::constant(48), options);
+    trainer.set_test(dataset());
+    trainer.add_observer<EarlyStopping>(Metric::test_loss, PatienceOptions{.patience = 3});
+    best = trainer.add_observer<BestWeights>(Metric::test_loss);
+    auto elsewhere = std::make_unique<TorchTrainer>(std::move(trainer));
+    return elsewhere;
+  };
+  std::unique_ptr<TorchTrainer> first = make();
+  TorchTrainer second = trainer_on(Trace::constant(16), options_of());
+  second = std::move(*first);
+  first.reset();
+  const TrainResult result = second.fit();
+  EXPECT_EQ(result.epochs, 4);
+  EXPECT_EQ(result.stopped, "test-loss no longer improves");
+  EXPECT_EQ(best->epoch(), EpochIndex{0});
+  const State state = second.state();
+  EXPECT_TRUE(state.has("best.epoch"));
+  EXPECT_EQ(best.use_count(), 2);
+  // Between two fits, too.
+  TorchTrainer third = std::move(second);
+  EXPECT_EQ(third.fit().epochs, 4);
+}
+
+TEST(ObserversDeath, ATrainerThatWasMovedFromIsNotUsed) {
+  testing::GTEST_FLAG(death_test_style) = "threadsafe";  // there are worker threads
+  TorchTrainer trainer = trainer_on(Trace::constant(48), options_of());
+  const TorchTrainer other = std::move(trainer);
+  EXPECT_DEATH(trainer.fit(), "moved from");                  // NOLINT(bugprone-use-after-move)
+  EXPECT_DEATH(trainer.add_observer(nullptr), "moved from");  // NOLINT(bugprone-use-after-move)
+}
+
+// An observer goes on hearing of another training, and outlives both.
+TEST(Observers, MayBeSharedByTrainers) {
+  const auto recorder = std::make_shared<test::Recorder>();
+  for (int i = 0; i < 2; ++i) {
+    TorchTrainer trainer = trainer_on(Trace::constant(48), options_of());
+    trainer.add_observer(recorder);
+    trainer.fit();
+  }
+  EXPECT_EQ(recorder->steps.size(), 4U);
+  EXPECT_EQ(recorder.use_count(), 1);
+}
+
+}  // namespace
+}  // namespace rubato

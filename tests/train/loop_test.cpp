@@ -1,0 +1,274 @@
+// The training loop on an objective of a few numbers: without libtorch.
+
+#include <functional>
+#include <memory>
+#include <new>
+#include <optional>
+#include <stdexcept>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <gmock/gmock.h>
+
+#include <rubato/state/state_file.hpp>
+#include <rubato/testing.hpp>
+#include <rubato/train/best_weights.hpp>
+#include <rubato/train/monitor.hpp>
+
+#include "support/error_of.hpp"
+
+namespace rubato {
+namespace {
+
+using test::error_of;
+using test::tiny_objective;
+using test::trace_of;
+using testing::HasSubstr;
+
+TrainOptions loop_options() {
+  return {.epochs = 2,
+          .minibatch_size = 4,
+          .learning_rate = 0.1,
+          .reference_batch_size = 8,
+          .optimizer = {.momentum = 0.5},
+          .cores = 3,
+          .threads = 2};
+}
+
+Trainer tiny_trainer(const TrainOptions& options, const Trace& trace = trace_of({8, 16, 4})) {
+  return Trainer(tiny_objective(), trace, options);
+}
+
+TEST(Loop, Learns) {
+  TrainOptions options = loop_options();
+  options.epochs = 20;
+  Trainer trainer = tiny_trainer(options);
+  const auto recorder = trainer.add_observer<test::Recorder>();
+  trainer.fit();
+  ASSERT_EQ(recorder->epochs.size(), 20U);
+  EXPECT_GT(recorder->epochs.front().test->loss, 0.1);
+  EXPECT_LT(recorder->epochs.back().test->loss, 0.01);
+}
+
+// Threads, cores, reducers, assignments, deaths, turns, and a resume after every step.
+TEST(Loop, HasTheSameBitsWhoeverComputes) {
+  for (const char* rule : {"linear", "adascale", "lbsgd:warmup=lars"}) {
+    TrainOptions options = loop_options();
+    options.rule = rule;
+    options.schedule = "cosine:total=2";
+    options.optimizer.weight_decay = 0.01;
+    options.groups = {no_decay_for_vectors()};
+    options.lookahead.emplace().k = 3;
+    options.log_noise = true;
+    const auto make = [&](const auto& change) {
+      TrainOptions changed = options;
+      change(changed);
+      return tiny_trainer(changed, trace_of({8, 48, 4, 20}));
+    };
+    EXPECT_EQ(test::difference_in_bits(make, 8), std::nullopt) << rule;
+  }
+}
+
+// An evaluator that keeps something from one minibatch to the next is no function of the minibatch.
+class Forgetless final : public ObjectiveOf<double> {
+ public:
+  std::int64_t samples() const override { return tiny_->samples(); }
+  const std::vector<TrainedArray>& trained() const override { return tiny_->trained(); }
+  const std::vector<NamedArray>& parameters() const override { return tiny_->parameters(); }
+  std::string fingerprint() const override { return "it"; }
+  std::span<double> flat_parameters() override { return tiny_->flat_parameters(); }
+  std::size_t averaged() const override { return tiny_->averaged(); }
+  std::unique_ptr<Evaluator<double>> make_evaluator() override {
+    class Keeping final : public Evaluator<double> {
+     public:
+      explicit Keeping(std::unique_ptr<Evaluator<double>> inner) : inner_(std::move(inner)) {}
+      double evaluate(const Minibatch& minibatch, const Leaf<double>& leaf,
+                      EvaluatorProgress& progress) override {
+        const double loss = inner_->evaluate(minibatch, leaf, progress);
+        leaf.gradient[0] += 1e-12 * static_cast<double>(++calls_);
+        return loss;
+      }
+
+     private:
+      std::unique_ptr<Evaluator<double>> inner_;
+      int calls_ = 0;
+    };
+    return std::make_unique<Keeping>(tiny_->make_evaluator());
+  }
+
+ private:
+  std::unique_ptr<ObjectiveOf<double>> tiny_ = tiny_objective();
+};
+
+TEST(Loop, ShowsWhatAnEvaluatorKeeps) {
+  const auto make = [&](const auto& change) {
+    TrainOptions options = loop_options();
+    change(options);
+    return Trainer(std::make_unique<Forgetless>(), trace_of({8, 48, 4, 20}), options);
+  };
+  EXPECT_THAT(test::difference_in_bits(make, 4).value_or("none"),
+              HasSubstr("differs first after step "));
+  const std::vector<WayOutcome> outcomes = verify(make, loop_options(), 4);
+  EXPECT_TRUE(std::any_of(outcomes.begin(), outcomes.end(), [](const WayOutcome& outcome) {
+    return outcome.way.what == "replicas in turns" && outcome.difference.has_value();
+  }));
+}
+
+TEST(Loop, SaysWhatDiffersBetweenTwoTrainers) {
+  Trainer one = tiny_trainer(loop_options());
+  Trainer other = tiny_trainer(loop_options());
+  EXPECT_EQ(test::difference_of(one, other), std::nullopt);
+  other.parameters()[0].values<double>()[2] = 0.5;
+  EXPECT_EQ(test::difference_of(one, other), "weight[2] is 0 and 0.5");
+}
+
+TEST(Loop, GoesOnFromAStateToTheSameEnd) {
+  Trainer whole = tiny_trainer(loop_options());
+  whole.fit();
+  class Pause final : public Observer {
+   public:
+    void on_step(Training& training, const StepRecord& step) override {
+      if (step.plan.index == StepIndex{1}) training.pause();
+    }
+  };
+  Trainer first = tiny_trainer(loop_options());
+  first.add_observer<Pause>();
+  first.fit();
+  Trainer second = tiny_trainer(loop_options());
+  second.load_state(parse_state(state_bytes(first.state()), "the state"));
+  EXPECT_EQ(second.result().steps, 2);
+  second.fit();
+  EXPECT_EQ(test::difference_of(whole, second), std::nullopt);
+}
+
+TEST(Loop, RefusesTheStateOfOtherData) {
+  Trainer trainer = tiny_trainer(loop_options());
+  trainer.fit();
+  const State state = trainer.state();
+  Trainer other(tiny_objective(48, 2), trace_of({8, 16, 4}), loop_options());
+  EXPECT_THAT(error_of([&] { other.load_state(state); }), HasSubstr("not the data of the run"));
+}
+
+TEST(Loop, RefusesWhatItCannotTrain) {
+  EXPECT_EQ(error_of([] { Trainer(nullptr, trace_of({8}), loop_options()); }),
+            "a trainer needs an objective; accepted: any but null");
+  TrainOptions adam = loop_options();
+  adam.optimizer = {.kind = OptimizerKind::adam};
+  EXPECT_EQ(error_of([&] { tiny_trainer(adam); }),
+            "optimizer adam is libtorch's; accepted for this model: sgd, lars");
+  TrainOptions own = loop_options();
+  own.own_optimizer.of_float = [](const OptimizerParts&) {
+    return std::unique_ptr<FlatOptimizer<float>>();
+  };
+  EXPECT_EQ(error_of([&] { tiny_trainer(own); }),
+            "own_optimizer makes none for parameters of type F64");
+}
+
+// Moves against the sign of the gradient.
+class SignOptimizer final : public FlatOptimizer<double> {
+ public:
+  void step(const Update<double>& update, Workers& workers) override {
+    static_cast<void>(workers);
+    for (std::size_t i = 0; i < update.parameters.size(); ++i) {
+      const double gradient = update.gradient_sum[i];
+      update.parameters[i] -= gradient > 0 ? 0.25 : gradient < 0 ? -0.25 : 0;
+    }
+  }
+  void save(State& state) const override { static_cast<void>(state); }
+  void load(const State& state) override { static_cast<void>(state); }
+};
+
+TEST(Loop, TakesAnOptimizerOfTheUsersOwn) {
+  TrainOptions options = loop_options();
+  options.epochs = 1;
+  std::vector<std::size_t> ends;
+  options.own_optimizer.of_double = [&](const OptimizerParts& parts) {
+    ends = parts.layout.layer_ends;
+    EXPECT_EQ(parts.trained[0].array.name, "weight");
+    EXPECT_EQ(parts.groups.size(), 1U);
+    return std::make_unique<SignOptimizer>();
+  };
+  Trainer trainer = tiny_trainer(options, trace_of({48}));
+  trainer.fit();
+  EXPECT_THAT(ends, testing::ElementsAre(3, 4));
+  for (const double weight : trainer.parameters()[0].values<double>()) {
+    EXPECT_EQ(std::abs(weight), 0.25);
+  }
+}
+
+// An objective that throws in a minibatch.
+class Throwing final : public ObjectiveOf<double> {
+ public:
+  explicit Throwing(std::function<void()> fail) : fail_(std::move(fail)) {}
+  std::int64_t samples() const override { return tiny_->samples(); }
+  const std::vector<TrainedArray>& trained() const override { return tiny_->trained(); }
+  const std::vector<NamedArray>& parameters() const override { return tiny_->parameters(); }
+  std::string fingerprint() const override { return "it"; }
+  std::span<double> flat_parameters() override { return tiny_->flat_parameters(); }
+  std::unique_ptr<Evaluator<double>> make_evaluator() override {
+    class Failing final : public Evaluator<double> {
+     public:
+      explicit Failing(const std::function<void()>& fail) : fail_(fail) {}
+      double evaluate(const Minibatch& minibatch, const Leaf<double>&,
+                      EvaluatorProgress& progress) override {
+        progress.phase = Phase::backward;
+        if (minibatch.stream.step == 1 && minibatch.stream.minibatch == 3) fail_();
+        return 1;
+      }
+
+     private:
+      const std::function<void()>& fail_;
+    };
+    return std::make_unique<Failing>(fail_);
+  }
+
+ private:
+  std::unique_ptr<ObjectiveOf<double>> tiny_ = tiny_objective();
+  std::function<void()> fail_;
+};
+
+TEST(Loop, SaysWhereAnObjectiveFailed) {
+  const auto train = [](std::function<void()> fail) {
+    Trainer(std::make_unique<Throwing>(std::move(fail)), trace_of({8, 16, 4}), loop_options())
+        .fit();
+  };
+  EXPECT_EQ(error_of([&] { train([] { throw std::runtime_error("it is so"); }); }),
+            "backward of minibatch 2 of 4 at epoch 1, step 2 of the run: it is so");
+  EXPECT_THROW(train([] { throw std::bad_alloc(); }), std::bad_alloc);
+}
+
+TEST(Loop, ShowsGradientsAndParametersToAMonitor) {
+  TrainOptions options = loop_options();
+  options.epochs = 1;
+  Trainer trainer = tiny_trainer(options, trace_of({48}));
+  std::vector<TensorStatistics> seen;
+  trainer.add_observer<Monitor>("*", 1,
+                                [&](const StepPlan&, std::span<const TensorStatistics> tensors) {
+                                  seen.assign(tensors.begin(), tensors.end());
+                                });
+  const auto recorder = trainer.add_observer<test::Recorder>();
+  trainer.fit();
+  ASSERT_EQ(seen.size(), 4U);
+  EXPECT_EQ(seen[0].norm, 0) << "the weights begin with nothing";
+  EXPECT_EQ(seen[1].name, "weight");
+  EXPECT_TRUE(seen[1].gradient);
+  EXPECT_GT(seen[1].norm, 0);
+}
+
+TEST(Loop, KeepsTheBestWeights) {
+  TrainOptions options = loop_options();
+  options.epochs = 4;
+  Trainer trainer = tiny_trainer(options);
+  const auto best = trainer.add_observer<BestWeights>(Metric::test_loss);
+  trainer.fit();
+  ASSERT_EQ(best->parameters().size(), 2U);
+  EXPECT_EQ(best->epoch(), EpochIndex{3});
+  for (std::size_t i = 0; i < 3; ++i) {
+    EXPECT_EQ(best->parameters()[0].values<double>()[i],
+              trainer.parameters()[0].values<double>()[i]);
+  }
+}
+
+}  // namespace
+}  // namespace rubato
