@@ -32,7 +32,6 @@ namespace {
 
 namespace nn = torch::nn;
 using testing::ElementsAre;
-using testing::HasSubstr;
 
 using Operator = std::function<at::Tensor(const at::Tensor& x)>;
 
