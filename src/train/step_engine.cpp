@@ -94,6 +94,7 @@ std::unique_ptr<FlatOptimizer<T>> optimizer_of(ObjectiveOf<T>& objective,
 template <class T>
 std::vector<std::unique_ptr<Evaluator<T>>> evaluators_of(ObjectiveOf<T>& objective, int count) {
   std::vector<std::unique_ptr<Evaluator<T>>> evaluators;
+  evaluators.reserve(static_cast<std::size_t>(count));
   for (int i = 0; i < count; ++i) evaluators.push_back(objective.make_evaluator());
   return evaluators;
 }
