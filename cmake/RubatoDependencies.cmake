@@ -7,6 +7,9 @@ find_package(nlohmann_json REQUIRED)
 find_package(CLI11 REQUIRED)
 find_package(ZLIB REQUIRED)
 find_package(OpenSSL REQUIRED COMPONENTS Crypto)
+# Headers alone: the one file that includes them compiles the parser, so that sanitizers and the fuzzer
+# see it.
+find_path(RUBATO_TOMLPLUSPLUS_INCLUDE_DIR toml++/toml.h REQUIRED)
 if(RUBATO_TORCH)
   find_package(Torch REQUIRED)
   # libtorch's headers do not compile cleanly with the project's warnings: they are system headers,

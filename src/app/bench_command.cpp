@@ -10,6 +10,7 @@
 #include <fmt/ranges.h>
 #include <unistd.h>
 
+#include <rubato/config/run_configuration.hpp>
 #include <rubato/core/choice.hpp>
 #include <rubato/core/error.hpp>
 #include <rubato/core/memory.hpp>
@@ -18,9 +19,7 @@
 
 #include "app/bench_output.hpp"
 #include "app/command_line.hpp"
-#include "app/elasticity_options.hpp"
 #include "app/output.hpp"
-#include "app/train_options.hpp"
 #include "lab/contestant.hpp"
 #include "lab/measure.hpp"
 #include "lab/peers.hpp"
@@ -43,7 +42,7 @@ struct BenchOptions {
   std::vector<std::string> strategies;
   std::vector<std::int64_t> cores{8};
   std::vector<std::int64_t> sizes{kMnistValues};
-  std::vector<std::int64_t> threads{static_cast<std::int64_t>(hardware_threads())};
+  std::vector<std::int64_t> threads{hardware_threads()};
   bool fused = false;
   lab::MeasureOptions measure;
   bool peers = true;
@@ -106,13 +105,14 @@ void define_tasks(CommandLine& line, BenchOptions& options) {
 
 void define_conditions(CommandLine& line, BenchOptions& options) {
   line.group("Under what conditions");
-  line.option("arrival", names_of(lab::kArrivals),
+  line.option("arrival", choice_names(lab::kArrivals),
               "when the cores' buffers are there; the time counts from the last one",
               "simultaneous", [&](const std::string& text) {
                 options.measure.arrival = parse_choice("arrival", text, lab::kArrivals);
               });
-  line.option("cache", names_of(lab::kCaches), "whether buffers may be in the caches at the start",
-              "hot", [&](const std::string& text) {
+  line.option("cache", choice_names(lab::kCaches),
+              "whether buffers may be in the caches at the start", "hot",
+              [&](const std::string& text) {
                 options.measure.cache = parse_choice("cache", text, lab::kCaches);
               });
   line.option("seconds", "X", "time to spend on each measurement, about",

@@ -14,7 +14,6 @@
 #include <rubato/core/file.hpp>
 #include <rubato/core/memory.hpp>
 
-#include "app/config_file.hpp"
 #include "app/exit_code.hpp"
 #include "app/help_formatter.hpp"
 #include "app/output.hpp"
@@ -22,13 +21,6 @@
 namespace rubato::app {
 
 namespace {
-
-bool parse_flag(std::string_view text) {
-  if (text != "true" && text != "false") {
-    throw Error(fmt::format("'{}' is neither true nor false; accepted: true, false", text));
-  }
-  return text == "true";
-}
 
 // Puts the place of a wrong value in front of what is wrong with it.
 void set_from(std::string_view place, const CommandLine::Setter& set, const std::string& text) {
@@ -65,23 +57,27 @@ void CommandLine::option(const std::string& name, const std::string& value, cons
   add(name, {.option = option, .set = std::move(set)});
 }
 
-void CommandLine::flag(const std::string& name, const std::string& help, bool& target) {
-  add(name, {.option = app_->add_flag("--" + name, help),
-             .set = [&target](const std::string& text) { target = parse_flag(text); }});
+void CommandLine::flag(const std::string& name, const std::string& help, Setter set) {
+  add(name, {.option = app_->add_flag("--" + name, help), .set = std::move(set)});
 }
 
-void CommandLine::config() {
+void CommandLine::flag(const std::string& name, const std::string& help, bool& target) {
+  flag(name, help, [&target](const std::string& text) { target = parse_flag(text); });
+}
+
+void CommandLine::config(FileReader read) {
+  // Read before all others, by parse().
   option("config", "FILE",
-         "read options from FILE, a line 'name = value' for each; the arguments override it", "",
-         [this](const std::string& text) { config_file_ = text; });
-  entries_.at("config").in_config = false;
+         "read options from FILE, TOML with a line 'name = value' for each; the arguments override "
+         "it",
+         "", [](const std::string&) {});
+  read_file_ = std::move(read);
 }
 
 void CommandLine::config_of(const std::string& name, const std::string& value,
                             const std::string& help,
                             std::function<std::filesystem::path(const std::string&)> file) {
-  option(name, value, help, "", [this](const std::string& text) { config_file_ = file_of_(text); });
-  entries_.at(name).in_config = false;
+  option(name, value, help, "", [](const std::string&) {});
   config_of_ = name;
   file_of_ = std::move(file);
 }
@@ -95,14 +91,9 @@ bool CommandLine::parse(std::span<const std::string> arguments) {
       throw Error(fmt::format(
           "--config: --{} has a configuration of its own; accepted: one of them", config_of_));
     }
-    take_config(entries_.at("config").option->results().back());
+    read_file_(entries_.at("config").option->results().back());
   }
-  if (other) {
-    const Entry& entry = entries_.at(config_of_);
-    const std::string& text = entry.option->results().back();
-    set_from("--" + config_of_, entry.set, text);
-    take_config(*config_file_);
-  }
+  if (other) read_file_(file_of_(entries_.at(config_of_).option->results().back()));
   take_arguments();
   return true;
 }
@@ -150,18 +141,21 @@ void CommandLine::take_arguments() {
   }
 }
 
-void CommandLine::take_config(const std::filesystem::path& path) {
-  for (const auto& [key, value, line] : read_config(path)) {
-    const auto found = entries_.find(key);
-    const std::string place = fmt::format("{}:{}", path.string(), line);
-    if (found == entries_.end()) {
-      throw Error(fmt::format("{}: {}", place, unknown_option(key, "")));
-    }
-    if (!found->second.in_config) {
-      throw Error(fmt::format("{}: {} is accepted as an argument only", place, key));
-    }
-    set_from(fmt::format("{}: {}", place, key), found->second.set, value);
+std::vector<CommandLine::Description> CommandLine::descriptions() const {
+  std::vector<Description> all;
+  for (const auto& [name, entry] : entries_) {
+    all.push_back({.name = name,
+                   .value = entry.option->get_type_name(),
+                   .help = entry.option->get_description(),
+                   .shown_default = entry.option->get_default_str()});
   }
+  return all;
+}
+
+std::vector<std::string_view> CommandLine::option_names() const {
+  std::vector<std::string_view> names;
+  for (const auto& [name, entry] : entries_) names.emplace_back(name);
+  return names;
 }
 
 void CommandLine::reject_missing_value(const std::string& name) const {

@@ -4,11 +4,11 @@
 #include <functional>
 #include <map>
 #include <memory>
-#include <optional>
 #include <set>
 #include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
 // Of CLI11, whose headers are large.
 namespace CLI {  // NOLINT(readability-identifier-naming): its name
@@ -39,6 +39,8 @@ class CommandLine {
  public:
   /// Takes the text of a value; throws Error, without the name of the option, when it is wrong.
   using Setter = std::function<void(const std::string& text)>;
+  /// Reads a configuration file; throws Error with file and line.
+  using FileReader = std::function<void(const std::filesystem::path& file)>;
 
   /// `name` is the whole command as it is typed ("rubato train").
   CommandLine(std::string name, std::string description);
@@ -52,12 +54,13 @@ class CommandLine {
   /// user would type it, is left out of --help where it is empty. Given twice, the last one counts.
   void option(const std::string& name, const std::string& value, const std::string& help,
               const std::string& shown_default, Setter set);
-  /// Adds the flag --`name`.
+  /// Adds the flag --`name`, which may be given a value all the same: true or false.
+  void flag(const std::string& name, const std::string& help, Setter set);
   void flag(const std::string& name, const std::string& help, bool& target);
-  /// Adds --config FILE, from which options are read that the arguments do not give.
-  void config();
+  /// Adds --config FILE, from which `read` takes options before the arguments override them.
+  void config(FileReader read);
   /// Adds --`name` `value`, which names something with a configuration of its own: `file` says
-  /// which, and options are read from it in the same way. Not to be given together with --config.
+  /// which, and it is read in the same way. Not to be given together with --config.
   void config_of(const std::string& name, const std::string& value, const std::string& help,
                  std::function<std::filesystem::path(const std::string& text)> file);
   /// The end of --help.
@@ -71,22 +74,28 @@ class CommandLine {
   /// The options that the arguments of parse() give; a configuration may give others.
   [[nodiscard]] const GivenOptions& given() const { return given_; }
 
-  /// The configuration file that parse() read, if any.
-  [[nodiscard]] const std::optional<std::filesystem::path>& config_file() const {
-    return config_file_;
-  }
+  /// What --help says of an option.
+  struct Description {
+    std::string name;
+    /// Empty for a flag.
+    std::string value;
+    std::string help;
+    std::string shown_default;
+  };
+  /// Of all that was added, by name.
+  [[nodiscard]] std::vector<Description> descriptions() const;
+  /// The names of all that was added.
+  [[nodiscard]] std::vector<std::string_view> option_names() const;
 
  private:
   struct Entry {
     CLI::Option* option = nullptr;
     Setter set;
-    bool in_config = true;
   };
 
   void add(const std::string& name, Entry entry);
   bool split(std::span<const std::string> arguments);
   void take_arguments();
-  void take_config(const std::filesystem::path& path);
   void reject_missing_values() const;
   [[noreturn]] void reject_missing_value(const std::string& name) const;
   [[noreturn]] void reject_extra(const std::string& argument) const;
@@ -99,7 +108,7 @@ class CommandLine {
   // Of config_of(); empty where there is none.
   std::string config_of_;
   std::function<std::filesystem::path(const std::string&)> file_of_;
-  std::optional<std::filesystem::path> config_file_;
+  FileReader read_file_;
 };
 
 /// Runs a program's `body` and returns its exit code. An Error is printed to stderr behind

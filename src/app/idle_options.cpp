@@ -2,9 +2,9 @@
 
 #include <fmt/format.h>
 
+#include <rubato/config/trace_source.hpp>
 #include <rubato/core/error.hpp>
-
-#include "app/trace_option.hpp"
+#include <rubato/core/number.hpp>
 
 namespace rubato::app {
 
@@ -13,6 +13,14 @@ void require_none_idle(const CommandLine& line, std::span<const IdleOption> opti
     if (!idle || !line.given().contains(option)) continue;
     throw Error(fmt::format("--{}: {}; accepted: {}", option, why, accepted));
   }
+}
+
+void require_trace_end(const CommandLine& line, const RunConfiguration& run) {
+  const IdleOption end{.option = "on-trace-end",
+                       .idle = is_number(run.trace),
+                       .why = "a constant trace has no end",
+                       .accepted = "with a file or elastic"};
+  require_none_idle(line, {&end, 1});
 }
 
 std::optional<std::string> idle_cores(const Trace& trace, std::int64_t cores) {

@@ -5,6 +5,7 @@
 #include <string>
 #include <string_view>
 
+#include <rubato/config/run_configuration.hpp>
 #include <rubato/trace/trace.hpp>
 
 #include "app/command_line.hpp"
@@ -17,7 +18,7 @@
 // precaution that turns out not to be needed (--cores for a trace that always says, a fault in a
 // step that does not come, --log-steps on a terminal), a line on stderr says so.
 //
-// Only arguments are judged. A configuration lists all options, as to_config() writes it, and what
+// Only arguments are judged. A configuration lists all options, as to_toml() writes it, and what
 // is in it may do nothing: an argument may have switched off what it is for.
 
 namespace rubato::app {
@@ -32,6 +33,9 @@ struct IdleOption {
 
 /// Throws Error for the first of `options` that is idle and was given in the arguments.
 void require_none_idle(const CommandLine& line, std::span<const IdleOption> options);
+
+/// Throws Error for an end that the arguments give to a trace that has none.
+void require_trace_end(const CommandLine& line, const RunConfiguration& run);
 
 /// Where `trace` says for every step how many cores there are, what --cores for others comes to.
 [[nodiscard]] std::optional<std::string> idle_cores(const Trace& trace, std::int64_t cores);

@@ -16,10 +16,9 @@ constexpr std::string_view kKernelsInUse = "run.kernels";
 
 }  // namespace
 
-void use_kernels(char* const* argv, const TrainCommandOptions& options) {
-  const Kernels kernels = parse_choice("kernels", options.kernels, kKernels);
-  use_right_kernels(argv, kernels);
-  if (kernels == Kernels::portable) require_portable(kernels_in_use());
+void use_kernels(char* const* argv, const RunConfiguration& configuration) {
+  use_right_kernels(argv, configuration.kernels);
+  if (configuration.kernels == Kernels::portable) require_portable(kernels_in_use());
 }
 
 void require_portable(const KernelsInUse& in_use) {

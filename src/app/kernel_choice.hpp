@@ -2,18 +2,17 @@
 
 #include <string>
 
+#include <rubato/config/run_configuration.hpp>
 #include <rubato/machine/kernels.hpp>
 #include <rubato/state/state.hpp>
 #include <rubato/torch/environment.hpp>
 #include <rubato/train/observer.hpp>
 
-#include "app/train_options.hpp"
-
 namespace rubato::app {
 
 /// Makes the process compute with the kernels of --kernels; may start the program again with
 /// `argv`, see use_right_kernels(). Throws Error where portable ones are not to be had.
-void use_kernels(char* const* argv, const TrainCommandOptions& options);
+void use_kernels(char* const* argv, const RunConfiguration& configuration);
 
 /// Throws Error when `in_use` are not what --kernels portable promises.
 void require_portable(const KernelsInUse& in_use);

@@ -6,17 +6,18 @@
 
 #include <fmt/format.h>
 
+#include <rubato/config/run_configuration.hpp>
+#include <rubato/config/trace_source.hpp>
 #include <rubato/core/choice.hpp>
 #include <rubato/core/error.hpp>
 #include <rubato/core/number.hpp>
 #include <rubato/plan/plan.hpp>
 
 #include "app/command_line.hpp"
-#include "app/elasticity_options.hpp"
 #include "app/idle_options.hpp"
 #include "app/output.hpp"
 #include "app/plan_output.hpp"
-#include "app/trace_option.hpp"
+#include "app/run_options_line.hpp"
 
 namespace rubato::app {
 
@@ -25,7 +26,8 @@ namespace {
 constexpr std::int64_t kMaxEpochs = 1'000'000;
 
 struct PlanCommandOptions {
-  ElasticityOptions elasticity;
+  /// Of which `plan` asks for the elasticity alone.
+  RunConfiguration run;
   /// Samples.
   std::int64_t dataset_size = 12'000;
   std::uint64_t seed = 42;
@@ -103,7 +105,7 @@ int plan_command(std::span<const std::string> arguments) {
   CommandLine line("rubato plan",
                    "Shows what a trace will do before anything is trained: its epochs, what every "
                    "core gets to do, and how long it lasts.");
-  define_elasticity(line, options.elasticity);
+  define_run_options(line, options.run, "Elasticity");
   define_data(line, options);
   define_output(line, options);
   line.footer(
@@ -115,24 +117,23 @@ int plan_command(std::span<const std::string> arguments) {
   if (options.indices && !options.json) {
     throw Error("--indices: the table has no room for samples; accepted: together with --json");
   }
-  const ElasticityOptions& elasticity = options.elasticity;
+  const RunConfiguration& run = options.run;
   const IdleOption seed{.option = "seed",
                         .idle = !options.indices,
                         .why = "no samples are printed",
                         .accepted = "with --indices"};
   require_none_idle(line, {&seed, 1});
-  require_trace_end(line, elasticity);
+  require_trace_end(line, run);
 
-  const Planner planner(load_trace(elasticity.trace, elasticity.on_trace_end),
-                        {.dataset_size = options.dataset_size,
-                         .minibatch_size = elasticity.minibatch,
-                         .cores = elasticity.cores});
+  const Planner planner(
+      load_trace(run.trace, run.on_trace_end),
+      {.dataset_size = options.dataset_size, .minibatch_size = run.minibatch, .cores = run.cores});
   const std::vector<EpochPlan> epochs = epochs_to_show(planner, options);
-  if (const auto note = idle_cores(planner.trace(), elasticity.cores);
+  if (const auto note = idle_cores(planner.trace(), run.cores);
       note && line.given().contains("cores")) {
     print_error(fmt::format("rubato plan: {}\n", *note));
   }
-  const PlanView view{elasticity.assignment, options.seed, options.indices};
+  const PlanView view{run.assignment, options.seed, options.indices};
   print_out(options.json ? plan_json(planner.options(), epochs, view)
                          : plan_table(planner, epochs, view));
   return 0;

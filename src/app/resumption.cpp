@@ -8,13 +8,14 @@
 #include <fmt/ranges.h>
 #include <nlohmann/json.hpp>
 
-#include <rubato/core/check.hpp>
+#include <rubato/config/configuration_file.hpp>
+#include <rubato/config/resume.hpp>
+#include <rubato/config/trace_source.hpp>
 #include <rubato/core/file.hpp>
 #include <rubato/state/state_file.hpp>
 
 #include "app/output.hpp"
 #include "app/run_record.hpp"
-#include "app/trace_option.hpp"
 
 namespace rubato::app {
 
@@ -81,35 +82,40 @@ void move(const fs::path& from, const fs::path& to) {
 
 }  // namespace
 
-std::string write_origin(const RunFolder& folder, TrainCommandOptions options, const Trace& trace) {
-  if (trace_file(options.elasticity.trace)) {
+std::string config_text(const RunConfiguration& run, const RunFolder& folder) {
+  return to_toml(with_paths_from(folder.path(), run));
+}
+
+std::string write_origin(const RunFolder& folder, RunConfiguration run, const Trace& trace) {
+  if (trace_file(run.trace)) {
     folder.write("trace.csv", trace.to_csv());
-    options.elasticity.trace = folder.file("trace.csv").string();
+    run.trace = folder.file("trace.csv").string();
   }
-  std::string config = to_config(options, folder.path());
+  std::string config = config_text(run, folder);
   folder.write("config.toml", config);
   return config;
 }
 
 std::optional<Found> checkpoint_of(const RunFolder& folder, const CheckpointFolder& checkpoints,
-                                   const TrainCommandOptions& options) {
-  std::optional<Found> found = options.checkpoint ? named_one(*options.checkpoint, checkpoints)
-                                                  : newest_of(folder, checkpoints);
-  const std::string config = to_config(options, folder.path());
+                                   const TrainArguments& arguments) {
+  std::optional<Found> found = arguments.checkpoint ? named_one(*arguments.checkpoint, checkpoints)
+                                                    : newest_of(folder, checkpoints);
+  const RunConfiguration now = with_paths_from(folder.path(), arguments.run);
   if (found) {
-    require_same_options(found->state, config);
+    require_resumable(configuration_in(found->state), now, ResumeFrom::checkpoint);
   } else {
     require_nothing_to_lose(folder);
-    require_same_options(to_config(options_of_run(folder.path()), folder.path()), config);
+    require_resumable(with_paths_from(folder.path(), configuration_of(folder.path())), now,
+                      ResumeFrom::configuration);
   }
   return found;
 }
 
 KeepNewer::KeepNewer(const RunFolder& run, const CheckpointFolder& checkpoints,
-                     const fs::path& from, TrainCommandOptions options)
+                     const fs::path& from, TrainArguments arguments)
     : run_(run.path()),
       steps_(CheckpointFolder::steps_of(from).value_or(0)),
-      options_(std::move(options)) {
+      arguments_(std::move(arguments)) {
   for (fs::path& file : checkpoints.files()) {
     if (CheckpointFolder::steps_of(file) > steps_) newer_.push_back(std::move(file));
   }
@@ -128,12 +134,12 @@ bool KeepNewer::is_finished_later() const {
 // Whenever it is interrupted, the run has all of its lines and its newest remaining checkpoint.
 void KeepNewer::load(const Training& training, const State& state) {
   static_cast<void>(training), static_cast<void>(state);
-  if (!is_finished_later() && !(options_.checkpoint && !newer_.empty())) return;
+  if (!is_finished_later() && !(arguments_.checkpoint && !newer_.empty())) return;
   const RunFolder aside(unused(run_ / fmt::format("newer-than-step-{}", steps_)));
-  TrainCommandOptions before = options_of_run(run_);
-  before.data = options_.data;
+  RunConfiguration before = configuration_of(run_);
+  before.data = arguments_.run.data;
   // The trace that it was trained with: from here on it may be another.
-  const Trace trace = load_trace(before.elasticity.trace, before.elasticity.on_trace_end);
+  const Trace trace = load_trace(before.trace, before.on_trace_end);
   write_origin(aside, std::move(before), trace);
   aside.write("metrics.jsonl", read_file(run_ / "metrics.jsonl"));
   std::error_code ignored;

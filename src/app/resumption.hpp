@@ -8,21 +8,23 @@
 #include <rubato/trace/trace.hpp>
 #include <rubato/train/observer.hpp>
 
-#include "app/train_options.hpp"
+#include "app/train_arguments.hpp"
 
 namespace rubato::app {
 
-/// Writes the configuration, and the trace as it was read, so that the folder alone reproduces the
-/// run. Returns the configuration.
-std::string write_origin(const RunFolder& folder, TrainCommandOptions options, const Trace& trace);
+/// The text of the configuration file of a run in `folder`.
+[[nodiscard]] std::string config_text(const RunConfiguration& run, const RunFolder& folder);
 
-/// The checkpoint that the run in `folder` goes on from: the one that options.checkpoint names,
+/// Writes the configuration, and the trace as it was read, so that the folder alone reproduces the
+/// run. Returns the text of the configuration.
+std::string write_origin(const RunFolder& folder, RunConfiguration run, const Trace& trace);
+
+/// The checkpoint that the run in `folder` goes on from: the one that arguments.checkpoint names,
 /// else the newest good one; stderr hears which ones are not good. Empty for a run that has come to
 /// nothing yet and begins anew. Throws Error where the run cannot go on, or was trained with other
 /// options; nothing in the folder has been touched then.
 [[nodiscard]] std::optional<CheckpointFolder::Found> checkpoint_of(
-    const RunFolder& folder, const CheckpointFolder& checkpoints,
-    const TrainCommandOptions& options);
+    const RunFolder& folder, const CheckpointFolder& checkpoints, const TrainArguments& arguments);
 
 /// Keeps what a run has come to since the checkpoint that it goes on from, where there is any:
 /// newer checkpoints than the one that was named, and the results of a run that was finished. It
@@ -31,9 +33,9 @@ std::string write_origin(const RunFolder& folder, TrainCommandOptions options, c
 /// whose load() changes files.
 class KeepNewer final : public Observer {
  public:
-  /// `from` is `options.checkpoint` or was found instead.
+  /// `from` is `arguments.checkpoint` or was found instead.
   KeepNewer(const RunFolder& run, const CheckpointFolder& checkpoints,
-            const std::filesystem::path& from, TrainCommandOptions options);
+            const std::filesystem::path& from, TrainArguments arguments);
 
   void load(const Training& training, const State& state) override;
 
@@ -46,7 +48,7 @@ class KeepNewer final : public Observer {
   std::filesystem::path run_;
   std::int64_t steps_;
   std::vector<std::filesystem::path> newer_;
-  TrainCommandOptions options_;
+  TrainArguments arguments_;
   std::optional<std::filesystem::path> kept_in_;
 };
 

@@ -2,11 +2,11 @@
 
 #include <fmt/format.h>
 
+#include <rubato/config/fault_options.hpp>
+#include <rubato/config/trace_source.hpp>
 #include <rubato/report/progress.hpp>
 
-#include "app/fault_options.hpp"
 #include "app/idle_options.hpp"
-#include "app/trace_option.hpp"
 
 namespace rubato::app {
 
@@ -23,18 +23,17 @@ std::string epochs_of(const TrainResult& result) {
 
 }  // namespace
 
-std::string opening(const TrainCommandOptions& options, const TrainingData& data,
-                    const Trace& trace) {
-  const CoreRange range = cores_of(trace, options.elasticity.cores);
+std::string opening(const RunConfiguration& run, const TrainingData& data, const Trace& trace) {
+  const CoreRange range = cores_of(trace, run.cores);
   const std::string cores = range.fewest == range.most
                                 ? fmt::to_string(range.most)
                                 : fmt::format("{} to {}", range.fewest, range.most);
   return fmt::format(
       "{} on {}: {} training and {} test images, trace {}\n"
       "rule {}, lr {} at batch {}, {}, minibatch {}, {} cores on {} threads, seed {}\n",
-      options.model, options.data, data.train.size(), data.test.size(), trace.source(),
-      options.rule, options.learning_rate, options.reference_batch, options.optimizer,
-      options.elasticity.minibatch, cores, options.threads, options.seed);
+      run.model, run.data, data.train.size(), data.test.size(), trace.source(), run.rule,
+      run.learning_rate, run.reference_batch, run.optimizer, run.minibatch, cores, run.threads,
+      run.seed);
 }
 
 std::string resumption(const TrainResult& result,
@@ -70,34 +69,33 @@ std::string closing(const RunSummary& summary, const BestWeights* best, const Ru
   return text + fmt::format("run folder {}\n", folder.path().string());
 }
 
-std::vector<std::string> idle_arguments(const TrainCommandOptions& options, const Trace& trace,
+std::vector<std::string> idle_arguments(const TrainArguments& arguments, const Trace& trace,
                                         bool redrawn) {
+  const RunConfiguration& run = arguments.run;
   std::vector<std::string> lines;
-  const auto cores = idle_cores(trace, options.elasticity.cores);
-  if (cores && options.given.contains("cores")) lines.push_back(*cores);
-  const std::int64_t most = cores_of(trace, options.elasticity.cores).most;
-  for (const Straggler& straggler : parse_stragglers(options.straggler)) {
+  const auto cores = idle_cores(trace, run.cores);
+  if (cores && arguments.given.contains("cores")) lines.push_back(*cores);
+  const std::int64_t most = cores_of(trace, run.cores).most;
+  for (const Straggler& straggler : parse_stragglers(run.straggler)) {
     if (straggler.core.value() < most) continue;
     lines.push_back(fmt::format("--straggler core={} does nothing: the cores are 0 to {}",
                                 straggler.core.value(), most - 1));
   }
-  if (redrawn && options.given.contains("log-steps")) {
-    lines.push_back(
-        fmt::format("--log-steps {} does nothing on a terminal, where a bar shows every step",
-                    options.log_steps));
+  if (redrawn && arguments.given.contains("log-steps")) {
+    lines.push_back(fmt::format(
+        "--log-steps {} does nothing on a terminal, where a bar shows every step", run.log_steps));
   }
   return lines;
 }
 
-std::optional<std::string> missed_target(const TrainCommandOptions& options,
-                                         const TrainResult& result) {
-  if (!options.target_accuracy) return std::nullopt;
+std::optional<std::string> missed_target(const RunConfiguration& run, const TrainResult& result) {
+  if (!run.target_accuracy) return std::nullopt;
+  const auto& [percent, best] = *run.target_accuracy;
   const auto last = result.final_test ? result.final_test->accuracy : std::nullopt;
-  const double accuracy =
-      (options.target_best ? result.best_test_accuracy : last).value_or(0) * 100;
-  if (accuracy >= *options.target_accuracy) return std::nullopt;
+  const double accuracy = (best ? result.best_test_accuracy : last).value_or(0) * 100;
+  if (accuracy >= percent) return std::nullopt;
   return fmt::format("{}test accuracy {:.2f} % is below --target-accuracy {} %",
-                     options.target_best ? "the best " : "", accuracy, *options.target_accuracy);
+                     best ? "the best " : "", accuracy, percent);
 }
 
 }  // namespace rubato::app

@@ -10,7 +10,7 @@
 #include <rubato/train/best_weights.hpp>
 
 #include "app/resumption.hpp"
-#include "app/train_options.hpp"
+#include "app/train_arguments.hpp"
 #include "app/training.hpp"
 
 // What `rubato train` says to people, but for its progress. Epochs and steps count from 1 here, as
@@ -19,7 +19,7 @@
 namespace rubato::app {
 
 /// What will be trained.
-[[nodiscard]] std::string opening(const TrainCommandOptions& options, const TrainingData& data,
+[[nodiscard]] std::string opening(const RunConfiguration& run, const TrainingData& data,
                                   const Trace& trace);
 /// Where a run that has trained `result` goes on: from a checkpoint, or from its beginning.
 [[nodiscard]] std::string resumption(const TrainResult& result,
@@ -31,11 +31,11 @@ namespace rubato::app {
 
 /// What arguments do nothing, though the run is what was meant (idle_options.hpp): a line for each.
 /// `redrawn` says whether progress is a line that is drawn over.
-[[nodiscard]] std::vector<std::string> idle_arguments(const TrainCommandOptions& options,
+[[nodiscard]] std::vector<std::string> idle_arguments(const TrainArguments& arguments,
                                                       const Trace& trace, bool redrawn);
 
 /// By how much the accuracy misses --target-accuracy; empty where it does not.
-[[nodiscard]] std::optional<std::string> missed_target(const TrainCommandOptions& options,
+[[nodiscard]] std::optional<std::string> missed_target(const RunConfiguration& run,
                                                        const TrainResult& result);
 
 }  // namespace rubato::app

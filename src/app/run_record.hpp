@@ -2,10 +2,9 @@
 
 #include <string>
 
+#include <rubato/config/run_configuration.hpp>
 #include <rubato/core/stopwatch.hpp>
 #include <rubato/train/observer.hpp>
-
-#include "app/train_options.hpp"
 
 namespace rubato::app {
 
@@ -13,7 +12,7 @@ namespace rubato::app {
 /// long it has been trained.
 class RunRecord final : public Observer {
  public:
-  /// `config` is to_config() of the run's options.
+  /// `config` is the text of the run's configuration file.
   explicit RunRecord(std::string config) : config_(std::move(config)) {}
 
   void save(State& state) const override;
@@ -28,12 +27,8 @@ class RunRecord final : public Observer {
   Stopwatch since_;
 };
 
-/// Throws Error when the checkpoint was made with options that decide the result and are not those
-/// of `config`: says which, and what may be changed. Data and trace are compared by content, when
-/// they are there.
-void require_same_options(const State& checkpoint, const std::string& config);
-/// The same where there is no checkpoint, but the run's own configuration. Data and trace have to
-/// be those that it names.
-void require_same_options(const std::string& before, const std::string& config);
+/// The configuration that a checkpoint was taken with. Throws Error where it has none, or one that
+/// this version does not read.
+[[nodiscard]] RunConfiguration configuration_in(const State& checkpoint);
 
 }  // namespace rubato::app

@@ -8,12 +8,13 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include <rubato/config/data_source.hpp>
+#include <rubato/config/trace_source.hpp>
 #include <rubato/core/error.hpp>
 #include <rubato/plan/plan.hpp>
 #include <rubato/plan/shuffle.hpp>
 
-#include "app/trace_option.hpp"
-#include "app/train_options.hpp"
+#include "app/train_arguments.hpp"
 
 namespace rubato::app {
 
@@ -26,24 +27,23 @@ constexpr std::int64_t kBuiltinDigits = 12'000;
 
 // What can be wrong with a trace before the data are read. How many samples the IDX files hold is
 // known only then, so that here no step is too large for them and no number of epochs too high.
-void check_trace(const TrainCommandOptions& options) {
+void check_trace(const RunConfiguration& run) {
   std::error_code ignored;
-  const ElasticityOptions& elasticity = options.elasticity;
-  const auto file = trace_file(elasticity.trace);
+  const auto file = trace_file(run.trace);
   // What comes out of a pipe can be read once only, by the program that trains.
   if (file && std::filesystem::is_fifo(*file, ignored)) return;
-  const bool digits = !mnist_folder(options);
-  const Planner planner(load_trace(elasticity.trace, elasticity.on_trace_end),
+  const bool digits = !mnist_folder(run.data);
+  const Planner planner(load_trace(run.trace, run.on_trace_end),
                         {.dataset_size = digits ? kBuiltinDigits : kMaxDatasetSize,
-                         .minibatch_size = elasticity.minibatch,
-                         .cores = elasticity.cores});
-  if (digits) require_epochs(planner, options.epochs);
+                         .minibatch_size = run.minibatch,
+                         .cores = run.cores});
+  if (digits) require_epochs(planner, run.epochs);
 }
 
 int start(const char* command, std::span<const std::string> arguments, TrainCommand kind) {
-  const auto options = parse_train_options(arguments, kind);
+  const auto options = parse_train_arguments(arguments, kind);
   if (!options) return 0;
-  check_trace(*options);
+  check_trace(options->run);
 
   const std::string program = train_program().string();
   std::vector<char*> argv{const_cast<char*>(program.c_str()), const_cast<char*>(command)};

@@ -10,7 +10,7 @@
 #include "app/doctor_probe.hpp"
 #include "app/kernel_choice.hpp"
 #include "app/output.hpp"
-#include "app/train_options.hpp"
+#include "app/train_arguments.hpp"
 #include "app/train_run.hpp"
 #include "app/verify_run.hpp"
 
@@ -32,9 +32,9 @@ int main(int argc, char** argv) {
   }
   const TrainCommand command = name == "train" ? TrainCommand::train : TrainCommand::verify;
   return run_reporting_errors("rubato " + name, [&] {
-    const auto options = parse_train_options(std::span(arguments).subspan(1), command);
+    const auto options = parse_train_arguments(std::span(arguments).subspan(1), command);
     if (!options) return 0;
-    use_kernels(argv, *options);
+    use_kernels(argv, options->run);
     try {
       return static_cast<int>(command == TrainCommand::train ? train(*options) : verify(*options));
     } catch (const rubato::TrainingError& error) {

@@ -14,6 +14,7 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include <rubato/config/trace_source.hpp>
 #include <rubato/core/file.hpp>
 #include <rubato/core/memory.hpp>
 #include <rubato/report/checkpoints.hpp>
@@ -34,7 +35,6 @@
 #include "app/run_messages.hpp"
 #include "app/run_record.hpp"
 #include "app/stop_signals.hpp"
-#include "app/trace_option.hpp"
 #include "app/training.hpp"
 
 namespace rubato::app {
@@ -71,7 +71,7 @@ void warn(const std::string& text) {
 // A run from its options to its exit code.
 class TrainRun {
  public:
-  explicit TrainRun(const TrainCommandOptions& options);
+  explicit TrainRun(const TrainArguments& arguments);
 
   ExitCode execute();
 
@@ -89,7 +89,8 @@ class TrainRun {
   [[nodiscard]] std::string way_out() const;
   [[nodiscard]] std::string way_out_of_memory();
 
-  const TrainCommandOptions& options_;
+  const TrainArguments& arguments_;
+  const RunConfiguration& options_;
   std::filesystem::path path_;
   std::optional<RunFolder> folder_;
   CheckpointFolder checkpoints_;
@@ -111,30 +112,31 @@ class TrainRun {
   RunSummary summary_;
 };
 
-std::filesystem::path folder_of(const TrainCommandOptions& options) {
-  if (options.resume) return *options.resume;
-  auto path = options.out.value_or(default_run_folder(std::chrono::system_clock::now()));
+std::filesystem::path folder_of(const TrainArguments& arguments) {
+  if (arguments.resume) return *arguments.resume;
+  auto path = arguments.out.value_or(default_run_folder(std::chrono::system_clock::now()));
   check_run_folder(path);
   return path;
 }
 
 // Everything that can be wrong is found before there is a new folder, or anything in that of the
 // run to go on with is touched.
-TrainRun::TrainRun(const TrainCommandOptions& options)
-    : options_(options),
-      path_(folder_of(options)),
-      checkpoints_(path_ / "checkpoints", options.keep),
-      interval_(parse_checkpoint_interval(options.checkpoint_every)) {
+TrainRun::TrainRun(const TrainArguments& arguments)
+    : arguments_(arguments),
+      options_(arguments.run),
+      path_(folder_of(arguments)),
+      checkpoints_(path_ / "checkpoints", options_.keep),
+      interval_(parse_checkpoint_interval(options_.checkpoint_every)) {
   warn_of_slow_blas("rubato train");
   // Before anything takes time.
-  if (options.resume) {
+  if (arguments_.resume) {
     folder_.emplace(RunFolder::existing(path_));
-    from_ = checkpoint_of(*folder_, checkpoints_, options);
+    from_ = checkpoint_of(*folder_, checkpoints_, arguments_);
   }
-  data_ = load_training_data(options);
-  trace_ = load_trace(options.elasticity.trace, options.elasticity.on_trace_end);
-  trainer_.emplace(make_trainer(options, data_, *trace_));
-  if (!options.monitor.empty()) require_match(*trainer_, "--monitor", options.monitor);
+  data_ = load_training_data(options_);
+  trace_ = load_trace(options_.trace, options_.on_trace_end);
+  trainer_.emplace(make_trainer(options_, data_, *trace_));
+  if (!options_.monitor.empty()) require_match(*trainer_, "--monitor", options_.monitor);
   if (!folder_) folder_.emplace(path_);
   add_keepers();
   if (from_) go_on();
@@ -142,11 +144,11 @@ TrainRun::TrainRun(const TrainCommandOptions& options)
 }
 
 void TrainRun::add_keepers() {
-  record_ = trainer_->add_observer<RunRecord>(from_ ? to_config(options_, path_)
+  record_ = trainer_->add_observer<RunRecord>(from_ ? config_text(options_, *folder_)
                                                     : write_origin(*folder_, options_, *trace_));
   trainer_->add_observer<KernelRecord>();
   if (from_) {
-    newer_ = trainer_->add_observer<KeepNewer>(*folder_, checkpoints_, from_->file, options_);
+    newer_ = trainer_->add_observer<KeepNewer>(*folder_, checkpoints_, from_->file, arguments_);
   }
   metrics_ =
       trainer_->add_observer<MetricsWriter>(folder_->file("metrics.jsonl"), from_.has_value());
@@ -180,15 +182,15 @@ void TrainRun::go_on() {
 void TrainRun::add_watchers() {
   planned_faults_ = trainer_->add_observer<PlannedFaults>(trainer_->options().faults.planned,
                                                           StepIndex{trainer_->result().steps});
-  const bool redrawn = !options_.quiet && can_redraw(STDOUT_FILENO);
-  for (const std::string& line : idle_arguments(options_, *trace_, redrawn)) warn(line);
-  if (!options_.quiet) {
+  const bool redrawn = !arguments_.quiet && can_redraw(STDOUT_FILENO);
+  for (const std::string& line : idle_arguments(arguments_, *trace_, redrawn)) warn(line);
+  if (!arguments_.quiet) {
     print_out(opening(options_, data_, *trace_));
     print_kernels();
-    if (options_.resume) {
+    if (arguments_.resume) {
       print_out(resumption(trainer_->result(), from_, newer_ ? newer_->folder() : std::nullopt));
     }
-    const std::int64_t minibatch = options_.elasticity.minibatch;
+    const std::int64_t minibatch = options_.minibatch;
     progress_ = trainer_->add_observer<Progress>(
         stdout, ProgressOptions{.epochs = options_.epochs,
                                 .samples_per_epoch = data_.train.size() / minibatch * minibatch,
@@ -231,7 +233,7 @@ ExitCode TrainRun::execute() {
     return ExitCode::diverged;
   }
   for (const std::string& line : planned_faults_->missed(summary_.result.steps)) warn(line);
-  if (!options_.quiet) print_out(closing(summary_, best_.get(), *folder_));
+  if (!arguments_.quiet) print_out(closing(summary_, best_.get(), *folder_));
   const auto missed = missed_target(options_, summary_.result);
   if (missed) warn(*missed);
   return missed ? ExitCode::target_missed : ExitCode::good;
@@ -257,7 +259,7 @@ void TrainRun::write_results(const std::optional<Diverged>& failure) {
   summary_.precision = trainer_->torch_options().precision;
   summary_.versions = versions();
   summary_.kernels = kernels_in_use();
-  summary_.kernels_wanted = options_.kernels;
+  summary_.kernels_wanted = choice_name(kKernels, options_.kernels);
   summary_.kernel_start = kernel_start();
   summary_.model = options_.model;
   summary_.data = options_.data;
@@ -319,8 +321,8 @@ std::string TrainRun::way_out_of_memory() {
 
 }  // namespace
 
-ExitCode train(const TrainCommandOptions& options) {
-  return TrainRun(options).execute();
+ExitCode train(const TrainArguments& arguments) {
+  return TrainRun(arguments).execute();
 }
 
 }  // namespace rubato::app

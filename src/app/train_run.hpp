@@ -1,12 +1,12 @@
 #pragma once
 
 #include "app/exit_code.hpp"
-#include "app/train_options.hpp"
+#include "app/train_arguments.hpp"
 
 namespace rubato::app {
 
-/// Trains as `options` say, shows how it goes on stdout, and leaves a run folder. Throws Error for
-/// what the user got wrong; no run folder is made then.
-[[nodiscard]] ExitCode train(const TrainCommandOptions& options);
+/// Trains as `arguments` say, shows how it goes on stdout, and leaves a run folder. Throws Error
+/// for what the user got wrong; no run folder is made then.
+[[nodiscard]] ExitCode train(const TrainArguments& arguments);
 
 }  // namespace rubato::app

@@ -7,6 +7,8 @@
 
 #include <fmt/format.h>
 
+#include <rubato/config/data_source.hpp>
+#include <rubato/config/fault_options.hpp>
 #include <rubato/core/memory.hpp>
 #include <rubato/data/digits.hpp>
 #include <rubato/data/idx.hpp>
@@ -16,7 +18,6 @@
 #include <rubato/torch/losses.hpp>
 #include <rubato/train/monitor.hpp>
 
-#include "app/fault_options.hpp"
 #include "app/output.hpp"
 
 namespace rubato::app {
@@ -40,28 +41,26 @@ std::vector<ParameterGroup> parameter_groups(const std::string& no_decay) {
   return groups;
 }
 
-std::optional<LookaheadOptions> lookahead_options(const TrainCommandOptions& options) {
+std::optional<LookaheadOptions> lookahead_options(const RunConfiguration& options) {
   if (options.lookahead == 0) return std::nullopt;
   return LookaheadOptions{
-      .k = options.lookahead,
-      .alpha = options.lookahead_alpha,
-      .start = parse_choice("start", options.lookahead_start, kLookaheadStarts)};
+      .k = options.lookahead, .alpha = options.lookahead_alpha, .start = options.lookahead_start};
 }
 
 }  // namespace
 
-TrainOptions trainer_options(const TrainCommandOptions& options) {
+TrainOptions trainer_options(const RunConfiguration& options) {
   FaultOptions faults = parse_random_faults(options.faults);
   faults.planned = parse_faults(options.fault);
   return {.epochs = options.epochs,
           .iterations = options.iterations,
-          .minibatch_size = options.elasticity.minibatch,
+          .minibatch_size = options.minibatch,
           .learning_rate = options.learning_rate,
           .reference_batch_size = options.reference_batch,
           .rule = options.rule,
           .schedule = options.schedule,
-          .schedule_unit = parse_choice("unit", options.schedule_unit, kScheduleUnits),
-          .watch = parse_choice("metric", options.watch, kMetrics),
+          .schedule_unit = options.schedule_unit,
+          .watch = options.watch,
           .optimizer = optimizer_options(options),
           .groups = parameter_groups(options.no_decay),
           .lookahead = lookahead_options(options),
@@ -71,8 +70,8 @@ TrainOptions trainer_options(const TrainCommandOptions& options) {
           .top_k = options.top_k,
           .log_noise = options.log_noise,
           .log_minibatches = options.log_minibatches,
-          .cores = options.elasticity.cores,
-          .assignment = options.elasticity.assignment,
+          .cores = options.cores,
+          .assignment = options.assignment,
           .reduce = options.reduce,
           .exact = options.exact,
           .faults = std::move(faults),
@@ -80,7 +79,7 @@ TrainOptions trainer_options(const TrainCommandOptions& options) {
           .threads = static_cast<int>(options.threads)};
 }
 
-TorchOptions torch_options(const TrainCommandOptions& options) {
+TorchOptions torch_options(const RunConfiguration& options) {
   const PrecisionOptions precision = parse_precision(options.precision);
   return {
       .precision = precision.precision,
@@ -103,8 +102,8 @@ std::string fingerprint_of(const ImageSet& images) {
 
 }  // namespace
 
-TrainingData load_training_data(const TrainCommandOptions& options) {
-  const auto folder = mnist_folder(options);
+TrainingData load_training_data(const RunConfiguration& options) {
+  const auto folder = mnist_folder(options.data);
   const TrainTestImages images = folder ? read_idx_folder(*folder) : builtin_digits();
   double pixels = 0;
   for (const ImageSet* set : {&images.train, &images.test}) {
@@ -127,12 +126,12 @@ TrainingData load_training_data(const TrainCommandOptions& options) {
   return data;
 }
 
-TorchTrainer make_trainer(const TrainCommandOptions& options, const TrainingData& data,
+TorchTrainer make_trainer(const RunConfiguration& options, const TrainingData& data,
                           const Trace& trace) {
   return make_trainer(options, data, trace, trainer_options(options));
 }
 
-TorchTrainer make_trainer(const TrainCommandOptions& options, const TrainingData& data,
+TorchTrainer make_trainer(const RunConfiguration& options, const TrainingData& data,
                           const Trace& trace, const TrainOptions& train) {
   TorchTrainer trainer(builtin_model(options.model, {.height = data.height, .width = data.width}),
                        nll_loss(options.label_smoothing), data.train, trace, train,

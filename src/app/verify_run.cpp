@@ -5,19 +5,20 @@
 
 #include <fmt/format.h>
 
+#include <rubato/config/trace_source.hpp>
 #include <rubato/train/verify.hpp>
 
 #include "app/kernel_choice.hpp"
 #include "app/output.hpp"
-#include "app/trace_option.hpp"
 #include "app/training.hpp"
 
 namespace rubato::app {
 
-ExitCode verify(const TrainCommandOptions& options) {
+ExitCode verify(const TrainArguments& arguments) {
+  const RunConfiguration& options = arguments.run;
   warn_of_slow_blas("rubato verify");
   const TrainingData data = load_training_data(options);
-  const Trace trace = load_trace(options.elasticity.trace, options.elasticity.on_trace_end);
+  const Trace trace = load_trace(options.trace, options.on_trace_end);
   const TrainOptions asked = trainer_options(options);
   Verification verification(
       [&](const auto& change) {
@@ -25,13 +26,13 @@ ExitCode verify(const TrainCommandOptions& options) {
         change(changed);
         return make_trainer(options, data, trace, changed);
       },
-      options.steps);
+      arguments.steps);
   print_kernels();
   print_out(fmt::format("{:<22} {:>5} {:>7}  {:<14} {}\n", "trained with", "cores", "threads",
                         "reducer", "hash of weights and metrics"));
   int differences = 0;
   std::int64_t steps = 0;
-  const std::vector<Way> ways = ways_to_train(asked, options.steps);
+  const std::vector<Way> ways = ways_to_train(asked, arguments.steps);
   for (const Way& way : ways) {
     print_out(
         fmt::format("{:<22} {:>5} {:>7}  {:<14} ", way.what, way.cores, way.threads, way.reduce));

@@ -1,13 +1,13 @@
 #pragma once
 
 #include "app/exit_code.hpp"
-#include "app/train_options.hpp"
+#include "app/train_arguments.hpp"
 
 namespace rubato::app {
 
 /// Trains the first steps of a configuration in several ways that must not matter, prints a hash of
 /// what each came to, and says where the first difference is. Throws Error for what the user got
 /// wrong.
-[[nodiscard]] ExitCode verify(const TrainCommandOptions& options);
+[[nodiscard]] ExitCode verify(const TrainArguments& arguments);
 
 }  // namespace rubato::app

@@ -62,4 +62,11 @@ std::string unknown_name_message(std::string_view kind, std::string_view word,
   return message;
 }
 
+bool parse_flag(std::string_view text) {
+  if (text != "true" && text != "false") {
+    throw Error(fmt::format("'{}' is neither true nor false; accepted: true, false", text));
+  }
+  return text == "true";
+}
+
 }  // namespace rubato

@@ -74,10 +74,11 @@ std::int64_t Spec::whole(std::string_view key, std::int64_t fallback, std::int64
 bool Spec::flag(std::string_view key, bool fallback) {
   const std::string* const value = find(key);
   if (value == nullptr) return fallback;
-  if (*value != "true" && *value != "false") {
-    reject(key, fmt::format("'{}' is neither true nor false; accepted: true, false", *value));
+  try {
+    return parse_flag(*value);
+  } catch (const Error& error) {
+    reject(key, error.what());
   }
-  return *value == "true";
 }
 
 std::string Spec::text(std::string_view key, std::string_view fallback) {

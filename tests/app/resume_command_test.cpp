@@ -103,7 +103,7 @@ TEST_F(ResumeCommand, RefusesAnotherConfigurationAndSaysWhatMayChange) {
     return result.err;
   };
   EXPECT_THAT(error("--lr=0.5"), AllOf(HasSubstr("--lr was 0.01, is 0.5"),
-                                       HasSubstr("may be changed: --epochs, --threads")));
+                                       HasSubstr("may be changed: --on-trace-end, --cores, ")));
   EXPECT_THAT(error("--momentum=0.9"), HasSubstr("--momentum was not set, is 0.9"));
   EXPECT_THAT(error("--label-smoothing=0.1"), HasSubstr("--label-smoothing was 0, is 0.1"));
   EXPECT_THAT(error("--out=other"), HasSubstr("--out: a run that goes on stays in its folder"));

@@ -67,7 +67,7 @@ TEST_F(FinishedRun, OptionsAreComparedWithoutACheckpoint) {
       train({"--epochs=2", "--out=run", "--checkpoint-every=never", "--straggler=core=0,factor=50"},
             after_lines("run", 3, [](pid_t process) { kill(process, SIGKILL); }));
   ASSERT_EQ(killed.signal, SIGKILL);
-  expect_refused({"--lr=0.5"}, "--lr was 0.01, is 0.5\nmay be changed: --epochs");
+  expect_refused({"--lr=0.5"}, "--lr was 0.01, is 0.5\nmay be changed: --on-trace-end, ");
   expect_refused({"--clip-norm=3"}, "--clip-norm was not set, is 3");
   fs::copy(file("data"), file("other"));
   expect_refused({"--data=mnist:other"}, "--data was mnist:");

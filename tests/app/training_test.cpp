@@ -6,7 +6,6 @@
 #include <functional>
 #include <map>
 #include <optional>
-#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -15,16 +14,16 @@
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 
+#include <rubato/config/configuration_file.hpp>
 #include <rubato/report/run_folder.hpp>
 #include <rubato/report/summary.hpp>
 #include <rubato/train/best_weights.hpp>
 
-#include "app/config_file.hpp"
 #include "app/kernel_choice.hpp"
 #include "app/planned_faults.hpp"
 #include "app/run_messages.hpp"
 #include "app/run_record.hpp"
-#include "app/train_options.hpp"
+#include "app/train_arguments.hpp"
 #include "support/error_of.hpp"
 #include "support/no_training.hpp"
 #include "support/temp_folder.hpp"
@@ -36,14 +35,14 @@ using Arguments = std::vector<std::string>;
 using testing::ElementsAre;
 using testing::HasSubstr;
 
-TrainCommandOptions parsed_options(const Arguments& arguments) {
-  return parse_train_options(arguments).value();
+TrainArguments parsed_options(const Arguments& arguments) {
+  return parse_train_arguments(arguments).value();
 }
 TrainOptions train_options(const Arguments& arguments) {
-  return trainer_options(parsed_options(arguments));
+  return trainer_options(parsed_options(arguments).run);
 }
 TorchOptions model_options(const Arguments& arguments) {
-  return torch_options(parsed_options(arguments));
+  return torch_options(parsed_options(arguments).run);
 }
 
 // Every option that the library has: its value by default, and one that was asked for.
@@ -117,7 +116,7 @@ TEST(TrainerOptions, AreThoseOfTheCommandLine) {
     EXPECT_TRUE(is_there(train_options(arguments)));
     // Through the configuration of the run, as well.
     const test::TempFolder folder;
-    const std::string config = to_config(parsed_options(arguments), folder.path());
+    const std::string config = to_toml(parsed_options(arguments).run);
     EXPECT_TRUE(is_there(train_options({"--config", folder.write("config.toml", config)})))
         << config;
   }
@@ -159,7 +158,7 @@ TEST(TorchOptions, AreThoseOfTheCommandLine) {
     EXPECT_TRUE(is_there(model_options(arguments)));
     // Through the configuration of the run, as well.
     const test::TempFolder folder;
-    const std::string config = to_config(parsed_options(arguments), folder.path());
+    const std::string config = to_toml(parsed_options(arguments).run);
     EXPECT_TRUE(is_there(model_options({"--config", folder.write("config.toml", config)})))
         << config;
   }
@@ -179,38 +178,6 @@ TEST(TrainerOptions, MakeAGroupOfEachPattern) {
   for (const ParameterGroup& group : groups) EXPECT_EQ(group.options.weight_decay, 0);
 }
 
-// Every option of the help is in the configuration, but for what says where a run lies, and how
-// loud it is.
-TEST(Configuration, HasEveryOption) {
-  testing::internal::CaptureStdout();
-  EXPECT_FALSE(parse_train_options(Arguments{"--help"}).has_value());
-  const std::string help = testing::internal::GetCapturedStdout();
-  const test::TempFolder folder;
-  std::set<std::string> written;
-  // All of it, in as many configurations as it takes.
-  for (const Arguments& arguments :
-       {Arguments{"--trace=elastic", "--on-trace-end=stop", "--momentum=0.5", "--no-decay=a",
-                  "--weight-decay=1", "--clip-norm=1", "--iterations=3", "--fault=core=1,step=2",
-                  "--faults=rate=0.1", "--straggler=core=1,factor=2", "--target-accuracy=3",
-                  "--monitor=x"},
-        {"--clip-value=1"}}) {
-    const std::string text = to_config(parsed_options(arguments), folder.path());
-    for (const ConfigEntry& entry : parse_config(text, "text")) written.insert(entry.key);
-  }
-  int options = 0;
-  for (std::size_t at = help.find("\n  --"); at != std::string::npos;
-       at = help.find("\n  --", at + 1)) {
-    const std::size_t begin = at + 5;
-    const std::string name = help.substr(
-        begin, help.find_first_not_of("abcdefghijklmnopqrstuvwxyz0123456789-", begin) - begin);
-    ++options;
-    const bool left_out = name == "out" || name == "quiet" || name == "verbose" ||
-                          name == "config" || name == "resume" || name == "help";
-    EXPECT_NE(written.contains(name), left_out) << name;
-  }
-  EXPECT_GT(options, 45) << help;
-}
-
 // Each value of the configuration comes back as it was asked for.
 TEST(Configuration, KeepsWhatMayNotBeTogether) {
   const test::TempFolder folder;
@@ -221,71 +188,23 @@ TEST(Configuration, KeepsWhatMayNotBeTogether) {
                                      {"--trace=256"},
                                      {"--momentum=0"},
                                      {"--optimizer=sgd:form=mxnet", "--momentum=0.25"}}) {
-    const TrainCommandOptions options = parsed_options(arguments);
+    const TrainArguments options = parsed_options(arguments);
     EXPECT_NE(options, parsed_options({})) << testing::PrintToString(arguments);
-    const std::string config = to_config(options, folder.path());
+    const std::string config = to_toml(options.run);
     EXPECT_EQ(parsed_options({"--config", folder.write("config.toml", config)}), options) << config;
   }
 }
 
-// Of each option: whether a run may go on with another value. What decides bits may not.
-TEST(RunRecord, BindsARunToEachOptionThatDecidesItsResult) {
-  const test::TempFolder folder;
-  const std::string config = to_config(
-      parsed_options({"--trace=elastic", "--on-trace-end=stop", "--momentum=0.5", "--no-decay=a",
-                      "--weight-decay=1", "--clip-norm=1", "--iterations=3",
-                      "--fault=core=1,step=2", "--faults=rate=0.1", "--straggler=core=1,factor=2",
-                      "--target-accuracy=3", "--monitor=x"}),
-      folder.path());
+TEST(RunRecord, KeepsTheConfiguration) {
+  const RunConfiguration run = parsed_options({"--cores=11", "--no-decay=a", "--weight-decay=0.5", "--lr=0.25"}).run;
   State checkpoint;
-  RunRecord(config).save(checkpoint);
-  EXPECT_EQ(test::error_of([&] { require_same_options(checkpoint, config); }), "no error");
-  const std::set<std::string> may_change{
-      "epochs",       "threads",          "cores", "assignment",     "reduce", "exact",
-      "on-trace-end", "checkpoint-every", "keep",  "fault",          "faults", "straggler",
-      "log-steps",    "log-minibatches",  "top-k", "target-accuracy"};
-  const std::vector<ConfigEntry> entries = parse_config(config, "the configuration");
-  std::set<std::string> names;
-  for (const ConfigEntry& changed : entries) {
-    names.insert(changed.key);
-    std::string other;
-    std::string without;
-    for (const ConfigEntry& entry : entries) {
-      const bool it = entry.key == changed.key;
-      const std::string line = entry.key + " = " + toml_string(it ? "else" : entry.value) + "\n";
-      other += line;
-      if (!it) without += line;
-    }
-    const bool free = may_change.contains(changed.key);
-    // Data and trace are compared by what is in them, where there is a checkpoint.
-    const bool by_content = changed.key == "data" || changed.key == "trace";
-    const std::string now = fmt::format("the run was trained with other options: --{} was {}, is ",
-                                        changed.key, changed.value);
-    const auto refused = [&](const std::string& value) {
-      return testing::StartsWith(now + value + "\nmay be changed: --epochs, ");
-    };
-    const auto with_state = [&](const std::string& text) {
-      return test::error_of([&] { require_same_options(checkpoint, text); });
-    };
-    const auto without_state = [&](const std::string& text) {
-      return test::error_of([&] { require_same_options(config, text); });
-    };
-    if (free) {
-      EXPECT_EQ(with_state(other), "no error") << changed.key;
-      EXPECT_EQ(without_state(other), "no error") << changed.key;
-      EXPECT_EQ(with_state(without), "no error") << changed.key;
-      continue;
-    }
-    EXPECT_THAT(without_state(other), refused("else"));
-    EXPECT_THAT(without_state(without), refused("not set"));
-    if (by_content) {
-      EXPECT_EQ(with_state(other), "no error") << changed.key;
-    } else {
-      EXPECT_THAT(with_state(other), refused("else"));
-      EXPECT_THAT(with_state(without), refused("not set"));
-    }
-  }
-  for (const std::string& name : may_change) EXPECT_TRUE(names.contains(name)) << name;
+  RunRecord(to_toml(run)).save(checkpoint);
+  EXPECT_EQ(configuration_in(checkpoint), run);
+  State damaged;
+  damaged.put_text("run.config", "cores = 8\nlr = 0\n");
+  EXPECT_EQ(test::error_of([&] { static_cast<void>(configuration_in(damaged)); }),
+            "the checkpoint's configuration:2: lr: '0' is out of range; accepted: a number greater "
+            "than 0");
 }
 
 TEST(RunRecord, AddsUpItsSeconds) {
@@ -303,13 +222,13 @@ TEST(RunRecord, AddsUpItsSeconds) {
 }
 
 TEST(RunMessages, OpenWithWhatWillBeTrained) {
-  TrainCommandOptions options =
+  TrainArguments options =
       parsed_options({"--model=mlp", "--rule=root", "--lr=0.25", "--ref-batch=64", "--threads=3",
                       "--minibatch=16", "--cores=5", "--seed=9", "--optimizer=adam"});
   TrainingData data;
   data.train = {.inputs = at::zeros({30, 2}), .targets = at::zeros({30})};
   data.test = {.inputs = at::zeros({20, 2}), .targets = at::zeros({20})};
-  const auto opened = [&](const Trace& trace) { return opening(options, data, trace); };
+  const auto opened = [&](const Trace& trace) { return opening(options.run, data, trace); };
   EXPECT_EQ(opened(Trace({{32, std::nullopt}}, TraceEnd::hold, "the trace")),
             "mlp on digits: 30 training and 20 test images, trace the trace\n"
             "rule root, lr 0.25 at batch 64, adam, minibatch 16, 5 cores on 3 threads, seed 9\n");
@@ -376,7 +295,7 @@ TEST(RunMessages, SayByHowMuchATargetIsMissed) {
     result.best_test_accuracy = best;
     Arguments arguments;
     if (!target.empty()) arguments.push_back("--target-accuracy=" + target);
-    return missed_target(parsed_options(arguments), result);
+    return missed_target(parsed_options(arguments).run, result);
   };
   EXPECT_EQ(missed("", 0.1, 0.2), std::nullopt);
   EXPECT_EQ(missed("50", 0.5, 0.6), std::nullopt);

@@ -1,45 +1,45 @@
-// The configuration file of `rubato train`: refused with an Error, or read to options that are
-// written and read again as they are.
+// The configuration file of `rubato train`: refused with an Error, or read to a configuration that
+// is written and read again as it is. Then the program's own checks, through a file.
 
 #include <cstddef>
 #include <cstdint>
-#include <span>
+#include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
+#include <rubato/config/configuration_file.hpp>
 #include <rubato/core/check.hpp>
 #include <rubato/core/error.hpp>
 
-#include "app/config_file.hpp"
-#include "app/train_options.hpp"
+#include "app/train_arguments.hpp"
 #include "memory_file.hpp"
 
 namespace {
 
-using rubato::app::parse_train_options;
-using rubato::fuzz::MemoryFile;
+using rubato::RunConfiguration;
 
-std::vector<std::string> arguments_for(const MemoryFile& file) {
-  return {"--config", file.path().string()};
+std::optional<RunConfiguration> read(std::string_view text) {
+  try {
+    return rubato::parse_configuration(text, "text");
+  } catch (const rubato::Error&) {
+    return std::nullopt;
+  }
 }
 
 }  // namespace
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
-  const MemoryFile file({data, size});
+  const auto configuration = read({reinterpret_cast<const char*>(data), size});
+  if (configuration) {
+    const auto again = read(rubato::to_toml(*configuration));
+    RUBATO_CHECK(again == configuration, "a configuration is written as it is");
+  }
+  const rubato::fuzz::MemoryFile file({data, size});
+  const std::vector<std::string> arguments{"--config", file.path().string()};
   try {
-    for (const auto& entry : rubato::app::read_config(file.path())) {
-      // What was read is what would be written for it.
-      const auto again = rubato::app::parse_config(
-          entry.key + " = " + rubato::app::toml_string(entry.value), "again");
-      RUBATO_CHECK(again.size() == 1 && again.front().value == entry.value,
-                   "a value is written as it is read");
-    }
-    const auto options = parse_train_options(arguments_for(file));
-    const std::string config = to_config(*options, "/proc/self/fd");
-    const MemoryFile written({reinterpret_cast<const std::uint8_t*>(config.data()), config.size()});
-    const auto again = parse_train_options(arguments_for(written));
-    RUBATO_CHECK(to_config(*again, "/proc/self/fd") == config, "options are written as they are");
+    const auto options = rubato::app::parse_train_arguments(arguments);
+    RUBATO_CHECK(configuration.has_value() && options.has_value(), "both read the same");
   } catch (const rubato::Error&) {
     // As it should be.
   }

@@ -39,6 +39,17 @@ template <class Enum, std::size_t N>
   return {};
 }
 
+/// "a|b|c", or with something else between the names.
+template <class Enum, std::size_t N>
+[[nodiscard]] std::string choice_names(const std::array<Choice<Enum>, N>& choices,
+                                       std::string_view between = "|") {
+  std::string names;
+  for (const auto& choice : choices) {
+    names.append(names.empty() ? "" : between).append(choice.name);
+  }
+  return names;
+}
+
 /// The value called `name`. Throws Error, naming the nearest and all accepted names, when there is
 /// none; `kind` says what was to be named ("rule", "assignment").
 template <class Enum, std::size_t N>
@@ -51,5 +62,8 @@ template <class Enum, std::size_t N>
   }
   throw Error(unknown_name_message(kind, name, names));
 }
+
+/// "true" or "false". Throws Error for other text.
+[[nodiscard]] bool parse_flag(std::string_view text);
 
 }  // namespace rubato

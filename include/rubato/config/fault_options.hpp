@@ -5,7 +5,7 @@
 
 #include <rubato/runtime/faults.hpp>
 
-namespace rubato::app {
+namespace rubato {
 
 /// "core=K,step=N" or "core=K,step=N,substep=M"; several with '+' between them. Empty text is none.
 [[nodiscard]] std::vector<Fault> parse_faults(const std::string& text);
@@ -16,4 +16,4 @@ namespace rubato::app {
 /// "core=K,factor=F"; several with '+' between them.
 [[nodiscard]] std::vector<Straggler> parse_stragglers(const std::string& text);
 
-}  // namespace rubato::app
+}  // namespace rubato

@@ -6,7 +6,7 @@
 
 #include <rubato/trace/trace.hpp>
 
-namespace rubato::app {
+namespace rubato {
 
 /// The trace that --trace names: "elastic" (built in), a batch size (the same at every step), or a
 /// CSV file. `end` is what the user wants to follow its last row; without it a file ends with an
@@ -26,4 +26,4 @@ struct CoreRange {
 /// The file that `spec` names; empty for "elastic" and for a number.
 [[nodiscard]] std::optional<std::filesystem::path> trace_file(const std::string& spec);
 
-}  // namespace rubato::app
+}  // namespace rubato

@@ -1,10 +1,12 @@
-#include "app/train_options.hpp"
+#include "app/train_arguments.hpp"
 
 #include <gmock/gmock.h>
 
+#include <rubato/config/configuration_file.hpp>
+#include <rubato/config/data_source.hpp>
+#include <rubato/config/fault_options.hpp>
 #include <rubato/machine/instruction_set.hpp>
 
-#include "app/fault_options.hpp"
 #include "support/error_of.hpp"
 #include "support/temp_folder.hpp"
 
@@ -13,12 +15,17 @@ namespace {
 
 using Arguments = std::vector<std::string>;
 
-TrainCommandOptions parsed(const Arguments& arguments) {
-  return parse_train_options(arguments).value();
+TrainArguments parsed(const Arguments& arguments) {
+  return parse_train_arguments(arguments).value();
 }
 
 std::string error_parsing(const Arguments& arguments) {
-  return test::error_of([&] { static_cast<void>(parse_train_options(arguments)); });
+  return test::error_of([&] { static_cast<void>(parse_train_arguments(arguments)); });
+}
+
+// The configuration file of a run in `folder`.
+std::string config_text(const TrainArguments& arguments, const std::filesystem::path& folder) {
+  return to_toml(with_paths_from(folder, arguments.run));
 }
 
 // Options that differ from the defaults everywhere.
@@ -82,167 +89,167 @@ class WorkingFolder : public testing::Test {
   const std::filesystem::path before_ = std::filesystem::current_path();
 };
 
-TEST(TrainOptions, HaveTheOriginalsDefaults) {
-  const TrainCommandOptions options = parsed({});
-  EXPECT_EQ(options, TrainCommandOptions{});
-  EXPECT_EQ(options.elasticity.cores, 8);
-  EXPECT_EQ(options.elasticity.minibatch, 32);
-  EXPECT_EQ(options.rule, "linear");
-  EXPECT_EQ(options.reference_batch, 128);
-  EXPECT_EQ(options.learning_rate, 0.01);
-  EXPECT_EQ(optimizer_options(options), OptimizerOptions{.momentum = 0.5});
-  EXPECT_EQ(options.epochs, 5);
-  EXPECT_EQ(options.seed, 42U);
-  EXPECT_GE(options.threads, 1);
-  EXPECT_EQ(mnist_folder(options), std::nullopt);
+TEST(TrainArguments, HaveTheOriginalsDefaults) {
+  const TrainArguments options = parsed({});
+  EXPECT_EQ(options, TrainArguments{});
+  EXPECT_EQ(options.run.cores, 8);
+  EXPECT_EQ(options.run.minibatch, 32);
+  EXPECT_EQ(options.run.rule, "linear");
+  EXPECT_EQ(options.run.reference_batch, 128);
+  EXPECT_EQ(options.run.learning_rate, 0.01);
+  EXPECT_EQ(optimizer_options(options.run), OptimizerOptions{.momentum = 0.5});
+  EXPECT_EQ(options.run.epochs, 5);
+  EXPECT_EQ(options.run.seed, 42U);
+  EXPECT_GE(options.run.threads, 1);
+  EXPECT_EQ(mnist_folder(options.run.data), std::nullopt);
 }
 
-TEST(TrainOptions, AreAllRead) {
+TEST(TrainArguments, AreAllRead) {
   const test::TempFolder folder;
   Arguments arguments = every_option(folder);
   arguments.insert(arguments.end(), {"--out=" + (folder.path() / "run").string(), "--verbose"});
-  const TrainCommandOptions options = parsed(arguments);
-  EXPECT_EQ(mnist_folder(options), folder.path());
-  EXPECT_EQ(options.model, "softmax");
-  EXPECT_EQ(options.elasticity.trace, folder.path() / "a \"b\" #c.csv");
-  EXPECT_EQ(options.elasticity.on_trace_end, TraceEnd::cycle);
-  EXPECT_EQ(options.elasticity.cores, 3);
-  EXPECT_EQ(options.elasticity.minibatch, 16);
-  EXPECT_EQ(options.elasticity.assignment, Assignment::strided);
-  EXPECT_EQ(options.initializer, "msra:fan=out");
-  EXPECT_EQ(options.precision, "bf16");
-  EXPECT_EQ(options.operators, "max-pool");
-  EXPECT_EQ(options.label_smoothing, 0.1);
-  EXPECT_EQ(options.augment_shift, 2);
-  EXPECT_EQ(options.rule, "linear-momentum:ramp=10");
-  EXPECT_EQ(options.schedule, "warmup:length=1+step:every=2");
-  EXPECT_EQ(options.schedule_unit, "iterations");
-  EXPECT_EQ(options.optimizer, "sgd");
-  EXPECT_EQ(options.no_decay, "*.bias,vectors");
-  EXPECT_EQ(options.clip_norm, 2.5);
-  EXPECT_EQ(options.lookahead, 6);
-  EXPECT_EQ(options.lookahead_alpha, 0.8);
-  EXPECT_EQ(options.lookahead_start, "after");
-  EXPECT_EQ(options.iterations, 1e4);
-  EXPECT_EQ(options.watch, "test-accuracy");
-  EXPECT_EQ(options.patience, 3);
-  EXPECT_EQ(options.min_delta, 0.001);
-  EXPECT_TRUE(options.keep_best);
-  EXPECT_FALSE(options.exact);
-  EXPECT_EQ(options.checkpoint_every, "7 epochs");
-  EXPECT_EQ(options.keep, 9);
-  EXPECT_EQ(parse_faults(options.fault),
+  const TrainArguments options = parsed(arguments);
+  EXPECT_EQ(mnist_folder(options.run.data), folder.path());
+  EXPECT_EQ(options.run.model, "softmax");
+  EXPECT_EQ(options.run.trace, folder.path() / "a \"b\" #c.csv");
+  EXPECT_EQ(options.run.on_trace_end, TraceEnd::cycle);
+  EXPECT_EQ(options.run.cores, 3);
+  EXPECT_EQ(options.run.minibatch, 16);
+  EXPECT_EQ(options.run.assignment, Assignment::strided);
+  EXPECT_EQ(options.run.initializer, "msra:fan=out");
+  EXPECT_EQ(options.run.precision, "bf16");
+  EXPECT_EQ(options.run.operators, "max-pool");
+  EXPECT_EQ(options.run.label_smoothing, 0.1);
+  EXPECT_EQ(options.run.augment_shift, 2);
+  EXPECT_EQ(options.run.rule, "linear-momentum:ramp=10");
+  EXPECT_EQ(options.run.schedule, "warmup:length=1+step:every=2");
+  EXPECT_EQ(options.run.schedule_unit, ScheduleUnit::iterations);
+  EXPECT_EQ(options.run.optimizer, "sgd");
+  EXPECT_EQ(options.run.no_decay, "*.bias,vectors");
+  EXPECT_EQ(options.run.clip_norm, 2.5);
+  EXPECT_EQ(options.run.lookahead, 6);
+  EXPECT_EQ(options.run.lookahead_alpha, 0.8);
+  EXPECT_EQ(options.run.lookahead_start, LookaheadStart::after_first_update);
+  EXPECT_EQ(options.run.iterations, 1e4);
+  EXPECT_EQ(options.run.watch, Metric::test_accuracy);
+  EXPECT_EQ(options.run.patience, 3);
+  EXPECT_EQ(options.run.min_delta, 0.001);
+  EXPECT_TRUE(options.run.keep_best);
+  EXPECT_FALSE(options.run.exact);
+  EXPECT_EQ(options.run.checkpoint_every, "7 epochs");
+  EXPECT_EQ(options.run.keep, 9);
+  EXPECT_EQ(parse_faults(options.run.fault),
             (std::vector<Fault>{{CoreRank{1}, StepIndex{1}, 0}, {CoreRank{3}, StepIndex{3}, 5}}));
-  EXPECT_EQ(parse_random_faults(options.faults), (FaultOptions{.rate = 0.25, .seed = 6}));
-  EXPECT_EQ(parse_stragglers(options.straggler), (std::vector<Straggler>{{CoreRank{2}, 1.5}}));
-  EXPECT_EQ(options.top_k, 5);
-  EXPECT_TRUE(options.log_noise);
-  EXPECT_EQ(options.monitor, "conv1.*");
-  EXPECT_EQ(options.monitor_every, 7);
-  EXPECT_EQ(options.reference_batch, 64);
-  EXPECT_EQ(options.learning_rate, 0.1);
-  EXPECT_EQ(options.momentum, 0.30000000000000004);
-  EXPECT_TRUE(options.nesterov);
-  EXPECT_EQ(options.weight_decay, 1e-5);
-  EXPECT_EQ(options.epochs, 7);
-  EXPECT_EQ(options.seed, 18446744073709551615U);
-  EXPECT_EQ(options.threads, 2);
-  EXPECT_EQ(options.reduce, "sharded");
-  EXPECT_EQ(options.target_accuracy, 99.5);
-  EXPECT_TRUE(options.target_best);
-  EXPECT_EQ(options.log_steps, 0);
+  EXPECT_EQ(parse_random_faults(options.run.faults), (FaultOptions{.rate = 0.25, .seed = 6}));
+  EXPECT_EQ(parse_stragglers(options.run.straggler), (std::vector<Straggler>{{CoreRank{2}, 1.5}}));
+  EXPECT_EQ(options.run.top_k, 5);
+  EXPECT_TRUE(options.run.log_noise);
+  EXPECT_EQ(options.run.monitor, "conv1.*");
+  EXPECT_EQ(options.run.monitor_every, 7);
+  EXPECT_EQ(options.run.reference_batch, 64);
+  EXPECT_EQ(options.run.learning_rate, 0.1);
+  EXPECT_EQ(options.run.momentum, 0.30000000000000004);
+  EXPECT_TRUE(options.run.nesterov);
+  EXPECT_EQ(options.run.weight_decay, 1e-5);
+  EXPECT_EQ(options.run.epochs, 7);
+  EXPECT_EQ(options.run.seed, 18446744073709551615U);
+  EXPECT_EQ(options.run.threads, 2);
+  EXPECT_EQ(options.run.reduce, "sharded");
+  EXPECT_EQ(options.run.target_accuracy, (AccuracyTarget{.percent = 99.5, .best = true}));
+  EXPECT_EQ(options.run.log_steps, 0);
   EXPECT_TRUE(parsed({"--quiet"}).quiet);
   EXPECT_TRUE(options.verbose);
   EXPECT_EQ(options.out, folder.path() / "run");
 }
 
-TEST(TrainOptions, OptimizersHaveTheirUsualMomentum) {
+TEST(TrainArguments, OptimizersHaveTheirUsualMomentum) {
   const auto momentum = [](const char* optimizer) {
-    return optimizer_options(parsed({"--optimizer", optimizer})).momentum;
+    return optimizer_options(parsed({"--optimizer", optimizer}).run).momentum;
   };
   EXPECT_EQ(momentum("sgd"), 0.5);
   EXPECT_EQ(momentum("lars"), 0.5);
   EXPECT_EQ(momentum("rmsprop"), 0);
   EXPECT_EQ(momentum("adam"), 0);
   const OptimizerOptions options = optimizer_options(
-      parsed({"--optimizer=rmsprop:alpha=0.9", "--momentum=0.7", "--weight-decay=0.1"}));
+      parsed({"--optimizer=rmsprop:alpha=0.9", "--momentum=0.7", "--weight-decay=0.1"}).run);
   EXPECT_EQ(options.kind, OptimizerKind::rmsprop);
   EXPECT_EQ(options.alpha, 0.9);
   EXPECT_EQ(options.momentum, 0.7);
   EXPECT_EQ(options.weight_decay, 0.1);
 }
 
-TEST(TrainOptions, PortableKernelsAreKeptInTheConfiguration) {
-  EXPECT_EQ(parsed({}).kernels, "native");
+TEST(TrainArguments, PortableKernelsAreKeptInTheConfiguration) {
+  EXPECT_EQ(parsed({}).run.kernels, Kernels::native);
   EXPECT_EQ(error_parsing({"--kernels=avx2"}),
             "--kernels: unknown kernels 'avx2'; accepted: native, portable");
   if (cpu_instruction_set() < InstructionSet::avx2) GTEST_SKIP() << "needs AVX2";
   const test::TempFolder folder;
-  const TrainCommandOptions options = parsed({"--kernels=portable"});
-  EXPECT_EQ(options.kernels, "portable");
-  const std::string config = to_config(options, folder.path() / "run");
+  const TrainArguments options = parsed({"--kernels=portable"});
+  EXPECT_EQ(options.run.kernels, Kernels::portable);
+  const std::string config = config_text(options, folder.path() / "run");
   EXPECT_EQ(parsed({"--config", folder.write("run/config.toml", config)}), options);
   EXPECT_THAT(error_parsing({"--kernels=portable", "--precision=bf16"}),
               testing::HasSubstr("accepted: with --precision full or fp16"));
-  EXPECT_EQ(parsed({"--kernels=portable", "--precision=fp16"}).precision, "fp16");
+  EXPECT_EQ(parsed({"--kernels=portable", "--precision=fp16"}).run.precision, "fp16");
 }
 
-TEST(TrainOptions, SeparateValuesAndTheLastOneCount) {
-  EXPECT_EQ(parsed({"--cores", "4"}).elasticity.cores, 4);
-  EXPECT_EQ(parsed({"--cores", "4", "--cores=5"}).elasticity.cores, 5);
-  EXPECT_FALSE(parsed({"--nesterov", "--nesterov=false"}).nesterov);
+TEST(TrainArguments, SeparateValuesAndTheLastOneCount) {
+  EXPECT_EQ(parsed({"--cores", "4"}).run.cores, 4);
+  EXPECT_EQ(parsed({"--cores", "4", "--cores=5"}).run.cores, 5);
+  EXPECT_FALSE(parsed({"--nesterov", "--nesterov=false"}).run.nesterov);
 }
 
-TEST(TrainOptions, AreReproducedByTheirConfiguration) {
+TEST(TrainArguments, AreReproducedByTheirConfiguration) {
   const test::TempFolder folder;
   for (const Arguments& arguments : {Arguments{}, every_option(folder)}) {
-    const TrainCommandOptions options = parsed(arguments);
-    const std::string config = to_config(options, folder.path() / "run");
+    const TrainArguments options = parsed(arguments);
+    const std::string config = config_text(options, folder.path() / "run");
     EXPECT_EQ(parsed({"--config", folder.write("run/config.toml", config)}), options) << config;
   }
 }
 
-TEST(TrainOptions, ConfigurationLeavesOutWhereAndHowLoud) {
+TEST(TrainArguments, ConfigurationLeavesOutWhereAndHowLoud) {
   const test::TempFolder folder;
   const auto file =
-      folder.write("config.toml", to_config(parsed({"--out=new_run", "--quiet"}), folder.path()));
-  EXPECT_EQ(parsed({"--config", file}), TrainCommandOptions{});
+      folder.write("config.toml", config_text(parsed({"--out=new_run", "--quiet"}), folder.path()));
+  EXPECT_EQ(parsed({"--config", file}), TrainArguments{});
 }
 
 TEST_F(WorkingFolder, ConfigurationHasPathsThatSurviveAMove) {
   folder_.write("data/here", "");
   folder_.write("run/t.csv", "");
   const std::string config =
-      to_config(parsed({"--data=mnist:./data", "--trace=run/../run/t.csv"}), "run");
+      config_text(parsed({"--data=mnist:./data", "--trace=run/../run/t.csv"}), "run");
   const std::string here = std::filesystem::current_path();
   EXPECT_THAT(config, testing::HasSubstr("data = \"mnist:" + here + "/data\"\n"));
   EXPECT_THAT(config, testing::HasSubstr("trace = \"t.csv\"\n"));
 }
 
 TEST_F(WorkingFolder, PathsInTheConfigurationAreRelativeToIt) {
-  const auto config = folder_.write("run/config.toml", "trace = t.csv\ndata = mnist:images\n");
+  const auto config =
+      folder_.write("run/config.toml", "trace = \"t.csv\"\ndata = \"mnist:images\"\n");
   folder_.write("run/images/here", "");
   folder_.write("images/here", "");
-  const TrainCommandOptions options = parsed({"--config=run/config.toml"});
-  EXPECT_EQ(options.elasticity.trace, "run/t.csv");
-  EXPECT_EQ(mnist_folder(options), "run/images");
+  const TrainArguments options = parsed({"--config=run/config.toml"});
+  EXPECT_EQ(options.run.trace, "run/t.csv");
+  EXPECT_EQ(mnist_folder(options.run.data), "run/images");
   // Those in the arguments are relative to here.
-  const TrainCommandOptions overridden =
+  const TrainArguments overridden =
       parsed({"--config=run/config.toml", "--trace=t.csv", "--data=mnist:images"});
-  EXPECT_EQ(overridden.elasticity.trace, "t.csv");
-  EXPECT_EQ(mnist_folder(overridden), "images");
+  EXPECT_EQ(overridden.run.trace, "t.csv");
+  EXPECT_EQ(mnist_folder(overridden.run.data), "images");
 }
 
-TEST(TrainOptions, ArgumentsOverrideTheConfiguration) {
+TEST(TrainArguments, ArgumentsOverrideTheConfiguration) {
   const test::TempFolder folder;
   const auto file = folder.write("c.toml", "cores = 4\nepochs = 9\nnesterov = true\n");
-  const TrainCommandOptions options = parsed({"--cores=5", "--nesterov=false", "--config", file});
-  EXPECT_EQ(options.elasticity.cores, 5);
-  EXPECT_EQ(options.epochs, 9);
-  EXPECT_FALSE(options.nesterov);
+  const TrainArguments options = parsed({"--cores=5", "--nesterov=false", "--config", file});
+  EXPECT_EQ(options.run.cores, 5);
+  EXPECT_EQ(options.run.epochs, 9);
+  EXPECT_FALSE(options.run.nesterov);
 }
 
-TEST(TrainOptions, ErrorsInTheConfigurationHaveTheirLine) {
+TEST(TrainArguments, ErrorsInTheConfigurationHaveTheirLine) {
   const test::TempFolder folder;
   const auto error_in = [&](std::string_view text) {
     const std::string file = folder.write("c.toml", text);
@@ -261,8 +268,8 @@ TEST(TrainOptions, ErrorsInTheConfigurationHaveTheirLine) {
   EXPECT_EQ(error_in("nesterov = 1\n"),
             ":1: nesterov: '1' is neither true nor false; accepted: true, false");
   // A line that an argument overrides has to be right all the same.
-  EXPECT_EQ(error_in("threads = none\n"),
-            ":1: threads: 'none' is no number; accepted: a whole number from 1 to 4096");
+  EXPECT_EQ(error_in("threads = 0\n"),
+            ":1: threads: '0' is out of range; accepted: a whole number from 1 to 4096");
 }
 
 struct WrongArguments {
@@ -271,7 +278,7 @@ struct WrongArguments {
 };
 
 // Nobody would want the run without them: that they do nothing is an error before it begins.
-TEST(TrainOptions, RejectArgumentsThatWouldDoNothing) {
+TEST(TrainArguments, RejectArgumentsThatWouldDoNothing) {
   const std::vector<WrongArguments> cases{
       {{"--lookahead-alpha=0.8"},
        "--lookahead-alpha: there is no Lookahead; accepted: with --lookahead K"},
@@ -327,13 +334,14 @@ TEST(TrainOptions, RejectArgumentsThatWouldDoNothing) {
 }
 
 // An argument may switch off what another line of the file is for.
-TEST(TrainOptions, InAConfigurationMayDoNothing) {
+TEST(TrainArguments, InAConfigurationMayDoNothing) {
   const test::TempFolder folder;
-  const std::string config = folder.write(
-      "c.toml",
-      "lookahead = 0\nlookahead-alpha = 0.8\nlookahead-start = after\npatience = 3\n"
-      "min-delta = 0.5\nmonitor-every = 7\nschedule-unit = steps\nwatch = train-loss\n"
-      "no-decay = vectors\nkeep = 3\ntrace = 128\non-trace-end = cycle\nlog-steps = 7\n");
+  const std::string config =
+      folder.write("c.toml",
+                   "lookahead = 0\nlookahead-alpha = 0.8\nlookahead-start = \"after\"\n"
+                   "patience = 3\nmin-delta = 0.5\nmonitor-every = 7\nschedule-unit = \"steps\"\n"
+                   "watch = \"train-loss\"\nno-decay = \"vectors\"\nkeep = 3\ntrace = 128\n"
+                   "on-trace-end = \"cycle\"\nlog-steps = 7\n");
   EXPECT_EQ(error_parsing({"--config", config}), "no error");
   EXPECT_EQ(
       error_parsing({"--config", config, "--patience=0", "--checkpoint-every=never", "--quiet"}),
@@ -342,10 +350,10 @@ TEST(TrainOptions, InAConfigurationMayDoNothing) {
               testing::HasSubstr("nothing stops early"));
 }
 
-TEST(TrainOptions, OfVerifyAreThoseThatItGoesBy) {
+TEST(TrainArguments, OfVerifyAreThoseThatItGoesBy) {
   const auto error = [](const Arguments& arguments) {
     return test::error_of(
-        [&] { static_cast<void>(parse_train_options(arguments, TrainCommand::verify)); });
+        [&] { static_cast<void>(parse_train_arguments(arguments, TrainCommand::verify)); });
   };
   for (const char* option : {"patience=3", "min-delta=1", "keep-best", "top-k=3",
                              "target-accuracy=50", "checkpoint-every=3steps", "keep=3", "out=run",
@@ -361,11 +369,11 @@ TEST(TrainOptions, OfVerifyAreThoseThatItGoesBy) {
   EXPECT_EQ(error({"--steps=2", "--rule=adascale", "--log-noise", "--faults=rate=0.1"}),
             "no error");
   const test::TempFolder folder;
-  EXPECT_EQ(error({"--config", folder.write("c.toml", to_config(parsed({}), folder.path()))}),
+  EXPECT_EQ(error({"--config", folder.write("c.toml", config_text(parsed({}), folder.path()))}),
             "no error");
 }
 
-TEST(TrainOptions, FaultsAndStragglersNameTheirArguments) {
+TEST(TrainArguments, FaultsAndStragglersNameTheirArguments) {
   EXPECT_EQ(error_parsing({"--straggler=core=1,factor=2,speed=3"}),
             "--straggler: unknown argument 'speed'; accepted: core, factor");
   EXPECT_EQ(error_parsing({"--fault=core=1,step=2,speed=3"}),
@@ -384,20 +392,20 @@ TEST(TrainOptions, FaultsAndStragglersNameTheirArguments) {
 
 class RunToResume : public testing::Test {
  protected:
-  RunToResume() { folder_.write("run/config.toml", to_config(parsed({}), run_)); }
+  RunToResume() { folder_.write("run/config.toml", config_text(parsed({}), run_)); }
 
   const test::TempFolder folder_;
   const std::filesystem::path run_ = folder_.path() / "run";
 };
 
 TEST_F(RunToResume, IsAFolderOrOneOfItsCheckpoints) {
-  const TrainCommandOptions options = parsed({"--resume", run_.string(), "--epochs=9"});
+  const TrainArguments options = parsed({"--resume", run_.string(), "--epochs=9"});
   EXPECT_EQ(options.resume, run_);
   EXPECT_EQ(options.checkpoint, std::nullopt);
-  EXPECT_EQ(options.epochs, 9);
-  EXPECT_EQ(options_of_run(run_).epochs, 5);
+  EXPECT_EQ(options.run.epochs, 9);
+  EXPECT_EQ(configuration_of(run_).epochs, 5);
   const auto file = run_ / "checkpoints" / "step-89.safetensors";
-  const TrainCommandOptions older = parsed({"--resume=" + file.string()});
+  const TrainArguments older = parsed({"--resume=" + file.string()});
   EXPECT_EQ(older.resume, run_);
   EXPECT_EQ(older.checkpoint, file);
 }
@@ -415,14 +423,13 @@ TEST_F(WorkingFolder, ACheckpointMayBeNamedFromInsideOfItsRun) {
   EXPECT_EQ(parsed({"--resume=checkpoints/step-1.safetensors"}).resume, ".");
   std::filesystem::current_path("checkpoints");
   EXPECT_EQ(parsed({"--resume=step-1.safetensors"}).resume, "..");
-  EXPECT_EQ(parsed({"--resume=./step-1.safetensors"}).epochs, 3);
+  EXPECT_EQ(parsed({"--resume=./step-1.safetensors"}).run.epochs, 3);
 }
 
-TEST(TrainOptions, ATargetIsOfTheEndOrOfTheBest) {
-  EXPECT_FALSE(parsed({"--target-accuracy=98.5"}).target_best);
-  const TrainCommandOptions best = parsed({"--target-accuracy=98.5,best"});
-  EXPECT_EQ(best.target_accuracy, 98.5);
-  EXPECT_TRUE(best.target_best);
+TEST(TrainArguments, ATargetIsOfTheEndOrOfTheBest) {
+  EXPECT_FALSE(parsed({"--target-accuracy=98.5"}).run.target_accuracy->best);
+  const TrainArguments best = parsed({"--target-accuracy=98.5,best"});
+  EXPECT_EQ(best.run.target_accuracy, (AccuracyTarget{.percent = 98.5, .best = true}));
   EXPECT_EQ(error_parsing({"--target-accuracy=98,last"}),
             "--target-accuracy: '98,last' is no number; accepted: a number above 0 and up to 100 "
             "(percent), and ',best' after it or not");
@@ -431,7 +438,7 @@ TEST(TrainOptions, ATargetIsOfTheEndOrOfTheBest) {
             "(percent), and ',best' after it or not");
 }
 
-TEST(TrainOptions, RejectWhatIsWrong) {
+TEST(TrainArguments, RejectWhatIsWrong) {
   const std::vector<WrongArguments> cases{
       {{"--coers", "4"},
        "unknown option '--coers'; did you mean '--cores'? see rubato train --help"},

@@ -1,5 +1,3 @@
-#include "app/trace_option.hpp"
-
 #include <algorithm>
 #include <array>
 #include <string_view>
@@ -7,11 +5,12 @@
 
 #include <fmt/format.h>
 
+#include <rubato/config/trace_source.hpp>
 #include <rubato/core/choice.hpp>
 #include <rubato/core/error.hpp>
 #include <rubato/core/number.hpp>
 
-namespace rubato::app {
+namespace rubato {
 
 namespace {
 
@@ -59,4 +58,4 @@ Trace load_trace(const std::string& spec, std::optional<TraceEnd> end) {
   return Trace::read_csv(*file, end.value_or(TraceEnd::error));
 }
 
-}  // namespace rubato::app
+}  // namespace rubato

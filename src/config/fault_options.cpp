@@ -1,15 +1,14 @@
-#include "app/fault_options.hpp"
-
 #include <limits>
 #include <sstream>
 
 #include <fmt/format.h>
 
+#include <rubato/config/fault_options.hpp>
 #include <rubato/core/error.hpp>
 #include <rubato/core/spec.hpp>
 #include <rubato/trace/trace.hpp>
 
-namespace rubato::app {
+namespace rubato {
 
 namespace {
 
@@ -82,4 +81,4 @@ std::vector<Straggler> parse_stragglers(const std::string& text) {
   return stragglers;
 }
 
-}  // namespace rubato::app
+}  // namespace rubato

@@ -1,0 +1,19 @@
+#pragma once
+
+#include <filesystem>
+#include <optional>
+#include <string>
+
+namespace rubato {
+
+/// Throws Error for text that names no data set: "digits" (built in) and "mnist:DIR" do. Looks at
+/// the file system only for a hint.
+void require_data(const std::string& text);
+
+/// The folder of the IDX files in "mnist:DIR"; empty for the built-in digits.
+[[nodiscard]] std::optional<std::filesystem::path> mnist_folder(const std::string& data);
+
+/// "mnist:DIR" for that folder.
+[[nodiscard]] std::string mnist_data(const std::filesystem::path& folder);
+
+}  // namespace rubato

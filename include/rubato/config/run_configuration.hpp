@@ -1,0 +1,55 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include <rubato/machine/kernels.hpp>
+#include <rubato/plan/assignment.hpp>
+#include <rubato/recipe/optimizer_options.hpp>
+#include <rubato/scaling/lr_schedule.hpp>
+#include <rubato/scaling/metric.hpp>
+#include <rubato/trace/trace.hpp>
+
+namespace rubato {
+
+/// Hardware threads that this process may use, by its affinity and its control groups; at least 1.
+[[nodiscard]] std::int64_t hardware_threads();
+
+/// The test accuracy that a run has to reach.
+struct AccuracyTarget {
+  /// Above 0, up to 100.
+  double percent = 100;
+  /// Whether any epoch may reach it; otherwise the last one has to.
+  bool best = false;
+
+  friend bool operator==(const AccuracyTarget&, const AccuracyTarget&) = default;
+};
+
+/// What a run is configured by, as a value. The members, their types and defaults, and what they
+/// mean, are the rows of run_options.def; run_option.hpp has the table at run time.
+///
+/// Names with arguments ("adascale:smoothing=0.9") and patterns are kept as their text. Text that
+/// is empty stands for an option that is not set. The functions that read a configuration leave
+/// every value in its range; require_valid() checks one that was made by hand.
+struct RunConfiguration {
+#define RUBATO_OPTION(type, member, fallback, ...) type member = fallback;
+#include <rubato/config/run_options.def>
+
+  friend bool operator==(const RunConfiguration&, const RunConfiguration&) = default;
+};
+
+/// The optimizer of a configuration, with all that belongs to it. Throws Error as
+/// parse_optimizer() does.
+[[nodiscard]] OptimizerOptions optimizer_options(const RunConfiguration& configuration);
+
+/// Throws Error for a value out of its range, and for values that contradict each other, this
+/// machine or the file system: the message names the option as the command line has it. Does not
+/// look into the data or the trace.
+void require_valid(const RunConfiguration& configuration);
+
+/// The second half of require_valid(), for a configuration whose values are in their ranges.
+void require_consistent(const RunConfiguration& configuration);
+
+}  // namespace rubato

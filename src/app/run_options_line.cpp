@@ -1,0 +1,38 @@
+#include "app/run_options_line.hpp"
+
+#include <string>
+
+#include <fmt/format.h>
+
+#include <rubato/config/run_option.hpp>
+
+namespace rubato::app {
+
+namespace {
+
+// "0.01", or in the words of the option, with what they come to here.
+std::string default_of(const RunOption& option) {
+  const auto text = option.text(RunConfiguration());
+  if (option.shown_default.empty()) return text.value_or("");
+  return text ? fmt::format("{}, here {}", option.shown_default, *text) : option.shown_default;
+}
+
+}  // namespace
+
+void define_run_options(CommandLine& line, RunConfiguration& configuration,
+                        std::string_view heading) {
+  for (const RunOption& option : run_options()) {
+    if (!heading.empty() && option.group != heading) continue;
+    line.group(option.group);
+    const auto set = [option = &option, &configuration](const std::string& text) {
+      option->set(configuration, text);
+    };
+    if (option.kind == OptionKind::flag) {
+      line.flag(option.name, option.help, set);
+    } else {
+      line.option(option.name, option.value, option.help, default_of(option), set);
+    }
+  }
+}
+
+}  // namespace rubato::app

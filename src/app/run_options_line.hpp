@@ -1,0 +1,16 @@
+#pragma once
+
+#include <string_view>
+
+#include <rubato/config/run_configuration.hpp>
+
+#include "app/command_line.hpp"
+
+namespace rubato::app {
+
+/// Adds the options of a run to `line`, or those under one heading alone, which is to read them
+/// into `configuration`; both must outlive its parse().
+void define_run_options(CommandLine& line, RunConfiguration& configuration,
+                        std::string_view heading = {});
+
+}  // namespace rubato::app

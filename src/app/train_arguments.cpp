@@ -1,0 +1,135 @@
+#include "app/train_arguments.hpp"
+
+#include <algorithm>
+
+#include <fmt/format.h>
+
+#include <rubato/config/configuration_file.hpp>
+#include <rubato/config/run_option.hpp>
+#include <rubato/core/error.hpp>
+#include <rubato/core/number.hpp>
+
+#include "app/command_line.hpp"
+#include "app/run_folder.hpp"
+#include "app/run_options_line.hpp"
+#include "app/train_checks.hpp"
+
+namespace rubato::app {
+
+namespace {
+
+using std::filesystem::path;
+
+constexpr std::int64_t kMaxVerifiedSteps = 1'000'000'000;
+
+void define_output(CommandLine& line, TrainArguments& arguments) {
+  line.group("Output");
+  line.option("out", "DIR", "the run folder, which must not exist", "runs/<UTC date and time>",
+              [&](const std::string& text) {
+                if (text.empty())
+                  throw Error("'' is empty; accepted: a folder that does not exist");
+                arguments.out = text;
+              });
+  line.flag("quiet", "print nothing but errors", arguments.quiet);
+  line.flag("verbose", "print all that is known of an error, libtorch's stack included",
+            arguments.verbose);
+}
+
+path config_of(const path& run) {
+  return run / "config.toml";
+}
+
+void define_resume(CommandLine& line, TrainArguments& arguments) {
+  line.config_of("resume", "RUN|RUN/checkpoints/FILE",
+                 "go on with the run in the folder RUN, from its newest good checkpoint or from "
+                 "FILE; newer ones are then kept aside",
+                 [&](const std::string& text) {
+                   const ResumePoint point = resume_point(text);
+                   arguments.resume = point.run;
+                   arguments.checkpoint = point.checkpoint;
+                   return config_of(point.run);
+                 });
+}
+
+void define_verification(CommandLine& line, TrainArguments& arguments) {
+  line.group("Verification");
+  line.option(
+      "steps", "N", "steps in each training", fmt::to_string(arguments.steps),
+      [&](const std::string& text) { arguments.steps = parse_whole(text, 2, kMaxVerifiedSteps); });
+}
+
+// What --help says around the options.
+struct CommandTexts {
+  const char* name;
+  const char* description;
+  const char* footer;
+};
+constexpr CommandTexts kTrain{
+    "rubato train",
+    "Trains a model while the number of accelerator cores, and with it the global batch size, "
+    "changes under it.",
+    "Values in [] are the defaults. Examples:\n"
+    "  rubato train\n"
+    "  rubato train --data mnist:DIR --trace trace.csv --rule root --epochs 10\n"
+    "  rubato train --config runs/2024-05-31T12-00-00Z/config.toml --threads 1\n"
+    "  rubato train --resume runs/2024-05-31T12-00-00Z\n"
+    "Exit codes: 2 for a mistake in the options or files, 21 for a missed\n"
+    "--target-accuracy, 22 for a loss that is no number, 24 for output that could\n"
+    "not be written, 25 for memory that could not be had, 130 or 143 after a\n"
+    "signal, with a checkpoint."};
+constexpr CommandTexts kVerify{
+    "rubato verify",
+    "Trains a few dozen steps of a configuration again and again, on other threads and cores, with "
+    "other reducers, faults and resumes, and compares every bit. Options are those of `rubato "
+    "train`; those of checkpoints and output are errors here, and mean nothing in a configuration.",
+    "Values in [] are the defaults. Examples:\n"
+    "  rubato verify\n"
+    "  rubato verify --config runs/2024-05-31T12-00-00Z/config.toml --steps 100\n"
+    "Exit codes: 23 when a bit differs, 2 for a mistake in the options or files."};
+
+// Reads the options of a command into `arguments`.
+class TrainCommandLine : public CommandLine {
+ public:
+  TrainCommandLine(TrainArguments& arguments, TrainCommand command)
+      : TrainCommandLine(arguments, command, command == TrainCommand::train ? kTrain : kVerify) {}
+
+ private:
+  TrainCommandLine(TrainArguments& arguments, TrainCommand command, const CommandTexts& texts)
+      : CommandLine(texts.name, texts.description) {
+    define_run_options(*this, arguments.run);
+    define_output(*this, arguments);
+    config([&](const path& file) { arguments.run = read_configuration(file, option_names()); });
+    if (command == TrainCommand::train) define_resume(*this, arguments);
+    if (command == TrainCommand::verify) define_verification(*this, arguments);
+    footer(texts.footer);
+  }
+};
+
+}  // namespace
+
+std::optional<TrainArguments> parse_train_arguments(std::span<const std::string> arguments,
+                                                    TrainCommand command) {
+  TrainArguments read;
+  TrainCommandLine line(read, command);
+  if (!line.parse(arguments)) return std::nullopt;
+  check_together(read, line, command);
+  read.given = line.given();
+  return read;
+}
+
+std::vector<CommandLine::Description> own_options(TrainCommand command) {
+  TrainArguments arguments;
+  auto own = TrainCommandLine(arguments, command).descriptions();
+  std::erase_if(own, [](const CommandLine::Description& described) {
+    const auto options = run_options();
+    return std::any_of(options.begin(), options.end(),
+                       [&](const RunOption& option) { return option.name == described.name; });
+  });
+  return own;
+}
+
+RunConfiguration configuration_of(const path& run) {
+  return read_configuration(config_of(run));
+}
+
+}  // namespace rubato::app

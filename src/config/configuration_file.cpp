@@ -1,0 +1,152 @@
+#include <algorithm>
+#include <charconv>
+#include <cstdint>
+#include <fstream>
+#include <iterator>
+#include <optional>
+#include <system_error>
+#include <utility>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include <rubato/config/configuration_file.hpp>
+#include <rubato/config/run_option.hpp>
+#include <rubato/core/error.hpp>
+
+#include "config/toml.hpp"
+
+namespace rubato {
+
+namespace {
+
+using std::filesystem::path;
+
+constexpr std::uintmax_t kMostBytes = std::uintmax_t{1} << 20;
+
+// Whether TOML has a number for what `text` says: its whole numbers have 64 bits with a sign.
+bool fits_in_toml(std::string_view text) {
+  std::int64_t value = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  return error != std::errc::result_out_of_range || end != text.data() + text.size();
+}
+
+bool is_quoted(const RunOption& option) {
+  return option.kind == OptionKind::text || option.kind == OptionKind::text_or_number;
+}
+
+// What a value of a wrong type may be instead.
+std::string accepted_by(const RunOption& option) {
+  if (!is_quoted(option)) return option.accepted;
+  return fmt::format("a string, such as {} = \"{}\"", option.name,
+                     option.text(RunConfiguration()).value_or(option.value));
+}
+
+// Whether it is of the option's type is for TOML to say; the rest, set() says.
+void check_type(const RunOption& option, const TomlEntry& entry) {
+  const bool string = entry.type == TomlEntry::Type::string;
+  if (string && !is_quoted(option)) {
+    if (option.kind == OptionKind::whole && !fits_in_toml(entry.value)) return;
+    throw Error(fmt::format("\"{}\" is a string; accepted: {}", entry.value, accepted_by(option)));
+  }
+  const bool number = entry.type == TomlEntry::Type::number;
+  if (!string && is_quoted(option) && !(number && option.kind == OptionKind::text_or_number)) {
+    throw Error(fmt::format("{} is no string; accepted: {}", entry.value, accepted_by(option)));
+  }
+}
+
+const RunOption& option_of(const TomlEntry& entry,
+                           std::span<const std::string_view> arguments_only) {
+  const auto options = run_options();
+  const auto known = std::any_of(options.begin(), options.end(),
+                                 [&](const RunOption& o) { return o.name == entry.key; });
+  if (!known &&
+      std::find(arguments_only.begin(), arguments_only.end(), entry.key) != arguments_only.end()) {
+    throw Error(fmt::format("{} is accepted as an argument only", entry.key));
+  }
+  return run_option(entry.key);
+}
+
+void read_entry(RunConfiguration& configuration, const TomlEntry& entry,
+                std::span<const std::string_view> arguments_only) {
+  const RunOption& option = option_of(entry, arguments_only);
+  try {
+    check_type(option, entry);
+    option.set(configuration, entry.value);
+  } catch (const Error& error) {
+    throw Error(fmt::format("{}: {}", option.name, error.what()));
+  }
+}
+
+RunConfiguration map_paths(RunConfiguration configuration, const RunOption::PathMap& map) {
+  for (const RunOption& option : run_options()) {
+    const auto text = option.text(configuration);
+    if (option.map_path != nullptr && text) {
+      option.set(configuration, option.map_path(*text, map));
+    }
+  }
+  return configuration;
+}
+
+std::string content_of(const path& file) {
+  std::error_code ignored;
+  std::ifstream stream(file, std::ios::binary);
+  if (!stream || !std::filesystem::is_regular_file(file, ignored)) {
+    throw Error(
+        fmt::format("cannot read the configuration {}; accepted: a file of lines such as "
+                    "'cores = 8'",
+                    file.string()));
+  }
+  if (std::filesystem::file_size(file) > kMostBytes) {
+    throw Error(fmt::format("{}: is larger than 1 MiB; accepted: a configuration", file.string()));
+  }
+  return {std::istreambuf_iterator<char>(stream), {}};
+}
+
+}  // namespace
+
+RunConfiguration read_configuration(const path& file,
+                                    std::span<const std::string_view> arguments_only) {
+  const path folder = file.parent_path();
+  return map_paths(parse_configuration(content_of(file), file.string(), arguments_only),
+                   [&](const path& inside) { return folder / inside; });
+}
+
+RunConfiguration parse_configuration(std::string_view text, const std::string& source,
+                                     std::span<const std::string_view> arguments_only) {
+  RunConfiguration configuration;
+  for (const TomlEntry& entry : parse_toml(text, source)) {
+    try {
+      read_entry(configuration, entry, arguments_only);
+    } catch (const Error& error) {
+      throw Error(fmt::format("{}:{}: {}", source, entry.line, error.what()));
+    }
+  }
+  return configuration;
+}
+
+RunConfiguration with_paths_from(const path& folder, RunConfiguration configuration) {
+  const path base = std::filesystem::absolute(folder).lexically_normal();
+  return map_paths(std::move(configuration), [&](const path& file) {
+    const path whole = std::filesystem::absolute(file).lexically_normal();
+    const path inside = whole.lexically_relative(base);
+    return inside.empty() || *inside.begin() == ".." ? whole : inside;
+  });
+}
+
+std::string to_toml(const RunConfiguration& configuration) {
+  std::string text = "# Reproduces the run: rubato train --config FILE\n";
+  for (const RunOption& option : run_options()) {
+    const auto value = option.text(configuration);
+    if (!value) continue;
+    const bool bare = !is_quoted(option) && fits_in_toml(*value);
+    try {
+      text += fmt::format("{} = {}\n", option.name, bare ? *value : toml_string(*value));
+    } catch (const Error& error) {
+      throw Error(fmt::format("--{}: {}", option.name, error.what()));
+    }
+  }
+  return text;
+}
+
+}  // namespace rubato

@@ -1,0 +1,117 @@
+#include <system_error>
+
+#include <fmt/format.h>
+
+#include <rubato/config/data_source.hpp>
+#include <rubato/config/run_configuration.hpp>
+#include <rubato/config/run_option.hpp>
+#include <rubato/core/choice.hpp>
+#include <rubato/core/error.hpp>
+#include <rubato/machine/kernels.hpp>
+#include <rubato/recipe/precision.hpp>
+#include <rubato/runtime/reducer.hpp>
+#include <rubato/scaling/rule_registry.hpp>
+
+namespace rubato {
+
+namespace {
+
+void check_ranges(const RunConfiguration& configuration) {
+  RunConfiguration read;
+  for (const RunOption& option : run_options()) {
+    const auto text = option.text(configuration);
+    if (!text) continue;
+    try {
+      option.set(read, *text);
+    } catch (const Error& error) {
+      throw Error(fmt::format("--{}: {}", option.name, error.what()));
+    }
+  }
+}
+
+void check_momentum(const RunConfiguration& configuration, const OptimizerOptions& optimizer) {
+  if (configuration.nesterov && optimizer.kind == OptimizerKind::sgd && optimizer.momentum == 0) {
+    throw Error("--nesterov: there is no momentum; accepted: with --momentum greater than 0");
+  }
+  require_valid(optimizer);
+  if (optimizer.momentum_form && optimizer.momentum == 0) {
+    throw Error(fmt::format(
+        "--optimizer {}: there is no momentum; accepted: with --momentum greater than 0",
+        configuration.optimizer));
+  }
+}
+
+// With what it goes by and what it counts.
+void check_schedule(const RunConfiguration& configuration) {
+  try {
+    const auto schedule = make_lr_schedule(configuration.schedule, configuration.watch);
+    require_rate(*schedule, configuration.schedule, configuration.schedule_unit);
+  } catch (const Error& error) {
+    throw Error(fmt::format("--schedule: {}", error.what()));
+  }
+}
+
+void check_rule(const RunConfiguration& configuration, OptimizerKind optimizer) {
+  if (make_rule(configuration.rule)->reduction() != GradientReduction::sum) return;
+  if (optimizer == OptimizerKind::sgd || optimizer == OptimizerKind::lars) return;
+  throw Error(
+      fmt::format("--rule {} sums gradients, which {} cannot follow; accepted: with sgd or lars",
+                  configuration.rule, choice_name(kOptimizers, optimizer)));
+}
+
+void check_folder_of_data(const RunConfiguration& configuration) {
+  const auto folder = mnist_folder(configuration.data);
+  std::error_code ignored;
+  if (!folder || std::filesystem::is_directory(*folder, ignored)) return;
+  throw Error(
+      fmt::format("--data: no such folder as '{}'; accepted: the folder that holds the IDX files "
+                  "(train-images-idx3-ubyte[.gz] and so on)",
+                  folder->string()));
+}
+
+void check_kernels(const RunConfiguration& configuration) {
+  if (configuration.kernels != Kernels::portable) return;
+  if (cpu_instruction_set() < InstructionSet::avx2) {
+    throw Error(
+        "--kernels portable: this CPU has no AVX2 and FMA; accepted here: --kernels native");
+  }
+  if (parse_precision(configuration.precision).precision == Precision::bf16) {
+    throw Error(
+        "--kernels portable: bfloat16 is computed otherwise on every CPU; accepted: with "
+        "--precision full or fp16");
+  }
+}
+
+}  // namespace
+
+OptimizerOptions optimizer_options(const RunConfiguration& configuration) {
+  constexpr double kUsualMomentum = 0.5;
+  OptimizerOptions optimizer = parse_optimizer(
+      configuration.optimizer,
+      {.weight_decay = configuration.weight_decay, .nesterov = configuration.nesterov});
+  const bool usual = optimizer.kind == OptimizerKind::sgd || optimizer.kind == OptimizerKind::lars;
+  optimizer.momentum = configuration.momentum.value_or(usual ? kUsualMomentum : 0);
+  return optimizer;
+}
+
+void require_consistent(const RunConfiguration& configuration) {
+  const OptimizerOptions optimizer = optimizer_options(configuration);
+  check_momentum(configuration, optimizer);
+  if (configuration.clip_norm && configuration.clip_value) {
+    throw Error(
+        "--clip-value: gradients are clipped by their norm already; accepted: with "
+        "--clip-norm or --clip-value, not both");
+  }
+  check_schedule(configuration);
+  check_rule(configuration, optimizer.kind);
+  check_folder_of_data(configuration);
+  check_kernels(configuration);
+  if (configuration.exact) require_exact(configuration.reduce);
+}
+
+void require_valid(const RunConfiguration& configuration) {
+  check_ranges(configuration);
+  require_consistent(configuration);
+}
+
+}  // namespace rubato

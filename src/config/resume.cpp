@@ -1,0 +1,35 @@
+#include <string>
+#include <vector>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <rubato/config/resume.hpp>
+#include <rubato/config/run_option.hpp>
+#include <rubato/core/error.hpp>
+
+namespace rubato {
+
+void require_resumable(const RunConfiguration& before, const RunConfiguration& now,
+                       ResumeFrom from) {
+  std::vector<std::string> differences;
+  std::vector<std::string> free;
+  for (const RunOption& option : run_options()) {
+    if (option.resume == OnResume::free) free.push_back("--" + option.name);
+    const bool compared =
+        option.resume == OnResume::fixed ||
+        (option.resume == OnResume::by_content && from == ResumeFrom::configuration);
+    const auto then = option.text(before);
+    const auto is = option.text(now);
+    if (!compared || then == is) continue;
+    differences.push_back(fmt::format("--{} was {}, is {}", option.name, then.value_or("not set"),
+                                      is.value_or("not set")));
+  }
+  if (differences.empty()) return;
+  throw Error(fmt::format(
+      "the run was trained with other options: {}\nmay be changed: {}{}",
+      fmt::join(differences, ", "), fmt::join(free, ", "),
+      from == ResumeFrom::checkpoint ? ", and rows of the trace that no step has used" : ""));
+}
+
+}  // namespace rubato

@@ -1,0 +1,154 @@
+#include <array>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+#include <nlohmann/json.hpp>
+
+#include <rubato/config/data_source.hpp>
+#include <rubato/config/fault_options.hpp>
+#include <rubato/config/run_option.hpp>
+#include <rubato/config/trace_source.hpp>
+#include <rubato/core/choice.hpp>
+#include <rubato/core/error.hpp>
+#include <rubato/machine/cpus.hpp>
+#include <rubato/plan/shuffle.hpp>
+#include <rubato/recipe/checkpoint_interval.hpp>
+#include <rubato/recipe/initializer_options.hpp>
+#include <rubato/recipe/own_operators.hpp>
+#include <rubato/recipe/precision.hpp>
+#include <rubato/runtime/reducer.hpp>
+#include <rubato/scaling/rule_registry.hpp>
+
+#include "config/readings.hpp"
+
+namespace rubato {
+
+namespace {
+
+constexpr std::array<std::string_view, 4> kModels{"mnist-cnn", "mlp", "softmax", "toy-net"};
+constexpr std::int64_t kMaxThreads = 4096;
+constexpr std::int64_t kMaxEpochs = 1'000'000;
+constexpr std::int64_t kMaxSteps = 1'000'000'000;
+constexpr std::int64_t kMaxShift = 1000;
+constexpr std::int64_t kMaxKept = 1'000'000;
+// The classes of all data sets that there are.
+constexpr std::int64_t kMaxTopK = 10;
+constexpr RealRange kAlphas{0, 1, false, true, "a number above 0 and up to 1"};
+
+void check_schedule_name(const std::string& text) {
+  static_cast<void>(make_lr_schedule(text));
+}
+
+void check_optimizer_name(const std::string& text) {
+  static_cast<void>(parse_optimizer(text, {}));
+}
+
+std::string map_data_path(const std::string& text, const RunOption::PathMap& map) {
+  const auto folder = mnist_folder(text);
+  return folder ? mnist_data(map(*folder)) : text;
+}
+
+std::string map_trace_path(const std::string& text, const RunOption::PathMap& map) {
+  const auto file = trace_file(text);
+  if (!file) return text;
+  const std::filesystem::path mapped = map(*file);
+  // A file called "128" or "elastic" stays a file.
+  return trace_file(mapped.string()) ? mapped.string() : ("." / mapped).string();
+}
+
+// Whether a member holds a value, and that value.
+template <class T>
+bool is_set(const T& /*value*/) {
+  return true;
+}
+bool is_set(const std::string& text) {
+  return !text.empty();
+}
+template <class T>
+bool is_set(const std::optional<T>& value) {
+  return value.has_value();
+}
+template <class T>
+const T& value_of(const T& value) {
+  return value;
+}
+template <class T>
+const T& value_of(const std::optional<T>& value) {
+  return *value;
+}
+
+// Collects the rows, each bound to its member.
+class OptionTable {
+ public:
+  void group(const char* heading) { heading_ = heading; }
+
+  template <class Member, class Reading>
+  void add(Member RunConfiguration::*member, const Reading& reading, RunOption row) {
+    row.group = heading_;
+    row.kind = Reading::kKind;
+    row.accepted = reading.accepted();
+    if (row.value.empty()) row.value = reading.value();
+    row.set = [member, reading](RunConfiguration& configuration, const std::string& text) {
+      configuration.*member = reading.read(text);
+    };
+    row.text = [member,
+                reading](const RunConfiguration& configuration) -> std::optional<std::string> {
+      const Member& value = configuration.*member;
+      if (!is_set(value)) return std::nullopt;
+      return reading.write(value_of(value));
+    };
+    row.reset = [member](RunConfiguration& configuration) {
+      configuration.*member = RunConfiguration().*member;
+    };
+    rows_.push_back(std::move(row));
+  }
+
+  [[nodiscard]] std::vector<RunOption> rows() && { return std::move(rows_); }
+
+ private:
+  std::string heading_;
+  std::vector<RunOption> rows_;
+};
+
+std::vector<RunOption> all_options() {
+  using namespace reading;
+  OptionTable table;
+#define RUBATO_OPTION_GROUP(heading) table.group(heading);
+#define RUBATO_OPTION(type, member, fallback, how, ...) \
+  table.add(&RunConfiguration::member, how, {__VA_ARGS__});
+#include <rubato/config/run_options.def>
+  return std::move(table).rows();
+}
+
+}  // namespace
+
+std::int64_t hardware_threads() {
+  return cpus().usable();
+}
+
+std::span<const RunOption> run_options() {
+  static const std::vector<RunOption> kOptions = all_options();
+  return kOptions;
+}
+
+const RunOption& run_option(std::string_view name) {
+  std::vector<std::string_view> names;
+  for (const RunOption& option : run_options()) {
+    if (option.name == name) return option;
+    names.push_back(option.name);
+  }
+  throw Error(unknown_name_message("option", name, names, false));
+}
+
+std::string to_json(const RunOption& option, const RunConfiguration& configuration) {
+  const auto text = option.text(configuration);
+  if (!text) return "null";
+  const bool quoted = option.kind == OptionKind::text || option.kind == OptionKind::text_or_number;
+  if (!quoted) return *text;
+  return nlohmann::json(*text).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
+}
+
+}  // namespace rubato

@@ -1,0 +1,29 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace rubato {
+
+/// One line `key = value` of a TOML document.
+struct TomlEntry {
+  enum class Type { string, number, boolean };
+
+  std::string key;
+  /// As a command line would give it: a string without its quotes, numbers in decimal.
+  std::string value;
+  Type type = Type::string;
+  /// Counted from 1.
+  std::int64_t line = 0;
+};
+
+/// The entries of a document, in their order. Throws Error with `source` and line for what is no
+/// TOML, and for tables, arrays and dates.
+[[nodiscard]] std::vector<TomlEntry> parse_toml(std::string_view text, const std::string& source);
+
+/// `text` as a TOML string. Throws Error where it is not UTF-8.
+[[nodiscard]] std::string toml_string(std::string_view text);
+
+}  // namespace rubato

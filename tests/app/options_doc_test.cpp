@@ -1,0 +1,126 @@
+// docs/options.md has the table of options, as it is: where it has not, running this test with
+// RUBATO_UPDATE_DOCS=1 in the environment writes it.
+
+#include <cstdlib>
+#include <fstream>
+#include <regex>
+#include <set>
+#include <string>
+#include <string_view>
+
+#include <fmt/format.h>
+#include <gmock/gmock.h>
+
+#include <rubato/config/run_option.hpp>
+
+#include "app/train_arguments.hpp"
+#include "support/temp_folder.hpp"
+
+namespace rubato {
+namespace {
+
+constexpr std::string_view kBegin = "<!-- generated from the table of options -->\n";
+constexpr std::string_view kEnd = "<!-- end of what is generated -->\n";
+
+// A cell of a table.
+std::string cell(const std::string& text) {
+  return std::regex_replace(text, std::regex(R"(\|)"), R"(\|)");
+}
+
+std::string code(const std::string& text) {
+  return text.empty() ? "" : fmt::format("`{}`", cell(text));
+}
+
+std::string named(const std::string& name, const std::string& value) {
+  return code(fmt::format("--{}{}{}", name, value.empty() ? "" : " ", value));
+}
+
+// What --help says, with options and words in quotes as code, and names of documents as links.
+std::string prose(std::string text) {
+  text = cell(text);
+  text = std::regex_replace(text, std::regex("--[a-z][a-z-]*(=[a-z]+)?"), "`$&`");
+  text = std::regex_replace(text, std::regex("'([^' ]+)'"), "`$1`");
+  return std::regex_replace(text, std::regex("docs/([a-z]+[.]md)"), "[docs/$1]($1)");
+}
+
+std::string_view affected(Affects affects) {
+  switch (affects) {
+    case Affects::bits:
+      return "result";
+    case Affects::speed:
+      return "speed";
+    case Affects::output:
+      break;
+  }
+  return "output";
+}
+
+std::string_view on_resume(OnResume resume) {
+  switch (resume) {
+    case OnResume::fixed:
+      return "fixed";
+    case OnResume::free:
+      return "may change";
+    case OnResume::by_content:
+      break;
+  }
+  return "by content";
+}
+
+std::string default_of(const RunOption& option) {
+  if (!option.shown_default.empty()) return option.shown_default;
+  const std::string text = option.text(RunConfiguration()).value_or("");
+  if (option.kind == OptionKind::flag) return text == "true" ? "on" : "off";
+  return code(text);
+}
+
+// Those of verify that train has, too, do nothing there but say so.
+std::string own_table(app::TrainCommand command) {
+  std::set<std::string> left_out;
+  if (command == app::TrainCommand::verify) {
+    for (const auto& option : app::own_options(app::TrainCommand::train)) {
+      left_out.insert(option.name);
+    }
+  }
+  std::string text = "| option | meaning | default |\n|---|---|---|\n";
+  for (const auto& [name, value, help, shown_default] : app::own_options(command)) {
+    if (left_out.contains(name)) continue;
+    text += fmt::format("| {} | {} | {} |\n", named(name, value), prose(help), code(shown_default));
+  }
+  return text;
+}
+
+std::string generated() {
+  std::string text;
+  std::string group;
+  for (const RunOption& option : run_options()) {
+    if (option.group != group) {
+      group = option.group;
+      text += fmt::format(
+          "\n## {}\n| option | meaning | default | affects | resume |\n|---|---|---|---|---|\n",
+          group);
+    }
+    text += fmt::format("| {} | {} | {} | {} | {} |\n", named(option.name, option.value),
+                        prose(option.help), default_of(option), affected(option.affects),
+                        on_resume(option.resume));
+  }
+  return text + "\n## Of the commands\nOf `rubato train`:\n\n" +
+         own_table(app::TrainCommand::train) +
+         "\n`rubato verify` takes `--config` and `--verbose` as well, and:\n\n" +
+         own_table(app::TrainCommand::verify) + "\n";
+}
+
+TEST(OptionsDoc, HasTheTableOfOptions) {
+  const std::string doc = test::read_file(RUBATO_OPTIONS_MD);
+  const std::size_t begin = doc.find(kBegin);
+  const std::size_t end = doc.find(kEnd);
+  ASSERT_NE(begin, std::string::npos);
+  ASSERT_NE(end, std::string::npos);
+  const std::string expected = doc.substr(0, begin + kBegin.size()) + generated() + doc.substr(end);
+  if (std::getenv("RUBATO_UPDATE_DOCS") != nullptr) std::ofstream(RUBATO_OPTIONS_MD) << expected;
+  EXPECT_EQ(test::read_file(RUBATO_OPTIONS_MD), expected)
+      << "RUBATO_UPDATE_DOCS=1 in the environment of this test writes it";
+}
+
+}  // namespace
+}  // namespace rubato

@@ -1,0 +1,283 @@
+#include <array>
+
+#include <fmt/format.h>
+#include <gmock/gmock.h>
+
+#include <rubato/config/configuration_file.hpp>
+
+#include "config/other_value.hpp"
+#include "support/error_of.hpp"
+#include "support/temp_folder.hpp"
+
+namespace rubato {
+namespace {
+
+using test::error_of;
+using testing::HasSubstr;
+using testing::StartsWith;
+
+RunConfiguration parsed(std::string_view text) {
+  return parse_configuration(text, "c.toml");
+}
+
+std::string error_in(std::string_view text) {
+  return error_of([&] { static_cast<void>(parsed(text)); });
+}
+
+TEST(ConfigurationFile, IsToml) {
+  const RunConfiguration configuration = parsed(
+      "# a comment\n"
+      "cores = 1_6 # sixteen\n"
+      "lr=1e-2\n"
+      "weight-decay = 1 # a whole number is a number\n"
+      "\trule = \"root:ramp=\\u0033\"\r\n"
+      "data = 'mnist:a \"b\" #c'\n"
+      "monitor = '''conv1.*'''\n"
+      "no-decay = \"\"\"\n*.bias\"\"\"\n"
+      "\"nesterov\" = true\n"
+      "epochs = 0x0A\n");
+  EXPECT_EQ(configuration.cores, 16);
+  EXPECT_EQ(configuration.learning_rate, 0.01);
+  EXPECT_EQ(configuration.weight_decay, 1);
+  EXPECT_EQ(configuration.rule, "root:ramp=3");
+  EXPECT_EQ(configuration.data, "mnist:a \"b\" #c");
+  EXPECT_EQ(configuration.monitor, "conv1.*");
+  EXPECT_EQ(configuration.no_decay, "*.bias");
+  EXPECT_TRUE(configuration.nesterov);
+  EXPECT_EQ(configuration.epochs, 10);
+}
+
+TEST(ConfigurationFile, AcceptsWhatEditorsLeave) {
+  EXPECT_EQ(parsed(""), RunConfiguration());
+  EXPECT_EQ(parsed("\n\n"), RunConfiguration());
+  const RunConfiguration configuration = parsed(
+      "\xEF\xBB\xBF"
+      "cores = 3\r\n\r\nrule = \"root\"\r\n");
+  EXPECT_EQ(configuration.cores, 3);
+  EXPECT_EQ(configuration.rule, "root");
+}
+
+// A number or a name, and numbers beyond TOML's.
+TEST(ConfigurationFile, AcceptsNumbersInQuotesWhereTheyBelong) {
+  EXPECT_EQ(parsed("trace = 128\n").trace, "128");
+  EXPECT_EQ(parsed("trace = \"128\"\n").trace, "128");
+  EXPECT_EQ(parsed("target-accuracy = 97.5\n").target_accuracy, AccuracyTarget{.percent = 97.5});
+  EXPECT_TRUE(parsed("target-accuracy = \"97.5,best\"\n").target_accuracy->best);
+  EXPECT_EQ(parsed("seed = \"18446744073709551615\"\n").seed, 18446744073709551615U);
+  EXPECT_EQ(parsed("seed = 9223372036854775807\n").seed, 9223372036854775807U);
+  EXPECT_EQ(error_in("seed = \"42\"\n"),
+            "c.toml:1: seed: \"42\" is a string; accepted: a whole number from 0 to "
+            "18446744073709551615");
+  EXPECT_THAT(error_in("seed = 18446744073709551615\n"), StartsWith("c.toml:1: "));
+}
+
+TEST(ConfigurationFile, ReadsBackEveryOption) {
+  for (const RunOption& option : run_options()) {
+    const RunConfiguration configuration = test::with_other_value(option);
+    EXPECT_EQ(parsed(to_toml(configuration)), configuration) << to_toml(configuration);
+  }
+  EXPECT_EQ(parsed(to_toml(RunConfiguration())), RunConfiguration());
+}
+
+TEST(ConfigurationFile, ReadsBackEveryText) {
+  for (const std::string text :
+       {"plain", "a b#c", "qu\"ote's", "back\\slash", "tab\there", "new\nline", "return\rhere",
+        "control \x01\x1B\x7F", "umlaut \xC3\xA4", "'''", "\"\"\"", "\\u0041", "= 3"}) {
+    RunConfiguration configuration;
+    configuration.monitor = text;
+    EXPECT_EQ(parsed(to_toml(configuration)).monitor, text) << to_toml(configuration);
+  }
+  RunConfiguration configuration;
+  configuration.monitor = "\xFF";
+  EXPECT_EQ(error_of([&] { static_cast<void>(to_toml(configuration)); }),
+            "--monitor: a configuration file cannot hold text that is not UTF-8");
+}
+
+TEST(ConfigurationFile, ReadsBackEveryNumber) {
+  for (const double number : {1.0, 0.1, 1e-5, 5e-324, 1e16, 1e299, 123456789.125, 1e22 / 3}) {
+    RunConfiguration configuration;
+    configuration.learning_rate = number;
+    EXPECT_EQ(parsed(to_toml(configuration)).learning_rate, number) << to_toml(configuration);
+  }
+  for (const std::uint64_t seed : {0ULL, 9223372036854775807ULL, 9223372036854775808ULL, ~0ULL}) {
+    RunConfiguration configuration;
+    configuration.seed = seed;
+    EXPECT_EQ(parsed(to_toml(configuration)).seed, seed) << to_toml(configuration);
+  }
+}
+
+// What earlier versions wrote.
+TEST(ConfigurationFile, ReadsFilesOfEarlierVersions) {
+  const RunConfiguration configuration = parsed(
+      "# Reproduces the run: rubato train --config FILE\n"
+      "data = \"digits\"\ntrace = \"elastic\"\non-trace-end = \"cycle\"\ncores = 8\n"
+      "label-smoothing = 0\nlr = 0.01\nmomentum = 0.5\nnesterov = false\nweight-decay = 1e-05\n"
+      "lookahead-start = \"before\"\niterations = 10000\nseed = 42\nkernels = \"native\"\n"
+      "checkpoint-every = \"60seconds\"\ntarget-accuracy = 99.5\nlog-noise = false\n");
+  EXPECT_EQ(configuration.weight_decay, 1e-5);
+  EXPECT_EQ(configuration.iterations, 1e4);
+  EXPECT_EQ(configuration.on_trace_end, TraceEnd::cycle);
+}
+
+TEST(ConfigurationFile, SaysThatAStringNeedsQuotes) {
+  EXPECT_EQ(error_in("cores = 8\nrule = linear\n"),
+            "c.toml:2: rule: linear is no value of TOML; accepted: a string in quotes: rule = "
+            "\"linear\"");
+  EXPECT_EQ(error_in("checkpoint-every = 100steps # often\n"),
+            "c.toml:1: checkpoint-every: 100steps is no value of TOML; accepted: a string in "
+            "quotes: checkpoint-every = \"100steps\"");
+  EXPECT_THAT(error_in("trace = t.csv\n"), HasSubstr("trace = \"t.csv\""));
+  EXPECT_THAT(error_in("schedule = warmup:length=1+step:every=2"),
+              HasSubstr("schedule = \"warmup:length=1+step:every=2\""));
+  EXPECT_THAT(error_in("data = mnist:/images\n"), HasSubstr("data = \"mnist:/images\""));
+  // A word that begins like one of TOML's.
+  for (const char* const word : {"none", "test-loss", "fp16", "inexact", "native"}) {
+    EXPECT_THAT(error_in(fmt::format("watch = {}\n", word)),
+                HasSubstr(fmt::format("watch = \"{}\"", word)));
+  }
+}
+
+TEST(ConfigurationFile, RejectsWhatIsNoToml) {
+  const std::string accepted = "; accepted: TOML, a line such as 'cores = 8' for each option";
+  for (const std::string line :
+       {"cores 8", "= 8", "a b = 8", "\x1B[31m = 8", "lr =", "lr = \"x", "lr = 'x", "lr = \"x\" y",
+        "rule = \"\\q\"", "rule = \"x\\", "lr = # nothing", "lr = .5", "rule = \"\xFF\"",
+        "cores = 08", "cores = {", "cores = [1, 2", "[train", "cores = 8 lr = 3"}) {
+    const std::string error = error_in("epochs = 3\n" + line + "\n");
+    EXPECT_THAT(error, testing::AllOf(StartsWith("c.toml:"), testing::EndsWith(accepted),
+                                      testing::Not(HasSubstr("\x1B"))))
+        << line;
+    EXPECT_THAT(error, testing::AnyOf(StartsWith("c.toml:2: "), StartsWith("c.toml:3: "))) << line;
+  }
+}
+
+TEST(ConfigurationFile, RejectsWhatNoOptionIs) {
+  const std::string accepted = "; accepted: TOML, a line such as 'cores = 8' for each option";
+  EXPECT_EQ(error_in("lr = 1\n[train]\ncores = 8\n"),
+            "c.toml:2: 'train' is a table, which no option is" + accepted);
+  EXPECT_EQ(error_in("train.cores = 8\n"),
+            "c.toml:1: 'train' is a table, which no option is" + accepted);
+  EXPECT_EQ(error_in("\ncores = {a = 8}\n"),
+            "c.toml:2: 'cores' is a table, which no option is" + accepted);
+  EXPECT_EQ(error_in("cores = [\n8,\n9]\n"),
+            "c.toml:1: 'cores' is an array, which no option is" + accepted);
+  EXPECT_EQ(error_in("[[cores]]\n"),
+            "c.toml:1: 'cores' is an array, which no option is" + accepted);
+  for (const char* const date : {"1979-05-27", "07:32:00", "1979-05-27T07:32:00Z"}) {
+    EXPECT_EQ(error_in(fmt::format("epochs = {}\n", date)),
+              "c.toml:1: 'epochs' is a date or time, which no option is" + accepted);
+  }
+  EXPECT_EQ(error_in("\"a b\" = 8\n"), "c.toml:1: there is no name before the '='" + accepted);
+  EXPECT_EQ(error_in("\"\\u001B[31m\" = 8\n"),
+            "c.toml:1: there is no name before the '='" + accepted);
+}
+
+TEST(ConfigurationFile, RejectsValuesOfAnotherType) {
+  EXPECT_EQ(error_in("\nepochs = \"5\"\n"),
+            "c.toml:2: epochs: \"5\" is a string; accepted: a whole number from 1 to 1000000");
+  EXPECT_EQ(error_in("lr = \"0.1\"\n"),
+            "c.toml:1: lr: \"0.1\" is a string; accepted: a number greater than 0");
+  EXPECT_EQ(error_in("nesterov = \"true\"\n"),
+            "c.toml:1: nesterov: \"true\" is a string; accepted: true, false");
+  EXPECT_EQ(error_in("nesterov = 1\n"),
+            "c.toml:1: nesterov: '1' is neither true nor false; accepted: true, false");
+  EXPECT_EQ(error_in("epochs = 5.0\n"),
+            "c.toml:1: epochs: '5.0' is no whole number; accepted: a whole number from 1 to "
+            "1000000");
+  EXPECT_EQ(error_in("epochs = true\n"),
+            "c.toml:1: epochs: 'true' is no number; accepted: a whole number from 1 to 1000000");
+  EXPECT_EQ(error_in("lr = inf\n"),
+            "c.toml:1: lr: 'inf' is out of range; accepted: a number greater than 0");
+  EXPECT_EQ(error_in("rule = 5\n"),
+            "c.toml:1: rule: 5 is no string; accepted: a string, such as rule = \"linear\"");
+  EXPECT_EQ(error_in("watch = true\n"),
+            "c.toml:1: watch: true is no string; accepted: a string, such as watch = "
+            "\"test-loss\"");
+  EXPECT_EQ(error_in("trace = true\n"),
+            "c.toml:1: trace: true is no string; accepted: a string, such as trace = \"elastic\"");
+  EXPECT_EQ(error_in("fault = 1\n"),
+            "c.toml:1: fault: 1 is no string; accepted: a string, such as fault = "
+            "\"core=K,step=N[,substep=M]\"");
+}
+
+TEST(ConfigurationFile, RejectsValuesOutOfRange) {
+  EXPECT_EQ(error_in("\ncores = 0\n"),
+            "c.toml:2: cores: '0' is out of range; accepted: a whole number from 1 to 1048576");
+  EXPECT_EQ(error_in("rule = \"lin\"\n"),
+            "c.toml:1: rule: unknown rule 'lin'; did you mean 'linear'? accepted: constant, "
+            "linear, root, linear-momentum, adascale, lbsgd");
+  // The first in the file, not in the alphabet.
+  EXPECT_THAT(error_in("rule = \"lin\"\ncores = 0\n"), StartsWith("c.toml:1: rule: "));
+}
+
+TEST(ConfigurationFile, RejectsUnknownOptions) {
+  EXPECT_EQ(error_in("cores = 8\nepoch = 4\n"),
+            "c.toml:2: unknown option 'epoch'; did you mean 'epochs'?");
+  const std::array<std::string_view, 2> arguments_only{"out", "epochs"};
+  const auto error = [&](std::string_view text) {
+    return error_of(
+        [&] { static_cast<void>(parse_configuration(text, "c.toml", arguments_only)); });
+  };
+  EXPECT_EQ(error("epochs = 8\nout = \"x\"\n"), "c.toml:2: out is accepted as an argument only");
+  EXPECT_EQ(error("epochs = 8\n"), "no error");
+}
+
+TEST(ConfigurationFile, RejectsAnOptionThatStandsThereTwice) {
+  EXPECT_EQ(error_in("cores = 8\n\ncores = 9\n"),
+            "c.toml:3: Error while parsing key-value pair: cannot redefine existing integer "
+            "'cores'; accepted: TOML, a line such as 'cores = 8' for each option");
+}
+
+// The parser's stack is that of this process.
+TEST(ConfigurationFile, RejectsTablesWithoutEnd) {
+  for (const std::size_t depth : {1'000UL, 4'096UL, 500'000UL}) {
+    std::string key = "a";
+    for (std::size_t i = 0; i < depth; ++i) key += ".a";
+    EXPECT_THAT(error_in(key + " = 1\n"), StartsWith("c.toml:"));
+    EXPECT_THAT(error_in("[" + key + "]\n"), StartsWith("c.toml:"));
+  }
+  EXPECT_THAT(error_in("a = " + std::string(100'000, '[') + "\n"), StartsWith("c.toml:1: "));
+}
+
+TEST(ConfigurationFile, RejectsWhatIsNoFile) {
+  const test::TempFolder folder;
+  for (const auto& path : {folder.path(), folder.path() / "none.toml"}) {
+    EXPECT_EQ(error_of([&] { static_cast<void>(read_configuration(path)); }),
+              "cannot read the configuration " + path.string() +
+                  "; accepted: a file of lines such as 'cores = 8'");
+  }
+  const auto large = folder.write("c.toml", std::string((1U << 20) + 1, '\n'));
+  EXPECT_EQ(error_of([&] { static_cast<void>(read_configuration(large)); }),
+            large.string() + ": is larger than 1 MiB; accepted: a configuration");
+}
+
+TEST(ConfigurationFile, HasPathsRelativeToItsFolder) {
+  const test::TempFolder folder;
+  const auto file = folder.write("run/config.toml", "trace = \"t.csv\"\ndata = \"mnist:images\"\n");
+  const RunConfiguration configuration = read_configuration(file);
+  EXPECT_EQ(configuration.trace, folder.path() / "run/t.csv");
+  EXPECT_EQ(configuration.data, "mnist:" + (folder.path() / "run/images").string());
+  const auto built_in = folder.write("c.toml", "trace = 128\ndata = \"digits\"\n");
+  EXPECT_EQ(read_configuration(built_in).trace, "128");
+  EXPECT_EQ(read_configuration(built_in).data, "digits");
+}
+
+TEST(ConfigurationFile, HasPathsThatSurviveAMove) {
+  RunConfiguration configuration;
+  configuration.trace = "run/../run/t.csv";
+  configuration.data = "mnist:./data";
+  const std::string here = std::filesystem::current_path();
+  const RunConfiguration moved = with_paths_from("run", configuration);
+  EXPECT_EQ(moved.trace, "t.csv");
+  EXPECT_EQ(moved.data, "mnist:" + here + "/data");
+  // A file is not taken for what it is called.
+  for (const std::string name : {"128", "elastic"}) {
+    configuration.trace = "run/" + name;
+    EXPECT_EQ(with_paths_from("run", configuration).trace, "./" + name);
+    configuration.trace = name;
+    EXPECT_EQ(with_paths_from("run", configuration).trace, name);
+  }
+}
+
+}  // namespace
+}  // namespace rubato

@@ -1,0 +1,141 @@
+#include <set>
+
+#include <gmock/gmock.h>
+#include <nlohmann/json.hpp>
+
+#include <rubato/config/run_option.hpp>
+
+#include "config/other_value.hpp"
+#include "support/error_of.hpp"
+
+namespace rubato {
+namespace {
+
+using test::error_of;
+using test::with_other_value;
+
+TEST(RunOptions, AreDescribed) {
+  std::set<std::string> names;
+  for (const RunOption& option : run_options()) {
+    SCOPED_TRACE(option.name);
+    EXPECT_TRUE(names.insert(option.name).second) << "there are two of the name";
+    EXPECT_NE(option.help, "");
+    EXPECT_NE(option.group, "");
+    EXPECT_EQ(option.value.empty(), option.kind == OptionKind::flag);
+    EXPECT_TRUE(option.kind == OptionKind::text || !option.accepted.empty() ||
+                option.kind == OptionKind::text_or_number);
+    EXPECT_EQ(&run_option(option.name), &option);
+  }
+  EXPECT_GT(names.size(), 45U);
+}
+
+TEST(RunOptions, SetThemselvesAndNothingElse) {
+  const RunConfiguration defaults;
+  for (const RunOption& option : run_options()) {
+    SCOPED_TRACE(option.name);
+    RunConfiguration changed = with_other_value(option);
+    EXPECT_NE(changed, defaults);
+    for (const RunOption& other : run_options()) {
+      EXPECT_EQ(other.text(changed) == other.text(defaults), &other != &option) << other.name;
+    }
+    option.reset(changed);
+    EXPECT_EQ(changed, defaults);
+  }
+}
+
+TEST(RunOptions, ReadBackTheirText) {
+  for (const RunOption& option : run_options()) {
+    SCOPED_TRACE(option.name);
+    for (const RunConfiguration& configuration : {RunConfiguration(), with_other_value(option)}) {
+      const auto text = option.text(configuration);
+      if (!text) continue;
+      RunConfiguration again;
+      option.set(again, *text);
+      EXPECT_EQ(option.text(again), text);
+    }
+  }
+}
+
+TEST(RunOptions, AreReadExactly) {
+  RunConfiguration configuration;
+  run_option("momentum").set(configuration, "0.30000000000000004");
+  EXPECT_EQ(configuration.momentum, 0.30000000000000004);
+  EXPECT_EQ(run_option("momentum").text(configuration), "0.30000000000000004");
+  run_option("seed").set(configuration, "18446744073709551615");
+  EXPECT_EQ(configuration.seed, 18446744073709551615U);
+  run_option("target-accuracy").set(configuration, "99.5,best");
+  EXPECT_EQ(configuration.target_accuracy, (AccuracyTarget{.percent = 99.5, .best = true}));
+  EXPECT_EQ(run_option("target-accuracy").text(configuration), "99.5,best");
+}
+
+TEST(RunOptions, RejectWhatIsOutOfTheirRange) {
+  RunConfiguration configuration;
+  const auto error = [&](const char* name, const char* text) {
+    return error_of([&] { run_option(name).set(configuration, text); });
+  };
+  EXPECT_EQ(error("epochs", "0"),
+            "'0' is out of range; accepted: a whole number from 1 to 1000000");
+  EXPECT_EQ(error("nesterov", "1"), "'1' is neither true nor false; accepted: true, false");
+  EXPECT_EQ(error("lr", "0"), "'0' is out of range; accepted: a number greater than 0");
+  EXPECT_EQ(error("watch", "loss"),
+            "unknown metric 'loss'; accepted: train-loss, test-loss, test-accuracy");
+  EXPECT_EQ(error("model", "cnn"),
+            "unknown model 'cnn'; accepted: mnist-cnn, mlp, softmax, toy-net");
+  EXPECT_EQ(configuration, RunConfiguration());
+  EXPECT_EQ(error("epoch", "3"), "unknown option 'epoch'; did you mean 'epochs'?");
+}
+
+// JSON says the same as the text, in its own types.
+TEST(RunOptions, HaveJson) {
+  for (const RunOption& option : run_options()) {
+    SCOPED_TRACE(option.name);
+    for (const RunConfiguration& configuration : {RunConfiguration(), with_other_value(option)}) {
+      const auto json = nlohmann::json::parse(to_json(option, configuration));
+      const auto text = option.text(configuration);
+      if (!text) {
+        EXPECT_TRUE(json.is_null());
+        continue;
+      }
+      EXPECT_EQ(json.is_boolean(), option.kind == OptionKind::flag);
+      EXPECT_EQ(json.is_number(),
+                option.kind == OptionKind::whole || option.kind == OptionKind::real);
+      EXPECT_EQ(json.is_string() ? json.get<std::string>() : json.dump(),
+                json.is_string() || json.is_number_integer() || json.is_boolean()
+                    ? *text
+                    : nlohmann::json(std::stod(*text)).dump());
+    }
+  }
+  RunConfiguration configuration;
+  configuration.monitor = "a \"quoted\"\n\xFF";
+  EXPECT_EQ(nlohmann::json::parse(to_json(run_option("monitor"), configuration)),
+            "a \"quoted\"\n\xEF\xBF\xBD");
+}
+
+// What only makes a run faster or slower can never keep it from going on.
+TEST(RunOptions, ThatChangeTheSpeedAloneAreFreeOnResume) {
+  for (const RunOption& option : run_options()) {
+    if (option.affects != Affects::speed) continue;
+    EXPECT_EQ(option.resume, OnResume::free) << option.name;
+  }
+}
+
+TEST(RunConfiguration, IsCheckedByItsTable) {
+  EXPECT_EQ(error_of([] { require_valid(RunConfiguration()); }), "no error");
+  RunConfiguration configuration;
+  configuration.epochs = 0;
+  EXPECT_EQ(error_of([&] { require_valid(configuration); }),
+            "--epochs: '0' is out of range; accepted: a whole number from 1 to 1000000");
+  configuration = {};
+  configuration.clip_norm = 1;
+  configuration.clip_value = 1;
+  EXPECT_EQ(error_of([&] { require_valid(configuration); }),
+            "--clip-value: gradients are clipped by their norm already; accepted: with --clip-norm "
+            "or --clip-value, not both");
+  configuration = {};
+  configuration.rule = "linaer";
+  EXPECT_THAT(error_of([&] { require_valid(configuration); }),
+              testing::StartsWith("--rule: unknown rule 'linaer'; did you mean 'linear'?"));
+}
+
+}  // namespace
+}  // namespace rubato
