@@ -24,6 +24,10 @@ if(RUBATO_SANITIZE)
   target_compile_options(rubato_build INTERFACE
     -fsanitize=${RUBATO_SANITIZE} -fno-sanitize-recover=all -fno-omit-frame-pointer)
   target_link_options(rubato_build INTERFACE -fsanitize=${RUBATO_SANITIZE})
+  if(RUBATO_SANITIZE MATCHES "thread" AND CMAKE_CXX_COMPILER_ID STREQUAL "Clang")
+    target_compile_options(rubato_build INTERFACE
+      "-fsanitize-ignorelist=${PROJECT_SOURCE_DIR}/cmake/tsan_ignored.txt")
+  endif()
 endif()
 
 # The language and the compiler extensions, for every target made below this line.

@@ -7,6 +7,7 @@ find_package(nlohmann_json REQUIRED)
 find_package(CLI11 REQUIRED)
 find_package(ZLIB REQUIRED)
 find_package(OpenSSL REQUIRED COMPONENTS Crypto)
+find_package(Eigen3 3.4 REQUIRED NO_MODULE)
 # Headers alone: the one file that includes them compiles the parser, so that sanitizers and the fuzzer
 # see it.
 find_path(RUBATO_TOMLPLUSPLUS_INCLUDE_DIR toml++/toml.h REQUIRED)

@@ -16,9 +16,9 @@ struct Evaluation {
   double loss = 0;
   /// Share of samples whose largest output is their target, 0 to 1; empty where targets are no
   /// class indices.
-  std::optional<double> accuracy;
+  std::optional<double> accuracy{};
   /// The same for the k largest outputs, where they were asked for (TrainOptions::top_k).
-  std::optional<double> top_k_accuracy;
+  std::optional<double> top_k_accuracy{};
 };
 
 /// Where the time of a step went.
