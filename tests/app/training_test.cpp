@@ -196,7 +196,8 @@ TEST(Configuration, KeepsWhatMayNotBeTogether) {
 }
 
 TEST(RunRecord, KeepsTheConfiguration) {
-  const RunConfiguration run = parsed_options({"--cores=11", "--no-decay=a", "--weight-decay=0.5", "--lr=0.25"}).run;
+  const RunConfiguration run =
+      parsed_options({"--cores=11", "--no-decay=a", "--weight-decay=0.5", "--lr=0.25"}).run;
   State checkpoint;
   RunRecord(to_toml(run)).save(checkpoint);
   EXPECT_EQ(configuration_in(checkpoint), run);
