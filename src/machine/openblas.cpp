@@ -1,6 +1,8 @@
 #include <algorithm>
 #include <array>
 #include <cctype>
+#include <cstddef>
+#include <vector>
 
 #include <dlfcn.h>
 
@@ -56,6 +58,18 @@ std::optional<OpenBlas> loaded_openblas() {
                     .config = answer_of("openblas_get_config")};
   if (openblas.core.empty()) return std::nullopt;
   return openblas;
+}
+
+void reserve_openblas_buffers(int count) {
+  // Its own functions, which it exports for its LAPACK.
+  auto* const take = reinterpret_cast<void* (*)(int)>(dlsym(RTLD_DEFAULT, "blas_memory_alloc"));
+  auto* const give_back =
+      reinterpret_cast<void (*)(void*)>(dlsym(RTLD_DEFAULT, "blas_memory_free"));
+  if (take == nullptr || give_back == nullptr) return;
+  constexpr int kAnyKind = 0;
+  std::vector<void*> buffers(static_cast<std::size_t>(std::max(count, 0)));
+  for (void*& buffer : buffers) buffer = take(kAnyKind);
+  for (void* const buffer : buffers) give_back(buffer);
 }
 
 std::optional<InstructionSet> openblas_instruction_set(std::string_view core) {

@@ -4,6 +4,7 @@
 
 #include <rubato/core/check.hpp>
 #include <rubato/core/error.hpp>
+#include <rubato/machine/openblas.hpp>
 #include <rubato/torch/torch_trainer.hpp>
 
 #include "torch_objective.hpp"
@@ -25,7 +26,10 @@ TorchTrainer::TorchTrainer(const ModelFactory& model, Loss loss, TensorDataset t
                                     .train = std::move(train),
                                     .options = std::move(torch),
                                     .seed = options.seed}),
-              std::move(trace), options) {}
+              std::move(trace), options) {
+  // Before the first step, whose threads may not all come to a product.
+  reserve_openblas_buffers(workers().threads());
+}
 
 void TorchTrainer::set_test(TensorDataset test, Loss loss) {
   own_objective(*this).set_test(std::move(test), std::move(loss));

@@ -26,6 +26,12 @@ struct OpenBlas {
 /// That of this process, where it computes with OpenBLAS.
 [[nodiscard]] std::optional<OpenBlas> loaded_openblas();
 
+/// Lets OpenBLAS allocate what `count` threads that call it at a time need, 32 to 128 MiB of
+/// addresses each, which it keeps. Where it cannot have that, it asks again without end (0.3.21),
+/// so it is to have it before memory is short. Does nothing where there is no OpenBLAS, or not such
+/// a one.
+void reserve_openblas_buffers(int count);
+
 /// The instruction set of the kernels of `core`, in upper or lower case; empty for one that is not
 /// known here.
 [[nodiscard]] std::optional<InstructionSet> openblas_instruction_set(std::string_view core);
