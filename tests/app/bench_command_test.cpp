@@ -48,6 +48,18 @@ TEST(BenchReduce, MeasuresEveryStrategy) {
   EXPECT_EQ(report["measurements"].size(), 2 * reducer_names().size());
 }
 
+// The hand-written loop has at most eight arrays.
+TEST(BenchReduce, MeasuresTheLoopUpToEightCores) {
+  const ProgramResult result = bench({"--json", "--cores", "8,9", "--fused"});
+  ASSERT_EQ(result.code, 0) << result.err;
+  std::vector<std::int64_t> cores;
+  const json report = json::parse(result.out);
+  for (const json& row : report["measurements"]) {
+    if (row["strategy"] == "loop") cores.push_back(row["cores"]);
+  }
+  EXPECT_EQ(cores, std::vector<std::int64_t>{8});
+}
+
 TEST(BenchReduce, SaysWhenItsOutputIsLost) {
   const std::string arguments =
       "bench reduce --strategy=tree --size=8 --seconds=1e-6 --peers=false";

@@ -281,6 +281,15 @@ TEST(Convolution, LeavesTheRestToLibtorch) {
   EXPECT_TRUE(same(all, [&] {
     return at::conv_transpose2d(many, random_tensor({32, 3, 3, 3}, 2));
   }));
+  // Of the shapes that a convolution of rubato's own has, backwards as well.
+  const at::Tensor few = random_tensor({16, 6, 12, 12});
+  const at::Tensor square = random_tensor({6, 6, 3, 3}, 2);
+  EXPECT_TRUE(same(all, [&] { return at::conv_transpose2d(few, square, {}, 1, 1); }));
+  EXPECT_TRUE(same(all, [&] {
+    return std::get<0>(at::convolution_backward(random_tensor({16, 6, 12, 12}, 3), few, square, {},
+                                                {1, 1}, {1, 1}, {1, 1}, /*transposed=*/true, {0, 0},
+                                                1, {true, true, false}));
+  }));
   EXPECT_TRUE(same(all, [&] {
     return at::conv1d(random_tensor({16, 2, 40}), random_tensor({8, 2, 5}, 2));
   }));

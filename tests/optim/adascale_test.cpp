@@ -377,6 +377,10 @@ TEST_F(AdaScaleLoop, KeepsTheSmoothingInItsStateDict) {
   EXPECT_DOUBLE_EQ(other.smoothing(), 0.992);
   other.set_num_gradients_to_accumulate(4);
   EXPECT_DOUBLE_EQ(other.smoothing(), 0.996);
+  // None at all is a smoothing, too.
+  AdaScale none(sgd_, {.num_gradients_to_accumulate = 2, .smoothing = 0.0});
+  other.load_state_dict(none.state_dict());
+  EXPECT_EQ(other.smoothing(), 0);
 }
 
 TEST_F(AdaScaleLoop, HasNoStateInTheMiddleOfAnAccumulation) {
