@@ -1,6 +1,7 @@
 #include "digit_raster.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cfloat>
 #include <cmath>
 #include <cstddef>
@@ -14,6 +15,12 @@ namespace {
 // What "the same bits on every machine" rests on, besides -ffp-contract=off: sums, products,
 // quotients and square roots of IEEE doubles, each rounded to a double at once.
 static_assert(std::numeric_limits<double>::is_iec559 && FLT_EVAL_METHOD == 0);
+
+// Between 0 and `most`; without a branch, as what it is used on goes one way as often as the other.
+double bounded(double value, double most) {
+  const double at_least_0 = value > 0 ? value : 0.0;
+  return at_least_0 < most ? at_least_0 : most;
+}
 
 // The first and last pixel of [low - reach, high + reach] that lie in the image.
 struct Range {
@@ -38,22 +45,28 @@ void approach(const Segment& segment, double reach, int side, std::span<double> 
   const double along_y_unit = along_y / square_length;
   for (int row = rows.first; row <= rows.last; ++row) {
     const double y = row - segment.from.y;
+    const double y_part = y * along_y_unit;
     double* const line = squares.data() + static_cast<std::ptrdiff_t>(row) * side;
     for (int column = columns.first; column <= columns.last; ++column) {
       const double x = column - segment.from.x;
-      const double t = std::clamp(x * along_x_unit + y * along_y_unit, 0.0, 1.0);
+      const double t = bounded(x * along_x_unit + y_part, 1.0);
       const double off_x = x - t * along_x;
       const double off_y = y - t * along_y;
-      line[column] = std::min(line[column], off_x * off_x + off_y * off_y);
+      const double square = off_x * off_x + off_y * off_y;
+      line[column] = square < line[column] ? square : line[column];
     }
   }
 }
 
-// Noise of -1 to 1 with a triangular density; eight bits for each of its two parts, so that one
+// Noise of -1 to 1 with a triangular density: eight bits for each of its two parts, so that one
 // draw serves four pixels.
+constexpr std::array<double, 511> kNoise = [] {
+  std::array<double, 511> noise{};
+  for (int sum = 0; sum < 511; ++sum) noise[static_cast<std::size_t>(sum)] = (sum - 255) / 255.0;
+  return noise;
+}();
 double noise_of(std::uint64_t bits) {
-  const auto sum = static_cast<int>((bits & 0xffU) + (bits >> 8U & 0xffU));
-  return (sum - 255) / 255.0;
+  return kNoise[(bits & 0xffU) + (bits >> 8U & 0xffU)];
 }
 
 }  // namespace
@@ -61,17 +74,29 @@ double noise_of(std::uint64_t bits) {
 void draw(std::span<const Segment> segments, const Pen& pen, int side, DigitStream& random,
           std::span<std::uint8_t> image) {
   const double reach = pen.radius + pen.softness;
-  std::vector<double> squares(image.size(), reach * reach);
+  const double outside = reach * reach;
+  std::vector<double> squares(image.size(), outside);
   for (const Segment& segment : segments) approach(segment, reach, side, squares);
 
+  std::vector<double> greys(image.size());
   std::uint64_t bits = 0;
   for (std::size_t i = 0; i < image.size(); ++i) {
     bits = i % 4 == 0 ? random.bits() : bits >> 16U;
-    // 1 inside the stroke, 0 outside, smooth over the edge: 3e^2 - 2e^3.
-    const double edge = std::clamp(0.5 * (reach - std::sqrt(squares[i])) / pen.softness, 0.0, 1.0);
-    const double grey = pen.ink * (edge * edge * (3.0 - 2.0 * edge)) + pen.noise * noise_of(bits);
-    image[i] = static_cast<std::uint8_t>(std::clamp(grey + 0.5, 0.0, 255.0));
+    greys[i] = pen.noise * noise_of(bits);
   }
+  for (std::size_t i = 0; i < image.size(); ++i) {
+    // Most pixels are background.
+    if (squares[i] >= outside) continue;
+    // 1 inside the stroke, 0 outside, smooth over the edge: 3e^2 - 2e^3.
+    const double edge = bounded(0.5 * (reach - std::sqrt(squares[i])) / pen.softness, 1.0);
+    greys[i] = pen.ink * (edge * edge * (3.0 - 2.0 * edge)) + greys[i];
+  }
+  // Rounded and then bounded, which is faster than the other way around; what is below 0 needs no
+  // better rounding.
+  constexpr double kHalf = 0.5;
+  std::transform(greys.begin(), greys.end(), image.begin(), [](double grey) {
+    return static_cast<std::uint8_t>(std::clamp(static_cast<int>(grey + kHalf), 0, 255));
+  });
 }
 
 }  // namespace rubato::digits

@@ -1,10 +1,15 @@
+#include <algorithm>
 #include <array>
 #include <cstddef>
 #include <numeric>
+#include <span>
+#include <thread>
 #include <utility>
+#include <vector>
 
 #include <rubato/core/check.hpp>
 #include <rubato/data/digits.hpp>
+#include <rubato/machine/cpus.hpp>
 
 #include "digit_glyphs.hpp"
 #include "digit_raster.hpp"
@@ -39,6 +44,13 @@ std::uint8_t label_of(std::int64_t i, std::uint64_t seed) {
   return order[static_cast<std::size_t>(i % kDigitCount)];
 }
 
+// Images that take as long as some threads take to start: a few milliseconds.
+constexpr std::size_t kWorthAThread = 500;
+
+std::size_t threads_to_use() {
+  return static_cast<std::size_t>(std::max(1, cpus().usable()));
+}
+
 void render(std::uint8_t label, DigitStream random, std::span<std::uint8_t> image) {
   const auto ways = digits::glyphs(label);
   const digits::Glyph glyph = ways[random.below(static_cast<std::uint32_t>(ways.size()))];
@@ -61,11 +73,22 @@ ImageSet render_digits(std::int64_t count, std::uint64_t seed) {
                .width = kSide,
                .pixels = std::vector<std::uint8_t>(size * kPixels),
                .labels = std::vector<std::uint8_t>(size)};
-  for (std::size_t i = 0; i < size; ++i) {
-    set.labels[i] = label_of(static_cast<std::int64_t>(i), seed);
-    render(set.labels[i], DigitStream(seed, i),
-           std::span(set.pixels).subspan(i * kPixels, kPixels));
+  // Each image is a function of its index: threads take parts of them.
+  const auto render_part = [&](std::size_t begin, std::size_t end) {
+    for (std::size_t i = begin; i < end; ++i) {
+      set.labels[i] = label_of(static_cast<std::int64_t>(i), seed);
+      render(set.labels[i], DigitStream(seed, i),
+             std::span(set.pixels).subspan(i * kPixels, kPixels));
+    }
+  };
+  const std::size_t parts = std::min(size / kWorthAThread, threads_to_use() - 1) + 1;
+  std::vector<std::jthread> others;
+  for (std::size_t part = 1; part < parts; ++part) {
+    others.emplace_back(render_part, size * part / parts, size * (part + 1) / parts);
   }
+  render_part(0, size / parts);
+  // The others end before the set is moved from here.
+  others.clear();
   return set;
 }
 
