@@ -10,7 +10,7 @@
 #include <cstdint>
 #include <cstdio>
 #include <exception>
-#include <map>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
@@ -19,13 +19,10 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <rubato/config/data_source.hpp>
 #include <rubato/core/error.hpp>
-#include <rubato/data/digits.hpp>
-#include <rubato/data/idx.hpp>
-#include <rubato/model/builtin_models.hpp>
-#include <rubato/torch/dataset.hpp>
-#include <rubato/torch/losses.hpp>
-#include <rubato/torch/torch_trainer.hpp>
+#include <rubato/run/run.hpp>
+#include <rubato/torch_run/torch_workload.hpp>
 
 namespace rubato {
 namespace {
@@ -44,59 +41,47 @@ struct Settings {
   std::int64_t most_epochs = 100;
 };
 
-struct Data {
-  TensorDataset train;
-  TensorDataset test;
-};
-
-struct Run {
+struct Outcome {
   // Empty where training diverged.
   std::optional<double> accuracy;
   std::int64_t steps = 0;
 };
 
-Data load(const std::string& folder) {
-  const TrainTestImages images = folder.empty() ? builtin_digits() : read_idx_folder(folder);
-  const PixelStatistics statistics = pixel_statistics(images.train);
-  return {to_tensors(images.train, statistics), to_tensors(images.test, statistics)};
+RunConfiguration configuration_of(const Settings& settings) {
+  RunConfiguration configuration{.minibatch = 32, .reference_batch = settings.batches.front()};
+  if (!settings.data.empty()) configuration.data = mnist_data(settings.data);
+  configuration.momentum = settings.momentum;
+  return configuration;
 }
 
-Run run(const Settings& settings, const Data& data, const std::string& rule, std::int64_t batch,
-        double learning_rate, std::int64_t seed) {
-  const std::int64_t reference = settings.batches.front();
-  TrainOptions options{.epochs = settings.epochs,
-                       .minibatch_size = 32,
-                       .learning_rate = learning_rate,
-                       .reference_batch_size = reference,
-                       .rule = rule,
-                       .optimizer = {.momentum = settings.momentum},
-                       .seed = static_cast<std::uint64_t>(seed)};
+Outcome train(const Settings& settings, const std::shared_ptr<const Workload>& workload,
+              const std::string& rule, std::int64_t batch, double learning_rate,
+              std::int64_t seed) {
+  RunConfiguration configuration = configuration_of(settings);
+  configuration.trace = fmt::to_string(batch);
+  configuration.rule = rule;
+  configuration.learning_rate = learning_rate;
+  configuration.epochs = settings.epochs;
+  configuration.seed = static_cast<std::uint64_t>(seed);
   if (rule.starts_with("adascale")) {
-    options.epochs = settings.most_epochs;
-    const std::int64_t steps_per_epoch = data.train.size() / reference;
-    options.iterations = static_cast<double>(settings.epochs * steps_per_epoch);
+    configuration.epochs = settings.most_epochs;
+    const std::int64_t steps_per_epoch = workload->samples() / configuration.reference_batch;
+    configuration.iterations = static_cast<double>(settings.epochs * steps_per_epoch);
   }
-  TorchTrainer trainer(builtin_model("mnist-cnn", {}), nll_loss(), data.train,
-                       Trace::constant(batch), options);
-  // One evaluation, of what training came to.
-  Run result;
-  try {
-    result.steps = trainer.fit().steps;
-    result.accuracy = trainer.evaluate(data.test).accuracy;
-  } catch (const Diverged&) {
-    result.steps = trainer.result().steps;
-  }
-  return result;
+  const RunOutcome outcome = Run(configuration, workload).execute();
+  const TrainResult& result = outcome.summary.value().result;
+  if (outcome.end == RunOutcome::End::diverged) return {.accuracy = {}, .steps = result.steps};
+  return {.accuracy = result.final_test.value().accuracy, .steps = result.steps};
 }
 
-double tuned(const Settings& settings, const Data& data) {
+double tuned(const Settings& settings, const std::shared_ptr<const Workload>& workload) {
   if (settings.learning_rates.size() == 1) return settings.learning_rates.front();
   double best = 0;
   double best_accuracy = -1;
   for (const double rate : settings.learning_rates) {
     double accuracy = 0;
     for (std::int64_t seed = 1; seed <= settings.seeds; ++seed) {
-      accuracy += run(settings, data, "constant", settings.batches.front(), rate, seed)
+      accuracy += train(settings, workload, "constant", settings.batches.front(), rate, seed)
                       .accuracy.value_or(0) /
                   static_cast<double>(settings.seeds);
     }
@@ -111,10 +96,10 @@ double tuned(const Settings& settings, const Data& data) {
 }
 
 // "98.61 (98.52 - 98.70), 5625 steps"
-std::string cell_of(const std::vector<Run>& runs) {
+std::string cell_of(const std::vector<Outcome>& runs) {
   std::vector<double> accuracies;
   std::int64_t steps = 0;
-  for (const Run& one : runs) {
+  for (const Outcome& one : runs) {
     if (one.accuracy) accuracies.push_back(100 * *one.accuracy);
     steps += one.steps / static_cast<std::int64_t>(runs.size());
   }
@@ -131,8 +116,8 @@ std::string cell_of(const std::vector<Run>& runs) {
 }
 
 void print_table(const Settings& settings) {
-  const Data data = load(settings.data);
-  const double rate = tuned(settings, data);
+  const auto workload = torch_workload(configuration_of(settings));
+  const double rate = tuned(settings, workload);
   fmt::print("\nlr {} at batch {}, momentum {}, {} epochs, seeds 1 to {}: test accuracy in %\n\n",
              rate, settings.batches.front(), settings.momentum, settings.epochs, settings.seeds);
   fmt::print("| rule | batch {} |\n", fmt::join(settings.batches, " | batch "));
@@ -140,9 +125,9 @@ void print_table(const Settings& settings) {
   for (const std::string& rule : settings.rules) {
     fmt::print("| {} |", rule);
     for (const std::int64_t batch : settings.batches) {
-      std::vector<Run> runs;
+      std::vector<Outcome> runs;
       for (std::int64_t seed = 1; seed <= settings.seeds; ++seed) {
-        runs.push_back(run(settings, data, rule, batch, rate, seed));
+        runs.push_back(train(settings, workload, rule, batch, rate, seed));
       }
       fmt::print(" {} |", cell_of(runs));
       std::fflush(stdout);

@@ -23,17 +23,16 @@ std::string epochs_of(const TrainResult& result) {
 
 }  // namespace
 
-std::string opening(const RunConfiguration& run, const TrainingData& data, const Trace& trace) {
+std::string opening(const RunConfiguration& run, const Workload& workload, const Trace& trace) {
   const CoreRange range = cores_of(trace, run.cores);
   const std::string cores = range.fewest == range.most
                                 ? fmt::to_string(range.most)
                                 : fmt::format("{} to {}", range.fewest, range.most);
   return fmt::format(
-      "{} on {}: {} training and {} test images, trace {}\n"
+      "{}, trace {}\n"
       "rule {}, lr {} at batch {}, {}, minibatch {}, {} cores on {} threads, seed {}\n",
-      run.model, run.data, data.train.size(), data.test.size(), trace.source(), run.rule,
-      run.learning_rate, run.reference_batch, run.optimizer, run.minibatch, cores, run.threads,
-      run.seed);
+      workload.description(), trace.source(), run.rule, run.learning_rate, run.reference_batch,
+      run.optimizer, run.minibatch, cores, run.threads, run.seed);
 }
 
 std::string resumption(const TrainResult& result,
@@ -51,7 +50,7 @@ std::string resumption(const TrainResult& result,
   return text;
 }
 
-std::string closing(const RunSummary& summary, const BestWeights* best, const RunFolder& folder) {
+std::string closing(const RunSummary& summary, const Run& run) {
   const TrainResult& result = summary.result;
   std::string text;
   if (!result.stopped.empty()) text += fmt::format("stopped: {}\n", result.stopped);
@@ -61,12 +60,19 @@ std::string closing(const RunSummary& summary, const BestWeights* best, const Ru
   if (result.final_test && result.final_test->accuracy) {
     text += fmt::format("test accuracy {:.2f} %, best {:.2f} %\n",
                         *result.final_test->accuracy * 100, *result.best_test_accuracy * 100);
+  } else if (result.final_test) {
+    text += fmt::format("test loss {:.6g}\n", result.final_test->loss);
   }
-  if (best != nullptr && best->value()) {
-    text +=
-        fmt::format("best weights are those of epoch {}, in best.pt\n", best->epoch().value() + 1);
+  if (const BestWeights* const best = run.best(); best != nullptr && best->value()) {
+    text += fmt::format("best weights are those of epoch {}, in best.{}\n",
+                        best->epoch().value() + 1, run.workload().weights_suffix());
   }
-  return text + fmt::format("run folder {}\n", folder.path().string());
+  return text + fmt::format("run folder {}\n", run.location().path().string());
+}
+
+std::string kernel_words() {
+  const auto start = kernel_start();
+  return start ? describe(*start) + "\n" : std::string();
 }
 
 std::vector<std::string> idle_arguments(const TrainArguments& arguments, const Trace& trace,

@@ -4,14 +4,12 @@
 #include <string>
 #include <vector>
 
-#include <rubato/report/run_folder.hpp>
+#include <rubato/report/checkpoints.hpp>
 #include <rubato/report/summary.hpp>
+#include <rubato/run/run.hpp>
 #include <rubato/trace/trace.hpp>
-#include <rubato/train/best_weights.hpp>
 
-#include "app/resumption.hpp"
 #include "app/train_arguments.hpp"
-#include "app/training.hpp"
 
 // What `rubato train` says to people, but for its progress. Epochs and steps count from 1 here, as
 // everywhere that people read or type them; files count from 0.
@@ -19,15 +17,17 @@
 namespace rubato::app {
 
 /// What will be trained.
-[[nodiscard]] std::string opening(const RunConfiguration& run, const TrainingData& data,
+[[nodiscard]] std::string opening(const RunConfiguration& run, const Workload& workload,
                                   const Trace& trace);
 /// Where a run that has trained `result` goes on: from a checkpoint, or from its beginning.
 [[nodiscard]] std::string resumption(const TrainResult& result,
                                      const std::optional<CheckpointFolder::Found>& from,
                                      const std::optional<std::filesystem::path>& kept_in);
-/// What came out. `best` is null where nobody asked for it.
-[[nodiscard]] std::string closing(const RunSummary& summary, const BestWeights* best,
-                                  const RunFolder& folder);
+/// What came out.
+[[nodiscard]] std::string closing(const RunSummary& summary, const Run& run);
+
+/// Where the program does not compute as the libraries would by themselves; otherwise empty.
+[[nodiscard]] std::string kernel_words();
 
 /// What arguments do nothing, though the run is what was meant (idle_options.hpp): a line for each.
 /// `redrawn` says whether progress is a line that is drawn over.

@@ -8,6 +8,7 @@
 
 #include <fmt/format.h>
 
+#include <rubato/config/engine.hpp>
 #include <rubato/config/run_option.hpp>
 #include <rubato/core/choice.hpp>
 #include <rubato/core/error.hpp>
@@ -47,8 +48,10 @@ void check_idle(const TrainArguments& arguments, const CommandLine& line) {
       fmt::format("nobody goes by {}", choice_name(kMetrics, run.watch));
   require_none_idle(
       line,
-      std::array<IdleOption, 9>{
-          {{"momentum", !has_momentum(optimizer), no_momentum, "with sgd, lars or rmsprop"},
+      std::array<IdleOption, 10>{
+          {{"data", !model_entry(run.model).classifies, run.model + " needs none",
+            "with a model that tells images apart, such as softmax"},
+           {"momentum", !has_momentum(optimizer), no_momentum, "with sgd, lars or rmsprop"},
            {"no-decay", !groups_matter, "nothing decays, and no rate is layer-wise",
             "with --weight-decay, lars, lbsgd or adascale"},
            {"lookahead-alpha", run.lookahead == 0, "there is no Lookahead", "with --lookahead K"},

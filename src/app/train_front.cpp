@@ -2,19 +2,29 @@
 
 #include <cerrno>
 #include <filesystem>
+#include <string>
 #include <system_error>
+#include <utility>
 #include <vector>
 
 #include <fmt/format.h>
 #include <unistd.h>
 
 #include <rubato/config/data_source.hpp>
+#include <rubato/config/engine.hpp>
 #include <rubato/config/trace_source.hpp>
 #include <rubato/core/error.hpp>
+#include <rubato/machine/kernels.hpp>
 #include <rubato/plan/plan.hpp>
 #include <rubato/plan/shuffle.hpp>
+#include <rubato/recipe/quadratic_options.hpp>
+#include <rubato/run/dense_workload.hpp>
+#include <rubato/train/training_error.hpp>
 
+#include "app/output.hpp"
 #include "app/train_arguments.hpp"
+#include "app/train_run.hpp"
+#include "app/verify_run.hpp"
 
 namespace rubato::app {
 
@@ -25,6 +35,13 @@ using std::filesystem::path;
 constexpr const char* kProgram = "rubato-train";
 constexpr std::int64_t kBuiltinDigits = 12'000;
 
+// Where that is known without reading files.
+std::optional<std::int64_t> samples_of(const RunConfiguration& run) {
+  if (!model_entry(run.model).classifies) return parse_quadratic(run.model).samples;
+  if (mnist_folder(run.data)) return std::nullopt;
+  return kBuiltinDigits;
+}
+
 // What can be wrong with a trace before the data are read. How many samples the IDX files hold is
 // known only then, so that here no step is too large for them and no number of epochs too high.
 void check_trace(const RunConfiguration& run) {
@@ -32,25 +49,58 @@ void check_trace(const RunConfiguration& run) {
   const auto file = trace_file(run.trace);
   // What comes out of a pipe can be read once only, by the program that trains.
   if (file && std::filesystem::is_fifo(*file, ignored)) return;
-  const bool digits = !mnist_folder(run.data);
+  const auto samples = samples_of(run);
   const Planner planner(load_trace(run.trace, run.on_trace_end),
-                        {.dataset_size = digits ? kBuiltinDigits : kMaxDatasetSize,
+                        {.dataset_size = samples.value_or(kMaxDatasetSize),
                          .minibatch_size = run.minibatch,
                          .cores = run.cores});
-  if (digits) require_epochs(planner, run.epochs);
+  if (samples) require_epochs(planner, run.epochs);
 }
 
-int start(const char* command, std::span<const std::string> arguments, TrainCommand kind) {
+// Of this process, as exec() takes it.
+class Arguments {
+ public:
+  Arguments(std::string program, const char* command, std::span<const std::string> arguments)
+      : program_(std::move(program)), pointers_{program_.data(), const_cast<char*>(command)} {
+    for (const std::string& argument : arguments) {
+      pointers_.push_back(const_cast<char*>(argument.c_str()));
+    }
+    pointers_.push_back(nullptr);
+  }
+  ~Arguments() = default;
+  Arguments(const Arguments&) = delete;
+  Arguments& operator=(const Arguments&) = delete;
+
+  [[nodiscard]] char* const* argv() const { return pointers_.data(); }
+
+ private:
+  std::string program_;
+  std::vector<char*> pointers_;
+};
+
+// Becomes the program that loads libtorch.
+[[noreturn]] void become_train_program(const char* command,
+                                       std::span<const std::string> arguments) {
+  const std::string program = train_program().string();
+  execv(program.c_str(), Arguments(program, command, arguments).argv());
+  throw Error(fmt::format("cannot start {}: {}", program, std::generic_category().message(errno)));
+}
+
+using Execute = ExitCode (*)(const TrainArguments& arguments, const LoadWorkload& load);
+
+int start(const char* command, std::span<const std::string> arguments, TrainCommand kind,
+          Execute execute) {
   const auto options = parse_train_arguments(arguments, kind);
   if (!options) return 0;
   check_trace(options->run);
-
-  const std::string program = train_program().string();
-  std::vector<char*> argv{const_cast<char*>(program.c_str()), const_cast<char*>(command)};
-  for (const std::string& argument : arguments) argv.push_back(const_cast<char*>(argument.c_str()));
-  argv.push_back(nullptr);
-  execv(program.c_str(), argv.data());
-  throw Error(fmt::format("cannot start {}: {}", program, std::generic_category().message(errno)));
+  if (engine_of(options->run) == Engine::libtorch) become_train_program(command, arguments);
+  use_right_kernels(Arguments("rubato", command, arguments).argv(), options->run.kernels);
+  try {
+    return static_cast<int>(execute(*options, dense_workload));
+  } catch (const TrainingError& error) {
+    if (options->verbose) print_error(error.details() + "\n");
+    throw;
+  }
 }
 
 }  // namespace
@@ -69,11 +119,11 @@ path train_program() {
 }
 
 int train_front(std::span<const std::string> arguments) {
-  return start("train", arguments, TrainCommand::train);
+  return start("train", arguments, TrainCommand::train, train);
 }
 
 int verify_front(std::span<const std::string> arguments) {
-  return start("verify", arguments, TrainCommand::verify);
+  return start("verify", arguments, TrainCommand::verify, verify);
 }
 
 }  // namespace rubato::app

@@ -6,9 +6,9 @@
 
 namespace rubato::app {
 
-/// `rubato train`: checks the options and the trace, which needs no libtorch, and becomes the
-/// program rubato-train, which does. Returns only when the help was printed; throws Error for what
-/// the user got wrong, and when there is no rubato-train.
+/// `rubato train`: checks the options and the trace, and trains what needs no libtorch; for what
+/// does, it becomes the program rubato-train and does not return. Returns the exit code; throws
+/// Error for what the user got wrong, and when there is no rubato-train.
 [[nodiscard]] int train_front(std::span<const std::string> arguments);
 
 /// `rubato verify`, in the same way.

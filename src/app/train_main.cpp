@@ -1,14 +1,15 @@
 // rubato-train COMMAND: what `rubato train` and `rubato verify` become once their options are
-// checked.
+// checked, where libtorch computes the model.
 
 #include <string>
 #include <vector>
 
+#include <rubato/machine/kernels.hpp>
+#include <rubato/torch_run/torch_workload.hpp>
 #include <rubato/train/training_error.hpp>
 
 #include "app/command_line.hpp"
 #include "app/doctor_probe.hpp"
-#include "app/kernel_choice.hpp"
 #include "app/output.hpp"
 #include "app/train_arguments.hpp"
 #include "app/train_run.hpp"
@@ -34,9 +35,11 @@ int main(int argc, char** argv) {
   return run_reporting_errors("rubato " + name, [&] {
     const auto options = parse_train_arguments(std::span(arguments).subspan(1), command);
     if (!options) return 0;
-    use_kernels(argv, options->run);
+    rubato::use_right_kernels(argv, options->run.kernels);
     try {
-      return static_cast<int>(command == TrainCommand::train ? train(*options) : verify(*options));
+      return static_cast<int>(command == TrainCommand::train
+                                  ? train(*options, rubato::torch_workload)
+                                  : verify(*options, rubato::torch_workload));
     } catch (const rubato::TrainingError& error) {
       if (options->verbose) print_error(error.details() + "\n");
       throw;

@@ -1,5 +1,6 @@
 #include "app/verify_run.hpp"
 
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -8,26 +9,27 @@
 #include <rubato/config/trace_source.hpp>
 #include <rubato/train/verify.hpp>
 
-#include "app/kernel_choice.hpp"
 #include "app/output.hpp"
-#include "app/training.hpp"
+#include "app/run_messages.hpp"
 
 namespace rubato::app {
 
-ExitCode verify(const TrainArguments& arguments) {
+ExitCode verify(const TrainArguments& arguments, const LoadWorkload& load) {
   const RunConfiguration& options = arguments.run;
-  warn_of_slow_blas("rubato verify");
-  const TrainingData data = load_training_data(options);
+  const std::shared_ptr<const Workload> workload = load(options);
+  if (const std::string slow = workload->warning(); !slow.empty()) {
+    print_error(fmt::format("rubato verify: {}\n", slow));
+  }
   const Trace trace = load_trace(options.trace, options.on_trace_end);
-  const TrainOptions asked = trainer_options(options);
+  const TrainOptions asked = train_options(options);
   Verification verification(
       [&](const auto& change) {
         TrainOptions changed = asked;
         change(changed);
-        return make_trainer(options, data, trace, changed);
+        return make_trainer(*workload, options, trace, changed);
       },
       arguments.steps);
-  print_kernels();
+  print_out(kernel_words());
   print_out(fmt::format("{:<22} {:>5} {:>7}  {:<14} {}\n", "trained with", "cores", "threads",
                         "reducer", "hash of weights and metrics"));
   int differences = 0;

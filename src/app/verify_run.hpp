@@ -1,5 +1,7 @@
 #pragma once
 
+#include <rubato/run/workload.hpp>
+
 #include "app/exit_code.hpp"
 #include "app/train_arguments.hpp"
 
@@ -8,6 +10,6 @@ namespace rubato::app {
 /// Trains the first steps of a configuration in several ways that must not matter, prints a hash of
 /// what each came to, and says where the first difference is. Throws Error for what the user got
 /// wrong.
-[[nodiscard]] ExitCode verify(const TrainArguments& arguments);
+[[nodiscard]] ExitCode verify(const TrainArguments& arguments, const LoadWorkload& load);
 
 }  // namespace rubato::app

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <rubato/config/data_source.hpp>
+#include <rubato/config/engine.hpp>
 #include <rubato/config/run_configuration.hpp>
 #include <rubato/config/run_option.hpp>
 #include <rubato/core/choice.hpp>
@@ -59,6 +60,20 @@ void check_rule(const RunConfiguration& configuration, OptimizerKind optimizer) 
                   configuration.rule, choice_name(kOptimizers, optimizer)));
 }
 
+// What a model that tells no classes apart has not.
+void check_classes(const RunConfiguration& configuration) {
+  if (model_entry(configuration.model).classifies) return;
+  const auto refuse = [&](std::string_view option) {
+    throw Error(
+        fmt::format("--{}: {} has no accuracy; accepted: with a model that tells classes "
+                    "apart, such as softmax",
+                    option, configuration.model));
+  };
+  if (configuration.target_accuracy) refuse("target-accuracy");
+  if (configuration.top_k > 0) refuse("top-k");
+  if (configuration.watch == Metric::test_accuracy) refuse("watch test-accuracy");
+}
+
 void check_folder_of_data(const RunConfiguration& configuration) {
   const auto folder = mnist_folder(configuration.data);
   std::error_code ignored;
@@ -104,7 +119,9 @@ void require_consistent(const RunConfiguration& configuration) {
   }
   check_schedule(configuration);
   check_rule(configuration, optimizer.kind);
-  check_folder_of_data(configuration);
+  static_cast<void>(engine_of(configuration));
+  check_classes(configuration);
+  if (model_entry(configuration.model).classifies) check_folder_of_data(configuration);
   check_kernels(configuration);
   if (configuration.exact) require_exact(configuration.reduce);
 }

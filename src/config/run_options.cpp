@@ -8,6 +8,7 @@
 #include <nlohmann/json.hpp>
 
 #include <rubato/config/data_source.hpp>
+#include <rubato/config/engine.hpp>
 #include <rubato/config/fault_options.hpp>
 #include <rubato/config/run_option.hpp>
 #include <rubato/config/trace_source.hpp>
@@ -28,7 +29,6 @@ namespace rubato {
 
 namespace {
 
-constexpr std::array<std::string_view, 4> kModels{"mnist-cnn", "mlp", "softmax", "toy-net"};
 constexpr std::int64_t kMaxThreads = 4096;
 constexpr std::int64_t kMaxEpochs = 1'000'000;
 constexpr std::int64_t kMaxSteps = 1'000'000'000;
@@ -37,6 +37,13 @@ constexpr std::int64_t kMaxKept = 1'000'000;
 // The classes of all data sets that there are.
 constexpr std::int64_t kMaxTopK = 10;
 constexpr RealRange kAlphas{0, 1, false, true, "a number above 0 and up to 1"};
+
+std::vector<std::string_view> model_names() {
+  std::vector<std::string_view> names;
+  names.reserve(kModels.size());
+  for (const ModelEntry& entry : kModels) names.push_back(entry.name);
+  return names;
+}
 
 void check_schedule_name(const std::string& text) {
   static_cast<void>(make_lr_schedule(text));
@@ -130,8 +137,8 @@ std::int64_t hardware_threads() {
 }
 
 std::span<const RunOption> run_options() {
-  static const std::vector<RunOption> kOptions = all_options();
-  return kOptions;
+  static const std::vector<RunOption> options = all_options();
+  return options;
 }
 
 const RunOption& run_option(std::string_view name) {

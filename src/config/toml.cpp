@@ -141,6 +141,7 @@ std::vector<TomlEntry> parse_toml(std::string_view text, const std::string& sour
   std::sort(keys.begin(), keys.end(),
             [](const auto& a, const auto& b) { return a.first < b.first; });
   std::vector<TomlEntry> entries;
+  entries.reserve(keys.size());
   for (const auto& [position, key] : keys) {
     entries.push_back(entry_of(*key, *result.table().get(key->str()), source));
   }

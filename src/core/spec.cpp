@@ -87,13 +87,23 @@ std::string Spec::text(std::string_view key, std::string_view fallback) {
 }
 
 std::vector<double> Spec::reals(std::string_view key, const RealRange& range) {
+  return numbers<double>(key, [&](std::string_view part) { return parse_real(part, range); });
+}
+
+std::vector<std::int64_t> Spec::wholes(std::string_view key, std::int64_t min, std::int64_t max) {
+  return numbers<std::int64_t>(key,
+                               [&](std::string_view part) { return parse_whole(part, min, max); });
+}
+
+template <class T, class Parse>
+std::vector<T> Spec::numbers(std::string_view key, const Parse& parse) {
   const std::string* const value = find(key);
   if (value == nullptr) return {};
-  std::vector<double> numbers;
+  std::vector<T> numbers;
   try {
     std::string_view rest = *value;
     do {
-      numbers.push_back(parse_real(take_part(rest, '/'), range));
+      numbers.push_back(parse(take_part(rest, '/')));
     } while (!rest.empty());
   } catch (const Error& error) {
     reject(key, error.what());

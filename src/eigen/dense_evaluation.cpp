@@ -5,16 +5,17 @@
 
 namespace rubato {
 
-namespace {
-
-// Samples evaluated at a time: fixed, so that the sums do not depend on the threads.
-constexpr std::int64_t kEvaluated = 250;
-
-struct EvaluatedBatch {
+// Not in the anonymous namespace: a function template's lambda holds some.
+struct DenseBatchResult {
   double loss_sum = 0;
   std::int64_t correct = 0;
   std::int64_t in_top_k = 0;
 };
+
+namespace {
+
+// Samples evaluated at a time: fixed, so that the sums do not depend on the threads.
+constexpr std::int64_t kEvaluated = 250;
 
 // How many outputs come before that of the class: those that are larger, and of equal ones those
 // of the classes before it.
@@ -29,8 +30,8 @@ std::int64_t rank_of(std::int64_t target, std::span<const T> outputs) {
 }
 
 template <class T>
-EvaluatedBatch evaluate_batch(DensePass<T>& pass, std::int64_t samples, std::int64_t top_k) {
-  EvaluatedBatch result;
+DenseBatchResult evaluate_batch(DensePass<T>& pass, std::int64_t samples, std::int64_t top_k) {
+  DenseBatchResult result;
   pass.forward();
   const std::span<const std::int64_t> classes = pass.classes();
   for (std::size_t i = 0; i < classes.size(); ++i) {
@@ -49,8 +50,9 @@ Evaluation evaluate(const DenseModel<T>& model, const DenseDataset<T>& dataset, 
                     const EvaluationOptions& options) {
   const std::int64_t samples = dataset.samples();
   const std::int64_t batches = (samples + kEvaluated - 1) / kEvaluated;
-  std::vector<EvaluatedBatch> results(static_cast<std::size_t>(batches));
+  std::vector<DenseBatchResult> results(static_cast<std::size_t>(batches));
   std::vector<DensePass<T>> passes;
+  passes.reserve(static_cast<std::size_t>(workers.threads()));
   for (int i = 0; i < workers.threads(); ++i) passes.emplace_back(model);
   workers.for_each(batches, [&](std::int64_t i, int thread) {
     DensePass<T>& pass = passes[static_cast<std::size_t>(thread)];
@@ -60,8 +62,8 @@ Evaluation evaluate(const DenseModel<T>& model, const DenseDataset<T>& dataset, 
     results[static_cast<std::size_t>(i)] = evaluate_batch(pass, count, options.top_k);
   });
 
-  EvaluatedBatch sum;
-  for (const EvaluatedBatch& result : results) {
+  DenseBatchResult sum;
+  for (const DenseBatchResult& result : results) {
     sum.loss_sum += result.loss_sum;
     sum.correct += result.correct;
     sum.in_top_k += result.in_top_k;

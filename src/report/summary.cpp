@@ -1,3 +1,8 @@
+#include <algorithm>
+#include <cctype>
+#include <string>
+#include <string_view>
+
 #include <nlohmann/json.hpp>
 
 #include <rubato/report/summary.hpp>
@@ -16,7 +21,44 @@ Json or_null(const std::string& text) {
   return text.empty() ? Json() : Json(text);
 }
 
+// "OpenBLAS" is "openblas".
+std::string key_of(std::string_view library) {
+  std::string key(library);
+  std::transform(key.begin(), key.end(), key.begin(),
+                 [](unsigned char letter) { return static_cast<char>(std::tolower(letter)); });
+  return key;
+}
+
+Json kernels_of(const RunSummary& summary) {
+  constexpr std::string_view kOpenBlas = "openblas";
+  Json json{{"wanted", summary.kernels_wanted},
+            {"cpu", choice_name(kInstructionSets, cpu_instruction_set())}};
+  for (const auto& [library, kernels] : summary.engine.kernels) {
+    json[key_of(library)] = or_null(kernels);
+  }
+  if (json.contains(kOpenBlas)) {
+    json["openblas_by_itself"] =
+        summary.kernel_start ? or_null(summary.kernel_start->openblas_before) : json[kOpenBlas];
+  }
+  return json;
+}
+
+Json versions_of(const RunSummary& summary) {
+  Json json{{"rubato", RUBATO_VERSION}};
+  for (const auto& [library, version] : summary.engine.versions) json[library] = version;
+  return json;
+}
+
 }  // namespace
+
+std::string kernels_text(const EngineFacts::Facts& kernels) {
+  std::string text;
+  for (const auto& [library, name] : kernels) {
+    text += text.empty() ? "" : ", ";
+    text += library + " " + (name.empty() ? "unknown" : name);
+  }
+  return text;
+}
 
 std::string to_json(const RunSummary& summary) {
   const TrainResult& result = summary.result;
@@ -50,20 +92,10 @@ std::string to_json(const RunSummary& summary) {
       {"threads", options.threads},
       {"gradient_buffers", summary.gradient_buffers},
       {"stopped", summary.stopped.empty() ? Json() : Json(summary.stopped)},
-      {"kernels",
-       {{"wanted", summary.kernels_wanted},
-        {"cpu", choice_name(kInstructionSets, cpu_instruction_set())},
-        {"openblas", or_null(summary.kernels.openblas)},
-        {"aten", or_null(summary.kernels.aten)},
-        {"onednn", or_null(summary.kernels.onednn)},
-        {"openblas_by_itself", or_null(summary.kernel_start ? summary.kernel_start->openblas_before
-                                                            : summary.kernels.openblas)}}},
-      {"versions",
-       {{"rubato", summary.versions.rubato},
-        {"torch", summary.versions.torch},
-        {"onetbb", summary.versions.onetbb},
-        {"blas", summary.versions.blas}}}};
-  if (summary.precision == Precision::fp16) json["skipped_steps"] = result.skipped_steps;
+      {"engine", summary.engine.engine},
+      {"kernels", kernels_of(summary)},
+      {"versions", versions_of(summary)}};
+  if (summary.may_skip) json["skipped_steps"] = result.skipped_steps;
   return json.dump(2) + "\n";
 }
 

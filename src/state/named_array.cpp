@@ -7,6 +7,7 @@
 
 #include <rubato/core/error.hpp>
 #include <rubato/state/named_array.hpp>
+#include <rubato/state/sha256.hpp>
 
 namespace rubato {
 
@@ -35,6 +36,12 @@ void read_array(const State& state, std::string_view prefix, const NamedArray& a
                             name_of(array.type), fmt::join(array.shape, ", ")));
   }
   if (!found.bytes.empty()) std::memcpy(array.data, found.bytes.data(), found.bytes.size());
+}
+
+std::string sha256_of(std::span<const NamedArray> arrays) {
+  Sha256 sha;
+  for (const NamedArray& array : arrays) sha.add(array.bytes().data(), array.bytes().size());
+  return sha.hex();
 }
 
 ArrayCopies::ArrayCopies(std::span<const NamedArray> arrays)

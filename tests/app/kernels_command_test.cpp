@@ -37,8 +37,9 @@ class KernelsCommand : public test::SmallTraining {
   }
   ProgramResult train(const std::vector<std::string>& variables,
                       const std::vector<std::string>& more) {
-    std::vector<std::string> command{"train",   "--data",    "mnist:data", "--model", "mlp",
-                                     "--trace", "trace.csv", "--epochs",   "1"};
+    std::vector<std::string> command{"train",     "--data",   "mnist:data", "--model",
+                                     "mlp",       "--engine", "libtorch",   "--trace",
+                                     "trace.csv", "--epochs", "1"};
     command.insert(command.end(), more.begin(), more.end());
     return run(variables, command);
   }
@@ -133,6 +134,23 @@ TEST_F(KernelsCommand, TheDoctorSeesThem) {
 }
 
 // Every row "| `rubato train ...` | `hash` |" of docs/kernels.md.
+// What needs no libtorch is held to the same instruction set.
+TEST_F(KernelsCommand, PortableIsTheSameForEigen) {
+  if (!has_avx2()) GTEST_SKIP() << "needs AVX2";
+  const auto hash_of = [&](const std::string& name, const std::string& capability,
+                           const std::string& kernels) {
+    const ProgramResult result = train({"ATEN_CPU_CAPABILITY=" + capability},
+                                       {"--engine=eigen", "--kernels", kernels, "--out", name});
+    EXPECT_EQ(result.code, 0) << result.err;
+    return hash(name);
+  };
+  const std::string portable = hash_of("one", "default", "portable");
+  EXPECT_EQ(summary("one")["kernels"]["eigen"], "AVX2 with FMA");
+  EXPECT_EQ(hash_of("two", "avx512", "portable"), portable);
+  EXPECT_NE(hash_of("three", "default", "native"), portable) << "SSE has other bits";
+  EXPECT_EQ(summary("three")["kernels"]["eigen"], "SSE");
+}
+
 TEST_F(KernelsCommand, TheKnownHashesAreMet) {
   if (!has_avx2()) GTEST_SKIP() << "needs AVX2";
   const std::regex row("\n\\| `rubato ([^`]+)` \\| `([0-9a-f]{64})` \\|");
@@ -146,13 +164,15 @@ TEST_F(KernelsCommand, TheKnownHashesAreMet) {
     const ProgramResult result = run({}, command);
     ASSERT_EQ(result.code, 0) << result.err;
     const auto versions = summary(name)["versions"];
-    const std::string blas = versions["blas"];
-    if (versions["torch"] != "1.13.0" || blas.find("OpenBLAS 0.3.21 ") != 0) {
-      GTEST_SKIP() << "the hashes are those of Debian 12's libraries";
-    }
+    const bool debians =
+        versions.contains("eigen")
+            ? versions["eigen"] == "3.4.0"
+            : versions["torch"] == "1.13.0" &&
+                  versions["blas"].get<std::string>().starts_with("OpenBLAS 0.3.21 ");
+    if (!debians) GTEST_SKIP() << "the hashes are those of Debian 12's libraries";
     EXPECT_EQ(hash(name), (*it)[2]) << (*it)[1];
   }
-  EXPECT_EQ(known, 3);
+  EXPECT_EQ(known, 4);
 }
 
 }  // namespace

@@ -42,7 +42,7 @@ TEST_F(ResumeCommand, GoesOnFromTheNewestCheckpointToTheSameResult) {
                                 Not(HasSubstr("\nepoch 2/4  "))));
   EXPECT_EQ(hash("run"), hash("whole"));
   EXPECT_EQ(metrics("run"), metrics("whole"));
-  EXPECT_EQ(read_file(file("run/best.pt")), read_file(file("whole/best.pt")));
+  EXPECT_EQ(read_file(file("run/best.safetensors")), read_file(file("whole/best.safetensors")));
   EXPECT_THAT(read_file(file("run/config.toml")), HasSubstr("epochs = 4"));
   // There is nothing left to do, and nothing is done.
   EXPECT_EQ(resume("run").code, 0);
@@ -184,7 +184,7 @@ TEST_F(ResumeCommand, ASignalFinishesTheStepAndWritesACheckpoint) {
     EXPECT_EQ(result.code, code);
     EXPECT_THAT(result.err, AllOf(HasSubstr("finishing the step"),
                                   HasSubstr("to go on: rubato train --resume " + run)));
-    EXPECT_FALSE(fs::exists(file(run) / "weights.pt"));
+    EXPECT_FALSE(fs::exists(file(run) / "weights.safetensors"));
     EXPECT_LT(metrics_lines(run), metrics_lines("whole"));
     EXPECT_EQ(resume(run, {"--straggler=core=0,factor=1"}).code, 0);
     EXPECT_EQ(hash(run), hash("whole"));
@@ -247,8 +247,8 @@ TEST_F(ResumeCommand, ARunFolderThatHasGoneIsSaid) {
   EXPECT_THAT(result.err,
               AllOf(AnyOf(HasSubstr("has gone while it was written to"),
                           HasSubstr("cannot write: No such file or directory")),
-                    HasSubstr("the weights after "), HasSubstr("are in run/weights.pt")));
-  EXPECT_TRUE(fs::exists(file("run/weights.pt")));
+                    HasSubstr("the weights after "), HasSubstr("are in run/weights.safetensors")));
+  EXPECT_TRUE(fs::exists(file("run/weights.safetensors")));
 }
 
 TEST_F(ResumeCommand, AFullDiskLosesNothingThatWasWritten) {

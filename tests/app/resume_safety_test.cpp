@@ -52,7 +52,7 @@ TEST_F(FinishedRun, WithoutACheckpointIsLeftAlone) {
   expect_refused({"--lr=0.5", "--epochs=100"}, ended);
   // Weights that were saved from a full disk.
   fs::remove(file("run/summary.json"));
-  expect_refused({}, "the run has ended and left weights.pt, but no checkpoint");
+  expect_refused({}, "the run has ended and left weights.safetensors, but no checkpoint");
 }
 
 TEST_F(FinishedRun, ThatDivergedWithoutACheckpointIsLeftAlone) {
@@ -105,11 +105,12 @@ TEST_F(FinishedRun, GoesOnFromANamedCheckpointAndKeepsTheNewerOnes) {
                     HasSubstr("\nepoch 2/2  ")));
   EXPECT_EQ(hash("run"), hash("whole"));
   EXPECT_EQ(metrics("run"), metrics("whole"));
-  EXPECT_EQ(read_file(file("run/best.pt")), read_file(file("whole/best.pt")));
+  EXPECT_EQ(read_file(file("run/best.safetensors")), read_file(file("whole/best.safetensors")));
   // What was newer is all there,
   const auto kept = files("run/newer-than-step-8");
-  for (const char* name : {"metrics.jsonl", "summary.json", "weights.pt", "best.pt", "trace.csv",
-                           "checkpoints/step-12.safetensors", "checkpoints/step-30.safetensors"}) {
+  for (const char* name :
+       {"metrics.jsonl", "summary.json", "weights.safetensors", "best.safetensors", "trace.csv",
+        "checkpoints/step-12.safetensors", "checkpoints/step-30.safetensors"}) {
     ASSERT_TRUE(kept.contains(name)) << name;
     EXPECT_EQ(kept.at(name), before.at(name)) << name;
   }
@@ -132,11 +133,11 @@ TEST_F(FinishedRun, TheBestWeightsGoBackWithTheRun) {
                    "--keep=100", "--quiet"})
                 .code,
             0);
-  const std::string later = read_file(file("run/best.pt"));
+  const std::string later = read_file(file("run/best.safetensors"));
   ASSERT_EQ(resume("run/checkpoints/step-10.safetensors", {"--epochs=1", "--quiet"}).code, 0);
   ASSERT_EQ(train({"--epochs=1", "--out=one", "--keep-best", "--quiet"}).code, 0);
-  EXPECT_EQ(read_file(file("run/best.pt")), read_file(file("one/best.pt")));
-  EXPECT_EQ(read_file(file("run/newer-than-step-10/best.pt")), later);
+  EXPECT_EQ(read_file(file("run/best.safetensors")), read_file(file("one/best.safetensors")));
+  EXPECT_EQ(read_file(file("run/newer-than-step-10/best.safetensors")), later);
 }
 
 TEST_F(FinishedRun, TheNewestCheckpointByNameIsNothingSpecial) {
@@ -154,7 +155,7 @@ TEST_F(FinishedRun, ResultsThatAreFurtherThanTheCheckpointAreKept) {
   EXPECT_EQ(result.code, 0) << result.err;
   EXPECT_THAT(result.out, HasSubstr("kept in run/newer-than-step-10"));
   const auto kept = files("run/newer-than-step-10");
-  for (const char* name : {"metrics.jsonl", "summary.json", "weights.pt"}) {
+  for (const char* name : {"metrics.jsonl", "summary.json", "weights.safetensors"}) {
     ASSERT_TRUE(kept.contains(name)) << name;
     EXPECT_EQ(kept.at(name), before.at(name)) << name;
   }
@@ -170,7 +171,7 @@ TEST_F(FinishedRun, ANamedCheckpointHasToBeThereAndGood) {
     return result.err;
   };
   EXPECT_EQ(error("step-5.safetensors"),
-            "rubato train: --resume: no such checkpoint as run/checkpoints/step-5.safetensors; "
+            "rubato train: no such checkpoint as run/checkpoints/step-5.safetensors; "
             "accepted: step-10.safetensors, step-8.safetensors, step-4.safetensors\n");
   EXPECT_THAT(error("model.safetensors"), HasSubstr("no such checkpoint as"));
   EXPECT_THAT(error("step-4.safetensors", {"--lr=3"}), HasSubstr("--lr was 0.01, is 3"));
@@ -206,7 +207,7 @@ class LostOutput : public test::ResumedTraining {
     EXPECT_EQ(result.code, 24);
     EXPECT_EQ(result.err, "rubato train: cannot write the output: " + why +
                               "; to go on: rubato train --resume run\n");
-    EXPECT_FALSE(fs::exists(file("run/weights.pt")));
+    EXPECT_FALSE(fs::exists(file("run/weights.safetensors")));
     ASSERT_EQ(train({"--epochs=3", "--out=whole", "--quiet"}).code, 0);
     EXPECT_EQ(resume("run", {"--quiet"}).code, 0);
     EXPECT_EQ(hash("run"), hash("whole"));

@@ -103,7 +103,7 @@ TEST_F(TrainCommand, TechniquesLeaveTheirTraces) {
   ASSERT_EQ(result.code, 0) << result.err;
   EXPECT_THAT(result.out, AllOf(HasSubstr("\nstopped: 6 iterations reached\n"),
                                 HasSubstr(", top-3 "), HasSubstr("\nbest weights are those of ")));
-  EXPECT_TRUE(fs::exists(file("run/best.pt")));
+  EXPECT_TRUE(fs::exists(file("run/best.safetensors")));
   const json run = summary("run");
   EXPECT_EQ(run["stopped"], "6 iterations reached");
   EXPECT_GE(run["iterations"], 6);
@@ -212,8 +212,8 @@ TEST_F(TrainCommand, TheLossScaleIsTheUsers) {
 // The weights stay where they are, so that all losses are those of the same outputs.
 TEST_F(TrainCommand, LabelSmoothingIsInTheTrainingLossAlone) {
   const auto train_loss = [&](const std::string& out, const std::string& smoothing) {
-    const ProgramResult result =
-        train({"--epochs=1", "--lr=1e-30", "--out", out, "--label-smoothing", smoothing});
+    const ProgramResult result = train({"--epochs=1", "--lr=1e-30", "--engine=libtorch", "--out",
+                                        out, "--label-smoothing", smoothing});
     EXPECT_EQ(result.code, 0) << result.err;
     std::ifstream metrics(file(out) / "metrics.jsonl");
     for (std::string text; std::getline(metrics, text);) {
@@ -273,7 +273,7 @@ TEST_F(TrainCommand, AMissedTargetIsExitCode21) {
   EXPECT_EQ(missed.code, 21);
   EXPECT_THAT(missed.err,
               AllOf(HasSubstr("test accuracy "), HasSubstr("below --target-accuracy 100 %")));
-  EXPECT_TRUE(fs::exists(file("missed/weights.pt")));
+  EXPECT_TRUE(fs::exists(file("missed/weights.safetensors")));
 }
 
 TEST_F(TrainCommand, ATargetThatIsJustReachedIsMet) {
@@ -451,7 +451,7 @@ TEST_F(TrainCommand, PythonReadsTheWeights) {
   if (test::run_program("/usr/bin/python3", {"-c", "import torch"}).code != 0) {
     GTEST_SKIP() << "python3-torch is not installed";
   }
-  ASSERT_EQ(train({"--out", "run"}).code, 0);
+  ASSERT_EQ(train({"--out", "run", "--engine", "libtorch"}).code, 0);
   // The evaluation again, in Python, from the files alone.
   const ProgramResult python = test::run_program("/usr/bin/python3", {"-c", R"(
 import hashlib, torch

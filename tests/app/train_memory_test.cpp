@@ -61,11 +61,11 @@ TEST_F(TrainMemory, EndsInOneLineWhereThereIsHardlyRoomForTheLibraries) {
     // What the libraries do before main() is theirs: this loads them and says how it is started.
     constexpr int kUsage = 2;
     if (under_limit(kibibytes, "\"$0-train\"").code != kUsage) continue;
-    const ProgramResult result = under_limit(
-        kibibytes,
-        "\"$0\" train --model mlp --trace trace.csv --on-trace-end hold --threads 2 --epochs 1 "
-        "--quiet --out run-" +
-            std::to_string(kibibytes));
+    const ProgramResult result = under_limit(kibibytes,
+                                             "\"$0\" train --model mlp --engine libtorch --trace "
+                                             "trace.csv --on-trace-end hold --threads 2 --epochs 1 "
+                                             "--quiet --out run-" +
+                                                 std::to_string(kibibytes));
     if (result.code == 0) break;
     ++refused;
     EXPECT_EQ(result.code, kExitCode) << kibibytes << result.err;
@@ -103,11 +103,12 @@ TEST_F(TrainMemory, ThatRunsOutLeavesACheckpointToGoOnFrom) {
     const rlimit limit{.rlim_cur = now, .rlim_max = now};
     EXPECT_EQ(prlimit(process, RLIMIT_AS, &limit, nullptr), 0);
   };
-  const ProgramResult result =
-      test::rubato({"train", "--model", "mlp", "--trace", "trace.csv", "--on-trace-end", "hold",
-                    "--minibatch", "8", "--reduce", "sharded", "--threads", "2", "--epochs", "1",
-                    "--checkpoint-every", "1steps", "--out", "run"},
-                   folder_.path(), take_the_rest);
+  const ProgramResult result = test::rubato(
+      {"train",     "--model",        "mlp",  "--engine",    "libtorch", "--trace",
+       "trace.csv", "--on-trace-end", "hold", "--minibatch", "8",        "--reduce",
+       "sharded",   "--threads",      "2",    "--epochs",    "1",        "--checkpoint-every",
+       "1steps",    "--out",          "run"},
+      folder_.path(), take_the_rest);
   EXPECT_EQ(result.code, kExitCode) << result.err;
   EXPECT_THAT(result.err,
               AllOf(HasSubstr("rubato train: "), HasSubstr("could not be had"),

@@ -1,6 +1,4 @@
-// What the program that trains makes of its options, and what it says: without training.
-
-#include "app/training.hpp"
+// What the programs that train make of their options, and what they say: without training.
 
 #include <cstdint>
 #include <functional>
@@ -10,19 +8,17 @@
 #include <utility>
 #include <vector>
 
-#include <ATen/Functions.h>
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 
 #include <rubato/config/configuration_file.hpp>
-#include <rubato/report/run_folder.hpp>
 #include <rubato/report/summary.hpp>
-#include <rubato/train/best_weights.hpp>
+#include <rubato/run/dense_workload.hpp>
+#include <rubato/run/run.hpp>
+#include <rubato/run/workload.hpp>
 
-#include "app/kernel_choice.hpp"
 #include "app/planned_faults.hpp"
 #include "app/run_messages.hpp"
-#include "app/run_record.hpp"
 #include "app/train_arguments.hpp"
 #include "support/error_of.hpp"
 #include "support/no_training.hpp"
@@ -38,15 +34,12 @@ using testing::HasSubstr;
 TrainArguments parsed_options(const Arguments& arguments) {
   return parse_train_arguments(arguments).value();
 }
-TrainOptions train_options(const Arguments& arguments) {
-  return trainer_options(parsed_options(arguments).run);
-}
-TorchOptions model_options(const Arguments& arguments) {
-  return torch_options(parsed_options(arguments).run);
+TrainOptions options_of(const Arguments& arguments) {
+  return train_options(parsed_options(arguments).run);
 }
 
 // Every option that the library has: its value by default, and one that was asked for.
-TEST(TrainerOptions, AreThoseOfTheCommandLine) {
+TEST(TrainOptions, AreThoseOfTheCommandLine) {
   struct Case {
     Arguments arguments;
     // Whether it is there.
@@ -112,61 +105,21 @@ TEST(TrainerOptions, AreThoseOfTheCommandLine) {
   const Arguments usual{"--threads=2"};
   for (const auto& [arguments, is_there] : cases) {
     SCOPED_TRACE(testing::PrintToString(arguments));
-    EXPECT_FALSE(is_there(train_options(usual))) << "the case shows nothing";
-    EXPECT_TRUE(is_there(train_options(arguments)));
+    EXPECT_FALSE(is_there(options_of(usual))) << "the case shows nothing";
+    EXPECT_TRUE(is_there(options_of(arguments)));
     // Through the configuration of the run, as well.
     const test::TempFolder folder;
     const std::string config = to_toml(parsed_options(arguments).run);
-    EXPECT_TRUE(is_there(train_options({"--config", folder.write("config.toml", config)})))
-        << config;
+    EXPECT_TRUE(is_there(options_of({"--config", folder.write("config.toml", config)}))) << config;
   }
-  const TrainOptions defaults = train_options(usual);
+  const TrainOptions defaults = options_of(usual);
   EXPECT_FALSE(defaults.lookahead.has_value());
   EXPECT_TRUE(defaults.groups.empty());
   EXPECT_EQ(defaults.optimizer, OptimizerOptions{.momentum = 0.5});
 }
 
-TEST(TorchOptions, AreThoseOfTheCommandLine) {
-  struct Case {
-    Arguments arguments;
-    std::function<bool(const TorchOptions&)> is_there;
-  };
-  const std::vector<Case> cases{
-      {{"--precision=bf16"}, [](const auto& o) { return o.precision == Precision::bf16; }},
-      {{"--precision=fp16:scale=512,growth=4,backoff=0.25,interval=7,smallest=0.5"},
-       [](const auto& o) {
-         return o.precision == Precision::fp16 && o.loss_scale == LossScaleOptions{.initial = 512,
-                                                                                   .growth = 4,
-                                                                                   .backoff = 0.25,
-                                                                                   .interval = 7,
-                                                                                   .smallest = 0.5};
-       }},
-      {{"--operators=max-pool"},
-       [](const auto& o) {
-         return o.operators ==
-                OwnOperators{.convolution = false, .max_pool = true, .batch_norm = false};
-       }},
-      {{"--init=msra:fan=out"},
-       [](const auto& o) {
-         return o.initializer ==
-                InitializerOptions{.kind = InitializerKind::msra, .fan = FanMode::out};
-       }},
-      {{"--augment-shift=2"}, [](const auto& o) { return static_cast<bool>(o.augment); }}};
-  for (const auto& [arguments, is_there] : cases) {
-    SCOPED_TRACE(testing::PrintToString(arguments));
-    EXPECT_FALSE(is_there(model_options({}))) << "the case shows nothing";
-    EXPECT_TRUE(is_there(model_options(arguments)));
-    // Through the configuration of the run, as well.
-    const test::TempFolder folder;
-    const std::string config = to_toml(parsed_options(arguments).run);
-    EXPECT_TRUE(is_there(model_options({"--config", folder.write("config.toml", config)})))
-        << config;
-  }
-}
-
-TEST(TrainerOptions, MakeAGroupOfEachPattern) {
-  const auto groups =
-      train_options({"--no-decay=conv*,vectors,*.bias", "--weight-decay=0.1"}).groups;
+TEST(TrainOptions, MakeAGroupOfEachPattern) {
+  const auto groups = options_of({"--no-decay=conv*,vectors,*.bias", "--weight-decay=0.1"}).groups;
   ASSERT_EQ(groups.size(), 3U);
   EXPECT_EQ(groups[0].name, "conv*");
   EXPECT_EQ(groups[1].name, "vectors");
@@ -195,43 +148,14 @@ TEST(Configuration, KeepsWhatMayNotBeTogether) {
   }
 }
 
-TEST(RunRecord, KeepsTheConfiguration) {
-  const RunConfiguration run =
-      parsed_options({"--cores=11", "--no-decay=a", "--weight-decay=0.5", "--lr=0.25"}).run;
-  State checkpoint;
-  RunRecord(to_toml(run)).save(checkpoint);
-  EXPECT_EQ(configuration_in(checkpoint), run);
-  State damaged;
-  damaged.put_text("run.config", "cores = 8\nlr = 0\n");
-  EXPECT_EQ(test::error_of([&] { static_cast<void>(configuration_in(damaged)); }),
-            "the checkpoint's configuration:2: lr: '0' is out of range; accepted: a number greater "
-            "than 0");
-}
-
-TEST(RunRecord, AddsUpItsSeconds) {
-  State state;
-  state.put_text("run.config", "");
-  state.put("run.wall_seconds", 1000.0);
-  RunRecord record("");
-  EXPECT_LT(record.wall_seconds(), 900);
-  const test::NoTraining training;
-  record.load(training, state);
-  EXPECT_GE(record.wall_seconds(), 1000);
-  State again;
-  record.save(again);
-  EXPECT_GE(again.value<double>("run.wall_seconds"), 1000);
-}
-
 TEST(RunMessages, OpenWithWhatWillBeTrained) {
   TrainArguments options =
       parsed_options({"--model=mlp", "--rule=root", "--lr=0.25", "--ref-batch=64", "--threads=3",
                       "--minibatch=16", "--cores=5", "--seed=9", "--optimizer=adam"});
-  TrainingData data;
-  data.train = {.inputs = at::zeros({30, 2}), .targets = at::zeros({30})};
-  data.test = {.inputs = at::zeros({20, 2}), .targets = at::zeros({20})};
-  const auto opened = [&](const Trace& trace) { return opening(options.run, data, trace); };
+  const auto workload = dense_workload({.model = "quadratic:dim=7,samples=90"});
+  const auto opened = [&](const Trace& trace) { return opening(options.run, *workload, trace); };
   EXPECT_EQ(opened(Trace({{32, std::nullopt}}, TraceEnd::hold, "the trace")),
-            "mlp on digits: 30 training and 20 test images, trace the trace\n"
+            "quadratic:dim=7,samples=90: 7 parameters, 90 samples, trace the trace\n"
             "rule root, lr 0.25 at batch 64, adam, minibatch 16, 5 cores on 3 threads, seed 9\n");
   EXPECT_THAT(opened(Trace({{32, 2}, {32, 7}}, TraceEnd::hold, "t")),
               HasSubstr(", 2 to 7 cores on 3 threads"));
@@ -256,7 +180,9 @@ TEST(RunMessages, SayWhereARunGoesOn) {
 
 TEST(RunMessages, CloseWithWhatCameOut) {
   const test::TempFolder folder;
-  const RunFolder run(folder.path() / "run");
+  const RunConfiguration configuration{.model = "quadratic:dim=2,samples=64", .trace = "32"};
+  const rubato::Run run(configuration, dense_workload(configuration),
+                        RunLocation::create(folder.path() / "run"));
   RunSummary summary;
   summary.result = {.epochs = 2,
                     .steps = 10,
@@ -266,8 +192,8 @@ TEST(RunMessages, CloseWithWhatCameOut) {
                     .best_test_accuracy = std::nullopt,
                     .stopped = {}};
   summary.wall_seconds = 75;
-  const std::string end = "run folder " + run.path().string() + "\n";
-  const auto trained = [&] { return closing(summary, nullptr, run); };
+  const std::string end = "run folder " + run.location().path().string() + "\n";
+  const auto trained = [&] { return closing(summary, run); };
   const std::string numbers = ": 10 steps, 1000 samples in 1:15 (250 samples/s)\n";
   EXPECT_EQ(trained(), "trained 2 epochs" + numbers + end);
   summary.result.part = EpochPart{.steps = 5, .samples = 160, .of_steps = 48};
@@ -282,8 +208,8 @@ TEST(RunMessages, CloseWithWhatCameOut) {
   summary.result.best_test_accuracy = 0.75;
   EXPECT_EQ(trained(), "stopped: enough\ntrained 1 epoch" + numbers +
                            "test accuracy 50.00 %, best 75.00 %\n" + end);
-  BestWeights best(Metric::train_loss);
-  EXPECT_EQ(closing(summary, &best, run), trained()) << "there are none";
+  summary.result.final_test->accuracy.reset();
+  EXPECT_EQ(trained(), "stopped: enough\ntrained 1 epoch" + numbers + "test loss 1\n" + end);
 }
 
 TEST(RunMessages, SayByHowMuchATargetIsMissed) {
@@ -349,27 +275,6 @@ TEST(PlannedFaults, AreMissedWhereTheyDoNotHappen) {
   // The step at which training goes on counts.
   EXPECT_THAT(PlannedFaults(planned, StepIndex{9}).missed(4), testing::SizeIs(1));
   EXPECT_THAT(PlannedFaults(planned, StepIndex{10}).missed(4), testing::IsEmpty());
-}
-
-TEST(KernelChoice, SaysWhatDiffers) {
-  const KernelsInUse haswell{.openblas = "Haswell", .aten = "AVX2", .onednn = "avx2"};
-  EXPECT_EQ(kernels_text(haswell), "OpenBLAS Haswell, ATen AVX2, oneDNN avx2");
-  EXPECT_EQ(kernels_text({}), "OpenBLAS unknown, ATen unknown, oneDNN unknown");
-  EXPECT_EQ(test::error_of([&] { require_portable(haswell); }), "no error");
-  for (KernelsInUse other : {KernelsInUse{.openblas = "Zen", .aten = "AVX2", .onednn = "avx2"},
-                             {.openblas = "Haswell", .aten = "AVX512", .onednn = "avx2"},
-                             {.openblas = "Haswell", .aten = "AVX2", .onednn = "avx512_core"}}) {
-    EXPECT_EQ(test::error_of([&] { require_portable(other); }),
-              "--kernels portable: these libraries compute with " + kernels_text(other) +
-                  ", not with " + kernels_text(haswell) + "; accepted here: --kernels native");
-    State state;
-    EXPECT_EQ(kernel_difference(state, other), "") << "a checkpoint from before they were said";
-    state.put_text("run.kernels", kernels_text(haswell));
-    EXPECT_EQ(kernel_difference(state, haswell), "");
-    EXPECT_THAT(kernel_difference(state, other),
-                testing::StartsWith("the run was computed with " + kernels_text(haswell) +
-                                    "\nand goes on with " + kernels_text(other) + ": "));
-  }
 }
 
 }  // namespace

@@ -15,6 +15,7 @@ TEST(Elastic, ThreeCoreCountsTrainWhatOneDoes) {
   const auto digits = rubato::to_rows<float>(images, rubato::pixel_statistics(images));
   const auto train = [&](const std::vector<std::int64_t>& cores, int threads) {
     std::vector<rubato::TraceStep> steps;
+    steps.reserve(cores.size());
     for (const std::int64_t count : cores) steps.push_back({.batch_size = 128, .cores = count});
     rubato::Trainer trainer(
         rubato::softmax_regression(digits, {.test = digits}),

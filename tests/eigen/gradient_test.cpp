@@ -118,6 +118,7 @@ TEST(GradientOfAMinibatch, DependsOnItAlone) {
   const std::vector<std::vector<std::int64_t>> minibatches{
       {3, 99, 0, 41}, first_samples(100), {7}, {41, 3, 0, 99}, {5, 5, 5}};
   std::vector<Computed<float>> first;
+  first.reserve(minibatches.size());
   for (const auto& samples : minibatches) first.push_back(compute(*network, *evaluator, samples));
   for (std::size_t i = minibatches.size(); i-- > 0;) {
     EXPECT_TRUE(compute(*network, *evaluator, minibatches[i]) == first[i]) << i;

@@ -12,7 +12,6 @@
 #include <rubato/report/metrics.hpp>
 #include <rubato/state/sha256.hpp>
 #include <rubato/state/state_file.hpp>
-#include <rubato/torch/torch_trainer.hpp>
 
 #include "support/error_of.hpp"
 #include "support/no_training.hpp"

@@ -48,9 +48,10 @@ RunSummary full_summary() {
   summary.options.minibatch_size = 16;
   summary.options.cores = 6;
   summary.options.threads = 3;
-  summary.precision = Precision::fp16;
-  summary.versions = {.rubato = "1", .torch = "2", .onetbb = "3", .blas = "4"};
-  summary.kernels = {.openblas = "Haswell", .aten = "AVX2", .onednn = "avx2"};
+  summary.may_skip = true;
+  summary.engine = {.engine = "libtorch",
+                    .kernels = {{"OpenBLAS", "Haswell"}, {"ATen", "AVX2"}, {"oneDNN", "avx2"}},
+                    .versions = {{"torch", "2"}, {"onetbb", "3"}, {"blas", "4"}}};
   summary.kernels_wanted = "portable";
   summary.kernel_start = KernelStart{.kernels = Kernels::portable, .openblas_before = "Prescott"};
   summary.model = "mlp";
@@ -72,18 +73,23 @@ TEST(Summary, HasExactlyTheseFields) {
       "samples_per_second": 250.0, "weights_sha256": "abc", "model": "mlp", "data": "digits",
       "trace": "elastic", "rule": "root", "seed": 18446744073709551615, "minibatch": 16,
       "cores": 6, "threads": 3, "gradient_buffers": 7, "stopped": "the reason",
+      "engine": "libtorch",
       "kernels": {"wanted": "portable", "cpu": "", "openblas": "Haswell", "aten": "AVX2",
                   "onednn": "avx2", "openblas_by_itself": "Prescott"},
-      "versions": {"rubato": "1", "torch": "2", "onetbb": "3", "blas": "4"},
+      "versions": {"rubato": "", "torch": "2", "onetbb": "3", "blas": "4"},
       "skipped_steps": 3})");
   auto parsed = json::parse(to_json(full_summary()));
   EXPECT_EQ(parsed["kernels"]["cpu"], choice_name(kInstructionSets, cpu_instruction_set()));
   parsed["kernels"]["cpu"] = "";
+  EXPECT_THAT(parsed["versions"]["rubato"].get<std::string>(),
+              testing::ContainsRegex("^[0-9]+[.]"));
+  parsed["versions"]["rubato"] = "";
   EXPECT_EQ(parsed, expected);
 }
 
 TEST(Summary, HasNullsWhereThereIsNothing) {
   RunSummary summary;
+  summary.engine.kernels = {{"OpenBLAS", ""}, {"ATen", ""}, {"oneDNN", ""}};
   const auto parsed = json::parse(to_json(summary));
   for (const char* name : {"final_test_accuracy", "best_test_accuracy", "final_test_top_k_accuracy",
                            "final_test_loss", "part_of_epoch", "stopped"}) {

@@ -263,14 +263,15 @@ TEST(Summary, HasWhatARunCameTo) {
   EXPECT_EQ(parsed["threads"], 2);
   EXPECT_EQ(parsed["cores"], 8);
   EXPECT_EQ(parsed["seed"], 42);
-  EXPECT_TRUE(parsed["versions"].contains("torch"));
+  EXPECT_TRUE(parsed["versions"].contains("rubato"));
   EXPECT_TRUE(parsed["stopped"].is_null());
 }
 
 // Before the program was started again for better ones.
 TEST(Summary, SaysWhichKernelsOpenblasTookByItself) {
   RunSummary summary;
-  summary.kernels = {.openblas = "SkylakeX", .aten = "AVX512", .onednn = "avx512_core"};
+  summary.engine.kernels = {
+      {"OpenBLAS", "SkylakeX"}, {"ATen", "AVX512"}, {"oneDNN", "avx512_core"}};
   EXPECT_EQ(json::parse(to_json(summary))["kernels"]["openblas_by_itself"], "SkylakeX");
   summary.kernel_start = KernelStart{.kernels = Kernels::native, .openblas_before = "Prescott"};
   const auto kernels = json::parse(to_json(summary))["kernels"];

@@ -39,8 +39,8 @@ TrainOptions twin_options() {
           .learning_rate = 0.05,
           .reference_batch_size = 64,
           .optimizer = {.momentum = 0.9},
-          .top_k = 3,
           .seed = 7,
+          .top_k = 3,
           .threads = 2};
 }
 

@@ -1,10 +1,12 @@
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <optional>
 #include <string>
 #include <vector>
 
+#include <rubato/core/choice.hpp>
 #include <rubato/machine/kernels.hpp>
 #include <rubato/plan/assignment.hpp>
 #include <rubato/recipe/optimizer_options.hpp>
@@ -16,6 +18,15 @@ namespace rubato {
 
 /// Hardware threads that this process may use, by its affinity and its control groups; at least 1.
 [[nodiscard]] std::int64_t hardware_threads();
+
+/// Who computes a model.
+enum class Engine {
+  automatic,  ///< Eigen where it can, which starts at once and is faster there; else libtorch
+  eigen,
+  libtorch,
+};
+inline constexpr std::array<Choice<Engine>, 3> kEngines{
+    {{Engine::automatic, "auto"}, {Engine::eigen, "eigen"}, {Engine::libtorch, "libtorch"}}};
 
 /// The test accuracy that a run has to reach.
 struct AccuracyTarget {

@@ -32,6 +32,8 @@ class Spec {
   [[nodiscard]] std::string text(std::string_view key, std::string_view fallback);
   /// Numbers with '/' between them; empty where the argument is not given.
   [[nodiscard]] std::vector<double> reals(std::string_view key, const RealRange& range);
+  [[nodiscard]] std::vector<std::int64_t> wholes(std::string_view key, std::int64_t min,
+                                                 std::int64_t max);
 
   /// Throws Error when the argument is not given.
   void require(std::string_view key, std::string_view example) const;
@@ -50,6 +52,8 @@ class Spec {
   };
 
   const std::string* find(std::string_view key);
+  template <class T, class Parse>
+  [[nodiscard]] std::vector<T> numbers(std::string_view key, const Parse& parse);
   // The name, before a message.
   [[nodiscard]] std::string place() const;
 

@@ -1,24 +1,15 @@
 #pragma once
 
-#include <array>
 #include <cstdint>
 #include <memory>
 #include <optional>
 #include <vector>
 
-#include <rubato/core/choice.hpp>
 #include <rubato/eigen/dense_dataset.hpp>
+#include <rubato/recipe/perceptron_options.hpp>
 #include <rubato/train/objective.hpp>
 
 namespace rubato {
-
-/// What lies between two layers.
-enum class Activation {
-  relu,
-  tanh,
-};
-inline constexpr std::array<Choice<Activation>, 2> kActivations{
-    {{Activation::relu, "relu"}, {Activation::tanh, "tanh"}}};
 
 template <class T>
 struct DenseNetworkOptions {

@@ -5,8 +5,7 @@
 #include <string>
 
 #include <rubato/machine/kernels.hpp>
-#include <rubato/recipe/precision.hpp>
-#include <rubato/torch/environment.hpp>
+#include <rubato/report/engine_facts.hpp>
 #include <rubato/train/records.hpp>
 #include <rubato/train/trainer.hpp>
 
@@ -16,9 +15,7 @@ namespace rubato {
 struct RunSummary {
   TrainResult result;
   TrainOptions options;
-  Precision precision = Precision::full;
-  Versions versions;
-  KernelsInUse kernels;
+  EngineFacts engine;
   /// "native" or "portable".
   std::string kernels_wanted = "native";
   /// Where the program was started again for its kernels.
@@ -30,6 +27,8 @@ struct RunSummary {
   /// From the first step to the last evaluation.
   double wall_seconds = 0;
   std::int64_t gradient_buffers = 0;
+  /// Whether steps may be skipped, as they are where the loss scale adapts itself.
+  bool may_skip = false;
   /// Why it ended early: the message of the error; empty for a run that went to its end.
   std::string stopped;
 };

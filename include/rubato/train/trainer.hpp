@@ -34,9 +34,9 @@ enum class Dealing {
   by_thread,
   /// All on one thread, by as many evaluators as there would be threads, in turns that begin
   /// elsewhere in each step. A model that keeps something from one forward to the next where the
-  /// trainer does
-  /// not see it (a plain member, a static variable) comes to other bits than with another number
-  /// of threads: always, and not when scheduling happens to show it. For comparisons.
+  /// trainer does not see it (a plain member, a static variable) comes to other bits than with
+  /// another number of threads: always, and not when scheduling happens to show it. For
+  /// comparisons.
   in_turns,
 };
 
@@ -122,8 +122,8 @@ class Diverged : public Error {
 /// Trains an objective as a trace says, whatever it is: a network of libtorch (TorchTrainer), a
 /// model with a gradient in closed form, a function of the user's own.
 ///
-///     rubato::Trainer trainer(std::move(objective), rubato::Trace::read_csv("trace.csv"),
-///     options); const rubato::TrainResult result = trainer.fit();
+///     rubato::Trainer trainer(std::move(objective), trace, options);
+///     const rubato::TrainResult result = trainer.fit();
 ///
 /// The trained parameters are the same bits for every number of threads and cores, either
 /// assignment and every exact reducer, on machines of one instruction set.

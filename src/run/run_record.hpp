@@ -1,12 +1,13 @@
 #pragma once
 
 #include <string>
+#include <utility>
 
 #include <rubato/config/run_configuration.hpp>
 #include <rubato/core/stopwatch.hpp>
 #include <rubato/train/observer.hpp>
 
-namespace rubato::app {
+namespace rubato {
 
 /// What a checkpoint says of the run beyond its training: the options it was made with, and for how
 /// long it has been trained.
@@ -27,8 +28,26 @@ class RunRecord final : public Observer {
   Stopwatch since_;
 };
 
+/// What a checkpoint says of the kernels that its run computed with.
+class KernelRecord final : public Observer {
+ public:
+  /// `kernels` are those in use: kernels_text().
+  explicit KernelRecord(std::string kernels) : kernels_(std::move(kernels)) {}
+
+  void save(State& state) const override;
+  void load(const Training& training, const State& state) override;
+
+  /// A line for the user, where the run goes on with other kernels than it had; empty where it does
+  /// not.
+  [[nodiscard]] const std::string& difference() const { return difference_; }
+
+ private:
+  std::string kernels_;
+  std::string difference_;
+};
+
 /// The configuration that a checkpoint was taken with. Throws Error where it has none, or one that
 /// this version does not read.
 [[nodiscard]] RunConfiguration configuration_in(const State& checkpoint);
 
-}  // namespace rubato::app
+}  // namespace rubato

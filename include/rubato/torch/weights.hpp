@@ -7,10 +7,6 @@
 
 namespace rubato {
 
-/// The SHA-256, in hexadecimal, of the values of `tensors`: their bytes as this machine holds them,
-/// each tensor contiguous, in the order given. The fingerprint of a training result.
-[[nodiscard]] std::string sha256_of(std::span<const NamedTensor> tensors);
-
 /// The tensors as a dictionary from name to tensor, in the format that Python's torch.load reads:
 ///
 ///     model.load_state_dict(torch.load("weights.pt"))

@@ -18,7 +18,7 @@
 #include <torch/csrc/jit/serialization/pickle.h>
 
 #include <rubato/model/builtin_models.hpp>
-#include <rubato/report/weights.hpp>
+#include <rubato/torch/weights.hpp>
 
 #include "support/temp_folder.hpp"
 

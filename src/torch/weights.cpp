@@ -2,19 +2,9 @@
 #include <ATen/core/ivalue.h>
 #include <torch/csrc/jit/serialization/pickle.h>
 
-#include <rubato/report/weights.hpp>
-#include <rubato/state/sha256.hpp>
+#include <rubato/torch/weights.hpp>
 
 namespace rubato {
-
-std::string sha256_of(std::span<const NamedTensor> tensors) {
-  Sha256 sha;
-  for (const NamedTensor& named : tensors) {
-    const at::Tensor values = named.tensor.detach().contiguous();
-    sha.add(values.data_ptr(), values.nbytes());
-  }
-  return sha.hex();
-}
 
 std::string pickled_weights(std::span<const NamedTensor> parameters,
                             std::span<const NamedTensor> buffers) {

@@ -1,0 +1,41 @@
+#pragma once
+
+#include <array>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include <rubato/config/run_configuration.hpp>
+#include <rubato/core/choice.hpp>
+
+namespace rubato {
+
+/// A model that users know by name, and who can compute it.
+struct ModelEntry {
+  std::string_view name;
+  bool in_eigen = false;
+  bool in_libtorch = false;
+  /// Whether it is trained on --data and tells classes apart; the others bring what they train on.
+  bool classifies = true;
+};
+/// All of them.
+inline constexpr std::array<ModelEntry, 5> kModels{
+    {{.name = "mnist-cnn", .in_libtorch = true},
+     {.name = "mlp", .in_eigen = true, .in_libtorch = true},
+     {.name = "softmax", .in_eigen = true, .in_libtorch = true},
+     {.name = "toy-net", .in_libtorch = true},
+     {.name = "quadratic", .in_eigen = true, .classifies = false}}};
+
+/// The entry of a model with arguments, "mlp:hidden=64". Throws Error for an unknown one, naming
+/// the nearest, and for arguments that it does not take.
+[[nodiscard]] const ModelEntry& model_entry(const std::string& model);
+
+/// Why only libtorch can compute a run, as the user said it: "--precision bf16"; empty where Eigen
+/// can, too.
+[[nodiscard]] std::optional<std::string> why_libtorch(const RunConfiguration& configuration);
+
+/// Who computes a run: never Engine::automatic. Throws Error where nobody can do all that it asks
+/// for, or not the engine that it names.
+[[nodiscard]] Engine engine_of(const RunConfiguration& configuration);
+
+}  // namespace rubato

@@ -1,0 +1,113 @@
+#pragma once
+
+#include <filesystem>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include <rubato/config/run_configuration.hpp>
+#include <rubato/report/checkpoints.hpp>
+#include <rubato/report/metrics.hpp>
+#include <rubato/report/run_folder.hpp>
+#include <rubato/report/summary.hpp>
+#include <rubato/run/run_location.hpp>
+#include <rubato/run/workload.hpp>
+#include <rubato/trace/trace.hpp>
+#include <rubato/train/best_weights.hpp>
+#include <rubato/train/trainer.hpp>
+
+namespace rubato {
+
+class KeepNewer;
+class KernelRecord;
+class RunRecord;
+
+/// What executing a run came to.
+struct RunOutcome {
+  enum class End {
+    completed,
+    /// An observer paused it: execute() goes on.
+    paused,
+    /// The loss or the gradient became infinite or NaN.
+    diverged,
+  };
+  End end = End::completed;
+  /// Of a run that diverged: what, and where.
+  std::string reason{};
+  /// Where it is not paused.
+  std::optional<RunSummary> summary{};
+};
+
+/// A run: all that a configuration describes, made in the right order, as a value that executes.
+///
+///     const rubato::RunConfiguration configuration = rubato::read_configuration("run.toml");
+///     rubato::Run run(configuration, rubato::dense_workload(configuration),
+///                     rubato::RunLocation::create("runs/first"));
+///     const rubato::RunOutcome outcome = run.execute();
+///
+/// Its folder (RunFolder says what is in it) holds the metrics as they come, and after execute()
+/// the summary and the weights. It prints nothing and handles no signals: observers of the caller's
+/// do, which are added to trainer() before execute().
+class Run {
+ public:
+  /// Everything that can be wrong is found before there is a new folder, or anything in that of a
+  /// run to go on with is touched. Throws Error; OutputError where the folder cannot be written.
+  Run(RunConfiguration configuration, std::shared_ptr<const Workload> workload,
+      RunLocation location = {});
+  ~Run();
+  Run(const Run&) = delete;
+  Run& operator=(const Run&) = delete;
+
+  /// Trains to the end, or until an observer pauses. Throws what Trainer::fit() does, but for
+  /// Diverged, and OutputError. After an exception the checkpoints before it are there, and
+  /// write_checkpoint() may have another to write (Trainer::has_state()).
+  RunOutcome execute();
+
+  [[nodiscard]] const RunConfiguration& configuration() const { return configuration_; }
+  [[nodiscard]] const Workload& workload() const { return *workload_; }
+  [[nodiscard]] const Trace& trace() const { return trace_; }
+  [[nodiscard]] Trainer& trainer() { return trainer_; }
+  [[nodiscard]] const RunLocation& location() const { return location_; }
+  /// What the caller should know of a resumed run that does not keep it from going on; empty where
+  /// there is nothing.
+  [[nodiscard]] std::string warning() const;
+  /// Where a resumed run put what it had come to later than its checkpoint; empty where there was
+  /// nothing.
+  [[nodiscard]] std::optional<std::filesystem::path> kept_in() const;
+  /// Null unless the configuration keeps them.
+  [[nodiscard]] const BestWeights* best() const { return best_.get(); }
+
+  // Of a run with a folder.
+
+  [[nodiscard]] const CheckpointFolder& checkpoints() const { return checkpoints_; }
+  /// Now; returns its file. Throws OutputError.
+  std::filesystem::path write_checkpoint();
+  /// The weights as they are now; returns their file. Throws OutputError.
+  std::filesystem::path write_weights() const;
+
+ private:
+  // What the state is of, in the order in which it is loaded.
+  void add_keepers();
+  void go_on();
+  void write_best() const;
+  [[nodiscard]] RunSummary summary_of(const std::string& stopped) const;
+  void write_results(const RunSummary& summary, bool with_checkpoint);
+  [[nodiscard]] const RunFolder& folder() const;
+
+  RunConfiguration configuration_;
+  std::shared_ptr<const Workload> workload_;
+  RunLocation location_;
+  CheckpointFolder checkpoints_;
+  Trace trace_;
+  Trainer trainer_;
+
+  std::shared_ptr<RunRecord> record_;
+  std::shared_ptr<KernelRecord> kernels_;
+  std::shared_ptr<KeepNewer> newer_;
+  std::shared_ptr<MetricsWriter> metrics_;
+  std::shared_ptr<BestWeights> best_;
+  std::shared_ptr<Checkpointer> checkpointer_;
+};
+
+}  // namespace rubato

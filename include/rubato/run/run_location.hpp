@@ -1,0 +1,51 @@
+#pragma once
+
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include <rubato/config/run_configuration.hpp>
+#include <rubato/report/checkpoints.hpp>
+#include <rubato/report/run_folder.hpp>
+
+namespace rubato {
+
+/// Where a run is kept, and what it goes on from. Nothing in it is touched before all else that a
+/// run needs has been found good.
+class RunLocation {
+ public:
+  /// Nowhere: the run writes nothing.
+  RunLocation() = default;
+  /// A folder that does not exist; the run makes it.
+  [[nodiscard]] static RunLocation create(std::filesystem::path folder);
+  /// The folder of a run, to go on with it: from `checkpoint`, one of its files, else from the
+  /// newest good one, else from the beginning. Throws Error where the run cannot go on, is worked
+  /// on by another process, or was trained with other options than `configuration`, naming them.
+  [[nodiscard]] static RunLocation resume(
+      std::filesystem::path folder, const RunConfiguration& configuration,
+      const std::optional<std::filesystem::path>& checkpoint = {});
+
+  /// Empty where it is nowhere.
+  [[nodiscard]] const std::filesystem::path& path() const { return path_; }
+  [[nodiscard]] std::filesystem::path checkpoints() const { return path_ / "checkpoints"; }
+  /// Whether there is a run in it.
+  [[nodiscard]] bool is_resumed() const { return folder_.has_value(); }
+  /// What the run goes on from; empty where it begins.
+  [[nodiscard]] const std::optional<CheckpointFolder::Found>& from() const { return from_; }
+  /// Whether that checkpoint was named.
+  [[nodiscard]] bool is_named() const { return named_; }
+  /// Why newer checkpoints were passed over.
+  [[nodiscard]] const std::vector<std::string>& rejected() const { return rejected_; }
+
+ private:
+  friend class Run;
+
+  std::filesystem::path path_;
+  std::optional<RunFolder> folder_;
+  std::optional<CheckpointFolder::Found> from_;
+  bool named_ = false;
+  std::vector<std::string> rejected_;
+};
+
+}  // namespace rubato

@@ -1,0 +1,59 @@
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+
+#include <rubato/config/run_configuration.hpp>
+#include <rubato/report/engine_facts.hpp>
+#include <rubato/state/named_array.hpp>
+#include <rubato/trace/trace.hpp>
+#include <rubato/train/trainer.hpp>
+
+namespace rubato {
+
+/// The model and the data that a configuration names, loaded once, of which any number of trainers
+/// are made. One kind for each engine: dense_workload(), and torch_workload() where there is
+/// libtorch.
+class Workload {
+ public:
+  Workload() = default;
+  Workload(const Workload&) = delete;
+  Workload& operator=(const Workload&) = delete;
+  virtual ~Workload() = default;
+
+  /// For people, in a line: "mnist-cnn on digits: 12000 training and 2000 test images".
+  [[nodiscard]] virtual std::string description() const = 0;
+  /// To train on.
+  [[nodiscard]] virtual std::int64_t samples() const = 0;
+  [[nodiscard]] virtual EngineFacts engine() const = 0;
+  /// What makes it slower here than it has to be, and what to do about it; empty where nothing
+  /// does.
+  [[nodiscard]] virtual std::string warning() const { return {}; }
+
+  /// A trainer that begins anew, with the test set where there is one. Throws Error as Trainer
+  /// does. The trainer keeps what it needs of the workload.
+  [[nodiscard]] virtual Trainer make_trainer(const Trace& trace,
+                                             const TrainOptions& options) const = 0;
+
+  /// Trained weights are the bytes of a file, whose name ends with this behind a dot.
+  [[nodiscard]] virtual std::string_view weights_suffix() const { return "safetensors"; }
+  [[nodiscard]] virtual std::string weights(std::span<const NamedArray> parameters,
+                                            std::span<const NamedArray> buffers) const;
+};
+
+/// Loads what a configuration names. Throws Error for what is missing, damaged or too large.
+using LoadWorkload = std::function<std::shared_ptr<const Workload>(const RunConfiguration&)>;
+
+/// The library's options for those of a configuration.
+[[nodiscard]] TrainOptions train_options(const RunConfiguration& configuration);
+
+/// A trainer of a workload with `options` in place of train_options(configuration). Throws Error
+/// also where a pattern of the configuration names parameters that the model has not.
+[[nodiscard]] Trainer make_trainer(const Workload& workload, const RunConfiguration& configuration,
+                                   const Trace& trace, const TrainOptions& options);
+
+}  // namespace rubato

@@ -1,0 +1,17 @@
+#pragma once
+
+#include <memory>
+
+#include <rubato/run/workload.hpp>
+#include <rubato/torch/torch_options.hpp>
+
+namespace rubato {
+
+/// The built-in models, computed by libtorch (Engine::libtorch): all but quadratic. Throws Error as
+/// LoadWorkload does, and for a model that libtorch does not compute.
+[[nodiscard]] std::shared_ptr<const Workload> torch_workload(const RunConfiguration& configuration);
+
+/// The library's options for those of a configuration.
+[[nodiscard]] TorchOptions torch_options(const RunConfiguration& configuration);
+
+}  // namespace rubato

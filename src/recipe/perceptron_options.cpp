@@ -1,0 +1,35 @@
+#include <string>
+
+#include <fmt/format.h>
+
+#include <rubato/core/error.hpp>
+#include <rubato/core/spec.hpp>
+#include <rubato/recipe/perceptron_options.hpp>
+
+namespace rubato {
+
+namespace {
+
+// Two layers of this width have 2^40 weights.
+constexpr std::int64_t kWidest = std::int64_t{1} << 20;
+
+}  // namespace
+
+PerceptronOptions parse_perceptron(std::string_view text) {
+  Spec spec(text);
+  if (spec.name() != "mlp") {
+    throw Error(
+        fmt::format("'{}' is no perceptron; accepted: mlp, with arguments hidden and "
+                    "activation",
+                    spec.name()));
+  }
+  PerceptronOptions options;
+  if (auto hidden = spec.wholes("hidden", 1, kWidest); !hidden.empty()) {
+    options.hidden = std::move(hidden);
+  }
+  options.activation = parse_choice("activation", spec.text("activation", "relu"), kActivations);
+  spec.finish();
+  return options;
+}
+
+}  // namespace rubato

@@ -1,0 +1,61 @@
+#include <string_view>
+
+#include <fmt/format.h>
+
+#include <rubato/core/error.hpp>
+#include <rubato/core/spec.hpp>
+#include <rubato/plan/shuffle.hpp>
+#include <rubato/recipe/quadratic_options.hpp>
+
+namespace rubato {
+
+namespace {
+
+constexpr std::int64_t kMostDimensions = 1'000'000'000;
+constexpr RealRange kCondition{1, 1e300, true, true, "a number of at least 1"};
+
+void require_whole(std::string_view name, std::int64_t value, std::int64_t max) {
+  if (value >= 1 && value <= max) return;
+  throw Error(fmt::format("quadratic: {} {}; accepted: 1 to {}", name, value, max));
+}
+
+void require_real(std::string_view name, double value, const RealRange& range) {
+  if (range.holds(value)) return;
+  throw Error(fmt::format("quadratic: {} {}; accepted: {}", name, value, range.words));
+}
+
+}  // namespace
+
+void require_valid(const QuadraticOptions& options) {
+  require_whole("dim", options.dim, kMostDimensions);
+  require_whole("samples", options.samples, kMaxDatasetSize);
+  require_real("noise", options.noise, kNotNegative);
+  if (!options.condition) return;
+  require_real("condition", *options.condition, kCondition);
+  if (options.dim == 1 && *options.condition != 1) {
+    throw Error(fmt::format("quadratic: condition {} in one dimension; accepted there: 1",
+                            *options.condition));
+  }
+}
+
+QuadraticOptions parse_quadratic(std::string_view text) {
+  Spec spec(text);
+  if (spec.name() != "quadratic") {
+    throw Error(
+        fmt::format("'{}' is no quadratic; accepted: quadratic, with arguments dim, "
+                    "condition, noise and samples",
+                    spec.name()));
+  }
+  QuadraticOptions options;
+  options.dim = spec.whole("dim", options.dim, 1, kMostDimensions);
+  // Below the range: not given.
+  const double condition = spec.real("condition", 0, kCondition);
+  if (condition > 0) options.condition = condition;
+  options.noise = spec.real("noise", options.noise, kNotNegative);
+  options.samples = spec.whole("samples", options.samples, 1, kMaxDatasetSize);
+  spec.finish();
+  require_valid(options);
+  return options;
+}
+
+}  // namespace rubato

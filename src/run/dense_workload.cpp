@@ -1,0 +1,111 @@
+#include <utility>
+
+#include <fmt/format.h>
+#include <oneapi/tbb/version.h>
+
+#include <rubato/config/engine.hpp>
+#include <rubato/core/error.hpp>
+#include <rubato/eigen/dense_network.hpp>
+#include <rubato/eigen/instruction_set.hpp>
+#include <rubato/eigen/noisy_quadratic.hpp>
+#include <rubato/run/dense_workload.hpp>
+
+#include "run/images.hpp"
+
+namespace rubato {
+
+namespace {
+
+EngineFacts eigen_facts(EngineFacts::Facts kernels) {
+  return {.engine = std::string(choice_name(kEngines, Engine::eigen)),
+          .kernels = std::move(kernels),
+          .versions = {{"eigen", RUBATO_EIGEN_VERSION}, {"onetbb", TBB_runtime_version()}}};
+}
+
+// What --kernels portable promises.
+void require_portable(const RunConfiguration& configuration) {
+  if (configuration.kernels != Kernels::portable) return;
+  if (const InstructionSet set = dense_instruction_set(); set != InstructionSet::avx2) {
+    throw Error(
+        fmt::format("--kernels portable: Eigen computes with {}, not with avx2; accepted here: "
+                    "--kernels native",
+                    choice_name(kInstructionSets, set)));
+  }
+}
+
+class DenseWorkload final : public Workload {
+ public:
+  explicit DenseWorkload(const RunConfiguration& configuration)
+      : DenseWorkload(configuration, load_images(configuration)) {}
+
+  std::string description() const override { return description_; }
+  std::int64_t samples() const override { return train_.samples(); }
+  EngineFacts engine() const override {
+    const auto set = choice_name(kInstructionSets, dense_instruction_set());
+    return eigen_facts({{"Eigen", std::string(set)}});
+  }
+
+  Trainer make_trainer(const Trace& trace, const TrainOptions& options) const override {
+    DenseNetworkOptions<float> network{.test = test_, .seed = options.seed};
+    if (!perceptron_) {
+      return {softmax_regression(train_, std::move(network)), trace, options};
+    }
+    network.hidden = perceptron_->hidden;
+    network.activation = perceptron_->activation;
+    return {multi_layer_perceptron(train_, std::move(network)), trace, options};
+  }
+
+ private:
+  // Both sets by the training set's statistics: the test set is not known beforehand.
+  DenseWorkload(const RunConfiguration& configuration, const TrainTestImages& images)
+      : DenseWorkload(configuration, images, pixel_statistics(images.train)) {}
+  DenseWorkload(const RunConfiguration& configuration, const TrainTestImages& images,
+                const PixelStatistics& statistics)
+      : description_(describe(configuration, images)),
+        train_(to_rows<float>(images.train, statistics)),
+        test_(to_rows<float>(images.test, statistics)) {
+    if (configuration.model.starts_with("mlp")) perceptron_ = parse_perceptron(configuration.model);
+  }
+
+  std::string description_;
+  DenseDataset<float> train_;
+  DenseDataset<float> test_;
+  // Softmax regression has none.
+  std::optional<PerceptronOptions> perceptron_;
+};
+
+class QuadraticWorkload final : public Workload {
+ public:
+  explicit QuadraticWorkload(const RunConfiguration& configuration)
+      : model_(configuration.model), options_(parse_quadratic(configuration.model)) {}
+
+  std::string description() const override {
+    return fmt::format("{}: {} parameters, {} samples", model_, options_.dim, options_.samples);
+  }
+  std::int64_t samples() const override { return options_.samples; }
+  EngineFacts engine() const override { return eigen_facts({}); }
+
+  Trainer make_trainer(const Trace& trace, const TrainOptions& options) const override {
+    return {noisy_quadratic<float>(options_), trace, options};
+  }
+
+ private:
+  std::string model_;
+  QuadraticOptions options_;
+};
+
+}  // namespace
+
+std::shared_ptr<const Workload> dense_workload(const RunConfiguration& configuration) {
+  const ModelEntry& model = model_entry(configuration.model);
+  if (!model.in_eigen) {
+    throw Error(
+        fmt::format("Eigen does not compute the model {}; accepted: softmax, mlp, quadratic",
+                    configuration.model));
+  }
+  require_portable(configuration);
+  if (!model.classifies) return std::make_shared<QuadraticWorkload>(configuration);
+  return std::make_shared<DenseWorkload>(configuration);
+}
+
+}  // namespace rubato

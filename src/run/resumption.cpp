@@ -1,0 +1,99 @@
+#include "run/resumption.hpp"
+
+#include <system_error>
+#include <utility>
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include <rubato/config/configuration_file.hpp>
+#include <rubato/config/trace_source.hpp>
+#include <rubato/core/file.hpp>
+
+namespace rubato {
+
+namespace {
+
+namespace fs = std::filesystem;
+
+// A folder that does not exist yet.
+fs::path unused(const fs::path& wanted) {
+  std::error_code ignored;
+  fs::path folder = wanted;
+  for (int i = 2; fs::exists(fs::symlink_status(folder, ignored)); ++i) {
+    folder = fmt::format("{}-{}", wanted.string(), i);
+  }
+  return folder;
+}
+
+void move(const fs::path& from, const fs::path& to) {
+  std::error_code error;
+  fs::rename(from, to, error);
+  if (error) {
+    throw OutputError(fmt::format("{}: cannot write: {}", to.string(), error.message()));
+  }
+}
+
+}  // namespace
+
+std::string config_text(const RunConfiguration& run, const RunFolder& folder) {
+  return to_toml(with_paths_from(folder.path(), run));
+}
+
+std::string write_origin(const RunFolder& folder, RunConfiguration run, const Trace& trace) {
+  if (trace_file(run.trace)) {
+    folder.write("trace.csv", trace.to_csv());
+    run.trace = folder.file("trace.csv").string();
+  }
+  std::string config = config_text(run, folder);
+  folder.write("config.toml", config);
+  return config;
+}
+
+KeepNewer::KeepNewer(const RunFolder& run, const CheckpointFolder& checkpoints, Options options)
+    : run_(run.path()),
+      steps_(CheckpointFolder::steps_of(options.from).value_or(0)),
+      options_(std::move(options)) {
+  for (fs::path& file : checkpoints.files()) {
+    if (CheckpointFolder::steps_of(file) > steps_) newer_.push_back(std::move(file));
+  }
+}
+
+// Whether the run had come to its end, further than where it goes on.
+bool KeepNewer::is_finished_later() const {
+  std::error_code ignored;
+  if (!fs::exists(run_ / "summary.json", ignored)) return false;
+  const auto summary =
+      nlohmann::json::parse(read_file(run_ / "summary.json"), nullptr, /*allow_exceptions=*/false);
+  const auto steps = summary.is_object() ? summary.find("steps") : summary.end();
+  return steps == summary.end() || !steps->is_number_integer() || *steps > steps_;
+}
+
+// Whenever it is interrupted, the run has all of its lines and its newest remaining checkpoint.
+void KeepNewer::load(const Training& training, const State& state) {
+  static_cast<void>(training), static_cast<void>(state);
+  if (!is_finished_later() && !(options_.named && !newer_.empty())) return;
+  const RunFolder aside(unused(run_ / fmt::format("newer-than-step-{}", steps_)));
+  RunConfiguration before = read_configuration(run_ / "config.toml");
+  before.data = options_.data;
+  // The trace that it was trained with: from here on it may be another.
+  const Trace trace = load_trace(before.trace, before.on_trace_end);
+  write_origin(aside, std::move(before), trace);
+  aside.write("metrics.jsonl", read_file(run_ / "metrics.jsonl"));
+  std::error_code ignored;
+  for (const char* name :
+       {"best.pt", "best.safetensors", "weights.pt", "weights.safetensors", "summary.json"}) {
+    if (fs::exists(run_ / name, ignored)) move(run_ / name, aside.file(name));
+  }
+  if (!newer_.empty()) {
+    fs::create_directory(aside.file("checkpoints"), ignored);
+    for (const fs::path& file : newer_) move(file, aside.file("checkpoints") / file.filename());
+    flush_to_disk(aside.file("checkpoints"));
+    flush_to_disk(newer_.front().parent_path());
+  }
+  flush_to_disk(aside.path());
+  flush_to_disk(run_);
+  kept_in_ = aside.path();
+}
+
+}  // namespace rubato

@@ -1,0 +1,166 @@
+#include <span>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include <rubato/config/configuration_file.hpp>
+#include <rubato/config/trace_source.hpp>
+#include <rubato/core/check.hpp>
+#include <rubato/core/error.hpp>
+#include <rubato/run/run.hpp>
+#include <rubato/train/early_stopping.hpp>
+#include <rubato/train/monitor.hpp>
+
+#include "run/resumption.hpp"
+#include "run/run_record.hpp"
+
+namespace rubato {
+
+namespace {
+
+std::shared_ptr<const Workload> checked(std::shared_ptr<const Workload> workload) {
+  if (workload == nullptr) throw Error("a run needs a workload; accepted: any but null");
+  return workload;
+}
+
+}  // namespace
+
+Run::Run(RunConfiguration configuration, std::shared_ptr<const Workload> workload,
+         RunLocation location)
+    : configuration_(std::move(configuration)),
+      workload_(checked(std::move(workload))),
+      location_(std::move(location)),
+      checkpoints_(location_.checkpoints(), configuration_.keep),
+      trace_(load_trace(configuration_.trace, configuration_.on_trace_end)),
+      trainer_(make_trainer(*workload_, configuration_, trace_, train_options(configuration_))) {
+  if (!location_.path().empty() && !location_.folder_) location_.folder_.emplace(location_.path());
+  add_keepers();
+  if (location_.from()) go_on();
+  if (const auto interval = parse_checkpoint_interval(configuration_.checkpoint_every);
+      location_.folder_) {
+    checkpointer_ =
+        std::make_shared<Checkpointer>(checkpoints_, interval.value_or(CheckpointInterval()),
+                                       [metrics = metrics_] { metrics->flush(); });
+    if (interval) trainer_.add_observer(checkpointer_);
+  }
+}
+
+Run::~Run() = default;
+
+void Run::add_keepers() {
+  const bool resumed = location_.from().has_value();
+  std::string config = !location_.folder_ ? to_toml(configuration_)
+                       : resumed          ? config_text(configuration_, folder())
+                                          : write_origin(folder(), configuration_, trace_);
+  record_ = trainer_.add_observer<RunRecord>(std::move(config));
+  kernels_ = trainer_.add_observer<KernelRecord>(kernels_text(workload_->engine().kernels));
+  if (resumed) {
+    newer_ = trainer_.add_observer<KeepNewer>(folder(), checkpoints_,
+                                              KeepNewer::Options{.from = location_.from()->file,
+                                                                 .named = location_.is_named(),
+                                                                 .data = configuration_.data});
+  }
+  if (location_.folder_) {
+    metrics_ = trainer_.add_observer<MetricsWriter>(folder().file("metrics.jsonl"), resumed);
+    if (!configuration_.monitor.empty()) {
+      trainer_.add_observer<Monitor>(
+          configuration_.monitor, configuration_.monitor_every,
+          [metrics = metrics_](const StepPlan& step, std::span<const TensorStatistics> tensors) {
+            metrics->write(step, tensors);
+          });
+    }
+  }
+  if (configuration_.patience > 0) {
+    trainer_.add_observer<EarlyStopping>(
+        configuration_.watch,
+        PatienceOptions{.patience = configuration_.patience, .delta = configuration_.min_delta});
+  }
+  if (configuration_.keep_best) {
+    best_ = trainer_.add_observer<BestWeights>(configuration_.watch, [this](const BestWeights&) {
+      if (location_.folder_) write_best();
+    });
+  }
+}
+
+void Run::go_on() {
+  trainer_.load_state(location_.from()->state);
+  write_origin(folder(), configuration_, trace_);
+  // The file may be of a later epoch.
+  if (best_ && best_->value()) write_best();
+}
+
+RunOutcome Run::execute() {
+  RunOutcome outcome;
+  try {
+    const TrainResult result = trainer_.fit();
+    const bool ended = result.epochs >= trainer_.options().epochs || !result.stopped.empty();
+    if (!ended) return {.end = RunOutcome::End::paused};
+    outcome.summary = summary_of(result.stopped);
+  } catch (const Diverged& diverged) {
+    outcome.end = RunOutcome::End::diverged;
+    outcome.reason = diverged.what();
+    outcome.summary = summary_of(outcome.reason);
+  }
+  if (location_.folder_) {
+    write_results(*outcome.summary, outcome.end == RunOutcome::End::completed);
+  }
+  return outcome;
+}
+
+RunSummary Run::summary_of(const std::string& stopped) const {
+  return {.result = trainer_.result(),
+          .options = trainer_.options(),
+          .engine = workload_->engine(),
+          .kernels_wanted = std::string(choice_name(kKernels, configuration_.kernels)),
+          .kernel_start = kernel_start(),
+          .model = configuration_.model,
+          .data = configuration_.data,
+          .trace = trace_.source(),
+          .weights_sha256 = sha256_of(trainer_.parameters()),
+          .wall_seconds = record_->wall_seconds(),
+          .gradient_buffers = trainer_.gradient_buffers(),
+          .may_skip = trainer_.objective().loss_scale().has_value(),
+          .stopped = stopped};
+}
+
+void Run::write_results(const RunSummary& summary, bool with_checkpoint) {
+  static_cast<void>(write_weights());
+  folder().write("summary.json", to_json(summary));
+  // Last, as what it is for, more epochs, is not lost with it.
+  if (with_checkpoint && parse_checkpoint_interval(configuration_.checkpoint_every)) {
+    static_cast<void>(write_checkpoint());
+  }
+}
+
+void Run::write_best() const {
+  folder().write(fmt::format("best.{}", workload_->weights_suffix()),
+                 workload_->weights(best_->parameters(), best_->buffers()));
+}
+
+std::filesystem::path Run::write_weights() const {
+  const std::string name = fmt::format("weights.{}", workload_->weights_suffix());
+  folder().write(name, workload_->weights(trainer_.parameters(), trainer_.buffers()));
+  return folder().file(name);
+}
+
+std::filesystem::path Run::write_checkpoint() {
+  static_cast<void>(folder());
+  return checkpointer_->write(trainer_.result().steps, trainer_.state());
+}
+
+std::string Run::warning() const {
+  return kernels_->difference();
+}
+
+std::optional<std::filesystem::path> Run::kept_in() const {
+  return newer_ ? newer_->folder() : std::nullopt;
+}
+
+const RunFolder& Run::folder() const {
+  if (!location_.folder_) {
+    throw Error("the run is kept nowhere; accepted: RunLocation::create() or resume()");
+  }
+  return *location_.folder_;
+}
+
+}  // namespace rubato

@@ -1,0 +1,86 @@
+#include <system_error>
+#include <utility>
+#include <vector>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <rubato/config/configuration_file.hpp>
+#include <rubato/config/resume.hpp>
+#include <rubato/core/error.hpp>
+#include <rubato/run/run_location.hpp>
+#include <rubato/state/state_file.hpp>
+
+#include "run/run_record.hpp"
+
+namespace rubato {
+
+namespace {
+
+namespace fs = std::filesystem;
+
+using Found = CheckpointFolder::Found;
+
+std::optional<Found> newest_of(const RunFolder& folder, const CheckpointFolder& checkpoints,
+                               std::vector<std::string>& rejected) {
+  auto found = checkpoints.newest([&](const std::string& why) { rejected.push_back(why); });
+  if (!found && !rejected.empty()) {
+    throw Error(fmt::format("{}: no checkpoint can be read; accepted: a run with a good one",
+                            folder.file("checkpoints").string()));
+  }
+  return found;
+}
+
+Found named_one(const fs::path& file, const CheckpointFolder& checkpoints) {
+  std::error_code ignored;
+  if (!CheckpointFolder::steps_of(file) || !fs::is_regular_file(file, ignored)) {
+    std::vector<std::string> names;
+    for (const fs::path& other : checkpoints.files()) names.push_back(other.filename().string());
+    throw Error(
+        fmt::format("no such checkpoint as {}; accepted: {}", file.string(),
+                    names.empty() ? "a run with one" : fmt::to_string(fmt::join(names, ", "))));
+  }
+  return {.file = file, .state = read_state(file)};
+}
+
+// That a run begins anew must not throw away what it has come to.
+void require_nothing_to_lose(const RunFolder& folder) {
+  std::error_code ignored;
+  for (const char* name : {"summary.json", "weights.pt", "weights.safetensors"}) {
+    if (!fs::exists(folder.file(name), ignored)) continue;
+    throw Error(
+        fmt::format("{}: the run has ended and left {}, but no checkpoint to go on from; accepted: "
+                    "a new run, such as rubato train --config {}",
+                    folder.path().string(), name, folder.file("config.toml").string()));
+  }
+}
+
+}  // namespace
+
+RunLocation RunLocation::create(fs::path folder) {
+  RunLocation location;
+  location.path_ = std::move(folder);
+  return location;
+}
+
+RunLocation RunLocation::resume(fs::path folder, const RunConfiguration& configuration,
+                                const std::optional<fs::path>& checkpoint) {
+  RunLocation location = create(std::move(folder));
+  location.folder_.emplace(RunFolder::existing(location.path_));
+  location.named_ = checkpoint.has_value();
+  const CheckpointFolder checkpoints(location.checkpoints(), configuration.keep);
+  location.from_ = checkpoint ? named_one(*checkpoint, checkpoints)
+                              : newest_of(*location.folder_, checkpoints, location.rejected_);
+  const RunConfiguration now = with_paths_from(location.path_, configuration);
+  if (location.from_) {
+    require_resumable(configuration_in(location.from_->state), now, ResumeFrom::checkpoint);
+  } else {
+    require_nothing_to_lose(*location.folder_);
+    require_resumable(
+        with_paths_from(location.path_, read_configuration(location.path_ / "config.toml")), now,
+        ResumeFrom::configuration);
+  }
+  return location;
+}
+
+}  // namespace rubato

@@ -1,0 +1,100 @@
+#include <optional>
+#include <sstream>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include <rubato/config/fault_options.hpp>
+#include <rubato/core/error.hpp>
+#include <rubato/run/workload.hpp>
+#include <rubato/state/state_file.hpp>
+#include <rubato/train/monitor.hpp>
+
+namespace rubato {
+
+namespace {
+
+constexpr std::string_view kVectors = "vectors";
+
+std::vector<std::string> patterns_of(const std::string& no_decay) {
+  std::vector<std::string> patterns;
+  std::istringstream text(no_decay);
+  for (std::string pattern; std::getline(text, pattern, ',');) patterns.push_back(pattern);
+  return patterns;
+}
+
+std::vector<ParameterGroup> parameter_groups(const std::string& no_decay) {
+  std::vector<ParameterGroup> groups;
+  for (const std::string& pattern : patterns_of(no_decay)) {
+    groups.push_back(pattern == kVectors ? no_decay_for_vectors() : no_decay_for(pattern));
+  }
+  return groups;
+}
+
+std::optional<LookaheadOptions> lookahead_options(const RunConfiguration& options) {
+  if (options.lookahead == 0) return std::nullopt;
+  return LookaheadOptions{
+      .k = options.lookahead, .alpha = options.lookahead_alpha, .start = options.lookahead_start};
+}
+
+void require_match(const Trainer& trainer, std::string_view option, const std::string& pattern) {
+  try {
+    static_cast<void>(matching(trainer.objective().parameters(), pattern));
+  } catch (const Error& error) {
+    throw Error(fmt::format("--{}: {}", option, error.what()));
+  }
+}
+
+}  // namespace
+
+std::string Workload::weights(std::span<const NamedArray> parameters,
+                              std::span<const NamedArray> buffers) const {
+  State state;
+  for (const NamedArray& array : parameters) put_array(state, "", array);
+  for (const NamedArray& array : buffers) put_array(state, "", array);
+  return state_bytes(state);
+}
+
+TrainOptions train_options(const RunConfiguration& options) {
+  FaultOptions faults = parse_random_faults(options.faults);
+  faults.planned = parse_faults(options.fault);
+  return {.epochs = options.epochs,
+          .iterations = options.iterations,
+          .minibatch_size = options.minibatch,
+          .learning_rate = options.learning_rate,
+          .reference_batch_size = options.reference_batch,
+          .rule = options.rule,
+          .schedule = options.schedule,
+          .schedule_unit = options.schedule_unit,
+          .watch = options.watch,
+          .optimizer = optimizer_options(options),
+          .groups = parameter_groups(options.no_decay),
+          .lookahead = lookahead_options(options),
+          .clip_norm = options.clip_norm,
+          .clip_value = options.clip_value,
+          .seed = options.seed,
+          .top_k = options.top_k,
+          .log_noise = options.log_noise,
+          .log_minibatches = options.log_minibatches,
+          .cores = options.cores,
+          .assignment = options.assignment,
+          .reduce = options.reduce,
+          .exact = options.exact,
+          .faults = std::move(faults),
+          .stragglers = parse_stragglers(options.straggler),
+          .threads = static_cast<int>(options.threads)};
+}
+
+Trainer make_trainer(const Workload& workload, const RunConfiguration& configuration,
+                     const Trace& trace, const TrainOptions& options) {
+  Trainer trainer = workload.make_trainer(trace, options);
+  for (const std::string& pattern : patterns_of(configuration.no_decay)) {
+    if (pattern != kVectors) require_match(trainer, "no-decay", pattern);
+  }
+  if (!configuration.monitor.empty()) require_match(trainer, "monitor", configuration.monitor);
+  return trainer;
+}
+
+}  // namespace rubato

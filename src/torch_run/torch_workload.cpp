@@ -1,0 +1,113 @@
+#include <utility>
+
+#include <fmt/format.h>
+
+#include <rubato/config/engine.hpp>
+#include <rubato/core/error.hpp>
+#include <rubato/model/builtin_models.hpp>
+#include <rubato/torch/dataset.hpp>
+#include <rubato/torch/environment.hpp>
+#include <rubato/torch/losses.hpp>
+#include <rubato/torch/torch_trainer.hpp>
+#include <rubato/torch/weights.hpp>
+#include <rubato/torch_run/torch_workload.hpp>
+
+#include "run/images.hpp"
+#include "torch_run/portable_kernels.hpp"
+
+namespace rubato {
+
+namespace {
+
+EngineFacts::Facts kernel_facts() {
+  const KernelsInUse kernels = kernels_in_use();
+  return {{"OpenBLAS", kernels.openblas}, {"ATen", kernels.aten}, {"oneDNN", kernels.onednn}};
+}
+
+class TorchWorkload final : public Workload {
+ public:
+  explicit TorchWorkload(const RunConfiguration& configuration)
+      : TorchWorkload(configuration, load_images(configuration)) {}
+
+  std::string description() const override { return description_; }
+  std::int64_t samples() const override { return train_.size(); }
+
+  EngineFacts engine() const override {
+    const Versions of = versions();
+    return {.engine = std::string(choice_name(kEngines, Engine::libtorch)),
+            .kernels = kernel_facts(),
+            .versions = {{"torch", of.torch}, {"onetbb", of.onetbb}, {"blas", of.blas}}};
+  }
+  std::string warning() const override {
+    if (has_fast_blas()) return {};
+    return "the BLAS in use is not known to be fast and may make training ten times slower\n"
+           "install an OpenBLAS (Debian: libopenblas0) or see update-alternatives";
+  }
+
+  Trainer make_trainer(const Trace& trace, const TrainOptions& options) const override {
+    TorchTrainer trainer(model_, nll_loss(label_smoothing_), train_, trace, options, options_);
+    trainer.set_test(test_, nll_loss());
+    return trainer;
+  }
+
+  std::string_view weights_suffix() const override { return "pt"; }
+  std::string weights(std::span<const NamedArray> parameters,
+                      std::span<const NamedArray> buffers) const override {
+    return pickled_weights(tensors_of(parameters), tensors_of(buffers));
+  }
+
+ private:
+  TorchWorkload(const RunConfiguration& configuration, const TrainTestImages& images)
+      : description_(describe(configuration, images)),
+        model_(builtin_model(configuration.model,
+                             {.height = images.train.height, .width = images.train.width})),
+        label_smoothing_(configuration.label_smoothing),
+        options_(torch_options(configuration)) {
+    // Both sets by the training set's statistics: the test set is not known beforehand.
+    const PixelStatistics statistics = pixel_statistics(images.train);
+    train_ = to_tensors(images.train, statistics);
+    test_ = to_tensors(images.test, statistics);
+    train_.fingerprint = fingerprint_of(images.train);
+    // What it is normalised by is the training set's.
+    test_.fingerprint = fingerprint_of(images.test);
+  }
+
+  std::string description_;
+  ModelFactory model_;
+  double label_smoothing_;
+  TorchOptions options_;
+  TensorDataset train_;
+  TensorDataset test_;
+};
+
+}  // namespace
+
+void require_portable_kernels(const EngineFacts::Facts& in_use) {
+  const EngineFacts::Facts wanted{{"OpenBLAS", "Haswell"}, {"ATen", "AVX2"}, {"oneDNN", "avx2"}};
+  if (in_use == wanted) return;
+  throw Error(fmt::format(
+      "--kernels portable: these libraries compute with {}, not with {}; accepted here: "
+      "--kernels native",
+      kernels_text(in_use), kernels_text(wanted)));
+}
+
+std::shared_ptr<const Workload> torch_workload(const RunConfiguration& configuration) {
+  if (!model_entry(configuration.model).in_libtorch) {
+    throw Error(fmt::format("libtorch does not compute the model {}; accepted: --engine eigen",
+                            configuration.model));
+  }
+  if (configuration.kernels == Kernels::portable) require_portable_kernels(kernel_facts());
+  return std::make_shared<TorchWorkload>(configuration);
+}
+
+TorchOptions torch_options(const RunConfiguration& configuration) {
+  const PrecisionOptions precision = parse_precision(configuration.precision);
+  return {.precision = precision.precision,
+          .loss_scale = precision.loss_scale,
+          .operators = parse_own_operators(configuration.operators),
+          .initializer = parse_initializer(configuration.initializer),
+          .augment = configuration.augment_shift > 0 ? random_shift(configuration.augment_shift)
+                                                     : Augmentation()};
+}
+
+}  // namespace rubato

@@ -1,0 +1,77 @@
+// The models that need no libtorch, by name.
+
+#include <string>
+
+#include <gmock/gmock.h>
+
+#include <rubato/config/engine.hpp>
+#include <rubato/run/dense_workload.hpp>
+
+#include "support/error_of.hpp"
+
+namespace rubato {
+namespace {
+
+Trainer trainer_of(const RunConfiguration& configuration) {
+  const auto workload = dense_workload(configuration);
+  return make_trainer(*workload, configuration, Trace::constant(64), train_options(configuration));
+}
+
+std::vector<std::string> shapes_of(const Trainer& trainer) {
+  std::vector<std::string> shapes;
+  for (const NamedArray& array : trainer.parameters()) {
+    std::string text = array.name;
+    for (const std::int64_t extent : array.shape) text += " " + std::to_string(extent);
+    shapes.push_back(text);
+  }
+  return shapes;
+}
+
+TEST(DenseWorkload, HasTheModelsOfItsNames) {
+  EXPECT_THAT(shapes_of(trainer_of({.model = "softmax"})),
+              testing::ElementsAre("linear.weight 10 784", "linear.bias 10"));
+  EXPECT_THAT(
+      shapes_of(trainer_of({.model = "mlp"})),
+      testing::ElementsAre("linear1.weight 128 784", "linear1.bias 128", "linear2.weight 64 128",
+                           "linear2.bias 64", "linear3.weight 10 64", "linear3.bias 10"));
+  EXPECT_THAT(shapes_of(trainer_of({.model = "mlp:hidden=7,activation=tanh"})),
+              testing::ElementsAre("linear1.weight 7 784", "linear1.bias 7", "linear2.weight 10 7",
+                                   "linear2.bias 10"));
+  EXPECT_THAT(shapes_of(trainer_of({.model = "quadratic:dim=6"})),
+              testing::ElementsAre("parameters 6"));
+}
+
+TEST(DenseWorkload, SaysWhatItTrains) {
+  const auto digits = dense_workload({.model = "softmax"});
+  EXPECT_EQ(digits->description(), "softmax on digits: 12000 training and 2000 test images");
+  EXPECT_EQ(digits->samples(), 12'000);
+  EXPECT_EQ(digits->engine().engine, "eigen");
+  EXPECT_EQ(digits->warning(), "");
+  const auto quadratic = dense_workload({.model = "quadratic:dim=3"});
+  EXPECT_EQ(quadratic->description(), "quadratic:dim=3: 3 parameters, 10000 samples");
+  EXPECT_EQ(test::error_of([] { return dense_workload({.model = "toy-net"}); }),
+            "Eigen does not compute the model toy-net; accepted: softmax, mlp, quadratic");
+}
+
+// The activation reaches the network.
+TEST(DenseWorkload, ComputesAsItsArgumentsSay) {
+  RunConfiguration configuration{.model = "mlp:hidden=16", .epochs = 1};
+  const auto loss = [&] {
+    Trainer trainer = trainer_of(configuration);
+    return trainer.fit().final_test.value().loss;
+  };
+  const double relu = loss();
+  configuration.model = "mlp:hidden=16,activation=tanh";
+  EXPECT_NE(loss(), relu);
+  EXPECT_LT(relu, 2) << "it learns";
+}
+
+TEST(Workload, RefusesPatternsThatNameNothing) {
+  EXPECT_THAT(test::error_of([] {
+                return trainer_of({.model = "softmax", .weight_decay = 0.1, .no_decay = "conv*"});
+              }),
+              testing::StartsWith("--no-decay: "));
+}
+
+}  // namespace
+}  // namespace rubato

@@ -1,0 +1,58 @@
+#include "run/run_record.hpp"
+
+#include <string>
+
+#include <gmock/gmock.h>
+
+#include <rubato/config/configuration_file.hpp>
+
+#include "support/error_of.hpp"
+#include "support/no_training.hpp"
+
+namespace rubato {
+namespace {
+
+TEST(RunRecord, KeepsTheConfiguration) {
+  const RunConfiguration run{.cores = 11, .learning_rate = 0.25};
+  State checkpoint;
+  RunRecord(to_toml(run)).save(checkpoint);
+  EXPECT_EQ(configuration_in(checkpoint), run);
+  State damaged;
+  damaged.put_text("run.config", "cores = 8\nlr = 0\n");
+  EXPECT_EQ(test::error_of([&] { static_cast<void>(configuration_in(damaged)); }),
+            "the checkpoint's configuration:2: lr: '0' is out of range; accepted: a number greater "
+            "than 0");
+}
+
+TEST(RunRecord, AddsUpItsSeconds) {
+  State state;
+  state.put_text("run.config", "");
+  state.put("run.wall_seconds", 1000.0);
+  RunRecord record("");
+  EXPECT_LT(record.wall_seconds(), 900);
+  const test::NoTraining training;
+  record.load(training, state);
+  EXPECT_GE(record.wall_seconds(), 1000);
+  State again;
+  record.save(again);
+  EXPECT_GE(again.value<double>("run.wall_seconds"), 1000);
+}
+
+TEST(KernelRecord, SaysWhatDiffers) {
+  const test::NoTraining training;
+  const auto difference = [&](const std::string& before, const std::string& now) {
+    State state;
+    if (!before.empty()) KernelRecord(before).save(state);
+    KernelRecord record(now);
+    record.load(training, state);
+    return record.difference();
+  };
+  EXPECT_EQ(difference("Eigen avx2", "Eigen avx2"), "");
+  EXPECT_EQ(difference("", "Eigen avx2"), "") << "a checkpoint from before they were said";
+  EXPECT_THAT(difference("Eigen avx2", "Eigen sse"),
+              testing::StartsWith("the run was computed with Eigen avx2\nand goes on with Eigen "
+                                  "sse: its bits may differ"));
+}
+
+}  // namespace
+}  // namespace rubato

@@ -1,0 +1,192 @@
+// A run as a value: what it leaves, and how it goes on. Without libtorch, and without a program.
+
+#include <algorithm>
+#include <filesystem>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include <gmock/gmock.h>
+#include <nlohmann/json.hpp>
+
+#include <rubato/core/file.hpp>
+#include <rubato/run/dense_workload.hpp>
+#include <rubato/run/run.hpp>
+#include <rubato/state/state_file.hpp>
+
+#include "support/error_of.hpp"
+#include "support/temp_folder.hpp"
+
+namespace rubato {
+namespace {
+
+namespace fs = std::filesystem;
+
+// 3 epochs of 8 steps.
+RunConfiguration small() {
+  return {.model = "quadratic:dim=5,samples=512",
+          .trace = "64",
+          .cores = 3,
+          .epochs = 3,
+          .threads = 2,
+          .checkpoint_every = "5steps"};
+}
+
+// Pauses after so many steps in all.
+class PauseAfter final : public Observer {
+ public:
+  explicit PauseAfter(std::int64_t steps) : steps_(steps) {}
+  void between_steps(Training& training) override {
+    if (training.result().steps == steps_) training.pause();
+  }
+
+ private:
+  std::int64_t steps_;
+};
+
+std::string weights_of(const RunConfiguration& configuration) {
+  rubato::Run run(configuration, dense_workload(configuration));
+  return run.execute().summary.value().weights_sha256;
+}
+
+std::int64_t lines_of(const fs::path& file) {
+  const std::string text = read_file(file);
+  return std::count(text.begin(), text.end(), '\n');
+}
+
+TEST(Run, LeavesAFolderThatSaysAllOfIt) {
+  const test::TempFolder temp;
+  const fs::path folder = temp.path() / "run";
+  const RunConfiguration configuration = small();
+  rubato::Run run(configuration, dense_workload(configuration), RunLocation::create(folder));
+  const RunOutcome outcome = run.execute();
+  ASSERT_EQ(outcome.end, RunOutcome::End::completed);
+  EXPECT_EQ(outcome.summary->result.steps, 24);
+
+  const auto summary = nlohmann::json::parse(read_file(folder / "summary.json"));
+  EXPECT_EQ(summary.at("engine"), "eigen");
+  EXPECT_EQ(summary.at("steps"), 24);
+  EXPECT_EQ(summary.at("final_test_accuracy"), nullptr);
+  EXPECT_EQ(summary.at("weights_sha256"), weights_of(configuration));
+  EXPECT_TRUE(summary.at("versions").contains("eigen"));
+  EXPECT_FALSE(summary.at("kernels").contains("openblas_by_itself")) << "there is none";
+  EXPECT_EQ(lines_of(folder / "metrics.jsonl"), 24 + 3);
+  EXPECT_TRUE(fs::exists(folder / "checkpoints" / "step-24.safetensors"));
+
+  // The weights, for every reader of safetensors.
+  const State weights = read_state(folder / "weights.safetensors");
+  const auto trained = run.trainer().parameters().front().values<float>();
+  EXPECT_EQ(weights.values<float>("parameters"), std::vector(trained.begin(), trained.end()));
+}
+
+TEST(Run, WritesNothingWhereItIsNowhere) {
+  const RunConfiguration configuration = small();
+  rubato::Run run(configuration, dense_workload(configuration));
+  EXPECT_EQ(run.execute().end, RunOutcome::End::completed);
+  EXPECT_EQ(test::error_of([&] { run.write_checkpoint(); }),
+            "the run is kept nowhere; accepted: RunLocation::create() or resume()");
+  EXPECT_EQ(test::error_of([&] { static_cast<void>(run.write_weights()); }),
+            "the run is kept nowhere; accepted: RunLocation::create() or resume()");
+}
+
+TEST(Run, IsMadeWithoutAFolderWhereSomethingIsWrong) {
+  const test::TempFolder temp;
+  const fs::path folder = temp.path() / "run";
+  RunConfiguration configuration = small();
+  configuration.monitor = "nothing*";
+  const auto workload = dense_workload(configuration);
+  EXPECT_THAT(
+      test::error_of([&] { rubato::Run(configuration, workload, RunLocation::create(folder)); }),
+      testing::StartsWith("--monitor: "));
+  EXPECT_FALSE(fs::exists(folder));
+  EXPECT_EQ(test::error_of([&] { rubato::Run(configuration, nullptr); }),
+            "a run needs a workload; accepted: any but null");
+}
+
+// Paused and executed again, and gone on with in another process: the same bits.
+TEST(Run, GoesOnFromWhereItWasPaused) {
+  const test::TempFolder temp;
+  const fs::path folder = temp.path() / "run";
+  const RunConfiguration configuration = small();
+  const std::string expected = weights_of(configuration);
+  for (const bool in_place : {true, false}) {
+    const fs::path where = folder / (in_place ? "same" : "other");
+    auto run = std::make_unique<rubato::Run>(configuration, dense_workload(configuration),
+                                             RunLocation::create(where));
+    run->trainer().add_observer<PauseAfter>(11);
+    ASSERT_EQ(run->execute().end, RunOutcome::End::paused);
+    EXPECT_FALSE(fs::exists(where / "summary.json"));
+    if (!in_place) {
+      run->write_checkpoint();
+      run.reset();
+      run = std::make_unique<rubato::Run>(configuration, dense_workload(configuration),
+                                          RunLocation::resume(where, configuration));
+      EXPECT_EQ(run->location().from()->file.filename(), "step-11.safetensors");
+      EXPECT_EQ(run->trainer().result().steps, 11);
+    }
+    EXPECT_EQ(run->execute().summary.value().weights_sha256, expected);
+    EXPECT_EQ(lines_of(where / "metrics.jsonl"), 24 + 3);
+  }
+}
+
+TEST(Run, GoesOnFromANamedCheckpointAndKeepsTheLaterOnes) {
+  const test::TempFolder temp;
+  const fs::path folder = temp.path() / "run";
+  const RunConfiguration configuration = small();
+  rubato::Run(configuration, dense_workload(configuration), RunLocation::create(folder)).execute();
+  const fs::path file = folder / "checkpoints" / "step-20.safetensors";
+  rubato::Run run(configuration, dense_workload(configuration),
+                  RunLocation::resume(folder, configuration, file));
+  ASSERT_TRUE(run.kept_in());
+  EXPECT_EQ(*run.kept_in(), folder / "newer-than-step-20");
+  EXPECT_TRUE(fs::exists(*run.kept_in() / "weights.safetensors"));
+  EXPECT_FALSE(fs::exists(folder / "weights.safetensors"));
+  EXPECT_EQ(run.execute().summary->weights_sha256, weights_of(configuration));
+}
+
+TEST(Run, IsNotResumedWithOtherOptionsOrFromElsewhere) {
+  const test::TempFolder temp;
+  const fs::path folder = temp.path() / "run";
+  const RunConfiguration configuration = small();
+  rubato::Run(configuration, dense_workload(configuration), RunLocation::create(folder)).execute();
+  RunConfiguration other = configuration;
+  other.learning_rate = 0.5;
+  EXPECT_THAT(test::error_of([&] { return RunLocation::resume(folder, other); }),
+              testing::HasSubstr("--lr was 0.01, is 0.5"));
+  EXPECT_THAT(test::error_of([&] {
+                return RunLocation::resume(folder, configuration, folder / "no.safetensors");
+              }),
+              testing::StartsWith("no such checkpoint as "));
+  EXPECT_THAT(
+      test::error_of([&] { return RunLocation::resume(temp.path() / "none", configuration); }),
+      testing::HasSubstr("no such folder"));
+}
+
+TEST(Run, ThatDivergesIsAResult) {
+  const test::TempFolder temp;
+  const fs::path folder = temp.path() / "run";
+  RunConfiguration configuration = small();
+  configuration.learning_rate = 1e30;
+  rubato::Run run(configuration, dense_workload(configuration), RunLocation::create(folder));
+  const RunOutcome outcome = run.execute();
+  EXPECT_EQ(outcome.end, RunOutcome::End::diverged);
+  EXPECT_THAT(outcome.reason, testing::HasSubstr("became infinite"));
+  const auto summary = nlohmann::json::parse(read_file(folder / "summary.json"));
+  EXPECT_EQ(summary.at("stopped"), outcome.reason);
+  EXPECT_TRUE(fs::exists(folder / "weights.safetensors"));
+}
+
+TEST(Run, KeepsTheBestWeights) {
+  const test::TempFolder temp;
+  const fs::path folder = temp.path() / "run";
+  RunConfiguration configuration = small();
+  configuration.keep_best = true;
+  rubato::Run run(configuration, dense_workload(configuration), RunLocation::create(folder));
+  run.execute();
+  const auto best = run.best()->parameters().front().values<float>();
+  EXPECT_EQ(read_state(folder / "best.safetensors").values<float>("parameters"),
+            std::vector(best.begin(), best.end()));
+}
+
+}  // namespace
+}  // namespace rubato

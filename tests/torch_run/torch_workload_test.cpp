@@ -1,0 +1,73 @@
+// What libtorch's workload makes of a configuration.
+
+#include <functional>
+#include <string>
+#include <vector>
+
+#include <gmock/gmock.h>
+
+#include <rubato/config/configuration_file.hpp>
+#include <rubato/torch_run/torch_workload.hpp>
+
+#include "support/error_of.hpp"
+#include "torch_run/portable_kernels.hpp"
+
+namespace rubato {
+namespace {
+
+TEST(TorchOptions, AreThoseOfTheConfiguration) {
+  struct Case {
+    // A line of a configuration.
+    std::string line;
+    std::function<bool(const TorchOptions&)> is_there;
+  };
+  const std::vector<Case> cases{
+      {"precision = \"bf16\"", [](const auto& o) { return o.precision == Precision::bf16; }},
+      {"precision = \"fp16:scale=512,growth=4,backoff=0.25,interval=7,smallest=0.5\"",
+       [](const auto& o) {
+         return o.precision == Precision::fp16 && o.loss_scale == LossScaleOptions{.initial = 512,
+                                                                                   .growth = 4,
+                                                                                   .backoff = 0.25,
+                                                                                   .interval = 7,
+                                                                                   .smallest = 0.5};
+       }},
+      {"operators = \"max-pool\"",
+       [](const auto& o) {
+         return o.operators ==
+                OwnOperators{.convolution = false, .max_pool = true, .batch_norm = false};
+       }},
+      {"init = \"msra:fan=out\"",
+       [](const auto& o) {
+         return o.initializer ==
+                InitializerOptions{.kind = InitializerKind::msra, .fan = FanMode::out};
+       }},
+      {"augment-shift = 2", [](const auto& o) { return static_cast<bool>(o.augment); }}};
+  const auto options_of = [](const std::string& text) {
+    return torch_options(parse_configuration(text, "test"));
+  };
+  for (const auto& [line, is_there] : cases) {
+    SCOPED_TRACE(line);
+    EXPECT_FALSE(is_there(options_of(""))) << "the case shows nothing";
+    EXPECT_TRUE(is_there(options_of(line)));
+  }
+}
+
+TEST(TorchWorkload, SaysWhichModelsItComputes) {
+  EXPECT_EQ(test::error_of([] { return torch_workload({.model = "quadratic"}); }),
+            "libtorch does not compute the model quadratic; accepted: --engine eigen");
+}
+
+TEST(PortableKernels, AreOneSetForEachLibrary) {
+  const EngineFacts::Facts wanted{{"OpenBLAS", "Haswell"}, {"ATen", "AVX2"}, {"oneDNN", "avx2"}};
+  EXPECT_EQ(test::error_of([&] { require_portable_kernels(wanted); }), "no error");
+  for (std::size_t i = 0; i < wanted.size(); ++i) {
+    EngineFacts::Facts other = wanted;
+    other[i].second = "another";
+    EXPECT_EQ(test::error_of([&] { require_portable_kernels(other); }),
+              "--kernels portable: these libraries compute with " + kernels_text(other) +
+                  ", not with " + kernels_text(wanted) + "; accepted here: --kernels native");
+  }
+}
+
+}  // namespace
+}  // namespace rubato
