@@ -6,8 +6,10 @@
 #include <span>
 #include <vector>
 
+#include <fmt/format.h>
+
 #include <rubato/collective/tree_sum.hpp>
-#include <rubato/core/check.hpp>
+#include <rubato/core/error.hpp>
 #include <rubato/optim/flat_optimizer.hpp>
 #include <rubato/optim/layer_rates.hpp>
 
@@ -61,9 +63,13 @@ void append_range(std::vector<SgdRange<T>>& ranges, std::size_t end,
 template <class T>
 void step_ranges(const Update<T>& update, std::span<T> velocity,
                  std::span<const SgdRange<T>> ranges, Workers& workers) {
-  RUBATO_CHECK(!ranges.empty() && ranges.back().end == update.parameters.size() &&
-                   update.gradient_sum.size() >= update.parameters.size(),
-               "every parameter has a gradient and a tensor");
+  const std::size_t covered = ranges.empty() ? 0 : ranges.back().end;
+  if (covered != update.parameters.size() || update.gradient_sum.size() < covered) {
+    throw Error(
+        fmt::format("an update of {} parameters has {} gradients, and the layout {} values; "
+                    "accepted: as many of each",
+                    update.parameters.size(), update.gradient_sum.size(), covered));
+  }
   workers.for_each_range(update.parameters.size(), [&](std::size_t begin, std::size_t end) {
     const T* const gradient = update.gradient_sum.data();
     tree_sum_sgd({&gradient, 1}, begin, update.parameters.subspan(begin, end - begin),

@@ -1,6 +1,9 @@
 #include <cmath>
 #include <utility>
 
+#include <fmt/format.h>
+
+#include <rubato/core/error.hpp>
 #include <rubato/optim/lars.hpp>
 #include <rubato/recipe/optimizer_options.hpp>
 
@@ -32,7 +35,12 @@ Lars<T>::Lars(ParameterLayout layout, const LarsOptions& options, std::vector<Gr
 
 template <class T>
 void Lars<T>::step(const Update<T>& update, Workers& workers) {
-  RUBATO_CHECK(update.layers.size() == layout_.layers(), "LARS is told the norms of every tensor");
+  if (update.layers.size() != layout_.layers()) {
+    throw Error(
+        fmt::format("LARS needs the norms of {} tensors and has those of {}; accepted: one "
+                    "of Update::layers for each",
+                    layout_.layers(), update.layers.size()));
+  }
   ranges_.clear();
   for (std::size_t layer = 0; layer < layout_.layers(); ++layer) {
     const GroupOptions group = group_of(groups_, layout_.layer_groups[layer]);

@@ -5,7 +5,7 @@
 
 #include <fmt/format.h>
 
-#include <rubato/core/check.hpp>
+#include <rubato/core/error.hpp>
 #include <rubato/core/file.hpp>
 #include <rubato/report/checkpoints.hpp>
 #include <rubato/state/state_file.hpp>
@@ -34,7 +34,7 @@ std::optional<std::int64_t> CheckpointFolder::steps_of(const fs::path& file) {
 
 CheckpointFolder::CheckpointFolder(fs::path path, std::int64_t keep)
     : path_(std::move(path)), keep_(keep) {
-  RUBATO_CHECK(keep >= 1, "the newest checkpoint is kept");
+  if (keep < 1) throw Error(fmt::format("{} checkpoints to keep: at least 1 is needed", keep));
 }
 
 fs::path CheckpointFolder::write(std::int64_t steps, const State& state) {
@@ -88,7 +88,12 @@ std::optional<CheckpointFolder::Found> CheckpointFolder::newest(
 
 Checkpointer::Checkpointer(CheckpointFolder folder, CheckpointInterval interval,
                            std::function<void()> before_writing)
-    : folder_(std::move(folder)), interval_(interval), before_writing_(std::move(before_writing)) {}
+    : folder_(std::move(folder)), interval_(interval), before_writing_(std::move(before_writing)) {
+  if (interval_.count < 1) {
+    throw Error(fmt::format("a checkpoint every {} {}: at least 1 is needed", interval_.count,
+                            choice_name(kCheckpointUnits, interval_.unit)));
+  }
+}
 
 void Checkpointer::on_step(Training& training, const StepRecord& step) {
   static_cast<void>(training), static_cast<void>(step);

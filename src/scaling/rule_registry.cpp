@@ -98,7 +98,11 @@ std::unique_ptr<Rule> RuleRegistry::make(std::string_view spec) const {
   if (found == makers_.end()) {
     throw Error(unknown_name_message("rule", arguments.name(), names()));
   }
-  std::unique_ptr<Rule> rule = found->second(arguments);
+  std::unique_ptr<Rule> rule = found->second ? found->second(arguments) : nullptr;
+  if (rule == nullptr) {
+    throw Error(fmt::format("nothing makes rule '{}'; accepted: a maker that gives a rule",
+                            arguments.name()));
+  }
   const std::int64_t ramp = arguments.whole("ramp", 0, 1, kMostRampSteps);
   if (!rule->follows_batch_size()) {
     arguments.refuse("ramp",

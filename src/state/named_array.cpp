@@ -16,6 +16,12 @@ std::size_t NamedArray::size() const {
       std::accumulate(shape.begin(), shape.end(), std::int64_t{1}, std::multiplies<>()));
 }
 
+void NamedArray::require_type(ElementType asked) const {
+  if (type == asked) return;
+  throw Error(fmt::format("'{}' holds {}, and {} was asked for; accepted: {}", name, name_of(type),
+                          name_of(asked), name_of(type)));
+}
+
 std::span<std::byte> NamedArray::bytes() const {
   return {static_cast<std::byte*>(data), size() * size_of(type)};
 }

@@ -19,6 +19,10 @@ const ElementTypeName& entry_of(ElementType type) {
   return *found;
 }
 
+[[noreturn]] void fail_taken(std::string_view name) {
+  throw Error(fmt::format("the state has a '{}' already; accepted: each name once", name));
+}
+
 }  // namespace
 
 std::string_view name_of(ElementType type) {
@@ -32,12 +36,16 @@ std::size_t size_of(ElementType type) {
 void State::put_array(std::string_view name, StateArray array) {
   std::size_t elements = 1;
   for (const std::int64_t extent : array.shape) elements *= static_cast<std::size_t>(extent);
-  RUBATO_CHECK(array.bytes.size() == elements * size_of(array.type), "an array fills its shape");
-  RUBATO_CHECK(arrays_.emplace(name, std::move(array)).second, "a name is put into a state once");
+  if (array.bytes.size() != elements * size_of(array.type)) {
+    throw Error(fmt::format("'{}' has {} bytes; accepted: {} for {} elements of type {}", name,
+                            array.bytes.size(), elements * size_of(array.type), elements,
+                            name_of(array.type)));
+  }
+  if (!arrays_.emplace(name, std::move(array)).second) fail_taken(name);
 }
 
 void State::put_text(std::string_view name, std::string text) {
-  RUBATO_CHECK(texts_.emplace(name, std::move(text)).second, "a name is put into a state once");
+  if (!texts_.emplace(name, std::move(text)).second) fail_taken(name);
 }
 
 const StateArray& State::array(std::string_view name) const {

@@ -182,6 +182,10 @@ std::unique_ptr<Objective> make_torch_objective(TorchParts parts) {
         "ONEDNN_MAX_CPU_ISA keeps it from them; accepted: that variable not set, or precision "
         "full");
   }
+  if (!parts.model)
+    throw Error("a trainer without a model; accepted: a ModelFactory that makes it");
+  if (!parts.loss)
+    throw Error("a trainer without a loss; accepted: a function of output and target");
   require_valid(parts.train, "training data");
   // Before the first worker starts.
   use_one_intra_op_thread();

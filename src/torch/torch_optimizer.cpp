@@ -7,7 +7,6 @@
 #include <torch/serialize/input-archive.h>
 #include <torch/serialize/output-archive.h>
 
-#include <rubato/core/check.hpp>
 #include <rubato/core/error.hpp>
 #include <rubato/optim/layer_rates.hpp>
 #include <rubato/torch/torch_optimizer.hpp>
@@ -27,7 +26,10 @@ TorchOptimizer<T>::TorchOptimizer(ParameterLayout layout, const std::vector<Trai
       groups_(std::move(groups)),
       gradient_(at::zeros({static_cast<std::int64_t>(layout_.size())},
                           c10::CppTypeToScalarType<T>::value)) {
-  RUBATO_CHECK(trained.size() == layout_.layers(), "the layout has every tensor");
+  if (trained.size() != layout_.layers()) {
+    throw Error(fmt::format("an optimizer for {} tensors with a layout of {}; accepted: as many",
+                            trained.size(), layout_.layers()));
+  }
   // Tensors of the optimizer's own, on the shared memory: their gradients are not the replicas'.
   std::vector<torch::optim::OptimizerParamGroup> of_tensors;
   std::int64_t begin = 0;

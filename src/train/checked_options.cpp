@@ -66,6 +66,13 @@ TrainOptions checked_options(TrainOptions options) {
   if (options.clip_norm && options.clip_value) {
     throw Error("gradients are clipped by their norm or by value; accepted: one of them");
   }
+  for (const ParameterGroup& group : options.groups) {
+    if (group.takes) continue;
+    throw Error(
+        fmt::format("parameter group '{}' has no function that says what it takes; "
+                    "accepted: ParameterGroup::takes",
+                    group.name));
+  }
   choose_momentum_form(options);
   if (options.top_k < 0) {
     throw Error(fmt::format("top {} accuracy: at least 1 is needed (0 is none)", options.top_k));

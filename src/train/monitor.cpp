@@ -71,6 +71,7 @@ std::vector<NamedArray> matching(std::span<const NamedArray> parameters,
 Monitor::Monitor(std::string pattern, std::int64_t every, Sink sink)
     : pattern_(std::move(pattern)), every_(every), sink_(std::move(sink)) {
   if (every < 1) throw Error(fmt::format("a monitor every {} steps: at least 1 is needed", every));
+  if (!sink_) throw Error("a monitor without a sink; accepted: a function that it calls");
 }
 
 void Monitor::on_added(Training& training) {

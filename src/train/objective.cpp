@@ -1,6 +1,6 @@
 #include <utility>
 
-#include <rubato/core/check.hpp>
+#include <rubato/core/error.hpp>
 #include <rubato/optim/make_optimizer.hpp>
 #include <rubato/train/objective.hpp>
 
@@ -14,8 +14,8 @@ const std::vector<NamedArray>& Objective::buffers() const {
 Evaluation Objective::test(Workers& workers, const EvaluationOptions& options,
                            std::string_view when) {
   static_cast<void>(workers), static_cast<void>(options), static_cast<void>(when);
-  RUBATO_CHECK(false, "an objective that has a test makes it");
-  return {};
+  throw Error(
+      "an objective says that it has a test, and has none; accepted: test() with has_test()");
 }
 
 template <class T>

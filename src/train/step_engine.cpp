@@ -10,7 +10,6 @@
 #include <fmt/format.h>
 
 #include <rubato/collective/kernels.hpp>
-#include <rubato/core/check.hpp>
 #include <rubato/core/error.hpp>
 #include <rubato/core/stopwatch.hpp>
 #include <rubato/optim/lookahead.hpp>
@@ -95,7 +94,12 @@ template <class T>
 std::vector<std::unique_ptr<Evaluator<T>>> evaluators_of(ObjectiveOf<T>& objective, int count) {
   std::vector<std::unique_ptr<Evaluator<T>>> evaluators;
   evaluators.reserve(static_cast<std::size_t>(count));
-  for (int i = 0; i < count; ++i) evaluators.push_back(objective.make_evaluator());
+  for (int i = 0; i < count; ++i) {
+    evaluators.push_back(objective.make_evaluator());
+    if (evaluators.back() == nullptr) {
+      throw Error("the objective makes no evaluator; accepted: one for each thread");
+    }
+  }
   return evaluators;
 }
 
@@ -146,7 +150,6 @@ class TypedStepEngine final : public StepEngine {
         evaluators_(evaluators_of(objective, options.threads)),
         data_seconds_(static_cast<std::size_t>(workers_.threads())) {
     if (const auto scale = objective.loss_scale()) loss_scaler_.emplace(*scale);
-    RUBATO_CHECK(layout_.size() == parameters_, "the arrays of an objective are its parameters");
     if (rule_.reduction() == GradientReduction::sum && !optimizer_->scales_weight_decay()) {
       throw Error(
           fmt::format("rule {} sums gradients, which the optimizer cannot follow; accepted: "
@@ -429,11 +432,9 @@ std::unique_ptr<StepEngine> make_typed(const StepEngineParts& parts, const Train
 std::unique_ptr<StepEngine> make_step_engine(const StepEngineParts& parts,
                                              const TrainOptions& options,
                                              std::int64_t max_minibatches) {
-  const ElementType type = parts.objective.type();
-  RUBATO_CHECK(type == ElementType::f32 || type == ElementType::f64,
-               "parameters in training are float or double");
-  return type == ElementType::f64 ? make_typed<double>(parts, options, max_minibatches)
-                                  : make_typed<float>(parts, options, max_minibatches);
+  return parts.objective.type() == ElementType::f64
+             ? make_typed<double>(parts, options, max_minibatches)
+             : make_typed<float>(parts, options, max_minibatches);
 }
 
 }  // namespace rubato

@@ -80,8 +80,9 @@ class StepEngine {
   virtual void load(const State& state) = 0;
 };
 
-/// An engine for the type of the objective's parameters and steps of at most `max_minibatches`.
-/// Throws Error for options out of their range, and for a rule that the optimizer cannot follow.
+/// An engine for the type of the objective's parameters, which checked_objective() has let pass,
+/// and steps of at most `max_minibatches`. Throws Error for options out of their range, and for a
+/// rule that the optimizer cannot follow.
 [[nodiscard]] std::unique_ptr<StepEngine> make_step_engine(const StepEngineParts& parts,
                                                            const TrainOptions& options,
                                                            std::int64_t max_minibatches);

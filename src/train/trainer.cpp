@@ -4,7 +4,7 @@
 
 #include <fmt/format.h>
 
-#include <rubato/core/check.hpp>
+#include <rubato/core/error.hpp>
 #include <rubato/core/stopwatch.hpp>
 #include <rubato/plan/shuffle.hpp>
 #include <rubato/scaling/adascale.hpp>
@@ -12,6 +12,7 @@
 #include <rubato/train/trainer.hpp>
 
 #include "binding.hpp"
+#include "checked_objective.hpp"
 #include "checked_options.hpp"
 #include "checked_rates.hpp"
 #include "configuration.hpp"
@@ -22,11 +23,6 @@
 namespace rubato {
 
 namespace {
-
-std::unique_ptr<Objective> checked(std::unique_ptr<Objective> objective) {
-  if (objective == nullptr) throw Error("a trainer needs an objective; accepted: any but null");
-  return objective;
-}
 
 Planner checked_planner(Trace trace, const Objective& objective, const TrainOptions& options) {
   Planner planner(std::move(trace), {.dataset_size = objective.samples(),
@@ -46,7 +42,11 @@ std::string end_of_trace(std::int64_t steps) {
 }
 
 std::unique_ptr<LrSchedule> make_schedule(const TrainOptions& options) {
-  if (options.own_schedule) return options.own_schedule();
+  if (options.own_schedule) {
+    auto own = options.own_schedule();
+    if (own == nullptr) throw Error("own_schedule makes no schedule; accepted: any but null");
+    return own;
+  }
   auto schedule = make_lr_schedule(options.schedule, options.watch);
   require_rate(*schedule, options.schedule, options.schedule_unit);
   return schedule;
@@ -64,7 +64,7 @@ class Trainer::Implementation final : public Training {
  public:
   Implementation(std::unique_ptr<Objective> objective, Trace trace, TrainOptions options)
       : options_(checked_options(std::move(options))),
-        objective_(checked(std::move(objective))),
+        objective_(checked_objective(std::move(objective))),
         planner_(checked_planner(std::move(trace), *objective_, options_)),
         rule_(options_.rules.make(options_.rule)),
         schedule_(make_schedule(options_)),
@@ -75,19 +75,24 @@ class Trainer::Implementation final : public Training {
         gain_estimator_({}, options_.groups.size() + 1) {}
 
   TrainResult fit() {
+    require_not_in_fit("fit()");
+    require_usable("fit()");
     if (schedule_->watches() && !objective_->has_test() && options_.watch != Metric::train_loss) {
       throw Error(
           fmt::format("the schedule watches {}, but there is no test set; accepted: "
                       "train-loss",
                       choice_name(kMetrics, options_.watch)));
     }
-    RUBATO_CHECK(!in_step_, "fit() cannot be called again after it has thrown");
-    try_out();
     pausing_ = false;
-    while (!pausing_ && (epoch_ || begin_epoch())) {
-      train_epoch();
-      if (!pausing_) end_epoch();
+    phase_ = Phase::training;
+    try {
+      train();
+    } catch (...) {
+      phase_ = Phase::idle;
+      thrown_ = "fit()";
+      throw;
     }
+    phase_ = Phase::idle;
     return result_;
   }
 
@@ -99,7 +104,8 @@ class Trainer::Implementation final : public Training {
   Workers& workers() const override { return workers_; }
   std::int64_t gradient_buffers() const { return engine_->gradient_buffers(); }
   void add_observer(std::shared_ptr<Observer> observer) {
-    RUBATO_CHECK(observer != nullptr, "an observer is added");
+    require_not_in_fit("add_observer()");
+    if (observer == nullptr) throw Error("an observer is added that is null; accepted: any other");
     observer->on_added(*this);
     observers_.push_back(std::move(observer));
   }
@@ -108,11 +114,36 @@ class Trainer::Implementation final : public Training {
     result_.stopped = reason.empty() ? "stopped" : std::move(reason);
   }
   void pause() override { pausing_ = true; }
-  bool has_state() const { return whole_; }
+  bool has_state() const { return whole_ && phase_ != Phase::training; }
   State state() const override;
   void load(const State& state);
 
  private:
+  // What the trainer is doing.
+  enum class Phase { idle, training, between_steps };
+
+  void require_not_in_fit(std::string_view what) const {
+    if (phase_ == Phase::idle) return;
+    throw Error(
+        fmt::format("{} was called in the middle of fit(); accepted: before or after it", what));
+  }
+  // After an exception what is left of the step it ended is not gone on with.
+  void require_usable(std::string_view what) const {
+    if (thrown_.empty()) return;
+    throw Error(
+        fmt::format("{} cannot be called after {} has thrown; accepted: another trainer, which may "
+                    "load the state of this one where has_state()",
+                    what, thrown_));
+  }
+
+  void train() {
+    try_out();
+    while (!pausing_ && (epoch_ || begin_epoch())) {
+      train_epoch();
+      if (!pausing_) end_epoch();
+    }
+  }
+
   // The epoch in training. Its record says how many of its steps are done.
   struct Epoch {
     EpochPlan plan;
@@ -120,6 +151,8 @@ class Trainer::Implementation final : public Training {
     double loss_sum = 0;
     std::int64_t minibatches = 0;
   };
+
+  void load_all(const State& state);
 
   // Finds what cannot work before anything is trained.
   void try_out() {
@@ -168,8 +201,6 @@ class Trainer::Implementation final : public Training {
     Stopwatch stopwatch;
     while (!stopped() && !pausing_ && std::cmp_less(record.steps, epoch_->plan.steps.size())) {
       const StepPlan& plan = epoch_->plan.steps[static_cast<std::size_t>(record.steps)];
-      in_step_ = true;
-      whole_ = true;
       last_step_ = run_step(epoch_->plan.index, plan, samples);
       const StepRecord& step = last_step_;
       if (step.applied && options_.iterations && step.iterations >= *options_.iterations) {
@@ -218,7 +249,6 @@ class Trainer::Implementation final : public Training {
     record.whole = !result_.part;
     const bool ended = !epoch_->plan.complete;
     epoch_.reset();
-    in_step_ = true;
     whole_ = false;
     if (record.whole) {
       ++result_.epochs;
@@ -241,9 +271,10 @@ class Trainer::Implementation final : public Training {
 
   // Everybody has heard of the step or the epoch.
   void let_observers_look() {
-    in_step_ = false;
     whole_ = true;
+    phase_ = Phase::between_steps;
     for (const auto& observer : observers_) observer->between_steps(*this);
+    phase_ = Phase::training;
   }
 
   void note_test(const Evaluation& test) {
@@ -335,15 +366,25 @@ class Trainer::Implementation final : public Training {
   std::optional<Epoch> epoch_;
   bool tried_out_ = false;
   bool pausing_ = false;
-  // From the beginning of a step or of the end of an epoch until all have heard of it.
-  bool in_step_ = false;
+  Phase phase_ = Phase::idle;
+  // What has thrown, so that only the state is of use.
+  std::string thrown_;
   // While what there is to remember is that of the end of a step.
   bool whole_ = true;
   StepRecord last_step_;
 };
 
 State Trainer::Implementation::state() const {
-  RUBATO_CHECK(whole_, "the state of a trainer is taken between steps");
+  if (phase_ == Phase::training) {
+    throw Error(
+        "a state is taken between steps; accepted: in Observer::between_steps(), or outside "
+        "of fit()");
+  }
+  if (!whole_) {
+    throw Error(
+        "there is no state: an exception ended a step that was applied in part; accepted: "
+        "an earlier state");
+  }
   State state;
   state.put_text(kConfiguration, configuration_);
   for (const NamedArray& array : parameters()) put_array(state, kParameter, array);
@@ -371,7 +412,23 @@ State Trainer::Implementation::state() const {
 }
 
 void Trainer::Implementation::load(const State& state) {
-  RUBATO_CHECK(result_.steps == 0 && !epoch_, "a state is loaded before anything is trained");
+  require_not_in_fit("load_state()");
+  require_usable("load_state()");
+  if (result_.steps > 0 || epoch_) {
+    throw Error(
+        fmt::format("load_state() was called after {} steps; accepted: before anything is trained "
+                    "or loaded",
+                    result_.steps));
+  }
+  // Until all of it is there, there is none.
+  whole_ = false;
+  thrown_ = "load_state()";
+  load_all(state);
+  whole_ = true;
+  thrown_.clear();
+}
+
+void Trainer::Implementation::load_all(const State& state) {
   require_same_configuration(state.text(kConfiguration), configuration_);
   for (const NamedArray& array : parameters()) read_array(state, kParameter, array);
   for (const NamedArray& array : buffers()) read_array(state, kBuffer, array);
@@ -430,7 +487,9 @@ Trainer::Trainer(Trainer&&) noexcept = default;
 Trainer& Trainer::operator=(Trainer&&) noexcept = default;
 
 Trainer::Implementation& Trainer::own() const {
-  RUBATO_CHECK(implementation_ != nullptr, "a trainer that was moved from is not used");
+  if (implementation_ == nullptr) {
+    throw Error("a trainer was used that was moved from; accepted: the one that it was moved to");
+  }
   return *implementation_;
 }
 void Trainer::add_observer(std::shared_ptr<Observer> observer) {

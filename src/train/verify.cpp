@@ -101,7 +101,10 @@ class Verification::Witness final : public Observer {
 };
 
 Verification::Verification(MakeTrainer make, std::int64_t steps)
-    : make_(std::move(make)), steps_(steps) {}
+    : make_(std::move(make)), steps_(steps) {
+  if (!make_) throw Error("nothing makes the trainers to compare; accepted: a function that does");
+  if (steps < 1) throw Error(fmt::format("{} steps to compare: at least 1 is needed", steps));
+}
 
 WayOutcome Verification::train(const Way& way) {
   Marks marks = marks_of(way);

@@ -51,6 +51,15 @@ class Checkpoints : public testing::Test {
   std::vector<std::string> rejected_;
 };
 
+TEST_F(Checkpoints, AreAtLeastOneAndAtLeastOneApart) {
+  EXPECT_EQ(error_of([&] { CheckpointFolder(path_, 0); }),
+            "0 checkpoints to keep: at least 1 is needed");
+  EXPECT_EQ(error_of([&] {
+              Checkpointer(folder_, {.count = 0, .unit = CheckpointInterval::Unit::epochs});
+            }),
+            "a checkpoint every 0 epochs: at least 1 is needed");
+}
+
 TEST_F(Checkpoints, TheNewestAreKept) {
   EXPECT_EQ(newest(), -1);
   for (const std::int64_t steps : {9, 10, 100}) folder_.write(steps, state_of(steps));

@@ -6,6 +6,7 @@
 #include <gmock/gmock.h>
 #include <nlohmann/json.hpp>
 
+#include <rubato/state/named_array.hpp>
 #include <rubato/state/sha256.hpp>
 #include <rubato/state/state.hpp>
 #include <rubato/state/state_file.hpp>
@@ -79,13 +80,30 @@ TEST(State, SaysWhatIsNotThere) {
             "the state's 'count' is -7; accepted: at least 0");
 }
 
-TEST(StateDeath, TakesANameOnce) {
-  EXPECT_DEATH(
-      {
-        State state = example();
-        state.put("count", 1.0);
-      },
-      "once");
+TEST(State, TakesANameOnce) {
+  State state = example();
+  EXPECT_EQ(error_of([&] { state.put("count", 1.0); }),
+            "the state has a 'count' already; accepted: each name once");
+  state.put_text("word", "a");
+  EXPECT_EQ(error_of([&] { state.put_text("word", "b"); }),
+            "the state has a 'word' already; accepted: each name once");
+}
+
+TEST(State, TakesTheBytesOfTheShape) {
+  State state;
+  EXPECT_EQ(error_of([&] {
+              state.put_array("half",
+                              {.type = ElementType::f64, .shape = {2}, .bytes = "12345678"});
+            }),
+            "'half' has 8 bytes; accepted: 16 for 2 elements of type F64");
+}
+
+TEST(NamedArray, IsReadAsWhatItHolds) {
+  double number = 3;
+  const NamedArray array{.name = "w", .type = ElementType::f64, .shape = {}, .data = &number};
+  EXPECT_EQ(array.values<double>()[0], 3);
+  EXPECT_EQ(error_of([&] { static_cast<void>(array.values<float>()); }),
+            "'w' holds F64, and F32 was asked for; accepted: F64");
 }
 
 TEST(StateFile, KeepsEveryBit) {

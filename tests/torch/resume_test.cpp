@@ -63,13 +63,12 @@ TEST(Pause, ReturnsAndGoesOnAsIfNothingHadBeen) {
   EXPECT_EQ(recorder->steps.size(), steps) << "there was nothing left";
 }
 
-TEST(PauseDeath, IsNotWhatAnExceptionIs) {
-  testing::GTEST_FLAG(death_test_style) = "threadsafe";  // there are worker threads
+TEST(Pause, IsNotWhatAnExceptionIs) {
   TorchTrainer trainer = softmax_trainer(small());
   trainer.add_observer<test::Recorder>([](Training&, const StepRecord&) { throw Error("no"); });
   EXPECT_EQ(error_of([&] { trainer.fit(); }), "no");
-  EXPECT_DEATH(trainer.fit(), "fit\\(\\) cannot be called again after it has thrown");
-  EXPECT_DEATH(static_cast<void>(trainer.state()), "between steps");
+  EXPECT_THAT(error_of([&] { trainer.fit(); }),
+              HasSubstr("cannot be called after fit() has thrown"));
 }
 
 // From every state there is, those at the end of an epoch before its evaluation included.

@@ -18,7 +18,7 @@ namespace rubato {
 /// A state is complete or not there; those before it stay until it is.
 class CheckpointFolder {
  public:
-  /// The folder need not exist yet. `keep` is at least 1.
+  /// The folder need not exist yet. Throws Error when `keep` is below 1.
   CheckpointFolder(std::filesystem::path path, std::int64_t keep);
 
   /// Writes the state after `steps` steps, then removes all but the newest `keep`. Throws
@@ -49,7 +49,8 @@ class CheckpointFolder {
 /// Writes a trainer's checkpoints as it trains.
 class Checkpointer final : public Observer {
  public:
-  /// `before_writing` is called first, to bring to the disk what a checkpoint relies on.
+  /// `before_writing` is called first, to bring to the disk what a checkpoint relies on. Throws
+  /// Error when the interval's count is below 1.
   Checkpointer(CheckpointFolder folder, CheckpointInterval interval,
                std::function<void()> before_writing = {});
 

@@ -8,7 +8,6 @@
 #include <string_view>
 #include <vector>
 
-#include <rubato/core/check.hpp>
 #include <rubato/state/state.hpp>
 
 namespace rubato {
@@ -25,12 +24,15 @@ struct NamedArray {
   /// Elements.
   [[nodiscard]] std::size_t size() const;
   [[nodiscard]] std::span<std::byte> bytes() const;
-  /// The elements, which must be of type T.
+  /// The elements. Throws Error when they are not of type T.
   template <StateElement T>
   [[nodiscard]] std::span<T> values() const {
-    RUBATO_CHECK(type == element_type_of<T>(), "an array is read as what it holds");
+    require_type(element_type_of<T>());
     return {static_cast<T*>(data), size()};
   }
+
+ private:
+  void require_type(ElementType asked) const;
 };
 
 /// Puts the values of an array into a state, under `prefix` and its name.

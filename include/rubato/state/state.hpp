@@ -60,10 +60,11 @@ template <StateElement T>
 /// All that a computation must remember to go on from where it is: arrays and texts by name. A
 /// value; write_state() and read_state() keep it in a file.
 ///
-/// Whatever is asked for and is not there, or not of that type or size, is an Error that names it.
+/// Whatever is asked for and is not there, or not of that type or size, is an Error that names it;
+/// so is a name that is put a second time.
 class State {
  public:
-  /// A name is put once.
+  /// A name is put once, for an array or for a text. The bytes are those of the shape.
   void put_array(std::string_view name, StateArray array);
   void put_text(std::string_view name, std::string text);
   template <StateElement T>

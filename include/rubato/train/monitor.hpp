@@ -35,7 +35,7 @@ class Monitor final : public Observer {
   using Sink = std::function<void(const StepPlan& step, std::span<const TensorStatistics> tensors)>;
 
   /// Of the parameters whose name matches the shell pattern, at the steps 0, `every`, 2 `every`,
-  /// ... Throws Error when `every` is below 1.
+  /// ... Throws Error when `every` is below 1 or `sink` is empty.
   Monitor(std::string pattern, std::int64_t every, Sink sink);
 
   /// Throws Error when no parameter matches.

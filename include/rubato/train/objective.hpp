@@ -107,7 +107,7 @@ class Objective {
   /// Whether there is something to test it on.
   [[nodiscard]] virtual bool has_test() const { return false; }
   /// The test, on all threads; the same bits for every number of them. `when` says when it is, for
-  /// errors: " after epoch 1". Only where has_test().
+  /// errors: " after epoch 1". Only where has_test(); throws Error unless it is overridden.
   [[nodiscard]] virtual Evaluation test(Workers& workers, const EvaluationOptions& options,
                                         std::string_view when);
 

@@ -38,7 +38,7 @@ class Training {
   [[nodiscard]] virtual const std::vector<NamedArray>& buffers() const = 0;
   [[nodiscard]] virtual Objective& objective() const = 0;
   [[nodiscard]] virtual Workers& workers() const = 0;
-  /// Only from Observer::between_steps().
+  /// Only from Observer::between_steps(); elsewhere it throws Error.
   [[nodiscard]] virtual State state() const = 0;
 
  protected:

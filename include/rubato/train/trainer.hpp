@@ -128,8 +128,8 @@ class Diverged : public Error {
 /// The trained parameters are the same bits for every number of threads and cores, either
 /// assignment and every exact reducer, on machines of one instruction set.
 ///
-/// Not to be used by two threads at once. It may be moved whenever it is not in fit(); nothing but
-/// its destruction may follow for the one that was moved from.
+/// Not to be used by two threads at once. It may be moved whenever it is not in fit(); whatever
+/// else is asked of the one that was moved from throws Error.
 class Trainer {
  public:
   /// Checks everything that can be checked before the first step. Throws Error: options out of
@@ -144,7 +144,7 @@ class Trainer {
 
   /// The trainer keeps a share in the observer's ownership for as long as it lives; whoever wants
   /// to read it keeps another. Observers hear of everything in the order in which they were added.
-  /// Throws what its on_added() does.
+  /// Throws Error for null and in fit(), and what its on_added() does.
   void add_observer(std::shared_ptr<Observer> observer);
   /// The same, of a new one:
   ///
@@ -157,16 +157,16 @@ class Trainer {
   }
 
   /// Trains all epochs, or what is left of them; with a trace under TraceEnd::stop, as many as it
-  /// holds. Not after a fit() that threw.
+  /// holds. Throws Error after a fit() or load_state() that threw, and when an observer calls it.
   /// The first one lets the objective try itself out (Objective::try_out()), so that what cannot
   /// work is found at once. Throws Diverged; TrainingError for what the objective throws; Error
   /// when the schedule watches what there is not or a rate cannot be applied; and whatever an
   /// observer throws.
   TrainResult fit();
 
-  /// All that training has come to, its observers included. Not in fit(), where observers take it
-  /// by Training::state(). Another trainer of the same configuration goes on from it to the
-  /// same bits.
+  /// All that training has come to, its observers included. Another trainer of the same
+  /// configuration goes on from it to the same bits. Throws Error where there is none
+  /// (has_state()); in fit() it is there for observers, in Observer::between_steps().
   [[nodiscard]] State state() const;
   /// Whether there is a state to take: after a fit() that threw only where it was in a step of
   /// which nothing was applied yet (a forward pass that found no memory). It is then that of the
@@ -175,7 +175,7 @@ class Trainer {
   /// Before the first fit(), with the observers added whose state is to be loaded. Throws Error
   /// when the state is of another configuration, of other data or of other rows of the trace than
   /// those used so far, saying what differs, or is no trainer's; the trainer is then of no more
-  /// use.
+  /// use. Throws Error, too, once anything was trained or loaded.
   void load_state(const State& state);
 
   /// What has been trained so far; after a fit() that threw, up to the last complete step.

@@ -56,7 +56,8 @@ using MakeTrainer = std::function<Trainer(const std::function<void(TrainOptions&
 /// buffers and all that is reported.
 class Verification {
  public:
-  /// Of the first `steps` steps.
+  /// Of the first `steps` steps, at least 1. Throws Error for fewer, and for a `make` that is
+  /// empty.
   Verification(MakeTrainer make, std::int64_t steps);
 
   /// Throws what training throws, and Error when there is no step to train.
