@@ -16,7 +16,7 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-constexpr std::string_view kBytes = "metrics.bytes";
+constexpr std::string_view kBytes = "bytes";
 
 [[noreturn]] void fail(const std::filesystem::path& path) {
   throw OutputError(

@@ -10,9 +10,9 @@ namespace rubato {
 
 namespace {
 
-constexpr std::string_view kConfig = "run.config";
-constexpr std::string_view kSeconds = "run.wall_seconds";
-constexpr std::string_view kKernelsInUse = "run.kernels";
+constexpr std::string_view kConfig = "config";
+constexpr std::string_view kSeconds = "wall_seconds";
+constexpr std::string_view kKernelsInUse = "in_use";
 
 }  // namespace
 
@@ -42,7 +42,8 @@ void KernelRecord::load(const Training& training, const State& state) {
 }
 
 RunConfiguration configuration_in(const State& checkpoint) {
-  return parse_configuration(checkpoint.text(kConfig), "the checkpoint's configuration");
+  return parse_configuration(observer_state(checkpoint, "run").text(kConfig),
+                             "the checkpoint's configuration");
 }
 
 }  // namespace rubato

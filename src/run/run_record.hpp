@@ -1,6 +1,7 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 #include <utility>
 
 #include <rubato/config/run_configuration.hpp>
@@ -16,6 +17,7 @@ class RunRecord final : public Observer {
   /// `config` is the text of the run's configuration file.
   explicit RunRecord(std::string config) : config_(std::move(config)) {}
 
+  [[nodiscard]] std::string_view name() const override { return "run"; }
   void save(State& state) const override;
   void load(const Training& training, const State& state) override;
 
@@ -34,6 +36,7 @@ class KernelRecord final : public Observer {
   /// `kernels` are those in use: kernels_text().
   explicit KernelRecord(std::string kernels) : kernels_(std::move(kernels)) {}
 
+  [[nodiscard]] std::string_view name() const override { return "kernels"; }
   void save(State& state) const override;
   void load(const Training& training, const State& state) override;
 

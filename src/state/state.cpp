@@ -48,22 +48,48 @@ void State::put_text(std::string_view name, std::string text) {
   if (!texts_.emplace(name, std::move(text)).second) fail_taken(name);
 }
 
+void State::put(std::string_view name, State part) {
+  const std::string within = std::string(name) + '/';
+  for (auto& [of_part, array] : part.arrays_) put_array(within + of_part, std::move(array));
+  for (auto& [of_part, text] : part.texts_) put_text(within + of_part, std::move(text));
+}
+
+State State::part(std::string_view name) const {
+  const std::string within = std::string(name) + '/';
+  State part;
+  part.within_ = within_ + within;
+  const auto copy = [&within](const auto& all, auto& some) {
+    for (auto it = all.lower_bound(within); it != all.end() && it->first.starts_with(within);
+         ++it) {
+      some.emplace(it->first.substr(within.size()), it->second);
+    }
+  };
+  copy(arrays_, part.arrays_);
+  copy(texts_, part.texts_);
+  return part;
+}
+
+std::string State::whole_name(std::string_view name) const {
+  return within_ + std::string(name);
+}
+
 const StateArray& State::array(std::string_view name) const {
   const auto found = arrays_.find(name);
-  if (found == arrays_.end()) throw Error(fmt::format("the state has no '{}'", name));
+  if (found == arrays_.end()) throw Error(fmt::format("the state has no '{}'", whole_name(name)));
   return found->second;
 }
 
 const std::string& State::text(std::string_view name) const {
   const auto found = texts_.find(name);
-  if (found == texts_.end()) throw Error(fmt::format("the state has no '{}'", name));
+  if (found == texts_.end()) throw Error(fmt::format("the state has no '{}'", whole_name(name)));
   return found->second;
 }
 
 std::int64_t State::count(std::string_view name) const {
   const auto number = value<std::int64_t>(name);
   if (number < 0) {
-    throw Error(fmt::format("the state's '{}' is {}; accepted: at least 0", name, number));
+    throw Error(
+        fmt::format("the state's '{}' is {}; accepted: at least 0", whole_name(name), number));
   }
   return number;
 }
@@ -71,16 +97,18 @@ std::int64_t State::count(std::string_view name) const {
 const StateArray& State::array_of(std::string_view name, ElementType type) const {
   const StateArray& found = array(name);
   if (found.type != type) {
-    throw Error(fmt::format("the state's '{}' is {}; accepted: {}", name, name_of(found.type),
-                            name_of(type)));
+    throw Error(fmt::format("the state's '{}' is {}; accepted: {}", whole_name(name),
+                            name_of(found.type), name_of(type)));
   }
   return found;
 }
 
-void State::require_elements(std::string_view name, const StateArray& array, std::size_t count) {
+void State::require_elements(std::string_view name, const StateArray& array,
+                             std::size_t count) const {
   const std::size_t elements = array.bytes.size() / size_of(array.type);
   if (elements == count) return;
-  throw Error(fmt::format("the state's '{}' has {} elements; accepted: {}", name, elements, count));
+  throw Error(fmt::format("the state's '{}' has {} elements; accepted: {}", whole_name(name),
+                          elements, count));
 }
 
 }  // namespace rubato

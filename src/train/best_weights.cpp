@@ -6,8 +6,8 @@ namespace rubato {
 
 namespace {
 
-constexpr std::string_view kBestParameter = "best.parameter.";
-constexpr std::string_view kBestBuffer = "best.buffer.";
+constexpr std::string_view kBestParameter = "parameter.";
+constexpr std::string_view kBestBuffer = "buffer.";
 
 }  // namespace
 
@@ -26,15 +26,15 @@ void BestWeights::on_epoch(Training& training, const EpochRecord& epoch) {
 }
 
 void BestWeights::save(State& state) const {
-  state.put("best.patience", best_.state());
-  state.put("best.epoch", epoch_.value());
+  state.put("patience", best_.state());
+  state.put("epoch", epoch_.value());
   for (const NamedArray& array : parameters()) put_array(state, kBestParameter, array);
   for (const NamedArray& array : buffers()) put_array(state, kBestBuffer, array);
 }
 
 void BestWeights::load(const Training& training, const State& state) {
-  best_.load_state(state.values<double>("best.patience"));
-  epoch_ = EpochIndex{state.count("best.epoch")};
+  best_.load_state(state.values<double>("patience"));
+  epoch_ = EpochIndex{state.count("epoch")};
   parameters_ = {};
   buffers_ = {};
   if (!best_.best()) return;

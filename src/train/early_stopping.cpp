@@ -6,7 +6,7 @@ namespace rubato {
 
 namespace {
 
-constexpr std::string_view kName = "early_stopping";
+constexpr std::string_view kPatience = "patience";
 
 PatienceOptions with_mode(PatienceOptions options, Metric metric) {
   options.mode = mode_of(metric);
@@ -25,12 +25,12 @@ void EarlyStopping::on_epoch(Training& training, const EpochRecord& epoch) {
 }
 
 void EarlyStopping::save(State& state) const {
-  state.put(kName, patience_.state());
+  state.put(kPatience, patience_.state());
 }
 
 void EarlyStopping::load(const Training& training, const State& state) {
   static_cast<void>(training);
-  patience_.load_state(state.values<double>(kName));
+  patience_.load_state(state.values<double>(kPatience));
 }
 
 }  // namespace rubato

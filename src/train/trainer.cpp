@@ -35,6 +35,7 @@ Planner checked_planner(Trace trace, const Objective& objective, const TrainOpti
 constexpr const char* kConfiguration = "configuration";
 constexpr std::string_view kParameter = "parameter.";
 constexpr std::string_view kBuffer = "buffer.";
+const std::string kObserver = "observer/";
 
 // The reason for which training has stopped.
 std::string end_of_trace(std::int64_t steps) {
@@ -103,12 +104,7 @@ class Trainer::Implementation final : public Training {
   Objective& objective() const override { return *objective_; }
   Workers& workers() const override { return workers_; }
   std::int64_t gradient_buffers() const { return engine_->gradient_buffers(); }
-  void add_observer(std::shared_ptr<Observer> observer) {
-    require_not_in_fit("add_observer()");
-    if (observer == nullptr) throw Error("an observer is added that is null; accepted: any other");
-    observer->on_added(*this);
-    observers_.push_back(std::move(observer));
-  }
+  void add_observer(std::shared_ptr<Observer> observer, std::optional<std::string> name);
   void stop(std::string reason) override {
     if (stopped()) return;
     result_.stopped = reason.empty() ? "stopped" : std::move(reason);
@@ -143,6 +139,15 @@ class Trainer::Implementation final : public Training {
       if (!pausing_) end_epoch();
     }
   }
+
+  struct Listener {
+    // Of its part of a state; empty where it has none.
+    std::string name;
+    std::shared_ptr<Observer> observer;
+  };
+
+  // What it saves. Throws Error where that would have no name.
+  [[nodiscard]] static State state_of(const Listener& listener);
 
   // The epoch in training. Its record says how many of its steps are done.
   struct Epoch {
@@ -194,7 +199,7 @@ class Trainer::Implementation final : public Training {
 
   // What is left of its steps, until somebody wants to stop or pause.
   void train_epoch() {
-    for (const auto& observer : observers_) observer->on_epoch_begin(*this, epoch_->plan);
+    for (const auto& [name, observer] : observers_) observer->on_epoch_begin(*this, epoch_->plan);
     const EpochSamples samples(objective_->samples(), options_.minibatch_size, options_.seed,
                                epoch_->plan.index);
     EpochRecord& record = epoch_->record;
@@ -206,7 +211,7 @@ class Trainer::Implementation final : public Training {
       if (step.applied && options_.iterations && step.iterations >= *options_.iterations) {
         stop(fmt::format("{:.6g} iterations reached", *options_.iterations));
       }
-      for (const auto& observer : observers_) observer->on_step(*this, step);
+      for (const auto& [name, observer] : observers_) observer->on_step(*this, step);
       if (!step.applied && !step.skipped) {
         if (step.loss_scale) {
           throw Diverged(fmt::format("the loss scale fell below {}: step after step overflowed",
@@ -258,10 +263,10 @@ class Trainer::Implementation final : public Training {
     if (ended) stop_at_end_of_trace();
     if (record.test) {
       note_test(*record.test);
-      for (const auto& observer : observers_) observer->on_evaluate(*this, record);
+      for (const auto& [name, observer] : observers_) observer->on_evaluate(*this, record);
     }
     if (const auto metric = value_of(options_.watch, record)) schedule_->observe(*metric);
-    for (const auto& observer : observers_) observer->on_epoch(*this, record);
+    for (const auto& [name, observer] : observers_) observer->on_epoch(*this, record);
     if (record.test && !std::isfinite(record.test->loss)) {
       throw Diverged("the test loss became " + in_words(record.test->loss), last_step_,
                      options_.rule);
@@ -273,7 +278,7 @@ class Trainer::Implementation final : public Training {
   void let_observers_look() {
     whole_ = true;
     phase_ = Phase::between_steps;
-    for (const auto& observer : observers_) observer->between_steps(*this);
+    for (const auto& [name, observer] : observers_) observer->between_steps(*this);
     phase_ = Phase::training;
   }
 
@@ -292,14 +297,14 @@ class Trainer::Implementation final : public Training {
     settings.before_change = [this] { whole_ = false; };
     if (wanting_gradients(plan)) {
       settings.inspect = [&](std::span<const NamedArray> gradients) {
-        for (const auto& observer : observers_) {
+        for (const auto& [name, observer] : observers_) {
           if (observer->wants_gradients(plan)) observer->on_gradients(*this, plan, gradients);
         }
       };
     }
     settings.on_fault = [&](const StepPlan& attempted, std::span<const FaultRecord> faults,
                             std::int64_t cores_left) {
-      for (const auto& observer : observers_)
+      for (const auto& [name, observer] : observers_)
         observer->on_fault(*this, attempted, faults, cores_left);
     };
     const StepOutcome outcome = engine_->run(plan, samples, settings);
@@ -330,8 +335,9 @@ class Trainer::Implementation final : public Training {
   }
 
   [[nodiscard]] bool wanting_gradients(const StepPlan& plan) const {
-    return std::any_of(observers_.begin(), observers_.end(),
-                       [&](const auto& observer) { return observer->wants_gradients(plan); });
+    return std::any_of(observers_.begin(), observers_.end(), [&](const Listener& listener) {
+      return listener.observer->wants_gradients(plan);
+    });
   }
 
   void measure_noise(const StepOutcome& outcome, StepRecord& record) {
@@ -357,7 +363,7 @@ class Trainer::Implementation final : public Training {
   std::unique_ptr<StepEngine> engine_;
   // What states are bound to.
   std::string configuration_;
-  std::vector<std::shared_ptr<Observer>> observers_;
+  std::vector<Listener> observers_;
   // For StepRecord::measured_gain and noise_scale.
   AdaScaleEstimator gain_estimator_;
   NoiseScale noise_scale_;
@@ -407,7 +413,45 @@ State Trainer::Implementation::state() const {
     state.put("epoch.loss_sum", epoch_->loss_sum);
     state.put("epoch.train_seconds", epoch_->record.train_seconds);
   }
-  for (const auto& observer : observers_) observer->save(state);
+  for (const Listener& listener : observers_) {
+    state.put(kObserver + listener.name, state_of(listener));
+  }
+  return state;
+}
+
+void Trainer::Implementation::add_observer(std::shared_ptr<Observer> observer,
+                                           std::optional<std::string> name) {
+  require_not_in_fit("add_observer()");
+  if (observer == nullptr) throw Error("an observer is added that is null; accepted: any other");
+  Listener listener{.name = name ? *std::move(name) : std::string(observer->name()),
+                    .observer = std::move(observer)};
+  if (listener.name.find('/') != std::string::npos) {
+    throw Error(
+        fmt::format("an observer called '{}'; accepted: a name without '/'", listener.name));
+  }
+  for (const Listener& other : observers_) {
+    if (listener.name.empty() || other.name != listener.name) continue;
+    throw Error(fmt::format(
+        "there is an observer '{}' already; accepted: another name, as in add_observer(observer, "
+        "name)",
+        listener.name));
+  }
+  listener.observer->on_added(*this);
+  static_cast<void>(state_of(listener));
+  observers_.push_back(std::move(listener));
+}
+
+State Trainer::Implementation::state_of(const Listener& listener) {
+  State state;
+  listener.observer->save(state);
+  if (!state.empty() && listener.name.empty()) {
+    const auto& saved =
+        state.arrays().empty() ? state.texts().begin()->first : state.arrays().begin()->first;
+    throw Error(
+        fmt::format("an observer without a name saves '{}', which nobody could load; accepted: one "
+                    "with a name(), or add_observer(observer, name)",
+                    saved));
+  }
   return state;
 }
 
@@ -476,7 +520,9 @@ void Trainer::Implementation::load_all(const State& state) {
   } else {
     result_.part = part_of(state);
   }
-  for (const auto& observer : observers_) observer->load(*this, state);
+  for (const auto& [name, observer] : observers_) {
+    observer->load(*this, name.empty() ? State() : observer_state(state, name));
+  }
 }
 
 Trainer::Trainer(std::unique_ptr<Objective> objective, Trace trace, TrainOptions options)
@@ -493,7 +539,10 @@ Trainer::Implementation& Trainer::own() const {
   return *implementation_;
 }
 void Trainer::add_observer(std::shared_ptr<Observer> observer) {
-  own().add_observer(std::move(observer));
+  own().add_observer(std::move(observer), std::nullopt);
+}
+void Trainer::add_observer(std::shared_ptr<Observer> observer, std::string name) {
+  own().add_observer(std::move(observer), std::move(name));
 }
 bool Trainer::has_state() const {
   return own().has_state();

@@ -182,7 +182,7 @@ TEST_F(MetricsState, WhatCameAfterTheStateIsCutOff) {
   EXPECT_EQ(text(), whole);
   State later;
   metrics.save(later);
-  EXPECT_EQ(later.value<std::int64_t>("metrics.bytes"), static_cast<std::int64_t>(whole.size()));
+  EXPECT_EQ(later.value<std::int64_t>("bytes"), static_cast<std::int64_t>(whole.size()));
 }
 
 TEST_F(MetricsState, LinesThatWereLostAreAnError) {

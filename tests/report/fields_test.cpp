@@ -157,8 +157,7 @@ TEST(Metrics, HaveExactlyTheseFields) {
   metrics.write(step.plan, tensors);
   State state;
   metrics.save(state);
-  EXPECT_EQ(state.count("metrics.bytes"),
-            static_cast<std::int64_t>(std::filesystem::file_size(file)));
+  EXPECT_EQ(state.count("bytes"), static_cast<std::int64_t>(std::filesystem::file_size(file)));
   const std::vector<std::string> expected{
       R"({"kind": "fault", "step": 7, "core": 2, "substep": 1, "cores_left": 5})",
       R"({"kind": "fault", "step": 7, "core": 0, "substep": 3, "cores_left": 5})",

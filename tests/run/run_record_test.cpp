@@ -14,11 +14,13 @@ namespace {
 
 TEST(RunRecord, KeepsTheConfiguration) {
   const RunConfiguration run{.cores = 11, .learning_rate = 0.25};
+  State record;
+  RunRecord(to_toml(run)).save(record);
   State checkpoint;
-  RunRecord(to_toml(run)).save(checkpoint);
+  checkpoint.put("observer/run", record);
   EXPECT_EQ(configuration_in(checkpoint), run);
   State damaged;
-  damaged.put_text("run.config", "cores = 8\nlr = 0\n");
+  damaged.put_text("observer/run/config", "cores = 8\nlr = 0\n");
   EXPECT_EQ(test::error_of([&] { static_cast<void>(configuration_in(damaged)); }),
             "the checkpoint's configuration:2: lr: '0' is out of range; accepted: a number greater "
             "than 0");
@@ -26,8 +28,8 @@ TEST(RunRecord, KeepsTheConfiguration) {
 
 TEST(RunRecord, AddsUpItsSeconds) {
   State state;
-  state.put_text("run.config", "");
-  state.put("run.wall_seconds", 1000.0);
+  state.put_text("config", "");
+  state.put("wall_seconds", 1000.0);
   RunRecord record("");
   EXPECT_LT(record.wall_seconds(), 900);
   const test::NoTraining training;
@@ -35,7 +37,7 @@ TEST(RunRecord, AddsUpItsSeconds) {
   EXPECT_GE(record.wall_seconds(), 1000);
   State again;
   record.save(again);
-  EXPECT_GE(again.value<double>("run.wall_seconds"), 1000);
+  EXPECT_GE(again.value<double>("wall_seconds"), 1000);
 }
 
 TEST(KernelRecord, SaysWhatDiffers) {

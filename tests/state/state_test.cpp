@@ -89,6 +89,33 @@ TEST(State, TakesANameOnce) {
             "the state has a 'word' already; accepted: each name once");
 }
 
+TEST(State, HoldsStatesUnderNames) {
+  State state = example();
+  state.put("a", example());
+  State nested;
+  nested.put("b", example());
+  state.put("a-b", nested);
+  state.put("none", State());
+  EXPECT_TRUE(state.has("a/count"));
+  EXPECT_EQ(state.part("a"), example());
+  EXPECT_EQ(state.part("a-b"), nested);
+  EXPECT_EQ(state.part("a-b").part("b"), example());
+  EXPECT_TRUE(state.part("none").empty());
+  EXPECT_TRUE(state.part("a-").empty());
+  EXPECT_FALSE(state.part("a").empty());
+  EXPECT_EQ(parse_state(state_bytes(state), "file").part("a"), example());
+  // As two of one name are.
+  EXPECT_THAT(error_of([&] { state.put("a", example()); }), HasSubstr("the state has a 'a/"));
+  EXPECT_EQ(error_of([&] { static_cast<void>(state.part("a-b").part("b").text("lr")); }),
+            "the state has no 'a-b/b/lr'");
+  EXPECT_EQ(error_of([&] { static_cast<void>(state.part("a").value<double>("count")); }),
+            "the state's 'a/count' is I64; accepted: F64");
+  EXPECT_EQ(error_of([&] { static_cast<void>(state.part("a").value<double>("doubles")); }),
+            "the state's 'a/doubles' has 3 elements; accepted: 1");
+  EXPECT_EQ(error_of([&] { static_cast<void>(state.part("a").count("count")); }),
+            "the state's 'a/count' is -7; accepted: at least 0");
+}
+
 TEST(State, TakesTheBytesOfTheShape) {
   State state;
   EXPECT_EQ(error_of([&] {

@@ -157,7 +157,7 @@ TEST(Observers, StayGoodWhenTheTrainerIsMoved) {
   EXPECT_EQ(result.stopped, "test-loss no longer improves");
   EXPECT_EQ(best->epoch(), EpochIndex{0});
   const State state = second.state();
-  EXPECT_TRUE(state.has("best.epoch"));
+  EXPECT_TRUE(observer_state(state, "best-weights").has("epoch"));
   EXPECT_EQ(best.use_count(), 2);
   // Between two fits, too.
   TorchTrainer third = std::move(second);

@@ -5,6 +5,7 @@
 #include <fstream>
 #include <span>
 #include <string>
+#include <string_view>
 
 #include <rubato/train/monitor.hpp>
 #include <rubato/train/observer.hpp>
@@ -37,6 +38,7 @@ class MetricsWriter final : public Observer {
   /// opened.
   explicit MetricsWriter(std::filesystem::path path, bool keep = false);
 
+  [[nodiscard]] std::string_view name() const override { return "metrics"; }
   /// All throw OutputError when the line cannot be written.
   void on_fault(Training& training, const StepPlan& step, std::span<const FaultRecord> faults,
                 std::int64_t cores_left) override;

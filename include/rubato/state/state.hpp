@@ -84,6 +84,12 @@ class State {
                      .bytes = {reinterpret_cast<const char*>(&value), sizeof(T)}});
   }
 
+  /// Puts all that `part` holds, each name behind "NAME/": a state within a state.
+  void put(std::string_view name, State part);
+  /// The state that was put so; empty where there is none. What it throws has the whole name.
+  [[nodiscard]] State part(std::string_view name) const;
+  [[nodiscard]] bool empty() const { return arrays_.empty() && texts_.empty(); }
+
   [[nodiscard]] bool has(std::string_view name) const { return arrays_.contains(name); }
   [[nodiscard]] bool has_text(std::string_view name) const { return texts_.contains(name); }
   [[nodiscard]] const StateArray& array(std::string_view name) const;
@@ -116,17 +122,22 @@ class State {
   [[nodiscard]] const Arrays& arrays() const { return arrays_; }
   [[nodiscard]] const Texts& texts() const { return texts_; }
 
-  friend bool operator==(const State&, const State&) = default;
+  friend bool operator==(const State& a, const State& b) {
+    return a.arrays_ == b.arrays_ && a.texts_ == b.texts_;
+  }
 
  private:
   static void copy(const StateArray& from, void* to) {
     if (!from.bytes.empty()) std::memcpy(to, from.bytes.data(), from.bytes.size());
   }
   [[nodiscard]] const StateArray& array_of(std::string_view name, ElementType type) const;
-  static void require_elements(std::string_view name, const StateArray& array, std::size_t count);
+  void require_elements(std::string_view name, const StateArray& array, std::size_t count) const;
+  [[nodiscard]] std::string whole_name(std::string_view name) const;
 
   Arrays arrays_;
   Texts texts_;
+  // Of what it is a part, for messages: "observer/best-weights/".
+  std::string within_;
 };
 
 }  // namespace rubato

@@ -2,6 +2,7 @@
 
 #include <functional>
 #include <optional>
+#include <string_view>
 #include <vector>
 
 #include <rubato/state/named_array.hpp>
@@ -18,6 +19,7 @@ class BestWeights final : public Observer {
   /// Calls `on_better`, if there is one, whenever they change.
   explicit BestWeights(Metric metric, std::function<void(const BestWeights&)> on_better = {});
 
+  [[nodiscard]] std::string_view name() const override { return "best-weights"; }
   void on_epoch(Training& training, const EpochRecord& epoch) override;
   void save(State& state) const override;
   void load(const Training& training, const State& state) override;

@@ -1,5 +1,7 @@
 #pragma once
 
+#include <string_view>
+
 #include <rubato/train/metric.hpp>
 #include <rubato/train/observer.hpp>
 #include <rubato/train/patience.hpp>
@@ -12,6 +14,7 @@ class EarlyStopping final : public Observer {
   /// `mode` of the options is set by the metric.
   EarlyStopping(Metric metric, PatienceOptions options);
 
+  [[nodiscard]] std::string_view name() const override { return "early-stopping"; }
   void on_epoch(Training& training, const EpochRecord& epoch) override;
   void save(State& state) const override;
   void load(const Training& training, const State& state) override;

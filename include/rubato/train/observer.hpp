@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include <rubato/runtime/faults.hpp>
@@ -60,6 +61,10 @@ class Observer {
   Observer& operator=(const Observer&) = delete;
   virtual ~Observer() = default;
 
+  /// What its part of a state is called, unless it is added under another name; without "/". Only
+  /// what save()s something needs one. Two observers of a trainer have two names.
+  [[nodiscard]] virtual std::string_view name() const { return {}; }
+
   /// It is being added to a trainer, and is not if this throws.
   virtual void on_added(Training& training) { static_cast<void>(training); }
   /// Also of an epoch in whose middle fit() goes on.
@@ -96,12 +101,17 @@ class Observer {
   /// taken.
   virtual void between_steps(Training& training) { static_cast<void>(training); }
 
-  /// Puts what it remembers into the trainer's state; load() goes on from there, and throws Error
-  /// where it cannot.
+  /// Puts what it remembers into a state of its own, which is a part of the trainer's; load() gets
+  /// that part again and goes on from there, and throws Error where it cannot. It is empty where
+  /// the trainer's state was taken without such an observer. save() is called once when it is
+  /// added, too.
   virtual void save(State& state) const { static_cast<void>(state); }
   virtual void load(const Training& training, const State& state) {
     static_cast<void>(training), static_cast<void>(state);
   }
 };
+
+/// What an observer of that name has saved in a trainer's state; empty where it has nothing.
+[[nodiscard]] State observer_state(const State& trainer, std::string_view name);
 
 }  // namespace rubato

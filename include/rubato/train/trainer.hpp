@@ -144,8 +144,11 @@ class Trainer {
 
   /// The trainer keeps a share in the observer's ownership for as long as it lives; whoever wants
   /// to read it keeps another. Observers hear of everything in the order in which they were added.
-  /// Throws Error for null and in fit(), and what its on_added() does.
+  /// Throws Error for null, for the name of another one, for one that saves something and has no
+  /// name, and in fit(); and what its on_added() does.
   void add_observer(std::shared_ptr<Observer> observer);
+  /// Under another name than Observer::name(): a second one of a kind has a state of its own.
+  void add_observer(std::shared_ptr<Observer> observer, std::string name);
   /// The same, of a new one:
   ///
   ///     const auto best = trainer.add_observer<rubato::BestWeights>(rubato::Metric::test_loss);
@@ -153,6 +156,16 @@ class Trainer {
   std::shared_ptr<T> add_observer(Arguments&&... arguments) {
     auto observer = std::make_shared<T>(std::forward<Arguments>(arguments)...);
     add_observer(observer);
+    return observer;
+  }
+  /// And under a name of the caller's:
+  ///
+  ///     const auto most_accurate = trainer.add_named_observer<rubato::BestWeights>(
+  ///         "most-accurate", rubato::Metric::test_accuracy);
+  template <std::derived_from<Observer> T, class... Arguments>
+  std::shared_ptr<T> add_named_observer(std::string name, Arguments&&... arguments) {
+    auto observer = std::make_shared<T>(std::forward<Arguments>(arguments)...);
+    add_observer(observer, std::move(name));
     return observer;
   }
 

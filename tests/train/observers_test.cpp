@@ -1,0 +1,151 @@
+// Observers and their names: what each saves is its own, and nothing of it is lost.
+
+#include <memory>
+#include <string>
+#include <utility>
+
+#include <gmock/gmock.h>
+
+#include <rubato/state/state_file.hpp>
+#include <rubato/testing.hpp>
+#include <rubato/train/best_weights.hpp>
+#include <rubato/train/early_stopping.hpp>
+
+#include "support/error_of.hpp"
+
+namespace rubato {
+namespace {
+
+using test::error_of;
+using test::tiny_objective;
+using test::trace_of;
+using testing::HasSubstr;
+
+Trainer observed_trainer(std::int64_t epochs = 4) {
+  return Trainer(tiny_objective(), trace_of({8, 16, 4}),
+                 {.epochs = epochs,
+                  .minibatch_size = 4,
+                  .learning_rate = 0.1,
+                  .reference_batch_size = 8,
+                  .cores = 3,
+                  .threads = 2});
+}
+
+// Counts the steps, across resumes.
+class Counter final : public Observer {
+ public:
+  explicit Counter(std::string name = "counter", std::int64_t by = 1)
+      : name_(std::move(name)), by_(by) {}
+  std::string_view name() const override { return name_; }
+  void on_step(Training&, const StepRecord&) override { count += by_; }
+  void save(State& state) const override {
+    if (silent && count == 0) return;
+    state.put("count", count);
+    state.put_text("by", std::to_string(by_));
+  }
+  void load(const Training&, const State& state) override {
+    count = state.count("count");
+    EXPECT_EQ(state.text("by"), std::to_string(by_));
+  }
+
+  std::int64_t count = 0;
+  bool silent = false;
+
+ private:
+  std::string name_;
+  std::int64_t by_;
+};
+
+TEST(ObserverNames, GiveTwoOfAKindTwoStates) {
+  Trainer first = observed_trainer();
+  const auto ones = first.add_observer<Counter>();
+  const auto tens = first.add_named_observer<Counter>("tens", "counter", 10);
+  const auto best = first.add_observer<BestWeights>(Metric::test_loss);
+  const auto worst = first.add_named_observer<BestWeights>("of-training", Metric::train_loss);
+  first.fit();
+  const State state = parse_state(state_bytes(first.state()), "the state");
+  EXPECT_EQ(observer_state(state, "counter").count("count"), ones->count);
+  EXPECT_EQ(observer_state(state, "tens").count("count"), tens->count);
+  EXPECT_TRUE(observer_state(state, "of-training").has("parameter.weight"));
+
+  Trainer second = observed_trainer();
+  // In another order.
+  const auto more_of_training =
+      second.add_named_observer<BestWeights>("of-training", Metric::train_loss);
+  const auto more_tens = second.add_named_observer<Counter>("tens", "counter", 10);
+  const auto more_ones = second.add_observer<Counter>();
+  const auto more_best = second.add_observer<BestWeights>(Metric::test_loss);
+  second.load_state(state);
+  EXPECT_EQ(more_ones->count, ones->count);
+  EXPECT_EQ(more_tens->count, 10 * ones->count);
+  EXPECT_EQ(more_best->value(), best->value());
+  EXPECT_EQ(more_of_training->value(), worst->value());
+  EXPECT_NE(more_best->value(), more_of_training->value());
+}
+
+TEST(ObserverNames, AreOfOneObserverEach) {
+  Trainer trainer = observed_trainer();
+  trainer.add_observer<Counter>();
+  const std::string refused =
+      "there is an observer 'counter' already; accepted: another name, as in "
+      "add_observer(observer, name)";
+  EXPECT_EQ(error_of([&] { trainer.add_observer<Counter>(); }), refused);
+  EXPECT_EQ(error_of([&] { trainer.add_named_observer<Counter>("counter", "other"); }), refused);
+  EXPECT_EQ(error_of([&] { trainer.add_named_observer<Counter>("other"); }), "no error");
+  EXPECT_EQ(error_of([&] { trainer.add_named_observer<Counter>("a/b"); }),
+            "an observer called 'a/b'; accepted: a name without '/'");
+  // What saves nothing needs none, however many there are.
+  trainer.add_observer<test::Recorder>();
+  trainer.add_observer<test::Recorder>();
+  EXPECT_EQ(error_of([&] { trainer.fit(); }), "no error");
+  EXPECT_EQ(error_of([&] { static_cast<void>(trainer.state()); }), "no error");
+}
+
+TEST(ObserverNames, AreAskedForWhereSomethingWouldBeLost) {
+  const std::string refused =
+      "an observer without a name saves 'count', which nobody could load; accepted: one with a "
+      "name(), or add_observer(observer, name)";
+  Trainer trainer = observed_trainer();
+  EXPECT_EQ(error_of([&] { trainer.add_observer<Counter>(""); }), refused);
+  EXPECT_EQ(error_of([&] { trainer.add_observer(std::make_shared<Counter>(""), "mine"); }),
+            "no error");
+  // Also where there is something to save only later.
+  const auto late = std::make_shared<Counter>("");
+  late->silent = true;
+  trainer.add_observer(late);
+  EXPECT_EQ(error_of([&] { static_cast<void>(trainer.state()); }), "no error");
+  trainer.fit();
+  EXPECT_EQ(error_of([&] { static_cast<void>(trainer.state()); }), refused);
+}
+
+TEST(ObserverNames, OneThatIsNotAddedIsNotHeardOf) {
+  Trainer trainer = observed_trainer(1);
+  const auto nameless = std::make_shared<Counter>("");
+  EXPECT_THROW(trainer.add_observer(nameless), Error);
+  trainer.fit();
+  EXPECT_EQ(nameless->count, 0);
+}
+
+// As before observers had names: what a state has of another observer is passed over, and one of
+// which it has nothing says so where it needs it.
+TEST(ObserverNames, AreLookedUpInAState) {
+  Trainer first = observed_trainer();
+  first.add_observer<EarlyStopping>(Metric::test_loss, PatienceOptions{});
+  first.add_observer<Counter>();
+  first.fit();
+  const State state = first.state();
+  Trainer without = observed_trainer();
+  EXPECT_EQ(error_of([&] { without.load_state(state); }), "no error");
+  Trainer with_another = observed_trainer();
+  with_another.add_observer<test::Recorder>();
+  with_another.add_named_observer<Counter>("another");
+  EXPECT_EQ(error_of([&] { with_another.load_state(state); }),
+            "the state has no 'observer/another/count'");
+  Trainer best = observed_trainer();
+  best.add_observer<BestWeights>(Metric::test_loss);
+  EXPECT_EQ(error_of([&] { best.load_state(state); }),
+            "the state has no 'observer/best-weights/patience'");
+}
+
+}  // namespace
+}  // namespace rubato
