@@ -16,7 +16,9 @@ namespace rubato {
 
 /// A gradient and the one of the step before it, as if they were the minibatches of one step: what
 /// the noise is estimated from where steps have one minibatch each. Memory is taken with the first
-/// gradient; norms are the same bits for every number of threads.
+/// gradients; norms are the same bits for every number of threads.
+///
+/// What a step takes in or makes forget counts from keep() on; drop() takes it back.
 ///
 /// T is float or double.
 template <class T>
@@ -33,15 +35,18 @@ class GradientPair {
   /// Takes in the gradient of a step. Whether there was one before it: then previous_layers() and
   /// mean_layers() are of that one, and of the mean of both.
   [[nodiscard]] bool take(std::span<const T> gradient, Workers& workers) {
+    next_is_ = Next::gradient;
     if (previous_.empty()) {
-      previous_.assign(gradient.begin(), gradient.end());
+      next_.assign(gradient.begin(), gradient.end());
       return false;
     }
+    next_.resize(gradient.size());
     workers.for_each_range(gradient.size(), [&](std::size_t begin, std::size_t end) {
       blocks_.for_each_within(blocks_.align(begin), blocks_.align(end),
                               [&](std::size_t block, std::size_t from, std::size_t to) {
                                 take_block(block, gradient.subspan(from, to - from),
-                                           std::span<T>(previous_).subspan(from, to - from));
+                                           std::span<const T>(previous_).subspan(from, to - from),
+                                           std::span<T>(next_).subspan(from, to - from));
                               });
     });
     sum(squares_of_previous_, previous_layers_);
@@ -50,7 +55,14 @@ class GradientPair {
   }
 
   /// The next gradient has none before it.
-  void forget() { previous_.clear(); }
+  void forget() { next_is_ = Next::none; }
+
+  void keep() {
+    if (next_is_ == Next::gradient) previous_.swap(next_);
+    if (next_is_ == Next::none) previous_.clear();
+    next_is_ = Next::same;
+  }
+  void drop() { next_is_ = Next::same; }
 
   /// Squared norms of each tensor.
   [[nodiscard]] std::span<const double> previous_layers() const { return previous_layers_; }
@@ -71,13 +83,15 @@ class GradientPair {
  private:
   static constexpr std::string_view kName = "gradient_of_previous_step";
 
-  void take_block(std::size_t block, std::span<const T> gradient, std::span<T> previous) {
-    squares_of_previous_[block] = squared_norm(std::span<const T>(previous));
-    for (std::size_t i = 0; i < previous.size(); ++i) {
-      previous[i] = (previous[i] + gradient[i]) / T{2};
-    }
-    squares_of_mean_[block] = squared_norm(std::span<const T>(previous));
-    std::copy(gradient.begin(), gradient.end(), previous.begin());
+  // What there is after keep().
+  enum class Next { same, gradient, none };
+
+  void take_block(std::size_t block, std::span<const T> gradient, std::span<const T> previous,
+                  std::span<T> next) {
+    squares_of_previous_[block] = squared_norm(previous);
+    for (std::size_t i = 0; i < next.size(); ++i) next[i] = (previous[i] + gradient[i]) / T{2};
+    squares_of_mean_[block] = squared_norm(std::span<const T>(next));
+    std::copy(gradient.begin(), gradient.end(), next.begin());
   }
 
   void sum(std::span<const double> squares, std::vector<double>& layers) const {
@@ -88,6 +102,9 @@ class GradientPair {
   const NormBlocks& blocks_;
   // Of the step before; empty where there is none.
   std::vector<T> previous_;
+  // Of this step, until it is kept.
+  std::vector<T> next_;
+  Next next_is_ = Next::same;
   // Of each block, and of each tensor.
   std::vector<double> squares_of_previous_;
   std::vector<double> squares_of_mean_;

@@ -160,32 +160,20 @@ class TypedStepEngine final : public StepEngine {
 
   StepOutcome run(const StepPlan& step, const EpochSamples& samples,
                   const StepSettings& settings) override {
-    const Stopwatch wall;
-    StepPlan done = step;
-    const StepSum<T> sum = sum_of(done, samples, settings);
-    // Training on several hosts would combine this host's sum with the others' here.
-    const Stopwatch update;
-    StepOutcome outcome;
-    outcome.cores = done.cores;
-    outcome.loss = sum.scalars().loss / static_cast<double>(step.minibatches);
-    const bool finite = meter_.measure(sum, step.minibatches, parameters(), workers_);
-    outcome.gradient_norm = meter_.gradient_norm();
-    outcome.groups = meter_.groups();
-    outcome.from_pair = meter_.from_pair();
-    outcome.applied = finite && std::isfinite(outcome.loss);
-    if (settings.before_change) settings.before_change();
-    if (options_.log_minibatches) {
-      outcome.minibatches = log_.records(done, options_.assignment);
+    const Before before{.rule = rule_.state(), .loss_scaler = loss_scaler_};
+    changing_ = false;
+    try {
+      const StepOutcome outcome = run_step(step, samples, settings);
+      if (changing_) {
+        meter_.keep();
+      } else {
+        take_back(before, settings);
+      }
+      return outcome;
+    } catch (...) {
+      if (!changing_) take_back(before, settings);
+      throw;
     }
-    if (loss_scaler_) update_loss_scale(outcome);
-    if (outcome.skipped) {
-      outcome.gain = 0;
-      meter_.forget_pair();
-    } else {
-      update_by_rule(sum.values(), step, settings, outcome);
-    }
-    outcome.seconds = timing(sum, update, wall);
-    return outcome;
   }
 
   [[nodiscard]] std::int64_t gradient_buffers() const override {
@@ -209,6 +197,58 @@ class TypedStepEngine final : public StepEngine {
   struct alignas(128) Seconds {
     double value = 0;
   };
+
+  // What a step changes before its update.
+  struct Before {
+    std::vector<double> rule;
+    std::optional<LossScaler> loss_scaler;
+  };
+
+  void take_back(const Before& before, const StepSettings& settings) noexcept {
+    try {
+      meter_.drop();
+      loss_scaler_ = before.loss_scaler;
+      rule_.load_state(before.rule);
+    } catch (...) {
+      // A rule that does not take its own state back.
+      begin_change(settings);
+    }
+  }
+
+  void begin_change(const StepSettings& settings) {
+    changing_ = true;
+    if (settings.before_change) settings.before_change();
+  }
+
+  [[nodiscard]] StepOutcome run_step(const StepPlan& step, const EpochSamples& samples,
+                                     const StepSettings& settings) {
+    const Stopwatch wall;
+    StepPlan done = step;
+    const StepSum<T> sum = sum_of(done, samples, settings);
+    // Training on several hosts would combine this host's sum with the others' here.
+    const Stopwatch update;
+    StepOutcome outcome;
+    outcome.cores = done.cores;
+    outcome.loss = sum.scalars().loss / static_cast<double>(step.minibatches);
+    const bool finite = meter_.measure(sum, step.minibatches, parameters(), workers_);
+    outcome.gradient_norm = meter_.gradient_norm();
+    outcome.groups = meter_.groups();
+    outcome.from_pair = meter_.from_pair();
+    outcome.applied = finite && std::isfinite(outcome.loss);
+    if (options_.log_minibatches) {
+      outcome.minibatches = log_.records(done, options_.assignment);
+    }
+    if (loss_scaler_) update_loss_scale(outcome);
+    if (outcome.skipped) {
+      outcome.gain = 0;
+      begin_change(settings);
+      meter_.forget_pair();
+    } else {
+      update_by_rule(sum.values(), step, settings, outcome);
+    }
+    outcome.seconds = timing(sum, update, wall);
+    return outcome;
+  }
 
   [[nodiscard]] std::span<T> parameters() const { return objective_.flat_parameters(); }
 
@@ -295,7 +335,7 @@ class TypedStepEngine final : public StepEngine {
                                .groups = options_.groups.size() + 1,
                                .layers = layout_.layers()});
     if (settings.inspect) show_gradients(sum, step, settings.inspect);
-    apply(sum, step, rates, outcome);
+    apply(sum, step, rates, settings, outcome);
   }
 
   // A copy: the mean.
@@ -316,7 +356,7 @@ class TypedStepEngine final : public StepEngine {
   }
 
   void apply(std::span<T> sum, const StepPlan& step, const Rates& rates,
-             const StepOutcome& outcome) {
+             const StepSettings& settings, const StepOutcome& outcome) {
     const auto minibatches = static_cast<T>(step.minibatches);
     const bool of_mean = rule_.reduction() == GradientReduction::mean;
     T factor = of_mean ? T{1} / minibatches : T{1};
@@ -331,6 +371,7 @@ class TypedStepEngine final : public StepEngine {
       if (optimizer_->needs_layer_norms()) clipped = clip_sum(sum, of_sum);
     }
     meter_.set_applied(static_cast<double>(factor), clipped, workers_);
+    begin_change(settings);
     optimizer_->step({.parameters = parameters(),
                       .gradient_sum = sum.first(parameters_),
                       .gradient_factor = factor,
@@ -381,6 +422,8 @@ class TypedStepEngine final : public StepEngine {
   std::vector<std::unique_ptr<Evaluator<T>>> evaluators_;
   std::vector<Seconds> data_seconds_;
   std::optional<LossScaler> loss_scaler_;
+  // Whether the step has changed what cannot be taken back.
+  bool changing_ = false;
   MinibatchLog log_;
 };
 

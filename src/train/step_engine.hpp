@@ -29,7 +29,8 @@ struct StepSettings {
   /// What no step changes is set by the engine, what the step says by the step.
   EpochIndex epoch{};
   double base_learning_rate = 0;
-  /// Called when the gradients are summed, and nothing of the step has changed any state yet.
+  /// Called before the step changes what cannot be taken back; until then an exception leaves all
+  /// as it was before the step.
   std::function<void()> before_change{};
   /// Sees the mean gradients before the update; empty where nobody does.
   std::function<void(std::span<const NamedArray> gradients)> inspect{};
@@ -71,7 +72,7 @@ class StepEngine {
   StepEngine& operator=(const StepEngine&) = delete;
   virtual ~StepEngine() = default;
 
-  /// Where the loss or the gradient is not finite, the objective's state is left as it was.
+  /// Where the loss or the gradient is not finite, all is left as it was.
   [[nodiscard]] virtual StepOutcome run(const StepPlan& step, const EpochSamples& samples,
                                         const StepSettings& settings) = 0;
   [[nodiscard]] virtual std::int64_t gradient_buffers() const = 0;

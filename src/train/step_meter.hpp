@@ -69,6 +69,9 @@ class StepMeter {
 
   /// The step was not applied: the next has none before it.
   void forget_pair() { pair_.forget(); }
+  /// What was measured of the step counts for those after it, or does not.
+  void keep() { pair_.keep(); }
+  void drop() { pair_.drop(); }
   void save(State& state) const { pair_.save(state); }
   void load(const State& state) {
     if (needs_.groups) pair_.load(state);

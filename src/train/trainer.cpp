@@ -16,6 +16,7 @@
 #include "checked_options.hpp"
 #include "checked_rates.hpp"
 #include "configuration.hpp"
+#include "listeners.hpp"
 #include "place.hpp"
 #include "result_state.hpp"
 #include "step_engine.hpp"
@@ -35,7 +36,6 @@ Planner checked_planner(Trace trace, const Objective& objective, const TrainOpti
 constexpr const char* kConfiguration = "configuration";
 constexpr std::string_view kParameter = "parameter.";
 constexpr std::string_view kBuffer = "buffer.";
-const std::string kObserver = "observer/";
 
 // The reason for which training has stopped.
 std::string end_of_trace(std::int64_t steps) {
@@ -88,9 +88,11 @@ class Trainer::Implementation final : public Training {
     phase_ = Phase::training;
     try {
       train();
+    } catch (const std::exception& error) {
+      end_by(error.what());
+      throw;
     } catch (...) {
-      phase_ = Phase::idle;
-      thrown_ = "fit()";
+      end_by("an exception that is no std::exception");
       throw;
     }
     phase_ = Phase::idle;
@@ -104,7 +106,10 @@ class Trainer::Implementation final : public Training {
   Objective& objective() const override { return *objective_; }
   Workers& workers() const override { return workers_; }
   std::int64_t gradient_buffers() const { return engine_->gradient_buffers(); }
-  void add_observer(std::shared_ptr<Observer> observer, std::optional<std::string> name);
+  void add_observer(std::shared_ptr<Observer> observer, std::optional<std::string> name) {
+    require_not_in_fit("add_observer()");
+    listeners_.add(*this, std::move(observer), std::move(name));
+  }
   void stop(std::string reason) override {
     if (stopped()) return;
     result_.stopped = reason.empty() ? "stopped" : std::move(reason);
@@ -132,6 +137,16 @@ class Trainer::Implementation final : public Training {
                     what, thrown_));
   }
 
+  // fit() throws.
+  void end_by(std::string_view what) {
+    phase_ = Phase::idle;
+    thrown_ = "fit()";
+    if (whole_) return;
+    const EpochIndex epoch{result_.epochs};
+    no_state_ = fmt::format("the update at {} was ended in its middle by '{}'",
+                            place_of(epoch, StepIndex{result_.steps}), what);
+  }
+
   void train() {
     try_out();
     while (!pausing_ && (epoch_ || begin_epoch())) {
@@ -139,15 +154,6 @@ class Trainer::Implementation final : public Training {
       if (!pausing_) end_epoch();
     }
   }
-
-  struct Listener {
-    // Of its part of a state; empty where it has none.
-    std::string name;
-    std::shared_ptr<Observer> observer;
-  };
-
-  // What it saves. Throws Error where that would have no name.
-  [[nodiscard]] static State state_of(const Listener& listener);
 
   // The epoch in training. Its record says how many of its steps are done.
   struct Epoch {
@@ -199,45 +205,72 @@ class Trainer::Implementation final : public Training {
 
   // What is left of its steps, until somebody wants to stop or pause.
   void train_epoch() {
-    for (const auto& [name, observer] : observers_) observer->on_epoch_begin(*this, epoch_->plan);
+    FirstException of_observers;
+    listeners_.tell(of_observers,
+                    [&](Observer& observer) { observer.on_epoch_begin(*this, epoch_->plan); });
+    of_observers.rethrow();
     const EpochSamples samples(objective_->samples(), options_.minibatch_size, options_.seed,
                                epoch_->plan.index);
     EpochRecord& record = epoch_->record;
     Stopwatch stopwatch;
     while (!stopped() && !pausing_ && std::cmp_less(record.steps, epoch_->plan.steps.size())) {
       const StepPlan& plan = epoch_->plan.steps[static_cast<std::size_t>(record.steps)];
-      last_step_ = run_step(epoch_->plan.index, plan, samples);
+      try {
+        last_step_ = run_step(epoch_->plan.index, plan, samples);
+      } catch (...) {
+        // Nor does what an observer wished in a step that is none.
+        result_.stopped.clear();
+        throw;
+      }
       const StepRecord& step = last_step_;
       if (step.applied && options_.iterations && step.iterations >= *options_.iterations) {
         stop(fmt::format("{:.6g} iterations reached", *options_.iterations));
       }
-      for (const auto& [name, observer] : observers_) observer->on_step(*this, step);
+      listeners_.tell(of_observers, [&](Observer& observer) { observer.on_step(*this, step); });
       if (!step.applied && !step.skipped) {
-        if (step.loss_scale) {
-          throw Diverged(fmt::format("the loss scale fell below {}: step after step overflowed",
-                                     objective_->loss_scale()->smallest),
-                         step, options_.rule);
-        }
-        throw Diverged(std::isfinite(step.loss) ? "the gradient became infinite or NaN"
-                                                : "the loss became " + in_words(step.loss),
-                       step, options_.rule);
+        result_.stopped.clear();
+        of_observers.rethrow();
+        throw_diverged(step);
       }
-      ++record.steps;
-      record.samples += plan.batch_size;
-      if (step.skipped) ++result_.skipped_steps;
-      if (!step.skipped || std::isfinite(step.loss)) {
-        epoch_->minibatches += plan.minibatches;
-        epoch_->loss_sum += step.loss * static_cast<double>(plan.minibatches);
-      }
-      result_.samples += plan.batch_size;
-      ++result_.steps;
-      result_.iterations = step.iterations;
-      result_.part = part_of_epoch();
+      count(step);
       const double seconds = stopwatch.lap();
       record.train_seconds += seconds;
       result_.train_seconds += seconds;
+      whole_ = true;
+      of_observers.rethrow();
       let_observers_look();
     }
+  }
+
+  [[noreturn]] void throw_diverged(const StepRecord& step) const {
+    if (step.loss_scale) {
+      throw Diverged(fmt::format("the loss scale fell below {}: step after step overflowed",
+                                 objective_->loss_scale()->smallest),
+                     step, options_.rule);
+    }
+    throw Diverged(std::isfinite(step.loss) ? "the gradient became infinite or NaN"
+                                            : "the loss became " + in_words(step.loss),
+                   step, options_.rule);
+  }
+
+  // A step that has been taken.
+  void count(const StepRecord& step) {
+    EpochRecord& record = epoch_->record;
+    ++record.steps;
+    record.samples += step.plan.batch_size;
+    if (step.skipped) ++result_.skipped_steps;
+    if (!step.skipped || std::isfinite(step.loss)) {
+      epoch_->minibatches += step.plan.minibatches;
+      epoch_->loss_sum += step.loss * static_cast<double>(step.plan.minibatches);
+    }
+    result_.samples += step.plan.batch_size;
+    ++result_.steps;
+    result_.iterations = step.iterations;
+    result_.part = part_of_epoch();
+    ++progress_.steps;
+    progress_.samples += step.plan.batch_size;
+    progress_.epoch_samples += step.plan.batch_size;
+    progress_.iterations += step.gain;
   }
 
   void end_epoch() {
@@ -250,23 +283,28 @@ class Trainer::Implementation final : public Training {
           fmt::format(" of the test data after epoch {}", record.epoch.value() + 1));
     }
     record.test_seconds = stopwatch.seconds();
-    result_.part = part_of_epoch();
-    record.whole = !result_.part;
+    std::optional<EpochPart> part = part_of_epoch();
+    record.whole = !part;
+    if (const auto metric = value_of(options_.watch, record)) tell_schedule(*metric);
+
+    // From here on the epoch has ended, whatever observers say to it.
+    result_.part = std::move(part);
     const bool ended = !epoch_->plan.complete;
     epoch_.reset();
-    whole_ = false;
     if (record.whole) {
       ++result_.epochs;
       ++progress_.epochs;
     }
     progress_.epoch_samples = 0;
     if (ended) stop_at_end_of_trace();
+    FirstException of_observers;
     if (record.test) {
       note_test(*record.test);
-      for (const auto& [name, observer] : observers_) observer->on_evaluate(*this, record);
+      listeners_.tell(of_observers,
+                      [&](Observer& observer) { observer.on_evaluate(*this, record); });
     }
-    if (const auto metric = value_of(options_.watch, record)) schedule_->observe(*metric);
-    for (const auto& [name, observer] : observers_) observer->on_epoch(*this, record);
+    listeners_.tell(of_observers, [&](Observer& observer) { observer.on_epoch(*this, record); });
+    of_observers.rethrow();
     if (record.test && !std::isfinite(record.test->loss)) {
       throw Diverged("the test loss became " + in_words(record.test->loss), last_step_,
                      options_.rule);
@@ -274,12 +312,27 @@ class Trainer::Implementation final : public Training {
     let_observers_look();
   }
 
+  // All or nothing of it.
+  void tell_schedule(double metric) {
+    const std::vector<double> before = schedule_->state();
+    whole_ = false;
+    try {
+      schedule_->observe(metric);
+    } catch (...) {
+      schedule_->load_state(before);
+      whole_ = true;
+      throw;
+    }
+    whole_ = true;
+  }
+
   // Everybody has heard of the step or the epoch.
   void let_observers_look() {
-    whole_ = true;
+    FirstException of_observers;
     phase_ = Phase::between_steps;
-    for (const auto& [name, observer] : observers_) observer->between_steps(*this);
+    listeners_.tell(of_observers, [&](Observer& observer) { observer.between_steps(*this); });
     phase_ = Phase::training;
+    of_observers.rethrow();
   }
 
   void note_test(const Evaluation& test) {
@@ -295,17 +348,17 @@ class Trainer::Implementation final : public Training {
                        place_of(epoch, plan.index));
     StepSettings settings{.epoch = epoch, .base_learning_rate = options_.learning_rate * factor};
     settings.before_change = [this] { whole_ = false; };
-    if (wanting_gradients(plan)) {
+    if (listeners_.any_wants_gradients(plan)) {
       settings.inspect = [&](std::span<const NamedArray> gradients) {
-        for (const auto& [name, observer] : observers_) {
-          if (observer->wants_gradients(plan)) observer->on_gradients(*this, plan, gradients);
-        }
+        listeners_.ask([&](Observer& observer) {
+          if (observer.wants_gradients(plan)) observer.on_gradients(*this, plan, gradients);
+        });
       };
     }
     settings.on_fault = [&](const StepPlan& attempted, std::span<const FaultRecord> faults,
                             std::int64_t cores_left) {
-      for (const auto& [name, observer] : observers_)
-        observer->on_fault(*this, attempted, faults, cores_left);
+      listeners_.ask(
+          [&](Observer& observer) { observer.on_fault(*this, attempted, faults, cores_left); });
     };
     const StepOutcome outcome = engine_->run(plan, samples, settings);
     StepRecord record{.epoch = epoch,
@@ -325,19 +378,7 @@ class Trainer::Implementation final : public Training {
                       .seconds = outcome.seconds};
     record.plan.cores = outcome.cores;
     if (options_.log_noise && outcome.applied) measure_noise(outcome, record);
-    if (outcome.applied || outcome.skipped) {
-      ++progress_.steps;
-      progress_.samples += plan.batch_size;
-      progress_.epoch_samples += plan.batch_size;
-      progress_.iterations += outcome.gain;
-    }
     return record;
-  }
-
-  [[nodiscard]] bool wanting_gradients(const StepPlan& plan) const {
-    return std::any_of(observers_.begin(), observers_.end(), [&](const Listener& listener) {
-      return listener.observer->wants_gradients(plan);
-    });
   }
 
   void measure_noise(const StepOutcome& outcome, StepRecord& record) {
@@ -363,7 +404,7 @@ class Trainer::Implementation final : public Training {
   std::unique_ptr<StepEngine> engine_;
   // What states are bound to.
   std::string configuration_;
-  std::vector<Listener> observers_;
+  Listeners listeners_;
   // For StepRecord::measured_gain and noise_scale.
   AdaScaleEstimator gain_estimator_;
   NoiseScale noise_scale_;
@@ -375,7 +416,9 @@ class Trainer::Implementation final : public Training {
   Phase phase_ = Phase::idle;
   // What has thrown, so that only the state is of use.
   std::string thrown_;
-  // While what there is to remember is that of the end of a step.
+  // Why there is no state, where there is none.
+  std::string no_state_;
+  // Not in the middle of an update, nor of loading: what there is to remember fits together.
   bool whole_ = true;
   StepRecord last_step_;
 };
@@ -387,9 +430,7 @@ State Trainer::Implementation::state() const {
         "of fit()");
   }
   if (!whole_) {
-    throw Error(
-        "there is no state: an exception ended a step that was applied in part; accepted: "
-        "an earlier state");
+    throw Error(fmt::format("there is no state: {}; accepted: an earlier state", no_state_));
   }
   State state;
   state.put_text(kConfiguration, configuration_);
@@ -413,45 +454,7 @@ State Trainer::Implementation::state() const {
     state.put("epoch.loss_sum", epoch_->loss_sum);
     state.put("epoch.train_seconds", epoch_->record.train_seconds);
   }
-  for (const Listener& listener : observers_) {
-    state.put(kObserver + listener.name, state_of(listener));
-  }
-  return state;
-}
-
-void Trainer::Implementation::add_observer(std::shared_ptr<Observer> observer,
-                                           std::optional<std::string> name) {
-  require_not_in_fit("add_observer()");
-  if (observer == nullptr) throw Error("an observer is added that is null; accepted: any other");
-  Listener listener{.name = name ? *std::move(name) : std::string(observer->name()),
-                    .observer = std::move(observer)};
-  if (listener.name.find('/') != std::string::npos) {
-    throw Error(
-        fmt::format("an observer called '{}'; accepted: a name without '/'", listener.name));
-  }
-  for (const Listener& other : observers_) {
-    if (listener.name.empty() || other.name != listener.name) continue;
-    throw Error(fmt::format(
-        "there is an observer '{}' already; accepted: another name, as in add_observer(observer, "
-        "name)",
-        listener.name));
-  }
-  listener.observer->on_added(*this);
-  static_cast<void>(state_of(listener));
-  observers_.push_back(std::move(listener));
-}
-
-State Trainer::Implementation::state_of(const Listener& listener) {
-  State state;
-  listener.observer->save(state);
-  if (!state.empty() && listener.name.empty()) {
-    const auto& saved =
-        state.arrays().empty() ? state.texts().begin()->first : state.arrays().begin()->first;
-    throw Error(
-        fmt::format("an observer without a name saves '{}', which nobody could load; accepted: one "
-                    "with a name(), or add_observer(observer, name)",
-                    saved));
-  }
+  listeners_.save(state);
   return state;
 }
 
@@ -467,6 +470,7 @@ void Trainer::Implementation::load(const State& state) {
   // Until all of it is there, there is none.
   whole_ = false;
   thrown_ = "load_state()";
+  no_state_ = "load_state() has thrown";
   load_all(state);
   whole_ = true;
   thrown_.clear();
@@ -520,9 +524,7 @@ void Trainer::Implementation::load_all(const State& state) {
   } else {
     result_.part = part_of(state);
   }
-  for (const auto& [name, observer] : observers_) {
-    observer->load(*this, name.empty() ? State() : observer_state(state, name));
-  }
+  listeners_.load(*this, state);
 }
 
 Trainer::Trainer(std::unique_ptr<Objective> objective, Trace trace, TrainOptions options)

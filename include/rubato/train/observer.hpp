@@ -54,6 +54,10 @@ class Training {
 ///                    on_step, between_steps
 ///     on_evaluate (where there is a test set)
 ///     on_epoch, between_steps
+///
+/// An exception ends the training. Where it ends a step (on_gradients, on_fault), the step is as if
+/// it had not been. Elsewhere the other observers still hear of the same, before the first
+/// exception leaves Trainer::fit().
 class Observer {
  public:
   Observer() = default;

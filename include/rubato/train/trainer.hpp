@@ -181,9 +181,12 @@ class Trainer {
   /// configuration goes on from it to the same bits. Throws Error where there is none
   /// (has_state()); in fit() it is there for observers, in Observer::between_steps().
   [[nodiscard]] State state() const;
-  /// Whether there is a state to take: after a fit() that threw only where it was in a step of
-  /// which nothing was applied yet (a forward pass that found no memory). It is then that of the
-  /// step before.
+  /// Whether there is a state to take. After a fit() that threw it is that of the last complete
+  /// step or epoch: of the step before where an evaluator, the rule, the schedule or an observer's
+  /// on_gradients() or on_fault() threw, and of the one that observers heard of where their
+  /// on_step(), on_evaluate() or on_epoch() did. There is none after an exception in the middle of
+  /// the update of the shared parameters (an optimizer's, Objective's move_averages()), and none
+  /// after a load_state() that threw.
   [[nodiscard]] bool has_state() const;
   /// Before the first fit(), with the observers added whose state is to be loaded. Throws Error
   /// when the state is of another configuration, of other data or of other rows of the trace than
