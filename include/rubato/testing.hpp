@@ -27,11 +27,11 @@ namespace rubato::test {
 /// Keeps every record.
 class Recorder : public Observer {
  public:
-  void on_epoch_begin(Training& training, const EpochPlan& epoch) override;
+  void on_epoch_begin(Training& training, const EpochStart& epoch) override;
   void on_step(Training& training, const StepRecord& step) override;
   void on_epoch(Training& training, const EpochRecord& epoch) override;
 
-  std::vector<EpochPlan> begun;
+  std::vector<EpochStart> begun;
   std::vector<StepRecord> steps;
   std::vector<EpochRecord> epochs;
 };

@@ -40,66 +40,84 @@ std::string nearest_multiples(std::int64_t value, std::int64_t factor) {
   return below == 0 ? fmt::format("{}", factor) : fmt::format("{} or {}", below, below + factor);
 }
 
-void check_row(const Trace& trace, StepIndex step, std::int64_t batch_size,
-               const PlanOptions& options) {
-  if (batch_size % options.minibatch_size != 0) {
-    throw Error(
-        fmt::format("{}: batch size {} is no multiple of the minibatch size {}; accepted: a "
-                    "multiple, such as {}",
-                    trace.where(step), batch_size, options.minibatch_size,
-                    nearest_multiples(batch_size, options.minibatch_size)));
-  }
-  const std::int64_t minibatches = options.dataset_size / options.minibatch_size;
-  if (batch_size / options.minibatch_size > minibatches) {
-    throw Error(
-        fmt::format("{}: batch size {} is larger than an epoch ({} minibatches of {} samples); "
-                    "accepted: at most {}",
-                    trace.where(step), batch_size, minibatches, options.minibatch_size,
-                    minibatches * options.minibatch_size));
-  }
-}
-
 std::string count_of(std::int64_t count, std::string_view what) {
   return fmt::format("{} {}{}", count, what, count == 1 ? "" : "s");
 }
 
 }  // namespace
 
-Planner::Planner(Trace trace, PlanOptions options) : trace_(std::move(trace)), options_(options) {
+StepPlanner::StepPlanner(const PlanOptions& options) : options_(options) {
   check_options(options_);
+}
+
+std::string StepPlanner::objection(const TraceStep& asked) const {
+  const std::int64_t minibatch = options_.minibatch_size;
+  if (asked.batch_size < 1 || asked.batch_size > kMaxBatchSize) {
+    return fmt::format("batch size {}; accepted: a whole number from 1 to {}", asked.batch_size,
+                       kMaxBatchSize);
+  }
+  if (asked.cores && (*asked.cores < 1 || *asked.cores > kMaxCores)) {
+    return fmt::format("cores {}; accepted: a whole number from 1 to {}", *asked.cores, kMaxCores);
+  }
+  if (asked.batch_size % minibatch != 0) {
+    return fmt::format(
+        "batch size {} is no multiple of the minibatch size {}; accepted: a multiple, such as {}",
+        asked.batch_size, minibatch, nearest_multiples(asked.batch_size, minibatch));
+  }
+  if (asked.batch_size > samples_per_epoch()) {
+    return fmt::format(
+        "batch size {} is larger than an epoch ({} minibatches of {} samples); accepted: at most "
+        "{}",
+        asked.batch_size, minibatches_per_epoch(), minibatch, samples_per_epoch());
+  }
+  return {};
+}
+
+std::optional<StepPlan> StepPlanner::plan(const StepPlace& place, const TraceStep& asked) const {
+  if (place.samples + asked.batch_size > samples_per_epoch()) return std::nullopt;
+  return StepPlan{.index = place.step,
+                  .batch_size = asked.batch_size,
+                  .cores = asked.cores.value_or(options_.cores),
+                  .first_minibatch = MinibatchIndex{place.samples / options_.minibatch_size},
+                  .minibatches = asked.batch_size / options_.minibatch_size};
+}
+
+EpochStart start_of(const EpochPlan& epoch) {
+  EpochStart start{.index = epoch.index,
+                   .first_step = epoch.first_step(),
+                   .samples = 0,
+                   .steps = static_cast<std::int64_t>(epoch.steps.size())};
+  for (const StepPlan& step : epoch.steps) start.samples += step.batch_size;
+  return start;
+}
+
+Planner::Planner(Trace trace, PlanOptions options) : trace_(std::move(trace)), steps_(options) {
   StepIndex step;
   for (const TraceStep& row : trace_.steps()) {
-    check_row(trace_, step, row.batch_size, options_);
+    const std::string objection = steps_.objection(row);
+    if (!objection.empty()) throw Error(fmt::format("{}: {}", trace_.where(step), objection));
     ++step;
   }
 }
 
 std::optional<EpochPlan> Planner::next() {
   EpochPlan epoch{.index = next_epoch_, .steps = {}, .complete = false};
-  std::int64_t planned = 0;
-  StepIndex step = next_step_;
-  while (planned < minibatches_per_epoch()) {
-    const std::optional<TraceStep> row = trace_.at(step);
+  StepPlace place{.step = next_step_, .epoch = next_epoch_};
+  while (!epoch.complete) {
+    const std::optional<TraceStep> row = trace_.at(place.step);
     if (!row) break;
-    const std::int64_t minibatches = row->batch_size / options_.minibatch_size;
-    if (planned + minibatches > minibatches_per_epoch()) {
-      epoch.complete = true;
-      break;
+    const std::optional<StepPlan> step = steps_.plan(place, *row);
+    if (step) {
+      epoch.steps.push_back(*step);
+      place = StepPlanner::after(place, *step);
     }
-    epoch.steps.push_back({.index = step,
-                           .batch_size = row->batch_size,
-                           .cores = row->cores.value_or(options_.cores),
-                           .first_minibatch = MinibatchIndex{planned},
-                           .minibatches = minibatches});
-    planned += minibatches;
-    ++step;
+    // Without a sample left nothing could follow, whatever the trace would say.
+    epoch.complete = !step || place.samples == steps_.samples_per_epoch();
   }
-  // Without a sample left nothing could follow, whatever the trace would say.
-  epoch.complete = epoch.complete || planned == minibatches_per_epoch();
   if (epoch.steps.empty() || (!epoch.complete && trace_.end() == TraceEnd::error)) {
     return std::nullopt;
   }
-  next_step_ = step;
+  next_step_ = place.step;
   ++next_epoch_;
   return epoch;
 }
@@ -114,7 +132,7 @@ std::int64_t Planner::largest_step() const {
   const auto largest = std::max_element(
       trace_.steps().begin(), trace_.steps().end(),
       [](const TraceStep& a, const TraceStep& b) { return a.batch_size < b.batch_size; });
-  return largest->batch_size / options_.minibatch_size;
+  return largest->batch_size / options().minibatch_size;
 }
 
 TraceExtent extent_of(const Planner& planner) {

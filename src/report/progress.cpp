@@ -48,17 +48,16 @@ Progress::~Progress() {
   clear_bar();
 }
 
-void Progress::on_epoch_begin(Training& training, const EpochPlan& epoch) {
+void Progress::on_epoch_begin(Training& training, const EpochStart& epoch) {
   static_cast<void>(training);
   since_epoch_ = {};
   epochs_done_ = epoch.index.value();
   epoch_samples_here_ = 0;
   epoch_samples_ = 0;
   epoch_steps_ = 0;
-  first_step_ = epoch.first_step();
-  epoch_steps_planned_ = static_cast<std::int64_t>(epoch.steps.size());
-  epoch_samples_planned_ = 0;
-  for (const StepPlan& step : epoch.steps) epoch_samples_planned_ += step.batch_size;
+  first_step_ = epoch.first_step;
+  epoch_steps_planned_ = epoch.steps.value_or(0);
+  epoch_samples_planned_ = epoch.samples;
 }
 
 void Progress::on_fault(Training& training, const StepPlan& step,

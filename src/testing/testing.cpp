@@ -17,7 +17,7 @@ Trace trace_of(const std::vector<std::int64_t>& batch_sizes, TraceEnd end) {
   return Trace(std::move(steps), end, "test trace");
 }
 
-void Recorder::on_epoch_begin(Training& training, const EpochPlan& epoch) {
+void Recorder::on_epoch_begin(Training& training, const EpochStart& epoch) {
   static_cast<void>(training);
   begun.push_back(epoch);
 }

@@ -21,12 +21,18 @@ TorchObjective& own_objective(const Trainer& trainer) {
 
 TorchTrainer::TorchTrainer(const ModelFactory& model, Loss loss, TensorDataset train, Trace trace,
                            const TrainOptions& options, TorchOptions torch)
+    : TorchTrainer(model, std::move(loss), std::move(train),
+                   std::make_unique<TraceSource>(std::move(trace)), options, std::move(torch)) {}
+
+TorchTrainer::TorchTrainer(const ModelFactory& model, Loss loss, TensorDataset train,
+                           std::unique_ptr<StepSource> source, const TrainOptions& options,
+                           TorchOptions torch)
     : Trainer(make_torch_objective({.model = model,
                                     .loss = std::move(loss),
                                     .train = std::move(train),
                                     .options = std::move(torch),
                                     .seed = options.seed}),
-              std::move(trace), options) {
+              std::move(source), options) {
   // Before the first step, whose threads may not all come to a product.
   reserve_openblas_buffers(workers().threads());
 }

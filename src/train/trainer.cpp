@@ -25,10 +25,35 @@ namespace rubato {
 
 namespace {
 
-Planner checked_planner(Trace trace, const Objective& objective, const TrainOptions& options) {
-  Planner planner(std::move(trace), {.dataset_size = objective.samples(),
-                                     .minibatch_size = options.minibatch_size,
-                                     .cores = options.cores});
+std::unique_ptr<StepSource> checked_source(std::unique_ptr<StepSource> source) {
+  if (source == nullptr)
+    throw Error("a trainer needs a source of its steps; accepted: any but null");
+  if (source->max_batch() < 1) {
+    throw Error(
+        fmt::format("the source of the steps has a largest batch size of {}; accepted: at "
+                    "least 1",
+                    source->max_batch()));
+  }
+  return source;
+}
+
+// What a source needs is measured.
+TrainOptions options_for(const StepSource& source, TrainOptions options) {
+  options.log_noise = options.log_noise || source.needs_noise_scale();
+  return checked_options(std::move(options));
+}
+
+PlanOptions plan_options(const Objective& objective, const TrainOptions& options) {
+  return {.dataset_size = objective.samples(),
+          .minibatch_size = options.minibatch_size,
+          .cores = options.cores};
+}
+
+// For what a trace says beforehand; empty where the source follows none.
+std::optional<Planner> checked_trace(const StepSource& source, const Objective& objective,
+                                     const TrainOptions& options) {
+  if (source.trace() == nullptr) return std::nullopt;
+  Planner planner(*source.trace(), plan_options(objective, options));
   require_epochs(planner, options.epochs);
   return planner;
 }
@@ -37,9 +62,12 @@ constexpr const char* kConfiguration = "configuration";
 constexpr std::string_view kParameter = "parameter.";
 constexpr std::string_view kBuffer = "buffer.";
 
+constexpr std::string_view kGain = "gain_of_last_step";
+
 // The reason for which training has stopped.
-std::string end_of_trace(std::int64_t steps) {
-  return fmt::format("the trace ended after {} steps", steps);
+std::string end_of(const StepSource& source, std::int64_t steps) {
+  return fmt::format("the {} ended after {} steps",
+                     source.trace() != nullptr ? "trace" : "source of the steps", steps);
 }
 
 std::unique_ptr<LrSchedule> make_schedule(const TrainOptions& options) {
@@ -63,15 +91,17 @@ Diverged::Diverged(std::string_view what, const StepRecord& step, std::string_vi
 
 class Trainer::Implementation final : public Training {
  public:
-  Implementation(std::unique_ptr<Objective> objective, Trace trace, TrainOptions options)
-      : options_(checked_options(std::move(options))),
+  Implementation(std::unique_ptr<Objective> objective, std::unique_ptr<StepSource> source,
+                 TrainOptions options)
+      : source_(checked_source(std::move(source))),
+        options_(options_for(*source_, std::move(options))),
         objective_(checked_objective(std::move(objective))),
-        planner_(checked_planner(std::move(trace), *objective_, options_)),
+        planner_(plan_options(*objective_, options_)),
+        trace_(checked_trace(*source_, *objective_, options_)),
         rule_(options_.rules.make(options_.rule)),
         schedule_(make_schedule(options_)),
         workers_(options_.dealing == Dealing::in_turns ? 1 : options_.threads),
-        engine_(
-            make_step_engine({*objective_, workers_, *rule_}, options_, planner_.largest_step())),
+        engine_(make_step_engine({*objective_, workers_, *rule_}, options_, max_minibatches())),
         configuration_(configuration_of(options_, *objective_)),
         gain_estimator_({}, options_.groups.size() + 1) {}
 
@@ -85,7 +115,7 @@ class Trainer::Implementation final : public Training {
                       choice_name(kMetrics, options_.watch)));
     }
     pausing_ = false;
-    phase_ = Phase::training;
+    stage_ = Stage::training;
     try {
       train();
     } catch (const std::exception& error) {
@@ -95,7 +125,7 @@ class Trainer::Implementation final : public Training {
       end_by("an exception that is no std::exception");
       throw;
     }
-    phase_ = Phase::idle;
+    stage_ = Stage::idle;
     return result_;
   }
 
@@ -115,16 +145,16 @@ class Trainer::Implementation final : public Training {
     result_.stopped = reason.empty() ? "stopped" : std::move(reason);
   }
   void pause() override { pausing_ = true; }
-  bool has_state() const { return whole_ && phase_ != Phase::training; }
+  bool has_state() const { return whole_ && stage_ != Stage::training; }
   State state() const override;
   void load(const State& state);
 
  private:
   // What the trainer is doing.
-  enum class Phase { idle, training, between_steps };
+  enum class Stage { idle, training, between_steps };
 
   void require_not_in_fit(std::string_view what) const {
-    if (phase_ == Phase::idle) return;
+    if (stage_ == Stage::idle) return;
     throw Error(
         fmt::format("{} was called in the middle of fit(); accepted: before or after it", what));
   }
@@ -139,7 +169,7 @@ class Trainer::Implementation final : public Training {
 
   // fit() throws.
   void end_by(std::string_view what) {
-    phase_ = Phase::idle;
+    stage_ = Stage::idle;
     thrown_ = "fit()";
     if (whole_) return;
     const EpochIndex epoch{result_.epochs};
@@ -157,10 +187,20 @@ class Trainer::Implementation final : public Training {
 
   // The epoch in training. Its record says how many of its steps are done.
   struct Epoch {
-    EpochPlan plan;
+    EpochStart start;
+    // That a whole one would have, where that is known.
+    std::optional<std::int64_t> whole_steps{};
     EpochRecord record{};
     double loss_sum = 0;
     std::int64_t minibatches = 0;
+  };
+
+  // What comes after the steps that have been taken.
+  struct Ahead {
+    // Empty where nothing does.
+    std::optional<TraceStep> asked;
+    // Empty where the epoch has no room for it.
+    std::optional<StepPlan> plan;
   };
 
   void load_all(const State& state);
@@ -174,49 +214,105 @@ class Trainer::Implementation final : public Training {
 
   [[nodiscard]] bool stopped() const { return !result_.stopped.empty(); }
 
+  // Minibatches of the largest step that there can be.
+  [[nodiscard]] std::int64_t max_minibatches() const {
+    const std::int64_t of_source = source_->max_batch() / options_.minibatch_size;
+    return std::clamp<std::int64_t>(of_source, 1, planner_.minibatches_per_epoch());
+  }
+
+  [[nodiscard]] SourceProgress progress_of_source() const {
+    return {.step = place_.step,
+            .epoch = place_.epoch,
+            .samples = result_.samples,
+            .iterations = result_.iterations,
+            .gain = last_gain_,
+            .noise_scale = options_.log_noise ? noise_scale_.value() : std::nullopt};
+  }
+
+  // Asks the source.
+  [[nodiscard]] const Ahead& ahead() {
+    if (ahead_) return *ahead_;
+    Ahead ahead{.asked = source_->next(progress_of_source()), .plan = {}};
+    if (ahead.asked) {
+      std::string objection = planner_.objection(*ahead.asked);
+      if (objection.empty() && ahead.asked->batch_size > source_->max_batch()) {
+        objection = fmt::format(
+            "batch size {} is above the largest that the source has announced; "
+            "accepted: at most {}",
+            ahead.asked->batch_size, source_->max_batch());
+      }
+      if (!objection.empty()) {
+        throw Error(fmt::format("{}: {}", source_->where(place_.step), objection));
+      }
+      ahead.plan = planner_.plan(place_, *ahead.asked);
+    }
+    ahead_ = ahead;
+    return *ahead_;
+  }
+
   // Whether there is one.
   bool begin_epoch() {
     if (stopped() || result_.epochs >= options_.epochs) return false;
-    std::optional<EpochPlan> plan = planner_.next();
-    if (!plan) {
-      stop_at_end_of_trace();
+    if (!ahead().asked) {
+      stop(end_of(*source_, result_.steps));
       return false;
     }
-    epoch_ = {.plan = *std::move(plan)};
-    epoch_->record.epoch = epoch_->plan.index;
+    epoch_ = new_epoch(place_.step);
     return true;
   }
 
-  void stop_at_end_of_trace() { stop(end_of_trace(planner_.trace().length())); }
+  // Of which nothing has been trained, and what is known of it.
+  [[nodiscard]] Epoch new_epoch(StepIndex first_step) {
+    Epoch epoch{.start = {.index = place_.epoch,
+                          .first_step = first_step,
+                          .samples = planner_.samples_per_epoch()}};
+    if (trace_) {
+      trace_->go_to(place_.epoch, first_step);
+      if (const std::optional<EpochPlan> plan = trace_->next()) {
+        epoch.start = start_of(*plan);
+        epoch.whole_steps = epoch.start.steps;
+        if (!plan->complete) {
+          *epoch.whole_steps += (planner_.minibatches_per_epoch() - plan->minibatches()) /
+                                plan->steps.back().minibatches;
+        }
+      }
+    }
+    epoch.record.epoch = place_.epoch;
+    return epoch;
+  }
+
+  // Whether the epoch has room for no further step.
+  [[nodiscard]] bool is_full() {
+    if (place_.samples == planner_.samples_per_epoch()) return true;
+    return ahead().asked && !ahead().plan;
+  }
 
   // The part of the epoch that has been trained, while that is not the whole of it.
-  [[nodiscard]] std::optional<EpochPart> part_of_epoch() const {
-    const EpochPlan& plan = epoch_->plan;
-    EpochPart part{.steps = epoch_->record.steps,
-                   .samples = epoch_->record.samples,
-                   .of_steps = static_cast<std::int64_t>(plan.steps.size())};
-    if (part.steps == part.of_steps && plan.complete) return std::nullopt;
-    if (!plan.complete) {
-      part.of_steps +=
-          (planner_.minibatches_per_epoch() - plan.minibatches()) / plan.steps.back().minibatches;
-    }
-    return part;
+  [[nodiscard]] std::optional<EpochPart> part_of_epoch() {
+    if (is_full()) return std::nullopt;
+    const EpochRecord& record = epoch_->record;
+    const std::int64_t left = planner_.samples_per_epoch() - place_.samples;
+    // As if the last step were held.
+    const std::int64_t more = last_batch_ > 0 ? left / last_batch_ : 0;
+    return EpochPart{.steps = record.steps,
+                     .samples = record.samples,
+                     .of_steps = epoch_->whole_steps.value_or(record.steps + more)};
   }
 
   // What is left of its steps, until somebody wants to stop or pause.
   void train_epoch() {
     FirstException of_observers;
     listeners_.tell(of_observers,
-                    [&](Observer& observer) { observer.on_epoch_begin(*this, epoch_->plan); });
+                    [&](Observer& observer) { observer.on_epoch_begin(*this, epoch_->start); });
     of_observers.rethrow();
     const EpochSamples samples(objective_->samples(), options_.minibatch_size, options_.seed,
-                               epoch_->plan.index);
+                               place_.epoch);
     EpochRecord& record = epoch_->record;
     Stopwatch stopwatch;
-    while (!stopped() && !pausing_ && std::cmp_less(record.steps, epoch_->plan.steps.size())) {
-      const StepPlan& plan = epoch_->plan.steps[static_cast<std::size_t>(record.steps)];
+    while (!stopped() && !pausing_ && ahead().plan) {
+      const StepPlan plan = *ahead().plan;
       try {
-        last_step_ = run_step(epoch_->plan.index, plan, samples);
+        last_step_ = run_step(place_.epoch, plan, samples);
       } catch (...) {
         // Nor does what an observer wished in a step that is none.
         result_.stopped.clear();
@@ -237,6 +333,7 @@ class Trainer::Implementation final : public Training {
       record.train_seconds += seconds;
       result_.train_seconds += seconds;
       whole_ = true;
+      of_observers.keep_of([this] { result_.part = part_of_epoch(); });
       of_observers.rethrow();
       let_observers_look();
     }
@@ -266,11 +363,16 @@ class Trainer::Implementation final : public Training {
     result_.samples += step.plan.batch_size;
     ++result_.steps;
     result_.iterations = step.iterations;
-    result_.part = part_of_epoch();
     ++progress_.steps;
     progress_.samples += step.plan.batch_size;
     progress_.epoch_samples += step.plan.batch_size;
     progress_.iterations += step.gain;
+    last_gain_ = step.gain;
+    last_batch_ = step.plan.batch_size;
+    place_ = StepPlanner::after(place_, step.plan);
+    const TraceStep asked = *ahead_->asked;
+    ahead_.reset();
+    source_->taken(asked, progress_of_source());
   }
 
   void end_epoch() {
@@ -289,14 +391,16 @@ class Trainer::Implementation final : public Training {
 
     // From here on the epoch has ended, whatever observers say to it.
     result_.part = std::move(part);
-    const bool ended = !epoch_->plan.complete;
     epoch_.reset();
     if (record.whole) {
       ++result_.epochs;
       ++progress_.epochs;
+    } else if (!ahead().asked) {
+      stop(end_of(*source_, result_.steps));
     }
     progress_.epoch_samples = 0;
-    if (ended) stop_at_end_of_trace();
+    place_ = {.step = place_.step, .epoch = EpochIndex{result_.epochs}};
+    ahead_.reset();
     FirstException of_observers;
     if (record.test) {
       note_test(*record.test);
@@ -329,9 +433,9 @@ class Trainer::Implementation final : public Training {
   // Everybody has heard of the step or the epoch.
   void let_observers_look() {
     FirstException of_observers;
-    phase_ = Phase::between_steps;
+    stage_ = Stage::between_steps;
     listeners_.tell(of_observers, [&](Observer& observer) { observer.between_steps(*this); });
-    phase_ = Phase::training;
+    stage_ = Stage::training;
     of_observers.rethrow();
   }
 
@@ -394,9 +498,12 @@ class Trainer::Implementation final : public Training {
     record.noise_scale = noise_scale_.value();
   }
 
+  std::unique_ptr<StepSource> source_;
   TrainOptions options_;
   std::unique_ptr<Objective> objective_;
-  Planner planner_;
+  StepPlanner planner_;
+  // Of the source's trace, where it follows one.
+  std::optional<Planner> trace_;
   std::unique_ptr<Rule> rule_;
   std::unique_ptr<LrSchedule> schedule_;
   // Mutable, as whoever may read a training may use its threads.
@@ -410,10 +517,16 @@ class Trainer::Implementation final : public Training {
   NoiseScale noise_scale_;
   TrainingProgress progress_{.dataset_size = objective_->samples()};
   TrainResult result_;
+  // Where the next step begins.
+  StepPlace place_;
+  std::optional<double> last_gain_;
+  std::int64_t last_batch_ = 0;
+  // What the source has said to that; empty while nobody has asked.
+  std::optional<Ahead> ahead_;
   std::optional<Epoch> epoch_;
   bool tried_out_ = false;
   bool pausing_ = false;
-  Phase phase_ = Phase::idle;
+  Stage stage_ = Stage::idle;
   // What has thrown, so that only the state is of use.
   std::string thrown_;
   // Why there is no state, where there is none.
@@ -424,7 +537,7 @@ class Trainer::Implementation final : public Training {
 };
 
 State Trainer::Implementation::state() const {
-  if (phase_ == Phase::training) {
+  if (stage_ == Stage::training) {
     throw Error(
         "a state is taken between steps; accepted: in Observer::between_steps(), or outside "
         "of fit()");
@@ -444,8 +557,10 @@ State Trainer::Implementation::state() const {
 
   put_result(state, result_);
   if (result_.part && !epoch_) put_part(state, *result_.part);
-  bind_state(state, planner_, result_, *objective_);
-  const StepIndex next = epoch_ ? epoch_->plan.first_step() : planner_.next_step();
+  bind_state(state, *source_, result_, *objective_);
+  // All of a trace is known from the place.
+  if (!trace_ && last_gain_) state.put(kGain, *last_gain_);
+  const StepIndex next = epoch_ ? epoch_->start.first_step : place_.step;
   state.put("epoch.first_step", next.value());
   if (epoch_) {
     state.put("epoch.steps", epoch_->record.steps);
@@ -487,35 +602,49 @@ void Trainer::Implementation::load_all(const State& state) {
   noise_scale_.load_state(state.values<double>("noise_scale"));
 
   result_ = result_of(state);
-  // What its trace has ended goes on where the trace does.
-  const bool longer = planner_.trace().at(StepIndex{result_.steps}).has_value();
-  if (longer && result_.stopped == end_of_trace(result_.steps)) result_.stopped.clear();
+  go_on_from(state, *source_, result_, *objective_, planner_.minibatches_per_epoch());
+  if (!trace_ && result_.steps > 0) last_gain_ = state.value<double>(kGain);
   const StepIndex epoch_begin{state.count("epoch.first_step")};
   const bool in_epoch = state.has("epoch.steps");
+  const std::int64_t epoch_samples = in_epoch ? state.count("epoch.samples") : 0;
   progress_ = {.epochs = result_.epochs,
-               .epoch_samples = in_epoch ? state.count("epoch.samples") : 0,
+               .epoch_samples = epoch_samples,
                .dataset_size = objective_->samples(),
                .steps = result_.steps,
                .samples = result_.samples,
                .iterations = result_.iterations};
+  place_ = {.step = StepIndex{result_.steps},
+            .epoch = EpochIndex{result_.epochs},
+            .samples = epoch_samples};
+  // What its trace has ended goes on where the trace does.
+  if (result_.stopped == end_of(*source_, result_.steps) && ahead().asked) result_.stopped.clear();
 
-  planner_.go_to(EpochIndex{result_.epochs}, epoch_begin);
   if (options_.epochs < result_.epochs + (in_epoch ? 1 : 0)) {
     throw Error(fmt::format(
         "{} epochs are asked for, but epoch {} has begun; accepted: at least {}", options_.epochs,
         result_.epochs + (in_epoch ? 1 : 0), result_.epochs + (in_epoch ? 1 : 0)));
   }
-  require_bound(state, planner_, result_, epoch_begin, *objective_);
+  if (trace_) {
+    require_same_epochs(state, *trace_, result_, epoch_begin);
+  } else if (result_.stopped.empty() && part_of(state)) {
+    throw Error(
+        fmt::format("{}: epoch {} of the run ended before this step, and now it goes on; accepted: "
+                    "a source that ends there, too",
+                    source_->where(place_.step), result_.epochs + 1));
+  }
   if (in_epoch) {
-    std::optional<EpochPlan> plan = planner_.next();
+    epoch_ = new_epoch(epoch_begin);
     const std::int64_t done = state.count("epoch.steps");
-    if (!plan || std::cmp_greater(done, plan->steps.size())) {
+    if (epoch_->start.steps && done > *epoch_->start.steps) {
       throw Error("the state is damaged: its epoch has more steps than the trace");
     }
-    epoch_ = {.plan = *std::move(plan)};
-    epoch_->record = {.epoch = epoch_->plan.index,
+    if (epoch_begin.value() + done != result_.steps) {
+      throw Error(fmt::format("the state is damaged: {} steps from step {} on are not {} steps",
+                              done, epoch_begin.value() + 1, result_.steps));
+    }
+    epoch_->record = {.epoch = place_.epoch,
                       .steps = done,
-                      .samples = state.count("epoch.samples"),
+                      .samples = epoch_samples,
                       .test = {},
                       .train_seconds = state.value<double>("epoch.train_seconds")};
     epoch_->minibatches = state.count("epoch.minibatches");
@@ -527,9 +656,13 @@ void Trainer::Implementation::load_all(const State& state) {
   listeners_.load(*this, state);
 }
 
-Trainer::Trainer(std::unique_ptr<Objective> objective, Trace trace, TrainOptions options)
-    : implementation_(std::make_unique<Implementation>(std::move(objective), std::move(trace),
+Trainer::Trainer(std::unique_ptr<Objective> objective, std::unique_ptr<StepSource> source,
+                 TrainOptions options)
+    : implementation_(std::make_unique<Implementation>(std::move(objective), std::move(source),
                                                        std::move(options))) {}
+Trainer::Trainer(std::unique_ptr<Objective> objective, Trace trace, TrainOptions options)
+    : Trainer(std::move(objective), std::make_unique<TraceSource>(std::move(trace)),
+              std::move(options)) {}
 Trainer::~Trainer() = default;
 Trainer::Trainer(Trainer&&) noexcept = default;
 Trainer& Trainer::operator=(Trainer&&) noexcept = default;

@@ -94,7 +94,7 @@ TEST(BestWeights, AreThoseOfTheBestEpoch) {
   // Better for three epochs, and then worse.
   class Spoiler : public Observer {
    public:
-    void on_epoch_begin(Training& training, const EpochPlan& epoch) override {
+    void on_epoch_begin(Training& training, const EpochStart& epoch) override {
       if (epoch.index.value() == 3) tensor_of(training.parameters()[2]).tensor.mul_(-1);
     }
   };

@@ -67,14 +67,14 @@ class Recorder : public Observer {
   explicit Recorder(std::function<void(Training&, const StepRecord&)> on_each = {})
       : on_each_(std::move(on_each)) {}
 
-  void on_epoch_begin(Training&, const EpochPlan& epoch) override { begun.push_back(epoch); }
+  void on_epoch_begin(Training&, const EpochStart& epoch) override { begun.push_back(epoch); }
   void on_step(Training& training, const StepRecord& step) override {
     steps.push_back(step);
     if (on_each_) on_each_(training, step);
   }
   void on_epoch(Training&, const EpochRecord& epoch) override { epochs.push_back(epoch); }
 
-  std::vector<EpochPlan> begun;
+  std::vector<EpochStart> begun;
   std::vector<StepRecord> steps;
   std::vector<EpochRecord> epochs;
 

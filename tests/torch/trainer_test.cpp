@@ -68,7 +68,7 @@ TEST(Trainer, Learns) {
 class Listener : public Observer {
  public:
   Listener(std::string name, std::vector<std::string>& log) : name_(std::move(name)), log_(log) {}
-  void on_epoch_begin(Training&, const EpochPlan& epoch) override {
+  void on_epoch_begin(Training&, const EpochStart& epoch) override {
     write("begin", epoch.index.value());
   }
   void on_step(Training&, const StepRecord& step) override {

@@ -141,7 +141,7 @@ class FragileSchedule final : public LrSchedule {
 class FragileObserver final : public Observer {
  public:
   explicit FragileObserver(Planted planted) : planted_(std::move(planted)) {}
-  void on_epoch_begin(Training& training, const EpochPlan&) override {
+  void on_epoch_begin(Training& training, const EpochStart&) override {
     planted_.at("on_epoch_begin", training.result().steps);
   }
   bool wants_gradients(const StepPlan& step) const override {
@@ -178,7 +178,7 @@ class FragileObserver final : public Observer {
 // What each of the others hears.
 class Listener final : public Observer {
  public:
-  void on_epoch_begin(Training&, const EpochPlan&) override { log += "b"; }
+  void on_epoch_begin(Training&, const EpochStart&) override { log += "b"; }
   void on_step(Training&, const StepRecord&) override { log += "s"; }
   void on_evaluate(Training&, const EpochRecord&) override { log += "v"; }
   void on_epoch(Training&, const EpochRecord&) override { log += "e"; }

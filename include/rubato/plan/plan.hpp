@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <string>
 #include <vector>
 
 #include <rubato/core/index.hpp>
@@ -36,6 +37,58 @@ struct StepPlan {
   }
 };
 
+/// Where in training a step begins.
+struct StepPlace {
+  StepIndex step;
+  EpochIndex epoch;
+  /// Samples of the epoch that the steps before it have taken.
+  std::int64_t samples = 0;
+};
+
+/// Plans one step after the other, as they are asked for.
+class StepPlanner {
+ public:
+  /// Throws Error when the data set holds less than one minibatch or a count is out of its range.
+  explicit StepPlanner(const PlanOptions& options);
+
+  /// What is wrong with a step that is asked for, and what would be accepted: a batch size that is
+  /// no multiple of the minibatch size or larger than an epoch, a count out of its range. Empty for
+  /// a good one.
+  [[nodiscard]] std::string objection(const TraceStep& asked) const;
+  /// The plan of a step to which there is no objection; empty where it does not fit into what is
+  /// left of the epoch.
+  [[nodiscard]] std::optional<StepPlan> plan(const StepPlace& place, const TraceStep& asked) const;
+  /// Where the step after it begins, in the same epoch.
+  [[nodiscard]] static StepPlace after(StepPlace place, const StepPlan& step) {
+    ++place.step;
+    place.samples += step.batch_size;
+    return place;
+  }
+
+  [[nodiscard]] const PlanOptions& options() const { return options_; }
+  /// Minibatches in an epoch at most: floor(dataset size / minibatch size).
+  [[nodiscard]] std::int64_t minibatches_per_epoch() const {
+    return options_.dataset_size / options_.minibatch_size;
+  }
+  /// Samples in an epoch at most.
+  [[nodiscard]] std::int64_t samples_per_epoch() const {
+    return minibatches_per_epoch() * options_.minibatch_size;
+  }
+
+ private:
+  PlanOptions options_;
+};
+
+/// What is known of an epoch when it begins.
+struct EpochStart {
+  EpochIndex index;
+  StepIndex first_step;
+  /// That its steps will show; those of a full epoch where the steps are not known beforehand.
+  std::int64_t samples = 0;
+  /// Steps of it, where all are known beforehand: a trace's.
+  std::optional<std::int64_t> steps{};
+};
+
 /// An epoch: the longest run of trace steps whose batch sizes sum to at most
 /// floor(dataset size / minibatch size) x minibatch size samples.
 struct EpochPlan {
@@ -52,7 +105,11 @@ struct EpochPlan {
   }
 };
 
-/// Cuts a trace into epochs, one after the other.
+/// The same as training hears it.
+[[nodiscard]] EpochStart start_of(const EpochPlan& epoch);
+
+/// Cuts a trace into epochs, one after the other: what is known beforehand of a training that
+/// follows a trace.
 ///
 /// An epoch ends where the next step would not fit into it any more; a step never straddles two
 /// epochs, and the samples left over are dropped. Of a trace that ends in the middle of an epoch,
@@ -73,17 +130,17 @@ class Planner {
   [[nodiscard]] StepIndex next_step() const { return next_step_; }
 
   [[nodiscard]] const Trace& trace() const { return trace_; }
-  [[nodiscard]] const PlanOptions& options() const { return options_; }
-  /// Minibatches in an epoch at most: floor(dataset size / minibatch size).
+  [[nodiscard]] const PlanOptions& options() const { return steps_.options(); }
+  /// StepPlanner::minibatches_per_epoch().
   [[nodiscard]] std::int64_t minibatches_per_epoch() const {
-    return options_.dataset_size / options_.minibatch_size;
+    return steps_.minibatches_per_epoch();
   }
   /// Minibatches in the largest step of the trace, at least 1.
   [[nodiscard]] std::int64_t largest_step() const;
 
  private:
   Trace trace_;
-  PlanOptions options_;
+  StepPlanner steps_;
   StepIndex next_step_;
   EpochIndex next_epoch_;
 };

@@ -37,7 +37,7 @@ class Progress final : public Observer {
   /// Why something could not be written (errno); 0 where all was. Training goes on without.
   [[nodiscard]] int error() const { return error_; }
 
-  void on_epoch_begin(Training& training, const EpochPlan& epoch) override;
+  void on_epoch_begin(Training& training, const EpochStart& epoch) override;
   void on_fault(Training& training, const StepPlan& step, std::span<const FaultRecord> faults,
                 std::int64_t cores_left) override;
   void on_step(Training& training, const StepRecord& step) override;

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <memory>
 #include <vector>
 
 #include <rubato/model/model.hpp>
@@ -28,6 +29,10 @@ class TorchTrainer : public Trainer {
   /// Throws Error as Trainer does, and for a model that cannot be shared.
   TorchTrainer(const ModelFactory& model, Loss loss, TensorDataset train, Trace trace,
                const TrainOptions& options, TorchOptions torch = {});
+  /// With steps that are asked for when they are needed.
+  TorchTrainer(const ModelFactory& model, Loss loss, TensorDataset train,
+               std::unique_ptr<StepSource> source, const TrainOptions& options,
+               TorchOptions torch = {});
 
   /// A data set to evaluate the model on after each epoch, and its loss where that is not the
   /// training loss.

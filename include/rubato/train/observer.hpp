@@ -71,8 +71,8 @@ class Observer {
 
   /// It is being added to a trainer, and is not if this throws.
   virtual void on_added(Training& training) { static_cast<void>(training); }
-  /// Also of an epoch in whose middle fit() goes on.
-  virtual void on_epoch_begin(Training& training, const EpochPlan& epoch) {
+  /// Also of an epoch in whose middle fit() goes on: what was known when it began.
+  virtual void on_epoch_begin(Training& training, const EpochStart& epoch) {
     static_cast<void>(training), static_cast<void>(epoch);
   }
   /// Whether on_gradients() is to be called for the step, which costs a copy of the gradient.

@@ -99,8 +99,8 @@ struct EpochRecord {
 struct EpochPart {
   std::int64_t steps = 0;
   std::int64_t samples = 0;
-  /// Steps of the whole epoch; where the trace ended before it, as many as there would be if its
-  /// last row were held.
+  /// Steps of the whole epoch; where the trace ended before it, or they are not known beforehand,
+  /// as many as there would be if the last were held.
   std::int64_t of_steps = 0;
 };
 

@@ -12,6 +12,7 @@
 
 #include <rubato/core/error.hpp>
 #include <rubato/plan/assignment.hpp>
+#include <rubato/plan/step_source.hpp>
 #include <rubato/recipe/optimizer_options.hpp>
 #include <rubato/runtime/faults.hpp>
 #include <rubato/runtime/workers.hpp>
@@ -136,6 +137,10 @@ class Trainer {
   /// range, data that does not fit the minibatch or the trace (all rows of it), a trace that ends
   /// before the epochs do.
   Trainer(std::unique_ptr<Objective> objective, Trace trace, TrainOptions options);
+  /// The same with steps that are asked for when they are needed. Of these only a trace is checked
+  /// beforehand; fit() throws Error for a step that cannot be taken.
+  Trainer(std::unique_ptr<Objective> objective, std::unique_ptr<StepSource> source,
+          TrainOptions options);
   ~Trainer();
   Trainer(Trainer&&) noexcept;
   Trainer& operator=(Trainer&&) noexcept;
@@ -169,12 +174,12 @@ class Trainer {
     return observer;
   }
 
-  /// Trains all epochs, or what is left of them; with a trace under TraceEnd::stop, as many as it
-  /// holds. Throws Error after a fit() or load_state() that threw, and when an observer calls it.
-  /// The first one lets the objective try itself out (Objective::try_out()), so that what cannot
-  /// work is found at once. Throws Diverged; TrainingError for what the objective throws; Error
-  /// when the schedule watches what there is not or a rate cannot be applied; and whatever an
-  /// observer throws.
+  /// Trains all epochs, or what is left of them; with a trace under TraceEnd::stop, or a source
+  /// that ends, as many as it holds. Throws Error after a fit() or load_state() that threw, and
+  /// when an observer calls it. The first one lets the objective try itself out
+  /// (Objective::try_out()), so that what cannot work is found at once. Throws Diverged;
+  /// TrainingError for what the objective throws; Error when the schedule watches what there is not
+  /// or a rate cannot be applied; and whatever an observer throws.
   TrainResult fit();
 
   /// All that training has come to, its observers included. Another trainer of the same

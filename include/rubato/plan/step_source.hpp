@@ -1,0 +1,125 @@
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include <rubato/core/index.hpp>
+#include <rubato/state/state.hpp>
+#include <rubato/trace/trace.hpp>
+
+namespace rubato {
+
+/// What training has come to when its next step is asked for.
+struct SourceProgress {
+  /// The step that is asked for; all before it have been taken.
+  StepIndex step;
+  /// In which it would begin.
+  EpochIndex epoch;
+  /// Trained so far.
+  std::int64_t samples = 0;
+  /// Scale-invariant iterations so far: the sum of the steps' gains.
+  double iterations = 0;
+  /// Of the last step; empty before the first.
+  std::optional<double> gain{};
+  /// The gradient noise scale in samples; where it is measured (StepSource::needs_noise_scale(),
+  /// TrainOptions::log_noise) and enough steps have been taken.
+  std::optional<double> noise_scale{};
+};
+
+/// Says what the next step is when it is needed: a trace, a policy that follows how training goes.
+class StepSource {
+ public:
+  StepSource() = default;
+  StepSource(const StepSource&) = delete;
+  StepSource& operator=(const StepSource&) = delete;
+  virtual ~StepSource() = default;
+
+  /// The batch size of the next step, a multiple of the minibatch size from 1 to max_batch(), and
+  /// its cores, where it says; empty where there is none, which ends training. A function of
+  /// `progress` and of what taken() has left behind, and of nothing else: it is asked as often as
+  /// somebody wants to know, and again after a resume.
+  [[nodiscard]] virtual std::optional<TraceStep> next(const SourceProgress& progress) const = 0;
+  /// That step has been taken; `after` is what training has come to with it. There is no state after
+  /// an exception from here.
+  virtual void taken(const TraceStep& step, const SourceProgress& after) {
+    static_cast<void>(step), static_cast<void>(after);
+  }
+
+  /// Samples of the largest step that it will ever ask for: what memory is set aside for.
+  [[nodiscard]] virtual std::int64_t max_batch() const = 0;
+  /// Whether it goes by SourceProgress::noise_scale, whose measuring costs time.
+  [[nodiscard]] virtual bool needs_noise_scale() const { return false; }
+  /// The trace that it follows, where it does: then all steps are known beforehand.
+  [[nodiscard]] virtual const Trace* trace() const { return nullptr; }
+  /// Where a step comes from, for messages: "trace.csv:17".
+  [[nodiscard]] virtual std::string where(StepIndex step) const;
+
+  /// Puts into a state what taken() has left behind, and what binds the state to the `steps` taken
+  /// so far; load() goes on from there. Throws Error when it cannot.
+  virtual void save(State& state, std::int64_t steps) const {
+    static_cast<void>(state), static_cast<void>(steps);
+  }
+  virtual void load(const State& state, std::int64_t steps) {
+    static_cast<void>(state), static_cast<void>(steps);
+  }
+};
+
+/// The steps of a trace. A state is bound to the batch sizes used so far; cores change no bit.
+class TraceSource final : public StepSource {
+ public:
+  explicit TraceSource(Trace trace) : trace_(std::move(trace)) {}
+
+  [[nodiscard]] std::optional<TraceStep> next(const SourceProgress& progress) const override {
+    return trace_.at(progress.step);
+  }
+  [[nodiscard]] std::int64_t max_batch() const override;
+  [[nodiscard]] const Trace* trace() const override { return &trace_; }
+  [[nodiscard]] std::string where(StepIndex step) const override { return trace_.where(step); }
+  void save(State& state, std::int64_t steps) const override;
+  void load(const State& state, std::int64_t steps) override;
+
+ private:
+  Trace trace_;
+};
+
+struct FunctionSourceOptions {
+  /// StepSource::max_batch(), at least 1.
+  std::int64_t max_batch = 0;
+  bool needs_noise_scale = false;
+};
+
+/// A policy that is a function of what training has come to:
+///
+///     // As large as the noise allows, from 32 to 512.
+///     const auto policy = [](const rubato::SourceProgress& so_far) -> rubato::TraceStep {
+///       const double noise = so_far.noise_scale.value_or(32);
+///       return {.batch_size = std::clamp(std::llround(noise / 32), 1LL, 16LL) * 32};
+///     };
+///     rubato::Trainer trainer(std::move(objective),
+///                             std::make_unique<rubato::FunctionSource>(
+///                                 policy, rubato::FunctionSourceOptions{.max_batch = 512,
+///                                                                       .needs_noise_scale =
+///                                                                       true}),
+///                             options);
+class FunctionSource final : public StepSource {
+ public:
+  using Function = std::function<std::optional<TraceStep>(const SourceProgress& progress)>;
+
+  /// Throws Error where the function is empty.
+  FunctionSource(Function function, FunctionSourceOptions options);
+
+  [[nodiscard]] std::optional<TraceStep> next(const SourceProgress& progress) const override {
+    return function_(progress);
+  }
+  [[nodiscard]] std::int64_t max_batch() const override { return options_.max_batch; }
+  [[nodiscard]] bool needs_noise_scale() const override { return options_.needs_noise_scale; }
+
+ private:
+  Function function_;
+  FunctionSourceOptions options_;
+};
+
+}  // namespace rubato
