@@ -28,8 +28,8 @@ struct NamedObjective {
   MakeObjective make;
 
   // As the name of the test has it.
-  friend void PrintTo(const NamedObjective& objective, std::ostream* out) {
-    *out << objective.name;
+  friend std::ostream& operator<<(std::ostream& out, const NamedObjective& objective) {
+    return out << objective.name;
   }
 };
 
