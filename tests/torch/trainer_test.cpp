@@ -199,6 +199,10 @@ TEST(Trainer, TellsAPartOfAnEpochFromAWholeOne) {
     EXPECT_EQ(result.stopped, "the trace ended after 2 steps");
   };
   expect_end(trainer.fit());
+  // Where the last batch does not divide what is left: as many as would have fitted.
+  EXPECT_EQ(
+      tiny_trainer(test::trace_of({8, 24}, TraceEnd::stop), tiny_options(2)).fit().part->of_steps,
+      2);
   EXPECT_FALSE(recorder->epochs.at(0).whole);
 
   // Through states, too.

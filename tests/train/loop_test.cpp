@@ -115,6 +115,55 @@ TEST(Loop, ShowsWhatAnEvaluatorKeeps) {
   }));
 }
 
+// As the tiny one, but for a little more in one slope from an epoch on.
+class OtherFrom final : public ObjectiveOf<double> {
+ public:
+  explicit OtherFrom(std::int64_t epoch) : epoch_(epoch) {}
+
+  std::int64_t samples() const override { return tiny_->samples(); }
+  const std::vector<TrainedArray>& trained() const override { return tiny_->trained(); }
+  const std::vector<NamedArray>& parameters() const override { return tiny_->parameters(); }
+  std::string fingerprint() const override { return tiny_->fingerprint(); }
+  std::span<double> flat_parameters() override { return tiny_->flat_parameters(); }
+  std::size_t averaged() const override { return tiny_->averaged(); }
+  std::unique_ptr<Evaluator<double>> make_evaluator() override {
+    class More final : public Evaluator<double> {
+     public:
+      More(std::unique_ptr<Evaluator<double>> inner, std::int64_t epoch)
+          : inner_(std::move(inner)), epoch_(epoch) {}
+      double evaluate(const Minibatch& minibatch, const Leaf<double>& leaf,
+                      EvaluatorProgress& progress) override {
+        const double loss = inner_->evaluate(minibatch, leaf, progress);
+        if (minibatch.stream.epoch >= epoch_) leaf.gradient[0] += 1e-6;
+        return loss;
+      }
+
+     private:
+      std::unique_ptr<Evaluator<double>> inner_;
+      std::int64_t epoch_;
+    };
+    return std::make_unique<More>(tiny_->make_evaluator(), epoch_);
+  }
+
+ private:
+  std::unique_ptr<ObjectiveOf<double>> tiny_ = tiny_objective();
+  std::int64_t epoch_;
+};
+
+// People count from 1. The second step is in the second epoch: 8 + 48 samples do not fit into one.
+TEST(Loop, SaysAfterWhichStepTrainingsDiffer) {
+  const auto make = [&](const auto& change) {
+    TrainOptions options = loop_options();
+    change(options);
+    constexpr std::int64_t kNever = 1'000;
+    const bool first_way = options.cores == 1 && options.threads == 1;
+    return Trainer(std::make_unique<OtherFrom>(first_way ? kNever : 1), trace_of({8, 48, 4, 20}),
+                   options);
+  };
+  EXPECT_THAT(test::difference_in_bits(make, 4).value_or("none"),
+              HasSubstr("differs first after step 2 in "));
+}
+
 TEST(Loop, SaysWhatDiffersBetweenTwoTrainers) {
   Trainer one = tiny_trainer(loop_options());
   Trainer other = tiny_trainer(loop_options());
