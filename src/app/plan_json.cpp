@@ -16,16 +16,16 @@ MinibatchRun share_of(const StepPlan& step, CoreRank core, Assignment assignment
   return core.value() < step.cores ? step.share_of(core, assignment) : MinibatchRun{};
 }
 
-Json core_json(const EpochPlan& epoch, CoreRank core, Assignment assignment,
-               const EpochSamples* samples) {
+Json core_json(const EpochPlan& epoch, CoreRank core, Assignment assignment, SampleOrder* samples) {
   Json assignments = Json::array();
   Json indices = Json::array();
   for (const StepPlan& step : epoch.steps) {
     const MinibatchRun run = share_of(step, core, assignment);
+    if (samples != nullptr) samples->prepare(epoch.index, step);
     Json minibatches = Json::array();
     for (std::int64_t i = 0; i < run.count; ++i) {
       minibatches.push_back(run[i].value());
-      if (samples != nullptr) indices.push_back(samples->minibatch(run[i]));
+      if (samples != nullptr) indices.push_back(samples->minibatch(step, run[i]));
     }
     assignments.push_back(std::move(minibatches));
   }
@@ -44,8 +44,8 @@ Json epoch_json(const PlanOptions& plan, const EpochPlan& epoch, const PlanView&
     json["batch_sizes"].push_back(step.batch_size);
     most_cores = std::max(most_cores, step.cores);
   }
-  std::optional<EpochSamples> samples;
-  if (view.indices) samples.emplace(plan.dataset_size, plan.minibatch_size, view.seed, epoch.index);
+  std::optional<SampleOrder> samples;
+  if (view.indices) samples.emplace(plan.dataset_size, plan.minibatch_size, view.seed);
   for (CoreRank core; core.value() < most_cores; ++core) {
     json["cores"].push_back(core_json(epoch, core, view.assignment, samples ? &*samples : nullptr));
   }

@@ -47,7 +47,6 @@ struct Totals {
 
   void add(const StepPlan& step) {
     batch_sizes.push_back(step.batch_size);
-    samples += step.batch_size;
     busy_substeps += step.minibatches;
     all_substeps += step.cores * ((step.minibatches + step.cores - 1) / step.cores);
   }
@@ -59,6 +58,10 @@ using Row = std::array<std::string, kColumns>;
 Row row_of(std::string name, std::span<const EpochPlan> epochs, Totals totals) {
   std::vector<std::int64_t>& sizes = totals.batch_sizes;
   std::sort(sizes.begin(), sizes.end());
+  // An epoch in the middle of a step has none of its own.
+  if (sizes.empty())
+    return {std::move(name),         "", "0", "", "", "", grouped(totals.samples),
+            grouped(totals.dropped), ""};
   const double utilisation =
       static_cast<double>(totals.busy_substeps) / static_cast<double>(totals.all_substeps);
   return {std::move(name),
@@ -97,6 +100,8 @@ void put_epochs(std::string& text, const PlanOptions& plan, std::span<const Epoc
       totals.add(step);
       all.add(step);
     }
+    totals.samples = samples_of(epoch, plan);
+    all.samples += totals.samples;
     totals.dropped = plan.dataset_size - totals.samples;
     all.dropped += totals.dropped;
     rows.push_back(row_of(fmt::format("{}{}", epoch.complete ? "" : "*", epoch.index.value() + 1),

@@ -53,7 +53,8 @@ void check_trace(const RunConfiguration& run) {
   const Planner planner(load_trace(run.trace, run.on_trace_end),
                         {.dataset_size = samples.value_or(kMaxDatasetSize),
                          .minibatch_size = run.minibatch,
-                         .cores = run.cores});
+                         .cores = run.cores,
+                         .remainder = run.remainder});
   if (samples) require_epochs(planner, run.epochs);
 }
 

@@ -64,31 +64,60 @@ std::string StepPlanner::objection(const TraceStep& asked) const {
         "batch size {} is no multiple of the minibatch size {}; accepted: a multiple, such as {}",
         asked.batch_size, minibatch, nearest_multiples(asked.batch_size, minibatch));
   }
-  if (asked.batch_size > samples_per_epoch()) {
+  if (!carries() && asked.batch_size > samples_per_epoch()) {
     return fmt::format(
         "batch size {} is larger than an epoch ({} minibatches of {} samples); accepted: at most "
-        "{}",
+        "{}, or more with --remainder carry",
         asked.batch_size, minibatches_per_epoch(), minibatch, samples_per_epoch());
   }
   return {};
 }
 
 std::optional<StepPlan> StepPlanner::plan(const StepPlace& place, const TraceStep& asked) const {
-  if (place.samples + asked.batch_size > samples_per_epoch()) return std::nullopt;
+  if (!carries() && place.samples + asked.batch_size > samples_per_epoch()) return std::nullopt;
+  const std::int64_t minibatch = options_.minibatch_size;
+  std::int64_t minibatches = asked.batch_size / minibatch;
+  const std::int64_t epochs_left = options_.epochs - place.epoch.value();
+  // Else it ends before they do, and their samples might be too many for 64 bits.
+  if (carries() && options_.epochs > 0 &&
+      epochs_left - 2 <= asked.batch_size / samples_per_epoch()) {
+    const std::int64_t left = epochs_left * samples_per_epoch() - place.samples;
+    minibatches =
+        std::min(minibatches, std::max<std::int64_t>(1, (left + minibatch - 1) / minibatch));
+  }
   return StepPlan{.index = place.step,
-                  .batch_size = asked.batch_size,
+                  .batch_size = minibatches * minibatch,
                   .cores = asked.cores.value_or(options_.cores),
-                  .first_minibatch = MinibatchIndex{place.samples / options_.minibatch_size},
-                  .minibatches = asked.batch_size / options_.minibatch_size};
+                  .first_minibatch = MinibatchIndex{place.samples / minibatch},
+                  .minibatches = minibatches,
+                  .shift = place.samples % minibatch};
 }
 
-EpochStart start_of(const EpochPlan& epoch) {
-  EpochStart start{.index = epoch.index,
-                   .first_step = epoch.first_step(),
-                   .samples = 0,
-                   .steps = static_cast<std::int64_t>(epoch.steps.size())};
-  for (const StepPlan& step : epoch.steps) start.samples += step.batch_size;
-  return start;
+StepPlace StepPlanner::after(StepPlace place, const StepPlan& step) const {
+  ++place.step;
+  place.samples += step.batch_size;
+  if (carries()) {
+    place.epoch = EpochIndex{place.epoch.value() + place.samples / samples_per_epoch()};
+    place.samples %= samples_per_epoch();
+  }
+  return place;
+}
+
+std::int64_t samples_of(const EpochPlan& epoch, const PlanOptions& options) {
+  if (options.remainder == Remainder::carry) {
+    if (epoch.complete || epoch.steps.empty()) return epoch.complete ? options.dataset_size : 0;
+    return epoch.minibatches() * options.minibatch_size + epoch.steps.back().shift;
+  }
+  std::int64_t samples = 0;
+  for (const StepPlan& step : epoch.steps) samples += step.batch_size;
+  return samples;
+}
+
+EpochStart start_of(const EpochPlan& epoch, const PlanOptions& options) {
+  return {.index = epoch.index,
+          .first_step = epoch.first_step(),
+          .samples = samples_of(epoch, options),
+          .steps = static_cast<std::int64_t>(epoch.steps.size())};
 }
 
 Planner::Planner(Trace trace, PlanOptions options) : trace_(std::move(trace)), steps_(options) {
@@ -102,30 +131,36 @@ Planner::Planner(Trace trace, PlanOptions options) : trace_(std::move(trace)), s
 
 std::optional<EpochPlan> Planner::next() {
   EpochPlan epoch{.index = next_epoch_, .steps = {}, .complete = false};
-  StepPlace place{.step = next_step_, .epoch = next_epoch_};
-  while (!epoch.complete) {
+  StepPlace place = place_;
+  // Without a sample left nothing could follow, whatever the trace would say.
+  const auto is_full = [&] {
+    return place.epoch > next_epoch_ || place.samples == steps_.samples_per_epoch();
+  };
+  while (!is_full()) {
     const std::optional<TraceStep> row = trace_.at(place.step);
     if (!row) break;
     const std::optional<StepPlan> step = steps_.plan(place, *row);
-    if (step) {
-      epoch.steps.push_back(*step);
-      place = StepPlanner::after(place, *step);
-    }
-    // Without a sample left nothing could follow, whatever the trace would say.
-    epoch.complete = !step || place.samples == steps_.samples_per_epoch();
+    epoch.complete = !step;
+    if (!step) break;
+    epoch.steps.push_back(*step);
+    place = steps_.after(place, *step);
   }
-  if (epoch.steps.empty() || (!epoch.complete && trace_.end() == TraceEnd::error)) {
-    return std::nullopt;
-  }
-  next_step_ = place.step;
+  epoch.complete = epoch.complete || is_full();
+  epoch.end = place.step;
+  const bool nothing = epoch.steps.empty() && !epoch.complete;
+  if (nothing || (!epoch.complete && trace_.end() == TraceEnd::error)) return std::nullopt;
   ++next_epoch_;
+  // What is left of the epoch is left.
+  if (place.epoch < next_epoch_) place = {.step = place.step, .epoch = next_epoch_};
+  place_ = place;
   return epoch;
 }
 
-void Planner::go_to(EpochIndex epoch, StepIndex step) {
-  RUBATO_CHECK(epoch.value() >= 0 && step.value() >= 0, "epochs and steps count from 0");
+void Planner::go_to(EpochIndex epoch, StepIndex step, std::int64_t samples) {
+  RUBATO_CHECK(epoch.value() >= 0 && step.value() >= 0 && samples >= 0,
+               "epochs, steps and samples count from 0");
   next_epoch_ = epoch;
-  next_step_ = step;
+  place_ = {.step = step, .epoch = epoch, .samples = samples};
 }
 
 std::int64_t Planner::largest_step() const {
@@ -139,14 +174,19 @@ TraceExtent extent_of(const Planner& planner) {
   const std::vector<TraceStep>& rows = planner.trace().steps();
   Planner rows_only(Trace(rows, TraceEnd::error, planner.trace().source()), planner.options());
   TraceExtent extent;
+  std::int64_t samples = 0;
   StepIndex end;
   while (const std::optional<EpochPlan> epoch = rows_only.next()) {
     ++extent.epochs;
-    end = epoch->end_step();
+    for (; end < epoch->end_step(); ++end) samples += rows[end.offset()].batch_size;
   }
-  for (std::size_t row = end.offset(); row < rows.size(); ++row) {
+  // What the last step of a complete epoch carries on is none of its samples.
+  if (planner.options().remainder == Remainder::carry) {
+    extent.further_samples = samples - extent.epochs * planner.options().dataset_size;
+  }
+  for (; end.value() < planner.trace().length(); ++end) {
     ++extent.further_steps;
-    extent.further_samples += rows[row].batch_size;
+    extent.further_samples += rows[end.offset()].batch_size;
   }
   return extent;
 }

@@ -34,4 +34,37 @@ std::span<const std::int64_t> EpochSamples::minibatch(MinibatchIndex minibatch) 
   return std::span(samples_).subspan(minibatch.offset() * size, size);
 }
 
+SampleOrder::SampleOrder(std::int64_t dataset_size, std::int64_t minibatch_size, std::uint64_t seed)
+    : dataset_size_(dataset_size), minibatch_size_(minibatch_size), seed_(seed) {
+  RUBATO_CHECK(minibatch_size >= 1 && minibatch_size <= dataset_size,
+               "the data have at least one minibatch");
+}
+
+void SampleOrder::prepare(EpochIndex epoch, const StepPlan& step) {
+  const auto size = static_cast<std::size_t>(dataset_size_);
+  const std::int64_t past = epoch.value() - first_.value();
+  if (past < 0 || past >= static_cast<std::int64_t>(samples_.size() / size)) {
+    samples_.clear();
+  } else {
+    samples_.erase(samples_.begin(), samples_.begin() + past * dataset_size_);
+  }
+  first_ = epoch;
+  const std::int64_t needed =
+      step.shift + (step.first_minibatch.value() + step.minibatches) * minibatch_size_;
+  while (samples_.empty() || static_cast<std::int64_t>(samples_.size()) < needed) {
+    const auto next = static_cast<std::uint64_t>(epoch.value()) + samples_.size() / size;
+    const std::vector<std::int64_t> order = random_permutation(dataset_size_, seed_ + next);
+    samples_.insert(samples_.end(), order.begin(), order.end());
+  }
+}
+
+std::span<const std::int64_t> SampleOrder::minibatch(const StepPlan& step,
+                                                     MinibatchIndex minibatch) const {
+  const std::int64_t begin = step.shift + minibatch.value() * minibatch_size_;
+  RUBATO_CHECK(begin >= 0 && begin + minibatch_size_ <= static_cast<std::int64_t>(samples_.size()),
+               "the minibatch is one of the step that was prepared");
+  return std::span(samples_).subspan(static_cast<std::size_t>(begin),
+                                     static_cast<std::size_t>(minibatch_size_));
+}
+
 }  // namespace rubato

@@ -63,6 +63,7 @@ TrainOptions train_options(const RunConfiguration& options) {
   return {.epochs = options.epochs,
           .iterations = options.iterations,
           .minibatch_size = options.minibatch,
+          .remainder = options.remainder,
           .learning_rate = options.learning_rate,
           .reference_batch_size = options.reference_batch,
           .rule = options.rule,

@@ -73,6 +73,7 @@ std::string configuration_of(const TrainOptions& options, const Objective& objec
   std::vector<std::string> groups;
   for (const ParameterGroup& group : options.groups) groups.push_back(text_of(group));
   put("minibatch_size", options.minibatch_size);
+  put("remainder", choice_name(kRemainders, options.remainder));
   put("learning_rate", options.learning_rate);
   put("reference_batch_size", options.reference_batch_size);
   put("rule", options.rule);

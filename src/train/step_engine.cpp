@@ -158,7 +158,7 @@ class TypedStepEngine final : public StepEngine {
     }
   }
 
-  StepOutcome run(const StepPlan& step, const EpochSamples& samples,
+  StepOutcome run(const StepPlan& step, const SampleOrder& samples,
                   const StepSettings& settings) override {
     const Before before{.rule = rule_.state(), .loss_scaler = loss_scaler_};
     changing_ = false;
@@ -220,7 +220,7 @@ class TypedStepEngine final : public StepEngine {
     if (settings.before_change) settings.before_change();
   }
 
-  [[nodiscard]] StepOutcome run_step(const StepPlan& step, const EpochSamples& samples,
+  [[nodiscard]] StepOutcome run_step(const StepPlan& step, const SampleOrder& samples,
                                      const StepSettings& settings) {
     const Stopwatch wall;
     StepPlan done = step;
@@ -253,7 +253,7 @@ class TypedStepEngine final : public StepEngine {
   [[nodiscard]] std::span<T> parameters() const { return objective_.flat_parameters(); }
 
   // Of the gradients of the step's minibatches; `step` is then as it was done in the end.
-  [[nodiscard]] StepSum<T> sum_of(StepPlan& step, const EpochSamples& samples,
+  [[nodiscard]] StepSum<T> sum_of(StepPlan& step, const SampleOrder& samples,
                                   const StepSettings& settings) {
     for (Seconds& seconds : data_seconds_) seconds.value = 0;
     if (options_.log_minibatches) log_.begin(step);
@@ -270,14 +270,14 @@ class TypedStepEngine final : public StepEngine {
         });
   }
 
-  void evaluate(const StepPlan& step, MinibatchIndex minibatch, const EpochSamples& samples,
+  void evaluate(const StepPlan& step, MinibatchIndex minibatch, const SampleOrder& samples,
                 EpochIndex epoch, int thread, PartialSum<T>& out) {
     const std::int64_t of_step = minibatch.value() - step.first_minibatch.value();
     EvaluatorProgress progress;
     try {
       out.scalars.loss =
           pick(thread, of_step + step.index.value())
-              .evaluate({.samples = samples.minibatch(minibatch),
+              .evaluate({.samples = samples.minibatch(step, minibatch),
                          .stream = {.seed = options_.seed,
                                     .epoch = epoch.value(),
                                     .step = step.index.value(),

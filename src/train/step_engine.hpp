@@ -73,7 +73,7 @@ class StepEngine {
   virtual ~StepEngine() = default;
 
   /// Where the loss or the gradient is not finite, all is left as it was.
-  [[nodiscard]] virtual StepOutcome run(const StepPlan& step, const EpochSamples& samples,
+  [[nodiscard]] virtual StepOutcome run(const StepPlan& step, const SampleOrder& samples,
                                         const StepSettings& settings) = 0;
   [[nodiscard]] virtual std::int64_t gradient_buffers() const = 0;
   /// The state of the optimizer, and of what is measured from step to step.

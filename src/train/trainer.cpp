@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <utility>
 
 #include <fmt/format.h>
@@ -46,7 +47,9 @@ TrainOptions options_for(const StepSource& source, TrainOptions options) {
 PlanOptions plan_options(const Objective& objective, const TrainOptions& options) {
   return {.dataset_size = objective.samples(),
           .minibatch_size = options.minibatch_size,
-          .cores = options.cores};
+          .cores = options.cores,
+          .remainder = options.remainder,
+          .epochs = options.epochs};
 }
 
 // For what a trace says beforehand; empty where the source follows none.
@@ -190,9 +193,19 @@ class Trainer::Implementation final : public Training {
     EpochStart start;
     // That a whole one would have, where that is known.
     std::optional<std::int64_t> whole_steps{};
+    // That a step has taken which began before it.
+    std::int64_t samples_before = 0;
     EpochRecord record{};
+    // Of each step's mean loss times its minibatches in this epoch, and their samples.
     double loss_sum = 0;
-    std::int64_t minibatches = 0;
+    std::int64_t loss_samples = 0;
+  };
+
+  // What the last step has taken of epochs that have not begun yet.
+  struct Carried {
+    std::int64_t samples = 0;
+    // Its mean; not a number where it is none of a step that counts.
+    double loss = 0;
   };
 
   // What comes after the steps that have been taken.
@@ -216,8 +229,9 @@ class Trainer::Implementation final : public Training {
 
   // Minibatches of the largest step that there can be.
   [[nodiscard]] std::int64_t max_minibatches() const {
-    const std::int64_t of_source = source_->max_batch() / options_.minibatch_size;
-    return std::clamp<std::int64_t>(of_source, 1, planner_.minibatches_per_epoch());
+    const std::int64_t of_source =
+        std::max<std::int64_t>(1, source_->max_batch() / options_.minibatch_size);
+    return planner_.carries() ? of_source : std::min(of_source, planner_.minibatches_per_epoch());
   }
 
   [[nodiscard]] SourceProgress progress_of_source() const {
@@ -253,37 +267,55 @@ class Trainer::Implementation final : public Training {
   // Whether there is one.
   bool begin_epoch() {
     if (stopped() || result_.epochs >= options_.epochs) return false;
-    if (!ahead().asked) {
+    // One that has all its samples already needs no further step.
+    if (carried_.samples < planner_.samples_per_epoch() && !ahead().asked) {
       stop(end_of(*source_, result_.steps));
       return false;
     }
-    epoch_ = new_epoch(place_.step);
+    const std::int64_t taken = std::min(carried_.samples, planner_.samples_per_epoch());
+    epoch_ = new_epoch(EpochIndex{result_.epochs}, place_.step, taken);
+    take_samples(taken, carried_.loss);
+    carried_.samples -= taken;
     return true;
   }
 
-  // Of which nothing has been trained, and what is known of it.
-  [[nodiscard]] Epoch new_epoch(StepIndex first_step) {
-    Epoch epoch{.start = {.index = place_.epoch,
+  // Of a step with that loss, into the epoch.
+  void take_samples(std::int64_t samples, double loss) {
+    epoch_->record.samples += samples;
+    progress_.epoch_samples = epoch_->record.samples;
+    if (std::isnan(loss)) return;
+    epoch_->loss_samples += samples;
+    epoch_->loss_sum += loss * minibatches_of(samples);
+  }
+  [[nodiscard]] double minibatches_of(std::int64_t samples) const {
+    return static_cast<double>(samples) / static_cast<double>(options_.minibatch_size);
+  }
+
+  // Of which nothing has been trained but what a step took that began before it, and what is known
+  // of it.
+  [[nodiscard]] Epoch new_epoch(EpochIndex index, StepIndex first_step,
+                                std::int64_t samples_before) {
+    Epoch epoch{.start = {.index = index,
                           .first_step = first_step,
-                          .samples = planner_.samples_per_epoch()}};
-    if (trace_) {
-      trace_->go_to(place_.epoch, first_step);
-      if (const std::optional<EpochPlan> plan = trace_->next()) {
-        epoch.start = start_of(*plan);
-        epoch.whole_steps = epoch.start.steps;
-        if (!plan->complete) {
-          *epoch.whole_steps += (planner_.minibatches_per_epoch() - plan->minibatches()) /
-                                plan->steps.back().minibatches;
-        }
+                          .samples = planner_.samples_per_epoch()},
+                .samples_before = samples_before};
+    epoch.record.epoch = index;
+    if (!trace_) return epoch;
+    trace_->go_to(index, first_step, samples_before);
+    if (const std::optional<EpochPlan> plan = trace_->next()) {
+      epoch.start = start_of(*plan, planner_.options());
+      epoch.whole_steps = epoch.start.steps;
+      if (!plan->complete) {
+        const std::int64_t left = planner_.samples_per_epoch() - epoch.start.samples;
+        *epoch.whole_steps += left / plan->steps.back().batch_size;
       }
     }
-    epoch.record.epoch = place_.epoch;
     return epoch;
   }
 
   // Whether the epoch has room for no further step.
   [[nodiscard]] bool is_full() {
-    if (place_.samples == planner_.samples_per_epoch()) return true;
+    if (epoch_->record.samples >= planner_.samples_per_epoch()) return true;
     return ahead().asked && !ahead().plan;
   }
 
@@ -291,7 +323,7 @@ class Trainer::Implementation final : public Training {
   [[nodiscard]] std::optional<EpochPart> part_of_epoch() {
     if (is_full()) return std::nullopt;
     const EpochRecord& record = epoch_->record;
-    const std::int64_t left = planner_.samples_per_epoch() - place_.samples;
+    const std::int64_t left = planner_.samples_per_epoch() - record.samples;
     // As if the last step were held.
     const std::int64_t more = last_batch_ > 0 ? left / last_batch_ : 0;
     return EpochPart{.steps = record.steps,
@@ -305,14 +337,13 @@ class Trainer::Implementation final : public Training {
     listeners_.tell(of_observers,
                     [&](Observer& observer) { observer.on_epoch_begin(*this, epoch_->start); });
     of_observers.rethrow();
-    const EpochSamples samples(objective_->samples(), options_.minibatch_size, options_.seed,
-                               place_.epoch);
     EpochRecord& record = epoch_->record;
     Stopwatch stopwatch;
-    while (!stopped() && !pausing_ && ahead().plan) {
+    while (!stopped() && !pausing_ && !is_full() && ahead().plan) {
       const StepPlan plan = *ahead().plan;
       try {
-        last_step_ = run_step(place_.epoch, plan, samples);
+        order_.prepare(place_.epoch, plan);
+        last_step_ = run_step(place_.epoch, plan);
       } catch (...) {
         // Nor does what an observer wished in a step that is none.
         result_.stopped.clear();
@@ -354,22 +385,22 @@ class Trainer::Implementation final : public Training {
   void count(const StepRecord& step) {
     EpochRecord& record = epoch_->record;
     ++record.steps;
-    record.samples += step.plan.batch_size;
     if (step.skipped) ++result_.skipped_steps;
-    if (!step.skipped || std::isfinite(step.loss)) {
-      epoch_->minibatches += step.plan.minibatches;
-      epoch_->loss_sum += step.loss * static_cast<double>(step.plan.minibatches);
-    }
+    const bool counts = !step.skipped || std::isfinite(step.loss);
+    const double loss = counts ? step.loss : std::numeric_limits<double>::quiet_NaN();
+    const std::int64_t taken =
+        std::min(step.plan.batch_size, planner_.samples_per_epoch() - record.samples);
+    take_samples(taken, loss);
+    carried_ = {.samples = step.plan.batch_size - taken, .loss = loss};
     result_.samples += step.plan.batch_size;
     ++result_.steps;
     result_.iterations = step.iterations;
     ++progress_.steps;
     progress_.samples += step.plan.batch_size;
-    progress_.epoch_samples += step.plan.batch_size;
     progress_.iterations += step.gain;
     last_gain_ = step.gain;
     last_batch_ = step.plan.batch_size;
-    place_ = StepPlanner::after(place_, step.plan);
+    place_ = planner_.after(place_, step.plan);
     const TraceStep asked = *ahead_->asked;
     ahead_.reset();
     source_->taken(asked, progress_of_source());
@@ -378,7 +409,7 @@ class Trainer::Implementation final : public Training {
   void end_epoch() {
     const Stopwatch stopwatch;
     EpochRecord record = epoch_->record;
-    record.train_loss = epoch_->loss_sum / static_cast<double>(epoch_->minibatches);
+    record.train_loss = epoch_->loss_sum / minibatches_of(epoch_->loss_samples);
     if (objective_->has_test()) {
       record.test = objective_->test(
           workers_, {.top_k = options_.top_k},
@@ -399,8 +430,10 @@ class Trainer::Implementation final : public Training {
       stop(end_of(*source_, result_.steps));
     }
     progress_.epoch_samples = 0;
-    place_ = {.step = place_.step, .epoch = EpochIndex{result_.epochs}};
-    ahead_.reset();
+    if (!planner_.carries()) {
+      place_ = {.step = place_.step, .epoch = EpochIndex{result_.epochs}};
+      ahead_.reset();
+    }
     FirstException of_observers;
     if (record.test) {
       note_test(*record.test);
@@ -446,7 +479,7 @@ class Trainer::Implementation final : public Training {
     }
   }
 
-  StepRecord run_step(EpochIndex epoch, const StepPlan& plan, const EpochSamples& samples) {
+  StepRecord run_step(EpochIndex epoch, const StepPlan& plan) {
     const double factor = schedule_->factor(position_of(progress_, options_.schedule_unit));
     require_applicable(factor, options_.own_schedule ? "of your own" : options_.schedule,
                        place_of(epoch, plan.index));
@@ -464,7 +497,7 @@ class Trainer::Implementation final : public Training {
       listeners_.ask(
           [&](Observer& observer) { observer.on_fault(*this, attempted, faults, cores_left); });
     };
-    const StepOutcome outcome = engine_->run(plan, samples, settings);
+    const StepOutcome outcome = engine_->run(plan, order_, settings);
     StepRecord record{.epoch = epoch,
                       .plan = plan,
                       .assignment = options_.assignment,
@@ -521,7 +554,9 @@ class Trainer::Implementation final : public Training {
   StepPlace place_;
   std::optional<double> last_gain_;
   std::int64_t last_batch_ = 0;
-  // What the source has said to that; empty while nobody has asked.
+  Carried carried_;
+  SampleOrder order_{objective_->samples(), options_.minibatch_size, options_.seed};
+  // What the source has said to the place; empty while nobody has asked.
   std::optional<Ahead> ahead_;
   std::optional<Epoch> epoch_;
   bool tried_out_ = false;
@@ -565,9 +600,14 @@ State Trainer::Implementation::state() const {
   if (epoch_) {
     state.put("epoch.steps", epoch_->record.steps);
     state.put("epoch.samples", epoch_->record.samples);
-    state.put("epoch.minibatches", epoch_->minibatches);
+    state.put("epoch.samples_before", epoch_->samples_before);
+    state.put("epoch.loss_samples", epoch_->loss_samples);
     state.put("epoch.loss_sum", epoch_->loss_sum);
     state.put("epoch.train_seconds", epoch_->record.train_seconds);
+  }
+  if (planner_.carries()) {
+    state.put("carried.samples", carried_.samples);
+    state.put("carried.loss", carried_.loss);
   }
   listeners_.save(state);
   return state;
@@ -602,7 +642,9 @@ void Trainer::Implementation::load_all(const State& state) {
   noise_scale_.load_state(state.values<double>("noise_scale"));
 
   result_ = result_of(state);
-  go_on_from(state, *source_, result_, *objective_, planner_.minibatches_per_epoch());
+  const std::int64_t minibatch = options_.minibatch_size;
+  go_on_from(state, *source_, result_, *objective_,
+             (planner_.samples_per_epoch() + minibatch - 1) / minibatch);
   if (!trace_ && result_.steps > 0) last_gain_ = state.value<double>(kGain);
   const StepIndex epoch_begin{state.count("epoch.first_step")};
   const bool in_epoch = state.has("epoch.steps");
@@ -616,6 +658,21 @@ void Trainer::Implementation::load_all(const State& state) {
   place_ = {.step = StepIndex{result_.steps},
             .epoch = EpochIndex{result_.epochs},
             .samples = epoch_samples};
+  if (planner_.carries()) {
+    carried_ = {.samples = state.count("carried.samples"),
+                .loss = state.value<double>("carried.loss")};
+    const std::int64_t samples = planner_.samples_per_epoch();
+    // One that goes on in the next epoch has taken all of this one.
+    const bool fits = epoch_samples <= samples && carried_.samples <= kMaxBatchSize &&
+                      (carried_.samples == 0 || epoch_samples % samples == 0);
+    if (!fits) {
+      throw Error(fmt::format("the state is damaged: {} samples of an epoch and {} of the next",
+                              epoch_samples, carried_.samples));
+    }
+    const std::int64_t taken = epoch_samples + carried_.samples;
+    place_.epoch = EpochIndex{result_.epochs + taken / samples};
+    place_.samples = taken % samples;
+  }
   // What its trace has ended goes on where the trace does.
   if (result_.stopped == end_of(*source_, result_.steps) && ahead().asked) result_.stopped.clear();
 
@@ -633,7 +690,8 @@ void Trainer::Implementation::load_all(const State& state) {
                     source_->where(place_.step), result_.epochs + 1));
   }
   if (in_epoch) {
-    epoch_ = new_epoch(epoch_begin);
+    epoch_ =
+        new_epoch(EpochIndex{result_.epochs}, epoch_begin, state.count("epoch.samples_before"));
     const std::int64_t done = state.count("epoch.steps");
     if (epoch_->start.steps && done > *epoch_->start.steps) {
       throw Error("the state is damaged: its epoch has more steps than the trace");
@@ -642,12 +700,12 @@ void Trainer::Implementation::load_all(const State& state) {
       throw Error(fmt::format("the state is damaged: {} steps from step {} on are not {} steps",
                               done, epoch_begin.value() + 1, result_.steps));
     }
-    epoch_->record = {.epoch = place_.epoch,
+    epoch_->record = {.epoch = EpochIndex{result_.epochs},
                       .steps = done,
                       .samples = epoch_samples,
                       .test = {},
                       .train_seconds = state.value<double>("epoch.train_seconds")};
-    epoch_->minibatches = state.count("epoch.minibatches");
+    epoch_->loss_samples = state.count("epoch.loss_samples");
     epoch_->loss_sum = state.value<double>("epoch.loss_sum");
     result_.part = part_of_epoch();
   } else {

@@ -1,6 +1,8 @@
 #include <gmock/gmock.h>
 #include <nlohmann/json.hpp>
 
+#include <rubato/plan/shuffle.hpp>
+
 #include "app/run_program.hpp"
 #include "plan/reference.hpp"
 #include "support/temp_folder.hpp"
@@ -55,6 +57,31 @@ TEST(PlanCommand, GivesTheReferenceValues) {
       }
     }
   }
+}
+
+TEST(PlanCommand, CarriesWhatFillsNoStep) {
+  std::vector<std::int64_t> expected;
+  for (const std::uint64_t seed : {42, 43, 44}) {
+    const auto order = random_permutation(10, seed);
+    expected.insert(expected.end(), order.begin(), order.end());
+  }
+  expected.resize(24);
+  const json plan = plan_json({"--trace=8", "--dataset-size=10", "--minibatch=4", "--cores=1",
+                               "--remainder=carry", "--epochs=2", "--indices"});
+  std::vector<std::int64_t> samples;
+  for (const json& epoch : plan.at("epochs")) {
+    for (const json& minibatch : epoch.at("cores").at(0).at("indices")) {
+      samples.insert(samples.end(), minibatch.begin(), minibatch.end());
+    }
+  }
+  EXPECT_EQ(samples, expected);
+  EXPECT_EQ(plan.at("epochs").at(1).at("cores").at(0).at("assignments").dump(), "[[1,2]]");
+  EXPECT_EQ(plan.at("epochs").at(1).at("trace_range").dump(), "[2,3]");
+  // A step of two epochs and a half.
+  const ProgramResult table = test::rubato({"plan", "--trace=28", "--dataset-size=10",
+                                            "--minibatch=4", "--remainder=carry", "--epochs=3"});
+  EXPECT_EQ(table.code, 0) << table.err;
+  EXPECT_THAT(table.out, testing::ContainsRegex("all +1-2 +2 +28 +28 +28 +30 +0 "));
 }
 
 TEST(PlanCommand, PrintsThisJson) {
@@ -213,8 +240,7 @@ TEST(PlanCommand, RejectsWhatIsWrong) {
        "bad.csv:3: batch size 'x' is no number; accepted: a whole number from 1 to 1099511627776"},
       {{"--trace=short.csv", "--dataset-size=32"},
        "short.csv:2: batch size 64 is larger than an epoch (1 minibatches of 32 samples); "
-       "accepted: at "
-       "most 32"},
+       "accepted: at most 32, or more with --remainder carry"},
       {{"--trace=."},
        "cannot read the trace .: it is a folder; accepted: a CSV file with the header "
        "'step,batchsize' or 'step,batchsize,cores'"},

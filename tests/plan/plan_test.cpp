@@ -125,7 +125,85 @@ TEST(Planner, RejectsAStepLargerThanAnEpoch) {
   const Trace trace = Trace::parse_csv("step,batchsize\n0,320\n1,352\n", "t.csv", TraceEnd::stop);
   EXPECT_EQ(error_planning(trace, kOptions),
             "t.csv:3: batch size 352 is larger than an epoch (10 minibatches of 32 samples); "
-            "accepted: at most 320");
+            "accepted: at most 320, or more with --remainder carry");
+}
+
+// Epochs of 10 samples, minibatches of 4.
+constexpr PlanOptions kCarry{
+    .dataset_size = 10, .minibatch_size = 4, .cores = 2, .remainder = Remainder::carry};
+
+// The minibatches of every epoch's steps, "of+" those before them, "|" between epochs.
+std::string carried(Planner planner, int limit) {
+  std::string text;
+  for (int i = 0; i < limit; ++i) {
+    const std::optional<EpochPlan> epoch = planner.next();
+    if (!epoch) break;
+    for (const StepPlan& step : epoch->steps) {
+      text += std::to_string(step.first_minibatch.value()) + "+" +
+              std::to_string(step.minibatches) +
+              (step.shift > 0 ? "s" + std::to_string(step.shift) : "") + " ";
+    }
+    text += std::to_string(samples_of(*epoch, planner.options())) + (epoch->complete ? "| " : "+ ");
+  }
+  return text;
+}
+
+TEST(PlannerCarry, GoesOnInTheNextEpoch) {
+  const Planner hold(Trace({{8, std::nullopt}}, TraceEnd::hold, "made"), kCarry);
+  // 8 and 2; 6 of that step, and 4; 4, and 6; 2, and 8.
+  EXPECT_EQ(carried(hold, 4), "0+2 2+2 10| 1+2s2 10| 1+2 10| 0+2s2 10| ");
+  const Planner large(Trace({{28, std::nullopt}, {4, std::nullopt}}, TraceEnd::cycle, "made"),
+                      kCarry);
+  EXPECT_EQ(carried(large, 5), "0+7 10| 10| 2+1 10| 0+7s2 10| 10| ");
+  const Planner stop(
+      Trace({{8, std::nullopt}, {4, std::nullopt}, {4, std::nullopt}}, TraceEnd::stop, "made"),
+      kCarry);
+  EXPECT_EQ(carried(stop, 5), "0+2 2+1 10| 0+1s2 6+ ");
+}
+
+TEST(PlannerCarry, CountsWhatATraceHolds) {
+  const auto extent = [](const std::vector<TraceStep>& rows) {
+    return extent_of(Planner(Trace(rows, TraceEnd::error, "made"), kCarry));
+  };
+  EXPECT_EQ(extent({{28, {}}, {4, {}}}).epochs, 3);
+  EXPECT_EQ(extent({{28, {}}, {4, {}}}).further_steps, 0);
+  EXPECT_EQ(extent({{28, {}}, {4, {}}}).further_samples, 2);
+  EXPECT_EQ(extent({{28, {}}}).epochs, 2);
+  EXPECT_EQ(extent({{28, {}}}).further_samples, 8);
+  EXPECT_EQ(extent({{12, {}}, {4, {}}}).further_steps, 1);
+  EXPECT_EQ(extent({{12, {}}, {4, {}}}).further_samples, 6);
+}
+
+TEST(PlannerCarry, EndsWithTheEpochsThatAreAskedFor) {
+  const auto shortened = [](std::int64_t epochs, std::int64_t batch_size, StepPlace place) {
+    PlanOptions options = kCarry;
+    options.epochs = epochs;
+    return StepPlanner(options)
+        .plan(place, {.batch_size = batch_size, .cores = std::nullopt})
+        ->minibatches;
+  };
+  EXPECT_EQ(shortened(0, 400, {}), 100);
+  EXPECT_EQ(shortened(2, 400, {}), 5);
+  EXPECT_EQ(shortened(1, 400, {}), 3) << "the last minibatch is whole";
+  EXPECT_EQ(shortened(2, 8, {.step = {}, .epoch = EpochIndex{1}, .samples = 6}), 1);
+  EXPECT_EQ(shortened(2, 8, {.step = {}, .epoch = EpochIndex{1}, .samples = 5}), 2);
+  EXPECT_EQ(shortened(3, 8, {.step = {}, .epoch = EpochIndex{1}, .samples = 6}), 2);
+  EXPECT_EQ(shortened(std::int64_t{1} << 62, 400, {}), 100);
+}
+
+TEST(PlannerCarry, GoesToTheMiddleOfAnEpoch) {
+  Planner planner(Trace({{8, std::nullopt}}, TraceEnd::hold, "made"), kCarry);
+  planner.go_to(EpochIndex{3}, StepIndex{7}, 6);
+  const EpochPlan epoch = planner.next().value();
+  EXPECT_EQ(epoch.index, EpochIndex{3});
+  ASSERT_EQ(epoch.steps.size(), 1U);
+  EXPECT_EQ(epoch.steps[0].first_minibatch, MinibatchIndex{1});
+  EXPECT_EQ(epoch.steps[0].shift, 2);
+  planner.go_to(EpochIndex{3}, StepIndex{7}, 10);
+  const EpochPlan none = planner.next().value();
+  EXPECT_TRUE(none.steps.empty());
+  EXPECT_EQ(none.first_step(), StepIndex{7});
+  EXPECT_EQ(none.end_step(), StepIndex{7});
 }
 
 TEST(Planner, RejectsCountsOutOfRange) {

@@ -1,7 +1,7 @@
 #include <algorithm>
 #include <set>
 
-#include <gtest/gtest.h>
+#include <gmock/gmock.h>
 
 #include <rubato/plan/shuffle.hpp>
 
@@ -53,6 +53,52 @@ TEST(ShuffleDeathTest, RejectsWhatIsOutOfRange) {
   const EpochSamples samples(10, 4, 0, EpochIndex{0});
   EXPECT_DEATH(static_cast<void>(samples.minibatch(MinibatchIndex{2})), "one of the epoch's");
   EXPECT_DEATH(static_cast<void>(samples.minibatch(MinibatchIndex{-1})), "one of the epoch's");
+}
+
+StepPlan step_of(std::int64_t first, std::int64_t minibatches, std::int64_t shift = 0) {
+  StepPlan step;
+  step.first_minibatch = MinibatchIndex{first};
+  step.minibatches = minibatches;
+  step.shift = shift;
+  return step;
+}
+
+TEST(SampleOrder, IsThatOfTheEpochs) {
+  SampleOrder order(10, 4, 42);
+  for (const std::int64_t epoch : {0, 1, 5, 2}) {
+    const EpochSamples samples(10, 4, 42, EpochIndex{epoch});
+    const StepPlan step = step_of(0, 2);
+    order.prepare(EpochIndex{epoch}, step);
+    for (const MinibatchIndex minibatch : {MinibatchIndex{0}, MinibatchIndex{1}}) {
+      EXPECT_THAT(order.minibatch(step, minibatch),
+                  testing::ElementsAreArray(samples.minibatch(minibatch)));
+    }
+  }
+}
+
+TEST(SampleOrder, GoesOnInTheNextEpoch) {
+  std::vector<std::int64_t> all;
+  for (const std::uint64_t epoch : {3, 4, 5, 6}) {
+    const auto order = random_permutation(10, 42 + epoch);
+    all.insert(all.end(), order.begin(), order.end());
+  }
+  SampleOrder order(10, 4, 42);
+  const auto expect = [&](std::int64_t epoch, const StepPlan& step, std::ptrdiff_t from) {
+    order.prepare(EpochIndex{epoch}, step);
+    std::vector<std::int64_t> seen;
+    for (std::int64_t i = 0; i < step.minibatches; ++i) {
+      const auto samples = order.minibatch(step, MinibatchIndex{step.first_minibatch.value() + i});
+      seen.insert(seen.end(), samples.begin(), samples.end());
+    }
+    EXPECT_THAT(seen, testing::ElementsAreArray(all.begin() + from,
+                                                all.begin() + from + 4 * step.minibatches));
+  };
+  expect(3, step_of(1, 2), 4);
+  expect(4, step_of(0, 1, 2), 12);
+  expect(4, step_of(1, 5, 2), 16);
+  // Two epochs on, which are there already, and back.
+  expect(6, step_of(0, 1, 3), 33);
+  expect(3, step_of(0, 10), 0);
 }
 
 }  // namespace

@@ -279,7 +279,7 @@ std::string logged_step(int log_steps, int which) {
                           .first_minibatch = MinibatchIndex{2 * i},
                           .minibatches = 2});
   }
-  progress.on_epoch_begin(training, start_of(plan));
+  progress.on_epoch_begin(training, start_of(plan, {}));
   StepRecord step;
   step.plan = plan.steps[static_cast<std::size_t>(which)];
   step.learning_rate = 0.123456;

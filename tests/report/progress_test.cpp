@@ -98,7 +98,7 @@ std::string printed(const ProgressOptions& options) {
         four.first_minibatch = MinibatchIndex{2 * i};
         plan.steps.push_back(four);
       }
-      progress.on_epoch_begin(no_training, start_of(plan));
+      progress.on_epoch_begin(no_training, start_of(plan, {}));
       for (const StepPlan& step_plan : plan.steps) {
         StepRecord step;
         step.plan = step_plan;
@@ -139,7 +139,7 @@ TEST(Progress, HasNothingLeftAfterTheLastStep) {
                           .cores = 2,
                           .first_minibatch = MinibatchIndex{0},
                           .minibatches = 2});
-    progress.on_epoch_begin(no_training, start_of(plan));
+    progress.on_epoch_begin(no_training, start_of(plan, {}));
     // Long enough to be seen where seconds are rounded.
     std::this_thread::sleep_for(std::chrono::milliseconds(600));
     StepRecord step;
@@ -163,7 +163,7 @@ TEST(Progress, KnowsWhatWasDoneBefore) {
                           .first_minibatch = MinibatchIndex{2 * i},
                           .minibatches = 2});
   }
-  progress.on_epoch_begin(no_training, start_of(plan));
+  progress.on_epoch_begin(no_training, start_of(plan, {}));
   StepRecord step;
   step.plan = plan.steps[2];
   progress.on_step(no_training, step);
@@ -199,7 +199,7 @@ std::string drawn_on(unsigned short columns, const EpochPlan& plan, const StepPl
   const std::unique_ptr<std::FILE, int (*)(std::FILE*)> terminal(fdopen(slave, "w"), std::fclose);
   Progress progress(terminal.get(), {.epochs = 200, .samples_per_epoch = 64, .terminal = true});
   test::NoTraining training;
-  progress.on_epoch_begin(training, start_of(plan));
+  progress.on_epoch_begin(training, start_of(plan, {}));
   StepRecord step;
   step.plan = drawn;
   step.learning_rate = 0.0003125;
@@ -279,7 +279,7 @@ TEST(Progress, SaysHowMuchOfAnEpochThatWasCutShort) {
                           .first_minibatch = MinibatchIndex{2 * i},
                           .minibatches = 2});
   }
-  progress.on_epoch_begin(training, start_of(plan));
+  progress.on_epoch_begin(training, start_of(plan, {}));
   EpochRecord record;
   record.steps = 3;
   record.train_loss = -std::numeric_limits<double>::quiet_NaN();

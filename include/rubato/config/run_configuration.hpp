@@ -9,6 +9,7 @@
 #include <rubato/core/choice.hpp>
 #include <rubato/machine/kernels.hpp>
 #include <rubato/plan/assignment.hpp>
+#include <rubato/plan/plan.hpp>
 #include <rubato/recipe/optimizer_options.hpp>
 #include <rubato/scaling/lr_schedule.hpp>
 #include <rubato/scaling/metric.hpp>

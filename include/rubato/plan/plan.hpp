@@ -1,16 +1,27 @@
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <optional>
 #include <string>
 #include <vector>
 
+#include <rubato/core/choice.hpp>
 #include <rubato/core/index.hpp>
 #include <rubato/plan/assignment.hpp>
 #include <rubato/plan/shuffle.hpp>
+#include <rubato/plan/step_plan.hpp>
 #include <rubato/trace/trace.hpp>
 
 namespace rubato {
+
+/// What becomes of a step that does not fit into what is left of its epoch.
+enum class Remainder {
+  drop,   ///< it begins the next epoch, and the samples left over are not trained in this one
+  carry,  ///< it takes what is left, and the rest of its samples from the next epoch
+};
+inline constexpr std::array<Choice<Remainder>, 2> kRemainders{
+    {{Remainder::drop, "drop"}, {Remainder::carry, "carry"}}};
 
 /// What a plan is made for.
 struct PlanOptions {
@@ -20,21 +31,10 @@ struct PlanOptions {
   std::int64_t minibatch_size = 32;
   /// Cores at the steps for which the trace does not say, at most kMaxCores.
   std::int64_t cores = 1;
-};
-
-/// One update of the shared parameters: which minibatches of the epoch, on how many cores.
-struct StepPlan {
-  StepIndex index;
-  std::int64_t batch_size = 0;
-  std::int64_t cores = 0;
-  MinibatchIndex first_minibatch;
-  /// batch_size / minibatch size.
-  std::int64_t minibatches = 0;
-
-  /// Core `core`'s share of the step.
-  [[nodiscard]] MinibatchRun share_of(CoreRank core, Assignment assignment) const {
-    return share_of_core(first_minibatch, minibatches, core, cores, assignment);
-  }
+  Remainder remainder = Remainder::drop;
+  /// Epochs after which nothing is trained: with Remainder::carry the step that would go on behind
+  /// them ends with the minibatch that completes them. 0 is no end.
+  std::int64_t epochs = 0;
 };
 
 /// Where in training a step begins.
@@ -52,27 +52,25 @@ class StepPlanner {
   explicit StepPlanner(const PlanOptions& options);
 
   /// What is wrong with a step that is asked for, and what would be accepted: a batch size that is
-  /// no multiple of the minibatch size or larger than an epoch, a count out of its range. Empty for
-  /// a good one.
+  /// no multiple of the minibatch size or, with Remainder::drop, larger than an epoch; a count out
+  /// of its range. Empty for a good one.
   [[nodiscard]] std::string objection(const TraceStep& asked) const;
   /// The plan of a step to which there is no objection; empty where it does not fit into what is
-  /// left of the epoch.
+  /// left of the epoch, which it always does with Remainder::carry. PlanOptions::epochs shortens
+  /// it.
   [[nodiscard]] std::optional<StepPlan> plan(const StepPlace& place, const TraceStep& asked) const;
-  /// Where the step after it begins, in the same epoch.
-  [[nodiscard]] static StepPlace after(StepPlace place, const StepPlan& step) {
-    ++place.step;
-    place.samples += step.batch_size;
-    return place;
-  }
+  /// Where the step after it begins: with Remainder::drop in the same epoch.
+  [[nodiscard]] StepPlace after(StepPlace place, const StepPlan& step) const;
 
   [[nodiscard]] const PlanOptions& options() const { return options_; }
-  /// Minibatches in an epoch at most: floor(dataset size / minibatch size).
+  [[nodiscard]] bool carries() const { return options_.remainder == Remainder::carry; }
+  /// Whole minibatches in an epoch: floor(dataset size / minibatch size).
   [[nodiscard]] std::int64_t minibatches_per_epoch() const {
     return options_.dataset_size / options_.minibatch_size;
   }
-  /// Samples in an epoch at most.
+  /// Samples in an epoch: all with Remainder::carry, else those of the whole minibatches at most.
   [[nodiscard]] std::int64_t samples_per_epoch() const {
-    return minibatches_per_epoch() * options_.minibatch_size;
+    return carries() ? options_.dataset_size : minibatches_per_epoch() * options_.minibatch_size;
   }
 
  private:
@@ -89,45 +87,58 @@ struct EpochStart {
   std::optional<std::int64_t> steps{};
 };
 
-/// An epoch: the longest run of trace steps whose batch sizes sum to at most
-/// floor(dataset size / minibatch size) x minibatch size samples.
+/// An epoch of a trace. With Remainder::drop it is the longest run of steps whose batch sizes sum
+/// to at most floor(dataset size / minibatch size) x minibatch size samples; with Remainder::carry
+/// it is the steps that begin in it, none where one step goes on from before it until behind it.
 struct EpochPlan {
   EpochIndex index;
-  /// Consecutive, at least one.
+  /// Consecutive.
   std::vector<StepPlan> steps{};
   /// False for the last epoch of a trace that ended before the epoch was full.
   bool complete = true;
 
-  [[nodiscard]] StepIndex first_step() const { return steps.front().index; }
-  [[nodiscard]] StepIndex end_step() const { return StepIndex{steps.back().index.value() + 1}; }
+  /// The step behind it, which is the first one where it has none.
+  StepIndex end{};
+
+  [[nodiscard]] StepIndex first_step() const { return steps.empty() ? end : steps.front().index; }
+  [[nodiscard]] StepIndex end_step() const {
+    return steps.empty() ? end : StepIndex{steps.back().index.value() + 1};
+  }
   [[nodiscard]] std::int64_t minibatches() const {
-    return steps.back().first_minibatch.value() + steps.back().minibatches;
+    return steps.empty() ? 0 : steps.back().first_minibatch.value() + steps.back().minibatches;
   }
 };
 
+/// Samples of the epoch that the steps of the trace show; those that its last step takes from the
+/// next epoch are that one's.
+[[nodiscard]] std::int64_t samples_of(const EpochPlan& epoch, const PlanOptions& options);
+
 /// The same as training hears it.
-[[nodiscard]] EpochStart start_of(const EpochPlan& epoch);
+[[nodiscard]] EpochStart start_of(const EpochPlan& epoch, const PlanOptions& options);
 
 /// Cuts a trace into epochs, one after the other: what is known beforehand of a training that
 /// follows a trace.
 ///
-/// An epoch ends where the next step would not fit into it any more; a step never straddles two
-/// epochs, and the samples left over are dropped. Of a trace that ends in the middle of an epoch,
-/// that last part is an (incomplete) epoch under TraceEnd::stop and none under TraceEnd::error.
+/// With Remainder::drop an epoch ends where the next step would not fit into it any more; a step
+/// never straddles two epochs, and the samples left over are dropped. With Remainder::carry it ends
+/// with its last sample, in the middle of a step if need be, and nothing is dropped. Of a trace
+/// that ends in the middle of an epoch, that last part is an (incomplete) epoch under
+/// TraceEnd::stop and none under TraceEnd::error.
 class Planner {
  public:
   /// Throws Error, naming the place in the trace, when the data set holds less than one minibatch,
   /// a count is out of its range, a batch size is no multiple of the minibatch size, or a step is
-  /// larger than an epoch. All rows of the trace are checked here, before anything is trained.
+  /// larger than an epoch that it has to fit into. All rows of the trace are checked here, before
+  /// anything is trained.
   Planner(Trace trace, PlanOptions options);
 
   /// The next epoch, or nothing when the trace holds no further one.
   [[nodiscard]] std::optional<EpochPlan> next();
 
-  /// Makes the epoch that begins with `step` the next, as if those before it had been planned.
-  /// Requires values of at least 0.
-  void go_to(EpochIndex epoch, StepIndex step);
-  [[nodiscard]] StepIndex next_step() const { return next_step_; }
+  /// Makes the epoch that begins with `step` the next, as if those before it had been planned;
+  /// `samples` of it have been shown by a step that began before. Requires values of at least 0.
+  void go_to(EpochIndex epoch, StepIndex step, std::int64_t samples = 0);
+  [[nodiscard]] StepIndex next_step() const { return place_.step; }
 
   [[nodiscard]] const Trace& trace() const { return trace_; }
   [[nodiscard]] const PlanOptions& options() const { return steps_.options(); }
@@ -141,8 +152,9 @@ class Planner {
  private:
   Trace trace_;
   StepPlanner steps_;
-  StepIndex next_step_;
   EpochIndex next_epoch_;
+  // Of the next step: in the next epoch or, where one goes on from before it, behind it.
+  StepPlace place_;
 };
 
 /// How far the rows of a trace last, without what follows the last one.

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include <rubato/core/index.hpp>
+#include <rubato/plan/step_plan.hpp>
 
 namespace rubato {
 
@@ -32,6 +33,30 @@ class EpochSamples {
  private:
   std::vector<std::int64_t> samples_;
   std::int64_t minibatch_size_;
+};
+
+/// The samples of the epochs that a step takes part in, one shuffled order behind the other: a
+/// minibatch that begins in one epoch goes on in the next. An epoch's order is that of
+/// EpochSamples.
+class SampleOrder {
+ public:
+  /// Requires 1 <= minibatch_size and minibatch_size <= dataset_size <= kMaxDatasetSize.
+  SampleOrder(std::int64_t dataset_size, std::int64_t minibatch_size, std::uint64_t seed);
+
+  /// For a step that begins in `epoch`.
+  void prepare(EpochIndex epoch, const StepPlan& step);
+  /// The sample indices of a minibatch of that step, in the order in which the minibatch holds
+  /// them: good until prepare() is called again. Any number of threads may ask at once.
+  [[nodiscard]] std::span<const std::int64_t> minibatch(const StepPlan& step,
+                                                        MinibatchIndex minibatch) const;
+
+ private:
+  std::int64_t dataset_size_;
+  std::int64_t minibatch_size_;
+  std::uint64_t seed_;
+  // Whose order comes first.
+  EpochIndex first_;
+  std::vector<std::int64_t> samples_;
 };
 
 }  // namespace rubato

@@ -8,9 +8,10 @@ namespace rubato {
 /// the same whoever draws them.
 struct StreamKey {
   std::uint64_t seed = 0;
+  /// In which the step begins.
   std::int64_t epoch = 0;
   std::int64_t step = 0;
-  /// Within the epoch.
+  /// Within that epoch, counted on where the step goes on beyond it.
   std::int64_t minibatch = 0;
 };
 

@@ -49,6 +49,7 @@ struct MinibatchRecord {
 
 /// A step that has been taken.
 struct StepRecord {
+  /// In which it began.
   EpochIndex epoch;
   StepPlan plan;
   Assignment assignment = Assignment::contiguous;
@@ -84,9 +85,11 @@ struct EpochRecord {
   EpochIndex epoch;
   /// False where training was stopped, or the trace ended, before all of it was trained.
   bool whole = true;
+  /// That began in it.
   std::int64_t steps = 0;
+  /// Of its own: those that a step takes from the next epoch are that epoch's (Remainder::carry).
   std::int64_t samples = 0;
-  /// Mean over the minibatches, each before its step's update.
+  /// Mean over the samples, by the mean loss of their steps, each before its update.
   double train_loss = 0;
   /// Where there is a test set.
   std::optional<Evaluation> test;

@@ -12,6 +12,7 @@
 
 #include <rubato/core/error.hpp>
 #include <rubato/plan/assignment.hpp>
+#include <rubato/plan/plan.hpp>
 #include <rubato/plan/step_source.hpp>
 #include <rubato/recipe/optimizer_options.hpp>
 #include <rubato/runtime/faults.hpp>
@@ -52,6 +53,9 @@ struct TrainOptions {
   std::optional<double> iterations{};
   /// Samples in a minibatch.
   std::int64_t minibatch_size = 32;
+  /// Whether samples that fill no step of their epoch are dropped or carried into the next step
+  /// (docs/adr/0028).
+  Remainder remainder = Remainder::drop;
   /// The learning rate of a step of the reference batch size, above 0.
   double learning_rate = 0.01;
   /// The batch size, in samples, for which the learning rate was tuned.
