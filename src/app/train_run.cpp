@@ -110,7 +110,8 @@ TrainRun::TrainRun(const TrainArguments& arguments, const LoadWorkload& load, Ru
     if (arguments_.resume) {
       print_out(resumption(trainer.result(), run_.location().from(), run_.kept_in()));
     }
-    const std::int64_t minibatch = options.minibatch;
+    // What does not fill a minibatch is carried or dropped.
+    const std::int64_t minibatch = options.remainder == Remainder::carry ? 1 : options.minibatch;
     progress_ = trainer.add_observer<Progress>(
         stdout,
         ProgressOptions{.epochs = options.epochs,
