@@ -23,7 +23,6 @@ namespace {
 using test::error_of;
 using test::tiny_objective;
 using test::trace_of;
-using testing::HasSubstr;
 
 class Failure : public std::runtime_error {
  public:

@@ -19,7 +19,6 @@ namespace {
 using test::error_of;
 using test::tiny_objective;
 using test::trace_of;
-using testing::HasSubstr;
 
 Trainer observed_trainer(std::int64_t epochs = 4) {
   return Trainer(tiny_objective(), trace_of({8, 16, 4}),

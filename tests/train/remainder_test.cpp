@@ -25,7 +25,6 @@ using test::error_of;
 using test::tiny_objective;
 using test::trace_of;
 using testing::Each;
-using testing::ElementsAre;
 using testing::HasSubstr;
 
 // Of each minibatch that was trained, its samples: once, however often it was done again.

@@ -17,8 +17,8 @@ namespace rubato {
 enum class Kernels {
   /// The best that the CPU has: the fastest, and other bits on another CPU.
   native,
-  /// Those for AVX2 and FMA, on every CPU: the same bits wherever the same versions of the libraries
-  /// run.
+  /// Those for AVX2 and FMA, on every CPU: the same bits wherever the libraries are of the same
+  /// versions.
   portable,
 };
 
