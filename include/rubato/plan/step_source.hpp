@@ -42,8 +42,8 @@ class StepSource {
   /// `progress` and of what taken() has left behind, and of nothing else: it is asked as often as
   /// somebody wants to know, and again after a resume.
   [[nodiscard]] virtual std::optional<TraceStep> next(const SourceProgress& progress) const = 0;
-  /// That step has been taken; `after` is what training has come to with it. There is no state after
-  /// an exception from here.
+  /// That step has been taken; `after` is what training has come to with it. After an exception
+  /// from here there is no state.
   virtual void taken(const TraceStep& step, const SourceProgress& after) {
     static_cast<void>(step), static_cast<void>(after);
   }
@@ -100,9 +100,7 @@ struct FunctionSourceOptions {
 ///     };
 ///     rubato::Trainer trainer(std::move(objective),
 ///                             std::make_unique<rubato::FunctionSource>(
-///                                 policy, rubato::FunctionSourceOptions{.max_batch = 512,
-///                                                                       .needs_noise_scale =
-///                                                                       true}),
+///                                 policy, rubato::FunctionSourceOptions{512, true}),
 ///                             options);
 class FunctionSource final : public StepSource {
  public:
