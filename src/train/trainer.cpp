@@ -416,12 +416,12 @@ class Trainer::Implementation final : public Training {
           fmt::format(" of the test data after epoch {}", record.epoch.value() + 1));
     }
     record.test_seconds = stopwatch.seconds();
-    std::optional<EpochPart> part = part_of_epoch();
+    const std::optional<EpochPart> part = part_of_epoch();
     record.whole = !part;
     if (const auto metric = value_of(options_.watch, record)) tell_schedule(*metric);
 
     // From here on the epoch has ended, whatever observers say to it.
-    result_.part = std::move(part);
+    result_.part = part;
     epoch_.reset();
     if (record.whole) {
       ++result_.epochs;
