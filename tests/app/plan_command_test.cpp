@@ -61,7 +61,7 @@ TEST(PlanCommand, GivesTheReferenceValues) {
 
 TEST(PlanCommand, CarriesWhatFillsNoStep) {
   std::vector<std::int64_t> expected;
-  for (const std::uint64_t seed : {42, 43, 44}) {
+  for (const std::uint64_t seed : {42U, 43U, 44U}) {
     const auto order = random_permutation(10, seed);
     expected.insert(expected.end(), order.begin(), order.end());
   }

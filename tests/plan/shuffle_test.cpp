@@ -78,7 +78,7 @@ TEST(SampleOrder, IsThatOfTheEpochs) {
 
 TEST(SampleOrder, GoesOnInTheNextEpoch) {
   std::vector<std::int64_t> all;
-  for (const std::uint64_t epoch : {3, 4, 5, 6}) {
+  for (const std::uint64_t epoch : {3U, 4U, 5U, 6U}) {
     const auto order = random_permutation(10, 42 + epoch);
     all.insert(all.end(), order.begin(), order.end());
   }

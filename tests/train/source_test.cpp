@@ -188,7 +188,7 @@ TEST(Source, IsAskedForWhatCanBeTrained) {
           return TraceStep{.batch_size = batch_size, .cores = cores};
         },
         {.max_batch = 64});
-    const std::string what = error_of([&] { trainer.fit(); });
+    std::string what = error_of([&] { trainer.fit(); });
     EXPECT_EQ(trainer.result().steps, 2);
     EXPECT_TRUE(trainer.has_state());
     EXPECT_EQ(trainer.state().count("steps"), 2);
