@@ -2,6 +2,7 @@
 #include <array>
 #include <iterator>
 #include <string>
+#include <utility>
 
 #include <rubato/collective/schedule.hpp>
 #include <rubato/core/check.hpp>
@@ -66,30 +67,40 @@ namespace {
 
 using algorithms::Reduction;
 
-struct Algorithm {
+struct AlgorithmRow {
   std::string_view name;
-  Reduction (*reduce)(Rank ranks, std::int64_t length);
+  std::string_view help;
+  // Null for two-level, which is made of two of the others.
+  Reduction (*reduce)(Rank ranks, std::int64_t length) = nullptr;
 };
 
-constexpr std::array<Algorithm, 6> kAlgorithms{{
-    {"sequential", algorithms::sequential},
-    {"ring", algorithms::ring},
-    {"recursive-doubling", algorithms::recursive_doubling},
-    {"halving-doubling", algorithms::halving_doubling},
-    {"binary-tree", algorithms::binary_tree},
-    {"double-binary-tree", algorithms::double_binary_tree},
+constexpr std::array<AlgorithmRow, 7> kAlgorithms{{
+    {"sequential", "all to rank 0, one after the other, and out again", algorithms::sequential},
+    {"ring", "reduce-scatter and all-gather around a ring (Patarasuk and Yuan 2009)",
+     algorithms::ring},
+    {"recursive-doubling", "whole arrays exchanged with the rank at distance 1, 2, 4, ...",
+     algorithms::recursive_doubling},
+    {"halving-doubling",
+     "halves exchanged at distance n/2, n/4, ..., and all-gather backwards (Rabenseifner)",
+     algorithms::halving_doubling},
+    {"binary-tree", "up a binary tree, and down again", algorithms::binary_tree},
+    {"double-binary-tree",
+     "half of the array up and down each of two binary trees (Sanders, Speck and Traeff 2009)",
+     algorithms::double_binary_tree},
+    {"two-level",
+     "inner within hosts, outer between them; by default the hosts and their cores are as near to "
+     "a "
+     "square as can be"},
 }};
 
-constexpr std::string_view kTwoLevel = "two-level";
-
 constexpr auto kNames = [] {
-  std::array<std::string_view, kAlgorithms.size() + 1> names;
+  std::array<std::string_view, kAlgorithms.size()> names;
   for (std::size_t i = 0; i < kAlgorithms.size(); ++i) names[i] = kAlgorithms[i].name;
-  names.back() = kTwoLevel;
   return names;
 }();
-// Those of which two levels can be made.
-constexpr std::span<const std::string_view> kFlatNames(kNames.data(), kAlgorithms.size());
+// Those of which two levels can be made: all but the last.
+constexpr std::span<const std::string_view> kFlatNames(kNames.data(), kAlgorithms.size() - 1);
+static_assert(kAlgorithms.back().reduce == nullptr);
 
 constexpr Rank kMostRanks = 1 << 20;
 
@@ -102,12 +113,12 @@ Rank squarest_hosts(Rank ranks) {
   return hosts;
 }
 
+// Of a flat algorithm.
 Reduction reduction_of(std::string_view name, Rank ranks, std::int64_t length) {
   RUBATO_CHECK(ranks >= 1 && length >= 0, "an all-reduce has a rank at least");
-  for (const Algorithm& algorithm : kAlgorithms) {
-    if (algorithm.name == name) return algorithm.reduce(ranks, length);
-  }
-  throw Error(unknown_name_message("algorithm", name, kNames));
+  const AlgorithmRow& algorithm = find_row("algorithm", name, kAlgorithms);
+  if (algorithm.reduce != nullptr) return algorithm.reduce(ranks, length);
+  throw Error(unknown_name_message("algorithm of a level", name, kFlatNames));
 }
 
 void append_mirror(std::vector<Phase>& phases, const std::vector<Phase>& of) {
@@ -152,20 +163,13 @@ struct TwoLevels {
   std::string outer;
 };
 
-std::string flat_algorithm(Spec& spec, std::string_view key, std::string_view fallback) {
-  std::string name = spec.text(key, fallback);
-  if (std::find(kFlatNames.begin(), kFlatNames.end(), name) == kFlatNames.end()) {
-    spec.reject(key, unknown_name_message("algorithm", name, kFlatNames));
-  }
-  return name;
-}
-
-TwoLevels two_levels_of(Spec& spec) {
-  TwoLevels levels{.hosts = static_cast<Rank>(spec.whole("hosts", 0, 1, kMostRanks)),
-                   .inner = flat_algorithm(spec, "inner", "ring"),
-                   .outer = flat_algorithm(spec, "outer", "recursive-doubling")};
-  spec.finish();
-  return levels;
+TwoLevels read_two_levels(Spec& spec) {
+  const auto hosts = spec.whole("hosts", Unset{"near a square"}, 1, kMostRanks);
+  std::string inner = spec.one_of("inner", "ring", kFlatNames);
+  std::string outer = spec.one_of("outer", "recursive-doubling", kFlatNames);
+  return {.hosts = static_cast<Rank>(hosts.value_or(0)),
+          .inner = std::move(inner),
+          .outer = std::move(outer)};
 }
 
 // Where hosts of equal size leave ranks over, rank i of those is one core more of host i, whose
@@ -192,13 +196,23 @@ std::span<const std::string_view> algorithm_names() {
   return kNames;
 }
 
+std::vector<Strategy> all_reduce_algorithms() {
+  return describe_all(kAlgorithms, [](const AlgorithmRow& row, Spec& spec) {
+    if (row.reduce == nullptr) static_cast<void>(read_two_levels(spec));
+  });
+}
+
 void require_algorithm(std::string_view algorithm) {
   static_cast<void>(make_schedule(algorithm, 1, 0));
 }
 
 Schedule make_schedule(std::string_view algorithm, Rank ranks, std::int64_t length) {
   Spec spec(algorithm);
-  if (spec.name() == kTwoLevel) return two_level_schedule(two_levels_of(spec), ranks, length);
+  if (find_row("algorithm", spec.name(), kAlgorithms).reduce == nullptr) {
+    const TwoLevels levels = read_two_levels(spec);
+    spec.finish();
+    return two_level_schedule(levels, ranks, length);
+  }
   const Reduction reduction = reduction_of(spec.name(), ranks, length);
   spec.finish();
   Schedule schedule{.ranks = ranks, .length = length, .phases = reduction.phases};

@@ -12,18 +12,35 @@ namespace rubato {
 
 namespace {
 
+struct DataRow {
+  std::string_view name;
+  std::string_view help;
+};
+
+constexpr std::array<DataRow, 2> kData{
+    {{"digits", "the built-in digits: 12,000 images of 1 x 28 x 28 that the program draws itself"},
+     {"mnist:DIR",
+      "the IDX files of MNIST, Fashion-MNIST or KMNIST in the folder DIR, raw or .gz"}}};
+
 constexpr std::string_view kMnist = "mnist:";
 
 }  // namespace
 
+std::vector<Strategy> data_sources() {
+  return describe_all(kData, [](const DataRow&, Spec&) {});
+}
+
+std::vector<std::string_view> data_names() {
+  return names_of(kData);
+}
+
 void require_data(const std::string& text) {
-  if (text == "digits" || (text.starts_with(kMnist) && text.size() > kMnist.size())) return;
+  if (text == kData[0].name || (text.starts_with(kMnist) && text.size() > kMnist.size())) return;
   std::error_code ignored;
   if (std::filesystem::is_directory(text, ignored)) {
     throw Error(fmt::format("'{}' is a folder; did you mean '{}{}'?", text, kMnist, text));
   }
-  throw Error(unknown_name_message("data set", text,
-                                   std::array<std::string_view, 2>{"digits", "mnist:DIR"}));
+  throw Error(unknown_name_message("data set", text, data_names()));
 }
 
 std::optional<std::filesystem::path> mnist_folder(const std::string& data) {

@@ -1,11 +1,11 @@
-#include <algorithm>
+#include <array>
 #include <utility>
-#include <vector>
 
 #include <fmt/format.h>
 
 #include <rubato/config/engine.hpp>
 #include <rubato/core/error.hpp>
+#include <rubato/core/family.hpp>
 #include <rubato/core/spec.hpp>
 #include <rubato/recipe/perceptron_options.hpp>
 #include <rubato/recipe/quadratic_options.hpp>
@@ -13,6 +13,28 @@
 namespace rubato {
 
 namespace {
+
+constexpr std::array<ModelEntry, 5> kModels{
+    {{.name = "mnist-cnn",
+      .help = "PyTorch's classic MNIST network, for images of 1 x 28 x 28; libtorch",
+      .in_libtorch = true},
+     {.name = "mlp",
+      .help = "a multi-layer perceptron; Eigen, with default arguments libtorch, too",
+      .in_eigen = true,
+      .in_libtorch = true,
+      .read = [](Spec& spec) { static_cast<void>(read_perceptron(spec)); }},
+     {.name = "softmax",
+      .help = "softmax regression; Eigen or libtorch",
+      .in_eigen = true,
+      .in_libtorch = true},
+     {.name = "toy-net",
+      .help = "four convolutions and two dense layers, 5.8 million parameters; libtorch",
+      .in_libtorch = true},
+     {.name = "quadratic",
+      .help = "the noisy quadratic model (Zhang et al. 2019), which needs no data; Eigen",
+      .in_eigen = true,
+      .classifies = false,
+      .read = [](Spec& spec) { static_cast<void>(read_quadratic(spec)); }}}};
 
 // Why only Eigen can compute it.
 std::optional<std::string> why_eigen(const RunConfiguration& run) {
@@ -24,22 +46,16 @@ std::optional<std::string> why_eigen(const RunConfiguration& run) {
 
 }  // namespace
 
+std::span<const ModelEntry> models() {
+  return kModels;
+}
+
 const ModelEntry& model_entry(const std::string& model) {
   Spec spec(model);
-  std::vector<std::string_view> names;
-  for (const ModelEntry& entry : kModels) {
-    names.push_back(entry.name);
-    if (entry.name != spec.name()) continue;
-    if (entry.name == "mlp") {
-      static_cast<void>(parse_perceptron(model));
-    } else if (entry.name == "quadratic") {
-      static_cast<void>(parse_quadratic(model));
-    } else {
-      spec.finish();
-    }
-    return entry;
-  }
-  throw Error(unknown_name_message("model", spec.name(), names));
+  const ModelEntry& entry = find_row("model", spec.name(), kModels);
+  if (entry.read != nullptr) entry.read(spec);
+  spec.finish();
+  return entry;
 }
 
 std::optional<std::string> why_libtorch(const RunConfiguration& run) {

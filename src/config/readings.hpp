@@ -42,9 +42,7 @@ struct Whole {
   std::int64_t min = 0;
   std::int64_t max = 0;
 
-  [[nodiscard]] std::string accepted() const {
-    return fmt::format("a whole number from {} to {}", min, max);
-  }
+  [[nodiscard]] std::string accepted() const { return whole_range(min, max); }
   [[nodiscard]] static std::string value() { return "N"; }
   [[nodiscard]] std::int64_t read(const std::string& text) const {
     return parse_whole(text, min, max);

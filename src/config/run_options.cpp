@@ -14,6 +14,7 @@
 #include <rubato/config/trace_source.hpp>
 #include <rubato/core/choice.hpp>
 #include <rubato/core/error.hpp>
+#include <rubato/core/family.hpp>
 #include <rubato/machine/cpus.hpp>
 #include <rubato/plan/shuffle.hpp>
 #include <rubato/recipe/checkpoint_interval.hpp>
@@ -37,13 +38,6 @@ constexpr std::int64_t kMaxKept = 1'000'000;
 // The classes of all data sets that there are.
 constexpr std::int64_t kMaxTopK = 10;
 constexpr RealRange kAlphas{0, 1, false, true, "a number above 0 and up to 1"};
-
-std::vector<std::string_view> model_names() {
-  std::vector<std::string_view> names;
-  names.reserve(kModels.size());
-  for (const ModelEntry& entry : kModels) names.push_back(entry.name);
-  return names;
-}
 
 void check_schedule_name(const std::string& text) {
   static_cast<void>(make_lr_schedule(text));

@@ -16,7 +16,26 @@ namespace {
 
 constexpr std::string_view kElastic = "elastic";
 
+struct TraceRow {
+  std::string_view name;
+  std::string_view help;
+};
+
+constexpr std::array<TraceRow, 3> kTraces{
+    {{"FILE.csv",
+      "a file with the header 'step,batchsize' or 'step,batchsize,cores' and a row for each step"},
+     {"N", "N samples at every step"},
+     {kElastic, "the built-in trace, again and again"}}};
+
 }  // namespace
+
+std::vector<Strategy> trace_sources() {
+  return describe_all(kTraces, [](const TraceRow&, Spec&) {});
+}
+
+std::vector<std::string_view> trace_names() {
+  return names_of(kTraces);
+}
 
 std::optional<std::filesystem::path> trace_file(const std::string& spec) {
   if (spec == kElastic || is_number(spec)) return std::nullopt;

@@ -42,8 +42,12 @@ bool is_number(std::string_view text) {
 std::int64_t parse_whole(std::string_view text, std::int64_t min, std::int64_t max) {
   const auto value = parse<std::int64_t>(text);
   if (value && *value >= min && *value <= max) return *value;
-  throw Error(fmt::format("'{}' {}; accepted: a whole number from {} to {}", text,
-                          flaw_of(text, true), min, max));
+  throw Error(
+      fmt::format("'{}' {}; accepted: {}", text, flaw_of(text, true), whole_range(min, max)));
+}
+
+std::string whole_range(std::int64_t min, std::int64_t max) {
+  return fmt::format("a whole number from {} to {}", min, max);
 }
 
 std::uint64_t parse_seed(std::string_view text) {

@@ -15,10 +15,62 @@ void require(bool holds, std::string_view what, double value, std::string_view a
   throw Error(fmt::format("{} {}: accepted are values {}", what, value, accepted));
 }
 
-std::optional<MomentumForm> form_of(Spec& spec, std::optional<MomentumForm> fallback) {
-  const std::string form = spec.text("form", "");
-  return spec.has("form") ? parse_choice("form of momentum", form, kMomentumForms) : fallback;
+void read_form(Spec& spec, OptimizerOptions& options, Unset unset) {
+  const auto form = spec.choice("form", unset, kMomentumForms);
+  if (form) options.momentum_form = form;
 }
+
+void read_sgd(Spec& spec, OptimizerOptions& options) {
+  read_form(spec, options, {"the rule's or pytorch"});
+}
+
+void read_lars(Spec& spec, OptimizerOptions& options) {
+  options.trust = spec.real("trust", options.trust, kPositive);
+  read_form(spec, options, {"the rule's or mxnet"});
+}
+
+void read_adam(Spec& spec, OptimizerOptions& options) {
+  options.beta1 = spec.real("beta1", options.beta1, kBelowOne);
+  options.beta2 = spec.real("beta2", options.beta2, kBelowOne);
+  options.epsilon = spec.real("eps", options.epsilon, kNotNegative);
+  options.amsgrad = spec.flag("amsgrad", options.amsgrad);
+}
+
+void read_rmsprop(Spec& spec, OptimizerOptions& options) {
+  options.alpha = spec.real("alpha", options.alpha, kBelowOne);
+  options.epsilon = spec.real("eps", options.epsilon, kNotNegative);
+  options.centered = spec.flag("centered", options.centered);
+}
+
+void read_adagrad(Spec& spec, OptimizerOptions& options) {
+  constexpr double kAdagradEpsilon = 1e-10;
+  options.epsilon = spec.real("eps", kAdagradEpsilon, kNotNegative);
+  options.lr_decay = spec.real("lr-decay", options.lr_decay, kNotNegative);
+  options.initial_accumulator = spec.real("initial", options.initial_accumulator, kNotNegative);
+}
+
+struct OptimizerRow {
+  std::string_view name;
+  std::string_view help;
+  void (*read)(Spec& spec, OptimizerOptions& options);
+};
+
+constexpr OptimizerRow optimizer(OptimizerKind kind, std::string_view help,
+                                 void (*read)(Spec&, OptimizerOptions&)) {
+  return {choice_name(kOptimizers, kind), help, read};
+}
+
+constexpr std::array<OptimizerRow, kOptimizers.size()> kOptimizerRows{
+    optimizer(OptimizerKind::sgd,
+              "with --momentum and --nesterov; form says where the rate enters momentum", read_sgd),
+    optimizer(OptimizerKind::lars,
+              "rates of each layer's own, with --momentum (You et al. 2017); form as of sgd",
+              read_lars),
+    optimizer(OptimizerKind::adam, "libtorch's (Kingma and Ba 2015)", read_adam),
+    optimizer(OptimizerKind::adamw,
+              "libtorch's, with decoupled weight decay (Loshchilov and Hutter 2019)", read_adam),
+    optimizer(OptimizerKind::rmsprop, "libtorch's, with --momentum", read_rmsprop),
+    optimizer(OptimizerKind::adagrad, "libtorch's (Duchi et al. 2011)", read_adagrad)};
 
 }  // namespace
 
@@ -26,35 +78,16 @@ OptimizerOptions parse_optimizer(std::string_view text, const OptimizerOptions& 
   Spec spec(text);
   OptimizerOptions options = defaults;
   options.kind = parse_choice("optimizer", spec.name(), kOptimizers);
-  switch (options.kind) {
-    case OptimizerKind::sgd:
-      options.momentum_form = form_of(spec, options.momentum_form);
-      break;
-    case OptimizerKind::lars:
-      options.momentum_form = form_of(spec, options.momentum_form);
-      options.trust = spec.real("trust", options.trust, kPositive);
-      break;
-    case OptimizerKind::adam:
-    case OptimizerKind::adamw:
-      options.beta1 = spec.real("beta1", options.beta1, kBelowOne);
-      options.beta2 = spec.real("beta2", options.beta2, kBelowOne);
-      options.epsilon = spec.real("eps", options.epsilon, kNotNegative);
-      options.amsgrad = spec.flag("amsgrad", options.amsgrad);
-      break;
-    case OptimizerKind::rmsprop:
-      options.alpha = spec.real("alpha", options.alpha, kBelowOne);
-      options.epsilon = spec.real("eps", options.epsilon, kNotNegative);
-      options.centered = spec.flag("centered", options.centered);
-      break;
-    case OptimizerKind::adagrad:
-      constexpr double kAdagradEpsilon = 1e-10;
-      options.epsilon = spec.real("eps", kAdagradEpsilon, kNotNegative);
-      options.lr_decay = spec.real("lr-decay", options.lr_decay, kNotNegative);
-      options.initial_accumulator = spec.real("initial", options.initial_accumulator, kNotNegative);
-      break;
-  }
+  find_row("optimizer", spec.name(), kOptimizerRows).read(spec, options);
   spec.finish();
   return options;
+}
+
+std::vector<Strategy> optimizers() {
+  return describe_all(kOptimizerRows, [](const OptimizerRow& row, Spec& spec) {
+    OptimizerOptions options;
+    row.read(spec, options);
+  });
 }
 
 bool has_momentum(OptimizerKind kind) {

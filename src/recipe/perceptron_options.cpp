@@ -15,6 +15,13 @@ constexpr std::int64_t kWidest = std::int64_t{1} << 20;
 
 }  // namespace
 
+PerceptronOptions read_perceptron(Spec& spec) {
+  PerceptronOptions options;
+  options.hidden = spec.wholes("hidden", options.hidden, 1, kWidest);
+  options.activation = spec.choice("activation", options.activation, kActivations);
+  return options;
+}
+
 PerceptronOptions parse_perceptron(std::string_view text) {
   Spec spec(text);
   if (spec.name() != "mlp") {
@@ -23,11 +30,7 @@ PerceptronOptions parse_perceptron(std::string_view text) {
                     "activation",
                     spec.name()));
   }
-  PerceptronOptions options;
-  if (auto hidden = spec.wholes("hidden", 1, kWidest); !hidden.empty()) {
-    options.hidden = std::move(hidden);
-  }
-  options.activation = parse_choice("activation", spec.text("activation", "relu"), kActivations);
+  PerceptronOptions options = read_perceptron(spec);
   spec.finish();
   return options;
 }

@@ -3,24 +3,55 @@
 
 namespace rubato {
 
+namespace {
+
+constexpr RealRange kGrowth{1, 1e300, true, true, "a number of at least 1"};
+constexpr RealRange kBackoff{0, 1, false, false, "a number between 0 and 1"};
+constexpr std::int64_t kMostInterval = 1'000'000'000;
+
+void read_no_scale(Spec& /*spec*/, PrecisionOptions& /*options*/) {}
+
+void read_loss_scale(Spec& spec, PrecisionOptions& options) {
+  LossScaleOptions& scale = options.loss_scale;
+  scale.initial = spec.real("scale", scale.initial, kPositive);
+  scale.growth = spec.real("growth", scale.growth, kGrowth);
+  scale.backoff = spec.real("backoff", scale.backoff, kBackoff);
+  scale.interval = spec.whole("interval", scale.interval, 1, kMostInterval);
+  scale.smallest = spec.real("smallest", scale.smallest, kPositive);
+  require_valid(scale);
+}
+
+struct PrecisionRow {
+  std::string_view name;
+  std::string_view help;
+  void (*read)(Spec& spec, PrecisionOptions& options);
+};
+
+constexpr std::array<PrecisionRow, kPrecisions.size()> kPrecisionRows{
+    {{choice_name(kPrecisions, Precision::full), "the parameters' type throughout", read_no_scale},
+     {choice_name(kPrecisions, Precision::bf16),
+      "forward and backward in bfloat16 where libtorch's autocast takes it to be safe",
+      read_no_scale},
+     {choice_name(kPrecisions, Precision::fp16),
+      "float16 storage with float32 master weights, emulated, and dynamic loss scaling",
+      read_loss_scale}}};
+
+}  // namespace
+
 PrecisionOptions parse_precision(std::string_view text) {
-  constexpr RealRange kGrowth{1, 1e300, true, true, "a number of at least 1"};
-  constexpr RealRange kBackoff{0, 1, false, false, "a number between 0 and 1"};
-  constexpr std::int64_t kMostSteps = 1'000'000'000;
   Spec spec(text);
   PrecisionOptions options;
   options.precision = parse_choice("precision", spec.name(), kPrecisions);
-  if (options.precision == Precision::fp16) {
-    LossScaleOptions& scale = options.loss_scale;
-    scale.initial = spec.real("scale", scale.initial, kPositive);
-    scale.growth = spec.real("growth", scale.growth, kGrowth);
-    scale.backoff = spec.real("backoff", scale.backoff, kBackoff);
-    scale.interval = spec.whole("interval", scale.interval, 1, kMostSteps);
-    scale.smallest = spec.real("smallest", scale.smallest, kPositive);
-    require_valid(scale);
-  }
+  find_row("precision", spec.name(), kPrecisionRows).read(spec, options);
   spec.finish();
   return options;
+}
+
+std::vector<Strategy> precisions() {
+  return describe_all(kPrecisionRows, [](const PrecisionRow& row, Spec& spec) {
+    PrecisionOptions options;
+    row.read(spec, options);
+  });
 }
 
 }  // namespace rubato

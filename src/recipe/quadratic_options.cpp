@@ -38,6 +38,16 @@ void require_valid(const QuadraticOptions& options) {
   }
 }
 
+QuadraticOptions read_quadratic(Spec& spec) {
+  QuadraticOptions options;
+  options.dim = spec.whole("dim", options.dim, 1, kMostDimensions);
+  options.condition = spec.real("condition", Unset{"dim"}, kCondition);
+  options.noise = spec.real("noise", options.noise, kNotNegative);
+  options.samples = spec.whole("samples", options.samples, 1, kMaxDatasetSize);
+  require_valid(options);
+  return options;
+}
+
 QuadraticOptions parse_quadratic(std::string_view text) {
   Spec spec(text);
   if (spec.name() != "quadratic") {
@@ -46,15 +56,8 @@ QuadraticOptions parse_quadratic(std::string_view text) {
                     "condition, noise and samples",
                     spec.name()));
   }
-  QuadraticOptions options;
-  options.dim = spec.whole("dim", options.dim, 1, kMostDimensions);
-  // Below the range: not given.
-  const double condition = spec.real("condition", 0, kCondition);
-  if (condition > 0) options.condition = condition;
-  options.noise = spec.real("noise", options.noise, kNotNegative);
-  options.samples = spec.whole("samples", options.samples, 1, kMaxDatasetSize);
+  const QuadraticOptions options = read_quadratic(spec);
   spec.finish();
-  require_valid(options);
   return options;
 }
 

@@ -1,6 +1,9 @@
 #include <algorithm>
 #include <array>
 #include <string>
+#include <tuple>
+#include <type_traits>
+#include <utility>
 #include <vector>
 
 #include <fmt/format.h>
@@ -24,23 +27,88 @@ namespace rubato {
 
 namespace {
 
-constexpr std::array<std::string_view, 3> kExact{"tree", "chunked-tree", "sharded"};
-constexpr std::array<std::string_view, 3> kOthers{"mutex", "atomic", "tbb"};
+template <class T>
+using Make = std::unique_ptr<Reducer<T>> (*)(const ReducerSize& size, Workers& workers);
 
-template <class Names>
-bool contains(const Names& names, std::string_view name) {
+template <class R, class T>
+std::unique_ptr<Reducer<T>> make_of(const ReducerSize& size, [[maybe_unused]] Workers& workers) {
+  if constexpr (std::is_constructible_v<R, const ReducerSize&, Workers&>) {
+    return std::make_unique<R>(size, workers);
+  } else {
+    return std::make_unique<R>(size);
+  }
+}
+
+// What a reducer keeps of the leaves of a step.
+enum class Keeps { all_leaves, unmatched_nodes, one_sum };
+
+struct ReducerRow {
+  std::string_view name;
+  std::string_view help;
+  bool exact;
+  Keeps keeps;
+  std::tuple<Make<float>, Make<double>> make;
+};
+
+template <template <class> class R>
+constexpr ReducerRow reducer_row(std::string_view name, std::string_view help, bool exact,
+                                 Keeps keeps) {
+  return {name, help, exact, keeps, {make_of<R<float>, float>, make_of<R<double>, double>}};
+}
+
+// But for the all-reduce algorithms.
+constexpr std::array<ReducerRow, 6> kReducers{
+    reducer_row<TreeReducer>("tree",
+                             "the combining tree: who comes second adds and climbs; same bits",
+                             true, Keeps::unmatched_nodes),
+    reducer_row<ChunkedTreeReducer>(
+        "chunked-tree",
+        "a combining tree for each chunk of the values, so that threads share "
+        "the work near the root; same bits",
+        true, Keeps::unmatched_nodes),
+    reducer_row<ShardedReducer>(
+        "sharded",
+        "keeps all leaves and sums them in one pass, each thread a part of the "
+        "values; same bits",
+        true, Keeps::all_leaves),
+    reducer_row<MutexReducer>("mutex", "one sum under one lock", false, Keeps::one_sum),
+    reducer_row<AtomicReducer>("atomic", "one sum, each value added atomically", false,
+                               Keeps::one_sum),
+    reducer_row<TbbReducer>(
+        "tbb", "keeps all leaves and sums them by oneTBB's parallel_deterministic_reduce", false,
+        Keeps::all_leaves)};
+
+constexpr std::string_view kAuto = "auto";
+constexpr std::string_view kAutoHelp =
+    "tree, sharded or chunked-tree: which of them suits the size of the model; same bits";
+
+// Null for "auto" and the all-reduce algorithms.
+const ReducerRow* row_of(std::string_view name) {
+  const auto* const found =
+      std::find_if(kReducers.begin(), kReducers.end(),
+                   [name](const ReducerRow& reducer) { return reducer.name == name; });
+  return found == kReducers.end() ? nullptr : found;
+}
+
+bool is_algorithm(std::string_view name) {
+  const auto names = algorithm_names();
   return std::find(names.begin(), names.end(), name) != names.end();
 }
 
 std::vector<std::string_view> all_names() {
-  std::vector<std::string_view> names(kExact.begin(), kExact.end());
-  names.insert(names.end(), kOthers.begin(), kOthers.end());
+  std::vector<std::string_view> names = names_of(kReducers);
   const auto algorithms = algorithm_names();
   names.insert(names.end(), algorithms.begin(), algorithms.end());
   return names;
 }
 
-constexpr std::string_view kAuto = "auto";
+std::vector<std::string_view> exact_names() {
+  std::vector<std::string_view> names{kAuto};
+  for (const ReducerRow& reducer : kReducers) {
+    if (reducer.exact) names.push_back(reducer.name);
+  }
+  return names;
+}
 
 }  // namespace
 
@@ -49,19 +117,27 @@ std::span<const std::string_view> reducer_names() {
   return names;
 }
 
+std::vector<Strategy> reducers() {
+  const auto nothing = [](const auto&...) {};
+  std::vector<Strategy> all{describe(kAuto, kAutoHelp, nothing)};
+  for (Strategy& reducer : describe_all(kReducers, nothing)) all.push_back(std::move(reducer));
+  return all;
+}
+
 void require_reducer(std::string_view reducer) {
   Spec spec(reducer);
-  if (contains(algorithm_names(), spec.name())) return require_algorithm(reducer);
-  std::vector<std::string_view> accepted{kAuto};
-  accepted.insert(accepted.end(), reducer_names().begin(), reducer_names().end());
-  if (!contains(accepted, spec.name())) {
+  if (is_algorithm(spec.name())) return require_algorithm(reducer);
+  if (spec.name() != kAuto && row_of(spec.name()) == nullptr) {
+    std::vector<std::string_view> accepted{kAuto};
+    accepted.insert(accepted.end(), reducer_names().begin(), reducer_names().end());
     throw Error(unknown_name_message("reducer", spec.name(), accepted));
   }
   spec.finish();
 }
 
 bool is_exact(std::string_view reducer) {
-  return reducer == kAuto || contains(kExact, reducer);
+  const ReducerRow* const found = row_of(reducer);
+  return reducer == kAuto || (found != nullptr && found->exact);
 }
 
 void require_exact(std::string_view reducer) {
@@ -69,8 +145,8 @@ void require_exact(std::string_view reducer) {
   if (is_exact(reducer)) return;
   throw Error(
       fmt::format("reducer {} does not give the same bits for every number of threads and cores; "
-                  "accepted: auto, {}, or any without exactness (--exact=false)",
-                  reducer, fmt::join(kExact, ", ")));
+                  "accepted: {}, or any without exactness (--exact=false)",
+                  reducer, fmt::join(exact_names(), ", ")));
 }
 
 std::string_view auto_reducer(const ReducerSize& size, std::size_t value_bytes) {
@@ -84,15 +160,20 @@ std::string_view auto_reducer(const ReducerSize& size, std::size_t value_bytes) 
 
 std::int64_t buffers_of(std::string_view reducer, const ReducerSize& size, std::size_t value_bytes,
                         std::int64_t cores, int threads) {
-  const std::string_view name = reducer == kAuto ? auto_reducer(size, value_bytes) : reducer;
+  const ReducerRow* const found =
+      row_of(reducer == kAuto ? auto_reducer(size, value_bytes) : reducer);
   const std::int64_t leaves = size.max_leaves;
+  if (found == nullptr) return std::min(leaves, cores + 1);
   const std::int64_t in_work = std::min<std::int64_t>(threads, std::min(cores, leaves));
-  if (name == "sharded" || name == "tbb") return leaves;
-  if (name == "mutex" || name == "atomic") return 1 + in_work;
-  if (name == "tree" || name == "chunked-tree") {
-    return std::min(leaves, SummationTree(leaves).height() + in_work);
+  switch (found->keeps) {
+    case Keeps::all_leaves:
+      return leaves;
+    case Keeps::unmatched_nodes:
+      return std::min(leaves, SummationTree(leaves).height() + in_work);
+    case Keeps::one_sum:
+      break;
   }
-  return std::min(leaves, cores + 1);
+  return 1 + in_work;
 }
 
 template <class T>
@@ -100,12 +181,9 @@ std::unique_ptr<Reducer<T>> make_reducer(std::string_view name, const ReducerSiz
                                          Workers& workers) {
   require_reducer(name);
   if (name == kAuto) return make_reducer<T>(auto_reducer(size, sizeof(T)), size, workers);
-  if (name == "tree") return std::make_unique<TreeReducer<T>>(size);
-  if (name == "chunked-tree") return std::make_unique<ChunkedTreeReducer<T>>(size);
-  if (name == "sharded") return std::make_unique<ShardedReducer<T>>(size, workers);
-  if (name == "mutex") return std::make_unique<MutexReducer<T>>(size);
-  if (name == "atomic") return std::make_unique<AtomicReducer<T>>(size);
-  if (name == "tbb") return std::make_unique<TbbReducer<T>>(size, workers);
+  if (const ReducerRow* const found = row_of(name)) {
+    return std::get<Make<T>>(found->make)(size, workers);
+  }
   return std::make_unique<ScheduleReducer<T>>(name, size, workers);
 }
 

@@ -16,71 +16,65 @@ namespace {
 
 constexpr std::int64_t kMostObservations = 1'000'000'000;
 constexpr RealRange kInsideShare{0, 1, false, false, "a number between 0 and 1"};
+constexpr Required kTotal{"90"};
+constexpr Required kLength{"5"};
 
 constexpr std::array<Choice<ThresholdMode>, 2> kThresholdModes{
     {{ThresholdMode::relative, "rel"}, {ThresholdMode::absolute, "abs"}}};
 
 using Schedule = std::unique_ptr<LrSchedule>;
 
-Schedule make_constant(Spec& spec, const std::optional<Metric>&) {
+Schedule make_constant(Spec& spec, const std::optional<Metric>& /*watched*/) {
   return std::make_unique<ConstantSchedule>(spec.real("value", 1, kNotNegative));
 }
 
-Schedule make_step(Spec& spec, const std::optional<Metric>&) {
-  spec.require("every", "30");
-  const double every = spec.real("every", 1, kPositive);
+Schedule make_step(Spec& spec, const std::optional<Metric>& /*watched*/) {
+  const double every = spec.real("every", Required{"30"}, kPositive);
   return std::make_unique<StepSchedule>(every, spec.real("gamma", 0.1, kPositive));
 }
 
-Schedule make_multi_step(Spec& spec, const std::optional<Metric>&) {
-  spec.require("at", "30/60/80");
-  std::vector<double> milestones = spec.reals("at", kNotNegative);
+Schedule make_multi_step(Spec& spec, const std::optional<Metric>& /*watched*/) {
+  std::vector<double> milestones = spec.reals("at", Required{"30/60/80"}, kNotNegative);
   return std::make_unique<MultiStepSchedule>(std::move(milestones),
                                              spec.real("gamma", 0.1, kPositive));
 }
 
-Schedule make_polynomial(Spec& spec, const std::optional<Metric>&) {
-  spec.require("total", "90");
-  const double total = spec.real("total", 1, kPositive);
+Schedule make_polynomial(Spec& spec, const std::optional<Metric>& /*watched*/) {
+  const double total = spec.real("total", kTotal, kPositive);
   const double power = spec.real("power", 2, kPositive);
   return std::make_unique<PolynomialSchedule>(total, power, spec.real("floor", 0, kShare));
 }
 
-Schedule make_cosine(Spec& spec, const std::optional<Metric>&) {
-  spec.require("total", "90");
-  const double total = spec.real("total", 1, kPositive);
+Schedule make_cosine(Spec& spec, const std::optional<Metric>& /*watched*/) {
+  const double total = spec.real("total", kTotal, kPositive);
   return std::make_unique<CosineSchedule>(total, spec.real("floor", 0, kShare));
 }
 
-Schedule make_exponential(Spec& spec, const std::optional<Metric>&) {
+Schedule make_exponential(Spec& spec, const std::optional<Metric>& /*watched*/) {
   return std::make_unique<ExponentialSchedule>(spec.real("gamma", 0.95, kPositive));
 }
 
-Schedule make_warmup(Spec& spec, const std::optional<Metric>&) {
-  spec.require("length", "5");
-  const double length = spec.real("length", 1, kPositive);
+Schedule make_warmup(Spec& spec, const std::optional<Metric>& /*watched*/) {
+  const double length = spec.real("length", kLength, kPositive);
   return std::make_unique<WarmupSchedule>(length, spec.real("start", 0, kShare));
 }
 
-Schedule make_warmup_cosine(Spec& spec, const std::optional<Metric>&) {
-  spec.require("warmup", "5");
-  spec.require("total", "90");
-  const double warmup = spec.real("warmup", 1, kPositive);
-  return std::make_unique<WarmupCosineSchedule>(warmup, spec.real("total", 1, kPositive));
+Schedule make_warmup_cosine(Spec& spec, const std::optional<Metric>& /*watched*/) {
+  const double warmup = spec.real("warmup", kLength, kPositive);
+  return std::make_unique<WarmupCosineSchedule>(warmup, spec.real("total", kTotal, kPositive));
 }
 
 // What is watched says whether more of it is better.
 MetricMode plateau_mode(Spec& spec, const std::optional<Metric>& watched) {
+  const auto mode = spec.choice("mode", Unset{"as --watch"}, kMetricModes);
   const MetricMode usual = watched ? mode_of(*watched) : MetricMode::min;
-  const MetricMode mode =
-      parse_choice("mode", spec.text("mode", choice_name(kMetricModes, usual)), kMetricModes);
-  if (watched && mode != usual) {
+  if (watched && mode.value_or(usual) != usual) {
     spec.reject("mode", fmt::format("{} is watched, which is better when it is {}; accepted: {}",
                                     choice_name(kMetrics, *watched),
                                     usual == MetricMode::min ? "smaller" : "larger",
                                     choice_name(kMetricModes, usual)));
   }
-  return mode;
+  return mode.value_or(usual);
 }
 
 Schedule make_plateau(Spec& spec, const std::optional<Metric>& watched) {
@@ -89,32 +83,45 @@ Schedule make_plateau(Spec& spec, const std::optional<Metric>& watched) {
   options.factor = spec.real("factor", options.factor, kInsideShare);
   options.patience = spec.whole("patience", options.patience, 0, kMostObservations);
   options.threshold = spec.real("threshold", options.threshold, kNotNegative);
-  options.threshold_mode =
-      parse_choice("threshold-mode", spec.text("threshold-mode", "rel"), kThresholdModes);
-  options.cooldown = spec.whole("cooldown", 0, 0, kMostObservations);
-  options.floor = spec.real("floor", 0, kShare);
+  options.threshold_mode = spec.choice("threshold-mode", options.threshold_mode, kThresholdModes);
+  options.cooldown = spec.whole("cooldown", options.cooldown, 0, kMostObservations);
+  options.floor = spec.real("floor", options.floor, kShare);
   return std::make_unique<ReduceOnPlateau>(options);
 }
 
-constexpr std::array<std::string_view, 9> kNames{"constant",   "step",          "multi-step",
-                                                 "polynomial", "cosine",        "exponential",
-                                                 "warmup",     "warmup-cosine", "plateau"};
-constexpr std::array<Schedule (*)(Spec&, const std::optional<Metric>&), kNames.size()> kMakers{
-    make_constant,    make_step,   make_multi_step,    make_polynomial, make_cosine,
-    make_exponential, make_warmup, make_warmup_cosine, make_plateau};
+struct ScheduleRow {
+  std::string_view name;
+  std::string_view help;
+  Schedule (*make)(Spec& spec, const std::optional<Metric>& watched);
+  // Whether it has a position that could begin later.
+  bool placed = true;
+};
+
+constexpr std::array<ScheduleRow, 9> kSchedules{
+    {{"constant", "value", make_constant, false},
+     {"step", "gamma^floor(x / every)", make_step},
+     {"multi-step", "gamma^(milestones reached)", make_multi_step},
+     {"polynomial", "floor + (1 - floor) (1 - x / total)^power", make_polynomial},
+     {"cosine", "floor + (1 - floor) (1 + cos(pi x / total)) / 2", make_cosine},
+     {"exponential", "gamma^x", make_exponential},
+     {"warmup", "start + (1 - start) x / length, then 1", make_warmup},
+     {"warmup-cosine", "a warm-up from 0, then the cosine until total", make_warmup_cosine},
+     {"plateau",
+      "falls by factor when the watched metric has not improved for more than patience epochs",
+      make_plateau, false}}};
+
+// Without finish().
+Schedule read_schedule(const ScheduleRow& row, Spec& spec, const std::optional<Metric>& watched) {
+  Schedule schedule = row.make(spec, watched);
+  const double after = row.placed ? spec.real("after", 0, kNotNegative) : 0;
+  if (after > 0) schedule = std::make_unique<DelayedSchedule>(std::move(schedule), after);
+  return schedule;
+}
 
 Schedule make_one(std::string_view text, const std::optional<Metric>& watched) {
   Spec spec(text);
-  const auto* const found = std::find(kNames.begin(), kNames.end(), spec.name());
-  if (found == kNames.end()) {
-    throw Error(unknown_name_message("schedule", spec.name(), kNames));
-  }
-  Schedule schedule = kMakers.at(static_cast<std::size_t>(found - kNames.begin()))(spec, watched);
-  // Neither has a position that could begin later.
-  const bool placed = spec.name() != "constant" && spec.name() != "plateau";
-  const double after = placed ? spec.real("after", 0, kNotNegative) : 0;
+  Schedule schedule = read_schedule(find_row("schedule", spec.name(), kSchedules), spec, watched);
   spec.finish();
-  if (after > 0) schedule = std::make_unique<DelayedSchedule>(std::move(schedule), after);
   return schedule;
 }
 
@@ -153,7 +160,14 @@ void require_rate(const LrSchedule& schedule, std::string_view name, ScheduleUni
 }
 
 std::span<const std::string_view> lr_schedule_names() {
-  return kNames;
+  static const std::vector<std::string_view> names = names_of(kSchedules);
+  return names;
+}
+
+std::vector<Strategy> lr_schedules() {
+  return describe_all(kSchedules, [](const ScheduleRow& row, Spec& spec) {
+    static_cast<void>(read_schedule(row, spec, {}));
+  });
 }
 
 Schedule make_lr_schedule(std::string_view text, const std::optional<Metric>& watched) {

@@ -1,4 +1,5 @@
-#include <algorithm>
+#include <array>
+#include <utility>
 
 #include <fmt/format.h>
 
@@ -24,28 +25,28 @@ constexpr std::array<Choice<Averaging>, 2> kAveragings{
     {{Averaging::debiased, "debiased"}, {Averaging::mean_first, "mean-first"}}};
 
 template <class R>
-std::unique_ptr<Rule> make_plain(Spec&) {
+std::unique_ptr<Rule> make_plain(Spec& /*arguments*/) {
   return std::make_unique<R>();
 }
 
 std::unique_ptr<Rule> make_adascale(Spec& spec) {
   AdaScaleOptions options;
-  const double smoothing = spec.real("smoothing", 0, kBelowOne);
-  if (spec.has("smoothing")) options.smoothing = smoothing;
-  options.averaging = parse_choice("averaging", spec.text("averaging", "debiased"), kAveragings);
+  options.smoothing = spec.real("smoothing", Unset{"max(1 - N/1000, 0)"}, kBelowOne);
+  options.averaging = spec.choice("averaging", options.averaging, kAveragings);
   if (options.smoothing == 0.0) {
     spec.refuse("averaging", "does nothing with smoothing=0; accepted: a smoothing above 0");
   }
-  options.rescale_variance = spec.flag("rescale-variance", false);
+  options.rescale_variance = spec.flag("rescale-variance", options.rescale_variance);
   return std::make_unique<AdaScaleRule>(options);
 }
 
 std::unique_ptr<Rule> make_lbsgd(Spec& spec) {
   LbsgdOptions options;
-  options.warmup = parse_choice("warm-up", spec.text("warmup", "linear"), kLbsgdWarmups);
+  options.warmup = spec.choice("warmup", options.warmup, kLbsgdWarmups);
   options.warmup_epochs = spec.real("epochs", options.warmup_epochs, kNotNegative);
   options.begin_epoch = spec.real("begin-epoch", options.begin_epoch, kNotNegative);
-  options.updates_per_epoch = spec.real("updates-per-epoch", 0, kPositive);
+  options.updates_per_epoch =
+      spec.real("updates-per-epoch", Unset{"epoch / --ref-batch"}, kPositive).value_or(0);
   if (options.warmup == LbsgdWarmup::lars) {
     for (const auto* key : {"epochs", "begin-epoch", "updates-per-epoch"}) {
       spec.refuse(key,
@@ -60,57 +61,82 @@ std::unique_ptr<Rule> make_lbsgd(Spec& spec) {
   return std::make_unique<LbsgdRule>(options);
 }
 
+struct BuiltinRule {
+  std::string_view name;
+  std::string_view help;
+  std::unique_ptr<Rule> (*make)(Spec& arguments);
+};
+
+constexpr std::array<BuiltinRule, 6> kRules{
+    {{"constant", "lr, whatever the batch size", make_plain<ConstantRule>},
+     {"linear", "S lr (Goyal et al. 2017)", make_plain<LinearRule>},
+     {"root", "sqrt(S) lr (Krizhevsky 2014)", make_plain<RootRule>},
+     {"linear-momentum",
+      "S lr by a sum of gradients in the place of their mean, so that momentum needs no correction "
+      "when the batch changes (Lin et al. 2019)",
+      make_plain<LinearMomentumRule>},
+     {"adascale",
+      "gain(S) lr, 1 <= gain <= S, as the noise of the gradients says (Johnson et al. 2020); N is "
+      "the number of minibatches of a step",
+      make_adascale},
+     {"lbsgd",
+      "from lr to S lr by a warm-up over reference batches, or lr times a factor of each layer's "
+      "own (warmup=lars): MXNet's large-batch SGD",
+      make_lbsgd}}};
+
 }  // namespace
 
-RuleRegistry::RuleRegistry()
-    : makers_{{"constant", make_plain<ConstantRule>},
-              {"linear", make_plain<LinearRule>},
-              {"root", make_plain<RootRule>},
-              {"linear-momentum", make_plain<LinearMomentumRule>},
-              {"adascale", make_adascale},
-              {"lbsgd", make_lbsgd}} {}
-
-void RuleRegistry::add(std::string name, Maker maker) {
-  for (const auto& [taken, other] : makers_) {
-    if (taken == name) throw Error(fmt::format("there is a rule '{}' already", name));
+RuleRegistry::RuleRegistry() {
+  rows_.reserve(kRules.size());
+  for (const BuiltinRule& rule : kRules) {
+    rows_.push_back(
+        {.name = std::string(rule.name), .help = std::string(rule.help), .make = rule.make});
   }
-  makers_.emplace_back(std::move(name), std::move(maker));
 }
 
-void RuleRegistry::add(const std::string& name, Factor factor) {
-  add(name, Maker([name, factor = std::move(factor)](Spec&) {
+void RuleRegistry::add(std::string name, Maker maker, std::string help) {
+  for (const Row& row : rows_) {
+    if (row.name == name) throw Error(fmt::format("there is a rule '{}' already", name));
+  }
+  rows_.push_back({.name = std::move(name), .help = std::move(help), .make = std::move(maker)});
+}
+
+void RuleRegistry::add(const std::string& name, Factor factor, std::string help) {
+  add(name, Maker([name, factor = std::move(factor)](Spec& /*arguments*/) {
         return std::make_unique<LambdaRule>(name, factor);
-      }));
+      }),
+      std::move(help));
 }
 
 std::vector<std::string_view> RuleRegistry::names() const {
-  std::vector<std::string_view> names;
-  names.reserve(makers_.size());
-  for (const auto& [name, maker] : makers_) names.emplace_back(name);
-  return names;
+  return names_of(rows_);
 }
 
-std::unique_ptr<Rule> RuleRegistry::make(std::string_view spec) const {
-  Spec arguments(spec);
-  const auto found = std::find_if(makers_.begin(), makers_.end(), [&](const auto& maker) {
-    return maker.first == arguments.name();
-  });
-  if (found == makers_.end()) {
-    throw Error(unknown_name_message("rule", arguments.name(), names()));
-  }
-  std::unique_ptr<Rule> rule = found->second ? found->second(arguments) : nullptr;
+std::vector<Strategy> RuleRegistry::strategies() const {
+  return describe_all(rows_, read);
+}
+
+std::unique_ptr<Rule> RuleRegistry::read(const Row& row, Spec& arguments) {
+  std::unique_ptr<Rule> rule = row.make ? row.make(arguments) : nullptr;
   if (rule == nullptr) {
     throw Error(fmt::format("nothing makes rule '{}'; accepted: a maker that gives a rule",
                             arguments.name()));
   }
-  const std::int64_t ramp = arguments.whole("ramp", 0, 1, kMostRampSteps);
   if (!rule->follows_batch_size()) {
     arguments.refuse("ramp",
                      "does nothing where the rate does not change with the batch size; "
                      "accepted: with another rule");
+    return rule;
   }
+  const auto ramp = arguments.whole("ramp", Unset{"at once"}, 1, kMostRampSteps);
+  if (ramp) rule = std::make_unique<RampRule>(std::move(rule), *ramp);
+  return rule;
+}
+
+std::unique_ptr<Rule> RuleRegistry::make(std::string_view spec) const {
+  Spec arguments(spec);
+  std::unique_ptr<Rule> rule = read(find_row("rule", arguments.name(), rows_), arguments);
   arguments.finish();
-  if (ramp > 0) rule = std::make_unique<RampRule>(std::move(rule), ramp);
   return rule;
 }
 
@@ -119,8 +145,11 @@ std::unique_ptr<Rule> make_rule(std::string_view spec) {
 }
 
 std::vector<std::string_view> rule_names() {
-  static const RuleRegistry builtin;
-  return builtin.names();
+  return names_of(kRules);
+}
+
+std::vector<Strategy> rules() {
+  return RuleRegistry().strategies();
 }
 
 }  // namespace rubato

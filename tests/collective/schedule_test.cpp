@@ -109,7 +109,7 @@ TEST(Schedule, OfTwoLevelsRejectsWhatItCannotBe) {
   EXPECT_THAT(error("two-level:host=2"), HasSubstr("did you mean 'hosts'?"));
   EXPECT_THAT(error("two-level:inner=rings"),
               testing::AllOf(HasSubstr("two-level: inner: "), HasSubstr("did you mean 'ring'?")));
-  EXPECT_THAT(error("two-level:outer=two-level"), HasSubstr("two-level: outer: unknown algorithm"));
+  EXPECT_THAT(error("two-level:outer=two-level"), HasSubstr("two-level: outer: unknown value"));
   EXPECT_THAT(error("two-level:hosts"), HasSubstr("accepted: two-level:NAME=VALUE"));
   EXPECT_THAT(error("ring:hosts=2"), HasSubstr("ring takes no arguments"));
 }

@@ -1,3 +1,8 @@
+#include <array>
+#include <string>
+#include <string_view>
+#include <vector>
+
 #include <gmock/gmock.h>
 
 #include <rubato/core/spec.hpp>
@@ -9,7 +14,10 @@ namespace {
 
 using test::error_of;
 using testing::ElementsAre;
-using testing::IsEmpty;
+
+enum class Size { small, large };
+constexpr std::array<Choice<Size>, 2> kSizes{{{Size::small, "small"}, {Size::large, "large"}}};
+constexpr std::array<std::string_view, 2> kModes{"min", "max"};
 
 TEST(Spec, IsANameAlone) {
   Spec spec("cosine");
@@ -18,20 +26,31 @@ TEST(Spec, IsANameAlone) {
   EXPECT_EQ(spec.real("total", 3.5, kPositive), 3.5);
   EXPECT_EQ(spec.whole("every", 7, 1, 9), 7);
   EXPECT_TRUE(spec.flag("nesterov", true));
-  EXPECT_EQ(spec.text("mode", "min"), "min");
-  EXPECT_THAT(spec.reals("at", kPositive), IsEmpty());
+  EXPECT_EQ(spec.one_of("mode", "min", kModes), "min");
+  EXPECT_EQ(spec.choice("size", Size::large, kSizes), Size::large);
+  EXPECT_EQ(spec.real("rate", Unset{"as it is"}, kPositive), std::nullopt);
+  EXPECT_EQ(spec.whole("ramp", Unset{"at once"}, 1, 9), std::nullopt);
+  EXPECT_EQ(spec.choice("other", Unset{"any"}, kSizes), std::nullopt);
+  EXPECT_THAT(spec.wholes("hidden", {3, 2}, 1, 9), ElementsAre(3, 2));
   spec.finish();
 }
 
 TEST(Spec, ReadsArgumentsOfEveryKind) {
-  Spec spec("x:total=0.5,every=4,nesterov=false,mode=max,at=1/2.5/30");
+  Spec spec(
+      "x:total=0.5,every=4,nesterov=false,mode=max,at=1/2.5/30,size=small,rate=2,ramp=3,hidden=4/5,"
+      "other=large");
   EXPECT_EQ(spec.name(), "x");
   EXPECT_TRUE(spec.has("every"));
   EXPECT_EQ(spec.real("total", 3, kPositive), 0.5);
   EXPECT_EQ(spec.whole("every", 7, 1, 9), 4);
   EXPECT_FALSE(spec.flag("nesterov", true));
-  EXPECT_EQ(spec.text("mode", "min"), "max");
-  EXPECT_THAT(spec.reals("at", kPositive), ElementsAre(1, 2.5, 30));
+  EXPECT_EQ(spec.one_of("mode", "min", kModes), "max");
+  EXPECT_THAT(spec.reals("at", Required{"1/2"}, kPositive), ElementsAre(1, 2.5, 30));
+  EXPECT_EQ(spec.choice("size", Size::large, kSizes), Size::small);
+  EXPECT_EQ(spec.real("rate", Unset{"as it is"}, kPositive), 2);
+  EXPECT_EQ(spec.whole("ramp", Unset{"at once"}, 1, 9), 3);
+  EXPECT_THAT(spec.wholes("hidden", {3, 2}, 1, 9), ElementsAre(4, 5));
+  EXPECT_EQ(spec.choice("other", Unset{"any"}, kSizes), Size::large);
   spec.finish();
 }
 
@@ -66,8 +85,12 @@ TEST(Spec, RejectsWrongValuesByName) {
             "x: a: '9' is out of range; accepted: a whole number from 0 to 8");
   EXPECT_EQ(error("x:a=1", [](Spec& s) { static_cast<void>(s.flag("a", true)); }),
             "x: a: '1' is neither true nor false; accepted: true, false");
-  EXPECT_EQ(error("x:a=1/b", [](Spec& s) { static_cast<void>(s.reals("a", kPositive)); }),
-            "x: a: 'b' is no number; accepted: a number greater than 0");
+  EXPECT_EQ(
+      error("x:a=1/b", [](Spec& s) { static_cast<void>(s.reals("a", Required{"1"}, kPositive)); }),
+      "x: a: 'b' is no number; accepted: a number greater than 0");
+  EXPECT_EQ(
+      error("x:a=smal", [](Spec& s) { static_cast<void>(s.choice("a", Size::large, kSizes)); }),
+      "x: a: unknown value 'smal'; did you mean 'small'? accepted: small, large");
 }
 
 TEST(Spec, RejectsArgumentsThatNobodyReads) {
@@ -77,8 +100,48 @@ TEST(Spec, RejectsArgumentsThatNobodyReads) {
   EXPECT_EQ(error_of([&] { spec.finish(); }),
             "unknown argument of x 'totl'; did you mean 'total'? accepted: total, floor");
   EXPECT_EQ(error_of([] { Spec("x:a=1").finish(); }), "x takes no arguments, but has 'a'");
-  EXPECT_EQ(error_of([] { Spec("x").require("at", "30/60"); }),
+  EXPECT_EQ(error_of([] {
+              Spec other("x");
+              static_cast<void>(other.reals("at", Required{"30/60"}, kPositive));
+            }),
             "x needs a 'at'; accepted: x:at=30/60");
+}
+
+TEST(Spec, DescribesWhatIsRead) {
+  Spec spec = Spec::example("x");
+  static_cast<void>(spec.flag("flag", true));
+  static_cast<void>(spec.whole("whole", 7, 1, 9));
+  static_cast<void>(spec.whole("ramp", Unset{"at once"}, 1, 9));
+  static_cast<void>(spec.real("real", 0.25, kShare));
+  EXPECT_EQ(spec.real("total", Required{"90"}, kPositive), 90) << "the example is its value";
+  static_cast<void>(spec.real("rate", Unset{"as it is"}, kPositive));
+  static_cast<void>(spec.wholes("hidden", {3, 2}, 1, 9));
+  EXPECT_THAT(spec.reals("at", Required{"30/60"}, kPositive), ElementsAre(30, 60));
+  static_cast<void>(spec.choice("size", Size::large, kSizes));
+  static_cast<void>(spec.choice("other", Unset{"any"}, kSizes));
+  static_cast<void>(spec.one_of("mode", "min", kModes));
+  static_cast<void>(spec.real("real", 0.25, kShare));
+  std::vector<std::string> described;
+  for (const Argument& argument : spec.arguments()) {
+    described.push_back(std::string(argument.name)
+                            .append(" ")
+                            .append(choice_name(kArgumentKinds, argument.kind))
+                            .append(": " + argument.accepted + " [" + argument.fallback + "|" +
+                                    argument.unset + "|" + argument.example + "]"));
+  }
+  EXPECT_THAT(
+      described,
+      ElementsAre(
+          "flag flag: true, false [true||]", "whole whole: a whole number from 1 to 9 [7||]",
+          "ramp whole: a whole number from 1 to 9 [|at once|]",
+          "real real: a number from 0 to 1 [0.25||]", "total real: a number greater than 0 [||90]",
+          "rate real: a number greater than 0 [|as it is|]",
+          "hidden wholes: a whole number from 1 to 9, or several with / between them [3/2||]",
+          "at reals: a number greater than 0, or several with / between them [||30/60]",
+          "size choice: small, large [large||]", "other choice: small, large [|any|]",
+          "mode choice: min, max [min||]"));
+  EXPECT_THAT(spec.arguments().back().choices, ElementsAre("min", "max"));
+  EXPECT_EQ(Spec::example("mnist:DIR").name(), "mnist:DIR");
 }
 
 TEST(Spec, RefusesWhatDoesNothing) {

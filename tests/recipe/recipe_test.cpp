@@ -66,7 +66,7 @@ TEST(Optimizers, RejectWhatTheyDoNotTake) {
   EXPECT_THAT(error("sgd:beta1=0.9"), HasSubstr("unknown argument of sgd 'beta1'"));
   EXPECT_THAT(error("sgd:beta1=0.9"), HasSubstr("accepted: form"));
   EXPECT_EQ(error("sgd:form=mxnt"),
-            "unknown form of momentum 'mxnt'; did you mean 'mxnet'? accepted: pytorch, mxnet");
+            "sgd: form: unknown value 'mxnt'; did you mean 'mxnet'? accepted: pytorch, mxnet");
   EXPECT_THAT(error("adam:form=mxnet"), HasSubstr("unknown argument of adam 'form'"));
   EXPECT_THAT(error("adam:beta1=1"), HasSubstr("accepted: a number from 0 to below 1"));
 }
@@ -117,7 +117,7 @@ TEST(Initializers, RejectWhatTheyDoNotTake) {
   EXPECT_THAT(error("one:mean=1"), HasSubstr("takes no arguments"));
   EXPECT_THAT(error("uniform:low=1,high=0"), HasSubstr("must be below high"));
   EXPECT_THAT(error("uniform:low=1,high=1"), HasSubstr("must be below high"));
-  EXPECT_THAT(error("msra:fan=up"), HasSubstr("unknown fan 'up'"));
+  EXPECT_THAT(error("msra:fan=up"), HasSubstr("msra: fan: unknown value 'up'"));
 }
 
 TEST(Precision, IsReadWithItsArguments) {

@@ -81,7 +81,7 @@ TEST(LrSchedule, RejectsWhatIsWrong) {
   EXPECT_THAT(error("warmup-cosine:warmup=5,total=5"), HasSubstr("accepted are values above 0"));
   EXPECT_THAT(error("constant:after=3"), HasSubstr("unknown argument of constant 'after'"));
   EXPECT_THAT(error("plateau:after=3"), HasSubstr("unknown argument of plateau 'after'"));
-  EXPECT_THAT(error("plateau:mode=low"), HasSubstr("unknown mode 'low'"));
+  EXPECT_THAT(error("plateau:mode=low"), HasSubstr("plateau: mode: unknown value 'low'"));
   EXPECT_THAT(error("warmup:length=2+"), HasSubstr("unknown schedule ''"));
 }
 

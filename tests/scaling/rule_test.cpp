@@ -83,8 +83,8 @@ TEST(Rules, RejectWhatTheyDoNotKnow) {
             "unknown argument of linear 'smoothing'; accepted: ramp");
   EXPECT_EQ(error("adascale:smoothing=1"),
             "adascale: smoothing: '1' is out of range; accepted: a number from 0 to below 1");
-  EXPECT_THAT(error("adascale:averaging=x"), HasSubstr("unknown averaging 'x'"));
-  EXPECT_THAT(error("lbsgd:warmup=cubic"), HasSubstr("unknown warm-up 'cubic'"));
+  EXPECT_THAT(error("adascale:averaging=x"), HasSubstr("adascale: averaging: unknown value 'x'"));
+  EXPECT_THAT(error("lbsgd:warmup=cubic"), HasSubstr("lbsgd: warmup: unknown value 'cubic'"));
   EXPECT_EQ(error("linear:ramp=0"),
             "linear: ramp: '0' is out of range; accepted: a whole number from 1 to 1000000000");
 }

@@ -6,6 +6,8 @@
 #include <string_view>
 #include <vector>
 
+#include <rubato/core/family.hpp>
+
 namespace rubato {
 
 /// One of the participants of an all-reduce, 0 <= rank < ranks.
@@ -55,6 +57,8 @@ struct Schedule {
 /// Where n is no power of two, the two that exchange first fold the ranks beyond the largest power
 /// of two into others, and tell them the result in the end.
 [[nodiscard]] std::span<const std::string_view> algorithm_names();
+/// The same with their arguments.
+[[nodiscard]] std::vector<Strategy> all_reduce_algorithms();
 
 /// The schedule of an algorithm for any number of ranks, 1 to 2^20, and any length, 0 included.
 ///

@@ -3,8 +3,16 @@
 #include <filesystem>
 #include <optional>
 #include <string>
+#include <string_view>
+#include <vector>
+
+#include <rubato/core/family.hpp>
 
 namespace rubato {
+
+/// What --data accepts.
+[[nodiscard]] std::vector<Strategy> data_sources();
+[[nodiscard]] std::vector<std::string_view> data_names();
 
 /// Throws Error for text that names no data set: "digits" (built in) and "mnist:DIR" do. Looks at
 /// the file system only for a hint.

@@ -1,30 +1,29 @@
 #pragma once
 
-#include <array>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 
 #include <rubato/config/run_configuration.hpp>
-#include <rubato/core/choice.hpp>
+#include <rubato/core/spec.hpp>
 
 namespace rubato {
 
 /// A model that users know by name, and who can compute it.
 struct ModelEntry {
   std::string_view name;
+  /// What it is, in a line.
+  std::string_view help;
   bool in_eigen = false;
   bool in_libtorch = false;
   /// Whether it is trained on --data and tells classes apart; the others bring what they train on.
   bool classifies = true;
+  /// Reads its arguments; null where it takes none.
+  void (*read)(Spec& spec) = nullptr;
 };
-/// All of them.
-inline constexpr std::array<ModelEntry, 5> kModels{
-    {{.name = "mnist-cnn", .in_libtorch = true},
-     {.name = "mlp", .in_eigen = true, .in_libtorch = true},
-     {.name = "softmax", .in_eigen = true, .in_libtorch = true},
-     {.name = "toy-net", .in_libtorch = true},
-     {.name = "quadratic", .in_eigen = true, .classifies = false}}};
+/// All of them. The same for the whole life of the process.
+[[nodiscard]] std::span<const ModelEntry> models();
 
 /// The entry of a model with arguments, "mlp:hidden=64". Throws Error for an unknown one, naming
 /// the nearest, and for arguments that it does not take.

@@ -3,10 +3,17 @@
 #include <filesystem>
 #include <optional>
 #include <string>
+#include <string_view>
+#include <vector>
 
+#include <rubato/core/family.hpp>
 #include <rubato/trace/trace.hpp>
 
 namespace rubato {
+
+/// What --trace accepts.
+[[nodiscard]] std::vector<Strategy> trace_sources();
+[[nodiscard]] std::vector<std::string_view> trace_names();
 
 /// The trace that --trace names: "elastic" (built in), a batch size (the same at every step), or a
 /// CSV file. `end` is what the user wants to follow its last row; without it a file ends with an

@@ -39,6 +39,15 @@ template <class Enum, std::size_t N>
   return {};
 }
 
+/// All the names, in the order of the table.
+template <class Enum, std::size_t N>
+[[nodiscard]] constexpr std::array<std::string_view, N> choice_name_list(
+    const std::array<Choice<Enum>, N>& choices) {
+  std::array<std::string_view, N> names;
+  for (std::size_t i = 0; i < N; ++i) names[i] = choices[i].name;
+  return names;
+}
+
 /// "a|b|c", or with something else between the names.
 template <class Enum, std::size_t N>
 [[nodiscard]] std::string choice_names(const std::array<Choice<Enum>, N>& choices,
@@ -55,12 +64,10 @@ template <class Enum, std::size_t N>
 template <class Enum, std::size_t N>
 [[nodiscard]] Enum parse_choice(std::string_view kind, std::string_view name,
                                 const std::array<Choice<Enum>, N>& choices) {
-  std::vector<std::string_view> names;
   for (const auto& choice : choices) {
     if (choice.name == name) return choice.value;
-    names.push_back(choice.name);
   }
-  throw Error(unknown_name_message(kind, name, names));
+  throw Error(unknown_name_message(kind, name, choice_name_list(choices)));
 }
 
 /// "true" or "false". Throws Error for other text.

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <string>
 #include <string_view>
 
 namespace rubato {
@@ -9,7 +10,10 @@ namespace rubato {
 /// the text and what would be accepted, when it is none from `min` to `max`.
 [[nodiscard]] std::int64_t parse_whole(std::string_view text, std::int64_t min, std::int64_t max);
 
-/// The same for the whole range of 64 bits.
+/// What parse_whole() accepts, in words: "a whole number from 1 to 8".
+[[nodiscard]] std::string whole_range(std::int64_t min, std::int64_t max);
+
+/// Like parse_whole() for the whole range of 64 bits.
 [[nodiscard]] std::uint64_t parse_seed(std::string_view text);
 
 /// Which real numbers an option takes.

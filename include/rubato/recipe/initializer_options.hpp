@@ -3,8 +3,10 @@
 #include <array>
 #include <cstdint>
 #include <string_view>
+#include <vector>
 
 #include <rubato/core/choice.hpp>
+#include <rubato/core/family.hpp>
 
 namespace rubato {
 
@@ -59,16 +61,10 @@ struct InitializerOptions {
   friend bool operator==(const InitializerOptions&, const InitializerOptions&) = default;
 };
 
-/// The initializer that `spec` asks for (core/spec.hpp):
-///
-///     default, one, zero
-///     xavier        distribution=uniform|normal, gain=1
-///     msra          distribution=uniform|normal, slope=0, fan=in|out
-///     orthogonal    gain=1
-///     normal        mean=0, deviation=0.01
-///     uniform       low=-0.07, high=0.07
-///
-/// Throws Error for an unknown name, with the nearest, and for arguments that it does not take.
+/// The initializer that `spec` asks for (core/spec.hpp); initializers() has the arguments. Throws
+/// Error for an unknown name, with the nearest, and for arguments that it does not take.
 [[nodiscard]] InitializerOptions parse_initializer(std::string_view spec);
+/// All of them.
+[[nodiscard]] std::vector<Strategy> initializers();
 
 }  // namespace rubato

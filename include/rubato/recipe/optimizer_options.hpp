@@ -5,8 +5,10 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include <rubato/core/choice.hpp>
+#include <rubato/core/family.hpp>
 #include <rubato/scaling/rule.hpp>
 
 namespace rubato {
@@ -56,17 +58,13 @@ struct OptimizerOptions {
 };
 
 /// The optimizer that `spec` asks for (core/spec.hpp), with the weight decay, momentum and Nesterov
-/// form of `defaults`:
-///
-///     sgd            form=pytorch|mxnet
-///     lars           trust=0.001, form=pytorch|mxnet
-///     adam, adamw    beta1=0.9, beta2=0.999, eps=1e-8, amsgrad=false
-///     rmsprop        alpha=0.99, eps=1e-8, centered=false
-///     adagrad        eps=1e-10, lr-decay=0, initial=0
+/// form of `defaults`; optimizers() has the arguments.
 ///
 /// Throws Error for an unknown name, with the nearest, and for arguments that it does not take.
 [[nodiscard]] OptimizerOptions parse_optimizer(std::string_view spec,
                                                const OptimizerOptions& defaults);
+/// All of them, with the arguments' own defaults.
+[[nodiscard]] std::vector<Strategy> optimizers();
 
 /// Whether the kind has a momentum that can be chosen.
 [[nodiscard]] bool has_momentum(OptimizerKind kind);

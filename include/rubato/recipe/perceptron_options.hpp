@@ -6,6 +6,7 @@
 #include <vector>
 
 #include <rubato/core/choice.hpp>
+#include <rubato/core/spec.hpp>
 
 namespace rubato {
 
@@ -28,5 +29,7 @@ struct PerceptronOptions {
 
 /// "mlp", or "mlp:hidden=256/128/64,activation=tanh". Throws Error.
 [[nodiscard]] PerceptronOptions parse_perceptron(std::string_view text);
+/// The arguments alone, whatever the name is, and without Spec::finish().
+[[nodiscard]] PerceptronOptions read_perceptron(Spec& spec);
 
 }  // namespace rubato

@@ -3,8 +3,10 @@
 #include <array>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include <rubato/core/choice.hpp>
+#include <rubato/core/family.hpp>
 #include <rubato/scaling/loss_scaler.hpp>
 
 namespace rubato {
@@ -32,12 +34,10 @@ struct PrecisionOptions {
   friend bool operator==(const PrecisionOptions&, const PrecisionOptions&) = default;
 };
 
-/// The precision that `spec` asks for (core/spec.hpp):
-///
-///     full, bf16
-///     fp16        scale=65536, growth=2, backoff=0.5, interval=2000, smallest=1e-4
-///
-/// Throws Error for an unknown name, with the nearest, and for arguments that it does not take.
+/// The precision that `spec` asks for (core/spec.hpp); precisions() has the arguments. Throws Error
+/// for an unknown name, with the nearest, and for arguments that it does not take.
 [[nodiscard]] PrecisionOptions parse_precision(std::string_view spec);
+/// All of them.
+[[nodiscard]] std::vector<Strategy> precisions();
 
 }  // namespace rubato

@@ -4,6 +4,8 @@
 #include <optional>
 #include <string_view>
 
+#include <rubato/core/spec.hpp>
+
 namespace rubato {
 
 /// The noisy quadratic model (Zhang et al. 2019, "Which Algorithmic Choices Matter at Which Batch
@@ -31,5 +33,7 @@ void require_valid(const QuadraticOptions& options);
 
 /// "quadratic", or "quadratic:dim=1000,condition=100,noise=0.5,samples=5000". Throws Error.
 [[nodiscard]] QuadraticOptions parse_quadratic(std::string_view text);
+/// The arguments alone, whatever the name is, and without Spec::finish().
+[[nodiscard]] QuadraticOptions read_quadratic(Spec& spec);
 
 }  // namespace rubato

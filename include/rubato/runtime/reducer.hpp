@@ -6,9 +6,11 @@
 #include <memory>
 #include <span>
 #include <string_view>
+#include <vector>
 
 #include <rubato/collective/norm_blocks.hpp>
 #include <rubato/collective/partial_sum.hpp>
+#include <rubato/core/family.hpp>
 #include <rubato/runtime/buffer_pool.hpp>
 #include <rubato/runtime/workers.hpp>
 
@@ -107,6 +109,8 @@ class Reducer {
 ///   ring, ...     the all-reduce algorithms of algorithm_names(), between the cores' own sums;
 ///                 with arguments as make_schedule() takes them
 [[nodiscard]] std::span<const std::string_view> reducer_names();
+/// All that make_reducer() takes, "auto" included, but for all_reduce_algorithms().
+[[nodiscard]] std::vector<Strategy> reducers();
 
 /// Throws Error for what make_reducer() does not take, with the nearest known name.
 void require_reducer(std::string_view reducer);

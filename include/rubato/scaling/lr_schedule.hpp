@@ -9,6 +9,7 @@
 #include <vector>
 
 #include <rubato/core/choice.hpp>
+#include <rubato/core/family.hpp>
 #include <rubato/scaling/metric.hpp>
 
 namespace rubato {
@@ -68,25 +69,16 @@ class LrSchedule {
 
 /// The names that make_lr_schedule() accepts.
 [[nodiscard]] std::span<const std::string_view> lr_schedule_names();
+/// The same with their arguments.
+[[nodiscard]] std::vector<Strategy> lr_schedules();
 
 /// The schedule that `text` asks for (core/spec.hpp), several with '+' between them: their product.
-///
-///     constant       value=1
-///     step           every=N, gamma=0.1
-///     multi-step     at=N/N/..., gamma=0.1
-///     polynomial     total=N, power=2, floor=0
-///     cosine         total=N, floor=0
-///     exponential    gamma=0.95
-///     warmup         length=N, start=0
-///     warmup-cosine  warmup=N, total=N
-///     plateau        factor=0.1, patience=10, threshold=1e-4, threshold-mode=rel|abs,
-///                    mode=min|max, cooldown=0, floor=0
+/// lr_schedules() has their arguments, lr_schedules.hpp and reduce_on_plateau.hpp the formulas.
 ///
 /// All but constant and plateau take after=N, too: the position that is their 0 ("warmup:length=5 +
-/// cosine:total=35,after=5", without the blanks). lr_schedules.hpp and reduce_on_plateau.hpp have
-/// the formulas. The mode of plateau is that of the metric it will hear, `watched`; where that is
-/// not said it is min, or what the text says. Throws Error for what is unknown, missing, out of its
-/// range or against the metric.
+/// cosine:total=35,after=5", without the blanks). The mode of plateau is that of the metric it will
+/// hear, `watched`; where that is not said it is min, or what the text says. Throws Error for what
+/// is unknown, missing, out of its range or against the metric.
 [[nodiscard]] std::unique_ptr<LrSchedule> make_lr_schedule(
     std::string_view text, const std::optional<Metric>& watched = {});
 

@@ -1,0 +1,85 @@
+#include <rubato/collective/schedule.hpp>
+#include <rubato/config/data_source.hpp>
+#include <rubato/config/engine.hpp>
+#include <rubato/config/families.hpp>
+#include <rubato/config/trace_source.hpp>
+#include <rubato/recipe/initializer_options.hpp>
+#include <rubato/recipe/optimizer_options.hpp>
+#include <rubato/recipe/precision.hpp>
+#include <rubato/runtime/reducer.hpp>
+#include <rubato/scaling/lr_schedule.hpp>
+#include <rubato/scaling/rule_registry.hpp>
+
+namespace rubato {
+
+namespace {
+
+std::vector<Strategy> model_strategies() {
+  return describe_all(models(), [](const ModelEntry& model, Spec& spec) {
+    if (model.read != nullptr) model.read(spec);
+  });
+}
+
+std::vector<Family> all_families() {
+  return {{.name = "models",
+           .option = "--model",
+           .help = "what is trained",
+           .strategies = model_strategies()},
+          {.name = "data",
+           .option = "--data",
+           .help = "what it is trained on",
+           .strategies = data_sources()},
+          {.name = "traces",
+           .option = "--trace",
+           .help = "the global batch size, and the cores, of every step",
+           .strategies = trace_sources()},
+          {.name = "rules",
+           .option = "--rule",
+           .help = "the learning rate of a step of scale S: its batch size / --ref-batch",
+           .strategies = rules()},
+          {.name = "schedules",
+           .option = "--schedule",
+           .help = "the factor on the learning rate at x, in --schedule-unit; several with + "
+                   "between them are multiplied",
+           .strategies = lr_schedules()},
+          {.name = "optimizers",
+           .option = "--optimizer",
+           .help = "how the update follows from the gradient",
+           .strategies = optimizers()},
+          {.name = "initializers",
+           .option = "--init",
+           .help = "the initial weights: of parameters of two and more dimensions",
+           .strategies = initializers()},
+          {.name = "precisions",
+           .option = "--precision",
+           .help = "what forward and backward compute in",
+           .strategies = precisions()},
+          {.name = "reducers",
+           .option = "--reduce",
+           .help = "how the gradients of the minibatches are summed; the all-reduce algorithms "
+                   "(rubato list algorithms) are reducers, too",
+           .strategies = reducers()},
+          {.name = "algorithms",
+           .option = "--reduce",
+           .help = "all-reduce algorithms, between the cores' own sums",
+           .strategies = all_reduce_algorithms()}};
+}
+
+}  // namespace
+
+std::span<const Family> families() {
+  static const std::vector<Family> all = all_families();
+  return all;
+}
+
+const Family& family(std::string_view name) {
+  for (const Family& candidate : families()) {
+    if (candidate.name.ends_with('s') &&
+        name == std::string_view(candidate.name).substr(0, candidate.name.size() - 1)) {
+      return candidate;
+    }
+  }
+  return find_row("family", name, families());
+}
+
+}  // namespace rubato
