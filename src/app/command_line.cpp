@@ -65,6 +65,12 @@ void CommandLine::flag(const std::string& name, const std::string& help, bool& t
   flag(name, help, [&target](const std::string& text) { target = parse_flag(text); });
 }
 
+void CommandLine::operands(const std::string& value, const std::string& help, Setter take) {
+  CLI::Option* const option = app_->add_option(value, CLI::callback_t{}, help);
+  option->type_name(value)->expected(CLI::detail::expected_max_vector_size)->group(group_);
+  operands_ = {.option = option, .set = std::move(take)};
+}
+
 void CommandLine::config(FileReader read) {
   // Read before all others, by parse().
   option("config", "FILE",
@@ -139,6 +145,8 @@ void CommandLine::take_arguments() {
     if (entry.option->count() == 0) continue;
     set_from("--" + name, entry.set, entry.option->results().back());
   }
+  if (operands_.option == nullptr) return;
+  for (const std::string& operand : operands_.option->results()) operands_.set(operand);
 }
 
 std::vector<CommandLine::Description> CommandLine::descriptions() const {

@@ -57,6 +57,8 @@ class CommandLine {
   /// Adds the flag --`name`, which may be given a value all the same: true or false.
   void flag(const std::string& name, const std::string& help, Setter set);
   void flag(const std::string& name, const std::string& help, bool& target);
+  /// Takes any number of arguments that are no options; `value` stands for one in --help.
+  void operands(const std::string& value, const std::string& help, Setter take);
   /// Adds --config FILE, from which `read` takes options before the arguments override them.
   void config(FileReader read);
   /// Adds --`name` `value`, which names something with a configuration of its own: `file` says
@@ -105,6 +107,8 @@ class CommandLine {
   std::string group_ = "Options";
   std::map<std::string, Entry, std::less<>> entries_;
   GivenOptions given_;
+  // Of operands(); its option is null where there are none.
+  Entry operands_;
   // Of config_of(); empty where there is none.
   std::string config_of_;
   std::function<std::filesystem::path(const std::string&)> file_of_;

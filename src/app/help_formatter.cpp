@@ -1,43 +1,24 @@
 #include "app/help_formatter.hpp"
 
-#include <string_view>
 #include <vector>
 
 #include <fmt/format.h>
+
+#include "app/wrapped.hpp"
 
 namespace rubato::app {
 
 namespace {
 
-constexpr std::size_t kLineWidth = 80;
 constexpr std::size_t kTextColumn = 26;
-
-// `text` broken at its spaces; every line after the first is indented.
-std::string wrapped(std::string_view text, std::size_t indent) {
-  std::string lines;
-  std::size_t column = indent;
-  while (!text.empty()) {
-    const std::size_t end = text.find(' ');
-    const std::string_view word = text.substr(0, end);
-    text = end == std::string_view::npos ? std::string_view{} : text.substr(end + 1);
-    if (column > indent && column + 1 + word.size() > kLineWidth) {
-      lines += '\n' + std::string(indent, ' ');
-      column = indent;
-    } else if (column > indent) {
-      lines += ' ';
-      ++column;
-    }
-    lines += word;
-    column += word.size();
-  }
-  return lines;
-}
 
 std::string option_help(const CLI::Option& option) {
   std::string name = "  ";
   for (const std::string& letter : option.get_snames()) name += fmt::format("-{}, ", letter);
-  name += "--" + option.get_lnames().front();
-  if (!option.get_type_name().empty()) name += ' ' + option.get_type_name();
+  if (!option.get_positional()) name += "--" + option.get_lnames().front();
+  if (!option.get_type_name().empty()) {
+    name += (option.get_positional() ? "" : " ") + option.get_type_name();
+  }
   std::string text = option.get_description();
   if (!option.get_default_str().empty()) text += fmt::format(" [{}]", option.get_default_str());
   // A long name has its text on the next line.
@@ -51,8 +32,13 @@ std::string option_help(const CLI::Option& option) {
 
 std::string HelpFormatter::make_help(const CLI::App* app, std::string /*name*/,
                                      CLI::AppFormatMode /*mode*/) const {
-  std::string help = fmt::format("{}\n\nUsage: {} [OPTIONS]\n", wrapped(app->get_description(), 0),
-                                 app->get_name());
+  std::string help =
+      fmt::format("{}\n\nUsage: {}", wrapped(app->get_description(), 0), app->get_name());
+  for (const CLI::Option* option :
+       app->get_options([](const CLI::Option* candidate) { return candidate->get_positional(); })) {
+    help += fmt::format(" [{}...]", option->get_type_name());
+  }
+  help += " [OPTIONS]\n";
   for (const std::string& group : app->get_groups()) {
     help += fmt::format("\n{}:\n", group);
     for (const CLI::Option* option : app->get_options(

@@ -12,6 +12,7 @@
 #include "app/command_line.hpp"
 #include "app/doctor_command.hpp"
 #include "app/exit_code.hpp"
+#include "app/list_command.hpp"
 #include "app/output.hpp"
 #include "app/plan_command.hpp"
 #include "app/train_front.hpp"
@@ -27,10 +28,11 @@ struct Command {
 
 // This program never loads libtorch, so that it answers at once; a command that needs libtorch is a
 // program of its own.
-constexpr std::array<Command, 5> kCommands{{
+constexpr std::array<Command, 6> kCommands{{
     {"train", "train a model under a trace", train_front},
     {"plan", "show what a trace will do before anything is trained", plan_command},
     {"verify", "prove that a training is the same bits whoever computes it", verify_front},
+    {"list", "print what options take by name (rules, models, ...), with arguments", list_command},
     {"bench", "measure strategies for summing gradients", bench_command},
     {"doctor", "say what would make training on this machine slow or wrong", doctor_command},
 }};

@@ -61,6 +61,7 @@ TEST(Program, KeepsItsHelpWithinEightyColumns) {
                                                     {"plan", "--help"},
                                                     {"train", "--help"},
                                                     {"bench", "reduce", "--help"},
+                                                    {"list", "--help"},
                                                     {"doctor", "--help"}}) {
     std::string out = test::rubato(arguments).out;
     for (std::size_t end = 0; (end = out.find('\n')) != std::string::npos; out.erase(0, end + 1)) {
@@ -80,11 +81,11 @@ TEST(Program, SuggestsTheNearestCommand) {
   EXPECT_EQ(result.code, 2);
   EXPECT_EQ(result.err,
             "rubato: unknown command 'trian'; did you mean 'train'? accepted: train, plan, verify, "
-            "bench, doctor\n");
+            "list, bench, doctor\n");
   EXPECT_EQ(
       test::rubato({"--cores=8", "plan"}).err,
       "rubato: unknown option '--cores=8' before the command; accepted: --help, --version, or a "
-      "command: train, plan, verify, bench, doctor\n");
+      "command: train, plan, verify, list, bench, doctor\n");
 }
 
 TEST(Program, LoadsNoLibtorch) {
@@ -95,8 +96,9 @@ TEST(Program, LoadsNoLibtorch) {
 }
 
 TEST(Program, SaysWhenItsOutputIsLost) {
-  for (const char* arguments : {"--help", "--version", "plan", "plan --json", "plan --help",
-                                "train --help", "bench --help", "bench reduce --help"}) {
+  for (const char* arguments :
+       {"--help", "--version", "plan", "plan --json", "plan --help", "train --help", "list",
+        "list --json", "bench --help", "bench reduce --help"}) {
     test::expect_lost_output_is_said(arguments);
   }
 }
