@@ -84,7 +84,7 @@ std::string overview() {
   std::string text = "What options take by name; `rubato list FAMILY` explains each.\n\n";
   for (const Family& family : families()) {
     text += row_text(columns, family.name, family.option,
-                     fmt::to_string(fmt::join(names_of(family.strategies), ", ")));
+                     fmt::to_string(fmt::join(row_names(family.strategies), ", ")));
   }
   return text;
 }

@@ -8,6 +8,7 @@
 #include <rubato/core/check.hpp>
 #include <rubato/core/choice.hpp>
 #include <rubato/core/error.hpp>
+#include <rubato/core/family.hpp>
 #include <rubato/core/spec.hpp>
 
 #include "algorithms/algorithms.hpp"
@@ -197,7 +198,7 @@ std::span<const std::string_view> algorithm_names() {
 }
 
 std::vector<Strategy> all_reduce_algorithms() {
-  return describe_all(kAlgorithms, [](const AlgorithmRow& row, Spec& spec) {
+  return strategies_of(kAlgorithms, [](const AlgorithmRow& row, Spec& spec) {
     if (row.reduce == nullptr) static_cast<void>(read_two_levels(spec));
   });
 }

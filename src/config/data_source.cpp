@@ -7,6 +7,7 @@
 #include <rubato/config/data_source.hpp>
 #include <rubato/core/choice.hpp>
 #include <rubato/core/error.hpp>
+#include <rubato/core/family.hpp>
 
 namespace rubato {
 
@@ -27,11 +28,11 @@ constexpr std::string_view kMnist = "mnist:";
 }  // namespace
 
 std::vector<Strategy> data_sources() {
-  return describe_all(kData, [](const DataRow&, Spec&) {});
+  return strategies_of(kData, [](const DataRow&, Spec&) {});
 }
 
 std::vector<std::string_view> data_names() {
-  return names_of(kData);
+  return row_names(kData);
 }
 
 void require_data(const std::string& text) {

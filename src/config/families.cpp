@@ -15,7 +15,7 @@ namespace rubato {
 namespace {
 
 std::vector<Strategy> model_strategies() {
-  return describe_all(models(), [](const ModelEntry& model, Spec& spec) {
+  return strategies_of(models(), [](const ModelEntry& model, Spec& spec) {
     if (model.read != nullptr) model.read(spec);
   });
 }

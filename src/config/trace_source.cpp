@@ -8,6 +8,7 @@
 #include <rubato/config/trace_source.hpp>
 #include <rubato/core/choice.hpp>
 #include <rubato/core/error.hpp>
+#include <rubato/core/family.hpp>
 #include <rubato/core/number.hpp>
 
 namespace rubato {
@@ -30,11 +31,11 @@ constexpr std::array<TraceRow, 3> kTraces{
 }  // namespace
 
 std::vector<Strategy> trace_sources() {
-  return describe_all(kTraces, [](const TraceRow&, Spec&) {});
+  return strategies_of(kTraces, [](const TraceRow&, Spec&) {});
 }
 
 std::vector<std::string_view> trace_names() {
-  return names_of(kTraces);
+  return row_names(kTraces);
 }
 
 std::optional<std::filesystem::path> trace_file(const std::string& spec) {

@@ -1,4 +1,5 @@
 #include <rubato/core/error.hpp>
+#include <rubato/core/family.hpp>
 #include <rubato/core/spec.hpp>
 #include <rubato/recipe/initializer_options.hpp>
 
@@ -78,7 +79,7 @@ InitializerOptions parse_initializer(std::string_view text) {
 }
 
 std::vector<Strategy> initializers() {
-  return describe_all(kInitializerRows, [](const InitializerRow& row, Spec& spec) {
+  return strategies_of(kInitializerRows, [](const InitializerRow& row, Spec& spec) {
     InitializerOptions options;
     row.read(spec, options);
   });

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <rubato/core/error.hpp>
+#include <rubato/core/family.hpp>
 #include <rubato/core/spec.hpp>
 #include <rubato/recipe/optimizer_options.hpp>
 
@@ -84,7 +85,7 @@ OptimizerOptions parse_optimizer(std::string_view text, const OptimizerOptions& 
 }
 
 std::vector<Strategy> optimizers() {
-  return describe_all(kOptimizerRows, [](const OptimizerRow& row, Spec& spec) {
+  return strategies_of(kOptimizerRows, [](const OptimizerRow& row, Spec& spec) {
     OptimizerOptions options;
     row.read(spec, options);
   });

@@ -1,3 +1,4 @@
+#include <rubato/core/family.hpp>
 #include <rubato/core/spec.hpp>
 #include <rubato/recipe/precision.hpp>
 
@@ -48,7 +49,7 @@ PrecisionOptions parse_precision(std::string_view text) {
 }
 
 std::vector<Strategy> precisions() {
-  return describe_all(kPrecisionRows, [](const PrecisionRow& row, Spec& spec) {
+  return strategies_of(kPrecisionRows, [](const PrecisionRow& row, Spec& spec) {
     PrecisionOptions options;
     row.read(spec, options);
   });

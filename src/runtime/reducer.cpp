@@ -13,6 +13,7 @@
 #include <rubato/collective/summation_tree.hpp>
 #include <rubato/core/choice.hpp>
 #include <rubato/core/error.hpp>
+#include <rubato/core/family.hpp>
 #include <rubato/core/spec.hpp>
 #include <rubato/runtime/reducer.hpp>
 
@@ -96,7 +97,7 @@ bool is_algorithm(std::string_view name) {
 }
 
 std::vector<std::string_view> all_names() {
-  std::vector<std::string_view> names = names_of(kReducers);
+  std::vector<std::string_view> names = row_names(kReducers);
   const auto algorithms = algorithm_names();
   names.insert(names.end(), algorithms.begin(), algorithms.end());
   return names;
@@ -119,8 +120,8 @@ std::span<const std::string_view> reducer_names() {
 
 std::vector<Strategy> reducers() {
   const auto nothing = [](const auto&...) {};
-  std::vector<Strategy> all{describe(kAuto, kAutoHelp, nothing)};
-  for (Strategy& reducer : describe_all(kReducers, nothing)) all.push_back(std::move(reducer));
+  std::vector<Strategy> all{strategy_of(kAuto, kAutoHelp, nothing)};
+  for (Strategy& reducer : strategies_of(kReducers, nothing)) all.push_back(std::move(reducer));
   return all;
 }
 

@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include <rubato/core/error.hpp>
+#include <rubato/core/family.hpp>
 #include <rubato/core/spec.hpp>
 #include <rubato/scaling/lr_schedule.hpp>
 #include <rubato/scaling/lr_schedules.hpp>
@@ -160,12 +161,12 @@ void require_rate(const LrSchedule& schedule, std::string_view name, ScheduleUni
 }
 
 std::span<const std::string_view> lr_schedule_names() {
-  static const std::vector<std::string_view> names = names_of(kSchedules);
+  static const std::vector<std::string_view> names = row_names(kSchedules);
   return names;
 }
 
 std::vector<Strategy> lr_schedules() {
-  return describe_all(kSchedules, [](const ScheduleRow& row, Spec& spec) {
+  return strategies_of(kSchedules, [](const ScheduleRow& row, Spec& spec) {
     static_cast<void>(read_schedule(row, spec, {}));
   });
 }

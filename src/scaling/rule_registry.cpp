@@ -5,6 +5,7 @@
 
 #include <rubato/core/choice.hpp>
 #include <rubato/core/error.hpp>
+#include <rubato/core/family.hpp>
 #include <rubato/scaling/adascale_rule.hpp>
 #include <rubato/scaling/constant_rule.hpp>
 #include <rubato/scaling/lambda_rule.hpp>
@@ -109,11 +110,11 @@ void RuleRegistry::add(const std::string& name, Factor factor, std::string help)
 }
 
 std::vector<std::string_view> RuleRegistry::names() const {
-  return names_of(rows_);
+  return row_names(rows_);
 }
 
 std::vector<Strategy> RuleRegistry::strategies() const {
-  return describe_all(rows_, read);
+  return strategies_of(rows_, read);
 }
 
 std::unique_ptr<Rule> RuleRegistry::read(const Row& row, Spec& arguments) {
@@ -145,7 +146,7 @@ std::unique_ptr<Rule> make_rule(std::string_view spec) {
 }
 
 std::vector<std::string_view> rule_names() {
-  return names_of(kRules);
+  return row_names(kRules);
 }
 
 std::vector<Strategy> rules() {

@@ -6,9 +6,9 @@
 #include <string_view>
 #include <vector>
 
-#include <rubato/core/family.hpp>
-
 namespace rubato {
+
+struct Strategy;  // core/family.hpp
 
 /// One of the participants of an all-reduce, 0 <= rank < ranks.
 using Rank = std::int32_t;

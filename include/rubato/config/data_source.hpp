@@ -6,9 +6,9 @@
 #include <string_view>
 #include <vector>
 
-#include <rubato/core/family.hpp>
-
 namespace rubato {
+
+struct Strategy;  // core/family.hpp
 
 /// What --data accepts.
 [[nodiscard]] std::vector<Strategy> data_sources();

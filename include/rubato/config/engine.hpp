@@ -6,9 +6,10 @@
 #include <string_view>
 
 #include <rubato/config/run_configuration.hpp>
-#include <rubato/core/spec.hpp>
 
 namespace rubato {
+
+class Spec;
 
 /// A model that users know by name, and who can compute it.
 struct ModelEntry {

@@ -6,10 +6,11 @@
 #include <string_view>
 #include <vector>
 
-#include <rubato/core/family.hpp>
 #include <rubato/trace/trace.hpp>
 
 namespace rubato {
+
+struct Strategy;  // core/family.hpp
 
 /// What --trace accepts.
 [[nodiscard]] std::vector<Strategy> trace_sources();

@@ -1,6 +1,6 @@
 #pragma once
 
-#include <functional>
+#include <concepts>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -36,28 +36,35 @@ struct Family {
 // reads their arguments. These functions are all that is done with such tables; they take any range
 // of rows.
 
+template <class Table>
+concept StrategyTable = requires(const Table& table) {
+  { table.begin()->name } -> std::convertible_to<std::string_view>;
+  { table.begin()->help } -> std::convertible_to<std::string_view>;
+  table.size();
+};
+
 /// The strategy of a row: its arguments are those that `read` asks a Spec of that name for.
 template <class Read>
-[[nodiscard]] Strategy describe(std::string_view name, std::string_view help, const Read& read) {
+[[nodiscard]] Strategy strategy_of(std::string_view name, std::string_view help, const Read& read) {
   Spec spec = Spec::example(name);
   read(spec);
   return {.name = std::string(name), .help = std::string(help), .arguments = spec.arguments()};
 }
 
 /// The strategies of a table; `read(row, spec)` reads the arguments of a row.
-template <class Table, class Read>
-[[nodiscard]] std::vector<Strategy> describe_all(const Table& table, const Read& read) {
+template <StrategyTable Table, class Read>
+[[nodiscard]] std::vector<Strategy> strategies_of(const Table& table, const Read& read) {
   std::vector<Strategy> strategies;
   strategies.reserve(table.size());
   for (const auto& row : table) {
-    strategies.push_back(describe(row.name, row.help, [&](Spec& spec) { read(row, spec); }));
+    strategies.push_back(strategy_of(row.name, row.help, [&](Spec& spec) { read(row, spec); }));
   }
   return strategies;
 }
 
 /// The names of a table, in its order.
-template <class Table>
-[[nodiscard]] std::vector<std::string_view> names_of(const Table& table) {
+template <StrategyTable Table>
+[[nodiscard]] std::vector<std::string_view> row_names(const Table& table) {
   std::vector<std::string_view> names;
   names.reserve(table.size());
   for (const auto& row : table) names.emplace_back(row.name);
@@ -66,13 +73,13 @@ template <class Table>
 
 /// The row called `name`. Throws Error where there is none, naming the nearest and all that there
 /// are; `kind` says what was to be named ("rule").
-template <class Table>
+template <StrategyTable Table>
 [[nodiscard]] const auto& find_row(std::string_view kind, std::string_view name,
                                    const Table& table) {
   for (const auto& row : table) {
     if (row.name == name) return row;
   }
-  throw Error(unknown_name_message(kind, name, names_of(table)));
+  throw Error(unknown_name_message(kind, name, row_names(table)));
 }
 
 }  // namespace rubato

@@ -6,9 +6,10 @@
 #include <vector>
 
 #include <rubato/core/choice.hpp>
-#include <rubato/core/family.hpp>
 
 namespace rubato {
+
+struct Strategy;  // core/family.hpp
 
 enum class InitializerKind {
   /// What the model's own constructor does.

@@ -8,10 +8,11 @@
 #include <vector>
 
 #include <rubato/core/choice.hpp>
-#include <rubato/core/family.hpp>
 #include <rubato/scaling/rule.hpp>
 
 namespace rubato {
+
+struct Strategy;  // core/family.hpp
 
 enum class OptimizerKind { sgd, lars, adam, adamw, rmsprop, adagrad };
 

@@ -6,9 +6,9 @@
 #include <vector>
 
 #include <rubato/core/choice.hpp>
-#include <rubato/core/spec.hpp>
-
 namespace rubato {
+
+class Spec;
 
 /// What lies between two layers.
 enum class Activation {

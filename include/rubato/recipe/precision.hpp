@@ -6,10 +6,11 @@
 #include <vector>
 
 #include <rubato/core/choice.hpp>
-#include <rubato/core/family.hpp>
 #include <rubato/scaling/loss_scaler.hpp>
 
 namespace rubato {
+
+struct Strategy;  // core/family.hpp
 
 /// What forward and backward compute in. Sums of gradients, updates and evaluations are in the
 /// parameters' own type in any case.

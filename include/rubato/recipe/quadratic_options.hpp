@@ -4,9 +4,9 @@
 #include <optional>
 #include <string_view>
 
-#include <rubato/core/spec.hpp>
-
 namespace rubato {
+
+class Spec;
 
 /// The noisy quadratic model (Zhang et al. 2019, "Which Algorithmic Choices Matter at Which Batch
 /// Sizes? Insights From a Noisy Quadratic Model"): the loss of parameters w is

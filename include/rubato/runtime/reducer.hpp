@@ -10,11 +10,12 @@
 
 #include <rubato/collective/norm_blocks.hpp>
 #include <rubato/collective/partial_sum.hpp>
-#include <rubato/core/family.hpp>
 #include <rubato/runtime/buffer_pool.hpp>
 #include <rubato/runtime/workers.hpp>
 
 namespace rubato {
+
+struct Strategy;  // core/family.hpp
 
 /// What a reducer is made for. The workers must outlive it.
 struct ReducerSize {

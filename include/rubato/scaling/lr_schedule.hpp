@@ -9,10 +9,11 @@
 #include <vector>
 
 #include <rubato/core/choice.hpp>
-#include <rubato/core/family.hpp>
 #include <rubato/scaling/metric.hpp>
 
 namespace rubato {
+
+struct Strategy;  // core/family.hpp
 
 /// How far training has come.
 struct TrainingProgress {

@@ -7,11 +7,12 @@
 #include <string_view>
 #include <vector>
 
-#include <rubato/core/family.hpp>
 #include <rubato/core/spec.hpp>
 #include <rubato/scaling/rule.hpp>
 
 namespace rubato {
+
+struct Strategy;  // core/family.hpp
 
 /// The rules that can be asked for by name: the built-in ones, and a user's own.
 ///
