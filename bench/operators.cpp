@@ -8,6 +8,8 @@
 //     --benchmark_report_aggregates_only
 // Under other kernels of the libraries: docs/kernels.md names their variables.
 
+#include "operators/operators.hpp"
+
 #include <array>
 #include <cstdint>
 #include <string>
@@ -19,7 +21,6 @@
 #include <fmt/format.h>
 
 #include <rubato/machine/kernels.hpp>
-#include <rubato/operators/operators.hpp>
 #include <rubato/torch/environment.hpp>
 #include <rubato/torch/losses.hpp>
 

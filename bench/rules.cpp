@@ -19,10 +19,11 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include <rubato/config/data_source.hpp>
 #include <rubato/core/error.hpp>
 #include <rubato/run/run.hpp>
 #include <rubato/torch_run/torch_workload.hpp>
+
+#include "config/data_source.hpp"
 
 namespace rubato {
 namespace {

@@ -27,13 +27,13 @@
 
 #include <rubato/machine/kernels.hpp>
 #include <rubato/model/module.hpp>
-#include <rubato/operators/operators.hpp>
 #include <rubato/report/metrics.hpp>
 #include <rubato/torch/environment.hpp>
 #include <rubato/torch/losses.hpp>
 #include <rubato/torch/torch_trainer.hpp>
 
 #include "models.hpp"
+#include "operators/operators.hpp"
 
 namespace {
 

@@ -1,9 +1,10 @@
 # rubato_module(name [TORCH] SOURCES ... HEADERS ... LINKS ... PRIVATE_LINKS ...)
 #
 # One module of DESIGN: a library `rubato_<name>`, known as rubato::<name> to the project and to its
-# users, with its public headers in include/rubato/<name>. LINKS names what its headers need,
-# PRIVATE_LINKS what only its sources need. TORCH puts it below the libtorch line: it is exported
-# apart from the others, so that those can be found without libtorch.
+# users. Its public headers are in include/rubato/<name> and installed; those of the project itself
+# lie beside the sources, in src/<name>. LINKS names what its headers need, PRIVATE_LINKS what only its
+# sources need. TORCH puts it below the libtorch line: it is exported apart from the others, so that
+# those can be found without libtorch.
 function(rubato_module name)
   cmake_parse_arguments(arg "TORCH" "" "SOURCES;HEADERS;LINKS;PRIVATE_LINKS" ${ARGN})
   set(target rubato_${name})

@@ -13,13 +13,13 @@
 #include <rubato/config/run_configuration.hpp>
 #include <rubato/core/choice.hpp>
 #include <rubato/core/error.hpp>
-#include <rubato/core/memory.hpp>
 #include <rubato/core/number.hpp>
 #include <rubato/runtime/reducer.hpp>
 
 #include "app/bench_output.hpp"
 #include "app/command_line.hpp"
 #include "app/output.hpp"
+#include "core/memory.hpp"
 #include "lab/contestant.hpp"
 #include "lab/measure.hpp"
 #include "lab/peers.hpp"

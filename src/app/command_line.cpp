@@ -11,12 +11,12 @@
 
 #include <rubato/core/choice.hpp>
 #include <rubato/core/error.hpp>
-#include <rubato/core/file.hpp>
-#include <rubato/core/memory.hpp>
 
 #include "app/exit_code.hpp"
 #include "app/help_formatter.hpp"
 #include "app/output.hpp"
+#include "core/file.hpp"
+#include "core/memory.hpp"
 
 namespace rubato::app {
 

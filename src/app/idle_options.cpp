@@ -2,9 +2,10 @@
 
 #include <fmt/format.h>
 
-#include <rubato/config/trace_source.hpp>
 #include <rubato/core/error.hpp>
 #include <rubato/core/number.hpp>
+
+#include "config/trace_source.hpp"
 
 namespace rubato::app {
 

@@ -10,7 +10,7 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
-#include <rubato/core/file.hpp>
+#include "core/file.hpp"
 
 namespace rubato::app {
 

@@ -7,7 +7,6 @@
 #include <fmt/format.h>
 
 #include <rubato/config/run_configuration.hpp>
-#include <rubato/config/trace_source.hpp>
 #include <rubato/core/choice.hpp>
 #include <rubato/core/error.hpp>
 #include <rubato/core/number.hpp>
@@ -18,6 +17,7 @@
 #include "app/output.hpp"
 #include "app/plan_output.hpp"
 #include "app/run_options_line.hpp"
+#include "config/trace_source.hpp"
 
 namespace rubato::app {
 

@@ -6,10 +6,10 @@
 
 #include <fmt/format.h>
 
-#include <rubato/config/trace_source.hpp>
 #include <rubato/core/choice.hpp>
 
 #include "app/plan_output.hpp"
+#include "config/trace_source.hpp"
 
 namespace rubato::app {
 

@@ -2,11 +2,10 @@
 
 #include <fmt/format.h>
 
-#include <rubato/config/fault_options.hpp>
-#include <rubato/config/trace_source.hpp>
-#include <rubato/report/progress.hpp>
-
 #include "app/idle_options.hpp"
+#include "config/fault_options.hpp"
+#include "config/trace_source.hpp"
+#include "report/progress.hpp"
 
 namespace rubato::app {
 

@@ -4,7 +4,7 @@
 
 #include <fmt/format.h>
 
-#include <rubato/config/run_option.hpp>
+#include "config/run_option.hpp"
 
 namespace rubato::app {
 

@@ -5,7 +5,6 @@
 #include <fmt/format.h>
 
 #include <rubato/config/configuration_file.hpp>
-#include <rubato/config/run_option.hpp>
 #include <rubato/core/error.hpp>
 #include <rubato/core/number.hpp>
 
@@ -13,6 +12,7 @@
 #include "app/run_folder.hpp"
 #include "app/run_options_line.hpp"
 #include "app/train_checks.hpp"
+#include "config/run_option.hpp"
 
 namespace rubato::app {
 

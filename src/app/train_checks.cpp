@@ -8,8 +8,6 @@
 
 #include <fmt/format.h>
 
-#include <rubato/config/engine.hpp>
-#include <rubato/config/run_option.hpp>
 #include <rubato/core/choice.hpp>
 #include <rubato/core/error.hpp>
 #include <rubato/core/spec.hpp>
@@ -18,6 +16,8 @@
 
 #include "app/idle_options.hpp"
 #include "app/run_folder.hpp"
+#include "config/engine.hpp"
+#include "config/run_option.hpp"
 
 namespace rubato::app {
 

@@ -10,9 +10,6 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
-#include <rubato/config/data_source.hpp>
-#include <rubato/config/engine.hpp>
-#include <rubato/config/trace_source.hpp>
 #include <rubato/core/error.hpp>
 #include <rubato/machine/kernels.hpp>
 #include <rubato/plan/plan.hpp>
@@ -25,6 +22,9 @@
 #include "app/train_arguments.hpp"
 #include "app/train_run.hpp"
 #include "app/verify_run.hpp"
+#include "config/data_source.hpp"
+#include "config/engine.hpp"
+#include "config/trace_source.hpp"
 
 namespace rubato::app {
 

@@ -13,9 +13,6 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
-#include <rubato/core/file.hpp>
-#include <rubato/core/memory.hpp>
-#include <rubato/report/progress.hpp>
 #include <rubato/run/run.hpp>
 
 #include "app/output.hpp"
@@ -23,6 +20,9 @@
 #include "app/run_folder.hpp"
 #include "app/run_messages.hpp"
 #include "app/stop_signals.hpp"
+#include "core/file.hpp"
+#include "core/memory.hpp"
+#include "report/progress.hpp"
 
 namespace rubato::app {
 

@@ -6,11 +6,11 @@
 
 #include <fmt/format.h>
 
-#include <rubato/config/trace_source.hpp>
 #include <rubato/train/verify.hpp>
 
 #include "app/output.hpp"
 #include "app/run_messages.hpp"
+#include "config/trace_source.hpp"
 
 namespace rubato::app {
 

@@ -6,8 +6,8 @@
 #include <type_traits>
 
 #include <rubato/collective/kernels.hpp>
-#include <rubato/core/check.hpp>
 
+#include "core/check.hpp"
 #include "core/vector_clones.hpp"
 #include "sgd_element.hpp"
 

@@ -1,17 +1,18 @@
+#include "collective/schedule.hpp"
+
 #include <algorithm>
 #include <array>
 #include <iterator>
 #include <string>
 #include <utility>
 
-#include <rubato/collective/schedule.hpp>
-#include <rubato/core/check.hpp>
 #include <rubato/core/choice.hpp>
 #include <rubato/core/error.hpp>
 #include <rubato/core/family.hpp>
 #include <rubato/core/spec.hpp>
 
 #include "algorithms/algorithms.hpp"
+#include "core/check.hpp"
 
 namespace rubato {
 

@@ -5,8 +5,8 @@
 
 #include <fmt/format.h>
 
-#include <rubato/collective/schedule.hpp>
-#include <rubato/core/check.hpp>
+#include "collective/schedule.hpp"
+#include "core/check.hpp"
 
 namespace rubato {
 

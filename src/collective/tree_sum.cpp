@@ -1,11 +1,11 @@
+#include "collective/tree_sum.hpp"
+
 #include <algorithm>
 #include <array>
 #include <bit>
 
-#include <rubato/collective/summation_tree.hpp>
-#include <rubato/collective/tree_sum.hpp>
-#include <rubato/core/check.hpp>
-
+#include "collective/summation_tree.hpp"
+#include "core/check.hpp"
 #include "core/vector_clones.hpp"
 #include "sgd_element.hpp"
 

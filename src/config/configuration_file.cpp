@@ -11,9 +11,9 @@
 #include <fmt/format.h>
 
 #include <rubato/config/configuration_file.hpp>
-#include <rubato/config/run_option.hpp>
 #include <rubato/core/error.hpp>
 
+#include "config/run_option.hpp"
 #include "config/toml.hpp"
 
 namespace rubato {

@@ -2,16 +2,18 @@
 
 #include <fmt/format.h>
 
-#include <rubato/config/data_source.hpp>
-#include <rubato/config/engine.hpp>
 #include <rubato/config/run_configuration.hpp>
-#include <rubato/config/run_option.hpp>
 #include <rubato/core/choice.hpp>
 #include <rubato/core/error.hpp>
 #include <rubato/machine/kernels.hpp>
 #include <rubato/recipe/precision.hpp>
 #include <rubato/runtime/reducer.hpp>
 #include <rubato/scaling/rule_registry.hpp>
+
+#include "config/data_source.hpp"
+#include "config/engine.hpp"
+#include "config/run_option.hpp"
+#include "machine/instruction_set.hpp"
 
 namespace rubato {
 

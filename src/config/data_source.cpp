@@ -1,10 +1,11 @@
+#include "config/data_source.hpp"
+
 #include <array>
 #include <string_view>
 #include <system_error>
 
 #include <fmt/format.h>
 
-#include <rubato/config/data_source.hpp>
 #include <rubato/core/choice.hpp>
 #include <rubato/core/error.hpp>
 #include <rubato/core/family.hpp>

@@ -1,9 +1,10 @@
+#include "config/engine.hpp"
+
 #include <array>
 #include <utility>
 
 #include <fmt/format.h>
 
-#include <rubato/config/engine.hpp>
 #include <rubato/core/error.hpp>
 #include <rubato/core/family.hpp>
 #include <rubato/core/spec.hpp>

@@ -1,14 +1,15 @@
-#include <rubato/collective/schedule.hpp>
-#include <rubato/config/data_source.hpp>
-#include <rubato/config/engine.hpp>
 #include <rubato/config/families.hpp>
-#include <rubato/config/trace_source.hpp>
 #include <rubato/recipe/initializer_options.hpp>
 #include <rubato/recipe/optimizer_options.hpp>
 #include <rubato/recipe/precision.hpp>
 #include <rubato/runtime/reducer.hpp>
 #include <rubato/scaling/lr_schedule.hpp>
 #include <rubato/scaling/rule_registry.hpp>
+
+#include "collective/schedule.hpp"
+#include "config/data_source.hpp"
+#include "config/engine.hpp"
+#include "config/trace_source.hpp"
 
 namespace rubato {
 

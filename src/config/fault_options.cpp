@@ -1,9 +1,10 @@
+#include "config/fault_options.hpp"
+
 #include <limits>
 #include <sstream>
 
 #include <fmt/format.h>
 
-#include <rubato/config/fault_options.hpp>
 #include <rubato/core/error.hpp>
 #include <rubato/core/spec.hpp>
 #include <rubato/trace/trace.hpp>

@@ -11,10 +11,11 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include <rubato/config/run_option.hpp>
 #include <rubato/core/choice.hpp>
 #include <rubato/core/error.hpp>
 #include <rubato/core/number.hpp>
+
+#include "config/run_option.hpp"
 
 // How options are read from text and written to it: what stands as READING in run_options.def. Each
 // has

@@ -1,12 +1,14 @@
+#include "config/resume.hpp"
+
 #include <string>
 #include <vector>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include <rubato/config/resume.hpp>
-#include <rubato/config/run_option.hpp>
 #include <rubato/core/error.hpp>
+
+#include "config/run_option.hpp"
 
 namespace rubato {
 

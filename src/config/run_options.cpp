@@ -7,15 +7,9 @@
 #include <fmt/ranges.h>
 #include <nlohmann/json.hpp>
 
-#include <rubato/config/data_source.hpp>
-#include <rubato/config/engine.hpp>
-#include <rubato/config/fault_options.hpp>
-#include <rubato/config/run_option.hpp>
-#include <rubato/config/trace_source.hpp>
 #include <rubato/core/choice.hpp>
 #include <rubato/core/error.hpp>
 #include <rubato/core/family.hpp>
-#include <rubato/machine/cpus.hpp>
 #include <rubato/plan/shuffle.hpp>
 #include <rubato/recipe/checkpoint_interval.hpp>
 #include <rubato/recipe/initializer_options.hpp>
@@ -24,7 +18,13 @@
 #include <rubato/runtime/reducer.hpp>
 #include <rubato/scaling/rule_registry.hpp>
 
+#include "config/data_source.hpp"
+#include "config/engine.hpp"
+#include "config/fault_options.hpp"
 #include "config/readings.hpp"
+#include "config/run_option.hpp"
+#include "config/trace_source.hpp"
+#include "machine/cpus.hpp"
 
 namespace rubato {
 

@@ -1,3 +1,5 @@
+#include "config/trace_source.hpp"
+
 #include <algorithm>
 #include <array>
 #include <string_view>
@@ -5,7 +7,6 @@
 
 #include <fmt/format.h>
 
-#include <rubato/config/trace_source.hpp>
 #include <rubato/core/choice.hpp>
 #include <rubato/core/error.hpp>
 #include <rubato/core/family.hpp>

@@ -1,7 +1,7 @@
+#include "core/check.hpp"
+
 #include <cstdio>
 #include <cstdlib>
-
-#include <rubato/core/check.hpp>
 
 namespace rubato::detail {
 

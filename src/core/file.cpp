@@ -1,3 +1,5 @@
+#include "core/file.hpp"
+
 #include <cerrno>
 #include <fstream>
 #include <system_error>
@@ -6,8 +8,6 @@
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <unistd.h>
-
-#include <rubato/core/file.hpp>
 
 namespace rubato {
 

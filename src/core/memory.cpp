@@ -1,3 +1,5 @@
+#include "core/memory.hpp"
+
 #include <algorithm>
 #include <array>
 #include <cstdlib>
@@ -8,8 +10,6 @@
 #include <fmt/format.h>
 #include <sys/resource.h>
 #include <unistd.h>
-
-#include <rubato/core/memory.hpp>
 
 #include "cgroup.hpp"
 

@@ -3,7 +3,7 @@
 #include <array>
 #include <cstddef>
 
-#include <rubato/core/check.hpp>
+#include "core/check.hpp"
 
 namespace rubato::digits {
 

@@ -1,3 +1,5 @@
+#include "data/digits.hpp"
+
 #include <algorithm>
 #include <array>
 #include <cstddef>
@@ -7,14 +9,12 @@
 #include <utility>
 #include <vector>
 
-#include <rubato/core/check.hpp>
-#include <rubato/data/digits.hpp>
-#include <rubato/machine/cpus.hpp>
-
+#include "core/check.hpp"
 #include "digit_glyphs.hpp"
 #include "digit_raster.hpp"
 #include "digit_stream.hpp"
 #include "digit_strokes.hpp"
+#include "machine/cpus.hpp"
 
 namespace rubato {
 

@@ -6,8 +6,8 @@
 #include <string>
 #include <vector>
 
-#include <rubato/machine/cpus.hpp>
-#include <rubato/machine/instruction_set.hpp>
+#include "machine/cpus.hpp"
+#include "machine/instruction_set.hpp"
 
 namespace rubato::doctor {
 

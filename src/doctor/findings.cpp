@@ -8,7 +8,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include <rubato/machine/openblas.hpp>
+#include "machine/openblas.hpp"
 
 namespace rubato::doctor {
 

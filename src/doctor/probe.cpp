@@ -20,7 +20,8 @@
 #include <rubato/core/error.hpp>
 #include <rubato/core/stopwatch.hpp>
 #include <rubato/machine/kernels.hpp>
-#include <rubato/machine/openblas.hpp>
+
+#include "machine/openblas.hpp"
 
 namespace rubato::doctor {
 

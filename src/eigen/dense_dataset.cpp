@@ -7,8 +7,9 @@
 
 #include <rubato/core/error.hpp>
 #include <rubato/eigen/dense_dataset.hpp>
-#include <rubato/state/sha256.hpp>
 #include <rubato/state/state.hpp>
+
+#include "state/sha256.hpp"
 
 namespace rubato {
 

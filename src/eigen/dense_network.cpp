@@ -8,10 +8,10 @@
 #include <rubato/core/error.hpp>
 #include <rubato/core/stopwatch.hpp>
 #include <rubato/eigen/dense_network.hpp>
-#include <rubato/eigen/instruction_set.hpp>
 
 #include "dense_evaluation.hpp"
 #include "dense_pass.hpp"
+#include "eigen/instruction_set.hpp"
 #include "flat_parameters.hpp"
 #include "linear_initial_values.hpp"
 

@@ -1,8 +1,8 @@
+#include "eigen/instruction_set.hpp"
+
 #include <algorithm>
 #include <cstdlib>
 #include <string_view>
-
-#include <rubato/eigen/instruction_set.hpp>
 
 namespace rubato {
 

@@ -4,7 +4,7 @@
 #include <random>
 #include <span>
 
-#include <rubato/machine/instruction_set.hpp>
+#include "machine/instruction_set.hpp"
 
 namespace rubato {
 

@@ -5,8 +5,9 @@
 #include <cstdint>
 #include <numbers>
 
-#include <rubato/core/mix.hpp>
 #include <rubato/plan/stream_key.hpp>
+
+#include "core/mix.hpp"
 
 namespace rubato {
 

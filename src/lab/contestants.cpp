@@ -3,16 +3,16 @@
 #include <optional>
 
 #include <rubato/collective/kernels.hpp>
-#include <rubato/collective/schedule.hpp>
-#include <rubato/collective/tree_sum.hpp>
 #include <rubato/core/choice.hpp>
 #include <rubato/core/error.hpp>
 #include <rubato/core/stopwatch.hpp>
 #include <rubato/runtime/reducer.hpp>
-#include <rubato/runtime/schedule_executor.hpp>
 
+#include "collective/schedule.hpp"
+#include "collective/tree_sum.hpp"
 #include "core/vector_clones.hpp"
 #include "lab/contestant.hpp"
+#include "runtime/schedule_executor.hpp"
 
 namespace rubato::lab {
 

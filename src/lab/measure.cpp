@@ -6,7 +6,8 @@
 #include <vector>
 
 #include <rubato/collective/kernels.hpp>
-#include <rubato/core/check.hpp>
+
+#include "core/check.hpp"
 
 namespace rubato::lab {
 

@@ -1,4 +1,4 @@
-#include <rubato/machine/instruction_set.hpp>
+#include "machine/instruction_set.hpp"
 
 namespace rubato {
 

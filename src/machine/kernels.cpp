@@ -11,6 +11,8 @@
 #include <rubato/core/error.hpp>
 #include <rubato/machine/kernels.hpp>
 
+#include "machine/kernel_variables.hpp"
+
 namespace rubato {
 
 namespace {

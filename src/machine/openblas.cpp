@@ -1,3 +1,5 @@
+#include "machine/openblas.hpp"
+
 #include <algorithm>
 #include <array>
 #include <cctype>
@@ -5,8 +7,6 @@
 #include <vector>
 
 #include <dlfcn.h>
-
-#include <rubato/machine/openblas.hpp>
 
 namespace rubato {
 

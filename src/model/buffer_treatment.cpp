@@ -1,3 +1,5 @@
+#include "model/buffer_treatment.hpp"
+
 #include <cmath>
 #include <string_view>
 #include <unordered_map>
@@ -6,8 +8,8 @@
 #include <fmt/format.h>
 
 #include <rubato/core/error.hpp>
-#include <rubato/model/buffer_treatment.hpp>
-#include <rubato/model/shared_state.hpp>
+
+#include "model/shared_state.hpp"
 
 namespace rubato {
 

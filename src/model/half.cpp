@@ -1,3 +1,5 @@
+#include "model/half.hpp"
+
 #include <algorithm>
 #include <array>
 #include <bit>
@@ -11,8 +13,7 @@
 #include <ATen/core/dispatch/Dispatcher.h>
 #include <ATen/core/ivalue.h>
 
-#include <rubato/core/check.hpp>
-#include <rubato/model/half.hpp>
+#include "core/check.hpp"
 
 namespace rubato {
 

@@ -1,9 +1,9 @@
+#include "model/initializer.hpp"
+
 #include <string_view>
 
 #include <ATen/core/grad_mode.h>
 #include <torch/nn/init.h>
-
-#include <rubato/model/initializer.hpp>
 
 namespace rubato {
 

@@ -1,7 +1,8 @@
+#include "model/layout.hpp"
+
 #include <ATen/Functions.h>
 
-#include <rubato/core/check.hpp>
-#include <rubato/model/layout.hpp>
+#include "core/check.hpp"
 
 namespace rubato {
 

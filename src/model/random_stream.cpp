@@ -1,3 +1,5 @@
+#include "model/random_stream.hpp"
+
 #include <algorithm>
 #include <array>
 #include <mutex>
@@ -8,9 +10,8 @@
 #include <ATen/core/ivalue.h>
 #include <ATen/core/jit_type.h>
 
-#include <rubato/core/check.hpp>
-#include <rubato/core/mix.hpp>
-#include <rubato/model/random_stream.hpp>
+#include "core/check.hpp"
+#include "core/mix.hpp"
 
 namespace rubato {
 

@@ -1,12 +1,14 @@
+#include "model/replica.hpp"
+
 #include <utility>
 
 #include <ATen/Functions.h>
 #include <ATen/core/grad_mode.h>
 #include <fmt/format.h>
 
-#include <rubato/core/check.hpp>
 #include <rubato/core/error.hpp>
-#include <rubato/model/replica.hpp>
+
+#include "core/check.hpp"
 
 namespace rubato {
 

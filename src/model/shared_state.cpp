@@ -1,3 +1,5 @@
+#include "model/shared_state.hpp"
+
 #include <string_view>
 #include <unordered_map>
 #include <unordered_set>
@@ -6,7 +8,6 @@
 #include <fmt/format.h>
 
 #include <rubato/core/error.hpp>
-#include <rubato/model/shared_state.hpp>
 
 namespace rubato {
 

@@ -12,10 +12,9 @@
 #include <ATen/ops/empty.h>
 #include <ATen/ops/empty_like.h>
 
-#include <rubato/machine/instruction_set.hpp>
-
 #include "dispatch.hpp"
 #include "lane_convolution.hpp"
+#include "machine/instruction_set.hpp"
 
 namespace rubato::operators {
 

@@ -6,7 +6,7 @@
 #include <ATen/core/dispatch/Dispatcher.h>
 #include <c10/core/DispatchKeySet.h>
 
-#include <rubato/operators/operators.hpp>
+#include "operators/operators.hpp"
 
 namespace rubato::operators {
 

@@ -9,9 +9,8 @@
 #include <ATen/ops/max_pool2d_with_indices_backward_ops.h>
 #include <ATen/ops/max_pool2d_with_indices_ops.h>
 
-#include <rubato/machine/instruction_set.hpp>
-
 #include "dispatch.hpp"
+#include "machine/instruction_set.hpp"
 #include "max_pool_kernels.hpp"
 
 namespace rubato::operators {

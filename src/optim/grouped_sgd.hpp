@@ -8,10 +8,11 @@
 
 #include <fmt/format.h>
 
-#include <rubato/collective/tree_sum.hpp>
 #include <rubato/core/error.hpp>
 #include <rubato/optim/flat_optimizer.hpp>
-#include <rubato/optim/layer_rates.hpp>
+
+#include "collective/tree_sum.hpp"
+#include "optim/layer_rates.hpp"
 
 namespace rubato {
 

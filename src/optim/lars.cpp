@@ -1,10 +1,11 @@
+#include "optim/lars.hpp"
+
 #include <cmath>
 #include <utility>
 
 #include <fmt/format.h>
 
 #include <rubato/core/error.hpp>
-#include <rubato/optim/lars.hpp>
 #include <rubato/recipe/optimizer_options.hpp>
 
 #include "grouped_sgd.hpp"

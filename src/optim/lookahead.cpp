@@ -1,9 +1,10 @@
+#include "optim/lookahead.hpp"
+
 #include <utility>
 
 #include <fmt/format.h>
 
 #include <rubato/core/error.hpp>
-#include <rubato/optim/lookahead.hpp>
 
 namespace rubato {
 

@@ -1,11 +1,13 @@
+#include "optim/make_optimizer.hpp"
+
 #include <utility>
 
 #include <fmt/format.h>
 
 #include <rubato/core/error.hpp>
-#include <rubato/optim/lars.hpp>
-#include <rubato/optim/make_optimizer.hpp>
-#include <rubato/optim/sgd.hpp>
+
+#include "optim/lars.hpp"
+#include "optim/sgd.hpp"
 
 namespace rubato {
 

@@ -1,6 +1,7 @@
+#include "optim/sgd.hpp"
+
 #include <utility>
 
-#include <rubato/optim/sgd.hpp>
 #include <rubato/recipe/optimizer_options.hpp>
 
 #include "grouped_sgd.hpp"

@@ -1,7 +1,8 @@
 #include <algorithm>
 
-#include <rubato/core/check.hpp>
 #include <rubato/plan/assignment.hpp>
+
+#include "core/check.hpp"
 
 namespace rubato {
 

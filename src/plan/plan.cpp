@@ -3,9 +3,10 @@
 
 #include <fmt/format.h>
 
-#include <rubato/core/check.hpp>
 #include <rubato/core/error.hpp>
 #include <rubato/plan/plan.hpp>
+
+#include "core/check.hpp"
 
 namespace rubato {
 

@@ -2,8 +2,9 @@
 #include <random>
 #include <utility>
 
-#include <rubato/core/check.hpp>
 #include <rubato/plan/shuffle.hpp>
+
+#include "core/check.hpp"
 
 namespace rubato {
 

@@ -6,9 +6,10 @@
 #include <fmt/format.h>
 
 #include <rubato/core/error.hpp>
-#include <rubato/core/file.hpp>
 #include <rubato/report/checkpoints.hpp>
 #include <rubato/state/state_file.hpp>
+
+#include "core/file.hpp"
 
 namespace rubato {
 

@@ -7,8 +7,9 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
-#include <rubato/core/file.hpp>
 #include <rubato/report/metrics.hpp>
+
+#include "core/file.hpp"
 
 namespace rubato {
 

@@ -1,3 +1,5 @@
+#include "report/progress.hpp"
+
 #include <algorithm>
 #include <array>
 #include <cerrno>
@@ -9,8 +11,6 @@
 #include <fmt/format.h>
 #include <sys/ioctl.h>
 #include <unistd.h>
-
-#include <rubato/report/progress.hpp>
 
 namespace rubato {
 

@@ -8,8 +8,9 @@
 #include <unistd.h>
 
 #include <rubato/core/error.hpp>
-#include <rubato/core/file.hpp>
 #include <rubato/report/run_folder.hpp>
+
+#include "core/file.hpp"
 
 namespace rubato {
 

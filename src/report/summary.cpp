@@ -7,6 +7,8 @@
 
 #include <rubato/report/summary.hpp>
 
+#include "machine/instruction_set.hpp"
+
 namespace rubato {
 
 namespace {

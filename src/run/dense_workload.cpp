@@ -3,13 +3,13 @@
 #include <fmt/format.h>
 #include <oneapi/tbb/version.h>
 
-#include <rubato/config/engine.hpp>
 #include <rubato/core/error.hpp>
 #include <rubato/eigen/dense_network.hpp>
-#include <rubato/eigen/instruction_set.hpp>
 #include <rubato/eigen/noisy_quadratic.hpp>
 #include <rubato/run/dense_workload.hpp>
 
+#include "config/engine.hpp"
+#include "eigen/instruction_set.hpp"
 #include "run/images.hpp"
 
 namespace rubato {

@@ -4,11 +4,12 @@
 
 #include <fmt/format.h>
 
-#include <rubato/config/data_source.hpp>
-#include <rubato/core/memory.hpp>
-#include <rubato/data/digits.hpp>
 #include <rubato/data/idx.hpp>
-#include <rubato/state/sha256.hpp>
+
+#include "config/data_source.hpp"
+#include "core/memory.hpp"
+#include "data/digits.hpp"
+#include "state/sha256.hpp"
 
 namespace rubato {
 

@@ -7,8 +7,9 @@
 #include <nlohmann/json.hpp>
 
 #include <rubato/config/configuration_file.hpp>
-#include <rubato/config/trace_source.hpp>
-#include <rubato/core/file.hpp>
+
+#include "config/trace_source.hpp"
+#include "core/file.hpp"
 
 namespace rubato {
 

@@ -4,13 +4,13 @@
 #include <fmt/format.h>
 
 #include <rubato/config/configuration_file.hpp>
-#include <rubato/config/trace_source.hpp>
-#include <rubato/core/check.hpp>
 #include <rubato/core/error.hpp>
 #include <rubato/run/run.hpp>
 #include <rubato/train/early_stopping.hpp>
 #include <rubato/train/monitor.hpp>
 
+#include "config/trace_source.hpp"
+#include "core/check.hpp"
 #include "run/resumption.hpp"
 #include "run/run_record.hpp"
 

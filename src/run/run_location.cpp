@@ -6,11 +6,11 @@
 #include <fmt/ranges.h>
 
 #include <rubato/config/configuration_file.hpp>
-#include <rubato/config/resume.hpp>
 #include <rubato/core/error.hpp>
 #include <rubato/run/run_location.hpp>
 #include <rubato/state/state_file.hpp>
 
+#include "config/resume.hpp"
 #include "run/run_record.hpp"
 
 namespace rubato {

@@ -6,11 +6,12 @@
 
 #include <fmt/format.h>
 
-#include <rubato/config/fault_options.hpp>
 #include <rubato/core/error.hpp>
 #include <rubato/run/workload.hpp>
 #include <rubato/state/state_file.hpp>
 #include <rubato/train/monitor.hpp>
+
+#include "config/fault_options.hpp"
 
 namespace rubato {
 

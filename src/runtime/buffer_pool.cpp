@@ -1,7 +1,8 @@
 #include <algorithm>
 
-#include <rubato/core/check.hpp>
 #include <rubato/runtime/buffer_pool.hpp>
+
+#include "core/check.hpp"
 
 namespace rubato {
 

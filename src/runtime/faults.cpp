@@ -4,8 +4,9 @@
 #include <fmt/format.h>
 
 #include <rubato/core/error.hpp>
-#include <rubato/core/mix.hpp>
 #include <rubato/runtime/faults.hpp>
+
+#include "core/mix.hpp"
 
 namespace rubato {
 

@@ -1,3 +1,5 @@
+#include "runtime/faulty_executor.hpp"
+
 #include <algorithm>
 #include <chrono>
 #include <thread>
@@ -7,7 +9,6 @@
 
 #include <rubato/core/error.hpp>
 #include <rubato/core/stopwatch.hpp>
-#include <rubato/runtime/faulty_executor.hpp>
 
 namespace rubato {
 

@@ -9,14 +9,14 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include <rubato/collective/schedule.hpp>
-#include <rubato/collective/summation_tree.hpp>
 #include <rubato/core/choice.hpp>
 #include <rubato/core/error.hpp>
 #include <rubato/core/family.hpp>
 #include <rubato/core/spec.hpp>
 #include <rubato/runtime/reducer.hpp>
 
+#include "collective/schedule.hpp"
+#include "collective/summation_tree.hpp"
 #include "reducers/chunked_tree_reducer.hpp"
 #include "reducers/schedule_reducer.hpp"
 #include "reducers/sharded_reducer.hpp"

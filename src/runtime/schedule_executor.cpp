@@ -1,9 +1,11 @@
+#include "runtime/schedule_executor.hpp"
+
 #include <algorithm>
 #include <utility>
 
 #include <rubato/collective/kernels.hpp>
-#include <rubato/core/check.hpp>
-#include <rubato/runtime/schedule_executor.hpp>
+
+#include "core/check.hpp"
 
 namespace rubato {
 

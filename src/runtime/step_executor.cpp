@@ -1,9 +1,11 @@
+#include "runtime/step_executor.hpp"
+
 #include <functional>
 #include <utility>
 
-#include <rubato/core/check.hpp>
 #include <rubato/core/stopwatch.hpp>
-#include <rubato/runtime/step_executor.hpp>
+
+#include "core/check.hpp"
 
 namespace rubato {
 

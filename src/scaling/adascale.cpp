@@ -3,10 +3,11 @@
 
 #include <fmt/format.h>
 
-#include <rubato/core/check.hpp>
 #include <rubato/core/error.hpp>
 #include <rubato/core/number.hpp>
 #include <rubato/scaling/adascale.hpp>
+
+#include "core/check.hpp"
 
 namespace rubato {
 

@@ -1,6 +1,8 @@
-#include <rubato/core/check.hpp>
+#include "scaling/adascale_rule.hpp"
+
 #include <rubato/core/error.hpp>
-#include <rubato/scaling/adascale_rule.hpp>
+
+#include "core/check.hpp"
 
 namespace rubato {
 

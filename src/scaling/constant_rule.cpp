@@ -1,4 +1,4 @@
-#include <rubato/scaling/constant_rule.hpp>
+#include "scaling/constant_rule.hpp"
 
 namespace rubato {
 

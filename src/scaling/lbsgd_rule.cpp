@@ -1,11 +1,13 @@
+#include "scaling/lbsgd_rule.hpp"
+
 #include <algorithm>
 #include <cmath>
 
 #include <fmt/format.h>
 
-#include <rubato/core/check.hpp>
 #include <rubato/core/error.hpp>
-#include <rubato/scaling/lbsgd_rule.hpp>
+
+#include "core/check.hpp"
 
 namespace rubato {
 

@@ -1,4 +1,4 @@
-#include <rubato/scaling/linear_momentum_rule.hpp>
+#include "scaling/linear_momentum_rule.hpp"
 
 namespace rubato {
 

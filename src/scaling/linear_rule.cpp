@@ -1,4 +1,4 @@
-#include <rubato/scaling/linear_rule.hpp>
+#include "scaling/linear_rule.hpp"
 
 namespace rubato {
 

@@ -8,8 +8,9 @@
 #include <rubato/core/family.hpp>
 #include <rubato/core/spec.hpp>
 #include <rubato/scaling/lr_schedule.hpp>
-#include <rubato/scaling/lr_schedules.hpp>
-#include <rubato/scaling/reduce_on_plateau.hpp>
+
+#include "scaling/lr_schedules.hpp"
+#include "scaling/reduce_on_plateau.hpp"
 
 namespace rubato {
 

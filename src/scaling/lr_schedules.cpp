@@ -1,3 +1,5 @@
+#include "scaling/lr_schedules.hpp"
+
 #include <algorithm>
 #include <cmath>
 #include <numbers>
@@ -5,7 +7,6 @@
 #include <fmt/format.h>
 
 #include <rubato/core/error.hpp>
-#include <rubato/scaling/lr_schedules.hpp>
 
 namespace rubato {
 

@@ -1,7 +1,8 @@
+#include "scaling/noise_scale.hpp"
+
 #include <cmath>
 
 #include <rubato/core/error.hpp>
-#include <rubato/scaling/noise_scale.hpp>
 
 namespace rubato {
 

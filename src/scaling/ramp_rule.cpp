@@ -1,10 +1,11 @@
+#include "scaling/ramp_rule.hpp"
+
 #include <utility>
 
 #include <fmt/format.h>
 
 #include <rubato/core/error.hpp>
 #include <rubato/core/number.hpp>
-#include <rubato/scaling/ramp_rule.hpp>
 
 namespace rubato {
 

@@ -1,3 +1,5 @@
+#include "scaling/reduce_on_plateau.hpp"
+
 #include <algorithm>
 #include <cmath>
 
@@ -5,7 +7,6 @@
 
 #include <rubato/core/error.hpp>
 #include <rubato/core/number.hpp>
-#include <rubato/scaling/reduce_on_plateau.hpp>
 
 namespace rubato {
 

@@ -1,6 +1,6 @@
-#include <cmath>
+#include "scaling/root_rule.hpp"
 
-#include <rubato/scaling/root_rule.hpp>
+#include <cmath>
 
 namespace rubato {
 

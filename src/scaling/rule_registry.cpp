@@ -6,15 +6,16 @@
 #include <rubato/core/choice.hpp>
 #include <rubato/core/error.hpp>
 #include <rubato/core/family.hpp>
-#include <rubato/scaling/adascale_rule.hpp>
-#include <rubato/scaling/constant_rule.hpp>
 #include <rubato/scaling/lambda_rule.hpp>
-#include <rubato/scaling/lbsgd_rule.hpp>
-#include <rubato/scaling/linear_momentum_rule.hpp>
-#include <rubato/scaling/linear_rule.hpp>
-#include <rubato/scaling/ramp_rule.hpp>
-#include <rubato/scaling/root_rule.hpp>
 #include <rubato/scaling/rule_registry.hpp>
+
+#include "scaling/adascale_rule.hpp"
+#include "scaling/constant_rule.hpp"
+#include "scaling/lbsgd_rule.hpp"
+#include "scaling/linear_momentum_rule.hpp"
+#include "scaling/linear_rule.hpp"
+#include "scaling/ramp_rule.hpp"
+#include "scaling/root_rule.hpp"
 
 namespace rubato {
 

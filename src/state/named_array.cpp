@@ -7,7 +7,8 @@
 
 #include <rubato/core/error.hpp>
 #include <rubato/state/named_array.hpp>
-#include <rubato/state/sha256.hpp>
+
+#include "state/sha256.hpp"
 
 namespace rubato {
 

@@ -1,9 +1,10 @@
+#include "state/sha256.hpp"
+
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 #include <openssl/evp.h>
 
-#include <rubato/core/check.hpp>
-#include <rubato/state/sha256.hpp>
+#include "core/check.hpp"
 
 namespace rubato {
 

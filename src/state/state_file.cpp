@@ -9,9 +9,10 @@
 #include <nlohmann/json.hpp>
 
 #include <rubato/core/error.hpp>
-#include <rubato/core/file.hpp>
-#include <rubato/state/sha256.hpp>
 #include <rubato/state/state_file.hpp>
+
+#include "core/file.hpp"
+#include "state/sha256.hpp"
 
 namespace rubato {
 

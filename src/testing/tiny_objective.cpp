@@ -4,8 +4,9 @@
 
 #include <fmt/format.h>
 
-#include <rubato/core/mix.hpp>
 #include <rubato/testing.hpp>
+
+#include "core/mix.hpp"
 
 namespace rubato::test {
 

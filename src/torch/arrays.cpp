@@ -5,9 +5,11 @@
 #include <ATen/Functions.h>
 #include <fmt/format.h>
 
-#include <rubato/core/check.hpp>
 #include <rubato/core/error.hpp>
 #include <rubato/torch/arrays.hpp>
+
+#include "core/check.hpp"
+#include "torch/trained_arrays.hpp"
 
 namespace rubato {
 

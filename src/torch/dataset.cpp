@@ -5,8 +5,9 @@
 #include <fmt/ranges.h>
 
 #include <rubato/core/error.hpp>
-#include <rubato/state/sha256.hpp>
 #include <rubato/torch/dataset.hpp>
+
+#include "state/sha256.hpp"
 
 namespace rubato {
 

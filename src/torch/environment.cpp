@@ -8,8 +8,9 @@
 #include <oneapi/tbb/version.h>
 #include <torch/version.h>
 
-#include <rubato/machine/openblas.hpp>
 #include <rubato/torch/environment.hpp>
+
+#include "machine/openblas.hpp"
 
 namespace rubato {
 

@@ -8,8 +8,9 @@
 #include <ATen/core/grad_mode.h>
 #include <fmt/format.h>
 
-#include <rubato/operators/operators.hpp>
 #include <rubato/train/training_error.hpp>
+
+#include "operators/operators.hpp"
 
 namespace rubato {
 

@@ -1,3 +1,5 @@
+#include "torch/make_torch_optimizer.hpp"
+
 #include <tuple>
 #include <utility>
 
@@ -6,11 +8,11 @@
 #include <torch/optim/adamw.h>
 #include <torch/optim/rmsprop.h>
 
-#include <rubato/core/check.hpp>
-#include <rubato/optim/layer_rates.hpp>
-#include <rubato/optim/make_optimizer.hpp>
-#include <rubato/torch/make_torch_optimizer.hpp>
 #include <rubato/torch/torch_optimizer.hpp>
+
+#include "core/check.hpp"
+#include "optim/layer_rates.hpp"
+#include "optim/make_optimizer.hpp"
 
 namespace rubato {
 

@@ -6,8 +6,9 @@
 #include <type_traits>
 #include <vector>
 
-#include <rubato/model/half.hpp>
 #include <rubato/runtime/workers.hpp>
+
+#include "model/half.hpp"
 
 namespace rubato {
 

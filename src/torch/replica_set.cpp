@@ -5,7 +5,8 @@
 #include <ATen/Context.h>
 
 #include <rubato/core/error.hpp>
-#include <rubato/model/initializer.hpp>
+
+#include "model/initializer.hpp"
 
 namespace rubato {
 

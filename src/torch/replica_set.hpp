@@ -5,9 +5,10 @@
 #include <optional>
 #include <vector>
 
-#include <rubato/model/replica.hpp>
-#include <rubato/model/shared_state.hpp>
 #include <rubato/recipe/initializer_options.hpp>
+
+#include "model/replica.hpp"
+#include "model/shared_state.hpp"
 
 namespace rubato {
 

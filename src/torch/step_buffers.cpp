@@ -6,7 +6,7 @@
 
 #include <ATen/core/grad_mode.h>
 
-#include <rubato/core/check.hpp>
+#include "core/check.hpp"
 
 namespace rubato {
 

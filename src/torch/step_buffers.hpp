@@ -7,8 +7,8 @@
 
 #include <ATen/core/Tensor.h>
 
-#include <rubato/model/replica.hpp>
-#include <rubato/model/shared_state.hpp>
+#include "model/replica.hpp"
+#include "model/shared_state.hpp"
 
 namespace rubato {
 

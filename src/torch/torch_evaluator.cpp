@@ -6,11 +6,11 @@
 
 #include <rubato/core/error.hpp>
 #include <rubato/core/stopwatch.hpp>
-#include <rubato/model/half.hpp>
-#include <rubato/operators/operators.hpp>
 
 #include "autocast.hpp"
 #include "gather.hpp"
+#include "model/half.hpp"
+#include "operators/operators.hpp"
 
 namespace rubato {
 

@@ -5,12 +5,12 @@
 
 #include <ATen/core/Tensor.h>
 
-#include <rubato/model/random_stream.hpp>
-#include <rubato/model/replica.hpp>
 #include <rubato/torch/dataset.hpp>
 #include <rubato/torch/torch_options.hpp>
 #include <rubato/train/objective.hpp>
 
+#include "model/random_stream.hpp"
+#include "model/replica.hpp"
 #include "step_buffers.hpp"
 
 namespace rubato {

@@ -8,14 +8,15 @@
 #include <fmt/format.h>
 
 #include <rubato/core/error.hpp>
-#include <rubato/machine/openblas.hpp>
 #include <rubato/torch/arrays.hpp>
 #include <rubato/torch/environment.hpp>
-#include <rubato/torch/make_torch_optimizer.hpp>
 
 #include "evaluation.hpp"
+#include "machine/openblas.hpp"
 #include "master_weights.hpp"
 #include "step_buffers.hpp"
+#include "torch/make_torch_optimizer.hpp"
+#include "torch/trained_arrays.hpp"
 #include "torch_evaluator.hpp"
 #include "trial.hpp"
 

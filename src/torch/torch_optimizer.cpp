@@ -8,8 +8,9 @@
 #include <torch/serialize/output-archive.h>
 
 #include <rubato/core/error.hpp>
-#include <rubato/optim/layer_rates.hpp>
 #include <rubato/torch/torch_optimizer.hpp>
+
+#include "optim/layer_rates.hpp"
 
 namespace rubato {
 

@@ -2,11 +2,11 @@
 
 #include <fmt/format.h>
 
-#include <rubato/core/check.hpp>
 #include <rubato/core/error.hpp>
-#include <rubato/machine/openblas.hpp>
 #include <rubato/torch/torch_trainer.hpp>
 
+#include "core/check.hpp"
+#include "machine/openblas.hpp"
 #include "torch_objective.hpp"
 
 namespace rubato {

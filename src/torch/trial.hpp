@@ -5,8 +5,9 @@
 #include <string_view>
 #include <vector>
 
-#include <rubato/model/replica.hpp>
 #include <rubato/torch/dataset.hpp>
+
+#include "model/replica.hpp"
 
 namespace rubato {
 

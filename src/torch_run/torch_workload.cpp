@@ -2,9 +2,9 @@
 
 #include <fmt/format.h>
 
-#include <rubato/config/engine.hpp>
 #include <rubato/core/error.hpp>
 #include <rubato/model/builtin_models.hpp>
+#include <rubato/torch/arrays.hpp>
 #include <rubato/torch/dataset.hpp>
 #include <rubato/torch/environment.hpp>
 #include <rubato/torch/losses.hpp>
@@ -12,6 +12,7 @@
 #include <rubato/torch/weights.hpp>
 #include <rubato/torch_run/torch_workload.hpp>
 
+#include "config/engine.hpp"
 #include "run/images.hpp"
 #include "torch_run/portable_kernels.hpp"
 

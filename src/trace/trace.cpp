@@ -2,9 +2,10 @@
 
 #include <fmt/format.h>
 
-#include <rubato/core/check.hpp>
 #include <rubato/core/error.hpp>
 #include <rubato/trace/trace.hpp>
+
+#include "core/check.hpp"
 
 namespace rubato {
 

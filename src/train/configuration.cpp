@@ -9,7 +9,8 @@
 #include <fmt/ranges.h>
 
 #include <rubato/core/error.hpp>
-#include <rubato/state/sha256.hpp>
+
+#include "state/sha256.hpp"
 
 namespace rubato {
 

@@ -1,8 +1,9 @@
 #include <utility>
 
 #include <rubato/core/error.hpp>
-#include <rubato/optim/make_optimizer.hpp>
 #include <rubato/train/objective.hpp>
+
+#include "optim/make_optimizer.hpp"
 
 namespace rubato {
 

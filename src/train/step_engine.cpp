@@ -12,14 +12,14 @@
 #include <rubato/collective/kernels.hpp>
 #include <rubato/core/error.hpp>
 #include <rubato/core/stopwatch.hpp>
-#include <rubato/optim/lookahead.hpp>
-#include <rubato/runtime/faulty_executor.hpp>
-#include <rubato/runtime/step_executor.hpp>
 #include <rubato/scaling/loss_scaler.hpp>
 
 #include "checked_rates.hpp"
 #include "minibatch_log.hpp"
+#include "optim/lookahead.hpp"
 #include "place.hpp"
+#include "runtime/faulty_executor.hpp"
+#include "runtime/step_executor.hpp"
 #include "step_meter.hpp"
 #include "training_memory.hpp"
 

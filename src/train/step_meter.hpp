@@ -8,7 +8,6 @@
 
 #include <rubato/collective/norm_blocks.hpp>
 #include <rubato/optim/flat_optimizer.hpp>
-#include <rubato/runtime/step_executor.hpp>
 #include <rubato/runtime/workers.hpp>
 #include <rubato/scaling/gradient_norms.hpp>
 #include <rubato/scaling/rule.hpp>
@@ -16,6 +15,7 @@
 
 #include "gradient_meter.hpp"
 #include "gradient_pair.hpp"
+#include "runtime/step_executor.hpp"
 
 namespace rubato {
 

@@ -9,7 +9,6 @@
 #include <rubato/core/stopwatch.hpp>
 #include <rubato/plan/shuffle.hpp>
 #include <rubato/scaling/adascale.hpp>
-#include <rubato/scaling/noise_scale.hpp>
 #include <rubato/train/trainer.hpp>
 
 #include "binding.hpp"
@@ -20,6 +19,7 @@
 #include "listeners.hpp"
 #include "place.hpp"
 #include "result_state.hpp"
+#include "scaling/noise_scale.hpp"
 #include "step_engine.hpp"
 
 namespace rubato {

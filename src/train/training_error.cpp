@@ -3,8 +3,9 @@
 
 #include <fmt/format.h>
 
-#include <rubato/core/memory.hpp>
 #include <rubato/train/training_error.hpp>
+
+#include "core/memory.hpp"
 
 namespace rubato {
 

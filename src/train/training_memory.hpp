@@ -5,7 +5,7 @@
 #include <string>
 #include <string_view>
 
-#include <rubato/core/memory.hpp>
+#include "core/memory.hpp"
 
 namespace rubato {
 

@@ -7,9 +7,10 @@
 #include <fmt/format.h>
 
 #include <rubato/core/error.hpp>
-#include <rubato/state/sha256.hpp>
 #include <rubato/state/state_file.hpp>
 #include <rubato/train/verify.hpp>
+
+#include "state/sha256.hpp"
 
 namespace rubato {
 

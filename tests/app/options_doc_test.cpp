@@ -11,9 +11,8 @@
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 
-#include <rubato/config/run_option.hpp>
-
 #include "app/train_arguments.hpp"
+#include "config/run_option.hpp"
 #include "support/temp_folder.hpp"
 
 namespace rubato {

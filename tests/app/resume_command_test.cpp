@@ -10,10 +10,9 @@
 #include <gmock/gmock.h>
 #include <nlohmann/json.hpp>
 
-#include <rubato/state/sha256.hpp>
-
 #include "app/resumed_training.hpp"
 #include "app/run_program.hpp"
+#include "state/sha256.hpp"
 
 namespace rubato {
 namespace {

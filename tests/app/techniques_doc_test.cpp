@@ -6,8 +6,8 @@
 #include <gmock/gmock.h>
 
 #include <rubato/config/families.hpp>
-#include <rubato/config/run_option.hpp>
 
+#include "config/run_option.hpp"
 #include "support/error_of.hpp"
 #include "support/temp_folder.hpp"
 

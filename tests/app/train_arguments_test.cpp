@@ -3,10 +3,10 @@
 #include <gmock/gmock.h>
 
 #include <rubato/config/configuration_file.hpp>
-#include <rubato/config/data_source.hpp>
-#include <rubato/config/fault_options.hpp>
-#include <rubato/machine/instruction_set.hpp>
 
+#include "config/data_source.hpp"
+#include "config/fault_options.hpp"
+#include "machine/instruction_set.hpp"
 #include "support/error_of.hpp"
 #include "support/temp_folder.hpp"
 

@@ -11,10 +11,9 @@
 #include <gmock/gmock.h>
 #include <nlohmann/json.hpp>
 
-#include <rubato/machine/instruction_set.hpp>
-
 #include "app/run_program.hpp"
 #include "app/small_training.hpp"
+#include "machine/instruction_set.hpp"
 
 namespace rubato {
 namespace {

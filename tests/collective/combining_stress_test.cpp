@@ -14,8 +14,9 @@
 
 #include <gtest/gtest.h>
 
-#include <rubato/collective/combining_tree.hpp>
 #include <rubato/collective/index_stack.hpp>
+
+#include "collective/combining_tree.hpp"
 
 namespace rubato {
 namespace {

@@ -1,3 +1,5 @@
+#include "collective/combining_tree.hpp"
+
 #include <algorithm>
 #include <cstdint>
 #include <latch>
@@ -6,8 +8,6 @@
 #include <vector>
 
 #include <gtest/gtest.h>
-
-#include <rubato/collective/combining_tree.hpp>
 
 namespace rubato {
 namespace {

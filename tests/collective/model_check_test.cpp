@@ -12,10 +12,10 @@
 
 #include <gtest/gtest.h>
 
-#include <rubato/collective/chunked_combining_tree.hpp>
-#include <rubato/collective/combining_tree.hpp>
 #include <rubato/collective/index_stack.hpp>
 
+#include "collective/chunked_combining_tree.hpp"
+#include "collective/combining_tree.hpp"
 #include "model_checker.hpp"
 
 // The checker replaces operator new and delete, but not the form of delete that is told a size.

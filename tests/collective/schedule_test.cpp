@@ -1,3 +1,5 @@
+#include "collective/schedule.hpp"
+
 #include <algorithm>
 #include <array>
 #include <cstdint>
@@ -10,8 +12,6 @@
 
 #include <fmt/format.h>
 #include <gmock/gmock.h>
-
-#include <rubato/collective/schedule.hpp>
 
 #include "support/error_of.hpp"
 

@@ -1,8 +1,8 @@
+#include "collective/summation_tree.hpp"
+
 #include <vector>
 
 #include <gtest/gtest.h>
-
-#include <rubato/collective/summation_tree.hpp>
 
 namespace rubato {
 namespace {

@@ -1,3 +1,5 @@
+#include "collective/tree_sum.hpp"
+
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
@@ -7,7 +9,6 @@
 #include <gtest/gtest.h>
 
 #include <rubato/collective/kernels.hpp>
-#include <rubato/collective/tree_sum.hpp>
 
 #include "support/random_values.hpp"
 

@@ -1,12 +1,13 @@
 // Who computes a model.
 
+#include "config/engine.hpp"
+
 #include <string>
 #include <vector>
 
 #include <gmock/gmock.h>
 
 #include <rubato/config/configuration_file.hpp>
-#include <rubato/config/engine.hpp>
 
 #include "support/error_of.hpp"
 

@@ -9,12 +9,12 @@
 #include <gmock/gmock.h>
 
 #include <rubato/config/families.hpp>
-#include <rubato/config/run_option.hpp>
 #include <rubato/recipe/initializer_options.hpp>
 #include <rubato/recipe/optimizer_options.hpp>
 #include <rubato/recipe/perceptron_options.hpp>
 #include <rubato/recipe/precision.hpp>
 
+#include "config/run_option.hpp"
 #include "support/error_of.hpp"
 
 namespace rubato {

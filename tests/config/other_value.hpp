@@ -7,8 +7,9 @@
 
 #include <gtest/gtest.h>
 
-#include <rubato/config/run_option.hpp>
 #include <rubato/core/error.hpp>
+
+#include "config/run_option.hpp"
 
 namespace rubato::test {
 

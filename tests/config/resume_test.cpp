@@ -1,9 +1,9 @@
+#include "config/resume.hpp"
+
 #include <set>
 
 #include <fmt/format.h>
 #include <gmock/gmock.h>
-
-#include <rubato/config/resume.hpp>
 
 #include "config/other_value.hpp"
 #include "support/error_of.hpp"

@@ -1,9 +1,9 @@
+#include "config/run_option.hpp"
+
 #include <set>
 
 #include <gmock/gmock.h>
 #include <nlohmann/json.hpp>
-
-#include <rubato/config/run_option.hpp>
 
 #include "config/other_value.hpp"
 #include "support/error_of.hpp"

@@ -1,6 +1,6 @@
-#include <gmock/gmock.h>
+#include "config/trace_source.hpp"
 
-#include <rubato/config/trace_source.hpp>
+#include <gmock/gmock.h>
 
 #include "support/error_of.hpp"
 #include "support/temp_folder.hpp"

@@ -1,6 +1,6 @@
-#include <gtest/gtest.h>
+#include "core/check.hpp"
 
-#include <rubato/core/check.hpp>
+#include <gtest/gtest.h>
 
 TEST(CheckDeathTest, AbortsWithItsReason) {
   const int leaves = 0;

@@ -13,8 +13,7 @@
 #include <gmock/gmock.h>
 #include <unistd.h>
 
-#include <rubato/core/file.hpp>
-
+#include "core/file.hpp"
 #include "support/error_of.hpp"
 #include "support/temp_folder.hpp"
 

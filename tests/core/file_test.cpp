@@ -1,11 +1,11 @@
+#include "core/file.hpp"
+
 #include <csignal>
 #include <filesystem>
 #include <string>
 
 #include <gmock/gmock.h>
 #include <sys/resource.h>
-
-#include <rubato/core/file.hpp>
 
 #include "support/error_of.hpp"
 #include "support/temp_folder.hpp"

@@ -1,11 +1,11 @@
+#include "core/memory.hpp"
+
 #include <exception>
 #include <new>
 #include <stdexcept>
 #include <string>
 
 #include <gmock/gmock.h>
-
-#include <rubato/core/memory.hpp>
 
 #include "support/error_of.hpp"
 #include "support/temp_folder.hpp"

@@ -6,7 +6,7 @@
 #include <Eigen/Core>
 #include <gtest/gtest.h>
 
-#include <rubato/data/digits.hpp>
+#include "data/digits.hpp"
 
 namespace rubato {
 namespace {

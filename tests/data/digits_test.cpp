@@ -1,11 +1,11 @@
+#include "data/digits.hpp"
+
 #include <algorithm>
 #include <array>
 #include <set>
 #include <span>
 
 #include <gmock/gmock.h>
-
-#include <rubato/data/digits.hpp>
 
 namespace rubato {
 namespace {

@@ -3,9 +3,10 @@
 
 #include <gmock/gmock.h>
 
-#include <rubato/data/digits.hpp>
 #include <rubato/eigen/dense_network.hpp>
 #include <rubato/train/trainer.hpp>
+
+#include "data/digits.hpp"
 
 namespace {
 

@@ -10,10 +10,9 @@
 
 #include <gmock/gmock.h>
 
-#include <rubato/eigen/instruction_set.hpp>
-
 #include "eigen/aligned_values.hpp"
 #include "eigen/dense_kernels.hpp"
+#include "eigen/instruction_set.hpp"
 #include "support/random_values.hpp"
 
 namespace rubato {

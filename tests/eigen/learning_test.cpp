@@ -8,9 +8,9 @@
 
 #include <gmock/gmock.h>
 
-#include <rubato/data/digits.hpp>
 #include <rubato/eigen/dense_network.hpp>
 
+#include "data/digits.hpp"
 #include "eigen/support.hpp"
 
 namespace rubato {

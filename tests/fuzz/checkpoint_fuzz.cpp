@@ -7,12 +7,13 @@
 #include <string>
 #include <string_view>
 
-#include <rubato/core/check.hpp>
 #include <rubato/core/error.hpp>
 #include <rubato/scaling/lr_schedule.hpp>
 #include <rubato/scaling/rule_registry.hpp>
-#include <rubato/state/sha256.hpp>
 #include <rubato/state/state_file.hpp>
+
+#include "core/check.hpp"
+#include "state/sha256.hpp"
 
 namespace {
 

@@ -9,10 +9,10 @@
 #include <vector>
 
 #include <rubato/config/configuration_file.hpp>
-#include <rubato/core/check.hpp>
 #include <rubato/core/error.hpp>
 
 #include "app/train_arguments.hpp"
+#include "core/check.hpp"
 #include "memory_file.hpp"
 
 namespace {

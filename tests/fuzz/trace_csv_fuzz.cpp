@@ -5,9 +5,10 @@
 #include <string>
 #include <string_view>
 
-#include <rubato/core/check.hpp>
 #include <rubato/core/error.hpp>
 #include <rubato/trace/trace.hpp>
+
+#include "core/check.hpp"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   using rubato::Trace;

@@ -1,6 +1,6 @@
-#include <gtest/gtest.h>
+#include "machine/cpus.hpp"
 
-#include <rubato/machine/cpus.hpp>
+#include <gtest/gtest.h>
 
 #include "support/temp_folder.hpp"
 

@@ -7,6 +7,7 @@
 #include <rubato/machine/kernels.hpp>
 
 #include "app/run_program.hpp"
+#include "machine/kernel_variables.hpp"
 #include "support/error_of.hpp"
 
 namespace rubato {

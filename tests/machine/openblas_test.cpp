@@ -1,7 +1,8 @@
+#include "machine/openblas.hpp"
+
 #include <gmock/gmock.h>
 
-#include <rubato/machine/instruction_set.hpp>
-#include <rubato/machine/openblas.hpp>
+#include "machine/instruction_set.hpp"
 
 namespace rubato {
 namespace {

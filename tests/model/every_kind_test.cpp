@@ -19,12 +19,12 @@
 #include <torch/nn/modules/linear.h>
 
 #include <rubato/model/builtin_models.hpp>
-#include <rubato/model/half.hpp>
 #include <rubato/model/module.hpp>
 #include <rubato/model/script.hpp>
-#include <rubato/model/shared_state.hpp>
 #include <rubato/state/state_file.hpp>
 
+#include "model/half.hpp"
+#include "model/shared_state.hpp"
 #include "support/error_of.hpp"
 
 namespace rubato {

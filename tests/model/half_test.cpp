@@ -1,3 +1,5 @@
+#include "model/half.hpp"
+
 #include <bit>
 #include <cmath>
 #include <cstdint>
@@ -9,8 +11,6 @@
 #include <ATen/Functions.h>
 #include <ATen/TensorOperators.h>
 #include <gmock/gmock.h>
-
-#include <rubato/model/half.hpp>
 
 namespace rubato {
 namespace {

@@ -1,3 +1,5 @@
+#include "model/random_stream.hpp"
+
 #include <functional>
 #include <map>
 #include <set>
@@ -9,8 +11,6 @@
 #include <ATen/Functions.h>
 #include <ATen/TensorOperators.h>
 #include <gmock/gmock.h>
-
-#include <rubato/model/random_stream.hpp>
 
 namespace rubato {
 namespace {

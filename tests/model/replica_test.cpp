@@ -1,3 +1,5 @@
+#include "model/replica.hpp"
+
 #include <cstdint>
 #include <memory>
 #include <vector>
@@ -9,7 +11,6 @@
 #include <torch/nn/modules/linear.h>
 
 #include <rubato/model/module.hpp>
-#include <rubato/model/replica.hpp>
 #include <rubato/model/script.hpp>
 
 #include "support/error_of.hpp"

@@ -1,3 +1,5 @@
+#include "model/shared_state.hpp"
+
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -5,9 +7,7 @@
 #include <ATen/Functions.h>
 #include <gmock/gmock.h>
 
-#include <rubato/model/layout.hpp>
-#include <rubato/model/shared_state.hpp>
-
+#include "model/layout.hpp"
 #include "model/names.hpp"
 #include "support/error_of.hpp"
 

@@ -6,8 +6,7 @@
 #include <ATen/Functions.h>
 #include <gmock/gmock.h>
 
-#include <rubato/operators/operators.hpp>
-
+#include "operators/operators.hpp"
 #include "operators/random_tensors.hpp"
 
 namespace rubato {

@@ -12,10 +12,9 @@
 #include <ATen/Functions.h>
 #include <gmock/gmock.h>
 
-#include <rubato/machine/instruction_set.hpp>
-#include <rubato/operators/operators.hpp>
-
+#include "machine/instruction_set.hpp"
 #include "operators/lane_convolution.hpp"
+#include "operators/operators.hpp"
 #include "operators/random_tensors.hpp"
 
 namespace rubato {

@@ -1,3 +1,5 @@
+#include "operators/operators.hpp"
+
 #include <thread>
 
 #include <ATen/Functions.h>
@@ -5,9 +7,7 @@
 #include <torch/csrc/jit/api/compilation_unit.h>
 #include <torch/jit.h>
 
-#include <rubato/machine/instruction_set.hpp>
-#include <rubato/operators/operators.hpp>
-
+#include "machine/instruction_set.hpp"
 #include "operators/random_tensors.hpp"
 
 namespace rubato {

@@ -21,11 +21,11 @@
 #include <torch/optim/adamw.h>
 #include <torch/optim/rmsprop.h>
 
-#include <rubato/optim/lookahead.hpp>
 #include <rubato/state/state_file.hpp>
 #include <rubato/torch/torch_optimizer.hpp>
 
 #include "on_shared.hpp"
+#include "optim/lookahead.hpp"
 #include "support/error_of.hpp"
 
 namespace rubato {

@@ -11,11 +11,11 @@
 
 #include <gmock/gmock.h>
 
-#include <rubato/optim/lars.hpp>
-#include <rubato/optim/sgd.hpp>
-#include <rubato/scaling/lbsgd_rule.hpp>
 #include <rubato/scaling/rule_registry.hpp>
 
+#include "optim/lars.hpp"
+#include "optim/sgd.hpp"
+#include "scaling/lbsgd_rule.hpp"
 #include "support/random_values.hpp"
 
 namespace rubato {

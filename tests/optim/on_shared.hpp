@@ -4,9 +4,11 @@
 #include <utility>
 #include <vector>
 
-#include <rubato/model/shared_state.hpp>
 #include <rubato/torch/arrays.hpp>
-#include <rubato/torch/make_torch_optimizer.hpp>
+
+#include "model/shared_state.hpp"
+#include "torch/make_torch_optimizer.hpp"
+#include "torch/trained_arrays.hpp"
 
 namespace rubato::test {
 

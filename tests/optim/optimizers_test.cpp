@@ -21,12 +21,12 @@
 #include <torch/optim/sgd.h>
 
 #include <rubato/collective/kernels.hpp>
-#include <rubato/optim/lars.hpp>
-#include <rubato/optim/lookahead.hpp>
-#include <rubato/optim/sgd.hpp>
 #include <rubato/torch/torch_optimizer.hpp>
 
 #include "on_shared.hpp"
+#include "optim/lars.hpp"
+#include "optim/lookahead.hpp"
+#include "optim/sgd.hpp"
 #include "support/error_of.hpp"
 
 namespace rubato {

@@ -1,3 +1,5 @@
+#include "optim/sgd.hpp"
+
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
@@ -11,7 +13,6 @@
 #include <torch/optim/sgd.h>
 
 #include <rubato/collective/kernels.hpp>
-#include <rubato/optim/sgd.hpp>
 
 #include "optim/tensor_of.hpp"
 #include "support/error_of.hpp"

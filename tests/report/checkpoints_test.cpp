@@ -10,9 +10,9 @@
 
 #include <rubato/report/checkpoints.hpp>
 #include <rubato/report/metrics.hpp>
-#include <rubato/state/sha256.hpp>
 #include <rubato/state/state_file.hpp>
 
+#include "state/sha256.hpp"
 #include "support/error_of.hpp"
 #include "support/no_training.hpp"
 #include "support/temp_folder.hpp"

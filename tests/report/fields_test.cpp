@@ -15,12 +15,12 @@
 #include <gmock/gmock.h>
 #include <nlohmann/json.hpp>
 
-#include <rubato/machine/instruction_set.hpp>
 #include <rubato/report/checkpoints.hpp>
 #include <rubato/report/metrics.hpp>
-#include <rubato/report/progress.hpp>
 #include <rubato/report/summary.hpp>
 
+#include "machine/instruction_set.hpp"
+#include "report/progress.hpp"
 #include "support/no_training.hpp"
 #include "support/temp_folder.hpp"
 

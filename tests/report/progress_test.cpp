@@ -1,3 +1,5 @@
+#include "report/progress.hpp"
+
 #include <algorithm>
 #include <array>
 #include <cerrno>
@@ -15,8 +17,6 @@
 #include <gmock/gmock.h>
 #include <pty.h>
 #include <unistd.h>
-
-#include <rubato/report/progress.hpp>
 
 #include "support/no_training.hpp"
 

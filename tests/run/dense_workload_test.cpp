@@ -4,9 +4,9 @@
 
 #include <gmock/gmock.h>
 
-#include <rubato/config/engine.hpp>
 #include <rubato/run/dense_workload.hpp>
 
+#include "config/engine.hpp"
 #include "support/error_of.hpp"
 
 namespace rubato {

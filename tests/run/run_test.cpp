@@ -9,11 +9,11 @@
 #include <gmock/gmock.h>
 #include <nlohmann/json.hpp>
 
-#include <rubato/core/file.hpp>
 #include <rubato/run/dense_workload.hpp>
 #include <rubato/run/run.hpp>
 #include <rubato/state/state_file.hpp>
 
+#include "core/file.hpp"
 #include "support/error_of.hpp"
 #include "support/temp_folder.hpp"
 

@@ -1,3 +1,5 @@
+#include "runtime/faulty_executor.hpp"
+
 #include <cstdint>
 #include <map>
 #include <mutex>
@@ -8,7 +10,6 @@
 #include <gmock/gmock.h>
 
 #include <rubato/core/stopwatch.hpp>
-#include <rubato/runtime/faulty_executor.hpp>
 
 #include "support/error_of.hpp"
 

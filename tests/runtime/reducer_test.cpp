@@ -14,10 +14,10 @@
 
 #include <gmock/gmock.h>
 
-#include <rubato/collective/tree_sum.hpp>
 #include <rubato/plan/assignment.hpp>
 #include <rubato/runtime/reducer.hpp>
 
+#include "collective/tree_sum.hpp"
 #include "support/error_of.hpp"
 
 namespace rubato {

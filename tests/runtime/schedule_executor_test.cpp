@@ -1,10 +1,10 @@
+#include "runtime/schedule_executor.hpp"
+
 #include <cstdint>
 #include <string_view>
 #include <vector>
 
 #include <gmock/gmock.h>
-
-#include <rubato/runtime/schedule_executor.hpp>
 
 namespace rubato {
 namespace {

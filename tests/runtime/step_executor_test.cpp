@@ -1,3 +1,5 @@
+#include "runtime/step_executor.hpp"
+
 #include <algorithm>
 #include <array>
 #include <atomic>
@@ -16,8 +18,7 @@
 
 #include <gmock/gmock.h>
 
-#include <rubato/collective/summation_tree.hpp>
-#include <rubato/runtime/step_executor.hpp>
+#include "collective/summation_tree.hpp"
 
 namespace rubato {
 namespace {

@@ -8,10 +8,10 @@
 #include <nlohmann/json.hpp>
 
 #include <rubato/scaling/adascale.hpp>
-#include <rubato/scaling/adascale_rule.hpp>
-#include <rubato/scaling/noise_scale.hpp>
 #include <rubato/scaling/rule_registry.hpp>
 
+#include "scaling/adascale_rule.hpp"
+#include "scaling/noise_scale.hpp"
 #include "support/error_of.hpp"
 
 namespace rubato {

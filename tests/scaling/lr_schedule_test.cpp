@@ -6,11 +6,11 @@
 #include <gmock/gmock.h>
 #include <nlohmann/json.hpp>
 
-#include <rubato/scaling/lbsgd_rule.hpp>
 #include <rubato/scaling/lr_schedule.hpp>
-#include <rubato/scaling/lr_schedules.hpp>
-#include <rubato/scaling/reduce_on_plateau.hpp>
 
+#include "scaling/lbsgd_rule.hpp"
+#include "scaling/lr_schedules.hpp"
+#include "scaling/reduce_on_plateau.hpp"
 #include "support/error_of.hpp"
 
 namespace rubato {

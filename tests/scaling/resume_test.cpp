@@ -16,8 +16,9 @@
 #include <rubato/scaling/lambda_rule.hpp>
 #include <rubato/scaling/lr_schedule.hpp>
 #include <rubato/scaling/moving_average.hpp>
-#include <rubato/scaling/noise_scale.hpp>
 #include <rubato/scaling/rule_registry.hpp>
+
+#include "scaling/noise_scale.hpp"
 
 namespace rubato {
 namespace {

@@ -4,9 +4,9 @@
 #include <gmock/gmock.h>
 
 #include <rubato/scaling/lambda_rule.hpp>
-#include <rubato/scaling/ramp_rule.hpp>
 #include <rubato/scaling/rule_registry.hpp>
 
+#include "scaling/ramp_rule.hpp"
 #include "support/error_of.hpp"
 
 namespace rubato {

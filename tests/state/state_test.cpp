@@ -7,10 +7,10 @@
 #include <nlohmann/json.hpp>
 
 #include <rubato/state/named_array.hpp>
-#include <rubato/state/sha256.hpp>
 #include <rubato/state/state.hpp>
 #include <rubato/state/state_file.hpp>
 
+#include "state/sha256.hpp"
 #include "support/error_of.hpp"
 #include "support/temp_folder.hpp"
 

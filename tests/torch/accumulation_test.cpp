@@ -21,6 +21,7 @@
 #include <rubato/model/module.hpp>
 #include <rubato/model/script.hpp>
 #include <rubato/plan/shuffle.hpp>
+#include <rubato/torch/arrays.hpp>
 #include <rubato/torch/losses.hpp>
 #include <rubato/torch/torch_trainer.hpp>
 

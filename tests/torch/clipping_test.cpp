@@ -11,6 +11,7 @@
 #include <gmock/gmock.h>
 
 #include <rubato/model/builtin_models.hpp>
+#include <rubato/torch/arrays.hpp>
 #include <rubato/torch/losses.hpp>
 #include <rubato/torch/torch_trainer.hpp>
 

@@ -14,6 +14,7 @@
 #include <rubato/eigen/dense_network.hpp>
 #include <rubato/model/builtin_models.hpp>
 #include <rubato/model/module.hpp>
+#include <rubato/torch/arrays.hpp>
 #include <rubato/torch/losses.hpp>
 #include <rubato/torch/torch_trainer.hpp>
 

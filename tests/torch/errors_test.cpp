@@ -16,10 +16,10 @@
 #include <gmock/gmock.h>
 #include <torch/nn/modules/batchnorm.h>
 
-#include <rubato/core/memory.hpp>
 #include <rubato/model/module.hpp>
 #include <rubato/train/training_error.hpp>
 
+#include "core/memory.hpp"
 #include "small_run.hpp"
 #include "support.hpp"
 #include "support/error_of.hpp"

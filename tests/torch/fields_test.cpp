@@ -24,17 +24,18 @@
 #include <torch/optim/adam.h>
 #include <torch/optim/sgd.h>
 
-#include <rubato/core/memory.hpp>
 #include <rubato/model/builtin_models.hpp>
-#include <rubato/operators/operators.hpp>
-#include <rubato/scaling/noise_scale.hpp>
 #include <rubato/scaling/rule.hpp>
+#include <rubato/torch/arrays.hpp>
 #include <rubato/torch/losses.hpp>
 #include <rubato/train/best_weights.hpp>
 #include <rubato/train/early_stopping.hpp>
 #include <rubato/train/monitor.hpp>
 #include <rubato/train/patience.hpp>
 
+#include "core/memory.hpp"
+#include "operators/operators.hpp"
+#include "scaling/noise_scale.hpp"
 #include "support/error_of.hpp"
 #include "torch/small_run.hpp"
 #include "torch/support.hpp"

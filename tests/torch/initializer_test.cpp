@@ -1,3 +1,5 @@
+#include "model/initializer.hpp"
+
 #include <cmath>
 #include <cstdint>
 #include <memory>
@@ -8,7 +10,6 @@
 #include <torch/nn/modules/batchnorm.h>
 #include <torch/nn/modules/linear.h>
 
-#include <rubato/model/initializer.hpp>
 #include <rubato/model/module.hpp>
 
 #include "small_run.hpp"

@@ -11,6 +11,7 @@
 #include <torch/nn/module.h>
 
 #include <rubato/model/module.hpp>
+#include <rubato/torch/arrays.hpp>
 #include <rubato/torch/losses.hpp>
 #include <rubato/torch/torch_trainer.hpp>
 

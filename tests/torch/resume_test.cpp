@@ -9,6 +9,7 @@
 
 #include <rubato/model/builtin_models.hpp>
 #include <rubato/state/state_file.hpp>
+#include <rubato/torch/arrays.hpp>
 #include <rubato/torch/augment.hpp>
 #include <rubato/torch/losses.hpp>
 #include <rubato/torch/torch_trainer.hpp>

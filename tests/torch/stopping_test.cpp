@@ -9,6 +9,7 @@
 #include <gmock/gmock.h>
 #include <nlohmann/json.hpp>
 
+#include <rubato/torch/arrays.hpp>
 #include <rubato/train/best_weights.hpp>
 #include <rubato/train/early_stopping.hpp>
 

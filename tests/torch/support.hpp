@@ -9,8 +9,10 @@
 
 #include <ATen/core/Tensor.h>
 
-#include <rubato/data/digits.hpp>
+#include <rubato/torch/arrays.hpp>
 #include <rubato/torch/torch_trainer.hpp>
+
+#include "data/digits.hpp"
 
 namespace rubato::test {
 

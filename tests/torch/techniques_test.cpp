@@ -18,6 +18,7 @@
 
 #include <rubato/model/builtin_models.hpp>
 #include <rubato/model/module.hpp>
+#include <rubato/torch/arrays.hpp>
 #include <rubato/torch/environment.hpp>
 #include <rubato/torch/losses.hpp>
 #include <rubato/torch/torch_trainer.hpp>

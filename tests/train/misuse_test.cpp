@@ -9,11 +9,11 @@
 
 #include <gmock/gmock.h>
 
-#include <rubato/optim/lars.hpp>
-#include <rubato/optim/sgd.hpp>
 #include <rubato/testing.hpp>
 #include <rubato/train/monitor.hpp>
 
+#include "optim/lars.hpp"
+#include "optim/sgd.hpp"
 #include "support/error_of.hpp"
 
 namespace rubato {

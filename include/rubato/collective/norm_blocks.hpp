@@ -6,8 +6,6 @@
 #include <utility>
 #include <vector>
 
-#include <rubato/core/check.hpp>
-
 namespace rubato {
 
 /// The first values of a buffer in blocks that fit the first-level cache, none of which crosses the
@@ -28,17 +26,7 @@ class NormBlocks {
   NormBlocks() = default;
 
   /// Layer i is [layer_ends[i - 1], layer_ends[i]), the first one begins at 0. They ascend.
-  explicit NormBlocks(std::span<const std::size_t> layer_ends) : layers_(layer_ends.size()) {
-    std::size_t begin = 0;
-    for (std::size_t layer = 0; layer < layers_; ++layer) {
-      RUBATO_CHECK(layer_ends[layer] >= begin, "layers ascend");
-      while (begin < layer_ends[layer]) {
-        const std::size_t end = std::min(begin + kMostValues, layer_ends[layer]);
-        blocks_.push_back({.begin = begin, .end = end, .layer = layer});
-        begin = end;
-      }
-    }
-  }
+  explicit NormBlocks(std::span<const std::size_t> layer_ends);
 
   [[nodiscard]] bool empty() const { return blocks_.empty(); }
   [[nodiscard]] std::size_t size() const { return blocks_.size(); }
@@ -73,8 +61,6 @@ class NormBlocks {
   }
 
  private:
-  static constexpr std::size_t kMostValues = 2048;
-
   std::size_t layers_ = 0;
   std::vector<Block> blocks_;
 };

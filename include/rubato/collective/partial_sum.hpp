@@ -23,6 +23,9 @@ struct StepScalars {
   }
 };
 
+/// The number by which a partial sum is known to whoever keeps it.
+enum class SumId : std::uint32_t {};
+
 /// The sum over some leaves of a step. The memory is a buffer pool's.
 template <class T>
 struct PartialSum {

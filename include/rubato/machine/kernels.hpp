@@ -1,15 +1,10 @@
 #pragma once
 
 #include <array>
-#include <functional>
 #include <optional>
 #include <string>
-#include <utility>
-#include <vector>
 
 #include <rubato/core/choice.hpp>
-#include <rubato/machine/instruction_set.hpp>
-#include <rubato/machine/openblas.hpp>
 
 namespace rubato {
 
@@ -49,16 +44,5 @@ struct KernelStart {
 
 /// What happened, for the user, in one sentence: "OpenBLAS takes its SkylakeX kernels ...".
 [[nodiscard]] std::string describe(const KernelStart& start);
-
-/// Names and values of environment variables.
-using Variables = std::vector<std::pair<std::string, std::string>>;
-/// The value of an environment variable; empty where it is not set.
-using ReadVariable = std::function<std::string(const std::string& name)>;
-
-/// The variables that have to be set, and are not, before a process computes with `kernels` on a
-/// CPU with `cpu`; `openblas` is what the process has so far. Throws Error where the CPU cannot.
-[[nodiscard]] Variables variables_to_set(Kernels kernels, InstructionSet cpu,
-                                         const std::optional<OpenBlas>& openblas,
-                                         const ReadVariable& read);
 
 }  // namespace rubato

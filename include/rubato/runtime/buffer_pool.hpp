@@ -7,7 +7,6 @@
 #include <new>
 #include <vector>
 
-#include <rubato/collective/combining_tree.hpp>
 #include <rubato/collective/index_stack.hpp>
 #include <rubato/collective/partial_sum.hpp>
 

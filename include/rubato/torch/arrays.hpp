@@ -4,9 +4,7 @@
 #include <vector>
 
 #include <rubato/model/model.hpp>
-#include <rubato/model/shared_state.hpp>
 #include <rubato/state/named_array.hpp>
-#include <rubato/train/trained_array.hpp>
 
 namespace rubato {
 
@@ -19,8 +17,5 @@ namespace rubato {
 /// The other way: a tensor that sees the array, which must outlive it.
 [[nodiscard]] NamedTensor tensor_of(const NamedArray& array);
 [[nodiscard]] std::vector<NamedTensor> tensors_of(std::span<const NamedArray> arrays);
-
-/// The parameters in training, as they lie in SharedState::flat_parameters().
-[[nodiscard]] std::vector<TrainedArray> trained_arrays(const SharedState& state);
 
 }  // namespace rubato

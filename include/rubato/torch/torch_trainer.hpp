@@ -4,7 +4,6 @@
 #include <vector>
 
 #include <rubato/model/model.hpp>
-#include <rubato/torch/arrays.hpp>
 #include <rubato/torch/dataset.hpp>
 #include <rubato/torch/torch_optimizer.hpp>
 #include <rubato/torch/torch_options.hpp>

@@ -5,7 +5,7 @@
 #include <span>
 #include <vector>
 
-#include <rubato/scaling/reduce_on_plateau.hpp>
+#include <rubato/scaling/metric.hpp>
 
 namespace rubato {
 

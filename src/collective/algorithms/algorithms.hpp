@@ -2,7 +2,7 @@
 
 #include <vector>
 
-#include <rubato/collective/schedule.hpp>
+#include "collective/schedule.hpp"
 
 namespace rubato::algorithms {
 

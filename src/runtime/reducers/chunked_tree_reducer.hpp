@@ -2,8 +2,9 @@
 
 #include <algorithm>
 
-#include <rubato/collective/chunked_combining_tree.hpp>
 #include <rubato/runtime/reducer.hpp>
+
+#include "collective/chunked_combining_tree.hpp"
 
 namespace rubato {
 

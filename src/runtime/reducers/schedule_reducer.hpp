@@ -6,7 +6,8 @@
 #include <vector>
 
 #include <rubato/runtime/reducer.hpp>
-#include <rubato/runtime/schedule_executor.hpp>
+
+#include "runtime/schedule_executor.hpp"
 
 namespace rubato {
 

@@ -2,9 +2,10 @@
 
 #include <vector>
 
-#include <rubato/collective/summation_tree.hpp>
-#include <rubato/collective/tree_sum.hpp>
 #include <rubato/runtime/reducer.hpp>
+
+#include "collective/summation_tree.hpp"
+#include "collective/tree_sum.hpp"
 
 namespace rubato {
 

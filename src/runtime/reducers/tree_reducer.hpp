@@ -1,7 +1,8 @@
 #pragma once
 
-#include <rubato/collective/combining_tree.hpp>
 #include <rubato/runtime/reducer.hpp>
+
+#include "collective/combining_tree.hpp"
 
 namespace rubato {
 

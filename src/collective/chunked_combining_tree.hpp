@@ -6,8 +6,8 @@
 #include <optional>
 #include <vector>
 
-#include <rubato/collective/combining_tree.hpp>
-#include <rubato/collective/summation_tree.hpp>
+#include "collective/combining_tree.hpp"
+#include "collective/summation_tree.hpp"
 
 namespace rubato {
 

@@ -7,7 +7,8 @@
 
 #include <rubato/plan/plan.hpp>
 #include <rubato/runtime/faults.hpp>
-#include <rubato/runtime/step_executor.hpp>
+
+#include "runtime/step_executor.hpp"
 
 namespace rubato {
 

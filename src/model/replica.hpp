@@ -8,7 +8,8 @@
 #include <ATen/core/Tensor.h>
 
 #include <rubato/model/model.hpp>
-#include <rubato/model/shared_state.hpp>
+
+#include "model/shared_state.hpp"
 
 namespace rubato {
 

@@ -1,6 +1,6 @@
 #pragma once
 
-#include <rubato/machine/instruction_set.hpp>
+#include "machine/instruction_set.hpp"
 
 namespace rubato {
 

@@ -4,7 +4,7 @@
 #include <string>
 #include <string_view>
 
-#include <rubato/machine/instruction_set.hpp>
+#include "machine/instruction_set.hpp"
 
 namespace rubato {
 

@@ -4,9 +4,10 @@
 #include <span>
 #include <vector>
 
-#include <rubato/collective/tree_sum.hpp>
 #include <rubato/optim/flat_optimizer.hpp>
-#include <rubato/optim/velocity_state.hpp>
+
+#include "collective/tree_sum.hpp"
+#include "optim/velocity_state.hpp"
 
 namespace rubato {
 

@@ -9,13 +9,12 @@
 #include <type_traits>
 #include <vector>
 
-#include <rubato/collective/summation_tree.hpp>
-#include <rubato/core/check.hpp>
+#include <rubato/collective/partial_sum.hpp>
+
+#include "collective/summation_tree.hpp"
+#include "core/check.hpp"
 
 namespace rubato {
-
-/// The number by which a partial sum is known to whoever keeps it. The tree never looks into one.
-enum class SumId : std::uint32_t {};
 
 /// Where the two children of a node meet, for all nodes of a summation tree.
 ///

@@ -5,9 +5,10 @@
 
 #include <ATen/core/Tensor.h>
 
-#include <rubato/model/buffer_treatment.hpp>
-#include <rubato/model/layout.hpp>
 #include <rubato/model/model.hpp>
+
+#include "model/buffer_treatment.hpp"
+#include "model/layout.hpp"
 
 namespace rubato {
 

@@ -5,8 +5,9 @@
 #include <span>
 #include <vector>
 
-#include <rubato/collective/schedule.hpp>
 #include <rubato/runtime/workers.hpp>
+
+#include "collective/schedule.hpp"
 
 namespace rubato {
 
