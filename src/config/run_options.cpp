@@ -10,6 +10,7 @@
 #include <rubato/core/choice.hpp>
 #include <rubato/core/error.hpp>
 #include <rubato/core/family.hpp>
+#include <rubato/machine/cpus.hpp>
 #include <rubato/plan/shuffle.hpp>
 #include <rubato/recipe/checkpoint_interval.hpp>
 #include <rubato/recipe/initializer_options.hpp>
@@ -24,7 +25,6 @@
 #include "config/readings.hpp"
 #include "config/run_option.hpp"
 #include "config/trace_source.hpp"
-#include "machine/cpus.hpp"
 
 namespace rubato {
 

@@ -9,12 +9,13 @@
 #include <utility>
 #include <vector>
 
+#include <rubato/machine/cpus.hpp>
+
 #include "core/check.hpp"
 #include "digit_glyphs.hpp"
 #include "digit_raster.hpp"
 #include "digit_stream.hpp"
 #include "digit_strokes.hpp"
-#include "machine/cpus.hpp"
 
 namespace rubato {
 

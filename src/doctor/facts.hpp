@@ -6,7 +6,8 @@
 #include <string>
 #include <vector>
 
-#include "machine/cpus.hpp"
+#include <rubato/machine/cpus.hpp>
+
 #include "machine/instruction_set.hpp"
 
 namespace rubato::doctor {

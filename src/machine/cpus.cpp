@@ -1,11 +1,11 @@
-#include "machine/cpus.hpp"
-
 #include <algorithm>
 #include <cerrno>
 #include <cmath>
 #include <thread>
 
 #include <sched.h>
+
+#include <rubato/machine/cpus.hpp>
 
 #include "core/cgroup.hpp"
 

@@ -1,6 +1,6 @@
-#include "machine/cpus.hpp"
-
 #include <gtest/gtest.h>
+
+#include <rubato/machine/cpus.hpp>
 
 #include "support/temp_folder.hpp"
 

@@ -31,7 +31,7 @@ template <class Module>
 
 /// A factory of Module(arguments...):
 ///
-///     rubato::Trainer trainer(rubato::model_factory<Net>(hidden), ...);
+///     const rubato::ModelFactory factory = rubato::model_factory<Net>(hidden);
 template <class Module, class... Arguments>
 [[nodiscard]] ModelFactory model_factory(Arguments... arguments) {
   return [arguments...] { return make_model(std::make_shared<Module>(arguments...)); };

@@ -13,7 +13,7 @@ namespace rubato {
 
 /// A factory of copies of the module:
 ///
-///     rubato::Trainer trainer(rubato::script_factory(torch::jit::load("net.pt")), ...);
+///     const auto factory = rubato::script_factory(torch::jit::load("net.pt"));
 [[nodiscard]] ModelFactory script_factory(const torch::jit::Module& module);
 
 }  // namespace rubato

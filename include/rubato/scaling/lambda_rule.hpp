@@ -11,7 +11,9 @@ namespace rubato {
 
 /// lr(B) = lr_ref x factor(step): a rule of the user's own, without a class.
 ///
-///     LambdaRule log2("log2", [](const RuleInput& step) { return 1 + std::log2(step.scale()); });
+///     rubato::LambdaRule log2("log2", [](const rubato::RuleInput& step) {
+///       return 1 + std::log2(step.scale());
+///     });
 class LambdaRule final : public Rule {
  public:
   LambdaRule(std::string name, std::function<double(const RuleInput& input)> factor)

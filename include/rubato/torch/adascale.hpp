@@ -42,10 +42,10 @@ struct AdaScaleLoopOptions {
 ///
 ///     torch::optim::SGD sgd(model->parameters(), 0.1);
 ///     rubato::AdaScale optimizer(sgd, {.num_gradients_to_accumulate = 4});
-///     for (...) {
+///     for (std::int64_t step = 0; step < steps; ++step) {
 ///       optimizer.zero_grad();
 ///       for (const auto& [input, target] : four_batches) {
-///         (loss(model(input), target) / 4).backward();
+///         (loss(model->forward(input), target) / 4).backward();
 ///       }
 ///       optimizer.step();
 ///     }

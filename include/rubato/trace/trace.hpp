@@ -24,7 +24,7 @@ struct TraceStep {
   /// Samples in the global batch; 1 to kMaxBatchSize.
   std::int64_t batch_size = 0;
   /// Accelerator cores at this step, 1 to kMaxCores; empty where the trace does not say.
-  std::optional<std::int64_t> cores;
+  std::optional<std::int64_t> cores{};
 
   friend bool operator==(const TraceStep&, const TraceStep&) = default;
 };

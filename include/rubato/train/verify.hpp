@@ -45,7 +45,7 @@ struct WayOutcome {
 
 /// Makes a trainer of the user's, whose options `change` changes before:
 ///
-///     [&](const auto& change) {
+///     [=](const auto& change) {
 ///       rubato::TrainOptions mine = options;
 ///       change(mine);
 ///       return rubato::TorchTrainer(rubato::model_factory<Net>(), loss, data, trace, mine);

@@ -1,0 +1,81 @@
+// What the headers and the README show, in programs that need no libtorch: FragmentsTest compares.
+#include <algorithm>
+#include <cmath>
+#include <memory>
+#include <utility>
+
+#include <gtest/gtest.h>
+
+#include <rubato/config/configuration_file.hpp>
+#include <rubato/eigen/dense_network.hpp>
+#include <rubato/machine/kernels.hpp>
+#include <rubato/plan/step_source.hpp>
+#include <rubato/run/dense_workload.hpp>
+#include <rubato/run/run.hpp>
+#include <rubato/scaling/lambda_rule.hpp>
+#include <rubato/testing.hpp>
+#include <rubato/train/best_weights.hpp>
+#include <rubato/train/trainer.hpp>
+
+namespace rubato::fragments {
+
+namespace readme {
+
+int main(int argc, char** argv) {
+  rubato::use_right_kernels(argv);
+  return argc - 1;
+}
+
+}  // namespace readme
+
+void dense_network(const DenseDataset<float>& train, const DenseDataset<float>& test,
+                   const Trace& trace, const TrainOptions& options) {
+  auto network = rubato::multi_layer_perceptron(train, {.hidden = {128, 64}, .test = test});
+  rubato::Trainer trainer(std::move(network), trace, options);
+}
+
+void step_source(std::unique_ptr<Objective> objective, const TrainOptions& options) {
+  // As large as the noise allows, from 32 to 512.
+  const auto policy = [](const rubato::SourceProgress& so_far) -> rubato::TraceStep {
+    const double noise = so_far.noise_scale.value_or(32);
+    return {.batch_size = std::clamp(std::llround(noise / 32), 1LL, 16LL) * 32};
+  };
+  rubato::Trainer trainer(
+      std::move(objective),
+      std::make_unique<rubato::FunctionSource>(policy, rubato::FunctionSourceOptions{512, true}),
+      options);
+}
+
+RunOutcome run() {
+  const rubato::RunConfiguration configuration = rubato::read_configuration("run.toml");
+  rubato::Run run(configuration, rubato::dense_workload(configuration),
+                  rubato::RunLocation::create("runs/first"));
+  const rubato::RunOutcome outcome = run.execute();
+  return outcome;
+}
+
+double lambda_rule(const RuleInput& input) {
+  rubato::LambdaRule log2(
+      "log2", [](const rubato::RuleInput& step) { return 1 + std::log2(step.scale()); });
+  return log2.rates(input).learning_rate;
+}
+
+void testing(const MakeTrainer& make) {
+  EXPECT_EQ(rubato::test::difference_in_bits(make, 7), std::nullopt);
+}
+
+TrainResult trainer(std::unique_ptr<Objective> objective, const Trace& trace,
+                    const TrainOptions& options) {
+  rubato::Trainer trainer(std::move(objective), trace, options);
+  const rubato::TrainResult result = trainer.fit();
+  return result;
+}
+
+std::size_t observers(Trainer& trainer) {
+  const auto best = trainer.add_observer<rubato::BestWeights>(rubato::Metric::test_loss);
+  const auto most_accurate = trainer.add_named_observer<rubato::BestWeights>(
+      "most-accurate", rubato::Metric::test_accuracy);
+  return best->parameters().size() + most_accurate->parameters().size();
+}
+
+}  // namespace rubato::fragments
