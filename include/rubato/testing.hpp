@@ -4,9 +4,11 @@
 // comparison. No framework for tests is asked for.
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include <rubato/train/trainer.hpp>
@@ -24,9 +26,12 @@ namespace rubato::test {
 [[nodiscard]] std::unique_ptr<ObjectiveOf<double>> tiny_objective(std::int64_t samples = 48,
                                                                   std::uint64_t seed = 1);
 
-/// Keeps every record.
+/// Keeps every record, and calls `on_each`, if there is one, after each step.
 class Recorder : public Observer {
  public:
+  explicit Recorder(std::function<void(Training&, const StepRecord&)> on_each = {})
+      : on_each_(std::move(on_each)) {}
+
   void on_epoch_begin(Training& training, const EpochStart& epoch) override;
   void on_step(Training& training, const StepRecord& step) override;
   void on_epoch(Training& training, const EpochRecord& epoch) override;
@@ -34,6 +39,9 @@ class Recorder : public Observer {
   std::vector<EpochStart> begun;
   std::vector<StepRecord> steps;
   std::vector<EpochRecord> epochs;
+
+ private:
+  std::function<void(Training&, const StepRecord&)> on_each_;
 };
 
 /// The first parameter or buffer whose bytes differ between two trainers, with the element and both

@@ -1,10 +1,12 @@
 #include <optional>
 #include <string>
 
+#include <fmt/format.h>
 #include <torch/nn/functional/instancenorm.h>
 #include <torch/nn/modules/batchnorm.h>
 #include <torch/nn/modules/instancenorm.h>
 
+#include <rubato/core/error.hpp>
 #include <rubato/model/module.hpp>
 
 namespace rubato {
@@ -47,6 +49,12 @@ std::vector<BufferRule> buffer_rules_of(const nn::Module& module) {
     add(*item.value(), item.key() + ".");
   }
   return rules;
+}
+
+void detail::reject_inputs(std::size_t count) {
+  throw Error(
+      fmt::format("the data give {} input tensor{}, which the model's forward() does not take",
+                  count, count == 1 ? "" : "s"));
 }
 
 }  // namespace rubato

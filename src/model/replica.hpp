@@ -36,6 +36,7 @@ class Replica {
   void load_buffers();
 
   void set_training(bool training) { model_.set_training(training); }
+  [[nodiscard]] Tensors forward(const Tensors& inputs) { return model_.forward(inputs); }
   [[nodiscard]] at::Tensor forward(const at::Tensor& input) { return model_.forward(input); }
 
   /// The buffers as the last forward left them, laid out as SharedState::flat_buffers().

@@ -1,6 +1,9 @@
 #include <string>
 #include <vector>
 
+#include <fmt/format.h>
+
+#include <rubato/core/error.hpp>
 #include <rubato/model/script.hpp>
 
 namespace rubato {
@@ -30,6 +33,24 @@ void add_rules(const torch::jit::Module& module, const std::string& prefix,
   }
 }
 
+// What forward() of TorchScript returned: a tensor, or a tuple or list of them.
+Tensors tensors_in(const c10::IValue& output) {
+  if (output.isTensor()) return {output.toTensor()};
+  if (output.isTensorList()) return output.toTensorVector();
+  Tensors tensors;
+  if (output.isTuple()) {
+    for (const c10::IValue& element : output.toTupleRef().elements()) {
+      if (!element.isTensor()) break;
+      tensors.push_back(element.toTensor());
+    }
+    if (tensors.size() == output.toTupleRef().elements().size()) return tensors;
+  }
+  throw Error(
+      fmt::format("forward() of the TorchScript module returned {}; accepted: a tensor, or a tuple "
+                  "or list of tensors",
+                  output.tagKind()));
+}
+
 }  // namespace
 
 Model make_model(const torch::jit::Module& module) {
@@ -49,9 +70,9 @@ Model make_model(const torch::jit::Module& module) {
     torch::jit::Module handle = module;
     handle.train(training);
   };
-  model.forward = [module](const at::Tensor& input) {
+  model.forward = [module](const Tensors& inputs) {
     torch::jit::Module handle = module;
-    return handle.forward({input}).toTensor();
+    return tensors_in(handle.forward({inputs.begin(), inputs.end()}));
   };
   return model;
 }

@@ -22,8 +22,8 @@ void Recorder::on_epoch_begin(Training& training, const EpochStart& epoch) {
   begun.push_back(epoch);
 }
 void Recorder::on_step(Training& training, const StepRecord& step) {
-  static_cast<void>(training);
   steps.push_back(step);
+  if (on_each_) on_each_(training, step);
 }
 void Recorder::on_epoch(Training& training, const EpochRecord& epoch) {
   static_cast<void>(training);

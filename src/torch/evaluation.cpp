@@ -10,6 +10,7 @@
 
 #include <rubato/train/training_error.hpp>
 
+#include "checked_batch.hpp"
 #include "operators/operators.hpp"
 
 namespace rubato {
@@ -25,8 +26,9 @@ struct BatchResult {
   std::int64_t in_top_k = 0;
 };
 
-bool is_classified(const at::Tensor& output, const at::Tensor& target) {
-  return output.dim() == 2 && target.dim() == 1 && !target.is_floating_point();
+bool is_classified(const Tensors& outputs, const Tensors& targets) {
+  return outputs.size() == 1 && targets.size() == 1 && outputs.front().dim() == 2 &&
+         targets.front().dim() == 1 && !targets.front().is_floating_point();
 }
 
 std::int64_t count_in_top(const at::Tensor& output, const at::Tensor& target, std::int64_t k) {
@@ -50,7 +52,7 @@ class EvaluationMode {
 
 }  // namespace
 
-Evaluation evaluate(ReplicaSet& replicas, const Loss& loss, const TensorDataset& dataset,
+Evaluation evaluate(ReplicaSet& replicas, const Loss& loss, const Dataset& dataset,
                     Workers& workers, const EvaluationOptions& options,
                     const OwnOperators& own_operators, std::string_view when) {
   const EvaluationMode mode(replicas);
@@ -66,11 +68,13 @@ Evaluation evaluate(ReplicaSet& replicas, const Loss& loss, const TensorDataset&
     replica.load_buffers();
     const std::int64_t begin = i * kBatch;
     const std::int64_t count = std::min(kBatch, samples - begin);
-    const at::Tensor target = dataset.targets.narrow(0, begin, count);
-    const at::Tensor output = replica.forward(dataset.inputs.narrow(0, begin, count));
+    const Batch batch = checked_batch(dataset.range(begin, count), count);
+    const Tensors outputs = replica.forward(batch.inputs);
     BatchResult& result = results[static_cast<std::size_t>(i)];
-    result.loss_sum = loss(output, target).item<double>() * static_cast<double>(count);
-    if (is_classified(output, target)) {
+    result.loss_sum = loss(outputs, batch.targets).item<double>() * static_cast<double>(count);
+    if (is_classified(outputs, batch.targets)) {
+      const at::Tensor& output = outputs.front();
+      const at::Tensor& target = batch.targets.front();
       result.correct = output.argmax(1).eq(target).sum().item<std::int64_t>();
       if (options.top_k > 0) {
         result.in_top_k = count_in_top(output, target, options.top_k);

@@ -15,9 +15,8 @@ namespace rubato {
 
 /// Evaluates the model on a data set, on all threads; the same bits for every number of them.
 /// Throws TrainingError; `when` says when it is, for people: " after epoch 1".
-[[nodiscard]] Evaluation evaluate(ReplicaSet& replicas, const Loss& loss,
-                                  const TensorDataset& dataset, Workers& workers,
-                                  const EvaluationOptions& options, const OwnOperators& operators,
-                                  std::string_view when);
+[[nodiscard]] Evaluation evaluate(ReplicaSet& replicas, const Loss& loss, const Dataset& dataset,
+                                  Workers& workers, const EvaluationOptions& options,
+                                  const OwnOperators& operators, std::string_view when);
 
 }  // namespace rubato

@@ -3,12 +3,13 @@
 #include <ATen/TensorOperators.h>
 #include <ATen/core/grad_mode.h>
 #include <fmt/format.h>
+#include <torch/csrc/autograd/autograd.h>
 
 #include <rubato/core/error.hpp>
 #include <rubato/core/stopwatch.hpp>
 
 #include "autocast.hpp"
-#include "gather.hpp"
+#include "checked_batch.hpp"
 #include "model/half.hpp"
 #include "operators/operators.hpp"
 
@@ -36,27 +37,26 @@ double ForwardBackward::run(Replica& replica, const Minibatch& minibatch,
   replica.begin(gradients);
   const Stopwatch data;
   progress.phase = Phase::data;
-  at::Tensor input = gather(dataset_.inputs, minibatch.samples);
-  if (options_.augment) input = options_.augment(input);
-  const at::Tensor target = gather(dataset_.targets, minibatch.samples);
+  Batch batch = checked_batch(dataset_.batch(minibatch.samples),
+                              static_cast<std::int64_t>(minibatch.samples.size()));
+  if (options_.augment) batch.inputs.front() = options_.augment(batch.inputs.front());
   progress.data_seconds += data.seconds();
   const double loss = options_.precision == Precision::fp16
-                          ? in_half(replica, input, target, minibatch.loss_scale, progress.phase)
-                          : in_full(replica, input, target, progress.phase);
+                          ? in_half(replica, batch, minibatch.loss_scale, progress.phase)
+                          : in_full(replica, batch, progress.phase);
   replica.check_gradients(gradients);
   return loss;
 }
 
-double ForwardBackward::in_full(Replica& replica, const at::Tensor& input, const at::Tensor& target,
-                                Phase& phase) const {
+double ForwardBackward::in_full(Replica& replica, const Batch& batch, Phase& phase) const {
   at::Tensor loss;
   {
     // Backward follows the types of forward by itself.
     const AutocastGuard autocast(options_.precision == Precision::bf16);
     phase = Phase::forward;
-    const at::Tensor output = replica.forward(input);
+    const Tensors outputs = replica.forward(batch.inputs);
     phase = Phase::loss;
-    loss = loss_(output, target);
+    loss = loss_(outputs, batch.targets);
   }
   require_differentiable(loss);
   phase = Phase::backward;
@@ -66,24 +66,36 @@ double ForwardBackward::in_full(Replica& replica, const at::Tensor& input, const
 
 // The model in float16, from its inputs to its outputs and back; the loss in between, and its
 // scaling, in float32.
-double ForwardBackward::in_half(Replica& replica, at::Tensor& input, const at::Tensor& target,
-                                double loss_scale, Phase& phase) const {
-  round_to_half(input);
-  at::Tensor output;
+double ForwardBackward::in_half(Replica& replica, const Batch& batch, double loss_scale,
+                                Phase& phase) const {
+  for (const at::Tensor& input : batch.inputs) round_to_half(input);
+  Tensors outputs;
   phase = Phase::forward;
   {
     const HalfStorage storage(true);
-    output = replica.forward(input);
+    outputs = replica.forward(batch.inputs);
   }
   phase = Phase::loss;
-  const at::Tensor of_loss = output.detach().requires_grad_();
-  const at::Tensor loss = loss_(of_loss, target);
+  Tensors of_loss;
+  of_loss.reserve(outputs.size());
+  for (const at::Tensor& output : outputs) {
+    of_loss.push_back(output.detach().requires_grad_(output.requires_grad()));
+  }
+  const at::Tensor loss = loss_(of_loss, batch.targets);
   require_differentiable(loss);
   phase = Phase::backward;
   (loss * loss_scale).backward();
-  round_to_half(of_loss.grad());
+  Tensors differentiated;
+  Tensors gradients;
+  for (std::size_t i = 0; i < outputs.size(); ++i) {
+    // Without a gradient where the loss does not depend on it.
+    if (!of_loss[i].grad().defined()) continue;
+    round_to_half(of_loss[i].grad());
+    differentiated.push_back(outputs[i]);
+    gradients.push_back(of_loss[i].grad());
+  }
   const HalfStorage storage(true);
-  output.backward(of_loss.grad());
+  torch::autograd::backward(differentiated, gradients);
   return loss.item<double>();
 }
 

@@ -18,7 +18,7 @@ namespace rubato {
 /// Forward and backward of minibatches by one replica. All that it is made with outlives it.
 class ForwardBackward {
  public:
-  ForwardBackward(const Loss& loss, const TensorDataset& dataset, const TorchOptions& options)
+  ForwardBackward(const Loss& loss, const Dataset& dataset, const TorchOptions& options)
       : loss_(loss), dataset_(dataset), options_(options) {}
 
   /// The loss of the minibatch; its gradients, times the loss scale, are added to `gradients`.
@@ -26,13 +26,11 @@ class ForwardBackward {
              EvaluatorProgress& progress);
 
  private:
-  double in_full(Replica& replica, const at::Tensor& input, const at::Tensor& target,
-                 Phase& phase) const;
-  double in_half(Replica& replica, at::Tensor& input, const at::Tensor& target, double loss_scale,
-                 Phase& phase) const;
+  double in_full(Replica& replica, const Batch& batch, Phase& phase) const;
+  double in_half(Replica& replica, const Batch& batch, double loss_scale, Phase& phase) const;
 
   const Loss& loss_;
-  const TensorDataset& dataset_;
+  const Dataset& dataset_;
   const TorchOptions& options_;
   RandomStream random_;
 };

@@ -39,6 +39,11 @@ class GeneratorKeeper {
   at::Tensor state_;
 };
 
+void require_samples(const Dataset* dataset, std::string_view name) {
+  if (dataset == nullptr) throw Error(fmt::format("{}: there is no data set", name));
+  if (dataset->size() < 1) throw Error(fmt::format("{}: it holds no sample", name));
+}
+
 std::string text_of(const TorchOptions& options) {
   const auto name = choice_name(kPrecisions, options.precision);
   if (options.precision != Precision::fp16) return std::string(name);
@@ -58,14 +63,14 @@ class TypedTorchObjective final : public ObjectiveOf<T>, public TorchObjective {
         buffer_arrays_(arrays_of(state().buffers())),
         buffers_(state()) {}
 
-  std::int64_t samples() const override { return parts_.train.size(); }
+  std::int64_t samples() const override { return parts_.train->size(); }
   const std::vector<TrainedArray>& trained() const override { return trained_; }
   const std::vector<NamedArray>& parameters() const override { return parameter_arrays_; }
   const std::vector<NamedArray>& buffers() const override { return buffer_arrays_; }
   std::string configuration() const override { return configuration_text(); }
-  std::string fingerprint() const override { return fingerprint_of(parts_.train); }
-  std::string test_fingerprint() const override { return fingerprint_of(*test_); }
-  bool has_test() const override { return test_.has_value(); }
+  std::string fingerprint() const override { return parts_.train->fingerprint(); }
+  std::string test_fingerprint() const override { return test_->fingerprint(); }
+  bool has_test() const override { return test_ != nullptr; }
   Evaluation test(Workers& workers, const EvaluationOptions& options,
                   std::string_view when) override {
     return evaluate(*test_, workers, options, when);
@@ -74,9 +79,7 @@ class TypedTorchObjective final : public ObjectiveOf<T>, public TorchObjective {
     if (parts_.options.precision != Precision::fp16) return std::nullopt;
     return parts_.options.loss_scale;
   }
-  std::size_t sample_bytes() const override {
-    return parts_.train.inputs.nbytes() / static_cast<std::size_t>(parts_.train.size());
-  }
+  std::size_t sample_bytes() const override { return parts_.train->sample_bytes(); }
   bool uses_blas() const override { return loaded_openblas().has_value(); }
 
   std::span<T> flat_parameters() override {
@@ -117,7 +120,7 @@ class TypedTorchObjective final : public ObjectiveOf<T>, public TorchObjective {
 
  private:
   [[nodiscard]] ForwardBackward forward_backward() const {
-    return {parts_.loss, parts_.train, parts_.options};
+    return {parts_.loss, *parts_.train, parts_.options};
   }
 
   void try_training(Replica& replica, std::int64_t minibatch_size) {
@@ -126,7 +129,7 @@ class TypedTorchObjective final : public ObjectiveOf<T>, public TorchObjective {
       const at::Tensor gradients = at::zeros_like(state().flat_parameters());
       const std::vector<at::Tensor> views = state().parameter_layout().views(gradients);
       if (loss_scale()) master_weights_.round(flat_parameters());
-      for (const auto& samples : trial_minibatches(parts_.train, minibatch_size)) {
+      for (const auto& samples : trial_minibatches(*parts_.train, minibatch_size)) {
         static_cast<void>(forward_backward().run(
             replica,
             {.samples = samples,
@@ -138,7 +141,7 @@ class TypedTorchObjective final : public ObjectiveOf<T>, public TorchObjective {
     } catch (...) {
       master_weights_.restore();
       rethrow_with_place(progress.phase,
-                         place_of_trial(parts_.train, minibatch_size, "training data"));
+                         place_of_trial(*parts_.train, minibatch_size, "training data"));
     }
   }
 
@@ -154,15 +157,15 @@ class TypedTorchObjective final : public ObjectiveOf<T>, public TorchObjective {
 TorchObjective::TorchObjective(TorchParts parts, std::unique_ptr<ReplicaSet> replicas)
     : parts_(std::move(parts)), replicas_(std::move(replicas)) {}
 
-void TorchObjective::set_test(TensorDataset test, Loss loss) {
-  require_valid(test, "test data");
+void TorchObjective::set_test(std::shared_ptr<const Dataset> test, Loss loss) {
+  require_samples(test.get(), "test data");
   test_ = std::move(test);
   test_loss_ = std::move(loss);
 }
 
-Evaluation TorchObjective::evaluate(const TensorDataset& dataset, Workers& workers,
+Evaluation TorchObjective::evaluate(const Dataset& dataset, Workers& workers,
                                     const EvaluationOptions& options, std::string_view when) {
-  require_valid(dataset, "data to evaluate on");
+  require_samples(&dataset, "data to evaluate on");
   return rubato::evaluate(*replicas_, test_loss(), dataset, workers, options,
                           parts_.options.operators, when);
 }
@@ -187,7 +190,7 @@ std::unique_ptr<Objective> make_torch_objective(TorchParts parts) {
     throw Error("a trainer without a model; accepted: a ModelFactory that makes it");
   if (!parts.loss)
     throw Error("a trainer without a loss; accepted: a function of output and target");
-  require_valid(parts.train, "training data");
+  require_samples(parts.train.get(), "training data");
   // Before the first worker starts.
   use_one_intra_op_thread();
   auto replicas = std::make_unique<ReplicaSet>(parts.model, parts.options.initializer, parts.seed);

@@ -2,7 +2,6 @@
 
 #include <cstdint>
 #include <memory>
-#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -21,7 +20,7 @@ namespace rubato {
 struct TorchParts {
   ModelFactory model;
   Loss loss;
-  TensorDataset train;
+  std::shared_ptr<const Dataset> train;
   TorchOptions options;
   /// Of the initial values.
   std::uint64_t seed = 0;
@@ -34,9 +33,9 @@ class TorchObjective {
   TorchObjective& operator=(const TorchObjective&) = delete;
   virtual ~TorchObjective() = default;
 
-  /// Throws Error when it is none.
-  void set_test(TensorDataset test, Loss loss);
-  [[nodiscard]] Evaluation evaluate(const TensorDataset& dataset, Workers& workers,
+  /// Throws Error where there is none, or no sample in it.
+  void set_test(std::shared_ptr<const Dataset> test, Loss loss);
+  [[nodiscard]] Evaluation evaluate(const Dataset& dataset, Workers& workers,
                                     const EvaluationOptions& options, std::string_view when);
   [[nodiscard]] const SharedState& state() const { return replicas_->state(); }
   [[nodiscard]] const TorchOptions& options() const { return parts_.options; }
@@ -48,9 +47,8 @@ class TorchObjective {
   [[nodiscard]] std::string configuration_text() const;
   void try_test(Replica& replica, std::int64_t minibatch_size) const;
 
-  // Mutable, as data get their fingerprints when somebody first asks for them.
-  mutable TorchParts parts_;
-  mutable std::optional<TensorDataset> test_;
+  TorchParts parts_;
+  std::shared_ptr<const Dataset> test_;
   Loss test_loss_;
   std::unique_ptr<ReplicaSet> replicas_;
 };

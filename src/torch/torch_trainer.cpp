@@ -1,3 +1,4 @@
+#include <string_view>
 #include <utility>
 
 #include <fmt/format.h>
@@ -17,6 +18,11 @@ TorchObjective& own_objective(const Trainer& trainer) {
   return dynamic_cast<TorchObjective&>(trainer.objective());
 }
 
+std::shared_ptr<const Dataset> checked(TensorDataset dataset, std::string_view name) {
+  require_valid(dataset, name);
+  return make_dataset(std::move(dataset));
+}
+
 }  // namespace
 
 TorchTrainer::TorchTrainer(const ModelFactory& model, Loss loss, TensorDataset train, Trace trace,
@@ -27,6 +33,18 @@ TorchTrainer::TorchTrainer(const ModelFactory& model, Loss loss, TensorDataset t
 TorchTrainer::TorchTrainer(const ModelFactory& model, Loss loss, TensorDataset train,
                            std::unique_ptr<StepSource> source, const TrainOptions& options,
                            TorchOptions torch)
+    : TorchTrainer(model, std::move(loss), checked(std::move(train), "training data"),
+                   std::move(source), options, std::move(torch)) {}
+
+TorchTrainer::TorchTrainer(const ModelFactory& model, Loss loss,
+                           std::shared_ptr<const Dataset> train, Trace trace,
+                           const TrainOptions& options, TorchOptions torch)
+    : TorchTrainer(model, std::move(loss), std::move(train),
+                   std::make_unique<TraceSource>(std::move(trace)), options, std::move(torch)) {}
+
+TorchTrainer::TorchTrainer(const ModelFactory& model, Loss loss,
+                           std::shared_ptr<const Dataset> train, std::unique_ptr<StepSource> source,
+                           const TrainOptions& options, TorchOptions torch)
     : Trainer(make_torch_objective({.model = model,
                                     .loss = std::move(loss),
                                     .train = std::move(train),
@@ -38,10 +56,16 @@ TorchTrainer::TorchTrainer(const ModelFactory& model, Loss loss, TensorDataset t
 }
 
 void TorchTrainer::set_test(TensorDataset test, Loss loss) {
+  set_test(checked(std::move(test), "test data"), std::move(loss));
+}
+void TorchTrainer::set_test(std::shared_ptr<const Dataset> test, Loss loss) {
   own_objective(*this).set_test(std::move(test), std::move(loss));
 }
 
 Evaluation TorchTrainer::evaluate(const TensorDataset& dataset) {
+  return evaluate(*checked(dataset, "data to evaluate on"));
+}
+Evaluation TorchTrainer::evaluate(const Dataset& dataset) {
   return own_objective(*this).evaluate(dataset, workers(), {.top_k = options().top_k}, "");
 }
 
@@ -56,6 +80,9 @@ const TorchOptions& TorchTrainer::torch_options() const {
 }
 
 Evaluation evaluate(const Training& training, const TensorDataset& dataset) {
+  return evaluate(training, *checked(dataset, "data to evaluate on"));
+}
+Evaluation evaluate(const Training& training, const Dataset& dataset) {
   auto* const objective = dynamic_cast<TorchObjective*>(&training.objective());
   if (objective == nullptr) {
     throw Error(

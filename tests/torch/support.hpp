@@ -9,6 +9,7 @@
 
 #include <ATen/core/Tensor.h>
 
+#include <rubato/testing.hpp>
 #include <rubato/torch/arrays.hpp>
 #include <rubato/torch/torch_trainer.hpp>
 
@@ -23,15 +24,6 @@ struct AllOptions : TrainOptions {
       : TrainOptions(std::move(options)) {}
   TorchOptions torch{};
 };
-
-/// A trace of these batch sizes.
-inline Trace trace_of(const std::vector<std::int64_t>& batch_sizes,
-                      TraceEnd end = TraceEnd::error) {
-  std::vector<TraceStep> steps;
-  steps.reserve(batch_sizes.size());
-  for (const std::int64_t batch_size : batch_sizes) steps.push_back({batch_size, std::nullopt});
-  return Trace(std::move(steps), end, "test trace");
-}
 
 /// The first `count` of the built-in digits, normalised.
 inline TensorDataset digits(std::int64_t count, std::uint64_t seed = 1) {
@@ -62,27 +54,6 @@ inline std::vector<at::Tensor> copies_of(const std::vector<NamedTensor>& tensors
 inline std::vector<at::Tensor> copies_of(std::span<const NamedArray> arrays) {
   return copies_of(tensors_of(arrays));
 }
-
-/// Keeps every record, and calls `on_each` after each step.
-class Recorder : public Observer {
- public:
-  explicit Recorder(std::function<void(Training&, const StepRecord&)> on_each = {})
-      : on_each_(std::move(on_each)) {}
-
-  void on_epoch_begin(Training&, const EpochStart& epoch) override { begun.push_back(epoch); }
-  void on_step(Training& training, const StepRecord& step) override {
-    steps.push_back(step);
-    if (on_each_) on_each_(training, step);
-  }
-  void on_epoch(Training&, const EpochRecord& epoch) override { epochs.push_back(epoch); }
-
-  std::vector<EpochStart> begun;
-  std::vector<StepRecord> steps;
-  std::vector<EpochRecord> epochs;
-
- private:
-  std::function<void(Training&, const StepRecord&)> on_each_;
-};
 
 /// Keeps the state after each step and each epoch.
 class StateKeeper : public Observer {

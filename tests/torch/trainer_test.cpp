@@ -437,7 +437,8 @@ TEST(Trainer, RefusesDataThatDoesNotFit) {
               HasSubstr("batch size 48 is larger than an epoch"));
 
   TorchTrainer trainer = tiny_trainer(Trace::constant(8), tiny_options(1));
-  EXPECT_EQ(test::error_of([&] { trainer.set_test({}); }), "test data: inputs hold no sample");
+  EXPECT_EQ(test::error_of([&] { trainer.set_test(TensorDataset()); }),
+            "test data: inputs hold no sample");
   EXPECT_EQ(test::error_of([&] { static_cast<void>(trainer.evaluate({})); }),
             "data to evaluate on: inputs hold no sample");
 }

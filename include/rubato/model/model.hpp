@@ -1,9 +1,12 @@
 #pragma once
 
+#include <concepts>
 #include <cstdint>
 #include <functional>
 #include <optional>
 #include <string>
+#include <type_traits>
+#include <utility>
 #include <vector>
 
 #include <ATen/core/Tensor.h>
@@ -14,6 +17,78 @@ namespace rubato {
 struct NamedTensor {
   std::string name;
   at::Tensor tensor;
+};
+
+/// One tensor or several of the same samples, in an order that data, model and loss agree on.
+using Tensors = std::vector<at::Tensor>;
+
+/// The only one of them. Throws Error where there are none or several; `what` names them
+/// ("outputs").
+[[nodiscard]] const at::Tensor& only_tensor(const Tensors& tensors, const char* what);
+
+/// What a model computes: the outputs for a batch of inputs, differentiably.
+class Forward {
+ public:
+  Forward() = default;
+  /// Of a function from tensor to tensor.
+  template <class Function>
+  requires(std::is_invocable_r_v<at::Tensor, Function&, const at::Tensor&> &&
+           !std::same_as<std::remove_cvref_t<Function>, Forward>)
+      Forward(Function function)  // NOLINT(google-explicit-constructor): a function as it is
+      : function_([function = std::move(function)](const Tensors& inputs) {
+          return Tensors{function(only_tensor(inputs, "inputs"))};
+        }) {}
+  /// Of a function from Tensors to Tensors.
+  template <class Function>
+  requires(std::is_invocable_r_v<Tensors, Function&, const Tensors&> &&
+           !std::is_invocable_v<Function&, const at::Tensor&> &&
+           !std::same_as<std::remove_cvref_t<Function>, Forward>)
+      Forward(Function function)  // NOLINT(google-explicit-constructor): a function as it is
+      : function_(std::move(function)) {}
+
+  [[nodiscard]] Tensors operator()(const Tensors& inputs) const { return function_(inputs); }
+  /// Throws Error where the model takes several inputs or gives several outputs.
+  [[nodiscard]] at::Tensor operator()(const at::Tensor& input) const {
+    return only_tensor(function_(Tensors{input}), "outputs");
+  }
+  [[nodiscard]] explicit operator bool() const { return static_cast<bool>(function_); }
+
+ private:
+  std::function<Tensors(const Tensors& inputs)> function_;
+};
+
+/// Maps the outputs of a minibatch and its targets to a scalar: the mean loss of its samples.
+class Loss {
+ public:
+  Loss() = default;
+  /// Of a function of one output and one target.
+  template <class Function>
+  requires(std::is_invocable_r_v<at::Tensor, Function&, const at::Tensor&, const at::Tensor&> &&
+           !std::same_as<std::remove_cvref_t<Function>, Loss>)
+      Loss(Function function)  // NOLINT(google-explicit-constructor): a function as it is
+      : function_([function = std::move(function)](const Tensors& outputs,
+                                                   const Tensors& targets) -> at::Tensor {
+          const at::Tensor& output = only_tensor(outputs, "outputs");
+          return function(output, only_tensor(targets, "targets"));
+        }) {}
+  /// Of a function of Tensors, for models with several outputs and data with several targets.
+  template <class Function>
+  requires(std::is_invocable_r_v<at::Tensor, Function&, const Tensors&, const Tensors&> &&
+           !std::is_invocable_v<Function&, const at::Tensor&, const at::Tensor&> &&
+           !std::same_as<std::remove_cvref_t<Function>, Loss>)
+      Loss(Function function)  // NOLINT(google-explicit-constructor): a function as it is
+      : function_(std::move(function)) {}
+
+  [[nodiscard]] at::Tensor operator()(const Tensors& outputs, const Tensors& targets) const {
+    return function_(outputs, targets);
+  }
+  [[nodiscard]] at::Tensor operator()(const at::Tensor& output, const at::Tensor& target) const {
+    return function_(Tensors{output}, Tensors{target});
+  }
+  [[nodiscard]] explicit operator bool() const { return static_cast<bool>(function_); }
+
+ private:
+  std::function<at::Tensor(const Tensors& outputs, const Tensors& targets)> function_;
 };
 
 /// What becomes of a buffer in a step. Each of the step's minibatches begins with the value before
@@ -47,8 +122,7 @@ struct BufferRule {
 ///
 /// The tensors are those of the instance, not copies: the trainer redirects their storage.
 struct Model {
-  /// Maps a batch of inputs to a batch of outputs, differentiably.
-  std::function<at::Tensor(const at::Tensor& input)> forward;
+  Forward forward;
   /// Switches between training and evaluation (batch normalisation, dropout).
   std::function<void(bool training)> set_training;
   /// In the order of their declaration. Floating-point, all of one type.
@@ -63,8 +137,5 @@ struct Model {
 /// Makes a new instance of a model; called once for each thread. The initial values are those of
 /// the first instance.
 using ModelFactory = std::function<Model()>;
-
-/// Maps the outputs of a minibatch and its targets to a scalar: the mean loss of its samples.
-using Loss = std::function<at::Tensor(const at::Tensor& output, const at::Tensor& target)>;
 
 }  // namespace rubato

@@ -7,7 +7,8 @@
 
 namespace rubato {
 
-/// Changes the inputs of a minibatch before the model sees them, in training only. Random numbers
+/// Changes the inputs of a minibatch (their first tensor, where there are several) before the model
+/// sees them, in training only. Random numbers
 /// that it draws from libtorch are the minibatch's, so that the same minibatch is changed in the
 /// same way whoever computes it; other randomness is its own to mind. Called by several threads at
 /// once.

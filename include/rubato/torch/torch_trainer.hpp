@@ -32,13 +32,22 @@ class TorchTrainer : public Trainer {
   TorchTrainer(const ModelFactory& model, Loss loss, TensorDataset train,
                std::unique_ptr<StepSource> source, const TrainOptions& options,
                TorchOptions torch = {});
+  /// On a data set of the caller's own; several inputs and targets where the model and the loss
+  /// take them.
+  TorchTrainer(const ModelFactory& model, Loss loss, std::shared_ptr<const Dataset> train,
+               Trace trace, const TrainOptions& options, TorchOptions torch = {});
+  TorchTrainer(const ModelFactory& model, Loss loss, std::shared_ptr<const Dataset> train,
+               std::unique_ptr<StepSource> source, const TrainOptions& options,
+               TorchOptions torch = {});
 
   /// A data set to evaluate the model on after each epoch, and its loss where that is not the
   /// training loss.
   void set_test(TensorDataset test, Loss loss = {});
+  void set_test(std::shared_ptr<const Dataset> test, Loss loss = {});
 
   /// Evaluates the model as it is now, on all threads, by the loss of the test set.
   [[nodiscard]] Evaluation evaluate(const TensorDataset& dataset);
+  [[nodiscard]] Evaluation evaluate(const Dataset& dataset);
 
   /// As Trainer has them, as tensors.
   [[nodiscard]] const std::vector<NamedTensor>& parameters() const;
@@ -50,5 +59,6 @@ class TorchTrainer : public Trainer {
 /// For observers: the evaluation of a training by a TorchTrainer on a data set of their own. Throws
 /// Error for any other training.
 [[nodiscard]] Evaluation evaluate(const Training& training, const TensorDataset& dataset);
+[[nodiscard]] Evaluation evaluate(const Training& training, const Dataset& dataset);
 
 }  // namespace rubato
