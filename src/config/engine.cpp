@@ -65,6 +65,9 @@ std::optional<std::string> why_libtorch(const RunConfiguration& run) {
   if (run.precision != usual.precision) return "--precision " + run.precision;
   if (run.operators != usual.operators) return "--operators " + run.operators;
   if (run.initializer != usual.initializer) return "--init " + run.initializer;
+  if (run.buffers != usual.buffers) {
+    return fmt::format("--buffers {}", choice_name(kBufferUses, run.buffers));
+  }
   if (run.augment_shift > 0) return fmt::format("--augment-shift {}", run.augment_shift);
   if (run.label_smoothing > 0) return fmt::format("--label-smoothing {}", run.label_smoothing);
   const OptimizerKind optimizer = optimizer_options(run).kind;

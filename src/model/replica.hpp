@@ -30,6 +30,8 @@ class Replica {
   /// Before a substep: buffers as shared, and gradients into `gradients`: views by the parameter
   /// layout, which backward adds to.
   void begin(std::span<const at::Tensor> gradients);
+  /// The same with buffers as the last substep left them.
+  void go_on(std::span<const at::Tensor> gradients);
   /// After backward: aborts if a gradient is no longer where begin() put it.
   void check_gradients(std::span<const at::Tensor> gradients) const;
   /// Before an evaluation: buffers as shared.

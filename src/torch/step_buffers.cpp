@@ -73,23 +73,24 @@ void move_by(const at::Tensor& shared, const std::int64_t* sums) {
 }  // namespace
 
 template <class T>
-StepBuffers<T>::StepBuffers(const SharedState& state)
+StepBuffers<T>::StepBuffers(const SharedState& state, BufferUse use)
     : state_(state),
+      use_(use),
       size_(static_cast<std::size_t>(state.buffer_layout().size())),
       ends_(state.buffer_layout().ends()) {
   std::size_t elements = 0;
   for (const at::Tensor& counter : state.counters()) {
     counter_begins_.push_back(elements);
     elements += static_cast<std::size_t>(counter.numel());
-    first_counters_.push_back(counter.clone());
+    kept_counters_.push_back(counter.clone());
   }
   sums_.resize(elements);
-  keeps_first_buffers_ =
-      std::any_of(state.treatments().buffers.begin(), state.treatments().buffers.end(),
-                  [](const BufferTreatment& treatment) {
-                    return treatment.combination == BufferCombination::first;
-                  });
-  if (keeps_first_buffers_) first_buffers_ = state.flat_buffers().clone();
+  keeps_buffers_ = use == BufferUse::local ||
+                   std::any_of(state.treatments().buffers.begin(), state.treatments().buffers.end(),
+                               [](const BufferTreatment& treatment) {
+                                 return treatment.combination == BufferCombination::first;
+                               });
+  if (keeps_buffers_) kept_buffers_ = state.flat_buffers().clone();
 }
 
 template <class T>
@@ -106,7 +107,13 @@ void StepBuffers<T>::begin() {
 // By how much, not to what: the mean of equal values is not always that value, and a sum of masks
 // may be infinite. So what no forward writes to keeps its bits, infinite ones included.
 template <class T>
-void StepBuffers<T>::note(const Replica& replica, bool first, int evaluator, std::span<T> changes) {
+void StepBuffers<T>::note(const Replica& replica, const Minibatch& minibatch, int evaluator,
+                          std::span<T> changes) {
+  if (use_ == BufferUse::local) {
+    if (minibatch.core == CoreRank{0}) keep(replica);
+    return;
+  }
+  const bool first = minibatch.first_of_step;
   if (size_ > 0) {
     const T* before = state_.flat_buffers().template data_ptr<T>();
     const T* after = replica.flat_buffers().template data_ptr<T>();
@@ -121,10 +128,28 @@ void StepBuffers<T>::note(const Replica& replica, bool first, int evaluator, std
     if (state_.treatments().counters[i].combination == BufferCombination::sum) {
       add_changes(state_.counters()[i], after, sums + counter_begins_[i]);
     } else if (first) {
-      first_counters_[i].copy_(after);
+      kept_counters_[i].copy_(after);
     }
   }
-  if (first && keeps_first_buffers_) first_buffers_.copy_(replica.flat_buffers());
+  if (first && keeps_buffers_) kept_buffers_.copy_(replica.flat_buffers());
+}
+
+template <class T>
+void StepBuffers<T>::keep(const Replica& replica) {
+  const at::NoGradGuard no_grad;
+  kept_buffers_.copy_(replica.flat_buffers());
+  for (std::size_t i = 0; i < kept_counters_.size(); ++i) {
+    kept_counters_[i].copy_(replica.counters()[i].tensor);
+  }
+}
+
+template <class T>
+void StepBuffers<T>::take_kept() {
+  const at::NoGradGuard no_grad;
+  state_.flat_buffers().copy_(kept_buffers_);
+  for (std::size_t i = 0; i < kept_counters_.size(); ++i) {
+    state_.counters()[i].copy_(kept_counters_[i]);
+  }
 }
 
 // The value of a counter before the step, and by how much the minibatches raised it.
@@ -162,6 +187,7 @@ typename StepBuffers<T>::Scaling StepBuffers<T>::scaling_of(const BufferTreatmen
 
 template <class T>
 void StepBuffers<T>::apply(std::span<const T> sums, std::int64_t minibatches) {
+  if (use_ == BufferUse::local) return take_kept();
   std::fill(sums_.begin(), sums_.end(), 0);
   for (const Sums& of_evaluator : evaluator_sums_) {
     std::transform(sums_.begin(), sums_.end(), of_evaluator.of_elements.begin(), sums_.begin(),
@@ -176,7 +202,7 @@ void StepBuffers<T>::apply(std::span<const T> sums, std::int64_t minibatches) {
   std::size_t i = 0;
   for (std::size_t buffer = 0; buffer < ends_.size(); ++buffer) {
     if (state_.treatments().buffers[buffer].combination == BufferCombination::first) {
-      const T* first = first_buffers_.template data_ptr<T>();
+      const T* first = kept_buffers_.template data_ptr<T>();
       for (; i < ends_[buffer]; ++i) shared[i] = first[i];
       continue;
     }
@@ -196,7 +222,7 @@ void StepBuffers<T>::apply_to_counters() {
     if (state_.treatments().counters[i].combination == BufferCombination::sum) {
       move_by(state_.counters()[i], sums_.data() + counter_begins_[i]);
     } else {
-      state_.counters()[i].copy_(first_counters_[i]);
+      state_.counters()[i].copy_(kept_counters_[i]);
     }
   }
 }

@@ -7,6 +7,9 @@
 
 #include <ATen/core/Tensor.h>
 
+#include <rubato/recipe/buffer_use.hpp>
+#include <rubato/train/objective.hpp>
+
 #include "model/replica.hpp"
 #include "model/shared_state.hpp"
 
@@ -21,7 +24,7 @@ template <class T>
 class StepBuffers {
  public:
   /// `state` must outlive it.
-  explicit StepBuffers(const SharedState& state);
+  explicit StepBuffers(const SharedState& state, BufferUse use = BufferUse::combined);
 
   /// The number of one more who notes, from 0. Before anything is noted.
   int add_evaluator();
@@ -31,10 +34,11 @@ class StepBuffers {
 
   /// Before the minibatches of a step, and before they are done again.
   void begin();
-  /// After forward of a minibatch, which may be the first of the step: writes by how much it
-  /// changed the floating-point buffers to `changes`, size() of them. Called by several threads at
-  /// once, for different evaluators.
-  void note(const Replica& replica, bool first, int evaluator, std::span<T> changes);
+  /// After forward of a minibatch: writes by how much it changed the floating-point buffers to
+  /// `changes`, size() of them, which are 0. Called by several threads at once, for different
+  /// evaluators.
+  void note(const Replica& replica, const Minibatch& minibatch, int evaluator,
+            std::span<T> changes);
   /// Brings the shared buffers up to date, when all minibatches have been noted: `sums` of their
   /// changes.
   void apply(std::span<const T> sums, std::int64_t minibatches);
@@ -60,7 +64,12 @@ class StepBuffers {
                                    std::span<const T> sums) const;
   void apply_to_counters();
 
+  // Keeps them for the end of the step.
+  void keep(const Replica& replica);
+  void take_kept();
+
   const SharedState& state_;
+  BufferUse use_;
   std::size_t size_;
   // Where each floating-point buffer ends, and where each counter begins among all of them.
   std::vector<std::size_t> ends_;
@@ -69,10 +78,11 @@ class StepBuffers {
   std::vector<std::int64_t> sums_;
   // Of each floating-point buffer.
   std::vector<Scaling> scalings_;
-  // What the first minibatch left, of the buffers that become that.
-  bool keeps_first_buffers_ = false;
-  at::Tensor first_buffers_;
-  std::vector<at::Tensor> first_counters_;
+  // What the first minibatch left, where there are buffers that become that; what the last one of
+  // core 0 left, with BufferUse::local. One thread at a time writes them.
+  bool keeps_buffers_ = false;
+  at::Tensor kept_buffers_;
+  std::vector<at::Tensor> kept_counters_;
 };
 
 extern template class StepBuffers<float>;

@@ -34,7 +34,12 @@ double ForwardBackward::run(Replica& replica, const Minibatch& minibatch,
   // Whatever the caller of fit() has switched off.
   const at::AutoGradMode with_gradients(true);
   const OperatorScope operators(options_.operators);
-  replica.begin(gradients);
+  // A core's minibatches come to one replica, one after the other.
+  if (options_.buffers == BufferUse::local && minibatch.substep > 0) {
+    replica.go_on(gradients);
+  } else {
+    replica.begin(gradients);
+  }
   const Stopwatch data;
   progress.phase = Phase::data;
   Batch batch = checked_batch(dataset_.batch(minibatch.samples),

@@ -57,7 +57,7 @@ class TorchEvaluator final : public Evaluator<T> {
       const T factor = static_cast<T>(1 / minibatch.loss_scale);
       for (T& value : leaf.gradient) value *= factor;
     }
-    buffers_.note(replica_, minibatch.first_of_step, number_, leaf.averaged);
+    buffers_.note(replica_, minibatch, number_, leaf.averaged);
     return loss;
   }
 

@@ -61,13 +61,17 @@ class TypedTorchObjective final : public ObjectiveOf<T>, public TorchObjective {
         trained_(trained_arrays(state())),
         parameter_arrays_(arrays_of(state().parameters())),
         buffer_arrays_(arrays_of(state().buffers())),
-        buffers_(state()) {}
+        buffers_(state(), parts_.options.buffers) {}
 
   std::int64_t samples() const override { return parts_.train->size(); }
   const std::vector<TrainedArray>& trained() const override { return trained_; }
   const std::vector<NamedArray>& parameters() const override { return parameter_arrays_; }
   const std::vector<NamedArray>& buffers() const override { return buffer_arrays_; }
   std::string configuration() const override { return configuration_text(); }
+  std::string depends_on_cores() const override {
+    if (parts_.options.buffers == BufferUse::combined) return {};
+    return "local buffers make the result depend on the number of cores";
+  }
   std::string fingerprint() const override { return parts_.train->fingerprint(); }
   std::string test_fingerprint() const override { return test_->fingerprint(); }
   bool has_test() const override { return test_ != nullptr; }
@@ -171,8 +175,10 @@ Evaluation TorchObjective::evaluate(const Dataset& dataset, Workers& workers,
 }
 
 std::string TorchObjective::configuration_text() const {
-  return fmt::format("precision = {}\noperators = {}\naugment = {}\n", text_of(parts_.options),
-                     to_string(parts_.options.operators), parts_.options.augment ? "yes" : "no");
+  return fmt::format("precision = {}\noperators = {}\naugment = {}\nbuffers = {}\n",
+                     text_of(parts_.options), to_string(parts_.options.operators),
+                     parts_.options.augment ? "yes" : "no",
+                     choice_name(kBufferUses, parts_.options.buffers));
 }
 
 void TorchObjective::try_test(Replica& replica, std::int64_t minibatch_size) const {

@@ -107,6 +107,7 @@ TorchOptions torch_options(const RunConfiguration& configuration) {
           .loss_scale = precision.loss_scale,
           .operators = parse_own_operators(configuration.operators),
           .initializer = parse_initializer(configuration.initializer),
+          .buffers = configuration.buffers,
           .augment = configuration.augment_shift > 0 ? random_shift(configuration.augment_shift)
                                                      : Augmentation()};
 }

@@ -260,8 +260,8 @@ class TypedStepEngine final : public StepEngine {
     MinibatchScope<T> scope(objective_, workers_);
     return faulty_executor_.run(
         step, options_.assignment,
-        [&](CoreRank, MinibatchIndex minibatch, int thread, PartialSum<T>& out) {
-          evaluate(step, minibatch, samples, settings.epoch, thread, out);
+        [&](CoreRank core, MinibatchIndex minibatch, int thread, PartialSum<T>& out) {
+          evaluate(step, core, minibatch, samples, settings.epoch, thread, out);
         },
         [&](const StepPlan& attempt, std::span<const FaultRecord> faults, std::int64_t cores_left) {
           if (settings.on_fault) settings.on_fault(attempt, faults, cores_left);
@@ -270,9 +270,10 @@ class TypedStepEngine final : public StepEngine {
         });
   }
 
-  void evaluate(const StepPlan& step, MinibatchIndex minibatch, const SampleOrder& samples,
-                EpochIndex epoch, int thread, PartialSum<T>& out) {
+  void evaluate(const StepPlan& step, CoreRank core, MinibatchIndex minibatch,
+                const SampleOrder& samples, EpochIndex epoch, int thread, PartialSum<T>& out) {
     const std::int64_t of_step = minibatch.value() - step.first_minibatch.value();
+    const MinibatchRun share = step.share_of(core, options_.assignment);
     EvaluatorProgress progress;
     try {
       out.scalars.loss =
@@ -283,6 +284,8 @@ class TypedStepEngine final : public StepEngine {
                                     .step = step.index.value(),
                                     .minibatch = minibatch.value()},
                          .first_of_step = of_step == 0,
+                         .core = core,
+                         .substep = (minibatch.value() - share.first.value()) / share.stride,
                          .loss_scale = loss_scaler_ ? loss_scaler_->scale() : 1},
                         {.gradient = out.values.first(parameters_),
                          .averaged = out.values.subspan(parameters_),

@@ -44,6 +44,20 @@ TrainOptions options_for(const StepSource& source, TrainOptions options) {
   return checked_options(std::move(options));
 }
 
+void require_independence_of_cores(const Objective& objective, const TrainOptions& options) {
+  const std::string why = objective.depends_on_cores();
+  if (why.empty()) return;
+  if (options.exact) {
+    throw Error(fmt::format("{}; accepted: with exact = false", why));
+  }
+  if (options.dealing == Dealing::in_turns) {
+    throw Error(
+        fmt::format("{}, and evaluators dealt in turns part a core's minibatches; accepted: "
+                    "Dealing::by_thread",
+                    why));
+  }
+}
+
 PlanOptions plan_options(const Objective& objective, const TrainOptions& options) {
   return {.dataset_size = objective.samples(),
           .minibatch_size = options.minibatch_size,
@@ -111,6 +125,7 @@ class Trainer::Implementation final : public Training {
   TrainResult fit() {
     require_not_in_fit("fit()");
     require_usable("fit()");
+    require_independence_of_cores(*objective_, options_);
     if (schedule_->watches() && !objective_->has_test() && options_.watch != Metric::train_loss) {
       throw Error(
           fmt::format("the schedule watches {}, but there is no test set; accepted: "

@@ -10,6 +10,7 @@
 #include <rubato/machine/kernels.hpp>
 #include <rubato/plan/assignment.hpp>
 #include <rubato/plan/plan.hpp>
+#include <rubato/recipe/buffer_use.hpp>
 #include <rubato/recipe/optimizer_options.hpp>
 #include <rubato/scaling/lr_schedule.hpp>
 #include <rubato/scaling/metric.hpp>

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <rubato/recipe/buffer_use.hpp>
 #include <rubato/recipe/initializer_options.hpp>
 #include <rubato/recipe/own_operators.hpp>
 #include <rubato/recipe/precision.hpp>
@@ -16,6 +17,8 @@ struct TorchOptions {
   /// Which operators of libtorch are computed by rubato, in training and evaluation.
   OwnOperators operators{};
   InitializerOptions initializer{};
+  /// BufferUse::local needs TrainOptions::exact to be false.
+  BufferUse buffers = BufferUse::combined;
   /// What the inputs of a minibatch go through before the model; empty is nothing.
   Augmentation augment{};
 };

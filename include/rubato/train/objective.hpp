@@ -9,6 +9,7 @@
 #include <string_view>
 #include <vector>
 
+#include <rubato/core/index.hpp>
 #include <rubato/optim/flat_optimizer.hpp>
 #include <rubato/plan/stream_key.hpp>
 #include <rubato/recipe/optimizer_options.hpp>
@@ -30,6 +31,10 @@ struct Minibatch {
   StreamKey stream{};
   /// Whether it is the first of its step.
   bool first_of_step = false;
+  /// The core that computes it, and which one of its minibatches in the step it is, from 0. What
+  /// depends on them is not the same for every number of cores (Objective::depends_on_cores()).
+  CoreRank core{};
+  std::int64_t substep = 0;
   /// What the loss is multiplied by before it is differentiated, and the gradient divided by
   /// afterwards; not 1 only where Objective::loss_scale() asks for it.
   double loss_scale = 1;
@@ -104,6 +109,10 @@ class Objective {
   /// What a state knows the data by: data with the same text are the same.
   [[nodiscard]] virtual std::string fingerprint() const = 0;
   [[nodiscard]] virtual std::string test_fingerprint() const { return {}; }
+
+  /// Why its results depend on which core computes what, for people; empty where they do not. Such
+  /// an objective is trained only where TrainOptions::exact is false.
+  [[nodiscard]] virtual std::string depends_on_cores() const { return {}; }
 
   /// Whether there is something to test it on.
   [[nodiscard]] virtual bool has_test() const { return false; }
