@@ -5,9 +5,9 @@
 #include <fmt/format.h>
 
 #include <rubato/eigen/noisy_quadratic.hpp>
+#include <rubato/plan/normal_numbers.hpp>
 
 #include "flat_parameters.hpp"
-#include "normal_numbers.hpp"
 
 namespace rubato {
 

@@ -2,6 +2,9 @@
 #include <random>
 #include <utility>
 
+#include <fmt/format.h>
+
+#include <rubato/core/error.hpp>
 #include <rubato/plan/shuffle.hpp>
 
 #include "core/check.hpp"
@@ -35,10 +38,36 @@ std::span<const std::int64_t> EpochSamples::minibatch(MinibatchIndex minibatch) 
   return std::span(samples_).subspan(minibatch.offset() * size, size);
 }
 
-SampleOrder::SampleOrder(std::int64_t dataset_size, std::int64_t minibatch_size, std::uint64_t seed)
-    : dataset_size_(dataset_size), minibatch_size_(minibatch_size), seed_(seed) {
+SampleOrder::SampleOrder(std::int64_t dataset_size, std::int64_t minibatch_size, std::uint64_t seed,
+                         Sampler sampler)
+    : dataset_size_(dataset_size),
+      minibatch_size_(minibatch_size),
+      seed_(seed),
+      sampler_(std::move(sampler)) {
   RUBATO_CHECK(minibatch_size >= 1 && minibatch_size <= dataset_size,
                "the data have at least one minibatch");
+  // What is wrong with a sampler is found before anything is trained.
+  if (sampler_) samples_ = order_of(first_);
+}
+
+std::vector<std::int64_t> SampleOrder::order_of(EpochIndex epoch) const {
+  if (!sampler_) {
+    return random_permutation(dataset_size_, seed_ + static_cast<std::uint64_t>(epoch.value()));
+  }
+  std::vector<std::int64_t> order =
+      sampler_.order({.epoch = epoch, .seed = seed_, .samples = dataset_size_});
+  if (static_cast<std::int64_t>(order.size()) != dataset_size_) {
+    throw Error(
+        fmt::format("sampler {} gave {} indices for epoch {}; accepted: as many as there are "
+                    "samples, {}",
+                    sampler_.name, order.size(), epoch.value() + 1, dataset_size_));
+  }
+  for (const std::int64_t sample : order) {
+    if (sample >= 0 && sample < dataset_size_) continue;
+    throw Error(fmt::format("sampler {} gave the index {} for epoch {}; accepted: 0 to {}",
+                            sampler_.name, sample, epoch.value() + 1, dataset_size_ - 1));
+  }
+  return order;
 }
 
 void SampleOrder::prepare(EpochIndex epoch, const StepPlan& step) {
@@ -53,8 +82,8 @@ void SampleOrder::prepare(EpochIndex epoch, const StepPlan& step) {
   const std::int64_t needed =
       step.shift + (step.first_minibatch.value() + step.minibatches) * minibatch_size_;
   while (samples_.empty() || static_cast<std::int64_t>(samples_.size()) < needed) {
-    const auto next = static_cast<std::uint64_t>(epoch.value()) + samples_.size() / size;
-    const std::vector<std::int64_t> order = random_permutation(dataset_size_, seed_ + next);
+    const std::vector<std::int64_t> order =
+        order_of(EpochIndex{epoch.value() + static_cast<std::int64_t>(samples_.size() / size)});
     samples_.insert(samples_.end(), order.begin(), order.end());
   }
 }

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include <rubato/core/index.hpp>
+#include <rubato/plan/sampler.hpp>
 #include <rubato/plan/step_plan.hpp>
 
 namespace rubato {
@@ -35,15 +36,18 @@ class EpochSamples {
   std::int64_t minibatch_size_;
 };
 
-/// The samples of the epochs that a step takes part in, one shuffled order behind the other: a
-/// minibatch that begins in one epoch goes on in the next. An epoch's order is that of
-/// EpochSamples.
+/// The samples of the epochs that a step takes part in, one epoch's order behind the other: a
+/// minibatch that begins in one epoch goes on in the next. An epoch's order is the sampler's, and
+/// that of EpochSamples where there is none.
 class SampleOrder {
  public:
   /// Requires 1 <= minibatch_size and minibatch_size <= dataset_size <= kMaxDatasetSize.
-  SampleOrder(std::int64_t dataset_size, std::int64_t minibatch_size, std::uint64_t seed);
+  /// Throws Error where the sampler's list for epoch 0 is not what Sampler::order promises.
+  SampleOrder(std::int64_t dataset_size, std::int64_t minibatch_size, std::uint64_t seed,
+              Sampler sampler = {});
 
-  /// For a step that begins in `epoch`.
+  /// For a step that begins in `epoch`. Throws Error where one of the sampler's lists is not what
+  /// it promises, and whatever it throws.
   void prepare(EpochIndex epoch, const StepPlan& step);
   /// The sample indices of a minibatch of that step, in the order in which the minibatch holds
   /// them: good until prepare() is called again. Any number of threads may ask at once.
@@ -51,9 +55,12 @@ class SampleOrder {
                                                         MinibatchIndex minibatch) const;
 
  private:
+  [[nodiscard]] std::vector<std::int64_t> order_of(EpochIndex epoch) const;
+
   std::int64_t dataset_size_;
   std::int64_t minibatch_size_;
   std::uint64_t seed_;
+  Sampler sampler_;
   // Whose order comes first.
   EpochIndex first_;
   std::vector<std::int64_t> samples_;

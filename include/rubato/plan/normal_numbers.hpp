@@ -1,0 +1,31 @@
+#pragma once
+
+#include <array>
+#include <cstdint>
+
+#include <rubato/plan/stream_key.hpp>
+
+namespace rubato {
+
+/// Independent random numbers that belong to a key, standard normal ones or uniform ones: the n-th
+/// is a function of the key and n, whoever draws it and in whatever order. So threads may share out
+/// what is to be drawn as they like. The normal ones of a key are made of its uniform ones: whoever
+/// needs both takes two keys.
+class NormalNumbers {
+ public:
+  explicit NormalNumbers(const StreamKey& key);
+
+  /// The n-th pair of standard normal numbers, by Box and Muller (1958) from two numbers of
+  /// SplitMix64.
+  [[nodiscard]] std::array<double, 2> pair(std::uint64_t n) const;
+  /// The n-th standard normal number: the pairs one after the other. Drawing one costs as much as
+  /// drawing its pair.
+  [[nodiscard]] double operator[](std::uint64_t n) const { return pair(n / 2)[n % 2]; }
+  /// The n-th number that is uniform in [0, 1): a multiple of 2^-53.
+  [[nodiscard]] double uniform(std::uint64_t n) const;
+
+ private:
+  std::uint64_t seed_;
+};
+
+}  // namespace rubato
