@@ -1,11 +1,13 @@
 #include "runtime/step_executor.hpp"
 
+#include <algorithm>
 #include <functional>
 #include <utility>
 
-#include <rubato/core/stopwatch.hpp>
+#include <fmt/format.h>
 
-#include "core/check.hpp"
+#include <rubato/core/error.hpp>
+#include <rubato/core/stopwatch.hpp>
 
 namespace rubato {
 
@@ -35,16 +37,41 @@ StepSum<T> StepExecutor<T>::run(const StepPlan& step, Assignment assignment,
     throw;
   }
   const Stopwatch finish;
-  PartialSum<T>* const sum = reducer_->finish_step();
-  RUBATO_CHECK(sum != nullptr, "the cores of a step complete its sum");
-  RUBATO_CHECK(sum->scalars.minibatches == step.minibatches,
-               "every minibatch of a step is in its sum once");
+  PartialSum<T>* const sum = checked_sum(step);
   StepSeconds seconds{.compute = 0, .reduce = finish.seconds() * workers_.threads()};
   for (const ThreadSeconds& thread : seconds_) {
     seconds.compute += thread.seconds.compute;
     seconds.reduce += thread.seconds.reduce;
   }
   return {*reducer_, *sum, seconds};
+}
+
+// A reducer may be one of the user's own.
+template <class T>
+PartialSum<T>* StepExecutor<T>::checked_sum(const StepPlan& step) {
+  try {
+    PartialSum<T>* const sum = reducer_->finish_step();
+    const auto at = [&] { return fmt::format("step {} of the run", step.index.value() + 1); };
+    if (sum == nullptr)
+      throw Error(fmt::format("the reducer has no sum of {}; accepted: one", at()));
+    if (sum->scalars.minibatches != step.minibatches) {
+      throw Error(
+          fmt::format("the reducer has the sum of {} minibatches of {}, which has {}; "
+                      "accepted: each of them once",
+                      sum->scalars.minibatches, at(), step.minibatches));
+    }
+    const std::span<const double> squares = sum->squares;
+    if (std::find(squares.begin(), squares.end(), PartialSum<T>::kNotTaken) != squares.end()) {
+      throw Error(
+          fmt::format("the reducer has a sum of {} whose squares are not taken; accepted: "
+                      "all of them (Reducer::add())",
+                      at()));
+    }
+    return sum;
+  } catch (...) {
+    reducer_->end_step();
+    throw;
+  }
 }
 
 template <class T>

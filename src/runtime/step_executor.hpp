@@ -78,7 +78,8 @@ class StepExecutor {
   StepExecutor(Workers& workers, std::unique_ptr<Reducer<T>> reducer);
 
   /// Runs one step. An exception from a substep ends the step, is thrown again here and leaves the
-  /// executor as it was before.
+  /// executor as it was before. Throws Error, likewise, where the reducer has no sum, one in which
+  /// a minibatch is missing or twice, or one whose squares are not taken.
   [[nodiscard]] StepSum<T> run(const StepPlan& step, Assignment assignment, const Substep& substep);
 
   [[nodiscard]] const BufferPool<T>& pool() const { return reducer_->pool(); }
@@ -89,6 +90,8 @@ class StepExecutor {
     StepSeconds seconds;
   };
 
+  // The sum of a step whose cores are done.
+  [[nodiscard]] PartialSum<T>* checked_sum(const StepPlan& step);
   void run_core(const StepPlan& step, CoreRank core, const MinibatchRun& share,
                 const Substep& substep, int thread);
 

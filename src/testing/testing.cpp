@@ -90,6 +90,9 @@ std::vector<Way> all_ways_to_train(std::int64_t steps) {
       }
     }
   }
+  for (const int threads : {1, 4}) {
+    ways.push_back({.what = "the reducer asked for", .cores = 5, .threads = threads, .reduce = ""});
+  }
   for (const double rate : {0.1, 0.5}) {
     ways.push_back({.what = "cores that die", .cores = 5, .threads = 2, .fault_rate = rate});
   }

@@ -2,8 +2,11 @@
 
 #include <algorithm>
 #include <cmath>
+#include <set>
 #include <string>
+#include <string_view>
 #include <thread>
+#include <vector>
 
 #include <fmt/format.h>
 
@@ -30,6 +33,42 @@ void require_nothing_ignored(const TrainOptions& options) {
       refuse(fmt::format("parameter group '{}' has its own {}", group.name,
                          group.options.weight_decay ? "weight decay" : "momentum"));
     }
+  }
+}
+
+// Names that are kept in a state, in lines.
+void require_name(const std::string& name, std::string_view of) {
+  if (!name.empty() && name.find_first_of("/\n") == std::string::npos) return;
+  throw Error(fmt::format("a {} is called '{}'; accepted: a name of one line without /", of, name));
+}
+
+void require_transforms(const std::vector<OwnGradientTransform>& transforms) {
+  std::set<std::string_view> names;
+  for (const OwnGradientTransform& transform : transforms) {
+    require_name(transform.name, "gradient transform");
+    if (names.insert(transform.name).second) continue;
+    throw Error(fmt::format("two gradient transforms are called {}; accepted: different names",
+                            transform.name));
+  }
+}
+
+void require_reduction(const TrainOptions& options) {
+  const OwnReducer& own = options.own_reducer;
+  if (!own) {
+    if (options.exact) require_exact(options.reduce);
+    return;
+  }
+  require_name(own.name, "reducer");
+  if (options.reduce != "auto") {
+    throw Error(fmt::format("reducer {} and own_reducer {}; accepted: one of them", options.reduce,
+                            own.name));
+  }
+  if (options.exact && !own.exact) {
+    throw Error(
+        fmt::format("reducer {} does not promise the same bits for every number of threads "
+                    "and cores; accepted: OwnReducer::exact where its sum has the order "
+                    "said there, or training without exactness",
+                    own.name));
   }
 }
 
@@ -78,7 +117,9 @@ TrainOptions checked_options(TrainOptions options) {
     throw Error(fmt::format("top {} accuracy: at least 1 is needed (0 is none)", options.top_k));
   }
   if (options.own_optimizer) require_nothing_ignored(options);
-  if (options.exact) require_exact(options.reduce);
+  require_reduction(options);
+  require_transforms(options.gradient_transforms);
+  if (options.sampler) require_name(options.sampler.name, "sampler");
   if (options.reference_batch_size < 1) {
     throw Error(
         fmt::format("reference batch size {}: at least 1 is needed", options.reference_batch_size));

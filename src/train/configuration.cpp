@@ -73,6 +73,7 @@ std::string configuration_of(const TrainOptions& options, const Objective& objec
   };
   std::vector<std::string> groups;
   for (const ParameterGroup& group : options.groups) groups.push_back(text_of(group));
+  std::vector<std::string> transforms;
   put("minibatch_size", options.minibatch_size);
   put("remainder", choice_name(kRemainders, options.remainder));
   put("learning_rate", options.learning_rate);
@@ -86,6 +87,14 @@ std::string configuration_of(const TrainOptions& options, const Objective& objec
   put("lookahead", options.lookahead ? text_of(*options.lookahead) : "none");
   put("clip_norm", options.clip_norm ? fmt::to_string(*options.clip_norm) : "none");
   put("clip_value", options.clip_value ? fmt::to_string(*options.clip_value) : "none");
+  // Where there are some, so that states without do not depend on it.
+  for (const OwnGradientTransform& transform : options.gradient_transforms) {
+    transforms.push_back(transform.name);
+  }
+  if (!transforms.empty())
+    put("gradient_transforms", fmt::format("{}", fmt::join(transforms, ", ")));
+  if (options.sampler) put("sampler", options.sampler.name);
+  if (options.own_reducer && !options.own_reducer.exact) put("reducer", options.own_reducer.name);
   put("iterations", options.iterations ? fmt::to_string(*options.iterations) : "none");
   put("seed", options.seed);
   put("log_noise", options.log_noise);
@@ -96,11 +105,20 @@ std::string configuration_of(const TrainOptions& options, const Objective& objec
 
 void require_same_configuration(const std::string& saved, const std::string& own) {
   const auto before = lines_of(saved);
+  const auto now = lines_of(own);
+  const auto value_in = [](const auto& lines, const std::string& name) {
+    const auto found = lines.find(name);
+    return found == lines.end() ? std::string("nothing") : found->second;
+  };
+  // Those that are in both are there once.
+  auto all = now;
+  all.insert(before.begin(), before.end());
   std::vector<std::string> differences;
-  for (const auto& [name, value] : lines_of(own)) {
-    const auto found = before.find(name);
-    const std::string was = found == before.end() ? "nothing" : found->second;
-    if (was != value) differences.push_back(fmt::format("{} was {}, is {}", name, was, value));
+  for (const auto& line : all) {
+    const std::string& name = line.first;
+    const std::string was = value_in(before, name);
+    const std::string is = value_in(now, name);
+    if (was != is) differences.push_back(fmt::format("{} was {}, is {}", name, was, is));
   }
   if (differences.empty()) return;
   throw Error(fmt::format(

@@ -22,6 +22,7 @@
 #include "runtime/step_executor.hpp"
 #include "step_meter.hpp"
 #include "training_memory.hpp"
+#include "transform_chain.hpp"
 
 namespace rubato {
 
@@ -91,6 +92,24 @@ std::unique_ptr<FlatOptimizer<T>> optimizer_of(ObjectiveOf<T>& objective,
 }
 
 template <class T>
+std::unique_ptr<Reducer<T>> reducer_of(const TrainOptions& options, const ReducerSize& size,
+                                       Workers& workers) {
+  const OwnReducer& own = options.own_reducer;
+  if (!own) return make_reducer<T>(options.reduce, size, workers);
+  std::unique_ptr<Reducer<T>> reducer;
+  if constexpr (std::is_same_v<T, float>) {
+    if (own.of_float) reducer = own.of_float(size, workers);
+  } else {
+    if (own.of_double) reducer = own.of_double(size, workers);
+  }
+  if (reducer == nullptr) {
+    throw Error(fmt::format("reducer {} is made for no parameters of type {}", own.name,
+                            name_of(element_type_of<T>())));
+  }
+  return reducer;
+}
+
+template <class T>
 std::vector<std::unique_ptr<Evaluator<T>>> evaluators_of(ObjectiveOf<T>& objective, int count) {
   std::vector<std::unique_ptr<Evaluator<T>>> evaluators;
   evaluators.reserve(static_cast<std::size_t>(count));
@@ -141,11 +160,13 @@ class TypedStepEngine final : public StepEngine {
                 .layers = rule_.needs().layer_norms || optimizer_->needs_layer_norms(),
                 .norm = options.clip_norm.has_value()},
                weight_decays_of(options)),
-        executor_(workers_,
-                  {.values = parameters_ + objective.averaged(),
-                   .max_leaves = max_minibatches,
-                   .norms = meter_.blocks_of_sum()},
-                  options.reduce),
+        transforms_(options.gradient_transforms,
+                    {.layout = layout_, .trained = objective.trained()}),
+        executor_(workers_, reducer_of<T>(options,
+                                          {.values = parameters_ + objective.averaged(),
+                                           .max_leaves = max_minibatches,
+                                           .norms = meter_.blocks_of_sum()},
+                                          workers_)),
         faulty_executor_(executor_, options.faults, options.stragglers),
         evaluators_(evaluators_of(objective, options.threads)),
         data_seconds_(static_cast<std::size_t>(workers_.threads())) {
@@ -181,11 +202,13 @@ class TypedStepEngine final : public StepEngine {
   }
   void save(State& state) const override {
     optimizer_->save(state);
+    transforms_.save(state);
     meter_.save(state);
     if (loss_scaler_) state.put(kLossScale, loss_scaler_->state());
   }
   void load(const State& state) override {
     optimizer_->load(state);
+    transforms_.load(state);
     meter_.load(state);
     if (loss_scaler_) loss_scaler_->load_state(state.values<double>(kLossScale));
   }
@@ -360,29 +383,71 @@ class TypedStepEngine final : public StepEngine {
 
   void apply(std::span<T> sum, const StepPlan& step, const Rates& rates,
              const StepSettings& settings, const StepOutcome& outcome) {
-    const auto minibatches = static_cast<T>(step.minibatches);
-    const bool of_mean = rule_.reduction() == GradientReduction::mean;
-    T factor = of_mean ? T{1} / minibatches : T{1};
-    if (options_.clip_norm) factor *= static_cast<T>(shortening(*outcome.gradient_norm));
-    T clip = std::numeric_limits<T>::infinity();
-    std::span<const T> clipped;
-    if (options_.clip_value) {
-      clip = static_cast<T>(*options_.clip_value);
-      const T of_sum = clip * minibatches;
-      if (!of_mean) clip = of_sum;
-      // An optimizer that goes by the norms of the gradient it applies needs it before.
-      if (optimizer_->needs_layer_norms()) clipped = clip_sum(sum, of_sum);
-    }
-    meter_.set_applied(static_cast<double>(factor), clipped, workers_);
+    const Applied applied = transforms_.empty() ? clipped(sum, step, outcome)
+                                                : transformed(sum, step, settings, outcome);
+    meter_.set_applied(static_cast<double>(applied.factor), applied.changed, workers_);
     begin_change(settings);
     optimizer_->step({.parameters = parameters(),
                       .gradient_sum = sum.first(parameters_),
-                      .gradient_factor = factor,
-                      .clip = clip,
+                      .gradient_factor = applied.factor,
+                      .clip = applied.clip,
                       .rates = rates,
                       .layers = meter_.layers()},
                      workers_);
     objective_.move_averages(sum.subspan(parameters_), step.minibatches);
+  }
+
+  // What the optimizer makes of the sum by itself.
+  struct Applied {
+    T factor = 1;
+    T clip = std::numeric_limits<T>::infinity();
+    // The gradient in the sum, where it is not as it was measured.
+    std::span<const T> changed{};
+  };
+
+  [[nodiscard]] bool of_mean() const { return rule_.reduction() == GradientReduction::mean; }
+
+  // Clipping rides along with the update.
+  [[nodiscard]] Applied clipped(std::span<T> sum, const StepPlan& step,
+                                const StepOutcome& outcome) {
+    const auto minibatches = static_cast<T>(step.minibatches);
+    Applied applied{.factor = of_mean() ? T{1} / minibatches : T{1}};
+    if (options_.clip_norm) applied.factor *= static_cast<T>(shortening(*outcome.gradient_norm));
+    if (options_.clip_value) {
+      applied.clip = static_cast<T>(*options_.clip_value);
+      const T of_sum = applied.clip * minibatches;
+      if (!of_mean()) applied.clip = of_sum;
+      // An optimizer that goes by the norms of the gradient it applies needs it before.
+      if (optimizer_->needs_layer_norms()) applied.changed = clip_sum(sum, of_sum);
+    }
+    return applied;
+  }
+
+  // Puts the mean gradient, clipped, in the place of the sum, and has it transformed.
+  [[nodiscard]] Applied transformed(std::span<T> sum, const StepPlan& step,
+                                    const StepSettings& settings, const StepOutcome& outcome) {
+    const std::span<T> gradient = sum.first(parameters_);
+    const auto minibatches = static_cast<T>(step.minibatches);
+    T factor = T{1} / minibatches;
+    if (options_.clip_norm) factor *= static_cast<T>(shortening(*outcome.gradient_norm));
+    const T clip = options_.clip_value ? static_cast<T>(*options_.clip_value)
+                                       : std::numeric_limits<T>::infinity();
+    workers_.for_each_range(parameters_, [&](std::size_t begin, std::size_t end) {
+      for (std::size_t i = begin; i < end; ++i) {
+        gradient[i] = std::clamp(gradient[i] * factor, -clip, clip);
+      }
+    });
+    // What a transform remembers changes from here on.
+    begin_change(settings);
+    transforms_.apply({.values = gradient,
+                       .parameters = parameters(),
+                       .epoch = settings.epoch,
+                       .step = step.index,
+                       .batch_size = step.batch_size,
+                       .minibatches = step.minibatches,
+                       .stream = {.seed = options_.seed}},
+                      workers_);
+    return {.factor = of_mean() ? T{1} : minibatches, .changed = gradient};
   }
 
   // In a pass of its own.
@@ -419,6 +484,7 @@ class TypedStepEngine final : public StepEngine {
   ParameterLayout layout_;
   std::unique_ptr<FlatOptimizer<T>> optimizer_;
   StepMeter<T> meter_;
+  TransformChain<T> transforms_;
   StepExecutor<T> executor_;
   FaultyExecutor<T> faulty_executor_;
   // One for each thread; with Dealing::in_turns one for each that there would be.
@@ -449,6 +515,15 @@ int values_of(const TrainOptions& options) {
   }
 }
 
+// Of a reducer of the user's own.
+std::optional<std::int64_t> own_buffers(const TrainOptions& options, const ReducerSize& size,
+                                        const Workers& workers) {
+  const OwnReducer& own = options.own_reducer;
+  if (!own) return std::nullopt;
+  if (!own.buffers) return size.max_leaves;
+  return own.buffers(size, std::min(options.cores, size.max_leaves), workers.threads());
+}
+
 template <class T>
 TrainingSizes sizes_of(ObjectiveOf<T>& objective, const Workers& workers,
                        const TrainOptions& options, std::int64_t max_minibatches) {
@@ -460,7 +535,12 @@ TrainingSizes sizes_of(ObjectiveOf<T>& objective, const Workers& workers,
           .minibatches = max_minibatches,
           .cores = options.cores,
           .threads = workers.threads(),
-          .reducer = options.reduce,
+          .reducer = options.own_reducer ? options.own_reducer.name : options.reduce,
+          .reducer_buffers =
+              own_buffers(options,
+                          {.values = objective.flat_parameters().size() + objective.averaged(),
+                           .max_leaves = max_minibatches},
+                          workers),
           .optimizer_values = values_of(options),
           .openblas = objective.uses_blas()};
 }

@@ -1,29 +1,12 @@
 #include "step_meter.hpp"
 
 #include <algorithm>
-#include <atomic>
 #include <cmath>
 #include <utility>
 
-#include <rubato/collective/kernels.hpp>
+#include "finite.hpp"
 
 namespace rubato {
-
-namespace {
-
-template <class T>
-bool is_finite(std::span<const T> values, Workers& workers) {
-  std::atomic<bool> finite{true};
-  workers.for_each_range(values.size(), [&](std::size_t begin, std::size_t end) {
-    // Relaxed: read after the threads have been joined.
-    if (!all_finite(values.subspan(begin, end - begin))) {
-      finite.store(false, std::memory_order_relaxed);
-    }
-  });
-  return finite;
-}
-
-}  // namespace
 
 template <class T>
 StepMeter<T>::StepMeter(const ParameterLayout& layout, const MeterNeeds& needs,

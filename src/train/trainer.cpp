@@ -570,7 +570,8 @@ class Trainer::Implementation final : public Training {
   std::optional<double> last_gain_;
   std::int64_t last_batch_ = 0;
   Carried carried_;
-  SampleOrder order_{objective_->samples(), options_.minibatch_size, options_.seed};
+  SampleOrder order_{objective_->samples(), options_.minibatch_size, options_.seed,
+                     options_.sampler};
   // What the source has said to the place; empty while nobody has asked.
   std::optional<Ahead> ahead_;
   std::optional<Epoch> epoch_;

@@ -21,8 +21,10 @@ TrainingMemory memory_of(const TrainingSizes& sizes) {
   // OpenBLAS's BUFFER_SIZE on x86-64 is at most 128 MiB, and it rounds and aligns generously.
   constexpr double kOpenBlasBuffer = 160e6;
   return {.gradient_buffers =
-              buffers_of(sizes.reducer, {.values = values, .max_leaves = sizes.minibatches},
-                         sizes.value_bytes, cores, sizes.threads),
+              sizes.reducer_buffers
+                  ? *sizes.reducer_buffers
+                  : buffers_of(sizes.reducer, {.values = values, .max_leaves = sizes.minibatches},
+                               sizes.value_bytes, cores, sizes.threads),
           .gradient_buffer_bytes = static_cast<double>(values) * bytes,
           .optimizer_bytes = static_cast<double>(sizes.parameters) * bytes * sizes.optimizer_values,
           .thread_bytes = busy_threads * static_cast<double>(sizes.minibatch) *

@@ -2,6 +2,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -23,6 +24,8 @@ struct TrainingSizes {
   std::int64_t cores = 1;
   int threads = 1;
   std::string_view reducer = "auto";
+  /// The buffers that it keeps at once, where it is none that buffers_of() knows.
+  std::optional<std::int64_t> reducer_buffers{};
   /// What optimizers remember of every parameter: 1 for a momentum, 2 for Adam.
   int optimizer_values = 0;
   /// Whether matrix products are an OpenBLAS's.

@@ -30,14 +30,15 @@ std::vector<Way> ways_to_train(const TrainOptions& asked, std::int64_t steps) {
                           : static_cast<int>(std::max(1U, std::thread::hardware_concurrency()));
   const std::int64_t cores = asked.cores;
   const std::int64_t half = steps / 2;
+  const std::string reduce = asked.own_reducer ? std::string() : asked.reduce;
   return {
       {.what = "one thread, one core"},
       {.what = "as asked for",
        .cores = cores,
        .threads = threads,
-       .reduce = asked.reduce,
+       .reduce = reduce,
        .assignment = asked.assignment},
-      {.what = "more threads", .cores = cores, .threads = 2 * threads, .reduce = asked.reduce},
+      {.what = "more threads", .cores = cores, .threads = 2 * threads, .reduce = reduce},
       {.what = "another reducer", .cores = cores, .threads = threads, .reduce = "chunked-tree"},
       {.what = "another reducer", .cores = cores, .threads = threads, .reduce = "sharded"},
       {.what = "three cores", .cores = 3, .threads = threads},
@@ -129,7 +130,10 @@ Verification::Marks Verification::marks_of(const Way& way) const {
   const auto as_the_way_says = [&way](TrainOptions& options) {
     options.cores = way.cores;
     options.threads = way.threads;
-    options.reduce = way.reduce;
+    if (!way.reduce.empty()) {
+      options.reduce = way.reduce;
+      options.own_reducer = {};
+    }
     options.assignment = way.assignment;
     options.dealing = way.dealing;
     if (way.fault_rate > 0) options.faults.rate = way.fault_rate;

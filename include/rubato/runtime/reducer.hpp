@@ -37,10 +37,11 @@ struct LeafShare {
   }
 };
 
-/// A strategy for summing the leaves of a step.
+/// A strategy for summing the leaves of a step; OwnReducer takes one of the user's own.
 ///
 /// A step is: begin_step(); reduce_core() once for each busy core, by any number of threads at
-/// once; finish_step(), after all of them; end_step(). None of these waits for another core.
+/// once; finish_step(), after all of them; end_step(). None of these waits for another core. A
+/// step that is given up, because reduce_core() threw, has no finish_step().
 ///
 /// T is float or double.
 template <class T>

@@ -24,8 +24,9 @@ namespace rubato {
 
 /// Some samples of the training data, whose mean loss is wanted with its gradient.
 struct Minibatch {
-  /// From 0 to Objective::samples() - 1, in the order of the epoch; with Remainder::carry one may
-  /// be there twice, at the end of an epoch and at the beginning of the next.
+  /// From 0 to Objective::samples() - 1, in the order of the epoch. One may be there twice: with
+  /// Remainder::carry at the end of an epoch and at the beginning of the next, and where
+  /// TrainOptions::sampler says so.
   std::span<const std::int64_t> samples;
   /// What random numbers belong to that are drawn for it.
   StreamKey stream{};

@@ -13,14 +13,17 @@
 #include <rubato/core/error.hpp>
 #include <rubato/plan/assignment.hpp>
 #include <rubato/plan/plan.hpp>
+#include <rubato/plan/sampler.hpp>
 #include <rubato/plan/step_source.hpp>
 #include <rubato/recipe/optimizer_options.hpp>
 #include <rubato/runtime/faults.hpp>
+#include <rubato/runtime/own_reducer.hpp>
 #include <rubato/runtime/workers.hpp>
 #include <rubato/scaling/lr_schedule.hpp>
 #include <rubato/scaling/rule_registry.hpp>
 #include <rubato/state/state.hpp>
 #include <rubato/trace/trace.hpp>
+#include <rubato/train/gradient_transform.hpp>
 #include <rubato/train/metric.hpp>
 #include <rubato/train/objective.hpp>
 #include <rubato/train/observer.hpp>
@@ -81,6 +84,12 @@ struct TrainOptions {
   /// Every element of the mean gradient is bounded to [-clip_value, clip_value]; above 0. Not
   /// together with clip_norm.
   std::optional<double> clip_value{};
+  /// What is done to the mean gradient after that, one after the other: noise, signs, whatever the
+  /// user makes (docs/extending.md).
+  std::vector<OwnGradientTransform> gradient_transforms{};
+  /// The order of the samples of an epoch: in_order(), weighted(), one of the user's own. Empty is
+  /// a new random permutation for each epoch.
+  Sampler sampler{};
   /// Of all random numbers: shuffling, and what is drawn for a minibatch.
   std::uint64_t seed = 42;
 
@@ -101,6 +110,8 @@ struct TrainOptions {
   /// How gradients are summed: "auto" or one of reducer_names(). One that is not exact changes
   /// bits.
   std::string reduce = "auto";
+  /// A reducer of the user's own, instead; `reduce` is then "auto".
+  OwnReducer own_reducer{};
   /// Refuses what would make the result depend on who computes it: a reducer that is not exact.
   bool exact = true;
   /// Cores that die and cores that are slow.
@@ -194,8 +205,8 @@ class Trainer {
   /// step or epoch: of the step before where an evaluator, the rule, the schedule or an observer's
   /// on_gradients() or on_fault() threw, and of the one that observers heard of where their
   /// on_step(), on_evaluate() or on_epoch() did. There is none after an exception in the middle of
-  /// the update of the shared parameters (an optimizer's, Objective's move_averages()), and none
-  /// after a load_state() that threw.
+  /// the update of the shared parameters (an optimizer's, a gradient transform's, Objective's
+  /// move_averages()), and none after a load_state() that threw.
   [[nodiscard]] bool has_state() const;
   /// Before the first fit(), with the observers added whose state is to be loaded. Throws Error
   /// when the state is of another configuration, of other data or of other rows of the trace than

@@ -17,6 +17,8 @@ struct Way {
   std::string what;
   std::int64_t cores = 1;
   int threads = 1;
+  /// TrainOptions::reduce in the place of what was asked for; empty is what was asked for, which
+  /// may be a reducer of the user's own.
   std::string reduce = "tree";
   Assignment assignment = Assignment::contiguous;
   /// The probability that a core dies in a step.

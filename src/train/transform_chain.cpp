@@ -1,0 +1,107 @@
+#include "transform_chain.hpp"
+
+#include <algorithm>
+#include <cstdint>
+#include <string_view>
+#include <type_traits>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include <rubato/core/error.hpp>
+
+#include "core/mix.hpp"
+#include "finite.hpp"
+#include "place.hpp"
+
+namespace rubato {
+
+namespace {
+
+template <class T>
+std::unique_ptr<GradientTransform<T>> transform_of(const OwnGradientTransform& own,
+                                                   const TransformParts& parts) {
+  std::unique_ptr<GradientTransform<T>> transform;
+  if constexpr (std::is_same_v<T, float>) {
+    if (own.of_float) transform = own.of_float(parts);
+  } else {
+    if (own.of_double) transform = own.of_double(parts);
+  }
+  if (transform == nullptr) {
+    throw Error(fmt::format("gradient transform {} makes none for parameters of type {}", own.name,
+                            name_of(element_type_of<T>())));
+  }
+  return transform;
+}
+
+// Where a state has it.
+std::string part_of(std::string_view name) {
+  return fmt::format("transform/{}", name);
+}
+
+// A seed of its own for each name.
+std::uint64_t seed_by(std::string_view name, std::uint64_t seed) {
+  std::uint64_t mix = mixed(seed);
+  for (const char letter : name) mix = mixed(mix ^ static_cast<unsigned char>(letter));
+  return mix;
+}
+
+}  // namespace
+
+template <class T>
+TransformChain<T>::TransformChain(std::span<const OwnGradientTransform> own, TransformParts parts)
+    : parts_(std::move(parts)) {
+  links_.reserve(own.size());
+  for (const OwnGradientTransform& one : own) {
+    links_.push_back({.name = one.name, .transform = transform_of<T>(one, parts_)});
+  }
+}
+
+template <class T>
+void TransformChain<T>::apply(StepGradient<T> gradient, Workers& workers) {
+  const std::uint64_t seed = gradient.stream.seed;
+  for (const Link& link : links_) {
+    // Minibatches count from 0.
+    gradient.stream = {.seed = seed_by(link.name, seed),
+                       .epoch = gradient.epoch.value(),
+                       .step = gradient.step.value(),
+                       .minibatch = -1};
+    link.transform->apply(gradient, workers);
+    clear_padding(gradient.values);
+    if (is_finite(std::span<const T>(gradient.values), workers)) continue;
+    throw Error(
+        fmt::format("gradient transform {} made a value infinite or NaN at {}; accepted: "
+                    "finite ones",
+                    link.name, place_of(gradient.epoch, gradient.step)));
+  }
+}
+
+template <class T>
+void TransformChain<T>::clear_padding(std::span<T> values) const {
+  std::size_t begin = 0;
+  for (const TrainedArray& trained : parts_.trained) {
+    begin += trained.array.size();
+    const std::span<T> padding = values.subspan(begin, trained.end - begin);
+    std::fill(padding.begin(), padding.end(), T{0});
+    begin = trained.end;
+  }
+}
+
+template <class T>
+void TransformChain<T>::save(State& state) const {
+  for (const Link& link : links_) {
+    State part;
+    link.transform->save(part);
+    state.put(part_of(link.name), std::move(part));
+  }
+}
+
+template <class T>
+void TransformChain<T>::load(const State& state) {
+  for (const Link& link : links_) link.transform->load(state.part(part_of(link.name)));
+}
+
+template class TransformChain<float>;
+template class TransformChain<double>;
+
+}  // namespace rubato

@@ -1,0 +1,732 @@
+// What a user plugs into the trainer: reducers, gradient transforms and samplers, and the fragments
+// of docs/extending.md.
+
+#include <algorithm>
+#include <cmath>
+#include <functional>
+#include <limits>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <regex>
+#include <stdexcept>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <gmock/gmock.h>
+
+#include <rubato/eigen/function_objective.hpp>
+#include <rubato/testing.hpp>
+
+#include "support/error_of.hpp"
+#include "support/temp_folder.hpp"
+#include "train/plug_points.hpp"
+
+namespace rubato {
+namespace {
+
+using test::error_of;
+using test::tiny_objective;
+using test::trace_of;
+using testing::ElementsAre;
+using testing::HasSubstr;
+
+TrainOptions extended_options() {
+  return {.epochs = 2,
+          .minibatch_size = 4,
+          .learning_rate = 0.05,
+          .reference_batch_size = 8,
+          .optimizer = {.momentum = 0.5},
+          .cores = 3,
+          .threads = 2};
+}
+
+// An epoch of the 48 samples.
+Trace extended_trace() {
+  return trace_of({8, 24, 4, 12});
+}
+
+using Change = std::function<void(TrainOptions&)>;
+
+// Trainers of options that `extend` has changed.
+MakeTrainer maker_of(const Change& extend) {
+  return [extend](const Change& change) {
+    TrainOptions options = extended_options();
+    extend(options);
+    change(options);
+    return Trainer(tiny_objective(), extended_trace(), options);
+  };
+}
+
+Trainer trained(const Change& extend) {
+  Trainer trainer = maker_of(extend)([](TrainOptions&) {});
+  trainer.fit();
+  return trainer;
+}
+
+std::optional<std::string> bits_that_differ(const Change& extend) {
+  return test::difference_in_bits(maker_of(extend), 8);
+}
+
+// --- reducers ---
+
+TEST(OwnReducer, ThatIsExactIsTheSameBits) {
+  for (const char* rule : {"linear", "adascale"}) {
+    const auto with = [rule](TrainOptions& options) {
+      options.rule = rule;
+      options.own_reducer = test::pairwise();
+    };
+    EXPECT_EQ(bits_that_differ(with), std::nullopt) << rule;
+    for (const WayOutcome& outcome : verify(maker_of(with), extended_options(), 6)) {
+      EXPECT_EQ(outcome.difference, std::nullopt) << outcome.way.what;
+    }
+  }
+}
+
+// Adds one leaf after the other.
+template <class T>
+class RunningSum final : public Reducer<T> {
+ public:
+  explicit RunningSum(const ReducerSize& size) : Reducer<T>(size) {}
+  void begin_step(std::int64_t, std::int64_t) override { sum_ = nullptr; }
+  void reduce_core(std::int64_t, const LeafShare& share,
+                   const typename Reducer<T>::NextLeaf& next) override {
+    for (std::int64_t i = 0; i < share.count; ++i) {
+      PartialSum<T>* const leaf = next(share[i]);
+      const std::scoped_lock lock(mutex_);
+      sum_ = sum_ == nullptr ? leaf : this->merge(sum_, leaf);
+    }
+  }
+  PartialSum<T>* finish_step() override {
+    sum_->take_squares(this->norms());
+    return sum_;
+  }
+
+ private:
+  std::mutex mutex_;
+  PartialSum<T>* sum_ = nullptr;
+};
+
+OwnReducer running_sum(bool exact) {
+  return {.name = "running", .exact = exact, .of_double = [](const ReducerSize& size, Workers&) {
+            return std::make_unique<RunningSum<double>>(size);
+          }};
+}
+
+TEST(OwnReducer, IsUsed) {
+  bool made = false;
+  trained([&](TrainOptions& options) {
+    options.own_reducer = test::pairwise();
+    options.own_reducer.of_double = [&](const ReducerSize& size, Workers& workers) {
+      made = true;
+      EXPECT_EQ(size.max_leaves, 6);
+      EXPECT_EQ(size.values, 5U) << "four parameters and a mean";
+      EXPECT_EQ(workers.threads(), 2);
+      return std::make_unique<test::PairwiseReducer<double>>(size);
+    };
+  });
+  EXPECT_TRUE(made);
+}
+
+TEST(OwnReducer, ThatBreaksItsPromiseIsFound) {
+  TrainOptions asked = extended_options();
+  asked.own_reducer = running_sum(true);
+  const auto outcomes = verify(
+      maker_of([](TrainOptions& options) { options.own_reducer = running_sum(true); }), asked, 6);
+  EXPECT_THAT(outcomes[1].difference.value_or("none"), HasSubstr("differs first after step "));
+}
+
+TEST(OwnReducer, MustPromiseExactnessWhereItIsWanted) {
+  EXPECT_THAT(error_of([] { trained([](auto& o) { o.own_reducer = running_sum(false); }); }),
+              HasSubstr("reducer running does not promise the same bits for every number of "
+                        "threads and cores; accepted: OwnReducer::exact"));
+  EXPECT_EQ(error_of([] {
+              trained([](auto& o) {
+                o.own_reducer = running_sum(false);
+                o.exact = false;
+              });
+            }),
+            "no error");
+}
+
+// A state of a reducer that is not exact is bound to it; one of an exact one is not.
+TEST(OwnReducer, BindsAStateWhereItIsNotExact) {
+  const auto inexact = [](TrainOptions& options) {
+    options.own_reducer = running_sum(false);
+    options.exact = false;
+  };
+  const auto none = [](TrainOptions&) {};
+  const auto exact = [](TrainOptions& options) { options.own_reducer = test::pairwise(); };
+  const auto error = [](const Change& saved, const Change& loading) {
+    const Trainer first = trained(saved);
+    return error_of([&] { maker_of(loading)([](TrainOptions&) {}).load_state(first.state()); });
+  };
+  EXPECT_EQ(error(exact, none), "no error");
+  EXPECT_EQ(error(none, exact), "no error");
+  EXPECT_EQ(error(inexact, inexact), "no error");
+  EXPECT_THAT(error(inexact, none), HasSubstr("reducer was running, is nothing"));
+  EXPECT_THAT(error(none, inexact), HasSubstr("reducer was nothing, is running"));
+}
+
+TEST(OwnReducer, IsRefusedWhereItCannotBeUsed) {
+  const auto error = [](const Change& change) {
+    return error_of([&] {
+      trained([&](TrainOptions& options) {
+        options.own_reducer = test::pairwise();
+        change(options);
+      });
+    });
+  };
+  EXPECT_EQ(error([](auto& o) { o.own_reducer.of_double = nullptr; }),
+            "reducer pairwise is made for no parameters of type F64");
+  EXPECT_EQ(error([](auto& o) { o.reduce = "tree"; }),
+            "reducer tree and own_reducer pairwise; accepted: one of them");
+  EXPECT_EQ(error([](auto& o) { o.own_reducer.name = ""; }),
+            "a reducer is called ''; accepted: a name of one line without /");
+  EXPECT_THAT(error([](auto& o) {
+                o.own_reducer.buffers = [](const ReducerSize& size, std::int64_t cores,
+                                           int threads) {
+                  EXPECT_EQ(size.max_leaves, 6);
+                  EXPECT_EQ(cores, 3);
+                  EXPECT_EQ(threads, 2);
+                  return std::int64_t{1} << 60;
+                };
+              }),
+              HasSubstr("1152921504606846976 gradient buffers of 40 bytes (6 minibatches in a "
+                        "step, reducer pairwise)"));
+}
+
+// Leaves something out of the sum from the third step on.
+class Forgetful final : public Reducer<double> {
+ public:
+  enum class Forgets { everything, a_leaf, squares };
+
+  Forgetful(const ReducerSize& size, Forgets forgets) : Reducer<double>(size), forgets_(forgets) {}
+  void begin_step(std::int64_t, std::int64_t) override {
+    ++steps_;
+    sum_ = nullptr;
+  }
+  void reduce_core(std::int64_t, const LeafShare& share, const NextLeaf& next) override {
+    for (std::int64_t i = 0; i < share.count; ++i) {
+      PartialSum<double>* const leaf = next(share[i]);
+      sum_ = sum_ == nullptr ? leaf : this->merge(sum_, leaf);
+    }
+  }
+  PartialSum<double>* finish_step() override {
+    sum_->take_squares(norms());
+    if (steps_ < 3) return sum_;
+    if (forgets_ == Forgets::everything) return nullptr;
+    if (forgets_ == Forgets::a_leaf) --sum_->scalars.minibatches;
+    if (forgets_ == Forgets::squares) sum_->squares.back() = PartialSum<double>::kNotTaken;
+    return sum_;
+  }
+
+ private:
+  Forgets forgets_;
+  PartialSum<double>* sum_ = nullptr;
+  int steps_ = 0;
+};
+
+TEST(OwnReducer, WhoseSumLacksSomethingEndsTraining) {
+  using Forgets = Forgetful::Forgets;
+  const std::map<Forgets, std::string> errors{
+      {Forgets::everything, "the reducer has no sum of step 3 of the run; accepted: one"},
+      {Forgets::a_leaf,
+       "the reducer has the sum of 0 minibatches of step 3 of the run, which has 1; accepted: each "
+       "of them once"},
+      {Forgets::squares,
+       "the reducer has a sum of step 3 of the run whose squares are not taken; accepted: all of "
+       "them (Reducer::add())"}};
+  for (const auto& expected : errors) {
+    const Forgets forgets = expected.first;
+    const auto make = maker_of([&](TrainOptions& options) {
+      options.rule = "adascale";
+      options.own_reducer = {
+          .name = "forgetful", .exact = true, .of_double = [&](const ReducerSize& size, Workers&) {
+            return std::make_unique<Forgetful>(size, forgets);
+          }};
+    });
+    Trainer trainer = make([](TrainOptions&) {});
+    EXPECT_EQ(error_of([&] { trainer.fit(); }), expected.second);
+    EXPECT_EQ(trainer.state().count("steps"), 2) << "the step is as if it had not been";
+  }
+}
+
+// --- gradient transforms ---
+
+// Does with the gradient what a function says.
+template <class Function>
+OwnGradientTransform with_values(std::string name, Function function) {
+  return gradient_transform(std::move(name), [function](const StepGradient<double>& gradient,
+                                                        Workers&) { function(gradient.values); });
+}
+
+OwnGradientTransform nothing() {
+  return with_values("nothing", [](std::span<double>) {});
+}
+
+TEST(GradientTransforms, ThatDoNothingChangeNoBit) {
+  for (const Change& clip : std::vector<Change>{
+           [](TrainOptions&) {}, [](TrainOptions& options) { options.clip_norm = 0.01; },
+           [](TrainOptions& options) { options.clip_value = 0.01; }}) {
+    const Trainer with = trained([&](TrainOptions& options) {
+      clip(options);
+      options.gradient_transforms = {nothing()};
+    });
+    EXPECT_EQ(test::difference_of(trained(clip), with), std::nullopt);
+  }
+}
+
+// Layer-wise rates, and a rule that sums gradients.
+TEST(GradientTransforms, ThatDoNothingLeaveEveryOptimizerAsItIs) {
+  for (const Change& extend : std::vector<Change>{[](TrainOptions& options) {
+                                                    options.optimizer.kind = OptimizerKind::lars;
+                                                    options.clip_value = 0.01;
+                                                  },
+                                                  [](TrainOptions& options) {
+                                                    options.rule = "linear-momentum";
+                                                    options.clip_norm = 0.01;
+                                                  }}) {
+    const Trainer without = trained(extend);
+    const Trainer with = trained([&](TrainOptions& options) {
+      extend(options);
+      options.gradient_transforms = {nothing()};
+    });
+    const auto expected = without.parameters()[0].values<double>();
+    const auto found = with.parameters()[0].values<double>();
+    for (std::size_t i = 0; i < expected.size(); ++i) {
+      EXPECT_NEAR(found[i], expected[i], 1e-12 * std::abs(expected[i]));
+      EXPECT_NE(expected[i], 0);
+    }
+  }
+}
+
+// An optimizer that goes by norms goes by those of what it applies.
+TEST(GradientTransforms, ChangeTheNormsThatLayerWiseRatesGoBy) {
+  // Weights of 0, as at the first step, have no layer-wise rate.
+  const auto weight_of = [](double factor) {
+    const Trainer trainer = trained([factor](TrainOptions& options) {
+      options.optimizer = {.kind = OptimizerKind::lars};
+      options.gradient_transforms = {
+          gradient_transform("times", [factor](const StepGradient<double>& gradient, Workers&) {
+            if (gradient.step.value() == 0) return;
+            for (double& value : gradient.values) value *= factor;
+          })};
+    });
+    return trainer.parameters()[0].values<double>()[0];
+  };
+  EXPECT_NEAR(weight_of(1024), weight_of(1), 1e-6 * std::abs(weight_of(1)))
+      << "the rate falls as the gradient grows";
+}
+
+TEST(GradientTransforms, ComeAfterClippingAndInOrder) {
+  std::vector<double> norms;
+  std::vector<double> shrunk;
+  const auto note_norm = [](std::vector<double>& into) {
+    return [&into](std::span<double> values) {
+      double square = 0;
+      for (const double value : values) square += value * value;
+      into.push_back(std::sqrt(square));
+    };
+  };
+  TrainOptions options = extended_options();
+  options.clip_norm = 0.25;
+  options.gradient_transforms = {with_values("note", note_norm(norms)),
+                                 with_values("halve",
+                                             [](std::span<double> values) {
+                                               for (double& value : values) value /= 2;
+                                             }),
+                                 with_values("note again", note_norm(shrunk))};
+  Trainer trainer(tiny_objective(), extended_trace(), options);
+  const auto recorder = trainer.add_observer<test::Recorder>();
+  trainer.fit();
+  ASSERT_EQ(norms.size(), recorder->steps.size());
+  ASSERT_EQ(shrunk.size(), norms.size());
+  EXPECT_GT(recorder->steps[0].gradient_norm.value_or(0), 1) << "the record has the whole one";
+  EXPECT_NEAR(norms[0], 0.25, 1e-6);
+  for (std::size_t i = 0; i < norms.size(); ++i) EXPECT_NEAR(shrunk[i], norms[i] / 2, 1e-12);
+}
+
+TEST(GradientTransforms, AreWhatTheUpdateTakes) {
+  TrainOptions options{
+      .epochs = 1, .minibatch_size = 4, .learning_rate = 0.25, .cores = 2, .threads = 1};
+  options.rule = "constant";
+  for (const char* rule : {"constant", "linear-momentum"}) {
+    options.rule = rule;
+    options.reference_batch_size = 4;
+    options.gradient_transforms = {with_values("sign", [](std::span<double> values) {
+      for (double& value : values) value = std::copysign(1, value);
+    })};
+    Trainer trainer(tiny_objective(), trace_of({48}), options);
+    trainer.fit();
+    // A rule that sums has 12 minibatches in the place of one, and its own rate.
+    const double expected = rule == std::string("constant") ? 0.25 : 0.25 * 12;
+    for (const double weight : trainer.parameters()[0].values<double>()) {
+      EXPECT_EQ(std::abs(weight), expected) << rule;
+    }
+  }
+}
+
+TEST(GradientTransforms, HaveTheSameBitsWhoeverComputesAndThroughResumes) {
+  EXPECT_EQ(bits_that_differ([](TrainOptions& options) {
+              options.clip_norm = 0.5;
+              options.gradient_transforms = {test::largest_only(2), test::gaussian_noise(0.1)};
+            }),
+            std::nullopt);
+}
+
+TEST(GradientTransforms, SeeTheStep) {
+  std::vector<std::int64_t> steps;
+  std::vector<std::int64_t> epochs;
+  std::vector<std::int64_t> batches;
+  std::vector<std::vector<double>> weights;
+  const Trainer trainer = trained([&](TrainOptions& options) {
+    options.gradient_transforms = {
+        gradient_transform("see", [&](const StepGradient<double>& gradient, Workers& workers) {
+          EXPECT_EQ(workers.threads(), 2);
+          EXPECT_EQ(gradient.batch_size, 4 * gradient.minibatches);
+          EXPECT_EQ(gradient.parameters.size(), gradient.values.size());
+          steps.push_back(gradient.step.value());
+          epochs.push_back(gradient.epoch.value());
+          batches.push_back(gradient.batch_size);
+          weights.emplace_back(gradient.parameters.begin(), gradient.parameters.end());
+        })};
+  });
+  EXPECT_THAT(steps, ElementsAre(0, 1, 2, 3, 4, 5, 6, 7));
+  EXPECT_THAT(epochs, ElementsAre(0, 0, 0, 0, 1, 1, 1, 1));
+  EXPECT_THAT(batches, ElementsAre(8, 24, 4, 12, 8, 24, 4, 12));
+  EXPECT_THAT(weights[0], ElementsAre(0, 0, 0, 0));
+}
+
+// The noise of a step is its own, and that of the transform's name.
+TEST(GradientTransforms, DrawNumbersOfTheirOwn) {
+  std::vector<double> before;
+  std::vector<double> noise;
+  std::vector<std::uint64_t> seeds;
+  const auto note_seed = [&](const std::string& name) {
+    return gradient_transform(name, [&](const StepGradient<double>& gradient, Workers&) {
+      seeds.push_back(gradient.stream.seed);
+      EXPECT_EQ(gradient.stream.minibatch, -1) << "no minibatch has that key";
+    });
+  };
+  trained([&](TrainOptions& options) {
+    options.epochs = 600;
+    options.clip_norm = 0.5;
+    options.gradient_transforms = {
+        note_seed("one"), note_seed("two"),
+        with_values("before",
+                    [&](std::span<double> values) { before.assign(values.begin(), values.end()); }),
+        test::gaussian_noise(0.1), with_values("after", [&](std::span<double> values) {
+          for (std::size_t i = 0; i < values.size(); ++i) noise.push_back(values[i] - before[i]);
+        })};
+  });
+  EXPECT_NE(seeds[0], seeds[1]);
+  EXPECT_EQ(seeds[0], seeds[2]) << "the step is in the rest of the key";
+  double sum = 0;
+  double squares = 0;
+  for (const double number : noise) {
+    sum += number;
+    squares += number * number;
+  }
+  const auto count = static_cast<double>(noise.size());
+  ASSERT_GT(count, 5000);
+  // Five standard errors each.
+  EXPECT_NEAR(sum / count, 0, 5 * 0.1 / std::sqrt(count));
+  EXPECT_NEAR(squares / count, 0.01, 5 * 0.01 * std::sqrt(2 / count));
+  std::sort(noise.begin(), noise.end());
+  EXPECT_EQ(std::unique(noise.begin(), noise.end()), noise.end()) << "no number is drawn twice";
+}
+
+// What largest_only() keeps back comes later: in all, what the gradients were.
+TEST(GradientTransforms, MayRememberWhatTheyKeepBack) {
+  std::vector<double> in(4);
+  std::vector<double> out(4);
+  const auto add_to = [](std::vector<double>& sums) {
+    return [&sums](std::span<double> values) {
+      for (std::size_t i = 0; i < sums.size(); ++i) sums[i] += values[i];
+    };
+  };
+  const Trainer trainer = trained([&](TrainOptions& options) {
+    options.gradient_transforms = {with_values("in", add_to(in)), test::largest_only(1),
+                                   with_values("out", add_to(out)),
+                                   with_values("count", [](std::span<double> values) {
+                                     EXPECT_EQ(std::count(values.begin(), values.end(), 0.0), 3);
+                                   })};
+  });
+  const auto left = trainer.state().part("transform/largest 1").values<double>("left");
+  for (std::size_t i = 0; i < in.size(); ++i) EXPECT_NEAR(out[i] + left[i], in[i], 1e-12);
+  EXPECT_NE(left, std::vector<double>(4));
+}
+
+// Of floats, in a flat array with padding: 3 and 2 of them, in eights.
+class Padded final : public ObjectiveOf<float> {
+ public:
+  std::int64_t samples() const override { return 8; }
+  const std::vector<TrainedArray>& trained() const override { return trained_; }
+  const std::vector<NamedArray>& parameters() const override { return arrays_; }
+  std::string fingerprint() const override { return "padded"; }
+  std::span<float> flat_parameters() override { return values_; }
+  std::unique_ptr<Evaluator<float>> make_evaluator() override {
+    class Ones final : public Evaluator<float> {
+     public:
+      double evaluate(const Minibatch&, const Leaf<float>& leaf, EvaluatorProgress&) override {
+        for (const std::size_t i : {0, 1, 2, 8, 9}) leaf.gradient[i] = 1;
+        return 1;
+      }
+    };
+    return std::make_unique<Ones>();
+  }
+
+ private:
+  std::vector<float> values_ = std::vector<float>(16);
+  std::vector<NamedArray> arrays_{
+      {.name = "a", .type = ElementType::f32, .shape = {3}, .data = values_.data()},
+      {.name = "b", .type = ElementType::f32, .shape = {2}, .data = values_.data() + 8}};
+  std::vector<TrainedArray> trained_{{.array = arrays_[0], .end = 8},
+                                     {.array = arrays_[1], .end = 16}};
+};
+
+TEST(GradientTransforms, LeaveThePaddingAlone) {
+  TrainOptions options{.epochs = 1, .minibatch_size = 4, .threads = 1};
+  options.gradient_transforms = {test::gaussian_noise(1)};
+  auto objective = std::make_unique<Padded>();
+  Padded& padded = *objective;
+  Trainer trainer(std::move(objective), trace_of({8}), options);
+  trainer.fit();
+  const std::span<const float> values = padded.flat_parameters();
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    const bool is_parameter = i < 3 || i == 8 || i == 9;
+    EXPECT_EQ(values[i] != 0, is_parameter) << i;
+  }
+}
+
+TEST(GradientTransforms, ThatFailEndTrainingWithTheParametersOfTheStepBefore) {
+  const auto failing = [](const std::function<void(std::span<double>)>& fail) {
+    std::vector<double> expected;
+    Trainer trainer = maker_of([&](TrainOptions& options) {
+      options.gradient_transforms = {
+          gradient_transform("bad", [&](const StepGradient<double>& gradient, Workers&) {
+            if (gradient.step.value() != 2) return;
+            expected.assign(gradient.parameters.begin(), gradient.parameters.end());
+            fail(gradient.values);
+          })};
+    })([](TrainOptions&) {});
+    std::string what = "no error";
+    try {
+      trainer.fit();
+    } catch (const std::exception& error) {
+      what = error.what();
+    }
+    EXPECT_EQ(trainer.result().steps, 2);
+    EXPECT_FALSE(trainer.has_state()) << "what a transform remembers is not taken back";
+    expected.pop_back();
+    EXPECT_EQ(trainer.parameters()[0].values<double>()[0], expected[0]);
+    return what;
+  };
+  EXPECT_EQ(failing([](std::span<double> values) {
+              values[1] = std::numeric_limits<double>::infinity();
+            }),
+            "gradient transform bad made a value infinite or NaN at epoch 1, step 3 of the run; "
+            "accepted: finite ones");
+  EXPECT_EQ(failing([](std::span<double>) { throw std::runtime_error("mine"); }), "mine");
+}
+
+TEST(GradientTransforms, AreRefusedWhereTheyCannotBeUsed) {
+  const auto error = [](std::vector<OwnGradientTransform> transforms) {
+    return error_of(
+        [&] { trained([&](TrainOptions& options) { options.gradient_transforms = transforms; }); });
+  };
+  EXPECT_EQ(error({nothing(), nothing()}),
+            "two gradient transforms are called nothing; accepted: different names");
+  for (const char* name : {"", "a/b", "a\nb"}) {
+    EXPECT_THAT(error({with_values(name, [](std::span<double>) {})}),
+                HasSubstr("accepted: a name of one line without /"));
+  }
+  EXPECT_EQ(error({{.name = "of floats",
+                    .of_float =
+                        [](const TransformParts&) {
+                          return std::unique_ptr<GradientTransform<float>>();
+                        }}}),
+            "gradient transform of floats makes none for parameters of type F64");
+}
+
+TEST(GradientTransforms, BindAState) {
+  const Trainer first = trained([](TrainOptions& options) {
+    options.gradient_transforms = {test::largest_only(2), test::gaussian_noise(0.5)};
+  });
+  const auto error = [&](std::vector<OwnGradientTransform> transforms) {
+    return error_of([&] {
+      maker_of([&](TrainOptions& options) {
+        options.gradient_transforms = transforms;
+      })([](TrainOptions&) {
+      }).load_state(first.state());
+    });
+  };
+  EXPECT_EQ(error({test::largest_only(2), test::gaussian_noise(0.5)}), "no error");
+  EXPECT_THAT(error({test::gaussian_noise(0.5), test::largest_only(2)}),
+              HasSubstr("gradient_transforms was largest 2, noise 0.500000, is noise"));
+  EXPECT_THAT(error({}),
+              HasSubstr("gradient_transforms was largest 2, noise 0.500000, is nothing"));
+}
+
+// --- samplers ---
+
+// An objective without parameters to speak of that notes which samples are shown in a step.
+class Shown {
+ public:
+  [[nodiscard]] std::unique_ptr<Objective> objective(std::int64_t samples) {
+    return function_objective<double>(
+        {.initial = {1},
+         .samples = samples,
+         .value_and_gradient = [this](std::span<const double> parameters,
+                                      std::span<const std::int64_t> minibatch,
+                                      std::span<double> gradient) {
+           const std::scoped_lock lock(mutex_);
+           all_.insert(all_.end(), minibatch.begin(), minibatch.end());
+           gradient[0] = parameters[0];
+           return parameters[0] * parameters[0] / 2;
+         }});
+  }
+  // In the order of training, where one core does it all.
+  [[nodiscard]] const std::vector<std::int64_t>& all() const { return all_; }
+
+ private:
+  std::mutex mutex_;
+  std::vector<std::int64_t> all_;
+};
+
+std::vector<std::int64_t> shown_by(const Sampler& sampler, std::int64_t samples,
+                                   const std::vector<std::int64_t>& batches, Remainder remainder) {
+  TrainOptions options{.epochs = 2, .minibatch_size = 2, .remainder = remainder};
+  options.sampler = sampler;
+  options.cores = 1;
+  options.threads = 1;
+  Shown shown;
+  Trainer trainer(shown.objective(samples), trace_of(batches), options);
+  trainer.fit();
+  return shown.all();
+}
+
+TEST(Samplers, OrderTheSamplesOfTraining) {
+  EXPECT_THAT(shown_by(in_order(), 6, {2, 4}, Remainder::drop),
+              ElementsAre(0, 1, 2, 3, 4, 5, 0, 1, 2, 3, 4, 5));
+  EXPECT_THAT(shown_by(test::rotated(1), 6, {4}, Remainder::drop),
+              ElementsAre(0, 1, 2, 3, 1, 2, 3, 4));
+}
+
+// Every entry of every list once.
+TEST(Samplers, AreShownWholeWithCarry) {
+  EXPECT_THAT(shown_by(test::rotated(2), 5, {4, 6}, Remainder::carry),
+              ElementsAre(0, 1, 2, 3, 4, 2, 3, 4, 0, 1));
+  const Sampler drawing = weighted({1, 0, 3, 0, 2, 0, 1});
+  std::vector<std::int64_t> expected;
+  for (const std::int64_t epoch : {0, 1}) {
+    const auto list = drawing.order({.epoch = EpochIndex{epoch}, .seed = 42, .samples = 7});
+    expected.insert(expected.end(), list.begin(), list.end());
+  }
+  EXPECT_EQ(shown_by(drawing, 7, {4, 6}, Remainder::carry), expected);
+}
+
+TEST(Samplers, HaveTheSameBitsWhoeverComputesAndThroughResumes) {
+  std::vector<double> weights(48);
+  for (std::size_t i = 0; i < weights.size(); ++i) weights[i] = static_cast<double>(i % 5);
+  for (const Remainder remainder : {Remainder::drop, Remainder::carry}) {
+    EXPECT_EQ(bits_that_differ([&](TrainOptions& options) {
+                options.remainder = remainder;
+                options.sampler = weighted(weights);
+              }),
+              std::nullopt);
+  }
+}
+
+TEST(Samplers, BindAState) {
+  const Trainer first = trained([](TrainOptions& options) { options.sampler = test::rotated(1); });
+  const auto error = [&](const Sampler& sampler) {
+    return error_of([&] {
+      maker_of([&](TrainOptions& options) { options.sampler = sampler; })([](TrainOptions&) {
+      }).load_state(first.state());
+    });
+  };
+  EXPECT_EQ(error(test::rotated(1)), "no error");
+  EXPECT_THAT(error(test::rotated(2)), HasSubstr("sampler was rotated by 1, is rotated by 2"));
+  EXPECT_THAT(error({}), HasSubstr("sampler was rotated by 1, is nothing"));
+}
+
+TEST(Samplers, AreCheckedBeforeTheFirstStepAndThrowBetweenSteps) {
+  const auto from = [](std::int64_t bad_epoch) {
+    return maker_of([bad_epoch](TrainOptions& options) {
+      options.sampler = test::rotated(1);
+      options.sampler.order = [bad_epoch, inner = options.sampler.order](const EpochDraw& draw) {
+        std::vector<std::int64_t> list = inner(draw);
+        if (draw.epoch.value() >= bad_epoch) list.back() = draw.samples;
+        return list;
+      };
+    });
+  };
+  EXPECT_EQ(error_of([&] { from(0)([](TrainOptions&) {}); }),
+            "sampler rotated by 1 gave the index 48 for epoch 1; accepted: 0 to 47");
+  Trainer trainer = from(1)([](TrainOptions&) {});
+  EXPECT_EQ(error_of([&] { trainer.fit(); }),
+            "sampler rotated by 1 gave the index 48 for epoch 2; accepted: 0 to 47");
+  EXPECT_EQ(trainer.state().count("steps"), 4);
+  EXPECT_EQ(error_of([] {
+              maker_of([](TrainOptions& options) { options.sampler.order = in_order().order; })(
+                  [](TrainOptions&) {});
+            }),
+            "a sampler is called ''; accepted: a name of one line without /");
+}
+
+// --- docs/extending.md ---
+
+TEST(Extending, ByRuleScheduleAndOptimizer) {
+  const Trainer trainer = trained([](TrainOptions& options) {
+    test::use_log_rule(options);
+    test::use_inverse_time(options);
+    options.optimizer = {};
+    test::use_sign_descent(options);
+  });
+  // Rates 0.05 (1 + log2(batch / 8)) / (1 + step) of both epochs: a sign for each of them.
+  double largest = 0;
+  std::int64_t step = 0;
+  for (const double batch : {8, 24, 4, 12, 8, 24, 4, 12}) {
+    largest += 0.05 * std::max(0.0, 1 + std::log2(batch / 8)) / static_cast<double>(++step);
+  }
+  for (const double weight : trainer.parameters()[0].values<double>()) {
+    EXPECT_LE(std::abs(weight), largest + 1e-12);
+    EXPECT_NE(weight, 0);
+  }
+}
+
+TEST(Extending, ByPolicyAndObserver) {
+  TrainOptions options = extended_options();
+  options.epochs = 40;
+  Trainer trainer(tiny_objective(), test::growing_batches(), options);
+  const auto losses = trainer.add_observer<test::LossOfSteps>();
+  const TrainResult result = trainer.fit();
+  EXPECT_EQ(result.stopped, "the loss is small enough");
+  EXPECT_EQ(losses->losses().size(), static_cast<std::size_t>(result.steps));
+}
+
+// Without what indents a fragment.
+std::string unindented(const std::string& text) {
+  return std::regex_replace(text, std::regex("(^|\n) +"), "$1");
+}
+
+// Every fragment of the page is code that the tests above compile and run.
+TEST(Extending, IsDocumentedByCodeThatRuns) {
+  const std::string page = test::read_file(RUBATO_EXTENDING_MD);
+  const std::string code = unindented(test::read_file(RUBATO_PLUG_POINTS));
+  const std::regex fragment("```cpp\n([^`]*)```");
+  int fragments = 0;
+  for (std::sregex_iterator it(page.begin(), page.end(), fragment), end; it != end; ++it) {
+    ++fragments;
+    const std::string text = (*it)[1];
+    EXPECT_THAT(code, HasSubstr(unindented(text)));
+  }
+  EXPECT_GE(fragments, 8);
+}
+
+}  // namespace
+}  // namespace rubato

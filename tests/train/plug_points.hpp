@@ -1,0 +1,183 @@
+#pragma once
+
+// The fragments of docs/extending.md, which quotes this file: extending_test.cpp compares the two,
+// and runs them.
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <rubato/plan/normal_numbers.hpp>
+#include <rubato/train/trainer.hpp>
+
+namespace rubato::test {
+
+// A rule.
+inline void use_log_rule(TrainOptions& options) {
+  options.rules.add("log2", [](const RuleInput& step) { return 1 + std::log2(step.scale()); });
+  options.rule = "log2";
+}
+
+// A schedule.
+class InverseTime final : public LrSchedule {
+ public:
+  double factor(double position) const override { return 1 / (1 + position); }
+};
+
+inline void use_inverse_time(TrainOptions& options) {
+  options.own_schedule = [] { return std::make_unique<InverseTime>(); };
+  options.schedule_unit = ScheduleUnit::steps;
+}
+
+// An optimizer.
+class SignDescent final : public FlatOptimizer<double> {
+ public:
+  void step(const Update<double>& update, Workers& workers) override {
+    workers.for_each_range(update.parameters.size(), [&](std::size_t begin, std::size_t end) {
+      for (std::size_t i = begin; i < end; ++i) {
+        if (update.gradient_sum[i] == 0) continue;
+        update.parameters[i] -= std::copysign(update.rates.learning_rate, update.gradient_sum[i]);
+      }
+    });
+  }
+  void save(State&) const override {}
+  void load(const State&) override {}
+};
+
+inline void use_sign_descent(TrainOptions& options) {
+  options.own_optimizer.of_double = [](const OptimizerParts&) {
+    return std::make_unique<SignDescent>();
+  };
+}
+
+// A policy.
+inline std::unique_ptr<StepSource> growing_batches() {
+  const auto policy = [](const SourceProgress& so_far) -> std::optional<TraceStep> {
+    const std::int64_t minibatches = std::min<std::int64_t>(1 + so_far.epoch.value(), 4);
+    return TraceStep{.batch_size = 4 * minibatches, .cores = minibatches};
+  };
+  return std::make_unique<FunctionSource>(policy, FunctionSourceOptions{.max_batch = 16});
+}
+
+// A sampler.
+inline Sampler rotated(std::int64_t shift) {
+  return {.name = "rotated by " + std::to_string(shift), .order = [shift](const EpochDraw& draw) {
+            std::vector<std::int64_t> list(static_cast<std::size_t>(draw.samples));
+            for (std::size_t i = 0; i < list.size(); ++i) {
+              list[i] = (static_cast<std::int64_t>(i) + shift * draw.epoch.value()) % draw.samples;
+            }
+            return list;
+          }};
+}
+
+// A gradient transform that remembers nothing.
+inline OwnGradientTransform gaussian_noise(double deviation) {
+  return gradient_transform(
+      "noise " + std::to_string(deviation), [deviation](const auto& gradient, Workers& workers) {
+        using T = typename std::decay_t<decltype(gradient.values)>::value_type;
+        const NormalNumbers normal(gradient.stream);
+        workers.for_each_range(gradient.values.size(), [&](std::size_t begin, std::size_t end) {
+          for (std::size_t i = begin; i < end; ++i) {
+            gradient.values[i] += static_cast<T>(deviation * normal[i]);
+          }
+        });
+      });
+}
+
+// And one that does.
+template <class T>
+class LargestOnly final : public GradientTransform<T> {
+ public:
+  LargestOnly(std::size_t kept, std::size_t size) : kept_(kept), left_(size), sizes_(size) {}
+
+  void apply(const StepGradient<T>& gradient, Workers&) override {
+    const auto size = static_cast<std::ptrdiff_t>(left_.size());
+    for (std::size_t i = 0; i < left_.size(); ++i) {
+      gradient.values[i] += std::exchange(left_[i], T{0});
+      sizes_[i] = std::abs(gradient.values[i]);
+    }
+    const auto nth = sizes_.begin() + size - static_cast<std::ptrdiff_t>(kept_);
+    std::nth_element(sizes_.begin(), nth, sizes_.end());
+    for (std::size_t i = 0; i < left_.size(); ++i) {
+      if (std::abs(gradient.values[i]) < *nth) std::swap(left_[i], gradient.values[i]);
+    }
+  }
+  void save(State& state) const override { state.put("left", left_); }
+  void load(const State& state) override { state.read("left", std::span<T>(left_)); }
+
+ private:
+  std::size_t kept_;
+  std::vector<T> left_;
+  std::vector<T> sizes_;
+};
+
+inline OwnGradientTransform largest_only(std::size_t kept) {
+  return {.name = "largest " + std::to_string(kept),
+          .of_float =
+              [kept](const TransformParts& parts) {
+                return std::make_unique<LargestOnly<float>>(kept, parts.layout.size());
+              },
+          .of_double =
+              [kept](const TransformParts& parts) {
+                return std::make_unique<LargestOnly<double>>(kept, parts.layout.size());
+              }};
+}
+
+// A reducer.
+template <class T>
+class PairwiseReducer final : public Reducer<T> {
+ public:
+  explicit PairwiseReducer(const ReducerSize& size)
+      : Reducer<T>(size), sums_(static_cast<std::size_t>(size.max_leaves)) {}
+
+  void begin_step(std::int64_t leaves, std::int64_t) override {
+    leaves_ = static_cast<std::size_t>(leaves);
+  }
+  void reduce_core(std::int64_t, const LeafShare& share,
+                   const typename Reducer<T>::NextLeaf& next) override {
+    for (std::int64_t i = 0; i < share.count; ++i) {
+      sums_[static_cast<std::size_t>(share[i])] = next(share[i]);
+    }
+  }
+  PartialSum<T>* finish_step() override {
+    for (std::size_t width = 1; width < leaves_; width *= 2) {
+      for (std::size_t left = 0; left + width < leaves_; left += 2 * width) {
+        this->merge(sums_[left], sums_[left + width]);
+      }
+    }
+    sums_.front()->take_squares(this->norms());
+    return sums_.front();
+  }
+
+ private:
+  std::vector<PartialSum<T>*> sums_;
+  std::size_t leaves_ = 0;
+};
+
+inline OwnReducer pairwise() {
+  return {.name = "pairwise",
+          .exact = true,
+          .of_float = [](const ReducerSize& size,
+                         Workers&) { return std::make_unique<PairwiseReducer<float>>(size); },
+          .of_double = [](const ReducerSize& size,
+                          Workers&) { return std::make_unique<PairwiseReducer<double>>(size); }};
+}
+
+// An observer.
+class LossOfSteps final : public Observer {
+ public:
+  void on_step(Training& training, const StepRecord& step) override {
+    losses_.push_back(step.loss);
+    if (step.loss < 0.01) training.stop("the loss is small enough");
+  }
+  const std::vector<double>& losses() const { return losses_; }
+
+ private:
+  std::vector<double> losses_;
+};
+
+}  // namespace rubato::test
