@@ -1,5 +1,5 @@
-// What a user plugs into the trainer: reducers, gradient transforms and samplers, and the fragments
-// of docs/extending.md.
+// What a user plugs into the trainer: reducers, gradient transforms and samplers, as docs/extending.md
+// has them.
 
 #include <algorithm>
 #include <cmath>
@@ -9,7 +9,6 @@
 #include <memory>
 #include <mutex>
 #include <optional>
-#include <regex>
 #include <stdexcept>
 #include <string>
 #include <utility>
@@ -21,7 +20,6 @@
 #include <rubato/testing.hpp>
 
 #include "support/error_of.hpp"
-#include "support/temp_folder.hpp"
 #include "train/plug_points.hpp"
 
 namespace rubato {
@@ -707,25 +705,6 @@ TEST(Extending, ByPolicyAndObserver) {
   const TrainResult result = trainer.fit();
   EXPECT_EQ(result.stopped, "the loss is small enough");
   EXPECT_EQ(losses->losses().size(), static_cast<std::size_t>(result.steps));
-}
-
-// Without what indents a fragment.
-std::string unindented(const std::string& text) {
-  return std::regex_replace(text, std::regex("(^|\n) +"), "$1");
-}
-
-// Every fragment of the page is code that the tests above compile and run.
-TEST(Extending, IsDocumentedByCodeThatRuns) {
-  const std::string page = test::read_file(RUBATO_EXTENDING_MD);
-  const std::string code = unindented(test::read_file(RUBATO_PLUG_POINTS));
-  const std::regex fragment("```cpp\n([^`]*)```");
-  int fragments = 0;
-  for (std::sregex_iterator it(page.begin(), page.end(), fragment), end; it != end; ++it) {
-    ++fragments;
-    const std::string text = (*it)[1];
-    EXPECT_THAT(code, HasSubstr(unindented(text)));
-  }
-  EXPECT_GE(fragments, 8);
 }
 
 }  // namespace
