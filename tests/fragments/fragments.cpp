@@ -15,6 +15,7 @@
 #include <rubato/scaling/lambda_rule.hpp>
 #include <rubato/testing.hpp>
 #include <rubato/train/best_weights.hpp>
+#include <rubato/train/gradient_transform.hpp>
 #include <rubato/train/trainer.hpp>
 
 namespace rubato::fragments {
@@ -69,6 +70,21 @@ TrainResult trainer(std::unique_ptr<Objective> objective, const Trace& trace,
   rubato::Trainer trainer(std::move(objective), trace, options);
   const rubato::TrainResult result = trainer.fit();
   return result;
+}
+
+TrainOptions gradient_transform() {
+  TrainOptions options;
+  options.gradient_transforms = {
+      rubato::gradient_transform("sign", [](const auto& gradient, rubato::Workers& workers) {
+        workers.for_each_range(gradient.values.size(), [&](std::size_t begin, std::size_t end) {
+          for (std::size_t i = begin; i < end; ++i) {
+            const auto value = gradient.values[i];
+            if (value > 0) gradient.values[i] = 1;
+            if (value < 0) gradient.values[i] = -1;
+          }
+        });
+      })};
+  return options;
 }
 
 std::size_t observers(Trainer& trainer) {

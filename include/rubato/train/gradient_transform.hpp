@@ -111,7 +111,9 @@ class FunctionTransform final : public GradientTransform<T> {
 ///           workers.for_each_range(gradient.values.size(), [&](std::size_t begin, std::size_t end)
 ///           {
 ///             for (std::size_t i = begin; i < end; ++i) {
-///               gradient.values[i] = (gradient.values[i] > 0) - (gradient.values[i] < 0);
+///               const auto value = gradient.values[i];
+///               if (value > 0) gradient.values[i] = 1;
+///               if (value < 0) gradient.values[i] = -1;
 ///             }
 ///           });
 ///         })};
