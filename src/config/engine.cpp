@@ -70,10 +70,6 @@ std::optional<std::string> why_libtorch(const RunConfiguration& run) {
   }
   if (run.augment_shift > 0) return fmt::format("--augment-shift {}", run.augment_shift);
   if (run.label_smoothing > 0) return fmt::format("--label-smoothing {}", run.label_smoothing);
-  const OptimizerKind optimizer = optimizer_options(run).kind;
-  if (optimizer != OptimizerKind::sgd && optimizer != OptimizerKind::lars) {
-    return "--optimizer " + run.optimizer;
-  }
   return std::nullopt;
 }
 

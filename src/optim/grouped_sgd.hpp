@@ -1,18 +1,14 @@
 #pragma once
 
-#include <algorithm>
 #include <cmath>
 #include <cstddef>
 #include <span>
-#include <vector>
 
-#include <fmt/format.h>
-
-#include <rubato/core/error.hpp>
 #include <rubato/optim/flat_optimizer.hpp>
 
 #include "collective/tree_sum.hpp"
 #include "optim/layer_rates.hpp"
+#include "optim/ranges.hpp"
 
 namespace rubato {
 
@@ -42,35 +38,11 @@ template <class T>
           bounded ? static_cast<T>(layer.rate * static_cast<double>(update.clip)) : update.clip};
 }
 
-/// Whether any parameter has a velocity.
-[[nodiscard]] inline bool any_momentum(double momentum, std::span<const GroupOptions> groups) {
-  return momentum != 0 || std::any_of(groups.begin(), groups.end(), [](const GroupOptions& group) {
-           return group.momentum.value_or(0) != 0;
-         });
-}
-
-/// Appends a tensor's range, or makes the last one longer where nothing differs.
-template <class T>
-void append_range(std::vector<SgdRange<T>>& ranges, std::size_t end,
-                  const SgdCoefficients<T>& coefficients) {
-  if (!ranges.empty() && ranges.back().coefficients == coefficients) {
-    ranges.back().end = end;
-  } else {
-    ranges.push_back({.end = end, .coefficients = coefficients});
-  }
-}
-
 /// One SGD step of every range, shared out over the threads.
 template <class T>
 void step_ranges(const Update<T>& update, std::span<T> velocity,
                  std::span<const SgdRange<T>> ranges, Workers& workers) {
-  const std::size_t covered = ranges.empty() ? 0 : ranges.back().end;
-  if (covered != update.parameters.size() || update.gradient_sum.size() < covered) {
-    throw Error(
-        fmt::format("an update of {} parameters has {} gradients, and the layout {} values; "
-                    "accepted: as many of each",
-                    update.parameters.size(), update.gradient_sum.size(), covered));
-  }
+  require_size(update, ranges.empty() ? 0 : ranges.back().end);
   workers.for_each_range(update.parameters.size(), [&](std::size_t begin, std::size_t end) {
     const T* const gradient = update.gradient_sum.data();
     tree_sum_sgd({&gradient, 1}, begin, update.parameters.subspan(begin, end - begin),

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <span>
 
@@ -18,6 +19,13 @@ struct LayerRates {
 /// Groups beyond the list have no options of their own.
 [[nodiscard]] inline GroupOptions group_of(std::span<const GroupOptions> groups, std::size_t i) {
   return i < groups.size() ? groups[i] : GroupOptions();
+}
+
+/// Whether any parameter has a velocity.
+[[nodiscard]] inline bool any_momentum(double momentum, std::span<const GroupOptions> groups) {
+  return momentum != 0 || std::any_of(groups.begin(), groups.end(), [](const GroupOptions& group) {
+           return group.momentum.value_or(0) != 0;
+         });
 }
 
 /// What groups and rates make of an optimizer's weight decay and momentum for a tensor of that

@@ -27,7 +27,7 @@ class Lookahead final : public FlatOptimizer<T> {
   void save(State& state) const override;
   void load(const State& state) override;
   [[nodiscard]] bool needs_layer_norms() const override { return fast_->needs_layer_norms(); }
-  [[nodiscard]] bool scales_weight_decay() const override { return fast_->scales_weight_decay(); }
+  [[nodiscard]] bool follows_sums() const override { return fast_->follows_sums(); }
 
  private:
   void meet(std::span<T> parameters, Workers& workers);

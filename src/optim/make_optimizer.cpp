@@ -6,7 +6,11 @@
 
 #include <rubato/core/error.hpp>
 
+#include "core/check.hpp"
+#include "optim/adagrad.hpp"
+#include "optim/adam.hpp"
 #include "optim/lars.hpp"
+#include "optim/rmsprop.hpp"
 #include "optim/sgd.hpp"
 
 namespace rubato {
@@ -51,10 +55,36 @@ std::unique_ptr<FlatOptimizer<T>> make_optimizer(const OptimizerOptions& options
                       .trust = options.trust,
                       .momentum_form = options.momentum_form.value_or(LarsOptions().momentum_form)},
           std::move(groups));
-    default:
-      throw Error(fmt::format("optimizer {} is libtorch's; accepted for this model: sgd, lars",
-                              choice_name(kOptimizers, options.kind)));
+    case OptimizerKind::adam:
+    case OptimizerKind::adamw:
+      return std::make_unique<Adam<T>>(
+          layout,
+          AdamOptions{.beta1 = options.beta1,
+                      .beta2 = options.beta2,
+                      .epsilon = options.epsilon,
+                      .amsgrad = options.amsgrad,
+                      .weight_decay = options.weight_decay,
+                      .decoupled = options.kind == OptimizerKind::adamw},
+          std::move(groups));
+    case OptimizerKind::rmsprop:
+      return std::make_unique<Rmsprop<T>>(layout,
+                                          RmspropOptions{.alpha = options.alpha,
+                                                         .epsilon = options.epsilon,
+                                                         .centered = options.centered,
+                                                         .momentum = options.momentum,
+                                                         .weight_decay = options.weight_decay},
+                                          std::move(groups));
+    case OptimizerKind::adagrad:
+      return std::make_unique<Adagrad<T>>(
+          layout,
+          AdagradOptions{.lr_decay = options.lr_decay,
+                         .initial_accumulator = options.initial_accumulator,
+                         .epsilon = options.epsilon,
+                         .weight_decay = options.weight_decay},
+          std::move(groups));
   }
+  RUBATO_CHECK(false, "every kind of optimizer has its row");
+  return nullptr;
 }
 
 template std::unique_ptr<FlatOptimizer<float>> make_optimizer<float>(const OptimizerOptions&,

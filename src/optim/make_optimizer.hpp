@@ -11,8 +11,7 @@ namespace rubato {
 /// Throws Error for an option of the optimizer or of a group that is out of its range.
 void require_valid(const OptimizerOptions& options, const std::vector<GroupOptions>& groups);
 
-/// The optimizer of that kind: SGD or LARS. Throws Error for an option out of its range, also of a
-/// group, and for another kind.
+/// The optimizer of that kind. Throws Error for an option out of its range, also of a group.
 template <class T>
 [[nodiscard]] std::unique_ptr<FlatOptimizer<T>> make_optimizer(const OptimizerOptions& options,
                                                                const ParameterLayout& layout,

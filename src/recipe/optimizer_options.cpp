@@ -67,11 +67,13 @@ constexpr std::array<OptimizerRow, kOptimizers.size()> kOptimizerRows{
     optimizer(OptimizerKind::lars,
               "rates of each layer's own, with --momentum (You et al. 2017); form as of sgd",
               read_lars),
-    optimizer(OptimizerKind::adam, "libtorch's (Kingma and Ba 2015)", read_adam),
-    optimizer(OptimizerKind::adamw,
-              "libtorch's, with decoupled weight decay (Loshchilov and Hutter 2019)", read_adam),
-    optimizer(OptimizerKind::rmsprop, "libtorch's, with --momentum", read_rmsprop),
-    optimizer(OptimizerKind::adagrad, "libtorch's (Duchi et al. 2011)", read_adagrad)};
+    optimizer(OptimizerKind::adam,
+              "with moments of the gradient (Kingma and Ba 2015); amsgrad by Reddi et al. 2018",
+              read_adam),
+    optimizer(OptimizerKind::adamw, "adam with decoupled weight decay (Loshchilov and Hutter 2019)",
+              read_adam),
+    optimizer(OptimizerKind::rmsprop, "with --momentum (Tieleman and Hinton 2012)", read_rmsprop),
+    optimizer(OptimizerKind::adagrad, "with sums of squares (Duchi et al. 2011)", read_adagrad)};
 
 }  // namespace
 

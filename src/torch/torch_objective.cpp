@@ -15,7 +15,6 @@
 #include "machine/openblas.hpp"
 #include "master_weights.hpp"
 #include "step_buffers.hpp"
-#include "torch/make_torch_optimizer.hpp"
 #include "torch/trained_arrays.hpp"
 #include "torch_evaluator.hpp"
 #include "trial.hpp"
@@ -104,12 +103,6 @@ class TypedTorchObjective final : public ObjectiveOf<T>, public TorchObjective {
   void end_minibatches() noexcept override { master_weights_.restore(); }
   void move_averages(std::span<const T> sums, std::int64_t minibatches) override {
     buffers_.apply(sums, minibatches);
-  }
-
-  std::unique_ptr<FlatOptimizer<T>> make_optimizer(const OptimizerOptions& options,
-                                                   const ParameterLayout& layout,
-                                                   std::vector<GroupOptions> groups) override {
-    return make_torch_optimizer<T>(options, layout, trained_, std::move(groups));
   }
 
   // On an instance of its own, with libtorch's generator as it was. Not of a factory that gives the

@@ -17,6 +17,7 @@
 #include "checked_rates.hpp"
 #include "minibatch_log.hpp"
 #include "optim/lookahead.hpp"
+#include "optim/make_optimizer.hpp"
 #include "place.hpp"
 #include "runtime/faulty_executor.hpp"
 #include "runtime/step_executor.hpp"
@@ -86,7 +87,7 @@ std::unique_ptr<FlatOptimizer<T>> optimizer_of(ObjectiveOf<T>& objective,
           ? own_optimizer_of<T>(options.own_optimizer, {.layout = layout,
                                                         .trained = objective.trained(),
                                                         .groups = options_of(options.groups)})
-          : objective.make_optimizer(options.optimizer, layout, options_of(options.groups));
+          : make_optimizer<T>(options.optimizer, layout, options_of(options.groups));
   if (!options.lookahead) return optimizer;
   return std::make_unique<Lookahead<T>>(std::move(optimizer), *options.lookahead);
 }
@@ -171,7 +172,7 @@ class TypedStepEngine final : public StepEngine {
         evaluators_(evaluators_of(objective, options.threads)),
         data_seconds_(static_cast<std::size_t>(workers_.threads())) {
     if (const auto scale = objective.loss_scale()) loss_scaler_.emplace(*scale);
-    if (rule_.reduction() == GradientReduction::sum && !optimizer_->scales_weight_decay()) {
+    if (rule_.reduction() == GradientReduction::sum && !optimizer_->follows_sums()) {
       throw Error(
           fmt::format("rule {} sums gradients, which the optimizer cannot follow; accepted: "
                       "with optimizer sgd or lars",

@@ -93,6 +93,20 @@ TEST_P(SameBits, WhoeverComputes) {
   EXPECT_EQ(test::difference_in_bits(trainer_of, kStepsInAll), std::nullopt);
 }
 
+// They remember something from step to step, and share out their update.
+TEST_P(SameBits, WithAdaptiveOptimizers) {
+  for (const OptimizerKind kind : {OptimizerKind::adam, OptimizerKind::rmsprop}) {
+    const auto make = [kind](const std::function<void(TrainOptions&)>& change) {
+      return trainer_of([&](TrainOptions& options) {
+        options.optimizer = {.kind = kind, .weight_decay = 1e-4, .amsgrad = true, .centered = true};
+        change(options);
+      });
+    };
+    EXPECT_EQ(test::difference_in_bits(make, kStepsInAll), std::nullopt)
+        << choice_name(kOptimizers, kind);
+  }
+}
+
 TEST_P(SameBits, ButNotForAnotherRate) {
   Trainer one = trainer_of([](TrainOptions& options) { options.threads = 2; });
   Trainer other = trainer_of([](TrainOptions& options) { options.learning_rate = 0.03; });

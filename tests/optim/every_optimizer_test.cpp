@@ -22,11 +22,14 @@
 #include <torch/optim/rmsprop.h>
 
 #include <rubato/state/state_file.hpp>
+#include <rubato/torch/arrays.hpp>
 #include <rubato/torch/torch_optimizer.hpp>
 
-#include "on_shared.hpp"
+#include "model/shared_state.hpp"
 #include "optim/lookahead.hpp"
+#include "optim/make_optimizer.hpp"
 #include "support/error_of.hpp"
+#include "torch/trained_arrays.hpp"
 
 namespace rubato {
 namespace {
@@ -84,7 +87,7 @@ const std::vector<std::pair<std::string, OptimizerOptions>>& every_kind() {
   return all;
 }
 
-bool is_of_torch(const OptimizerOptions& options) {
+bool libtorch_has(const OptimizerOptions& options) {
   return options.kind != OptimizerKind::sgd && options.kind != OptimizerKind::lars;
 }
 
@@ -123,7 +126,7 @@ Expectation expectation_of(std::size_t tensor, const OptimizerOptions& options, 
   const GroupOptions& own = kAllOptions.at(group);
   const double factor = own.layer_wise ? kLayerFactors.at(tensor) : 1;
   return {.rate = rate * own.learning_rate_factor * kGroupFactors.at(group) * factor,
-          .decay = own.weight_decay.value_or(options.weight_decay),
+          .decay = own.weight_decay.value_or(options.weight_decay) * kDecayFactor,
           .momentum = own.momentum.value_or(options.momentum),
           .layer_wise = own.layer_wise};
 }
@@ -139,7 +142,7 @@ struct Flat {
                                                                       shared.parameters().size())}};
   }
   [[nodiscard]] std::unique_ptr<FlatOptimizer<double>> make(const OptimizerOptions& options) const {
-    return test::optimizer_on<double>(options, layout(), shared, kAllOptions);
+    return make_optimizer<double>(options, layout(), kAllOptions);
   }
   void draw() {
     for (const at::Tensor& view : shared.parameter_layout().views(sum)) {
@@ -183,13 +186,12 @@ void step_by_formula(const OptimizerOptions& options, const Expectation& e, cons
   const bool lars = options.kind == OptimizerKind::lars;
   const auto form =
       options.momentum_form.value_or(lars ? MomentumForm::mxnet : MomentumForm::pytorch);
-  const double decay = e.decay * kDecayFactor;
   const double w_norm = w.norm().item<double>();
   double rate = e.rate;
   if (lars && e.layer_wise) {
-    rate *= options.trust * w_norm / (g.norm().item<double>() + decay * w_norm);
+    rate *= options.trust * w_norm / (g.norm().item<double>() + e.decay * w_norm);
   }
-  const at::Tensor all = g + decay * w;
+  const at::Tensor all = g + e.decay * w;
   velocity = e.momentum * velocity + (form == MomentumForm::mxnet ? rate * all : all);
   const at::Tensor moved = options.nesterov ? e.momentum * velocity + all : velocity;
   w.sub_(form == MomentumForm::mxnet ? moved : rate * moved);
@@ -200,7 +202,7 @@ void set_group(torch::optim::OptimizerParamGroup& group, Options options) {
   group.set_options(std::make_unique<Options>(std::move(options)));
 }
 
-// Libtorch's optimizer, a parameter group for each tensor.
+// Libtorch's optimizer, a parameter group for each tensor; the factor on the weight decay included.
 std::unique_ptr<torch::optim::Optimizer> of_torch(const OptimizerOptions& o, const Values& plain) {
   std::vector<torch::optim::OptimizerParamGroup> groups;
   for (std::size_t i = 0; i < plain.size(); ++i) {
@@ -262,7 +264,7 @@ TEST(EveryOptimizer, FollowsGroupsRulesAndBounds) {
       plain.push_back(flat.values(i).clone().requires_grad_());
       velocity.push_back(at::zeros_like(plain.back()));
     }
-    const auto reference = is_of_torch(options) ? of_torch(options, plain) : nullptr;
+    const auto reference = libtorch_has(options) ? of_torch(options, plain) : nullptr;
     const Values before = [&] {
       Values copies;
       for (const at::Tensor& tensor : plain) copies.push_back(tensor.detach().clone());
@@ -303,8 +305,8 @@ TEST(EveryOptimizer, HasTheMomentumOfAGroupWhereItHasNoneItself) {
       Flat flat(kOneTensor);
       std::vector<GroupOptions> groups(3);
       groups[kGroupOf[0]].momentum = of_group;
-      const auto optimizer = test::optimizer_on<double>(
-          {.kind = kind, .momentum = of_all.value_or(0)}, flat.layout(), flat.shared, groups);
+      const auto optimizer = make_optimizer<double>({.kind = kind, .momentum = of_all.value_or(0)},
+                                                    flat.layout(), groups);
       for (int step = 0; step < 3; ++step) {
         flat.draw();
         flat.step(*optimizer, 0.1);
@@ -324,10 +326,9 @@ TEST(Lars, TakesTheRateWhereTheWeightsOrTheGradientAreZero) {
     if (weights) flat.shared.flat_parameters().zero_();
     if (!weights) flat.sum.zero_();
     const at::Tensor before = flat.values(0).clone();
-    const auto optimizer = test::optimizer_on<double>(
+    const auto optimizer = make_optimizer<double>(
         {.kind = OptimizerKind::lars, .weight_decay = 0.1},
-        {.layer_ends = flat.shared.parameter_layout().ends(), .layer_groups = {0}}, flat.shared,
-        {});
+        {.layer_ends = flat.shared.parameter_layout().ends(), .layer_groups = {0}}, {});
     flat.step(*optimizer, 0.1);
     const double rate = 0.1 * kGroupFactors[0] * kLayerFactors[0];
     const at::Tensor wanted = before - rate * (flat.gradient(0) + 0.1 * kDecayFactor * before);
@@ -380,7 +381,6 @@ TEST(EveryOptimizer, RefusesAStateThatIsNotIts) {
     Flat flat;
     const auto optimizer = flat.make(options);
     EXPECT_NE(test::error_of([&] { optimizer->load(State()); }), "no error");
-    if (is_of_torch(options)) continue;
     Flat other(kLargerTensors);
     const auto larger = other.make(options);
     State state;
@@ -388,16 +388,18 @@ TEST(EveryOptimizer, RefusesAStateThatIsNotIts) {
     EXPECT_NE(test::error_of([&] { optimizer->load(state); }), "no error");
   }
   Flat flat;
-  const auto rmsprop = flat.make({.kind = OptimizerKind::rmsprop});
+  TorchOptimizer<double> rmsprop(flat.layout(), trained_arrays(flat.shared), [](auto groups) {
+    return std::make_unique<torch::optim::RMSprop>(std::move(groups));
+  });
   State state;
   state.put_array("optimizer.torch",
                   {.type = ElementType::u8, .shape = {3}, .bytes = std::string(3, 'x')});
-  EXPECT_THAT(test::error_of([&] { rmsprop->load(state); }),
+  EXPECT_THAT(test::error_of([&] { rmsprop.load(state); }),
               testing::StartsWith("the state's 'optimizer.torch' is of another optimizer: "));
   // The slow weights are looked at where they are first needed.
   Flat other(kLargerTensors);
   const auto without_momentum = [](const Flat& of) {
-    return test::optimizer_on<double>({}, of.layout(), of.shared, {});
+    return make_optimizer<double>({}, of.layout(), {});
   };
   Lookahead<double> lookahead(without_momentum(other), {});
   other.step(lookahead, 0.1);
@@ -442,8 +444,12 @@ TEST(Lookahead, MeetsEveryKUpdates) {
   };
   EXPECT_TRUE(of({.kind = OptimizerKind::lars}).needs_layer_norms());
   EXPECT_FALSE(of({}).needs_layer_norms());
-  EXPECT_TRUE(of({}).scales_weight_decay());
-  EXPECT_FALSE(of({.kind = OptimizerKind::adam}).scales_weight_decay());
+  EXPECT_TRUE(of({}).follows_sums());
+  EXPECT_TRUE(of({.kind = OptimizerKind::lars}).follows_sums());
+  for (const OptimizerKind kind : {OptimizerKind::adam, OptimizerKind::adamw,
+                                   OptimizerKind::rmsprop, OptimizerKind::adagrad}) {
+    EXPECT_FALSE(of({.kind = kind}).follows_sums()) << choice_name(kOptimizers, kind);
+  }
 }
 
 // An option is in range, one past its border is not: for the optimizer and for each group.
@@ -452,8 +458,7 @@ TEST(MakeOptimizer, KnowsTheBordersOfItsOptions) {
   Flat flat;
   const auto accepts = [&](const OptimizerOptions& options, std::vector<GroupOptions> groups = {}) {
     return test::error_of([&] {
-             static_cast<void>(test::optimizer_on<double>(options, flat.layout(), flat.shared,
-                                                          std::move(groups)));
+             static_cast<void>(make_optimizer<double>(options, flat.layout(), std::move(groups)));
            }) == "no error";
   };
   for (const OptimizerKind kind :

@@ -2,7 +2,6 @@
 #include <cmath>
 #include <cstdint>
 #include <fstream>
-#include <functional>
 #include <memory>
 #include <random>
 #include <span>
@@ -21,13 +20,16 @@
 #include <torch/optim/sgd.h>
 
 #include <rubato/collective/kernels.hpp>
+#include <rubato/torch/arrays.hpp>
 #include <rubato/torch/torch_optimizer.hpp>
 
-#include "on_shared.hpp"
+#include "model/shared_state.hpp"
 #include "optim/lars.hpp"
 #include "optim/lookahead.hpp"
+#include "optim/make_optimizer.hpp"
 #include "optim/sgd.hpp"
 #include "support/error_of.hpp"
+#include "torch/trained_arrays.hpp"
 
 namespace rubato {
 namespace {
@@ -106,9 +108,8 @@ const std::array<double, 3> kMomentum{0.9, 0.9, 0};
 TEST(SgdOfGroups, IsTorchsSgdOfGroups) {
   Workers workers(2);
   Problem<double> problem;
-  const auto sgd =
-      test::optimizer_on<double>({.momentum = 0.9, .weight_decay = 0.01},
-                                 layout_of(problem.shared, {0, 1, 2}), problem.shared, kGroups);
+  const auto sgd = make_optimizer<double>({.momentum = 0.9, .weight_decay = 0.01},
+                                          layout_of(problem.shared, {0, 1, 2}), kGroups);
   std::vector<torch::optim::OptimizerParamGroup> groups;
   for (std::size_t i = 0; i < 3; ++i) {
     groups.emplace_back(
@@ -134,9 +135,9 @@ TEST(SgdOfGroups, IsTorchsSgdOfGroups) {
 TEST(SgdOfGroups, DecayTimesTheRulesFactor) {
   Workers workers(1);
   Problem<double> problem;
-  const auto sgd = test::optimizer_on<double>({.weight_decay = 0.1},
-                                              layout_of(problem.shared, {0, 1, 2}), problem.shared,
-                                              {{}, {.weight_decay = 0.5}, {.weight_decay = 0.0}});
+  const auto sgd =
+      make_optimizer<double>({.weight_decay = 0.1}, layout_of(problem.shared, {0, 1, 2}),
+                             {{}, {.weight_decay = 0.5}, {.weight_decay = 0.0}});
   sgd->step(problem.update(1, {.update_rate = 0.2, .weight_decay_factor = 3}), workers);
   const std::array<double, 3> decay{0.1, 0.5, 0};
   for (std::size_t i = 0; i < 3; ++i) {
@@ -158,9 +159,9 @@ std::vector<LayerNorms> norms_of(const Problem<double>& problem) {
 TEST(Lars, IsThePapersFormula) {
   Workers workers(2);
   Problem<double> problem;
-  const auto lars = test::optimizer_on<double>(
+  const auto lars = make_optimizer<double>(
       {.kind = OptimizerKind::lars, .momentum = 0.9, .weight_decay = 0.01, .trust = 0.02},
-      layout_of(problem.shared, {0, 1, 2}), problem.shared, kGroups);
+      layout_of(problem.shared, {0, 1, 2}), kGroups);
   ASSERT_TRUE(lars->needs_layer_norms());
   std::vector<at::Tensor> velocity;
   for (const at::Tensor& tensor : problem.plain) velocity.push_back(at::zeros_like(tensor));
@@ -200,9 +201,9 @@ TEST(Lars, AdaptsToTheWeightDecayOfAGroup) {
   Workers workers(1);
   Problem<double> problem;
   const double decay = 0.5;
-  const auto lars = test::optimizer_on<double>(
-      {.kind = OptimizerKind::lars, .weight_decay = 0.01, .trust = 0.02},
-      layout_of(problem.shared, {0, 1, 1}), problem.shared, {{}, {.weight_decay = decay}});
+  const auto lars =
+      make_optimizer<double>({.kind = OptimizerKind::lars, .weight_decay = 0.01, .trust = 0.02},
+                             layout_of(problem.shared, {0, 1, 1}), {{}, {.weight_decay = decay}});
   problem.draw(1);
   const std::vector<LayerNorms> norms = norms_of(problem);
   Update<double> update = problem.update(1, {.update_rate = 0.1});
@@ -223,8 +224,7 @@ TEST(Sgd, FollowsTheRulesFactorsOnLayers) {
   Workers workers(1);
   Problem<double> problem;
   Problem<double> before;
-  const auto sgd =
-      test::optimizer_on<double>({}, layout_of(problem.shared, {0, 1, 2}), problem.shared, kGroups);
+  const auto sgd = make_optimizer<double>({}, layout_of(problem.shared, {0, 1, 2}), kGroups);
   problem.draw(1);
   const std::array<double, 3> factors{2, 3, 4};
   sgd->step(problem.update(1, {.update_rate = 0.1, .layer_factors = factors}), workers);
@@ -236,22 +236,20 @@ TEST(Sgd, FollowsTheRulesFactorsOnLayers) {
   }
 }
 
-using Make = std::function<std::unique_ptr<torch::optim::Optimizer>(std::vector<at::Tensor>)>;
-
-// The same bits as the optimizer alone, at changing rates.
-template <class T>
-void expect_same_bits(const OptimizerOptions& options, const Make& make) {
+// The same bits as the optimizer alone, at changing rates. `make` takes tensors or groups of them.
+template <class T, class Make>
+void expect_same_bits(const Make& make) {
   Workers workers(2);
   Problem<T> problem;
-  const auto adapter =
-      test::optimizer_on<T>(options, layout_of(problem.shared, {0, 0, 0}), problem.shared, {});
-  EXPECT_FALSE(adapter->scales_weight_decay());
+  TorchOptimizer<T> adapter(layout_of(problem.shared, {0, 0, 0}), trained_arrays(problem.shared),
+                            make);
+  EXPECT_FALSE(adapter.follows_sums());
   const auto reference = make(problem.plain);
   for (int step = 0; step < kSteps; ++step) {
     problem.draw(4);
     const double rate = 0.01 + 0.001 * (step % 5);
     reference->param_groups().front().options().set_lr(rate);
-    adapter->step(problem.update(4, {.update_rate = rate}), workers);
+    adapter.step(problem.update(4, {.update_rate = rate}), workers);
     reference->step();
     ASSERT_TRUE(problem.same_bits()) << "step " << step;
   }
@@ -270,90 +268,45 @@ using Types = testing::Types<float, double>;
 TYPED_TEST_SUITE(TorchOptimizerOf, Types);
 
 TYPED_TEST(TorchOptimizerOf, HasTheBitsOfTheOptimizerAlone) {
-  expect_same_bits<TypeParam>(
-      {.kind = OptimizerKind::adam, .weight_decay = 0.01, .beta1 = 0.8, .amsgrad = true},
-      [](auto parameters) {
-        return std::make_unique<torch::optim::Adam>(
-            parameters,
-            torch::optim::AdamOptions().betas({0.8, 0.999}).weight_decay(0.01).amsgrad(true));
-      });
-  expect_same_bits<TypeParam>(
-      {.kind = OptimizerKind::adamw, .weight_decay = 0.01, .epsilon = 1e-6}, [](auto parameters) {
-        return std::make_unique<torch::optim::AdamW>(
-            parameters, torch::optim::AdamWOptions().weight_decay(0.01).eps(1e-6));
-      });
-  expect_same_bits<TypeParam>(
-      {.kind = OptimizerKind::rmsprop, .momentum = 0.5, .alpha = 0.9, .centered = true},
-      [](auto parameters) {
-        return std::make_unique<torch::optim::RMSprop>(
-            parameters, torch::optim::RMSpropOptions().momentum(0.5).alpha(0.9).centered(true));
-      });
-  expect_same_bits<TypeParam>(
-      {.kind = OptimizerKind::adagrad,
-       .lr_decay = 0.01,
-       .initial_accumulator = 0.1,
-       .epsilon = 1e-10},
-      [](auto parameters) {
-        return std::make_unique<torch::optim::Adagrad>(
-            parameters,
-            torch::optim::AdagradOptions().lr_decay(0.01).initial_accumulator_value(0.1));
-      });
+  expect_same_bits<TypeParam>([](auto parameters) {
+    return std::make_unique<torch::optim::Adam>(
+        std::move(parameters),
+        torch::optim::AdamOptions().betas({0.8, 0.999}).weight_decay(0.01).amsgrad(true));
+  });
+  expect_same_bits<TypeParam>([](auto parameters) {
+    return std::make_unique<torch::optim::RMSprop>(
+        std::move(parameters),
+        torch::optim::RMSpropOptions().momentum(0.5).alpha(0.9).centered(true));
+  });
+  expect_same_bits<TypeParam>([](auto parameters) {
+    return std::make_unique<torch::optim::Adagrad>(
+        std::move(parameters),
+        torch::optim::AdagradOptions().lr_decay(0.01).initial_accumulator_value(0.1));
+  });
 }
 
-TYPED_TEST(TorchOptimizerOf, HasAllOptionsOfAdamw) {
-  expect_same_bits<TypeParam>(
-      {.kind = OptimizerKind::adamw,
-       .weight_decay = 0.02,
-       .beta1 = 0.7,
-       .beta2 = 0.9,
-       .amsgrad = true},
-      [](auto parameters) {
-        return std::make_unique<torch::optim::AdamW>(
-            parameters,
-            torch::optim::AdamWOptions().betas({0.7, 0.9}).weight_decay(0.02).amsgrad(true));
-      });
-}
-
-TEST(TorchOptimizer, GivesGroupsTheirOwnOptions) {
+TEST(TorchOptimizer, GivesGroupsTheirOwnRates) {
   Workers workers(1);
   Problem<double> problem;
-  const auto adapter =
-      test::optimizer_on<double>({.kind = OptimizerKind::adamw, .weight_decay = 0.01},
-                                 layout_of(problem.shared, {0, 1, 2}), problem.shared, kGroups);
+  const auto decaying = [](double rate) {
+    return torch::optim::AdamWOptions(rate).weight_decay(0.02);
+  };
+  TorchOptimizer<double> adapter(
+      layout_of(problem.shared, {0, 1, 2}), trained_arrays(problem.shared),
+      [&](auto groups) {
+        return std::make_unique<torch::optim::AdamW>(std::move(groups), decaying(1));
+      },
+      kGroups);
   std::vector<torch::optim::OptimizerParamGroup> groups;
   for (std::size_t i = 0; i < 3; ++i) {
     groups.emplace_back(
         std::vector<at::Tensor>{problem.plain[i]},
-        std::make_unique<torch::optim::AdamWOptions>(
-            torch::optim::AdamWOptions(0.1 * kRateFactor[i]).weight_decay(kDecay[i])));
+        std::make_unique<torch::optim::AdamWOptions>(decaying(0.1 * kRateFactor[i])));
   }
   torch::optim::AdamW reference(groups);
   for (int step = 0; step < 10; ++step) {
     problem.draw(2);
-    adapter->step(problem.update(2, {.update_rate = 0.1}), workers);
-    reference.step();
-  }
-  EXPECT_TRUE(problem.same_bits());
-}
-
-TEST(TorchOptimizer, GivesGroupsTheirOwnMomentum) {
-  Workers workers(1);
-  Problem<double> problem;
-  const auto adapter = test::optimizer_on<double>(
-      {.kind = OptimizerKind::rmsprop, .momentum = 0.9, .weight_decay = 0.01},
-      layout_of(problem.shared, {0, 1, 2}), problem.shared, kGroups);
-  std::vector<torch::optim::OptimizerParamGroup> groups;
-  for (std::size_t i = 0; i < 3; ++i) {
-    groups.emplace_back(std::vector<at::Tensor>{problem.plain[i]},
-                        std::make_unique<torch::optim::RMSpropOptions>(
-                            torch::optim::RMSpropOptions(0.01 * kRateFactor[i])
-                                .momentum(kMomentum[i])
-                                .weight_decay(kDecay[i])));
-  }
-  torch::optim::RMSprop reference(groups);
-  for (int step = 0; step < 10; ++step) {
-    problem.draw(2);
-    adapter->step(problem.update(2, {.update_rate = 0.01}), workers);
+    adapter.step(problem.update(2, {.update_rate = 0.1}), workers);
     reference.step();
   }
   EXPECT_TRUE(problem.same_bits());
@@ -378,8 +331,8 @@ TEST(MakeOptimizer, RefusesOptionsOutOfRange) {
   Problem<float> problem;
   const auto error = [&](const OptimizerOptions& options, std::vector<GroupOptions> groups) {
     return error_of([&] {
-      static_cast<void>(test::optimizer_on<float>(options, layout_of(problem.shared, {0, 0, 0}),
-                                                  problem.shared, std::move(groups)));
+      static_cast<void>(
+          make_optimizer<float>(options, layout_of(problem.shared, {0, 0, 0}), std::move(groups)));
     });
   };
   EXPECT_THAT(error({.kind = OptimizerKind::adam, .beta1 = 1}, {}), HasSubstr("beta1 1"));

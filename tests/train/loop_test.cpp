@@ -203,9 +203,11 @@ TEST(Loop, RefusesWhatItCannotTrain) {
   EXPECT_EQ(error_of([] { Trainer(nullptr, trace_of({8}), loop_options()); }),
             "a trainer needs an objective; accepted: any but null");
   TrainOptions adam = loop_options();
+  adam.rule = "linear-momentum";
   adam.optimizer = {.kind = OptimizerKind::adam};
   EXPECT_EQ(error_of([&] { tiny_trainer(adam); }),
-            "optimizer adam is libtorch's; accepted for this model: sgd, lars");
+            "rule linear-momentum sums gradients, which the optimizer cannot follow; accepted: "
+            "with optimizer sgd or lars");
   TrainOptions own = loop_options();
   own.own_optimizer.of_float = [](const OptimizerParts&) {
     return std::unique_ptr<FlatOptimizer<float>>();

@@ -72,8 +72,9 @@ class FlatOptimizer {
   virtual void load(const State& state) = 0;
   /// Whether Update::layers must be there.
   [[nodiscard]] virtual bool needs_layer_norms() const { return false; }
-  /// Whether it follows Rates::weight_decay_factor, which rules that sum gradients use.
-  [[nodiscard]] virtual bool scales_weight_decay() const { return true; }
+  /// Whether rules that sum gradients (GradientReduction::sum) do with it what they say: the step
+  /// grows with the gradient, and the weight decay with Rates::weight_decay_factor.
+  [[nodiscard]] virtual bool follows_sums() const { return true; }
 };
 
 }  // namespace rubato

@@ -22,7 +22,8 @@ using TorchOptimizerMaker = std::function<std::unique_ptr<torch::optim::Optimize
 
 /// Any optimizer of libtorch as a FlatOptimizer, on the calling thread. Every tensor is a parameter
 /// group of its own, so that groups and layer-wise rules may give each its own rate; the rates in
-/// the optimizer's options are overwritten at every step.
+/// the optimizer's options are overwritten at every step. Rates::weight_decay_factor is not
+/// followed.
 ///
 /// T is float or double.
 template <class T>
@@ -37,7 +38,7 @@ class TorchOptimizer final : public FlatOptimizer<T> {
   /// As libtorch serialises it.
   void save(State& state) const override;
   void load(const State& state) override;
-  [[nodiscard]] bool scales_weight_decay() const override { return false; }
+  [[nodiscard]] bool follows_sums() const override { return false; }
 
  private:
   ParameterLayout layout_;

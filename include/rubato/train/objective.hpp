@@ -10,9 +10,7 @@
 #include <vector>
 
 #include <rubato/core/index.hpp>
-#include <rubato/optim/flat_optimizer.hpp>
 #include <rubato/plan/stream_key.hpp>
-#include <rubato/recipe/optimizer_options.hpp>
 #include <rubato/runtime/workers.hpp>
 #include <rubato/scaling/loss_scaler.hpp>
 #include <rubato/state/named_array.hpp>
@@ -159,11 +157,6 @@ class ObjectiveOf : public Objective {
   virtual void move_averages(std::span<const T> sums, std::int64_t minibatches) {
     static_cast<void>(sums), static_cast<void>(minibatches);
   }
-
-  /// The optimizer of that kind, where TrainOptions has none of the user's own.
-  [[nodiscard]] virtual std::unique_ptr<FlatOptimizer<T>> make_optimizer(
-      const OptimizerOptions& options, const ParameterLayout& layout,
-      std::vector<GroupOptions> groups);
 };
 
 extern template class ObjectiveOf<float>;

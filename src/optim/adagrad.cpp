@@ -1,0 +1,106 @@
+#include "optim/adagrad.hpp"
+
+#include <cmath>
+#include <span>
+#include <utility>
+
+#include <rubato/recipe/optimizer_options.hpp>
+
+#include "core/vector_clones.hpp"
+#include "optim/layer_rates.hpp"
+
+namespace rubato {
+
+namespace {
+
+constexpr std::string_view kAdagradSteps = "optimizer.adagrad.steps";
+constexpr std::string_view kAdagradSquareSum = "optimizer.adagrad.square_sum";
+
+template <class T>
+[[gnu::always_inline]] inline void adagrad_loop(T* __restrict parameters, T* __restrict square_sum,
+                                                const T* __restrict gradient_sum, std::size_t n,
+                                                AdagradCoefficients<T> c) {
+  for (std::size_t i = 0; i < n; ++i) {
+    const T g = applied_gradient(gradient_sum[i], parameters[i], c.gradient);
+    const T s = square_sum[i] + g * g;
+    square_sum[i] = s;
+    parameters[i] -= quotient(c.step_size * g, std::sqrt(s) + c.epsilon);
+  }
+}
+
+// target_clones wants plain functions.
+RUBATO_VECTOR_CLONES void adagrad_clones(float* parameters, float* square_sum,
+                                         const float* gradient_sum, std::size_t n,
+                                         const AdagradCoefficients<float>& c) {
+  adagrad_loop(parameters, square_sum, gradient_sum, n, c);
+}
+RUBATO_VECTOR_CLONES void adagrad_clones(double* parameters, double* square_sum,
+                                         const double* gradient_sum, std::size_t n,
+                                         const AdagradCoefficients<double>& c) {
+  adagrad_loop(parameters, square_sum, gradient_sum, n, c);
+}
+
+template <class T>
+AdagradCoefficients<T> adagrad_coefficients(const AdagradOptions& options, std::int64_t steps,
+                                            const LayerRates& layer, const Update<T>& update) {
+  const double fallen = 1 + static_cast<double>(steps - 1) * options.lr_decay;
+  return {.gradient = {.factor = update.gradient_factor,
+                       .clip = update.clip,
+                       .weight_decay = static_cast<T>(layer.weight_decay)},
+          .epsilon = static_cast<T>(options.epsilon),
+          .step_size = static_cast<T>(layer.rate / fallen)};
+}
+
+}  // namespace
+
+template <class T>
+Adagrad<T>::Adagrad(ParameterLayout layout, const AdagradOptions& options,
+                    std::vector<GroupOptions> groups)
+    : layout_(std::move(layout)),
+      options_(options),
+      groups_(std::move(groups)),
+      square_sum_(layout_.size(), static_cast<T>(options.initial_accumulator)) {
+  require_valid(OptimizerOptions{.kind = OptimizerKind::adagrad,
+                                 .weight_decay = options.weight_decay,
+                                 .lr_decay = options.lr_decay,
+                                 .initial_accumulator = options.initial_accumulator,
+                                 .epsilon = options.epsilon});
+  ranges_.reserve(layout_.layers());
+}
+
+template <class T>
+void Adagrad<T>::step(const Update<T>& update, Workers& workers) {
+  require_size(update, layout_.size());
+  ++steps_;
+  ranges_.clear();
+  for (std::size_t layer = 0; layer < layout_.layers(); ++layer) {
+    const GroupOptions group = group_of(groups_, layout_.layer_groups[layer]);
+    const LayerRates of_layer =
+        rates_of_layer(layer, update.rates, layout_, group, options_.weight_decay, /*momentum=*/0);
+    append_range(ranges_, layout_.layer_ends[layer],
+                 adagrad_coefficients(options_, steps_, of_layer, update));
+  }
+  for_each_piece(
+      update, std::span<const CoefficientRange<AdagradCoefficients<T>>>(ranges_), workers,
+      [&](std::size_t begin, std::size_t end, const AdagradCoefficients<T>& coefficients) {
+        adagrad_clones(update.parameters.data() + begin, square_sum_.data() + begin,
+                       update.gradient_sum.data() + begin, end - begin, coefficients);
+      });
+}
+
+template <class T>
+void Adagrad<T>::save(State& state) const {
+  state.put(kAdagradSteps, steps_);
+  state.put(kAdagradSquareSum, square_sum_);
+}
+
+template <class T>
+void Adagrad<T>::load(const State& state) {
+  steps_ = state.count(kAdagradSteps);
+  state.read(kAdagradSquareSum, std::span<T>(square_sum_));
+}
+
+template class Adagrad<float>;
+template class Adagrad<double>;
+
+}  // namespace rubato

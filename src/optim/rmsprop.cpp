@@ -1,0 +1,163 @@
+#include "optim/rmsprop.hpp"
+
+#include <cmath>
+#include <span>
+#include <utility>
+
+#include <rubato/recipe/optimizer_options.hpp>
+
+#include "core/vector_clones.hpp"
+#include "optim/layer_rates.hpp"
+
+namespace rubato {
+
+namespace {
+
+constexpr std::string_view kRmspropSquare = "optimizer.rmsprop.square";
+constexpr std::string_view kRmspropMean = "optimizer.rmsprop.mean";
+constexpr std::string_view kRmspropVelocity = "optimizer.rmsprop.velocity";
+
+// Where a piece of the parameters begins, in all arrays; `mean` is null unless it is centred,
+// `velocity` without momentum.
+template <class T>
+struct RmspropArrays {
+  T* parameters;
+  T* square;
+  T* mean;
+  T* velocity;
+  const T* gradient_sum;
+};
+
+template <bool Centered, bool Momentum, class T>
+[[gnu::always_inline]] inline void rmsprop_loop(T* __restrict parameters, T* __restrict square,
+                                                T* __restrict mean, T* __restrict velocity,
+                                                const T* __restrict gradient_sum, std::size_t n,
+                                                RmspropCoefficients<T> c) {
+  for (std::size_t i = 0; i < n; ++i) {
+    const T g = applied_gradient(gradient_sum[i], parameters[i], c.gradient);
+    const T s = c.alpha * square[i] + c.rest * g * g;
+    square[i] = s;
+    T variance = s;
+    if constexpr (Centered) {
+      const T a = c.alpha * mean[i] + c.rest * g;
+      mean[i] = a;
+      variance = s - a * a;
+      variance = variance < T{0} ? T{0} : variance;
+    }
+    const T divisor = std::sqrt(variance) + c.epsilon;
+    if constexpr (Momentum) {
+      const T b = c.momentum * velocity[i] + quotient(g, divisor);
+      velocity[i] = b;
+      parameters[i] -= c.learning_rate * b;
+    } else {
+      parameters[i] -= quotient(c.learning_rate * g, divisor);
+    }
+  }
+}
+
+template <bool Centered, class T>
+[[gnu::always_inline]] inline void rmsprop_loops(const RmspropArrays<T>& at, std::size_t n,
+                                                 const RmspropCoefficients<T>& c) {
+  if (at.velocity == nullptr) {
+    rmsprop_loop<Centered, false>(at.parameters, at.square, at.mean, at.velocity, at.gradient_sum,
+                                  n, c);
+  } else {
+    rmsprop_loop<Centered, true>(at.parameters, at.square, at.mean, at.velocity, at.gradient_sum, n,
+                                 c);
+  }
+}
+
+template <class T>
+[[gnu::always_inline]] inline void rmsprop_loops(const RmspropArrays<T>& at, std::size_t n,
+                                                 const RmspropCoefficients<T>& c) {
+  if (at.mean == nullptr) {
+    rmsprop_loops<false>(at, n, c);
+  } else {
+    rmsprop_loops<true>(at, n, c);
+  }
+}
+
+// target_clones wants plain functions.
+RUBATO_VECTOR_CLONES void rmsprop_clones(const RmspropArrays<float>& at, std::size_t n,
+                                         const RmspropCoefficients<float>& c) {
+  rmsprop_loops(at, n, c);
+}
+RUBATO_VECTOR_CLONES void rmsprop_clones(const RmspropArrays<double>& at, std::size_t n,
+                                         const RmspropCoefficients<double>& c) {
+  rmsprop_loops(at, n, c);
+}
+
+template <class T>
+RmspropCoefficients<T> rmsprop_coefficients(const RmspropOptions& options, const LayerRates& layer,
+                                            const Update<T>& update) {
+  return {.gradient = {.factor = update.gradient_factor,
+                       .clip = update.clip,
+                       .weight_decay = static_cast<T>(layer.weight_decay)},
+          .alpha = static_cast<T>(options.alpha),
+          .rest = static_cast<T>(1 - options.alpha),
+          .epsilon = static_cast<T>(options.epsilon),
+          .momentum = static_cast<T>(layer.momentum),
+          .learning_rate = static_cast<T>(layer.rate)};
+}
+
+}  // namespace
+
+template <class T>
+Rmsprop<T>::Rmsprop(ParameterLayout layout, const RmspropOptions& options,
+                    std::vector<GroupOptions> groups)
+    : layout_(std::move(layout)),
+      options_(options),
+      groups_(std::move(groups)),
+      square_(layout_.size()),
+      mean_(options.centered ? layout_.size() : 0),
+      velocity_(any_momentum(options.momentum, groups_) ? layout_.size() : 0) {
+  require_valid(OptimizerOptions{.kind = OptimizerKind::rmsprop,
+                                 .momentum = options.momentum,
+                                 .weight_decay = options.weight_decay,
+                                 .alpha = options.alpha,
+                                 .epsilon = options.epsilon});
+  ranges_.reserve(layout_.layers());
+}
+
+template <class T>
+void Rmsprop<T>::step(const Update<T>& update, Workers& workers) {
+  require_size(update, layout_.size());
+  ranges_.clear();
+  for (std::size_t layer = 0; layer < layout_.layers(); ++layer) {
+    const GroupOptions group = group_of(groups_, layout_.layer_groups[layer]);
+    const LayerRates of_layer = rates_of_layer(layer, update.rates, layout_, group,
+                                               options_.weight_decay, options_.momentum);
+    append_range(ranges_, layout_.layer_ends[layer],
+                 rmsprop_coefficients(options_, of_layer, update));
+  }
+  for_each_piece(
+      update, std::span<const CoefficientRange<RmspropCoefficients<T>>>(ranges_), workers,
+      [&](std::size_t begin, std::size_t end, const RmspropCoefficients<T>& coefficients) {
+        const bool has_momentum = coefficients.momentum != T{0};
+        rmsprop_clones({.parameters = update.parameters.data() + begin,
+                        .square = square_.data() + begin,
+                        .mean = options_.centered ? mean_.data() + begin : nullptr,
+                        .velocity = has_momentum ? velocity_.data() + begin : nullptr,
+                        .gradient_sum = update.gradient_sum.data() + begin},
+                       end - begin, coefficients);
+      });
+}
+
+template <class T>
+void Rmsprop<T>::save(State& state) const {
+  state.put(kRmspropSquare, square_);
+  state.put(kRmspropMean, mean_);
+  state.put(kRmspropVelocity, velocity_);
+}
+
+template <class T>
+void Rmsprop<T>::load(const State& state) {
+  state.read(kRmspropSquare, std::span<T>(square_));
+  state.read(kRmspropMean, std::span<T>(mean_));
+  state.read(kRmspropVelocity, std::span<T>(velocity_));
+}
+
+template class Rmsprop<float>;
+template class Rmsprop<double>;
+
+}  // namespace rubato
