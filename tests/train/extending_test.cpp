@@ -1,5 +1,5 @@
-// What a user plugs into the trainer: reducers, gradient transforms and samplers, as docs/extending.md
-// has them.
+// What a user plugs into the trainer: reducers, gradient transforms and samplers, as in
+// docs/extending.md.
 
 #include <algorithm>
 #include <cmath>
