@@ -35,7 +35,7 @@ std::unique_ptr<GradientTransform<T>> transform_of(const OwnGradientTransform& o
 }
 
 // Where a state has it.
-std::string part_of(std::string_view name) {
+std::string part_of_transform(std::string_view name) {
   return fmt::format("transform/{}", name);
 }
 
@@ -92,13 +92,13 @@ void TransformChain<T>::save(State& state) const {
   for (const Link& link : links_) {
     State part;
     link.transform->save(part);
-    state.put(part_of(link.name), std::move(part));
+    state.put(part_of_transform(link.name), std::move(part));
   }
 }
 
 template <class T>
 void TransformChain<T>::load(const State& state) {
-  for (const Link& link : links_) link.transform->load(state.part(part_of(link.name)));
+  for (const Link& link : links_) link.transform->load(state.part(part_of_transform(link.name)));
 }
 
 template class TransformChain<float>;
