@@ -90,7 +90,7 @@ TrainOptions short_training() {
   return options;
 }
 
-std::vector<at::Tensor> trained(TorchTrainer trainer) {
+std::vector<at::Tensor> weights_of_trained(TorchTrainer trainer) {
   trainer.fit();
   std::vector<at::Tensor> weights;
   for (const NamedTensor& parameter : trainer.parameters())
@@ -99,14 +99,15 @@ std::vector<at::Tensor> trained(TorchTrainer trainer) {
 }
 
 std::vector<at::Tensor> trained_plainly(const TorchOptions& torch = {}) {
-  return trained({model_factory<Whole>(), mse_loss(), TensorDataset{features(), wanted()},
-                  test::trace_of({24}), short_training(), torch});
+  return weights_of_trained({model_factory<Whole>(), mse_loss(),
+                             TensorDataset{features(), wanted()}, test::trace_of({24}),
+                             short_training(), torch});
 }
 
 template <class Module>
 std::vector<at::Tensor> trained_in_halves(const TorchOptions& torch = {}) {
-  return trained({model_factory<Module>(), loss_of_halves(), halves(), test::trace_of({24}),
-                  short_training(), torch});
+  return weights_of_trained({model_factory<Module>(), loss_of_halves(), halves(),
+                             test::trace_of({24}), short_training(), torch});
 }
 
 void expect_same(const std::vector<at::Tensor>& one, const std::vector<at::Tensor>& other) {
@@ -135,7 +136,7 @@ TEST(SeveralTensors, AreATupleOfTorchScript) {
       "def forward(self, left, right):\n"
       "  y = torch.matmul(torch.cat([left, right], 1), self.weight.t())\n"
       "  return y[:, :2], y[:, 2:]\n");
-  const auto weights = trained(
+  const auto weights = weights_of_trained(
       {script_factory(module), loss_of_halves(), halves(), test::trace_of({24}), short_training()});
   EXPECT_FALSE(at::equal(weights.front(), module.attr("weight").toTensor()));
   torch::jit::Module number("Number");
@@ -169,7 +170,8 @@ TEST(SeveralTensors, HaveTheSameBitsWhoeverComputesThem) {
 std::string error_in_training(const ModelFactory& model, Loss loss,
                               std::shared_ptr<const Dataset> data) {
   return test::error_of([&] {
-    trained({model, std::move(loss), std::move(data), test::trace_of({24}), short_training()});
+    weights_of_trained(
+        {model, std::move(loss), std::move(data), test::trace_of({24}), short_training()});
   });
 }
 
@@ -218,8 +220,8 @@ class Generated : public Dataset {
 };
 
 TEST(Datasets, OfTheUsersOwnTrainAsTensorsDo) {
-  expect_same(trained({model_factory<Whole>(), mse_loss(), std::make_shared<Generated>(),
-                       test::trace_of({24}), short_training()}),
+  expect_same(weights_of_trained({model_factory<Whole>(), mse_loss(), std::make_shared<Generated>(),
+                                  test::trace_of({24}), short_training()}),
               trained_plainly());
   // Evaluations ask for ranges.
   TorchTrainer trainer(model_factory<Whole>(), mse_loss(), TensorDataset{features(), wanted()},

@@ -439,7 +439,7 @@ TEST(Trainer, RefusesDataThatDoesNotFit) {
   TorchTrainer trainer = tiny_trainer(Trace::constant(8), tiny_options(1));
   EXPECT_EQ(test::error_of([&] { trainer.set_test(TensorDataset()); }),
             "test data: inputs hold no sample");
-  EXPECT_EQ(test::error_of([&] { static_cast<void>(trainer.evaluate({})); }),
+  EXPECT_EQ(test::error_of([&] { static_cast<void>(trainer.evaluate(TensorDataset())); }),
             "data to evaluate on: inputs hold no sample");
 }
 
