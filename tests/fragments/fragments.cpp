@@ -47,12 +47,12 @@ void step_source(std::unique_ptr<Objective> objective, const TrainOptions& optio
       options);
 }
 
-RunOutcome run() {
+void run() {
   const rubato::RunConfiguration configuration = rubato::read_configuration("run.toml");
   rubato::Run run(configuration, rubato::dense_workload(configuration),
                   rubato::RunLocation::create("runs/first"));
   const rubato::RunOutcome outcome = run.execute();
-  return outcome;
+  static_cast<void>(outcome);
 }
 
 double lambda_rule(const RuleInput& input) {
@@ -65,11 +65,11 @@ void testing(const MakeTrainer& make) {
   EXPECT_EQ(rubato::test::difference_in_bits(make, 7), std::nullopt);
 }
 
-TrainResult trainer(std::unique_ptr<Objective> objective, const Trace& trace,
-                    const TrainOptions& options) {
+void trainer(std::unique_ptr<Objective> objective, const Trace& trace,
+             const TrainOptions& options) {
   rubato::Trainer trainer(std::move(objective), trace, options);
   const rubato::TrainResult result = trainer.fit();
-  return result;
+  static_cast<void>(result);
 }
 
 TrainOptions gradient_transform() {

@@ -27,14 +27,14 @@ struct Net : torch::nn::Module {
   torch::nn::Linear linear;
 };
 
-ModelFactory module_factory(std::int64_t hidden) {
+void module_factory(std::int64_t hidden) {
   const rubato::ModelFactory factory = rubato::model_factory<Net>(hidden);
-  return factory;
+  static_cast<void>(factory);
 }
 
-ModelFactory scripted() {
+void scripted() {
   const auto factory = rubato::script_factory(torch::jit::load("net.pt"));
-  return factory;
+  static_cast<void>(factory);
 }
 
 void adascale(const std::shared_ptr<Net>& model, const Loss& loss, std::int64_t steps,
@@ -56,13 +56,13 @@ TorchOptimizerMaker torch_optimizer_maker() {
   };
 }
 
-TrainResult torch_trainer(const TensorDataset& train_set, const TensorDataset& test_set,
-                          const TrainOptions& options) {
+void torch_trainer(const TensorDataset& train_set, const TensorDataset& test_set,
+                   const TrainOptions& options) {
   rubato::TorchTrainer trainer(rubato::model_factory<Net>(), rubato::nll_loss(), train_set,
                                rubato::Trace::read_csv("trace.csv"), options);
   trainer.set_test(test_set);
   const rubato::TrainResult result = trainer.fit();
-  return result;
+  static_cast<void>(result);
 }
 
 MakeTrainer verify(const Loss& loss, const TensorDataset& data, const Trace& trace,

@@ -196,6 +196,7 @@ TYPED_TEST(AdaptiveOf, IsLibtorchsButForRounding) {
                        .rates = {.update_rate = rate}},
                       workers);
       std::vector<at::Tensor> values;
+      values.reserve(tensors.size());
       for (const at::Tensor& tensor : tensors) values.push_back(tensor.detach());
       ASSERT_TRUE(
           at::allclose(tensor_copy(parameters), at::cat(values), tolerance, tolerance / 100))

@@ -470,7 +470,7 @@ class Padded final : public ObjectiveOf<float> {
     class Ones final : public Evaluator<float> {
      public:
       double evaluate(const Minibatch&, const Leaf<float>& leaf, EvaluatorProgress&) override {
-        for (const std::size_t i : {0, 1, 2, 8, 9}) leaf.gradient[i] = 1;
+        for (const std::size_t i : {0U, 1U, 2U, 8U, 9U}) leaf.gradient[i] = 1;
         return 1;
       }
     };
