@@ -68,22 +68,27 @@ Workers::Workers(int threads) : threads_(threads) {
 
 Workers::~Workers() = default;
 
-// One task of oneTBB for each index. It takes its index when it begins, so that indices begin in
-// ascending order whoever runs what, in whatever order oneTBB splits the range: there are as many
-// tasks as indices, and each takes one.
 void Workers::for_each(std::int64_t count, const Task& task) {
   std::atomic<std::int64_t> next{0};
   TaskOrder order;
-  const auto run_next = [&](const tbb::blocked_range<std::int64_t>&) {
+  const auto take_tasks = [&](const tbb::blocked_range<std::int64_t>&) {
     const TaskOrder::Part part(order);
-    // Relaxed: the count orders nothing but itself.
-    const std::int64_t index = next.fetch_add(1, std::memory_order_relaxed);
     const int thread = tbb::this_task_arena::current_thread_index();
-    tbb::this_task_arena::isolate([&] { task(index, thread); });
+    // Relaxed: the count orders nothing but itself.
+    for (std::int64_t i = 0; (i = next.fetch_add(1, std::memory_order_relaxed)) < count;) {
+      try {
+        tbb::this_task_arena::isolate([&] { task(i, thread); });
+      } catch (...) {
+        // Relaxed: a task that begins nevertheless does no harm.
+        next.store(count, std::memory_order_relaxed);
+        throw;
+      }
+    }
   };
+  // As many takers as threads; where fewer threads come, the first takers leave the others nothing.
+  const std::int64_t takers = std::min<std::int64_t>(count, threads_);
   arena_->arena.execute([&] {
-    // Splits down to single indices.
-    tbb::parallel_for(tbb::blocked_range<std::int64_t>(0, count, 1), run_next,
+    tbb::parallel_for(tbb::blocked_range<std::int64_t>(0, takers, 1), take_tasks,
                       tbb::simple_partitioner());
   });
 }
