@@ -48,8 +48,8 @@ class Recorder : public Observer {
 /// values; empty where all are the same bits.
 [[nodiscard]] std::optional<std::string> difference_of(const Trainer& one, const Trainer& other);
 
-/// Ways to train that must not matter, many: threads, cores, exact reducers and assignments with
-/// each other, cores that die, evaluators dealt in turns, and a resume after every step.
+/// Ways to train that must not matter, many: threads, cores, reproducible reducers and assignments
+/// with each other, cores that die, evaluators dealt in turns, and a resume after every step.
 [[nodiscard]] std::vector<Way> all_ways_to_train(std::int64_t steps);
 
 /// Trains in all_ways_to_train(): the first difference, for people, with the way that shows it;

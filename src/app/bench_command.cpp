@@ -177,7 +177,7 @@ std::vector<BenchRow> measure_task(const BenchOptions& options, const lab::Reduc
                              workers.threads()));
     const auto contestant = lab::make_contestant(name, task, workers);
     rows.push_back({.strategy = std::string(name),
-                    .exact = is_exact(name),
+                    .reproducible = is_reproducible(name),
                     .task = task,
                     .threads = workers.threads(),
                     .options = options.measure,

@@ -64,7 +64,7 @@ std::string bench_table(std::span<const BenchRow> rows) {
       first.task.cores, first.task.size, first.task.fused ? ", with the update" : "", first.threads,
       choice_name(lab::kArrivals, first.options.arrival),
       choice_name(lab::kCaches, first.options.cache), first.triad / kGiga, "strategy", width,
-      "median", "min - max", "buffer GB/s", "moved GB/s", "of triad", "exact");
+      "median", "min - max", "buffer GB/s", "moved GB/s", "of triad", "reproducible");
   for (const BenchRow* row : sorted) {
     fmt::format_to(
         std::back_inserter(text), "{:<{}}{:>12}  {:>21}{:>12.2f}{:>12}{:>11}  {}\n", row->strategy,
@@ -72,7 +72,7 @@ std::string bench_table(std::span<const BenchRow> rows) {
         fmt::format("{} - {}", duration(row->seconds.min), duration(row->seconds.max)),
         row->algorithm_bandwidth() / kGiga,
         row->bytes_moved == 0 ? "-" : fmt::format("{:.2f}", row->moved_bandwidth() / kGiga),
-        share_of_triad(*row), row->exact ? "yes" : "no");
+        share_of_triad(*row), row->reproducible ? "yes" : "no");
   }
   return text;
 }
@@ -83,7 +83,7 @@ std::string bench_json(std::span<const BenchRow> rows) {
   json["measurements"] = nlohmann::ordered_json::array();
   for (const BenchRow& row : rows) {
     json["measurements"].push_back({{"strategy", row.strategy},
-                                    {"exact", row.exact},
+                                    {"reproducible", row.reproducible},
                                     {"cores", row.task.cores},
                                     {"size", row.task.size},
                                     {"fused", row.task.fused},
@@ -104,12 +104,13 @@ std::string bench_json(std::span<const BenchRow> rows) {
 
 std::string bench_csv(std::span<const BenchRow> rows) {
   std::string text =
-      "strategy,exact,cores,size,fused,threads,arrival,cache,runs,median_seconds,min_seconds,"
+      "strategy,reproducible,cores,size,fused,threads,arrival,cache,runs,median_seconds,min_"
+      "seconds,"
       "max_seconds,bytes_moved,triad_bytes_per_second\n";
   for (const BenchRow& row : rows) {
     fmt::format_to(std::back_inserter(text), "{},{},{},{},{},{},{},{},{},{},{},{},{},{}\n",
-                   csv_text(row.strategy), row.exact, row.task.cores, row.task.size, row.task.fused,
-                   row.threads, choice_name(lab::kArrivals, row.options.arrival),
+                   csv_text(row.strategy), row.reproducible, row.task.cores, row.task.size,
+                   row.task.fused, row.threads, choice_name(lab::kArrivals, row.options.arrival),
                    choice_name(lab::kCaches, row.options.cache), row.seconds.runs,
                    row.seconds.median, row.seconds.min, row.seconds.max, row.bytes_moved,
                    row.triad);

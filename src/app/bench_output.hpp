@@ -12,7 +12,7 @@ namespace rubato::app {
 struct BenchRow {
   std::string strategy;
   /// Whether the sum has the one order of the summation tree.
-  bool exact = false;
+  bool reproducible = false;
   lab::ReduceTask task;
   int threads = 1;
   lab::MeasureOptions options;

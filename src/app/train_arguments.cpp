@@ -9,7 +9,7 @@
 #include <rubato/core/number.hpp>
 
 #include "app/command_line.hpp"
-#include "app/run_folder.hpp"
+#include "app/run_folder_name.hpp"
 #include "app/run_options_line.hpp"
 #include "app/train_checks.hpp"
 #include "config/run_option.hpp"

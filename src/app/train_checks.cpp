@@ -15,7 +15,7 @@
 #include <rubato/scaling/lr_schedule.hpp>
 
 #include "app/idle_options.hpp"
-#include "app/run_folder.hpp"
+#include "app/run_folder_name.hpp"
 #include "config/engine.hpp"
 #include "config/run_option.hpp"
 

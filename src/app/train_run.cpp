@@ -17,7 +17,7 @@
 
 #include "app/output.hpp"
 #include "app/planned_faults.hpp"
-#include "app/run_folder.hpp"
+#include "app/run_folder_name.hpp"
 #include "app/run_messages.hpp"
 #include "app/stop_signals.hpp"
 #include "core/file.hpp"

@@ -205,10 +205,10 @@ std::vector<Strategy> all_reduce_algorithms() {
 }
 
 void require_algorithm(std::string_view algorithm) {
-  static_cast<void>(make_schedule(algorithm, 1, 0));
+  static_cast<void>(make_all_reduce(algorithm, 1, 0));
 }
 
-Schedule make_schedule(std::string_view algorithm, Rank ranks, std::int64_t length) {
+Schedule make_all_reduce(std::string_view algorithm, Rank ranks, std::int64_t length) {
   Spec spec(algorithm);
   if (find_row("algorithm", spec.name(), kAlgorithms).reduce == nullptr) {
     const TwoLevels levels = read_two_levels(spec);
@@ -246,7 +246,7 @@ Schedule make_two_level_schedule(std::string_view inner, std::string_view outer,
   const auto held = held_after(within, cores_per_host, length);
   for (Rank core = 0; core < cores_per_host; ++core) {
     for (const Range& range : held[static_cast<std::size_t>(core)]) {
-      const Schedule across = make_schedule(outer, hosts, range.end - range.begin);
+      const Schedule across = make_all_reduce(outer, hosts, range.end - range.begin);
       if (between.size() < across.phases.size()) between.resize(across.phases.size());
       for (std::size_t i = 0; i < across.phases.size(); ++i) {
         for (Transfer transfer : across.phases[i]) {

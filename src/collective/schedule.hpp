@@ -67,9 +67,9 @@ struct Schedule {
 /// hosts, those beyond the largest multiple are folded into others first and told the result in the
 /// end; where they are fewer, each is a host. Throws Error for an unknown name or argument, with
 /// the nearest known one.
-[[nodiscard]] Schedule make_schedule(std::string_view algorithm, Rank ranks, std::int64_t length);
+[[nodiscard]] Schedule make_all_reduce(std::string_view algorithm, Rank ranks, std::int64_t length);
 
-/// Throws Error for what make_schedule() does not take.
+/// Throws Error for what make_all_reduce() does not take.
 void require_algorithm(std::string_view algorithm);
 
 /// Any two of the algorithms but two-level on two levels: rank h x cores_per_host + c is core c of

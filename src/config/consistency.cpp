@@ -126,7 +126,7 @@ void require_consistent(const RunConfiguration& configuration) {
   if (model_entry(configuration.model).classifies) check_folder_of_data(configuration);
   check_kernels(configuration);
   if (configuration.exact) {
-    require_exact(configuration.reduce);
+    require_reproducible(configuration.reduce);
     if (configuration.buffers == BufferUse::local) {
       throw Error(
           "--buffers local makes the result depend on the number of cores; accepted: with "

@@ -61,8 +61,8 @@ std::optional<Schedule> schedule_of(std::string_view reducer, const ReduceTask& 
   const auto algorithms = algorithm_names();
   const std::string_view name = reducer.substr(0, reducer.find(':'));
   if (std::find(algorithms.begin(), algorithms.end(), name) == algorithms.end()) return {};
-  return make_schedule(reducer, static_cast<Rank>(task.cores),
-                       static_cast<std::int64_t>(task.size));
+  return make_all_reduce(reducer, static_cast<Rank>(task.cores),
+                         static_cast<std::int64_t>(task.size));
 }
 
 // Adding one buffer to another reads two and writes one, copying it reads one and writes one; the

@@ -14,7 +14,7 @@ namespace rubato {
 
 namespace {
 
-double local_rate(const LayerNorms& norms, double weight_decay, double trust) {
+double local_rate(const ParameterNorms& norms, double weight_decay, double trust) {
   const double weight = std::sqrt(norms.weight_square);
   const double gradient = std::sqrt(norms.gradient_square);
   if (weight == 0 || gradient == 0) return 1;

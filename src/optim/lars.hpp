@@ -43,7 +43,7 @@ class Lars final : public FlatOptimizer<T> {
   void step(const Update<T>& update, Workers& workers) override;
   void save(State& state) const override { save_velocity<T>(velocity_, state); }
   void load(const State& state) override { load_velocity<T>(state, velocity_); }
-  [[nodiscard]] bool needs_layer_norms() const override { return true; }
+  [[nodiscard]] bool needs_parameter_norms() const override { return true; }
 
  private:
   ParameterLayout layout_;

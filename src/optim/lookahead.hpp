@@ -26,7 +26,9 @@ class Lookahead final : public FlatOptimizer<T> {
   void step(const Update<T>& update, Workers& workers) override;
   void save(State& state) const override;
   void load(const State& state) override;
-  [[nodiscard]] bool needs_layer_norms() const override { return fast_->needs_layer_norms(); }
+  [[nodiscard]] bool needs_parameter_norms() const override {
+    return fast_->needs_parameter_norms();
+  }
   [[nodiscard]] bool follows_sums() const override { return fast_->follows_sums(); }
 
  private:

@@ -13,7 +13,7 @@
 namespace rubato {
 
 /// A StepExecutor whose cores die and are slow as told. The sum is the same bits as without, if the
-/// reducer is exact and a substep depends on nothing but its minibatch.
+/// reducer is reproducible and a substep depends on nothing but its minibatch.
 ///
 /// T is float or double.
 template <class T>

@@ -46,15 +46,15 @@ enum class Keeps { all_leaves, unmatched_nodes, one_sum };
 struct ReducerRow {
   std::string_view name;
   std::string_view help;
-  bool exact;
+  bool reproducible;
   Keeps keeps;
   std::tuple<Make<float>, Make<double>> make;
 };
 
 template <template <class> class R>
-constexpr ReducerRow reducer_row(std::string_view name, std::string_view help, bool exact,
+constexpr ReducerRow reducer_row(std::string_view name, std::string_view help, bool reproducible,
                                  Keeps keeps) {
-  return {name, help, exact, keeps, {make_of<R<float>, float>, make_of<R<double>, double>}};
+  return {name, help, reproducible, keeps, {make_of<R<float>, float>, make_of<R<double>, double>}};
 }
 
 // But for the all-reduce algorithms.
@@ -106,7 +106,7 @@ std::vector<std::string_view> all_names() {
 std::vector<std::string_view> exact_names() {
   std::vector<std::string_view> names{kAuto};
   for (const ReducerRow& reducer : kReducers) {
-    if (reducer.exact) names.push_back(reducer.name);
+    if (reducer.reproducible) names.push_back(reducer.name);
   }
   return names;
 }
@@ -136,14 +136,14 @@ void require_reducer(std::string_view reducer) {
   spec.finish();
 }
 
-bool is_exact(std::string_view reducer) {
+bool is_reproducible(std::string_view reducer) {
   const ReducerRow* const found = row_of(reducer);
-  return reducer == kAuto || (found != nullptr && found->exact);
+  return reducer == kAuto || (found != nullptr && found->reproducible);
 }
 
-void require_exact(std::string_view reducer) {
+void require_reproducible(std::string_view reducer) {
   require_reducer(reducer);
-  if (is_exact(reducer)) return;
+  if (is_reproducible(reducer)) return;
   throw Error(
       fmt::format("reducer {} does not give the same bits for every number of threads and cores; "
                   "accepted: {}, or any without exactness (--exact=false)",

@@ -38,7 +38,7 @@ StepSum<T> StepExecutor<T>::run(const StepPlan& step, Assignment assignment,
   }
   const Stopwatch finish;
   PartialSum<T>* const sum = checked_sum(step);
-  StepSeconds seconds{.compute = 0, .reduce = finish.seconds() * workers_.threads()};
+  ExecutorSeconds seconds{.compute = 0, .reduce = finish.seconds() * workers_.threads()};
   for (const ThreadSeconds& thread : seconds_) {
     seconds.compute += thread.seconds.compute;
     seconds.reduce += thread.seconds.reduce;
@@ -77,7 +77,7 @@ PartialSum<T>* StepExecutor<T>::checked_sum(const StepPlan& step) {
 template <class T>
 void StepExecutor<T>::run_core(const StepPlan& step, CoreRank core, const MinibatchRun& share,
                                const Substep& substep, int thread) {
-  StepSeconds& seconds = seconds_[static_cast<std::size_t>(thread)].seconds;
+  ExecutorSeconds& seconds = seconds_[static_cast<std::size_t>(thread)].seconds;
   Stopwatch stopwatch;
   const auto next = [&](std::int64_t leaf) {
     PartialSum<T>* const out = reducer_->lease();

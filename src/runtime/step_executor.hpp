@@ -18,7 +18,7 @@
 namespace rubato {
 
 /// Where the time of a step went, in seconds summed over the threads.
-struct StepSeconds {
+struct ExecutorSeconds {
   /// In the substeps.
   double compute = 0;
   /// In leasing and clearing buffers, adding them and climbing the tree.
@@ -30,7 +30,7 @@ struct StepSeconds {
 template <class T>
 class StepSum {
  public:
-  StepSum(Reducer<T>& reducer, PartialSum<T>& sum, StepSeconds seconds)
+  StepSum(Reducer<T>& reducer, PartialSum<T>& sum, ExecutorSeconds seconds)
       : reducer_(&reducer), sum_(&sum), seconds_(seconds) {}
   ~StepSum() {
     if (reducer_ != nullptr) reducer_->end_step();
@@ -47,20 +47,20 @@ class StepSum {
   [[nodiscard]] const StepScalars& scalars() const { return sum_->scalars; }
   /// Of each norm block, the sum over the minibatches of the squared norm of the gradient there.
   [[nodiscard]] std::span<const double> squares() const { return sum_->squares; }
-  [[nodiscard]] const StepSeconds& seconds() const { return seconds_; }
+  [[nodiscard]] const ExecutorSeconds& seconds() const { return seconds_; }
 
  private:
   Reducer<T>* reducer_;
   PartialSum<T>* sum_;
-  StepSeconds seconds_;
+  ExecutorSeconds seconds_;
 };
 
 /// Runs the substeps of a step on its emulated cores and sums what they give.
 ///
 /// The busy cores of a step are tasks; a core does its substeps one after the other, in ascending
 /// order of its minibatches, and gives each result to the reducer. Cores may outnumber threads by
-/// any factor, for no task waits. With an exact reducer the sum is the same bits for every number
-/// of threads, every number of cores and either assignment.
+/// any factor, for no task waits. With a reproducible reducer the sum is the same bits for every
+/// number of threads, every number of cores and either assignment.
 ///
 /// T is float or double.
 template <class T>
@@ -87,7 +87,7 @@ class StepExecutor {
  private:
   // One for each thread, on lines of its own.
   struct alignas(128) ThreadSeconds {
-    StepSeconds seconds;
+    ExecutorSeconds seconds;
   };
 
   // The sum of a step whose cores are done.

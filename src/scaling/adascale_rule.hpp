@@ -3,7 +3,7 @@
 #include <string_view>
 #include <vector>
 
-#include <rubato/scaling/adascale.hpp>
+#include <rubato/scaling/adascale_estimator.hpp>
 #include <rubato/scaling/rule.hpp>
 
 namespace rubato {

@@ -43,7 +43,7 @@ double lbsgd_factor(LbsgdWarmup warmup, double scale, double updates, double war
   return 1 + (scale - 1) * shape(warmup, updates / warmup_updates);
 }
 
-double lbsgd_layer_factor(const LayerNorms& layer) {
+double lbsgd_layer_factor(const ParameterNorms& layer) {
   // Only so that nothing is divided by zero; far below what could change a factor within the
   // bounds.
   constexpr double kTiny = 1e-18;

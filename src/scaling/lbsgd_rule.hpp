@@ -38,7 +38,7 @@ struct LbsgdOptions {
                                   double warmup_updates);
 
 /// sqrt(|w|^2 / (|g|^2 + wd |w|^2)), from 0.01 to 100: the factor on the rate of one layer.
-[[nodiscard]] double lbsgd_layer_factor(const LayerNorms& layer);
+[[nodiscard]] double lbsgd_layer_factor(const ParameterNorms& layer);
 
 /// MXNet's large-batch SGD (pull request 8918): a step is a macro-batch of S reference batches, of
 /// which the mean is taken, at a rate that warms up from lr_ref to S lr_ref; or, with `lars`, at
@@ -53,7 +53,7 @@ class LbsgdRule final : public Rule {
 
   [[nodiscard]] std::string_view name() const override { return "lbsgd"; }
   [[nodiscard]] RuleNeeds needs() const override {
-    return {.layer_norms = options_.warmup == LbsgdWarmup::lars};
+    return {.parameter_norms = options_.warmup == LbsgdWarmup::lars};
   }
   [[nodiscard]] bool follows_batch_size() const override {
     return options_.warmup != LbsgdWarmup::lars;

@@ -79,7 +79,7 @@ std::vector<Way> all_ways_to_train(std::int64_t steps) {
   for (const int threads : {1, 2, 4}) {
     for (const std::int64_t cores : {1, 3, 8, 64}) {
       for (const std::string_view reduce : reducer_names()) {
-        if (!is_exact(reduce)) continue;
+        if (!is_reproducible(reduce)) continue;
         for (const Assignment assignment : {Assignment::contiguous, Assignment::strided}) {
           ways.push_back({.what = "otherwise shared out",
                           .cores = cores,

@@ -55,7 +55,7 @@ void require_transforms(const std::vector<OwnGradientTransform>& transforms) {
 void require_reduction(const TrainOptions& options) {
   const OwnReducer& own = options.own_reducer;
   if (!own) {
-    if (options.exact) require_exact(options.reduce);
+    if (options.exact) require_reproducible(options.reduce);
     return;
   }
   require_name(own.name, "reducer");
@@ -63,10 +63,10 @@ void require_reduction(const TrainOptions& options) {
     throw Error(fmt::format("reducer {} and own_reducer {}; accepted: one of them", options.reduce,
                             own.name));
   }
-  if (options.exact && !own.exact) {
+  if (options.exact && !own.reproducible) {
     throw Error(
         fmt::format("reducer {} does not promise the same bits for every number of threads "
-                    "and cores; accepted: OwnReducer::exact where its sum has the order "
+                    "and cores; accepted: OwnReducer::reproducible where its sum has the order "
                     "said there, or training without exactness",
                     own.name));
   }

@@ -94,7 +94,8 @@ std::string configuration_of(const TrainOptions& options, const Objective& objec
   if (!transforms.empty())
     put("gradient_transforms", fmt::format("{}", fmt::join(transforms, ", ")));
   if (options.sampler) put("sampler", options.sampler.name);
-  if (options.own_reducer && !options.own_reducer.exact) put("reducer", options.own_reducer.name);
+  if (options.own_reducer && !options.own_reducer.reproducible)
+    put("reducer", options.own_reducer.name);
   put("iterations", options.iterations ? fmt::to_string(*options.iterations) : "none");
   put("seed", options.seed);
   put("log_noise", options.log_noise);
@@ -123,7 +124,7 @@ void require_same_configuration(const std::string& saved, const std::string& own
   if (differences.empty()) return;
   throw Error(fmt::format(
       "the state is of another configuration: {}\nmay be changed: threads, cores, "
-      "assignment, an exact reducer, more epochs, rows of the trace that no step has used",
+      "assignment, a reproducible reducer, more epochs, rows of the trace that no step has used",
       fmt::join(differences, "; ")));
 }
 

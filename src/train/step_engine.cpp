@@ -158,7 +158,7 @@ class TypedStepEngine final : public StepEngine {
         optimizer_(optimizer_of<T>(objective, options, layout_)),
         meter_(layout_,
                {.groups = rule_.needs().group_norms || options.log_noise,
-                .layers = rule_.needs().layer_norms || optimizer_->needs_layer_norms(),
+                .layers = rule_.needs().parameter_norms || optimizer_->needs_parameter_norms(),
                 .norm = options.clip_norm.has_value()},
                weight_decays_of(options)),
         transforms_(options.gradient_transforms,
@@ -351,7 +351,7 @@ class TypedStepEngine final : public StepEngine {
          .epoch_size = objective_.samples(),
          .groups = needs.group_norms ? meter_.groups() : std::span<const GradientNorms>(),
          .from_pair = outcome.from_pair,
-         .layers = needs.layer_norms ? meter_.layers() : std::span<const LayerNorms>(),
+         .layers = needs.parameter_norms ? meter_.layers() : std::span<const ParameterNorms>(),
          .group_count = options_.groups.size() + 1,
          .layer_count = layout_.layers()});
     outcome.learning_rate = rates.learning_rate;
@@ -419,7 +419,7 @@ class TypedStepEngine final : public StepEngine {
       const T of_sum = applied.clip * minibatches;
       if (!of_mean()) applied.clip = of_sum;
       // An optimizer that goes by the norms of the gradient it applies needs it before.
-      if (optimizer_->needs_layer_norms()) applied.changed = clip_sum(sum, of_sum);
+      if (optimizer_->needs_parameter_norms()) applied.changed = clip_sum(sum, of_sum);
     }
     return applied;
   }

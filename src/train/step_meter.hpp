@@ -61,7 +61,7 @@ class StepMeter {
   /// Whether they are of this step and the one before, of one minibatch each.
   [[nodiscard]] bool from_pair() const { return from_pair_; }
   /// Of each tensor, of the mean gradient.
-  [[nodiscard]] std::span<const LayerNorms> layers() const { return layers_; }
+  [[nodiscard]] std::span<const ParameterNorms> layers() const { return layers_; }
 
   /// Makes layers() those of the gradient that is applied: `factor` times the sum, which has been
   /// changed where `changed` is not empty.
@@ -96,7 +96,7 @@ class StepMeter {
   std::optional<double> gradient_norm_;
   std::vector<GradientNorms> groups_;
   bool from_pair_ = false;
-  std::vector<LayerNorms> layers_;
+  std::vector<ParameterNorms> layers_;
 };
 
 extern template class StepMeter<float>;

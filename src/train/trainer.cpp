@@ -8,7 +8,7 @@
 #include <rubato/core/error.hpp>
 #include <rubato/core/stopwatch.hpp>
 #include <rubato/plan/shuffle.hpp>
-#include <rubato/scaling/adascale.hpp>
+#include <rubato/scaling/adascale_estimator.hpp>
 #include <rubato/train/trainer.hpp>
 
 #include "binding.hpp"
@@ -87,7 +87,7 @@ std::string end_of(const StepSource& source, std::int64_t steps) {
                      source.trace() != nullptr ? "trace" : "source of the steps", steps);
 }
 
-std::unique_ptr<LrSchedule> make_schedule(const TrainOptions& options) {
+std::unique_ptr<LrSchedule> schedule_of(const TrainOptions& options) {
   if (options.own_schedule) {
     auto own = options.own_schedule();
     if (own == nullptr) throw Error("own_schedule makes no schedule; accepted: any but null");
@@ -116,7 +116,7 @@ class Trainer::Implementation final : public Training {
         planner_(plan_options(*objective_, options_)),
         trace_(checked_trace(*source_, *objective_, options_)),
         rule_(options_.rules.make(options_.rule)),
-        schedule_(make_schedule(options_)),
+        schedule_(schedule_of(options_)),
         workers_(options_.dealing == Dealing::in_turns ? 1 : options_.threads),
         engine_(make_step_engine({*objective_, workers_, *rule_}, options_, max_minibatches())),
         configuration_(configuration_of(options_, *objective_)),

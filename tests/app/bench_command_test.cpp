@@ -35,7 +35,7 @@ TEST(BenchReduce, MeasuresEveryStrategy) {
   std::set<std::string> measured;
   for (const json& row : report["measurements"]) {
     measured.insert(row["strategy"]);
-    EXPECT_EQ(row["exact"], is_exact(std::string(row["strategy"])));
+    EXPECT_EQ(row["reproducible"], is_reproducible(std::string(row["strategy"])));
     EXPECT_EQ(row["size"], 1000);
     EXPECT_GE(row["runs"], 5);
     EXPECT_GT(row["median_seconds"], 0);
@@ -86,7 +86,7 @@ TEST(BenchReduce, PrintsATableAndCsv) {
                                          "straggler arrival, hot cache"),
                                HasSubstr("\ntree "), HasSubstr("\nsharded ")));
   const ProgramResult csv = bench({"--strategy", "tree", "--csv", "--arrival", "skewed"});
-  EXPECT_THAT(csv.out, AllOf(testing::StartsWith("strategy,exact,cores,size,"),
+  EXPECT_THAT(csv.out, AllOf(testing::StartsWith("strategy,reproducible,cores,size,"),
                              HasSubstr("\ntree,true,8,1000,false,2,skewed,hot,")));
 }
 

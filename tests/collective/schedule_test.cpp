@@ -38,7 +38,7 @@ TEST(Schedule, OfEveryAlgorithmIsAnAllReduce) {
   for (const std::string_view name : algorithm_names()) {
     for (const Rank ranks : rank_counts()) {
       for (const std::int64_t length : kLengths) {
-        EXPECT_EQ(find_fault(make_schedule(name, ranks, length)), "")
+        EXPECT_EQ(find_fault(make_all_reduce(name, ranks, length)), "")
             << name << " on " << ranks << " ranks, " << length << " elements";
       }
     }
@@ -71,7 +71,7 @@ TEST(Schedule, OfTwoLevelsByArgumentsIsAnAllReduce) {
             fmt::format("two-level:hosts={},inner={},outer={}", hosts, inner, outer);
         for (const Rank ranks : {1, 2, 3, 4, 5, 7, 8, 13}) {
           for (const std::int64_t length : {0, 1, 7, 100}) {
-            const Schedule schedule = make_schedule(name, ranks, length);
+            const Schedule schedule = make_all_reduce(name, ranks, length);
             EXPECT_EQ(schedule.ranks, ranks);
             EXPECT_EQ(find_fault(schedule), "")
                 << name << " on " << ranks << " ranks, " << length << " elements";
@@ -83,17 +83,17 @@ TEST(Schedule, OfTwoLevelsByArgumentsIsAnAllReduce) {
 }
 
 TEST(Schedule, OfTwoLevelsTakesItsArguments) {
-  EXPECT_EQ(make_schedule("two-level:hosts=2,inner=halving-doubling,outer=ring", 8, 640).phases,
+  EXPECT_EQ(make_all_reduce("two-level:hosts=2,inner=halving-doubling,outer=ring", 8, 640).phases,
             make_two_level_schedule("halving-doubling", "ring", 2, 4, 640).phases);
-  EXPECT_EQ(make_schedule("two-level:hosts=4", 8, 640).phases,
+  EXPECT_EQ(make_all_reduce("two-level:hosts=4", 8, 640).phases,
             make_two_level_schedule("ring", "recursive-doubling", 4, 2, 640).phases);
-  EXPECT_EQ(make_schedule("two-level:outer=ring", 9, 640).phases,
+  EXPECT_EQ(make_all_reduce("two-level:outer=ring", 9, 640).phases,
             make_two_level_schedule("ring", "ring", 3, 3, 640).phases);
   // Fewer ranks than hosts.
-  EXPECT_EQ(make_schedule("two-level:hosts=16,outer=ring", 6, 640).phases,
-            make_schedule("ring", 6, 640).phases);
+  EXPECT_EQ(make_all_reduce("two-level:hosts=16,outer=ring", 6, 640).phases,
+            make_all_reduce("ring", 6, 640).phases);
   // Seven ranks on two hosts: the seventh is a core more of the first one.
-  const Schedule uneven = make_schedule("two-level:hosts=2", 7, 640);
+  const Schedule uneven = make_all_reduce("two-level:hosts=2", 7, 640);
   const Transfer over{.from = 6, .to = 0, .begin = 0, .end = 640};
   EXPECT_EQ(uneven.phases.front(), Phase{over});
 }
@@ -116,19 +116,19 @@ TEST(Schedule, OfTwoLevelsRejectsWhatItCannotBe) {
 
 TEST(Schedule, OfAThousandRanksIsCheckedInTime) {
   for (const std::string_view name : {"ring", "halving-doubling", "double-binary-tree"}) {
-    EXPECT_EQ(find_fault(make_schedule(name, 500, 500)), "") << name;
+    EXPECT_EQ(find_fault(make_all_reduce(name, 500, 500)), "") << name;
   }
 }
 
 TEST(Schedule, OfOneRankOrOfNothingIsEmpty) {
   for (const std::string_view name : algorithm_names()) {
-    EXPECT_TRUE(make_schedule(name, 1, 100).phases.empty()) << name;
-    EXPECT_TRUE(make_schedule(name, 8, 0).phases.empty()) << name;
+    EXPECT_TRUE(make_all_reduce(name, 1, 100).phases.empty()) << name;
+    EXPECT_TRUE(make_all_reduce(name, 8, 0).phases.empty()) << name;
   }
 }
 
 TEST(Schedule, IsKnownByItsName) {
-  EXPECT_THAT(test::error_of([] { static_cast<void>(make_schedule("rings", 2, 1)); }),
+  EXPECT_THAT(test::error_of([] { static_cast<void>(make_all_reduce("rings", 2, 1)); }),
               HasSubstr("did you mean 'ring'?"));
 }
 
@@ -137,7 +137,7 @@ TEST(Schedule, IsKnownByItsName) {
 
 class PlantedFault : public testing::TestWithParam<std::string_view> {
  protected:
-  PlantedFault() : schedule_(make_schedule(GetParam(), 6, 100)) {}
+  PlantedFault() : schedule_(make_all_reduce(GetParam(), 6, 100)) {}
   Schedule schedule_;
 };
 
@@ -217,7 +217,7 @@ struct ClosedForm {
 
 void expect_cost(std::string_view name, std::int64_t n, std::int64_t elements,
                  const ClosedForm& expected) {
-  const ScheduleCost cost = cost_of(make_schedule(name, static_cast<Rank>(n), elements), 4);
+  const ScheduleCost cost = cost_of(make_all_reduce(name, static_cast<Rank>(n), elements), 4);
   EXPECT_EQ(cost.phases, expected.phases) << name << " on " << n;
   EXPECT_EQ(cost.most_bytes_of_a_rank, expected.bytes_of_a_rank) << name << " on " << n;
   EXPECT_EQ(cost.depth, expected.depth) << name << " on " << n;
@@ -250,8 +250,8 @@ TEST(ScheduleCost, CountsBytesWhereTheyAreSent) {
 
 TEST(ScheduleCost, OfTheDoubleTreeIsHalfTheSingleOnesForEveryRank) {
   for (const Rank n : {8, 16, 64}) {
-    const ScheduleCost one = cost_of(make_schedule("binary-tree", n, 1000), 4);
-    const ScheduleCost two = cost_of(make_schedule("double-binary-tree", n, 1000), 4);
+    const ScheduleCost one = cost_of(make_all_reduce("binary-tree", n, 1000), 4);
+    const ScheduleCost two = cost_of(make_all_reduce("double-binary-tree", n, 1000), 4);
     // An inner rank of one tree is a leaf of the other: (1 + 2) halves and 1 half at most, against
     // 1 + 2 whole arrays.
     EXPECT_EQ(one.most_bytes_of_a_rank, 3 * 4000);
@@ -261,7 +261,7 @@ TEST(ScheduleCost, OfTheDoubleTreeIsHalfTheSingleOnesForEveryRank) {
 }
 
 TEST(ScheduleCost, CountsLatencyBandwidthAndAdditions) {
-  const Schedule ring = make_schedule("ring", 4, 400);
+  const Schedule ring = make_all_reduce("ring", 4, 400);
   const double a = 1e-6;
   const double b = 1e-9;
   const double c = 1e-10;
@@ -270,7 +270,7 @@ TEST(ScheduleCost, CountsLatencyBandwidthAndAdditions) {
   EXPECT_NEAR(cost_of(ring, 4, network).seconds, 6 * (a + 400 * b) + 3 * 400 * c, 1e-15);
 
   // A root that sends to two sends one after the other.
-  const Schedule tree = make_schedule("binary-tree", 3, 100);
+  const Schedule tree = make_all_reduce("binary-tree", 3, 100);
   EXPECT_EQ(tree.phases.size(), 4U);
   EXPECT_NEAR(cost_of(tree, 4, {.within_host = {a, 0}}).seconds, 4 * a, 1e-15);
 }
@@ -279,7 +279,7 @@ TEST(ScheduleCost, TellsLinksWithinHostsFromThoseBetween) {
   const Network network{
       .within_host = {0, 0}, .between_hosts = {1, 0}, .ranks_per_host = 4, .add_per_byte = 0};
   // Two hosts: a flat ring crosses between them in every phase, two levels only in the middle.
-  const ScheduleCost flat = cost_of(make_schedule("ring", 8, 800), 4, network);
+  const ScheduleCost flat = cost_of(make_all_reduce("ring", 8, 800), 4, network);
   const ScheduleCost levels =
       cost_of(make_two_level_schedule("ring", "recursive-doubling", 2, 4, 800), 4, network);
   EXPECT_EQ(flat.seconds, 14);
@@ -298,7 +298,7 @@ TEST(ScheduleCost, IsAsDocumented) {
     if (!std::regex_match(line, cells, row)) continue;
     const std::string name = cells[1];
     documented.insert(name.substr(0, name.find(':')));
-    const ScheduleCost cost = cost_of(make_schedule(name, std::stoi(cells[2]), 6720), 4);
+    const ScheduleCost cost = cost_of(make_all_reduce(name, std::stoi(cells[2]), 6720), 4);
     EXPECT_EQ(fmt::format("| {} | {} | {} | {} | {} | {} | {} |", name, cells[2].str(), cost.phases,
                           cost.messages, cost.bytes, cost.most_bytes_of_a_rank, cost.depth),
               line);

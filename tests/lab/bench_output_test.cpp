@@ -14,7 +14,7 @@ using testing::HasSubstr;
 // Every number another one, so that none can stand in the place of another.
 std::vector<BenchRow> rows() {
   return {{.strategy = "slow",
-           .exact = true,
+           .reproducible = true,
            .task = {.cores = 8, .size = 1000},
            .threads = 3,
            .options = {.arrival = lab::Arrival::skewed, .cache = lab::Cache::cold},
@@ -31,7 +31,8 @@ std::vector<BenchRow> rows() {
 
 TEST(BenchOutput, PutsEveryNumberIntoItsColumn) {
   EXPECT_EQ(bench_csv(rows()),
-            "strategy,exact,cores,size,fused,threads,arrival,cache,runs,median_seconds,min_seconds,"
+            "strategy,reproducible,cores,size,fused,threads,arrival,cache,runs,median_seconds,min_"
+            "seconds,"
             "max_seconds,bytes_moved,triad_bytes_per_second\n"
             "slow,true,8,1000,false,3,skewed,cold,7,0.5,0.25,2,48000,4000000\n"
             "\"two-level:hosts=2,inner=ring\",false,8,1000,true,3,straggler,hot,9,0.125,0.0625,"
@@ -41,7 +42,7 @@ TEST(BenchOutput, PutsEveryNumberIntoItsColumn) {
 TEST(BenchOutput, PutsEveryNumberIntoItsFieldOfJson) {
   const auto json = nlohmann::json::parse(bench_json(rows()));
   const nlohmann::json expected{{"strategy", "slow"},
-                                {"exact", true},
+                                {"reproducible", true},
                                 {"cores", 8},
                                 {"size", 1000},
                                 {"fused", false},

@@ -156,7 +156,7 @@ struct Flat {
   [[nodiscard]] at::Tensor values(std::size_t i) const { return shared.parameters()[i].tensor; }
 
   void step(FlatOptimizer<double>& optimizer, double rate) {
-    std::vector<LayerNorms> norms;
+    std::vector<ParameterNorms> norms;
     for (std::size_t i = 0; i < shared.parameters().size(); ++i) {
       norms.push_back({.weight_square = values(i).square().sum().item<double>(),
                        .gradient_square = gradient(i).square().sum().item<double>()});
@@ -442,8 +442,8 @@ TEST(Lookahead, MeetsEveryKUpdates) {
   const auto of = [&](const OptimizerOptions& options) {
     return Lookahead<double>(flat.make(options), {});
   };
-  EXPECT_TRUE(of({.kind = OptimizerKind::lars}).needs_layer_norms());
-  EXPECT_FALSE(of({}).needs_layer_norms());
+  EXPECT_TRUE(of({.kind = OptimizerKind::lars}).needs_parameter_norms());
+  EXPECT_FALSE(of({}).needs_parameter_norms());
   EXPECT_TRUE(of({}).follows_sums());
   EXPECT_TRUE(of({.kind = OptimizerKind::lars}).follows_sums());
   for (const OptimizerKind kind : {OptimizerKind::adam, OptimizerKind::adamw,

@@ -37,9 +37,9 @@ ParameterLayout two_tensors() {
   return {.layer_ends = {kFirstTensor, kBothTensors}, .layer_groups = {0, 0}};
 }
 
-std::vector<LayerNorms> norms_of(std::span<const double> weights, std::span<const double> gradient,
-                                 double decay) {
-  std::vector<LayerNorms> norms;
+std::vector<ParameterNorms> norms_of(std::span<const double> weights,
+                                     std::span<const double> gradient, double decay) {
+  std::vector<ParameterNorms> norms;
   std::size_t begin = 0;
   for (const std::size_t end : {kFirstTensor, kBothTensors}) {
     norms.push_back({.weight_square = square_of(weights.subspan(begin, end - begin)),
@@ -126,7 +126,7 @@ TEST(MomentumForm, OfLarsIsItsFormula) {
                  .layers = norms},
                 workers);
       for (std::size_t i = 0; i < kBothTensors; ++i) {
-        const LayerNorms& layer = norms[tensor_at(i)];
+        const ParameterNorms& layer = norms[tensor_at(i)];
         const double w = std::sqrt(layer.weight_square);
         const double local = rate * 0.02 * w / (std::sqrt(layer.gradient_square) + kDecay * w);
         const bool inside = form == MomentumForm::mxnet;
@@ -184,7 +184,7 @@ void expect_mxnets_lbsgd(const std::string& warmup) {
     for (std::size_t i = 0; i < kBothTensors; ++i) {
       double lr = kRate * multiplier;
       if (warmup == "lars") {
-        const LayerNorms& layer = norms[tensor_at(i)];
+        const ParameterNorms& layer = norms[tensor_at(i)];
         const double ratio =
             layer.weight_square / (layer.gradient_square + kDecay * layer.weight_square + 1e-18);
         lr = kRate * std::clamp(std::sqrt(ratio), 0.01, 100.0);

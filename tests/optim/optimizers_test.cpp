@@ -146,8 +146,8 @@ TEST(SgdOfGroups, DecayTimesTheRulesFactor) {
   }
 }
 
-std::vector<LayerNorms> norms_of(const Problem<double>& problem) {
-  std::vector<LayerNorms> norms;
+std::vector<ParameterNorms> norms_of(const Problem<double>& problem) {
+  std::vector<ParameterNorms> norms;
   for (std::size_t i = 0; i < 3; ++i) {
     norms.push_back({.weight_square = problem.plain[i].detach().square().sum().item<double>(),
                      .gradient_square = problem.plain[i].grad().square().sum().item<double>()});
@@ -162,7 +162,7 @@ TEST(Lars, IsThePapersFormula) {
   const auto lars = make_optimizer<double>(
       {.kind = OptimizerKind::lars, .momentum = 0.9, .weight_decay = 0.01, .trust = 0.02},
       layout_of(problem.shared, {0, 1, 2}), kGroups);
-  ASSERT_TRUE(lars->needs_layer_norms());
+  ASSERT_TRUE(lars->needs_parameter_norms());
   std::vector<at::Tensor> velocity;
   for (const at::Tensor& tensor : problem.plain) velocity.push_back(at::zeros_like(tensor));
   const at::NoGradGuard no_grad;
@@ -174,7 +174,7 @@ TEST(Lars, IsThePapersFormula) {
       problem.plain[0].mutable_grad().zero_();
     }
     const double rate = 1 + 0.1 * (step % 5);
-    const std::vector<LayerNorms> norms = norms_of(problem);
+    const std::vector<ParameterNorms> norms = norms_of(problem);
     Update<double> update = problem.update(3, {.update_rate = rate});
     update.layers = norms;
     lars->step(update, workers);
@@ -205,7 +205,7 @@ TEST(Lars, AdaptsToTheWeightDecayOfAGroup) {
       make_optimizer<double>({.kind = OptimizerKind::lars, .weight_decay = 0.01, .trust = 0.02},
                              layout_of(problem.shared, {0, 1, 1}), {{}, {.weight_decay = decay}});
   problem.draw(1);
-  const std::vector<LayerNorms> norms = norms_of(problem);
+  const std::vector<ParameterNorms> norms = norms_of(problem);
   Update<double> update = problem.update(1, {.update_rate = 0.1});
   update.layers = norms;
   lars->step(update, workers);

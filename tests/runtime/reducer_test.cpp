@@ -187,7 +187,7 @@ TYPED_TEST(ReducerOf, SquaredNormsOfTheLeavesComeAlong) {
             const auto reducer = make_reducer<T>(
                 name, {.values = length, .max_leaves = count, .norms = blocks}, workers);
             const Reduced<T> sum = reduced(*reducer, workers, leaves, cores);
-            if (is_exact(name)) {
+            if (is_reproducible(name)) {
               ASSERT_TRUE(same_bits(sum.values, expected_sum));
               ASSERT_TRUE(same_bits(sum.squares, expected));
             } else {
@@ -210,7 +210,7 @@ TYPED_TEST(ReducerOf, ExactOnesHaveTheSameBits) {
         for (const int threads : kThreadCounts) {
           Workers workers(threads);
           for (const std::string_view name : reducer_names()) {
-            if (!is_exact(name)) continue;
+            if (!is_reproducible(name)) continue;
             const auto reducer =
                 make_reducer<T>(name, {.values = length, .max_leaves = count}, workers);
             const Reduced<T> sum = reduced(*reducer, workers, leaves, cores);
@@ -315,14 +315,14 @@ TEST(Reducer, KeepsABufferMoreForEveryThreadThatHasWork) {
 }
 
 TEST(Reducer, KeepsTheOthersOrderAwayFromTheExactNames) {
-  EXPECT_TRUE(is_exact("tree"));
-  EXPECT_TRUE(is_exact("chunked-tree"));
-  EXPECT_TRUE(is_exact("sharded"));
-  EXPECT_FALSE(is_exact("mutex"));
-  EXPECT_FALSE(is_exact("tbb"));
-  EXPECT_FALSE(is_exact("ring"));
-  EXPECT_FALSE(is_exact("two-level:hosts=2"));
-  EXPECT_TRUE(is_exact("auto"));
+  EXPECT_TRUE(is_reproducible("tree"));
+  EXPECT_TRUE(is_reproducible("chunked-tree"));
+  EXPECT_TRUE(is_reproducible("sharded"));
+  EXPECT_FALSE(is_reproducible("mutex"));
+  EXPECT_FALSE(is_reproducible("tbb"));
+  EXPECT_FALSE(is_reproducible("ring"));
+  EXPECT_FALSE(is_reproducible("two-level:hosts=2"));
+  EXPECT_TRUE(is_reproducible("auto"));
 }
 
 TEST(Reducer, IsKnownByItsName) {
@@ -343,10 +343,11 @@ TEST(Reducer, IsKnownByItsName) {
 
 // Whether it is exact is asked of a known one only.
 TEST(Reducer, SaysThatAnUnknownOneIsUnknown) {
-  EXPECT_THAT(test::error_of([] { require_exact("mine"); }), HasSubstr("unknown reducer 'mine'"));
-  EXPECT_THAT(test::error_of([] { require_exact("ring"); }),
+  EXPECT_THAT(test::error_of([] { require_reproducible("mine"); }),
+              HasSubstr("unknown reducer 'mine'"));
+  EXPECT_THAT(test::error_of([] { require_reproducible("ring"); }),
               HasSubstr("ring does not give the same bits"));
-  EXPECT_EQ(test::error_of([] { require_exact("sharded"); }), "no error");
+  EXPECT_EQ(test::error_of([] { require_reproducible("sharded"); }), "no error");
 }
 
 // The cores' number is no multiple of the hosts'.

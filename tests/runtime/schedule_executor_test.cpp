@@ -45,7 +45,7 @@ TYPED_TEST(ScheduleExecutorOf, LeavesTheSumAtEveryRank) {
         for (const int threads : {1, 2, 4}) {
           SCOPED_TRACE(testing::Message() << name << " on " << ranks << " ranks and " << threads
                                           << " threads, " << length << " elements");
-          expect_sum_at_every_rank<TypeParam>(make_schedule(name, ranks, length), threads);
+          expect_sum_at_every_rank<TypeParam>(make_all_reduce(name, ranks, length), threads);
         }
       }
     }
@@ -55,7 +55,7 @@ TYPED_TEST(ScheduleExecutorOf, LeavesTheSumAtEveryRank) {
 TYPED_TEST(ScheduleExecutorOf, CutsLargeTransfers) {
   for (const std::string_view name : algorithm_names()) {
     SCOPED_TRACE(name);
-    expect_sum_at_every_rank<TypeParam>(make_schedule(name, 5, 200'003), 4);
+    expect_sum_at_every_rank<TypeParam>(make_all_reduce(name, 5, 200'003), 4);
   }
 }
 

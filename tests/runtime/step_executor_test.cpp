@@ -343,7 +343,7 @@ TEST(StepExecutor, CountsTheTimeOfTheSubstepsOfEachStepAnew) {
     };
     return executor.run(step_of(8, 4), Assignment::contiguous, substep).seconds();
   };
-  const StepSeconds slow = seconds_of_step_with(10ms);
+  const ExecutorSeconds slow = seconds_of_step_with(10ms);
   EXPECT_GE(slow.compute, 8 * 0.010) << "of all threads together";
   EXPECT_GE(slow.reduce, 0);
   EXPECT_LT(slow.reduce, slow.compute);

@@ -257,8 +257,8 @@ TEST_F(Reference, LbsgdWarmups) {
 TEST_F(Reference, LbsgdLayerFactors) {
   ASSERT_FALSE(all_.at("lbsgd_lars").empty());
   LbsgdRule rule({.warmup = LbsgdWarmup::lars});
-  EXPECT_TRUE(rule.needs().layer_norms);
-  std::vector<LayerNorms> layers;
+  EXPECT_TRUE(rule.needs().parameter_norms);
+  std::vector<ParameterNorms> layers;
   for (const json& layer : all_.at("lbsgd_lars")) {
     layers.push_back({.weight_square = layer.at("weight_sq"),
                       .gradient_square = layer.at("grad_sq"),

@@ -12,7 +12,7 @@
 
 #include <gmock/gmock.h>
 
-#include <rubato/scaling/adascale.hpp>
+#include <rubato/scaling/adascale_estimator.hpp>
 #include <rubato/scaling/lambda_rule.hpp>
 #include <rubato/scaling/lr_schedule.hpp>
 #include <rubato/scaling/moving_average.hpp>
@@ -32,7 +32,7 @@ constexpr std::int64_t kMinibatch = 32;
 struct Step {
   std::int64_t minibatches;
   std::array<GradientNorms, 2> groups;
-  std::array<LayerNorms, 3> layers;
+  std::array<ParameterNorms, 3> layers;
 };
 
 // An elastic training: batches that grow and shrink, steps of one minibatch, gradients that

@@ -54,7 +54,7 @@ using testing::HasSubstr;
 struct Asked {
   RuleInput input;
   std::vector<GradientNorms> groups;
-  std::vector<LayerNorms> layers;
+  std::vector<ParameterNorms> layers;
 };
 
 class Asking : public Rule {
@@ -108,7 +108,7 @@ TEST(Rules, AreToldAllOfAStep) {
       options.schedule = "step:every=1,gamma=0.5";
       options.log_minibatches = true;
       options.rules.add("asking", [&](Spec&) {
-        return std::make_unique<Asking>(RuleNeeds{.group_norms = groups, .layer_norms = layers},
+        return std::make_unique<Asking>(RuleNeeds{.group_norms = groups, .parameter_norms = layers},
                                         asked);
       });
       // Of 1, 1, 2 and 8 minibatches.

@@ -287,20 +287,20 @@ TEST(Rules, AreAskedForRatesThatCanBeApplied) {
 // Remembers what it sees of the tensors.
 class SeeingLayers : public Rule {
  public:
-  explicit SeeingLayers(std::vector<LayerNorms>& seen) : seen_(seen) {}
+  explicit SeeingLayers(std::vector<ParameterNorms>& seen) : seen_(seen) {}
   std::string_view name() const override { return "seeing"; }
-  RuleNeeds needs() const override { return {.layer_norms = true}; }
+  RuleNeeds needs() const override { return {.parameter_norms = true}; }
   Rates rates(const RuleInput& input) override {
     seen_.assign(input.layers.begin(), input.layers.end());
     return scaled(input, 1);
   }
 
  private:
-  std::vector<LayerNorms>& seen_;
+  std::vector<ParameterNorms>& seen_;
 };
 
 TEST(Rules, SeeEachTensorWithTheWeightDecayOfItsGroup) {
-  std::vector<LayerNorms> seen;
+  std::vector<ParameterNorms> seen;
   TrainOptions options = options_of("seeing");
   options.epochs = 1;
   options.optimizer = {.weight_decay = 0.5};

@@ -207,7 +207,7 @@ Trainer fragile_trainer(const Planted& planted, const FragileOptions& fragile = 
                        .log_noise = true,
                        .cores = fragile.cores,
                        .reduce = fragile.reduce,
-                       .exact = is_exact(fragile.reduce),
+                       .exact = is_reproducible(fragile.reduce),
                        .threads = fragile.threads};
   options.lookahead.emplace().k = 3;
   options.rules.add("fragile", RuleRegistry::Maker([planted](Spec&) {
@@ -266,8 +266,8 @@ constexpr std::int64_t kFragileSteps = 12;
 TEST(Exceptions, OfAnEvaluatorLeaveTheStepBefore) {
   for (const std::string_view reduce : reducer_names()) {
     for (const std::int64_t cores : {1, 2, 5}) {
-      // The order of what is not exact is one thread's.
-      const int threads = is_exact(reduce) ? 2 : 1;
+      // The order of what is not reproducible is one thread's.
+      const int threads = is_reproducible(reduce) ? 2 : 1;
       for (const std::int64_t step : {0, 3, 4}) {
         expect_goes_on({.step = step, .place = "evaluate"}, step,
                        {.reduce = std::string(reduce), .cores = cores, .threads = threads});

@@ -107,8 +107,10 @@ class RunningSum final : public Reducer<T> {
   PartialSum<T>* sum_ = nullptr;
 };
 
-OwnReducer running_sum(bool exact) {
-  return {.name = "running", .exact = exact, .of_double = [](const ReducerSize& size, Workers&) {
+OwnReducer running_sum(bool reproducible) {
+  return {.name = "running",
+          .reproducible = reproducible,
+          .of_double = [](const ReducerSize& size, Workers&) {
             return std::make_unique<RunningSum<double>>(size);
           }};
 }
@@ -139,7 +141,7 @@ TEST(OwnReducer, ThatBreaksItsPromiseIsFound) {
 TEST(OwnReducer, MustPromiseExactnessWhereItIsWanted) {
   EXPECT_THAT(error_of([] { trained([](auto& o) { o.own_reducer = running_sum(false); }); }),
               HasSubstr("reducer running does not promise the same bits for every number of "
-                        "threads and cores; accepted: OwnReducer::exact"));
+                        "threads and cores; accepted: OwnReducer::reproducible"));
   EXPECT_EQ(error_of([] {
               trained([](auto& o) {
                 o.own_reducer = running_sum(false);
@@ -149,20 +151,20 @@ TEST(OwnReducer, MustPromiseExactnessWhereItIsWanted) {
             "no error");
 }
 
-// A state of a reducer that is not exact is bound to it; one of an exact one is not.
+// A state of a reducer that is not reproducible is bound to it; one of a reproducible one is not.
 TEST(OwnReducer, BindsAStateWhereItIsNotExact) {
   const auto inexact = [](TrainOptions& options) {
     options.own_reducer = running_sum(false);
     options.exact = false;
   };
   const auto none = [](TrainOptions&) {};
-  const auto exact = [](TrainOptions& options) { options.own_reducer = test::pairwise(); };
+  const auto reproducible = [](TrainOptions& options) { options.own_reducer = test::pairwise(); };
   const auto error = [](const Change& saved, const Change& loading) {
     const Trainer first = trained(saved);
     return error_of([&] { maker_of(loading)([](TrainOptions&) {}).load_state(first.state()); });
   };
-  EXPECT_EQ(error(exact, none), "no error");
-  EXPECT_EQ(error(none, exact), "no error");
+  EXPECT_EQ(error(reproducible, none), "no error");
+  EXPECT_EQ(error(none, reproducible), "no error");
   EXPECT_EQ(error(inexact, inexact), "no error");
   EXPECT_THAT(error(inexact, none), HasSubstr("reducer was running, is nothing"));
   EXPECT_THAT(error(none, inexact), HasSubstr("reducer was nothing, is running"));
@@ -241,10 +243,11 @@ TEST(OwnReducer, WhoseSumLacksSomethingEndsTraining) {
     const Forgets forgets = expected.first;
     const auto make = maker_of([&](TrainOptions& options) {
       options.rule = "adascale";
-      options.own_reducer = {
-          .name = "forgetful", .exact = true, .of_double = [&](const ReducerSize& size, Workers&) {
-            return std::make_unique<Forgetful>(size, forgets);
-          }};
+      options.own_reducer = {.name = "forgetful",
+                             .reproducible = true,
+                             .of_double = [&](const ReducerSize& size, Workers&) {
+                               return std::make_unique<Forgetful>(size, forgets);
+                             }};
     });
     Trainer trainer = make([](TrainOptions&) {});
     EXPECT_EQ(error_of([&] { trainer.fit(); }), expected.second);

@@ -160,7 +160,7 @@ class PairwiseReducer final : public Reducer<T> {
 
 inline OwnReducer pairwise() {
   return {.name = "pairwise",
-          .exact = true,
+          .reproducible = true,
           .of_float = [](const ReducerSize& size,
                          Workers&) { return std::make_unique<PairwiseReducer<float>>(size); },
           .of_double = [](const ReducerSize& size,

@@ -50,7 +50,7 @@ struct Update {
   T clip = std::numeric_limits<T>::infinity();
   Rates rates;
   /// Of each tensor, the gradient with its factor; where the optimizer needs them.
-  std::span<const LayerNorms> layers{};
+  std::span<const ParameterNorms> layers{};
 };
 
 /// An optimizer on the one flat buffer of parameters that all replicas share. It is called once for
@@ -71,7 +71,7 @@ class FlatOptimizer {
   virtual void save(State& state) const = 0;
   virtual void load(const State& state) = 0;
   /// Whether Update::layers must be there.
-  [[nodiscard]] virtual bool needs_layer_norms() const { return false; }
+  [[nodiscard]] virtual bool needs_parameter_norms() const { return false; }
   /// Whether rules that sum gradients (GradientReduction::sum) do with it what they say: the step
   /// grows with the gradient, and the weight decay with Rates::weight_decay_factor.
   [[nodiscard]] virtual bool follows_sums() const { return true; }

@@ -17,15 +17,15 @@ namespace rubato {
 /// (ReducerSize::norms), with all squares taken, which Reducer::add() and merge() see to. A sum in
 /// which something is missing ends training with an Error; the step is as if it had not been.
 struct OwnReducer {
-  /// Names it in messages; one line. Binds a state where it is not exact.
+  /// Names it in messages; one line. Binds a state where it is not reproducible.
   std::string name{};
   /// Whether its maker promises that every value, the loss and the squares are summed in the one
-  /// order of all exact reducers: leaves that are neighbours are added, then sums that are
+  /// order of all reproducible reducers: leaves that are neighbours are added, then sums that are
   /// neighbours, level by level, and one without a neighbour goes up as it is, so that six leaves
   /// are ((0+1)+(2+3))+(4+5), whatever cores they are on and in whatever order these come. Else the
   /// result may depend on who computes it, which TrainOptions::exact refuses. verify() finds a
   /// promise that is not kept.
-  bool exact = false;
+  bool reproducible = false;
   std::function<std::unique_ptr<Reducer<float>>(const ReducerSize& size, Workers& workers)>
       of_float{};
   std::function<std::unique_ptr<Reducer<double>>(const ReducerSize& size, Workers& workers)>

@@ -109,7 +109,7 @@ class Reducer {
 ///   atomic        one sum, each value added atomically
 ///   tbb           keeps all leaves, and sums them by oneTBB's parallel_deterministic_reduce
 ///   ring, ...     the all-reduce algorithms of algorithm_names(), between the cores' own sums;
-///                 with arguments as make_schedule() takes them
+///                 with arguments as make_all_reduce() takes them
 [[nodiscard]] std::span<const std::string_view> reducer_names();
 /// All that make_reducer() takes, "auto" included, but for all_reduce_algorithms().
 [[nodiscard]] std::vector<Strategy> reducers();
@@ -118,13 +118,13 @@ class Reducer {
 void require_reducer(std::string_view reducer);
 
 /// Whether the sum has the order of SummationTree, and so the same bits as that of every other
-/// exact reducer, for every number of threads and cores and either assignment.
-[[nodiscard]] bool is_exact(std::string_view reducer);
+/// reproducible reducer, for every number of threads and cores and either assignment.
+[[nodiscard]] bool is_reproducible(std::string_view reducer);
 /// Throws Error when it has not, with those that would be accepted, and for an unknown one.
-void require_exact(std::string_view reducer);
+void require_reproducible(std::string_view reducer);
 
-/// The exact reducer that "auto" stands for, where a value has so many bytes: the one that suits
-/// the size, and keeps all leaves only where they are few (docs/adr/0008).
+/// The reproducible reducer that "auto" stands for, where a value has so many bytes: the one that
+/// suits the size, and keeps all leaves only where they are few (docs/adr/0008).
 [[nodiscard]] std::string_view auto_reducer(const ReducerSize& size, std::size_t value_bytes);
 
 /// Buffers that a step of max_leaves leaves on `cores` busy cores keeps at once: with one thread

@@ -12,7 +12,7 @@ struct GradientNorms {
 };
 
 /// What layer-wise rules see of one parameter tensor.
-struct LayerNorms {
+struct ParameterNorms {
   double weight_square = 0;
   /// Of the step's mean gradient, without weight decay.
   double gradient_square = 0;

@@ -30,7 +30,7 @@ struct RuleNeeds {
   /// RuleInput::groups.
   bool group_norms = false;
   /// RuleInput::layers.
-  bool layer_norms = false;
+  bool parameter_norms = false;
 };
 
 /// What a rule sees of a step.
@@ -51,7 +51,7 @@ struct RuleInput {
   /// as if they were the minibatches of one step (AdaScaleEstimator::update_from_pair()).
   bool from_pair = false;
   /// Of each parameter tensor, where the rule needs them.
-  std::span<const LayerNorms> layers{};
+  std::span<const ParameterNorms> layers{};
   /// How many parameter groups and tensors there are: so many factors a rule answers with, or none.
   std::size_t group_count = 1;
   std::size_t layer_count = 1;

@@ -11,7 +11,7 @@
 #include <ATen/core/Tensor.h>
 #include <torch/optim/optimizer.h>
 
-#include <rubato/scaling/adascale.hpp>
+#include <rubato/scaling/adascale_estimator.hpp>
 
 namespace rubato {
 

@@ -107,12 +107,13 @@ struct TrainOptions {
   /// Emulated cores at the steps for which the trace does not say.
   std::int64_t cores = 8;
   Assignment assignment = Assignment::contiguous;
-  /// How gradients are summed: "auto" or one of reducer_names(). One that is not exact changes
-  /// bits.
+  /// How gradients are summed: "auto" or one of reducer_names(). One that is not reproducible
+  /// changes bits.
   std::string reduce = "auto";
   /// A reducer of the user's own, instead; `reduce` is then "auto".
   OwnReducer own_reducer{};
-  /// Refuses what would make the result depend on who computes it: a reducer that is not exact.
+  /// Refuses what would make the result depend on who computes it: a reducer that is not
+  /// reproducible.
   bool exact = true;
   /// Cores that die and cores that are slow.
   FaultOptions faults{};
@@ -142,7 +143,7 @@ class Diverged : public Error {
 ///     const rubato::TrainResult result = trainer.fit();
 ///
 /// The trained parameters are the same bits for every number of threads and cores, either
-/// assignment and every exact reducer, on machines of one instruction set.
+/// assignment and every reproducible reducer, on machines of one instruction set.
 ///
 /// Not to be used by two threads at once. It may be moved whenever it is not in fit(); whatever
 /// else is asked of the one that was moved from throws Error.

@@ -27,7 +27,7 @@ class ScheduleReducer final : public Reducer<T> {
     auto [place, added] = executors_.try_emplace(cores);
     if (added) {
       place->second = std::make_unique<ScheduleExecutor<T>>(
-          make_schedule(algorithm_, static_cast<Rank>(cores), static_cast<std::int64_t>(values_)),
+          make_all_reduce(algorithm_, static_cast<Rank>(cores), static_cast<std::int64_t>(values_)),
           workers_);
     }
     executor_ = place->second.get();

@@ -7,7 +7,7 @@
 #include <gmock/gmock.h>
 #include <nlohmann/json.hpp>
 
-#include <rubato/scaling/adascale.hpp>
+#include <rubato/scaling/adascale_estimator.hpp>
 #include <rubato/scaling/rule_registry.hpp>
 
 #include "scaling/adascale_rule.hpp"

@@ -1,4 +1,4 @@
-#include "app/run_folder.hpp"
+#include "app/run_folder_name.hpp"
 
 #include <gmock/gmock.h>
 #include <unistd.h>

@@ -5,7 +5,7 @@
 
 #include <rubato/core/error.hpp>
 #include <rubato/core/number.hpp>
-#include <rubato/scaling/adascale.hpp>
+#include <rubato/scaling/adascale_estimator.hpp>
 
 #include "core/check.hpp"
 
