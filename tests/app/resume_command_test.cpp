@@ -178,7 +178,7 @@ TEST_F(ResumeCommand, ASignalFinishesTheStepAndWritesACheckpoint) {
     // Slow, so that the signal finds it at work.
     const ProgramResult result =
         train({"--epochs=60", "--out=" + run, "--quiet", "--checkpoint-every=never",
-               "--straggler=core=0,factor=20"},
+               "--straggler=core=0,factor=500"},
               after_lines(run, 5, [signal = signal](pid_t process) { kill(process, signal); }));
     EXPECT_EQ(result.code, code);
     EXPECT_THAT(result.err, AllOf(HasSubstr("finishing the step"),
@@ -215,7 +215,7 @@ TEST_F(ResumeCommand, ASecondSignalEndsItAtOnce) {
 TEST_F(ResumeCommand, BeginsAnewWhereThereIsNoCheckpoint) {
   ASSERT_EQ(train({"--epochs=2", "--out=whole"}).code, 0);
   const ProgramResult result =
-      train({"--epochs=2", "--out=run", "--checkpoint-every=never", "--straggler=core=0,factor=50"},
+      train({"--epochs=2", "--out=run", "--checkpoint-every=never", "--straggler=core=0,factor=5000"},
             after_lines("run", 3, [](pid_t process) { kill(process, SIGKILL); }));
   EXPECT_EQ(result.signal, SIGKILL);
   const ProgramResult again = resume("run", {"--straggler=core=0,factor=1"});
