@@ -214,9 +214,9 @@ TEST_F(ResumeCommand, ASecondSignalEndsItAtOnce) {
 // A run that was killed before its first checkpoint.
 TEST_F(ResumeCommand, BeginsAnewWhereThereIsNoCheckpoint) {
   ASSERT_EQ(train({"--epochs=2", "--out=whole"}).code, 0);
-  const ProgramResult result =
-      train({"--epochs=2", "--out=run", "--checkpoint-every=never", "--straggler=core=0,factor=5000"},
-            after_lines("run", 3, [](pid_t process) { kill(process, SIGKILL); }));
+  const ProgramResult result = train(
+      {"--epochs=2", "--out=run", "--checkpoint-every=never", "--straggler=core=0,factor=5000"},
+      after_lines("run", 3, [](pid_t process) { kill(process, SIGKILL); }));
   EXPECT_EQ(result.signal, SIGKILL);
   const ProgramResult again = resume("run", {"--straggler=core=0,factor=1"});
   EXPECT_EQ(again.code, 0) << again.err;
