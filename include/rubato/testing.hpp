@@ -44,6 +44,12 @@ class Recorder : public Observer {
   std::function<void(Training&, const StepRecord&)> on_each_;
 };
 
+/// As many hosts as weights, in one process: each for a trainer of its own, on a thread of its own
+/// (TrainOptions::hosts). When one is gone, because its trainer has thrown, exchange() throws Error
+/// on the others.
+[[nodiscard]] std::vector<std::shared_ptr<Hosts>> emulated_hosts(
+    const std::vector<double>& weights);
+
 /// The first parameter or buffer whose bytes differ between two trainers, with the element and both
 /// values; empty where all are the same bits.
 [[nodiscard]] std::optional<std::string> difference_of(const Trainer& one, const Trainer& other);

@@ -6,7 +6,6 @@
 #include <fmt/ranges.h>
 
 #include <rubato/core/error.hpp>
-#include <rubato/core/stopwatch.hpp>
 #include <rubato/eigen/dense_network.hpp>
 
 #include "dense_evaluation.hpp"
@@ -39,15 +38,13 @@ class DenseEvaluator final : public Evaluator<T> {
 
   double evaluate(const Minibatch& minibatch, const Leaf<T>& leaf,
                   EvaluatorProgress& progress) override {
-    const Stopwatch data;
-    progress.phase = Phase::data;
+    progress.enter(Phase::data);
     pass_.gather(train_, minibatch.samples);
-    progress.data_seconds += data.seconds();
-    progress.phase = Phase::forward;
+    progress.enter(Phase::forward);
     pass_.forward();
-    progress.phase = Phase::loss;
+    progress.enter(Phase::loss);
     const double loss = pass_.loss();
-    progress.phase = Phase::backward;
+    progress.enter(Phase::backward);
     pass_.backward(leaf.gradient.data());
     return loss;
   }

@@ -34,7 +34,7 @@ class FunctionEvaluator final : public Evaluator<T> {
 
   double evaluate(const Minibatch& minibatch, const Leaf<T>& leaf,
                   EvaluatorProgress& progress) override {
-    progress.phase = Phase::loss;
+    progress.enter(Phase::loss);
     return parts_.value_and_gradient(parameters_, minibatch.samples,
                                      leaf.gradient.first(parameters_.size()));
   }

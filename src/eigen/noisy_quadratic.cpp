@@ -22,7 +22,7 @@ class QuadraticEvaluator final : public Evaluator<T> {
 
   double evaluate(const Minibatch& minibatch, const Leaf<T>& leaf,
                   EvaluatorProgress& progress) override {
-    progress.phase = Phase::backward;
+    progress.enter(Phase::backward);
     const NormalNumbers normal(minibatch.stream);
     const double variance = noise_ / static_cast<double>(minibatch.samples.size());
     double loss = 0;

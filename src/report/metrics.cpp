@@ -149,6 +149,7 @@ void MetricsWriter::on_epoch(Training& training, const EpochRecord& epoch) {
     if (epoch.test->accuracy) line["test_accuracy"] = *epoch.test->accuracy;
     if (epoch.test->top_k_accuracy) line["test_top_k_accuracy"] = *epoch.test->top_k_accuracy;
   }
+  for (const MetricValue& metric : epoch.metrics) line["metrics"][metric.name] = metric.value;
   line["seconds"] = {{"train", epoch.train_seconds}, {"test", epoch.test_seconds}};
   write_line(line.dump());
 }

@@ -75,16 +75,14 @@ StepSum<T> FaultyExecutor<T>::run_attempt(const StepPlan& step, Assignment assig
   std::vector<std::int64_t> substeps_left;
   substeps_left.reserve(faults.size());
   for (const FaultRecord& fault : faults) substeps_left.push_back(fault.substep);
-  return executor_.run(
-      step, assignment,
-      [&](CoreRank core, MinibatchIndex minibatch, int thread, PartialSum<T>& out) {
-        for (std::size_t i = 0; i < faults.size(); ++i) {
-          if (faults[i].core == core && substeps_left[i]-- == 0) throw CoreDied();
-        }
-        const Stopwatch stopwatch;
-        substep(core, minibatch, thread, out);
-        dawdle(core, stopwatch.seconds());
-      });
+  return executor_.run(step, assignment, [&](const SubstepTask& task, PartialSum<T>& out) {
+    for (std::size_t i = 0; i < faults.size(); ++i) {
+      if (faults[i].core == task.core && substeps_left[i]-- == 0) throw CoreDied();
+    }
+    const Stopwatch stopwatch;
+    substep(task, out);
+    dawdle(task.core, stopwatch.seconds());
+  });
 }
 
 // Makes a slow core's substep, which took so many seconds, as long as it is meant to be.

@@ -16,9 +16,11 @@ StepExecutor<T>::StepExecutor(Workers& workers, const ReducerSize& size, std::st
     : StepExecutor(workers, make_reducer<T>(reducer, size, workers)) {}
 
 template <class T>
-StepExecutor<T>::StepExecutor(Workers& workers, std::unique_ptr<Reducer<T>> reducer)
+StepExecutor<T>::StepExecutor(Workers& workers, std::unique_ptr<Reducer<T>> reducer,
+                              OnMerge on_merge)
     : workers_(workers),
       reducer_(std::move(reducer)),
+      on_merge_(std::move(on_merge)),
       seconds_(static_cast<std::size_t>(workers.threads())) {}
 
 template <class T>
@@ -36,14 +38,17 @@ StepSum<T> StepExecutor<T>::run(const StepPlan& step, Assignment assignment,
     reducer_->end_step();
     throw;
   }
-  const Stopwatch finish;
+  Stopwatch finish;
+  const Merge::Moment finish_begin = finish.begun();
   PartialSum<T>* const sum = checked_sum(step);
-  ExecutorSeconds seconds{.compute = 0, .reduce = finish.seconds() * workers_.threads()};
+  ExecutorSeconds seconds{.compute = 0, .reduce = finish.lap() * workers_.threads()};
   for (const ThreadSeconds& thread : seconds_) {
     seconds.compute += thread.seconds.compute;
     seconds.reduce += thread.seconds.reduce;
   }
-  return {*reducer_, *sum, seconds};
+  StepSum<T> result(*reducer_, *sum, seconds);
+  if (on_merge_) on_merge_({.begin = finish_begin, .end = finish.begun()});
+  return result;
 }
 
 // A reducer may be one of the user's own.
@@ -79,12 +84,25 @@ void StepExecutor<T>::run_core(const StepPlan& step, CoreRank core, const Miniba
                                const Substep& substep, int thread) {
   ExecutorSeconds& seconds = seconds_[static_cast<std::size_t>(thread)].seconds;
   Stopwatch stopwatch;
+  SubstepTask task{.core = core, .minibatch = {}, .thread = thread};
+  Merge merge{.core = core, .thread = thread, .begin = stopwatch.begun()};
+  const auto end_merge = [&] {
+    seconds.reduce += stopwatch.lap();
+    // Nothing is merged before the first minibatch.
+    if (!on_merge_ || !merge.minibatch) return;
+    merge.end = stopwatch.begun();
+    on_merge_(merge);
+  };
   const auto next = [&](std::int64_t leaf) {
     PartialSum<T>* const out = reducer_->lease();
-    seconds.reduce += stopwatch.lap();
-    substep(core, MinibatchIndex{step.first_minibatch.value() + leaf}, thread, *out);
+    end_merge();
+    task.minibatch = MinibatchIndex{step.first_minibatch.value() + leaf};
+    substep(task, *out);
+    ++task.substep;
     out->scalars.minibatches = 1;
     seconds.compute += stopwatch.lap();
+    merge.minibatch = task.minibatch;
+    merge.begin = stopwatch.begun();
     return out;
   };
   // A reference, which std::function holds without an allocation.
@@ -93,7 +111,7 @@ void StepExecutor<T>::run_core(const StepPlan& step, CoreRank core, const Miniba
                          .count = share.count,
                          .stride = share.stride},
                         std::ref(next));
-  seconds.reduce += stopwatch.lap();
+  end_merge();
 }
 
 template class StepExecutor<float>;

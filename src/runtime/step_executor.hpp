@@ -1,9 +1,11 @@
 #pragma once
 
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string_view>
 #include <utility>
@@ -25,11 +27,35 @@ struct ExecutorSeconds {
   double reduce = 0;
 };
 
+/// A minibatch that is to be computed, and by whom.
+struct SubstepTask {
+  CoreRank core;
+  /// Which one of the core's minibatches in the step it is, from 0.
+  std::int64_t substep = 0;
+  MinibatchIndex minibatch;
+  int thread = 0;
+};
+
+/// A stretch of time that a thread spent in leasing and clearing buffers and adding them.
+struct Merge {
+  using Moment = std::chrono::steady_clock::time_point;
+
+  /// After which minibatch of which core; empty for what comes after all of them.
+  std::optional<MinibatchIndex> minibatch{};
+  std::optional<CoreRank> core{};
+  int thread = 0;
+  Moment begin{};
+  Moment end{};
+};
+
 /// The sum of a whole step. Gives its buffer back when it goes, which must be before the executor's
 /// next run().
 template <class T>
 class StepSum {
  public:
+  /// Whose buffer is somebody else's, and outlives it.
+  StepSum(PartialSum<T>& sum, ExecutorSeconds seconds)
+      : reducer_(nullptr), sum_(&sum), seconds_(seconds) {}
   StepSum(Reducer<T>& reducer, PartialSum<T>& sum, ExecutorSeconds seconds)
       : reducer_(&reducer), sum_(&sum), seconds_(seconds) {}
   ~StepSum() {
@@ -66,16 +92,18 @@ class StepSum {
 template <class T>
 class StepExecutor {
  public:
-  /// One substep: adds the gradient of `minibatch` (and whatever else) to `out`, which comes
+  /// One substep: adds the gradient of its minibatch (and whatever else) to `out`, which comes
   /// cleared. Substeps that run at the same time have different `thread`s.
-  using Substep =
-      std::function<void(CoreRank core, MinibatchIndex minibatch, int thread, PartialSum<T>& out)>;
+  using Substep = std::function<void(const SubstepTask& task, PartialSum<T>& out)>;
 
   /// For steps whose leaves are minibatches, summed by the reducer of that name (make_reducer()).
   /// `workers` must outlive the executor.
   StepExecutor(Workers& workers, const ReducerSize& size, std::string_view reducer = "tree");
-  /// With a reducer of the caller's own.
-  StepExecutor(Workers& workers, std::unique_ptr<Reducer<T>> reducer);
+  /// Hears of each when it has ended: from several threads at once.
+  using OnMerge = std::function<void(const Merge& merge)>;
+
+  /// With a reducer of the caller's own, and somebody who hears of merges.
+  StepExecutor(Workers& workers, std::unique_ptr<Reducer<T>> reducer, OnMerge on_merge = {});
 
   /// Runs one step. An exception from a substep ends the step, is thrown again here and leaves the
   /// executor as it was before. Throws Error, likewise, where the reducer has no sum, one in which
@@ -97,6 +125,7 @@ class StepExecutor {
 
   Workers& workers_;
   std::unique_ptr<Reducer<T>> reducer_;
+  OnMerge on_merge_;
   std::vector<ThreadSeconds> seconds_;
 };
 

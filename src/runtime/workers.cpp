@@ -24,17 +24,22 @@ constexpr std::size_t kRange = std::size_t{1} << 16;
 // library is not compiled for ThreadSanitizer, which sees none of that.
 class TaskOrder {
  public:
+  // Release: publishes what the caller did.
   TaskOrder() { begun_.store(true, std::memory_order_release); }
+  // Acquire: the additions to ended_ are one release sequence, of which this reads the last, so
+  // that what all tasks did is visible.
   ~TaskOrder() { static_cast<void>(ended_.load(std::memory_order_acquire)); }
   TaskOrder(const TaskOrder&) = delete;
   TaskOrder& operator=(const TaskOrder&) = delete;
 
-  // Of a thread, for as long as it runs tasks.
+  // Of a task, for as long as it runs.
   class Part {
    public:
+    // Acquire: reads what the constructor has published.
     explicit Part(TaskOrder& order) : order_(order) {
       static_cast<void>(order.begun_.load(std::memory_order_acquire));
     }
+    // Release: publishes what the task did.
     ~Part() { order_.ended_.fetch_add(1, std::memory_order_release); }
     Part(const Part&) = delete;
     Part& operator=(const Part&) = delete;
@@ -68,27 +73,22 @@ Workers::Workers(int threads) : threads_(threads) {
 
 Workers::~Workers() = default;
 
+// One task of oneTBB for each index. It takes its index when it begins, so that indices begin in
+// ascending order whoever runs what, in whatever order oneTBB splits the range: there are as many
+// tasks as indices, and each takes one.
 void Workers::for_each(std::int64_t count, const Task& task) {
   std::atomic<std::int64_t> next{0};
   TaskOrder order;
-  const auto take_tasks = [&](const tbb::blocked_range<std::int64_t>&) {
+  const auto run_next = [&](const tbb::blocked_range<std::int64_t>&) {
     const TaskOrder::Part part(order);
-    const int thread = tbb::this_task_arena::current_thread_index();
     // Relaxed: the count orders nothing but itself.
-    for (std::int64_t i = 0; (i = next.fetch_add(1, std::memory_order_relaxed)) < count;) {
-      try {
-        tbb::this_task_arena::isolate([&] { task(i, thread); });
-      } catch (...) {
-        // Relaxed: a task that begins nevertheless does no harm.
-        next.store(count, std::memory_order_relaxed);
-        throw;
-      }
-    }
+    const std::int64_t index = next.fetch_add(1, std::memory_order_relaxed);
+    const int thread = tbb::this_task_arena::current_thread_index();
+    tbb::this_task_arena::isolate([&] { task(index, thread); });
   };
-  // As many takers as threads; where fewer threads come, the first takers leave the others nothing.
-  const std::int64_t takers = std::min<std::int64_t>(count, threads_);
   arena_->arena.execute([&] {
-    tbb::parallel_for(tbb::blocked_range<std::int64_t>(0, takers, 1), take_tasks,
+    // Splits down to single indices.
+    tbb::parallel_for(tbb::blocked_range<std::int64_t>(0, count, 1), run_next,
                       tbb::simple_partitioner());
   });
 }

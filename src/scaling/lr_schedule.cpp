@@ -26,60 +26,60 @@ constexpr std::array<Choice<ThresholdMode>, 2> kThresholdModes{
 
 using Schedule = std::unique_ptr<LrSchedule>;
 
-Schedule make_constant(Spec& spec, const std::optional<Metric>& /*watched*/) {
+Schedule make_constant(Spec& spec, const std::optional<WatchedMetric>& /*watched*/) {
   return std::make_unique<ConstantSchedule>(spec.real("value", 1, kNotNegative));
 }
 
-Schedule make_step(Spec& spec, const std::optional<Metric>& /*watched*/) {
+Schedule make_step(Spec& spec, const std::optional<WatchedMetric>& /*watched*/) {
   const double every = spec.real("every", Required{"30"}, kPositive);
   return std::make_unique<StepSchedule>(every, spec.real("gamma", 0.1, kPositive));
 }
 
-Schedule make_multi_step(Spec& spec, const std::optional<Metric>& /*watched*/) {
+Schedule make_multi_step(Spec& spec, const std::optional<WatchedMetric>& /*watched*/) {
   std::vector<double> milestones = spec.reals("at", Required{"30/60/80"}, kNotNegative);
   return std::make_unique<MultiStepSchedule>(std::move(milestones),
                                              spec.real("gamma", 0.1, kPositive));
 }
 
-Schedule make_polynomial(Spec& spec, const std::optional<Metric>& /*watched*/) {
+Schedule make_polynomial(Spec& spec, const std::optional<WatchedMetric>& /*watched*/) {
   const double total = spec.real("total", kTotal, kPositive);
   const double power = spec.real("power", 2, kPositive);
   return std::make_unique<PolynomialSchedule>(total, power, spec.real("floor", 0, kShare));
 }
 
-Schedule make_cosine(Spec& spec, const std::optional<Metric>& /*watched*/) {
+Schedule make_cosine(Spec& spec, const std::optional<WatchedMetric>& /*watched*/) {
   const double total = spec.real("total", kTotal, kPositive);
   return std::make_unique<CosineSchedule>(total, spec.real("floor", 0, kShare));
 }
 
-Schedule make_exponential(Spec& spec, const std::optional<Metric>& /*watched*/) {
+Schedule make_exponential(Spec& spec, const std::optional<WatchedMetric>& /*watched*/) {
   return std::make_unique<ExponentialSchedule>(spec.real("gamma", 0.95, kPositive));
 }
 
-Schedule make_warmup(Spec& spec, const std::optional<Metric>& /*watched*/) {
+Schedule make_warmup(Spec& spec, const std::optional<WatchedMetric>& /*watched*/) {
   const double length = spec.real("length", kLength, kPositive);
   return std::make_unique<WarmupSchedule>(length, spec.real("start", 0, kShare));
 }
 
-Schedule make_warmup_cosine(Spec& spec, const std::optional<Metric>& /*watched*/) {
+Schedule make_warmup_cosine(Spec& spec, const std::optional<WatchedMetric>& /*watched*/) {
   const double warmup = spec.real("warmup", kLength, kPositive);
   return std::make_unique<WarmupCosineSchedule>(warmup, spec.real("total", kTotal, kPositive));
 }
 
 // What is watched says whether more of it is better.
-MetricMode plateau_mode(Spec& spec, const std::optional<Metric>& watched) {
+MetricMode plateau_mode(Spec& spec, const std::optional<WatchedMetric>& watched) {
   const auto mode = spec.choice("mode", Unset{"as --watch"}, kMetricModes);
-  const MetricMode usual = watched ? mode_of(*watched) : MetricMode::min;
+  const MetricMode usual = watched ? watched->mode() : MetricMode::min;
   if (watched && mode.value_or(usual) != usual) {
-    spec.reject("mode", fmt::format("{} is watched, which is better when it is {}; accepted: {}",
-                                    choice_name(kMetrics, *watched),
-                                    usual == MetricMode::min ? "smaller" : "larger",
-                                    choice_name(kMetricModes, usual)));
+    spec.reject("mode",
+                fmt::format("{} is watched, which is better when it is {}; accepted: {}",
+                            watched->name(), usual == MetricMode::min ? "smaller" : "larger",
+                            choice_name(kMetricModes, usual)));
   }
   return mode.value_or(usual);
 }
 
-Schedule make_plateau(Spec& spec, const std::optional<Metric>& watched) {
+Schedule make_plateau(Spec& spec, const std::optional<WatchedMetric>& watched) {
   ReduceOnPlateauOptions options;
   options.mode = plateau_mode(spec, watched);
   options.factor = spec.real("factor", options.factor, kInsideShare);
@@ -94,7 +94,7 @@ Schedule make_plateau(Spec& spec, const std::optional<Metric>& watched) {
 struct ScheduleRow {
   std::string_view name;
   std::string_view help;
-  Schedule (*make)(Spec& spec, const std::optional<Metric>& watched);
+  Schedule (*make)(Spec& spec, const std::optional<WatchedMetric>& watched);
   // Whether it has a position that could begin later.
   bool placed = true;
 };
@@ -113,14 +113,15 @@ constexpr std::array<ScheduleRow, 9> kSchedules{
       make_plateau, false}}};
 
 // Without finish().
-Schedule read_schedule(const ScheduleRow& row, Spec& spec, const std::optional<Metric>& watched) {
+Schedule read_schedule(const ScheduleRow& row, Spec& spec,
+                       const std::optional<WatchedMetric>& watched) {
   Schedule schedule = row.make(spec, watched);
   const double after = row.placed ? spec.real("after", 0, kNotNegative) : 0;
   if (after > 0) schedule = std::make_unique<DelayedSchedule>(std::move(schedule), after);
   return schedule;
 }
 
-Schedule make_one(std::string_view text, const std::optional<Metric>& watched) {
+Schedule make_one(std::string_view text, const std::optional<WatchedMetric>& watched) {
   Spec spec(text);
   Schedule schedule = read_schedule(find_row("schedule", spec.name(), kSchedules), spec, watched);
   spec.finish();
@@ -172,7 +173,7 @@ std::vector<Strategy> lr_schedules() {
   });
 }
 
-Schedule make_lr_schedule(std::string_view text, const std::optional<Metric>& watched) {
+Schedule make_lr_schedule(std::string_view text, const std::optional<WatchedMetric>& watched) {
   std::vector<Schedule> chain;
   for (;;) {
     const std::size_t end = text.find('+');

@@ -103,7 +103,7 @@ class TinyEvaluator final : public Evaluator<double> {
 
   double evaluate(const Minibatch& minibatch, const Leaf<double>& leaf,
                   EvaluatorProgress& progress) override {
-    progress.phase = Phase::forward;
+    progress.enter(Phase::forward);
     const auto count = static_cast<double>(minibatch.samples.size());
     // Noise of the minibatch.
     const StreamKey& stream = minibatch.stream;

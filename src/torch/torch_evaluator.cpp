@@ -1,12 +1,13 @@
 #include "torch_evaluator.hpp"
 
+#include <utility>
+
 #include <ATen/TensorOperators.h>
 #include <ATen/core/grad_mode.h>
 #include <fmt/format.h>
 #include <torch/csrc/autograd/autograd.h>
 
 #include <rubato/core/error.hpp>
-#include <rubato/core/stopwatch.hpp>
 
 #include "autocast.hpp"
 #include "checked_batch.hpp"
@@ -40,47 +41,50 @@ double ForwardBackward::run(Replica& replica, const Minibatch& minibatch,
   } else {
     replica.begin(gradients);
   }
-  const Stopwatch data;
-  progress.phase = Phase::data;
+  progress.enter(Phase::data);
   Batch batch = checked_batch(dataset_.batch(minibatch.samples),
                               static_cast<std::int64_t>(minibatch.samples.size()));
   if (options_.augment) batch.inputs.front() = options_.augment(batch.inputs.front());
-  progress.data_seconds += data.seconds();
   const double loss = options_.precision == Precision::fp16
-                          ? in_half(replica, batch, minibatch.loss_scale, progress.phase)
-                          : in_full(replica, batch, progress.phase);
+                          ? in_half(replica, std::move(batch), minibatch.loss_scale, progress)
+                          : in_full(replica, batch, progress);
   replica.check_gradients(gradients);
   return loss;
 }
 
-double ForwardBackward::in_full(Replica& replica, const Batch& batch, Phase& phase) const {
+double ForwardBackward::in_full(Replica& replica, const Batch& batch,
+                                EvaluatorProgress& progress) const {
   at::Tensor loss;
   {
     // Backward follows the types of forward by itself.
     const AutocastGuard autocast(options_.precision == Precision::bf16);
-    phase = Phase::forward;
+    progress.enter(Phase::forward);
     const Tensors outputs = replica.forward(batch.inputs);
-    phase = Phase::loss;
+    progress.enter(Phase::loss);
     loss = loss_(outputs, batch.targets);
   }
   require_differentiable(loss);
-  phase = Phase::backward;
+  progress.enter(Phase::backward);
   loss.backward();
   return loss.item<double>();
 }
 
 // The model in float16, from its inputs to its outputs and back; the loss in between, and its
 // scaling, in float32.
-double ForwardBackward::in_half(Replica& replica, const Batch& batch, double loss_scale,
-                                Phase& phase) const {
-  for (const at::Tensor& input : batch.inputs) round_to_half(input);
+double ForwardBackward::in_half(Replica& replica, Batch batch, double loss_scale,
+                                EvaluatorProgress& progress) const {
+  for (at::Tensor& input : batch.inputs) {
+    // It may be a view of the data set's own.
+    input = input.clone();
+    round_to_half(input);
+  }
   Tensors outputs;
-  phase = Phase::forward;
+  progress.enter(Phase::forward);
   {
     const HalfStorage storage(true);
     outputs = replica.forward(batch.inputs);
   }
-  phase = Phase::loss;
+  progress.enter(Phase::loss);
   Tensors of_loss;
   of_loss.reserve(outputs.size());
   for (const at::Tensor& output : outputs) {
@@ -88,7 +92,7 @@ double ForwardBackward::in_half(Replica& replica, const Batch& batch, double los
   }
   const at::Tensor loss = loss_(of_loss, batch.targets);
   require_differentiable(loss);
-  phase = Phase::backward;
+  progress.enter(Phase::backward);
   (loss * loss_scale).backward();
   Tensors differentiated;
   Tensors gradients;

@@ -26,8 +26,9 @@ class ForwardBackward {
              EvaluatorProgress& progress);
 
  private:
-  double in_full(Replica& replica, const Batch& batch, Phase& phase) const;
-  double in_half(Replica& replica, const Batch& batch, double loss_scale, Phase& phase) const;
+  double in_full(Replica& replica, const Batch& batch, EvaluatorProgress& progress) const;
+  double in_half(Replica& replica, Batch batch, double loss_scale,
+                 EvaluatorProgress& progress) const;
 
   const Loss& loss_;
   const Dataset& dataset_;

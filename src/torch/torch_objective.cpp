@@ -1,5 +1,6 @@
 #include "torch_objective.hpp"
 
+#include <algorithm>
 #include <utility>
 
 #include <ATen/Context.h>
@@ -71,6 +72,14 @@ class TypedTorchObjective final : public ObjectiveOf<T>, public TorchObjective {
     if (parts_.options.buffers == BufferUse::combined) return {};
     return "local buffers make the result depend on the number of cores";
   }
+  std::string needs_one_host() const override {
+    const auto& buffers = state().treatments().buffers;
+    const bool sums = state().counters().empty() &&
+                      std::none_of(buffers.begin(), buffers.end(), [](const auto& treatment) {
+                        return treatment.combination == BufferCombination::first;
+                      });
+    return sums ? "" : "the model has buffers that are no averages over minibatches";
+  }
   std::string fingerprint() const override { return parts_.train->fingerprint(); }
   std::string test_fingerprint() const override { return test_->fingerprint(); }
   bool has_test() const override { return test_ != nullptr; }
@@ -137,7 +146,7 @@ class TypedTorchObjective final : public ObjectiveOf<T>, public TorchObjective {
       master_weights_.restore();
     } catch (...) {
       master_weights_.restore();
-      rethrow_with_place(progress.phase,
+      rethrow_with_place(progress.phase(),
                          place_of_trial(*parts_.train, minibatch_size, "training data"));
     }
   }

@@ -1,6 +1,9 @@
 #include <utility>
 
 #include <rubato/train/best_weights.hpp>
+#include <rubato/train/trainer.hpp>
+
+#include "checked_metrics.hpp"
 
 namespace rubato {
 
@@ -11,8 +14,14 @@ constexpr std::string_view kBestBuffer = "buffer.";
 
 }  // namespace
 
-BestWeights::BestWeights(Metric metric, std::function<void(const BestWeights&)> on_better)
-    : metric_(metric), on_better_(std::move(on_better)), best_({.mode = mode_of(metric)}) {}
+BestWeights::BestWeights(WatchedMetric metric, std::function<void(const BestWeights&)> on_better)
+    : metric_(std::move(metric)),
+      on_better_(std::move(on_better)),
+      best_({.mode = metric_.mode()}) {}
+
+void BestWeights::on_added(Training& training) {
+  require_known(metric_, training.options().metrics);
+}
 
 void BestWeights::on_epoch(Training& training, const EpochRecord& epoch) {
   const std::optional<double> value = value_of(metric_, epoch);

@@ -13,6 +13,9 @@
 #include <rubato/core/error.hpp>
 #include <rubato/runtime/reducer.hpp>
 
+#include "checked_metrics.hpp"
+#include "checked_name.hpp"
+
 namespace rubato {
 
 namespace {
@@ -34,12 +37,6 @@ void require_nothing_ignored(const TrainOptions& options) {
                          group.options.weight_decay ? "weight decay" : "momentum"));
     }
   }
-}
-
-// Names that are kept in a state, in lines.
-void require_name(const std::string& name, std::string_view of) {
-  if (!name.empty() && name.find_first_of("/\n") == std::string::npos) return;
-  throw Error(fmt::format("a {} is called '{}'; accepted: a name of one line without /", of, name));
 }
 
 void require_transforms(const std::vector<OwnGradientTransform>& transforms) {
@@ -70,6 +67,15 @@ void require_reduction(const TrainOptions& options) {
                     "said there, or training without exactness",
                     own.name));
   }
+}
+
+void require_for_hosts(const TrainOptions& options) {
+  if (options.hosts == nullptr || options.hosts->count() == 1) return;
+  const auto refuse = [&](std::string_view what) {
+    throw Error(fmt::format("{} on {} hosts; accepted: on one host", what, options.hosts->count()));
+  };
+  if (!options.faults.planned.empty() || options.faults.rate > 0) refuse("cores that die");
+  if (options.log_minibatches) refuse("a record of every minibatch");
 }
 
 // The rule's form of momentum, where the user chose none and the optimizer has a choice.
@@ -119,6 +125,9 @@ TrainOptions checked_options(TrainOptions options) {
   if (options.own_optimizer) require_nothing_ignored(options);
   require_reduction(options);
   require_transforms(options.gradient_transforms);
+  require_metrics(options.metrics);
+  require_known(options.watch, options.metrics);
+  require_for_hosts(options);
   if (options.sampler) require_name(options.sampler.name, "sampler");
   if (options.reference_batch_size < 1) {
     throw Error(

@@ -81,7 +81,7 @@ std::string configuration_of(const TrainOptions& options, const Objective& objec
   put("rule", options.rule);
   put("schedule", options.own_schedule ? "the user's own" : options.schedule);
   put("schedule_unit", choice_name(kScheduleUnits, options.schedule_unit));
-  put("watch", choice_name(kMetrics, options.watch));
+  put("watch", options.watch.name());
   put("optimizer", options.own_optimizer ? "the user's own" : text_of(options.optimizer));
   put("groups", fmt::format("{}", fmt::join(groups, ", ")));
   put("lookahead", options.lookahead ? text_of(*options.lookahead) : "none");

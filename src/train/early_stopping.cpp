@@ -1,6 +1,11 @@
+#include <utility>
+
 #include <fmt/format.h>
 
 #include <rubato/train/early_stopping.hpp>
+#include <rubato/train/trainer.hpp>
+
+#include "checked_metrics.hpp"
 
 namespace rubato {
 
@@ -8,20 +13,24 @@ namespace {
 
 constexpr std::string_view kPatience = "patience";
 
-PatienceOptions with_mode(PatienceOptions options, Metric metric) {
-  options.mode = mode_of(metric);
+PatienceOptions with_mode(PatienceOptions options, const WatchedMetric& metric) {
+  options.mode = metric.mode();
   return options;
 }
 
 }  // namespace
 
-EarlyStopping::EarlyStopping(Metric metric, PatienceOptions options)
-    : metric_(metric), patience_(with_mode(options, metric)) {}
+EarlyStopping::EarlyStopping(WatchedMetric metric, PatienceOptions options)
+    : metric_(std::move(metric)), patience_(with_mode(options, metric_)) {}
+
+void EarlyStopping::on_added(Training& training) {
+  require_known(metric_, training.options().metrics);
+}
 
 void EarlyStopping::on_epoch(Training& training, const EpochRecord& epoch) {
   const std::optional<double> value = value_of(metric_, epoch);
   if (!value || !patience_.is_over_after(*value)) return;
-  training.stop(fmt::format("{} no longer improves", choice_name(kMetrics, metric_)));
+  training.stop(fmt::format("{} no longer improves", metric_.name()));
 }
 
 void EarlyStopping::save(State& state) const {

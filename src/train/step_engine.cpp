@@ -1,8 +1,8 @@
 #include "step_engine.hpp"
 
 #include <algorithm>
+#include <chrono>
 #include <cmath>
-#include <limits>
 #include <string_view>
 #include <utility>
 #include <vector>
@@ -14,16 +14,17 @@
 #include <rubato/core/stopwatch.hpp>
 #include <rubato/scaling/loss_scaler.hpp>
 
+#include "applied_gradient.hpp"
 #include "checked_rates.hpp"
-#include "minibatch_log.hpp"
 #include "optim/lookahead.hpp"
 #include "optim/make_optimizer.hpp"
 #include "place.hpp"
 #include "runtime/faulty_executor.hpp"
+#include "runtime/host_executor.hpp"
 #include "runtime/step_executor.hpp"
 #include "step_meter.hpp"
+#include "substeps.hpp"
 #include "training_memory.hpp"
-#include "transform_chain.hpp"
 
 namespace rubato {
 
@@ -110,19 +111,6 @@ std::unique_ptr<Reducer<T>> reducer_of(const TrainOptions& options, const Reduce
   return reducer;
 }
 
-template <class T>
-std::vector<std::unique_ptr<Evaluator<T>>> evaluators_of(ObjectiveOf<T>& objective, int count) {
-  std::vector<std::unique_ptr<Evaluator<T>>> evaluators;
-  evaluators.reserve(static_cast<std::size_t>(count));
-  for (int i = 0; i < count; ++i) {
-    evaluators.push_back(objective.make_evaluator());
-    if (evaluators.back() == nullptr) {
-      throw Error("the objective makes no evaluator; accepted: one for each thread");
-    }
-  }
-  return evaluators;
-}
-
 // The minibatches of a step, on parameters as they are while these are computed.
 template <class T>
 class MinibatchScope {
@@ -161,16 +149,14 @@ class TypedStepEngine final : public StepEngine {
                 .layers = rule_.needs().parameter_norms || optimizer_->needs_parameter_norms(),
                 .norm = options.clip_norm.has_value()},
                weight_decays_of(options)),
-        transforms_(options.gradient_transforms,
-                    {.layout = layout_, .trained = objective.trained()}),
-        executor_(workers_, reducer_of<T>(options,
-                                          {.values = parameters_ + objective.averaged(),
-                                           .max_leaves = max_minibatches,
-                                           .norms = meter_.blocks_of_sum()},
-                                          workers_)),
+        preparation_(options, {.layout = layout_, .trained = objective.trained()}),
+        sum_size_({.values = parameters_ + objective.averaged(),
+                   .max_leaves = max_minibatches,
+                   .norms = meter_.blocks_of_sum()}),
+        executor_(workers_, reducer_of<T>(options, sum_size_, workers_), on_merge()),
         faulty_executor_(executor_, options.faults, options.stragglers),
-        evaluators_(evaluators_of(objective, options.threads)),
-        data_seconds_(static_cast<std::size_t>(workers_.threads())) {
+        host_executor_(faulty_executor_, options.hosts.get(), sum_size_),
+        substeps_(objective, options, workers_) {
     if (const auto scale = objective.loss_scale()) loss_scaler_.emplace(*scale);
     if (rule_.reduction() == GradientReduction::sum && !optimizer_->follows_sums()) {
       throw Error(
@@ -203,24 +189,19 @@ class TypedStepEngine final : public StepEngine {
   }
   void save(State& state) const override {
     optimizer_->save(state);
-    transforms_.save(state);
+    preparation_.save(state);
     meter_.save(state);
     if (loss_scaler_) state.put(kLossScale, loss_scaler_->state());
   }
   void load(const State& state) override {
     optimizer_->load(state);
-    transforms_.load(state);
+    preparation_.load(state);
     meter_.load(state);
     if (loss_scaler_) loss_scaler_->load_state(state.values<double>(kLossScale));
   }
 
  private:
   static constexpr std::string_view kLossScale = "loss_scale";
-
-  // One for each thread, on lines of its own.
-  struct alignas(128) Seconds {
-    double value = 0;
-  };
 
   // What a step changes before its update.
   struct Before {
@@ -247,9 +228,9 @@ class TypedStepEngine final : public StepEngine {
   [[nodiscard]] StepOutcome run_step(const StepPlan& step, const SampleOrder& samples,
                                      const StepSettings& settings) {
     const Stopwatch wall;
+    place_ = {.epoch = settings.epoch, .step = step.index};
     StepPlan done = step;
     const StepSum<T> sum = sum_of(done, samples, settings);
-    // Training on several hosts would combine this host's sum with the others' here.
     const Stopwatch update;
     StepOutcome outcome;
     outcome.cores = done.cores;
@@ -259,9 +240,7 @@ class TypedStepEngine final : public StepEngine {
     outcome.groups = meter_.groups();
     outcome.from_pair = meter_.from_pair();
     outcome.applied = finite && std::isfinite(outcome.loss);
-    if (options_.log_minibatches) {
-      outcome.minibatches = log_.records(done, options_.assignment);
-    }
+    outcome.minibatches = substeps_.records(done);
     if (loss_scaler_) update_loss_scale(outcome);
     if (outcome.skipped) {
       outcome.gain = 0;
@@ -271,6 +250,7 @@ class TypedStepEngine final : public StepEngine {
       update_by_rule(sum.values(), step, settings, outcome);
     }
     outcome.seconds = timing(sum, update, wall);
+    tell_update(update);
     return outcome;
   }
 
@@ -279,59 +259,46 @@ class TypedStepEngine final : public StepEngine {
   // Of the gradients of the step's minibatches; `step` is then as it was done in the end.
   [[nodiscard]] StepSum<T> sum_of(StepPlan& step, const SampleOrder& samples,
                                   const StepSettings& settings) {
-    for (Seconds& seconds : data_seconds_) seconds.value = 0;
-    if (options_.log_minibatches) log_.begin(step);
+    substeps_.begin_step(step);
     MinibatchScope<T> scope(objective_, workers_);
-    return faulty_executor_.run(
+    const StepOfMinibatches of_step{.plan = step,
+                                    .samples = samples,
+                                    .epoch = settings.epoch,
+                                    .loss_scale = loss_scaler_ ? loss_scaler_->scale() : 1};
+    return host_executor_.run(
         step, options_.assignment,
-        [&](CoreRank core, MinibatchIndex minibatch, int thread, PartialSum<T>& out) {
-          evaluate(step, core, minibatch, samples, settings.epoch, thread, out);
+        [&](const SubstepTask& task, PartialSum<T>& out) {
+          substeps_.compute(of_step, task, static_cast<std::int64_t>(executor_.pool().id_of(&out)),
+                            out);
         },
         [&](const StepPlan& attempt, std::span<const FaultRecord> faults, std::int64_t cores_left) {
           if (settings.on_fault) settings.on_fault(attempt, faults, cores_left);
-          for (Seconds& seconds : data_seconds_) seconds.value = 0;
+          substeps_.begin_attempt();
           scope.begin();
         });
   }
 
-  void evaluate(const StepPlan& step, CoreRank core, MinibatchIndex minibatch,
-                const SampleOrder& samples, EpochIndex epoch, int thread, PartialSum<T>& out) {
-    const std::int64_t of_step = minibatch.value() - step.first_minibatch.value();
-    const MinibatchRun share = step.share_of(core, options_.assignment);
-    EvaluatorProgress progress;
-    try {
-      out.scalars.loss =
-          pick(thread, of_step + step.index.value())
-              .evaluate({.samples = samples.minibatch(step, minibatch),
-                         .stream = {.seed = options_.seed,
-                                    .epoch = epoch.value(),
-                                    .step = step.index.value(),
-                                    .minibatch = minibatch.value()},
-                         .first_of_step = of_step == 0,
-                         .core = core,
-                         .substep = (minibatch.value() - share.first.value()) / share.stride,
-                         .loss_scale = loss_scaler_ ? loss_scaler_->scale() : 1},
-                        {.gradient = out.values.first(parameters_),
-                         .averaged = out.values.subspan(parameters_),
-                         .buffer = static_cast<std::int64_t>(executor_.pool().id_of(&out))},
-                        progress);
-      data_seconds_[static_cast<std::size_t>(thread)].value += progress.data_seconds;
-      if (options_.log_minibatches) {
-        log_.note(minibatch, out.scalars.loss,
-                  std::sqrt(squared_norm(std::span<const T>(out.values).first(parameters_))));
-      }
-    } catch (...) {
-      rethrow_with_place(progress.phase,
-                         fmt::format("minibatch {} of {} at {}", of_step + 1, step.minibatches,
-                                     place_of(epoch, step.index)));
-    }
+  // Empty where nobody listens.
+  [[nodiscard]] typename StepExecutor<T>::OnMerge on_merge() {
+    if (!options_.on_span) return {};
+    return [this](const Merge& merge) {
+      Span span = place_;
+      span.activity = Activity::merge;
+      span.minibatch = merge.minibatch;
+      span.core = merge.core;
+      span.thread = merge.thread;
+      span.begin = merge.begin;
+      span.end = merge.end;
+      options_.on_span(span);
+    };
   }
-
-  // The evaluator for what comes in that turn of all on that thread.
-  [[nodiscard]] Evaluator<T>& pick(int thread, std::int64_t turn) {
-    const auto in_turn = static_cast<std::size_t>(turn) % evaluators_.size();
-    return *evaluators_[options_.dealing == Dealing::in_turns ? in_turn
-                                                              : static_cast<std::size_t>(thread)];
+  void tell_update(const Stopwatch& update) const {
+    if (!options_.on_span) return;
+    Span span = place_;
+    span.activity = Activity::update;
+    span.begin = update.begun();
+    span.end = std::chrono::steady_clock::now();
+    options_.on_span(span);
   }
 
   void update_loss_scale(StepOutcome& outcome) {
@@ -384,8 +351,15 @@ class TypedStepEngine final : public StepEngine {
 
   void apply(std::span<T> sum, const StepPlan& step, const Rates& rates,
              const StepSettings& settings, const StepOutcome& outcome) {
-    const Applied applied = transforms_.empty() ? clipped(sum, step, outcome)
-                                                : transformed(sum, step, settings, outcome);
+    const AppliedGradient<T> applied = preparation_.prepare(
+        {.sum = sum.first(parameters_),
+         .parameters = parameters(),
+         .step = step,
+         .epoch = settings.epoch,
+         .norm = outcome.gradient_norm,
+         .of_mean = rule_.reduction() == GradientReduction::mean,
+         .norms_wanted = optimizer_->needs_parameter_norms()},
+        [&] { begin_change(settings); }, workers_);
     meter_.set_applied(static_cast<double>(applied.factor), applied.changed, workers_);
     begin_change(settings);
     optimizer_->step({.parameters = parameters(),
@@ -398,78 +372,9 @@ class TypedStepEngine final : public StepEngine {
     objective_.move_averages(sum.subspan(parameters_), step.minibatches);
   }
 
-  // What the optimizer makes of the sum by itself.
-  struct Applied {
-    T factor = 1;
-    T clip = std::numeric_limits<T>::infinity();
-    // The gradient in the sum, where it is not as it was measured.
-    std::span<const T> changed{};
-  };
-
-  [[nodiscard]] bool of_mean() const { return rule_.reduction() == GradientReduction::mean; }
-
-  // Clipping rides along with the update.
-  [[nodiscard]] Applied clipped(std::span<T> sum, const StepPlan& step,
-                                const StepOutcome& outcome) {
-    const auto minibatches = static_cast<T>(step.minibatches);
-    Applied applied{.factor = of_mean() ? T{1} / minibatches : T{1}};
-    if (options_.clip_norm) applied.factor *= static_cast<T>(shortening(*outcome.gradient_norm));
-    if (options_.clip_value) {
-      applied.clip = static_cast<T>(*options_.clip_value);
-      const T of_sum = applied.clip * minibatches;
-      if (!of_mean()) applied.clip = of_sum;
-      // An optimizer that goes by the norms of the gradient it applies needs it before.
-      if (optimizer_->needs_parameter_norms()) applied.changed = clip_sum(sum, of_sum);
-    }
-    return applied;
-  }
-
-  // Puts the mean gradient, clipped, in the place of the sum, and has it transformed.
-  [[nodiscard]] Applied transformed(std::span<T> sum, const StepPlan& step,
-                                    const StepSettings& settings, const StepOutcome& outcome) {
-    const std::span<T> gradient = sum.first(parameters_);
-    const auto minibatches = static_cast<T>(step.minibatches);
-    T factor = T{1} / minibatches;
-    if (options_.clip_norm) factor *= static_cast<T>(shortening(*outcome.gradient_norm));
-    const T clip = options_.clip_value ? static_cast<T>(*options_.clip_value)
-                                       : std::numeric_limits<T>::infinity();
-    workers_.for_each_range(parameters_, [&](std::size_t begin, std::size_t end) {
-      for (std::size_t i = begin; i < end; ++i) {
-        gradient[i] = std::clamp(gradient[i] * factor, -clip, clip);
-      }
-    });
-    // What a transform remembers changes from here on.
-    begin_change(settings);
-    transforms_.apply({.values = gradient,
-                       .parameters = parameters(),
-                       .epoch = settings.epoch,
-                       .step = step.index,
-                       .batch_size = step.batch_size,
-                       .minibatches = step.minibatches,
-                       .stream = {.seed = options_.seed}},
-                      workers_);
-    return {.factor = of_mean() ? T{1} : minibatches, .changed = gradient};
-  }
-
-  // In a pass of its own.
-  std::span<const T> clip_sum(std::span<T> sum, T clip) {
-    const std::span<T> gradient = sum.first(parameters_);
-    workers_.for_each_range(parameters_, [&](std::size_t begin, std::size_t end) {
-      for (std::size_t i = begin; i < end; ++i) gradient[i] = std::clamp(gradient[i], -clip, clip);
-    });
-    return gradient;
-  }
-
-  // The factor by which a gradient of that norm is to be shortened: torch's clip_grad_norm_.
-  [[nodiscard]] double shortening(double norm) const {
-    constexpr double kTiny = 1e-6;
-    return std::min(1.0, *options_.clip_norm / (norm + kTiny));
-  }
-
   [[nodiscard]] StepTiming timing(const StepSum<T>& sum, const Stopwatch& update,
                                   const Stopwatch& wall) const {
-    double data_seconds = 0;
-    for (const Seconds& seconds : data_seconds_) data_seconds += seconds.value;
+    const double data_seconds = substeps_.data_seconds();
     return {.data = data_seconds,
             .compute = sum.seconds().compute - data_seconds,
             .reduce = sum.seconds().reduce,
@@ -485,16 +390,17 @@ class TypedStepEngine final : public StepEngine {
   ParameterLayout layout_;
   std::unique_ptr<FlatOptimizer<T>> optimizer_;
   StepMeter<T> meter_;
-  TransformChain<T> transforms_;
+  GradientPreparation<T> preparation_;
+  // Where in training the step is, for its spans.
+  Span place_;
+  ReducerSize sum_size_;
   StepExecutor<T> executor_;
   FaultyExecutor<T> faulty_executor_;
-  // One for each thread; with Dealing::in_turns one for each that there would be.
-  std::vector<std::unique_ptr<Evaluator<T>>> evaluators_;
-  std::vector<Seconds> data_seconds_;
+  HostExecutor<T> host_executor_;
+  Substeps<T> substeps_;
   std::optional<LossScaler> loss_scaler_;
   // Whether the step has changed what cannot be taken back.
   bool changing_ = false;
-  MinibatchLog log_;
 };
 
 // What the optimizer remembers of every parameter, in values.

@@ -13,7 +13,7 @@
 
 #include "binding.hpp"
 #include "checked_objective.hpp"
-#include "checked_options.hpp"
+#include "checked_parts.hpp"
 #include "checked_rates.hpp"
 #include "configuration.hpp"
 #include "listeners.hpp"
@@ -26,55 +26,6 @@ namespace rubato {
 
 namespace {
 
-std::unique_ptr<StepSource> checked_source(std::unique_ptr<StepSource> source) {
-  if (source == nullptr)
-    throw Error("a trainer needs a source of its steps; accepted: any but null");
-  if (source->max_batch() < 1) {
-    throw Error(
-        fmt::format("the source of the steps has a largest batch size of {}; accepted: at "
-                    "least 1",
-                    source->max_batch()));
-  }
-  return source;
-}
-
-// What a source needs is measured.
-TrainOptions options_for(const StepSource& source, TrainOptions options) {
-  options.log_noise = options.log_noise || source.needs_noise_scale();
-  return checked_options(std::move(options));
-}
-
-void require_independence_of_cores(const Objective& objective, const TrainOptions& options) {
-  const std::string why = objective.depends_on_cores();
-  if (why.empty()) return;
-  if (options.exact) {
-    throw Error(fmt::format("{}; accepted: with exact = false", why));
-  }
-  if (options.dealing == Dealing::in_turns) {
-    throw Error(
-        fmt::format("{}, and evaluators dealt in turns part a core's minibatches; accepted: "
-                    "Dealing::by_thread",
-                    why));
-  }
-}
-
-PlanOptions plan_options(const Objective& objective, const TrainOptions& options) {
-  return {.dataset_size = objective.samples(),
-          .minibatch_size = options.minibatch_size,
-          .cores = options.cores,
-          .remainder = options.remainder,
-          .epochs = options.epochs};
-}
-
-// For what a trace says beforehand; empty where the source follows none.
-std::optional<Planner> checked_trace(const StepSource& source, const Objective& objective,
-                                     const TrainOptions& options) {
-  if (source.trace() == nullptr) return std::nullopt;
-  Planner planner(*source.trace(), plan_options(objective, options));
-  require_epochs(planner, options.epochs);
-  return planner;
-}
-
 constexpr const char* kConfiguration = "configuration";
 constexpr std::string_view kParameter = "parameter.";
 constexpr std::string_view kBuffer = "buffer.";
@@ -85,17 +36,6 @@ constexpr std::string_view kGain = "gain_of_last_step";
 std::string end_of(const StepSource& source, std::int64_t steps) {
   return fmt::format("the {} ended after {} steps",
                      source.trace() != nullptr ? "trace" : "source of the steps", steps);
-}
-
-std::unique_ptr<LrSchedule> schedule_of(const TrainOptions& options) {
-  if (options.own_schedule) {
-    auto own = options.own_schedule();
-    if (own == nullptr) throw Error("own_schedule makes no schedule; accepted: any but null");
-    return own;
-  }
-  auto schedule = make_lr_schedule(options.schedule, options.watch);
-  require_rate(*schedule, options.schedule, options.schedule_unit);
-  return schedule;
 }
 
 }  // namespace
@@ -125,13 +65,7 @@ class Trainer::Implementation final : public Training {
   TrainResult fit() {
     require_not_in_fit("fit()");
     require_usable("fit()");
-    require_independence_of_cores(*objective_, options_);
-    if (schedule_->watches() && !objective_->has_test() && options_.watch != Metric::train_loss) {
-      throw Error(
-          fmt::format("the schedule watches {}, but there is no test set; accepted: "
-                      "train-loss",
-                      choice_name(kMetrics, options_.watch)));
-    }
+    require_trainable(*objective_, options_, *schedule_);
     pausing_ = false;
     stage_ = Stage::training;
     try {
@@ -429,6 +363,10 @@ class Trainer::Implementation final : public Training {
       record.test = objective_->test(
           workers_, {.top_k = options_.top_k},
           fmt::format(" of the test data after epoch {}", record.epoch.value() + 1));
+    }
+    for (const OwnMetric& metric : options_.metrics) {
+      const std::optional<double> value = metric.value(*this, record);
+      if (value) record.metrics.push_back({.name = metric.name, .value = *value});
     }
     record.test_seconds = stopwatch.seconds();
     const std::optional<EpochPart> part = part_of_epoch();

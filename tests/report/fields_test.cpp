@@ -144,10 +144,12 @@ TEST(Metrics, HaveExactlyTheseFields) {
       .samples = 320,
       .train_loss = 0.75,
       .test = Evaluation{.samples = 100, .loss = 0.25, .accuracy = 0.5, .top_k_accuracy = 0.625},
+      .metrics = {{.name = "f1", .value = 0.875}, {.name = "size", .value = 3}},
       .train_seconds = 2,
       .test_seconds = 1};
   metrics.on_epoch(training, epoch);
   epoch.whole = true;
+  epoch.metrics.clear();
   epoch.test->accuracy.reset();
   epoch.test->top_k_accuracy.reset();
   metrics.on_epoch(training, epoch);
@@ -168,7 +170,7 @@ TEST(Metrics, HaveExactlyTheseFields) {
           "seconds": {"data": 1.0, "compute": 2.0, "reduce": 3.0, "update": 4.0, "wall": 5.0}})",
       R"({"kind": "epoch", "epoch": 2, "steps": 3, "samples": 320, "train_loss": 0.75,
           "whole": false, "test_loss": 0.25, "test_accuracy": 0.5, "test_top_k_accuracy": 0.625,
-          "seconds": {"train": 2.0, "test": 1.0}})",
+          "metrics": {"f1": 0.875, "size": 3.0}, "seconds": {"train": 2.0, "test": 1.0}})",
       R"({"kind": "epoch", "epoch": 2, "steps": 3, "samples": 320, "train_loss": 0.75,
           "test_loss": 0.25, "seconds": {"train": 2.0, "test": 1.0}})",
       R"({"kind": "monitor", "step": 7, "tensor": "w", "of": "gradient", "norm": 4.0, "mean": 0.5,

@@ -57,13 +57,13 @@ Outcome run(std::int64_t cores, int threads, const FaultOptions& faults,
   std::mutex mutex;
   const auto sum = faulty.run(
       step, assignment,
-      [&](CoreRank, MinibatchIndex minibatch, int, PartialSum<double>& out) {
+      [&](const SubstepTask& task, PartialSum<double>& out) {
         for (std::size_t i = 0; i < kStepValues; ++i) {
           out.values[i] +=
-              1.0 / (static_cast<double>(minibatch.value()) + 3 * static_cast<double>(i));
+              1.0 / (static_cast<double>(task.minibatch.value()) + 3 * static_cast<double>(i));
         }
         const std::lock_guard lock(mutex);
-        ++outcome.substeps[minibatch];
+        ++outcome.substeps[task.minibatch];
       },
       [&](const StepPlan& attempt, std::span<const FaultRecord> died, std::int64_t left) {
         Attempt failed{.cores = attempt.cores, .left = left};
@@ -118,7 +118,7 @@ TEST(FaultyExecutor, GoesOnUntilNoCoreDies) {
 }
 
 // A substep that takes a millisecond at least.
-void work_for_a_millisecond(CoreRank, MinibatchIndex, int, PartialSum<double>&) {
+void work_for_a_millisecond(const SubstepTask&, PartialSum<double>&) {
   const Stopwatch busy;
   while (busy.seconds() < 0.001) {
   }

@@ -116,8 +116,8 @@ Leaf<T> result_of(const StepSum<T>& sum) {
 // Adds the leaf to what the executor gives, as backward does.
 template <class T>
 typename StepExecutor<T>::Substep adding(const std::vector<Leaf<T>>& leaves) {
-  return [&leaves](CoreRank, MinibatchIndex minibatch, int, PartialSum<T>& out) {
-    const Leaf<T>& leaf = leaves[static_cast<std::size_t>(leaf_of(minibatch))];
+  return [&leaves](const SubstepTask& task, PartialSum<T>& out) {
+    const Leaf<T>& leaf = leaves[static_cast<std::size_t>(leaf_of(task.minibatch))];
     for (std::size_t i = 0; i < kValues; ++i) out.values[i] += leaf.values[i];
     out.scalars.loss += leaf.loss;
   };
@@ -192,9 +192,9 @@ TEST(StepExecutor, GivesEveryCoreItsShareInAscendingOrder) {
       [](StepExecutor<float>& executor, const StepPlan& step, Assignment assignment) {
         std::mutex mutex;
         std::map<CoreRank, std::vector<MinibatchIndex>> done;
-        const auto record = [&](CoreRank core, MinibatchIndex minibatch, int, PartialSum<float>&) {
+        const auto record = [&](const SubstepTask& task, PartialSum<float>&) {
           const std::lock_guard lock(mutex);
-          done[core].push_back(minibatch);
+          done[task.core].push_back(task.minibatch);
         };
         static_cast<void>(executor.run(step, assignment, record));
         std::map<CoreRank, std::vector<MinibatchIndex>> expected;
@@ -213,7 +213,7 @@ TEST(StepExecutor, ClearsWhatASubstepIsGiven) {
   std::atomic<int> failures{0};
   for_each_setting<double>(
       [&](StepExecutor<double>& executor, const StepPlan& step, Assignment assignment) {
-        const auto dirty = [&](CoreRank, MinibatchIndex, int, PartialSum<double>& out) {
+        const auto dirty = [&](const SubstepTask&, PartialSum<double>& out) {
           const bool cleared = out.values.size() == kValues && out.scalars.loss == 0 &&
                                std::all_of(out.values.begin(), out.values.end(),
                                            [](double value) { return value == 0; });
@@ -232,14 +232,14 @@ TEST(StepExecutor, GivesSubstepsThatRunTogetherDifferentThreads) {
   StepExecutor<float> executor(workers, {.values = 1, .max_leaves = kMostMinibatches});
   std::array<std::atomic<bool>, kThreads> inside{};
   std::atomic<int> failures{0};
-  const auto substep = [&](CoreRank, MinibatchIndex, int thread, PartialSum<float>&) {
-    if (thread < 0 || thread >= kThreads ||
-        inside[static_cast<std::size_t>(thread)].exchange(true)) {
+  const auto substep = [&](const SubstepTask& task, PartialSum<float>&) {
+    if (task.thread < 0 || task.thread >= kThreads ||
+        inside[static_cast<std::size_t>(task.thread)].exchange(true)) {
       failures.fetch_add(1);
       return;
     }
     std::this_thread::sleep_for(100us);
-    inside[static_cast<std::size_t>(thread)].store(false);
+    inside[static_cast<std::size_t>(task.thread)].store(false);
   };
   static_cast<void>(executor.run(step_of(100, 64), Assignment::contiguous, substep));
   EXPECT_EQ(failures.load(), 0);
@@ -260,11 +260,10 @@ TEST(StepExecutor, ThrowsASubstepsExceptionAndIsAsItWasBefore) {
       for (std::int64_t failing = 0; failing < step.minibatches; ++failing) {
         const auto add = adding(leaves);
         try {
-          static_cast<void>(executor.run(
-              step, assignment,
-              [&](CoreRank core, MinibatchIndex minibatch, int thread, PartialSum<double>& out) {
-                if (leaf_of(minibatch) == failing) throw SubstepFailure("as asked");
-                add(core, minibatch, thread, out);
+          static_cast<void>(
+              executor.run(step, assignment, [&](const SubstepTask& task, PartialSum<double>& out) {
+                if (leaf_of(task.minibatch) == failing) throw SubstepFailure("as asked");
+                add(task, out);
               }));
           FAIL() << "nothing thrown";
         } catch (const SubstepFailure& error) {
@@ -305,10 +304,10 @@ TEST(StepExecutor, GivesTheSumsBufferBackOnce) {
 // however many cores there are. One thread leaves nothing done behind what it has left: h + 1.
 // (Strided shares have no such bound: there a core's leaves are far from each other.)
 TEST(StepExecutor, HoldsBuffersByThreadsAndLogarithmNotByCores) {
-  const auto substep = [](CoreRank core, MinibatchIndex, int, PartialSum<float>& out) {
+  const auto substep = [](const SubstepTask& task, PartialSum<float>& out) {
     // Uneven, so that threads overtake each other.
-    if (core.value() % 37 == 5) std::this_thread::sleep_for(200us);
-    if (core.value() % 11 == 3) std::this_thread::yield();
+    if (task.core.value() % 37 == 5) std::this_thread::sleep_for(200us);
+    if (task.core.value() % 11 == 3) std::this_thread::yield();
     out.scalars.loss = 1;
   };
   for (const std::int64_t minibatches : {1000, 1024, 3000}) {
@@ -330,7 +329,7 @@ TEST(StepExecutor, OfOneThreadHoldsAPowerOfTwosLogarithmAndOneMore) {
   Workers workers(1);
   StepExecutor<float> executor(workers, {.values = 1, .max_leaves = 1024});
   static_cast<void>(executor.run(step_of(1024, 1024), Assignment::contiguous,
-                                 [](CoreRank, MinibatchIndex, int, PartialSum<float>&) {}));
+                                 [](const SubstepTask&, PartialSum<float>&) {}));
   EXPECT_EQ(executor.pool().high_water(), 11);
 }
 
@@ -338,7 +337,7 @@ TEST(StepExecutor, CountsTheTimeOfTheSubstepsOfEachStepAnew) {
   Workers workers(2);
   StepExecutor<float> executor(workers, {.values = 1, .max_leaves = 8});
   const auto seconds_of_step_with = [&executor](std::chrono::milliseconds work) {
-    const auto substep = [work](CoreRank, MinibatchIndex, int, PartialSum<float>&) {
+    const auto substep = [work](const SubstepTask&, PartialSum<float>&) {
       std::this_thread::sleep_for(work);
     };
     return executor.run(step_of(8, 4), Assignment::contiguous, substep).seconds();
@@ -372,7 +371,7 @@ TEST(StepExecutor, CountsTheEndOfAStepForEveryThread) {
   Workers workers(3);
   StepExecutor<float> executor(workers, std::make_unique<SlowReducer>());
   const auto sum = executor.run(step_of(1, 1), Assignment::contiguous,
-                                [](CoreRank, MinibatchIndex, int, PartialSum<float>&) {});
+                                [](const SubstepTask&, PartialSum<float>&) {});
   EXPECT_GE(sum.seconds().reduce, 3 * 0.020);
 }
 

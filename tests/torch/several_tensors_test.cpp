@@ -219,6 +219,36 @@ class Generated : public Dataset {
   bool short_by_one_ = false;
 };
 
+// Gives what it has, and not a copy.
+class Views : public Dataset {
+ public:
+  explicit Views(at::Tensor inputs) : inputs_(std::move(inputs)) {}
+  std::int64_t size() const override { return kSamples; }
+  Batch batch(std::span<const std::int64_t> samples) const override {
+    const auto count = static_cast<std::int64_t>(samples.size());
+    return {.inputs = {inputs_.narrow(0, samples.front(), count)},
+            .targets = {wanted().narrow(0, samples.front(), count)}};
+  }
+  std::string fingerprint() const override { return "views"; }
+
+ private:
+  at::Tensor inputs_;
+};
+
+TEST(Datasets, ThatGiveViewsStayAsTheyAre) {
+  for (const Precision precision : {Precision::full, Precision::bf16, Precision::fp16}) {
+    const at::Tensor inputs = features().clone();
+    TrainOptions options = short_training();
+    options.sampler = in_order();
+    TorchOptions torch;
+    torch.precision = precision;
+    TorchTrainer trainer(model_factory<Whole>(), mse_loss(), std::make_shared<Views>(inputs),
+                         test::trace_of({24}), options, torch);
+    trainer.fit();
+    EXPECT_TRUE(at::equal(inputs, features())) << choice_name(kPrecisions, precision);
+  }
+}
+
 TEST(Datasets, OfTheUsersOwnTrainAsTensorsDo) {
   expect_same(weights_of_trained({model_factory<Whole>(), mse_loss(), std::make_shared<Generated>(),
                                   test::trace_of({24}), short_training()}),

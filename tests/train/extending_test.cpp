@@ -700,6 +700,14 @@ TEST(Extending, ByRuleScheduleAndOptimizer) {
   }
 }
 
+TEST(Extending, BySpans) {
+  test::TimeOfActivities times;
+  trained([&](TrainOptions& options) { options.on_span = std::ref(times); });
+  for (const Activity activity : {Activity::forward, Activity::merge, Activity::update}) {
+    EXPECT_GT(times.seconds(activity), 0) << choice_name(kActivities, activity);
+  }
+}
+
 TEST(Extending, ByPolicyAndObserver) {
   TrainOptions options = extended_options();
   options.epochs = 40;

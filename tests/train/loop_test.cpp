@@ -263,7 +263,7 @@ class Throwing final : public ObjectiveOf<double> {
       explicit Failing(const std::function<void()>& fail) : fail_(fail) {}
       double evaluate(const Minibatch& minibatch, const Leaf<double>&,
                       EvaluatorProgress& progress) override {
-        progress.phase = Phase::backward;
+        progress.enter(Phase::backward);
         if (minibatch.stream.step == 1 && minibatch.stream.minibatch == 3) fail_();
         return 1;
       }

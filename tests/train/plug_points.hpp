@@ -4,9 +4,13 @@
 // and runs them.
 
 #include <algorithm>
+#include <chrono>
 #include <cmath>
 #include <cstdint>
+#include <map>
 #include <memory>
+#include <mutex>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -166,6 +170,33 @@ inline OwnReducer pairwise() {
           .of_double = [](const ReducerSize& size,
                           Workers&) { return std::make_unique<PairwiseReducer<double>>(size); }};
 }
+
+// A metric.
+inline OwnMetric weight_norm() {
+  return {.name = "weight-norm",
+          .mode = MetricMode::min,
+          .value = [](Training& training, const EpochRecord&) -> std::optional<double> {
+            double sum = 0;
+            for (const NamedArray& array : training.parameters()) {
+              for (const double value : array.values<double>()) sum += value * value;
+            }
+            return std::sqrt(sum);
+          }};
+}
+
+// Spans.
+class TimeOfActivities {
+ public:
+  void operator()(const Span& span) {
+    const std::lock_guard lock(mutex_);
+    seconds_[span.activity] += std::chrono::duration<double>(span.end - span.begin).count();
+  }
+  double seconds(Activity activity) const { return seconds_.at(activity); }
+
+ private:
+  std::mutex mutex_;
+  std::map<Activity, double> seconds_;
+};
 
 // An observer.
 class LossOfSteps final : public Observer {

@@ -18,6 +18,8 @@ class Stopwatch {
   [[nodiscard]] double seconds() const {
     return std::chrono::duration<double>(Clock::now() - start_).count();
   }
+  /// When the lap began.
+  [[nodiscard]] std::chrono::steady_clock::time_point begun() const { return start_; }
 
  private:
   using Clock = std::chrono::steady_clock;

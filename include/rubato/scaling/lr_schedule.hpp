@@ -81,7 +81,7 @@ class LrSchedule {
 /// hear, `watched`; where that is not said it is min, or what the text says. Throws Error for what
 /// is unknown, missing, out of its range or against the metric.
 [[nodiscard]] std::unique_ptr<LrSchedule> make_lr_schedule(
-    std::string_view text, const std::optional<Metric>& watched = {});
+    std::string_view text, const std::optional<WatchedMetric>& watched = {});
 
 /// Throws Error when `schedule`, which is called `name`, has a rate of 0 for a whole epoch before
 /// anything is trained: a warm-up from 0 that counts whole epochs.

@@ -1,6 +1,9 @@
 #pragma once
 
 #include <array>
+#include <optional>
+#include <string>
+#include <utility>
 
 #include <rubato/core/choice.hpp>
 
@@ -23,5 +26,23 @@ inline constexpr std::array<Choice<Metric>, 3> kMetrics{{{Metric::train_loss, "t
 [[nodiscard]] constexpr MetricMode mode_of(Metric metric) {
   return metric == Metric::test_accuracy ? MetricMode::max : MetricMode::min;
 }
+
+/// What schedules and observers go by: a Metric, or one of the user's own (OwnMetric).
+class WatchedMetric {
+ public:
+  WatchedMetric(Metric metric)
+      : name_(choice_name(kMetrics, metric)), mode_(mode_of(metric)), metric_(metric) {}
+  WatchedMetric(std::string name, MetricMode mode) : name_(std::move(name)), mode_(mode) {}
+
+  [[nodiscard]] const std::string& name() const { return name_; }
+  [[nodiscard]] MetricMode mode() const { return mode_; }
+  /// Empty where it is one of the user's own.
+  [[nodiscard]] std::optional<Metric> metric() const { return metric_; }
+
+ private:
+  std::string name_;
+  MetricMode mode_;
+  std::optional<Metric> metric_;
+};
 
 }  // namespace rubato

@@ -17,9 +17,12 @@ namespace rubato {
 class BestWeights final : public Observer {
  public:
   /// Calls `on_better`, if there is one, whenever they change.
-  explicit BestWeights(Metric metric, std::function<void(const BestWeights&)> on_better = {});
+  explicit BestWeights(WatchedMetric metric,
+                       std::function<void(const BestWeights&)> on_better = {});
 
   [[nodiscard]] std::string_view name() const override { return "best-weights"; }
+  /// Throws Error where the trainer does not have the metric.
+  void on_added(Training& training) override;
   void on_epoch(Training& training, const EpochRecord& epoch) override;
   void save(State& state) const override;
   void load(const Training& training, const State& state) override;
@@ -31,7 +34,7 @@ class BestWeights final : public Observer {
   [[nodiscard]] EpochIndex epoch() const { return epoch_; }
 
  private:
-  Metric metric_;
+  WatchedMetric metric_;
   std::function<void(const BestWeights&)> on_better_;
   Patience best_;
   EpochIndex epoch_;

@@ -12,16 +12,18 @@ namespace rubato {
 class EarlyStopping final : public Observer {
  public:
   /// `mode` of the options is set by the metric.
-  EarlyStopping(Metric metric, PatienceOptions options);
+  EarlyStopping(WatchedMetric metric, PatienceOptions options);
 
   [[nodiscard]] std::string_view name() const override { return "early-stopping"; }
+  /// Throws Error where the trainer does not have the metric.
+  void on_added(Training& training) override;
   void on_epoch(Training& training, const EpochRecord& epoch) override;
   void save(State& state) const override;
   void load(const Training& training, const State& state) override;
   [[nodiscard]] const Patience& patience() const { return patience_; }
 
  private:
-  Metric metric_;
+  WatchedMetric metric_;
   Patience patience_;
 };
 

@@ -14,9 +14,9 @@
 #include <rubato/runtime/workers.hpp>
 #include <rubato/scaling/loss_scaler.hpp>
 #include <rubato/state/named_array.hpp>
+#include <rubato/train/evaluator_progress.hpp>
 #include <rubato/train/records.hpp>
 #include <rubato/train/trained_array.hpp>
-#include <rubato/train/training_error.hpp>
 
 namespace rubato {
 
@@ -51,13 +51,6 @@ struct Leaf {
   std::int64_t buffer = 0;
 };
 
-/// How far an evaluator has come, for the place of errors and the record.
-struct EvaluatorProgress {
-  Phase phase = Phase::data;
-  /// Spent in gathering samples.
-  double data_seconds = 0;
-};
-
 /// Computes minibatches, one after the other. Used by one thread at a time, not always by the same.
 template <class T>
 class Evaluator {
@@ -69,7 +62,8 @@ class Evaluator {
 
   /// The mean loss of the samples, with its gradient in `leaf`. A function of the minibatch and the
   /// objective's state at the beginning of the step, and of nothing else: that is what the same
-  /// bits for every number of threads rest on. An exception ends training, with its place.
+  /// bits for every number of threads rest on. It tells `progress` what it enters
+  /// (EvaluatorProgress::enter()). An exception ends training, with its place.
   virtual double evaluate(const Minibatch& minibatch, const Leaf<T>& leaf,
                           EvaluatorProgress& progress) = 0;
 };
@@ -112,6 +106,10 @@ class Objective {
   /// Why its results depend on which core computes what, for people; empty where they do not. Such
   /// an objective is trained only where TrainOptions::exact is false.
   [[nodiscard]] virtual std::string depends_on_cores() const { return {}; }
+
+  /// Why several hosts cannot train it (TrainOptions::hosts), for people; empty where they can, that
+  /// is, where a step leaves nothing behind but what evaluators write into leaves.
+  [[nodiscard]] virtual std::string needs_one_host() const { return {}; }
 
   /// Whether there is something to test it on.
   [[nodiscard]] virtual bool has_test() const { return false; }

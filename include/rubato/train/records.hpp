@@ -80,6 +80,12 @@ struct StepRecord {
   StepTiming seconds;
 };
 
+/// What a metric of the user's own came to (TrainOptions::metrics).
+struct MetricValue {
+  std::string name;
+  double value = 0;
+};
+
 /// An epoch that has been trained.
 struct EpochRecord {
   EpochIndex epoch;
@@ -93,6 +99,8 @@ struct EpochRecord {
   double train_loss = 0;
   /// Where there is a test set.
   std::optional<Evaluation> test;
+  /// Those of the user's own that have a value, in their order.
+  std::vector<MetricValue> metrics{};
   /// Seconds in the training steps, and in the evaluation after them.
   double train_seconds = 0;
   double test_seconds = 0;

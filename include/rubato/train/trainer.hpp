@@ -17,6 +17,7 @@
 #include <rubato/plan/step_source.hpp>
 #include <rubato/recipe/optimizer_options.hpp>
 #include <rubato/runtime/faults.hpp>
+#include <rubato/runtime/hosts.hpp>
 #include <rubato/runtime/own_reducer.hpp>
 #include <rubato/runtime/workers.hpp>
 #include <rubato/scaling/lr_schedule.hpp>
@@ -30,6 +31,7 @@
 #include <rubato/train/own_optimizer.hpp>
 #include <rubato/train/parameter_group.hpp>
 #include <rubato/train/records.hpp>
+#include <rubato/train/span.hpp>
 
 namespace rubato {
 
@@ -73,7 +75,7 @@ struct TrainOptions {
   /// A schedule of the user's own, instead.
   std::function<std::unique_ptr<LrSchedule>()> own_schedule{};
   /// What a schedule that watches a metric (plateau) hears after each epoch; its mode follows it.
-  Metric watch = Metric::test_loss;
+  WatchedMetric watch = Metric::test_loss;
   OptimizerOptions optimizer{.momentum = 0.5};
   /// An optimizer of the user's own, instead; torch_optimizer() makes it of libtorch's.
   OwnOptimizer own_optimizer{};
@@ -99,8 +101,13 @@ struct TrainOptions {
   std::int64_t top_k = 0;
   /// StepRecord::noise_scale and measured_gain.
   bool log_noise = false;
+  /// Metrics of the user's own: EpochRecord::metrics.
+  std::vector<OwnMetric> metrics{};
   /// StepRecord::minibatches.
   bool log_minibatches = false;
+  /// Hears what each thread spends its time on. An exception ends training, of an update's span
+  /// without a state. Has no measurable cost where it is empty.
+  OnSpan on_span{};
 
   // Who computes it: changes no bit of the result.
 
@@ -121,6 +128,9 @@ struct TrainOptions {
   /// Threads; 0 takes as many as the machine has.
   int threads = 0;
   Dealing dealing = Dealing::by_thread;
+  /// The hosts that train together; empty is this process alone. With several, `cores` are those of
+  /// all hosts, and faults, log_minibatches and objectives that need one host are refused.
+  std::shared_ptr<Hosts> hosts{};
 };
 
 /// Training that came to a number which is infinite or NaN: the loss or the gradient of a step,

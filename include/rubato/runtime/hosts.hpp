@@ -1,0 +1,44 @@
+#pragma once
+
+#include <cstddef>
+#include <span>
+#include <vector>
+
+namespace rubato {
+
+/// The processes that train one run together, each on a machine of its own or not.
+///
+/// Every host has the whole run: objective, options, steps, observers, the shared update. Only the
+/// minibatches of a step are divided: each host computes a run of them that is made of whole
+/// subtrees of the one summation tree, the sums of those subtrees are exchanged, and all hosts add
+/// them in the order of the tree. So parameters and records are the same bits on every host, and
+/// the same as those of one host alone.
+///
+/// What decides how training goes on has to decide alike on every host: observers that stop it,
+/// schedules and step sources of the user's own.
+///
+/// Not to be used by two threads at once.
+class Hosts {
+ public:
+  Hosts() = default;
+  Hosts(const Hosts&) = delete;
+  Hosts& operator=(const Hosts&) = delete;
+  virtual ~Hosts() = default;
+
+  /// At least 1.
+  [[nodiscard]] virtual int count() const = 0;
+  /// Which one this process is, from 0.
+  [[nodiscard]] virtual int rank() const = 0;
+  /// How much of a step each host is to compute, relative to the others, above 0: the same numbers
+  /// on every host. They change no bit of the result. Without it all compute as much.
+  [[nodiscard]] virtual std::vector<double> weights() const;
+
+  /// Gives out[h] to every other host h, and fills in[h] with what that gives to this one; both
+  /// have count() elements, of which those of rank() are left alone. out[h] here and in[rank()] on
+  /// host h have the same size, 0 included. All hosts call it, as often. Returns when `in` is
+  /// there. Throws Error where it cannot be; the step is then as if it had not been.
+  virtual void exchange(std::span<const std::span<const std::byte>> out,
+                        std::span<const std::span<std::byte>> in) = 0;
+};
+
+}  // namespace rubato

@@ -1,0 +1,35 @@
+#include "runtime/host_executor.hpp"
+
+namespace rubato {
+
+template <class T>
+HostExecutor<T>::HostExecutor(FaultyExecutor<T>& executor, Hosts* hosts, const ReducerSize& size)
+    : executor_(executor) {
+  if (hosts != nullptr && hosts->count() != 1) host_sum_.emplace(*hosts, size.values, size.norms);
+}
+
+template <class T>
+StepSum<T> HostExecutor<T>::run(StepPlan& step, Assignment assignment, const Substep& substep,
+                                const OnFault& on_fault) {
+  if (!host_sum_) return executor_.run(step, assignment, substep, on_fault);
+  const SummationTree tree(step.minibatches);
+  ExecutorSeconds seconds;
+  std::size_t place = 0;
+  for (const TreeNode root : host_sum_->begin_step(step.minibatches)) {
+    const auto [first, end] = tree.leaves_below(root);
+    StepPlan part = step;
+    part.first_minibatch = MinibatchIndex{step.first_minibatch.value() + first};
+    part.minibatches = end - first;
+    part.cores = host_sum_->cores_of_host(step.cores);
+    const StepSum<T> sum = executor_.run(part, assignment, substep, on_fault);
+    seconds.compute += sum.seconds().compute;
+    seconds.reduce += sum.seconds().reduce;
+    host_sum_->put(place++, sum);
+  }
+  return host_sum_->finish_step(seconds);
+}
+
+template class HostExecutor<float>;
+template class HostExecutor<double>;
+
+}  // namespace rubato

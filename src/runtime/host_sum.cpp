@@ -1,0 +1,190 @@
+#include "runtime/host_sum.hpp"
+
+#include <algorithm>
+#include <cstring>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include <rubato/collective/kernels.hpp>
+#include <rubato/core/error.hpp>
+
+namespace rubato {
+
+namespace {
+
+std::vector<double> checked_weights(const Hosts& hosts) {
+  if (hosts.count() < 1 || hosts.rank() < 0 || hosts.rank() >= hosts.count()) {
+    throw Error(fmt::format("host {} of {} hosts; accepted: 0 to one less than there are",
+                            hosts.rank(), hosts.count()));
+  }
+  std::vector<double> weights = hosts.weights();
+  const bool positive =
+      std::all_of(weights.begin(), weights.end(), [](double weight) { return weight > 0; });
+  if (weights.size() != static_cast<std::size_t>(hosts.count()) || !positive) {
+    throw Error(fmt::format("the weights of {} hosts are [{}]; accepted: a number above 0 for each",
+                            hosts.count(), fmt::join(weights, ", ")));
+  }
+  return weights;
+}
+
+}  // namespace
+
+template <class T>
+HostSum<T>::HostSum(Hosts& hosts, std::size_t values, NormBlocks norms)
+    : hosts_(hosts),
+      values_(values),
+      norms_(std::move(norms)),
+      weights_(checked_weights(hosts)),
+      result_buffer_(values, 1, norms_.size()) {
+  for (int host = 0; host < hosts.count(); ++host) parts_.push_back(part_of(host));
+  out_.resize(parts_.size());
+  in_.resize(parts_.size());
+}
+
+template <class T>
+typename HostSum<T>::Part HostSum<T>::part_of(int host) const {
+  const auto hosts = static_cast<std::size_t>(hosts_.count());
+  const auto border = [&](std::size_t i) {
+    return i == hosts ? values_ : norms_.align(values_ / hosts * i);
+  };
+  const auto i = static_cast<std::size_t>(host);
+  Part part{.begin = border(i), .end = border(i + 1)};
+  part.first_block = norms_.first_from(part.begin);
+  part.end_block = norms_.first_from(part.end);
+  return part;
+}
+
+template <class T>
+typename HostSum<T>::Layout HostSum<T>::layout_of(const Part& part) {
+  constexpr std::size_t kScalars = 2;
+  const std::size_t doubles = (part.values() * sizeof(T) + sizeof(double) - 1) / sizeof(double);
+  const std::size_t value_bytes = doubles * sizeof(double);
+  return {.value_bytes = value_bytes,
+          .bytes = value_bytes + (part.blocks() + kScalars) * sizeof(double)};
+}
+
+template <class T>
+std::span<const TreeNode> HostSum<T>::roots_of(std::size_t host) const {
+  return std::span(roots_).subspan(first_root_[host], first_root_[host + 1] - first_root_[host]);
+}
+
+template <class T>
+std::span<const TreeNode> HostSum<T>::begin_step(std::int64_t leaves) {
+  tree_ = SummationTree(leaves);
+  roots_.clear();
+  first_root_.assign(1, 0);
+  const std::vector<std::int64_t> borders = host_borders(leaves, weights_);
+  for (std::size_t host = 0; host < parts_.size(); ++host) {
+    const std::vector<TreeNode> roots = roots_within(tree_, borders[host], borders[host + 1]);
+    roots_.insert(roots_.end(), roots.begin(), roots.end());
+    first_root_.push_back(roots_.size());
+  }
+  const auto rank = static_cast<std::size_t>(hosts_.rank());
+  for (std::size_t host = 0; host < parts_.size(); ++host) {
+    out_[host].resize(roots_of(rank).size() * layout_of(parts_[host]).bytes);
+    in_[host].resize(roots_of(host).size() * layout_of(parts_[rank]).bytes);
+  }
+  return roots_of(rank);
+}
+
+template <class T>
+void HostSum<T>::put(std::size_t root, const StepSum<T>& sum) {
+  for (std::size_t host = 0; host < parts_.size(); ++host) {
+    const Part& part = parts_[host];
+    const Layout layout = layout_of(part);
+    const RootView view(out_[host].data() + root * layout.bytes, layout, part);
+    std::ranges::copy(sum.values().subspan(part.begin, part.values()), view.values.begin());
+    std::ranges::copy(sum.squares().subspan(part.first_block, part.blocks()), view.squares.begin());
+    *view.loss = sum.scalars().loss;
+    *view.minibatches = static_cast<double>(sum.scalars().minibatches);
+  }
+}
+
+template <class T>
+void HostSum<T>::exchange() {
+  std::vector<std::span<const std::byte>> out(out_.begin(), out_.end());
+  std::vector<std::span<std::byte>> in(in_.begin(), in_.end());
+  hosts_.exchange(out, in);
+}
+
+template <class T>
+StepSum<T> HostSum<T>::finish_step(const ExecutorSeconds& seconds) {
+  exchange();
+  result_buffer_.reclaim_all();
+  result_ = result_buffer_.acquire();
+  sum_part();
+  share_part();
+  if (result_->scalars.minibatches != tree_.leaves()) {
+    throw Error(
+        fmt::format("the hosts have computed {} minibatches of a step of {}; accepted: each of "
+                    "them once",
+                    result_->scalars.minibatches, tree_.leaves()));
+  }
+  return {*result_, seconds};
+}
+
+template <class T>
+void HostSum<T>::sum_part() {
+  const auto rank = static_cast<std::size_t>(hosts_.rank());
+  const Part& part = parts_[rank];
+  const Layout layout = layout_of(part);
+  in_[rank].swap(out_[rank]);
+  std::vector<RootView> views;
+  views.reserve(roots_.size());
+  for (std::size_t host = 0; host < parts_.size(); ++host) {
+    for (std::size_t root = 0; root < roots_of(host).size(); ++root) {
+      views.emplace_back(in_[host].data() + root * layout.bytes, layout, part);
+    }
+  }
+  sum_roots(tree_, roots_, [&](std::size_t left, std::size_t right) {
+    const RootView& into = views[left];
+    const RootView& from = views[right];
+    add(into.values, std::span<const T>(from.values));
+    for (std::size_t i = 0; i < into.squares.size(); ++i) into.squares[i] += from.squares[i];
+    *into.loss += *from.loss;
+    *into.minibatches += *from.minibatches;
+  });
+  const RootView& sum = views.front();
+  result_->scalars = {.loss = *sum.loss,
+                      .minibatches = static_cast<std::int64_t>(*sum.minibatches)};
+  std::ranges::copy(sum.values, result_->values.begin() + static_cast<std::ptrdiff_t>(part.begin));
+  std::ranges::copy(sum.squares,
+                    result_->squares.begin() + static_cast<std::ptrdiff_t>(part.first_block));
+  // What all others get.
+  Message message(layout.bytes);
+  std::copy_n(static_cast<const std::byte*>(static_cast<const void*>(sum.values.data())),
+              layout.bytes, message.begin());
+  std::ranges::fill(out_, message);
+}
+
+template <class T>
+void HostSum<T>::share_part() {
+  for (std::size_t host = 0; host < parts_.size(); ++host) {
+    in_[host].resize(layout_of(parts_[host]).bytes);
+  }
+  exchange();
+  for (std::size_t host = 0; host < parts_.size(); ++host) {
+    if (host == static_cast<std::size_t>(hosts_.rank())) continue;
+    const Part& part = parts_[host];
+    const Layout layout = layout_of(part);
+    const RootView view(in_[host].data(), layout, part);
+    std::ranges::copy(view.values,
+                      result_->values.begin() + static_cast<std::ptrdiff_t>(part.begin));
+    std::ranges::copy(view.squares,
+                      result_->squares.begin() + static_cast<std::ptrdiff_t>(part.first_block));
+  }
+}
+
+template <class T>
+std::int64_t HostSum<T>::cores_of_host(std::int64_t cores) const {
+  // The same cut as that of leaves, which are of cores' number here.
+  const std::vector<std::int64_t> borders = host_borders(cores, weights_);
+  const auto rank = static_cast<std::size_t>(hosts_.rank());
+  return std::max<std::int64_t>(1, borders[rank + 1] - borders[rank]);
+}
+
+template class HostSum<float>;
+template class HostSum<double>;
+
+}  // namespace rubato

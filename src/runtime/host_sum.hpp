@@ -1,0 +1,108 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include <rubato/collective/norm_blocks.hpp>
+#include <rubato/collective/partial_sum.hpp>
+#include <rubato/runtime/buffer_pool.hpp>
+#include <rubato/runtime/hosts.hpp>
+
+#include "collective/host_runs.hpp"
+#include "collective/summation_tree.hpp"
+#include "runtime/step_executor.hpp"
+
+namespace rubato {
+
+/// Brings the sums of a step's subtrees, which the hosts have computed, to one sum on all of them.
+///
+/// Each host adds a part of the values: it gets that part of all subtrees' sums, adds them in the
+/// order of the tree, and gives the sum to all. With S bytes of values on h hosts a host gives
+/// S (h - 1) / h for each of its subtrees, and as much again.
+///
+/// A step is: begin_step(), put() for each root, finish_step().
+///
+/// T is float or double.
+template <class T>
+class HostSum {
+ public:
+  /// `hosts` outlives it. Values and norm blocks are those of a leaf (ReducerSize). Throws Error
+  /// where what the hosts say of themselves does not fit together.
+  HostSum(Hosts& hosts, std::size_t values, NormBlocks norms);
+
+  /// The roots of the subtrees that this host computes, from left to right; there may be none.
+  [[nodiscard]] std::span<const TreeNode> begin_step(std::int64_t leaves);
+  /// What is below the root in that place comes to; all its squares are taken.
+  void put(std::size_t root, const StepSum<T>& sum);
+  /// The sum of all; good until the next begin_step(). Throws what Hosts::exchange() does, and
+  /// Error where a host has other minibatches than it should.
+  [[nodiscard]] StepSum<T> finish_step(const ExecutorSeconds& seconds);
+
+  /// This host's share of so many cores: at least one.
+  [[nodiscard]] std::int64_t cores_of_host(std::int64_t cores) const;
+
+ private:
+  // A part of the values and the squares of their blocks.
+  struct Part {
+    std::size_t begin = 0;
+    std::size_t end = 0;
+    std::size_t first_block = 0;
+    std::size_t end_block = 0;
+
+    [[nodiscard]] std::size_t values() const { return end - begin; }
+    [[nodiscard]] std::size_t blocks() const { return end_block - first_block; }
+  };
+  // What is sent of a sum: values, squares, and the scalars as two numbers. The values come first,
+  // in as many bytes as a whole number of doubles takes.
+  struct Layout {
+    std::size_t value_bytes = 0;
+    std::size_t bytes = 0;
+  };
+  // A message is aligned as memory from operator new is.
+  using Message = std::vector<std::byte>;
+  // What a message says of a root, which begins at `at`.
+  struct RootView {
+    std::span<T> values;
+    std::span<double> squares;
+    double* loss;
+    double* minibatches;
+
+    RootView(std::byte* at, const Layout& layout, const Part& part)
+        : values(static_cast<T*>(static_cast<void*>(at)), part.values()),
+          squares(static_cast<double*>(static_cast<void*>(at + layout.value_bytes)), part.blocks()),
+          loss(squares.data() + part.blocks()),
+          minibatches(loss + 1) {}
+  };
+
+  [[nodiscard]] Part part_of(int host) const;
+  [[nodiscard]] static Layout layout_of(const Part& part);
+  [[nodiscard]] std::span<const TreeNode> roots_of(std::size_t host) const;
+  void exchange();
+  // Adds this host's part, and puts it into the result; what it sends of it to all.
+  void sum_part();
+  void share_part();
+
+  Hosts& hosts_;
+  std::size_t values_;
+  NormBlocks norms_;
+  std::vector<double> weights_;
+  // By host.
+  std::vector<Part> parts_;
+  std::vector<Message> out_;
+  std::vector<Message> in_;
+
+  SummationTree tree_{1};
+  // Of all hosts, from left to right; those of host h begin at first_root_[h].
+  std::vector<TreeNode> roots_;
+  std::vector<std::size_t> first_root_;
+  BufferPool<T> result_buffer_;
+  PartialSum<T>* result_ = nullptr;
+};
+
+extern template class HostSum<float>;
+extern template class HostSum<double>;
+
+}  // namespace rubato

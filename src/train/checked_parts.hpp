@@ -1,0 +1,32 @@
+#pragma once
+
+#include <memory>
+#include <optional>
+
+#include <rubato/plan/plan.hpp>
+#include <rubato/plan/step_source.hpp>
+#include <rubato/scaling/lr_schedule.hpp>
+#include <rubato/train/objective.hpp>
+#include <rubato/train/trainer.hpp>
+
+namespace rubato {
+
+// What a trainer is made of, or Error.
+
+/// Any source but null, of steps of at least one sample.
+[[nodiscard]] std::unique_ptr<StepSource> checked_source(std::unique_ptr<StepSource> source);
+/// checked_options(); what the source needs is measured.
+[[nodiscard]] TrainOptions options_for(const StepSource& source, TrainOptions options);
+[[nodiscard]] PlanOptions plan_options(const Objective& objective, const TrainOptions& options);
+/// What the source's trace says beforehand, all rows of it checked; empty where it follows none.
+[[nodiscard]] std::optional<Planner> checked_trace(const StepSource& source,
+                                                   const Objective& objective,
+                                                   const TrainOptions& options);
+[[nodiscard]] std::unique_ptr<LrSchedule> schedule_of(const TrainOptions& options);
+
+/// Throws Error where the objective cannot be trained so: because it depends on cores, or needs one
+/// host, or has no test where one is watched.
+void require_trainable(const Objective& objective, const TrainOptions& options,
+                       const LrSchedule& schedule);
+
+}  // namespace rubato

@@ -1,0 +1,76 @@
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include <rubato/collective/partial_sum.hpp>
+#include <rubato/plan/plan.hpp>
+#include <rubato/plan/shuffle.hpp>
+#include <rubato/runtime/workers.hpp>
+#include <rubato/train/objective.hpp>
+#include <rubato/train/records.hpp>
+#include <rubato/train/trainer.hpp>
+
+#include "minibatch_log.hpp"
+#include "runtime/step_executor.hpp"
+
+namespace rubato {
+
+/// What the minibatches of a step have in common.
+struct StepOfMinibatches {
+  const StepPlan& plan;
+  const SampleOrder& samples;
+  EpochIndex epoch{};
+  double loss_scale = 1;
+};
+
+/// Computes the minibatches of a step on the objective's evaluators, and keeps what is to be known
+/// of each.
+///
+/// T is float or double.
+template <class T>
+class Substeps {
+ public:
+  /// All of them outlive it. Throws Error where the objective makes no evaluator.
+  Substeps(ObjectiveOf<T>& objective, const TrainOptions& options, const Workers& workers);
+
+  /// Before the step is begun.
+  void begin_step(const StepPlan& step);
+  /// Before each attempt at it.
+  void begin_attempt();
+  /// The gradient, what is averaged behind it, and the loss of the task's minibatch, into `out`,
+  /// the buffer of that number. By several threads at once. Throws TrainingError for what the
+  /// evaluator throws.
+  void compute(const StepOfMinibatches& step, const SubstepTask& task, std::int64_t buffer,
+               PartialSum<T>& out);
+
+  /// Of the last attempt, in all threads.
+  [[nodiscard]] double data_seconds() const;
+  /// In ascending order, with who has computed them in the end; empty where they are not logged.
+  [[nodiscard]] std::span<const MinibatchRecord> records(const StepPlan& done);
+
+ private:
+  // One for each thread, on lines of its own.
+  struct alignas(128) Seconds {
+    double value = 0;
+  };
+
+  // The evaluator for what comes in that turn of all on that thread.
+  [[nodiscard]] Evaluator<T>& pick(int thread, std::int64_t turn);
+  [[nodiscard]] EvaluatorProgress progress_of(const StepOfMinibatches& step,
+                                              const SubstepTask& task) const;
+
+  const TrainOptions& options_;
+  std::size_t parameters_;
+  // One for each thread; with Dealing::in_turns one for each that there would be.
+  std::vector<std::unique_ptr<Evaluator<T>>> evaluators_;
+  std::vector<Seconds> data_seconds_;
+  MinibatchLog log_;
+};
+
+extern template class Substeps<float>;
+extern template class Substeps<double>;
+
+}  // namespace rubato

@@ -1,0 +1,195 @@
+// Several hosts train what one does.
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include <gmock/gmock.h>
+
+#include <rubato/eigen/noisy_quadratic.hpp>
+#include <rubato/runtime/reducer.hpp>
+#include <rubato/testing.hpp>
+
+#include "support/error_of.hpp"
+
+namespace rubato {
+namespace {
+
+// A trainer on each host, and what its fit() has thrown.
+struct Hosted {
+  std::vector<std::unique_ptr<Trainer>> trainers;
+  std::vector<std::shared_ptr<test::Recorder>> recorders;
+  std::vector<std::string> errors;
+};
+
+using MakeHosted = std::function<std::unique_ptr<Trainer>(std::shared_ptr<Hosts> hosts)>;
+
+Hosted train_on(const std::vector<double>& weights, const MakeHosted& make) {
+  Hosted hosted;
+  std::vector<std::shared_ptr<Hosts>> hosts = test::emulated_hosts(weights);
+  for (std::shared_ptr<Hosts>& host : hosts) {
+    hosted.trainers.push_back(make(std::move(host)));
+    hosted.recorders.push_back(hosted.trainers.back()->add_observer<test::Recorder>());
+  }
+  hosted.errors.resize(hosts.size());
+  std::vector<std::thread> threads;
+  for (std::size_t i = 0; i < hosts.size(); ++i) {
+    threads.emplace_back([&hosted, i] {
+      hosted.errors[i] = test::error_of([&] { hosted.trainers[i]->fit(); });
+      // Nobody is to wait for it.
+      if (hosted.errors[i] != "no error") hosted.trainers[i].reset();
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  return hosted;
+}
+
+TrainOptions hosted_options(const std::string& reduce = "tree") {
+  return {.epochs = 2,
+          .minibatch_size = 2,
+          .learning_rate = 0.02,
+          .rule = "adascale",
+          .optimizer = {.momentum = 0.9},
+          .clip_norm = 0.5,
+          .cores = 5,
+          .reduce = reduce,
+          .threads = 2};
+}
+
+MakeHosted tiny_on(TrainOptions options) {
+  return [options](std::shared_ptr<Hosts> hosts) {
+    TrainOptions of_host = options;
+    of_host.hosts = std::move(hosts);
+    return std::make_unique<Trainer>(test::tiny_objective(),
+                                     test::trace_of({2, 12, 32, 4, 46, 6, 26}), of_host);
+  };
+}
+
+// All that does not say who computed what, or how long it took.
+void expect_same_step(const StepRecord& one, const StepRecord& other) {
+  EXPECT_EQ(one.loss, other.loss);
+  EXPECT_EQ(one.gain, other.gain);
+  EXPECT_EQ(one.learning_rate, other.learning_rate);
+  EXPECT_EQ(one.gradient_norm, other.gradient_norm);
+  EXPECT_EQ(one.plan.minibatches, other.plan.minibatches);
+}
+
+TEST(Hosts, ComeToTheBitsOfOne) {
+  const auto alone = tiny_on(hosted_options())(nullptr);
+  const auto recorder = alone->add_observer<test::Recorder>();
+  alone->fit();
+  for (const std::string reduce : {"tree", "chunked-tree", "sharded"}) {
+    for (const std::vector<double>& weights :
+         {std::vector<double>{1}, {1, 1}, {1, 5}, {2, 1, 1}, {1, 1, 1, 1, 1, 1, 1}}) {
+      SCOPED_TRACE(reduce + " on " + std::to_string(weights.size()));
+      const Hosted hosted = train_on(weights, tiny_on(hosted_options(reduce)));
+      for (std::size_t host = 0; host < weights.size(); ++host) {
+        ASSERT_EQ(hosted.errors[host], "no error");
+        EXPECT_EQ(test::difference_of(*hosted.trainers[host], *alone), std::nullopt);
+        ASSERT_EQ(hosted.recorders[host]->steps.size(), recorder->steps.size());
+        for (std::size_t i = 0; i < recorder->steps.size(); ++i) {
+          expect_same_step(hosted.recorders[host]->steps[i], recorder->steps[i]);
+        }
+      }
+    }
+  }
+}
+
+// Of enough parameters for parts that begin within the array, in both types.
+template <class T>
+MakeHosted quadratic_on(std::int64_t dim) {
+  return [dim](std::shared_ptr<Hosts> hosts) {
+    TrainOptions options = hosted_options();
+    options.learning_rate = 0.001;
+    options.hosts = std::move(hosts);
+    return std::make_unique<Trainer>(
+        noisy_quadratic<T>({.dim = dim, .condition = 10, .noise = 1, .samples = 64}),
+        test::trace_of({12, 32, 14}), options);
+  };
+}
+
+template <class T>
+void expect_quadratic_bits() {
+  for (const std::int64_t dim : {2, 3, 10'007}) {
+    const auto alone = quadratic_on<T>(dim)(nullptr);
+    alone->fit();
+    const Hosted hosted = train_on({1, 2, 1}, quadratic_on<T>(dim));
+    for (std::size_t host = 0; host < 3; ++host) {
+      ASSERT_EQ(hosted.errors[host], "no error");
+      EXPECT_EQ(test::difference_of(*hosted.trainers[host], *alone), std::nullopt);
+    }
+  }
+}
+
+TEST(Hosts, ExchangePartsOfManyValues) {
+  expect_quadratic_bits<float>();
+  expect_quadratic_bits<double>();
+}
+
+TEST(Hosts, GoOnInOtherNumbers) {
+  const auto stopping = [&](std::shared_ptr<Hosts> hosts) {
+    auto trainer = tiny_on(hosted_options())(std::move(hosts));
+    trainer->add_observer<test::Recorder>([](Training& training, const StepRecord& step) {
+      if (step.plan.index.value() == 2) training.pause();
+    });
+    return trainer;
+  };
+  const Hosted first = train_on({1, 1, 1}, stopping);
+  ASSERT_EQ(first.errors[1], "no error");
+  const State state = first.trainers[1]->state();
+  const Hosted second = train_on({2, 1}, [&](std::shared_ptr<Hosts> hosts) {
+    auto trainer = tiny_on(hosted_options())(std::move(hosts));
+    trainer->load_state(state);
+    return trainer;
+  });
+  ASSERT_EQ(second.errors[0], "no error");
+  const auto whole = tiny_on(hosted_options())(nullptr);
+  whole->fit();
+  EXPECT_EQ(test::difference_of(*second.trainers[0], *whole), std::nullopt);
+}
+
+// Fails on one host; the others do not wait for ever, and keep the state before the step.
+TEST(Hosts, ThatAreLostEndTraining) {
+  const auto make = [](std::shared_ptr<Hosts> hosts) {
+    const bool fails = hosts->rank() == 1;
+    auto trainer = tiny_on(hosted_options())(std::move(hosts));
+    trainer->add_observer<test::Recorder>([fails](Training&, const StepRecord& step) {
+      if (fails && step.plan.index.value() == 1) throw Error("the disk is full");
+    });
+    return trainer;
+  };
+  std::vector<std::shared_ptr<Hosts>> hosts = test::emulated_hosts({1, 1});
+  auto lost = make(std::move(hosts[1]));
+  auto left = make(std::move(hosts[0]));
+  std::thread other([&] {
+    EXPECT_EQ(test::error_of([&] { lost->fit(); }), "the disk is full");
+    lost.reset();
+  });
+  EXPECT_EQ(test::error_of([&] { left->fit(); }), "host 0 waits for host 1, which has gone");
+  other.join();
+  EXPECT_TRUE(left->has_state());
+  EXPECT_EQ(left->result().steps, 2);
+}
+
+TEST(Hosts, RefuseWhatTheyDoNotExchange) {
+  const auto error = [](const std::function<void(TrainOptions&)>& change) {
+    TrainOptions options = hosted_options();
+    change(options);
+    return test::error_of([&] {
+      static_cast<void>(tiny_on(options)(test::emulated_hosts({1, 1})[0]));
+    });
+  };
+  EXPECT_EQ(error([](TrainOptions& o) { o.faults.rate = 0.1; }),
+            "cores that die on 2 hosts; accepted: on one host");
+  EXPECT_EQ(error([](TrainOptions& o) { o.log_minibatches = true; }),
+            "a record of every minibatch on 2 hosts; accepted: on one host");
+  EXPECT_EQ(test::error_of([] {
+              static_cast<void>(tiny_on(hosted_options())(test::emulated_hosts({1, -1})[0]));
+            }),
+            "the weights of 2 hosts are [1, -1]; accepted: a number above 0 for each");
+}
+
+}  // namespace
+}  // namespace rubato
