@@ -38,6 +38,7 @@ class WatchedMetric {
   [[nodiscard]] MetricMode mode() const { return mode_; }
   /// Empty where it is one of the user's own.
   [[nodiscard]] std::optional<Metric> metric() const { return metric_; }
+  friend bool operator==(const WatchedMetric&, const WatchedMetric&) = default;
 
  private:
   std::string name_;
