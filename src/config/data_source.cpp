@@ -36,8 +36,19 @@ std::vector<std::string_view> data_names() {
   return row_names(kData);
 }
 
+DataName data_name(const std::string& text) {
+  const std::size_t colon = text.find(':');
+  if (colon == std::string::npos) return {.kind = text};
+  return {.kind = text.substr(0, colon), .argument = text.substr(colon + 1)};
+}
+
 void require_data(const std::string& text) {
-  if (text == kData[0].name || (text.starts_with(kMnist) && text.size() > kMnist.size())) return;
+  const DataName asked = data_name(text);
+  for (const DataRow& row : kData) {
+    if (text == row.name) return;
+    const DataName known = data_name(std::string(row.name));
+    if (!known.argument.empty() && asked.kind == known.kind && !asked.argument.empty()) return;
+  }
   std::error_code ignored;
   if (std::filesystem::is_directory(text, ignored)) {
     throw Error(fmt::format("'{}' is a folder; did you mean '{}{}'?", text, kMnist, text));

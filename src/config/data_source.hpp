@@ -14,6 +14,13 @@ struct Strategy;  // core/family.hpp
 [[nodiscard]] std::vector<Strategy> data_sources();
 [[nodiscard]] std::vector<std::string_view> data_names();
 
+/// "KIND" or "KIND:ARGUMENT".
+struct DataName {
+  std::string kind{};
+  std::string argument{};
+};
+[[nodiscard]] DataName data_name(const std::string& text);
+
 /// Throws Error for text that names no data set: "digits" (built in) and "mnist:DIR" do. Looks at
 /// the file system only for a hint.
 void require_data(const std::string& text);

@@ -1,21 +1,46 @@
 #include "run/images.hpp"
 
+#include <algorithm>
+#include <array>
 #include <cstdint>
+#include <string>
+#include <string_view>
 
 #include <fmt/format.h>
 
 #include <rubato/data/idx.hpp>
 
 #include "config/data_source.hpp"
+#include "core/check.hpp"
 #include "core/memory.hpp"
 #include "data/digits.hpp"
 #include "state/sha256.hpp"
 
 namespace rubato {
 
+namespace {
+
+// How the data sets of data_sources() are read, by kind.
+struct ImageLoader {
+  std::string_view kind;
+  TrainTestImages (*load)(const std::string& argument);
+};
+
+constexpr std::array<ImageLoader, 2> kImageLoaders{
+    {{"digits", [](const std::string& /*none*/) { return builtin_digits(); }},
+     {"mnist", [](const std::string& folder) { return read_idx_folder(folder); }}}};
+
+TrainTestImages read_images(const std::string& text) {
+  const DataName name = data_name(text);
+  const auto* const found = std::ranges::find(kImageLoaders, name.kind, &ImageLoader::kind);
+  RUBATO_CHECK(found != kImageLoaders.end(), "a data set that the configuration has let pass");
+  return found->load(name.argument);
+}
+
+}  // namespace
+
 TrainTestImages load_images(const RunConfiguration& configuration) {
-  const auto folder = mnist_folder(configuration.data);
-  TrainTestImages images = folder ? read_idx_folder(*folder) : builtin_digits();
+  TrainTestImages images = read_images(configuration.data);
   double pixels = 0;
   for (const ImageSet* set : {&images.train, &images.test}) {
     pixels += static_cast<double>(set->pixels.size());
