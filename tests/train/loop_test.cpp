@@ -4,6 +4,7 @@
 #include <memory>
 #include <new>
 #include <optional>
+#include <span>
 #include <stdexcept>
 #include <string>
 #include <utility>
@@ -11,6 +12,7 @@
 
 #include <gmock/gmock.h>
 
+#include <rubato/scaling/adascale_estimator.hpp>
 #include <rubato/state/state_file.hpp>
 #include <rubato/testing.hpp>
 #include <rubato/train/best_weights.hpp>
@@ -49,6 +51,48 @@ TEST(Loop, Learns) {
   ASSERT_EQ(recorder->epochs.size(), 20U);
   EXPECT_GT(recorder->epochs.front().test->loss, 0.1);
   EXPECT_LT(recorder->epochs.back().test->loss, 0.01);
+}
+
+// The gradient of every step.
+class GradientsOfSteps final : public Observer {
+ public:
+  bool wants_gradients(const StepPlan&) const override { return true; }
+  void on_gradients(Training&, const StepPlan&, std::span<const NamedArray> gradients) override {
+    std::vector<double>& all = steps.emplace_back();
+    for (const NamedArray& array : gradients) {
+      const std::span<double> values = array.values<double>();
+      all.insert(all.end(), values.begin(), values.end());
+    }
+  }
+
+  std::vector<std::vector<double>> steps;
+};
+
+// AdaScaleEstimator::update_from_pair(), on what the steps have shown.
+TEST(Loop, EstimatesNoiseFromPairsOfStepsOfOneMinibatch) {
+  TrainOptions options = loop_options();
+  options.reference_batch_size = 2;
+  options.rule = "adascale";
+  Trainer trainer = tiny_trainer(options, trace_of({4}));
+  const auto recorder = trainer.add_observer<test::Recorder>();
+  const auto gradients = trainer.add_observer<GradientsOfSteps>();
+  trainer.fit();
+  AdaScaleEstimator expected;
+  ASSERT_EQ(recorder->steps.size(), 24U);
+  for (std::size_t i = 0; i < recorder->steps.size(); ++i) {
+    if (i > 0) {
+      GradientNorms pair;
+      for (std::size_t k = 0; k < gradients->steps[i].size(); ++k) {
+        const double g = gradients->steps[i][k];
+        const double p = gradients->steps[i - 1][k];
+        pair.minibatch_square += (g * g + p * p) / 2;
+        pair.mean_square += (g + p) * (g + p) / 4;
+      }
+      expected.update_from_pair(std::span(&pair, 1), 2);
+    }
+    EXPECT_NEAR(recorder->steps[i].gain, expected.gain(2), 1e-9) << i;
+  }
+  EXPECT_GT(recorder->steps.back().gain, 1);
 }
 
 // Threads, cores, reducers, assignments, deaths, turns, and a resume after every step.
