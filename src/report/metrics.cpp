@@ -10,6 +10,7 @@
 #include <rubato/report/metrics.hpp>
 
 #include "core/file.hpp"
+#include "report/clock_json.hpp"
 
 namespace rubato {
 
@@ -114,6 +115,7 @@ void MetricsWriter::on_step(Training& training, const StepRecord& step) {
   if (step.measured_gain) line["measured_gain"] = *step.measured_gain;
   if (step.loss_scale) line["loss_scale"] = *step.loss_scale;
   if (step.skipped) line["skipped"] = true;
+  if (step.time) line["clock"] = clock_json(*step.time);
   line["substeps"] = substeps_of_cores(step);
   line["seconds"] = {{"data", step.seconds.data},
                      {"compute", step.seconds.compute},
@@ -150,6 +152,7 @@ void MetricsWriter::on_epoch(Training& training, const EpochRecord& epoch) {
     if (epoch.test->top_k_accuracy) line["test_top_k_accuracy"] = *epoch.test->top_k_accuracy;
   }
   for (const MetricValue& metric : epoch.metrics) line["metrics"][metric.name] = metric.value;
+  if (epoch.time) line["clock"] = clock_json(*epoch.time);
   line["seconds"] = {{"train", epoch.train_seconds}, {"test", epoch.test_seconds}};
   write_line(line.dump());
 }

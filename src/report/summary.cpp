@@ -8,6 +8,7 @@
 #include <rubato/report/summary.hpp>
 
 #include "machine/instruction_set.hpp"
+#include "report/clock_json.hpp"
 
 namespace rubato {
 
@@ -97,6 +98,7 @@ std::string to_json(const RunSummary& summary) {
       {"engine", summary.engine.engine},
       {"kernels", kernels_of(summary)},
       {"versions", versions_of(summary)}};
+  if (result.time) json["clock"] = clock_json(*result.time);
   if (summary.may_skip) json["skipped_steps"] = result.skipped_steps;
   return json.dump(2) + "\n";
 }

@@ -32,6 +32,7 @@ void put_result(State& state, const TrainResult& result) {
     put_if(state, "final_test.top_k_accuracy", test->top_k_accuracy);
   }
   put_if(state, "best_test_accuracy", result.best_test_accuracy);
+  if (result.time) state.put("clock", result.time->state());
   if (!result.stopped.empty()) state.put_text("stopped", result.stopped);
 }
 
@@ -63,6 +64,7 @@ TrainResult result_of(const State& state) {
                                    .top_k_accuracy = get_if(state, "final_test.top_k_accuracy")};
   }
   result.best_test_accuracy = get_if(state, "best_test_accuracy");
+  if (state.has("clock")) result.time = ClockTime::of_state(state.values<double>("clock"));
   if (state.has_text("stopped")) result.stopped = state.text("stopped");
   return result;
 }

@@ -344,6 +344,7 @@ class Trainer::Implementation final : public Training {
     result_.samples += step.plan.batch_size;
     ++result_.steps;
     result_.iterations = step.iterations;
+    result_.time = step.time;
     ++progress_.steps;
     progress_.samples += step.plan.batch_size;
     progress_.iterations += step.gain;
@@ -368,6 +369,7 @@ class Trainer::Implementation final : public Training {
       const std::optional<double> value = metric.value(*this, record);
       if (value) record.metrics.push_back({.name = metric.name, .value = *value});
     }
+    record.time = result_.time;
     record.test_seconds = stopwatch.seconds();
     const std::optional<EpochPart> part = part_of_epoch();
     record.whole = !part;
@@ -464,6 +466,7 @@ class Trainer::Implementation final : public Training {
                       .applied = outcome.applied,
                       .loss_scale = outcome.loss_scale,
                       .skipped = outcome.skipped,
+                      .time = source_->time_after(progress_of_source()),
                       .minibatches = {outcome.minibatches.begin(), outcome.minibatches.end()},
                       .seconds = outcome.seconds};
     record.plan.cores = outcome.cores;

@@ -7,6 +7,7 @@
 #include <string>
 
 #include <rubato/core/index.hpp>
+#include <rubato/plan/clock_time.hpp>
 #include <rubato/state/state.hpp>
 #include <rubato/trace/trace.hpp>
 
@@ -46,6 +47,13 @@ class StepSource {
   /// from here there is no state.
   virtual void taken(const TraceStep& step, const SourceProgress& after) {
     static_cast<void>(step), static_cast<void>(after);
+  }
+
+  /// What its clock will show when the step that next() gives for `progress` has been taken; empty
+  /// where it has no clock, or no such step.
+  [[nodiscard]] virtual std::optional<ClockTime> time_after(const SourceProgress& progress) const {
+    static_cast<void>(progress);
+    return std::nullopt;
   }
 
   /// Samples of the largest step that it will ever ask for: what memory is set aside for.

@@ -107,8 +107,8 @@ class Objective {
   /// an objective is trained only where TrainOptions::exact is false.
   [[nodiscard]] virtual std::string depends_on_cores() const { return {}; }
 
-  /// Why several hosts cannot train it (TrainOptions::hosts), for people; empty where they can, that
-  /// is, where a step leaves nothing behind but what evaluators write into leaves.
+  /// Why several hosts cannot train it (TrainOptions::hosts), for people; empty where they can,
+  /// that is, where a step leaves nothing behind but what evaluators write into leaves.
   [[nodiscard]] virtual std::string needs_one_host() const { return {}; }
 
   /// Whether there is something to test it on.

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include <rubato/plan/plan.hpp>
+#include <rubato/plan/step_source.hpp>
 
 namespace rubato {
 
@@ -75,6 +76,8 @@ struct StepRecord {
   /// because its gradient overflowed, which is no divergence: its rate and its gain are 0.
   std::optional<double> loss_scale{};
   bool skipped = false;
+  /// What the source's clock shows with this step; where it has one.
+  std::optional<ClockTime> time{};
   /// In ascending order; where they are logged (TrainOptions::log_minibatches).
   std::vector<MinibatchRecord> minibatches{};
   StepTiming seconds;
@@ -101,6 +104,8 @@ struct EpochRecord {
   std::optional<Evaluation> test;
   /// Those of the user's own that have a value, in their order.
   std::vector<MetricValue> metrics{};
+  /// With its last step, where the source has a clock.
+  std::optional<ClockTime> time{};
   /// Seconds in the training steps, and in the evaluation after them.
   double train_seconds = 0;
   double test_seconds = 0;
@@ -134,6 +139,8 @@ struct TrainResult {
   std::optional<double> best_test_accuracy;
   /// Scale-invariant iterations.
   double iterations = 0;
+  /// With the last step, where the source has a clock.
+  std::optional<ClockTime> time{};
   /// Why training ended before its epochs did, but for an error (Training::stop(), the end of the
   /// trace, iterations that were reached); else empty.
   std::string stopped;

@@ -1,0 +1,30 @@
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+namespace rubato {
+
+/// What a clock of modelled time shows, and what that time has cost.
+struct ClockTime {
+  /// Since training began.
+  double seconds = 0;
+  /// Of all devices that steps have held, each for as long.
+  double core_seconds = 0;
+  /// core_seconds at the price of the model.
+  double money = 0;
+  /// Of `seconds`, those without devices, and those spent on attempts at steps that were lost.
+  double idle_seconds = 0;
+  double lost_seconds = 0;
+  /// How often a step was begun anew, or training after a time without devices.
+  std::int64_t restarts = 0;
+
+  friend bool operator==(const ClockTime&, const ClockTime&) = default;
+
+  /// As numbers, and from them. Throws Error for others.
+  [[nodiscard]] std::vector<double> state() const;
+  [[nodiscard]] static ClockTime of_state(std::span<const double> state);
+};
+
+}  // namespace rubato

@@ -1,0 +1,92 @@
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include <rubato/plan/step_source.hpp>
+#include <rubato/sim/cluster_model.hpp>
+#include <rubato/trace/availability.hpp>
+
+namespace rubato {
+
+/// What the clock does while there are too few devices for a step.
+enum class OnIdle {
+  pause,       ///< it runs, and training goes on where it was when devices come
+  checkpoint,  ///< the same, and then going on takes ClusterModel::restart_seconds
+};
+
+/// What is to be trained with so many devices; empty where they are too few. A function of what it
+/// is given and nothing else.
+using StepOfDevices =
+    std::function<std::optional<TraceStep>(std::int64_t devices, const SourceProgress& progress)>;
+
+struct ClockOptions {
+  ClusterModel cluster{};
+  /// Samples in a minibatch, at least 1.
+  std::int64_t minibatch_size = 32;
+  OnIdle on_idle = OnIdle::pause;
+  /// Names the policy that the step comes from: what a state is bound to ("weak:quantum=4").
+  std::string policy{};
+  /// StepSource::max_batch(), and whether the policy goes by the noise scale.
+  std::int64_t max_batch = 0;
+  bool needs_noise_scale = false;
+};
+
+/// Steps in modelled time: each takes the devices that there are when it begins, and lasts as long
+/// as the cluster's model says. The time is that of the step before, so that availability is read
+/// at the time of each step, however long training takes in the end.
+///
+/// A core that leaves in the middle of a step ends it: what was computed is lost, and after
+/// ClusterModel::restart_seconds the step is begun anew with the devices that there are then. Those
+/// that come in the middle of a step take part from the next one on. What it costs: all devices of
+/// a step from its beginning to its end, lost attempts and restarts included.
+class ClockedSource final : public StepSource {
+ public:
+  /// Throws Error for options out of their range, and a function that is empty.
+  ClockedSource(Availability availability, StepOfDevices step_of, ClockOptions options);
+
+  /// Empty when the availability ends before the step does. Throws Error where no step can ever
+  /// end: each lasts longer than all cores stay.
+  [[nodiscard]] std::optional<TraceStep> next(const SourceProgress& progress) const override;
+  void taken(const TraceStep& step, const SourceProgress& after) override;
+  [[nodiscard]] std::optional<ClockTime> time_after(const SourceProgress& progress) const override;
+
+  [[nodiscard]] std::int64_t max_batch() const override { return options_.max_batch; }
+  [[nodiscard]] bool needs_noise_scale() const override { return options_.needs_noise_scale; }
+  [[nodiscard]] std::string where(StepIndex step) const override;
+  void save(State& state, std::int64_t steps) const override;
+  void load(const State& state, std::int64_t steps) override;
+
+  /// After the steps taken so far.
+  [[nodiscard]] const ClockTime& time() const { return time_; }
+
+ private:
+  // A step that has come to its end, and the time then.
+  struct Outcome {
+    TraceStep step;
+    ClockTime end;
+  };
+
+  // The next step, from time_ on.
+  [[nodiscard]] std::optional<Outcome> simulate(const SourceProgress& progress) const;
+  // When there are first fewer devices than `devices` after `begin`; no later than `end`.
+  [[nodiscard]] std::optional<double> loss_between(double begin, double end,
+                                                   std::int64_t devices) const;
+  [[nodiscard]] std::string binding() const;
+  [[nodiscard]] std::vector<double> devices_until(double end) const;
+
+  Availability availability_;
+  StepOfDevices step_of_;
+  ClockOptions options_;
+  // It remembers what it has computed.
+  mutable StepTimes times_;
+  ClockTime time_;
+  std::int64_t steps_ = 0;
+  // What simulate() has last come to, and for what.
+  mutable std::optional<Outcome> ahead_;
+};
+
+}  // namespace rubato

@@ -1,0 +1,89 @@
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <rubato/core/index.hpp>
+
+namespace rubato {
+
+/// A core that is slower than the others: each of its minibatches takes `factor` times as long.
+struct SlowCore {
+  CoreRank core;
+  double factor = 1;
+
+  friend bool operator==(const SlowCore&, const SlowCore&) = default;
+};
+
+/// The machines that a run is imagined on, and what they cost.
+struct ClusterModel {
+  /// Seconds that a core takes for a minibatch, forward and backward; above 0.
+  double substep_seconds = 0.01;
+  /// Cores that are slower, each at most once; factors of at least 1.
+  std::vector<SlowCore> slow_cores{};
+
+  /// How the cores' gradients come together: what make_all_reduce() takes.
+  std::string algorithm = "ring";
+  /// Of a core's gradient; at least 0.
+  std::int64_t gradient_bytes = 0;
+  /// Cores of a host, at least 1.
+  std::int64_t cores_per_host = 8;
+  /// Of a message between two cores of a host, and between hosts: seconds however short it is, and
+  /// bytes in a second. Latencies are at least 0, bandwidths above 0.
+  double latency_within_host = 0;
+  double bandwidth_within_host = 1e11;
+  double latency_between_hosts = 0;
+  double bandwidth_between_hosts = 1e9;
+
+  /// Seconds between the sum and the next step; at least 0.
+  double update_seconds = 0;
+  /// After every so many steps (0 is never), so many seconds for a checkpoint.
+  std::int64_t checkpoint_steps = 0;
+  double checkpoint_seconds = 0;
+  /// Seconds from the loss of a core until the cores left begin the step again; at least 0.
+  double restart_seconds = 0;
+
+  /// Of a core for an hour, in whatever money; at least 0.
+  double price = 0;
+
+  friend bool operator==(const ClusterModel&, const ClusterModel&) = default;
+};
+
+/// Throws Error for a value out of its range.
+void require_valid(const ClusterModel& model);
+
+/// "substep=0.01,latency=1e-4,bandwidth=1e9,...": the arguments of a model, without a name.
+/// cluster_arguments() has them. Throws Error.
+[[nodiscard]] ClusterModel parse_cluster(std::string_view text);
+
+struct Argument;  // core/spec.hpp
+[[nodiscard]] std::vector<Argument> cluster_arguments();
+
+/// What steps take on a cluster: pure functions of the model.
+class StepTimes {
+ public:
+  /// Throws Error as require_valid() does.
+  explicit StepTimes(ClusterModel model);
+
+  /// The slowest core's minibatches, where `cores` share out `minibatches` evenly, the first of
+  /// them one more.
+  [[nodiscard]] double compute_seconds(std::int64_t minibatches, std::int64_t cores) const;
+  /// Until the gradients of `busy` cores are one sum at each of them: cost_of() the algorithm's
+  /// schedule, 0 for one core. Of a ring, whose phases are as many as twice the cores, each counts
+  /// as the longest.
+  [[nodiscard]] double reduce_seconds(std::int64_t busy);
+  /// Both, and the update.
+  [[nodiscard]] double step_seconds(std::int64_t minibatches, std::int64_t cores);
+
+  [[nodiscard]] const ClusterModel& model() const { return model_; }
+
+ private:
+  ClusterModel model_;
+  // By the number of busy cores.
+  std::map<std::int64_t, double> reduce_seconds_;
+};
+
+}  // namespace rubato

@@ -1,0 +1,40 @@
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <string>
+
+#include <rubato/plan/plan.hpp>
+#include <rubato/plan/step_source.hpp>
+
+namespace rubato {
+
+/// A step that a training would have taken.
+struct SimulatedStep {
+  EpochIndex epoch;
+  StepPlan plan;
+  /// With it; where the source has a clock.
+  std::optional<ClockTime> time{};
+};
+
+/// What a training would have come to.
+struct SimulationResult {
+  /// Whole epochs.
+  std::int64_t epochs = 0;
+  std::int64_t steps = 0;
+  std::int64_t samples = 0;
+  std::optional<ClockTime> time{};
+  /// Whether the source ended before the epochs did.
+  bool ended = false;
+};
+
+/// The steps that a Trainer of these options takes from the source, without training: the same
+/// plans and the same times to the last digit, as long as the source does not go by what only
+/// training knows (gain, noise scale), which is empty here. `on_step`, if there is one, hears of
+/// each. Throws Error for a step that cannot be taken, as Trainer::fit() does.
+[[nodiscard]] SimulationResult simulate(
+    StepSource& source, const PlanOptions& options,
+    const std::function<void(const SimulatedStep& step)>& on_step = {});
+
+}  // namespace rubato

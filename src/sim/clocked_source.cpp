@@ -1,0 +1,166 @@
+#include <algorithm>
+#include <array>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include <rubato/core/error.hpp>
+#include <rubato/sim/clocked_source.hpp>
+
+namespace rubato {
+
+namespace {
+
+constexpr std::string_view kClock = "source.clock";
+constexpr std::string_view kBinding = "source.binding";
+constexpr std::string_view kDevices = "source.devices";
+// Attempts at one step. More, and none will ever succeed.
+constexpr std::int64_t kMostAttempts = 100'000;
+
+}  // namespace
+
+ClockedSource::ClockedSource(Availability availability, StepOfDevices step_of, ClockOptions options)
+    : availability_(std::move(availability)),
+      step_of_(std::move(step_of)),
+      options_(std::move(options)),
+      times_(options_.cluster) {
+  if (!step_of_) throw Error("the clock has no policy; accepted: ClockOptions::step_of");
+  if (options_.minibatch_size < 1 || options_.max_batch < options_.minibatch_size) {
+    throw Error(fmt::format(
+        "the clock has minibatches of {} samples and steps of at most {}; accepted: at least 1, "
+        "and at least a minibatch",
+        options_.minibatch_size, options_.max_batch));
+  }
+}
+
+std::optional<double> ClockedSource::loss_between(double begin, double end,
+                                                  std::int64_t devices) const {
+  for (std::optional<double> change = availability_.next_change(begin); change && *change < end;
+       change = availability_.next_change(*change)) {
+    if (availability_.at(*change).value_or(0) < devices) return change;
+  }
+  return std::nullopt;
+}
+
+std::optional<ClockedSource::Outcome> ClockedSource::simulate(
+    const SourceProgress& progress) const {
+  const ClusterModel& cluster = times_.model();
+  ClockTime time = time_;
+  bool idle = false;
+  for (std::int64_t attempt = 0; attempt < kMostAttempts; ++attempt) {
+    const std::optional<std::int64_t> devices = availability_.at(time.seconds);
+    if (!devices) return std::nullopt;
+    const std::optional<TraceStep> step =
+        *devices > 0 ? step_of_(*devices, progress) : std::nullopt;
+    if (!step) {
+      const std::optional<double> change = availability_.next_change(time.seconds);
+      if (!change) return std::nullopt;
+      time.idle_seconds += *change - time.seconds;
+      time.seconds = *change;
+      idle = true;
+      continue;
+    }
+    const std::int64_t cores = step->cores.value_or(*devices);
+    const auto spend = [&](double seconds) {
+      time.seconds += seconds;
+      time.core_seconds += seconds * static_cast<double>(cores);
+      time.money = time.core_seconds / 3600 * cluster.price;
+    };
+    if (std::exchange(idle, false) && options_.on_idle == OnIdle::checkpoint && steps_ > 0) {
+      spend(cluster.restart_seconds);
+      ++time.restarts;
+      continue;
+    }
+    double seconds = times_.step_seconds(step->batch_size / options_.minibatch_size, cores);
+    if (cluster.checkpoint_steps > 0 && (steps_ + 1) % cluster.checkpoint_steps == 0) {
+      seconds += cluster.checkpoint_seconds;
+    }
+    const auto loss = loss_between(time.seconds, time.seconds + seconds, cores);
+    if (!loss) {
+      spend(seconds);
+      return Outcome{.step = *step, .end = time};
+    }
+    time.lost_seconds += *loss - time.seconds;
+    spend(*loss - time.seconds);
+    spend(cluster.restart_seconds);
+    ++time.restarts;
+  }
+  throw Error(
+      fmt::format("{}: no step has ended in {} attempts until {:.6g} s: each lasts longer than its "
+                  "cores stay; accepted: shorter steps",
+                  where(progress.step), kMostAttempts, time.seconds));
+}
+
+std::optional<TraceStep> ClockedSource::next(const SourceProgress& progress) const {
+  ahead_ = simulate(progress);
+  if (!ahead_) return std::nullopt;
+  return ahead_->step;
+}
+
+std::optional<ClockTime> ClockedSource::time_after(const SourceProgress& progress) const {
+  if (!ahead_) ahead_ = simulate(progress);
+  if (!ahead_) return std::nullopt;
+  return ahead_->end;
+}
+
+void ClockedSource::taken(const TraceStep& /*step*/, const SourceProgress& /*after*/) {
+  time_ = ahead_->end;
+  ahead_.reset();
+  ++steps_;
+}
+
+std::string ClockedSource::where(StepIndex step) const {
+  return fmt::format("{} at {:.6g} s, step {} of the run", availability_.source(), time_.seconds,
+                     step.value() + 1);
+}
+
+std::string ClockedSource::binding() const {
+  const ClusterModel& c = options_.cluster;
+  std::string text = fmt::format(
+      "policy {} idle {} minibatch {} substep {} algorithm {} bytes {} hosts {} within {} {} "
+      "between {} {} update {} checkpoint {} {} restart {}\n",
+      options_.policy, static_cast<int>(options_.on_idle), options_.minibatch_size,
+      c.substep_seconds, c.algorithm, c.gradient_bytes, c.cores_per_host, c.latency_within_host,
+      c.bandwidth_within_host, c.latency_between_hosts, c.bandwidth_between_hosts, c.update_seconds,
+      c.checkpoint_steps, c.checkpoint_seconds, c.restart_seconds);
+  for (const SlowCore& slow : c.slow_cores) {
+    text += fmt::format("slow {} {}\n", slow.core.value(), slow.factor);
+  }
+  return text;
+}
+
+// How many devices there were at which time until then: two numbers for each change.
+std::vector<double> ClockedSource::devices_until(double end) const {
+  std::vector<double> numbers;
+  // What comes after its length follows from that.
+  end = std::min(end, availability_.length());
+  for (std::optional<double> at = 0.0; at && *at <= end; at = availability_.next_change(*at)) {
+    numbers.push_back(*at);
+    numbers.push_back(static_cast<double>(availability_.at(*at).value_or(-1)));
+  }
+  return numbers;
+}
+
+void ClockedSource::save(State& state, std::int64_t steps) const {
+  static_cast<void>(steps);
+  state.put_text(kBinding, binding());
+  state.put(kClock, time_.state());
+  state.put(kDevices, devices_until(time_.seconds));
+}
+
+void ClockedSource::load(const State& state, std::int64_t steps) {
+  if (state.text(kBinding) != binding()) {
+    throw Error("the state is of another cluster or policy; accepted: the same");
+  }
+  time_ = ClockTime::of_state(state.values<double>(kClock));
+  if (state.values<double>(kDevices) != devices_until(time_.seconds)) {
+    throw Error(
+        fmt::format("{}: the devices until {:.6g} s are not those that the state has used; "
+                    "accepted: the same",
+                    availability_.source(), time_.seconds));
+  }
+  steps_ = steps;
+  ahead_.reset();
+}
+
+}  // namespace rubato

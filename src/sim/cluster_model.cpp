@@ -1,0 +1,150 @@
+#include <algorithm>
+#include <cmath>
+#include <set>
+
+#include <fmt/format.h>
+
+#include <rubato/core/error.hpp>
+#include <rubato/core/spec.hpp>
+#include <rubato/plan/assignment.hpp>
+#include <rubato/sim/cluster_model.hpp>
+
+#include "collective/schedule.hpp"
+
+namespace rubato {
+
+namespace {
+
+constexpr std::int64_t kMostBytes = std::int64_t{1} << 50;
+constexpr std::int64_t kMostCores = std::int64_t{1} << 20;
+// Schedules move whole elements.
+constexpr std::int64_t kElementBytes = 4;
+
+void require(bool holds, std::string_view name, double value, const RealRange& range) {
+  if (holds) return;
+  throw Error(fmt::format("cluster: {} is {}; accepted: {}", name, value, range.words));
+}
+
+void require_in(std::string_view name, double value, const RealRange& range) {
+  require(range.holds(value), name, value, range);
+}
+
+ClusterModel read_cluster(Spec& spec) {
+  ClusterModel model;
+  model.substep_seconds = spec.real("substep", model.substep_seconds, kPositive);
+  model.algorithm = spec.one_of("algorithm", model.algorithm, algorithm_names());
+  model.gradient_bytes = spec.whole("bytes", model.gradient_bytes, 0, kMostBytes);
+  model.cores_per_host = spec.whole("cores-per-host", model.cores_per_host, 1, kMostCores);
+  model.latency_between_hosts = spec.real("latency", model.latency_between_hosts, kNotNegative);
+  model.bandwidth_between_hosts = spec.real("bandwidth", model.bandwidth_between_hosts, kPositive);
+  model.latency_within_host = spec.real("host-latency", model.latency_within_host, kNotNegative);
+  model.bandwidth_within_host = spec.real("host-bandwidth", model.bandwidth_within_host, kPositive);
+  model.update_seconds = spec.real("update", model.update_seconds, kNotNegative);
+  model.checkpoint_steps = spec.whole("checkpoint-steps", model.checkpoint_steps, 0, kMostBytes);
+  model.checkpoint_seconds = spec.real("checkpoint", model.checkpoint_seconds, kNotNegative);
+  model.restart_seconds = spec.real("restart", model.restart_seconds, kNotNegative);
+  if (model.checkpoint_seconds > 0 && model.checkpoint_steps == 0) {
+    spec.refuse("checkpoint", "does nothing without checkpoint-steps; accepted: with it");
+  }
+  return model;
+}
+
+Network network_of(const ClusterModel& model) {
+  return {.within_host = {.latency = model.latency_within_host,
+                          .per_byte = 1 / model.bandwidth_within_host},
+          .between_hosts = {.latency = model.latency_between_hosts,
+                            .per_byte = 1 / model.bandwidth_between_hosts},
+          .ranks_per_host = static_cast<Rank>(model.cores_per_host)};
+}
+
+}  // namespace
+
+void require_valid(const ClusterModel& model) {
+  require_in("substep", model.substep_seconds, kPositive);
+  require_in("latency", model.latency_between_hosts, kNotNegative);
+  require_in("bandwidth", model.bandwidth_between_hosts, kPositive);
+  require_in("host-latency", model.latency_within_host, kNotNegative);
+  require_in("host-bandwidth", model.bandwidth_within_host, kPositive);
+  require_in("update", model.update_seconds, kNotNegative);
+  require_in("checkpoint", model.checkpoint_seconds, kNotNegative);
+  require_in("restart", model.restart_seconds, kNotNegative);
+  require_in("price", model.price, kNotNegative);
+  require_in("bytes", static_cast<double>(model.gradient_bytes), kNotNegative);
+  if (model.cores_per_host < 1 || model.cores_per_host > kMostCores) {
+    throw Error(fmt::format("cluster: cores-per-host is {}; accepted: 1 to {}",
+                            model.cores_per_host, kMostCores));
+  }
+  if (model.checkpoint_steps < 0) {
+    throw Error(fmt::format("cluster: checkpoint-steps is {}; accepted: 0 (never) and more",
+                            model.checkpoint_steps));
+  }
+  require_algorithm(model.algorithm);
+  std::set<CoreRank> seen;
+  for (const SlowCore& slow : model.slow_cores) {
+    if (slow.core.value() < 0 || !(slow.factor >= 1) || !std::isfinite(slow.factor) ||
+        !seen.insert(slow.core).second) {
+      throw Error(
+          fmt::format("cluster: core {} is slower by a factor of {}; accepted: a core from 0 on, "
+                      "once, and a factor of at least 1",
+                      slow.core.value(), slow.factor));
+    }
+  }
+}
+
+ClusterModel parse_cluster(std::string_view text) {
+  Spec spec(fmt::format(":{}", text));
+  ClusterModel model = read_cluster(spec);
+  spec.finish();
+  return model;
+}
+
+std::vector<Argument> cluster_arguments() {
+  Spec spec = Spec::example("");
+  static_cast<void>(read_cluster(spec));
+  return spec.arguments();
+}
+
+StepTimes::StepTimes(ClusterModel model) : model_(std::move(model)) {
+  require_valid(model_);
+}
+
+double StepTimes::compute_seconds(std::int64_t minibatches, std::int64_t cores) const {
+  const auto share = [&](std::int64_t core) {
+    return minibatches / cores + (core < minibatches % cores ? 1 : 0);
+  };
+  double slowest = static_cast<double>(share(0));
+  for (const SlowCore& slow : model_.slow_cores) {
+    if (slow.core.value() >= cores) continue;
+    slowest = std::max(slowest, static_cast<double>(share(slow.core.value())) * slow.factor);
+  }
+  return slowest * model_.substep_seconds;
+}
+
+double StepTimes::reduce_seconds(std::int64_t busy) {
+  if (busy <= 1 || model_.gradient_bytes == 0) return 0;
+  const auto [found, is_new] = reduce_seconds_.try_emplace(busy, 0.0);
+  if (!is_new) return found->second;
+  const std::int64_t length = (model_.gradient_bytes + kElementBytes - 1) / kElementBytes;
+  const Network network = network_of(model_);
+  if (model_.algorithm == "ring") {
+    const auto bytes = static_cast<double>((length + busy - 1) / busy * kElementBytes);
+    const auto of_link = [bytes](const Network::Link& link) {
+      return link.latency + bytes * link.per_byte;
+    };
+    double phase = of_link(network.within_host);
+    if (busy > model_.cores_per_host) phase = std::max(phase, of_link(network.between_hosts));
+    found->second = static_cast<double>(2 * (busy - 1)) * phase;
+  } else {
+    found->second = cost_of(make_all_reduce(model_.algorithm, static_cast<Rank>(busy), length),
+                            kElementBytes, network)
+                        .seconds;
+  }
+  return found->second;
+}
+
+double StepTimes::step_seconds(std::int64_t minibatches, std::int64_t cores) {
+  return compute_seconds(minibatches, cores) + reduce_seconds(busy_cores(minibatches, cores)) +
+         model_.update_seconds;
+}
+
+}  // namespace rubato

@@ -1,0 +1,51 @@
+#include <fmt/format.h>
+
+#include <rubato/core/error.hpp>
+#include <rubato/sim/simulate.hpp>
+
+namespace rubato {
+
+SimulationResult simulate(StepSource& source, const PlanOptions& options,
+                          const std::function<void(const SimulatedStep& step)>& on_step) {
+  if (options.epochs < 1) {
+    throw Error(fmt::format("{} epochs: at least 1 is needed", options.epochs));
+  }
+  const StepPlanner planner(options);
+  SimulationResult result;
+  StepPlace place;
+  const auto progress = [&] {
+    return SourceProgress{.step = place.step, .epoch = place.epoch, .samples = result.samples};
+  };
+  while (place.epoch.value() < options.epochs) {
+    const std::optional<TraceStep> asked = source.next(progress());
+    if (!asked) {
+      result.ended = true;
+      break;
+    }
+    const std::string objection = planner.objection(*asked);
+    if (!objection.empty()) {
+      throw Error(fmt::format("{}: {}", source.where(place.step), objection));
+    }
+    const std::optional<StepPlan> plan = planner.plan(place, *asked);
+    if (!plan) {
+      // It begins the next epoch.
+      place = {.step = place.step, .epoch = EpochIndex{place.epoch.value() + 1}};
+      continue;
+    }
+    const SimulatedStep step{
+        .epoch = place.epoch, .plan = *plan, .time = source.time_after(progress())};
+    place = planner.after(place, *plan);
+    result.samples += plan->batch_size;
+    ++result.steps;
+    result.time = step.time;
+    source.taken(*asked, progress());
+    if (!planner.carries() && place.samples >= planner.samples_per_epoch()) {
+      place = {.step = place.step, .epoch = EpochIndex{place.epoch.value() + 1}};
+    }
+    if (on_step) on_step(step);
+  }
+  result.epochs = place.epoch.value();
+  return result;
+}
+
+}  // namespace rubato

@@ -1,0 +1,171 @@
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <gmock/gmock.h>
+
+#include <rubato/sim/clocked_source.hpp>
+#include <rubato/testing.hpp>
+
+#include "support/error_of.hpp"
+
+namespace rubato {
+namespace {
+
+using testing::HasSubstr;
+
+Availability devices(const std::vector<AvailabilityChange>& changes, double length = 1000,
+                     TraceEnd end = TraceEnd::stop) {
+  return Availability(changes, length, "cloud", end);
+}
+
+// Each device has one minibatch of 4 samples, at least `fewest` of them; a substep takes a second.
+ClockedSource clocked(Availability availability, ClockOptions options = {},
+                      std::int64_t fewest = 1) {
+  options.cluster.substep_seconds = 1;
+  options.minibatch_size = 4;
+  options.max_batch = 4000;
+  return {std::move(availability),
+          [fewest](std::int64_t count, const SourceProgress&) -> std::optional<TraceStep> {
+            if (count < fewest) return std::nullopt;
+            return TraceStep{.batch_size = 4 * count, .cores = count};
+          },
+          options};
+}
+
+struct Taken {
+  std::vector<std::int64_t> cores;
+  std::vector<ClockTime> times;
+};
+
+Taken take(ClockedSource& source, std::int64_t steps) {
+  Taken taken;
+  for (std::int64_t i = 0; i < steps; ++i) {
+    const SourceProgress progress{.step = StepIndex{i}, .epoch = {}};
+    const auto step = source.next(progress);
+    if (!step) break;
+    taken.cores.push_back(*step->cores);
+    taken.times.push_back(*source.time_after(progress));
+    source.taken(*step, progress);
+    EXPECT_EQ(source.time(), taken.times.back());
+  }
+  return taken;
+}
+
+TEST(ClockedSource, TakesWhatThereIsWhenAStepBegins) {
+  ClockOptions options;
+  options.cluster.price = 7200;
+  ClockedSource source = clocked(devices({{0, 2}, {1.5, 3}, {3, 5}}), options);
+  const Taken taken = take(source, 4);
+  // Those that come in the middle of a step wait for its end.
+  EXPECT_EQ(taken.cores, (std::vector<std::int64_t>{2, 2, 3, 5}));
+  EXPECT_EQ(taken.times.back(), (ClockTime{.seconds = 4, .core_seconds = 12, .money = 24}));
+}
+
+TEST(ClockedSource, LosesTheStepThatACoreLeaves) {
+  ClockOptions options;
+  options.cluster.restart_seconds = 10;
+  ClockedSource source = clocked(devices({{0, 4}, {1.25, 3}, {8, 2}}), options);
+  const Taken taken = take(source, 2);
+  // A quarter of a second of the second step is lost, the restart holds the three cores of then
+  // four, and by its end there are two.
+  EXPECT_EQ(taken.cores, (std::vector<std::int64_t>{4, 2}));
+  EXPECT_EQ(taken.times[0].seconds, 1);
+  EXPECT_EQ(taken.times[1].seconds, 1.25 + 10 + 1);
+  EXPECT_EQ(taken.times[1].lost_seconds, 0.25);
+  EXPECT_EQ(taken.times[1].restarts, 1);
+  EXPECT_EQ(taken.times[1].core_seconds, 4 + 4 * 0.25 + 3 * 10 + 2);
+}
+
+TEST(ClockedSource, WaitsWhileThereIsNothing) {
+  for (const OnIdle on_idle : {OnIdle::pause, OnIdle::checkpoint}) {
+    ClockOptions options;
+    options.on_idle = on_idle;
+    options.cluster.restart_seconds = 5;
+    ClockedSource source = clocked(devices({{0, 0}, {2, 1}, {3, 0}, {20, 2}}), options);
+    const Taken taken = take(source, 2);
+    const double restart = on_idle == OnIdle::pause ? 0 : 5;
+    ASSERT_EQ(taken.times.size(), 2U);
+    EXPECT_EQ(taken.times[0].seconds, 3);
+    EXPECT_EQ(taken.times[0].idle_seconds, 2);
+    EXPECT_EQ(taken.times[1].seconds, 20 + restart + 1);
+    EXPECT_EQ(taken.times[1].idle_seconds, 2 + 17);
+    EXPECT_EQ(taken.times[1].restarts, on_idle == OnIdle::pause ? 0 : 1);
+    EXPECT_EQ(taken.times[1].core_seconds, 1 + 2 * restart + 2);
+  }
+}
+
+TEST(ClockedSource, WaitsForAsManyDevicesAsThePolicyWants) {
+  ClockedSource source = clocked(devices({{0, 2}, {7, 3}}), {}, 3);
+  const Taken taken = take(source, 1);
+  EXPECT_EQ(taken.cores, (std::vector<std::int64_t>{3}));
+  EXPECT_EQ(taken.times[0].idle_seconds, 7);
+}
+
+TEST(ClockedSource, CountsCheckpoints) {
+  ClockOptions options;
+  options.cluster.checkpoint_steps = 2;
+  options.cluster.checkpoint_seconds = 0.5;
+  ClockedSource source = clocked(devices({{0, 1}}), options);
+  EXPECT_EQ(take(source, 5).times.back().seconds, 5 + 2 * 0.5);
+}
+
+TEST(ClockedSource, EndsWithItsAvailability) {
+  ClockedSource source = clocked(devices({{0, 1}}, 3));
+  EXPECT_EQ(take(source, 10).times.size(), 3U);
+  ClockedSource cycling = clocked(devices({{0, 1}, {2, 2}}, 4, TraceEnd::cycle));
+  EXPECT_EQ(take(cycling, 8).cores, (std::vector<std::int64_t>{1, 1, 2, 2, 1, 1, 2, 2}));
+}
+
+TEST(ClockedSource, GivesUpWhereNoStepCanEnd) {
+  ClockOptions options;
+  ClockedSource source = clocked(devices({{0, 2}, {0.5, 1}}, 0.75, TraceEnd::cycle), options, 2);
+  EXPECT_THAT(test::error_of([&] { static_cast<void>(source.next({})); }),
+              HasSubstr("no step has ended in 100000 attempts"));
+}
+
+TEST(ClockedSource, GoesOnFromAState) {
+  ClockOptions options;
+  options.cluster.restart_seconds = 3;
+  const auto make = [&] {
+    return clocked(devices({{0, 4}, {1.25, 3}, {8, 0}, {9, 2}}, 20, TraceEnd::cycle), options);
+  };
+  ClockedSource whole = make();
+  const Taken all = take(whole, 12);
+  ClockedSource first = make();
+  take(first, 5);
+  State state;
+  first.save(state, 5);
+  ClockedSource second = make();
+  second.load(state, 5);
+  EXPECT_EQ(second.time(), all.times[4]);
+  const Taken rest = take(second, 7);
+  EXPECT_EQ(rest.times.back(), all.times.back());
+  options.cluster.restart_seconds = 4;
+  ClockedSource other = make();
+  EXPECT_THAT(test::error_of([&] { other.load(state, 5); }),
+              HasSubstr("another cluster or policy"));
+}
+
+TEST(ClockedSource, IsBoundToTheAvailabilityOfTheStepsTaken) {
+  ClockedSource first = clocked(devices({{0, 2}, {5, 3}}));
+  take(first, 4);
+  State state;
+  first.save(state, 4);
+  ClockedSource later = clocked(devices({{0, 2}, {5, 1}}));
+  later.load(state, 4);
+  ClockedSource earlier = clocked(devices({{0, 2}, {3.5, 3}}));
+  EXPECT_THAT(test::error_of([&] { earlier.load(state, 4); }),
+              HasSubstr("cloud: the devices until 4 s are not those"));
+}
+
+TEST(ClockedSource, IsRefusedWithoutAPolicy) {
+  EXPECT_THAT(test::error_of([] {
+                ClockedSource source(devices({{0, 1}}), {}, {});
+              }),
+              HasSubstr("the clock has no policy"));
+}
+
+}  // namespace
+}  // namespace rubato

@@ -1,0 +1,147 @@
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <gmock/gmock.h>
+
+#include <rubato/core/spec.hpp>
+#include <rubato/sim/cluster_model.hpp>
+
+#include "collective/schedule.hpp"
+#include "support/error_of.hpp"
+
+namespace rubato {
+namespace {
+
+using testing::DoubleEq;
+using testing::DoubleNear;
+using testing::HasSubstr;
+
+// On hosts of four: a millisecond and 1 MB/s within a host, ten and 100 kB/s between hosts.
+ClusterModel small_cluster(std::string algorithm, std::int64_t bytes) {
+  ClusterModel model;
+  model.substep_seconds = 0.5;
+  model.algorithm = std::move(algorithm);
+  model.gradient_bytes = bytes;
+  model.cores_per_host = 4;
+  model.latency_within_host = 1e-3;
+  model.bandwidth_within_host = 1e6;
+  model.latency_between_hosts = 1e-2;
+  model.bandwidth_between_hosts = 1e5;
+  return model;
+}
+
+double reduced(const std::string& algorithm, std::int64_t cores, std::int64_t bytes) {
+  return StepTimes(small_cluster(algorithm, bytes)).reduce_seconds(cores);
+}
+
+TEST(StepTimes, OfTheReductionAreThoseComputedByHand) {
+  // Of 4,000 bytes on the four cores of a host, a whole message takes 1 + 4 ms.
+  EXPECT_THAT(reduced("sequential", 4, 4000), DoubleNear(6 * 5e-3, 1e-12));
+  // A quarter takes 1 + 1 ms: three times around, and three times again.
+  EXPECT_THAT(reduced("ring", 4, 4000), DoubleNear(6 * 2e-3, 1e-12));
+  EXPECT_THAT(reduced("recursive-doubling", 4, 4000), DoubleNear(2 * 5e-3, 1e-12));
+  // A half and a quarter, and back.
+  EXPECT_THAT(reduced("halving-doubling", 4, 4000), DoubleNear(2 * (3e-3 + 2e-3), 1e-12));
+  // One core, or nothing to say.
+  EXPECT_EQ(reduced("ring", 1, 4000), 0);
+  EXPECT_EQ(reduced("sequential", 4, 0), 0);
+  // Eight cores on two hosts: an eighth between hosts takes 10 + 5 ms.
+  EXPECT_THAT(reduced("ring", 8, 4000), DoubleNear(14 * 15e-3, 1e-12));
+  // Two exchanges within the hosts, and one between them of 10 + 40 ms.
+  EXPECT_THAT(reduced("recursive-doubling", 8, 4000), DoubleNear(2 * 5e-3 + 50e-3, 1e-12));
+}
+
+// What is said of a ring is what its schedule says, where chunks are equal.
+TEST(StepTimes, OfARingAreThoseOfItsSchedule) {
+  const ClusterModel model = small_cluster("ring", 0);
+  const Network network{
+      .within_host = {1e-3, 1e-6}, .between_hosts = {1e-2, 1e-5}, .ranks_per_host = 4};
+  for (const std::int64_t cores : {2, 3, 4, 5, 8, 12, 31}) {
+    EXPECT_THAT(reduced("ring", cores, cores * 400),
+                DoubleNear(cost_of(make_all_reduce("ring", static_cast<Rank>(cores), cores * 100),
+                                   4, network)
+                               .seconds,
+                           1e-9))
+        << cores;
+  }
+}
+
+// Every algorithm, by its schedule.
+TEST(StepTimes, HaveEveryAlgorithm) {
+  for (const std::string_view name : algorithm_names()) {
+    EXPECT_GT(reduced(std::string(name), 6, 1'000'000), 0) << name;
+  }
+}
+
+TEST(StepTimes, OfTheSlowestCore) {
+  ClusterModel model = small_cluster("ring", 0);
+  EXPECT_EQ(StepTimes(model).compute_seconds(8, 4), 2 * 0.5);
+  EXPECT_EQ(StepTimes(model).compute_seconds(9, 4), 3 * 0.5);
+  EXPECT_EQ(StepTimes(model).compute_seconds(2, 4), 0.5);
+  model.slow_cores = {{.core = CoreRank{1}, .factor = 1.25}, {.core = CoreRank{3}, .factor = 4}};
+  // Core 3 has 2 of 9 minibatches, and takes the time of 8.
+  EXPECT_EQ(StepTimes(model).compute_seconds(9, 4), 8 * 0.5);
+  // It has none of them, or is not there.
+  EXPECT_EQ(StepTimes(model).compute_seconds(3, 4), 1.25 * 0.5);
+  EXPECT_EQ(StepTimes(model).compute_seconds(9, 3), 3 * 1.25 * 0.5);
+  model.update_seconds = 0.125;
+  EXPECT_EQ(StepTimes(model).step_seconds(9, 3), 3 * 1.25 * 0.5 + 0.125);
+}
+
+// More cores than minibatches: those that have nothing send nothing.
+TEST(StepTimes, ReduceAmongBusyCores) {
+  StepTimes times(small_cluster("ring", 4000));
+  EXPECT_THAT(times.step_seconds(4, 1000), DoubleEq(0.5 + times.reduce_seconds(4)));
+}
+
+TEST(ClusterModel, IsReadFromText) {
+  const ClusterModel model = parse_cluster(
+      "substep=0.25,algorithm=halving-doubling,bytes=1000,cores-per-host=2,latency=1e-4,"
+      "bandwidth=1e9,host-latency=1e-6,host-bandwidth=1e10,update=0.5,checkpoint-steps=10,"
+      "checkpoint=3,restart=30");
+  EXPECT_EQ(model, (ClusterModel{.substep_seconds = 0.25,
+                                 .algorithm = "halving-doubling",
+                                 .gradient_bytes = 1000,
+                                 .cores_per_host = 2,
+                                 .latency_within_host = 1e-6,
+                                 .bandwidth_within_host = 1e10,
+                                 .latency_between_hosts = 1e-4,
+                                 .bandwidth_between_hosts = 1e9,
+                                 .update_seconds = 0.5,
+                                 .checkpoint_steps = 10,
+                                 .checkpoint_seconds = 3,
+                                 .restart_seconds = 30}));
+  EXPECT_EQ(parse_cluster(""), ClusterModel());
+  EXPECT_EQ(cluster_arguments().size(), 12U);
+}
+
+TEST(ClusterModel, IsRefusedOutOfItsRange) {
+  const auto error = [](const std::string& text) {
+    return test::error_of([&] { static_cast<void>(parse_cluster(text)); });
+  };
+  EXPECT_THAT(error("substep=0"), HasSubstr("accepted: a number greater than 0"));
+  EXPECT_THAT(error("algorithm=rings"), HasSubstr("did you mean 'ring'?"));
+  EXPECT_THAT(error("latenzy=1"), HasSubstr("latency"));
+  EXPECT_THAT(error("checkpoint=3"), HasSubstr("does nothing without checkpoint-steps"));
+  const auto misuse = [](const auto& change) {
+    ClusterModel model;
+    change(model);
+    return test::error_of([&] { static_cast<void>(StepTimes(model)); });
+  };
+  EXPECT_THAT(misuse([](ClusterModel& m) { m.bandwidth_between_hosts = 0; }),
+              HasSubstr("cluster: bandwidth is 0; accepted: a number greater than 0"));
+  EXPECT_THAT(misuse([](ClusterModel& m) { m.price = -1; }), HasSubstr("cluster: price is -1"));
+  EXPECT_THAT(misuse([](ClusterModel& m) { m.cores_per_host = 0; }), HasSubstr("cores-per-host"));
+  EXPECT_THAT(misuse([](ClusterModel& m) {
+                m.slow_cores = {{CoreRank{1}, 0.5}};
+              }),
+              HasSubstr("a factor of at least 1"));
+  EXPECT_THAT(misuse([](ClusterModel& m) {
+                m.slow_cores = {{CoreRank{1}, 2}, {CoreRank{1}, 2}};
+              }),
+              HasSubstr("core 1"));
+}
+
+}  // namespace
+}  // namespace rubato
