@@ -89,9 +89,12 @@ TEST(Hosts, ComeToTheBitsOfOne) {
         ASSERT_EQ(hosted.errors[host], "no error");
         EXPECT_EQ(test::difference_of(*hosted.trainers[host], *alone), std::nullopt);
         ASSERT_EQ(hosted.recorders[host]->steps.size(), recorder->steps.size());
+        double compute = 0;
         for (std::size_t i = 0; i < recorder->steps.size(); ++i) {
           expect_same_step(hosted.recorders[host]->steps[i], recorder->steps[i]);
+          compute += hosted.recorders[host]->steps[i].seconds.compute;
         }
+        EXPECT_GT(compute, 0);
       }
     }
   }
