@@ -45,10 +45,9 @@ HostSum<T>::HostSum(Hosts& hosts, std::size_t values, NormBlocks norms)
 template <class T>
 typename HostSum<T>::Part HostSum<T>::part_of(int host) const {
   const auto hosts = static_cast<std::size_t>(hosts_.count());
-  const auto border = [&](std::size_t i) {
-    return i == hosts ? values_ : norms_.align(values_ / hosts * i);
-  };
+  const auto border = [&](std::size_t i) { return i == hosts ? values_ : values_ / hosts * i; };
   const auto i = static_cast<std::size_t>(host);
+  // Squares are summed by themselves: their blocks need not lie within the part of the values.
   Part part{.begin = border(i), .end = border(i + 1)};
   part.first_block = norms_.first_from(part.begin);
   part.end_block = norms_.first_from(part.end);

@@ -194,6 +194,7 @@ TEST(StepExecutor, GivesEveryCoreItsShareInAscendingOrder) {
         std::map<CoreRank, std::vector<MinibatchIndex>> done;
         const auto record = [&](const SubstepTask& task, PartialSum<float>&) {
           const std::lock_guard lock(mutex);
+          EXPECT_EQ(task.substep, done[task.core].size());
           done[task.core].push_back(task.minibatch);
         };
         static_cast<void>(executor.run(step, assignment, record));

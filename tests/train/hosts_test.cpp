@@ -1,7 +1,11 @@
 // Several hosts train what one does.
 
 #include <functional>
+#include <map>
 #include <memory>
+#include <mutex>
+#include <set>
+#include <span>
 #include <string>
 #include <thread>
 #include <vector>
@@ -89,9 +93,12 @@ TEST(Hosts, ComeToTheBitsOfOne) {
         ASSERT_EQ(hosted.errors[host], "no error");
         EXPECT_EQ(test::difference_of(*hosted.trainers[host], *alone), std::nullopt);
         ASSERT_EQ(hosted.recorders[host]->steps.size(), recorder->steps.size());
+        double compute = 0;
         for (std::size_t i = 0; i < recorder->steps.size(); ++i) {
           expect_same_step(hosted.recorders[host]->steps[i], recorder->steps[i]);
+          compute += hosted.recorders[host]->steps[i].seconds.compute;
         }
+        EXPECT_GT(compute, 0);
       }
     }
   }
@@ -126,6 +133,25 @@ void expect_quadratic_bits() {
 TEST(Hosts, ExchangePartsOfManyValues) {
   expect_quadratic_bits<float>();
   expect_quadratic_bits<double>();
+}
+
+// Three quarters of eight cores are the first host's.
+TEST(Hosts, ShareOutTheCores) {
+  std::mutex mutex;
+  std::map<int, std::set<CoreRank>> cores;
+  const Hosted hosted = train_on({3, 1}, [&](std::shared_ptr<Hosts> hosts) {
+    TrainOptions options = hosted_options();
+    options.cores = 8;
+    options.on_span = [&, rank = hosts->rank()](const Span& span) {
+      const std::lock_guard lock(mutex);
+      if (span.core) cores[rank].insert(*span.core);
+    };
+    options.hosts = std::move(hosts);
+    return std::make_unique<Trainer>(test::tiny_objective(), test::trace_of({32}), options);
+  });
+  EXPECT_EQ(hosted.errors, (std::vector<std::string>{"no error", "no error"}));
+  EXPECT_EQ(cores[0].size(), 6U);
+  EXPECT_EQ(cores[1].size(), 2U);
 }
 
 TEST(Hosts, GoOnInOtherNumbers) {
@@ -173,6 +199,22 @@ TEST(Hosts, ThatAreLostEndTraining) {
   EXPECT_EQ(left->result().steps, 2);
 }
 
+// It leaves something behind that no sum tells others of.
+class OfOneHost final : public ObjectiveOf<double> {
+ public:
+  std::int64_t samples() const override { return tiny_->samples(); }
+  const std::vector<TrainedArray>& trained() const override { return tiny_->trained(); }
+  const std::vector<NamedArray>& parameters() const override { return tiny_->parameters(); }
+  std::string fingerprint() const override { return "it"; }
+  std::string needs_one_host() const override { return "it counts its minibatches"; }
+  std::span<double> flat_parameters() override { return tiny_->flat_parameters(); }
+  std::size_t averaged() const override { return tiny_->averaged(); }
+  std::unique_ptr<Evaluator<double>> make_evaluator() override { return tiny_->make_evaluator(); }
+
+ private:
+  std::unique_ptr<ObjectiveOf<double>> tiny_ = test::tiny_objective();
+};
+
 TEST(Hosts, RefuseWhatTheyDoNotExchange) {
   const auto error = [](const std::function<void(TrainOptions&)>& change) {
     TrainOptions options = hosted_options();
@@ -185,6 +227,15 @@ TEST(Hosts, RefuseWhatTheyDoNotExchange) {
             "cores that die on 2 hosts; accepted: on one host");
   EXPECT_EQ(error([](TrainOptions& o) { o.log_minibatches = true; }),
             "a record of every minibatch on 2 hosts; accepted: on one host");
+  const auto error_of_fit = [](std::shared_ptr<Hosts> hosts) {
+    TrainOptions options = hosted_options();
+    options.hosts = std::move(hosts);
+    Trainer trainer(std::make_unique<OfOneHost>(), test::trace_of({32}), options);
+    return test::error_of([&] { trainer.fit(); });
+  };
+  EXPECT_EQ(error_of_fit(test::emulated_hosts({1, 1})[0]),
+            "it counts its minibatches; accepted: on one host");
+  EXPECT_EQ(error_of_fit(test::emulated_hosts({1})[0]), "no error");
   EXPECT_EQ(test::error_of([] {
               static_cast<void>(tiny_on(hosted_options())(test::emulated_hosts({1, -1})[0]));
             }),
