@@ -149,6 +149,12 @@ std::int64_t Spec::whole(std::string_view key, std::int64_t fallback, std::int64
       .value_or(fallback);
 }
 
+std::int64_t Spec::whole(std::string_view key, Required required, std::int64_t min,
+                         std::int64_t max) {
+  return *read(required_as(argument_of(key, ArgumentKind::whole, whole_range(min, max)), required),
+               whole_in(min, max));
+}
+
 std::optional<std::int64_t> Spec::whole(std::string_view key, Unset unset, std::int64_t min,
                                         std::int64_t max) {
   return read(unset_as(argument_of(key, ArgumentKind::whole, whole_range(min, max)), unset),

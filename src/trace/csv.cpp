@@ -1,93 +1,36 @@
 #include <algorithm>
 #include <array>
-#include <cctype>
-#include <cerrno>
-#include <charconv>
-#include <fstream>
 #include <iterator>
 #include <optional>
 #include <string>
 #include <string_view>
-#include <system_error>
 #include <utility>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
 #include <rubato/core/error.hpp>
+#include <rubato/core/number.hpp>
 #include <rubato/trace/trace.hpp>
 
 #include "csv_line.hpp"
+#include "trace/field.hpp"
+#include "trace/text_reader.hpp"
 
 namespace rubato {
 
 namespace {
 
+using detail::excerpt;
+using detail::is_blank;
+using detail::is_name;
+using detail::kSeparators;
+using detail::whole_number;
+
 constexpr std::string_view kByteOrderMark = "\xEF\xBB\xBF";
 constexpr std::string_view kHeader = "step,batchsize";
 constexpr std::string_view kHeaderWithCores = "step,batchsize,cores";
 constexpr std::array<std::string_view, 3> kColumns{"step", "batchsize", "cores"};
-// What a header may have between its names; the rows then have the same.
-constexpr std::array<char, 3> kSeparators{',', ';', '\t'};
-constexpr std::string_view kBlank = " \t\r\n";
-
-// A piece of the file fit for a one-line message: short, and without control characters.
-std::string excerpt(std::string_view text) {
-  constexpr std::size_t kLongest = 40;
-  std::string shown;
-  for (const char c : text.substr(0, kLongest)) {
-    const auto byte = static_cast<unsigned char>(c);
-    shown += byte < 0x20 || byte == 0x7F ? '?' : c;
-  }
-  if (text.size() > kLongest) shown += "...";
-  return fmt::format("'{}'", shown);
-}
-
-bool is_blank(std::string_view text) {
-  return text.find_first_not_of(kBlank) == std::string_view::npos;
-}
-
-// Spreadsheets make "Step" of "step" where it begins a cell.
-bool is_name(std::string_view field, std::string_view name) {
-  return std::equal(field.begin(), field.end(), name.begin(), name.end(), [](char a, char b) {
-    return std::tolower(static_cast<unsigned char>(a)) == b;
-  });
-}
-
-// Without the ".0" that a column of floating-point numbers has in every row (pandas makes one of
-// whole numbers with gaps).
-std::string_view without_fraction(std::string_view field) {
-  const std::string_view whole =
-      field.substr(0, field.size() - std::min<std::size_t>(field.size(), 2));
-  const bool digits =
-      !whole.empty() && whole.find_first_not_of("-0123456789") == std::string_view::npos;
-  return digits && field.ends_with(".0") ? whole : field;
-}
-
-bool is_number(std::string_view field) {
-  double value = 0;
-  const auto [end, error] = std::from_chars(field.data(), field.data() + field.size(), value);
-  return error != std::errc::invalid_argument && end == field.data() + field.size();
-}
-
-// What keeps `field` from being a whole number from 1 to some limit; call only when something does.
-std::string_view flaw_of(std::string_view field) {
-  if (field.empty()) return "is empty";
-  if (!is_number(field)) return "is no number";
-  const bool whole = field.find_first_not_of("-0123456789") == std::string_view::npos;
-  if (!whole) return "is no whole number";
-  if (field.starts_with('-')) return "is negative";
-  return field.find_first_not_of('0') == std::string_view::npos ? "is zero" : "is too large";
-}
-
-// The whole number that `field` writes, or nothing.
-std::optional<std::int64_t> whole_number(std::string_view field) {
-  field = without_fraction(field);
-  std::int64_t value = 0;
-  const auto [end, error] = std::from_chars(field.data(), field.data() + field.size(), value);
-  if (error != std::errc{} || end != field.data() + field.size()) return std::nullopt;
-  return value;
-}
 
 class Parser {
  public:
@@ -233,7 +176,7 @@ class Parser {
                                          std::int64_t max) const {
     const auto value = whole_number(field);
     if (value && *value >= 1 && *value <= max) return *value;
-    fail(fmt::format("{} {} {}", what, excerpt(field), flaw_of(without_fraction(field))),
+    fail(fmt::format("{} {} {}", what, excerpt(field), detail::flaw_of(field)),
          fmt::format("a whole number from 1 to {}", max));
   }
 
@@ -259,24 +202,11 @@ Trace Trace::parse_csv(std::string_view text, std::string source, TraceEnd end) 
 }
 
 Trace Trace::read_csv(const std::filesystem::path& path, TraceEnd end) {
-  std::error_code error;
-  const std::filesystem::file_status status = std::filesystem::status(path, error);
-  const auto fail = [&](std::string_view wrong) {
-    throw Error(
-        fmt::format("cannot read the trace {}: {}; accepted: a CSV file with the header '{}' "
-                    "or '{}'",
-                    path.string(), wrong, kHeader, kHeaderWithCores));
-  };
-  if (status.type() == std::filesystem::file_type::not_found) fail("no such file");
-  if (error) fail(error.message());
-  // A device can go on for ever; a file and a pipe end.
-  if (!is_regular_file(status) && !is_fifo(status)) {
-    fail(is_directory(status) ? "it is a folder" : "it is no file");
-  }
-  std::ifstream file(path, std::ios::binary);
-  if (!file) fail(std::generic_category().message(errno));
-  const std::string text{std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
-  if (file.bad()) fail("reading failed");
+  const std::string text =
+      detail::TextReader::open(
+          path, "the trace",
+          fmt::format("a CSV file with the header '{}' or '{}'", kHeader, kHeaderWithCores))
+          .rest();
   return parse_csv(text, path.string(), end);
 }
 

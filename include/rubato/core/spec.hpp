@@ -90,6 +90,8 @@ class Spec {
   /// A whole number from `min` to `max`.
   [[nodiscard]] std::int64_t whole(std::string_view key, std::int64_t fallback, std::int64_t min,
                                    std::int64_t max);
+  [[nodiscard]] std::int64_t whole(std::string_view key, Required required, std::int64_t min,
+                                   std::int64_t max);
   [[nodiscard]] std::optional<std::int64_t> whole(std::string_view key, Unset unset,
                                                   std::int64_t min, std::int64_t max);
 

@@ -1,0 +1,260 @@
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <string_view>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include <rubato/core/error.hpp>
+#include <rubato/core/number.hpp>
+#include <rubato/trace/availability_steps.hpp>
+
+#include "trace/microseconds.hpp"
+
+namespace rubato {
+
+namespace {
+
+using detail::microseconds_of;
+
+constexpr std::int64_t kMostSteps = 10'000'000;
+// Such a number of microseconds in ten years, times it, is within 64 bits.
+constexpr std::int64_t kMostStepsPerSample = 10'000;
+constexpr RealRange kStepSeconds{0.001, kMaxAvailabilitySeconds, true, true,
+                                 "a number from 0.001 to 315576000"};
+
+AvailabilitySteps read_weak(Spec& spec, std::int64_t minibatch) {
+  AvailabilitySteps options;
+  options.samples_per_device =
+      spec.whole("samples-per-device", Unset{"the minibatch size"}, 1, kMaxBatchSize)
+          .value_or(minibatch);
+  options.max_batch = spec.whole("max-batch", Unset{"no limit"}, 1, kMaxBatchSize);
+  return options;
+}
+
+AvailabilitySteps read_strong(Spec& spec, std::int64_t /*minibatch*/) {
+  AvailabilitySteps options;
+  options.policy = ScalingPolicy::strong;
+  options.batch = spec.whole("batch", Required{"1024"}, 1, kMaxBatchSize);
+  return options;
+}
+
+struct PolicyRow {
+  std::string_view name;
+  std::string_view help;
+  AvailabilitySteps (*read)(Spec& spec, std::int64_t minibatch);
+};
+
+constexpr std::array<PolicyRow, 2> kPolicies{
+    {{"weak", "the batch follows the devices: each has its samples", read_weak},
+     {"strong", "the batch stays and devices share it: with fewer of them each has more to do",
+      read_strong}}};
+
+// What is of both policies behind what is of one.
+AvailabilitySteps read_policy(const PolicyRow& row, Spec& spec, std::int64_t minibatch) {
+  AvailabilitySteps options = row.read(spec, minibatch);
+  options.minibatch = minibatch;
+  options.quantum = spec.whole("quantum", options.quantum, 1, kMaxCores);
+  options.seconds_per_step =
+      spec.real("seconds-per-step", Unset{"60, or as steps-per-sample says"}, kStepSeconds);
+  options.steps_per_sample =
+      spec.whole("steps-per-sample", Unset{"as seconds-per-step says"}, 1, kMostStepsPerSample);
+  options.max_cores = spec.whole("max-cores", Unset{"no limit"}, 1, kMaxCores);
+  options.on_zero = spec.choice("on-zero", options.on_zero, kOnZeros);
+  return options;
+}
+
+// The time of a step: `microseconds` for so many `steps`.
+struct StepTime {
+  std::int64_t microseconds;
+  std::int64_t steps;
+
+  // Steps that begin before `time`, in microseconds.
+  [[nodiscard]] std::int64_t begun_before(std::int64_t time) const {
+    return (time * steps + microseconds - 1) / microseconds;
+  }
+};
+
+class StepMaker {
+ public:
+  StepMaker(const Availability& availability, const AvailabilitySteps& options)
+      : availability_(availability), options_(options), time_(step_time()) {
+    require_one("quantum", options_.quantum, kMaxCores);
+    for (const AvailabilityChange& change : availability_.changes()) {
+      if (change.seconds == availability_.length()) continue;
+      most_workers_ = std::max(most_workers_, change.devices / options_.quantum);
+    }
+    check_limits();
+  }
+
+  [[nodiscard]] std::vector<TraceStep> steps() const {
+    const std::vector<AvailabilityChange>& changes = availability_.changes();
+    const std::int64_t length = microseconds_of(availability_.length());
+    if (time_.begun_before(length) > kMostSteps) {
+      fail(fmt::format("it has room for {} steps", time_.begun_before(length)),
+           fmt::format("up to {}: with a larger seconds-per-step, or fewer steps-per-sample",
+                       kMostSteps));
+    }
+    std::vector<TraceStep> steps;
+    for (std::size_t i = 0; i < changes.size(); ++i) {
+      const std::int64_t begin = microseconds_of(changes[i].seconds);
+      const std::int64_t end =
+          i + 1 < changes.size() ? microseconds_of(changes[i + 1].seconds) : length;
+      const std::int64_t count = time_.begun_before(end) - time_.begun_before(begin);
+      if (count == 0) continue;
+      if (const auto step = step_of(changes[i])) {
+        steps.insert(steps.end(), static_cast<std::size_t>(count), *step);
+      }
+    }
+    if (steps.empty()) {
+      fail(fmt::format("no step has {}", devices_text(options_.quantum)),
+           "devices at the start of a step: a smaller quantum, or shorter steps");
+    }
+    return steps;
+  }
+
+ private:
+  [[noreturn]] void fail(std::string_view wrong, std::string_view accepted) const {
+    throw Error(fmt::format("{}: {}; accepted: {}", availability_.source(), wrong, accepted));
+  }
+
+  [[nodiscard]] static std::string devices_text(std::int64_t count) {
+    return count == 1 ? "a device" : fmt::format("{} devices", count);
+  }
+
+  [[nodiscard]] StepTime step_time() const {
+    if (!options_.steps_per_sample) {
+      const double seconds = options_.seconds_per_step.value_or(kDefaultSecondsPerStep);
+      if (!kStepSeconds.holds(seconds)) {
+        fail(fmt::format("seconds-per-step is {}", seconds), kStepSeconds.words);
+      }
+      return {microseconds_of(seconds), 1};
+    }
+    if (options_.seconds_per_step) {
+      fail("seconds-per-step and steps-per-sample exclude each other", "one of them");
+    }
+    if (!availability_.sample_gap()) {
+      fail("steps-per-sample: it has no samples at regular intervals", "seconds-per-step");
+    }
+    const std::int64_t steps = *options_.steps_per_sample;
+    if (steps < 1 || steps > kMostStepsPerSample) {
+      fail(fmt::format("steps-per-sample is {}", steps), whole_range(1, kMostStepsPerSample));
+    }
+    return {microseconds_of(*availability_.sample_gap()), steps};
+  }
+
+  void require_one(std::string_view name, std::int64_t value, std::int64_t most) const {
+    if (value >= 1 && value <= most) return;
+    fail(fmt::format("{} is {}", name, value), whole_range(1, most));
+  }
+
+  void check_limits() const {
+    require_one("the minibatch size", options_.minibatch, kMaxBatchSize);
+    if (options_.max_cores && *options_.max_cores < options_.quantum) {
+      fail(fmt::format("max-cores is {}, less than the {} of a worker", *options_.max_cores,
+                       devices_text(options_.quantum)),
+           fmt::format("{} and more", options_.quantum));
+    }
+    if (options_.policy == ScalingPolicy::strong) {
+      require_one("batch", options_.batch, kMaxBatchSize);
+      require_multiple("batch is", options_.batch);
+      return;
+    }
+    require_one("samples-per-device", options_.samples_per_device, kMaxBatchSize);
+    if (options_.max_batch && *options_.max_batch < options_.minibatch) {
+      fail(fmt::format("max-batch is {}, less than a minibatch of {}", *options_.max_batch,
+                       options_.minibatch),
+           fmt::format("{} and more", options_.minibatch));
+    }
+    if (!scales_batch()) {
+      require_multiple("a worker's share of the batch is",
+                       options_.quantum * options_.samples_per_device);
+    }
+  }
+
+  void require_multiple(std::string_view what, std::int64_t samples) const {
+    if (samples % options_.minibatch == 0) return;
+    fail(fmt::format("{} {} samples", what, samples),
+         fmt::format("a multiple of the minibatch size, {}", options_.minibatch));
+  }
+
+  // `value` of at most `most` in proportion to at most `limit`, one at least.
+  [[nodiscard]] static std::int64_t scaled(std::int64_t value, std::int64_t most,
+                                           std::int64_t limit) {
+    if (most <= limit) return value;
+    const double share = static_cast<double>(value) * static_cast<double>(limit);
+    return std::clamp<std::int64_t>(std::llround(share / static_cast<double>(most)), 1, limit);
+  }
+
+  [[nodiscard]] std::int64_t cores_of(std::int64_t workers) const {
+    const std::int64_t limit = options_.max_cores.value_or(kMaxCores) / options_.quantum;
+    return scaled(workers, most_workers_, limit) * options_.quantum;
+  }
+
+  [[nodiscard]] std::int64_t most_samples() const {
+    return cores_of(most_workers_) * options_.samples_per_device;
+  }
+
+  [[nodiscard]] bool scales_batch() const {
+    return options_.max_batch && most_samples() > *options_.max_batch;
+  }
+
+  [[nodiscard]] std::int64_t batch_of(std::int64_t cores) const {
+    if (options_.policy == ScalingPolicy::strong) return options_.batch;
+    const std::int64_t samples = cores * options_.samples_per_device;
+    if (!scales_batch()) return samples;
+    const std::int64_t limit = *options_.max_batch / options_.minibatch;
+    const double share = static_cast<double>(samples) * static_cast<double>(limit);
+    const std::int64_t minibatches = std::llround(share / static_cast<double>(most_samples()));
+    return std::clamp<std::int64_t>(minibatches, 1, limit) * options_.minibatch;
+  }
+
+  // Empty where there is no worker.
+  [[nodiscard]] std::optional<TraceStep> step_of(const AvailabilityChange& change) const {
+    const std::int64_t workers = change.devices / options_.quantum;
+    if (workers == 0) {
+      if (options_.on_zero == OnZero::drop) return std::nullopt;
+      fail(fmt::format("there are {} devices at {} s", change.devices, change.seconds),
+           fmt::format("{} and more, or on-zero=drop", options_.quantum));
+    }
+    const std::int64_t cores = cores_of(workers);
+    const std::int64_t batch = batch_of(cores);
+    if (batch > kMaxBatchSize) {
+      fail(fmt::format("{} devices with {} samples each", cores, options_.samples_per_device),
+           fmt::format("a batch of up to {}", kMaxBatchSize));
+    }
+    return TraceStep{.batch_size = batch, .cores = cores};
+  }
+
+  const Availability& availability_;
+  const AvailabilitySteps& options_;
+  StepTime time_;
+  std::int64_t most_workers_ = 0;
+};
+
+}  // namespace
+
+AvailabilitySteps parse_availability_steps(const std::string& text, std::int64_t minibatch) {
+  Spec spec(text.empty() ? kPolicies.front().name : text);
+  const PolicyRow& row = find_row("policy", spec.name(), kPolicies);
+  const AvailabilitySteps options = read_policy(row, spec, minibatch);
+  spec.finish();
+  if (options.steps_per_sample) {
+    spec.refuse("seconds-per-step", "steps-per-sample is given; accepted: one of them");
+  }
+  return options;
+}
+
+std::vector<Strategy> scaling_policies() {
+  constexpr std::int64_t kAnyMinibatch = 32;
+  return strategies_of(kPolicies, [](const PolicyRow& row, Spec& spec) {
+    static_cast<void>(read_policy(row, spec, kAnyMinibatch));
+  });
+}
+
+Trace to_steps(const Availability& availability, const AvailabilitySteps& options) {
+  return Trace(StepMaker(availability, options).steps(), availability.end(), availability.source());
+}
+
+}  // namespace rubato

@@ -1,0 +1,150 @@
+#include <optional>
+#include <sstream>
+
+#include <gmock/gmock.h>
+
+#include <rubato/trace/availability.hpp>
+
+#include "support/error_of.hpp"
+
+namespace rubato {
+namespace {
+
+using test::error_of;
+using testing::DoubleEq;
+using testing::HasSubstr;
+using testing::Optional;
+
+// 8 devices for a minute, none for half of one, 4 until two minutes.
+Availability two_minutes(TraceEnd end = TraceEnd::error) {
+  return {{{0, 8}, {60, 0}, {90, 4}}, 120, "made", end};
+}
+
+std::string availability_csv(const Availability& availability) {
+  std::ostringstream out;
+  availability.write_csv(out);
+  return out.str();
+}
+
+TEST(Availability, SaysWhatThereIsAtATime) {
+  const Availability availability = two_minutes();
+  EXPECT_EQ(availability.at(0), 8);
+  EXPECT_EQ(availability.at(59.999), 8);
+  EXPECT_EQ(availability.at(60), 0);
+  EXPECT_EQ(availability.at(90), 4);
+  EXPECT_EQ(availability.at(119.9), 4);
+}
+
+TEST(Availability, EndsAsItSays) {
+  for (const TraceEnd end : {TraceEnd::error, TraceEnd::stop}) {
+    EXPECT_EQ(two_minutes(end).at(120), std::nullopt);
+    EXPECT_FALSE(two_minutes(end).endless());
+  }
+  EXPECT_EQ(two_minutes(TraceEnd::hold).at(1e6), 4);
+  EXPECT_EQ(two_minutes(TraceEnd::cycle).at(120), 8);
+  EXPECT_EQ(two_minutes(TraceEnd::cycle).at(120 * 1000 + 75), 0);
+}
+
+TEST(Availability, NamesItsNextChange) {
+  const Availability availability = two_minutes();
+  EXPECT_EQ(availability.next_change(0), 60);
+  EXPECT_EQ(availability.next_change(60), 90);
+  EXPECT_EQ(availability.next_change(59.5), 60);
+  EXPECT_EQ(availability.next_change(90), 120) << "the end";
+  EXPECT_EQ(availability.next_change(120), std::nullopt);
+  EXPECT_EQ(two_minutes(TraceEnd::hold).next_change(90), std::nullopt);
+  EXPECT_EQ(two_minutes(TraceEnd::cycle).next_change(90), 120);
+  EXPECT_EQ(two_minutes(TraceEnd::cycle).next_change(120 * 7 + 90), 120 * 8);
+}
+
+TEST(Availability, OfACycleChangesOnlyWhereItDoes) {
+  const Availability same_at_both_ends({{0, 4}, {10, 8}, {20, 4}}, 30, "made", TraceEnd::cycle);
+  EXPECT_EQ(same_at_both_ends.next_change(20), 40);
+  const Availability constant({{0, 4}}, 30, "made", TraceEnd::cycle);
+  EXPECT_EQ(constant.next_change(0), std::nullopt);
+}
+
+// With fractions that a double cannot hold: who goes from change to change never stands still.
+TEST(Availability, GivesTheNextNumberAtItsNextChange) {
+  const Availability availability({{0, 1}, {0.1, 2}, {0.3, 3}, {0.7, 4}}, 1.1, "made",
+                                  TraceEnd::cycle);
+  double time = 0;
+  for (int i = 1; i < 10'000; ++i) {
+    const std::optional<double> next = availability.next_change(time);
+    ASSERT_TRUE(next && *next > time) << time;
+    time = *next;
+    ASSERT_EQ(availability.at(time), i % 4 + 1) << time;
+  }
+}
+
+TEST(Availability, KeepsChangesAlone) {
+  const Availability availability({{0, 8}, {10, 8}, {20, 4}, {30, 4}}, 40, "made");
+  EXPECT_EQ(availability.changes(), (std::vector<AvailabilityChange>{{0, 8}, {20, 4}}));
+}
+
+TEST(Availability, HoldsWhatItChangesToAtItsEnd) {
+  const std::vector<AvailabilityChange> changes{{0, 8}, {10, 2}};
+  EXPECT_EQ(Availability(changes, 10, "made", TraceEnd::hold).at(10), 2);
+  EXPECT_EQ(Availability(changes, 10, "made", TraceEnd::hold).next_change(0), 10);
+  EXPECT_EQ(Availability(changes, 10, "made", TraceEnd::cycle).at(10), 8);
+  EXPECT_EQ(Availability(changes, 10, "made", TraceEnd::cycle).next_change(0), std::nullopt);
+}
+
+TEST(Availability, RejectsWhatIsNone) {
+  const auto error = [](const std::vector<AvailabilityChange>& changes, double length = 100,
+                        std::optional<double> gap = {}) {
+    return error_of([&] { Availability(changes, length, "made", TraceEnd::error, gap); });
+  };
+  EXPECT_EQ(error({}), "made: the availability is empty; accepted: devices from 0 s on");
+  EXPECT_THAT(error({{1, 8}}), HasSubstr("the first change is not at 0; accepted: 0 s"));
+  EXPECT_THAT(error({{0, 8}, {5, 4}, {5, 3}}), HasSubstr("time does not go on"));
+  EXPECT_THAT(error({{0, 8}, {5, 4}, {4, 3}}), HasSubstr("accepted: more than 5 s"));
+  EXPECT_THAT(error({{0, 8}, {101, 4}}), HasSubstr("4 devices at 101 s: that is behind the end"));
+  EXPECT_THAT(error({{0, -1}}), HasSubstr("accepted: a whole number from 0 to 1048576"));
+  EXPECT_THAT(error({{0, kMaxCores + 1}}), HasSubstr("out of range"));
+  EXPECT_THAT(error({{0, 8}}, 0), HasSubstr("it lasts 0 s; accepted: more than 0 s"));
+  EXPECT_THAT(error({{0, 8}}, kMaxAvailabilitySeconds + 1), HasSubstr("(ten years)"));
+  EXPECT_EQ(error({{0, 8}}, kMaxAvailabilitySeconds), "no error");
+  EXPECT_THAT(error({{0, 8}}, 100, 0), HasSubstr("a sample every 0 s"));
+}
+
+TEST(Availability, IsWrittenAndRead) {
+  for (const TraceEnd end : {TraceEnd::error, TraceEnd::hold}) {
+    for (const Availability& availability :
+         {two_minutes(end), Availability({{0, 3}}, 0.5, "made", end),
+          Availability({{0, 8}, {10, 2}}, 10, "made", end),
+          Availability({{0, 8}, {63, 2}, {189, 0}}, 252, "made", end, 63),
+          Availability({{0, 8}, {63, 2}, {126, 1}}, 126, "made", end, 63)}) {
+      const std::string text = availability_csv(availability);
+      const Availability again = parse_availability(text, "again", {}, end);
+      EXPECT_EQ(again.changes(), availability.changes()) << text;
+      EXPECT_EQ(again.length(), availability.length()) << text;
+      if (availability.sample_gap()) {
+        EXPECT_EQ(again.sample_gap(), availability.sample_gap()) << text;
+      }
+    }
+  }
+  EXPECT_EQ(availability_csv(two_minutes()), "seconds,count\n0,8\n60,0\n90,4\n120,\n");
+  EXPECT_EQ(availability_csv({{{0, 8}, {2, 4}}, 3, "made", TraceEnd::error, 1}),
+            "seconds,count\n0,8\n1,8\n2,4\n3,\n");
+}
+
+TEST(Availability, HasASummary) {
+  const AvailabilitySummary summary = summary_of(two_minutes());
+  EXPECT_EQ(summary.fewest, 0);
+  EXPECT_EQ(summary.most, 8);
+  EXPECT_THAT(summary.mean, DoubleEq((8 * 60 + 4 * 30) / 120.0));
+  EXPECT_EQ(summary.changes, 2);
+  EXPECT_THAT(summary.changes_per_hour, DoubleEq(60));
+  EXPECT_THAT(summary.share_at_zero, DoubleEq(0.25));
+  EXPECT_THAT(summary.longest_at_zero, DoubleEq(30));
+  // What holds for no time is not counted.
+  EXPECT_EQ(summary_of({{{0, 8}, {10, 0}}, 10, "made"}).fewest, 8);
+}
+
+TEST(AvailabilityDeathTest, HasNoTimeBeforeItsStart) {
+  EXPECT_DEATH(static_cast<void>(two_minutes().at(-1)), "from 0 on");
+}
+
+}  // namespace
+}  // namespace rubato

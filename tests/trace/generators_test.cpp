@@ -1,0 +1,138 @@
+#include <cstdlib>
+#include <string>
+
+#include <gmock/gmock.h>
+
+#include <rubato/trace/generators.hpp>
+
+#include "support/error_of.hpp"
+
+namespace rubato {
+namespace {
+
+using test::error_of;
+using testing::DoubleNear;
+using testing::HasSubstr;
+using Changes = std::vector<AvailabilityChange>;
+
+std::string error_generating(const std::string& text) {
+  return error_of([&] { static_cast<void>(generate_availability(text)); });
+}
+
+TEST(Generators, MakeWhatIsRegular) {
+  const Availability constant = generate_availability("constant:devices=3,hours=0.5");
+  EXPECT_EQ(constant.changes(), (Changes{{0, 3}}));
+  EXPECT_EQ(constant.length(), 1800);
+  EXPECT_EQ(constant.source(), "constant:devices=3,hours=0.5");
+  const Availability steps = generate_availability("steps:devices=2/4,seconds=10/20,cycles=2");
+  EXPECT_EQ(steps.changes(), (Changes{{0, 2}, {10, 4}, {30, 2}, {40, 4}}));
+  EXPECT_EQ(steps.length(), 60);
+  EXPECT_EQ(generate_availability("steps:devices=2/4,seconds=10").length(), 20);
+  const Availability saw =
+      generate_availability("saw:high=9,low=1,levels=5,top=1,between=2,bottom=3,cycles=1");
+  EXPECT_EQ(saw.changes(),
+            (Changes{{0, 9}, {1, 7}, {3, 5}, {5, 3}, {7, 1}, {10, 3}, {12, 5}, {14, 7}}));
+  EXPECT_EQ(saw.length(), 16);
+  EXPECT_EQ(generate_availability("saw:levels=2,high=2,low=0,top=5,bottom=5,cycles=1").changes(),
+            (Changes{{0, 2}, {5, 0}}));
+}
+
+TEST(Generators, FollowTheHoursOfTheDay) {
+  const Availability daily = generate_availability("daily:low=10,high=30,peak=6,every=3600");
+  EXPECT_EQ(daily.at(6 * 3600), 30);
+  EXPECT_EQ(daily.at(18 * 3600), 10);
+  EXPECT_EQ(daily.at(0), 20);
+  EXPECT_EQ(daily.sample_gap(), 3600);
+  const AvailabilitySummary noisy =
+      summary_of(generate_availability("daily:low=10,high=30,noise=5,seed=2,hours=240"));
+  EXPECT_GE(noisy.fewest, 10);
+  EXPECT_LE(noisy.most, 30);
+  EXPECT_THAT(noisy.mean, DoubleNear(20, 1));
+}
+
+TEST(Generators, WalkWithinTheirBounds) {
+  const Availability walk =
+      generate_availability("walk:start=5,low=2,high=8,move=2,every=60,hours=48,seed=1");
+  const AvailabilitySummary summary = summary_of(walk);
+  EXPECT_EQ(walk.at(0), 5);
+  EXPECT_EQ(summary.fewest, 2);
+  EXPECT_EQ(summary.most, 8);
+  EXPECT_THAT(summary.mean, DoubleNear(5, 0.5));
+  for (std::size_t i = 1; i < walk.changes().size(); ++i) {
+    EXPECT_LE(std::abs(walk.changes()[i].devices - walk.changes()[i - 1].devices), 2);
+  }
+}
+
+// In the long run a device is there for life / (life + wait) of the time.
+TEST(Generators, MakeASpotMarket) {
+  const Availability spot =
+      generate_availability("spot:most=100,wait=1,life=3,bulk=1,hours=2000,seed=7");
+  EXPECT_EQ(spot.at(0), 100);
+  EXPECT_THAT(summary_of(spot).mean, DoubleNear(75, 1));
+  const Availability bulky =
+      generate_availability("spot:most=100,start=0,wait=1,life=3,bulk=9,hours=2000,seed=7");
+  EXPECT_EQ(bulky.at(0), 0);
+  EXPECT_THAT(summary_of(bulky).mean, DoubleNear(75, 2));
+  EXPECT_LT(summary_of(bulky).fewest, summary_of(spot).fewest);
+  EXPECT_LE(summary_of(bulky).most, 100);
+}
+
+TEST(Generators, MakeTheSameOfTheSameSeed) {
+  for (const std::string name : {"walk", "spot", "daily:noise=3"}) {
+    const std::string more = name + (name.find(':') == std::string::npos ? ":" : ",");
+    EXPECT_EQ(generate_availability(more + "seed=1").changes(),
+              generate_availability(more + "seed=1").changes());
+    EXPECT_NE(generate_availability(more + "seed=1").changes(),
+              generate_availability(more + "seed=2").changes());
+    EXPECT_EQ(generate_availability(name).changes(),
+              generate_availability(more + "seed=0").changes());
+  }
+}
+
+// On any machine, and in any version: what was trained with a seed is trained again.
+TEST(Generators, MakeTheSameForEver) {
+  const auto beginning = [](const std::string& text) {
+    Changes changes = generate_availability(text).changes();
+    changes.resize(4);
+    return changes;
+  };
+  EXPECT_EQ(beginning("walk:seed=5"), (Changes{{0, 16}, {300, 17}, {600, 19}, {900, 18}}));
+  EXPECT_EQ(beginning("spot:seed=5"), (Changes{{0, 32}, {386, 29}, {510, 27}, {580, 28}}));
+  EXPECT_EQ(beginning("daily:seed=5,noise=4"),
+            (Changes{{0, 56}, {600, 53}, {1200, 54}, {1800, 58}}));
+}
+
+TEST(Generators, RefuseWhatCannotBe) {
+  EXPECT_EQ(error_generating("spott:seed=1"),
+            "unknown generator 'spott'; did you mean 'spot'? accepted: constant, steps, saw, walk, "
+            "spot, daily");
+  EXPECT_THAT(error_generating("spot:sed=1"), HasSubstr("did you mean 'seed'?"));
+  EXPECT_THAT(error_generating("constant:devices=-1"), HasSubstr("constant: devices: '-1'"));
+  EXPECT_THAT(error_generating("constant:devices=1.5"), HasSubstr("is no whole number"));
+  EXPECT_THAT(error_generating("constant:hours=0"), HasSubstr("a number above 0 and up to 87660"));
+  EXPECT_THAT(error_generating("constant:hours=87661"), HasSubstr("is out of range"));
+  EXPECT_EQ(error_generating("constant:hours=87660"), "no error");
+  EXPECT_THAT(error_generating("steps:devices=1/2/3,seconds=1/2"),
+              HasSubstr("2 for 3 numbers of devices; accepted: 1 or 3"));
+  EXPECT_THAT(error_generating("steps:cycles=10000000"), HasSubstr("accepted: up to 10000000"));
+  EXPECT_THAT(error_generating("saw:low=64"), HasSubstr("64 is not below 64"));
+  EXPECT_THAT(error_generating("saw:levels=2,between=5"), HasSubstr("levels=2 there is none"));
+  EXPECT_THAT(error_generating("walk:start=99"), HasSubstr("accepted: 0 to 32"));
+  EXPECT_THAT(error_generating("walk:hours=87660,every=1"), HasSubstr("1 s is too often"));
+  EXPECT_THAT(error_generating("daily:seed=4"), HasSubstr("accepted: with noise=N"));
+  EXPECT_THAT(error_generating("daily:low=65"), HasSubstr("65 is above 64"));
+  EXPECT_THAT(error_generating("spot:start=33"), HasSubstr("33 is above 32"));
+  EXPECT_THAT(error_generating("spot:most=1000000,wait=0.001,life=0.001"),
+              HasSubstr("more than 10000000 arrivals and preemptions"));
+}
+
+TEST(Generators, AreKnownByTheirNames) {
+  EXPECT_TRUE(is_generator("spot"));
+  EXPECT_TRUE(is_generator("spot:seed=1"));
+  EXPECT_FALSE(is_generator("spot.csv"));
+  EXPECT_FALSE(is_generator("./spot"));
+  EXPECT_EQ(availability_generators().size(), 6U);
+}
+
+}  // namespace
+}  // namespace rubato

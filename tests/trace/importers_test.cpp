@@ -1,0 +1,302 @@
+#include <filesystem>
+#include <iterator>
+#include <string>
+#include <variant>
+
+#include <fmt/format.h>
+#include <gmock/gmock.h>
+
+#include <rubato/trace/availability.hpp>
+
+#include "support/error_of.hpp"
+#include "support/temp_folder.hpp"
+
+namespace rubato {
+namespace {
+
+using test::error_of;
+using testing::HasSubstr;
+using testing::StartsWith;
+using Changes = std::vector<AvailabilityChange>;
+
+Availability imported(std::string_view text, std::optional<AvailabilityFormat> format = {}) {
+  return parse_availability(text, "a.csv", format);
+}
+
+std::string error_importing(std::string_view text, std::optional<AvailabilityFormat> format = {}) {
+  return error_of([&] { static_cast<void>(imported(text, format)); });
+}
+
+constexpr std::string_view kSampleText = ",Time,GPUs\n0,1000.5,8\n1,1063.5,8\n2,1126.5,0\n";
+constexpr std::string_view kEventText = "0,add,a\n0,add,b\n1500,remove,a\n3000,add,c\n";
+constexpr std::string_view kEventLineText =
+    "[0, \"add\", {\"nodes\": [\"a\", \"b\"], \"duration\": 1000, \"more\": [8, [4]]}]\n"
+    "[1000, \"no-op\", {\"nodes\": [], \"duration\": 1000}]\n"
+    "[2000, \"migration\", {\"nodes\": []}]\n"
+    "[3000, \"remove\", {\"more\": {\"nodes\": [1]}, \"nodes\": [\"a\"], \"duration\": 500}]\n";
+constexpr std::string_view kCountText =
+    "{\"metadata\": {\"gap_seconds\": 30, \"data\": [7]},\n \"data\": [8, 8.0, 0, 4], \"x\": {}}";
+
+TEST(Importers, ReadSamples) {
+  const Availability availability = imported(kSampleText);
+  EXPECT_EQ(availability.changes(), (Changes{{0, 8}, {126, 0}}));
+  EXPECT_EQ(availability.length(), 189);
+  EXPECT_EQ(availability.sample_gap(), 63);
+  EXPECT_EQ(availability.source(), "a.csv");
+}
+
+TEST(Importers, ReadSamplesThatAreWrittenOtherwise) {
+  for (const std::string_view text :
+       {"seconds,count\n0,8\n63,8\n126,0\n189,\n",
+        "\xEF\xBB\xBFSeconds;Devices\r\n0;8\r\n126; \"0\"\r\n189;\r\n;\r\n",
+        "timestamp\tindex\tcores\n10\tx\t8.0\n136\t\t0\n199\t\t\n",
+        "seconds,count\r0,8\r126,0\r189,\r"}) {
+    const Availability availability = imported(text);
+    EXPECT_EQ(availability.changes(), (Changes{{0, 8}, {126, 0}})) << text;
+    EXPECT_EQ(availability.length(), 189) << text;
+  }
+}
+
+TEST(Importers, GiveTheLastSampleTheTimeOfTheOneBefore) {
+  const Availability irregular = imported("seconds,count\n0,8\n10,4\n30,2\n");
+  EXPECT_EQ(irregular.length(), 50);
+  EXPECT_EQ(irregular.sample_gap(), std::nullopt);
+  EXPECT_EQ(imported("seconds,count\n0,8\n10,4\n30,2\n31,\n").length(), 31);
+  EXPECT_EQ(imported("seconds,count\n0,8\n10,\n").sample_gap(), std::nullopt);
+}
+
+TEST(Importers, ReadEvents) {
+  const Availability availability = imported(kEventText);
+  EXPECT_EQ(availability.changes(), (Changes{{0, 2}, {1.5, 1}, {3, 2}}));
+  EXPECT_EQ(availability.length(), 3);
+  EXPECT_EQ(imported("500,add,a\n1000,remove,a").changes(), (Changes{{0, 0}, {0.5, 1}, {1, 0}}))
+      << "nothing is there before the first event";
+}
+
+TEST(Importers, ReadEventLines) {
+  const Availability availability = imported(kEventLineText);
+  EXPECT_EQ(availability.changes(), (Changes{{0, 2}, {3, 1}}));
+  EXPECT_EQ(availability.length(), 3.5);
+}
+
+TEST(Importers, ReadCounts) {
+  const Availability availability = imported(kCountText);
+  EXPECT_EQ(availability.changes(), (Changes{{0, 8}, {60, 0}, {90, 4}}));
+  EXPECT_EQ(availability.length(), 120);
+  EXPECT_EQ(availability.sample_gap(), 30);
+  EXPECT_EQ(imported("{\"data\":[1],\"metadata\":{\"gap_seconds\":0.5}}").length(), 0.5);
+}
+
+// With the wrong format given, the importer says what it wants.
+TEST(Importers, ReadTheFormatThatIsGiven) {
+  using Format = AvailabilityFormat;
+  EXPECT_EQ(imported(kEventText, Format::events).length(), 3);
+  EXPECT_THAT(error_importing(kSampleText, Format::events), StartsWith("a.csv:1: the time '' is"));
+  EXPECT_THAT(error_importing(kEventText, Format::counts), HasSubstr("no JSON"));
+  EXPECT_THAT(error_importing(kCountText, Format::event_lines), HasSubstr("a.csv:1: "));
+  EXPECT_THAT(error_importing(kEventText, Format::samples), HasSubstr("is no header"));
+  EXPECT_THAT(error_importing("step,batchsize\n0,8\n", Format::samples), HasSubstr("is no header"));
+}
+
+TEST(Importers, RefuseWhatTheyDoNotKnow) {
+  for (const std::string_view text : {"what,is,this\n1,2,3\n", "0,8\n60,4\n", "hello", "time,a,b\n",
+                                      "seconds,time,count\n0,0,1\n", "seconds\n0\n"}) {
+    EXPECT_THAT(error_importing(text), HasSubstr("is no header of an availability; accepted: "))
+        << text;
+  }
+  for (const std::string_view text : {"", "\n\n", "\xEF\xBB\xBF", " \n0,8\n"}) {
+    EXPECT_THAT(error_importing(text), StartsWith("a.csv: the file is empty")) << text;
+  }
+  EXPECT_THAT(error_importing("step,batchsize\n0,32\n"), StartsWith("a.csv:1: this is a trace"));
+}
+
+TEST(Importers, RefuseBadSamples) {
+  const auto error_with = [](std::string_view row) {
+    return error_importing(fmt::format("seconds,count\n0,8\n60,8\n{}\n", row));
+  };
+  EXPECT_EQ(error_with("30,8"),
+            "a.csv:4: time goes backwards, by 30 s; accepted: rows in the order of their time");
+  EXPECT_EQ(error_with("60,8"),
+            "a.csv:4: a gap of 0 s to the row before; accepted: one row for each time");
+  EXPECT_EQ(error_with("90,-1"),
+            "a.csv:4: the count '-1' is negative; accepted: a whole number from 0 to 1048576");
+  EXPECT_THAT(error_with("90,1.5"), HasSubstr("the count '1.5' is no whole number"));
+  EXPECT_THAT(error_with("90,x"), HasSubstr("the count 'x' is no number"));
+  EXPECT_THAT(error_with("90,1048577"), HasSubstr("is too large"));
+  EXPECT_THAT(error_with("90"), StartsWith("a.csv:4: 1 field in '90'; accepted: 2"));
+  EXPECT_THAT(error_with("90,1,2"), HasSubstr("3 fields"));
+  EXPECT_THAT(error_with("90,\"1"), HasSubstr("a quote is not closed"));
+  for (const std::string_view time : {"x", "", "nan", "inf", "1e300", "2022-05-13 09:34"}) {
+    EXPECT_THAT(error_with(fmt::format("{},1", time)), HasSubstr("is no number of seconds"));
+  }
+  EXPECT_THAT(error_with("315576001,1"),
+              HasSubstr("accepted: seconds, up to 315576000 (ten years)"));
+  EXPECT_THAT(error_with("315575999,1"), HasSubstr("it lasts 631151938 s"));
+  EXPECT_THAT(error_with("\n90,1"), StartsWith("a.csv:5: there is a blank line before this row"));
+  EXPECT_THAT(error_with("90,\n120,4"), StartsWith("a.csv:5: the row before has no count"));
+  EXPECT_THAT(error_importing("seconds,count\n"), HasSubstr("no rows follow the header"));
+  EXPECT_THAT(error_importing("seconds,count\n0,8\n"), HasSubstr("one row does not say how long"));
+  EXPECT_THAT(error_importing("seconds,count\n0,\n"), HasSubstr("the first row has no count"));
+  EXPECT_THAT(error_importing("seconds,count\n0,8\n0,\n"), HasSubstr("it lasts 0 s"));
+}
+
+TEST(Importers, RefuseBadEvents) {
+  const auto error_with = [](std::string_view event) {
+    return error_importing(fmt::format("0,add,a\n1000,add,b\n{}\n", event));
+  };
+  EXPECT_EQ(error_with("999,add,c"),
+            "a.csv:3: time goes backwards, from 1000 to 999 ms; accepted: events in the order of "
+            "their time");
+  EXPECT_EQ(error_with("2000,pause,c"), "a.csv:3: unknown event 'pause'; accepted: add, remove");
+  EXPECT_EQ(error_with("2000,remove,c"),
+            "a.csv:3: 'c' is removed, but is not there; accepted: a node that was added and not "
+            "removed");
+  EXPECT_EQ(error_with("2000,add,a"),
+            "a.csv:3: 'a' is added, but is there already; accepted: a node that is not there");
+  EXPECT_THAT(error_with("2000,add"), HasSubstr("'2000,add' is no event; accepted: milliseconds,"));
+  EXPECT_THAT(error_with("2000,add,c,d"), HasSubstr("is no event"));
+  EXPECT_THAT(error_with("2000,add,"), HasSubstr("a name of 0 characters"));
+  EXPECT_THAT(error_with("2000,add," + std::string(201, 'x')), HasSubstr("a name of 201"));
+  EXPECT_THAT(error_with("2000.5,add,c"), HasSubstr("the time '2000.5' is no whole number"));
+  EXPECT_THAT(error_with("-1,add,c"), HasSubstr("the time '-1' is negative"));
+  EXPECT_THAT(error_with("1652434464406,add,c"),
+              HasSubstr("accepted: milliseconds from the start of the trace on, up to"));
+  EXPECT_THAT(error_with("\n2000,add,c"), StartsWith("a.csv:4: there is a blank line"));
+  EXPECT_THAT(error_importing("0,add,a\n0,add,b\n"), HasSubstr("it lasts no time"));
+  EXPECT_THAT(error_importing("\n", AvailabilityFormat::events), HasSubstr("the file is empty"));
+}
+
+TEST(Importers, RefuseBadEventLines) {
+  const auto error_with = [](std::string_view event) {
+    return error_importing(
+        fmt::format("[0, \"add\", {{\"nodes\": [\"a\"], \"duration\": 9}}]\n{}\n", event));
+  };
+  EXPECT_EQ(error_with("[1000, \"remove\", {\"nodes\": [\"b\"]}]"),
+            "a.csv:2: 'b' is removed, but is not there; accepted: a node that was added and not "
+            "removed");
+  EXPECT_THAT(error_with("[1000, \"add\", {\"nodes\": [\"a\"]}]"), HasSubstr("is there already"));
+  EXPECT_THAT(error_with("[1000, \"stop\", {\"nodes\": []}]"),
+              HasSubstr("unknown event 'stop'; accepted: add, remove, no-op, migration"));
+  EXPECT_THAT(error_with("[1000, \"no-op\", {\"nodes\": [\"b\"]}]"), HasSubstr("neither come nor"));
+  EXPECT_THAT(error_with("[1000, \"add\", {}]"), HasSubstr("add without nodes"));
+  EXPECT_THAT(error_with("[1000, \"add\", {\"nodes\": \"b\"}]"), HasSubstr("is no list of names"));
+  EXPECT_THAT(error_with("[1000, \"add\", {\"nodes\": [1]}]"), HasSubstr("is no list of names"));
+  EXPECT_THAT(error_with("[1000, \"add\", {\"nodes\": [[]]}]"), HasSubstr("is no list of names"));
+  for (const std::string_view line : {"[1, \"add\"]", "{}", "[1, \"no-op\", {}, 4]", "7"}) {
+    EXPECT_THAT(error_with(line), HasSubstr("is no event")) << line;
+  }
+  for (const std::string_view line :
+       {"[-1, \"no-op\", {}]", "[1.5, \"no-op\", {}]", "[\"1\", \"no-op\", {}]"}) {
+    EXPECT_THAT(error_with(line), HasSubstr("is no time")) << line;
+  }
+  EXPECT_THAT(error_with("[1000, \"add\", {\"nodes\": [\"b\"]"),
+              HasSubstr("a.csv:2: no JSON from"));
+  EXPECT_THAT(error_with("[10, \"no-op\", {\"duration\": 1e300}]"), HasSubstr("a duration of"));
+  EXPECT_THAT(error_with("[1e300, \"no-op\", {}]"), HasSubstr("is no time"));
+  EXPECT_THAT(error_with("[1e15, \"no-op\", {}]"), HasSubstr("(ten years)"));
+}
+
+TEST(Importers, RefuseBadCounts) {
+  const auto error_with = [](std::string_view gap, std::string_view data) {
+    return error_importing(
+        fmt::format("{{\"metadata\": {{\"gap_seconds\": {}}}, \"data\": {}}}", gap, data));
+  };
+  EXPECT_EQ(error_with("0", "[1]"),
+            "a.csv: a gap of 0 seconds; accepted: more than 0, up to 315576000");
+  EXPECT_THAT(error_with("-5", "[1]"), HasSubstr("a gap of -5 seconds"));
+  EXPECT_EQ(error_with("60", "[8, -1]"),
+            "a.csv: count 2 is -1; accepted: a whole number from 0 to 1048576");
+  EXPECT_THAT(error_with("60", "[1.5]"), HasSubstr("count 1 is 1.5"));
+  EXPECT_THAT(error_with("60", "[\"8\"]"), HasSubstr("count 1 is a text"));
+  EXPECT_THAT(error_with("60", "[8, [8]]"), HasSubstr("count 2 is a list"));
+  EXPECT_THAT(error_with("60", "[]"), HasSubstr("'data' is empty"));
+  EXPECT_THAT(error_with("60", "8"), HasSubstr("'data' is no list"));
+  EXPECT_THAT(error_with("60", "[8"), HasSubstr("no JSON from character"));
+  EXPECT_THAT(error_with("60", "[8], \"data\": [4]"), HasSubstr("'data' is there twice"));
+  EXPECT_THAT(error_with("1e8", "[1,1,1,1]"), HasSubstr("are 400000000 s; accepted: up to"));
+  EXPECT_THAT(error_importing("{\"data\": [8]}"), HasSubstr("there is no gap_seconds"));
+  EXPECT_THAT(error_importing("{\"metadata\": {\"gap_seconds\": 60}}"), HasSubstr("no 'data'"));
+}
+
+TEST(Importers, RefuseALineWithoutEnd) {
+  EXPECT_THAT(error_importing("0,add," + std::string(std::size_t{20} << 20, 'x')),
+              HasSubstr("a.csv:1: the line has more than 16 MiB"));
+}
+
+class AvailabilityFile : public testing::Test {
+ protected:
+  const test::TempFolder folder_;
+};
+
+TEST_F(AvailabilityFile, IsReadAndNamed) {
+  const std::string file = folder_.write("a.csv", kSampleText);
+  EXPECT_EQ(read_availability(file).source(), file);
+  EXPECT_EQ(read_availability(file, {}, TraceEnd::hold).at(1e6), 0);
+  EXPECT_EQ(read_availability(file, AvailabilityFormat::samples).length(), 189);
+  EXPECT_THAT(error_of([&] { static_cast<void>(read_availability(folder_.path())); }),
+              HasSubstr("it is a folder"));
+  EXPECT_THAT(error_of([&] { static_cast<void>(read_availability("/nowhere")); }),
+              HasSubstr("no such file"));
+}
+
+TEST_F(AvailabilityFile, IsToldFromATrace) {
+  const auto kind = [&](std::string_view text) {
+    return read_trace_or_availability(folder_.write("t", text)).index();
+  };
+  EXPECT_EQ(kind("step,batchsize\n0,32\n"), 0U);
+  EXPECT_EQ(kind("\xEF\xBB\xBF \"Step\";batchsize\n0;32\n"), 0U);
+  for (const std::string_view text : {kSampleText, kEventText, kEventLineText, kCountText}) {
+    EXPECT_EQ(kind(text), 1U) << text;
+  }
+  // What is neither is answered as a trace.
+  EXPECT_THAT(error_of([&] { kind("0,32\n1,32\n"); }), HasSubstr("t:1: the header is missing"));
+  EXPECT_THAT(error_of([&] { kind(""); }), HasSubstr("accepted: the header 'step,batchsize'"));
+}
+
+// Lines across the pieces in which a file is read.
+TEST_F(AvailabilityFile, MayBeLong) {
+  std::string text = "0,add,first\n";
+  constexpr int kEvents = 200'000;
+  for (int i = 1; i <= kEvents; ++i) {
+    fmt::format_to(std::back_inserter(text), "{},{},node{}\n", i, i % 2 == 1 ? "add" : "remove",
+                   (i - 1) / 2);
+  }
+  const Availability availability = read_availability(folder_.write("events.csv", text));
+  EXPECT_EQ(availability.changes().size(), kEvents + 1U);
+  EXPECT_EQ(availability.length(), kEvents / 1000.0);
+  EXPECT_EQ(availability.at(availability.length() - 0.001), 2);
+}
+
+std::optional<Availability> shared_availability(const std::string& name) {
+  const std::filesystem::path path = std::filesystem::path(RUBATO_SHARED_DIR "/data/traces") / name;
+  if (!std::filesystem::exists(path)) return std::nullopt;
+  return read_availability(path);
+}
+
+struct Measured {
+  const char* name;
+  double length;
+  std::optional<double> gap;
+  std::int64_t first;
+  std::int64_t most;
+  std::int64_t last;
+};
+
+// What awk says of these files.
+TEST(ImportersReference, ReadMeasuredAvailability) {
+  for (const Measured& measured : {Measured{"a100_trace.csv", 215 * 63, 63, 56, 56, 0},
+                                   Measured{"tpuv28_trace.csv", 1934 * 30, 30, 88, 120, 112},
+                                   Measured{"bamboo_p3_events.csv", 40920, {}, 18, 32, 10},
+                                   Measured{"parcae_hh_55_65.jsonl", 3600, {}, 32, 32, 29}}) {
+    const auto availability = shared_availability(measured.name);
+    if (!availability) GTEST_SKIP() << measured.name << " is not there";
+    EXPECT_EQ(availability->length(), measured.length) << measured.name;
+    EXPECT_EQ(availability->sample_gap(), measured.gap) << measured.name;
+    EXPECT_EQ(availability->at(0), measured.first) << measured.name;
+    EXPECT_EQ(summary_of(*availability).most, measured.most) << measured.name;
+    EXPECT_EQ(availability->changes().back().devices, measured.last) << measured.name;
+  }
+}
+
+}  // namespace
+}  // namespace rubato
