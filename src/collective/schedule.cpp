@@ -18,12 +18,12 @@ namespace rubato {
 
 namespace algorithms {
 
-void put(Phase& phase, const Transfer& transfer) {
+void put(TransferPhase& phase, const Transfer& transfer) {
   if (transfer.size() > 0) phase.push_back(transfer);
 }
 
-Phase mirror_of(const Phase& phase) {
-  Phase mirror;
+TransferPhase mirror_of(const TransferPhase& phase) {
+  TransferPhase mirror;
   mirror.reserve(phase.size());
   for (const Transfer& transfer : phase) {
     mirror.push_back({.from = transfer.to,
@@ -35,17 +35,17 @@ Phase mirror_of(const Phase& phase) {
   return mirror;
 }
 
-std::vector<Phase> up_a_tree(const std::vector<Rank>& parent, std::int64_t begin,
-                             std::int64_t end) {
+std::vector<TransferPhase> up_a_tree(const std::vector<Rank>& parent, std::int64_t begin,
+                                     std::int64_t end) {
   // Children that have not sent yet.
   std::vector<Rank> missing(parent.size(), 0);
   for (const Rank up : parent) {
     if (up >= 0) ++missing[static_cast<std::size_t>(up)];
   }
   std::vector<bool> sent(parent.size(), false);
-  std::vector<Phase> phases;
+  std::vector<TransferPhase> phases;
   for (std::size_t left = parent.size() - 1; left > 0;) {
-    Phase phase;
+    TransferPhase phase;
     std::vector<Rank> receivers;
     for (std::size_t rank = 0; rank < parent.size(); ++rank) {
       const Rank up = parent[rank];
@@ -123,13 +123,13 @@ Reduction reduction_of(std::string_view name, Rank ranks, std::int64_t length) {
   throw Error(unknown_name_message("algorithm of a level", name, kFlatNames));
 }
 
-void append_mirror(std::vector<Phase>& phases, const std::vector<Phase>& of) {
+void append_mirror(std::vector<TransferPhase>& phases, const std::vector<TransferPhase>& of) {
   std::transform(of.rbegin(), of.rend(), std::back_inserter(phases), algorithms::mirror_of);
 }
 
-void drop_empty(std::vector<Phase>& phases) {
+void drop_empty(std::vector<TransferPhase>& phases) {
   phases.erase(std::remove_if(phases.begin(), phases.end(),
-                              [](const Phase& phase) { return phase.empty(); }),
+                              [](const TransferPhase& phase) { return phase.empty(); }),
                phases.end());
 }
 
@@ -142,7 +142,7 @@ std::vector<std::vector<Range>> held_after(const Reduction& reduction, Rank rank
                                            std::int64_t length) {
   std::vector<std::vector<Range>> held(static_cast<std::size_t>(ranks), {{0, length}});
   if (!reduction.mirrored) return held;
-  for (const Phase& phase : reduction.phases) {
+  for (const TransferPhase& phase : reduction.phases) {
     for (const Transfer& gone : phase) {
       std::vector<Range> rest;
       for (const Range& range : held[static_cast<std::size_t>(gone.from)]) {
@@ -183,7 +183,7 @@ Schedule two_level_schedule(const TwoLevels& levels, Rank ranks, std::int64_t le
   const Rank whole = hosts * cores;
   schedule.ranks = ranks;
   if (whole == ranks || length == 0) return schedule;
-  Phase fold;
+  TransferPhase fold;
   for (Rank rank = whole; rank < ranks; ++rank) {
     fold.push_back({.from = rank, .to = (rank - whole) * cores, .begin = 0, .end = length});
   }
@@ -229,7 +229,7 @@ Schedule make_two_level_schedule(std::string_view inner, std::string_view outer,
   const Reduction within = reduction_of(inner, cores_per_host, length);
 
   // The inner reduction on all hosts at once.
-  Reduction all_hosts{.phases = std::vector<Phase>(within.phases.size()),
+  Reduction all_hosts{.phases = std::vector<TransferPhase>(within.phases.size()),
                       .mirrored = within.mirrored};
   for (std::size_t i = 0; i < within.phases.size(); ++i) {
     for (Rank host = 0; host < hosts; ++host) {
@@ -242,7 +242,7 @@ Schedule make_two_level_schedule(std::string_view inner, std::string_view outer,
   }
 
   // What core c has of its host's sum, the cores c of all hosts all-reduce; all at once.
-  std::vector<Phase> between;
+  std::vector<TransferPhase> between;
   const auto held = held_after(within, cores_per_host, length);
   for (Rank core = 0; core < cores_per_host; ++core) {
     for (const Range& range : held[static_cast<std::size_t>(core)]) {

@@ -29,14 +29,14 @@ struct Transfer {
 };
 
 /// Transfers that happen at once: all of them read what was there before the phase.
-using Phase = std::vector<Transfer>;
+using TransferPhase = std::vector<Transfer>;
 
 /// An all-reduce algorithm as data: carried out phase by phase on one array of `length` elements at
 /// each rank, it leaves the sum of all arrays at every rank. No transfer is empty.
 struct Schedule {
   Rank ranks = 1;
   std::int64_t length = 0;
-  std::vector<Phase> phases;
+  std::vector<TransferPhase> phases;
 };
 
 /// The algorithms, for n ranks with arrays of S bytes; docs/algorithms.md has their numbers.

@@ -16,7 +16,7 @@ namespace {
 class Cuts {
  public:
   explicit Cuts(const Schedule& schedule) : bounds_{0, schedule.length} {
-    for (const Phase& phase : schedule.phases) {
+    for (const TransferPhase& phase : schedule.phases) {
       for (const Transfer& transfer : phase) {
         bounds_.push_back(transfer.begin);
         bounds_.push_back(transfer.end);
@@ -115,7 +115,7 @@ class Checker {
   }
 
  private:
-  std::string apply(const Phase& phase) {
+  std::string apply(const TransferPhase& phase) {
     // What is sent, before anything arrives.
     std::vector<std::uint64_t> sent;
     for (const Transfer& transfer : phase) {
@@ -156,7 +156,7 @@ double& busy_of(std::vector<double>& busy, Rank rank) {
   return busy[static_cast<std::size_t>(rank)];
 }
 
-double phase_seconds(const Phase& phase, Rank ranks, std::int64_t element_bytes,
+double phase_seconds(const TransferPhase& phase, Rank ranks, std::int64_t element_bytes,
                      const Network& network) {
   std::vector<double> sends(static_cast<std::size_t>(ranks), 0);
   std::vector<double> receives(static_cast<std::size_t>(ranks), 0);
@@ -180,7 +180,7 @@ std::int64_t depth_of(const Schedule& schedule) {
   const auto at = [&](Rank rank, std::size_t cut) -> std::int64_t& {
     return depth[static_cast<std::size_t>(rank) * cuts.count() + cut];
   };
-  for (const Phase& phase : schedule.phases) {
+  for (const TransferPhase& phase : schedule.phases) {
     std::vector<std::int64_t> sent;
     for (const Transfer& transfer : phase) {
       for (std::size_t cut = cuts.at(transfer.begin); cut < cuts.at(transfer.end); ++cut) {
@@ -211,7 +211,7 @@ ScheduleCost cost_of(const Schedule& schedule, std::int64_t element_bytes, const
   ScheduleCost cost;
   cost.phases = static_cast<std::int64_t>(schedule.phases.size());
   std::vector<std::int64_t> sent(static_cast<std::size_t>(schedule.ranks), 0);
-  for (const Phase& phase : schedule.phases) {
+  for (const TransferPhase& phase : schedule.phases) {
     for (const Transfer& transfer : phase) {
       ++cost.messages;
       cost.bytes += transfer.size() * element_bytes;

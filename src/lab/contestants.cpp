@@ -74,7 +74,7 @@ double bytes_to_sum(std::string_view reducer, const ReduceTask& task) {
   const auto schedule = schedule_of(reducer, task);
   if (!schedule) return 3 * (cores - 1) * buffer;
   double bytes = 0;
-  for (const Phase& phase : schedule->phases) {
+  for (const TransferPhase& phase : schedule->phases) {
     for (const Transfer& transfer : phase) {
       bytes += (transfer.kind == TransferKind::add ? 3.0 : 2.0) *
                static_cast<double>(transfer.size()) * sizeof(float);

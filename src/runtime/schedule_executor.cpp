@@ -17,7 +17,7 @@ constexpr std::int64_t kPiece = std::int64_t{1} << 15;
 // What a phase writes, by rank.
 class Writes {
  public:
-  explicit Writes(const Phase& phase) : by_rank_(phase) {
+  explicit Writes(const TransferPhase& phase) : by_rank_(phase) {
     std::sort(by_rank_.begin(), by_rank_.end(),
               [](const Transfer& a, const Transfer& b) { return a.to < b.to; });
   }
@@ -43,14 +43,14 @@ class Writes {
 template <class T>
 ScheduleExecutor<T>::ScheduleExecutor(Schedule schedule, Workers& workers)
     : schedule_(std::move(schedule)), workers_(workers) {
-  for (const Phase& phase : schedule_.phases) plans_.push_back(plan_of(phase));
+  for (const TransferPhase& phase : schedule_.phases) plans_.push_back(plan_of(phase));
   staging_.resize(static_cast<std::size_t>(staging_of(schedule_)));
 }
 
 template <class T>
 std::int64_t ScheduleExecutor<T>::staging_of(const Schedule& schedule) {
   std::int64_t most = 0;
-  for (const Phase& phase : schedule.phases) {
+  for (const TransferPhase& phase : schedule.phases) {
     const Writes writes(phase);
     std::int64_t set_aside = 0;
     for (const Transfer& transfer : phase) {
@@ -62,7 +62,7 @@ std::int64_t ScheduleExecutor<T>::staging_of(const Schedule& schedule) {
 }
 
 template <class T>
-typename ScheduleExecutor<T>::PhasePlan ScheduleExecutor<T>::plan_of(const Phase& phase) {
+typename ScheduleExecutor<T>::PhasePlan ScheduleExecutor<T>::plan_of(const TransferPhase& phase) {
   PhasePlan plan;
   const Writes writes(phase);
   std::int64_t staging = 0;

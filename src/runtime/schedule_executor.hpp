@@ -46,7 +46,7 @@ class ScheduleExecutor {
     std::vector<Piece> all;
   };
 
-  [[nodiscard]] static PhasePlan plan_of(const Phase& phase);
+  [[nodiscard]] static PhasePlan plan_of(const TransferPhase& phase);
   void set_aside(const Piece& piece, std::span<T* const> arrays);
   void deliver(const Piece& piece, std::span<T* const> arrays);
 

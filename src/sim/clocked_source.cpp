@@ -16,6 +16,7 @@ constexpr std::string_view kBinding = "source.binding";
 constexpr std::string_view kDevices = "source.devices";
 // Attempts at one step. More, and none will ever succeed.
 constexpr std::int64_t kMostAttempts = 100'000;
+constexpr double kSecondsOfHour = 3600;
 
 }  // namespace
 
@@ -42,6 +43,17 @@ std::optional<double> ClockedSource::loss_between(double begin, double end,
   return std::nullopt;
 }
 
+double ClockedSource::device_seconds(double begin, double end, std::int64_t most) const {
+  double sum = 0;
+  while (begin < end) {
+    const double until = std::min(end, availability_.next_change(begin).value_or(end));
+    const std::int64_t devices = std::min(most, availability_.at(begin).value_or(0));
+    sum += (until - begin) * static_cast<double>(devices);
+    begin = until;
+  }
+  return sum;
+}
+
 std::optional<ClockedSource::Outcome> ClockedSource::simulate(
     const SourceProgress& progress) const {
   const ClusterModel& cluster = times_.model();
@@ -62,9 +74,9 @@ std::optional<ClockedSource::Outcome> ClockedSource::simulate(
     }
     const std::int64_t cores = step->cores.value_or(*devices);
     const auto spend = [&](double seconds) {
+      time.core_seconds += device_seconds(time.seconds, time.seconds + seconds, cores);
+      time.money = time.core_seconds / kSecondsOfHour * cluster.price;
       time.seconds += seconds;
-      time.core_seconds += seconds * static_cast<double>(cores);
-      time.money = time.core_seconds / 3600 * cluster.price;
     };
     if (std::exchange(idle, false) && options_.on_idle == OnIdle::checkpoint && steps_ > 0) {
       spend(cluster.restart_seconds);

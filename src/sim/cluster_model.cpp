@@ -92,7 +92,7 @@ void require_valid(const ClusterModel& model) {
 }
 
 ClusterModel parse_cluster(std::string_view text) {
-  Spec spec(fmt::format(":{}", text));
+  Spec spec(text.empty() ? std::string() : fmt::format(":{}", text));
   ClusterModel model = read_cluster(spec);
   spec.finish();
   return model;

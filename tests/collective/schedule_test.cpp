@@ -95,7 +95,7 @@ TEST(Schedule, OfTwoLevelsTakesItsArguments) {
   // Seven ranks on two hosts: the seventh is a core more of the first one.
   const Schedule uneven = make_all_reduce("two-level:hosts=2", 7, 640);
   const Transfer over{.from = 6, .to = 0, .begin = 0, .end = 640};
-  EXPECT_EQ(uneven.phases.front(), Phase{over});
+  EXPECT_EQ(uneven.phases.front(), TransferPhase{over});
 }
 
 TEST(Schedule, OfTwoLevelsRejectsWhatItCannotBe) {

@@ -68,14 +68,14 @@ TEST(ClockedSource, LosesTheStepThatACoreLeaves) {
   options.cluster.restart_seconds = 10;
   ClockedSource source = clocked(devices({{0, 4}, {1.25, 3}, {8, 2}}), options);
   const Taken taken = take(source, 2);
-  // A quarter of a second of the second step is lost, the restart holds the three cores of then
-  // four, and by its end there are two.
+  // A quarter of a second of the second step is lost, the restart holds those of the four cores
+  // that are left, three and later two.
   EXPECT_EQ(taken.cores, (std::vector<std::int64_t>{4, 2}));
   EXPECT_EQ(taken.times[0].seconds, 1);
   EXPECT_EQ(taken.times[1].seconds, 1.25 + 10 + 1);
   EXPECT_EQ(taken.times[1].lost_seconds, 0.25);
   EXPECT_EQ(taken.times[1].restarts, 1);
-  EXPECT_EQ(taken.times[1].core_seconds, 4 + 4 * 0.25 + 3 * 10 + 2);
+  EXPECT_EQ(taken.times[1].core_seconds, 4 + 4 * 0.25 + 3 * 6.75 + 2 * 3.25 + 2);
 }
 
 TEST(ClockedSource, WaitsWhileThereIsNothing) {

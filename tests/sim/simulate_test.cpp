@@ -17,7 +17,7 @@ namespace {
 
 std::unique_ptr<ClockedSource> source_of_training() {
   ClockOptions options;
-  options.cluster.substep_seconds = 0.1;
+  options.cluster.substep_seconds = 0.4;
   options.cluster.gradient_bytes = 1000;
   options.cluster.bandwidth_within_host = 1e5;
   options.cluster.restart_seconds = 0.3;

@@ -41,8 +41,9 @@ struct ClockOptions {
 ///
 /// A core that leaves in the middle of a step ends it: what was computed is lost, and after
 /// ClusterModel::restart_seconds the step is begun anew with the devices that there are then. Those
-/// that come in the middle of a step take part from the next one on. What it costs: all devices of
-/// a step from its beginning to its end, lost attempts and restarts included.
+/// that come in the middle of a step take part from the next one on. It costs the devices of a
+/// step for as long as it lasts, of lost attempts, too, and those of them that are left during a
+/// restart.
 class ClockedSource final : public StepSource {
  public:
   /// Throws Error for options out of their range, and a function that is empty.
@@ -75,6 +76,8 @@ class ClockedSource final : public StepSource {
   // When there are first fewer devices than `devices` after `begin`; no later than `end`.
   [[nodiscard]] std::optional<double> loss_between(double begin, double end,
                                                    std::int64_t devices) const;
+  // Of those there are, at most so many, each for as long as it is there.
+  [[nodiscard]] double device_seconds(double begin, double end, std::int64_t most) const;
   [[nodiscard]] std::string binding() const;
   [[nodiscard]] std::vector<double> devices_until(double end) const;
 

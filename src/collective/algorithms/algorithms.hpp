@@ -11,7 +11,7 @@ namespace rubato::algorithms {
 /// Mirrored: the second half is the first one backwards, with copies in the place of additions. Not
 /// mirrored: every rank has the whole sum already.
 struct Reduction {
-  std::vector<Phase> phases;
+  std::vector<TransferPhase> phases;
   bool mirrored = true;
 };
 
@@ -23,14 +23,14 @@ struct Reduction {
 [[nodiscard]] Reduction double_binary_tree(Rank ranks, std::int64_t length);
 
 /// Adds a transfer, unless it is empty.
-void put(Phase& phase, const Transfer& transfer);
+void put(TransferPhase& phase, const Transfer& transfer);
 
 /// The transfers of a phase backwards, as copies.
-[[nodiscard]] Phase mirror_of(const Phase& phase);
+[[nodiscard]] TransferPhase mirror_of(const TransferPhase& phase);
 
 /// Phases in which the elements [begin, end) of all ranks go up a tree. parent[r] is r's parent, -1
 /// at the root. A rank receives from one child in a phase.
-[[nodiscard]] std::vector<Phase> up_a_tree(const std::vector<Rank>& parent, std::int64_t begin,
-                                           std::int64_t end);
+[[nodiscard]] std::vector<TransferPhase> up_a_tree(const std::vector<Rank>& parent,
+                                                   std::int64_t begin, std::int64_t end);
 
 }  // namespace rubato::algorithms

@@ -11,7 +11,7 @@ Reduction halving_doubling(Rank ranks, std::int64_t length) {
   const auto power = static_cast<Rank>(std::bit_floor(static_cast<std::uint32_t>(ranks)));
   Reduction reduction;
   if (power < ranks) {
-    Phase& fold = reduction.phases.emplace_back();
+    TransferPhase& fold = reduction.phases.emplace_back();
     for (Rank rank = power; rank < ranks; ++rank) {
       put(fold, {.from = rank, .to = rank - power, .begin = 0, .end = length});
     }
@@ -19,7 +19,7 @@ Reduction halving_doubling(Rank ranks, std::int64_t length) {
   std::vector<std::pair<std::int64_t, std::int64_t>> kept(static_cast<std::size_t>(power),
                                                           {0, length});
   for (Rank distance = power / 2; distance >= 1; distance /= 2) {
-    Phase& phase = reduction.phases.emplace_back();
+    TransferPhase& phase = reduction.phases.emplace_back();
     for (Rank rank = 0; rank < power; ++rank) {
       auto& [begin, end] = kept[static_cast<std::size_t>(rank)];
       const std::int64_t middle = begin + (end - begin) / 2;

@@ -7,7 +7,7 @@ Reduction ring(Rank ranks, std::int64_t length) {
   const auto bound = [&](Rank chunk) { return length * chunk / ranks; };
   Reduction reduction;
   for (Rank step = 0; step + 1 < ranks; ++step) {
-    Phase& phase = reduction.phases.emplace_back();
+    TransferPhase& phase = reduction.phases.emplace_back();
     for (Rank rank = 0; rank < ranks; ++rank) {
       const Rank chunk = (rank - step + ranks) % ranks;
       put(phase,

@@ -56,7 +56,7 @@ Reduction double_binary_tree(Rank ranks, std::int64_t length) {
   const auto second = tree_over_ranks(
       ranks, [ranks](Rank rank) { return ranks % 2 == 0 ? ranks - rank : (rank + 1) % ranks + 1; });
   Reduction reduction{.phases = up_a_tree(first, 0, length / 2)};
-  const std::vector<Phase> other = up_a_tree(second, length / 2, length);
+  const std::vector<TransferPhase> other = up_a_tree(second, length / 2, length);
   if (reduction.phases.size() < other.size()) reduction.phases.resize(other.size());
   for (std::size_t i = 0; i < other.size(); ++i) {
     reduction.phases[i].insert(reduction.phases[i].end(), other[i].begin(), other[i].end());
