@@ -34,21 +34,35 @@ ClockedSource::ClockedSource(Availability availability, StepOfDevices step_of, C
   }
 }
 
-std::optional<double> ClockedSource::loss_between(double begin, double end,
-                                                  std::int64_t devices) const {
+std::optional<TraceStep> ClockedSource::step_at(double seconds,
+                                                const SourceProgress& progress) const {
+  const std::int64_t devices = availability_.at(seconds).value_or(0);
+  std::optional<TraceStep> step = devices > 0 ? step_of_(devices, progress) : std::nullopt;
+  if (step && !step->cores) step->cores = devices;
+  return step;
+}
+
+std::int64_t ClockedSource::cores_at(double seconds, const SourceProgress& progress) const {
+  const std::optional<TraceStep> step = step_at(seconds, progress);
+  return step ? *step->cores : 0;
+}
+
+std::optional<double> ClockedSource::loss_between(double begin, double end, std::int64_t cores,
+                                                  const SourceProgress& progress) const {
   for (std::optional<double> change = availability_.next_change(begin); change && *change < end;
        change = availability_.next_change(*change)) {
-    if (availability_.at(*change).value_or(0) < devices) return change;
+    if (cores_at(*change, progress) < cores) return change;
   }
   return std::nullopt;
 }
 
-double ClockedSource::device_seconds(double begin, double end, std::int64_t most) const {
+double ClockedSource::core_seconds(double begin, double end, std::int64_t most,
+                                   const SourceProgress& progress) const {
   double sum = 0;
   while (begin < end) {
     const double until = std::min(end, availability_.next_change(begin).value_or(end));
-    const std::int64_t devices = std::min(most, availability_.at(begin).value_or(0));
-    sum += (until - begin) * static_cast<double>(devices);
+    const std::int64_t cores = std::min(most, cores_at(begin, progress));
+    sum += (until - begin) * static_cast<double>(cores);
     begin = until;
   }
   return sum;
@@ -60,10 +74,8 @@ std::optional<ClockedSource::Outcome> ClockedSource::simulate(
   ClockTime time = time_;
   bool idle = false;
   for (std::int64_t attempt = 0; attempt < kMostAttempts; ++attempt) {
-    const std::optional<std::int64_t> devices = availability_.at(time.seconds);
-    if (!devices) return std::nullopt;
-    const std::optional<TraceStep> step =
-        *devices > 0 ? step_of_(*devices, progress) : std::nullopt;
+    if (!availability_.at(time.seconds)) return std::nullopt;
+    const std::optional<TraceStep> step = step_at(time.seconds, progress);
     if (!step) {
       const std::optional<double> change = availability_.next_change(time.seconds);
       if (!change) return std::nullopt;
@@ -72,9 +84,9 @@ std::optional<ClockedSource::Outcome> ClockedSource::simulate(
       idle = true;
       continue;
     }
-    const std::int64_t cores = step->cores.value_or(*devices);
+    const std::int64_t cores = *step->cores;
     const auto spend = [&](double seconds) {
-      time.core_seconds += device_seconds(time.seconds, time.seconds + seconds, cores);
+      time.core_seconds += core_seconds(time.seconds, time.seconds + seconds, cores, progress);
       time.money = time.core_seconds / kSecondsOfHour * cluster.price;
       time.seconds += seconds;
     };
@@ -87,7 +99,7 @@ std::optional<ClockedSource::Outcome> ClockedSource::simulate(
     if (cluster.checkpoint_steps > 0 && (steps_ + 1) % cluster.checkpoint_steps == 0) {
       seconds += cluster.checkpoint_seconds;
     }
-    const auto loss = loss_between(time.seconds, time.seconds + seconds, cores);
+    const auto loss = loss_between(time.seconds, time.seconds + seconds, cores, progress);
     if (!loss) {
       spend(seconds);
       return Outcome{.step = *step, .end = time};

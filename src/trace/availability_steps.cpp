@@ -76,17 +76,29 @@ struct StepTime {
   }
 };
 
+// `value` of at most `most` in proportion to at most `limit`, one at least.
+std::int64_t scaled(std::int64_t value, std::int64_t most, std::int64_t limit) {
+  if (most <= limit) return value;
+  const double share = static_cast<double>(value) * static_cast<double>(limit);
+  return std::clamp<std::int64_t>(std::llround(share / static_cast<double>(most)), 1, limit);
+}
+
+std::string devices_text(std::int64_t count) {
+  return count == 1 ? "a device" : fmt::format("{} devices", count);
+}
+
+[[noreturn]] void fail_of(std::string_view source, std::string_view wrong,
+                          std::string_view accepted) {
+  throw Error(fmt::format("{}: {}; accepted: {}", source, wrong, accepted));
+}
+
 class StepMaker {
  public:
   StepMaker(const Availability& availability, const AvailabilitySteps& options)
-      : availability_(availability), options_(options), time_(step_time()) {
-    require_one("quantum", options_.quantum, kMaxCores);
-    for (const AvailabilityChange& change : availability_.changes()) {
-      if (change.seconds == availability_.length()) continue;
-      most_workers_ = std::max(most_workers_, change.devices / options_.quantum);
-    }
-    check_limits();
-  }
+      : availability_(availability),
+        options_(options),
+        step_of_(availability, options),
+        time_(step_time()) {}
 
   [[nodiscard]] std::vector<TraceStep> steps() const {
     const std::vector<AvailabilityChange>& changes = availability_.changes();
@@ -103,8 +115,11 @@ class StepMaker {
           i + 1 < changes.size() ? microseconds_of(changes[i + 1].seconds) : length;
       const std::int64_t count = time_.begun_before(end) - time_.begun_before(begin);
       if (count == 0) continue;
-      if (const auto step = step_of(changes[i])) {
+      if (const auto step = step_of_(changes[i].devices)) {
         steps.insert(steps.end(), static_cast<std::size_t>(count), *step);
+      } else if (options_.on_zero == OnZero::error) {
+        fail(fmt::format("there are {} devices at {} s", changes[i].devices, changes[i].seconds),
+             fmt::format("{} and more, or on-zero=drop", options_.quantum));
       }
     }
     if (steps.empty()) {
@@ -116,11 +131,7 @@ class StepMaker {
 
  private:
   [[noreturn]] void fail(std::string_view wrong, std::string_view accepted) const {
-    throw Error(fmt::format("{}: {}; accepted: {}", availability_.source(), wrong, accepted));
-  }
-
-  [[nodiscard]] static std::string devices_text(std::int64_t count) {
-    return count == 1 ? "a device" : fmt::format("{} devices", count);
+    fail_of(availability_.source(), wrong, accepted);
   }
 
   [[nodiscard]] StepTime step_time() const {
@@ -144,96 +155,103 @@ class StepMaker {
     return {microseconds_of(*availability_.sample_gap()), steps};
   }
 
-  void require_one(std::string_view name, std::int64_t value, std::int64_t most) const {
-    if (value >= 1 && value <= most) return;
-    fail(fmt::format("{} is {}", name, value), whole_range(1, most));
-  }
-
-  void check_limits() const {
-    require_one("the minibatch size", options_.minibatch, kMaxBatchSize);
-    if (options_.max_cores && *options_.max_cores < options_.quantum) {
-      fail(fmt::format("max-cores is {}, less than the {} of a worker", *options_.max_cores,
-                       devices_text(options_.quantum)),
-           fmt::format("{} and more", options_.quantum));
-    }
-    if (options_.policy == ScalingPolicy::strong) {
-      require_one("batch", options_.batch, kMaxBatchSize);
-      require_multiple("batch is", options_.batch);
-      return;
-    }
-    require_one("samples-per-device", options_.samples_per_device, kMaxBatchSize);
-    if (options_.max_batch && *options_.max_batch < options_.minibatch) {
-      fail(fmt::format("max-batch is {}, less than a minibatch of {}", *options_.max_batch,
-                       options_.minibatch),
-           fmt::format("{} and more", options_.minibatch));
-    }
-    if (!scales_batch()) {
-      require_multiple("a worker's share of the batch is",
-                       options_.quantum * options_.samples_per_device);
-    }
-  }
-
-  void require_multiple(std::string_view what, std::int64_t samples) const {
-    if (samples % options_.minibatch == 0) return;
-    fail(fmt::format("{} {} samples", what, samples),
-         fmt::format("a multiple of the minibatch size, {}", options_.minibatch));
-  }
-
-  // `value` of at most `most` in proportion to at most `limit`, one at least.
-  [[nodiscard]] static std::int64_t scaled(std::int64_t value, std::int64_t most,
-                                           std::int64_t limit) {
-    if (most <= limit) return value;
-    const double share = static_cast<double>(value) * static_cast<double>(limit);
-    return std::clamp<std::int64_t>(std::llround(share / static_cast<double>(most)), 1, limit);
-  }
-
-  [[nodiscard]] std::int64_t cores_of(std::int64_t workers) const {
-    const std::int64_t limit = options_.max_cores.value_or(kMaxCores) / options_.quantum;
-    return scaled(workers, most_workers_, limit) * options_.quantum;
-  }
-
-  [[nodiscard]] std::int64_t most_samples() const {
-    return cores_of(most_workers_) * options_.samples_per_device;
-  }
-
-  [[nodiscard]] bool scales_batch() const {
-    return options_.max_batch && most_samples() > *options_.max_batch;
-  }
-
-  [[nodiscard]] std::int64_t batch_of(std::int64_t cores) const {
-    if (options_.policy == ScalingPolicy::strong) return options_.batch;
-    const std::int64_t samples = cores * options_.samples_per_device;
-    if (!scales_batch()) return samples;
-    const std::int64_t limit = *options_.max_batch / options_.minibatch;
-    const double share = static_cast<double>(samples) * static_cast<double>(limit);
-    const std::int64_t minibatches = std::llround(share / static_cast<double>(most_samples()));
-    return std::clamp<std::int64_t>(minibatches, 1, limit) * options_.minibatch;
-  }
-
-  // Empty where there is no worker.
-  [[nodiscard]] std::optional<TraceStep> step_of(const AvailabilityChange& change) const {
-    const std::int64_t workers = change.devices / options_.quantum;
-    if (workers == 0) {
-      if (options_.on_zero == OnZero::drop) return std::nullopt;
-      fail(fmt::format("there are {} devices at {} s", change.devices, change.seconds),
-           fmt::format("{} and more, or on-zero=drop", options_.quantum));
-    }
-    const std::int64_t cores = cores_of(workers);
-    const std::int64_t batch = batch_of(cores);
-    if (batch > kMaxBatchSize) {
-      fail(fmt::format("{} devices with {} samples each", cores, options_.samples_per_device),
-           fmt::format("a batch of up to {}", kMaxBatchSize));
-    }
-    return TraceStep{.batch_size = batch, .cores = cores};
-  }
-
   const Availability& availability_;
   const AvailabilitySteps& options_;
+  StepOfDeviceCount step_of_;
   StepTime time_;
-  std::int64_t most_workers_ = 0;
 };
 
 }  // namespace
+
+StepOfDeviceCount::StepOfDeviceCount(const Availability& availability,
+                                     const AvailabilitySteps& options)
+    : options_(options), source_(availability.source()) {
+  require_one("quantum", options_.quantum, kMaxCores);
+  for (const AvailabilityChange& change : availability.changes()) {
+    // The last one may hold for no time.
+    if (change.seconds == availability.length() && availability.end() != TraceEnd::hold) continue;
+    most_workers_ = std::max(most_workers_, change.devices / options_.quantum);
+  }
+  check_limits();
+}
+
+void StepOfDeviceCount::require_one(std::string_view name, std::int64_t value,
+                                    std::int64_t most) const {
+  if (value >= 1 && value <= most) return;
+  fail_of(source_, fmt::format("{} is {}", name, value), whole_range(1, most));
+}
+
+void StepOfDeviceCount::check_limits() const {
+  require_one("the minibatch size", options_.minibatch, kMaxBatchSize);
+  if (options_.max_cores && *options_.max_cores < options_.quantum) {
+    fail_of(source_,
+            fmt::format("max-cores is {}, less than the {} of a worker", *options_.max_cores,
+                        devices_text(options_.quantum)),
+            fmt::format("{} and more", options_.quantum));
+  }
+  if (options_.policy == ScalingPolicy::strong) {
+    require_one("batch", options_.batch, kMaxBatchSize);
+    require_multiple("batch is", options_.batch);
+    return;
+  }
+  require_one("samples-per-device", options_.samples_per_device, kMaxBatchSize);
+  if (options_.max_batch && *options_.max_batch < options_.minibatch) {
+    fail_of(source_,
+            fmt::format("max-batch is {}, less than a minibatch of {}", *options_.max_batch,
+                        options_.minibatch),
+            fmt::format("{} and more", options_.minibatch));
+  }
+  if (!scales_batch()) {
+    require_multiple("a worker's share of the batch is",
+                     options_.quantum * options_.samples_per_device);
+  }
+}
+
+void StepOfDeviceCount::require_multiple(std::string_view what, std::int64_t samples) const {
+  if (samples % options_.minibatch == 0) return;
+  fail_of(source_, fmt::format("{} {} samples", what, samples),
+          fmt::format("a multiple of the minibatch size, {}", options_.minibatch));
+}
+
+std::int64_t StepOfDeviceCount::cores_of(std::int64_t workers) const {
+  const std::int64_t limit = options_.max_cores.value_or(kMaxCores) / options_.quantum;
+  return scaled(workers, most_workers_, limit) * options_.quantum;
+}
+
+std::int64_t StepOfDeviceCount::most_samples() const {
+  return cores_of(most_workers_) * options_.samples_per_device;
+}
+
+bool StepOfDeviceCount::scales_batch() const {
+  return options_.max_batch && most_samples() > *options_.max_batch;
+}
+
+std::int64_t StepOfDeviceCount::batch_of(std::int64_t cores) const {
+  if (options_.policy == ScalingPolicy::strong) return options_.batch;
+  const std::int64_t samples = cores * options_.samples_per_device;
+  if (!scales_batch()) return samples;
+  const std::int64_t limit = *options_.max_batch / options_.minibatch;
+  const double share = static_cast<double>(samples) * static_cast<double>(limit);
+  const std::int64_t minibatches = std::llround(share / static_cast<double>(most_samples()));
+  return std::clamp<std::int64_t>(minibatches, 1, limit) * options_.minibatch;
+}
+
+std::optional<TraceStep> StepOfDeviceCount::operator()(std::int64_t devices) const {
+  const std::int64_t workers = devices / options_.quantum;
+  if (workers == 0) return std::nullopt;
+  const std::int64_t cores = cores_of(workers);
+  const std::int64_t batch = batch_of(cores);
+  if (batch > kMaxBatchSize) {
+    fail_of(source_,
+            fmt::format("{} devices with {} samples each", cores, options_.samples_per_device),
+            fmt::format("a batch of up to {}", kMaxBatchSize));
+  }
+  return TraceStep{.batch_size = batch, .cores = cores};
+}
+
+std::int64_t StepOfDeviceCount::max_batch() const {
+  return batch_of(cores_of(std::max<std::int64_t>(1, most_workers_)));
+}
 
 AvailabilitySteps parse_availability_steps(const std::string& text, std::int64_t minibatch) {
   Spec spec(text.empty() ? kPolicies.front().name : text);

@@ -18,8 +18,8 @@ enum class OnIdle {
   checkpoint,  ///< the same, and then going on takes ClusterModel::restart_seconds
 };
 
-/// What is to be trained with so many devices; empty where they are too few. A function of what it
-/// is given and nothing else.
+/// What is to be trained with so many devices; empty where they are too few. Where it says no
+/// cores, all of the devices are. A function of what it is given and nothing else.
 using StepOfDevices =
     std::function<std::optional<TraceStep>(std::int64_t devices, const SourceProgress& progress)>;
 
@@ -73,11 +73,16 @@ class ClockedSource final : public StepSource {
 
   // The next step, from time_ on.
   [[nodiscard]] std::optional<Outcome> simulate(const SourceProgress& progress) const;
-  // When there are first fewer devices than `devices` after `begin`; no later than `end`.
-  [[nodiscard]] std::optional<double> loss_between(double begin, double end,
-                                                   std::int64_t devices) const;
+  // What the devices of a time take, if they suffice for a step, with its cores; and those, or 0.
+  [[nodiscard]] std::optional<TraceStep> step_at(double seconds,
+                                                 const SourceProgress& progress) const;
+  [[nodiscard]] std::int64_t cores_at(double seconds, const SourceProgress& progress) const;
+  // When there are first fewer cores after `begin`, and before `end`.
+  [[nodiscard]] std::optional<double> loss_between(double begin, double end, std::int64_t cores,
+                                                   const SourceProgress& progress) const;
   // Of those there are, at most so many, each for as long as it is there.
-  [[nodiscard]] double device_seconds(double begin, double end, std::int64_t most) const;
+  [[nodiscard]] double core_seconds(double begin, double end, std::int64_t most,
+                                    const SourceProgress& progress) const;
   [[nodiscard]] std::string binding() const;
   [[nodiscard]] std::vector<double> devices_until(double end) const;
 

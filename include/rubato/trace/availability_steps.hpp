@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include <rubato/core/choice.hpp>
@@ -64,6 +65,33 @@ struct AvailabilitySteps {
                                                          std::int64_t minibatch);
 /// The policies with their arguments.
 [[nodiscard]] std::vector<Strategy> scaling_policies();
+
+/// The step that so many devices take, as the options say: a function of their number alone, whose
+/// scale is that of the most devices that an availability ever has.
+class StepOfDeviceCount {
+ public:
+  /// Throws Error for options out of their range, and where batches are no multiples of the
+  /// minibatch.
+  StepOfDeviceCount(const Availability& availability, const AvailabilitySteps& options);
+
+  /// Empty where they fill no worker. Throws Error for a batch above kMaxBatchSize.
+  [[nodiscard]] std::optional<TraceStep> operator()(std::int64_t devices) const;
+  /// Samples of the largest step.
+  [[nodiscard]] std::int64_t max_batch() const;
+
+ private:
+  void require_one(std::string_view name, std::int64_t value, std::int64_t most) const;
+  void check_limits() const;
+  void require_multiple(std::string_view what, std::int64_t samples) const;
+  [[nodiscard]] std::int64_t cores_of(std::int64_t workers) const;
+  [[nodiscard]] std::int64_t most_samples() const;
+  [[nodiscard]] bool scales_batch() const;
+  [[nodiscard]] std::int64_t batch_of(std::int64_t cores) const;
+
+  AvailabilitySteps options_;
+  std::string source_;
+  std::int64_t most_workers_ = 0;
+};
 
 /// The steps that an availability has room for, with the cores of each: step k begins at k times
 /// the time of a step and takes what there is then. The trace has the source and the end of the
