@@ -1,7 +1,7 @@
 #pragma once
 
 // The networks that the benchmarks train, all on images of 28x28 in 10 classes. Their twins in
-// Python are in bench/peers/networks.py.
+// Python are in bench/pytorch/networks.py.
 
 #include <span>
 #include <string_view>

@@ -1,5 +1,9 @@
-// Strategies for summing a buffer of every core, as `rubato bench reduce` measures them, on two
-// threads. Counters: buffer bytes per second, and bytes that the strategy moves per second.
+// Strategies for summing a buffer of every core, those of `rubato bench reduce`, on two threads.
+// Counters: buffer bytes per second, and bytes that the strategy moves per second. Interleave them,
+// as the machine drifts:
+//
+//   bench_reduce --benchmark_filter=cores:8/size:22000/fused:0 --benchmark_repetitions=9
+//     --benchmark_enable_random_interleaving --benchmark_report_aggregates_only
 
 #include <cstdint>
 #include <string>
@@ -36,7 +40,7 @@ void reduce(benchmark::State& state) {
   state.counters["buffer"] = benchmark::Counter(
       runs * static_cast<double>(task.size * sizeof(float)), benchmark::Counter::kIsRate);
   state.counters["moved"] =
-      benchmark::Counter(runs * contestant->bytes_moved(), benchmark::Counter::kIsRate);
+      benchmark::Counter(runs * bytes_moved_by(strategy, task), benchmark::Counter::kIsRate);
   state.SetLabel(std::string(strategy));
 }
 

@@ -13,17 +13,18 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include <rubato/core/error.hpp>
 #include <rubato/run/run.hpp>
 #include <rubato/torch_run/torch_workload.hpp>
 
 #include "config/data_source.hpp"
+#include "core/text_table.hpp"
 
 namespace rubato {
 namespace {
@@ -86,8 +87,8 @@ double tuned(const Settings& settings, const std::shared_ptr<const Workload>& wo
                       .accuracy.value_or(0) /
                   static_cast<double>(settings.seeds);
     }
-    fmt::print("lr {} at batch {}: {:.2f} %\n", rate, settings.batches.front(), 100 * accuracy);
-    std::fflush(stdout);
+    fmt::print(stderr, "lr {} at batch {}: {:.2f} %\n", rate, settings.batches.front(),
+               100 * accuracy);
     if (accuracy > best_accuracy) {
       best_accuracy = accuracy;
       best = rate;
@@ -116,25 +117,36 @@ std::string cell_of(const std::vector<Outcome>& runs) {
   return cell;
 }
 
+std::vector<Outcome> train_all_seeds(const Settings& settings,
+                                     const std::shared_ptr<const Workload>& workload,
+                                     const std::string& rule, std::int64_t batch, double rate) {
+  std::vector<Outcome> runs;
+  for (std::int64_t seed = 1; seed <= settings.seeds; ++seed) {
+    runs.push_back(train(settings, workload, rule, batch, rate, seed));
+  }
+  return runs;
+}
+
+// The table goes to stdout when all is trained, each result to stderr when it is there.
 void print_table(const Settings& settings) {
   const auto workload = torch_workload(configuration_of(settings));
   const double rate = tuned(settings, workload);
-  fmt::print("\nlr {} at batch {}, momentum {}, {} epochs, seeds 1 to {}: test accuracy in %\n\n",
-             rate, settings.batches.front(), settings.momentum, settings.epochs, settings.seeds);
-  fmt::print("| rule | batch {} |\n", fmt::join(settings.batches, " | batch "));
-  fmt::print("|---|{}\n", fmt::join(std::vector<std::string>(settings.batches.size(), "---|"), ""));
+  TextTable table(std::vector(1 + settings.batches.size(), Column::left));
+  std::vector<std::string> header{"rule"};
+  for (const std::int64_t batch : settings.batches)
+    header.push_back(fmt::format("batch {}", batch));
+  table.add(std::move(header));
   for (const std::string& rule : settings.rules) {
-    fmt::print("| {} |", rule);
+    std::vector<std::string> row{rule};
     for (const std::int64_t batch : settings.batches) {
-      std::vector<Outcome> runs;
-      for (std::int64_t seed = 1; seed <= settings.seeds; ++seed) {
-        runs.push_back(train(settings, workload, rule, batch, rate, seed));
-      }
-      fmt::print(" {} |", cell_of(runs));
-      std::fflush(stdout);
+      row.push_back(cell_of(train_all_seeds(settings, workload, rule, batch, rate)));
+      fmt::print(stderr, "{} at batch {}: {}\n", rule, batch, row.back());
     }
-    fmt::print("\n");
+    table.add(std::move(row));
   }
+  fmt::print("\nlr {} at batch {}, momentum {}, {} epochs, seeds 1 to {}: test accuracy in %\n\n{}",
+             rate, settings.batches.front(), settings.momentum, settings.epochs, settings.seeds,
+             table.text());
 }
 
 }  // namespace

@@ -15,7 +15,7 @@
 //   forward_backward  of each network, the bound: forward and backward alone, on one thread, and on
 //                     two that share nothing.
 //
-// bench/peers/compare runs both beside what a user would pick instead.
+// bench/pytorch/compare runs both beside what a user would pick instead.
 
 #include <filesystem>
 #include <string_view>

@@ -7,9 +7,12 @@
 #include <torch/nn/modules/linear.h>
 #include <torch/optim/sgd.h>
 
+#include <rubato/machine/kernels.hpp>
 #include <rubato/torch/adascale.hpp>
 
-int main() {
+int main(int, char** argv) {
+  // Before anything else: the right kernels for this CPU, where the libraries took others.
+  rubato::use_right_kernels(argv);
   at::manual_seed(1);
   torch::nn::Linear model(10, 1);
   const at::Tensor truth = at::randn({10, 1});

@@ -7,6 +7,7 @@
 #include <ATen/ATen.h>
 #include <torch/nn/modules/linear.h>
 
+#include <rubato/machine/kernels.hpp>
 #include <rubato/model/module.hpp>
 #include <rubato/torch/losses.hpp>
 #include <rubato/torch/torch_trainer.hpp>
@@ -25,7 +26,9 @@ rubato::TensorDataset spirals(std::int64_t count) {
   return {at::stack({along * at::cos(angle), along * at::sin(angle)}, 1), arm};
 }
 
-int main() {
+int main(int, char** argv) {
+  // Before anything else: the right kernels for this CPU, where the libraries took others.
+  rubato::use_right_kernels(argv);
   // Batches of 16-sample minibatches: 8, then 3, then 16 of them, 40 steps each, and again.
   std::vector<rubato::TraceStep> steps(40, {.batch_size = 128, .cores = 8});
   steps.insert(steps.end(), 40, {.batch_size = 48, .cores = 3});

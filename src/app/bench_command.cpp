@@ -115,7 +115,9 @@ void define_conditions(CommandLine& line, BenchOptions& options) {
               [&](const std::string& text) {
                 options.measure.cache = parse_choice("cache", text, lab::kCaches);
               });
-  line.option("seconds", "X", "time to spend on each measurement, about",
+  line.option("seconds", "X",
+              "time to spend on each measurement, about, in three rounds in which the strategies "
+              "take turns",
               fmt::to_string(options.measure.seconds), [&](const std::string& text) {
                 options.measure.seconds = parse_real(text, kSeconds);
               });
@@ -153,40 +155,53 @@ bool has_memory(const lab::Peer& peer, const lab::ReduceTask& task) {
   }
 }
 
-void measure_peers(const BenchOptions& options, const lab::ReduceTask& task, const Workers& workers,
-                   double triad, std::vector<BenchRow>& rows) {
+// Who is to be measured, and what is known of it before.
+struct Field {
+  std::vector<lab::Entrant> entrants;
+  std::vector<BenchRow> rows;
+};
+
+void enter_strategies(const BenchOptions& options, const lab::ReduceTask& task, Workers& workers,
+                      Field& field) {
+  for (const std::string_view name : strategies_of(options, task.cores)) {
+    field.entrants.push_back(lab::entrant(name, task, workers));
+    field.rows.push_back({.strategy = std::string(name),
+                          .reproducible = is_reproducible(name),
+                          .task = task,
+                          .bytes_moved = lab::bytes_moved_by(name, task)});
+  }
+}
+
+void enter_peers(const lab::ReduceTask& task, Field& field) {
   for (const lab::Peer& peer : lab::installed_peers()) {
     if (!has_memory(peer, task)) continue;
-    say_progress(fmt::format("{}: {} ranks x {} floats", peer.name, task.cores, task.size));
-    const auto seconds = lab::measure(peer, task, options.measure);
-    if (!seconds) continue;
-    rows.push_back({.strategy = task.fused ? peer.name + ", no update" : peer.name,
-                    .task = {.cores = task.cores, .size = task.size},
-                    .threads = workers.threads(),
-                    .options = options.measure,
-                    .seconds = *seconds,
-                    .triad = triad});
+    field.entrants.push_back(lab::entrant(peer, task));
+    field.rows.push_back({.strategy = task.fused ? peer.name + ", no update" : peer.name,
+                          .task = {.cores = task.cores, .size = task.size}});
   }
 }
 
 std::vector<BenchRow> measure_task(const BenchOptions& options, const lab::ReduceTask& task,
                                    Workers& workers, double triad) {
-  std::vector<BenchRow> rows;
-  for (const std::string_view name : strategies_of(options, task.cores)) {
-    say_progress(fmt::format("{}: {} cores x {} floats, {} threads", name, task.cores, task.size,
-                             workers.threads()));
-    const auto contestant = lab::make_contestant(name, task, workers);
-    rows.push_back({.strategy = std::string(name),
-                    .reproducible = is_reproducible(name),
-                    .task = task,
-                    .threads = workers.threads(),
-                    .options = options.measure,
-                    .seconds = lab::measure(*contestant, task, options.measure),
-                    .bytes_moved = contestant->bytes_moved(),
-                    .triad = triad});
-  }
-  if (options.peers) measure_peers(options, task, workers, triad, rows);
+  Field field;
+  enter_strategies(options, task, workers, field);
+  if (options.peers) enter_peers(task, field);
+  const auto measurements =
+      lab::measure_in_turn(field.entrants, options.measure, [&](std::string_view name, int round) {
+        say_progress(fmt::format("round {} of {}: {}, {} cores x {} floats, {} threads", round,
+                                 lab::kRounds, name, task.cores, task.size, workers.threads()));
+      });
   say_progress("");
+  std::vector<BenchRow> rows;
+  for (std::size_t i = 0; i < measurements.size(); ++i) {
+    // A peer that failed is left out.
+    if (!measurements[i]) continue;
+    BenchRow& row = rows.emplace_back(std::move(field.rows[i]));
+    row.threads = workers.threads();
+    row.options = options.measure;
+    row.seconds = *measurements[i];
+    row.triad = triad;
+  }
   return rows;
 }
 
@@ -208,7 +223,7 @@ void check_strategies(const BenchOptions& options) {
   }
 }
 
-// Whether each measurement can have its memory, as well.
+// Whether each measurement can have its memory, as well: one strategy at a time has its arrays.
 void check_memory(const BenchOptions& options) {
   const MemoryLimit limit = memory_limit();
   const auto flushed = static_cast<double>(lab::Flusher::bytes_of(options.measure.cache));

@@ -2,10 +2,13 @@
 
 #include <algorithm>
 #include <iterator>
+#include <string>
+#include <vector>
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include "core/text_table.hpp"
 #include "lab/environment.hpp"
 
 namespace rubato::app {
@@ -28,6 +31,11 @@ std::string duration(double seconds) {
   return {};
 }
 
+std::string moved_gigabytes(const BenchRow& row) {
+  if (row.bytes_moved == 0) return "-";
+  return fmt::format("{:.2f}", row.moved_bandwidth() / kGiga);
+}
+
 std::string share_of_triad(const BenchRow& row) {
   if (row.bytes_moved == 0) return "-";
   return fmt::format("{:.0f} %", 100 * row.moved_bandwidth() / row.triad);
@@ -41,11 +49,9 @@ std::string csv_text(const std::string& text) {
 }  // namespace
 
 std::string bench_header() {
-  std::string text;
-  for (const auto& [name, value] : lab::environment()) {
-    fmt::format_to(std::back_inserter(text), "{:<17}{}\n", name, value);
-  }
-  return text;
+  TextTable table({Column::left, Column::left});
+  for (const auto& [name, value] : lab::environment()) table.add({name, value});
+  return table.text();
 }
 
 std::string bench_table(std::span<const BenchRow> rows) {
@@ -55,26 +61,24 @@ std::string bench_table(std::span<const BenchRow> rows) {
   std::stable_sort(sorted.begin(), sorted.end(), [](const BenchRow* a, const BenchRow* b) {
     return a->seconds.median < b->seconds.median;
   });
-  std::size_t width = 0;
-  for (const BenchRow& row : rows) width = std::max(width, row.strategy.size());
-  const BenchRow& first = rows.front();
-  std::string text = fmt::format(
-      "\n{} cores x {} floats{}, {} threads, {} arrival, {} cache; STREAM triad {:.1f} GB/s\n\n"
-      "{:<{}}{:>12}  {:>21}{:>12}{:>12}{:>11}  {}\n",
-      first.task.cores, first.task.size, first.task.fused ? ", with the update" : "", first.threads,
-      choice_name(lab::kArrivals, first.options.arrival),
-      choice_name(lab::kCaches, first.options.cache), first.triad / kGiga, "strategy", width,
-      "median", "min - max", "buffer GB/s", "moved GB/s", "of triad", "reproducible");
+  TextTable table({Column::left, Column::right, Column::right, Column::right, Column::right,
+                   Column::right, Column::left});
+  table.add(
+      {"strategy", "median", "min - max", "buffer GB/s", "moved GB/s", "of triad", "reproducible"});
   for (const BenchRow* row : sorted) {
-    fmt::format_to(
-        std::back_inserter(text), "{:<{}}{:>12}  {:>21}{:>12.2f}{:>12}{:>11}  {}\n", row->strategy,
-        width, duration(row->seconds.median),
-        fmt::format("{} - {}", duration(row->seconds.min), duration(row->seconds.max)),
-        row->algorithm_bandwidth() / kGiga,
-        row->bytes_moved == 0 ? "-" : fmt::format("{:.2f}", row->moved_bandwidth() / kGiga),
-        share_of_triad(*row), row->reproducible ? "yes" : "no");
+    table.add({row->strategy, duration(row->seconds.median),
+               fmt::format("{} - {}", duration(row->seconds.min), duration(row->seconds.max)),
+               fmt::format("{:.2f}", row->algorithm_bandwidth() / kGiga), moved_gigabytes(*row),
+               share_of_triad(*row), row->reproducible ? "yes" : "no"});
   }
-  return text;
+  const BenchRow& first = rows.front();
+  return fmt::format(
+             "\n{} cores x {} floats{}, {} threads, {} arrival, {} cache; STREAM triad {:.1f} "
+             "GB/s\n\n",
+             first.task.cores, first.task.size, first.task.fused ? ", with the update" : "",
+             first.threads, choice_name(lab::kArrivals, first.options.arrival),
+             choice_name(lab::kCaches, first.options.cache), first.triad / kGiga) +
+         table.text();
 }
 
 std::string bench_json(std::span<const BenchRow> rows) {

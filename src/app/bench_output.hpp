@@ -15,8 +15,8 @@ struct BenchRow {
   bool reproducible = false;
   lab::ReduceTask task;
   int threads = 1;
-  lab::MeasureOptions options;
-  lab::Measurement seconds;
+  lab::MeasureOptions options{};
+  lab::Measurement seconds{};
   /// 0 where it is not known.
   double bytes_moved = 0;
   /// Bytes per second of the STREAM triad on as many threads, in this run.

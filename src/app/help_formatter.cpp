@@ -4,7 +4,7 @@
 
 #include <fmt/format.h>
 
-#include "app/wrapped.hpp"
+#include "core/wrapped.hpp"
 
 namespace rubato::app {
 

@@ -1,6 +1,6 @@
 #include "app/list_command.hpp"
 
-#include <algorithm>
+#include <string>
 #include <vector>
 
 #include <fmt/format.h>
@@ -11,7 +11,8 @@
 
 #include "app/command_line.hpp"
 #include "app/output.hpp"
-#include "app/wrapped.hpp"
+#include "core/text_table.hpp"
+#include "core/wrapped.hpp"
 
 namespace rubato::app {
 
@@ -19,8 +20,6 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-// Between two columns, and before the first.
-constexpr std::size_t kGap = 2;
 constexpr std::size_t kIndent = 4;
 
 // What stands in the column of the defaults.
@@ -34,59 +33,36 @@ std::string shown_values(const Argument& argument) {
   return fmt::format("{}, such as {}", argument.accepted, argument.example);
 }
 
-// Widths that all arguments of a family have room in.
-struct Columns {
-  std::size_t name = 0;
-  std::size_t fallback = 0;
-};
-
-Columns columns_of(const Family& family) {
-  Columns columns;
+// A strategy's arguments stand below it, all in columns of the family.
+std::string family_text(const Family& family) {
+  TextTable table({Column::left, Column::left, Column::wrapped}, kIndent);
   for (const Strategy& strategy : family.strategies) {
     for (const Argument& argument : strategy.arguments) {
-      columns.name = std::max(columns.name, argument.name.size());
-      columns.fallback = std::max(columns.fallback, shown_default(argument).size());
+      table.add({argument.name, shown_default(argument), shown_values(argument)});
     }
   }
-  return columns;
-}
-
-std::string row_text(const Columns& columns, std::string_view name, std::string_view fallback,
-                     std::string_view values) {
-  const std::size_t last = kIndent + columns.name + kGap + columns.fallback + kGap;
-  return fmt::format("{:{}}{:<{}}{:<{}}{}\n", "", kIndent, name, columns.name + kGap, fallback,
-                     columns.fallback + kGap, wrapped(values, last));
-}
-
-std::string family_text(const Family& family) {
-  const Columns columns = columns_of(family);
+  const std::vector<std::string> arguments = table.rows();
   const std::string title = fmt::format("{} ({}): {}", family.name, family.option, family.help);
   std::string text = wrapped(title, 0) + '\n';
+  auto next = arguments.begin();
   for (const Strategy& strategy : family.strategies) {
     text +=
         fmt::format("\n{}\n{:{}}{}\n", strategy.name, "", kIndent, wrapped(strategy.help, kIndent));
-    for (const Argument& argument : strategy.arguments) {
-      text += row_text(columns, argument.name, shown_default(argument), shown_values(argument));
-    }
+    for (std::size_t i = 0; i < strategy.arguments.size(); ++i) text += *next++;
   }
-  if (columns.name == 0) return text;
+  if (arguments.empty()) return text;
   return text +
          "\nGiven as NAME:ARGUMENT=VALUE,ARGUMENT=VALUE. The columns: argument, default,\n"
          "what is accepted.\n";
 }
 
 std::string overview() {
-  Columns columns;
+  TextTable table({Column::left, Column::left, Column::wrapped}, kIndent);
   for (const Family& family : families()) {
-    columns.name = std::max(columns.name, family.name.size());
-    columns.fallback = std::max(columns.fallback, family.option.size());
+    table.add({family.name, family.option,
+               fmt::to_string(fmt::join(row_names(family.strategies), ", "))});
   }
-  std::string text = "What options take by name; `rubato list FAMILY` explains each.\n\n";
-  for (const Family& family : families()) {
-    text += row_text(columns, family.name, family.option,
-                     fmt::to_string(fmt::join(row_names(family.strategies), ", ")));
-  }
-  return text;
+  return "What options take by name; `rubato list FAMILY` explains each.\n\n" + table.text();
 }
 
 // Null where there is none.

@@ -16,6 +16,7 @@
 #include "app/output.hpp"
 #include "app/plan_command.hpp"
 #include "app/train_front.hpp"
+#include "core/text_table.hpp"
 
 namespace rubato::app {
 namespace {
@@ -38,17 +39,17 @@ constexpr std::array<Command, 6> kCommands{{
 }};
 
 std::string help() {
-  std::string text =
-      "Trains a model while the number of accelerator cores, and with it the global\n"
-      "batch size, changes under it, on one machine.\n"
-      "\n"
-      "Usage: rubato COMMAND [OPTIONS]\n"
-      "\n"
-      "Commands:\n";
+  TextTable commands({Column::left, Column::left}, 2);
   for (const Command& command : kCommands) {
-    text += fmt::format("  {:<8}{}\n", command.name, command.summary);
+    commands.add({std::string(command.name), std::string(command.summary)});
   }
-  return text +
+  return "Trains a model while the number of accelerator cores, and with it the global\n"
+         "batch size, changes under it, on one machine.\n"
+         "\n"
+         "Usage: rubato COMMAND [OPTIONS]\n"
+         "\n"
+         "Commands:\n" +
+         commands.text() +
          "\n"
          "Options:\n"
          "  --help     print this help; behind a command, that of the command\n"

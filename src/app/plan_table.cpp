@@ -1,6 +1,5 @@
 #include <algorithm>
-#include <array>
-#include <iterator>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -10,6 +9,7 @@
 
 #include "app/plan_output.hpp"
 #include "config/trace_source.hpp"
+#include "core/text_table.hpp"
 
 namespace rubato::app {
 
@@ -52,10 +52,8 @@ struct Totals {
   }
 };
 
-constexpr std::size_t kColumns = 9;
-using Row = std::array<std::string, kColumns>;
-
-Row row_of(std::string name, std::span<const EpochPlan> epochs, Totals totals) {
+std::vector<std::string> row_of(std::string name, std::span<const EpochPlan> epochs,
+                                Totals totals) {
   std::vector<std::int64_t>& sizes = totals.batch_sizes;
   std::sort(sizes.begin(), sizes.end());
   // An epoch in the middle of a step has none of its own.
@@ -76,23 +74,11 @@ Row row_of(std::string name, std::span<const EpochPlan> epochs, Totals totals) {
           fmt::format("{:.1f} %", 100 * utilisation)};
 }
 
-// Right-aligned, every column as wide as its widest cell.
-void put_rows(std::string& text, const std::vector<Row>& rows) {
-  std::array<std::size_t, kColumns> widths{};
-  for (const Row& row : rows) {
-    for (std::size_t c = 0; c < kColumns; ++c) widths[c] = std::max(widths[c], row[c].size());
-  }
-  for (const Row& row : rows) {
-    for (std::size_t c = 0; c < kColumns; ++c) {
-      fmt::format_to(std::back_inserter(text), "{}{:>{}}", c == 0 ? "" : "  ", row[c], widths[c]);
-    }
-    text += '\n';
-  }
-}
-
 void put_epochs(std::string& text, const PlanOptions& plan, std::span<const EpochPlan> epochs) {
-  std::vector<Row> rows{{"epoch", "range", "steps", "min batch", "median", "max", "samples",
-                         "dropped", "utilisation"}};
+  const std::vector<std::string> header{"epoch", "range",   "steps",   "min batch",  "median",
+                                        "max",   "samples", "dropped", "utilisation"};
+  TextTable table(std::vector(header.size(), Column::right));
+  table.add(header);
   Totals all;
   for (const EpochPlan& epoch : epochs) {
     Totals totals;
@@ -104,12 +90,11 @@ void put_epochs(std::string& text, const PlanOptions& plan, std::span<const Epoc
     all.samples += totals.samples;
     totals.dropped = plan.dataset_size - totals.samples;
     all.dropped += totals.dropped;
-    rows.push_back(row_of(fmt::format("{}{}", epoch.complete ? "" : "*", epoch.index.value() + 1),
-                          std::span(&epoch, 1), std::move(totals)));
+    table.add(row_of(fmt::format("{}{}", epoch.complete ? "" : "*", epoch.index.value() + 1),
+                     std::span(&epoch, 1), std::move(totals)));
   }
-  if (epochs.size() > 1) rows.push_back(row_of("all", epochs, std::move(all)));
-  text += '\n';
-  put_rows(text, rows);
+  if (epochs.size() > 1) table.add(row_of("all", epochs, std::move(all)));
+  text += '\n' + table.text();
   if (!epochs.back().complete) text += "* the trace stops before this epoch is full\n";
 }
 

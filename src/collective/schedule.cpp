@@ -90,9 +90,8 @@ constexpr std::array<AlgorithmRow, 7> kAlgorithms{{
      "half of the array up and down each of two binary trees (Sanders, Speck and Traeff 2009)",
      algorithms::double_binary_tree},
     {"two-level",
-     "inner within hosts, outer between them; by default the hosts and their cores are as near to "
-     "a "
-     "square as can be"},
+     "inner within hosts, outer between them; by default the hosts and their cores are as near "
+     "to a square as can be"},
 }};
 
 constexpr auto kNames = [] {

@@ -5,6 +5,8 @@
 
 #include <rubato/collective/kernels.hpp>
 
+#include "collective/coefficient_range.hpp"
+
 namespace rubato {
 
 // Sums of many arrays at once, in one pass over memory: piece by piece, each piece in the
@@ -19,13 +21,8 @@ namespace rubato {
 void tree_sum(std::span<const float* const> leaves, std::size_t begin, std::span<float> out);
 void tree_sum(std::span<const double* const> leaves, std::size_t begin, std::span<double> out);
 
-/// The elements of a parameter array from the end of the range before (or from 0) to `end`, and
-/// what they are updated with.
 template <class T>
-struct SgdRange {
-  std::size_t end = 0;
-  SgdCoefficients<T> coefficients;
-};
+using SgdRange = CoefficientRange<SgdCoefficients<T>>;
 
 /// One SGD step (kernels.hpp) with the sum of the leaves as the gradient, which is never written to
 /// memory: with N leaves of S bytes it moves (N + 4) S bytes, (N + 2) S without momentum.

@@ -1,38 +1,18 @@
 #include "doctor/report.hpp"
 
 #include <algorithm>
-#include <iterator>
-#include <sstream>
+#include <string>
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
+
+#include "core/text_table.hpp"
 
 namespace rubato::doctor {
 
 namespace {
 
 using OrderedJson = nlohmann::ordered_json;
-
-constexpr std::size_t kColumns = 80;
-constexpr std::size_t kIndent = 24;
-
-// `text` behind what stands in the first `kIndent` columns, in lines that begin there.
-void append_wrapped(std::string& out, const std::string& text) {
-  std::istringstream words(text);
-  std::size_t column = kIndent;
-  for (std::string word; words >> word;) {
-    if (column > kIndent && column + 1 + word.size() > kColumns) {
-      out += '\n' + std::string(kIndent, ' ');
-      column = kIndent;
-    } else if (column > kIndent) {
-      out += ' ';
-      ++column;
-    }
-    out += word;
-    column += word.size();
-  }
-  out += '\n';
-}
 
 std::int64_t count(std::span<const Finding> findings, Health health) {
   return std::count_if(findings.begin(), findings.end(),
@@ -85,21 +65,16 @@ bool is_well(std::span<const Finding> findings) {
 }
 
 std::string report_text(std::span<const Finding> findings) {
-  std::string text;
+  TextTable table({Column::left, Column::left, Column::wrapped});
   for (const Finding& finding : findings) {
-    fmt::format_to(std::back_inserter(text), "{:<8} {:<14} ", choice_name(kHealths, finding.health),
-                   finding.subject);
-    append_wrapped(text, finding.what);
-    if (finding.advice.empty()) continue;
-    text += std::string(kIndent, ' ');
-    append_wrapped(text, "to do: " + finding.advice);
+    table.add({std::string(choice_name(kHealths, finding.health)), finding.subject, finding.what});
+    if (!finding.advice.empty()) table.add({"", "", "to do: " + finding.advice});
   }
   const std::int64_t problems = count(findings, Health::problem);
   const std::int64_t notes = count(findings, Health::note);
-  fmt::format_to(std::back_inserter(text), "\n{}, {}\n",
-                 problems == 0 ? "all is well" : counted(problems, "problem"),
-                 counted(notes, "note"));
-  return text;
+  return table.text() + fmt::format("\n{}, {}\n",
+                                    problems == 0 ? "all is well" : counted(problems, "problem"),
+                                    counted(notes, "note"));
 }
 
 std::string report_json(const Facts& facts, std::span<const Finding> findings) {

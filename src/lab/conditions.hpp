@@ -50,6 +50,14 @@ using Arrivals = std::vector<double>;
   return std::max(kLeast, 2 * seconds);
 }
 
+/// Whether a strategy or a peer that has had so many runs in a turn, and spent so many seconds on
+/// them, gets another one in a turn of `seconds`.
+[[nodiscard]] inline bool has_another_run(std::size_t runs, double spent, double seconds) {
+  constexpr std::size_t kFewest = 2;
+  constexpr std::size_t kMost = 334;
+  return runs < kFewest || (runs < kMost && spent < seconds);
+}
+
 /// Memory that pushes everything else out of the caches when it is written.
 class Flusher {
  public:

@@ -37,8 +37,6 @@ class Contestant {
   virtual void run(const Arrivals& arrivals) = 0;
   /// What run() left: the sum, or the parameters where the task is fused.
   [[nodiscard]] virtual std::span<const float> result() const = 0;
-  /// Bytes that the strategy has to read and write in main memory when nothing is cached.
-  [[nodiscard]] virtual double bytes_moved() const = 0;
 };
 
 /// Value k of core i's buffer: a small whole number, so that every order of summation is exact.
@@ -61,6 +59,9 @@ void require_strategy(std::string_view strategy, const ReduceTask& task);
 
 /// Bytes that the strategy's arrays take up in memory, all together.
 [[nodiscard]] double memory_of(std::string_view strategy, const ReduceTask& task);
+
+/// Bytes that the strategy has to read and write in main memory when nothing is cached.
+[[nodiscard]] double bytes_moved_by(std::string_view strategy, const ReduceTask& task);
 
 /// The strategy of that name, as require_strategy() takes it. `workers` must outlive it.
 [[nodiscard]] std::unique_ptr<Contestant> make_contestant(std::string_view strategy,

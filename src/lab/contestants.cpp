@@ -89,7 +89,6 @@ class ReducerContestant final : public Contestant {
   ReducerContestant(std::string_view name, const ReduceTask& task, Workers& workers)
       : task_(task),
         workers_(workers),
-        sum_bytes_(bytes_to_sum(name, task)),
         reducer_(
             make_reducer<float>(name, {.values = task.size, .max_leaves = task.cores}, workers)),
         model_(task) {}
@@ -127,14 +126,9 @@ class ReducerContestant final : public Contestant {
     return task_.fused ? std::span<const float>(model_.parameters) : sum_;
   }
 
-  [[nodiscard]] double bytes_moved() const override {
-    return sum_bytes_ + (task_.fused ? 5.0 : 0.0) * bytes_of(task_);
-  }
-
  private:
   ReduceTask task_;
   Workers& workers_;
-  double sum_bytes_;
   std::unique_ptr<Reducer<float>> reducer_;
   std::vector<PartialSum<float>*> leaves_;
   Model model_;
@@ -168,10 +162,6 @@ class OnePass : public Contestant {
   }
 
   [[nodiscard]] std::span<const float> result() const override { return model_.parameters; }
-
-  [[nodiscard]] double bytes_moved() const override {
-    return static_cast<double>(task_.cores + 4) * bytes_of(task_);
-  }
 
  protected:
   virtual void pass(std::span<const float* const> leaves, std::size_t begin,
@@ -242,6 +232,11 @@ class HandWrittenLoop final : public OnePass {
   }
 };
 
+// Whether sum and update are one pass over all buffers.
+bool is_one_pass(std::string_view strategy, const ReduceTask& task) {
+  return strategy == kLoop || (strategy == "sharded" && task.fused);
+}
+
 }  // namespace
 
 std::vector<std::string_view> strategy_names(bool fused) {
@@ -276,11 +271,16 @@ double memory_of(std::string_view strategy, const ReduceTask& task) {
   return buffers * bytes_of(task) + staging * sizeof(float) + model;
 }
 
+double bytes_moved_by(std::string_view strategy, const ReduceTask& task) {
+  if (is_one_pass(strategy, task)) return static_cast<double>(task.cores + 4) * bytes_of(task);
+  return bytes_to_sum(strategy, task) + (task.fused ? 5.0 : 0.0) * bytes_of(task);
+}
+
 std::unique_ptr<Contestant> make_contestant(std::string_view strategy, const ReduceTask& task,
                                             Workers& workers) {
   require_strategy(strategy, task);
   if (strategy == kLoop) return std::make_unique<HandWrittenLoop>(task, workers);
-  if (strategy == "sharded" && task.fused) return std::make_unique<FusedSharded>(task, workers);
+  if (is_one_pass(strategy, task)) return std::make_unique<FusedSharded>(task, workers);
   return std::make_unique<ReducerContestant>(strategy, task, workers);
 }
 

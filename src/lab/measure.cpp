@@ -2,8 +2,7 @@
 
 #include <algorithm>
 #include <chrono>
-#include <span>
-#include <vector>
+#include <utility>
 
 #include <rubato/collective/kernels.hpp>
 
@@ -12,9 +11,6 @@
 namespace rubato::lab {
 
 namespace {
-
-constexpr std::int64_t kFewestRuns = 5;
-constexpr std::int64_t kMostRuns = 1000;
 
 // The result that every strategy must come to: payload() has the period 17 in k.
 float expected(const ReduceTask& task, std::size_t k) {
@@ -41,14 +37,23 @@ void check_result(const Contestant& contestant, const ReduceTask& task) {
   RUBATO_CHECK(right, "a strategy is only measured when its result is right");
 }
 
+// Of one run at least.
+Measurement pooled(std::vector<double> seconds) {
+  std::sort(seconds.begin(), seconds.end());
+  return {.median = seconds[seconds.size() / 2],
+          .min = seconds.front(),
+          .max = seconds.back(),
+          .runs = static_cast<std::int64_t>(seconds.size())};
+}
+
 }  // namespace
 
 double steady_seconds() {
   return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
 }
 
-Measurement measure(Contestant& contestant, const ReduceTask& task, const MeasureOptions& options,
-                    const Clock& clock) {
+std::vector<double> measure(Contestant& contestant, const ReduceTask& task,
+                            const MeasureOptions& options, const Clock& clock) {
   contestant.prepare();
   const double first = clock();
   contestant.run(arrivals_of(Arrival::simultaneous, task.cores, 0));
@@ -59,20 +64,55 @@ Measurement measure(Contestant& contestant, const ReduceTask& task, const Measur
   Flusher flusher(options.cache);
   std::vector<double> seconds;
   const double begin = clock();
-  while (static_cast<std::int64_t>(seconds.size()) < kFewestRuns ||
-         (clock() - begin < options.seconds &&
-          static_cast<std::int64_t>(seconds.size()) < kMostRuns)) {
+  while (has_another_run(seconds.size(), clock() - begin, options.seconds)) {
     contestant.prepare();
     flusher.flush();
     const double start = clock();
     contestant.run(arrivals);
     seconds.push_back(clock() - start - arrivals.back());
   }
-  std::sort(seconds.begin(), seconds.end());
-  return {.median = seconds[seconds.size() / 2],
-          .min = seconds.front(),
-          .max = seconds.back(),
-          .runs = static_cast<std::int64_t>(seconds.size())};
+  return seconds;
+}
+
+Entrant entrant(std::string_view name, MakeContestant make, const ReduceTask& task, Clock clock) {
+  return {.name = std::string(name),
+          .take_turn = [make = std::move(make), task,
+                        clock = std::move(clock)](const MeasureOptions& options) {
+            const auto contestant = make();
+            return measure(*contestant, task, options, clock);
+          }};
+}
+
+Entrant entrant(std::string_view strategy, const ReduceTask& task, Workers& workers) {
+  return entrant(
+      strategy,
+      [name = std::string(strategy), task, &workers] {
+        return make_contestant(name, task, workers);
+      },
+      task);
+}
+
+std::vector<std::optional<Measurement>> measure_in_turn(std::span<const Entrant> entrants,
+                                                        const MeasureOptions& options,
+                                                        const OnTurn& on_turn) {
+  MeasureOptions of_turn = options;
+  of_turn.seconds /= kRounds;
+  std::vector<std::vector<double>> seconds(entrants.size());
+  std::vector<bool> failed(entrants.size(), false);
+  for (int round = 1; round <= kRounds; ++round) {
+    for (std::size_t i = 0; i < entrants.size(); ++i) {
+      if (failed[i]) continue;
+      on_turn(entrants[i].name, round);
+      const std::vector<double> turn = entrants[i].take_turn(of_turn);
+      failed[i] = turn.empty();
+      seconds[i].insert(seconds[i].end(), turn.begin(), turn.end());
+    }
+  }
+  std::vector<std::optional<Measurement>> measurements(entrants.size());
+  for (std::size_t i = 0; i < entrants.size(); ++i) {
+    if (!failed[i]) measurements[i] = pooled(std::move(seconds[i]));
+  }
+  return measurements;
 }
 
 }  // namespace rubato::lab

@@ -1,8 +1,10 @@
 #include "lab/peers.hpp"
 
+#include <array>
 #include <cstdio>
 #include <filesystem>
 #include <memory>
+#include <string_view>
 #include <system_error>
 
 #include <fmt/format.h>
@@ -51,8 +53,8 @@ std::vector<Peer> installed_peers() {
   return peers;
 }
 
-std::optional<Measurement> measure(const Peer& peer, const ReduceTask& task,
-                                   const MeasureOptions& options) {
+std::vector<double> measure(const Peer& peer, const ReduceTask& task,
+                            const MeasureOptions& options) {
   std::string command = peer.command;
   if (const std::size_t place = command.find("{ranks}"); place != std::string::npos) {
     command.replace(place, std::string_view("{ranks}").size(), fmt::to_string(task.cores));
@@ -62,14 +64,20 @@ std::optional<Measurement> measure(const Peer& peer, const ReduceTask& task,
                   choice_name(kArrivals, options.arrival), choice_name(kCaches, options.cache));
   // NOLINTNEXTLINE(cert-env33-c): the command is this program's own, quoted
   const std::unique_ptr<std::FILE, ClosePipe> pipe(popen(command.c_str(), "r"));
-  Measurement measurement;
-  long runs = 0;
-  if (pipe == nullptr || std::fscanf(pipe.get(), "%lf %lf %lf %ld", &measurement.median,
-                                     &measurement.min, &measurement.max, &runs) != 4) {
-    return std::nullopt;
-  }
-  measurement.runs = runs;
-  return measurement;
+  if (pipe == nullptr) return {};
+  std::vector<double> seconds;
+  for (double run = 0; std::fscanf(pipe.get(), "%lf", &run) == 1;) seconds.push_back(run);
+  // A peer that was ended meanwhile did not come to its last line.
+  std::array<char, 4> last{};
+  const bool whole =
+      std::fscanf(pipe.get(), "%3s", last.data()) == 1 && std::string_view(last.data()) == "end";
+  return whole ? seconds : std::vector<double>{};
+}
+
+Entrant entrant(const Peer& peer, const ReduceTask& task) {
+  return {.name = peer.name, .take_turn = [peer, task](const MeasureOptions& options) {
+            return measure(peer, task, options);
+          }};
 }
 
 }  // namespace rubato::lab

@@ -1,6 +1,5 @@
 #pragma once
 
-#include <optional>
 #include <string>
 #include <vector>
 
@@ -21,8 +20,11 @@ struct Peer {
 [[nodiscard]] std::vector<Peer> installed_peers();
 
 /// Lets a peer sum a buffer of each core (never fused) under the same conditions as the
-/// contestants. Empty when it fails.
-[[nodiscard]] std::optional<Measurement> measure(const Peer& peer, const ReduceTask& task,
-                                                 const MeasureOptions& options);
+/// contestants, and returns the seconds of each run; none where it fails.
+[[nodiscard]] std::vector<double> measure(const Peer& peer, const ReduceTask& task,
+                                          const MeasureOptions& options);
+
+/// The peer, started anew for each turn. A task's update is not done.
+[[nodiscard]] Entrant entrant(const Peer& peer, const ReduceTask& task);
 
 }  // namespace rubato::lab

@@ -7,7 +7,6 @@
 #include <rubato/recipe/optimizer_options.hpp>
 
 #include "core/vector_clones.hpp"
-#include "optim/layer_rates.hpp"
 
 namespace rubato {
 
@@ -56,32 +55,24 @@ AdagradCoefficients<T> adagrad_coefficients(const AdagradOptions& options, std::
 template <class T>
 Adagrad<T>::Adagrad(ParameterLayout layout, const AdagradOptions& options,
                     std::vector<GroupOptions> groups)
-    : layout_(std::move(layout)),
-      options_(options),
-      groups_(std::move(groups)),
-      square_sum_(layout_.size(), static_cast<T>(options.initial_accumulator)) {
+    : options_(options),
+      ranges_(std::move(layout), std::move(groups), options.weight_decay, /*momentum=*/0),
+      square_sum_(ranges_.size(), static_cast<T>(options.initial_accumulator)) {
   require_valid(OptimizerOptions{.kind = OptimizerKind::adagrad,
                                  .weight_decay = options.weight_decay,
                                  .lr_decay = options.lr_decay,
                                  .initial_accumulator = options.initial_accumulator,
                                  .epsilon = options.epsilon});
-  ranges_.reserve(layout_.layers());
 }
 
 template <class T>
 void Adagrad<T>::step(const Update<T>& update, Workers& workers) {
-  require_size(update, layout_.size());
+  const auto ranges = ranges_.of_step(update, [&](const LayerRates& layer) {
+    return adagrad_coefficients(options_, steps_ + 1, layer, update);
+  });
   ++steps_;
-  ranges_.clear();
-  for (std::size_t layer = 0; layer < layout_.layers(); ++layer) {
-    const GroupOptions group = group_of(groups_, layout_.layer_groups[layer]);
-    const LayerRates of_layer =
-        rates_of_layer(layer, update.rates, layout_, group, options_.weight_decay, /*momentum=*/0);
-    append_range(ranges_, layout_.layer_ends[layer],
-                 adagrad_coefficients(options_, steps_, of_layer, update));
-  }
   for_each_piece(
-      update, std::span<const CoefficientRange<AdagradCoefficients<T>>>(ranges_), workers,
+      update, ranges, workers,
       [&](std::size_t begin, std::size_t end, const AdagradCoefficients<T>& coefficients) {
         adagrad_clones(update.parameters.data() + begin, square_sum_.data() + begin,
                        update.gradient_sum.data() + begin, end - begin, coefficients);

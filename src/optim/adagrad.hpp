@@ -58,13 +58,10 @@ class Adagrad final : public FlatOptimizer<T> {
   [[nodiscard]] bool follows_sums() const override { return false; }
 
  private:
-  ParameterLayout layout_;
   AdagradOptions options_;
-  std::vector<GroupOptions> groups_;
+  LayerRanges<AdagradCoefficients<T>> ranges_;
   std::int64_t steps_ = 0;
   std::vector<T> square_sum_;
-  // Of the step, kept for their memory.
-  std::vector<CoefficientRange<AdagradCoefficients<T>>> ranges_;
 };
 
 extern template class Adagrad<float>;

@@ -7,7 +7,6 @@
 #include <rubato/recipe/optimizer_options.hpp>
 
 #include "core/vector_clones.hpp"
-#include "optim/layer_rates.hpp"
 
 namespace rubato {
 
@@ -103,33 +102,25 @@ AdamCoefficients<T> adam_coefficients(const AdamOptions& options, std::int64_t s
 
 template <class T>
 Adam<T>::Adam(ParameterLayout layout, const AdamOptions& options, std::vector<GroupOptions> groups)
-    : layout_(std::move(layout)),
-      options_(options),
-      groups_(std::move(groups)),
-      mean_(layout_.size()),
-      square_(layout_.size()),
-      largest_square_(options.amsgrad ? layout_.size() : 0) {
+    : options_(options),
+      ranges_(std::move(layout), std::move(groups), options.weight_decay, /*momentum=*/0),
+      mean_(ranges_.size()),
+      square_(ranges_.size()),
+      largest_square_(options.amsgrad ? ranges_.size() : 0) {
   require_valid(OptimizerOptions{.kind = OptimizerKind::adam,
                                  .weight_decay = options.weight_decay,
                                  .beta1 = options.beta1,
                                  .beta2 = options.beta2,
                                  .epsilon = options.epsilon});
-  ranges_.reserve(layout_.layers());
 }
 
 template <class T>
 void Adam<T>::step(const Update<T>& update, Workers& workers) {
-  require_size(update, layout_.size());
+  const auto ranges = ranges_.of_step(update, [&](const LayerRates& layer) {
+    return adam_coefficients(options_, steps_ + 1, layer, update);
+  });
   ++steps_;
-  ranges_.clear();
-  for (std::size_t layer = 0; layer < layout_.layers(); ++layer) {
-    const GroupOptions group = group_of(groups_, layout_.layer_groups[layer]);
-    const LayerRates of_layer =
-        rates_of_layer(layer, update.rates, layout_, group, options_.weight_decay, /*momentum=*/0);
-    append_range(ranges_, layout_.layer_ends[layer],
-                 adam_coefficients(options_, steps_, of_layer, update));
-  }
-  for_each_piece(update, std::span<const CoefficientRange<AdamCoefficients<T>>>(ranges_), workers,
+  for_each_piece(update, ranges, workers,
                  [&](std::size_t begin, std::size_t end, const AdamCoefficients<T>& coefficients) {
                    adam_clones(
                        {.parameters = update.parameters.data() + begin,

@@ -74,16 +74,13 @@ class Adam final : public FlatOptimizer<T> {
   [[nodiscard]] bool follows_sums() const override { return false; }
 
  private:
-  ParameterLayout layout_;
   AdamOptions options_;
-  std::vector<GroupOptions> groups_;
+  LayerRanges<AdamCoefficients<T>> ranges_;
   std::int64_t steps_ = 0;
   std::vector<T> mean_;
   std::vector<T> square_;
   // Of AMSGrad; else empty.
   std::vector<T> largest_square_;
-  // Of the step, kept for their memory.
-  std::vector<CoefficientRange<AdamCoefficients<T>>> ranges_;
 };
 
 extern template class Adam<float>;

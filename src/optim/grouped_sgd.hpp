@@ -38,11 +38,10 @@ template <class T>
           bounded ? static_cast<T>(layer.rate * static_cast<double>(update.clip)) : update.clip};
 }
 
-/// One SGD step of every range, shared out over the threads.
+/// One SGD step of every range, shared out over the threads. The ranges cover all parameters.
 template <class T>
 void step_ranges(const Update<T>& update, std::span<T> velocity,
                  std::span<const SgdRange<T>> ranges, Workers& workers) {
-  require_size(update, ranges.empty() ? 0 : ranges.back().end);
   workers.for_each_range(update.parameters.size(), [&](std::size_t begin, std::size_t end) {
     const T* const gradient = update.gradient_sum.data();
     tree_sum_sgd({&gradient, 1}, begin, update.parameters.subspan(begin, end - begin),

@@ -8,7 +8,7 @@
 #include <rubato/core/error.hpp>
 #include <rubato/recipe/optimizer_options.hpp>
 
-#include "grouped_sgd.hpp"
+#include "optim/grouped_sgd.hpp"
 
 namespace rubato {
 
@@ -25,35 +25,30 @@ double local_rate(const ParameterNorms& norms, double weight_decay, double trust
 
 template <class T>
 Lars<T>::Lars(ParameterLayout layout, const LarsOptions& options, std::vector<GroupOptions> groups)
-    : layout_(std::move(layout)), options_(options), groups_(std::move(groups)) {
+    : options_(options),
+      ranges_(std::move(layout), std::move(groups), options.weight_decay, options.momentum) {
   require_valid(OptimizerOptions{.kind = OptimizerKind::lars,
                                  .momentum = options.momentum,
                                  .weight_decay = options.weight_decay,
                                  .trust = options.trust});
-  if (any_momentum(options.momentum, groups_)) velocity_.resize(layout_.size());
-  ranges_.reserve(layout_.layers());
+  if (ranges_.any_momentum()) velocity_.resize(ranges_.size());
 }
 
 template <class T>
 void Lars<T>::step(const Update<T>& update, Workers& workers) {
-  if (update.layers.size() != layout_.layers()) {
+  if (update.layers.size() != ranges_.layers()) {
     throw Error(
         fmt::format("LARS needs the norms of {} tensors and has those of {}; accepted: one "
                     "of Update::layers for each",
-                    layout_.layers(), update.layers.size()));
+                    ranges_.layers(), update.layers.size()));
   }
-  ranges_.clear();
-  for (std::size_t layer = 0; layer < layout_.layers(); ++layer) {
-    const GroupOptions group = group_of(groups_, layout_.layer_groups[layer]);
-    LayerRates of_layer = rates_of_layer(layer, update.rates, layout_, group, options_.weight_decay,
-                                         options_.momentum);
-    if (group.layer_wise) {
-      of_layer.rate *= local_rate(update.layers[layer], of_layer.weight_decay, options_.trust);
+  const auto ranges = ranges_.of_step(update, [&](LayerRates layer) {
+    if (layer.layer_wise) {
+      layer.rate *= local_rate(update.layers[layer.index], layer.weight_decay, options_.trust);
     }
-    append_range(ranges_, layout_.layer_ends[layer],
-                 coefficients_of(of_layer, update, options_.momentum_form, /*nesterov=*/false));
-  }
-  step_ranges(update, std::span<T>(velocity_), std::span<const SgdRange<T>>(ranges_), workers);
+    return coefficients_of(layer, update, options_.momentum_form, /*nesterov=*/false);
+  });
+  step_ranges(update, std::span<T>(velocity_), ranges, workers);
 }
 
 template class Lars<float>;

@@ -4,9 +4,10 @@
 #include <span>
 #include <vector>
 
+#include <rubato/collective/kernels.hpp>
 #include <rubato/optim/flat_optimizer.hpp>
 
-#include "collective/tree_sum.hpp"
+#include "optim/ranges.hpp"
 #include "optim/velocity_state.hpp"
 
 namespace rubato {
@@ -46,11 +47,9 @@ class Lars final : public FlatOptimizer<T> {
   [[nodiscard]] bool needs_parameter_norms() const override { return true; }
 
  private:
-  ParameterLayout layout_;
   LarsOptions options_;
-  std::vector<GroupOptions> groups_;
+  LayerRanges<SgdCoefficients<T>> ranges_;
   std::vector<T> velocity_;
-  std::vector<SgdRange<T>> ranges_;
 };
 
 extern template class Lars<float>;

@@ -10,10 +10,14 @@ namespace rubato {
 
 /// What one parameter tensor is updated with, after groups and rules have had their say.
 struct LayerRates {
+  /// Which of the layout's tensors it is.
+  std::size_t index = 0;
   /// The rate of the step for this tensor.
   double rate = 0;
   double weight_decay = 0;
   double momentum = 0;
+  /// Whether layer-wise rates (LARS) apply.
+  bool layer_wise = true;
 };
 
 /// Groups beyond the list have no options of their own.
@@ -37,9 +41,11 @@ struct LayerRates {
   double rate = rates.update_rate * group.learning_rate_factor;
   if (!rates.group_factors.empty()) rate *= rates.group_factors[layout.layer_groups[layer]];
   if (!rates.layer_factors.empty() && group.layer_wise) rate *= rates.layer_factors[layer];
-  return {.rate = rate,
+  return {.index = layer,
+          .rate = rate,
           .weight_decay = group.weight_decay.value_or(weight_decay) * rates.weight_decay_factor,
-          .momentum = group.momentum.value_or(momentum)};
+          .momentum = group.momentum.value_or(momentum),
+          .layer_wise = group.layer_wise};
 }
 
 }  // namespace rubato

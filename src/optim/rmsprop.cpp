@@ -7,7 +7,6 @@
 #include <rubato/recipe/optimizer_options.hpp>
 
 #include "core/vector_clones.hpp"
-#include "optim/layer_rates.hpp"
 
 namespace rubato {
 
@@ -105,33 +104,25 @@ RmspropCoefficients<T> rmsprop_coefficients(const RmspropOptions& options, const
 template <class T>
 Rmsprop<T>::Rmsprop(ParameterLayout layout, const RmspropOptions& options,
                     std::vector<GroupOptions> groups)
-    : layout_(std::move(layout)),
-      options_(options),
-      groups_(std::move(groups)),
-      square_(layout_.size()),
-      mean_(options.centered ? layout_.size() : 0),
-      velocity_(any_momentum(options.momentum, groups_) ? layout_.size() : 0) {
+    : options_(options),
+      ranges_(std::move(layout), std::move(groups), options.weight_decay, options.momentum),
+      square_(ranges_.size()),
+      mean_(options.centered ? ranges_.size() : 0),
+      velocity_(ranges_.any_momentum() ? ranges_.size() : 0) {
   require_valid(OptimizerOptions{.kind = OptimizerKind::rmsprop,
                                  .momentum = options.momentum,
                                  .weight_decay = options.weight_decay,
                                  .alpha = options.alpha,
                                  .epsilon = options.epsilon});
-  ranges_.reserve(layout_.layers());
 }
 
 template <class T>
 void Rmsprop<T>::step(const Update<T>& update, Workers& workers) {
-  require_size(update, layout_.size());
-  ranges_.clear();
-  for (std::size_t layer = 0; layer < layout_.layers(); ++layer) {
-    const GroupOptions group = group_of(groups_, layout_.layer_groups[layer]);
-    const LayerRates of_layer = rates_of_layer(layer, update.rates, layout_, group,
-                                               options_.weight_decay, options_.momentum);
-    append_range(ranges_, layout_.layer_ends[layer],
-                 rmsprop_coefficients(options_, of_layer, update));
-  }
+  const auto ranges = ranges_.of_step(update, [&](const LayerRates& layer) {
+    return rmsprop_coefficients(options_, layer, update);
+  });
   for_each_piece(
-      update, std::span<const CoefficientRange<RmspropCoefficients<T>>>(ranges_), workers,
+      update, ranges, workers,
       [&](std::size_t begin, std::size_t end, const RmspropCoefficients<T>& coefficients) {
         const bool has_momentum = coefficients.momentum != T{0};
         rmsprop_clones({.parameters = update.parameters.data() + begin,

@@ -67,16 +67,13 @@ class Rmsprop final : public FlatOptimizer<T> {
   [[nodiscard]] bool follows_sums() const override { return false; }
 
  private:
-  ParameterLayout layout_;
   RmspropOptions options_;
-  std::vector<GroupOptions> groups_;
+  LayerRanges<RmspropCoefficients<T>> ranges_;
   std::vector<T> square_;
   // Empty unless it is centred.
   std::vector<T> mean_;
   // Empty where no group has a momentum.
   std::vector<T> velocity_;
-  // Of the step, kept for their memory.
-  std::vector<CoefficientRange<RmspropCoefficients<T>>> ranges_;
 };
 
 extern template class Rmsprop<float>;

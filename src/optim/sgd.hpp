@@ -4,9 +4,10 @@
 #include <span>
 #include <vector>
 
+#include <rubato/collective/kernels.hpp>
 #include <rubato/optim/flat_optimizer.hpp>
 
-#include "collective/tree_sum.hpp"
+#include "optim/ranges.hpp"
 #include "optim/velocity_state.hpp"
 
 namespace rubato {
@@ -27,7 +28,6 @@ struct SgdOptions {
 ///     v = momentum v + rate d
 ///     w = w - (nesterov ? rate d + momentum v : v)
 ///
-///
 /// T is float or double; coefficients are rounded to it once.
 template <class T>
 class Sgd final : public FlatOptimizer<T> {
@@ -41,12 +41,9 @@ class Sgd final : public FlatOptimizer<T> {
   void load(const State& state) override { load_velocity<T>(state, velocity_); }
 
  private:
-  ParameterLayout layout_;
   SgdOptions options_;
-  std::vector<GroupOptions> groups_;
+  LayerRanges<SgdCoefficients<T>> ranges_;
   std::vector<T> velocity_;
-  // Of the step, kept for their memory.
-  std::vector<SgdRange<T>> ranges_;
 };
 
 extern template class Sgd<float>;

@@ -1,7 +1,7 @@
-#include <rubato/core/error.hpp>
-#include <rubato/core/family.hpp>
 #include <rubato/core/spec.hpp>
 #include <rubato/recipe/initializer_options.hpp>
+
+#include "core/options_row.hpp"
 
 namespace rubato {
 
@@ -42,47 +42,31 @@ void read_uniform(Spec& spec, InitializerOptions& options) {
   if (!(options.low < options.high)) spec.reject("low", "it must be below high");
 }
 
-struct InitializerRow {
-  std::string_view name;
-  std::string_view help;
-  void (*read)(Spec& spec, InitializerOptions& options);
-};
-
-constexpr InitializerRow initializer(InitializerKind kind, std::string_view help,
-                                     void (*read)(Spec&, InitializerOptions&)) {
-  return {choice_name(kInitializers, kind), help, read};
-}
+using InitializerRow = OptionsRow<InitializerOptions, InitializerKind>;
 
 constexpr std::array<InitializerRow, kInitializers.size()> kInitializerRows{
-    initializer(InitializerKind::standard, "what the model's own constructor does", read_nothing),
-    initializer(InitializerKind::xavier,
+    options_row(kInitializers, InitializerKind::standard, "what the model's own constructor does",
+                read_nothing),
+    options_row(kInitializers, InitializerKind::xavier,
                 "variance gain^2 2 / (inputs + outputs) (Glorot and Bengio 2010)", read_xavier),
-    initializer(InitializerKind::msra,
+    options_row(kInitializers, InitializerKind::msra,
                 "variance 2 / ((1 + slope^2) fan), for a leaky ReLU of that slope (He et al. 2015)",
                 read_msra),
-    initializer(InitializerKind::orthogonal, "orthogonal matrices times gain (Saxe et al. 2014)",
-                read_orthogonal),
-    initializer(InitializerKind::normal, "a normal distribution", read_normal),
-    initializer(InitializerKind::uniform, "a uniform distribution", read_uniform),
-    initializer(InitializerKind::one, "all 1", read_nothing),
-    initializer(InitializerKind::zero, "all 0", read_nothing)};
+    options_row(kInitializers, InitializerKind::orthogonal,
+                "orthogonal matrices times gain (Saxe et al. 2014)", read_orthogonal),
+    options_row(kInitializers, InitializerKind::normal, "a normal distribution", read_normal),
+    options_row(kInitializers, InitializerKind::uniform, "a uniform distribution", read_uniform),
+    options_row(kInitializers, InitializerKind::one, "all 1", read_nothing),
+    options_row(kInitializers, InitializerKind::zero, "all 0", read_nothing)};
 
 }  // namespace
 
 InitializerOptions parse_initializer(std::string_view text) {
-  Spec spec(text);
-  InitializerOptions options;
-  options.kind = parse_choice("initializer", spec.name(), kInitializers);
-  find_row("initializer", spec.name(), kInitializerRows).read(spec, options);
-  spec.finish();
-  return options;
+  return parse_options("initializer", text, kInitializerRows, &InitializerOptions::kind);
 }
 
 std::vector<Strategy> initializers() {
-  return strategies_of(kInitializerRows, [](const InitializerRow& row, Spec& spec) {
-    InitializerOptions options;
-    row.read(spec, options);
-  });
+  return strategies_of(kInitializerRows);
 }
 
 }  // namespace rubato

@@ -3,9 +3,10 @@
 #include <fmt/format.h>
 
 #include <rubato/core/error.hpp>
-#include <rubato/core/family.hpp>
 #include <rubato/core/spec.hpp>
 #include <rubato/recipe/optimizer_options.hpp>
+
+#include "core/options_row.hpp"
 
 namespace rubato {
 
@@ -50,47 +51,33 @@ void read_adagrad(Spec& spec, OptimizerOptions& options) {
   options.initial_accumulator = spec.real("initial", options.initial_accumulator, kNotNegative);
 }
 
-struct OptimizerRow {
-  std::string_view name;
-  std::string_view help;
-  void (*read)(Spec& spec, OptimizerOptions& options);
-};
-
-constexpr OptimizerRow optimizer(OptimizerKind kind, std::string_view help,
-                                 void (*read)(Spec&, OptimizerOptions&)) {
-  return {choice_name(kOptimizers, kind), help, read};
-}
+using OptimizerRow = OptionsRow<OptimizerOptions, OptimizerKind>;
 
 constexpr std::array<OptimizerRow, kOptimizers.size()> kOptimizerRows{
-    optimizer(OptimizerKind::sgd,
-              "with --momentum and --nesterov; form says where the rate enters momentum", read_sgd),
-    optimizer(OptimizerKind::lars,
-              "rates of each layer's own, with --momentum (You et al. 2017); form as of sgd",
-              read_lars),
-    optimizer(OptimizerKind::adam,
-              "with moments of the gradient (Kingma and Ba 2015); amsgrad by Reddi et al. 2018",
-              read_adam),
-    optimizer(OptimizerKind::adamw, "adam with decoupled weight decay (Loshchilov and Hutter 2019)",
-              read_adam),
-    optimizer(OptimizerKind::rmsprop, "with --momentum (Tieleman and Hinton 2012)", read_rmsprop),
-    optimizer(OptimizerKind::adagrad, "with sums of squares (Duchi et al. 2011)", read_adagrad)};
+    options_row(kOptimizers, OptimizerKind::sgd,
+                "with --momentum and --nesterov; form says where the rate enters momentum",
+                read_sgd),
+    options_row(kOptimizers, OptimizerKind::lars,
+                "rates of each layer's own, with --momentum (You et al. 2017); form as of sgd",
+                read_lars),
+    options_row(kOptimizers, OptimizerKind::adam,
+                "with moments of the gradient (Kingma and Ba 2015); amsgrad by Reddi et al. 2018",
+                read_adam),
+    options_row(kOptimizers, OptimizerKind::adamw,
+                "adam with decoupled weight decay (Loshchilov and Hutter 2019)", read_adam),
+    options_row(kOptimizers, OptimizerKind::rmsprop, "with --momentum (Tieleman and Hinton 2012)",
+                read_rmsprop),
+    options_row(kOptimizers, OptimizerKind::adagrad, "with sums of squares (Duchi et al. 2011)",
+                read_adagrad)};
 
 }  // namespace
 
 OptimizerOptions parse_optimizer(std::string_view text, const OptimizerOptions& defaults) {
-  Spec spec(text);
-  OptimizerOptions options = defaults;
-  options.kind = parse_choice("optimizer", spec.name(), kOptimizers);
-  find_row("optimizer", spec.name(), kOptimizerRows).read(spec, options);
-  spec.finish();
-  return options;
+  return parse_options("optimizer", text, kOptimizerRows, &OptimizerOptions::kind, defaults);
 }
 
 std::vector<Strategy> optimizers() {
-  return strategies_of(kOptimizerRows, [](const OptimizerRow& row, Spec& spec) {
-    OptimizerOptions options;
-    row.read(spec, options);
-  });
+  return strategies_of(kOptimizerRows);
 }
 
 bool has_momentum(OptimizerKind kind) {

@@ -1,6 +1,7 @@
-#include <rubato/core/family.hpp>
 #include <rubato/core/spec.hpp>
 #include <rubato/recipe/precision.hpp>
+
+#include "core/options_row.hpp"
 
 namespace rubato {
 
@@ -22,37 +23,25 @@ void read_loss_scale(Spec& spec, PrecisionOptions& options) {
   require_valid(scale);
 }
 
-struct PrecisionRow {
-  std::string_view name;
-  std::string_view help;
-  void (*read)(Spec& spec, PrecisionOptions& options);
-};
+using PrecisionRow = OptionsRow<PrecisionOptions, Precision>;
 
 constexpr std::array<PrecisionRow, kPrecisions.size()> kPrecisionRows{
-    {{choice_name(kPrecisions, Precision::full), "the parameters' type throughout", read_no_scale},
-     {choice_name(kPrecisions, Precision::bf16),
-      "forward and backward in bfloat16 where libtorch's autocast takes it to be safe",
-      read_no_scale},
-     {choice_name(kPrecisions, Precision::fp16),
-      "float16 storage with float32 master weights, emulated, and dynamic loss scaling",
-      read_loss_scale}}};
+    options_row(kPrecisions, Precision::full, "the parameters' type throughout", read_no_scale),
+    options_row(kPrecisions, Precision::bf16,
+                "forward and backward in bfloat16 where libtorch's autocast takes it to be safe",
+                read_no_scale),
+    options_row(kPrecisions, Precision::fp16,
+                "float16 storage with float32 master weights, emulated, and dynamic loss scaling",
+                read_loss_scale)};
 
 }  // namespace
 
 PrecisionOptions parse_precision(std::string_view text) {
-  Spec spec(text);
-  PrecisionOptions options;
-  options.precision = parse_choice("precision", spec.name(), kPrecisions);
-  find_row("precision", spec.name(), kPrecisionRows).read(spec, options);
-  spec.finish();
-  return options;
+  return parse_options("precision", text, kPrecisionRows, &PrecisionOptions::precision);
 }
 
 std::vector<Strategy> precisions() {
-  return strategies_of(kPrecisionRows, [](const PrecisionRow& row, Spec& spec) {
-    PrecisionOptions options;
-    row.read(spec, options);
-  });
+  return strategies_of(kPrecisionRows);
 }
 
 }  // namespace rubato

@@ -25,6 +25,7 @@
 #include "step_meter.hpp"
 #include "substeps.hpp"
 #include "training_memory.hpp"
+#include "typed_maker.hpp"
 
 namespace rubato {
 
@@ -63,20 +64,7 @@ std::vector<double> weight_decays_of(const TrainOptions& options) {
 template <class T>
 std::unique_ptr<FlatOptimizer<T>> own_optimizer_of(const OwnOptimizer& own,
                                                    const OptimizerParts& parts) {
-  const auto& make = [&]() -> const auto& {
-    if constexpr (std::is_same_v<T, float>) {
-      return own.of_float;
-    } else {
-      return own.of_double;
-    }
-  }
-  ();
-  auto optimizer = make ? make(parts) : nullptr;
-  if (optimizer == nullptr) {
-    throw Error(fmt::format("own_optimizer makes none for parameters of type {}",
-                            name_of(element_type_of<T>())));
-  }
-  return optimizer;
+  return make_typed<T>(own, "own_optimizer makes none for", parts);
 }
 
 template <class T>
@@ -98,17 +86,7 @@ std::unique_ptr<Reducer<T>> reducer_of(const TrainOptions& options, const Reduce
                                        Workers& workers) {
   const OwnReducer& own = options.own_reducer;
   if (!own) return make_reducer<T>(options.reduce, size, workers);
-  std::unique_ptr<Reducer<T>> reducer;
-  if constexpr (std::is_same_v<T, float>) {
-    if (own.of_float) reducer = own.of_float(size, workers);
-  } else {
-    if (own.of_double) reducer = own.of_double(size, workers);
-  }
-  if (reducer == nullptr) {
-    throw Error(fmt::format("reducer {} is made for no parameters of type {}", own.name,
-                            name_of(element_type_of<T>())));
-  }
-  return reducer;
+  return make_typed<T>(own, fmt::format("reducer {} is made for no", own.name), size, workers);
 }
 
 // The minibatches of a step, on parameters as they are while these are computed.

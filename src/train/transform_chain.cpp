@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cstdint>
 #include <string_view>
-#include <type_traits>
 #include <utility>
 
 #include <fmt/format.h>
@@ -13,26 +12,11 @@
 #include "core/mix.hpp"
 #include "finite.hpp"
 #include "place.hpp"
+#include "typed_maker.hpp"
 
 namespace rubato {
 
 namespace {
-
-template <class T>
-std::unique_ptr<GradientTransform<T>> transform_of(const OwnGradientTransform& own,
-                                                   const TransformParts& parts) {
-  std::unique_ptr<GradientTransform<T>> transform;
-  if constexpr (std::is_same_v<T, float>) {
-    if (own.of_float) transform = own.of_float(parts);
-  } else {
-    if (own.of_double) transform = own.of_double(parts);
-  }
-  if (transform == nullptr) {
-    throw Error(fmt::format("gradient transform {} makes none for parameters of type {}", own.name,
-                            name_of(element_type_of<T>())));
-  }
-  return transform;
-}
 
 // Where a state has it.
 std::string part_of_transform(std::string_view name) {
@@ -53,7 +37,8 @@ TransformChain<T>::TransformChain(std::span<const OwnGradientTransform> own, Tra
     : parts_(std::move(parts)) {
   links_.reserve(own.size());
   for (const OwnGradientTransform& one : own) {
-    links_.push_back({.name = one.name, .transform = transform_of<T>(one, parts_)});
+    const std::string refusal = fmt::format("gradient transform {} makes none for", one.name);
+    links_.push_back({.name = one.name, .transform = make_typed<T>(one, refusal, parts_)});
   }
 }
 

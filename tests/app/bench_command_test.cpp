@@ -37,7 +37,7 @@ TEST(BenchReduce, MeasuresEveryStrategy) {
     measured.insert(row["strategy"]);
     EXPECT_EQ(row["reproducible"], is_reproducible(std::string(row["strategy"])));
     EXPECT_EQ(row["size"], 1000);
-    EXPECT_GE(row["runs"], 5);
+    EXPECT_GE(row["runs"], 6) << "two in each round, however short";
     EXPECT_GT(row["median_seconds"], 0);
     EXPECT_LE(row["min_seconds"], row["median_seconds"]);
     EXPECT_LE(row["median_seconds"], row["max_seconds"]);

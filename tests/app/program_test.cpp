@@ -11,6 +11,7 @@ namespace {
 using test::ProgramResult;
 using test::TempFolder;
 using testing::AllOf;
+using testing::ContainsRegex;
 using testing::HasSubstr;
 using testing::Not;
 using testing::StartsWith;
@@ -179,8 +180,7 @@ TEST_F(Installed, WithoutLibtorchCannotTrain) {
 
 TEST_F(Installed, TheDoctorSaysThatItCannotTrain) {
   const ProgramResult result = test::run_program(program_, {"doctor", "--threads=1"});
-  EXPECT_THAT(result.out,
-              HasSubstr("\nnote     BLAS           cannot be seen: this build is without"));
+  EXPECT_THAT(result.out, ContainsRegex("\nnote +BLAS +cannot be seen: this build is without"));
   EXPECT_EQ(result.err, "");
 }
 

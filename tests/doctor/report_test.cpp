@@ -24,12 +24,12 @@ const std::vector<Finding> kFindings{
 
 TEST(DoctorReport, SaysWhatThereIsAndWhatToDo) {
   EXPECT_EQ(report_text(kFindings),
-            "good     BLAS           OpenBLAS\n"
-            "problem  threads        9 threads on 8 CPUs: threads will wait for CPUs, and\n"
-            "                        steps for the last thread\n"
-            "                        to do: --threads 8\n"
-            "note     huge pages     never\n"
-            "                        to do: always\n"
+            "good     BLAS        OpenBLAS\n"
+            "problem  threads     9 threads on 8 CPUs: threads will wait for CPUs, and steps\n"
+            "                     for the last thread\n"
+            "                     to do: --threads 8\n"
+            "note     huge pages  never\n"
+            "                     to do: always\n"
             "\n1 problem, 1 note\n");
   EXPECT_THAT(report_text(std::span(kFindings).first(1)), HasSubstr("\nall is well, 0 notes\n"));
 }

@@ -23,9 +23,7 @@ double arrays(double bytes) {
 }
 
 double arrays_moved(std::string_view strategy, bool fused) {
-  Workers workers(1);
-  return arrays(make_contestant(strategy, {.cores = 8, .size = kSize, .fused = fused}, workers)
-                    ->bytes_moved());
+  return arrays(bytes_moved_by(strategy, {.cores = 8, .size = kSize, .fused = fused}));
 }
 
 // N = 8 buffers: 3 (N - 1) for additions two by two, N + 1 and N + 4 for one pass, and what the
@@ -97,7 +95,7 @@ TEST(Contestants, ComeToTheRightSum) {
       const ReduceTask task{.cores = 7, .size = 100'003, .fused = fused};
       for (const std::string_view name : strategy_names(fused)) {
         const auto contestant = make_contestant(name, task, workers);
-        EXPECT_GE(measure(*contestant, task, {.cache = cache, .seconds = 1e-9}).runs, 5) << name;
+        EXPECT_GE(measure(*contestant, task, {.cache = cache, .seconds = 1e-9}).size(), 2) << name;
       }
     }
   }

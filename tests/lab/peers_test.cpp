@@ -1,16 +1,20 @@
 #include "lab/peers.hpp"
 
 #include <string>
+#include <string_view>
+#include <vector>
 
 #include <gmock/gmock.h>
 
-#include "lab/peers/timing.hpp"
+#include "lab/all_reduce_peers/timing.hpp"
+#include "support/temp_folder.hpp"
 
 namespace rubato::lab {
 namespace {
 
 using testing::Each;
 using testing::ElementsAre;
+using testing::IsEmpty;
 
 const ReduceTask kPeerTask{.cores = 8, .size = 1000};
 const MeasureOptions kPeerOptions{
@@ -19,42 +23,63 @@ const MeasureOptions kPeerOptions{
 TEST(Peers, AreToldWhatToDoAndUnderWhatConditions) {
   const Peer peer{.name = "peer",
                   .command = R"(sh -c '[ "$*" = "1000 0.5 8 straggler cold" ] && )"
-                             R"(echo 0.3 0.1 0.5 7' peer)"};
-  const auto measurement = measure(peer, kPeerTask, kPeerOptions);
-  ASSERT_TRUE(measurement);
-  EXPECT_EQ(measurement->median, 0.3);
-  EXPECT_EQ(measurement->min, 0.1);
-  EXPECT_EQ(measurement->max, 0.5);
-  EXPECT_EQ(measurement->runs, 7);
+                             R"(printf "0.3\n1e-05\n0.5\nend\n"' peer)"};
+  EXPECT_THAT(measure(peer, kPeerTask, kPeerOptions), ElementsAre(0.3, 1e-5, 0.5));
 }
 
 TEST(Peers, MayBeStartedOnAsManyRanksAsThereAreCores) {
-  const auto measurement =
-      measure(Peer{.name = "peer", .command = "echo {ranks} 1 9 3 #"}, kPeerTask, kPeerOptions);
-  ASSERT_TRUE(measurement);
-  EXPECT_EQ(measurement->median, 8);
+  const Peer peer{.name = "peer", .command = "echo {ranks} end #"};
+  EXPECT_THAT(measure(peer, kPeerTask, kPeerOptions), ElementsAre(8));
 }
 
 TEST(Peers, ThatFailMeasureNothing) {
-  EXPECT_FALSE(measure(Peer{.name = "peer", .command = "false"}, kPeerTask, kPeerOptions));
-  EXPECT_FALSE(
-      measure(Peer{.name = "peer", .command = "echo no numbers #"}, kPeerTask, kPeerOptions));
+  for (const char* const command : {"false", "echo no numbers #", "echo 0.5 0.25 #"}) {
+    const Peer peer{.name = "peer", .command = command};
+    EXPECT_THAT(measure(peer, kPeerTask, kPeerOptions), IsEmpty()) << command;
+  }
+}
+
+TEST(Peers, TakeTurnsWithTheRest) {
+  const test::TempFolder folder;
+  const std::string log = (folder.path() / "log").string();
+  const Peer peer{
+      .name = "peer",
+      .command = "sh -c 'echo \"$2\" >>" + log + "; wc -l <" + log + "; echo end' peer"};
+  const std::vector<Entrant> entrants{entrant(peer, kPeerTask)};
+  const auto measured = measure_in_turn(entrants, {.seconds = 6}, [](std::string_view, int) {});
+  ASSERT_TRUE(measured[0]);
+  EXPECT_EQ(measured[0]->median, 2) << "of 1, 2 and 3";
+  EXPECT_EQ(measured[0]->runs, 3);
+  EXPECT_EQ(test::read_file(log), "2\n2\n2\n") << "seconds of each turn";
+}
+
+TEST(Peers, AnswerWithTheSecondsOfEachRun) {
+  testing::internal::CaptureStdout();
+  print_timings({0.5, 1e-9, 0.25});
+  EXPECT_EQ(testing::internal::GetCapturedStdout(), "0.5\n1e-09\n0.25\nend\n");
 }
 
 TEST(PeerRuns, CountFromTheLastArrivalAfterTwoThatDoNotCount) {
-  PeerRuns runs({.seconds = 2, .ranks = 3, .arrival = Arrival::skewed});
+  PeerRuns runs({.seconds = 4, .ranks = 3, .arrival = Arrival::skewed});
   EXPECT_THAT(runs.arrivals(), Each(0.0));
   runs.add(64);  // connects
   EXPECT_THAT(runs.arrivals(), Each(0.0));
   runs.add(0.5);
   EXPECT_THAT(runs.arrivals(), ElementsAre(0, 0.5, 1));
-  for (const double seconds : {1.25, 1.5, 1.125, 1.75}) {
+  for (const double seconds : {1.25, 1.5, 1.125}) {
     runs.add(seconds);
     EXPECT_TRUE(runs.more());
   }
-  runs.add(2);
+  runs.add(1.75);
   EXPECT_FALSE(runs.more());
-  EXPECT_THAT(runs.seconds(), ElementsAre(0.25, 0.5, 0.125, 0.75, 1));
+  EXPECT_THAT(runs.seconds(), ElementsAre(0.25, 0.5, 0.125, 0.75));
+}
+
+TEST(PeerRuns, AreTwoHoweverLongTheyTake) {
+  PeerRuns runs({.seconds = 1, .ranks = 2});
+  int count = 0;
+  for (; runs.more(); ++count) runs.add(64);
+  EXPECT_EQ(count, 2 + 2);
 }
 
 TEST(PeerRuns, GoOnForAsLongAsAskedFor) {

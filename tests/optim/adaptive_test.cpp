@@ -1,144 +1,26 @@
-// Adam, AdamW, RMSprop and Adagrad: libtorch's numbers, and the same bits whoever computes them.
+// Adam, AdamW, RMSprop and Adagrad: the numbers of their formulas, and the same bits whoever
+// computes them.
 
 #include <algorithm>
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
-#include <functional>
-#include <memory>
-#include <numeric>
-#include <string>
-#include <type_traits>
 #include <utility>
 #include <vector>
 
-#include <ATen/Functions.h>
 #include <gmock/gmock.h>
-#include <torch/optim/adagrad.h>
-#include <torch/optim/adam.h>
-#include <torch/optim/adamw.h>
-#include <torch/optim/rmsprop.h>
 
-#include "optim/make_optimizer.hpp"
+#include "optim/adaptive_cases.hpp"
 #include "support/error_of.hpp"
 #include "support/random_values.hpp"
 
 namespace rubato {
 namespace {
 
+using test::adaptive_cases;
+using test::AdaptiveCase;
+using test::layout_of_tensors;
 using test::random_values;
-using MakeOfTorch =
-    std::function<std::unique_ptr<torch::optim::Optimizer>(std::vector<at::Tensor>)>;
-
-struct AdaptiveCase {
-  std::string name;
-  OptimizerOptions options;
-  MakeOfTorch of_torch;
-};
-
-AdaptiveCase adam_case(const std::string& name, const OptimizerOptions& options) {
-  return {name, options, [options](std::vector<at::Tensor> parameters) {
-            return std::make_unique<torch::optim::Adam>(std::move(parameters),
-                                                        torch::optim::AdamOptions()
-                                                            .betas({options.beta1, options.beta2})
-                                                            .eps(options.epsilon)
-                                                            .amsgrad(options.amsgrad)
-                                                            .weight_decay(options.weight_decay));
-          }};
-}
-
-AdaptiveCase adamw_case(const std::string& name, const OptimizerOptions& options) {
-  return {name, options, [options](std::vector<at::Tensor> parameters) {
-            return std::make_unique<torch::optim::AdamW>(std::move(parameters),
-                                                         torch::optim::AdamWOptions()
-                                                             .betas({options.beta1, options.beta2})
-                                                             .eps(options.epsilon)
-                                                             .amsgrad(options.amsgrad)
-                                                             .weight_decay(options.weight_decay));
-          }};
-}
-
-AdaptiveCase rmsprop_case(const std::string& name, const OptimizerOptions& options) {
-  return {name, options, [options](std::vector<at::Tensor> parameters) {
-            return std::make_unique<torch::optim::RMSprop>(std::move(parameters),
-                                                           torch::optim::RMSpropOptions()
-                                                               .alpha(options.alpha)
-                                                               .eps(options.epsilon)
-                                                               .centered(options.centered)
-                                                               .momentum(options.momentum)
-                                                               .weight_decay(options.weight_decay));
-          }};
-}
-
-AdaptiveCase adagrad_case(const std::string& name, const OptimizerOptions& options) {
-  return {name, options, [options](std::vector<at::Tensor> parameters) {
-            return std::make_unique<torch::optim::Adagrad>(
-                std::move(parameters), torch::optim::AdagradOptions()
-                                           .lr_decay(options.lr_decay)
-                                           .initial_accumulator_value(options.initial_accumulator)
-                                           .eps(options.epsilon)
-                                           .weight_decay(options.weight_decay));
-          }};
-}
-
-// Each option by itself, and all together.
-std::vector<AdaptiveCase> every_case() {
-  constexpr auto kAdam = OptimizerKind::adam;
-  constexpr auto kAdamw = OptimizerKind::adamw;
-  constexpr auto kRmsprop = OptimizerKind::rmsprop;
-  constexpr auto kAdagrad = OptimizerKind::adagrad;
-  return {adam_case("adam", {.kind = kAdam}),
-          adam_case("adam's beta1", {.kind = kAdam, .beta1 = 0.5}),
-          adam_case("adam's beta2", {.kind = kAdam, .beta2 = 0.7}),
-          adam_case("adam's epsilon", {.kind = kAdam, .epsilon = 0.1}),
-          adam_case("adam's amsgrad", {.kind = kAdam, .beta2 = 0.3, .amsgrad = true}),
-          adam_case("adam's weight decay", {.kind = kAdam, .weight_decay = 0.1}),
-          adam_case("all of adam", {.kind = kAdam,
-                                    .weight_decay = 0.03,
-                                    .beta1 = 0.8,
-                                    .beta2 = 0.6,
-                                    .amsgrad = true,
-                                    .epsilon = 1e-3}),
-          adamw_case("adamw", {.kind = kAdamw}),
-          adamw_case("adamw's weight decay", {.kind = kAdamw, .weight_decay = 0.1}),
-          adamw_case("all of adamw", {.kind = kAdamw,
-                                      .weight_decay = 0.03,
-                                      .beta1 = 0.8,
-                                      .beta2 = 0.6,
-                                      .amsgrad = true,
-                                      .epsilon = 1e-3}),
-          rmsprop_case("rmsprop", {.kind = kRmsprop}),
-          rmsprop_case("rmsprop's alpha", {.kind = kRmsprop, .alpha = 0.5}),
-          rmsprop_case("rmsprop's epsilon", {.kind = kRmsprop, .epsilon = 0.1}),
-          rmsprop_case("rmsprop's momentum", {.kind = kRmsprop, .momentum = 0.9}),
-          rmsprop_case("rmsprop's weight decay", {.kind = kRmsprop, .weight_decay = 0.1}),
-          rmsprop_case("centred rmsprop", {.kind = kRmsprop, .alpha = 0.9, .centered = true}),
-          rmsprop_case("all of rmsprop", {.kind = kRmsprop,
-                                          .momentum = 0.5,
-                                          .weight_decay = 0.03,
-                                          .alpha = 0.8,
-                                          .centered = true,
-                                          .epsilon = 1e-3}),
-          adagrad_case("adagrad", {.kind = kAdagrad, .epsilon = 1e-10}),
-          adagrad_case("adagrad's epsilon", {.kind = kAdagrad, .epsilon = 0.1}),
-          adagrad_case("adagrad's weight decay", {.kind = kAdagrad, .weight_decay = 0.1}),
-          adagrad_case("adagrad's decay of the rate", {.kind = kAdagrad, .lr_decay = 0.3}),
-          adagrad_case("adagrad's accumulator", {.kind = kAdagrad, .initial_accumulator = 0.7}),
-          adagrad_case("all of adagrad", {.kind = kAdagrad,
-                                          .weight_decay = 0.03,
-                                          .lr_decay = 0.1,
-                                          .initial_accumulator = 0.2,
-                                          .epsilon = 1e-3})};
-}
-
-// Several tensors, of two groups in turns.
-ParameterLayout layout_of_tensors(const std::vector<std::size_t>& sizes) {
-  ParameterLayout layout;
-  layout.layer_ends.resize(sizes.size());
-  std::partial_sum(sizes.begin(), sizes.end(), layout.layer_ends.begin());
-  for (std::size_t i = 0; i < sizes.size(); ++i) layout.layer_groups.push_back(i % 2);
-  return layout;
-}
 
 // The second group has half the rate, so that its tensors are ranges of their own.
 const std::vector<GroupOptions> kTwoGroups{{}, {.learning_rate_factor = 0.5}};
@@ -151,60 +33,9 @@ std::vector<double> rates_of_elements(const std::vector<std::size_t>& sizes, dou
 }
 
 template <class T>
-at::Tensor tensor_copy(const std::vector<T>& values) {
-  at::Tensor tensor =
-      at::empty({static_cast<std::int64_t>(values.size())}, c10::CppTypeToScalarType<T>::value);
-  std::copy(values.begin(), values.end(), tensor.data_ptr<T>());
-  return tensor;
-}
-
-template <class T>
 class AdaptiveOf : public testing::Test {};
 using AdaptiveTypes = testing::Types<float, double>;
 TYPED_TEST_SUITE(AdaptiveOf, AdaptiveTypes);
-
-// Libtorch fuses multiplications with additions where the CPU can, and we do not.
-TYPED_TEST(AdaptiveOf, IsLibtorchsButForRounding) {
-  using T = TypeParam;
-  const double tolerance = std::is_same_v<T, double> ? 1e-12 : 1e-5;
-  const std::vector<std::size_t> sizes{35, 5, 3, 64};
-  const ParameterLayout layout = layout_of_tensors(sizes);
-  constexpr int kSteps = 20;
-  constexpr T kMinibatches = 4;
-  for (const AdaptiveCase& of : every_case()) {
-    SCOPED_TRACE(of.name);
-    Workers workers(2);
-    const auto optimizer = make_optimizer<T>(of.options, layout, {});
-    const auto initial = random_values<T>(layout.size(), 1);
-    auto parameters = initial;
-    const at::Tensor expected = tensor_copy(initial);
-    std::vector<std::int64_t> extents(sizes.begin(), sizes.end());
-    std::vector<at::Tensor> tensors = expected.split_with_sizes(extents);
-    for (at::Tensor& tensor : tensors) tensor = tensor.clone().requires_grad_();
-    const auto reference = of.of_torch(tensors);
-    for (std::uint32_t step = 0; step < kSteps; ++step) {
-      const auto sum = random_values<T>(layout.size(), 100 + step);
-      const double rate = 0.01 + 0.002 * (step % 3);
-      const at::Tensor mean = tensor_copy(sum) * (T{1} / kMinibatches);
-      const std::vector<at::Tensor> gradients = mean.split_with_sizes(extents);
-      for (std::size_t i = 0; i < tensors.size(); ++i) tensors[i].mutable_grad() = gradients[i];
-      reference->param_groups().front().options().set_lr(rate);
-      reference->step();
-      optimizer->step({.parameters = parameters,
-                       .gradient_sum = sum,
-                       .gradient_factor = T{1} / kMinibatches,
-                       .rates = {.update_rate = rate}},
-                      workers);
-      std::vector<at::Tensor> values;
-      values.reserve(tensors.size());
-      for (const at::Tensor& tensor : tensors) values.push_back(tensor.detach());
-      ASSERT_TRUE(
-          at::allclose(tensor_copy(parameters), at::cat(values), tolerance, tolerance / 100))
-          << "step " << step;
-    }
-    EXPECT_FALSE(at::allclose(tensor_copy(parameters), tensor_copy(initial), 0.01, 0.01));
-  }
-}
 
 // The formulas as the headers have them, element by element. Up to three steps a power is the same
 // bits whichever way it is multiplied.
@@ -283,7 +114,7 @@ TYPED_TEST(AdaptiveOf, HasTheBitsOfItsFormulaWhereverItIsCut) {
   constexpr double kRate = 0.01;
   const T factor = T{1} / T{3};
   const auto clip = static_cast<T>(0.4);
-  for (const AdaptiveCase& of : every_case()) {
+  for (const AdaptiveCase& of : adaptive_cases()) {
     SCOPED_TRACE(of.name);
     for (const std::vector<std::size_t>& sizes :
          {std::vector<std::size_t>{0}, {1}, {15, 1, 2, 33}, {kTask - 7, 20, 0, kTask + 3, 1}}) {

@@ -144,11 +144,11 @@ INSTANTIATE_TEST_SUITE_P(All, ModelTwins,
                            return name;
                          });
 
-// The benchmark's peers train the network of the page.
+// PyTorch, which rubato is compared with, trains the network of the page.
 TEST_F(ModelTwins, AreThoseOfTheBenchmark) {
   const std::string twin = python_behind(section_of("mnist-cnn"), 0);
   ASSERT_FALSE(twin.empty());
-  EXPECT_THAT(test::read_file(RUBATO_PEERS_NETWORK), HasSubstr(twin));
+  EXPECT_THAT(test::read_file(RUBATO_PYTORCH_NETWORKS), HasSubstr(twin));
 }
 
 }  // namespace

@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <cmath>
 #include <cstdint>
 #include <fstream>
@@ -15,7 +16,6 @@
 
 #include <rubato/torch/adascale.hpp>
 
-#include "optim/tensor_of.hpp"
 #include "support/error_of.hpp"
 
 namespace rubato {
@@ -23,11 +23,16 @@ namespace {
 
 using nlohmann::json;
 using test::error_of;
-using test::tensor_of;
 using testing::HasSubstr;
 
+at::Tensor double_tensor(const std::vector<double>& values) {
+  at::Tensor tensor = at::empty({static_cast<std::int64_t>(values.size())}, at::kDouble);
+  std::copy(values.begin(), values.end(), tensor.data_ptr<double>());
+  return tensor;
+}
+
 at::Tensor parameter_of(const std::vector<double>& values) {
-  return tensor_of(values).requires_grad_();
+  return double_tensor(values).requires_grad_();
 }
 
 // A backward pass with that gradient.
@@ -70,7 +75,7 @@ TEST(AdaScaleReference, EveryStepOfTheLoop) {
       for (const json& micro : step.at("micro_gradients")) {
         at::Tensor loss = at::zeros({}, at::kDouble);
         for (std::size_t g = 0; g < parameters.size(); ++g) {
-          loss = loss + (parameters[g] * tensor_of(micro.at(g))).sum();
+          loss = loss + (parameters[g] * double_tensor(micro.at(g))).sum();
         }
         (scaled ? loss / static_cast<double>(accumulate) : loss).backward();
       }
@@ -82,7 +87,8 @@ TEST(AdaScaleReference, EveryStepOfTheLoop) {
       for (std::size_t g = 0; g < parameters.size(); ++g) {
         const double of_group = step.at("gain_per_group").at(g);
         EXPECT_NEAR(adascale.gain(g), of_group, 1e-9 * of_group);
-        EXPECT_TRUE(at::allclose(parameters[g].detach(), tensor_of(step.at("params_after").at(g)),
+        EXPECT_TRUE(at::allclose(parameters[g].detach(),
+                                 double_tensor(step.at("params_after").at(g)),
                                  /*rtol=*/1e-9, /*atol=*/1e-12));
         EXPECT_EQ(sgd.param_groups()[g].options().get_lr(), step.at("lr_after_step").at(g));
       }
@@ -96,7 +102,7 @@ class AdaScaleLoop : public testing::Test {
   // A step of orthogonal gradients, or of identical ones.
   void step(AdaScale& adascale, const std::vector<std::vector<double>>& gradients) {
     adascale.zero_grad();
-    for (const auto& gradient : gradients) backward(parameter_, tensor_of(gradient));
+    for (const auto& gradient : gradients) backward(parameter_, double_tensor(gradient));
     // The gain is there before the step, and the step changes nothing in it.
     const double gain = adascale.gain();
     adascale.step();
@@ -142,7 +148,8 @@ TEST_F(AdaScaleLoop, HasThePublishedGainsAfterChangesOfScale) {
 TEST_F(AdaScaleLoop, GainsNothingFromAccumulatedLosses) {
   AdaScale adascale(sgd_, {.num_gradients_to_accumulate = 4, .is_scaled_loss = false});
   at::Tensor loss = at::zeros({}, at::kDouble);
-  for (const auto& gradient : orthogonal_) loss = loss + (parameter_ * tensor_of(gradient)).sum();
+  for (const auto& gradient : orthogonal_)
+    loss = loss + (parameter_ * double_tensor(gradient)).sum();
   loss.backward();
   EXPECT_EQ(adascale.gain(), 1);
   EXPECT_EQ(error_of([&] { adascale.step(); }), "AdaScale: step() after 1 of 4 backward passes");
@@ -154,9 +161,9 @@ TEST_F(AdaScaleLoop, WorksWithSeveralWorkers) {
   const at::Tensor other = parameter_of({1, 2, 3, 4});
   torch::optim::SGD sgd({other}, torch::optim::SGDOptions(0.1));
   AdaScale two(sgd, {.world_size = 2, .all_reduce_sum = [](at::Tensor& sums) { sums += 9.0; }});
-  backward(other, tensor_of({1, 2, 0, 0}));
+  backward(other, double_tensor({1, 2, 0, 0}));
   // The mean of both workers' gradients, as DDP leaves it.
-  other.mutable_grad() = tensor_of({2, 1, 0, 0});
+  other.mutable_grad() = double_tensor({2, 1, 0, 0});
   two.step();
 
   AdaScale one(sgd_, {.num_gradients_to_accumulate = 2, .is_scaled_loss = false});
@@ -169,11 +176,11 @@ TEST_F(AdaScaleLoop, RestoresTheLearningRateAndWorksAroundAnyOptimizer) {
   const at::Tensor parameter = parameter_of({1, 2, 3, 4});
   torch::optim::Adam adam({parameter}, torch::optim::AdamOptions(0.01));
   AdaScale adascale(adam, {.num_gradients_to_accumulate = 4, .is_scaled_loss = false});
-  for (const auto& gradient : orthogonal_) backward(parameter, tensor_of(gradient));
+  for (const auto& gradient : orthogonal_) backward(parameter, double_tensor(gradient));
   adascale.step();
   EXPECT_EQ(adam.param_groups()[0].options().get_lr(), 0.01);
   // Adam's first step is the rate itself: 0.01 times a gain of 4.
-  EXPECT_TRUE(at::allclose(parameter.detach(), tensor_of({0.96, 1.96, 2.96, 3.96}), 1e-6, 0));
+  EXPECT_TRUE(at::allclose(parameter.detach(), double_tensor({0.96, 1.96, 2.96, 3.96}), 1e-6, 0));
 }
 
 TEST_F(AdaScaleLoop, SaysWhatIsMisuse) {
@@ -188,7 +195,7 @@ TEST_F(AdaScaleLoop, SaysWhatIsMisuse) {
 
   AdaScale adascale(sgd_, {.num_gradients_to_accumulate = 2, .is_scaled_loss = false});
   EXPECT_EQ(error_of([&] { adascale.step(); }), "AdaScale: step() after 0 of 2 backward passes");
-  const at::Tensor gradient = tensor_of({1, 0, 0, 0});
+  const at::Tensor gradient = double_tensor({1, 0, 0, 0});
   backward(parameter_, gradient);
   EXPECT_EQ(error_of([&] { adascale.step(); }), "AdaScale: step() after 1 of 2 backward passes");
   EXPECT_THAT(error_of([&] { adascale.set_scale(3); }),
@@ -243,12 +250,13 @@ TEST_F(AdaScaleLoop, TakesParameterGroupsOnTheWay) {
   EXPECT_EQ(adascale.gain(1), 1);
   adascale.zero_grad();
   for (const auto& gradient : {std::vector<double>{1, 0}, {0, 1}}) {
-    ((parameter_ * tensor_of({1, 1, 0, 0})).sum() + (added * tensor_of(gradient)).sum()).backward();
+    ((parameter_ * double_tensor({1, 1, 0, 0})).sum() + (added * double_tensor(gradient)).sum())
+        .backward();
   }
   adascale.step();
   EXPECT_NEAR(adascale.gain(0), 1, 1e-6);
   EXPECT_NEAR(adascale.gain(1), 2, 1e-9);
-  EXPECT_TRUE(at::allclose(added.detach(), tensor_of({4.5, 5.5}), 1e-9, 0));
+  EXPECT_TRUE(at::allclose(added.detach(), double_tensor({4.5, 5.5}), 1e-9, 0));
 }
 
 TEST_F(AdaScaleLoop, GoesOnFromItsStateDict) {
@@ -265,7 +273,7 @@ TEST_F(AdaScaleLoop, GoesOnFromItsStateDict) {
   const std::vector<std::vector<double>> next{
       {1, 2, 0, 0}, {0, 1, 1, 0}, {1, 0, 1, 0}, {0, 2, 0, 1}};
   step(adascale, next);
-  for (const auto& gradient : next) backward(copy, tensor_of(gradient));
+  for (const auto& gradient : next) backward(copy, double_tensor(gradient));
   other.step();
   EXPECT_EQ(other.gain(), adascale.gain());
   EXPECT_TRUE(at::equal(copy.detach(), parameter_.detach())) << "momentum included";
@@ -279,7 +287,7 @@ TEST_F(AdaScaleLoop, TakesScaledLossesByDefaultAsFairscaleDoes) {
   AdaScale adascale(sgd_, {.num_gradients_to_accumulate = 4});
   adascale.zero_grad();
   for (const auto& gradient : orthogonal_) {
-    ((parameter_ * tensor_of(gradient)).sum() / 4).backward();
+    ((parameter_ * double_tensor(gradient)).sum() / 4).backward();
   }
   // local = 4 (1/4)^2 4^2 = 4, total = 4 (1/4)^2 = 1/4: var = 4 (4/4)/3 - (1/4) 4/3 = 1.
   EXPECT_EQ(adascale.estimator().variance(0), 0) << "not before it is asked";
@@ -287,7 +295,7 @@ TEST_F(AdaScaleLoop, TakesScaledLossesByDefaultAsFairscaleDoes) {
   EXPECT_NEAR(adascale.estimator().variance(0), 1, 1e-12);
   adascale.step();
   // Not divided a second time: w - 0.1 x 4 x 1/4.
-  EXPECT_TRUE(at::allclose(parameter_.detach(), tensor_of({0.9, 1.9, 2.9, 3.9}), 1e-9, 0));
+  EXPECT_TRUE(at::allclose(parameter_.detach(), double_tensor({0.9, 1.9, 2.9, 3.9}), 1e-9, 0));
 }
 
 // With losses that are not, both ways give the same step: fairscale's, where the caller divides,
@@ -297,7 +305,7 @@ TEST_F(AdaScaleLoop, DividesGradientsOnce) {
     const at::Tensor parameter = parameter_of({1, 2, 3, 4});
     torch::optim::SGD sgd({parameter}, torch::optim::SGDOptions(0.1));
     AdaScale adascale(sgd, {.num_gradients_to_accumulate = 4, .is_scaled_loss = false});
-    for (const auto& gradient : orthogonal_) backward(parameter, tensor_of(gradient));
+    for (const auto& gradient : orthogonal_) backward(parameter, double_tensor(gradient));
     if (by_hand) {
       adascale.scale_grad_by_num_grads_to_accum();
       EXPECT_THAT(error_of([&] { adascale.scale_grad_by_num_grads_to_accum(); }),
@@ -305,19 +313,19 @@ TEST_F(AdaScaleLoop, DividesGradientsOnce) {
     }
     EXPECT_NEAR(adascale.gain(), 4, 1e-9);
     adascale.step();
-    EXPECT_TRUE(at::allclose(parameter.detach(), tensor_of({0.9, 1.9, 2.9, 3.9}), 1e-9, 0));
+    EXPECT_TRUE(at::allclose(parameter.detach(), double_tensor({0.9, 1.9, 2.9, 3.9}), 1e-9, 0));
     // The next step begins anew.
     sgd.zero_grad();
-    for (const auto& gradient : orthogonal_) backward(parameter, tensor_of(gradient));
+    for (const auto& gradient : orthogonal_) backward(parameter, double_tensor(gradient));
     adascale.step();
-    EXPECT_TRUE(at::allclose(parameter.detach(), tensor_of({0.8, 1.8, 2.8, 3.8}), 1e-9, 0));
+    EXPECT_TRUE(at::allclose(parameter.detach(), double_tensor({0.8, 1.8, 2.8, 3.8}), 1e-9, 0));
   };
   loop(true);
   loop(false);
   AdaScale scaled(sgd_, {.num_gradients_to_accumulate = 2});
   EXPECT_THAT(error_of([&] { scaled.scale_grad_by_num_grads_to_accum(); }),
               HasSubstr("scale_grad_by_num_grads_to_accum() after 0 of 2 backward passes"));
-  for (int i = 0; i < 2; ++i) backward(parameter_, tensor_of(orthogonal_[0]));
+  for (int i = 0; i < 2; ++i) backward(parameter_, double_tensor(orthogonal_[0]));
   EXPECT_THAT(error_of([&] { scaled.scale_grad_by_num_grads_to_accum(); }),
               HasSubstr("accepted: with is_scaled_loss = false"));
 }
@@ -330,7 +338,7 @@ TEST_F(AdaScaleLoop, StepsWithAClosure) {
     adascale.zero_grad();
     at::Tensor sum = at::zeros({}, at::kDouble);
     for (const auto& gradient : orthogonal_) {
-      const at::Tensor loss = (parameter_ * tensor_of(gradient)).sum();
+      const at::Tensor loss = (parameter_ * double_tensor(gradient)).sum();
       loss.backward();
       sum = sum + loss.detach();
     }
@@ -342,7 +350,7 @@ TEST_F(AdaScaleLoop, StepsWithAClosure) {
   EXPECT_EQ(loss.item<double>(), 1 + 2 + 3 + 4);
   EXPECT_NEAR(adascale.gain(), 4, 1e-9);
   // The gain of these very gradients.
-  EXPECT_TRUE(at::allclose(parameter_, tensor_of({0.9, 1.9, 2.9, 3.9}), 1e-9, 0));
+  EXPECT_TRUE(at::allclose(parameter_, double_tensor({0.9, 1.9, 2.9, 3.9}), 1e-9, 0));
   EXPECT_EQ(sgd_.param_groups()[0].options().get_lr(), 0.1);
 
   EXPECT_THAT(error_of([&] { adascale.step(torch::optim::Optimizer::LossClosure()); }),
@@ -351,7 +359,7 @@ TEST_F(AdaScaleLoop, StepsWithAClosure) {
               HasSubstr("step() after 0 of 4 backward passes"));
   {
     const at::AutoGradMode with_gradients(true);
-    backward(parameter_, tensor_of({1, 0, 0, 0}));
+    backward(parameter_, double_tensor({1, 0, 0, 0}));
   }
   EXPECT_THAT(error_of([&] { adascale.step(closure); }),
               HasSubstr("step(closure) after 1 of 4 backward passes"));
@@ -385,7 +393,7 @@ TEST_F(AdaScaleLoop, KeepsTheSmoothingInItsStateDict) {
 
 TEST_F(AdaScaleLoop, HasNoStateInTheMiddleOfAnAccumulation) {
   AdaScale adascale(sgd_, {.num_gradients_to_accumulate = 2});
-  backward(parameter_, tensor_of({1, 0, 0, 0}));
+  backward(parameter_, double_tensor({1, 0, 0, 0}));
   EXPECT_EQ(
       error_of([&] { static_cast<void>(adascale.state_dict()); }),
       "AdaScale: state_dict() in the middle of an accumulation, after 1 of 2 backward passes");
@@ -395,11 +403,11 @@ TEST_F(AdaScaleLoop, LetsGoWhenItIsUnhooked) {
   {
     AdaScale adascale(sgd_, {.num_gradients_to_accumulate = 2, .is_scaled_loss = false});
     adascale.unhook();
-    for (int i = 0; i < 5; ++i) backward(parameter_, tensor_of({1, 0, 0, 0}));
+    for (int i = 0; i < 5; ++i) backward(parameter_, double_tensor({1, 0, 0, 0}));
     EXPECT_EQ(error_of([&] { adascale.step(); }), "AdaScale: step() after unhook()");
   }
   // And when it is gone.
-  backward(parameter_, tensor_of({1, 0, 0, 0}));
+  backward(parameter_, double_tensor({1, 0, 0, 0}));
   EXPECT_EQ(parameter_.grad()[0].item<double>(), 6);
 }
 
@@ -426,16 +434,16 @@ TEST_F(AdaScaleLoop, AccumulatesOnSeveralWorkers) {
                        .is_scaled_loss = scaled});
     EXPECT_EQ(two.scale(), 4);
     EXPECT_DOUBLE_EQ(two.smoothing(), 0.996);
-    for (const auto& gradient : here) backward(other, tensor_of(gradient) * part);
+    for (const auto& gradient : here) backward(other, double_tensor(gradient) * part);
     // The mean over the workers, as DDP leaves it.
-    other.mutable_grad() = (other.grad() + tensor_of(other_sum)) / 2;
+    other.mutable_grad() = (other.grad() + double_tensor(other_sum)) / 2;
     two.step();
 
     const at::Tensor alone = parameter_of({1, 2, 3, 4});
     torch::optim::SGD one_sgd({alone}, torch::optim::SGDOptions(0.1));
     AdaScale one(one_sgd, {.num_gradients_to_accumulate = 4, .is_scaled_loss = false});
     for (const auto& gradients : {here, there}) {
-      for (const auto& gradient : gradients) backward(alone, tensor_of(gradient));
+      for (const auto& gradient : gradients) backward(alone, double_tensor(gradient));
     }
     one.step();
     EXPECT_DOUBLE_EQ(two.gain(), one.gain()) << scaled;
@@ -453,8 +461,8 @@ TEST_F(AdaScaleLoop, RestoresTheLearningRateWhenTheOptimizerThrows) {
   };
   Failing failing({parameter_}, torch::optim::SGDOptions(0.1));
   AdaScale adascale(failing, {.num_gradients_to_accumulate = 2, .is_scaled_loss = false});
-  backward(parameter_, tensor_of({1, 0, 0, 0}));
-  backward(parameter_, tensor_of({0, 1, 0, 0}));
+  backward(parameter_, double_tensor({1, 0, 0, 0}));
+  backward(parameter_, double_tensor({0, 1, 0, 0}));
   EXPECT_EQ(error_of([&] { adascale.step(); }), "no step");
   EXPECT_GT(adascale.gain(), 1.5);
   EXPECT_EQ(failing.param_groups()[0].options().get_lr(), 0.1);
@@ -462,14 +470,14 @@ TEST_F(AdaScaleLoop, RestoresTheLearningRateWhenTheOptimizerThrows) {
 
 // What is frozen, and what no loss reaches, has no part in it.
 TEST_F(AdaScaleLoop, PassesOverParametersWithoutAGradient) {
-  const at::Tensor frozen = tensor_of({1, 2});
+  const at::Tensor frozen = double_tensor({1, 2});
   const at::Tensor unused = parameter_of({1, 2});
   torch::optim::SGD sgd({parameter_, frozen, unused}, torch::optim::SGDOptions(0.1));
   AdaScale adascale(sgd, {.num_gradients_to_accumulate = 4, .is_scaled_loss = false});
   step(adascale, orthogonal_);
   EXPECT_NEAR(adascale.gain(), 4, 1e-9);
-  EXPECT_TRUE(at::equal(frozen, tensor_of({1, 2})));
-  EXPECT_TRUE(at::equal(unused.detach(), tensor_of({1, 2})));
+  EXPECT_TRUE(at::equal(frozen, double_tensor({1, 2})));
+  EXPECT_TRUE(at::equal(unused.detach(), double_tensor({1, 2})));
 }
 
 }  // namespace

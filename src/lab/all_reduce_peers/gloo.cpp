@@ -13,8 +13,8 @@
 #include <gloo/rendezvous/hash_store.h>
 #include <gloo/transport/tcp/device.h>
 
+#include "lab/all_reduce_peers/timing.hpp"
 #include "lab/contestant.hpp"
-#include "lab/peers/timing.hpp"
 
 namespace {
 

@@ -4,8 +4,8 @@
 
 #include <mpi.h>
 
+#include "lab/all_reduce_peers/timing.hpp"
 #include "lab/contestant.hpp"
-#include "lab/peers/timing.hpp"
 
 int main(int argc, char** argv) {
   using rubato::lab::payload;

@@ -53,7 +53,7 @@ class PeerRuns {
       : task_(task), arrivals_(arrivals_of(Arrival::simultaneous, task.ranks, 0)) {}
 
   [[nodiscard]] bool more() const {
-    return seconds_.size() < kFewest || (spent_ < task_.seconds && seconds_.size() < kMost);
+    return has_another_run(seconds_.size(), spent_, task_.seconds);
   }
   /// Of the next run.
   [[nodiscard]] const Arrivals& arrivals() const { return arrivals_; }
@@ -74,9 +74,6 @@ class PeerRuns {
   [[nodiscard]] const std::vector<double>& seconds() const { return seconds_; }
 
  private:
-  static constexpr std::size_t kFewest = 5;
-  static constexpr std::size_t kMost = 1000;
-
   PeerTask task_;
   Arrivals arrivals_;
   int runs_ = 0;
@@ -84,11 +81,10 @@ class PeerRuns {
   std::vector<double> seconds_;
 };
 
-/// What a peer answers on one line: median, min, max seconds and the number of runs.
-inline void print_timings(std::vector<double> seconds) {
-  std::sort(seconds.begin(), seconds.end());
-  std::printf("%.9g %.9g %.9g %zu\n", seconds[seconds.size() / 2], seconds.front(), seconds.back(),
-              seconds.size());
+/// What a peer answers: the seconds of each run, a line each, and a last line "end".
+inline void print_timings(const std::vector<double>& seconds) {
+  for (const double run : seconds) std::printf("%.9g\n", run);
+  std::printf("end\n");
 }
 
 }  // namespace rubato::lab

@@ -1,0 +1,59 @@
+#include "core/text_table.hpp"
+
+#include <string>
+
+#include <gmock/gmock.h>
+
+namespace rubato {
+namespace {
+
+using testing::ElementsAre;
+
+TEST(TextTable, HasColumnsAsWideAsTheirWidestCells) {
+  TextTable table({Column::left, Column::right, Column::left});
+  table.add({"strategy", "ms", "reproducible"});
+  table.add({"ring", "1000.5", "no"});
+  table.add({"chunked-tree", "2", "yes"});
+  EXPECT_EQ(table.text(),
+            "strategy          ms  reproducible\n"
+            "ring          1000.5  no\n"
+            "chunked-tree       2  yes\n");
+}
+
+TEST(TextTable, EndsNoLineWithABlank) {
+  TextTable table({Column::left, Column::left}, 2);
+  table.add({"a", "long"});
+  table.add({"b", ""});
+  table.add({"", ""});
+  EXPECT_EQ(table.text(), "  a  long\n  b\n\n");
+}
+
+TEST(TextTable, WrapsItsLastColumn) {
+  TextTable table({Column::left, Column::right, Column::wrapped}, 1);
+  const std::string word(30, 'w');
+  table.add({"name", "7", word + ' ' + word + ' ' + word});
+  table.add({"n", "10", "short"});
+  EXPECT_THAT(table.rows(), ElementsAre(" name   7  " + word + ' ' + word + '\n' +
+                                            std::string(11, ' ') + word + '\n',
+                                        " n     10  short\n"));
+}
+
+TEST(TextTable, CountsCharactersNotBytes) {
+  TextTable table({Column::left, Column::right, Column::left});
+  table.add({"\u00fcber", "\u2265", "x"});
+  table.add({"unter", "10", "y"});
+  EXPECT_EQ(table.text(), "\u00fcber    \u2265  x\nunter  10  y\n");
+}
+
+TEST(TextTable, IsEmptyWithoutRows) {
+  EXPECT_EQ(TextTable({Column::left, Column::wrapped}, 4).text(), "");
+}
+
+TEST(TextTableDeathTest, AbortsWhereCellsDoNotFit) {
+  TextTable table({Column::left, Column::right});
+  EXPECT_DEATH(table.add({"a"}), "a cell for each column");
+  EXPECT_DEATH(TextTable({Column::wrapped, Column::left}), "only the last column is wrapped");
+}
+
+}  // namespace
+}  // namespace rubato
