@@ -8,19 +8,13 @@
 
 #include <rubato/core/choice.hpp>
 
+#include "app/grouped.hpp"
 #include "app/plan_output.hpp"
 #include "config/trace_source.hpp"
 
 namespace rubato::app {
 
 namespace {
-
-// 12000 as "12,000".
-std::string grouped(std::int64_t value) {
-  std::string digits = fmt::to_string(value);
-  for (std::size_t i = digits.size(); i > 3; i -= 3) digits.insert(i - 3, 1, ',');
-  return digits;
-}
 
 // 12 as "12th".
 std::string ordinal(std::int64_t value) {
