@@ -125,11 +125,10 @@ int plan_command(std::span<const std::string> arguments) {
   require_none_idle(line, {&seed, 1});
   require_trace_end(line, run);
 
-  const Planner planner(load_trace(run.trace, run.on_trace_end),
-                        {.dataset_size = options.dataset_size,
-                         .minibatch_size = run.minibatch,
-                         .cores = run.cores,
-                         .remainder = run.remainder});
+  const Planner planner(load_trace(run), {.dataset_size = options.dataset_size,
+                                          .minibatch_size = run.minibatch,
+                                          .cores = run.cores,
+                                          .remainder = run.remainder});
   const std::vector<EpochPlan> epochs = epochs_to_show(planner, options);
   if (const auto note = idle_cores(planner.trace(), run.cores);
       note && line.given().contains("cores")) {

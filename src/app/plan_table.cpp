@@ -7,6 +7,7 @@
 
 #include <rubato/core/choice.hpp>
 
+#include "app/grouped.hpp"
 #include "app/plan_output.hpp"
 #include "config/trace_source.hpp"
 #include "core/text_table.hpp"
@@ -14,13 +15,6 @@
 namespace rubato::app {
 
 namespace {
-
-// 12000 as "12,000".
-std::string grouped(std::int64_t value) {
-  std::string digits = fmt::to_string(value);
-  for (std::size_t i = digits.size(); i > 3; i -= 3) digits.insert(i - 3, 1, ',');
-  return digits;
-}
 
 // 12 as "12th".
 std::string ordinal(std::int64_t value) {

@@ -50,11 +50,10 @@ void check_trace(const RunConfiguration& run) {
   // What comes out of a pipe can be read once only, by the program that trains.
   if (file && std::filesystem::is_fifo(*file, ignored)) return;
   const auto samples = samples_of(run);
-  const Planner planner(load_trace(run.trace, run.on_trace_end),
-                        {.dataset_size = samples.value_or(kMaxDatasetSize),
-                         .minibatch_size = run.minibatch,
-                         .cores = run.cores,
-                         .remainder = run.remainder});
+  const Planner planner(load_trace(run), {.dataset_size = samples.value_or(kMaxDatasetSize),
+                                          .minibatch_size = run.minibatch,
+                                          .cores = run.cores,
+                                          .remainder = run.remainder});
   if (samples) require_epochs(planner, run.epochs);
 }
 

@@ -20,7 +20,7 @@ ExitCode verify(const TrainArguments& arguments, const LoadWorkload& load) {
   if (const std::string slow = workload->warning(); !slow.empty()) {
     print_error(fmt::format("rubato verify: {}\n", slow));
   }
-  const Trace trace = load_trace(options.trace, options.on_trace_end);
+  const Trace trace = load_trace(options);
   const TrainOptions asked = train_options(options);
   Verification verification(
       [&](const auto& change) {

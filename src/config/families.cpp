@@ -5,6 +5,8 @@
 #include <rubato/runtime/reducer.hpp>
 #include <rubato/scaling/lr_schedule.hpp>
 #include <rubato/scaling/rule_registry.hpp>
+#include <rubato/trace/availability_steps.hpp>
+#include <rubato/trace/generators.hpp>
 
 #include "collective/schedule.hpp"
 #include "config/data_source.hpp"
@@ -34,6 +36,14 @@ std::vector<Family> all_families() {
            .option = "--trace",
            .help = "the global batch size, and the cores, of every step",
            .strategies = trace_sources()},
+          {.name = "generators",
+           .option = "--trace",
+           .help = "how many devices there are when, made up",
+           .strategies = availability_generators()},
+          {.name = "policies",
+           .option = "--availability",
+           .help = "how devices over time (of a file or a generator) become steps",
+           .strategies = scaling_policies()},
           {.name = "rules",
            .option = "--rule",
            .help = "the learning rate of a step of scale S: its batch size / --ref-batch",

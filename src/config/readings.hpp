@@ -170,9 +170,9 @@ template <class Check>
 [[nodiscard]] constexpr auto text() {
   return checked([](const std::string&) { return true; });
 }
-[[nodiscard]] constexpr auto text_or_number() {
-  const auto any = [](const std::string&) { return true; };
-  return Checked<decltype(any), OptionKind::text_or_number>{.check = any};
+template <class Check>
+[[nodiscard]] constexpr Checked<Check, OptionKind::text_or_number> checked_or_number(Check check) {
+  return {.check = check};
 }
 [[nodiscard]] constexpr Accuracy accuracy_target() {
   return {};

@@ -18,6 +18,7 @@
 #include <rubato/recipe/precision.hpp>
 #include <rubato/runtime/reducer.hpp>
 #include <rubato/scaling/rule_registry.hpp>
+#include <rubato/trace/generators.hpp>
 
 #include "config/data_source.hpp"
 #include "config/engine.hpp"
@@ -56,7 +57,7 @@ std::string map_trace_path(const std::string& text, const RunOption::PathMap& ma
   const auto file = trace_file(text);
   if (!file) return text;
   const std::filesystem::path mapped = map(*file);
-  // A file called "128" or "elastic" stays a file.
+  // A file called "128", "elastic" or "spot" stays a file.
   return trace_file(mapped.string()) ? mapped.string() : ("." / mapped).string();
 }
 

@@ -4,13 +4,17 @@
 #include <array>
 #include <string_view>
 #include <system_error>
+#include <utility>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <rubato/core/choice.hpp>
 #include <rubato/core/error.hpp>
 #include <rubato/core/family.hpp>
 #include <rubato/core/number.hpp>
+#include <rubato/trace/availability_steps.hpp>
+#include <rubato/trace/generators.hpp>
 
 namespace rubato {
 
@@ -24,10 +28,39 @@ struct TraceRow {
 };
 
 constexpr std::array<TraceRow, 3> kTraces{
-    {{"FILE.csv",
-      "a file with the header 'step,batchsize' or 'step,batchsize,cores' and a row for each step"},
+    {{"FILE",
+      "a file with the header 'step,batchsize' or 'step,batchsize,cores' and a row for each step, "
+      "or with the availability of devices over time, as --availability makes steps of it"},
      {"N", "N samples at every step"},
      {kElastic, "the built-in trace, again and again"}}};
+
+// "spot" of "spot:seed=1".
+std::string_view name_in(std::string_view spec) {
+  return spec.substr(0, spec.find(':'));
+}
+
+Trace constant_trace(const std::string& spec, std::string_view place) {
+  try {
+    return Trace::constant(parse_whole(spec, 1, kMaxBatchSize));
+  } catch (const Error& error) {
+    throw Error(fmt::format("{}{}, a file, a generator or {}", place, error.what(), kElastic));
+  }
+}
+
+void require_file(const std::string& spec, const std::filesystem::path& file,
+                  std::string_view place) {
+  std::error_code ignored;
+  if (std::filesystem::exists(file, ignored)) return;
+  const std::vector<Strategy> generators = availability_generators();
+  std::vector<std::string_view> names = row_names(generators);
+  names.push_back(kElastic);
+  const std::string_view meant = nearest(name_in(spec), names);
+  throw Error(fmt::format(
+      "{}no such file as '{}'; {}accepted: a file with the header "
+      "'step,batchsize[,cores]' or of availability (docs/traces.md), a batch "
+      "size, {} or a generator (rubato list generators)",
+      place, spec, meant.empty() ? "" : fmt::format("did you mean '{}'? ", meant), kElastic));
+}
 
 }  // namespace
 
@@ -35,12 +68,24 @@ std::vector<Strategy> trace_sources() {
   return strategies_of(kTraces, [](const TraceRow&, Spec&) {});
 }
 
-std::vector<std::string_view> trace_names() {
-  return row_names(kTraces);
+std::string trace_values() {
+  return fmt::format("{}|GENERATOR", fmt::join(row_names(kTraces), "|"));
+}
+
+void require_trace_name(const std::string& spec) {
+  if (is_generator(spec)) require_generator(spec);
+}
+
+void require_availability_steps(const std::string& text) {
+  static_cast<void>(parse_availability_steps(text, 1));
+}
+
+bool is_built_in(const std::string& spec) {
+  return spec == kElastic || is_number(spec);
 }
 
 std::optional<std::filesystem::path> trace_file(const std::string& spec) {
-  if (spec == kElastic || is_number(spec)) return std::nullopt;
+  if (is_built_in(spec) || is_generator(spec)) return std::nullopt;
   return spec;
 }
 
@@ -55,28 +100,38 @@ CoreRange cores_of(const Trace& trace, std::int64_t otherwise) {
   return range;
 }
 
-Trace load_trace(const std::string& spec, std::optional<TraceEnd> end) {
+std::variant<Trace, Availability> load_trace_or_availability(const std::string& spec,
+                                                             std::optional<TraceEnd> end,
+                                                             std::string_view place) {
   if (spec == kElastic) {
     Trace trace = Trace::elastic();
     return end ? Trace(trace.steps(), *end, trace.source()) : trace;
   }
-  const std::optional<std::filesystem::path> file = trace_file(spec);
-  if (!file) {
+  if (is_generator(spec)) {
     try {
-      return Trace::constant(parse_whole(spec, 1, kMaxBatchSize));
+      return generate_availability(spec, end.value_or(TraceEnd::error));
     } catch (const Error& error) {
-      throw Error(fmt::format("--trace: {}, a CSV file or {}", error.what(), kElastic));
+      throw Error(fmt::format("{}{}", place, error.what()));
     }
   }
-  std::error_code ignored;
-  if (!std::filesystem::exists(*file, ignored)) {
-    const bool misspelt = !nearest(spec, std::array{kElastic}).empty();
+  const std::optional<std::filesystem::path> file = trace_file(spec);
+  if (!file) return constant_trace(spec, place);
+  require_file(spec, *file, place);
+  return read_trace_or_availability(*file, end.value_or(TraceEnd::error));
+}
+
+Trace load_trace(const RunConfiguration& run) {
+  auto loaded = load_trace_or_availability(run.trace, run.on_trace_end, "--trace: ");
+  if (Trace* const trace = std::get_if<Trace>(&loaded)) {
+    if (run.availability.empty()) return std::move(*trace);
     throw Error(
-        fmt::format("--trace: no such file as '{}'; {}accepted: a CSV file with the header "
-                    "'step,batchsize[,cores]', a batch size or {}",
-                    spec, misspelt ? fmt::format("did you mean '{}'? ", kElastic) : "", kElastic));
+        fmt::format("--availability: {} says itself what every step is; accepted: with a "
+                    "file of availability (docs/traces.md) or a generator (rubato list "
+                    "generators)",
+                    trace->source()));
   }
-  return Trace::read_csv(*file, end.value_or(TraceEnd::error));
+  return to_steps(std::get<Availability>(loaded),
+                  parse_availability_steps(run.availability, run.minibatch));
 }
 
 }  // namespace rubato

@@ -4,23 +4,37 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <variant>
 #include <vector>
 
+#include <rubato/config/run_configuration.hpp>
+#include <rubato/trace/availability.hpp>
 #include <rubato/trace/trace.hpp>
 
 namespace rubato {
 
 struct Strategy;  // core/family.hpp
 
-/// What --trace accepts.
+/// What --trace accepts besides generators (availability_generators()).
 [[nodiscard]] std::vector<Strategy> trace_sources();
-[[nodiscard]] std::vector<std::string_view> trace_names();
+/// All that it accepts, for descriptions: "FILE|N|elastic|GENERATOR".
+[[nodiscard]] std::string trace_values();
+/// Throws Error for a generator whose arguments are wrong; everything else may name a file.
+void require_trace_name(const std::string& spec);
+/// Throws Error for what parse_availability_steps() rejects.
+void require_availability_steps(const std::string& text);
 
-/// The trace that --trace names: "elastic" (built in), a batch size (the same at every step), or a
-/// CSV file. `end` is what the user wants to follow its last row; without it a file ends with an
-/// error and the built-in trace cycles. A constant has no end to speak of. Throws Error, with the
-/// file and line where there is one.
-[[nodiscard]] Trace load_trace(const std::string& spec, std::optional<TraceEnd> end);
+/// What a --trace of that text names: "elastic" (built in), a batch size (the same at every step),
+/// a generator, or a file with either. `end` is what the user wants to follow it; without it the
+/// built-in trace cycles, and everything else ends with an error. A constant has no end to speak
+/// of. Throws Error, with the file and line where there is one, or `place` before the message.
+[[nodiscard]] std::variant<Trace, Availability> load_trace_or_availability(
+    const std::string& spec, std::optional<TraceEnd> end, std::string_view place);
+
+/// The trace of a run: that of --trace, where it is an availability with the steps that
+/// --availability makes of it. Throws Error as above, and for an --availability that would do
+/// nothing.
+[[nodiscard]] Trace load_trace(const RunConfiguration& run);
 
 /// How many cores a trace has, where `otherwise` is for the steps for which it does not say.
 struct CoreRange {
@@ -31,7 +45,10 @@ struct CoreRange {
 };
 [[nodiscard]] CoreRange cores_of(const Trace& trace, std::int64_t otherwise);
 
-/// The file that `spec` names; empty for "elastic" and for a number.
+/// Whether `spec` is "elastic" or a number, which is the same trace wherever and whenever it is
+/// read.
+[[nodiscard]] bool is_built_in(const std::string& spec);
+/// The file that `spec` names; empty for what is built in and for a generator.
 [[nodiscard]] std::optional<std::filesystem::path> trace_file(const std::string& spec);
 
 }  // namespace rubato

@@ -29,6 +29,8 @@ int terminal_columns(std::FILE* out) {
   return known ? size.ws_col : kColumns;
 }
 
+}  // namespace
+
 bool speaks_utf8() {
   for (const char* name : {"LC_ALL", "LC_CTYPE", "LANG"}) {
     const char* value = std::getenv(name);
@@ -39,8 +41,6 @@ bool speaks_utf8() {
   }
   return false;
 }
-
-}  // namespace
 
 Progress::Progress(std::FILE* out, const ProgressOptions& options) : out_(out), options_(options) {}
 

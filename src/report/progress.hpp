@@ -69,6 +69,9 @@ class Progress final : public Observer {
   std::int64_t epoch_steps_planned_ = 0;
 };
 
+/// Whether the environment says that text may be UTF-8.
+[[nodiscard]] bool speaks_utf8();
+
 /// "843", "29.8k", "1.20M".
 [[nodiscard]] std::string short_number(double value);
 /// "0:07", "12:30", "1:02:03".

@@ -42,9 +42,11 @@ std::string config_text(const RunConfiguration& run, const RunFolder& folder) {
 }
 
 std::string write_origin(const RunFolder& folder, RunConfiguration run, const Trace& trace) {
-  if (trace_file(run.trace)) {
+  if (!is_built_in(run.trace)) {
     folder.write("trace.csv", trace.to_csv());
     run.trace = folder.file("trace.csv").string();
+    // The file has the steps that it said.
+    run.availability.clear();
   }
   std::string config = config_text(run, folder);
   folder.write("config.toml", config);
@@ -78,7 +80,7 @@ void KeepNewer::load(const Training& training, const State& state) {
   RunConfiguration before = read_configuration(run_ / "config.toml");
   before.data = options_.data;
   // The trace that it was trained with: from here on it may be another.
-  const Trace trace = load_trace(before.trace, before.on_trace_end);
+  const Trace trace = load_trace(before);
   write_origin(aside, std::move(before), trace);
   aside.write("metrics.jsonl", read_file(run_ / "metrics.jsonl"));
   std::error_code ignored;

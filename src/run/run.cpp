@@ -31,7 +31,7 @@ Run::Run(RunConfiguration configuration, std::shared_ptr<const Workload> workloa
       workload_(checked(std::move(workload))),
       location_(std::move(location)),
       checkpoints_(location_.checkpoints(), configuration_.keep),
-      trace_(load_trace(configuration_.trace, configuration_.on_trace_end)),
+      trace_(load_trace(configuration_)),
       trainer_(make_trainer(*workload_, configuration_, trace_, train_options(configuration_))) {
   if (!location_.path().empty() && !location_.folder_) location_.folder_.emplace(location_.path());
   add_keepers();

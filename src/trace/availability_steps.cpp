@@ -56,10 +56,9 @@ AvailabilitySteps read_policy(const PolicyRow& row, Spec& spec, std::int64_t min
   AvailabilitySteps options = row.read(spec, minibatch);
   options.minibatch = minibatch;
   options.quantum = spec.whole("quantum", options.quantum, 1, kMaxCores);
-  options.seconds_per_step =
-      spec.real("seconds-per-step", Unset{"60, or as steps-per-sample says"}, kStepSeconds);
+  options.seconds_per_step = spec.real("seconds-per-step", Unset{"60"}, kStepSeconds);
   options.steps_per_sample =
-      spec.whole("steps-per-sample", Unset{"as seconds-per-step says"}, 1, kMostStepsPerSample);
+      spec.whole("steps-per-sample", Unset{"not used"}, 1, kMostStepsPerSample);
   options.max_cores = spec.whole("max-cores", Unset{"no limit"}, 1, kMaxCores);
   options.on_zero = spec.choice("on-zero", options.on_zero, kOnZeros);
   return options;

@@ -84,7 +84,8 @@ Availability read(TextReader& reader, std::optional<AvailabilityFormat> format, 
 
 TextReader open(const std::filesystem::path& path) {
   return TextReader::open(path, "the trace",
-                          "a CSV file with the header 'step,batchsize', or a file of availability "
+                          "a CSV file with the header 'step,batchsize' or 'step,batchsize,cores', "
+                          "or a file of availability "
                           "(docs/traces.md)");
 }
 

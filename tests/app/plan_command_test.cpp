@@ -243,7 +243,7 @@ TEST(PlanCommand, RejectsWhatIsWrong) {
        "accepted: at most 32, or more with --remainder carry"},
       {{"--trace=."},
        "cannot read the trace .: it is a folder; accepted: a CSV file with the header "
-       "'step,batchsize' or 'step,batchsize,cores'"},
+       "'step,batchsize' or 'step,batchsize,cores', or a file of availability (docs/traces.md)"},
       {{"--trace=short.csv", "--dataset-size=64", "--epochs=2"},
        "short.csv:3: the trace ends after 1 epoch and 1 further step, but 2 are asked for; "
        "accepted: "

@@ -81,12 +81,13 @@ TEST(Program, SuggestsTheNearestCommand) {
   const ProgramResult result = test::rubato({"trian", "--cores", "8"});
   EXPECT_EQ(result.code, 2);
   EXPECT_EQ(result.err,
-            "rubato: unknown command 'trian'; did you mean 'train'? accepted: train, plan, verify, "
+            "rubato: unknown command 'trian'; did you mean 'train'? accepted: train, plan, trace, "
+            "verify, "
             "list, bench, doctor\n");
   EXPECT_EQ(
       test::rubato({"--cores=8", "plan"}).err,
       "rubato: unknown option '--cores=8' before the command; accepted: --help, --version, or a "
-      "command: train, plan, verify, list, bench, doctor\n");
+      "command: train, plan, trace, verify, list, bench, doctor\n");
 }
 
 TEST(Program, LoadsNoLibtorch) {

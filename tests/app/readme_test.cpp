@@ -69,8 +69,11 @@ TEST(Readme, ItsCommandsDoWhatItSays) {
 
 TEST(Readme, NamesOptionsThatExist) {
   std::set<std::string> known{"--help", "--version", "--networks"};
-  for (const std::vector<std::string>& command :
-       {std::vector<std::string>{"train"}, {"verify"}, {"plan"}, {"bench", "reduce"}}) {
+  for (const std::vector<std::string>& command : {std::vector<std::string>{"train"},
+                                                  {"verify"},
+                                                  {"plan"},
+                                                  {"trace", "show"},
+                                                  {"bench", "reduce"}}) {
     std::vector<std::string> arguments = command;
     arguments.emplace_back("--help");
     known.merge(options_in(test::rubato(arguments).out));

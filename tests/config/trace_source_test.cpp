@@ -10,19 +10,28 @@ namespace {
 
 using test::error_of;
 
-std::string error_loading(const std::string& spec) {
-  return error_of([&] { static_cast<void>(load_trace(spec, std::nullopt)); });
+Trace loaded(const std::string& trace, std::optional<TraceEnd> end = {},
+             const std::string& availability = {}) {
+  RunConfiguration run;
+  run.trace = trace;
+  run.on_trace_end = end;
+  run.availability = availability;
+  return load_trace(run);
+}
+
+std::string error_loading(const std::string& trace, const std::string& availability = {}) {
+  return error_of([&] { static_cast<void>(loaded(trace, {}, availability)); });
 }
 
 TEST(TraceSource, NamesTheBuiltInTrace) {
-  EXPECT_EQ(load_trace("elastic", std::nullopt).end(), TraceEnd::cycle);
-  EXPECT_EQ(load_trace("elastic", TraceEnd::stop).end(), TraceEnd::stop);
-  EXPECT_EQ(load_trace("elastic", TraceEnd::stop).steps(), Trace::elastic().steps());
+  EXPECT_EQ(loaded("elastic").end(), TraceEnd::cycle);
+  EXPECT_EQ(loaded("elastic", TraceEnd::stop).end(), TraceEnd::stop);
+  EXPECT_EQ(loaded("elastic", TraceEnd::stop).steps(), Trace::elastic().steps());
   EXPECT_EQ(trace_file("elastic"), std::nullopt);
 }
 
 TEST(TraceSource, TakesANumberForAConstant) {
-  const Trace trace = load_trace("128", TraceEnd::error);
+  const Trace trace = loaded("128", TraceEnd::error);
   EXPECT_EQ(trace.source(), "constant 128");
   EXPECT_TRUE(trace.endless());
   EXPECT_EQ(trace_file("128"), std::nullopt);
@@ -31,15 +40,15 @@ TEST(TraceSource, TakesANumberForAConstant) {
 TEST(TraceSource, ReadsAFile) {
   const test::TempFolder folder;
   const std::string file = folder.write("128.csv", "step,batchsize\n0,32\n");
-  EXPECT_EQ(load_trace(file, std::nullopt).end(), TraceEnd::error);
-  EXPECT_EQ(load_trace(file, TraceEnd::hold).end(), TraceEnd::hold);
-  EXPECT_EQ(load_trace(file, std::nullopt).source(), file);
+  EXPECT_EQ(loaded(file).end(), TraceEnd::error);
+  EXPECT_EQ(loaded(file, TraceEnd::hold).end(), TraceEnd::hold);
+  EXPECT_EQ(loaded(file).source(), file);
   EXPECT_EQ(trace_file(file), file);
 }
 
 TEST(TraceSource, RejectsNumbersThatAreNoBatchSize) {
   const std::string accepted =
-      "; accepted: a whole number from 1 to 1099511627776, a CSV file or elastic";
+      "; accepted: a whole number from 1 to 1099511627776, a file, a generator or elastic";
   EXPECT_EQ(error_loading("0"), "--trace: '0' is out of range" + accepted);
   EXPECT_EQ(error_loading("-32"), "--trace: '-32' is out of range" + accepted);
   EXPECT_EQ(error_loading("32.5"), "--trace: '32.5' is no whole number" + accepted);
@@ -47,11 +56,48 @@ TEST(TraceSource, RejectsNumbersThatAreNoBatchSize) {
 
 TEST(TraceSource, RejectsWhatLeadsNowhere) {
   const std::string accepted =
-      "accepted: a CSV file with the header 'step,batchsize[,cores]', a batch size or elastic";
+      "accepted: a file with the header 'step,batchsize[,cores]' or of availability "
+      "(docs/traces.md), a batch size, elastic or a generator (rubato list generators)";
   EXPECT_EQ(error_loading("elastik"),
             "--trace: no such file as 'elastik'; did you mean 'elastic'? " + accepted);
+  EXPECT_THAT(error_loading("spott:seed=1"), testing::HasSubstr("did you mean 'spot'? "));
   EXPECT_EQ(error_loading("none.csv"), "--trace: no such file as 'none.csv'; " + accepted);
   EXPECT_EQ(error_loading(""), "--trace: no such file as ''; " + accepted);
+}
+
+TEST(TraceSource, MakesStepsOfAvailability) {
+  const test::TempFolder folder;
+  const std::string file = folder.write("a.csv", ",Time,GPUs\n0,7,8\n1,67,3\n2,127,0\n");
+  EXPECT_EQ(loaded(file).steps(), (std::vector<TraceStep>{{256, 8}, {96, 3}}));
+  EXPECT_EQ(loaded(file).end(), TraceEnd::error);
+  EXPECT_EQ(loaded(file, TraceEnd::cycle).end(), TraceEnd::cycle);
+  EXPECT_EQ(loaded(file, {}, "weak:quantum=2,samples-per-device=48").steps(),
+            (std::vector<TraceStep>{{384, 8}, {96, 2}}));
+  RunConfiguration run;
+  run.trace = file;
+  run.minibatch = 8;
+  EXPECT_EQ(load_trace(run).steps().front().batch_size, 64) << "a minibatch for each device";
+}
+
+TEST(TraceSource, MakesStepsOfAGenerator) {
+  const Trace trace = loaded("steps:devices=2/4,seconds=60", TraceEnd::hold,
+                             "strong:batch=128,seconds-per-step=30");
+  EXPECT_EQ(trace.steps(), (std::vector<TraceStep>{{128, 2}, {128, 2}, {128, 4}, {128, 4}}));
+  EXPECT_EQ(trace.source(), "steps:devices=2/4,seconds=60");
+  EXPECT_EQ(trace.end(), TraceEnd::hold);
+  EXPECT_EQ(trace_file("steps:devices=2/4"), std::nullopt);
+  EXPECT_EQ(trace_file("./steps"), "./steps");
+  EXPECT_FALSE(is_built_in("steps"));
+  EXPECT_THAT(error_loading("steps:device=2"),
+              testing::StartsWith("--trace: unknown argument of steps 'device'"));
+}
+
+TEST(TraceSource, RefusesAPolicyThatWouldDoNothing) {
+  const test::TempFolder folder;
+  const std::string file = folder.write("t.csv", "step,batchsize\n0,32\n");
+  for (const std::string& trace : {std::string("elastic"), std::string("128"), file}) {
+    EXPECT_THAT(error_loading(trace, "weak"), testing::StartsWith("--availability: ")) << trace;
+  }
 }
 
 }  // namespace

@@ -105,6 +105,11 @@ TEST(Spec, RejectsArgumentsThatNobodyReads) {
               static_cast<void>(other.reals("at", Required{"30/60"}, kPositive));
             }),
             "x needs a 'at'; accepted: x:at=30/60");
+  Spec third("x:other=1");
+  EXPECT_EQ(error_of([&] { static_cast<void>(third.whole("batch", Required{"64"}, 1, 99)); }),
+            "x needs a 'batch'; accepted: x:batch=64");
+  Spec fourth("x:batch=7");
+  EXPECT_EQ(fourth.whole("batch", Required{"64"}, 1, 99), 7);
 }
 
 TEST(Spec, DescribesWhatIsRead) {

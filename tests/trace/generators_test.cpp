@@ -38,7 +38,7 @@ TEST(Generators, MakeWhatIsRegular) {
 }
 
 TEST(Generators, FollowTheHoursOfTheDay) {
-  const Availability daily = generate_availability("daily:low=10,high=30,peak=6,every=3600");
+  const Availability daily = generate_availability("daily:low=10,high=30,peak=6,every=3600,noise=0");
   EXPECT_EQ(daily.at(6 * 3600), 30);
   EXPECT_EQ(daily.at(18 * 3600), 10);
   EXPECT_EQ(daily.at(0), 20);
@@ -119,7 +119,7 @@ TEST(Generators, RefuseWhatCannotBe) {
   EXPECT_THAT(error_generating("saw:levels=2,between=5"), HasSubstr("levels=2 there is none"));
   EXPECT_THAT(error_generating("walk:start=99"), HasSubstr("accepted: 0 to 32"));
   EXPECT_THAT(error_generating("walk:hours=87660,every=1"), HasSubstr("1 s is too often"));
-  EXPECT_THAT(error_generating("daily:seed=4"), HasSubstr("accepted: with noise=N"));
+  EXPECT_THAT(error_generating("daily:seed=4,noise=0"), HasSubstr("accepted: with noise=N"));
   EXPECT_THAT(error_generating("daily:low=65"), HasSubstr("65 is above 64"));
   EXPECT_THAT(error_generating("spot:start=33"), HasSubstr("33 is above 32"));
   EXPECT_THAT(error_generating("spot:most=1000000,wait=0.001,life=0.001"),

@@ -8,8 +8,9 @@
 namespace rubato {
 
 /// Every strategy that an option of a run takes by name, family by family: models, data, traces,
-/// rules, schedules, optimizers, initializers, precisions, reducers and all-reduce algorithms.
-/// Reducers and algorithms are of one option. The same for the whole life of the process.
+/// generators and policies of availability, rules, schedules, optimizers, initializers, precisions,
+/// reducers and all-reduce algorithms. Traces and generators are of one option, as are reducers and
+/// algorithms. The same for the whole life of the process.
 [[nodiscard]] std::span<const Family> families();
 
 /// The family of that name, or of its singular: "rules", "rule". Throws Error for an unknown one,

@@ -130,7 +130,7 @@ Generation read_daily(Spec& spec) {
   options.peak = spec.real("peak", 3, kHourOfDay);
   options.length = read_hours(spec);
   options.every = read_every(spec, 600, options.length);
-  options.noise = spec.whole("noise", 0, 0, kMaxCores);
+  options.noise = spec.whole("noise", 2, 0, kMaxCores);
   options.seed = read_seed(spec);
   if (options.low > options.high) {
     spec.reject("low", fmt::format("{} is above {}; accepted: 0 to {}", options.low, options.high,

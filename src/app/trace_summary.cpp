@@ -1,0 +1,141 @@
+#include "app/trace_summary.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <optional>
+#include <string_view>
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include "app/grouped.hpp"
+
+namespace rubato::app {
+
+namespace {
+
+struct TraceNumbers {
+  std::int64_t samples = 0;
+  std::int64_t fewest = 0;
+  std::int64_t most = 0;
+  std::int64_t changes = 0;
+  // Empty where no step says.
+  std::optional<std::int64_t> fewest_cores{};
+  std::optional<std::int64_t> most_cores{};
+
+  [[nodiscard]] double mean(const Trace& trace) const {
+    return static_cast<double>(samples) / static_cast<double>(trace.length());
+  }
+};
+
+TraceNumbers numbers_of(const Trace& trace) {
+  const std::int64_t first = trace.steps().front().batch_size;
+  TraceNumbers numbers{.fewest = first, .most = first};
+  std::int64_t before = first;
+  for (const auto& [batch_size, cores] : trace.steps()) {
+    numbers.samples += batch_size;
+    numbers.fewest = std::min(numbers.fewest, batch_size);
+    numbers.most = std::max(numbers.most, batch_size);
+    if (batch_size != before) ++numbers.changes;
+    before = batch_size;
+    if (!cores) continue;
+    numbers.fewest_cores = std::min(numbers.fewest_cores.value_or(*cores), *cores);
+    numbers.most_cores = std::max(numbers.most_cores.value_or(*cores), *cores);
+  }
+  return numbers;
+}
+
+std::string range_text(std::int64_t fewest, std::int64_t most) {
+  return fewest == most ? grouped(most) : fmt::format("{} to {}", grouped(fewest), grouped(most));
+}
+
+// Valid JSON, whatever a file is called.
+std::string dumped(const nlohmann::ordered_json& json) {
+  return json.dump(2, ' ', false, nlohmann::json::error_handler_t::replace) + '\n';
+}
+
+template <class T>
+nlohmann::ordered_json value_or_null(const std::optional<T>& value) {
+  return value ? nlohmann::ordered_json(*value) : nlohmann::ordered_json();
+}
+
+}  // namespace
+
+std::string duration_text(double seconds) {
+  struct Unit {
+    std::string_view name;
+    double seconds;
+  };
+  constexpr std::array<Unit, 4> kUnits{{{"d", 86400}, {"h", 3600}, {"min", 60}, {"s", 1}}};
+  if (seconds < 60) return fmt::format("{} s", seconds);
+  std::size_t unit = 0;
+  while (seconds < kUnits[unit].seconds) ++unit;
+  // Of the smaller unit, rounded; what is then full of the larger one is carried.
+  const double ratio = kUnits[unit].seconds / kUnits[unit + 1].seconds;
+  const double smaller = std::round(seconds / kUnits[unit + 1].seconds);
+  const double larger = std::floor(smaller / ratio);
+  const double rest = smaller - larger * ratio;
+  const std::string text = fmt::format("{} {}", larger, kUnits[unit].name);
+  return rest == 0 ? text : fmt::format("{} {} {}", text, rest, kUnits[unit + 1].name);
+}
+
+std::string summary_text(const Availability& availability) {
+  const AvailabilitySummary summary = summary_of(availability);
+  std::string text = fmt::format("availability  {}\n", availability.source());
+  text += fmt::format("length        {}", duration_text(availability.length()));
+  if (availability.sample_gap()) {
+    text += fmt::format(", a sample every {}", duration_text(*availability.sample_gap()));
+  }
+  text += fmt::format("\ndevices       {}, {:.1f} on average\n",
+                      range_text(summary.fewest, summary.most), summary.mean);
+  text += fmt::format("changes       {}, {:.1f} per hour\n", grouped(summary.changes),
+                      summary.changes_per_hour);
+  if (summary.share_at_zero == 0) return text + "at zero       never\n";
+  return text + fmt::format("at zero       {:.1f} % of the time, {} at the longest\n",
+                            100 * summary.share_at_zero, duration_text(summary.longest_at_zero));
+}
+
+std::string summary_text(const Trace& trace) {
+  const TraceNumbers numbers = numbers_of(trace);
+  std::string text = fmt::format("trace    {}\n", trace.source());
+  text += fmt::format("length   {} step{}, {} samples\n", grouped(trace.length()),
+                      trace.length() == 1 ? "" : "s", grouped(numbers.samples));
+  text += fmt::format("batch    {}, {:.1f} on average\n", range_text(numbers.fewest, numbers.most),
+                      numbers.mean(trace));
+  if (numbers.fewest_cores) {
+    text += fmt::format("cores    {}\n", range_text(*numbers.fewest_cores, *numbers.most_cores));
+  }
+  return text + fmt::format("changes  {}\n", grouped(numbers.changes));
+}
+
+std::string summary_json(const Availability& availability) {
+  const AvailabilitySummary summary = summary_of(availability);
+  return dumped({{"kind", "availability"},
+                 {"source", availability.source()},
+                 {"length_seconds", availability.length()},
+                 {"sample_gap_seconds", value_or_null(availability.sample_gap())},
+                 {"fewest", summary.fewest},
+                 {"most", summary.most},
+                 {"mean", summary.mean},
+                 {"changes", summary.changes},
+                 {"changes_per_hour", summary.changes_per_hour},
+                 {"share_at_zero", summary.share_at_zero},
+                 {"longest_at_zero_seconds", summary.longest_at_zero}});
+}
+
+std::string summary_json(const Trace& trace) {
+  const TraceNumbers numbers = numbers_of(trace);
+  return dumped({{"kind", "trace"},
+                 {"source", trace.source()},
+                 {"steps", trace.length()},
+                 {"samples", numbers.samples},
+                 {"fewest", numbers.fewest},
+                 {"most", numbers.most},
+                 {"mean", numbers.mean(trace)},
+                 {"changes", numbers.changes},
+                 {"fewest_cores", value_or_null(numbers.fewest_cores)},
+                 {"most_cores", value_or_null(numbers.most_cores)}});
+}
+
+}  // namespace rubato::app
