@@ -708,6 +708,15 @@ TEST(Extending, BySpans) {
   }
 }
 
+TEST(Extending, ByAClock) {
+  Trainer trainer(tiny_objective(), test::on_spot_market(), extended_options());
+  const TrainResult result = trainer.fit();
+  ASSERT_TRUE(result.time.has_value());
+  EXPECT_GT(result.time->seconds, 0.02 * static_cast<double>(result.steps));
+  EXPECT_GT(result.time->core_seconds, result.time->seconds);
+  EXPECT_NEAR(result.time->money, result.time->core_seconds / 3600 * 1.2, 1e-12);
+}
+
 TEST(Extending, ByPolicyAndObserver) {
   TrainOptions options = extended_options();
   options.epochs = 40;

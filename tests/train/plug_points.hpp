@@ -16,6 +16,8 @@
 #include <vector>
 
 #include <rubato/plan/normal_numbers.hpp>
+#include <rubato/sim/clocked_source.hpp>
+#include <rubato/trace/generators.hpp>
 #include <rubato/train/trainer.hpp>
 
 namespace rubato::test {
@@ -169,6 +171,20 @@ inline OwnReducer pairwise() {
                          Workers&) { return std::make_unique<PairwiseReducer<float>>(size); },
           .of_double = [](const ReducerSize& size,
                           Workers&) { return std::make_unique<PairwiseReducer<double>>(size); }};
+}
+
+// A source with a clock.
+inline std::unique_ptr<StepSource> on_spot_market() {
+  ClockOptions options;
+  options.cluster = parse_cluster("substep=0.02,bytes=87360,latency=1e-4,restart=30");
+  options.cluster.price = 1.2;
+  options.minibatch_size = 4;
+  options.max_batch = 4 * 12;
+  const auto four_samples_each = [](std::int64_t devices, const SourceProgress&) {
+    return TraceStep{.batch_size = 4 * devices, .cores = devices};
+  };
+  return std::make_unique<ClockedSource>(
+      generate_availability("spot:most=12,seed=1", TraceEnd::hold), four_samples_each, options);
 }
 
 // A metric.
