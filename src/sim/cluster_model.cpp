@@ -127,7 +127,8 @@ double StepTimes::reduce_seconds(std::int64_t busy) {
   const std::int64_t length = (model_.gradient_bytes + kElementBytes - 1) / kElementBytes;
   const Network network = network_of(model_);
   if (model_.algorithm == "ring") {
-    const auto bytes = static_cast<double>((length + busy - 1) / busy * kElementBytes);
+    const std::int64_t chunk = (length + busy - 1) / busy;
+    const auto bytes = static_cast<double>(chunk * kElementBytes);
     const auto of_link = [bytes](const Network::Link& link) {
       return link.latency + bytes * link.per_byte;
     };

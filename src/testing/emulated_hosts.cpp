@@ -79,6 +79,8 @@ class EmulatedHost final : public Hosts {
   EmulatedHost(std::shared_ptr<Exchange> exchange, std::vector<double> weights, std::size_t rank)
       : exchange_(std::move(exchange)), weights_(std::move(weights)), rank_(rank) {}
   ~EmulatedHost() override { exchange_->leave(rank_); }
+  EmulatedHost(const EmulatedHost&) = delete;
+  EmulatedHost& operator=(const EmulatedHost&) = delete;
 
   [[nodiscard]] int count() const override { return static_cast<int>(weights_.size()); }
   [[nodiscard]] int rank() const override { return static_cast<int>(rank_); }
