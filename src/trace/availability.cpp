@@ -21,8 +21,8 @@ using detail::seconds_of;
 
 // Rows of the CSV beyond which changes are written instead of samples.
 constexpr std::int64_t kMostSamples = 10'000'000;
-// Times that whole microseconds are exact for.
-constexpr double kLatest = 9e9;
+// Up to there a double tells microseconds apart, with room for what follows a change.
+constexpr double kLatest = 3e9;
 
 double rounded(double seconds) {
   return seconds_of(microseconds_of(seconds));
@@ -59,26 +59,33 @@ void require_change(const AvailabilityChange& change, double last, double length
 
 }  // namespace
 
-Availability::Availability(const std::vector<AvailabilityChange>& changes, double length,
+Availability::Availability(std::vector<AvailabilityChange> changes, double length,
                            std::string source, TraceEnd end, std::optional<double> sample_gap)
-    : length_(0), source_(std::move(source)), end_(end), sample_gap_(sample_gap) {
+    : changes_(std::move(changes)),
+      length_(0),
+      source_(std::move(source)),
+      end_(end),
+      sample_gap_(sample_gap) {
   require_length(length, source_);
   length_ = rounded(length);
-  if (changes.empty()) {
+  if (changes_.empty()) {
     throw Error(
         fmt::format("{}: the availability is empty; accepted: devices from 0 s on", source_));
   }
   if (sample_gap_) sample_gap_ = checked_gap(*sample_gap_, source_);
+  // In place: there may be millions.
+  std::size_t kept = 0;
   double last = -1;
-  for (AvailabilityChange change : changes) {
+  for (AvailabilityChange change : changes_) {
     require_change(change, last, length, source_);
     last = change.seconds;
     change.seconds = rounded(change.seconds);
     // Of two within a microsecond the later one counts.
-    if (!changes_.empty() && changes_.back().seconds == change.seconds) changes_.pop_back();
-    if (!changes_.empty() && changes_.back().devices == change.devices) continue;
-    changes_.push_back(change);
+    if (kept > 0 && changes_[kept - 1].seconds == change.seconds) --kept;
+    if (kept > 0 && changes_[kept - 1].devices == change.devices) continue;
+    changes_[kept++] = change;
   }
+  changes_.resize(kept);
 }
 
 std::size_t Availability::change_at(std::int64_t microseconds) const {
@@ -90,7 +97,7 @@ std::size_t Availability::change_at(std::int64_t microseconds) const {
 }
 
 std::optional<std::int64_t> Availability::at(double seconds) const {
-  RUBATO_CHECK(seconds >= 0 && seconds <= kLatest, "a time within 285 years from 0 on");
+  RUBATO_CHECK(seconds >= 0 && seconds <= kLatest, "a time within 95 years from 0 on");
   std::int64_t time = microseconds_of(seconds);
   const std::int64_t length = microseconds_of(length_);
   if (time >= length) {

@@ -5,7 +5,7 @@
 
 namespace rubato::detail {
 
-/// Seconds in whole microseconds, in which an availability is exact; up to 9e9 seconds.
+/// Seconds in whole microseconds, in which an availability is exact; up to 4e9 seconds.
 [[nodiscard]] inline std::int64_t microseconds_of(double seconds) {
   return std::llround(seconds * 1e6);
 }

@@ -78,8 +78,8 @@ Availability read(TextReader& reader, std::optional<AvailabilityFormat> format, 
   }
   if (!format) format = format_of(reader.beginning());
   // Its importer knows best what is wrong with what looks like nothing.
-  const detail::Imported imported = import(reader, format.value_or(AvailabilityFormat::samples));
-  return {imported.changes, imported.length, reader.source(), end, imported.sample_gap};
+  detail::Imported imported = import(reader, format.value_or(AvailabilityFormat::samples));
+  return {std::move(imported.changes), imported.length, reader.source(), end, imported.sample_gap};
 }
 
 TextReader open(const std::filesystem::path& path) {

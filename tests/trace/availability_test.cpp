@@ -77,6 +77,18 @@ TEST(Availability, GivesTheNextNumberAtItsNextChange) {
   }
 }
 
+// After 95 years of cycles microseconds are still told apart.
+TEST(Availability, IsExactForALifetime) {
+  const Availability availability({{0, 1}, {0.000001, 2}}, 27'900'063.996, "made", TraceEnd::cycle);
+  const double late = 27'900'063.996 * 107;
+  const std::optional<double> wrap = availability.next_change(late - 5);
+  ASSERT_TRUE(wrap);
+  EXPECT_EQ(availability.at(*wrap), 1);
+  const std::optional<double> next = availability.next_change(*wrap);
+  ASSERT_TRUE(next && *next > *wrap);
+  EXPECT_EQ(availability.at(*next), 2);
+}
+
 TEST(Availability, KeepsChangesAlone) {
   const Availability availability({{0, 8}, {10, 8}, {20, 4}, {30, 4}}, 40, "made");
   EXPECT_EQ(availability.changes(), (std::vector<AvailabilityChange>{{0, 8}, {20, 4}}));

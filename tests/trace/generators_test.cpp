@@ -38,7 +38,8 @@ TEST(Generators, MakeWhatIsRegular) {
 }
 
 TEST(Generators, FollowTheHoursOfTheDay) {
-  const Availability daily = generate_availability("daily:low=10,high=30,peak=6,every=3600,noise=0");
+  const Availability daily =
+      generate_availability("daily:low=10,high=30,peak=6,every=3600,noise=0");
   EXPECT_EQ(daily.at(6 * 3600), 30);
   EXPECT_EQ(daily.at(18 * 3600), 10);
   EXPECT_EQ(daily.at(0), 20);

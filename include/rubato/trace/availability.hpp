@@ -43,11 +43,11 @@ class Availability {
   /// two measurements, in seconds, where it was measured in regular intervals. Throws Error, naming
   /// the change, when there are none, when times do not ascend, for a length that is not above 0 or
   /// above kMaxAvailabilitySeconds, and for a number of devices out of its range.
-  Availability(const std::vector<AvailabilityChange>& changes, double length, std::string source,
+  Availability(std::vector<AvailabilityChange> changes, double length, std::string source,
                TraceEnd end = TraceEnd::error, std::optional<double> sample_gap = {});
 
   /// How many devices there are at `seconds`, continued beyond length() as end() says; empty when
-  /// nothing follows. Requires 0 <= seconds <= 9e9 (285 years).
+  /// nothing follows. Requires 0 <= seconds <= 3e9 (95 years).
   [[nodiscard]] std::optional<std::int64_t> at(double seconds) const;
   /// The next time after `seconds` at which at() gives something else than at `seconds`; empty when
   /// there is none. Where nothing follows the end, the end is such a time.

@@ -3,6 +3,7 @@
 #include <array>
 #include <cmath>
 #include <limits>
+#include <utility>
 
 #include <fmt/format.h>
 
@@ -39,8 +40,8 @@ Availability generate_availability(const std::string& text, TraceEnd end) {
   Spec spec(text);
   const detail::Generation make = find_row("generator", spec.name(), kGenerators).read(spec);
   spec.finish();
-  const detail::Generated made = make();
-  return {made.changes, made.length, text, end, made.sample_gap};
+  detail::Generated made = make();
+  return {std::move(made.changes), made.length, text, end, made.sample_gap};
 }
 
 void require_generator(const std::string& text) {
