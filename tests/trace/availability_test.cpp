@@ -13,7 +13,6 @@ namespace {
 using test::error_of;
 using testing::DoubleEq;
 using testing::HasSubstr;
-using testing::Optional;
 
 // 8 devices for a minute, none for half of one, 4 until two minutes.
 Availability two_minutes(TraceEnd end = TraceEnd::error) {

@@ -28,8 +28,8 @@ Generated make_walk(const WalkOptions& options) {
   Generated made{.length = options.length, .sample_gap = static_cast<double>(options.every)};
   Draws draws(options.seed, kStream);
   std::int64_t devices = options.start;
-  for (double time = 0; time < options.length; time += static_cast<double>(options.every)) {
-    made.changes.push_back({.seconds = time, .devices = devices});
+  for (std::int64_t time = 0; static_cast<double>(time) < options.length; time += options.every) {
+    made.changes.push_back({.seconds = static_cast<double>(time), .devices = devices});
     devices += draws.whole(-options.move, options.move);
     // What would go beyond a bound comes back from it.
     if (devices < options.low) devices = 2 * options.low - devices;

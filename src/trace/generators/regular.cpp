@@ -83,7 +83,8 @@ Generated make_daily(const DailyOptions& options) {
   Draws draws(options.seed, kStream);
   const double middle = static_cast<double>(options.low + options.high) / 2;
   const double swing = static_cast<double>(options.high - options.low) / 2;
-  for (double time = 0; time < options.length; time += static_cast<double>(options.every)) {
+  for (std::int64_t at = 0; static_cast<double>(at) < options.length; at += options.every) {
+    const auto time = static_cast<double>(at);
     const double angle = 2 * kPi * (time / 3600 - options.peak) / 24;
     const std::int64_t devices =
         std::llround(middle + swing * std::cos(angle)) + draws.whole(-options.noise, options.noise);
