@@ -74,6 +74,7 @@ TEST(SumRoots, HaveTheOrderOfTheTree) {
       std::vector<TreeNode> roots = roots_within(tree, 0, border);
       for (const TreeNode root : roots_within(tree, border, leaves)) roots.push_back(root);
       std::vector<std::string> terms;
+      terms.reserve(roots.size());
       for (const TreeNode root : roots) terms.push_back(term_of(tree, root));
       sum_roots(tree, roots, [&](std::size_t left, std::size_t right) {
         terms[left] = "(" + terms[left] + "+" + terms[right] + ")";

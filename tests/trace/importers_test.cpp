@@ -274,12 +274,12 @@ std::optional<Availability> shared_availability(const std::string& name) {
 }
 
 struct Measured {
-  const char* name;
-  double length;
-  std::optional<double> gap;
-  std::int64_t first;
-  std::int64_t most;
-  std::int64_t last;
+  const char* name = "";
+  double length = 0;
+  std::optional<double> gap{};
+  std::int64_t first = 0;
+  std::int64_t most = 0;
+  std::int64_t last = 0;
 };
 
 // What awk says of these files.
