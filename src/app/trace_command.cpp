@@ -24,6 +24,7 @@
 #include "config/run_option.hpp"
 #include "config/trace_source.hpp"
 #include "core/file.hpp"
+#include "core/text_table.hpp"
 #include "report/progress.hpp"
 
 namespace rubato::app {
@@ -207,10 +208,12 @@ std::string trace_help() {
       "\n"
       "Usage: rubato trace COMMAND [OPTIONS]\n"
       "\n";
+  TextTable commands({Column::left, Column::left}, 2);
   for (const TraceCommand& command : kTraceCommands) {
-    text += fmt::format("  {:<10}{}\n", command.name, command.help);
+    commands.add({std::string(command.name), std::string(command.help)});
   }
-  return text + "\n`rubato trace COMMAND --help` says more; docs/traces.md has the formats.\n";
+  return text + commands.text() +
+         "\n`rubato trace COMMAND --help` says more; docs/traces.md has the formats.\n";
 }
 
 }  // namespace

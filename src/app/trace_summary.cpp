@@ -10,6 +10,7 @@
 #include <nlohmann/json.hpp>
 
 #include "app/grouped.hpp"
+#include "core/text_table.hpp"
 
 namespace rubato::app {
 
@@ -82,31 +83,39 @@ std::string duration_text(double seconds) {
 
 std::string summary_text(const Availability& availability) {
   const AvailabilitySummary summary = summary_of(availability);
-  std::string text = fmt::format("availability  {}\n", availability.source());
-  text += fmt::format("length        {}", duration_text(availability.length()));
+  std::string length = duration_text(availability.length());
   if (availability.sample_gap()) {
-    text += fmt::format(", a sample every {}", duration_text(*availability.sample_gap()));
+    length += fmt::format(", a sample every {}", duration_text(*availability.sample_gap()));
   }
-  text += fmt::format("\ndevices       {}, {:.1f} on average\n",
-                      range_text(summary.fewest, summary.most), summary.mean);
-  text += fmt::format("changes       {}, {:.1f} per hour\n", grouped(summary.changes),
-                      summary.changes_per_hour);
-  if (summary.share_at_zero == 0) return text + "at zero       never\n";
-  return text + fmt::format("at zero       {:.1f} % of the time, {} at the longest\n",
-                            100 * summary.share_at_zero, duration_text(summary.longest_at_zero));
+  std::string at_zero = "never";
+  if (summary.share_at_zero > 0) {
+    at_zero = fmt::format("{:.1f} % of the time, {} at the longest", 100 * summary.share_at_zero,
+                          duration_text(summary.longest_at_zero));
+  }
+  TextTable table({Column::left, Column::left});
+  table.add({"availability", availability.source()});
+  table.add({"length", length});
+  table.add({"devices", fmt::format("{}, {:.1f} on average",
+                                    range_text(summary.fewest, summary.most), summary.mean)});
+  table.add({"changes", fmt::format("{}, {:.1f} per hour", grouped(summary.changes),
+                                    summary.changes_per_hour)});
+  table.add({"at zero", at_zero});
+  return table.text();
 }
 
 std::string summary_text(const Trace& trace) {
   const TraceNumbers numbers = numbers_of(trace);
-  std::string text = fmt::format("trace    {}\n", trace.source());
-  text += fmt::format("length   {} step{}, {} samples\n", grouped(trace.length()),
-                      trace.length() == 1 ? "" : "s", grouped(numbers.samples));
-  text += fmt::format("batch    {}, {:.1f} on average\n", range_text(numbers.fewest, numbers.most),
-                      numbers.mean(trace));
+  TextTable table({Column::left, Column::left});
+  table.add({"trace", trace.source()});
+  table.add({"length", fmt::format("{} step{}, {} samples", grouped(trace.length()),
+                                   trace.length() == 1 ? "" : "s", grouped(numbers.samples))});
+  table.add({"batch", fmt::format("{}, {:.1f} on average", range_text(numbers.fewest, numbers.most),
+                                  numbers.mean(trace))});
   if (numbers.fewest_cores) {
-    text += fmt::format("cores    {}\n", range_text(*numbers.fewest_cores, *numbers.most_cores));
+    table.add({"cores", range_text(*numbers.fewest_cores, *numbers.most_cores)});
   }
-  return text + fmt::format("changes  {}\n", grouped(numbers.changes));
+  table.add({"changes", grouped(numbers.changes)});
+  return table.text();
 }
 
 std::string summary_json(const Availability& availability) {

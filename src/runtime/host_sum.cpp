@@ -36,7 +36,9 @@ HostSum<T>::HostSum(Hosts& hosts, std::size_t values, NormBlocks norms)
       values_(values),
       norms_(std::move(norms)),
       weights_(checked_weights(hosts)),
-      result_buffer_(values, 1, norms_.size()) {
+      result_values_(values),
+      result_squares_(norms_.size()),
+      result_{.values = result_values_, .scalars = {}, .squares = result_squares_} {
   for (int host = 0; host < hosts.count(); ++host) parts_.push_back(part_of(host));
   out_.resize(parts_.size());
   in_.resize(parts_.size());
@@ -101,30 +103,26 @@ void HostSum<T>::put(std::size_t root, const StepSum<T>& sum) {
 }
 
 template <class T>
-void HostSum<T>::exchange() {
-  std::vector<std::span<const std::byte>> out(out_.begin(), out_.end());
-  std::vector<std::span<std::byte>> in(in_.begin(), in_.end());
+StepSum<T> HostSum<T>::finish_step(const ExecutorSeconds& seconds) {
+  exchange({out_.begin(), out_.end()});
+  share_part(sum_part());
+  if (result_.scalars.minibatches != tree_.leaves()) {
+    throw Error(
+        fmt::format("the hosts have computed {} minibatches of a step of {}; accepted: each of "
+                    "them once",
+                    result_.scalars.minibatches, tree_.leaves()));
+  }
+  return {result_, seconds};
+}
+
+template <class T>
+void HostSum<T>::exchange(const std::vector<std::span<const std::byte>>& out) {
+  const std::vector<std::span<std::byte>> in(in_.begin(), in_.end());
   hosts_.exchange(out, in);
 }
 
 template <class T>
-StepSum<T> HostSum<T>::finish_step(const ExecutorSeconds& seconds) {
-  exchange();
-  result_buffer_.reclaim_all();
-  result_ = result_buffer_.acquire();
-  sum_part();
-  share_part();
-  if (result_->scalars.minibatches != tree_.leaves()) {
-    throw Error(
-        fmt::format("the hosts have computed {} minibatches of a step of {}; accepted: each of "
-                    "them once",
-                    result_->scalars.minibatches, tree_.leaves()));
-  }
-  return {*result_, seconds};
-}
-
-template <class T>
-void HostSum<T>::sum_part() {
+typename HostSum<T>::Message HostSum<T>::sum_part() {
   const auto rank = static_cast<std::size_t>(hosts_.rank());
   const Part& part = parts_[rank];
   const Layout layout = layout_of(part);
@@ -145,34 +143,32 @@ void HostSum<T>::sum_part() {
     *into.minibatches += *from.minibatches;
   });
   const RootView& sum = views.front();
-  result_->scalars = {.loss = *sum.loss,
-                      .minibatches = static_cast<std::int64_t>(*sum.minibatches)};
-  std::ranges::copy(sum.values, result_->values.begin() + static_cast<std::ptrdiff_t>(part.begin));
-  std::ranges::copy(sum.squares,
-                    result_->squares.begin() + static_cast<std::ptrdiff_t>(part.first_block));
-  // What all others get.
-  Message message(layout.bytes);
-  std::copy_n(static_cast<const std::byte*>(static_cast<const void*>(sum.values.data())),
-              layout.bytes, message.begin());
-  std::ranges::fill(out_, message);
+  result_.scalars = {.loss = *sum.loss, .minibatches = static_cast<std::int64_t>(*sum.minibatches)};
+  put_part(part, sum);
+  const auto* const bytes =
+      static_cast<const std::byte*>(static_cast<const void*>(sum.values.data()));
+  return {bytes, bytes + layout.bytes};
 }
 
 template <class T>
-void HostSum<T>::share_part() {
+void HostSum<T>::share_part(const Message& part) {
+  const auto rank = static_cast<std::size_t>(hosts_.rank());
+  // What they have said of their roots is of no more use.
   for (std::size_t host = 0; host < parts_.size(); ++host) {
-    in_[host].resize(layout_of(parts_[host]).bytes);
+    if (host != rank) in_[host].resize(layout_of(parts_[host]).bytes);
   }
-  exchange();
+  exchange(std::vector<std::span<const std::byte>>(parts_.size(), part));
   for (std::size_t host = 0; host < parts_.size(); ++host) {
-    if (host == static_cast<std::size_t>(hosts_.rank())) continue;
-    const Part& part = parts_[host];
-    const Layout layout = layout_of(part);
-    const RootView view(in_[host].data(), layout, part);
-    std::ranges::copy(view.values,
-                      result_->values.begin() + static_cast<std::ptrdiff_t>(part.begin));
-    std::ranges::copy(view.squares,
-                      result_->squares.begin() + static_cast<std::ptrdiff_t>(part.first_block));
+    if (host == rank) continue;
+    put_part(parts_[host], RootView(in_[host].data(), layout_of(parts_[host]), parts_[host]));
   }
+}
+
+template <class T>
+void HostSum<T>::put_part(const Part& part, const RootView& sum) {
+  std::ranges::copy(sum.values, result_values_.begin() + static_cast<std::ptrdiff_t>(part.begin));
+  std::ranges::copy(sum.squares,
+                    result_squares_.begin() + static_cast<std::ptrdiff_t>(part.first_block));
 }
 
 template <class T>

@@ -2,13 +2,11 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <memory>
 #include <span>
 #include <vector>
 
 #include <rubato/collective/norm_blocks.hpp>
 #include <rubato/collective/partial_sum.hpp>
-#include <rubato/runtime/buffer_pool.hpp>
 #include <rubato/runtime/hosts.hpp>
 
 #include "collective/host_runs.hpp"
@@ -80,10 +78,14 @@ class HostSum {
   [[nodiscard]] Part part_of(int host) const;
   [[nodiscard]] static Layout layout_of(const Part& part);
   [[nodiscard]] std::span<const TreeNode> roots_of(std::size_t host) const;
-  void exchange();
-  // Adds this host's part, and puts it into the result; what it sends of it to all.
-  void sum_part();
-  void share_part();
+  // Puts a part of the values, and its squares, into the result.
+  void put_part(const Part& part, const RootView& sum);
+  // Fills in_.
+  void exchange(const std::vector<std::span<const std::byte>>& out);
+  // Adds this host's part of all roots, and puts it into the result: what the others are to know.
+  [[nodiscard]] Message sum_part();
+  // Gives it to all others, and puts what they give into the result.
+  void share_part(const Message& part);
 
   Hosts& hosts_;
   std::size_t values_;
@@ -98,8 +100,9 @@ class HostSum {
   // Of all hosts, from left to right; those of host h begin at first_root_[h].
   std::vector<TreeNode> roots_;
   std::vector<std::size_t> first_root_;
-  BufferPool<T> result_buffer_;
-  PartialSum<T>* result_ = nullptr;
+  std::vector<T> result_values_;
+  std::vector<double> result_squares_;
+  PartialSum<T> result_;
 };
 
 extern template class HostSum<float>;

@@ -7,6 +7,8 @@
 #include <rubato/core/error.hpp>
 #include <rubato/sim/clocked_source.hpp>
 
+#include "state/sha256.hpp"
+
 namespace rubato {
 
 namespace {
@@ -17,6 +19,8 @@ constexpr std::string_view kDevices = "source.devices";
 // Attempts at one step. More, and none will ever succeed.
 constexpr std::int64_t kMostAttempts = 100'000;
 constexpr double kSecondsOfHour = 3600;
+// Beyond it no availability says anything (Availability::at()).
+constexpr double kLatestSecond = 3e9;
 
 }  // namespace
 
@@ -36,10 +40,19 @@ ClockedSource::ClockedSource(Availability availability, StepOfDevices step_of, C
 
 std::optional<TraceStep> ClockedSource::step_at(double seconds,
                                                 const SourceProgress& progress) const {
+  if (seconds > kLatestSecond) {
+    throw Error(fmt::format("{}: the clock has come to {:.6g} s; accepted: up to {:.6g} s",
+                            where(progress.step), seconds, kLatestSecond));
+  }
   const std::int64_t devices = availability_.at(seconds).value_or(0);
   std::optional<TraceStep> step = devices > 0 ? step_of_(devices, progress) : std::nullopt;
-  if (step && !step->cores) step->cores = devices;
-  return step;
+  if (!step) return std::nullopt;
+  if (!step->cores) step->cores = devices;
+  if (step->batch_size >= options_.minibatch_size && *step->cores >= 1) return step;
+  throw Error(fmt::format(
+      "{}: the policy makes a step of {} samples on {} cores of {} devices; accepted: "
+      "a minibatch of {} at least, on one core at least",
+      where(progress.step), step->batch_size, *step->cores, devices, options_.minibatch_size));
 }
 
 std::int64_t ClockedSource::cores_at(double seconds, const SourceProgress& progress) const {
@@ -49,6 +62,9 @@ std::int64_t ClockedSource::cores_at(double seconds, const SourceProgress& progr
 
 std::optional<double> ClockedSource::loss_between(double begin, double end, std::int64_t cores,
                                                   const SourceProgress& progress) const {
+  // After a round of a cycle nothing comes that was not there in it.
+  if (availability_.end() == TraceEnd::cycle) end = std::min(end, begin + availability_.length());
+  end = std::min(end, kLatestSecond);
   for (std::optional<double> change = availability_.next_change(begin); change && *change < end;
        change = availability_.next_change(*change)) {
     if (cores_at(*change, progress) < cores) return change;
@@ -60,8 +76,9 @@ double ClockedSource::core_seconds(double begin, double end, std::int64_t most,
                                    const SourceProgress& progress) const {
   double sum = 0;
   while (begin < end) {
-    const double until = std::min(end, availability_.next_change(begin).value_or(end));
+    // First, as it refuses times that the availability knows nothing of.
     const std::int64_t cores = std::min(most, cores_at(begin, progress));
+    const double until = std::min(end, availability_.next_change(begin).value_or(end));
     sum += (until - begin) * static_cast<double>(cores);
     begin = until;
   }
@@ -74,7 +91,6 @@ std::optional<ClockedSource::Outcome> ClockedSource::simulate(
   ClockTime time = time_;
   bool idle = false;
   for (std::int64_t attempt = 0; attempt < kMostAttempts; ++attempt) {
-    if (!availability_.at(time.seconds)) return std::nullopt;
     const std::optional<TraceStep> step = step_at(time.seconds, progress);
     if (!step) {
       const std::optional<double> change = availability_.next_change(time.seconds);
@@ -85,14 +101,20 @@ std::optional<ClockedSource::Outcome> ClockedSource::simulate(
       continue;
     }
     const std::int64_t cores = *step->cores;
-    const auto spend = [&](double seconds) {
-      time.core_seconds += core_seconds(time.seconds, time.seconds + seconds, cores, progress);
-      time.money = time.core_seconds / kSecondsOfHour * cluster.price;
+    const auto spend = [&](double seconds, double of_cores) {
       time.seconds += seconds;
+      time.core_seconds += of_cores;
+      time.money = time.core_seconds / kSecondsOfHour * cluster.price;
     };
-    if (std::exchange(idle, false) && options_.on_idle == OnIdle::checkpoint && steps_ > 0) {
-      spend(cluster.restart_seconds);
+    const auto restart = [&] {
+      const double end = time.seconds + cluster.restart_seconds;
+      spend(cluster.restart_seconds, core_seconds(time.seconds, end, cores, progress));
       ++time.restarts;
+    };
+    // While all of them are there.
+    const auto work = [&](double seconds) { spend(seconds, seconds * static_cast<double>(cores)); };
+    if (std::exchange(idle, false) && options_.on_idle == OnIdle::checkpoint && steps_ > 0) {
+      restart();
       continue;
     }
     double seconds = times_.step_seconds(step->batch_size / options_.minibatch_size, cores);
@@ -101,13 +123,12 @@ std::optional<ClockedSource::Outcome> ClockedSource::simulate(
     }
     const auto loss = loss_between(time.seconds, time.seconds + seconds, cores, progress);
     if (!loss) {
-      spend(seconds);
+      work(seconds);
       return Outcome{.step = *step, .end = time};
     }
     time.lost_seconds += *loss - time.seconds;
-    spend(*loss - time.seconds);
-    spend(cluster.restart_seconds);
-    ++time.restarts;
+    work(*loss - time.seconds);
+    restart();
   }
   throw Error(
       fmt::format("{}: no step has ended in {} attempts until {:.6g} s: each lasts longer than its "
@@ -128,6 +149,7 @@ std::optional<ClockTime> ClockedSource::time_after(const SourceProgress& progres
 }
 
 void ClockedSource::taken(const TraceStep& /*step*/, const SourceProgress& /*after*/) {
+  if (!ahead_) throw Error("taken() was called without next(); accepted: after it");
   time_ = ahead_->end;
   ahead_.reset();
   ++steps_;
@@ -153,23 +175,25 @@ std::string ClockedSource::binding() const {
   return text;
 }
 
-// How many devices there were at which time until then: two numbers for each change.
-std::vector<double> ClockedSource::devices_until(double end) const {
-  std::vector<double> numbers;
-  // What comes after its length follows from that.
-  end = std::min(end, availability_.length());
-  for (std::optional<double> at = 0.0; at && *at <= end; at = availability_.next_change(*at)) {
-    numbers.push_back(*at);
-    numbers.push_back(static_cast<double>(availability_.at(*at).value_or(-1)));
+std::string ClockedSource::devices_until(double end) const {
+  Sha256 sha;
+  for (const AvailabilityChange& change : availability_.changes()) {
+    if (change.seconds > end) break;
+    sha.add(fmt::format("{} {}\n", change.seconds, change.devices));
   }
-  return numbers;
+  // What comes after its length follows from that.
+  if (availability_.length() <= end) {
+    sha.add(fmt::format("{} {}\n", availability_.length(),
+                        choice_name(kTraceEnds, availability_.end())));
+  }
+  return sha.hex();
 }
 
 void ClockedSource::save(State& state, std::int64_t steps) const {
   static_cast<void>(steps);
   state.put_text(kBinding, binding());
   state.put(kClock, time_.state());
-  state.put(kDevices, devices_until(time_.seconds));
+  state.put_text(kDevices, devices_until(time_.seconds));
 }
 
 void ClockedSource::load(const State& state, std::int64_t steps) {
@@ -177,7 +201,7 @@ void ClockedSource::load(const State& state, std::int64_t steps) {
     throw Error("the state is of another cluster or policy; accepted: the same");
   }
   time_ = ClockTime::of_state(state.values<double>(kClock));
-  if (state.values<double>(kDevices) != devices_until(time_.seconds)) {
+  if (state.text(kDevices) != devices_until(time_.seconds)) {
     throw Error(
         fmt::format("{}: the devices until {:.6g} s are not those that the state has used; "
                     "accepted: the same",

@@ -24,10 +24,10 @@ namespace {
 using detail::excerpt;
 using detail::is_blank;
 using detail::is_name;
+using detail::kByteOrderMark;
 using detail::kSeparators;
 using detail::whole_number;
 
-constexpr std::string_view kByteOrderMark = "\xEF\xBB\xBF";
 constexpr std::string_view kHeader = "step,batchsize";
 constexpr std::string_view kHeaderWithCores = "step,batchsize,cores";
 constexpr std::array<std::string_view, 3> kColumns{"step", "batchsize", "cores"};

@@ -13,6 +13,9 @@ namespace rubato::detail {
 /// What a header may have between its names; the rows then have the same.
 inline constexpr std::array<char, 3> kSeparators{',', ';', '\t'};
 
+/// What may stand before a text in UTF-8.
+inline constexpr std::string_view kByteOrderMark = "\xEF\xBB\xBF";
+
 /// A piece of the file fit for a one-line message: quoted, short, and without control characters.
 [[nodiscard]] std::string excerpt(std::string_view text);
 

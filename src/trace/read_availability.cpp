@@ -18,7 +18,7 @@ namespace {
 
 using detail::TextReader;
 
-// The first line of what is there, and without blanks before it.
+// The first line of what is there.
 std::string_view first_line(std::string_view beginning) {
   return beginning.substr(0, beginning.find_first_of("\r\n"));
 }
@@ -55,7 +55,7 @@ std::optional<AvailabilityFormat> format_of(std::string_view beginning) {
   return event ? std::optional(AvailabilityFormat::events) : std::nullopt;
 }
 
-detail::Imported import(TextReader& reader, AvailabilityFormat format) {
+detail::AvailabilityParts import(TextReader& reader, AvailabilityFormat format) {
   switch (format) {
     case AvailabilityFormat::samples:
       return detail::import_samples(reader);
@@ -78,7 +78,7 @@ Availability read(TextReader& reader, std::optional<AvailabilityFormat> format, 
   }
   if (!format) format = format_of(reader.beginning());
   // Its importer knows best what is wrong with what looks like nothing.
-  detail::Imported imported = import(reader, format.value_or(AvailabilityFormat::samples));
+  detail::AvailabilityParts imported = import(reader, format.value_or(AvailabilityFormat::samples));
   return {std::move(imported.changes), imported.length, reader.source(), end, imported.sample_gap};
 }
 

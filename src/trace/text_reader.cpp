@@ -11,11 +11,12 @@
 
 #include <rubato/core/error.hpp>
 
+#include "trace/field.hpp"
+
 namespace rubato::detail {
 
 namespace {
 
-constexpr std::string_view kMark = "\xEF\xBB\xBF";
 constexpr std::size_t kPieceOfText = 1 << 16;
 constexpr std::size_t kLongestLine = 1 << 24;
 
@@ -24,7 +25,7 @@ constexpr std::size_t kLongestLine = 1 << 24;
 TextReader::TextReader(std::unique_ptr<std::istream> in, std::string source)
     : in_(std::move(in)), source_(std::move(source)) {
   fill();
-  if (beginning().starts_with(kMark)) begin_ = kMark.size();
+  if (beginning().starts_with(kByteOrderMark)) begin_ = kByteOrderMark.size();
   if (beginning().find('\n') == std::string_view::npos) line_end_ = '\r';
 }
 

@@ -431,8 +431,8 @@ TrainingSizes sizes_of(ObjectiveOf<T>& objective, const Workers& workers,
 }
 
 template <class T>
-std::unique_ptr<StepEngine> make_typed(const StepEngineParts& parts, const TrainOptions& options,
-                                       std::int64_t max_minibatches) {
+std::unique_ptr<StepEngine> engine_of(const StepEngineParts& parts, const TrainOptions& options,
+                                      std::int64_t max_minibatches) {
   auto& objective = dynamic_cast<ObjectiveOf<T>&>(parts.objective);
   require_training_memory(sizes_of(objective, parts.workers, options, max_minibatches));
   return std::make_unique<TypedStepEngine<T>>(objective, parts, options, max_minibatches);
@@ -444,8 +444,8 @@ std::unique_ptr<StepEngine> make_step_engine(const StepEngineParts& parts,
                                              const TrainOptions& options,
                                              std::int64_t max_minibatches) {
   return parts.objective.type() == ElementType::f64
-             ? make_typed<double>(parts, options, max_minibatches)
-             : make_typed<float>(parts, options, max_minibatches);
+             ? engine_of<double>(parts, options, max_minibatches)
+             : engine_of<float>(parts, options, max_minibatches);
 }
 
 }  // namespace rubato

@@ -1,6 +1,7 @@
 #include "substeps.hpp"
 
 #include <cmath>
+#include <functional>
 
 #include <fmt/format.h>
 
@@ -67,7 +68,19 @@ void Substeps<T>::compute(const StepOfMinibatches& step, const SubstepTask& task
                           std::int64_t buffer, PartialSum<T>& out) {
   const StepPlan& plan = step.plan;
   const std::int64_t of_step = task.minibatch.value() - plan.first_minibatch.value();
-  EvaluatorProgress progress = progress_of(step, task);
+  const auto tell = [&](Phase phase, Span::Moment begin, Span::Moment end) {
+    options_.on_span({.activity = activity_of(phase),
+                      .epoch = step.epoch,
+                      .step = plan.index,
+                      .minibatch = task.minibatch,
+                      .core = task.core,
+                      .thread = task.thread,
+                      .begin = begin,
+                      .end = end});
+  };
+  // A reference, which std::function holds without an allocation.
+  EvaluatorProgress progress(options_.on_span ? EvaluatorProgress::OnPhase(std::cref(tell))
+                                              : EvaluatorProgress::OnPhase());
   try {
     out.scalars.loss = pick(task.thread, of_step + plan.index.value())
                            .evaluate({.samples = step.samples.minibatch(plan, task.minibatch),
@@ -101,22 +114,6 @@ Evaluator<T>& Substeps<T>::pick(int thread, std::int64_t turn) {
   const auto in_turn = static_cast<std::size_t>(turn) % evaluators_.size();
   return *evaluators_[options_.dealing == Dealing::in_turns ? in_turn
                                                             : static_cast<std::size_t>(thread)];
-}
-
-template <class T>
-EvaluatorProgress Substeps<T>::progress_of(const StepOfMinibatches& step,
-                                           const SubstepTask& task) const {
-  if (!options_.on_span) return EvaluatorProgress();
-  return EvaluatorProgress([&](Phase phase, Span::Moment begin, Span::Moment end) {
-    options_.on_span({.activity = activity_of(phase),
-                      .epoch = step.epoch,
-                      .step = step.plan.index,
-                      .minibatch = task.minibatch,
-                      .core = task.core,
-                      .thread = task.thread,
-                      .begin = begin,
-                      .end = end});
-  });
 }
 
 template <class T>

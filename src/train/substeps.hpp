@@ -59,8 +59,6 @@ class Substeps {
 
   // The evaluator for what comes in that turn of all on that thread.
   [[nodiscard]] Evaluator<T>& pick(int thread, std::int64_t turn);
-  [[nodiscard]] EvaluatorProgress progress_of(const StepOfMinibatches& step,
-                                              const SubstepTask& task) const;
 
   const TrainOptions& options_;
   std::size_t parameters_;

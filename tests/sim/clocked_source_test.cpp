@@ -125,6 +125,48 @@ TEST(ClockedSource, GivesUpWhereNoStepCanEnd) {
               HasSubstr("no step has ended in 100000 attempts"));
 }
 
+// A step that no change of a cycle disturbs, however long it lasts.
+TEST(ClockedSource, LooksThroughACycleOnce) {
+  ClockOptions options;
+  options.cluster.update_seconds = 1e9;
+  ClockedSource source =
+      clocked(Availability({{0, 2}, {0.001, 3}}, 0.002, "flicker", TraceEnd::cycle), options);
+  EXPECT_EQ(take(source, 2).times.back().seconds, 2 * (1 + 1e9));
+}
+
+TEST(ClockedSource, EndsWithTheTimesThatAnAvailabilityKnows) {
+  ClockOptions options;
+  options.cluster.update_seconds = 2e9;
+  ClockedSource source = clocked(devices({{0, 2}}, 1000, TraceEnd::hold), options);
+  EXPECT_EQ(test::error_of([&] { take(source, 3); }),
+            "cloud at 4e+09 s, step 3 of the run: the clock has come to 4e+09 s; accepted: up to "
+            "3e+09 s");
+  options.cluster.update_seconds = 0;
+  options.cluster.restart_seconds = 1e10;
+  ClockedSource restarting = clocked(devices({{0, 2}, {0.5, 1}}, 1000, TraceEnd::cycle), options);
+  EXPECT_THAT(test::error_of([&] { take(restarting, 1); }), HasSubstr("the clock has come to"));
+}
+
+TEST(ClockedSource, IsRefusedWhatIsNoStep) {
+  const auto error = [](const TraceStep& step) {
+    const ClockedSource source(devices({{0, 8}}),
+                               [&](std::int64_t, const SourceProgress&) { return step; },
+                               {.policy = "mine", .max_batch = 64});
+    return test::error_of([&] { static_cast<void>(source.next({})); });
+  };
+  EXPECT_EQ(error({.batch_size = 32, .cores = 0}),
+            "cloud at 0 s, step 1 of the run: the policy makes a step of 32 samples on 0 cores of "
+            "8 devices; accepted: a minibatch of 32 at least, on one core at least");
+  EXPECT_THAT(error({.batch_size = 31}), HasSubstr("31 samples on 8 cores"));
+  EXPECT_EQ(error({.batch_size = 32}), "no error");
+}
+
+TEST(ClockedSource, TakesOnlyWhatItHasGiven) {
+  ClockedSource source = clocked(devices({{0, 1}}));
+  EXPECT_EQ(test::error_of([&] { source.taken({.batch_size = 4}, {}); }),
+            "taken() was called without next(); accepted: after it");
+}
+
 TEST(ClockedSource, GoesOnFromAState) {
   ClockOptions options;
   options.cluster.restart_seconds = 3;

@@ -109,7 +109,7 @@ TEST(Simulate, RefusesWhatTrainingDoes) {
                 static_cast<void>(
                     simulate(source, {.dataset_size = 100, .minibatch_size = 4, .epochs = 2}));
               }),
-              testing::HasSubstr("6"));
+              testing::HasSubstr("batch size 6"));
 }
 
 }  // namespace

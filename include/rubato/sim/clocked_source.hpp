@@ -84,7 +84,8 @@ class ClockedSource final : public StepSource {
   [[nodiscard]] double core_seconds(double begin, double end, std::int64_t most,
                                     const SourceProgress& progress) const;
   [[nodiscard]] std::string binding() const;
-  [[nodiscard]] std::vector<double> devices_until(double end) const;
+  // A hash of how many devices there were at which time until then.
+  [[nodiscard]] std::string devices_until(double end) const;
 
   Availability availability_;
   StepOfDevices step_of_;

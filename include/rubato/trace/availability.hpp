@@ -97,7 +97,8 @@ inline constexpr std::array<Choice<AvailabilityFormat>, 4> kAvailabilityFormats{
 /// Reads a file (or pipe) in one pass. Which of the formats it has is seen from its beginning,
 /// unless `format` says so. Times count from the first sample, and from 0 where the file has
 /// events; docs/traces.md describes each format with what is accepted in it. Memory grows with the
-/// changes, not with the file. Throws Error with file, line and what would be accepted.
+/// changes, and with the file only for AvailabilityFormat::counts, which is one JSON value. Throws
+/// Error with file, line and what would be accepted.
 [[nodiscard]] Availability read_availability(const std::filesystem::path& path,
                                              std::optional<AvailabilityFormat> format = {},
                                              TraceEnd end = TraceEnd::error);

@@ -40,7 +40,7 @@ Availability generate_availability(const std::string& text, TraceEnd end) {
   Spec spec(text);
   const detail::Generation make = find_row("generator", spec.name(), kGenerators).read(spec);
   spec.finish();
-  detail::Generated made = make();
+  detail::AvailabilityParts made = make();
   return {std::move(made.changes), made.length, text, end, made.sample_gap};
 }
 

@@ -8,18 +8,12 @@
 #include <rubato/core/spec.hpp>
 #include <rubato/trace/availability.hpp>
 
+#include "trace/availability_parts.hpp"
+
 namespace rubato::detail {
 
-/// What a generator makes.
-struct Generated {
-  std::vector<AvailabilityChange> changes{};
-  /// Seconds.
-  double length = 0;
-  std::optional<double> sample_gap{};
-};
-
 /// Makes it, when all that was to be read has been.
-using Generation = std::function<Generated()>;
+using Generation = std::function<AvailabilityParts()>;
 
 // One for each generator: reads its arguments.
 [[nodiscard]] Generation read_constant(Spec& spec);

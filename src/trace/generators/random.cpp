@@ -23,9 +23,10 @@ struct WalkOptions {
   std::int64_t seed;
 };
 
-Generated make_walk(const WalkOptions& options) {
+AvailabilityParts make_walk(const WalkOptions& options) {
   constexpr std::int64_t kStream = 1;
-  Generated made{.length = options.length, .sample_gap = static_cast<double>(options.every)};
+  AvailabilityParts made{.length = options.length,
+                         .sample_gap = static_cast<double>(options.every)};
   Draws draws(options.seed, kStream);
   std::int64_t devices = options.start;
   for (std::int64_t time = 0; static_cast<double>(time) < options.length; time += options.every) {
@@ -52,9 +53,9 @@ struct SpotOptions {
 
 // A Markov process in continuous time: the time to the next event is exponential, and what it is,
 // is drawn in proportion to the rates. Events are kept to the second.
-Generated make_spot(const SpotOptions& options) {
+AvailabilityParts make_spot(const SpotOptions& options) {
   constexpr std::int64_t kStream = 2;
-  Generated made{.changes = {{0, options.start}}, .length = options.length};
+  AvailabilityParts made{.changes = {{0, options.start}}, .length = options.length};
   Draws draws(options.seed, kStream);
   // As many devices go at a time on average; so each lives for `life` on average.
   const double mean_bulk = static_cast<double>(1 + options.bulk) / 2;

@@ -19,8 +19,8 @@ struct Level {
 };
 
 // One after the other, again and again.
-Generated repeated(const std::vector<Level>& levels, std::int64_t cycles) {
-  Generated made;
+AvailabilityParts repeated(const std::vector<Level>& levels, std::int64_t cycles) {
+  AvailabilityParts made;
   for (std::int64_t cycle = 0; cycle < cycles; ++cycle) {
     for (const auto& [devices, seconds] : levels) {
       made.changes.push_back({.seconds = made.length, .devices = devices});
@@ -76,10 +76,11 @@ struct DailyOptions {
   std::int64_t every;
 };
 
-Generated make_daily(const DailyOptions& options) {
+AvailabilityParts make_daily(const DailyOptions& options) {
   constexpr double kPi = 3.141592653589793;
   constexpr std::int64_t kStream = 3;
-  Generated made{.length = options.length, .sample_gap = static_cast<double>(options.every)};
+  AvailabilityParts made{.length = options.length,
+                         .sample_gap = static_cast<double>(options.every)};
   Draws draws(options.seed, kStream);
   const double middle = static_cast<double>(options.low + options.high) / 2;
   const double swing = static_cast<double>(options.high - options.low) / 2;
@@ -99,7 +100,7 @@ Generated make_daily(const DailyOptions& options) {
 Generation read_constant(Spec& spec) {
   const std::int64_t devices = spec.whole("devices", 8, 0, kMaxCores);
   const double length = read_hours(spec);
-  return [=] { return Generated{.changes = {{0, devices}}, .length = length}; };
+  return [=] { return AvailabilityParts{.changes = {{0, devices}}, .length = length}; };
 }
 
 Generation read_steps(Spec& spec) {

@@ -122,7 +122,7 @@ class CountsDocument {
 
 }  // namespace
 
-Imported import_counts(TextReader& reader) {
+AvailabilityParts import_counts(TextReader& reader) {
   const auto fail = [&](const std::string& flaw) {
     throw Error(fmt::format("{}: {}", reader.source(), flaw));
   };

@@ -149,7 +149,7 @@ std::int64_t duration_of(const TextReader& reader, const EventLine& event) {
 
 }  // namespace
 
-Imported import_event_lines(TextReader& reader) {
+AvailabilityParts import_event_lines(TextReader& reader) {
   NodeEvents events(reader);
   std::int64_t duration = 0;
   bool ended = false;

@@ -34,7 +34,7 @@ void read_event(const TextReader& reader, const CsvFields& cells, NodeEvents& ev
 
 }  // namespace
 
-Imported import_events(TextReader& reader) {
+AvailabilityParts import_events(TextReader& reader) {
   NodeEvents events(reader);
   CsvFields cells;
   bool ended = false;

@@ -9,23 +9,16 @@
 
 #include <rubato/trace/availability.hpp>
 
+#include "trace/availability_parts.hpp"
 #include "trace/text_reader.hpp"
 
 namespace rubato::detail {
 
-/// What an importer has read.
-struct Imported {
-  std::vector<AvailabilityChange> changes{};
-  /// Seconds.
-  double length = 0;
-  std::optional<double> sample_gap{};
-};
-
 // One for each format; all read in one pass, and throw Error with the line, or in JSON the entry.
-[[nodiscard]] Imported import_samples(TextReader& reader);
-[[nodiscard]] Imported import_events(TextReader& reader);
-[[nodiscard]] Imported import_event_lines(TextReader& reader);
-[[nodiscard]] Imported import_counts(TextReader& reader);
+[[nodiscard]] AvailabilityParts import_samples(TextReader& reader);
+[[nodiscard]] AvailabilityParts import_events(TextReader& reader);
+[[nodiscard]] AvailabilityParts import_event_lines(TextReader& reader);
+[[nodiscard]] AvailabilityParts import_counts(TextReader& reader);
 
 /// Whether a column of that name has times.
 [[nodiscard]] bool is_time(std::string_view name);
@@ -60,7 +53,7 @@ class NodeEvents {
   void remove(std::string_view node);
 
   /// What the events come to, when the last one lasts for `milliseconds`.
-  [[nodiscard]] Imported take(std::int64_t milliseconds);
+  [[nodiscard]] AvailabilityParts take(std::int64_t milliseconds);
 
  private:
   // So that nodes are looked up without a copy of their name.

@@ -66,7 +66,7 @@ void NodeEvents::note() {
   changes_.add(milliseconds_ * 1000, static_cast<std::int64_t>(nodes_.size()));
 }
 
-Imported NodeEvents::take(std::int64_t milliseconds) {
+AvailabilityParts NodeEvents::take(std::int64_t milliseconds) {
   const std::int64_t length = milliseconds_ + milliseconds;
   if (length == 0) {
     throw Error(

@@ -129,14 +129,14 @@ class SampleRows {
   }
 
   // Where no row says how long the last one lasts, it is as long as the one before it.
-  [[nodiscard]] Imported all() {
+  [[nodiscard]] AvailabilityParts all() {
     if (rows_ == 0) reader_.fail("no rows follow the header", "a row such as '0,8'");
     if (rows_ == 1) {
       reader_.fail("one row does not say how long it lasts",
                    "another one, which may be without a count: '3600,'");
     }
     const std::int64_t length = ended_ ? last_ : last_ + gap_;
-    Imported imported{.changes = changes_.take(), .length = seconds_of(length)};
+    AvailabilityParts imported{.changes = changes_.take(), .length = seconds_of(length)};
     if (imported.length > kMaxAvailabilitySeconds) {
       throw Error(fmt::format("{}: it lasts {:.0f} s; accepted: up to {} s (ten years)",
                               reader_.source(), imported.length, kMaxAvailabilitySeconds));
@@ -179,7 +179,7 @@ bool is_time(std::string_view name) {
   return is_name(name, "time") || is_name(name, "seconds") || is_name(name, "timestamp");
 }
 
-Imported import_samples(TextReader& reader) {
+AvailabilityParts import_samples(TextReader& reader) {
   const SampleColumns columns = read_sample_header(reader);
   SampleRows rows(reader);
   CsvFields cells;
