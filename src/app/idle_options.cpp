@@ -24,10 +24,10 @@ void require_trace_end(const CommandLine& line, const RunConfiguration& run) {
   require_none_idle(line, {&end, 1});
 }
 
-std::optional<std::string> idle_cores(const Trace& trace, std::int64_t cores) {
-  if (!cores_of(trace, cores).all_said) return std::nullopt;
-  return fmt::format("--cores {} does nothing: {} says how many there are in every step", cores,
-                     trace.source());
+std::optional<std::string> idle_cores(const RunSteps& steps, const RunConfiguration& run) {
+  if (!cores_of(steps, run).all_said) return std::nullopt;
+  return fmt::format("--cores {} does nothing: {} says how many there are in every step", run.cores,
+                     source_of(steps));
 }
 
 }  // namespace rubato::app

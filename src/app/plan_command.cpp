@@ -130,8 +130,7 @@ int plan_command(std::span<const std::string> arguments) {
                                           .cores = run.cores,
                                           .remainder = run.remainder});
   const std::vector<EpochPlan> epochs = epochs_to_show(planner, options);
-  if (const auto note = idle_cores(planner.trace(), run.cores);
-      note && line.given().contains("cores")) {
+  if (const auto note = idle_cores(planner.trace(), run); note && line.given().contains("cores")) {
     print_error(fmt::format("rubato plan: {}\n", *note));
   }
   const PlanView view{run.assignment, options.seed, options.indices};

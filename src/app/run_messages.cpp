@@ -20,18 +20,39 @@ std::string epochs_of(const TrainResult& result) {
   return result.epochs == 0 ? part : fmt::format("{} and {}", whole, part);
 }
 
+// "2:13:05", or "5.02 s".
+std::string modelled(double seconds) {
+  constexpr double kMinute = 60;
+  return seconds < kMinute ? fmt::format("{:.3g} s", seconds) : clock_time(seconds);
+}
+
+// "modelled time 2:13:05, 41.2 core-hours, 12.36 of money, idle 10:00, lost 31 s, 2 restarts".
+std::string clock_words(const ClockTime& time) {
+  constexpr double kHour = 3600;
+  std::string text = fmt::format("modelled time {}, {:.4g} core-hours", modelled(time.seconds),
+                                 time.core_seconds / kHour);
+  if (time.money > 0) text += fmt::format(", {:.4g} of money", time.money);
+  if (time.idle_seconds > 0) text += fmt::format(", idle {}", modelled(time.idle_seconds));
+  if (time.lost_seconds > 0) text += fmt::format(", lost {}", modelled(time.lost_seconds));
+  if (time.restarts > 0) {
+    text += fmt::format(", {} restart{}", time.restarts, time.restarts == 1 ? "" : "s");
+  }
+  return text + "\n";
+}
+
 }  // namespace
 
-std::string opening(const RunConfiguration& run, const Workload& workload, const Trace& trace) {
-  const CoreRange range = cores_of(trace, run.cores);
+std::string opening(const RunConfiguration& run, const Workload& workload, const RunSteps& steps) {
+  const CoreRange range = cores_of(steps, run);
   const std::string cores = range.fewest == range.most
                                 ? fmt::to_string(range.most)
                                 : fmt::format("{} to {}", range.fewest, range.most);
   return fmt::format(
-      "{}, trace {}\n"
+      "{}, trace {}{}\n"
       "rule {}, lr {} at batch {}, {}, minibatch {}, {} cores on {} threads, seed {}\n",
-      workload.description(), trace.source(), run.rule, run.learning_rate, run.reference_batch,
-      run.optimizer, run.minibatch, cores, run.threads, run.seed);
+      workload.description(), source_of(steps), run.clock == Clock::real ? "" : ", modelled time",
+      run.rule, run.learning_rate, run.reference_batch, run.optimizer, run.minibatch, cores,
+      run.threads, run.seed);
 }
 
 std::string resumption(const TrainResult& result,
@@ -56,6 +77,7 @@ std::string closing(const RunSummary& summary, const Run& run) {
   text += fmt::format("trained {}: {} steps, {} samples in {} ({} samples/s)\n", epochs_of(result),
                       result.steps, result.samples, clock_time(summary.wall_seconds),
                       short_number(static_cast<double>(result.samples) / result.train_seconds));
+  if (result.time) text += clock_words(*result.time);
   if (result.final_test && result.final_test->accuracy) {
     text += fmt::format("test accuracy {:.2f} %, best {:.2f} %\n",
                         *result.final_test->accuracy * 100, *result.best_test_accuracy * 100);
@@ -74,13 +96,13 @@ std::string kernel_words() {
   return start ? describe(*start) + "\n" : std::string();
 }
 
-std::vector<std::string> idle_arguments(const TrainArguments& arguments, const Trace& trace,
+std::vector<std::string> idle_arguments(const TrainArguments& arguments, const RunSteps& steps,
                                         bool redrawn) {
   const RunConfiguration& run = arguments.run;
   std::vector<std::string> lines;
-  const auto cores = idle_cores(trace, run.cores);
+  const auto cores = idle_cores(steps, run);
   if (cores && arguments.given.contains("cores")) lines.push_back(*cores);
-  const std::int64_t most = cores_of(trace, run.cores).most;
+  const std::int64_t most = cores_of(steps, run).most;
   for (const Straggler& straggler : parse_stragglers(run.straggler)) {
     if (straggler.core.value() < most) continue;
     lines.push_back(fmt::format("--straggler core={} does nothing: the cores are 0 to {}",

@@ -7,9 +7,9 @@
 #include <rubato/report/checkpoints.hpp>
 #include <rubato/report/summary.hpp>
 #include <rubato/run/run.hpp>
-#include <rubato/trace/trace.hpp>
 
 #include "app/train_arguments.hpp"
+#include "config/trace_source.hpp"
 
 // What `rubato train` says to people, but for its progress. Epochs and steps count from 1 here, as
 // everywhere that people read or type them; files count from 0.
@@ -18,7 +18,7 @@ namespace rubato::app {
 
 /// What will be trained.
 [[nodiscard]] std::string opening(const RunConfiguration& run, const Workload& workload,
-                                  const Trace& trace);
+                                  const RunSteps& steps);
 /// Where a run that has trained `result` goes on: from a checkpoint, or from its beginning.
 [[nodiscard]] std::string resumption(const TrainResult& result,
                                      const std::optional<CheckpointFolder::Found>& from,
@@ -32,7 +32,7 @@ namespace rubato::app {
 /// What arguments do nothing, though the run is what was meant (idle_options.hpp): a line for each.
 /// `redrawn` says whether progress is a line that is drawn over.
 [[nodiscard]] std::vector<std::string> idle_arguments(const TrainArguments& arguments,
-                                                      const Trace& trace, bool redrawn);
+                                                      const RunSteps& steps, bool redrawn);
 
 /// By how much the accuracy misses --target-accuracy; empty where it does not.
 [[nodiscard]] std::optional<std::string> missed_target(const RunConfiguration& run,

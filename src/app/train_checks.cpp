@@ -46,9 +46,12 @@ void check_idle(const TrainArguments& arguments, const CommandLine& line) {
   const std::string no_unit = fmt::format("{} counts nothing", run.schedule);
   const std::string not_watched =
       fmt::format("nobody goes by {}", choice_name(kMetrics, run.watch));
+  const bool real = run.clock == Clock::real;
+  constexpr std::string_view kNoClock = "there is no modelled time";
+  constexpr std::string_view kClock = "with --clock virtual";
   require_none_idle(
       line,
-      std::array<IdleOption, 10>{
+      std::array<IdleOption, 13>{
           {{"data", !model_entry(run.model).classifies, run.model + " needs none",
             "with a model that tells images apart, such as softmax"},
            {"momentum", !has_momentum(optimizer), no_momentum, "with sgd, lars or rmsprop"},
@@ -60,6 +63,9 @@ void check_idle(const TrainArguments& arguments, const CommandLine& line) {
            {"watch", !watched, not_watched, "with --patience, --keep-best or the schedule plateau"},
            {"min-delta", run.patience == 0, "nothing stops early", "with --patience N"},
            {"monitor-every", run.monitor.empty(), "nothing is monitored", "with --monitor PATTERN"},
+           {"cluster", real, kNoClock, kClock},
+           {"price", real, kNoClock, kClock},
+           {"on-idle", real, kNoClock, kClock},
            {"log-steps", arguments.quiet, "--quiet prints none", "one of them"}}});
 }
 

@@ -5,6 +5,7 @@
 #include <string>
 #include <system_error>
 #include <utility>
+#include <variant>
 #include <vector>
 
 #include <fmt/format.h>
@@ -25,6 +26,7 @@
 #include "config/data_source.hpp"
 #include "config/engine.hpp"
 #include "config/trace_source.hpp"
+#include "run/step_source.hpp"
 
 namespace rubato::app {
 
@@ -50,10 +52,16 @@ void check_trace(const RunConfiguration& run) {
   // What comes out of a pipe can be read once only, by the program that trains.
   if (file && std::filesystem::is_fifo(*file, ignored)) return;
   const auto samples = samples_of(run);
-  const Planner planner(load_trace(run), {.dataset_size = samples.value_or(kMaxDatasetSize),
-                                          .minibatch_size = run.minibatch,
-                                          .cores = run.cores,
-                                          .remainder = run.remainder});
+  const RunSteps steps = load_run_steps(run);
+  const Trace* const trace = std::get_if<Trace>(&steps);
+  if (trace == nullptr) {
+    static_cast<void>(make_step_source(run, steps, 0));
+    return;
+  }
+  const Planner planner(*trace, {.dataset_size = samples.value_or(kMaxDatasetSize),
+                                 .minibatch_size = run.minibatch,
+                                 .cores = run.cores,
+                                 .remainder = run.remainder});
   if (samples) require_epochs(planner, run.epochs);
 }
 

@@ -103,9 +103,9 @@ TrainRun::TrainRun(const TrainArguments& arguments, const LoadWorkload& load, Ru
   planned_faults_ = trainer.add_observer<PlannedFaults>(trainer.options().faults.planned,
                                                         StepIndex{trainer.result().steps});
   const bool redrawn = !arguments_.quiet && can_redraw(STDOUT_FILENO);
-  for (const std::string& line : idle_arguments(arguments_, run_.trace(), redrawn)) warn(line);
+  for (const std::string& line : idle_arguments(arguments_, run_.steps(), redrawn)) warn(line);
   if (!arguments_.quiet) {
-    print_out(opening(options, run_.workload(), run_.trace()));
+    print_out(opening(options, run_.workload(), run_.steps()));
     print_out(kernel_words());
     if (arguments_.resume) {
       print_out(resumption(trainer.result(), run_.location().from(), run_.kept_in()));
@@ -118,7 +118,8 @@ TrainRun::TrainRun(const TrainArguments& arguments, const LoadWorkload& load, Ru
                         .samples_per_epoch = run_.workload().samples() / minibatch * minibatch,
                         .terminal = redrawn,
                         .log_steps = options.log_steps,
-                        .top_k = options.top_k});
+                        .top_k = options.top_k,
+                        .budget = trainer.options().budget});
   }
   interruption_ = trainer.add_observer<Interruption>(progress_);
 }

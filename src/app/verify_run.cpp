@@ -11,6 +11,7 @@
 #include "app/output.hpp"
 #include "app/run_messages.hpp"
 #include "config/trace_source.hpp"
+#include "run/step_source.hpp"
 
 namespace rubato::app {
 
@@ -20,13 +21,15 @@ ExitCode verify(const TrainArguments& arguments, const LoadWorkload& load) {
   if (const std::string slow = workload->warning(); !slow.empty()) {
     print_error(fmt::format("rubato verify: {}\n", slow));
   }
-  const Trace trace = load_trace(options);
+  const RunSteps steps_of_run = load_run_steps(options);
   const TrainOptions asked = train_options(options);
   Verification verification(
       [&](const auto& change) {
         TrainOptions changed = asked;
         change(changed);
-        return make_trainer(*workload, options, trace, changed);
+        return make_trainer(*workload, options,
+                            make_step_source(options, steps_of_run, workload->gradient_bytes()),
+                            changed);
       },
       arguments.steps);
   print_out(kernel_words());

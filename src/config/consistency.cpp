@@ -62,6 +62,26 @@ void check_rule(const RunConfiguration& configuration, OptimizerKind optimizer) 
                   configuration.rule, choice_name(kOptimizers, optimizer)));
 }
 
+void check_clock(const RunConfiguration& configuration) {
+  const auto refuse = [](std::string_view option, std::string_view why, std::string_view accepted) {
+    throw Error(fmt::format("--{}: {}; accepted: {}", option, why, accepted));
+  };
+  if (configuration.clock == Clock::real) {
+    constexpr std::string_view kWhy = "there is no modelled time";
+    if (configuration.hours) refuse("hours", kWhy, "with --clock virtual");
+    if (configuration.money) refuse("money", kWhy, "with --clock virtual");
+    return;
+  }
+  if (configuration.money && configuration.price == 0) {
+    refuse("money", "nothing costs anything", "with --price");
+  }
+  constexpr std::string_view kFaults = "in modelled time cores are lost where the devices go";
+  constexpr std::string_view kAccepted =
+      "an availability as --trace (docs/traces.md), or --clock real";
+  if (!configuration.fault.empty()) refuse("fault", kFaults, kAccepted);
+  if (!configuration.faults.empty()) refuse("faults", kFaults, kAccepted);
+}
+
 // What a model that tells no classes apart has not.
 void check_classes(const RunConfiguration& configuration) {
   if (model_entry(configuration.model).classifies) return;
@@ -120,6 +140,7 @@ void require_consistent(const RunConfiguration& configuration) {
         "--clip-norm or --clip-value, not both");
   }
   check_schedule(configuration);
+  check_clock(configuration);
   check_rule(configuration, optimizer.kind);
   static_cast<void>(engine_of(configuration));
   check_classes(configuration);

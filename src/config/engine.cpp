@@ -15,26 +15,38 @@ namespace rubato {
 
 namespace {
 
+constexpr std::int64_t kPixels = std::int64_t{28} * 28;
+constexpr std::int64_t kClasses = 10;
+
+std::int64_t parameters_of_perceptron(const std::string& model) {
+  return dense_parameters(kPixels, parse_perceptron(model).hidden, kClasses);
+}
+
 constexpr std::array<ModelEntry, 5> kModels{
     {{.name = "mnist-cnn",
       .help = "PyTorch's classic MNIST network, for images of 1 x 28 x 28; libtorch",
-      .in_libtorch = true},
+      .in_libtorch = true,
+      .parameters = [](const std::string&) { return std::int64_t{21'900}; }},
      {.name = "mlp",
       .help = "a multi-layer perceptron; Eigen, with default arguments libtorch, too",
       .in_eigen = true,
       .in_libtorch = true,
+      .parameters = parameters_of_perceptron,
       .read = [](Spec& spec) { static_cast<void>(read_perceptron(spec)); }},
      {.name = "softmax",
       .help = "softmax regression; Eigen or libtorch",
       .in_eigen = true,
-      .in_libtorch = true},
+      .in_libtorch = true,
+      .parameters = [](const std::string&) { return dense_parameters(kPixels, {}, kClasses); }},
      {.name = "toy-net",
       .help = "four convolutions and two dense layers, 5.8 million parameters; libtorch",
-      .in_libtorch = true},
+      .in_libtorch = true,
+      .parameters = [](const std::string&) { return std::int64_t{5'752'714}; }},
      {.name = "quadratic",
       .help = "the noisy quadratic model (Zhang et al. 2019), which needs no data; Eigen",
       .in_eigen = true,
       .classifies = false,
+      .parameters = [](const std::string& model) { return parse_quadratic(model).dim; },
       .read = [](Spec& spec) { static_cast<void>(read_quadratic(spec)); }}}};
 
 // Why only Eigen can compute it.

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstdint>
 #include <optional>
 #include <span>
 #include <string>
@@ -20,6 +21,9 @@ struct ModelEntry {
   bool in_libtorch = false;
   /// Whether it is trained on --data and tells classes apart; the others bring what they train on.
   bool classifies = true;
+  /// Its parameters, for images of 28 x 28 in ten classes where it tells classes apart: what a
+  /// simulation knows without the model.
+  std::int64_t (*parameters)(const std::string& model) = nullptr;
   /// Reads its arguments; null where it takes none.
   void (*read)(Spec& spec) = nullptr;
 };

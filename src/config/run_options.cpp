@@ -18,6 +18,7 @@
 #include <rubato/recipe/precision.hpp>
 #include <rubato/runtime/reducer.hpp>
 #include <rubato/scaling/rule_registry.hpp>
+#include <rubato/sim/cluster_model.hpp>
 #include <rubato/trace/generators.hpp>
 
 #include "config/data_source.hpp"
@@ -34,6 +35,7 @@ namespace {
 constexpr std::int64_t kMaxThreads = 4096;
 constexpr std::int64_t kMaxEpochs = 1'000'000;
 constexpr std::int64_t kMaxSteps = 1'000'000'000;
+constexpr std::int64_t kMaxSamples = std::int64_t{1} << 53;
 constexpr std::int64_t kMaxShift = 1000;
 constexpr std::int64_t kMaxKept = 1'000'000;
 // The classes of all data sets that there are.
@@ -42,6 +44,16 @@ constexpr RealRange kAlphas{0, 1, false, true, "a number above 0 and up to 1"};
 
 void check_schedule_name(const std::string& text) {
   static_cast<void>(make_lr_schedule(text));
+}
+
+void check_cluster(const std::string& text) {
+  static_cast<void>(parse_cluster(text));
+}
+
+std::vector<std::string> cluster_argument_names() {
+  std::vector<std::string> names;
+  for (Argument& argument : cluster_arguments()) names.push_back(std::move(argument.name));
+  return names;
 }
 
 void check_optimizer_name(const std::string& text) {

@@ -120,18 +120,57 @@ std::variant<Trace, Availability> load_trace_or_availability(const std::string& 
   return read_trace_or_availability(*file, end.value_or(TraceEnd::error));
 }
 
-Trace load_trace(const RunConfiguration& run) {
+RunSteps load_run_steps(const RunConfiguration& run) {
   auto loaded = load_trace_or_availability(run.trace, run.on_trace_end, "--trace: ");
-  if (Trace* const trace = std::get_if<Trace>(&loaded)) {
-    if (run.availability.empty()) return std::move(*trace);
+  if (const Trace* const trace = std::get_if<Trace>(&loaded)) {
+    if (run.availability.empty()) return loaded;
     throw Error(
         fmt::format("--availability: {} says itself what every step is; accepted: with a "
                     "file of availability (docs/traces.md) or a generator (rubato list "
                     "generators)",
                     trace->source()));
   }
-  return to_steps(std::get<Availability>(loaded),
-                  parse_availability_steps(run.availability, run.minibatch));
+  const AvailabilitySteps steps = parse_availability_steps(run.availability, run.minibatch);
+  if (run.clock == Clock::real) return to_steps(std::get<Availability>(loaded), steps);
+  if (steps.seconds_per_step || steps.steps_per_sample) {
+    throw Error(fmt::format(
+        "--availability {}: in modelled time a step lasts as long as the cluster takes "
+        "for it; accepted: without {}, or with --clock real",
+        run.availability, steps.seconds_per_step ? "seconds-per-step" : "steps-per-sample"));
+  }
+  if (steps.on_zero != OnZero::drop) {
+    throw Error(
+        fmt::format("--availability {}: modelled time goes on without devices; accepted: without "
+                    "on-zero (--on-idle says what follows), or with --clock real",
+                    run.availability));
+  }
+  return loaded;
+}
+
+Trace load_trace(const RunConfiguration& run) {
+  RunConfiguration real = run;
+  real.clock = Clock::real;
+  return std::get<Trace>(load_run_steps(real));
+}
+
+const std::string& source_of(const RunSteps& steps) {
+  return std::visit([](const auto& of) -> const std::string& { return of.source(); }, steps);
+}
+
+CoreRange cores_of(const RunSteps& steps, const RunConfiguration& run) {
+  if (const Trace* const trace = std::get_if<Trace>(&steps)) return cores_of(*trace, run.cores);
+  const auto& availability = std::get<Availability>(steps);
+  const StepOfDeviceCount step_of(availability,
+                                  parse_availability_steps(run.availability, run.minibatch));
+  CoreRange range{.fewest = kMaxCores, .most = 1};
+  for (const AvailabilityChange& change : availability.changes()) {
+    const std::optional<TraceStep> step = step_of(change.devices);
+    if (!step) continue;
+    range.fewest = std::min(range.fewest, *step->cores);
+    range.most = std::max(range.most, *step->cores);
+  }
+  range.fewest = std::min(range.fewest, range.most);
+  return range;
 }
 
 }  // namespace rubato

@@ -36,6 +36,14 @@ void require_availability_steps(const std::string& text);
 /// nothing.
 [[nodiscard]] Trace load_trace(const RunConfiguration& run);
 
+/// What a run takes its steps from: a trace or, where the devices are those of modelled time, the
+/// availability itself.
+using RunSteps = std::variant<Trace, Availability>;
+/// Throws Error as load_trace() does, and for an --availability that says how long steps last.
+[[nodiscard]] RunSteps load_run_steps(const RunConfiguration& run);
+/// "trace.csv": where they are from.
+[[nodiscard]] const std::string& source_of(const RunSteps& steps);
+
 /// How many cores a trace has, where `otherwise` is for the steps for which it does not say.
 struct CoreRange {
   std::int64_t fewest = 0;
@@ -44,6 +52,7 @@ struct CoreRange {
   bool all_said = true;
 };
 [[nodiscard]] CoreRange cores_of(const Trace& trace, std::int64_t otherwise);
+[[nodiscard]] CoreRange cores_of(const RunSteps& steps, const RunConfiguration& run);
 
 /// Whether `spec` is "elastic" or a number, which is the same trace wherever and whenever it is
 /// read.

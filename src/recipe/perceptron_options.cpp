@@ -35,4 +35,14 @@ PerceptronOptions parse_perceptron(std::string_view text) {
   return options;
 }
 
+std::int64_t dense_parameters(std::int64_t inputs, std::span<const std::int64_t> hidden,
+                              std::int64_t outputs) {
+  std::int64_t parameters = 0;
+  for (const std::int64_t width : hidden) {
+    parameters += (inputs + 1) * width;
+    inputs = width;
+  }
+  return parameters + (inputs + 1) * outputs;
+}
+
 }  // namespace rubato

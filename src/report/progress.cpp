@@ -72,7 +72,7 @@ void Progress::on_fault(Training& training, const StepPlan& step,
 }
 
 void Progress::on_step(Training& training, const StepRecord& step) {
-  static_cast<void>(training);
+  if (options_.budget != Budget{}) note_spent(training, step);
   epoch_samples_here_ += step.plan.batch_size;
   // Where a resume has begun in the middle of the epoch, more is done than was done here.
   epoch_steps_ = step.plan.index.value() - first_step_.value() + 1;
@@ -87,6 +87,14 @@ void Progress::on_step(Training& training, const StepRecord& step) {
                       step.plan.batch_size, step.learning_rate, decimal(step.loss, 4),
                       short_number(rate()), clock_time(seconds_left())));
   }
+}
+
+void Progress::note_spent(const Training& training, const StepRecord& step) {
+  spent_ =
+      share_spent(options_.budget, {.iterations = step.iterations,
+                                    .samples = training.result().samples + step.plan.batch_size,
+                                    .time = step.time});
+  if (!spent_at_first_) spent_at_first_ = spent_;
 }
 
 void Progress::on_epoch(Training& training, const EpochRecord& epoch) {
@@ -163,7 +171,10 @@ double Progress::seconds_left() const {
       static_cast<double>((options_.epochs - epochs_done_ - 1) * options_.samples_per_epoch +
                           epoch_samples_planned_ - epoch_samples_);
   // Over the whole run, so that the evaluations count too.
-  return done > 0 ? since_start_.seconds() * ahead / done : 0;
+  const double left = done > 0 ? since_start_.seconds() * ahead / done : 0;
+  const double spent_here = spent_ - spent_at_first_.value_or(0);
+  if (!(spent_here > 0)) return left;
+  return std::min(left, since_start_.seconds() * (1 - spent_) / spent_here);
 }
 
 std::string short_number(double value) {

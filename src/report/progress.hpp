@@ -2,10 +2,12 @@
 
 #include <cstdint>
 #include <cstdio>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include <rubato/core/stopwatch.hpp>
+#include <rubato/plan/budget.hpp>
 #include <rubato/train/observer.hpp>
 
 namespace rubato {
@@ -19,8 +21,9 @@ struct ProgressOptions {
   bool terminal = false;
   /// Without a terminal: a line every so many steps; 0 is none.
   std::int64_t log_steps = 0;
-  /// TrainOptions::top_k.
+  /// TrainOptions::top_k and budget.
   std::int64_t top_k = 0;
+  Budget budget{};
 };
 
 /// Shows on `out` how training goes on: a bar with the current step on a terminal, plain lines
@@ -50,6 +53,8 @@ class Progress final : public Observer {
   /// Samples per second of training in this epoch so far.
   [[nodiscard]] double rate() const;
   [[nodiscard]] double seconds_left() const;
+  // How much of the budget is spent with a step.
+  void note_spent(const Training& training, const StepRecord& step);
 
   std::FILE* out_;
   int error_ = 0;
@@ -67,6 +72,9 @@ class Progress final : public Observer {
   std::int64_t epoch_steps_ = 0;
   StepIndex first_step_;
   std::int64_t epoch_steps_planned_ = 0;
+  // Of a budget, with the first step seen here and with the last one.
+  std::optional<double> spent_at_first_;
+  double spent_ = 0;
 };
 
 /// Whether the environment says that text may be UTF-8.

@@ -16,6 +16,8 @@ namespace rubato {
 
 namespace {
 
+constexpr std::int64_t kFloatBytes = sizeof(float);
+
 EngineFacts eigen_facts(EngineFacts::Facts kernels) {
   return {.engine = std::string(choice_name(kEngines, Engine::eigen)),
           .kernels = std::move(kernels),
@@ -40,19 +42,26 @@ class DenseWorkload final : public Workload {
 
   std::string description() const override { return description_; }
   std::int64_t samples() const override { return train_.samples(); }
+  std::int64_t gradient_bytes() const override {
+    const std::vector<std::int64_t> none;
+    return kFloatBytes * dense_parameters(train_.features(),
+                                          perceptron_ ? perceptron_->hidden : none,
+                                          train_.outputs());
+  }
   EngineFacts engine() const override {
     const auto set = choice_name(kInstructionSets, dense_instruction_set());
     return eigen_facts({{"Eigen", std::string(set)}});
   }
 
-  Trainer make_trainer(const Trace& trace, const TrainOptions& options) const override {
+  Trainer make_trainer(std::unique_ptr<StepSource> steps,
+                       const TrainOptions& options) const override {
     DenseNetworkOptions<float> network{.test = test_, .seed = options.seed};
     if (!perceptron_) {
-      return {softmax_regression(train_, std::move(network)), trace, options};
+      return {softmax_regression(train_, std::move(network)), std::move(steps), options};
     }
     network.hidden = perceptron_->hidden;
     network.activation = perceptron_->activation;
-    return {multi_layer_perceptron(train_, std::move(network)), trace, options};
+    return {multi_layer_perceptron(train_, std::move(network)), std::move(steps), options};
   }
 
  private:
@@ -83,10 +92,12 @@ class QuadraticWorkload final : public Workload {
     return fmt::format("{}: {} parameters, {} samples", model_, options_.dim, options_.samples);
   }
   std::int64_t samples() const override { return options_.samples; }
+  std::int64_t gradient_bytes() const override { return kFloatBytes * options_.dim; }
   EngineFacts engine() const override { return eigen_facts({}); }
 
-  Trainer make_trainer(const Trace& trace, const TrainOptions& options) const override {
-    return {noisy_quadratic<float>(options_), trace, options};
+  Trainer make_trainer(std::unique_ptr<StepSource> steps,
+                       const TrainOptions& options) const override {
+    return {noisy_quadratic<float>(options_), std::move(steps), options};
   }
 
  private:

@@ -1,14 +1,15 @@
 #include "run/resumption.hpp"
 
+#include <sstream>
 #include <system_error>
 #include <utility>
+#include <variant>
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
 #include <rubato/config/configuration_file.hpp>
 
-#include "config/trace_source.hpp"
 #include "core/file.hpp"
 
 namespace rubato {
@@ -41,9 +42,14 @@ std::string config_text(const RunConfiguration& run, const RunFolder& folder) {
   return to_toml(with_paths_from(folder.path(), run));
 }
 
-std::string write_origin(const RunFolder& folder, RunConfiguration run, const Trace& trace) {
-  if (!is_built_in(run.trace)) {
-    folder.write("trace.csv", trace.to_csv());
+std::string write_origin(const RunFolder& folder, RunConfiguration run, const RunSteps& steps) {
+  if (const Availability* const availability = std::get_if<Availability>(&steps)) {
+    std::ostringstream text;
+    availability->write_csv(text);
+    folder.write("availability.csv", text.str());
+    run.trace = folder.file("availability.csv").string();
+  } else if (!is_built_in(run.trace)) {
+    folder.write("trace.csv", std::get<Trace>(steps).to_csv());
     run.trace = folder.file("trace.csv").string();
     // The file has the steps that it said.
     run.availability.clear();
@@ -80,8 +86,8 @@ void KeepNewer::load(const Training& training, const State& state) {
   RunConfiguration before = read_configuration(run_ / "config.toml");
   before.data = options_.data;
   // The trace that it was trained with: from here on it may be another.
-  const Trace trace = load_trace(before);
-  write_origin(aside, std::move(before), trace);
+  const RunSteps steps = load_run_steps(before);
+  write_origin(aside, std::move(before), steps);
   aside.write("metrics.jsonl", read_file(run_ / "metrics.jsonl"));
   std::error_code ignored;
   for (const char* name :

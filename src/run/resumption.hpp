@@ -9,17 +9,18 @@
 #include <rubato/config/run_configuration.hpp>
 #include <rubato/report/checkpoints.hpp>
 #include <rubato/report/run_folder.hpp>
-#include <rubato/trace/trace.hpp>
 #include <rubato/train/observer.hpp>
+
+#include "config/trace_source.hpp"
 
 namespace rubato {
 
 /// The text of the configuration file of a run in `folder`.
 [[nodiscard]] std::string config_text(const RunConfiguration& run, const RunFolder& folder);
 
-/// Writes the configuration, and the trace as it was read, so that the folder alone reproduces the
-/// run. Returns the text of the configuration.
-std::string write_origin(const RunFolder& folder, RunConfiguration run, const Trace& trace);
+/// Writes the configuration, and the trace or the availability as it was read, so that the folder
+/// alone reproduces the run. Returns the text of the configuration.
+std::string write_origin(const RunFolder& folder, RunConfiguration run, const RunSteps& steps);
 
 /// Keeps what a run has come to since the checkpoint that it goes on from, where there is any:
 /// newer checkpoints than the one that was named, and the results of a run that was finished. It

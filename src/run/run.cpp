@@ -13,6 +13,7 @@
 #include "core/check.hpp"
 #include "run/resumption.hpp"
 #include "run/run_record.hpp"
+#include "run/step_source.hpp"
 
 namespace rubato {
 
@@ -31,8 +32,11 @@ Run::Run(RunConfiguration configuration, std::shared_ptr<const Workload> workloa
       workload_(checked(std::move(workload))),
       location_(std::move(location)),
       checkpoints_(location_.checkpoints(), configuration_.keep),
-      trace_(load_trace(configuration_)),
-      trainer_(make_trainer(*workload_, configuration_, trace_, train_options(configuration_))) {
+      steps_(load_run_steps(configuration_)),
+      trainer_(make_trainer(*workload_, configuration_,
+                            make_step_source(configuration_, steps_, workload_->gradient_bytes()),
+                            train_options(configuration_))) {
+  require_devices(configuration_, steps_, workload_->gradient_bytes(), workload_->samples());
   if (!location_.path().empty() && !location_.folder_) location_.folder_.emplace(location_.path());
   add_keepers();
   if (location_.from()) go_on();
@@ -51,7 +55,7 @@ void Run::add_keepers() {
   const bool resumed = location_.from().has_value();
   std::string config = !location_.folder_ ? to_toml(configuration_)
                        : resumed          ? config_text(configuration_, folder())
-                                          : write_origin(folder(), configuration_, trace_);
+                                          : write_origin(folder(), configuration_, steps_);
   record_ = trainer_.add_observer<RunRecord>(std::move(config));
   kernels_ = trainer_.add_observer<KernelRecord>(kernels_text(workload_->engine().kernels));
   if (resumed) {
@@ -84,7 +88,7 @@ void Run::add_keepers() {
 
 void Run::go_on() {
   trainer_.load_state(location_.from()->state);
-  write_origin(folder(), configuration_, trace_);
+  write_origin(folder(), configuration_, steps_);
   // The file may be of a later epoch.
   if (best_ && best_->value()) write_best();
 }
@@ -115,7 +119,7 @@ RunSummary Run::summary_of(const std::string& stopped) const {
           .kernel_start = kernel_start(),
           .model = configuration_.model,
           .data = configuration_.data,
-          .trace = trace_.source(),
+          .trace = source_of(steps_),
           .weights_sha256 = sha256_of(trainer_.parameters()),
           .wall_seconds = record_->wall_seconds(),
           .gradient_buffers = trainer_.gradient_buffers(),

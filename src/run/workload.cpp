@@ -58,11 +58,18 @@ std::string Workload::weights(std::span<const NamedArray> parameters,
   return state_bytes(state);
 }
 
+Budget budget_of(const RunConfiguration& configuration) {
+  return {.iterations = configuration.iterations,
+          .samples = configuration.samples,
+          .hours = configuration.hours,
+          .money = configuration.money};
+}
+
 TrainOptions train_options(const RunConfiguration& options) {
   FaultOptions faults = parse_random_faults(options.faults);
   faults.planned = parse_faults(options.fault);
   return {.epochs = options.epochs,
-          .iterations = options.iterations,
+          .budget = budget_of(options),
           .minibatch_size = options.minibatch,
           .remainder = options.remainder,
           .learning_rate = options.learning_rate,
@@ -85,13 +92,15 @@ TrainOptions train_options(const RunConfiguration& options) {
           .reduce = options.reduce,
           .exact = options.exact,
           .faults = std::move(faults),
-          .stragglers = parse_stragglers(options.straggler),
+          // In modelled time they are those of the cluster, and nobody waits for them here.
+          .stragglers = options.clock == Clock::real ? parse_stragglers(options.straggler)
+                                                     : std::vector<Straggler>(),
           .threads = static_cast<int>(options.threads)};
 }
 
 Trainer make_trainer(const Workload& workload, const RunConfiguration& configuration,
-                     const Trace& trace, const TrainOptions& options) {
-  Trainer trainer = workload.make_trainer(trace, options);
+                     std::unique_ptr<StepSource> steps, const TrainOptions& options) {
+  Trainer trainer = workload.make_trainer(std::move(steps), options);
   for (const std::string& pattern : patterns_of(configuration.no_decay)) {
     if (pattern != kVectors) require_match(trainer, "no-decay", pattern);
   }

@@ -7,18 +7,16 @@
 #include <rubato/core/error.hpp>
 #include <rubato/sim/clocked_source.hpp>
 
+#include "sim/clock.hpp"
 #include "state/sha256.hpp"
 
 namespace rubato {
 
 namespace {
 
-constexpr std::string_view kClock = "source.clock";
-constexpr std::string_view kBinding = "source.binding";
 constexpr std::string_view kDevices = "source.devices";
 // Attempts at one step. More, and none will ever succeed.
 constexpr std::int64_t kMostAttempts = 100'000;
-constexpr double kSecondsOfHour = 3600;
 // Beyond it no availability says anything (Availability::at()).
 constexpr double kLatestSecond = 3e9;
 
@@ -85,6 +83,14 @@ double ClockedSource::core_seconds(double begin, double end, std::int64_t most,
   return sum;
 }
 
+std::optional<ClockedSource::Outcome> ClockedSource::ended(const SourceProgress& progress) const {
+  if (availability_.end() != TraceEnd::error) return std::nullopt;
+  throw Error(
+      fmt::format("{}: the availability ends at {:.6g} s, and there is more to train; accepted: a "
+                  "longer one, or --on-trace-end hold, cycle or stop",
+                  where(progress.step), availability_.length()));
+}
+
 std::optional<ClockedSource::Outcome> ClockedSource::simulate(
     const SourceProgress& progress) const {
   const ClusterModel& cluster = times_.model();
@@ -94,40 +100,32 @@ std::optional<ClockedSource::Outcome> ClockedSource::simulate(
     const std::optional<TraceStep> step = step_at(time.seconds, progress);
     if (!step) {
       const std::optional<double> change = availability_.next_change(time.seconds);
-      if (!change) return std::nullopt;
+      if (!change) return ended(progress);
       time.idle_seconds += *change - time.seconds;
       time.seconds = *change;
       idle = true;
       continue;
     }
     const std::int64_t cores = *step->cores;
-    const auto spend = [&](double seconds, double of_cores) {
-      time.seconds += seconds;
-      time.core_seconds += of_cores;
-      time.money = time.core_seconds / kSecondsOfHour * cluster.price;
-    };
     const auto restart = [&] {
       const double end = time.seconds + cluster.restart_seconds;
-      spend(cluster.restart_seconds, core_seconds(time.seconds, end, cores, progress));
+      spend_core_seconds(time, cluster.restart_seconds,
+                         core_seconds(time.seconds, end, cores, progress), cluster);
       ++time.restarts;
     };
-    // While all of them are there.
-    const auto work = [&](double seconds) { spend(seconds, seconds * static_cast<double>(cores)); };
     if (std::exchange(idle, false) && options_.on_idle == OnIdle::checkpoint && steps_ > 0) {
       restart();
       continue;
     }
-    double seconds = times_.step_seconds(step->batch_size / options_.minibatch_size, cores);
-    if (cluster.checkpoint_steps > 0 && (steps_ + 1) % cluster.checkpoint_steps == 0) {
-      seconds += cluster.checkpoint_seconds;
-    }
+    const double seconds =
+        seconds_of_step(times_, step->batch_size / options_.minibatch_size, cores, steps_);
     const auto loss = loss_between(time.seconds, time.seconds + seconds, cores, progress);
     if (!loss) {
-      work(seconds);
+      spend(time, seconds, cores, cluster);
       return Outcome{.step = *step, .end = time};
     }
     time.lost_seconds += *loss - time.seconds;
-    work(*loss - time.seconds);
+    spend(time, *loss - time.seconds, cores, cluster);
     restart();
   }
   throw Error(
@@ -161,18 +159,9 @@ std::string ClockedSource::where(StepIndex step) const {
 }
 
 std::string ClockedSource::binding() const {
-  const ClusterModel& c = options_.cluster;
-  std::string text = fmt::format(
-      "policy {} idle {} minibatch {} substep {} algorithm {} bytes {} hosts {} within {} {} "
-      "between {} {} update {} checkpoint {} {} restart {}\n",
-      options_.policy, static_cast<int>(options_.on_idle), options_.minibatch_size,
-      c.substep_seconds, c.algorithm, c.gradient_bytes, c.cores_per_host, c.latency_within_host,
-      c.bandwidth_within_host, c.latency_between_hosts, c.bandwidth_between_hosts, c.update_seconds,
-      c.checkpoint_steps, c.checkpoint_seconds, c.restart_seconds);
-  for (const SlowCore& slow : c.slow_cores) {
-    text += fmt::format("slow {} {}\n", slow.core.value(), slow.factor);
-  }
-  return text;
+  return fmt::format("policy {} idle {} minibatch {} {}", options_.policy,
+                     static_cast<int>(options_.on_idle), options_.minibatch_size,
+                     text_of(options_.cluster));
 }
 
 std::string ClockedSource::devices_until(double end) const {
@@ -191,16 +180,12 @@ std::string ClockedSource::devices_until(double end) const {
 
 void ClockedSource::save(State& state, std::int64_t steps) const {
   static_cast<void>(steps);
-  state.put_text(kBinding, binding());
-  state.put(kClock, time_.state());
+  save_clock(state, binding(), time_);
   state.put_text(kDevices, devices_until(time_.seconds));
 }
 
 void ClockedSource::load(const State& state, std::int64_t steps) {
-  if (state.text(kBinding) != binding()) {
-    throw Error("the state is of another cluster or policy; accepted: the same");
-  }
-  time_ = ClockTime::of_state(state.values<double>(kClock));
+  time_ = load_clock(state, binding());
   if (state.text(kDevices) != devices_until(time_.seconds)) {
     throw Error(
         fmt::format("{}: the devices until {:.6g} s are not those that the state has used; "

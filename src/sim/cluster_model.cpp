@@ -29,11 +29,12 @@ void require_in(std::string_view name, double value, const RealRange& range) {
   require(range.holds(value), name, value, range);
 }
 
-ClusterModel read_cluster(Spec& spec) {
+ClusterModel read_cluster(Spec& spec, std::int64_t gradient_bytes) {
   ClusterModel model;
   model.substep_seconds = spec.real("substep", model.substep_seconds, kPositive);
   model.algorithm = spec.one_of("algorithm", model.algorithm, algorithm_names());
-  model.gradient_bytes = spec.whole("bytes", model.gradient_bytes, 0, kMostBytes);
+  model.gradient_bytes = spec.whole("bytes", Unset{"those of the model's gradient"}, 0, kMostBytes)
+                             .value_or(gradient_bytes);
   model.cores_per_host = spec.whole("cores-per-host", model.cores_per_host, 1, kMostCores);
   model.latency_between_hosts = spec.real("latency", model.latency_between_hosts, kNotNegative);
   model.bandwidth_between_hosts = spec.real("bandwidth", model.bandwidth_between_hosts, kPositive);
@@ -91,16 +92,16 @@ void require_valid(const ClusterModel& model) {
   }
 }
 
-ClusterModel parse_cluster(std::string_view text) {
+ClusterModel parse_cluster(std::string_view text, std::int64_t gradient_bytes) {
   Spec spec(text.empty() ? std::string() : fmt::format(":{}", text));
-  ClusterModel model = read_cluster(spec);
+  ClusterModel model = read_cluster(spec, gradient_bytes);
   spec.finish();
   return model;
 }
 
 std::vector<Argument> cluster_arguments() {
   Spec spec = Spec::example("");
-  static_cast<void>(read_cluster(spec));
+  static_cast<void>(read_cluster(spec, 0));
   return spec.arguments();
 }
 

@@ -5,8 +5,27 @@
 
 namespace rubato {
 
+namespace {
+
+void require_known(const Budget& budget, const StepSource& source) {
+  require_valid(budget);
+  if (budget.iterations) {
+    throw Error(
+        "a budget of iterations: only training knows them; accepted: samples, hours, money");
+  }
+  if (budget.needs_clock() && !source.has_clock()) {
+    throw Error(fmt::format(
+        "a budget of {} needs modelled time; accepted: with a source of the steps that has a clock",
+        to_text(budget)));
+  }
+}
+
+}  // namespace
+
 SimulationResult simulate(StepSource& source, const PlanOptions& options,
-                          const std::function<void(const SimulatedStep& step)>& on_step) {
+                          const std::function<void(const SimulatedStep& step)>& on_step,
+                          const Budget& budget) {
+  require_known(budget, source);
   if (options.epochs < 1) {
     throw Error(fmt::format("{} epochs: at least 1 is needed", options.epochs));
   }
@@ -14,7 +33,8 @@ SimulationResult simulate(StepSource& source, const PlanOptions& options,
   SimulationResult result;
   StepPlace place;
   const auto progress = [&] {
-    return SourceProgress{.step = place.step, .epoch = place.epoch, .samples = result.samples};
+    return SourceProgress{
+        .step = place.step, .epoch = place.epoch, .samples = result.samples, .time = result.time};
   };
   while (place.epoch.value() < options.epochs) {
     const std::optional<TraceStep> asked = source.next(progress());
@@ -43,6 +63,13 @@ SimulationResult simulate(StepSource& source, const PlanOptions& options,
       place = {.step = place.step, .epoch = EpochIndex{place.epoch.value() + 1}};
     }
     if (on_step) on_step(step);
+    result.reached = reached(budget, {.samples = result.samples, .time = result.time});
+    if (!result.reached.empty()) break;
+  }
+  if (!result.reached.empty()) {
+    // The epoch is whole where it has no room for another step.
+    const std::optional<TraceStep> asked = source.next(progress());
+    if (asked && !planner.plan(place, *asked)) ++place.epoch;
   }
   result.epochs = place.epoch.value();
   return result;

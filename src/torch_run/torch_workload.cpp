@@ -33,6 +33,12 @@ class TorchWorkload final : public Workload {
   std::string description() const override { return description_; }
   std::int64_t samples() const override { return train_.size(); }
 
+  std::int64_t gradient_bytes() const override {
+    std::int64_t parameters = 0;
+    for (const NamedTensor& parameter : model_().parameters) parameters += parameter.tensor.numel();
+    return parameters * static_cast<std::int64_t>(sizeof(float));
+  }
+
   EngineFacts engine() const override {
     const Versions of = versions();
     return {.engine = std::string(choice_name(kEngines, Engine::libtorch)),
@@ -45,8 +51,10 @@ class TorchWorkload final : public Workload {
            "install an OpenBLAS (Debian: libopenblas0) or see update-alternatives";
   }
 
-  Trainer make_trainer(const Trace& trace, const TrainOptions& options) const override {
-    TorchTrainer trainer(model_, nll_loss(label_smoothing_), train_, trace, options, options_);
+  Trainer make_trainer(std::unique_ptr<StepSource> steps,
+                       const TrainOptions& options) const override {
+    TorchTrainer trainer(model_, nll_loss(label_smoothing_), train_, std::move(steps), options,
+                         options_);
     trainer.set_test(test_, nll_loss());
     return trainer;
   }

@@ -97,9 +97,7 @@ TrainOptions checked_options(TrainOptions options) {
     throw Error(
         fmt::format("learning rate {}: accepted are values above 0", options.learning_rate));
   }
-  if (options.iterations && !(*options.iterations > 0)) {
-    throw Error(fmt::format("{} iterations: accepted are values above 0", *options.iterations));
-  }
+  require_valid(options.budget);
   if (options.clip_norm && !(*options.clip_norm > 0)) {
     throw Error(
         fmt::format("clipping to norm {}: accepted are values above 0", *options.clip_norm));

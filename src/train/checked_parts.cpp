@@ -59,6 +59,12 @@ std::unique_ptr<StepSource> checked_source(std::unique_ptr<StepSource> source) {
 
 TrainOptions options_for(const StepSource& source, TrainOptions options) {
   options.log_noise = options.log_noise || source.needs_noise_scale();
+  if (options.budget.needs_clock() && !source.has_clock()) {
+    throw Error(
+        fmt::format("a budget of {} needs modelled time; accepted: with a source of the "
+                    "steps that has a clock, such as ClockedSource",
+                    to_text(options.budget)));
+  }
   return checked_options(std::move(options));
 }
 

@@ -96,7 +96,12 @@ std::string configuration_of(const TrainOptions& options, const Objective& objec
   if (options.sampler) put("sampler", options.sampler.name);
   if (options.own_reducer && !options.own_reducer.reproducible)
     put("reducer", options.own_reducer.name);
-  put("iterations", options.iterations ? fmt::to_string(*options.iterations) : "none");
+  const std::optional<double> iterations = options.budget.iterations;
+  Budget rest = options.budget;
+  rest.iterations.reset();
+  put("iterations", iterations ? fmt::to_string(*iterations) : "none");
+  // Where there is more of it.
+  if (std::string limits = to_text(rest); !limits.empty()) put("budget", limits);
   put("seed", options.seed);
   put("log_noise", options.log_noise);
   put("training samples", objective.samples());

@@ -189,6 +189,7 @@ class Trainer::Implementation final : public Training {
             .samples = result_.samples,
             .iterations = result_.iterations,
             .gain = last_gain_,
+            .time = result_.time,
             .noise_scale = options_.log_noise ? noise_scale_.value() : std::nullopt};
   }
 
@@ -299,9 +300,7 @@ class Trainer::Implementation final : public Training {
         throw;
       }
       const StepRecord& step = last_step_;
-      if (step.applied && options_.iterations && step.iterations >= *options_.iterations) {
-        stop(fmt::format("{:.6g} iterations reached", *options_.iterations));
-      }
+      if (std::string reason = reached_with(step); !reason.empty()) stop(std::move(reason));
       listeners_.tell(of_observers, [&](Observer& observer) { observer.on_step(*this, step); });
       if (!step.applied && !step.skipped) {
         result_.stopped.clear();
@@ -317,6 +316,14 @@ class Trainer::Implementation final : public Training {
       of_observers.rethrow();
       let_observers_look();
     }
+  }
+
+  // What of its budget training has reached with a step; empty where there is some left.
+  [[nodiscard]] std::string reached_with(const StepRecord& step) const {
+    if (!step.applied && !step.skipped) return {};
+    return reached(options_.budget, {.iterations = step.iterations,
+                                     .samples = result_.samples + step.plan.batch_size,
+                                     .time = step.time});
   }
 
   [[noreturn]] void throw_diverged(const StepRecord& step) const {

@@ -47,7 +47,11 @@ TEST(TrainOptions, AreThoseOfTheCommandLine) {
   };
   const std::vector<Case> cases{
       {{"--epochs=7"}, [](const auto& o) { return o.epochs == 7; }},
-      {{"--iterations=12.5"}, [](const auto& o) { return o.iterations == 12.5; }},
+      {{"--iterations=12.5"}, [](const auto& o) { return o.budget.iterations == 12.5; }},
+      {{"--samples=512"}, [](const auto& o) { return o.budget.samples == 512; }},
+      {{"--clock=virtual", "--hours=0.5"}, [](const auto& o) { return o.budget.hours == 0.5; }},
+      {{"--clock=virtual", "--price=2", "--money=0.5"},
+       [](const auto& o) { return o.budget.money == 0.5; }},
       {{"--minibatch=16"}, [](const auto& o) { return o.minibatch_size == 16; }},
       {{"--lr=0.125"}, [](const auto& o) { return o.learning_rate == 0.125; }},
       {{"--ref-batch=64"}, [](const auto& o) { return o.reference_batch_size == 64; }},

@@ -18,6 +18,8 @@
 #include <pty.h>
 #include <unistd.h>
 
+#include <rubato/testing.hpp>
+
 #include "support/no_training.hpp"
 
 namespace rubato {
@@ -177,6 +179,24 @@ TEST(Progress, PrintsALineForEverySoManySteps) {
   EXPECT_THAT(text, HasSubstr("epoch 2/2  step 8  batch 64  lr 0.02  loss 0.2500  "));
   EXPECT_THAT(text, testing::Not(HasSubstr("step 1  ")));
   EXPECT_THAT(text, testing::Not(HasSubstr("\r")));
+}
+
+TEST(Progress, KnowsWhatIsLeftOfABudget) {
+  const std::unique_ptr<std::FILE, int (*)(std::FILE*)> file(std::tmpfile(), std::fclose);
+  TrainOptions options{.epochs = 1'000'000, .minibatch_size = 2, .learning_rate = 0.01};
+  options.budget.samples = 48 * 4;
+  Trainer trainer(test::tiny_objective(), Trace::constant(16), options);
+  trainer.add_observer<Progress>(file.get(), ProgressOptions{.epochs = options.epochs,
+                                                             .samples_per_epoch = 48,
+                                                             .log_steps = 6,
+                                                             .budget = options.budget});
+  trainer.fit();
+  std::rewind(file.get());
+  std::string text(1 << 12, ' ');
+  text.resize(std::fread(text.data(), 1, text.size(), file.get()));
+  EXPECT_THAT(text, HasSubstr("step 6  "));
+  EXPECT_THAT(text, HasSubstr(" 0:00 left\n")) << "not that of a million epochs";
+  EXPECT_THAT(text, testing::Not(testing::ContainsRegex("[1-9][0-9:]* left")));
 }
 
 TEST(Progress, DrawsABarOnATerminalAndTakesItAwayAgain) {

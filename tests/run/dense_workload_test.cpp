@@ -14,7 +14,8 @@ namespace {
 
 Trainer trainer_of(const RunConfiguration& configuration) {
   const auto workload = dense_workload(configuration);
-  return make_trainer(*workload, configuration, Trace::constant(64), train_options(configuration));
+  return make_trainer(*workload, configuration, std::make_unique<TraceSource>(Trace::constant(64)),
+                      train_options(configuration));
 }
 
 std::vector<std::string> shapes_of(const Trainer& trainer) {
@@ -71,6 +72,16 @@ TEST(Workload, RefusesPatternsThatNameNothing) {
                 return trainer_of({.model = "softmax", .weight_decay = 0.1, .no_decay = "conv*"});
               }),
               testing::StartsWith("--no-decay: "));
+}
+
+// What a simulation knows of a model without it.
+TEST(DenseWorkload, HasGradientsOfTheSizeThatTheTableOfModelsSays) {
+  for (const char* model :
+       {"softmax", "mlp", "mlp:hidden=32/16", "quadratic", "quadratic:dim=77"}) {
+    EXPECT_EQ(dense_workload({.model = model})->gradient_bytes(),
+              4 * model_entry(model).parameters(model))
+        << model;
+  }
 }
 
 }  // namespace

@@ -147,6 +147,13 @@ TEST(ClockedSource, EndsWithTheTimesThatAnAvailabilityKnows) {
   EXPECT_THAT(test::error_of([&] { take(restarting, 1); }), HasSubstr("the clock has come to"));
 }
 
+TEST(ClockedSource, MayNotEndWhereThatIsAnError) {
+  ClockedSource source = clocked(devices({{0, 2}}, 2.5, TraceEnd::error));
+  EXPECT_EQ(test::error_of([&] { take(source, 9); }),
+            "cloud at 2 s, step 3 of the run: the availability ends at 2.5 s, and there is more to "
+            "train; accepted: a longer one, or --on-trace-end hold, cycle or stop");
+}
+
 TEST(ClockedSource, IsRefusedWhatIsNoStep) {
   const auto error = [](const TraceStep& step) {
     const ClockedSource source(devices({{0, 8}}),

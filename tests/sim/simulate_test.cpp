@@ -93,6 +93,49 @@ TEST(Simulate, TimeIsPartOfTheStateOfTraining) {
   }
 }
 
+// Ended by each part of a budget: after the same step, with the same whole epochs.
+TEST(Simulate, EndsWithItsBudgetAsTrainingDoes) {
+  const Budget budgets[] = {{.samples = 30}, {.samples = 31},   {.samples = 48},
+                            {.samples = 96}, {.hours = 0.0005}, {.hours = 2, .money = 0.004}};
+  for (const Budget& budget : budgets) {
+    for (const Remainder remainder : {Remainder::drop, Remainder::carry}) {
+      SCOPED_TRACE(to_text(budget));
+      TrainOptions options{.epochs = 3, .minibatch_size = 2, .learning_rate = 0.01};
+      options.budget = budget;
+      options.remainder = remainder;
+      Trainer trainer(test::tiny_objective(), source_of_training(), options);
+      const TrainResult result = trainer.fit();
+      const auto source = source_of_training();
+      const SimulationResult simulated = simulate(*source,
+                                                  {.dataset_size = 48,
+                                                   .minibatch_size = 2,
+                                                   .cores = options.cores,
+                                                   .remainder = remainder,
+                                                   .epochs = 3},
+                                                  {}, budget);
+      EXPECT_THAT(result.stopped, testing::HasSubstr("reached"));
+      EXPECT_EQ(simulated.reached, result.stopped);
+      EXPECT_EQ(simulated.time, result.time);
+      EXPECT_EQ(simulated.samples, result.samples);
+      EXPECT_EQ(simulated.steps, result.steps);
+      EXPECT_EQ(simulated.epochs, result.epochs);
+    }
+  }
+}
+
+TEST(Simulate, RefusesABudgetOfWhatItDoesNotKnow) {
+  const auto error = [](const Budget& budget) {
+    return test::error_of([&] {
+      TraceSource source(Trace::constant(4));
+      static_cast<void>(
+          simulate(source, {.dataset_size = 100, .minibatch_size = 4, .epochs = 2}, {}, budget));
+    });
+  };
+  EXPECT_THAT(error({.iterations = 3}), testing::HasSubstr("only training knows them"));
+  EXPECT_THAT(error({.hours = 3}), testing::HasSubstr("a budget of hours 3 needs modelled time"));
+  EXPECT_THAT(error({.samples = 0}), testing::HasSubstr("0 samples"));
+}
+
 TEST(Simulate, EndsWithItsSource) {
   TraceSource source(test::trace_of({4, 8}, TraceEnd::stop));
   const SimulationResult result =

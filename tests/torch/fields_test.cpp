@@ -270,7 +270,8 @@ TEST(Resume, GivesBackEveryFieldOfTheResult) {
       {"plain", test::trace_of({16, 32}, TraceEnd::cycle), [](auto&) {}},
       {"without a test set", test::trace_of({16, 32}, TraceEnd::cycle), [](auto&) {}, false},
       {"top 2", test::trace_of({16, 32}, TraceEnd::cycle), [](auto& o) { o.top_k = 2; }},
-      {"stopped", test::trace_of({8, 24}, TraceEnd::cycle), [](auto& o) { o.iterations = 7; }},
+      {"stopped", test::trace_of({8, 24}, TraceEnd::cycle),
+       [](auto& o) { o.budget.iterations = 7; }},
       {"a trace that ends", test::trace_of({16, 32, 8}, TraceEnd::stop), [](auto&) {}},
       {"skipped steps", test::trace_of({16, 32}, TraceEnd::cycle), [](auto& o) {
          o.torch.precision = Precision::fp16;
@@ -789,7 +790,7 @@ TEST(Trainer, KnowsTheBordersOfItsOptions) {
   EXPECT_TRUE(accepts([](auto& o) { o.reference_batch_size = 1; }));
   EXPECT_FALSE(accepts([](auto& o) { o.epochs = -1; }));
   for (const double bad : {0.0, -1.0, kNan}) {
-    EXPECT_FALSE(accepts([&](auto& o) { o.iterations = bad; })) << bad;
+    EXPECT_FALSE(accepts([&](auto& o) { o.budget.iterations = bad; })) << bad;
     EXPECT_FALSE(accepts([&](auto& o) { o.clip_norm = bad; })) << bad;
     EXPECT_FALSE(accepts([&](auto& o) { o.clip_value = bad; })) << bad;
   }

@@ -119,7 +119,7 @@ TEST(Resume, MayAddEpochs) {
 
 // What has stopped stays stopped, for the same reason.
 TEST(Resume, KnowsWhatStoppedIt) {
-  const TrainOptions options = small({.epochs = 9, .iterations = 5});
+  const TrainOptions options = small({.epochs = 9, .budget = {.iterations = 5}});
   TorchTrainer whole = softmax_trainer(options);
   const auto states = whole.add_observer<test::StateKeeper>();
   whole.fit();
@@ -238,7 +238,7 @@ TEST(Resume, IsBoundToEachOptionThatDecidesBits) {
       {"clip_value", [](auto& o) { o.clip_value = 1; }},
       {"precision", [](auto& o) { o.torch.precision = Precision::fp16; }},
       {"operators", [](auto& o) { o.torch.operators.batch_norm = false; }},
-      {"iterations", [](auto& o) { o.iterations = 1000; }},
+      {"iterations", [](auto& o) { o.budget.iterations = 1000; }},
       {"augment", [](auto& o) { o.torch.augment = random_shift(1); }},
       {"seed", [](auto& o) { o.seed = 7; }},
       {"log_noise", [](auto& o) { o.log_noise = true; }}};

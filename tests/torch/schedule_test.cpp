@@ -160,7 +160,7 @@ TEST(Schedules, OnAPlateauFollowTheWatchedMetric) {
 TEST(Iterations, EndTrainingWhenTheyAreReached) {
   TrainOptions options = options_of("linear");
   options.epochs = 100;
-  options.iterations = 17;  // an epoch is 12 of them: 2, then 10
+  options.budget.iterations = 17;  // an epoch is 12 of them: 2, then 10
   TorchTrainer trainer = trainer_on(test::trace_of({8, 40}, TraceEnd::cycle), options);
   trainer.set_test(dataset());
   const auto recorder = trainer.add_observer<test::Recorder>();
@@ -171,7 +171,7 @@ TEST(Iterations, EndTrainingWhenTheyAreReached) {
   EXPECT_EQ(recorder->steps[2].iterations, 14);
 
   // In the middle of an epoch, which is then evaluated as any other.
-  options.iterations = 14;
+  options.budget.iterations = 14;
   TorchTrainer shorter = trainer_on(test::trace_of({8, 40}, TraceEnd::cycle), options);
   shorter.set_test(dataset());
   const auto of_shorter = shorter.add_observer<test::Recorder>();

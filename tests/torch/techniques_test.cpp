@@ -205,7 +205,7 @@ TEST(Trainer, RefusesWhatDoesNotGoTogether) {
               }),
               HasSubstr("rule linear-momentum sums gradients"));
   EXPECT_THAT(error([](auto& o) { o.schedule = "cosine"; }), HasSubstr("cosine needs a 'total'"));
-  EXPECT_THAT(error([](auto& o) { o.iterations = 0; }), HasSubstr("0 iterations"));
+  EXPECT_THAT(error([](auto& o) { o.budget.iterations = 0; }), HasSubstr("0 iterations"));
   EXPECT_THAT(error([](auto& o) { o.clip_norm = -1; }), HasSubstr("clipping to norm -1"));
   EXPECT_THAT(error([](auto& o) { o.top_k = -1; }), HasSubstr("top -1"));
   EXPECT_THAT(error([](auto& o) { o.lookahead = LookaheadOptions{.k = 0}; }), HasSubstr("k 0"));

@@ -9,6 +9,7 @@
 #include <rubato/config/configuration_file.hpp>
 #include <rubato/torch_run/torch_workload.hpp>
 
+#include "config/engine.hpp"
 #include "support/error_of.hpp"
 #include "torch_run/portable_kernels.hpp"
 
@@ -55,6 +56,16 @@ TEST(TorchOptions, AreThoseOfTheConfiguration) {
 TEST(TorchWorkload, SaysWhichModelsItComputes) {
   EXPECT_EQ(test::error_of([] { return torch_workload({.model = "quadratic"}); }),
             "libtorch does not compute the model quadratic; accepted: --engine eigen");
+}
+
+// What a simulation knows of a model without it.
+TEST(TorchWorkload, HasGradientsOfTheSizeThatTheTableOfModelsSays) {
+  for (const ModelEntry& model : models()) {
+    if (!model.in_libtorch) continue;
+    const auto workload = torch_workload({.model = std::string(model.name)});
+    EXPECT_EQ(workload->gradient_bytes(), 4 * model.parameters(std::string(model.name)))
+        << model.name;
+  }
 }
 
 TEST(PortableKernels, AreOneSetForEachLibrary) {

@@ -14,6 +14,7 @@
 #include <rubato/recipe/optimizer_options.hpp>
 #include <rubato/scaling/lr_schedule.hpp>
 #include <rubato/scaling/metric.hpp>
+#include <rubato/sim/clocked_source.hpp>
 #include <rubato/trace/trace.hpp>
 
 namespace rubato {
@@ -29,6 +30,14 @@ enum class Engine {
 };
 inline constexpr std::array<Choice<Engine>, 3> kEngines{
     {{Engine::automatic, "auto"}, {Engine::eigen, "eigen"}, {Engine::libtorch, "libtorch"}}};
+
+/// Whose time steps take.
+enum class Clock {
+  real,      ///< this machine's
+  modelled,  ///< that of a ClusterModel
+};
+inline constexpr std::array<Choice<Clock>, 2> kClocks{
+    {{Clock::real, "real"}, {Clock::modelled, "virtual"}}};
 
 /// The test accuracy that a run has to reach.
 struct AccuracyTarget {

@@ -25,6 +25,8 @@ struct SourceProgress {
   double iterations = 0;
   /// Of the last step; empty before the first.
   std::optional<double> gain{};
+  /// What the source's clock shows; empty where it has none, and before the first step.
+  std::optional<ClockTime> time{};
   /// The gradient noise scale in samples; where it is measured (StepSource::needs_noise_scale(),
   /// TrainOptions::log_noise) and enough steps have been taken.
   std::optional<double> noise_scale{};
@@ -55,6 +57,9 @@ class StepSource {
     static_cast<void>(progress);
     return std::nullopt;
   }
+
+  /// Whether it has a clock of modelled time.
+  [[nodiscard]] virtual bool has_clock() const { return false; }
 
   /// Samples of the largest step that it will ever ask for: what memory is set aside for.
   [[nodiscard]] virtual std::int64_t max_batch() const = 0;

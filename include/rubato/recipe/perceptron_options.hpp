@@ -2,10 +2,12 @@
 
 #include <array>
 #include <cstdint>
+#include <span>
 #include <string_view>
 #include <vector>
 
 #include <rubato/core/choice.hpp>
+
 namespace rubato {
 
 class Spec;
@@ -31,5 +33,10 @@ struct PerceptronOptions {
 [[nodiscard]] PerceptronOptions parse_perceptron(std::string_view text);
 /// The arguments alone, whatever the name is, and without Spec::finish().
 [[nodiscard]] PerceptronOptions read_perceptron(Spec& spec);
+
+/// Weights and biases of fully connected layers from `inputs` over those widths to `outputs`.
+[[nodiscard]] std::int64_t dense_parameters(std::int64_t inputs,
+                                            std::span<const std::int64_t> hidden,
+                                            std::int64_t outputs);
 
 }  // namespace rubato

@@ -8,7 +8,8 @@ namespace rubato {
 /// The folder that holds all there is to know of a run. One process at a time works in it.
 ///
 ///     config.toml    what reproduces the run
-///     trace.csv      the steps of the trace, unless it is a constant or built in
+///     trace.csv      the steps of the trace, unless it is a constant or built in; in modelled
+///                    time availability.csv, the devices over time
 ///     metrics.jsonl  a line for each step and each epoch
 ///     checkpoints/   states to go on from (CheckpointFolder)
 ///     summary.json   what it came to

@@ -4,7 +4,7 @@
 #include <memory>
 #include <optional>
 #include <string>
-#include <vector>
+#include <variant>
 
 #include <rubato/config/run_configuration.hpp>
 #include <rubato/report/checkpoints.hpp>
@@ -13,6 +13,7 @@
 #include <rubato/report/summary.hpp>
 #include <rubato/run/run_location.hpp>
 #include <rubato/run/workload.hpp>
+#include <rubato/trace/availability.hpp>
 #include <rubato/trace/trace.hpp>
 #include <rubato/train/best_weights.hpp>
 #include <rubato/train/trainer.hpp>
@@ -66,7 +67,9 @@ class Run {
 
   [[nodiscard]] const RunConfiguration& configuration() const { return configuration_; }
   [[nodiscard]] const Workload& workload() const { return *workload_; }
-  [[nodiscard]] const Trace& trace() const { return trace_; }
+  /// What its steps are of: in modelled time availability, where that is what the configuration
+  /// names, else a trace.
+  [[nodiscard]] const std::variant<Trace, Availability>& steps() const { return steps_; }
   [[nodiscard]] Trainer& trainer() { return trainer_; }
   [[nodiscard]] const RunLocation& location() const { return location_; }
   /// What the caller should know of a resumed run that does not keep it from going on; empty where
@@ -99,7 +102,7 @@ class Run {
   std::shared_ptr<const Workload> workload_;
   RunLocation location_;
   CheckpointFolder checkpoints_;
-  Trace trace_;
+  std::variant<Trace, Availability> steps_;
   Trainer trainer_;
 
   std::shared_ptr<RunRecord> record_;

@@ -8,9 +8,9 @@
 #include <string_view>
 
 #include <rubato/config/run_configuration.hpp>
+#include <rubato/plan/step_source.hpp>
 #include <rubato/report/engine_facts.hpp>
 #include <rubato/state/named_array.hpp>
-#include <rubato/trace/trace.hpp>
 #include <rubato/train/trainer.hpp>
 
 namespace rubato {
@@ -34,9 +34,12 @@ class Workload {
   /// does.
   [[nodiscard]] virtual std::string warning() const { return {}; }
 
+  /// Of the model's gradient, as cores exchange it.
+  [[nodiscard]] virtual std::int64_t gradient_bytes() const = 0;
+
   /// A trainer that begins anew, with the test set where there is one. Throws Error as Trainer
   /// does. The trainer keeps what it needs of the workload.
-  [[nodiscard]] virtual Trainer make_trainer(const Trace& trace,
+  [[nodiscard]] virtual Trainer make_trainer(std::unique_ptr<StepSource> steps,
                                              const TrainOptions& options) const = 0;
 
   /// Trained weights are the bytes of a file, whose name ends with this behind a dot.
@@ -48,12 +51,15 @@ class Workload {
 /// Loads what a configuration names. Throws Error for what is missing, damaged or too large.
 using LoadWorkload = std::function<std::shared_ptr<const Workload>(const RunConfiguration&)>;
 
+/// What a configuration's training may come to within its epochs.
+[[nodiscard]] Budget budget_of(const RunConfiguration& configuration);
+
 /// The library's options for those of a configuration.
 [[nodiscard]] TrainOptions train_options(const RunConfiguration& configuration);
 
 /// A trainer of a workload with `options` in place of train_options(configuration). Throws Error
 /// also where a pattern of the configuration names parameters that the model has not.
 [[nodiscard]] Trainer make_trainer(const Workload& workload, const RunConfiguration& configuration,
-                                   const Trace& trace, const TrainOptions& options);
+                                   std::unique_ptr<StepSource> steps, const TrainOptions& options);
 
 }  // namespace rubato

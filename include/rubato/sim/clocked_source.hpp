@@ -1,11 +1,13 @@
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <functional>
 #include <optional>
 #include <string>
 #include <vector>
 
+#include <rubato/core/choice.hpp>
 #include <rubato/plan/step_source.hpp>
 #include <rubato/sim/cluster_model.hpp>
 #include <rubato/trace/availability.hpp>
@@ -17,6 +19,8 @@ enum class OnIdle {
   pause,       ///< it runs, and training goes on where it was when devices come
   checkpoint,  ///< the same, and then going on takes ClusterModel::restart_seconds
 };
+inline constexpr std::array<Choice<OnIdle>, 2> kOnIdles{
+    {{OnIdle::pause, "pause"}, {OnIdle::checkpoint, "checkpoint"}}};
 
 /// What is to be trained with so many devices; empty where they are too few. Where it says no
 /// cores, all of the devices are. A function of what it is given and nothing else.
@@ -49,12 +53,13 @@ class ClockedSource final : public StepSource {
   /// Throws Error for options out of their range, and a function that is empty.
   ClockedSource(Availability availability, StepOfDevices step_of, ClockOptions options);
 
-  /// Empty when the availability ends before the step does. Throws Error where no step can ever
-  /// end: each lasts longer than all cores stay.
+  /// Empty when the availability ends before the step does; with TraceEnd::error that is an Error.
+  /// Throws Error, too, where no step can ever end: each lasts longer than all cores stay.
   [[nodiscard]] std::optional<TraceStep> next(const SourceProgress& progress) const override;
   void taken(const TraceStep& step, const SourceProgress& after) override;
   [[nodiscard]] std::optional<ClockTime> time_after(const SourceProgress& progress) const override;
 
+  [[nodiscard]] bool has_clock() const override { return true; }
   [[nodiscard]] std::int64_t max_batch() const override { return options_.max_batch; }
   [[nodiscard]] bool needs_noise_scale() const override { return options_.needs_noise_scale; }
   [[nodiscard]] std::string where(StepIndex step) const override;
@@ -71,6 +76,8 @@ class ClockedSource final : public StepSource {
     ClockTime end;
   };
 
+  // There is no step: throws Error where an availability must not end before training does.
+  [[nodiscard]] std::optional<Outcome> ended(const SourceProgress& progress) const;
   // The next step, from time_ on.
   [[nodiscard]] std::optional<Outcome> simulate(const SourceProgress& progress) const;
   // What the devices of a time take, if they suffice for a step, with its cores; and those, or 0.

@@ -56,8 +56,8 @@ struct ClusterModel {
 void require_valid(const ClusterModel& model);
 
 /// "substep=0.01,latency=1e-4,bandwidth=1e9,...": the arguments of a model, without a name.
-/// cluster_arguments() has them. Throws Error.
-[[nodiscard]] ClusterModel parse_cluster(std::string_view text);
+/// cluster_arguments() has them. A gradient has `gradient_bytes`, unless they say so. Throws Error.
+[[nodiscard]] ClusterModel parse_cluster(std::string_view text, std::int64_t gradient_bytes = 0);
 
 struct Argument;  // core/spec.hpp
 [[nodiscard]] std::vector<Argument> cluster_arguments();

@@ -5,6 +5,7 @@
 #include <optional>
 #include <string>
 
+#include <rubato/plan/budget.hpp>
 #include <rubato/plan/plan.hpp>
 #include <rubato/plan/step_source.hpp>
 
@@ -27,14 +28,17 @@ struct SimulationResult {
   std::optional<ClockTime> time{};
   /// Whether the source ended before the epochs did.
   bool ended = false;
+  /// What of the budget was reached; empty where nothing was.
+  std::string reached{};
 };
 
 /// The steps that a Trainer of these options takes from the source, without training: the same
 /// plans and the same times to the last digit, as long as the source does not go by what only
-/// training knows (gain, noise scale), which is empty here. `on_step`, if there is one, hears of
-/// each. Throws Error for a step that cannot be taken, as Trainer::fit() does.
+/// training knows (iterations, gain, noise scale), which is empty here. `on_step`, if there is one,
+/// hears of each. Throws Error for a step that cannot be taken, as Trainer::fit() does, and for a
+/// budget of iterations, or of time or money where the source has no clock.
 [[nodiscard]] SimulationResult simulate(
     StepSource& source, const PlanOptions& options,
-    const std::function<void(const SimulatedStep& step)>& on_step = {});
+    const std::function<void(const SimulatedStep& step)>& on_step = {}, const Budget& budget = {});
 
 }  // namespace rubato

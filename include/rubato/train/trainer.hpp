@@ -12,6 +12,7 @@
 
 #include <rubato/core/error.hpp>
 #include <rubato/plan/assignment.hpp>
+#include <rubato/plan/budget.hpp>
 #include <rubato/plan/plan.hpp>
 #include <rubato/plan/sampler.hpp>
 #include <rubato/plan/step_source.hpp>
@@ -52,10 +53,8 @@ struct TrainOptions {
 
   /// Passes over the training data, at least 1.
   std::int64_t epochs = 5;
-  /// Training ends, in the middle of an epoch if need be, when the sum of the steps' gains reaches
-  /// so many scale-invariant iterations: what a rule needs more steps for, it gets (Johnson et al.
-  /// 2020, section 3.2). Above 0; `epochs` is the most it may take.
-  std::optional<double> iterations{};
+  /// What training may come to within them.
+  Budget budget{};
   /// Samples in a minibatch.
   std::int64_t minibatch_size = 32;
   /// Whether samples that fill no step of their epoch are dropped or carried into the next step

@@ -1,0 +1,78 @@
+#include "run/step_source.hpp"
+
+#include <utility>
+#include <variant>
+
+#include <fmt/format.h>
+
+#include <rubato/core/error.hpp>
+#include <rubato/run/workload.hpp>
+#include <rubato/sim/clocked_source.hpp>
+#include <rubato/sim/simulate.hpp>
+#include <rubato/sim/timed_source.hpp>
+#include <rubato/trace/availability_steps.hpp>
+
+#include "config/fault_options.hpp"
+
+namespace rubato {
+
+namespace {
+
+std::unique_ptr<StepSource> source_of(const RunConfiguration& run, const Trace& trace,
+                                      std::int64_t gradient_bytes) {
+  auto source = std::make_unique<TraceSource>(trace);
+  if (run.clock == Clock::real) return source;
+  return std::make_unique<TimedSource>(
+      std::move(source), TimedSource::Options{.cluster = cluster_of(run, gradient_bytes),
+                                              .minibatch_size = run.minibatch,
+                                              .cores = run.cores});
+}
+
+std::unique_ptr<StepSource> source_of(const RunConfiguration& run, const Availability& availability,
+                                      std::int64_t gradient_bytes) {
+  const StepOfDeviceCount step_of(availability,
+                                  parse_availability_steps(run.availability, run.minibatch));
+  return std::make_unique<ClockedSource>(
+      availability,
+      [step_of](std::int64_t devices, const SourceProgress&) { return step_of(devices); },
+      ClockOptions{.cluster = cluster_of(run, gradient_bytes),
+                   .minibatch_size = run.minibatch,
+                   .on_idle = run.on_idle,
+                   .policy = fmt::format("{} of at most {} devices",
+                                         run.availability.empty() ? "weak" : run.availability,
+                                         summary_of(availability).most),
+                   .max_batch = step_of.max_batch()});
+}
+
+}  // namespace
+
+ClusterModel cluster_of(const RunConfiguration& run, std::int64_t gradient_bytes) {
+  ClusterModel cluster = parse_cluster(run.cluster, gradient_bytes);
+  cluster.price = run.price;
+  for (const Straggler& slow : parse_stragglers(run.straggler)) {
+    cluster.slow_cores.push_back({.core = slow.core, .factor = slow.factor});
+  }
+  return cluster;
+}
+
+std::unique_ptr<StepSource> make_step_source(const RunConfiguration& run, const RunSteps& steps,
+                                             std::int64_t gradient_bytes) {
+  return std::visit([&](const auto& of) { return source_of(run, of, gradient_bytes); }, steps);
+}
+
+void require_devices(const RunConfiguration& run, const RunSteps& steps,
+                     std::int64_t gradient_bytes, std::int64_t samples) {
+  const Availability* const availability = std::get_if<Availability>(&steps);
+  // How many steps a number of iterations takes, only training knows.
+  if (availability == nullptr || availability->end() != TraceEnd::error || run.iterations) return;
+  const auto source = make_step_source(run, steps, gradient_bytes);
+  static_cast<void>(simulate(*source,
+                             {.dataset_size = samples,
+                              .minibatch_size = run.minibatch,
+                              .cores = run.cores,
+                              .remainder = run.remainder,
+                              .epochs = run.epochs},
+                             {}, budget_of(run)));
+}
+
+}  // namespace rubato

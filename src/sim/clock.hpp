@@ -1,0 +1,33 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include <rubato/plan/clock_time.hpp>
+#include <rubato/sim/cluster_model.hpp>
+#include <rubato/state/state.hpp>
+
+// What sources with a clock have in common.
+
+namespace rubato {
+
+/// Lets time pass, and charges for so many seconds of cores.
+void spend_core_seconds(ClockTime& time, double seconds, double core_seconds,
+                        const ClusterModel& cluster);
+/// The same for cores that are all there for as long.
+void spend(ClockTime& time, double seconds, std::int64_t cores, const ClusterModel& cluster);
+
+/// Seconds of the step after `steps` others, with its checkpoint where there is one.
+[[nodiscard]] double seconds_of_step(StepTimes& times, std::int64_t minibatches, std::int64_t cores,
+                                     std::int64_t steps);
+
+/// All of a cluster that times depend on, which is all but its price.
+[[nodiscard]] std::string text_of(const ClusterModel& cluster);
+
+/// The clock in the state of a source that is bound to `binding`. load_clock() throws Error where
+/// the state is of another one.
+void save_clock(State& state, const std::string& binding, const ClockTime& time);
+[[nodiscard]] ClockTime load_clock(const State& state, const std::string& binding);
+
+}  // namespace rubato
