@@ -15,6 +15,7 @@
 #include "app/list_command.hpp"
 #include "app/output.hpp"
 #include "app/plan_command.hpp"
+#include "app/simulate_command.hpp"
 #include "app/trace_command.hpp"
 #include "app/train_front.hpp"
 #include "core/text_table.hpp"
@@ -30,10 +31,11 @@ struct Command {
 
 // This program never loads libtorch, so that it answers at once; a command that needs libtorch is a
 // program of its own.
-constexpr std::array<Command, 7> kCommands{{
+constexpr std::array<Command, 8> kCommands{{
     {"train", "train a model under a trace", train_front},
     {"plan", "show what a trace will do before anything is trained", plan_command},
     {"trace", "read, make up, convert and show traces", trace_command},
+    {"simulate", "say what trainings would take elsewhere, without training", simulate_command},
     {"verify", "prove that a training is the same bits whoever computes it", verify_front},
     {"list", "print what options take by name (rules, models, ...), with arguments", list_command},
     {"bench", "measure strategies for summing gradients", bench_command},

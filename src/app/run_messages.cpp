@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "app/idle_options.hpp"
+#include "app/modelled_time.hpp"
 #include "config/fault_options.hpp"
 #include "config/trace_source.hpp"
 #include "report/progress.hpp"
@@ -20,20 +21,14 @@ std::string epochs_of(const TrainResult& result) {
   return result.epochs == 0 ? part : fmt::format("{} and {}", whole, part);
 }
 
-// "2:13:05", or "5.02 s".
-std::string modelled(double seconds) {
-  constexpr double kMinute = 60;
-  return seconds < kMinute ? fmt::format("{:.3g} s", seconds) : clock_time(seconds);
-}
-
 // "modelled time 2:13:05, 41.2 core-hours, 12.36 of money, idle 10:00, lost 31 s, 2 restarts".
 std::string clock_words(const ClockTime& time) {
   constexpr double kHour = 3600;
-  std::string text = fmt::format("modelled time {}, {:.4g} core-hours", modelled(time.seconds),
+  std::string text = fmt::format("modelled time {}, {:.4g} core-hours", modelled_time(time.seconds),
                                  time.core_seconds / kHour);
   if (time.money > 0) text += fmt::format(", {:.4g} of money", time.money);
-  if (time.idle_seconds > 0) text += fmt::format(", idle {}", modelled(time.idle_seconds));
-  if (time.lost_seconds > 0) text += fmt::format(", lost {}", modelled(time.lost_seconds));
+  if (time.idle_seconds > 0) text += fmt::format(", idle {}", modelled_time(time.idle_seconds));
+  if (time.lost_seconds > 0) text += fmt::format(", lost {}", modelled_time(time.lost_seconds));
   if (time.restarts > 0) {
     text += fmt::format(", {} restart{}", time.restarts, time.restarts == 1 ? "" : "s");
   }

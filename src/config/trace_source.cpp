@@ -121,7 +121,10 @@ std::variant<Trace, Availability> load_trace_or_availability(const std::string& 
 }
 
 RunSteps load_run_steps(const RunConfiguration& run) {
-  auto loaded = load_trace_or_availability(run.trace, run.on_trace_end, "--trace: ");
+  return run_steps_of(run, load_trace_or_availability(run.trace, run.on_trace_end, "--trace: "));
+}
+
+RunSteps run_steps_of(const RunConfiguration& run, RunSteps loaded) {
   if (const Trace* const trace = std::get_if<Trace>(&loaded)) {
     if (run.availability.empty()) return loaded;
     throw Error(

@@ -41,6 +41,8 @@ void require_availability_steps(const std::string& text);
 using RunSteps = std::variant<Trace, Availability>;
 /// Throws Error as load_trace() does, and for an --availability that says how long steps last.
 [[nodiscard]] RunSteps load_run_steps(const RunConfiguration& run);
+/// The same of what its --trace names.
+[[nodiscard]] RunSteps run_steps_of(const RunConfiguration& run, RunSteps loaded);
 /// "trace.csv": where they are from.
 [[nodiscard]] const std::string& source_of(const RunSteps& steps);
 

@@ -1,0 +1,222 @@
+#include "app/simulate_command.hpp"
+
+#include <algorithm>
+#include <array>
+#include <iterator>
+#include <limits>
+#include <map>
+#include <optional>
+#include <string_view>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <rubato/config/run_configuration.hpp>
+#include <rubato/core/error.hpp>
+#include <rubato/core/number.hpp>
+#include <rubato/core/stopwatch.hpp>
+#include <rubato/plan/shuffle.hpp>
+#include <rubato/recipe/quadratic_options.hpp>
+#include <rubato/run/workload.hpp>
+#include <rubato/sim/simulate.hpp>
+
+#include "app/command_line.hpp"
+#include "app/output.hpp"
+#include "app/simulate_table.hpp"
+#include "config/engine.hpp"
+#include "config/run_option.hpp"
+#include "config/trace_source.hpp"
+#include "experiment/value_list.hpp"
+#include "run/step_source.hpp"
+
+namespace rubato::app {
+
+namespace {
+
+// Of a run's options, those that its time depends on: each may have several values.
+constexpr std::array<std::string_view, 16> kAsked{
+    "model",     "trace",   "availability", "on-trace-end", "cores",  "minibatch",
+    "remainder", "cluster", "price",        "on-idle",      "epochs", "samples",
+    "hours",     "money",   "straggler",    "batch"};
+
+constexpr std::size_t kMostRuns = 100'000;
+constexpr std::int64_t kBuiltInImages = 12'000;
+constexpr std::int64_t kGradientElement = sizeof(float);
+
+struct Values {
+  const RunOption* option = nullptr;
+  std::vector<std::string> texts{};
+};
+
+struct SimulateOptions {
+  std::vector<Values> values;
+  std::optional<std::int64_t> dataset_size;
+  bool json = false;
+};
+
+void define_values(CommandLine& line, SimulateOptions& options) {
+  options.values.reserve(kAsked.size());
+  for (const RunOption& option : run_options()) {
+    if (std::ranges::find(kAsked, option.name) == kAsked.end()) continue;
+    Values& values = options.values.emplace_back(Values{.option = &option});
+    line.group(option.group);
+    line.list(option.name, option.value, option.help,
+              option.shown_default.empty() ? option.text(RunConfiguration()).value_or("")
+                                           : option.shown_default,
+              [&values](const std::string& text) {
+                std::ranges::move(list_values(*values.option, text),
+                                  std::back_inserter(values.texts));
+              });
+  }
+}
+
+// All combinations of the values, the last option's changing first.
+std::vector<RunConfiguration> combinations(const SimulateOptions& options) {
+  RunConfiguration first;
+  first.clock = Clock::modelled;
+  std::vector<RunConfiguration> all{first};
+  for (const Values& values : options.values) {
+    if (values.texts.empty()) continue;
+    if (values.texts.size() > kMostRuns / all.size()) {
+      throw Error(
+          fmt::format("--{}: all combinations are more than {} runs; accepted: fewer values",
+                      values.option->name, kMostRuns));
+    }
+    std::vector<RunConfiguration> next;
+    for (const RunConfiguration& configuration : all) {
+      for (const std::string& text : values.texts) {
+        next.push_back(configuration);
+        values.option->set(next.back(), text);
+      }
+    }
+    all = std::move(next);
+  }
+  return all;
+}
+
+// Loads what --trace names once, however many runs there are: it may be a pipe.
+class LoadedSteps {
+ public:
+  RunSteps of(const RunConfiguration& run) {
+    const auto key = std::pair(run.trace, run.on_trace_end);
+    const auto found = loaded_.find(key);
+    if (found != loaded_.end()) return run_steps_of(run, found->second);
+    return run_steps_of(
+        run,
+        loaded_.emplace(key, load_trace_or_availability(run.trace, run.on_trace_end, "--trace: "))
+            .first->second);
+  }
+
+ private:
+  std::map<std::pair<std::string, std::optional<TraceEnd>>, RunSteps> loaded_;
+};
+
+std::int64_t samples_of(const RunConfiguration& run, const SimulateOptions& options) {
+  if (options.dataset_size) return *options.dataset_size;
+  return model_entry(run.model).classifies ? kBuiltInImages : parse_quadratic(run.model).samples;
+}
+
+SimulatedRun simulated(const RunConfiguration& run, const RunSteps& steps, std::int64_t samples) {
+  const std::int64_t bytes = kGradientElement * model_entry(run.model).parameters(run.model);
+  const auto source = make_step_source(run, steps, bytes);
+  SimulatedRun simulated{.fewest_cores = std::numeric_limits<std::int64_t>::max()};
+  simulated.result = simulate(
+      *source,
+      {.dataset_size = samples,
+       .minibatch_size = run.minibatch,
+       .cores = run.cores,
+       .remainder = run.remainder,
+       .epochs = run.epochs},
+      [&simulated](const SimulatedStep& step) {
+        simulated.fewest_cores = std::min(simulated.fewest_cores, step.plan.cores);
+        simulated.most_cores = std::max(simulated.most_cores, step.plan.cores);
+      },
+      budget_of(run));
+  const SimulationResult& result = simulated.result;
+  if (result.steps == 0) {
+    throw Error(
+        fmt::format("--trace {}: there is no step to simulate; accepted: devices that "
+                    "stay as long as a step takes",
+                    run.trace));
+  }
+  simulated.mean_batch = static_cast<double>(result.samples) / static_cast<double>(result.steps);
+  return simulated;
+}
+
+// Says how far it is where that takes longer than a moment and somebody looks.
+class Progress {
+ public:
+  explicit Progress(std::size_t runs) : runs_(runs), shown_(can_redraw(STDERR_FILENO)) {}
+  ~Progress() {
+    if (drawn_) print_error("\r\x1b[2K");
+  }
+  Progress(const Progress&) = delete;
+  Progress& operator=(const Progress&) = delete;
+
+  void show(std::size_t done) {
+    if (!shown_ || since_.seconds() < kMoment) return;
+    print_error(fmt::format("\r\x1b[2Ksimulated {} of {}", done, runs_));
+    drawn_ = true;
+    since_ = {};
+  }
+
+ private:
+  static constexpr double kMoment = 0.5;
+
+  std::size_t runs_;
+  bool shown_;
+  bool drawn_ = false;
+  Stopwatch since_;
+};
+
+std::vector<SimulatedRun> simulated(const SimulateOptions& options) {
+  const std::vector<RunConfiguration> configurations = combinations(options);
+  // What can be wrong is wrong before anything takes time.
+  for (const RunConfiguration& run : configurations) require_consistent(run);
+  LoadedSteps steps;
+  Progress progress(configurations.size());
+  std::vector<SimulatedRun> runs;
+  for (const RunConfiguration& run : configurations) {
+    progress.show(runs.size());
+    SimulatedRun& one = runs.emplace_back(simulated(run, steps.of(run), samples_of(run, options)));
+    for (const Values& values : options.values) {
+      if (values.texts.size() < 2) continue;
+      one.options.emplace_back(values.option->name, values.option->text(run).value_or(""));
+    }
+  }
+  return runs;
+}
+
+}  // namespace
+
+int simulate_command(std::span<const std::string> arguments) {
+  SimulateOptions options;
+  CommandLine line("rubato simulate",
+                   "Says what trainings would take in modelled time, on an imagined cluster, "
+                   "without training: hours, core-hours and money, to the last digit what `rubato "
+                   "train --clock virtual` comes to. Every option may have several values, with "
+                   "commas between them or given again, and all combinations are compared.");
+  define_values(line, options);
+  line.group("Data");
+  line.option("dataset-size", "N", "samples in the data set", "that of the built-in data",
+              [&](const std::string& text) {
+                options.dataset_size = parse_whole(text, 1, kMaxDatasetSize);
+              });
+  line.group("Output");
+  line.flag("json", "print JSON", options.json);
+  line.footer(
+      "Values in [] are the defaults. Examples:\n"
+      "  rubato simulate --trace spot:most=64,seed=1 --cluster substep=0.1,restart=60\n"
+      "  rubato simulate --trace 1024 --cores 8,32,128 --price 0.9 --epochs 90 \\\n"
+      "    --dataset-size 1281167 --cluster substep=0.1,bytes=1e8,algorithm=ring \\\n"
+      "    --cluster substep=0.1,bytes=1e8,algorithm=halving-doubling");
+  if (!line.parse(arguments)) return 0;
+  const std::vector<SimulatedRun> runs = simulated(options);
+  print_out(options.json ? simulation_json(runs) : simulation_table(runs));
+  return 0;
+}
+
+}  // namespace rubato::app

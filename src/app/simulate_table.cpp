@@ -1,0 +1,94 @@
+#include "app/simulate_table.hpp"
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include "app/grouped.hpp"
+#include "app/modelled_time.hpp"
+#include "core/text_table.hpp"
+#include "report/clock_json.hpp"
+
+namespace rubato::app {
+
+namespace {
+
+constexpr double kHour = 3600;
+
+std::string cores_text(const SimulatedRun& run) {
+  return run.fewest_cores == run.most_cores
+             ? fmt::to_string(run.most_cores)
+             : fmt::format("{} to {}", run.fewest_cores, run.most_cores);
+}
+
+std::string end_of(const SimulationResult& result) {
+  return result.ended ? "devices ended" : result.reached;
+}
+
+}  // namespace
+
+std::string simulation_table(std::span<const SimulatedRun> runs) {
+  std::vector<std::string> header;
+  std::vector<Column> columns;
+  for (const auto& option : runs.front().options) {
+    header.push_back(option.first);
+    columns.push_back(Column::left);
+  }
+  bool money = false;
+  bool ends = false;
+  for (const SimulatedRun& run : runs) {
+    money = money || run.result.time.value_or(ClockTime()).money > 0;
+    ends = ends || !end_of(run.result).empty();
+  }
+  for (const char* name : {"epochs", "steps", "batch", "cores", "time", "core-hours"}) {
+    header.emplace_back(name);
+    columns.push_back(Column::right);
+  }
+  if (money) header.emplace_back("money"), columns.push_back(Column::right);
+  for (const char* name : {"idle", "lost", "restarts"}) {
+    header.emplace_back(name);
+    columns.push_back(Column::right);
+  }
+  if (ends) header.emplace_back("ended by"), columns.push_back(Column::left);
+  TextTable table(columns);
+  table.add(header);
+  for (const SimulatedRun& run : runs) {
+    const SimulationResult& result = run.result;
+    const ClockTime time = result.time.value_or(ClockTime());
+    std::vector<std::string> row;
+    for (const auto& option : run.options) row.push_back(option.second);
+    row.push_back(grouped(result.epochs));
+    row.push_back(grouped(result.steps));
+    row.push_back(fmt::format("{:.0f}", run.mean_batch));
+    row.push_back(cores_text(run));
+    row.push_back(modelled_time(time.seconds));
+    row.push_back(fmt::format("{:.4g}", time.core_seconds / kHour));
+    if (money) row.push_back(fmt::format("{:.4g}", time.money));
+    row.push_back(modelled_time(time.idle_seconds));
+    row.push_back(modelled_time(time.lost_seconds));
+    row.push_back(grouped(time.restarts));
+    if (ends) row.push_back(end_of(result));
+    table.add(row);
+  }
+  return table.text();
+}
+
+std::string simulation_json(std::span<const SimulatedRun> runs) {
+  auto list = nlohmann::ordered_json::array();
+  for (const SimulatedRun& run : runs) {
+    nlohmann::ordered_json options = nlohmann::ordered_json::object();
+    for (const auto& [name, value] : run.options) options[name] = value;
+    const SimulationResult& result = run.result;
+    const std::string end = end_of(result);
+    list.push_back({{"options", options},
+                    {"epochs", result.epochs},
+                    {"steps", result.steps},
+                    {"samples", result.samples},
+                    {"mean_batch", run.mean_batch},
+                    {"cores", {{"fewest", run.fewest_cores}, {"most", run.most_cores}}},
+                    {"clock", clock_json(result.time.value_or(ClockTime()))},
+                    {"ended_by", end.empty() ? nlohmann::ordered_json() : end}});
+  }
+  return list.dump(2) + "\n";
+}
+
+}  // namespace rubato::app
