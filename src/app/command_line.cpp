@@ -65,6 +65,14 @@ void CommandLine::flag(const std::string& name, const std::string& help, bool& t
   flag(name, help, [&target](const std::string& text) { target = parse_flag(text); });
 }
 
+void CommandLine::list(const std::string& name, const std::string& value, const std::string& help,
+                       const std::string& shown_default, Setter set, bool may_be_bare) {
+  option(name, value, help, shown_default, std::move(set));
+  Entry& entry = entries_.at(name);
+  entry.each = true;
+  if (may_be_bare) entry.option->expected(0, 1);
+}
+
 void CommandLine::operands(const std::string& value, const std::string& help, Setter take) {
   CLI::Option* const option = app_->add_option(value, CLI::callback_t{}, help);
   option->type_name(value)->expected(CLI::detail::expected_max_vector_size)->group(group_);
@@ -143,7 +151,10 @@ void CommandLine::take_arguments() {
   reject_missing_values();
   for (const auto& [name, entry] : entries_) {
     if (entry.option->count() == 0) continue;
-    set_from("--" + name, entry.set, entry.option->results().back());
+    const std::vector<std::string>& values = entry.option->results();
+    for (std::size_t i = entry.each ? 0 : values.size() - 1; i < values.size(); ++i) {
+      set_from("--" + name, entry.set, values[i]);
+    }
   }
   if (operands_.option == nullptr) return;
   for (const std::string& operand : operands_.option->results()) operands_.set(operand);

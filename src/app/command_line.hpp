@@ -57,6 +57,10 @@ class CommandLine {
   /// Adds the flag --`name`, which may be given a value all the same: true or false.
   void flag(const std::string& name, const std::string& help, Setter set);
   void flag(const std::string& name, const std::string& help, bool& target);
+  /// Adds the option --`name`, which may be given several times: `set` is called for each value, in
+  /// their order. One that `may_be_bare` takes "true" where no value follows.
+  void list(const std::string& name, const std::string& value, const std::string& help,
+            const std::string& shown_default, Setter set, bool may_be_bare = false);
   /// Takes any number of arguments that are no options; `value` stands for one in --help.
   void operands(const std::string& value, const std::string& help, Setter take);
   /// Adds --config FILE, from which `read` takes options before the arguments override them.
@@ -93,6 +97,8 @@ class CommandLine {
   struct Entry {
     CLI::Option* option = nullptr;
     Setter set;
+    /// Whether each value counts, and not the last alone.
+    bool each = false;
   };
 
   void add(const std::string& name, Entry entry);

@@ -21,6 +21,9 @@ enum class ExitCode {
   memory = 25,
   /// `rubato doctor` found a problem.
   unwell = 26,
+  /// `rubato compare` has an answer without some of its runs, which were killed, or could not be
+  /// written or held in memory: it can go on with them.
+  incomplete = 27,
   /// Ended by Ctrl-C or by a request to terminate, after a checkpoint: 128 and the signal, as a
   /// shell has it.
   interrupted = 130,

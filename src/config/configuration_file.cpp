@@ -13,6 +13,7 @@
 #include <rubato/config/configuration_file.hpp>
 #include <rubato/core/error.hpp>
 
+#include "config/configuration_entry.hpp"
 #include "config/run_option.hpp"
 #include "config/toml.hpp"
 
@@ -67,17 +68,6 @@ const RunOption& option_of(const TomlEntry& entry,
   return run_option(entry.key);
 }
 
-void read_entry(RunConfiguration& configuration, const TomlEntry& entry,
-                std::span<const std::string_view> arguments_only) {
-  const RunOption& option = option_of(entry, arguments_only);
-  try {
-    check_type(option, entry);
-    option.set(configuration, entry.value);
-  } catch (const Error& error) {
-    throw Error(fmt::format("{}: {}", option.name, error.what()));
-  }
-}
-
 RunConfiguration map_paths(RunConfiguration configuration, const RunOption::PathMap& map) {
   for (const RunOption& option : run_options()) {
     const auto text = option.text(configuration);
@@ -88,7 +78,24 @@ RunConfiguration map_paths(RunConfiguration configuration, const RunOption::Path
   return configuration;
 }
 
-std::string content_of(const path& file) {
+}  // namespace
+
+void set_option(RunConfiguration& configuration, const TomlEntry& entry,
+                std::span<const std::string_view> arguments_only) {
+  const RunOption& option = option_of(entry, arguments_only);
+  try {
+    check_type(option, entry);
+    option.set(configuration, entry.value);
+  } catch (const Error& error) {
+    throw Error(fmt::format("{}: {}", option.name, error.what()));
+  }
+}
+
+std::string toml_value(const RunOption& option, const std::string& text) {
+  return !is_quoted(option) && fits_in_toml(text) ? text : toml_string(text);
+}
+
+std::string configuration_text(const path& file) {
   std::error_code ignored;
   std::ifstream stream(file, std::ios::binary);
   if (!stream || !std::filesystem::is_regular_file(file, ignored)) {
@@ -103,12 +110,10 @@ std::string content_of(const path& file) {
   return {std::istreambuf_iterator<char>(stream), {}};
 }
 
-}  // namespace
-
 RunConfiguration read_configuration(const path& file,
                                     std::span<const std::string_view> arguments_only) {
   const path folder = file.parent_path();
-  return map_paths(parse_configuration(content_of(file), file.string(), arguments_only),
+  return map_paths(parse_configuration(configuration_text(file), file.string(), arguments_only),
                    [&](const path& inside) { return folder / inside; });
 }
 
@@ -117,7 +122,7 @@ RunConfiguration parse_configuration(std::string_view text, const std::string& s
   RunConfiguration configuration;
   for (const TomlEntry& entry : parse_toml(text, source)) {
     try {
-      read_entry(configuration, entry, arguments_only);
+      set_option(configuration, entry, arguments_only);
     } catch (const Error& error) {
       throw Error(fmt::format("{}:{}: {}", source, entry.line, error.what()));
     }
@@ -139,9 +144,8 @@ std::string to_toml(const RunConfiguration& configuration) {
   for (const RunOption& option : run_options()) {
     const auto value = option.text(configuration);
     if (!value) continue;
-    const bool bare = !is_quoted(option) && fits_in_toml(*value);
     try {
-      text += fmt::format("{} = {}\n", option.name, bare ? *value : toml_string(*value));
+      text += fmt::format("{} = {}\n", option.name, toml_value(option, *value));
     } catch (const Error& error) {
       throw Error(fmt::format("--{}: {}", option.name, error.what()));
     }

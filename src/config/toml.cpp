@@ -126,26 +126,68 @@ TomlEntry entry_of(const toml::key& key, const toml::node& node, const std::stri
   return entry;
 }
 
-}  // namespace
-
-std::vector<TomlEntry> parse_toml(std::string_view text, const std::string& source) {
+toml::table table_of(std::string_view text, const std::string& source) {
   if (std::count(text.begin(), text.end(), '.') > kMostDots) {
     throw Error(
         fmt::format("{}: there are more than {} dots; accepted: {}", source, kMostDots, kAccepted));
   }
-  const toml::parse_result result = toml::parse(text);
+  toml::parse_result result = toml::parse(text);
   if (!result) fail(source, text, result.error());
-  // The table is in the order of its keys.
-  std::vector<std::pair<toml::source_position, const toml::key*>> keys;
-  for (const auto& [key, node] : result.table()) keys.emplace_back(key.source().begin, &key);
-  std::sort(keys.begin(), keys.end(),
-            [](const auto& a, const auto& b) { return a.first < b.first; });
+  return std::move(result).table();
+}
+
+// A table is in the order of its keys: these are in that of the document.
+std::vector<const toml::key*> keys_in_order(const toml::table& table) {
+  std::vector<const toml::key*> keys;
+  for (const auto& [key, node] : table) keys.push_back(&key);
+  std::sort(keys.begin(), keys.end(), [](const toml::key* a, const toml::key* b) {
+    return a->source().begin < b->source().begin;
+  });
+  return keys;
+}
+
+TomlTable::Line line_of(const toml::key& key, const toml::node& node, const std::string& source) {
+  const toml::array* const list = node.as_array();
+  if (list == nullptr) return {std::string(key.str()), {entry_of(key, node, source)}};
+  if (list->empty()) {
+    fail(source, static_cast<std::int64_t>(key.source().begin.line),
+         fmt::format("'{}' is an empty list", key.str()), "a value, or several in []");
+  }
+  TomlTable::Line line{std::string(key.str()), {}};
+  for (const toml::node& element : *list) line.values.push_back(entry_of(key, element, source));
+  return line;
+}
+
+}  // namespace
+
+std::vector<TomlEntry> parse_toml(std::string_view text, const std::string& source) {
+  const toml::table table = table_of(text, source);
   std::vector<TomlEntry> entries;
-  entries.reserve(keys.size());
-  for (const auto& [position, key] : keys) {
-    entries.push_back(entry_of(*key, *result.table().get(key->str()), source));
+  for (const toml::key* const key : keys_in_order(table)) {
+    entries.push_back(entry_of(*key, *table.get(key->str()), source));
   }
   return entries;
+}
+
+std::vector<TomlTable> parse_toml_tables(std::string_view text, const std::string& source) {
+  const toml::table document = table_of(text, source);
+  std::vector<TomlTable> tables(1);
+  for (const toml::key* const key : keys_in_order(document)) {
+    const toml::node& node = *document.get(key->str());
+    const toml::table* const below = node.as_table();
+    if (below == nullptr) {
+      tables.front().lines.push_back(line_of(*key, node, source));
+      continue;
+    }
+    TomlTable table{.name = std::string(key->str()),
+                    .line = static_cast<std::int64_t>(key->source().begin.line),
+                    .lines = {}};
+    for (const toml::key* const inner : keys_in_order(*below)) {
+      table.lines.push_back(line_of(*inner, *below->get(inner->str()), source));
+    }
+    tables.push_back(std::move(table));
+  }
+  return tables;
 }
 
 std::string toml_string(std::string_view text) {

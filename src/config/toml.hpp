@@ -19,9 +19,29 @@ struct TomlEntry {
   std::int64_t line = 0;
 };
 
+/// The lines below a heading `[name]`; those before the first have an empty name.
+struct TomlTable {
+  struct Line {
+    std::string key;
+    /// One, but for a list: an element each, at least one.
+    std::vector<TomlEntry> values;
+  };
+
+  std::string name;
+  /// Of the heading, counted from 1.
+  std::int64_t line = 0;
+  std::vector<Line> lines;
+};
+
 /// The entries of a document, in their order. Throws Error with `source` and line for what is no
 /// TOML, and for tables, arrays and dates.
 [[nodiscard]] std::vector<TomlEntry> parse_toml(std::string_view text, const std::string& source);
+
+/// The tables of a document with headings, in their order, that without a name first; values may be
+/// lists. Throws Error as parse_toml() does, and for tables in tables, lists in lists and empty
+/// ones.
+[[nodiscard]] std::vector<TomlTable> parse_toml_tables(std::string_view text,
+                                                       const std::string& source);
 
 /// `text` as a TOML string. Throws Error where it is not UTF-8.
 [[nodiscard]] std::string toml_string(std::string_view text);

@@ -1,0 +1,201 @@
+#include "app/compare_arguments.hpp"
+
+#include <algorithm>
+#include <chrono>
+#include <iterator>
+#include <map>
+#include <system_error>
+#include <utility>
+#include <vector>
+
+#include <fmt/chrono.h>
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <rubato/core/error.hpp>
+#include <rubato/core/family.hpp>
+#include <rubato/core/number.hpp>
+
+#include "app/command_line.hpp"
+#include "config/run_option.hpp"
+#include "experiment/design_file.hpp"
+#include "experiment/experiment_folder.hpp"
+
+namespace rubato::app {
+
+namespace {
+
+using std::filesystem::path;
+
+constexpr std::int64_t kMostJobs = 4096;
+
+// What the arguments say, before it overrides what a file says.
+struct Given {
+  DesignFile file;
+  std::map<std::string, std::vector<std::string>, std::less<>> values;
+  std::vector<Assigned> baseline;
+  std::optional<std::int64_t> jobs;
+  std::optional<path> out;
+  std::optional<path> resume;
+  bool quiet = false;
+};
+
+std::string default_of_option(const RunOption& option) {
+  const auto text = option.text(Design::default_base());
+  return option.shown_default.empty() || option.name == "threads" ? text.value_or("")
+                                                                  : option.shown_default;
+}
+
+void define_axes(CommandLine& line, Given& given) {
+  for (const RunOption& option : run_options()) {
+    line.group(option.group);
+    const auto take = [option = &option, &given](const std::string& text) {
+      std::ranges::move(list_values(*option, text), std::back_inserter(given.values[option->name]));
+    };
+    const bool flag = option.kind == OptionKind::flag;
+    line.list(option.name, flag ? "true|false" : option.value, option.help,
+              default_of_option(option), take, flag);
+  }
+}
+
+void define_fairness(CommandLine& line, Given& given) {
+  Design& design = given.file.design;
+  line.group("Comparison");
+  line.option(
+      "budget", "KIND=AMOUNT",
+      fmt::format("what each run may spend: {}", fmt::join(row_names(budget_kinds()), ", ")),
+      "the epochs of --epochs",
+      [&](const std::string& text) { design.budget = parse_budget(text); });
+  line.option("tune", "OPTION=VALUE,...",
+              "look for the best value first, by the baseline, separately for each combination of "
+              "the other options with several values but trace, rule and seed; all runs use it",
+              "", [&](const std::string& text) { design.tuning = parse_tuning(text); });
+  line.option("tune-seeds", "N", "with so many of the seeds", fmt::to_string(Design().tuning_seeds),
+              [&](const std::string& text) {
+                design.tuning_seeds = parse_whole(text, 1, kMostTuningSeeds);
+              });
+  line.list("baseline", "OPTION=VALUE,...",
+            "what everything is compared with, over the same seeds; a value with arguments comes "
+            "last, or in a --baseline of its own",
+            "trace=<ref-batch>,rule=constant", [&](const std::string& text) {
+              std::ranges::move(parse_baseline(text), std::back_inserter(given.baseline));
+            });
+  line.option("target", "P",
+              "say when runs reach a test accuracy of P percent, or of models without one a test "
+              "loss of P",
+              "", [&](const std::string& text) { design.target = parse_target(text); });
+}
+
+void define_work(CommandLine& line, Given& given) {
+  line.group("Work");
+  line.option("jobs", "N", "runs at the same time, each a process of --threads threads",
+              "as many as there are threads for",
+              [&](const std::string& text) { given.jobs = parse_whole(text, 1, kMostJobs); });
+  line.option("out", "DIR",
+              "the folder of the experiment; one that is there goes on, with the same options: "
+              "axes may have more values",
+              "experiments/<UTC date and time>", [&](const std::string& text) {
+                if (text.empty()) throw Error("'' is empty; accepted: a folder");
+                given.out = text;
+              });
+  line.flag("quiet", "print nothing but errors", given.quiet);
+  line.config([&](const path& file) { given.file = read_design(file); });
+  line.config_of("resume", "DIR", "go on with the experiment in the folder DIR",
+                 [&](const std::string& text) {
+                   given.resume = text;
+                   return path(text) / kDesignFile;
+                 });
+}
+
+path default_folder() {
+  const auto now = std::chrono::system_clock::now();
+  const std::string name = fmt::format("experiments/{:%Y-%m-%dT%H-%M-%SZ}",
+                                       fmt::gmtime(std::chrono::system_clock::to_time_t(now)));
+  std::error_code ignored;
+  path folder = name;
+  for (int i = 2; std::filesystem::exists(folder, ignored); ++i) {
+    folder = fmt::format("{}-{}", name, i);
+  }
+  return folder;
+}
+
+// A budget of epochs is that of --epochs; any other ends a run before they do.
+void bound_epochs(Design& design, bool says_epochs) {
+  const RunBudget& budget = design.budget;
+  if (budget.amount.empty()) return;
+  if (budget.kind != "epochs") {
+    if (!says_epochs) run_option("epochs").set(design.base, std::string(kUnboundedEpochs));
+    return;
+  }
+  const std::string epochs = fmt::to_string(design.base.epochs);
+  if (says_epochs && epochs != budget.amount) {
+    throw Error(fmt::format("--budget epochs={}: --epochs says {}; accepted: one of them",
+                            budget.amount, epochs));
+  }
+  run_option("epochs").set(design.base, budget.amount);
+}
+
+void require_tuning_seeds(const CommandLine& line, const Design& design) {
+  if (!line.given().contains("tune-seeds") || design.tuning) return;
+  throw Error("--tune-seeds: nothing is tuned; accepted: with --tune");
+}
+
+std::int64_t most_threads(const Design& design) {
+  std::int64_t most = 1;
+  for (const std::string& threads : values_of(design, "threads")) {
+    most = std::max<std::int64_t>(most, std::stoll(threads));
+  }
+  return most;
+}
+
+constexpr const char* kDescription =
+    "Runs an experiment and says what it shows. Each option of `rubato train` takes several values "
+    "here, with commas between them, as ranges (--seed 1..5) or given again; all combinations are "
+    "run, and compared with a baseline of constant resources over the same seeds.";
+constexpr const char* kFooter =
+    "Values in [] are the defaults. Examples:\n"
+    "  rubato compare --rule linear,root,adascale --seed 1..5 --model softmax\n"
+    "  rubato compare --trace a.csv,b.csv --rule constant,linear --seed 1..5 \\\n"
+    "    --tune lr=0.01,0.02,0.05 --budget epochs=4 --target 90 --out experiment\n"
+    "  rubato compare --resume experiment --seed 1..10\n"
+    "Exit codes: 2 for a mistake in the options or files, 24 for output that could\n"
+    "not be written, 27 where runs were killed and an answer lacks them, 130 or 143\n"
+    "after a signal; the same command goes on after each. Runs that diverge or fail\n"
+    "are results. docs/compare.md says more.";
+
+}  // namespace
+
+std::optional<CompareArguments> parse_compare_arguments(std::span<const std::string> arguments) {
+  Given given;
+  CommandLine line("rubato compare", kDescription);
+  define_fairness(line, given);
+  define_work(line, given);
+  define_axes(line, given);
+  line.footer(kFooter);
+  if (!line.parse(arguments)) return std::nullopt;
+  if (given.resume && given.out) {
+    throw Error("--out: an experiment that goes on stays in its folder; accepted: --resume alone");
+  }
+  Design& design = given.file.design;
+  for (auto& [option, values] : given.values) {
+    try {
+      set_values(design, option, std::move(values));
+    } catch (const Error& error) {
+      throw Error(fmt::format("--{}: {}", option, error.what()));
+    }
+  }
+  if (!given.baseline.empty()) design.baseline = std::move(given.baseline);
+  bound_epochs(design, given.file.says_epochs || line.given().contains("epochs"));
+  require_tuning_seeds(line, design);
+  require_consistent(design);
+  const std::int64_t fitting = std::max<std::int64_t>(1, hardware_threads() / most_threads(design));
+  const std::int64_t jobs = given.file.jobs > 0 ? given.file.jobs : fitting;
+  return CompareArguments{.design = std::move(design),
+                          .folder = given.resume ? *given.resume
+                                    : given.out  ? *given.out
+                                                 : default_folder(),
+                          .jobs = given.jobs.value_or(jobs),
+                          .quiet = given.quiet};
+}
+
+}  // namespace rubato::app

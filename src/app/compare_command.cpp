@@ -1,0 +1,93 @@
+#include "app/compare_command.hpp"
+
+#include <algorithm>
+#include <csignal>
+#include <filesystem>
+#include <memory>
+#include <system_error>
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <rubato/core/error.hpp>
+
+#include "app/compare_arguments.hpp"
+#include "app/compare_progress.hpp"
+#include "app/exit_code.hpp"
+#include "app/output.hpp"
+#include "app/stop_signals.hpp"
+#include "core/file.hpp"
+#include "experiment/answer_document.hpp"
+#include "experiment/conduct.hpp"
+#include "experiment/experiment_folder.hpp"
+
+namespace rubato::app {
+
+namespace {
+
+constexpr const char* kStopping =
+    "\nrubato compare: the runs finish their steps and write checkpoints; again ends at once\n";
+
+std::filesystem::path this_program() {
+  std::error_code error;
+  const auto program = std::filesystem::read_symlink("/proc/self/exe", error);
+  if (error) throw Error(fmt::format("cannot find this program: {}", error.message()));
+  return program;
+}
+
+void warn(const std::string& text) {
+  print_error(fmt::format("rubato compare: {}\n", text));
+}
+
+std::unique_ptr<ExperimentView> view_for(const CompareArguments& arguments) {
+  if (arguments.quiet) return std::make_unique<NoProgress>();
+  return std::make_unique<CompareProgress>(arguments.jobs, can_redraw(STDOUT_FILENO));
+}
+
+int report(const CompareArguments& arguments, const Design& design, const ExperimentFolder& folder,
+           const Conducted& conducted, int signal) {
+  const std::string go_on =
+      fmt::format("to go on: rubato compare --resume {}", folder.path().string());
+  if (signal != 0) {
+    warn("stopped by a signal; " + go_on);
+    return static_cast<int>(signal == SIGINT ? ExitCode::interrupted : ExitCode::terminated);
+  }
+  if (conducted.answer) {
+    write_answer(folder, design, conducted);
+    if (!arguments.quiet) {
+      print_out(fmt::format("\n{}\nanswer.md, answer.csv, runs.csv and answer.json are in {}\n",
+                            to_text(document_of(design, *conducted.answer, conducted.tuning)),
+                            folder.path().string()));
+    }
+  }
+  if (conducted.lost == 0) return 0;
+  warn(fmt::format("{} run{} did not come to {} end; {}", conducted.lost,
+                   conducted.lost == 1 ? "" : "s", conducted.lost == 1 ? "its" : "their", go_on));
+  return static_cast<int>(ExitCode::incomplete);
+}
+
+}  // namespace
+
+int compare_command(std::span<const std::string> arguments) {
+  const auto options = parse_compare_arguments(arguments);
+  if (!options) return 0;
+  // All that can be wrong is found before there is a folder.
+  DataFacts facts;
+  const Plan plan = plan_of(options->design);
+  facts.require_runnable(plan.runs);
+  for (const TuningCell& cell : tuning_of(options->design)) facts.require_runnable(cell.runs);
+  const ExperimentFolder folder(options->folder);
+  const Design design = folder.adopt(options->design);
+  folder.write_design(design);
+
+  const StopSignals signals(kStopping);
+  const PoolOptions pool{.program = this_program(),
+                         .jobs = options->jobs,
+                         .inherited = folder.lock(),
+                         .stopping = [&] { return signals.received() != 0; }};
+  const auto view = view_for(*options);
+  const Conducted conducted = conduct(design, folder, facts, pool, *view);
+  return report(*options, design, folder, conducted, signals.received());
+}
+
+}  // namespace rubato::app

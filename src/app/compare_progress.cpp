@@ -1,0 +1,141 @@
+#include "app/compare_progress.hpp"
+
+#include <algorithm>
+
+#include <fmt/format.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+#include "app/output.hpp"
+#include "report/progress.hpp"
+
+namespace rubato::app {
+
+namespace {
+
+constexpr const char* kClear = "\r\x1b[2K";
+constexpr int kUsualColumns = 80;
+constexpr int kWidestMeter = 30;
+constexpr int kNarrowestMeter = 6;
+
+int columns_of_stdout() {
+  winsize size{};
+  const bool known = ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0;
+  return known ? size.ws_col : kUsualColumns;
+}
+
+std::string first_line(const std::string& text) {
+  return text.substr(0, text.find('\n'));
+}
+
+std::string outcome(const RunResult& result) {
+  switch (result.end) {
+    case RunEnd::diverged:
+    case RunEnd::failed:
+      return fmt::format("{}: {}", name_of(result.end), first_line(result.reason));
+    case RunEnd::finished:
+      return fmt::format("{:.5g}", *result.final_value);
+    default:
+      return fmt::format("{}: {:.5g}", name_of(result.end), *result.final_value);
+  }
+}
+
+}  // namespace
+
+CompareProgress::CompareProgress(std::int64_t jobs, bool terminal)
+    : jobs_(jobs), terminal_(terminal) {}
+
+void CompareProgress::on_stage(const std::string& name, std::int64_t runs,
+                               const std::vector<RunResult>& ended) {
+  stage_ = name;
+  runs_ = runs;
+  ended_ = std::ssize(ended);
+  unwell_ = lost_ = timed_ = 0;
+  seconds_ = 0;
+  running_.clear();
+  for (const RunResult& result : ended) {
+    unwell_ += result.end == RunEnd::finished ? 0 : 1;
+    if (!result.has_value()) continue;
+    seconds_ += result.wall_seconds;
+    ++timed_;
+  }
+  print_line(fmt::format("{}: {} of {} are there", name, ended_, runs));
+}
+
+void CompareProgress::on_start(const std::string& run) {
+  running_.emplace(run, Stopwatch());
+  draw();
+}
+
+void CompareProgress::on_end(const std::string& run, const RunResult& result, double seconds) {
+  running_.erase(run);
+  ++ended_;
+  ++timed_;
+  seconds_ += seconds;
+  unwell_ += result.end == RunEnd::finished ? 0 : 1;
+  if (terminal_ && result.end == RunEnd::finished) {
+    draw();
+    return;
+  }
+  const std::string left = time_left();
+  print_line(fmt::format("{}/{}  {}  {}  {}{}", ended_, runs_, run, outcome(result),
+                         clock_time(seconds), left.empty() ? "" : "  " + left));
+}
+
+void CompareProgress::on_lost(const std::string& run, const std::string& why) {
+  running_.erase(run);
+  ++lost_;
+  print_line(fmt::format("{}  {}; it goes on the next time", run, why));
+}
+
+void CompareProgress::on_tick() {
+  draw();
+}
+
+void CompareProgress::on_stage_end() {
+  clear();
+}
+
+std::string CompareProgress::time_left() const {
+  if (timed_ == 0) return {};
+  const double each = seconds_ / static_cast<double>(timed_);
+  double work = each * static_cast<double>(runs_ - ended_ - lost_);
+  for (const auto& [name, since] : running_) work -= std::min(each, since.seconds());
+  return fmt::format("{} left", clock_time(work / static_cast<double>(jobs_)));
+}
+
+std::string CompareProgress::line() const {
+  std::vector<LineField> fields{{fmt::format("{} {}/{}", stage_, ended_, runs_), 7},
+                                {fmt::format("{} running", running_.size()), 3}};
+  if (unwell_ > 0) fields.push_back({fmt::format("{} without a good end", unwell_), 4});
+  if (lost_ > 0) fields.push_back({fmt::format("{} lost", lost_), 5});
+  if (const std::string left = time_left(); !left.empty()) fields.push_back({left, 6});
+  const int columns = columns_of_stdout() - 1;
+  std::string text = fitting_line(fields, columns);
+  const int room = columns - static_cast<int>(text.size()) - 1;
+  if (room >= kNarrowestMeter && text.starts_with(fields.front().text) && runs_ > 0) {
+    const double done = static_cast<double>(ended_) / static_cast<double>(runs_);
+    text.insert(fields.front().text.size(),
+                " " + progress_bar(done, std::min(room, kWidestMeter), speaks_utf8()));
+  }
+  return text;
+}
+
+void CompareProgress::print_line(const std::string& text) {
+  clear();
+  print_out(text + '\n');
+}
+
+void CompareProgress::draw() {
+  if (!terminal_) return;
+  print_out(kClear + line());
+  drawn_ = true;
+}
+
+void CompareProgress::clear() {
+  if (!drawn_) return;
+  print_out(kClear);
+  drawn_ = false;
+}
+
+}  // namespace rubato::app

@@ -1,0 +1,63 @@
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <vector>
+
+#include <rubato/core/stopwatch.hpp>
+
+#include "experiment/conduct.hpp"
+
+namespace rubato::app {
+
+/// Shows on stdout how an experiment goes on: a line that is drawn over on a terminal, a line for
+/// each run that has ended elsewhere. Runs that came to no good end have a line on both.
+class CompareProgress final : public ExperimentView {
+ public:
+  /// `jobs` runs go on at the same time.
+  CompareProgress(std::int64_t jobs, bool terminal);
+
+  void on_stage(const std::string& name, std::int64_t runs,
+                const std::vector<RunResult>& ended) override;
+  void on_start(const std::string& run) override;
+  void on_end(const std::string& run, const RunResult& result, double seconds) override;
+  void on_lost(const std::string& run, const std::string& why) override;
+  void on_tick() override;
+  void on_stage_end() override;
+
+ private:
+  [[nodiscard]] std::string line() const;
+  /// By the mean of the runs that have ended; empty while none has.
+  [[nodiscard]] std::string time_left() const;
+  void print_line(const std::string& text);
+  void draw();
+  void clear();
+
+  std::int64_t jobs_;
+  bool terminal_;
+  bool drawn_ = false;
+  std::string stage_;
+  std::int64_t runs_ = 0;
+  std::int64_t ended_ = 0;
+  std::int64_t unwell_ = 0;
+  std::int64_t lost_ = 0;
+  double seconds_ = 0;
+  std::int64_t timed_ = 0;
+  std::map<std::string, Stopwatch> running_;
+};
+
+/// What shows nothing.
+class NoProgress final : public ExperimentView {
+ public:
+  void on_stage(const std::string& /*name*/, std::int64_t /*runs*/,
+                const std::vector<RunResult>& /*ended*/) override {}
+  void on_start(const std::string& /*run*/) override {}
+  void on_end(const std::string& /*run*/, const RunResult& /*result*/,
+              double /*seconds*/) override {}
+  void on_lost(const std::string& /*run*/, const std::string& /*why*/) override {}
+  void on_tick() override {}
+  void on_stage_end() override {}
+};
+
+}  // namespace rubato::app

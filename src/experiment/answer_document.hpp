@@ -1,0 +1,41 @@
+#pragma once
+
+#include <span>
+#include <string>
+#include <vector>
+
+#include "core/text_table.hpp"
+#include "experiment/answer.hpp"
+#include "experiment/design.hpp"
+
+namespace rubato {
+
+/// What people read of an answer, before it is put on a terminal or on a page.
+struct AnswerDocument {
+  struct Table {
+    std::string title;
+    std::vector<Column> alignment{};
+    /// The first is the header.
+    std::vector<std::vector<std::string>> rows{};
+    /// Stands below it; may be empty.
+    std::vector<std::string> notes{};
+  };
+
+  /// What was compared: a line each.
+  std::vector<std::string> facts;
+  /// One for each condition, and before them one for what was tuned.
+  std::vector<Table> tables{};
+  /// Runs that came to no result, or to one that needs a word.
+  std::vector<std::string> notes{};
+  /// What the seeds cannot show.
+  std::string limits{};
+};
+
+[[nodiscard]] AnswerDocument document_of(const Design& design, const Answer& answer,
+                                         std::span<const TuningAnswer> tuning);
+
+/// For a terminal of 80 columns and more.
+[[nodiscard]] std::string to_text(const AnswerDocument& document);
+[[nodiscard]] std::string to_markdown(const AnswerDocument& document);
+
+}  // namespace rubato

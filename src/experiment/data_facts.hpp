@@ -1,0 +1,40 @@
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <span>
+#include <string>
+#include <tuple>
+
+#include <rubato/config/run_configuration.hpp>
+
+#include "experiment/run_result.hpp"
+#include "experiment/runs.hpp"
+
+namespace rubato {
+
+/// What has to be known of the data of an experiment's runs.
+class DataFacts {
+ public:
+  /// How a run is measured. Throws Error where its data cannot be read.
+  [[nodiscard]] const Measure& measure_of(const RunConfiguration& configuration);
+  /// What can be wrong with the runs before they begin: data that cannot be read, a trace that is
+  /// none or ends too early, models some of which have an accuracy and some of which have none.
+  /// Throws Error, naming the run.
+  void require_runnable(std::span<const PlannedRun> runs);
+
+ private:
+  struct Facts {
+    Measure measure;
+    /// In the training set.
+    std::int64_t samples = 0;
+  };
+  const Facts& facts_of(const RunConfiguration& configuration);
+  void require_trace(const RunConfiguration& configuration);
+
+  std::map<std::string, Facts> facts_;
+  // What a trace has been checked with.
+  std::map<std::string, bool> checked_;
+};
+
+}  // namespace rubato

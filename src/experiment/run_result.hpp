@@ -1,0 +1,96 @@
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace rubato {
+
+/// What is compared, and what of it is learning.
+struct Measure {
+  /// The share of the test set that is classified rightly, or for a model without classes the test
+  /// loss.
+  bool is_accuracy = true;
+  /// The share of the largest class of the test set: what a model comes to that always answers the
+  /// same.
+  double chance = 0;
+
+  /// Whether `one` is the better result.
+  [[nodiscard]] bool better(double one, double other) const {
+    return is_accuracy ? one > other : one < other;
+  }
+};
+
+/// By how much an accuracy, as a share, has to exceed chance to have been learned.
+inline constexpr double kLearned = 0.02;
+
+/// How a run ended.
+enum class RunEnd {
+  finished,
+  /// Its numbers stayed finite, but the test accuracy of no epoch exceeds chance by kLearned.
+  never_learned,
+  /// It had learned, and in the end does not exceed chance by kLearned.
+  unlearned,
+  /// The loss or the gradient became infinite or NaN.
+  diverged,
+  /// It ended with an error.
+  failed,
+  /// It has not been run to its end.
+  missing,
+};
+inline constexpr std::array<RunEnd, 6> kAllRunEnds{RunEnd::finished,  RunEnd::never_learned,
+                                                   RunEnd::unlearned, RunEnd::diverged,
+                                                   RunEnd::failed,    RunEnd::missing};
+[[nodiscard]] std::string_view name_of(RunEnd end);
+
+/// Where a run stands after an epoch, from its beginning.
+struct RunPoint {
+  std::int64_t steps = 0;
+  std::int64_t samples = 0;
+  /// On the virtual clock; where there is one.
+  std::optional<double> hours{};
+  std::optional<double> money{};
+};
+
+/// What a run came to.
+struct RunResult {
+  RunEnd end = RunEnd::missing;
+  /// Of one that failed or diverged: what, where, in its own words.
+  std::string reason{};
+  /// The accuracy as a share, or the loss, after the last epoch and of the best one. Empty of a run
+  /// that failed; of one that diverged there is the best only, if any.
+  std::optional<double> final_value{};
+  std::optional<double> best_value{};
+  std::int64_t epochs = 0;
+  RunPoint last{};
+  double iterations = 0;
+  /// Measured, on this machine.
+  double wall_seconds = 0;
+
+  /// Of each epoch, in order.
+  struct Epoch {
+    RunPoint point;
+    std::optional<double> value;
+  };
+  std::vector<Epoch> curve{};
+
+  /// Whether it has a final value that can be compared with others.
+  [[nodiscard]] bool has_value() const { return final_value.has_value(); }
+};
+
+/// Reads the summary and the metrics of a run that has ended. Throws Error where they cannot be
+/// read.
+[[nodiscard]] RunResult read_result(const std::filesystem::path& run, const Measure& measure);
+
+/// The result of a run that said why it failed in `file`.
+[[nodiscard]] RunResult read_failure(const std::filesystem::path& file);
+
+/// Where the run first reached `target`; empty where it did not.
+[[nodiscard]] std::optional<RunPoint> reached(const RunResult& result, const Measure& measure,
+                                              double target);
+
+}  // namespace rubato

@@ -1,0 +1,314 @@
+#include "experiment/runs.hpp"
+
+#include <algorithm>
+#include <array>
+#include <map>
+#include <set>
+#include <string_view>
+#include <utility>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <rubato/core/error.hpp>
+#include <rubato/core/number.hpp>
+
+#include "config/run_option.hpp"
+#include "experiment/labels.hpp"
+
+namespace rubato {
+
+namespace {
+
+// One value of each axis.
+struct AxisValue {
+  std::string option;
+  std::string value;
+  std::string label;
+};
+using Combination = std::vector<AxisValue>;
+
+// "128" of --trace and "linear" of --rule say themselves what they are, "0.9" does not.
+std::string named_label(const AxisValue& value) {
+  const OptionKind kind = run_option(value.option).kind;
+  const bool speaks = kind == OptionKind::text || kind == OptionKind::text_or_number;
+  return speaks ? value.label : fmt::format("{} {}", value.option, value.label);
+}
+
+std::string named_slug(const AxisValue& value) {
+  return slug(named_label(value));
+}
+
+bool is_among(std::string_view option, std::initializer_list<std::string_view> options) {
+  return std::ranges::find(options, option) != options.end();
+}
+
+// Trace and rule are always among the columns, and so is every axis but the seed.
+std::vector<Axis> columns_of(const Design& design) {
+  std::vector<Axis> columns;
+  for (const RunOption& option : run_options()) {
+    if (option.name == kSeedOption) continue;
+    const bool always = is_among(option.name, {kTraceOption, kRuleOption});
+    if (!always && !is_axis(design, option.name)) continue;
+    columns.push_back({.option = option.name, .values = values_of(design, option.name)});
+  }
+  return columns;
+}
+
+// All combinations of the axes' values, the last axis fastest.
+std::vector<Combination> product_of(const std::vector<Axis>& axes) {
+  std::vector<Combination> combinations{{}};
+  for (const Axis& axis : axes) {
+    const std::vector<std::string> labels = labels_of(axis.option, axis.values);
+    std::vector<Combination> longer;
+    for (const Combination& combination : combinations) {
+      for (std::size_t i = 0; i < axis.values.size(); ++i) {
+        longer.push_back(combination);
+        longer.back().push_back(
+            {.option = axis.option, .value = axis.values[i], .label = labels[i]});
+      }
+    }
+    combinations = std::move(longer);
+  }
+  return combinations;
+}
+
+Combination without(const Combination& combination,
+                    std::initializer_list<std::string_view> options) {
+  Combination rest = combination;
+  std::erase_if(rest, [&](const AxisValue& value) { return is_among(value.option, options); });
+  return rest;
+}
+
+std::string words_of(const Combination& combination) {
+  std::vector<std::string> words;
+  for (const auto& [option, value, label] : combination) {
+    words.push_back(fmt::format("{} {}", option, label));
+  }
+  return fmt::to_string(fmt::join(words, ", "));
+}
+
+void set(RunConfiguration& configuration, const Combination& combination) {
+  for (const auto& [option, value, label] : combination) {
+    run_option(option).set(configuration, value);
+  }
+}
+
+// Numbers the texts that it is asked for, in that order.
+class Numbering {
+ public:
+  std::size_t number_of(const std::string& text) {
+    const auto [found, is_new] = numbers_.emplace(text, texts_.size());
+    if (is_new) texts_.push_back(text);
+    return found->second;
+  }
+  [[nodiscard]] std::vector<std::string> texts() && { return std::move(texts_); }
+
+ private:
+  std::map<std::string, std::size_t> numbers_;
+  std::vector<std::string> texts_;
+};
+
+// The rule of the baseline has no batch to follow, and its trace no end and no devices.
+void set_default_baseline(RunConfiguration& configuration) {
+  configuration.trace = fmt::to_string(configuration.reference_batch);
+  configuration.rule = "constant";
+}
+
+// Puts together what the runs of a design are.
+class Planning {
+ public:
+  Planning(const Design& design, const std::vector<std::string>& tuned)
+      : design_(design),
+        tuned_(tuned),
+        columns_(columns_of(design)),
+        seeds_(values_of(design, kSeedOption)) {}
+
+  Plan plan() &&;
+  std::vector<TuningCell> tuning() &&;
+
+ private:
+  // Of a combination, but for the seed.
+  [[nodiscard]] RunConfiguration configured(const Combination& combination);
+  [[nodiscard]] RunConfiguration baseline(const Combination& setting);
+  PlannedRun run(const std::string& name, RunConfiguration configuration, const std::string& seed);
+  void add_cell(PlannedCell cell, const std::string& name, const RunConfiguration& configuration);
+  [[nodiscard]] std::vector<std::string> labels_of_baseline(const RunConfiguration& configuration,
+                                                            const Combination& setting) const;
+  [[nodiscard]] std::vector<Axis> setting_axes() const;
+
+  const Design& design_;
+  const std::vector<std::string>& tuned_;
+  std::vector<Axis> columns_;
+  std::vector<std::string> seeds_;
+  Numbering settings_;
+  Numbering conditions_;
+  std::set<std::string> names_;
+  Plan plan_;
+};
+
+std::vector<Axis> Planning::setting_axes() const {
+  std::vector<Axis> axes = columns_;
+  std::erase_if(axes, [](const Axis& axis) {
+    return is_among(axis.option, {kTraceOption, kRuleOption});
+  });
+  return axes;
+}
+
+RunConfiguration Planning::configured(const Combination& combination) {
+  RunConfiguration configuration = design_.base;
+  set(configuration, combination);
+  apply_budget(design_.budget, configuration);
+  const std::size_t setting =
+      settings_.number_of(words_of(without(combination, {kTraceOption, kRuleOption})));
+  if (design_.tuning && setting < tuned_.size()) {
+    run_option(design_.tuning->option).set(configuration, tuned_[setting]);
+  }
+  return configuration;
+}
+
+RunConfiguration Planning::baseline(const Combination& setting) {
+  RunConfiguration configuration = configured(setting);
+  if (design_.baseline.empty()) {
+    set_default_baseline(configuration);
+  } else {
+    for (const auto& [name, value] : design_.baseline) {
+      run_option(name).set(configuration, value);
+    }
+  }
+  // What devices become is nobody's question where the trace is one of steps.
+  if (std::ranges::none_of(design_.baseline,
+                           [](const Assigned& set) { return set.name == "availability"; }) &&
+      is_number(configuration.trace)) {
+    run_option("availability").reset(configuration);
+  }
+  return configuration;
+}
+
+PlannedRun Planning::run(const std::string& name, RunConfiguration configuration,
+                         const std::string& seed) {
+  run_option(kSeedOption).set(configuration, seed);
+  std::string own = fmt::format("{}_seed-{}", name, seed);
+  for (int i = 2; !names_.insert(own).second; ++i) {
+    own = fmt::format("{}-{}_seed-{}", name, i, seed);
+  }
+  try {
+    require_valid(configuration);
+  } catch (const Error& error) {
+    throw Error(fmt::format("{} (of the run {})", error.what(), own));
+  }
+  const std::uint64_t number = configuration.seed;
+  return {.name = std::move(own), .configuration = std::move(configuration), .seed = number};
+}
+
+void Planning::add_cell(PlannedCell cell, const std::string& name,
+                        const RunConfiguration& configuration) {
+  for (const std::string& seed : seeds_) {
+    cell.runs.push_back(plan_.runs.size());
+    plan_.runs.push_back(run(name, configuration, seed));
+  }
+  plan_.cells.push_back(std::move(cell));
+}
+
+std::vector<std::string> Planning::labels_of_baseline(const RunConfiguration& configuration,
+                                                      const Combination& setting) const {
+  std::vector<std::string> labels;
+  for (const Axis& column : columns_) {
+    const auto own = std::ranges::find(setting, column.option, &AxisValue::option);
+    const std::string value = run_option(column.option).text(configuration).value_or("");
+    const bool from_axis = own != setting.end() && own->value == value;
+    labels.push_back(from_axis ? own->label : labels_of(column.option, {value}).front());
+  }
+  return labels;
+}
+
+Plan Planning::plan() && {
+  std::vector<RunConfiguration> baselines;
+  std::vector<std::string> names;
+  std::vector<Combination> settings;
+  for (const Combination& setting : product_of(setting_axes())) {
+    baselines.push_back(baseline(setting));
+    settings.push_back(setting);
+    std::string name;
+    for (const AxisValue& value : setting) name += named_slug(value) + "_";
+    names.push_back(name + "baseline");
+  }
+  std::vector<bool> found(baselines.size());
+  for (const Combination& combination : product_of(columns_)) {
+    const RunConfiguration configuration = configured(combination);
+    Combination given = combination;
+    std::erase_if(given, [](const AxisValue& value) { return !is_condition(value.option); });
+    PlannedCell cell{.condition = conditions_.number_of(words_of(given)),
+                     .setting = settings_.number_of(
+                         words_of(without(combination, {kTraceOption, kRuleOption})))};
+    std::vector<std::string> parts;
+    for (const AxisValue& value : combination) {
+      cell.labels.push_back(value.label);
+      parts.push_back(named_slug(value));
+    }
+    cell.is_baseline = configuration == baselines[cell.setting];
+    if (cell.is_baseline) found[cell.setting] = true;
+    add_cell(std::move(cell), fmt::to_string(fmt::join(parts, "_")), configuration);
+  }
+  for (std::size_t i = 0; i < baselines.size(); ++i) {
+    if (found[i]) continue;
+    PlannedCell cell{
+        .labels = labels_of_baseline(baselines[i], settings[i]), .setting = i, .is_baseline = true};
+    std::vector<std::string> words;
+    for (std::size_t c = 0; c < columns_.size(); ++c) {
+      if (!is_condition(columns_[c].option)) continue;
+      words.push_back(fmt::format("{} {}", columns_[c].option, cell.labels[c]));
+    }
+    cell.condition = conditions_.number_of(fmt::to_string(fmt::join(words, ", ")));
+    add_cell(std::move(cell), names[i], baselines[i]);
+  }
+  std::ranges::stable_sort(plan_.cells, {}, &PlannedCell::condition);
+  for (const Axis& column : columns_) plan_.columns.push_back(column.option);
+  plan_.seeds = seeds_;
+  plan_.conditions = std::move(conditions_).texts();
+  plan_.settings = std::move(settings_).texts();
+  return std::move(plan_);
+}
+
+std::vector<TuningCell> Planning::tuning() && {
+  std::vector<TuningCell> cells;
+  const RunOption& option = run_option(design_.tuning->option);
+  const auto seeds =
+      std::min<std::size_t>(seeds_.size(), static_cast<std::size_t>(design_.tuning_seeds));
+  for (const Combination& setting : product_of(setting_axes())) {
+    RunConfiguration configuration = baseline(setting);
+    std::string name;
+    for (const AxisValue& value : setting) name += named_slug(value) + "_";
+    for (const std::string& value : design_.tuning->values) {
+      option.set(configuration, value);
+      TuningCell cell{
+          .setting = settings_.number_of(words_of(setting)), .value = value, .runs = {}};
+      const std::string own = name + slug(fmt::format("{}-{}", option.name, value));
+      for (std::size_t i = 0; i < seeds; ++i) {
+        cell.runs.push_back(run(own, configuration, seeds_[i]));
+      }
+      cells.push_back(std::move(cell));
+    }
+  }
+  return cells;
+}
+
+}  // namespace
+
+bool is_condition(std::string_view option) {
+  return is_among(option, {"data", "model", kTraceOption, "availability", "on-trace-end", "cores",
+                           "clock", "cluster", "price"});
+}
+
+Plan plan_of(const Design& design, const std::vector<std::string>& tuned) {
+  require_consistent(design);
+  return Planning(design, tuned).plan();
+}
+
+std::vector<TuningCell> tuning_of(const Design& design) {
+  require_consistent(design);
+  if (!design.tuning) return {};
+  return Planning(design, {}).tuning();
+}
+
+}  // namespace rubato
