@@ -211,8 +211,8 @@ int simulate_command(std::span<const std::string> arguments) {
       "Values in [] are the defaults. Examples:\n"
       "  rubato simulate --trace spot:most=64,seed=1 --cluster substep=0.1,restart=60\n"
       "  rubato simulate --trace 1024 --cores 8,32,128 --price 0.9 --epochs 90 \\\n"
-      "    --dataset-size 1281167 --cluster substep=0.1,bytes=1e8,algorithm=ring \\\n"
-      "    --cluster substep=0.1,bytes=1e8,algorithm=halving-doubling");
+      "    --dataset-size 1281167 --cluster substep=0.1,bytes=100000000,algorithm=ring \\\n"
+      "    --cluster substep=0.1,bytes=100000000,algorithm=halving-doubling");
   if (!line.parse(arguments)) return 0;
   const std::vector<SimulatedRun> runs = simulated(options);
   print_out(options.json ? simulation_json(runs) : simulation_table(runs));

@@ -39,7 +39,7 @@ std::string simulation_table(std::span<const SimulatedRun> runs) {
     money = money || run.result.time.value_or(ClockTime()).money > 0;
     ends = ends || !end_of(run.result).empty();
   }
-  for (const char* name : {"epochs", "steps", "batch", "cores", "time", "core-hours"}) {
+  for (const char* name : {"epochs", "steps", "mean batch", "cores", "time", "core-hours"}) {
     header.emplace_back(name);
     columns.push_back(Column::right);
   }
@@ -79,14 +79,15 @@ std::string simulation_json(std::span<const SimulatedRun> runs) {
     for (const auto& [name, value] : run.options) options[name] = value;
     const SimulationResult& result = run.result;
     const std::string end = end_of(result);
-    list.push_back({{"options", options},
-                    {"epochs", result.epochs},
-                    {"steps", result.steps},
-                    {"samples", result.samples},
-                    {"mean_batch", run.mean_batch},
-                    {"cores", {{"fewest", run.fewest_cores}, {"most", run.most_cores}}},
-                    {"clock", clock_json(result.time.value_or(ClockTime()))},
-                    {"ended_by", end.empty() ? nlohmann::ordered_json() : end}});
+    list.push_back(
+        {{"options", options},
+         {"epochs", result.epochs},
+         {"steps", result.steps},
+         {"samples", result.samples},
+         {"mean_batch", run.mean_batch},
+         {"cores", {{"fewest", run.fewest_cores}, {"most", run.most_cores}}},
+         {"clock", clock_json(result.time.value_or(ClockTime()))},
+         {"ended_by", end.empty() ? nlohmann::ordered_json() : nlohmann::ordered_json(end)}});
   }
   return list.dump(2) + "\n";
 }

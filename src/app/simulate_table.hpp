@@ -13,8 +13,8 @@ namespace rubato::app {
 /// A training that was simulated.
 struct SimulatedRun {
   /// The options that differ between the runs, by name, with the values that it has.
-  std::vector<std::pair<std::string, std::string>> options;
-  SimulationResult result;
+  std::vector<std::pair<std::string, std::string>> options{};
+  SimulationResult result{};
   /// Of its steps: the mean batch, in samples, and the least and the most cores.
   double mean_batch = 0;
   std::int64_t fewest_cores = 0;

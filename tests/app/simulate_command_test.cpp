@@ -1,0 +1,134 @@
+#include <string>
+#include <vector>
+
+#include <gmock/gmock.h>
+#include <nlohmann/json.hpp>
+
+#include "app/run_program.hpp"
+#include "support/temp_folder.hpp"
+
+namespace rubato {
+namespace {
+
+using testing::ContainsRegex;
+using testing::HasSubstr;
+using testing::StartsWith;
+
+class SimulateCommand : public testing::Test {
+ protected:
+  [[nodiscard]] std::string printed(std::vector<std::string> arguments) const {
+    arguments.insert(arguments.begin(), "simulate");
+    const test::ProgramResult result = test::rubato(arguments, folder_.path());
+    EXPECT_EQ(result.code, 0) << result.err;
+    EXPECT_EQ(result.err, "");
+    return result.out;
+  }
+  [[nodiscard]] nlohmann::json json_of(std::vector<std::string> arguments) const {
+    arguments.emplace_back("--json");
+    return nlohmann::json::parse(printed(arguments));
+  }
+  [[nodiscard]] std::string error(std::vector<std::string> arguments) const {
+    arguments.insert(arguments.begin(), "simulate");
+    const test::ProgramResult result = test::rubato(arguments, folder_.path());
+    EXPECT_EQ(result.code, 2);
+    EXPECT_EQ(result.out, "");
+    return result.err;
+  }
+
+  const test::TempFolder folder_;
+};
+
+// By hand: 12,000 samples are 375 steps of one minibatch of 32 on one core, 2 s each.
+TEST_F(SimulateCommand, SaysWhatATrainingTakes) {
+  EXPECT_EQ(printed({"--trace=32", "--cores=1", "--epochs=2", "--cluster=substep=2", "--price=3"}),
+            "epochs  steps  mean batch  cores   time  core-hours  money  idle  lost  restarts\n"
+            "     2    750          32      1  25:00      0.4167   1.25   0 s   0 s         0\n");
+}
+
+// 375 minibatches a pass: eight cores take 46 of a step of 8 minibatches each, four take two turns.
+TEST_F(SimulateCommand, ComparesAllCombinations) {
+  const auto runs =
+      json_of({"--trace=256", "--epochs=1", "--cores=4,8", "--cluster=substep=1,bytes=0",
+               "--cluster", "substep=10,update=1,bytes=0", "--price", "3600"});
+  ASSERT_EQ(runs.size(), 4U);
+  const auto run = [&](std::size_t i, const char* cores, const char* cluster, double seconds,
+                       double of_cores) {
+    SCOPED_TRACE(i);
+    EXPECT_EQ(runs[i].at("options"), nlohmann::json({{"cores", cores}, {"cluster", cluster}}));
+    EXPECT_EQ(runs[i].at("steps"), 46);
+    EXPECT_EQ(runs[i].at("samples"), 46 * 256);
+    EXPECT_EQ(runs[i].at("mean_batch"), 256);
+    EXPECT_NEAR(runs[i].at("clock").at("hours").get<double>() * 3600, seconds, 1e-6);
+    EXPECT_NEAR(runs[i].at("clock").at("money").get<double>(), seconds * of_cores, 1e-6);
+    EXPECT_EQ(runs[i].at("ended_by"), nullptr);
+  };
+  run(0, "4", "substep=1,bytes=0", 46 * 2, 4);
+  run(1, "4", "substep=10,update=1,bytes=0", 46 * 21, 4);
+  run(2, "8", "substep=1,bytes=0", 46, 8);
+  run(3, "8", "substep=10,update=1,bytes=0", 46 * 11, 8);
+}
+
+TEST_F(SimulateCommand, ReadsDevicesAtTheTimesOfItsSteps) {
+  folder_.write("devices.csv", "seconds,count\n0,2\n95,1\n200,0\n250,4\n10000,\n");
+  const std::vector<std::string> arguments{"--trace=devices.csv",
+                                           "--cluster=substep=10,restart=5,bytes=0", "--epochs=1",
+                                           "--samples=1024", "--on-idle=pause,checkpoint"};
+  const auto runs = json_of(arguments);
+  // Nine steps on two devices until 90 s; a tenth is lost at 95 s and begun anew at 100 s on one.
+  // Ten of them end at 200 s, with 896 samples. From 250 s on there are four, and 128 more.
+  ASSERT_EQ(runs.size(), 2U);
+  const auto& pause = runs[0].at("clock");
+  EXPECT_EQ(pause.at("restarts"), 1);
+  EXPECT_NEAR(pause.at("lost_hours").get<double>() * 3600, 5, 1e-9);
+  EXPECT_NEAR(pause.at("idle_hours").get<double>() * 3600, 50, 1e-9);
+  EXPECT_EQ(runs[1].at("clock").at("restarts"), 2);
+  EXPECT_EQ(runs[0].at("ended_by"), "1024 samples reached");
+  EXPECT_NEAR(pause.at("hours").get<double>() * 3600, 260, 1e-9);
+  EXPECT_NEAR(pause.at("core_hours").get<double>() * 3600, 95 * 2 + 105 + 40, 1e-9);
+  EXPECT_NEAR(runs[1].at("clock").at("hours").get<double>() * 3600, 265, 1e-9);
+}
+
+TEST_F(SimulateCommand, KnowsHowLargeTheGradientOfAModelIs) {
+  // 21,900 floats over a link of a byte in a second: two cores, a ring, twice a half.
+  const auto seconds = [&](const std::string& model) {
+    return json_of({"--model", model, "--trace=64", "--cores=2", "--samples=64",
+                    "--cluster=substep=1,host-bandwidth=1,host-latency=0"})
+               .at(0)
+               .at("clock")
+               .at("hours")
+               .get<double>() *
+           3600;
+  };
+  EXPECT_NEAR(seconds("mnist-cnn"), 1 + 21'900 * 4, 1e-6);
+  EXPECT_NEAR(seconds("softmax"), 1 + 7850 * 4, 1e-6);
+}
+
+TEST_F(SimulateCommand, SaysWhatEndsIt) {
+  EXPECT_THAT(printed({"--trace=32", "--cores=1", "--cluster=substep=2", "--hours=0.1"}),
+              HasSubstr("0.1 hours of the clock reached\n"));
+  folder_.write("devices.csv", "seconds,count\n0,2\n95,\n");
+  EXPECT_THAT(printed({"--trace=devices.csv", "--cluster=substep=10", "--on-trace-end=stop"}),
+              HasSubstr("devices ended\n"));
+}
+
+TEST_F(SimulateCommand, RefusesWhatItCannotDo) {
+  folder_.write("devices.csv", "seconds,count\n0,2\n95,\n");
+  EXPECT_EQ(error({"--trace=devices.csv", "--cluster=substep=10"}),
+            "rubato simulate: devices.csv at 90 s, step 10 of the run: the availability ends at 95 "
+            "s, and there is more to train; accepted: a longer one, or --on-trace-end hold, cycle "
+            "or stop\n");
+  EXPECT_EQ(error({"--trace=devices.csv", "--cluster=substep=100", "--on-trace-end=stop"}),
+            "rubato simulate: --trace devices.csv: there is no step to simulate; accepted: devices "
+            "that stay as long as a step takes\n");
+  EXPECT_EQ(error({"--cores=4,0"}),
+            "rubato simulate: --cores: '0' is out of range; accepted: a whole number from 1 to "
+            "1048576\n");
+  EXPECT_THAT(error({"--clock=real"}), StartsWith("rubato simulate: unknown option '--clock"));
+  EXPECT_EQ(error({"--cores=1..999", "--minibatch=1..999"}),
+            "rubato simulate: --minibatch: all combinations are more than 100000 runs; accepted: "
+            "fewer values\n");
+  EXPECT_THAT(error({"--money=3"}), HasSubstr("--money: nothing costs anything"));
+}
+
+}  // namespace
+}  // namespace rubato
