@@ -1,0 +1,106 @@
+// What steps take on the threads of a machine, out of two calibrations that are given.
+
+#include <algorithm>
+#include <vector>
+
+#include <gmock/gmock.h>
+
+#include <rubato/run/dense_workload.hpp>
+#include <rubato/run/this_machine.hpp>
+
+namespace rubato {
+namespace {
+
+using testing::DoubleEq;
+
+// Five threads: a substep takes 2 s on one and 3 s on each of five, an update 1 s and 5 s.
+MachineCalibration five_threads() {
+  return {
+      .alone = {.substep_seconds = 2, .update_seconds = 1, .gradient_bytes = 40},
+      .together = {.substep_seconds = 3, .update_seconds = 5, .gradient_bytes = 40, .threads = 5}};
+}
+
+TEST(ThisMachine, LiesOnTheLineBetweenOneThreadAndAll) {
+  const auto substep = [](int busy) { return this_machine(five_threads(), busy).substep_seconds; };
+  const auto update = [](int busy) { return this_machine(five_threads(), busy).update_seconds; };
+  EXPECT_THAT(substep(1), DoubleEq(2));
+  EXPECT_THAT(update(1), DoubleEq(1));
+  EXPECT_THAT(substep(3), DoubleEq(2.5));
+  EXPECT_THAT(update(3), DoubleEq(3));
+  EXPECT_THAT(substep(5), DoubleEq(3));
+  EXPECT_THAT(update(5), DoubleEq(5));
+  EXPECT_EQ(this_machine(five_threads(), 5).gradient_bytes, 0) << "there is no network";
+}
+
+TEST(ThisMachine, OfOneThreadIsWhatItWasMeasured) {
+  const Calibration one{.substep_seconds = 2, .update_seconds = 1};
+  const MachineCalibration machine{.alone = one, .together = one};
+  EXPECT_THAT(this_machine(machine, 1).substep_seconds, DoubleEq(2));
+  EXPECT_THAT(step_seconds_here(machine, 12, 3), DoubleEq(12 * 2 + 1));
+}
+
+TEST(ThisMachine, GivesWholeCoresToThreads) {
+  EXPECT_EQ(minibatches_of_busiest_thread(12, 1, 5), 12);
+  EXPECT_EQ(minibatches_of_busiest_thread(12, 3, 5), 4);
+  EXPECT_EQ(minibatches_of_busiest_thread(13, 3, 5), 5);
+  EXPECT_EQ(minibatches_of_busiest_thread(2, 100, 5), 1) << "98 cores are idle";
+  // The third core comes behind the first.
+  EXPECT_EQ(minibatches_of_busiest_thread(12, 3, 2), 8);
+  EXPECT_EQ(minibatches_of_busiest_thread(64 * 3, 64, 2), 32 * 3);
+  // 3, 3, 2, 2 and 2: the fifth comes to the one of the first four that is done first.
+  EXPECT_EQ(minibatches_of_busiest_thread(12, 5, 4), 4);
+  EXPECT_EQ(minibatches_of_busiest_thread(12, 5, 3), 5);
+}
+
+// Of every small step, against threads that take cores second by second.
+TEST(ThisMachine, GivesCoresToWhoIsFree) {
+  for (std::int64_t cores = 1; cores <= 9; ++cores) {
+    for (std::int64_t minibatches = 1; minibatches <= 30; ++minibatches) {
+      for (int threads = 1; threads <= 5; ++threads) {
+        std::vector<std::int64_t> left(static_cast<std::size_t>(threads), 0);
+        std::int64_t next = 0;
+        std::int64_t seconds = 0;
+        while (true) {
+          for (std::int64_t& thread : left) {
+            if (thread > 0 || next == cores) continue;
+            thread = share_of_core({}, minibatches, CoreRank{next++}, cores, Assignment::contiguous)
+                         .count;
+          }
+          if (*std::max_element(left.begin(), left.end()) == 0) break;
+          for (std::int64_t& thread : left) thread = std::max<std::int64_t>(0, thread - 1);
+          ++seconds;
+        }
+        EXPECT_EQ(minibatches_of_busiest_thread(minibatches, cores, threads), seconds)
+            << minibatches << " minibatches, " << cores << " cores, " << threads << " threads";
+      }
+    }
+  }
+}
+
+TEST(ThisMachine, TakesTheSecondsOfAClusterWithACoreForEachThread) {
+  const MachineCalibration machine = five_threads();
+  EXPECT_THAT(step_seconds_here(machine, 12, 1), DoubleEq(12 * 2 + 1));
+  EXPECT_THAT(step_seconds_here(machine, 12, 3), DoubleEq(4 * 2.5 + 3));
+  EXPECT_THAT(step_seconds_here(machine, 2, 100), DoubleEq(2.25 + 2)) << "two are busy";
+  EXPECT_THAT(step_seconds_here(machine, 640, 64), DoubleEq(13 * 10 * 3 + 5));
+  // Wherever cores are as many as threads, the virtual clock's own words.
+  EXPECT_EQ(step_seconds_here(machine, 23, 5),
+            StepTimes(this_machine(machine, 5)).step_seconds(23, 5));
+}
+
+TEST(ThisMachine, IsCalibratedAloneAndTogether) {
+  const RunConfiguration configuration{.model = "quadratic:dim=5,samples=512"};
+  const auto workload = dense_workload(configuration);
+  const MachineCalibration two =
+      calibrate_machine(*workload, configuration, {.threads = 2, .substeps = 3, .seconds = 1e-3});
+  EXPECT_EQ(two.threads(), 2);
+  EXPECT_EQ(two.together.substeps, 3);
+  EXPECT_EQ(two.alone.threads, 1);
+  EXPECT_GT(two.alone.substep_seconds, 0);
+  const MachineCalibration one = calibrate_machine(*workload, configuration, {.seconds = 1e-3});
+  EXPECT_EQ(one.threads(), 1);
+  EXPECT_EQ(one.alone.substep_seconds, one.together.substep_seconds) << "measured once";
+}
+
+}  // namespace
+}  // namespace rubato
