@@ -1,10 +1,16 @@
 #pragma once
 
+#include <optional>
 #include <string_view>
 
 #include <rubato/plan/batch_policy.hpp>
 
 namespace rubato {
+
+/// What a source offers to a policy; empty where it has ended. Throws Error where that is to be one
+/// (TraceEnd::error).
+[[nodiscard]] std::optional<TraceStep> checked_offer(const StepSource& source,
+                                                     const SourceProgress& progress);
 
 /// What the policy decides, with the cores that are offered where it says none. Throws Error, at
 /// `where`, for a batch below a sample, and cores that are not offered.

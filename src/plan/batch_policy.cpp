@@ -21,6 +21,16 @@ FunctionPolicy::FunctionPolicy(Function function, FunctionPolicyOptions options)
   if (!function_) throw Error("a policy without a function; accepted: one that is not empty");
 }
 
+std::optional<TraceStep> checked_offer(const StepSource& source, const SourceProgress& progress) {
+  std::optional<TraceStep> offered = source.next(progress);
+  const Trace* const trace = source.trace();
+  if (offered || trace == nullptr || trace->end() != TraceEnd::error) return offered;
+  throw Error(
+      fmt::format("{}: the trace ends before this step, and there is more to train; "
+                  "accepted: a longer one, or --on-trace-end hold, cycle or stop",
+                  source.where(progress.step)));
+}
+
 BatchDecision checked_decision(const BatchPolicy& policy, const TraceStep& offered,
                                const SourceProgress& progress, std::string_view where) {
   BatchDecision decision = policy.decide(offered, progress);

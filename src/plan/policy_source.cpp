@@ -36,7 +36,7 @@ PolicySource::PolicySource(std::unique_ptr<StepSource> offers, std::unique_ptr<B
 }
 
 std::optional<BatchDecision> PolicySource::decide(const SourceProgress& progress) const {
-  const std::optional<TraceStep> offered = offers_->next(progress);
+  const std::optional<TraceStep> offered = checked_offer(*offers_, progress);
   if (!offered) return std::nullopt;
   return checked_decision(*policy_, *offered, progress, where(progress.step));
 }

@@ -99,6 +99,10 @@ bool is_fixed_batch_policy(std::string_view text) {
   return text == kFixed;
 }
 
+std::vector<std::string_view> batch_policy_names() {
+  return row_names(kBatchPolicies);
+}
+
 std::vector<Strategy> batch_policies() {
   return strategies_of(kBatchPolicies, [](const BatchPolicyRow& row, Spec& spec) {
     static_cast<void>(row.make(spec, {}));

@@ -35,7 +35,8 @@ TimedSource::TimedSource(std::unique_ptr<StepSource> source, Options options,
 }
 
 std::optional<BatchDecision> TimedSource::decide(const SourceProgress& progress) const {
-  std::optional<TraceStep> offered = source_->next(progress);
+  std::optional<TraceStep> offered =
+      batch_ == nullptr ? source_->next(progress) : checked_offer(*source_, progress);
   if (!offered) return std::nullopt;
   if (batch_ == nullptr) return BatchDecision{.step = *offered};
   offered->cores = offered->cores.value_or(options_.cores);

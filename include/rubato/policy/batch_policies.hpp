@@ -30,6 +30,8 @@ struct BatchPolicySetting {
 /// Whether it takes what is offered, whatever happens, so that no policy has to be asked.
 [[nodiscard]] bool is_fixed_batch_policy(std::string_view text);
 
+/// All names.
+[[nodiscard]] std::vector<std::string_view> batch_policy_names();
 /// The policies with their arguments.
 [[nodiscard]] std::vector<Strategy> batch_policies();
 
