@@ -23,6 +23,7 @@
 #include "app/train_arguments.hpp"
 #include "app/train_run.hpp"
 #include "app/verify_run.hpp"
+#include "config/batch_policy.hpp"
 #include "config/data_source.hpp"
 #include "config/engine.hpp"
 #include "config/trace_source.hpp"
@@ -53,8 +54,10 @@ void check_trace(const RunConfiguration& run) {
   if (file && std::filesystem::is_fifo(*file, ignored)) return;
   const auto samples = samples_of(run);
   const RunSteps steps = load_run_steps(run);
+  if (samples) require_room_for_batches(run, *samples);
   const Trace* const trace = std::get_if<Trace>(&steps);
-  if (trace == nullptr) {
+  // By a policy nobody knows which rows there will be.
+  if (trace == nullptr || has_batch_policy(run)) {
     static_cast<void>(make_step_source(run, steps, 0));
     return;
   }

@@ -10,6 +10,7 @@
 #include <rubato/runtime/reducer.hpp>
 #include <rubato/scaling/rule_registry.hpp>
 
+#include "config/batch_policy.hpp"
 #include "config/data_source.hpp"
 #include "config/engine.hpp"
 #include "config/run_option.hpp"
@@ -82,6 +83,21 @@ void check_clock(const RunConfiguration& configuration) {
   if (!configuration.faults.empty()) refuse("faults", kFaults, kAccepted);
 }
 
+void check_batch(const RunConfiguration& configuration) {
+  bool needs_seconds = false;
+  try {
+    const auto policy = batch_policy_of(configuration);
+    needs_seconds = policy != nullptr && policy->needs_seconds();
+  } catch (const Error& error) {
+    throw Error(fmt::format("--batch {}: {}", configuration.batch, error.what()));
+  }
+  if (!needs_seconds || configuration.clock == Clock::modelled) return;
+  throw Error(
+      fmt::format("--batch {}: by this machine's seconds the result would depend on the machine; "
+                  "accepted: with --clock virtual",
+                  configuration.batch));
+}
+
 // What a model that tells no classes apart has not.
 void check_classes(const RunConfiguration& configuration) {
   if (model_entry(configuration.model).classifies) return;
@@ -141,6 +157,7 @@ void require_consistent(const RunConfiguration& configuration) {
   }
   check_schedule(configuration);
   check_clock(configuration);
+  check_batch(configuration);
   check_rule(configuration, optimizer.kind);
   static_cast<void>(engine_of(configuration));
   check_classes(configuration);

@@ -1,4 +1,5 @@
 #include <rubato/config/families.hpp>
+#include <rubato/policy/batch_policies.hpp>
 #include <rubato/recipe/initializer_options.hpp>
 #include <rubato/recipe/optimizer_options.hpp>
 #include <rubato/recipe/precision.hpp>
@@ -44,6 +45,10 @@ std::vector<Family> all_families() {
            .option = "--availability",
            .help = "how devices over time (of a file or a generator) become steps",
            .strategies = scaling_policies()},
+          {.name = "batch-policies",
+           .option = "--batch",
+           .help = "who decides the batch size of each step, in the course of training",
+           .strategies = batch_policies()},
           {.name = "rules",
            .option = "--rule",
            .help = "the learning rate of a step of scale S: its batch size / --ref-batch",

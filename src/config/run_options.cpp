@@ -12,6 +12,7 @@
 #include <rubato/core/family.hpp>
 #include <rubato/machine/cpus.hpp>
 #include <rubato/plan/shuffle.hpp>
+#include <rubato/policy/batch_policies.hpp>
 #include <rubato/recipe/checkpoint_interval.hpp>
 #include <rubato/recipe/initializer_options.hpp>
 #include <rubato/recipe/own_operators.hpp>
@@ -44,6 +45,11 @@ constexpr RealRange kAlphas{0, 1, false, true, "a number above 0 and up to 1"};
 
 void check_schedule_name(const std::string& text) {
   static_cast<void>(make_lr_schedule(text));
+}
+
+// With bounds of every minibatch size: require_consistent() knows the run's.
+void check_batch_name(const std::string& text) {
+  static_cast<void>(make_batch_policy(text, {.minibatch_size = 1, .reference_batch_size = 1}));
 }
 
 void check_cluster(const std::string& text) {

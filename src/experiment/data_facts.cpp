@@ -10,6 +10,7 @@
 #include <rubato/plan/plan.hpp>
 #include <rubato/recipe/quadratic_options.hpp>
 
+#include "config/batch_policy.hpp"
 #include "config/engine.hpp"
 #include "config/run_option.hpp"
 #include "config/trace_source.hpp"
@@ -49,11 +50,17 @@ const Measure& DataFacts::measure_of(const RunConfiguration& configuration) {
 
 void DataFacts::require_trace(const RunConfiguration& configuration) {
   std::string key;
-  for (const std::string_view name : {"data", "model", "trace", "availability", "on-trace-end",
-                                      "cores", "minibatch", "remainder", "epochs"}) {
+  for (const std::string_view name :
+       {"data", "model", "trace", "availability", "on-trace-end", "cores", "minibatch", "remainder",
+        "epochs", "batch", "ref-batch"}) {
     key += run_option(name).text(configuration).value_or("") + '\n';
   }
   if (!checked_.emplace(key, true).second) return;
+  // By a policy nobody knows which rows there will be.
+  if (has_batch_policy(configuration)) {
+    require_room_for_batches(configuration, facts_of(configuration).samples);
+    return;
+  }
   const Planner planner(load_trace(configuration), {.dataset_size = facts_of(configuration).samples,
                                                     .minibatch_size = configuration.minibatch,
                                                     .cores = configuration.cores,

@@ -116,6 +116,7 @@ void MetricsWriter::on_step(Training& training, const StepRecord& step) {
   if (step.loss_scale) line["loss_scale"] = *step.loss_scale;
   if (step.skipped) line["skipped"] = true;
   if (step.time) line["clock"] = clock_json(*step.time);
+  for (const NamedNumber& input : step.decision_inputs) line["decision"][input.name] = input.value;
   line["substeps"] = substeps_of_cores(step);
   line["seconds"] = {{"data", step.seconds.data},
                      {"compute", step.seconds.compute},

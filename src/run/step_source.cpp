@@ -6,12 +6,14 @@
 #include <fmt/format.h>
 
 #include <rubato/core/error.hpp>
+#include <rubato/plan/policy_source.hpp>
 #include <rubato/run/workload.hpp>
 #include <rubato/sim/clocked_source.hpp>
 #include <rubato/sim/simulate.hpp>
 #include <rubato/sim/timed_source.hpp>
 #include <rubato/trace/availability_steps.hpp>
 
+#include "config/batch_policy.hpp"
 #include "config/fault_options.hpp"
 
 namespace rubato {
@@ -21,11 +23,17 @@ namespace {
 std::unique_ptr<StepSource> source_of(const RunConfiguration& run, const Trace& trace,
                                       std::int64_t gradient_bytes) {
   auto source = std::make_unique<TraceSource>(trace);
-  if (run.clock == Clock::real) return source;
+  auto batch = batch_policy_of(run);
+  if (run.clock == Clock::real) {
+    if (batch == nullptr) return source;
+    return std::make_unique<PolicySource>(std::move(source), std::move(batch));
+  }
   return std::make_unique<TimedSource>(
-      std::move(source), TimedSource::Options{.cluster = cluster_of(run, gradient_bytes),
-                                              .minibatch_size = run.minibatch,
-                                              .cores = run.cores});
+      std::move(source),
+      TimedSource::Options{.cluster = cluster_of(run, gradient_bytes),
+                           .minibatch_size = run.minibatch,
+                           .cores = run.cores},
+      std::move(batch));
 }
 
 std::unique_ptr<StepSource> source_of(const RunConfiguration& run, const Availability& availability,
@@ -41,7 +49,8 @@ std::unique_ptr<StepSource> source_of(const RunConfiguration& run, const Availab
                    .policy = fmt::format("{} of at most {} devices",
                                          run.availability.empty() ? "weak" : run.availability,
                                          summary_of(availability).most),
-                   .max_batch = step_of.max_batch()});
+                   .max_batch = step_of.max_batch()},
+      batch_policy_of(run));
 }
 
 }  // namespace
@@ -62,9 +71,13 @@ std::unique_ptr<StepSource> make_step_source(const RunConfiguration& run, const 
 
 void require_devices(const RunConfiguration& run, const RunSteps& steps,
                      std::int64_t gradient_bytes, std::int64_t samples) {
+  require_room_for_batches(run, samples);
   const Availability* const availability = std::get_if<Availability>(&steps);
-  // How many steps a number of iterations takes, only training knows.
-  if (availability == nullptr || availability->end() != TraceEnd::error || run.iterations) return;
+  // How many steps a number of iterations takes, and what a policy decides, only training knows.
+  if (availability == nullptr || availability->end() != TraceEnd::error || run.iterations ||
+      has_batch_policy(run)) {
+    return;
+  }
   const auto source = make_step_source(run, steps, gradient_bytes);
   static_cast<void>(simulate(*source,
                              {.dataset_size = samples,

@@ -7,6 +7,7 @@
 #include <rubato/core/error.hpp>
 #include <rubato/sim/clocked_source.hpp>
 
+#include "plan/batch_decision.hpp"
 #include "sim/clock.hpp"
 #include "state/sha256.hpp"
 
@@ -22,10 +23,12 @@ constexpr double kLatestSecond = 3e9;
 
 }  // namespace
 
-ClockedSource::ClockedSource(Availability availability, StepOfDevices step_of, ClockOptions options)
+ClockedSource::ClockedSource(Availability availability, StepOfDevices step_of, ClockOptions options,
+                             std::unique_ptr<BatchPolicy> batch)
     : availability_(std::move(availability)),
       step_of_(std::move(step_of)),
       options_(std::move(options)),
+      batch_(std::move(batch)),
       times_(options_.cluster) {
   if (!step_of_) throw Error("the clock has no policy; accepted: ClockOptions::step_of");
   if (options_.minibatch_size < 1 || options_.max_batch < options_.minibatch_size) {
@@ -56,6 +59,17 @@ std::optional<TraceStep> ClockedSource::step_at(double seconds,
 std::int64_t ClockedSource::cores_at(double seconds, const SourceProgress& progress) const {
   const std::optional<TraceStep> step = step_at(seconds, progress);
   return step ? *step->cores : 0;
+}
+
+BatchDecision ClockedSource::decide(const TraceStep& offered,
+                                    const SourceProgress& progress) const {
+  if (batch_ == nullptr) return {.step = offered};
+  BatchDecision decision = checked_decision(*batch_, offered, progress, where(progress.step));
+  if (decision.step.batch_size % options_.minibatch_size == 0) return decision;
+  throw Error(fmt::format(
+      "{}: the policy {} decides on {} samples; accepted: a multiple of the "
+      "minibatch size, {}",
+      where(progress.step), batch_->name(), decision.step.batch_size, options_.minibatch_size));
 }
 
 std::optional<double> ClockedSource::loss_between(double begin, double end, std::int64_t cores,
@@ -97,8 +111,8 @@ std::optional<ClockedSource::Outcome> ClockedSource::simulate(
   ClockTime time = time_;
   bool idle = false;
   for (std::int64_t attempt = 0; attempt < kMostAttempts; ++attempt) {
-    const std::optional<TraceStep> step = step_at(time.seconds, progress);
-    if (!step) {
+    const std::optional<TraceStep> offered = step_at(time.seconds, progress);
+    if (!offered) {
       const std::optional<double> change = availability_.next_change(time.seconds);
       if (!change) return ended(progress);
       time.idle_seconds += *change - time.seconds;
@@ -106,7 +120,9 @@ std::optional<ClockedSource::Outcome> ClockedSource::simulate(
       idle = true;
       continue;
     }
-    const std::int64_t cores = *step->cores;
+    BatchDecision decision = decide(*offered, progress);
+    const TraceStep step = decision.step;
+    const std::int64_t cores = *step.cores;
     const auto restart = [&] {
       const double end = time.seconds + cluster.restart_seconds;
       spend_core_seconds(time, cluster.restart_seconds,
@@ -117,12 +133,15 @@ std::optional<ClockedSource::Outcome> ClockedSource::simulate(
       restart();
       continue;
     }
-    const double seconds =
-        seconds_of_step(times_, step->batch_size / options_.minibatch_size, cores, steps_);
+    const std::int64_t minibatches = step.batch_size / options_.minibatch_size;
+    const double seconds = seconds_of_step(times_, minibatches, cores, steps_);
     const auto loss = loss_between(time.seconds, time.seconds + seconds, cores, progress);
     if (!loss) {
       spend(time, seconds, cores, cluster);
-      return Outcome{.step = *step, .end = time};
+      return Outcome{.step = step,
+                     .end = time,
+                     .seconds = times_.step_seconds(minibatches, cores),
+                     .inputs = std::move(decision.inputs)};
     }
     time.lost_seconds += *loss - time.seconds;
     spend(time, *loss - time.seconds, cores, cluster);
@@ -140,14 +159,38 @@ std::optional<TraceStep> ClockedSource::next(const SourceProgress& progress) con
   return ahead_->step;
 }
 
-std::optional<ClockTime> ClockedSource::time_after(const SourceProgress& progress) const {
+const std::optional<ClockedSource::Outcome>& ClockedSource::look_ahead(
+    const SourceProgress& progress) const {
   if (!ahead_) ahead_ = simulate(progress);
-  if (!ahead_) return std::nullopt;
-  return ahead_->end;
+  return ahead_;
 }
 
-void ClockedSource::taken(const TraceStep& /*step*/, const SourceProgress& /*after*/) {
+std::optional<ClockTime> ClockedSource::time_after(const SourceProgress& progress) const {
+  const std::optional<Outcome>& ahead = look_ahead(progress);
+  if (!ahead) return std::nullopt;
+  return ahead->end;
+}
+
+std::vector<NamedNumber> ClockedSource::decision_inputs(const SourceProgress& progress) const {
+  if (batch_ == nullptr) return {};
+  const std::optional<Outcome>& ahead = look_ahead(progress);
+  if (!ahead) return {};
+  return ahead->inputs;
+}
+
+std::int64_t ClockedSource::max_batch() const {
+  return batch_ == nullptr ? options_.max_batch : batch_->max_batch(options_.max_batch);
+}
+
+bool ClockedSource::needs_noise_scale() const {
+  return options_.needs_noise_scale || (batch_ != nullptr && batch_->needs_noise_scale());
+}
+
+void ClockedSource::taken(const TraceStep& step, const SourceProgress& after) {
   if (!ahead_) throw Error("taken() was called without next(); accepted: after it");
+  if (batch_ != nullptr) {
+    batch_->observe({.step = step, .after = after, .seconds = ahead_->seconds});
+  }
   time_ = ahead_->end;
   ahead_.reset();
   ++steps_;
@@ -182,9 +225,13 @@ void ClockedSource::save(State& state, std::int64_t steps) const {
   static_cast<void>(steps);
   save_clock(state, binding(), time_);
   state.put_text(kDevices, devices_until(time_.seconds));
+  if (batch_ != nullptr) save_policy(state, *batch_);
 }
 
 void ClockedSource::load(const State& state, std::int64_t steps) {
+  if (batch_ == nullptr && has_policy(state)) {
+    throw Error("the state is of another cluster or policy; accepted: the same");
+  }
   time_ = load_clock(state, binding());
   if (state.text(kDevices) != devices_until(time_.seconds)) {
     throw Error(
@@ -192,6 +239,7 @@ void ClockedSource::load(const State& state, std::int64_t steps) {
                     "accepted: the same",
                     availability_.source(), time_.seconds));
   }
+  if (batch_ != nullptr) load_policy(state, *batch_);
   steps_ = steps;
   ahead_.reset();
 }

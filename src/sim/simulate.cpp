@@ -52,8 +52,10 @@ SimulationResult simulate(StepSource& source, const PlanOptions& options,
       place = {.step = place.step, .epoch = EpochIndex{place.epoch.value() + 1}};
       continue;
     }
-    const SimulatedStep step{
-        .epoch = place.epoch, .plan = *plan, .time = source.time_after(progress())};
+    const SimulatedStep step{.epoch = place.epoch,
+                             .plan = *plan,
+                             .time = source.time_after(progress()),
+                             .decision_inputs = source.decision_inputs(progress())};
     place = planner.after(place, *plan);
     result.samples += plan->batch_size;
     ++result.steps;

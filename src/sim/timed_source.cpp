@@ -5,6 +5,7 @@
 #include <rubato/core/error.hpp>
 #include <rubato/sim/timed_source.hpp>
 
+#include "plan/batch_decision.hpp"
 #include "sim/clock.hpp"
 
 namespace rubato {
@@ -21,9 +22,11 @@ std::unique_ptr<StepSource> without_clock(std::unique_ptr<StepSource> source) {
 
 }  // namespace
 
-TimedSource::TimedSource(std::unique_ptr<StepSource> source, Options options)
+TimedSource::TimedSource(std::unique_ptr<StepSource> source, Options options,
+                         std::unique_ptr<BatchPolicy> batch)
     : source_(without_clock(std::move(source))),
       options_(std::move(options)),
+      batch_(std::move(batch)),
       times_(options_.cluster) {
   if (options_.minibatch_size >= 1 && options_.cores >= 1) return;
   throw Error(fmt::format(
@@ -31,15 +34,41 @@ TimedSource::TimedSource(std::unique_ptr<StepSource> source, Options options)
       options_.minibatch_size, options_.cores));
 }
 
+std::optional<BatchDecision> TimedSource::decide(const SourceProgress& progress) const {
+  std::optional<TraceStep> offered =
+      batch_ == nullptr ? source_->next(progress) : checked_offer(*source_, progress);
+  if (!offered) return std::nullopt;
+  if (batch_ == nullptr) return BatchDecision{.step = *offered};
+  offered->cores = offered->cores.value_or(options_.cores);
+  return checked_decision(*batch_, *offered, progress, where(progress.step));
+}
+
 std::optional<TraceStep> TimedSource::next(const SourceProgress& progress) const {
-  return source_->next(progress);
+  const std::optional<BatchDecision> decision = decide(progress);
+  if (!decision) return std::nullopt;
+  return decision->step;
+}
+
+std::vector<NamedNumber> TimedSource::decision_inputs(const SourceProgress& progress) const {
+  if (batch_ == nullptr) return {};
+  std::optional<BatchDecision> decision = decide(progress);
+  if (!decision) return {};
+  return std::move(decision->inputs);
+}
+
+std::int64_t TimedSource::max_batch() const {
+  const std::int64_t offered = source_->max_batch();
+  return batch_ == nullptr ? offered : batch_->max_batch(offered);
+}
+
+bool TimedSource::needs_noise_scale() const {
+  return source_->needs_noise_scale() || (batch_ != nullptr && batch_->needs_noise_scale());
 }
 
 ClockTime TimedSource::after(const TraceStep& step) const {
   const std::int64_t cores = step.cores.value_or(options_.cores);
   ClockTime time = time_;
-  spend(time, seconds_of_step(times_, step.batch_size / options_.minibatch_size, cores, steps_),
-        cores, options_.cluster);
+  spend(time, seconds_of_step(times_, minibatches(step), cores, steps_), cores, options_.cluster);
   return time;
 }
 
@@ -53,6 +82,11 @@ void TimedSource::taken(const TraceStep& step, const SourceProgress& progress) {
   time_ = after(step);
   ++steps_;
   source_->taken(step, progress);
+  if (batch_ == nullptr) return;
+  batch_->observe(
+      {.step = step,
+       .after = progress,
+       .seconds = times_.step_seconds(minibatches(step), step.cores.value_or(options_.cores))});
 }
 
 std::string TimedSource::binding() const {
@@ -63,11 +97,17 @@ std::string TimedSource::binding() const {
 void TimedSource::save(State& state, std::int64_t steps) const {
   source_->save(state, steps);
   save_clock(state, binding(), time_);
+  if (batch_ != nullptr) save_policy(state, *batch_);
 }
 
 void TimedSource::load(const State& state, std::int64_t steps) {
   source_->load(state, steps);
   time_ = load_clock(state, binding());
+  if (batch_ != nullptr) {
+    load_policy(state, *batch_);
+  } else if (has_policy(state)) {
+    throw Error("the state is of another cluster or policy; accepted: the same");
+  }
   steps_ = steps;
 }
 

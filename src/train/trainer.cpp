@@ -474,6 +474,7 @@ class Trainer::Implementation final : public Training {
                       .loss_scale = outcome.loss_scale,
                       .skipped = outcome.skipped,
                       .time = source_->time_after(progress_of_source()),
+                      .decision_inputs = source_->decision_inputs(progress_of_source()),
                       .minibatches = {outcome.minibatches.begin(), outcome.minibatches.end()},
                       .seconds = outcome.seconds};
     record.plan.cores = outcome.cores;

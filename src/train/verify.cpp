@@ -72,6 +72,9 @@ class Verification::Witness final : public Observer {
     put(marks, "the gain", step.gain);
     put(marks, "the gradient norm", step.gradient_norm);
     put(marks, "the noise scale", step.noise_scale);
+    for (const NamedNumber& input : step.decision_inputs) {
+      put(marks, "what the source went by", input.value);
+    }
     for (const auto* arrays : {&training.parameters(), &training.buffers()}) {
       for (const NamedArray& array : *arrays) {
         marks.push_back({.what = array.name, .digest = digest_of(array.bytes())});

@@ -35,7 +35,8 @@ inline std::string other_value(const RunOption& option) {
                                       "rate=0.25,seed=6",
                                       "core=2,factor=1.5",
                                       "weak:quantum=2",
-                                      "substep=2"};
+                                      "substep=2",
+                                      "noise-scale:max=1024"};
   std::istringstream choices(option.accepted);
   for (std::string choice; choices >> choice;) {
     candidates.push_back(choice.substr(0, choice.find(',')));

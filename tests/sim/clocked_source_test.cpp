@@ -1,3 +1,4 @@
+#include <memory>
 #include <optional>
 #include <string>
 #include <utility>
@@ -214,6 +215,121 @@ TEST(ClockedSource, IsRefusedWithoutAPolicy) {
                 ClockedSource source(devices({{0, 1}}), {}, {});
               }),
               HasSubstr("the clock has no policy"));
+}
+
+// Notes what it hears, takes so many cores less than are offered, and a minibatch for each.
+class Modest final : public BatchPolicy {
+ public:
+  explicit Modest(std::int64_t less, std::int64_t samples = 4) : less_(less), samples_(samples) {}
+
+  [[nodiscard]] std::string name() const override { return "modest"; }
+  [[nodiscard]] BatchDecision decide(const TraceStep& offered,
+                                     const SourceProgress& progress) const override {
+    const std::int64_t cores = *offered.cores - less_;
+    return {.step = {.batch_size = samples_ * cores, .cores = cores},
+            .inputs = {{"offered", static_cast<double>(*offered.cores)},
+                       {"step", static_cast<double>(progress.step.value())}}};
+  }
+  void observe(const ObservedStep& step) override { observed.push_back(step); }
+  [[nodiscard]] std::int64_t max_batch(std::int64_t offered) const override { return 2 * offered; }
+  [[nodiscard]] bool needs_noise_scale() const override { return true; }
+  [[nodiscard]] bool needs_seconds() const override { return true; }
+
+  std::vector<ObservedStep> observed;
+
+ private:
+  std::int64_t less_;
+  std::int64_t samples_;
+};
+
+ClockedSource by_modest(Availability availability, ClockOptions options, std::int64_t less,
+                        std::int64_t samples = 4) {
+  options.cluster.substep_seconds = 1;
+  options.minibatch_size = 4;
+  options.max_batch = 4000;
+  return {std::move(availability),
+          [](std::int64_t count, const SourceProgress&) {
+            return TraceStep{.batch_size = 4 * count, .cores = count};
+          },
+          options, std::make_unique<Modest>(less, samples)};
+}
+
+TEST(ClockedSource, TakesWhatItsPolicyDecides) {
+  ClockOptions options;
+  options.cluster.restart_seconds = 10;
+  // One core of the five may go, which changes nothing; then two of those at work go.
+  ClockedSource source = by_modest(devices({{0, 5}, {1.5, 4}, {2.25, 2}, {30, 8}}), options, 1);
+  const Taken taken = take(source, 2);
+  EXPECT_EQ(taken.cores, (std::vector<std::int64_t>{4, 4}));
+  EXPECT_EQ(taken.times[0], (ClockTime{.seconds = 1, .core_seconds = 4}));
+  EXPECT_EQ(taken.times[1], (ClockTime{.seconds = 2, .core_seconds = 8}));
+  // As it was decided at the beginning, three are at work, and when there are two it begins anew.
+  const Taken rest = take(source, 1);
+  EXPECT_EQ(rest.cores, (std::vector<std::int64_t>{1}));
+  EXPECT_EQ(rest.times[0].lost_seconds, 0.25);
+  EXPECT_EQ(rest.times[0].seconds, 2.25 + 10 + 1);
+  EXPECT_EQ(rest.times[0].core_seconds, 8 + 0.25 * 3 + 10 * 2 + 1);
+  EXPECT_EQ(source.max_batch(), 8000);
+  EXPECT_TRUE(source.needs_noise_scale());
+}
+
+TEST(ClockedSource, TellsItsPolicyHowLongStepsTook) {
+  ClockOptions options;
+  options.cluster.restart_seconds = 10;
+  options.cluster.checkpoint_steps = 1;
+  options.cluster.checkpoint_seconds = 3;
+  options.cluster.update_seconds = 0.125;
+  options.cluster.substep_seconds = 1;
+  options.minibatch_size = 4;
+  options.max_batch = 4000;
+  auto policy = std::make_unique<Modest>(0, 8);
+  const Modest& modest = *policy;
+  ClockedSource source(
+      devices({{0, 0}, {2, 5}, {3, 4}}),
+      [](std::int64_t count, const SourceProgress&) {
+        return TraceStep{.batch_size = 4 * count, .cores = count};
+      },
+      options, std::move(policy));
+  SourceProgress progress;
+  const TraceStep step = *source.next(progress);
+  EXPECT_EQ(source.decision_inputs(progress),
+            (std::vector<NamedNumber>{{"offered", 4}, {"step", 0}}));
+  EXPECT_EQ(source.time_after(progress)->seconds, 3 + 10 + 2.125 + 3);
+  progress.samples = 32;
+  source.taken(step, progress);
+  ASSERT_EQ(modest.observed.size(), 1U);
+  EXPECT_EQ(modest.observed[0].step, (TraceStep{.batch_size = 32, .cores = 4}));
+  EXPECT_EQ(modest.observed[0].seconds, 2.125) << "neither waiting, nor what was lost, nor written";
+  EXPECT_EQ(modest.observed[0].after.samples, 32);
+}
+
+TEST(ClockedSource, IsBoundToItsPolicy) {
+  ClockedSource first = by_modest(devices({{0, 2}}), {}, 1);
+  take(first, 3);
+  State state;
+  first.save(state, 3);
+  ClockedSource same = by_modest(devices({{0, 2}}), {}, 1);
+  same.load(state, 3);
+  EXPECT_EQ(same.time(), first.time());
+  ClockedSource without = clocked(devices({{0, 2}}));
+  EXPECT_THAT(test::error_of([&] { without.load(state, 3); }),
+              HasSubstr("another cluster or policy"));
+  State other;
+  without.save(other, 0);
+  EXPECT_THAT(test::error_of([&] { same.load(other, 0); }),
+              HasSubstr("another policy, none; accepted: the same, not modest"));
+}
+
+TEST(ClockedSource, RefusesWhatItsPolicyCannotDecide) {
+  const auto error = [](std::int64_t less, std::int64_t samples) {
+    const ClockedSource source = by_modest(devices({{0, 2}}), {}, less, samples);
+    return test::error_of([&] { static_cast<void>(source.next({})); });
+  };
+  EXPECT_EQ(error(1, 6),
+            "cloud at 0 s, step 1 of the run: the policy modest decides on 6 samples; accepted: a "
+            "multiple of the minibatch size, 4");
+  EXPECT_THAT(error(-1, 4), HasSubstr("on 3 cores; accepted: a minibatch at least, on 1 to 2"));
+  EXPECT_THAT(error(2, 4), HasSubstr("decides on 0 samples on 0 cores"));
 }
 
 }  // namespace

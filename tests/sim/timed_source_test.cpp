@@ -1,7 +1,10 @@
 // A trace in modelled time.
 
+#include <algorithm>
 #include <memory>
+#include <string>
 #include <utility>
+#include <vector>
 
 #include <gmock/gmock.h>
 
@@ -102,6 +105,61 @@ TEST(TimedSource, PriceIsNoPartOfTheState) {
   TimedSource again = timed(kThreeSteps, dear);
   again.load(state, 1);
   EXPECT_EQ(again.time_after(at_step(1))->money, 22) << "of all the time";
+}
+
+// One core less than there are, and two minibatches for each.
+class OneLess final : public BatchPolicy {
+ public:
+  [[nodiscard]] std::string name() const override { return "one less"; }
+  [[nodiscard]] BatchDecision decide(const TraceStep& offered,
+                                     const SourceProgress& /*progress*/) const override {
+    const std::int64_t cores = std::max<std::int64_t>(1, *offered.cores - 1);
+    return {.step = {.batch_size = 8 * cores, .cores = cores}, .inputs = {{"heard", heard}}};
+  }
+  void observe(const ObservedStep& step) override { heard += step.seconds.value(); }
+  [[nodiscard]] std::int64_t max_batch(std::int64_t offered) const override { return offered + 4; }
+  [[nodiscard]] bool needs_noise_scale() const override { return true; }
+  [[nodiscard]] bool needs_seconds() const override { return true; }
+  void save(State& state) const override { state.put("heard", heard); }
+  void load(const State& state) override { heard = state.value<double>("heard"); }
+
+  double heard = 0;
+};
+
+TEST(TimedSource, TakesWhatItsPolicyDecides) {
+  TimedSource::Options options = timed_options();
+  options.cluster.checkpoint_steps = 1;
+  options.cluster.checkpoint_seconds = 10;
+  const auto make = [&](std::unique_ptr<BatchPolicy> policy) {
+    return TimedSource(std::make_unique<TraceSource>(Trace(kThreeSteps, TraceEnd::stop, "three")),
+                       options, std::move(policy));
+  };
+  TimedSource source = make(std::make_unique<OneLess>());
+  EXPECT_EQ(source.max_batch(), 28);
+  EXPECT_TRUE(source.needs_noise_scale());
+  EXPECT_EQ(source.trace(), nullptr) << "nobody knows the steps";
+  const std::int64_t cores[] = {1, 2, 1};
+  for (std::int64_t i = 0; i < 3; ++i) {
+    const auto step = source.next(at_step(i));
+    EXPECT_EQ(step, (TraceStep{.batch_size = 8 * cores[i], .cores = cores[i]}));
+    EXPECT_EQ(source.time_after(at_step(i))->seconds, 12.5 * static_cast<double>(i + 1));
+    EXPECT_EQ(source.decision_inputs(at_step(i)),
+              (std::vector<NamedNumber>{{"heard", 2.5 * static_cast<double>(i)}}))
+        << "without checkpoints";
+    source.taken(*step, at_step(i + 1));
+  }
+  EXPECT_EQ(source.next(at_step(3)), std::nullopt);
+  EXPECT_TRUE(source.decision_inputs(at_step(3)).empty());
+  State state;
+  source.save(state, 3);
+  TimedSource again = make(std::make_unique<OneLess>());
+  again.load(state, 3);
+  State same;
+  again.save(same, 3);
+  EXPECT_EQ(same, state);
+  TimedSource without = make(nullptr);
+  EXPECT_THAT(test::error_of([&] { without.load(state, 3); }),
+              testing::HasSubstr("another cluster or policy"));
 }
 
 TEST(TimedSource, RefusesWhatIsNoClock) {

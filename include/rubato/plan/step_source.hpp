@@ -5,8 +5,10 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include <rubato/core/index.hpp>
+#include <rubato/core/named_number.hpp>
 #include <rubato/plan/clock_time.hpp>
 #include <rubato/state/state.hpp>
 #include <rubato/trace/trace.hpp>
@@ -56,6 +58,13 @@ class StepSource {
   [[nodiscard]] virtual std::optional<ClockTime> time_after(const SourceProgress& progress) const {
     static_cast<void>(progress);
     return std::nullopt;
+  }
+  /// What it went by in the step that next() gives for `progress`, for the logs; empty where it has
+  /// nothing to say.
+  [[nodiscard]] virtual std::vector<NamedNumber> decision_inputs(
+      const SourceProgress& progress) const {
+    static_cast<void>(progress);
+    return {};
   }
 
   /// Whether it has a clock of modelled time.

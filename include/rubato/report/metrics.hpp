@@ -19,6 +19,8 @@ namespace rubato {
 ///      "loss", "gradient_norm", "noise_scale", "measured_gain", "loss_scale", "skipped": true,
 ///      "substeps": [of each core],
 ///      "seconds": {"data", "compute", "reduce", "update", "wall"}}      (StepRecord, StepTiming)
+///     and "decision": {NAME: NUMBER, ...} where the source says what it went by in the step
+///     (StepRecord::decision_inputs)
 ///     and "applied": false where the step was not applied
 ///     {"kind": "minibatch", "step", "minibatch", "core", "substep", "loss", "gradient_norm"}
 ///                                                             (MinibatchRecord; before its step)

@@ -3,11 +3,13 @@
 #include <array>
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
 
 #include <rubato/core/choice.hpp>
+#include <rubato/plan/batch_policy.hpp>
 #include <rubato/plan/step_source.hpp>
 #include <rubato/sim/cluster_model.hpp>
 #include <rubato/trace/availability.hpp>
@@ -50,18 +52,24 @@ struct ClockOptions {
 /// restart.
 class ClockedSource final : public StepSource {
  public:
-  /// Throws Error for options out of their range, and a function that is empty.
-  ClockedSource(Availability availability, StepOfDevices step_of, ClockOptions options);
+  /// `step_of` says what so many devices are offered, which `batch`, if there is one, decides on:
+  /// it sets the batch of a step that begins, may leave cores idle, which then cost nothing, and
+  /// hears how long the step took. Throws Error for options out of their range, and a function that
+  /// is empty.
+  ClockedSource(Availability availability, StepOfDevices step_of, ClockOptions options,
+                std::unique_ptr<BatchPolicy> batch = {});
 
   /// Empty when the availability ends before the step does; with TraceEnd::error that is an Error.
   /// Throws Error, too, where no step can ever end: each lasts longer than all cores stay.
   [[nodiscard]] std::optional<TraceStep> next(const SourceProgress& progress) const override;
   void taken(const TraceStep& step, const SourceProgress& after) override;
   [[nodiscard]] std::optional<ClockTime> time_after(const SourceProgress& progress) const override;
+  [[nodiscard]] std::vector<NamedNumber> decision_inputs(
+      const SourceProgress& progress) const override;
 
   [[nodiscard]] bool has_clock() const override { return true; }
-  [[nodiscard]] std::int64_t max_batch() const override { return options_.max_batch; }
-  [[nodiscard]] bool needs_noise_scale() const override { return options_.needs_noise_scale; }
+  [[nodiscard]] std::int64_t max_batch() const override;
+  [[nodiscard]] bool needs_noise_scale() const override;
   [[nodiscard]] std::string where(StepIndex step) const override;
   void save(State& state, std::int64_t steps) const override;
   void load(const State& state, std::int64_t steps) override;
@@ -74,16 +82,25 @@ class ClockedSource final : public StepSource {
   struct Outcome {
     TraceStep step;
     ClockTime end;
+    // Of the attempt that came to its end, without a checkpoint.
+    double seconds = 0;
+    std::vector<NamedNumber> inputs{};
   };
 
   // There is no step: throws Error where an availability must not end before training does.
   [[nodiscard]] std::optional<Outcome> ended(const SourceProgress& progress) const;
   // The next step, from time_ on.
   [[nodiscard]] std::optional<Outcome> simulate(const SourceProgress& progress) const;
-  // What the devices of a time take, if they suffice for a step, with its cores; and those, or 0.
+  // What the devices of a time are offered, if they suffice for a step, with its cores; and those,
+  // or 0.
   [[nodiscard]] std::optional<TraceStep> step_at(double seconds,
                                                  const SourceProgress& progress) const;
   [[nodiscard]] std::int64_t cores_at(double seconds, const SourceProgress& progress) const;
+  // What is made of that.
+  [[nodiscard]] BatchDecision decide(const TraceStep& offered,
+                                     const SourceProgress& progress) const;
+  // What next() has come to, or would.
+  [[nodiscard]] const std::optional<Outcome>& look_ahead(const SourceProgress& progress) const;
   // When there are first fewer cores after `begin`, and before `end`.
   [[nodiscard]] std::optional<double> loss_between(double begin, double end, std::int64_t cores,
                                                    const SourceProgress& progress) const;
@@ -97,6 +114,8 @@ class ClockedSource final : public StepSource {
   Availability availability_;
   StepOfDevices step_of_;
   ClockOptions options_;
+  // Null where what is offered is taken.
+  std::unique_ptr<BatchPolicy> batch_;
   // It remembers what it has computed.
   mutable StepTimes times_;
   ClockTime time_;

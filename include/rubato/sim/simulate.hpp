@@ -4,6 +4,7 @@
 #include <functional>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include <rubato/plan/budget.hpp>
 #include <rubato/plan/plan.hpp>
@@ -17,6 +18,8 @@ struct SimulatedStep {
   StepPlan plan;
   /// With it; where the source has a clock.
   std::optional<ClockTime> time{};
+  /// What the source went by (StepSource::decision_inputs()).
+  std::vector<NamedNumber> decision_inputs{};
 };
 
 /// What a training would have come to.

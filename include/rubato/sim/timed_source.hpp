@@ -4,7 +4,9 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <vector>
 
+#include <rubato/plan/batch_policy.hpp>
 #include <rubato/plan/step_source.hpp>
 #include <rubato/sim/cluster_model.hpp>
 
@@ -22,29 +24,42 @@ class TimedSource final : public StepSource {
     std::int64_t cores = 1;
   };
 
-  /// Throws Error for null, for a source with a clock of its own, and for options out of their
-  /// range.
-  TimedSource(std::unique_ptr<StepSource> source, Options options);
+  /// `source` says what is offered, which `batch`, if there is one, decides on, and hears how long
+  /// the step took. Throws Error for a source that is null or has a clock of its own, and for
+  /// options out of their range.
+  TimedSource(std::unique_ptr<StepSource> source, Options options,
+              std::unique_ptr<BatchPolicy> batch = {});
 
   [[nodiscard]] std::optional<TraceStep> next(const SourceProgress& progress) const override;
   void taken(const TraceStep& step, const SourceProgress& after) override;
   [[nodiscard]] bool has_clock() const override { return true; }
   [[nodiscard]] std::optional<ClockTime> time_after(const SourceProgress& progress) const override;
+  [[nodiscard]] std::vector<NamedNumber> decision_inputs(
+      const SourceProgress& progress) const override;
 
-  [[nodiscard]] std::int64_t max_batch() const override { return source_->max_batch(); }
-  [[nodiscard]] bool needs_noise_scale() const override { return source_->needs_noise_scale(); }
-  [[nodiscard]] const Trace* trace() const override { return source_->trace(); }
+  [[nodiscard]] std::int64_t max_batch() const override;
+  [[nodiscard]] bool needs_noise_scale() const override;
+  [[nodiscard]] const Trace* trace() const override {
+    return batch_ == nullptr ? source_->trace() : nullptr;
+  }
   [[nodiscard]] std::string where(StepIndex step) const override { return source_->where(step); }
   void save(State& state, std::int64_t steps) const override;
   void load(const State& state, std::int64_t steps) override;
 
  private:
+  // The next step; empty where there is none.
+  [[nodiscard]] std::optional<BatchDecision> decide(const SourceProgress& progress) const;
+  [[nodiscard]] std::int64_t minibatches(const TraceStep& step) const {
+    return step.batch_size / options_.minibatch_size;
+  }
   // What the clock shows when such a step has been taken from now on.
   [[nodiscard]] ClockTime after(const TraceStep& step) const;
   [[nodiscard]] std::string binding() const;
 
   std::unique_ptr<StepSource> source_;
   Options options_;
+  // Null where what the source says is taken.
+  std::unique_ptr<BatchPolicy> batch_;
   // It remembers what it has computed.
   mutable StepTimes times_;
   ClockTime time_;

@@ -78,6 +78,8 @@ struct StepRecord {
   bool skipped = false;
   /// What the source's clock shows with this step; where it has one.
   std::optional<ClockTime> time{};
+  /// What the source went by when it decided on the step; where it says (BatchPolicy).
+  std::vector<NamedNumber> decision_inputs{};
   /// In ascending order; where they are logged (TrainOptions::log_minibatches).
   std::vector<MinibatchRecord> minibatches{};
   StepTiming seconds;

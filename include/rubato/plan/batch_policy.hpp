@@ -1,0 +1,109 @@
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include <rubato/core/named_number.hpp>
+#include <rubato/plan/step_source.hpp>
+#include <rubato/state/state.hpp>
+#include <rubato/trace/trace.hpp>
+
+namespace rubato {
+
+/// What a policy makes of a step that is offered to it.
+struct BatchDecision {
+  /// Without cores: those that are offered.
+  TraceStep step;
+  /// What it went by, each under a name of its own: StepRecord::decision_inputs.
+  std::vector<NamedNumber> inputs{};
+};
+
+/// A step that has been taken, as a policy hears of it.
+struct ObservedStep {
+  TraceStep step;
+  /// What training has come to with it.
+  SourceProgress after;
+  /// How long it took in modelled time, without lost attempts, waiting and checkpoints; empty where
+  /// there is no clock. The seconds that the program itself takes are not told: decisions would
+  /// depend on the machine.
+  std::optional<double> seconds{};
+};
+
+/// Decides the batch of each step, and may take fewer cores than there are: the counterpart of a
+/// Rule, which decides the learning rate. PolicySource, ClockedSource and TimedSource ask
+/// it.
+class BatchPolicy {
+ public:
+  BatchPolicy() = default;
+  BatchPolicy(const BatchPolicy&) = delete;
+  BatchPolicy& operator=(const BatchPolicy&) = delete;
+  virtual ~BatchPolicy() = default;
+
+  /// With all that its decisions depend on but for what it has observed: states are bound to it.
+  [[nodiscard]] virtual std::string name() const = 0;
+
+  /// The next step, where a trace or the availability alone would have taken `offered`: a batch
+  /// that is a multiple of the minibatch, and no more cores than are offered. A function of what it
+  /// is given and of what observe() has left behind, and of nothing else: it is asked as often as
+  /// somebody wants to know, and again after a resume.
+  [[nodiscard]] virtual BatchDecision decide(const TraceStep& offered,
+                                             const SourceProgress& progress) const = 0;
+  /// Hears of each step, once it has been taken.
+  virtual void observe(const ObservedStep& step) { static_cast<void>(step); }
+
+  /// Samples of the largest step that it ever decides on, where none above `offered` is offered.
+  [[nodiscard]] virtual std::int64_t max_batch(std::int64_t offered) const = 0;
+  /// Whether it goes by SourceProgress::noise_scale, whose measuring costs time.
+  [[nodiscard]] virtual bool needs_noise_scale() const { return false; }
+  /// Whether it cannot do without ObservedStep::seconds.
+  [[nodiscard]] virtual bool needs_seconds() const { return false; }
+
+  /// Puts into a state what observe() has left behind; load() goes on from there, to the same bits.
+  /// Throws Error when it cannot.
+  virtual void save(State& state) const { static_cast<void>(state); }
+  virtual void load(const State& state) { static_cast<void>(state); }
+};
+
+struct FunctionPolicyOptions {
+  /// BatchPolicy::name().
+  std::string name = "function";
+  /// Samples of the largest step that it decides on; 0: none is larger than those offered.
+  std::int64_t max_batch = 0;
+  bool needs_noise_scale = false;
+};
+
+/// A policy that is a function of what is offered and of what training has come to:
+///
+///     // Twice the samples from the tenth epoch on.
+///     const auto doubled = [](rubato::TraceStep step, const rubato::SourceProgress& so_far) {
+///       if (so_far.epoch.value() >= 10) step.batch_size *= 2;
+///       return rubato::BatchDecision{.step = step};
+///     };
+///     const rubato::FunctionPolicy policy(doubled, {.name = "doubled", .max_batch = 1024});
+class FunctionPolicy final : public BatchPolicy {
+ public:
+  using Function =
+      std::function<BatchDecision(const TraceStep& offered, const SourceProgress& progress)>;
+
+  /// Throws Error where the function is empty.
+  explicit FunctionPolicy(Function function, FunctionPolicyOptions options = {});
+
+  [[nodiscard]] std::string name() const override { return options_.name; }
+  [[nodiscard]] BatchDecision decide(const TraceStep& offered,
+                                     const SourceProgress& progress) const override {
+    return function_(offered, progress);
+  }
+  [[nodiscard]] std::int64_t max_batch(std::int64_t offered) const override {
+    return options_.max_batch > 0 ? options_.max_batch : offered;
+  }
+  [[nodiscard]] bool needs_noise_scale() const override { return options_.needs_noise_scale; }
+
+ private:
+  Function function_;
+  FunctionPolicyOptions options_;
+};
+
+}  // namespace rubato

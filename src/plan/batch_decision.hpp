@@ -1,0 +1,28 @@
+#pragma once
+
+#include <optional>
+#include <string_view>
+
+#include <rubato/plan/batch_policy.hpp>
+
+namespace rubato {
+
+/// What a source offers to a policy; empty where it has ended. Throws Error where that is to be one
+/// (TraceEnd::error).
+[[nodiscard]] std::optional<TraceStep> checked_offer(const StepSource& source,
+                                                     const SourceProgress& progress);
+
+/// What the policy decides, with the cores that are offered where it says none. Throws Error, at
+/// `where`, for a batch below a sample, and cores that are not offered.
+[[nodiscard]] BatchDecision checked_decision(const BatchPolicy& policy, const TraceStep& offered,
+                                             const SourceProgress& progress,
+                                             std::string_view where);
+
+/// Puts what a policy has to remember into the state of its source, with its name, and takes it out
+/// again. load_policy() throws Error for the state of another policy, or of none; has_policy() says
+/// whether there is one.
+void save_policy(State& state, const BatchPolicy& policy);
+void load_policy(const State& state, BatchPolicy& policy);
+[[nodiscard]] bool has_policy(const State& state);
+
+}  // namespace rubato

@@ -1,0 +1,181 @@
+// The family of policies, and a source that asks one.
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <gmock/gmock.h>
+
+#include <rubato/plan/policy_source.hpp>
+#include <rubato/policy/batch_policies.hpp>
+#include <rubato/testing.hpp>
+
+#include "support/error_of.hpp"
+
+namespace rubato {
+namespace {
+
+using test::error_of;
+using test::tiny_objective;
+using test::trace_of;
+using testing::ElementsAre;
+using testing::HasSubstr;
+
+constexpr BatchPolicySetting kSetting{.minibatch_size = 4, .reference_batch_size = 8};
+
+std::string error_of_policy(const std::string& text, const BatchPolicySetting& setting = kSetting) {
+  return error_of([&] { static_cast<void>(make_batch_policy(text, setting)); });
+}
+
+TEST(BatchPolicies, AreMadeByName) {
+  for (const Strategy& strategy : batch_policies()) {
+    std::string text = strategy.name;
+    for (const Argument& argument : strategy.arguments) {
+      if (!argument.example.empty()) text += ":" + argument.name + "=" + argument.example;
+    }
+    EXPECT_EQ(error_of_policy(text), "no error");
+    EXPECT_EQ(is_fixed_batch_policy(text), strategy.name == "fixed");
+  }
+  EXPECT_THAT(error_of_policy("noise"), HasSubstr("unknown batch policy 'noise'"));
+  EXPECT_EQ(error_of_policy("goodput"), "goodput needs a 'max'; accepted: goodput:max=1024");
+  EXPECT_EQ(error_of_policy("noise-scale:min=9,max=11"),
+            "no multiple of the minibatch size, 4, is from min=9 to max=11; accepted: bounds that "
+            "have one between them");
+  EXPECT_EQ(error_of_policy("noise-scale:min=9,max=12"), "no error");
+  EXPECT_THAT(error_of_policy("goodput:max=64,threshold=-1"), HasSubstr("threshold"));
+  EXPECT_THAT(error_of_policy("goodput:max=64,factor=2"), HasSubstr("factor"));
+  EXPECT_EQ(error_of_policy("goodput:max=64", {.minibatch_size = 0}),
+            "the setting of a policy has 0 samples in a minibatch; accepted: a whole number from 1 "
+            "to 1099511627776");
+}
+
+TEST(BatchPolicies, HaveNamesThatTellThemApart) {
+  const auto name = [](const std::string& text, const BatchPolicySetting& setting = kSetting) {
+    return make_batch_policy(text, setting)->name();
+  };
+  EXPECT_EQ(name("noise-scale:max=64"), name("noise-scale:max=64,min=4,factor=1"));
+  EXPECT_NE(name("noise-scale:max=64"), name("noise-scale:max=64,factor=2"));
+  EXPECT_NE(name("goodput:max=64"), name("goodput:max=64,threshold=0.1"));
+  EXPECT_NE(name("goodput:max=64"),
+            name("goodput:max=64", {.minibatch_size = 4, .reference_batch_size = 12}));
+}
+
+TrainOptions policy_options() {
+  return {.epochs = 3,
+          .minibatch_size = 4,
+          .learning_rate = 0.02,
+          .reference_batch_size = 8,
+          .rule = "adascale",
+          .cores = 3,
+          .threads = 2};
+}
+
+std::unique_ptr<StepSource> by_policy(Trace trace, const std::string& text) {
+  return std::make_unique<PolicySource>(std::make_unique<TraceSource>(std::move(trace)),
+                                        make_batch_policy(text, kSetting));
+}
+
+TEST(PolicySource, TakesATraceAsItIsByTheFixedPolicy) {
+  const Trace trace({{8, 2}, {16, 5}, {4, 1}}, TraceEnd::cycle, "some");
+  Trainer by_trace(tiny_objective(), trace, policy_options());
+  const auto expected = by_trace.add_observer<test::Recorder>();
+  by_trace.fit();
+  Trainer trainer(tiny_objective(), by_policy(trace, "fixed"), policy_options());
+  const auto recorder = trainer.add_observer<test::Recorder>();
+  trainer.fit();
+  EXPECT_EQ(test::difference_of(by_trace, trainer), std::nullopt);
+  ASSERT_EQ(recorder->steps.size(), expected->steps.size());
+  for (std::size_t i = 0; i < recorder->steps.size(); ++i) {
+    EXPECT_EQ(recorder->steps[i].plan.cores, expected->steps[i].plan.cores);
+    EXPECT_THAT(recorder->steps[i].decision_inputs, testing::IsEmpty());
+  }
+}
+
+TEST(PolicySource, HasTheSameBitsWhoeverComputesAndThroughResumes) {
+  const auto make = [](const auto& change) {
+    TrainOptions options = policy_options();
+    change(options);
+    return Trainer(tiny_objective(),
+                   by_policy(trace_of({8, 16, 12}), "noise-scale:max=24,wait=2,smoothing=0.5"),
+                   options);
+  };
+  Trainer trainer = make([](TrainOptions&) {});
+  const auto recorder = trainer.add_observer<test::Recorder>();
+  trainer.fit();
+  std::vector<std::int64_t> batches;
+  std::vector<std::int64_t> offered;
+  for (const StepRecord& step : recorder->steps) {
+    batches.push_back(step.plan.batch_size);
+    offered.push_back(trace_of({8, 16, 12}).at(step.plan.index)->batch_size);
+  }
+  ASSERT_GE(batches.size(), 6U);
+  EXPECT_NE(batches, offered) << "it decides something";
+  EXPECT_THAT(recorder->steps.back().decision_inputs,
+              ElementsAre(testing::Field(&NamedNumber::name, "noise_scale"),
+                          testing::Field(&NamedNumber::name, "target")));
+  EXPECT_EQ(test::difference_in_bits(make, 6), std::nullopt);
+}
+
+TEST(PolicySource, IsBoundToItsPolicyAndToTheTrace) {
+  const auto source = [](const std::string& text, std::int64_t second = 16) {
+    return by_policy(trace_of({8, second}), text);
+  };
+  State state;
+  source("noise-scale:max=24")->save(state, 2);
+  const auto loaded = [&](StepSource& into) { return error_of([&] { into.load(state, 2); }); };
+  EXPECT_EQ(loaded(*source("noise-scale:max=24")), "no error");
+  EXPECT_THAT(loaded(*source("noise-scale:max=28")),
+              HasSubstr("another policy, noise-scale of 1 to 6 minibatches of 4 by"));
+  EXPECT_THAT(loaded(*source("noise-scale:max=24", 12)), HasSubstr("is not that of the run"));
+  State of_trace;
+  TraceSource(trace_of({8, 16})).save(of_trace, 2);
+  EXPECT_THAT(error_of([&] { source("noise-scale:max=24")->load(of_trace, 2); }),
+              HasSubstr("another policy, none; accepted"));
+}
+
+// Has a clock.
+class Ticking final : public StepSource {
+ public:
+  std::optional<TraceStep> next(const SourceProgress&) const override {
+    return TraceStep{.batch_size = 4};
+  }
+  bool has_clock() const override { return true; }
+  std::int64_t max_batch() const override { return 4; }
+};
+
+TEST(PolicySource, RefusesWhatCannotWork) {
+  EXPECT_THAT(error_of([] { by_policy(trace_of({8}), "goodput:max=64"); }),
+              HasSubstr("real seconds would make the result depend on the machine; accepted: a "
+                        "source with a clock of modelled time"));
+  EXPECT_EQ(error_of([] { PolicySource(nullptr, make_batch_policy("fixed", kSetting)); }),
+            "a source of steps by a policy needs both; accepted: any but null");
+  EXPECT_THAT(error_of([] {
+                PolicySource(std::make_unique<Ticking>(), make_batch_policy("fixed", kSetting));
+              }),
+              HasSubstr("the source of the steps has a clock"));
+}
+
+TEST(PolicySource, TakesNothingThatIsNotOffered) {
+  const auto error = [](const TraceStep& decided, const TraceStep& offered) {
+    const PolicySource source(
+        std::make_unique<TraceSource>(Trace({offered}, TraceEnd::hold, "some")),
+        std::make_unique<FunctionPolicy>(
+            [=](const TraceStep&, const SourceProgress&) { return BatchDecision{.step = decided}; },
+            FunctionPolicyOptions{.name = "mine"}));
+    return error_of([&] { static_cast<void>(source.next({})); });
+  };
+  EXPECT_EQ(error({.batch_size = 8, .cores = 5}, {.batch_size = 8, .cores = 4}),
+            "some, step 1: the policy mine decides on 8 samples on 5 cores; accepted: a minibatch "
+            "at least, on 1 to 4 cores");
+  EXPECT_EQ(error({.batch_size = 0}, {.batch_size = 8}),
+            "some, step 1: the policy mine decides on 0 samples; accepted: a minibatch at least, "
+            "on a core at least");
+  EXPECT_THAT(error({.batch_size = 8, .cores = 0}, {.batch_size = 8}), HasSubstr("on 0 cores"));
+  EXPECT_EQ(error({.batch_size = 8, .cores = 5}, {.batch_size = 8}), "no error");
+  EXPECT_THAT(error_of([] { FunctionPolicy({}); }), HasSubstr("a policy without a function"));
+}
+
+}  // namespace
+}  // namespace rubato
