@@ -36,11 +36,12 @@ namespace rubato::app {
 
 namespace {
 
-// Of a run's options, those that its time depends on: each may have several values.
-constexpr std::array<std::string_view, 16> kAsked{
-    "model",     "trace",   "availability", "on-trace-end", "cores",  "minibatch",
-    "remainder", "cluster", "price",        "on-idle",      "epochs", "samples",
-    "hours",     "money",   "straggler",    "batch"};
+// Of a run's options, those that its time depends on, but for --batch, whose policies go by what
+// only training knows: each may have several values.
+constexpr std::array<std::string_view, 15> kAsked{
+    "model",     "trace",     "availability", "on-trace-end", "cores",
+    "minibatch", "remainder", "cluster",      "price",        "on-idle",
+    "epochs",    "samples",   "hours",        "money",        "straggler"};
 
 constexpr std::size_t kMostRuns = 100'000;
 constexpr std::int64_t kBuiltInImages = 12'000;

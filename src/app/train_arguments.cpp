@@ -1,12 +1,15 @@
 #include "app/train_arguments.hpp"
 
 #include <algorithm>
+#include <array>
+#include <cstddef>
 
 #include <fmt/format.h>
 
 #include <rubato/config/configuration_file.hpp>
 #include <rubato/core/error.hpp>
 #include <rubato/core/number.hpp>
+#include <rubato/core/spec.hpp>
 
 #include "app/command_line.hpp"
 #include "app/run_folder_name.hpp"
@@ -58,6 +61,13 @@ void define_verification(CommandLine& line, TrainArguments& arguments) {
       [&](const std::string& text) { arguments.steps = parse_whole(text, 2, kMaxVerifiedSteps); });
 }
 
+void define_calibration(CommandLine& line, TrainArguments& arguments) {
+  line.group("Calibration");
+  line.option("factor", "X",
+              "multiply the seconds by X: 0.1 is a core ten times as fast as a thread here", "1",
+              [&](const std::string& text) { arguments.factor = parse_real(text, kPositive); });
+}
+
 // What --help says around the options.
 struct CommandTexts {
   const char* name;
@@ -87,11 +97,26 @@ constexpr CommandTexts kVerify{
     "  rubato verify --config runs/2024-05-31T12-00-00Z/config.toml --steps 100\n"
     "Exit codes: 23 when a bit differs, 2 for a mistake in the options or files."};
 
+constexpr CommandTexts kCalibrate{
+    "rubato calibrate",
+    "Measures what a minibatch and an update of a model take on one thread of this machine, and "
+    "prints that for --cluster: substep, update, and the bytes of the gradient. Options are those "
+    "of "
+    "`rubato train`; those that cannot change it are errors here, and mean nothing in a "
+    "configuration.",
+    "Values in [] are the defaults. Examples:\n"
+    "  rubato calibrate --model softmax --minibatch 64\n"
+    "  rubato simulate --trace 1024 --cores 64 --cluster \"$(rubato calibrate --factor 0.1)\"\n"
+    "Exit code: 2 for a mistake in the options or files."};
+
+// In the order of TrainCommand.
+constexpr std::array<CommandTexts, 3> kTexts{{kTrain, kVerify, kCalibrate}};
+
 // Reads the options of a command into `arguments`.
 class TrainCommandLine : public CommandLine {
  public:
   TrainCommandLine(TrainArguments& arguments, TrainCommand command)
-      : TrainCommandLine(arguments, command, command == TrainCommand::train ? kTrain : kVerify) {}
+      : TrainCommandLine(arguments, command, kTexts.at(static_cast<std::size_t>(command))) {}
 
  private:
   TrainCommandLine(TrainArguments& arguments, TrainCommand command, const CommandTexts& texts)
@@ -101,6 +126,7 @@ class TrainCommandLine : public CommandLine {
     config([&](const path& file) { arguments.run = read_configuration(file, option_names()); });
     if (command == TrainCommand::train) define_resume(*this, arguments);
     if (command == TrainCommand::verify) define_verification(*this, arguments);
+    if (command == TrainCommand::calibrate) define_calibration(*this, arguments);
     footer(texts.footer);
   }
 };

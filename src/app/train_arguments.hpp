@@ -13,7 +13,7 @@
 
 namespace rubato::app {
 
-/// What `rubato train` or `rubato verify` was asked for: the run, and what is of this one command.
+/// What `rubato train` and its like were asked for: the run, and what is of this one command.
 struct TrainArguments {
   RunConfiguration run;
 
@@ -21,6 +21,8 @@ struct TrainArguments {
   bool verbose = false;
   /// Of `rubato verify`: steps in each training.
   std::int64_t steps = 24;
+  /// Of `rubato calibrate`: what the seconds are multiplied by.
+  double factor = 1;
   /// The run folder; see run_folder().
   std::optional<std::filesystem::path> out;
   /// The run folder of a run to go on with, and the one of its checkpoints to go on from; empty for
@@ -34,9 +36,9 @@ struct TrainArguments {
 };
 
 /// The commands that take these arguments.
-enum class TrainCommand { train, verify };
+enum class TrainCommand { train, verify, calibrate };
 
-/// Reads the arguments behind `rubato train` (or `rubato verify`), with the configuration that
+/// Reads the arguments behind such a command, with the configuration that
 /// --config names, or that of the run that --resume names. Empty when they ask for the help, which
 /// is then printed. Throws Error for what the user got wrong, without looking into the trace or the
 /// data.

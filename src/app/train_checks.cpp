@@ -81,6 +81,30 @@ std::vector<std::string> options_of_train_alone() {
   return names;
 }
 
+// What no step of one core that is measured depends on.
+std::vector<std::string> options_without_a_part_in_calibration() {
+  std::vector<std::string> names{"schedule",  "schedule-unit", "epochs",  "iterations", "samples",
+                                 "hours",     "money",         "threads", "watch",      "patience",
+                                 "min-delta", "out",           "quiet"};
+  for (const RunOption& option : run_options()) {
+    const bool elastic = option.group == "Elasticity" && option.name != "minibatch";
+    const bool modelled = option.group == "Modelled time";
+    const bool planned = option.group == "Checkpoints and faults";
+    const bool written = option.affects == Affects::output && option.name != "log-noise";
+    if (elastic || modelled || planned || written) names.push_back(option.name);
+  }
+  return names;
+}
+
+void refuse_all(const CommandLine& line, const std::vector<std::string>& names,
+                std::string_view why) {
+  for (const std::string& name : names) {
+    const IdleOption option{
+        .option = name, .idle = true, .why = why, .accepted = "with `rubato train`"};
+    require_none_idle(line, {&option, 1});
+  }
+}
+
 // What only `rubato train` does.
 void check_command(const TrainArguments& arguments, const CommandLine& line, TrainCommand command) {
   if (command == TrainCommand::train) {
@@ -91,13 +115,13 @@ void check_command(const TrainArguments& arguments, const CommandLine& line, Tra
     require_none_idle(line, {&keep, 1});
     return;
   }
-  for (const std::string& name : options_of_train_alone()) {
-    const IdleOption option{.option = name,
-                            .idle = true,
-                            .why = "`rubato verify` keeps nothing and shows nothing but its table",
-                            .accepted = "with `rubato train`"};
-    require_none_idle(line, {&option, 1});
+  if (command == TrainCommand::verify) {
+    refuse_all(line, options_of_train_alone(),
+               "`rubato verify` keeps nothing and shows nothing but its table");
+    return;
   }
+  refuse_all(line, options_without_a_part_in_calibration(),
+             "`rubato calibrate` measures steps of one core, which do not depend on it");
 }
 
 void check_folder(const TrainArguments& arguments) {

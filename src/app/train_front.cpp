@@ -21,8 +21,7 @@
 
 #include "app/output.hpp"
 #include "app/train_arguments.hpp"
-#include "app/train_run.hpp"
-#include "app/verify_run.hpp"
+#include "app/train_programs.hpp"
 #include "config/batch_policy.hpp"
 #include "config/data_source.hpp"
 #include "config/engine.hpp"
@@ -97,17 +96,15 @@ class Arguments {
   throw Error(fmt::format("cannot start {}: {}", program, std::generic_category().message(errno)));
 }
 
-using Execute = ExitCode (*)(const TrainArguments& arguments, const LoadWorkload& load);
-
-int start(const char* command, std::span<const std::string> arguments, TrainCommand kind,
-          Execute execute) {
-  const auto options = parse_train_arguments(arguments, kind);
+int start(const char* command, std::span<const std::string> arguments) {
+  const TrainProgram& program = *train_program_of(command);
+  const auto options = parse_train_arguments(arguments, program.command);
   if (!options) return 0;
-  check_trace(options->run);
+  if (program.command != TrainCommand::calibrate) check_trace(options->run);
   if (engine_of(options->run) == Engine::libtorch) become_train_program(command, arguments);
   use_right_kernels(Arguments("rubato", command, arguments).argv(), options->run.kernels);
   try {
-    return static_cast<int>(execute(*options, dense_workload));
+    return static_cast<int>(program.execute(*options, dense_workload));
   } catch (const TrainingError& error) {
     if (options->verbose) print_error(error.details() + "\n");
     throw;
@@ -130,11 +127,15 @@ path train_program() {
 }
 
 int train_front(std::span<const std::string> arguments) {
-  return start("train", arguments, TrainCommand::train, train);
+  return start("train", arguments);
+}
+
+int calibrate_front(std::span<const std::string> arguments) {
+  return start("calibrate", arguments);
 }
 
 int verify_front(std::span<const std::string> arguments) {
-  return start("verify", arguments, TrainCommand::verify, verify);
+  return start("verify", arguments);
 }
 
 }  // namespace rubato::app

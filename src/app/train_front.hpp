@@ -11,8 +11,9 @@ namespace rubato::app {
 /// Error for what the user got wrong, and when there is no rubato-train.
 [[nodiscard]] int train_front(std::span<const std::string> arguments);
 
-/// `rubato verify`, in the same way.
+/// `rubato verify` and `rubato calibrate`, in the same way.
 [[nodiscard]] int verify_front(std::span<const std::string> arguments);
+[[nodiscard]] int calibrate_front(std::span<const std::string> arguments);
 
 /// The program rubato-train: beside this one, where a build leaves it, or where an installation
 /// puts it. Throws Error when there is none.

@@ -1,5 +1,5 @@
-// rubato-train COMMAND: what `rubato train` and `rubato verify` become once their options are
-// checked, where libtorch computes the model.
+// rubato-train COMMAND: what `rubato train` and its like become once their options are checked,
+// where libtorch computes the model.
 
 #include <string>
 #include <vector>
@@ -12,8 +12,7 @@
 #include "app/doctor_probe.hpp"
 #include "app/output.hpp"
 #include "app/train_arguments.hpp"
-#include "app/train_run.hpp"
-#include "app/verify_run.hpp"
+#include "app/train_programs.hpp"
 
 int main(int argc, char** argv) {
   using namespace rubato::app;
@@ -27,19 +26,17 @@ int main(int argc, char** argv) {
       return 0;
     });
   }
-  if (name != "train" && name != "verify") {
+  const TrainProgram* const program = train_program_of(name);
+  if (program == nullptr) {
     print_error("rubato-train: this is a part of the program rubato, which starts it\n");
     return static_cast<int>(ExitCode::usage);
   }
-  const TrainCommand command = name == "train" ? TrainCommand::train : TrainCommand::verify;
   return run_reporting_errors("rubato " + name, [&] {
-    const auto options = parse_train_arguments(std::span(arguments).subspan(1), command);
+    const auto options = parse_train_arguments(std::span(arguments).subspan(1), program->command);
     if (!options) return 0;
     rubato::use_right_kernels(argv, options->run.kernels);
     try {
-      return static_cast<int>(command == TrainCommand::train
-                                  ? train(*options, rubato::torch_workload)
-                                  : verify(*options, rubato::torch_workload));
+      return static_cast<int>(program->execute(*options, rubato::torch_workload));
     } catch (const rubato::TrainingError& error) {
       if (options->verbose) print_error(error.details() + "\n");
       throw;

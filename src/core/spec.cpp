@@ -76,8 +76,9 @@ Spec::Spec(std::string_view text) {
     const bool named = value.find('=') != std::string_view::npos;
     const std::string_view key = take_part(value, '=');
     if (!named || key.empty() || value.empty()) {
-      throw Error(fmt::format("'{}:{}' is malformed; accepted: {}:NAME=VALUE,NAME=VALUE", name_,
-                              all, name_));
+      const std::string before = name_.empty() ? "" : name_ + ":";
+      throw Error(
+          fmt::format("'{0}{1}' is malformed; accepted: {0}NAME=VALUE,NAME=VALUE", before, all));
     }
     if (has(key)) throw Error(fmt::format("{}'{}' is given twice", place(), key));
     given_.push_back({.key = std::string(key), .value = std::string(value)});

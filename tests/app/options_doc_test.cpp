@@ -73,10 +73,10 @@ std::string default_of(const RunOption& option) {
   return code(text);
 }
 
-// Those of verify that train has, too, do nothing there but say so.
+// Those of the others that train has, too, do nothing there but say so, or are its own.
 std::string own_table(app::TrainCommand command) {
   std::set<std::string> left_out;
-  if (command == app::TrainCommand::verify) {
+  if (command != app::TrainCommand::train) {
     for (const auto& option : app::own_options(app::TrainCommand::train)) {
       left_out.insert(option.name);
     }
@@ -106,7 +106,9 @@ std::string generated() {
   return text + "\n## Of the commands\nOf `rubato train`:\n\n" +
          own_table(app::TrainCommand::train) +
          "\n`rubato verify` takes `--config` and `--verbose` as well, and:\n\n" +
-         own_table(app::TrainCommand::verify) + "\n";
+         own_table(app::TrainCommand::verify) +
+         "\n`rubato calibrate` takes `--config` and `--verbose` as well, and:\n\n" +
+         own_table(app::TrainCommand::calibrate) + "\n";
 }
 
 TEST(OptionsDoc, HasTheTableOfOptions) {

@@ -528,6 +528,8 @@ TEST(TrainArguments, RejectWhatIsWrong) {
        "--money: nothing costs anything; accepted: with --price"},
       {{"--clock", "virtual", "--cluster", "substep=0"},
        "--cluster: substep: '0' is out of range; accepted: a number greater than 0"},
+      {{"--clock", "virtual", "--cluster", "substep"},
+       "--cluster: 'substep' is malformed; accepted: NAME=VALUE,NAME=VALUE"},
       {{"--clock", "virtual", "--fault", "core=1,step=2"},
        "--fault: in modelled time cores are lost where the devices go; accepted: an availability "
        "as --trace (docs/traces.md), or --clock real"},

@@ -182,7 +182,7 @@ TEST(Calibration, TrainsAsTheConfigurationSaysButForWhatIsNoPartOfAStep) {
   EXPECT_EQ(options.threads, 1);
   EXPECT_LT(options.learning_rate, 1e-6);
   EXPECT_EQ(options.schedule, "constant");
-  EXPECT_EQ(options.iterations, std::nullopt);
+  EXPECT_EQ(options.budget.iterations, std::nullopt);
   EXPECT_TRUE(options.faults.planned.empty());
   EXPECT_TRUE(options.stragglers.empty());
 }
