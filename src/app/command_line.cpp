@@ -66,11 +66,16 @@ void CommandLine::flag(const std::string& name, const std::string& help, bool& t
 }
 
 void CommandLine::list(const std::string& name, const std::string& value, const std::string& help,
-                       const std::string& shown_default, Setter set, bool may_be_bare) {
+                       const std::string& shown_default, Setter set) {
   option(name, value, help, shown_default, std::move(set));
-  Entry& entry = entries_.at(name);
-  entry.each = true;
-  if (may_be_bare) entry.option->expected(0, 1);
+  entries_.at(name).each = true;
+}
+
+void CommandLine::flag_list(const std::string& name, const std::string& help, Setter set) {
+  // Where there is no value, CLI11 gives the default's text, which is empty.
+  list(name, "true|false", help, "",
+       [set = std::move(set)](const std::string& text) { set(text.empty() ? "true" : text); });
+  entries_.at(name).option->expected(0, 1);
 }
 
 void CommandLine::operands(const std::string& value, const std::string& help, Setter take) {

@@ -58,9 +58,11 @@ class CommandLine {
   void flag(const std::string& name, const std::string& help, Setter set);
   void flag(const std::string& name, const std::string& help, bool& target);
   /// Adds the option --`name`, which may be given several times: `set` is called for each value, in
-  /// their order. One that `may_be_bare` takes "true" where no value follows.
+  /// their order.
   void list(const std::string& name, const std::string& value, const std::string& help,
-            const std::string& shown_default, Setter set, bool may_be_bare = false);
+            const std::string& shown_default, Setter set);
+  /// The same for a flag, whose values are texts such as "true,false"; without one it is "true".
+  void flag_list(const std::string& name, const std::string& help, Setter set);
   /// Takes any number of arguments that are no options; `value` stands for one in --help.
   void operands(const std::string& value, const std::string& help, Setter take);
   /// Adds --config FILE, from which `read` takes options before the arguments override them.

@@ -52,9 +52,11 @@ void define_axes(CommandLine& line, Given& given) {
     const auto take = [option = &option, &given](const std::string& text) {
       std::ranges::move(list_values(*option, text), std::back_inserter(given.values[option->name]));
     };
-    const bool flag = option.kind == OptionKind::flag;
-    line.list(option.name, flag ? "true|false" : option.value, option.help,
-              default_of_option(option), take, flag);
+    if (option.kind == OptionKind::flag) {
+      line.flag_list(option.name, option.help, take);
+    } else {
+      line.list(option.name, option.value, option.help, default_of_option(option), take);
+    }
   }
 }
 

@@ -73,7 +73,7 @@ int compare_command(std::span<const std::string> arguments) {
   if (!options) return 0;
   // All that can be wrong is found before there is a folder.
   DataFacts facts;
-  const Plan plan = plan_of(options->design);
+  const ExperimentPlan plan = plan_of(options->design);
   facts.require_runnable(plan.runs);
   for (const TuningCell& cell : tuning_of(options->design)) facts.require_runnable(cell.runs);
   const ExperimentFolder folder(options->folder);

@@ -28,15 +28,20 @@ std::string first_line(const std::string& text) {
   return text.substr(0, text.find('\n'));
 }
 
+std::string value_of(const RunResult& result) {
+  if (!result.is_accuracy) return fmt::format("test loss {:.4g}", *result.final_value);
+  return fmt::format("{:.2f} %", *result.final_value * 100);
+}
+
 std::string outcome(const RunResult& result) {
   switch (result.end) {
     case RunEnd::diverged:
     case RunEnd::failed:
       return fmt::format("{}: {}", name_of(result.end), first_line(result.reason));
     case RunEnd::finished:
-      return fmt::format("{:.5g}", *result.final_value);
+      return value_of(result);
     default:
-      return fmt::format("{}: {:.5g}", name_of(result.end), *result.final_value);
+      return fmt::format("{}: {}", name_of(result.end), value_of(result));
   }
 }
 

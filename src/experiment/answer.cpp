@@ -44,8 +44,8 @@ double number_of(const std::string& text) {
 // Makes the answer, part by part.
 class Answering {
  public:
-  Answering(const Plan& plan, std::span<const RunResult> results, std::span<const Measure> measures,
-            std::optional<double> target)
+  Answering(const ExperimentPlan& plan, std::span<const RunResult> results,
+            std::span<const Measure> measures, std::optional<double> target)
       : plan_(plan), results_(results), measures_(measures), target_(target) {}
 
   Answer answer() && {
@@ -80,7 +80,7 @@ class Answering {
     return measures_.front().better(one, other);
   }
 
-  const Plan& plan_;
+  const ExperimentPlan& plan_;
   std::span<const RunResult> results_;
   std::span<const Measure> measures_;
   std::optional<double> target_;
@@ -217,10 +217,13 @@ void Answering::compare_with_best() {
 
 void Answering::compare_with_best(std::size_t condition) {
   std::vector<Cell*> cells;
+  std::int64_t all = 0;
   for (Cell& cell : answer_.cells) {
-    if (cell.condition == condition && cell.value) cells.push_back(&cell);
+    if (cell.condition != condition) continue;
+    ++all;
+    if (cell.value) cells.push_back(&cell);
   }
-  if (cells.size() < 2) return;
+  if (all < 2 || cells.empty()) return;
   Cell* const best = *std::ranges::min_element(cells, [&](const Cell* one, const Cell* other) {
     return better(one->value->mean, other->value->mean);
   });
@@ -292,7 +295,7 @@ std::vector<std::string> Answer::names_of(RunEnd end) const {
   return names;
 }
 
-Answer answer_of(const Plan& plan, std::span<const RunResult> results,
+Answer answer_of(const ExperimentPlan& plan, std::span<const RunResult> results,
                  std::span<const Measure> measures, std::optional<double> target) {
   return Answering(plan, results, measures, target).answer();
 }

@@ -112,7 +112,7 @@ inline constexpr double kPower = 0.8;
 
 /// Puts together what the runs of a plan came to: `results` and `measures` are theirs, in their
 /// order; `target` in percent, or a loss.
-[[nodiscard]] Answer answer_of(const Plan& plan, std::span<const RunResult> results,
+[[nodiscard]] Answer answer_of(const ExperimentPlan& plan, std::span<const RunResult> results,
                                std::span<const Measure> measures, std::optional<double> target);
 
 /// What looking for the value of an option came to, for one setting.

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 #include <array>
-#include <cmath>
+#include <initializer_list>
 #include <optional>
 #include <utility>
 
@@ -71,7 +71,7 @@ std::string value_in_words(const Answer& answer, const Cell& cell) {
 std::string rank_in_words(const Cell& cell) {
   if (cell.is_best) return "best";
   if (!cell.to_best || !cell.to_best->adjusted) return "";
-  return cell.to_best->stands ? "worse" : "not told from it";
+  return cell.to_best->stands ? "worse" : "tied";
 }
 
 // Which columns a table has.
@@ -82,54 +82,68 @@ struct Shape {
   bool target = false;
 };
 
+Row labels_of_cell(const Cell& cell, const Shape& shape) {
+  Row row;
+  for (const std::size_t column : shape.columns) row.push_back(cell.labels[column]);
+  return row;
+}
+
 Row header_of(const Answer& answer, const Shape& shape) {
   Row header;
   for (const std::size_t column : shape.columns) header.push_back(answer.columns[column]);
-  header.emplace_back(answer.is_accuracy ? "accuracy %" : "test loss");
-  header.emplace_back("to the best");
-  header.insert(header.end(), {"to the baseline", "p (Holm)", "stands"});
-  header.emplace_back("steps");
-  if (shape.clock) header.insert(header.end(), {"hours", "money"});
-  if (!shape.target) return header;
-  const std::string target = fmt::format("{}{}", *answer.target, answer.is_accuracy ? " %" : "");
-  header.push_back(fmt::format("reach {}", target));
-  header.emplace_back("after steps");
-  if (shape.clock) header.insert(header.end(), {"hours ", "money "});
   return header;
 }
 
+void extend(Row& row, std::initializer_list<std::string> cells) {
+  row.insert(row.end(), cells);
+}
+
 Row row_of(const Answer& answer, const Cell& cell, const Shape& shape) {
-  Row row;
-  for (const std::size_t column : shape.columns) row.push_back(cell.labels[column]);
-  row.push_back(value_in_words(answer, cell));
-  row.push_back(rank_in_words(cell));
-  if (cell.to_baseline) {
-    const Estimate& difference = cell.to_baseline->paired.difference;
-    row.push_back(with_interval(signed_number(difference.mean, answer.is_accuracy), difference,
-                                answer.is_accuracy));
-    row.push_back(p_value(cell.to_baseline->adjusted));
-    row.emplace_back(!cell.to_baseline->adjusted ? kNothing
-                     : cell.to_baseline->stands  ? "yes"
-                                                 : "no");
-  } else {
-    row.insert(row.end(), {cell.is_baseline ? "the baseline" : std::string(kNothing),
-                           std::string(kNothing), std::string(kNothing)});
+  Row row = labels_of_cell(cell, shape);
+  extend(row, {value_in_words(answer, cell), rank_in_words(cell)});
+  if (!cell.to_baseline) {
+    const std::string nothing(kNothing);
+    extend(row, {cell.is_baseline ? "the baseline" : nothing, nothing, nothing});
+    return row;
   }
+  const Comparison& comparison = *cell.to_baseline;
+  const Estimate& difference = comparison.paired.difference;
+  const std::string mean = signed_number(difference.mean, answer.is_accuracy);
+  const std::string_view stands = !comparison.adjusted ? kNothing
+                                  : comparison.stands  ? "yes"
+                                                       : "no";
+  extend(row, {with_interval(mean, difference, answer.is_accuracy), p_value(comparison.adjusted),
+               std::string(stands)});
+  return row;
+}
+
+Row cost_header(const Answer& answer, const Shape& shape) {
+  Row header = header_of(answer, shape);
+  extend(header, {"steps", "samples", "iterations"});
+  if (shape.clock) extend(header, {"hours", "money"});
+  if (!shape.target) return header;
+  extend(header, {fmt::format("reach {:g}{}", *answer.target, answer.is_accuracy ? " %" : ""),
+                  "after steps"});
+  if (shape.clock) extend(header, {"after hours", "after money"});
+  return header;
+}
+
+Row cost_row(const Cell& cell, const Shape& shape) {
+  Row row = labels_of_cell(cell, shape);
   const auto spent = [&](auto get) {
     return amount(cell.spent ? std::optional<double>(get(*cell.spent)) : std::nullopt);
   };
-  row.push_back(spent([](const Answer::Spent& s) { return s.steps; }));
+  extend(row, {spent([](const Answer::Spent& s) { return s.steps; }),
+               spent([](const Answer::Spent& s) { return s.samples; }),
+               spent([](const Answer::Spent& s) { return s.iterations; })});
   if (shape.clock) {
-    row.push_back(amount(cell.spent ? cell.spent->hours : std::nullopt));
-    row.push_back(amount(cell.spent ? cell.spent->money : std::nullopt));
+    extend(row, {amount(cell.spent ? cell.spent->hours : std::nullopt),
+                 amount(cell.spent ? cell.spent->money : std::nullopt)});
   }
   if (!shape.target) return row;
-  row.push_back(fmt::format("{} of {}", cell.to_target->reached, cell.runs));
-  row.push_back(amount(cell.to_target->steps));
-  if (shape.clock) {
-    row.push_back(amount(cell.to_target->hours));
-    row.push_back(amount(cell.to_target->money));
-  }
+  const Answer::ToTarget& target = *cell.to_target;
+  extend(row, {fmt::format("{} of {}", target.reached, cell.runs), amount(target.steps)});
+  if (shape.clock) extend(row, {amount(target.hours), amount(target.money)});
   return row;
 }
 
@@ -148,44 +162,54 @@ std::vector<const Cell*> ranked(const Answer& answer, std::size_t condition) {
   return cells;
 }
 
-std::string best_in_words(const Answer& answer, std::span<const Cell* const> cells,
-                          const Shape& shape) {
+std::string best_in_words(std::span<const Cell* const> cells, const Shape& shape) {
   const auto name = [&](const Cell& cell) {
-    std::vector<std::string> labels;
-    for (const std::size_t column : shape.columns) labels.push_back(cell.labels[column]);
-    return fmt::to_string(fmt::join(labels, " "));
+    return fmt::to_string(fmt::join(labels_of_cell(cell, shape), " "));
   };
   const auto best = std::ranges::find_if(cells, [](const Cell* cell) { return cell->is_best; });
   if (best == cells.end()) return {};
-  std::vector<std::string> like;
+  std::vector<std::string> tied;
   bool tested = true;
+  bool alone = true;
   for (const Cell* const cell : cells) {
     if (!cell->to_best) continue;
+    alone = false;
     tested = tested && cell->to_best->adjusted.has_value();
-    if (!cell->to_best->stands) like.push_back(name(*cell));
+    if (!cell->to_best->stands) tied.push_back(name(*cell));
   }
   const std::string begin = fmt::format("Best: {}.", name(**best));
+  if (alone) return begin + " No other has a value.";
   if (!tested) return begin + " One seed tells it from no other.";
-  if (like.empty()) return begin + " All others are worse.";
-  static_cast<void>(answer);
-  return fmt::format("{} Not told from it: {}.", begin, fmt::join(like, ", "));
+  if (tied.empty()) return begin + " All others that have a value are worse.";
+  return fmt::format("{} Not to be told from it: {}.", begin, fmt::join(tied, ", "));
 }
 
-AnswerDocument::Table table_of(const Answer& answer, std::size_t condition, const Shape& shape) {
-  AnswerDocument::Table table{.title = answer.conditions[condition]};
+void add_rows(AnswerDocument::Table& table, Row header) {
+  table.alignment.assign(header.size(), Column::left);
+  table.rows.insert(table.rows.begin(), std::move(header));
+}
+
+void add_tables(AnswerDocument& document, const Answer& answer, std::size_t condition,
+                const Shape& shape) {
   const std::vector<const Cell*> cells = ranked(answer, condition);
-  if (std::ranges::all_of(cells, [](const Cell* cell) { return cell->is_baseline; })) {
-    table.title += ", the baseline";
+  const bool baseline =
+      std::ranges::all_of(cells, [](const Cell* cell) { return cell->is_baseline; });
+  const std::string title = answer.conditions[condition] + (baseline ? ", the baseline" : "");
+  AnswerDocument::Table results{.title = title};
+  AnswerDocument::Table costs{.title = title + ": what it took"};
+  for (const Cell* const cell : cells) {
+    results.rows.push_back(row_of(answer, *cell, shape));
+    costs.rows.push_back(cost_row(*cell, shape));
   }
-  table.rows.push_back(header_of(answer, shape));
-  for (std::size_t i = 0; i < table.rows.front().size(); ++i) {
-    table.alignment.push_back(Column::left);
-  }
-  for (const Cell* const cell : cells) table.rows.push_back(row_of(answer, *cell, shape));
-  if (const std::string best = best_in_words(answer, cells, shape); !best.empty()) {
-    table.notes.push_back(best);
-  }
-  return table;
+  Row header = header_of(answer, shape);
+  extend(header, {answer.is_accuracy ? "accuracy %" : "test loss", "rank", "to the baseline",
+                  "p (Holm)", "stands"});
+  add_rows(results, std::move(header));
+  add_rows(costs, cost_header(answer, shape));
+  const std::string best = best_in_words(cells, shape);
+  if (!best.empty()) results.notes.push_back(best);
+  document.tables.push_back(std::move(results));
+  document.tables.push_back(std::move(costs));
 }
 
 AnswerDocument::Table table_of(const TuningAnswer& tuning, bool is_accuracy) {
@@ -215,7 +239,7 @@ std::vector<std::string> facts_of(const Design& design, const Answer& answer,
           : design.budget;
   std::vector<std::string> facts;
   for (const std::string_view option : {"model", "data"}) {
-    if (!is_axis(design, option)) {
+    if (!is_axis(design, option) && (option == "model" || answer.is_accuracy)) {
       facts.push_back(
           fmt::format("{} {}", option, labels_of(option, values_of(design, option)).front()));
     }
@@ -289,16 +313,24 @@ std::string limits_of(const Answer& answer) {
   const auto& [least, middle, most, effect] = *answer.blindness;
   const std::string unit = answer.is_accuracy ? " points" : "";
   const auto shown = [&](double value) { return number(value, answer.is_accuracy); };
+  const std::string range =
+      answer.comparisons == 1
+          ? shown(middle) + unit + " here"
+          : fmt::format(
+                "here {}{} in the middle of the cells, {} where they deviate least and {} "
+                "where most",
+                shown(middle), unit, shown(least), shown(most));
   return fmt::format(
-      "What {} seeds cannot show: a true difference to the baseline of {}{} is found with {:g} % "
-      "probability, a smaller one more rarely ({:.2f} deviations of the paired differences, at the "
-      "level of {} comparison{}; {} to {}{} for the cells, whose deviations are themselves "
-      "estimated "
-      "from {} seeds). That a difference does not stand does not say that there is none. The best "
+      "What {} seeds cannot show: to be found with {:g} % probability among {} comparison{}, a "
+      "true "
+      "difference to the baseline has to be {:.2f} times as large as the paired differences "
+      "deviate: "
+      "{} (by deviations that are themselves estimated from {} seeds). That a difference does not "
+      "stand does not say that there is none. The best is picked by these same seeds, so its lead "
       "is "
-      "picked by the same seeds, so its lead is overstated.",
-      seeds, shown(middle), unit, kPower * 100, effect, answer.comparisons,
-      answer.comparisons == 1 ? "" : "s", shown(least), shown(most), unit, seeds);
+      "overstated.",
+      seeds, kPower * 100, answer.comparisons, answer.comparisons == 1 ? "" : "s", effect, range,
+      seeds);
 }
 
 }  // namespace
@@ -314,7 +346,7 @@ AnswerDocument document_of(const Design& design, const Answer& answer,
     if (!is_condition(answer.columns[i])) shape.columns.push_back(i);
   }
   for (std::size_t i = 0; i < answer.conditions.size(); ++i) {
-    document.tables.push_back(table_of(answer, i, shape));
+    add_tables(document, answer, i, shape);
   }
   document.notes = notes_of(answer);
   document.limits = limits_of(answer);

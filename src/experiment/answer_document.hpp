@@ -23,7 +23,7 @@ struct AnswerDocument {
 
   /// What was compared: a line each.
   std::vector<std::string> facts;
-  /// One for each condition, and before them one for what was tuned.
+  /// Two for each condition, results and what they took, and before them what was tuned.
   std::vector<Table> tables{};
   /// Runs that came to no result, or to one that needs a word.
   std::vector<std::string> notes{};

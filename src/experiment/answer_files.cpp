@@ -8,7 +8,7 @@
 #include <nlohmann/json.hpp>
 
 #include "config/run_option.hpp"
-#include "experiment/runs.hpp"
+#include "experiment/labels.hpp"
 
 namespace rubato {
 
@@ -253,7 +253,7 @@ std::string runs_csv(const Answer& answer) {
 std::string to_json(const Design& design, const Answer& answer,
                     std::span<const TuningAnswer> tuning) {
   Json axes = Json::object();
-  for (const auto& [option, values] : design.axes) axes[option] = values;
+  for (const auto& [option, values] : design.axes) axes[option] = labels_of(option, values);
   Json json{{"measure", answer.is_accuracy ? "test accuracy in percent" : "test loss"},
             {"axes", std::move(axes)},
             {"budget", design.budget.amount.empty()

@@ -110,7 +110,7 @@ Conducted conduct(const Design& design, const ExperimentFolder& folder, DataFact
                   const PoolOptions& options, ExperimentView& view) {
   Conducted conducted;
   if (design.tuning && !tune(design, folder, facts, options, view, conducted)) return conducted;
-  const Plan plan = plan_of(design, taken_of(conducted.tuning));
+  const ExperimentPlan plan = plan_of(design, taken_of(conducted.tuning));
   Stage stage(folder, false, plan.runs, facts, view);
   stage.work("runs", options);
   conducted.lost += stage.lost();

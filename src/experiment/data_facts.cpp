@@ -3,18 +3,20 @@
 #include <algorithm>
 #include <array>
 #include <limits>
+#include <variant>
 
 #include <fmt/format.h>
 
+#include <rubato/config/configuration_file.hpp>
 #include <rubato/core/error.hpp>
 #include <rubato/plan/plan.hpp>
 #include <rubato/recipe/quadratic_options.hpp>
 
 #include "config/batch_policy.hpp"
 #include "config/engine.hpp"
-#include "config/run_option.hpp"
 #include "config/trace_source.hpp"
 #include "run/images.hpp"
+#include "run/step_source.hpp"
 
 namespace rubato {
 
@@ -48,30 +50,34 @@ const Measure& DataFacts::measure_of(const RunConfiguration& configuration) {
   return facts_of(configuration).measure;
 }
 
-void DataFacts::require_trace(const RunConfiguration& configuration) {
-  std::string key;
-  for (const std::string_view name :
-       {"data", "model", "trace", "availability", "on-trace-end", "cores", "minibatch", "remainder",
-        "epochs", "batch", "ref-batch"}) {
-    key += run_option(name).text(configuration).value_or("") + '\n';
-  }
-  if (!checked_.emplace(key, true).second) return;
+void DataFacts::require_steps(const RunConfiguration& configuration) {
+  // Neither seed nor rates say anything of the steps.
+  RunConfiguration same = configuration;
+  same.seed = 0;
+  same.rule = "constant";
+  same.learning_rate = 1;
+  if (!checked_.insert(to_toml(same)).second) return;
+  const std::int64_t samples = facts_of(configuration).samples;
+  const RunSteps steps = load_run_steps(configuration);
+  require_room_for_batches(configuration, samples);
   // By a policy nobody knows which rows there will be.
-  if (has_batch_policy(configuration)) {
-    require_room_for_batches(configuration, facts_of(configuration).samples);
+  if (has_batch_policy(configuration)) return;
+  if (const Trace* const trace = std::get_if<Trace>(&steps)) {
+    const Planner planner(*trace, {.dataset_size = samples,
+                                   .minibatch_size = configuration.minibatch,
+                                   .cores = configuration.cores,
+                                   .remainder = configuration.remainder});
+    require_epochs(planner, configuration.epochs);
     return;
   }
-  const Planner planner(load_trace(configuration), {.dataset_size = facts_of(configuration).samples,
-                                                    .minibatch_size = configuration.minibatch,
-                                                    .cores = configuration.cores,
-                                                    .remainder = configuration.remainder});
-  require_epochs(planner, configuration.epochs);
+  const std::int64_t parameters = model_entry(configuration.model).parameters(configuration.model);
+  require_devices(configuration, steps, parameters * std::int64_t{sizeof(float)}, samples);
 }
 
 void DataFacts::require_runnable(std::span<const PlannedRun> runs) {
   for (const PlannedRun& run : runs) {
     try {
-      require_trace(run.configuration);
+      require_steps(run.configuration);
     } catch (const Error& error) {
       throw Error(fmt::format("{} (of the run {})", error.what(), run.name));
     }

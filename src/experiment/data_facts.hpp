@@ -2,9 +2,9 @@
 
 #include <cstdint>
 #include <map>
+#include <set>
 #include <span>
 #include <string>
-#include <tuple>
 
 #include <rubato/config/run_configuration.hpp>
 
@@ -30,11 +30,11 @@ class DataFacts {
     std::int64_t samples = 0;
   };
   const Facts& facts_of(const RunConfiguration& configuration);
-  void require_trace(const RunConfiguration& configuration);
+  void require_steps(const RunConfiguration& configuration);
 
   std::map<std::string, Facts> facts_;
-  // What a trace has been checked with.
-  std::map<std::string, bool> checked_;
+  // Configurations whose steps have been checked.
+  std::set<std::string> checked_;
 };
 
 }  // namespace rubato

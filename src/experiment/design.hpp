@@ -8,7 +8,7 @@
 
 #include <rubato/config/run_configuration.hpp>
 
-#include "experiment/budget.hpp"
+#include "experiment/run_budget.hpp"
 #include "experiment/value_list.hpp"
 
 namespace rubato {
@@ -39,8 +39,9 @@ struct Design {
   /// In the order of the table of options, the seed last.
   std::vector<Axis> axes{};
   RunBudget budget{};
-  /// What makes a run one of the baseline, beside the axes that are none of trace, rule and seed.
-  /// Empty: the constant trace of the reference batch, with the rule constant.
+  /// What makes a run one of the baseline, beside the axes that are none of trace, rule and seed;
+  /// it has the constant trace of the reference batch and the rule constant where this says nothing
+  /// else.
   std::vector<Assigned> baseline{};
   std::optional<Tuning> tuning{};
   /// With so many of the seeds.

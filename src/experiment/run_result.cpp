@@ -84,7 +84,8 @@ RunResult read_result(const std::filesystem::path& run, const Measure& measure) 
   const std::filesystem::path file = run / "summary.json";
   try {
     const Json summary = Json::parse(read_file(file));
-    RunResult result{.epochs = summary.at("epochs"),
+    RunResult result{.is_accuracy = measure.is_accuracy,
+                     .epochs = summary.at("epochs"),
                      .last = {.steps = summary.at("steps"), .samples = summary.at("samples")},
                      .iterations = summary.at("iterations"),
                      .wall_seconds = summary.at("wall_seconds")};

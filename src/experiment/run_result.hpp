@@ -61,6 +61,8 @@ struct RunResult {
   RunEnd end = RunEnd::missing;
   /// Of one that failed or diverged: what, where, in its own words.
   std::string reason{};
+  /// Measure::is_accuracy.
+  bool is_accuracy = true;
   /// The accuracy as a share, or the loss, after the last epoch and of the best one. Empty of a run
   /// that failed; of one that diverged there is the best only, if any.
   std::optional<double> final_value{};

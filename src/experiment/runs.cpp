@@ -11,9 +11,9 @@
 #include <fmt/ranges.h>
 
 #include <rubato/core/error.hpp>
-#include <rubato/core/number.hpp>
 
 #include "config/run_option.hpp"
+#include "config/trace_source.hpp"
 #include "experiment/labels.hpp"
 
 namespace rubato {
@@ -109,7 +109,7 @@ class Numbering {
   std::vector<std::string> texts_;
 };
 
-// The rule of the baseline has no batch to follow, and its trace no end and no devices.
+// Constant resources: the batch for which the learning rate is meant.
 void set_default_baseline(RunConfiguration& configuration) {
   configuration.trace = fmt::to_string(configuration.reference_batch);
   configuration.rule = "constant";
@@ -124,7 +124,7 @@ class Planning {
         columns_(columns_of(design)),
         seeds_(values_of(design, kSeedOption)) {}
 
-  Plan plan() &&;
+  ExperimentPlan plan() &&;
   std::vector<TuningCell> tuning() &&;
 
  private:
@@ -144,7 +144,7 @@ class Planning {
   Numbering settings_;
   Numbering conditions_;
   std::set<std::string> names_;
-  Plan plan_;
+  ExperimentPlan plan_;
 };
 
 std::vector<Axis> Planning::setting_axes() const {
@@ -169,17 +169,12 @@ RunConfiguration Planning::configured(const Combination& combination) {
 
 RunConfiguration Planning::baseline(const Combination& setting) {
   RunConfiguration configuration = configured(setting);
-  if (design_.baseline.empty()) {
-    set_default_baseline(configuration);
-  } else {
-    for (const auto& [name, value] : design_.baseline) {
-      run_option(name).set(configuration, value);
-    }
-  }
+  set_default_baseline(configuration);
+  for (const auto& [name, value] : design_.baseline) run_option(name).set(configuration, value);
   // What devices become is nobody's question where the trace is one of steps.
   if (std::ranges::none_of(design_.baseline,
                            [](const Assigned& set) { return set.name == "availability"; }) &&
-      is_number(configuration.trace)) {
+      is_built_in(configuration.trace)) {
     run_option("availability").reset(configuration);
   }
   return configuration;
@@ -222,7 +217,7 @@ std::vector<std::string> Planning::labels_of_baseline(const RunConfiguration& co
   return labels;
 }
 
-Plan Planning::plan() && {
+ExperimentPlan Planning::plan() && {
   std::vector<RunConfiguration> baselines;
   std::vector<std::string> names;
   std::vector<Combination> settings;
@@ -297,10 +292,10 @@ std::vector<TuningCell> Planning::tuning() && {
 
 bool is_condition(std::string_view option) {
   return is_among(option, {"data", "model", kTraceOption, "availability", "on-trace-end", "cores",
-                           "clock", "cluster", "price"});
+                           "clock", "cluster", "price", "on-idle"});
 }
 
-Plan plan_of(const Design& design, const std::vector<std::string>& tuned) {
+ExperimentPlan plan_of(const Design& design, const std::vector<std::string>& tuned) {
   require_consistent(design);
   return Planning(design, tuned).plan();
 }

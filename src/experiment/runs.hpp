@@ -22,7 +22,7 @@ struct PlannedRun {
 
 /// The runs that differ in nothing but the seed.
 struct PlannedCell {
-  /// Of the trace, the rule and each other axis, in the order of Plan::columns.
+  /// Of the trace, the rule and each other axis, in the order of ExperimentPlan::columns.
   std::vector<std::string> labels{};
   /// Which cells are compared with each other: those of one number share the trace and all else
   /// that a user is given and does not choose (is_condition()).
@@ -30,12 +30,12 @@ struct PlannedCell {
   /// Which baseline it is compared with: those of one number differ in trace and rule alone.
   std::size_t setting = 0;
   bool is_baseline = false;
-  /// Indices of Plan::runs, one for each seed, in the order of Plan::seeds.
+  /// Indices of ExperimentPlan::runs, one for each seed, in the order of ExperimentPlan::seeds.
   std::vector<std::size_t> runs{};
 };
 
 /// All that is to be run.
-struct Plan {
+struct ExperimentPlan {
   /// The options that tell cells apart: trace, rule and the other axes, in the order of the table.
   std::vector<std::string> columns;
   std::vector<std::string> seeds;
@@ -54,7 +54,8 @@ struct Plan {
 
 /// The runs of a design; with what was tuned, by setting, as `tuned` (empty where nothing was).
 /// Throws Error where the options of a run contradict each other, naming the run.
-[[nodiscard]] Plan plan_of(const Design& design, const std::vector<std::string>& tuned = {});
+[[nodiscard]] ExperimentPlan plan_of(const Design& design,
+                                     const std::vector<std::string>& tuned = {});
 
 /// A value that is tried for a setting.
 struct TuningCell {

@@ -20,7 +20,7 @@ struct RunBudget {
 };
 
 /// A kind of budget, and the option of a run that ends it there.
-struct BudgetKind {
+struct RunBudgetKind {
   std::string_view name;
   std::string_view help;
   std::string_view option;
@@ -29,9 +29,9 @@ struct BudgetKind {
   /// "4 epochs", "2.5 virtual hours".
   std::string_view unit;
 };
-[[nodiscard]] std::span<const BudgetKind> budget_kinds();
+[[nodiscard]] std::span<const RunBudgetKind> budget_kinds();
 /// Throws Error for an unknown one, naming the nearest.
-[[nodiscard]] const BudgetKind& budget_kind(std::string_view name);
+[[nodiscard]] const RunBudgetKind& budget_kind(std::string_view name);
 
 /// "epochs=4". Throws Error for another form, an unknown kind, and an amount that its option does
 /// not accept.

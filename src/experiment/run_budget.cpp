@@ -1,4 +1,4 @@
-#include "experiment/budget.hpp"
+#include "experiment/run_budget.hpp"
 
 #include <array>
 
@@ -15,21 +15,21 @@ namespace rubato {
 
 namespace {
 
-constexpr std::array<BudgetKind, 5> kBudgetKinds{
+constexpr std::array<RunBudgetKind, 5> kBudgetKinds{
     {{"epochs", "passes over the training data", "epochs", "", "epochs"},
      {"samples", "samples, in whole steps", "samples", "", "samples"},
      {"iterations", "scale-invariant iterations, as the rule counts them", "iterations", "",
       "scale-invariant iterations"},
      {"hours", "hours on the virtual clock", "hours", "clock=virtual", "virtual hours"},
-     {"money", "money on the virtual clock", "money", "clock=virtual", "of money"}}};
+     {"money", "money on the virtual clock, at --price", "money", "clock=virtual", "of money"}}};
 
 }  // namespace
 
-std::span<const BudgetKind> budget_kinds() {
+std::span<const RunBudgetKind> budget_kinds() {
   return kBudgetKinds;
 }
 
-const BudgetKind& budget_kind(std::string_view name) {
+const RunBudgetKind& budget_kind(std::string_view name) {
   return find_row("budget", name, kBudgetKinds);
 }
 
@@ -47,7 +47,7 @@ RunBudget parse_budget(const std::string& text) {
 
 void apply_budget(const RunBudget& budget, RunConfiguration& configuration) {
   if (budget.amount.empty()) return;
-  const BudgetKind& kind = budget_kind(budget.kind);
+  const RunBudgetKind& kind = budget_kind(budget.kind);
   run_option(kind.option).set(configuration, budget.amount);
   if (kind.needs.empty()) return;
   for (const Assigned& needed : list_assigned(kind.needs)) {
@@ -56,7 +56,7 @@ void apply_budget(const RunBudget& budget, RunConfiguration& configuration) {
 }
 
 std::string describe(const RunBudget& budget) {
-  const BudgetKind& kind = budget_kind(budget.kind);
+  const RunBudgetKind& kind = budget_kind(budget.kind);
   std::string unit(kind.unit);
   if (budget.amount == "1" && unit.ends_with('s')) unit.pop_back();
   return fmt::format("{} {}", budget.amount, unit);

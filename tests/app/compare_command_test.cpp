@@ -1,0 +1,284 @@
+// `rubato compare` as users run it: on the built-in digits with softmax regression, which takes a
+// quarter of a second.
+
+#include <algorithm>
+#include <chrono>
+#include <csignal>
+#include <filesystem>
+#include <fstream>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include <fmt/format.h>
+#include <gmock/gmock.h>
+#include <nlohmann/json.hpp>
+
+#include "app/run_program.hpp"
+#include "support/temp_folder.hpp"
+
+namespace rubato {
+namespace {
+
+namespace fs = std::filesystem;
+
+using test::ProgramResult;
+using testing::AllOf;
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::Not;
+
+using Arguments = std::vector<std::string>;
+
+class CompareCommand : public testing::Test {
+ protected:
+  [[nodiscard]] ProgramResult compare(Arguments arguments,
+                                      const test::WhileRunning& during = {}) const {
+    arguments.insert(arguments.begin(), "compare");
+    return test::rubato(arguments, folder_.path(), during);
+  }
+  [[nodiscard]] fs::path path(const std::string& name) const { return folder_.path() / name; }
+  [[nodiscard]] std::string file(const std::string& name) const {
+    return test::read_file(path(name));
+  }
+  [[nodiscard]] nlohmann::json answer(const std::string& experiment) const {
+    return nlohmann::json::parse(file(experiment + "/answer.json"));
+  }
+  // How many runs have ended, and whether another one has a checkpoint.
+  struct Seen {
+    std::ptrdiff_t ended = 0;
+    bool checkpoint = false;
+  };
+  [[nodiscard]] Seen look(const std::string& experiment) const {
+    Seen seen;
+    std::error_code error;
+    for (const auto& entry : fs::directory_iterator(path(experiment) / "runs", error)) {
+      if (!entry.is_directory()) continue;
+      if (fs::exists(entry.path() / "summary.json")) {
+        ++seen.ended;
+      } else {
+        const fs::path checkpoints = entry.path() / "checkpoints";
+        seen.checkpoint = seen.checkpoint || (fs::exists(checkpoints, error) &&
+                                              !fs::is_empty(checkpoints, error) && !error);
+      }
+    }
+    return seen;
+  }
+  // Waits until so many runs have ended and another one has a checkpoint.
+  void wait_for(const std::string& experiment, std::ptrdiff_t ended) const {
+    for (int i = 0; i < 20'000; ++i) {
+      const Seen seen = look(experiment);
+      if (seen.ended >= ended && seen.checkpoint) return;
+      std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    }
+    ADD_FAILURE() << "the runs do not get so far";
+  }
+
+  const test::TempFolder folder_;
+};
+
+// Enough epochs to be caught in the middle.
+Arguments long_design(const std::string& out) {
+  return {"--model",
+          "softmax",
+          "--rule",
+          "linear,root",
+          "--seed",
+          "1..2",
+          "--epochs",
+          "25",
+          "--lr",
+          "0.02",
+          "--target",
+          "80",
+          "--out",
+          out,
+          "--jobs",
+          "1",
+          "--checkpoint-every",
+          "20steps"};
+}
+
+// All of the answer that does not depend on the machine.
+constexpr std::array<const char*, 3> kAnswers{"answer.md", "answer.csv", "answer.json"};
+
+TEST_F(CompareCommand, AnswersAfterKillsAsItDoesWithout) {
+  ASSERT_EQ(compare(long_design("whole")).code, 0);
+  for (const std::ptrdiff_t ended : {1, 3}) {
+    const ProgramResult result = compare(long_design("killed"), [&](pid_t process, const auto&) {
+      wait_for("killed", ended);
+      kill(process, SIGKILL);
+    });
+    EXPECT_EQ(result.signal, SIGKILL);
+  }
+  // What had ended is not done again.
+  std::vector<std::pair<fs::path, fs::file_time_type>> before;
+  for (const auto& entry : fs::directory_iterator(path("killed/runs"))) {
+    const fs::path summary = entry.path() / "summary.json";
+    if (fs::exists(summary)) before.emplace_back(summary, fs::last_write_time(summary));
+  }
+  EXPECT_GE(before.size(), 3U);
+  const ProgramResult result = compare({"--resume", "killed"});
+  EXPECT_EQ(result.code, 0) << result.err;
+  for (const auto& [summary, time] : before) EXPECT_EQ(fs::last_write_time(summary), time);
+  for (const char* name : kAnswers) {
+    EXPECT_EQ(file(std::string("killed/") + name), file(std::string("whole/") + name)) << name;
+  }
+}
+
+TEST_F(CompareCommand, StopsItsRunsOnASignal) {
+  for (const auto& [signal, code] : {std::pair{SIGTERM, 143}, {SIGINT, 130}}) {
+    const std::string out = fmt::format("stopped-{}", signal);
+    const ProgramResult result = compare(long_design(out), [&](pid_t process, const auto&) {
+      wait_for(out, 0);
+      kill(process, signal);
+    });
+    EXPECT_EQ(result.code, code);
+    EXPECT_THAT(result.err, AllOf(HasSubstr("the runs finish their steps and write checkpoints"),
+                                  HasSubstr("to go on: rubato compare --resume ")));
+    EXPECT_TRUE(look(out).checkpoint);
+    EXPECT_FALSE(fs::exists(path(out) / "answer.md"));
+    EXPECT_EQ(compare({"--resume", out, "--quiet"}).code, 0);
+  }
+  EXPECT_EQ(file("stopped-2/answer.json"), file("stopped-15/answer.json"));
+}
+
+// The first child of a process, once it has one.
+pid_t child_of(pid_t process) {
+  const std::string list = fmt::format("/proc/{}/task/{}/children", process, process);
+  pid_t child = 0;
+  while (!(std::ifstream(list) >> child)) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  }
+  return child;
+}
+
+TEST_F(CompareCommand, AnswersWithoutARunThatWasKilled) {
+  const ProgramResult result = compare(long_design("e"), [&](pid_t process, const auto&) {
+    wait_for("e", 0);
+    kill(child_of(process), SIGKILL);
+  });
+  EXPECT_EQ(result.code, 27);
+  EXPECT_THAT(result.out, HasSubstr("killed by signal 9 (Killed); it goes on the next time"));
+  EXPECT_THAT(result.err, HasSubstr("1 run did not come to its end; to go on: rubato compare"));
+  EXPECT_THAT(file("e/answer.md"), HasSubstr("1 of 2 missing"));
+  EXPECT_EQ(compare({"--resume", "e", "--quiet"}).code, 0);
+  EXPECT_THAT(file("e/answer.md"), Not(HasSubstr("missing")));
+}
+
+Arguments with(Arguments arguments, std::initializer_list<std::string> more) {
+  arguments.insert(arguments.end(), more);
+  return arguments;
+}
+
+const Arguments kShort{"--model", "softmax", "--epochs", "1", "--quiet"};
+
+TEST_F(CompareCommand, NamesRunsThatDivergeOrNeverLearn) {
+  const ProgramResult result =
+      compare({"--model", "mlp:hidden=16", "--epochs", "1", "--quiet", "--rule", "linear", "--lr",
+               "0.02,1e38,1e-12", "--seed", "2,3", "--out", "e"});
+  ASSERT_EQ(result.code, 0) << result.err;
+  const nlohmann::json json = answer("e");
+  EXPECT_EQ(json["cells"][0]["ends"], (nlohmann::json{{"finished", 2}}));
+  EXPECT_EQ(json["cells"][1]["ends"], (nlohmann::json{{"diverged", 2}}));
+  EXPECT_EQ(json["cells"][2]["ends"], (nlohmann::json{{"never learned", 2}}));
+  EXPECT_FALSE(json["cells"][2]["value"].is_null());
+  EXPECT_THAT(file("e/answer.md"),
+              AllOf(HasSubstr("| 2 of 2 diverged |"), HasSubstr("2 of 2 never learned)"),
+                    HasSubstr("elastic_linear_lr-1e-12_seed-2, elastic_linear_lr-1e-12_seed-3")));
+}
+
+TEST_F(CompareCommand, TakesMoreValuesLater) {
+  const Arguments first = with(kShort, {"--rule", "linear", "--seed", "1,2", "--out", "e"});
+  ASSERT_EQ(compare(first).code, 0);
+  const auto time = fs::last_write_time(path("e/runs/elastic_linear_seed-1/summary.json"));
+  const ProgramResult more =
+      compare({"--resume", "e", "--seed", "1..3", "--rule", "linear", "--rule", "root"});
+  ASSERT_EQ(more.code, 0) << more.err;
+  EXPECT_THAT(more.out, HasSubstr("runs: 4 of 9 are there"));
+  EXPECT_EQ(answer("e")["runs"].size(), 9U);
+  EXPECT_EQ(fs::last_write_time(path("e/runs/elastic_linear_seed-1/summary.json")), time);
+  // And nothing else.
+  const ProgramResult other = compare({"--resume", "e", "--lr", "0.5"});
+  EXPECT_EQ(other.code, 2);
+  EXPECT_THAT(other.err, HasSubstr("--lr was 0.01, is 0.5"));
+}
+
+TEST_F(CompareCommand, IsReproducedByItsDesign) {
+  folder_.write("t.csv", "step,batchsize\n0,128\n1,64\n");
+  const Arguments first =
+      with(kShort, {"--trace", "t.csv,256", "--on-trace-end", "cycle", "--seed", "1,2", "--tune",
+                    "lr=0.01,0.05", "--budget", "samples=5000", "--out", "e"});
+  ASSERT_EQ(compare(first).code, 0);
+  fs::remove(path("t.csv"));
+  ASSERT_EQ(compare({"--config", "e/design.toml", "--out", "again", "--quiet"}).code, 0);
+  for (const char* name : kAnswers) {
+    EXPECT_EQ(file(std::string("e/") + name), file(std::string("again/") + name)) << name;
+  }
+  EXPECT_EQ(answer("e")["cells"][0]["trace"], "t");
+  EXPECT_EQ(answer("e")["tuning"][0]["values"].size(), 2U);
+}
+
+TEST_F(CompareCommand, SpendsModelledTimeAndMoney) {
+  const ProgramResult result =
+      compare(with(kShort, {"--trace", "spot:most=16,seed=1", "--on-trace-end", "cycle", "--budget",
+                            "hours=0.01", "--price", "2", "--cluster", "substep=0.5", "--seed",
+                            "1,2", "--out", "e"}));
+  ASSERT_EQ(result.code, 0) << result.err;
+  for (const auto& cell : answer("e")["cells"]) {
+    EXPECT_NEAR(cell["spent"]["hours"], 0.01, 0.001);
+    EXPECT_GT(cell["spent"]["money"], 0);
+  }
+}
+
+TEST_F(CompareCommand, KeepsWhatAFailedRunSaid) {
+  // Names of parameters are found out by the program that trains.
+  const ProgramResult result =
+      compare(with(kShort, {"--rule", "linear", "--seed", "1,2", "--top-k", "1", "--monitor",
+                            "no-such-parameter", "--out", "e"}));
+  EXPECT_EQ(result.code, 0) << result.err;
+  EXPECT_THAT(file("e/answer.md"), AllOf(HasSubstr("| 2 of 2 failed |"), HasSubstr("--monitor")));
+  EXPECT_THAT(file("e/runs/elastic_linear_seed-1.failed"), HasSubstr("--monitor"));
+}
+
+TEST_F(CompareCommand, FindsMistakesBeforeAnythingRuns) {
+  const auto error = [&](const Arguments& arguments) {
+    const ProgramResult result = compare(with(arguments, {"--out", "e"}));
+    EXPECT_EQ(result.code, 2);
+    EXPECT_FALSE(fs::exists(path("e")));
+    return result.err;
+  };
+  EXPECT_THAT(error({"--rule", "linear,rot"}), HasSubstr("--rule: unknown rule 'rot'"));
+  EXPECT_THAT(error({"--rule", "linear,linear"}), HasSubstr("--rule: linear stands there twice"));
+  EXPECT_THAT(error({"--trace", "none.csv"}), HasSubstr("no such file as 'none.csv'"));
+  EXPECT_THAT(error({"--model", "softmax,quadratic"}), HasSubstr("and quadratic has none"));
+  EXPECT_THAT(error({"--budget", "hours=1", "--budget", "epochs=1", "--epochs", "2"}),
+              HasSubstr("--budget epochs=1: --epochs says 2"));
+  EXPECT_THAT(error({"--budget", "money=1"}), HasSubstr("--price"));
+  EXPECT_THAT(error({"--tune-seeds", "3"}), HasSubstr("--tune-seeds: nothing is tuned"));
+  EXPECT_THAT(error({"--rul", "linear"}), HasSubstr("did you mean '--rule'?"));
+  EXPECT_THAT(compare({"--resume", "none"}).err, HasSubstr("none/design.toml"));
+}
+
+TEST_F(CompareCommand, WorksAloneInItsFolder) {
+  ASSERT_EQ(compare(with(kShort, {"--rule", "linear", "--out", "e"})).code, 0);
+  const ProgramResult result = compare(long_design("f"), [&](pid_t process, const auto&) {
+    wait_for("f", 0);
+    const ProgramResult other = compare({"--resume", "f"});
+    EXPECT_EQ(other.code, 2);
+    EXPECT_THAT(other.err, HasSubstr("another process works in this experiment"));
+    kill(process, SIGKILL);
+  });
+  EXPECT_EQ(result.signal, SIGKILL);
+}
+
+TEST_F(CompareCommand, HasFlagsAsAxes) {
+  const ProgramResult result = compare(
+      with(kShort, {"--nesterov", "true,false", "--log-noise", "--rule", "linear", "--out", "e"}));
+  ASSERT_EQ(result.code, 0) << result.err;
+  EXPECT_EQ(answer("e")["axes"], (nlohmann::json{{"nesterov", {"true", "false"}}}));
+  EXPECT_THAT(file("e/design.toml"), HasSubstr("log-noise = true"));
+}
+
+}  // namespace
+}  // namespace rubato

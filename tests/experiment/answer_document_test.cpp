@@ -1,0 +1,91 @@
+#include "experiment/answer_document.hpp"
+
+#include <sstream>
+
+#include <gmock/gmock.h>
+#include <nlohmann/json.hpp>
+
+#include "experiment/answer_files.hpp"
+#include "experiment/answers.hpp"
+
+namespace rubato {
+namespace {
+
+using test::answer_to;
+using testing::AllOf;
+using testing::HasSubstr;
+using testing::Not;
+
+Answer some_answer() {
+  return answer_to({{"constant", {0.50, 0.60, 0.70, 0.80, 0.90}, true},
+                    {"linear:ramp=2", {0.51, 0.62, 0.73, 0.84, 0.95}, false},
+                    {"wild", {0.9, std::nullopt, 0.9, std::nullopt, 0.9}, false}},
+                   85);
+}
+
+std::string text_of(const Answer& answer) {
+  return to_text(document_of(Design(), answer, {}));
+}
+
+TEST(AnswerDocument, HasARowForEachCellTheBestFirst) {
+  const std::string text = text_of(some_answer());
+  EXPECT_THAT(text,
+              HasSubstr("  rule           accuracy %       rank   to the baseline  p (Holm)  "
+                        "stands\n"
+                        "  linear:ramp=2  73.00 ± 21.60    best   +3.00 ± 1.96     0.013     "
+                        "yes\n"
+                        "  constant       70.00 ± 19.63    worse  the baseline"));
+}
+
+TEST(AnswerDocument, SaysWhatHasNoMean) {
+  EXPECT_THAT(text_of(some_answer()),
+              AllOf(HasSubstr("wild           2 of 5 diverged"),
+                    HasSubstr("diverged (the loss or the gradient became infinite or NaN): wild-2, "
+                              "wild-4")));
+}
+
+TEST(AnswerDocument, SaysWhatTheSeedsCannotShow) {
+  EXPECT_THAT(text_of(some_answer()), HasSubstr("What 5 seeds cannot show: to be found with 80 %"));
+  const std::string one = text_of(answer_to({{"a", {0.8}, true}, {"b", {0.9}, false}}));
+  EXPECT_THAT(one, AllOf(HasSubstr("What one seed cannot show"), HasSubstr("+10.00"),
+                         HasSubstr("One seed tells it from no other"), Not(HasSubstr("±"))));
+}
+
+TEST(AnswerDocument, IsMarkdown) {
+  const std::string text = to_markdown(document_of(Design(), some_answer(), {}));
+  EXPECT_THAT(text,
+              HasSubstr("## trace t\n| rule | accuracy % | rank | to the baseline | p (Holm) | "
+                        "stands |\n|---|---|---|---|---|---|\n| linear:ramp=2 | 73.00"));
+  EXPECT_THAT(text, HasSubstr("| wild | 20 | 2000 | 0 | 3 of 5 | 14 |\n"));
+}
+
+TEST(AnswerFiles, HaveALineForEachCell) {
+  const std::string csv = cells_csv(some_answer());
+  std::istringstream lines(csv);
+  std::vector<std::string> all;
+  for (std::string line; std::getline(lines, line);) all.push_back(line);
+  ASSERT_EQ(all.size(), 4U);
+  const auto fields = [](const std::string& line) { return std::ranges::count(line, ','); };
+  for (const std::string& line : all) EXPECT_EQ(fields(line), fields(all[0])) << line;
+  EXPECT_THAT(all[3], testing::StartsWith("t,wild,false,5,2,0,0,0,0,,,,,,,,,,20,2000,"));
+}
+
+TEST(AnswerFiles, HaveALineForEachRun) {
+  const std::string csv = runs_csv(some_answer());
+  EXPECT_THAT(csv, HasSubstr("\nwild-2,t,wild,2,false,diverged,,,2,20,2000,0,,,,0\n"));
+  EXPECT_THAT(csv, HasSubstr("\nlinear:ramp=2-1,t,linear:ramp=2,1,false,finished,0.51,0.51,"));
+}
+
+TEST(AnswerFiles, AreJson) {
+  const auto json = nlohmann::json::parse(to_json(Design(), some_answer(), {}));
+  EXPECT_EQ(json["comparisons"], 1);
+  EXPECT_EQ(json["cells"][1]["rule"], "linear:ramp=2");
+  EXPECT_NEAR(json["cells"][1]["to_baseline"]["p_holm"], 0.0132356, 1e-6);
+  EXPECT_TRUE(json["cells"][2]["value"].is_null());
+  EXPECT_EQ(json["cells"][2]["ends"]["diverged"], 2);
+  EXPECT_EQ(json["runs"].size(), 15U);
+  EXPECT_EQ(json["runs"][11]["end"], "diverged");
+}
+
+}  // namespace
+}  // namespace rubato

@@ -1,0 +1,146 @@
+#include "experiment/answer.hpp"
+
+#include <gmock/gmock.h>
+
+#include <rubato/core/error.hpp>
+
+#include "experiment/answers.hpp"
+#include "experiment/student.hpp"
+#include "support/error_of.hpp"
+
+namespace rubato {
+namespace {
+
+using test::answer_to;
+using testing::DoubleNear;
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::Optional;
+
+TEST(Answer, ComparesOverTheSameSeeds) {
+  // The seeds differ by more than the rules, whose differences are 1, 2, 3, 4, 5 points.
+  const Answer answer = answer_to({{"constant", {0.50, 0.60, 0.70, 0.80, 0.90}, true},
+                                   {"linear", {0.51, 0.62, 0.73, 0.84, 0.95}, false}});
+  const Answer::Cell& linear = answer.cells[1];
+  EXPECT_NEAR(linear.value->mean, 73, 1e-9);
+  ASSERT_TRUE(linear.to_baseline.has_value());
+  EXPECT_NEAR(linear.to_baseline->paired.difference.mean, 3, 1e-9);
+  EXPECT_NEAR(linear.to_baseline->paired.p.value(), 0.0132356, 1e-6);
+  EXPECT_TRUE(linear.to_baseline->stands);
+  EXPECT_FALSE(answer.cells[0].to_baseline.has_value());
+  EXPECT_EQ(answer.comparisons, 1);
+}
+
+TEST(Answer, CorrectsForAllComparisons) {
+  const std::vector<std::optional<double>> base{0.50, 0.60, 0.70, 0.80, 0.90};
+  const std::vector<std::optional<double>> more{0.51, 0.62, 0.73, 0.84, 0.95};
+  const Answer answer = answer_to({{"constant", base, true},
+                                   {"a", more, false},
+                                   {"b", more, false},
+                                   {"c", more, false},
+                                   {"d", more, false}});
+  for (std::size_t i = 1; i < answer.cells.size(); ++i) {
+    // 4 x 0.0132: what stands alone does not stand among four.
+    EXPECT_THAT(answer.cells[i].to_baseline->adjusted, Optional(DoubleNear(0.0529424, 1e-6)));
+    EXPECT_FALSE(answer.cells[i].to_baseline->stands);
+  }
+}
+
+TEST(Answer, NamesTheBestAndWhatIsNotToldFromIt) {
+  const Answer answer = answer_to({{"constant", {0.80, 0.81, 0.82}, true},
+                                   {"best", {0.900, 0.912, 0.921}, false},
+                                   {"near", {0.910, 0.900, 0.915}, false},
+                                   {"far", {0.700, 0.713, 0.720}, false}});
+  EXPECT_TRUE(answer.cells[1].is_best);
+  EXPECT_FALSE(answer.cells[1].to_best.has_value());
+  EXPECT_FALSE(answer.cells[2].to_best->stands);
+  EXPECT_TRUE(answer.cells[3].to_best->stands);
+  EXPECT_LT(answer.cells[3].to_best->paired.difference.mean, 0);
+}
+
+TEST(Answer, HasNoMeanWhereARunHasNoValue) {
+  const Answer answer =
+      answer_to({{"constant", {0.8, 0.8, 0.81}, true}, {"wild", {0.9, std::nullopt, 0.9}, false}});
+  const Answer::Cell& wild = answer.cells[1];
+  EXPECT_FALSE(wild.value.has_value());
+  EXPECT_FALSE(wild.to_baseline.has_value());
+  EXPECT_FALSE(wild.is_best);
+  EXPECT_TRUE(answer.cells[0].is_best);
+  EXPECT_THAT(answer.names_of(RunEnd::diverged), ElementsAre("wild-2"));
+  EXPECT_EQ(answer.comparisons, 0);
+}
+
+TEST(Answer, TakesTheMedianOfWhatReachedTheTarget) {
+  const Answer answer = answer_to(
+      {{"constant", {0.9, 0.9, 0.7, 0.9, 0.7}, true}, {"linear", {0.9, 0.7, 0.7, 0.7, 0.9}, false}},
+      85);
+  EXPECT_EQ(answer.cells[0].to_target->reached, 3);
+  // After 10, 11 and 13 steps; two never.
+  EXPECT_EQ(answer.cells[0].to_target->steps, 13);
+  EXPECT_EQ(answer.cells[1].to_target->reached, 2);
+  EXPECT_FALSE(answer.cells[1].to_target->steps.has_value());
+}
+
+TEST(Answer, OfOneSeedTestsNothing) {
+  const Answer answer = answer_to({{"constant", {0.8}, true}, {"linear", {0.9}, false}});
+  EXPECT_NEAR(answer.cells[1].to_baseline->paired.difference.mean, 10, 1e-9);
+  EXPECT_FALSE(answer.cells[1].to_baseline->adjusted.has_value());
+  EXPECT_FALSE(answer.cells[1].value->half_width.has_value());
+  EXPECT_FALSE(answer.blindness.has_value());
+}
+
+TEST(Answer, SaysWhatCouldNotHaveBeenSeen) {
+  const Answer answer = answer_to({{"constant", {0.50, 0.60, 0.70, 0.80, 0.90}, true},
+                                   {"linear", {0.51, 0.62, 0.73, 0.84, 0.95}, false},
+                                   {"same", {0.51, 0.61, 0.71, 0.81, 0.92}, false}});
+  ASSERT_TRUE(answer.blindness.has_value());
+  EXPECT_NEAR(answer.blindness->effect, detectable_effect(5, 0.025, 0.8), 1e-9);
+  EXPECT_NEAR(answer.blindness->most, answer.blindness->effect * std::sqrt(2.5), 1e-6);
+  EXPECT_LT(answer.blindness->least, answer.blindness->middle);
+}
+
+// What was tried for lr, with the final accuracies of the runs of each value.
+std::vector<TuningAnswer> tuned(const std::vector<std::vector<std::optional<double>>>& values) {
+  Design design;
+  design.tuning = Tuning{.option = "lr", .values = {}};
+  std::vector<TuningCell> cells;
+  std::vector<RunResult> results;
+  double lr = 0.1;
+  for (const auto& finals : values) {
+    cells.push_back({.setting = 0, .value = fmt::to_string(lr), .runs = {}});
+    for (const auto& value : finals) {
+      cells.back().runs.emplace_back();
+      results.push_back({.end = value ? RunEnd::finished : RunEnd::diverged, .final_value = value});
+    }
+    lr *= 2;
+  }
+  const std::vector<Measure> measures(results.size(), Measure{});
+  const std::vector<std::string> settings{"optimizer adam"};
+  return tuning_answer(design, cells, settings, results, measures);
+}
+
+TEST(TuningAnswer, TakesTheBestMean) {
+  const auto answers = tuned({{0.80, 0.80}, {0.89, 0.87}, {0.90, 0.80}});
+  ASSERT_EQ(answers.size(), 1U);
+  EXPECT_EQ(answers[0].best, 1U);
+  EXPECT_FALSE(answers[0].at_end);
+  EXPECT_EQ(answers[0].setting, "optimizer adam");
+}
+
+TEST(TuningAnswer, SaysThatTheBestIsAtAnEnd) {
+  EXPECT_TRUE(tuned({{0.9}, {0.8}, {0.7}})[0].at_end);
+  EXPECT_TRUE(tuned({{0.7}, {0.8}, {0.9}})[0].at_end);
+}
+
+TEST(TuningAnswer, PassesOverWhatDiverged) {
+  const auto answers = tuned({{0.7, 0.7}, {0.8, 0.8}, {0.99, std::nullopt}});
+  EXPECT_EQ(answers[0].best, 1U);
+  EXPECT_THAT(answers[0].values[2].ends, ElementsAre("finished", "diverged"));
+  EXPECT_THAT(test::error_of([] {
+                return tuned({{std::nullopt}, {std::nullopt}});
+              }),
+              HasSubstr("no value of lr brought its runs to an end with optimizer adam"));
+}
+
+}  // namespace
+}  // namespace rubato

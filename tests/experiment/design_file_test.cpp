@@ -1,0 +1,120 @@
+#include "experiment/design_file.hpp"
+
+#include <gmock/gmock.h>
+
+#include <rubato/core/error.hpp>
+
+#include "support/error_of.hpp"
+#include "support/temp_folder.hpp"
+
+namespace rubato {
+namespace {
+
+using test::error_of;
+using testing::ElementsAre;
+using testing::HasSubstr;
+
+constexpr const char* kFile = R"(model = "softmax"
+epochs = 3
+[axes]
+seed = "1..3"
+rule = ["linear", "adascale:smoothing=0.9"]
+lr = [0.01, 0.10]
+trace = [128, "elastic"]
+[compare]
+budget = "iterations=100"
+tune = "momentum=0.5,0.9"
+tune-seeds = 1
+baseline = ["trace=spot:most=4,seed=1", "rule=root"]
+target = 92.5
+jobs = 3
+)";
+
+std::string error_in(const std::string& text) {
+  return error_of([&] { return parse_design(text, "d.toml"); });
+}
+
+TEST(DesignFile, SaysAll) {
+  const DesignFile file = parse_design(kFile, "d.toml");
+  const Design& design = file.design;
+  EXPECT_EQ(design.base.model, "softmax");
+  EXPECT_TRUE(file.says_epochs);
+  EXPECT_EQ(file.jobs, 3);
+  // In the order of the table of options, the seed last.
+  ASSERT_EQ(design.axes.size(), 4U);
+  EXPECT_EQ(design.axes[0], (Axis{"trace", {"128", "elastic"}}));
+  EXPECT_EQ(design.axes[1], (Axis{"rule", {"linear", "adascale:smoothing=0.9"}}));
+  EXPECT_EQ(design.axes[2], (Axis{"lr", {"0.01", "0.1"}}));
+  EXPECT_EQ(design.axes[3], (Axis{"seed", {"1", "2", "3"}}));
+  EXPECT_EQ(design.budget, (RunBudget{"iterations", "100"}));
+  EXPECT_EQ(design.tuning, (Tuning{"momentum", {"0.5", "0.9"}}));
+  EXPECT_EQ(design.tuning_seeds, 1);
+  EXPECT_THAT(design.baseline,
+              ElementsAre(Assigned{"trace", "spot:most=4,seed=1"}, Assigned{"rule", "root"}));
+  EXPECT_EQ(design.target, 92.5);
+}
+
+TEST(DesignFile, IsReadAsItWasWritten) {
+  const test::TempFolder folder;
+  const Design design = parse_design(kFile, "d.toml").design;
+  const auto file = folder.write("design.toml", to_toml(design, folder.path()));
+  EXPECT_EQ(read_design(file).design, design);
+  const Design simple;
+  const auto plain = folder.write("plain.toml", to_toml(simple, folder.path()));
+  EXPECT_EQ(read_design(plain).design, simple);
+}
+
+TEST(DesignFile, HasPathsInItsFolder) {
+  const test::TempFolder folder;
+  const std::string text = "[axes]\ntrace = [\"a.csv\", \"/b.csv\"]\n";
+  const Design design = read_design(folder.write("d.toml", text)).design;
+  EXPECT_THAT(values_of(design, "trace"),
+              ElementsAre((folder.path() / "a.csv").string(), "/b.csv"));
+  EXPECT_THAT(to_toml(design, folder.path()), HasSubstr(R"(trace = ["a.csv", "/b.csv"])"));
+}
+
+TEST(DesignFile, NamesWhatIsWrong) {
+  EXPECT_THAT(error_in("[axis]\n"),
+              HasSubstr("d.toml:1: unknown table 'axis'; did you mean 'axes'"));
+  EXPECT_THAT(error_in("[axes]\nrul = [\"root\"]\n"), HasSubstr("d.toml:2: unknown option 'rul'"));
+  EXPECT_THAT(error_in("[axes]\nseed = [1, 1]\n"), HasSubstr("1 stands there twice"));
+  EXPECT_THAT(error_in("[axes]\nseed = []\n"), HasSubstr("'seed' is an empty list"));
+  EXPECT_THAT(error_in("[axes]\nseed = [[1]]\n"), HasSubstr("an array, which no option is"));
+  EXPECT_THAT(error_in("[axes]\nseed = [1, \"x\"]\n"), HasSubstr("d.toml:2: seed: \"x\""));
+  EXPECT_THAT(error_in("seed = [1, 2]\n"),
+              HasSubstr("accepted: one value, or the list below [axes]"));
+  EXPECT_THAT(error_in("[compare]\nbudgt = \"epochs=1\"\n"), HasSubstr("did you mean 'budget'"));
+  EXPECT_THAT(error_in("[compare]\njobs = 0\n"), HasSubstr("d.toml:2: jobs: "));
+  EXPECT_THAT(error_in("[compare]\n[compare.more]\n"), HasSubstr("a table, which no option is"));
+}
+
+TEST(SetValues, MakesAxesAndTakesThemBack) {
+  Design design;
+  set_values(design, "seed", {"1", "2"});
+  set_values(design, "rule", {"root", "linear"});
+  set_values(design, "data", {"digits"});
+  EXPECT_THAT(values_of(design, "seed"), ElementsAre("1", "2"));
+  EXPECT_TRUE(is_axis(design, "rule"));
+  EXPECT_FALSE(is_axis(design, "data"));
+  set_values(design, "rule", {"root"});
+  EXPECT_FALSE(is_axis(design, "rule"));
+  EXPECT_EQ(design.base.rule, "root");
+}
+
+TEST(RequireConsistent, RefusesContradictions) {
+  Design tuned;
+  tuned.tuning = parse_tuning("lr=0.1,0.2");
+  EXPECT_EQ(error_of([&] { require_consistent(tuned); }), "no error");
+  set_values(tuned, "lr", {"0.1", "0.2"});
+  EXPECT_THAT(error_of([&] { require_consistent(tuned); }), HasSubstr("--tune: lr"));
+  Design budget;
+  budget.budget = parse_budget("epochs=2");
+  set_values(budget, "epochs", {"1", "2"});
+  EXPECT_THAT(error_of([&] { require_consistent(budget); }), HasSubstr("the same for all"));
+  EXPECT_THAT(error_of([] { return parse_tuning("rule=root,linear"); }), HasSubstr("not tuned"));
+  EXPECT_THAT(error_of([] { return parse_tuning("lr=0.1"); }), HasSubstr("one value only"));
+  EXPECT_THAT(error_of([] { return parse_baseline("seed=1"); }), HasSubstr("has the seeds of"));
+}
+
+}  // namespace
+}  // namespace rubato

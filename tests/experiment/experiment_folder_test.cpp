@@ -1,0 +1,126 @@
+#include "experiment/experiment_folder.hpp"
+
+#include <gmock/gmock.h>
+
+#include <rubato/config/configuration_file.hpp>
+#include <rubato/core/error.hpp>
+
+#include "experiment/design_file.hpp"
+#include "support/error_of.hpp"
+#include "support/temp_folder.hpp"
+
+namespace rubato {
+namespace {
+
+using test::error_of;
+using test::read_file;
+using testing::ElementsAre;
+using testing::HasSubstr;
+
+constexpr const char* kTrace = "step,batchsize\n0,128\n1,256\n";
+
+class ExperimentFolders : public testing::Test {
+ protected:
+  [[nodiscard]] Design design_with(const std::string& trace) const {
+    Design design;
+    design.base.model = "softmax";
+    set_values(design, "trace", {trace, "128"});
+    set_values(design, "rule", {"linear", "constant"});
+    return design;
+  }
+
+  const test::TempFolder folder_;
+  const std::filesystem::path path_ = folder_.path() / "experiment";
+};
+
+TEST_F(ExperimentFolders, KeepTheTraces) {
+  const std::string trace = folder_.write("a.csv", kTrace);
+  const ExperimentFolder folder(path_);
+  const Design design = folder.adopt(design_with(trace));
+  EXPECT_THAT(values_of(design, "trace"), ElementsAre((path_ / "traces/a.csv").string(), "128"));
+  EXPECT_EQ(read_file(path_ / "traces/a.csv"), kTrace);
+  folder.write_design(design);
+  EXPECT_THAT(read_file(path_ / "design.toml"), HasSubstr(R"(trace = ["traces/a.csv", "128"])"));
+  // The design in the folder is the same, and adopted as it is.
+  EXPECT_EQ(read_design(path_ / "design.toml").design, design);
+  EXPECT_EQ(folder.adopt(design), design);
+}
+
+TEST_F(ExperimentFolders, RefuseAnotherTraceOfTheSameName) {
+  const std::string trace = folder_.write("a.csv", kTrace);
+  const ExperimentFolder folder(path_);
+  static_cast<void>(folder.adopt(design_with(trace)));
+  folder_.write("a.csv", "step,batchsize\n0,64\n");
+  EXPECT_THAT(error_of([&] { return folder.adopt(design_with(trace)); }),
+              HasSubstr("is not the trace of that name"));
+  EXPECT_THAT(error_of([&] { return folder.adopt(design_with("none.csv")); }),
+              HasSubstr("none.csv"));
+}
+
+TEST_F(ExperimentFolders, HaveConfigurationsThatMayBeMoved) {
+  const std::string trace = folder_.write("a.csv", kTrace);
+  RunFiles files;
+  {
+    const ExperimentFolder folder(path_);
+    const ExperimentPlan plan = plan_of(folder.adopt(design_with(trace)));
+    EXPECT_EQ(plan.runs[0].name, "a_linear_seed-42");
+    files = folder.files_of(plan.runs[0], false);
+    folder.prepare(plan.runs[0], files);
+  }
+  const auto moved = folder_.path() / "moved";
+  std::filesystem::rename(path_, moved);
+  const RunConfiguration run = read_configuration(moved / "runs/a_linear_seed-42.toml");
+  EXPECT_TRUE(std::filesystem::equivalent(run.trace, moved / "traces/a.csv"));
+  EXPECT_EQ(run.rule, "linear");
+}
+
+TEST_F(ExperimentFolders, RefuseRunsWithOtherOptions) {
+  const ExperimentFolder folder(path_);
+  ExperimentPlan plan = plan_of(folder.adopt(design_with("256")));
+  PlannedRun run = plan.runs[0];
+  const RunFiles files = folder.files_of(run, false);
+  folder.prepare(run, files);
+  folder.prepare(run, files);
+  run.configuration.threads = 7;
+  folder.prepare(run, files);
+  run.configuration.learning_rate = 0.5;
+  EXPECT_THAT(
+      error_of([&] { folder.prepare(run, files); }),
+      testing::AllOf(HasSubstr("the run 256_linear_seed-42 is there with other options: --lr "
+                               "was 0.01, is 0.5"),
+                     HasSubstr("accepted: ")));
+}
+
+TEST_F(ExperimentFolders, AreLocked) {
+  const ExperimentFolder folder(path_);
+  folder.write_design(Design());
+  EXPECT_THAT(error_of([&] { const ExperimentFolder other(path_); }),
+              HasSubstr("another process works in this experiment"));
+}
+
+TEST_F(ExperimentFolders, AreNobodyElses) {
+  folder_.write("other/file", "");
+  EXPECT_THAT(error_of([&] { const ExperimentFolder other(folder_.path() / "other"); }),
+              HasSubstr("is no folder of an experiment"));
+  std::filesystem::create_directory(folder_.path() / "empty");
+  EXPECT_EQ(error_of([&] { const ExperimentFolder other(folder_.path() / "empty"); }), "no error");
+}
+
+TEST_F(ExperimentFolders, ShowTheStateOfRuns) {
+  const ExperimentFolder folder(path_);
+  const PlannedRun run{.name = "a", .configuration = {}, .seed = 1};
+  const RunFiles files = folder.files_of(run, false);
+  EXPECT_EQ(state_of(files), RunState::absent);
+  folder_.write("experiment/runs/a/config.toml", "");
+  // Nothing is lost where it begins anew.
+  EXPECT_EQ(state_of(files), RunState::absent);
+  folder_.write("experiment/runs/a/checkpoints/step-5.safetensors", "");
+  EXPECT_EQ(state_of(files), RunState::begun);
+  folder_.write("experiment/runs/a/summary.json", "");
+  EXPECT_EQ(state_of(files), RunState::ended);
+  folder_.write("experiment/runs/a.failed", "");
+  EXPECT_EQ(state_of(files), RunState::failed);
+}
+
+}  // namespace
+}  // namespace rubato

@@ -1,0 +1,30 @@
+#include "experiment/labels.hpp"
+
+#include <gmock/gmock.h>
+
+namespace rubato {
+namespace {
+
+using testing::ElementsAre;
+
+TEST(Labels, AreNamesOfFiles) {
+  EXPECT_THAT(labels_of("trace", {"data/a100.csv", "128", "elastic", "spot:most=4,seed=1"}),
+              ElementsAre("a100", "128", "elastic", "spot:most=4,seed=1"));
+  EXPECT_THAT(labels_of("data", {"digits", "mnist:/data/fashion-mnist", "mnist:mnist.d/"}),
+              ElementsAre("digits", "fashion-mnist", "mnist.d"));
+  EXPECT_THAT(labels_of("lr", {"0.1"}), ElementsAre("0.1"));
+}
+
+TEST(Labels, TellValuesApart) {
+  EXPECT_THAT(labels_of("trace", {"a/t.csv", "b/t.csv", "c/u.csv"}),
+              ElementsAre("a/t.csv", "b/t.csv", "u"));
+}
+
+TEST(Slug, IsAPartOfAFilesName) {
+  EXPECT_EQ(slug("adascale:smoothing=0.9,ramp=2"), "adascale-smoothing-0.9-ramp-2");
+  EXPECT_EQ(slug("../a b/c"), "..-a-b-c");
+  EXPECT_EQ(slug(std::string(100, 'x')).size(), 60U);
+}
+
+}  // namespace
+}  // namespace rubato

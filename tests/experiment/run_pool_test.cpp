@@ -1,0 +1,166 @@
+#include "experiment/run_pool.hpp"
+
+#include <csignal>
+#include <map>
+
+#include <fcntl.h>
+#include <gmock/gmock.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "experiment/child_process.hpp"
+#include "support/temp_folder.hpp"
+
+namespace rubato {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::Pair;
+using testing::UnorderedElementsAre;
+
+// What was told, by the name of the task.
+class Notes final : public PoolObserver {
+ public:
+  void on_start(const RunTask& task) override {
+    started.push_back(task.name);
+    ++running;
+    most = std::max(most, running);
+  }
+  void on_end(const RunTask& task, TaskEnd end, double /*seconds*/,
+              const std::string& why) override {
+    --running;
+    ended.emplace(task.name, end == TaskEnd::ended ? "ended" : why);
+  }
+  void on_tick() override {}
+
+  std::vector<std::string> started;
+  std::map<std::string, std::string> ended;
+  int running = 0;
+  int most = 0;
+};
+
+// Runs that a script pretends to do: it gets the arguments of `rubato`, with the folder in $out.
+class RunPools : public testing::Test {
+ protected:
+  void SetUp() override {
+    for (const char* name : {"a", "b", "c"}) {
+      tasks_.push_back({.name = name,
+                        .files = {.folder = folder_.path() / name,
+                                  .config = folder_.path() / (std::string(name) + ".toml"),
+                                  .log = folder_.path() / (std::string(name) + ".log"),
+                                  .failed = folder_.path() / (std::string(name) + ".failed")}});
+    }
+  }
+  void run(const std::string& script, std::int64_t jobs = 1) {
+    const auto program =
+        folder_.write("program",
+                      "#!/bin/bash\n"
+                      "echo \"$*\" >>" +
+                          (folder_.path() / "calls").string() +
+                          "\n"
+                          "case $2 in --resume) out=$3;; *) out=$5;; esac\n"
+                          "name=${out##*/}\n"
+                          "finish() { mkdir -p $out; echo '{}' >$out/summary.json; }\n" +
+                          script);
+    std::filesystem::permissions(program, std::filesystem::perms::owner_all);
+    execute(
+        tasks_,
+        {.program = program, .jobs = jobs, .inherited = -1, .stopping = [&] { return stop_(); }},
+        notes_);
+  }
+  [[nodiscard]] std::string file(const std::string& name) const {
+    return test::read_file(folder_.path() / name);
+  }
+
+  const test::TempFolder folder_;
+  std::vector<RunTask> tasks_;
+  Notes notes_;
+  std::function<bool()> stop_ = [] { return false; };
+};
+
+TEST_F(RunPools, BringAllToTheirEnd) {
+  run("finish");
+  EXPECT_THAT(notes_.started, ElementsAre("a", "b", "c"));
+  EXPECT_THAT(notes_.ended,
+              UnorderedElementsAre(Pair("a", "ended"), Pair("b", "ended"), Pair("c", "ended")));
+  EXPECT_EQ(notes_.most, 1);
+  const std::string folder = folder_.path().string();
+  EXPECT_THAT(file("calls"), HasSubstr("train --config " + folder + "/a.toml --out " + folder +
+                                       "/a --threads 1 --quiet\n"));
+  EXPECT_FALSE(std::filesystem::exists(tasks_[0].files.log));
+  // Again there is nothing to do.
+  run("exit 9");
+  EXPECT_EQ(notes_.started.size(), 3U);
+}
+
+TEST_F(RunPools, RunSeveralAtATime) {
+  run("sleep 0.3; finish", 2);
+  EXPECT_EQ(notes_.most, 2);
+  EXPECT_EQ(notes_.ended.size(), 3U);
+}
+
+TEST_F(RunPools, KeepTheWordsOfWhatFailed) {
+  run("if [[ $name == b ]]; then echo 'no such thing' >&2; exit 2; fi; finish");
+  EXPECT_EQ(notes_.ended.size(), 3U);
+  EXPECT_EQ(file("b.failed"), "no such thing\n");
+  // It is a result: not tried again.
+  run("finish");
+  EXPECT_EQ(notes_.started.size(), 3U);
+}
+
+TEST_F(RunPools, TryAgainWhatWasKilled) {
+  run("if [[ $name == b ]]; then kill -KILL $$; fi; if [[ $name == c ]]; then exit 25; fi; finish");
+  EXPECT_THAT(notes_.ended["b"], HasSubstr("killed by signal 9"));
+  EXPECT_EQ(notes_.ended["c"], "ended with code 25");
+  EXPECT_FALSE(std::filesystem::exists(tasks_[1].files.failed));
+  notes_.started.clear();
+  run("finish");
+  EXPECT_THAT(notes_.started, ElementsAre("b", "c"));
+}
+
+TEST_F(RunPools, GoOnWithCheckpoints) {
+  folder_.write("a/config.toml", "");
+  folder_.write("a/checkpoints/step-3.safetensors", "");
+  folder_.write("b/config.toml", "");
+  folder_.write("b/metrics.jsonl", "");
+  run("finish");
+  EXPECT_THAT(file("calls"), HasSubstr("train --resume " + tasks_[0].files.folder.string()));
+  EXPECT_TRUE(std::filesystem::exists(tasks_[0].files.folder / "config.toml"));
+  // What had come to nothing yet begins anew.
+  EXPECT_FALSE(std::filesystem::exists(tasks_[1].files.folder / "metrics.jsonl"));
+}
+
+TEST_F(RunPools, StopWhatRuns) {
+  stop_ = [&] { return std::filesystem::exists(folder_.path() / "begun"); };
+  run("trap 'echo stopped >>" + (folder_.path() / "stopped").string() + "; exit 143' TERM; touch " +
+          (folder_.path() / "begun").string() + "; while :; do sleep 0.01; done",
+      2);
+  EXPECT_LE(notes_.started.size(), 2U);
+  EXPECT_EQ(notes_.ended["a"], "ended with code 143");
+  EXPECT_THAT(file("stopped"), HasSubstr("stopped"));
+}
+
+TEST(ChildProcess, DoesNotOutliveItsParent) {
+  const test::TempFolder folder;
+  // The end of a pipe that the child inherits: it is closed when the child is gone.
+  int ends[2];
+  ASSERT_EQ(pipe2(ends, O_CLOEXEC), 0);
+  const pid_t parent = fork();
+  if (parent == 0) {
+    const ChildProcess child({"/bin/sleep", "100"}, folder.path() / "errors", ends[1]);
+    folder.write("ready", "");
+    while (true) pause();
+  }
+  close(ends[1]);
+  while (!std::filesystem::exists(folder.path() / "ready")) usleep(1000);
+  kill(parent, SIGKILL);
+  int status = 0;
+  waitpid(parent, &status, 0);
+  char byte = 0;
+  EXPECT_EQ(read(ends[0], &byte, 1), 0);
+  close(ends[0]);
+}
+
+}  // namespace
+}  // namespace rubato

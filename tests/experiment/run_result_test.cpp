@@ -1,0 +1,110 @@
+#include "experiment/run_result.hpp"
+
+#include <gmock/gmock.h>
+
+#include <rubato/core/error.hpp>
+
+#include "experiment/run_folders.hpp"
+#include "support/error_of.hpp"
+#include "support/temp_folder.hpp"
+
+namespace rubato {
+namespace {
+
+using test::write_run;
+using testing::HasSubstr;
+
+constexpr Measure kAccuracy{.is_accuracy = true, .chance = 0.1};
+constexpr Measure kLoss{.is_accuracy = false};
+
+class RunResults : public testing::Test {
+ protected:
+  const test::TempFolder folder_;
+};
+
+TEST_F(RunResults, SayWhatARunCameTo) {
+  const RunResult result = read_result(write_run(folder_, "run", {0.5, 0.9, 0.8}), kAccuracy);
+  EXPECT_EQ(result.end, RunEnd::finished);
+  EXPECT_EQ(result.final_value, 0.8);
+  EXPECT_EQ(result.best_value, 0.9);
+  EXPECT_EQ(result.epochs, 3);
+  EXPECT_EQ(result.last.steps, 30);
+  EXPECT_EQ(result.iterations, 37.5);
+  EXPECT_EQ(result.wall_seconds, 2);
+  ASSERT_EQ(result.curve.size(), 3U);
+  EXPECT_EQ(result.curve[1].point.samples, 2000);
+  EXPECT_EQ(result.curve[1].point.hours, 2.5);
+}
+
+TEST_F(RunResults, SayWhereATargetWasReached) {
+  const auto run = write_run(folder_, "run", {0.5, 0.9, 0.95});
+  const RunResult result = read_result(run, kAccuracy);
+  const auto point = reached(result, kAccuracy, 0.9);
+  ASSERT_TRUE(point.has_value());
+  EXPECT_EQ(point->steps, 20);
+  EXPECT_EQ(point->hours, 2.5);
+  EXPECT_EQ(point->money, 4);
+  EXPECT_FALSE(reached(result, kAccuracy, 0.96).has_value());
+  // A loss has to be as small.
+  EXPECT_EQ(reached(read_result(run, kLoss), kLoss, 0.06)->steps, 30);
+  EXPECT_FALSE(reached(read_result(run, kLoss), kLoss, 0.01).has_value());
+}
+
+TEST_F(RunResults, KnowRunsThatNeverLearned) {
+  // The largest class has a tenth: an epoch at 11.9 % has learned nothing, and one at 12.1 % has.
+  EXPECT_EQ(read_result(write_run(folder_, "a", {0.1, 0.119, 0.1}), kAccuracy).end,
+            RunEnd::never_learned);
+  EXPECT_EQ(read_result(write_run(folder_, "b", {0.1, 0.121, 0.1}), kAccuracy).end,
+            RunEnd::unlearned);
+  EXPECT_EQ(read_result(write_run(folder_, "c", {0.1, 0.1, 0.121}), kAccuracy).end,
+            RunEnd::finished);
+  const Measure skewed{.is_accuracy = true, .chance = 0.9};
+  EXPECT_EQ(read_result(write_run(folder_, "d", {0.5, 0.9}), skewed).end, RunEnd::never_learned);
+  // Their numbers are finite, and count.
+  EXPECT_EQ(read_result(folder_.path() / "a", kAccuracy).final_value, 0.1);
+}
+
+TEST_F(RunResults, KnowRunsThatDiverged) {
+  const nlohmann::json why{{"stopped", "the loss became NaN"}};
+  const RunResult step = read_result(
+      write_run(folder_, "a", {0.5}, "{\"kind\":\"step\",\"step\":9,\"applied\":false}\n", why),
+      kAccuracy);
+  EXPECT_EQ(step.end, RunEnd::diverged);
+  EXPECT_EQ(step.reason, "the loss became NaN");
+  EXPECT_FALSE(step.has_value());
+  EXPECT_EQ(step.best_value, 0.5);
+  const RunResult test = read_result(
+      write_run(folder_, "b", {0.5},
+                "{\"kind\":\"epoch\",\"epoch\":1,\"steps\":3,\"test_loss\":null}\n", why),
+      kAccuracy);
+  EXPECT_EQ(test.end, RunEnd::diverged);
+}
+
+TEST_F(RunResults, TakeStepsThatWereSkippedForWhatTheyAre) {
+  const RunResult result =
+      read_result(write_run(folder_, "a", {0.5},
+                            "{\"kind\":\"step\",\"step\":9,\"applied\":false,\"skipped\":true}\n"),
+                  kAccuracy);
+  EXPECT_EQ(result.end, RunEnd::finished);
+}
+
+TEST_F(RunResults, KnowRunsWithoutAnEvaluation) {
+  const RunResult result = read_result(write_run(folder_, "a", {}), kAccuracy);
+  EXPECT_EQ(result.end, RunEnd::failed);
+  EXPECT_THAT(result.reason, HasSubstr("before its first evaluation"));
+}
+
+TEST_F(RunResults, AreNotMadeOfOtherFiles) {
+  folder_.write("a/summary.json", "{\"epochs\": 1}");
+  EXPECT_THAT(test::error_of([&] { return read_result(folder_.path() / "a", kAccuracy); }),
+              HasSubstr("is no summary of a run"));
+}
+
+TEST_F(RunResults, OfFailuresAreTheirWords) {
+  const RunResult result = read_failure(folder_.write("a.failed", "rubato train: no\nmore\n"));
+  EXPECT_EQ(result.end, RunEnd::failed);
+  EXPECT_EQ(result.reason, "rubato train: no\nmore");
+}
+
+}  // namespace
+}  // namespace rubato

@@ -1,0 +1,160 @@
+#include "experiment/runs.hpp"
+
+#include <algorithm>
+#include <set>
+
+#include <gmock/gmock.h>
+
+#include <rubato/core/error.hpp>
+
+#include "support/error_of.hpp"
+
+namespace rubato {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+
+Design two_by_two() {
+  Design design;
+  design.base.model = "softmax";
+  set_values(design, "trace", {"elastic", "256"});
+  set_values(design, "rule", {"linear", "root"});
+  set_values(design, "seed", {"1", "2"});
+  return design;
+}
+
+std::vector<std::string> names_of(const ExperimentPlan& plan, const PlannedCell& cell) {
+  std::vector<std::string> names;
+  for (const std::size_t run : cell.runs) names.push_back(plan.runs[run].name);
+  return names;
+}
+
+TEST(Runs, AreTheProductAndABaseline) {
+  const ExperimentPlan plan = plan_of(two_by_two());
+  EXPECT_THAT(plan.columns, ElementsAre("trace", "rule"));
+  EXPECT_THAT(plan.conditions, ElementsAre("trace elastic", "trace 256", "trace 128"));
+  ASSERT_EQ(plan.cells.size(), 5U);
+  ASSERT_EQ(plan.runs.size(), 10U);
+  EXPECT_THAT(plan.cells[1].labels, ElementsAre("elastic", "root"));
+  EXPECT_THAT(names_of(plan, plan.cells[1]),
+              ElementsAre("elastic_root_seed-1", "elastic_root_seed-2"));
+  const PlannedCell& baseline = plan.cells.back();
+  EXPECT_TRUE(baseline.is_baseline);
+  EXPECT_THAT(baseline.labels, ElementsAre("128", "constant"));
+  EXPECT_THAT(names_of(plan, baseline), ElementsAre("baseline_seed-1", "baseline_seed-2"));
+  const RunConfiguration& run = plan.runs[baseline.runs[1]].configuration;
+  EXPECT_EQ(run.trace, "128");
+  EXPECT_EQ(run.rule, "constant");
+  EXPECT_EQ(run.seed, 2U);
+  EXPECT_EQ(run.model, "softmax");
+}
+
+TEST(Runs, ThatAreTheBaselineAreNotThereTwice) {
+  Design design = two_by_two();
+  set_values(design, "trace", {"128", "256"});
+  set_values(design, "rule", {"constant", "linear"});
+  const ExperimentPlan plan = plan_of(design);
+  EXPECT_EQ(plan.runs.size(), 8U);
+  EXPECT_EQ(std::ranges::count_if(plan.cells, &PlannedCell::is_baseline), 1);
+  EXPECT_TRUE(plan.cells.front().is_baseline);
+  EXPECT_THAT(plan.cells.front().labels, ElementsAre("128", "constant"));
+}
+
+TEST(Runs, HaveABaselineForEachSetting) {
+  Design design = two_by_two();
+  set_values(design, "ref-batch", {"64", "128"});
+  set_values(design, "optimizer", {"sgd", "adam"});
+  const ExperimentPlan plan = plan_of(design);
+  EXPECT_EQ(plan.settings.size(), 4U);
+  std::set<std::string> baselines;
+  for (const PlannedCell& cell : plan.cells) {
+    const RunConfiguration& run = plan.runs[cell.runs.front()].configuration;
+    if (!cell.is_baseline) continue;
+    // Each of its own reference batch.
+    EXPECT_EQ(run.trace, std::to_string(run.reference_batch));
+    baselines.insert(plan.runs[cell.runs.front()].name);
+    for (const PlannedCell& other : plan.cells) {
+      if (other.setting != cell.setting) continue;
+      const RunConfiguration& same = plan.runs[other.runs.front()].configuration;
+      EXPECT_EQ(same.optimizer, run.optimizer);
+      EXPECT_EQ(same.reference_batch, run.reference_batch);
+    }
+  }
+  EXPECT_THAT(baselines,
+              ElementsAre("ref-batch-128_adam_baseline_seed-1", "ref-batch-128_sgd_baseline_seed-1",
+                          "ref-batch-64_adam_baseline_seed-1", "ref-batch-64_sgd_baseline_seed-1"));
+}
+
+TEST(Runs, KeepTheirNamesInALargerDesign) {
+  Design design = two_by_two();
+  const ExperimentPlan before = plan_of(design);
+  set_values(design, "trace", {"64", "256", "elastic"});
+  set_values(design, "rule", {"root", "constant", "linear"});
+  set_values(design, "seed", {"5", "2", "1"});
+  const ExperimentPlan after = plan_of(design);
+  for (const PlannedRun& run : before.runs) {
+    const auto found = std::ranges::find(after.runs, run.name, &PlannedRun::name);
+    ASSERT_NE(found, after.runs.end()) << run.name;
+    EXPECT_EQ(found->configuration, run.configuration) << run.name;
+  }
+}
+
+TEST(Runs, HaveTheBudgetAndWhatWasTuned) {
+  Design design = two_by_two();
+  design.budget = parse_budget("iterations=50");
+  design.tuning = parse_tuning("lr=0.1,0.2");
+  set_values(design, "optimizer", {"sgd", "adam"});
+  const ExperimentPlan plan = plan_of(design, {"0.1", "0.2"});
+  for (const PlannedRun& run : plan.runs) {
+    EXPECT_EQ(run.configuration.iterations, 50) << run.name;
+    EXPECT_EQ(run.configuration.learning_rate, run.configuration.optimizer == "sgd" ? 0.1 : 0.2)
+        << run.name;
+  }
+}
+
+TEST(Runs, TakeWhatTheBaselineSays) {
+  Design design = two_by_two();
+  design.baseline = parse_baseline("trace=512,cores=2");
+  const ExperimentPlan plan = plan_of(design);
+  const RunConfiguration& run = plan.runs.back().configuration;
+  EXPECT_EQ(run.trace, "512");
+  EXPECT_EQ(run.cores, 2);
+  EXPECT_EQ(run.rule, "constant");
+}
+
+TEST(Runs, OfTheBaselineHaveNoDevices) {
+  Design design = two_by_two();
+  set_values(design, "trace", {"spot:most=8,seed=1"});
+  set_values(design, "availability", {"strong:batch=256"});
+  const ExperimentPlan plan = plan_of(design);
+  EXPECT_EQ(plan.runs.front().configuration.availability, "strong:batch=256");
+  EXPECT_EQ(plan.runs.back().configuration.availability, "");
+}
+
+TEST(Runs, AreCheckedBeforeTheyRun) {
+  Design design = two_by_two();
+  design.base.momentum = 0;
+  set_values(design, "nesterov", {"false", "true"});
+  EXPECT_THAT(test::error_of([&] { return plan_of(design); }),
+              testing::AllOf(HasSubstr("--nesterov: there is no momentum"),
+                             HasSubstr("(of the run elastic_linear_nesterov-true_seed-1)")));
+}
+
+TEST(Runs, OfTuningAreTheBaselineWithEachValue) {
+  Design design = two_by_two();
+  design.tuning = parse_tuning("lr=0.1,0.2,0.4");
+  set_values(design, "seed", {"3", "4", "5"});
+  const std::vector<TuningCell> cells = tuning_of(design);
+  ASSERT_EQ(cells.size(), 3U);
+  EXPECT_EQ(cells[1].value, "0.2");
+  ASSERT_EQ(cells[1].runs.size(), 2U);
+  EXPECT_EQ(cells[1].runs[1].name, "lr-0.2_seed-4");
+  EXPECT_EQ(cells[1].runs[1].configuration.trace, "128");
+  EXPECT_EQ(cells[1].runs[1].configuration.learning_rate, 0.2);
+  set_values(design, "seed", {"3"});
+  EXPECT_EQ(tuning_of(design)[0].runs.size(), 1U);
+}
+
+}  // namespace
+}  // namespace rubato
