@@ -9,6 +9,7 @@
 #include <rubato/config/configuration_file.hpp>
 #include <rubato/eigen/dense_network.hpp>
 #include <rubato/machine/kernels.hpp>
+#include <rubato/plan/batch_policy.hpp>
 #include <rubato/plan/step_source.hpp>
 #include <rubato/run/dense_workload.hpp>
 #include <rubato/run/run.hpp>
@@ -45,6 +46,16 @@ void step_source(std::unique_ptr<Objective> objective, const TrainOptions& optio
       std::move(objective),
       std::make_unique<rubato::FunctionSource>(policy, rubato::FunctionSourceOptions{512, true}),
       options);
+}
+
+std::int64_t batch_policy(const TraceStep& offered, const SourceProgress& progress) {
+  // Twice the samples from the tenth epoch on.
+  const auto doubled = [](rubato::TraceStep step, const rubato::SourceProgress& so_far) {
+    if (so_far.epoch.value() >= 10) step.batch_size *= 2;
+    return rubato::BatchDecision{.step = step};
+  };
+  const rubato::FunctionPolicy policy(doubled, {.name = "doubled", .max_batch = 1024});
+  return policy.decide(offered, progress).step.batch_size;
 }
 
 void run() {

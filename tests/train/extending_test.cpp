@@ -717,6 +717,20 @@ TEST(Extending, ByAClock) {
   EXPECT_NEAR(result.time->money, result.time->core_seconds / 3600 * 1.2, 1e-12);
 }
 
+TEST(Extending, ByABatchPolicy) {
+  TrainOptions options = extended_options();
+  options.epochs = 20;
+  options.minibatch_size = 4;
+  Trainer trainer(tiny_objective(), test::on_the_fastest_cores(), options);
+  const auto recorder = trainer.add_observer<test::Recorder>();
+  trainer.fit();
+  ASSERT_EQ(recorder->steps.size(), 20U);
+  EXPECT_EQ(recorder->steps[11].plan.cores, 12) << "each is tried once";
+  // Three minibatches for each, 0.3 s, and six messages of 0.03 s.
+  EXPECT_EQ(recorder->steps[12].plan.cores, 4);
+  EXPECT_EQ(recorder->steps.back().plan.cores, 4);
+}
+
 TEST(Extending, ByPolicyAndObserver) {
   TrainOptions options = extended_options();
   options.epochs = 40;

@@ -17,6 +17,7 @@
 
 #include <rubato/plan/normal_numbers.hpp>
 #include <rubato/sim/clocked_source.hpp>
+#include <rubato/sim/timed_source.hpp>
 #include <rubato/trace/generators.hpp>
 #include <rubato/train/trainer.hpp>
 
@@ -185,6 +186,41 @@ inline std::unique_ptr<StepSource> on_spot_market() {
   };
   return std::make_unique<ClockedSource>(
       generate_availability("spot:most=12,seed=1", TraceEnd::hold), four_samples_each, options);
+}
+
+// A batch policy that remembers something.
+class FastestCores final : public BatchPolicy {
+ public:
+  std::string name() const override { return "fastest cores"; }
+  BatchDecision decide(const TraceStep& offered, const SourceProgress&) const override {
+    const auto tried = static_cast<std::int64_t>(seconds_.size());
+    if (tried < *offered.cores) return {.step = {offered.batch_size, tried + 1}};
+    const auto end = seconds_.begin() + *offered.cores;
+    const auto fastest = std::min_element(seconds_.begin(), end) - seconds_.begin();
+    return {.step = {offered.batch_size, fastest + 1}};
+  }
+  void observe(const ObservedStep& step) override {
+    if (*step.step.cores > static_cast<std::int64_t>(seconds_.size())) {
+      seconds_.push_back(*step.seconds);
+    }
+  }
+  std::int64_t max_batch(std::int64_t offered) const override { return offered; }
+  bool needs_seconds() const override { return true; }
+  void save(State& state) const override { state.put("seconds", seconds_); }
+  void load(const State& state) override { seconds_ = state.values<double>("seconds"); }
+
+ private:
+  // Of a step on one core, on two, and so on.
+  std::vector<double> seconds_;
+};
+
+inline std::unique_ptr<StepSource> on_the_fastest_cores() {
+  TimedSource::Options clock;
+  clock.cluster = parse_cluster("substep=0.1,bytes=4000,host-latency=0.03");
+  clock.minibatch_size = 4;
+  clock.cores = 12;
+  return std::make_unique<TimedSource>(std::make_unique<TraceSource>(Trace::constant(48)), clock,
+                                       std::make_unique<FastestCores>());
 }
 
 // A metric.

@@ -1,0 +1,144 @@
+// Runs whose batch sizes are decided on the way: what --batch makes, what it refuses, what it logs.
+
+#include "config/batch_policy.hpp"
+
+#include <algorithm>
+#include <filesystem>
+#include <set>
+#include <sstream>
+#include <string>
+
+#include <gmock/gmock.h>
+#include <nlohmann/json.hpp>
+
+#include <rubato/run/dense_workload.hpp>
+#include <rubato/run/run.hpp>
+
+#include "core/file.hpp"
+#include "support/error_of.hpp"
+#include "support/temp_folder.hpp"
+
+namespace rubato {
+namespace {
+
+namespace fs = std::filesystem;
+using testing::HasSubstr;
+
+RunConfiguration adaptive_run(const std::string& batch, Clock clock) {
+  return {.model = "quadratic:dim=5,samples=2048",
+          .trace = "64",
+          .cores = 3,
+          .minibatch = 8,
+          .clock = clock,
+          .cluster = clock == Clock::real ? "" : "substep=0.1,bytes=1000,latency=0.3",
+          .batch = batch,
+          .rule = "adascale",
+          .reference_batch = 32,
+          .epochs = 3,
+          .threads = 2,
+          .checkpoint_every = "5steps"};
+}
+
+struct AdaptiveRun {
+  std::string batch;
+  Clock clock;
+};
+
+class BatchPolicyOfRun : public testing::TestWithParam<AdaptiveRun> {};
+
+TEST_P(BatchPolicyOfRun, DecidesAndSaysWhy) {
+  const test::TempFolder temp;
+  const fs::path folder = temp.path() / "run";
+  const RunConfiguration configuration = adaptive_run(GetParam().batch, GetParam().clock);
+  rubato::Run run(configuration, dense_workload(configuration), RunLocation::create(folder));
+  ASSERT_EQ(run.execute().end, RunOutcome::End::completed);
+  std::istringstream lines(read_file(folder / "metrics.jsonl"));
+  std::set<std::int64_t> batches;
+  int explained = 0;
+  for (std::string text; std::getline(lines, text);) {
+    const auto line = nlohmann::json::parse(text);
+    if (line["kind"] != "step") continue;
+    batches.insert(line["batch"].get<std::int64_t>());
+    if (!line.contains("decision")) continue;
+    EXPECT_LE(line["decision"].value("noise_scale", 0.0), 1e12);
+    ++explained;
+  }
+  EXPECT_GT(batches.size(), 2U) << "it decides something";
+  EXPECT_LE(*batches.rbegin(), 512);
+  EXPECT_GT(explained, 10);
+}
+
+TEST_P(BatchPolicyOfRun, GoesOnToTheSameBits) {
+  const RunConfiguration configuration = adaptive_run(GetParam().batch, GetParam().clock);
+  rubato::Run whole(configuration, dense_workload(configuration));
+  const std::string expected = whole.execute().summary.value().weights_sha256;
+
+  class PauseThere final : public Observer {
+   public:
+    void between_steps(Training& training) override {
+      if (training.result().steps == 11) training.pause();
+    }
+  };
+  const test::TempFolder temp;
+  const fs::path folder = temp.path() / "run";
+  {
+    rubato::Run first(configuration, dense_workload(configuration), RunLocation::create(folder));
+    first.trainer().add_observer<PauseThere>();
+    ASSERT_EQ(first.execute().end, RunOutcome::End::paused);
+    first.write_checkpoint();
+  }
+  RunConfiguration others = configuration;
+  others.threads = 1;
+  if (others.clock == Clock::real) others.cores = 7;
+  rubato::Run second(others, dense_workload(others), RunLocation::resume(folder, others));
+  EXPECT_EQ(second.trainer().result().steps, 11);
+  EXPECT_EQ(second.execute().summary.value().weights_sha256, expected);
+}
+
+INSTANTIATE_TEST_SUITE_P(All, BatchPolicyOfRun,
+                         testing::Values(AdaptiveRun{"noise-scale:max=512,wait=3", Clock::real},
+                                         AdaptiveRun{"noise-scale:max=512,wait=3", Clock::modelled},
+                                         AdaptiveRun{"goodput:max=512", Clock::modelled}));
+
+TEST(BatchPolicyOfRuns, RefusesWhatCannotWork) {
+  const auto error = [](const RunConfiguration& configuration) {
+    return test::error_of([&] {
+      require_valid(configuration);
+      rubato::Run(configuration, dense_workload(configuration));
+    });
+  };
+  EXPECT_EQ(error(adaptive_run("goodput:max=512", Clock::real)),
+            "--batch goodput:max=512: by this machine's seconds the result would depend on the "
+            "machine; accepted: with --clock virtual");
+  EXPECT_THAT(error(adaptive_run("goodput:max=24", Clock::modelled)),
+              HasSubstr("no multiple of the minibatch size, 8, is from min=32 to max=24"));
+  EXPECT_THAT(error(adaptive_run("noise-scale:max=4096", Clock::real)),
+              HasSubstr("a batch of 4096 samples is larger than an epoch (2048); accepted: max of "
+                        "at most 2048, or more with --remainder carry"));
+  RunConfiguration carried = adaptive_run("noise-scale:max=4096", Clock::real);
+  carried.remainder = Remainder::carry;
+  EXPECT_EQ(error(carried), "no error");
+  EXPECT_EQ(batch_policy_of(adaptive_run("fixed", Clock::real)), nullptr);
+}
+
+// Steps of half the batch are more than the trace has.
+TEST(BatchPolicyOfRuns, SaysThatATraceIsTooShort) {
+  const test::TempFolder temp;
+  std::string rows = "step,batchsize\n";
+  for (int i = 0; i < 96; ++i) rows += std::to_string(i) + ",64\n";
+  RunConfiguration configuration = adaptive_run("fixed", Clock::real);
+  configuration.trace = temp.write("short.csv", rows).string();
+  const auto error = [&] {
+    return test::error_of(
+        [&] { rubato::Run(configuration, dense_workload(configuration)).execute(); });
+  };
+  EXPECT_EQ(error(), "no error") << "3 epochs of 32 steps";
+  configuration.batch = "noise-scale:max=32";
+  EXPECT_THAT(error(), HasSubstr("short.csv:98: the trace ends before this step, and there is more "
+                                 "to train; accepted: a longer one, or --on-trace-end"));
+  configuration.on_trace_end = TraceEnd::hold;
+  EXPECT_EQ(error(), "no error");
+}
+
+}  // namespace
+}  // namespace rubato
