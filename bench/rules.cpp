@@ -20,6 +20,7 @@
 #include <fmt/format.h>
 
 #include <rubato/core/error.hpp>
+#include <rubato/machine/kernels.hpp>
 #include <rubato/run/run.hpp>
 #include <rubato/torch_run/torch_workload.hpp>
 
@@ -154,6 +155,7 @@ void print_table(const Settings& settings) {
 
 int main(int argc, char** argv) {
   try {
+    rubato::use_right_kernels(argv);
     rubato::Settings settings;
     CLI::App app("Final accuracy and steps of every rule at constant batch sizes.", "bench_rules");
     app.add_option("--data", settings.data, "folder of IDX files [the built-in digits]");

@@ -39,7 +39,7 @@ namespace {
 
 struct Settings {
   // ENGINE/MODEL.
-  std::vector<std::string> models{"libtorch/mnist-cnn", "libtorch/mlp:hidden=512/512", "eigen/mlp",
+  std::vector<std::string> models{"libtorch/mnist-cnn", "libtorch/mlp", "eigen/mlp:hidden=512/512",
                                   "eigen/softmax"};
   std::vector<std::int64_t> minibatches{8, 32, 128};
   std::vector<std::int64_t> cores{1, 2, 8, 64};
@@ -86,6 +86,7 @@ struct Cell {
   std::int64_t minibatch = 0;
   std::int64_t cores = 0;
   std::vector<double> measured{};
+  std::vector<MachineCalibration> calibrations{};
   std::array<std::vector<double>, kMethods.size()> predicted{};
 
   // Of the predicted seconds, relative to the measured ones.
@@ -120,33 +121,31 @@ std::shared_ptr<const Workload> workload_of(const RunConfiguration& configuratio
                                                : torch_workload(configuration);
 }
 
-// Steps with these numbers of cores in turn, until there are enough of each.
+// Steps of each kind that follow each other: the first of them finds the caches as the kind before
+// has left them, and does not count.
+constexpr std::int64_t kEqualSteps = 4;
+
+// Some steps with each of these numbers of cores in turn, until there are enough.
 class MeasuredSteps final : public Observer {
  public:
-  MeasuredSteps(std::vector<std::int64_t> cores, double seconds)
-      : cores_(std::move(cores)), seconds_(seconds) {}
+  MeasuredSteps(std::int64_t kinds, double seconds)
+      : in_turn_(kEqualSteps * kinds), seconds_(seconds) {}
 
   void on_epoch_begin(Training&, const EpochStart&) override { step_.lap(); }
   void on_step(Training& training, const StepRecord& step) override {
     const double seconds = step_.lap();
-    if (turns_ > 0) seconds_of_[step.plan.cores].push_back(seconds);
-    if (step.plan.cores == cores_.back()) end_turn(training);
+    if (steps_ % kEqualSteps > 0) seconds_of_[step.plan.cores].push_back(seconds);
+    ++steps_;
+    if (steps_ % in_turn_ == 0 && all_.seconds() > seconds_) training.pause();
     step_.lap();
   }
 
   [[nodiscard]] double median(std::int64_t cores) const { return median_of(seconds_of_.at(cores)); }
 
  private:
-  // The first turn is a warm-up.
-  void end_turn(Training& training) {
-    constexpr std::int64_t kFewest = 3;
-    ++turns_;
-    if (turns_ > kFewest && all_.seconds() > seconds_) training.pause();
-  }
-
-  std::vector<std::int64_t> cores_;
+  std::int64_t in_turn_;
   double seconds_;
-  std::int64_t turns_ = 0;
+  std::int64_t steps_ = 0;
   std::map<std::int64_t, std::vector<double>> seconds_of_;
   Stopwatch all_;
   Stopwatch step_;
@@ -157,7 +156,8 @@ std::shared_ptr<const MeasuredSteps> measured_steps(const Settings& settings,
                                                     const RunConfiguration& configuration) {
   std::vector<TraceStep> turn;
   for (const std::int64_t cores : settings.cores) {
-    turn.push_back(
+    turn.insert(
+        turn.end(), kEqualSteps,
         {.batch_size = cores * settings.substeps * configuration.minibatch, .cores = cores});
   }
   TrainOptions options = train_options(configuration);
@@ -169,7 +169,8 @@ std::shared_ptr<const MeasuredSteps> measured_steps(const Settings& settings,
   Trainer trainer = make_trainer(
       workload, configuration,
       std::make_unique<TraceSource>(Trace(std::move(turn), TraceEnd::cycle, "turns")), options);
-  auto steps = trainer.add_observer<MeasuredSteps>(settings.cores, settings.seconds);
+  auto steps = trainer.add_observer<MeasuredSteps>(static_cast<std::int64_t>(settings.cores.size()),
+                                                   settings.seconds);
   static_cast<void>(trainer.fit());
   return steps;
 }
@@ -187,6 +188,7 @@ void measure(const Settings& settings, std::vector<Cell>& cells, std::int64_t ro
       const auto steps = measured_steps(settings, *workload, configuration);
       for (const std::int64_t cores : settings.cores) {
         cell->measured.push_back(steps->median(cores));
+        cell->calibrations.push_back(calibration);
         for (std::size_t method = 0; method < kMethods.size(); ++method) {
           cell->predicted[method].push_back(step_seconds_here(kMethods[method].of(calibration),
                                                               cores * settings.substeps, cores));
@@ -241,6 +243,14 @@ void print_table(const Settings& settings, const std::vector<Cell>& cells) {
   }
 }
 
+nlohmann::ordered_json json_of(const Calibration& calibration) {
+  return {{"substep_seconds", calibration.substep_seconds},
+          {"update_seconds", calibration.update_seconds},
+          {"threads", calibration.threads},
+          {"steps", calibration.steps},
+          {"spread", calibration.spread}};
+}
+
 void write_json(const Settings& settings, const std::vector<Cell>& cells) {
   nlohmann::ordered_json json;
   for (const auto& [name, value] : lab::environment()) json["environment"][name] = value;
@@ -261,6 +271,10 @@ void write_json(const Settings& settings, const std::vector<Cell>& cells) {
     for (std::size_t method = 0; method < kMethods.size(); ++method) {
       step["predicted_seconds"][kMethods[method].name] = cell.predicted[method];
       step["error"][kMethods[method].name] = cell.error(method);
+    }
+    for (const MachineCalibration& calibration : cell.calibrations) {
+      step["calibrations"].push_back(
+          {{"alone", json_of(calibration.alone)}, {"together", json_of(calibration.together)}});
     }
     json["steps"].push_back(std::move(step));
   }

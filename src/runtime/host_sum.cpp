@@ -28,7 +28,41 @@ std::vector<double> checked_weights(const Hosts& hosts) {
   return weights;
 }
 
+std::int64_t cores_of(std::size_t rank, std::span<const double> weights, std::int64_t cores) {
+  // The same cut as that of leaves, which are of cores' number here.
+  const std::vector<std::int64_t> borders = host_borders(cores, weights);
+  return std::max<std::int64_t>(1, borders[rank + 1] - borders[rank]);
+}
+
 }  // namespace
+
+HostLoad load_of_host(const Hosts& hosts, std::int64_t leaves, std::int64_t cores,
+                      std::size_t values, std::size_t value_bytes) {
+  const std::vector<double> weights = checked_weights(hosts);
+  const auto rank = static_cast<std::size_t>(hosts.rank());
+  const SummationTree tree(leaves);
+  const std::vector<std::int64_t> borders = host_borders(leaves, weights);
+  std::size_t all_roots = 0;
+  std::size_t own_roots = 0;
+  HostLoad load{.cores = cores_of(rank, weights, cores)};
+  for (std::size_t host = 0; host < weights.size(); ++host) {
+    const std::vector<TreeNode> roots = roots_within(tree, borders[host], borders[host + 1]);
+    all_roots += roots.size();
+    if (host != rank) continue;
+    own_roots = roots.size();
+    for (const TreeNode root : roots) {
+      const auto [first, end] = tree.leaves_below(root);
+      load.most_leaves = std::max(load.most_leaves, end - first);
+    }
+  }
+  const double part = static_cast<double>(values) / static_cast<double>(weights.size());
+  // Out goes all of its roots, in comes its part of everybody's; the sum, and its part once more,
+  // which goes out.
+  const double kept = static_cast<double>(own_roots + 1) * static_cast<double>(values) +
+                      static_cast<double>(all_roots + 1) * part;
+  load.bytes = kept * static_cast<double>(value_bytes);
+  return load;
+}
 
 template <class T>
 HostSum<T>::HostSum(Hosts& hosts, std::size_t values, NormBlocks norms)
@@ -173,10 +207,7 @@ void HostSum<T>::put_part(const Part& part, const RootView& sum) {
 
 template <class T>
 std::int64_t HostSum<T>::cores_of_host(std::int64_t cores) const {
-  // The same cut as that of leaves, which are of cores' number here.
-  const std::vector<std::int64_t> borders = host_borders(cores, weights_);
-  const auto rank = static_cast<std::size_t>(hosts_.rank());
-  return std::max<std::int64_t>(1, borders[rank + 1] - borders[rank]);
+  return cores_of(static_cast<std::size_t>(hosts_.rank()), weights_, cores);
 }
 
 template class HostSum<float>;

@@ -15,6 +15,21 @@
 
 namespace rubato {
 
+/// What a step of several hosts asks of one of them.
+struct HostLoad {
+  /// Of the largest subtree that it computes; 0 where it has none.
+  std::int64_t most_leaves = 0;
+  /// Its own.
+  std::int64_t cores = 1;
+  /// Of the messages and the sum that its HostSum keeps, squares and scalars left out.
+  double bytes = 0;
+};
+
+/// Of a step of `leaves` of so many values on `cores` of all hosts: all at least 1. Throws Error as
+/// HostSum does.
+[[nodiscard]] HostLoad load_of_host(const Hosts& hosts, std::int64_t leaves, std::int64_t cores,
+                                    std::size_t values, std::size_t value_bytes);
+
 /// Brings the sums of a step's subtrees, which the hosts have computed, to one sum on all of them.
 ///
 /// Each host adds a part of the values: it gets that part of all subtrees' sums, adds them in the

@@ -93,6 +93,11 @@ class TypedTorchObjective final : public ObjectiveOf<T>, public TorchObjective {
   }
   std::size_t sample_bytes() const override { return parts_.train->sample_bytes(); }
   bool uses_blas() const override { return loaded_openblas().has_value(); }
+  // The master weights.
+  std::size_t step_bytes() const override {
+    return loss_scale() ? static_cast<std::size_t>(state().flat_parameters().numel()) * sizeof(T)
+                        : 0;
+  }
 
   std::span<T> flat_parameters() override {
     const at::Tensor& flat = state().flat_parameters();

@@ -401,51 +401,53 @@ int values_of(const TrainOptions& options) {
 }
 
 // Of a reducer of the user's own.
-std::optional<std::int64_t> own_buffers(const TrainOptions& options, const ReducerSize& size,
-                                        const Workers& workers) {
-  const OwnReducer& own = options.own_reducer;
+std::optional<std::int64_t> own_buffers(const OwnReducer& own, const TrainingSizes& sizes) {
   if (!own) return std::nullopt;
-  if (!own.buffers) return size.max_leaves;
-  return own.buffers(size, std::min(options.cores, size.max_leaves), workers.threads());
+  const std::int64_t leaves = sizes.leaves_at_once();
+  if (!own.buffers) return leaves;
+  return own.buffers({.values = sizes.parameters + sizes.buffers, .max_leaves = leaves},
+                     sizes.busy_cores(), sizes.threads);
 }
 
 template <class T>
-TrainingSizes sizes_of(ObjectiveOf<T>& objective, const Workers& workers,
-                       const TrainOptions& options, std::int64_t max_minibatches) {
-  return {.parameters = objective.flat_parameters().size(),
-          .buffers = objective.averaged(),
-          .value_bytes = sizeof(T),
-          .sample_bytes = objective.sample_bytes(),
-          .minibatch = options.minibatch_size,
-          .minibatches = max_minibatches,
-          .cores = options.cores,
-          .threads = workers.threads(),
-          .reducer = options.own_reducer ? options.own_reducer.name : options.reduce,
-          .reducer_buffers =
-              own_buffers(options,
-                          {.values = objective.flat_parameters().size() + objective.averaged(),
-                           .max_leaves = max_minibatches},
-                          workers),
-          .optimizer_values = values_of(options),
-          .openblas = objective.uses_blas()};
+TrainingSizes sizes_of(ObjectiveOf<T>& objective, const StepEngineParts& parts,
+                       const TrainOptions& options, const StepRange& steps) {
+  TrainingSizes sizes{
+      .parameters = objective.flat_parameters().size(),
+      .buffers = objective.averaged(),
+      .value_bytes = sizeof(T),
+      .sample_bytes = objective.sample_bytes(),
+      .minibatch = options.minibatch_size,
+      .minibatches = steps.most,
+      .cores = options.cores,
+      .threads = parts.workers.threads(),
+      .reducer = options.own_reducer ? options.own_reducer.name : options.reduce,
+      .optimizer_values = values_of(options),
+      .gradient_pair = steps.least == 1 && (parts.rule.needs().group_norms || options.log_noise),
+      .objective_bytes = objective.step_bytes(),
+      .openblas = objective.uses_blas()};
+  if (options.hosts != nullptr && options.hosts->count() != 1) {
+    sizes.host = load_of_host(*options.hosts, steps.most, options.cores,
+                              sizes.parameters + sizes.buffers, sizes.value_bytes);
+  }
+  sizes.reducer_buffers = own_buffers(options.own_reducer, sizes);
+  return sizes;
 }
 
 template <class T>
 std::unique_ptr<StepEngine> engine_of(const StepEngineParts& parts, const TrainOptions& options,
-                                      std::int64_t max_minibatches) {
+                                      const StepRange& steps) {
   auto& objective = dynamic_cast<ObjectiveOf<T>&>(parts.objective);
-  require_training_memory(sizes_of(objective, parts.workers, options, max_minibatches));
-  return std::make_unique<TypedStepEngine<T>>(objective, parts, options, max_minibatches);
+  require_training_memory(sizes_of(objective, parts, options, steps));
+  return std::make_unique<TypedStepEngine<T>>(objective, parts, options, steps.most);
 }
 
 }  // namespace
 
 std::unique_ptr<StepEngine> make_step_engine(const StepEngineParts& parts,
-                                             const TrainOptions& options,
-                                             std::int64_t max_minibatches) {
-  return parts.objective.type() == ElementType::f64
-             ? engine_of<double>(parts, options, max_minibatches)
-             : engine_of<float>(parts, options, max_minibatches);
+                                             const TrainOptions& options, const StepRange& steps) {
+  return parts.objective.type() == ElementType::f64 ? engine_of<double>(parts, options, steps)
+                                                    : engine_of<float>(parts, options, steps);
 }
 
 }  // namespace rubato

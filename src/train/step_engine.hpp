@@ -24,6 +24,13 @@ struct StepEngineParts {
   Rule& rule;
 };
 
+/// Minibatches of the steps that are to come.
+struct StepRange {
+  /// Of the smallest that is known to come, and of the largest that can.
+  std::int64_t least = 1;
+  std::int64_t most = 1;
+};
+
 /// What a step is taken with.
 struct StepSettings {
   /// What no step changes is set by the engine, what the step says by the step.
@@ -82,10 +89,10 @@ class StepEngine {
 };
 
 /// An engine for the type of the objective's parameters, which checked_objective() has let pass,
-/// and steps of at most `max_minibatches`. Throws Error for options out of their range, and for a
+/// and such steps. Throws Error for options out of their range, and for a
 /// rule that the optimizer cannot follow.
 [[nodiscard]] std::unique_ptr<StepEngine> make_step_engine(const StepEngineParts& parts,
                                                            const TrainOptions& options,
-                                                           std::int64_t max_minibatches);
+                                                           const StepRange& steps);
 
 }  // namespace rubato

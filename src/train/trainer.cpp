@@ -58,7 +58,8 @@ class Trainer::Implementation final : public Training {
         rule_(options_.rules.make(options_.rule)),
         schedule_(schedule_of(options_)),
         workers_(options_.dealing == Dealing::in_turns ? 1 : options_.threads),
-        engine_(make_step_engine({*objective_, workers_, *rule_}, options_, max_minibatches())),
+        engine_(make_step_engine({*objective_, workers_, *rule_}, options_,
+                                 {.least = min_minibatches(), .most = max_minibatches()})),
         configuration_(configuration_of(options_, *objective_)),
         gain_estimator_({}, options_.groups.size() + 1) {}
 
@@ -181,6 +182,17 @@ class Trainer::Implementation final : public Training {
     const std::int64_t of_source =
         std::max<std::int64_t>(1, source_->max_batch() / options_.minibatch_size);
     return planner_.carries() ? of_source : std::min(of_source, planner_.minibatches_per_epoch());
+  }
+
+  // Of the smallest step that is known to come.
+  [[nodiscard]] std::int64_t min_minibatches() const {
+    if (source_->trace() == nullptr) return max_minibatches();
+    const std::vector<TraceStep>& steps = source_->trace()->steps();
+    const auto smaller = [](const TraceStep& a, const TraceStep& b) {
+      return a.batch_size < b.batch_size;
+    };
+    return std::min_element(steps.begin(), steps.end(), smaller)->batch_size /
+           options_.minibatch_size;
   }
 
   [[nodiscard]] SourceProgress progress_of_source() const {

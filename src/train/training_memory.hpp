@@ -7,6 +7,7 @@
 #include <string_view>
 
 #include "core/memory.hpp"
+#include "runtime/host_sum.hpp"
 
 namespace rubato {
 
@@ -19,7 +20,7 @@ struct TrainingSizes {
   /// Of one sample, as it is given to the model.
   std::size_t sample_bytes = 0;
   std::int64_t minibatch = 1;
-  /// Minibatches of the largest step, and the cores it runs on.
+  /// Minibatches of the largest step, and the cores it runs on; of several hosts, all of theirs.
   std::int64_t minibatches = 1;
   std::int64_t cores = 1;
   int threads = 1;
@@ -28,8 +29,20 @@ struct TrainingSizes {
   std::optional<std::int64_t> reducer_buffers{};
   /// What optimizers remember of every parameter: 1 for a momentum, 2 for Adam.
   int optimizer_values = 0;
+  /// Whether the gradients of two steps of one minibatch each are kept, to compare them.
+  bool gradient_pair = false;
+  /// What the objective takes for itself (Objective::step_bytes()).
+  std::size_t objective_bytes = 0;
+  /// Where several hosts train: this one's part of the largest step.
+  std::optional<HostLoad> host{};
   /// Whether matrix products are an OpenBLAS's.
   bool openblas = false;
+
+  // Of this host, which sums one of its subtrees after the other.
+
+  /// At least 1.
+  [[nodiscard]] std::int64_t leaves_at_once() const;
+  [[nodiscard]] std::int64_t busy_cores() const;
 };
 
 /// What a training needs at least, in bytes. What forward and backward passes need is not known
@@ -40,6 +53,10 @@ struct TrainingMemory {
   double optimizer_bytes = 0;
   /// The minibatches that are in work, and the replicas' own buffers.
   double thread_bytes = 0;
+  double pair_bytes = 0;
+  double objective_bytes = 0;
+  /// What goes to the other hosts and comes from them.
+  double host_bytes = 0;
   /// Addresses that the BLAS sets aside for matrix products, of which it uses little. An OpenBLAS
   /// that does not get them asks again without end, so that nobody would hear of it.
   double blas_addresses = 0;

@@ -65,6 +65,15 @@ TEST(Fp16, LearnsAsFullPrecisionDoes) {
   EXPECT_NEAR(half_loss, full_loss, 0.1 * full_loss);
 }
 
+// What a trainer asks for before it takes it.
+TEST(Fp16, KeepsAnotherCopyOfTheWeights) {
+  test::AllOptions options = half_options();
+  const auto step_bytes = [&] { return half_trainer(options).objective().step_bytes(); };
+  EXPECT_EQ(step_bytes(), 4 * (784 * 128 + 128 + 128 * 64 + 64 + 64 * 10 + 10));
+  options.torch.precision = Precision::full;
+  EXPECT_EQ(step_bytes(), 0);
+}
+
 // A network that looks at its own weights and inputs.
 TEST(Fp16, ComputesWithHalvesAndUpdatesFloats) {
   std::atomic<int> forwards{0};

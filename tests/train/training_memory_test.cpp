@@ -42,6 +42,49 @@ TEST(TrainingMemory, OfEveryLeafWhereTheReducerKeepsThem) {
   EXPECT_EQ(memory_of(sizes).gradient_buffer_bytes, 8 * 1024);
 }
 
+TEST(TrainingMemory, OfAHostIsThatOfItsSubtreesAndItsMessages) {
+  TrainingSizes sizes = kSizes;
+  sizes.reducer = "sharded";
+  sizes.host = HostLoad{.most_leaves = 16, .cores = 1, .bytes = 5e4};
+  const TrainingMemory memory = memory_of(sizes);
+  EXPECT_EQ(memory.gradient_buffers, 16) << "of the 64 that all hosts sum";
+  EXPECT_EQ(memory.thread_bytes, 1 * 32 * 100 + 2 * 4 * 24) << "one thread is busy";
+  EXPECT_EQ(memory.host_bytes, 5e4);
+  EXPECT_EQ(memory.bytes(), 16 * 4096 + 8000 + 3200 + 192 + 5e4);
+  // One that has no part of the step.
+  sizes.host->most_leaves = 0;
+  EXPECT_EQ(memory_of(sizes).gradient_buffers, 1);
+}
+
+// A reducer that suits the whole step is taken for a host's part of it, too.
+TEST(TrainingMemory, OfAHostKnowsWhatAutoStandsFor) {
+  // 32 leaves are 2 GiB, and 16 one.
+  TrainingSizes sizes{.parameters = std::size_t{1} << 24,
+                      .minibatches = 32,
+                      .cores = 2,
+                      .host = HostLoad{.most_leaves = 16, .cores = 1}};
+  EXPECT_EQ(memory_of(sizes).gradient_buffers, 5) << "chunked-tree";
+  sizes.minibatches = 16;
+  EXPECT_EQ(memory_of(sizes).gradient_buffers, 16) << "sharded";
+}
+
+TEST(TrainingMemory, CountsWhatOnlySomeTrainingsKeep) {
+  TrainingSizes sizes = kSizes;
+  sizes.gradient_pair = true;
+  sizes.objective_bytes = 4000;
+  const TrainingMemory memory = memory_of(sizes);
+  EXPECT_EQ(memory.pair_bytes, 2 * 4000);
+  EXPECT_EQ(memory.objective_bytes, 4000);
+  EXPECT_EQ(memory.bytes(), memory_of(kSizes).bytes() + 12000);
+  sizes.host = HostLoad{.most_leaves = 16, .cores = 8, .bytes = 30e3};
+  EXPECT_THAT(test::error_of([&] {
+                require_training_memory(sizes, {.bytes = 40e3, .what = "physical memory"});
+              }),
+              testing::HasSubstr("8 kB for the optimizer, 8 kB for the gradients of two steps, "
+                                 "4 kB for the objective's own copies, 30 kB for messages between "
+                                 "hosts and 6.59 kB for 2 threads"));
+}
+
 TEST(TrainingMemory, ThatCannotFitIsRefusedWithTheNumbers) {
   const MemoryLimit limit{.bytes = 40e3, .what = "physical memory"};
   EXPECT_EQ(test::error_of([&] { require_training_memory(kSizes, {.bytes = 50e3, .what = ""}); }),

@@ -130,6 +130,8 @@ class Objective {
   /// say beforehand what memory is needed.
   [[nodiscard]] virtual std::size_t sample_bytes() const { return 0; }
   [[nodiscard]] virtual bool uses_blas() const { return false; }
+  /// And bytes that it takes for itself when the first step begins: a copy of its parameters, say.
+  [[nodiscard]] virtual std::size_t step_bytes() const { return 0; }
 };
 
 /// An objective whose parameters are of type T: float or double.

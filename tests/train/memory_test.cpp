@@ -1,0 +1,97 @@
+// What a trainer says it needs, where it cannot have it.
+
+#include <cstddef>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <gmock/gmock.h>
+
+#include <rubato/eigen/noisy_quadratic.hpp>
+#include <rubato/testing.hpp>
+
+#include "runtime/host_sum.hpp"
+#include "support/error_of.hpp"
+
+namespace rubato {
+namespace {
+
+using testing::HasSubstr;
+using testing::Not;
+
+// Of a million parameters, of 8 bytes each; it wants more memory than there is.
+class GreedyObjective final : public ObjectiveOf<double> {
+ public:
+  std::int64_t samples() const override { return inner_->samples(); }
+  const std::vector<TrainedArray>& trained() const override { return inner_->trained(); }
+  const std::vector<NamedArray>& parameters() const override { return inner_->parameters(); }
+  std::string fingerprint() const override { return "greedy"; }
+  std::span<double> flat_parameters() override { return inner_->flat_parameters(); }
+  std::unique_ptr<Evaluator<double>> make_evaluator() override { return inner_->make_evaluator(); }
+  std::size_t step_bytes() const override { return std::size_t{3} << 60; }
+
+ private:
+  std::unique_ptr<ObjectiveOf<double>> inner_ =
+      noisy_quadratic<double>({.dim = 1'000'000, .samples = 64});
+};
+
+std::string error_with(TrainOptions options, const std::vector<std::int64_t>& batches) {
+  options.epochs = 1;
+  options.minibatch_size = 2;
+  options.reduce = "tree";
+  return test::error_of([&] {
+    std::vector<TraceStep> steps;
+    for (const std::int64_t batch : batches) steps.push_back({.batch_size = batch});
+    const Trainer trainer(std::make_unique<GreedyObjective>(),
+                          Trace(std::move(steps), TraceEnd::cycle, "test"), std::move(options));
+  });
+}
+
+TEST(MemoryOfATraining, HasWhatTheObjectiveTakesForItself) {
+  EXPECT_THAT(error_with({.threads = 1}, {16}),
+              HasSubstr("8 MB for the optimizer, 3.46e+06 TB for the objective's own copies and "));
+}
+
+TEST(MemoryOfATraining, HasTheGradientsOfTwoStepsOfOneMinibatch) {
+  const std::string pair = "16 MB for the gradients of two steps";
+  EXPECT_THAT(error_with({.rule = "adascale", .threads = 1}, {16, 2}), HasSubstr(pair));
+  EXPECT_THAT(error_with({.log_noise = true, .threads = 1}, {2}), HasSubstr(pair));
+  EXPECT_THAT(error_with({.rule = "adascale", .threads = 1}, {16, 4}), Not(HasSubstr(pair)))
+      << "no step has one minibatch";
+  EXPECT_THAT(error_with({.threads = 1}, {2}), Not(HasSubstr(pair))) << "nobody compares";
+}
+
+// Two hosts, of which the second does three quarters of eight minibatches: as 2 and 4.
+TEST(MemoryOfATraining, HasTheMessagesBetweenHosts) {
+  const auto hosts = test::emulated_hosts({1, 3});
+  // Out go two sums, and one's half of three comes in; the sum, and half of it.
+  EXPECT_THAT(error_with({.threads = 1, .hosts = hosts[1]}, {16}),
+              HasSubstr("40 MB for messages between hosts"));
+  EXPECT_THAT(error_with({.threads = 1, .hosts = hosts[1]}, {16}),
+              HasSubstr("training needs 3 gradient buffers of 8 MB (8 minibatches in a step"))
+      << "of a subtree of four leaves";
+  EXPECT_THAT(error_with({.threads = 1, .hosts = hosts[0]}, {16}),
+              HasSubstr("32 MB for messages between hosts"));
+  EXPECT_THAT(error_with({.threads = 1, .hosts = test::emulated_hosts({1})[0]}, {16}),
+              Not(HasSubstr("between hosts")));
+}
+
+TEST(LoadOfHost, IsItsRunOfTheTree) {
+  const auto hosts = test::emulated_hosts({1, 3});
+  const HostLoad small = load_of_host(*hosts[0], 8, 16, 1000, 4);
+  EXPECT_EQ(small.most_leaves, 2);
+  EXPECT_EQ(small.cores, 4);
+  // One root of its own, three in all.
+  EXPECT_EQ(small.bytes, 4 * ((1 + 1) * 1000 + (3 + 1) * 500));
+  const HostLoad large = load_of_host(*hosts[1], 8, 16, 1000, 4);
+  EXPECT_EQ(large.most_leaves, 4);
+  EXPECT_EQ(large.cores, 12);
+  EXPECT_EQ(large.bytes, 4 * ((2 + 1) * 1000 + (3 + 1) * 500));
+  // A step of one minibatch is the second's alone.
+  EXPECT_EQ(load_of_host(*hosts[0], 1, 1, 1000, 4).most_leaves, 0);
+  EXPECT_EQ(load_of_host(*hosts[0], 1, 1, 1000, 4).cores, 1);
+}
+
+}  // namespace
+}  // namespace rubato
