@@ -35,7 +35,10 @@ class ClusterDoc : public testing::Test {
 
 TEST_F(ClusterDoc, HasEveryArgumentWithItsDefault) {
   for (const Argument& argument : cluster_arguments()) {
-    EXPECT_THAT(text_, HasSubstr(fmt::format("\n| `{}={}` |", argument.name, argument.fallback)));
+    const std::string text = argument.fallback.empty()
+                                 ? argument.name
+                                 : fmt::format("{}={}", argument.name, argument.fallback);
+    EXPECT_THAT(text_, HasSubstr(fmt::format("\n| `{}` |", text)));
   }
 }
 
@@ -58,8 +61,21 @@ TEST_F(ClusterDoc, ComputesAStepOfThisMachineAsTheLibraryDoes) {
                                              1e3 * step_seconds_here(machine, 12, 1))));
 }
 
-// In a short form: a real one takes minutes.
 TEST_F(ClusterDoc, HasCommandsThatRun) {
+  const test::TempFolder folder;
+  const std::regex command("\n\\$ rubato ([^\n]+)");
+  int commands = 0;
+  for (std::sregex_iterator it(text_.begin(), text_.end(), command), end; it != end; ++it) {
+    const test::ProgramResult result = test::shell("exec \"$0\" " + (*it)[1].str(), folder.path());
+    EXPECT_EQ(result.code, 0) << (*it)[1] << "\n" << result.err;
+    EXPECT_NE(result.out, "") << (*it)[1];
+    ++commands;
+  }
+  EXPECT_EQ(commands, 4);
+}
+
+// In a short form: a real one takes minutes.
+TEST_F(ClusterDoc, HasABenchmarkThatRuns) {
   const test::TempFolder folder;
   const std::regex command("\n\\$ bench_step_model ([^\n]+)");
   int commands = 0;
