@@ -84,6 +84,12 @@ TEST(NoiseScalePolicy, AveragesLogarithms) {
               ElementsAre(20, 16, 4 * std::llround(third / 4), 4 * std::llround(52.5 / 4)));
 }
 
+// Rounding may make one that is not above 0, which has no logarithm.
+TEST(NoiseScalePolicy, TakesNoNoiseForASample) {
+  const auto policy = noise_policy("max=64,smoothing=0.5,change=0,wait=1");
+  EXPECT_THAT(follow(*policy, {32.0, -3.0, 64.0, {}}), ElementsAre(20, 32, 4, 16));
+}
+
 TEST(NoiseScalePolicy, TakesNoMoreCoresThanItHasMinibatches) {
   const auto policy = noise_policy("max=64,smoothing=0,change=0,wait=1");
   const TraceStep offered{.batch_size = 32, .cores = 6};

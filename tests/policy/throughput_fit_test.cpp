@@ -97,7 +97,7 @@ TEST(FitThroughput, FindsTheModelThatTimesAreOf) {
                                   .gamma = gamma};
       const StepSeconds seconds = times_of(model, many_shapes());
       const ThroughputModel found = fit_throughput(seconds, kOfHost);
-      EXPECT_LT(fit_error(found, seconds, kOfHost), 1e-4) << gamma << " " << unit;
+      EXPECT_LT(fit_error(found, seconds, kOfHost), 1e-5) << gamma << " " << unit;
       for (const StepShape& other :
            {StepShape{.cores = 5, .minibatches = 8}, StepShape{.cores = 12, .minibatches = 3}}) {
         EXPECT_NEAR(found.seconds(other, kOfHost) / model.seconds(other, kOfHost), 1, 1e-3)
@@ -136,6 +136,11 @@ TEST(FitThroughput, TakesWhatIsUnexploredForFree) {
   EXPECT_NEAR(of_two.host_base, 1, 1e-3);
   EXPECT_EQ(of_two.host_slope, 0);
   EXPECT_EQ(of_two.network_base, 0);
+  const ThroughputModel of_one_and_four = fitted({{.cores = 1, .minibatches = 1},
+                                                  {.cores = 1, .minibatches = 3},
+                                                  {.cores = 4, .minibatches = 1}});
+  EXPECT_NEAR(of_one_and_four.host_base, 1 + 2, 0.01) << "how much is of each core, nobody knows";
+  EXPECT_EQ(of_one_and_four.host_slope, 0);
   // What may be of both is of the gradient: more cores are believed to cost nothing.
   const ThroughputModel of_four =
       fitted({{.cores = 4, .minibatches = 1}, {.cores = 4, .minibatches = 3}});
