@@ -112,6 +112,7 @@ TEST(NoiseScalePolicy, SaysWhatItWentBy) {
 TEST(NoiseScalePolicy, GoesOnFromAState) {
   const std::string arguments = "max=4096,smoothing=0.7,change=0.3,every=2,wait=2";
   std::vector<std::optional<double>> noises;
+  noises.reserve(40);
   for (int i = 0; i < 40; ++i) noises.emplace_back(300 + 290 * std::sin(i * i));
   const auto whole = noise_policy(arguments);
   const std::vector<std::int64_t> all = follow(*whole, noises);
