@@ -86,7 +86,7 @@ Arguments long_design(const std::string& out) {
           "--seed",
           "1..2",
           "--epochs",
-          "25",
+          "12",
           "--lr",
           "0.02",
           "--target",
@@ -96,7 +96,7 @@ Arguments long_design(const std::string& out) {
           "--jobs",
           "1",
           "--checkpoint-every",
-          "20steps"};
+          "10steps"};
 }
 
 // All of the answer that does not depend on the machine.
