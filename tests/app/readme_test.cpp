@@ -63,7 +63,9 @@ TEST(Readme, ItsCommandsDoWhatItSays) {
     const ProgramResult result = test::rubato(arguments, folder.path());
     EXPECT_EQ(result.code, 0) << command << "\n" << result.err;
     // What it measured with stands there, so that its output can be an argument.
-    if (!command.starts_with("calibrate")) EXPECT_EQ(result.err, "") << command;
+    if (!command.starts_with("calibrate")) {
+      EXPECT_EQ(result.err, "") << command;
+    }
     EXPECT_NE(result.out, "") << command;
   }
 }
