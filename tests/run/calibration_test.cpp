@@ -2,7 +2,11 @@
 // time at least. How fast this machine is decides nothing here.
 
 #include <chrono>
+#include <cstdint>
+#include <limits>
 #include <memory>
+#include <optional>
+#include <span>
 #include <string>
 #include <thread>
 #include <utility>
