@@ -127,7 +127,9 @@ TEST_F(CompareCommand, AnswersAfterKillsAsItDoesWithout) {
 }
 
 TEST_F(CompareCommand, StopsItsRunsOnASignal) {
-  for (const auto& [signal, code] : {std::pair{SIGTERM, 143}, {SIGINT, 130}}) {
+  for (const auto& one : {std::pair{SIGTERM, 143}, {SIGINT, 130}}) {
+    const int signal = one.first;
+    const int code = one.second;
     const std::string out = fmt::format("stopped-{}", signal);
     const ProgramResult result = compare(long_design(out), [&](pid_t process, const auto&) {
       wait_for(out, 0);
