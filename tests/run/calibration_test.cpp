@@ -124,7 +124,7 @@ class SleepingWorkload final : public Workload {
   std::string description() const override { return "asleep"; }
   std::int64_t samples() const override { return 64; }
   EngineFacts engine() const override { return {}; }
-  std::int64_t gradient_bytes() const override { return 5 * 8; }
+  std::int64_t gradient_bytes() const override { return std::int64_t{5} * 8; }
   Trainer make_trainer(std::unique_ptr<StepSource> steps,
                        const TrainOptions& options) const override {
     asked_for = options;

@@ -42,6 +42,7 @@ std::string error_with(TrainOptions options, const std::vector<std::int64_t>& ba
   options.reduce = "tree";
   return test::error_of([&] {
     std::vector<TraceStep> steps;
+    steps.reserve(batches.size());
     for (const std::int64_t batch : batches) steps.push_back({.batch_size = batch});
     const Trainer trainer(std::make_unique<GreedyObjective>(),
                           Trace(std::move(steps), TraceEnd::cycle, "test"), std::move(options));
