@@ -227,7 +227,8 @@ TEST_F(CompareCommand, SpendsModelledTimeAndMoney) {
                             "hours=0.01", "--price", "2", "--cluster", "substep=0.5", "--seed",
                             "1,2", "--out", "e"}));
   ASSERT_EQ(result.code, 0) << result.err;
-  for (const auto& cell : answer("e")["cells"]) {
+  const auto cells = answer("e")["cells"];
+  for (const auto& cell : cells) {
     EXPECT_NEAR(cell["spent"]["hours"], 0.01, 0.001);
     EXPECT_GT(cell["spent"]["money"], 0);
   }
