@@ -4,7 +4,6 @@
 #include <csignal>
 #include <filesystem>
 #include <memory>
-#include <system_error>
 
 #include <fmt/format.h>
 #include <unistd.h>
@@ -28,12 +27,8 @@ namespace {
 constexpr const char* kStopping =
     "\nrubato compare: the runs finish their steps and write checkpoints; again ends at once\n";
 
-std::filesystem::path this_program() {
-  std::error_code error;
-  const auto program = std::filesystem::read_symlink("/proc/self/exe", error);
-  if (error) throw Error(fmt::format("cannot find this program: {}", error.message()));
-  return program;
-}
+// The file that this process runs, even where another has taken its name since.
+constexpr const char* kThisProgram = "/proc/self/exe";
 
 void warn(const std::string& text) {
   print_error(fmt::format("rubato compare: {}\n", text));
@@ -81,10 +76,10 @@ int compare_command(std::span<const std::string> arguments) {
   folder.write_design(design);
 
   const StopSignals signals(kStopping);
-  const PoolOptions pool{.program = this_program(),
-                         .jobs = options->jobs,
-                         .inherited = folder.lock(),
-                         .stopping = [&] { return signals.received() != 0; }};
+  const PoolOptions pool{
+      .program = kThisProgram, .jobs = options->jobs, .inherited = folder.lock(), .stopping = [&] {
+        return signals.received() != 0;
+      }};
   const auto view = view_for(*options);
   const Conducted conducted = conduct(design, folder, facts, pool, *view);
   return report(*options, design, folder, conducted, signals.received());

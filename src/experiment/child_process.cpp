@@ -18,8 +18,6 @@ namespace rubato {
 
 namespace {
 
-constexpr int kCannotStart = 127;
-
 sigset_t child_signal() {
   sigset_t set;
   sigemptyset(&set);
@@ -32,7 +30,8 @@ void put_in_place(int descriptor, int number) {
 }
 
 // In the child: what may be called between fork() and exec() only.
-[[noreturn]] void become(char* const* argv, const char* errors, int inherited, pid_t parent) {
+[[noreturn]] void become(const char* program, char* const* argv, const char* errors, int inherited,
+                         pid_t parent) {
   // Whatever becomes of the parent, nobody is left to work in its folder.
   prctl(PR_SET_PDEATHSIG, SIGKILL);
   if (getppid() != parent) _exit(kCannotStart);
@@ -46,13 +45,14 @@ void put_in_place(int descriptor, int number) {
   put_in_place(open("/dev/null", O_WRONLY), STDOUT_FILENO);
   put_in_place(open(errors, O_WRONLY | O_CREAT | O_TRUNC, 0666), STDERR_FILENO);
   if (inherited >= 0) fcntl(inherited, F_SETFD, 0);
-  execv(argv[0], argv);
+  execv(program, argv);
   _exit(kCannotStart);
 }
 
 }  // namespace
 
-ChildProcess::ChildProcess(const std::vector<std::string>& arguments,
+ChildProcess::ChildProcess(const std::filesystem::path& program,
+                           const std::vector<std::string>& arguments,
                            const std::filesystem::path& errors, int inherited) {
   std::vector<char*> argv;
   argv.reserve(arguments.size() + 1);
@@ -60,9 +60,9 @@ ChildProcess::ChildProcess(const std::vector<std::string>& arguments,
   argv.push_back(nullptr);
   const pid_t parent = getpid();
   process_ = fork();
-  if (process_ == 0) become(argv.data(), errors.c_str(), inherited, parent);
+  if (process_ == 0) become(program.c_str(), argv.data(), errors.c_str(), inherited, parent);
   if (process_ < 0) {
-    throw Error(fmt::format("cannot start {}: {}", arguments.front(),
+    throw Error(fmt::format("cannot start {}: {}", program.string(),
                             std::generic_category().message(errno)));
   }
 }

@@ -16,16 +16,19 @@ struct ChildEnd {
   int signal = 0;
 };
 
+/// The exit code of a child whose program could not be started, as a shell has it.
+inline constexpr int kCannotStart = 127;
+
 /// A program that this process has started, in a process group of its own: Ctrl-C in the terminal
 /// reaches this process alone. It reads nothing, prints nothing to stdout, and is killed when the
 /// thread that started it ends.
 class ChildProcess {
  public:
-  /// Starts `arguments`, the first of which is the program's file. Its stderr goes to `errors`, and
-  /// `inherited` (a descriptor; -1 is none) stays open in it. Throws Error where it cannot be
-  /// started.
-  ChildProcess(const std::vector<std::string>& arguments, const std::filesystem::path& errors,
-               int inherited);
+  /// Starts the file `program` with `arguments`, the first of which is its name. Its stderr goes to
+  /// `errors`, and `inherited` (a descriptor; -1 is none) stays open in it. Throws Error where
+  /// there can be no further process; a program that cannot be started ends with kCannotStart.
+  ChildProcess(const std::filesystem::path& program, const std::vector<std::string>& arguments,
+               const std::filesystem::path& errors, int inherited);
   /// Kills it where it has not ended.
   ~ChildProcess();
   ChildProcess(ChildProcess&& other) noexcept;

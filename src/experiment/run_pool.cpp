@@ -24,12 +24,11 @@ namespace fs = std::filesystem;
 constexpr int kTick = 100;
 
 // What `rubato train` answers that is no word about the run: a full disk, memory that could not be
-// had, a signal that it has followed (src/app/exit_code.hpp).
-constexpr std::array<int, 4> kNotItsOwn{24, 25, 130, 143};
+// had, a signal that it has followed (src/app/exit_code.hpp). Nor is that it could not be started.
+constexpr std::array<int, 5> kNotItsOwn{24, 25, kCannotStart, 130, 143};
 
-std::vector<std::string> command_for(const RunTask& task, const PoolOptions& options,
-                                     RunState state) {
-  std::vector<std::string> command{options.program.string(), "train"};
+std::vector<std::string> command_for(const RunTask& task, RunState state) {
+  std::vector<std::string> command{"rubato", "train"};
   if (state == RunState::begun) {
     command.insert(command.end(), {"--resume", task.files.folder.string()});
   } else {
@@ -57,6 +56,7 @@ std::string in_words(const ChildEnd& end) {
   if (end.signal != 0) {
     return fmt::format("killed by signal {} ({})", end.signal, sigdescr_np(end.signal));
   }
+  if (end.code == kCannotStart) return "could not be started";
   return fmt::format("ended with code {}", end.code);
 }
 
@@ -92,8 +92,8 @@ class RunPool {
     if (state == RunState::ended || state == RunState::failed) return;
     if (state == RunState::absent) fs::remove_all(task.files.folder);
     running_.push_back({.task = &task,
-                        .process = ChildProcess(command_for(task, options_, state), task.files.log,
-                                                options_.inherited),
+                        .process = ChildProcess(options_.program, command_for(task, state),
+                                                task.files.log, options_.inherited),
                         .since = {}});
     observer_.on_start(task);
   }

@@ -86,7 +86,7 @@ Arguments long_design(const std::string& out) {
           "--seed",
           "1..2",
           "--epochs",
-          "25",
+          "12",
           "--lr",
           "0.02",
           "--target",
@@ -96,7 +96,7 @@ Arguments long_design(const std::string& out) {
           "--jobs",
           "1",
           "--checkpoint-every",
-          "20steps"};
+          "10steps"};
 }
 
 // All of the answer that does not depend on the machine.
@@ -127,7 +127,9 @@ TEST_F(CompareCommand, AnswersAfterKillsAsItDoesWithout) {
 }
 
 TEST_F(CompareCommand, StopsItsRunsOnASignal) {
-  for (const auto& [signal, code] : {std::pair{SIGTERM, 143}, {SIGINT, 130}}) {
+  for (const auto& one : {std::pair{SIGTERM, 143}, {SIGINT, 130}}) {
+    const int signal = one.first;
+    const int code = one.second;
     const std::string out = fmt::format("stopped-{}", signal);
     const ProgramResult result = compare(long_design(out), [&](pid_t process, const auto&) {
       wait_for(out, 0);
@@ -221,11 +223,12 @@ TEST_F(CompareCommand, IsReproducedByItsDesign) {
 
 TEST_F(CompareCommand, SpendsModelledTimeAndMoney) {
   const ProgramResult result =
-      compare(with(kShort, {"--trace", "spot:most=16,seed=1", "--on-trace-end", "cycle", "--budget",
-                            "hours=0.01", "--price", "2", "--cluster", "substep=0.5", "--seed",
-                            "1,2", "--out", "e"}));
+      compare({"--model", "softmax", "--quiet", "--trace", "spot:most=16,seed=1", "--on-trace-end",
+               "cycle", "--budget", "hours=0.01", "--price", "2", "--cluster", "substep=0.5",
+               "--seed", "1,2", "--out", "e"});
   ASSERT_EQ(result.code, 0) << result.err;
-  for (const auto& cell : answer("e")["cells"]) {
+  const auto cells = answer("e")["cells"];
+  for (const auto& cell : cells) {
     EXPECT_NEAR(cell["spent"]["hours"], 0.01, 0.001);
     EXPECT_GT(cell["spent"]["money"], 0);
   }

@@ -148,7 +148,7 @@ TEST(ChildProcess, DoesNotOutliveItsParent) {
   ASSERT_EQ(pipe2(ends, O_CLOEXEC), 0);
   const pid_t parent = fork();
   if (parent == 0) {
-    const ChildProcess child({"/bin/sleep", "100"}, folder.path() / "errors", ends[1]);
+    const ChildProcess child("/bin/sleep", {"sleep", "100"}, folder.path() / "errors", ends[1]);
     folder.write("ready", "");
     while (true) pause();
   }
