@@ -8,9 +8,9 @@ find_package(CLI11 REQUIRED)
 find_package(ZLIB REQUIRED)
 find_package(OpenSSL REQUIRED COMPONENTS Crypto)
 find_package(Eigen3 3.4 REQUIRED NO_MODULE)
-# protoc and its library: the one that libtorch uses, too, as it is in the same programs.
+# The protocol buffers of TensorBoard's files. libtorch loads the same library into the same programs.
 find_package(Protobuf 3.21 REQUIRED)
-# ISA-L has CRC-32C in the instructions that there are.
+# CRC-32C, the checksum of TensorBoard's files.
 find_path(RUBATO_ISAL_INCLUDE_DIR isa-l/crc.h REQUIRED)
 # Headers alone: the one file that includes them compiles the parser, so that sanitizers and the fuzzer
 # see it.

@@ -42,20 +42,20 @@ class EventFile::Implementation {
     if (descriptor_ < 0) cannot_write(path_, errno);
   }
   ~Implementation() {
-    // Nobody could hear of an error.
+    // A destructor cannot report an error.
     if (write_waiting() == 0) written_ += std::ssize(waiting_);
     close(descriptor_);
   }
   Implementation(const Implementation&) = delete;
   Implementation& operator=(const Implementation&) = delete;
 
-  // Has `append` put an event behind those that wait.
+  // `append` appends an event to the buffer.
   template <class Append>
   void write(const Append& append) {
     const double now = seconds_since_1970();
     writer_.set_wall_time(now);
     append(writer_, waiting_);
-    // A clock that was set back must not stop them.
+    // A clock that was set back must not hold the events up.
     const bool late = now < flushed_at_ || now >= flushed_at_ + kLongestWait;
     if (late || waiting_.size() >= kMostWaiting) {
       flush();
@@ -72,7 +72,7 @@ class EventFile::Implementation {
 
   void sync() {
     flush();
-    // Both before and after the flushing, which takes its time.
+    // Flushing takes a while; the file may be removed before or during it.
     require_own();
     flush_to_disk(path_);
     require_own();
@@ -82,7 +82,7 @@ class EventFile::Implementation {
   [[nodiscard]] std::int64_t bytes() const { return written_ + std::ssize(waiting_); }
 
  private:
-  // What waits, wholly or not at all. Returns an error of errno, or 0.
+  // Writes all of the buffer or, where that fails, none of it. Returns errno, or 0.
   [[nodiscard]] int write_waiting() const {
     std::span<const std::byte> rest(waiting_);
     while (!rest.empty()) {
@@ -116,7 +116,7 @@ class EventFile::Implementation {
   EventWriter writer_;
   std::vector<std::byte> waiting_;
   std::int64_t written_ = 0;
-  // The first event goes out at once.
+  // So the first event is written at once.
   double flushed_at_ = 0;
 };
 
@@ -127,8 +127,7 @@ EventFile::EventFile(fs::path path)
 EventFile::~EventFile() = default;
 
 void EventFile::write_scalars(std::int64_t step, std::span<const Scalar> scalars) {
-  implementation_->write(
-      [&](EventWriter& to, auto& out) { to.write_scalars(step, scalars, out); });
+  implementation_->write([&](EventWriter& to, auto& out) { to.write_scalars(step, scalars, out); });
 }
 void EventFile::write_histogram(std::int64_t step, std::string_view tag,
                                 const Histogram& histogram) {
@@ -144,6 +143,11 @@ void EventFile::write_hyperparameters(std::span<const Hyperparameter> hyperparam
 }
 void EventFile::write_end(bool success) {
   implementation_->write([&](EventWriter& to, auto& out) { to.write_end(success, out); });
+}
+void EventFile::write_experiment(std::span<const HyperparameterColumn> hyperparameters,
+                                 std::span<const std::string> metrics) {
+  implementation_->write(
+      [&](EventWriter& to, auto& out) { to.write_experiment(hyperparameters, metrics, out); });
 }
 
 void EventFile::flush() {

@@ -20,7 +20,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// TensorBoard reads what has "tfevents" in its name; the seconds are others' custom, too.
+// TensorBoard reads files whose names contain "tfevents"; the time in seconds comes next by custom.
 constexpr std::string_view kEventsPrefix = "events.out.tfevents.";
 constexpr std::string_view kEventsSuffix = ".rubato";
 constexpr std::size_t kStampDigits = 10;
@@ -42,6 +42,9 @@ std::string stamp_now() {
                      kStampDigits);
 }
 
+constexpr std::string_view kWayOn =
+    "accepted: the file as it was, or going on without TensorBoard's files (--tensorboard=false)";
+
 [[noreturn]] void failed_at(const fs::path& path, const std::error_code& error) {
   throw OutputError(fmt::format("{}: cannot write: {}", path.string(), error.message()));
 }
@@ -53,7 +56,22 @@ std::vector<std::string> lines_of(const std::string& text) {
   return lines;
 }
 
+// Sorted. Sets `error` where the folder cannot be read.
+std::vector<fs::path> own_files(const fs::path& folder, std::error_code& error) {
+  std::vector<fs::path> files;
+  for (fs::directory_iterator it(folder, error), end; !error && it != end; it.increment(error)) {
+    if (is_own(it->path().filename().string())) files.push_back(it->path());
+  }
+  std::sort(files.begin(), files.end());
+  return files;
+}
+
 }  // namespace
+
+std::vector<fs::path> event_files(const fs::path& folder) {
+  std::error_code ignored;
+  return own_files(folder, ignored);
+}
 
 EventFolder::EventFolder(fs::path path) : path_(std::move(path)) {
   std::error_code error;
@@ -63,10 +81,15 @@ EventFolder::EventFolder(fs::path path) : path_(std::move(path)) {
 
 fs::path EventFolder::next() {
   std::string stamp = stamp_now();
+  // Files that no state names are there, too, where a run went on without TensorBoard meanwhile.
+  const std::vector<fs::path> files = event_files(path_);
   // The clock may have been set back.
-  if (!names_.empty()) stamp = std::max(stamp, stamp_of(names_.back()));
-  names_.push_back(
-      fmt::format("{}{}.{:04}{}", kEventsPrefix, stamp, names_.size(), kEventsSuffix));
+  if (!files.empty()) stamp = std::max(stamp, stamp_of(files.back().filename().string()));
+  std::string name;
+  for (std::size_t number = files.size(); name.empty() || fs::exists(path_ / name); ++number) {
+    name = fmt::format("{}{}.{:04}{}", kEventsPrefix, stamp, number, kEventsSuffix);
+  }
+  names_.push_back(std::move(name));
   return path_ / names_.back();
 }
 
@@ -81,16 +104,15 @@ void EventFolder::load(const State& state) {
   std::error_code error;
   for (const std::string& name : names) {
     if (is_own(name) && fs::is_regular_file(path_ / name, error)) continue;
-    throw Error(fmt::format("{}: is not there, and the checkpoint has seen it; events were lost",
-                            (path_ / name).string()));
+    throw Error(fmt::format("{}: is missing, and was there when the checkpoint was written\n{}",
+                            (path_ / name).string(), kWayOn));
   }
   if (!names.empty()) {
     const fs::path last = path_ / names.back();
     const std::uintmax_t size = fs::file_size(last, error);
     if (error || std::cmp_less(size, bytes)) {
-      throw Error(fmt::format(
-          "{}: has {} bytes, less than the {} that the checkpoint has seen; events were lost",
-          last.string(), error ? 0 : size, bytes));
+      throw Error(fmt::format("{}: has {} bytes, and had {} when the checkpoint was written\n{}",
+                              last.string(), error ? 0 : size, bytes, kWayOn));
     }
     fs::resize_file(last, static_cast<std::uintmax_t>(bytes), error);
     if (error) failed_at(last, error);
@@ -106,14 +128,9 @@ void EventFolder::remove_all() {
 
 void EventFolder::remove_if_not_among(const std::vector<std::string>& names) const {
   std::error_code error;
-  std::vector<fs::path> others;
-  for (fs::directory_iterator it(path_, error), end; !error && it != end; it.increment(error)) {
-    const std::string name = it->path().filename().string();
-    const bool known = std::find(names.begin(), names.end(), name) != names.end();
-    if (is_own(name) && !known) others.push_back(it->path());
-  }
-  for (const fs::path& other : others) {
-    if (!error) fs::remove(other, error);
+  for (const fs::path& file : own_files(path_, error)) {
+    const bool known = std::find(names.begin(), names.end(), file.filename()) != names.end();
+    if (!known && !error) fs::remove(file, error);
   }
   if (error) failed_at(path_, error);
 }

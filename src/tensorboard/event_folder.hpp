@@ -9,24 +9,28 @@
 
 namespace rubato {
 
-/// The event files of one run: one of each process that went on with it. Their names ascend in that
-/// order, which is the order in which TensorBoard reads them.
+/// The event files in `folder` that rubato has written, in the order of their names.
+[[nodiscard]] std::vector<std::filesystem::path> event_files(const std::filesystem::path& folder);
+
+/// The event files of one run: one for each process that has worked on it. TensorBoard reads them
+/// in the order of their names, which is the order in which they were written.
 class EventFolder {
  public:
   /// Makes the folder and those above it. Throws OutputError when that fails.
   explicit EventFolder(std::filesystem::path path);
 
-  /// A new one, behind those that there are; it is not made yet.
+  /// The path of a new file, whose name is greater than those of the others.
   [[nodiscard]] std::filesystem::path next();
+  /// True until next() is called, or load() with a state that names files.
   [[nodiscard]] bool empty() const { return names_.empty(); }
 
-  /// Which files there are, the last of which is `bytes` long.
+  /// Saves the names of the files, and that the last of them is `bytes` long.
   void save(State& state, std::int64_t bytes) const;
-  /// Makes the folder what it was when the state was saved: cuts off what the last file has got
-  /// since, and removes the files since. Before it, nothing counts as being there. Throws Error when
-  /// a file has gone, or the last one has become shorter; OutputError.
+  /// Restores the folder as it was when the state was saved: truncates the last file, and removes
+  /// later ones. Throws Error when a file is missing or the last one is shorter than it was;
+  /// OutputError when the folder cannot be written.
   void load(const State& state);
-  /// Removes them all, those included that nothing is known of. Throws OutputError.
+  /// Removes all event files that rubato has written, whoever did. Throws OutputError.
   void remove_all();
 
  private:

@@ -14,8 +14,9 @@ namespace {
 
 constexpr const char* kVersion = "brain.Event:2";
 constexpr const char* kHparamsPlugin = "hparams";
-// TensorBoard accepts this one alone.
+// The only one that TensorBoard accepts.
 constexpr int kHparamsVersion = 0;
+constexpr std::string_view kExperiment = "_hparams_/experiment";
 constexpr std::string_view kSessionStart = "_hparams_/session_start_info";
 constexpr std::string_view kSessionEnd = "_hparams_/session_end_info";
 
@@ -29,10 +30,22 @@ void set(events::HParam& to, const Hyperparameter& from) {
   }
 }
 
+events::HParamInfo::Type type_of(HyperparameterType type) {
+  switch (type) {
+    case HyperparameterType::flag:
+      return events::HParamInfo::BOOL;
+    case HyperparameterType::number:
+      return events::HParamInfo::FLOAT64;
+    case HyperparameterType::text:
+      break;
+  }
+  return events::HParamInfo::STRING;
+}
+
 }  // namespace
 
 struct EventWriter::Messages {
-  // Filled anew for each event; its strings and lists keep their memory.
+  // Filled again for each event; its strings and lists keep their memory.
   events::Event event;
   events::HParams hparams;
 };
@@ -111,6 +124,22 @@ void EventWriter::write_end(bool success, std::vector<std::byte>& out) {
   end.set_status(success ? events::SessionEnd::SUCCESS : events::SessionEnd::FAILURE);
   end.set_end_time_secs(wall_time_);
   append_hparams(kSessionEnd, out);
+}
+
+void EventWriter::write_experiment(std::span<const HyperparameterColumn> hyperparameters,
+                                   std::span<const std::string> metrics,
+                                   std::vector<std::byte>& out) {
+  messages_->hparams.Clear();
+  events::Experiment& experiment = *messages_->hparams.mutable_experiment();
+  for (const HyperparameterColumn& column : hyperparameters) {
+    events::HParamInfo& info = *experiment.add_hparam_infos();
+    info.set_name(column.name);
+    info.set_type(type_of(column.type));
+  }
+  for (const std::string& tag : metrics) {
+    experiment.add_metric_infos()->mutable_name()->set_tag(tag);
+  }
+  append_hparams(kExperiment, out);
 }
 
 void EventWriter::append_hparams(std::string_view tag, std::vector<std::byte>& out) {

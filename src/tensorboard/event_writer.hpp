@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <memory>
 #include <span>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -11,8 +12,8 @@
 
 namespace rubato {
 
-/// Appends events, as the records of a file, to bytes. Keeps its memory from one to the next. Wall
-/// times are in seconds since 1970.
+/// Appends events to a buffer, as records of an event file. Keeps its memory from one event to the
+/// next.
 class EventWriter {
  public:
   EventWriter();
@@ -20,10 +21,10 @@ class EventWriter {
   EventWriter(const EventWriter&) = delete;
   EventWriter& operator=(const EventWriter&) = delete;
 
-  /// The wall time of the events that follow.
+  /// The wall time of the events that follow, in seconds since 1970.
   void set_wall_time(double seconds) { wall_time_ = seconds; }
 
-  /// What a file begins with.
+  /// The event that every file begins with.
   void write_version(std::vector<std::byte>& out);
   void write_scalars(std::int64_t step, std::span<const Scalar> scalars,
                      std::vector<std::byte>& out);
@@ -33,6 +34,8 @@ class EventWriter {
   void write_hyperparameters(std::span<const Hyperparameter> hyperparameters,
                              std::vector<std::byte>& out);
   void write_end(bool success, std::vector<std::byte>& out);
+  void write_experiment(std::span<const HyperparameterColumn> hyperparameters,
+                        std::span<const std::string> metrics, std::vector<std::byte>& out);
 
  private:
   struct Messages;

@@ -18,8 +18,9 @@ constexpr double kFirstLimit = 1e-12;
 constexpr double kLastLimit = 1e20;
 constexpr double kGrowth = 1.1;
 
-// Finds buckets in a few instructions. A table has, for each 32nd part of each octave, how many
-// limits are below it; the parts are narrower than the buckets, so there is at most one in it.
+// Finds the bucket of a number in a few instructions. A table gives, for each 32nd part of each
+// octave, how many limits lie below it. A part is narrower than a bucket, so at most one limit lies
+// in it, and one comparison decides.
 class Buckets {
  public:
   Buckets() {
@@ -36,11 +37,11 @@ class Buckets {
     }
   }
 
-  // Limits of magnitudes; those of the negative numbers and 0 mirror them.
+  // The limits above 0; those below 0 mirror them.
   [[nodiscard]] const std::vector<double>& positive() const { return positive_; }
 
-  // The bucket of a number that is finite, by how many limits are at most its magnitude, or below
-  // it where it is negative: a bucket begins with its lower end.
+  // The bucket of a finite number: how many limits its magnitude has reached, or for a negative
+  // number passed, as a bucket includes its lower end.
   [[nodiscard]] std::size_t of(double magnitude, bool negative) const {
     const std::uint64_t key = std::max(key_of(magnitude), first_key_) - first_key_;
     const std::size_t bucket =
@@ -52,7 +53,7 @@ class Buckets {
   }
 
  private:
-  // The exponent and the first five bits behind the point.
+  // The exponent and the first five bits of the fraction.
   static constexpr int kDropped = 52 - 5;
   static std::uint64_t key_of(double magnitude) {
     return std::bit_cast<std::uint64_t>(magnitude) >> kDropped;
@@ -92,7 +93,7 @@ class Counter {
   double max_ = -std::numeric_limits<double>::infinity();
   double sum_ = 0;
   double squares_ = 0;
-  // Of the magnitudes, of positive and of negative numbers.
+  // By magnitude, of positive and of negative numbers.
   std::array<std::vector<std::int64_t>, 2> counts_{
       std::vector<std::int64_t>(buckets().positive().size()),
       std::vector<std::int64_t>(buckets().positive().size())};

@@ -6,19 +6,18 @@
 
 namespace rubato {
 
-/// The frame of a record in TensorFlow's record format (TFRecord): the length of the record in 8
-/// bytes, little endian, and its checksum; then the record and its own.
+/// A record of TensorFlow's record format (TFRecord): a header with the length of the record in 8
+/// bytes, little endian, and the checksum of these; the record; a footer with its checksum.
 struct RecordFrame {
   static constexpr std::size_t kHeader = 12;
   static constexpr std::size_t kFooter = 4;
 };
 
-/// Writes the frame around a record that lies in `frame` behind kHeader bytes and before kFooter
-/// bytes.
+/// Writes the header and the footer of a record that lies in `frame` between the space for both.
 void close_frame(std::span<std::byte> frame);
 
-/// The CRC-32C of the bytes as the format keeps it: rotated right by 15 bits and a constant added,
-/// because the checksum of what contains its own checksum says little.
+/// The CRC-32C of the bytes as the format stores it: rotated right by 15 bits, plus a constant. A
+/// CRC of data that contain CRCs would detect less without that.
 [[nodiscard]] std::uint32_t masked_checksum(std::span<const std::byte> bytes);
 
 }  // namespace rubato

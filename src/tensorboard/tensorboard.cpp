@@ -16,8 +16,8 @@ namespace rubato {
 TensorBoard::TensorBoard(std::filesystem::path folder, TensorBoardOptions options, bool keep)
     : options_(std::move(options)) {
   if (options_.histograms_every < 1) {
-    throw Error(fmt::format("histograms every {} steps: at least 1 is needed",
-                            options_.histograms_every));
+    throw Error(
+        fmt::format("histograms every {} steps: at least 1 is needed", options_.histograms_every));
   }
   folder_ = std::make_unique<EventFolder>(std::move(folder));
   if (keep) return;
@@ -49,7 +49,7 @@ bool TensorBoard::wants_gradients(const StepPlan& step) const {
 
 void TensorBoard::on_gradients(Training& training, const StepPlan& step,
                                std::span<const NamedArray> gradients) {
-  // For another observer's sake.
+  // Another observer may have asked for them.
   if (!wants_gradients(step)) return;
   const auto write = [&](std::string_view group, const NamedArray& array) {
     file().write_histogram(step.index.value(), fmt::format("{}/{}", group, array.name),
@@ -116,7 +116,7 @@ void TensorBoard::on_epoch(Training& training, const EpochRecord& epoch) {
     add(metric_tags_, "metrics", metric.name, metric.value);
   }
   write(std::max<std::int64_t>(training.result().steps - 1, 0));
-  // Whoever watches waits for it, and it may be the last.
+  // Users wait for these, and the next step may be far off.
   file().flush();
 }
 
@@ -144,15 +144,18 @@ void TensorBoard::write(std::int64_t step) {
 
 void TensorBoard::save(State& state) const {
   if (file_ == nullptr) return;
-  // What a state has counted is not lost with the process.
+  // load() relies on these bytes, even where the process is killed.
   file_->flush();
   folder_->save(state, file_->bytes());
 }
 
 void TensorBoard::load(const Training& training, const State& state) {
   file_.reset();
+  faults_ = 0;
   if (!state.empty()) folder_->load(state);
   file().write_restart(training.result().steps);
+  // For a TensorBoard that has read later events, which are gone.
+  file().flush();
 }
 
 void TensorBoard::sync() {

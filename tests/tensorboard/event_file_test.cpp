@@ -36,8 +36,7 @@ class EventFiles : public testing::Test {
 // Of RFC 3720: CRC-32C, and what the format makes of it.
 TEST(EventReader, KnowsTheChecksum) {
   constexpr std::uint32_t kOfDigits = 0xe3069283;
-  EXPECT_EQ(test::masked_crc32c("123456789"),
-            ((kOfDigits >> 15) | (kOfDigits << 17)) + 0xa282ead8);
+  EXPECT_EQ(test::masked_crc32c("123456789"), ((kOfDigits >> 15) | (kOfDigits << 17)) + 0xa282ead8);
 }
 
 TEST_F(EventFiles, BeginWithTheVersion) {
@@ -119,6 +118,22 @@ TEST_F(EventFiles, KeepASession) {
   ASSERT_TRUE(events[2].hparams && events[3].hparams);
   EXPECT_EQ(events[2].hparams->end_status, 1) << "success";
   EXPECT_EQ(events[3].hparams->end_status, 2) << "failure";
+}
+
+TEST_F(EventFiles, KeepTheColumnsOfAnExperiment) {
+  EventFile file(path());
+  const std::vector<HyperparameterColumn> columns{{"rule", HyperparameterType::text},
+                                                  {"nesterov", HyperparameterType::flag},
+                                                  {"lr", HyperparameterType::number}};
+  const std::vector<std::string> metrics{"test/accuracy", "test/loss"};
+  file.write_experiment(columns, metrics);
+  file.flush();
+  const std::vector<ReadEvent> events = read_events(path());
+  ASSERT_EQ(events.size(), 2U);
+  ASSERT_TRUE(events[1].hparams);
+  EXPECT_THAT(events[1].hparams->columns,
+              ElementsAre(Pair("rule", 1), Pair("nesterov", 2), Pair("lr", 3)));
+  EXPECT_EQ(events[1].hparams->metrics, metrics);
 }
 
 // Whenever it is looked at, it has whole records, and in the end all of them.

@@ -1,7 +1,7 @@
 #pragma once
 
-// Reads event files by the description of their format alone: TFRecord's frames, the wire format of
-// protocol buffers, and CRC-32C bit by bit. Nothing of it is the writer's.
+// Reads event files by the description of their format: TFRecord, the wire format of protocol
+// buffers, CRC-32C bit by bit. It shares no code and no library with the writer.
 
 #include <algorithm>
 #include <bit>
@@ -127,25 +127,28 @@ struct ReadHistogram {
   double num = 0;
   double sum = 0;
   double sum_squares = 0;
-  std::vector<double> limits;
-  std::vector<double> counts;
+  std::vector<double> limits{};
+  std::vector<double> counts{};
 };
 
 struct ReadHparams {
   std::map<std::string, std::variant<bool, double, std::string>> values;
   double start_seconds = 0;
-  /// Where it has ended.
+  /// Where the run has ended.
   std::optional<std::int64_t> end_status;
+  /// Of an experiment: the hyperparameters with their types' numbers, and the metrics' tags.
+  std::vector<std::pair<std::string, std::int64_t>> columns;
+  std::vector<std::string> metrics;
 };
 
 struct ReadEvent {
   double wall_time = 0;
   std::int64_t step = 0;
-  std::string version;
+  std::string version{};
   bool restart = false;
-  std::vector<std::pair<std::string, float>> scalars;
-  std::vector<std::pair<std::string, ReadHistogram>> histograms;
-  std::optional<ReadHparams> hparams;
+  std::vector<std::pair<std::string, float>> scalars{};
+  std::vector<std::pair<std::string, ReadHistogram>> histograms{};
+  std::optional<ReadHparams> hparams{};
 };
 
 inline ReadHparams read_hparams(const Message& plugin) {
@@ -164,6 +167,14 @@ inline ReadHparams read_hparams(const Message& plugin) {
     if (value.has(3)) read = value.text(3);
     if (value.has(4)) read = value.number<std::uint64_t>(4) != 0;
   }
+  const Message experiment(content.text(2));
+  for (const std::string& bytes : experiment.all(4)) {
+    const Message info(bytes);
+    hparams.columns.emplace_back(info.text(1), info.number<std::int64_t>(4));
+  }
+  for (const std::string& bytes : experiment.all(5)) {
+    hparams.metrics.push_back(Message(Message(bytes).text(1)).text(2));
+  }
   if (content.has(4)) hparams.end_status = Message(content.text(4)).number<std::int64_t>(1);
   return hparams;
 }
@@ -173,17 +184,16 @@ inline void read_value(const Message& value, ReadEvent& event) {
   if (value.has(2)) event.scalars.emplace_back(tag, value.number<float>(2));
   if (value.has(5)) {
     const Message histogram(value.text(5));
-    event.histograms.emplace_back(
-        tag, ReadHistogram{.min = histogram.number<double>(1),
-                           .max = histogram.number<double>(2),
-                           .num = histogram.number<double>(3),
-                           .sum = histogram.number<double>(4),
-                           .sum_squares = histogram.number<double>(5),
-                           .limits = histogram.doubles(6),
-                           .counts = histogram.doubles(7)});
+    event.histograms.emplace_back(tag, ReadHistogram{.min = histogram.number<double>(1),
+                                                     .max = histogram.number<double>(2),
+                                                     .num = histogram.number<double>(3),
+                                                     .sum = histogram.number<double>(4),
+                                                     .sum_squares = histogram.number<double>(5),
+                                                     .limits = histogram.doubles(6),
+                                                     .counts = histogram.doubles(7)});
   }
   if (value.has(9)) {
-    if (!tag.starts_with("_hparams_/session_")) throw std::runtime_error("an unknown tag " + tag);
+    if (!tag.starts_with("_hparams_/")) throw std::runtime_error("an unknown tag " + tag);
     event.hparams = read_hparams(Message(Message(value.text(9)).text(1)));
   }
 }

@@ -86,8 +86,8 @@ TEST(Histogram, CountsALimitInTheBucketThatItBegins) {
 
 TEST(Histogram, CountsWhatIsTiniestAndLargest) {
   using Limits = std::numeric_limits<double>;
-  const std::vector<double> values{0.0,           -0.0, Limits::denorm_min(), -Limits::denorm_min(),
-                                   Limits::max(), 1e20, -1e20,                1e-12};
+  const std::vector<double> values{
+      0.0, -0.0, Limits::denorm_min(), -Limits::denorm_min(), Limits::max(), 1e20, -1e20, 1e-12};
   EXPECT_EQ(all_counts(histogram_of_values(values)), searched_counts(values));
   // It is of no bucket of TensorFlow's.
   const Histogram lowest = histogram_of_values<double>({Limits::lowest()});

@@ -4,6 +4,7 @@
 #include <filesystem>
 #include <memory>
 #include <span>
+#include <string>
 #include <string_view>
 
 #include <rubato/tensorboard/histogram.hpp>
@@ -11,50 +12,55 @@
 
 namespace rubato {
 
-/// A number at a step of a curve. The tag names the curve; what stands before its last "/" is the
-/// group that TensorBoard shows it in.
+/// A value of a curve at a step. The tag names the curve; TensorBoard groups curves by the part of
+/// the tag before its first "/".
 struct Scalar {
   std::string_view tag{};
-  /// Kept in 32 bits.
+  /// Stored as a 32-bit float.
   double value = 0;
 };
 
-/// A new event file of TensorBoard, which is shown when its name contains "tfevents". The wall time
-/// of an event is that of the call.
+/// Writes a new event file of TensorBoard, which finds files whose names contain "tfevents". The
+/// wall time of an event is that of the call.
 ///
-/// Events are handed to the operating system about once a second, or when there are 64 KiB of them,
-/// always as whole records: a reader sees no part of one, unless the disk is full.
+/// Events are buffered, and handed to the operating system once a second or whenever 64 KiB of them
+/// have accumulated. Only whole records are written, so a reader never sees part of one.
 ///
-/// All but path() and bytes() throw OutputError when the file cannot be written; what the file had
-/// before is then still good.
+/// Every operation but path() and bytes() throws OutputError when the file cannot be written. The
+/// events that were in the file before stay readable, and the file may be written to again.
 class EventFile {
  public:
-  /// Makes the file; one that is there is begun anew.
+  /// Creates the file, or truncates one that exists.
   explicit EventFile(std::filesystem::path path);
-  /// Writes what is left, without a word where it cannot: flush() first.
+  /// Writes the buffered events and ignores errors; call flush() first to hear of them.
   ~EventFile();
   EventFile(const EventFile&) = delete;
   EventFile& operator=(const EventFile&) = delete;
 
-  /// As one event.
+  /// Writes all of them as one event.
   void write_scalars(std::int64_t step, std::span<const Scalar> scalars);
   void write_histogram(std::int64_t step, std::string_view tag, const Histogram& histogram);
-  /// What was made known of `step` and of later ones is void: for a reader that goes on with this
-  /// file where it has read more of another than there is now.
+  /// Says that training goes on at `step`. TensorBoard then drops what it has read of this step and
+  /// of later ones, also from earlier files of the same folder.
   void write_restart(std::int64_t step);
-  /// The session that this file and those beside it are of, for HPARAMS; once. Curves and what they
-  /// end with are found by TensorBoard itself.
+  /// Says what the run in this folder was made with: a row of HPARAMS. To be called at most once;
+  /// TensorBoard takes the metrics of the row from the ends of the run's curves.
   void write_hyperparameters(std::span<const Hyperparameter> hyperparameters);
-  /// That the session has ended, and whether well.
+  /// Says that the run has ended, and whether it succeeded.
   void write_end(bool success);
+  /// Says which columns HPARAMS shows of all runs below this folder: hyperparameters, and curves by
+  /// their tags.
+  void write_experiment(std::span<const HyperparameterColumn> hyperparameters,
+                        std::span<const std::string> metrics);
 
-  /// Hands all events to the operating system.
+  /// Hands the buffered events to the operating system.
   void flush();
-  /// And brings them to the disk. Throws OutputError, too, when the file has gone or is another.
+  /// Flushes, and waits until the events are on the disk. Also throws OutputError when the file was
+  /// removed or replaced.
   void sync();
 
   [[nodiscard]] const std::filesystem::path& path() const;
-  /// Of all events, those included that are not handed over yet.
+  /// The length of the file with the events that are still buffered.
   [[nodiscard]] std::int64_t bytes() const;
 
  private:

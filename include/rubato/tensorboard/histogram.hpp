@@ -7,26 +7,26 @@
 
 namespace rubato {
 
-/// How numbers are distributed: counts of those in each of some buckets, and their moments. Of the
-/// numbers that are finite; the others are not counted.
+/// The distribution of the finite numbers of an array: how many of them are in each bucket, and
+/// their moments. Infinities and NaNs are not counted.
 struct Histogram {
-  /// Both 0 where there is no number.
+  /// Both 0 where no number is finite.
   double min = 0;
   double max = 0;
-  /// How many.
+  /// How many numbers are finite.
   std::int64_t count = 0;
   double sum = 0;
   double sum_of_squares = 0;
-  /// Where buckets end, in ascending order: bucket i has the numbers from limits[i - 1], or minus
-  /// infinity, to below limits[i]. Of empty buckets in a row there is the last one only.
+  /// Where the buckets end, in ascending order: bucket i holds the numbers from limits[i - 1] (the
+  /// first bucket from minus infinity) to below limits[i]. Empty buckets in a row are merged.
   std::vector<double> limits{};
-  /// As many as there are limits.
+  /// The number of numbers in each bucket.
   std::vector<double> counts{};
 };
 
-/// In TensorFlow's default buckets, which TensorBoard draws best: they end at 0, at 1e-12 times 1.1
-/// to the power of 0, 1, ... up to 1e20, at the negatives of these, and at the ends of the range of
-/// double. Takes one pass. Throws Error for an array that is neither F64, F32 nor I64.
+/// The histogram of an array in TensorFlow's default buckets, for which TensorBoard is made: they
+/// end at 0, at 1e-12 * 1.1^i for i = 0, 1, ... up to 1e20, at the negatives of these, and at the
+/// ends of the range of double. Reads the array once. Throws Error unless it is F64, F32 or I64.
 [[nodiscard]] Histogram histogram_of(const NamedArray& array);
 
 }  // namespace rubato
