@@ -75,6 +75,8 @@ class EventFile::Implementation {
     // Flushing takes a while; the file may be removed before or during it.
     require_own();
     flush_to_disk(path_);
+    // The name, too, which is new.
+    if (!std::exchange(name_on_disk_, true)) flush_to_disk(parent_of(path_));
     require_own();
   }
 
@@ -116,6 +118,7 @@ class EventFile::Implementation {
   EventWriter writer_;
   std::vector<std::byte> waiting_;
   std::int64_t written_ = 0;
+  bool name_on_disk_ = false;
   // So the first event is written at once.
   double flushed_at_ = 0;
 };
