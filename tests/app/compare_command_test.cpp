@@ -25,7 +25,6 @@ namespace fs = std::filesystem;
 
 using test::ProgramResult;
 using testing::AllOf;
-using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::Not;
 
