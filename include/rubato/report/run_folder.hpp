@@ -11,6 +11,7 @@ namespace rubato {
 ///     trace.csv      the steps of the trace, unless it is a constant or built in; in modelled
 ///                    time availability.csv, the devices over time
 ///     metrics.jsonl  a line for each step and each epoch
+///     events.out.tfevents.*  the same for TensorBoard, where it was asked for
 ///     checkpoints/   states to go on from (CheckpointFolder)
 ///     summary.json   what it came to
 ///     best.pt        the model of the best epoch, where it was to be kept
