@@ -25,6 +25,7 @@ namespace fs = std::filesystem;
 
 using test::ProgramResult;
 using testing::AllOf;
+using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::Not;
 
