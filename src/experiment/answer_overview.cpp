@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <set>
 #include <string>
 #include <utility>
 
@@ -72,12 +73,11 @@ class Overviews {
  private:
   // Those that are not the baseline's alone.
   [[nodiscard]] std::size_t own_conditions() const {
-    std::vector<std::size_t> found;
+    std::set<std::size_t> found;
     for (const Cell& cell : answer_.cells) {
-      if (!cell.is_baseline) found.push_back(cell.condition);
+      if (!cell.is_baseline) found.insert(cell.condition);
     }
-    std::ranges::sort(found);
-    return found.size() - std::ranges::unique(found).size();
+    return found.size();
   }
 
   [[nodiscard]] static Labels labels_of(const Cell& cell, const std::vector<std::size_t>& columns) {
