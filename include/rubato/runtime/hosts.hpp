@@ -2,6 +2,7 @@
 
 #include <cstddef>
 #include <span>
+#include <string>
 #include <vector>
 
 namespace rubato {
@@ -39,6 +40,32 @@ class Hosts {
   /// there. Throws Error where it cannot be; the step is then as if it had not been.
   virtual void exchange(std::span<const std::span<const std::byte>> out,
                         std::span<const std::span<std::byte>> in) = 0;
+
+  /// Asks all hosts to pause, with the next exchange(). May be called at any time between two of
+  /// them, by those who call exchange(). Hosts that do not pass it on ignore it.
+  virtual void ask_to_pause() {}
+  /// Whether a host had asked for it before the last exchange(): the same answer on all hosts.
+  [[nodiscard]] virtual bool pause_asked() const { return false; }
 };
+
+/// A text, and what it is of.
+struct NamedText {
+  std::string name;
+  std::string text;
+
+  friend bool operator==(const NamedText&, const NamedText&) = default;
+};
+
+/// Tells the other hosts these texts, in two exchanges. Throws Error on all hosts where one has
+/// another text for a name, or other names, naming the host and what differs. Texts come to at most
+/// kMaxEqualBytes.
+void require_equal(Hosts& hosts, std::span<const NamedText> texts);
+
+inline constexpr std::size_t kMaxEqualBytes = std::size_t{1} << 16U;
+
+/// What a host that has `theirs` has otherwise than this one, which has `ours`; empty where nothing
+/// is. For messages: "another data hash (12ab, here 34cd)".
+[[nodiscard]] std::string difference_between(std::span<const NamedText> ours,
+                                             std::span<const NamedText> theirs);
 
 }  // namespace rubato

@@ -1,0 +1,187 @@
+#include "c10d/greeting.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <cmath>
+#include <cstdint>
+#include <fstream>
+#include <limits>
+#include <system_error>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+#include <nlohmann/json.hpp>
+#include <openssl/evp.h>
+#include <openssl/hmac.h>
+#include <openssl/rand.h>
+#include <unistd.h>
+
+#include <rubato/core/error.hpp>
+
+#include "state/sha256.hpp"
+
+namespace rubato::c10d_hosts_detail {
+
+namespace {
+
+using nlohmann::json;
+
+constexpr std::string_view kLoopback = "127.";
+
+std::string hex(std::span<const std::uint8_t> bytes) {
+  return fmt::format("{:02x}", fmt::join(bytes, ""));
+}
+
+std::string new_nonce() {
+  std::array<std::uint8_t, 16> bytes{};
+  if (RAND_bytes(bytes.data(), static_cast<int>(bytes.size())) != 1) {
+    throw Error("cannot get random numbers from the operating system");
+  }
+  return hex(bytes);
+}
+
+std::string machine_name() {
+  std::array<char, 256> name{};
+  return gethostname(name.data(), name.size() - 1) == 0 ? name.data() : "";
+}
+
+std::string machine_id() {
+  std::string id;
+  std::getline(std::ifstream("/proc/sys/kernel/random/boot_id"), id);
+  return id;
+}
+
+// The member of that name; throws json::exception where there is none of that type.
+std::string text_of(const json& object, const char* name) {
+  return object.at(name).get_ref<const std::string&>();
+}
+int whole_of(const json& object, const char* name) {
+  // What does not fit becomes 0, which nothing here is.
+  const auto value = object.at(name).get_ref<const json::number_unsigned_t&>();
+  return value > static_cast<std::uint64_t>(std::numeric_limits<int>::max())
+             ? 0
+             : static_cast<int>(value);
+}
+double real_of(const json& object, const char* name) {
+  return object.at(name).get_ref<const json::number_float_t&>();
+}
+
+bool is_loopback(std::string_view interface) {
+  return interface.starts_with(kLoopback) || interface == "localhost" || interface == "lo" ||
+         interface == "::1";
+}
+
+}  // namespace
+
+std::string greeting_text(const Greeting& greeting) {
+  json equal = json::array();
+  for (const auto& [name, text] : greeting.equal) equal.push_back(json::array({name, text}));
+  const json object{{"protocol", greeting.protocol},     {"count", greeting.count},
+                    {"weight", greeting.weight},         {"machine", greeting.machine},
+                    {"machine_id", greeting.machine_id}, {"interface", greeting.interface},
+                    {"nonce", greeting.nonce},           {"equal", std::move(equal)}};
+  std::string text = object.dump(-1, ' ', false, json::error_handler_t::replace);
+  if (text.size() <= kMaxGreetingBytes) return text;
+  throw Error(fmt::format("what has to be equal on all hosts comes to {} bytes; accepted: up to {}",
+                          text.size(), kMaxGreetingBytes));
+}
+
+Greeting parse_greeting(std::string_view text, int rank) {
+  const auto refuse = [rank](std::string_view why) {
+    throw Error(
+        fmt::format("host {} {}; accepted: the same version of rubato on all hosts", rank, why));
+  };
+  if (text.size() > kMaxGreetingBytes) refuse("says too much");
+  Greeting greeting;
+  try {
+    const json object = json::parse(text);
+    greeting.protocol = whole_of(object, "protocol");
+    if (greeting.protocol == kProtocol) {
+      greeting.count = whole_of(object, "count");
+      greeting.weight = real_of(object, "weight");
+      greeting.machine = text_of(object, "machine");
+      greeting.machine_id = text_of(object, "machine_id");
+      greeting.interface = text_of(object, "interface");
+      greeting.nonce = text_of(object, "nonce");
+      for (const auto& entry : object.at("equal")) {
+        greeting.equal.push_back({.name = entry.at(0).get_ref<const std::string&>(),
+                                  .text = entry.at(1).get_ref<const std::string&>()});
+      }
+    }
+  } catch (const json::exception&) {
+    refuse("has left something that is no greeting");
+  }
+  if (greeting.protocol != kProtocol) {
+    refuse(fmt::format("speaks version {} of the protocol, here {}", greeting.protocol, kProtocol));
+  }
+  if (!(greeting.weight > 0) || !std::isfinite(greeting.weight)) {
+    throw Error(fmt::format("host {} has the weight {}; accepted: a number above 0", rank,
+                            greeting.weight));
+  }
+  return greeting;
+}
+
+Greeting greeting_from_here() {
+  return {.machine = machine_name(), .machine_id = machine_id(), .nonce = new_nonce()};
+}
+
+std::string proof_of(std::string_view token, int rank, std::span<const std::string> greetings) {
+  // Digests, so that no two lists of greetings are the same bytes.
+  std::string read = fmt::format("rubato hosts {} {} of {}\n", kProtocol, rank, greetings.size());
+  for (const std::string& greeting : greetings) read += Sha256::hex_of(greeting) + "\n";
+  std::array<std::uint8_t, EVP_MAX_MD_SIZE> digest{};
+  unsigned size = 0;
+  const auto* const bytes =
+      static_cast<const unsigned char*>(static_cast<const void*>(read.data()));
+  if (HMAC(EVP_sha256(), token.data(), static_cast<int>(token.size()), bytes, read.size(),
+           digest.data(), &size) == nullptr) {
+    throw Error("cannot compute an HMAC");
+  }
+  return hex(std::span(digest).first(size));
+}
+
+void require_same_count(const Greeting& own, const Greeting& other, int rank) {
+  if (other.count == own.count) return;
+  throw Error(
+      fmt::format("host {} is one of {} hosts, here there are {}; accepted: the same on all "
+                  "hosts",
+                  rank, other.count, own.count));
+}
+
+void require_compatible(std::span<const Greeting> greetings, int rank) {
+  const std::vector<std::string> names = names_of(greetings);
+  const Greeting& own = greetings[static_cast<std::size_t>(rank)];
+  for (std::size_t host = 0; host < greetings.size(); ++host) {
+    const Greeting& other = greetings[host];
+    const std::string difference = difference_between(own.equal, other.equal);
+    if (!difference.empty()) {
+      throw Error(
+          fmt::format("{} has {}; accepted: the same on all hosts", names[host], difference));
+    }
+  }
+  // On all hosts alike, so that none waits for another.
+  const bool one_machine = std::ranges::all_of(
+      greetings, [&](const Greeting& other) { return other.machine_id == own.machine_id; });
+  for (std::size_t host = 0; host < greetings.size() && !one_machine; ++host) {
+    if (!is_loopback(greetings[host].interface)) continue;
+    throw Error(fmt::format(
+        "{} can be reached at {} only, which no other machine reaches; accepted: the address or "
+        "the network interface at which the others reach it",
+        names[host], greetings[host].interface));
+  }
+}
+
+std::vector<std::string> names_of(std::span<const Greeting> greetings) {
+  const bool one_machine = std::ranges::all_of(greetings, [&](const Greeting& greeting) {
+    return greeting.machine == greetings.front().machine;
+  });
+  std::vector<std::string> names;
+  for (std::size_t host = 0; host < greetings.size(); ++host) {
+    names.push_back(one_machine ? fmt::format("host {}", host)
+                                : fmt::format("host {} ({})", host, greetings[host].machine));
+  }
+  return names;
+}
+
+}  // namespace rubato::c10d_hosts_detail

@@ -1,0 +1,173 @@
+#include "c10d/group.hpp"
+
+#include <algorithm>
+#include <exception>
+#include <utility>
+
+#include <ATen/ops/from_blob.h>
+#include <fmt/format.h>
+#include <net/if.h>
+
+#include <rubato/core/error.hpp>
+
+#include "c10d/reason.hpp"
+#include "core/mix.hpp"
+
+namespace rubato::c10d_hosts_detail {
+
+namespace {
+
+// Headers are taken one after the other, in the order in which they were sent.
+constexpr int kHeaderTag = 0;
+
+// Of a message; not kHeaderTag.
+int tag_of(std::uint64_t exchange, std::size_t bytes) {
+  constexpr std::uint64_t kTags = 0x7fff'fffe;
+  return static_cast<int>(1 + mixed(mixed(exchange) ^ bytes) % kTags);
+}
+
+// gloo waits five times as long for a connection as for a message.
+milliseconds connection_timeout(milliseconds timeout) {
+  constexpr milliseconds kLeast = std::chrono::seconds(5);
+  constexpr int kTimes = 5;
+  return std::min(timeout, std::max(timeout / kTimes, kLeast));
+}
+
+std::vector<std::shared_ptr<gloo::transport::Device>> devices_of(const std::string& interface) {
+  using Gloo = ::c10d::ProcessGroupGloo;
+  try {
+    return {if_nametoindex(interface.c_str()) != 0 ? Gloo::createDeviceForInterface(interface)
+                                                   : Gloo::createDeviceForHostname(interface)};
+  } catch (const std::exception& error) {
+    throw Error(
+        fmt::format("cannot listen at '{}': {}; accepted: an address of this machine, or the name "
+                    "of one of its network interfaces",
+                    interface, reason_of(error)));
+  }
+}
+
+template <class T>
+at::Tensor tensor_of(std::span<T> bytes) {
+  // c10d has no tensors to read from alone; of these it writes to none that is sent.
+  void* const data = const_cast<std::remove_const_t<T>*>(bytes.data());
+  return at::from_blob(data, {static_cast<std::int64_t>(bytes.size())}, at::kByte);
+}
+
+// Runs `call`, whose errors are those of the connection with a host.
+template <class Call>
+auto of_host(const std::string& name, const Call& call) {
+  try {
+    return call();
+  } catch (const std::exception& error) {
+    throw Error(fmt::format("{} is lost: {}", name, reason_of(error)));
+  }
+}
+
+}  // namespace
+
+Group::Group(const c10::intrusive_ptr<::c10d::Store>& store, std::vector<std::string> names,
+             const Options& options)
+    : names_(std::move(names)),
+      rank_(static_cast<std::size_t>(options.rank)),
+      timeout_(options.timeout),
+      given_(names_.size()),
+      taken_(names_.size()) {
+  auto gloo = ::c10d::ProcessGroupGloo::Options::create(connection_timeout(options.timeout));
+  gloo->devices = devices_of(options.interface);
+  // They run collectives, of which there are none.
+  gloo->threads = 1;
+  try {
+    group_ = c10::make_intrusive<::c10d::ProcessGroupGloo>(store, options.rank,
+                                                           static_cast<int>(names_.size()), gloo);
+  } catch (const std::exception& error) {
+    throw Error(fmt::format("the hosts cannot connect with each other: {}", reason_of(error)));
+  }
+}
+
+std::uint64_t Group::exchange(std::span<const std::span<const std::byte>> out,
+                              std::span<const std::span<std::byte>> in, std::uint64_t flags) {
+  if (!failure_.empty()) throw Error(failure_);
+  try {
+    begin(out, in, flags);
+    return finish(in, flags);
+  } catch (const std::exception& error) {
+    give_up(error.what());
+    throw;
+  }
+}
+
+void Group::begin(std::span<const std::span<const std::byte>> out,
+                  std::span<const std::span<std::byte>> in, std::uint64_t flags) {
+  ++exchange_;
+  for (std::size_t host = 0; host < names_.size(); ++host) {
+    if (host == rank_) continue;
+    headers_.push_back(
+        receive(host, std::as_writable_bytes(std::span(&taken_[host], 1)), kHeaderTag));
+    if (in[host].empty()) continue;
+    messages_.push_back(receive(host, in[host], tag_of(exchange_, in[host].size())));
+  }
+  for (std::size_t host = 0; host < names_.size(); ++host) {
+    if (host == rank_) continue;
+    given_[host] = {.exchange = exchange_, .bytes = out[host].size(), .flags = flags};
+    sends_.push_back(send(host, std::as_bytes(std::span(&given_[host], 1)), kHeaderTag));
+    if (out[host].empty()) continue;
+    sends_.push_back(send(host, out[host], tag_of(exchange_, out[host].size())));
+  }
+}
+
+std::uint64_t Group::finish(std::span<const std::span<std::byte>> in, std::uint64_t flags) {
+  const Clock::time_point deadline = Clock::now() + timeout_;
+  for (const Pending& header : headers_) {
+    wait(header, deadline);
+    check(header.host, in[header.host].size());
+    flags |= taken_[header.host].flags;
+  }
+  for (auto* const pending : {&messages_, &sends_}) {
+    for (const Pending& work : *pending) wait(work, deadline);
+  }
+  headers_.clear();
+  messages_.clear();
+  sends_.clear();
+  return flags;
+}
+
+Group::Pending Group::send(std::size_t host, std::span<const std::byte> bytes, int tag) {
+  std::vector<at::Tensor> tensors{tensor_of(bytes)};
+  return of_host(names_[host], [&]() -> Pending {
+    return {host, group_->send(tensors, static_cast<int>(host), tag)};
+  });
+}
+
+Group::Pending Group::receive(std::size_t host, std::span<std::byte> bytes, int tag) {
+  std::vector<at::Tensor> tensors{tensor_of(bytes)};
+  return of_host(names_[host], [&]() -> Pending {
+    return {host, group_->recv(tensors, static_cast<int>(host), tag)};
+  });
+}
+
+void Group::wait(const Pending& pending, Clock::time_point deadline) const {
+  const auto left = std::chrono::ceil<milliseconds>(deadline - Clock::now());
+  of_host(names_[pending.host], [&] {
+    // Where nothing is left, what has come is still taken; 0 would wait for ever.
+    return pending.work->wait(std::max(left, milliseconds(1)));
+  });
+}
+
+void Group::check(std::size_t host, std::size_t bytes) const {
+  const Header& taken = taken_[host];
+  if (taken.exchange == exchange_ && taken.bytes == bytes) return;
+  throw Error(
+      fmt::format("{} gives {} bytes in exchange {}; here it is exchange {}, for {} bytes; "
+                  "accepted: the same training on all hosts",
+                  names_[host], taken.bytes, taken.exchange, exchange_, bytes));
+}
+
+void Group::give_up(std::string_view why) noexcept {
+  failure_ = why;
+  headers_.clear();
+  messages_.clear();
+  sends_.clear();
+  group_.reset();
+}
+
+}  // namespace rubato::c10d_hosts_detail

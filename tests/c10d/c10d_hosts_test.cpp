@@ -1,0 +1,282 @@
+// Hosts that meet through a store and exchange by gloo: each a thread of this process.
+
+#include <chrono>
+#include <memory>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include <fmt/format.h>
+#include <gmock/gmock.h>
+
+#include <rubato/c10d/c10d_hosts.hpp>
+#include <rubato/testing.hpp>
+
+#include "c10d/support.hpp"
+#include "support/error_of.hpp"
+
+namespace rubato {
+namespace {
+
+using std::chrono::milliseconds;
+using std::chrono::seconds;
+using testing::AllOf;
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::StartsWith;
+
+class C10dHosts : public testing::Test {
+ protected:
+  [[nodiscard]] std::vector<C10dOptions> hosts(const std::string& run, int count) const {
+    std::vector<C10dOptions> all;
+    for (int rank = 0; rank < count; ++rank) {
+      all.push_back(test::options_at(server_, run, rank, count));
+    }
+    return all;
+  }
+
+  RendezvousServer server_{0};
+};
+
+std::unique_ptr<Trainer> trainer_on(std::shared_ptr<Hosts> hosts) {
+  const TrainOptions options{.epochs = 2,
+                             .minibatch_size = 2,
+                             .learning_rate = 0.02,
+                             .rule = "adascale",
+                             .optimizer = {.momentum = 0.9},
+                             .clip_norm = 0.5,
+                             .cores = 5,
+                             .threads = 2,
+                             .hosts = std::move(hosts)};
+  return std::make_unique<Trainer>(test::tiny_objective(),
+                                   test::trace_of({2, 12, 32, 4, 46, 6, 26}), options);
+}
+
+TEST_F(C10dHosts, TrainToTheBitsOfOne) {
+  const auto alone = trainer_on(nullptr);
+  alone->fit();
+  for (const std::vector<double>& weights :
+       {std::vector<double>{1}, {1, 1}, {1, 5}, {2, 1, 1}, {1, 3, 1, 2}}) {
+    SCOPED_TRACE(weights.size());
+    auto options =
+        hosts("weights " + testing::PrintToString(weights), static_cast<int>(weights.size()));
+    for (std::size_t i = 0; i < weights.size(); ++i) options[i].weight = weights[i];
+    const auto errors = test::errors_of_hosts(options, [&](const C10dOptions& of_host) {
+      const auto host = c10d_hosts(of_host);
+      EXPECT_EQ(host->weights(), weights);
+      const auto trainer = trainer_on(host);
+      trainer->fit();
+      EXPECT_EQ(test::difference_of(*trainer, *alone), std::nullopt);
+    });
+    EXPECT_THAT(errors, testing::Each("no error"));
+  }
+}
+
+TEST_F(C10dHosts, ExchangeAnyNumberOfBytes) {
+  const auto errors = test::errors_of_hosts(hosts("bytes", 3), [](const C10dOptions& options) {
+    const auto host = c10d_hosts(options);
+    for (const std::size_t bytes : {0UL, 1UL, 7UL, 4096UL, 3'000'001UL, 5UL}) {
+      const auto taken = test::exchanged(*host, bytes, std::byte(10 + options.rank));
+      for (int other = 0; other < 3; ++other) {
+        if (other == options.rank) continue;
+        EXPECT_EQ(taken[static_cast<std::size_t>(other)],
+                  std::vector<std::byte>(bytes, std::byte(10 + other)));
+      }
+    }
+  });
+  EXPECT_THAT(errors, testing::Each("no error"));
+}
+
+TEST_F(C10dHosts, MeetAtTheFirstOfThem) {
+  const int port = test::free_port();
+  std::vector<C10dOptions> options{{.count = 2, .rank = 0, .port = port},
+                                   {.count = 2, .rank = 1, .address = "localhost", .port = port}};
+  EXPECT_THAT(test::errors_of_meeting(options), testing::Each("no error"));
+}
+
+TEST_F(C10dHosts, NeedTheSameToken) {
+  auto options = hosts("tokens", 3);
+  for (C10dOptions& of_host : options) of_host.token = "open sesame";
+  EXPECT_THAT(test::errors_of_meeting(options), testing::Each("no error"));
+  options = hosts("other tokens", 3);
+  for (C10dOptions& of_host : options) of_host.token = "open sesame";
+  options[2].token = "open barley";
+  const std::string of_2 = "host 2 knows another token; accepted: the same on all hosts";
+  EXPECT_THAT(
+      test::errors_of_meeting(options),
+      ElementsAre(of_2, of_2, "host 0 knows another token; accepted: the same on all hosts"));
+  options = hosts("no token", 2);
+  options[1].token = "open sesame";
+  EXPECT_THAT(test::errors_of_meeting(options), testing::Each(HasSubstr("knows another token")));
+}
+
+TEST_F(C10dHosts, NeedWhatHasToBeEqual) {
+  auto options = hosts("lr", 3);
+  for (C10dOptions& of_host : options) of_host.equal = {{"--rule", "linear"}, {"--lr", "0.1"}};
+  options[1].equal[1].text = "0.01";
+  EXPECT_THAT(
+      test::errors_of_meeting(options),
+      ElementsAre("host 1 has another --lr (0.01, here 0.1); accepted: the same on all hosts",
+                  "host 0 has another --lr (0.1, here 0.01); accepted: the same on all hosts",
+                  "host 1 has another --lr (0.01, here 0.1); accepted: the same on all hosts"));
+}
+
+// Where host 0 serves the store it stays until the others know why.
+TEST_F(C10dHosts, SayOnBothSidesWhatDiffers) {
+  const int port = test::free_port();
+  EXPECT_THAT(
+      test::errors_of_meeting({{.count = 2, .rank = 0, .port = port, .equal = {{"data", "a"}}},
+                               {.count = 2, .rank = 1, .port = port, .equal = {{"data", "b"}}}}),
+      ElementsAre("host 1 has another data (b, here a); accepted: the same on all hosts",
+                  "host 0 has another data (a, here b); accepted: the same on all hosts"));
+}
+
+TEST_F(C10dHosts, AreAsManyAsTheySay) {
+  auto options = hosts("three", 3);
+  options[2].count = 4;
+  const auto start = std::chrono::steady_clock::now();
+  const std::string of_2 =
+      "host 2 is one of 4 hosts, here there are 3; accepted: the same on all hosts";
+  EXPECT_THAT(test::errors_of_meeting(options),
+              ElementsAre(of_2, of_2,
+                          "host 0 is one of 3 hosts, here there are 4; accepted: the same on all "
+                          "hosts"));
+  EXPECT_LT(std::chrono::steady_clock::now() - start, seconds(30));
+}
+
+TEST_F(C10dHosts, WaitForEachOtherNoLongerThanTold) {
+  auto options = hosts("absent", 4);
+  options.pop_back();
+  options.erase(options.begin() + 1);
+  for (C10dOptions& of_host : options) of_host.timeout = seconds(1);
+  const std::string error = fmt::format(
+      "hosts 1, 3 of 4 have not come to the rendezvous 127.0.0.1:{} within 1 s", server_.port());
+  EXPECT_THAT(test::errors_of_meeting(options), ElementsAre(error, error));
+}
+
+TEST_F(C10dHosts, NeedAStore) {
+  const int port = test::free_port();
+  EXPECT_THAT(
+      test::error_of([&] {
+        static_cast<void>(c10d_hosts({.count = 2, .rank = 1, .port = port, .timeout = seconds(1)}));
+      }),
+      StartsWith(fmt::format("cannot reach the rendezvous 127.0.0.1:{}: ", port)));
+  EXPECT_THAT(test::error_of([&] {
+                static_cast<void>(c10d_hosts({.count = 2, .rank = 0, .port = server_.port()}));
+              }),
+              AllOf(StartsWith(fmt::format("cannot serve the rendezvous at 127.0.0.1:{}: ",
+                                           server_.port())),
+                    HasSubstr("ddress already in use")));
+}
+
+TEST_F(C10dHosts, HaveARankEach) {
+  auto options = hosts("ranks", 2);
+  options[0].timeout = seconds(1);
+  options[1] = options[0];
+  const auto errors = test::errors_of_meeting(options);
+  EXPECT_THAT(errors, testing::UnorderedElementsAre(
+                          StartsWith("host 1 of 2 has not come"),
+                          fmt::format("another process is host 0 at the rendezvous 127.0.0.1:{}; "
+                                      "accepted: a rank for each host, and a new name for each run",
+                                      server_.port())));
+}
+
+TEST_F(C10dHosts, ThatAreGoneAreErrors) {
+  const auto errors = test::errors_of_hosts(hosts("gone", 3), [](const C10dOptions& options) {
+    const auto host = c10d_hosts(options);
+    static_cast<void>(test::exchanged(*host, 100, std::byte{1}));
+    if (options.rank == 2) throw Error("a full disk");
+    const auto start = std::chrono::steady_clock::now();
+    const std::string lost =
+        test::error_of([&] { static_cast<void>(test::exchanged(*host, 100, std::byte{2})); });
+    // At once, not when the time is over, and for ever.
+    EXPECT_LT(std::chrono::steady_clock::now() - start, seconds(30));
+    EXPECT_EQ(test::error_of([&] { static_cast<void>(test::exchanged(*host, 100, std::byte{2})); }),
+              lost);
+    throw Error(lost);
+  });
+  // The other one that is left may have noticed it first.
+  EXPECT_THAT(errors[0], testing::MatchesRegex("host [12] is lost: .+"));
+  EXPECT_THAT(errors[1], testing::MatchesRegex("host [02] is lost: .+"));
+  EXPECT_EQ(errors[2], "a full disk");
+}
+
+TEST_F(C10dHosts, ThatAreSilentAreErrors) {
+  auto options = hosts("silent", 2);
+  for (C10dOptions& of_host : options) of_host.timeout = seconds(2);
+  const auto errors = test::errors_of_hosts(options, [](const C10dOptions& of_host) {
+    const auto host = c10d_hosts(of_host);
+    static_cast<void>(test::exchanged(*host, 10, std::byte{1}));
+    if (of_host.rank == 1) std::this_thread::sleep_for(seconds(4));
+    static_cast<void>(test::exchanged(*host, 10, std::byte{1}));
+  });
+  EXPECT_THAT(errors[0], AllOf(StartsWith("host 1 is lost: "), HasSubstr("imed out")));
+  EXPECT_THAT(errors[1], StartsWith("host 0 is lost: "));
+}
+
+// Whoever is not at the same place of the same training is told so, and neither waits.
+TEST_F(C10dHosts, CheckTheSizeOfWhatTheyGet) {
+  for (const std::size_t other : {0UL, 99UL, 101UL, 1'000'000UL}) {
+    const auto errors = test::errors_of_hosts(
+        hosts(fmt::format("sizes {}", other), 2), [other](const C10dOptions& options) {
+          const auto host = c10d_hosts(options);
+          static_cast<void>(test::exchanged(*host, options.rank == 0 ? 100 : other, std::byte{1}));
+        });
+    const auto error = [&](int host, std::size_t theirs, std::size_t ours) {
+      return fmt::format(
+          "host {} gives {} bytes in exchange 1; here it is exchange 1, for {} "
+          "bytes; accepted: the same training on all hosts",
+          host, theirs, ours);
+    };
+    EXPECT_THAT(errors[0], testing::AnyOf(error(1, other, 100), StartsWith("host 1 is lost")));
+    EXPECT_THAT(errors[1], testing::AnyOf(error(0, 100, other), StartsWith("host 0 is lost")));
+    EXPECT_TRUE(errors[0] == error(1, other, 100) || errors[1] == error(0, 100, other));
+  }
+}
+
+TEST_F(C10dHosts, PauseTogether) {
+  const auto errors = test::errors_of_hosts(hosts("pause", 3), [](const C10dOptions& options) {
+    const auto host = c10d_hosts(options);
+    static_cast<void>(test::exchanged(*host, 1, std::byte{1}));
+    EXPECT_FALSE(host->pause_asked());
+    if (options.rank == 1) host->ask_to_pause();
+    EXPECT_FALSE(host->pause_asked());
+    static_cast<void>(test::exchanged(*host, 0, std::byte{1}));
+    EXPECT_TRUE(host->pause_asked());
+  });
+  EXPECT_THAT(errors, testing::Each("no error"));
+}
+
+TEST_F(C10dHosts, CompareTextsLater) {
+  const auto errors = test::errors_of_hosts(hosts("texts", 3), [](const C10dOptions& options) {
+    const auto host = c10d_hosts(options);
+    require_equal(*host, std::vector<NamedText>{{"data", "abc"}, {"step", "7"}});
+    require_equal(*host,
+                  std::vector<NamedText>{{"data", "abc"}, {"step", options.rank == 1 ? "8" : "7"}});
+  });
+  EXPECT_THAT(errors,
+              ElementsAre("host 1 has another step (8, here 7); accepted: the same on all hosts",
+                          "host 0 has another step (7, here 8); accepted: the same on all hosts",
+                          "host 1 has another step (8, here 7); accepted: the same on all hosts"));
+}
+
+TEST_F(C10dHosts, SayWhatIsAccepted) {
+  const auto error = [](const C10dOptions& options) {
+    return test::error_of([&] { static_cast<void>(c10d_hosts(options)); });
+  };
+  EXPECT_EQ(error({.count = 0}), "0 hosts; accepted: 1 to 1024");
+  EXPECT_EQ(error({.count = 2, .rank = 2}),
+            "host 2 of 2 hosts; accepted: 0 to one less than there are");
+  EXPECT_EQ(error({.port = 70'000}), "the port 70000; accepted: 1 to 65535");
+  EXPECT_EQ(error({.weight = 0}), "the weight 0; accepted: a number above 0");
+  EXPECT_EQ(error({.timeout = milliseconds(10)}), "a time limit of 10 ms; accepted: at least 1 s");
+  EXPECT_THAT(error({.port = test::free_port(), .interface = "no-such-interface"}),
+              AllOf(StartsWith("cannot listen at 'no-such-interface': "),
+                    HasSubstr("accepted: an address of this machine, or the name of one of its "
+                              "network interfaces")));
+  EXPECT_EQ(test::error_of([] { const RendezvousServer server(-1); }),
+            "the port -1; accepted: 1 to 65535, or 0 for any that is free");
+}
+
+}  // namespace
+}  // namespace rubato

@@ -1,0 +1,113 @@
+// What hosts say of themselves before they are connected, and what they make of it.
+
+#include "c10d/greeting.hpp"
+
+#include <gmock/gmock.h>
+
+#include "support/error_of.hpp"
+
+namespace rubato::c10d_hosts_detail {
+namespace {
+
+Greeting greeting(std::string machine = "here") {
+  return {.count = 2,
+          .weight = 0.1,
+          .machine = machine,
+          .machine_id = "id of " + machine,
+          .interface = "127.0.0.1",
+          .nonce = "12ab",
+          .equal = {{"--lr", "0.1"}, {"data", "line\nwith \"quotes\" and \xff"}}};
+}
+
+TEST(Greeting, IsReadAsItWasWritten) {
+  Greeting written = greeting();
+  written.equal[1].text = "line\nwith \"quotes\"";
+  EXPECT_EQ(parse_greeting(greeting_text(written), 1), written);
+  // What is no UTF-8 is replaced, the same way on all hosts.
+  EXPECT_EQ(greeting_text(greeting()), greeting_text(greeting()));
+}
+
+TEST(Greeting, MayBeAnything) {
+  const auto error = [](std::string_view text) {
+    return test::error_of([&] { static_cast<void>(parse_greeting(text, 3)); });
+  };
+  for (
+      const std::string text :
+      {"", "{}", "[1,2", "\x80\x02}q", "null", R"({"protocol":"1"})", R"({"protocol":1})",
+       R"({"protocol":1e300})",
+       R"({"protocol":1,"count":2,"weight":1,"machine":"","machine_id":"","interface":"","nonce":"","equal":[["a"]]})"}) {
+    EXPECT_EQ(error(text),
+              "host 3 has left something that is no greeting; accepted: the same version of rubato "
+              "on all hosts")
+        << text;
+  }
+  EXPECT_EQ(error(std::string(kMaxGreetingBytes + 1, '[')),
+            "host 3 says too much; accepted: the same version of rubato on all hosts");
+  EXPECT_EQ(error(std::string(kMaxGreetingBytes, '[')),
+            "host 3 has left something that is no greeting; accepted: the same version of rubato "
+            "on all hosts");
+  EXPECT_EQ(error(R"({"protocol":7,"more":"than is known here"})"),
+            "host 3 speaks version 7 of the protocol, here 1; accepted: the same version of rubato "
+            "on all hosts");
+  Greeting heavy = greeting();
+  heavy.weight = -1;
+  EXPECT_EQ(error(greeting_text(heavy)), "host 3 has the weight -1; accepted: a number above 0");
+}
+
+TEST(Greeting, HasABound) {
+  Greeting long_one = greeting();
+  long_one.equal[0].text.assign(kMaxGreetingBytes, 'x');
+  EXPECT_THAT(test::error_of([&] { static_cast<void>(greeting_text(long_one)); }),
+              testing::HasSubstr("accepted: up to 262144"));
+}
+
+TEST(Greeting, FromHereIsNeverTheSame) {
+  const Greeting one = greeting_from_here();
+  const Greeting other = greeting_from_here();
+  EXPECT_EQ(one.nonce.size(), 32U);
+  EXPECT_NE(one.nonce, other.nonce);
+  EXPECT_FALSE(one.machine_id.empty());
+  EXPECT_EQ(one.machine_id, other.machine_id);
+}
+
+TEST(Proof, IsOfTokenHostAndAllGreetings) {
+  const std::vector<std::string> greetings{"a", "b"};
+  const std::string proof = proof_of("token", 0, greetings);
+  EXPECT_EQ(proof.size(), 64U);
+  EXPECT_EQ(proof_of("token", 0, greetings), proof);
+  EXPECT_NE(proof_of("tokem", 0, greetings), proof);
+  EXPECT_NE(proof_of("", 0, greetings), proof);
+  EXPECT_NE(proof_of("token", 1, greetings), proof);
+  EXPECT_NE(proof_of("token", 0, std::vector<std::string>{"b", "a"}), proof);
+  EXPECT_NE(proof_of("token", 0, std::vector<std::string>{"ab", ""}), proof);
+}
+
+TEST(Greetings, OfOneMachineMayUseItsLoopback) {
+  const std::vector<Greeting> greetings{greeting(), greeting()};
+  require_compatible(greetings, 1);
+  EXPECT_EQ(names_of(greetings), (std::vector<std::string>{"host 0", "host 1"}));
+}
+
+TEST(Greetings, OfSeveralMachinesMayNot) {
+  std::vector<Greeting> greetings{greeting("one"), greeting("two")};
+  greetings[0].interface = "192.0.2.1";
+  for (const int rank : {0, 1}) {
+    EXPECT_EQ(test::error_of([&] { require_compatible(greetings, rank); }),
+              "host 1 (two) can be reached at 127.0.0.1 only, which no other machine reaches; "
+              "accepted: the address or the network interface at which the others reach it");
+  }
+  greetings[1].interface = "192.0.2.2";
+  require_compatible(greetings, 0);
+}
+
+TEST(Greetings, SayWhatDiffers) {
+  std::vector<Greeting> greetings{greeting(), greeting()};
+  greetings[1].equal.push_back({.name = "--seed", .text = "1"});
+  EXPECT_EQ(test::error_of([&] { require_compatible(greetings, 0); }),
+            "host 1 has another --seed (1, here none); accepted: the same on all hosts");
+  EXPECT_EQ(test::error_of([&] { require_compatible(greetings, 1); }),
+            "host 0 has another --seed (none, here 1); accepted: the same on all hosts");
+}
+
+}  // namespace
+}  // namespace rubato::c10d_hosts_detail
