@@ -11,6 +11,7 @@
 
 #include <rubato/core/choice.hpp>
 #include <rubato/core/error.hpp>
+#include <rubato/runtime/hosts.hpp>
 
 #include "app/exit_code.hpp"
 #include "app/help_formatter.hpp"
@@ -219,6 +220,9 @@ int run_reporting_errors(std::string_view program, const std::function<int()>& b
   } catch (const std::exception& error) {
     if (const auto memory = memory_failure(error, "smaller sizes or fewer threads need less")) {
       return failed(*memory, ExitCode::memory);
+    }
+    if (dynamic_cast<const HostLost*>(&error) != nullptr) {
+      return failed(error.what(), ExitCode::host_lost);
     }
     if (dynamic_cast<const Error*>(&error) != nullptr) {
       return failed(error.what(), ExitCode::usage);

@@ -24,6 +24,8 @@ enum class ExitCode {
   /// `rubato compare` has an answer without some of its runs, which were killed, or could not be
   /// written or held in memory: it can go on with them.
   incomplete = 27,
+  /// Another host is gone, or silent for too long.
+  host_lost = 28,
   /// Ended by Ctrl-C or by a request to terminate, after a checkpoint: 128 and the signal, as a
   /// shell has it.
   interrupted = 130,

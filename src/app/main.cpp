@@ -13,6 +13,7 @@
 #include "app/compare_command.hpp"
 #include "app/doctor_command.hpp"
 #include "app/exit_code.hpp"
+#include "app/launch_command.hpp"
 #include "app/list_command.hpp"
 #include "app/output.hpp"
 #include "app/plan_command.hpp"
@@ -32,16 +33,17 @@ struct Command {
 
 // This program never loads libtorch, so that it answers at once; a command that needs libtorch is a
 // program of its own.
-constexpr std::array<Command, 10> kCommands{{
+constexpr std::array<Command, 12> kCommands{{
     {"train", "train a model under a trace", train_front},
+    {"launch", "train on several hosts that are processes on this machine", launch_command},
+    {"rendezvous", "serve a place where hosts meet that train together", rendezvous_front},
     {"plan", "show what a trace will do before anything is trained", plan_command},
     {"trace", "read, make up, convert and show traces", trace_command},
     {"simulate", "say what trainings would take elsewhere, without training", simulate_command},
     {"calibrate", "measure a model here, for the modelled time of simulate and train",
      calibrate_front},
     {"verify", "prove that a training is the same bits whoever computes it", verify_front},
-    {"compare", "run many trainings and say which rule is best, and how sure that is",
-     compare_command},
+    {"compare", "run many trainings and say which rule is best, and how surely", compare_command},
     {"list", "print what options take by name (rules, models, ...)", list_command},
     {"bench", "measure strategies for summing gradients", bench_command},
     {"doctor", "say what would make training on this machine slow or wrong", doctor_command},

@@ -6,7 +6,7 @@ namespace rubato::app {
 /// once. One at a time.
 class StopSignals {
  public:
-  /// `message` is printed to stderr when the first arrives; must live as long.
+  /// `message` is printed to stderr when the first arrives, unless it is null; must live as long.
   explicit StopSignals(const char* message);
   ~StopSignals();
   StopSignals(const StopSignals&) = delete;

@@ -85,8 +85,8 @@ constexpr CommandTexts kTrain{
     "  rubato train --resume runs/2024-05-31T12-00-00Z\n"
     "Exit codes: 2 for a mistake in the options or files, 21 for a missed\n"
     "--target-accuracy, 22 for a loss that is no number, 24 for output that could\n"
-    "not be written, 25 for memory that could not be had, 130 or 143 after a\n"
-    "signal, with a checkpoint."};
+    "not be written, 25 for memory that could not be had, 28 for a host that was\n"
+    "lost, 130 or 143 after a signal, with a checkpoint."};
 constexpr CommandTexts kVerify{
     "rubato verify",
     "Trains a few dozen steps of a configuration again and again, on other threads and cores, with "
@@ -118,17 +118,28 @@ class TrainCommandLine : public CommandLine {
   TrainCommandLine(TrainArguments& arguments, TrainCommand command)
       : TrainCommandLine(arguments, command, kTexts.at(static_cast<std::size_t>(command))) {}
 
+  [[nodiscard]] bool read(std::span<const std::string> given) {
+    if (!parse(given)) return false;
+    hosts_.finish(*this);
+    return true;
+  }
+
  private:
   TrainCommandLine(TrainArguments& arguments, TrainCommand command, const CommandTexts& texts)
-      : CommandLine(texts.name, texts.description) {
+      : CommandLine(texts.name, texts.description), hosts_(arguments.hosts) {
     define_run_options(*this, arguments.run);
     define_output(*this, arguments);
     config([&](const path& file) { arguments.run = read_configuration(file, option_names()); });
-    if (command == TrainCommand::train) define_resume(*this, arguments);
+    if (command == TrainCommand::train) {
+      define_resume(*this, arguments);
+      hosts_.define(*this);
+    }
     if (command == TrainCommand::verify) define_verification(*this, arguments);
     if (command == TrainCommand::calibrate) define_calibration(*this, arguments);
     footer(texts.footer);
   }
+
+  HostOptions hosts_;
 };
 
 }  // namespace
@@ -137,7 +148,7 @@ std::optional<TrainArguments> parse_train_arguments(std::span<const std::string>
                                                     TrainCommand command) {
   TrainArguments read;
   TrainCommandLine line(read, command);
-  if (!line.parse(arguments)) return std::nullopt;
+  if (!line.read(arguments)) return std::nullopt;
   check_together(read, line, command);
   read.given = line.given();
   return read;

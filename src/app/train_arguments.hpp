@@ -10,6 +10,7 @@
 #include <rubato/config/run_configuration.hpp>
 
 #include "app/command_line.hpp"
+#include "app/host_arguments.hpp"
 
 namespace rubato::app {
 
@@ -29,6 +30,9 @@ struct TrainArguments {
   /// the newest good one.
   std::optional<std::filesystem::path> resume;
   std::optional<std::filesystem::path> checkpoint;
+
+  /// Of `rubato train`: this process among several hosts.
+  HostArguments hosts;
 
   GivenOptions given;
 

@@ -1,6 +1,7 @@
 #include "app/train_front.hpp"
 
 #include <cerrno>
+#include <cstdlib>
 #include <filesystem>
 #include <string>
 #include <system_error>
@@ -20,6 +21,7 @@
 #include <rubato/train/training_error.hpp>
 
 #include "app/output.hpp"
+#include "app/rendezvous_arguments.hpp"
 #include "app/train_arguments.hpp"
 #include "app/train_programs.hpp"
 #include "config/batch_policy.hpp"
@@ -92,6 +94,8 @@ class Arguments {
 [[noreturn]] void become_train_program(const char* command,
                                        std::span<const std::string> arguments) {
   const std::string program = train_program().string();
+  // What c10d would log is said by the error that follows.
+  setenv("GLOG_minloglevel", "3", 0);  // NOLINT(concurrency-mt-unsafe): there is one thread
   execv(program.c_str(), Arguments(program, command, arguments).argv());
   throw Error(fmt::format("cannot start {}: {}", program, std::generic_category().message(errno)));
 }
@@ -101,7 +105,10 @@ int start(const char* command, std::span<const std::string> arguments) {
   const auto options = parse_train_arguments(arguments, program.command);
   if (!options) return 0;
   if (program.command != TrainCommand::calibrate) check_trace(options->run);
-  if (engine_of(options->run) == Engine::libtorch) become_train_program(command, arguments);
+  // Several hosts meet by what libtorch has, whoever computes the model.
+  if (engine_of(options->run) == Engine::libtorch || options->hosts.several()) {
+    become_train_program(command, arguments);
+  }
   use_right_kernels(Arguments("rubato", command, arguments).argv(), options->run.kernels);
   try {
     return static_cast<int>(program.execute(*options, dense_workload));
@@ -132,6 +139,11 @@ int train_front(std::span<const std::string> arguments) {
 
 int calibrate_front(std::span<const std::string> arguments) {
   return start("calibrate", arguments);
+}
+
+int rendezvous_front(std::span<const std::string> arguments) {
+  if (!parse_rendezvous_arguments(arguments)) return 0;
+  become_train_program("rendezvous", arguments);
 }
 
 int verify_front(std::span<const std::string> arguments) {

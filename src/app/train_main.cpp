@@ -4,15 +4,31 @@
 #include <string>
 #include <vector>
 
+#include <fmt/format.h>
+
 #include <rubato/machine/kernels.hpp>
+#include <rubato/run/dense_workload.hpp>
 #include <rubato/torch_run/torch_workload.hpp>
 #include <rubato/train/training_error.hpp>
 
 #include "app/command_line.hpp"
+#include "app/connect_hosts.hpp"
 #include "app/doctor_probe.hpp"
 #include "app/output.hpp"
+#include "app/serve_rendezvous.hpp"
 #include "app/train_arguments.hpp"
 #include "app/train_programs.hpp"
+#include "app/train_run.hpp"
+#include "config/engine.hpp"
+
+namespace {
+
+rubato::LoadWorkload workload_of(const rubato::RunConfiguration& run) {
+  return rubato::engine_of(run) == rubato::Engine::libtorch ? rubato::torch_workload
+                                                            : rubato::dense_workload;
+}
+
+}  // namespace
 
 int main(int argc, char** argv) {
   using namespace rubato::app;
@@ -26,6 +42,10 @@ int main(int argc, char** argv) {
       return 0;
     });
   }
+  if (name == "rendezvous") {
+    return run_reporting_errors("rubato rendezvous",
+                                [&] { return serve_rendezvous(std::span(arguments).subspan(1)); });
+  }
   const TrainProgram* const program = train_program_of(name);
   if (program == nullptr) {
     print_error("rubato-train: this is a part of the program rubato, which starts it\n");
@@ -35,11 +55,20 @@ int main(int argc, char** argv) {
     const auto options = parse_train_arguments(std::span(arguments).subspan(1), program->command);
     if (!options) return 0;
     rubato::use_right_kernels(argv, options->run.kernels);
-    try {
-      return static_cast<int>(program->execute(*options, rubato::torch_workload));
-    } catch (const rubato::TrainingError& error) {
-      if (options->verbose) print_error(error.details() + "\n");
-      throw;
-    }
+    const auto execute = [&] {
+      try {
+        return static_cast<int>(
+            options->hosts.several()
+                ? train_on_hosts(*options, workload_of(options->run), connect_hosts)
+                : program->execute(*options, rubato::torch_workload));
+      } catch (const rubato::TrainingError& error) {
+        if (options->verbose) print_error(error.details() + "\n");
+        throw;
+      }
+    };
+    if (!options->hosts.several()) return execute();
+    // Which of them it was is the first thing to know.
+    return run_reporting_errors(fmt::format("rubato {}: host {}", name, options->hosts.rank),
+                                execute);
   });
 }

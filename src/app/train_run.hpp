@@ -1,6 +1,11 @@
 #pragma once
 
+#include <functional>
+#include <memory>
+#include <vector>
+
 #include <rubato/run/workload.hpp>
+#include <rubato/runtime/hosts.hpp>
 
 #include "app/exit_code.hpp"
 #include "app/train_arguments.hpp"
@@ -10,5 +15,14 @@ namespace rubato::app {
 /// Trains as `arguments` say what `load` loads, shows how it goes on stdout, and leaves a run
 /// folder. Throws Error for what the user got wrong; no run folder is made then.
 [[nodiscard]] ExitCode train(const TrainArguments& arguments, const LoadWorkload& load);
+
+/// Meets the other hosts; what is `equal` has to be the same on all. Throws Error.
+using ConnectHosts =
+    std::function<std::shared_ptr<Hosts>(const HostArguments& hosts, std::vector<NamedText> equal)>;
+
+/// train() on several hosts, of which the first alone shows how it goes on and leaves a run folder.
+/// It leaves a checkpoint when another one is lost.
+[[nodiscard]] ExitCode train_on_hosts(const TrainArguments& arguments, const LoadWorkload& load,
+                                      const ConnectHosts& connect);
 
 }  // namespace rubato::app

@@ -1,5 +1,9 @@
 #include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <span>
 #include <utility>
+#include <vector>
 
 #include <fmt/format.h>
 
@@ -53,13 +57,15 @@ class C10dHosts final : public Hosts {
  public:
   explicit C10dHosts(const C10dOptions& options)
       : rank_(options.rank),
-        // It is not asked anything once the group is there: what becomes of it then does not
-        // matter, and its port stays taken.
         store_({.host = options.address, .port = options.port}, role_of(options),
                fmt::format("rubato/{}", options.run), options.timeout),
         meeting_(meet(store_, options)),
         group_(store_.shared(), meeting_.names,
                {.rank = options.rank, .interface = options.interface, .timeout = options.timeout}) {
+    // From here on nobody needs the store.
+    const auto count = meeting_.names.size();
+    static_cast<void>(group_.exchange(std::vector<std::span<const std::byte>>(count),
+                                      std::vector<std::span<std::byte>>(count), 0));
   }
 
   [[nodiscard]] int count() const override { return static_cast<int>(meeting_.names.size()); }

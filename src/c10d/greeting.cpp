@@ -52,9 +52,16 @@ std::string machine_id() {
   return id;
 }
 
+// It may be printed, wherever it has come from: without what steers a terminal.
+std::string printable(std::string text) {
+  std::ranges::replace_if(
+      text, [](unsigned char byte) { return byte < 0x20 || byte == 0x7f; }, '?');
+  return text;
+}
+
 // The member of that name; throws json::exception where there is none of that type.
 std::string text_of(const json& object, const char* name) {
-  return object.at(name).get_ref<const std::string&>();
+  return printable(object.at(name).get_ref<const std::string&>());
 }
 int whole_of(const json& object, const char* name) {
   // What does not fit becomes 0, which nothing here is.

@@ -9,6 +9,7 @@
 #include <net/if.h>
 
 #include <rubato/core/error.hpp>
+#include <rubato/runtime/hosts.hpp>
 
 #include "c10d/reason.hpp"
 #include "core/mix.hpp"
@@ -59,7 +60,7 @@ auto of_host(const std::string& name, const Call& call) {
   try {
     return call();
   } catch (const std::exception& error) {
-    throw Error(fmt::format("{} is lost: {}", name, reason_of(error)));
+    throw HostLost(fmt::format("{} is lost: {}", name, reason_of(error)));
   }
 }
 
@@ -86,7 +87,7 @@ Group::Group(const c10::intrusive_ptr<::c10d::Store>& store, std::vector<std::st
 
 std::uint64_t Group::exchange(std::span<const std::span<const std::byte>> out,
                               std::span<const std::span<std::byte>> in, std::uint64_t flags) {
-  if (!failure_.empty()) throw Error(failure_);
+  if (!failure_.empty()) throw HostLost(failure_);
   try {
     begin(out, in, flags);
     return finish(in, flags);

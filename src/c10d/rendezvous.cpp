@@ -1,6 +1,6 @@
 #include "c10d/rendezvous.hpp"
 
-#include <algorithm>
+#include <exception>
 #include <functional>
 #include <utility>
 
@@ -18,8 +18,7 @@ constexpr milliseconds kStay = std::chrono::seconds(5);
 
 class Room {
  public:
-  Room(Store& store, const C10dOptions& options)
-      : store_(store), options_(options), deadline_(Clock::now() + options.timeout) {}
+  Room(Store& store, const C10dOptions& options) : store_(store), options_(options) {}
 
   // Puts this host's, and takes that of all. `look` sees each when it has come.
   std::vector<std::string> all(std::string_view what, const std::string& own,
@@ -31,10 +30,11 @@ class Room {
                       options_.rank, options_.address, options_.port,
                       options_.run.empty() ? "" : ", and a new name for each run"));
     }
+    const Clock::time_point deadline = Clock::now() + options_.timeout;
     std::vector<std::string> texts;
     std::vector<int> missing;
     for (int host = 0; host < options_.count; ++host) {
-      const auto text = store_.wait(key(what, host), deadline_);
+      const auto text = store_.wait(key(what, host), deadline);
       if (text) look(host, *text);
       if (!text) missing.push_back(host);
       texts.push_back(text.value_or(""));
@@ -48,7 +48,7 @@ class Room {
     try {
       static_cast<void>(store_.put(key("read", options_.rank), "read"));
       if (options_.rank != 0 || !options_.run.empty()) return;
-      const Clock::time_point end = std::min(Clock::now() + kStay, deadline_ + kStay);
+      const Clock::time_point end = Clock::now() + kStay;
       for (int host = 0; host < options_.count; ++host) {
         static_cast<void>(store_.wait(key("read", host), end));
       }
@@ -70,7 +70,6 @@ class Room {
 
   Store& store_;
   const C10dOptions& options_;
-  Clock::time_point deadline_;
 };
 
 Meeting compared(Room& room, const C10dOptions& options) {

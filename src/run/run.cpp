@@ -12,6 +12,7 @@
 
 #include "config/trace_source.hpp"
 #include "core/check.hpp"
+#include "run/host_texts.hpp"
 #include "run/hyperparameters.hpp"
 #include "run/resumption.hpp"
 #include "run/run_record.hpp"
@@ -26,10 +27,16 @@ std::shared_ptr<const Workload> checked(std::shared_ptr<const Workload> workload
   return workload;
 }
 
+TrainOptions options_on(std::shared_ptr<Hosts> hosts, const RunConfiguration& configuration) {
+  TrainOptions options = train_options(configuration);
+  options.hosts = std::move(hosts);
+  return options;
+}
+
 }  // namespace
 
 Run::Run(RunConfiguration configuration, std::shared_ptr<const Workload> workload,
-         RunLocation location)
+         RunLocation location, std::shared_ptr<Hosts> hosts)
     : configuration_(std::move(configuration)),
       workload_(checked(std::move(workload))),
       location_(std::move(location)),
@@ -37,8 +44,12 @@ Run::Run(RunConfiguration configuration, std::shared_ptr<const Workload> workloa
       steps_(load_run_steps(configuration_)),
       trainer_(make_trainer(*workload_, configuration_,
                             make_step_source(configuration_, steps_, workload_->gradient_bytes()),
-                            train_options(configuration_))) {
+                            options_on(std::move(hosts), configuration_))) {
   require_devices(configuration_, steps_, workload_->gradient_bytes(), workload_->samples());
+  if (Hosts* const others = trainer_.options().hosts.get()) {
+    const auto& from = location_.from();
+    require_equal(*others, what_is_trained(steps_, trainer_, from ? &from->state : nullptr));
+  }
   if (!location_.path().empty() && !location_.folder_) location_.folder_.emplace(location_.path());
   add_keepers();
   if (location_.from()) go_on();
@@ -53,7 +64,8 @@ Run::Run(RunConfiguration configuration, std::shared_ptr<const Workload> workloa
 Run::~Run() = default;
 
 void Run::add_keepers() {
-  const bool resumed = location_.from().has_value();
+  // Of a host without a folder nothing is kept.
+  const bool resumed = location_.from().has_value() && location_.folder_;
   std::string config = !location_.folder_ ? to_toml(configuration_)
                        : resumed          ? config_text(configuration_, folder())
                                           : write_origin(folder(), configuration_, steps_);
@@ -97,6 +109,7 @@ void Run::add_keepers() {
 
 void Run::go_on() {
   trainer_.load_state(location_.from()->state);
+  if (!location_.folder_) return;
   write_origin(folder(), configuration_, steps_);
   // The file may be of a later epoch.
   if (best_ && best_->value()) write_best();

@@ -21,12 +21,12 @@ namespace fs = std::filesystem;
 
 using Found = CheckpointFolder::Found;
 
-std::optional<Found> newest_of(const RunFolder& folder, const CheckpointFolder& checkpoints,
+std::optional<Found> newest_of(const fs::path& folder, const CheckpointFolder& checkpoints,
                                std::vector<std::string>& rejected) {
   auto found = checkpoints.newest([&](const std::string& why) { rejected.push_back(why); });
   if (!found && !rejected.empty()) {
     throw Error(fmt::format("{}: no checkpoint can be read; accepted: a run with a good one",
-                            folder.file("checkpoints").string()));
+                            (folder / "checkpoints").string()));
   }
   return found;
 }
@@ -44,14 +44,14 @@ Found named_one(const fs::path& file, const CheckpointFolder& checkpoints) {
 }
 
 // That a run begins anew must not throw away what it has come to.
-void require_nothing_to_lose(const RunFolder& folder) {
+void require_nothing_to_lose(const fs::path& folder) {
   std::error_code ignored;
   for (const char* name : {"summary.json", "weights.pt", "weights.safetensors"}) {
-    if (!fs::exists(folder.file(name), ignored)) continue;
+    if (!fs::exists(folder / name, ignored)) continue;
     throw Error(
         fmt::format("{}: the run has ended and left {}, but no checkpoint to go on from; accepted: "
                     "a new run, such as rubato train --config {}",
-                    folder.path().string(), name, folder.file("config.toml").string()));
+                    folder.string(), name, (folder / "config.toml").string()));
   }
 }
 
@@ -67,20 +67,31 @@ RunLocation RunLocation::resume(fs::path folder, const RunConfiguration& configu
                                 const std::optional<fs::path>& checkpoint) {
   RunLocation location = create(std::move(folder));
   location.folder_.emplace(RunFolder::existing(location.path_));
-  location.named_ = checkpoint.has_value();
-  const CheckpointFolder checkpoints(location.checkpoints(), configuration.keep);
-  location.from_ = checkpoint ? named_one(*checkpoint, checkpoints)
-                              : newest_of(*location.folder_, checkpoints, location.rejected_);
-  const RunConfiguration now = with_paths_from(location.path_, configuration);
-  if (location.from_) {
-    require_resumable(configuration_in(location.from_->state), now, ResumeFrom::checkpoint);
-  } else {
-    require_nothing_to_lose(*location.folder_);
-    require_resumable(
-        with_paths_from(location.path_, read_configuration(location.path_ / "config.toml")), now,
-        ResumeFrom::configuration);
-  }
+  location.find(location.path_, configuration, checkpoint);
   return location;
+}
+
+RunLocation RunLocation::follow(const fs::path& folder, const RunConfiguration& configuration,
+                                const std::optional<fs::path>& checkpoint) {
+  RunLocation location;
+  location.find(folder, configuration, checkpoint);
+  return location;
+}
+
+void RunLocation::find(const fs::path& folder, const RunConfiguration& configuration,
+                       const std::optional<fs::path>& checkpoint) {
+  named_ = checkpoint.has_value();
+  const CheckpointFolder checkpoints(folder / "checkpoints", configuration.keep);
+  from_ =
+      checkpoint ? named_one(*checkpoint, checkpoints) : newest_of(folder, checkpoints, rejected_);
+  const RunConfiguration now = with_paths_from(folder, configuration);
+  if (from_) {
+    require_resumable(configuration_in(from_->state), now, ResumeFrom::checkpoint);
+  } else {
+    require_nothing_to_lose(folder);
+    require_resumable(with_paths_from(folder, read_configuration(folder / "config.toml")), now,
+                      ResumeFrom::configuration);
+  }
 }
 
 }  // namespace rubato

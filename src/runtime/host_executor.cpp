@@ -1,11 +1,15 @@
 #include "runtime/host_executor.hpp"
 
+#include <utility>
+
 namespace rubato {
 
 template <class T>
-HostExecutor<T>::HostExecutor(FaultyExecutor<T>& executor, Hosts* hosts, const ReducerSize& size)
+HostExecutor<T>::HostExecutor(FaultyExecutor<T>& executor, Hosts* hosts, const ReducerSize& size,
+                              HostTally tally)
     : executor_(executor) {
-  if (hosts != nullptr && hosts->count() != 1) host_sum_.emplace(*hosts, size.values, size.norms);
+  if (hosts == nullptr || hosts->count() == 1) return;
+  host_sum_.emplace(*hosts, size.values, size.norms, std::move(tally));
 }
 
 template <class T>

@@ -26,7 +26,8 @@ class HostExecutor {
 
   /// `executor` outlives it, and so does `hosts`, which may be null: this process alone. The size
   /// is that of the executor's reducer. Throws what HostSum's constructor does.
-  HostExecutor(FaultyExecutor<T>& executor, Hosts* hosts, const ReducerSize& size);
+  HostExecutor(FaultyExecutor<T>& executor, Hosts* hosts, const ReducerSize& size,
+               HostTally tally = {});
 
   /// FaultyExecutor::run() of all hosts together. With several, cores must not die.
   [[nodiscard]] StepSum<T> run(StepPlan& step, Assignment assignment, const Substep& substep,

@@ -65,10 +65,11 @@ HostLoad load_of_host(const Hosts& hosts, std::int64_t leaves, std::int64_t core
 }
 
 template <class T>
-HostSum<T>::HostSum(Hosts& hosts, std::size_t values, NormBlocks norms)
+HostSum<T>::HostSum(Hosts& hosts, std::size_t values, NormBlocks norms, HostTally tally)
     : hosts_(hosts),
       values_(values),
       norms_(std::move(norms)),
+      tally_(std::move(tally)),
       weights_(checked_weights(hosts)),
       result_values_(values),
       result_squares_(norms_.size()),
@@ -117,8 +118,8 @@ std::span<const TreeNode> HostSum<T>::begin_step(std::int64_t leaves) {
   }
   const auto rank = static_cast<std::size_t>(hosts_.rank());
   for (std::size_t host = 0; host < parts_.size(); ++host) {
-    out_[host].resize(roots_of(rank).size() * layout_of(parts_[host]).bytes);
-    in_[host].resize(roots_of(host).size() * layout_of(parts_[rank]).bytes);
+    out_[host].resize(roots_of(rank).size() * layout_of(parts_[host]).bytes + tally_.bytes);
+    in_[host].resize(roots_of(host).size() * layout_of(parts_[rank]).bytes + tally_.bytes);
   }
   return roots_of(rank);
 }
@@ -138,7 +139,9 @@ void HostSum<T>::put(std::size_t root, const StepSum<T>& sum) {
 
 template <class T>
 StepSum<T> HostSum<T>::finish_step(const ExecutorSeconds& seconds) {
+  put_tally();
   exchange({out_.begin(), out_.end()});
+  take_tallies();
   share_part(sum_part());
   if (result_.scalars.minibatches != tree_.leaves()) {
     throw Error(
@@ -147,6 +150,25 @@ StepSum<T> HostSum<T>::finish_step(const ExecutorSeconds& seconds) {
                     result_.scalars.minibatches, tree_.leaves()));
   }
   return {result_, seconds};
+}
+
+template <class T>
+void HostSum<T>::put_tally() {
+  if (tally_.bytes == 0) return;
+  const auto tally_in = [this](Message& message) { return std::span(message).last(tally_.bytes); };
+  tally_.put(tally_in(out_.front()));
+  for (std::size_t host = 1; host < out_.size(); ++host) {
+    std::ranges::copy(tally_in(out_.front()), tally_in(out_[host]).begin());
+  }
+}
+
+template <class T>
+void HostSum<T>::take_tallies() {
+  if (tally_.bytes == 0) return;
+  for (std::size_t host = 0; host < in_.size(); ++host) {
+    if (host == static_cast<std::size_t>(hosts_.rank())) continue;
+    tally_.add(std::span<const std::byte>(in_[host]).last(tally_.bytes));
+  }
 }
 
 template <class T>

@@ -2,6 +2,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <span>
 #include <vector>
 
@@ -25,6 +26,15 @@ struct HostLoad {
   double bytes = 0;
 };
 
+/// What the minibatches of a step leave behind besides their sum, for the other hosts.
+struct HostTally {
+  /// The same for all hosts and steps.
+  std::size_t bytes = 0;
+  /// Writes this host's; then takes that of each other one.
+  std::function<void(std::span<std::byte> tally)> put{};
+  std::function<void(std::span<const std::byte> tally)> add{};
+};
+
 /// Of a step of `leaves` of so many values on `cores` of all hosts: all at least 1. Throws Error as
 /// HostSum does.
 [[nodiscard]] HostLoad load_of_host(const Hosts& hosts, std::int64_t leaves, std::int64_t cores,
@@ -42,9 +52,10 @@ struct HostLoad {
 template <class T>
 class HostSum {
  public:
-  /// `hosts` outlives it. Values and norm blocks are those of a leaf (ReducerSize). Throws Error
-  /// where what the hosts say of themselves does not fit together.
-  HostSum(Hosts& hosts, std::size_t values, NormBlocks norms);
+  /// `hosts` outlives it. Values and norm blocks are those of a leaf (ReducerSize). The tally goes
+  /// along with each host's first message. Throws Error where what the hosts say of themselves does
+  /// not fit together.
+  HostSum(Hosts& hosts, std::size_t values, NormBlocks norms, HostTally tally = {});
 
   /// The roots of the subtrees that this host computes, from left to right; there may be none.
   [[nodiscard]] std::span<const TreeNode> begin_step(std::int64_t leaves);
@@ -95,6 +106,9 @@ class HostSum {
   [[nodiscard]] std::span<const TreeNode> roots_of(std::size_t host) const;
   // Puts a part of the values, and its squares, into the result.
   void put_part(const Part& part, const RootView& sum);
+  // Adds this host's tally to what it gives, and takes those of the others from what they gave.
+  void put_tally();
+  void take_tallies();
   // Fills in_.
   void exchange(const std::vector<std::span<const std::byte>>& out);
   // Adds this host's part of all roots, and puts it into the result: what the others are to know.
@@ -105,6 +119,7 @@ class HostSum {
   Hosts& hosts_;
   std::size_t values_;
   NormBlocks norms_;
+  HostTally tally_;
   std::vector<double> weights_;
   // By host.
   std::vector<Part> parts_;

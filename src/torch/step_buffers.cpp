@@ -85,6 +85,7 @@ StepBuffers<T>::StepBuffers(const SharedState& state, BufferUse use)
     kept_counters_.push_back(counter.clone());
   }
   sums_.resize(elements);
+  other_sums_.resize(elements);
   keeps_buffers_ = use == BufferUse::local ||
                    std::any_of(state.treatments().buffers.begin(), state.treatments().buffers.end(),
                                [](const BufferTreatment& treatment) {
@@ -102,6 +103,8 @@ int StepBuffers<T>::add_evaluator() {
 template <class T>
 void StepBuffers<T>::begin() {
   for (Sums& sums : evaluator_sums_) std::fill(sums.of_elements.begin(), sums.of_elements.end(), 0);
+  std::fill(other_sums_.begin(), other_sums_.end(), 0);
+  has_first_ = false;
 }
 
 // By how much, not to what: the mean of equal values is not always that value, and a sum of masks
@@ -114,6 +117,7 @@ void StepBuffers<T>::note(const Replica& replica, const Minibatch& minibatch, in
     return;
   }
   const bool first = minibatch.first_of_step;
+  if (first) has_first_ = true;
   if (size_ > 0) {
     const T* before = state_.flat_buffers().template data_ptr<T>();
     const T* after = replica.flat_buffers().template data_ptr<T>();
@@ -132,6 +136,62 @@ void StepBuffers<T>::note(const Replica& replica, const Minibatch& minibatch, in
     }
   }
   if (first && keeps_buffers_) kept_buffers_.copy_(replica.flat_buffers());
+}
+
+template <class T>
+std::vector<std::int64_t> StepBuffers<T>::all_sums() const {
+  std::vector<std::int64_t> all = other_sums_;
+  for (const Sums& of_evaluator : evaluator_sums_) {
+    std::transform(all.begin(), all.end(), of_evaluator.of_elements.begin(), all.begin(),
+                   wrapping_sum);
+  }
+  return all;
+}
+
+template <class T>
+template <class Visit>
+void StepBuffers<T>::visit_first(const Visit& visit) const {
+  const auto bytes_of = [](const at::Tensor& tensor) {
+    return std::span(static_cast<std::byte*>(tensor.data_ptr()), tensor.nbytes());
+  };
+  if (keeps_buffers_) visit(bytes_of(kept_buffers_));
+  for (std::size_t i = 0; i < kept_counters_.size(); ++i) {
+    if (state_.treatments().counters[i].combination == BufferCombination::sum) continue;
+    visit(bytes_of(kept_counters_[i]));
+  }
+}
+
+// The sums, whether the first minibatch is among them, and what that left.
+template <class T>
+std::size_t StepBuffers<T>::tally_bytes() const {
+  std::size_t of_first = 0;
+  visit_first([&](std::span<std::byte> bytes) { of_first += bytes.size(); });
+  const std::size_t flag = of_first > 0 ? 1 : 0;
+  return sums_.size() * sizeof(std::int64_t) + flag + of_first;
+}
+
+template <class T>
+void StepBuffers<T>::put_tally(std::span<std::byte> tally) const {
+  const std::vector<std::int64_t> sums = all_sums();
+  auto at = std::ranges::copy(std::as_bytes(std::span(sums)), tally.begin()).out;
+  if (at == tally.end()) return;
+  *at++ = static_cast<std::byte>(has_first_);
+  visit_first([&](std::span<std::byte> bytes) { at = std::ranges::copy(bytes, at).out; });
+}
+
+template <class T>
+void StepBuffers<T>::add_tally(std::span<const std::byte> tally) {
+  std::vector<std::int64_t> sums(other_sums_.size());
+  const std::span<std::byte> bytes_of_sums = std::as_writable_bytes(std::span(sums));
+  std::ranges::copy(tally.first(bytes_of_sums.size()), bytes_of_sums.begin());
+  std::transform(sums.begin(), sums.end(), other_sums_.begin(), other_sums_.begin(), wrapping_sum);
+  tally = tally.subspan(bytes_of_sums.size());
+  if (tally.empty() || tally.front() == std::byte{0}) return;
+  tally = tally.subspan(1);
+  visit_first([&](std::span<std::byte> bytes) {
+    std::ranges::copy(tally.first(bytes.size()), bytes.begin());
+    tally = tally.subspan(bytes.size());
+  });
 }
 
 template <class T>
@@ -188,11 +248,7 @@ typename StepBuffers<T>::Scaling StepBuffers<T>::scaling_of(const BufferTreatmen
 template <class T>
 void StepBuffers<T>::apply(std::span<const T> sums, std::int64_t minibatches) {
   if (use_ == BufferUse::local) return take_kept();
-  std::fill(sums_.begin(), sums_.end(), 0);
-  for (const Sums& of_evaluator : evaluator_sums_) {
-    std::transform(sums_.begin(), sums_.end(), of_evaluator.of_elements.begin(), sums_.begin(),
-                   wrapping_sum);
-  }
+  sums_ = all_sums();
   // All of them before a counter moves.
   scalings_.clear();
   for (const BufferTreatment& treatment : state_.treatments().buffers) {

@@ -39,6 +39,14 @@ class StepBuffers {
   /// evaluators.
   void note(const Replica& replica, const Minibatch& minibatch, int evaluator,
             std::span<T> changes);
+
+  /// What the noted minibatches left of which no sum of changes tells other hosts: the sums of
+  /// integers, and buffers that become what the first minibatch left. begin() forgets it.
+  [[nodiscard]] std::size_t tally_bytes() const;
+  void put_tally(std::span<std::byte> tally) const;
+  /// Of another host.
+  void add_tally(std::span<const std::byte> tally);
+
   /// Brings the shared buffers up to date, when all minibatches have been noted: `sums` of their
   /// changes.
   void apply(std::span<const T> sums, std::int64_t minibatches);
@@ -64,6 +72,12 @@ class StepBuffers {
                                    std::span<const T> sums) const;
   void apply_to_counters();
 
+  // Of all evaluators here and of the other hosts.
+  [[nodiscard]] std::vector<std::int64_t> all_sums() const;
+  // Calls `visit` with the bytes of each buffer that becomes what the first minibatch left.
+  template <class Visit>
+  void visit_first(const Visit& visit) const;
+
   // Keeps them for the end of the step.
   void keep(const Replica& replica);
   void take_kept();
@@ -76,11 +90,15 @@ class StepBuffers {
   std::vector<std::size_t> counter_begins_;
   std::vector<Sums> evaluator_sums_;
   std::vector<std::int64_t> sums_;
+  // Of other hosts.
+  std::vector<std::int64_t> other_sums_;
   // Of each floating-point buffer.
   std::vector<Scaling> scalings_;
   // What the first minibatch left, where there are buffers that become that; what the last one of
   // core 0 left, with BufferUse::local. One thread at a time writes them.
   bool keeps_buffers_ = false;
+  // Whether the first minibatch is among those noted.
+  bool has_first_ = false;
   at::Tensor kept_buffers_;
   std::vector<at::Tensor> kept_counters_;
 };

@@ -72,14 +72,6 @@ class TypedTorchObjective final : public ObjectiveOf<T>, public TorchObjective {
     if (parts_.options.buffers == BufferUse::combined) return {};
     return "local buffers make the result depend on the number of cores";
   }
-  std::string needs_one_host() const override {
-    const auto& buffers = state().treatments().buffers;
-    const bool sums = state().counters().empty() &&
-                      std::none_of(buffers.begin(), buffers.end(), [](const auto& treatment) {
-                        return treatment.combination == BufferCombination::first;
-                      });
-    return sums ? "" : "the model has buffers that are no averages over minibatches";
-  }
   std::string fingerprint() const override { return parts_.train->fingerprint(); }
   std::string test_fingerprint() const override { return test_->fingerprint(); }
   bool has_test() const override { return test_ != nullptr; }
@@ -115,6 +107,9 @@ class TypedTorchObjective final : public ObjectiveOf<T>, public TorchObjective {
     if (loss_scale()) master_weights_.round(flat_parameters(), workers);
   }
   void end_minibatches() noexcept override { master_weights_.restore(); }
+  std::size_t tally_bytes() const override { return buffers_.tally_bytes(); }
+  void put_tally(std::span<std::byte> tally) const override { buffers_.put_tally(tally); }
+  void add_tally(std::span<const std::byte> tally) override { buffers_.add_tally(tally); }
   void move_averages(std::span<const T> sums, std::int64_t minibatches) override {
     buffers_.apply(sums, minibatches);
   }

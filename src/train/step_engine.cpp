@@ -133,7 +133,12 @@ class TypedStepEngine final : public StepEngine {
                    .norms = meter_.blocks_of_sum()}),
         executor_(workers_, reducer_of<T>(options, sum_size_, workers_), on_merge()),
         faulty_executor_(executor_, options.faults, options.stragglers),
-        host_executor_(faulty_executor_, options.hosts.get(), sum_size_),
+        host_executor_(
+            faulty_executor_, options.hosts.get(), sum_size_,
+            {.bytes = objective.tally_bytes(),
+             .put = [&objective](std::span<std::byte> tally) { objective.put_tally(tally); },
+             .add =
+                 [&objective](std::span<const std::byte> tally) { objective.add_tally(tally); }}),
         substeps_(objective, options, workers_) {
     if (const auto scale = objective.loss_scale()) loss_scaler_.emplace(*scale);
     if (rule_.reduction() == GradientReduction::sum && !optimizer_->follows_sums()) {

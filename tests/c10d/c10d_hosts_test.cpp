@@ -224,7 +224,7 @@ TEST_F(C10dHosts, CheckTheSizeOfWhatTheyGet) {
         });
     const auto error = [&](int host, std::size_t theirs, std::size_t ours) {
       return fmt::format(
-          "host {} gives {} bytes in exchange 1; here it is exchange 1, for {} "
+          "host {} gives {} bytes in exchange 2; here it is exchange 2, for {} "
           "bytes; accepted: the same training on all hosts",
           host, theirs, ours);
     };

@@ -21,8 +21,11 @@ Greeting greeting(std::string machine = "here") {
 
 TEST(Greeting, IsReadAsItWasWritten) {
   Greeting written = greeting();
-  written.equal[1].text = "line\nwith \"quotes\"";
+  written.equal[1].text = "with \"quotes\"";
   EXPECT_EQ(parse_greeting(greeting_text(written), 1), written);
+  // It is shown to people.
+  written.machine = "\033[2Jnode\n";
+  EXPECT_EQ(parse_greeting(greeting_text(written), 1).machine, "?[2Jnode?");
   // What is no UTF-8 is replaced, the same way on all hosts.
   EXPECT_EQ(greeting_text(greeting()), greeting_text(greeting()));
 }

@@ -127,16 +127,6 @@ TEST(LocalBuffers, AreRefusedWhereTheResultIsToBeTheSameForAllCores) {
               testing::HasSubstr("accepted: Dealing::by_thread"));
 }
 
-// Batch normalisation counts minibatches, which no sum tells other hosts of.
-TEST(Buffers, ThatCountNeedOneHost) {
-  TrainOptions options = one_step(2);
-  options.hosts = test::emulated_hosts({1, 1})[0];
-  TorchTrainer trainer(model_factory<LinearThenNorm>(), mse_loss(), samples_of_24(),
-                       test::trace_of({24}), options, {});
-  EXPECT_EQ(test::error_of([&] { trainer.fit(); }),
-            "the model has buffers that are no averages over minibatches; accepted: on one host");
-}
-
 }  // namespace
 
 }  // namespace rubato

@@ -42,9 +42,9 @@ inline constexpr int kMaxHosts = 1024;
 /// limit; and where one is of another version of rubato's protocol, knows another token, or has
 /// said something else that has to be equal. All hosts then throw, and say which host differs.
 ///
-/// exchange() throws Error, with the host where it is known, when a host has gone, when one is
-/// silent for longer than the time limit, and when one gives another number of bytes than this one
-/// waits for. The hosts are then of no more use: those left have to meet anew.
+/// exchange() throws HostLost, with the host where it is known, when a host has gone and when one
+/// is silent for longer than the time limit; and Error when one gives another number of bytes than
+/// this one waits for. The hosts are then of no more use: those left have to meet anew.
 ///
 /// Nobody is authenticated but by the token, and nothing is encrypted: docs/hosts.md.
 [[nodiscard]] std::shared_ptr<Hosts> c10d_hosts(const C10dOptions& options);

@@ -54,9 +54,11 @@ struct RunOutcome {
 class Run {
  public:
   /// Everything that can be wrong is found before there is a new folder, or anything in that of a
-  /// run to go on with is touched. Throws Error; OutputError where the folder cannot be written.
+  /// run to go on with is touched. With `hosts` it trains together with other processes that have
+  /// the same run, of which one may have a folder; what differs is found before the first step
+  /// (require_equal()). Throws Error; OutputError where the folder cannot be written.
   Run(RunConfiguration configuration, std::shared_ptr<const Workload> workload,
-      RunLocation location = {});
+      RunLocation location = {}, std::shared_ptr<Hosts> hosts = {});
   ~Run();
   Run(const Run&) = delete;
   Run& operator=(const Run&) = delete;

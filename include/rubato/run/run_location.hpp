@@ -25,6 +25,11 @@ class RunLocation {
   [[nodiscard]] static RunLocation resume(
       std::filesystem::path folder, const RunConfiguration& configuration,
       const std::optional<std::filesystem::path>& checkpoint = {});
+  /// Nowhere, but what resume() goes on from: of a host that computes along with the one that
+  /// works in the folder. Throws Error as resume() does, but for other processes.
+  [[nodiscard]] static RunLocation follow(
+      const std::filesystem::path& folder, const RunConfiguration& configuration,
+      const std::optional<std::filesystem::path>& checkpoint = {});
 
   /// Empty where it is nowhere.
   [[nodiscard]] const std::filesystem::path& path() const { return path_; }
@@ -40,6 +45,10 @@ class RunLocation {
 
  private:
   friend class Run;
+
+  // What the run in `folder` goes on from.
+  void find(const std::filesystem::path& folder, const RunConfiguration& configuration,
+            const std::optional<std::filesystem::path>& checkpoint);
 
   std::filesystem::path path_;
   std::optional<RunFolder> folder_;

@@ -5,7 +5,16 @@
 #include <string>
 #include <vector>
 
+#include <rubato/core/error.hpp>
+
 namespace rubato {
+
+/// Another host that is gone, unreachable, or silent for too long. What this one has trained up to
+/// the step before is not lost.
+class HostLost : public Error {
+ public:
+  using Error::Error;
+};
 
 /// The processes that train one run together, each on a machine of its own or not.
 ///
@@ -37,7 +46,7 @@ class Hosts {
   /// Gives out[h] to every other host h, and fills in[h] with what that gives to this one; both
   /// have count() elements, of which those of rank() are left alone. out[h] here and in[rank()] on
   /// host h have the same size, 0 included. All hosts call it, as often. Returns when `in` is
-  /// there. Throws Error where it cannot be; the step is then as if it had not been.
+  /// there. Throws HostLost, or Error, where it cannot be; the step is then as if it had not been.
   virtual void exchange(std::span<const std::span<const std::byte>> out,
                         std::span<const std::span<std::byte>> in) = 0;
 

@@ -108,7 +108,8 @@ class Objective {
   [[nodiscard]] virtual std::string depends_on_cores() const { return {}; }
 
   /// Why several hosts cannot train it (TrainOptions::hosts), for people; empty where they can,
-  /// that is, where a step leaves nothing behind but what evaluators write into leaves.
+  /// that is, where a step leaves nothing behind but what evaluators write into leaves, and a tally
+  /// (ObjectiveOf::tally_bytes()).
   [[nodiscard]] virtual std::string needs_one_host() const { return {}; }
 
   /// Whether there is something to test it on.
@@ -153,6 +154,15 @@ class ObjectiveOf : public Objective {
   virtual void begin_minibatches(Workers& workers) { static_cast<void>(workers); }
   /// After them, whether or not they came to an end.
   virtual void end_minibatches() noexcept {}
+
+  /// Bytes of what the minibatches of a step leave behind besides leaves, to be told to other
+  /// hosts: counts, say, that are to be exact. The same for every step.
+  [[nodiscard]] virtual std::size_t tally_bytes() const { return 0; }
+  /// Behind the minibatches that this host has computed, all of them: writes what they left.
+  virtual void put_tally(std::span<std::byte> tally) const { static_cast<void>(tally); }
+  /// After it: what those of another host left. In no particular order of hosts.
+  virtual void add_tally(std::span<const std::byte> tally) { static_cast<void>(tally); }
+
   /// When the step is applied: the sums over its minibatches of Leaf::averaged.
   virtual void move_averages(std::span<const T> sums, std::int64_t minibatches) {
     static_cast<void>(sums), static_cast<void>(minibatches);

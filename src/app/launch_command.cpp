@@ -1,0 +1,225 @@
+#include "app/launch_command.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <chrono>
+#include <csignal>
+#include <cstdint>
+#include <ctime>
+#include <optional>
+#include <system_error>
+#include <vector>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+#include <netinet/in.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/random.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <rubato/core/error.hpp>
+#include <rubato/core/number.hpp>
+
+#include "app/command_line.hpp"
+#include "app/exit_code.hpp"
+
+namespace rubato::app {
+
+namespace {
+
+constexpr std::int64_t kMaxHosts = 1024;
+// How long a host may take to write its checkpoint, once another one has failed.
+constexpr std::chrono::seconds kGrace{30};
+// As a shell has it.
+constexpr int kCannotStart = 127;
+constexpr int kKilled = 128;
+
+[[noreturn]] void fail(std::string_view what) {
+  throw Error(fmt::format("cannot {}: {}", what, std::generic_category().message(errno)));
+}
+
+// A port that nobody listens at. Another process may take it before host 0 does, which is then
+// said.
+int free_port() {
+  const int listener = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+  sockaddr_in address{};
+  address.sin_family = AF_INET;
+  socklen_t size = sizeof(address);
+  auto* const any = static_cast<sockaddr*>(static_cast<void*>(&address));
+  const bool found =
+      listener >= 0 && bind(listener, any, size) == 0 && getsockname(listener, any, &size) == 0;
+  if (!found) fail("find a free port");
+  close(listener);
+  return ntohs(address.sin_port);
+}
+
+// A file that has a name only as a descriptor of this process and its children: with a token that
+// no other user of this machine knows. Stays open to the end.
+std::string file_with_token() {
+  std::array<std::uint8_t, 32> token{};
+  if (getrandom(token.data(), token.size(), 0) != static_cast<ssize_t>(token.size())) {
+    fail("make a token");
+  }
+  const std::string text = fmt::format("{:02x}\n", fmt::join(token, ""));
+  const int file = memfd_create("rubato-token", 0);
+  if (file < 0 || write(file, text.data(), text.size()) != static_cast<ssize_t>(text.size())) {
+    fail("keep a token");
+  }
+  return fmt::format("/dev/fd/{}", file);
+}
+
+sigset_t watched_signals() {
+  sigset_t set;
+  sigemptyset(&set);
+  for (const int number : {SIGCHLD, SIGINT, SIGTERM}) sigaddset(&set, number);
+  return set;
+}
+
+// In the child: what may be called between fork() and exec() only.
+[[noreturn]] void become(char* const* argv, pid_t parent) {
+  // Whatever becomes of the parent, no host is left behind.
+  prctl(PR_SET_PDEATHSIG, SIGKILL);
+  if (getppid() != parent) _exit(kCannotStart);
+  // Ctrl-C in the terminal reaches the parent alone, which passes it on.
+  setpgid(0, 0);
+  const sigset_t watched = watched_signals();
+  sigprocmask(SIG_UNBLOCK, &watched, nullptr);
+  execv("/proc/self/exe", argv);
+  _exit(kCannotStart);
+}
+
+// The processes of the hosts.
+class LaunchedHosts {
+ public:
+  LaunchedHosts() {
+    const sigset_t watched = watched_signals();
+    sigprocmask(SIG_BLOCK, &watched, nullptr);
+  }
+  ~LaunchedHosts() {
+    for (const pid_t process : running_) {
+      kill(process, SIGKILL);
+      while (waitpid(process, nullptr, 0) < 0 && errno == EINTR) {
+      }
+    }
+  }
+  LaunchedHosts(const LaunchedHosts&) = delete;
+  LaunchedHosts& operator=(const LaunchedHosts&) = delete;
+
+  void start(std::vector<std::string> arguments) {
+    std::vector<char*> argv;
+    for (std::string& argument : arguments) argv.push_back(argument.data());
+    argv.push_back(nullptr);
+    const pid_t parent = getpid();
+    const pid_t process = fork();
+    if (process == 0) become(argv.data(), parent);
+    if (process < 0) fail("start a host");
+    running_.push_back(process);
+  }
+
+  // Waits for all to end, and ends all when one fails. Returns the exit code.
+  int wait() {
+    std::optional<Clock::time_point> end;
+    while (!running_.empty()) {
+      take_signal();
+      reap();
+      if (first_failure_ == 0 || running_.empty()) continue;
+      if (!end) {
+        end = Clock::now() + kGrace;
+        // A second signal would end one that writes its checkpoint.
+        if (!told_) tell(SIGTERM);
+      }
+      if (Clock::now() >= *end) tell(SIGKILL);
+    }
+    return first_failure_;
+  }
+
+ private:
+  using Clock = std::chrono::steady_clock;
+
+  void take_signal() {
+    const sigset_t watched = watched_signals();
+    const timespec patience{.tv_sec = 1, .tv_nsec = 0};
+    const int number = sigtimedwait(&watched, nullptr, &patience);
+    if (number == SIGINT || number == SIGTERM) tell(number);
+  }
+  void reap() {
+    const auto ended = [this](pid_t process) {
+      int status = 0;
+      if (waitpid(process, &status, WNOHANG) != process) return false;
+      note(WIFEXITED(status) ? WEXITSTATUS(status) : kKilled + WTERMSIG(status));
+      return true;
+    };
+    running_.erase(std::remove_if(running_.begin(), running_.end(), ended), running_.end());
+  }
+  // A host that has lost another one may end before that one has.
+  void note(int code) {
+    const int lost = static_cast<int>(ExitCode::host_lost);
+    const bool asked = told_ && (code == kKilled + SIGTERM || code == kKilled + SIGKILL);
+    if (first_failure_ == 0 || (first_failure_ == lost && code != 0 && code != lost && !asked)) {
+      first_failure_ = code;
+    }
+  }
+  void tell(int number) {
+    told_ = true;
+    for (const pid_t process : running_) kill(process, number);
+  }
+
+  std::vector<pid_t> running_;
+  int first_failure_ = 0;
+  bool told_ = false;
+};
+
+struct LaunchArguments {
+  int hosts = 2;
+  std::vector<std::string> command;
+};
+
+std::optional<LaunchArguments> parse(std::span<const std::string> arguments) {
+  LaunchArguments read;
+  // What is behind the first -- is another command's.
+  const auto border = std::ranges::find(arguments, "--");
+  CommandLine line("rubato launch",
+                   "Trains on several hosts that are processes on this machine, for a trial: "
+                   "`rubato launch --hosts 3 -- train OPTIONS` starts `rubato train OPTIONS` with "
+                   "--hosts 3 and a --rank each, and a token that only they know.");
+  line.option("hosts", "N", "as many", fmt::to_string(read.hosts), [&](const std::string& text) {
+    read.hosts = static_cast<int>(parse_whole(text, 1, kMaxHosts));
+  });
+  line.footer(
+      "Signals are passed on. When a host fails the others are asked to end. Exit code:\n"
+      "that of the host that failed first, 128 and the signal where one killed it.");
+  if (!line.parse({arguments.begin(), border})) return std::nullopt;
+  if (border != arguments.end()) read.command.assign(border + 1, arguments.end());
+  if (read.command.empty() || read.command.front() != "train") {
+    throw Error("nothing to launch; accepted: rubato launch --hosts N -- train OPTIONS");
+  }
+  return read;
+}
+
+}  // namespace
+
+int launch_command(std::span<const std::string> arguments) {
+  const auto launched = parse(arguments);
+  if (!launched) return 0;
+  const std::string rendezvous = fmt::format("127.0.0.1:{}", free_port());
+  const std::string token = file_with_token();
+  LaunchedHosts hosts;
+  for (int rank = 0; rank < launched->hosts; ++rank) {
+    std::vector<std::string> command{"rubato", "train"};
+    if (launched->hosts > 1) {
+      // Before the user's: what is given twice counts as it was given last.
+      command.insert(command.end(),
+                     {"--hosts", fmt::to_string(launched->hosts), "--rank", fmt::to_string(rank),
+                      "--rendezvous", rendezvous, "--token-file", token});
+    }
+    command.insert(command.end(), launched->command.begin() + 1, launched->command.end());
+    hosts.start(std::move(command));
+  }
+  return hosts.wait();
+}
+
+}  // namespace rubato::app

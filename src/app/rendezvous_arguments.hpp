@@ -1,0 +1,20 @@
+#pragma once
+
+#include <optional>
+#include <span>
+#include <string>
+
+namespace rubato::app {
+
+/// What `rubato rendezvous` is asked for.
+struct RendezvousArguments {
+  /// To listen at; 0 is any that is free.
+  int port = 29500;
+};
+
+/// Reads the arguments behind the command. Empty when they ask for the help, which is then printed.
+/// Throws Error for what the user got wrong.
+[[nodiscard]] std::optional<RendezvousArguments> parse_rendezvous_arguments(
+    std::span<const std::string> arguments);
+
+}  // namespace rubato::app

@@ -1,0 +1,24 @@
+#pragma once
+
+#include <vector>
+
+#include <rubato/config/run_configuration.hpp>
+#include <rubato/run/workload.hpp>
+#include <rubato/runtime/hosts.hpp>
+#include <rubato/train/trainer.hpp>
+
+#include "config/trace_source.hpp"
+
+namespace rubato {
+
+/// What has to be equal on all hosts before they take part: the kernels, and the options that
+/// change the result, but for those whose content counts.
+[[nodiscard]] std::vector<NamedText> what_is_asked_for(const RunConfiguration& configuration,
+                                                       const Workload& workload);
+
+/// What has to be equal on all hosts before the first step: the steps, the data, and all that a
+/// new trainer starts from, or the checkpoint that it goes on from (null where there is none).
+[[nodiscard]] std::vector<NamedText> what_is_trained(const RunSteps& steps, const Trainer& trainer,
+                                                     const State* checkpoint);
+
+}  // namespace rubato

@@ -1,0 +1,112 @@
+// Which host a process is, from options and from the environment.
+
+#include "app/host_arguments.hpp"
+
+#include <map>
+
+#include <gmock/gmock.h>
+
+#include "support/error_of.hpp"
+#include "support/temp_folder.hpp"
+
+namespace rubato::app {
+namespace {
+
+using Variables = std::map<std::string, std::string>;
+
+HostArguments read(const std::vector<std::string>& arguments, const Variables& variables = {}) {
+  HostArguments hosts;
+  CommandLine line("rubato train", "");
+  HostOptions options(hosts, [&](const std::string& name) {
+    const auto found = variables.find(name);
+    return found == variables.end() ? std::nullopt : std::optional<std::string>(found->second);
+  });
+  options.define(line);
+  EXPECT_TRUE(line.parse(arguments));
+  options.finish(line);
+  return hosts;
+}
+
+TEST(HostArguments, AreOptions) {
+  EXPECT_EQ(read({}), HostArguments());
+  EXPECT_FALSE(read({}).several());
+  EXPECT_EQ(read({"--hosts", "3", "--rank", "2", "--rendezvous", "node0:29000/mine", "--interface",
+                  "eth1", "--host-weight", "0.5", "--host-timeout", "2.5", "--token-file", "t"}),
+            (HostArguments{.count = 3,
+                           .rank = 2,
+                           .address = "node0",
+                           .port = 29000,
+                           .run = "mine",
+                           .interface = "eth1",
+                           .weight = 0.5,
+                           .token_file = "t",
+                           .timeout = std::chrono::milliseconds(2500)}));
+  // What is said of an environment counts only where it is asked for.
+  EXPECT_EQ(read({}, {{"RANK", "1"}, {"WORLD_SIZE", "4"}}), HostArguments());
+}
+
+TEST(HostArguments, OfTorchrun) {
+  const Variables torchrun{{"RANK", "1"},
+                           {"WORLD_SIZE", "4"},
+                           {"MASTER_ADDR", "node7"},
+                           {"MASTER_PORT", "29400"},
+                           {"TORCHELASTIC_USE_AGENT_STORE", "True"},
+                           {"TORCHELASTIC_RUN_ID", "ab"},
+                           {"TORCHELASTIC_RESTART_COUNT", "2"},
+                           {"SLURM_PROCID", "9"},
+                           {"SLURM_NTASKS", "10"}};
+  EXPECT_EQ(
+      read({"--hosts", "env"}, torchrun),
+      (HostArguments{.count = 4, .rank = 1, .address = "node7", .port = 29400, .run = "ab/2"}));
+  EXPECT_EQ(read({"--hosts", "env", "--rank", "3", "--rendezvous", "[::1]:7"}, torchrun),
+            (HostArguments{.count = 4, .rank = 3, .address = "::1", .port = 7}));
+}
+
+TEST(HostArguments, OfMpirunAndSrun) {
+  EXPECT_EQ(
+      read({"--hosts", "env"}, {{"OMPI_COMM_WORLD_RANK", "1"}, {"OMPI_COMM_WORLD_SIZE", "3"}}),
+      (HostArguments{.count = 3, .rank = 1}));
+  EXPECT_EQ(read({"--hosts", "env"},
+                 {{"SLURM_PROCID", "2"}, {"SLURM_NTASKS", "3"}, {"MASTER_PORT", "1"}}),
+            (HostArguments{.count = 3, .rank = 2, .port = 1}));
+  // One of them alone trains alone, whatever is said of the others.
+  EXPECT_FALSE(read({"--hosts", "env", "--interface", "lo"}, {{"RANK", "0"}, {"WORLD_SIZE", "1"}})
+                   .several());
+}
+
+TEST(HostArguments, ThatContradictEachOtherAreErrors) {
+  const auto error = [](const std::vector<std::string>& arguments,
+                        const Variables& variables = {}) {
+    return test::error_of([&] { static_cast<void>(read(arguments, variables)); });
+  };
+  EXPECT_THAT(error({"--hosts", "env"}), testing::StartsWith("--hosts env: the environment says "
+                                                             "nothing of hosts; accepted: "));
+  EXPECT_THAT(error({"--hosts", "env"}, {{"RANK", "0"}}), testing::HasSubstr("says nothing"));
+  EXPECT_THAT(error({"--hosts", "env"}, {{"RANK", "x"}, {"WORLD_SIZE", "2"}}),
+              testing::StartsWith("RANK in the environment: "));
+  EXPECT_THAT(error({"--hosts", "env"}, {{"RANK", "0"}, {"WORLD_SIZE", "0"}}),
+              testing::StartsWith("WORLD_SIZE in the environment: "));
+  EXPECT_EQ(error({"--hosts", "env"}, {{"RANK", "2"}, {"WORLD_SIZE", "2"}}),
+            "--rank 2: there are 2 hosts; accepted: 0 to 1");
+  EXPECT_THAT(error({"--hosts", "0"}), testing::StartsWith("--hosts: "));
+  EXPECT_THAT(error({"--hosts", "2", "--host-timeout", "0.5"}),
+              testing::StartsWith("--host-timeout: "));
+  for (const std::string place : {"29500", ":29500", "a:", "a:b", "a:0", "a:1/"}) {
+    EXPECT_THAT(error({"--hosts", "2", "--rendezvous", place}),
+                testing::StartsWith("--rendezvous: "))
+        << place;
+  }
+}
+
+TEST(HostArguments, HaveATokenOfOneLine) {
+  const test::TempFolder folder;
+  EXPECT_EQ(token_in(folder.write("a", "open sesame\n")), "open sesame");
+  EXPECT_EQ(token_in(folder.write("b", "open sesame")), "open sesame");
+  for (const std::string text : {"", "\n", "two\nlines\n"}) {
+    EXPECT_THAT(test::error_of([&] { static_cast<void>(token_in(folder.write("c", text))); }),
+                testing::StartsWith("--token-file: no token in '"));
+  }
+}
+
+}  // namespace
+}  // namespace rubato::app

@@ -1,0 +1,302 @@
+// `rubato train --hosts`, `rubato launch` and `rubato rendezvous`.
+
+#include <array>
+#include <chrono>
+#include <csignal>
+#include <cstdlib>
+#include <filesystem>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include <fmt/format.h>
+#include <gmock/gmock.h>
+#include <sys/wait.h>
+
+#include "app/doc_commands.hpp"
+#include "app/small_training.hpp"
+
+namespace rubato {
+namespace {
+
+using test::ProgramResult;
+using testing::AllOf;
+using testing::HasSubstr;
+using testing::Not;
+using testing::StartsWith;
+
+class HostsCommand : public test::SmallTraining {
+ protected:
+  void SetUp() override {
+    SmallTraining::SetUp();
+    write_trace({32, 64, 160, 96});
+  }
+  // Options of a run in the folder `out`; what is given besides counts.
+  [[nodiscard]] std::vector<std::string> options(const std::string& out,
+                                                 const std::vector<std::string>& more) const {
+    std::vector<std::string> all{"--data",      "mnist:data", "--trace",        "trace.csv",
+                                 "--epochs",    "2",          "--on-trace-end", "cycle",
+                                 "--minibatch", "8",          "--out",          out};
+    all.insert(all.end(), more.begin(), more.end());
+    return all;
+  }
+  [[nodiscard]] ProgramResult train(const std::string& out,
+                                    const std::vector<std::string>& more) const {
+    std::vector<std::string> all{"train"};
+    for (const std::string& option : options(out, more)) all.push_back(option);
+    return test::rubato(all, folder_.path());
+  }
+  [[nodiscard]] ProgramResult launch(int hosts, const std::string& out,
+                                     const std::vector<std::string>& more,
+                                     const test::WhileRunning& during = {}) const {
+    std::vector<std::string> all{"launch", "--hosts", fmt::to_string(hosts), "--", "train"};
+    for (const std::string& option : options(out, more)) all.push_back(option);
+    return test::rubato(all, folder_.path(), during);
+  }
+  // Batch normalisation and dropout are in it.
+  [[nodiscard]] std::vector<std::string> of_libtorch(std::vector<std::string> more) const {
+    test::write_idx_images(folder_, "large", "train", 160, 28);
+    test::write_idx_images(folder_, "large", "t10k", 20, 28);
+    more.insert(more.end(), {"--data", "mnist:large", "--model", "mnist-cnn"});
+    return more;
+  }
+  // Until the training has come to a step.
+  void wait_for_steps() const {
+    const auto end = std::chrono::steady_clock::now() + std::chrono::minutes(2);
+    const auto is_empty = [this] { return test::read_file(file("run") / "metrics.jsonl").empty(); };
+    while (is_empty() && std::chrono::steady_clock::now() < end) {
+      std::this_thread::sleep_for(std::chrono::milliseconds(50));
+    }
+    EXPECT_FALSE(is_empty());
+  }
+  // Trains alone and on 2 and 3 hosts, with other cores and threads each.
+  void expect_same_bits(const std::vector<std::string>& more) {
+    const auto with = [&](int cores, int threads) {
+      std::vector<std::string> all = more;
+      all.insert(all.end(), {"--cores", fmt::to_string(cores), "--threads", fmt::to_string(threads),
+                             "--quiet"});
+      return all;
+    };
+    const ProgramResult alone = train("one", with(1, 1));
+    ASSERT_EQ(alone.code, 0) << alone.err;
+    for (const auto& [hosts, cores, threads] :
+         {std::array{2, 1, 2}, std::array{2, 3, 1}, std::array{3, 1, 1}, std::array{3, 3, 2}}) {
+      const std::string out = fmt::format("on-{}-{}", hosts, cores);
+      const ProgramResult result = launch(hosts, out, with(cores, threads));
+      ASSERT_EQ(result.code, 0) << result.err;
+      EXPECT_EQ(result.out + result.err, "");
+      EXPECT_EQ(hash(out), hash("one")) << hosts << " hosts, " << cores << " cores";
+    }
+  }
+};
+
+TEST_F(HostsCommand, ComesToTheBitsOfOneByLibtorch) {
+  expect_same_bits(of_libtorch({"--rule", "linear"}));
+}
+
+TEST_F(HostsCommand, ComesToTheBitsOfOneWithAdaScale) {
+  expect_same_bits(of_libtorch({"--rule", "adascale", "--log-noise"}));
+}
+
+TEST_F(HostsCommand, ComesToTheBitsOfOneByEigen) {
+  expect_same_bits({"--model", "softmax", "--rule", "adascale"});
+}
+
+// Of hosts that are started one by one, one of them twice as fast.
+TEST_F(HostsCommand, TrainsOnUnequalHosts) {
+  folder_.write("token", "open sesame\n");
+  std::vector<ProgramResult> results(3);
+  std::vector<std::thread> threads;
+  const std::string rendezvous = "127.0.0.1:29617";
+  for (int rank = 0; rank < 3; ++rank) {
+    threads.emplace_back([&, rank] {
+      results[static_cast<std::size_t>(rank)] =
+          train("three", {"--model", "softmax", "--hosts", "3", "--rank", fmt::to_string(rank),
+                          "--rendezvous", rendezvous, "--token-file", "token", "--host-weight",
+                          rank == 1 ? "2" : "1"});
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  for (const ProgramResult& result : results) ASSERT_EQ(result.code, 0) << result.err;
+  // The first alone shows anything.
+  EXPECT_THAT(results[0].out, HasSubstr("\n3 hosts of weights 1, 2, 1\n"));
+  EXPECT_EQ(results[1].out + results[1].err + results[2].out + results[2].err, "");
+  ASSERT_EQ(train("one", {"--model", "softmax"}).code, 0);
+  EXPECT_EQ(hash("three"), hash("one"));
+}
+
+TEST_F(HostsCommand, GoesOnInOtherNumbers) {
+  const std::vector<std::string> model{"--model", "softmax", "--quiet"};
+  ASSERT_EQ(train("one", {"--model", "softmax", "--quiet", "--epochs", "3"}).code, 0);
+  ASSERT_EQ(launch(3, "run", model).code, 0);
+  const ProgramResult resumed =
+      test::rubato({"launch", "--hosts", "2", "--", "train", "--resume", "run", "--epochs", "3"},
+                   folder_.path());
+  ASSERT_EQ(resumed.code, 0) << resumed.err;
+  EXPECT_THAT(resumed.out, HasSubstr("going on after step"));
+  EXPECT_EQ(hash("run"), hash("one"));
+  ASSERT_EQ(
+      test::rubato({"train", "--resume", "run", "--epochs", "4", "--quiet"}, folder_.path()).code,
+      0);
+}
+
+TEST_F(HostsCommand, SaysWhichHostIsWrong) {
+  const ProgramResult result = test::shell(
+      "\"$0\" train --model softmax --hosts 2 --rank 1 --rendezvous 127.0.0.1:29618 "
+      "--lr 0.5 --out b 2>b.err & "
+      "\"$0\" train --model softmax --hosts 2 --rendezvous 127.0.0.1:29618 --out a; "
+      "echo $?; wait $!; echo $?; cat b.err >&2; [ ! -e a ]",
+      folder_.path());
+  EXPECT_EQ(result.code, 0);
+  EXPECT_THAT(result.out, testing::EndsWith("2\n2\n"));
+  EXPECT_EQ(result.err,
+            "rubato train: host 0: host 1 has another --lr (0.5, here 0.01); accepted: the same on "
+            "all hosts\n"
+            "rubato train: host 1: host 0 has another --lr (0.01, here 0.5); accepted: the same on "
+            "all hosts\n");
+}
+
+TEST_F(HostsCommand, ComparesDataAndTrace) {
+  test::write_idx_images(folder_, "other", "train", 320, 12);
+  test::write_idx_images(folder_, "other", "t10k", 80, 12);
+  const ProgramResult data = test::shell(
+      "for d in data other; do \"$0\" train --data mnist:$d --trace 64 --model softmax --hosts 2 "
+      "--rank "
+      "$([ $d = data ]; echo $?) --rendezvous 127.0.0.1:29619 --quiet --out a & done; wait",
+      folder_.path());
+  EXPECT_THAT(data.err, AllOf(HasSubstr("host 0: host 1 has another test data ("),
+                              HasSubstr("host 1: host 0 has another test data (")));
+  const ProgramResult trace = test::shell(
+      "for t in 64 128; do \"$0\" train --data mnist:data --trace $t --model softmax --hosts 2 "
+      "--rank $([ $t = 64 ]; echo $?) --rendezvous 127.0.0.1:29620 --quiet --out b & done; wait",
+      folder_.path());
+  EXPECT_THAT(trace.err, HasSubstr("has another trace ("));
+}
+
+TEST_F(HostsCommand, StopsOnAllHostsAfterTheSameStep) {
+  const ProgramResult result =
+      launch(3, "run", {"--model", "softmax", "--epochs", "100000", "--checkpoint-every", "never"},
+             [this](pid_t process, const std::filesystem::path&) {
+               wait_for_steps();
+               kill(process, SIGINT);
+             });
+  EXPECT_EQ(result.code, 130) << result.err;
+  EXPECT_THAT(result.err, AllOf(HasSubstr("stopped by a signal after "),
+                                HasSubstr("to go on: rubato train --resume run")));
+  EXPECT_FALSE(std::filesystem::is_empty(file("run") / "checkpoints"));
+}
+
+// The others write down how far they are, and say who is gone.
+TEST_F(HostsCommand, EndsWhenAHostIsKilled) {
+  const ProgramResult result =
+      launch(3, "run", {"--model", "softmax", "--epochs", "100000", "--checkpoint-every", "never"},
+             [this](pid_t process, const std::filesystem::path&) {
+               wait_for_steps();
+               static_cast<void>(
+                   std::system(fmt::format("kill -9 $(pgrep -P {} | sed -n 2p)", process).c_str()));
+             });
+  EXPECT_EQ(result.code, 128 + SIGKILL) << result.err;
+  EXPECT_THAT(result.err, testing::ContainsRegex("host 0: host [12] is lost: "));
+  EXPECT_THAT(result.err, testing::ContainsRegex("the checkpoint is run/checkpoints/"));
+}
+
+TEST_F(HostsCommand, MeetsAtARendezvousOfItsOwn) {
+  const ProgramResult result = test::shell(
+      "\"$0\" rendezvous --port 29621 > port & server=$!; until [ -s port ]; do sleep 0.1; done; "
+      "for run in first second; do hosts=; for rank in 0 1; do \"$0\" train --model softmax "
+      "--epochs 1 "
+      "--hosts 2 --rank $rank --rendezvous 127.0.0.1:29621/$run --out $run --quiet & "
+      "hosts=\"$hosts $!\"; done; wait $hosts; done; kill $server; wait $server; echo $?; cat port",
+      folder_.path());
+  EXPECT_EQ(result.err, "");
+  EXPECT_EQ(result.out, "0\nhosts may meet at port 29621\n");
+  EXPECT_EQ(hash("first"), hash("second"));
+}
+
+TEST_F(HostsCommand, IsStartedByTorchrun) {
+  if (std::system("/usr/bin/python3 -c 'import torch.distributed.run' 2>/dev/null") != 0) {
+    GTEST_SKIP() << "no torchrun: /usr/bin/python3 has no torch";
+  }
+  // That of Debian, under Python 3.11, ends where it is not told what to do with the output.
+  const ProgramResult result = test::shell(
+      "/usr/bin/python3 -m torch.distributed.run --master_port 29623 --nproc_per_node 3 "
+      "--redirects 1 --tee 2 --no_python "
+      "\"$0\" train --model softmax --epochs 1 --hosts env --out run --quiet 2>err || cat err >&2",
+      folder_.path());
+  EXPECT_EQ(result.err, "");
+  ASSERT_EQ(
+      test::rubato({"train", "--model", "softmax", "--epochs", "1", "--out", "one", "--quiet"},
+                   folder_.path())
+          .code,
+      0);
+  EXPECT_EQ(hash("run"), hash("one"));
+}
+
+TEST_F(HostsCommand, IsStartedByMpirun) {
+  if (std::system("mpirun --version >/dev/null 2>&1") != 0) GTEST_SKIP() << "no mpirun";
+  const ProgramResult result = test::shell(
+      "mpirun --allow-run-as-root --oversubscribe -np 3 \"$0\" train --model softmax --epochs 1 "
+      "--hosts env --rendezvous 127.0.0.1:29622 --out run --quiet",
+      folder_.path());
+  EXPECT_EQ(result.code, 0) << result.err;
+  ASSERT_EQ(
+      test::rubato({"train", "--model", "softmax", "--epochs", "1", "--out", "one", "--quiet"},
+                   folder_.path())
+          .code,
+      0);
+  EXPECT_EQ(hash("run"), hash("one"));
+}
+
+TEST_F(HostsCommand, SaysWhatIsAccepted) {
+  const auto error = [&](const std::vector<std::string>& arguments) {
+    return test::rubato(arguments, folder_.path()).err;
+  };
+  EXPECT_EQ(error({"train", "--hosts", "2", "--rank", "2"}),
+            "rubato train: --rank 2: there are 2 hosts; accepted: 0 to 1\n");
+  EXPECT_EQ(error({"train", "--rank", "1"}),
+            "rubato train: --rank 1: there is 1 host; accepted: with --hosts N\n");
+  EXPECT_EQ(error({"train", "--token-file", "x"}),
+            "rubato train: --token-file: there is one host; accepted: with --hosts N\n");
+  EXPECT_EQ(error({"train", "--hosts", "2", "--rendezvous", "here"}),
+            "rubato train: --rendezvous: 'here' is no rendezvous; accepted: HOST:PORT or "
+            "HOST:PORT/NAME, such as 10.0.0.1:29500\n");
+  EXPECT_THAT(
+      error({"train", "--model", "softmax", "--hosts", "2", "--rank", "1", "--token-file", "none"}),
+      StartsWith("rubato train: host 1: --token-file: no token in 'none'; accepted: a file "
+                 "with one line"));
+  EXPECT_EQ(error({"launch", "--hosts", "2"}),
+            "rubato launch: nothing to launch; accepted: rubato launch --hosts N -- train "
+            "OPTIONS\n");
+  EXPECT_EQ(error({"launch", "--", "plan"}),
+            "rubato launch: nothing to launch; accepted: rubato launch --hosts N -- train "
+            "OPTIONS\n");
+  EXPECT_THAT(error({"rendezvous", "--port", "99999"}), StartsWith("rubato rendezvous: --port: "));
+  EXPECT_EQ(test::rubato({"rendezvous", "--help"}).code, 0);
+  EXPECT_EQ(test::rubato({"launch", "--help"}).code, 0);
+}
+
+TEST_F(HostsCommand, IsDocumented) {
+  const std::string text = test::read_file(RUBATO_HOSTS_MD);
+  const auto commands = test::rubato_commands(text);
+  EXPECT_FALSE(commands.empty());
+  for (const std::string& command : commands) {
+    const ProgramResult result = test::rubato(test::words_of(command), folder_.path());
+    EXPECT_EQ(result.code, 0) << command << "\n" << result.err;
+  }
+  // Those that need other machines have options that there are.
+  for (const char* const option : {"--hosts", "--rank", "--rendezvous", "--interface",
+                                   "--host-weight", "--host-timeout", "--token-file"}) {
+    EXPECT_THAT(text, HasSubstr(option));
+    EXPECT_THAT(test::rubato({"train", "--help"}).out, HasSubstr(option));
+  }
+}
+
+// A mistake in the options is that of all of them.
+TEST_F(HostsCommand, LaunchAnswersWhatTheFirstThatFailedDid) {
+  const ProgramResult result = launch(3, "run", {"--rule", "no-such-rule"});
+  EXPECT_EQ(result.code, 2);
+  EXPECT_THAT(result.err, HasSubstr("no-such-rule"));
+}
+
+}  // namespace
+}  // namespace rubato
