@@ -13,8 +13,9 @@ namespace rubato {
 // pickletools.py describes the operations.
 class Pickle::Machine {
  public:
-  Machine(std::string_view bytes, const std::string& source, std::deque<PickleValue>& values)
-      : bytes_(bytes), source_(source), values_(values) {}
+  Machine(std::string_view bytes, const std::string& source, std::string_view accepted,
+          std::deque<PickleValue>& values)
+      : bytes_(bytes), source_(source), accepted_(accepted), values_(values) {}
 
   const PickleValue* run() {
     while (true) {
@@ -29,9 +30,7 @@ class Pickle::Machine {
 
   [[noreturn]] void fail(const std::string& why) const {
     throw Error(
-        fmt::format("{}: its pickle {} (byte {}); accepted: a state_dict, as "
-                    "torch.save(model.state_dict(), FILE) writes it",
-                    source_, why, at_));
+        fmt::format("{}: its pickle {} (byte {}); accepted: {}", source_, why, at_, accepted_));
   }
 
   std::string_view take(std::uint64_t size) {
@@ -260,6 +259,7 @@ class Pickle::Machine {
 
   std::string_view bytes_;
   const std::string& source_;
+  std::string_view accepted_;
   std::deque<PickleValue>& values_;
   std::size_t at_ = 0;
   std::vector<PickleValue*> stack_;
@@ -267,7 +267,7 @@ class Pickle::Machine {
   std::unordered_map<std::uint64_t, PickleValue*> memo_;
 };
 
-Pickle::Pickle(std::string_view bytes, const std::string& source)
-    : value_(Machine(bytes, source, values_).run()) {}
+Pickle::Pickle(std::string_view bytes, const std::string& source, std::string_view accepted)
+    : value_(Machine(bytes, source, accepted, values_).run()) {}
 
 }  // namespace rubato

@@ -24,13 +24,16 @@ constexpr std::size_t kEnd64LocatorBytes = 20;
 constexpr std::size_t kEntryBytes = 46;
 constexpr std::size_t kLocalBytes = 30;
 constexpr std::uint64_t kIn64 = 0xFFFFFFFF;
+constexpr std::uint64_t kStored = 0;
+constexpr std::uint64_t kDeflated = 8;
 
 class ZipReader {
  public:
-  ZipReader(std::string_view bytes, const std::string& source) : bytes_(bytes), source_(source) {}
+  ZipReader(std::string_view bytes, const std::string& source, std::string_view accepted)
+      : bytes_(bytes), source_(source), accepted_(accepted) {}
 
-  std::map<std::string, std::string_view> records() {
-    std::map<std::string, std::string_view> records;
+  std::map<std::string, ZipRecord> records() {
+    std::map<std::string, ZipRecord> records;
     std::uint64_t total = 0;
     std::uint64_t at = directory();
     for (std::uint64_t i = 0; i < entries_; ++i) {
@@ -38,9 +41,9 @@ class ZipReader {
       const std::uint64_t name_bytes = number(at + 28, 2);
       const std::uint64_t extra_bytes = number(at + 30, 2);
       const std::string_view name = part(at + kEntryBytes, name_bytes);
-      const std::string_view record =
+      const ZipRecord record =
           record_of(at, name, part(at + kEntryBytes + name_bytes, extra_bytes));
-      total += record.size();
+      total += record.bytes.size();
       require(total <= bytes_.size(), "its records lie upon each other");
       // In a folder that is called as the file once was.
       records.emplace(name.substr(std::min(name.find('/') + 1, name.size())), record);
@@ -51,8 +54,7 @@ class ZipReader {
 
  private:
   [[noreturn]] void fail(const std::string& why) const {
-    throw Error(fmt::format("{}: {}; accepted: a file that torch.save() or torch.jit.save() wrote",
-                            source_, why));
+    throw Error(fmt::format("{}: {}; accepted: {}", source_, why, accepted_));
   }
   void require(bool good, const char* why) const {
     if (!good) fail(why);
@@ -92,9 +94,13 @@ class ZipReader {
     fail("it is no zip archive");
   }
 
-  [[nodiscard]] std::string_view record_of(std::uint64_t entry, std::string_view name,
-                                           std::string_view extra) const {
-    if (number(entry + 10, 2) != 0) fail(fmt::format("its record '{}' is compressed", name));
+  [[nodiscard]] ZipRecord record_of(std::uint64_t entry, std::string_view name,
+                                    std::string_view extra) const {
+    const std::uint64_t method = number(entry + 10, 2);
+    const bool deflated = method == kDeflated;
+    if (!deflated && method != kStored) {
+      fail(fmt::format("its record '{}' is compressed by method {}", name, method));
+    }
     std::uint64_t stored = number(entry + 20, 4);
     std::uint64_t size = number(entry + 24, 4);
     std::uint64_t local = number(entry + 42, 4);
@@ -109,21 +115,40 @@ class ZipReader {
       *value = number(at, 8);
       at += 8;
     }
-    require(stored == size, "its directory is damaged");
+    require(deflated || stored == size, "its directory is damaged");
     require(number(local, 4) == kLocal, "its directory is damaged");
-    return part(local + kLocalBytes + number(local + 26, 2) + number(local + 28, 2), size);
+    const std::uint64_t begin = local + kLocalBytes + number(local + 26, 2) + number(local + 28, 2);
+    return {.bytes = part(begin, stored),
+            .deflated = deflated,
+            .size = size,
+            .checksum = static_cast<std::uint32_t>(number(entry + 16, 4))};
   }
 
   std::string_view bytes_;
   const std::string& source_;
+  std::string_view accepted_;
   std::uint64_t entries_ = 0;
 };
 
 }  // namespace
 
+std::map<std::string, ZipRecord> zip_directory(std::string_view bytes, const std::string& source,
+                                               std::string_view accepted) {
+  return ZipReader(bytes, source, accepted).records();
+}
+
 std::map<std::string, std::string_view> zip_records(std::string_view bytes,
                                                     const std::string& source) {
-  return ZipReader(bytes, source).records();
+  constexpr std::string_view kAccepted = "a file that torch.save() or torch.jit.save() wrote";
+  std::map<std::string, std::string_view> records;
+  for (const auto& [name, record] : zip_directory(bytes, source, kAccepted)) {
+    if (record.deflated) {
+      throw Error(
+          fmt::format("{}: its record '{}' is compressed; accepted: {}", source, name, kAccepted));
+    }
+    records.emplace(name, record.bytes);
+  }
+  return records;
 }
 
 }  // namespace rubato
