@@ -40,8 +40,8 @@ constexpr std::int64_t kBuiltinDigits = 12'000;
 // Where that is known without reading files.
 std::optional<std::int64_t> samples_of(const RunConfiguration& run) {
   if (!model_entry(run.model).classifies) return parse_quadratic(run.model).samples;
-  if (mnist_folder(run.data)) return std::nullopt;
-  return kBuiltinDigits;
+  if (!parse_data(run.data).path.empty()) return std::nullopt;
+  return run.validation ? std::nullopt : std::optional(kBuiltinDigits);
 }
 
 // What can be wrong with a trace before the data are read. How many samples the IDX files hold is

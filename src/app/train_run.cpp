@@ -118,7 +118,7 @@ TrainRun::TrainRun(const TrainArguments& arguments, const LoadWorkload& load, Ru
                         .samples_per_epoch = run_.workload().samples() / minibatch * minibatch,
                         .terminal = redrawn,
                         .log_steps = options.log_steps,
-                        .top_k = options.top_k,
+                        .top_k = test_metrics_of(options).top_k,
                         .budget = trainer.options().budget});
   }
   interruption_ = trainer.add_observer<Interruption>(progress_);

@@ -80,7 +80,7 @@ std::optional<std::string> why_libtorch(const RunConfiguration& run) {
   if (run.buffers != usual.buffers) {
     return fmt::format("--buffers {}", choice_name(kBufferUses, run.buffers));
   }
-  if (run.augment_shift > 0) return fmt::format("--augment-shift {}", run.augment_shift);
+  if (!run.augment.empty()) return "--augment " + run.augment;
   if (run.label_smoothing > 0) return fmt::format("--label-smoothing {}", run.label_smoothing);
   return std::nullopt;
 }

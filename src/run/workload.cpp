@@ -68,6 +68,7 @@ Budget budget_of(const RunConfiguration& configuration) {
 TrainOptions train_options(const RunConfiguration& options) {
   FaultOptions faults = parse_random_faults(options.faults);
   faults.planned = parse_faults(options.fault);
+  const TestMetrics metrics = test_metrics_of(options);
   return {.epochs = options.epochs,
           .budget = budget_of(options),
           .minibatch_size = options.minibatch,
@@ -84,7 +85,9 @@ TrainOptions train_options(const RunConfiguration& options) {
           .clip_norm = options.clip_norm,
           .clip_value = options.clip_value,
           .seed = options.seed,
-          .top_k = options.top_k,
+          .top_k = metrics.top_k,
+          .mse = metrics.mse,
+          .perplexity = metrics.perplexity,
           .log_noise = options.log_noise,
           .log_minibatches = options.log_minibatches,
           .cores = options.cores,

@@ -1,6 +1,7 @@
 #include "evaluation.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <tuple>
 #include <vector>
 
@@ -24,7 +25,20 @@ struct BatchResult {
   double loss_sum = 0;
   std::int64_t correct = 0;
   std::int64_t in_top_k = 0;
+  // Of real targets: (output - target)^2, and how many of them there are.
+  double squares = 0;
+  std::int64_t squared = 0;
 };
+
+// Where outputs are real numbers, as many as there are targets, whatever their shape.
+void add_squares(const Tensors& outputs, const Tensors& targets, BatchResult& result) {
+  if (outputs.size() != 1 || targets.size() != 1) return;
+  const at::Tensor& target = targets.front();
+  if (!target.is_floating_point() || outputs.front().numel() != target.numel()) return;
+  const at::Tensor off = outputs.front().reshape(target.sizes()).to(at::kDouble) - target;
+  result.squares = off.square().sum().item<double>();
+  result.squared = target.numel();
+}
 
 bool is_classified(const Tensors& outputs, const Tensors& targets) {
   return outputs.size() == 1 && targets.size() == 1 && outputs.front().dim() == 2 &&
@@ -72,6 +86,7 @@ Evaluation evaluate(ReplicaSet& replicas, const Loss& loss, const Dataset& datas
     const Tensors outputs = replica.forward(batch.inputs);
     BatchResult& result = results[static_cast<std::size_t>(i)];
     result.loss_sum = loss(outputs, batch.targets).item<double>() * static_cast<double>(count);
+    if (options.mse) add_squares(outputs, batch.targets, result);
     if (is_classified(outputs, batch.targets)) {
       const at::Tensor& output = outputs.front();
       const at::Tensor& target = batch.targets.front();
@@ -95,10 +110,14 @@ Evaluation evaluate(ReplicaSet& replicas, const Loss& loss, const Dataset& datas
   evaluation.samples = samples;
   std::int64_t correct = 0;
   std::int64_t in_top_k = 0;
+  double squares = 0;
+  std::int64_t squared = 0;
   for (const BatchResult& result : results) {
     evaluation.loss += result.loss_sum;
     correct += result.correct;
     in_top_k += result.in_top_k;
+    squares += result.squares;
+    squared += result.squared;
   }
   evaluation.loss /= static_cast<double>(samples);
   const auto share = [samples](std::int64_t count) {
@@ -106,6 +125,8 @@ Evaluation evaluate(ReplicaSet& replicas, const Loss& loss, const Dataset& datas
   };
   if (classified) evaluation.accuracy = share(correct);
   if (classified && options.top_k > 0) evaluation.top_k_accuracy = share(in_top_k);
+  if (classified && options.perplexity) evaluation.perplexity = std::exp(evaluation.loss);
+  if (squared > 0) evaluation.mse = squares / static_cast<double>(squared);
   return evaluation;
 }
 

@@ -13,7 +13,9 @@
 #include <rubato/torch_run/torch_workload.hpp>
 
 #include "config/engine.hpp"
-#include "run/images.hpp"
+#include "core/memory.hpp"
+#include "run/run_data.hpp"
+#include "torch/sample_dataset.hpp"
 #include "torch_run/portable_kernels.hpp"
 
 namespace rubato {
@@ -25,13 +27,36 @@ EngineFacts::Facts kernel_facts() {
   return {{"OpenBLAS", kernels.openblas}, {"ATen", kernels.aten}, {"oneDNN", kernels.onednn}};
 }
 
+// Samples of fewer dimensions are images of one channel, and of one row. Throws Error for what
+// built-in models are not made for.
+ImageShape shape_for_builtin(const RunConfiguration& configuration, const DataSets& data) {
+  require_one_target(configuration, data);
+  if (data.classes == 0) {
+    throw Error(fmt::format(
+        "--model {}: built-in models of libtorch tell classes apart, and the targets of "
+        "{} are real numbers; accepted: --model mlp with --engine eigen",
+        configuration.model, configuration.data));
+  }
+  const std::vector<std::int64_t>& shape = data.train.inputs.shape();
+  constexpr std::size_t kMostDimensions = 3;
+  if (shape.size() > kMostDimensions) {
+    throw Error(
+        fmt::format("--model {}: samples of {} dimensions; accepted: channels x height x width, "
+                    "height x width, or features",
+                    configuration.model, shape.size()));
+  }
+  std::vector<std::int64_t> image(kMostDimensions - shape.size(), 1);
+  image.insert(image.end(), shape.begin(), shape.end());
+  return {.channels = image[0], .height = image[1], .width = image[2], .classes = data.classes};
+}
+
 class TorchWorkload final : public Workload {
  public:
   explicit TorchWorkload(const RunConfiguration& configuration)
-      : TorchWorkload(configuration, load_images(configuration)) {}
+      : TorchWorkload(configuration, load_data(configuration)) {}
 
   std::string description() const override { return description_; }
-  std::int64_t samples() const override { return train_.size(); }
+  std::int64_t samples() const override { return train_->size(); }
 
   std::int64_t gradient_bytes() const override {
     std::int64_t parameters = 0;
@@ -55,7 +80,7 @@ class TorchWorkload final : public Workload {
                        const TrainOptions& options) const override {
     TorchTrainer trainer(model_, nll_loss(label_smoothing_), train_, std::move(steps), options,
                          options_);
-    trainer.set_test(test_, nll_loss());
+    if (test_) trainer.set_test(test_, nll_loss());
     return trainer;
   }
 
@@ -66,27 +91,27 @@ class TorchWorkload final : public Workload {
   }
 
  private:
-  TorchWorkload(const RunConfiguration& configuration, const TrainTestImages& images)
-      : description_(describe(configuration, images)),
-        model_(builtin_model(configuration.model,
-                             {.height = images.train.height, .width = images.train.width})),
+  TorchWorkload(const RunConfiguration& configuration, const DataSets& data)
+      : description_(describe(configuration, data)),
+        model_(builtin_model(configuration.model, shape_for_builtin(configuration, data))),
         label_smoothing_(configuration.label_smoothing),
         options_(torch_options(configuration)) {
-    // Both sets by the training set's statistics: the test set is not known beforehand.
-    const PixelStatistics statistics = pixel_statistics(images.train);
-    train_ = to_tensors(images.train, statistics);
-    test_ = to_tensors(images.test, statistics);
-    train_.fingerprint = fingerprint_of(images.train);
-    // What it is normalised by is the training set's.
-    test_.fingerprint = fingerprint_of(images.test);
+    const ImageShape shape = shape_for_builtin(configuration, data);
+    const SampleTensors tensors{.input_shape = {shape.channels, shape.height, shape.width}};
+    // What is larger is read in every step from where it lies.
+    constexpr double kShare = 0.25;
+    const double room = kShare * memory_limit().bytes;
+    train_ = make_dataset(data, data.train, tensors, room);
+    if (data.test) test_ = make_dataset(data, *data.test, tensors, room);
   }
 
   std::string description_;
   ModelFactory model_;
   double label_smoothing_;
   TorchOptions options_;
-  TensorDataset train_;
-  TensorDataset test_;
+  std::shared_ptr<const Dataset> train_;
+  // Null where there is none.
+  std::shared_ptr<const Dataset> test_;
 };
 
 }  // namespace
@@ -116,8 +141,7 @@ TorchOptions torch_options(const RunConfiguration& configuration) {
           .operators = parse_own_operators(configuration.operators),
           .initializer = parse_initializer(configuration.initializer),
           .buffers = configuration.buffers,
-          .augment = configuration.augment_shift > 0 ? random_shift(configuration.augment_shift)
-                                                     : Augmentation()};
+          .augment = augmentation(parse_augmentations(configuration.augment))};
 }
 
 }  // namespace rubato

@@ -50,7 +50,9 @@ TEST(List, ExplainsAFamily) {
                     ContainsRegex("\n    mode +as --watch +min, max\n")));
   EXPECT_EQ(listed({"schedule"}), out) << "in the singular, too";
   EXPECT_EQ(listed({"rule", "schedule"}), listed({"rules"}) + "\n" + out);
-  EXPECT_THAT(listed({"data"}), AllOf(HasSubstr("\nmnist:DIR\n"), Not(HasSubstr("ARGUMENT"))));
+  EXPECT_THAT(listed({"data"}), AllOf(HasSubstr("\nmnist:DIR\n"),
+                                      ContainsRegex("\n    label +the last one +the name of"),
+                                      HasSubstr("\nGiven as NAME,ARGUMENT=VALUE,ARGUMENT=VALUE.")));
 }
 
 TEST(List, FitsIntoEightyColumns) {
@@ -98,7 +100,7 @@ TEST(List, SuggestsTheNearestFamily) {
   EXPECT_EQ(result.err,
             "rubato list: unknown family 'rlues'; did you mean 'rules'? accepted: models, data, "
             "traces, generators, policies, batch-policies, rules, schedules, optimizers, "
-            "initializers, precisions, "
+            "initializers, augmentations, metrics, precisions, "
             "reducers, algorithms\n");
   EXPECT_THAT(test::rubato({"list", "--jsn"}).err, HasSubstr("did you mean '--json'?"));
   EXPECT_THAT(listed({"--help"}), HasSubstr("Usage: rubato list [FAMILY...] [OPTIONS]\n"));

@@ -40,7 +40,7 @@ Arguments every_option(const test::TempFolder& folder) {
           "--init=msra:fan=out",
           "--precision=bf16",
           "--operators=max-pool",
-          "--augment-shift=2",
+          "--augment=shift:pixels=1+flip",
           "--label-smoothing=0.1",
           "--rule=linear-momentum:ramp=10",
           "--schedule=warmup:length=1+step:every=2",
@@ -120,7 +120,7 @@ TEST(TrainArguments, AreAllRead) {
   EXPECT_EQ(options.run.precision, "bf16");
   EXPECT_EQ(options.run.operators, "max-pool");
   EXPECT_EQ(options.run.label_smoothing, 0.1);
-  EXPECT_EQ(options.run.augment_shift, 2);
+  EXPECT_EQ(options.run.augment, "shift:pixels=1+flip");
   EXPECT_EQ(options.run.rule, "linear-momentum:ramp=10");
   EXPECT_EQ(options.run.schedule, "warmup:length=1+step:every=2");
   EXPECT_EQ(options.run.schedule_unit, ScheduleUnit::iterations);
@@ -306,7 +306,8 @@ TEST(TrainArguments, RejectArgumentsThatWouldDoNothing) {
        "100steps"},
       {{"--trace=128", "--on-trace-end=stop"},
        "--on-trace-end: a constant trace has no end; accepted: with a file or elastic"},
-      {{"--top-k=11"}, "--top-k: '11' is out of range; accepted: a whole number from 0 to 10"},
+      {{"--top-k=1000001"},
+       "--top-k: '1000001' is out of range; accepted: a whole number from 0 to 1000000"},
   };
   for (const WrongArguments& wrong : cases) {
     EXPECT_EQ(error_parsing(wrong.arguments), wrong.message)
@@ -586,9 +587,13 @@ TEST(TrainArguments, RejectWhatIsWrong) {
        "--on-trace-end: unknown end 'hodl'; did you mean 'hold'? accepted: error, hold, cycle, "
        "stop"},
       {{"--data", "digit"},
-       "--data: unknown data set 'digit'; did you mean 'digits'? accepted: digits, mnist:DIR"},
+       "--data: unknown data set 'digit'; did you mean 'digits'? accepted: digits, mnist:DIR, "
+       "cifar10:DIR, "
+       "tensors:FILE, csv:FILE, text:FILE"},
       {{"--data", "mnist:"},
-       "--data: unknown data set 'mnist:'; did you mean 'mnist:DIR'? accepted: digits, mnist:DIR"},
+       "--data: unknown data set 'mnist:'; did you mean 'mnist:DIR'? accepted: digits, mnist:DIR, "
+       "cifar10:DIR, "
+       "tensors:FILE, csv:FILE, text:FILE"},
       {{"--data", "/"}, "--data: '/' is a folder; did you mean 'mnist:/'?"},
       {{"--data", "mnist:/no/where"},
        "--data: no such folder as '/no/where'; accepted: the folder that holds the IDX files "

@@ -32,7 +32,7 @@ TEST(Engine, IsEigenWhereEigenCan) {
 
 TEST(Engine, IsLibtorchForWhatEigenCannotDo) {
   for (const char* const line :
-       {"precision = \"bf16\"", "operators = \"none\"", "init = \"msra\"", "augment-shift = 1",
+       {"precision = \"bf16\"", "operators = \"none\"", "init = \"msra\"", "augment = \"flip\"",
         "label-smoothing = 0.1", "engine = \"libtorch\""}) {
     EXPECT_EQ(engine_of(with(std::string("model = \"mlp\"\n") + line)), Engine::libtorch) << line;
   }

@@ -42,7 +42,7 @@ TEST(TorchOptions, AreThoseOfTheConfiguration) {
          return o.initializer ==
                 InitializerOptions{.kind = InitializerKind::msra, .fan = FanMode::out};
        }},
-      {"augment-shift = 2", [](const auto& o) { return static_cast<bool>(o.augment); }}};
+      {"augment = \"shift:pixels=2\"", [](const auto& o) { return static_cast<bool>(o.augment); }}};
   const auto options_of = [](const std::string& text) {
     return torch_options(parse_configuration(text, "test"));
   };
