@@ -173,11 +173,6 @@ void require_data_files(const std::string& text) {
   if (source.csv.test) require_one(*source.csv.test);
 }
 
-std::optional<std::filesystem::path> mnist_folder(const std::string& data) {
-  if (!data.starts_with(kMnist)) return std::nullopt;
-  return data.substr(kMnist.size());
-}
-
 std::string mnist_data(const std::filesystem::path& folder) {
   return fmt::format("{}{}", kMnist, folder.string());
 }

@@ -3,7 +3,6 @@
 #include <cstdint>
 #include <filesystem>
 #include <functional>
-#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -42,9 +41,6 @@ void require_data(const std::string& text);
 
 /// Throws Error where a file or folder of the data is not there.
 void require_data_files(const std::string& text);
-
-/// The folder of the IDX files in "mnist:DIR"; empty for the built-in digits.
-[[nodiscard]] std::optional<std::filesystem::path> mnist_folder(const std::string& data);
 
 /// "mnist:DIR" for that folder.
 [[nodiscard]] std::string mnist_data(const std::filesystem::path& folder);

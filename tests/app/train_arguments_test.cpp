@@ -101,7 +101,7 @@ TEST(TrainArguments, HaveTheOriginalsDefaults) {
   EXPECT_EQ(options.run.epochs, 5);
   EXPECT_EQ(options.run.seed, 42U);
   EXPECT_GE(options.run.threads, 1);
-  EXPECT_EQ(mnist_folder(options.run.data), std::nullopt);
+  EXPECT_EQ(parse_data(options.run.data).path, "");
 }
 
 TEST(TrainArguments, AreAllRead) {
@@ -109,7 +109,7 @@ TEST(TrainArguments, AreAllRead) {
   Arguments arguments = every_option(folder);
   arguments.insert(arguments.end(), {"--out=" + (folder.path() / "run").string(), "--verbose"});
   const TrainArguments options = parsed(arguments);
-  EXPECT_EQ(mnist_folder(options.run.data), folder.path());
+  EXPECT_EQ(parse_data(options.run.data).path, folder.path());
   EXPECT_EQ(options.run.model, "softmax");
   EXPECT_EQ(options.run.trace, folder.path() / "a \"b\" #c.csv");
   EXPECT_EQ(options.run.on_trace_end, TraceEnd::cycle);
@@ -232,12 +232,12 @@ TEST_F(WorkingFolder, PathsInTheConfigurationAreRelativeToIt) {
   folder_.write("images/here", "");
   const TrainArguments options = parsed({"--config=run/config.toml"});
   EXPECT_EQ(options.run.trace, "run/t.csv");
-  EXPECT_EQ(mnist_folder(options.run.data), "run/images");
+  EXPECT_EQ(parse_data(options.run.data).path, "run/images");
   // Those in the arguments are relative to here.
   const TrainArguments overridden =
       parsed({"--config=run/config.toml", "--trace=t.csv", "--data=mnist:images"});
   EXPECT_EQ(overridden.run.trace, "t.csv");
-  EXPECT_EQ(mnist_folder(overridden.run.data), "images");
+  EXPECT_EQ(parse_data(overridden.run.data).path, "images");
 }
 
 TEST(TrainArguments, ArgumentsOverrideTheConfiguration) {

@@ -187,6 +187,17 @@ TEST_F(TensorFile, RefusesWhatClaimsMoreThanItHolds) {
   EXPECT_THAT(error(bomb), HasSubstr("'x' is damaged"));
 }
 
+TEST_F(TensorFile, SeesDamageInWhatIsPacked) {
+  const std::string x = npy_of("<f4", {3, 2}, kSix);
+  std::string archive = zip_of({{"x.npy", x}}, /*packed=*/true);
+  const std::string checksum = test::little_endian(
+      crc32(0, reinterpret_cast<const Bytef*>(x.data()), static_cast<uInt>(x.size())), 4);
+  const std::size_t at = archive.rfind(checksum);
+  ASSERT_NE(at, std::string::npos);
+  archive[at] = static_cast<char>(archive[at] ^ 1);
+  EXPECT_THAT(error(archive), HasSubstr("'x' fails its checksum"));
+}
+
 std::vector<std::string> good_archives() {
   const std::vector<test::Record> numpy{{"x.npy", npy_of("<f4", {3, 2}, kSix)},
                                         {"y.npy", npy_of<std::int64_t>("<i8", {3}, {2, 0, 1})}};
