@@ -13,6 +13,8 @@
 #include "config/batch_policy.hpp"
 #include "config/data_source.hpp"
 #include "config/engine.hpp"
+#include "config/loss.hpp"
+#include "config/model_source.hpp"
 #include "config/run_option.hpp"
 #include "machine/instruction_set.hpp"
 
@@ -122,6 +124,30 @@ void check_folder_of_data(const RunConfiguration& configuration) {
                   folder->string()));
 }
 
+void check_loss(const RunConfiguration& configuration) {
+  const std::string loss = loss_of(configuration);
+  if (configuration.label_smoothing == 0 || loss_entry(loss).smooths) return;
+  throw Error(
+      fmt::format("--label-smoothing: {} has no classes to spread a target over; accepted: with "
+                  "--loss cross-entropy or nll",
+                  loss));
+}
+
+void check_files(const RunConfiguration& configuration) {
+  if (const auto file = script_file(configuration.model)) {
+    require_option_file("model", *file, "a file that torch.jit.save() wrote");
+  }
+  if (!configuration.weights.empty()) {
+    static_cast<void>(weights_file(configuration.weights));
+    if (configuration.initializer != RunConfiguration().initializer) {
+      throw Error("--init: the initial weights are those of --weights; accepted: one or the other");
+    }
+  }
+  if (const auto file = script_file(configuration.loss)) {
+    require_option_file("loss", *file, "a file that torch.jit.save() wrote");
+  }
+}
+
 void check_kernels(const RunConfiguration& configuration) {
   if (configuration.kernels != Kernels::portable) return;
   if (cpu_instruction_set() < InstructionSet::avx2) {
@@ -162,6 +188,8 @@ void require_consistent(const RunConfiguration& configuration) {
   static_cast<void>(engine_of(configuration));
   check_classes(configuration);
   if (model_entry(configuration.model).classifies) check_folder_of_data(configuration);
+  check_loss(configuration);
+  check_files(configuration);
   check_kernels(configuration);
   if (configuration.exact) {
     require_reproducible(configuration.reduce);

@@ -22,7 +22,7 @@ struct ModelEntry {
   /// Whether it is trained on --data and tells classes apart; the others bring what they train on.
   bool classifies = true;
   /// Its parameters, for images of 28 x 28 in ten classes where it tells classes apart: what a
-  /// simulation knows without the model.
+  /// simulation knows without the model. Null where nobody knows before the model is loaded.
   std::int64_t (*parameters)(const std::string& model) = nullptr;
   /// Reads its arguments; null where it takes none.
   void (*read)(Spec& spec) = nullptr;
@@ -33,6 +33,10 @@ struct ModelEntry {
 /// The entry of a model with arguments, "mlp:hidden=64". Throws Error for an unknown one, naming
 /// the nearest, and for arguments that it does not take.
 [[nodiscard]] const ModelEntry& model_entry(const std::string& model);
+
+/// Bytes of the model's gradient, as the table of models or --cluster says it. Throws Error where
+/// neither does.
+[[nodiscard]] std::int64_t known_gradient_bytes(const RunConfiguration& configuration);
 
 /// Why only libtorch can compute a run, as the user said it: "--precision bf16"; empty where Eigen
 /// can, too.

@@ -70,8 +70,7 @@ void DataFacts::require_steps(const RunConfiguration& configuration) {
     require_epochs(planner, configuration.epochs);
     return;
   }
-  const std::int64_t parameters = model_entry(configuration.model).parameters(configuration.model);
-  require_devices(configuration, steps, parameters * std::int64_t{sizeof(float)}, samples);
+  require_devices(configuration, steps, known_gradient_bytes(configuration), samples);
 }
 
 void DataFacts::require_runnable(std::span<const PlannedRun> runs) {

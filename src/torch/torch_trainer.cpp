@@ -69,6 +69,13 @@ Evaluation TorchTrainer::evaluate(const Dataset& dataset) {
   return own_objective(*this).evaluate(dataset, workers(), {.top_k = options().top_k}, "");
 }
 
+Tensors TorchTrainer::predict(const TensorDataset& dataset) {
+  return predict(*checked(dataset, "data to predict"));
+}
+Tensors TorchTrainer::predict(const Dataset& dataset) {
+  return own_objective(*this).predict(dataset, workers());
+}
+
 const std::vector<NamedTensor>& TorchTrainer::parameters() const {
   return own_objective(*this).state().parameters();
 }

@@ -1,9 +1,12 @@
+#include <optional>
 #include <utility>
+#include <vector>
 
 #include <fmt/format.h>
 
 #include <rubato/core/error.hpp>
 #include <rubato/model/builtin_models.hpp>
+#include <rubato/model/script.hpp>
 #include <rubato/torch/arrays.hpp>
 #include <rubato/torch/dataset.hpp>
 #include <rubato/torch/environment.hpp>
@@ -13,8 +16,15 @@
 #include <rubato/torch_run/torch_workload.hpp>
 
 #include "config/engine.hpp"
+#include "config/loss.hpp"
+#include "config/model_source.hpp"
+#include "core/file.hpp"
+#include "model/shared_state.hpp"
 #include "run/images.hpp"
+#include "torch/class_rows.hpp"
+#include "torch/torch_objective.hpp"
 #include "torch_run/portable_kernels.hpp"
+#include "torch_run/run_loss.hpp"
 
 namespace rubato {
 
@@ -34,9 +44,11 @@ class TorchWorkload final : public Workload {
   std::int64_t samples() const override { return train_.size(); }
 
   std::int64_t gradient_bytes() const override {
-    std::int64_t parameters = 0;
-    for (const NamedTensor& parameter : model_().parameters) parameters += parameter.tensor.numel();
-    return parameters * static_cast<std::int64_t>(sizeof(float));
+    std::int64_t bytes = 0;
+    for (const NamedTensor& parameter : sort_tensors(model_()).trained) {
+      bytes += static_cast<std::int64_t>(parameter.tensor.nbytes());
+    }
+    return bytes;
   }
 
   EngineFacts engine() const override {
@@ -53,9 +65,8 @@ class TorchWorkload final : public Workload {
 
   Trainer make_trainer(std::unique_ptr<StepSource> steps,
                        const TrainOptions& options) const override {
-    TorchTrainer trainer(model_, nll_loss(label_smoothing_), train_, std::move(steps), options,
-                         options_);
-    trainer.set_test(test_, nll_loss());
+    TorchTrainer trainer(model_, loss_, train_, std::move(steps), options, options_);
+    trainer.set_test(test_, test_loss_);
     return trainer;
   }
 
@@ -64,14 +75,35 @@ class TorchWorkload final : public Workload {
                       std::span<const NamedArray> buffers) const override {
     return pickled_weights(tensors_of(parameters), tensors_of(buffers));
   }
+  std::optional<std::string> model_file(std::span<const NamedArray> parameters,
+                                        std::span<const NamedArray> buffers) const override {
+    if (!script_) return std::nullopt;
+    return script_bytes(*script_, tensors_of(parameters), tensors_of(buffers));
+  }
+  std::span<const WorkloadFile> files() const override { return files_; }
+
+  ArrayCopies predict(const Trainer& trainer, Prediction what) const override {
+    auto& objective = dynamic_cast<TorchObjective&>(trainer.objective());
+    const Tensors outputs = objective.predict(*make_dataset(test_), trainer.workers());
+    std::vector<NamedTensor> named;
+    if (what == Prediction::classes) {
+      named.push_back({"class", classes_of(outputs)});
+    } else if (outputs.size() == 1) {
+      named.push_back({"output", outputs.front().contiguous()});
+    } else {
+      for (const at::Tensor& output : outputs) {
+        named.push_back({fmt::format("output{}", named.size()), output.contiguous()});
+      }
+    }
+    return ArrayCopies(arrays_of(named));
+  }
 
  private:
   TorchWorkload(const RunConfiguration& configuration, const TrainTestImages& images)
-      : description_(describe(configuration, images)),
-        model_(builtin_model(configuration.model,
-                             {.height = images.train.height, .width = images.train.width})),
-        label_smoothing_(configuration.label_smoothing),
-        options_(torch_options(configuration)) {
+      : description_(describe(configuration, images)), options_(torch_options(configuration)) {
+    load_model(configuration, {.height = images.train.height, .width = images.train.width});
+    load_initial_weights(configuration);
+    load_loss(configuration);
     // Both sets by the training set's statistics: the test set is not known beforehand.
     const PixelStatistics statistics = pixel_statistics(images.train);
     train_ = to_tensors(images.train, statistics);
@@ -79,11 +111,70 @@ class TorchWorkload final : public Workload {
     train_.fingerprint = fingerprint_of(images.train);
     // What it is normalised by is the training set's.
     test_.fingerprint = fingerprint_of(images.test);
+    // A model in float64 takes float64.
+    const at::ScalarType type = SharedState(model_()).type();
+    for (TensorDataset* set : {&train_, &test_}) {
+      if (set->inputs.is_floating_point()) set->inputs = set->inputs.to(type);
+    }
+  }
+
+  // int64, of the targets' shape.
+  [[nodiscard]] at::Tensor classes_of(const Tensors& outputs) const {
+    if (outputs.size() == 1) {
+      if (const auto rows = class_rows(outputs.front(), test_.targets)) {
+        return rows->outputs.argmax(1).view(test_.targets.sizes());
+      }
+    }
+    throw Error("the outputs of the model are of no classes; accepted: the outputs themselves");
+  }
+
+  // The bytes of the file that an option names, which are kept.
+  const std::string& read(const char* option, const std::filesystem::path& file) {
+    files_.push_back(
+        {.option = option, .extension = file.extension().string(), .bytes = read_file(file)});
+    return files_.back().bytes;
+  }
+
+  void load_model(const RunConfiguration& configuration, const ImageShape& shape) {
+    const auto file = script_file(configuration.model);
+    if (!file) {
+      model_ = builtin_model(configuration.model, shape);
+      return;
+    }
+    script_ = read_script(read("model", *file), fmt::format("--model: {}", file->string()));
+    model_ = script_factory(*script_);
+  }
+
+  // Every instance gets them: the trainer begins with those of the first.
+  void load_initial_weights(const RunConfiguration& configuration) {
+    if (configuration.weights.empty()) return;
+    const std::filesystem::path file = weights_file(configuration.weights);
+    const std::string source = fmt::format("--weights: {}", file.string());
+    const auto weights = std::make_shared<const std::vector<NamedTensor>>(
+        read_weights(read("weights", file), source));
+    load_weights(model_(), *weights, source);
+    model_ = [factory = model_, weights, source] {
+      Model model = factory();
+      load_weights(model, *weights, source);
+      return model;
+    };
+  }
+
+  void load_loss(const RunConfiguration& configuration) {
+    const std::string loss = loss_of(configuration);
+    const auto file = script_file(loss);
+    const std::string script = file ? read("loss", *file) : std::string();
+    loss_ = run_loss(loss, configuration.label_smoothing, script);
+    test_loss_ = run_loss(loss, /*label_smoothing=*/0, script);
   }
 
   std::string description_;
+  std::vector<WorkloadFile> files_;
+  // Of TorchScript: the model as it was given.
+  std::optional<torch::jit::Module> script_;
   ModelFactory model_;
-  double label_smoothing_;
+  Loss loss_;
+  Loss test_loss_;
   TorchOptions options_;
   TensorDataset train_;
   TensorDataset test_;
