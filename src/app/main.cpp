@@ -32,7 +32,7 @@ struct Command {
 
 // This program never loads libtorch, so that it answers at once; a command that needs libtorch is a
 // program of its own.
-constexpr std::array<Command, 10> kCommands{{
+constexpr std::array<Command, 12> kCommands{{
     {"train", "train a model under a trace", train_front},
     {"plan", "show what a trace will do before anything is trained", plan_command},
     {"trace", "read, make up, convert and show traces", trace_command},
@@ -42,6 +42,8 @@ constexpr std::array<Command, 10> kCommands{{
     {"verify", "prove that a training is the same bits whoever computes it", verify_front},
     {"compare", "run many trainings and say which rule is best, and how sure that is",
      compare_command},
+    {"eval", "print loss and accuracy of a trained model", evaluate_front},
+    {"predict", "write what a trained model says of samples", predict_front},
     {"list", "print what options take by name (rules, models, ...)", list_command},
     {"bench", "measure strategies for summing gradients", bench_command},
     {"doctor", "say what would make training on this machine slow or wrong", doctor_command},

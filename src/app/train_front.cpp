@@ -19,6 +19,7 @@
 #include <rubato/run/dense_workload.hpp>
 #include <rubato/train/training_error.hpp>
 
+#include "app/evaluate_arguments.hpp"
 #include "app/output.hpp"
 #include "app/train_arguments.hpp"
 #include "app/train_programs.hpp"
@@ -136,6 +137,16 @@ int calibrate_front(std::span<const std::string> arguments) {
 
 int verify_front(std::span<const std::string> arguments) {
   return start("verify", arguments);
+}
+
+int evaluate_front(std::span<const std::string> arguments) {
+  if (!parse_evaluate_arguments(arguments, EvaluateCommand::evaluate)) return 0;
+  become_train_program("eval", arguments);
+}
+
+int predict_front(std::span<const std::string> arguments) {
+  if (!parse_evaluate_arguments(arguments, EvaluateCommand::predict)) return 0;
+  become_train_program("predict", arguments);
 }
 
 }  // namespace rubato::app

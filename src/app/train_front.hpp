@@ -15,6 +15,10 @@ namespace rubato::app {
 [[nodiscard]] int verify_front(std::span<const std::string> arguments);
 [[nodiscard]] int calibrate_front(std::span<const std::string> arguments);
 
+/// `rubato eval` and `rubato predict`: check the options, and become rubato-train.
+[[nodiscard]] int evaluate_front(std::span<const std::string> arguments);
+[[nodiscard]] int predict_front(std::span<const std::string> arguments);
+
 /// The program rubato-train: beside this one, where a build leaves it, or where an installation
 /// puts it. Throws Error when there is none.
 [[nodiscard]] std::filesystem::path train_program();

@@ -10,6 +10,8 @@
 
 #include "app/command_line.hpp"
 #include "app/doctor_probe.hpp"
+#include "app/evaluate_arguments.hpp"
+#include "app/evaluate_run.hpp"
 #include "app/output.hpp"
 #include "app/train_arguments.hpp"
 #include "app/train_programs.hpp"
@@ -24,6 +26,17 @@ int main(int argc, char** argv) {
       rubato::use_right_kernels(argv);
       print_out(doctor_probe() + "\n");
       return 0;
+    });
+  }
+  if (name == "eval" || name == "predict") {
+    return run_reporting_errors("rubato " + name, [&] {
+      const bool predicts = name == "predict";
+      const auto options =
+          parse_evaluate_arguments(std::span(arguments).subspan(1),
+                                   predicts ? EvaluateCommand::predict : EvaluateCommand::evaluate);
+      if (!options) return 0;
+      rubato::use_right_kernels(argv, options->run.kernels);
+      return static_cast<int>((predicts ? predict : evaluate)(*options, rubato::torch_workload));
     });
   }
   const TrainProgram* const program = train_program_of(name);

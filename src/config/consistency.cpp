@@ -11,6 +11,8 @@
 #include "config/batch_policy.hpp"
 #include "config/data_source.hpp"
 #include "config/engine.hpp"
+#include "config/loss.hpp"
+#include "config/model_source.hpp"
 #include "config/run_option.hpp"
 #include "machine/instruction_set.hpp"
 
@@ -116,6 +118,30 @@ void check_classes(const RunConfiguration& configuration) {
   if (configuration.watch == Metric::test_accuracy) refuse("watch test-accuracy");
 }
 
+void check_loss(const RunConfiguration& configuration) {
+  const std::string loss = loss_of(configuration);
+  if (configuration.label_smoothing == 0 || loss_entry(loss).of_classes) return;
+  throw Error(
+      fmt::format("--label-smoothing: {} has no classes to spread a target over; accepted: with "
+                  "--loss cross-entropy or nll",
+                  loss));
+}
+
+void check_files(const RunConfiguration& configuration) {
+  if (const auto file = script_file(configuration.model)) {
+    require_option_file("model", *file, "a file that torch.jit.save() wrote");
+  }
+  if (!configuration.weights.empty()) {
+    static_cast<void>(weights_file(configuration.weights));
+    if (configuration.initializer != RunConfiguration().initializer) {
+      throw Error("--init: the initial weights are those of --weights; accepted: one or the other");
+    }
+  }
+  if (const auto file = script_file(configuration.loss)) {
+    require_option_file("loss", *file, "a file that torch.jit.save() wrote");
+  }
+}
+
 void check_kernels(const RunConfiguration& configuration) {
   if (configuration.kernels != Kernels::portable) return;
   if (cpu_instruction_set() < InstructionSet::avx2) {
@@ -163,6 +189,8 @@ void require_consistent(const RunConfiguration& configuration) {
   check_classes(configuration);
   check_metrics(configuration);
   if (model_entry(configuration.model).classifies) require_data_files(configuration.data);
+  check_loss(configuration);
+  check_files(configuration);
   check_kernels(configuration);
   if (configuration.exact) {
     require_reproducible(configuration.reduce);

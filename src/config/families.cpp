@@ -14,6 +14,7 @@
 #include "collective/schedule.hpp"
 #include "config/data_source.hpp"
 #include "config/engine.hpp"
+#include "config/loss.hpp"
 #include "config/trace_source.hpp"
 
 namespace rubato {
@@ -31,6 +32,10 @@ std::vector<Family> all_families() {
            .option = "--model",
            .help = "what is trained",
            .strategies = model_strategies()},
+          {.name = "losses",
+           .option = "--loss",
+           .help = "what is minimised",
+           .strategies = strategies_of(losses(), [](const LossEntry&, Spec&) {})},
           {.name = "data",
            .option = "--data",
            .help = "what it is trained on",

@@ -26,6 +26,8 @@
 #include "config/data_source.hpp"
 #include "config/engine.hpp"
 #include "config/fault_options.hpp"
+#include "config/loss.hpp"
+#include "config/model_source.hpp"
 #include "config/readings.hpp"
 #include "config/run_option.hpp"
 #include "config/trace_source.hpp"
@@ -67,6 +69,15 @@ void check_optimizer_name(const std::string& text) {
 
 std::string map_data_path(const std::string& text, const RunOption::PathMap& map) {
   return map_data(text, map);
+}
+
+std::string map_script_path(const std::string& text, const RunOption::PathMap& map) {
+  const auto file = script_file(text);
+  return file ? script_text(map(*file)) : text;
+}
+
+std::string map_weights_path(const std::string& text, const RunOption::PathMap& map) {
+  return map(text).string();
 }
 
 std::string map_trace_path(const std::string& text, const RunOption::PathMap& map) {
@@ -142,6 +153,17 @@ std::vector<RunOption> all_options() {
 }
 
 }  // namespace
+
+bool names_file(const RunOption& option, const std::string& text) {
+  bool named = false;
+  if (option.map_path != nullptr) {
+    static_cast<void>(option.map_path(text, [&named](const std::filesystem::path& file) {
+      named = true;
+      return file;
+    }));
+  }
+  return named;
+}
 
 std::int64_t hardware_threads() {
   return cpus().usable();

@@ -269,6 +269,19 @@ std::int64_t count_classes(const SampleSet& samples, std::string_view name, std:
   return classes;
 }
 
+std::int64_t count_tokens(const SampleSet& samples, std::int64_t most) {
+  std::vector<std::int64_t> tokens(static_cast<std::size_t>(samples.inputs.elements()));
+  std::int64_t vocabulary = 1;
+  for (std::int64_t i = 0; i < samples.size(); ++i) {
+    read_numbers(samples.inputs.type(), samples.input(i), tokens.data());
+    for (const std::int64_t token : tokens) {
+      if (token < 0 || token >= most) return 0;
+      vocabulary = std::max(vocabulary, token + 1);
+    }
+  }
+  return vocabulary;
+}
+
 void normalise(DataSets& data) {
   if (data.inputs == InputKind::pixels) data.channels = channel_statistics(data.train);
   if (!data.standardised) return;

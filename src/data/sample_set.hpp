@@ -110,6 +110,9 @@ struct DataSets {
   InputKind inputs = InputKind::reals;
   /// Targets are classes, 0 <= class < classes; 0 where they are real numbers.
   std::int64_t classes = 0;
+  /// Of sequences of tokens, each of which has a class: tokens are from 0 to below this. 0 of all
+  /// other data.
+  std::int64_t vocabulary = 0;
   /// What a sample is, in the plural, for people.
   std::string_view noun = "samples";
   std::optional<Standardised> standardised{};
@@ -130,6 +133,10 @@ void normalise(DataSets& data);
 /// one, and for more than `most`; `name` says whose they are.
 [[nodiscard]] std::int64_t count_classes(const SampleSet& samples, std::string_view name,
                                          std::int64_t most);
+
+/// The vocabulary of inputs that are tokens: one more than the largest; 0 where one is negative or
+/// above all that `most` ids are.
+[[nodiscard]] std::int64_t count_tokens(const SampleSet& samples, std::int64_t most);
 
 /// Takes a share of the training set, 0 < share < 1, rounded, away from it as the test set, in
 /// place of the one that there was. Which samples follows from `seed` and their number alone.

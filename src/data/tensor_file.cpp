@@ -14,8 +14,8 @@
 #include "core/memory.hpp"
 #include "data/mapped_file.hpp"
 #include "numpy_array.hpp"
-#include "torch/pickle_value.hpp"
-#include "torch/zip_records.hpp"
+#include "pickle_value.hpp"
+#include "zip_records.hpp"
 
 namespace rubato {
 

@@ -88,6 +88,19 @@ void require_alike(const SampleRows& train, const SampleRows& test, std::string_
                   name_of(test.type()), fmt::join(test.shape(), ", ")));
 }
 
+// 0 where the inputs are no sequences of tokens with a class each.
+std::int64_t vocabulary_of(const DataSets& data) {
+  const auto& shape = data.train.inputs.shape();
+  if (data.inputs != InputKind::tokens || shape.size() != 1 ||
+      shape != data.train.targets.shape()) {
+    return 0;
+  }
+  const std::int64_t train = count_tokens(data.train, kMostClasses);
+  if (!data.test || train == 0) return train;
+  const std::int64_t test = count_tokens(*data.test, kMostClasses);
+  return test == 0 ? 0 : std::max(train, test);
+}
+
 }  // namespace
 
 DataSets read_tensor_samples(const std::filesystem::path& file) {
@@ -107,6 +120,7 @@ DataSets read_tensor_samples(const std::filesystem::path& file) {
     data.classes =
         std::max(data.classes, count_classes(*data.test, source + ": 'y_test'", kMostClasses));
   }
+  data.vocabulary = vocabulary_of(data);
   return data;
 }
 

@@ -95,6 +95,7 @@ DataSets read_text_samples(const std::filesystem::path& file, std::int64_t lengt
   return {.train = {.inputs = rows(begin), .targets = rows(begin + sizeof(std::int32_t))},
           .inputs = InputKind::tokens,
           .classes = static_cast<std::int64_t>(alphabet.size()),
+          .vocabulary = static_cast<std::int64_t>(alphabet.size()),
           .noun = "pieces"};
 }
 

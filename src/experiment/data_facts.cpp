@@ -56,6 +56,7 @@ const DataFacts::Facts& DataFacts::facts_of(const RunConfiguration& configuratio
     facts.measure.is_accuracy = data.classes > 0;
     if (data.classes > 0) facts.measure.chance = share_of_largest_class(*data.test, data.classes);
     facts.samples = data.train.size();
+    facts.shape = shape_of(data);
   } else {
     facts.samples = parse_quadratic(configuration.model).samples;
   }
@@ -73,7 +74,8 @@ void DataFacts::require_steps(const RunConfiguration& configuration) {
   same.rule = "constant";
   same.learning_rate = 1;
   if (!checked_.insert(to_toml(same)).second) return;
-  const std::int64_t samples = facts_of(configuration).samples;
+  const Facts& facts = facts_of(configuration);
+  const std::int64_t samples = facts.samples;
   const RunSteps steps = load_run_steps(configuration);
   require_room_for_batches(configuration, samples);
   // By a policy nobody knows which rows there will be.
@@ -86,8 +88,7 @@ void DataFacts::require_steps(const RunConfiguration& configuration) {
     require_epochs(planner, configuration.epochs);
     return;
   }
-  const std::int64_t parameters = model_entry(configuration.model).parameters(configuration.model);
-  require_devices(configuration, steps, parameters * std::int64_t{sizeof(float)}, samples);
+  require_devices(configuration, steps, known_gradient_bytes(configuration, facts.shape), samples);
 }
 
 void DataFacts::require_runnable(std::span<const PlannedRun> runs) {

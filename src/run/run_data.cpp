@@ -116,12 +116,23 @@ std::string describe(const RunConfiguration& configuration, const DataSets& data
                      configuration.validation ? "validation" : "test", data.noun);
 }
 
+DataShape shape_of(const DataSets& data) {
+  const std::vector<std::int64_t>& shape = data.train.inputs.shape();
+  DataShape found{.outputs = data.classes > 0 ? data.classes : data.train.targets.elements(),
+                  .vocabulary = data.vocabulary};
+  found.width = shape.empty() ? 1 : shape.back();
+  found.height = shape.size() < 2 ? 1 : shape[shape.size() - 2];
+  found.channels = 1;
+  for (std::size_t i = 0; i + 2 < shape.size(); ++i) found.channels *= shape[i];
+  return found;
+}
+
 void require_one_target(const RunConfiguration& configuration, const DataSets& data) {
   const auto& shape = data.train.targets.shape();
   if (data.classes > 0 ? shape.empty() : shape.size() <= 1) return;
   throw Error(
       fmt::format("--model {}: it takes one class, or some real numbers, for each sample, and {} "
-                  "has {} targets for each; accepted: a model that takes as many",
+                  "has {} targets for each; accepted: transformer of tokens, or script:FILE",
                   configuration.model, configuration.data, data.train.targets.elements()));
 }
 

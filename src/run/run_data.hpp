@@ -4,6 +4,7 @@
 
 #include <rubato/config/run_configuration.hpp>
 
+#include "config/engine.hpp"
 #include "data/sample_set.hpp"
 
 namespace rubato {
@@ -15,6 +16,10 @@ namespace rubato {
 
 /// "mnist-cnn on digits: 12000 training and 2000 test images".
 [[nodiscard]] std::string describe(const RunConfiguration& configuration, const DataSets& data);
+
+/// Of the samples. Those of fewer dimensions than three are images of one channel, and of one row;
+/// of those of more, all but the last two are channels.
+[[nodiscard]] DataShape shape_of(const DataSets& data);
 
 /// Throws Error unless there is one class, or one row of real numbers, for each sample: what
 /// built-in models are trained on.

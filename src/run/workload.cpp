@@ -58,6 +58,11 @@ std::string Workload::weights(std::span<const NamedArray> parameters,
   return state_bytes(state);
 }
 
+ArrayCopies Workload::predict(const Trainer& /*trainer*/, Prediction /*what*/) const {
+  throw Error(
+      fmt::format("{} does not predict; accepted: the workload of libtorch", engine().engine));
+}
+
 Budget budget_of(const RunConfiguration& configuration) {
   return {.iterations = configuration.iterations,
           .samples = configuration.samples,

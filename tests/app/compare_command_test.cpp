@@ -223,9 +223,9 @@ TEST_F(CompareCommand, IsReproducedByItsDesign) {
 
 TEST_F(CompareCommand, SpendsModelledTimeAndMoney) {
   const ProgramResult result =
-      compare(with(kShort, {"--trace", "spot:most=16,seed=1", "--on-trace-end", "cycle", "--budget",
-                            "hours=0.01", "--price", "2", "--cluster", "substep=0.5", "--seed",
-                            "1,2", "--out", "e"}));
+      compare({"--model", "softmax", "--quiet", "--trace", "spot:most=16,seed=1", "--on-trace-end",
+               "cycle", "--budget", "hours=0.01", "--price", "2", "--cluster", "substep=0.5",
+               "--seed", "1,2", "--out", "e"});
   ASSERT_EQ(result.code, 0) << result.err;
   const auto cells = answer("e")["cells"];
   for (const auto& cell : cells) {

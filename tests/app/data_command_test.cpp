@@ -152,7 +152,17 @@ TEST_F(DataCommand, TrainsOnRealTargets) {
   EXPECT_TRUE(of_numpy["final_test_accuracy"].is_null());
   const auto of_table = summary("csv:line.csv", options);
   EXPECT_NEAR(of_table["final_test_mse"], of_numpy["final_test_mse"], 1e-4);
-  EXPECT_THAT(refusal("tensors:line.npz", kTorch), HasSubstr("real numbers; accepted: "));
+  EXPECT_THAT(refusal("tensors:line.npz", kTorch), HasSubstr("real numbers; accepted: mlp"));
+  // libtorch is a twin of Eigen, and evaluates what Eigen has trained.
+  auto in_libtorch = options;
+  in_libtorch.insert(in_libtorch.end(), {"--engine", "libtorch"});
+  EXPECT_NEAR(summary("tensors:line.npz", in_libtorch)["final_test_mse"],
+              of_numpy["final_test_mse"], 1e-5);
+  const auto evaluated = test::rubato({"eval", "run-1", "--json"}, folder_.path());
+  ASSERT_EQ(evaluated.code, 0) << evaluated.err;
+  EXPECT_NEAR(nlohmann::json::parse(evaluated.out)["mse"], of_numpy["final_test_mse"], 1e-6);
+  EXPECT_EQ(test::rubato({"predict", "run-1"}, folder_.path()).out.substr(0, 14),
+            "sample,output\n");
   EXPECT_THAT(refusal("tensors:line.npz", {"--model", "softmax"}), HasSubstr("accepted: mlp"));
   EXPECT_THAT(
       refusal("tensors:line.npz", {"--model", "mlp", "--validation", "0.5", "--top-k", "2"}),
@@ -317,6 +327,87 @@ TEST_F(DataCommand, TrainsOnMoreThanFitsIntoMemory) {
   }
 }
 
+// The block of Python in docs/data.md that exports a model and its data: lstm.pt and tokens.pt.
+std::string python_of_the_page() {
+  const std::string page = test::read_file(RUBATO_DATA_MD);
+  constexpr std::string_view kFence = "```python export\n";
+  const std::size_t begin = page.find(kFence) + kFence.size();
+  return page.substr(begin, page.find("```", begin) - begin);
+}
+
+TEST_F(DataCommand, TrainsModelsOfPythonOnTokensOfPython) {
+  if (!python_has("numpy, torch")) GTEST_SKIP() << "python3-numpy and python3-torch are not there";
+  python(python_of_the_page() +
+         "class Encoder(nn.Module):\n"
+         "    def __init__(self):\n"
+         "        super().__init__()\n"
+         "        self.embed = nn.Embedding(10, 16)\n"
+         "        self.encoder = nn.TransformerEncoder(nn.TransformerEncoderLayer(\n"
+         "            16, 2, 32, dropout=0.1, batch_first=True), 1)\n"
+         "        self.fc = nn.Linear(16, 10)\n"
+         "    def forward(self, x):\n"
+         "        return self.fc(self.encoder(self.embed(x)))\n"
+         "torch.jit.script(Encoder()).save('encoder.pt')\n");
+  for (const std::string model : {"script:lstm.pt", "script:encoder.pt", "transformer:dim=16"}) {
+    const auto options = [&model](const char* threads) {
+      return std::vector<std::string>{
+          "--model",      model, "--optimizer", "adam",       "--lr",      "0.01", "--epochs", "15",
+          "--validation", "0.1", "--metric",    "perplexity", "--threads", threads};
+    };
+    const nlohmann::json found = summary("tensors:tokens.pt", options("1"));
+    ASSERT_FALSE(found.is_null()) << model;
+    EXPECT_GT(found["final_test_accuracy"], 0.9) << model;
+    EXPECT_LT(found["final_test_perplexity"], 3) << model << ": 10 if it knew nothing";
+    EXPECT_EQ(weights("tensors:tokens.pt", options("2")), found["weights_sha256"]) << model;
+  }
+}
+
+TEST_F(DataCommand, TrainsTheTransformerOnAText) {
+  std::string text;
+  for (int i = 0; i < 120; ++i) text += "To be, or not to be, that is the question. ";
+  folder_.write("book.txt", text);
+  const std::vector<std::string> options{
+      "--model", "transformer:dim=32", "--optimizer", "adam",     "--lr",
+      "0.01",    "--epochs",           "10",          "--metric", "perplexity+top-k:k=3"};
+  auto held = options;
+  held.insert(held.end(), {"--validation", "0.2,seed=5"});
+  const std::string data = "text:book.txt,length=32";
+  const nlohmann::json found = summary(data, held);
+  ASSERT_FALSE(found.is_null());
+  EXPECT_GT(found["final_test_accuracy"], 0.7);
+  EXPECT_DOUBLE_EQ(found["final_test_perplexity"],
+                   std::exp(found["final_test_loss"].get<double>()));
+
+  // The run's folder has its data, what is held out of them, and its weights.
+  const auto evaluated = test::rubato({"eval", "run-1", "--json"}, folder_.path());
+  ASSERT_EQ(evaluated.code, 0) << evaluated.err;
+  const auto again = nlohmann::json::parse(evaluated.out);
+  for (const auto& [ours, theirs] : std::vector<std::pair<std::string, std::string>>{
+           {"loss", "final_test_loss"},
+           {"accuracy", "final_test_accuracy"},
+           {"perplexity", "final_test_perplexity"},
+           {"top_k_accuracy", "final_test_top_k_accuracy"}}) {
+    EXPECT_EQ(again[ours], found[theirs]) << ours;
+  }
+  const auto classes = test::rubato({"predict", "run-1", "--what", "classes"}, folder_.path());
+  ASSERT_EQ(classes.code, 0) << classes.err;
+  const std::int64_t rows = std::count(classes.out.begin(), classes.out.end(), '\n') - 1;
+  EXPECT_EQ(rows, again["samples"]);
+  EXPECT_EQ(std::count(classes.out.begin(), classes.out.end(), ','), 32 * (rows + 1));
+  // It begins where the other has ended.
+  auto more = held;
+  more.insert(more.end(), {"--weights", "run-1", "--epochs", "1", "--lr", "1e-9"});
+  EXPECT_NEAR(summary(data, more)["final_test_loss"], found["final_test_loss"], 1e-4);
+
+  // Nothing held out is nothing to evaluate.
+  ASSERT_NE(weights(data, options), "none");
+  const auto nothing = test::rubato({"eval", "run-3"}, folder_.path());
+  EXPECT_EQ(nothing.code, 2);
+  EXPECT_THAT(nothing.err, HasSubstr("there is no test set in text:"));
+  EXPECT_THAT(refusal(data, {"--model", "mlp"}), HasSubstr("accepted: transformer"));
+  EXPECT_THAT(refusal(data, {"--model", "resnet20"}), HasSubstr("accepted: transformer"));
+}
+
 // docs/data.md
 
 TEST_F(DataCommand, HasADocumentWhoseCommandsRun) {
@@ -332,11 +423,14 @@ TEST_F(DataCommand, HasADocumentWhoseCommandsRun) {
       "        a, b = random.normal(size=2)\n"
       "        table.write(f'{a},{b},{\"red\" if a > 0 else \"blue\"},{\"ant\" if b > 0 else "
       "\"bee\"}\\n')\n"
+      "with open('book.txt', 'w') as book:\n"
+      "    book.write('To be, or not to be, that is the question. ' * 100)\n"
       "os.mkdir('cifar')\n"
       "for name in ['data_batch_%d' % i for i in range(1, 6)] + ['test_batch']:\n"
       "    records = random.integers(0, 256, size=(400, 3073), dtype=numpy.uint8)\n"
       "    records[:, 0] %= 10\n"
       "    records.tofile('cifar/' + name + '.bin')\n");
+  python(python_of_the_page());
   const std::string text = test::read_file(RUBATO_DATA_MD);
   const std::regex command("\n\\$ rubato ([^\n]+)");
   int commands = 0;
@@ -345,12 +439,12 @@ TEST_F(DataCommand, HasADocumentWhoseCommandsRun) {
     std::vector<std::string> arguments;
     for (std::string word; words >> word;) arguments.push_back(word);
     // Some of the data are smaller than a step of the built-in trace.
-    arguments.insert(arguments.end(), {"--trace", "64"});
+    if (arguments.front() == "train") arguments.insert(arguments.end(), {"--trace", "64"});
     const ProgramResult result = test::rubato(arguments, folder_.path());
     EXPECT_EQ(result.code, 0) << (*it)[1] << "\n" << result.err;
     ++commands;
   }
-  EXPECT_GE(commands, 7);
+  EXPECT_GE(commands, 10);
 }
 
 TEST(DataDoc, NamesEveryKindAndEveryArgument) {

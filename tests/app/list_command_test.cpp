@@ -97,11 +97,12 @@ TEST(List, SuggestsTheNearestFamily) {
   const ProgramResult result = test::rubato({"list", "rlues"});
   EXPECT_EQ(result.code, 2);
   EXPECT_EQ(result.out, "");
-  EXPECT_EQ(result.err,
-            "rubato list: unknown family 'rlues'; did you mean 'rules'? accepted: models, data, "
-            "traces, generators, policies, batch-policies, rules, schedules, optimizers, "
-            "initializers, augmentations, metrics, precisions, "
-            "reducers, algorithms\n");
+  EXPECT_EQ(
+      result.err,
+      "rubato list: unknown family 'rlues'; did you mean 'rules'? accepted: models, losses, data, "
+      "traces, generators, policies, batch-policies, rules, schedules, optimizers, "
+      "initializers, augmentations, metrics, precisions, "
+      "reducers, algorithms\n");
   EXPECT_THAT(test::rubato({"list", "--jsn"}).err, HasSubstr("did you mean '--json'?"));
   EXPECT_THAT(listed({"--help"}), HasSubstr("Usage: rubato list [FAMILY...] [OPTIONS]\n"));
 }

@@ -579,7 +579,8 @@ TEST(TrainArguments, RejectWhatIsWrong) {
       {{"--monitor-every", "0"},
        "--monitor-every: '0' is out of range; accepted: a whole number from 1 to 1000000000"},
       {{"--model", "cnn"},
-       "--model: unknown model 'cnn'; accepted: mnist-cnn, mlp, softmax, toy-net, quadratic"},
+       "--model: unknown model 'cnn'; accepted: mnist-cnn, mlp, softmax, toy-net, resnet20, "
+       "transformer, quadratic, script:FILE"},
       {{"--assignment", "stride"},
        "--assignment: unknown assignment 'stride'; did you mean 'strided'? accepted: contiguous, "
        "strided"},

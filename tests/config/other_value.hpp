@@ -22,6 +22,7 @@ inline std::string other_value(const RunOption& option) {
                                       "0.5",
                                       "0.25",
                                       "softmax",
+                                      "mse",
                                       "mnist:images",
                                       "one",
                                       "bf16",

@@ -97,6 +97,7 @@ TEST(TextSamples, ForetellTheNextCharacter) {
                                           3);
   EXPECT_EQ(data.classes, 4) << "a, b, c and e with an acute accent";
   EXPECT_EQ(data.inputs, InputKind::tokens);
+  EXPECT_EQ(data.vocabulary, data.classes);
   ASSERT_EQ(data.train.size(), 2);
   EXPECT_THAT(tokens_of(data.train.inputs, 0), ElementsAre(0, 1, 2));
   EXPECT_THAT(tokens_of(data.train.targets, 0), ElementsAre(1, 2, 0));

@@ -15,8 +15,8 @@ struct Evaluation {
   std::int64_t samples = 0;
   /// Mean over the samples.
   double loss = 0;
-  /// Share of targets that are the largest output, 0 to 1; empty where targets are no class
-  /// indices. Where a sample has several of them, each counts.
+  /// Share of samples whose largest output is their target, 0 to 1; of all their tokens, pixels and
+  /// the like where there is a target for each. Empty where targets are no class indices.
   std::optional<double> accuracy{};
   /// The same for the k largest outputs, where they were asked for (TrainOptions::top_k).
   std::optional<double> top_k_accuracy{};

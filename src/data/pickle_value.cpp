@@ -20,13 +20,21 @@ class Pickle::Machine {
   const PickleValue* run() {
     while (true) {
       const unsigned char operation = byte();
-      if (operation == '.') return pop();
+      if (operation == '.') return without_type(pop());
       execute(operation);
     }
   }
 
  private:
   using Kind = PickleValue::Kind;
+
+  // libtorch's C++ writes the type of a dictionary around it.
+  static const PickleValue* without_type(const PickleValue* value) {
+    const bool typed = value->kind == Kind::call &&
+                       value->items[0]->text == "torch.jit._pickle.restore_type_tag" &&
+                       !value->items[1]->items.empty();
+    return typed ? value->items[1]->items[0] : value;
+  }
 
   [[noreturn]] void fail(const std::string& why) const {
     throw Error(

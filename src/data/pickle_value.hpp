@@ -51,6 +51,7 @@ class Pickle {
   Pickle& operator=(const Pickle&) = delete;
   ~Pickle() = default;
 
+  /// What was pickled, without the type that libtorch's C++ writes around a dictionary.
   [[nodiscard]] const PickleValue& value() const { return *value_; }
 
  private:
