@@ -8,6 +8,10 @@ find_package(CLI11 REQUIRED)
 find_package(ZLIB REQUIRED)
 find_package(OpenSSL REQUIRED COMPONENTS Crypto)
 find_package(Eigen3 3.4 REQUIRED NO_MODULE)
+# The protocol buffers of TensorBoard's files. libtorch loads the same library into the same programs.
+find_package(Protobuf 3.21 REQUIRED)
+# CRC-32C, the checksum of TensorBoard's files.
+find_path(RUBATO_ISAL_INCLUDE_DIR isa-l/crc.h REQUIRED)
 # Headers alone: the one file that includes them compiles the parser, so that sanitizers and the fuzzer
 # see it.
 find_path(RUBATO_TOMLPLUSPLUS_INCLUDE_DIR toml++/toml.h REQUIRED)

@@ -51,7 +51,7 @@ void check_idle(const TrainArguments& arguments, const CommandLine& line) {
   constexpr std::string_view kClock = "with --clock virtual";
   require_none_idle(
       line,
-      std::array<IdleOption, 13>{
+      std::array<IdleOption, 15>{
           {{"data", !model_entry(run.model).classifies, run.model + " needs none",
             "with a model that tells images apart, such as softmax"},
            {"momentum", !has_momentum(optimizer), no_momentum, "with sgd, lars or rmsprop"},
@@ -63,6 +63,10 @@ void check_idle(const TrainArguments& arguments, const CommandLine& line) {
            {"watch", !watched, not_watched, "with --patience, --keep-best or the schedule plateau"},
            {"min-delta", run.patience == 0, "nothing stops early", "with --patience N"},
            {"monitor-every", run.monitor.empty(), "nothing is monitored", "with --monitor PATTERN"},
+           {"histograms", !run.tensorboard, "nothing is written for TensorBoard",
+            "with --tensorboard"},
+           {"histograms-every", run.histograms.empty(), "there are no histograms",
+            "with --histograms PATTERN"},
            {"cluster", real, kNoClock, kClock},
            {"price", real, kNoClock, kClock},
            {"on-idle", real, kNoClock, kClock},

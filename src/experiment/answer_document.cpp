@@ -10,6 +10,7 @@
 #include <fmt/ranges.h>
 
 #include "config/run_option.hpp"
+#include "experiment/answer_overview.hpp"
 #include "experiment/labels.hpp"
 
 namespace rubato {
@@ -337,7 +338,8 @@ std::string limits_of(const Answer& answer) {
 
 AnswerDocument document_of(const Design& design, const Answer& answer,
                            std::span<const TuningAnswer> tuning) {
-  AnswerDocument document{.facts = facts_of(design, answer, tuning)};
+  AnswerDocument document{.facts = facts_of(design, answer, tuning),
+                          .tables = overviews_of(answer)};
   for (const TuningAnswer& tuned : tuning) {
     document.tables.push_back(table_of(tuned, answer.is_accuracy));
   }

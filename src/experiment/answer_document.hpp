@@ -23,7 +23,8 @@ struct AnswerDocument {
 
   /// What was compared: a line each.
   std::vector<std::string> facts;
-  /// Two for each condition, results and what they took, and before them what was tuned.
+  /// The overviews (overviews_of()), what was tuned, and for each condition two: results, and what
+  /// they took.
   std::vector<Table> tables{};
   /// Runs that came to no result, or to one that needs a word.
   std::vector<std::string> notes{};

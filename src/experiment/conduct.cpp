@@ -7,6 +7,7 @@
 
 #include "experiment/answer_document.hpp"
 #include "experiment/answer_files.hpp"
+#include "experiment/tensorboard_columns.hpp"
 
 namespace rubato {
 
@@ -112,6 +113,8 @@ Conducted conduct(const Design& design, const ExperimentFolder& folder, DataFact
   if (design.tuning && !tune(design, folder, facts, options, view, conducted)) return conducted;
   const ExperimentPlan plan = plan_of(design, taken_of(conducted.tuning));
   Stage stage(folder, false, plan.runs, facts, view);
+  write_tensorboard_columns(folder, plan, design.tuning ? design.tuning->option : std::string(),
+                            stage.measures().front());
   stage.work("runs", options);
   conducted.lost += stage.lost();
   if (is_stopped(options)) return conducted;

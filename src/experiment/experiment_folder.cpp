@@ -174,6 +174,10 @@ void ExperimentFolder::write_design(const Design& design) const {
   write(kDesignFile, to_toml(design, path_));
 }
 
+fs::path ExperimentFolder::runs() const {
+  return path_ / kRuns;
+}
+
 RunFiles ExperimentFolder::files_of(const PlannedRun& run, bool tuning) const {
   const fs::path folder = path_ / (tuning ? kTune : kRuns);
   return {.folder = folder / run.name,

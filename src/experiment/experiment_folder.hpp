@@ -37,6 +37,7 @@ enum class RunState {
 ///     design.toml   what reproduces the experiment: rubato compare --config DIR/design.toml
 ///     traces/       copies of the files that --trace named
 ///     runs/         of each run NAME its folder, NAME.toml, and NAME.log or NAME.failed
+///                   with --tensorboard also an event file with the columns of HPARAMS
 ///     tune/         the same of the runs that looked for what --tune asks for
 ///     answer.md     what came out; answer.csv has a line for each cell, runs.csv one for each run,
 ///     ...           answer.json all of it
@@ -51,6 +52,8 @@ class ExperimentFolder {
   ExperimentFolder& operator=(const ExperimentFolder&) = delete;
 
   [[nodiscard]] const std::filesystem::path& path() const { return path_; }
+  /// Where the run folders are, but for those of the runs that tune.
+  [[nodiscard]] std::filesystem::path runs() const;
   /// For children to inherit: the lock is held until they have ended, too.
   [[nodiscard]] int lock() const { return descriptor_; }
 

@@ -12,6 +12,7 @@
 
 #include "config/run_option.hpp"
 #include "core/file.hpp"
+#include "tensorboard/event_folder.hpp"
 
 namespace rubato {
 
@@ -98,6 +99,9 @@ void KeepNewer::load(const Training& training, const State& state) {
   const RunSteps steps = load_run_steps(before);
   write_origin(aside, std::move(before), steps, options_.files);
   aside.write("metrics.jsonl", read_file(run_ / "metrics.jsonl"));
+  for (const fs::path& file : event_files(run_)) {
+    aside.write(file.filename().string(), read_file(file));
+  }
   std::error_code ignored;
   for (const char* name : {"best.pt", "best.safetensors", "model.pt", "weights.pt",
                            "weights.safetensors", "summary.json"}) {

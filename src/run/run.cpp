@@ -6,11 +6,13 @@
 #include <rubato/config/configuration_file.hpp>
 #include <rubato/core/error.hpp>
 #include <rubato/run/run.hpp>
+#include <rubato/tensorboard/tensorboard.hpp>
 #include <rubato/train/early_stopping.hpp>
 #include <rubato/train/monitor.hpp>
 
 #include "config/trace_source.hpp"
 #include "core/check.hpp"
+#include "run/hyperparameters.hpp"
 #include "run/resumption.hpp"
 #include "run/run_record.hpp"
 #include "run/step_source.hpp"
@@ -42,9 +44,8 @@ Run::Run(RunConfiguration configuration, std::shared_ptr<const Workload> workloa
   if (location_.from()) go_on();
   if (const auto interval = parse_checkpoint_interval(configuration_.checkpoint_every);
       location_.folder_) {
-    checkpointer_ =
-        std::make_shared<Checkpointer>(checkpoints_, interval.value_or(CheckpointInterval()),
-                                       [metrics = metrics_] { metrics->flush(); });
+    checkpointer_ = std::make_shared<Checkpointer>(
+        checkpoints_, interval.value_or(CheckpointInterval()), [this] { sync_records(); });
     if (interval) trainer_.add_observer(checkpointer_);
   }
 }
@@ -74,6 +75,14 @@ void Run::add_keepers() {
           [metrics = metrics_](const StepPlan& step, std::span<const TensorStatistics> tensors) {
             metrics->write(step, tensors);
           });
+    }
+    if (configuration_.tensorboard) {
+      tensorboard_ = trainer_.add_observer<TensorBoard>(
+          folder().path(),
+          TensorBoardOptions{.histograms = configuration_.histograms,
+                             .histograms_every = configuration_.histograms_every,
+                             .hyperparameters = hyperparameters_of(configuration_)},
+          resumed);
     }
   }
   if (configuration_.patience > 0) {
@@ -109,6 +118,8 @@ RunOutcome Run::execute() {
   }
   if (location_.folder_) {
     write_results(*outcome.summary, outcome.end == RunOutcome::End::completed);
+    // After the last checkpoint: a run that goes on from there has not ended.
+    if (tensorboard_) tensorboard_->end(outcome.end == RunOutcome::End::completed);
   }
   return outcome;
 }
@@ -127,6 +138,11 @@ RunSummary Run::summary_of(const std::string& stopped) const {
           .gradient_buffers = trainer_.gradient_buffers(),
           .may_skip = trainer_.objective().loss_scale().has_value(),
           .stopped = stopped};
+}
+
+void Run::sync_records() const {
+  metrics_->flush();
+  if (tensorboard_) tensorboard_->sync();
 }
 
 void Run::write_results(const RunSummary& summary, bool with_checkpoint) {

@@ -113,6 +113,9 @@ Trainer make_trainer(const Workload& workload, const RunConfiguration& configura
     if (pattern != kVectors) require_match(trainer, "no-decay", pattern);
   }
   if (!configuration.monitor.empty()) require_match(trainer, "monitor", configuration.monitor);
+  if (configuration.tensorboard && !configuration.histograms.empty()) {
+    require_match(trainer, "histograms", configuration.histograms);
+  }
   return trainer;
 }
 

@@ -16,6 +16,7 @@
 
 #include "app/run_program.hpp"
 #include "support/temp_folder.hpp"
+#include "tensorboard/event_reader.hpp"
 
 namespace rubato {
 namespace {
@@ -97,6 +98,31 @@ Arguments long_design(const std::string& out) {
           "1",
           "--checkpoint-every",
           "10steps"};
+}
+
+// `tensorboard --logdir t/runs` shows the axes, and how accurate the runs were in the end.
+TEST_F(CompareCommand, WritesHyperparametersForTensorBoard) {
+  const Arguments arguments{"--rule",   "linear,root", "--seed", "1,2", "--model",      "softmax",
+                            "--epochs", "1",           "--out",  "t",   "--tensorboard"};
+  ASSERT_EQ(compare(arguments).code, 0);
+  // Again, which has nothing to do.
+  ASSERT_EQ(compare(arguments).code, 0);
+  const auto columns = test::read_folder(path("t/runs"));
+  ASSERT_EQ(columns.size(), 2U);
+  ASSERT_TRUE(columns[1].hparams);
+  EXPECT_THAT(
+      columns[1].hparams->columns,
+      ElementsAre(testing::Pair("trace", 1), testing::Pair("rule", 1), testing::Pair("seed", 3)));
+  EXPECT_THAT(columns[1].hparams->metrics, ElementsAre("test/accuracy", "test/loss"));
+  for (const auto& run : answer("t").at("runs")) {
+    const auto events = test::read_folder(path("t/runs/" + run.at("name").get<std::string>()));
+    ASSERT_TRUE(events.at(1).hparams) << run;
+    const auto& values = events[1].hparams->values;
+    EXPECT_EQ(std::get<std::string>(values.at("rule")), run.at("rule"));
+    EXPECT_EQ(std::get<double>(values.at("seed")), run.at("seed"));
+    const auto curves = test::curves_of(events);
+    EXPECT_FLOAT_EQ(curves.at("test/accuracy").back().second, run.at("final").get<float>()) << run;
+  }
 }
 
 // All of the answer that does not depend on the machine.

@@ -10,7 +10,6 @@
 namespace rubato {
 namespace {
 
-using testing::ContainsRegex;
 using testing::HasSubstr;
 using testing::StartsWith;
 

@@ -61,6 +61,9 @@ Arguments every_option(const test::TempFolder& folder) {
           "--log-minibatches",
           "--monitor=conv1.*",
           "--monitor-every=7",
+          "--tensorboard",
+          "--histograms=*.weight",
+          "--histograms-every=9",
           "--ref-batch=64",
           "--lr=0.1",
           "--momentum=0.30000000000000004",
@@ -146,6 +149,9 @@ TEST(TrainArguments, AreAllRead) {
   EXPECT_TRUE(options.run.log_noise);
   EXPECT_EQ(options.run.monitor, "conv1.*");
   EXPECT_EQ(options.run.monitor_every, 7);
+  EXPECT_TRUE(options.run.tensorboard);
+  EXPECT_EQ(options.run.histograms, "*.weight");
+  EXPECT_EQ(options.run.histograms_every, 9);
   EXPECT_EQ(options.run.reference_batch, 64);
   EXPECT_EQ(options.run.learning_rate, 0.1);
   EXPECT_EQ(options.run.momentum, 0.30000000000000004);
@@ -287,6 +293,10 @@ TEST(TrainArguments, RejectArgumentsThatWouldDoNothing) {
       {{"--min-delta=0.1"}, "--min-delta: nothing stops early; accepted: with --patience N"},
       {{"--monitor-every=3"},
        "--monitor-every: nothing is monitored; accepted: with --monitor PATTERN"},
+      {{"--histograms=*"},
+       "--histograms: nothing is written for TensorBoard; accepted: with --tensorboard"},
+      {{"--tensorboard", "--histograms-every=3"},
+       "--histograms-every: there are no histograms; accepted: with --histograms PATTERN"},
       {{"--schedule-unit=steps"},
        "--schedule-unit: constant counts nothing; accepted: with another --schedule"},
       {{"--schedule-unit=steps", "--schedule=plateau"},
@@ -317,6 +327,7 @@ TEST(TrainArguments, RejectArgumentsThatWouldDoNothing) {
        {Arguments{"--lookahead=5", "--lookahead-alpha=0.8", "--lookahead-start=after"},
         {"--patience=2", "--min-delta=0.1"},
         {"--monitor=*", "--monitor-every=3"},
+        {"--tensorboard", "--histograms=*", "--histograms-every=3"},
         {"--schedule=exponential", "--schedule-unit=steps"},
         {"--schedule=plateau+exponential", "--schedule-unit=steps"},
         {"--watch=train-loss", "--patience=1"},
@@ -578,6 +589,8 @@ TEST(TrainArguments, RejectWhatIsWrong) {
        "--lookahead-alpha: '0' is out of range; accepted: a number above 0 and up to 1"},
       {{"--monitor-every", "0"},
        "--monitor-every: '0' is out of range; accepted: a whole number from 1 to 1000000000"},
+      {{"--histograms-every", "0"},
+       "--histograms-every: '0' is out of range; accepted: a whole number from 1 to 1000000000"},
       {{"--model", "cnn"},
        "--model: unknown model 'cnn'; accepted: mnist-cnn, mlp, softmax, toy-net, resnet20, "
        "transformer, quadratic, script:FILE"},

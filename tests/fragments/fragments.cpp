@@ -14,6 +14,7 @@
 #include <rubato/run/dense_workload.hpp>
 #include <rubato/run/run.hpp>
 #include <rubato/scaling/lambda_rule.hpp>
+#include <rubato/tensorboard/tensorboard.hpp>
 #include <rubato/testing.hpp>
 #include <rubato/train/best_weights.hpp>
 #include <rubato/train/gradient_transform.hpp>
@@ -46,6 +47,16 @@ void step_source(std::unique_ptr<Objective> objective, const TrainOptions& optio
       std::move(objective),
       std::make_unique<rubato::FunctionSource>(policy, rubato::FunctionSourceOptions{512, true}),
       options);
+}
+
+void tensorboard(Trainer& trainer) {
+  trainer.add_observer<rubato::TensorBoard>("logs/first");
+}
+
+void tensorboard_with_histograms(Trainer& trainer) {
+  trainer.add_observer<rubato::TensorBoard>(
+      "logs/first",
+      rubato::TensorBoardOptions{.histograms = "*", .hyperparameters = {{"lr", 0.1}}});
 }
 
 std::int64_t batch_policy(const TraceStep& offered, const SourceProgress& progress) {

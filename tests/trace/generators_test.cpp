@@ -1,3 +1,4 @@
+#include <array>
 #include <cstdlib>
 #include <string>
 
@@ -62,6 +63,21 @@ TEST(Generators, WalkWithinTheirBounds) {
   for (std::size_t i = 1; i < walk.changes().size(); ++i) {
     EXPECT_LE(std::abs(walk.changes()[i].devices - walk.changes()[i - 1].devices), 2);
   }
+}
+
+// What would go beyond a bound comes back from it by as much. With three values and moves of up to
+// two, one half of the time is spent on the middle one in the long run, and a quarter on each
+// bound; a walk that stopped at its bounds would spend a fifth there.
+TEST(Generators, WalkBackFromTheirBounds) {
+  const Availability walk =
+      generate_availability("walk:start=1,low=0,high=2,move=2,every=60,hours=1000,seed=3");
+  std::array<double, 3> minutes{};
+  for (int minute = 0; minute < 60000; ++minute) {
+    minutes.at(static_cast<std::size_t>(*walk.at(60.0 * minute))) += 1;
+  }
+  EXPECT_NEAR(minutes[0] / 60000, 0.25, 0.01);
+  EXPECT_NEAR(minutes[1] / 60000, 0.5, 0.01);
+  EXPECT_NEAR(minutes[2] / 60000, 0.25, 0.01);
 }
 
 // In the long run a device is there for life / (life + wait) of the time.

@@ -194,6 +194,10 @@ TEST(Importers, RefuseBadEventLines) {
   EXPECT_THAT(error_with("[10, \"no-op\", {\"duration\": 1e300}]"), HasSubstr("a duration of"));
   EXPECT_THAT(error_with("[1e300, \"no-op\", {}]"), HasSubstr("is no time"));
   EXPECT_THAT(error_with("[1e15, \"no-op\", {}]"), HasSubstr("(ten years)"));
+  EXPECT_THAT(error_with("\n[1, \"no-op\", {}]"),
+              HasSubstr("a.csv:3: there is a blank line before"));
+  // An object of three elements is no event.
+  EXPECT_THAT(error_with(R"({"a": 1, "b": "no-op", "c": {}})"), HasSubstr("is no event"));
 }
 
 TEST(Importers, RefuseBadCounts) {

@@ -12,6 +12,7 @@ namespace rubato {
 ///                    time availability.csv, the devices over time
 ///     given-*.pt     files that the configuration names: a model (given-model.pt)
 ///     metrics.jsonl  a line for each step and each epoch
+///     events.out.tfevents.*  the same for TensorBoard, where it was asked for
 ///     checkpoints/   states to go on from (CheckpointFolder)
 ///     summary.json   what it came to
 ///     best.pt        the model of the best epoch, where it was to be kept

@@ -23,6 +23,7 @@ namespace rubato {
 class KeepNewer;
 class KernelRecord;
 class RunRecord;
+class TensorBoard;
 
 /// What executing a run came to.
 struct RunOutcome {
@@ -95,6 +96,8 @@ class Run {
   void go_on();
   void write_best() const;
   [[nodiscard]] RunSummary summary_of(const std::string& stopped) const;
+  // What a checkpoint relies on reaches the disk before it does.
+  void sync_records() const;
   void write_results(const RunSummary& summary, bool with_checkpoint);
   [[nodiscard]] const RunFolder& folder() const;
 
@@ -109,6 +112,7 @@ class Run {
   std::shared_ptr<KernelRecord> kernels_;
   std::shared_ptr<KeepNewer> newer_;
   std::shared_ptr<MetricsWriter> metrics_;
+  std::shared_ptr<TensorBoard> tensorboard_;
   std::shared_ptr<BestWeights> best_;
   std::shared_ptr<Checkpointer> checkpointer_;
 };

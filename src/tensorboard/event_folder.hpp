@@ -1,0 +1,43 @@
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include <rubato/state/state.hpp>
+
+namespace rubato {
+
+/// The event files in `folder` that rubato has written, in the order of their names.
+[[nodiscard]] std::vector<std::filesystem::path> event_files(const std::filesystem::path& folder);
+
+/// The event files of one run: one for each process that has worked on it. TensorBoard reads them
+/// in the order of their names, which is the order in which they were written.
+class EventFolder {
+ public:
+  /// Makes the folder and those above it. Throws OutputError when that fails.
+  explicit EventFolder(std::filesystem::path path);
+
+  /// The path of a new file, whose name is greater than those of the others.
+  [[nodiscard]] std::filesystem::path next();
+  /// True until next() is called, or load() with a state that names files.
+  [[nodiscard]] bool empty() const { return names_.empty(); }
+
+  /// Saves the names of the files, and that the last of them is `bytes` long.
+  void save(State& state, std::int64_t bytes) const;
+  /// Restores the folder as it was when the state was saved: truncates the last file, and removes
+  /// later ones. Throws Error when a file is missing or the last one is shorter than it was;
+  /// OutputError when the folder cannot be written.
+  void load(const State& state);
+  /// Removes all event files that rubato has written, whoever did. Throws OutputError.
+  void remove_all();
+
+ private:
+  void remove_if_not_among(const std::vector<std::string>& names) const;
+
+  std::filesystem::path path_;
+  std::vector<std::string> names_;
+};
+
+}  // namespace rubato

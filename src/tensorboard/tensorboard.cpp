@@ -1,0 +1,170 @@
+#include <algorithm>
+#include <optional>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include <rubato/core/error.hpp>
+#include <rubato/tensorboard/tensorboard.hpp>
+#include <rubato/train/monitor.hpp>
+#include <rubato/train/trainer.hpp>
+
+#include "tensorboard/event_folder.hpp"
+
+namespace rubato {
+
+TensorBoard::TensorBoard(std::filesystem::path folder, TensorBoardOptions options, bool keep)
+    : options_(std::move(options)) {
+  if (options_.histograms_every < 1) {
+    throw Error(
+        fmt::format("histograms every {} steps: at least 1 is needed", options_.histograms_every));
+  }
+  folder_ = std::make_unique<EventFolder>(std::move(folder));
+  if (keep) return;
+  folder_->remove_all();
+  static_cast<void>(file());
+}
+
+TensorBoard::~TensorBoard() = default;
+
+EventFile& TensorBoard::file() {
+  if (file_ == nullptr) {
+    const bool is_first = folder_->empty();
+    file_ = std::make_unique<EventFile>(folder_->next());
+    if (is_first && !options_.hyperparameters.empty()) {
+      file_->write_hyperparameters(options_.hyperparameters);
+    }
+  }
+  return *file_;
+}
+
+void TensorBoard::on_added(Training& training) {
+  if (options_.histograms.empty()) return;
+  static_cast<void>(matching(training.parameters(), options_.histograms));
+}
+
+bool TensorBoard::wants_gradients(const StepPlan& step) const {
+  return !options_.histograms.empty() && step.index.value() % options_.histograms_every == 0;
+}
+
+void TensorBoard::on_gradients(Training& training, const StepPlan& step,
+                               std::span<const NamedArray> gradients) {
+  // Another observer may have asked for them.
+  if (!wants_gradients(step)) return;
+  const auto write = [&](std::string_view group, const NamedArray& array) {
+    file().write_histogram(step.index.value(), fmt::format("{}/{}", group, array.name),
+                           histogram_of(array));
+  };
+  for (const NamedArray& parameter : matching(training.parameters(), options_.histograms)) {
+    write("weights", parameter);
+    // A frozen parameter has none.
+    const auto gradient =
+        std::find_if(gradients.begin(), gradients.end(),
+                     [&](const NamedArray& candidate) { return candidate.name == parameter.name; });
+    if (gradient != gradients.end()) write("gradients", *gradient);
+  }
+}
+
+void TensorBoard::on_fault(Training& training, const StepPlan& step,
+                           std::span<const FaultRecord> faults, std::int64_t cores_left) {
+  static_cast<void>(training), static_cast<void>(step), static_cast<void>(cores_left);
+  faults_ += std::ssize(faults);
+}
+
+void TensorBoard::on_step(Training& training, const StepRecord& step) {
+  static_cast<void>(training);
+  const auto add_measured = [&](std::string_view tag, const std::optional<double>& value) {
+    if (value) add(tag, *value);
+  };
+  add("train/loss", step.loss);
+  add("train/lr", step.learning_rate);
+  add("train/gain", step.gain);
+  add("train/iterations", step.iterations);
+  add_measured("train/gradient_norm", step.gradient_norm);
+  add_measured("train/noise_scale", step.noise_scale);
+  add_measured("train/measured_gain", step.measured_gain);
+  add_measured("train/loss_scale", step.loss_scale);
+  add("step/batch", static_cast<double>(step.plan.batch_size));
+  add("step/cores", static_cast<double>(step.plan.cores));
+  add("step/scale", step.scale);
+  if (faults_ > 0) add("step/faults", static_cast<double>(std::exchange(faults_, 0)));
+  if (step.loss_scale) add("step/skipped", step.skipped ? 1 : 0);
+  add("seconds/data", step.seconds.data);
+  add("seconds/compute", step.seconds.compute);
+  add("seconds/reduce", step.seconds.reduce);
+  add("seconds/update", step.seconds.update);
+  add("seconds/wall", step.seconds.wall);
+  if (step.time) add_clock(*step.time);
+  for (const NamedNumber& input : step.decision_inputs) {
+    add(decision_tags_, "decision", input.name, input.value);
+  }
+  write(step.plan.index.value());
+}
+
+void TensorBoard::on_epoch(Training& training, const EpochRecord& epoch) {
+  add("epoch/train_loss", epoch.train_loss);
+  add("epoch/samples", static_cast<double>(epoch.samples));
+  add("epoch/steps", static_cast<double>(epoch.steps));
+  add("epoch/train_seconds", epoch.train_seconds);
+  add("epoch/test_seconds", epoch.test_seconds);
+  if (epoch.test) {
+    add("test/loss", epoch.test->loss);
+    if (epoch.test->accuracy) add("test/accuracy", *epoch.test->accuracy);
+    if (epoch.test->top_k_accuracy) add("test/top_k_accuracy", *epoch.test->top_k_accuracy);
+  }
+  for (const MetricValue& metric : epoch.metrics) {
+    add(metric_tags_, "metrics", metric.name, metric.value);
+  }
+  write(std::max<std::int64_t>(training.result().steps - 1, 0));
+  // Users wait for these, and the next step may be far off.
+  file().flush();
+}
+
+void TensorBoard::add_clock(const ClockTime& time) {
+  constexpr double kHour = 3600;
+  add("clock/hours", time.seconds / kHour);
+  add("clock/core_hours", time.core_seconds / kHour);
+  add("clock/money", time.money);
+  add("clock/idle_hours", time.idle_seconds / kHour);
+  add("clock/lost_hours", time.lost_seconds / kHour);
+  add("clock/restarts", static_cast<double>(time.restarts));
+}
+
+void TensorBoard::add(TagsByName& tags, std::string_view group, std::string_view name,
+                      double value) {
+  auto tag = tags.find(name);
+  if (tag == tags.end()) tag = tags.emplace(name, fmt::format("{}/{}", group, name)).first;
+  add(tag->second, value);
+}
+
+void TensorBoard::write(std::int64_t step) {
+  file().write_scalars(step, scalars_);
+  scalars_.clear();
+}
+
+void TensorBoard::save(State& state) const {
+  if (file_ == nullptr) return;
+  // load() relies on these bytes, even where the process is killed.
+  file_->flush();
+  folder_->save(state, file_->bytes());
+}
+
+void TensorBoard::load(const Training& training, const State& state) {
+  file_.reset();
+  faults_ = 0;
+  if (!state.empty()) folder_->load(state);
+  file().write_restart(training.result().steps);
+  // For a TensorBoard that has read later events, which are gone.
+  file().flush();
+}
+
+void TensorBoard::sync() {
+  file().sync();
+}
+
+void TensorBoard::end(bool success) {
+  file().write_end(success);
+  file().sync();
+}
+
+}  // namespace rubato
