@@ -1,4 +1,7 @@
+#include <filesystem>
+#include <memory>
 #include <optional>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -11,7 +14,6 @@
 #include <rubato/torch/arrays.hpp>
 #include <rubato/torch/dataset.hpp>
 #include <rubato/torch/environment.hpp>
-#include <rubato/torch/losses.hpp>
 #include <rubato/torch/torch_trainer.hpp>
 #include <rubato/torch/weights.hpp>
 #include <rubato/torch_run/torch_workload.hpp>
