@@ -101,6 +101,7 @@ struct Cell {
 
 std::vector<double> sizes_of_errors(const std::vector<Cell>& cells, std::size_t method) {
   std::vector<double> sizes;
+  sizes.reserve(cells.size());
   for (const Cell& cell : cells) sizes.push_back(std::abs(cell.error(method)));
   return sizes;
 }

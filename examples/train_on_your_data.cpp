@@ -36,7 +36,7 @@ class GoodEnough final : public rubato::Observer {
   void on_epoch(rubato::Training& training, const rubato::EpochRecord& epoch) override {
     const double accuracy = epoch.test->accuracy.value();
     if (epoch.epoch.value() % 10 == 9) {
-      std::printf("epoch %3lld: %.1f %%\n", static_cast<long long>(epoch.epoch.value() + 1),
+      std::printf("epoch %3lld: %.1f %%\n", static_cast<long long>(epoch.epoch.value()) + 1,
                   100 * accuracy);
     }
     if (accuracy >= accuracy_) training.stop("good enough");

@@ -62,7 +62,7 @@ std::string ends_in_words(const Answer& answer, const Cell& cell) {
 }
 
 std::string value_in_words(const Answer& answer, const Cell& cell) {
-  const std::string ends = ends_in_words(answer, cell);
+  std::string ends = ends_in_words(answer, cell);
   if (!cell.value) return ends;
   const std::string value =
       with_interval(number(cell.value->mean, answer.is_accuracy), *cell.value, answer.is_accuracy);

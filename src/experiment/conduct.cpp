@@ -86,6 +86,7 @@ bool is_stopped(const PoolOptions& options) {
 
 std::vector<std::string> taken_of(const std::vector<TuningAnswer>& tuning) {
   std::vector<std::string> taken;
+  taken.reserve(tuning.size());
   for (const TuningAnswer& tuned : tuning) taken.push_back(tuned.values[tuned.best].value);
   return taken;
 }

@@ -127,6 +127,7 @@ std::string axes_text(const Design& design) {
   std::string text;
   for (const auto& [option, values] : design.axes) {
     std::vector<std::string> elements;
+    elements.reserve(values.size());
     for (const std::string& value : values) {
       elements.push_back(toml_value(run_option(option), value));
     }

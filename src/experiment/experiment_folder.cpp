@@ -123,6 +123,7 @@ Design ExperimentFolder::adopt(const Design& given) const {
     std::string base = option.text(design.base).value_or("");
     const std::vector<std::string*> texts = texts_of(design, option.name, base);
     std::vector<std::string> before;
+    before.reserve(texts.size());
     for (const std::string* text : texts) before.push_back(*text);
     // The same file is one file, wherever it is named.
     std::vector<std::string> different = before;

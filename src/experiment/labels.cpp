@@ -32,6 +32,7 @@ std::vector<std::string> labels_of(std::string_view option,
                                    const std::vector<std::string>& values) {
   const RunOption& row = run_option(option);
   std::vector<std::string> labels;
+  labels.reserve(values.size());
   for (const std::string& value : values) labels.push_back(label_of(row, value));
   std::vector<std::string> unique = labels;
   for (std::size_t i = 0; i < labels.size(); ++i) {

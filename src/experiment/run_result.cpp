@@ -16,8 +16,6 @@ namespace rubato {
 
 namespace {
 
-using Json = nlohmann::json;
-
 constexpr std::array<Choice<RunEnd>, 6> kRunEnds{{{RunEnd::finished, "finished"},
                                                   {RunEnd::never_learned, "never learned"},
                                                   {RunEnd::unlearned, "unlearned"},
@@ -25,27 +23,27 @@ constexpr std::array<Choice<RunEnd>, 6> kRunEnds{{{RunEnd::finished, "finished"}
                                                   {RunEnd::failed, "failed"},
                                                   {RunEnd::missing, "missing"}}};
 
-std::optional<double> number(const Json& json, std::string_view key) {
+std::optional<double> number_at(const nlohmann::json& json, std::string_view key) {
   const auto found = json.find(key);
   if (found == json.end() || !found->is_number()) return std::nullopt;
   return found->get<double>();
 }
 
-void take_clock(const Json& json, RunPoint& point) {
+void take_clock(const nlohmann::json& json, RunPoint& point) {
   const auto clock = json.find("clock");
   if (clock == json.end()) return;
-  point.hours = number(*clock, "hours");
-  point.money = number(*clock, "money");
+  point.hours = number_at(*clock, "hours");
+  point.money = number_at(*clock, "money");
 }
 
 // Of a line of the metrics: false where the run diverged with it.
-bool take_epoch(const Json& line, const Measure& measure, RunResult& result) {
+bool take_epoch(const nlohmann::json& line, const Measure& measure, RunResult& result) {
   RunResult::Epoch epoch;
   if (!result.curve.empty()) epoch.point = result.curve.back().point;
   epoch.point.steps += line.value("steps", std::int64_t{0});
   epoch.point.samples += line.value("samples", std::int64_t{0});
   take_clock(line, epoch.point);
-  epoch.value = number(line, measure.is_accuracy ? "test_accuracy" : "test_loss");
+  epoch.value = number_at(line, measure.is_accuracy ? "test_accuracy" : "test_loss");
   result.curve.push_back(epoch);
   const auto loss = line.find("test_loss");
   return loss == line.end() || !loss->is_null();
@@ -58,7 +56,7 @@ bool read_curve(const std::filesystem::path& file, const Measure& measure, RunRe
   bool good = true;
   for (std::string text; std::getline(lines, text);) {
     if (text.find(R"("kind":"epoch")") != std::string::npos) {
-      good = take_epoch(Json::parse(text), measure, result) && good;
+      good = take_epoch(nlohmann::json::parse(text), measure, result) && good;
     } else if (text.find(R"("applied":false)") != std::string::npos &&
                text.find(R"("skipped":true)") == std::string::npos) {
       good = false;
@@ -83,7 +81,7 @@ std::string_view name_of(RunEnd end) {
 RunResult read_result(const std::filesystem::path& run, const Measure& measure) {
   const std::filesystem::path file = run / "summary.json";
   try {
-    const Json summary = Json::parse(read_file(file));
+    const nlohmann::json summary = nlohmann::json::parse(read_file(file));
     RunResult result{.is_accuracy = measure.is_accuracy,
                      .epochs = summary.at("epochs"),
                      .last = {.steps = summary.at("steps"), .samples = summary.at("samples")},
@@ -102,7 +100,7 @@ RunResult read_result(const std::filesystem::path& run, const Measure& measure) 
       return result;
     }
     result.final_value =
-        number(summary, measure.is_accuracy ? "final_test_accuracy" : "final_test_loss");
+        number_at(summary, measure.is_accuracy ? "final_test_accuracy" : "final_test_loss");
     if (!result.final_value) {
       result.end = RunEnd::failed;
       result.reason = "it ended before its first evaluation";
@@ -110,7 +108,7 @@ RunResult read_result(const std::filesystem::path& run, const Measure& measure) 
     }
     result.end = end_of(result, measure);
     return result;
-  } catch (const Json::exception& error) {
+  } catch (const nlohmann::json::exception& error) {
     throw Error(
         fmt::format("{}: is no summary of a run ({}); accepted: a run folder that nobody "
                     "has changed",

@@ -24,16 +24,18 @@ constexpr double kGrowth = 1.1;
 class Buckets {
  public:
   Buckets() {
-    for (double limit = kFirstLimit; limit < kLastLimit; limit *= kGrowth) {
+    double limit = kFirstLimit;
+    while (limit < kLastLimit) {
       positive_.push_back(limit);
+      limit *= kGrowth;
     }
     positive_.push_back(std::numeric_limits<double>::max());
     first_key_ = key_of(kFirstLimit);
     const std::uint64_t last_key = key_of(kLastLimit);
     for (std::uint64_t key = first_key_; key <= last_key; ++key) {
       const double smallest = std::bit_cast<double>(key << kDropped);
-      const auto limit = std::lower_bound(positive_.begin(), positive_.end(), smallest);
-      bucket_of_key_.push_back(static_cast<std::uint32_t>(limit - positive_.begin()));
+      const auto bucket = std::lower_bound(positive_.begin(), positive_.end(), smallest);
+      bucket_of_key_.push_back(static_cast<std::uint32_t>(bucket - positive_.begin()));
     }
   }
 

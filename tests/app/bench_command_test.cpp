@@ -118,7 +118,7 @@ TEST(BenchReduce, RefusesWhatCannotHaveItsMemory) {
 }
 
 TEST(BenchReduce, RefusesWhatALimitOfAddressesLeavesNoRoomFor) {
-  if (test::kMapsShadowMemory) GTEST_SKIP() << "the sanitizer itself needs more addresses";
+  if (test::kSanitized) GTEST_SKIP() << "the sanitizer itself needs more addresses";
   const ProgramResult limited = test::run_program(
       "/bin/bash",
       {"-c", "ulimit -v 2000000 && exec \"$0\" bench reduce --cores 64 --size 10000000",

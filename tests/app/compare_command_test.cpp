@@ -114,7 +114,8 @@ TEST_F(CompareCommand, WritesHyperparametersForTensorBoard) {
       columns[1].hparams->columns,
       ElementsAre(testing::Pair("trace", 1), testing::Pair("rule", 1), testing::Pair("seed", 3)));
   EXPECT_THAT(columns[1].hparams->metrics, ElementsAre("test/accuracy", "test/loss"));
-  for (const auto& run : answer("t").at("runs")) {
+  const auto runs = answer("t").at("runs");
+  for (const auto& run : runs) {
     const auto events = test::read_folder(path("t/runs/" + run.at("name").get<std::string>()));
     ASSERT_TRUE(events.at(1).hparams) << run;
     const auto& values = events[1].hparams->values;

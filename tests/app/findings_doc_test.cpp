@@ -9,6 +9,7 @@
 #include <gmock/gmock.h>
 
 #include "app/run_program.hpp"
+#include "support/sanitizers.hpp"
 #include "support/temp_folder.hpp"
 
 namespace rubato {
@@ -17,6 +18,7 @@ namespace {
 using testing::HasSubstr;
 
 TEST(FindingsDoc, HasCommandsThatRun) {
+  if (test::kSanitized) GTEST_SKIP() << "takes minutes with a sanitizer";
   const std::filesystem::path data = RUBATO_SHARED_DIR "/data";
   for (const char* name : {"mnist", "fashion-mnist", "traces"}) {
     if (!std::filesystem::exists(data / name)) GTEST_SKIP() << "no " << (data / name).string();

@@ -60,6 +60,8 @@ class TensorBoard final : public Observer {
   explicit TensorBoard(std::filesystem::path folder, TensorBoardOptions options = {},
                        bool keep = false);
   ~TensorBoard() override;
+  TensorBoard(const TensorBoard&) = delete;
+  TensorBoard& operator=(const TensorBoard&) = delete;
 
   [[nodiscard]] std::string_view name() const override { return "tensorboard"; }
   /// Throws Error when no parameter matches TensorBoardOptions::histograms.
