@@ -21,7 +21,8 @@ struct DataName {
 };
 [[nodiscard]] DataName data_name(const std::string& text);
 
-/// Throws Error for text that names no data set: "digits" (built in) and "mnist:DIR" do. Looks at
+/// Throws Error for text that names no data set: "digits" (built in), "mnist:DIR" and
+/// kOwn do. Looks at
 /// the file system only for a hint.
 void require_data(const std::string& text);
 

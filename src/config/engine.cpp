@@ -49,6 +49,12 @@ constexpr std::array<ModelEntry, 5> kModels{
       .parameters = [](const std::string& model) { return parse_quadratic(model).dim; },
       .read = [](Spec& spec) { static_cast<void>(read_quadratic(spec)); }}}};
 
+// A program's own, which no command has, and so is none of those that users are told of.
+constexpr ModelEntry kOwnModel{.name = kOwn,
+                               .help = "a model of a program's own",
+                               .in_libtorch = true,
+                               .parameters = [](const std::string&) { return std::int64_t{0}; }};
+
 // Why only Eigen can compute it.
 std::optional<std::string> why_eigen(const RunConfiguration& run) {
   const ModelEntry& model = model_entry(run.model);
@@ -64,6 +70,7 @@ std::span<const ModelEntry> models() {
 }
 
 const ModelEntry& model_entry(const std::string& model) {
+  if (model == kOwn) return kOwnModel;
   Spec spec(model);
   const ModelEntry& entry = find_row("model", spec.name(), kModels);
   if (entry.read != nullptr) entry.read(spec);

@@ -30,7 +30,8 @@ struct ModelEntry {
 /// All of them. The same for the whole life of the process.
 [[nodiscard]] std::span<const ModelEntry> models();
 
-/// The entry of a model with arguments, "mlp:hidden=64". Throws Error for an unknown one, naming
+/// The entry of a model with arguments, "mlp:hidden=64"; that of kOwn, which is not among models(),
+/// has no parameters. Throws Error for an unknown one, naming
 /// the nearest, and for arguments that it does not take.
 [[nodiscard]] const ModelEntry& model_entry(const std::string& model);
 

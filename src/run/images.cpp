@@ -31,6 +31,11 @@ constexpr std::array<ImageLoader, 2> kImageLoaders{
      {"mnist", [](const std::string& folder) { return read_idx_folder(folder); }}}};
 
 TrainTestImages read_images(const std::string& text) {
+  if (text == kOwn) {
+    throw Error(
+        "--data own: the data are in the program that trained on them; accepted: that program, or "
+        "the name of a data set (rubato list data)");
+  }
   const DataName name = data_name(text);
   const auto* const found = std::ranges::find(kImageLoaders, name.kind, &ImageLoader::kind);
   RUBATO_CHECK(found != kImageLoaders.end(), "a data set that the configuration has let pass");

@@ -4,28 +4,21 @@
 
 #include <rubato/core/error.hpp>
 #include <rubato/model/builtin_models.hpp>
-#include <rubato/torch/arrays.hpp>
 #include <rubato/torch/dataset.hpp>
-#include <rubato/torch/environment.hpp>
 #include <rubato/torch/losses.hpp>
 #include <rubato/torch/torch_trainer.hpp>
-#include <rubato/torch/weights.hpp>
 #include <rubato/torch_run/torch_workload.hpp>
 
 #include "config/engine.hpp"
 #include "run/images.hpp"
+#include "torch_run/libtorch_workload.hpp"
 #include "torch_run/portable_kernels.hpp"
 
 namespace rubato {
 
 namespace {
 
-EngineFacts::Facts kernel_facts() {
-  const KernelsInUse kernels = kernels_in_use();
-  return {{"OpenBLAS", kernels.openblas}, {"ATen", kernels.aten}, {"oneDNN", kernels.onednn}};
-}
-
-class TorchWorkload final : public Workload {
+class TorchWorkload final : public LibtorchWorkload {
  public:
   explicit TorchWorkload(const RunConfiguration& configuration)
       : TorchWorkload(configuration, load_images(configuration)) {}
@@ -33,23 +26,7 @@ class TorchWorkload final : public Workload {
   std::string description() const override { return description_; }
   std::int64_t samples() const override { return train_.size(); }
 
-  std::int64_t gradient_bytes() const override {
-    std::int64_t parameters = 0;
-    for (const NamedTensor& parameter : model_().parameters) parameters += parameter.tensor.numel();
-    return parameters * static_cast<std::int64_t>(sizeof(float));
-  }
-
-  EngineFacts engine() const override {
-    const Versions of = versions();
-    return {.engine = std::string(choice_name(kEngines, Engine::libtorch)),
-            .kernels = kernel_facts(),
-            .versions = {{"torch", of.torch}, {"onetbb", of.onetbb}, {"blas", of.blas}}};
-  }
-  std::string warning() const override {
-    if (has_fast_blas()) return {};
-    return "the BLAS in use is not known to be fast and may make training ten times slower\n"
-           "install an OpenBLAS (Debian: libopenblas0) or see update-alternatives";
-  }
+  std::int64_t gradient_bytes() const override { return gradient_bytes_of(model_); }
 
   Trainer make_trainer(std::unique_ptr<StepSource> steps,
                        const TrainOptions& options) const override {
@@ -57,12 +34,6 @@ class TorchWorkload final : public Workload {
                          options_);
     trainer.set_test(test_, nll_loss());
     return trainer;
-  }
-
-  std::string_view weights_suffix() const override { return "pt"; }
-  std::string weights(std::span<const NamedArray> parameters,
-                      std::span<const NamedArray> buffers) const override {
-    return pickled_weights(tensors_of(parameters), tensors_of(buffers));
   }
 
  private:
@@ -101,6 +72,11 @@ void require_portable_kernels(const EngineFacts::Facts& in_use) {
 }
 
 std::shared_ptr<const Workload> torch_workload(const RunConfiguration& configuration) {
+  if (configuration.model == kOwn) {
+    throw Error(
+        "--model own: the model is in the program that trained it; accepted: that program, or the "
+        "name of a model (rubato list models)");
+  }
   if (!model_entry(configuration.model).in_libtorch) {
     throw Error(fmt::format("libtorch does not compute the model {}; accepted: --engine eigen",
                             configuration.model));
