@@ -32,6 +32,11 @@ double share_of_largest_class(const ImageSet& images) {
 }  // namespace
 
 const DataFacts::Facts& DataFacts::facts_of(const RunConfiguration& configuration) {
+  if (configuration.model == kOwn) {
+    throw Error(
+        "--model own: runs that are processes have no model of another program's; accepted: the "
+        "name of a model (rubato list models)");
+  }
   const bool classifies = model_entry(configuration.model).classifies;
   const std::string key = classifies ? "data " + configuration.data : configuration.model;
   if (const auto found = facts_.find(key); found != facts_.end()) return found->second;

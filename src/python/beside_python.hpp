@@ -12,6 +12,7 @@ namespace rubato::python {
 class CallingThread {
  public:
   CallingThread() = default;
+  ~CallingThread() = default;
   CallingThread(const CallingThread&) = delete;
   CallingThread& operator=(const CallingThread&) = delete;
 

@@ -7,7 +7,8 @@
 #include <thread>
 #include <utility>
 
-#include <ATen/core/grad_mode.h>
+#include <ATen/Context.h>
+#include <ATen/core/Generator.h>
 #include <c10/core/DefaultDtype.h>
 #include <fmt/format.h>
 #include <pybind11/pybind11.h>
@@ -79,6 +80,21 @@ class Float32ByDefault {
 
  private:
   caffe2::TypeMeta before_;
+};
+
+// Leaves libtorch's generator as it was: a training seeds it.
+class KeptGenerator {
+ public:
+  KeptGenerator()
+      : generator_(at::globalContext().defaultGenerator(at::kCPU)),
+        state_(generator_.get_state()) {}
+  ~KeptGenerator() { generator_.set_state(state_); }
+  KeptGenerator(const KeptGenerator&) = delete;
+  KeptGenerator& operator=(const KeptGenerator&) = delete;
+
+ private:
+  at::Generator generator_;
+  at::Tensor state_;
 };
 
 // What Python's callbacks are, to be called on the calling thread alone.
@@ -283,6 +299,7 @@ py::dict train(const std::vector<std::string>& arguments, const py::object& part
   // Goes when it is done, here and with the GIL: the data may be numpy's.
   const OwnParts own = own_parts(parts);
   const IntraOpThreads threads;
+  const KeptGenerator generator;
   Outcome outcome;
   py::object failure = py::none();
   try {

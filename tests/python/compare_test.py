@@ -29,7 +29,7 @@ class Compare(TestCase):
             rubato.compare(rule=["lineer", "root"])
         with self.assertRaisesRegex(TypeError, "compare.*ruel.*rule"):
             rubato.compare(ruel=1)
-        with self.assertRaises(rubato.Error):
+        with self.assertRaisesRegex(rubato.Error, "--model own: runs that are processes"):
             rubato.compare(model="own", rule=["root", "linear"])
 
 
