@@ -7,6 +7,7 @@
 
 #include <fmt/format.h>
 
+#include <rubato/config/run_configuration.hpp>
 #include <rubato/core/choice.hpp>
 #include <rubato/core/error.hpp>
 #include <rubato/core/family.hpp>
@@ -113,6 +114,7 @@ std::vector<std::string_view> data_names() {
 }
 
 DataSource parse_data(const std::string& text) {
+  if (text == kOwn) return {.kind = text};
   const std::string_view kind = kind_of(text);
   const auto* const row = std::ranges::find_if(
       kData, [&](const DataRow& known) { return kind_of(known.name) == kind; });

@@ -19,7 +19,7 @@ struct Strategy;  // core/family.hpp
 
 /// What --data names.
 struct DataSource {
-  /// "digits", "mnist", "cifar10", "tensors", "csv" or "text".
+  /// "digits", "mnist", "cifar10", "tensors", "csv" or "text"; kOwn, of which nothing is read.
   std::string kind{};
   /// The file or folder; empty for the built-in digits.
   std::filesystem::path path{};

@@ -109,6 +109,10 @@ const ModelEntry& script_entry() {
   return kModels.back();
 }
 
+// A program's own, which no command has, and so is none of those that users are told of.
+constexpr ModelEntry kOwnModel{
+    .name = kOwn, .help = "a model of a program's own", .in_libtorch = true};
+
 // Why only Eigen can compute it.
 std::optional<std::string> why_eigen(const RunConfiguration& run) {
   if (model_entry(run.model).in_libtorch) return std::nullopt;
@@ -122,6 +126,7 @@ std::span<const ModelEntry> models() {
 }
 
 const ModelEntry& model_entry(const std::string& model) {
+  if (model == kOwn) return kOwnModel;
   if (script_file(model)) return script_entry();
   std::error_code ignored;
   if (std::filesystem::is_regular_file(model, ignored)) {

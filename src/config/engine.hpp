@@ -42,8 +42,8 @@ struct ModelEntry {
 /// All of them. The same for the whole life of the process.
 [[nodiscard]] std::span<const ModelEntry> models();
 
-/// The entry of a model with arguments, "mlp:hidden=64". Throws Error for an unknown one, naming
-/// the nearest, and for arguments that it does not take.
+/// The entry of a model with arguments, "mlp:hidden=64"; that of kOwn is not among models(). Throws
+/// Error for an unknown one, naming the nearest, and for arguments that it does not take.
 [[nodiscard]] const ModelEntry& model_entry(const std::string& model);
 
 /// Bytes of the model's gradient for such data, as the table of models or --cluster says it. Throws

@@ -44,7 +44,7 @@ const LossEntry& loss_entry(const std::string& loss) {
 
 std::string loss_of(const RunConfiguration& run) {
   if (!run.loss.empty()) return run.loss;
-  return script_file(run.model) ? "cross-entropy" : "nll";
+  return script_file(run.model) || run.model == kOwn ? "cross-entropy" : "nll";
 }
 
 }  // namespace rubato

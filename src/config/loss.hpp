@@ -24,8 +24,9 @@ struct LossEntry {
 [[nodiscard]] const LossEntry& loss_entry(const std::string& loss);
 
 /// The loss of a run on classes as --loss has it: where it is not set, nll of built-in models,
-/// whose outputs are log-probabilities, and cross-entropy of TorchScript, of which it is right for
-/// logits and log-probabilities alike. On real targets, which only the data say, it is then mse.
+/// whose outputs are log-probabilities, and cross-entropy of TorchScript and kOwn, for which it is
+/// right whether their outputs are logits or log-probabilities. On real targets, which only the
+/// data say, it is then mse.
 [[nodiscard]] std::string loss_of(const RunConfiguration& configuration);
 
 }  // namespace rubato

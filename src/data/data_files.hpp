@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <map>
 #include <optional>
 #include <string>
 
@@ -24,6 +25,10 @@ namespace rubato {
 /// are classes, in one dimension or in as many as there are tokens; targets of floating-point type
 /// are real numbers.
 [[nodiscard]] DataSets read_tensor_samples(const std::filesystem::path& file);
+
+/// The same of arrays in memory; `source` stands for the file in messages.
+[[nodiscard]] DataSets tensor_samples(const std::map<std::string, NumberArray>& arrays,
+                                      const std::string& source);
 
 /// The binary version of CIFAR-10: data_batch_1.bin to data_batch_5.bin and test_batch.bin in a
 /// folder, mapped. Pixels of 3 x 32 x 32, in ten classes.

@@ -104,8 +104,10 @@ std::int64_t vocabulary_of(const DataSets& data) {
 }  // namespace
 
 DataSets read_tensor_samples(const std::filesystem::path& file) {
-  const Arrays arrays = read_tensor_file(file);
-  const std::string source = file.string();
+  return tensor_samples(read_tensor_file(file), file.string());
+}
+
+DataSets tensor_samples(const Arrays& arrays, const std::string& source) {
   const PairReader reader(arrays, source);
   DataSets data{.train = reader.read("x", "y")};
   data.inputs = kind_of(data.train.inputs.type());

@@ -42,6 +42,11 @@ std::string data_key(const RunConfiguration& configuration) {
 }  // namespace
 
 const DataFacts::Facts& DataFacts::facts_of(const RunConfiguration& configuration) {
+  if (configuration.model == kOwn) {
+    throw Error(
+        "--model own: runs that are processes have no model of another program's; accepted: the "
+        "name of a model (rubato list models)");
+  }
   const bool classifies = model_entry(configuration.model).classifies;
   const std::string key = classifies ? data_key(configuration) : configuration.model;
   if (const auto found = facts_.find(key); found != facts_.end()) return found->second;

@@ -49,6 +49,11 @@ constexpr std::array<DataReader, 6> kDataReaders{
       [](const DataSource& source) { return read_text_samples(source.path, source.length); }}}};
 
 DataSets read_data(const std::string& text) {
+  if (text == kOwn) {
+    throw Error(
+        "--data own: the data are in the program that trained on them; accepted: that program, or "
+        "the name of a data set (rubato list data)");
+  }
   const DataSource source = parse_data(text);
   const auto* const found = std::ranges::find(kDataReaders, source.kind, &DataReader::kind);
   RUBATO_CHECK(found != kDataReaders.end(), "a data set that the configuration has let pass");
@@ -92,7 +97,10 @@ void require_options_fit(const RunConfiguration& run, const DataSets& data) {
 }  // namespace
 
 DataSets load_data(const RunConfiguration& configuration) {
-  DataSets data = read_data(configuration.data);
+  return prepared(configuration, read_data(configuration.data));
+}
+
+DataSets prepared(const RunConfiguration& configuration, DataSets data) {
   if (const auto& held = configuration.validation) {
     try {
       hold_out(data, held->share, held->seed);
@@ -110,7 +118,11 @@ DataSets load_data(const RunConfiguration& configuration) {
 }
 
 std::string describe(const RunConfiguration& configuration, const DataSets& data) {
-  const std::string on = fmt::format("{} on {}: ", configuration.model, configuration.data);
+  const auto name = [](const std::string& text, std::string_view what) {
+    return text == kOwn ? fmt::format("{} {}", text, what) : text;
+  };
+  const std::string on = fmt::format("{} on {}: ", name(configuration.model, "model"),
+                                     name(configuration.data, "data"));
   if (!data.test) return fmt::format("{}{} training {}", on, data.train.size(), data.noun);
   return fmt::format("{}{} training and {} {} {}", on, data.train.size(), data.test->size(),
                      configuration.validation ? "validation" : "test", data.noun);

@@ -14,6 +14,9 @@ namespace rubato {
 /// its other options need: a test set, classes.
 [[nodiscard]] DataSets load_data(const RunConfiguration& configuration);
 
+/// The same of data that a program has itself.
+[[nodiscard]] DataSets prepared(const RunConfiguration& configuration, DataSets data);
+
 /// "mnist-cnn on digits: 12000 training and 2000 test images".
 [[nodiscard]] std::string describe(const RunConfiguration& configuration, const DataSets& data);
 

@@ -13,9 +13,7 @@
 #include <rubato/model/script.hpp>
 #include <rubato/torch/arrays.hpp>
 #include <rubato/torch/dataset.hpp>
-#include <rubato/torch/environment.hpp>
 #include <rubato/torch/torch_trainer.hpp>
-#include <rubato/torch/weights.hpp>
 #include <rubato/torch_run/torch_workload.hpp>
 
 #include "config/engine.hpp"
@@ -28,17 +26,14 @@
 #include "torch/class_rows.hpp"
 #include "torch/sample_dataset.hpp"
 #include "torch/torch_objective.hpp"
+#include "torch_run/libtorch_workload.hpp"
 #include "torch_run/portable_kernels.hpp"
 #include "torch_run/run_loss.hpp"
+#include "torch_run/workload_parts.hpp"
 
 namespace rubato {
 
 namespace {
-
-EngineFacts::Facts kernel_facts() {
-  const KernelsInUse kernels = kernels_in_use();
-  return {{"OpenBLAS", kernels.openblas}, {"ATen", kernels.aten}, {"oneDNN", kernels.onednn}};
-}
 
 bool is_transformer(const std::string& model) {
   return Spec(model).name() == "transformer";
@@ -85,33 +80,17 @@ ModelFactory model_of_images(const RunConfiguration& configuration, const DataSe
                           data.train.targets.elements());
 }
 
-class TorchWorkload final : public Workload {
+class TorchWorkload final : public LibtorchWorkload {
  public:
-  explicit TorchWorkload(const RunConfiguration& configuration)
-      : TorchWorkload(configuration, load_data(configuration)) {}
+  TorchWorkload(const RunConfiguration& configuration, WorkloadParts parts)
+      : TorchWorkload(configuration, parts,
+                      parts.data ? prepared(configuration, std::move(*parts.data))
+                                 : load_data(configuration)) {}
 
   std::string description() const override { return description_; }
   std::int64_t samples() const override { return train_->size(); }
 
-  std::int64_t gradient_bytes() const override {
-    std::int64_t bytes = 0;
-    for (const NamedTensor& parameter : sort_tensors(model_()).trained) {
-      bytes += static_cast<std::int64_t>(parameter.tensor.nbytes());
-    }
-    return bytes;
-  }
-
-  EngineFacts engine() const override {
-    const Versions of = versions();
-    return {.engine = std::string(choice_name(kEngines, Engine::libtorch)),
-            .kernels = kernel_facts(),
-            .versions = {{"torch", of.torch}, {"onetbb", of.onetbb}, {"blas", of.blas}}};
-  }
-  std::string warning() const override {
-    if (has_fast_blas()) return {};
-    return "the BLAS in use is not known to be fast and may make training ten times slower\n"
-           "install an OpenBLAS (Debian: libopenblas0) or see update-alternatives";
-  }
+  std::int64_t gradient_bytes() const override { return gradient_bytes_of(model_); }
 
   Trainer make_trainer(std::unique_ptr<StepSource> steps,
                        const TrainOptions& options) const override {
@@ -120,11 +99,6 @@ class TorchWorkload final : public Workload {
     return trainer;
   }
 
-  std::string_view weights_suffix() const override { return "pt"; }
-  std::string weights(std::span<const NamedArray> parameters,
-                      std::span<const NamedArray> buffers) const override {
-    return pickled_weights(tensors_of(parameters), tensors_of(buffers));
-  }
   std::optional<std::string> model_file(std::span<const NamedArray> parameters,
                                         std::span<const NamedArray> buffers) const override {
     if (!script_) return std::nullopt;
@@ -150,11 +124,15 @@ class TorchWorkload final : public Workload {
   }
 
  private:
-  TorchWorkload(const RunConfiguration& configuration, const DataSets& data)
-      : description_(describe(configuration, data)), options_(torch_options(configuration)) {
+  // Of `parts`, the data are in `data`.
+  TorchWorkload(const RunConfiguration& configuration, const WorkloadParts& parts,
+                const DataSets& data)
+      : description_(describe(configuration, data)),
+        script_(parts.model),
+        options_(torch_options(configuration)) {
     SampleTensors tensors = load_model(configuration, data);
     load_initial_weights(configuration);
-    load_loss(configuration, data);
+    load_loss(configuration, data, parts.loss);
     // A model in float64 takes float64.
     const at::ScalarType type = script_ ? SharedState(model_()).type() : at::kFloat;
     if (tensors.input_type != at::kLong) tensors.input_type = type;
@@ -194,6 +172,8 @@ class TorchWorkload final : public Workload {
                               .input_type = tokens ? at::kLong : at::kFloat};
     if (const auto file = script_file(configuration.model)) {
       script_ = read_script(read("model", *file), fmt::format("--model: {}", file->string()));
+    }
+    if (script_) {
       model_ = script_factory(*script_);
       return as_they_are;
     }
@@ -221,7 +201,12 @@ class TorchWorkload final : public Workload {
     };
   }
 
-  void load_loss(const RunConfiguration& configuration, const DataSets& data) {
+  // `own` is null for the configuration's.
+  void load_loss(const RunConfiguration& configuration, const DataSets& data, const Loss& own) {
+    if (own) {
+      loss_ = test_loss_ = own;
+      return;
+    }
     const bool real = data.classes == 0;
     const std::string loss = real && configuration.loss.empty() ? "mse" : loss_of(configuration);
     if (real && loss_entry(loss).of_classes) {
@@ -267,12 +252,22 @@ void require_portable_kernels(const EngineFacts::Facts& in_use) {
 }
 
 std::shared_ptr<const Workload> torch_workload(const RunConfiguration& configuration) {
+  return torch_workload(configuration, {});
+}
+
+std::shared_ptr<const Workload> torch_workload(const RunConfiguration& configuration,
+                                               WorkloadParts parts) {
+  if (configuration.model == kOwn && !parts.model) {
+    throw Error(
+        "--model own: the model is in the program that trained it; accepted: that program, or the "
+        "name of a model (rubato list models)");
+  }
   if (!model_entry(configuration.model).in_libtorch) {
     throw Error(fmt::format("libtorch does not compute the model {}; accepted: --engine eigen",
                             configuration.model));
   }
   if (configuration.kernels == Kernels::portable) require_portable_kernels(kernel_facts());
-  return std::make_shared<TorchWorkload>(configuration);
+  return std::make_shared<TorchWorkload>(configuration, std::move(parts));
 }
 
 TorchOptions torch_options(const RunConfiguration& configuration) {

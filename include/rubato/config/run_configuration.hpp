@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include <rubato/core/choice.hpp>
@@ -59,6 +60,10 @@ struct HeldOut {
 
   friend bool operator==(const HeldOut&, const HeldOut&) = default;
 };
+
+/// RunConfiguration::model and data of a run whose model or data are a program's own, and have no
+/// name: no command of `rubato` has them.
+inline constexpr std::string_view kOwn = "own";
 
 /// What a run is configured by, as a value. The members, their types and defaults, and what they
 /// mean, are the rows of run_options.def; run_option.hpp has the table at run time.
