@@ -181,6 +181,11 @@ std::string_view SampleRows::row(std::int64_t i) const {
   return {};
 }
 
+std::string_view SampleRows::dense() const {
+  if (segments_.size() != 1 || stride_ != row_bytes()) return {};
+  return {segments_.front().begin, static_cast<std::size_t>(count_) * stride_};
+}
+
 SampleRows SampleRows::reshaped(std::vector<std::int64_t> shape) const {
   SampleRows rows(type_, std::move(shape), stride_, segments_, owner_);
   RUBATO_CHECK(rows.elements_ == elements_, "another shape has as many numbers");

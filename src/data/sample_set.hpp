@@ -42,6 +42,10 @@ class SampleRows {
   [[nodiscard]] std::int64_t count() const { return count_; }
   /// The bytes of row i, 0 <= i < count(), aligned to nothing.
   [[nodiscard]] std::string_view row(std::int64_t i) const;
+  /// All rows one after the other; empty where they do not lie so.
+  [[nodiscard]] std::string_view dense() const;
+  /// What they lie in.
+  [[nodiscard]] const std::shared_ptr<const void>& owner() const { return owner_; }
   /// The same rows with another shape of as many numbers.
   [[nodiscard]] SampleRows reshaped(std::vector<std::int64_t> shape) const;
 
@@ -113,6 +117,9 @@ struct DataSets {
   /// Of sequences of tokens, each of which has a class: tokens are from 0 to below this. 0 of all
   /// other data.
   std::int64_t vocabulary = 0;
+  /// Rows lie in memory that this process shares with nobody's file, and may be used there as they
+  /// are.
+  bool in_memory = false;
   /// What a sample is, in the plural, for people.
   std::string_view noun = "samples";
   std::optional<Standardised> standardised{};

@@ -14,7 +14,10 @@ from rubato import _options  # noqa: E402
 def keywords(function):
     """A line for each keyword argument of the table."""
     by_word = {_options.keyword(option["name"]): option for option in _options.TABLE}
-    own = {"model", "data", "trace", "epochs"} if function is rubato.plan else {"model", "data", "trace"}
+    # The others are written by hand.
+    own = {"model", "data", "trace", "validation", "loss"}
+    if function is rubato.plan:
+        own.add("epochs")
     words = [word for word in inspect.signature(function).parameters if word in by_word]
     if function is rubato.simulate:
         # Each may be a list of values.

@@ -46,7 +46,9 @@ DataSets data_of(const OwnParts& parts) {
     arrays["x_test"] = array_of(parts.test_inputs.front(), "x_test");
     arrays["y_test"] = array_of(parts.test_targets.front(), "y_test");
   }
-  return tensor_samples(arrays, "data");
+  DataSets data = tensor_samples(arrays, "data");
+  data.in_memory = true;
+  return data;
 }
 
 Loss loss_of(const RunConfiguration& configuration, const OwnParts& parts) {

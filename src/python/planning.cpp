@@ -153,8 +153,7 @@ Simulated simulated(const Options& options, std::optional<Steps> loaded,
   const std::int64_t built_in =
       model.classifies ? kBuiltInImages : parse_quadratic(run.model).samples;
   const RunSteps steps = steps_of(run, std::move(loaded));
-  const auto source = make_step_source(
-      run, steps, static_cast<std::int64_t>(sizeof(float)) * model.parameters(run.model));
+  const auto source = make_step_source(run, steps, known_gradient_bytes(run));
   Simulated found;
   found.result = simulate(
       *source,

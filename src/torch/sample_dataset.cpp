@@ -1,7 +1,10 @@
 #include "torch/sample_dataset.hpp"
 
 #include <algorithm>
+#include <bit>
+#include <cstdint>
 #include <numeric>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -27,13 +30,26 @@ class SampleDataset final : public Dataset {
   Batch batch(std::span<const std::int64_t> samples) const override {
     const auto count = static_cast<std::int64_t>(samples.size());
     at::Tensor inputs = at::empty(with_samples(count, tensors_.input_shape), tensors_.input_type);
-    at::Tensor targets = at::empty(with_samples(count, set_.targets.shape()), target_type_);
     fill(inputs, samples,
          [this](std::int64_t sample, auto* to) { reader_.read(set_.input(sample), to); });
-    fill(targets, samples, [this](std::int64_t sample, auto* to) {
+    return {.inputs = {inputs}, .targets = {targets(samples)}};
+  }
+
+  at::Tensor targets(std::span<const std::int64_t> samples) const {
+    const auto count = static_cast<std::int64_t>(samples.size());
+    at::Tensor made = at::empty(with_samples(count, set_.targets.shape()), target_type_);
+    fill(made, samples, [this](std::int64_t sample, auto* to) {
       read_numbers(set_.targets.type(), set_.target(sample), to);
     });
-    return {.inputs = {inputs}, .targets = {targets}};
+    return made;
+  }
+
+  // All of them where they lie. Requires that they are in memory, and as a model takes them.
+  at::Tensor inputs_in_place() const {
+    return at::from_blob(
+        const_cast<char*>(set_.inputs.dense().data()),  // NOLINT: nobody writes to samples
+        with_samples(size(), tensors_.input_shape),
+        [owner = set_.inputs.owner()](void*) mutable { owner.reset(); }, tensors_.input_type);
   }
 
   std::string fingerprint() const override {
@@ -90,11 +106,33 @@ class SampleDataset final : public Dataset {
   mutable std::string fingerprint_;
 };
 
+// Whether a model takes the inputs as they lie in memory.
+bool is_as_asked(const DataSets& data, const SampleSet& set, const SampleTensors& tensors) {
+  const auto is_of = [&](ElementType type, at::ScalarType asked) {
+    return set.inputs.type() == type && tensors.input_type == asked;
+  };
+  const bool right_type = is_of(ElementType::f32, at::kFloat) ||
+                          is_of(ElementType::f64, at::kDouble) ||
+                          is_of(ElementType::i64, at::kLong);
+  const std::string_view bytes = set.inputs.dense();
+  const auto misplaced = std::bit_cast<std::uintptr_t>(bytes.data()) % size_of(set.inputs.type());
+  return data.in_memory && !data.standardised && right_type && !set.chosen && !bytes.empty() &&
+         misplaced == 0;
+}
+
 }  // namespace
 
 std::shared_ptr<const Dataset> make_dataset(const DataSets& data, const SampleSet& set,
                                             SampleTensors tensors, double room) {
+  const bool in_place = is_as_asked(data, set, tensors);
   auto samples = std::make_shared<SampleDataset>(data, set, std::move(tensors));
+  if (in_place) {
+    std::vector<std::int64_t> all(static_cast<std::size_t>(set.size()));
+    std::iota(all.begin(), all.end(), 0);
+    return make_dataset(TensorDataset{.inputs = samples->inputs_in_place(),
+                                      .targets = samples->targets(all),
+                                      .fingerprint = fingerprint_of(set)});
+  }
   const double bytes =
       static_cast<double>(set.size()) * static_cast<double>(samples->sample_bytes());
   if (bytes > room) return samples;

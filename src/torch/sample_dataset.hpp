@@ -20,9 +20,10 @@ struct SampleTensors {
   at::ScalarType real_target_type = at::kFloat;
 };
 
-/// The samples of `set`, the training or the test set of `data`, as tensors. They are made once
-/// where they take no more than `room` bytes, and otherwise for each minibatch of what lies in the
-/// file: the same bits, slower.
+/// The samples of `set`, the training or the test set of `data`, as tensors. Inputs that are in
+/// memory, of the type and in the shape that is asked for, are used where they lie. All else is
+/// made once where it takes no more than `room` bytes, and otherwise for each minibatch of what
+/// lies in the file: the same bits, slower.
 [[nodiscard]] std::shared_ptr<const Dataset> make_dataset(const DataSets& data,
                                                           const SampleSet& set,
                                                           SampleTensors tensors, double room);

@@ -39,9 +39,11 @@ class Pages(TestCase):
                 continue
             scope = {}
             exec("import torch\nfrom torch import nn\nfrom torch.nn import functional as F\n" + source, scope)
-            name = re.match(r"class (\w+)", source).group(1)
+            # The last class is the network.
+            name = re.findall(r"^class (\w+)", source, re.MULTILINE)[-1]
             ours, theirs = getattr(rubato.models, name), scope[name]
-            arguments = {"MnistNetwork": (), "ToyNet": (8192, 10)}.get(name, (784, 10))
+            arguments = {"MnistNetwork": (), "ToyNet": (8192, 10), "ResNet20": (16, 1),
+                         "Transformer": (28, 28, 10)}.get(name, (784, 10))
             ours, theirs = ours(*arguments), theirs(*arguments)
             theirs.load_state_dict(ours.state_dict(), strict=True)
             images = scope["torch"].rand(2, 1, 28, 28)

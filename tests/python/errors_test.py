@@ -33,7 +33,7 @@ class SameText(TestCase):
     def test_options_that_contradict_each_other(self):
         self.check(["--clip-norm=1", "--clip-value=1"], clip_norm=1, clip_value=1)
         self.check(["--min-delta=1"], min_delta=1)
-        self.check(["--model=mlp:hidden=8", "--engine=libtorch"], model="mlp:hidden=8", engine="libtorch")
+        self.check(["--model=quadratic", "--engine=libtorch"], model="quadratic", engine="libtorch")
         self.check(["--trace=33"], trace=33)
         self.check(["--hours=1"], hours=1)
 

@@ -111,6 +111,42 @@ class Models(TestCase):
         self.assertEqual(result.state_dict["first.weight"].dtype, torch.float64)
 
 
+    def test_module_is_what_was_trained(self):
+        images = torch.rand(128, 1, 8, 8)
+        classes = (images.mean(dim=(1, 2, 3)) > 0.5).long()
+        tokens = torch.randint(0, 7, (128, 6))
+        cases = {"mlp:hidden=8": (images, classes), "softmax": (images, classes), "resnet20:width=4": (images, classes),
+                 "transformer:heads=2,dim=8,hidden=8,layers=1": (images, classes),
+                 "transformer:heads=1,dim=4": (tokens, tokens.roll(1, 1)),
+                 "mlp:hidden=4/4/4": (images, images.mean(dim=(2, 3)))}
+        for model, (inputs, targets) in cases.items():
+            result = rubato.train(model, (inputs, targets), validation=(inputs, targets), trace=32, epochs=1, lr=0.01)
+            outputs = result.module(inputs)
+            if targets.is_floating_point():
+                self.assertAlmostEqual(F.mse_loss(outputs, targets).item(), result.epochs["test_loss"][-1], places=5)
+            else:
+                loss = F.nll_loss(outputs.flatten(0, -2), targets.flatten())
+                self.assertAlmostEqual(loss.item(), result.epochs["test_loss"][-1], places=5, msg=model)
+
+    def test_script_files(self):
+        path = self.folder() / "net.pt"
+        torch.jit.script(seeded(Net)).save(str(path))
+        result = rubato.train(f"script:{path}", blobs(), **OPTIONS)
+        self.assertEqual(result.sha256, rubato.train(seeded(Net), blobs(), **OPTIONS).sha256)
+        inputs = torch.from_numpy(blobs(1)[0])
+        twin = seeded(Net)
+        twin.load_state_dict(result.state_dict)
+        self.assertTrue(torch.equal(result.module(inputs), twin.eval()(inputs)))
+
+    def test_weights(self):
+        first = rubato.train(seeded(Net), blobs(), out=self.folder() / "run", **OPTIONS)
+        wanted = rubato.train(first.module, blobs(), **OPTIONS).sha256
+        self.assertEqual(rubato.train(Net(), blobs(), weights=first.state_dict, **OPTIONS).sha256, wanted)
+        self.assertEqual(rubato.train(Net(), blobs(), weights=first.folder, **OPTIONS).sha256, wanted)
+        with self.assertRaisesRegex(rubato.Error, "^--weights: weights: "):
+            rubato.train(Plain(), blobs(), weights=first.state_dict, **OPTIONS)
+
+
 class Losses(TestCase):
     def sha_by(self, loss):
         return rubato.train(seeded(Plain), blobs(), loss=loss, **OPTIONS).sha256
@@ -129,6 +165,15 @@ class Losses(TestCase):
         plain = rubato.train(seeded(Plain), blobs(), validation=blobs(), trace=64, epochs=1, lr=1e-9)
         self.assertAlmostEqual(smooth.epochs["test_loss"][0], plain.epochs["test_loss"][0], places=6)
         self.assertNotAlmostEqual(smooth.epochs["train_loss"][0], plain.epochs["train_loss"][0], places=3)
+
+    def test_of_models_with_a_name(self):
+        def mean_square(output: torch.Tensor, target: torch.Tensor) -> torch.Tensor:
+            return F.mse_loss(output, F.one_hot(target, output.size(1)).float())
+
+        named = rubato.train("softmax", loss="mse", samples=2048, lr=0.01)
+        own = rubato.train("softmax", loss=mean_square, samples=2048, lr=0.01)
+        self.assertAlmostEqual(named.epochs["test_loss"][-1], own.epochs["test_loss"][-1], places=5)
+        self.assertNotEqual(named.sha256, rubato.train("softmax", samples=2048, lr=0.01, engine="libtorch").sha256)
 
     def test_numbers_as_targets_are_least_squares(self):
         inputs = torch.rand(256, 2)
@@ -150,6 +195,25 @@ class Data(TestCase):
                      (inputs, targets.astype(numpy.int32)), (inputs, targets.astype(numpy.uint8)), (read_only, targets),
                      (mirrored, targets), (inputs.astype(">f4"), targets), (torch.from_numpy(inputs).requires_grad_(), targets)):
             self.assertEqual(rubato.train(seeded(Net), data, **OPTIONS).sha256, wanted)
+
+    def test_are_those_of_a_file(self):
+        random = numpy.random.RandomState(3)
+        pixels = random.randint(0, 256, (256, 9, 9), dtype=numpy.uint8)
+        targets = (pixels.mean(axis=(1, 2)) > 128).astype(numpy.uint8)
+        path = self.folder() / "data.npz"
+        for inputs in (pixels, pixels.astype(numpy.float64), pixels[::2].repeat(2, axis=0)):
+            numpy.savez(path, x=inputs, y=targets)
+            options = {"trace": 64, "epochs": 2, "model": "mlp", "engine": "libtorch", "validation": "0.25,seed=7"}
+            of_file = rubato.train(data=f"tensors:{path}", **options)
+            of_arrays = rubato.train(data=(inputs, targets), **options)
+            self.assertEqual(of_arrays.sha256, of_file.sha256)
+            self.assertEqual(of_arrays.epochs["test_loss"][-1], of_file.epochs["test_loss"][-1])
+            self.assertIsNotNone(of_file.test_accuracy)
+
+    def test_share_held_out(self):
+        held = rubato.train(seeded(Net), blobs(), validation=0.5, epochs=1, trace=64)
+        self.assertEqual(held.summary["samples"], SAMPLES / 2)
+        self.assertLess(rubato.train("softmax", validation=0.1, epochs=1).summary["samples"], 11000)
 
     def test_several_inputs(self):
         class Two(nn.Module):
@@ -209,24 +273,24 @@ class Refused(TestCase):
         self.refuses("forward", nn.Linear(5, 3), blobs())
         self.refuses("parameter", nn.ReLU(), blobs())
         self.refuses("unknown model", "mnist-cnm")
-        self.refuses("takes images", "toy-net", blobs())
+        self.refuses("toy-net", "toy-net", blobs())
 
     def test_data(self):
         inputs, targets = blobs()
-        for data, words in (((inputs, targets[:5]), "512 inputs but 5 targets"), (inputs, "no data"),
+        for data, words in (((inputs, targets[:5]), "'x' has 512 samples, and 'y' has 5"), (inputs, "no data"),
                             ((inputs, None), "no data"), ((inputs[:0], targets[:0]), "no sample"),
                             ((inputs, targets + 7), "(?s)loss.*(Target|target|out of)"), (([], targets), "inputs: there are none"),
                             ((inputs, targets.astype(str)), "can't convert"), (42, "no data"),
                             ((torch.eye(3).to_sparse(), targets[:3]), "layout"),
                             ((torch.empty(4, 2, device="meta"), targets[:4]), "meta")):
             self.refuses(words, Plain(), data, trace=32)
-        self.refuses("test set of their own", "softmax", "digits", validation=blobs())
+        self.refuses("share of the training set", "softmax", "digits", validation=blobs())
 
     def test_losses(self):
         self.refuses("unknown loss", Plain(), blobs(), loss="cross-entropi")
         self.refuses("no loss", Plain(), blobs(), loss=42)
         self.refuses("cannot be scripted", Plain(), blobs(), loss=lambda output, target: open("x"))
-        self.refuses("have theirs", "softmax", "digits", loss="nll")
+        self.refuses("only libtorch does --loss mse", "softmax", "digits", loss="mse", engine="eigen")
         self.refuses("label-smoothing", Plain(), blobs(), loss=nn.CrossEntropyLoss(), label_smoothing=0.1, trace=64)
         self.refuses("engine eigen", Plain(), blobs(), engine="eigen")
 

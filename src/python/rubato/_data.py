@@ -29,6 +29,8 @@ def _tensor(value, name):
             raise Error(f"{name}: {error}") from None
     else:
         raise Error(f"{name}: {type(value).__name__} is no data; {_ACCEPTED}")
+    if tensor.device.type != "cpu":
+        raise Error(f"{name}: a tensor on {tensor.device}; accepted: tensors on the CPU")
     if tensor.layout != torch.strided:
         raise Error(f"{name}: a tensor of layout {tensor.layout}; accepted: dense tensors")
     return tensor

@@ -65,8 +65,9 @@ _TYPES = {"flag": "bool", "whole": "int", "real": "float", "text": "str", "text_
 
 def annotation(option):
     """The type of an option, for type checkers."""
-    kind = "str | PathLike[str]" if option["name"] in ("data", "trace") else _TYPES[option["kind"]]
-    return f"{kind} | None"
+    kinds = {"data": "str | PathLike[str]", "trace": "str | PathLike[str]",
+             "weights": "str | PathLike[str] | dict[str, Tensor]"}
+    return f"{kinds.get(option['name'], _TYPES[option['kind']])} | None"
 
 
 def entry(option):

@@ -24,7 +24,7 @@ class TrainResult:
         the run folder, with `out` or `resume`
     """
 
-    def __init__(self, found, script):
+    def __init__(self, found, script, is_real):
         self.steps = Columns(found["steps"])
         self.epochs = Columns(found["epochs"])
         self.minibatches = Columns(found["minibatches"])
@@ -34,6 +34,7 @@ class TrainResult:
         self.summary = json.loads(found["summary"]) if found["summary"] else {}
         self.folder = found["folder"] or None
         self._script = found["model"] or script
+        self._is_real = is_real or self.summary.get("final_test_mse") is not None
         self._module = None
 
     @property
@@ -56,7 +57,7 @@ class TrainResult:
         """The model with the trained weights, as a torch.jit.ScriptModule in evaluation mode."""
         if self._module is None:
             if self._script is None:
-                module = torch.jit.script(models.twin(self.summary["model"], self.state_dict))
+                module = torch.jit.script(models.twin(self.summary["model"], self.state_dict, self._is_real))
             else:
                 # A copy: what was trained from is left as it is.
                 module = torch.jit.load(io.BytesIO(self._script))

@@ -41,6 +41,11 @@ class _Parts:
             self.arguments.append("--model=own")
         self._take_loss(loss)
 
+    @property
+    def is_real(self):
+        """Whether it has data of its own whose targets are no classes."""
+        return self._train is not None and self._train[1][0].is_floating_point()
+
     def for_cpp(self):
         return {"model": self.script, "loss": self._loss, "train": self._train, "test": self._test}
 
@@ -78,13 +83,13 @@ def _warn(texts):
         warnings.warn(text, RuntimeWarning, stacklevel=4)
 
 
-def _finish(found, script):
+def _finish(found, parts):
     _warn(found["warnings"])
     if found["failure"] is not None:
         if found["checkpoint"]:
             _warn([f"the checkpoint is {found['checkpoint']}\nto go on: rubato.train(resume={found['folder']!r})"])
         raise found["failure"]
-    result = TrainResult(found, script)
+    result = TrainResult(found, parts.script, parts.is_real)
     if found["end"] == "interrupted":
         raise _rubato.Error("the interpreter is going, and training has ended with it")
     if found["end"] == "diverged":
@@ -180,7 +185,7 @@ def train(model=None, data=None, *, trace=None, validation=None, loss=None, out=
                 raise
             raise type(error)(_without_files(str(error), folder)) from None
     found["summary"] = _without_files(found["summary"], folder)
-    return _finish(found, parts.script)
+    return _finish(found, parts)
 
 
 _options.describe(train)
