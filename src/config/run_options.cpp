@@ -77,7 +77,8 @@ std::string map_script_path(const std::string& text, const RunOption::PathMap& m
 }
 
 std::string map_weights_path(const std::string& text, const RunOption::PathMap& map) {
-  return map(text).string();
+  // Not given, they are no file.
+  return text.empty() ? text : map(text).string();
 }
 
 std::string map_trace_path(const std::string& text, const RunOption::PathMap& map) {
