@@ -1,9 +1,12 @@
 #include "app/evaluate_run.hpp"
 
+#include <cmath>
 #include <cstddef>
 #include <cstdint>
 #include <iterator>
+#include <optional>
 #include <string>
+#include <string_view>
 
 #include <fmt/format.h>
 
@@ -19,16 +22,22 @@ namespace rubato::app {
 
 namespace {
 
+// As JSON has it: what is not finite is null.
+std::string json_number(double value) {
+  return std::isfinite(value) ? fmt::to_string(value) : "null";
+}
+
 std::string json_of(const RunConfiguration& run, const Evaluation& evaluation) {
-  std::string text =
-      fmt::format("{{\"samples\": {}, \"loss\": {}", evaluation.samples, evaluation.loss);
-  if (evaluation.accuracy) text += fmt::format(", \"accuracy\": {}", *evaluation.accuracy);
-  if (evaluation.top_k_accuracy) {
-    text += fmt::format(", \"top_k\": {}, \"top_k_accuracy\": {}", test_metrics_of(run).top_k,
-                        *evaluation.top_k_accuracy);
-  }
-  if (evaluation.mse) text += fmt::format(", \"mse\": {}", *evaluation.mse);
-  if (evaluation.perplexity) text += fmt::format(", \"perplexity\": {}", *evaluation.perplexity);
+  std::string text = fmt::format("{{\"samples\": {}, \"loss\": {}", evaluation.samples,
+                                 json_number(evaluation.loss));
+  const auto add = [&text](std::string_view name, const std::optional<double>& value) {
+    if (value) text += fmt::format(", \"{}\": {}", name, json_number(*value));
+  };
+  add("accuracy", evaluation.accuracy);
+  if (evaluation.top_k_accuracy) text += fmt::format(", \"top_k\": {}", test_metrics_of(run).top_k);
+  add("top_k_accuracy", evaluation.top_k_accuracy);
+  add("mse", evaluation.mse);
+  add("perplexity", evaluation.perplexity);
   return text + "}\n";
 }
 

@@ -29,16 +29,6 @@ bool is_dense(const StridedArray& array) {
   return true;
 }
 
-// The element behind the last, in numbers that cannot overflow.
-long double end_of(const StridedArray& array) {
-  long double last = 1;
-  for (std::size_t i = 0; i < array.shape.size(); ++i) {
-    last +=
-        static_cast<long double>(array.shape[i] - 1) * static_cast<long double>(array.strides[i]);
-  }
-  return last;
-}
-
 std::shared_ptr<const std::string> copy_of(const StridedArray& array, std::uint64_t elements) {
   const std::size_t size = size_of(array.type);
   auto copy = std::make_shared<std::string>(static_cast<std::size_t>(elements) * size, '\0');
@@ -75,6 +65,15 @@ bool count_elements(const std::vector<std::int64_t>& shape, std::uint64_t& eleme
   return true;
 }
 
+long double end_of_strided(const std::vector<std::int64_t>& shape,
+                           const std::vector<std::int64_t>& strides) {
+  long double last = 1;
+  for (std::size_t i = 0; i < shape.size(); ++i) {
+    last += static_cast<long double>(shape[i] - 1) * static_cast<long double>(strides[i]);
+  }
+  return last;
+}
+
 NumberArray dense(const StridedArray& array, const std::shared_ptr<const void>& owner,
                   std::string_view name) {
   std::uint64_t elements = 0;
@@ -85,7 +84,7 @@ NumberArray dense(const StridedArray& array, const std::shared_ptr<const void>& 
   NumberArray result{.type = array.type, .shape = array.shape};
   if (elements == 0) return result;
   const std::size_t held = array.bytes.size() / size_of(array.type);
-  if (end_of(array) > static_cast<long double>(held)) {
+  if (end_of_strided(array.shape, array.strides) > static_cast<long double>(held)) {
     throw Error(
         fmt::format("{} reaches beyond what the file holds of it; accepted: a whole file", name));
   }

@@ -25,6 +25,11 @@ struct NumberArray {
 /// hold them.
 [[nodiscard]] bool count_elements(const std::vector<std::int64_t>& shape, std::uint64_t& elements);
 
+/// The place behind the last element of an array that is not empty, in elements from its first on;
+/// in numbers that cannot overflow.
+[[nodiscard]] long double end_of_strided(const std::vector<std::int64_t>& shape,
+                                         const std::vector<std::int64_t>& strides);
+
 /// Numbers in memory whose neighbours lie `strides` elements apart, none of which is negative.
 struct StridedArray {
   ElementType type = ElementType::f32;

@@ -40,13 +40,10 @@ struct PickleValue {
 /// A pickle of protocol 2 to 4, as Python and libtorch write those of tensors.
 class Pickle {
  public:
-  static constexpr std::string_view kStateDict =
-      "a state_dict, as torch.save(model.state_dict(), FILE) writes it";
-
   /// `source` stands for the file in messages, and `accepted` says what is wanted. Takes memory in
   /// proportion to `bytes`. Throws Error for what is damaged, or does what no dictionary of tensors
   /// needs.
-  Pickle(std::string_view bytes, const std::string& source, std::string_view accepted = kStateDict);
+  Pickle(std::string_view bytes, const std::string& source, std::string_view accepted);
   Pickle(const Pickle&) = delete;
   Pickle& operator=(const Pickle&) = delete;
   ~Pickle() = default;

@@ -26,6 +26,7 @@ constexpr std::size_t kLocalBytes = 30;
 constexpr std::uint64_t kIn64 = 0xFFFFFFFF;
 constexpr std::uint64_t kStored = 0;
 constexpr std::uint64_t kDeflated = 8;
+constexpr std::uint64_t kFolder = 0x10;
 
 class ZipReader {
  public:
@@ -116,6 +117,9 @@ class ZipReader {
       at += 8;
     }
     require(deflated || stored == size, "its directory is damaged");
+    // Of a folder other readers, libtorch's among them, leave the contents out.
+    const bool is_folder = name.ends_with('/') || (number(entry + 38, 1) & kFolder) != 0;
+    require(!is_folder || size == 0, "its directory is damaged");
     require(number(local, 4) == kLocal, "its directory is damaged");
     const std::uint64_t begin = local + kLocalBytes + number(local + 26, 2) + number(local + 28, 2);
     return {.bytes = part(begin, stored),
@@ -135,20 +139,6 @@ class ZipReader {
 std::map<std::string, ZipRecord> zip_directory(std::string_view bytes, const std::string& source,
                                                std::string_view accepted) {
   return ZipReader(bytes, source, accepted).records();
-}
-
-std::map<std::string, std::string_view> zip_records(std::string_view bytes,
-                                                    const std::string& source) {
-  constexpr std::string_view kAccepted = "a file that torch.save() or torch.jit.save() wrote";
-  std::map<std::string, std::string_view> records;
-  for (const auto& [name, record] : zip_directory(bytes, source, kAccepted)) {
-    if (record.deflated) {
-      throw Error(
-          fmt::format("{}: its record '{}' is compressed; accepted: {}", source, name, kAccepted));
-    }
-    records.emplace(name, record.bytes);
-  }
-  return records;
 }
 
 }  // namespace rubato

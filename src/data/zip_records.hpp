@@ -27,9 +27,4 @@ struct ZipRecord {
                                                              const std::string& source,
                                                              std::string_view accepted);
 
-/// Those of an archive as torch.save() and torch.jit.save() write it: records that are packed are
-/// refused, too.
-[[nodiscard]] std::map<std::string, std::string_view> zip_records(std::string_view bytes,
-                                                                  const std::string& source);
-
 }  // namespace rubato

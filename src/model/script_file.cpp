@@ -10,6 +10,9 @@
 #include <rubato/core/error.hpp>
 #include <rubato/model/script.hpp>
 
+#include "data/record_contents.hpp"
+#include "data/zip_records.hpp"
+
 namespace rubato {
 
 namespace {
@@ -36,16 +39,18 @@ void give_memory_of_their_own(const torch::jit::Module& module) {
 }  // namespace
 
 torch::jit::Module read_script(std::string_view bytes, const std::string& source) {
+  constexpr std::string_view kAccepted =
+      "what torch.jit.script() or torch.jit.trace() made, written by its save()";
+  const std::string unreadable = fmt::format("{}: cannot be read as TorchScript", source);
+  // libtorch's reader looks at no checksum, and believes the sizes that damage has made.
+  require_intact(zip_directory(bytes, unreadable, kAccepted), unreadable, kAccepted);
   try {
     std::istringstream stream{std::string(bytes)};
     torch::jit::Module module = torch::jit::load(stream, at::kCPU);
     give_memory_of_their_own(module);
     return module;
   } catch (const std::exception& error) {
-    throw Error(
-        fmt::format("{}: cannot be read as TorchScript: {}\naccepted: what torch.jit.script() or "
-                    "torch.jit.trace() made, written by its save()",
-                    source, first_line(error)));
+    throw Error(fmt::format("{}: {}\naccepted: {}", unreadable, first_line(error), kAccepted));
   }
 }
 

@@ -114,7 +114,7 @@ class DenseWorkload final : public Workload {
     if (data.classes == 0 && !perceptron_) {
       throw Error(
           fmt::format("--model {}: it tells classes apart, and the targets of {} are real numbers; "
-                      "accepted: mlp",
+                      "accepted: mlp or script:FILE",
                       configuration.model, configuration.data));
     }
     require_room(configuration, data);

@@ -27,7 +27,6 @@ namespace {
 using test::ProgramResult;
 using testing::AllOf;
 using testing::HasSubstr;
-using testing::Not;
 
 // Whether there is a Python with these modules.
 bool python_has(const std::string& modules) {
@@ -228,9 +227,51 @@ TEST_F(DataCommand, SaysWhatIsWrongWithData) {
               HasSubstr("'table.csv' is a file; did you mean 'csv:table.csv'?"));
   EXPECT_THAT(refusal("cifar10:images", model), HasSubstr("data_batch_1.bin: No such file"));
   folder_.write("book.txt", std::string(1000, 'a') + "b");
-  EXPECT_THAT(refusal("text:book.txt,length=10", model),
-              HasSubstr("has 10 targets for each; accepted: a model that takes as many"));
+  EXPECT_THAT(
+      refusal("text:book.txt,length=10", model),
+      HasSubstr("has 10 targets for each; accepted: transformer of tokens, or script:FILE"));
   EXPECT_THAT(refusal("text:book.txt,length=0", model), HasSubstr("length: "));
+}
+
+// Files that are cut off, or of which some bytes are the largest that there are: an error of a line
+// or two or a training, in little memory.
+TEST_F(DataCommand, TakesOrRefusesDamagedData) {
+  std::string table = "a,b,y\n";
+  for (int i = 0; i < 40; ++i) table += fmt::format("{},{},{}\n", i, i % 3 == 0 ? "x" : "z", i % 2);
+  std::vector<std::pair<std::string, std::string>> files{{"csv", table}};
+  std::string text;
+  for (int i = 0; i < 30; ++i) text += "To be, or not to be: caf\u00e9. ";
+  files.emplace_back("text", text);
+  if (python_has("numpy, torch")) {
+    python(
+        "import torch\n"
+        "numpy.savez('good.npz', x=x, y=y)\n"
+        "numpy.savez_compressed('packed.npz', x=x, y=y)\n"
+        "torch.save({'x': torch.from_numpy(x), 'y': torch.from_numpy(y)}, 'good.pt')\n");
+    for (const char* const name : {"good.npz", "packed.npz", "good.pt"}) {
+      files.emplace_back("tensors", test::read_file(folder_.path() / name));
+    }
+  }
+  for (const auto& [kind, good] : files) {
+    const std::string model = kind == "text" ? "transformer:dim=8" : "softmax";
+    for (int part = 1; part <= 8; ++part) {
+      const std::size_t at = good.size() * static_cast<std::size_t>(part) / 8 - 8;
+      std::string changed = good;
+      changed.replace(at, 8, 8, '\xff');
+      for (const std::string& bad : {good.substr(0, at), changed}) {
+        folder_.write("bad", bad);
+        std::filesystem::remove_all(folder_.path() / "run");
+        const ProgramResult result = test::shell(
+            fmt::format("ulimit -v 4000000 && exec \"$0\" train --data {}:bad --model {} --trace 4 "
+                        "--minibatch 2 --samples 8 --threads 1 --quiet --out run",
+                        kind, model),
+            folder_.path());
+        EXPECT_TRUE(result.code == 0 || result.code == 2)
+            << kind << ", byte " << at << ": " << result.code << " " << result.err;
+        EXPECT_LE(std::count(result.err.begin(), result.err.end(), '\n'), 2) << result.err;
+      }
+    }
+  }
 }
 
 // A run goes on although its data have moved, and not with other data.

@@ -16,7 +16,6 @@ using test::ProgramResult;
 using testing::AllOf;
 using testing::ContainsRegex;
 using testing::HasSubstr;
-using testing::Not;
 
 std::string listed(std::vector<std::string> arguments) {
   arguments.insert(arguments.begin(), "list");

@@ -110,6 +110,58 @@ print((outputs.argmax(1) == labels).double().mean().item())
   }
 }
 
+// One minibatch is the whole data set, and nothing is dropped: what is left to differ is rounding.
+TEST_F(ScriptCommand, TrainsAsPyTorchDoes) {
+  if (!exported()) GTEST_SKIP() << kPython << " has no module torch here";
+  folder_.write("export.py",
+                fmt::format(R"(
+import sys, torch
+from torch import nn
+sys.argv = ["", "."]
+sys.path.insert(0, "{}")
+import export_models
+x, y = torch.randn(32, 1, 28, 28), torch.arange(32) % 10
+torch.save({{"x": x, "y": y, "x_test": x, "y_test": y}}, "batch.pt")
+for name, net in (("cnn", export_models.Cnn()), ("lstm", export_models.Lstm()),
+                  ("transformer", export_models.Transformer())):
+    for part in net.modules():
+        if isinstance(part, nn.Dropout): part.p = 0.0
+        if isinstance(getattr(part, "dropout", None), float): part.dropout = 0.0
+    torch.jit.script(net).save(name + "-plain.pt")
+    optimizer = torch.optim.SGD(net.parameters(), lr=0.05, momentum=0.5)
+    for _ in range(20):
+        optimizer.zero_grad()
+        nn.functional.cross_entropy(net(x), y).backward()
+        optimizer.step()
+    torch.save(net.state_dict(), name + "-pytorch.pt")
+)",
+                            std::filesystem::path(RUBATO_EXPORT_MODELS).parent_path().string()));
+  folder_.write("compare.py", R"(
+import sys, torch
+name = sys.argv[1]
+ours, theirs, before = (torch.load(file) for file in (
+    name + "/weights.pt", name + "-pytorch.pt", name + "/given-model.pt"))
+before = before.state_dict()
+assert ours.keys() == theirs.keys()
+largest = lambda a, b: max((a[key].double() - b[key].double()).abs().max().item() for key in a)
+print(largest(ours, theirs))
+print(largest(ours, before))
+)");
+  const auto made = test::run_program(kPython, {"export.py"}, folder_.path());
+  ASSERT_EQ(made.code, 0) << made.err;
+  for (const std::string model : {"cnn", "lstm", "transformer"}) {
+    SCOPED_TRACE(model);
+    const auto result = train(model + "-plain", model,
+                              {"--data=tensors:batch.pt", "--trace=32", "--ref-batch=32",
+                               "--minibatch=32", "--epochs=20", "--lr=0.05"});
+    ASSERT_EQ(result.code, 0) << result.err;
+    const auto python = test::run_program(kPython, {"compare.py", model}, folder_.path());
+    ASSERT_EQ(python.code, 0) << python.err;
+    EXPECT_LT(std::stod(python.out), 1e-4);
+    EXPECT_GT(std::stod(python.out.substr(python.out.find('\n'))), 1e-2) << "it was trained";
+  }
+}
+
 TEST_F(ScriptCommand, SaysWhatIsWrongWithAFile) {
   const auto missing = train("nothing", "run");
   EXPECT_EQ(missing.code, 2);
@@ -121,6 +173,7 @@ TEST_F(ScriptCommand, SaysWhatIsWrongWithAFile) {
   EXPECT_EQ(text.code, 2);
   EXPECT_THAT(text.err,
               StartsWith("rubato train: --model: text.pt: cannot be read as TorchScript"));
+  EXPECT_THAT(text.err, HasSubstr("it is no zip archive; accepted: what torch.jit.script()"));
   EXPECT_FALSE(std::filesystem::exists(folder_.path() / "run"));
   const auto named = rubato({"train", "--model", "text.pt"});
   EXPECT_EQ(named.code, 2);

@@ -20,9 +20,9 @@ inline void read_samples(DataSets data) {
       reader.read(set->input(i), inputs.data());
       read_numbers(set->targets.type(), set->target(i), targets.data());
       for (const double target : targets) {
-        RUBATO_CHECK(data.classes == 0 ||
-                         (target >= 0 && target < static_cast<double>(data.classes)),
-                     "targets are classes that there are");
+        RUBATO_CHECK(
+            data.classes == 0 || (target >= 0 && target < static_cast<double>(data.classes)),
+            "targets are classes that there are");
       }
     }
   }
