@@ -33,7 +33,7 @@ struct OwnWorkload {
 ///     rubato::Run run(configuration,
 ///                     rubato::own_workload({.model = rubato::model_factory<Net>(),
 ///                                           .loss = rubato::cross_entropy_loss(),
-///                                           .train = rubato::make_dataset(inputs, targets)},
+///                                           .train = rubato::make_dataset({inputs}, {targets})},
 ///                                          rubato::torch_options(configuration)));
 ///
 /// Throws Error where there is no model, no loss or no training data.
