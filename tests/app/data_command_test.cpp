@@ -5,8 +5,6 @@
 #include <cstdint>
 #include <filesystem>
 #include <fstream>
-#include <regex>
-#include <sstream>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -17,6 +15,7 @@
 
 #include <rubato/config/families.hpp>
 
+#include "app/doc_commands.hpp"
 #include "app/run_program.hpp"
 #include "support/idx_images.hpp"
 #include "support/temp_folder.hpp"
@@ -484,19 +483,15 @@ TEST_F(DataCommand, HasADocumentWhoseCommandsRun) {
       "    records.tofile('cifar/' + name + '.bin')\n");
   python_file(python_of_the_page());
   const std::string text = test::read_file(RUBATO_DATA_MD);
-  const std::regex command("\n\\$ rubato ([^\n]+)");
-  int commands = 0;
-  for (std::sregex_iterator it(text.begin(), text.end(), command), end; it != end; ++it) {
-    std::istringstream words((*it)[1].str());
-    std::vector<std::string> arguments;
-    for (std::string word; words >> word;) arguments.push_back(word);
+  const std::vector<std::string> commands = test::rubato_commands(text);
+  for (const std::string& command : commands) {
+    std::vector<std::string> arguments = test::words_of(command);
     // Some of the data are smaller than a step of the built-in trace.
     if (arguments.front() == "train") arguments.insert(arguments.end(), {"--trace", "64"});
     const ProgramResult result = test::rubato(arguments, folder_.path());
-    EXPECT_EQ(result.code, 0) << (*it)[1] << "\n" << result.err;
-    ++commands;
+    EXPECT_EQ(result.code, 0) << command << "\n" << result.err;
   }
-  EXPECT_GE(commands, 10);
+  EXPECT_GE(commands.size(), 10U);
 }
 
 TEST(DataDoc, NamesEveryKindAndEveryArgument) {

@@ -1,12 +1,11 @@
 // docs/models.md: the model that it exports is trained by its commands.
 
-#include <regex>
-#include <sstream>
 #include <string>
 #include <vector>
 
 #include <gmock/gmock.h>
 
+#include "app/doc_commands.hpp"
 #include "app/run_program.hpp"
 #include "support/temp_folder.hpp"
 
@@ -26,18 +25,13 @@ TEST(ModelsDoc, HasCommandsThatRun) {
   }
   const auto python = test::run_program("/usr/bin/python3", {"export.py"}, folder.path());
   ASSERT_EQ(python.code, 0) << python.err;
-  const std::regex command("\n\\$ rubato ([^\n]+)");
-  int commands = 0;
-  for (std::sregex_iterator it(page.begin(), page.end(), command), end; it != end; ++it) {
-    std::istringstream words((*it)[1].str());
-    std::vector<std::string> arguments;
-    for (std::string word; words >> word;) arguments.push_back(word);
-    const test::ProgramResult result = test::rubato(arguments, folder.path());
-    EXPECT_EQ(result.code, 0) << (*it)[1] << "\n" << result.err;
-    EXPECT_EQ(result.err, "") << (*it)[1];
-    ++commands;
+  const std::vector<std::string> commands = test::rubato_commands(page);
+  for (const std::string& command : commands) {
+    const test::ProgramResult result = test::rubato(test::words_of(command), folder.path());
+    EXPECT_EQ(result.code, 0) << command << "\n" << result.err;
+    EXPECT_EQ(result.err, "") << command;
   }
-  EXPECT_GE(commands, 3);
+  EXPECT_GE(commands.size(), 3U);
 }
 
 }  // namespace
