@@ -32,7 +32,7 @@ using std::filesystem::path;
 
 // Of one column. More are no categories but names, dates or identifiers.
 constexpr std::size_t kMostCategories = 1000;
-constexpr std::size_t kMostClasses = 100'000;
+constexpr std::size_t kMostLabels = 100'000;
 
 // A finite number.
 std::optional<double> number_in(std::string_view field) {
@@ -190,7 +190,7 @@ class TableEncoder {
     while (table.next()) {
       ++rows_;
       for (std::size_t i = 0; i < columns_.size(); ++i) {
-        columns_[i].see(table.fields()[i], i == label_ ? kMostClasses : kMostCategories);
+        columns_[i].see(table.fields()[i], i == label_ ? kMostLabels : kMostCategories);
       }
     }
     if (rows_ == 0) table.fail("there is no row", "a row for each sample");
@@ -300,7 +300,7 @@ class TableEncoder {
       throw Error(
           fmt::format("{}: column {} has more than {} different values; accepted: fewer "
                       "classes, or targets=numbers",
-                      file_.string(), name, kMostClasses));
+                      file_.string(), name, kMostLabels));
     }
     number_texts(column, column.numeric);
     for (const auto& [text, place] : column.places) classes_ = std::max(classes_, place + 1);

@@ -25,8 +25,8 @@ constexpr std::size_t kPixelValues = 256;
 
 // IEEE 754's binary16.
 float half_value(std::uint16_t bits) {
-  const int exponent = bits >> 10U & 0x1FU;
-  const int fraction = bits & 0x3FFU;
+  const auto exponent = static_cast<int>(bits >> 10U & 0x1FU);
+  const auto fraction = static_cast<int>(bits & 0x3FFU);
   const float sign = (bits & 0x8000U) != 0 ? -1.0F : 1.0F;
   constexpr int kHidden = 0x400;
   if (exponent == 0x1F) {
@@ -56,11 +56,12 @@ void convert(std::string_view bytes, To* to) {
     return;
   }
   for (std::size_t i = 0; i < count; ++i) {
-    From value;
+    From value{};
     std::memcpy(&value, bytes.data() + i * sizeof(From), sizeof(From));
     if constexpr (std::is_class_v<From>) {
       to[i] = static_cast<To>(static_cast<float>(value));
     } else {
+      // NOLINTNEXTLINE(bugprone-signed-char-misuse): a small number, no character
       to[i] = static_cast<To>(value);
     }
   }

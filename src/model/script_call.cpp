@@ -91,7 +91,7 @@ class ScriptCall::Lent {
   const std::vector<SetTensor>& set_;
 };
 
-ScriptCall::ScriptCall(torch::jit::Module module) : module_(std::move(module)) {
+ScriptCall::ScriptCall(const torch::jit::Module& module) : module_(module) {
   if (!module_.find_method("forward")) {
     throw Error("the TorchScript module has no forward(); accepted: a module with one");
   }

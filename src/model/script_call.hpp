@@ -19,7 +19,7 @@ namespace rubato {
 class ScriptCall {
  public:
   /// Throws Error where forward() sets an attribute that is no tensor.
-  explicit ScriptCall(torch::jit::Module module);
+  explicit ScriptCall(const torch::jit::Module& module);
 
   /// Throws Error where it returns anything but a tensor, or a tuple or list of tensors.
   [[nodiscard]] Tensors operator()(const Tensors& inputs);

@@ -19,7 +19,7 @@ constexpr std::int64_t linear(std::int64_t from, std::int64_t to) {
 std::int64_t parameters_behind_embedding(const TransformerOptions& options, std::int64_t tokens,
                                          std::int64_t classes) {
   const std::int64_t dim = options.dim;
-  const std::int64_t layer = 2 * 2 * dim + linear(dim, 3 * dim) + linear(dim, dim) +
+  const std::int64_t layer = 2 * (2 * dim) + linear(dim, 3 * dim) + linear(dim, dim) +
                              linear(dim, options.hidden) + linear(options.hidden, dim);
   return tokens * dim + options.layers * layer + 2 * dim + linear(dim, classes);
 }

@@ -104,6 +104,7 @@ Augmentation random_cutout(std::int64_t size) {
 Augmentation augmentation(const std::vector<AugmentationOptions>& options) {
   if (options.empty()) return {};
   std::vector<Augmentation> all;
+  all.reserve(options.size());
   for (const AugmentationOptions& each : options) all.push_back(one(each));
   return [all = std::move(all)](const at::Tensor& inputs) {
     at::Tensor images = inputs;

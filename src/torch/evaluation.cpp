@@ -166,6 +166,7 @@ Tensors predict(ReplicaSet& replicas, const Dataset& dataset, Workers& workers,
   Tensors all;
   for (std::size_t output = 0; output < parts.front().size(); ++output) {
     std::vector<at::Tensor> of_batches;
+    of_batches.reserve(parts.size());
     for (const Tensors& part : parts) of_batches.push_back(part.at(output));
     all.push_back(at::cat(of_batches));
   }

@@ -76,7 +76,7 @@ std::vector<NamedTensor> in_archive(std::string_view bytes, const std::string& s
 std::string some_of(const std::vector<std::string>& names) {
   constexpr std::size_t kMostNames = 20;
   const auto shown = std::min(names.size(), kMostNames);
-  const std::string text = fmt::to_string(
+  std::string text = fmt::to_string(
       fmt::join(names.begin(), names.begin() + static_cast<std::ptrdiff_t>(shown), ", "));
   if (shown == names.size()) return text;
   return fmt::format("{} and {} more", text, names.size() - shown);
@@ -125,6 +125,7 @@ void load_weights(const Model& model, std::span<const NamedTensor> weights,
     }
   }
   std::vector<std::string> unknown;
+  unknown.reserve(given.size());
   for (const auto& [name, tensor] : given) unknown.push_back(name);
   std::vector<std::string> problems;
   if (!missing.empty()) problems.push_back("it lacks " + some_of(missing));
