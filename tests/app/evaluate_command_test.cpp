@@ -116,6 +116,7 @@ TEST_F(EvaluateCommand, PredictsWhatEvalHasEvaluated) {
   EXPECT_EQ(std::count(outputs.begin(), outputs.end(), '\n'), kTestImages + 1);
   double loss = 0;
   std::vector<std::vector<std::string>> columns;
+  columns.reserve(10);
   for (int i = 0; i < 10; ++i) columns.push_back(column(outputs, i + 1));
   for (std::size_t i = 0; i < kTestImages; ++i) {
     loss -= std::stod(columns[static_cast<std::size_t>(labels[kHeader + i])][i + 1]) / kTestImages;

@@ -61,10 +61,16 @@ inline std::string zip_of(const std::vector<Record>& records, bool packed = fals
     const std::string method = little_endian(packed ? 8 : 0, 2);
     const std::size_t local = archive.size();
     const std::string time(4, '\0');
-    archive += "PK\3\4" + little_endian(20, 2) + little_endian(0, 2) + method + time + sizes +
-               little_endian(0, 2) + name + stored;
-    directory += "PK\1\2" + little_endian(20, 4) + little_endian(0, 2) + method + time + sizes +
-                 std::string(12, '\0') + little_endian(local, 4) + name;
+    for (const std::string& part :
+         {std::string("PK\3\4"), little_endian(20, 2), little_endian(0, 2), method, time, sizes,
+          little_endian(0, 2), name, stored}) {
+      archive += part;
+    }
+    for (const std::string& part :
+         {std::string("PK\1\2"), little_endian(20, 4), little_endian(0, 2), method, time, sizes,
+          std::string(12, '\0'), little_endian(local, 4), name}) {
+      directory += part;
+    }
   }
   const std::size_t begin = archive.size();
   return archive + directory + "PK\5\6" + std::string(4, '\0') + little_endian(records.size(), 2) +

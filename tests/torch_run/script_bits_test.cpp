@@ -88,7 +88,7 @@ TEST(ScriptBits, OfDropoutTiedAndFrozenWeightsAndBuffersThatAreSet) {
 }
 
 TEST(ScriptBits, OfTheModelsThatPythonExports) {
-  const auto folder = test::exported_models();
+  const auto& folder = test::exported_models();
   if (folder.empty()) GTEST_SKIP() << "/usr/bin/python3 has no module torch here";
   for (const std::string name : {"cnn", "traced", "lstm", "transformer", "forked", "parts"}) {
     SCOPED_TRACE(name);

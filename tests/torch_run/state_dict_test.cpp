@@ -43,9 +43,14 @@ std::string archive_of(const std::map<std::string, std::string>& records, int me
                                std::string(8, '\0') + little_endian(record.size(), 4) +
                                little_endian(record.size(), 4) + little_endian(path.size(), 2) +
                                std::string(2, '\0');
-    directory += "PK\x01\x02" + std::string(6, '\0') + common + std::string(10, '\0') +
-                 little_endian(bytes.size(), 4) + path;
-    bytes += "PK\x03\x04" + std::string(4, '\0') + common + path + record;
+    for (const std::string& part : {std::string("PK\x01\x02"), std::string(6, '\0'), common,
+                                    std::string(10, '\0'), little_endian(bytes.size(), 4), path}) {
+      directory += part;
+    }
+    for (const std::string& part :
+         {std::string("PK\x03\x04"), std::string(4, '\0'), common, path, record}) {
+      bytes += part;
+    }
   }
   const std::string count = little_endian(records.size(), 2);
   return bytes + directory + "PK\x05\x06" + std::string(4, '\0') + count + count +
