@@ -294,8 +294,8 @@ py::dict dict_of_outcome(const Outcome& outcome, const py::object& failure) {
                   "steps"_a = outcome.listener->steps().columns(),
                   "epochs"_a = outcome.listener->epochs().columns(),
                   "minibatches"_a = outcome.listener->minibatches().columns(),
-                  "weights"_a = dict_of(outcome.weights), "model"_a = model_of(outcome), "best"_a = best_of(outcome),
-                  "best_epoch"_a = outcome.best_epoch);
+                  "weights"_a = dict_of(outcome.weights), "model"_a = model_of(outcome),
+                  "best"_a = best_of(outcome), "best_epoch"_a = outcome.best_epoch);
 }
 
 }  // namespace
