@@ -10,8 +10,8 @@
 
 namespace rubato::bench {
 
-/// mnist-cnn (built in); residual-20: He et al. 2016, three groups of three blocks of 16, 32 and 64
-/// channels; wide-mlp: 784-1024-1024-10; transformer: the rows of an image as 28 tokens, two
+/// All are built in: mnist-cnn; residual-20: He et al. 2016, three groups of three blocks of 16, 32
+/// and 64 channels; wide-mlp: 784-1024-1024-10; transformer: the rows of an image as 28 tokens, two
 /// encoder layers with 4 heads and 64 features.
 [[nodiscard]] std::span<const std::string_view> model_names();
 /// Throws Error for a name that is not one of them.

@@ -1,5 +1,6 @@
 #include "app/list_command.hpp"
 
+#include <algorithm>
 #include <string>
 #include <vector>
 
@@ -51,9 +52,16 @@ std::string family_text(const Family& family) {
     for (std::size_t i = 0; i < strategy.arguments.size(); ++i) text += *next++;
   }
   if (arguments.empty()) return text;
+  // A name such as "csv:FILE" has a colon already.
+  const bool has_colon =
+      std::any_of(family.strategies.begin(), family.strategies.end(), [](const Strategy& strategy) {
+        return !strategy.arguments.empty() && strategy.name.find(':') != std::string::npos;
+      });
   return text +
-         "\nGiven as NAME:ARGUMENT=VALUE,ARGUMENT=VALUE. The columns: argument, default,\n"
-         "what is accepted.\n";
+         fmt::format(
+             "\nGiven as NAME{}ARGUMENT=VALUE,ARGUMENT=VALUE. The columns: argument, default,"
+             "\nwhat is accepted.\n",
+             has_colon ? ',' : ':');
 }
 
 std::string overview() {

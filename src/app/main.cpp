@@ -33,7 +33,7 @@ struct Command {
 
 // This program never loads libtorch, so that it answers at once; a command that needs libtorch is a
 // program of its own.
-constexpr std::array<Command, 12> kCommands{{
+constexpr std::array<Command, 14> kCommands{{
     {"train", "train a model under a trace", train_front},
     {"launch", "train on several hosts that are processes on this machine", launch_command},
     {"rendezvous", "serve a place where hosts meet that train together", rendezvous_front},
@@ -43,7 +43,10 @@ constexpr std::array<Command, 12> kCommands{{
     {"calibrate", "measure a model here, for the modelled time of simulate and train",
      calibrate_front},
     {"verify", "prove that a training is the same bits whoever computes it", verify_front},
-    {"compare", "run many trainings and say which rule is best, and how surely", compare_command},
+    {"compare", "run many trainings and say which rule is best, and how sure that is",
+     compare_command},
+    {"eval", "print loss and accuracy of a trained model", evaluate_front},
+    {"predict", "write what a trained model says of samples", predict_front},
     {"list", "print what options take by name (rules, models, ...)", list_command},
     {"bench", "measure strategies for summing gradients", bench_command},
     {"doctor", "say what would make training on this machine slow or wrong", doctor_command},

@@ -17,21 +17,33 @@ std::string default_of(const RunOption& option) {
   return text ? fmt::format("{}, here {}", option.shown_default, *text) : option.shown_default;
 }
 
+void define_run_option(CommandLine& line, RunConfiguration& configuration,
+                       const RunOption& option) {
+  line.group(option.group);
+  const auto set = [option = &option, &configuration](const std::string& text) {
+    option->set(configuration, text);
+  };
+  if (option.kind == OptionKind::flag) {
+    line.flag(option.name, option.help, set);
+  } else {
+    line.option(option.name, option.value, option.help, default_of(option), set);
+  }
+}
+
 }  // namespace
 
 void define_run_options(CommandLine& line, RunConfiguration& configuration,
                         std::string_view heading) {
   for (const RunOption& option : run_options()) {
     if (!heading.empty() && option.group != heading) continue;
-    line.group(option.group);
-    const auto set = [option = &option, &configuration](const std::string& text) {
-      option->set(configuration, text);
-    };
-    if (option.kind == OptionKind::flag) {
-      line.flag(option.name, option.help, set);
-    } else {
-      line.option(option.name, option.value, option.help, default_of(option), set);
-    }
+    define_run_option(line, configuration, option);
+  }
+}
+
+void define_run_options(CommandLine& line, RunConfiguration& configuration,
+                        std::span<const std::string_view> names) {
+  for (const std::string_view name : names) {
+    define_run_option(line, configuration, run_option(name));
   }
 }
 

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <span>
 #include <string_view>
 
 #include <rubato/config/run_configuration.hpp>
@@ -12,5 +13,9 @@ namespace rubato::app {
 /// into `configuration`; both must outlive its parse().
 void define_run_options(CommandLine& line, RunConfiguration& configuration,
                         std::string_view heading = {});
+
+/// Adds the options of these names.
+void define_run_options(CommandLine& line, RunConfiguration& configuration,
+                        std::span<const std::string_view> names);
 
 }  // namespace rubato::app

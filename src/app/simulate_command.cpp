@@ -45,7 +45,6 @@ constexpr std::array<std::string_view, 15> kAsked{
 
 constexpr std::size_t kMostRuns = 100'000;
 constexpr std::int64_t kBuiltInImages = 12'000;
-constexpr std::int64_t kGradientElement = sizeof(float);
 
 struct Values {
   const RunOption* option = nullptr;
@@ -121,7 +120,7 @@ std::int64_t samples_of(const RunConfiguration& run, const SimulateOptions& opti
 }
 
 SimulatedRun simulated(const RunConfiguration& run, const RunSteps& steps, std::int64_t samples) {
-  const std::int64_t bytes = kGradientElement * model_entry(run.model).parameters(run.model);
+  const std::int64_t bytes = known_gradient_bytes(run);
   const auto source = make_step_source(run, steps, bytes);
   SimulatedRun simulated{.fewest_cores = std::numeric_limits<std::int64_t>::max()};
   simulated.result = simulate(

@@ -20,6 +20,7 @@
 #include <rubato/run/dense_workload.hpp>
 #include <rubato/train/training_error.hpp>
 
+#include "app/evaluate_arguments.hpp"
 #include "app/output.hpp"
 #include "app/rendezvous_arguments.hpp"
 #include "app/train_arguments.hpp"
@@ -42,8 +43,8 @@ constexpr std::int64_t kBuiltinDigits = 12'000;
 // Where that is known without reading files.
 std::optional<std::int64_t> samples_of(const RunConfiguration& run) {
   if (!model_entry(run.model).classifies) return parse_quadratic(run.model).samples;
-  if (mnist_folder(run.data)) return std::nullopt;
-  return kBuiltinDigits;
+  if (!parse_data(run.data).path.empty()) return std::nullopt;
+  return run.validation ? std::nullopt : std::optional(kBuiltinDigits);
 }
 
 // What can be wrong with a trace before the data are read. How many samples the IDX files hold is
@@ -148,6 +149,16 @@ int rendezvous_front(std::span<const std::string> arguments) {
 
 int verify_front(std::span<const std::string> arguments) {
   return start("verify", arguments);
+}
+
+int evaluate_front(std::span<const std::string> arguments) {
+  if (!parse_evaluate_arguments(arguments, EvaluateCommand::evaluate)) return 0;
+  become_train_program("eval", arguments);
+}
+
+int predict_front(std::span<const std::string> arguments) {
+  if (!parse_evaluate_arguments(arguments, EvaluateCommand::predict)) return 0;
+  become_train_program("predict", arguments);
 }
 
 }  // namespace rubato::app

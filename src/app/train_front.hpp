@@ -15,6 +15,10 @@ namespace rubato::app {
 [[nodiscard]] int verify_front(std::span<const std::string> arguments);
 [[nodiscard]] int calibrate_front(std::span<const std::string> arguments);
 
+/// `rubato eval` and `rubato predict`: check the options, and become rubato-train.
+[[nodiscard]] int evaluate_front(std::span<const std::string> arguments);
+[[nodiscard]] int predict_front(std::span<const std::string> arguments);
+
 /// `rubato rendezvous`: becomes the program rubato-train, which has c10d.
 [[nodiscard]] int rendezvous_front(std::span<const std::string> arguments);
 

@@ -14,6 +14,8 @@
 #include "app/command_line.hpp"
 #include "app/connect_hosts.hpp"
 #include "app/doctor_probe.hpp"
+#include "app/evaluate_arguments.hpp"
+#include "app/evaluate_run.hpp"
 #include "app/output.hpp"
 #include "app/serve_rendezvous.hpp"
 #include "app/train_arguments.hpp"
@@ -45,6 +47,17 @@ int main(int argc, char** argv) {
   if (name == "rendezvous") {
     return run_reporting_errors("rubato rendezvous",
                                 [&] { return serve_rendezvous(std::span(arguments).subspan(1)); });
+  }
+  if (name == "eval" || name == "predict") {
+    return run_reporting_errors("rubato " + name, [&] {
+      const bool predicts = name == "predict";
+      const auto options =
+          parse_evaluate_arguments(std::span(arguments).subspan(1),
+                                   predicts ? EvaluateCommand::predict : EvaluateCommand::evaluate);
+      if (!options) return 0;
+      rubato::use_right_kernels(argv, options->run.kernels);
+      return static_cast<int>((predicts ? predict : evaluate)(*options, rubato::torch_workload));
+    });
   }
   const TrainProgram* const program = train_program_of(name);
   if (program == nullptr) {

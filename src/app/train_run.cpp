@@ -167,7 +167,7 @@ void TrainRun::show(const std::shared_ptr<Hosts>& hosts) {
                         .samples_per_epoch = run_.workload().samples() / minibatch * minibatch,
                         .terminal = redrawn,
                         .log_steps = options.log_steps,
-                        .top_k = options.top_k,
+                        .top_k = test_metrics_of(options).top_k,
                         .budget = trainer.options().budget});
   }
 }

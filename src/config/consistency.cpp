@@ -1,5 +1,3 @@
-#include <system_error>
-
 #include <fmt/format.h>
 
 #include <rubato/config/run_configuration.hpp>
@@ -13,6 +11,8 @@
 #include "config/batch_policy.hpp"
 #include "config/data_source.hpp"
 #include "config/engine.hpp"
+#include "config/loss.hpp"
+#include "config/model_source.hpp"
 #include "config/run_option.hpp"
 #include "machine/instruction_set.hpp"
 
@@ -98,6 +98,11 @@ void check_batch(const RunConfiguration& configuration) {
                   configuration.batch));
 }
 
+void check_metrics(const RunConfiguration& configuration) {
+  if (configuration.top_k == 0 || parse_test_metrics(configuration.metric).top_k == 0) return;
+  throw Error("--top-k: --metric has a top-k, too; accepted: one of them");
+}
+
 // What a model that tells no classes apart has not.
 void check_classes(const RunConfiguration& configuration) {
   if (model_entry(configuration.model).classifies) return;
@@ -109,17 +114,32 @@ void check_classes(const RunConfiguration& configuration) {
   };
   if (configuration.target_accuracy) refuse("target-accuracy");
   if (configuration.top_k > 0) refuse("top-k");
+  if (!configuration.metric.empty()) refuse("metric");
   if (configuration.watch == Metric::test_accuracy) refuse("watch test-accuracy");
 }
 
-void check_folder_of_data(const RunConfiguration& configuration) {
-  const auto folder = mnist_folder(configuration.data);
-  std::error_code ignored;
-  if (!folder || std::filesystem::is_directory(*folder, ignored)) return;
+void check_loss(const RunConfiguration& configuration) {
+  const std::string loss = loss_of(configuration);
+  if (configuration.label_smoothing == 0 || loss_entry(loss).of_classes) return;
   throw Error(
-      fmt::format("--data: no such folder as '{}'; accepted: the folder that holds the IDX files "
-                  "(train-images-idx3-ubyte[.gz] and so on)",
-                  folder->string()));
+      fmt::format("--label-smoothing: {} has no classes to spread a target over; accepted: with "
+                  "--loss cross-entropy or nll",
+                  loss));
+}
+
+void check_files(const RunConfiguration& configuration) {
+  if (const auto file = script_file(configuration.model)) {
+    require_option_file("model", *file, "a file that torch.jit.save() wrote");
+  }
+  if (!configuration.weights.empty()) {
+    static_cast<void>(weights_file(configuration.weights));
+    if (configuration.initializer != RunConfiguration().initializer) {
+      throw Error("--init: the initial weights are those of --weights; accepted: one or the other");
+    }
+  }
+  if (const auto file = script_file(configuration.loss)) {
+    require_option_file("loss", *file, "a file that torch.jit.save() wrote");
+  }
 }
 
 void check_kernels(const RunConfiguration& configuration) {
@@ -147,6 +167,12 @@ OptimizerOptions optimizer_options(const RunConfiguration& configuration) {
   return optimizer;
 }
 
+TestMetrics test_metrics_of(const RunConfiguration& configuration) {
+  TestMetrics metrics = parse_test_metrics(configuration.metric);
+  if (configuration.top_k > 0) metrics.top_k = configuration.top_k;
+  return metrics;
+}
+
 void require_consistent(const RunConfiguration& configuration) {
   const OptimizerOptions optimizer = optimizer_options(configuration);
   check_momentum(configuration, optimizer);
@@ -161,7 +187,10 @@ void require_consistent(const RunConfiguration& configuration) {
   check_rule(configuration, optimizer.kind);
   static_cast<void>(engine_of(configuration));
   check_classes(configuration);
-  if (model_entry(configuration.model).classifies) check_folder_of_data(configuration);
+  check_metrics(configuration);
+  if (model_entry(configuration.model).classifies) require_data_files(configuration.data);
+  check_loss(configuration);
+  check_files(configuration);
   check_kernels(configuration);
   if (configuration.exact) {
     require_reproducible(configuration.reduce);

@@ -1,14 +1,17 @@
 #include "config/data_source.hpp"
 
+#include <algorithm>
 #include <array>
 #include <string_view>
 #include <system_error>
 
 #include <fmt/format.h>
 
+#include <rubato/config/run_configuration.hpp>
 #include <rubato/core/choice.hpp>
 #include <rubato/core/error.hpp>
 #include <rubato/core/family.hpp>
+#include <rubato/core/spec.hpp>
 
 namespace rubato {
 
@@ -17,48 +20,159 @@ namespace {
 struct DataRow {
   std::string_view name;
   std::string_view help;
+  /// Reads its arguments; null where it takes none.
+  void (*read)(Spec& spec, DataSource& source) = nullptr;
 };
 
-constexpr std::array<DataRow, 2> kData{
+void read_standardise(Spec& spec, DataSource& source) {
+  source.csv.standardise = spec.flag("standardise", false);
+}
+
+void read_csv(Spec& spec, DataSource& source) {
+  source.csv.label = spec.text("label", Unset{"the last one"}, "the name of the column of labels")
+                         .value_or(std::string());
+  source.csv.targets = spec.choice("targets", CsvTargets::automatic, kCsvTargets);
+  read_standardise(spec, source);
+  if (auto test = spec.text("test", Unset{"no test set"}, "a table with the same columns")) {
+    source.csv.test = *test;
+  }
+}
+
+void read_text(Spec& spec, DataSource& source) {
+  constexpr std::int64_t kMostCharacters = 1'000'000;
+  source.length = spec.whole("length", 64, 1, kMostCharacters);
+}
+
+constexpr std::array<DataRow, 6> kData{
     {{"digits", "the built-in digits: 12,000 images of 1 x 28 x 28 that the program draws itself"},
-     {"mnist:DIR",
-      "the IDX files of MNIST, Fashion-MNIST or KMNIST in the folder DIR, raw or .gz"}}};
+     {"mnist:DIR", "the IDX files of MNIST, Fashion-MNIST or KMNIST in the folder DIR, raw or .gz"},
+     {"cifar10:DIR",
+      "the binary version of CIFAR-10 in the folder DIR: data_batch_1.bin and so on"},
+     {"tensors:FILE",
+      "x and y, and x_test and y_test where there is a test set, as torch.save() or numpy.savez() "
+      "in Python writes them",
+      read_standardise},
+     {"csv:FILE", "a table with a header: columns of numbers and of categories", read_csv},
+     {"text:FILE", "a text in UTF-8, whose next character is to be foretold", read_text}}};
 
 constexpr std::string_view kMnist = "mnist:";
+
+std::string_view kind_of(std::string_view name) {
+  return name.substr(0, name.find(':'));
+}
+
+// Where the arguments of "PATH,NAME=VALUE,..." begin: at a comma, or at the end. A path may have
+// commas, too; what stands behind one and looks like "NAME=" is an argument where any are taken.
+std::size_t arguments_begin(const DataRow& row, std::string_view text) {
+  if (row.read == nullptr) return text.size();
+  std::size_t begin = text.size();
+  while (true) {
+    const std::size_t comma = text.substr(0, begin).rfind(',');
+    if (comma == std::string_view::npos) return begin;
+    const std::string_view part = text.substr(comma + 1, begin - comma - 1);
+    const std::string_view name = part.substr(0, part.find('='));
+    constexpr std::string_view kLetters = "abcdefghijklmnopqrstuvwxyz-";
+    const bool named = name.size() < part.size() && !name.empty() &&
+                       name.find_first_not_of(kLetters) == std::string_view::npos;
+    if (!named) return begin;
+    begin = comma;
+  }
+}
+
+std::string_view help_of(std::string_view kind) {
+  return std::ranges::find_if(kData, [&](const DataRow& row) { return kind_of(row.name) == kind; })
+      ->help;
+}
+
+[[noreturn]] void fail_unknown(const std::string& text) {
+  std::error_code ignored;
+  if (std::filesystem::is_directory(text, ignored)) {
+    throw Error(fmt::format("'{}' is a folder; did you mean '{}{}'?", text, kMnist, text));
+  }
+  if (std::filesystem::is_regular_file(text, ignored)) {
+    constexpr std::array<std::array<std::string_view, 2>, 4> kKinds{
+        {{".npz", "tensors"}, {".pt", "tensors"}, {".csv", "csv"}, {".txt", "text"}}};
+    for (const auto& [ending, kind] : kKinds) {
+      if (!text.ends_with(ending)) continue;
+      throw Error(fmt::format("'{0}' is a file; did you mean '{1}:{0}'?", text, kind));
+    }
+  }
+  throw Error(unknown_name_message("data set", text, data_names()));
+}
 
 }  // namespace
 
 std::vector<Strategy> data_sources() {
-  return strategies_of(kData, [](const DataRow&, Spec&) {});
+  return strategies_of(kData, [](const DataRow& row, Spec& spec) {
+    DataSource ignored;
+    if (row.read != nullptr) row.read(spec, ignored);
+  });
 }
 
 std::vector<std::string_view> data_names() {
   return row_names(kData);
 }
 
-DataName data_name(const std::string& text) {
-  const std::size_t colon = text.find(':');
-  if (colon == std::string::npos) return {.kind = text};
-  return {.kind = text.substr(0, colon), .argument = text.substr(colon + 1)};
+DataSource parse_data(const std::string& text) {
+  if (text == kOwn) return {.kind = text};
+  const std::string_view kind = kind_of(text);
+  const auto* const row = std::ranges::find_if(
+      kData, [&](const DataRow& known) { return kind_of(known.name) == kind; });
+  const bool has_path = text.size() > kind.size();
+  if (row == kData.end() || has_path == (row->name == kind)) fail_unknown(text);
+  DataSource source{.kind = std::string(kind)};
+  if (!has_path) return source;
+  const std::string_view rest = std::string_view(text).substr(kind.size() + 1);
+  const std::size_t end = arguments_begin(*row, rest);
+  if (end == 0) fail_unknown(text);
+  source.path = rest.substr(0, end);
+  const bool has_arguments = end < rest.size();
+  Spec spec(fmt::format("{}{}{}", kind, has_arguments ? ":" : "",
+                        has_arguments ? rest.substr(end + 1) : ""));
+  if (row->read != nullptr) row->read(spec, source);
+  spec.finish();
+  return source;
 }
 
 void require_data(const std::string& text) {
-  const DataName asked = data_name(text);
-  for (const DataRow& row : kData) {
-    if (text == row.name) return;
-    const DataName known = data_name(std::string(row.name));
-    if (!known.argument.empty() && asked.kind == known.kind && !asked.argument.empty()) return;
-  }
-  std::error_code ignored;
-  if (std::filesystem::is_directory(text, ignored)) {
-    throw Error(fmt::format("'{}' is a folder; did you mean '{}{}'?", text, kMnist, text));
-  }
-  throw Error(unknown_name_message("data set", text, data_names()));
+  static_cast<void>(parse_data(text));
 }
 
-std::optional<std::filesystem::path> mnist_folder(const std::string& data) {
-  if (!data.starts_with(kMnist)) return std::nullopt;
-  return data.substr(kMnist.size());
+std::string map_data(
+    const std::string& text,
+    const std::function<std::filesystem::path(const std::filesystem::path&)>& map) {
+  const DataSource source = parse_data(text);
+  if (source.path.empty()) return text;
+  const std::string path = source.path.string();
+  std::string mapped = text;
+  const std::size_t at = source.kind.size() + 1;
+  if (source.csv.test) {
+    // Behind the path, so that this moves nothing before it.
+    constexpr std::string_view kTest = ",test=";
+    const std::size_t test = mapped.find(kTest, at + path.size()) + kTest.size();
+    mapped.replace(test, source.csv.test->string().size(), map(*source.csv.test).string());
+  }
+  return mapped.replace(at, path.size(), map(source.path).string());
+}
+
+void require_data_files(const std::string& text) {
+  const DataSource source = parse_data(text);
+  if (source.path.empty()) return;
+  std::error_code ignored;
+  if (source.kind == "mnist" && !std::filesystem::is_directory(source.path, ignored)) {
+    throw Error(
+        fmt::format("--data: no such folder as '{}'; accepted: the folder that holds the IDX files "
+                    "(train-images-idx3-ubyte[.gz] and so on)",
+                    source.path.string()));
+  }
+  const auto require_one = [&](const std::filesystem::path& path) {
+    if (std::filesystem::exists(path, ignored)) return;
+    throw Error(fmt::format("--data: no such {} as '{}'; accepted: {}",
+                            source.kind == "cifar10" ? "folder" : "file", path.string(),
+                            help_of(source.kind)));
+  };
+  require_one(source.path);
+  if (source.csv.test) require_one(*source.csv.test);
 }
 
 std::string mnist_data(const std::filesystem::path& folder) {

@@ -1,10 +1,13 @@
 #pragma once
 
+#include <cstdint>
 #include <filesystem>
-#include <optional>
+#include <functional>
 #include <string>
 #include <string_view>
 #include <vector>
+
+#include "data/csv_options.hpp"
 
 namespace rubato {
 
@@ -14,19 +17,30 @@ struct Strategy;  // core/family.hpp
 [[nodiscard]] std::vector<Strategy> data_sources();
 [[nodiscard]] std::vector<std::string_view> data_names();
 
-/// "KIND" or "KIND:ARGUMENT".
-struct DataName {
+/// What --data names.
+struct DataSource {
+  /// "digits", "mnist", "cifar10", "tensors", "csv" or "text"; kOwn, of which nothing is read.
   std::string kind{};
-  std::string argument{};
+  /// The file or folder; empty for the built-in digits.
+  std::filesystem::path path{};
+  /// Of a table, and its member `standardise` of tensors.
+  CsvOptions csv{};
+  /// Of a text: characters of a sample.
+  std::int64_t length = 0;
 };
-[[nodiscard]] DataName data_name(const std::string& text);
-
-/// Throws Error for text that names no data set: "digits" (built in) and "mnist:DIR" do. Looks at
-/// the file system only for a hint.
+/// Throws Error for text that names no data set: "digits" (built in), and "mnist:DIR" and its like,
+/// which may have arguments behind them, "csv:FILE,label=NAME". Looks at the file system only for
+/// a hint.
+[[nodiscard]] DataSource parse_data(const std::string& text);
 void require_data(const std::string& text);
 
-/// The folder of the IDX files in "mnist:DIR"; empty for the built-in digits.
-[[nodiscard]] std::optional<std::filesystem::path> mnist_folder(const std::string& data);
+/// The same with each of its files and folders mapped by `map`.
+[[nodiscard]] std::string map_data(
+    const std::string& text,
+    const std::function<std::filesystem::path(const std::filesystem::path&)>& map);
+
+/// Throws Error where a file or folder of the data is not there.
+void require_data_files(const std::string& text);
 
 /// "mnist:DIR" for that folder.
 [[nodiscard]] std::string mnist_data(const std::filesystem::path& folder);

@@ -1,6 +1,9 @@
 #include "config/engine.hpp"
 
+#include <algorithm>
 #include <array>
+#include <filesystem>
+#include <system_error>
 #include <utility>
 
 #include <fmt/format.h>
@@ -10,25 +13,57 @@
 #include <rubato/core/spec.hpp>
 #include <rubato/recipe/perceptron_options.hpp>
 #include <rubato/recipe/quadratic_options.hpp>
+#include <rubato/recipe/residual_options.hpp>
+#include <rubato/recipe/transformer_options.hpp>
+#include <rubato/sim/cluster_model.hpp>
+
+#include "config/loss.hpp"
+#include "config/model_source.hpp"
 
 namespace rubato {
 
 namespace {
 
-constexpr std::int64_t kPixels = std::int64_t{28} * 28;
-constexpr std::int64_t kClasses = 10;
-
-std::int64_t parameters_of_perceptron(const std::string& model) {
-  return dense_parameters(kPixels, parse_perceptron(model).hidden, kClasses);
+std::int64_t features_of(const DataShape& data) {
+  return data.channels * data.height * data.width;
 }
 
-constexpr std::array<ModelEntry, 5> kModels{
+std::int64_t parameters_of_perceptron(const std::string& model, const DataShape& data) {
+  return dense_parameters(features_of(data), parse_perceptron(model).hidden, data.outputs);
+}
+
+std::int64_t parameters_of_toy_net(const std::string& /*model*/, const DataShape& data) {
+  constexpr std::int64_t kHidden = 512;
+  // Weights, biases and the two vectors of a batch normalisation.
+  const auto normalised = [](std::int64_t inputs, std::int64_t outputs) {
+    return (inputs + 3) * outputs;
+  };
+  constexpr std::int64_t kWindow = 9;
+  // Two convolutions and a pooling, twice.
+  const auto side = [](std::int64_t pixels) {
+    return std::max<std::int64_t>(0, ((pixels - 4) / 2 - 4) / 2);
+  };
+  return normalised(kWindow * data.channels, 64) + normalised(kWindow * 64, 128) +
+         normalised(kWindow * 128, 256) + normalised(kWindow * 256, 512) +
+         normalised(512 * side(data.height) * side(data.width), kHidden) +
+         (kHidden + 1) * data.outputs;
+}
+
+std::int64_t parameters_of_transformer(const std::string& model, const DataShape& data) {
+  const TransformerOptions options = parse_transformer(model);
+  if (data.vocabulary > 0) {
+    return sequence_transformer_parameters(options, data.width, data.vocabulary, data.outputs);
+  }
+  return transformer_parameters(options, data.height, data.channels * data.width, data.outputs);
+}
+
+constexpr std::array<ModelEntry, 8> kModels{
     {{.name = "mnist-cnn",
       .help = "PyTorch's classic MNIST network, for images of 1 x 28 x 28; libtorch",
       .in_libtorch = true,
-      .parameters = [](const std::string&) { return std::int64_t{21'900}; }},
+      .parameters = [](const std::string&, const DataShape&) { return std::int64_t{21'900}; }},
      {.name = "mlp",
-      .help = "a multi-layer perceptron; Eigen, with default arguments libtorch, too",
+      .help = "a multi-layer perceptron; Eigen or libtorch",
       .in_eigen = true,
       .in_libtorch = true,
       .parameters = parameters_of_perceptron,
@@ -37,23 +72,50 @@ constexpr std::array<ModelEntry, 5> kModels{
       .help = "softmax regression; Eigen or libtorch",
       .in_eigen = true,
       .in_libtorch = true,
-      .parameters = [](const std::string&) { return dense_parameters(kPixels, {}, kClasses); }},
+      .parameters =
+          [](const std::string&, const DataShape& data) {
+            return dense_parameters(features_of(data), {}, data.outputs);
+          }},
      {.name = "toy-net",
       .help = "four convolutions and two dense layers, 5.8 million parameters; libtorch",
       .in_libtorch = true,
-      .parameters = [](const std::string&) { return std::int64_t{5'752'714}; }},
+      .parameters = parameters_of_toy_net},
+     {.name = "resnet20",
+      .help = "the residual network of 20 layers for small images (He et al. 2016); libtorch",
+      .in_libtorch = true,
+      .parameters =
+          [](const std::string& model, const DataShape& data) {
+            return residual_parameters(parse_residual(model), data.channels, data.outputs);
+          },
+      .read = [](Spec& spec) { static_cast<void>(read_residual(spec)); }},
+     {.name = "transformer",
+      .help = "a transformer encoder, over the rows of an image or the tokens of a text; libtorch",
+      .in_libtorch = true,
+      .parameters = parameters_of_transformer,
+      .read = [](Spec& spec) { static_cast<void>(read_transformer(spec)); }},
      {.name = "quadratic",
       .help = "the noisy quadratic model (Zhang et al. 2019), which needs no data; Eigen",
       .in_eigen = true,
       .classifies = false,
-      .parameters = [](const std::string& model) { return parse_quadratic(model).dim; },
-      .read = [](Spec& spec) { static_cast<void>(read_quadratic(spec)); }}}};
+      .parameters = [](const std::string& model,
+                       const DataShape&) { return parse_quadratic(model).dim; },
+      .read = [](Spec& spec) { static_cast<void>(read_quadratic(spec)); }},
+     {.name = "script:FILE",
+      .help =
+          "any model, as torch.jit.script() or torch.jit.trace() in Python exported it; libtorch",
+      .in_libtorch = true}}};
+
+const ModelEntry& script_entry() {
+  return kModels.back();
+}
+
+// A program's own, which no command has, and so is none of those that users are told of.
+constexpr ModelEntry kOwnModel{
+    .name = kOwn, .help = "a model of a program's own", .in_libtorch = true};
 
 // Why only Eigen can compute it.
 std::optional<std::string> why_eigen(const RunConfiguration& run) {
-  const ModelEntry& model = model_entry(run.model);
-  const bool has_arguments = run.model != model.name;
-  if (model.in_libtorch && !has_arguments) return std::nullopt;
+  if (model_entry(run.model).in_libtorch) return std::nullopt;
   return "--model " + run.model;
 }
 
@@ -64,11 +126,30 @@ std::span<const ModelEntry> models() {
 }
 
 const ModelEntry& model_entry(const std::string& model) {
+  if (model == kOwn) return kOwnModel;
+  if (script_file(model)) return script_entry();
+  std::error_code ignored;
+  if (std::filesystem::is_regular_file(model, ignored)) {
+    throw Error(fmt::format("'{0}' is a file; did you mean '{1}'?", model, script_text(model)));
+  }
   Spec spec(model);
   const ModelEntry& entry = find_row("model", spec.name(), kModels);
   if (entry.read != nullptr) entry.read(spec);
   spec.finish();
   return entry;
+}
+
+std::int64_t known_gradient_bytes(const RunConfiguration& run, const DataShape& data) {
+  const ModelEntry& model = model_entry(run.model);
+  if (model.parameters != nullptr) {
+    return model.parameters(run.model, data) * static_cast<std::int64_t>(sizeof(float));
+  }
+  const std::int64_t bytes = parse_cluster(run.cluster).gradient_bytes;
+  if (bytes > 0) return bytes;
+  throw Error(fmt::format(
+      "--model {}: how large its gradient is is not known without loading it; accepted: "
+      "with its bytes, as in --cluster bytes=87600",
+      run.model));
 }
 
 std::optional<std::string> why_libtorch(const RunConfiguration& run) {
@@ -80,7 +161,9 @@ std::optional<std::string> why_libtorch(const RunConfiguration& run) {
   if (run.buffers != usual.buffers) {
     return fmt::format("--buffers {}", choice_name(kBufferUses, run.buffers));
   }
-  if (run.augment_shift > 0) return fmt::format("--augment-shift {}", run.augment_shift);
+  if (!run.augment.empty()) return "--augment " + run.augment;
+  if (!run.weights.empty()) return "--weights " + run.weights;
+  if (loss_of(run) != loss_of(usual)) return "--loss " + loss_of(run);
   if (run.label_smoothing > 0) return fmt::format("--label-smoothing {}", run.label_smoothing);
   return std::nullopt;
 }

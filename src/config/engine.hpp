@@ -12,6 +12,18 @@ namespace rubato {
 
 class Spec;
 
+/// What of its data the size of a model depends on: by default the built-in digits.
+struct DataShape {
+  std::int64_t channels = 1;
+  std::int64_t height = 28;
+  std::int64_t width = 28;
+  /// Classes, or real targets of a sample.
+  std::int64_t outputs = 10;
+  /// Where samples are sequences of `width` token ids, each of which has a class: ids are from 0 to
+  /// below this. 0 of all other data.
+  std::int64_t vocabulary = 0;
+};
+
 /// A model that users know by name, and who can compute it.
 struct ModelEntry {
   std::string_view name;
@@ -21,18 +33,23 @@ struct ModelEntry {
   bool in_libtorch = false;
   /// Whether it is trained on --data and tells classes apart; the others bring what they train on.
   bool classifies = true;
-  /// Its parameters, for images of 28 x 28 in ten classes where it tells classes apart: what a
-  /// simulation knows without the model.
-  std::int64_t (*parameters)(const std::string& model) = nullptr;
+  /// How many parameters it has in training: what a simulation knows without the model. Null where
+  /// nobody knows before the model is loaded.
+  std::int64_t (*parameters)(const std::string& model, const DataShape& data) = nullptr;
   /// Reads its arguments; null where it takes none.
   void (*read)(Spec& spec) = nullptr;
 };
 /// All of them. The same for the whole life of the process.
 [[nodiscard]] std::span<const ModelEntry> models();
 
-/// The entry of a model with arguments, "mlp:hidden=64". Throws Error for an unknown one, naming
-/// the nearest, and for arguments that it does not take.
+/// The entry of a model with arguments, "mlp:hidden=64"; that of kOwn is not among models(). Throws
+/// Error for an unknown one, naming the nearest, and for arguments that it does not take.
 [[nodiscard]] const ModelEntry& model_entry(const std::string& model);
+
+/// Bytes of the model's gradient for such data, as the table of models or --cluster says it. Throws
+/// Error where neither does.
+[[nodiscard]] std::int64_t known_gradient_bytes(const RunConfiguration& configuration,
+                                                const DataShape& data = {});
 
 /// Why only libtorch can compute a run, as the user said it: "--precision bf16"; empty where Eigen
 /// can, too.

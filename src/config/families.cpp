@@ -1,8 +1,10 @@
 #include <rubato/config/families.hpp>
 #include <rubato/policy/batch_policies.hpp>
+#include <rubato/recipe/augmentation_options.hpp>
 #include <rubato/recipe/initializer_options.hpp>
 #include <rubato/recipe/optimizer_options.hpp>
 #include <rubato/recipe/precision.hpp>
+#include <rubato/recipe/test_metrics.hpp>
 #include <rubato/runtime/reducer.hpp>
 #include <rubato/scaling/lr_schedule.hpp>
 #include <rubato/scaling/rule_registry.hpp>
@@ -12,6 +14,7 @@
 #include "collective/schedule.hpp"
 #include "config/data_source.hpp"
 #include "config/engine.hpp"
+#include "config/loss.hpp"
 #include "config/trace_source.hpp"
 
 namespace rubato {
@@ -29,6 +32,10 @@ std::vector<Family> all_families() {
            .option = "--model",
            .help = "what is trained",
            .strategies = model_strategies()},
+          {.name = "losses",
+           .option = "--loss",
+           .help = "what is minimised",
+           .strategies = strategies_of(losses(), [](const LossEntry&, Spec&) {})},
           {.name = "data",
            .option = "--data",
            .help = "what it is trained on",
@@ -66,6 +73,15 @@ std::vector<Family> all_families() {
            .option = "--init",
            .help = "the initial weights: of parameters of two and more dimensions",
            .strategies = initializers()},
+          {.name = "augmentations",
+           .option = "--augment",
+           .help = "what training images go through, anew in each epoch; several with + between "
+                   "them",
+           .strategies = augmentations()},
+          {.name = "metrics",
+           .option = "--metric",
+           .help = "what is measured on the test set besides the loss; several with + between them",
+           .strategies = test_metrics()},
           {.name = "precisions",
            .option = "--precision",
            .help = "what forward and backward compute in",

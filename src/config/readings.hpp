@@ -140,6 +140,28 @@ struct Accuracy {
       0, 100, false, true, "a number above 0 and up to 100 (percent), and ',best' after it or not"};
 };
 
+/// "0.1" or "0.1,seed=3".
+struct Share {
+  static constexpr OptionKind kKind = OptionKind::text_or_number;
+  [[nodiscard]] static std::string accepted() { return std::string(kRange.words); }
+  [[nodiscard]] static std::string value() { return "X[,seed=N]"; }
+  [[nodiscard]] static HeldOut read(const std::string& text) {
+    const std::size_t seed = text.find(kSeed);
+    HeldOut held{.share = parse_real(text.substr(0, seed), kRange)};
+    if (seed != std::string::npos) held.seed = parse_seed(text.substr(seed + kSeed.size()));
+    return held;
+  }
+  [[nodiscard]] static std::string write(const HeldOut& held) {
+    if (held.seed == 0) return fmt::to_string(held.share);
+    return fmt::format("{}{}{}", held.share, kSeed, held.seed);
+  }
+
+ private:
+  static constexpr std::string_view kSeed = ",seed=";
+  static constexpr RealRange kRange{0, 1, false, false,
+                                    "a number above 0 and below 1, and ',seed=N' after it or not"};
+};
+
 // The names by which rows ask for them.
 
 [[nodiscard]] constexpr Flag flag() {
@@ -175,6 +197,9 @@ template <class Check>
   return {.check = check};
 }
 [[nodiscard]] constexpr Accuracy accuracy_target() {
+  return {};
+}
+[[nodiscard]] constexpr Share held_out() {
   return {};
 }
 

@@ -18,12 +18,14 @@ void require_resumable(const RunConfiguration& before, const RunConfiguration& n
   std::vector<std::string> free;
   for (const RunOption& option : run_options()) {
     if (option.resume == OnResume::free) free.push_back("--" + option.name);
-    const bool compared =
-        option.resume == OnResume::fixed ||
-        (option.resume == OnResume::by_content && from == ResumeFrom::configuration);
     const auto then = option.text(before);
     const auto is = option.text(now);
-    if (!compared || then == is) continue;
+    if (option.resume == OnResume::free || then == is) continue;
+    // The checkpoint has what is in them.
+    const bool of_files = option.resume == OnResume::by_file && then && is &&
+                          names_file(option, *then) && names_file(option, *is);
+    const bool by_content = option.resume == OnResume::by_content || of_files;
+    if (by_content && from == ResumeFrom::checkpoint) continue;
     differences.push_back(fmt::format("--{} was {}, is {}", option.name, then.value_or("not set"),
                                       is.value_or("not set")));
   }

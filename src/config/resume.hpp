@@ -6,10 +6,10 @@ namespace rubato {
 
 /// What a run goes on from.
 enum class ResumeFrom {
-  /// A checkpoint, with which the contents of data and trace are compared.
+  /// A checkpoint, with which the contents of data, trace and files are compared.
   checkpoint,
-  /// Its configuration alone, when it has come to nothing yet: data and trace have to be those that
-  /// it names.
+  /// Its configuration alone, when it has come to nothing yet: data, trace and files have to be
+  /// those that it names.
   configuration,
 };
 

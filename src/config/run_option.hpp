@@ -23,6 +23,7 @@ enum class OnResume {
   fixed,       ///< refuses it
   free,        ///< takes the new value
   by_content,  ///< compares what the option names, not its name
+  by_file,     ///< refuses it, but for another file with the same content
 };
 
 /// The type of an option, as files and other languages see it.
@@ -62,6 +63,9 @@ struct RunOption {
   /// Makes it what it is by default.
   std::function<void(RunConfiguration& configuration)> reset{};
 };
+
+/// Whether the text of an option names a file.
+[[nodiscard]] bool names_file(const RunOption& option, const std::string& text);
 
 /// All of them, group by group. The same for the whole life of the process.
 [[nodiscard]] std::span<const RunOption> run_options();

@@ -13,6 +13,7 @@
 #include <rubato/machine/cpus.hpp>
 #include <rubato/plan/shuffle.hpp>
 #include <rubato/policy/batch_policies.hpp>
+#include <rubato/recipe/augmentation_options.hpp>
 #include <rubato/recipe/checkpoint_interval.hpp>
 #include <rubato/recipe/initializer_options.hpp>
 #include <rubato/recipe/own_operators.hpp>
@@ -25,6 +26,8 @@
 #include "config/data_source.hpp"
 #include "config/engine.hpp"
 #include "config/fault_options.hpp"
+#include "config/loss.hpp"
+#include "config/model_source.hpp"
 #include "config/readings.hpp"
 #include "config/run_option.hpp"
 #include "config/trace_source.hpp"
@@ -37,10 +40,8 @@ constexpr std::int64_t kMaxThreads = 4096;
 constexpr std::int64_t kMaxEpochs = 1'000'000;
 constexpr std::int64_t kMaxSteps = 1'000'000'000;
 constexpr std::int64_t kMaxSamples = std::int64_t{1} << 53;
-constexpr std::int64_t kMaxShift = 1000;
 constexpr std::int64_t kMaxKept = 1'000'000;
-// The classes of all data sets that there are.
-constexpr std::int64_t kMaxTopK = 10;
+constexpr std::int64_t kMaxTopK = 1'000'000;
 constexpr RealRange kAlphas{0, 1, false, true, "a number above 0 and up to 1"};
 
 void check_schedule_name(const std::string& text) {
@@ -67,8 +68,17 @@ void check_optimizer_name(const std::string& text) {
 }
 
 std::string map_data_path(const std::string& text, const RunOption::PathMap& map) {
-  const auto folder = mnist_folder(text);
-  return folder ? mnist_data(map(*folder)) : text;
+  return map_data(text, map);
+}
+
+std::string map_script_path(const std::string& text, const RunOption::PathMap& map) {
+  const auto file = script_file(text);
+  return file ? script_text(map(*file)) : text;
+}
+
+std::string map_weights_path(const std::string& text, const RunOption::PathMap& map) {
+  // Not given, they are no file.
+  return text.empty() ? text : map(text).string();
 }
 
 std::string map_trace_path(const std::string& text, const RunOption::PathMap& map) {
@@ -144,6 +154,17 @@ std::vector<RunOption> all_options() {
 }
 
 }  // namespace
+
+bool names_file(const RunOption& option, const std::string& text) {
+  bool named = false;
+  if (option.map_path != nullptr) {
+    static_cast<void>(option.map_path(text, [&named](const std::filesystem::path& file) {
+      named = true;
+      return file;
+    }));
+  }
+  return named;
+}
 
 std::int64_t hardware_threads() {
   return cpus().usable();

@@ -49,6 +49,19 @@ std::optional<double> address_space(const fs::path& root) {
   return std::max(0.0, static_cast<double>(limit.rlim_cur) - mapped);
 }
 
+// What is left of `ulimit -d`, which counts memory of the process's own: not files that are mapped.
+std::optional<double> data_segment(const fs::path& root) {
+  rlimit limit{};
+  if (getrlimit(RLIMIT_DATA, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY) return std::nullopt;
+  // The sixth number of the file, in pages.
+  std::ifstream in(root / "proc/self/statm");
+  double pages = 0;
+  for (int i = 0; i < 6 && in >> pages; ++i) {
+  }
+  const double used = in ? pages * static_cast<double>(sysconf(_SC_PAGESIZE)) : 0;
+  return std::max(0.0, static_cast<double>(limit.rlim_cur) - used);
+}
+
 }  // namespace
 
 MemoryLimit memory_limit(const fs::path& root) {
@@ -62,6 +75,7 @@ MemoryLimit memory_limit(const fs::path& root) {
   consider(physical_memory(root), "physical memory");
   consider(cgroup_limits(root).memory, "the limit of its control group");
   consider(address_space(root), "what ulimit -v leaves", true);
+  consider(data_segment(root), "what ulimit -d leaves");
   return lowest;
 }
 

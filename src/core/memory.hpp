@@ -26,8 +26,8 @@ struct MemoryLimit {
 };
 
 /// The lowest of the machine's physical memory, the limits of the control groups that the process
-/// is in (versions 1 and 2), and what its limit of address space (`ulimit -v`) leaves it. `root` is
-/// where /proc and /sys are.
+/// is in (versions 1 and 2), and what its limits of address space (`ulimit -v`) and of memory of
+/// its own (`ulimit -d`) leave it. `root` is where /proc and /sys are.
 [[nodiscard]] MemoryLimit memory_limit(const std::filesystem::path& root = "/");
 
 /// "512 GB", "1.5 MB": three digits.

@@ -183,6 +183,12 @@ std::vector<std::int64_t> Spec::wholes(std::string_view key,
       .value_or(fallback);
 }
 
+std::optional<std::string> Spec::text(std::string_view key, Unset unset,
+                                      std::string_view accepted) {
+  return read(unset_as(argument_of(key, ArgumentKind::text, accepted), unset),
+              [](std::string_view text) { return std::string(text); });
+}
+
 std::string Spec::one_of(std::string_view key, std::string_view fallback,
                          std::span<const std::string_view> names) {
   return read_name(key, {.fallback = std::string(fallback)}, names);

@@ -7,6 +7,8 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <system_error>
+#include <utility>
 
 #include <fmt/format.h>
 
@@ -87,6 +89,33 @@ std::optional<std::uint64_t> payload_size(const std::array<std::uint32_t, 3>& sh
   return image * shape[0];
 }
 
+// The same, of a file that claims a shape that one can have.
+std::uint64_t checked_payload_size(const std::filesystem::path& path, IdxKind kind,
+                                   const std::array<std::uint32_t, 3>& shape) {
+  if (std::ranges::find(shape, 0U) != shape.end()) {
+    throw Error(fmt::format("{}: its header says {}; accepted: at least one {}", path.string(),
+                            describe(kind, shape),
+                            kind == IdxKind::images ? "image of one pixel" : "label"));
+  }
+  const auto size = payload_size(shape);
+  if (!size) {
+    throw Error(fmt::format("{}: its header says {}, more than any file holds; accepted: {}",
+                            path.string(), describe(kind, shape), accepted(kind)));
+  }
+  return *size;
+}
+
+[[noreturn]] void fail_truncated(const std::filesystem::path& path, std::uint64_t found,
+                                 const std::string& claim, std::uint64_t size) {
+  throw Error(fmt::format("{}: truncated: {} bytes of data where its header says {}; accepted: {}",
+                          path.string(), found, claim, size));
+}
+[[noreturn]] void fail_too_long(const std::filesystem::path& path, const std::string& claim,
+                                std::uint64_t size) {
+  throw Error(fmt::format("{}: longer than its header says, {}; accepted: {} bytes of data",
+                          path.string(), claim, size));
+}
+
 // Reads `size` bytes, or as many as there are.
 std::vector<std::uint8_t> read_payload(GzipFile& file, std::uint64_t size) {
   // The room doubles as data arrive, so that a header that lies costs no more memory than a small
@@ -111,27 +140,30 @@ IdxFile read_idx_file(const std::filesystem::path& path, IdxKind kind) {
   GzipFile file(path, accepted(kind));
   IdxFile result{.shape = read_shape(file, path, kind), .bytes = {}};
   const std::string claim = describe(kind, result.shape);
-  if (std::ranges::find(result.shape, 0U) != result.shape.end()) {
-    throw Error(fmt::format("{}: its header says {}; accepted: at least one {}", path.string(),
-                            claim, kind == IdxKind::images ? "image of one pixel" : "label"));
-  }
-  const auto size = payload_size(result.shape);
-  if (!size) {
-    throw Error(fmt::format("{}: its header says {}, more than any file holds; accepted: {}",
-                            path.string(), claim, accepted(kind)));
-  }
-  result.bytes = read_payload(file, *size);
-  if (result.bytes.size() < *size) {
-    throw Error(
-        fmt::format("{}: truncated: {} bytes of data where its header says {}; accepted: {}",
-                    path.string(), result.bytes.size(), claim, *size));
-  }
+  const std::uint64_t size = checked_payload_size(path, kind, result.shape);
+  result.bytes = read_payload(file, size);
+  if (result.bytes.size() < size) fail_truncated(path, result.bytes.size(), claim, size);
   // This read also meets the end of a gzip stream, and with it the checksum.
   std::array<std::uint8_t, 1> beyond{};
-  if (file.read(beyond) != 0) {
-    throw Error(fmt::format("{}: longer than its header says, {}; accepted: {} bytes of data",
-                            path.string(), claim, *size));
+  if (file.read(beyond) != 0) fail_too_long(path, claim, size);
+  return result;
+}
+
+std::optional<MappedIdx> map_idx_file(const std::filesystem::path& path, IdxKind kind) {
+  constexpr std::string_view kGzip = "\x1F\x8B";
+  std::error_code ignored;
+  if (!std::filesystem::is_regular_file(path, ignored)) return std::nullopt;
+  MappedIdx result{.file = MappedFile::open(path, accepted(kind))};
+  if (result.file->bytes().starts_with(kGzip)) return std::nullopt;
+  {
+    GzipFile file(path, accepted(kind));
+    result.shape = read_shape(file, path, kind);
   }
+  const std::uint64_t size = checked_payload_size(path, kind, result.shape);
+  result.bytes = result.file->bytes().substr(kind == IdxKind::images ? 4 * kWord : 2 * kWord);
+  const std::string claim = describe(kind, result.shape);
+  if (result.bytes.size() < size) fail_truncated(path, result.bytes.size(), claim, size);
+  if (result.bytes.size() > size) fail_too_long(path, claim, size);
   return result;
 }
 

@@ -3,7 +3,12 @@
 #include <array>
 #include <cstdint>
 #include <filesystem>
+#include <memory>
+#include <optional>
+#include <string_view>
 #include <vector>
+
+#include "mapped_file.hpp"
 
 namespace rubato::detail {
 
@@ -21,5 +26,18 @@ struct IdxFile {
 /// what would be accepted. What is allocated grows with the data that arrive, not with what the
 /// header claims.
 [[nodiscard]] IdxFile read_idx_file(const std::filesystem::path& path, IdxKind kind);
+
+/// One IDX file where it lies.
+struct MappedIdx {
+  /// As in IdxFile.
+  std::array<std::uint32_t, 3> shape{1, 1, 1};
+  std::string_view bytes{};
+  std::shared_ptr<const MappedFile> file{};
+};
+
+/// Maps a raw IDX file of the given kind; empty where it is gzipped, or no regular file. Throws
+/// Error as read_idx_file() does.
+[[nodiscard]] std::optional<MappedIdx> map_idx_file(const std::filesystem::path& path,
+                                                    IdxKind kind);
 
 }  // namespace rubato::detail

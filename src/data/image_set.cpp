@@ -15,8 +15,13 @@ PixelStatistics pixel_statistics(const ImageSet& images) {
     sum += value;
     squares += value * value;
   }
+  return pixel_statistics(images.pixels.size(), sum, squares);
+}
+
+PixelStatistics pixel_statistics(std::uint64_t pixels, std::uint64_t sum, std::uint64_t squares) {
+  if (pixels == 0) return {};
   constexpr double kWhite = 255.0;
-  const auto count = static_cast<double>(images.pixels.size());
+  const auto count = static_cast<double>(pixels);
   const double mean = static_cast<double>(sum) / count;
   // Rounding can take the difference below zero when all but a few pixels are equal.
   const double variance = std::max(0.0, static_cast<double>(squares) / count - mean * mean);

@@ -1,6 +1,7 @@
 #include "dense_evaluation.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <vector>
 
 namespace rubato {
@@ -75,6 +76,10 @@ Evaluation evaluate(const DenseModel<T>& model, const DenseDataset<T>& dataset, 
   if (dataset.is_classified()) {
     evaluation.accuracy = share(sum.correct);
     if (options.top_k > 0) evaluation.top_k_accuracy = share(sum.in_top_k);
+    if (options.perplexity) evaluation.perplexity = std::exp(evaluation.loss);
+  } else if (options.mse) {
+    // The loss of real targets.
+    evaluation.mse = evaluation.loss;
   }
   return evaluation;
 }

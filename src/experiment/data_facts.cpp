@@ -1,9 +1,8 @@
 #include "experiment/data_facts.hpp"
 
 #include <algorithm>
-#include <array>
-#include <limits>
 #include <variant>
+#include <vector>
 
 #include <fmt/format.h>
 
@@ -15,31 +14,54 @@
 #include "config/batch_policy.hpp"
 #include "config/engine.hpp"
 #include "config/trace_source.hpp"
-#include "run/images.hpp"
+#include "run/run_data.hpp"
 #include "run/step_source.hpp"
 
 namespace rubato {
 
 namespace {
 
-double share_of_largest_class(const ImageSet& images) {
-  std::array<std::int64_t, std::numeric_limits<std::uint8_t>::max() + 1> counts{};
-  for (const std::uint8_t label : images.labels) ++counts[label];
+double share_of_largest_class(const SampleSet& samples, std::int64_t classes) {
+  std::vector<std::int64_t> counts(static_cast<std::size_t>(classes));
+  std::vector<std::int64_t> targets(static_cast<std::size_t>(samples.targets.elements()));
+  for (std::int64_t i = 0; i < samples.size(); ++i) {
+    read_numbers(samples.targets.type(), samples.target(i), targets.data());
+    for (const std::int64_t target : targets) ++counts[static_cast<std::size_t>(target)];
+  }
   const auto most = static_cast<double>(*std::ranges::max_element(counts));
-  return images.count == 0 ? 0 : most / static_cast<double>(images.count);
+  return most / (static_cast<double>(samples.size()) * static_cast<double>(targets.size()));
+}
+
+// Configurations with the same have the same data.
+std::string data_key(const RunConfiguration& configuration) {
+  const auto& held = configuration.validation;
+  return fmt::format("data {} {} {}", configuration.data, held ? held->share : 0,
+                     held ? held->seed : 0);
 }
 
 }  // namespace
 
 const DataFacts::Facts& DataFacts::facts_of(const RunConfiguration& configuration) {
+  if (configuration.model == kOwn) {
+    throw Error(
+        "--model own: runs that are processes have no model of another program's; accepted: the "
+        "name of a model (rubato list models)");
+  }
   const bool classifies = model_entry(configuration.model).classifies;
-  const std::string key = classifies ? "data " + configuration.data : configuration.model;
+  const std::string key = classifies ? data_key(configuration) : configuration.model;
   if (const auto found = facts_.find(key); found != facts_.end()) return found->second;
   Facts facts{.measure = {.is_accuracy = classifies}};
   if (classifies) {
-    const TrainTestImages images = load_images(configuration);
-    facts.measure.chance = share_of_largest_class(images.test);
-    facts.samples = images.train.count;
+    const DataSets data = load_data(configuration);
+    if (!data.test) {
+      throw Error(
+          fmt::format("--data {}: it has no test set to compare by; accepted: with --validation",
+                      configuration.data));
+    }
+    facts.measure.is_accuracy = data.classes > 0;
+    if (data.classes > 0) facts.measure.chance = share_of_largest_class(*data.test, data.classes);
+    facts.samples = data.train.size();
+    facts.shape = shape_of(data);
   } else {
     facts.samples = parse_quadratic(configuration.model).samples;
   }
@@ -57,7 +79,8 @@ void DataFacts::require_steps(const RunConfiguration& configuration) {
   same.rule = "constant";
   same.learning_rate = 1;
   if (!checked_.insert(to_toml(same)).second) return;
-  const std::int64_t samples = facts_of(configuration).samples;
+  const Facts& facts = facts_of(configuration);
+  const std::int64_t samples = facts.samples;
   const RunSteps steps = load_run_steps(configuration);
   require_room_for_batches(configuration, samples);
   // By a policy nobody knows which rows there will be.
@@ -70,8 +93,7 @@ void DataFacts::require_steps(const RunConfiguration& configuration) {
     require_epochs(planner, configuration.epochs);
     return;
   }
-  const std::int64_t parameters = model_entry(configuration.model).parameters(configuration.model);
-  require_devices(configuration, steps, parameters * std::int64_t{sizeof(float)}, samples);
+  require_devices(configuration, steps, known_gradient_bytes(configuration, facts.shape), samples);
 }
 
 void DataFacts::require_runnable(std::span<const PlannedRun> runs) {

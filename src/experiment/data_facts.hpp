@@ -8,6 +8,7 @@
 
 #include <rubato/config/run_configuration.hpp>
 
+#include "config/engine.hpp"
 #include "experiment/run_result.hpp"
 #include "experiment/runs.hpp"
 
@@ -28,6 +29,7 @@ class DataFacts {
     Measure measure;
     /// In the training set.
     std::int64_t samples = 0;
+    DataShape shape{};
   };
   const Facts& facts_of(const RunConfiguration& configuration);
   void require_steps(const RunConfiguration& configuration);

@@ -1,5 +1,8 @@
 #include <algorithm>
 #include <array>
+#include <cstddef>
+#include <string>
+#include <vector>
 
 #include <ATen/Functions.h>
 #include <fmt/format.h>
@@ -12,8 +15,13 @@
 
 #include <rubato/core/choice.hpp>
 #include <rubato/core/error.hpp>
+#include <rubato/core/spec.hpp>
 #include <rubato/model/builtin_models.hpp>
 #include <rubato/model/module.hpp>
+#include <rubato/recipe/perceptron_options.hpp>
+
+#include "model/residual_network.hpp"
+#include "model/transformer.hpp"
 
 namespace rubato {
 
@@ -53,22 +61,35 @@ class MnistCnn : public nn::Module {
 
 class Mlp : public nn::Module {
  public:
-  Mlp(std::int64_t inputs, std::int64_t classes)
-      : linear1_(inputs, 128), linear2_(128, 64), linear3_(64, classes) {
-    register_module("linear1", linear1_);
-    register_module("linear2", linear2_);
-    register_module("linear3", linear3_);
+  enum class Outputs { log_probabilities, numbers };
+
+  Mlp(const PerceptronOptions& options, std::int64_t inputs, std::int64_t outputs, Outputs kind)
+      : activation_(options.activation), kind_(kind) {
+    for (const std::int64_t width : options.hidden) {
+      add(inputs, width);
+      inputs = width;
+    }
+    add(inputs, outputs);
   }
 
-  at::Tensor forward(const at::Tensor& x) {
-    const at::Tensor hidden = at::relu(linear2_(at::relu(linear1_(x.flatten(1)))));
-    return at::log_softmax(linear3_(hidden), 1);
+  at::Tensor forward(at::Tensor x) {
+    x = layers_.front()(x.flatten(1));
+    for (std::size_t i = 1; i < layers_.size(); ++i) {
+      x = layers_[i](activation_ == Activation::relu ? at::relu(x) : at::tanh(x));
+    }
+    return kind_ == Outputs::numbers ? x : at::log_softmax(x, 1);
   }
 
  private:
-  nn::Linear linear1_;
-  nn::Linear linear2_;
-  nn::Linear linear3_;
+  // linear1, linear2 and so on.
+  void add(std::int64_t inputs, std::int64_t outputs) {
+    layers_.emplace_back(inputs, outputs);
+    register_module(fmt::format("linear{}", layers_.size()), layers_.back());
+  }
+
+  Activation activation_;
+  Outputs kind_;
+  std::vector<nn::Linear> layers_;
 };
 
 class Softmax : public nn::Module {
@@ -121,7 +142,13 @@ class ToyNet : public nn::Module {
   nn::Sequential dense_;
 };
 
-constexpr std::array<std::string_view, 4> kNames{"mnist-cnn", "mlp", "softmax", "toy-net"};
+constexpr std::array<std::string_view, 6> kNames{"mnist-cnn", "mlp",      "softmax",
+                                                 "toy-net",   "resnet20", "transformer"};
+
+void require_known(const std::string& name) {
+  if (std::ranges::find(kNames, name) != kNames.end()) return;
+  throw Error(unknown_name_message("model", name, kNames));
+}
 
 }  // namespace
 
@@ -129,19 +156,28 @@ std::span<const std::string_view> builtin_model_names() {
   return kNames;
 }
 
-ModelFactory builtin_model(std::string_view name, const ImageShape& shape) {
-  const std::int64_t inputs = shape.channels * shape.height * shape.width;
+ModelFactory builtin_model(std::string_view model, const ImageShape& shape) {
+  const Spec spec(model);
+  const std::string& name = spec.name();
+  if (name == "mlp") {
+    return model_factory<Mlp>(parse_perceptron(model), shape.channels * shape.height * shape.width,
+                              shape.classes, Mlp::Outputs::log_probabilities);
+  }
+  if (name == "resnet20") return residual_network(parse_residual(model), shape);
+  if (name == "transformer") return transformer(parse_transformer(model), shape);
+  spec.finish();
   if (name == "mnist-cnn") {
     if (shape.channels != 1 || shape.height != 28 || shape.width != 28 || shape.classes != 10) {
-      throw Error(
-          fmt::format("model mnist-cnn takes images of 1 x 28 x 28 in 10 classes, the data "
-                      "has {} x {} x {} in {}; accepted for these: mlp, softmax",
-                      shape.channels, shape.height, shape.width, shape.classes));
+      throw Error(fmt::format(
+          "model mnist-cnn takes images of 1 x 28 x 28 in 10 classes, the data "
+          "has {} x {} x {} in {}; accepted for these: mlp, softmax, resnet20, transformer",
+          shape.channels, shape.height, shape.width, shape.classes));
     }
     return model_factory<MnistCnn>();
   }
-  if (name == "mlp") return model_factory<Mlp>(inputs, shape.classes);
-  if (name == "softmax") return model_factory<Softmax>(inputs, shape.classes);
+  if (name == "softmax") {
+    return model_factory<Softmax>(shape.channels * shape.height * shape.width, shape.classes);
+  }
   if (name == "toy-net") {
     if (after_toy_convolutions(std::min(shape.height, shape.width)) < 1) {
       throw Error(fmt::format(
@@ -152,6 +188,25 @@ ModelFactory builtin_model(std::string_view name, const ImageShape& shape) {
     return model_factory<ToyNet>(shape);
   }
   throw Error(unknown_name_message("model", name, kNames));
+}
+
+ModelFactory regression_model(std::string_view model, std::int64_t inputs, std::int64_t outputs) {
+  const std::string name = Spec(model).name();
+  if (name == "mlp") {
+    return model_factory<Mlp>(parse_perceptron(model), inputs, outputs, Mlp::Outputs::numbers);
+  }
+  require_known(name);
+  throw Error(fmt::format(
+      "model {} tells classes apart, the data have real targets; accepted for these: mlp", name));
+}
+
+ModelFactory sequence_model(std::string_view model, const SequenceShape& shape) {
+  const std::string name = Spec(model).name();
+  if (name == "transformer") return transformer(parse_transformer(model), shape);
+  require_known(name);
+  throw Error(fmt::format(
+      "model {} takes images, the data are sequences of tokens; accepted for these: transformer",
+      name));
 }
 
 }  // namespace rubato

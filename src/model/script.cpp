@@ -1,10 +1,14 @@
+#include <memory>
 #include <string>
+#include <unordered_map>
 #include <vector>
 
 #include <fmt/format.h>
 
 #include <rubato/core/error.hpp>
 #include <rubato/model/script.hpp>
+
+#include "model/script_call.hpp"
 
 namespace rubato {
 
@@ -33,22 +37,27 @@ void add_rules(const torch::jit::Module& module, const std::string& prefix,
   }
 }
 
-// What forward() of TorchScript returned: a tensor, or a tuple or list of them.
-Tensors tensors_in(const c10::IValue& output) {
-  if (output.isTensor()) return {output.toTensor()};
-  if (output.isTensorList()) return output.toTensorVector();
-  Tensors tensors;
-  if (output.isTuple()) {
-    for (const c10::IValue& element : output.toTupleRef().elements()) {
-      if (!element.isTensor()) break;
-      tensors.push_back(element.toTensor());
-    }
-    if (tensors.size() == output.toTupleRef().elements().size()) return tensors;
+std::vector<NamedTensor> tensors_of_module(const torch::jit::Module& module) {
+  std::vector<NamedTensor> tensors;
+  for (const auto& named : module.named_parameters()) tensors.push_back({named.name, named.value});
+  for (const auto& named : module.named_buffers()) tensors.push_back({named.name, named.value});
+  return tensors;
+}
+
+// Module::deepcopy() would make one tensor of them.
+void require_memory_of_their_own(const torch::jit::Module& module) {
+  std::unordered_map<const void*, NamedTensor> seen;
+  for (const NamedTensor& named : tensors_of_module(module)) {
+    if (!named.tensor.defined() || !named.tensor.has_storage()) continue;
+    const auto [place, is_new] =
+        seen.try_emplace(named.tensor.storage().unsafeGetStorageImpl(), named);
+    const NamedTensor& other = place->second;
+    if (is_new || other.tensor.is_same(named.tensor)) continue;
+    throw Error(
+        fmt::format("'{}' and '{}' of the TorchScript module lie in one memory; accepted: tensors "
+                    "of their own (clone())",
+                    other.name, named.name));
   }
-  throw Error(
-      fmt::format("forward() of the TorchScript module returned {}; accepted: a tensor, or a tuple "
-                  "or list of tensors",
-                  output.tagKind()));
 }
 
 }  // namespace
@@ -70,14 +79,14 @@ Model make_model(const torch::jit::Module& module) {
     torch::jit::Module handle = module;
     handle.train(training);
   };
-  model.forward = [module](const Tensors& inputs) {
-    torch::jit::Module handle = module;
-    return tensors_in(handle.forward({inputs.begin(), inputs.end()}));
+  model.forward = [call = std::make_shared<ScriptCall>(module)](const Tensors& inputs) {
+    return (*call)(inputs);
   };
   return model;
 }
 
 ModelFactory script_factory(const torch::jit::Module& module) {
+  require_memory_of_their_own(module);
   return [module] {
     const torch::jit::Module copy = module.deepcopy();
     // Copies know of their originals, which they must not train.

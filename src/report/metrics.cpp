@@ -151,6 +151,8 @@ void MetricsWriter::on_epoch(Training& training, const EpochRecord& epoch) {
     line["test_loss"] = epoch.test->loss;
     if (epoch.test->accuracy) line["test_accuracy"] = *epoch.test->accuracy;
     if (epoch.test->top_k_accuracy) line["test_top_k_accuracy"] = *epoch.test->top_k_accuracy;
+    if (epoch.test->mse) line["test_mse"] = *epoch.test->mse;
+    if (epoch.test->perplexity) line["test_perplexity"] = *epoch.test->perplexity;
   }
   for (const MetricValue& metric : epoch.metrics) line["metrics"][metric.name] = metric.value;
   if (epoch.time) line["clock"] = clock_json(*epoch.time);

@@ -109,6 +109,10 @@ void Progress::on_epoch(Training& training, const EpochRecord& epoch) {
       test += fmt::format("  accuracy {:.2f} %", *epoch.test->accuracy * 100);
     if (epoch.test->top_k_accuracy)
       test += fmt::format(", top-{} {:.2f} %", options_.top_k, *epoch.test->top_k_accuracy * 100);
+    if (epoch.test->mse) test += fmt::format("  mse {}", decimal(*epoch.test->mse, 4));
+    if (epoch.test->perplexity) {
+      test += fmt::format("  perplexity {}", decimal(*epoch.test->perplexity, 3));
+    }
   }
   const double rate =
       epoch.train_seconds > 0 ? static_cast<double>(epoch.samples) / epoch.train_seconds : 0;

@@ -72,6 +72,8 @@ std::string to_json(const RunSummary& summary) {
       {"best_test_accuracy", or_null(result.best_test_accuracy)},
       {"final_test_top_k_accuracy", or_null(test ? test->top_k_accuracy : std::nullopt)},
       {"final_test_loss", test ? Json(test->loss) : Json()},
+      {"final_test_mse", or_null(test ? test->mse : std::nullopt)},
+      {"final_test_perplexity", or_null(test ? test->perplexity : std::nullopt)},
       {"epochs", result.epochs},
       {"part_of_epoch", result.part ? Json{{"steps", result.part->steps},
                                            {"samples", result.part->samples},

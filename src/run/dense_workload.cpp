@@ -9,8 +9,9 @@
 #include <rubato/run/dense_workload.hpp>
 
 #include "config/engine.hpp"
+#include "core/memory.hpp"
 #include "eigen/instruction_set.hpp"
-#include "run/images.hpp"
+#include "run/run_data.hpp"
 
 namespace rubato {
 
@@ -35,18 +36,59 @@ void require_portable(const RunConfiguration& configuration) {
   }
 }
 
+// The rows of a set, of real numbers each.
+std::vector<float> input_rows(const DataSets& data, const SampleSet& set) {
+  const InputReader reader(data);
+  const auto size = static_cast<std::size_t>(set.inputs.elements());
+  std::vector<float> rows(static_cast<std::size_t>(set.size()) * size);
+  for (std::int64_t i = 0; i < set.size(); ++i) {
+    reader.read(set.input(i), rows.data() + static_cast<std::size_t>(i) * size);
+  }
+  return rows;
+}
+
+template <class T>
+std::vector<T> target_rows(const SampleSet& set) {
+  const auto size = static_cast<std::size_t>(set.targets.elements());
+  std::vector<T> rows(static_cast<std::size_t>(set.size()) * size);
+  for (std::int64_t i = 0; i < set.size(); ++i) {
+    read_numbers(set.targets.type(), set.target(i),
+                 rows.data() + static_cast<std::size_t>(i) * size);
+  }
+  return rows;
+}
+
+DenseDataset<float> dense_rows(const DataSets& data, const SampleSet& set) {
+  if (data.classes > 0) {
+    return DenseDataset<float>::classified(input_rows(data, set), target_rows<std::int64_t>(set),
+                                           data.classes);
+  }
+  return DenseDataset<float>::with_targets(input_rows(data, set), target_rows<float>(set),
+                                           set.targets.elements());
+}
+
+void require_room(const RunConfiguration& configuration, const DataSets& data) {
+  double samples = static_cast<double>(data.train.size());
+  if (data.test) samples += static_cast<double>(data.test->size());
+  const double features = static_cast<double>(data.train.inputs.elements());
+  require_memory(samples * features * kFloatBytes,
+                 fmt::format("{}, {} {} of {} numbers as floats, needs", configuration.data,
+                             samples, data.noun, features),
+                 "with --engine libtorch what does not fit is read from the file in every step");
+}
+
 class DenseWorkload final : public Workload {
  public:
   explicit DenseWorkload(const RunConfiguration& configuration)
-      : DenseWorkload(configuration, load_images(configuration)) {}
+      : DenseWorkload(configuration, load_data(configuration)) {}
 
   std::string description() const override { return description_; }
-  std::int64_t samples() const override { return train_.samples(); }
+  std::int64_t samples() const override { return train_->samples(); }
   std::int64_t gradient_bytes() const override {
     const std::vector<std::int64_t> none;
-    return kFloatBytes * dense_parameters(train_.features(),
+    return kFloatBytes * dense_parameters(train_->features(),
                                           perceptron_ ? perceptron_->hidden : none,
-                                          train_.outputs());
+                                          train_->outputs());
   }
   EngineFacts engine() const override {
     const auto set = choice_name(kInstructionSets, dense_instruction_set());
@@ -57,28 +99,32 @@ class DenseWorkload final : public Workload {
                        const TrainOptions& options) const override {
     DenseNetworkOptions<float> network{.test = test_, .seed = options.seed};
     if (!perceptron_) {
-      return {softmax_regression(train_, std::move(network)), std::move(steps), options};
+      return {softmax_regression(*train_, std::move(network)), std::move(steps), options};
     }
     network.hidden = perceptron_->hidden;
     network.activation = perceptron_->activation;
-    return {multi_layer_perceptron(train_, std::move(network)), std::move(steps), options};
+    return {multi_layer_perceptron(*train_, std::move(network)), std::move(steps), options};
   }
 
  private:
-  // Both sets by the training set's statistics: the test set is not known beforehand.
-  DenseWorkload(const RunConfiguration& configuration, const TrainTestImages& images)
-      : DenseWorkload(configuration, images, pixel_statistics(images.train)) {}
-  DenseWorkload(const RunConfiguration& configuration, const TrainTestImages& images,
-                const PixelStatistics& statistics)
-      : description_(describe(configuration, images)),
-        train_(to_rows<float>(images.train, statistics)),
-        test_(to_rows<float>(images.test, statistics)) {
+  DenseWorkload(const RunConfiguration& configuration, const DataSets& data)
+      : description_(describe(configuration, data)) {
+    require_one_target(configuration, data);
     if (configuration.model.starts_with("mlp")) perceptron_ = parse_perceptron(configuration.model);
+    if (data.classes == 0 && !perceptron_) {
+      throw Error(
+          fmt::format("--model {}: it tells classes apart, and the targets of {} are real numbers; "
+                      "accepted: mlp or script:FILE",
+                      configuration.model, configuration.data));
+    }
+    require_room(configuration, data);
+    train_ = dense_rows(data, data.train);
+    if (data.test) test_ = dense_rows(data, *data.test);
   }
 
   std::string description_;
-  DenseDataset<float> train_;
-  DenseDataset<float> test_;
+  std::optional<DenseDataset<float>> train_;
+  std::optional<DenseDataset<float>> test_;
   // Softmax regression has none.
   std::optional<PerceptronOptions> perceptron_;
 };

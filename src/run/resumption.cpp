@@ -10,6 +10,7 @@
 
 #include <rubato/config/configuration_file.hpp>
 
+#include "config/run_option.hpp"
 #include "core/file.hpp"
 #include "tensorboard/event_folder.hpp"
 
@@ -43,7 +44,8 @@ std::string config_text(const RunConfiguration& run, const RunFolder& folder) {
   return to_toml(with_paths_from(folder.path(), run));
 }
 
-std::string write_origin(const RunFolder& folder, RunConfiguration run, const RunSteps& steps) {
+std::string write_origin(const RunFolder& folder, RunConfiguration run, const RunSteps& steps,
+                         std::span<const WorkloadFile> files) {
   if (const Availability* const availability = std::get_if<Availability>(&steps)) {
     std::ostringstream text;
     availability->write_csv(text);
@@ -54,6 +56,13 @@ std::string write_origin(const RunFolder& folder, RunConfiguration run, const Ru
     run.trace = folder.file("trace.csv").string();
     // The file has the steps that it said.
     run.availability.clear();
+  }
+  for (const WorkloadFile& file : files) {
+    const std::string name = fmt::format("given-{}{}", file.option, file.extension);
+    folder.write(name, file.bytes);
+    const RunOption& option = run_option(file.option);
+    option.set(run, option.map_path(*option.text(run),
+                                    [&](const fs::path&) { return folder.file(name); }));
   }
   std::string config = config_text(run, folder);
   folder.write("config.toml", config);
@@ -88,14 +97,14 @@ void KeepNewer::load(const Training& training, const State& state) {
   before.data = options_.data;
   // The trace that it was trained with: from here on it may be another.
   const RunSteps steps = load_run_steps(before);
-  write_origin(aside, std::move(before), steps);
+  write_origin(aside, std::move(before), steps, options_.files);
   aside.write("metrics.jsonl", read_file(run_ / "metrics.jsonl"));
   for (const fs::path& file : event_files(run_)) {
     aside.write(file.filename().string(), read_file(file));
   }
   std::error_code ignored;
-  for (const char* name :
-       {"best.pt", "best.safetensors", "weights.pt", "weights.safetensors", "summary.json"}) {
+  for (const char* name : {"best.pt", "best.safetensors", "model.pt", "weights.pt",
+                           "weights.safetensors", "summary.json"}) {
     if (fs::exists(run_ / name, ignored)) move(run_ / name, aside.file(name));
   }
   if (!newer_.empty()) {

@@ -3,12 +3,14 @@
 #include <cstdint>
 #include <filesystem>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
 #include <rubato/config/run_configuration.hpp>
 #include <rubato/report/checkpoints.hpp>
 #include <rubato/report/run_folder.hpp>
+#include <rubato/run/workload.hpp>
 #include <rubato/train/observer.hpp>
 
 #include "config/trace_source.hpp"
@@ -18,9 +20,10 @@ namespace rubato {
 /// The text of the configuration file of a run in `folder`.
 [[nodiscard]] std::string config_text(const RunConfiguration& run, const RunFolder& folder);
 
-/// Writes the configuration, and the trace or the availability as it was read, so that the folder
-/// alone reproduces the run. Returns the text of the configuration.
-std::string write_origin(const RunFolder& folder, RunConfiguration run, const RunSteps& steps);
+/// Writes the configuration, and the trace or the availability and the workload's files as they
+/// were read, so that the folder alone reproduces the run. Returns the text of the configuration.
+std::string write_origin(const RunFolder& folder, RunConfiguration run, const RunSteps& steps,
+                         std::span<const WorkloadFile> files);
 
 /// Keeps what a run has come to since the checkpoint that it goes on from, where there is any:
 /// newer checkpoints than the one that was named, and the results of a run that was finished. It
@@ -36,6 +39,8 @@ class KeepNewer final : public Observer {
     bool named = false;
     /// Where the data of the run lie now.
     std::string data;
+    /// What else the run is of.
+    std::span<const WorkloadFile> files{};
   };
 
   KeepNewer(const RunFolder& run, const CheckpointFolder& checkpoints, Options options);

@@ -67,15 +67,17 @@ void Run::add_keepers() {
   // Of a host without a folder nothing is kept.
   const bool resumed = location_.from().has_value() && location_.folder_;
   std::string config = !location_.folder_ ? to_toml(configuration_)
-                       : resumed          ? config_text(configuration_, folder())
-                                          : write_origin(folder(), configuration_, steps_);
-  record_ = trainer_.add_observer<RunRecord>(std::move(config));
+                       : resumed
+                           ? config_text(configuration_, folder())
+                           : write_origin(folder(), configuration_, steps_, workload_->files());
+  record_ = trainer_.add_observer<RunRecord>(std::move(config), workload_->files());
   kernels_ = trainer_.add_observer<KernelRecord>(kernels_text(workload_->engine().kernels));
   if (resumed) {
     newer_ = trainer_.add_observer<KeepNewer>(folder(), checkpoints_,
                                               KeepNewer::Options{.from = location_.from()->file,
                                                                  .named = location_.is_named(),
-                                                                 .data = configuration_.data});
+                                                                 .data = configuration_.data,
+                                                                 .files = workload_->files()});
   }
   if (location_.folder_) {
     metrics_ = trainer_.add_observer<MetricsWriter>(folder().file("metrics.jsonl"), resumed);
@@ -110,7 +112,7 @@ void Run::add_keepers() {
 void Run::go_on() {
   trainer_.load_state(location_.from()->state);
   if (!location_.folder_) return;
-  write_origin(folder(), configuration_, steps_);
+  write_origin(folder(), configuration_, steps_, workload_->files());
   // The file may be of a later epoch.
   if (best_ && best_->value()) write_best();
 }
@@ -173,6 +175,9 @@ void Run::write_best() const {
 std::filesystem::path Run::write_weights() const {
   const std::string name = fmt::format("weights.{}", workload_->weights_suffix());
   folder().write(name, workload_->weights(trainer_.parameters(), trainer_.buffers()));
+  if (const auto model = workload_->model_file(trainer_.parameters(), trainer_.buffers())) {
+    folder().write("model.pt", *model);
+  }
   return folder().file(name);
 }
 

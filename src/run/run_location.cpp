@@ -46,7 +46,7 @@ Found named_one(const fs::path& file, const CheckpointFolder& checkpoints) {
 // That a run begins anew must not throw away what it has come to.
 void require_nothing_to_lose(const fs::path& folder) {
   std::error_code ignored;
-  for (const char* name : {"summary.json", "weights.pt", "weights.safetensors"}) {
+  for (const char* name : {"summary.json", "model.pt", "weights.pt", "weights.safetensors"}) {
     if (!fs::exists(folder / name, ignored)) continue;
     throw Error(
         fmt::format("{}: the run has ended and left {}, but no checkpoint to go on from; accepted: "

@@ -1,21 +1,24 @@
 #pragma once
 
+#include <span>
 #include <string>
 #include <string_view>
-#include <utility>
+#include <vector>
 
 #include <rubato/config/run_configuration.hpp>
 #include <rubato/core/stopwatch.hpp>
+#include <rubato/run/workload.hpp>
 #include <rubato/train/observer.hpp>
 
 namespace rubato {
 
-/// What a checkpoint says of the run beyond its training: the options it was made with, and for how
-/// long it has been trained.
+/// What a checkpoint says of the run beyond its training: the options it was made with, the files
+/// that they name, and for how long it has been trained.
 class RunRecord final : public Observer {
  public:
-  /// `config` is the text of the run's configuration file.
-  explicit RunRecord(std::string config) : config_(std::move(config)) {}
+  /// `config` is the text of the run's configuration file. load() throws Error where the files are
+  /// not those that the checkpoint was trained with.
+  RunRecord(std::string config, std::span<const WorkloadFile> files);
 
   [[nodiscard]] std::string_view name() const override { return "run"; }
   void save(State& state) const override;
@@ -25,7 +28,14 @@ class RunRecord final : public Observer {
   [[nodiscard]] double wall_seconds() const { return seconds_before_ + since_.seconds(); }
 
  private:
+  // SHA-256 of a file, and the option that names it.
+  struct FileHash {
+    std::string option;
+    std::string hex;
+  };
+
   std::string config_;
+  std::vector<FileHash> files_;
   double seconds_before_ = 0;
   Stopwatch since_;
 };

@@ -58,6 +58,11 @@ std::string Workload::weights(std::span<const NamedArray> parameters,
   return state_bytes(state);
 }
 
+ArrayCopies Workload::predict(const Trainer& /*trainer*/, Prediction /*what*/) const {
+  throw Error(
+      fmt::format("{} does not predict; accepted: the workload of libtorch", engine().engine));
+}
+
 Budget budget_of(const RunConfiguration& configuration) {
   return {.iterations = configuration.iterations,
           .samples = configuration.samples,
@@ -68,6 +73,7 @@ Budget budget_of(const RunConfiguration& configuration) {
 TrainOptions train_options(const RunConfiguration& options) {
   FaultOptions faults = parse_random_faults(options.faults);
   faults.planned = parse_faults(options.fault);
+  const TestMetrics metrics = test_metrics_of(options);
   return {.epochs = options.epochs,
           .budget = budget_of(options),
           .minibatch_size = options.minibatch,
@@ -84,7 +90,9 @@ TrainOptions train_options(const RunConfiguration& options) {
           .clip_norm = options.clip_norm,
           .clip_value = options.clip_value,
           .seed = options.seed,
-          .top_k = options.top_k,
+          .top_k = metrics.top_k,
+          .mse = metrics.mse,
+          .perplexity = metrics.perplexity,
           .log_noise = options.log_noise,
           .log_minibatches = options.log_minibatches,
           .cores = options.cores,

@@ -111,6 +111,8 @@ void TensorBoard::on_epoch(Training& training, const EpochRecord& epoch) {
     add("test/loss", epoch.test->loss);
     if (epoch.test->accuracy) add("test/accuracy", *epoch.test->accuracy);
     if (epoch.test->top_k_accuracy) add("test/top_k_accuracy", *epoch.test->top_k_accuracy);
+    if (epoch.test->mse) add("test/mse", *epoch.test->mse);
+    if (epoch.test->perplexity) add("test/perplexity", *epoch.test->perplexity);
   }
   for (const MetricValue& metric : epoch.metrics) {
     add(metric_tags_, "metrics", metric.name, metric.value);

@@ -1,4 +1,3 @@
-#include <mutex>
 #include <string_view>
 
 #include <ATen/Parallel.h>
@@ -25,12 +24,21 @@ Function* find_function(const char* name) {
 }  // namespace
 
 void use_one_intra_op_thread() {
-  static std::once_flag once;
-  std::call_once(once, [] {
-    at::set_num_threads(1);
-    // An OpenBLAS built on pthreads has threads of its own, about which libtorch knows nothing.
-    if (auto* set_threads = find_function<void(int)>("openblas_set_num_threads")) set_threads(1);
-  });
+  at::set_num_threads(1);
+  // An OpenBLAS built on pthreads has threads of its own, about which libtorch knows nothing.
+  if (auto* set_threads = find_function<void(int)>("openblas_set_num_threads")) set_threads(1);
+}
+
+IntraOpThreads::IntraOpThreads() : of_libtorch_(at::get_num_threads()) {
+  if (auto* get_threads = find_function<int()>("openblas_get_num_threads")) {
+    of_blas_ = get_threads();
+  }
+}
+
+IntraOpThreads::~IntraOpThreads() {
+  at::set_num_threads(of_libtorch_);
+  auto* set_threads = find_function<void(int)>("openblas_set_num_threads");
+  if (of_blas_ > 0 && set_threads != nullptr) set_threads(of_blas_);
 }
 
 namespace {

@@ -19,4 +19,9 @@ namespace rubato {
                                   Workers& workers, const EvaluationOptions& options,
                                   const OwnOperators& operators, std::string_view when);
 
+/// The outputs of the model for all samples of a data set, in their order, computed on all threads:
+/// the same bits for every number of them. Throws TrainingError.
+[[nodiscard]] Tensors predict(ReplicaSet& replicas, const Dataset& dataset, Workers& workers,
+                              const OwnOperators& operators);
+
 }  // namespace rubato

@@ -176,6 +176,11 @@ Evaluation TorchObjective::evaluate(const Dataset& dataset, Workers& workers,
                           parts_.options.operators, when);
 }
 
+Tensors TorchObjective::predict(const Dataset& dataset, Workers& workers) {
+  require_samples(&dataset, "data to predict");
+  return rubato::predict(*replicas_, dataset, workers, parts_.options.operators);
+}
+
 std::string TorchObjective::configuration_text() const {
   return fmt::format("precision = {}\noperators = {}\naugment = {}\nbuffers = {}\n",
                      text_of(parts_.options), to_string(parts_.options.operators),

@@ -37,6 +37,7 @@ class TorchObjective {
   void set_test(std::shared_ptr<const Dataset> test, Loss loss);
   [[nodiscard]] Evaluation evaluate(const Dataset& dataset, Workers& workers,
                                     const EvaluationOptions& options, std::string_view when);
+  [[nodiscard]] Tensors predict(const Dataset& dataset, Workers& workers);
   [[nodiscard]] const SharedState& state() const { return replicas_->state(); }
   [[nodiscard]] const TorchOptions& options() const { return parts_.options; }
 

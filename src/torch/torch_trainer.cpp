@@ -66,7 +66,14 @@ Evaluation TorchTrainer::evaluate(const TensorDataset& dataset) {
   return evaluate(*checked(dataset, "data to evaluate on"));
 }
 Evaluation TorchTrainer::evaluate(const Dataset& dataset) {
-  return own_objective(*this).evaluate(dataset, workers(), {.top_k = options().top_k}, "");
+  return own_objective(*this).evaluate(dataset, workers(), evaluation_options(options()), "");
+}
+
+Tensors TorchTrainer::predict(const TensorDataset& dataset) {
+  return predict(*checked(dataset, "data to predict"));
+}
+Tensors TorchTrainer::predict(const Dataset& dataset) {
+  return own_objective(*this).predict(dataset, workers());
 }
 
 const std::vector<NamedTensor>& TorchTrainer::parameters() const {
@@ -88,7 +95,8 @@ Evaluation evaluate(const Training& training, const Dataset& dataset) {
     throw Error(
         "tensors are evaluated by a model of libtorch; accepted: a TorchTrainer's training");
   }
-  return objective->evaluate(dataset, training.workers(), {.top_k = training.options().top_k}, "");
+  return objective->evaluate(dataset, training.workers(), evaluation_options(training.options()),
+                             "");
 }
 
 }  // namespace rubato

@@ -30,6 +30,8 @@ void put_result(State& state, const TrainResult& result) {
     state.put("final_test.loss", test->loss);
     put_if(state, "final_test.accuracy", test->accuracy);
     put_if(state, "final_test.top_k_accuracy", test->top_k_accuracy);
+    put_if(state, "final_test.mse", test->mse);
+    put_if(state, "final_test.perplexity", test->perplexity);
   }
   put_if(state, "best_test_accuracy", result.best_test_accuracy);
   if (result.time) state.put("clock", result.time->state());
@@ -61,7 +63,9 @@ TrainResult result_of(const State& state) {
     result.final_test = Evaluation{.samples = state.count("final_test.samples"),
                                    .loss = state.value<double>("final_test.loss"),
                                    .accuracy = get_if(state, "final_test.accuracy"),
-                                   .top_k_accuracy = get_if(state, "final_test.top_k_accuracy")};
+                                   .top_k_accuracy = get_if(state, "final_test.top_k_accuracy"),
+                                   .mse = get_if(state, "final_test.mse"),
+                                   .perplexity = get_if(state, "final_test.perplexity")};
   }
   result.best_test_accuracy = get_if(state, "best_test_accuracy");
   if (state.has("clock")) result.time = ClockTime::of_state(state.values<double>("clock"));

@@ -381,7 +381,7 @@ class Trainer::Implementation final : public Training {
     record.train_loss = epoch_->loss_sum / minibatches_of(epoch_->loss_samples);
     if (objective_->has_test()) {
       record.test = objective_->test(
-          workers_, {.top_k = options_.top_k},
+          workers_, evaluation_options(options_),
           fmt::format(" of the test data after epoch {}", record.epoch.value() + 1));
     }
     for (const OwnMetric& metric : options_.metrics) {

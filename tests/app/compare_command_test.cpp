@@ -79,7 +79,7 @@ class CompareCommand : public testing::Test {
 };
 
 // Enough epochs to be caught in the middle.
-Arguments long_design(const std::string& out) {
+Arguments long_design(const std::string& out, const std::string& epochs = "12") {
   return {"--model",
           "softmax",
           "--rule",
@@ -87,7 +87,7 @@ Arguments long_design(const std::string& out) {
           "--seed",
           "1..2",
           "--epochs",
-          "12",
+          epochs,
           "--lr",
           "0.02",
           "--target",
@@ -292,7 +292,9 @@ TEST_F(CompareCommand, FindsMistakesBeforeAnythingRuns) {
 
 TEST_F(CompareCommand, WorksAloneInItsFolder) {
   ASSERT_EQ(compare(with(kShort, {"--rule", "linear", "--out", "e"})).code, 0);
-  const ProgramResult result = compare(long_design("f"), [&](pid_t process, const auto&) {
+  // So many that it is still at work when the other has waited long enough.
+  const Arguments longer = long_design("f", "400");
+  const ProgramResult result = compare(longer, [&](pid_t process, const auto&) {
     wait_for("f", 0);
     const ProgramResult other = compare({"--resume", "f"});
     EXPECT_EQ(other.code, 2);

@@ -1,12 +1,12 @@
 // docs/compare.md: its file is read, its commands run, one after the other.
 
 #include <regex>
-#include <sstream>
 #include <string>
 #include <vector>
 
 #include <gmock/gmock.h>
 
+#include "app/doc_commands.hpp"
 #include "app/run_program.hpp"
 #include "support/temp_folder.hpp"
 
@@ -20,19 +20,14 @@ TEST(CompareDoc, HasCommandsThatRun) {
   for (std::sregex_iterator it(text.begin(), text.end(), file), end; it != end; ++it) {
     folder.write((*it)[1].str(), (*it)[2].str());
   }
-  const std::regex command("\n\\$ rubato ([^\n]+)");
-  int commands = 0;
-  for (std::sregex_iterator it(text.begin(), text.end(), command), end; it != end; ++it) {
-    std::istringstream words((*it)[1].str());
-    std::vector<std::string> arguments;
-    for (std::string word; words >> word;) arguments.push_back(word);
-    const test::ProgramResult result = test::rubato(arguments, folder.path());
-    EXPECT_EQ(result.code, 0) << (*it)[1] << "\n" << result.err;
-    EXPECT_EQ(result.err, "") << (*it)[1];
-    EXPECT_NE(result.out, "") << (*it)[1];
-    ++commands;
+  const std::vector<std::string> commands = test::rubato_commands(text);
+  for (const std::string& command : commands) {
+    const test::ProgramResult result = test::rubato(test::words_of(command), folder.path());
+    EXPECT_EQ(result.code, 0) << command << "\n" << result.err;
+    EXPECT_EQ(result.err, "") << command;
+    EXPECT_NE(result.out, "") << command;
   }
-  EXPECT_GE(commands, 4);
+  EXPECT_GE(commands.size(), 4U);
 }
 
 }  // namespace

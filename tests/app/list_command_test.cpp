@@ -16,7 +16,6 @@ using test::ProgramResult;
 using testing::AllOf;
 using testing::ContainsRegex;
 using testing::HasSubstr;
-using testing::Not;
 
 std::string listed(std::vector<std::string> arguments) {
   arguments.insert(arguments.begin(), "list");
@@ -50,7 +49,9 @@ TEST(List, ExplainsAFamily) {
                     ContainsRegex("\n    mode +as --watch +min, max\n")));
   EXPECT_EQ(listed({"schedule"}), out) << "in the singular, too";
   EXPECT_EQ(listed({"rule", "schedule"}), listed({"rules"}) + "\n" + out);
-  EXPECT_THAT(listed({"data"}), AllOf(HasSubstr("\nmnist:DIR\n"), Not(HasSubstr("ARGUMENT"))));
+  EXPECT_THAT(listed({"data"}), AllOf(HasSubstr("\nmnist:DIR\n"),
+                                      ContainsRegex("\n    label +the last one +the name of"),
+                                      HasSubstr("\nGiven as NAME,ARGUMENT=VALUE,ARGUMENT=VALUE.")));
 }
 
 TEST(List, FitsIntoEightyColumns) {
@@ -95,11 +96,12 @@ TEST(List, SuggestsTheNearestFamily) {
   const ProgramResult result = test::rubato({"list", "rlues"});
   EXPECT_EQ(result.code, 2);
   EXPECT_EQ(result.out, "");
-  EXPECT_EQ(result.err,
-            "rubato list: unknown family 'rlues'; did you mean 'rules'? accepted: models, data, "
-            "traces, generators, policies, batch-policies, rules, schedules, optimizers, "
-            "initializers, precisions, "
-            "reducers, algorithms\n");
+  EXPECT_EQ(
+      result.err,
+      "rubato list: unknown family 'rlues'; did you mean 'rules'? accepted: models, losses, data, "
+      "traces, generators, policies, batch-policies, rules, schedules, optimizers, "
+      "initializers, augmentations, metrics, precisions, "
+      "reducers, algorithms\n");
   EXPECT_THAT(test::rubato({"list", "--jsn"}).err, HasSubstr("did you mean '--json'?"));
   EXPECT_THAT(listed({"--help"}), HasSubstr("Usage: rubato list [FAMILY...] [OPTIONS]\n"));
 }

@@ -7,10 +7,14 @@
 #include <set>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 
+#include <rubato/run/evaluation.hpp>
+
+#include "app/evaluate_arguments.hpp"
 #include "app/train_arguments.hpp"
 #include "config/run_option.hpp"
 #include "support/temp_folder.hpp"
@@ -60,6 +64,8 @@ std::string_view on_resume(OnResume resume) {
       return "fixed";
     case OnResume::free:
       return "may change";
+    case OnResume::by_file:
+      return "by file";
     case OnResume::by_content:
       break;
   }
@@ -73,6 +79,17 @@ std::string default_of(const RunOption& option) {
   return code(text);
 }
 
+std::string table_of(const std::vector<app::CommandLine::Description>& options,
+                     const std::set<std::string>& left_out = {}) {
+  std::string text = "| option | meaning | default |\n|---|---|---|\n";
+  for (const auto& [name, value, help, shown_default] : options) {
+    if (left_out.contains(name)) continue;
+    text += fmt::format("| {} | {} | {} |\n", named(name, value), prose(help),
+                        shown_default.empty() ? "" : code(shown_default));
+  }
+  return text;
+}
+
 // Those of the others that train has, too, do nothing there but say so, or are its own.
 std::string own_table(app::TrainCommand command) {
   std::set<std::string> left_out;
@@ -81,12 +98,16 @@ std::string own_table(app::TrainCommand command) {
       left_out.insert(option.name);
     }
   }
-  std::string text = "| option | meaning | default |\n|---|---|---|\n";
-  for (const auto& [name, value, help, shown_default] : app::own_options(command)) {
-    if (left_out.contains(name)) continue;
-    text += fmt::format("| {} | {} | {} |\n", named(name, value), prose(help), code(shown_default));
+  return table_of(app::own_options(command), left_out);
+}
+
+// The names of the options of a run that eval and predict take.
+std::string taken_by_evaluation() {
+  std::string names;
+  for (const std::string_view name : evaluation_options()) {
+    names += fmt::format("{}`--{}`", names.empty() ? "" : ", ", name);
   }
-  return text;
+  return names;
 }
 
 std::string generated() {
@@ -108,7 +129,13 @@ std::string generated() {
          "\n`rubato verify` takes `--config` and `--verbose` as well, and:\n\n" +
          own_table(app::TrainCommand::verify) +
          "\n`rubato calibrate` takes `--config` and `--verbose` as well, and:\n\n" +
-         own_table(app::TrainCommand::calibrate) + "\n";
+         own_table(app::TrainCommand::calibrate) +
+         fmt::format(
+             "\n`rubato eval` and `rubato predict` take `--config`, of the options of a run "
+             "{}, and:\n\n",
+             taken_by_evaluation()) +
+         table_of(app::own_options(app::EvaluateCommand::evaluate)) + "\n`rubato predict`:\n\n" +
+         table_of(app::own_options(app::EvaluateCommand::predict), {"run"}) + "\n";
 }
 
 TEST(OptionsDoc, HasTheTableOfOptions) {

@@ -1,7 +1,6 @@
 // docs/policies.md: its commands run, and its table has all that there is.
 
 #include <regex>
-#include <sstream>
 #include <string>
 #include <vector>
 
@@ -9,6 +8,7 @@
 
 #include <rubato/config/families.hpp>
 
+#include "app/doc_commands.hpp"
 #include "app/run_program.hpp"
 #include "support/temp_folder.hpp"
 
@@ -17,20 +17,15 @@ namespace {
 
 TEST(PoliciesDoc, HasCommandsThatRun) {
   const std::string text = test::read_file(RUBATO_POLICIES_MD);
-  const std::regex command("\n\\$ rubato ([^\n]+)");
-  int commands = 0;
-  for (std::sregex_iterator it(text.begin(), text.end(), command), end; it != end; ++it) {
-    std::istringstream words((*it)[1].str());
-    std::vector<std::string> arguments;
-    for (std::string word; words >> word;) arguments.push_back(word);
+  const std::vector<std::string> commands = test::rubato_commands(text);
+  for (const std::string& command : commands) {
     const test::TempFolder folder;
-    const test::ProgramResult result = test::rubato(arguments, folder.path());
-    EXPECT_EQ(result.code, 0) << (*it)[1] << "\n" << result.err;
-    EXPECT_EQ(result.err, "") << (*it)[1];
-    EXPECT_NE(result.out, "") << (*it)[1];
-    ++commands;
+    const test::ProgramResult result = test::rubato(test::words_of(command), folder.path());
+    EXPECT_EQ(result.code, 0) << command << "\n" << result.err;
+    EXPECT_EQ(result.err, "") << command;
+    EXPECT_NE(result.out, "") << command;
   }
-  EXPECT_GE(commands, 5);
+  EXPECT_GE(commands.size(), 5U);
 }
 
 TEST(PoliciesDoc, HasEveryArgumentWithItsDefault) {

@@ -1,7 +1,6 @@
 // docs/traces.md: its files are read, its commands run, and its tables have all that there is.
 
 #include <regex>
-#include <sstream>
 #include <string>
 #include <vector>
 
@@ -9,6 +8,7 @@
 
 #include <rubato/config/families.hpp>
 
+#include "app/doc_commands.hpp"
 #include "app/run_program.hpp"
 #include "support/temp_folder.hpp"
 
@@ -32,19 +32,14 @@ class TracesDoc : public testing::Test {
 TEST_F(TracesDoc, HasCommandsThatRun) {
   write_files();
   // In the order in which files are made: `show trace.csv` comes behind `convert`.
-  const std::regex command("\n\\$ rubato ([^\n]+)");
-  int commands = 0;
-  for (std::sregex_iterator it(text_.begin(), text_.end(), command), end; it != end; ++it) {
-    std::istringstream words((*it)[1].str());
-    std::vector<std::string> arguments;
-    for (std::string word; words >> word;) arguments.push_back(word);
-    const test::ProgramResult result = test::rubato(arguments, folder_.path());
-    EXPECT_EQ(result.code, 0) << (*it)[1] << "\n" << result.err;
-    EXPECT_EQ(result.err, "") << (*it)[1];
-    EXPECT_NE(result.out, "") << (*it)[1];
-    ++commands;
+  const std::vector<std::string> commands = test::rubato_commands(text_);
+  for (const std::string& command : commands) {
+    const test::ProgramResult result = test::rubato(test::words_of(command), folder_.path());
+    EXPECT_EQ(result.code, 0) << command << "\n" << result.err;
+    EXPECT_EQ(result.err, "") << command;
+    EXPECT_NE(result.out, "") << command;
   }
-  EXPECT_GE(commands, 15);
+  EXPECT_GE(commands.size(), 15U);
 }
 
 TEST_F(TracesDoc, HasEveryArgumentWithItsDefault) {

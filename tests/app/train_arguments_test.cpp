@@ -40,7 +40,7 @@ Arguments every_option(const test::TempFolder& folder) {
           "--init=msra:fan=out",
           "--precision=bf16",
           "--operators=max-pool",
-          "--augment-shift=2",
+          "--augment=shift:pixels=1+flip",
           "--label-smoothing=0.1",
           "--rule=linear-momentum:ramp=10",
           "--schedule=warmup:length=1+step:every=2",
@@ -104,7 +104,7 @@ TEST(TrainArguments, HaveTheOriginalsDefaults) {
   EXPECT_EQ(options.run.epochs, 5);
   EXPECT_EQ(options.run.seed, 42U);
   EXPECT_GE(options.run.threads, 1);
-  EXPECT_EQ(mnist_folder(options.run.data), std::nullopt);
+  EXPECT_EQ(parse_data(options.run.data).path, "");
 }
 
 TEST(TrainArguments, AreAllRead) {
@@ -112,7 +112,7 @@ TEST(TrainArguments, AreAllRead) {
   Arguments arguments = every_option(folder);
   arguments.insert(arguments.end(), {"--out=" + (folder.path() / "run").string(), "--verbose"});
   const TrainArguments options = parsed(arguments);
-  EXPECT_EQ(mnist_folder(options.run.data), folder.path());
+  EXPECT_EQ(parse_data(options.run.data).path, folder.path());
   EXPECT_EQ(options.run.model, "softmax");
   EXPECT_EQ(options.run.trace, folder.path() / "a \"b\" #c.csv");
   EXPECT_EQ(options.run.on_trace_end, TraceEnd::cycle);
@@ -123,7 +123,7 @@ TEST(TrainArguments, AreAllRead) {
   EXPECT_EQ(options.run.precision, "bf16");
   EXPECT_EQ(options.run.operators, "max-pool");
   EXPECT_EQ(options.run.label_smoothing, 0.1);
-  EXPECT_EQ(options.run.augment_shift, 2);
+  EXPECT_EQ(options.run.augment, "shift:pixels=1+flip");
   EXPECT_EQ(options.run.rule, "linear-momentum:ramp=10");
   EXPECT_EQ(options.run.schedule, "warmup:length=1+step:every=2");
   EXPECT_EQ(options.run.schedule_unit, ScheduleUnit::iterations);
@@ -238,12 +238,12 @@ TEST_F(WorkingFolder, PathsInTheConfigurationAreRelativeToIt) {
   folder_.write("images/here", "");
   const TrainArguments options = parsed({"--config=run/config.toml"});
   EXPECT_EQ(options.run.trace, "run/t.csv");
-  EXPECT_EQ(mnist_folder(options.run.data), "run/images");
+  EXPECT_EQ(parse_data(options.run.data).path, "run/images");
   // Those in the arguments are relative to here.
   const TrainArguments overridden =
       parsed({"--config=run/config.toml", "--trace=t.csv", "--data=mnist:images"});
   EXPECT_EQ(overridden.run.trace, "t.csv");
-  EXPECT_EQ(mnist_folder(overridden.run.data), "images");
+  EXPECT_EQ(parse_data(overridden.run.data).path, "images");
 }
 
 TEST(TrainArguments, ArgumentsOverrideTheConfiguration) {
@@ -316,7 +316,8 @@ TEST(TrainArguments, RejectArgumentsThatWouldDoNothing) {
        "100steps"},
       {{"--trace=128", "--on-trace-end=stop"},
        "--on-trace-end: a constant trace has no end; accepted: with a file or elastic"},
-      {{"--top-k=11"}, "--top-k: '11' is out of range; accepted: a whole number from 0 to 10"},
+      {{"--top-k=1000001"},
+       "--top-k: '1000001' is out of range; accepted: a whole number from 0 to 1000000"},
   };
   for (const WrongArguments& wrong : cases) {
     EXPECT_EQ(error_parsing(wrong.arguments), wrong.message)
@@ -591,7 +592,8 @@ TEST(TrainArguments, RejectWhatIsWrong) {
       {{"--histograms-every", "0"},
        "--histograms-every: '0' is out of range; accepted: a whole number from 1 to 1000000000"},
       {{"--model", "cnn"},
-       "--model: unknown model 'cnn'; accepted: mnist-cnn, mlp, softmax, toy-net, quadratic"},
+       "--model: unknown model 'cnn'; accepted: mnist-cnn, mlp, softmax, toy-net, resnet20, "
+       "transformer, quadratic, script:FILE"},
       {{"--assignment", "stride"},
        "--assignment: unknown assignment 'stride'; did you mean 'strided'? accepted: contiguous, "
        "strided"},
@@ -599,9 +601,13 @@ TEST(TrainArguments, RejectWhatIsWrong) {
        "--on-trace-end: unknown end 'hodl'; did you mean 'hold'? accepted: error, hold, cycle, "
        "stop"},
       {{"--data", "digit"},
-       "--data: unknown data set 'digit'; did you mean 'digits'? accepted: digits, mnist:DIR"},
+       "--data: unknown data set 'digit'; did you mean 'digits'? accepted: digits, mnist:DIR, "
+       "cifar10:DIR, "
+       "tensors:FILE, csv:FILE, text:FILE"},
       {{"--data", "mnist:"},
-       "--data: unknown data set 'mnist:'; did you mean 'mnist:DIR'? accepted: digits, mnist:DIR"},
+       "--data: unknown data set 'mnist:'; did you mean 'mnist:DIR'? accepted: digits, mnist:DIR, "
+       "cifar10:DIR, "
+       "tensors:FILE, csv:FILE, text:FILE"},
       {{"--data", "/"}, "--data: '/' is a folder; did you mean 'mnist:/'?"},
       {{"--data", "mnist:/no/where"},
        "--data: no such folder as '/no/where'; accepted: the folder that holds the IDX files "

@@ -14,6 +14,7 @@
 #include <rubato/run/this_machine.hpp>
 #include <rubato/sim/cluster_model.hpp>
 
+#include "app/doc_commands.hpp"
 #include "app/run_program.hpp"
 #include "support/temp_folder.hpp"
 
@@ -63,15 +64,13 @@ TEST_F(ClusterDoc, ComputesAStepOfThisMachineAsTheLibraryDoes) {
 
 TEST_F(ClusterDoc, HasCommandsThatRun) {
   const test::TempFolder folder;
-  const std::regex command("\n\\$ rubato ([^\n]+)");
-  int commands = 0;
-  for (std::sregex_iterator it(text_.begin(), text_.end(), command), end; it != end; ++it) {
-    const test::ProgramResult result = test::shell("exec \"$0\" " + (*it)[1].str(), folder.path());
-    EXPECT_EQ(result.code, 0) << (*it)[1] << "\n" << result.err;
-    EXPECT_NE(result.out, "") << (*it)[1];
-    ++commands;
+  const std::vector<std::string> commands = test::rubato_commands(text_);
+  for (const std::string& command : commands) {
+    const test::ProgramResult result = test::shell("exec \"$0\" " + command, folder.path());
+    EXPECT_EQ(result.code, 0) << command << "\n" << result.err;
+    EXPECT_NE(result.out, "") << command;
   }
-  EXPECT_EQ(commands, 4);
+  EXPECT_EQ(commands.size(), 4U);
 }
 
 // In a short form: a real one takes minutes.

@@ -151,6 +151,18 @@ TEST(ConfigurationFile, RejectsWhatIsNoToml) {
   }
 }
 
+// Of each range of letters in which the parser looks for spaces.
+TEST(ConfigurationFile, RejectsOtherLettersOutsideOfText) {
+  for (const std::string letter : {"\u00e9", "\u0431", "\u1681", "\u3003", "\ufefe"}) {
+    for (const char* const line : {"seed = 7{}", "seed = {}7", "seed{} = 7", "{}seed = 7",
+                                   "seed {}= 7", "seed = 7 {}", "seed = [7{}]", "seed = true{}"}) {
+      const std::string text = fmt::format(fmt::runtime(line), letter);
+      EXPECT_THAT(error_in(text), StartsWith("c.toml:1: ")) << text;
+    }
+    EXPECT_EQ(parsed(fmt::format("data = \"csv:{0}\" # {0}", letter)).data, "csv:" + letter);
+  }
+}
+
 TEST(ConfigurationFile, RejectsWhatNoOptionIs) {
   const std::string accepted = "; accepted: TOML, a line such as 'cores = 8' for each option";
   EXPECT_EQ(error_in("lr = 1\n[train]\ncores = 8\n"),

@@ -32,8 +32,8 @@ TEST(Engine, IsEigenWhereEigenCan) {
 
 TEST(Engine, IsLibtorchForWhatEigenCannotDo) {
   for (const char* const line :
-       {"precision = \"bf16\"", "operators = \"none\"", "init = \"msra\"", "augment-shift = 1",
-        "label-smoothing = 0.1", "engine = \"libtorch\""}) {
+       {"precision = \"bf16\"", "operators = \"none\"", "init = \"msra\"", "augment = \"flip\"",
+        "label-smoothing = 0.1", "engine = \"libtorch\"", "loss = \"mse\"", "weights = \"w.pt\""}) {
     EXPECT_EQ(engine_of(with(std::string("model = \"mlp\"\n") + line)), Engine::libtorch) << line;
   }
 }
@@ -42,8 +42,8 @@ TEST(Engine, SaysWhatNobodyCanDo) {
   const auto error = [](const std::string& lines) {
     return test::error_of([&] { static_cast<void>(engine_of(with(lines))); });
   };
-  EXPECT_EQ(error("model = \"mlp:hidden=3\"\nprecision = \"bf16\""),
-            "--model mlp:hidden=3 is computed by Eigen, which cannot follow --precision bf16; "
+  EXPECT_EQ(error("model = \"quadratic:dim=3\"\nprecision = \"bf16\""),
+            "--model quadratic:dim=3 is computed by Eigen, which cannot follow --precision bf16; "
             "accepted: one or the other");
   EXPECT_EQ(error("engine = \"eigen\""),
             "--engine eigen: only libtorch does --model mnist-cnn; accepted: --engine libtorch or "
@@ -53,13 +53,45 @@ TEST(Engine, SaysWhatNobodyCanDo) {
             "auto");
 }
 
+TEST(Engine, KnowsTheGradientOfAScriptFromTheClusterAlone) {
+  RunConfiguration run{.model = "script:net.pt"};
+  EXPECT_EQ(engine_of(run), Engine::libtorch);
+  EXPECT_EQ(test::error_of([&] { static_cast<void>(known_gradient_bytes(run)); }),
+            "--model script:net.pt: how large its gradient is is not known without loading it; "
+            "accepted: with its bytes, as in --cluster bytes=87600");
+  run.cluster = "bytes=400";
+  EXPECT_EQ(known_gradient_bytes(run), 400);
+  EXPECT_EQ(known_gradient_bytes({.model = "softmax"}), 4 * 7850);
+}
+
+TEST(Configuration, RefusesFilesThatAreNotThere) {
+  const auto error = [](const RunConfiguration& run) {
+    return test::error_of([&] { require_consistent(run); });
+  };
+  EXPECT_EQ(error({.model = "script:no.pt"}),
+            "--model: no such file as 'no.pt'; accepted: a file that torch.jit.save() wrote");
+  EXPECT_EQ(error({.loss = "script:no.pt"}),
+            "--loss: no such file as 'no.pt'; accepted: a file that torch.jit.save() wrote");
+  EXPECT_EQ(error({.weights = "no.pt"}),
+            "--weights: no such file as 'no.pt'; accepted: a state_dict that torch.save() wrote, "
+            "or the folder of a run");
+  EXPECT_EQ(error({.weights = "/"}),
+            "--weights: the folder / has no weights.pt and no weights.safetensors; accepted: that "
+            "of a run that has ended");
+  EXPECT_EQ(error({.loss = "mse", .label_smoothing = 0.1}),
+            "--label-smoothing: mse has no classes to spread a target over; accepted: with --loss "
+            "cross-entropy or nll");
+}
+
 TEST(ModelEntry, RefusesWhatIsNoModel) {
   const auto error = [](const std::string& model) {
     return test::error_of([&] { static_cast<void>(model_entry(model)); });
   };
   EXPECT_EQ(error("mpl"),
             "unknown model 'mpl'; did you mean 'mlp'? accepted: mnist-cnn, mlp, softmax, toy-net, "
-            "quadratic");
+            "resnet20, transformer, quadratic, script:FILE");
+  EXPECT_EQ(error("transformer:heads=3"),
+            "transformer: heads: 3 heads cannot share 64 features; accepted: a divisor of dim");
   EXPECT_EQ(error("softmax:hidden=3"), "softmax takes no arguments, but has 'hidden'");
   EXPECT_THAT(error("mlp:hidden=3/0"), testing::StartsWith("mlp: hidden: '0' is out of range"));
   EXPECT_THAT(error("mlp:activation=sigmoid"), testing::HasSubstr("accepted: relu, tanh"));

@@ -22,6 +22,7 @@ inline std::string other_value(const RunOption& option) {
                                       "0.5",
                                       "0.25",
                                       "softmax",
+                                      "mse",
                                       "mnist:images",
                                       "one",
                                       "bf16",
@@ -36,7 +37,9 @@ inline std::string other_value(const RunOption& option) {
                                       "core=2,factor=1.5",
                                       "weak:quantum=2",
                                       "substep=2",
-                                      "noise-scale:max=1024"};
+                                      "noise-scale:max=1024",
+                                      "flip",
+                                      "perplexity"};
   std::istringstream choices(option.accepted);
   for (std::string choice; choices >> choice;) {
     candidates.push_back(choice.substr(0, choice.find(',')));

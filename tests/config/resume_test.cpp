@@ -26,7 +26,7 @@ TEST(Resume, BindsARunToEachOptionThatDecidesItsResult) {
       "epochs",       "threads",          "cores", "assignment",      "reduce", "exact",
       "on-trace-end", "checkpoint-every", "keep",  "fault",           "faults", "straggler",
       "log-steps",    "log-minibatches",  "top-k", "target-accuracy", "price",  "tensorboard",
-      "histograms",   "histograms-every"};
+      "histograms",   "histograms-every", "metric"};
   const std::set<std::string> by_content{"availability", "data", "trace"};
   const RunConfiguration before;
   std::set<std::string> found;

@@ -80,7 +80,8 @@ TEST(RunOptions, RejectWhatIsOutOfTheirRange) {
   EXPECT_EQ(error("watch", "loss"),
             "unknown metric 'loss'; accepted: train-loss, test-loss, test-accuracy");
   EXPECT_EQ(error("model", "cnn"),
-            "unknown model 'cnn'; accepted: mnist-cnn, mlp, softmax, toy-net, quadratic");
+            "unknown model 'cnn'; accepted: mnist-cnn, mlp, softmax, toy-net, resnet20, "
+            "transformer, quadratic, script:FILE");
   EXPECT_EQ(configuration, RunConfiguration());
   EXPECT_EQ(error("epoch", "3"), "unknown option 'epoch'; did you mean 'epochs'?");
 }

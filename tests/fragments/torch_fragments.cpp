@@ -1,6 +1,7 @@
 // What the headers show, in programs that use libtorch: FragmentsTest compares.
 #include <array>
 #include <cstdint>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -12,10 +13,13 @@
 
 #include <rubato/model/module.hpp>
 #include <rubato/model/script.hpp>
+#include <rubato/run/run.hpp>
 #include <rubato/torch/adascale.hpp>
 #include <rubato/torch/losses.hpp>
 #include <rubato/torch/torch_optimizer.hpp>
 #include <rubato/torch/torch_trainer.hpp>
+#include <rubato/torch_run/own_workload.hpp>
+#include <rubato/torch_run/torch_workload.hpp>
 #include <rubato/train/verify.hpp>
 
 namespace rubato::fragments {
@@ -63,6 +67,16 @@ void torch_trainer(const TensorDataset& train_set, const TensorDataset& test_set
   trainer.set_test(test_set);
   const rubato::TrainResult result = trainer.fit();
   static_cast<void>(result);
+}
+
+void own_workload(const at::Tensor& inputs, const at::Tensor& targets) {
+  rubato::RunConfiguration configuration{.data = std::string(rubato::kOwn),
+                                         .model = std::string(rubato::kOwn)};
+  rubato::Run run(configuration,
+                  rubato::own_workload({.model = rubato::model_factory<Net>(),
+                                        .loss = rubato::cross_entropy_loss(),
+                                        .train = rubato::make_dataset({inputs}, {targets})},
+                                       rubato::torch_options(configuration)));
 }
 
 MakeTrainer verify(const Loss& loss, const TensorDataset& data, const Trace& trace,

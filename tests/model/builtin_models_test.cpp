@@ -43,7 +43,27 @@ std::string error_of_model(std::string_view name, const ImageShape& shape) {
 }
 
 TEST(BuiltinModels, HaveTheseNames) {
-  EXPECT_THAT(builtin_model_names(), ElementsAre("mnist-cnn", "mlp", "softmax", "toy-net"));
+  EXPECT_THAT(builtin_model_names(),
+              ElementsAre("mnist-cnn", "mlp", "softmax", "toy-net", "resnet20", "transformer"));
+}
+
+TEST(RegressionModel, IsThePerceptronWithoutTheSoftmax) {
+  const at::NoGradGuard no_grad;
+  const Model numbers = regression_model("mlp:hidden=6", 12, 3)();
+  const Model classes = builtin_model("mlp:hidden=6", {.height = 3, .width = 4, .classes = 3})();
+  EXPECT_EQ(names(numbers.parameters), names(classes.parameters));
+  for (std::size_t i = 0; i < numbers.parameters.size(); ++i) {
+    numbers.parameters[i].tensor.copy_(classes.parameters[i].tensor);
+  }
+  const at::Tensor x = images(5, {.height = 3, .width = 4});
+  const at::Tensor output = numbers.forward(x);
+  EXPECT_TRUE(at::equal(output.log_softmax(1), classes.forward(x)));
+  EXPECT_FALSE(at::equal(output, classes.forward(x)));
+  EXPECT_EQ(
+      test::error_of([] { static_cast<void>(regression_model("softmax", 12, 3)); }),
+      "model softmax tells classes apart, the data have real targets; accepted for these: mlp");
+  EXPECT_THAT(test::error_of([] { static_cast<void>(regression_model("mpl", 12, 3)); }),
+              testing::HasSubstr("did you mean 'mlp'?"));
 }
 
 TEST(BuiltinModels, HaveAsManyParametersAsTheirLayers) {
@@ -54,7 +74,14 @@ TEST(BuiltinModels, HaveAsManyParametersAsTheirLayers) {
       {"softmax", 10 * 784 + 10},
       {"toy-net", (64 * 9 + 64) + (128 * 64 * 9 + 128) + (256 * 128 * 9 + 256) +
                       (512 * 256 * 9 + 512) + 2 * (64 + 128 + 256 + 512) + (512 * 8192 + 512) +
-                      2 * 512 + (10 * 512 + 10)}};
+                      2 * 512 + (10 * 512 + 10)},
+      {"resnet20", (16 * 9 + 32) + 6 * (16 * 16 * 9 + 32) + (32 * 16 * 9 + 64) +
+                       5 * (32 * 32 * 9 + 64) + (32 * 16 + 64) + (64 * 32 * 9 + 128) +
+                       5 * (64 * 64 * 9 + 128) + (64 * 32 + 128) + (64 * 10 + 10)},
+      {"transformer",
+       (28 * 64 + 64) + 28 * 64 +
+           2 * ((64 * 192 + 192) + (64 * 64 + 64) + (64 * 128 + 128) + (128 * 64 + 64) + 4 * 64) +
+           2 * 64 + (64 * 10 + 10)}};
   EXPECT_EQ(expected.at("mnist-cnn"), 21'900);
   for (const std::string_view name : builtin_model_names()) {
     EXPECT_EQ(parameter_count(builtin_model(name, {})()), expected.at(name)) << name;
@@ -72,7 +99,9 @@ TEST(BuiltinModels, MapImagesToLogProbabilities) {
 
 TEST(BuiltinModels, TakeTheShapeOfTheData) {
   const ImageShape colour{.channels = 3, .height = 17, .width = 16, .classes = 100};
-  for (const std::string_view name : {"mlp", "softmax", "toy-net"}) {
+  for (const std::string_view name :
+       {"mlp:hidden=5/4/3,activation=tanh", "softmax", "toy-net", "resnet20:width=3",
+        "transformer:layers=1,heads=2,dim=6,hidden=5,dropout=0.5"}) {
     EXPECT_EQ(builtin_model(name, colour)().forward(images(4, colour)).sizes(), (Shape{4, 100}))
         << name;
   }
@@ -124,9 +153,11 @@ TEST(MnistCnn, ComputesTheOriginalsNetwork) {
 TEST(BuiltinModels, SuggestTheNearestName) {
   EXPECT_EQ(error_of_model("mnist-cn", {}),
             "unknown model 'mnist-cn'; did you mean 'mnist-cnn'? accepted: mnist-cnn, mlp, "
-            "softmax, toy-net");
-  EXPECT_EQ(error_of_model("resnet-50", {}),
-            "unknown model 'resnet-50'; accepted: mnist-cnn, mlp, softmax, toy-net");
+            "softmax, toy-net, resnet20, transformer");
+  EXPECT_EQ(error_of_model("alexnet", {}),
+            "unknown model 'alexnet'; accepted: mnist-cnn, mlp, softmax, toy-net, resnet20, "
+            "transformer");
+  EXPECT_EQ(error_of_model("softmax:hidden=3", {}), "softmax takes no arguments, but has 'hidden'");
 }
 
 TEST(ToyNet, RefusesImagesThatItsConvolutionsUseUp) {

@@ -5,6 +5,8 @@
 #include <rubato/recipe/optimizer_options.hpp>
 #include <rubato/recipe/own_operators.hpp>
 #include <rubato/recipe/precision.hpp>
+#include <rubato/recipe/residual_options.hpp>
+#include <rubato/recipe/transformer_options.hpp>
 
 #include "support/error_of.hpp"
 
@@ -153,6 +155,35 @@ TEST(CheckpointInterval, HasACountAndAUnit) {
                                 "5minutes", "5stepss", "99999999999999999999steps"}) {
     EXPECT_THROW(static_cast<void>(parse_checkpoint_interval(bad)), Error) << bad;
   }
+}
+
+TEST(ResidualOptions, AreRead) {
+  EXPECT_EQ(parse_residual("resnet20").width, 16);
+  EXPECT_EQ(parse_residual("resnet20:width=32").width, 32);
+  const auto error = [](std::string_view spec) {
+    return error_of([&] { static_cast<void>(parse_residual(spec)); });
+  };
+  EXPECT_THAT(error("resnet20:width=0"), HasSubstr("width: '0' is out of range"));
+  EXPECT_EQ(error("resnet50"),
+            "'resnet50' is no residual network; accepted: resnet20, with the argument width");
+  // 0.27 million parameters (He et al. 2016, table 6), with shortcuts of option B.
+  EXPECT_EQ(residual_parameters({}, 3, 10), 272'474);
+}
+
+TEST(TransformerOptions, AreRead) {
+  const TransformerOptions read =
+      parse_transformer("transformer:layers=3,heads=2,dim=8,hidden=5,dropout=0.25");
+  EXPECT_EQ(read.layers, 3);
+  EXPECT_EQ(read.heads, 2);
+  EXPECT_EQ(read.dim, 8);
+  EXPECT_EQ(read.hidden, 5);
+  EXPECT_EQ(read.dropout, 0.25);
+  const auto error = [](std::string_view spec) {
+    return error_of([&] { static_cast<void>(parse_transformer(spec)); });
+  };
+  EXPECT_THAT(error("transformer:dropout=1"), HasSubstr("dropout: "));
+  EXPECT_THAT(error("transformer:dim=6"), HasSubstr("accepted: a divisor of dim"));
+  EXPECT_THAT(error("encoder"), HasSubstr("'encoder' is no transformer"));
 }
 
 }  // namespace

@@ -31,18 +31,21 @@ using nlohmann::json;
 
 RunSummary full_summary() {
   RunSummary summary;
-  summary.result = {
-      .epochs = 2,
-      .part = EpochPart{.steps = 5, .samples = 160, .of_steps = 48},
-      .steps = 10,
-      .samples = 1000,
-      .skipped_steps = 3,
-      .train_seconds = 4,
-      .final_test =
-          Evaluation{.samples = 100, .loss = 0.125, .accuracy = 0.75, .top_k_accuracy = 0.875},
-      .best_test_accuracy = 0.8125,
-      .iterations = 12.5,
-      .stopped = "not this one"};
+  summary.result = {.epochs = 2,
+                    .part = EpochPart{.steps = 5, .samples = 160, .of_steps = 48},
+                    .steps = 10,
+                    .samples = 1000,
+                    .skipped_steps = 3,
+                    .train_seconds = 4,
+                    .final_test = Evaluation{.samples = 100,
+                                             .loss = 0.125,
+                                             .accuracy = 0.75,
+                                             .top_k_accuracy = 0.875,
+                                             .mse = 0.5,
+                                             .perplexity = 1.25},
+                    .best_test_accuracy = 0.8125,
+                    .iterations = 12.5,
+                    .stopped = "not this one"};
   summary.options.rule = "root";
   summary.options.seed = std::numeric_limits<std::uint64_t>::max();
   summary.options.minibatch_size = 16;
@@ -68,6 +71,7 @@ TEST(Summary, HasExactlyTheseFields) {
   const auto expected = json::parse(R"({
       "final_test_accuracy": 0.75, "best_test_accuracy": 0.8125,
       "final_test_top_k_accuracy": 0.875, "final_test_loss": 0.125,
+      "final_test_mse": 0.5, "final_test_perplexity": 1.25,
       "epochs": 2, "part_of_epoch": {"steps": 5, "samples": 160, "of_steps": 48},
       "steps": 10, "samples": 1000, "iterations": 12.5, "wall_seconds": 5.0, "train_seconds": 4.0,
       "samples_per_second": 250.0, "weights_sha256": "abc", "model": "mlp", "data": "digits",
@@ -91,8 +95,9 @@ TEST(Summary, HasNullsWhereThereIsNothing) {
   RunSummary summary;
   summary.engine.kernels = {{"OpenBLAS", ""}, {"ATen", ""}, {"oneDNN", ""}};
   const auto parsed = json::parse(to_json(summary));
-  for (const char* name : {"final_test_accuracy", "best_test_accuracy", "final_test_top_k_accuracy",
-                           "final_test_loss", "part_of_epoch", "stopped"}) {
+  for (const char* name :
+       {"final_test_accuracy", "best_test_accuracy", "final_test_top_k_accuracy", "final_test_loss",
+        "final_test_mse", "final_test_perplexity", "part_of_epoch", "stopped"}) {
     EXPECT_TRUE(parsed.at(name).is_null()) << name;
   }
   for (const char* name : {"openblas", "aten", "onednn", "openblas_by_itself"}) {
@@ -138,21 +143,27 @@ TEST(Metrics, HaveExactlyTheseFields) {
       {{.core = CoreRank{2}, .substep = 1}, {.core = CoreRank{0}, .substep = 3}}};
   metrics.on_fault(training, step.plan, faults, 5);
   metrics.on_step(training, step);
-  EpochRecord epoch{
-      .epoch = EpochIndex{2},
-      .whole = false,
-      .steps = 3,
-      .samples = 320,
-      .train_loss = 0.75,
-      .test = Evaluation{.samples = 100, .loss = 0.25, .accuracy = 0.5, .top_k_accuracy = 0.625},
-      .metrics = {{.name = "f1", .value = 0.875}, {.name = "size", .value = 3}},
-      .train_seconds = 2,
-      .test_seconds = 1};
+  EpochRecord epoch{.epoch = EpochIndex{2},
+                    .whole = false,
+                    .steps = 3,
+                    .samples = 320,
+                    .train_loss = 0.75,
+                    .test = Evaluation{.samples = 100,
+                                       .loss = 0.25,
+                                       .accuracy = 0.5,
+                                       .top_k_accuracy = 0.625,
+                                       .mse = 0.375,
+                                       .perplexity = 1.5},
+                    .metrics = {{.name = "f1", .value = 0.875}, {.name = "size", .value = 3}},
+                    .train_seconds = 2,
+                    .test_seconds = 1};
   metrics.on_epoch(training, epoch);
   epoch.whole = true;
   epoch.metrics.clear();
   epoch.test->accuracy.reset();
   epoch.test->top_k_accuracy.reset();
+  epoch.test->mse.reset();
+  epoch.test->perplexity.reset();
   metrics.on_epoch(training, epoch);
   const std::array<TensorStatistics, 2> tensors{
       {{.name = "w", .gradient = true, .norm = 4, .mean = 0.5, .min = -1, .max = 2},
@@ -171,7 +182,7 @@ TEST(Metrics, HaveExactlyTheseFields) {
           "seconds": {"data": 1.0, "compute": 2.0, "reduce": 3.0, "update": 4.0, "wall": 5.0}})",
       R"({"kind": "epoch", "epoch": 2, "steps": 3, "samples": 320, "train_loss": 0.75,
           "whole": false, "test_loss": 0.25, "test_accuracy": 0.5, "test_top_k_accuracy": 0.625,
-          "metrics": {"f1": 0.875, "size": 3.0}, "seconds": {"train": 2.0, "test": 1.0}})",
+          "test_mse": 0.375, "test_perplexity": 1.5, "metrics": {"f1": 0.875, "size": 3.0}, "seconds": {"train": 2.0, "test": 1.0}})",
       R"({"kind": "epoch", "epoch": 2, "steps": 3, "samples": 320, "train_loss": 0.75,
           "test_loss": 0.25, "seconds": {"train": 2.0, "test": 1.0}})",
       R"({"kind": "monitor", "step": 7, "tensor": "w", "of": "gradient", "norm": 4.0, "mean": 0.5,

@@ -307,10 +307,12 @@ TEST(Progress, SaysHowMuchOfAnEpochThatWasCutShort) {
   record.test->loss = -std::numeric_limits<double>::quiet_NaN();
   record.test->accuracy = 0.5;
   record.test->top_k_accuracy = 0.75;
+  record.test->mse = 0.5;
+  record.test->perplexity = 12.25;
   progress.on_epoch(training, record);
   EXPECT_THAT(contents(file.get()),
               HasSubstr("epoch 1/2  3 of 4 steps  train loss nan  test loss nan  accuracy 50.00 %, "
-                        "top-3 75.00 %  "));
+                        "top-3 75.00 %  mse 0.5000  perplexity 12.250  "));
 }
 
 // A fault is told with the step as people count it.

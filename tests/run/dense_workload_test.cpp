@@ -79,7 +79,7 @@ TEST(DenseWorkload, HasGradientsOfTheSizeThatTheTableOfModelsSays) {
   for (const char* model :
        {"softmax", "mlp", "mlp:hidden=32/16", "quadratic", "quadratic:dim=77"}) {
     EXPECT_EQ(dense_workload({.model = model})->gradient_bytes(),
-              4 * model_entry(model).parameters(model))
+              4 * model_entry(model).parameters(model, {}))
         << model;
   }
 }

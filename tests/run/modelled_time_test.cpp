@@ -55,7 +55,7 @@ RunOutcome outcome_of(const RunConfiguration& configuration, RunLocation locatio
 }
 
 SimulationResult simulated(const RunConfiguration& run, std::int64_t samples) {
-  const std::int64_t bytes = 4 * model_entry(run.model).parameters(run.model);
+  const std::int64_t bytes = 4 * model_entry(run.model).parameters(run.model, {});
   const auto source = make_step_source(run, load_run_steps(run), bytes);
   return simulate(*source,
                   {.dataset_size = samples,

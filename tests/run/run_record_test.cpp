@@ -1,6 +1,7 @@
 #include "run/run_record.hpp"
 
 #include <string>
+#include <vector>
 
 #include <gmock/gmock.h>
 
@@ -15,7 +16,7 @@ namespace {
 TEST(RunRecord, KeepsTheConfiguration) {
   const RunConfiguration run{.cores = 11, .learning_rate = 0.25};
   State record;
-  RunRecord(to_toml(run)).save(record);
+  RunRecord(to_toml(run), {}).save(record);
   State checkpoint;
   checkpoint.put("observer/run", record);
   EXPECT_EQ(configuration_in(checkpoint), run);
@@ -30,7 +31,7 @@ TEST(RunRecord, AddsUpItsSeconds) {
   State state;
   state.put_text("config", "");
   state.put("wall_seconds", 1000.0);
-  RunRecord record("");
+  RunRecord record("", {});
   EXPECT_LT(record.wall_seconds(), 900);
   const test::NoTraining training;
   record.load(training, state);
@@ -38,6 +39,22 @@ TEST(RunRecord, AddsUpItsSeconds) {
   State again;
   record.save(again);
   EXPECT_GE(again.value<double>("wall_seconds"), 1000);
+}
+
+TEST(RunRecord, KnowsTheFilesOfTheRunByTheirContent) {
+  const test::NoTraining training;
+  const auto record_of = [](const std::string& bytes) {
+    const std::vector<WorkloadFile> files{{.option = "model", .extension = ".pt", .bytes = bytes}};
+    return RunRecord("", files);
+  };
+  State state;
+  record_of("net").save(state);
+  record_of("net").load(training, state);
+  EXPECT_THAT(
+      test::error_of([&] { record_of("other").load(training, state); }),
+      testing::AllOf(testing::StartsWith("--model: the file is not the one that the run was "
+                                         "trained with (SHA-256 "),
+                     testing::EndsWith("accepted: given-model.* of the run")));
 }
 
 TEST(KernelRecord, SaysWhatDiffers) {

@@ -46,7 +46,7 @@ TEST(ThisMachine, GivesWholeCoresToThreads) {
   EXPECT_EQ(minibatches_of_busiest_thread(2, 100, 5), 1) << "98 cores are idle";
   // The third core comes behind the first.
   EXPECT_EQ(minibatches_of_busiest_thread(12, 3, 2), 8);
-  EXPECT_EQ(minibatches_of_busiest_thread(64 * 3, 64, 2), 32 * 3);
+  EXPECT_EQ(minibatches_of_busiest_thread(192, 64, 2), 96);
   // 3, 3, 2, 2 and 2: the fifth comes to the one of the first four that is done first.
   EXPECT_EQ(minibatches_of_busiest_thread(12, 5, 4), 4);
   EXPECT_EQ(minibatches_of_busiest_thread(12, 5, 3), 5);

@@ -1,6 +1,8 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
+#include <functional>
+#include <iterator>
 #include <limits>
 #include <random>
 #include <string>
@@ -21,7 +23,7 @@ std::vector<double> default_limits() {
   for (double limit = 1e-12; limit < 1e20; limit *= 1.1) positive.push_back(limit);
   positive.push_back(std::numeric_limits<double>::max());
   std::vector<double> limits;
-  for (auto it = positive.rbegin(); it != positive.rend(); ++it) limits.push_back(-*it);
+  std::transform(positive.rbegin(), positive.rend(), std::back_inserter(limits), std::negate<>());
   limits.push_back(0);
   limits.insert(limits.end(), positive.begin(), positive.end());
   return limits;
@@ -65,8 +67,10 @@ std::vector<double> all_counts(const Histogram& histogram) {
 TEST(Histogram, CountsAsASearchDoes) {
   std::mt19937_64 random(1);
   std::uniform_real_distribution<double> exponent(-16, 24);
+  constexpr int kValues = 100'000;
   std::vector<double> values;
-  for (int i = 0; i < 100'000; ++i) {
+  values.reserve(kValues);
+  for (int i = 0; i < kValues; ++i) {
     values.push_back(std::pow(10, exponent(random)) * (i % 2 == 0 ? 1 : -1));
   }
   EXPECT_EQ(all_counts(histogram_of_values(values)), searched_counts(values));

@@ -133,7 +133,8 @@ TEST_F(TensorBoards, HaveEveryRecordOfATraining) {
   of_epochs("epoch/test_seconds", [](const EpochRecord& epoch) { return epoch.test_seconds; });
   of_epochs("test/loss", [](const EpochRecord& epoch) { return epoch.test->loss; });
   // What there is not has no curve.
-  for (const char* tag : {"train/loss_scale", "step/skipped", "step/faults", "test/accuracy"}) {
+  for (const char* tag :
+       {"train/loss_scale", "step/skipped", "step/faults", "test/accuracy", "test/mse"}) {
     EXPECT_THAT(curves, Not(Contains(Key(tag))));
   }
   for (const auto& [tag, points] : curves) EXPECT_FALSE(tag.starts_with("clock/")) << tag;
@@ -154,7 +155,12 @@ TEST_F(TensorBoards, HaveWhatARecordMayHave) {
                         .restarts = 4};
   full.decision_inputs = {{"noise", 0.25}, {"batch", 64}};
   EpochRecord epoch;
-  epoch.test = Evaluation{.samples = 8, .loss = 0.5, .accuracy = 0.75, .top_k_accuracy = 0.875};
+  epoch.test = Evaluation{.samples = 8,
+                          .loss = 0.5,
+                          .accuracy = 0.75,
+                          .top_k_accuracy = 0.875,
+                          .mse = 0.25,
+                          .perplexity = 3.5};
   epoch.metrics = {{"mine", 3}};
   // Feeds the observer the records, in a training that it can ask.
   std::shared_ptr<TensorBoard> board = std::make_shared<TensorBoard>(folder());
@@ -187,6 +193,8 @@ TEST_F(TensorBoards, HaveWhatARecordMayHave) {
   EXPECT_EQ(first("decision/batch"), 64);
   EXPECT_EQ(first("test/accuracy"), 0.75);
   EXPECT_EQ(first("test/top_k_accuracy"), 0.875);
+  EXPECT_EQ(first("test/mse"), 0.25);
+  EXPECT_EQ(first("test/perplexity"), 3.5);
   EXPECT_EQ(first("metrics/mine"), 3);
 }
 

@@ -228,6 +228,8 @@ void expect_same(const std::optional<Evaluation>& a, const std::optional<Evaluat
   EXPECT_EQ(a->loss, b->loss);
   EXPECT_EQ(a->accuracy, b->accuracy);
   EXPECT_EQ(a->top_k_accuracy, b->top_k_accuracy);
+  EXPECT_EQ(a->mse, b->mse);
+  EXPECT_EQ(a->perplexity, b->perplexity);
 }
 
 void expect_same(const TrainResult& a, const TrainResult& b) {
@@ -270,6 +272,8 @@ TEST(Resume, GivesBackEveryFieldOfTheResult) {
       {"plain", test::trace_of({16, 32}, TraceEnd::cycle), [](auto&) {}},
       {"without a test set", test::trace_of({16, 32}, TraceEnd::cycle), [](auto&) {}, false},
       {"top 2", test::trace_of({16, 32}, TraceEnd::cycle), [](auto& o) { o.top_k = 2; }},
+      {"perplexity", test::trace_of({16, 32}, TraceEnd::cycle),
+       [](auto& o) { o.perplexity = true; }},
       {"stopped", test::trace_of({8, 24}, TraceEnd::cycle),
        [](auto& o) { o.budget.iterations = 7; }},
       {"a trace that ends", test::trace_of({16, 32, 8}, TraceEnd::stop), [](auto&) {}},

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include <rubato/core/choice.hpp>
@@ -12,6 +13,7 @@
 #include <rubato/plan/plan.hpp>
 #include <rubato/recipe/buffer_use.hpp>
 #include <rubato/recipe/optimizer_options.hpp>
+#include <rubato/recipe/test_metrics.hpp>
 #include <rubato/scaling/lr_schedule.hpp>
 #include <rubato/scaling/metric.hpp>
 #include <rubato/sim/clocked_source.hpp>
@@ -49,6 +51,20 @@ struct AccuracyTarget {
   friend bool operator==(const AccuracyTarget&, const AccuracyTarget&) = default;
 };
 
+/// A part of the training set that a run is tested on.
+struct HeldOut {
+  /// Above 0, below 1.
+  double share = 0;
+  /// Of the choice of the samples.
+  std::uint64_t seed = 0;
+
+  friend bool operator==(const HeldOut&, const HeldOut&) = default;
+};
+
+/// RunConfiguration::model and data of a run whose model or data are a program's own, and have no
+/// name: no command of `rubato` has them.
+inline constexpr std::string_view kOwn = "own";
+
 /// What a run is configured by, as a value. The members, their types and defaults, and what they
 /// mean, are the rows of run_options.def; run_option.hpp has the table at run time.
 ///
@@ -65,6 +81,9 @@ struct RunConfiguration {
 /// The optimizer of a configuration, with all that belongs to it. Throws Error as
 /// parse_optimizer() does.
 [[nodiscard]] OptimizerOptions optimizer_options(const RunConfiguration& configuration);
+
+/// What it measures on the test set, by --metric and --top-k.
+[[nodiscard]] TestMetrics test_metrics_of(const RunConfiguration& configuration);
 
 /// Throws Error for a value out of its range, and for values that contradict each other, this
 /// machine or the file system: the message names the option as the command line has it. Does not

@@ -22,15 +22,17 @@ enum class ArgumentKind {
   wholes,  ///< whole numbers with '/' between them
   reals,   ///< numbers with '/' between them
   choice,  ///< one of some names
+  text,    ///< any text without a comma
 };
 
-inline constexpr std::array<Choice<ArgumentKind>, 6> kArgumentKinds{
+inline constexpr std::array<Choice<ArgumentKind>, 7> kArgumentKinds{
     {{ArgumentKind::flag, "flag"},
      {ArgumentKind::whole, "whole"},
      {ArgumentKind::real, "real"},
      {ArgumentKind::wholes, "wholes"},
      {ArgumentKind::reals, "reals"},
-     {ArgumentKind::choice, "choice"}}};
+     {ArgumentKind::choice, "choice"},
+     {ArgumentKind::text, "text"}}};
 
 /// An argument, as whoever reads it describes it: of `fallback`, `unset` and `example` one is not
 /// empty.
@@ -104,6 +106,10 @@ class Spec {
   [[nodiscard]] std::vector<std::int64_t> wholes(std::string_view key,
                                                  const std::vector<std::int64_t>& fallback,
                                                  std::int64_t min, std::int64_t max);
+
+  /// Any text; `accepted` says what it names.
+  [[nodiscard]] std::optional<std::string> text(std::string_view key, Unset unset,
+                                                std::string_view accepted);
 
   /// One of `names`, the nearest of which errors name.
   [[nodiscard]] std::string one_of(std::string_view key, std::string_view fallback,

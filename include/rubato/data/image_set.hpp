@@ -31,6 +31,9 @@ struct PixelStatistics {
   double deviation = 1;
 };
 [[nodiscard]] PixelStatistics pixel_statistics(const ImageSet& images);
+/// Of `pixels` values from 0 to 255, by their sum and the sum of their squares.
+[[nodiscard]] PixelStatistics pixel_statistics(std::uint64_t pixels, std::uint64_t sum,
+                                               std::uint64_t squares);
 
 /// A data set as a trainer needs it.
 struct TrainTestImages {

@@ -25,7 +25,8 @@ namespace rubato {
 ///     {"kind": "minibatch", "step", "minibatch", "core", "substep", "loss", "gradient_norm"}
 ///                                                             (MinibatchRecord; before its step)
 ///     {"kind": "epoch", "epoch", "steps", "samples", "train_loss", "test_loss", "test_accuracy",
-///      "test_top_k_accuracy", "seconds": {"train", "test"}}             (EpochRecord)
+///      "test_top_k_accuracy", "test_mse", "test_perplexity",
+///      "seconds": {"train", "test"}}                                       (EpochRecord)
 ///     and "whole": false of an epoch that was cut short
 ///     {"kind": "fault", "step", "core", "substep", "cores_left"}          (FaultRecord)
 ///     {"kind": "monitor", "step", "tensor", "of": "parameter" or "gradient", "norm", "mean",

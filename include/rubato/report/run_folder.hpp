@@ -10,12 +10,14 @@ namespace rubato {
 ///     config.toml    what reproduces the run
 ///     trace.csv      the steps of the trace, unless it is a constant or built in; in modelled
 ///                    time availability.csv, the devices over time
+///     given-*.pt     files that the configuration names: a model (given-model.pt)
 ///     metrics.jsonl  a line for each step and each epoch
 ///     events.out.tfevents.*  the same for TensorBoard, where it was asked for
 ///     checkpoints/   states to go on from (CheckpointFolder)
 ///     summary.json   what it came to
 ///     best.pt        the model of the best epoch, where it was to be kept
-///     weights.pt     the trained model, for Python's torch.load
+///     weights.pt     the trained weights, for Python's torch.load
+///     model.pt       the trained model, for Python's torch.jit.load, where it came as TorchScript
 class RunFolder {
  public:
   /// Makes the folder and those above it. Throws Error when it exists or cannot be made.

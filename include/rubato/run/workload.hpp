@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -14,6 +15,21 @@
 #include <rubato/train/trainer.hpp>
 
 namespace rubato {
+
+/// A file that a configuration names and a run depends on, as it was read.
+struct WorkloadFile {
+  /// The option that names it: "model".
+  std::string option;
+  /// How its copy in the run folder ends: ".pt".
+  std::string extension;
+  std::string bytes;
+};
+
+/// What a model says of samples.
+enum class Prediction {
+  outputs,  ///< as they are
+  classes,  ///< the index of the largest output of each sample, or of each token of it
+};
 
 /// The model and the data that a configuration names, loaded once, of which any number of trainers
 /// are made. One kind for each engine: dense_workload(), and torch_workload() where there is
@@ -34,6 +50,9 @@ class Workload {
   /// does.
   [[nodiscard]] virtual std::string warning() const { return {}; }
 
+  /// All of them but data and traces.
+  [[nodiscard]] virtual std::span<const WorkloadFile> files() const { return {}; }
+
   /// Of the model's gradient, as cores exchange it.
   [[nodiscard]] virtual std::int64_t gradient_bytes() const = 0;
 
@@ -46,6 +65,19 @@ class Workload {
   [[nodiscard]] virtual std::string_view weights_suffix() const { return "safetensors"; }
   [[nodiscard]] virtual std::string weights(std::span<const NamedArray> parameters,
                                             std::span<const NamedArray> buffers) const;
+  /// The trained model with all that it computes, as a file that needs nothing else; empty where
+  /// there is none but its weights.
+  [[nodiscard]] virtual std::optional<std::string> model_file(
+      std::span<const NamedArray> parameters, std::span<const NamedArray> buffers) const {
+    static_cast<void>(parameters), static_cast<void>(buffers);
+    return std::nullopt;
+  }
+
+  /// What the model of `trainer`, one of this workload's, says of the samples of the test set, in
+  /// their order, which is the first dimension: "output", or "output0" and so on of several; or
+  /// "class". The same bits for every number of threads. Throws Error where there are no classes,
+  /// and where only another engine predicts.
+  [[nodiscard]] virtual ArrayCopies predict(const Trainer& trainer, Prediction what) const;
 };
 
 /// Loads what a configuration names. Throws Error for what is missing, damaged or too large.

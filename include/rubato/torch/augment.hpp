@@ -2,8 +2,11 @@
 
 #include <cstdint>
 #include <functional>
+#include <vector>
 
 #include <ATen/core/Tensor.h>
+
+#include <rubato/recipe/augmentation_options.hpp>
 
 namespace rubato {
 
@@ -18,5 +21,19 @@ using Augmentation = std::function<at::Tensor(const at::Tensor& inputs)>;
 /// down and left or right, each as likely; what comes in at the edge repeats the edge. Throws Error
 /// for a negative number.
 [[nodiscard]] Augmentation random_shift(std::int64_t pixels);
+
+// Of the images of a minibatch, of shape [samples, channels, height, width], each by itself.
+
+/// Mirrors it, left to right, with probability 1/2.
+[[nodiscard]] Augmentation random_flip();
+/// Cuts its size out of it with `padding` >= 0 zeros on each side, each place as likely. Throws
+/// Error for a negative number.
+[[nodiscard]] Augmentation random_crop(std::int64_t padding);
+/// Sets a square of `size` >= 1 pixels to zero whose middle lies anywhere in it: part of the square
+/// may lie outside. Throws Error for a smaller number.
+[[nodiscard]] Augmentation random_cutout(std::int64_t size);
+
+/// All of them, one after the other; empty where there is none.
+[[nodiscard]] Augmentation augmentation(const std::vector<AugmentationOptions>& options);
 
 }  // namespace rubato

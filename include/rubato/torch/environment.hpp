@@ -4,10 +4,26 @@
 
 namespace rubato {
 
-/// Lets libtorch and the BLAS compute on the calling thread only, in the whole process; from then
-/// on parallelism comes from running several cores at a time. Does so at the first call and nothing
-/// at later ones.
+/// Lets libtorch and the BLAS compute on the calling thread only, in the whole process, but for
+/// threads on which libtorch has computed before; from then on parallelism comes from running
+/// several cores at a time.
 void use_one_intra_op_thread();
+
+/// Remembers the numbers of intra-op threads of libtorch and of an OpenBLAS, and sets them again
+/// when it goes, on the same thread: for programs that use libtorch for themselves, beside a
+/// training on another thread.
+class IntraOpThreads {
+ public:
+  IntraOpThreads();
+  ~IntraOpThreads();
+  IntraOpThreads(const IntraOpThreads&) = delete;
+  IntraOpThreads& operator=(const IntraOpThreads&) = delete;
+
+ private:
+  int of_libtorch_;
+  // 0 where there is none.
+  int of_blas_ = 0;
+};
 
 /// The versions a result depends on.
 struct Versions {

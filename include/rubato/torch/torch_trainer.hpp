@@ -49,6 +49,11 @@ class TorchTrainer : public Trainer {
   [[nodiscard]] Evaluation evaluate(const TensorDataset& dataset);
   [[nodiscard]] Evaluation evaluate(const Dataset& dataset);
 
+  /// What the model as it is now gives for the samples, in evaluation and on all threads: the
+  /// outputs for all of them, in their order. Targets are not looked at. Throws TrainingError.
+  [[nodiscard]] Tensors predict(const TensorDataset& dataset);
+  [[nodiscard]] Tensors predict(const Dataset& dataset);
+
   /// As Trainer has them, as tensors.
   [[nodiscard]] const std::vector<NamedTensor>& parameters() const;
   [[nodiscard]] const std::vector<NamedTensor>& buffers() const;

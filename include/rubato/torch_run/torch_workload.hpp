@@ -7,8 +7,8 @@
 
 namespace rubato {
 
-/// The built-in models, computed by libtorch (Engine::libtorch): all but quadratic. Throws Error as
-/// LoadWorkload does, and for a model that libtorch does not compute.
+/// What libtorch computes (Engine::libtorch): models of TorchScript, and all built-in ones but
+/// quadratic. Throws Error as LoadWorkload does, and for a model that libtorch does not compute.
 [[nodiscard]] std::shared_ptr<const Workload> torch_workload(const RunConfiguration& configuration);
 
 /// The library's options for those of a configuration.

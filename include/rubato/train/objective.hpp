@@ -72,6 +72,9 @@ struct EvaluationOptions {
   /// Evaluation::top_k_accuracy for so many outputs; more than there are classes are all of them, 0
   /// is none.
   std::int64_t top_k = 0;
+  /// Evaluation::mse and perplexity.
+  bool mse = false;
+  bool perplexity = false;
 };
 
 /// What is trained: a function of parameters, the mean over samples of a loss, that can be

@@ -15,11 +15,16 @@ struct Evaluation {
   std::int64_t samples = 0;
   /// Mean over the samples.
   double loss = 0;
-  /// Share of samples whose largest output is their target, 0 to 1; empty where targets are no
-  /// class indices.
+  /// Share of samples whose largest output is their target, 0 to 1; of all their tokens, pixels and
+  /// the like where there is a target for each. Empty where targets are no class indices.
   std::optional<double> accuracy{};
   /// The same for the k largest outputs, where they were asked for (TrainOptions::top_k).
   std::optional<double> top_k_accuracy{};
+  /// Mean over samples and outputs of (output - target)^2; where it was asked for and targets are
+  /// real numbers.
+  std::optional<double> mse{};
+  /// e to the power of the loss; where it was asked for and targets are class indices.
+  std::optional<double> perplexity{};
 };
 
 /// Where the time of a step went.

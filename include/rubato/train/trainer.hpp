@@ -98,6 +98,9 @@ struct TrainOptions {
 
   /// Evaluation::top_k_accuracy for so many outputs; 0 is none.
   std::int64_t top_k = 0;
+  /// Evaluation::mse and perplexity.
+  bool mse = false;
+  bool perplexity = false;
   /// StepRecord::noise_scale and measured_gain.
   bool log_noise = false;
   /// Metrics of the user's own: EpochRecord::metrics.
@@ -131,6 +134,11 @@ struct TrainOptions {
   /// all hosts, and faults, log_minibatches and objectives that need one host are refused.
   std::shared_ptr<Hosts> hosts{};
 };
+
+/// What of them concerns evaluations.
+[[nodiscard]] inline EvaluationOptions evaluation_options(const TrainOptions& options) {
+  return {.top_k = options.top_k, .mse = options.mse, .perplexity = options.perplexity};
+}
 
 /// Training that came to a number which is infinite or NaN: the loss or the gradient of a step,
 /// which was then not applied, or the loss on the test set after it.

@@ -1,0 +1,151 @@
+#include "app/evaluate_arguments.hpp"
+
+#include <algorithm>
+#include <array>
+#include <string_view>
+#include <vector>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <rubato/config/configuration_file.hpp>
+#include <rubato/core/choice.hpp>
+#include <rubato/core/error.hpp>
+#include <rubato/run/evaluation.hpp>
+
+#include "app/command_line.hpp"
+#include "app/run_options_line.hpp"
+#include "config/engine.hpp"
+#include "config/model_source.hpp"
+
+namespace rubato::app {
+
+namespace {
+
+using std::filesystem::path;
+
+constexpr std::array<Choice<Prediction>, 2> kPredictions{
+    {{Prediction::outputs, "outputs"}, {Prediction::classes, "classes"}}};
+
+constexpr std::array<std::string_view, 3> kFileTypes{".csv", ".pt", ".safetensors"};
+
+// What --help says around the options, in the order of EvaluateCommand.
+struct EvaluateTexts {
+  const char* name;
+  const char* description;
+  const char* footer;
+};
+constexpr std::array<EvaluateTexts, 2> kEvaluateTexts{
+    {{"rubato eval",
+      "Prints the loss and the accuracy of a model on the test set: of a run, whose folder may "
+      "stand "
+      "in the first place, or of a model with --weights.",
+      "Values in [] are the defaults, where there is no RUN. Examples:\n"
+      "  rubato eval runs/2024-05-31T12-00-00Z --top-k 5\n"
+      "  rubato eval --model script:net.pt --data mnist:DIR\n"
+      "  rubato eval --model mlp --weights state.pt --json\n"
+      "Exit code: 2 for a mistake in the options or files."},
+     {"rubato predict",
+      "Writes what a model says of the samples of the test set: of a run, whose folder may stand "
+      "in "
+      "the first place, or of a model with --weights.",
+      "Values in [] are the defaults, where there is no RUN. Examples:\n"
+      "  rubato predict runs/2024-05-31T12-00-00Z --what classes --out classes.csv\n"
+      "  rubato predict --model script:net.pt --data mnist:DIR --out outputs.pt\n"
+      "Exit codes: 2 for a mistake in the options or files, 24 for output that could not be\n"
+      "written."}}};
+
+void define_evaluation(CommandLine& line, EvaluateArguments& arguments, EvaluateCommand command) {
+  line.group("Output");
+  if (command == EvaluateCommand::evaluate) {
+    line.flag("json", "print JSON", arguments.json);
+    return;
+  }
+  line.option("what", choice_names(kPredictions), "the outputs, or the class of the largest",
+              std::string(choice_name(kPredictions, arguments.what)), [&](const std::string& text) {
+                arguments.what = parse_choice("prediction", text, kPredictions);
+              });
+  line.option("out", "FILE.csv|.pt|.safetensors",
+              "where to write them: a row of CSV for each sample, or tensors", "stdout, as CSV",
+              [&](const std::string& text) {
+                const path file(text);
+                const std::string type = file.extension().string();
+                if (std::ranges::find(kFileTypes, type) == kFileTypes.end()) {
+                  throw Error(
+                      fmt::format("'{}' is of no known type; accepted: a file that ends in "
+                                  "{}",
+                                  text, fmt::join(kFileTypes, ", ")));
+                }
+                arguments.out = file;
+              });
+}
+
+// The run in the first place is one of the option --run.
+std::vector<std::string> with_run_named(std::span<const std::string> arguments) {
+  std::vector<std::string> all(arguments.begin(), arguments.end());
+  if (!all.empty() && !all.front().starts_with('-')) all.insert(all.begin(), "--run");
+  return all;
+}
+
+void require_something_to_evaluate(const RunConfiguration& run) {
+  if (!model_entry(run.model).classifies) {
+    throw Error(fmt::format(
+        "--model: {} has no data to be evaluated on; accepted: a model that tells classes apart, "
+        "such as softmax",
+        run.model));
+  }
+  if (run.weights.empty() && !script_file(run.model)) {
+    throw Error(
+        fmt::format("--weights: {} is not trained without them; accepted: a state_dict, or the "
+                    "folder of a run in the first place",
+                    run.model));
+  }
+  require_consistent(run);
+}
+
+// Reads the options of a command into `read`.
+class EvaluateCommandLine : public CommandLine {
+ public:
+  EvaluateCommandLine(EvaluateArguments& read, EvaluateCommand command)
+      : EvaluateCommandLine(read, command, kEvaluateTexts.at(static_cast<std::size_t>(command))) {}
+
+ private:
+  EvaluateCommandLine(EvaluateArguments& read, EvaluateCommand command, const EvaluateTexts& texts)
+      : CommandLine(texts.name, texts.description) {
+    config_of("run", "RUN",
+              "the folder of a run that has ended, which may stand in the first place without "
+              "--run: its model, weights and data",
+              [](const std::string& text) { return path(text) / "config.toml"; });
+    config([this, &read](const path& file) {
+      const RunConfiguration run = read_configuration(file);
+      read.run = evaluation_configuration(
+          run, given().contains("run") ? file.parent_path() : path(run.weights));
+    });
+    define_run_options(*this, read.run, evaluation_options());
+    define_evaluation(*this, read, command);
+    footer(texts.footer);
+  }
+};
+
+}  // namespace
+
+std::optional<EvaluateArguments> parse_evaluate_arguments(std::span<const std::string> arguments,
+                                                          EvaluateCommand command) {
+  EvaluateArguments read;
+  EvaluateCommandLine line(read, command);
+  if (!line.parse(with_run_named(arguments))) return std::nullopt;
+  require_something_to_evaluate(read.run);
+  return read;
+}
+
+std::vector<CommandLine::Description> own_options(EvaluateCommand command) {
+  EvaluateArguments read;
+  auto own = EvaluateCommandLine(read, command).descriptions();
+  std::erase_if(own, [](const CommandLine::Description& described) {
+    return described.name == "config" ||
+           std::ranges::find(evaluation_options(), described.name) != evaluation_options().end();
+  });
+  return own;
+}
+
+}  // namespace rubato::app

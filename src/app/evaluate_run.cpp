@@ -1,0 +1,135 @@
+#include "app/evaluate_run.hpp"
+
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <iterator>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include <fmt/format.h>
+
+#include <rubato/core/error.hpp>
+#include <rubato/run/evaluation.hpp>
+#include <rubato/state/state_file.hpp>
+
+#include "app/output.hpp"
+#include "core/file.hpp"
+#include "core/text_table.hpp"
+
+namespace rubato::app {
+
+namespace {
+
+// As JSON has it: what is not finite is null.
+std::string json_number(double value) {
+  return std::isfinite(value) ? fmt::to_string(value) : "null";
+}
+
+std::string json_of(const RunConfiguration& run, const Evaluation& evaluation) {
+  std::string text = fmt::format("{{\"samples\": {}, \"loss\": {}", evaluation.samples,
+                                 json_number(evaluation.loss));
+  const auto add = [&text](std::string_view name, const std::optional<double>& value) {
+    if (value) text += fmt::format(", \"{}\": {}", name, json_number(*value));
+  };
+  add("accuracy", evaluation.accuracy);
+  if (evaluation.top_k_accuracy) text += fmt::format(", \"top_k\": {}", test_metrics_of(run).top_k);
+  add("top_k_accuracy", evaluation.top_k_accuracy);
+  add("mse", evaluation.mse);
+  add("perplexity", evaluation.perplexity);
+  return text + "}\n";
+}
+
+std::string text_of(const RunConfiguration& run, const Evaluation& evaluation) {
+  TextTable table({Column::left, Column::right});
+  table.add({"test samples", fmt::to_string(evaluation.samples)});
+  table.add({"loss", fmt::format("{:.7g}", evaluation.loss)});
+  if (evaluation.accuracy) {
+    table.add({"accuracy", fmt::format("{:.2f} %", 100 * *evaluation.accuracy)});
+  }
+  if (evaluation.top_k_accuracy) {
+    table.add({fmt::format("top-{} accuracy", test_metrics_of(run).top_k),
+               fmt::format("{:.2f} %", 100 * *evaluation.top_k_accuracy)});
+  }
+  if (evaluation.mse) table.add({"mean squared error", fmt::format("{:.7g}", *evaluation.mse)});
+  if (evaluation.perplexity) {
+    table.add({"perplexity", fmt::format("{:.7g}", *evaluation.perplexity)});
+  }
+  return table.text();
+}
+
+template <class T>
+void add_rows(std::string& csv, const NamedArray& array, std::size_t columns) {
+  const auto values = array.values<T>();
+  for (std::size_t row = 0; row * columns < values.size(); ++row) {
+    fmt::format_to(std::back_inserter(csv), "{},{}\n", row,
+                   fmt::join(values.subspan(row * columns, columns), ","));
+  }
+}
+
+// A header, and a row for each sample: its number, and what there is of it in row-major order.
+std::string csv_of(const NamedArray& array) {
+  const auto samples = static_cast<std::size_t>(array.shape.front());
+  const std::size_t columns = array.size() / samples;
+  std::string csv = "sample";
+  for (std::size_t i = 0; i < columns; ++i) {
+    csv += columns == 1 ? "," + array.name : fmt::format(",{}{}", array.name, i);
+  }
+  csv += '\n';
+  switch (array.type) {
+    case ElementType::f32:
+      add_rows<float>(csv, array, columns);
+      return csv;
+    case ElementType::f64:
+      add_rows<double>(csv, array, columns);
+      return csv;
+    case ElementType::i64:
+      add_rows<std::int64_t>(csv, array, columns);
+      return csv;
+    default:
+      throw Error(fmt::format("outputs of type {} are not written as CSV; accepted: --out FILE.pt",
+                              name_of(array.type)));
+  }
+}
+
+std::string csv_of(const ArrayCopies& found) {
+  if (found.arrays().size() != 1) {
+    throw Error(
+        fmt::format("the model has {} outputs, which are not written as one CSV; accepted: "
+                    "--out FILE.pt",
+                    found.arrays().size()));
+  }
+  return csv_of(found.arrays().front());
+}
+
+std::string safetensors_of(const ArrayCopies& found) {
+  State state;
+  for (const NamedArray& array : found.arrays()) put_array(state, "", array);
+  return state_bytes(state);
+}
+
+}  // namespace
+
+ExitCode evaluate(const EvaluateArguments& arguments, const LoadWorkload& load) {
+  const Evaluation evaluation = rubato::evaluate(*load(arguments.run), arguments.run);
+  print_out(arguments.json ? json_of(arguments.run, evaluation)
+                           : text_of(arguments.run, evaluation));
+  return ExitCode::good;
+}
+
+ExitCode predict(const EvaluateArguments& arguments, const LoadWorkload& load) {
+  const std::shared_ptr<const Workload> workload = load(arguments.run);
+  const ArrayCopies found = rubato::predict(*workload, arguments.run, arguments.what);
+  if (!arguments.out) {
+    print_out(csv_of(found));
+    return ExitCode::good;
+  }
+  const std::string type = arguments.out->extension().string();
+  write_file(*arguments.out, type == ".csv"  ? csv_of(found)
+                             : type == ".pt" ? workload->weights(found.arrays(), {})
+                                             : safetensors_of(found));
+  return ExitCode::good;
+}
+
+}  // namespace rubato::app

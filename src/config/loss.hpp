@@ -1,0 +1,32 @@
+#pragma once
+
+#include <span>
+#include <string>
+#include <string_view>
+
+#include <rubato/config/run_configuration.hpp>
+
+namespace rubato {
+
+/// What training minimises, by name.
+struct LossEntry {
+  std::string_view name;
+  /// What it is, in a line.
+  std::string_view help;
+  /// Whether its targets have to be classes, which --label-smoothing can spread.
+  bool of_classes = false;
+};
+/// All of them. The same for the whole life of the process.
+[[nodiscard]] std::span<const LossEntry> losses();
+
+/// The entry of a loss, "script:FILE" among them. Throws Error for an unknown one, naming the
+/// nearest.
+[[nodiscard]] const LossEntry& loss_entry(const std::string& loss);
+
+/// The loss of a run on classes as --loss has it: where it is not set, nll of built-in models,
+/// whose outputs are log-probabilities, and cross-entropy of TorchScript and kOwn, for which it is
+/// right whether their outputs are logits or log-probabilities. On real targets, which only the
+/// data say, it is then mse.
+[[nodiscard]] std::string loss_of(const RunConfiguration& configuration);
+
+}  // namespace rubato

@@ -1,0 +1,72 @@
+#include "python/estimator.hpp"
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <fmt/format.h>
+#include <pybind11/pybind11.h>
+#include <pybind11/stl.h>
+
+#include <rubato/core/error.hpp>
+#include <rubato/scaling/adascale_estimator.hpp>
+
+namespace rubato::python {
+
+namespace {
+
+namespace py = pybind11;
+
+void require_group(const AdaScaleEstimator& estimator, std::size_t group) {
+  if (group < estimator.groups()) return;
+  throw Error(fmt::format("AdaScale: gain() of parameter group {}; accepted: 0 to {}", group,
+                          estimator.groups() - 1));
+}
+
+// Pairs of minibatch_square and mean_square.
+void update(AdaScaleEstimator& estimator, const std::vector<std::pair<double, double>>& pairs,
+            std::int64_t gradients, double scale) {
+  if (pairs.size() != estimator.groups()) {
+    throw Error(fmt::format("AdaScale: norms of {} parameter groups; accepted: of {}", pairs.size(),
+                            estimator.groups()));
+  }
+  std::vector<GradientNorms> norms(pairs.size());
+  for (std::size_t i = 0; i < pairs.size(); ++i) {
+    norms[i].minibatch_square = pairs[i].first;
+    norms[i].mean_square = pairs[i].second;
+  }
+  estimator.update(norms, gradients, scale);
+}
+
+}  // namespace
+
+void define_estimator(py::module_& module) {
+  py::class_<AdaScaleEstimator>(module, "AdaScaleEstimator")
+      .def(py::init([](std::optional<double> smoothing, bool debias, std::size_t groups) {
+        return AdaScaleEstimator(
+            {.smoothing = smoothing,
+             .averaging = debias ? Averaging::debiased : Averaging::mean_first},
+            groups);
+      }))
+      .def("update", &update)
+      .def("rescale_variance", &AdaScaleEstimator::rescale_variance)
+      .def("set_smoothing", &AdaScaleEstimator::set_smoothing)
+      .def("fixed_smoothing", &AdaScaleEstimator::fixed_smoothing)
+      .def("add_group", &AdaScaleEstimator::add_group)
+      .def("gain",
+           [](const AdaScaleEstimator& estimator, double scale) { return estimator.gain(scale); })
+      .def("gain_of_group",
+           [](const AdaScaleEstimator& estimator, double scale, std::size_t group) {
+             require_group(estimator, group);
+             return estimator.gain(scale, group);
+           })
+      .def("smoothing", &AdaScaleEstimator::smoothing)
+      .def("state", &AdaScaleEstimator::state)
+      .def("load_state", [](AdaScaleEstimator& estimator, const std::vector<double>& state) {
+        estimator.load_state(state);
+      });
+}
+
+}  // namespace rubato::python

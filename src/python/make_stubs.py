@@ -1,0 +1,36 @@
+"""Prints the type stubs of the package: rubato.pyi.in with the options of the table. Needs the package to be there."""
+
+import inspect
+import sys
+from pathlib import Path
+
+# The package that was built, and not its sources beside this script.
+sys.path = [folder for folder in sys.path if Path(folder).resolve() != Path(__file__).resolve().parent]
+
+import rubato  # noqa: E402
+from rubato import _options  # noqa: E402
+
+
+def keywords(function):
+    """A line for each keyword argument of the table."""
+    by_word = {_options.keyword(option["name"]): option for option in _options.TABLE}
+    # The others are written by hand.
+    own = {"model", "data", "trace", "validation", "loss"}
+    if function is rubato.plan:
+        own.add("epochs")
+    words = [word for word in inspect.signature(function).parameters if word in by_word]
+    if function is rubato.simulate:
+        # Each may be a list of values.
+        return [f"    {word}: Any = None," for word in words if word != "trace"]
+    return [f"    {word}: {_options.annotation(by_word[word])} = None," for word in words if word not in own]
+
+
+def stubs():
+    text = (Path(__file__).parent / "rubato.pyi.in").read_text(encoding="utf-8")
+    for function in (rubato.train, rubato.plan, rubato.simulate):
+        text = text.replace(f"@{function.__name__}@", "\n".join(keywords(function)))
+    return text
+
+
+if __name__ == "__main__":
+    print(stubs(), end="")

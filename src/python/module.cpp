@@ -1,0 +1,23 @@
+// rubato._rubato: what the package has from C++. The package's own modules say what users see.
+
+#include <pybind11/pybind11.h>
+#include <pybind11/stl.h>
+
+#include "python/errors.hpp"
+#include "python/estimator.hpp"
+#include "python/options.hpp"
+#include "python/planning.hpp"
+#include "python/traces.hpp"
+#include "python/training.hpp"
+
+PYBIND11_MODULE(_rubato, module) {
+  using namespace rubato::python;
+  module.attr("__version__") = RUBATO_VERSION;
+  define_errors(module);
+  define_options(module);
+  define_traces(module);
+  define_planning(module);
+  define_estimator(module);
+  module.def("train", &train);
+  module.def("end_training", &end_training);
+}

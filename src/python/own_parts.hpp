@@ -1,0 +1,33 @@
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <variant>
+
+#include <rubato/config/run_configuration.hpp>
+#include <rubato/model/model.hpp>
+#include <rubato/run/workload.hpp>
+
+namespace rubato::python {
+
+/// What Python brings to a training beside its options.
+struct OwnParts {
+  /// The bytes of torch.jit.save(); empty is the model that the configuration names.
+  std::string model{};
+  /// The bytes of a TorchScript module of outputs and targets; empty is the loss that the
+  /// configuration names.
+  std::string loss{};
+  /// Of training, all with as many samples; empty is the data that the configuration names.
+  Tensors inputs{};
+  Tensors targets{};
+  /// Empty is none, or those of the data that the configuration names.
+  Tensors test_inputs{};
+  Tensors test_targets{};
+};
+
+/// The workload of a configuration with these parts in place of what it names. Throws Error.
+[[nodiscard]] std::shared_ptr<const Workload> load_workload(const RunConfiguration& configuration,
+                                                            const OwnParts& parts);
+
+}  // namespace rubato::python

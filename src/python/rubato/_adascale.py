@@ -1,0 +1,315 @@
+"""AdaScale around an optimizer of PyTorch, for training loops of one's own."""
+
+import math
+import weakref
+
+import torch
+
+from ._rubato import AdaScaleEstimator, Error
+
+
+def _square(gradient):
+    """The sum of the squares, in float64."""
+    values = gradient.coalesce().values() if gradient.is_sparse else gradient
+    return float(values.detach().double().square().sum())
+
+
+def _hook(adascale, index):
+    """Notes gradients of a parameter for as long as its AdaScale is there."""
+    reference = weakref.ref(adascale)
+
+    def note(gradient):
+        owner = reference()
+        if owner is not None:
+            owner._note(index, gradient)
+
+    return note
+
+
+class AdaScale(torch.optim.Optimizer):
+    """AdaScale (Johnson et al. 2020) around any torch.optim optimizer: the interface that users of fairscale's AdaScale
+    know, and its numbers.
+
+        optimizer = rubato.AdaScale(torch.optim.SGD(model.parameters(), lr=0.1), num_gradients_to_accumulate=4)
+        for step in range(steps):
+            optimizer.zero_grad()
+            for inputs, targets in four_batches:
+                (loss(model(inputs), targets) / 4).backward()
+            optimizer.step()
+
+    world_size:
+        workers that each run backward on a share of the batch; their gradients are the mean over all when step() is
+        called, as DistributedDataParallel leaves them. [that of torch.distributed where it is initialised, else 1]
+    scale:
+        batch size relative to that for which the learning rate was tuned, above 0. [gradients in a step]
+    smoothing:
+        of the averages, from 0 to below 1. [max(1 - gradients in a step / 1000, 0)]
+    num_gradients_to_accumulate:
+        backward passes of this worker in a step; world_size times it is at least 2.
+    debias_ewma:
+        whether averages are debiased; else the first values are averaged plainly.
+    is_scaled_loss:
+        whether every loss is divided by num_gradients_to_accumulate. Where it is not, step() divides the gradients,
+        unless scale_grad_by_num_grads_to_accum() has.
+
+    It measures by hooks on the parameters: every backward pass counts. Misuse raises Error. docs/techniques.md has a
+    table of what differs from fairscale's.
+    """
+
+    def __init__(self, optimizer, world_size=None, scale=None, smoothing=None, num_gradients_to_accumulate=1,
+                 debias_ewma=True, is_scaled_loss=True):
+        if not isinstance(optimizer, torch.optim.Optimizer):
+            raise Error(f"AdaScale: {type(optimizer).__name__} is no optimizer; accepted: a torch.optim.Optimizer")
+        distributed = torch.distributed.is_available() and torch.distributed.is_initialized()
+        self._optimizer = optimizer
+        self._world_size = world_size or (torch.distributed.get_world_size() if distributed else 1)
+        self._accumulate = num_gradients_to_accumulate
+        self._is_scaled_loss = is_scaled_loss
+        self._require_gradients(self._accumulate)
+        if self._world_size > 1 and not distributed:
+            raise Error(f"AdaScale: {self._world_size} workers, and torch.distributed is not initialised; accepted: "
+                        "after init_process_group()")
+        if smoothing is not None and not 0 <= smoothing < 1:
+            raise Error(f"AdaScale's smoothing {smoothing}: accepted are values from 0 to below 1")
+        self._scale = self._checked_scale(self._gradients if scale is None else scale)
+        self._estimator = AdaScaleEstimator(smoothing, debias_ewma, 0)
+        self._parameters = []
+        self._hooks = []
+        self._squares = []
+        self._hooked = True
+        self._reset()
+        for group in optimizer.param_groups:
+            self._hook_group(group)
+
+    # --- what optimizers have ---
+
+    @property
+    def param_groups(self):
+        return self._optimizer.param_groups
+
+    @property
+    def state(self):
+        return self._optimizer.state
+
+    @property
+    def defaults(self):
+        return self._optimizer.defaults
+
+    def __getattr__(self, name):
+        if name == "_optimizer":
+            raise AttributeError(name)
+        return getattr(self._optimizer, name)
+
+    def __repr__(self):
+        return f"AdaScale({self._optimizer!r})"
+
+    # --- the estimate ---
+
+    @property
+    def world_size(self):
+        return self._world_size
+
+    @property
+    def num_gradients_to_accumulate(self):
+        return self._accumulate
+
+    @property
+    def scale(self):
+        return self._scale
+
+    @property
+    def smoothing(self):
+        return self._estimator.smoothing(self._gradients)
+
+    def gain(self, pg_idx=None):
+        """The gain of all parameter groups together, or of one: of this step where all its backward passes are done,
+        else of the step before; 1 before the first (min(1, scale) for a scale below 1)."""
+        if pg_idx is not None and pg_idx not in range(len(self._squares)):
+            raise Error(f"AdaScale: gain() of parameter group {pg_idx}; accepted: 0 to {len(self._squares) - 1}")
+        self._measure()
+        if pg_idx is None:
+            return self._estimator.gain(self._scale)
+        return self._estimator.gain_of_group(self._scale, pg_idx)
+
+    def set_scale(self, scale, update_estimate=True):
+        """From the next step on. update_estimate rescales the average variance as fairscale does; in the paper it stays."""
+        self._require_between_steps("set_scale()")
+        scale = self._checked_scale(scale)
+        if update_estimate:
+            self._estimator.rescale_variance(self._scale / scale)
+        self._scale = scale
+
+    def set_num_gradients_to_accumulate(self, num_gradients_to_accumulate, update_smoothing=True):
+        """From the next step on. update_smoothing sets the smoothing to its default for the new number. The scale stays."""
+        self._require_between_steps("set_num_gradients_to_accumulate()")
+        self._require_gradients(num_gradients_to_accumulate)
+        before = self.smoothing
+        self._accumulate = num_gradients_to_accumulate
+        self._estimator.set_smoothing(None if update_smoothing else before)
+
+    # --- the loop ---
+
+    def step(self, closure=None):
+        """Multiplies the learning rate of each group by its gain, lets the optimizer step, and restores the rates. A
+        closure clears the gradients, runs all backward passes of the step and returns the loss, which step() returns."""
+        loss = None
+        if closure is not None:
+            done = self._backwards()
+            if done > 0:
+                raise Error(f"AdaScale: step(closure) after {done} of {self._accumulate} backward passes; accepted: all "
+                            "of them in the closure, or step()")
+            with torch.enable_grad():
+                loss = closure()
+        self._require_all_backwards("step()")
+        self._measure()
+        if not self._is_scaled_loss and not self._divided:
+            self._divide_gradients()
+        rates = [group["lr"] for group in self.param_groups]
+        try:
+            for index, group in enumerate(self.param_groups):
+                group["lr"] = rates[index] * self._estimator.gain_of_group(self._scale, index)
+            self._optimizer.step()
+        finally:
+            for rate, group in zip(rates, self.param_groups):
+                group["lr"] = rate
+        self._reset()
+        return loss
+
+    def zero_grad(self, set_to_none=False):
+        self._require_between_steps("zero_grad()")
+        self._optimizer.zero_grad(set_to_none=set_to_none)
+
+    def scale_grad_by_num_grads_to_accum(self):
+        """Divides the gradients by num_gradients_to_accumulate; step() then does not."""
+        self._require_all_backwards("scale_grad_by_num_grads_to_accum()")
+        if self._is_scaled_loss:
+            raise Error("AdaScale: scale_grad_by_num_grads_to_accum() of losses that are divided already; accepted: with "
+                        "is_scaled_loss=False")
+        if self._divided:
+            raise Error("AdaScale: scale_grad_by_num_grads_to_accum() twice in a step")
+        # Of what has been accumulated.
+        self._measure()
+        self._divide_gradients()
+
+    def add_param_group(self, param_group):
+        """Adds a parameter group to the optimizer, measured from the next step on."""
+        self._require_between_steps("add_param_group()")
+        self._optimizer.add_param_group(param_group)
+        if self._hooked:
+            self._hook_group(self.param_groups[-1])
+
+    def state_dict(self):
+        self._require_between_steps("state_dict()")
+        return {"optimizer": self._optimizer.state_dict(),
+                "adascale": {"scale": self._scale, "num_gradients_to_accumulate": self._accumulate,
+                             "smoothing": self._estimator.fixed_smoothing(), "averages": self._estimator.state()}}
+
+    def load_state_dict(self, state_dict):
+        self._require_between_steps("load_state_dict()")
+        try:
+            own = state_dict["adascale"]
+            scale, accumulate, averages = own["scale"], own["num_gradients_to_accumulate"], own["averages"]
+            smoothing, of_optimizer = own["smoothing"], state_dict["optimizer"]
+        except (KeyError, TypeError, IndexError):
+            raise Error("this is no state of AdaScale; accepted: what state_dict() returns") from None
+        self._require_gradients(accumulate)
+        scale = self._checked_scale(scale)
+        self._optimizer.load_state_dict(of_optimizer)
+        self._estimator.load_state(averages)
+        self._estimator.set_smoothing(smoothing)
+        self._scale, self._accumulate = scale, accumulate
+
+    def unhook(self):
+        """Takes the hooks away: from here on backward passes do not count, and step() is an Error."""
+        for hook in self._hooks:
+            hook.remove()
+        self._hooks.clear()
+        self._hooked = False
+        self._reset()
+
+    # --- inside ---
+
+    @property
+    def _gradients(self):
+        return self._world_size * self._accumulate
+
+    @staticmethod
+    def _checked_scale(scale):
+        if not scale > 0 or not math.isfinite(scale):
+            raise Error(f"AdaScale's scale {scale}: accepted are values above 0")
+        return float(scale)
+
+    def _require_gradients(self, accumulate):
+        if accumulate < 1:
+            raise Error(f"AdaScale: {accumulate} gradients to accumulate; at least 1 is needed")
+        if self._world_size * accumulate < 2:
+            raise Error("AdaScale: of one gradient in a step nothing can be said of the variance; accepted: a world size "
+                        "times gradients to accumulate of at least 2")
+
+    def _hook_group(self, group):
+        index = len(self._squares)
+        self._squares.append(0.0)
+        self._estimator.add_group()
+        for tensor in group["params"]:
+            self._parameters.append([tensor, index, 0])
+            if tensor.requires_grad:
+                self._hooks.append(tensor.register_hook(_hook(self, len(self._parameters) - 1)))
+
+    def _note(self, index, gradient):
+        parameter = self._parameters[index]
+        if parameter[2] == self._accumulate:
+            raise Error(f"AdaScale: more than {self._accumulate} backward passes without a step")
+        parameter[2] += 1
+        self._squares[parameter[1]] += _square(gradient)
+
+    def _backwards(self):
+        return max((count for _, _, count in self._parameters), default=0)
+
+    def _require_between_steps(self, what):
+        done = self._backwards()
+        if done > 0:
+            raise Error(f"AdaScale: {what} in the middle of an accumulation, after {done} of {self._accumulate} backward "
+                        "passes")
+
+    def _require_all_backwards(self, what):
+        if not self._hooked:
+            raise Error(f"AdaScale: {what} after unhook()")
+        done = self._backwards()
+        if done != self._accumulate:
+            raise Error(f"AdaScale: {what} after {done} of {self._accumulate} backward passes")
+
+    def _norms(self):
+        squares = list(self._squares)
+        if self._world_size > 1:
+            sums = torch.tensor(squares, dtype=torch.float64)
+            torch.distributed.all_reduce(sums)
+            squares = sums.tolist()
+        # A scaled loss has gradients that are 1 / count of what they should be; without it, what has been accumulated is
+        # count times the mean.
+        count = self._accumulate
+        undo_local, undo_sum = (count * count, 1) if self._is_scaled_loss else (1, 1 / (count * count))
+        means = [0.0] * len(squares)
+        for tensor, group, _ in self._parameters:
+            if tensor.grad is not None:
+                means[group] += _square(tensor.grad) * undo_sum
+        return [(square * undo_local / self._gradients, mean) for square, mean in zip(squares, means)]
+
+    def _measure(self):
+        """Takes in the gradients of the step when all are there, once."""
+        if self._measured or self._backwards() != self._accumulate:
+            return
+        self._estimator.update(self._norms(), self._gradients, self._scale)
+        self._measured = True
+
+    def _divide_gradients(self):
+        self._divided = True
+        for tensor, _, _ in self._parameters:
+            if tensor.grad is not None:
+                tensor.grad.div_(self._accumulate)
+
+    def _reset(self):
+        for parameter in self._parameters:
+            parameter[2] = 0
+        self._squares = [0.0] * len(self._squares)
+        self._measured = False
+        self._divided = False

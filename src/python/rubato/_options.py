@@ -1,0 +1,97 @@
+"""The options of a run as keyword arguments: `ref_batch=256` is --ref-batch 256."""
+
+import difflib
+import inspect
+import numbers
+import os
+import textwrap
+
+from . import _rubato
+
+# Of no use here: Python prints nothing while it trains.
+_NOT_HERE = {"log-steps": "nothing is printed; accepted: on_step"}
+
+#: All of them, in the order of docs/options.md.
+TABLE = [option for option in _rubato.options() if option["name"] not in _NOT_HERE]
+_BY_NAME = {option["name"]: option for option in TABLE}
+
+
+def keyword(name):
+    """ref-batch is ref_batch."""
+    return name.replace("-", "_")
+
+
+def option_name(word, caller, names=None):
+    """The option that a keyword argument of `caller` names; TypeError where there is none."""
+    name = word.replace("_", "-")
+    known = list(_BY_NAME) if names is None else names
+    if name in known and "-" not in word:
+        return name
+    if name in _NOT_HERE:
+        raise TypeError(f"{caller}(): {word}: {_NOT_HERE[name]}")
+    near = difflib.get_close_matches(name, known, n=1)
+    meant = f"; did you mean {keyword(near[0])}?" if near else ""
+    raise TypeError(f"{caller}() got an unexpected keyword argument '{word}'{meant}")
+
+
+def text_of(word, value):
+    """The text of a value, as the command line has it."""
+    if isinstance(value, bool) or type(value).__name__ == "bool_":
+        return "true" if value else "false"
+    if isinstance(value, str):
+        return value
+    if isinstance(value, os.PathLike):
+        return os.fspath(value)
+    if isinstance(value, numbers.Integral):
+        return str(int(value))
+    if isinstance(value, numbers.Real):
+        return repr(float(value))
+    raise TypeError(f"{word}: {value!r} is of type {type(value).__name__}; accepted: a number, text, True or False")
+
+
+def texts_of(caller, options, names=None):
+    """(name, text) of each option that is not None."""
+    return [(option_name(word, caller, names), text_of(word, value))
+            for word, value in options.items() if value is not None]
+
+
+def names_under(*groups):
+    """The options under these headings."""
+    return [option["name"] for option in TABLE if option["group"] in groups]
+
+
+_TYPES = {"flag": "bool", "whole": "int", "real": "float", "text": "str", "text_or_number": "str | float"}
+
+
+def annotation(option):
+    """The type of an option, for type checkers."""
+    kinds = {"data": "str | PathLike[str]", "trace": "str | PathLike[str]",
+             "weights": "str | PathLike[str] | dict[str, Tensor]"}
+    return f"{kinds.get(option['name'], _TYPES[option['kind']])} | None"
+
+
+def entry(option):
+    """What a docstring says of an option."""
+    said = f" [{option['default']}]" if option["default"] else ""
+    text = f"{option['help']}{said}"
+    return f"{keyword(option['name'])}:\n" + textwrap.fill(text, 96, initial_indent="    ", subsequent_indent="    ",
+                                                          break_on_hyphens=False)
+
+
+def describe(function, names=None):
+    """Gives `function`, which ends with **options, the signature and the docstring of the table."""
+    options = [option for option in TABLE if names is None or option["name"] in names]
+    own = inspect.signature(function)
+    kept = [parameter for parameter in own.parameters.values() if parameter.kind != inspect.Parameter.VAR_KEYWORD]
+    options = [option for option in options if keyword(option["name"]) not in own.parameters]
+    kept += [inspect.Parameter(keyword(option["name"]), inspect.Parameter.KEYWORD_ONLY, default=None)
+             for option in options]
+    function.__signature__ = own.replace(parameters=kept)
+    groups = {}
+    for option in options:
+        groups.setdefault(option["group"], []).append(entry(option))
+    text = [inspect.cleandoc(function.__doc__)]
+    for group, entries in groups.items():
+        text.append("\n".join([group, "-" * len(group), *entries]))
+    function.__doc__ = "\n\n".join(text) + "\n"
+    return function

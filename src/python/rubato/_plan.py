@@ -1,0 +1,89 @@
+"""What training would do, without training: rubato.plan() and rubato.simulate()."""
+
+import itertools
+
+import numpy
+
+from . import _options, _rubato, _trace
+from ._columns import Columns
+
+_PLANNED = [name for name in _options.names_under("Elasticity") if name != "trace"]
+_SIMULATED = [name for name in _options.names_under("Elasticity", "Modelled time")
+              if name not in ("assignment", "clock")] + ["model", "epochs", "samples", "hours", "money", "straggler"]
+
+
+class Epoch:
+    """An epoch of a plan.
+
+    index: int
+        counted from 0
+    complete: bool
+        False where the trace ends in it
+    steps: Columns
+        step, batch, cores, first_minibatch, minibatches, shift
+    """
+
+    def __init__(self, found, assignment):
+        self.index = found["epoch"]
+        self.complete = found["complete"]
+        self.steps = Columns(found["steps"])
+        self._assignment = assignment
+
+    def shares(self, row):
+        """For each core the minibatches of the epoch that it does in the step of that row."""
+        return _rubato.shares(*(int(self.steps[name][row]) for name in ("first_minibatch", "minibatches", "cores")),
+                              self._assignment)
+
+    def __repr__(self):
+        return f"<rubato.Epoch {self.index}: {self.steps.rows} steps>"
+
+
+def plan(trace=None, *, dataset_size=12000, epochs=None, **options):
+    """What a trace will do: a list of Epochs, all that the trace holds, or one of a trace without end.
+
+    trace:
+        as rubato.train() takes it
+    dataset_size:
+        samples in the data set
+    epochs:
+        the first so many
+    """
+    text, steps = _trace.steps_of(trace)
+    texts = _options.texts_of("plan", options, _PLANNED)
+    if text is not None:
+        texts.append(("trace", text))
+    assignment = dict(texts).get("assignment", "contiguous")
+    return [Epoch(found, assignment) for found in _rubato.plan(texts, steps, dataset_size, epochs)]
+
+
+def _values(word, value):
+    return list(value) if isinstance(value, (list, tuple)) else [value]
+
+
+def simulate(trace=None, *, dataset_size=None, **options):
+    """What trainings would take in modelled time, on an imagined cluster, without training (docs/cluster.md).
+
+    Every option may be a list of values: all combinations are simulated. Returns Columns with a row for each: those
+    options, and epochs, steps, samples, mean_batch, fewest_cores, most_cores, hours, core_hours, money, idle_hours,
+    lost_hours, restarts, ended_by.
+
+    trace:
+        as rubato.train() takes it, where a list is a trace and not several
+    dataset_size:
+        samples in the data set [that of the built-in data]
+    """
+    text, steps = _trace.steps_of(trace)
+    fixed = [] if text is None else [("trace", text)]
+    axes = [(_options.option_name(word, "simulate", _SIMULATED), word, _values(word, value))
+            for word, value in options.items() if value is not None]
+    varied = [word for _, word, values in axes if len(values) > 1]
+    rows = []
+    for combination in itertools.product(*(values for _, _, values in axes)):
+        texts = [(name, _options.text_of(word, value)) for (name, word, _), value in zip(axes, combination)]
+        row = {word: value for (_, word, _), value in zip(axes, combination) if word in varied}
+        rows.append({**row, **_rubato.simulate(fixed + texts, steps, dataset_size)})
+    return Columns({name: numpy.array([row[name] for row in rows]) for name in rows[0]} if rows else {})
+
+
+_options.describe(plan, _PLANNED)
+_options.describe(simulate, _SIMULATED)

@@ -1,0 +1,185 @@
+"""Traces of steps, and the availability of devices over time that they may come from (docs/traces.md)."""
+
+import numbers
+import os
+
+import numpy
+
+from . import _rubato
+
+_ENDS = "error, hold, cycle or stop"
+
+
+def _pair(step):
+    """(batch size, cores or None) of an element of a list."""
+    batch, cores = step if isinstance(step, (tuple, list)) else (step, None)
+    for number in (batch, cores):
+        if number is not None and (not isinstance(number, numbers.Integral) or isinstance(number, bool)):
+            raise _rubato.Error(f"a step of {number!r}; accepted: whole numbers, a batch size or (batch size, cores)")
+        if number is not None and abs(number) >= 2**62:
+            raise _rubato.Error(f"a step of {number}; accepted: up to 2**40 samples on up to 2**20 cores")
+    return int(batch), None if cores is None else int(cores)
+
+
+def _axes(axes):
+    """Axes to draw on. Raises ImportError where there is no matplotlib."""
+    if axes is not None:
+        return axes
+    from matplotlib import pyplot
+
+    return pyplot.subplots()[1]
+
+
+class _Csv:
+    """What traces and availabilities have in common; `_of` is the one of C++."""
+
+    def __init__(self, of):
+        self._of = of
+
+    @property
+    def end(self):
+        """What follows the last step: error, hold, cycle or stop."""
+        return self._of.end()
+
+    @property
+    def source(self):
+        """Where it is from, for messages."""
+        return self._of.source()
+
+    def to_csv(self, path=None):
+        """Writes it as the CSV that read() reads, or returns that as text."""
+        text = self._of.csv()
+        if path is None:
+            return text
+        with open(path, "w", encoding="utf-8") as file:
+            file.write(text)
+        return None
+
+
+class Trace(_Csv):
+    """The global batch size of every step, and optionally the number of cores.
+
+    Trace([256, 256, 96]) or Trace([(256, 8), (96, 3)]) or of an array; `end` says what follows the last step:
+    error, hold (that step for ever), cycle (the trace again) or stop (training ends).
+    """
+
+    def __init__(self, steps, end="error"):
+        pairs = [_pair(step.tolist() if isinstance(step, (numpy.ndarray, numpy.generic)) else step) for step in steps]
+        super().__init__(_rubato.Trace(pairs, end, f"a list of {len(pairs)} steps"))
+
+    @classmethod
+    def _wrap(cls, of):
+        kind = cls if isinstance(of, _rubato.Trace) else Availability
+        trace = kind.__new__(kind)
+        _Csv.__init__(trace, of)
+        return trace
+
+    @classmethod
+    def read(cls, name, end=None):
+        """What --trace takes: a file with a trace or with the availability of devices, a batch size, "elastic", or a
+        generator. Returns a Trace or an Availability. Raises Error with file and line."""
+        return cls._wrap(_rubato.load_trace(os.fspath(name) if isinstance(name, os.PathLike) else str(name), end))
+
+    @staticmethod
+    def import_file(path, format=None, end="error"):
+        """An Availability from a file in any format that there is: samples, events, event-lines or counts; which one
+        is seen from its beginning unless `format` says so."""
+        return Trace._wrap(_rubato.import_trace(os.fspath(path), format, end))
+
+    @staticmethod
+    def generate(text, end="error"):
+        """An Availability that is made up: "spot:most=64,seed=1"; Trace.generators() has the names. The same text makes the
+        same."""
+        return Trace._wrap(_rubato.generate_trace(text, end))
+
+    @staticmethod
+    def generators():
+        """The names of all that generate() can make."""
+        return _rubato.families()["generators"]
+
+    @property
+    def batch_sizes(self):
+        """Samples of each step: an array of int64."""
+        return numpy.array([batch for batch, _ in self._of.steps()], dtype=numpy.int64)
+
+    @property
+    def cores(self):
+        """Cores of each step: an array of int64, 0 where the trace does not say."""
+        return numpy.array([cores or 0 for _, cores in self._of.steps()], dtype=numpy.int64)
+
+    def __len__(self):
+        return len(self._of.steps())
+
+    def __iter__(self):
+        return iter(self._of.steps())
+
+    def __repr__(self):
+        return f"<rubato.Trace: {len(self)} steps, {self.source}>"
+
+    def plot(self, axes=None):
+        """Draws the batch sizes with matplotlib, on new axes unless there are some, and returns the axes."""
+        axes = _axes(axes)
+        sizes = self.batch_sizes
+        axes.step(range(len(sizes)), sizes, where="post")
+        axes.set(xlabel="step", ylabel="batch size", title=self.source)
+        axes.set_ylim(bottom=0)
+        return axes
+
+
+class Availability(_Csv):
+    """How many devices there are at which time: `devices[i]` of them from `seconds[i]` on, until `length` seconds."""
+
+    def __init__(self, seconds, devices, length, end="error"):
+        changes = [(float(at), int(count)) for at, count in zip(seconds, devices, strict=True)]
+        super().__init__(_rubato.Availability(changes, float(length), end, f"a list of {len(changes)} changes"))
+
+    @property
+    def seconds(self):
+        """When the number of devices changes: an array of float64 from 0 on."""
+        return numpy.array([at for at, _ in self._of.changes()])
+
+    @property
+    def devices(self):
+        """How many there are from then on: an array of int64."""
+        return numpy.array([count for _, count in self._of.changes()], dtype=numpy.int64)
+
+    @property
+    def length(self):
+        """Seconds."""
+        return self._of.length()
+
+    @property
+    def summary(self):
+        """In a few numbers: fewest, most, mean, changes, changes_per_hour, share_at_zero, longest_at_zero_seconds."""
+        return self._of.summary()
+
+    def to_trace(self, availability="weak", minibatch=32):
+        """The steps that training would make of it, as --availability says. Raises Error."""
+        return Trace._wrap(self._of.steps(availability, minibatch))
+
+    def __repr__(self):
+        return f"<rubato.Availability: {len(self.seconds)} changes in {self.length:g} s, {self.source}>"
+
+    def plot(self, axes=None):
+        """Draws the devices with matplotlib, on new axes unless there are some, and returns the axes."""
+        axes = _axes(axes)
+        hours = numpy.append(self.seconds, self.length) / 3600
+        devices = self.devices
+        axes.step(hours, numpy.append(devices, devices[-1]), where="post")
+        axes.set(xlabel="hours", ylabel="devices", title=self.source)
+        axes.set_ylim(bottom=0)
+        return axes
+
+
+def steps_of(trace):
+    """What `trace=` may be: its text for --trace, or the object of C++ where it is a list or a Trace."""
+    if trace is None or isinstance(trace, (str, os.PathLike)) or (
+            isinstance(trace, numbers.Integral) and not isinstance(trace, bool)):
+        return None if trace is None else str(trace), None
+    if not isinstance(trace, _Csv):
+        try:
+            trace = Trace(trace)
+        except TypeError:
+            raise _rubato.Error(f"trace: {type(trace).__name__} is no trace; accepted: a list of batch sizes or of "
+                                "(batch size, cores), a rubato.Trace, a file, a number, elastic, or a generator") from None
+    return None, trace._of

@@ -1,0 +1,42 @@
+#include "python/tensors.hpp"
+
+#include <string>
+
+#include <pybind11/pybind11.h>
+// After pybind11.
+#include <torch/csrc/autograd/python_variable.h>
+
+#include <rubato/core/error.hpp>
+#include <rubato/torch/arrays.hpp>
+
+namespace rubato::python {
+
+namespace py = pybind11;
+
+Tensors tensors_in(const py::list& list) {
+  Tensors tensors;
+  for (const py::handle item : list) {
+    if (!THPVariable_Check(item.ptr())) {
+      throw Error(std::string(Py_TYPE(item.ptr())->tp_name) +
+                  " is no tensor; accepted: torch.Tensor");
+    }
+    tensors.push_back(THPVariable_Unpack(item.ptr()).detach());
+  }
+  return tensors;
+}
+
+std::vector<NamedTensor> copies_of(std::span<const NamedArray> arrays) {
+  std::vector<NamedTensor> copies = tensors_of(arrays);
+  for (NamedTensor& copy : copies) copy.tensor = copy.tensor.clone();
+  return copies;
+}
+
+py::dict dict_of(std::span<const NamedTensor> tensors) {
+  py::dict dict;
+  for (const NamedTensor& named : tensors) {
+    dict[py::str(named.name)] = py::reinterpret_steal<py::object>(THPVariable_Wrap(named.tensor));
+  }
+  return dict;
+}
+
+}  // namespace rubato::python

@@ -1,0 +1,60 @@
+#include <rubato/core/spec.hpp>
+#include <rubato/recipe/augmentation_options.hpp>
+
+#include "core/options_row.hpp"
+
+namespace rubato {
+
+namespace {
+
+constexpr std::int64_t kMostPixels = 1000;
+
+void read_flip(Spec& /*spec*/, AugmentationOptions& /*options*/) {}
+
+void read_shift(Spec& spec, AugmentationOptions& options) {
+  options.pixels = spec.whole("pixels", 2, 0, kMostPixels);
+}
+void read_crop(Spec& spec, AugmentationOptions& options) {
+  options.pixels = spec.whole("padding", 4, 0, kMostPixels);
+}
+void read_cutout(Spec& spec, AugmentationOptions& options) {
+  options.pixels = spec.whole("size", 8, 1, kMostPixels);
+}
+
+using AugmentationRow = OptionsRow<AugmentationOptions, AugmentationKind>;
+
+constexpr std::array<AugmentationRow, kAugmentations.size()> kAugmentationRows{
+    options_row(kAugmentations, AugmentationKind::shift,
+                "moves each image by up to so many pixels up or down and left or right; what comes "
+                "in at the edge repeats it",
+                read_shift),
+    options_row(kAugmentations, AugmentationKind::flip,
+                "mirrors each image, left to right, with probability 1/2", read_flip),
+    options_row(kAugmentations, AugmentationKind::crop,
+                "cuts each image at random out of one with a padding of zeros around it; zero is "
+                "the mean of normalised pixels",
+                read_crop),
+    options_row(kAugmentations, AugmentationKind::cutout,
+                "sets a square of so many pixels at a random place of each image to zero; part of "
+                "it may lie outside (DeVries and Taylor 2017)",
+                read_cutout)};
+
+}  // namespace
+
+std::vector<AugmentationOptions> parse_augmentations(std::string_view text) {
+  std::vector<AugmentationOptions> all;
+  while (!text.empty() || !all.empty()) {
+    const std::size_t plus = text.find('+');
+    all.push_back(parse_options("augmentation", text.substr(0, plus), kAugmentationRows,
+                                &AugmentationOptions::kind));
+    if (plus == std::string_view::npos) return all;
+    text.remove_prefix(plus + 1);
+  }
+  return all;
+}
+
+std::vector<Strategy> augmentations() {
+  return strategies_of(kAugmentationRows);
+}
+
+}  // namespace rubato

@@ -1,0 +1,52 @@
+#include <array>
+
+#include <rubato/core/family.hpp>
+#include <rubato/core/spec.hpp>
+#include <rubato/recipe/test_metrics.hpp>
+
+namespace rubato {
+
+namespace {
+
+struct MetricRow {
+  std::string_view name;
+  std::string_view help;
+  void (*read)(Spec& spec, TestMetrics& metrics);
+};
+
+constexpr std::int64_t kMostK = 1'000'000;
+
+constexpr std::array<MetricRow, 4> kMetricRows{
+    {{"accuracy", "the share of targets that are the largest output; of classes, in any case",
+      [](Spec&, TestMetrics& metrics) { metrics.accuracy = true; }},
+     {"top-k", "the share of targets that are among the k largest outputs; of classes",
+      [](Spec& spec, TestMetrics& metrics) { metrics.top_k = spec.whole("k", 5, 1, kMostK); }},
+     {"mse", "the mean squared error of the outputs; of real targets",
+      [](Spec&, TestMetrics& metrics) { metrics.mse = true; }},
+     {"perplexity", "e to the power of the test loss, which is to be a cross entropy; of classes",
+      [](Spec&, TestMetrics& metrics) { metrics.perplexity = true; }}}};
+
+}  // namespace
+
+TestMetrics parse_test_metrics(std::string_view text) {
+  TestMetrics metrics;
+  bool more = !text.empty();
+  while (more) {
+    const std::size_t plus = text.find('+');
+    Spec spec(text.substr(0, plus));
+    find_row("metric", spec.name(), kMetricRows).read(spec, metrics);
+    spec.finish();
+    more = plus != std::string_view::npos;
+    if (more) text.remove_prefix(plus + 1);
+  }
+  return metrics;
+}
+
+std::vector<Strategy> test_metrics() {
+  return strategies_of(kMetricRows, [](const MetricRow& row, Spec& spec) {
+    TestMetrics ignored;
+    row.read(spec, ignored);
+  });
+}
+
+}  // namespace rubato

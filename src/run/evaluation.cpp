@@ -1,0 +1,63 @@
+#include <array>
+#include <memory>
+
+#include <fmt/format.h>
+
+#include <rubato/core/error.hpp>
+#include <rubato/run/evaluation.hpp>
+
+#include "config/run_option.hpp"
+
+namespace rubato {
+
+namespace {
+
+constexpr std::array<std::string_view, 11> kEvaluationOptions{
+    "data",      "validation", "model",  "loss",    "weights", "precision",
+    "operators", "top-k",      "metric", "threads", "kernels"};
+
+// With steps that nobody takes.
+Trainer idle_trainer(const Workload& workload, const RunConfiguration& configuration) {
+  return workload.make_trainer(std::make_unique<TraceSource>(Trace::constant(1)),
+                               {.minibatch_size = 1,
+                                .seed = configuration.seed,
+                                .threads = static_cast<int>(configuration.threads)});
+}
+
+}  // namespace
+
+std::span<const std::string_view> evaluation_options() {
+  return kEvaluationOptions;
+}
+
+RunConfiguration evaluation_configuration(const RunConfiguration& run,
+                                          const std::filesystem::path& weights) {
+  RunConfiguration configuration;
+  for (const std::string_view name : kEvaluationOptions) {
+    const RunOption& option = run_option(name);
+    if (const auto text = option.text(run)) option.set(configuration, *text);
+  }
+  configuration.weights = weights.string();
+  return configuration;
+}
+
+Evaluation evaluate(const Workload& workload, const RunConfiguration& configuration) {
+  const Trainer trainer = idle_trainer(workload, configuration);
+  if (!trainer.objective().has_test()) {
+    throw Error(
+        fmt::format("there is no test set in {}; accepted: with --validation, or data that "
+                    "have one",
+                    configuration.data));
+  }
+  const TestMetrics metrics = test_metrics_of(configuration);
+  return trainer.objective().test(
+      trainer.workers(),
+      {.top_k = metrics.top_k, .mse = metrics.mse, .perplexity = metrics.perplexity}, "");
+}
+
+ArrayCopies predict(const Workload& workload, const RunConfiguration& configuration,
+                    Prediction what) {
+  return workload.predict(idle_trainer(workload, configuration), what);
+}
+
+}  // namespace rubato

@@ -1,0 +1,151 @@
+#include "run/run_data.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cstdint>
+#include <string_view>
+
+#include <fmt/format.h>
+
+#include <rubato/core/error.hpp>
+
+#include "config/data_source.hpp"
+#include "core/check.hpp"
+#include "data/data_files.hpp"
+#include "data/digits.hpp"
+
+namespace rubato {
+
+namespace {
+
+DataSets read_digits(const DataSource& /*none*/) {
+  constexpr std::int64_t kDigits = 10;
+  TrainTestImages images = builtin_digits();
+  return {.train = sample_set_of(std::move(images.train)),
+          .test = sample_set_of(std::move(images.test)),
+          .inputs = InputKind::pixels,
+          .classes = kDigits,
+          .noun = "images"};
+}
+
+// How the data sets of data_sources() are read, by kind.
+struct DataReader {
+  std::string_view kind;
+  DataSets (*read)(const DataSource& source);
+};
+
+constexpr std::array<DataReader, 6> kDataReaders{
+    {{"digits", read_digits},
+     {"mnist", [](const DataSource& source) { return read_idx_samples(source.path); }},
+     {"cifar10", [](const DataSource& source) { return read_cifar10(source.path); }},
+     {"tensors",
+      [](const DataSource& source) {
+        DataSets data = read_tensor_samples(source.path);
+        if (source.csv.standardise) data.standardised.emplace();
+        return data;
+      }},
+     {"csv", [](const DataSource& source) { return read_csv_samples(source.path, source.csv); }},
+     {"text",
+      [](const DataSource& source) { return read_text_samples(source.path, source.length); }}}};
+
+DataSets read_data(const std::string& text) {
+  if (text == kOwn) {
+    throw Error(
+        "--data own: the data are in the program that trained on them; accepted: that program, or "
+        "the name of a data set (rubato list data)");
+  }
+  const DataSource source = parse_data(text);
+  const auto* const found = std::ranges::find(kDataReaders, source.kind, &DataReader::kind);
+  RUBATO_CHECK(found != kDataReaders.end(), "a data set that the configuration has let pass");
+  return found->read(source);
+}
+
+void require_options_fit(const RunConfiguration& run, const DataSets& data) {
+  const auto refuse = [](std::string_view option, std::string_view why, std::string_view accepted) {
+    throw Error(fmt::format("--{}: {}; accepted: {}", option, why, accepted));
+  };
+  const TestMetrics metrics = test_metrics_of(run);
+  const bool watches = run.keep_best || run.patience > 0;
+  if (!data.test) {
+    const std::string why = fmt::format("there is no test set in {}", run.data);
+    constexpr std::string_view kAccepted = "with --validation, or data that have one";
+    if (run.target_accuracy) refuse("target-accuracy", why, kAccepted);
+    if (run.top_k > 0) refuse("top-k", why, kAccepted);
+    if (metrics != TestMetrics()) refuse("metric", why, kAccepted);
+    if (watches && run.watch != Metric::train_loss) {
+      refuse(run.keep_best ? "keep-best" : "patience", why,
+             "with --validation, data that have one, or --watch train-loss");
+    }
+  }
+  if (data.classes == 0) {
+    const std::string why = fmt::format("the targets of {} are no classes", run.data);
+    constexpr std::string_view kAccepted = "with data of classes";
+    if (run.target_accuracy) refuse("target-accuracy", why, kAccepted);
+    if (run.top_k > 0) refuse("top-k", why, kAccepted);
+    if (metrics.accuracy || metrics.perplexity || metrics.top_k > 0) {
+      refuse("metric", why, "mse, or with data of classes");
+    }
+    if (watches && run.watch == Metric::test_accuracy) {
+      refuse("watch test-accuracy", why, kAccepted);
+    }
+  } else if (metrics.mse) {
+    refuse("metric mse", fmt::format("the targets of {} are classes", run.data),
+           "accuracy, top-k, perplexity, or with data of real targets");
+  }
+}
+
+}  // namespace
+
+DataSets load_data(const RunConfiguration& configuration) {
+  return prepared(configuration, read_data(configuration.data));
+}
+
+DataSets prepared(const RunConfiguration& configuration, DataSets data) {
+  if (const auto& held = configuration.validation) {
+    try {
+      hold_out(data, held->share, held->seed);
+    } catch (const Error& error) {
+      throw Error(fmt::format("--validation: {}", error.what()));
+    }
+  }
+  try {
+    normalise(data);
+  } catch (const Error& error) {
+    throw Error(fmt::format("--data: {}", error.what()));
+  }
+  require_options_fit(configuration, data);
+  return data;
+}
+
+std::string describe(const RunConfiguration& configuration, const DataSets& data) {
+  const auto name = [](const std::string& text, std::string_view what) {
+    return text == kOwn ? fmt::format("{} {}", text, what) : text;
+  };
+  const std::string on = fmt::format("{} on {}: ", name(configuration.model, "model"),
+                                     name(configuration.data, "data"));
+  if (!data.test) return fmt::format("{}{} training {}", on, data.train.size(), data.noun);
+  return fmt::format("{}{} training and {} {} {}", on, data.train.size(), data.test->size(),
+                     configuration.validation ? "validation" : "test", data.noun);
+}
+
+DataShape shape_of(const DataSets& data) {
+  const std::vector<std::int64_t>& shape = data.train.inputs.shape();
+  DataShape found{.outputs = data.classes > 0 ? data.classes : data.train.targets.elements(),
+                  .vocabulary = data.vocabulary};
+  found.width = shape.empty() ? 1 : shape.back();
+  found.height = shape.size() < 2 ? 1 : shape[shape.size() - 2];
+  found.channels = 1;
+  for (std::size_t i = 0; i + 2 < shape.size(); ++i) found.channels *= shape[i];
+  return found;
+}
+
+void require_one_target(const RunConfiguration& configuration, const DataSets& data) {
+  const auto& shape = data.train.targets.shape();
+  if (data.classes > 0 ? shape.empty() : shape.size() <= 1) return;
+  throw Error(
+      fmt::format("--model {}: it takes one class, or some real numbers, for each sample, and {} "
+                  "has {} targets for each; accepted: transformer of tokens, or script:FILE",
+                  configuration.model, configuration.data, data.train.targets.elements()));
+}
+
+}  // namespace rubato

@@ -1,0 +1,46 @@
+#include "torch_run/run_loss.hpp"
+
+#include <utility>
+
+#include <ATen/Functions.h>
+#include <fmt/format.h>
+
+#include <rubato/model/script.hpp>
+#include <rubato/torch/losses.hpp>
+
+#include "config/model_source.hpp"
+#include "core/check.hpp"
+
+namespace rubato {
+
+namespace {
+
+// Targets as numbers of the outputs' type and shape: classes become rows of 0 and one 1.
+at::Tensor numbers_for(const at::Tensor& output, const at::Tensor& target) {
+  const bool classes = !target.is_floating_point() && output.dim() == target.dim() + 1 &&
+                       output.size(output.dim() - 1) > 1;
+  const at::Tensor numbers = classes ? at::one_hot(target, output.size(output.dim() - 1)) : target;
+  const at::Tensor typed = numbers.to(output.scalar_type());
+  return typed.numel() == output.numel() ? typed.view_as(output) : typed;
+}
+
+Loss on_numbers(Loss loss) {
+  return [loss = std::move(loss)](const at::Tensor& output, const at::Tensor& target) {
+    return loss(output, numbers_for(output, target));
+  };
+}
+
+}  // namespace
+
+Loss run_loss(const std::string& name, double label_smoothing, const std::string& script) {
+  if (const auto file = script_file(name)) {
+    return script_loss(read_script(script, fmt::format("--loss: {}", file->string())));
+  }
+  if (name == "cross-entropy") return cross_entropy_loss(label_smoothing);
+  if (name == "nll") return nll_loss(label_smoothing);
+  if (name == "mse") return on_numbers(mse_loss());
+  RUBATO_CHECK(name == "bce", "a loss that the configuration has let pass");
+  return on_numbers(bce_loss());
+}
+
+}  // namespace rubato

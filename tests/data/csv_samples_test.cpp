@@ -1,0 +1,148 @@
+// Tables as samples: columns of numbers and of categories, labels, and what is refused.
+
+#include <cmath>
+#include <string>
+#include <vector>
+
+#include <gmock/gmock.h>
+
+#include "data/data_files.hpp"
+#include "support/error_of.hpp"
+#include "support/temp_folder.hpp"
+
+namespace rubato {
+namespace {
+
+using test::error_of;
+using testing::ElementsAre;
+using testing::HasSubstr;
+
+std::vector<float> input_of(const DataSets& data, const SampleSet& set, std::int64_t i) {
+  std::vector<float> values(static_cast<std::size_t>(set.inputs.elements()));
+  InputReader(data).read(set.input(i), values.data());
+  return values;
+}
+std::vector<double> targets_of(const SampleSet& set) {
+  std::vector<double> values;
+  for (std::int64_t i = 0; i < set.size(); ++i) {
+    double value = 0;
+    read_numbers(set.targets.type(), set.target(i), &value);
+    values.push_back(value);
+  }
+  return values;
+}
+
+class CsvSamples : public testing::Test {
+ protected:
+  DataSets read(const std::string& table, CsvOptions options = {}) const {
+    DataSets data = read_csv_samples(folder_.write("table.csv", table), options);
+    normalise(data);
+    return data;
+  }
+  std::string error(const std::string& table, CsvOptions options = {}) const {
+    return error_of([&] { static_cast<void>(read(table, options)); });
+  }
+
+  test::TempFolder folder_;
+};
+
+TEST_F(CsvSamples, HasNumbersAsTheyAreAndOneFeatureForEachCategory) {
+  const DataSets data = read("age,colour,label\n30,red,yes\n41.5,blue,no\n-2e1,red,yes\n");
+  EXPECT_EQ(data.inputs, InputKind::reals);
+  EXPECT_EQ(data.classes, 2);
+  EXPECT_EQ(data.train.size(), 3);
+  EXPECT_THAT(data.train.inputs.shape(), ElementsAre(3));
+  // age, blue, red
+  EXPECT_THAT(input_of(data, data.train, 0), ElementsAre(30, 0, 1));
+  EXPECT_THAT(input_of(data, data.train, 1), ElementsAre(41.5, 1, 0));
+  EXPECT_THAT(input_of(data, data.train, 2), ElementsAre(-20, 0, 1));
+  EXPECT_THAT(targets_of(data.train), ElementsAre(1, 0, 1)) << "no, yes";
+}
+
+TEST_F(CsvSamples, TakesTheLabelByName) {
+  const std::string table = "y,a,b\n3,1,5\n7,2,6\n3,3,7\n";
+  const DataSets data = read(table, {.label = "y"});
+  EXPECT_THAT(targets_of(data.train), ElementsAre(0, 1, 0))
+      << "classes in the order of the numbers";
+  EXPECT_THAT(input_of(data, data.train, 1), ElementsAre(2, 6));
+  EXPECT_EQ(read(table).classes, 3) << "the last one";
+  EXPECT_THAT(error(table, {.label = "c"}), HasSubstr("unknown column 'c'"));
+}
+
+TEST_F(CsvSamples, HasRealTargetsWhereOneHasAFractionOrTheyAreAskedFor) {
+  const DataSets data = read("a,y\n1,10\n2,0.5\n");
+  EXPECT_EQ(data.classes, 0);
+  EXPECT_THAT(targets_of(data.train), ElementsAre(10, 0.5));
+  EXPECT_EQ(read("a,y\n1,10\n2,20\n", {.targets = CsvTargets::numbers}).classes, 0);
+  EXPECT_EQ(read("a,y\n1,10\n2,0.5\n", {.targets = CsvTargets::classes}).classes, 2);
+  EXPECT_EQ(read("a,y\n1,1\n2,1.0\n3,2\n").classes, 2) << "1 and 1.0 are one";
+  EXPECT_THAT(error("a,y\n1,10\n2,many\n", {.targets = CsvTargets::numbers}),
+              HasSubstr("column 'y' has 'many', which is no number; accepted: targets=classes"));
+}
+
+TEST_F(CsvSamples, StandardisesNumbersAndNothingElse) {
+  const DataSets data =
+      read("a,same,c,y\n1,5,u,0\n2,5,v,1\n3,5,u,0\n6,5,u,1\n", {.standardise = true});
+  // Mean 3, deviation sqrt(3.5).
+  const auto deviation = std::sqrt(3.5);
+  EXPECT_THAT(input_of(data, data.train, 0),
+              ElementsAre(static_cast<float>(-2 / deviation), 0, 1, 0));
+  EXPECT_THAT(input_of(data, data.train, 1),
+              ElementsAre(static_cast<float>(-1 / deviation), 0, 0, 1));
+}
+
+// By those that are trained on: what is held out is not known beforehand.
+TEST_F(CsvSamples, StandardisesByWhatIsNotHeldOut) {
+  const auto file = folder_.write("table.csv", "a,y\n1,0\n2,1\n3,0\n1000,1\n");
+  DataSets data = read_csv_samples(file, {.standardise = true});
+  hold_out(data, 0.25, 0);
+  normalise(data);
+  double sum = 0;
+  for (std::int64_t i = 0; i < 3; ++i) sum += input_of(data, data.train, i)[0];
+  EXPECT_NEAR(sum, 0, 1e-6);
+}
+
+TEST_F(CsvSamples, ReadsATestTableByTheTrainingTable) {
+  const std::string table = "a,c,y\n1,u,no\n3,v,yes\n";
+  const auto with_test = [&](const std::string& test) {
+    return CsvOptions{.test = folder_.write("test.csv", test), .standardise = true};
+  };
+  const DataSets data = read(table, with_test("a,c,y\n5,v,no\n"));
+  ASSERT_TRUE(data.test.has_value());
+  EXPECT_THAT(input_of(data, *data.test, 0), ElementsAre(3, 0, 1));
+  EXPECT_THAT(targets_of(*data.test), ElementsAre(0));
+  EXPECT_THAT(error(table, with_test("a,c,y\n5,v,no\n5,w,no\n")),
+              HasSubstr("test.csv:3: column 'c' has 'w'; accepted: a value that is in"));
+  EXPECT_THAT(error(table, with_test("a,c,y\n5,v,maybe\n")), HasSubstr("column 'y' has 'maybe'"));
+  EXPECT_THAT(error(table, with_test("a,c,y\nfive,v,no\n")), HasSubstr("column 'a' has 'five'"));
+  EXPECT_THAT(error(table, with_test("a,d,y\n5,v,no\n")), HasSubstr("the columns are 'a, d, y'"));
+}
+
+TEST_F(CsvSamples, ReadsWhatSpreadsheetsWrite) {
+  const DataSets data = read("\xEF\xBB\xBF\"a, or b\";\"c\";y\r\n1;\"u;v\";0\r\n\r\n2;w;1\r\n");
+  EXPECT_THAT(input_of(data, data.train, 0), ElementsAre(1, 1, 0));
+  EXPECT_THAT(input_of(data, data.train, 1), ElementsAre(2, 0, 1));
+}
+
+TEST_F(CsvSamples, SaysLineAndColumnOfWhatIsMissing) {
+  for (const char* const missing : {"", " ", "NA", "n/a", "NaN", "null", "?"}) {
+    EXPECT_THAT(
+        error(std::string("a,b,y\n1,2,0\n1,") + missing + ",1\n"),
+        HasSubstr("table.csv:3: column 'b' has no value; accepted: a value in every field"));
+  }
+  EXPECT_THAT(error("a,b,y\n1,2\n"), HasSubstr(":2: 2 fields; accepted: 3, as the header has"));
+  EXPECT_THAT(error("a,a,y\n1,2,3\n"), HasSubstr(":1: column 'a' is there twice"));
+  EXPECT_THAT(error("a,,y\n1,2,3\n"), HasSubstr(":1: column 2 has no name"));
+  EXPECT_THAT(error("y\n1\n"), HasSubstr("there is one column"));
+  EXPECT_THAT(error("a,y\n"), HasSubstr("there is no row"));
+  EXPECT_THAT(error(""), HasSubstr("there is no header"));
+  EXPECT_THAT(error("a,y\n\"1,0\n"), HasSubstr("a quote is not closed"));
+  EXPECT_THAT(error("a,y\n1e300,0\n"), HasSubstr("column 'a' is too large"));
+  std::string names = "name,y\n";
+  for (int i = 0; i < 1001; ++i) names += "person" + std::to_string(i) + ",0\n";
+  EXPECT_THAT(error(names), HasSubstr("column 'name' has more than 1000 different values, such as "
+                                      "'person0'"));
+}
+
+}  // namespace
+}  // namespace rubato

@@ -1,0 +1,253 @@
+// Files of numpy.savez() and torch.save(): what they hold, and what hostile ones do.
+
+#include "data/tensor_file.hpp"
+
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include <gmock/gmock.h>
+
+#include "data/archive_files.hpp"
+#include "data/data_files.hpp"
+#include "fuzz/read_samples.hpp"
+#include "support/damaged_files.hpp"
+#include "support/error_of.hpp"
+#include "support/temp_folder.hpp"
+
+namespace rubato {
+namespace {
+
+using test::error_of;
+using test::npy_of;
+using test::zip_of;
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::StartsWith;
+
+class TensorFile : public testing::Test {
+ protected:
+  std::filesystem::path write(const std::string& bytes) const {
+    return folder_.write("file", bytes);
+  }
+  std::map<std::string, NumberArray> read(const std::string& bytes) const {
+    return read_tensor_file(write(bytes));
+  }
+  std::string error(const std::string& bytes) const {
+    return error_of([&] { static_cast<void>(read_tensor_samples(write(bytes))); });
+  }
+
+  test::TempFolder folder_;
+};
+
+std::vector<double> numbers_of(const NumberArray& array) {
+  std::vector<double> numbers(array.bytes.size() / size_of(array.type));
+  read_numbers(array.type, array.bytes, numbers.data());
+  return numbers;
+}
+
+const std::vector<float> kSix{1, 2, 3, 4, 5, 6.5};
+
+TEST_F(TensorFile, HasTheArraysOfNumpy) {
+  for (const bool packed : {false, true}) {
+    const auto arrays =
+        read(zip_of({{"x.npy", npy_of("<f4", {3, 2}, kSix)},
+                     {"y.npy", npy_of<std::int64_t>("<i8", {3}, {2, 0, 1})},
+                     {"columns.npy", npy_of("<f4", {3, 2}, kSix, /*column_major=*/true)},
+                     {"notes.txt", "not an array"}},
+                    packed));
+    ASSERT_EQ(arrays.size(), 3);
+    EXPECT_EQ(arrays.at("x").type, ElementType::f32);
+    EXPECT_THAT(arrays.at("x").shape, ElementsAre(3, 2));
+    EXPECT_THAT(numbers_of(arrays.at("x")), ElementsAre(1, 2, 3, 4, 5, 6.5));
+    EXPECT_THAT(numbers_of(arrays.at("y")), ElementsAre(2, 0, 1));
+    EXPECT_THAT(numbers_of(arrays.at("columns")), ElementsAre(1, 4, 2, 5, 3, 6.5));
+  }
+}
+
+TEST_F(TensorFile, HasNumbersOfEveryType) {
+  const auto arrays =
+      read(zip_of({{"f8.npy", npy_of<double>("<f8", {2}, {0.5, -3})},
+                   // 1.5, the smallest subnormal number, and the largest number.
+                   {"f2.npy", npy_of<std::uint16_t>("<f2", {3}, {0x3E00, 0x0001, 0x7BFF})},
+                   {"i4.npy", npy_of<std::int32_t>("<i4", {2}, {-7, 1 << 30})},
+                   {"i2.npy", npy_of<std::int16_t>("<i2", {1}, {-300})},
+                   {"i1.npy", npy_of<std::int8_t>("|i1", {1}, {-3})},
+                   {"u1.npy", npy_of<std::uint8_t>("|u1", {1}, {200})},
+                   {"b1.npy", npy_of<std::uint8_t>("|b1", {3}, {0, 1, 7})}}));
+  EXPECT_THAT(numbers_of(arrays.at("f8")), ElementsAre(0.5, -3));
+  EXPECT_THAT(numbers_of(arrays.at("f2")), ElementsAre(1.5, std::ldexp(1, -24), 65504));
+  EXPECT_THAT(numbers_of(arrays.at("i4")), ElementsAre(-7, 1 << 30));
+  EXPECT_THAT(numbers_of(arrays.at("i2")), ElementsAre(-300));
+  EXPECT_THAT(numbers_of(arrays.at("i1")), ElementsAre(-3));
+  EXPECT_THAT(numbers_of(arrays.at("u1")), ElementsAre(200));
+  EXPECT_THAT(numbers_of(arrays.at("b1")), ElementsAre(0, 1, 1));
+}
+
+TEST_F(TensorFile, HasTheTensorsOfTorch) {
+  const auto arrays =
+      read(zip_of(test::torch_records({{"x", "Float", "0", 0, {3, 2}, {2, 1}},
+                                       {"transposed", "Float", "0", 0, {2, 3}, {1, 2}},
+                                       {"part", "Float", "0", 1, {2}, {3}},
+                                       {"y", "Long", "1", 0, {3}, {1}},
+                                       {"brain", "BFloat16", "2", 0, {1}, {1}}},
+                                      {{"0", test::bytes_of(kSix)},
+                                       {"1", test::bytes_of<std::int64_t>({2, 0, 1})},
+                                       {"2", test::bytes_of<std::uint16_t>({0x3FC0})}})));
+  EXPECT_THAT(numbers_of(arrays.at("x")), ElementsAre(1, 2, 3, 4, 5, 6.5));
+  EXPECT_THAT(numbers_of(arrays.at("transposed")), ElementsAre(1, 3, 5, 2, 4, 6.5));
+  EXPECT_THAT(numbers_of(arrays.at("part")), ElementsAre(2, 5));
+  EXPECT_THAT(numbers_of(arrays.at("y")), ElementsAre(2, 0, 1));
+  EXPECT_THAT(numbers_of(arrays.at("brain")), ElementsAre(1.5));
+}
+
+TEST_F(TensorFile, MapsWhatIsStoredInRowMajorOrder) {
+  // As large as it is, it is not in memory: all of them share one mapping.
+  const std::string archive =
+      zip_of({{"x.npy", npy_of("<f4", {3, 2}, kSix)}, {"y.npy", npy_of<float>("<f4", {1}, {1})}});
+  const auto arrays = read(archive);
+  EXPECT_EQ(arrays.at("x").owner, arrays.at("y").owner);
+  EXPECT_EQ(arrays.at("y").bytes.data() - arrays.at("x").bytes.data(),
+            static_cast<std::ptrdiff_t>(archive.rfind("\x93NUMPY")) -
+                static_cast<std::ptrdiff_t>(archive.find("\x93NUMPY")) -
+                (static_cast<std::ptrdiff_t>(npy_of("<f4", {3, 2}, kSix).size() - 24) -
+                 static_cast<std::ptrdiff_t>(npy_of<float>("<f4", {1}, {1}).size() - 4)));
+}
+
+TEST_F(TensorFile, BecomesSamplesWithClassesOrRealTargets) {
+  const auto classes = npy_of<std::int64_t>("<i8", {3}, {2, 0, 1});
+  const DataSets plain = read_tensor_samples(
+      write(zip_of({{"x.npy", npy_of("<f4", {3, 2}, kSix)}, {"y.npy", classes}})));
+  EXPECT_EQ(plain.inputs, InputKind::reals);
+  EXPECT_EQ(plain.classes, 3);
+  EXPECT_FALSE(plain.test.has_value());
+  const DataSets images = read_tensor_samples(
+      write(zip_of({{"x.npy", npy_of<std::uint8_t>("|u1", {1, 2, 2}, {0, 1, 2, 3})},
+                    {"y.npy", npy_of<std::int32_t>("<i4", {1, 1}, {4})},
+                    {"x_test.npy", npy_of<std::uint8_t>("|u1", {1, 2, 2}, {3, 1, 2, 3})},
+                    {"y_test.npy", npy_of<std::int32_t>("<i4", {1, 1}, {8})}})));
+  EXPECT_EQ(images.inputs, InputKind::pixels);
+  EXPECT_THAT(images.train.inputs.shape(), ElementsAre(1, 2, 2));
+  EXPECT_THAT(images.train.targets.shape(), ElementsAre());
+  EXPECT_EQ(images.classes, 9) << "of both sets";
+  ASSERT_TRUE(images.test.has_value());
+  const DataSets tokens = read_tensor_samples(
+      write(zip_of({{"x.npy", npy_of<std::int64_t>("<i8", {1, 3}, {0, 5, 2})},
+                    {"y.npy", npy_of<std::int64_t>("<i8", {1, 3}, {5, 2, 1})}})));
+  EXPECT_EQ(tokens.inputs, InputKind::tokens);
+  EXPECT_THAT(tokens.train.targets.shape(), ElementsAre(3));
+  const DataSets real =
+      read_tensor_samples(write(zip_of({{"x.npy", npy_of("<f4", {3, 2}, kSix)},
+                                        {"y.npy", npy_of<double>("<f8", {3, 1}, {0.5, 1, 2})}})));
+  EXPECT_EQ(real.classes, 0);
+}
+
+TEST_F(TensorFile, SaysWhatItsArraysLack) {
+  const auto x = npy_of("<f4", {3, 2}, kSix);
+  const auto y = npy_of<std::int64_t>("<i8", {3}, {2, 0, 1});
+  EXPECT_THAT(error(zip_of({{"x.npy", x}, {"labels.npy", y}})),
+              HasSubstr("holds labels, x, and not 'y'; accepted: x and y, and for a test set"));
+  EXPECT_THAT(error(zip_of({{"x.npy", x}, {"y.npy", npy_of<std::int64_t>("<i8", {2}, {0, 1})}})),
+              HasSubstr("'x' has 3 samples, and 'y' has 2; accepted: as many of both"));
+  EXPECT_THAT(error(zip_of({{"x.npy", x}, {"y.npy", y}, {"x_test.npy", x}})),
+              HasSubstr("and not 'y_test'"));
+  EXPECT_THAT(
+      error(zip_of({{"x.npy", x}, {"y.npy", npy_of<std::int64_t>("<i8", {3}, {0, -1, 1})}})),
+      HasSubstr("'y': sample 2 is of class -1; accepted: 0 to"));
+  EXPECT_THAT(error(zip_of({{"x.npy", npy_of<float>("<f4", {}, {1})}, {"y.npy", y}})),
+              HasSubstr("'x' of shape [] holds no sample"));
+  EXPECT_THAT(error(zip_of({{"x.npy", npy_of<double>(">f8", {1}, {1})}, {"y.npy", y}})),
+              HasSubstr("'x' is of type '>f8'; accepted: float16"));
+  EXPECT_THAT(error(zip_of({{"x.npy", x},
+                            {"y.npy", y},
+                            {"x_test.npy", npy_of<float>("<f4", {1, 3}, {1, 2, 3})},
+                            {"y_test.npy", npy_of<std::int64_t>("<i8", {1}, {0})}})),
+              HasSubstr("samples of 'x' are F32 of shape [2], those of 'x_test' F32 of [3]"));
+  EXPECT_THAT(error(zip_of(test::torch_records({{"x", "Float", "0", 0, {200, 200}, {0, 0}}},
+                                               {{"0", test::bytes_of(kSix)}}))),
+              HasSubstr("'x' is expanded"));
+  EXPECT_THAT(error(zip_of(test::torch_records({{"x", "Float", "0", 2, {3, 2}, {2, 1}}},
+                                               {{"0", test::bytes_of(kSix)}}))),
+              HasSubstr("'x' reaches beyond what the file holds of it"));
+  EXPECT_THAT(error("nothing of the kind"),
+              HasSubstr("it is no zip archive; accepted: torch.save("));
+}
+
+// What a header claims is not allocated, and a small file packed many times over is not unpacked
+// beyond what its directory says.
+TEST_F(TensorFile, RefusesWhatClaimsMoreThanItHolds) {
+  EXPECT_THAT(error(zip_of({{"x.npy", npy_of<float>("<f4", {1 << 30, 1 << 30}, {1})}})),
+              HasSubstr("'x' is cut off"));
+  std::string bomb = zip_of({{"x.npy", std::string(1 << 20, '\0')}}, /*packed=*/true);
+  const std::string size = test::little_endian(1 << 20, 4);
+  for (std::size_t at = 0; (at = bomb.find(size, at)) != std::string::npos; ++at) {
+    bomb.replace(at, 4, test::little_endian(100, 4));
+  }
+  EXPECT_THAT(error(bomb), HasSubstr("'x' is damaged"));
+}
+
+TEST_F(TensorFile, SeesDamageInWhatIsPacked) {
+  const std::string x = npy_of("<f4", {3, 2}, kSix);
+  std::string archive = zip_of({{"x.npy", x}}, /*packed=*/true);
+  const std::string checksum = test::little_endian(
+      crc32(0, reinterpret_cast<const Bytef*>(x.data()), static_cast<uInt>(x.size())), 4);
+  const std::size_t at = archive.rfind(checksum);
+  ASSERT_NE(at, std::string::npos);
+  archive[at] = static_cast<char>(archive[at] ^ 1);
+  EXPECT_THAT(error(archive), HasSubstr("'x' fails its checksum"));
+}
+
+std::vector<std::string> good_archives() {
+  const std::vector<test::Record> numpy{{"x.npy", npy_of("<f4", {3, 2}, kSix)},
+                                        {"y.npy", npy_of<std::int64_t>("<i8", {3}, {2, 0, 1})}};
+  return {zip_of(numpy), zip_of(numpy, /*packed=*/true),
+          zip_of(test::torch_records(
+              {{"x", "Float", "0", 0, {3, 2}, {2, 1}}, {"y", "Long", "1", 0, {3}, {1}}},
+              {{"0", test::bytes_of(kSix)}, {"1", test::bytes_of<std::int64_t>({2, 0, 1})}}))};
+}
+
+class HostileTensorFile : public TensorFile {
+ protected:
+  void expect_harmless(const std::function<void(const test::TakeFile&)>& for_each_file) const {
+    EXPECT_EXIT(test::exit_after_reading(for_each_file,
+                                         [this](const std::string& bytes) {
+                                           fuzz::read_samples(read_tensor_samples(write(bytes)));
+                                         }),
+                testing::ExitedWithCode(0), "");
+  }
+};
+
+TEST_F(HostileTensorFile, IsHarmlessCutAnywhere) {
+  for (const std::string& good : good_archives()) {
+    EXPECT_EQ(error(good), "no error");
+    expect_harmless([&](const auto& take) { test::for_each_cut(good, take); });
+    test::for_each_cut(good, [this](const std::string& bytes) {
+      ASSERT_THAT(error(bytes), StartsWith((folder_.path() / "file").string())) << bytes.size();
+    });
+  }
+}
+
+TEST_F(HostileTensorFile, IsHarmlessWithAnyByteChanged) {
+  for (const std::string& good : good_archives()) {
+    expect_harmless([&](const auto& take) { test::for_each_changed_byte(good, take); });
+  }
+}
+
+TEST_F(HostileTensorFile, IsHarmlessWithExtremeNumbers) {
+  for (const std::string& good : good_archives()) {
+    expect_harmless([&](const auto& take) {
+      for (std::size_t at = 0; at + 4 <= good.size(); ++at) {
+        for (const char* const number :
+             {"\xFF\xFF\xFF\xFF", "\xFF\xFF\xFF\x7F", "\x00\x00\x00\x80"}) {
+          std::string bad = good;
+          bad.replace(at, 4, number, 4);
+          take(bad);
+        }
+      }
+    });
+  }
+}
+
+}  // namespace
+}  // namespace rubato

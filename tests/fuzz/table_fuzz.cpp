@@ -1,0 +1,25 @@
+// read_csv_samples(): refuses a table with an Error, or reads what a training reads of it. The
+// first byte says how.
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+
+#include <rubato/core/error.hpp>
+
+#include "data/data_files.hpp"
+#include "memory_file.hpp"
+#include "read_samples.hpp"
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  if (size == 0) return 0;
+  const rubato::fuzz::MemoryFile file({data + 1, size - 1});
+  try {
+    rubato::fuzz::read_samples(rubato::read_csv_samples(
+        file.path(), {.standardise = (*data & 4U) != 0,
+                      .targets = rubato::kCsvTargets[*data % rubato::kCsvTargets.size()].value}));
+  } catch (const rubato::Error&) {
+    // As it should be.
+  }
+  return 0;
+}

@@ -1,0 +1,201 @@
+"""Callbacks, Ctrl-C, threads, and the end of the interpreter."""
+
+import os
+import signal
+import threading
+import time
+import unittest
+import warnings
+
+import rubato
+from support import TestCase, python
+
+LONG = {"model": "softmax", "trace": 32, "epochs": 100000}
+
+
+class Callbacks(TestCase):
+    def test_hear_of_every_step_and_epoch_on_the_calling_thread(self):
+        steps, epochs, threads = [], [], set()
+
+        def on_step(step):
+            threads.add(threading.get_ident())
+            steps.append(step)
+
+        result = rubato.train("softmax", epochs=2, samples=20000, on_step=on_step, on_epoch=epochs.append)
+        self.assertEqual([step["loss"] for step in steps], result.steps["loss"].tolist())
+        self.assertEqual([epoch["test_accuracy"] for epoch in epochs], result.epochs["test_accuracy"].tolist())
+        self.assertIsNone(steps[0]["noise_scale"])
+        self.assertIs(steps[0]["applied"], True)
+        self.assertEqual(threads, {threading.get_ident()})
+
+    def test_false_stops(self):
+        result = rubato.train(on_step=lambda step: step["step"] < 6, **LONG)
+        self.assertEqual(result.steps.rows, 7)
+        self.assertEqual(result.stopped, "on_step returned False")
+        # An epoch that is cut short is evaluated as any other.
+        self.assertEqual(result.epochs["whole"].tolist(), [False])
+        result = rubato.train(on_epoch=lambda epoch: epoch["epoch"] < 1, **LONG)
+        self.assertEqual(result.epochs.rows, 2)
+        # Only False does.
+        self.assertEqual(rubato.train("softmax", trace=32, samples=320, on_step=lambda step: 0).steps.rows, 10)
+
+    def test_exceptions_leave_a_checkpoint(self):
+        folder = self.folder() / "run"
+
+        class Mine(Exception):
+            pass
+
+        def on_step(step):
+            if step["step"] == 4:
+                raise Mine("here")
+
+        lines = []
+        with self.assertWarnsRegex(RuntimeWarning, "to go on: rubato.train"):
+            try:
+                rubato.train(on_step=on_step, out=folder, **LONG)
+            except Mine as error:
+                traceback = error.__traceback__
+                while traceback:
+                    lines.append(traceback.tb_frame.f_code.co_name)
+                    traceback = traceback.tb_next
+        # Where it was raised.
+        self.assertEqual(lines[-1], "on_step")
+        whole = rubato.train("softmax", trace=32, epochs=100000, samples=640).sha256
+        going_on = rubato.train(resume=folder, on_step=lambda step: step["step"] < 19)
+        self.assertEqual(going_on.steps["step"].tolist(), list(range(5, 20)))
+        self.assertEqual(going_on.sha256, whole)
+
+    def test_training_in_a_callback_is_refused(self):
+        with self.assertRaisesRegex(rubato.Error, "another training is under way"):
+            rubato.train(on_step=lambda step: rubato.train("softmax"), **LONG)
+        # And the next is not.
+        rubato.train("softmax", epochs=1, samples=320, trace=32)
+
+    def test_only_functions(self):
+        with self.assertRaises(TypeError):
+            rubato.train("softmax", on_step=3)
+
+
+class Interrupted(TestCase):
+    def test_control_c(self):
+        folder = self.folder() / "run"
+        timer = threading.Timer(0.5, os.kill, (os.getpid(), signal.SIGINT))
+        timer.start()
+        self.addCleanup(timer.cancel)
+        with self.assertWarnsRegex(RuntimeWarning, "the checkpoint is"), self.assertRaises(KeyboardInterrupt):
+            rubato.train(out=folder, **LONG)
+        result = rubato.train(resume=folder, on_step=lambda step: False)
+        self.assertEqual(result.steps.rows, 1)
+        self.assertGreater(result.steps["step"][0], 3)
+
+    def test_other_handlers_of_signals(self):
+        class Ended(Exception):
+            pass
+
+        def handler(number, frame):
+            raise Ended
+
+        before = signal.signal(signal.SIGUSR1, handler)
+        self.addCleanup(signal.signal, signal.SIGUSR1, before)
+        timer = threading.Timer(0.3, os.kill, (os.getpid(), signal.SIGUSR1))
+        timer.start()
+        with self.assertRaises(Ended):
+            rubato.train(**LONG)
+
+
+class Threads(TestCase):
+    def test_the_gil_is_free(self):
+        counted = 0
+        done = threading.Event()
+
+        def count():
+            nonlocal counted
+            while not done.is_set():
+                counted += 1
+                time.sleep(0.001)
+
+        thread = threading.Thread(target=count)
+        thread.start()
+        start = time.monotonic()
+        # Steps of half a second: were the GIL not free, no other thread would come to a turn in them.
+        rubato.train("mnist-cnn", trace=4096, minibatch=64, ref_batch=4096, samples=8192, epochs=1)
+        seconds = time.monotonic() - start
+        done.set()
+        thread.join()
+        self.assertGreater(counted, 50 * seconds)
+
+    def test_one_training_at_a_time(self):
+        begun, done, results = threading.Event(), threading.Event(), []
+
+        def first():
+            def on_step(step):
+                begun.set()
+                return not done.is_set()
+
+            results.append(rubato.train(on_step=on_step, **LONG))
+
+        thread = threading.Thread(target=first)
+        thread.start()
+        begun.wait()
+        with self.assertRaisesRegex(rubato.Error, "another training is under way in this process"):
+            rubato.train("softmax")
+        # What does not train does not mind.
+        self.assertEqual(len(rubato.plan(64)), 1)
+        done.set()
+        thread.join()
+        self.assertEqual(results[0].stopped, "on_step returned False")
+
+
+class Ends(TestCase):
+    def ends_well(self, code, words="", returned=0):
+        found = python(f"import rubato, threading, os, time\n{code}")
+        self.assertEqual(found[0], returned, found)
+        self.assertIn(words, found[1] + found[2])
+
+    def test_a_training_of_a_daemon_ends_with_the_interpreter(self):
+        self.ends_well("""
+begun = threading.Event()
+def train():
+    try:
+        rubato.train("softmax", trace=32, epochs=100000, on_step=lambda step: begun.set())
+    except rubato.Error as error:
+        print(error)
+threading.Thread(target=train, daemon=True).start()
+begun.wait()
+""")
+
+    def test_sys_exit_in_a_callback(self):
+        self.ends_well("""
+import sys
+rubato.train("softmax", trace=32, epochs=100000, on_step=lambda step: sys.exit(5))
+""", returned=5)
+
+    def test_forked_processes(self):
+        self.ends_well("""
+rubato.train("softmax", trace=32, samples=320)
+child = os.fork()
+if child == 0:
+    try:
+        rubato.train("softmax")
+    except rubato.Error as error:
+        print(error, flush=True)
+    os._exit(0)
+os.waitpid(child, 0)
+""", "spawn")
+
+    def test_data_that_go_before_training_ends(self):
+        self.ends_well("""
+import numpy, torch, gc
+def data():
+    inputs = numpy.random.rand(256, 8).astype("f4")
+    return inputs, numpy.arange(256) % 3
+def on_step(step):
+    gc.collect()
+rubato.train(torch.nn.Linear(8, 3), data(), trace=32, epochs=3, on_step=on_step)
+print("well")
+""", "well")
+
+
+if __name__ == "__main__":
+    warnings.simplefilter("always")
+    unittest.main()

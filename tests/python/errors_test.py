@@ -1,0 +1,101 @@
+"""What users get wrong: exceptions with the text of the command line, and an interpreter that lives on."""
+
+import math
+import unittest
+
+import numpy
+import rubato
+import torch
+from support import TestCase, rubato_program
+
+
+class SameText(TestCase):
+    def check(self, arguments, **options):
+        """Of both: the message behind "rubato train: "."""
+        code, _, errors = rubato_program("train", "--quiet", f"--out={self.folder()}/run", *arguments)
+        self.assertEqual(code, 2, errors)
+        with self.assertRaises(rubato.Error) as caught:
+            rubato.train(**options)
+        self.assertEqual(str(caught.exception), errors.strip().removeprefix("rubato train: "))
+        return str(caught.exception)
+
+    def test_values_out_of_their_range(self):
+        self.assertIn("--lr", self.check(["--lr=-1"], lr=-1))
+        self.check(["--rule=lineer"], rule="lineer")
+        self.check(["--rule=adascale:smooth=2"], rule="adascale:smooth=2")
+        self.check(["--cores=0"], cores=0)
+        self.check(["--momentum=1"], momentum=1)
+        self.check(["--trace=nothing.csv"], trace="nothing.csv")
+        self.check(["--data=mnist:nowhere"], data="mnist:nowhere")
+        self.check(["--seed=-5"], seed=-5)
+        self.check(["--lr=nan"], lr=math.nan)
+
+    def test_options_that_contradict_each_other(self):
+        self.check(["--clip-norm=1", "--clip-value=1"], clip_norm=1, clip_value=1)
+        self.check(["--min-delta=1"], min_delta=1)
+        self.check(["--model=quadratic", "--engine=libtorch"], model="quadratic", engine="libtorch")
+        self.check(["--trace=33"], trace=33)
+        self.check(["--hours=1"], hours=1)
+
+    def test_run_folders(self):
+        folder = self.folder()
+        with self.assertRaisesRegex(rubato.Error, "exists already"):
+            rubato.train("softmax", out=folder)
+        with self.assertRaises(rubato.Error):
+            rubato.train(resume=folder / "nothing")
+        with self.assertRaisesRegex(rubato.Error, "--monitor: the run is kept nowhere"):
+            rubato.train("softmax", monitor="*")
+        with self.assertRaisesRegex(rubato.Error, "rubato list data"):
+            rubato.train(data="own")
+        code, _, errors = rubato_program("train", "--model=own", f"--out={folder}/run")
+        self.assertEqual((code, errors.count("\n")), (2, 1), errors)
+        self.assertIn("the model is in the program that trained it", errors)
+
+    def test_divergence_and_missed_targets_have_the_result(self):
+        with self.assertRaisesRegex(rubato.Diverged, "try a lower --lr") as caught:
+            rubato.train("mnist-cnn", lr=1e9, epochs=1, samples=6400)
+        self.assertGreater(caught.exception.result.steps.rows, 0)
+        self.assertFalse(caught.exception.result.steps["applied"][-1])
+        with self.assertRaisesRegex(rubato.TargetMissed, "below --target-accuracy 99.9 %") as caught:
+            rubato.train("softmax", epochs=1, samples=640, target_accuracy=99.9)
+        self.assertLess(caught.exception.result.test_accuracy, 0.999)
+
+    def test_exceptions_are_of_a_family(self):
+        for kind in (rubato.OutOfMemory, rubato.OutputError, rubato.TrainingError, rubato.Diverged, rubato.TargetMissed):
+            self.assertTrue(issubclass(kind, rubato.Error))
+        self.assertTrue(issubclass(rubato.OutOfMemory, MemoryError))
+        with self.assertRaises(rubato.OutOfMemory):
+            rubato.train("mlp:hidden=1048576/1048576", epochs=1)
+        with self.assertRaisesRegex(rubato.TrainingError, "forward of"):
+            rubato.train(torch.nn.Linear(3, 2), (torch.rand(64, 2), torch.zeros(64).long()), trace=32)
+
+
+class Arguments(TestCase):
+    def test_names(self):
+        for words, text in (({"rulee": 1}, "did you mean rule?"), ({"ref-batch": 1}, "unexpected keyword"),
+                            ({"help": True}, "unexpected keyword"), ({"quiet": True}, "unexpected keyword"),
+                            ({"log_steps": 3}, "nothing is printed")):
+            with self.assertRaisesRegex(TypeError, text):
+                rubato.train("softmax", **words)
+
+    def test_anything_at_all(self):
+        # Whatever it is, it is an exception, and the interpreter lives.
+        strange = [object(), b"bytes", [], {}, (), float("inf"), -1, 10**30, "", "\0", "ä" * 5000, numpy.array(3),
+                   torch.tensor(1), lambda: None, 1j, type, True, "\ud800", [1, 2], "=", "--lr=1", "nan"]
+        names = [name for name in rubato._options.describe.__globals__["_BY_NAME"]]
+        refused = 0
+        for value in strange:
+            for name in names:
+                if name in ("threads", "epochs", "top-k", "keep", "patience", "exact", "log-noise", "log-minibatches", "keep-best",
+                            "nesterov", "seed"):
+                    continue
+                word = name.replace("-", "_")
+                try:
+                    rubato.train(**{"model": "softmax", "epochs": 1, "samples": 64, "trace": 32, word: value})
+                except (rubato.Error, TypeError, ValueError):
+                    refused += 1
+        self.assertGreater(refused, len(strange) * len(names) / 3)
+
+
+if __name__ == "__main__":
+    unittest.main()

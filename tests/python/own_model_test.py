@@ -1,0 +1,299 @@
+"""Models, losses and data of the user's own."""
+
+import resource
+import unittest
+
+import numpy
+import rubato
+import torch
+from support import TestCase
+from torch import nn
+from torch.nn import functional as F
+
+SAMPLES = 512
+
+
+def blobs(seed=0, samples=SAMPLES):
+    """Three classes of points in the plane."""
+    random = numpy.random.RandomState(seed)
+    targets = random.randint(0, 3, samples)
+    points = numpy.array([[0, 2], [2, -1], [-2, -1]])[targets] + random.normal(scale=0.3, size=(samples, 2))
+    return points.astype(numpy.float32), targets.astype(numpy.int64)
+
+
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.first = nn.Linear(2, 16)
+        self.norm = nn.BatchNorm1d(16)
+        self.drop = nn.Dropout(0.2)
+        self.last = nn.Linear(16, 3)
+
+    def forward(self, x):
+        return self.last(self.drop(F.relu(self.norm(self.first(x)))))
+
+
+class Plain(nn.Module):
+    """Without anything that a mode changes, and with something that TorchScript does not compile."""
+
+    def __init__(self):
+        super().__init__()
+        self.linear = nn.Linear(2, 3)
+
+    def forward(self, x, *rest):
+        return self.linear(x) if isinstance(x, torch.Tensor) and not rest else None
+
+
+def seeded(make):
+    torch.manual_seed(1)
+    return make()
+
+
+OPTIONS = {"trace": 64, "epochs": 3, "lr": 0.2}
+
+
+class Models(TestCase):
+    def test_a_module_is_trained_and_left_as_it_is(self):
+        model = seeded(Net)
+        before = {name: tensor.clone() for name, tensor in model.state_dict().items()}
+        result = rubato.train(model, blobs(), validation=blobs(1), **OPTIONS)
+        self.assertGreater(result.test_accuracy, 0.95)
+        self.assertEqual(set(result.state_dict), set(before))
+        for name, tensor in model.state_dict().items():
+            self.assertTrue(torch.equal(tensor, before[name]), name)
+        self.assertFalse(torch.equal(result.state_dict["first.weight"], before["first.weight"]))
+        model.load_state_dict(result.state_dict)
+        inputs = torch.from_numpy(blobs(1)[0])
+        self.assertTrue(torch.equal(model.eval()(inputs), result.module(inputs)))
+        self.assertEqual(result.summary["model"], "own")
+        self.assertEqual(result.summary["data"], "own")
+
+    def test_bits_do_not_depend_on_threads_and_cores(self):
+        hashes = {rubato.train(seeded(Net), blobs(), threads=threads, cores=cores, **OPTIONS).sha256
+                  for threads, cores in ((1, 1), (2, 3), (4, 8))}
+        self.assertEqual(len(hashes), 1)
+
+    def test_script_modules_and_modules_are_the_same(self):
+        wanted = rubato.train(seeded(Net), blobs(), **OPTIONS).sha256
+        self.assertEqual(rubato.train(torch.jit.script(seeded(Net)), blobs(), **OPTIONS).sha256, wanted)
+
+    def test_what_cannot_be_scripted_is_traced(self):
+        with self.assertRaises(Exception):
+            torch.jit.script(Plain())
+        result = rubato.train(seeded(Plain), blobs(), validation=blobs(1), **OPTIONS)
+        self.assertGreater(result.test_accuracy, 0.95)
+
+    def test_own_model_on_named_data(self):
+        class Linear(nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.linear = nn.Linear(784, 10)
+
+            def forward(self, x):
+                return F.log_softmax(self.linear(x.flatten(1)), dim=1)
+
+        twin = seeded(Linear)
+        result = rubato.train(twin, "digits", loss="nll", epochs=1)
+        self.assertGreater(result.test_accuracy, 0.8)
+        # As many samples as the model with a name sees.
+        self.assertEqual(result.summary["samples"], rubato.train("softmax", epochs=1).summary["samples"])
+
+    def test_named_model_on_own_data(self):
+        images = torch.rand(256, 2, 16, 16)
+        targets = (images.mean(dim=(1, 2, 3)) > 0.5).long() + 1
+        result = rubato.train("toy-net", (images, targets), trace=64, epochs=1)
+        self.assertEqual(result.module(images[:2]).shape, (2, 3))
+        self.assertEqual(result.summary["model"], "toy-net")
+
+    def test_float64(self):
+        inputs, targets = blobs()
+        result = rubato.train(seeded(Net).double(), (inputs.astype(numpy.float64), targets), **OPTIONS)
+        self.assertEqual(result.state_dict["first.weight"].dtype, torch.float64)
+
+
+    def test_module_is_what_was_trained(self):
+        images = torch.rand(128, 1, 8, 8)
+        classes = (images.mean(dim=(1, 2, 3)) > 0.5).long()
+        tokens = torch.randint(0, 7, (128, 6))
+        cases = {"mlp:hidden=8": (images, classes), "softmax": (images, classes), "resnet20:width=4": (images, classes),
+                 "transformer:heads=2,dim=8,hidden=8,layers=1": (images, classes),
+                 "transformer:heads=1,dim=4": (tokens, tokens.roll(1, 1)),
+                 "mlp:hidden=4/4/4": (images, images.mean(dim=(2, 3)))}
+        for model, (inputs, targets) in cases.items():
+            result = rubato.train(model, (inputs, targets), validation=(inputs, targets), trace=32, epochs=1, lr=0.01)
+            outputs = result.module(inputs)
+            if targets.is_floating_point():
+                self.assertAlmostEqual(F.mse_loss(outputs, targets).item(), result.epochs["test_loss"][-1], places=5)
+            else:
+                loss = F.nll_loss(outputs.flatten(0, -2), targets.flatten())
+                self.assertAlmostEqual(loss.item(), result.epochs["test_loss"][-1], places=5, msg=model)
+
+    def test_script_files(self):
+        path = self.folder() / "net.pt"
+        torch.jit.script(seeded(Net)).save(str(path))
+        result = rubato.train(f"script:{path}", blobs(), **OPTIONS)
+        self.assertEqual(result.sha256, rubato.train(seeded(Net), blobs(), **OPTIONS).sha256)
+        inputs = torch.from_numpy(blobs(1)[0])
+        twin = seeded(Net)
+        twin.load_state_dict(result.state_dict)
+        self.assertTrue(torch.equal(result.module(inputs), twin.eval()(inputs)))
+
+    def test_weights(self):
+        first = rubato.train(seeded(Net), blobs(), out=self.folder() / "run", **OPTIONS)
+        wanted = rubato.train(first.module, blobs(), **OPTIONS).sha256
+        self.assertEqual(rubato.train(Net(), blobs(), weights=first.state_dict, **OPTIONS).sha256, wanted)
+        self.assertEqual(rubato.train(Net(), blobs(), weights=first.folder, **OPTIONS).sha256, wanted)
+        with self.assertRaisesRegex(rubato.Error, "^--weights: weights: "):
+            rubato.train(Plain(), blobs(), weights=first.state_dict, **OPTIONS)
+
+
+class Losses(TestCase):
+    def sha_by(self, loss):
+        return rubato.train(seeded(Plain), blobs(), loss=loss, **OPTIONS).sha256
+
+    def test_names_functions_and_modules(self):
+        def function(output: torch.Tensor, target: torch.Tensor) -> torch.Tensor:
+            return F.cross_entropy(output, target)
+
+        wanted = self.sha_by(None)
+        for loss in ("cross-entropy", function, F.cross_entropy, nn.CrossEntropyLoss(), torch.jit.script(function)):
+            self.assertEqual(self.sha_by(loss), wanted, loss)
+        self.assertNotEqual(self.sha_by(nn.CrossEntropyLoss(label_smoothing=0.1)), wanted)
+
+    def test_label_smoothing_is_the_training_losss_alone(self):
+        smooth = rubato.train(seeded(Plain), blobs(), validation=blobs(), label_smoothing=0.4, trace=64, epochs=1, lr=1e-9)
+        plain = rubato.train(seeded(Plain), blobs(), validation=blobs(), trace=64, epochs=1, lr=1e-9)
+        self.assertAlmostEqual(smooth.epochs["test_loss"][0], plain.epochs["test_loss"][0], places=6)
+        self.assertNotAlmostEqual(smooth.epochs["train_loss"][0], plain.epochs["train_loss"][0], places=3)
+
+    def test_of_models_with_a_name(self):
+        def mean_square(output: torch.Tensor, target: torch.Tensor) -> torch.Tensor:
+            return F.mse_loss(output, F.one_hot(target, output.size(1)).float())
+
+        named = rubato.train("softmax", loss="mse", samples=2048, lr=0.01)
+        own = rubato.train("softmax", loss=mean_square, samples=2048, lr=0.01)
+        self.assertAlmostEqual(named.epochs["test_loss"][-1], own.epochs["test_loss"][-1], places=5)
+        self.assertNotEqual(named.sha256, rubato.train("softmax", samples=2048, lr=0.01, engine="libtorch").sha256)
+
+    def test_numbers_as_targets_are_least_squares(self):
+        inputs = torch.rand(256, 2)
+        targets = inputs @ torch.tensor([[1.0], [-2.0]])
+        result = rubato.train(nn.Linear(2, 1), (inputs, targets), validation=(inputs, targets), trace=32, epochs=40, lr=0.3)
+        self.assertLess(result.epochs["test_loss"][-1], 1e-4)
+        self.assertIsNone(result.test_accuracy)
+
+
+class Data(TestCase):
+    def test_forms(self):
+        inputs, targets = blobs()
+        wanted = rubato.train(seeded(Net), (inputs, targets), **OPTIONS).sha256
+        read_only = inputs.copy()
+        read_only.flags.writeable = False
+        mirrored = numpy.ascontiguousarray(inputs[::-1])[::-1]
+        for data in ((torch.from_numpy(inputs), torch.from_numpy(targets)), [inputs, targets], ([inputs], [targets]),
+                     torch.utils.data.TensorDataset(torch.from_numpy(inputs), torch.from_numpy(targets)),
+                     (inputs, targets.astype(numpy.int32)), (inputs, targets.astype(numpy.uint8)), (read_only, targets),
+                     (mirrored, targets), (inputs.astype(">f4"), targets), (torch.from_numpy(inputs).requires_grad_(), targets)):
+            self.assertEqual(rubato.train(seeded(Net), data, **OPTIONS).sha256, wanted)
+
+    def test_are_those_of_a_file(self):
+        random = numpy.random.RandomState(3)
+        pixels = random.randint(0, 256, (256, 9, 9), dtype=numpy.uint8)
+        targets = (pixels.mean(axis=(1, 2)) > 128).astype(numpy.uint8)
+        path = self.folder() / "data.npz"
+        for inputs in (pixels, pixels.astype(numpy.float64), pixels[::2].repeat(2, axis=0)):
+            numpy.savez(path, x=inputs, y=targets)
+            options = {"trace": 64, "epochs": 2, "model": "mlp", "engine": "libtorch", "validation": "0.25,seed=7"}
+            of_file = rubato.train(data=f"tensors:{path}", **options)
+            of_arrays = rubato.train(data=(inputs, targets), **options)
+            self.assertEqual(of_arrays.sha256, of_file.sha256)
+            self.assertEqual(of_arrays.epochs["test_loss"][-1], of_file.epochs["test_loss"][-1])
+            self.assertIsNotNone(of_file.test_accuracy)
+
+    def test_share_held_out(self):
+        held = rubato.train(seeded(Net), blobs(), validation=0.5, epochs=1, trace=64)
+        self.assertEqual(held.summary["samples"], SAMPLES / 2)
+        self.assertLess(rubato.train("softmax", validation=0.1, epochs=1).summary["samples"], 11000)
+
+    def test_several_inputs(self):
+        class Two(nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.linear = nn.Linear(2, 3)
+
+            def forward(self, x, y):
+                return self.linear(torch.stack([x, y], dim=1))
+
+        inputs, targets = blobs()
+        result = rubato.train(seeded(Two), ([inputs[:, 0], inputs[:, 1]], targets), **OPTIONS)
+        self.assertEqual(result.sha256, rubato.train(seeded(Plain), (inputs, targets), **OPTIONS).sha256)
+
+    def test_is_not_copied(self):
+        megabytes = 400
+        inputs = numpy.ones((megabytes * 256, 1024), dtype=numpy.float32)
+        targets = numpy.zeros(len(inputs), dtype=numpy.int64)
+        model = nn.Sequential(nn.Linear(1024, 3))
+        rubato.train(model, (inputs[:256], targets[:256]), trace=64, epochs=1)
+        before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+        rubato.train(model, (inputs, targets), trace=64, epochs=1, samples=256)
+        grown = (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) / 1024
+        self.assertLess(grown, megabytes / 2)
+
+    def test_resume_knows_the_data(self):
+        folder = self.folder() / "run"
+        whole = rubato.train(seeded(Net), blobs(), **{**OPTIONS, "epochs": 4}).sha256
+        rubato.train(seeded(Net), blobs(), out=folder, **OPTIONS)
+        with self.assertRaisesRegex(rubato.Error, "other data|training data"):
+            rubato.train(seeded(Net), blobs(7), resume=folder, epochs=4)
+        with self.assertRaisesRegex(rubato.Error, "own"):
+            rubato.train(resume=folder, epochs=4)
+        with self.assertRaises(rubato.Error):
+            rubato.train(seeded(Plain), blobs(), resume=folder, epochs=4)
+        self.assertEqual(rubato.train(seeded(Net), blobs(), resume=folder, epochs=4).sha256, whole)
+
+
+class Refused(TestCase):
+    def refuses(self, words, *arguments, **options):
+        with self.assertRaisesRegex(rubato.Error, words):
+            rubato.train(*arguments, **options)
+
+    def test_models(self):
+        class Neither(nn.Module):
+            def forward(self, x, *rest):
+                return numpy.tanh(x.nothing)
+
+        class Modal(Plain):
+            def __init__(self):
+                super().__init__()
+                self.drop = nn.Dropout()
+
+        self.refuses("(?s)cannot be scripted .*variable number.*nor traced.*nothing", Neither(), blobs())
+        self.refuses("(?s)cannot be scripted .*nor traced .*drop does another thing in training", Modal(), blobs())
+        self.refuses("dict is no model", {}, blobs())
+        self.refuses("forward", nn.Linear(5, 3), blobs())
+        self.refuses("parameter", nn.ReLU(), blobs())
+        self.refuses("unknown model", "mnist-cnm")
+        self.refuses("toy-net", "toy-net", blobs())
+
+    def test_data(self):
+        inputs, targets = blobs()
+        for data, words in (((inputs, targets[:5]), "'x' has 512 samples, and 'y' has 5"), (inputs, "no data"),
+                            ((inputs, None), "no data"), ((inputs[:0], targets[:0]), "no sample"),
+                            ((inputs, targets + 7), "(?s)loss.*(Target|target|out of)"), (([], targets), "inputs: there are none"),
+                            ((inputs, targets.astype(str)), "can't convert"), (42, "no data"),
+                            ((torch.eye(3).to_sparse(), targets[:3]), "layout"),
+                            ((torch.empty(4, 2, device="meta"), targets[:4]), "meta")):
+            self.refuses(words, Plain(), data, trace=32)
+        self.refuses("share of the training set", "softmax", "digits", validation=blobs())
+
+    def test_losses(self):
+        self.refuses("unknown loss", Plain(), blobs(), loss="cross-entropi")
+        self.refuses("no loss", Plain(), blobs(), loss=42)
+        self.refuses("cannot be scripted", Plain(), blobs(), loss=lambda output, target: open("x"))
+        self.refuses("only libtorch does --loss mse", "softmax", "digits", loss="mse", engine="eigen")
+        self.refuses("label-smoothing", Plain(), blobs(), loss=nn.CrossEntropyLoss(), label_smoothing=0.1, trace=64)
+        self.refuses("engine eigen", Plain(), blobs(), engine="eigen")
+
+
+if __name__ == "__main__":
+    unittest.main()

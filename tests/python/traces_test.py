@@ -1,0 +1,115 @@
+"""Traces, plans and simulations."""
+
+import json
+import unittest
+from unittest import mock
+
+import numpy
+import rubato
+from support import TestCase, rubato_program
+
+
+class Traces(TestCase):
+    def test_lists_and_files(self):
+        file = self.folder() / "trace.csv"
+        trace = rubato.Trace([(256, 8), 96, (32, 1)])
+        trace.to_csv(file)
+        read = rubato.Trace.read(file)
+        self.assertEqual(list(read), [(256, 8), (96, None), (32, 1)])
+        self.assertEqual(read.batch_sizes.tolist(), [256, 96, 32])
+        self.assertEqual(read.cores.tolist(), [8, 0, 1])
+        self.assertEqual((len(read), read.end, read.source), (3, "error", str(file)))
+        self.assertEqual(list(rubato.Trace(numpy.array([[64, 2], [32, 1]]))), [(64, 2), (32, 1)])
+        self.assertEqual(list(rubato.Trace(numpy.array([64, 32]))), [(64, None), (32, None)])
+        self.assertEqual(len(rubato.Trace.read("elastic")), len(rubato.Trace.read("elastic", end="hold")))
+        for steps in ([], [0], [64.5], [True], ["x"], [(1, 2, 3)], [2**70], [(64, 0)]):
+            with self.assertRaises((rubato.Error, ValueError), msg=steps):
+                rubato.Trace(steps)
+
+    def test_availability(self):
+        made = rubato.Trace.generate("spot:most=16,seed=3")
+        self.assertEqual(made.to_csv(), rubato_program("trace", "generate", "spot:most=16,seed=3")[1])
+        file = self.folder() / "devices.csv"
+        made.to_csv(file)
+        read = rubato.Trace.import_file(file, format="samples")
+        self.assertEqual(read.devices.tolist(), made.devices.tolist())
+        self.assertEqual(read.summary["most"], made.devices.max())
+        steps = read.to_trace("weak:quantum=2", minibatch=16)
+        self.assertEqual(steps.to_csv(), rubato_program("trace", "convert", str(file), "--minibatch=16",
+                                                        "--availability=weak:quantum=2")[1])
+        self.assertIn("spot", rubato.Trace.generators())
+        own = rubato.Availability([0, 600], [4, 2], 3600, end="cycle")
+        self.assertEqual((own.seconds.tolist(), own.devices.tolist(), own.length), ([0, 600], [4, 2], 3600))
+        with self.assertRaises(rubato.Error):
+            rubato.Availability([5], [4], 10)
+
+    def test_plots(self):
+        # What is drawn, on axes that are not matplotlib's.
+        axes = mock.Mock()
+        self.assertIs(rubato.Trace([64, 32]).plot(axes), axes)
+        self.assertEqual(axes.step.call_args.args[1].tolist(), [64, 32])
+        axes = mock.Mock()
+        rubato.Availability([0, 3600], [4, 2], 7200).plot(axes)
+        hours, devices = axes.step.call_args.args
+        self.assertEqual((hours.tolist(), devices.tolist()), ([0, 1, 2], [4, 2, 2]))
+        try:
+            import matplotlib
+        except ImportError:
+            with self.assertRaises(ImportError):
+                rubato.Trace([64]).plot()
+        else:
+            matplotlib.use("Agg")
+            self.assertEqual(rubato.Trace([64]).plot().get_xlabel(), "step")
+
+
+class Plans(TestCase):
+    def test_is_that_of_the_command_line(self):
+        options = ("--dataset-size=2000", "--minibatch=16", "--cores=5", "--assignment=strided", "--epochs=2")
+        theirs = json.loads(rubato_program("plan", "--json", *options)[1])["epochs"]
+        ours = rubato.plan(dataset_size=2000, minibatch=16, cores=5, assignment="strided", epochs=2)
+        self.assertEqual(len(ours), len(theirs))
+        for own, their in zip(ours, theirs):
+            self.assertEqual(own.index, their["epoch"])
+            self.assertEqual(own.steps["batch"].tolist(), their["batch_sizes"])
+            for row in range(own.steps.rows):
+                for core, minibatches in enumerate(own.shares(row)):
+                    self.assertEqual(minibatches, their["cores"][core]["assignments"][row])
+
+    def test_of_lists(self):
+        epochs = rubato.plan([64, 128, 64, 128], dataset_size=200)
+        self.assertEqual([epoch.steps["batch"].tolist() for epoch in epochs], [[64, 128], [64, 128]])
+        with self.assertRaisesRegex(rubato.Error, "minibatch"):
+            rubato.plan([33])
+        with self.assertRaisesRegex(TypeError, "plan.*lr"):
+            rubato.plan(lr=3)
+        for epochs in (0, -1):
+            with self.assertRaises(rubato.Error):
+                rubato.plan(64, epochs=epochs)
+
+
+class Simulations(TestCase):
+    def test_is_that_of_the_command_line(self):
+        theirs = json.loads(rubato_program("simulate", "--json", "--trace=spot:most=64,seed=1", "--price=0.9",
+                                           "--cluster=substep=0.1,restart=60", "--on-trace-end=hold", "--epochs=2,3")[1])
+        ours = rubato.simulate("spot:most=64,seed=1", price=0.9, cluster="substep=0.1,restart=60", on_trace_end="hold",
+                               epochs=[2, 3])
+        self.assertEqual(ours.rows, 2)
+        self.assertEqual(ours["epochs"].tolist(), [2, 3])
+        for row, their in enumerate(theirs):
+            for name in ("hours", "core_hours", "money", "idle_hours", "lost_hours", "restarts"):
+                self.assertEqual(ours[name][row], their["clock"][name], name)
+            self.assertEqual(ours["steps"][row], their["steps"])
+            self.assertEqual(ours["mean_batch"][row], their["mean_batch"])
+
+    def test_combinations(self):
+        found = rubato.simulate([512, 256], on_trace_end="cycle", cores=[4, 8], minibatch=[32, 64], dataset_size=5120)
+        self.assertEqual(list(zip(found["cores"], found["minibatch"])), [(4, 32), (4, 64), (8, 32), (8, 64)])
+        self.assertNotEqual(found["hours"][0], found["hours"][2])
+        with self.assertRaises(rubato.Error):
+            rubato.simulate(64, dataset_size=-3)
+        with self.assertRaisesRegex(TypeError, "simulate"):
+            rubato.simulate(rule="linear")
+
+
+if __name__ == "__main__":
+    unittest.main()

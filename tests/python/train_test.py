@@ -1,0 +1,162 @@
+"""Training by names: the same bits as the command line, the metrics, the weights."""
+
+import json
+import unittest
+import warnings
+
+import rubato
+import torch
+from support import SHARED, TestCase, rubato_program, summary_of_command_line
+
+SMALL = {"model": "softmax", "epochs": 2, "samples": 4000}
+
+
+class SameBits(TestCase):
+    def test_mnist_cnn_on_digits(self):
+        result = rubato.train("mnist-cnn", "digits", rule="adascale", cores=8, epochs=1, samples=3000)
+        theirs = summary_of_command_line("--model=mnist-cnn", "--rule=adascale", "--cores=8", "--epochs=1", "--samples=3000")
+        self.assertEqual(result.sha256, theirs["weights_sha256"])
+        self.assertEqual(result.summary["kernels"], theirs["kernels"])
+        self.assertEqual(result.test_accuracy, theirs["final_test_accuracy"])
+
+    def test_by_eigen(self):
+        result = rubato.train("mlp", epochs=1, optimizer="adam", lr=0.001, rule="root", ref_batch=64)
+        theirs = summary_of_command_line("--model=mlp", "--epochs=1", "--optimizer=adam", "--lr=0.001", "--rule=root",
+                                         "--ref-batch=64")
+        self.assertEqual(result.summary["engine"], "eigen")
+        self.assertEqual(result.sha256, theirs["weights_sha256"])
+
+    def test_traces_at_hand(self):
+        steps = [(64, 2), (96, 3), (256, 8), (32, 1)]
+        folder = self.folder()
+        rubato.Trace(steps).to_csv(folder / "trace.csv")
+        theirs = summary_of_command_line("--model=softmax", f"--trace={folder}/trace.csv", "--on-trace-end=cycle",
+                                         "--epochs=1")["weights_sha256"]
+        for trace in (rubato.Trace(steps, end="cycle"), folder / "trace.csv"):
+            kept = {} if isinstance(trace, rubato.Trace) else {"on_trace_end": "cycle"}
+            self.assertEqual(rubato.train("softmax", trace=trace, epochs=1, **kept).sha256, theirs)
+        self.assertEqual(rubato.train("softmax", trace=steps, on_trace_end="cycle", epochs=1).sha256, theirs)
+        self.assertNotEqual(rubato.train("softmax", trace=[64], on_trace_end="cycle", epochs=1).sha256, theirs)
+
+    def test_modelled_time(self):
+        devices = rubato.Trace.generate("spot:most=8,seed=1")
+        result = rubato.train("softmax", trace=devices, clock="virtual", on_trace_end="hold", epochs=1)
+        theirs = summary_of_command_line("--model=softmax", "--trace=spot:most=8,seed=1", "--clock=virtual",
+                                         "--on-trace-end=hold", "--epochs=1")
+        self.assertEqual(result.sha256, theirs["weights_sha256"])
+        self.assertEqual(result.steps["hours"][-1], theirs["clock"]["hours"])
+
+    def test_whatever_the_threads_modes_are(self):
+        wanted = rubato.train("mnist-cnn", epochs=1, samples=1000, threads=2).sha256
+        torch.set_flush_denormal(True)
+        torch.set_default_dtype(torch.float64)
+        self.addCleanup(torch.set_default_dtype, torch.float32)
+        self.addCleanup(torch.set_flush_denormal, False)
+        with torch.inference_mode(), torch.autocast("cpu", dtype=torch.bfloat16):
+            self.assertEqual(rubato.train("mnist-cnn", epochs=1, samples=1000, threads=1).sha256, wanted)
+        self.assertEqual(torch.get_default_dtype(), torch.float64)
+
+    def test_mnist_in_six_lines(self):
+        data = SHARED / "data" / "mnist"
+        if not data.is_dir():
+            self.skipTest(f"no {data} here")
+        result = rubato.train("mnist-cnn", f"mnist:{data}", cores=8, epochs=1, samples=6000)
+        theirs = summary_of_command_line("--model=mnist-cnn", f"--data=mnist:{data}", "--cores=8", "--epochs=1",
+                                         "--samples=6000")
+        self.assertEqual(result.sha256, theirs["weights_sha256"])
+        self.assertGreater(result.test_accuracy, 0.6)
+
+
+class Process(TestCase):
+    def test_numbers_of_threads_are_what_they_were(self):
+        before = torch.get_num_threads()
+        self.addCleanup(torch.set_num_threads, before)
+        for count in (3, 2):
+            torch.set_num_threads(count)
+            # Of each training: the second begins with the numbers that the first has restored.
+            self.assertEqual(rubato.train("mnist-cnn", epochs=1, samples=1000).sha256,
+                             rubato.train("mnist-cnn", epochs=1, samples=1000, threads=1).sha256)
+            self.assertEqual(torch.get_num_threads(), count)
+
+    def test_random_numbers_are_what_they_were(self):
+        torch.manual_seed(5)
+        wanted = torch.rand(3)
+        torch.manual_seed(5)
+        rubato.train("mnist-cnn", epochs=1, samples=500)
+        self.assertTrue(torch.equal(torch.rand(3), wanted))
+
+
+class Results(TestCase):
+    def test_metrics_are_those_of_the_run_folder(self):
+        folder = self.folder() / "run"
+        result = rubato.train(out=folder, log_noise=True, log_minibatches=True, top_k=3, **SMALL)
+        lines = [json.loads(line) for line in (folder / "metrics.jsonl").read_text().splitlines()]
+        steps = [line for line in lines if line["kind"] == "step"]
+        for name in ("step", "epoch", "batch", "cores", "scale", "lr", "gain", "iterations", "loss", "noise_scale",
+                     "measured_gain"):
+            # What was not measured in a step is NaN here and left out or null there.
+            values = [None if value != value else value for value in result.steps[name].tolist()]
+            self.assertEqual(values, [step.get(name) for step in steps], name)
+            self.assertNotEqual(set(values), {None}, name)
+        self.assertEqual(result.steps["wall_seconds"].tolist(), [step["seconds"]["wall"] for step in steps])
+        epochs = [line for line in lines if line["kind"] == "epoch"]
+        for name in ("epoch", "steps", "samples", "train_loss", "test_loss", "test_accuracy", "test_top_k_accuracy"):
+            self.assertEqual(result.epochs[name].tolist(), [epoch[name] for epoch in epochs], name)
+        minibatches = [line for line in lines if line["kind"] == "minibatch"]
+        for name in ("step", "minibatch", "core", "substep", "loss", "gradient_norm"):
+            self.assertEqual(result.minibatches[name].tolist(), [line[name] for line in minibatches], name)
+        self.assertEqual(result.summary, json.loads((folder / "summary.json").read_text()))
+        self.assertEqual(result.folder, str(folder))
+        self.assertIsNone(result.best_state_dict)
+
+    def test_columns_have_types_and_become_pandas(self):
+        steps = rubato.train(**SMALL).steps
+        self.assertEqual([steps[name].dtype.kind for name in ("step", "loss", "applied")], ["i", "f", "b"])
+        self.assertNotIn("noise_scale", steps)
+        try:
+            import pandas
+        except ImportError:
+            with self.assertRaises(ImportError):
+                steps.to_pandas()
+        else:
+            self.assertIsInstance(steps.to_pandas(), pandas.DataFrame)
+
+    def test_weights_and_module(self):
+        for model in ("mnist-cnn", "softmax", "mlp"):
+            folder = self.folder() / "run"
+            result = rubato.train(model, engine="libtorch", epochs=1, samples=1000, out=folder, keep_best=True)
+            file = torch.load(folder / "weights.pt")
+            self.assertEqual(list(result.state_dict), list(file))
+            for name, tensor in file.items():
+                self.assertTrue(torch.equal(result.state_dict[name], tensor), name)
+                self.assertTrue(torch.equal(result.module.state_dict()[name], tensor), name)
+            self.assertEqual(result.best_epoch, 0)
+            self.assertTrue(torch.equal(result.best_state_dict[name], tensor))
+            images = torch.zeros(2, 1, 28, 28)
+            self.assertEqual(result.module(images).shape, (2, 10))
+            self.assertFalse(result.module.training)
+
+    def test_resume_from_python_and_from_the_command_line(self):
+        whole = rubato.train("softmax", epochs=3).sha256
+        folder = self.folder() / "run"
+        first = rubato.train("softmax", epochs=2, out=folder)
+        self.assertEqual(first.epochs.rows, 2)
+        code, _, errors = rubato_program("train", "--quiet", f"--resume={folder}", "--epochs=3")
+        self.assertEqual(code, 0, errors)
+        self.assertEqual(json.loads((folder / "summary.json").read_text())["weights_sha256"], whole)
+        folder = self.folder() / "run"
+        rubato.train("softmax", epochs=2, out=folder)
+        second = rubato.train(resume=folder, epochs=3)
+        self.assertEqual(second.sha256, whole)
+        self.assertEqual(second.epochs["epoch"].tolist(), [2])
+
+    def test_what_does_nothing_is_a_warning(self):
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            rubato.train(trace=[(64, 2)] * 3, on_trace_end="cycle", cores=4, **SMALL)
+        self.assertIn("cores", str(caught[0].message))
+        self.assertEqual(caught[0].filename, __file__)
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,65 @@
+// What is measured on a test set besides the loss and the accuracy.
+
+#include <cmath>
+
+#include <ATen/Functions.h>
+#include <ATen/TensorOperators.h>
+#include <gmock/gmock.h>
+#include <torch/nn/modules/linear.h>
+
+#include <rubato/model/module.hpp>
+#include <rubato/torch/losses.hpp>
+#include <rubato/torch/torch_trainer.hpp>
+
+namespace rubato {
+namespace {
+
+// One output for each sample, or three.
+class Line : public torch::nn::Module {
+ public:
+  explicit Line(std::int64_t outputs) : line_(2, outputs) { register_module("line", line_); }
+  at::Tensor forward(const at::Tensor& x) { return line_(x); }
+
+ private:
+  torch::nn::Linear line_;
+};
+
+constexpr std::int64_t kSamples = 700;
+
+TEST(TestMetrics, HaveTheMeanSquaredErrorOfRealTargets) {
+  at::manual_seed(1);
+  const TensorDataset data{.inputs = at::randn({kSamples, 2}), .targets = at::randn({kSamples, 1})};
+  // A loss that is another, and targets of another shape than the outputs.
+  const Loss absolute = [](const at::Tensor& output, const at::Tensor& target) {
+    return at::l1_loss(output.view(-1), target.view(-1));
+  };
+  for (const bool flat : {false, true}) {
+    TensorDataset of{.inputs = data.inputs, .targets = flat ? data.targets.view(-1) : data.targets};
+    TorchTrainer trainer(model_factory<Line>(1), absolute, of, Trace::constant(32),
+                         {.minibatch_size = 16, .mse = true, .perplexity = true, .threads = 2});
+    const Evaluation evaluation = trainer.evaluate(of);
+    const auto& parameters = trainer.parameters();
+    const at::Tensor output = data.inputs.matmul(parameters[0].tensor.t()) + parameters[1].tensor;
+    EXPECT_NEAR(evaluation.mse.value(), at::mse_loss(output, data.targets).item<double>(), 1e-6);
+    EXPECT_NEAR(evaluation.loss, at::l1_loss(output, data.targets).item<double>(), 1e-6);
+    EXPECT_FALSE(evaluation.perplexity.has_value());
+    EXPECT_FALSE(evaluation.accuracy.has_value());
+  }
+}
+
+TEST(TestMetrics, HaveThePerplexityOfClasses) {
+  at::manual_seed(1);
+  const TensorDataset data{.inputs = at::randn({kSamples, 2}),
+                           .targets = at::randint(3, {kSamples}, at::kLong)};
+  TorchTrainer trainer(model_factory<Line>(3), cross_entropy_loss(), data, Trace::constant(32),
+                       {.minibatch_size = 16, .mse = true, .perplexity = true, .threads = 2});
+  const Evaluation evaluation = trainer.evaluate(data);
+  EXPECT_DOUBLE_EQ(evaluation.perplexity.value(), std::exp(evaluation.loss));
+  EXPECT_FALSE(evaluation.mse.has_value());
+  TorchTrainer plain(model_factory<Line>(3), cross_entropy_loss(), data, Trace::constant(32),
+                     {.minibatch_size = 16, .threads = 2});
+  EXPECT_FALSE(plain.evaluate(data).perplexity.has_value());
+}
+
+}  // namespace
+}  // namespace rubato

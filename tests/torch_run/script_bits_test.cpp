@@ -1,0 +1,161 @@
+// Models of TorchScript, trained: the same bits whoever computes them.
+
+#include <string>
+#include <vector>
+
+#include <gmock/gmock.h>
+
+#include <rubato/model/script.hpp>
+#include <rubato/testing.hpp>
+#include <rubato/torch/arrays.hpp>
+#include <rubato/torch/losses.hpp>
+#include <rubato/torch/torch_trainer.hpp>
+
+#include "data/digits.hpp"
+#include "script_models.hpp"
+#include "support/error_of.hpp"
+#include "support/temp_folder.hpp"
+
+namespace rubato {
+namespace {
+
+TensorDataset digits_of(at::ScalarType type) {
+  const ImageSet images = render_digits(96, 1);
+  TensorDataset data = to_tensors(images, pixel_statistics(images));
+  data.inputs = data.inputs.to(type);
+  return data;
+}
+
+struct ScriptWay {
+  int threads = 1;
+  std::int64_t cores = 1;
+  Assignment assignment = Assignment::contiguous;
+  Dealing dealing = Dealing::by_thread;
+};
+const std::vector<ScriptWay> kScriptWays{
+    {.threads = 2, .cores = 8},
+    {.threads = 2, .cores = 64, .assignment = Assignment::strided},
+    {.threads = 4, .cores = 8, .assignment = Assignment::strided},
+    {.threads = 4, .cores = 8, .assignment = Assignment::strided, .dealing = Dealing::in_turns}};
+
+// Seven steps, the state of which goes through another trainer after the third where `resumed`.
+TorchTrainer trained(const torch::jit::Module& module, const TensorDataset& data,
+                     const ScriptWay& way, bool resumed = false) {
+  TrainOptions options{.epochs = 2, .minibatch_size = 4, .learning_rate = 0.05};
+  options.threads = way.threads;
+  options.cores = way.cores;
+  options.assignment = way.assignment;
+  options.dealing = way.dealing;
+  const auto make = [&](std::int64_t epochs) {
+    options.epochs = epochs;
+    return TorchTrainer(script_factory(module), cross_entropy_loss(), data,
+                        test::trace_of({24, 12, 36, 24}), options);
+  };
+  TorchTrainer trainer = make(2);
+  if (resumed) {
+    TorchTrainer first = make(1);
+    static_cast<void>(first.fit());
+    trainer.load_state(first.state());
+  }
+  static_cast<void>(trainer.fit());
+  return trainer;
+}
+
+std::string hash_of(const TorchTrainer& trainer) {
+  return sha256_of(arrays_of(trainer.parameters())) + sha256_of(arrays_of(trainer.buffers()));
+}
+
+void expect_same_bits(const torch::jit::Module& module, at::ScalarType type = at::kFloat) {
+  const TensorDataset data = digits_of(type);
+  const std::string expected = hash_of(trained(module, data, {}));
+  for (const ScriptWay& way : kScriptWays) {
+    EXPECT_EQ(hash_of(trained(module, data, way)), expected)
+        << way.threads << " threads, " << way.cores << " cores";
+  }
+  EXPECT_EQ(hash_of(trained(module, data, kScriptWays.back(), /*resumed=*/true)), expected);
+}
+
+at::Tensor tensor_called(const std::vector<NamedTensor>& tensors, const std::string& name) {
+  for (const NamedTensor& named : tensors) {
+    if (named.name == name) return named.tensor;
+  }
+  ADD_FAILURE() << "no tensor is called " << name;
+  return {};
+}
+
+TEST(ScriptBits, OfDropoutTiedAndFrozenWeightsAndBuffersThatAreSet) {
+  expect_same_bits(test::every_part());
+}
+
+TEST(ScriptBits, OfTheModelsThatPythonExports) {
+  const auto& folder = test::exported_models();
+  if (folder.empty()) GTEST_SKIP() << "/usr/bin/python3 has no module torch here";
+  for (const std::string name : {"cnn", "traced", "lstm", "transformer", "forked", "parts"}) {
+    SCOPED_TRACE(name);
+    const std::string file = (folder / (name + ".pt")).string();
+    expect_same_bits(read_script(test::read_file(file), file),
+                     name == "parts" ? at::kDouble : at::kFloat);
+  }
+}
+
+TEST(ScriptModel, TrainsTheTrainedPartAlone) {
+  const torch::jit::Module module = test::every_part();
+  const TorchTrainer trainer = trained(module, digits_of(at::kFloat), {});
+  const auto& parameters = trainer.parameters();
+  EXPECT_TRUE(at::equal(tensor_called(parameters, "weight"), tensor_called(parameters, "tied")));
+  EXPECT_FALSE(at::equal(tensor_called(parameters, "weight"), module.attr("weight").toTensor()));
+  EXPECT_TRUE(at::equal(tensor_called(parameters, "frozen"), module.attr("frozen").toTensor()));
+  EXPECT_EQ(tensor_called(trainer.buffers(), "seen").item<std::int64_t>(), 2 * 96);
+  EXPECT_GT(tensor_called(trainer.buffers(), "mean").abs().max().item<float>(), 0.01);
+  ASSERT_EQ(trainer.objective().trained().size(), 1U);
+}
+
+TEST(ScriptBytes, AreTheModuleWithItsTrainedValues) {
+  const torch::jit::Module module = test::every_part();
+  const TorchTrainer trainer = trained(module, digits_of(at::kFloat), {});
+  torch::jit::Module read =
+      read_script(script_bytes(module, trainer.parameters(), trainer.buffers()), "test");
+  const Model model = make_model(read);
+  EXPECT_EQ(sha256_of(arrays_of(model.parameters)), sha256_of(arrays_of(trainer.parameters())));
+  EXPECT_EQ(sha256_of(arrays_of(model.buffers)), sha256_of(arrays_of(trainer.buffers())));
+  EXPECT_TRUE(read.attr("weight").toTensor().is_same(read.attr("tied").toTensor()));
+  EXPECT_TRUE(read.attr("weight").toTensor().requires_grad());
+  EXPECT_FALSE(read.attr("frozen").toTensor().requires_grad());
+  // The one that was given is as it was.
+  EXPECT_TRUE(at::equal(module.attr("mean").toTensor(), at::zeros({10})));
+}
+
+TEST(ScriptModel, RefusesWhatNoStateWouldHave) {
+  torch::jit::Module counting("Counting");
+  counting.register_parameter("weight", at::ones({1}).requires_grad_(), false);
+  counting.register_attribute("calls", c10::IntType::get(), 0);
+  counting.define(
+      "def forward(self, x):\n  self.calls = self.calls + 1\n  return x * self.weight\n");
+  EXPECT_EQ(
+      test::error_of([&] { static_cast<void>(make_model(counting)); }),
+      "forward() of the TorchScript module sets 'calls', of type int, which no state would have; "
+      "accepted: tensors alone (register_buffer())");
+  torch::jit::Module views("Views");
+  const at::Tensor whole = at::ones({4}).requires_grad_();
+  views.register_parameter("whole", whole, false);
+  views.register_buffer("half", whole.detach().narrow(0, 0, 2));
+  views.define("def forward(self, x):\n  return x * self.whole\n");
+  EXPECT_EQ(test::error_of([&] { static_cast<void>(script_factory(views)); }),
+            "'whole' and 'half' of the TorchScript module lie in one memory; accepted: tensors of "
+            "their own (clone())");
+  torch::jit::Module growing("Growing");
+  growing.register_parameter("weight", at::ones({1}).requires_grad_(), false);
+  growing.register_buffer("mean", at::zeros({1}));
+  growing.define("def forward(self, x):\n  self.mean = x.mean(0)\n  return x * self.weight\n");
+  const Model model = make_model(growing);
+  EXPECT_EQ(test::error_of([&] {
+              static_cast<void>(model.forward(at::ones({2, 3})));
+            }),
+            "forward() of the TorchScript module has made 'mean' of shape [3], which was [1]; "
+            "accepted: buffers that keep their shape");
+  EXPECT_THAT(test::error_of([] { static_cast<void>(read_script("no model", "net.pt")); }),
+              testing::StartsWith("net.pt: cannot be read as TorchScript: "));
+}
+
+}  // namespace
+}  // namespace rubato

@@ -1,0 +1,167 @@
+// Runs of models that came as TorchScript.
+
+#include <sstream>
+#include <string>
+
+#include <gmock/gmock.h>
+
+#include <rubato/config/configuration_file.hpp>
+#include <rubato/model/script.hpp>
+#include <rubato/run/run.hpp>
+#include <rubato/torch_run/torch_workload.hpp>
+
+#include "script_models.hpp"
+#include "support/error_of.hpp"
+#include "support/temp_folder.hpp"
+#include "torch_run/run_loss.hpp"
+
+namespace rubato {
+namespace {
+
+namespace fs = std::filesystem;
+
+class ScriptWorkload : public testing::Test {
+ protected:
+  void SetUp() override {
+    std::ostringstream bytes;
+    test::every_part().save(bytes);
+    model_ = folder_.write("net.pt", bytes.str());
+    configuration_.model = "script:" + model_.string();
+    configuration_.trace = "128";
+    configuration_.on_trace_end = TraceEnd::hold;
+    configuration_.samples = 512;
+    configuration_.threads = 2;
+  }
+  [[nodiscard]] fs::path run_folder() const { return folder_.path() / "run"; }
+
+  std::string trained(const RunConfiguration& configuration, RunLocation location) {
+    rubato::Run run(configuration, torch_workload(configuration), std::move(location));
+    const RunOutcome outcome = run.execute();
+    return outcome.summary->weights_sha256;
+  }
+  std::string resumed(const RunConfiguration& configuration) {
+    return trained(configuration, RunLocation::resume(run_folder(), configuration));
+  }
+
+  test::TempFolder folder_;
+  fs::path model_;
+  RunConfiguration configuration_;
+};
+
+TEST_F(ScriptWorkload, LeavesTheTrainedModelAndWhatItBeganWith) {
+  const std::string hash = trained(configuration_, RunLocation::create(run_folder()));
+  EXPECT_EQ(test::read_file(run_folder() / "given-model.pt"), test::read_file(model_));
+  const auto module = read_script(test::read_file(run_folder() / "model.pt"), "model.pt");
+  EXPECT_GT(module.attr("seen").toTensor().item<std::int64_t>(), 0);
+  EXPECT_TRUE(fs::exists(run_folder() / "weights.pt"));
+  // Its folder alone reproduces it.
+  fs::remove(model_);
+  fs::rename(run_folder(), folder_.path() / "moved");
+  const RunConfiguration again = read_configuration(folder_.path() / "moved" / "config.toml");
+  EXPECT_EQ(again.model, "script:" + (folder_.path() / "moved" / "given-model.pt").string());
+  EXPECT_EQ(trained(again, RunLocation::create(folder_.path() / "again")), hash);
+}
+
+TEST_F(ScriptWorkload, IsResumedWithTheSameModelWhereverItLies) {
+  RunConfiguration longer = configuration_;
+  longer.samples.reset();
+  longer.epochs = 2;
+  configuration_.samples.reset();
+  configuration_.epochs = 1;
+  const std::string whole = trained(longer, RunLocation::create(folder_.path() / "whole"));
+  static_cast<void>(trained(configuration_, RunLocation::create(run_folder())));
+  const fs::path copy = folder_.write("copy.pt", test::read_file(model_));
+  longer.model = "script:" + copy.string();
+  EXPECT_EQ(resumed(longer), whole);
+
+  torch::jit::Module other = test::every_part();
+  other.attr("frozen").toTensor().add_(1);
+  std::ostringstream bytes;
+  other.save(bytes);
+  longer.model = "script:" + folder_.write("other.pt", bytes.str()).string();
+  longer.epochs = 3;
+  EXPECT_THAT(test::error_of([&] { static_cast<void>(resumed(longer)); }),
+              testing::StartsWith(
+                  "--model: the file is not the one that the run was trained with (SHA-256 "));
+  longer.model = "mnist-cnn";
+  EXPECT_THAT(test::error_of([&] { static_cast<void>(resumed(longer)); }),
+              testing::HasSubstr("trained with other options: --model was script:"));
+}
+
+TEST_F(ScriptWorkload, HasTheGradientOfItsTrainedPart) {
+  EXPECT_EQ(torch_workload(configuration_)->gradient_bytes(), 4 * 7840);
+}
+
+TEST_F(ScriptWorkload, BeginsWithTheWeightsOfAnotherRun) {
+  RunConfiguration softmax{.model = "softmax",
+                           .engine = Engine::libtorch,
+                           .trace = "128",
+                           .on_trace_end = TraceEnd::hold,
+                           .epochs = 1,
+                           .samples = 256,
+                           .threads = 1};
+  const std::string hash = trained(softmax, RunLocation::create(folder_.path() / "first"));
+  softmax.weights = (folder_.path() / "first").string();
+  // A step of no length.
+  softmax.learning_rate = 1e-30;
+  EXPECT_EQ(trained(softmax, RunLocation::create(folder_.path() / "second")), hash);
+  EXPECT_EQ(test::read_file(folder_.path() / "second" / "given-weights.pt"),
+            test::read_file(folder_.path() / "first" / "weights.pt"));
+  softmax.model = "mlp";
+  EXPECT_THAT(test::error_of([&] { static_cast<void>(torch_workload(softmax)); }),
+              testing::HasSubstr("it lacks linear1.weight, "));
+}
+
+at::Tensor loss_of(const std::string& name, const at::Tensor& output, const at::Tensor& target) {
+  return run_loss(name, 0, "")(output, target);
+}
+
+TEST(RunLoss, OfEveryName) {
+  const at::Tensor output = at::arange(6).sin().view({2, 3});
+  const at::Tensor classes = at::tensor({2, 0}, at::kLong);
+  const at::Tensor rows = at::tensor({0.F, 0.F, 1.F, 1.F, 0.F, 0.F}).view({2, 3});
+  const at::Tensor log = output.log_softmax(1);
+  const double likelihood = -(log[0][2] + log[1][0]).item<double>() / 2;
+  EXPECT_NEAR(loss_of("nll", log, classes).item<double>(), likelihood, 1e-6);
+  EXPECT_NEAR(loss_of("cross-entropy", output, classes).item<double>(), likelihood, 1e-6);
+  const double squares = (output - rows).square().mean().item<double>();
+  EXPECT_NEAR(loss_of("mse", output, classes).item<double>(), squares, 1e-6);
+  EXPECT_NEAR(loss_of("mse", output, rows).item<double>(), squares, 1e-6);
+  const at::Tensor p = output.sigmoid();
+  const double binary = -(rows * p.log() + (1 - rows) * (1 - p).log()).mean().item<double>();
+  EXPECT_NEAR(loss_of("bce", output, classes).item<double>(), binary, 1e-6);
+  // One output for each sample.
+  EXPECT_NEAR(
+      loss_of("bce", output.flatten().narrow(0, 0, 2).unsqueeze(1), at::tensor({1, 0}))
+          .item<double>(),
+      -(output[0][0].sigmoid().log() + (1 - output[0][1].sigmoid()).log()).item<double>() / 2,
+      1e-6);
+}
+
+TEST(RunLoss, OfTorchScript) {
+  torch::jit::Module absolute("Absolute");
+  absolute.register_parameter("factor", at::full({}, 3.0).requires_grad_(), false);
+  absolute.define(
+      "def forward(self, output, target):\n"
+      "  return self.factor * (output - target).abs().mean()\n");
+  std::ostringstream bytes;
+  absolute.save(bytes);
+  const Loss loss = run_loss("script:loss.pt", 0, bytes.str());
+  const at::Tensor output = at::ones({2}).requires_grad_();
+  const at::Tensor value = loss(output, at::zeros({2}));
+  EXPECT_EQ(value.item<double>(), 3);
+  value.backward();
+  EXPECT_EQ(output.grad()[0].item<double>(), 1.5);
+  torch::jit::Module keeping("Keeping");
+  keeping.register_buffer("last", at::zeros({}));
+  keeping.define("def forward(self, a, b):\n  self.last = (a - b).mean()\n  return self.last\n");
+  std::ostringstream others;
+  keeping.save(others);
+  EXPECT_EQ(
+      test::error_of([&] { static_cast<void>(run_loss("script:l.pt", 0, others.str())); }),
+      "forward() of the TorchScript loss sets attributes; accepted: a loss that keeps nothing "
+      "from one call to the next");
+}
+
+}  // namespace
+}  // namespace rubato

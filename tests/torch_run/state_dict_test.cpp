@@ -1,0 +1,253 @@
+// Weights from files: those that there are, and those that are hostile.
+
+#include <cstdint>
+#include <cstdlib>
+#include <map>
+#include <new>
+#include <random>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <ATen/Functions.h>
+#include <fmt/format.h>
+#include <gmock/gmock.h>
+
+#include <rubato/core/error.hpp>
+#include <rubato/torch/arrays.hpp>
+#include <rubato/torch/weights.hpp>
+
+#include "support/error_of.hpp"
+#include "support/memory_limit.hpp"
+#include "support/temp_folder.hpp"
+
+namespace rubato {
+namespace {
+
+using testing::HasSubstr;
+using testing::StartsWith;
+
+std::string little_endian(std::uint64_t value, std::size_t size) {
+  std::string bytes;
+  for (std::size_t i = 0; i < size; ++i) bytes += static_cast<char>(value >> (8 * i) & 0xFFU);
+  return bytes;
+}
+
+// A zip archive as torch.save() writes it; `method` 0 is stored.
+std::string archive_of(const std::map<std::string, std::string>& records, int method = 0) {
+  std::string bytes;
+  std::string directory;
+  for (const auto& [name, record] : records) {
+    const std::string path = "net/" + name;
+    const std::string common = little_endian(static_cast<std::uint64_t>(method), 2) +
+                               std::string(8, '\0') + little_endian(record.size(), 4) +
+                               little_endian(record.size(), 4) + little_endian(path.size(), 2) +
+                               std::string(2, '\0');
+    for (const std::string& part : {std::string("PK\x01\x02"), std::string(6, '\0'), common,
+                                    std::string(10, '\0'), little_endian(bytes.size(), 4), path}) {
+      directory += part;
+    }
+    for (const std::string& part :
+         {std::string("PK\x03\x04"), std::string(4, '\0'), common, path, record}) {
+      bytes += part;
+    }
+  }
+  const std::string count = little_endian(records.size(), 2);
+  return bytes + directory + "PK\x05\x06" + std::string(4, '\0') + count + count +
+         little_endian(directory.size(), 4) + little_endian(bytes.size(), 4) + std::string(2, '\0');
+}
+
+std::string text(std::string_view word) {
+  return "X" + little_endian(word.size(), 4) + std::string(word);
+}
+std::string whole(std::int64_t value) {
+  return "\x8a\x08" + little_endian(static_cast<std::uint64_t>(value), 8);
+}
+
+constexpr std::string_view kOrderedDict = "ccollections\nOrderedDict\n)R";
+
+// A tensor of [rows, columns] in a record of `elements`, as Python pickles it.
+std::string tensor_of(std::int64_t rows, std::int64_t columns, std::int64_t stride = 2,
+                      std::int64_t offset = 0, std::string_view type = "FloatStorage") {
+  return "ctorch._utils\n_rebuild_tensor_v2\n((" + text("storage") + "ctorch\n" +
+         std::string(type) + "\n" + text("0") + text("cpu") + whole(4) + "tQ" + whole(offset) +
+         whole(rows) + whole(columns) + "\x86" + whole(stride) + whole(1) + "\x86" + "\x89" +
+         std::string(kOrderedDict) + "tR";
+}
+
+// An OrderedDict of one entry, with the attribute that Python gives that of a model.
+std::string state_dict_of(const std::string& value, const std::string& name = "weight") {
+  const std::string pickle = "\x80\x02" + std::string(kOrderedDict) + "(" + text(name) + value +
+                             "u}" + text("_metadata") + std::string(kOrderedDict) + "sb.";
+  const std::vector<float> numbers{1, 2, 3, 4};
+  return archive_of({{"data.pkl", pickle},
+                     {"data/0", std::string(reinterpret_cast<const char*>(numbers.data()), 16)},
+                     {"version", "3\n"}});
+}
+
+std::string error_of_bytes(const std::string& bytes) {
+  return test::error_of([&] { static_cast<void>(read_weights(bytes, "w.pt")); });
+}
+
+TEST(ReadWeights, OfAnOrderedDict) {
+  const auto weights = read_weights(state_dict_of(tensor_of(2, 2)), "w.pt");
+  ASSERT_EQ(weights.size(), 1U);
+  EXPECT_EQ(weights[0].name, "weight");
+  EXPECT_TRUE(at::equal(weights[0].tensor, at::tensor({1.F, 2.F, 3.F, 4.F}).view({2, 2})));
+}
+
+TEST(ReadWeights, OfWhatRubatoWrites) {
+  const std::vector<NamedTensor> parameters{{"a", at::arange(6).to(at::kFloat).view({2, 3})},
+                                            {"b", at::arange(3).to(at::kDouble)}};
+  const std::vector<NamedTensor> buffers{{"n", at::full({}, 7, at::kLong)}};
+  const auto weights = read_weights(pickled_weights(parameters, buffers), "w.pt");
+  ASSERT_EQ(weights.size(), 3U);
+  for (const NamedTensor& named : weights) {
+    const at::Tensor& expected = named.name == "a"   ? parameters[0].tensor
+                                 : named.name == "b" ? parameters[1].tensor
+                                                     : buffers[0].tensor;
+    EXPECT_TRUE(at::equal(named.tensor, expected)) << named.name;
+    EXPECT_EQ(named.tensor.scalar_type(), expected.scalar_type()) << named.name;
+  }
+}
+
+TEST(ReadWeights, OfWhatPythonWrites) {
+  const test::TempFolder folder;
+  folder.write("write.py", R"(
+import torch
+from torch import nn
+net = nn.Sequential(nn.Linear(3, 2), nn.BatchNorm1d(2), nn.Linear(2, 2).half())
+state = net.state_dict()
+state["view"] = torch.arange(12.0).view(3, 4).t()[1:3]
+state["part"] = torch.arange(12)[4:6]
+state["none"] = torch.empty(0, 3)
+state["parameter"] = nn.Parameter(torch.ones(2))
+state["bits"] = torch.tensor([True, False])
+torch.save(state, "state.pt")
+torch.save(dict(state), "dict.pt")
+torch.save(state, "old.pt", _use_new_zipfile_serialization=False)
+torch.save({"epoch": 3}, "other.pt")
+torch.save(net, "net.pt")
+)");
+  const std::string command =
+      fmt::format("cd '{}' && /usr/bin/python3 write.py >out 2>&1", folder.path().string());
+  if (std::system("/usr/bin/python3 -c 'import torch' >/dev/null 2>&1") != 0) {
+    GTEST_SKIP() << "/usr/bin/python3 has no module torch here";
+  }
+  ASSERT_EQ(std::system(command.c_str()), 0) << test::read_file(folder.path() / "out");
+  const auto bytes = [&](const char* name) { return test::read_file(folder.path() / name); };
+  for (const char* name : {"state.pt", "dict.pt"}) {
+    std::map<std::string, at::Tensor> weights;
+    for (const NamedTensor& named : read_weights(bytes(name), name)) {
+      weights[named.name] = named.tensor;
+    }
+    EXPECT_EQ(weights.size(), 14U);
+    EXPECT_EQ(weights.at("0.weight").sizes(), (std::vector<std::int64_t>{2, 3}));
+    EXPECT_EQ(weights.at("2.bias").scalar_type(), at::kHalf);
+    EXPECT_TRUE(at::equal(weights.at("view"),
+                          at::arange(12).to(at::kFloat).view({3, 4}).t().slice(0, 1, 3)));
+    EXPECT_TRUE(at::equal(weights.at("part"), at::tensor({4, 5}, at::kLong)));
+    EXPECT_EQ(weights.at("none").sizes(), (std::vector<std::int64_t>{0, 3}));
+    EXPECT_TRUE(at::equal(weights.at("parameter"), at::ones({2})));
+    EXPECT_TRUE(at::equal(weights.at("bits"), at::tensor({1, 0}).to(at::kBool)));
+  }
+  EXPECT_THAT(error_of_bytes(bytes("old.pt")), HasSubstr("format of PyTorch before 1.6"));
+  EXPECT_THAT(error_of_bytes(bytes("other.pt")), StartsWith("w.pt: 'epoch' is no tensor"));
+  EXPECT_THAT(error_of_bytes(bytes("net.pt")), StartsWith("w.pt: "));
+}
+
+TEST(ReadWeights, BelievesNoSize) {
+  const test::MemoryLimit limit(std::size_t{64} << 20);
+  EXPECT_THROW(static_cast<void>(std::string(std::size_t{128} << 20, 'x')), std::bad_alloc);
+  const std::string beyond = "reaches beyond what the file holds of it";
+  constexpr std::int64_t kHuge = std::int64_t{1} << 62;
+  EXPECT_THAT(error_of_bytes(state_dict_of(tensor_of(3, 2))), HasSubstr(beyond));
+  EXPECT_THAT(error_of_bytes(state_dict_of(tensor_of(2, 2, 2, 1))), HasSubstr(beyond));
+  EXPECT_THAT(error_of_bytes(state_dict_of(tensor_of(2, 2, 3))), HasSubstr(beyond));
+  EXPECT_THAT(error_of_bytes(state_dict_of(tensor_of(1 << 30, 1, kHuge))), HasSubstr(beyond));
+  EXPECT_THAT(error_of_bytes(state_dict_of(tensor_of(kHuge, kHuge, kHuge))),
+              HasSubstr("has invalid sizes"));
+  EXPECT_THAT(error_of_bytes(state_dict_of(tensor_of(2, 2, 2, kHuge))), HasSubstr(beyond));
+  EXPECT_THAT(error_of_bytes(state_dict_of(tensor_of(2, 2, 2, 0, "DoubleStorage"))),
+              HasSubstr(beyond));
+  EXPECT_THAT(error_of_bytes(state_dict_of(tensor_of(-1, 2))), HasSubstr("has invalid sizes"));
+  EXPECT_THAT(error_of_bytes(state_dict_of(tensor_of(2, 2, -2))), HasSubstr("has invalid sizes"));
+  // A view of one number, however large, takes no memory.
+  EXPECT_EQ(read_weights(state_dict_of(tensor_of(1 << 30, 1, 0)), "w.pt")[0].tensor.numel(),
+            1 << 30);
+  EXPECT_THAT(error_of_bytes(state_dict_of(tensor_of(kHuge, 4, 0))),
+              HasSubstr("has invalid sizes"));
+  EXPECT_THAT(error_of_bytes(state_dict_of(tensor_of(kHuge, 0, kHuge))),
+              HasSubstr("has invalid sizes"));
+  EXPECT_EQ(read_weights(state_dict_of(tensor_of(1 << 30, 0, kHuge)), "w.pt")[0].tensor.numel(), 0);
+  // Nothing is called.
+  EXPECT_THAT(error_of_bytes(state_dict_of("cos\nsystem\n(" + text("false") + "tR")),
+              HasSubstr("is no dense tensor"));
+  EXPECT_THAT(error_of_bytes(state_dict_of(tensor_of(2, 2, 2, 0, "ComplexFloatStorage"))),
+              HasSubstr("is of a type other than real numbers, whole numbers and bool"));
+}
+
+TEST(ReadWeights, OfBrokenArchives) {
+  EXPECT_THAT(error_of_bytes("PK and nothing else, which is no archive"),
+              StartsWith("w.pt: it is no zip archive; accepted: "));
+  EXPECT_THAT(error_of_bytes(archive_of({{"data.pkl", "."}}, 8)), HasSubstr("is compressed"));
+  EXPECT_THAT(error_of_bytes(archive_of({{"data.txt", "."}})), HasSubstr("no data.pkl in it"));
+  EXPECT_THAT(error_of_bytes(archive_of({{"data.pkl", "."}, {"constants.pkl", "."}})),
+              HasSubstr("it is TorchScript"));
+  EXPECT_THAT(error_of_bytes(archive_of({{"data.pkl", "."}})),
+              HasSubstr("takes what is not there"));
+  EXPECT_THAT(error_of_bytes(archive_of({{"data.pkl", "\x80\x02K\x01."}})),
+              HasSubstr("it holds no dictionary"));
+  // Nested a million times.
+  EXPECT_THAT(
+      error_of_bytes(archive_of({{"data.pkl", ")" + std::string(1'000'000, '\x85') + "."}})),
+      HasSubstr("it holds no dictionary"));
+  const std::string whole = state_dict_of(tensor_of(2, 2));
+  for (std::size_t size = 0; size < whole.size(); ++size) {
+    EXPECT_NE(error_of_bytes(whole.substr(0, size)), "no error") << size;
+  }
+}
+
+// An error or tensors, whatever the bytes are, in little memory.
+TEST(ReadWeights, OfChangedBytes) {
+  const test::MemoryLimit limit(std::size_t{64} << 20);
+  const std::string whole = state_dict_of(tensor_of(2, 2));
+  std::mt19937 random(3);
+  int errors = 0;
+  for (int i = 0; i < 20'000; ++i) {
+    std::string changed = whole;
+    for (int change = 0; change < 1 + i % 3; ++change) {
+      changed[random() % changed.size()] = static_cast<char>(random());
+    }
+    try {
+      for (const NamedTensor& named : read_weights(changed, "w.pt")) {
+        static_cast<void>(named.tensor.to(at::kDouble).sum());
+      }
+    } catch (const Error&) {
+      ++errors;
+    }
+  }
+  EXPECT_GT(errors, 1000);
+}
+
+TEST(LoadWeights, ListsAllThatDoesNotFit) {
+  const at::Tensor weight = at::zeros({2, 2});
+  const Model model{.forward = {},
+                    .set_training = {},
+                    .parameters = {{"weight", weight}, {"bias", at::zeros({2})}},
+                    .buffers = {{"mean", at::zeros({2})}}};
+  const std::vector<NamedTensor> good{
+      {"bias", at::ones({2})}, {"weight", at::ones({2, 2})}, {"mean", at::full({2}, 3.0)}};
+  load_weights(model, good, "w.pt");
+  EXPECT_TRUE(at::equal(weight, at::ones({2, 2})));
+  EXPECT_TRUE(at::equal(model.buffers[0].tensor, at::full({2}, 3.0)));
+  const std::vector<NamedTensor> bad{
+      {"weight", at::zeros({4})}, {"mean", at::zeros({2})}, {"fc.bias", at::ones({2})}};
+  EXPECT_EQ(test::error_of([&] { load_weights(model, bad, "w.pt"); }),
+            "w.pt: it lacks bias; the model has no fc.bias; of other shapes are weight ([4], not "
+            "[2, 2]); accepted: weights of this model");
+  EXPECT_TRUE(at::equal(model.buffers[0].tensor, at::full({2}, 3.0))) << "as it was";
+}
+
+}  // namespace
+}  // namespace rubato
