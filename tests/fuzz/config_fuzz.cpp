@@ -1,5 +1,5 @@
 // The configuration file of `rubato train`: refused with an Error, or read to a configuration that
-// is written and read again as it is. Then the program's own checks, through a file.
+// is written and read again as it is, and then checked by the program, through a file.
 
 #include <cstddef>
 #include <cstdint>
@@ -31,17 +31,17 @@ std::optional<RunConfiguration> read(std::string_view text) {
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   const auto configuration = read({reinterpret_cast<const char*>(data), size});
-  if (configuration) {
-    const auto again = read(rubato::to_toml(*configuration));
-    RUBATO_CHECK(again == configuration, "a configuration is written as it is");
-  }
+  // The program reads it in the same way, and takes a hundred times as long: it makes its options.
+  if (!configuration) return 0;
+  const auto again = read(rubato::to_toml(*configuration));
+  RUBATO_CHECK(again == configuration, "a configuration is written as it is");
   const rubato::fuzz::MemoryFile file({data, size});
   const std::vector<std::string> arguments{"--config", file.path().string()};
   try {
     const auto options = rubato::app::parse_train_arguments(arguments);
-    RUBATO_CHECK(configuration.has_value() && options.has_value(), "both read the same");
+    RUBATO_CHECK(options.has_value(), "a configuration is no question for help");
   } catch (const rubato::Error&) {
-    // As it should be.
+    // Options that contradict each other.
   }
   return 0;
 }
