@@ -117,8 +117,7 @@ struct DataSets {
   /// Of sequences of tokens, each of which has a class: tokens are from 0 to below this. 0 of all
   /// other data.
   std::int64_t vocabulary = 0;
-  /// Rows lie in memory that this process shares with nobody's file, and may be used there as they
-  /// are.
+  /// Whether rows lie in memory that they may be used in as they are, and not in a mapped file.
   bool in_memory = false;
   /// What a sample is, in the plural, for people.
   std::string_view noun = "samples";
@@ -141,8 +140,8 @@ void normalise(DataSets& data);
 [[nodiscard]] std::int64_t count_classes(const SampleSet& samples, std::string_view name,
                                          std::int64_t most);
 
-/// The vocabulary of inputs that are tokens: one more than the largest; 0 where one is negative or
-/// above all that `most` ids are.
+/// The vocabulary of inputs that are tokens: one more than the largest; 0 where one is negative,
+/// or `most` or more.
 [[nodiscard]] std::int64_t count_tokens(const SampleSet& samples, std::int64_t most);
 
 /// Takes a share of the training set, 0 < share < 1, rounded, away from it as the test set, in

@@ -94,8 +94,9 @@ class SavedTensorReader {
     const std::size_t held = tensor.storage.size() / size_of(tensor.type);
     const auto offset = static_cast<long double>(tensor.offset);
     const long double end = elements == 0 ? 0 : end_of_strided(tensor.shape, tensor.strides);
-    if (offset + end > static_cast<long double>(held))
+    if (offset + end > static_cast<long double>(held)) {
       fail(tensor.name, "reaches beyond what the file holds of it");
+    }
   }
 
   [[nodiscard]] std::int64_t number(const std::string& name, const PickleValue& value) const {

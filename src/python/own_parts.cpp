@@ -5,23 +5,16 @@
 #include <string>
 #include <utility>
 
-#include <fmt/format.h>
-
 #include <rubato/core/error.hpp>
 #include <rubato/model/script.hpp>
 #include <rubato/run/dense_workload.hpp>
 #include <rubato/torch/arrays.hpp>
 #include <rubato/torch/dataset.hpp>
 #include <rubato/torch/losses.hpp>
-#include <rubato/torch_run/own_workload.hpp>
 #include <rubato/torch_run/torch_workload.hpp>
 
 #include "config/engine.hpp"
-#include "config/loss.hpp"
 #include "data/data_files.hpp"
-#include "torch_run/libtorch_workload.hpp"
-#include "torch_run/portable_kernels.hpp"
-#include "torch_run/run_loss.hpp"
 #include "torch_run/workload_parts.hpp"
 
 namespace rubato::python {
@@ -61,36 +54,14 @@ Loss loss_of(const RunConfiguration& configuration, const OwnParts& parts) {
   return script_loss(read_script(parts.loss, "loss"));
 }
 
-// Models of several inputs, or of several targets of a sample, which no file has.
-std::shared_ptr<const Workload> several(const RunConfiguration& configuration,
-                                        const OwnParts& parts) {
-  if (parts.model.empty()) {
-    throw Error(
-        fmt::format("--model {}: it takes one tensor of inputs and one of targets; accepted: a "
-                    "model of your own",
-                    configuration.model));
+// Classes in the type in which losses take them.
+std::shared_ptr<const Dataset> dataset_of(const Tensors& inputs, Tensors targets) {
+  for (at::Tensor& target : targets) {
+    if (c10::isIntegralType(target.scalar_type(), /*includeBool=*/false)) {
+      target = target.to(at::kLong);
+    }
   }
-  if (configuration.validation) {
-    throw Error(
-        "--validation: of several inputs or targets no share is held out; accepted: (inputs, "
-        "targets) to test on");
-  }
-  if (!configuration.weights.empty()) {
-    throw Error(
-        "--weights: a model of several inputs or targets begins with those that it has; accepted: "
-        "model.load_state_dict() before");
-  }
-  if (configuration.kernels == Kernels::portable) require_portable_kernels(kernel_facts());
-  OwnWorkload own{.model = script_factory(read_script(parts.model, "model")),
-                  .loss = loss_of(configuration, parts),
-                  .train = make_dataset(parts.inputs, parts.targets)};
-  if (!parts.test_inputs.empty()) own.test = make_dataset(parts.test_inputs, parts.test_targets);
-  if (!own.loss) {
-    const std::string loss = rubato::loss_of(configuration);
-    own.loss = run_loss(loss, configuration.label_smoothing, /*script=*/{});
-    own.test_loss = run_loss(loss, /*label_smoothing=*/0, /*script=*/{});
-  }
-  return own_workload(std::move(own), torch_options(configuration));
+  return make_dataset(inputs, std::move(targets));
 }
 
 }  // namespace
@@ -106,10 +77,14 @@ std::shared_ptr<const Workload> load_workload(const RunConfiguration& configurat
         "--engine eigen: a model, data or a loss of your own are for libtorch; accepted: --engine "
         "auto or libtorch");
   }
-  if (parts.inputs.size() > 1 || parts.targets.size() > 1) return several(configuration, parts);
   WorkloadParts own{.loss = loss_of(configuration, parts)};
   if (!parts.model.empty()) own.model = read_script(parts.model, "model");
-  if (!parts.inputs.empty()) own.data = data_of(parts);
+  if (parts.inputs.size() == 1 && parts.targets.size() == 1) {
+    own.data = data_of(parts);
+  } else if (!parts.inputs.empty()) {
+    own.train = dataset_of(parts.inputs, parts.targets);
+    if (!parts.test_inputs.empty()) own.test = dataset_of(parts.test_inputs, parts.test_targets);
+  }
   return torch_workload(configuration, std::move(own));
 }
 

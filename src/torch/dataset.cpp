@@ -33,10 +33,6 @@ class InMemory final : public Dataset {
   Batch batch(std::span<const std::int64_t> samples) const override {
     return {.inputs = rows(inputs_, samples), .targets = rows(targets_, samples)};
   }
-  // Views: no copies.
-  Batch range(std::int64_t first, std::int64_t count) const override {
-    return {.inputs = rows(inputs_, first, count), .targets = rows(targets_, first, count)};
-  }
 
   std::string fingerprint() const override {
     if (fingerprint_.empty()) fingerprint_ = hash_of(inputs_, targets_);
@@ -85,12 +81,6 @@ class InMemory final : public Dataset {
     selected.reserve(all.size());
     for (const at::Tensor& tensor : all) selected.push_back(tensor.index_select(0, indices));
     return selected;
-  }
-  static Tensors rows(const Tensors& all, std::int64_t first, std::int64_t count) {
-    Tensors views;
-    views.reserve(all.size());
-    for (const at::Tensor& tensor : all) views.push_back(tensor.narrow(0, first, count));
-    return views;
   }
 
   Tensors inputs_;

@@ -47,9 +47,9 @@ class SampleDataset final : public Dataset {
   // All of them where they lie. Requires that they are in memory, and as a model takes them.
   at::Tensor inputs_in_place() const {
     return at::from_blob(
-        const_cast<char*>(set_.inputs.dense().data()),  // NOLINT: nobody writes to samples
-        with_samples(size(), tensors_.input_shape),
-        [owner = set_.inputs.owner()](void*) mutable { owner.reset(); }, tensors_.input_type);
+        const_cast<char*>(set_.inputs.dense().data()),  // NOLINT: batches are copies
+        with_samples(size(), tensors_.input_shape), [owner = set_.inputs.owner()](void*) {},
+        tensors_.input_type);
   }
 
   std::string fingerprint() const override {

@@ -1,51 +1,125 @@
 #include "torch_run/libtorch_workload.hpp"
 
+#include <utility>
+
 #include <ATen/Context.h>
 #include <ATen/core/Generator.h>
+#include <fmt/format.h>
 
 #include <rubato/core/choice.hpp>
+#include <rubato/core/error.hpp>
+#include <rubato/model/script.hpp>
 #include <rubato/torch/arrays.hpp>
 #include <rubato/torch/environment.hpp>
+#include <rubato/torch/torch_trainer.hpp>
 #include <rubato/torch/weights.hpp>
 
 #include "model/shared_state.hpp"
+#include "torch/class_rows.hpp"
+#include "torch/torch_objective.hpp"
 
 namespace rubato {
+
+namespace {
+
+class LibtorchWorkload final : public Workload {
+ public:
+  explicit LibtorchWorkload(LibtorchParts parts) : parts_(std::move(parts)) {}
+
+  std::string description() const override { return parts_.description; }
+  std::int64_t samples() const override { return parts_.train->size(); }
+  std::span<const WorkloadFile> files() const override { return parts_.files; }
+
+  EngineFacts engine() const override {
+    const Versions of = versions();
+    return {.engine = std::string(choice_name(kEngines, Engine::libtorch)),
+            .kernels = kernel_facts(),
+            .versions = {{"torch", of.torch}, {"onetbb", of.onetbb}, {"blas", of.blas}}};
+  }
+  std::string warning() const override {
+    if (has_fast_blas()) return {};
+    return "the BLAS in use is not known to be fast and may make training ten times slower\n"
+           "install an OpenBLAS (Debian: libopenblas0) or see update-alternatives";
+  }
+
+  std::int64_t gradient_bytes() const override {
+    // Its initial values are drawn, and are nobody's.
+    at::Generator generator = at::globalContext().defaultGenerator(at::kCPU);
+    const at::Tensor state = generator.get_state();
+    const Model made = parts_.model();
+    generator.set_state(state);
+    std::int64_t bytes = 0;
+    for (const NamedTensor& parameter : sort_tensors(made).trained) {
+      bytes += static_cast<std::int64_t>(parameter.tensor.nbytes());
+    }
+    return bytes;
+  }
+
+  Trainer make_trainer(std::unique_ptr<StepSource> steps,
+                       const TrainOptions& options) const override {
+    TorchTrainer trainer(parts_.model, parts_.loss, parts_.train, std::move(steps), options,
+                         parts_.options);
+    if (parts_.test) trainer.set_test(parts_.test, parts_.test_loss);
+    return trainer;
+  }
+
+  std::string_view weights_suffix() const override { return "pt"; }
+  std::string weights(std::span<const NamedArray> parameters,
+                      std::span<const NamedArray> buffers) const override {
+    return pickled_weights(tensors_of(parameters), tensors_of(buffers));
+  }
+  std::optional<std::string> model_file(std::span<const NamedArray> parameters,
+                                        std::span<const NamedArray> buffers) const override {
+    if (!parts_.script) return std::nullopt;
+    return script_bytes(*parts_.script, tensors_of(parameters), tensors_of(buffers));
+  }
+
+  ArrayCopies predict(const Trainer& trainer, Prediction what) const override {
+    if (!parts_.test) {
+      throw Error("there is no test set; accepted: with --validation, or data with one");
+    }
+    auto& objective = dynamic_cast<TorchObjective&>(trainer.objective());
+    const Tensors outputs = objective.predict(*parts_.test, trainer.workers());
+    std::vector<NamedTensor> named;
+    if (what == Prediction::classes) {
+      named.push_back({"class", classes_of(outputs)});
+    } else if (outputs.size() == 1) {
+      named.push_back({"output", outputs.front().contiguous()});
+    } else {
+      for (const at::Tensor& output : outputs) {
+        named.push_back({fmt::format("output{}", named.size()), output.contiguous()});
+      }
+    }
+    return ArrayCopies(arrays_of(named));
+  }
+
+ private:
+  // int64, of the targets' shape.
+  [[nodiscard]] at::Tensor classes_of(const Tensors& outputs) const {
+    if (outputs.size() == 1) {
+      const at::Tensor first = parts_.test->range(0, 1).targets.front();
+      std::vector<std::int64_t> shape = first.sizes().vec();
+      shape.front() = parts_.test->size();
+      // Only type and shape matter.
+      if (const auto rows = class_rows(outputs.front(), first.expand(shape))) {
+        return rows->outputs.argmax(1).view(shape);
+      }
+    }
+    throw Error("the outputs of the model are of no classes; accepted: the outputs themselves");
+  }
+
+  LibtorchParts parts_;
+};
+
+}  // namespace
+
+std::shared_ptr<const Workload> libtorch_workload(LibtorchParts parts) {
+  return std::make_shared<LibtorchWorkload>(std::move(parts));
+}
 
 EngineFacts::Facts kernel_facts() {
   const KernelsInUse kernels = kernels_in_use();
   return {{"OpenBLAS", kernels.openblas}, {"ATen", kernels.aten}, {"oneDNN", kernels.onednn}};
-}
-
-std::int64_t gradient_bytes_of(const ModelFactory& model) {
-  // Its initial values are drawn, and are nobody's.
-  at::Generator generator = at::globalContext().defaultGenerator(at::kCPU);
-  const at::Tensor state = generator.get_state();
-  const Model made = model();
-  generator.set_state(state);
-  std::int64_t bytes = 0;
-  for (const NamedTensor& parameter : sort_tensors(made).trained) {
-    bytes += static_cast<std::int64_t>(parameter.tensor.nbytes());
-  }
-  return bytes;
-}
-
-EngineFacts LibtorchWorkload::engine() const {
-  const Versions of = versions();
-  return {.engine = std::string(choice_name(kEngines, Engine::libtorch)),
-          .kernels = kernel_facts(),
-          .versions = {{"torch", of.torch}, {"onetbb", of.onetbb}, {"blas", of.blas}}};
-}
-
-std::string LibtorchWorkload::warning() const {
-  if (has_fast_blas()) return {};
-  return "the BLAS in use is not known to be fast and may make training ten times slower\n"
-         "install an OpenBLAS (Debian: libopenblas0) or see update-alternatives";
-}
-
-std::string LibtorchWorkload::weights(std::span<const NamedArray> parameters,
-                                      std::span<const NamedArray> buffers) const {
-  return pickled_weights(tensors_of(parameters), tensors_of(buffers));
 }
 
 }  // namespace rubato

@@ -11,9 +11,8 @@
 #include <rubato/core/spec.hpp>
 #include <rubato/model/builtin_models.hpp>
 #include <rubato/model/script.hpp>
-#include <rubato/torch/arrays.hpp>
 #include <rubato/torch/dataset.hpp>
-#include <rubato/torch/torch_trainer.hpp>
+#include <rubato/torch/weights.hpp>
 #include <rubato/torch_run/torch_workload.hpp>
 
 #include "config/engine.hpp"
@@ -23,9 +22,7 @@
 #include "core/memory.hpp"
 #include "model/shared_state.hpp"
 #include "run/run_data.hpp"
-#include "torch/class_rows.hpp"
 #include "torch/sample_dataset.hpp"
-#include "torch/torch_objective.hpp"
 #include "torch_run/libtorch_workload.hpp"
 #include "torch_run/portable_kernels.hpp"
 #include "torch_run/run_loss.hpp"
@@ -80,164 +77,138 @@ ModelFactory model_of_images(const RunConfiguration& configuration, const DataSe
                           data.train.targets.elements());
 }
 
-class TorchWorkload final : public LibtorchWorkload {
+// Loads what a configuration names, but for what a program has itself.
+class PartsLoader {
  public:
-  TorchWorkload(const RunConfiguration& configuration, WorkloadParts parts)
-      : TorchWorkload(configuration, parts,
-                      parts.data ? prepared(configuration, std::move(*parts.data))
-                                 : load_data(configuration)) {}
-
-  std::string description() const override { return description_; }
-  std::int64_t samples() const override { return train_->size(); }
-
-  std::int64_t gradient_bytes() const override { return gradient_bytes_of(model_); }
-
-  Trainer make_trainer(std::unique_ptr<StepSource> steps,
-                       const TrainOptions& options) const override {
-    TorchTrainer trainer(model_, loss_, train_, std::move(steps), options, options_);
-    if (test_) trainer.set_test(test_, test_loss_);
-    return trainer;
+  PartsLoader(const RunConfiguration& configuration, WorkloadParts own)
+      : configuration_(configuration), own_(std::move(own)) {
+    parts_.options = torch_options(configuration);
   }
 
-  std::optional<std::string> model_file(std::span<const NamedArray> parameters,
-                                        std::span<const NamedArray> buffers) const override {
-    if (!script_) return std::nullopt;
-    return script_bytes(*script_, tensors_of(parameters), tensors_of(buffers));
-  }
-  std::span<const WorkloadFile> files() const override { return files_; }
-
-  ArrayCopies predict(const Trainer& trainer, Prediction what) const override {
-    if (!test_) throw Error("there is no test set; accepted: with --validation, or data with one");
-    auto& objective = dynamic_cast<TorchObjective&>(trainer.objective());
-    const Tensors outputs = objective.predict(*test_, trainer.workers());
-    std::vector<NamedTensor> named;
-    if (what == Prediction::classes) {
-      named.push_back({"class", classes_of(outputs)});
-    } else if (outputs.size() == 1) {
-      named.push_back({"output", outputs.front().contiguous()});
+  [[nodiscard]] LibtorchParts load() {
+    load_script();
+    if (own_.train) {
+      load_datasets();
     } else {
-      for (const at::Tensor& output : outputs) {
-        named.push_back({fmt::format("output{}", named.size()), output.contiguous()});
-      }
+      load_samples();
     }
-    return ArrayCopies(arrays_of(named));
+    return std::move(parts_);
   }
 
  private:
-  // Of `parts`, the data are in `data`.
-  TorchWorkload(const RunConfiguration& configuration, const WorkloadParts& parts,
-                const DataSets& data)
-      : description_(describe(configuration, data)),
-        script_(parts.model),
-        options_(torch_options(configuration)) {
-    SampleTensors tensors = load_model(configuration, data);
-    load_initial_weights(configuration);
-    load_loss(configuration, data, parts.loss);
+  // The bytes of the file that an option names, which are kept.
+  const std::string& read(const char* option, const std::filesystem::path& file) {
+    parts_.files.push_back(
+        {.option = option, .extension = file.extension().string(), .bytes = read_file(file)});
+    return parts_.files.back().bytes;
+  }
+
+  void load_script() {
+    parts_.script = std::move(own_.model);
+    if (const auto file = script_file(configuration_.model)) {
+      parts_.script = read_script(read("model", *file), fmt::format("--model: {}", file->string()));
+    }
+    if (parts_.script) parts_.model = script_factory(*parts_.script);
+  }
+
+  void load_datasets() {
+    if (!parts_.script) {
+      throw Error(
+          fmt::format("--model {}: it takes one tensor of inputs and one of targets; accepted: a "
+                      "model of TorchScript",
+                      configuration_.model));
+    }
+    if (configuration_.validation) {
+      throw Error(
+          "--validation: of several inputs or targets no share is held out; accepted: a test set");
+    }
+    parts_.train = std::move(own_.train);
+    parts_.test = std::move(own_.test);
+    parts_.description = fmt::format("own data: {} training and {} test samples",
+                                     parts_.train->size(), parts_.test ? parts_.test->size() : 0);
+    load_initial_weights();
+    load_loss(parts_.train->range(0, 1).targets.front().is_floating_point());
+  }
+
+  void load_samples() {
+    const DataSets data =
+        own_.data ? prepared(configuration_, std::move(*own_.data)) : load_data(configuration_);
+    parts_.description = describe(configuration_, data);
+    SampleTensors tensors = parts_.script ? as_they_are(data) : load_builtin(data);
+    load_initial_weights();
+    load_loss(data.classes == 0);
     // A model in float64 takes float64.
-    const at::ScalarType type = script_ ? SharedState(model_()).type() : at::kFloat;
+    const at::ScalarType type = parts_.script ? SharedState(parts_.model()).type() : at::kFloat;
     if (tensors.input_type != at::kLong) tensors.input_type = type;
     tensors.real_target_type = type;
     // What is larger is read in every step from where it lies.
     constexpr double kShare = 0.25;
     const double room = kShare * memory_limit().bytes;
-    train_ = make_dataset(data, data.train, tensors, room);
-    if (data.test) test_ = make_dataset(data, *data.test, tensors, room);
+    parts_.train = make_dataset(data, data.train, tensors, room);
+    if (data.test) parts_.test = make_dataset(data, *data.test, tensors, room);
   }
 
-  // int64, of the targets' shape.
-  [[nodiscard]] at::Tensor classes_of(const Tensors& outputs) const {
-    if (outputs.size() == 1) {
-      const at::Tensor first = test_->range(0, 1).targets.front();
-      std::vector<std::int64_t> shape = first.sizes().vec();
-      shape.front() = test_->size();
-      // Only type and shape matter.
-      if (const auto rows = class_rows(outputs.front(), first.expand(shape))) {
-        return rows->outputs.argmax(1).view(shape);
-      }
-    }
-    throw Error("the outputs of the model are of no classes; accepted: the outputs themselves");
-  }
-
-  // The bytes of the file that an option names, which are kept.
-  const std::string& read(const char* option, const std::filesystem::path& file) {
-    files_.push_back(
-        {.option = option, .extension = file.extension().string(), .bytes = read_file(file)});
-    return files_.back().bytes;
+  static SampleTensors as_they_are(const DataSets& data) {
+    return {.input_shape = data.train.inputs.shape(),
+            .input_type = data.inputs == InputKind::tokens ? at::kLong : at::kFloat};
   }
 
   // Returns how it takes its samples.
-  SampleTensors load_model(const RunConfiguration& configuration, const DataSets& data) {
-    const bool tokens = data.inputs == InputKind::tokens;
-    SampleTensors as_they_are{.input_shape = data.train.inputs.shape(),
-                              .input_type = tokens ? at::kLong : at::kFloat};
-    if (const auto file = script_file(configuration.model)) {
-      script_ = read_script(read("model", *file), fmt::format("--model: {}", file->string()));
+  SampleTensors load_builtin(const DataSets& data) {
+    const bool sequences =
+        data.inputs == InputKind::tokens && data.train.inputs.shape().size() == 1;
+    if (sequences && is_transformer(configuration_.model)) {
+      parts_.model = model_of_sequences(configuration_, data);
+      return as_they_are(data);
     }
-    if (script_) {
-      model_ = script_factory(*script_);
-      return as_they_are;
-    }
-    if (tokens && data.train.inputs.shape().size() == 1 && is_transformer(configuration.model)) {
-      model_ = model_of_sequences(configuration, data);
-      return as_they_are;
-    }
-    const ImageShape shape = image_shape(configuration, data);
-    model_ = model_of_images(configuration, data, shape);
+    const ImageShape shape = image_shape(configuration_, data);
+    parts_.model = model_of_images(configuration_, data, shape);
     return {.input_shape = {shape.channels, shape.height, shape.width}};
   }
 
   // Every instance gets them: the trainer begins with those of the first.
-  void load_initial_weights(const RunConfiguration& configuration) {
-    if (configuration.weights.empty()) return;
-    const std::filesystem::path file = weights_file(configuration.weights);
+  void load_initial_weights() {
+    if (configuration_.weights.empty()) return;
+    const std::filesystem::path file = weights_file(configuration_.weights);
     const std::string source = fmt::format("--weights: {}", file.string());
     const auto weights = std::make_shared<const std::vector<NamedTensor>>(
         read_weights(read("weights", file), source));
-    load_weights(model_(), *weights, source);
-    model_ = [factory = model_, weights, source] {
+    load_weights(parts_.model(), *weights, source);
+    parts_.model = [factory = parts_.model, weights, source] {
       Model model = factory();
       load_weights(model, *weights, source);
       return model;
     };
   }
 
-  // `own` is null for the configuration's.
-  void load_loss(const RunConfiguration& configuration, const DataSets& data, const Loss& own) {
-    if (own) {
-      loss_ = test_loss_ = own;
+  // `real`: targets are real numbers, and no classes.
+  void load_loss(bool real) {
+    if (own_.loss) {
+      parts_.loss = own_.loss;
       return;
     }
-    const bool real = data.classes == 0;
-    const std::string loss = real && configuration.loss.empty() ? "mse" : loss_of(configuration);
+    const std::string loss = real && configuration_.loss.empty() ? "mse" : loss_of(configuration_);
     if (real && loss_entry(loss).of_classes) {
       throw Error(
           fmt::format("--loss {}: the targets of {} are real numbers; accepted: mse, bce or "
                       "script:FILE",
-                      loss, configuration.data));
+                      loss, configuration_.data));
     }
-    if (real && configuration.label_smoothing > 0) {
+    if (real && configuration_.label_smoothing > 0) {
       throw Error(
           fmt::format("--label-smoothing: the targets of {} are real numbers; accepted: with data "
                       "of classes",
-                      configuration.data));
+                      configuration_.data));
     }
     const auto file = script_file(loss);
     const std::string script = file ? read("loss", *file) : std::string();
-    loss_ = run_loss(loss, configuration.label_smoothing, script);
-    test_loss_ = run_loss(loss, /*label_smoothing=*/0, script);
+    parts_.loss = run_loss(loss, configuration_.label_smoothing, script);
+    parts_.test_loss = run_loss(loss, /*label_smoothing=*/0, script);
   }
 
-  std::string description_;
-  std::vector<WorkloadFile> files_;
-  // Of TorchScript: the model as it was given.
-  std::optional<torch::jit::Module> script_;
-  ModelFactory model_;
-  Loss loss_;
-  Loss test_loss_;
-  TorchOptions options_;
-  std::shared_ptr<const Dataset> train_;
-  // Null where there is none.
-  std::shared_ptr<const Dataset> test_;
+  const RunConfiguration& configuration_;
+  WorkloadParts own_;
+  LibtorchParts parts_;
 };
 
 }  // namespace
@@ -267,7 +238,7 @@ std::shared_ptr<const Workload> torch_workload(const RunConfiguration& configura
                             configuration.model));
   }
   if (configuration.kernels == Kernels::portable) require_portable_kernels(kernel_facts());
-  return std::make_shared<TorchWorkload>(configuration, std::move(parts));
+  return libtorch_workload(PartsLoader(configuration, std::move(parts)).load());
 }
 
 TorchOptions torch_options(const RunConfiguration& configuration) {

@@ -9,6 +9,7 @@
 
 #include <rubato/model/model.hpp>
 #include <rubato/run/workload.hpp>
+#include <rubato/torch/dataset.hpp>
 
 #include "data/sample_set.hpp"
 
@@ -20,6 +21,10 @@ struct WorkloadParts {
   std::optional<torch::jit::Module> model{};
   /// Where its data are kOwn; DataSets::channels and features are not set yet.
   std::optional<DataSets> data{};
+  /// Instead of `data` where a sample has several inputs or targets, which only models of
+  /// TorchScript take. Without a training set there is no test set.
+  std::shared_ptr<const Dataset> train{};
+  std::shared_ptr<const Dataset> test{};
   /// Of training and of the test set.
   Loss loss{};
 };

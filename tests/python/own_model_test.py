@@ -225,8 +225,22 @@ class Data(TestCase):
                 return self.linear(torch.stack([x, y], dim=1))
 
         inputs, targets = blobs()
-        result = rubato.train(seeded(Two), ([inputs[:, 0], inputs[:, 1]], targets), **OPTIONS)
-        self.assertEqual(result.sha256, rubato.train(seeded(Plain), (inputs, targets), **OPTIONS).sha256)
+        columns = [inputs[:, 0], inputs[:, 1]]
+        wanted = rubato.train(seeded(Plain), (inputs, targets), **OPTIONS)
+        result = rubato.train(seeded(Two), (columns, targets), **OPTIONS)
+        self.assertEqual(result.sha256, wanted.sha256)
+        self.assertTrue(torch.equal(result.module(*map(torch.from_numpy, columns)),
+                                    wanted.module(torch.from_numpy(inputs))))
+        self.assertEqual(rubato.train(seeded(Two), (columns, targets.astype(numpy.uint8)), **OPTIONS).sha256, wanted.sha256)
+        self.assertEqual(rubato.train(Two(), (columns, targets), weights=seeded(Two).state_dict(), **OPTIONS).sha256,
+                         wanted.sha256)
+        real = numpy.eye(3, dtype=numpy.float32)[targets]
+        self.assertEqual(rubato.train(seeded(Two), (columns, real), **OPTIONS).sha256,
+                         rubato.train(seeded(Plain), (inputs, real), **OPTIONS).sha256)
+        with self.assertRaisesRegex(rubato.Error, "--validation: of several inputs"):
+            rubato.train(Two(), (columns, targets), validation=0.1, **OPTIONS)
+        with self.assertRaisesRegex(rubato.Error, "one tensor of inputs"):
+            rubato.train("softmax", (columns, targets), **OPTIONS)
 
     def test_is_not_copied(self):
         megabytes = 400
@@ -238,6 +252,25 @@ class Data(TestCase):
         rubato.train(model, (inputs, targets), trace=64, epochs=1, samples=256)
         grown = (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) / 1024
         self.assertLess(grown, megabytes / 2)
+
+    def test_are_left_as_they_are_by_models_that_write(self):
+        class Writes(nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.linear = nn.Linear(2, 3)
+
+            def forward(self, x):
+                return self.linear(x.add_(1.0))
+
+        inputs, targets = blobs()
+        before = inputs.copy()
+        result = rubato.train(Writes(), (inputs, targets), validation=(inputs, targets), **OPTIONS)
+        self.assertTrue((inputs == before).all())
+        self.assertLess(result.epochs["test_loss"][-1], result.epochs["test_loss"][0])
+        path = self.folder() / "inputs.bin"
+        inputs.tofile(path)
+        mapped = numpy.memmap(path, dtype=numpy.float32, mode="r", shape=inputs.shape)
+        rubato.train(Writes(), (mapped, targets), validation=(mapped, targets), **OPTIONS)
 
     def test_resume_knows_the_data(self):
         folder = self.folder() / "run"

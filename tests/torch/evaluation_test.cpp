@@ -7,9 +7,12 @@
 #include <ATen/TensorOperators.h>
 #include <ATen/core/grad_mode.h>
 #include <gmock/gmock.h>
+#include <torch/nn/module.h>
+#include <torch/nn/modules/linear.h>
 
 #include <rubato/data/image_set.hpp>
 #include <rubato/model/builtin_models.hpp>
+#include <rubato/model/module.hpp>
 #include <rubato/torch/dataset.hpp>
 #include <rubato/torch/losses.hpp>
 #include <rubato/torch/torch_trainer.hpp>
@@ -62,6 +65,26 @@ TEST(Evaluation, IsWhatLibtorchAloneComputes) {
       EXPECT_EQ(evaluation.accuracy, static_cast<double>(correct) / static_cast<double>(count));
     }
   }
+}
+
+// Writes into what it is given.
+struct Doubling : torch::nn::Module {
+  Doubling() : linear(register_module("linear", torch::nn::Linear(4, 2))) {}
+  at::Tensor forward(at::Tensor input) { return linear->forward(input.mul_(2)); }
+  torch::nn::Linear linear;
+};
+
+TEST(Evaluation, LeavesSamplesToModelsThatWrite) {
+  const TensorDataset data{.inputs = at::arange(40, at::kFloat).sin().view({10, 4}),
+                           .targets = at::arange(10).remainder(2)};
+  const at::Tensor before = data.inputs.clone();
+  TorchTrainer trainer(model_factory<Doubling>(), cross_entropy_loss(), data,
+                       test::trace_of({5}, TraceEnd::hold), {.epochs = 1, .minibatch_size = 5});
+  trainer.set_test(data);
+  trainer.fit();
+  const Evaluation first = trainer.evaluate(data);
+  EXPECT_EQ(trainer.evaluate(data).loss, first.loss);
+  EXPECT_TRUE(at::equal(data.inputs, before));
 }
 
 TEST(Evaluation, ChangesNothing) {

@@ -52,7 +52,7 @@ TEST(OwnWorkload, IsTrainedByARun) {
   EXPECT_GT(outcome.summary->result.final_test->accuracy, 0.9);
   EXPECT_EQ(outcome.summary->model, "own");
   EXPECT_EQ(outcome.summary->data, "own");
-  EXPECT_EQ(run.workload().description(), "a model of its own: 64 training and 64 test samples");
+  EXPECT_EQ(run.workload().description(), "own model: 64 training and 64 test samples");
   EXPECT_EQ(run.workload().gradient_bytes(), 6 * 4);
 }
 

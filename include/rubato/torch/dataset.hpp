@@ -34,9 +34,9 @@ class Dataset {
   /// Samples in it, at least 1.
   [[nodiscard]] virtual std::int64_t size() const = 0;
   /// The samples of these numbers, from 0 to size() - 1, in this order; on the CPU. The same
-  /// tensors whenever it is asked for the same: that is what the same bits for every number of
-  /// threads rest on. Called by several threads at once. An exception ends training, with its
-  /// place.
+  /// numbers whenever it is asked for the same: that is what the same bits for every number of
+  /// threads rest on. The tensors are the caller's: models may write to what they are given. Called
+  /// by several threads at once. An exception ends training, with its place.
   [[nodiscard]] virtual Batch batch(std::span<const std::int64_t> samples) const = 0;
   /// The samples first, first + 1, ..., first + count - 1: what evaluations ask for.
   [[nodiscard]] virtual Batch range(std::int64_t first, std::int64_t count) const;
