@@ -3,20 +3,39 @@
 #include <utility>
 
 #include <rubato/c10d/c10d_hosts.hpp>
+#include <rubato/c10d/elastic_hosts.hpp>
 
 namespace rubato::app {
 
+namespace {
+
+C10dOptions options_of(const HostArguments& hosts, std::vector<NamedText> equal) {
+  return {.count = hosts.count,
+          .rank = hosts.rank,
+          .address = hosts.address,
+          .port = hosts.port,
+          .run = hosts.run,
+          .interface = hosts.interface,
+          .weight = hosts.weight,
+          .token = hosts.token_file.empty() ? "" : token_in(hosts.token_file),
+          .equal = std::move(equal),
+          .timeout = hosts.timeout};
+}
+
+}  // namespace
+
 std::shared_ptr<Hosts> connect_hosts(const HostArguments& hosts, std::vector<NamedText> equal) {
-  return c10d_hosts({.count = hosts.count,
-                     .rank = hosts.rank,
-                     .address = hosts.address,
-                     .port = hosts.port,
-                     .run = hosts.run,
-                     .interface = hosts.interface,
-                     .weight = hosts.weight,
-                     .token = hosts.token_file.empty() ? "" : token_in(hosts.token_file),
-                     .equal = std::move(equal),
-                     .timeout = hosts.timeout});
+  return c10d_hosts(options_of(hosts, std::move(equal)));
+}
+
+std::shared_ptr<ElasticHosts> join_hosts(const HostArguments& hosts, std::vector<NamedText> equal,
+                                         std::function<bool()> interrupted,
+                                         std::function<void(const std::string&)> tell) {
+  return elastic_hosts({.meeting = options_of(hosts, std::move(equal)),
+                        .least = hosts.least,
+                        .most = hosts.most,
+                        .interrupted = std::move(interrupted),
+                        .tell = std::move(tell)});
 }
 
 }  // namespace rubato::app

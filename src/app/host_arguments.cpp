@@ -86,12 +86,24 @@ void HostOptions::define(CommandLine& line) {
                 const auto seconds = std::chrono::duration<double>(parse_real(text, kSeconds));
                 arguments_.timeout = std::chrono::duration_cast<std::chrono::milliseconds>(seconds);
               });
+  line.option(
+      "min-hosts", "N",
+      "hosts may be lost and others may come: the run goes on with N of them, and waits for "
+      "others with fewer",
+      "", [this](const std::string& text) {
+        arguments_.least = static_cast<int>(parse_whole(text, 1, kMaxHosts));
+      });
+  line.option("max-hosts", "N", "and with up to N of them: more are refused", "",
+              [this](const std::string& text) {
+                arguments_.most = static_cast<int>(parse_whole(text, 1, kMaxHosts));
+              });
   line.option("token-file", "FILE", "a secret in a file, which every host has to know to take part",
               "", [this](const std::string& text) { arguments_.token_file = text; });
 }
 
 void HostOptions::finish(const CommandLine& line) {
   if (from_environment_) take_environment(line);
+  if (arguments_.least > 0 || arguments_.most > 0) finish_elastic(line);
   if (arguments_.rank >= arguments_.count) {
     throw Error(fmt::format("--rank {}: there {} {} host{}; accepted: {}", arguments_.rank,
                             arguments_.several() ? "are" : "is", arguments_.count,
@@ -108,6 +120,28 @@ void HostOptions::finish(const CommandLine& line) {
                           .accepted = "with --hosts N"};
     require_none_idle(line, {&idle, 1});
   }
+}
+
+void HostOptions::finish_elastic(const CommandLine& line) {
+  if (arguments_.least == 0) {
+    throw Error("--max-hosts: the hosts do not come and go; accepted: with --min-hosts N");
+  }
+  if (arguments_.most == 0) arguments_.most = std::max(arguments_.count, arguments_.least);
+  if (arguments_.least > arguments_.count || arguments_.most < arguments_.count) {
+    throw Error(
+        fmt::format("--min-hosts {} --hosts {} --max-hosts {}; accepted: each at least the "
+                    "one before it",
+                    arguments_.least, arguments_.count, arguments_.most));
+  }
+  if (line.given().contains("rank")) {
+    throw Error("--rank: hosts that come and go are numbered as they come; accepted: without");
+  }
+  if (arguments_.run.empty()) {
+    throw Error(
+        "--min-hosts: hosts that come and go cannot meet at one of them; accepted: a --rendezvous "
+        "HOST:PORT/NAME at a `rubato rendezvous`");
+  }
+  arguments_.rank = 0;
 }
 
 void HostOptions::take_environment(const CommandLine& line) {

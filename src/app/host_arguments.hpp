@@ -23,7 +23,13 @@ struct HostArguments {
   std::string token_file{};
   std::chrono::milliseconds timeout = std::chrono::minutes(5);
 
-  [[nodiscard]] bool several() const { return count > 1; }
+  /// Of hosts that come and go: how many there have to be, and how many there may be. 0 are hosts
+  /// that do not.
+  int least = 0;
+  int most = 0;
+
+  [[nodiscard]] bool elastic() const { return least > 0; }
+  [[nodiscard]] bool several() const { return count > 1 || elastic(); }
 
   friend bool operator==(const HostArguments&, const HostArguments&) = default;
 };
@@ -47,6 +53,7 @@ class HostOptions {
 
  private:
   void take_environment(const CommandLine& line);
+  void finish_elastic(const CommandLine& line);
 
   HostArguments& arguments_;
   Environment environment_;

@@ -129,10 +129,16 @@ void check_command(const TrainArguments& arguments, const CommandLine& line, Tra
 }
 
 void check_folder(const TrainArguments& arguments) {
+  if (arguments.hosts.elastic() && !arguments.out && !arguments.resume) {
+    throw Error(
+        "--min-hosts: any host may come to write the run folder, which has to have a name; "
+        "accepted: with --out FOLDER or --resume RUN");
+  }
   if (arguments.resume && arguments.out) {
     throw Error("--out: a run that goes on stays in its folder; accepted: --resume alone");
   }
-  if (arguments.out) check_run_folder(*arguments.out);
+  // A host may come to a run that has begun.
+  if (arguments.out && !arguments.hosts.elastic()) check_run_folder(*arguments.out);
 }
 
 }  // namespace

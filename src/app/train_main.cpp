@@ -14,6 +14,7 @@
 #include "app/command_line.hpp"
 #include "app/connect_hosts.hpp"
 #include "app/doctor_probe.hpp"
+#include "app/elastic_train.hpp"
 #include "app/evaluate_arguments.hpp"
 #include "app/evaluate_run.hpp"
 #include "app/output.hpp"
@@ -70,6 +71,10 @@ int main(int argc, char** argv) {
     rubato::use_right_kernels(argv, options->run.kernels);
     const auto execute = [&] {
       try {
+        if (options->hosts.elastic()) {
+          return static_cast<int>(
+              train_on_elastic_hosts(*options, workload_of(options->run), join_hosts));
+        }
         return static_cast<int>(
             options->hosts.several()
                 ? train_on_hosts(*options, workload_of(options->run), connect_hosts)
@@ -79,7 +84,7 @@ int main(int argc, char** argv) {
         throw;
       }
     };
-    if (!options->hosts.several()) return execute();
+    if (!options->hosts.several() || options->hosts.elastic()) return execute();
     // Which of them it was is the first thing to know.
     return run_reporting_errors(fmt::format("rubato {}: host {}", name, options->hosts.rank),
                                 execute);

@@ -4,6 +4,7 @@
 #include <memory>
 #include <vector>
 
+#include <rubato/run/run_location.hpp>
 #include <rubato/run/workload.hpp>
 #include <rubato/runtime/hosts.hpp>
 
@@ -15,6 +16,10 @@ namespace rubato::app {
 /// Trains as `arguments` say what `load` loads, shows how it goes on stdout, and leaves a run
 /// folder. Throws Error for what the user got wrong; no run folder is made then.
 [[nodiscard]] ExitCode train(const TrainArguments& arguments, const LoadWorkload& load);
+
+/// Where the run of a command is kept: what it is asked to go on with, or a new folder. Throws
+/// Error where it cannot be.
+[[nodiscard]] RunLocation location_of_first(const TrainArguments& arguments);
 
 /// Meets the other hosts; what is `equal` has to be the same on all. Throws Error.
 using ConnectHosts =

@@ -1,4 +1,3 @@
-#include <cmath>
 #include <cstddef>
 #include <cstdint>
 #include <span>
@@ -10,6 +9,7 @@
 #include <rubato/c10d/c10d_hosts.hpp>
 #include <rubato/core/error.hpp>
 
+#include "c10d/checked_meeting.hpp"
 #include "c10d/group.hpp"
 #include "c10d/rendezvous.hpp"
 #include "c10d/store.hpp"
@@ -19,35 +19,11 @@ namespace rubato {
 namespace {
 
 using c10d_hosts_detail::Group;
+using c10d_hosts_detail::kPauseFlag;
 using c10d_hosts_detail::Meeting;
 using c10d_hosts_detail::Store;
 
-constexpr int kMaxPort = 65'535;
-constexpr std::chrono::milliseconds kLeastTimeout = std::chrono::seconds(1);
-
-// What one host tells all others with an exchange.
-constexpr std::uint64_t kPause = 1;
-
-C10dOptions checked(const C10dOptions& options) {
-  if (options.count < 1 || options.count > kMaxHosts) {
-    throw Error(fmt::format("{} hosts; accepted: 1 to {}", options.count, kMaxHosts));
-  }
-  if (options.rank < 0 || options.rank >= options.count) {
-    throw Error(fmt::format("host {} of {} hosts; accepted: 0 to one less than there are",
-                            options.rank, options.count));
-  }
-  if (options.port < 1 || options.port > kMaxPort) {
-    throw Error(fmt::format("the port {}; accepted: 1 to {}", options.port, kMaxPort));
-  }
-  if (!(options.weight > 0) || !std::isfinite(options.weight)) {
-    throw Error(fmt::format("the weight {}; accepted: a number above 0", options.weight));
-  }
-  if (options.timeout < kLeastTimeout) {
-    throw Error(
-        fmt::format("a time limit of {} ms; accepted: at least 1 s", options.timeout.count()));
-  }
-  return options;
-}
+using c10d_hosts_detail::kMaxPort;
 
 Store::Role role_of(const C10dOptions& options) {
   return options.rank == 0 && options.run.empty() ? Store::Role::server : Store::Role::client;
@@ -74,9 +50,9 @@ class C10dHosts final : public Hosts {
   void exchange(std::span<const std::span<const std::byte>> out,
                 std::span<const std::span<std::byte>> in) override {
     const std::uint64_t flags = group_.exchange(out, in, to_tell_);
-    pause_asked_ = pause_asked_ || (flags & kPause) != 0;
+    pause_asked_ = pause_asked_ || (flags & kPauseFlag) != 0;
   }
-  void ask_to_pause() override { to_tell_ |= kPause; }
+  void ask_to_pause() override { to_tell_ |= kPauseFlag; }
   [[nodiscard]] bool pause_asked() const override { return pause_asked_; }
 
  private:
@@ -91,7 +67,8 @@ class C10dHosts final : public Hosts {
 }  // namespace
 
 std::shared_ptr<Hosts> c10d_hosts(const C10dOptions& options) {
-  return std::make_shared<C10dHosts>(checked(options));
+  c10d_hosts_detail::check_meeting(options);
+  return std::make_shared<C10dHosts>(options);
 }
 
 class RendezvousServer::Implementation {

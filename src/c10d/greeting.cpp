@@ -137,11 +137,15 @@ std::string proof_of(std::string_view token, int rank, std::span<const std::stri
   // Digests, so that no two lists of greetings are the same bytes.
   std::string read = fmt::format("rubato hosts {} {} of {}\n", kProtocol, rank, greetings.size());
   for (const std::string& greeting : greetings) read += Sha256::hex_of(greeting) + "\n";
+  return signature_of(token, read);
+}
+
+std::string signature_of(std::string_view token, std::string_view text) {
   std::array<std::uint8_t, EVP_MAX_MD_SIZE> digest{};
   unsigned size = 0;
   const auto* const bytes =
-      static_cast<const unsigned char*>(static_cast<const void*>(read.data()));
-  if (HMAC(EVP_sha256(), token.data(), static_cast<int>(token.size()), bytes, read.size(),
+      static_cast<const unsigned char*>(static_cast<const void*>(text.data()));
+  if (HMAC(EVP_sha256(), token.data(), static_cast<int>(token.size()), bytes, text.size(),
            digest.data(), &size) == nullptr) {
     throw Error("cannot compute an HMAC");
   }
@@ -177,6 +181,17 @@ void require_compatible(std::span<const Greeting> greetings, int rank) {
         "the network interface at which the others reach it",
         names[host], greetings[host].interface));
   }
+}
+
+std::string objection_to(const Greeting& own, const Greeting& other) {
+  std::string difference = difference_between(own.equal, other.equal);
+  if (!difference.empty() || own.machine_id == other.machine_id) return difference;
+  for (const Greeting* const host : {&own, &other}) {
+    if (!is_loopback(host->interface)) continue;
+    return fmt::format("the interface {} of the machine {}, which no other machine reaches",
+                       host->interface, host->machine);
+  }
+  return {};
 }
 
 std::vector<std::string> names_of(std::span<const Greeting> greetings) {

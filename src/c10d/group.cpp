@@ -73,7 +73,8 @@ Group::Group(const c10::intrusive_ptr<::c10d::Store>& store, std::vector<std::st
       timeout_(options.timeout),
       given_(names_.size()),
       taken_(names_.size()) {
-  auto gloo = ::c10d::ProcessGroupGloo::Options::create(connection_timeout(options.timeout));
+  auto gloo = ::c10d::ProcessGroupGloo::Options::create(
+      options.connection.count() > 0 ? options.connection : connection_timeout(options.timeout));
   gloo->devices = devices_of(options.interface);
   // They run collectives, of which there are none.
   gloo->threads = 1;

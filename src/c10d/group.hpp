@@ -13,6 +13,10 @@
 
 namespace rubato::c10d_hosts_detail {
 
+// What one host tells all others with an exchange.
+inline constexpr std::uint64_t kPauseFlag = 1;
+inline constexpr std::uint64_t kRegroupFlag = 2;
+
 /// Hosts that are connected with each other: c10d's ProcessGroupGloo.
 ///
 /// An exchange is a receive and a send for each other host, all begun before any is waited for,
@@ -27,6 +31,8 @@ class Group {
     /// An address or a network interface.
     std::string interface {};
     milliseconds timeout{};
+    /// For all hosts to be connected; zero takes it from the timeout.
+    milliseconds connection{};
   };
 
   /// Connects all hosts, which call it at about the same time; `names` are theirs, for messages.

@@ -86,17 +86,30 @@ bool Store::put(const std::string& key, const std::string& value) {
       [&] { return prefixed_->compareSet(key, {}, bytes_of(value)) == bytes_of(value); });
 }
 
-std::optional<std::string> Store::wait(const std::string& key, Clock::time_point deadline) {
+void Store::set(const std::string& key, const std::string& value) {
+  answered([&] { prefixed_->set(key, bytes_of(value)); });
+}
+
+std::optional<std::string> Store::find(const std::string& key) {
   return answered([&]() -> std::optional<std::string> {
-    milliseconds pause = kShortestPause;
-    while (!prefixed_->check({key})) {
-      if (Clock::now() >= deadline) return std::nullopt;
-      std::this_thread::sleep_for(pause);
-      pause = std::min(pause * 2, kLongestPause);
-    }
+    if (!prefixed_->check({key})) return std::nullopt;
     const std::vector<std::uint8_t> value = prefixed_->get(key);
     return std::string(value.begin(), value.end());
   });
+}
+
+std::int64_t Store::raise(const std::string& key) {
+  return answered([&] { return prefixed_->add(key, 1); });
+}
+
+std::optional<std::string> Store::wait(const std::string& key, Clock::time_point deadline) {
+  milliseconds pause = kShortestPause;
+  while (true) {
+    if (auto value = find(key)) return value;
+    if (Clock::now() >= deadline) return std::nullopt;
+    std::this_thread::sleep_for(pause);
+    pause = std::min(pause * 2, kLongestPause);
+  }
 }
 
 int Store::port() const {

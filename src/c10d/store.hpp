@@ -1,6 +1,7 @@
 #pragma once
 
 #include <chrono>
+#include <cstdint>
 #include <functional>
 #include <memory>
 #include <optional>
@@ -39,6 +40,12 @@ class Store {
   /// Puts a value where there is none. False where there is another. Throws Error when the store
   /// does not answer, as all others do.
   [[nodiscard]] bool put(const std::string& key, const std::string& value);
+  /// Puts a value, whatever is there. Throws Error as all others do.
+  void set(const std::string& key, const std::string& value);
+  /// What is there now; empty where nothing is.
+  [[nodiscard]] std::optional<std::string> find(const std::string& key);
+  /// Raises the number that is there, or 0, by one and returns it: no two callers get the same.
+  [[nodiscard]] std::int64_t raise(const std::string& key);
   /// What is there; empty where nothing is by `deadline`.
   [[nodiscard]] std::optional<std::string> wait(const std::string& key, Clock::time_point deadline);
 

@@ -42,10 +42,14 @@ std::vector<NamedText> what_is_asked_for(const RunConfiguration& configuration,
   return texts;
 }
 
+NamedText what_is_followed(const RunSteps& steps) {
+  return {.name = "trace", .text = hash_of(text_of(steps))};
+}
+
 std::vector<NamedText> what_is_trained(const RunSteps& steps, const Trainer& trainer,
                                        const State* checkpoint) {
   const Objective& objective = trainer.objective();
-  return {{.name = "trace", .text = hash_of(text_of(steps))},
+  return {what_is_followed(steps),
           {.name = "training data", .text = hash_of(objective.fingerprint())},
           {.name = "test data", .text = hash_of(objective.test_fingerprint())},
           {.name = "initial weights", .text = sha256_of(trainer.parameters()).substr(0, kDigits)},

@@ -16,6 +16,9 @@ namespace rubato {
 [[nodiscard]] std::vector<NamedText> what_is_asked_for(const RunConfiguration& configuration,
                                                        const Workload& workload);
 
+/// The steps of a run, which have to be equal, too.
+[[nodiscard]] NamedText what_is_followed(const RunSteps& steps);
+
 /// What has to be equal on all hosts before the first step: the steps, the data, and all that a
 /// new trainer starts from, or the checkpoint that it goes on from (null where there is none).
 [[nodiscard]] std::vector<NamedText> what_is_trained(const RunSteps& steps, const Trainer& trainer,

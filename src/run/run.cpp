@@ -46,7 +46,8 @@ Run::Run(RunConfiguration configuration, std::shared_ptr<const Workload> workloa
                             make_step_source(configuration_, steps_, workload_->gradient_bytes()),
                             options_on(std::move(hosts), configuration_))) {
   require_devices(configuration_, steps_, workload_->gradient_bytes(), workload_->samples());
-  if (Hosts* const others = trainer_.options().hosts.get()) {
+  // Those who come later get their state from the others, which says what it is of.
+  if (Hosts* const others = trainer_.options().hosts.get(); others && !others->elastic()) {
     const auto& from = location_.from();
     require_equal(*others, what_is_trained(steps_, trainer_, from ? &from->state : nullptr));
   }
@@ -72,7 +73,7 @@ void Run::add_keepers() {
                            : write_origin(folder(), configuration_, steps_, workload_->files());
   record_ = trainer_.add_observer<RunRecord>(std::move(config), workload_->files());
   kernels_ = trainer_.add_observer<KernelRecord>(kernels_text(workload_->engine().kernels));
-  if (resumed) {
+  if (resumed && !location_.from()->file.empty()) {
     newer_ = trainer_.add_observer<KeepNewer>(folder(), checkpoints_,
                                               KeepNewer::Options{.from = location_.from()->file,
                                                                  .named = location_.is_named(),

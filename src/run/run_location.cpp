@@ -11,7 +11,9 @@
 #include <rubato/state/state_file.hpp>
 
 #include "config/resume.hpp"
+#include "run/handover.hpp"
 #include "run/run_record.hpp"
+#include "tensorboard/event_folder.hpp"
 
 namespace rubato {
 
@@ -75,6 +77,25 @@ RunLocation RunLocation::follow(const fs::path& folder, const RunConfiguration& 
                                 const std::optional<fs::path>& checkpoint) {
   RunLocation location;
   location.find(folder, configuration, checkpoint);
+  return location;
+}
+
+RunLocation RunLocation::take_over(fs::path folder, const RunConfiguration& configuration,
+                                   const Handover& handover) {
+  RunLocation location = create(std::move(folder));
+  const fs::path& path = location.path_;
+  std::error_code ignored;
+  if (fs::exists(path, ignored)) {
+    const RunConfiguration before = read_configuration(path / "config.toml");
+    require_resumable(with_paths_from(path, before), with_paths_from(path, configuration),
+                      ResumeFrom::configuration);
+    location.folder_.emplace(RunFolder::existing(path));
+  } else {
+    location.folder_.emplace(path);
+  }
+  for (const fs::path& file : event_files(path)) fs::remove(file, ignored);
+  for (const auto& [name, bytes] : handover.records) location.folder_->write(name, bytes);
+  location.from_ = Found{.file = {}, .state = handover.state};
   return location;
 }
 

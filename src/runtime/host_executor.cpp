@@ -7,15 +7,20 @@ namespace rubato {
 template <class T>
 HostExecutor<T>::HostExecutor(FaultyExecutor<T>& executor, Hosts* hosts, const ReducerSize& size,
                               HostTally tally)
-    : executor_(executor) {
-  if (hosts == nullptr || hosts->count() == 1) return;
+    : executor_(executor), hosts_(hosts) {
+  if (!are_several(hosts)) return;
   host_sum_.emplace(*hosts, size.values, size.norms, std::move(tally));
+}
+
+template <class T>
+bool HostExecutor<T>::is_for_all(const StepPlan& step) const {
+  return host_sum_ && step.index.value() >= hosts_->steps_done();
 }
 
 template <class T>
 StepSum<T> HostExecutor<T>::run(StepPlan& step, Assignment assignment, const Substep& substep,
                                 const OnFault& on_fault) {
-  if (!host_sum_) return executor_.run(step, assignment, substep, on_fault);
+  if (!is_for_all(step)) return executor_.run(step, assignment, substep, on_fault);
   const SummationTree tree(step.minibatches);
   ExecutorSeconds seconds;
   std::size_t place = 0;

@@ -34,7 +34,11 @@ class HostExecutor {
                                const OnFault& on_fault);
 
  private:
+  // Whether the hosts do it together: not what the others have done before.
+  [[nodiscard]] bool is_for_all(const StepPlan& step) const;
+
   FaultyExecutor<T>& executor_;
+  Hosts* hosts_;
   // Where there are several hosts.
   std::optional<HostSum<T>> host_sum_;
 };

@@ -70,11 +70,18 @@ HostSum<T>::HostSum(Hosts& hosts, std::size_t values, NormBlocks norms, HostTall
       values_(values),
       norms_(std::move(norms)),
       tally_(std::move(tally)),
-      weights_(checked_weights(hosts)),
       result_values_(values),
       result_squares_(norms_.size()),
       result_{.values = result_values_, .scalars = {}, .squares = result_squares_} {
-  for (int host = 0; host < hosts.count(); ++host) parts_.push_back(part_of(host));
+  lay_out();
+}
+
+template <class T>
+void HostSum<T>::lay_out() {
+  generation_ = hosts_.generation();
+  weights_ = checked_weights(hosts_);
+  parts_.clear();
+  for (int host = 0; host < hosts_.count(); ++host) parts_.push_back(part_of(host));
   out_.resize(parts_.size());
   in_.resize(parts_.size());
 }
@@ -107,6 +114,7 @@ std::span<const TreeNode> HostSum<T>::roots_of(std::size_t host) const {
 
 template <class T>
 std::span<const TreeNode> HostSum<T>::begin_step(std::int64_t leaves) {
+  if (generation_ != hosts_.generation()) lay_out();
   tree_ = SummationTree(leaves);
   roots_.clear();
   first_root_.assign(1, 0);

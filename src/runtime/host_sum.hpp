@@ -101,6 +101,8 @@ class HostSum {
           minibatches(loss + 1) {}
   };
 
+  // Divides the values over the hosts of this generation.
+  void lay_out();
   [[nodiscard]] Part part_of(int host) const;
   [[nodiscard]] static Layout layout_of(const Part& part);
   [[nodiscard]] std::span<const TreeNode> roots_of(std::size_t host) const;
@@ -120,6 +122,8 @@ class HostSum {
   std::size_t values_;
   NormBlocks norms_;
   HostTally tally_;
+  // Of the hosts that all below is for.
+  std::int64_t generation_ = 0;
   std::vector<double> weights_;
   // By host.
   std::vector<Part> parts_;

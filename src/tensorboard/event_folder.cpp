@@ -28,10 +28,6 @@ constexpr std::size_t kStampDigits = 10;
 constexpr std::string_view kFiles = "files";
 constexpr std::string_view kEventBytes = "bytes";
 
-bool is_own(const std::string& name) {
-  return name.starts_with(kEventsPrefix) && name.ends_with(kEventsSuffix);
-}
-
 std::string stamp_of(const std::string& name) {
   return name.substr(kEventsPrefix.size(), kStampDigits);
 }
@@ -60,13 +56,18 @@ std::vector<std::string> lines_of(const std::string& text) {
 std::vector<fs::path> own_files(const fs::path& folder, std::error_code& error) {
   std::vector<fs::path> files;
   for (fs::directory_iterator it(folder, error), end; !error && it != end; it.increment(error)) {
-    if (is_own(it->path().filename().string())) files.push_back(it->path());
+    if (is_event_file_name(it->path().filename().string())) files.push_back(it->path());
   }
   std::sort(files.begin(), files.end());
   return files;
 }
 
 }  // namespace
+
+bool is_event_file_name(std::string_view name) {
+  return name.starts_with(kEventsPrefix) && name.ends_with(kEventsSuffix) &&
+         name.find_first_of(std::string_view("/\0", 2)) == std::string_view::npos;
+}
 
 std::vector<fs::path> event_files(const fs::path& folder) {
   std::error_code ignored;
@@ -103,7 +104,7 @@ void EventFolder::load(const State& state) {
   const std::int64_t bytes = state.count(kEventBytes);
   std::error_code error;
   for (const std::string& name : names) {
-    if (is_own(name) && fs::is_regular_file(path_ / name, error)) continue;
+    if (is_event_file_name(name) && fs::is_regular_file(path_ / name, error)) continue;
     throw Error(fmt::format("{}: is missing, and was there when the checkpoint was written\n{}",
                             (path_ / name).string(), kWayOn));
   }

@@ -3,11 +3,15 @@
 #include <cstdint>
 #include <filesystem>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include <rubato/state/state.hpp>
 
 namespace rubato {
+
+/// Whether rubato gives its event files such a name, which has no folder in it.
+[[nodiscard]] bool is_event_file_name(std::string_view name);
 
 /// The event files in `folder` that rubato has written, in the order of their names.
 [[nodiscard]] std::vector<std::filesystem::path> event_files(const std::filesystem::path& folder);

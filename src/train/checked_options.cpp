@@ -70,9 +70,9 @@ void require_reduction(const TrainOptions& options) {
 }
 
 void require_for_hosts(const TrainOptions& options) {
-  if (options.hosts == nullptr || options.hosts->count() == 1) return;
+  if (!are_several(options.hosts.get())) return;
   const auto refuse = [&](std::string_view what) {
-    throw Error(fmt::format("{} on {} hosts; accepted: on one host", what, options.hosts->count()));
+    throw Error(fmt::format("{} on several hosts; accepted: on one host", what));
   };
   if (!options.faults.planned.empty() || options.faults.rate > 0) refuse("cores that die");
   if (options.log_minibatches) refuse("a record of every minibatch");

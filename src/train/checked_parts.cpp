@@ -30,7 +30,7 @@ void require_independence_of_cores(const Objective& objective, const TrainOption
 
 // Of several hosts, only sums come to each other.
 void require_sums(const Objective& objective, const TrainOptions& options) {
-  if (options.hosts == nullptr || options.hosts->count() == 1) return;
+  if (!are_several(options.hosts.get())) return;
   if (const std::string why = objective.depends_on_cores(); !why.empty()) {
     throw Error(fmt::format("{}; accepted: on one host", why));
   }

@@ -431,7 +431,7 @@ TrainingSizes sizes_of(ObjectiveOf<T>& objective, const StepEngineParts& parts,
       .gradient_pair = steps.least == 1 && (parts.rule.needs().group_norms || options.log_noise),
       .objective_bytes = objective.step_bytes(),
       .openblas = objective.uses_blas()};
-  if (options.hosts != nullptr && options.hosts->count() != 1) {
+  if (are_several(options.hosts.get())) {
     sizes.host = load_of_host(*options.hosts, steps.most, options.cores,
                               sizes.parameters + sizes.buffers, sizes.value_bytes);
   }

@@ -306,6 +306,12 @@ class Trainer::Implementation final : public Training {
       try {
         order_.prepare(place_.epoch, plan);
         last_step_ = run_step(place_.epoch, plan);
+      } catch (const HostLost&) {
+        result_.stopped.clear();
+        if (!regroup_due()) throw;
+        // The step is as if it had not been: the hosts that are left redo it.
+        pausing_ = true;
+        break;
       } catch (...) {
         // Nor does what an observer wished in a step that is none.
         result_.stopped.clear();
@@ -327,7 +333,12 @@ class Trainer::Implementation final : public Training {
       of_observers.keep_of([this] { result_.part = part_of_epoch(); });
       of_observers.rethrow();
       let_observers_look();
+      if (regroup_due()) pausing_ = true;
     }
+  }
+
+  [[nodiscard]] bool regroup_due() const {
+    return options_.hosts != nullptr && options_.hosts->regroup_due();
   }
 
   // What of its budget training has reached with a step; empty where there is some left.

@@ -224,9 +224,9 @@ TEST(Hosts, RefuseWhatTheyDoNotExchange) {
     });
   };
   EXPECT_EQ(error([](TrainOptions& o) { o.faults.rate = 0.1; }),
-            "cores that die on 2 hosts; accepted: on one host");
+            "cores that die on several hosts; accepted: on one host");
   EXPECT_EQ(error([](TrainOptions& o) { o.log_minibatches = true; }),
-            "a record of every minibatch on 2 hosts; accepted: on one host");
+            "a record of every minibatch on several hosts; accepted: on one host");
   const auto error_of_fit = [](std::shared_ptr<Hosts> hosts) {
     TrainOptions options = hosted_options();
     options.hosts = std::move(hosts);

@@ -74,6 +74,7 @@ class Run {
   /// names, else a trace.
   [[nodiscard]] const std::variant<Trace, Availability>& steps() const { return steps_; }
   [[nodiscard]] Trainer& trainer() { return trainer_; }
+  [[nodiscard]] const Trainer& trainer() const { return trainer_; }
   [[nodiscard]] const RunLocation& location() const { return location_; }
   /// What the caller should know of a resumed run that does not keep it from going on; empty where
   /// there is nothing.
@@ -89,6 +90,9 @@ class Run {
   [[nodiscard]] const CheckpointFolder& checkpoints() const { return checkpoints_; }
   /// Now; returns its file. Throws OutputError.
   std::filesystem::path write_checkpoint();
+  /// Brings the records of all steps so far, on which a state relies, to the disk. Throws
+  /// OutputError.
+  void sync_records() const;
   /// The weights as they are now; returns their file. Throws OutputError.
   std::filesystem::path write_weights() const;
 
@@ -98,8 +102,6 @@ class Run {
   void go_on();
   void write_best() const;
   [[nodiscard]] RunSummary summary_of(const std::string& stopped) const;
-  // What a checkpoint relies on reaches the disk before it does.
-  void sync_records() const;
   void write_results(const RunSummary& summary, bool with_checkpoint);
   [[nodiscard]] const RunFolder& folder() const;
 

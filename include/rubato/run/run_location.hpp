@@ -11,6 +11,8 @@
 
 namespace rubato {
 
+struct Handover;
+
 /// Where a run is kept, and what it goes on from. Nothing in it is touched before all else that a
 /// run needs has been found good.
 class RunLocation {
@@ -31,12 +33,21 @@ class RunLocation {
       const std::filesystem::path& folder, const RunConfiguration& configuration,
       const std::optional<std::filesystem::path>& checkpoint = {});
 
+  /// A folder, for a run of other hosts to go on in from its state, with its records. Where there
+  /// is one it is that of the same run, and nothing of it is newer; else it is made. Throws Error
+  /// where it is of another run or is worked on by another process, OutputError where it cannot be
+  /// written.
+  [[nodiscard]] static RunLocation take_over(std::filesystem::path folder,
+                                             const RunConfiguration& configuration,
+                                             const Handover& handover);
+
   /// Empty where it is nowhere.
   [[nodiscard]] const std::filesystem::path& path() const { return path_; }
   [[nodiscard]] std::filesystem::path checkpoints() const { return path_ / "checkpoints"; }
   /// Whether there is a run in it.
   [[nodiscard]] bool is_resumed() const { return folder_.has_value(); }
-  /// What the run goes on from; empty where it begins.
+  /// What the run goes on from; empty where it begins. Its file has no name where other hosts have
+  /// given it.
   [[nodiscard]] const std::optional<CheckpointFolder::Found>& from() const { return from_; }
   /// Whether that checkpoint was named.
   [[nodiscard]] bool is_named() const { return named_; }

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <span>
 #include <string>
 #include <vector>
@@ -55,7 +56,25 @@ class Hosts {
   virtual void ask_to_pause() {}
   /// Whether a host had asked for it before the last exchange(): the same answer on all hosts.
   [[nodiscard]] virtual bool pause_asked() const { return false; }
+
+  // Of hosts that come and go (ElasticHosts).
+
+  /// Whether they do.
+  [[nodiscard]] virtual bool elastic() const { return false; }
+  /// Which group of hosts this is. count(), rank() and weights() change with it alone.
+  [[nodiscard]] virtual std::int64_t generation() const { return 0; }
+  /// Whether there has to be a new group before the next exchange(): a host is lost, or one waits
+  /// to take part. Training pauses then, after the last complete step.
+  [[nodiscard]] virtual bool regroup_due() const { return false; }
+  /// Steps that the furthest of the hosts had done when this group was formed. Whoever has done
+  /// fewer does what it lacks by itself, without exchange(): to the same bits.
+  [[nodiscard]] virtual std::int64_t steps_done() const { return 0; }
 };
+
+/// Whether there are several hosts, or may come to be. Null is one.
+[[nodiscard]] inline bool are_several(const Hosts* hosts) {
+  return hosts != nullptr && (hosts->count() > 1 || hosts->elastic());
+}
 
 /// A text, and what it is of.
 struct NamedText {

@@ -1,0 +1,50 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <span>
+
+#include <rubato/runtime/hosts.hpp>
+
+namespace rubato {
+
+/// What a host has come to when it forms a group with others.
+struct HostStanding {
+  /// Steps that it has done; empty where it has no state to go on from.
+  std::optional<std::int64_t> steps{};
+  /// Whether it has done all that there is to do: it then waits for nobody.
+  bool finished = false;
+
+  friend bool operator==(const HostStanding&, const HostStanding&) = default;
+};
+
+/// Hosts that come and go. They are a sequence of groups, the generations of a run. A host that is
+/// lost, and one that wants to take part, ends a generation; those that are there then form the
+/// next one.
+///
+/// A host has at most one step more than another one: each waits in a step for all of them. So who
+/// has lost the last step does it again by itself (Hosts::steps_done()), and only who has no state,
+/// having come later, is given one.
+class ElasticHosts : public Hosts {
+ public:
+  enum class Meeting {
+    formed,
+    /// The run has ended for all: it is complete, or pause_asked().
+    ended,
+  };
+
+  [[nodiscard]] bool elastic() const final { return true; }
+
+  /// Forms the next group with all others that are there: once before anything else, and whenever
+  /// regroup_due(). The host of rank 0 is one of those that have been there longest. Waits for as
+  /// many hosts as there have to be. Throws HostLost where no group can be formed, and Error where
+  /// this host may not take part, with the reason; the others go on.
+  [[nodiscard]] virtual Meeting regroup(const HostStanding& standing) = 0;
+  /// With what each of the group has come to it, by rank: the same on all hosts.
+  [[nodiscard]] virtual std::span<const HostStanding> standings() const = 0;
+  /// Leaves for good, as nothing is left to do: `paused` says that the run is to end for all. Does
+  /// nothing a second time.
+  virtual void leave(bool paused) noexcept = 0;
+};
+
+}  // namespace rubato

@@ -1,0 +1,82 @@
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include <rubato/run/run.hpp>
+#include <rubato/runtime/hosts.hpp>
+
+#include "app/exit_code.hpp"
+#include "app/train_arguments.hpp"
+
+namespace rubato {
+class Progress;
+}
+
+namespace rubato::app {
+
+class PlannedFaults;
+
+/// A line on stderr, signed by the command.
+void warn(const std::string& text);
+
+/// What a process is to a run.
+enum class RunRole {
+  /// It begins the run, or goes on with what has ended: it shows the run and writes its folder.
+  first,
+  /// It does so from now on, in place of a host that is lost.
+  successor,
+  /// It computes along with another one that does.
+  follower,
+};
+
+/// A run as a user at a terminal has it: what is shown of it, what stops it, and what it answers.
+class TerminalRun {
+ public:
+  /// `arguments` outlive it; `hosts` may be null. Throws what Run's constructor does.
+  TerminalRun(const TrainArguments& arguments, std::shared_ptr<const Workload> workload,
+              RunLocation location, const std::shared_ptr<Hosts>& hosts, RunRole role);
+  ~TerminalRun();
+  TerminalRun(const TerminalRun&) = delete;
+  TerminalRun& operator=(const TerminalRun&) = delete;
+
+  /// Trains to the end, or until a signal has come, and says so. Empty where the hosts have to form
+  /// a new group first (Hosts::regroup_due()); it may then be called again. Throws what
+  /// Run::execute() does, with what the user can do then.
+  std::optional<ExitCode> execute();
+
+  /// What execute() throws when a host is lost: with a checkpoint of what has been trained.
+  [[noreturn]] void throw_lost(const HostLost& lost);
+
+  /// That has come since it was made; 0 while none has.
+  [[nodiscard]] int signal() const;
+  [[nodiscard]] Run& run() { return run_; }
+  [[nodiscard]] const Run& run() const { return run_; }
+  [[nodiscard]] RunRole role() const { return role_; }
+
+ private:
+  class Interruption;
+
+  void show();
+  ExitCode interrupted();
+  ExitCode finished(const RunOutcome& outcome);
+  [[nodiscard]] ExitCode exit_code_of(const RunOutcome& outcome) const;
+  [[nodiscard]] std::string to_go_on() const;
+  [[nodiscard]] std::string way_out();
+  [[nodiscard]] std::string way_out_of_memory();
+  [[nodiscard]] std::string way_out_of_loss();
+  [[nodiscard]] std::string way_out_of_step(std::int64_t steps);
+  [[nodiscard]] bool writes() const { return role_ != RunRole::follower; }
+
+  const TrainArguments& arguments_;
+  RunRole role_;
+  std::shared_ptr<Hosts> hosts_;
+  Run run_;
+  std::shared_ptr<PlannedFaults> planned_faults_;
+  std::shared_ptr<Progress> progress_;
+  std::shared_ptr<Interruption> interruption_;
+};
+
+}  // namespace rubato::app
