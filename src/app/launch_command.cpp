@@ -26,12 +26,14 @@
 
 #include "app/command_line.hpp"
 #include "app/exit_code.hpp"
+#include "app/idle_options.hpp"
 
 namespace rubato::app {
 
 namespace {
 
 constexpr std::int64_t kMaxHosts = 1024;
+constexpr std::int64_t kMaxRestarts = 1'000'000;
 // How long a host may take to write its checkpoint, once another one has failed.
 constexpr std::chrono::seconds kGrace{30};
 // As a shell has it.
@@ -92,24 +94,56 @@ sigset_t watched_signals() {
   _exit(kCannotStart);
 }
 
-// The processes of the hosts.
+// The processes of the hosts, and of what serves them.
 class LaunchedHosts {
  public:
-  LaunchedHosts() {
+  // Hosts of a run that does not go on without one of them; with `restarts`, of one that does:
+  // those that are killed are started again, so often in all.
+  explicit LaunchedHosts(std::optional<std::int64_t> restarts) : restarts_(restarts) {
     const sigset_t watched = watched_signals();
     sigprocmask(SIG_BLOCK, &watched, nullptr);
   }
   ~LaunchedHosts() {
-    for (const pid_t process : running_) {
-      kill(process, SIGKILL);
-      while (waitpid(process, nullptr, 0) < 0 && errno == EINTR) {
-      }
-    }
+    for (const Host& host : running_) end(host.process);
+    if (server_ != 0) end(server_);
   }
   LaunchedHosts(const LaunchedHosts&) = delete;
   LaunchedHosts& operator=(const LaunchedHosts&) = delete;
 
   void start(std::vector<std::string> arguments) {
+    const pid_t process = started(arguments);
+    running_.push_back({.process = process, .arguments = std::move(arguments)});
+  }
+  // What runs for as long as the hosts do.
+  void serve(std::vector<std::string> arguments) { server_ = started(arguments); }
+
+  // Waits for all to end. Returns the exit code.
+  int wait() {
+    std::optional<Clock::time_point> end;
+    while (!running_.empty()) {
+      take_signal();
+      reap();
+      if (restarts_ || first_failure_ == 0 || running_.empty()) continue;
+      // One has failed: all are to end.
+      if (!end) {
+        end = Clock::now() + kGrace;
+        // A second signal would end one that writes its checkpoint.
+        if (!told_) tell(SIGTERM);
+      }
+      if (Clock::now() >= *end) tell(SIGKILL);
+    }
+    return restarts_ ? last_code_ : first_failure_;
+  }
+
+ private:
+  using Clock = std::chrono::steady_clock;
+
+  struct Host {
+    pid_t process = 0;
+    std::vector<std::string> arguments{};
+  };
+
+  static pid_t started(std::vector<std::string>& arguments) {
     std::vector<char*> argv;
     argv.reserve(arguments.size() + 1);
     for (std::string& argument : arguments) argv.push_back(argument.data());
@@ -118,28 +152,13 @@ class LaunchedHosts {
     const pid_t process = fork();
     if (process == 0) become(argv.data(), parent);
     if (process < 0) fail("start a host");
-    running_.push_back(process);
+    return process;
   }
-
-  // Waits for all to end, and ends all when one fails. Returns the exit code.
-  int wait() {
-    std::optional<Clock::time_point> end;
-    while (!running_.empty()) {
-      take_signal();
-      reap();
-      if (first_failure_ == 0 || running_.empty()) continue;
-      if (!end) {
-        end = Clock::now() + kGrace;
-        // A second signal would end one that writes its checkpoint.
-        if (!told_) tell(SIGTERM);
-      }
-      if (Clock::now() >= *end) tell(SIGKILL);
+  static void end(pid_t process) {
+    kill(process, SIGKILL);
+    while (waitpid(process, nullptr, 0) < 0 && errno == EINTR) {
     }
-    return first_failure_;
   }
-
- private:
-  using Clock = std::chrono::steady_clock;
 
   void take_signal() {
     const sigset_t watched = watched_signals();
@@ -148,16 +167,24 @@ class LaunchedHosts {
     if (number == SIGINT || number == SIGTERM) tell(number);
   }
   void reap() {
-    const auto ended = [this](pid_t process) {
+    std::vector<Host> killed;
+    const auto ended = [&](Host& host) {
       int status = 0;
-      if (waitpid(process, &status, WNOHANG) != process) return false;
+      if (waitpid(host.process, &status, WNOHANG) != host.process) return false;
       note(WIFEXITED(status) ? WEXITSTATUS(status) : kKilled + WTERMSIG(status));
+      if (WIFSIGNALED(status)) killed.push_back(std::move(host));
       return true;
     };
     running_.erase(std::remove_if(running_.begin(), running_.end(), ended), running_.end());
+    for (Host& host : killed) {
+      if (!restarts_ || *restarts_ == 0 || told_) continue;
+      --*restarts_;
+      start(std::move(host.arguments));
+    }
   }
   // A host that has lost another one may end before that one has.
   void note(int code) {
+    last_code_ = code;
     const int lost = static_cast<int>(ExitCode::host_lost);
     const bool asked = told_ && (code == kKilled + SIGTERM || code == kKilled + SIGKILL);
     if (first_failure_ == 0 || (first_failure_ == lost && code != 0 && code != lost && !asked)) {
@@ -166,16 +193,22 @@ class LaunchedHosts {
   }
   void tell(int number) {
     told_ = true;
-    for (const pid_t process : running_) kill(process, number);
+    for (const Host& host : running_) kill(host.process, number);
   }
 
-  std::vector<pid_t> running_;
+  std::optional<std::int64_t> restarts_;
+  std::vector<Host> running_;
+  pid_t server_ = 0;
   int first_failure_ = 0;
+  int last_code_ = 0;
   bool told_ = false;
 };
 
 struct LaunchArguments {
   int hosts = 2;
+  // Of hosts that come and go; 0 are hosts that do not.
+  int least = 0;
+  std::int64_t restarts = 10;
   std::vector<std::string> command;
 };
 
@@ -190,10 +223,29 @@ std::optional<LaunchArguments> parse(std::span<const std::string> arguments) {
   line.option("hosts", "N", "as many", fmt::to_string(read.hosts), [&](const std::string& text) {
     read.hosts = static_cast<int>(parse_whole(text, 1, kMaxHosts));
   });
+  line.option("min-hosts", "N",
+              "the run goes on with N of them: one that is killed is started again and comes back",
+              "", [&](const std::string& text) {
+                read.least = static_cast<int>(parse_whole(text, 1, kMaxHosts));
+              });
+  line.option("restarts", "N", "how often hosts are started again, in all",
+              fmt::to_string(read.restarts), [&](const std::string& text) {
+                read.restarts = parse_whole(text, 0, kMaxRestarts);
+              });
   line.footer(
       "Signals are passed on. When a host fails the others are asked to end. Exit code:\n"
-      "that of the host that failed first, 128 and the signal where one killed it.");
+      "that of the host that failed first, 128 and the signal where one killed it; with\n"
+      "--min-hosts that of the host that ended last.");
   if (!line.parse({arguments.begin(), border})) return std::nullopt;
+  if (read.least > read.hosts) {
+    throw Error(fmt::format("--min-hosts {}: there are {} hosts; accepted: 1 to {}", read.least,
+                            read.hosts, read.hosts));
+  }
+  const IdleOption restarts{.option = "restarts",
+                            .idle = read.least == 0,
+                            .why = "a run does not go on without one of its hosts",
+                            .accepted = "with --min-hosts N"};
+  require_none_idle(line, {&restarts, 1});
   if (border != arguments.end()) read.command.assign(border + 1, arguments.end());
   if (read.command.empty() || read.command.front() != "train") {
     throw Error("nothing to launch; accepted: rubato launch --hosts N -- train OPTIONS");
@@ -206,16 +258,25 @@ std::optional<LaunchArguments> parse(std::span<const std::string> arguments) {
 int launch_command(std::span<const std::string> arguments) {
   const auto launched = parse(arguments);
   if (!launched) return 0;
-  const std::string rendezvous = fmt::format("127.0.0.1:{}", free_port());
+  const std::string port = fmt::to_string(free_port());
   const std::string token = file_with_token();
-  LaunchedHosts hosts;
+  const bool elastic = launched->least > 0;
+  LaunchedHosts hosts(elastic ? std::optional(launched->restarts) : std::nullopt);
+  if (elastic) hosts.serve({"rubato", "rendezvous", "--port", port, "--quiet"});
   for (int rank = 0; rank < launched->hosts; ++rank) {
     std::vector<std::string> command{"rubato", "train"};
-    if (launched->hosts > 1) {
+    if (launched->hosts > 1 || elastic) {
       // Before the user's: what is given twice counts as it was given last.
       command.insert(command.end(),
-                     {"--hosts", fmt::to_string(launched->hosts), "--rank", fmt::to_string(rank),
-                      "--rendezvous", rendezvous, "--token-file", token});
+                     {"--hosts", fmt::to_string(launched->hosts), "--token-file", token});
+      const std::string rendezvous = "127.0.0.1:" + port;
+      if (elastic) {
+        command.insert(command.end(), {"--min-hosts", fmt::to_string(launched->least),
+                                       "--rendezvous", rendezvous + "/launched"});
+      } else {
+        command.insert(command.end(),
+                       {"--rank", fmt::to_string(rank), "--rendezvous", rendezvous});
+      }
     }
     command.insert(command.end(), launched->command.begin() + 1, launched->command.end());
     hosts.start(std::move(command));

@@ -22,6 +22,7 @@ std::optional<RendezvousArguments> parse_rendezvous_arguments(
               fmt::to_string(read.port), [&](const std::string& text) {
                 read.port = static_cast<int>(parse_whole(text, 0, kMaxPort));
               });
+  line.flag("quiet", "print nothing but errors", read.quiet);
   line.footer(
       "Exit codes: 0 after Ctrl-C or a request to terminate, 2 for a port that cannot\n"
       "be had.");

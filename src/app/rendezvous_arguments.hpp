@@ -10,6 +10,7 @@ namespace rubato::app {
 struct RendezvousArguments {
   /// To listen at; 0 is any that is free.
   int port = 29500;
+  bool quiet = false;
 };
 
 /// Reads the arguments behind the command. Empty when they ask for the help, which is then printed.

@@ -25,7 +25,7 @@ int serve_rendezvous(std::span<const std::string> arguments) {
   if (!options) return 0;
   const StopSignals signals(nullptr);
   const RendezvousServer server(options->port);
-  print_out(fmt::format("hosts may meet at port {}\n", server.port()));
+  if (!options->quiet) print_out(fmt::format("hosts may meet at port {}\n", server.port()));
   while (signals.received() == 0) std::this_thread::sleep_for(kPause);
   return 0;
 }

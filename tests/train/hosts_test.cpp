@@ -242,5 +242,89 @@ TEST(Hosts, RefuseWhatTheyDoNotExchange) {
             "the weights of 2 hosts are [1, -1]; accepted: a number above 0 for each");
 }
 
+// One host of those that come and go, to which happens what the test says.
+class Unsteady final : public Hosts {
+ public:
+  // In the exchange of that number, from 1, a host is lost, or wants to come; 0 is never.
+  std::int64_t lost_in = 0;
+  std::int64_t comes_in = 0;
+  std::int64_t done_by_others = 0;
+  std::int64_t exchanges = 0;
+
+  [[nodiscard]] int count() const override { return 1; }
+  [[nodiscard]] int rank() const override { return 0; }
+  [[nodiscard]] bool elastic() const override { return true; }
+  [[nodiscard]] std::int64_t generation() const override { return generation_; }
+  [[nodiscard]] bool regroup_due() const override { return due_; }
+  [[nodiscard]] std::int64_t steps_done() const override { return done_by_others; }
+  void exchange(std::span<const std::span<const std::byte>> /*out*/,
+                std::span<const std::span<std::byte>> /*in*/) override {
+    ++exchanges;
+    due_ = exchanges == lost_in || exchanges == comes_in;
+    if (exchanges == lost_in) throw HostLost("host 1 is lost");
+  }
+  void regroup() {
+    due_ = false;
+    ++generation_;
+  }
+
+ private:
+  std::int64_t generation_ = 0;
+  bool due_ = false;
+};
+
+// A training on it, and the same alone.
+class UnsteadyHosts : public testing::Test {
+ protected:
+  UnsteadyHosts() { alone_->fit(); }
+
+  void expect_as_alone(Trainer& trainer) const {
+    EXPECT_EQ(test::difference_of(trainer, *alone_), std::nullopt);
+    EXPECT_EQ(trainer.result().steps, alone_->result().steps);
+  }
+
+  std::shared_ptr<Unsteady> hosts_ = std::make_shared<Unsteady>();
+  std::unique_ptr<Trainer> alone_ = tiny_on(hosted_options())(nullptr);
+  std::unique_ptr<Trainer> trainer_ = tiny_on(hosted_options())(hosts_);
+};
+
+// A step has two exchanges.
+TEST_F(UnsteadyHosts, PauseTrainingWhereOneIsLost) {
+  for (const std::int64_t exchange : {std::int64_t{5}, std::int64_t{6}}) {
+    hosts_ = std::make_shared<Unsteady>();
+    hosts_->lost_in = exchange;
+    trainer_ = tiny_on(hosted_options())(hosts_);
+    EXPECT_EQ(trainer_->fit().steps, 2);
+    EXPECT_TRUE(trainer_->has_state());
+    hosts_->regroup();
+    trainer_->fit();
+    expect_as_alone(*trainer_);
+    // The third step was done twice.
+    EXPECT_EQ(hosts_->exchanges, exchange + 2 * (alone_->result().steps - 2));
+  }
+}
+
+TEST_F(UnsteadyHosts, PauseTrainingWhereOneWantsToCome) {
+  hosts_->comes_in = 6;
+  EXPECT_EQ(trainer_->fit().steps, 3);
+  hosts_->regroup();
+  trainer_->fit();
+  expect_as_alone(*trainer_);
+}
+
+TEST_F(UnsteadyHosts, DoByThemselvesWhatOthersHaveDone) {
+  hosts_->done_by_others = 4;
+  trainer_->fit();
+  expect_as_alone(*trainer_);
+  EXPECT_EQ(hosts_->exchanges, 2 * (alone_->result().steps - 4));
+}
+
+TEST_F(UnsteadyHosts, AreRefusedWhatSeveralAre) {
+  TrainOptions options = hosted_options();
+  options.log_minibatches = true;
+  EXPECT_EQ(test::error_of([&] { tiny_on(options)(hosts_); }),
+            "a record of every minibatch on several hosts; accepted: on one host");
+}
+
 }  // namespace
 }  // namespace rubato

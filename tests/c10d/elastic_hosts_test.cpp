@@ -1,0 +1,367 @@
+// Hosts that come and go, each on a thread of its own.
+
+#include <atomic>
+#include <chrono>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include <gmock/gmock.h>
+
+#include <rubato/c10d/elastic_hosts.hpp>
+
+#include "c10d/support.hpp"
+#include "support/error_of.hpp"
+
+namespace rubato {
+namespace {
+
+using std::chrono::milliseconds;
+using std::chrono::seconds;
+using testing::AllOf;
+using testing::ElementsAre;
+using testing::HasSubstr;
+using Meeting = ElasticHosts::Meeting;
+
+constexpr HostStanding kNew{};
+
+HostStanding after(std::int64_t steps) {
+  return {.steps = steps};
+}
+
+// Each function on a thread of its own.
+void all_at_once(const std::vector<std::function<void()>>& calls) {
+  std::vector<std::thread> threads;
+  threads.reserve(calls.size());
+  for (const auto& call : calls) threads.emplace_back(call);
+  for (std::thread& thread : threads) thread.join();
+}
+
+class Elastic : public testing::Test {
+ protected:
+  // Of a run that begins with so many hosts.
+  [[nodiscard]] ElasticOptions options(int count) const {
+    return {.meeting = test::options_at(server_, "run", 0, count), .least = 1, .most = 4};
+  }
+  void come(const ElasticOptions& options) { hosts_.push_back(elastic_hosts(options)); }
+  // All that have come form their first group.
+  void begin(int count) {
+    for (int i = 0; i < count; ++i) come(options(count));
+    regroup_all(std::vector<HostStanding>(hosts_.size()));
+    sort_by_rank();
+  }
+  void regroup_all(const std::vector<HostStanding>& standings) {
+    std::vector<std::function<void()>> calls;
+    for (std::size_t i = 0; i < hosts_.size(); ++i) {
+      calls.emplace_back([this, i, &standings] {
+        EXPECT_EQ(hosts_[i]->regroup(standings[i]), Meeting::formed);
+      });
+    }
+    all_at_once(calls);
+  }
+  // All of them give a byte to each other.
+  std::vector<std::string> exchange_all() {
+    std::vector<std::string> errors(hosts_.size());
+    std::vector<std::function<void()>> calls;
+    for (std::size_t i = 0; i < hosts_.size(); ++i) {
+      calls.emplace_back([this, i, &errors] {
+        errors[i] = test::error_of([&] {
+          const auto own = static_cast<std::byte>(hosts_[i]->rank());
+          const auto taken = test::exchanged(*hosts_[i], 1, own);
+          for (std::size_t host = 0; host < taken.size(); ++host) {
+            if (static_cast<int>(host) == hosts_[i]->rank()) continue;
+            EXPECT_EQ(taken[host][0], static_cast<std::byte>(host));
+          }
+        });
+      });
+    }
+    all_at_once(calls);
+    return errors;
+  }
+  void sort_by_rank() {
+    std::ranges::sort(hosts_, {}, [](const auto& host) { return host->rank(); });
+  }
+  // Until there is somebody who wants to come, by exchanges.
+  void exchange_until_due() {
+    const auto end = std::chrono::steady_clock::now() + seconds(30);
+    while (!hosts_.front()->regroup_due() && std::chrono::steady_clock::now() < end) {
+      EXPECT_THAT(exchange_all(), testing::Each("no error"));
+    }
+    for (const auto& host : hosts_) EXPECT_TRUE(host->regroup_due());
+  }
+
+  RendezvousServer server_{0};
+  std::vector<std::shared_ptr<ElasticHosts>> hosts_;
+};
+
+TEST_F(Elastic, FormAGroup) {
+  begin(3);
+  for (int rank = 0; rank < 3; ++rank) {
+    const ElasticHosts& host = *hosts_[static_cast<std::size_t>(rank)];
+    EXPECT_EQ(host.rank(), rank);
+    EXPECT_EQ(host.count(), 3);
+    EXPECT_EQ(host.generation(), 1);
+    EXPECT_EQ(host.steps_done(), 0);
+    EXPECT_FALSE(host.regroup_due());
+    EXPECT_THAT(host.standings(), ElementsAre(kNew, kNew, kNew));
+    EXPECT_THAT(host.weights(), ElementsAre(1, 1, 1));
+  }
+  EXPECT_THAT(exchange_all(), testing::Each("no error"));
+}
+
+TEST_F(Elastic, BeginWithFewerWhenTheTimeIsUp) {
+  ElasticOptions some = options(3);
+  some.least = 2;
+  some.meeting.timeout = seconds(1);
+  const auto start = std::chrono::steady_clock::now();
+  come(some);
+  come(some);
+  regroup_all({kNew, kNew});
+  EXPECT_GE(std::chrono::steady_clock::now() - start, milliseconds(900));
+  EXPECT_EQ(hosts_.front()->count(), 2);
+}
+
+TEST_F(Elastic, GoOnWithoutOneThatIsLost) {
+  begin(3);
+  EXPECT_THAT(exchange_all(), testing::Each("no error"));
+  hosts_.erase(hosts_.begin());
+  EXPECT_THAT(exchange_all(), testing::Each(HasSubstr("is lost")));
+  for (const auto& host : hosts_) EXPECT_TRUE(host->regroup_due());
+  // One of them had come a step further.
+  regroup_all({after(7), after(8)});
+  for (int rank = 0; rank < 2; ++rank) {
+    const ElasticHosts& host = *hosts_[static_cast<std::size_t>(rank)];
+    EXPECT_EQ(host.rank(), rank);
+    EXPECT_EQ(host.count(), 2);
+    EXPECT_EQ(host.generation(), 2);
+    EXPECT_EQ(host.steps_done(), 8);
+    EXPECT_THAT(host.standings(), ElementsAre(after(7), after(8)));
+  }
+  EXPECT_THAT(exchange_all(), testing::Each("no error"));
+}
+
+TEST_F(Elastic, TakeInOneThatComes) {
+  begin(2);
+  EXPECT_THAT(exchange_all(), testing::Each("no error"));
+  ElasticOptions heavy = options(2);
+  heavy.meeting.weight = 3;
+  const auto late = elastic_hosts(heavy);
+  std::thread comes([&] { EXPECT_EQ(late->regroup(kNew), Meeting::formed); });
+  exchange_until_due();
+  regroup_all({after(5), after(5)});
+  comes.join();
+  EXPECT_EQ(late->rank(), 2);
+  EXPECT_EQ(late->steps_done(), 5);
+  EXPECT_THAT(late->standings(), ElementsAre(after(5), after(5), kNew));
+  EXPECT_THAT(late->weights(), ElementsAre(1, 1, 3));
+  hosts_.push_back(late);
+  EXPECT_THAT(exchange_all(), testing::Each("no error"));
+}
+
+// It does not know of the group that the others have formed without it, and comes as a new one.
+TEST_F(Elastic, TakeBackOneThatWasLeftBehind) {
+  ElasticOptions brief = options(2);
+  brief.meeting.timeout = seconds(1);
+  come(brief);
+  come(brief);
+  regroup_all({kNew, kNew});
+  sort_by_rank();
+  const auto slow = hosts_.back();
+  hosts_.pop_back();
+  EXPECT_THAT(exchange_all(), ElementsAre(HasSubstr("is lost")));
+  // The other one is there, and does not come.
+  regroup_all({after(3)});
+  EXPECT_EQ(hosts_.front()->count(), 1);
+  std::thread comes([&] { EXPECT_EQ(slow->regroup(after(2)), Meeting::formed); });
+  exchange_until_due();
+  regroup_all({after(9)});
+  comes.join();
+  EXPECT_THAT(slow->standings(), ElementsAre(after(9), kNew));
+  EXPECT_EQ(slow->rank(), 1);
+}
+
+// Who comes is told why, and so are the others.
+class Refusals : public Elastic {
+ protected:
+  // What a host with such options throws that comes to a run of two.
+  std::string error_of_coming(const ElasticOptions& theirs) {
+    ElasticOptions ours = options(2);
+    ours.meeting.token = "open sesame";
+    ours.meeting.equal = {{.name = "--lr", .text = "0.1"}};
+    ours.most = 2;
+    ours.tell = [this](const std::string& line) {
+      const std::lock_guard lock(mutex_);
+      told_.push_back(line);
+    };
+    come(ours);
+    come(ours);
+    regroup_all({kNew, kNew});
+    std::string error;
+    std::thread comes(
+        [&] { error = test::error_of([&] { return elastic_hosts(theirs)->regroup(kNew); }); });
+    // Whoever comes is looked at once, and after that the two go on.
+    exchange_until_due();
+    regroup_all({after(1), after(1)});
+    comes.join();
+    EXPECT_THAT(exchange_all(), testing::Each("no error"));
+    return error;
+  }
+  [[nodiscard]] ElasticOptions good() const {
+    ElasticOptions good = options(2);
+    good.meeting.token = "open sesame";
+    good.meeting.equal = {{.name = "--lr", .text = "0.1"}};
+    return good;
+  }
+
+  std::mutex mutex_;
+  std::vector<std::string> told_;
+};
+
+TEST_F(Refusals, OfAnotherOption) {
+  ElasticOptions theirs = good();
+  theirs.meeting.equal = {{.name = "--lr", .text = "0.5"}};
+  EXPECT_EQ(error_of_coming(theirs),
+            "the hosts of the run refuse this one: it has another --lr (0.5, here 0.1); accepted: "
+            "the same on all hosts");
+  EXPECT_THAT(told_, ElementsAre("a host is refused: it has another --lr (0.5, here 0.1); "
+                                 "accepted: the same on all hosts"));
+}
+
+TEST_F(Refusals, OfMoreThanThereMayBe) {
+  EXPECT_EQ(error_of_coming(good()),
+            "the hosts of the run refuse this one: there are 2 hosts already; accepted: up to as "
+            "many (--max-hosts)");
+  EXPECT_EQ(told_.size(), 1U);
+}
+
+// It cannot even read who the hosts are.
+TEST_F(Elastic, KnowAToken) {
+  ElasticOptions ours = options(1);
+  ours.meeting.token = "open sesame";
+  come(ours);
+  regroup_all({kNew});
+  for (const std::string token : {"", "open caraway"}) {
+    ElasticOptions theirs = options(1);
+    theirs.meeting.token = token;
+    EXPECT_EQ(test::error_of([&] { return elastic_hosts(theirs); }),
+              "the hosts of the run know another token; accepted: the same on all hosts");
+  }
+}
+
+// Of hosts that come at the same time one leads, and refuses the other.
+TEST_F(Elastic, KnowATokenBeforeTheyBegin) {
+  ElasticOptions ours = options(1);
+  ours.meeting.token = "open sesame";
+  come(ours);
+  ElasticOptions theirs = options(1);
+  const auto stranger = elastic_hosts(theirs);
+  regroup_all({kNew});
+  EXPECT_EQ(hosts_.front()->count(), 1);
+  EXPECT_THAT(test::error_of([&] { return stranger->regroup(kNew); }),
+              HasSubstr("another token; accepted: the same on all hosts"));
+}
+
+TEST_F(Elastic, EndTogether) {
+  begin(3);
+  hosts_.front()->leave(false);
+  EXPECT_EQ(hosts_.back()->regroup({.steps = 10, .finished = true}), Meeting::ended);
+  EXPECT_FALSE(hosts_.back()->pause_asked());
+}
+
+TEST_F(Elastic, PauseTogether) {
+  begin(3);
+  hosts_[1]->ask_to_pause();
+  EXPECT_THAT(exchange_all(), testing::Each("no error"));
+  for (const auto& host : hosts_) EXPECT_TRUE(host->pause_asked());
+  hosts_[1]->leave(true);
+  // One that has missed it hears of it.
+  EXPECT_EQ(hosts_[2]->regroup(after(4)), Meeting::ended);
+  EXPECT_TRUE(hosts_[2]->pause_asked());
+}
+
+// The step in which it was said may be lost.
+TEST_F(Elastic, DoNotForgetThatTheyAreToPause) {
+  begin(3);
+  hosts_[1]->ask_to_pause();
+  EXPECT_THAT(exchange_all(), testing::Each("no error"));
+  const auto late = elastic_hosts(options(3));
+  hosts_.erase(hosts_.begin() + 1);
+  EXPECT_THAT(exchange_all(), testing::Each(HasSubstr("is lost")));
+  hosts_.push_back(late);
+  regroup_all({after(1), after(1), kNew});
+  EXPECT_FALSE(late->pause_asked());
+  EXPECT_THAT(exchange_all(), testing::Each("no error"));
+  EXPECT_TRUE(late->pause_asked());
+}
+
+TEST_F(Elastic, WaitForNobodyOnceTheyAreDone) {
+  ElasticOptions two = options(2);
+  two.least = 2;
+  come(two);
+  come(two);
+  regroup_all({kNew, kNew});
+  hosts_.pop_back();
+  EXPECT_THAT(exchange_all(), ElementsAre(HasSubstr("is lost")));
+  regroup_all({{.steps = 10, .finished = true}});
+  EXPECT_EQ(hosts_.front()->count(), 1);
+}
+
+TEST_F(Elastic, WaitForOthersUntilInterrupted) {
+  ElasticOptions two = options(2);
+  two.least = 2;
+  std::atomic<bool> interrupted = false;
+  two.interrupted = [&] { return interrupted.load(); };
+  come(two);
+  std::thread interrupts([&] {
+    std::this_thread::sleep_for(milliseconds(300));
+    interrupted = true;
+  });
+  EXPECT_EQ(test::error_of([&] { return hosts_.front()->regroup(kNew); }),
+            "interrupted while it waited for other hosts");
+  interrupts.join();
+}
+
+TEST_F(Elastic, SayThatNobodyIsLeft) {
+  begin(1);
+  const auto late = elastic_hosts(options(1));
+  hosts_.clear();
+  EXPECT_EQ(test::error_of([&] { return late->regroup(kNew); }),
+            "the hosts of the run have gone, and its state with them");
+}
+
+TEST_F(Elastic, GiveUpWithTheirStore) {
+  auto server = std::make_unique<RendezvousServer>(0);
+  ElasticOptions there = options(1);
+  there.meeting = test::options_at(*server, "run", 0, 1);
+  come(there);
+  regroup_all({kNew});
+  server.reset();
+  // A group needs none.
+  EXPECT_THAT(exchange_all(), ElementsAre("no error"));
+  EXPECT_THAT(test::error_of([&] { return hosts_.front()->regroup(after(1)); }),
+              HasSubstr("does not answer"));
+}
+
+TEST_F(Elastic, RefuseOptionsOutOfRange) {
+  const auto error_with = [this](const std::function<void(ElasticOptions&)>& change) {
+    ElasticOptions changed = options(2);
+    change(changed);
+    return test::error_of([&] { return elastic_hosts(changed); });
+  };
+  EXPECT_EQ(error_with([](ElasticOptions& options) { options.least = 3; }),
+            "at least 3 hosts; accepted: 1 to 2, of which the run begins");
+  EXPECT_EQ(error_with([](ElasticOptions& options) { options.least = 0; }),
+            "at least 0 hosts; accepted: 1 to 2, of which the run begins");
+  EXPECT_EQ(error_with([](ElasticOptions& options) { options.most = 1; }),
+            "at most 1 hosts; accepted: 2, of which the run begins, to 1024");
+  EXPECT_THAT(error_with([](ElasticOptions& options) { options.meeting.run.clear(); }),
+              HasSubstr("a store that outlives all hosts"));
+  EXPECT_THAT(error_with([](ElasticOptions& options) { options.meeting.count = 0; }),
+              HasSubstr("0 hosts; accepted"));
+}
+
+}  // namespace
+}  // namespace rubato
