@@ -98,7 +98,7 @@ class ElasticTraining {
     auto equal = what_is_asked_for(arguments.run, *workload_);
     equal.push_back(what_is_followed(load_run_steps(arguments.run)));
     hosts_ = join(
-        arguments.hosts, std::move(equal), [this] { return run_ && run_->signal() != 0; }, warn);
+        arguments.hosts, std::move(equal), [this] { return is_signalled(); }, warn);
   }
 
   ExitCode execute();
@@ -115,16 +115,21 @@ class ElasticTraining {
   std::optional<ExitCode> take_part();
   [[nodiscard]] HostStanding standing() const;
   [[nodiscard]] Giving giving() const;
+  [[nodiscard]] bool is_signalled() const { return run_ && run_->signal() != 0; }
   [[nodiscard]] bool is_first() const { return hosts_->rank() == 0; }
   void share_state();
   void begin();
   // With what this host has come to, or been given.
   void follow(const Handover& handover);
   void succeed(const Handover& handover);
+  [[nodiscard]] const fs::path& wanted_folder() const {
+    return arguments_.resume ? *arguments_.resume : *arguments_.out;
+  }
   [[nodiscard]] RunLocation successor_location(const Handover& handover) const;
   void tell_of_change();
-  // Nobody else goes on.
+  // Nobody goes on.
   ExitCode end();
+  ExitCode stop();
   [[noreturn]] void give_up(const HostLost& lost);
 
   const TrainArguments& arguments_;
@@ -154,7 +159,9 @@ ElasticHosts::Meeting ElasticTraining::meet() {
     return hosts_->regroup(standing());
   } catch (const Error& error) {
     if (!run_) throw;
-    give_up(HostLost(error.what()));
+    if (!is_signalled()) give_up(HostLost(error.what()));
+    hosts_->leave(true);
+    return ElasticHosts::Meeting::ended;
   }
 }
 
@@ -237,7 +244,7 @@ void ElasticTraining::succeed(const Handover& handover) {
 }
 
 RunLocation ElasticTraining::successor_location(const Handover& handover) const {
-  const fs::path& wanted = arguments_.resume ? *arguments_.resume : *arguments_.out;
+  const fs::path& wanted = wanted_folder();
   try {
     return RunLocation::take_over(wanted, arguments_.run, handover);
   } catch (const OutputError&) {
@@ -261,14 +268,30 @@ void ElasticTraining::tell_of_change() {
 }
 
 ExitCode ElasticTraining::end() {
-  if (code_ && !hosts_->pause_asked()) return *code_;
-  if (hosts_->pause_asked()) {
-    warn("the run was stopped at another host");
-    return ExitCode::terminated;
-  }
+  if (hosts_->pause_asked() || is_signalled()) return stop();
+  if (code_) return *code_;
   if (run_) throw HostLost("the run has ended at the other hosts");
   warn("the run has ended; nothing is left to do");
   return ExitCode::good;
+}
+
+// The host that writes the run folder leaves a checkpoint; where it is gone, another one that has
+// been asked to stop does.
+ExitCode ElasticTraining::stop() {
+  if (!run_) return ExitCode::terminated;
+  if (run_->role() == RunRole::follower) {
+    try {
+      const Handover own = hand_over(run_->run());
+      RunLocation location = RunLocation::take_over(wanted_folder(), arguments_.run, own);
+      run_.reset();
+      run_ = std::make_unique<TerminalRun>(arguments_, workload_, std::move(location), hosts_,
+                                           RunRole::successor);
+    } catch (const Error&) {
+      // It is not gone.
+      if (!run_) return ExitCode::terminated;
+    }
+  }
+  return run_->stop();
 }
 
 // Whatever role this host had, what it has come to is kept.

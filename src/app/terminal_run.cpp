@@ -126,7 +126,7 @@ std::optional<ExitCode> TerminalRun::execute() {
     const bool paused = outcome.end == RunOutcome::End::paused;
     if (paused && hosts_ && hosts_->regroup_due() && !hosts_->pause_asked()) return std::nullopt;
     if (progress_) progress_->finish();
-    return paused ? interrupted() : finished(outcome);
+    return paused ? stop() : finished(outcome);
   } catch (const OutputError& error) {
     if (progress_) progress_->finish();
     throw OutputError(error.what() + way_out());
@@ -149,7 +149,7 @@ int TerminalRun::signal() const {
   return interruption_->signal();
 }
 
-ExitCode TerminalRun::interrupted() {
+ExitCode TerminalRun::stop() {
   const int signal = interruption_->signal();
   const ExitCode code = signal == SIGINT ? ExitCode::interrupted : ExitCode::terminated;
   if (!writes()) return code;

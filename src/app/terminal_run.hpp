@@ -50,6 +50,8 @@ class TerminalRun {
   /// What execute() throws when a host is lost: with a checkpoint of what has been trained.
   [[noreturn]] void throw_lost(const HostLost& lost);
 
+  /// Ends it before its end, with a checkpoint where it writes its folder, and says so.
+  ExitCode stop();
   /// That has come since it was made; 0 while none has.
   [[nodiscard]] int signal() const;
   [[nodiscard]] Run& run() { return run_; }
@@ -60,7 +62,6 @@ class TerminalRun {
   class Interruption;
 
   void show();
-  ExitCode interrupted();
   ExitCode finished(const RunOutcome& outcome);
   [[nodiscard]] ExitCode exit_code_of(const RunOutcome& outcome) const;
   [[nodiscard]] std::string to_go_on() const;

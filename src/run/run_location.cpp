@@ -87,8 +87,9 @@ RunLocation RunLocation::take_over(fs::path folder, const RunConfiguration& conf
   std::error_code ignored;
   if (fs::exists(path, ignored)) {
     const RunConfiguration before = read_configuration(path / "config.toml");
+    // The trace is a copy; it and the data were compared when this host came.
     require_resumable(with_paths_from(path, before), with_paths_from(path, configuration),
-                      ResumeFrom::configuration);
+                      ResumeFrom::checkpoint);
     location.folder_.emplace(RunFolder::existing(path));
   } else {
     location.folder_.emplace(path);

@@ -15,6 +15,7 @@
 
 #include "app/doc_commands.hpp"
 #include "app/small_training.hpp"
+#include "support/free_port.hpp"
 
 namespace rubato {
 namespace {
@@ -52,6 +53,14 @@ class HostsCommand : public test::SmallTraining {
     std::vector<std::string> all{"launch", "--hosts", fmt::to_string(hosts), "--", "train"};
     for (const std::string& option : options(out, more)) all.push_back(option);
     return test::rubato(all, folder_.path(), during);
+  }
+  // A shell's, where PORT is one that is free.
+  static ProgramResult at_free_port(std::string command, const std::filesystem::path& folder) {
+    const std::string port = fmt::to_string(test::free_port());
+    for (std::size_t at = 0; (at = command.find("PORT")) != std::string::npos;) {
+      command.replace(at, 4, port);
+    }
+    return test::shell(command, folder);
   }
   // Batch normalisation and dropout are in it.
   [[nodiscard]] std::vector<std::string> of_libtorch(std::vector<std::string> more) const {
@@ -107,7 +116,7 @@ TEST_F(HostsCommand, TrainsOnUnequalHosts) {
   folder_.write("token", "open sesame\n");
   std::vector<ProgramResult> results(3);
   std::vector<std::thread> threads;
-  const std::string rendezvous = "127.0.0.1:29617";
+  const std::string rendezvous = fmt::format("127.0.0.1:{}", test::free_port());
   for (int rank = 0; rank < 3; ++rank) {
     threads.emplace_back([&, rank] {
       results[static_cast<std::size_t>(rank)] =
@@ -141,10 +150,10 @@ TEST_F(HostsCommand, GoesOnInOtherNumbers) {
 }
 
 TEST_F(HostsCommand, SaysWhichHostIsWrong) {
-  const ProgramResult result = test::shell(
-      "\"$0\" train --model softmax --hosts 2 --rank 1 --rendezvous 127.0.0.1:29618 "
+  const ProgramResult result = at_free_port(
+      "\"$0\" train --model softmax --hosts 2 --rank 1 --rendezvous 127.0.0.1:PORT "
       "--lr 0.5 --out b 2>b.err & "
-      "\"$0\" train --model softmax --hosts 2 --rendezvous 127.0.0.1:29618 --out a; "
+      "\"$0\" train --model softmax --hosts 2 --rendezvous 127.0.0.1:PORT --out a; "
       "echo $?; wait $!; echo $?; cat b.err >&2; [ ! -e a ]",
       folder_.path());
   EXPECT_EQ(result.code, 0);
@@ -159,16 +168,16 @@ TEST_F(HostsCommand, SaysWhichHostIsWrong) {
 TEST_F(HostsCommand, ComparesDataAndTrace) {
   test::write_idx_images(folder_, "other", "train", 320, 12);
   test::write_idx_images(folder_, "other", "t10k", 80, 12);
-  const ProgramResult data = test::shell(
+  const ProgramResult data = at_free_port(
       "for d in data other; do \"$0\" train --data mnist:$d --trace 64 --model softmax --hosts 2 "
       "--rank "
-      "$([ $d = data ]; echo $?) --rendezvous 127.0.0.1:29619 --quiet --out a & done; wait",
+      "$([ $d = data ]; echo $?) --rendezvous 127.0.0.1:PORT --quiet --out a & done; wait",
       folder_.path());
   EXPECT_THAT(data.err, AllOf(HasSubstr("host 0: host 1 has another test data ("),
                               HasSubstr("host 1: host 0 has another test data (")));
-  const ProgramResult trace = test::shell(
+  const ProgramResult trace = at_free_port(
       "for t in 64 128; do \"$0\" train --data mnist:data --trace $t --model softmax --hosts 2 "
-      "--rank $([ $t = 64 ]; echo $?) --rendezvous 127.0.0.1:29620 --quiet --out b & done; wait",
+      "--rank $([ $t = 64 ]; echo $?) --rendezvous 127.0.0.1:PORT --quiet --out b & done; wait",
       folder_.path());
   EXPECT_THAT(trace.err, HasSubstr("has another trace ("));
 }
@@ -201,15 +210,15 @@ TEST_F(HostsCommand, EndsWhenAHostIsKilled) {
 }
 
 TEST_F(HostsCommand, MeetsAtARendezvousOfItsOwn) {
-  const ProgramResult result = test::shell(
-      "\"$0\" rendezvous --port 29621 > port & server=$!; until [ -s port ]; do sleep 0.1; done; "
+  const ProgramResult result = at_free_port(
+      "\"$0\" rendezvous --port PORT > port & server=$!; until [ -s port ]; do sleep 0.1; done; "
       "for run in first second; do hosts=; for rank in 0 1; do \"$0\" train --model softmax "
       "--epochs 1 "
-      "--hosts 2 --rank $rank --rendezvous 127.0.0.1:29621/$run --out $run --quiet & "
+      "--hosts 2 --rank $rank --rendezvous 127.0.0.1:PORT/$run --out $run --quiet & "
       "hosts=\"$hosts $!\"; done; wait $hosts; done; kill $server; wait $server; echo $?; cat port",
       folder_.path());
   EXPECT_EQ(result.err, "");
-  EXPECT_EQ(result.out, "0\nhosts may meet at port 29621\n");
+  EXPECT_THAT(result.out, StartsWith("0\nhosts may meet at port "));
   EXPECT_EQ(hash("first"), hash("second"));
 }
 
@@ -218,8 +227,8 @@ TEST_F(HostsCommand, IsStartedByTorchrun) {
     GTEST_SKIP() << "no torchrun: /usr/bin/python3 has no torch";
   }
   // That of Debian, under Python 3.11, ends where it is not told what to do with the output.
-  const ProgramResult result = test::shell(
-      "/usr/bin/python3 -m torch.distributed.run --master_port 29623 --nproc_per_node 3 "
+  const ProgramResult result = at_free_port(
+      "/usr/bin/python3 -m torch.distributed.run --master_port PORT --nproc_per_node 3 "
       "--redirects 1 --tee 2 --no_python "
       "\"$0\" train --model softmax --epochs 1 --hosts env --out run --quiet 2>err || cat err >&2",
       folder_.path());
@@ -234,9 +243,9 @@ TEST_F(HostsCommand, IsStartedByTorchrun) {
 
 TEST_F(HostsCommand, IsStartedByMpirun) {
   if (std::system("mpirun --version >/dev/null 2>&1") != 0) GTEST_SKIP() << "no mpirun";
-  const ProgramResult result = test::shell(
+  const ProgramResult result = at_free_port(
       "mpirun --allow-run-as-root --oversubscribe -np 3 \"$0\" train --model softmax --epochs 1 "
-      "--hosts env --rendezvous 127.0.0.1:29622 --out run --quiet",
+      "--hosts env --rendezvous 127.0.0.1:PORT --out run --quiet",
       folder_.path());
   EXPECT_EQ(result.code, 0) << result.err;
   ASSERT_EQ(

@@ -56,9 +56,8 @@ class Elastic : public testing::Test {
   void regroup_all(const std::vector<HostStanding>& standings) {
     std::vector<std::function<void()>> calls;
     for (std::size_t i = 0; i < hosts_.size(); ++i) {
-      calls.emplace_back([this, i, &standings] {
-        EXPECT_EQ(hosts_[i]->regroup(standings[i]), Meeting::formed);
-      });
+      calls.emplace_back(
+          [this, i, &standings] { EXPECT_EQ(hosts_[i]->regroup(standings[i]), Meeting::formed); });
     }
     all_at_once(calls);
   }

@@ -16,12 +16,11 @@ namespace {
 
 using testing::HasSubstr;
 
-const Members kMembers{
-    .generation = 7,
-    .hosts = {{.host = 3, .standing = {.steps = 41}},
-              {.host = 9, .standing = {.steps = 42, .finished = true}},
-              {.host = 12}},
-    .first_open = 4};
+const Members kMembers{.generation = 7,
+                       .hosts = {{.host = 3, .standing = {.steps = 41}},
+                                 {.host = 9, .standing = {.steps = 42, .finished = true}},
+                                 {.host = 12}},
+                       .first_open = 4};
 
 TEST(Members, AreReadAsTheyWereWritten) {
   EXPECT_EQ(parse_members(signed_text(kMembers, "token"), 7, "token"), kMembers);

@@ -9,10 +9,9 @@
 
 #include <rubato/c10d/c10d_hosts.hpp>
 
-namespace rubato::test {
+#include "support/free_port.hpp"
 
-/// A port that nobody listens at.
-[[nodiscard]] int free_port();
+namespace rubato::test {
 
 /// Of host `rank` of `count`, which meet in a store that `server` serves; a name for each run.
 [[nodiscard]] C10dOptions options_at(const RendezvousServer& server, const std::string& run,

@@ -1,0 +1,75 @@
+#pragma once
+
+#include <csignal>
+#include <filesystem>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include <fcntl.h>
+#include <gtest/gtest.h>
+#include <spawn.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "support/temp_folder.hpp"
+
+namespace rubato::test {
+
+/// A process of the rubato of this build, whose output is in a file. It is killed with its owner.
+class BackgroundProgram {
+ public:
+  BackgroundProgram(std::vector<std::string> arguments, const std::filesystem::path& folder)
+      : output_(outputs_.path() / "output") {
+    arguments.insert(arguments.begin(), RUBATO_PROGRAM);
+    std::vector<char*> argv;
+    for (std::string& argument : arguments) argv.push_back(argument.data());
+    argv.push_back(nullptr);
+    posix_spawn_file_actions_t actions;
+    posix_spawn_file_actions_init(&actions);
+    posix_spawn_file_actions_addchdir_np(&actions, folder.c_str());
+    posix_spawn_file_actions_addopen(&actions, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
+    posix_spawn_file_actions_addopen(&actions, STDOUT_FILENO, output_.c_str(), O_WRONLY | O_CREAT,
+                                     0600);
+    posix_spawn_file_actions_adddup2(&actions, STDOUT_FILENO, STDERR_FILENO);
+    EXPECT_EQ(posix_spawn(&process_, argv[0], &actions, nullptr, argv.data(), environ), 0);
+    posix_spawn_file_actions_destroy(&actions);
+  }
+  ~BackgroundProgram() { end(SIGKILL); }
+  BackgroundProgram(const BackgroundProgram&) = delete;
+  BackgroundProgram& operator=(const BackgroundProgram&) = delete;
+
+  [[nodiscard]] pid_t process() const { return process_; }
+  [[nodiscard]] std::string output() const { return read_file(output_); }
+  void signal(int number) const {
+    if (runs_) kill(process_, number);
+  }
+  /// Whether it does; what it answered is known once it does not.
+  bool runs() {
+    if (runs_) note(waitpid(process_, &status_, WNOHANG));
+    return runs_;
+  }
+  /// Waits for its end, after a signal where that is not 0.
+  void end(int number = 0) {
+    if (!runs_) return;
+    if (number != 0) kill(process_, number);
+    note(waitpid(process_, &status_, 0));
+  }
+  /// Its exit code, or the signal that ended it as a negative number.
+  [[nodiscard]] int code() const {
+    return WIFEXITED(status_) ? WEXITSTATUS(status_) : -WTERMSIG(status_);
+  }
+
+ private:
+  void note(pid_t ended) {
+    if (ended == process_) runs_ = false;
+  }
+
+  TempFolder outputs_;
+  std::string output_;
+  pid_t process_ = 0;
+  bool runs_ = true;
+  int status_ = 0;
+};
+
+}  // namespace rubato::test

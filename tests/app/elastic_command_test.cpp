@@ -1,0 +1,342 @@
+// `rubato train --min-hosts`: hosts are killed, stopped and cut short, and come anew; the run is
+// the same.
+
+#include <algorithm>
+#include <chrono>
+#include <csignal>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <functional>
+#include <memory>
+#include <random>
+#include <string>
+#include <system_error>
+#include <thread>
+#include <vector>
+
+#include <fmt/format.h>
+#include <gmock/gmock.h>
+#include <sys/resource.h>
+
+#include "app/background_program.hpp"
+#include "app/small_training.hpp"
+
+namespace rubato {
+namespace {
+
+namespace fs = std::filesystem;
+
+using std::chrono::milliseconds;
+using std::chrono::seconds;
+using test::BackgroundProgram;
+using test::ProgramResult;
+using testing::HasSubstr;
+
+using Arguments = std::vector<std::string>;
+
+Arguments with(Arguments first, const Arguments& more) {
+  first.insert(first.end(), more.begin(), more.end());
+  return first;
+}
+
+class ElasticCommand : public test::SmallTraining {
+ protected:
+  void SetUp() override {
+    SmallTraining::SetUp();
+    write_trace({32, 64, 160, 96});
+    server_ =
+        std::make_unique<BackgroundProgram>(Arguments{"rendezvous", "--port", "0"}, folder_.path());
+    wait_until([this] { return server_->output().ends_with('\n'); });
+    const std::string said = server_->output();
+    rendezvous_ = fmt::format("127.0.0.1:{}/run", std::stoi(said.substr(said.rfind(' '))));
+  }
+
+  // The run of the test, alone, into the folder "one".
+  void train_alone() {
+    const ProgramResult alone =
+        test::rubato(with(with({"train", "--out", "one", "--quiet"}, run_), {}), folder_.path());
+    ASSERT_EQ(alone.code, 0) << alone.err;
+  }
+  // One more host of it, into the folder "run".
+  BackgroundProgram& start(const Arguments& more = {"--out", "run"}) {
+    const Arguments host{"train",
+                         "--hosts",
+                         fmt::to_string(first_),
+                         "--min-hosts",
+                         "1",
+                         "--max-hosts",
+                         "4",
+                         "--rendezvous",
+                         rendezvous_,
+                         "--host-timeout",
+                         "5"};
+    hosts_.push_back(
+        std::make_unique<BackgroundProgram>(with(with(host, run_), more), folder_.path()));
+    return *hosts_.back();
+  }
+  void start_all(int count) {
+    first_ = count;
+    for (int i = 0; i < count; ++i) start();
+    wait_until([this] {
+      return std::ranges::all_of(hosts_, [](const auto& host) { return has_state(*host); });
+    });
+  }
+
+  // Fails the test after two minutes.
+  static void wait_until(const std::function<bool()>& condition) {
+    const auto end = std::chrono::steady_clock::now() + std::chrono::minutes(2);
+    while (!condition() && std::chrono::steady_clock::now() < end) {
+      std::this_thread::sleep_for(milliseconds(20));
+    }
+    ASSERT_TRUE(condition());
+  }
+  // Of a run, how many steps and epochs it has done.
+  [[nodiscard]] std::ptrdiff_t lines(const std::string& run) const {
+    std::ifstream in(file(run) / "metrics.jsonl");
+    return std::count(std::istreambuf_iterator<char>(in), {}, '\n');
+  }
+  void wait_for_lines(std::ptrdiff_t count) const {
+    wait_until([this, count] { return lines("run") >= count; });
+  }
+  // Whether it trains along: it keeps metrics then.
+  static bool has_state(const BackgroundProgram& host) { return !open_metrics(host).empty(); }
+  // Which of them it keeps.
+  static std::string open_metrics(const BackgroundProgram& host) {
+    std::error_code error;
+    for (const fs::directory_entry& entry :
+         fs::directory_iterator(fmt::format("/proc/{}/fd", host.process()), error)) {
+      const std::string target = fs::read_symlink(entry.path(), error);
+      if (target.find("metrics.jsonl") != std::string::npos) return target;
+    }
+    return {};
+  }
+  // The host that writes the folder "run".
+  [[nodiscard]] std::size_t writer() const {
+    const std::string wanted = fs::canonical(file("run")) / "metrics.jsonl";
+    for (std::size_t i = 0; i < hosts_.size(); ++i) {
+      if (open_metrics(*hosts_[i]) == wanted) return i;
+    }
+    return hosts_.size();
+  }
+  [[nodiscard]] std::size_t another() const { return writer() == 0 ? 1 : 0; }
+
+  // All hosts that are left end well, and the run is that of one host, in its metrics, too.
+  void expect_the_same_run(const std::string& run = "run") {
+    for (const auto& host : hosts_) {
+      wait_until([&] { return !host->runs(); });
+      EXPECT_EQ(host->code(), 0) << host->output();
+    }
+    EXPECT_EQ(hash(run), hash("one"));
+    EXPECT_EQ(records(run), records("one"));
+  }
+  // The metrics without what says how long it took.
+  [[nodiscard]] std::vector<nlohmann::json> records(const std::string& run) const {
+    std::vector<nlohmann::json> all;
+    std::ifstream in(file(run) / "metrics.jsonl");
+    for (std::string line; std::getline(in, line);) {
+      nlohmann::json record = nlohmann::json::parse(line);
+      for (auto it = record.begin(); it != record.end();) {
+        const bool timed = it.key().find("seconds") != std::string::npos;
+        it = timed ? record.erase(it) : std::next(it);
+      }
+      all.push_back(std::move(record));
+    }
+    return all;
+  }
+
+  // What the run is.
+  Arguments run_{"--data",      "mnist:data", "--trace",  "trace.csv", "--on-trace-end", "cycle",
+                 "--minibatch", "8",          "--model",  "softmax",   "--rule",         "adascale",
+                 "--threads",   "1",          "--epochs", "1500"};
+  int first_ = 1;
+  std::string rendezvous_;
+  std::unique_ptr<BackgroundProgram> server_;
+  std::vector<std::unique_ptr<BackgroundProgram>> hosts_;
+};
+
+TEST_F(ElasticCommand, TrainsAsOneHostDoes) {
+  run_.back() = "3";
+  train_alone();
+  start_all(2);
+  expect_the_same_run();
+  EXPECT_THAT(hosts_[0]->output() + hosts_[1]->output(), HasSubstr("\n2 hosts\n"));
+  EXPECT_EQ(std::min(hosts_[0]->output(), hosts_[1]->output()), "");
+}
+
+// Random ones, at random moments, also those that are just starting; others come in between. Batch
+// normalisation, dropout, TensorBoard's files and the best weights are in it. RUBATO_KILLS sets how
+// many.
+TEST_F(ElasticCommand, SurvivesKills) {
+  const char* const wanted = std::getenv("RUBATO_KILLS");
+  const int kills = wanted != nullptr ? std::stoi(wanted) : 20;
+  test::write_idx_images(folder_, "large", "train", 160, 28);
+  test::write_idx_images(folder_, "large", "t10k", 20, 28);
+  run_ = with(run_, {"--data", "mnist:large", "--model", "mnist-cnn", "--tensorboard",
+                     "--keep-best", "--epochs", fmt::to_string(15 * kills)});
+  train_alone();
+  const std::ptrdiff_t all = lines("one");
+  start_all(3);
+  std::mt19937 random(7);  // NOLINT(cert-msc51-cpp): the same moments, as far as they go
+  const auto up_to = [&random](std::size_t count) {
+    return std::uniform_int_distribution<std::size_t>(0, count - 1)(random);
+  };
+  int killed = 0;
+  const auto there = [this] {
+    return std::ranges::count_if(hosts_, [](const auto& host) { return has_state(*host); });
+  };
+  const auto end = std::chrono::steady_clock::now() + seconds(60 + 10 * kills);
+  while (killed < kills && std::chrono::steady_clock::now() < end) {
+    // As the run goes on, so that it is not over before all is done.
+    ASSERT_NO_FATAL_FAILURE(
+        wait_until([&] { return there() >= 2 && lines("run") * (kills + 1) >= all * killed; }));
+    std::this_thread::sleep_for(milliseconds(up_to(300)));
+    const std::size_t victim = up_to(hosts_.size());
+    if (there() < 2) continue;
+    hosts_[victim]->end(SIGKILL);
+    ASSERT_EQ(hosts_[victim]->code(), -SIGKILL) << "the run was over after " << killed << " kills";
+    hosts_.erase(hosts_.begin() + static_cast<std::ptrdiff_t>(victim));
+    ++killed;
+    while (hosts_.size() < 2 + up_to(3)) start();
+  }
+  EXPECT_EQ(killed, kills);
+  expect_the_same_run();
+  EXPECT_TRUE(fs::exists(file("run") / "best.pt"));
+}
+
+// It is dropped, and the others, which may not touch its folder, go on beside it; when it goes on
+// it is one of them again.
+TEST_F(ElasticCommand, GoesOnWithoutAHostThatIsStopped) {
+  train_alone();
+  start_all(3);
+  wait_for_lines(20);
+  const std::size_t stopped = writer();
+  hosts_[stopped]->signal(SIGSTOP);
+  wait_until([this] { return lines("run-2") >= 20; });
+  hosts_[stopped]->signal(SIGCONT);
+  expect_the_same_run("run-2");
+}
+
+// As of a full disk: nothing more can be written to its files.
+TEST_F(ElasticCommand, GoesOnWithoutAHostWhoseDiskIsFull) {
+  train_alone();
+  start_all(2);
+  wait_for_lines(20);
+  const std::size_t full = writer();
+  const rlimit nothing{.rlim_cur = 0, .rlim_max = 0};
+  ASSERT_EQ(prlimit(hosts_[full]->process(), RLIMIT_FSIZE, &nothing, nullptr), 0);
+  wait_until([&] { return !hosts_[full]->runs(); });
+  // It cannot say so: its output is a file, too.
+  EXPECT_EQ(hosts_[full]->code(), 24);
+  hosts_.erase(hosts_.begin() + static_cast<std::ptrdiff_t>(full));
+  expect_the_same_run();
+}
+
+TEST_F(ElasticCommand, StopsAtAllHostsAfterASignalToOne) {
+  train_alone();
+  start_all(3);
+  wait_for_lines(20);
+  hosts_[another()]->signal(SIGINT);
+  for (const auto& host : hosts_) {
+    wait_until([&] { return !host->runs(); });
+    EXPECT_THAT(host->code(), testing::AnyOf(130, 143)) << host->output();
+  }
+  // One host finishes what several have begun.
+  const ProgramResult resumed =
+      test::rubato({"train", "--resume", "run", "--quiet"}, folder_.path());
+  EXPECT_EQ(resumed.code, 0) << resumed.err;
+  EXPECT_EQ(hash("run"), hash("one"));
+  EXPECT_EQ(records("run"), records("one"));
+}
+
+TEST_F(ElasticCommand, GoesOnFromACheckpoint) {
+  train_alone();
+  const std::string epochs = std::exchange(run_.back(), "500");
+  start_all(2);
+  for (const auto& host : hosts_) wait_until([&] { return !host->runs(); });
+  hosts_.clear();
+  run_ = {"--epochs", epochs, "--threads", "1"};
+  rendezvous_ += "-2";
+  start({"--resume", "run"});
+  start({"--resume", "run"});
+  wait_until([this] { return has_state(*hosts_[0]) && has_state(*hosts_[1]); });
+  hosts_[writer()]->end(SIGKILL);
+  std::erase_if(hosts_, [](const auto& host) { return host->code() == -SIGKILL; });
+  expect_the_same_run();
+}
+
+// What there is of the run is kept.
+TEST_F(ElasticCommand, EndsWithACheckpointWhereNoGroupCanBeFormed) {
+  start_all(2);
+  wait_for_lines(20);
+  server_->end(SIGKILL);
+  const std::size_t first = writer();
+  hosts_[first]->end(SIGKILL);
+  BackgroundProgram& left = *hosts_[1 - first];
+  wait_until([&] { return !left.runs(); });
+  EXPECT_EQ(left.code(), 28);
+  EXPECT_THAT(left.output(), HasSubstr("to go on: rubato train --resume run"));
+  EXPECT_FALSE(fs::is_empty(file("run") / "checkpoints"));
+}
+
+TEST_F(ElasticCommand, RefusesWhoTrainsSomethingElse) {
+  start_all(1);
+  BackgroundProgram& other = start({"--out", "run", "--lr", "0.5"});
+  wait_until([&] { return !other.runs(); });
+  EXPECT_EQ(other.code(), 2);
+  EXPECT_EQ(other.output(),
+            "rubato train: the hosts of the run refuse this one: it has another --lr (0.5, here "
+            "0.01); accepted: the same on all hosts\n");
+  EXPECT_TRUE(hosts_[0]->runs());
+}
+
+TEST_F(ElasticCommand, IsLaunchedAndStartsKilledHostsAgain) {
+  run_.back() = "1000000";
+  const ProgramResult result = test::rubato(
+      with({"launch", "--hosts", "2", "--min-hosts", "1", "--", "train", "--out", "run"}, run_),
+      folder_.path(), [this](pid_t process, const fs::path& err) {
+        wait_for_lines(20);
+        for (int i = 1; i <= 2; ++i) {
+          // The last of its children is a host.
+          const std::string kill = fmt::format("kill -9 $(pgrep -P {} | tail -n 1)", process);
+          EXPECT_EQ(std::system(kill.c_str()), 0);
+          wait_until([&] {
+            const std::string told = test::read_file(err);
+            std::ptrdiff_t come = 0;
+            for (std::size_t at = 0; (at = told.find("a host has come", at)) != told.npos; ++at) {
+              ++come;
+            }
+            return come == i;
+          });
+        }
+        kill(process, SIGINT);
+      });
+  EXPECT_THAT(result.code, testing::AnyOf(130, 143)) << result.err;
+  EXPECT_THAT(result.err, HasSubstr("to go on: rubato train --resume run"));
+}
+
+TEST_F(ElasticCommand, SaysWhatIsAccepted) {
+  const auto error = [&](const Arguments& arguments) {
+    return test::rubato(with({"train"}, arguments), folder_.path()).err;
+  };
+  EXPECT_EQ(error({"--max-hosts", "3"}),
+            "rubato train: --max-hosts: the hosts do not come and go; accepted: with --min-hosts "
+            "N\n");
+  EXPECT_EQ(error({"--hosts", "2", "--min-hosts", "3"}),
+            "rubato train: --min-hosts 3 --hosts 2 --max-hosts 3; accepted: each at least the one "
+            "before it\n");
+  EXPECT_EQ(error({"--hosts", "2", "--min-hosts", "1", "--rank", "1"}),
+            "rubato train: --rank: hosts that come and go are numbered as they come; accepted: "
+            "without\n");
+  EXPECT_THAT(error({"--hosts", "2", "--min-hosts", "1"}),
+              HasSubstr("accepted: a --rendezvous HOST:PORT/NAME at a `rubato rendezvous`"));
+  EXPECT_EQ(error({"--hosts", "2", "--min-hosts", "1", "--rendezvous", "here:29500/run"}),
+            "rubato train: --min-hosts: any host may come to write the run folder, which has to "
+            "have a name; accepted: with --out FOLDER or --resume RUN\n");
+  EXPECT_EQ(test::rubato({"launch", "--restarts", "3", "--", "train"}).err,
+            "rubato launch: --restarts: a run does not go on without one of its hosts; accepted: "
+            "with --min-hosts N\n");
+}
+
+}  // namespace
+}  // namespace rubato
