@@ -29,12 +29,12 @@ std::shared_ptr<const Workload> checked(std::shared_ptr<const Workload> workload
 }  // namespace
 
 Run::Run(RunConfiguration configuration, std::shared_ptr<const Workload> workload,
-         RunLocation location)
+         RunLocation location, std::optional<Steps> own)
     : configuration_(std::move(configuration)),
       workload_(checked(std::move(workload))),
       location_(std::move(location)),
       checkpoints_(location_.checkpoints(), configuration_.keep),
-      steps_(load_run_steps(configuration_)),
+      steps_(own ? run_steps_of(configuration_, *std::move(own)) : load_run_steps(configuration_)),
       trainer_(make_trainer(*workload_, configuration_,
                             make_step_source(configuration_, steps_, workload_->gradient_bytes()),
                             train_options(configuration_))) {

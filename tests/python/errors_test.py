@@ -43,8 +43,10 @@ class SameText(TestCase):
             rubato.train("softmax", out=folder)
         with self.assertRaises(rubato.Error):
             rubato.train(resume=folder / "nothing")
-        with self.assertRaisesRegex(rubato.Error, "--monitor: the run is kept nowhere"):
-            rubato.train("softmax", monitor="*")
+        for options, name in (({"tensorboard": True}, "tensorboard"), ({"checkpoint_every": "2steps"}, "checkpoint-every"),
+                              ({"tensorboard": True, "histograms": "*"}, "tensorboard")):
+            with self.assertRaisesRegex(rubato.Error, f"--{name}: the run is kept nowhere"):
+                rubato.train("softmax", **options)
         with self.assertRaisesRegex(rubato.Error, "rubato list data"):
             rubato.train(data="own")
         code, _, errors = rubato_program("train", "--model=own", f"--out={folder}/run")
