@@ -52,11 +52,13 @@ void define_data(CommandLine& line, PlanCommandOptions& options) {
 
 void define_output(CommandLine& line, PlanCommandOptions& options) {
   line.group("What to print");
-  line.option("epoch", "E", "epoch E only, counted from 1", "",
-              [&](const std::string& text) { options.epoch = parse_whole(text, 1, kMaxPlannedEpochs); });
-  line.option("epochs", "N",
-              "the first N epochs [all that the trace holds; one of a trace without end]", "",
-              [&](const std::string& text) { options.epochs = parse_whole(text, 1, kMaxPlannedEpochs); });
+  line.option("epoch", "E", "epoch E only, counted from 1", "", [&](const std::string& text) {
+    options.epoch = parse_whole(text, 1, kMaxPlannedEpochs);
+  });
+  line.option(
+      "epochs", "N", "the first N epochs [all that the trace holds; one of a trace without end]",
+      "",
+      [&](const std::string& text) { options.epochs = parse_whole(text, 1, kMaxPlannedEpochs); });
   line.flag("json",
             "print JSON: the minibatches of every core in every step; files and JSON count epochs "
             "and steps from 0",

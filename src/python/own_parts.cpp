@@ -72,8 +72,8 @@ std::shared_ptr<const Dataset> training_set(const RunConfiguration& configuratio
   if (parts.inputs.size() > 1 || parts.targets.size() > 1) {
     return dataset_of(parts.inputs, parts.targets);
   }
-  const DataSets data = parts.inputs.empty() ? load_data(configuration)
-                                             : prepared(configuration, data_of(parts));
+  const DataSets data =
+      parts.inputs.empty() ? load_data(configuration) : prepared(configuration, data_of(parts));
   const bool tokens = data.inputs == InputKind::tokens;
   return make_dataset(data, data.train,
                       {.input_shape = data.train.inputs.shape(),

@@ -141,12 +141,11 @@ py::dict simulate_one(const Options& options, const py::object& trace,
     found = simulated(options, std::move(steps), samples);
   }
   const SimulationResult& result = found.result;
-  py::dict dict("epochs"_a = result.epochs, "steps"_a = result.steps,
-                "samples"_a = result.samples, "mean_batch"_a = found.mean_batch,
-                "fewest_cores"_a = found.fewest_cores, "most_cores"_a = found.most_cores);
-  each_number(result.time.value_or(ClockTime()), [&](std::string_view name, auto value) {
-    dict[py::str(std::string(name))] = value;
-  });
+  py::dict dict("epochs"_a = result.epochs, "steps"_a = result.steps, "samples"_a = result.samples,
+                "mean_batch"_a = found.mean_batch, "fewest_cores"_a = found.fewest_cores,
+                "most_cores"_a = found.most_cores);
+  each_number(result.time.value_or(ClockTime()),
+              [&](std::string_view name, auto value) { dict[py::str(std::string(name))] = value; });
   const std::string end = ended_by(result);
   dict["ended_by"] = end.empty() ? py::object(py::none()) : py::object(py::str(end));
   return dict;

@@ -87,12 +87,9 @@ Row row_of(const StepRecord& step) {
 }
 
 Row row_of(const MinibatchRecord& minibatch, StepIndex step) {
-  return {{"step", step.value()},
-          {"minibatch", minibatch.minibatch.value()},
-          {"core", minibatch.core.value()},
-          {"substep", minibatch.substep},
-          {"loss", minibatch.loss},
-          {"gradient_norm", minibatch.gradient_norm}};
+  return {{"step", step.value()},           {"minibatch", minibatch.minibatch.value()},
+          {"core", minibatch.core.value()}, {"substep", minibatch.substep},
+          {"loss", minibatch.loss},         {"gradient_norm", minibatch.gradient_norm}};
 }
 
 Row row_of(const EpochRecord& epoch) {

@@ -5,6 +5,7 @@
 #include <exception>
 #include <memory>
 #include <optional>
+#include <string_view>
 #include <thread>
 #include <utility>
 
@@ -21,7 +22,6 @@
 #include <rubato/train/monitor.hpp>
 
 #include "app/planned_faults.hpp"
-#include "app/run_folder_name.hpp"
 #include "app/run_messages.hpp"
 #include "app/train_arguments.hpp"
 #include "app/way_out.hpp"
@@ -230,7 +230,8 @@ void require_folder(const app::TrainArguments& arguments) {
   if (arguments.resume || arguments.out) return;
   for (const char* name :
        {"checkpoint-every", "keep", "tensorboard", "histograms", "histograms-every"}) {
-    if (!arguments.given.contains(name)) continue;
+    const bool is_off = name == std::string_view("tensorboard") && !arguments.run.tensorboard;
+    if (!arguments.given.contains(name) || is_off) continue;
     throw Error(fmt::format("--{}: the run is kept nowhere; accepted: with out", name));
   }
 }
@@ -290,8 +291,7 @@ void put_weights(Run& run, Outcome& outcome) {
 
 // What it throws after Ctrl-C or an exception of a callback, which the caller hears of, is a
 // warning.
-void execute(Run& run, const app::PlannedFaults& faults, CallingThread& calling,
-             Outcome& outcome) {
+void execute(Run& run, const app::PlannedFaults& faults, CallingThread& calling, Outcome& outcome) {
   try {
     try {
       put_end(run, run.execute(), faults, outcome);
@@ -333,8 +333,8 @@ void train_in(Session& session, CallingThread& calling) {
   if (!arguments->run.monitor.empty()) {
     trainer.add_observer<Monitor>(
         arguments->run.monitor, arguments->run.monitor_every,
-        [listener = outcome.listener](
-            const StepPlan& step, std::span<const TensorStatistics> tensors) {
+        [listener = outcome.listener](const StepPlan& step,
+                                      std::span<const TensorStatistics> tensors) {
           listener->keep(step, tensors);
         });
   }

@@ -86,9 +86,8 @@ void TensorBoard::on_step(Training& training, const StepRecord& step) {
   add("step/scale", step.scale);
   if (faults_ > 0) add("step/faults", static_cast<double>(std::exchange(faults_, 0)));
   if (step.loss_scale) add("step/skipped", step.skipped ? 1 : 0);
-  each_number(step.seconds, [&](std::string_view name, double seconds) {
-    add("seconds", name, seconds);
-  });
+  each_number(step.seconds,
+              [&](std::string_view name, double seconds) { add("seconds", name, seconds); });
   if (step.time) {
     each_number(*step.time, [&](std::string_view name, auto value) {
       add("clock", name, static_cast<double>(value));
