@@ -1,6 +1,5 @@
 #include "app/plan_command.hpp"
 
-#include <limits>
 #include <optional>
 #include <vector>
 
@@ -18,12 +17,11 @@
 #include "app/plan_output.hpp"
 #include "app/run_options_line.hpp"
 #include "config/trace_source.hpp"
+#include "run/dry_run.hpp"
 
 namespace rubato::app {
 
 namespace {
-
-constexpr std::int64_t kMaxEpochs = 1'000'000;
 
 struct PlanCommandOptions {
   /// Of which `plan` asks for the elasticity alone.
@@ -54,11 +52,13 @@ void define_data(CommandLine& line, PlanCommandOptions& options) {
 
 void define_output(CommandLine& line, PlanCommandOptions& options) {
   line.group("What to print");
-  line.option("epoch", "E", "epoch E only, counted from 1", "",
-              [&](const std::string& text) { options.epoch = parse_whole(text, 1, kMaxEpochs); });
-  line.option("epochs", "N",
-              "the first N epochs [all that the trace holds; one of a trace without end]", "",
-              [&](const std::string& text) { options.epochs = parse_whole(text, 1, kMaxEpochs); });
+  line.option("epoch", "E", "epoch E only, counted from 1", "", [&](const std::string& text) {
+    options.epoch = parse_whole(text, 1, kMaxPlannedEpochs);
+  });
+  line.option(
+      "epochs", "N", "the first N epochs [all that the trace holds; one of a trace without end]",
+      "",
+      [&](const std::string& text) { options.epochs = parse_whole(text, 1, kMaxPlannedEpochs); });
   line.flag("json",
             "print JSON: the minibatches of every core in every step; files and JSON count epochs "
             "and steps from 0",
@@ -78,24 +78,12 @@ std::vector<EpochPlan> one_epoch(Planner planner, std::int64_t wanted) {
                                       : fmt::format("1 to {}", held)));
 }
 
-std::vector<EpochPlan> first_epochs(Planner planner, std::int64_t limit) {
-  std::vector<EpochPlan> epochs;
-  while (static_cast<std::int64_t>(epochs.size()) < limit) {
-    std::optional<EpochPlan> epoch = planner.next();
-    if (!epoch) break;
-    epochs.push_back(*std::move(epoch));
-  }
-  return epochs;
-}
-
 std::vector<EpochPlan> epochs_to_show(const Planner& planner, const PlanCommandOptions& options) {
   if (options.epoch && options.epochs) {
     throw Error("--epoch and --epochs exclude each other; accepted: one of them");
   }
   if (options.epoch) return one_epoch(planner, *options.epoch);
-  if (options.epochs) require_epochs(planner, *options.epochs);
-  const std::int64_t all = planner.trace().endless() ? 1 : std::numeric_limits<std::int64_t>::max();
-  return first_epochs(planner, options.epochs.value_or(all));
+  return first_epochs(planner, options.epochs);
 }
 
 }  // namespace

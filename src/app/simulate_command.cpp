@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <array>
 #include <iterator>
-#include <limits>
 #include <map>
 #include <optional>
 #include <string_view>
@@ -19,18 +18,14 @@
 #include <rubato/core/number.hpp>
 #include <rubato/core/stopwatch.hpp>
 #include <rubato/plan/shuffle.hpp>
-#include <rubato/recipe/quadratic_options.hpp>
-#include <rubato/run/workload.hpp>
-#include <rubato/sim/simulate.hpp>
 
 #include "app/command_line.hpp"
 #include "app/output.hpp"
 #include "app/simulate_table.hpp"
-#include "config/engine.hpp"
 #include "config/run_option.hpp"
 #include "config/trace_source.hpp"
 #include "experiment/value_list.hpp"
-#include "run/step_source.hpp"
+#include "run/dry_run.hpp"
 
 namespace rubato::app {
 
@@ -44,7 +39,6 @@ constexpr std::array<std::string_view, 15> kAsked{
     "epochs",    "samples",   "hours",        "money",        "straggler"};
 
 constexpr std::size_t kMostRuns = 100'000;
-constexpr std::int64_t kBuiltInImages = 12'000;
 
 struct Values {
   const RunOption* option = nullptr;
@@ -114,38 +108,6 @@ class LoadedSteps {
   std::map<std::pair<std::string, std::optional<TraceEnd>>, RunSteps> loaded_;
 };
 
-std::int64_t samples_of(const RunConfiguration& run, const SimulateOptions& options) {
-  if (options.dataset_size) return *options.dataset_size;
-  return model_entry(run.model).classifies ? kBuiltInImages : parse_quadratic(run.model).samples;
-}
-
-SimulatedRun simulated(const RunConfiguration& run, const RunSteps& steps, std::int64_t samples) {
-  const std::int64_t bytes = known_gradient_bytes(run);
-  const auto source = make_step_source(run, steps, bytes);
-  SimulatedRun simulated{.fewest_cores = std::numeric_limits<std::int64_t>::max()};
-  simulated.result = simulate(
-      *source,
-      {.dataset_size = samples,
-       .minibatch_size = run.minibatch,
-       .cores = run.cores,
-       .remainder = run.remainder,
-       .epochs = run.epochs},
-      [&simulated](const SimulatedStep& step) {
-        simulated.fewest_cores = std::min(simulated.fewest_cores, step.plan.cores);
-        simulated.most_cores = std::max(simulated.most_cores, step.plan.cores);
-      },
-      budget_of(run));
-  const SimulationResult& result = simulated.result;
-  if (result.steps == 0) {
-    throw Error(
-        fmt::format("--trace {}: there is no step to simulate; accepted: devices that "
-                    "stay as long as a step takes",
-                    run.trace));
-  }
-  simulated.mean_batch = static_cast<double>(result.samples) / static_cast<double>(result.steps);
-  return simulated;
-}
-
 // Says how far it is where that takes longer than a moment and somebody looks.
 class Progress {
  public:
@@ -181,7 +143,8 @@ std::vector<SimulatedRun> simulated(const SimulateOptions& options) {
   std::vector<SimulatedRun> runs;
   for (const RunConfiguration& run : configurations) {
     progress.show(runs.size());
-    SimulatedRun& one = runs.emplace_back(simulated(run, steps.of(run), samples_of(run, options)));
+    SimulatedRun& one = runs.emplace_back(
+        SimulatedRun{.training = simulate_training(run, steps.of(run), options.dataset_size)});
     for (const Values& values : options.values) {
       if (values.texts.size() < 2) continue;
       one.options.emplace_back(values.option->name, values.option->text(run).value_or(""));

@@ -14,14 +14,10 @@ namespace {
 
 constexpr double kHour = 3600;
 
-std::string cores_text(const SimulatedRun& run) {
-  return run.fewest_cores == run.most_cores
-             ? fmt::to_string(run.most_cores)
-             : fmt::format("{} to {}", run.fewest_cores, run.most_cores);
-}
-
-std::string end_of(const SimulationResult& result) {
-  return result.ended ? "devices ended" : result.reached;
+std::string cores_text(const SimulatedTraining& training) {
+  return training.fewest_cores == training.most_cores
+             ? fmt::to_string(training.most_cores)
+             : fmt::format("{} to {}", training.fewest_cores, training.most_cores);
 }
 
 }  // namespace
@@ -36,8 +32,8 @@ std::string simulation_table(std::span<const SimulatedRun> runs) {
   bool money = false;
   bool ends = false;
   for (const SimulatedRun& run : runs) {
-    money = money || run.result.time.value_or(ClockTime()).money > 0;
-    ends = ends || !end_of(run.result).empty();
+    money = money || run.training.result.time.value_or(ClockTime()).money > 0;
+    ends = ends || !ended_by(run.training.result).empty();
   }
   for (const char* name : {"epochs", "steps", "mean batch", "cores", "time", "core-hours"}) {
     header.emplace_back(name);
@@ -52,21 +48,21 @@ std::string simulation_table(std::span<const SimulatedRun> runs) {
   TextTable table(columns);
   table.add(header);
   for (const SimulatedRun& run : runs) {
-    const SimulationResult& result = run.result;
+    const SimulationResult& result = run.training.result;
     const ClockTime time = result.time.value_or(ClockTime());
     std::vector<std::string> row;
     for (const auto& option : run.options) row.push_back(option.second);
     row.push_back(grouped(result.epochs));
     row.push_back(grouped(result.steps));
-    row.push_back(fmt::format("{:.0f}", run.mean_batch));
-    row.push_back(cores_text(run));
+    row.push_back(fmt::format("{:.0f}", run.training.mean_batch));
+    row.push_back(cores_text(run.training));
     row.push_back(modelled_time(time.seconds));
     row.push_back(fmt::format("{:.4g}", time.core_seconds / kHour));
     if (money) row.push_back(fmt::format("{:.4g}", time.money));
     row.push_back(modelled_time(time.idle_seconds));
     row.push_back(modelled_time(time.lost_seconds));
     row.push_back(grouped(time.restarts));
-    if (ends) row.push_back(end_of(result));
+    if (ends) row.push_back(ended_by(result));
     table.add(row);
   }
   return table.text();
@@ -77,15 +73,15 @@ std::string simulation_json(std::span<const SimulatedRun> runs) {
   for (const SimulatedRun& run : runs) {
     nlohmann::ordered_json options = nlohmann::ordered_json::object();
     for (const auto& [name, value] : run.options) options[name] = value;
-    const SimulationResult& result = run.result;
-    const std::string end = end_of(result);
+    const SimulationResult& result = run.training.result;
+    const std::string end = ended_by(result);
     list.push_back(
         {{"options", options},
          {"epochs", result.epochs},
          {"steps", result.steps},
          {"samples", result.samples},
-         {"mean_batch", run.mean_batch},
-         {"cores", {{"fewest", run.fewest_cores}, {"most", run.most_cores}}},
+         {"mean_batch", run.training.mean_batch},
+         {"cores", {{"fewest", run.training.fewest_cores}, {"most", run.training.most_cores}}},
          {"clock", clock_json(result.time.value_or(ClockTime()))},
          {"ended_by", end.empty() ? nlohmann::ordered_json() : nlohmann::ordered_json(end)}});
   }

@@ -1,24 +1,19 @@
 #pragma once
 
-#include <cstdint>
 #include <span>
 #include <string>
 #include <utility>
 #include <vector>
 
-#include <rubato/sim/simulate.hpp>
+#include "run/dry_run.hpp"
 
 namespace rubato::app {
 
-/// A training that was simulated.
+/// One of several trainings that were simulated.
 struct SimulatedRun {
   /// The options that differ between the runs, by name, with the values that it has.
   std::vector<std::pair<std::string, std::string>> options{};
-  SimulationResult result{};
-  /// Of its steps: the mean batch, in samples, and the least and the most cores.
-  double mean_batch = 0;
-  std::int64_t fewest_cores = 0;
-  std::int64_t most_cores = 0;
+  SimulatedTraining training{};
 };
 
 /// For people: a line for each run, with a column for each option that differs. All runs have the

@@ -16,6 +16,7 @@
 #include "app/planned_faults.hpp"
 #include "app/run_messages.hpp"
 #include "app/stop_signals.hpp"
+#include "app/way_out.hpp"
 #include "core/file.hpp"
 #include "core/memory.hpp"
 #include "report/progress.hpp"
@@ -129,20 +130,20 @@ std::optional<ExitCode> TerminalRun::execute() {
     return paused ? stop() : finished(outcome);
   } catch (const OutputError& error) {
     if (progress_) progress_->finish();
-    throw OutputError(error.what() + way_out());
+    throw OutputError(error.what() + (writes() ? way_out(run_, to_go_on()) : ""));
   } catch (const HostLost& lost) {
     throw_lost(lost);
   } catch (const std::exception& error) {
     const auto memory = memory_failure(error, kLessMemory);
     if (!memory) throw;
     if (progress_) progress_->finish();
-    throw MemoryError(*memory + way_out_of_memory());
+    throw MemoryError(*memory + what_is_left());
   }
 }
 
 void TerminalRun::throw_lost(const HostLost& lost) {
   if (progress_) progress_->finish();
-  throw HostLost(lost.what() + way_out_of_loss());
+  throw HostLost(lost.what() + what_is_left());
 }
 
 int TerminalRun::signal() const {
@@ -193,46 +194,8 @@ std::string TerminalRun::to_go_on() const {
   return fmt::format("to go on: rubato train --resume {}", run_.location().path().string());
 }
 
-// What is left when something could not be written: a line for the user.
-std::string TerminalRun::way_out() {
-  if (!run_.checkpoints().files().empty()) {
-    return "\nthe checkpoints before it are kept; " + to_go_on();
-  }
-  try {
-    return fmt::format("\nthe weights after {} steps are in {}", run_.trainer().result().steps,
-                       run_.write_weights().string());
-  } catch (const OutputError&) {
-    return "\nthere is no checkpoint to go on from";
-  }
-}
-
-// The same when memory could not be had.
-std::string TerminalRun::way_out_of_memory() {
-  if (!writes()) return "";
-  const std::int64_t steps = run_.trainer().result().steps;
-  if (steps == 0) return "\nit was in the first step: nothing is lost";
-  return way_out_of_step(steps);
-}
-
-// And when there are fewer hosts.
-std::string TerminalRun::way_out_of_loss() {
-  if (!writes()) return "";
-  const std::int64_t steps = run_.trainer().result().steps;
-  return steps == 0 ? "\nit was in the first step" : way_out_of_step(steps);
-}
-
-// The checkpoint of the step before is written where there is one.
-std::string TerminalRun::way_out_of_step(std::int64_t steps) {
-  try {
-    if (run_.trainer().has_state()) {
-      return fmt::format("\nafter {} steps; the checkpoint is {}; {}", steps,
-                         run_.write_checkpoint().string(), to_go_on());
-    }
-  } catch (const std::exception& error) {
-    warn(fmt::format("no checkpoint of {} steps: {}", steps, error.what()));
-  }
-  if (run_.checkpoints().files().empty()) return "\nthere is no checkpoint to go on from";
-  return "\nthe checkpoints before it are kept; " + to_go_on();
+std::string TerminalRun::what_is_left() {
+  return writes() ? way_out_of_step(run_, to_go_on()) : "";
 }
 
 }  // namespace rubato::app

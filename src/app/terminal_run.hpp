@@ -65,10 +65,8 @@ class TerminalRun {
   ExitCode finished(const RunOutcome& outcome);
   [[nodiscard]] ExitCode exit_code_of(const RunOutcome& outcome) const;
   [[nodiscard]] std::string to_go_on() const;
-  [[nodiscard]] std::string way_out();
-  [[nodiscard]] std::string way_out_of_memory();
-  [[nodiscard]] std::string way_out_of_loss();
-  [[nodiscard]] std::string way_out_of_step(std::int64_t steps);
+  // After a step that has failed.
+  [[nodiscard]] std::string what_is_left();
   [[nodiscard]] bool writes() const { return role_ != RunRole::follower; }
 
   const TrainArguments& arguments_;

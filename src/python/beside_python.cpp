@@ -1,7 +1,7 @@
 #include "python/beside_python.hpp"
 
 #include <cfenv>
-#include <chrono>
+#include <memory>
 #include <thread>
 #include <utility>
 
@@ -15,29 +15,47 @@ constexpr std::chrono::milliseconds kMoment{50};
 
 }  // namespace
 
+void SignalCheck::operator()() {
+  const auto now = std::chrono::steady_clock::now();
+  if (now - last_ < kMoment) return;
+  last_ = now;
+  const pybind11::gil_scoped_acquire gil;
+  if (PyErr_CheckSignals() != 0) throw pybind11::error_already_set();
+}
+
 bool CallingThread::run(const std::function<void()>& call) {
   std::unique_lock lock(mutex_);
-  if (failure_) return false;
+  if (has_failed_) return false;
   call_ = &call;
   changed_.notify_all();
   changed_.wait(lock, [&] { return call_ == nullptr; });
-  return !failure_;
+  return !has_failed_;
 }
 
 bool CallingThread::has_failed() {
   const std::lock_guard lock(mutex_);
-  return static_cast<bool>(failure_);
+  return has_failed_;
 }
 
-void CallingThread::finish() {
+bool CallingThread::is_abandoned() {
   const std::lock_guard lock(mutex_);
+  return abandoned_;
+}
+
+bool CallingThread::finish(std::exception_ptr thrown) {
+  const std::lock_guard lock(mutex_);
+  thrown_ = std::move(thrown);
   finished_ = true;
   changed_.notify_all();
+  return !abandoned_;
 }
 
-void CallingThread::keep_failure() {
+bool CallingThread::keep_failure() {
   const std::lock_guard lock(mutex_);
-  if (!failure_) failure_ = std::current_exception();
+  if (has_failed_) return false;
+  has_failed_ = true;
+  failure_ = std::current_exception();
+  return true;
 }
 
 void CallingThread::serve(const std::function<void()>& every_moment) {
@@ -49,41 +67,50 @@ void CallingThread::serve(const std::function<void()>& every_moment) {
     if (changed && call == nullptr) return;
     // The GIL is never waited for with the lock held.
     lock.unlock();
+    bool again = false;
     {
       const pybind11::gil_scoped_acquire gil;
       try {
         changed ? (*call)() : every_moment();
       } catch (...) {
-        keep_failure();
+        again = !keep_failure();
       }
     }
     lock.lock();
-    if (!changed) continue;
-    call_ = nullptr;
-    changed_.notify_all();
+    if (changed) {
+      call_ = nullptr;
+      changed_.notify_all();
+    } else if (again) {
+      abandoned_ = !finished_;
+      return;
+    }
   }
 }
 
-void run_beside_python(const std::function<void(CallingThread&)>& work,
-                       const std::function<void()>& every_moment) {
-  CallingThread calling;
-  std::exception_ptr failure;
+WorkEnd run_beside_python(std::function<void(CallingThread&)> work,
+                          const std::function<void()>& every_moment) {
+  const auto calling = std::make_shared<CallingThread>();
   {
     const pybind11::gil_scoped_release free;
-    std::thread worker([&] {
+    std::thread worker([calling, work = std::move(work)]() mutable {
       std::fesetenv(FE_DFL_ENV);
+      std::exception_ptr thrown;
       try {
-        work(calling);
+        work(*calling);
       } catch (...) {
-        failure = std::current_exception();
+        thrown = std::current_exception();
       }
-      calling.finish();
+      if (calling->finish(std::move(thrown))) return;
+      const pybind11::gil_scoped_acquire gil;
+      work = nullptr;
     });
-    calling.serve(every_moment);
-    worker.join();
+    calling->serve(every_moment);
+    calling->is_abandoned() ? worker.detach() : worker.join();
   }
-  if (failure) std::rethrow_exception(failure);
-  if (calling.failure_) std::rethrow_exception(calling.failure_);
+  const std::lock_guard lock(calling->mutex_);
+  if (!calling->has_failed_ && calling->thrown_) std::rethrow_exception(calling->thrown_);
+  // Taken away, so that the other thread does not destroy it.
+  return {.failure = std::exchange(calling->failure_, nullptr), .abandoned = calling->abandoned_};
 }
 
 }  // namespace rubato::python

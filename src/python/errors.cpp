@@ -27,6 +27,8 @@ void define_errors(py::module_& module) {
 void rethrow_for_users() {
   try {
     throw;
+  } catch (const MemoryError&) {
+    throw;
   } catch (const std::exception& error) {
     constexpr const char* kLess = "smaller minibatches or steps and fewer threads need less";
     if (const auto memory = memory_failure(error, kLess)) throw MemoryError(*memory);

@@ -13,16 +13,20 @@
 #include <rubato/core/error.hpp>
 #include <rubato/scaling/adascale_estimator.hpp>
 
+#include "torch/adascale_checks.hpp"
+
 namespace rubato::python {
 
 namespace {
 
 namespace py = pybind11;
 
-void require_group(const AdaScaleEstimator& estimator, std::size_t group) {
-  if (group < estimator.groups()) return;
-  throw Error(fmt::format("AdaScale: gain() of parameter group {}; accepted: 0 to {}", group,
-                          estimator.groups() - 1));
+double gain_of_group(const AdaScaleEstimator& estimator, double scale, std::int64_t group) {
+  if (group < 0 || std::cmp_greater_equal(group, estimator.groups())) {
+    throw Error(fmt::format("AdaScale: gain() of parameter group {}; accepted: 0 to {}", group,
+                            estimator.groups() - 1));
+  }
+  return estimator.gain(scale, static_cast<std::size_t>(group));
 }
 
 // Pairs of minibatch_square and mean_square.
@@ -57,16 +61,14 @@ void define_estimator(py::module_& module) {
       .def("add_group", &AdaScaleEstimator::add_group)
       .def("gain",
            [](const AdaScaleEstimator& estimator, double scale) { return estimator.gain(scale); })
-      .def("gain_of_group",
-           [](const AdaScaleEstimator& estimator, double scale, std::size_t group) {
-             require_group(estimator, group);
-             return estimator.gain(scale, group);
-           })
+      .def("gain_of_group", &gain_of_group)
       .def("smoothing", &AdaScaleEstimator::smoothing)
       .def("state", &AdaScaleEstimator::state)
       .def("load_state", [](AdaScaleEstimator& estimator, const std::vector<double>& state) {
         estimator.load_state(state);
       });
+  module.def("require_gradients", &require_gradients);
+  module.def("checked_scale", &checked_scale);
 }
 
 }  // namespace rubato::python

@@ -19,5 +19,6 @@ PYBIND11_MODULE(_rubato, module) {
   define_planning(module);
   define_estimator(module);
   module.def("train", &train);
+  module.def("first_inputs", &first_inputs);
   module.def("end_training", &end_training);
 }

@@ -1,5 +1,6 @@
 #include "python/own_parts.hpp"
 
+#include <algorithm>
 #include <map>
 #include <memory>
 #include <string>
@@ -15,6 +16,8 @@
 
 #include "config/engine.hpp"
 #include "data/data_files.hpp"
+#include "run/run_data.hpp"
+#include "torch/sample_dataset.hpp"
 #include "torch_run/workload_parts.hpp"
 
 namespace rubato::python {
@@ -64,7 +67,28 @@ std::shared_ptr<const Dataset> dataset_of(const Tensors& inputs, Tensors targets
   return make_dataset(inputs, std::move(targets));
 }
 
+std::shared_ptr<const Dataset> training_set(const RunConfiguration& configuration,
+                                            const OwnParts& parts, c10::ScalarType type) {
+  if (parts.inputs.size() > 1 || parts.targets.size() > 1) {
+    return dataset_of(parts.inputs, parts.targets);
+  }
+  const DataSets data =
+      parts.inputs.empty() ? load_data(configuration) : prepared(configuration, data_of(parts));
+  const bool tokens = data.inputs == InputKind::tokens;
+  return make_dataset(data, data.train,
+                      {.input_shape = data.train.inputs.shape(),
+                       .input_type = tokens ? at::kLong : type,
+                       .real_target_type = type},
+                      /*room=*/0);
+}
+
 }  // namespace
+
+Tensors first_inputs(const RunConfiguration& configuration, const OwnParts& parts,
+                     c10::ScalarType type) {
+  const auto set = training_set(configuration, parts, type);
+  return set->range(0, std::min(configuration.minibatch, set->size())).inputs;
+}
 
 std::shared_ptr<const Workload> load_workload(const RunConfiguration& configuration,
                                               const OwnParts& parts) {

@@ -5,9 +5,13 @@
 #include <string>
 #include <variant>
 
+#include <c10/core/ScalarType.h>
+
 #include <rubato/config/run_configuration.hpp>
 #include <rubato/model/model.hpp>
 #include <rubato/run/workload.hpp>
+#include <rubato/trace/availability.hpp>
+#include <rubato/trace/trace.hpp>
 
 namespace rubato::python {
 
@@ -24,10 +28,17 @@ struct OwnParts {
   /// Empty is none, or those of the data that the configuration names.
   Tensors test_inputs{};
   Tensors test_targets{};
+  /// Empty is what the configuration's trace names.
+  std::optional<std::variant<Trace, Availability>> steps{};
 };
 
 /// The workload of a configuration with these parts in place of what it names. Throws Error.
 [[nodiscard]] std::shared_ptr<const Workload> load_workload(const RunConfiguration& configuration,
                                                             const OwnParts& parts);
+
+/// The inputs of the first minibatch of the training data, in the shape and of the type in which
+/// training gives them to a model whose parameters are of `type`. Throws Error.
+[[nodiscard]] Tensors first_inputs(const RunConfiguration& configuration, const OwnParts& parts,
+                                   c10::ScalarType type);
 
 }  // namespace rubato::python

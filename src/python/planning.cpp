@@ -1,10 +1,9 @@
 #include "python/planning.hpp"
 
-#include <algorithm>
 #include <cstdint>
-#include <limits>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <variant>
 #include <vector>
@@ -17,16 +16,14 @@
 #include <rubato/core/error.hpp>
 #include <rubato/plan/plan.hpp>
 #include <rubato/plan/shuffle.hpp>
-#include <rubato/recipe/quadratic_options.hpp>
-#include <rubato/run/workload.hpp>
-#include <rubato/sim/simulate.hpp>
 
-#include "config/engine.hpp"
 #include "config/run_option.hpp"
 #include "config/trace_source.hpp"
+#include "python/beside_python.hpp"
 #include "python/table.hpp"
 #include "python/traces.hpp"
-#include "run/step_source.hpp"
+#include "report/record_numbers.hpp"
+#include "run/dry_run.hpp"
 
 namespace rubato::python {
 
@@ -34,8 +31,6 @@ namespace {
 
 namespace py = pybind11;
 using namespace py::literals;
-
-constexpr std::int64_t kBuiltInImages = 12'000;
 
 // Names of options and the texts of their values.
 using Options = std::vector<std::pair<std::string, std::string>>;
@@ -52,7 +47,8 @@ void set_all(RunConfiguration& run, const Options& options) {
 }
 
 RunSteps steps_of(const RunConfiguration& run, std::optional<Steps> steps) {
-  return steps ? run_steps_of(run, *std::move(steps)) : load_run_steps(run);
+  if (!steps) return load_run_steps(run);
+  return run_steps_of(run, with_end(*std::move(steps), run.on_trace_end));
 }
 
 std::int64_t checked_samples(std::int64_t samples) {
@@ -61,13 +57,7 @@ std::int64_t checked_samples(std::int64_t samples) {
                           kMaxDatasetSize));
 }
 
-struct PlannedEpoch {
-  std::int64_t index = 0;
-  bool complete = true;
-  std::vector<StepPlan> steps{};
-};
-
-py::dict dict_of_epoch(const PlannedEpoch& epoch) {
+py::dict dict_of_epoch(const EpochPlan& epoch) {
   Table table;
   for (const StepPlan& step : epoch.steps) {
     table.add({{"step", step.index.value()},
@@ -77,44 +67,37 @@ py::dict dict_of_epoch(const PlannedEpoch& epoch) {
                {"minibatches", step.minibatches},
                {"shift", step.shift}});
   }
-  return py::dict("epoch"_a = epoch.index, "complete"_a = epoch.complete,
+  return py::dict("epoch"_a = epoch.index.value(), "complete"_a = epoch.complete,
                   "steps"_a = table.columns());
 }
 
-std::vector<PlannedEpoch> planned(const Options& options, std::optional<Steps> steps,
-                                  std::int64_t samples, std::optional<std::int64_t> epochs) {
+std::vector<EpochPlan> planned(const Options& options, std::optional<Steps> steps,
+                               std::int64_t samples, std::optional<std::int64_t> epochs) {
   RunConfiguration run;
   set_all(run, options);
-  const Planner first(std::get<Trace>(steps_of(run, std::move(steps))),
-                      {.dataset_size = checked_samples(samples),
-                       .minibatch_size = run.minibatch,
-                       .cores = run.cores,
-                       .remainder = run.remainder});
-  if (epochs) require_epochs(first, *epochs);
-  const std::int64_t all = first.trace().endless() ? 1 : std::numeric_limits<std::int64_t>::max();
-  Planner planner = first;
-  std::vector<PlannedEpoch> list;
-  while (static_cast<std::int64_t>(list.size()) < epochs.value_or(all)) {
-    std::optional<EpochPlan> epoch = planner.next();
-    if (!epoch) break;
-    list.push_back({epoch->index.value(), epoch->complete, std::move(epoch->steps)});
-  }
-  return list;
+  Planner planner(std::get<Trace>(steps_of(run, std::move(steps))),
+                  {.dataset_size = checked_samples(samples),
+                   .minibatch_size = run.minibatch,
+                   .cores = run.cores,
+                   .remainder = run.remainder});
+  SignalCheck look_for_signals;
+  return first_epochs(std::move(planner), epochs, [&] { look_for_signals(); });
 }
 
 py::list plan(const Options& options, const py::object& trace, std::int64_t samples,
               std::optional<std::int64_t> epochs) {
-  if (epochs && *epochs < 1) {
-    throw Error(fmt::format("epochs {}: accepted are whole numbers from 1 on", *epochs));
+  if (epochs && (*epochs < 1 || *epochs > kMaxPlannedEpochs)) {
+    throw Error(fmt::format("epochs {}: accepted are whole numbers from 1 to {}", *epochs,
+                            kMaxPlannedEpochs));
   }
   std::optional<Steps> steps = steps_in(trace);
-  std::vector<PlannedEpoch> found;
+  std::vector<EpochPlan> found;
   {
     const py::gil_scoped_release free;
     found = planned(options, std::move(steps), samples, epochs);
   }
   py::list list;
-  for (const PlannedEpoch& epoch : found) list.append(dict_of_epoch(epoch));
+  for (const EpochPlan& epoch : found) list.append(dict_of_epoch(epoch));
   return list;
 }
 
@@ -137,63 +120,35 @@ std::vector<std::vector<std::int64_t>> shares(std::int64_t first, std::int64_t m
   return of_cores;
 }
 
-struct Simulated {
-  SimulationResult result{};
-  std::int64_t fewest_cores = std::numeric_limits<std::int64_t>::max();
-  std::int64_t most_cores = 0;
-};
-
-Simulated simulated(const Options& options, std::optional<Steps> loaded,
-                    std::optional<std::int64_t> samples) {
+SimulatedTraining simulated(const Options& options, std::optional<Steps> loaded,
+                            std::optional<std::int64_t> samples) {
   RunConfiguration run;
   run.clock = Clock::modelled;
   set_all(run, options);
   require_consistent(run);
-  const ModelEntry& model = model_entry(run.model);
-  const std::int64_t built_in =
-      model.classifies ? kBuiltInImages : parse_quadratic(run.model).samples;
-  const RunSteps steps = steps_of(run, std::move(loaded));
-  const auto source = make_step_source(run, steps, known_gradient_bytes(run));
-  Simulated found;
-  found.result = simulate(
-      *source,
-      {.dataset_size = checked_samples(samples.value_or(built_in)),
-       .minibatch_size = run.minibatch,
-       .cores = run.cores,
-       .remainder = run.remainder,
-       .epochs = run.epochs},
-      [&](const SimulatedStep& step) {
-        found.fewest_cores = std::min(found.fewest_cores, step.plan.cores);
-        found.most_cores = std::max(found.most_cores, step.plan.cores);
-      },
-      budget_of(run));
-  if (found.result.steps > 0) return found;
-  throw Error(
-      fmt::format("--trace {}: there is no step to simulate; accepted: devices that stay as long "
-                  "as a step takes",
-                  source_of(steps)));
+  if (samples) samples = checked_samples(*samples);
+  SignalCheck look_for_signals;
+  return simulate_training(run, steps_of(run, std::move(loaded)), samples,
+                           [&] { look_for_signals(); });
 }
 
 py::dict simulate_one(const Options& options, const py::object& trace,
                       std::optional<std::int64_t> samples) {
   std::optional<Steps> steps = steps_in(trace);
-  Simulated found;
+  SimulatedTraining found;
   {
     const py::gil_scoped_release free;
     found = simulated(options, std::move(steps), samples);
   }
-  constexpr double kHour = 3600;
   const SimulationResult& result = found.result;
-  const ClockTime time = result.time.value_or(ClockTime());
-  const std::string end = result.ended ? "devices ended" : result.reached;
-  return py::dict(
-      "epochs"_a = result.epochs, "steps"_a = result.steps, "samples"_a = result.samples,
-      "mean_batch"_a = static_cast<double>(result.samples) / static_cast<double>(result.steps),
-      "fewest_cores"_a = found.fewest_cores, "most_cores"_a = found.most_cores,
-      "hours"_a = time.seconds / kHour, "core_hours"_a = time.core_seconds / kHour,
-      "money"_a = time.money, "idle_hours"_a = time.idle_seconds / kHour,
-      "lost_hours"_a = time.lost_seconds / kHour, "restarts"_a = time.restarts,
-      "ended_by"_a = end.empty() ? py::object(py::none()) : py::object(py::str(end)));
+  py::dict dict("epochs"_a = result.epochs, "steps"_a = result.steps, "samples"_a = result.samples,
+                "mean_batch"_a = found.mean_batch, "fewest_cores"_a = found.fewest_cores,
+                "most_cores"_a = found.most_cores);
+  each_number(result.time.value_or(ClockTime()),
+              [&](std::string_view name, auto value) { dict[py::str(std::string(name))] = value; });
+  const std::string end = ended_by(result);
+  dict["ended_by"] = end.empty() ? py::object(py::none()) : py::object(py::str(end));
+  return dict;
 }
 
 }  // namespace

@@ -1,10 +1,15 @@
 #include "python/table.hpp"
 
 #include <limits>
+#include <string_view>
+#include <type_traits>
 #include <utility>
 
 #include <fmt/format.h>
 #include <pybind11/numpy.h>
+#include <pybind11/stl.h>
+
+#include "report/record_numbers.hpp"
 
 namespace rubato::python {
 
@@ -12,14 +17,25 @@ namespace {
 
 namespace py = pybind11;
 
-using Value = std::variant<std::int64_t, double, bool>;
+using Value = std::variant<std::int64_t, double, bool, std::string>;
 
 // Indices of the types in Value.
 constexpr std::size_t kWhole = 0;
 constexpr std::size_t kReal = 1;
+constexpr std::size_t kText = 3;
+
+constexpr double kNone = std::numeric_limits<double>::quiet_NaN();
 
 double number_of(const Value& value) {
-  return std::visit([](auto number) { return static_cast<double>(number); }, value);
+  return std::visit(
+      [](const auto& of) {
+        if constexpr (std::is_arithmetic_v<std::remove_cvref_t<decltype(of)>>) {
+          return static_cast<double>(of);
+        } else {
+          return kNone;
+        }
+      },
+      value);
 }
 
 std::optional<Value> maybe(const std::optional<double>& value) {
@@ -28,13 +44,9 @@ std::optional<Value> maybe(const std::optional<double>& value) {
 
 void add_time(Row& row, const std::optional<ClockTime>& time) {
   if (!time) return;
-  constexpr double kHour = 3600;
-  row.push_back({"hours", time->seconds / kHour});
-  row.push_back({"core_hours", time->core_seconds / kHour});
-  row.push_back({"money", time->money});
-  row.push_back({"idle_hours", time->idle_seconds / kHour});
-  row.push_back({"lost_hours", time->lost_seconds / kHour});
-  row.push_back({"restarts", time->restarts});
+  each_number(*time, [&](std::string_view name, auto value) {
+    row.push_back({std::string(name), value});
+  });
 }
 
 template <class T>
@@ -59,31 +71,25 @@ Row row_of(const StepRecord& step) {
           {"gain", step.gain},
           {"iterations", step.iterations},
           {"loss", step.loss},
-          {"applied", step.applied},
-          {"gradient_norm", maybe(step.gradient_norm)},
-          {"noise_scale", maybe(step.noise_scale)},
-          {"measured_gain", maybe(step.measured_gain)},
-          {"loss_scale", maybe(step.loss_scale)}};
+          {"applied", step.applied}};
+  each_measured_number(step, [&](std::string_view name, const std::optional<double>& value) {
+    row.push_back({std::string(name), maybe(value)});
+  });
   if (step.loss_scale) row.push_back({"skipped", step.skipped});
   add_time(row, step.time);
   for (const NamedNumber& input : step.decision_inputs) {
     row.push_back({fmt::format("decision_{}", input.name), input.value});
   }
-  row.push_back({"data_seconds", step.seconds.data});
-  row.push_back({"compute_seconds", step.seconds.compute});
-  row.push_back({"reduce_seconds", step.seconds.reduce});
-  row.push_back({"update_seconds", step.seconds.update});
-  row.push_back({"wall_seconds", step.seconds.wall});
+  each_number(step.seconds, [&](std::string_view name, double seconds) {
+    row.push_back({fmt::format("{}_seconds", name), seconds});
+  });
   return row;
 }
 
-Row row_of(const MinibatchRecord& minibatch, std::int64_t step) {
-  return {{"step", step},
-          {"minibatch", minibatch.minibatch.value()},
-          {"core", minibatch.core.value()},
-          {"substep", minibatch.substep},
-          {"loss", minibatch.loss},
-          {"gradient_norm", minibatch.gradient_norm}};
+Row row_of(const MinibatchRecord& minibatch, StepIndex step) {
+  return {{"step", step.value()},           {"minibatch", minibatch.minibatch.value()},
+          {"core", minibatch.core.value()}, {"substep", minibatch.substep},
+          {"loss", minibatch.loss},         {"gradient_norm", minibatch.gradient_norm}};
 }
 
 Row row_of(const EpochRecord& epoch) {
@@ -93,9 +99,9 @@ Row row_of(const EpochRecord& epoch) {
           {"samples", epoch.samples},
           {"train_loss", epoch.train_loss}};
   if (epoch.test) {
-    row.push_back({"test_loss", epoch.test->loss});
-    row.push_back({"test_accuracy", maybe(epoch.test->accuracy)});
-    row.push_back({"test_top_k_accuracy", maybe(epoch.test->top_k_accuracy)});
+    each_number(*epoch.test, [&](std::string_view name, const std::optional<double>& value) {
+      row.push_back({fmt::format("test_{}", name), maybe(value)});
+    });
   }
   for (const MetricValue& metric : epoch.metrics) row.push_back({metric.name, metric.value});
   add_time(row, epoch.time);
@@ -104,12 +110,29 @@ Row row_of(const EpochRecord& epoch) {
   return row;
 }
 
+Row row_of(const FaultRecord& fault, StepIndex step, std::int64_t cores_left) {
+  return {{"step", step.value()},
+          {"core", fault.core.value()},
+          {"substep", fault.substep},
+          {"cores_left", cores_left}};
+}
+
+Row row_of(const TensorStatistics& tensor, StepIndex step) {
+  return {{"step", step.value()},
+          {"tensor", tensor.name},
+          {"of", std::string(tensor.gradient ? "gradient" : "parameter")},
+          {"norm", tensor.norm},
+          {"mean", tensor.mean},
+          {"min", tensor.min},
+          {"max", tensor.max}};
+}
+
 py::dict dict_of(const Row& row) {
   py::dict dict;
   for (const Field& field : row) {
     py::object value = py::none();
     if (field.value) {
-      value = std::visit([](auto number) -> py::object { return py::cast(number); }, *field.value);
+      value = std::visit([](const auto& of) -> py::object { return py::cast(of); }, *field.value);
     }
     dict[py::str(field.name)] = value;
   }
@@ -127,10 +150,14 @@ void Table::add(const Row& row) {
     }
     if (column.values.size() < rows_) {
       column.complete = false;
-      column.values.resize(rows_, std::numeric_limits<double>::quiet_NaN());
+      column.values.resize(rows_, kNone);
     }
     if (column.type != field.value->index()) column.type = kReal;
     column.values.push_back(number_of(*field.value));
+    if (const auto* const text = std::get_if<std::string>(&*field.value)) {
+      column.texts.resize(rows_);
+      column.texts.push_back(*text);
+    }
   }
   ++rows_;
 }
@@ -139,8 +166,14 @@ py::dict Table::columns() const {
   py::dict dict;
   for (const std::string& name : names_) {
     const Column& column = columns_.at(name);
+    if (column.type == kText) {
+      std::vector<std::string> texts = column.texts;
+      texts.resize(rows_);
+      dict[py::str(name)] = py::array::ensure(py::cast(texts));
+      continue;
+    }
     std::vector<double> values = column.values;
-    values.resize(rows_, std::numeric_limits<double>::quiet_NaN());
+    values.resize(rows_, kNone);
     const bool complete = column.complete && column.values.size() == rows_;
     const std::size_t type = complete ? column.type : kReal;
     if (type == kWhole) {

@@ -13,6 +13,14 @@ namespace rubato::python {
 
 namespace py = pybind11;
 
+namespace {
+
+py::object object_of(const at::Tensor& tensor) {
+  return py::reinterpret_steal<py::object>(THPVariable_Wrap(tensor));
+}
+
+}  // namespace
+
 Tensors tensors_in(const py::list& list) {
   Tensors tensors;
   for (const py::handle item : list) {
@@ -31,11 +39,15 @@ std::vector<NamedTensor> copies_of(std::span<const NamedArray> arrays) {
   return copies;
 }
 
+py::list list_of(std::span<const at::Tensor> tensors) {
+  py::list list;
+  for (const at::Tensor& tensor : tensors) list.append(object_of(tensor));
+  return list;
+}
+
 py::dict dict_of(std::span<const NamedTensor> tensors) {
   py::dict dict;
-  for (const NamedTensor& named : tensors) {
-    dict[py::str(named.name)] = py::reinterpret_steal<py::object>(THPVariable_Wrap(named.tensor));
-  }
+  for (const NamedTensor& named : tensors) dict[py::str(named.name)] = object_of(named.tensor);
   return dict;
 }
 

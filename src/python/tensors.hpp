@@ -20,6 +20,9 @@ namespace rubato::python {
 /// Copies of arrays, as they are now.
 [[nodiscard]] std::vector<NamedTensor> copies_of(std::span<const NamedArray> arrays);
 
+/// Of torch.Tensor.
+[[nodiscard]] pybind11::list list_of(std::span<const at::Tensor> tensors);
+
 /// {name: torch.Tensor}.
 [[nodiscard]] pybind11::dict dict_of(std::span<const NamedTensor> tensors);
 

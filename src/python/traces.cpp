@@ -103,6 +103,16 @@ std::optional<std::variant<Trace, Availability>> steps_in(const py::object& obje
   return object.cast<Availability>();
 }
 
+std::variant<Trace, Availability> with_end(std::variant<Trace, Availability> steps,
+                                           std::optional<TraceEnd> end) {
+  if (!end || *end == std::visit([](const auto& of) { return of.end(); }, steps)) return steps;
+  if (const Trace* const trace = std::get_if<Trace>(&steps)) {
+    return Trace(trace->steps(), *end, trace->source());
+  }
+  const auto& of = std::get<Availability>(steps);
+  return Availability(of.changes(), of.length(), of.source(), *end, of.sample_gap());
+}
+
 void define_traces(py::module_& module) {
   const py::call_guard<py::gil_scoped_release> free;
   py::class_<Trace>(module, "Trace")

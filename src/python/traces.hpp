@@ -18,4 +18,8 @@ void define_traces(pybind11::module_& module);
 [[nodiscard]] std::optional<std::variant<Trace, Availability>> steps_in(
     const pybind11::object& object);
 
+/// The same steps with what `end` says behind them; as they are where it says nothing.
+[[nodiscard]] std::variant<Trace, Availability> with_end(std::variant<Trace, Availability> steps,
+                                                         std::optional<TraceEnd> end);
+
 }  // namespace rubato::python

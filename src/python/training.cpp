@@ -2,13 +2,13 @@
 
 #include <atomic>
 #include <chrono>
+#include <exception>
 #include <memory>
 #include <optional>
+#include <string_view>
 #include <thread>
 #include <utility>
 
-#include <ATen/Context.h>
-#include <ATen/core/Generator.h>
 #include <c10/core/DefaultDtype.h>
 #include <fmt/format.h>
 #include <pybind11/pybind11.h>
@@ -19,17 +19,22 @@
 #include <rubato/report/summary.hpp>
 #include <rubato/run/run.hpp>
 #include <rubato/torch/environment.hpp>
+#include <rubato/train/monitor.hpp>
 
 #include "app/planned_faults.hpp"
-#include "app/run_folder_name.hpp"
 #include "app/run_messages.hpp"
 #include "app/train_arguments.hpp"
-#include "config/engine.hpp"
+#include "app/way_out.hpp"
+#include "core/file.hpp"
+#include "core/memory.hpp"
 #include "python/beside_python.hpp"
 #include "python/errors.hpp"
 #include "python/own_parts.hpp"
 #include "python/table.hpp"
 #include "python/tensors.hpp"
+#include "python/traces.hpp"
+#include "report/record_numbers.hpp"
+#include "torch/generator_keeper.hpp"
 
 namespace rubato::python {
 
@@ -82,74 +87,91 @@ class Float32ByDefault {
   caffe2::TypeMeta before_;
 };
 
-// Leaves libtorch's generator as it was: a training seeds it.
-class KeptGenerator {
- public:
-  KeptGenerator()
-      : generator_(at::globalContext().defaultGenerator(at::kCPU)),
-        state_(generator_.get_state()) {}
-  ~KeptGenerator() { generator_.set_state(state_); }
-  KeptGenerator(const KeptGenerator&) = delete;
-  KeptGenerator& operator=(const KeptGenerator&) = delete;
-
- private:
-  at::Generator generator_;
-  at::Tensor state_;
-};
-
 // What Python's callbacks are, to be called on the calling thread alone.
 struct Callbacks {
-  const py::object& on_step;
-  const py::object& on_epoch;
+  py::object on_step{};
+  py::object on_epoch{};
+};
+
+// Ends a training that nobody waits for any more.
+class Abandoned : public Error {
+ public:
+  Abandoned() : Error("the training was abandoned") {}
 };
 
 // Keeps what happens, tells the callbacks, and ends training where they ask for it.
 class Listener final : public Observer {
  public:
-  Listener(CallingThread& calling, Callbacks callbacks)
+  Listener(CallingThread& calling, const Callbacks& callbacks)
       : calling_(calling),
         callbacks_(callbacks),
         hears_steps_(!callbacks.on_step.is_none()),
         hears_epochs_(!callbacks.on_epoch.is_none()) {}
 
+  void on_fault(Training& training, const StepPlan& step, std::span<const FaultRecord> faults,
+                std::int64_t cores_left) override {
+    static_cast<void>(training);
+    for (const FaultRecord& fault : faults) faults_.add(row_of(fault, step.index, cores_left));
+  }
   void on_step(Training& training, const StepRecord& step) override {
+    // Before it is evaluated, and before there is a checkpoint.
+    require_not_abandoned();
     const Row row = row_of(step);
     steps_.add(row);
     for (const MinibatchRecord& minibatch : step.minibatches) {
-      minibatches_.add(row_of(minibatch, step.plan.index.value()));
+      minibatches_.add(row_of(minibatch, step.plan.index));
     }
-    if (hears_steps_) tell(training, callbacks_.on_step, row, "on_step returned False");
+    if (!hears_steps_) return;
+    tell(training, callbacks_.on_step, "on_step returned False", [&] {
+      py::dict dict = dict_of(row);
+      dict["substeps"] = substeps_of(step);
+      return dict;
+    });
   }
   void on_epoch(Training& training, const EpochRecord& epoch) override {
     const Row row = row_of(epoch);
     epochs_.add(row);
-    if (hears_epochs_) tell(training, callbacks_.on_epoch, row, "on_epoch returned False");
+    if (!hears_epochs_) return;
+    tell(training, callbacks_.on_epoch, "on_epoch returned False", [&] { return dict_of(row); });
   }
   void between_steps(Training& training) override {
+    require_not_abandoned();
     if (asked_to_stop || calling_.has_failed()) training.pause();
+  }
+  // For a Monitor.
+  void keep(const StepPlan& step, std::span<const TensorStatistics> tensors) {
+    for (const TensorStatistics& tensor : tensors) monitored_.add(row_of(tensor, step.index));
   }
 
   [[nodiscard]] const Table& steps() const { return steps_; }
   [[nodiscard]] const Table& epochs() const { return epochs_; }
   [[nodiscard]] const Table& minibatches() const { return minibatches_; }
+  [[nodiscard]] const Table& faults() const { return faults_; }
+  [[nodiscard]] const Table& monitored() const { return monitored_; }
 
  private:
-  void tell(Training& training, const py::object& callback, const Row& row, const char* reason) {
+  void require_not_abandoned() {
+    if (calling_.is_abandoned()) throw Abandoned();
+  }
+  template <class Make>
+  void tell(Training& training, const py::object& callback, const char* reason, const Make& make) {
     bool stop = false;
     static_cast<void>(calling_.run([&] {
       // Only False itself: most functions return None.
-      stop = callback(dict_of(row)).ptr() == Py_False;
+      stop = callback(make()).ptr() == Py_False;
     }));
     if (stop) training.stop(reason);
   }
 
   CallingThread& calling_;
-  Callbacks callbacks_;
+  const Callbacks& callbacks_;
   bool hears_steps_;
   bool hears_epochs_;
   Table steps_;
   Table epochs_;
   Table minibatches_;
+  Table faults_;
+  Table monitored_;
 };
 
 // What a training came to, without anything of Python's.
@@ -161,12 +183,28 @@ struct Outcome {
   std::string summary{};
   std::string folder{};
   std::string checkpoint{};
+  std::string model_name{};
+  bool has_real_targets = false;
   std::shared_ptr<Listener> listener{};
   std::vector<NamedTensor> weights{};
   // TorchScript with the weights, where the model is that.
   std::optional<std::string> model{};
   std::optional<std::vector<NamedTensor>> best{};
   std::int64_t best_epoch = 0;
+  // Whether there are weights.
+  bool is_whole = false;
+};
+
+// A training with all that it uses: where it is abandoned, it ends with this.
+struct Session {
+  // Free when all else has gone.
+  TrainingTurn turn{};
+  // A training seeds it.
+  GeneratorKeeper generator{};
+  std::vector<std::string> arguments{};
+  OwnParts parts{};
+  Callbacks callbacks{};
+  Outcome outcome{};
 };
 
 std::vector<NamedTensor> weights_of(std::span<const NamedArray> parameters,
@@ -190,8 +228,10 @@ RunLocation location_of(const app::TrainArguments& arguments, std::vector<std::s
 // What is written to a run's folder and nowhere else.
 void require_folder(const app::TrainArguments& arguments) {
   if (arguments.resume || arguments.out) return;
-  for (const char* name : {"checkpoint-every", "keep", "monitor", "monitor-every"}) {
-    if (!arguments.given.contains(name)) continue;
+  for (const char* name :
+       {"checkpoint-every", "keep", "tensorboard", "histograms", "histograms-every"}) {
+    const bool is_off = name == std::string_view("tensorboard") && !arguments.run.tensorboard;
+    if (!arguments.given.contains(name) || is_off) continue;
     throw Error(fmt::format("--{}: the run is kept nowhere; accepted: with out", name));
   }
 }
@@ -221,16 +261,62 @@ void put_end(Run& run, const RunOutcome& of, const app::PlannedFaults& faults, O
   }
 }
 
-Outcome trained(const std::vector<std::string>& texts, const OwnParts& parts,
-                CallingThread& calling, Callbacks callbacks) {
-  Outcome outcome;
-  const auto arguments = app::parse_train_arguments(texts);
+constexpr const char* kLessMemory = "smaller minibatches or steps and fewer threads need less";
+
+// Throws what is being handled, with what is left of the run where that can be said.
+[[noreturn]] void rethrow_with_way_out(Run& run) {
+  const std::string to_go_on =
+      fmt::format("to go on: rubato.train(resume='{}')", run.location().path().string());
+  try {
+    throw;
+  } catch (const OutputError& error) {
+    throw OutputError(error.what() + app::way_out(run, to_go_on));
+  } catch (const std::exception& error) {
+    const auto memory = memory_failure(error, kLessMemory);
+    if (!memory) throw;
+    throw MemoryError(*memory + app::way_out_of_step(run, to_go_on));
+  }
+}
+
+void put_weights(Run& run, Outcome& outcome) {
+  const Trainer& trainer = run.trainer();
+  outcome.weights = weights_of(trainer.parameters(), trainer.buffers());
+  outcome.model = run.workload().model_file(trainer.parameters(), trainer.buffers());
+  if (const BestWeights* const best = run.best(); best != nullptr && best->value()) {
+    outcome.best = weights_of(best->parameters(), best->buffers());
+    outcome.best_epoch = best->epoch().value();
+  }
+  outcome.is_whole = true;
+}
+
+// What it throws after Ctrl-C or an exception of a callback, which the caller hears of, is a
+// warning.
+void execute(Run& run, const app::PlannedFaults& faults, CallingThread& calling, Outcome& outcome) {
+  try {
+    try {
+      put_end(run, run.execute(), faults, outcome);
+      put_weights(run, outcome);
+    } catch (...) {
+      rethrow_with_way_out(run);
+    }
+  } catch (const std::exception& error) {
+    if (!calling.has_failed()) throw;
+    outcome.warnings.push_back(fmt::format("when the training was to end: {}", error.what()));
+  }
+}
+
+void train_in(Session& session, CallingThread& calling) {
+  Outcome& outcome = session.outcome;
+  const auto arguments = app::parse_train_arguments(session.arguments);
   if (!arguments) throw Error("the help is no training; accepted: help(rubato.train)");
   require_folder(*arguments);
   RunLocation location = location_of(*arguments, outcome.warnings);
   std::optional<Float32ByDefault> float32;
-  if (parts.model.empty()) float32.emplace();
-  Run run(arguments->run, loaded(arguments->run, parts, outcome.warnings), std::move(location));
+  if (session.parts.model.empty()) float32.emplace();
+  std::optional<Run::Steps> steps = std::move(session.parts.steps);
+  if (steps) steps = with_end(*std::move(steps), arguments->run.on_trace_end);
+  Run run(arguments->run, loaded(arguments->run, session.parts, outcome.warnings),
+          std::move(location), nullptr, std::move(steps));
   if (std::string difference = run.warning(); !difference.empty()) {
     outcome.warnings.push_back(std::move(difference));
   }
@@ -238,18 +324,21 @@ Outcome trained(const std::vector<std::string>& texts, const OwnParts& parts,
     outcome.warnings.push_back(std::move(line));
   }
   outcome.folder = run.location().path().string();
+  outcome.model_name = arguments->run.model;
+  outcome.has_real_targets = run.workload().has_real_targets();
   Trainer& trainer = run.trainer();
   const auto faults = trainer.add_observer<app::PlannedFaults>(trainer.options().faults.planned,
                                                                StepIndex{trainer.result().steps});
-  outcome.listener = trainer.add_observer<Listener>(calling, callbacks);
-  put_end(run, run.execute(), *faults, outcome);
-  outcome.weights = weights_of(trainer.parameters(), trainer.buffers());
-  outcome.model = run.workload().model_file(trainer.parameters(), trainer.buffers());
-  if (const BestWeights* const best = run.best(); best != nullptr && best->value()) {
-    outcome.best = weights_of(best->parameters(), best->buffers());
-    outcome.best_epoch = best->epoch().value();
+  outcome.listener = trainer.add_observer<Listener>(calling, session.callbacks);
+  if (!arguments->run.monitor.empty()) {
+    trainer.add_observer<Monitor>(
+        arguments->run.monitor, arguments->run.monitor_every,
+        [listener = outcome.listener](const StepPlan& step,
+                                      std::span<const TensorStatistics> tensors) {
+          listener->keep(step, tensors);
+        });
   }
-  return outcome;
+  execute(run, *faults, calling, outcome);
 }
 
 void take_tensors(const py::dict& parts, const char* key, Tensors& inputs, Tensors& targets) {
@@ -272,6 +361,7 @@ OwnParts own_parts(const py::object& object) {
   }
   take_tensors(dict, "train", parts.inputs, parts.targets);
   take_tensors(dict, "test", parts.test_inputs, parts.test_targets);
+  parts.steps = steps_in(dict["steps"]);
   return parts;
 }
 
@@ -287,50 +377,67 @@ py::object best_of(const Outcome& outcome) {
 
 py::dict dict_of_outcome(const Outcome& outcome, const py::object& failure) {
   using namespace py::literals;
-  return py::dict("end"_a = outcome.end, "reason"_a = outcome.reason,
-                  "missed_target"_a = outcome.missed_target, "failure"_a = failure,
-                  "warnings"_a = outcome.warnings, "summary"_a = outcome.summary,
-                  "folder"_a = outcome.folder, "checkpoint"_a = outcome.checkpoint,
-                  "steps"_a = outcome.listener->steps().columns(),
-                  "epochs"_a = outcome.listener->epochs().columns(),
-                  "minibatches"_a = outcome.listener->minibatches().columns(),
-                  "weights"_a = dict_of(outcome.weights), "model"_a = model_of(outcome),
-                  "best"_a = best_of(outcome), "best_epoch"_a = outcome.best_epoch);
+  const Listener& listener = *outcome.listener;
+  return py::dict(
+      "end"_a = outcome.end, "reason"_a = outcome.reason, "missed_target"_a = outcome.missed_target,
+      "failure"_a = failure, "warnings"_a = outcome.warnings, "summary"_a = outcome.summary,
+      "folder"_a = outcome.folder, "checkpoint"_a = outcome.checkpoint,
+      "model_name"_a = outcome.model_name, "has_real_targets"_a = outcome.has_real_targets,
+      "steps"_a = listener.steps().columns(), "epochs"_a = listener.epochs().columns(),
+      "minibatches"_a = listener.minibatches().columns(), "faults"_a = listener.faults().columns(),
+      "monitored"_a = listener.monitored().columns(), "is_whole"_a = outcome.is_whole,
+      "weights"_a = dict_of(outcome.weights), "model"_a = model_of(outcome),
+      "best"_a = best_of(outcome), "best_epoch"_a = outcome.best_epoch);
 }
 
 }  // namespace
 
+py::list first_inputs(const std::vector<std::string>& texts, const py::object& parts,
+                      bool float64) {
+  const OwnParts own = own_parts(parts);
+  Tensors inputs;
+  {
+    const py::gil_scoped_release free;
+    const auto arguments = app::parse_train_arguments(texts);
+    if (!arguments) throw Error("the help is no training; accepted: help(rubato.train)");
+    inputs = first_inputs(arguments->run, own, float64 ? at::kDouble : at::kFloat);
+  }
+  return list_of(inputs);
+}
+
 py::dict train(const std::vector<std::string>& arguments, const py::object& parts,
                const py::object& on_step, const py::object& on_epoch) {
-  const TrainingTurn turn;
-  // Goes when it is done, here and with the GIL: the data may be numpy's.
-  const OwnParts own = own_parts(parts);
+  const auto session = std::make_shared<Session>();
+  session->arguments = arguments;
+  session->parts = own_parts(parts);
+  session->callbacks = {.on_step = on_step, .on_epoch = on_epoch};
   const IntraOpThreads threads;
-  const KeptGenerator generator;
-  Outcome outcome;
   py::object failure = py::none();
+  const WorkEnd end = run_beside_python(
+      [session](CallingThread& calling) {
+        try {
+          train_in(*session, calling);
+        } catch (...) {
+          rethrow_for_users();
+        }
+      },
+      [] {
+        if (PyErr_CheckSignals() != 0) throw py::error_already_set();
+      });
   try {
-    run_beside_python(
-        [&](CallingThread& calling) {
-          try {
-            outcome = trained(arguments, own, calling, {on_step, on_epoch});
-          } catch (...) {
-            rethrow_for_users();
-          }
-        },
-        [] {
-          if (PyErr_CheckSignals() != 0) throw py::error_already_set();
-        });
+    if (end.failure) std::rethrow_exception(end.failure);
   } catch (const py::error_already_set& error) {
-    // Not where it came before there was anything to keep.
-    if (outcome.listener == nullptr) throw;
+    // Not where there is nothing to keep: it came before training, or training goes on.
+    if (end.abandoned || session->outcome.listener == nullptr) throw;
     failure = error.value();
     if (error.trace()) failure.attr("__traceback__") = error.trace();
   }
-  return dict_of_outcome(outcome, failure);
+  return dict_of_outcome(session->outcome, failure);
 }
 
 void end_training() {
+  // A process that was forked has no training, whatever it has inherited.
+  if (const pid_t trained = the_process; trained != 0 && trained != getpid()) return;
   asked_to_stop = true;
   const py::gil_scoped_release free;
   Turn expected = Turn::free;

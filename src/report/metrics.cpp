@@ -1,8 +1,9 @@
 #include <cerrno>
+#include <optional>
 #include <string>
+#include <string_view>
 #include <system_error>
 #include <utility>
-#include <vector>
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
@@ -11,6 +12,7 @@
 
 #include "core/file.hpp"
 #include "report/clock_json.hpp"
+#include "report/record_numbers.hpp"
 
 namespace rubato {
 
@@ -23,15 +25,6 @@ constexpr std::string_view kBytes = "bytes";
 [[noreturn]] void fail(const std::filesystem::path& path) {
   throw OutputError(
       fmt::format("{}: cannot write: {}", path.string(), std::generic_category().message(errno)));
-}
-
-std::vector<std::int64_t> substeps_of_cores(const StepRecord& step) {
-  std::vector<std::int64_t> substeps;
-  substeps.reserve(static_cast<std::size_t>(step.plan.cores));
-  for (CoreRank core; core.value() < step.plan.cores; ++core) {
-    substeps.push_back(step.plan.share_of(core, step.assignment).count);
-  }
-  return substeps;
 }
 
 }  // namespace
@@ -110,19 +103,16 @@ void MetricsWriter::on_step(Training& training, const StepRecord& step) {
             {"iterations", step.iterations},
             {"loss", step.loss}};
   if (!step.applied) line["applied"] = false;
-  if (step.gradient_norm) line["gradient_norm"] = *step.gradient_norm;
-  if (step.noise_scale) line["noise_scale"] = *step.noise_scale;
-  if (step.measured_gain) line["measured_gain"] = *step.measured_gain;
-  if (step.loss_scale) line["loss_scale"] = *step.loss_scale;
+  each_measured_number(step, [&](std::string_view name, const std::optional<double>& value) {
+    if (value) line[std::string(name)] = *value;
+  });
   if (step.skipped) line["skipped"] = true;
   if (step.time) line["clock"] = clock_json(*step.time);
   for (const NamedNumber& input : step.decision_inputs) line["decision"][input.name] = input.value;
-  line["substeps"] = substeps_of_cores(step);
-  line["seconds"] = {{"data", step.seconds.data},
-                     {"compute", step.seconds.compute},
-                     {"reduce", step.seconds.reduce},
-                     {"update", step.seconds.update},
-                     {"wall", step.seconds.wall}};
+  line["substeps"] = substeps_of(step);
+  each_number(step.seconds, [&](std::string_view name, double seconds) {
+    line["seconds"][std::string(name)] = seconds;
+  });
   write_line(line.dump());
 }
 
@@ -148,11 +138,9 @@ void MetricsWriter::on_epoch(Training& training, const EpochRecord& epoch) {
             {"train_loss", epoch.train_loss}};
   if (!epoch.whole) line["whole"] = false;
   if (epoch.test) {
-    line["test_loss"] = epoch.test->loss;
-    if (epoch.test->accuracy) line["test_accuracy"] = *epoch.test->accuracy;
-    if (epoch.test->top_k_accuracy) line["test_top_k_accuracy"] = *epoch.test->top_k_accuracy;
-    if (epoch.test->mse) line["test_mse"] = *epoch.test->mse;
-    if (epoch.test->perplexity) line["test_perplexity"] = *epoch.test->perplexity;
+    each_number(*epoch.test, [&](std::string_view name, const std::optional<double>& value) {
+      if (value) line[fmt::format("test_{}", name)] = *value;
+    });
   }
   for (const MetricValue& metric : epoch.metrics) line["metrics"][metric.name] = metric.value;
   if (epoch.time) line["clock"] = clock_json(*epoch.time);

@@ -84,6 +84,7 @@ class DenseWorkload final : public Workload {
 
   std::string description() const override { return description_; }
   std::int64_t samples() const override { return train_->samples(); }
+  bool has_real_targets() const override { return has_real_targets_; }
   std::int64_t gradient_bytes() const override {
     const std::vector<std::int64_t> none;
     return kFloatBytes * dense_parameters(train_->features(),
@@ -108,7 +109,7 @@ class DenseWorkload final : public Workload {
 
  private:
   DenseWorkload(const RunConfiguration& configuration, const DataSets& data)
-      : description_(describe(configuration, data)) {
+      : description_(describe(configuration, data)), has_real_targets_(data.classes == 0) {
     require_one_target(configuration, data);
     if (configuration.model.starts_with("mlp")) perceptron_ = parse_perceptron(configuration.model);
     if (data.classes == 0 && !perceptron_) {
@@ -123,6 +124,7 @@ class DenseWorkload final : public Workload {
   }
 
   std::string description_;
+  bool has_real_targets_;
   std::optional<DenseDataset<float>> train_;
   std::optional<DenseDataset<float>> test_;
   // Softmax regression has none.
@@ -138,6 +140,7 @@ class QuadraticWorkload final : public Workload {
     return fmt::format("{}: {} parameters, {} samples", model_, options_.dim, options_.samples);
   }
   std::int64_t samples() const override { return options_.samples; }
+  bool has_real_targets() const override { return true; }
   std::int64_t gradient_bytes() const override { return kFloatBytes * options_.dim; }
   EngineFacts engine() const override { return eigen_facts({}); }
 

@@ -36,12 +36,12 @@ TrainOptions options_on(std::shared_ptr<Hosts> hosts, const RunConfiguration& co
 }  // namespace
 
 Run::Run(RunConfiguration configuration, std::shared_ptr<const Workload> workload,
-         RunLocation location, std::shared_ptr<Hosts> hosts)
+         RunLocation location, std::shared_ptr<Hosts> hosts, std::optional<Steps> own)
     : configuration_(std::move(configuration)),
       workload_(checked(std::move(workload))),
       location_(std::move(location)),
       checkpoints_(location_.checkpoints(), configuration_.keep),
-      steps_(load_run_steps(configuration_)),
+      steps_(own ? run_steps_of(configuration_, *std::move(own)) : load_run_steps(configuration_)),
       trainer_(make_trainer(*workload_, configuration_,
                             make_step_source(configuration_, steps_, workload_->gradient_bytes()),
                             options_on(std::move(hosts), configuration_))) {

@@ -9,6 +9,7 @@
 #include <rubato/train/monitor.hpp>
 #include <rubato/train/trainer.hpp>
 
+#include "report/record_numbers.hpp"
 #include "tensorboard/event_folder.hpp"
 
 namespace rubato {
@@ -73,31 +74,26 @@ void TensorBoard::on_fault(Training& training, const StepPlan& step,
 
 void TensorBoard::on_step(Training& training, const StepRecord& step) {
   static_cast<void>(training);
-  const auto add_measured = [&](std::string_view tag, const std::optional<double>& value) {
-    if (value) add(tag, *value);
-  };
   add("train/loss", step.loss);
   add("train/lr", step.learning_rate);
   add("train/gain", step.gain);
   add("train/iterations", step.iterations);
-  add_measured("train/gradient_norm", step.gradient_norm);
-  add_measured("train/noise_scale", step.noise_scale);
-  add_measured("train/measured_gain", step.measured_gain);
-  add_measured("train/loss_scale", step.loss_scale);
+  each_measured_number(step, [&](std::string_view name, const std::optional<double>& value) {
+    if (value) add("train", name, *value);
+  });
   add("step/batch", static_cast<double>(step.plan.batch_size));
   add("step/cores", static_cast<double>(step.plan.cores));
   add("step/scale", step.scale);
   if (faults_ > 0) add("step/faults", static_cast<double>(std::exchange(faults_, 0)));
   if (step.loss_scale) add("step/skipped", step.skipped ? 1 : 0);
-  add("seconds/data", step.seconds.data);
-  add("seconds/compute", step.seconds.compute);
-  add("seconds/reduce", step.seconds.reduce);
-  add("seconds/update", step.seconds.update);
-  add("seconds/wall", step.seconds.wall);
-  if (step.time) add_clock(*step.time);
-  for (const NamedNumber& input : step.decision_inputs) {
-    add(decision_tags_, "decision", input.name, input.value);
+  each_number(step.seconds,
+              [&](std::string_view name, double seconds) { add("seconds", name, seconds); });
+  if (step.time) {
+    each_number(*step.time, [&](std::string_view name, auto value) {
+      add("clock", name, static_cast<double>(value));
+    });
   }
+  for (const NamedNumber& input : step.decision_inputs) add("decision", input.name, input.value);
   write(step.plan.index.value());
 }
 
@@ -108,32 +104,18 @@ void TensorBoard::on_epoch(Training& training, const EpochRecord& epoch) {
   add("epoch/train_seconds", epoch.train_seconds);
   add("epoch/test_seconds", epoch.test_seconds);
   if (epoch.test) {
-    add("test/loss", epoch.test->loss);
-    if (epoch.test->accuracy) add("test/accuracy", *epoch.test->accuracy);
-    if (epoch.test->top_k_accuracy) add("test/top_k_accuracy", *epoch.test->top_k_accuracy);
-    if (epoch.test->mse) add("test/mse", *epoch.test->mse);
-    if (epoch.test->perplexity) add("test/perplexity", *epoch.test->perplexity);
+    each_number(*epoch.test, [&](std::string_view name, const std::optional<double>& value) {
+      if (value) add("test", name, *value);
+    });
   }
-  for (const MetricValue& metric : epoch.metrics) {
-    add(metric_tags_, "metrics", metric.name, metric.value);
-  }
+  for (const MetricValue& metric : epoch.metrics) add("metrics", metric.name, metric.value);
   write(std::max<std::int64_t>(training.result().steps - 1, 0));
   // Users wait for these, and the next step may be far off.
   file().flush();
 }
 
-void TensorBoard::add_clock(const ClockTime& time) {
-  constexpr double kHour = 3600;
-  add("clock/hours", time.seconds / kHour);
-  add("clock/core_hours", time.core_seconds / kHour);
-  add("clock/money", time.money);
-  add("clock/idle_hours", time.idle_seconds / kHour);
-  add("clock/lost_hours", time.lost_seconds / kHour);
-  add("clock/restarts", static_cast<double>(time.restarts));
-}
-
-void TensorBoard::add(TagsByName& tags, std::string_view group, std::string_view name,
-                      double value) {
+void TensorBoard::add(std::string_view group, std::string_view name, double value) {
+  TagsByName& tags = tags_.try_emplace(group).first->second;
   auto tag = tags.find(name);
   if (tag == tags.end()) tag = tags.emplace(name, fmt::format("{}/{}", group, name)).first;
   add(tag->second, value);

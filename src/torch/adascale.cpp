@@ -1,5 +1,4 @@
 #include <algorithm>
-#include <cmath>
 #include <sstream>
 #include <utility>
 
@@ -12,6 +11,8 @@
 #include <rubato/core/error.hpp>
 #include <rubato/torch/adascale.hpp>
 
+#include "torch/adascale_checks.hpp"
+
 namespace rubato {
 
 namespace {
@@ -20,30 +21,12 @@ double square_of(const at::Tensor& tensor) {
   return tensor.detach().to(at::kDouble).square().sum().item<double>();
 }
 
-void require_two_gradients(std::int64_t gradients) {
-  if (gradients >= 2) return;
-  throw Error(
-      "AdaScale needs at least two gradients in a step; accepted: a world size or a number of "
-      "gradients to accumulate above 1");
-}
-
 AdaScaleLoopOptions checked(const AdaScaleLoopOptions& options) {
-  if (options.world_size < 1 || options.num_gradients_to_accumulate < 1) {
-    throw Error(
-        fmt::format("AdaScale with world size {} and {} gradients to accumulate: both are "
-                    "at least 1",
-                    options.world_size, options.num_gradients_to_accumulate));
-  }
-  require_two_gradients(options.world_size * options.num_gradients_to_accumulate);
+  require_gradients(options.world_size, options.num_gradients_to_accumulate);
   if (options.world_size > 1 && !options.all_reduce_sum) {
     throw Error("AdaScale with more than one worker needs all_reduce_sum");
   }
   return options;
-}
-
-double checked_scale(double scale) {
-  if (scale > 0 && std::isfinite(scale)) return scale;
-  throw Error(fmt::format("AdaScale's scale {}: accepted are values above 0", scale));
 }
 
 }  // namespace
@@ -115,10 +98,7 @@ void AdaScale::set_scale(double scale, bool update_estimate) {
 
 void AdaScale::set_num_gradients_to_accumulate(std::int64_t count, bool update_smoothing) {
   require_between_steps("set_num_gradients_to_accumulate()");
-  if (count < 1) {
-    throw Error(fmt::format("AdaScale: {} gradients to accumulate; at least 1 is needed", count));
-  }
-  require_two_gradients(options_.world_size * count);
+  require_gradients(options_.world_size, count);
   const double before = smoothing();
   options_.num_gradients_to_accumulate = count;
   estimator_.set_smoothing(update_smoothing ? std::nullopt : std::optional(before));

@@ -3,9 +3,7 @@
 #include <algorithm>
 #include <utility>
 
-#include <ATen/Context.h>
 #include <ATen/Functions.h>
-#include <ATen/core/Generator.h>
 #include <fmt/format.h>
 
 #include <rubato/core/error.hpp>
@@ -13,6 +11,7 @@
 #include <rubato/torch/environment.hpp>
 
 #include "evaluation.hpp"
+#include "generator_keeper.hpp"
 #include "machine/openblas.hpp"
 #include "master_weights.hpp"
 #include "step_buffers.hpp"
@@ -23,21 +22,6 @@
 namespace rubato {
 
 namespace {
-
-// Leaves libtorch's generator as it was.
-class GeneratorKeeper {
- public:
-  GeneratorKeeper()
-      : generator_(at::globalContext().defaultGenerator(at::kCPU)),
-        state_(generator_.get_state()) {}
-  ~GeneratorKeeper() { generator_.set_state(state_); }
-  GeneratorKeeper(const GeneratorKeeper&) = delete;
-  GeneratorKeeper& operator=(const GeneratorKeeper&) = delete;
-
- private:
-  at::Generator generator_;
-  at::Tensor state_;
-};
 
 void require_samples(const Dataset* dataset, std::string_view name) {
   if (dataset == nullptr) throw Error(fmt::format("{}: there is no data set", name));

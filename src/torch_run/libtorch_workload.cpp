@@ -2,8 +2,6 @@
 
 #include <utility>
 
-#include <ATen/Context.h>
-#include <ATen/core/Generator.h>
 #include <fmt/format.h>
 
 #include <rubato/core/choice.hpp>
@@ -16,6 +14,7 @@
 
 #include "model/shared_state.hpp"
 #include "torch/class_rows.hpp"
+#include "torch/generator_keeper.hpp"
 #include "torch/torch_objective.hpp"
 
 namespace rubato {
@@ -28,6 +27,9 @@ class LibtorchWorkload final : public Workload {
 
   std::string description() const override { return parts_.description; }
   std::int64_t samples() const override { return parts_.train->size(); }
+  bool has_real_targets() const override {
+    return parts_.train->range(0, 1).targets.front().is_floating_point();
+  }
   std::span<const WorkloadFile> files() const override { return parts_.files; }
 
   EngineFacts engine() const override {
@@ -44,10 +46,8 @@ class LibtorchWorkload final : public Workload {
 
   std::int64_t gradient_bytes() const override {
     // Its initial values are drawn, and are nobody's.
-    at::Generator generator = at::globalContext().defaultGenerator(at::kCPU);
-    const at::Tensor state = generator.get_state();
+    const GeneratorKeeper generator;
     const Model made = parts_.model();
-    generator.set_state(state);
     std::int64_t bytes = 0;
     for (const NamedTensor& parameter : sort_tensors(made).trained) {
       bytes += static_cast<std::int64_t>(parameter.tensor.nbytes());

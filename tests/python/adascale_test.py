@@ -142,6 +142,32 @@ class Loop(TestCase):
         with self.assertRaisesRegex(rubato.Error, "no state"):
             adascale.load_state_dict({})
 
+    def test_world_sizes_and_scales_are_not_guessed(self):
+        for world_size in (0, -1):
+            with self.assertRaisesRegex(rubato.Error, f"world size {world_size} and 4 gradients"):
+                rubato.AdaScale(self.sgd, world_size=world_size, num_gradients_to_accumulate=4)
+        with self.assertRaisesRegex(rubato.Error, "at least two gradients"):
+            rubato.AdaScale(self.sgd)
+        with self.assertRaisesRegex(rubato.Error, "smoothing -1"):
+            rubato.AdaScale(self.sgd, num_gradients_to_accumulate=4, smoothing=-1)
+        adascale = rubato.AdaScale(self.sgd, num_gradients_to_accumulate=4)
+        with self.assertRaisesRegex(rubato.Error, "at least two gradients"):
+            adascale.set_num_gradients_to_accumulate(1)
+        with self.assertRaisesRegex(rubato.Error, "scale inf"):
+            adascale.set_scale(float("inf"))
+
+    def test_a_wrong_state_changes_nothing(self):
+        adascale = rubato.AdaScale(self.sgd, num_gradients_to_accumulate=2)
+        self.step(adascale, [[1, 0, 0, 0], [0, 1, 0, 0]])
+        state, gain = adascale.state_dict(), adascale.gain()
+        state["optimizer"]["param_groups"][0]["lr"] = 7.0
+        for name, wrong in (("averages", [1.0, 0.0, 3.0]), ("smoothing", 2.0), ("scale", -1.0)):
+            with self.assertRaises(rubato.Error):
+                adascale.load_state_dict({**state, "adascale": {**state["adascale"], name: wrong}})
+            self.assertEqual((self.sgd.param_groups[0]["lr"], adascale.gain(), adascale.smoothing), (0.1, gain, 0.998))
+        adascale.load_state_dict(state)
+        self.assertEqual(self.sgd.param_groups[0]["lr"], 7.0)
+
     def test_is_not_kept_alive_by_its_hooks(self):
         adascale = rubato.AdaScale(self.sgd, num_gradients_to_accumulate=2)
         gone = weakref.ref(adascale)

@@ -8,6 +8,7 @@ import unittest
 import warnings
 
 import rubato
+import torch
 from support import TestCase, python
 
 LONG = {"model": "softmax", "trace": 32, "epochs": 100000}
@@ -65,6 +66,38 @@ class Callbacks(TestCase):
         self.assertEqual(going_on.steps["step"].tolist(), list(range(5, 20)))
         self.assertEqual(going_on.sha256, whole)
 
+    def test_exceptions_have_the_result(self):
+        class Mine(Exception):
+            result = None
+
+        def on_step(step):
+            if step["step"] == 4:
+                raise Mine
+
+        with self.assertRaises(Mine) as caught:
+            rubato.train("mlp:hidden=8,activation=tanh", trace=32, epochs=100000, on_step=on_step)
+        result = caught.exception.result
+        self.assertEqual(result.steps["step"].tolist(), [0, 1, 2, 3, 4])
+        self.assertEqual(result.summary, {})
+        self.assertIsNone(result.sha256)
+        wanted = rubato.train("mlp:hidden=8,activation=tanh", trace=32, samples=160)
+        for name, tensor in wanted.state_dict.items():
+            self.assertTrue(torch.equal(result.state_dict[name], tensor), name)
+        images = torch.rand(2, 1, 28, 28)
+        self.assertTrue(torch.equal(result.module(images), wanted.module(images)))
+
+    def test_what_fails_as_it_ends_is_a_warning(self):
+        folder = self.folder() / "run"
+
+        def on_step(step):
+            if step["step"] == 4:
+                (folder / "metrics.jsonl").unlink()
+                raise KeyError("mine")
+
+        with self.assertWarnsRegex(RuntimeWarning, "(?s)when the training was to end: .*metrics.jsonl.*the weights after 5 steps"):
+            with self.assertRaisesRegex(KeyError, "mine"):
+                rubato.train(on_step=on_step, out=folder, **LONG)
+
     def test_training_in_a_callback_is_refused(self):
         with self.assertRaisesRegex(rubato.Error, "another training is under way"):
             rubato.train(on_step=lambda step: rubato.train("softmax"), **LONG)
@@ -79,14 +112,85 @@ class Callbacks(TestCase):
 class Interrupted(TestCase):
     def test_control_c(self):
         folder = self.folder() / "run"
-        timer = threading.Timer(0.5, os.kill, (os.getpid(), signal.SIGINT))
-        timer.start()
-        self.addCleanup(timer.cancel)
+
+        def on_step(step):
+            if step["step"] == 4:
+                os.kill(os.getpid(), signal.SIGINT)
+
+        with self.assertWarnsRegex(RuntimeWarning, "the checkpoint is"), self.assertRaises(KeyboardInterrupt) as caught:
+            rubato.train(out=folder, on_step=on_step, **LONG)
+        self.assertGreaterEqual(caught.exception.result.steps.rows, 5)
+        result = rubato.train(resume=folder, on_step=lambda step: False)
+        self.assertEqual(result.steps["step"].tolist(), [caught.exception.result.steps.rows])
+
+    def test_control_c_between_callbacks(self):
+        folder = self.folder() / "run"
+
+        def interrupt():
+            while not (folder / "metrics.jsonl").exists():
+                time.sleep(0.01)
+            os.kill(os.getpid(), signal.SIGINT)
+
+        thread = threading.Thread(target=interrupt)
+        thread.start()
+        # Nothing but a look at every moment notices the signal.
         with self.assertWarnsRegex(RuntimeWarning, "the checkpoint is"), self.assertRaises(KeyboardInterrupt):
             rubato.train(out=folder, **LONG)
-        result = rubato.train(resume=folder, on_step=lambda step: False)
-        self.assertEqual(result.steps.rows, 1)
-        self.assertGreater(result.steps["step"][0], 3)
+        thread.join()
+
+    def test_a_second_control_c_ends_the_call_at_once(self):
+        code = """
+import os, signal, sys, threading, time
+import torch, rubato
+
+class Slow(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.linear = torch.nn.Linear(2, 3)
+
+    def forward(self, x):
+        y = torch.eye(1500)
+        for i in range(6):
+            y = y @ y
+        return self.linear(x) + 0.0 * y.sum()
+
+begun, pressed = threading.Event(), []
+
+def press():
+    # Twice in the second step, which takes seconds.
+    begun.wait()
+    for i in range(2):
+        time.sleep(0.2)
+        pressed.append(time.monotonic())
+        os.kill(os.getpid(), signal.SIGINT)
+
+data = torch.rand(64, 2), torch.arange(64) % 3
+threading.Thread(target=press, daemon=True).start()
+try:
+    rubato.train(Slow(), data, trace=64, minibatch=64, epochs=9, out=sys.argv[1], on_step=lambda step: begun.set())
+except KeyboardInterrupt as error:
+    print("interrupted", hasattr(error, "result"), len(pressed), time.monotonic() - pressed[-1] < 0.5)
+try:
+    rubato.train("softmax", epochs=1, samples=320)
+except rubato.Error as error:
+    print(error)
+while True:
+    try:
+        rubato.train("softmax", epochs=1, samples=320)
+        break
+    except rubato.Error:
+        time.sleep(0.05)
+folder = sys.argv[1] + "/checkpoints"
+print("later", os.listdir(folder) if os.path.isdir(folder) else [])
+"""
+        code, out, errors = python(code, arguments=[str(self.folder() / "run")])
+        self.assertEqual(code, 0, errors)
+        self.assertEqual(out.count("\n"), 3, out)
+        first, refused, last = out.splitlines()
+        self.assertEqual(first, "interrupted False 2 True", out)
+        self.assertIn("another training is under way", refused)
+        # The step has ended by itself, without a checkpoint.
+        self.assertEqual(last, "later []", out)
 
     def test_other_handlers_of_signals(self):
         class Ended(Exception):
@@ -182,6 +286,32 @@ if child == 0:
     os._exit(0)
 os.waitpid(child, 0)
 """, "spawn")
+
+    def test_processes_forked_while_another_thread_trains(self):
+        self.ends_well("""
+begun, done = threading.Event(), threading.Event()
+def on_step(step):
+    begun.set()
+    return not done.is_set()
+thread = threading.Thread(target=rubato.train, args=("softmax",), kwargs=dict(trace=32, epochs=100000, on_step=on_step))
+thread.start()
+begun.wait()
+child = os.fork()
+if child == 0:
+    # What it has inherited of the other thread's training ends nothing and holds nothing up.
+    raise SystemExit(3)
+until = time.monotonic() + 30
+while time.monotonic() < until:
+    found, status = os.waitpid(child, os.WNOHANG)
+    if found:
+        break
+    time.sleep(0.05)
+else:
+    os.kill(child, 9)
+done.set()
+thread.join()
+print("child", os.waitstatus_to_exitcode(status) if found else "hangs")
+""", "child 3")
 
     def test_data_that_go_before_training_ends(self):
         self.ends_well("""

@@ -1,5 +1,10 @@
 """rubato.compare()."""
 
+import os
+import signal
+import tempfile
+import threading
+import time
 import unittest
 
 import rubato
@@ -21,8 +26,50 @@ class Compare(TestCase):
         self.assertIn("rule", ours.runs)
 
     def test_kept_nowhere(self):
+        here, temporary = self.folder(), self.folder()
+        before, tempfile.tempdir = tempfile.tempdir, str(temporary)
+        self.addCleanup(setattr, tempfile, "tempdir", before)
+        self.addCleanup(os.chdir, os.getcwd())
+        os.chdir(here)
         found = rubato.compare(model="softmax", rule="linear,root", seed=1, samples=320, trace=32)
         self.assertGreaterEqual(found.runs.rows, 2)
+        self.assertIsNone(found.folder)
+        self.assertEqual((list(here.iterdir()), list(temporary.iterdir())), ([], []))
+
+    def test_values_with_commas(self):
+        found = rubato.compare(model="softmax", samples=320, trace=32, clock="virtual", seed=1, rule="linear",
+                               cluster=["substep=0.1,restart=60", "substep=0.2"])
+        self.assertEqual(set(found.runs["cluster"]), {"substep=0.1,restart=60", "substep=0.2"})
+        found = rubato.compare(model="softmax", samples=320, trace=32, seed=1, weight_decay=0.1,
+                               no_decay=["bias,norm", "weight"])
+        self.assertEqual(set(found.runs["no-decay"]), {"bias,norm", "weight"})
+
+    def test_exceptions_let_the_runs_write_checkpoints(self):
+        class Mine(Exception):
+            pass
+
+        def handler(number, frame):
+            raise Mine
+
+        before = signal.signal(signal.SIGUSR1, handler)
+        self.addCleanup(signal.signal, signal.SIGUSR1, before)
+        folder = self.folder() / "experiment"
+
+        def raise_when_it_trains():
+            while not list(folder.rglob("metrics.jsonl")):
+                time.sleep(0.05)
+            os.kill(os.getpid(), signal.SIGUSR1)
+
+        thread = threading.Thread(target=raise_when_it_trains)
+        thread.start()
+        with self.assertRaises(Mine):
+            rubato.compare(model="softmax", trace=32, epochs=1000, rule=["linear", "root"], seed=1, out=folder)
+        thread.join()
+        # Nobody writes any more, and there is something to go on from.
+        self.assertTrue(list(folder.rglob("checkpoints/*.safetensors")))
+        sizes = [file.stat().st_size for file in folder.rglob("metrics.jsonl")]
+        time.sleep(0.3)
+        self.assertEqual([file.stat().st_size for file in folder.rglob("metrics.jsonl")], sizes)
 
     def test_errors(self):
         with self.assertRaisesRegex(rubato.Error, "^--rule.*lineer"):

@@ -41,10 +41,11 @@ class Pages(TestCase):
             exec("import torch\nfrom torch import nn\nfrom torch.nn import functional as F\n" + source, scope)
             # The last class is the network.
             name = re.findall(r"^class (\w+)", source, re.MULTILINE)[-1]
-            ours, theirs = getattr(rubato.models, name), scope[name]
             arguments = {"MnistNetwork": (), "ToyNet": (8192, 10), "ResNet20": (16, 1),
                          "Transformer": (28, 28, 10)}.get(name, (784, 10))
-            ours, theirs = ours(*arguments), theirs(*arguments)
+            # Of any widths here.
+            own = ((784, 128, 64, 10),) if name == "Mlp" else arguments
+            ours, theirs = getattr(rubato.models, name)(*own), scope[name](*arguments)
             theirs.load_state_dict(ours.state_dict(), strict=True)
             images = scope["torch"].rand(2, 1, 28, 28)
             self.assertTrue(scope["torch"].equal(ours.eval()(images), theirs.eval()(images)), name)

@@ -1,6 +1,7 @@
 """What users get wrong: exceptions with the text of the command line, and an interpreter that lives on."""
 
 import math
+import re
 import unittest
 
 import numpy
@@ -43,8 +44,10 @@ class SameText(TestCase):
             rubato.train("softmax", out=folder)
         with self.assertRaises(rubato.Error):
             rubato.train(resume=folder / "nothing")
-        with self.assertRaisesRegex(rubato.Error, "--monitor: the run is kept nowhere"):
-            rubato.train("softmax", monitor="*")
+        for options, name in (({"tensorboard": True}, "tensorboard"), ({"checkpoint_every": "2steps"}, "checkpoint-every"),
+                              ({"tensorboard": True, "histograms": "*"}, "tensorboard")):
+            with self.assertRaisesRegex(rubato.Error, f"--{name}: the run is kept nowhere"):
+                rubato.train("softmax", **options)
         with self.assertRaisesRegex(rubato.Error, "rubato list data"):
             rubato.train(data="own")
         code, _, errors = rubato_program("train", "--model=own", f"--out={folder}/run")
@@ -68,6 +71,47 @@ class SameText(TestCase):
             rubato.train("mlp:hidden=1048576/1048576", epochs=1)
         with self.assertRaisesRegex(rubato.TrainingError, "forward of"):
             rubato.train(torch.nn.Linear(3, 2), (torch.rand(64, 2), torch.zeros(64).long()), trace=32)
+
+
+class WaysOut(TestCase):
+    """What is left of a run is said behind what ended it."""
+
+    def test_of_output_that_cannot_be_written(self):
+        for every, words in (("3steps", r"the checkpoints before it are kept; to go on: rubato.train\(resume='{0}'\)$"),
+                             ("6steps", r"the weights after 6 steps are in {0}/weights.safetensors$")):
+            folder = self.folder() / "run"
+
+            def on_step(step):
+                if step["step"] == 4:
+                    (folder / "metrics.jsonl").unlink()
+
+            with self.assertRaisesRegex(rubato.OutputError, r"(?s)metrics.jsonl: has gone.*\n" + words.format(folder)):
+                rubato.train("softmax", trace=32, on_step=on_step, checkpoint_every=every, out=folder)
+
+    def test_of_memory(self):
+        class Hungry(torch.nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.linear = torch.nn.Linear(1, 3)
+
+            def forward(self, x):
+                return self.linear(x) + 0.0 * torch.zeros(int(x.max().item()), 100000).sum()
+
+        inputs, targets = torch.ones(320, 1), torch.arange(320) % 3
+        # 80 TB in the step that has it.
+        inputs[100] = 2e8
+        options = {"trace": 32, "checkpoint_every": "never"}
+        with self.assertRaisesRegex(rubato.OutOfMemory, "^((?!checkpoint|nothing).)*$"):
+            rubato.train(Hungry(), (inputs, targets), trace=32)
+        folder = self.folder() / "run"
+        with self.assertRaises(rubato.OutOfMemory) as caught:
+            rubato.train(Hungry(), (inputs, targets), out=folder, **options)
+        steps, file, resume = re.search(r"\nafter (\d+) steps; the checkpoint is (.*); to go on: rubato.train\(resume='(.*)'\)$",
+                                        str(caught.exception)).groups()
+        self.assertGreater(int(steps), 0)
+        self.assertEqual((file, resume), (f"{folder}/checkpoints/step-{steps}.safetensors", str(folder)))
+        with self.assertRaises(rubato.OutOfMemory):
+            rubato.train(Hungry(), (inputs, targets), resume=folder)
 
 
 class Arguments(TestCase):

@@ -83,6 +83,40 @@ class Models(TestCase):
         result = rubato.train(seeded(Plain), blobs(), validation=blobs(1), **OPTIONS)
         self.assertGreater(result.test_accuracy, 0.95)
 
+    def test_traces_are_of_a_copy_and_of_what_training_gives(self):
+        seen = []
+
+        class Looks(Plain):
+            def __init__(self, inputs):
+                super().__init__()
+                self.linear = nn.Linear(inputs, 3)
+                self.register_buffer("calls", torch.zeros(1))
+
+            def forward(self, x, *rest):
+                seen.append((tuple(int(size) for size in x.shape), x.dtype))
+                self.calls.add_(1)
+                return self.linear(x.flatten(1))
+
+        pixels = numpy.random.RandomState(3).randint(0, 256, (100, 5, 4), dtype=numpy.uint8)
+        classes = numpy.arange(100) % 3
+        reals = pixels.reshape(100, 20).astype(numpy.float64)
+        path = self.folder() / "data.npz"
+        numpy.savez(path, x=reals, y=classes)
+        for data, model, wanted in (
+                ((pixels, classes), Looks(20), ((16, 1, 5, 4), torch.float32)),
+                ((reals, classes), Looks(20), ((16, 20), torch.float32)),
+                ((reals, classes), Looks(20).double(), ((16, 20), torch.float64)),
+                (f"tensors:{path}", Looks(20), ((16, 20), torch.float32))):
+            seen.clear()
+            torch.manual_seed(3)
+            generator = torch.random.get_rng_state()
+            result = rubato.train(model, data, minibatch=16, trace=16, epochs=1, lr=0.01)
+            self.assertEqual(set(seen), {wanted})
+            self.assertEqual(model.calls.item(), 0)
+            # A count of the steps, which begins at that of the module.
+            self.assertEqual(result.state_dict["calls"].item(), 6)
+            self.assertTrue(torch.equal(torch.random.get_rng_state(), generator))
+
     def test_own_model_on_named_data(self):
         class Linear(nn.Module):
             def __init__(self):
@@ -115,10 +149,11 @@ class Models(TestCase):
         images = torch.rand(128, 1, 8, 8)
         classes = (images.mean(dim=(1, 2, 3)) > 0.5).long()
         tokens = torch.randint(0, 7, (128, 6))
-        cases = {"mlp:hidden=8": (images, classes), "softmax": (images, classes), "resnet20:width=4": (images, classes),
+        cases = {"mlp:hidden=8": (images, classes), "mlp:hidden=8/4,activation=tanh": (images, classes), "softmax": (images, classes), "resnet20:width=4": (images, classes),
                  "transformer:heads=2,dim=8,hidden=8,layers=1": (images, classes),
                  "transformer:heads=1,dim=4": (tokens, tokens.roll(1, 1)),
-                 "mlp:hidden=4/4/4": (images, images.mean(dim=(2, 3)))}
+                 "mlp:hidden=4/4/4": (images, images.mean(dim=(2, 3))),
+                 "mlp:hidden=4,activation=tanh": (images, images.mean(dim=(2, 3)))}
         for model, (inputs, targets) in cases.items():
             result = rubato.train(model, (inputs, targets), validation=(inputs, targets), trace=32, epochs=1, lr=0.01)
             outputs = result.module(inputs)
@@ -127,6 +162,14 @@ class Models(TestCase):
             else:
                 loss = F.nll_loss(outputs.flatten(0, -2), targets.flatten())
                 self.assertAlmostEqual(loss.item(), result.epochs["test_loss"][-1], places=5, msg=model)
+
+    def test_module_of_real_targets_without_a_test_set(self):
+        inputs = torch.rand(128, 3)
+        path = self.folder() / "data.npz"
+        numpy.savez(path, x=inputs.numpy(), y=(5 * inputs).numpy())
+        for engine in ("eigen", "libtorch"):
+            result = rubato.train("mlp:hidden=16", f"tensors:{path}", engine=engine, trace=32, epochs=200, lr=0.05)
+            self.assertLess(F.mse_loss(result.module(inputs), 5 * inputs).item(), 0.1, engine)
 
     def test_script_files(self):
         path = self.folder() / "net.pt"
@@ -296,12 +339,31 @@ class Refused(TestCase):
                 return numpy.tanh(x.nothing)
 
         class Modal(Plain):
+            def __init__(self, drop):
+                super().__init__()
+                self.drop = drop
+
+            def forward(self, x, *rest):
+                return self.linear(self.drop(self, x))
+
+        class Recurrent(Plain):
             def __init__(self):
                 super().__init__()
-                self.drop = nn.Dropout()
+                self.lstm = nn.LSTM(1, 3, num_layers=2, dropout=0.5, batch_first=True)
+
+            def forward(self, x, *rest):
+                return self.lstm(x.unsqueeze(2))[0][:, -1]
 
         self.refuses("(?s)cannot be scripted .*variable number.*nor traced.*nothing", Neither(), blobs())
-        self.refuses("(?s)cannot be scripted .*nor traced .*drop does another thing in training", Modal(), blobs())
+        drop = nn.Dropout()
+        for model in (Modal(lambda self, x: drop.train(self.training)(x)), Recurrent(),
+                      Modal(lambda self, x: F.dropout(x, training=self.training)),
+                      Modal(lambda self, x: F.batch_norm(x, torch.zeros(2), torch.ones(2), training=self.training)),
+                      Modal(lambda self, x: 2 * x if self.training else x)):
+            self.refuses("(?s)cannot be scripted .*nor traced .*something else in training than in evaluation.*torch.jit.script",
+                         model, blobs())
+        # What is in it and does nothing is no reason.
+        rubato.train(Modal(lambda self, x: x), blobs(), trace=64, epochs=1)
         self.refuses("dict is no model", {}, blobs())
         self.refuses("forward", nn.Linear(5, 3), blobs())
         self.refuses("parameter", nn.ReLU(), blobs())

@@ -29,9 +29,9 @@ def summary_of_command_line(*arguments):
         return json.loads(Path(folder, "run", "summary.json").read_text())
 
 
-def python(code, **environment):
+def python(code, arguments=(), **environment):
     """Runs a program of its own: (exit code, stdout, stderr)."""
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True,
+    done = subprocess.run([sys.executable, "-c", code, *arguments], capture_output=True, text=True,
                           env={**os.environ, **environment}, timeout=120)
     return done.returncode, done.stdout, done.stderr
 

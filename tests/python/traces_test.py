@@ -1,6 +1,10 @@
 """Traces, plans and simulations."""
 
 import json
+import os
+import signal
+import threading
+import time
 import unittest
 from unittest import mock
 
@@ -42,6 +46,8 @@ class Traces(TestCase):
         self.assertEqual((own.seconds.tolist(), own.devices.tolist(), own.length), ([0, 600], [4, 2], 3600))
         with self.assertRaises(rubato.Error):
             rubato.Availability([5], [4], 10)
+        with self.assertRaisesRegex(rubato.Error, "2 times and 1 numbers of devices"):
+            rubato.Availability([0, 5], [4], 10)
 
     def test_plots(self):
         # What is drawn, on axes that are not matplotlib's.
@@ -52,14 +58,20 @@ class Traces(TestCase):
         rubato.Availability([0, 3600], [4, 2], 7200).plot(axes)
         hours, devices = axes.step.call_args.args
         self.assertEqual((hours.tolist(), devices.tolist()), ([0, 1, 2], [4, 2, 2]))
+
+    def test_plots_of_matplotlib(self):
         try:
             import matplotlib
         except ImportError:
             with self.assertRaises(ImportError):
                 rubato.Trace([64]).plot()
-        else:
-            matplotlib.use("Agg")
-            self.assertEqual(rubato.Trace([64]).plot().get_xlabel(), "step")
+            self.skipTest("no matplotlib here (Debian: python3-matplotlib)")
+        matplotlib.use("Agg")
+        axes = rubato.Trace([64, 32]).plot()
+        self.assertEqual((axes.get_xlabel(), axes.get_title()), ("step", "a list of 2 steps"))
+        self.assertEqual(axes.lines[0].get_ydata().tolist(), [64, 32])
+        axes = rubato.Availability([0, 3600], [4, 2], 7200).plot()
+        self.assertEqual(axes.lines[0].get_xdata().tolist(), [0, 1, 2])
 
 
 class Plans(TestCase):
@@ -82,9 +94,29 @@ class Plans(TestCase):
             rubato.plan([33])
         with self.assertRaisesRegex(TypeError, "plan.*lr"):
             rubato.plan(lr=3)
-        for epochs in (0, -1):
-            with self.assertRaises(rubato.Error):
+        for epochs in (0, -1, 1_000_001):
+            with self.assertRaisesRegex(rubato.Error, "accepted are whole numbers from 1 to 1000000"):
                 rubato.plan(64, epochs=epochs)
+
+    def test_ends_of_traces(self):
+        steps = [64, 128]
+        for trace in (steps, rubato.Trace(steps), rubato.Trace(steps, end="stop")):
+            epochs = rubato.plan(trace, dataset_size=192, epochs=3, on_trace_end="cycle")
+            self.assertEqual([epoch.steps["batch"].tolist() for epoch in epochs], [steps] * 3)
+        epochs = rubato.plan(rubato.Trace(steps, end="hold"), dataset_size=192, epochs=2)
+        self.assertEqual(epochs[1].steps["batch"].tolist(), [128])
+        with self.assertRaises(rubato.Error):
+            rubato.plan(rubato.Trace(steps, end="hold"), dataset_size=192, epochs=3, on_trace_end="error")
+
+    def test_control_c(self):
+        for call in (lambda: rubato.plan(32, dataset_size=3200, epochs=1_000_000),
+                     lambda: rubato.simulate(32, epochs=1_000_000)):
+            timer = threading.Timer(0.3, os.kill, (os.getpid(), signal.SIGINT))
+            timer.start()
+            start = time.monotonic()
+            with self.assertRaises(KeyboardInterrupt):
+                call()
+            self.assertLess(time.monotonic() - start, 5)
 
 
 class Simulations(TestCase):
@@ -100,6 +132,14 @@ class Simulations(TestCase):
                 self.assertEqual(ours[name][row], their["clock"][name], name)
             self.assertEqual(ours["steps"][row], their["steps"])
             self.assertEqual(ours["mean_batch"][row], their["mean_batch"])
+
+    def test_ends_of_availabilities(self):
+        short = rubato.Availability([0], [4], 1)
+        self.assertEqual(rubato.simulate(short, epochs=2, on_trace_end="stop")["ended_by"].tolist(), ["devices ended"])
+        held = rubato.simulate(short, epochs=2, on_trace_end="hold")
+        self.assertEqual((held["epochs"].tolist(), held["ended_by"].tolist()), ([2], [None]))
+        own = rubato.simulate(rubato.Availability([0], [4], 1, end="hold"), epochs=2)
+        self.assertEqual(own["hours"].tolist(), held["hours"].tolist())
 
     def test_combinations(self):
         found = rubato.simulate([512, 256], on_trace_end="cycle", cores=[4, 8], minibatch=[32, 64], dataset_size=5120)

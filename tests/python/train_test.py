@@ -30,6 +30,8 @@ class SameBits(TestCase):
         steps = [(64, 2), (96, 3), (256, 8), (32, 1)]
         folder = self.folder()
         rubato.Trace(steps).to_csv(folder / "trace.csv")
+        # Of a Trace, its own end holds where None says nothing.
+        self.assertEqual(rubato.train("softmax", trace=rubato.Trace(steps, end="stop"), on_trace_end=None).steps.rows, 4)
         theirs = summary_of_command_line("--model=softmax", f"--trace={folder}/trace.csv", "--on-trace-end=cycle",
                                          "--epochs=1")["weights_sha256"]
         for trace in (rubato.Trace(steps, end="cycle"), folder / "trace.csv"):
@@ -37,6 +39,18 @@ class SameBits(TestCase):
             self.assertEqual(rubato.train("softmax", trace=trace, epochs=1, **kept).sha256, theirs)
         self.assertEqual(rubato.train("softmax", trace=steps, on_trace_end="cycle", epochs=1).sha256, theirs)
         self.assertNotEqual(rubato.train("softmax", trace=[64], on_trace_end="cycle", epochs=1).sha256, theirs)
+
+    def test_traces_at_hand_in_run_folders(self):
+        folder = self.folder() / "run"
+        trace = rubato.Trace([(64, 2), (96, 3)], end="cycle")
+        first = rubato.train("softmax", trace=trace, epochs=1, out=folder)
+        self.assertEqual(json.loads((folder / "summary.json").read_text())["trace"], "a list of 2 steps")
+        self.assertEqual(first.summary["trace"], "a list of 2 steps")
+        self.assertEqual(list(rubato.Trace.read(folder / "trace.csv")), [(64, 2), (96, 3)])
+        for file in folder.rglob("*.toml"):
+            self.assertNotIn("/rubato-", file.read_text())
+        whole = rubato.train("softmax", trace=trace, epochs=2).sha256
+        self.assertEqual(rubato.train(resume=folder, epochs=2).sha256, whole)
 
     def test_modelled_time(self):
         devices = rubato.Trace.generate("spot:most=8,seed=1")
@@ -99,6 +113,9 @@ class Results(TestCase):
             self.assertEqual(values, [step.get(name) for step in steps], name)
             self.assertNotEqual(set(values), {None}, name)
         self.assertEqual(result.steps["wall_seconds"].tolist(), [step["seconds"]["wall"] for step in steps])
+        # Whatever it is, it has a column, but for what is a list.
+        flat = {f"{part}_seconds" for part in steps[0]["seconds"]} | (steps[-1].keys() - {"kind", "seconds", "substeps"})
+        self.assertEqual(set(result.steps), flat | {"applied"})
         epochs = [line for line in lines if line["kind"] == "epoch"]
         for name in ("epoch", "steps", "samples", "train_loss", "test_loss", "test_accuracy", "test_top_k_accuracy"):
             self.assertEqual(result.epochs[name].tolist(), [epoch[name] for epoch in epochs], name)
@@ -109,6 +126,32 @@ class Results(TestCase):
         self.assertEqual(result.folder, str(folder))
         self.assertIsNone(result.best_state_dict)
 
+    def test_metrics_of_real_targets_and_of_tokens(self):
+        inputs = torch.rand(64, 3)
+        tokens = torch.randint(0, 7, (64, 6))
+        for model, data, name, metric in (("mlp", (inputs, inputs), "test_mse", "mse"),
+                                          ("transformer:heads=1,dim=4", (tokens, tokens), "test_perplexity", "perplexity")):
+            folder = self.folder() / "run"
+            result = rubato.train(model, data, validation=data, trace=32, epochs=2, metric=metric, out=folder)
+            lines = [json.loads(line) for line in (folder / "metrics.jsonl").read_text().splitlines()]
+            wanted = [line[name] for line in lines if line["kind"] == "epoch"]
+            self.assertEqual(result.epochs[name].tolist(), wanted)
+
+    def test_faults_and_monitored_tensors(self):
+        folder = self.folder() / "run"
+        substeps = []
+        options = {"fault": "core=2,step=2+core=0,step=4", "monitor": "*.weight", "monitor_every": 2, "cores": 4}
+        result = rubato.train("softmax", trace=128, samples=1280, epochs=1, out=folder,
+                              on_step=lambda step: substeps.append(step["substeps"]), **options)
+        lines = [json.loads(line) for line in (folder / "metrics.jsonl").read_text().splitlines()]
+        for columns, kind in ((result.faults, "fault"), (result.monitored, "monitor")):
+            wanted = [{name: value for name, value in line.items() if name != "kind"} for line in lines if line["kind"] == kind]
+            self.assertGreater(len(wanted), 1)
+            self.assertEqual([dict(zip(columns, row)) for row in zip(*(column.tolist() for column in columns.values()))], wanted)
+        self.assertEqual(substeps, [line["substeps"] for line in lines if line["kind"] == "step"])
+        # Without a folder, too.
+        self.assertEqual(rubato.train("softmax", trace=128, samples=1280, **options).monitored.rows, result.monitored.rows)
+
     def test_columns_have_types_and_become_pandas(self):
         steps = rubato.train(**SMALL).steps
         self.assertEqual([steps[name].dtype.kind for name in ("step", "loss", "applied")], ["i", "f", "b"])
@@ -118,8 +161,12 @@ class Results(TestCase):
         except ImportError:
             with self.assertRaises(ImportError):
                 steps.to_pandas()
-        else:
-            self.assertIsInstance(steps.to_pandas(), pandas.DataFrame)
+            self.skipTest("no pandas here (Debian: python3-pandas)")
+        frame = steps.to_pandas()
+        self.assertIsInstance(frame, pandas.DataFrame)
+        self.assertEqual(list(frame.columns), list(steps))
+        self.assertEqual(frame["loss"].tolist(), steps["loss"].tolist())
+        self.assertEqual(frame["applied"].dtype.kind, "b")
 
     def test_weights_and_module(self):
         for model in ("mnist-cnn", "softmax", "mlp"):

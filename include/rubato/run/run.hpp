@@ -53,12 +53,15 @@ struct RunOutcome {
 /// do, which are added to trainer() before execute().
 class Run {
  public:
+  using Steps = std::variant<Trace, Availability>;
+
   /// Everything that can be wrong is found before there is a new folder, or anything in that of a
   /// run to go on with is touched. With `hosts` it trains together with other processes that have
   /// the same run, of which one may have a folder; what differs is found before the first step
-  /// (require_equal()). Throws Error; OutputError where the folder cannot be written.
+  /// (require_equal()). `own` are steps that the program has itself, in place of what the
+  /// configuration's trace names. Throws Error; OutputError where the folder cannot be written.
   Run(RunConfiguration configuration, std::shared_ptr<const Workload> workload,
-      RunLocation location = {}, std::shared_ptr<Hosts> hosts = {});
+      RunLocation location = {}, std::shared_ptr<Hosts> hosts = {}, std::optional<Steps> own = {});
   ~Run();
   Run(const Run&) = delete;
   Run& operator=(const Run&) = delete;
@@ -72,7 +75,7 @@ class Run {
   [[nodiscard]] const Workload& workload() const { return *workload_; }
   /// What its steps are of: in modelled time availability, where that is what the configuration
   /// names, else a trace.
-  [[nodiscard]] const std::variant<Trace, Availability>& steps() const { return steps_; }
+  [[nodiscard]] const Steps& steps() const { return steps_; }
   [[nodiscard]] Trainer& trainer() { return trainer_; }
   [[nodiscard]] const Trainer& trainer() const { return trainer_; }
   [[nodiscard]] const RunLocation& location() const { return location_; }
@@ -109,7 +112,7 @@ class Run {
   std::shared_ptr<const Workload> workload_;
   RunLocation location_;
   CheckpointFolder checkpoints_;
-  std::variant<Trace, Availability> steps_;
+  Steps steps_;
   Trainer trainer_;
 
   std::shared_ptr<RunRecord> record_;

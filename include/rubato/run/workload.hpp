@@ -45,6 +45,8 @@ class Workload {
   [[nodiscard]] virtual std::string description() const = 0;
   /// To train on.
   [[nodiscard]] virtual std::int64_t samples() const = 0;
+  /// Whether the targets of the data are real numbers, and not class indices.
+  [[nodiscard]] virtual bool has_real_targets() const { return false; }
   [[nodiscard]] virtual EngineFacts engine() const = 0;
   /// What makes it slower here than it has to be, and what to do about it; empty where nothing
   /// does.

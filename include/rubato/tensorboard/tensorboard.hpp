@@ -44,7 +44,7 @@ struct TensorBoardOptions {
 ///       decision/    what the source of steps went by, by its names
 ///     for each epoch (EpochRecord), at its last step
 ///       epoch/       train_loss, samples, steps, train_seconds, test_seconds
-///       test/        loss, accuracy, top_k_accuracy
+///       test/        loss, accuracy, top_k_accuracy, mse, perplexity
 ///       metrics/     the user's own metrics, by their names
 ///     for some steps, where TensorBoardOptions::histograms asks for them
 ///       weights/     histograms of parameters, before the step's update
@@ -91,8 +91,8 @@ class TensorBoard final : public Observer {
 
   EventFile& file();
   void add(std::string_view tag, double value) { scalars_.push_back({tag, value}); }
-  void add(TagsByName& tags, std::string_view group, std::string_view name, double value);
-  void add_clock(const ClockTime& time);
+  // `group` lives as long as this.
+  void add(std::string_view group, std::string_view name, double value);
   void write(std::int64_t step);
 
   TensorBoardOptions options_;
@@ -102,9 +102,8 @@ class TensorBoard final : public Observer {
   std::int64_t faults_ = 0;
   // Of the event that is being made; a member for its memory.
   std::vector<Scalar> scalars_;
-  // The tags of names that are not known beforehand.
-  TagsByName decision_tags_;
-  TagsByName metric_tags_;
+  // The tags "group/name" that have been written, by group.
+  std::map<std::string_view, TagsByName> tags_;
 };
 
 }  // namespace rubato

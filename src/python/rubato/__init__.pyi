@@ -41,6 +41,8 @@ class TrainResult:
     steps: Columns
     epochs: Columns
     minibatches: Columns
+    faults: Columns
+    monitored: Columns
     state_dict: dict[str, Tensor]
     best_state_dict: dict[str, Tensor] | None
     best_epoch: int | None
@@ -176,7 +178,7 @@ class Comparison:
     text: str
     cells: Columns
     runs: Columns
-    folder: str
+    folder: str | None
 
 def compare(*, out: _Path | None = None, **options: Any) -> Comparison: ...
 

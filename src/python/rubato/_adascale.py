@@ -1,10 +1,10 @@
 """AdaScale around an optimizer of PyTorch, for training loops of one's own."""
 
-import math
 import weakref
 
 import torch
 
+from . import _rubato
 from ._rubato import AdaScaleEstimator, Error
 
 
@@ -62,16 +62,17 @@ class AdaScale(torch.optim.Optimizer):
             raise Error(f"AdaScale: {type(optimizer).__name__} is no optimizer; accepted: a torch.optim.Optimizer")
         distributed = torch.distributed.is_available() and torch.distributed.is_initialized()
         self._optimizer = optimizer
-        self._world_size = world_size or (torch.distributed.get_world_size() if distributed else 1)
+        if world_size is None:
+            world_size = torch.distributed.get_world_size() if distributed else 1
+        _rubato.require_gradients(world_size, num_gradients_to_accumulate)
+        self._world_size = world_size
         self._accumulate = num_gradients_to_accumulate
         self._is_scaled_loss = is_scaled_loss
-        self._require_gradients(self._accumulate)
+        self._debias = debias_ewma
         if self._world_size > 1 and not distributed:
             raise Error(f"AdaScale: {self._world_size} workers, and torch.distributed is not initialised; accepted: "
                         "after init_process_group()")
-        if smoothing is not None and not 0 <= smoothing < 1:
-            raise Error(f"AdaScale's smoothing {smoothing}: accepted are values from 0 to below 1")
-        self._scale = self._checked_scale(self._gradients if scale is None else scale)
+        self._scale = _rubato.checked_scale(self._gradients if scale is None else scale)
         self._estimator = AdaScaleEstimator(smoothing, debias_ewma, 0)
         self._parameters = []
         self._hooks = []
@@ -124,8 +125,6 @@ class AdaScale(torch.optim.Optimizer):
     def gain(self, pg_idx=None):
         """The gain of all parameter groups together, or of one: of this step where all its backward passes are done,
         else of the step before; 1 before the first (min(1, scale) for a scale below 1)."""
-        if pg_idx is not None and pg_idx not in range(len(self._squares)):
-            raise Error(f"AdaScale: gain() of parameter group {pg_idx}; accepted: 0 to {len(self._squares) - 1}")
         self._measure()
         if pg_idx is None:
             return self._estimator.gain(self._scale)
@@ -134,7 +133,7 @@ class AdaScale(torch.optim.Optimizer):
     def set_scale(self, scale, update_estimate=True):
         """From the next step on. update_estimate rescales the average variance as fairscale does; in the paper it stays."""
         self._require_between_steps("set_scale()")
-        scale = self._checked_scale(scale)
+        scale = _rubato.checked_scale(scale)
         if update_estimate:
             self._estimator.rescale_variance(self._scale / scale)
         self._scale = scale
@@ -142,7 +141,7 @@ class AdaScale(torch.optim.Optimizer):
     def set_num_gradients_to_accumulate(self, num_gradients_to_accumulate, update_smoothing=True):
         """From the next step on. update_smoothing sets the smoothing to its default for the new number. The scale stays."""
         self._require_between_steps("set_num_gradients_to_accumulate()")
-        self._require_gradients(num_gradients_to_accumulate)
+        _rubato.require_gradients(self._world_size, num_gradients_to_accumulate)
         before = self.smoothing
         self._accumulate = num_gradients_to_accumulate
         self._estimator.set_smoothing(None if update_smoothing else before)
@@ -212,12 +211,13 @@ class AdaScale(torch.optim.Optimizer):
             smoothing, of_optimizer = own["smoothing"], state_dict["optimizer"]
         except (KeyError, TypeError, IndexError):
             raise Error("this is no state of AdaScale; accepted: what state_dict() returns") from None
-        self._require_gradients(accumulate)
-        scale = self._checked_scale(scale)
+        # All that can be wrong is found before anything changes; the optimizer's own last.
+        _rubato.require_gradients(self._world_size, accumulate)
+        scale = _rubato.checked_scale(scale)
+        estimator = AdaScaleEstimator(smoothing, self._debias, len(self._squares))
+        estimator.load_state(averages)
         self._optimizer.load_state_dict(of_optimizer)
-        self._estimator.load_state(averages)
-        self._estimator.set_smoothing(smoothing)
-        self._scale, self._accumulate = scale, accumulate
+        self._estimator, self._scale, self._accumulate = estimator, scale, accumulate
 
     def unhook(self):
         """Takes the hooks away: from here on backward passes do not count, and step() is an Error."""
@@ -232,19 +232,6 @@ class AdaScale(torch.optim.Optimizer):
     @property
     def _gradients(self):
         return self._world_size * self._accumulate
-
-    @staticmethod
-    def _checked_scale(scale):
-        if not scale > 0 or not math.isfinite(scale):
-            raise Error(f"AdaScale's scale {scale}: accepted are values above 0")
-        return float(scale)
-
-    def _require_gradients(self, accumulate):
-        if accumulate < 1:
-            raise Error(f"AdaScale: {accumulate} gradients to accumulate; at least 1 is needed")
-        if self._world_size * accumulate < 2:
-            raise Error("AdaScale: of one gradient in a step nothing can be said of the variance; accepted: a world size "
-                        "times gradients to accumulate of at least 2")
 
     def _hook_group(self, group):
         index = len(self._squares)

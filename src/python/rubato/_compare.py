@@ -3,6 +3,7 @@
 import json
 import os
 import shutil
+import signal
 import subprocess
 import tempfile
 from pathlib import Path
@@ -37,20 +38,20 @@ class Comparison:
         the tables for people, as answer.md has them
     cells, runs: Columns
         as answer.csv and runs.csv have them
-    folder: str
-        of the experiment
+    folder: str or None
+        of the experiment, where it is kept
     """
 
-    def __init__(self, folder):
+    def __init__(self, folder, is_kept=True):
         folder = Path(folder)
-        self.folder = str(folder)
+        self.folder = str(folder) if is_kept else None
         self.answer = json.loads((folder / "answer.json").read_text(encoding="utf-8"))
         self.text = (folder / "answer.md").read_text(encoding="utf-8")
         self.cells = _columns_in(folder / "answer.csv")
         self.runs = _columns_in(folder / "runs.csv")
 
     def __repr__(self):
-        return f"<rubato.Comparison: {self.runs.rows} runs, {self.folder}>"
+        return f"<rubato.Comparison: {self.runs.rows} runs{', ' + self.folder if self.folder else ''}>"
 
 
 def _columns_in(path):
@@ -67,9 +68,36 @@ def _columns_in(path):
     return columns
 
 
-def _list(word, value):
-    values = value if isinstance(value, (list, tuple, range)) else [value]
-    return ",".join(_options.text_of(word, one) for one in values)
+def _arguments(options):
+    """An argument for each value of an option that takes several; those of the command itself have one each."""
+    names = [option["name"] for option in _options.TABLE] + list(_OWN)
+    arguments = []
+    for word, value in options.items():
+        name = _options.option_name(word, "compare", names)
+        if value is None:
+            continue
+        values = value if isinstance(value, (list, tuple, range)) else [value]
+        texts = [_options.text_of(word, one) for one in values]
+        if name in _OWN and name != "baseline":
+            texts = [",".join(texts)]
+        arguments += [f"--{name}={text}" for text in texts]
+    return arguments
+
+
+def _errors_of(process):
+    """What it has said when it is done. An exception, such as Ctrl-C, has it end its runs, which write checkpoints, and
+    a second has it end at once."""
+    try:
+        return process.communicate()[1]
+    except BaseException:
+        process.send_signal(signal.SIGINT)
+        try:
+            process.communicate()
+        except BaseException:
+            process.send_signal(signal.SIGINT)
+            process.communicate()
+            raise
+        raise
 
 
 def compare(*, out=None, **options):
@@ -77,26 +105,22 @@ def compare(*, out=None, **options):
     how much, and how sure that is (docs/compare.md).
 
     Any option of rubato.train() may be a list of values; `seed=range(1, 6)` are five. Models and data are those with a
-    name. Beside them, as `rubato compare` has them: design, resume, jobs, baseline ("rule=constant"), budget
-    ("epochs=4"), target, tune ("lr=0.01,0.02"), tune_seeds. `out` is the folder of the experiment; by default it is not kept.
-    Returns a Comparison. Ctrl-C lets the runs write checkpoints; compare(resume=FOLDER) goes on.
+    name. Beside them, as `rubato compare` has them: config (a file with a design), resume, jobs, baseline
+    ("rule=constant"), budget ("epochs=4"), target, tune ("lr=0.01,0.02"), tune_seeds. `out` is the folder of the
+    experiment; by default it is not kept. Returns a Comparison. Ctrl-C, or another exception of a signal's handler, lets
+    the runs write checkpoints; compare(resume=FOLDER) goes on. A second ends them at once.
     """
-    names = [option["name"] for option in _options.TABLE] + list(_OWN)
+    arguments = _arguments(options)
     with tempfile.TemporaryDirectory(prefix="rubato-") as temporary:
-        folder = out or options.get("resume") or Path(temporary) / "experiment"
-        arguments = [] if options.get("resume") else [f"--out={os.fspath(folder)}"]
-        for word, value in options.items():
-            if value is not None:
-                arguments.append(f"--{_options.option_name(word, 'compare', names)}={_list(word, value)}")
-        process = subprocess.Popen([program(), "compare", "--quiet", *arguments], stdout=subprocess.DEVNULL,
-                                   stderr=subprocess.PIPE, text=True)
-        try:
-            errors = process.communicate()[1]
-        except KeyboardInterrupt:
-            # It has heard of it, too, and lets its runs end.
-            process.communicate()
-            raise
+        kept = options.get("resume") or out
+        folder = kept or Path(temporary) / "experiment"
+        if not options.get("resume"):
+            arguments.insert(0, f"--out={os.fspath(folder)}")
+        # In a session of its own, so that it does not hear a terminal's Ctrl-C twice.
+        process = subprocess.Popen([program(), "compare", "--quiet", *arguments], stdin=subprocess.DEVNULL,
+                                   stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, start_new_session=True)
+        errors = _errors_of(process)
         if process.returncode != 0:
             raise _rubato.Error(errors.strip().removeprefix("rubato compare: ") or
                                 f"rubato compare ended with {process.returncode}")
-        return Comparison(folder)
+        return Comparison(folder, is_kept=kept is not None)

@@ -1,4 +1,4 @@
-"""Data of the user's own as tensors, without a copy wherever there can be none."""
+"""Data of the user's own as tensors of the same memory, where they are dense."""
 
 import warnings
 

@@ -1,16 +1,13 @@
 """Models and losses of the user's own as TorchScript, whose bytes cross to C++."""
 
+import copy
 import inspect
 import io
+import re
 
 import torch
 
 from ._rubato import Error
-
-# What a trace would fix in the mode in which it is made.
-_BY_MODE = (torch.nn.modules.batchnorm._BatchNorm, torch.nn.modules.dropout._DropoutNd,
-            torch.nn.modules.instancenorm._InstanceNorm)
-
 
 def bytes_of(module):
     """What torch.jit.save() writes."""
@@ -25,16 +22,36 @@ def _reason(error):
     return f"{type(error).__name__}: {lines[0]}" if lines else type(error).__name__
 
 
+def _trace_in_mode(model, inputs, training):
+    """A trace of a copy: what a model does to its buffers when it runs, it does to those of the copy."""
+    copied = copy.deepcopy(model).train(training)
+    with torch.random.fork_rng(devices=[]), torch.enable_grad():
+        return torch.jit.trace(copied, tuple(tensor.clone() for tensor in inputs), check_trace=False)
+
+
+def _graph(traced):
+    """What a trace computes, as text: without the places in the sources, and what tells classes of one name apart."""
+    return re.sub(r"___torch_mangle_\d+\.", "", torch._C._jit_pass_canonicalize(traced.inlined_graph).str(False))
+
+
 def _traced(model, inputs):
-    modal = [name or "the model" for name, part in model.named_modules() if isinstance(part, _BY_MODE)]
-    if modal:
-        raise Error(f"{modal[0]} does another thing in training than in evaluation, and a trace would do one alone")
-    with torch.enable_grad():
-        return torch.jit.trace(model, tuple(inputs))
+    trained = _trace_in_mode(model, inputs, training=True)
+    if _graph(trained) != _graph(_trace_in_mode(model, inputs, training=False)):
+        raise Error("it computes something else in training than in evaluation, and a trace would do one alone")
+    before = dict(model.named_buffers())
+    with torch.no_grad():
+        for name, buffer in trained.named_buffers():
+            buffer.copy_(before[name])
+    return trained
 
 
-def scripted(model, inputs):
-    """A ScriptModule of the module: scripted, or else traced with a minibatch of inputs."""
+def _parameter_type(model):
+    return next((parameter.dtype for parameter in model.parameters() if parameter.requires_grad), torch.float32)
+
+
+def scripted(model, first_inputs):
+    """A ScriptModule of the module, which is left as it is: scripted, or else traced with the inputs that
+    `first_inputs` returns for the type of its parameters."""
     if isinstance(model, torch.jit.ScriptModule):
         return model
     if not isinstance(model, torch.nn.Module):
@@ -44,14 +61,15 @@ def scripted(model, inputs):
         return torch.jit.script(model)
     except Exception as error:  # noqa: BLE001: whatever TorchScript's compiler raises
         not_scripted = error
+    inputs = first_inputs(_parameter_type(model))
     try:
-        return _traced(model, inputs())
+        return _traced(model, inputs)
     except Error as error:
-        raise Error(f"the model cannot be scripted ({_reason(not_scripted)})\n"
-                    f"nor traced ({error}); accepted: one that can") from not_scripted
+        reason = str(error)
     except Exception as error:  # noqa: BLE001: whatever the model raises
-        raise Error(f"the model cannot be scripted ({_reason(not_scripted)})\n"
-                    f"nor traced with a minibatch ({_reason(error)}); accepted: one that can") from not_scripted
+        reason = _reason(error)
+    raise Error(f"the model cannot be scripted ({_reason(not_scripted)})\n"
+                f"nor traced with a minibatch ({reason}); accepted: one that torch.jit.script() compiles") from not_scripted
 
 
 class _LossOfFunction(torch.nn.Module):

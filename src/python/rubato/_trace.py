@@ -7,9 +7,6 @@ import numpy
 
 from . import _rubato
 
-_ENDS = "error, hold, cycle or stop"
-
-
 def _pair(step):
     """(batch size, cores or None) of an element of a list."""
     batch, cores = step if isinstance(step, (tuple, list)) else (step, None)
@@ -130,7 +127,10 @@ class Availability(_Csv):
     """How many devices there are at which time: `devices[i]` of them from `seconds[i]` on, until `length` seconds."""
 
     def __init__(self, seconds, devices, length, end="error"):
-        changes = [(float(at), int(count)) for at, count in zip(seconds, devices, strict=True)]
+        seconds, devices = list(seconds), list(devices)
+        if len(seconds) != len(devices):
+            raise _rubato.Error(f"{len(seconds)} times and {len(devices)} numbers of devices; accepted: as many of both")
+        changes = [(float(at), int(count)) for at, count in zip(seconds, devices)]
         super().__init__(_rubato.Availability(changes, float(length), end, f"a list of {len(changes)} changes"))
 
     @property

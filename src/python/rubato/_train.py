@@ -25,29 +25,20 @@ class TargetMissed(_rubato.Error):
 
 
 class _Parts:
-    """The model, the data and the loss of a training, as C++ takes them."""
+    """The model, the data, the loss and the steps of a training, as C++ takes them; `arguments` are those of its
+    options, to which it adds what names these."""
 
-    def __init__(self, model, data, validation, loss, minibatch):
-        self.arguments = []
+    def __init__(self, arguments, model, data, validation, loss, steps):
+        self.arguments = arguments
         self.script = self._loss = None
         self._train = self._test = None
+        self._steps = steps
         self._take_data(data, validation)
-        if model is None or isinstance(model, str):
-            if model is not None:
-                self.arguments.append(f"--model={model}")
-        else:
-            script = _modules.scripted(model, lambda: self._minibatch(minibatch))
-            self.script = _modules.bytes_of(script)
-            self.arguments.append("--model=own")
         self._take_loss(loss)
-
-    @property
-    def is_real(self):
-        """Whether it has data of its own whose targets are no classes."""
-        return self._train is not None and self._train[1][0].is_floating_point()
+        self._take_model(model)
 
     def for_cpp(self):
-        return {"model": self.script, "loss": self._loss, "train": self._train, "test": self._test}
+        return {"model": self.script, "loss": self._loss, "train": self._train, "test": self._test, "steps": self._steps}
 
     def _take_data(self, data, validation):
         if isinstance(validation, (str, numbers.Real)):
@@ -65,17 +56,23 @@ class _Parts:
             self._test = _data.tensors_of(validation, "validation")
         self.arguments.append("--data=own")
 
-    def _minibatch(self, size):
-        """Inputs to trace a model with: the first minibatch, or one of the shape of the images that have a name."""
-        if self._train is None:
-            return [torch.zeros(size, 1, 28, 28)]
-        return [tensor[:size].clone() for tensor in self._train[0]]
-
     def _take_loss(self, loss):
         if isinstance(loss, str):
             self.arguments.append(f"--loss={loss}")
         elif loss is not None:
             self._loss = _modules.loss_of(loss)
+
+    def _take_model(self, model):
+        if model is None or isinstance(model, str):
+            if model is not None:
+                self.arguments.append(f"--model={model}")
+            return
+        self.arguments.append("--model=own")
+        self.script = _modules.bytes_of(_modules.scripted(model, self._first_inputs))
+
+    def _first_inputs(self, parameter_type):
+        """Of training, as a model with parameters of that type gets them."""
+        return _rubato.first_inputs(self.arguments, self.for_cpp(), parameter_type == torch.float64)
 
 
 def _warn(texts):
@@ -83,50 +80,46 @@ def _warn(texts):
         warnings.warn(text, RuntimeWarning, stacklevel=4)
 
 
-def _finish(found, parts):
+def _with_result(error, result):
+    """The exception with what there was until then; one that has a result already keeps that."""
+    if result is not None and getattr(error, "result", None) is None:
+        try:
+            error.result = result
+        except AttributeError:
+            # One without a place for it.
+            pass
+    return error
+
+
+def _finish(found, script):
     _warn(found["warnings"])
+    result = TrainResult(found, script) if found["is_whole"] else None
     if found["failure"] is not None:
         if found["checkpoint"]:
             _warn([f"the checkpoint is {found['checkpoint']}\nto go on: rubato.train(resume={found['folder']!r})"])
-        raise found["failure"]
-    result = TrainResult(found, parts.script, parts.is_real)
+        raise _with_result(found["failure"], result)
     if found["end"] == "interrupted":
         raise _rubato.Error("the interpreter is going, and training has ended with it")
     if found["end"] == "diverged":
-        error = Diverged(f"{found['reason']}\ntry a lower --lr or another --rule")
-    elif found["missed_target"]:
-        error = TargetMissed(found["missed_target"])
-    else:
-        return result
-    error.result = result
-    raise error
+        raise _with_result(Diverged(f"{found['reason']}\ntry a lower --lr or another --rule"), result)
+    if found["missed_target"]:
+        raise _with_result(TargetMissed(found["missed_target"]), result)
+    return result
 
 
-# What is no file is written to one, and is called this in messages.
-_NAMES = {"trace.csv": "trace", "weights.pt": "weights"}
-
-
-def _without_files(text, folder):
-    for file, name in _NAMES.items():
-        text = text.replace(str(folder / file), name)
-    return text
-
-
-def _arguments(paths, options, trace, folder):
-    """Those of `rubato train`; a trace and weights that are no files are written to `folder`."""
+def _arguments(paths, options, trace, steps, weights):
+    """Those of `rubato train`; weights that are no file are written to the file `weights`."""
     if isinstance(options.get("weights"), dict):
-        torch.save(options["weights"], folder / "weights.pt")
-        options = options | {"weights": folder / "weights.pt"}
+        torch.save(options["weights"], weights)
+        options = options | {"weights": weights}
     arguments = [f"--{name}={os.fspath(path)}" for name, path in paths.items() if path is not None]
     arguments += [f"--{name}={text}" for name, text in _options.texts_of("train", options)]
-    text, steps = _trace.steps_of(trace)
     if steps is not None:
-        text = str(folder / "trace.csv")
-        Path(text).write_text(steps.csv(), encoding="utf-8")
-        if "on_trace_end" not in options:
+        trace = "own"
+        if options.get("on_trace_end") is None:
             arguments.append(f"--on-trace-end={steps.end()}")
-    if text is not None:
-        arguments.append(f"--trace={text}")
+    if trace is not None:
+        arguments.append(f"--trace={trace}")
     return arguments
 
 
@@ -138,13 +131,14 @@ def train(model=None, data=None, *, trace=None, validation=None, loss=None, out=
     and cores. Returns a TrainResult. All options that are None are as `rubato train` has them by default.
 
     model:
-        the name of a built-in model (docs/models.md), a torch.nn.Module, which is scripted or else traced with the
-        first minibatch, or a torch.jit.ScriptModule. It is copied, and left as it is. [mnist-cnn]
+        the name of a built-in model (docs/models.md), a torch.nn.Module, which is scripted or else a copy of it traced
+        with the first minibatch, or a torch.jit.ScriptModule. It is left as it is. A module that computes something
+        else in training than in evaluation has to be one that torch.jit.script() compiles. [mnist-cnn]
     data:
         the name of a data set, (inputs, targets), each an array or a tensor or a list of some, whose first dimension is
         the samples, or a TensorDataset. They are read as `tensors:FILE` reads them (docs/data.md): pixels of uint8 are
-        normalised, integers as targets are classes. They are not copied where they are dense: leave them as they are
-        meanwhile. Several inputs or targets of a sample need a model of your own. [digits]
+        normalised, integers as targets are classes. Dense data of the type in which the model takes them are not copied:
+        leave them as they are meanwhile. Several inputs or targets of a sample need a model of your own. [digits]
     trace:
         a list or an array of batch sizes or of (batch size, cores), a Trace or an Availability, or as --trace takes it:
         a file, a number, "elastic", or a generator such as "spot:most=64,seed=1". [elastic]
@@ -161,11 +155,13 @@ def train(model=None, data=None, *, trace=None, validation=None, loss=None, out=
     config:
         a configuration file, as a run folder has it; arguments override it.
     on_step, on_epoch:
-        called with a dictionary of metrics, named as in metrics.jsonl, after each step or epoch. False ends training.
+        called with a dictionary of metrics, named as TrainResult.steps and TrainResult.epochs are, after each step or
+        epoch; that of a step has the list substeps, too. False ends training.
 
     Ctrl-C finishes the step, writes a checkpoint where there is a run folder, and raises KeyboardInterrupt; so does
-    whatever on_step or on_epoch raises. Other threads run while training does; a second training at the same time
-    is an error.
+    whatever on_step or on_epoch raises. The exception has a TrainResult as its `result`, with the metrics and the weights
+    until then. A second Ctrl-C raises it at once, without either; the step then ends by itself. Other threads run while
+    training does; a second training at the same time is an error.
 
     Raises Error for what is wrong with arguments, files or data, Diverged, TargetMissed, TrainingError for what the
     model raises, OutOfMemory, and OutputError where the run folder cannot be written.
@@ -174,18 +170,19 @@ def train(model=None, data=None, *, trace=None, validation=None, loss=None, out=
         if callback is not None and not callable(callback):
             raise TypeError(f"{name}: {type(callback).__name__} cannot be called")
     paths = {"out": out, "resume": resume, "config": config}
+    text, steps = _trace.steps_of(trace)
     with tempfile.TemporaryDirectory(prefix="rubato-") as folder:
-        folder = Path(folder)
-        arguments = _arguments(paths, options, trace, folder)
-        parts = _Parts(model, data, validation, loss, options.get("minibatch") or 32)
+        weights = Path(folder) / "weights.pt"
+        arguments = _arguments(paths, options, text, steps, weights)
+        parts = _Parts(arguments, model, data, validation, loss, steps)
         try:
-            found = _rubato.train(arguments + parts.arguments, parts.for_cpp(), on_step, on_epoch)
+            found = _rubato.train(parts.arguments, parts.for_cpp(), on_step, on_epoch)
         except _rubato.Error as error:
-            if str(folder) not in str(error):
+            if str(weights) not in str(error):
                 raise
-            raise type(error)(_without_files(str(error), folder)) from None
-    found["summary"] = _without_files(found["summary"], folder)
-    return _finish(found, parts)
+            raise type(error)(str(error).replace(str(weights), "weights")) from None
+    found["warnings"] = [warning.replace(str(weights), "weights") for warning in found["warnings"]]
+    return _finish(found, parts.script)
 
 
 _options.describe(train)

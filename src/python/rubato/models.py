@@ -29,19 +29,27 @@ class MnistNetwork(nn.Module):
         return F.log_softmax(self.fc2(x), dim=1)
 
 
-class Mlp(nn.Module):
-    """mlp: two hidden layers of 128 and 64; for MNIST Mlp(784, 10)."""
+class Mlp(nn.Sequential):
+    """mlp: dense layers linear1, linear2 and so on; for MNIST Mlp((784, 128, 64, 10)).
 
-    def __init__(self, inputs, classes):
-        super().__init__()
-        self.linear1 = nn.Linear(inputs, 128)
-        self.linear2 = nn.Linear(128, 64)
-        self.linear3 = nn.Linear(64, classes)
+    sizes: from the features of a sample, over the widths of the hidden layers, to the outputs
+    activation: between the layers, "relu" or "tanh"
+    is_real: whether the outputs are numbers for real targets; else they are log-probabilities of classes
+    """
 
-    def forward(self, x):
-        x = F.relu(self.linear1(x.flatten(1)))
-        x = F.relu(self.linear2(x))
-        return F.log_softmax(self.linear3(x), dim=1)
+    def __init__(self, sizes, activation="relu", is_real=False):
+        kinds = {"relu": nn.ReLU, "tanh": nn.Tanh}
+        if activation not in kinds:
+            raise Error(f"activation {activation!r}; accepted: {' or '.join(kinds)}")
+        layers = OrderedDict(flatten=nn.Flatten())
+        count = len(sizes) - 1
+        for layer in range(1, count + 1):
+            layers[f"linear{layer}"] = nn.Linear(sizes[layer - 1], sizes[layer])
+            if layer < count:
+                layers[f"{activation}{layer}"] = kinds[activation]()
+        if not is_real:
+            layers["log_softmax"] = nn.LogSoftmax(1)
+        super().__init__(layers)
 
 
 class Softmax(nn.Module):
@@ -170,18 +178,11 @@ class Transformer(nn.Module):
         return F.log_softmax(self.fc(x), dim=-1)
 
 
-def _perceptron(weights, is_real):
-    """Of any number of layers, under the names of their weights."""
-    layers = [("flatten", nn.Flatten())]
+def _perceptron(weights, activation, is_real):
     count = sum(name.endswith(".weight") for name in weights)
-    for layer in range(1, count + 1):
-        outputs, inputs = weights[f"linear{layer}.weight"].shape
-        layers.append((f"linear{layer}", nn.Linear(inputs, outputs)))
-        if layer < count:
-            layers.append((f"relu{layer}", nn.ReLU()))
-    if not is_real:
-        layers.append(("log_softmax", nn.LogSoftmax(1)))
-    return nn.Sequential(OrderedDict(layers))
+    sizes = [weights["linear1.weight"].shape[1]]
+    sizes += [weights[f"linear{layer}.weight"].shape[0] for layer in range(1, count + 1)]
+    return Mlp(sizes, activation, is_real)
 
 
 def _transformer(weights, heads):
@@ -197,10 +198,11 @@ def twin(model, weights, is_real=False):
     """A module for the weights of the built-in model of that name, with its arguments, in their shapes; `is_real` says
     that its targets are no classes. Raises Error for a model that has none: quadratic."""
     name, _, arguments = model.partition(":")
+    given = dict(argument.split("=") for argument in arguments.split(",") if argument)
     if name == "mnist-cnn":
         return MnistNetwork()
     if name == "mlp":
-        return _perceptron(weights, is_real)
+        return _perceptron(weights, given.get("activation", "relu"), is_real)
     if name == "softmax":
         return Softmax(weights["linear.weight"].shape[1], weights["linear.weight"].shape[0])
     if name == "toy-net":
@@ -210,6 +212,5 @@ def twin(model, weights, is_real=False):
         width, channels = weights["conv.weight"].shape[:2]
         return ResNet20(width, channels, weights["fc.weight"].shape[0])
     if name == "transformer":
-        given = dict(argument.split("=") for argument in arguments.split(",") if argument)
         return _transformer(weights, int(given.get("heads", 4)))
     raise Error(f"{model} has no module of PyTorch here; accepted: state_dict, with a module of your own")

@@ -1,0 +1,75 @@
+#include "run/dry_run.hpp"
+
+#include <algorithm>
+#include <limits>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include <rubato/core/error.hpp>
+#include <rubato/recipe/quadratic_options.hpp>
+#include <rubato/run/workload.hpp>
+
+#include "config/engine.hpp"
+#include "run/step_source.hpp"
+
+namespace rubato {
+
+namespace {
+
+constexpr std::int64_t kBuiltInImages = 12'000;
+
+std::int64_t samples_of(const RunConfiguration& run) {
+  return model_entry(run.model).classifies ? kBuiltInImages : parse_quadratic(run.model).samples;
+}
+
+}  // namespace
+
+std::vector<EpochPlan> first_epochs(Planner planner, std::optional<std::int64_t> epochs,
+                                    const std::function<void()>& after_each) {
+  if (epochs) require_epochs(planner, *epochs);
+  const std::int64_t all = planner.trace().endless() ? 1 : std::numeric_limits<std::int64_t>::max();
+  std::vector<EpochPlan> list;
+  while (std::cmp_less(list.size(), epochs.value_or(all))) {
+    std::optional<EpochPlan> epoch = planner.next();
+    if (!epoch) break;
+    list.push_back(*std::move(epoch));
+    if (after_each) after_each();
+  }
+  return list;
+}
+
+SimulatedTraining simulate_training(const RunConfiguration& run, const RunSteps& steps,
+                                    std::optional<std::int64_t> samples,
+                                    const std::function<void()>& after_each) {
+  const auto source = make_step_source(run, steps, known_gradient_bytes(run));
+  SimulatedTraining found{.fewest_cores = std::numeric_limits<std::int64_t>::max()};
+  found.result = simulate(
+      *source,
+      {.dataset_size = samples ? *samples : samples_of(run),
+       .minibatch_size = run.minibatch,
+       .cores = run.cores,
+       .remainder = run.remainder,
+       .epochs = run.epochs},
+      [&](const SimulatedStep& step) {
+        found.fewest_cores = std::min(found.fewest_cores, step.plan.cores);
+        found.most_cores = std::max(found.most_cores, step.plan.cores);
+        if (after_each) after_each();
+      },
+      budget_of(run));
+  const SimulationResult& result = found.result;
+  if (result.steps == 0) {
+    throw Error(
+        fmt::format("--trace {}: there is no step to simulate; accepted: devices that stay as long "
+                    "as a step takes",
+                    source_of(steps)));
+  }
+  found.mean_batch = static_cast<double>(result.samples) / static_cast<double>(result.steps);
+  return found;
+}
+
+std::string ended_by(const SimulationResult& result) {
+  return result.ended ? "devices ended" : result.reached;
+}
+
+}  // namespace rubato
