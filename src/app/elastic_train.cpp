@@ -271,7 +271,7 @@ ExitCode ElasticTraining::end() {
   if (hosts_->pause_asked() || is_signalled()) return stop();
   if (code_) return *code_;
   if (run_) throw HostLost("the run has ended at the other hosts");
-  warn("the run has ended; nothing is left to do");
+  warn("the run of that name has ended; another one needs another name at the rendezvous");
   return ExitCode::good;
 }
 

@@ -53,6 +53,9 @@ constexpr milliseconds kConnection{10'000};
 // Generations in a row whose hosts did not come to be connected.
 constexpr int kAttempts = 20;
 
+// Of the time limit: how long a host that has lost the store tries to reach it.
+constexpr int kPatience = 2;
+
 constexpr const char* kChallenge = "challenge";
 constexpr const char* kNewest = "newest";
 constexpr const char* kEnded = "ended";
@@ -89,9 +92,9 @@ ElasticOptions checked(ElasticOptions options) {
 class C10dElasticHosts final : public ElasticHosts {
  public:
   explicit C10dElasticHosts(ElasticOptions options)
-      : options_(checked(std::move(options))),
-        store_(new_store("", options_.meeting.timeout)),
-        watch_(*store_) {
+      : options_(checked(std::move(options))), store_(new_store("", options_.meeting.timeout)) {
+    watch_.emplace(*store_);
+    read_challenge();
     find_newest();
     arrive();
     beacon_ = std::make_unique<Beacon>(
@@ -136,7 +139,7 @@ class C10dElasticHosts final : public ElasticHosts {
     HostStanding own = standing;
     std::string why;
     for (int attempt = 0; attempt < kAttempts; ++attempt) {
-      if (form(own) == Meeting::ended) return Meeting::ended;
+      if (form_whatever_the_store(own) == Meeting::ended) return Meeting::ended;
       try {
         connect();
         return Meeting::formed;
@@ -163,16 +166,22 @@ class C10dElasticHosts final : public ElasticHosts {
 
   // --- This host ---
 
+  // What is signed with the key of a run is of no use in another one.
+  void read_challenge() {
+    static_cast<void>(store_->put(kChallenge, greeting_from_here().nonce));
+    key_ = signature_of(options_.meeting.token, fmt::format("rubato run {} {}", kProtocol,
+                                                            store_->find(kChallenge).value_or("")));
+  }
+
   // Tells the others of this host, under a new number.
   void arrive() {
     const C10dOptions& meeting = options_.meeting;
+    if (own_ != 0) store_->set(life_key(own_), kLeft);
     greeting_ = greeting_from_here();
     greeting_.count = meeting.count;
     greeting_.weight = meeting.weight;
     greeting_.interface = meeting.interface;
     greeting_.equal = meeting.equal;
-    static_cast<void>(store_->put(kChallenge, greeting_.nonce));
-    challenge_ = store_->find(kChallenge).value_or("");
     own_ = store_->raise(kArrivals);
     store_->set(process_key(own_), name_of_this_process());
     store_->set(life_key(own_), "0");
@@ -183,8 +192,7 @@ class C10dElasticHosts final : public ElasticHosts {
   }
 
   [[nodiscard]] std::string proof_of_arrival(HostNumber host, const std::string& greeting) const {
-    return signature_of(options_.meeting.token, fmt::format("rubato host {} {} of {}\n{}",
-                                                            kProtocol, host, challenge_, greeting));
+    return signature_of(key_, fmt::format("host {}\n{}", host, greeting));
   }
 
   // Says how it is with the run, and that this host has gone.
@@ -194,6 +202,7 @@ class C10dElasticHosts final : public ElasticHosts {
     beacon_.reset();
     group_.reset();
     group_store_.reset();
+    if (!store_) return;
     try {
       if (end != nullptr) static_cast<void>(store_->put(kEnded, end));
       store_->set(life_key(own_), kLeft);
@@ -215,7 +224,7 @@ class C10dElasticHosts final : public ElasticHosts {
   [[nodiscard]] std::optional<Members> members_at(std::int64_t generation) {
     const auto text = store_->find(members_key(generation));
     if (!text) return std::nullopt;
-    return parse_members(*text, generation, options_.meeting.token);
+    return parse_members(*text, generation, key_);
   }
 
   void adopt(const Members& members) {
@@ -227,13 +236,37 @@ class C10dElasticHosts final : public ElasticHosts {
     settled_.erase(settled_.begin(), settled_.lower_bound(members.first_open));
   }
 
+  // This host may be cut off from the store for a while.
+  Meeting form_whatever_the_store(HostStanding& standing) {
+    const Clock::time_point end = Clock::now() + kPatience * options_.meeting.timeout;
+    bool has_told = false;
+    for (;;) {
+      try {
+        if (!store_) open_again();
+        return form(standing);
+      } catch (const StoreLost& lost) {
+        store_.reset();
+        if (Clock::now() >= end || is_interrupted()) throw HostLost(lost.what());
+        if (!std::exchange(has_told, true)) tell(fmt::format("{}; trying again", lost.what()));
+        std::this_thread::sleep_for(kBeat);
+      }
+    }
+  }
+  void open_again() {
+    store_ = new_store("", std::min(options_.meeting.timeout, kConnection));
+    watch_.emplace(*store_);
+  }
+  [[nodiscard]] bool is_interrupted() const {
+    return options_.interrupted && options_.interrupted();
+  }
+
   Meeting form(HostStanding& standing) {
     bool takes_part = members_.contains(own_);
     if (takes_part) say_here(standing);
     Clock::time_point since = Clock::now();
     last_told_ = since;
     for (;; std::this_thread::sleep_for(kLook)) {
-      if (options_.interrupted && options_.interrupted()) {
+      if (is_interrupted()) {
         throw HostLost("interrupted while it waited for other hosts");
       }
       if (const auto end = store_->find(kEnded)) {
@@ -266,7 +299,6 @@ class C10dElasticHosts final : public ElasticHosts {
         require_some_left();
         // It may have been taken for one that has gone.
         if (!patient) {
-          store_->set(life_key(own_), kLeft);
           arrive();
           since = Clock::now();
         }
@@ -281,14 +313,14 @@ class C10dElasticHosts final : public ElasticHosts {
   // Whether all that have come before are gone.
   [[nodiscard]] bool leads_first() {
     for (HostNumber host = 1; host < own_; ++host) {
-      if (!is_settled(host) && watch_.life_of(host) != Watch::Life::gone) return false;
+      if (!is_settled(host) && watch_->life_of(host) != Watch::Life::gone) return false;
     }
     return true;
   }
   [[nodiscard]] bool leads(bool patient) {
     for (const Member& member : members_.hosts) {
       if (member.host == own_) return true;
-      if (watch_.life_of(member.host) == Watch::Life::gone) continue;
+      if (watch_->life_of(member.host) == Watch::Life::gone) continue;
       if (patient || store_->find(here_key(members_.generation + 1, member.host))) return false;
     }
     return false;
@@ -296,7 +328,7 @@ class C10dElasticHosts final : public ElasticHosts {
 
   void require_some_left() {
     const bool all_gone = std::ranges::all_of(members_.hosts, [this](const Member& member) {
-      return watch_.life_of(member.host) == Watch::Life::gone;
+      return watch_->life_of(member.host) == Watch::Life::gone;
     });
     if (!all_gone) return;
     // The last of them may have said so just before it went.
@@ -306,7 +338,7 @@ class C10dElasticHosts final : public ElasticHosts {
 
   void propose(const std::optional<Members>& members) {
     if (!members) return;
-    const std::string text = signed_text(*members, options_.meeting.token);
+    const std::string text = signed_text(*members, key_);
     // Another one may have come first: whoever it was, its list is found next.
     if (store_->put(members_key(members->generation), text)) {
       store_->set(kNewest, fmt::to_string(members->generation));
@@ -333,9 +365,9 @@ class C10dElasticHosts final : public ElasticHosts {
         members.hosts.push_back({.host = own_, .standing = standing});
       } else if (const auto here = store_->find(here_key(members.generation, member.host))) {
         // It may have gone again since.
-        if (watch_.life_of(member.host) == Watch::Life::gone) continue;
+        if (watch_->life_of(member.host) == Watch::Life::gone) continue;
         members.hosts.push_back({.host = member.host, .standing = parse_standing(*here)});
-      } else if (patient && watch_.life_of(member.host) != Watch::Life::gone) {
+      } else if (patient && watch_->life_of(member.host) != Watch::Life::gone) {
         return std::nullopt;
       }
     }
@@ -371,7 +403,7 @@ class C10dElasticHosts final : public ElasticHosts {
           settled_.insert(host);
           break;
         case Newcomer::unknown:
-          all_known = all_known && Clock::now() - watch_.first_look(host) >= kIntroduction;
+          all_known = all_known && Clock::now() - watch_->first_look(host) >= kIntroduction;
           break;
       }
     }
@@ -387,7 +419,7 @@ class C10dElasticHosts final : public ElasticHosts {
   enum class Newcomer { ready, gone, unknown };
 
   [[nodiscard]] Newcomer newcomer(HostNumber host) {
-    const Watch::Life life = watch_.life_of(host);
+    const Watch::Life life = watch_->life_of(host);
     if (life == Watch::Life::gone || store_->find(refusal_key(host))) return Newcomer::gone;
     const auto proof = store_->find(proof_key(host));
     const auto text = store_->find(greeting_key(host));
@@ -471,12 +503,13 @@ class C10dElasticHosts final : public ElasticHosts {
 
   ElasticOptions options_;
   std::unique_ptr<Store> store_;
-  Watch watch_;
+  std::optional<Watch> watch_;
 
   // This host.
   HostNumber own_ = 0;
   Greeting greeting_;
-  std::string challenge_;
+  // Of the token and the challenge.
+  std::string key_;
   bool has_left_ = false;
 
   // The newest generation that is known; 0 is none. This host may not be in it.

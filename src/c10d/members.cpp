@@ -66,7 +66,7 @@ HostStanding parse_standing(std::string_view text) {
   return standing;
 }
 
-std::string signed_text(const Members& members, std::string_view token) {
+std::string signed_text(const Members& members, std::string_view key) {
   json hosts = json::array();
   for (const Member& member : members.hosts) {
     hosts.push_back({{"host", member.host}, {"standing", text_of(member.standing)}});
@@ -75,13 +75,13 @@ std::string signed_text(const Members& members, std::string_view token) {
                     {"first_open", members.first_open},
                     {"hosts", std::move(hosts)}};
   const std::string text = object.dump();
-  return fmt::format("{}\n{}", text, signature_of(token, text));
+  return fmt::format("{}\n{}", text, signature_of(key, text));
 }
 
-Members parse_members(std::string_view text, std::int64_t generation, std::string_view token) {
+Members parse_members(std::string_view text, std::int64_t generation, std::string_view key) {
   const std::size_t border = text.find('\n');
   const std::string_view list = text.substr(0, border);
-  if (border == std::string_view::npos || text.substr(border + 1) != signature_of(token, list)) {
+  if (border == std::string_view::npos || text.substr(border + 1) != signature_of(key, list)) {
     throw Error("the hosts of the run know another token; accepted: the same on all hosts");
   }
   // Who knows the token is believed; what they have said may still be of another version.

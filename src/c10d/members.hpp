@@ -36,11 +36,11 @@ struct Members {
 /// Throws Error for what is no such text.
 [[nodiscard]] HostStanding parse_standing(std::string_view text);
 
-/// As JSON, and behind it in a line of its own the signature of who knows the token.
-[[nodiscard]] std::string signed_text(const Members& members, std::string_view token);
+/// As JSON, and behind it in a line of its own the signature of who knows the key.
+[[nodiscard]] std::string signed_text(const Members& members, std::string_view key);
 /// Throws Error where the text is not that, is of another generation, or the signature is of
-/// another token.
+/// another key: that of another token.
 [[nodiscard]] Members parse_members(std::string_view text, std::int64_t generation,
-                                    std::string_view token);
+                                    std::string_view key);
 
 }  // namespace rubato::c10d_hosts_detail

@@ -38,9 +38,10 @@ c10::intrusive_ptr<::c10d::TCPStore> open_store(const StoreAddress& address, Sto
     return c10::make_intrusive<::c10d::TCPStore>(options.isServer ? "127.0.0.1" : address.host,
                                                  options);
   } catch (const std::exception& error) {
-    throw Error(fmt::format("cannot {} {}:{}: {}",
-                            options.isServer ? "serve the rendezvous at" : "reach the rendezvous",
-                            address.host, address.port, reason_of(error)));
+    throw StoreLost(
+        fmt::format("cannot {} {}:{}: {}",
+                    options.isServer ? "serve the rendezvous at" : "reach the rendezvous",
+                    address.host, address.port, reason_of(error)));
   }
 }
 
@@ -51,8 +52,8 @@ auto Store::answered(const Call& call) {
   try {
     return call();
   } catch (const std::exception& error) {
-    throw Error(fmt::format("the rendezvous {}:{} does not answer: {}", address_.host,
-                            address_.port, reason_of(error)));
+    throw StoreLost(fmt::format("the rendezvous {}:{} does not answer: {}", address_.host,
+                                address_.port, reason_of(error)));
   }
 }
 

@@ -9,10 +9,18 @@
 
 #include <torch/csrc/distributed/c10d/TCPStore.hpp>
 
+#include <rubato/core/error.hpp>
+
 namespace rubato::c10d_hosts_detail {
 
 using Clock = std::chrono::steady_clock;
 using std::chrono::milliseconds;
+
+/// A store that cannot be reached, or does not answer.
+class StoreLost : public Error {
+ public:
+  using Error::Error;
+};
 
 /// Where a store is.
 struct StoreAddress {
@@ -29,18 +37,18 @@ class Store {
   enum class Role { client, server };
 
   /// Connects, and serves the store itself where it is the server's; `prefix` stands before all
-  /// keys. Throws Error where that is not possible within `timeout`, which is also how long each
-  /// answer may take.
+  /// keys. Throws StoreLost where that is not possible within `timeout`, which is also how long
+  /// each answer may take.
   Store(const StoreAddress& address, Role role, const std::string& prefix, milliseconds timeout);
   /// Takes no longer than a second or two, even where the server is stuck.
   ~Store();
   Store(const Store&) = delete;
   Store& operator=(const Store&) = delete;
 
-  /// Puts a value where there is none. False where there is another. Throws Error when the store
-  /// does not answer, as all others do.
+  /// Puts a value where there is none. False where there is another. Throws StoreLost when the
+  /// store does not answer, as all others do.
   [[nodiscard]] bool put(const std::string& key, const std::string& value);
-  /// Puts a value, whatever is there. Throws Error as all others do.
+  /// Puts a value, whatever is there. Throws StoreLost as all others do.
   void set(const std::string& key, const std::string& value);
   /// What is there now; empty where nothing is.
   [[nodiscard]] std::optional<std::string> find(const std::string& key);

@@ -16,12 +16,18 @@
 
 namespace rubato::test {
 
-/// A process of the rubato of this build, whose output is in a file. It is killed with its owner.
+/// A process of the rubato of this build, whose output is in a file; in a network namespace where
+/// one is named. It is killed with its owner.
 class BackgroundProgram {
  public:
-  BackgroundProgram(std::vector<std::string> arguments, const std::filesystem::path& folder)
+  BackgroundProgram(std::vector<std::string> arguments, const std::filesystem::path& folder,
+                    const std::string& network = "")
       : output_(outputs_.path() / "output") {
     arguments.insert(arguments.begin(), RUBATO_PROGRAM);
+    if (!network.empty()) {
+      // It becomes the program.
+      arguments.insert(arguments.begin(), {"ip", "netns", "exec", network});
+    }
     std::vector<char*> argv;
     for (std::string& argument : arguments) argv.push_back(argument.data());
     argv.push_back(nullptr);
@@ -32,7 +38,7 @@ class BackgroundProgram {
     posix_spawn_file_actions_addopen(&actions, STDOUT_FILENO, output_.c_str(), O_WRONLY | O_CREAT,
                                      0600);
     posix_spawn_file_actions_adddup2(&actions, STDOUT_FILENO, STDERR_FILENO);
-    EXPECT_EQ(posix_spawn(&process_, argv[0], &actions, nullptr, argv.data(), environ), 0);
+    EXPECT_EQ(posix_spawnp(&process_, argv[0], &actions, nullptr, argv.data(), environ), 0);
     posix_spawn_file_actions_destroy(&actions);
   }
   ~BackgroundProgram() { end(SIGKILL); }

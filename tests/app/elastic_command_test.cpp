@@ -58,8 +58,9 @@ class ElasticCommand : public test::SmallTraining {
         test::rubato(with(with({"train", "--out", "one", "--quiet"}, run_), {}), folder_.path());
     ASSERT_EQ(alone.code, 0) << alone.err;
   }
-  // One more host of it, into the folder "run".
-  BackgroundProgram& start(const Arguments& more = {"--out", "run"}) {
+  // One more host of it, into the folder "run"; in a network namespace where one is named.
+  BackgroundProgram& start(const Arguments& more = {"--out", "run"},
+                           const std::string& network = "") {
     const Arguments host{"train",
                          "--hosts",
                          fmt::to_string(first_),
@@ -72,7 +73,7 @@ class ElasticCommand : public test::SmallTraining {
                          "--host-timeout",
                          "5"};
     hosts_.push_back(
-        std::make_unique<BackgroundProgram>(with(with(host, run_), more), folder_.path()));
+        std::make_unique<BackgroundProgram>(with(with(host, run_), more), folder_.path(), network));
     return *hosts_.back();
   }
   void start_all(int count) {
@@ -230,6 +231,58 @@ TEST_F(ElasticCommand, GoesOnWithoutAHostWhoseDiskIsFull) {
   EXPECT_EQ(hosts_[full]->code(), 24);
   hosts_.erase(hosts_.begin() + static_cast<std::ptrdiff_t>(full));
   expect_the_same_run();
+}
+
+// A network of its own for a host, at the end of a cable that can be pulled.
+class NetworkOfItsOwn {
+ public:
+  NetworkOfItsOwn() {
+    is_there_ =
+        run(fmt::format("ip netns add {0} && ip link add {0} type veth peer name {0}b && "
+                        "ip link set {0}b netns {0} && ip addr add {1}.1/24 dev {0} && "
+                        "ip link set {0} up && ip -n {0} addr add {1}.2/24 dev {0}b && "
+                        "ip -n {0} link set {0}b up && ip -n {0} link set lo up",
+                        name_, net_));
+  }
+  ~NetworkOfItsOwn() { run(fmt::format("ip link del {0}; ip netns del {0}", name_)); }
+  NetworkOfItsOwn(const NetworkOfItsOwn&) = delete;
+  NetworkOfItsOwn& operator=(const NetworkOfItsOwn&) = delete;
+
+  [[nodiscard]] bool is_there() const { return is_there_; }
+  [[nodiscard]] const std::string& name() const { return name_; }
+  [[nodiscard]] std::string here() const { return net_ + ".1"; }
+  [[nodiscard]] std::string there() const { return net_ + ".2"; }
+  void set_link(const char* state) const {
+    EXPECT_TRUE(run(fmt::format("ip link set {} {}", name_, state)));
+  }
+
+ private:
+  static bool run(const std::string& command) {
+    return std::system(fmt::format("({}) 2>/dev/null", command).c_str()) == 0;
+  }
+
+  std::string name_ = fmt::format("rt{}", getpid());
+  std::string net_ = fmt::format("10.{}.{}", 64 + getpid() / 256 % 64, getpid() % 256);
+  bool is_there_ = false;
+};
+
+// One of two hosts is cut off for ten seconds from the other one, and from the rendezvous.
+TEST_F(ElasticCommand, TakesBackAHostThatWasCutOff) {
+  const NetworkOfItsOwn network;
+  if (!network.is_there()) GTEST_SKIP() << "no network namespaces: not root, or no ip";
+  train_alone();
+  first_ = 2;
+  rendezvous_.replace(0, rendezvous_.find(':'), network.here());
+  start({"--out", "run", "--interface", network.here()});
+  start({"--out", "run", "--interface", network.there()}, network.name());
+  wait_until([this] { return has_state(*hosts_[0]) && has_state(*hosts_[1]); });
+  wait_for_lines(20);
+  network.set_link("down");
+  std::this_thread::sleep_for(seconds(10));
+  network.set_link("up");
+  // The one that was cut off may have been the first, which keeps its folder.
+  for (const auto& host : hosts_) wait_until([&] { return !host->runs(); });
+  expect_the_same_run(fs::exists(file("run-2")) ? "run-2" : "run");
 }
 
 TEST_F(ElasticCommand, StopsAtAllHostsAfterASignalToOne) {

@@ -293,8 +293,9 @@ TEST_F(HostsCommand, IsDocumented) {
     EXPECT_EQ(result.code, 0) << command << "\n" << result.err;
   }
   // Those that need other machines have options that there are.
-  for (const char* const option : {"--hosts", "--rank", "--rendezvous", "--interface",
-                                   "--host-weight", "--host-timeout", "--token-file"}) {
+  for (const char* const option :
+       {"--hosts", "--rank", "--rendezvous", "--interface", "--host-weight", "--host-timeout",
+        "--token-file", "--min-hosts", "--max-hosts"}) {
     EXPECT_THAT(text, HasSubstr(option));
     EXPECT_THAT(test::rubato({"train", "--help"}).out, HasSubstr(option));
   }
