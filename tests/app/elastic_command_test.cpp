@@ -266,15 +266,17 @@ class NetworkOfItsOwn {
   bool is_there_ = false;
 };
 
-// One of two hosts is cut off for ten seconds from the other one, and from the rendezvous.
+// One of two hosts is cut off for ten seconds from the other one, and from the rendezvous. The other
+// one waits for it.
 TEST_F(ElasticCommand, TakesBackAHostThatWasCutOff) {
   const NetworkOfItsOwn network;
   if (!network.is_there()) GTEST_SKIP() << "no network namespaces: not root, or no ip";
   train_alone();
   first_ = 2;
   rendezvous_.replace(0, rendezvous_.find(':'), network.here());
-  start({"--out", "run", "--interface", network.here()});
-  start({"--out", "run", "--interface", network.there()}, network.name());
+  const Arguments both{"--out", "run", "--min-hosts", "2", "--interface"};
+  start(with(both, {network.here()}));
+  start(with(both, {network.there()}), network.name());
   wait_until([this] { return has_state(*hosts_[0]) && has_state(*hosts_[1]); });
   wait_for_lines(20);
   network.set_link("down");
@@ -333,6 +335,7 @@ TEST_F(ElasticCommand, EndsWithACheckpointWhereNoGroupCanBeFormed) {
 }
 
 TEST_F(ElasticCommand, RefusesWhoTrainsSomethingElse) {
+  run_.back() = "1000000";
   start_all(1);
   BackgroundProgram& other = start({"--out", "run", "--lr", "0.5"});
   wait_until([&] { return !other.runs(); });
