@@ -10,7 +10,7 @@ namespace rubato::app {
 
 std::optional<RendezvousArguments> parse_rendezvous_arguments(
     std::span<const std::string> arguments) {
-  constexpr std::int64_t kMaxPort = 65'535;
+  constexpr std::int64_t kHighestPort = 65'535;
   RendezvousArguments read;
   CommandLine line("rubato rendezvous",
                    "Serves a place where hosts meet that train together, for any number of runs, "
@@ -20,7 +20,7 @@ std::optional<RendezvousArguments> parse_rendezvous_arguments(
               "to listen at, on all network interfaces: only on a network whose every machine is "
               "trusted (docs/hosts.md); 0 takes one that is free",
               fmt::to_string(read.port), [&](const std::string& text) {
-                read.port = static_cast<int>(parse_whole(text, 0, kMaxPort));
+                read.port = static_cast<int>(parse_whole(text, 0, kHighestPort));
               });
   line.flag("quiet", "print nothing but errors", read.quiet);
   line.footer(

@@ -102,6 +102,8 @@ class C10dElasticHosts final : public ElasticHosts {
     beacon_->set(own_, members_);
   }
   ~C10dElasticHosts() override { go(nullptr); }
+  C10dElasticHosts(const C10dElasticHosts&) = delete;
+  C10dElasticHosts& operator=(const C10dElasticHosts&) = delete;
 
   [[nodiscard]] int count() const override {
     return std::max(1, static_cast<int>(members_.hosts.size()));

@@ -13,10 +13,10 @@ namespace rubato {
 namespace {
 
 // Enough to tell two contents apart, for people.
-constexpr std::size_t kDigits = 16;
+constexpr std::size_t kHashDigits = 16;
 
 std::string hash_of(std::string_view content) {
-  return Sha256::hex_of(content).substr(0, kDigits);
+  return Sha256::hex_of(content).substr(0, kHashDigits);
 }
 
 std::string text_of(const RunSteps& steps) {
@@ -52,8 +52,8 @@ std::vector<NamedText> what_is_trained(const RunSteps& steps, const Trainer& tra
   return {what_is_followed(steps),
           {.name = "training data", .text = hash_of(objective.fingerprint())},
           {.name = "test data", .text = hash_of(objective.test_fingerprint())},
-          {.name = "initial weights", .text = sha256_of(trainer.parameters()).substr(0, kDigits)},
-          {.name = "initial buffers", .text = sha256_of(trainer.buffers()).substr(0, kDigits)},
+          {.name = "initial weights", .text = sha256_of(trainer.parameters()).substr(0, kHashDigits)},
+          {.name = "initial buffers", .text = sha256_of(trainer.buffers()).substr(0, kHashDigits)},
           {.name = "checkpoint",
            .text = checkpoint == nullptr ? "none" : hash_of(state_bytes(*checkpoint))}};
 }

@@ -29,6 +29,7 @@ class C10dHosts : public testing::Test {
  protected:
   [[nodiscard]] std::vector<C10dOptions> hosts(const std::string& run, int count) const {
     std::vector<C10dOptions> all;
+    all.reserve(static_cast<std::size_t>(count));
     for (int rank = 0; rank < count; ++rank) {
       all.push_back(test::options_at(server_, run, rank, count));
     }

@@ -70,6 +70,7 @@ class Processes : public testing::Test {
         RUBATO_ONE_HOST,      fmt::to_string(server_.port()), "run",
         fmt::to_string(rank), fmt::to_string(count),          fmt::to_string(steps)};
     std::vector<char*> argv;
+    argv.reserve(arguments.size() + 1);
     for (std::string& argument : arguments) argv.push_back(argument.data());
     argv.push_back(nullptr);
     posix_spawn_file_actions_t actions;
