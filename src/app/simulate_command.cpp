@@ -21,6 +21,8 @@
 #include <rubato/plan/shuffle.hpp>
 #include <rubato/recipe/quadratic_options.hpp>
 #include <rubato/run/workload.hpp>
+#include <rubato/sim/cluster_model.hpp>
+#include <rubato/sim/host_traffic.hpp>
 #include <rubato/sim/simulate.hpp>
 
 #include "app/command_line.hpp"
@@ -119,9 +121,24 @@ std::int64_t samples_of(const RunConfiguration& run, const SimulateOptions& opti
   return model_entry(run.model).classifies ? kBuiltInImages : parse_quadratic(run.model).samples;
 }
 
+// What the busiest of several hosts sends in a step; 0 of one.
+std::int64_t host_bytes(const ClusterModel& cluster, std::int64_t minibatches) {
+  if (cluster.hosts == 1) return 0;
+  constexpr std::int64_t kValueBytes = 4;
+  std::int64_t most = 0;
+  for (const HostTraffic& host :
+       host_traffic(minibatches, host_weights_of(cluster),
+                    (cluster.gradient_bytes + kValueBytes - 1) / kValueBytes, kValueBytes)) {
+    most = std::max(most, host.sent());
+  }
+  return most;
+}
+
 SimulatedRun simulated(const RunConfiguration& run, const RunSteps& steps, std::int64_t samples) {
   const std::int64_t bytes = known_gradient_bytes(run);
   const auto source = make_step_source(run, steps, bytes);
+  const ClusterModel cluster = cluster_of(run, bytes);
+  double sent = 0;
   SimulatedRun simulated{.fewest_cores = std::numeric_limits<std::int64_t>::max()};
   simulated.result = simulate(
       *source,
@@ -130,7 +147,8 @@ SimulatedRun simulated(const RunConfiguration& run, const RunSteps& steps, std::
        .cores = run.cores,
        .remainder = run.remainder,
        .epochs = run.epochs},
-      [&simulated](const SimulatedStep& step) {
+      [&](const SimulatedStep& step) {
+        sent += static_cast<double>(host_bytes(cluster, step.plan.minibatches));
         simulated.fewest_cores = std::min(simulated.fewest_cores, step.plan.cores);
         simulated.most_cores = std::max(simulated.most_cores, step.plan.cores);
       },
@@ -143,6 +161,7 @@ SimulatedRun simulated(const RunConfiguration& run, const RunSteps& steps, std::
                     run.trace));
   }
   simulated.mean_batch = static_cast<double>(result.samples) / static_cast<double>(result.steps);
+  simulated.host_bytes = sent / static_cast<double>(result.steps);
   return simulated;
 }
 

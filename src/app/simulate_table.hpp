@@ -19,6 +19,8 @@ struct SimulatedRun {
   double mean_batch = 0;
   std::int64_t fewest_cores = 0;
   std::int64_t most_cores = 0;
+  /// Of several hosts: what the busiest sends in a step, in the mean over the steps; 0 of one.
+  double host_bytes = 0;
 };
 
 /// For people: a line for each run, with a column for each option that differs. All runs have the
