@@ -3,6 +3,7 @@
 memory layout that suits it best. Prints one line of JSON."""
 
 import argparse
+import contextlib
 import os
 import tempfile
 
@@ -27,7 +28,7 @@ def from_first(value):
 class Replica:
     """This process's part of one setting, warmed up and ready to be timed."""
 
-    def __init__(self, name, minibatch, layout, rank):
+    def __init__(self, name, minibatch, layout, rank, alone=False):
         self.layout = layout
         self._samples_per_step = minibatch * dist.get_world_size()
         # Buckets that are the gradients, no broadcast of batch-norm buffers before each forward, a
@@ -35,7 +36,14 @@ class Replica:
         model = DistributedDataParallel(network(name, layout), gradient_as_bucket_view=True,
                                         broadcast_buffers=False, static_graph=True)
         optimizer, batches = sgd(model), minibatches(minibatch, layout, images=2048, seed=rank)
-        self._watch = Stopwatch(lambda steps: train(model, optimizer, batches, steps), dist.barrier)
+        # static_graph needs a step with an all-reduce first.
+        train(model, optimizer, batches, 1)
+
+        def run(steps):
+            with model.no_sync() if alone else contextlib.nullcontext():
+                train(model, optimizer, batches, steps)
+
+        self._watch = Stopwatch(run, dist.barrier)
         self._watch.steps_per_second(WARM_UP_STEPS)
         self._steps_per_second = from_first(self._watch.steps_per_second(WARM_UP_STEPS))
 
@@ -50,7 +58,7 @@ def worker(rank, options, meeting_point):
     torch.set_num_threads(1)
     dist.init_process_group("gloo", init_method=f"file://{meeting_point}", rank=rank,
                             world_size=options.processes)
-    replicas = [Replica(options.network, options.minibatch, layout, rank)
+    replicas = [Replica(options.network, options.minibatch, layout, rank, options.alone)
                 for layout in options.layout or layouts_of(options.network)]
     best = replicas[0]
     if len(replicas) > 1:
@@ -72,6 +80,8 @@ def main():
     parser.add_argument("--minibatch", type=int, default=32, help="samples of a replica's step (32)")
     parser.add_argument("--network", choices=NETWORKS, default="mnist-cnn")
     parser.add_argument("--layout", nargs="+", choices=LAYOUTS, help="memory layouts to try")
+    parser.add_argument("--alone", action="store_true",
+                        help="without the all-reduce: what forward, backward and update take")
     parser.add_argument("--seconds", type=float, default=2, help="length of a timed window (2)")
     parser.add_argument("--windows", type=int, default=3, help="timed windows (3)")
     options = parser.parse_args()
