@@ -3,7 +3,6 @@
 memory layout that suits it best. Prints one line of JSON."""
 
 import argparse
-import contextlib
 import os
 import tempfile
 
@@ -33,17 +32,12 @@ class Replica:
         self._samples_per_step = minibatch * dist.get_world_size()
         # Buckets that are the gradients, no broadcast of batch-norm buffers before each forward, a
         # graph that DDP may take for granted: its fastest settings.
-        model = DistributedDataParallel(network(name, layout), gradient_as_bucket_view=True,
-                                        broadcast_buffers=False, static_graph=True)
+        model = network(name, layout)
+        if not alone:
+            model = DistributedDataParallel(model, gradient_as_bucket_view=True,
+                                            broadcast_buffers=False, static_graph=True)
         optimizer, batches = sgd(model), minibatches(minibatch, layout, images=2048, seed=rank)
-        # static_graph needs a step with an all-reduce first.
-        train(model, optimizer, batches, 1)
-
-        def run(steps):
-            with model.no_sync() if alone else contextlib.nullcontext():
-                train(model, optimizer, batches, steps)
-
-        self._watch = Stopwatch(run, dist.barrier)
+        self._watch = Stopwatch(lambda steps: train(model, optimizer, batches, steps), dist.barrier)
         self._watch.steps_per_second(WARM_UP_STEPS)
         self._steps_per_second = from_first(self._watch.steps_per_second(WARM_UP_STEPS))
 
