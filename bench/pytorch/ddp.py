@@ -27,13 +27,15 @@ def from_first(value):
 class Replica:
     """This process's part of one setting, warmed up and ready to be timed."""
 
-    def __init__(self, name, minibatch, layout, rank):
+    def __init__(self, name, minibatch, layout, rank, alone=False):
         self.layout = layout
         self._samples_per_step = minibatch * dist.get_world_size()
         # Buckets that are the gradients, no broadcast of batch-norm buffers before each forward, a
         # graph that DDP may take for granted: its fastest settings.
-        model = DistributedDataParallel(network(name, layout), gradient_as_bucket_view=True,
-                                        broadcast_buffers=False, static_graph=True)
+        model = network(name, layout)
+        if not alone:
+            model = DistributedDataParallel(model, gradient_as_bucket_view=True,
+                                            broadcast_buffers=False, static_graph=True)
         optimizer, batches = sgd(model), minibatches(minibatch, layout, images=2048, seed=rank)
         self._watch = Stopwatch(lambda steps: train(model, optimizer, batches, steps), dist.barrier)
         self._watch.steps_per_second(WARM_UP_STEPS)
@@ -50,7 +52,7 @@ def worker(rank, options, meeting_point):
     torch.set_num_threads(1)
     dist.init_process_group("gloo", init_method=f"file://{meeting_point}", rank=rank,
                             world_size=options.processes)
-    replicas = [Replica(options.network, options.minibatch, layout, rank)
+    replicas = [Replica(options.network, options.minibatch, layout, rank, options.alone)
                 for layout in options.layout or layouts_of(options.network)]
     best = replicas[0]
     if len(replicas) > 1:
@@ -72,6 +74,8 @@ def main():
     parser.add_argument("--minibatch", type=int, default=32, help="samples of a replica's step (32)")
     parser.add_argument("--network", choices=NETWORKS, default="mnist-cnn")
     parser.add_argument("--layout", nargs="+", choices=LAYOUTS, help="memory layouts to try")
+    parser.add_argument("--alone", action="store_true",
+                        help="without the all-reduce: what forward, backward and update take")
     parser.add_argument("--seconds", type=float, default=2, help="length of a timed window (2)")
     parser.add_argument("--windows", type=int, default=3, help="timed windows (3)")
     options = parser.parse_args()

@@ -82,6 +82,20 @@ class WideMlp(nn.Module):
         return F.log_softmax(self.fc3(x), dim=1)
 
 
+class LargeMlp(nn.Module):
+    """That of `rubato train --model mlp:hidden=4096/5376`: 25.3 million parameters."""
+
+    def __init__(self):
+        super().__init__()
+        self.fc1 = nn.Linear(784, 4096)
+        self.fc2 = nn.Linear(4096, 5376)
+        self.fc3 = nn.Linear(5376, 10)
+
+    def forward(self, x):
+        x = F.relu(self.fc2(F.relu(self.fc1(x.flatten(1)))))
+        return F.log_softmax(self.fc3(x), dim=1)
+
+
 class EncoderLayer(nn.Module):
     FEATURES, HEADS, HIDDEN = 64, 4, 128
 
@@ -123,7 +137,7 @@ class Transformer(nn.Module):
 
 
 NETWORKS = {"mnist-cnn": MnistNetwork, "residual-20": Residual20, "wide-mlp": WideMlp,
-            "transformer": Transformer}
+            "large-mlp": LargeMlp, "transformer": Transformer}
 
 
 def network(name, layout):

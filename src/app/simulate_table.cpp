@@ -1,5 +1,7 @@
 #include "app/simulate_table.hpp"
 
+#include <cmath>
+
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
@@ -31,15 +33,18 @@ std::string simulation_table(std::span<const SimulatedRun> runs) {
   }
   bool money = false;
   bool ends = false;
+  bool hosts = false;
   for (const SimulatedRun& run : runs) {
     money = money || run.training.result.time.value_or(ClockTime()).money > 0;
     ends = ends || !ended_by(run.training.result).empty();
+    hosts = hosts || run.training.host_bytes > 0;
   }
   for (const char* name : {"epochs", "steps", "mean batch", "cores", "time", "core-hours"}) {
     header.emplace_back(name);
     columns.push_back(Column::right);
   }
   if (money) header.emplace_back("money"), columns.push_back(Column::right);
+  if (hosts) header.emplace_back("bytes/step"), columns.push_back(Column::right);
   for (const char* name : {"idle", "lost", "restarts"}) {
     header.emplace_back(name);
     columns.push_back(Column::right);
@@ -59,6 +64,7 @@ std::string simulation_table(std::span<const SimulatedRun> runs) {
     row.push_back(modelled_time(time.seconds));
     row.push_back(fmt::format("{:.4g}", time.core_seconds / kHour));
     if (money) row.push_back(fmt::format("{:.4g}", time.money));
+    if (hosts) row.push_back(grouped(std::llround(run.training.host_bytes)));
     row.push_back(modelled_time(time.idle_seconds));
     row.push_back(modelled_time(time.lost_seconds));
     row.push_back(grouped(time.restarts));
@@ -82,6 +88,7 @@ std::string simulation_json(std::span<const SimulatedRun> runs) {
          {"samples", result.samples},
          {"mean_batch", run.training.mean_batch},
          {"cores", {{"fewest", run.training.fewest_cores}, {"most", run.training.most_cores}}},
+         {"host_bytes_per_step", run.training.host_bytes},
          {"clock", clock_json(result.time.value_or(ClockTime()))},
          {"ended_by", end.empty() ? nlohmann::ordered_json() : nlohmann::ordered_json(end)}});
   }

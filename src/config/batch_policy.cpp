@@ -14,10 +14,12 @@ bool has_batch_policy(const RunConfiguration& run) {
 
 std::unique_ptr<BatchPolicy> batch_policy_of(const RunConfiguration& run) {
   if (!has_batch_policy(run)) return nullptr;
+  const ClusterModel cluster = parse_cluster(run.cluster);
+  // Hosts that train together exchange in each step, however few cores take part in it.
   return make_batch_policy(run.batch,
                            {.minibatch_size = run.minibatch,
                             .reference_batch_size = run.reference_batch,
-                            .cores_per_host = parse_cluster(run.cluster).cores_per_host});
+                            .cores_per_host = cluster.hosts > 1 ? 1 : cluster.cores_per_host});
 }
 
 void require_room_for_batches(const RunConfiguration& run, std::int64_t samples) {

@@ -174,6 +174,12 @@ std::vector<double> Spec::reals(std::string_view key, Required required, const R
                list_of(real_in(range)));
 }
 
+std::optional<std::vector<double>> Spec::reals(std::string_view key, Unset unset,
+                                               const RealRange& range) {
+  return read(unset_as(argument_of(key, ArgumentKind::reals, several(range.words)), unset),
+              list_of(real_in(range)));
+}
+
 std::vector<std::int64_t> Spec::wholes(std::string_view key,
                                        const std::vector<std::int64_t>& fallback, std::int64_t min,
                                        std::int64_t max) {

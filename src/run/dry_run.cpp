@@ -9,6 +9,8 @@
 #include <rubato/core/error.hpp>
 #include <rubato/recipe/quadratic_options.hpp>
 #include <rubato/run/workload.hpp>
+#include <rubato/sim/cluster_model.hpp>
+#include <rubato/sim/host_traffic.hpp>
 
 #include "config/engine.hpp"
 #include "run/step_source.hpp"
@@ -21,6 +23,19 @@ constexpr std::int64_t kBuiltInImages = 12'000;
 
 std::int64_t samples_of(const RunConfiguration& run) {
   return model_entry(run.model).classifies ? kBuiltInImages : parse_quadratic(run.model).samples;
+}
+
+// What the busiest of several hosts sends in a step; 0 of one.
+std::int64_t host_bytes(const ClusterModel& cluster, std::int64_t minibatches) {
+  if (cluster.hosts == 1) return 0;
+  constexpr std::int64_t kValueBytes = 4;
+  std::int64_t most = 0;
+  for (const HostTraffic& host :
+       host_traffic(minibatches, host_weights_of(cluster),
+                    (cluster.gradient_bytes + kValueBytes - 1) / kValueBytes, kValueBytes)) {
+    most = std::max(most, host.sent());
+  }
+  return most;
 }
 
 }  // namespace
@@ -42,7 +57,10 @@ std::vector<EpochPlan> first_epochs(Planner planner, std::optional<std::int64_t>
 SimulatedTraining simulate_training(const RunConfiguration& run, const RunSteps& steps,
                                     std::optional<std::int64_t> samples,
                                     const std::function<void()>& after_each) {
-  const auto source = make_step_source(run, steps, known_gradient_bytes(run));
+  const std::int64_t bytes = known_gradient_bytes(run);
+  const auto source = make_step_source(run, steps, bytes);
+  const ClusterModel cluster = cluster_of(run, bytes);
+  double sent = 0;
   SimulatedTraining found{.fewest_cores = std::numeric_limits<std::int64_t>::max()};
   found.result = simulate(
       *source,
@@ -52,6 +70,7 @@ SimulatedTraining simulate_training(const RunConfiguration& run, const RunSteps&
        .remainder = run.remainder,
        .epochs = run.epochs},
       [&](const SimulatedStep& step) {
+        sent += static_cast<double>(host_bytes(cluster, step.plan.minibatches));
         found.fewest_cores = std::min(found.fewest_cores, step.plan.cores);
         found.most_cores = std::max(found.most_cores, step.plan.cores);
         if (after_each) after_each();
@@ -65,6 +84,7 @@ SimulatedTraining simulate_training(const RunConfiguration& run, const RunSteps&
                     source_of(steps)));
   }
   found.mean_batch = static_cast<double>(result.samples) / static_cast<double>(result.steps);
+  found.host_bytes = sent / static_cast<double>(result.steps);
   return found;
 }
 

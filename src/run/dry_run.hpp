@@ -33,6 +33,8 @@ struct SimulatedTraining {
   double mean_batch = 0;
   std::int64_t fewest_cores = 0;
   std::int64_t most_cores = 0;
+  /// Of several hosts: what the busiest sends in a step, in the mean over the steps; 0 of one.
+  double host_bytes = 0;
 };
 
 /// A training on `samples` samples (by default as many as the built-in data have, or the model

@@ -1,6 +1,7 @@
 #include "sim/clock.hpp"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <rubato/core/error.hpp>
 
@@ -42,6 +43,10 @@ std::string text_of(const ClusterModel& cluster) {
       c.substep_seconds, c.algorithm, c.gradient_bytes, c.cores_per_host, c.latency_within_host,
       c.bandwidth_within_host, c.latency_between_hosts, c.bandwidth_between_hosts, c.update_seconds,
       c.checkpoint_steps, c.checkpoint_seconds, c.restart_seconds);
+  if (c.hosts > 1) {
+    text += fmt::format("hosts {} weights {} memory {}\n", c.hosts,
+                        fmt::join(host_weights_of(c), " "), c.memory_bandwidth);
+  }
   for (const SlowCore& slow : c.slow_cores) {
     text += fmt::format("slow {} {}\n", slow.core.value(), slow.factor);
   }

@@ -8,8 +8,11 @@
 #include <rubato/core/spec.hpp>
 #include <rubato/plan/assignment.hpp>
 #include <rubato/sim/cluster_model.hpp>
+#include <rubato/sim/host_traffic.hpp>
 
+#include "collective/host_runs.hpp"
 #include "collective/schedule.hpp"
+#include "collective/summation_tree.hpp"
 
 namespace rubato {
 
@@ -19,6 +22,9 @@ constexpr std::int64_t kMostBytes = std::int64_t{1} << 50;
 constexpr std::int64_t kMostCores = std::int64_t{1} << 20;
 // Schedules move whole elements.
 constexpr std::int64_t kElementBytes = 4;
+// Of an exchange between hosts: a message is sent once its receiver has said that it waits for it
+// (gloo's receives into memory of the caller).
+constexpr double kLatenciesOfExchange = 2;
 
 void require(bool holds, std::string_view name, double value, const RealRange& range) {
   if (holds) return;
@@ -40,12 +46,29 @@ ClusterModel read_cluster(Spec& spec, std::int64_t gradient_bytes) {
   model.bandwidth_between_hosts = spec.real("bandwidth", model.bandwidth_between_hosts, kPositive);
   model.latency_within_host = spec.real("host-latency", model.latency_within_host, kNotNegative);
   model.bandwidth_within_host = spec.real("host-bandwidth", model.bandwidth_within_host, kPositive);
+  model.hosts = spec.whole("hosts", model.hosts, 1, kMostModelledHosts);
+  model.host_weights = spec.reals("host-weights", Unset{"all hosts the same"}, kPositive)
+                           .value_or(std::vector<double>());
+  model.memory_bandwidth = spec.real("memory-bandwidth", model.memory_bandwidth, kPositive);
   model.update_seconds = spec.real("update", model.update_seconds, kNotNegative);
   model.checkpoint_steps = spec.whole("checkpoint-steps", model.checkpoint_steps, 0, kMostBytes);
   model.checkpoint_seconds = spec.real("checkpoint", model.checkpoint_seconds, kNotNegative);
   model.restart_seconds = spec.real("restart", model.restart_seconds, kNotNegative);
   if (model.checkpoint_seconds > 0 && model.checkpoint_steps == 0) {
     spec.refuse("checkpoint", "does nothing without checkpoint-steps; accepted: with it");
+  }
+  if (model.hosts == 1) {
+    for (const std::string_view key : {"host-weights", "memory-bandwidth"}) {
+      spec.refuse(key, "does nothing on one host; accepted: with hosts");
+    }
+  } else {
+    spec.refuse("cores-per-host",
+                "does nothing with hosts, which share the cores; accepted: without it");
+  }
+  if (spec.has("host-weights") &&
+      static_cast<std::int64_t>(model.host_weights.size()) != model.hosts) {
+    spec.reject("host-weights", fmt::format("are {}; accepted: one for each of {} hosts",
+                                            model.host_weights.size(), model.hosts));
   }
   return model;
 }
@@ -55,7 +78,7 @@ Network network_of(const ClusterModel& model) {
                           .per_byte = 1 / model.bandwidth_within_host},
           .between_hosts = {.latency = model.latency_between_hosts,
                             .per_byte = 1 / model.bandwidth_between_hosts},
-          .ranks_per_host = static_cast<Rank>(model.cores_per_host)};
+          .ranks_per_host = static_cast<Rank>(model.hosts > 1 ? kMostCores : model.cores_per_host)};
 }
 
 }  // namespace
@@ -66,6 +89,7 @@ void require_valid(const ClusterModel& model) {
   require_in("bandwidth", model.bandwidth_between_hosts, kPositive);
   require_in("host-latency", model.latency_within_host, kNotNegative);
   require_in("host-bandwidth", model.bandwidth_within_host, kPositive);
+  require_in("memory-bandwidth", model.memory_bandwidth, kPositive);
   require_in("update", model.update_seconds, kNotNegative);
   require_in("checkpoint", model.checkpoint_seconds, kNotNegative);
   require_in("restart", model.restart_seconds, kNotNegative);
@@ -74,6 +98,16 @@ void require_valid(const ClusterModel& model) {
   if (model.cores_per_host < 1 || model.cores_per_host > kMostCores) {
     throw Error(fmt::format("cluster: cores-per-host is {}; accepted: 1 to {}",
                             model.cores_per_host, kMostCores));
+  }
+  if (model.hosts < 1 || model.hosts > kMostModelledHosts) {
+    throw Error(
+        fmt::format("cluster: hosts is {}; accepted: 1 to {}", model.hosts, kMostModelledHosts));
+  }
+  for (const double weight : model.host_weights) require_in("host-weights", weight, kPositive);
+  if (!model.host_weights.empty() &&
+      static_cast<std::int64_t>(model.host_weights.size()) != model.hosts) {
+    throw Error(fmt::format("cluster: host-weights are {}; accepted: one for each of {} hosts",
+                            model.host_weights.size(), model.hosts));
   }
   if (model.checkpoint_steps < 0) {
     throw Error(fmt::format("cluster: checkpoint-steps is {}; accepted: 0 (never) and more",
@@ -105,18 +139,30 @@ std::vector<Argument> cluster_arguments() {
   return spec.arguments();
 }
 
+std::vector<double> host_weights_of(const ClusterModel& model) {
+  if (!model.host_weights.empty()) return model.host_weights;
+  return std::vector<double>(static_cast<std::size_t>(model.hosts), 1.0);
+}
+
 StepTimes::StepTimes(ClusterModel model) : model_(std::move(model)) {
   require_valid(model_);
+  weights_ = host_weights_of(model_);
 }
 
 double StepTimes::compute_seconds(std::int64_t minibatches, std::int64_t cores) const {
+  return compute_seconds(minibatches, cores, 0);
+}
+
+double StepTimes::compute_seconds(std::int64_t minibatches, std::int64_t cores,
+                                  std::int64_t first_core) const {
   const auto share = [&](std::int64_t core) {
     return minibatches / cores + (core < minibatches % cores ? 1 : 0);
   };
   double slowest = static_cast<double>(share(0));
   for (const SlowCore& slow : model_.slow_cores) {
-    if (slow.core.value() >= cores) continue;
-    slowest = std::max(slowest, static_cast<double>(share(slow.core.value())) * slow.factor);
+    const std::int64_t core = slow.core.value() - first_core;
+    if (core < 0 || core >= cores) continue;
+    slowest = std::max(slowest, static_cast<double>(share(core)) * slow.factor);
   }
   return slowest * model_.substep_seconds;
 }
@@ -134,7 +180,7 @@ double StepTimes::reduce_seconds(std::int64_t busy) {
       return link.latency + bytes * link.per_byte;
     };
     double phase = of_link(network.within_host);
-    if (busy > model_.cores_per_host) phase = std::max(phase, of_link(network.between_hosts));
+    if (busy > network.ranks_per_host) phase = std::max(phase, of_link(network.between_hosts));
     found->second = static_cast<double>(2 * (busy - 1)) * phase;
   } else {
     found->second = cost_of(make_all_reduce(model_.algorithm, static_cast<Rank>(busy), length),
@@ -144,7 +190,61 @@ double StepTimes::reduce_seconds(std::int64_t busy) {
   return found->second;
 }
 
+double StepTimes::host_seconds(std::int64_t minibatches, std::int64_t cores) {
+  const SummationTree tree(minibatches);
+  const std::vector<std::int64_t> borders = host_borders(minibatches, weights_);
+  const std::vector<std::int64_t> first_core = host_borders(cores, weights_);
+  double slowest = 0;
+  for (std::size_t host = 0; host < weights_.size(); ++host) {
+    // Each has a core at least.
+    const std::int64_t own = std::max<std::int64_t>(1, first_core[host + 1] - first_core[host]);
+    double seconds = 0;
+    for (const TreeNode root : roots_within(tree, borders[host], borders[host + 1])) {
+      const auto [first, end] = tree.leaves_below(root);
+      seconds += compute_seconds(end - first, own, first_core[host]) +
+                 reduce_seconds(busy_cores(end - first, own));
+    }
+    slowest = std::max(slowest, seconds);
+  }
+  return slowest;
+}
+
+ExchangeSeconds StepTimes::exchange_seconds(std::int64_t minibatches) {
+  if (model_.hosts == 1) return {};
+  const auto [found, is_new] = exchange_seconds_.try_emplace(minibatches);
+  if (!is_new) return found->second;
+  const std::int64_t values = (model_.gradient_bytes + kElementBytes - 1) / kElementBytes;
+  const std::vector<HostTraffic> traffic =
+      host_traffic(minibatches, weights_, values, kElementBytes);
+  std::int64_t sums = 0;
+  std::int64_t parts = 0;
+  std::int64_t most_roots = 0;
+  std::int64_t all_roots = 0;
+  for (const HostTraffic& host : traffic) {
+    sums = std::max({sums, host.sums_sent, host.sums_received});
+    parts = std::max({parts, host.parts_sent, host.parts_received});
+    most_roots = std::max(most_roots, host.roots);
+    all_roots += host.roots;
+  }
+  const auto message_seconds = [this](std::int64_t bytes) {
+    return kLatenciesOfExchange * model_.latency_between_hosts +
+           static_cast<double>(bytes) / model_.bandwidth_between_hosts;
+  };
+  // A host's own sums go into messages, all sums of its part are added, and the result is taken.
+  const double bytes = static_cast<double>(values * kElementBytes) *
+                       (static_cast<double>(most_roots + 1) +
+                        static_cast<double>(all_roots - 1) / static_cast<double>(model_.hosts));
+  found->second = {.sums = message_seconds(sums),
+                   .memory = bytes / model_.memory_bandwidth,
+                   .parts = message_seconds(parts)};
+  return found->second;
+}
+
 double StepTimes::step_seconds(std::int64_t minibatches, std::int64_t cores) {
+  if (model_.hosts > 1) {
+    return host_seconds(minibatches, cores) + exchange_seconds(minibatches).all() +
+           model_.update_seconds;
+  }
   return compute_seconds(minibatches, cores) + reduce_seconds(busy_cores(minibatches, cores)) +
          model_.update_seconds;
 }

@@ -102,6 +102,22 @@ TEST_F(SimulateCommand, KnowsHowLargeTheGradientOfAModelIs) {
   EXPECT_NEAR(seconds("softmax"), 1 + 7850 * 4, 1e-6);
 }
 
+// By hand: of 7,850 floats two hosts have a part of 3,925 each, 15,704 bytes in whole doubles
+// and 16. A step of two minibatches takes 1 s, an exchange 2 x 0.1 s and 15,720 bytes at 31,440 a
+// second, and two and a half times 31,400 bytes go through memory at 31,400 in a second.
+TEST_F(SimulateCommand, HasHosts) {
+  const std::vector<std::string> arguments{
+      "--model=softmax", "--trace=64", "--cores=2", "--samples=64",
+      "--cluster=substep=1,hosts=2,latency=0.1,bandwidth=31440,memory-bandwidth=31400,update=0.5"};
+  const auto run = json_of(arguments).at(0);
+  EXPECT_NEAR(run.at("clock").at("hours").get<double>() * 3600, 1 + 2 * 0.7 + 2.5 + 0.5, 1e-9);
+  EXPECT_EQ(run.at("host_bytes_per_step"), 2 * 15'720);
+  const std::string table = printed(arguments);
+  EXPECT_THAT(table, HasSubstr("bytes/step"));
+  EXPECT_THAT(table, HasSubstr("31,440"));
+  EXPECT_EQ(json_of({"--trace=64", "--samples=64"}).at(0).at("host_bytes_per_step"), 0);
+}
+
 TEST_F(SimulateCommand, SaysWhatEndsIt) {
   EXPECT_THAT(printed({"--trace=32", "--cores=1", "--cluster=substep=2", "--hours=0.1"}),
               HasSubstr("0.1 hours of the clock reached\n"));

@@ -52,6 +52,19 @@ TEST_F(ClusterDoc, ComputesAStepAsTheLibraryDoes) {
                                              StepTimes(model).step_seconds(10, 4))));
 }
 
+TEST_F(ClusterDoc, ComputesAStepOfHostsAsTheLibraryDoes) {
+  std::smatch cluster;
+  ASSERT_TRUE(std::regex_search(text_, cluster, std::regex("By hand: `([^`]+hosts=[^`]+)`")));
+  StepTimes times(parse_cluster(cluster[1].str()));
+  const ExchangeSeconds exchange = times.exchange_seconds(128);
+  EXPECT_THAT(words(),
+              HasSubstr(fmt::format("6 + 4 x 0.01 = {:.2f} s.", times.host_seconds(128, 12))));
+  EXPECT_THAT(words(),
+              HasSubstr(fmt::format("The step takes {:.2f} + {:.4f} + {:.5f} + {:.4f} = {:.5f} s.",
+                                    times.host_seconds(128, 12), exchange.sums, exchange.memory,
+                                    exchange.parts, times.step_seconds(128, 12))));
+}
+
 TEST_F(ClusterDoc, ComputesAStepOfThisMachineAsTheLibraryDoes) {
   const MachineCalibration machine{
       .alone = {.substep_seconds = 2e-3, .update_seconds = 1e-3},
@@ -70,7 +83,7 @@ TEST_F(ClusterDoc, HasCommandsThatRun) {
     EXPECT_EQ(result.code, 0) << command << "\n" << result.err;
     EXPECT_NE(result.out, "") << command;
   }
-  EXPECT_EQ(commands.size(), 4U);
+  EXPECT_EQ(commands.size(), 5U);
 }
 
 // In a short form: a real one takes minutes.

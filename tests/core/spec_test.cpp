@@ -31,6 +31,7 @@ TEST(Spec, IsANameAlone) {
   EXPECT_EQ(spec.real("rate", Unset{"as it is"}, kPositive), std::nullopt);
   EXPECT_EQ(spec.whole("ramp", Unset{"at once"}, 1, 9), std::nullopt);
   EXPECT_EQ(spec.choice("other", Unset{"any"}, kSizes), std::nullopt);
+  EXPECT_EQ(spec.reals("shares", Unset{"all the same"}, kPositive), std::nullopt);
   EXPECT_THAT(spec.wholes("hidden", {3, 2}, 1, 9), ElementsAre(3, 2));
   spec.finish();
 }
@@ -38,7 +39,7 @@ TEST(Spec, IsANameAlone) {
 TEST(Spec, ReadsArgumentsOfEveryKind) {
   Spec spec(
       "x:total=0.5,every=4,nesterov=false,mode=max,at=1/2.5/30,size=small,rate=2,ramp=3,hidden=4/5,"
-      "other=large");
+      "other=large,shares=1/0.5");
   EXPECT_EQ(spec.name(), "x");
   EXPECT_TRUE(spec.has("every"));
   EXPECT_EQ(spec.real("total", 3, kPositive), 0.5);
@@ -46,6 +47,8 @@ TEST(Spec, ReadsArgumentsOfEveryKind) {
   EXPECT_FALSE(spec.flag("nesterov", true));
   EXPECT_EQ(spec.one_of("mode", "min", kModes), "max");
   EXPECT_THAT(spec.reals("at", Required{"1/2"}, kPositive), ElementsAre(1, 2.5, 30));
+  EXPECT_THAT(spec.reals("shares", Unset{"all the same"}, kPositive),
+              testing::Optional(ElementsAre(1, 0.5)));
   EXPECT_EQ(spec.choice("size", Size::large, kSizes), Size::small);
   EXPECT_EQ(spec.real("rate", Unset{"as it is"}, kPositive), 2);
   EXPECT_EQ(spec.whole("ramp", Unset{"at once"}, 1, 9), 3);
@@ -122,6 +125,7 @@ TEST(Spec, DescribesWhatIsRead) {
   static_cast<void>(spec.real("rate", Unset{"as it is"}, kPositive));
   static_cast<void>(spec.wholes("hidden", {3, 2}, 1, 9));
   EXPECT_THAT(spec.reals("at", Required{"30/60"}, kPositive), ElementsAre(30, 60));
+  static_cast<void>(spec.reals("shares", Unset{"all the same"}, kPositive));
   static_cast<void>(spec.choice("size", Size::large, kSizes));
   static_cast<void>(spec.choice("other", Unset{"any"}, kSizes));
   static_cast<void>(spec.one_of("mode", "min", kModes));
@@ -143,6 +147,7 @@ TEST(Spec, DescribesWhatIsRead) {
           "rate real: a number greater than 0 [|as it is|]",
           "hidden wholes: a whole number from 1 to 9, or several with / between them [3/2||]",
           "at reals: a number greater than 0, or several with / between them [||30/60]",
+          "shares reals: a number greater than 0, or several with / between them [|all the same|]",
           "size choice: small, large [large||]", "other choice: small, large [|any|]",
           "mode choice: min, max [min||]"));
   EXPECT_THAT(spec.arguments().back().choices, ElementsAre("min", "max"));

@@ -95,6 +95,81 @@ TEST(StepTimes, ReduceAmongBusyCores) {
   EXPECT_THAT(times.step_seconds(4, 1000), DoubleEq(0.5 + times.reduce_seconds(4)));
 }
 
+// A thousand floats on two hosts: parts of 2,000 bytes and two numbers, 0.2016 s at 10 kB/s.
+ClusterModel two_hosts() {
+  ClusterModel model = small_cluster("recursive-doubling", 4000);
+  model.hosts = 2;
+  model.bandwidth_between_hosts = 1e4;
+  model.memory_bandwidth = 1e6;
+  return model;
+}
+
+TEST(StepTimes, OfTwoHostsAreThoseComputedByHand) {
+  StepTimes times(two_hosts());
+  // Eight minibatches on four cores: each host has four in one subtree, on two cores, twice half a
+  // second; its cores exchange a gradient in 1 + 4 ms.
+  EXPECT_THAT(times.host_seconds(8, 4), DoubleNear(1 + 5e-3, 1e-12));
+  const ExchangeSeconds exchange = times.exchange_seconds(8);
+  EXPECT_THAT(exchange.sums, DoubleNear(2 * 1e-2 + 0.2016, 1e-12));
+  EXPECT_THAT(exchange.parts, DoubleNear(2 * 1e-2 + 0.2016, 1e-12));
+  // 4,000 bytes into messages, half of them added, 4,000 taken.
+  EXPECT_THAT(exchange.memory, DoubleNear(10e-3, 1e-12));
+  EXPECT_THAT(times.step_seconds(8, 4), DoubleNear(1.005 + 0.4432 + 0.01, 1e-12));
+  EXPECT_EQ(StepTimes(small_cluster("ring", 4000)).exchange_seconds(8).all(), 0);
+}
+
+// 128 minibatches on three hosts are 40, 48 and 40 in two, four and two subtrees. The one in the
+// middle has 8 + 16 + 16 + 8 of them, one subtree after the other on its four cores.
+TEST(StepTimes, OfHostsHaveTheirSubtreesOneAfterTheOther) {
+  ClusterModel model = two_hosts();
+  model.hosts = 3;
+  model.gradient_bytes = 0;
+  EXPECT_THAT(StepTimes(model).host_seconds(128, 12), DoubleNear((2 + 4 + 4 + 2) * 0.5, 1e-12));
+  model.gradient_bytes = 4000;
+  StepTimes times(model);
+  EXPECT_THAT(times.host_seconds(128, 12), DoubleNear(6 + 4 * 2 * 5e-3, 1e-12));
+  // It sends 4 x 2 parts of 1,352 bytes, which is more than anybody receives.
+  EXPECT_THAT(times.exchange_seconds(128).sums, DoubleNear(2e-2 + 8 * 1352 / 1e4, 1e-12));
+  EXPECT_THAT(times.exchange_seconds(128).parts, DoubleNear(2e-2 + 2 * 1352 / 1e4, 1e-12));
+  // Four sums go into messages; a third of eight is added up.
+  EXPECT_THAT(times.exchange_seconds(128).memory,
+              DoubleNear((4 + 1 + 7 / 3.0) * 4000 / 1e6, 1e-12));
+}
+
+TEST(StepTimes, OfUnequalHostsAreTheSlowestOnes) {
+  ClusterModel model = two_hosts();
+  model.gradient_bytes = 0;
+  model.host_weights = {3, 1};
+  // Three quarters of 16 minibatches, in two subtrees, on three of four cores: 8 as 3, 4 as 2.
+  EXPECT_THAT(StepTimes(model).host_seconds(16, 4), DoubleNear((3 + 2) * 0.5, 1e-12));
+  // The last core is the second host's only one, with four minibatches.
+  model.slow_cores = {{.core = CoreRank{3}, .factor = 2}};
+  EXPECT_THAT(StepTimes(model).host_seconds(16, 4), DoubleNear(8 * 0.5, 1e-12));
+  // Fewer cores than hosts: each has one.
+  EXPECT_THAT(StepTimes(model).host_seconds(4, 1), DoubleNear((2 + 1) * 0.5, 1e-12));
+}
+
+TEST(ClusterModel, HasHosts) {
+  const ClusterModel model =
+      parse_cluster("hosts=3,host-weights=1/2/0.5,memory-bandwidth=2e9,latency=1e-3");
+  EXPECT_EQ(model.hosts, 3);
+  EXPECT_EQ(model.memory_bandwidth, 2e9);
+  EXPECT_THAT(host_weights_of(model), testing::ElementsAre(1, 2, 0.5));
+  EXPECT_THAT(host_weights_of(parse_cluster("hosts=2")), testing::ElementsAre(1, 1));
+  const auto error = [](const std::string& text) {
+    return test::error_of([&] { static_cast<void>(parse_cluster(text)); });
+  };
+  EXPECT_EQ(error("hosts=3,host-weights=1/2"),
+            "host-weights: are 2; accepted: one for each of 3 hosts");
+  EXPECT_EQ(error("host-weights=1"),
+            "host-weights: does nothing on one host; accepted: with hosts");
+  EXPECT_EQ(error("memory-bandwidth=1"),
+            "memory-bandwidth: does nothing on one host; accepted: with hosts");
+  EXPECT_EQ(error("hosts=2,cores-per-host=4"),
+            "cores-per-host: does nothing with hosts, which share the cores; accepted: without it");
+  EXPECT_THAT(error("hosts=1025"), HasSubstr("accepted: a whole number from 1 to 1024"));
+}
+
 TEST(ClusterModel, IsReadFromText) {
   const ClusterModel model = parse_cluster(
       "substep=0.25,algorithm=halving-doubling,bytes=1000,cores-per-host=2,latency=1e-4,"
@@ -113,7 +188,7 @@ TEST(ClusterModel, IsReadFromText) {
                                  .checkpoint_seconds = 3,
                                  .restart_seconds = 30}));
   EXPECT_EQ(parse_cluster(""), ClusterModel());
-  EXPECT_EQ(cluster_arguments().size(), 12U);
+  EXPECT_EQ(cluster_arguments().size(), 15U);
 }
 
 TEST(ClusterModel, IsRefusedOutOfItsRange) {
@@ -133,6 +208,15 @@ TEST(ClusterModel, IsRefusedOutOfItsRange) {
               HasSubstr("cluster: bandwidth is 0; accepted: a number greater than 0"));
   EXPECT_THAT(misuse([](ClusterModel& m) { m.price = -1; }), HasSubstr("cluster: price is -1"));
   EXPECT_THAT(misuse([](ClusterModel& m) { m.cores_per_host = 0; }), HasSubstr("cores-per-host"));
+  EXPECT_THAT(misuse([](ClusterModel& m) { m.hosts = 0; }), HasSubstr("cluster: hosts is 0"));
+  EXPECT_THAT(misuse([](ClusterModel& m) {
+                m.host_weights = {1, 1};
+              }),
+              HasSubstr("host-weights are 2; accepted: one for each of 1 hosts"));
+  EXPECT_THAT(misuse([](ClusterModel& m) { m.host_weights = {0}; }),
+              HasSubstr("cluster: host-weights is 0"));
+  EXPECT_THAT(misuse([](ClusterModel& m) { m.memory_bandwidth = 0; }),
+              HasSubstr("cluster: memory-bandwidth is 0"));
   EXPECT_THAT(misuse([](ClusterModel& m) {
                 m.slow_cores = {{CoreRank{1}, 0.5}};
               }),

@@ -103,6 +103,8 @@ class Spec {
   /// Numbers with '/' between them, one at least.
   [[nodiscard]] std::vector<double> reals(std::string_view key, Required required,
                                           const RealRange& range);
+  [[nodiscard]] std::optional<std::vector<double>> reals(std::string_view key, Unset unset,
+                                                         const RealRange& range);
   [[nodiscard]] std::vector<std::int64_t> wholes(std::string_view key,
                                                  const std::vector<std::int64_t>& fallback,
                                                  std::int64_t min, std::int64_t max);

@@ -38,6 +38,16 @@ struct ClusterModel {
   double latency_between_hosts = 0;
   double bandwidth_between_hosts = 1e9;
 
+  /// Hosts that train the run together as `rubato train --hosts` does (docs/hosts.md), from 1 to
+  /// kMostModelledHosts. With several, each has its share of the minibatches and of the cores, the
+  /// cores of each are all reached within it, and its network interface has the latency and the
+  /// bandwidth between hosts.
+  std::int64_t hosts = 1;
+  /// How much of a step each of them computes, relative to the others, above 0; empty is the same.
+  std::vector<double> host_weights{};
+  /// Bytes in a second that a host puts into messages, adds, or takes from them; above 0.
+  double memory_bandwidth = 5e9;
+
   /// Seconds between the sum and the next step; at least 0.
   double update_seconds = 0;
   /// After every so many steps (0 is never), so many seconds for a checkpoint.
@@ -52,6 +62,8 @@ struct ClusterModel {
   friend bool operator==(const ClusterModel&, const ClusterModel&) = default;
 };
 
+inline constexpr std::int64_t kMostModelledHosts = 1024;
+
 /// Throws Error for a value out of its range.
 void require_valid(const ClusterModel& model);
 
@@ -62,28 +74,57 @@ void require_valid(const ClusterModel& model);
 struct Argument;  // core/spec.hpp
 [[nodiscard]] std::vector<Argument> cluster_arguments();
 
+/// Of each host; all 1 where the model does not say.
+[[nodiscard]] std::vector<double> host_weights_of(const ClusterModel& model);
+
+/// What a step of several hosts takes between its minibatches and its update.
+struct ExchangeSeconds {
+  /// Until each host has its part of all subtrees' sums.
+  double sums = 0;
+  /// Putting sums into messages, adding this part of them, and taking the result from messages.
+  double memory = 0;
+  /// Until all hosts have all parts of the result.
+  double parts = 0;
+
+  [[nodiscard]] double all() const { return sums + memory + parts; }
+};
+
 /// What steps take on a cluster: pure functions of the model.
 class StepTimes {
  public:
   /// Throws Error as require_valid() does.
   explicit StepTimes(ClusterModel model);
 
-  /// The slowest core's minibatches, where `cores` share out `minibatches` evenly, the first of
-  /// them one more.
+  /// The slowest core's minibatches, where `cores` of one host share out `minibatches` evenly, the
+  /// first of them one more.
   [[nodiscard]] double compute_seconds(std::int64_t minibatches, std::int64_t cores) const;
   /// Until the gradients of `busy` cores are one sum at each of them: cost_of() the algorithm's
   /// schedule, 0 for one core. Of a ring, whose phases are as many as twice the cores, each counts
   /// as the longest.
   [[nodiscard]] double reduce_seconds(std::int64_t busy);
-  /// Both, and the update.
+  /// Of several hosts: the slowest one's own part. It computes and reduces its subtrees one after
+  /// the other, each on all of its cores, which are numbered from host to host.
+  [[nodiscard]] double host_seconds(std::int64_t minibatches, std::int64_t cores);
+  /// What several hosts exchange after that: 0 for one. Each sends its messages one after the
+  /// other, and receives meanwhile; a message waits for its receiver to have said that it is waited
+  /// for, so that an exchange has two latencies.
+  [[nodiscard]] ExchangeSeconds exchange_seconds(std::int64_t minibatches);
+  /// All of a step, and the update.
   [[nodiscard]] double step_seconds(std::int64_t minibatches, std::int64_t cores);
 
   [[nodiscard]] const ClusterModel& model() const { return model_; }
 
  private:
+  // Of a host whose first core has that rank in the cluster.
+  [[nodiscard]] double compute_seconds(std::int64_t minibatches, std::int64_t cores,
+                                       std::int64_t first_core) const;
+
   ClusterModel model_;
+  std::vector<double> weights_;
   // By the number of busy cores.
   std::map<std::int64_t, double> reduce_seconds_;
+  // By the number of minibatches.
+  std::map<std::int64_t, ExchangeSeconds> exchange_seconds_;
 };
 
 }  // namespace rubato

@@ -1,0 +1,137 @@
+#include <cstddef>
+#include <memory>
+#include <span>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include <gmock/gmock.h>
+
+#include <rubato/sim/host_traffic.hpp>
+#include <rubato/testing.hpp>
+
+namespace rubato {
+namespace {
+
+using testing::ElementsAre;
+
+// Two equal hosts of 8 minibatches have a subtree each, of 1,000 floats: a part is 500 of them and
+// two numbers.
+TEST(HostTraffic, OfTwoHostsIsThatComputedByHand) {
+  const HostTraffic each{.roots = 1,
+                         .sums_sent = 2016,
+                         .sums_received = 2016,
+                         .parts_sent = 2016,
+                         .parts_received = 2016};
+  EXPECT_THAT(host_traffic(8, std::vector<double>{1, 1}, 1000), ElementsAre(each, each));
+}
+
+// 128 minibatches on three equal hosts are 40, 48 and 40 (ADR 0034), in two, four and two subtrees.
+// Of 1,000 floats the parts are 333, 333 and 334: 1,336 bytes each in whole doubles, and 16.
+TEST(HostTraffic, OfThreeHostsIsThatComputedByHand) {
+  const std::vector<HostTraffic> traffic = host_traffic(128, std::vector<double>{1, 1, 1}, 1000);
+  const auto host = [](std::int64_t roots) {
+    return HostTraffic{.roots = roots,
+                       .sums_sent = roots * 2 * 1352,
+                       .sums_received = (8 - roots) * 1352,
+                       .parts_sent = 2 * 1352,
+                       .parts_received = 2 * 1352};
+  };
+  EXPECT_THAT(traffic, ElementsAre(host(2), host(4), host(2)));
+  EXPECT_EQ(traffic[1].sent(), 5 * 2 * 1352);
+  EXPECT_EQ(traffic[1].received(), (4 + 2) * 1352);
+}
+
+TEST(HostTraffic, OfAHostWithoutMinibatchesIsItsPart) {
+  const std::vector<HostTraffic> traffic = host_traffic(1, std::vector<double>{1, 3}, 1000);
+  EXPECT_THAT(traffic, ElementsAre(HostTraffic{.roots = 0,
+                                               .sums_sent = 0,
+                                               .sums_received = 2016,
+                                               .parts_sent = 2016,
+                                               .parts_received = 2016},
+                                   HostTraffic{.roots = 1,
+                                               .sums_sent = 2016,
+                                               .sums_received = 0,
+                                               .parts_sent = 2016,
+                                               .parts_received = 2016}));
+}
+
+// Counts what goes out and comes in.
+class CountingHosts final : public Hosts {
+ public:
+  explicit CountingHosts(std::shared_ptr<Hosts> hosts) : hosts_(std::move(hosts)) {}
+
+  [[nodiscard]] int count() const override { return hosts_->count(); }
+  [[nodiscard]] int rank() const override { return hosts_->rank(); }
+  [[nodiscard]] std::vector<double> weights() const override { return hosts_->weights(); }
+  void exchange(std::span<const std::span<const std::byte>> out,
+                std::span<const std::span<std::byte>> in) override {
+    sent.push_back(bytes_of(out));
+    received.push_back(bytes_of(in));
+    hosts_->exchange(out, in);
+  }
+
+  // By exchange.
+  std::vector<std::int64_t> sent;
+  std::vector<std::int64_t> received;
+
+ private:
+  template <class Messages>
+  [[nodiscard]] std::int64_t bytes_of(const Messages& messages) const {
+    std::size_t bytes = 0;
+    for (int host = 0; host < count(); ++host) {
+      if (host != rank()) bytes += messages[static_cast<std::size_t>(host)].size();
+    }
+    return static_cast<std::int64_t>(bytes);
+  }
+
+  std::shared_ptr<Hosts> hosts_;
+};
+
+// What hosts exchange in a training of these steps, at last; in minibatches of one sample.
+void expect_traffic(const std::vector<double>& weights, const std::vector<std::int64_t>& steps) {
+  std::vector<std::shared_ptr<CountingHosts>> hosts;
+  std::vector<std::unique_ptr<Trainer>> trainers;
+  std::int64_t values = 0;
+  for (std::shared_ptr<Hosts>& host : test::emulated_hosts(weights)) {
+    hosts.push_back(std::make_shared<CountingHosts>(std::move(host)));
+    auto objective = test::tiny_objective();
+    values = static_cast<std::int64_t>(objective->flat_parameters().size() + objective->averaged());
+    trainers.push_back(std::make_unique<Trainer>(std::move(objective), test::trace_of(steps),
+                                                 TrainOptions{.epochs = 1,
+                                                              .minibatch_size = 1,
+                                                              .rule = "constant",
+                                                              .cores = 3,
+                                                              .hosts = hosts.back()}));
+  }
+  std::vector<std::thread> threads;
+  for (const auto& trainer : trainers) {
+    threads.emplace_back([&trainer] { static_cast<void>(trainer->fit()); });
+  }
+  for (std::thread& thread : threads) thread.join();
+  for (std::size_t host = 0; host < hosts.size(); ++host) {
+    const CountingHosts& counted = *hosts[host];
+    ASSERT_GE(counted.sent.size(), 2 * steps.size());
+    // What comes before the first step is not a step's.
+    std::size_t exchange = counted.sent.size() - 2 * steps.size();
+    for (const std::int64_t minibatches : steps) {
+      const HostTraffic expected = host_traffic(minibatches, weights, values, sizeof(double))[host];
+      EXPECT_EQ(counted.sent[exchange], expected.sums_sent) << host << " of " << minibatches;
+      EXPECT_EQ(counted.received[exchange], expected.sums_received);
+      EXPECT_EQ(counted.sent[exchange + 1], expected.parts_sent);
+      EXPECT_EQ(counted.received[exchange + 1], expected.parts_received);
+      exchange += 2;
+    }
+  }
+}
+
+TEST(HostTraffic, IsWhatHostsExchange) {
+  // They come to the 48 samples of an epoch.
+  const std::vector<std::int64_t> steps{1, 2, 7, 16, 22};
+  expect_traffic({1, 1}, steps);
+  expect_traffic({1, 1, 1}, steps);
+  expect_traffic({1, 2.5, 1, 0.5}, steps);
+}
+
+}  // namespace
+}  // namespace rubato
