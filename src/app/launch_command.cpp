@@ -229,9 +229,8 @@ std::optional<LaunchArguments> parse(std::span<const std::string> arguments) {
                 read.least = static_cast<int>(parse_whole(text, 1, kMaxHosts));
               });
   line.option("restarts", "N", "how often hosts are started again, in all",
-              fmt::to_string(read.restarts), [&](const std::string& text) {
-                read.restarts = parse_whole(text, 0, kMaxRestarts);
-              });
+              fmt::to_string(read.restarts),
+              [&](const std::string& text) { read.restarts = parse_whole(text, 0, kMaxRestarts); });
   line.footer(
       "Signals are passed on. When a host fails the others are asked to end. Exit code:\n"
       "that of the host that failed first, 128 and the signal where one killed it; with\n"
@@ -274,8 +273,7 @@ int launch_command(std::span<const std::string> arguments) {
         command.insert(command.end(), {"--min-hosts", fmt::to_string(launched->least),
                                        "--rendezvous", rendezvous + "/launched"});
       } else {
-        command.insert(command.end(),
-                       {"--rank", fmt::to_string(rank), "--rendezvous", rendezvous});
+        command.insert(command.end(), {"--rank", fmt::to_string(rank), "--rendezvous", rendezvous});
       }
     }
     command.insert(command.end(), launched->command.begin() + 1, launched->command.end());
