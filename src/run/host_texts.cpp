@@ -49,13 +49,14 @@ NamedText what_is_followed(const RunSteps& steps) {
 std::vector<NamedText> what_is_trained(const RunSteps& steps, const Trainer& trainer,
                                        const State* checkpoint) {
   const Objective& objective = trainer.objective();
-  return {what_is_followed(steps),
-          {.name = "training data", .text = hash_of(objective.fingerprint())},
-          {.name = "test data", .text = hash_of(objective.test_fingerprint())},
-          {.name = "initial weights", .text = sha256_of(trainer.parameters()).substr(0, kHashDigits)},
-          {.name = "initial buffers", .text = sha256_of(trainer.buffers()).substr(0, kHashDigits)},
-          {.name = "checkpoint",
-           .text = checkpoint == nullptr ? "none" : hash_of(state_bytes(*checkpoint))}};
+  return {
+      what_is_followed(steps),
+      {.name = "training data", .text = hash_of(objective.fingerprint())},
+      {.name = "test data", .text = hash_of(objective.test_fingerprint())},
+      {.name = "initial weights", .text = sha256_of(trainer.parameters()).substr(0, kHashDigits)},
+      {.name = "initial buffers", .text = sha256_of(trainer.buffers()).substr(0, kHashDigits)},
+      {.name = "checkpoint",
+       .text = checkpoint == nullptr ? "none" : hash_of(state_bytes(*checkpoint))}};
 }
 
 }  // namespace rubato

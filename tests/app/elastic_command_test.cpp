@@ -266,8 +266,8 @@ class NetworkOfItsOwn {
   bool is_there_ = false;
 };
 
-// One of two hosts is cut off for ten seconds from the other one, and from the rendezvous. The other
-// one waits for it.
+// One of two hosts is cut off for ten seconds from the other one, and from the rendezvous. The
+// other one waits for it.
 TEST_F(ElasticCommand, TakesBackAHostThatWasCutOff) {
   const NetworkOfItsOwn network;
   if (!network.is_there()) GTEST_SKIP() << "no network namespaces: not root, or no ip";

@@ -23,7 +23,6 @@ namespace {
 using test::ProgramResult;
 using testing::AllOf;
 using testing::HasSubstr;
-using testing::Not;
 using testing::StartsWith;
 
 class HostsCommand : public test::SmallTraining {

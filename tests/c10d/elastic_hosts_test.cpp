@@ -21,7 +21,6 @@ namespace {
 
 using std::chrono::milliseconds;
 using std::chrono::seconds;
-using testing::AllOf;
 using testing::ElementsAre;
 using testing::HasSubstr;
 using Meeting = ElasticHosts::Meeting;
