@@ -29,6 +29,7 @@ class BackgroundProgram {
       arguments.insert(arguments.begin(), {"ip", "netns", "exec", network});
     }
     std::vector<char*> argv;
+    argv.reserve(arguments.size() + 1);
     for (std::string& argument : arguments) argv.push_back(argument.data());
     argv.push_back(nullptr);
     posix_spawn_file_actions_t actions;

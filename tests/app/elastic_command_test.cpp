@@ -107,7 +107,7 @@ class ElasticCommand : public test::SmallTraining {
     std::error_code error;
     for (const fs::directory_entry& entry :
          fs::directory_iterator(fmt::format("/proc/{}/fd", host.process()), error)) {
-      const std::string target = fs::read_symlink(entry.path(), error);
+      std::string target = fs::read_symlink(entry.path(), error);
       if (target.find("metrics.jsonl") != std::string::npos) return target;
     }
     return {};

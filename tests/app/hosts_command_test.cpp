@@ -115,6 +115,7 @@ TEST_F(HostsCommand, TrainsOnUnequalHosts) {
   folder_.write("token", "open sesame\n");
   std::vector<ProgramResult> results(3);
   std::vector<std::thread> threads;
+  threads.reserve(results.size());
   const std::string rendezvous = fmt::format("127.0.0.1:{}", test::free_port());
   for (int rank = 0; rank < 3; ++rank) {
     threads.emplace_back([&, rank] {
