@@ -34,8 +34,8 @@ TEST(HostTraffic, OfThreeHostsIsThatComputedByHand) {
     return HostTraffic{.roots = roots,
                        .sums_sent = roots * 2 * 1352,
                        .sums_received = (8 - roots) * 1352,
-                       .parts_sent = 2 * 1352,
-                       .parts_received = 2 * 1352};
+                       .parts_sent = 2704,
+                       .parts_received = 2704};
   };
   EXPECT_THAT(traffic, ElementsAre(host(2), host(4), host(2)));
   EXPECT_EQ(traffic[1].sent(), 5 * 2 * 1352);
@@ -105,6 +105,7 @@ void expect_traffic(const std::vector<double>& weights, const std::vector<std::i
                                                               .hosts = hosts.back()}));
   }
   std::vector<std::thread> threads;
+  threads.reserve(trainers.size());
   for (const auto& trainer : trainers) {
     threads.emplace_back([&trainer] { static_cast<void>(trainer->fit()); });
   }
