@@ -281,7 +281,10 @@ ExitCode ElasticTraining::end() {
 // The host that writes the run folder leaves a checkpoint; where it is gone, another one that has
 // been asked to stop does.
 ExitCode ElasticTraining::stop() {
-  if (!run_) return ExitCode::terminated;
+  if (!run_) {
+    warn("the run was stopped at another host");
+    return ExitCode::terminated;
+  }
   if (run_->role() == RunRole::follower) {
     try {
       const Handover own = hand_over(run_->run());

@@ -38,10 +38,6 @@ class C10dHosts final : public Hosts {
         meeting_(meet(store_, options)),
         group_(store_.shared(), meeting_.names,
                {.rank = options.rank, .interface = options.interface, .timeout = options.timeout}) {
-    // From here on nobody needs the store.
-    const auto count = meeting_.names.size();
-    static_cast<void>(group_.exchange(std::vector<std::span<const std::byte>>(count),
-                                      std::vector<std::span<std::byte>>(count), 0));
   }
 
   [[nodiscard]] int count() const override { return static_cast<int>(meeting_.names.size()); }

@@ -497,9 +497,6 @@ class C10dElasticHosts final : public ElasticHosts {
                                                     .interface = meeting.interface,
                                                     .timeout = meeting.timeout,
                                                     .connection = patience});
-    const auto count = members_.hosts.size();
-    static_cast<void>(group_->exchange(std::vector<std::span<const std::byte>>(count),
-                                       std::vector<std::span<std::byte>>(count), 0));
     regroup_due_ = false;
   }
 

@@ -84,6 +84,8 @@ Group::Group(const c10::intrusive_ptr<::c10d::Store>& store, std::vector<std::st
   } catch (const std::exception& error) {
     throw Error(fmt::format("the hosts cannot connect with each other: {}", reason_of(error)));
   }
+  static_cast<void>(exchange(std::vector<std::span<const std::byte>>(names_.size()),
+                             std::vector<std::span<std::byte>>(names_.size()), 0));
 }
 
 std::uint64_t Group::exchange(std::span<const std::span<const std::byte>> out,

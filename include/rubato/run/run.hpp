@@ -58,8 +58,9 @@ class Run {
   /// Everything that can be wrong is found before there is a new folder, or anything in that of a
   /// run to go on with is touched. With `hosts` it trains together with other processes that have
   /// the same run, of which one may have a folder; what differs is found before the first step
-  /// (require_equal()). `own` are steps that the program has itself, in place of what the
-  /// configuration's trace names. Throws Error; OutputError where the folder cannot be written.
+  /// (require_equal()), or of hosts that come and go where one of them takes over a state. `own`
+  /// are steps that the program has itself, in place of what the configuration's trace names.
+  /// Throws Error; OutputError where the folder cannot be written.
   Run(RunConfiguration configuration, std::shared_ptr<const Workload> workload,
       RunLocation location = {}, std::shared_ptr<Hosts> hosts = {}, std::optional<Steps> own = {});
   ~Run();

@@ -208,9 +208,10 @@ class Trainer {
   }
 
   /// Trains all epochs, or what is left of them; with a trace under TraceEnd::stop, or a source
-  /// that ends, as many as it holds. Throws Error after a fit() or load_state() that threw, and
-  /// when an observer calls it. The first one lets the objective try itself out
-  /// (Objective::try_out()), so that what cannot work is found at once. Throws Diverged;
+  /// that ends, as many as it holds. Where hosts have to form a new group (Hosts::regroup_due()) it
+  /// returns as for a pause, and goes on when it is called again. Throws Error after a fit() or
+  /// load_state() that threw, and when an observer calls it. The first one lets the objective try
+  /// itself out (Objective::try_out()), so that what cannot work is found at once. Throws Diverged;
   /// TrainingError for what the objective throws; Error when the schedule watches what there is not
   /// or a rate cannot be applied; and whatever an observer throws.
   TrainResult fit();
