@@ -45,7 +45,7 @@ int report(const CompareArguments& arguments, const Design& design, const Experi
       fmt::format("to go on: rubato compare --resume {}", folder.path().string());
   if (signal != 0) {
     warn("stopped by a signal; " + go_on);
-    return static_cast<int>(signal == SIGINT ? ExitCode::interrupted : ExitCode::terminated);
+    return static_cast<int>(exit_code_of_signal(signal));
   }
   if (conducted.answer) {
     write_answer(folder, design, conducted);

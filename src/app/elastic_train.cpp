@@ -17,6 +17,7 @@
 
 #include "app/host_folder.hpp"
 #include "app/output.hpp"
+#include "app/stop_signals.hpp"
 #include "app/terminal_run.hpp"
 #include "app/train_run.hpp"
 #include "config/trace_source.hpp"
@@ -98,7 +99,8 @@ class ElasticTraining {
     auto equal = what_is_asked_for(arguments.run, *workload_);
     equal.push_back(what_is_followed(load_run_steps(arguments.run)));
     hosts_ = join(
-        arguments.hosts, std::move(equal), [this] { return is_signalled(); }, warn);
+        arguments.hosts, std::move(equal), [this] { return signal() != 0; }, warn);
+    signals_.emplace(nullptr);
   }
 
   ExitCode execute();
@@ -115,7 +117,8 @@ class ElasticTraining {
   std::optional<ExitCode> take_part();
   [[nodiscard]] HostStanding standing() const;
   [[nodiscard]] Giving giving() const;
-  [[nodiscard]] bool is_signalled() const { return run_ && run_->signal() != 0; }
+  // 0 while none has come.
+  [[nodiscard]] int signal() const { return signals_ ? signals_->received() : 0; }
   [[nodiscard]] bool is_first() const { return hosts_->rank() == 0; }
   void share_state();
   void begin();
@@ -137,6 +140,8 @@ class ElasticTraining {
   std::shared_ptr<ElasticHosts> hosts_;
   // Of a follower.
   std::optional<HostFolder> folder_;
+  // Of all its roles: a signal that comes between two is one, too. From when it has joined.
+  std::optional<StopSignals> signals_;
   std::unique_ptr<TerminalRun> run_;
   // What the run has come to, where that is final.
   std::optional<ExitCode> code_;
@@ -158,9 +163,11 @@ ElasticHosts::Meeting ElasticTraining::meet() {
   try {
     return hosts_->regroup(standing());
   } catch (const Error& error) {
-    if (!run_) throw;
-    if (!is_signalled()) give_up(HostLost(error.what()));
-    hosts_->leave(true);
+    if (signal() == 0) {
+      if (!run_) throw;
+      give_up(HostLost(error.what()));
+    }
+    if (run_) hosts_->leave(true);
     return ElasticHosts::Meeting::ended;
   }
 }
@@ -220,7 +227,7 @@ void ElasticTraining::share_state() {
 void ElasticTraining::begin() {
   try {
     run_ = std::make_unique<TerminalRun>(arguments_, workload_, location_of_first(arguments_),
-                                         hosts_, RunRole::first);
+                                         hosts_, RunRole::first, *signals_);
   } catch (const Error&) {
     // What is wrong here is wrong everywhere.
     hosts_->leave(true);
@@ -233,14 +240,14 @@ void ElasticTraining::follow(const Handover& handover) {
   folder_.emplace();
   run_ = std::make_unique<TerminalRun>(
       arguments_, workload_, RunLocation::take_over(folder_->run(), arguments_.run, handover),
-      hosts_, RunRole::follower);
+      hosts_, RunRole::follower, *signals_);
 }
 
 void ElasticTraining::succeed(const Handover& handover) {
   run_.reset();
   folder_.reset();
   run_ = std::make_unique<TerminalRun>(arguments_, workload_, successor_location(handover), hosts_,
-                                       RunRole::successor);
+                                       RunRole::successor, *signals_);
 }
 
 RunLocation ElasticTraining::successor_location(const Handover& handover) const {
@@ -268,7 +275,7 @@ void ElasticTraining::tell_of_change() {
 }
 
 ExitCode ElasticTraining::end() {
-  if (hosts_->pause_asked() || is_signalled()) return stop();
+  if (hosts_->pause_asked() || signal() != 0) return stop();
   if (code_) return *code_;
   if (run_) {
     warn("the run has ended without this host, at the others");
@@ -282,8 +289,9 @@ ExitCode ElasticTraining::end() {
 // been asked to stop does.
 ExitCode ElasticTraining::stop() {
   if (!run_) {
-    warn("the run was stopped at another host");
-    return ExitCode::terminated;
+    warn(signal() != 0 ? "stopped by a signal before it took part in the run"
+                       : "the run was stopped at another host");
+    return exit_code_of_signal(signal());
   }
   if (run_->role() == RunRole::follower) {
     try {
@@ -291,7 +299,7 @@ ExitCode ElasticTraining::stop() {
       RunLocation location = RunLocation::take_over(wanted_folder(), arguments_.run, own);
       run_.reset();
       run_ = std::make_unique<TerminalRun>(arguments_, workload_, std::move(location), hosts_,
-                                           RunRole::successor);
+                                           RunRole::successor, *signals_);
     } catch (const Error&) {
       // It is not gone.
       if (!run_) return ExitCode::terminated;

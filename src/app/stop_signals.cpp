@@ -45,8 +45,16 @@ StopSignals::~StopSignals() {
   std::signal(SIGTERM, SIG_DFL);
 }
 
+void StopSignals::announce(const char* message) {
+  message_text.store(message);
+}
+
 int StopSignals::received() const {
   return received_signal.load();
+}
+
+ExitCode exit_code_of_signal(int signal) {
+  return signal == SIGINT ? ExitCode::interrupted : ExitCode::terminated;
 }
 
 }  // namespace rubato::app

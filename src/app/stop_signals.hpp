@@ -1,5 +1,7 @@
 #pragma once
 
+#include "app/exit_code.hpp"
+
 namespace rubato::app {
 
 /// While it lives, the first SIGINT or SIGTERM is only noted, and the second ends the process at
@@ -8,6 +10,8 @@ class StopSignals {
  public:
   /// `message` is printed to stderr when the first arrives, unless it is null; must live as long.
   explicit StopSignals(const char* message);
+  /// Another message from now on.
+  void announce(const char* message);
   ~StopSignals();
   StopSignals(const StopSignals&) = delete;
   StopSignals& operator=(const StopSignals&) = delete;
@@ -15,5 +19,8 @@ class StopSignals {
   /// The signal that arrived; 0 while none has.
   [[nodiscard]] int received() const;
 };
+
+/// Of a command that a signal has ended.
+[[nodiscard]] ExitCode exit_code_of_signal(int signal);
 
 }  // namespace rubato::app

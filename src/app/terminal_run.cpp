@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <chrono>
-#include <csignal>
 #include <functional>
 #include <system_error>
 #include <utility>
@@ -34,6 +33,8 @@ std::string words_of(const Hosts& hosts) {
                      equal ? "" : fmt::format(" of weights {}", fmt::join(weights, ", ")));
 }
 
+constexpr const char* kFinishing =
+    "\nrubato train: finishing the step, then writing a checkpoint; again ends at once\n";
 constexpr const char* kLessMemory = "smaller minibatches or steps and fewer --threads need less";
 
 // Only the run folder that the user has asked for has checkpoints.
@@ -53,20 +54,15 @@ void warn(const std::string& text) {
 // all of them, after the same step.
 class TerminalRun::Interruption final : public Observer {
  public:
-  // `writes` says whether this process is the one that writes a checkpoint.
-  Interruption(std::shared_ptr<Progress> progress, std::shared_ptr<Hosts> hosts, bool writes)
-      : progress_(std::move(progress)),
-        hosts_(std::move(hosts)),
-        signals_(writes ? "\nrubato train: finishing the step, then writing a checkpoint; again "
-                          "ends at once\n"
-                        : nullptr) {}
+  Interruption(std::shared_ptr<Progress> progress, std::shared_ptr<Hosts> hosts,
+               const StopSignals& signals)
+      : progress_(std::move(progress)), hosts_(std::move(hosts)), signals_(signals) {}
 
   void between_steps(Training& training) override {
-    const bool wanted = signal() != 0 || !lost().empty();
+    const bool wanted = signals_.received() != 0 || !lost().empty();
     if (wanted && hosts_) hosts_->ask_to_pause();
     if (hosts_ ? hosts_->pause_asked() : wanted) training.pause();
   }
-  [[nodiscard]] int signal() const { return signals_.received(); }
   // Why something could not be printed; empty where all could.
   [[nodiscard]] std::string lost() const {
     const int error = progress_ ? progress_->error() : 0;
@@ -76,17 +72,20 @@ class TerminalRun::Interruption final : public Observer {
  private:
   std::shared_ptr<Progress> progress_;
   std::shared_ptr<Hosts> hosts_;
-  StopSignals signals_;
+  const StopSignals& signals_;
 };
 
 TerminalRun::TerminalRun(const TrainArguments& arguments, std::shared_ptr<const Workload> workload,
-                         RunLocation location, const std::shared_ptr<Hosts>& hosts, RunRole role)
+                         RunLocation location, const std::shared_ptr<Hosts>& hosts, RunRole role,
+                         StopSignals& signals)
     : arguments_(arguments),
       role_(role),
+      signals_(signals),
       hosts_(hosts),
       run_(configuration_of(arguments, role), std::move(workload), std::move(location), hosts) {
   if (writes()) show();
-  interruption_ = run_.trainer().add_observer<Interruption>(progress_, hosts, writes());
+  interruption_ = run_.trainer().add_observer<Interruption>(progress_, hosts, signals);
+  signals.announce(writes() ? kFinishing : nullptr);
 }
 
 TerminalRun::~TerminalRun() = default;
@@ -146,13 +145,9 @@ void TerminalRun::throw_lost(const HostLost& lost) {
   throw HostLost(lost.what() + what_is_left());
 }
 
-int TerminalRun::signal() const {
-  return interruption_->signal();
-}
-
 ExitCode TerminalRun::stop() {
-  const int signal = interruption_->signal();
-  const ExitCode code = signal == SIGINT ? ExitCode::interrupted : ExitCode::terminated;
+  const int signal = signals_.received();
+  const ExitCode code = exit_code_of_signal(signal);
   if (!writes()) return code;
   const auto file = run_.write_checkpoint();
   if (!interruption_->lost().empty()) {

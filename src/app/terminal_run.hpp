@@ -18,6 +18,7 @@ class Progress;
 namespace rubato::app {
 
 class PlannedFaults;
+class StopSignals;
 
 /// A line on stderr, signed by the command.
 void warn(const std::string& text);
@@ -35,9 +36,10 @@ enum class RunRole {
 /// A run as a user at a terminal has it: what is shown of it, what stops it, and what it answers.
 class TerminalRun {
  public:
-  /// `arguments` outlive it; `hosts` may be null. Throws what Run's constructor does.
+  /// `arguments` and `signals` outlive it; `hosts` may be null. Throws what Run's constructor does.
   TerminalRun(const TrainArguments& arguments, std::shared_ptr<const Workload> workload,
-              RunLocation location, const std::shared_ptr<Hosts>& hosts, RunRole role);
+              RunLocation location, const std::shared_ptr<Hosts>& hosts, RunRole role,
+              StopSignals& signals);
   ~TerminalRun();
   TerminalRun(const TerminalRun&) = delete;
   TerminalRun& operator=(const TerminalRun&) = delete;
@@ -52,8 +54,6 @@ class TerminalRun {
 
   /// Ends it before its end, with a checkpoint where it writes its folder, and says so.
   ExitCode stop();
-  /// That has come since it was made; 0 while none has.
-  [[nodiscard]] int signal() const;
   [[nodiscard]] Run& run() { return run_; }
   [[nodiscard]] const Run& run() const { return run_; }
   [[nodiscard]] RunRole role() const { return role_; }
@@ -71,6 +71,7 @@ class TerminalRun {
 
   const TrainArguments& arguments_;
   RunRole role_;
+  const StopSignals& signals_;
   std::shared_ptr<Hosts> hosts_;
   Run run_;
   std::shared_ptr<PlannedFaults> planned_faults_;

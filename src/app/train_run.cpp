@@ -8,6 +8,7 @@
 
 #include "app/output.hpp"
 #include "app/run_folder_name.hpp"
+#include "app/stop_signals.hpp"
 #include "app/terminal_run.hpp"
 #include "run/host_texts.hpp"
 
@@ -61,7 +62,8 @@ ExitCode train_on_hosts(const TrainArguments& arguments, const LoadWorkload& loa
   auto workload = loaded(arguments, load);
   const auto hosts = connected(arguments, *workload, connect);
   const RunRole role = arguments.hosts.rank == 0 ? RunRole::first : RunRole::follower;
-  TerminalRun run(arguments, std::move(workload), std::move(location), hosts, role);
+  StopSignals signals(nullptr);
+  TerminalRun run(arguments, std::move(workload), std::move(location), hosts, role, signals);
   // Where hosts do not come and go there is always an answer.
   return run.execute().value();
 }

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <csignal>
+#include <cstdlib>
 #include <filesystem>
 #include <memory>
 #include <string>
@@ -48,6 +49,16 @@ class BackgroundProgram {
 
   [[nodiscard]] pid_t process() const { return process_; }
   [[nodiscard]] std::string output() const { return read_file(output_); }
+  /// What all its threads are doing, by gdb where that is installed.
+  [[nodiscard]] std::string stacks() const {
+    const TempFolder folder;
+    const std::filesystem::path said = folder.path() / "stacks";
+    const std::string command = "timeout 30 gdb --batch --quiet -p " + std::to_string(process_) +
+                                " -ex 'thread apply all backtrace' >" + said.string() +
+                                " 2>/dev/null";
+    if (std::system(command.c_str()) != 0) return "no stacks: gdb is missing, or it has failed\n";
+    return read_file(said);
+  }
   void signal(int number) const {
     if (runs_) kill(process_, number);
   }

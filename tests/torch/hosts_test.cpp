@@ -72,12 +72,15 @@ TEST(HostsOfTorch, ComeToTheBuffersOfOne) {
   for (const std::vector<double>& weights : {std::vector<double>{1, 1}, {1, 5, 2}}) {
     std::vector<std::string> states(weights.size());
     std::vector<std::thread> threads;
-    auto hosts = test::emulated_hosts(weights);
+    std::vector<std::unique_ptr<TorchTrainer>> trainers;
+    trainers.reserve(weights.size());
+    for (std::shared_ptr<Hosts>& host : test::emulated_hosts(weights)) {
+      trainers.push_back(trainer_on(std::move(host)));
+    }
     for (std::size_t i = 0; i < weights.size(); ++i) {
       threads.emplace_back([&, i] {
-        const auto trainer = trainer_on(std::move(hosts[i]));
-        EXPECT_EQ(test::error_of([&] { trainer->fit(); }), "no error");
-        states[i] = test::state_bytes(*trainer);
+        EXPECT_EQ(test::error_of([&] { trainers[i]->fit(); }), "no error");
+        states[i] = test::state_bytes(*trainers[i]);
       });
     }
     for (std::thread& thread : threads) thread.join();

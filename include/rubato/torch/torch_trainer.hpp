@@ -19,7 +19,9 @@ namespace rubato {
 ///     const rubato::TrainResult result = trainer.fit();
 ///
 /// Random numbers that the model or the loss draws from libtorch (dropout) are the minibatch's
-/// (RandomStream), the initial values of the parameters are drawn from TrainOptions::seed.
+/// (RandomStream), the initial values of the parameters are drawn from TrainOptions::seed. A
+/// trainer that is made seeds libtorch's generator, of which a process has one: several are made
+/// one after the other, and may then train at the same time.
 ///
 /// It sets libtorch's (and an OpenBLAS's) number of intra-op threads to 1 for the process: the
 /// threads run cores instead.
