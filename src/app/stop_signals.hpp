@@ -10,12 +10,12 @@ class StopSignals {
  public:
   /// `message` is printed to stderr when the first arrives, unless it is null; must live as long.
   explicit StopSignals(const char* message);
-  /// Another message from now on.
-  void announce(const char* message);
   ~StopSignals();
   StopSignals(const StopSignals&) = delete;
   StopSignals& operator=(const StopSignals&) = delete;
 
+  /// Another message from now on.
+  void announce(const char* message);
   /// The signal that arrived; 0 while none has.
   [[nodiscard]] int received() const;
 };

@@ -35,8 +35,8 @@ class Group {
     milliseconds connection{};
   };
 
-  /// Connects all hosts, which call it at about the same time; `names` are theirs, for messages. When
-  /// it returns all are connected, and nobody needs the store. Throws Error.
+  /// Connects all hosts, which call it at about the same time; `names` are theirs, for messages.
+  /// When it returns all are connected, and nobody needs the store. Throws Error.
   Group(const c10::intrusive_ptr<::c10d::Store>& store, std::vector<std::string> names,
         const Options& options);
 
