@@ -34,15 +34,15 @@ TraceNumbers numbers_of(const Trace& trace) {
   const std::int64_t first = trace.steps().front().batch_size;
   TraceNumbers numbers{.fewest = first, .most = first};
   std::int64_t before = first;
-  for (const auto& [batch_size, cores] : trace.steps()) {
-    numbers.samples += batch_size;
-    numbers.fewest = std::min(numbers.fewest, batch_size);
-    numbers.most = std::max(numbers.most, batch_size);
-    if (batch_size != before) ++numbers.changes;
-    before = batch_size;
-    if (!cores) continue;
-    numbers.fewest_cores = std::min(numbers.fewest_cores.value_or(*cores), *cores);
-    numbers.most_cores = std::max(numbers.most_cores.value_or(*cores), *cores);
+  for (const TraceStep& step : trace.steps()) {
+    numbers.samples += step.batch_size;
+    numbers.fewest = std::min(numbers.fewest, step.batch_size);
+    numbers.most = std::max(numbers.most, step.batch_size);
+    if (step.batch_size != before) ++numbers.changes;
+    before = step.batch_size;
+    if (!step.cores) continue;
+    numbers.fewest_cores = std::min(numbers.fewest_cores.value_or(*step.cores), *step.cores);
+    numbers.most_cores = std::max(numbers.most_cores.value_or(*step.cores), *step.cores);
   }
   return numbers;
 }

@@ -12,7 +12,8 @@ namespace rubato {
 [[nodiscard]] std::optional<TraceStep> checked_offer(const StepSource& source,
                                                      const SourceProgress& progress);
 
-/// What the policy decides, with the cores that are offered where it says none. Throws Error, at
+/// What the policy decides, with the cores that are offered where it says none, and those of hosts
+/// in proportion to the offered. Throws Error, at
 /// `where`, for a batch below a sample, and cores that are not offered.
 [[nodiscard]] BatchDecision checked_decision(const BatchPolicy& policy, const TraceStep& offered,
                                              const SourceProgress& progress,

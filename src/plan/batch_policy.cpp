@@ -1,4 +1,7 @@
+#include <cstdint>
+#include <numeric>
 #include <utility>
+#include <vector>
 
 #include <fmt/format.h>
 
@@ -13,6 +16,20 @@ namespace {
 
 constexpr std::string_view kPolicyName = "policy.name";
 constexpr std::string_view kPolicyState = "policy";
+
+// So many of the hosts' cores, in proportion, or all where there are not more. Of a host no more
+// than it had, as both are whole numbers.
+std::vector<std::int64_t> fewer_cores(std::vector<std::int64_t> host_cores, std::int64_t cores) {
+  const std::int64_t all = std::accumulate(host_cores.begin(), host_cores.end(), std::int64_t{0});
+  if (cores < 1 || all <= cores) return host_cores;
+  std::int64_t before = 0;
+  for (std::int64_t& of_host : host_cores) {
+    const std::int64_t end = before + of_host;
+    of_host = end * cores / all - before * cores / all;
+    before = end;
+  }
+  return host_cores;
+}
 
 }  // namespace
 
@@ -36,6 +53,7 @@ BatchDecision checked_decision(const BatchPolicy& policy, const TraceStep& offer
   BatchDecision decision = policy.decide(offered, progress);
   TraceStep& step = decision.step;
   if (!step.cores) step.cores = offered.cores;
+  if (step.cores) step.host_cores = fewer_cores(offered.host_cores, *step.cores);
   const bool has_cores = !step.cores || *step.cores >= 1;
   const bool are_offered = !offered.cores || *step.cores <= *offered.cores;
   if (step.batch_size >= 1 && has_cores && are_offered) return decision;

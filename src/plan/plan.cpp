@@ -53,13 +53,7 @@ StepPlanner::StepPlanner(const PlanOptions& options) : options_(options) {
 
 std::string StepPlanner::objection(const TraceStep& asked) const {
   const std::int64_t minibatch = options_.minibatch_size;
-  if (asked.batch_size < 1 || asked.batch_size > kMaxBatchSize) {
-    return fmt::format("batch size {}; accepted: a whole number from 1 to {}", asked.batch_size,
-                       kMaxBatchSize);
-  }
-  if (asked.cores && (*asked.cores < 1 || *asked.cores > kMaxCores)) {
-    return fmt::format("cores {}; accepted: a whole number from 1 to {}", *asked.cores, kMaxCores);
-  }
+  if (std::string objection = objection_to(asked); !objection.empty()) return objection;
   if (asked.batch_size % minibatch != 0) {
     return fmt::format(
         "batch size {} is no multiple of the minibatch size {}; accepted: a multiple, such as {}",
@@ -89,6 +83,7 @@ std::optional<StepPlan> StepPlanner::plan(const StepPlace& place, const TraceSte
   return StepPlan{.index = place.step,
                   .batch_size = minibatches * minibatch,
                   .cores = asked.cores.value_or(options_.cores),
+                  .host_cores = asked.host_cores,
                   .first_minibatch = MinibatchIndex{place.samples / minibatch},
                   .minibatches = minibatches,
                   .shift = place.samples % minibatch};

@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <numeric>
 #include <optional>
 #include <sstream>
 #include <string>
@@ -28,7 +29,9 @@ namespace {
 namespace py = pybind11;
 using namespace py::literals;
 
-using Steps = std::vector<std::pair<std::int64_t, std::optional<std::int64_t>>>;
+// A number of cores, or one for each of several hosts.
+using Cores = std::variant<std::int64_t, std::vector<std::int64_t>>;
+using Steps = std::vector<std::pair<std::int64_t, std::optional<Cores>>>;
 
 TraceEnd end_of(const std::string& text) {
   return parse_choice("end", text, kTraceEnds);
@@ -38,7 +41,15 @@ Trace trace_of(const Steps& steps, const std::string& end, const std::string& so
   std::vector<TraceStep> rows;
   rows.reserve(steps.size());
   for (const auto& [batch_size, cores] : steps) {
-    rows.push_back({.batch_size = batch_size, .cores = cores});
+    TraceStep& row = rows.emplace_back();
+    row.batch_size = batch_size;
+    if (!cores) continue;
+    if (const auto* const hosts = std::get_if<std::vector<std::int64_t>>(&*cores)) {
+      row.host_cores = *hosts;
+      row.cores = std::accumulate(hosts->begin(), hosts->end(), std::int64_t{0});
+    } else {
+      row.cores = std::get<std::int64_t>(*cores);
+    }
   }
   return {std::move(rows), end_of(end), source};
 }
@@ -46,7 +57,11 @@ Trace trace_of(const Steps& steps, const std::string& end, const std::string& so
 Steps steps_of(const Trace& trace) {
   Steps steps;
   steps.reserve(trace.steps().size());
-  for (const TraceStep& step : trace.steps()) steps.emplace_back(step.batch_size, step.cores);
+  for (const TraceStep& step : trace.steps()) {
+    std::optional<Cores> cores = step.cores;
+    if (!step.host_cores.empty()) cores = step.host_cores;
+    steps.emplace_back(step.batch_size, std::move(cores));
+  }
   return steps;
 }
 

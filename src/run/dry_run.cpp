@@ -26,12 +26,12 @@ std::int64_t samples_of(const RunConfiguration& run) {
 }
 
 // What the busiest of several hosts sends in a step; 0 of one.
-std::int64_t host_bytes(const ClusterModel& cluster, std::int64_t minibatches) {
+std::int64_t host_bytes(const ClusterModel& cluster, const StepPlan& step) {
   if (cluster.hosts == 1) return 0;
   constexpr std::int64_t kValueBytes = 4;
   std::int64_t most = 0;
   for (const HostTraffic& host :
-       host_traffic(minibatches, host_weights_of(cluster),
+       host_traffic(step.minibatches, host_weights_of(cluster, step.host_cores),
                     (cluster.gradient_bytes + kValueBytes - 1) / kValueBytes, kValueBytes)) {
     most = std::max(most, host.sent());
   }
@@ -70,7 +70,7 @@ SimulatedTraining simulate_training(const RunConfiguration& run, const RunSteps&
        .remainder = run.remainder,
        .epochs = run.epochs},
       [&](const SimulatedStep& step) {
-        sent += static_cast<double>(host_bytes(cluster, step.plan.minibatches));
+        sent += static_cast<double>(host_bytes(cluster, step.plan));
         found.fewest_cores = std::min(found.fewest_cores, step.plan.cores);
         found.most_cores = std::max(found.most_cores, step.plan.cores);
         if (after_each) after_each();

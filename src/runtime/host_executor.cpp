@@ -24,12 +24,14 @@ StepSum<T> HostExecutor<T>::run(StepPlan& step, Assignment assignment, const Sub
   const SummationTree tree(step.minibatches);
   ExecutorSeconds seconds;
   std::size_t place = 0;
-  for (const TreeNode root : host_sum_->begin_step(step.minibatches)) {
+  const StepSize size{
+      .leaves = step.minibatches, .cores = step.cores, .host_cores = step.host_cores};
+  for (const TreeNode root : host_sum_->begin_step(size)) {
     const auto [first, end] = tree.leaves_below(root);
     StepPlan part = step;
     part.first_minibatch = MinibatchIndex{step.first_minibatch.value() + first};
     part.minibatches = end - first;
-    part.cores = host_sum_->cores_of_host(step.cores);
+    part.cores = host_sum_->cores();
     const StepSum<T> sum = executor_.run(part, assignment, substep, on_fault);
     seconds.compute += sum.seconds().compute;
     seconds.reduce += sum.seconds().reduce;

@@ -28,23 +28,18 @@ std::vector<double> checked_weights(const Hosts& hosts) {
   return weights;
 }
 
-std::int64_t cores_of(std::size_t rank, std::span<const double> weights, std::int64_t cores) {
-  // The same cut as that of leaves, which are of cores' number here.
-  const std::vector<std::int64_t> borders = host_borders(cores, weights);
-  return std::max<std::int64_t>(1, borders[rank + 1] - borders[rank]);
-}
-
 }  // namespace
 
-HostLoad load_of_host(const Hosts& hosts, std::int64_t leaves, std::int64_t cores,
-                      std::size_t values, std::size_t value_bytes) {
+HostLoad load_of_host(const Hosts& hosts, const StepSize& step, std::size_t values,
+                      std::size_t value_bytes) {
   const std::vector<double> weights = checked_weights(hosts);
   const auto rank = static_cast<std::size_t>(hosts.rank());
-  const SummationTree tree(leaves);
-  const std::vector<std::int64_t> borders = host_borders(leaves, weights);
+  const SummationTree tree(step.leaves);
+  const HostShares shares = shares_of_hosts(step, weights);
+  const std::vector<std::int64_t>& borders = shares.leaf_borders;
   std::size_t all_roots = 0;
   std::size_t own_roots = 0;
-  HostLoad load{.cores = cores_of(rank, weights, cores)};
+  HostLoad load{.cores = shares.cores_of(rank)};
   for (std::size_t host = 0; host < weights.size(); ++host) {
     const std::vector<TreeNode> roots = roots_within(tree, borders[host], borders[host + 1]);
     all_roots += roots.size();
@@ -113,18 +108,20 @@ std::span<const TreeNode> HostSum<T>::roots_of(std::size_t host) const {
 }
 
 template <class T>
-std::span<const TreeNode> HostSum<T>::begin_step(std::int64_t leaves) {
+std::span<const TreeNode> HostSum<T>::begin_step(const StepSize& step) {
   if (generation_ != hosts_.generation()) lay_out();
-  tree_ = SummationTree(leaves);
+  const auto rank = static_cast<std::size_t>(hosts_.rank());
+  const HostShares shares = shares_of_hosts(step, weights_);
+  const std::vector<std::int64_t>& borders = shares.leaf_borders;
+  cores_ = shares.cores_of(rank);
+  tree_ = SummationTree(step.leaves);
   roots_.clear();
   first_root_.assign(1, 0);
-  const std::vector<std::int64_t> borders = host_borders(leaves, weights_);
   for (std::size_t host = 0; host < parts_.size(); ++host) {
     const std::vector<TreeNode> roots = roots_within(tree_, borders[host], borders[host + 1]);
     roots_.insert(roots_.end(), roots.begin(), roots.end());
     first_root_.push_back(roots_.size());
   }
-  const auto rank = static_cast<std::size_t>(hosts_.rank());
   for (std::size_t host = 0; host < parts_.size(); ++host) {
     out_[host].resize(roots_of(rank).size() * layout_of(parts_[host]).bytes + tally_.bytes);
     in_[host].resize(roots_of(host).size() * layout_of(parts_[rank]).bytes + tally_.bytes);
@@ -233,11 +230,6 @@ void HostSum<T>::put_part(const Part& part, const RootView& sum) {
   std::ranges::copy(sum.values, result_values_.begin() + static_cast<std::ptrdiff_t>(part.begin));
   std::ranges::copy(sum.squares,
                     result_squares_.begin() + static_cast<std::ptrdiff_t>(part.first_block));
-}
-
-template <class T>
-std::int64_t HostSum<T>::cores_of_host(std::int64_t cores) const {
-  return cores_of(static_cast<std::size_t>(hosts_.rank()), weights_, cores);
 }
 
 template class HostSum<float>;

@@ -35,10 +35,9 @@ struct HostTally {
   std::function<void(std::span<const std::byte> tally)> add{};
 };
 
-/// Of a step of `leaves` of so many values on `cores` of all hosts: all at least 1. Throws Error as
-/// HostSum does.
-[[nodiscard]] HostLoad load_of_host(const Hosts& hosts, std::int64_t leaves, std::int64_t cores,
-                                    std::size_t values, std::size_t value_bytes);
+/// Of a step whose leaves have so many values. Throws Error as HostSum does.
+[[nodiscard]] HostLoad load_of_host(const Hosts& hosts, const StepSize& step, std::size_t values,
+                                    std::size_t value_bytes);
 
 /// Brings the sums of a step's subtrees, which the hosts have computed, to one sum on all of them.
 ///
@@ -58,15 +57,14 @@ class HostSum {
   HostSum(Hosts& hosts, std::size_t values, NormBlocks norms, HostTally tally = {});
 
   /// The roots of the subtrees that this host computes, from left to right; there may be none.
-  [[nodiscard]] std::span<const TreeNode> begin_step(std::int64_t leaves);
+  [[nodiscard]] std::span<const TreeNode> begin_step(const StepSize& step);
+  /// On which it computes them.
+  [[nodiscard]] std::int64_t cores() const { return cores_; }
   /// What is below the root in that place comes to; all its squares are taken.
   void put(std::size_t root, const StepSum<T>& sum);
   /// The sum of all; good until the next begin_step(). Throws what Hosts::exchange() does, and
   /// Error where a host has other minibatches than it should.
   [[nodiscard]] StepSum<T> finish_step(const ExecutorSeconds& seconds);
-
-  /// This host's share of so many cores: at least one.
-  [[nodiscard]] std::int64_t cores_of_host(std::int64_t cores) const;
 
  private:
   // A part of the values and the squares of their blocks.
@@ -130,6 +128,8 @@ class HostSum {
   std::vector<Message> out_;
   std::vector<Message> in_;
 
+  // Of the step.
+  std::int64_t cores_ = 1;
   SummationTree tree_{1};
   // Of all hosts, from left to right; those of host h begin at first_root_[h].
   std::vector<TreeNode> roots_;

@@ -27,9 +27,9 @@ void spend(ClockTime& time, double seconds, std::int64_t cores, const ClusterMod
 }
 
 double seconds_of_step(StepTimes& times, std::int64_t minibatches, std::int64_t cores,
-                       std::int64_t steps) {
+                       std::span<const std::int64_t> host_cores, std::int64_t steps) {
   const ClusterModel& cluster = times.model();
-  const double seconds = times.step_seconds(minibatches, cores);
+  const double seconds = times.step_seconds(minibatches, cores, host_cores);
   const bool checkpoint =
       cluster.checkpoint_steps > 0 && (steps + 1) % cluster.checkpoint_steps == 0;
   return checkpoint ? seconds + cluster.checkpoint_seconds : seconds;

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <string>
 #include <string_view>
 
@@ -20,7 +21,7 @@ void spend(ClockTime& time, double seconds, std::int64_t cores, const ClusterMod
 
 /// Seconds of the step after `steps` others, with its checkpoint where there is one.
 [[nodiscard]] double seconds_of_step(StepTimes& times, std::int64_t minibatches, std::int64_t cores,
-                                     std::int64_t steps);
+                                     std::span<const std::int64_t> host_cores, std::int64_t steps);
 
 /// All of a cluster that times depend on, which is all but its price.
 [[nodiscard]] std::string text_of(const ClusterModel& cluster);

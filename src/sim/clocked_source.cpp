@@ -134,13 +134,13 @@ std::optional<ClockedSource::Outcome> ClockedSource::simulate(
       continue;
     }
     const std::int64_t minibatches = step.batch_size / options_.minibatch_size;
-    const double seconds = seconds_of_step(times_, minibatches, cores, steps_);
+    const double seconds = seconds_of_step(times_, minibatches, cores, step.host_cores, steps_);
     const auto loss = loss_between(time.seconds, time.seconds + seconds, cores, progress);
     if (!loss) {
       spend(time, seconds, cores, cluster);
       return Outcome{.step = step,
                      .end = time,
-                     .seconds = times_.step_seconds(minibatches, cores),
+                     .seconds = times_.step_seconds(minibatches, cores, step.host_cores),
                      .inputs = std::move(decision.inputs)};
     }
     time.lost_seconds += *loss - time.seconds;

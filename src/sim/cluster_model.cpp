@@ -139,9 +139,11 @@ std::vector<Argument> cluster_arguments() {
   return spec.arguments();
 }
 
-std::vector<double> host_weights_of(const ClusterModel& model) {
-  if (!model.host_weights.empty()) return model.host_weights;
-  return std::vector<double>(static_cast<std::size_t>(model.hosts), 1.0);
+std::vector<double> host_weights_of(const ClusterModel& model,
+                                    std::span<const std::int64_t> host_cores) {
+  std::vector<double> weights = model.host_weights;
+  weights.resize(static_cast<std::size_t>(model.hosts), 1.0);
+  return weights_in_step(std::move(weights), host_cores);
 }
 
 StepTimes::StepTimes(ClusterModel model) : model_(std::move(model)) {
@@ -190,18 +192,19 @@ double StepTimes::reduce_seconds(std::int64_t busy) {
   return found->second;
 }
 
-double StepTimes::host_seconds(std::int64_t minibatches, std::int64_t cores) {
+double StepTimes::host_seconds(std::int64_t minibatches, std::int64_t cores,
+                               std::span<const std::int64_t> host_cores) {
   const SummationTree tree(minibatches);
-  const std::vector<std::int64_t> borders = host_borders(minibatches, weights_);
-  const std::vector<std::int64_t> first_core = host_borders(cores, weights_);
+  const HostShares shares =
+      shares_of_hosts({.leaves = minibatches, .cores = cores, .host_cores = host_cores}, weights_);
+  const std::vector<std::int64_t>& borders = shares.leaf_borders;
   double slowest = 0;
   for (std::size_t host = 0; host < weights_.size(); ++host) {
-    // Each has a core at least.
-    const std::int64_t own = std::max<std::int64_t>(1, first_core[host + 1] - first_core[host]);
+    const std::int64_t own = shares.cores_of(host);
     double seconds = 0;
     for (const TreeNode root : roots_within(tree, borders[host], borders[host + 1])) {
       const auto [first, end] = tree.leaves_below(root);
-      seconds += compute_seconds(end - first, own, first_core[host]) +
+      seconds += compute_seconds(end - first, own, shares.core_borders[host]) +
                  reduce_seconds(busy_cores(end - first, own));
     }
     slowest = std::max(slowest, seconds);
@@ -209,13 +212,15 @@ double StepTimes::host_seconds(std::int64_t minibatches, std::int64_t cores) {
   return slowest;
 }
 
-ExchangeSeconds StepTimes::exchange_seconds(std::int64_t minibatches) {
+ExchangeSeconds StepTimes::exchange_seconds(std::int64_t minibatches,
+                                            std::span<const std::int64_t> host_cores) {
   if (model_.hosts == 1) return {};
-  const auto [found, is_new] = exchange_seconds_.try_emplace(minibatches);
+  const auto [found, is_new] = exchange_seconds_.try_emplace(
+      {minibatches, std::vector<std::int64_t>(host_cores.begin(), host_cores.end())});
   if (!is_new) return found->second;
   const std::int64_t values = (model_.gradient_bytes + kElementBytes - 1) / kElementBytes;
   const std::vector<HostTraffic> traffic =
-      host_traffic(minibatches, weights_, values, kElementBytes);
+      host_traffic(minibatches, host_weights_of(model_, host_cores), values, kElementBytes);
   std::int64_t sums = 0;
   std::int64_t parts = 0;
   std::int64_t most_roots = 0;
@@ -240,10 +245,11 @@ ExchangeSeconds StepTimes::exchange_seconds(std::int64_t minibatches) {
   return found->second;
 }
 
-double StepTimes::step_seconds(std::int64_t minibatches, std::int64_t cores) {
+double StepTimes::step_seconds(std::int64_t minibatches, std::int64_t cores,
+                               std::span<const std::int64_t> host_cores) {
   if (model_.hosts > 1) {
-    return host_seconds(minibatches, cores) + exchange_seconds(minibatches).all() +
-           model_.update_seconds;
+    return host_seconds(minibatches, cores, host_cores) +
+           exchange_seconds(minibatches, host_cores).all() + model_.update_seconds;
   }
   return compute_seconds(minibatches, cores) + reduce_seconds(busy_cores(minibatches, cores)) +
          model_.update_seconds;

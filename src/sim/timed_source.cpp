@@ -68,7 +68,8 @@ bool TimedSource::needs_noise_scale() const {
 ClockTime TimedSource::after(const TraceStep& step) const {
   const std::int64_t cores = step.cores.value_or(options_.cores);
   ClockTime time = time_;
-  spend(time, seconds_of_step(times_, minibatches(step), cores, steps_), cores, options_.cluster);
+  spend(time, seconds_of_step(times_, minibatches(step), cores, step.host_cores, steps_), cores,
+        options_.cluster);
   return time;
 }
 
@@ -83,10 +84,10 @@ void TimedSource::taken(const TraceStep& step, const SourceProgress& progress) {
   ++steps_;
   source_->taken(step, progress);
   if (batch_ == nullptr) return;
-  batch_->observe(
-      {.step = step,
-       .after = progress,
-       .seconds = times_.step_seconds(minibatches(step), step.cores.value_or(options_.cores))});
+  batch_->observe({.step = step,
+                   .after = progress,
+                   .seconds = times_.step_seconds(
+                       minibatches(step), step.cores.value_or(options_.cores), step.host_cores)});
 }
 
 std::string TimedSource::binding() const {

@@ -133,9 +133,7 @@ class Parser {
     read_step(fields[0]);
     TraceStep step;
     step.batch_size = read_number("batch size", fields[1], kMaxBatchSize);
-    if (columns_ == kColumns.size() && !fields[2].empty()) {
-      step.cores = read_number("cores", fields[2], kMaxCores);
-    }
+    if (columns_ == kColumns.size() && !fields[2].empty()) read_cores(fields[2], step);
     return step;
   }
 
@@ -170,6 +168,30 @@ class Parser {
            next_step());
     }
     ++expected_step_;
+  }
+
+  // A number, or one for each host with '+' between them.
+  void read_cores(std::string_view field, TraceStep& step) const {
+    if (field.find('+') == std::string_view::npos) {
+      step.cores = read_number("cores", field, kMaxCores);
+      return;
+    }
+    std::int64_t all = 0;
+    for (std::size_t begin = 0; begin <= field.size();) {
+      const std::size_t end = std::min(field.find('+', begin), field.size());
+      const std::int64_t cores = whole_number(field.substr(begin, end - begin)).value_or(-1);
+      if (cores < 0 || cores > kMaxCores) fail_cores(field);
+      step.host_cores.push_back(cores);
+      all += cores;
+      begin = end + 1;
+    }
+    if (all < 1 || all > kMaxCores) fail_cores(field);
+    step.cores = all;
+  }
+
+  [[noreturn]] void fail_cores(std::string_view field) const {
+    fail(fmt::format("cores {} are no number for each host", excerpt(field)),
+         fmt::format("whole numbers that come to 1 to {}, such as 4+2+2", kMaxCores));
   }
 
   [[nodiscard]] std::int64_t read_number(std::string_view what, std::string_view field,
@@ -217,7 +239,12 @@ std::string Trace::to_csv() const {
   std::int64_t index = 0;
   for (const TraceStep& step : steps_) {
     fmt::format_to(std::back_inserter(text), "{},{}", index++, step.batch_size);
-    if (cores) text += step.cores ? fmt::format(",{}", *step.cores) : ",";
+    if (cores) text += ',';
+    if (!step.host_cores.empty()) {
+      fmt::format_to(std::back_inserter(text), "{}", fmt::join(step.host_cores, "+"));
+    } else if (step.cores) {
+      fmt::format_to(std::back_inserter(text), "{}", *step.cores);
+    }
     text += '\n';
   }
   return text;

@@ -1,6 +1,9 @@
+#include <algorithm>
+#include <numeric>
 #include <utility>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <rubato/core/error.hpp>
 #include <rubato/trace/trace.hpp>
@@ -11,14 +14,30 @@ namespace rubato {
 
 namespace {
 
-void check_range(const Trace& trace, StepIndex step, std::string_view what, std::int64_t value,
-                 std::int64_t max) {
-  if (value >= 1 && value <= max) return;
-  throw Error(fmt::format("{}: {} {}; accepted: a whole number from 1 to {}", trace.where(step),
-                          what, value, max));
+// A sum of them is far within 64 bits.
+bool is_cores_of_host(std::int64_t cores) {
+  return cores >= 0 && cores <= kMaxCores;
 }
 
 }  // namespace
+
+std::string objection_to(const TraceStep& step) {
+  constexpr std::string_view kAccepted = "accepted: a whole number from 1 to";
+  if (step.batch_size < 1 || step.batch_size > kMaxBatchSize) {
+    return fmt::format("batch size {}; {} {}", step.batch_size, kAccepted, kMaxBatchSize);
+  }
+  if (step.cores && (*step.cores < 1 || *step.cores > kMaxCores)) {
+    return fmt::format("cores {}; {} {}", *step.cores, kAccepted, kMaxCores);
+  }
+  const std::vector<std::int64_t>& hosts = step.host_cores;
+  if (hosts.empty()) return {};
+  if (step.cores && std::all_of(hosts.begin(), hosts.end(), is_cores_of_host) &&
+      std::accumulate(hosts.begin(), hosts.end(), std::int64_t{0}) == *step.cores) {
+    return {};
+  }
+  return fmt::format("cores of hosts {}{}; accepted: at least 0 of each, and together the step's",
+                     fmt::join(hosts, "+"), step.cores ? fmt::format(" of {}", *step.cores) : "");
+}
 
 Trace::Trace(std::vector<TraceStep> steps, TraceEnd end, std::string source)
     : steps_(std::move(steps)), end_(end), source_(std::move(source)) {
@@ -27,8 +46,8 @@ Trace::Trace(std::vector<TraceStep> steps, TraceEnd end, std::string source)
   }
   StepIndex index;
   for (const TraceStep& step : steps_) {
-    check_range(*this, index, "batch size", step.batch_size, kMaxBatchSize);
-    if (step.cores) check_range(*this, index, "cores", *step.cores, kMaxCores);
+    const std::string objection = objection_to(step);
+    if (!objection.empty()) throw Error(fmt::format("{}: {}", where(index), objection));
     ++index;
   }
 }

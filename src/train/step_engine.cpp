@@ -3,6 +3,9 @@
 #include <algorithm>
 #include <chrono>
 #include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <numeric>
 #include <string_view>
 #include <utility>
 #include <vector>
@@ -414,6 +417,25 @@ std::optional<std::int64_t> own_buffers(const OwnReducer& own, const TrainingSiz
                      sizes.busy_cores(), sizes.threads);
 }
 
+// The largest of the steps that may come: none has more of anything.
+HostLoad largest_load(const TrainOptions& options, const StepRange& steps, std::size_t values,
+                      std::size_t value_bytes) {
+  const Hosts& hosts = *options.hosts;
+  HostLoad largest =
+      load_of_host(hosts, {.leaves = steps.most, .cores = options.cores}, values, value_bytes);
+  for (const std::vector<std::int64_t>& host_cores : steps.host_cores) {
+    const StepSize step{
+        .leaves = steps.most,
+        .cores = std::accumulate(host_cores.begin(), host_cores.end(), std::int64_t{0}),
+        .host_cores = host_cores};
+    const HostLoad load = load_of_host(hosts, step, values, value_bytes);
+    largest = {.most_leaves = std::max(largest.most_leaves, load.most_leaves),
+               .cores = std::max(largest.cores, load.cores),
+               .bytes = std::max(largest.bytes, load.bytes)};
+  }
+  return largest;
+}
+
 template <class T>
 TrainingSizes sizes_of(ObjectiveOf<T>& objective, const StepEngineParts& parts,
                        const TrainOptions& options, const StepRange& steps) {
@@ -432,8 +454,7 @@ TrainingSizes sizes_of(ObjectiveOf<T>& objective, const StepEngineParts& parts,
       .objective_bytes = objective.step_bytes(),
       .openblas = objective.uses_blas()};
   if (are_several(options.hosts.get())) {
-    sizes.host = load_of_host(*options.hosts, steps.most, options.cores,
-                              sizes.parameters + sizes.buffers, sizes.value_bytes);
+    sizes.host = largest_load(options, steps, sizes.parameters + sizes.buffers, sizes.value_bytes);
   }
   sizes.reducer_buffers = own_buffers(options.own_reducer, sizes);
   return sizes;

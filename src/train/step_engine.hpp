@@ -4,7 +4,9 @@
 #include <functional>
 #include <memory>
 #include <optional>
+#include <set>
 #include <span>
+#include <vector>
 
 #include <rubato/plan/plan.hpp>
 #include <rubato/plan/shuffle.hpp>
@@ -24,11 +26,13 @@ struct StepEngineParts {
   Rule& rule;
 };
 
-/// Minibatches of the steps that are to come.
+/// The steps that are to come.
 struct StepRange {
-  /// Of the smallest that is known to come, and of the largest that can.
+  /// Minibatches of the smallest that is known to come, and of the largest that can.
   std::int64_t least = 1;
   std::int64_t most = 1;
+  /// How cores lie on several hosts (TraceStep::host_cores), each way that is known to come.
+  std::set<std::vector<std::int64_t>> host_cores{};
 };
 
 /// What a step is taken with.

@@ -1,7 +1,10 @@
 #include <algorithm>
 #include <cmath>
+#include <cstdint>
 #include <limits>
+#include <set>
 #include <utility>
+#include <vector>
 
 #include <fmt/format.h>
 
@@ -58,8 +61,9 @@ class Trainer::Implementation final : public Training {
         rule_(options_.rules.make(options_.rule)),
         schedule_(schedule_of(options_)),
         workers_(options_.dealing == Dealing::in_turns ? 1 : options_.threads),
-        engine_(make_step_engine({*objective_, workers_, *rule_}, options_,
-                                 {.least = min_minibatches(), .most = max_minibatches()})),
+        engine_(make_step_engine(
+            {*objective_, workers_, *rule_}, options_,
+            {.least = min_minibatches(), .most = max_minibatches(), .host_cores = host_cores()})),
         configuration_(configuration_of(options_, *objective_)),
         gain_estimator_({}, options_.groups.size() + 1) {}
 
@@ -193,6 +197,15 @@ class Trainer::Implementation final : public Training {
     };
     return std::min_element(steps.begin(), steps.end(), smaller)->batch_size /
            options_.minibatch_size;
+  }
+
+  [[nodiscard]] std::set<std::vector<std::int64_t>> host_cores() const {
+    std::set<std::vector<std::int64_t>> ways;
+    if (source_->trace() == nullptr) return ways;
+    for (const TraceStep& step : source_->trace()->steps()) {
+      if (!step.host_cores.empty()) ways.insert(step.host_cores);
+    }
+    return ways;
   }
 
   [[nodiscard]] SourceProgress progress_of_source() const {

@@ -134,6 +134,24 @@ TEST_F(HostsCommand, TrainsOnUnequalHosts) {
   EXPECT_EQ(hash("three"), hash("one"));
 }
 
+// The trace says which host has how many cores: to the bits of one host, on which that says
+// nothing.
+TEST_F(HostsCommand, FollowsATraceOfTheHostsCores) {
+  folder_.write("uneven.csv",
+                "step,batchsize,cores\n0,128,4+2+2\n1,256,0+3+0\n2,96,1+5\n3,64,\n4,128,7\n");
+  const std::vector<std::string> arguments{"--model",        "softmax", "--trace", "uneven.csv",
+                                           "--on-trace-end", "cycle",   "--rule",  "adascale"};
+  ASSERT_EQ(train("one", arguments).code, 0);
+  for (const int hosts : {2, 3, 4}) {
+    const std::string run = fmt::format("on-{}", hosts);
+    const ProgramResult result = launch(hosts, run, arguments);
+    ASSERT_EQ(result.code, 0) << result.err;
+    EXPECT_EQ(hash(run), hash("one")) << hosts;
+    EXPECT_EQ(test::read_file(folder_.path() / run / "trace.csv"),
+              test::read_file(folder_.path() / "one" / "trace.csv"));
+  }
+}
+
 TEST_F(HostsCommand, GoesOnInOtherNumbers) {
   const std::vector<std::string> model{"--model", "softmax", "--quiet"};
   ASSERT_EQ(train("one", {"--model", "softmax", "--quiet", "--epochs", "3"}).code, 0);
@@ -288,6 +306,9 @@ TEST_F(HostsCommand, IsDocumented) {
   const std::string text = test::read_file(RUBATO_HOSTS_MD);
   const auto commands = test::rubato_commands(text);
   EXPECT_FALSE(commands.empty());
+  constexpr std::string_view kTrace = "step,batchsize,cores\n0,256,4+2+2\n1,256,4+0+4\n2,96,3\n";
+  ASSERT_THAT(text, HasSubstr(kTrace));
+  folder_.write("uneven.csv", kTrace);
   for (const std::string& command : commands) {
     const ProgramResult result = test::rubato(test::words_of(command), folder_.path());
     EXPECT_EQ(result.code, 0) << command << "\n" << result.err;

@@ -41,6 +41,51 @@ TEST(HostBorders, AscendForAllSizes) {
   }
 }
 
+TEST(HostBorders, GiveNothingToAWeightOfZero) {
+  EXPECT_THAT(borders(64, {1, 0, 1}), ElementsAre(0, 32, 32, 64));
+  EXPECT_THAT(borders(64, {0, 0, 1}), ElementsAre(0, 0, 0, 64));
+  // Of which eight are no multiple: the rest is that of the last one that has any.
+  EXPECT_THAT(borders(129, {1, 1, 0, 0}), ElementsAre(0, 64, 129, 129, 129));
+  EXPECT_THAT(borders(1, {0, 1, 1, 0}), ElementsAre(0, 0, 1, 1, 1));
+  // Cut as finely as for those that have some.
+  std::vector<double> many(100, 0.0);
+  many[0] = many[1] = 1;
+  EXPECT_EQ(borders(64, many)[1], 32);
+  EXPECT_EQ(borders(72, many)[1], borders(72, {1, 1})[1]);
+}
+
+void expect_shares(const StepSize& step, const std::vector<double>& weights,
+                   const std::vector<std::int64_t>& leaves,
+                   const std::vector<std::int64_t>& cores) {
+  const HostShares shares = shares_of_hosts(step, weights);
+  EXPECT_EQ(shares.leaf_borders, leaves);
+  EXPECT_EQ(shares.core_borders, cores);
+}
+
+TEST(SharesOfHosts, AreByWeightWhereTheStepNamesNoHosts) {
+  expect_shares({.leaves = 64, .cores = 8}, {3, 1}, {0, 48, 64}, {0, 6, 8});
+  const HostShares few = shares_of_hosts({.leaves = 64, .cores = 1}, std::vector<double>{1, 1});
+  EXPECT_EQ(few.cores_of(0) + few.cores_of(1), 2) << "one at least";
+}
+
+TEST(SharesOfHosts, AreByTheirCoresWhereTheStepNamesThem) {
+  const std::vector<std::int64_t> cores{4, 2, 2};
+  const StepSize step{.leaves = 64, .cores = 8, .host_cores = cores};
+  expect_shares(step, {1, 1, 1}, {0, 32, 48, 64}, {0, 4, 6, 8});
+  // Of the second host, each is worth two; in multiples of four.
+  expect_shares(step, {1, 2, 1}, {0, 24, 52, 64}, {0, 4, 6, 8});
+  // A host that is not named has nothing to do, with a core to do it on.
+  expect_shares(step, {1, 1, 1, 1}, {0, 32, 48, 64, 64}, {0, 4, 6, 8, 8});
+  EXPECT_EQ(shares_of_hosts(step, std::vector<double>(4, 1.0)).cores_of(3), 1);
+  // Two hosts are not those of the trace: they share out what there is.
+  expect_shares(step, {3, 1}, {0, 48, 64}, {0, 6, 8});
+}
+
+TEST(SharesOfHosts, MayLeaveAHostOut) {
+  const std::vector<std::int64_t> cores{0, 3};
+  expect_shares({.leaves = 7, .cores = 3, .host_cores = cores}, {5, 1}, {0, 0, 7}, {0, 0, 3});
+}
+
 TEST(RootsWithin, AreMaximalAndCoverTheRun) {
   for (std::int64_t leaves = 1; leaves <= 40; ++leaves) {
     const SummationTree tree(leaves);

@@ -93,6 +93,25 @@ TEST(PolicySource, TakesATraceAsItIsByTheFixedPolicy) {
   }
 }
 
+TEST(PolicySource, TakesOfEachHostItsShareOfTheCores) {
+  const auto decided = [](std::optional<std::int64_t> cores) {
+    const PolicySource source(
+        std::make_unique<TraceSource>(Trace(
+            {{.batch_size = 8, .cores = 9, .host_cores = {6, 0, 3}}}, TraceEnd::hold, "some")),
+        std::make_unique<FunctionPolicy>(
+            [cores](TraceStep step, const SourceProgress& /*so_far*/) {
+              step.cores = cores;
+              return BatchDecision{.step = step};
+            },
+            FunctionPolicyOptions{.name = "fewer", .max_batch = 8}));
+    return *source.next({});
+  };
+  EXPECT_THAT(decided(std::nullopt).host_cores, ElementsAre(6, 0, 3));
+  EXPECT_THAT(decided(6).host_cores, ElementsAre(4, 0, 2));
+  EXPECT_EQ(decided(6).cores, 6);
+  EXPECT_THAT(decided(1).host_cores, ElementsAre(0, 0, 1));
+}
+
 TEST(PolicySource, HasTheSameBitsWhoeverComputesAndThroughResumes) {
   const auto make = [](const auto& change) {
     TrainOptions options = policy_options();

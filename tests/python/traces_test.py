@@ -26,7 +26,12 @@ class Traces(TestCase):
         self.assertEqual(list(rubato.Trace(numpy.array([[64, 2], [32, 1]]))), [(64, 2), (32, 1)])
         self.assertEqual(list(rubato.Trace(numpy.array([64, 32]))), [(64, None), (32, None)])
         self.assertEqual(len(rubato.Trace.read("elastic")), len(rubato.Trace.read("elastic", end="hold")))
-        for steps in ([], [0], [64.5], [True], ["x"], [(1, 2, 3)], [2**70], [(64, 0)]):
+        of_hosts = rubato.Trace([(256, (4, 2, 2)), (96, 3)])
+        self.assertEqual(of_hosts.to_csv(), "step,batchsize,cores\n0,256,4+2+2\n1,96,3\n")
+        self.assertEqual(list(rubato.Trace(list(of_hosts))), [(256, [4, 2, 2]), (96, 3)])
+        self.assertEqual(of_hosts.cores.tolist(), [8, 3])
+        for steps in ([], [0], [64.5], [True], ["x"], [(1, 2, 3)], [2**70], [(64, 0)], [(64, ())],
+                      [(64, (2, -1))], [(64, (2, 0.5))]):
             with self.assertRaises((rubato.Error, ValueError), msg=steps):
                 rubato.Trace(steps)
 

@@ -136,6 +136,30 @@ TEST(StepTimes, OfHostsHaveTheirSubtreesOneAfterTheOther) {
               DoubleNear((4 + 1 + 7 / 3.0) * 4000 / 1e6, 1e-12));
 }
 
+// Three quarters of the cores, and of 16 minibatches, are the first host's: 8 on three as 3, 4
+// as 2.
+TEST(StepTimes, OfHostsWhoseCoresTheTraceNames) {
+  StepTimes times(two_hosts());
+  const std::vector<std::int64_t> cores{3, 1};
+  EXPECT_THAT(times.host_seconds(16, 4, cores),
+              DoubleNear((3 + 2) * 0.5 + 2 * times.reduce_seconds(3), 1e-12));
+  // Two subtrees there are, and one here.
+  EXPECT_THAT(times.exchange_seconds(16, cores).sums, DoubleNear(2 * 1e-2 + 2 * 0.2016, 1e-12));
+  EXPECT_THAT(times.exchange_seconds(16).sums, DoubleNear(2 * 1e-2 + 0.2016, 1e-12))
+      << "each as it was asked for";
+  EXPECT_EQ(times.step_seconds(16, 4, cores),
+            times.host_seconds(16, 4, cores) + times.exchange_seconds(16, cores).all());
+  // One host alone has the cores of all.
+  EXPECT_EQ(StepTimes(small_cluster("ring", 4000)).step_seconds(16, 4, cores),
+            StepTimes(small_cluster("ring", 4000)).step_seconds(16, 4));
+  // Nothing for the second: its weight does not matter, nor that it is slow.
+  ClusterModel model = two_hosts();
+  model.host_weights = {1, 9};
+  model.slow_cores = {{.core = CoreRank{4}, .factor = 2}};
+  EXPECT_THAT(StepTimes(model).host_seconds(8, 4, std::vector<std::int64_t>{4, 0}),
+              DoubleNear(2 * 0.5 + times.reduce_seconds(4), 1e-12));
+}
+
 TEST(StepTimes, OfUnequalHostsAreTheSlowestOnes) {
   ClusterModel model = two_hosts();
   model.gradient_bytes = 0;

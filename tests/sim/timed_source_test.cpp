@@ -107,6 +107,22 @@ TEST(TimedSource, PriceIsNoPartOfTheState) {
   EXPECT_EQ(again.time_after(at_step(1))->money, 22) << "of all the time";
 }
 
+TEST(TimedSource, KnowsTheCoresOfHosts) {
+  const auto seconds = [](std::vector<std::int64_t> host_cores) {
+    TimedSource::Options options = timed_options();
+    options.cluster.hosts = 2;
+    const std::vector<TraceStep> steps{
+        {.batch_size = 32, .cores = 4, .host_cores = std::move(host_cores)}};
+    return timed(steps, options).time_after(at_step(0))->seconds;
+  };
+  // Besides the few bytes that they exchange.
+  constexpr double kExchange = 1e-6;
+  EXPECT_NEAR(seconds({}), 2.5, kExchange) << "four minibatches on two cores each";
+  EXPECT_NEAR(seconds({2, 2}), 2.5, kExchange);
+  EXPECT_NEAR(seconds({3, 1}), 2 + 1 + 0.5, kExchange) << "four on three cores, then two";
+  EXPECT_NEAR(seconds({4}), 2.5, kExchange) << "eight on four";
+}
+
 // One core less than there are, and two minibatches for each.
 class OneLess final : public BatchPolicy {
  public:

@@ -29,6 +29,27 @@ TEST(Csv, ReadsCores) {
   EXPECT_EQ(trace.steps(), (std::vector<TraceStep>{{128, 4}, {64, std::nullopt}, {64, 2}}));
 }
 
+TEST(Csv, ReadsTheCoresOfHosts) {
+  constexpr std::string_view kText = "step,batchsize,cores\n0,128,4+2+2\n1,64,0+3\n2,64,2\n3,64,\n";
+  const Trace trace = Trace::parse_csv(kText, "t.csv");
+  EXPECT_EQ(trace.steps(), (std::vector<TraceStep>{
+                               {128, 8, {4, 2, 2}}, {64, 3, {0, 3}}, {64, 2}, {64, std::nullopt}}));
+  EXPECT_EQ(trace.to_csv(), kText);
+  // Quoted by a spreadsheet, and of floating-point numbers.
+  EXPECT_EQ(Trace::parse_csv("step,batchsize,cores\n0,128,\"4.0+2.0\"\n", "t.csv").steps(),
+            (std::vector<TraceStep>{{128, 6, {4, 2}}}));
+}
+
+TEST(Csv, RejectsCoresThatAreNotThoseOfHosts) {
+  for (const std::string cores : {"4+", "+4", "4++2", "4+-2", "4+x", "0+0", "4+2.5", "4 + 2",
+                                  "1048576+1", "9999999999999999999+1"}) {
+    EXPECT_EQ(error_in("step,batchsize,cores\n0,32," + cores + "\n"),
+              "t.csv:2: cores '" + cores +
+                  "' are no number for each host; accepted: whole numbers that come to 1 to "
+                  "1048576, such as 4+2+2");
+  }
+}
+
 TEST(Csv, KeepsTheEnd) {
   EXPECT_EQ(Trace::parse_csv("step,batchsize\n0,128", "t.csv", TraceEnd::cycle).end(),
             TraceEnd::cycle);

@@ -92,6 +92,18 @@ TEST(Trace, RejectsValuesOutOfRange) {
   EXPECT_EQ(error_of([] { static_cast<void>(Trace::constant(kMaxBatchSize)); }), "no error");
 }
 
+TEST(Trace, RejectsCoresOfHostsThatAreNotTheSteps) {
+  const auto error_with = [](const TraceStep& step) {
+    return error_of([&] { Trace({step}, TraceEnd::hold, "made"); });
+  };
+  const std::string accepted = "; accepted: at least 0 of each, and together the step's";
+  EXPECT_EQ(error_with({32, 6, {4, 2}}), "no error");
+  EXPECT_EQ(error_with({32, 6, {6, 0}}), "no error");
+  EXPECT_EQ(error_with({32, 7, {4, 2}}), "made, step 1: cores of hosts 4+2 of 7" + accepted);
+  EXPECT_EQ(error_with({32, 2, {4, -2}}), "made, step 1: cores of hosts 4+-2 of 2" + accepted);
+  EXPECT_EQ(error_with({32, std::nullopt, {4, 2}}), "made, step 1: cores of hosts 4+2" + accepted);
+}
+
 TEST(Trace, ConstantNeverEnds) {
   const Trace trace = Trace::constant(128);
   EXPECT_TRUE(trace.endless());

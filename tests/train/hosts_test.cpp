@@ -4,6 +4,7 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <numeric>
 #include <set>
 #include <span>
 #include <string>
@@ -135,11 +136,11 @@ TEST(Hosts, ExchangePartsOfManyValues) {
   expect_quadratic_bits<double>();
 }
 
-// Three quarters of eight cores are the first host's.
-TEST(Hosts, ShareOutTheCores) {
+// How many cores of each host are busy.
+std::map<int, std::size_t> busy_cores(const std::vector<double>& weights, const Trace& trace) {
   std::mutex mutex;
   std::map<int, std::set<CoreRank>> cores;
-  const Hosted hosted = train_on({3, 1}, [&](std::shared_ptr<Hosts> hosts) {
+  const Hosted hosted = train_on(weights, [&](std::shared_ptr<Hosts> hosts) {
     TrainOptions options = hosted_options();
     options.cores = 8;
     options.on_span = [&, rank = hosts->rank()](const Span& span) {
@@ -147,11 +148,52 @@ TEST(Hosts, ShareOutTheCores) {
       if (span.core) cores[rank].insert(*span.core);
     };
     options.hosts = std::move(hosts);
-    return std::make_unique<Trainer>(test::tiny_objective(), test::trace_of({32}), options);
+    return std::make_unique<Trainer>(test::tiny_objective(), trace, options);
   });
-  EXPECT_EQ(hosted.errors, (std::vector<std::string>{"no error", "no error"}));
-  EXPECT_EQ(cores[0].size(), 6U);
-  EXPECT_EQ(cores[1].size(), 2U);
+  for (const std::string& error : hosted.errors) EXPECT_EQ(error, "no error");
+  std::map<int, std::size_t> counts;
+  for (const auto& [rank, busy] : cores) counts[rank] = busy.size();
+  return counts;
+}
+
+Trace hosted_trace(const std::vector<std::int64_t>& host_cores) {
+  const std::int64_t cores = std::accumulate(host_cores.begin(), host_cores.end(), std::int64_t{0});
+  return {{{.batch_size = 32, .cores = cores, .host_cores = host_cores}}, TraceEnd::hold, "made"};
+}
+
+TEST(Hosts, ShareOutTheCores) {
+  using testing::ElementsAre;
+  using testing::Pair;
+  EXPECT_THAT(busy_cores({3, 1}, test::trace_of({32})), ElementsAre(Pair(0, 6), Pair(1, 2)));
+  EXPECT_THAT(busy_cores({1, 1}, hosted_trace({5, 3})), ElementsAre(Pair(0, 5), Pair(1, 3)));
+  EXPECT_THAT(busy_cores({1, 1, 1}, hosted_trace({0, 3})), ElementsAre(Pair(1, 3)))
+      << "nothing for the first, and for the third, which it does not name";
+  EXPECT_THAT(busy_cores({1, 1}, hosted_trace({5, 1, 2})), ElementsAre(Pair(0, 4), Pair(1, 4)))
+      << "of three hosts, and there are two";
+}
+
+TEST(Hosts, WithTheCoresOfATraceComeToTheBitsOfOne) {
+  const auto make = [](std::shared_ptr<Hosts> hosts) {
+    TrainOptions options = hosted_options();
+    options.hosts = std::move(hosts);
+    return std::make_unique<Trainer>(test::tiny_objective(),
+                                     Trace({{.batch_size = 2, .cores = 3, .host_cores = {0, 3}},
+                                            {.batch_size = 32, .cores = 4, .host_cores = {4, 0}},
+                                            {.batch_size = 46},
+                                            {.batch_size = 26, .cores = 9, .host_cores = {1, 7, 1}},
+                                            {.batch_size = 22, .cores = 2}},
+                                           TraceEnd::cycle, "made"),
+                                     options);
+  };
+  const auto alone = make(nullptr);
+  alone->fit();
+  for (const std::vector<double>& weights : {std::vector<double>{1, 1}, {1, 1, 4}}) {
+    const Hosted hosted = train_on(weights, make);
+    for (std::size_t host = 0; host < weights.size(); ++host) {
+      ASSERT_EQ(hosted.errors[host], "no error");
+      EXPECT_EQ(test::difference_of(*hosted.trainers[host], *alone), std::nullopt);
+    }
+  }
 }
 
 TEST(Hosts, GoOnInOtherNumbers) {

@@ -36,17 +36,17 @@ class GreedyObjective final : public ObjectiveOf<double> {
       noisy_quadratic<double>({.dim = 1'000'000, .samples = 64});
 };
 
-std::string error_with(TrainOptions options, const std::vector<std::int64_t>& batches) {
+std::string error_with(TrainOptions options, const Trace& trace) {
   options.epochs = 1;
   options.minibatch_size = 2;
   options.reduce = "tree";
   return test::error_of([&] {
-    std::vector<TraceStep> steps;
-    steps.reserve(batches.size());
-    for (const std::int64_t batch : batches) steps.push_back({.batch_size = batch});
-    const Trainer trainer(std::make_unique<GreedyObjective>(),
-                          Trace(std::move(steps), TraceEnd::cycle, "test"), std::move(options));
+    const Trainer trainer(std::make_unique<GreedyObjective>(), trace, std::move(options));
   });
+}
+
+std::string error_with(TrainOptions options, const std::vector<std::int64_t>& batches) {
+  return error_with(std::move(options), test::trace_of(batches));
 }
 
 TEST(MemoryOfATraining, HasWhatTheObjectiveTakesForItself) {
@@ -78,20 +78,32 @@ TEST(MemoryOfATraining, HasTheMessagesBetweenHosts) {
               Not(HasSubstr("between hosts")));
 }
 
+// The first of two equal hosts has all cores in the last step, and with them all minibatches.
+TEST(MemoryOfATraining, KnowsWhichHostHasTheCores) {
+  const auto host = test::emulated_hosts({1, 1})[0];
+  const auto message = [&](const TraceStep& last) {
+    return error_with({.threads = 1, .hosts = host},
+                      Trace({{.batch_size = 16}, last}, TraceEnd::cycle, "made"));
+  };
+  EXPECT_THAT(message({.batch_size = 16}), HasSubstr("3 gradient buffers of 8 MB"));
+  EXPECT_THAT(message({.batch_size = 16, .cores = 2, .host_cores = {2, 0}}),
+              HasSubstr("4 gradient buffers of 8 MB"));
+}
+
 TEST(LoadOfHost, IsItsRunOfTheTree) {
   const auto hosts = test::emulated_hosts({1, 3});
-  const HostLoad small = load_of_host(*hosts[0], 8, 16, 1000, 4);
+  const HostLoad small = load_of_host(*hosts[0], {.leaves = 8, .cores = 16}, 1000, 4);
   EXPECT_EQ(small.most_leaves, 2);
   EXPECT_EQ(small.cores, 4);
   // One root of its own, three in all.
   EXPECT_EQ(small.bytes, 4 * ((1 + 1) * 1000 + (3 + 1) * 500));
-  const HostLoad large = load_of_host(*hosts[1], 8, 16, 1000, 4);
+  const HostLoad large = load_of_host(*hosts[1], {.leaves = 8, .cores = 16}, 1000, 4);
   EXPECT_EQ(large.most_leaves, 4);
   EXPECT_EQ(large.cores, 12);
   EXPECT_EQ(large.bytes, 4 * ((2 + 1) * 1000 + (3 + 1) * 500));
   // A step of one minibatch is the second's alone.
-  EXPECT_EQ(load_of_host(*hosts[0], 1, 1, 1000, 4).most_leaves, 0);
-  EXPECT_EQ(load_of_host(*hosts[0], 1, 1, 1000, 4).cores, 1);
+  EXPECT_EQ(load_of_host(*hosts[0], {}, 1000, 4).most_leaves, 0);
+  EXPECT_EQ(load_of_host(*hosts[0], {}, 1000, 4).cores, 1);
 }
 
 }  // namespace

@@ -15,7 +15,8 @@ namespace rubato {
 
 /// What a policy makes of a step that is offered to it.
 struct BatchDecision {
-  /// Without cores: those that are offered.
+  /// Without cores: those that are offered. What it says of hosts' cores counts for nothing: each
+  /// gives its share of the offered ones.
   TraceStep step;
   /// What it went by, each under a name of its own: StepRecord::decision_inputs.
   std::vector<NamedNumber> inputs{};

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <vector>
 
 #include <rubato/core/index.hpp>
 #include <rubato/plan/assignment.hpp>
@@ -13,6 +14,8 @@ struct StepPlan {
   StepIndex index;
   std::int64_t batch_size = 0;
   std::int64_t cores = 0;
+  /// Those of each of several hosts, as TraceStep::host_cores.
+  std::vector<std::int64_t> host_cores{};
   MinibatchIndex first_minibatch;
   /// batch_size / minibatch size.
   std::int64_t minibatches = 0;

@@ -2,8 +2,10 @@
 
 #include <cstdint>
 #include <map>
+#include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include <rubato/core/index.hpp>
@@ -74,8 +76,10 @@ void require_valid(const ClusterModel& model);
 struct Argument;  // core/spec.hpp
 [[nodiscard]] std::vector<Argument> cluster_arguments();
 
-/// Of each host; all 1 where the model does not say.
-[[nodiscard]] std::vector<double> host_weights_of(const ClusterModel& model);
+/// Of each host; all 1 where the model does not say. In a step that says how many cores each has
+/// (TraceStep::host_cores), of no more hosts than there are: times these cores.
+[[nodiscard]] std::vector<double> host_weights_of(const ClusterModel& model,
+                                                  std::span<const std::int64_t> host_cores = {});
 
 /// What a step of several hosts takes between its minibatches and its update.
 struct ExchangeSeconds {
@@ -103,14 +107,18 @@ class StepTimes {
   /// as the longest.
   [[nodiscard]] double reduce_seconds(std::int64_t busy);
   /// Of several hosts: the slowest one's own part. It computes and reduces its subtrees one after
-  /// the other, each on all of its cores, which are numbered from host to host.
-  [[nodiscard]] double host_seconds(std::int64_t minibatches, std::int64_t cores);
+  /// the other, each on all of its cores, which are numbered from host to host. `host_cores` is as
+  /// TraceStep has it, here and below.
+  [[nodiscard]] double host_seconds(std::int64_t minibatches, std::int64_t cores,
+                                    std::span<const std::int64_t> host_cores = {});
   /// What several hosts exchange after that: 0 for one. Each sends its messages one after the
   /// other, and receives meanwhile; a message waits for its receiver to have said that it is waited
   /// for, so that an exchange has two latencies.
-  [[nodiscard]] ExchangeSeconds exchange_seconds(std::int64_t minibatches);
+  [[nodiscard]] ExchangeSeconds exchange_seconds(std::int64_t minibatches,
+                                                 std::span<const std::int64_t> host_cores = {});
   /// All of a step, and the update.
-  [[nodiscard]] double step_seconds(std::int64_t minibatches, std::int64_t cores);
+  [[nodiscard]] double step_seconds(std::int64_t minibatches, std::int64_t cores,
+                                    std::span<const std::int64_t> host_cores = {});
 
   [[nodiscard]] const ClusterModel& model() const { return model_; }
 
@@ -123,8 +131,8 @@ class StepTimes {
   std::vector<double> weights_;
   // By the number of busy cores.
   std::map<std::int64_t, double> reduce_seconds_;
-  // By the number of minibatches.
-  std::map<std::int64_t, ExchangeSeconds> exchange_seconds_;
+  // By the number of minibatches, and by the hosts' cores.
+  std::map<std::pair<std::int64_t, std::vector<std::int64_t>>, ExchangeSeconds> exchange_seconds_;
 };
 
 }  // namespace rubato

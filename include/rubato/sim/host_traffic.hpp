@@ -33,9 +33,9 @@ struct HostTraffic {
 };
 
 /// Of each host, in a step of `minibatches`, at least 1, shared out by the weights of the hosts,
-/// which are above 0. `values` are what is summed for a minibatch: its gradient, and what a model
-/// averages besides. Left out is what a training may send along: norms of the gradient (8 bytes for
-/// each of their blocks) and counters.
+/// which are at least 0 and one of them above it. `values` are what is summed for a minibatch: its
+/// gradient, and what a model averages besides. Left out is what a training may send along: norms
+/// of the gradient (8 bytes for each of their blocks) and counters.
 [[nodiscard]] std::vector<HostTraffic> host_traffic(std::int64_t minibatches,
                                                     std::span<const double> weights,
                                                     std::int64_t values,

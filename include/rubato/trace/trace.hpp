@@ -25,9 +25,15 @@ struct TraceStep {
   std::int64_t batch_size = 0;
   /// Accelerator cores at this step, 1 to kMaxCores; empty where the trace does not say.
   std::optional<std::int64_t> cores{};
+  /// How many of them each of several hosts has, by rank: at least 0 each, and `cores` together.
+  /// Empty where the trace does not say.
+  std::vector<std::int64_t> host_cores{};
 
   friend bool operator==(const TraceStep&, const TraceStep&) = default;
 };
+
+/// What is wrong with a step's numbers, and what would be accepted; empty where nothing is.
+[[nodiscard]] std::string objection_to(const TraceStep& step);
 
 /// What follows the last row of a trace.
 enum class TraceEnd {
@@ -49,9 +55,9 @@ class Trace {
   Trace(std::vector<TraceStep> steps, TraceEnd end, std::string source);
 
   /// Reads a CSV file (or pipe) with the header `step,batchsize` or `step,batchsize,cores` and
-  /// steps counted from 0 without gap; an empty cores field is a step for which the trace does not
-  /// say. A count that begins at 0 again, after two rows or more, is another trace appended to the
-  /// first.
+  /// steps counted from 0 without gap. A cores field is a number, or one for each of several hosts,
+  /// such as "4+2+2"; an empty one is a step for which the trace does not say. A count that begins
+  /// at 0 again, after two rows or more, is another trace appended to the first.
   ///
   /// What spreadsheets and pandas leave in it is accepted, as long as it can mean one thing only:
   /// a byte-order mark, any ends of lines, blanks and quotes around fields, semicolons or tabs in

@@ -7,15 +7,26 @@ import numpy
 
 from . import _rubato
 
+
+def _number(number):
+    if not isinstance(number, numbers.Integral) or isinstance(number, bool):
+        raise _rubato.Error(f"a step of {number!r}; accepted: whole numbers, a batch size or (batch size, cores)")
+    # What C++ cannot hold, or add up, never gets there.
+    if abs(number) >= 2**42:
+        raise _rubato.Error(f"a step of {number}; accepted: up to 2**40 samples on up to 2**20 cores")
+    return int(number)
+
+
+def _cores(cores):
+    if cores is None:
+        return None
+    return [_number(number) for number in cores] if isinstance(cores, (tuple, list)) else _number(cores)
+
+
 def _pair(step):
-    """(batch size, cores or None) of an element of a list."""
+    """(batch size, cores) of an element of a list; cores are None, a number, or a list of one for each host."""
     batch, cores = step if isinstance(step, (tuple, list)) else (step, None)
-    for number in (batch, cores):
-        if number is not None and (not isinstance(number, numbers.Integral) or isinstance(number, bool)):
-            raise _rubato.Error(f"a step of {number!r}; accepted: whole numbers, a batch size or (batch size, cores)")
-        if number is not None and abs(number) >= 2**62:
-            raise _rubato.Error(f"a step of {number}; accepted: up to 2**40 samples on up to 2**20 cores")
-    return int(batch), None if cores is None else int(cores)
+    return _number(batch), _cores(cores)
 
 
 def _axes(axes):
@@ -57,7 +68,8 @@ class Trace(_Csv):
     """The global batch size of every step, and optionally the number of cores.
 
     Trace([256, 256, 96]) or Trace([(256, 8), (96, 3)]) or of an array; `end` says what follows the last step:
-    error, hold (that step for ever), cycle (the trace again) or stop (training ends).
+    error, hold (that step for ever), cycle (the trace again) or stop (training ends). Cores may be a number for each of
+    several hosts, (256, (4, 2, 2)).
     """
 
     def __init__(self, steps, end="error"):
@@ -102,7 +114,8 @@ class Trace(_Csv):
     @property
     def cores(self):
         """Cores of each step: an array of int64, 0 where the trace does not say."""
-        return numpy.array([cores or 0 for _, cores in self._of.steps()], dtype=numpy.int64)
+        numbers = [sum(cores) if isinstance(cores, list) else cores or 0 for _, cores in self._of.steps()]
+        return numpy.array(numbers, dtype=numpy.int64)
 
     def __len__(self):
         return len(self._of.steps())
