@@ -19,6 +19,7 @@ namespace rubato {
 namespace {
 
 using c10d_hosts_detail::Group;
+using c10d_hosts_detail::kAbandoned;
 using c10d_hosts_detail::kPauseFlag;
 using c10d_hosts_detail::Meeting;
 using c10d_hosts_detail::Store;
@@ -45,13 +46,20 @@ class C10dHosts final : public Hosts {
   [[nodiscard]] std::vector<double> weights() const override { return meeting_.weights; }
   void exchange(std::span<const std::span<const std::byte>> out,
                 std::span<const std::span<std::byte>> in) override {
-    const std::uint64_t flags = group_.exchange(out, in, to_tell_);
-    pause_asked_ = pause_asked_ || (flags & kPauseFlag) != 0;
+    hear(group_.exchange(out, in, to_tell_));
   }
+  void expect(std::span<const std::span<std::byte>> in) override { group_.expect(in); }
+  void give(std::span<const std::span<const std::byte>> out) override {
+    group_.give(out, to_tell_);
+  }
+  void take() override { hear(group_.take()); }
+  void abandon() noexcept override { group_.abandon(kAbandoned); }
   void ask_to_pause() override { to_tell_ |= kPauseFlag; }
   [[nodiscard]] bool pause_asked() const override { return pause_asked_; }
 
  private:
+  void hear(std::uint64_t flags) { pause_asked_ = pause_asked_ || (flags & kPauseFlag) != 0; }
+
   int rank_;
   Store store_;
   Meeting meeting_;

@@ -119,18 +119,23 @@ class C10dElasticHosts final : public ElasticHosts {
 
   void exchange(std::span<const std::span<const std::byte>> out,
                 std::span<const std::span<std::byte>> in) override {
-    if (!group_ || regroup_due_) {
-      throw HostLost("there is no group of hosts; accepted: after regroup()");
-    }
-    try {
-      const std::uint64_t flags =
-          group_->exchange(out, in, to_tell_ | (beacon_->has_arrivals() ? kRegroupFlag : 0));
-      pause_asked_ = pause_asked_ || (flags & kPauseFlag) != 0;
-      regroup_due_ = (flags & kRegroupFlag) != 0;
-    } catch (const HostLost&) {
-      regroup_due_ = true;
-      throw;
-    }
+    require_group();
+    in_group([&] { hear(group_->exchange(out, in, flags())); });
+  }
+  void expect(std::span<const std::span<std::byte>> in) override {
+    require_group();
+    in_group([&] { group_->expect(in); });
+  }
+  // Once it is expected, it is completed: also when somebody is heard of who wants to come.
+  void give(std::span<const std::span<const std::byte>> out) override {
+    in_group([&] { group_->give(out, flags()); });
+  }
+  void take() override {
+    in_group([&] { hear(group_->take()); });
+  }
+  void abandon() noexcept override {
+    if (group_) group_->abandon(kAbandoned);
+    regroup_due_ = true;
   }
 
   Meeting regroup(const HostStanding& standing) override {
@@ -164,6 +169,29 @@ class C10dElasticHosts final : public ElasticHosts {
     return std::make_unique<Store>(
         StoreAddress{.host = meeting.address, .port = meeting.port}, Store::Role::client,
         fmt::format("rubato/{}/elastic{}", meeting.run, within), timeout);
+  }
+
+  // --- Exchanges ---
+
+  void require_group() const {
+    if (group_ && !regroup_due_) return;
+    throw HostLost("there is no group of hosts; accepted: after regroup()");
+  }
+  template <class Call>
+  void in_group(const Call& call) {
+    try {
+      call();
+    } catch (const HostLost&) {
+      regroup_due_ = true;
+      throw;
+    }
+  }
+  [[nodiscard]] std::uint64_t flags() const {
+    return to_tell_ | (beacon_->has_arrivals() ? kRegroupFlag : 0);
+  }
+  void hear(std::uint64_t flags) {
+    pause_asked_ = pause_asked_ || (flags & kPauseFlag) != 0;
+    regroup_due_ = regroup_due_ || (flags & kRegroupFlag) != 0;
   }
 
   // --- This host ---

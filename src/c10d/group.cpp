@@ -12,6 +12,7 @@
 #include <rubato/runtime/hosts.hpp>
 
 #include "c10d/reason.hpp"
+#include "core/check.hpp"
 #include "core/mix.hpp"
 
 namespace rubato::c10d_hosts_detail {
@@ -70,9 +71,7 @@ Group::Group(const c10::intrusive_ptr<::c10d::Store>& store, std::vector<std::st
              const Options& options)
     : names_(std::move(names)),
       rank_(static_cast<std::size_t>(options.rank)),
-      timeout_(options.timeout),
-      given_(names_.size()),
-      taken_(names_.size()) {
+      timeout_(options.timeout) {
   auto gloo = ::c10d::ProcessGroupGloo::Options::create(
       options.connection.count() > 0 ? options.connection : connection_timeout(options.timeout));
   gloo->devices = devices_of(options.interface);
@@ -88,51 +87,92 @@ Group::Group(const c10::intrusive_ptr<::c10d::Store>& store, std::vector<std::st
                              std::vector<std::span<std::byte>>(names_.size()), 0));
 }
 
-std::uint64_t Group::exchange(std::span<const std::span<const std::byte>> out,
-                              std::span<const std::span<std::byte>> in, std::uint64_t flags) {
+template <class Call>
+auto Group::attempt(const Call& call) {
   if (!failure_.empty()) throw HostLost(failure_);
   try {
-    begin(out, in, flags);
-    return finish(in, flags);
+    return call();
   } catch (const std::exception& error) {
-    give_up(error.what());
+    abandon(error.what());
     throw;
   }
 }
 
-void Group::begin(std::span<const std::span<const std::byte>> out,
-                  std::span<const std::span<std::byte>> in, std::uint64_t flags) {
-  ++exchange_;
+void Group::expect(std::span<const std::span<std::byte>> in) {
+  attempt([&] {
+    const std::size_t hosts = names_.size();
+    post_receives(rounds_.emplace_back(Round{.number = ++expected_,
+                                             .in = {in.begin(), in.end()},
+                                             .given = std::vector<Header>(hosts),
+                                             .taken = std::vector<Header>(hosts)}));
+  });
+}
+
+void Group::give(std::span<const std::span<const std::byte>> out, std::uint64_t flags) {
+  attempt([&] {
+    RUBATO_CHECK(given_ < rounds_.size(), "what is given is expected");
+    Round& round = rounds_[given_++];
+    round.flags = flags;
+    post_sends(round, out);
+  });
+}
+
+std::uint64_t Group::take() {
+  return attempt([&] {
+    RUBATO_CHECK(given_ > 0, "what is taken is given");
+    finish(rounds_.front());
+    const std::uint64_t flags = rounds_.front().flags;
+    rounds_.pop_front();
+    --given_;
+    return flags;
+  });
+}
+
+std::uint64_t Group::exchange(std::span<const std::span<const std::byte>> out,
+                              std::span<const std::span<std::byte>> in, std::uint64_t flags) {
+  RUBATO_CHECK(rounds_.empty(), "an exchange at once stands in no other one");
+  expect(in);
+  give(out, flags);
+  return take();
+}
+
+void Group::abandon(std::string_view why) noexcept {
+  failure_ = why;
+  rounds_.clear();
+  given_ = 0;
+  group_.reset();
+}
+
+void Group::post_receives(Round& round) {
   for (std::size_t host = 0; host < names_.size(); ++host) {
     if (host == rank_) continue;
-    headers_.push_back(
-        receive(host, std::as_writable_bytes(std::span(&taken_[host], 1)), kHeaderTag));
-    if (in[host].empty()) continue;
-    messages_.push_back(receive(host, in[host], tag_of(exchange_, in[host].size())));
-  }
-  for (std::size_t host = 0; host < names_.size(); ++host) {
-    if (host == rank_) continue;
-    given_[host] = {.exchange = exchange_, .bytes = out[host].size(), .flags = flags};
-    sends_.push_back(send(host, std::as_bytes(std::span(&given_[host], 1)), kHeaderTag));
-    if (out[host].empty()) continue;
-    sends_.push_back(send(host, out[host], tag_of(exchange_, out[host].size())));
+    round.headers.push_back(
+        receive(host, std::as_writable_bytes(std::span(&round.taken[host], 1)), kHeaderTag));
+    const std::span<std::byte> in = round.in[host];
+    if (!in.empty()) round.messages.push_back(receive(host, in, tag_of(round.number, in.size())));
   }
 }
 
-std::uint64_t Group::finish(std::span<const std::span<std::byte>> in, std::uint64_t flags) {
-  const Clock::time_point deadline = Clock::now() + timeout_;
-  for (const Pending& header : headers_) {
-    wait(header, deadline);
-    check(header.host, in[header.host].size());
-    flags |= taken_[header.host].flags;
+void Group::post_sends(Round& round, std::span<const std::span<const std::byte>> out) {
+  for (std::size_t host = 0; host < names_.size(); ++host) {
+    if (host == rank_) continue;
+    const std::size_t bytes = out[host].size();
+    round.given[host] = {.exchange = round.number, .bytes = bytes, .flags = round.flags};
+    round.sends.push_back(send(host, std::as_bytes(std::span(&round.given[host], 1)), kHeaderTag));
+    if (bytes > 0) round.sends.push_back(send(host, out[host], tag_of(round.number, bytes)));
   }
-  for (auto* const pending : {&messages_, &sends_}) {
+}
+
+void Group::finish(Round& round) {
+  const Clock::time_point deadline = Clock::now() + timeout_;
+  for (const Pending& header : round.headers) {
+    wait(header, deadline);
+    check(round, header.host);
+    round.flags |= round.taken[header.host].flags;
+  }
+  for (const auto* const pending : {&round.messages, &round.sends}) {
     for (const Pending& work : *pending) wait(work, deadline);
   }
-  headers_.clear();
-  messages_.clear();
-  sends_.clear();
-  return flags;
 }
 
 Group::Pending Group::send(std::size_t host, std::span<const std::byte> bytes, int tag) {
@@ -157,21 +197,14 @@ void Group::wait(const Pending& pending, Clock::time_point deadline) const {
   });
 }
 
-void Group::check(std::size_t host, std::size_t bytes) const {
-  const Header& taken = taken_[host];
-  if (taken.exchange == exchange_ && taken.bytes == bytes) return;
+void Group::check(const Round& round, std::size_t host) const {
+  const Header& taken = round.taken[host];
+  const std::size_t bytes = round.in[host].size();
+  if (taken.exchange == round.number && taken.bytes == bytes) return;
   throw Error(
       fmt::format("{} gives {} bytes in exchange {}; here it is exchange {}, for {} bytes; "
                   "accepted: the same training on all hosts",
-                  names_[host], taken.bytes, taken.exchange, exchange_, bytes));
-}
-
-void Group::give_up(std::string_view why) noexcept {
-  failure_ = why;
-  headers_.clear();
-  messages_.clear();
-  sends_.clear();
-  group_.reset();
+                  names_[host], taken.bytes, taken.exchange, round.number, bytes));
 }
 
 }  // namespace rubato::c10d_hosts_detail

@@ -1,7 +1,6 @@
 #include "runtime/host_sum.hpp"
 
 #include <algorithm>
-#include <cstring>
 #include <utility>
 
 #include <fmt/format.h>
@@ -51,10 +50,9 @@ HostLoad load_of_host(const Hosts& hosts, const StepSize& step, std::size_t valu
     }
   }
   const double part = static_cast<double>(values) / static_cast<double>(weights.size());
-  // Out goes all of its roots, in comes its part of everybody's; the sum, and its part once more,
-  // which goes out.
+  // Out goes all of its roots, in comes its part of everybody's; and the sum.
   const double kept = static_cast<double>(own_roots + 1) * static_cast<double>(values) +
-                      static_cast<double>(all_roots + 1) * part;
+                      static_cast<double>(all_roots) * part;
   load.bytes = kept * static_cast<double>(value_bytes);
   return load;
 }
@@ -72,13 +70,20 @@ HostSum<T>::HostSum(Hosts& hosts, std::size_t values, NormBlocks norms, HostTall
 }
 
 template <class T>
+HostSum<T>::~HostSum() {
+  if (under_way_) hosts_.abandon();
+}
+
+template <class T>
 void HostSum<T>::lay_out() {
+  under_way_ = false;
   generation_ = hosts_.generation();
   weights_ = checked_weights(hosts_);
   parts_.clear();
   for (int host = 0; host < hosts_.count(); ++host) parts_.push_back(part_of(host));
   out_.resize(parts_.size());
   in_.resize(parts_.size());
+  remainders_.resize(parts_.size());
 }
 
 template <class T>
@@ -108,8 +113,20 @@ std::span<const TreeNode> HostSum<T>::roots_of(std::size_t host) const {
 }
 
 template <class T>
+template <class Call>
+void HostSum<T>::with_hosts(const Call& call) {
+  try {
+    call();
+  } catch (...) {
+    under_way_ = false;
+    throw;
+  }
+}
+
+template <class T>
 std::span<const TreeNode> HostSum<T>::begin_step(const StepSize& step) {
   if (generation_ != hosts_.generation()) lay_out();
+  if (std::exchange(under_way_, false)) hosts_.abandon();
   const auto rank = static_cast<std::size_t>(hosts_.rank());
   const HostShares shares = shares_of_hosts(step, weights_);
   const std::vector<std::int64_t>& borders = shares.leaf_borders;
@@ -117,37 +134,83 @@ std::span<const TreeNode> HostSum<T>::begin_step(const StepSize& step) {
   tree_ = SummationTree(step.leaves);
   roots_.clear();
   first_root_.assign(1, 0);
+  most_roots_ = 0;
   for (std::size_t host = 0; host < parts_.size(); ++host) {
     const std::vector<TreeNode> roots = roots_within(tree_, borders[host], borders[host + 1]);
     roots_.insert(roots_.end(), roots.begin(), roots.end());
     first_root_.push_back(roots_.size());
+    most_roots_ = std::max(most_roots_, roots.size());
   }
   for (std::size_t host = 0; host < parts_.size(); ++host) {
-    out_[host].resize(roots_of(rank).size() * layout_of(parts_[host]).bytes + tally_.bytes);
-    in_[host].resize(roots_of(host).size() * layout_of(parts_[rank]).bytes + tally_.bytes);
+    out_[host].resize(roots_of(rank).size() * layout_of(parts_[host]).bytes);
+    in_[host].resize(roots_of(host).size() * layout_of(parts_[rank]).bytes);
   }
+  under_way_ = true;
+  with_hosts([&] {
+    expect_roots();
+    expect_parts();
+  });
   return roots_of(rank);
 }
 
 template <class T>
-void HostSum<T>::put(std::size_t root, const StepSum<T>& sum) {
-  for (std::size_t host = 0; host < parts_.size(); ++host) {
-    const Part& part = parts_[host];
-    const Layout layout = layout_of(part);
-    const RootView view(out_[host].data() + root * layout.bytes, layout, part);
-    std::ranges::copy(sum.values().subspan(part.begin, part.values()), view.values.begin());
-    std::ranges::copy(sum.squares().subspan(part.first_block, part.blocks()), view.squares.begin());
-    *view.loss = sum.scalars().loss;
-    *view.minibatches = static_cast<double>(sum.scalars().minibatches);
+void HostSum<T>::expect_roots() {
+  const std::size_t bytes = layout_of(parts_[static_cast<std::size_t>(hosts_.rank())]).bytes;
+  std::vector<std::span<std::byte>> in(parts_.size());
+  for (std::size_t root = 0; root < most_roots_; ++root) {
+    for (std::size_t host = 0; host < in.size(); ++host) {
+      const std::span<std::byte> all(in_[host]);
+      in[host] =
+          root < roots_of(host).size() ? all.subspan(root * bytes, bytes) : std::span<std::byte>();
+    }
+    hosts_.expect(in);
   }
 }
 
 template <class T>
+void HostSum<T>::expect_parts() {
+  std::vector<std::span<std::byte>> in(parts_.size());
+  for (std::size_t host = 0; host < in.size(); ++host) {
+    in[host] = std::as_writable_bytes(values_of(parts_[host]));
+  }
+  hosts_.expect(in);
+  if (!has_remainder()) return;
+  for (std::size_t host = 0; host < in.size(); ++host) {
+    remainders_[host].resize(remainder_bytes(parts_[host]));
+    in[host] = remainders_[host];
+  }
+  hosts_.expect(in);
+}
+
+template <class T>
+void HostSum<T>::put(std::size_t root, const StepSum<T>& sum) {
+  std::vector<std::span<const std::byte>> out(parts_.size());
+  for (std::size_t host = 0; host < parts_.size(); ++host) {
+    const Part& part = parts_[host];
+    const Layout layout = layout_of(part);
+    const std::span<std::byte> bytes =
+        std::span(out_[host]).subspan(root * layout.bytes, layout.bytes);
+    const RootView view(bytes.data(), layout, part);
+    std::ranges::copy(sum.values().subspan(part.begin, part.values()), view.values.begin());
+    std::ranges::copy(sum.squares().subspan(part.first_block, part.blocks()), view.squares.begin());
+    *view.loss = sum.scalars().loss;
+    *view.minibatches = static_cast<double>(sum.scalars().minibatches);
+    out[host] = bytes;
+  }
+  with_hosts([&] { hosts_.give(out); });
+}
+
+template <class T>
 StepSum<T> HostSum<T>::finish_step(const ExecutorSeconds& seconds) {
-  put_tally();
-  exchange({out_.begin(), out_.end()});
-  take_tallies();
-  share_part(sum_part());
+  with_hosts([&] {
+    const std::size_t own = roots_of(static_cast<std::size_t>(hosts_.rank())).size();
+    const std::vector<std::span<const std::byte>> nothing(parts_.size());
+    for (std::size_t root = own; root < most_roots_; ++root) hosts_.give(nothing);
+    for (std::size_t root = 0; root < most_roots_; ++root) hosts_.take();
+    sum_part();
+    share_part();
+  });
+  under_way_ = false;
   if (result_.scalars.minibatches != tree_.leaves()) {
     throw Error(
         fmt::format("the hosts have computed {} minibatches of a step of {}; accepted: each of "
@@ -158,32 +221,7 @@ StepSum<T> HostSum<T>::finish_step(const ExecutorSeconds& seconds) {
 }
 
 template <class T>
-void HostSum<T>::put_tally() {
-  if (tally_.bytes == 0) return;
-  const auto tally_in = [this](Message& message) { return std::span(message).last(tally_.bytes); };
-  tally_.put(tally_in(out_.front()));
-  for (std::size_t host = 1; host < out_.size(); ++host) {
-    std::ranges::copy(tally_in(out_.front()), tally_in(out_[host]).begin());
-  }
-}
-
-template <class T>
-void HostSum<T>::take_tallies() {
-  if (tally_.bytes == 0) return;
-  for (std::size_t host = 0; host < in_.size(); ++host) {
-    if (host == static_cast<std::size_t>(hosts_.rank())) continue;
-    tally_.add(std::span<const std::byte>(in_[host]).last(tally_.bytes));
-  }
-}
-
-template <class T>
-void HostSum<T>::exchange(const std::vector<std::span<const std::byte>>& out) {
-  const std::vector<std::span<std::byte>> in(in_.begin(), in_.end());
-  hosts_.exchange(out, in);
-}
-
-template <class T>
-typename HostSum<T>::Message HostSum<T>::sum_part() {
+void HostSum<T>::sum_part() {
   const auto rank = static_cast<std::size_t>(hosts_.rank());
   const Part& part = parts_[rank];
   const Layout layout = layout_of(part);
@@ -205,31 +243,43 @@ typename HostSum<T>::Message HostSum<T>::sum_part() {
   });
   const RootView& sum = views.front();
   result_.scalars = {.loss = *sum.loss, .minibatches = static_cast<std::int64_t>(*sum.minibatches)};
-  put_part(part, sum);
-  const auto* const bytes =
-      static_cast<const std::byte*>(static_cast<const void*>(sum.values.data()));
-  return {bytes, bytes + layout.bytes};
+  std::ranges::copy(sum.values, values_of(part).begin());
+  std::ranges::copy(sum.squares, squares_of(part).begin());
 }
 
 template <class T>
-void HostSum<T>::share_part(const Message& part) {
-  const auto rank = static_cast<std::size_t>(hosts_.rank());
-  // What they have said of their roots is of no more use.
-  for (std::size_t host = 0; host < parts_.size(); ++host) {
-    if (host != rank) in_[host].resize(layout_of(parts_[host]).bytes);
+void HostSum<T>::share_part() {
+  const Part& part = parts_[static_cast<std::size_t>(hosts_.rank())];
+  hosts_.give(
+      std::vector(parts_.size(), std::span<const std::byte>(std::as_bytes(values_of(part)))));
+  if (has_remainder()) {
+    put_remainder();
+    hosts_.give(std::vector(parts_.size(), std::span<const std::byte>(remainder_)));
   }
-  exchange(std::vector<std::span<const std::byte>>(parts_.size(), part));
-  for (std::size_t host = 0; host < parts_.size(); ++host) {
-    if (host == rank) continue;
-    put_part(parts_[host], RootView(in_[host].data(), layout_of(parts_[host]), parts_[host]));
-  }
+  hosts_.take();
+  if (!has_remainder()) return;
+  hosts_.take();
+  take_remainders();
 }
 
 template <class T>
-void HostSum<T>::put_part(const Part& part, const RootView& sum) {
-  std::ranges::copy(sum.values, result_values_.begin() + static_cast<std::ptrdiff_t>(part.begin));
-  std::ranges::copy(sum.squares,
-                    result_squares_.begin() + static_cast<std::ptrdiff_t>(part.first_block));
+void HostSum<T>::put_remainder() {
+  const Part& part = parts_[static_cast<std::size_t>(hosts_.rank())];
+  remainder_.resize(remainder_bytes(part));
+  const std::span<std::byte> bytes(remainder_);
+  std::ranges::copy(std::as_bytes(squares_of(part)), bytes.begin());
+  if (tally_.bytes > 0) tally_.put(bytes.last(tally_.bytes));
+}
+
+template <class T>
+void HostSum<T>::take_remainders() {
+  for (std::size_t host = 0; host < parts_.size(); ++host) {
+    if (host == static_cast<std::size_t>(hosts_.rank())) continue;
+    const std::span<const std::byte> bytes(remainders_[host]);
+    const std::span<std::byte> squares = std::as_writable_bytes(squares_of(parts_[host]));
+    std::ranges::copy(bytes.first(squares.size()), squares.begin());
+    if (tally_.bytes > 0) tally_.add(bytes.last(tally_.bytes));
+  }
 }
 
 template class HostSum<float>;

@@ -45,7 +45,11 @@ struct HostTally {
 /// order of the tree, and gives the sum to all. With S bytes of values on h hosts a host gives
 /// S (h - 1) / h for each of its subtrees, and as much again.
 ///
-/// A step is: begin_step(), put() for each root, finish_step().
+/// A step is: begin_step(), put() for each root, finish_step(). Hosts hear of all that they are to
+/// send when a step begins. A subtree's sum is sent when it is put, while the next one is computed:
+/// it is an exchange of its own, in which the first subtrees of all hosts go, then their second
+/// ones, and so on. The parts' sums are the last exchange; squares and the tally, where there are
+/// any, have another one, which goes at the same time.
 ///
 /// T is float or double.
 template <class T>
@@ -55,15 +59,20 @@ class HostSum {
   /// along with each host's first message. Throws Error where what the hosts say of themselves does
   /// not fit together.
   HostSum(Hosts& hosts, std::size_t values, NormBlocks norms, HostTally tally = {});
+  HostSum(const HostSum&) = delete;
+  HostSum& operator=(const HostSum&) = delete;
+  /// A step that is not finished is abandoned (Hosts::abandon()).
+  ~HostSum();
 
-  /// The roots of the subtrees that this host computes, from left to right; there may be none.
+  /// The roots of the subtrees that this host computes, from left to right; there may be none. All
+  /// three throw what Hosts do. A step that was not finished, as it threw in between, is abandoned.
   [[nodiscard]] std::span<const TreeNode> begin_step(const StepSize& step);
   /// On which it computes them.
   [[nodiscard]] std::int64_t cores() const { return cores_; }
-  /// What is below the root in that place comes to; all its squares are taken.
+  /// What is below the root in that place comes to: from left to right; all its squares are taken.
   void put(std::size_t root, const StepSum<T>& sum);
-  /// The sum of all; good until the next begin_step(). Throws what Hosts::exchange() does, and
-  /// Error where a host has other minibatches than it should.
+  /// The sum of all; good until the next begin_step(). Throws Error where a host has other
+  /// minibatches than it should.
   [[nodiscard]] StepSum<T> finish_step(const ExecutorSeconds& seconds);
 
  private:
@@ -77,8 +86,8 @@ class HostSum {
     [[nodiscard]] std::size_t values() const { return end - begin; }
     [[nodiscard]] std::size_t blocks() const { return end_block - first_block; }
   };
-  // What is sent of a sum: values, squares, and the scalars as two numbers. The values come first,
-  // in as many bytes as a whole number of doubles takes.
+  // What is sent of a subtree's sum: values, squares, and the scalars as two numbers. The values
+  // come first, in as many bytes as a whole number of doubles takes.
   struct Layout {
     std::size_t value_bytes = 0;
     std::size_t bytes = 0;
@@ -104,17 +113,28 @@ class HostSum {
   [[nodiscard]] Part part_of(int host) const;
   [[nodiscard]] static Layout layout_of(const Part& part);
   [[nodiscard]] std::span<const TreeNode> roots_of(std::size_t host) const;
-  // Puts a part of the values, and its squares, into the result.
-  void put_part(const Part& part, const RootView& sum);
-  // Adds this host's tally to what it gives, and takes those of the others from what they gave.
-  void put_tally();
-  void take_tallies();
-  // Fills in_.
-  void exchange(const std::vector<std::span<const std::byte>>& out);
-  // Adds this host's part of all roots, and puts it into the result: what the others are to know.
-  [[nodiscard]] Message sum_part();
-  // Gives it to all others, and puts what they give into the result.
-  void share_part(const Message& part);
+  // Runs a call of the hosts; nothing is under way after an exception.
+  template <class Call>
+  void with_hosts(const Call& call);
+  void expect_roots();
+  void expect_parts();
+  // Adds this host's part of all roots, and puts it into the result.
+  void sum_part();
+  // Gives it to all others, whose parts come into the result.
+  void share_part();
+  [[nodiscard]] bool has_remainder() const { return norms_.size() > 0 || tally_.bytes > 0; }
+  // Squares of a part, and a host's tally.
+  [[nodiscard]] std::size_t remainder_bytes(const Part& part) const {
+    return part.blocks() * sizeof(double) + tally_.bytes;
+  }
+  void put_remainder();
+  void take_remainders();
+  [[nodiscard]] std::span<T> values_of(const Part& part) {
+    return std::span(result_values_).subspan(part.begin, part.values());
+  }
+  [[nodiscard]] std::span<double> squares_of(const Part& part) {
+    return std::span(result_squares_).subspan(part.first_block, part.blocks());
+  }
 
   Hosts& hosts_;
   std::size_t values_;
@@ -123,10 +143,13 @@ class HostSum {
   // Of the hosts that all below is for.
   std::int64_t generation_ = 0;
   std::vector<double> weights_;
-  // By host.
+  // By host. Of each root a piece, from left to right: what is given and what comes.
   std::vector<Part> parts_;
   std::vector<Message> out_;
   std::vector<Message> in_;
+  // What is given to all, and comes from each.
+  Message remainder_;
+  std::vector<Message> remainders_;
 
   // Of the step.
   std::int64_t cores_ = 1;
@@ -134,6 +157,10 @@ class HostSum {
   // Of all hosts, from left to right; those of host h begin at first_root_[h].
   std::vector<TreeNode> roots_;
   std::vector<std::size_t> first_root_;
+  // Of the host that has most: exchanges.
+  std::size_t most_roots_ = 0;
+  // Whether there are any that are not taken.
+  bool under_way_ = false;
   std::vector<T> result_values_;
   std::vector<double> result_squares_;
   PartialSum<T> result_;

@@ -2,11 +2,14 @@
 #include <array>
 #include <cstdint>
 #include <string_view>
+#include <utility>
 
 #include <fmt/format.h>
 
 #include <rubato/core/error.hpp>
 #include <rubato/runtime/hosts.hpp>
+
+#include "core/check.hpp"
 
 namespace rubato {
 
@@ -99,6 +102,33 @@ std::string difference_between(std::span<const NamedText> ours, std::span<const 
     }
   }
   return {};
+}
+
+void Hosts::expect(std::span<const std::span<std::byte>> in) {
+  under_way_.push_back({.in = {in.begin(), in.end()}});
+}
+
+void Hosts::give(std::span<const std::span<const std::byte>> out) {
+  const auto next =
+      std::ranges::find_if(under_way_, [](const UnderWay& one) { return !one.out.has_value(); });
+  RUBATO_CHECK(next != under_way_.end(), "what is given is expected");
+  next->out.emplace(out.begin(), out.end());
+}
+
+void Hosts::take() {
+  RUBATO_CHECK(!under_way_.empty() && under_way_.front().out, "what is taken is given");
+  const UnderWay next = std::move(under_way_.front());
+  under_way_.pop_front();
+  try {
+    exchange(*next.out, next.in);
+  } catch (...) {
+    under_way_.clear();
+    throw;
+  }
+}
+
+void Hosts::abandon() noexcept {
+  under_way_.clear();
 }
 
 void require_equal(Hosts& hosts, std::span<const NamedText> texts) {

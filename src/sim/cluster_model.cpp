@@ -22,9 +22,6 @@ constexpr std::int64_t kMostBytes = std::int64_t{1} << 50;
 constexpr std::int64_t kMostCores = std::int64_t{1} << 20;
 // Schedules move whole elements.
 constexpr std::int64_t kElementBytes = 4;
-// Of an exchange between hosts: a message is sent once its receiver has said that it waits for it
-// (gloo's receives into memory of the caller).
-constexpr double kLatenciesOfExchange = 2;
 
 void require(bool holds, std::string_view name, double value, const RealRange& range) {
   if (holds) return;
@@ -71,6 +68,22 @@ ClusterModel read_cluster(Spec& spec, std::int64_t gradient_bytes) {
                                             model.host_weights.size(), model.hosts));
   }
   return model;
+}
+
+double latest(const std::vector<std::vector<double>>& ends) {
+  double last = 0;
+  for (const std::vector<double>& of_host : ends) {
+    if (!of_host.empty()) last = std::max(last, of_host.back());
+  }
+  return last;
+}
+
+// Of messages that go through one link one after the other, none before `begin`, and are ready at
+// those times, in ascending order.
+double end_of_messages(const std::vector<double>& ready, double begin, double seconds_of_each) {
+  double end = begin;
+  for (const double at : ready) end = std::max(end, at) + seconds_of_each;
+  return end;
 }
 
 Network network_of(const ClusterModel& model) {
@@ -192,56 +205,67 @@ double StepTimes::reduce_seconds(std::int64_t busy) {
   return found->second;
 }
 
-double StepTimes::host_seconds(std::int64_t minibatches, std::int64_t cores,
-                               std::span<const std::int64_t> host_cores) {
+std::vector<std::vector<double>> StepTimes::subtree_ends(std::int64_t minibatches,
+                                                         std::int64_t cores,
+                                                         std::span<const std::int64_t> host_cores) {
   const SummationTree tree(minibatches);
   const HostShares shares =
       shares_of_hosts({.leaves = minibatches, .cores = cores, .host_cores = host_cores}, weights_);
   const std::vector<std::int64_t>& borders = shares.leaf_borders;
-  double slowest = 0;
-  for (std::size_t host = 0; host < weights_.size(); ++host) {
+  std::vector<std::vector<double>> ends(weights_.size());
+  for (std::size_t host = 0; host < ends.size(); ++host) {
     const std::int64_t own = shares.cores_of(host);
     double seconds = 0;
     for (const TreeNode root : roots_within(tree, borders[host], borders[host + 1])) {
       const auto [first, end] = tree.leaves_below(root);
       seconds += compute_seconds(end - first, own, shares.core_borders[host]) +
                  reduce_seconds(busy_cores(end - first, own));
+      ends[host].push_back(seconds);
     }
-    slowest = std::max(slowest, seconds);
   }
-  return slowest;
+  return ends;
 }
 
-ExchangeSeconds StepTimes::exchange_seconds(std::int64_t minibatches,
+double StepTimes::host_seconds(std::int64_t minibatches, std::int64_t cores,
+                               std::span<const std::int64_t> host_cores) {
+  return latest(subtree_ends(minibatches, cores, host_cores));
+}
+
+ExchangeSeconds StepTimes::exchange_seconds(std::int64_t minibatches, std::int64_t cores,
                                             std::span<const std::int64_t> host_cores) {
   if (model_.hosts == 1) return {};
   const auto [found, is_new] = exchange_seconds_.try_emplace(
-      {minibatches, std::vector<std::int64_t>(host_cores.begin(), host_cores.end())});
+      {minibatches, cores, std::vector<std::int64_t>(host_cores.begin(), host_cores.end())});
   if (!is_new) return found->second;
   const std::int64_t values = (model_.gradient_bytes + kElementBytes - 1) / kElementBytes;
+  const auto bytes = static_cast<double>(values * kElementBytes);
   const std::vector<HostTraffic> traffic =
       host_traffic(minibatches, host_weights_of(model_, host_cores), values, kElementBytes);
-  std::int64_t sums = 0;
-  std::int64_t parts = 0;
-  std::int64_t most_roots = 0;
+  const double latency = model_.latency_between_hosts;
+  const double per_byte = 1 / model_.bandwidth_between_hosts;
+  // When each sum is in messages.
+  std::vector<std::vector<double>> ready = subtree_ends(minibatches, cores, host_cores);
+  const double computed = latest(ready);
   std::int64_t all_roots = 0;
-  for (const HostTraffic& host : traffic) {
-    sums = std::max({sums, host.sums_sent, host.sums_received});
-    parts = std::max({parts, host.parts_sent, host.parts_received});
-    most_roots = std::max(most_roots, host.roots);
-    all_roots += host.roots;
+  for (std::vector<double>& sums : ready) {
+    double put = 0;
+    for (double& at : sums) at += put += bytes / model_.memory_bandwidth;
+    all_roots += static_cast<std::int64_t>(sums.size());
   }
-  const auto message_seconds = [this](std::int64_t bytes) {
-    return kLatenciesOfExchange * model_.latency_between_hosts +
-           static_cast<double>(bytes) / model_.bandwidth_between_hosts;
-  };
-  // A host's own sums go into messages, all sums of its part are added, and the result is taken.
-  const double bytes = static_cast<double>(values * kElementBytes) *
-                       (static_cast<double>(most_roots + 1) +
-                        static_cast<double>(all_roots - 1) / static_cast<double>(model_.hosts));
-  found->second = {.sums = message_seconds(sums),
-                   .memory = bytes / model_.memory_bandwidth,
-                   .parts = message_seconds(parts)};
+  double sums = 0;
+  std::int64_t parts = 0;
+  for (std::size_t host = 0; host < ready.size(); ++host) {
+    const HostTraffic& of = traffic[host];
+    parts = std::max({parts, of.parts_sent, of.parts_received});
+    if (of.roots == 0) continue;
+    // Nobody receives for longer: what a host gets of each other one is a part of that one's sums.
+    const double each = per_byte * static_cast<double>(of.sums_sent / of.roots);
+    sums = std::max(sums, end_of_messages(ready[host], latency, each));
+  }
+  found->second = {.sums = sums + latency - computed,
+                   .memory = bytes * static_cast<double>(all_roots) /
+                             static_cast<double>(model_.hosts) / model_.memory_bandwidth,
+                   .parts = latency + per_byte * static_cast<double>(parts)};
   return found->second;
 }
 
@@ -249,7 +273,7 @@ double StepTimes::step_seconds(std::int64_t minibatches, std::int64_t cores,
                                std::span<const std::int64_t> host_cores) {
   if (model_.hosts > 1) {
     return host_seconds(minibatches, cores, host_cores) +
-           exchange_seconds(minibatches, host_cores).all() + model_.update_seconds;
+           exchange_seconds(minibatches, cores, host_cores).all() + model_.update_seconds;
   }
   return compute_seconds(minibatches, cores) + reduce_seconds(busy_cores(minibatches, cores)) +
          model_.update_seconds;

@@ -7,7 +7,7 @@ namespace rubato {
 
 namespace {
 
-// What HostSum sends of a sum besides its values: the loss and the number of minibatches.
+// What HostSum sends of a subtree's sum besides its values: the loss and the number of minibatches.
 constexpr std::int64_t kScalarBytes = 2 * sizeof(double);
 constexpr std::int64_t kAlignment = sizeof(double);
 
@@ -27,19 +27,19 @@ std::vector<HostTraffic> host_traffic(std::int64_t minibatches, std::span<const 
   }
   // The last host has what the others' equal parts leave.
   const std::int64_t part = values / hosts;
-  const auto bytes_of_part = [&](std::int64_t host) {
-    const std::int64_t of_part = host == hosts - 1 ? values - part * host : part;
-    const std::int64_t bytes = of_part * value_bytes + kAlignment - 1;
-    return bytes / kAlignment * kAlignment + kScalarBytes;
+  const auto part_bytes = [&](std::int64_t host) {
+    return (host == hosts - 1 ? values - part * host : part) * value_bytes;
   };
-  const std::int64_t all_parts = (hosts - 1) * bytes_of_part(0) + bytes_of_part(hosts - 1);
+  const auto sum_bytes = [&](std::int64_t host) {
+    return (part_bytes(host) + kAlignment - 1) / kAlignment * kAlignment + kScalarBytes;
+  };
+  const std::int64_t all_sums = (hosts - 1) * sum_bytes(0) + sum_bytes(hosts - 1);
   for (std::int64_t host = 0; host < hosts; ++host) {
     HostTraffic& of = traffic[static_cast<std::size_t>(host)];
-    const std::int64_t own = bytes_of_part(host);
-    of.sums_sent = of.roots * (all_parts - own);
-    of.sums_received = (all_roots - of.roots) * own;
-    of.parts_sent = (hosts - 1) * own;
-    of.parts_received = all_parts - own;
+    of.sums_sent = of.roots * (all_sums - sum_bytes(host));
+    of.sums_received = (all_roots - of.roots) * sum_bytes(host);
+    of.parts_sent = (hosts - 1) * part_bytes(host);
+    of.parts_received = values * value_bytes - part_bytes(host);
   }
   return traffic;
 }

@@ -56,7 +56,7 @@ TEST_F(ClusterDoc, ComputesAStepOfHostsAsTheLibraryDoes) {
   std::smatch cluster;
   ASSERT_TRUE(std::regex_search(text_, cluster, std::regex("By hand: `([^`]+hosts=[^`]+)`")));
   StepTimes times(parse_cluster(cluster[1].str()));
-  const ExchangeSeconds exchange = times.exchange_seconds(128);
+  const ExchangeSeconds exchange = times.exchange_seconds(128, 12);
   EXPECT_THAT(words(),
               HasSubstr(fmt::format("6 + 4 x 0.01 = {:.2f} s.", times.host_seconds(128, 12))));
   EXPECT_THAT(words(),

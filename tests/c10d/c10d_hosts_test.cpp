@@ -1,7 +1,10 @@
 // Hosts that meet through a store and exchange by gloo: each a thread of this process.
 
 #include <chrono>
+#include <cstddef>
+#include <future>
 #include <memory>
+#include <span>
 #include <string>
 #include <thread>
 #include <vector>
@@ -23,6 +26,7 @@ using std::chrono::seconds;
 using testing::AllOf;
 using testing::ElementsAre;
 using testing::HasSubstr;
+using testing::Not;
 using testing::StartsWith;
 
 class C10dHosts : public testing::Test {
@@ -86,6 +90,65 @@ TEST_F(C10dHosts, ExchangeAnyNumberOfBytes) {
     }
   });
   EXPECT_THAT(errors, testing::Each("no error"));
+}
+
+// Three exchanges under way, of which each has its own bytes, and flags of its own.
+TEST_F(C10dHosts, ExchangeWhileTheyDoSomethingElse) {
+  constexpr std::size_t kRounds = 3;
+  const auto errors = test::errors_of_hosts(hosts("parts", 3), [](const C10dOptions& options) {
+    const auto value = [](std::size_t round, int host) {
+      return static_cast<std::byte>(10 * round + static_cast<std::size_t>(host));
+    };
+    const std::vector<std::size_t> bytes{100, 0, 3'000'001};
+    const auto host = c10d_hosts(options);
+    for (int step = 0; step < 3; ++step) {
+      std::vector<std::vector<std::vector<std::byte>>> taken(kRounds);
+      for (std::size_t round = 0; round < kRounds; ++round) {
+        taken[round].resize(3, std::vector<std::byte>(bytes[round]));
+        host->expect(std::vector<std::span<std::byte>>(taken[round].begin(), taken[round].end()));
+      }
+      std::vector<std::vector<std::byte>> given;
+      for (std::size_t round = 0; round < kRounds; ++round) {
+        if (step == 2 && round == 1 && options.rank == 1) host->ask_to_pause();
+        given.emplace_back(bytes[round], value(round, options.rank));
+        host->give(std::vector<std::span<const std::byte>>(3, given.back()));
+      }
+      for (std::size_t round = 0; round < kRounds; ++round) {
+        host->take();
+        EXPECT_EQ(host->pause_asked(), step == 2 && round >= 1);
+        for (int other = 0; other < 3; ++other) {
+          if (other == options.rank) continue;
+          EXPECT_EQ(taken[round][static_cast<std::size_t>(other)],
+                    std::vector<std::byte>(bytes[round], value(round, other)));
+        }
+      }
+    }
+    EXPECT_EQ(test::exchanged(*host, 1, std::byte{5})[options.rank == 0 ? 1 : 0].front(),
+              std::byte{5});
+  });
+  EXPECT_THAT(errors, testing::Each("no error"));
+}
+
+TEST_F(C10dHosts, ThatAbandonAnExchangeAreLost) {
+  std::promise<void> done;
+  const auto errors = test::errors_of_hosts(hosts("abandoned", 2), [&](const C10dOptions& options) {
+    const auto host = c10d_hosts(options);
+    std::vector<std::byte> memory(10);
+    host->expect(std::vector<std::span<std::byte>>(2, memory));
+    if (options.rank == 0) {
+      host->give(std::vector<std::span<const std::byte>>(2, memory));
+      const std::string lost = test::error_of([&] { host->take(); });
+      done.set_value();
+      throw Error(lost);
+    }
+    host->abandon();
+    // Nothing of it is written to any more, and the host itself is still there.
+    memory = {};
+    done.get_future().wait();
+    static_cast<void>(test::exchanged(*host, 10, std::byte{1}));
+  });
+  EXPECT_THAT(errors[0], AllOf(StartsWith("host 1 is lost"), Not(HasSubstr("imed out"))));
+  EXPECT_EQ(errors[1], "this host has left an exchange");
 }
 
 TEST_F(C10dHosts, MeetAtTheFirstOfThem) {

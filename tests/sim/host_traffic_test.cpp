@@ -1,5 +1,8 @@
+#include <algorithm>
 #include <cstddef>
+#include <cstdint>
 #include <memory>
+#include <numeric>
 #include <span>
 #include <thread>
 #include <utility>
@@ -15,31 +18,32 @@ namespace {
 
 using testing::ElementsAre;
 
-// Two equal hosts of 8 minibatches have a subtree each, of 1,000 floats: a part is 500 of them and
-// two numbers.
+// Two equal hosts of 8 minibatches have a subtree each, of 1,000 floats: a part is 500 of them, and
+// of a subtree's sum two numbers more.
 TEST(HostTraffic, OfTwoHostsIsThatComputedByHand) {
   const HostTraffic each{.roots = 1,
                          .sums_sent = 2016,
                          .sums_received = 2016,
-                         .parts_sent = 2016,
-                         .parts_received = 2016};
+                         .parts_sent = 2000,
+                         .parts_received = 2000};
   EXPECT_THAT(host_traffic(8, std::vector<double>{1, 1}, 1000), ElementsAre(each, each));
 }
 
 // 128 minibatches on three equal hosts are 40, 48 and 40 (ADR 0034), in two, four and two subtrees.
-// Of 1,000 floats the parts are 333, 333 and 334: 1,336 bytes each in whole doubles, and 16.
+// Of 1,000 floats the parts are 333, 333 and 334: 1,332 and 1,336 bytes; and 1,336 in whole doubles
+// and 16 where they are those of a subtree's sum.
 TEST(HostTraffic, OfThreeHostsIsThatComputedByHand) {
   const std::vector<HostTraffic> traffic = host_traffic(128, std::vector<double>{1, 1, 1}, 1000);
-  const auto host = [](std::int64_t roots) {
+  const auto host = [](std::int64_t roots, std::int64_t part) {
     return HostTraffic{.roots = roots,
                        .sums_sent = roots * 2 * 1352,
                        .sums_received = (8 - roots) * 1352,
-                       .parts_sent = 2704,
-                       .parts_received = 2704};
+                       .parts_sent = 2 * part,
+                       .parts_received = 4000 - part};
   };
-  EXPECT_THAT(traffic, ElementsAre(host(2), host(4), host(2)));
-  EXPECT_EQ(traffic[1].sent(), 5 * 2 * 1352);
-  EXPECT_EQ(traffic[1].received(), (4 + 2) * 1352);
+  EXPECT_THAT(traffic, ElementsAre(host(2, 1332), host(4, 1332), host(2, 1336)));
+  EXPECT_EQ(traffic[1].sent(), 4 * 2 * 1352 + 2 * 1332);
+  EXPECT_EQ(traffic[1].received(), 4 * 1352 + 2668);
 }
 
 TEST(HostTraffic, OfAHostWithoutMinibatchesIsItsPart) {
@@ -47,13 +51,13 @@ TEST(HostTraffic, OfAHostWithoutMinibatchesIsItsPart) {
   EXPECT_THAT(traffic, ElementsAre(HostTraffic{.roots = 0,
                                                .sums_sent = 0,
                                                .sums_received = 2016,
-                                               .parts_sent = 2016,
-                                               .parts_received = 2016},
+                                               .parts_sent = 2000,
+                                               .parts_received = 2000},
                                    HostTraffic{.roots = 1,
                                                .sums_sent = 2016,
                                                .sums_received = 0,
-                                               .parts_sent = 2016,
-                                               .parts_received = 2016}));
+                                               .parts_sent = 2000,
+                                               .parts_received = 2000}));
 }
 
 // Counts what goes out and comes in.
@@ -110,18 +114,34 @@ void expect_traffic(const std::vector<double>& weights, const std::vector<std::i
     threads.emplace_back([&trainer] { static_cast<void>(trainer->fit()); });
   }
   for (std::thread& thread : threads) thread.join();
+  const auto traffic_of = [&](std::int64_t minibatches) {
+    return host_traffic(minibatches, weights, values, sizeof(double));
+  };
+  // Of each step one for the parts, and before it as many as the host with most subtrees has.
+  const auto subtrees = [](const std::vector<HostTraffic>& traffic) {
+    return static_cast<std::size_t>(
+        std::ranges::max_element(traffic, {}, &HostTraffic::roots)->roots);
+  };
+  std::size_t exchanges = 0;
+  for (const std::int64_t step : steps) exchanges += subtrees(traffic_of(step)) + 1;
   for (std::size_t host = 0; host < hosts.size(); ++host) {
     const CountingHosts& counted = *hosts[host];
-    ASSERT_GE(counted.sent.size(), 2 * steps.size());
+    ASSERT_GE(counted.sent.size(), exchanges);
     // What comes before the first step is not a step's.
-    std::size_t exchange = counted.sent.size() - 2 * steps.size();
-    for (const std::int64_t minibatches : steps) {
-      const HostTraffic expected = host_traffic(minibatches, weights, values, sizeof(double))[host];
-      EXPECT_EQ(counted.sent[exchange], expected.sums_sent) << host << " of " << minibatches;
-      EXPECT_EQ(counted.received[exchange], expected.sums_received);
-      EXPECT_EQ(counted.sent[exchange + 1], expected.parts_sent);
-      EXPECT_EQ(counted.received[exchange + 1], expected.parts_received);
-      exchange += 2;
+    auto sent = counted.sent.end() - static_cast<std::ptrdiff_t>(exchanges);
+    auto received = counted.received.end() - static_cast<std::ptrdiff_t>(exchanges);
+    for (const std::int64_t step : steps) {
+      const auto traffic = traffic_of(step);
+      const auto of_sums = static_cast<std::ptrdiff_t>(subtrees(traffic));
+      const HostTraffic& expected = traffic[host];
+      const std::int64_t nothing = 0;
+      EXPECT_EQ(std::accumulate(sent, sent + of_sums, nothing), expected.sums_sent)
+          << host << " of " << step;
+      EXPECT_EQ(std::accumulate(received, received + of_sums, nothing), expected.sums_received);
+      EXPECT_EQ(sent[of_sums], expected.parts_sent);
+      EXPECT_EQ(received[of_sums], expected.parts_received);
+      sent += of_sums + 1;
+      received += of_sums + 1;
     }
   }
 }

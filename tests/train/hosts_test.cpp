@@ -1,5 +1,6 @@
 // Several hosts train what one does.
 
+#include <atomic>
 #include <functional>
 #include <map>
 #include <memory>
@@ -284,6 +285,45 @@ TEST(Hosts, RefuseWhatTheyDoNotExchange) {
             "the weights of 2 hosts are [1, -1]; accepted: a number above 0 for each");
 }
 
+// Fails at the minibatch of that number, once.
+class FailingOnce final : public ObjectiveOf<double> {
+ public:
+  explicit FailingOnce(std::int64_t left) : left_(left) {}
+
+  std::int64_t samples() const override { return tiny_->samples(); }
+  const std::vector<TrainedArray>& trained() const override { return tiny_->trained(); }
+  const std::vector<NamedArray>& parameters() const override { return tiny_->parameters(); }
+  const std::vector<NamedArray>& buffers() const override { return tiny_->buffers(); }
+  std::string fingerprint() const override { return tiny_->fingerprint(); }
+  std::span<double> flat_parameters() override { return tiny_->flat_parameters(); }
+  std::size_t averaged() const override { return tiny_->averaged(); }
+  void begin_minibatches(Workers& workers) override { tiny_->begin_minibatches(workers); }
+  void move_averages(std::span<const double> sums, std::int64_t minibatches) override {
+    tiny_->move_averages(sums, minibatches);
+  }
+  std::unique_ptr<Evaluator<double>> make_evaluator() override {
+    class Failing final : public Evaluator<double> {
+     public:
+      Failing(std::unique_ptr<Evaluator<double>> inner, std::atomic<std::int64_t>& left)
+          : inner_(std::move(inner)), left_(left) {}
+      double evaluate(const Minibatch& minibatch, const Leaf<double>& leaf,
+                      EvaluatorProgress& progress) override {
+        if (--left_ == 0) throw Error("no more data");
+        return inner_->evaluate(minibatch, leaf, progress);
+      }
+
+     private:
+      std::unique_ptr<Evaluator<double>> inner_;
+      std::atomic<std::int64_t>& left_;
+    };
+    return std::make_unique<Failing>(tiny_->make_evaluator(), left_);
+  }
+
+ private:
+  std::unique_ptr<ObjectiveOf<double>> tiny_ = test::tiny_objective();
+  std::atomic<std::int64_t> left_;
+};
+
 // One host of those that come and go, to which happens what the test says.
 class Unsteady final : public Hosts {
  public:
@@ -292,6 +332,7 @@ class Unsteady final : public Hosts {
   std::int64_t comes_in = 0;
   std::int64_t done_by_others = 0;
   std::int64_t exchanges = 0;
+  std::int64_t abandoned = 0;
 
   [[nodiscard]] int count() const override { return 1; }
   [[nodiscard]] int rank() const override { return 0; }
@@ -302,8 +343,12 @@ class Unsteady final : public Hosts {
   void exchange(std::span<const std::span<const std::byte>> /*out*/,
                 std::span<const std::span<std::byte>> /*in*/) override {
     ++exchanges;
-    due_ = exchanges == lost_in || exchanges == comes_in;
+    due_ = due_ || exchanges == lost_in || exchanges == comes_in;
     if (exchanges == lost_in) throw HostLost("host 1 is lost");
+  }
+  void abandon() noexcept override {
+    Hosts::abandon();
+    ++abandoned;
   }
   void regroup() {
     due_ = false;
@@ -330,9 +375,11 @@ class UnsteadyHosts : public testing::Test {
   std::unique_ptr<Trainer> trainer_ = tiny_on(hosted_options())(hosts_);
 };
 
-// A step has two exchanges.
+// Of a step: of its one subtree, of the parts' sums, and of their squares.
+constexpr std::int64_t kExchanges = 3;
+
 TEST_F(UnsteadyHosts, PauseTrainingWhereOneIsLost) {
-  for (const std::int64_t exchange : {std::int64_t{5}, std::int64_t{6}}) {
+  for (std::int64_t exchange = 2 * kExchanges + 1; exchange <= 3 * kExchanges; ++exchange) {
     hosts_ = std::make_shared<Unsteady>();
     hosts_->lost_in = exchange;
     trainer_ = tiny_on(hosted_options())(hosts_);
@@ -342,23 +389,52 @@ TEST_F(UnsteadyHosts, PauseTrainingWhereOneIsLost) {
     trainer_->fit();
     expect_as_alone(*trainer_);
     // The third step was done twice.
-    EXPECT_EQ(hosts_->exchanges, exchange + 2 * (alone_->result().steps - 2));
+    EXPECT_EQ(hosts_->exchanges, exchange + kExchanges * (alone_->result().steps - 2));
   }
 }
 
 TEST_F(UnsteadyHosts, PauseTrainingWhereOneWantsToCome) {
-  hosts_->comes_in = 6;
+  // In the middle of the third step, which is completed.
+  hosts_->comes_in = 2 * kExchanges + 1;
   EXPECT_EQ(trainer_->fit().steps, 3);
   hosts_->regroup();
   trainer_->fit();
   expect_as_alone(*trainer_);
+  EXPECT_EQ(hosts_->exchanges, kExchanges * alone_->result().steps);
+}
+
+// The others must not wait for a step that fails here: neither when it is tried again, nor when
+// nobody does.
+TEST_F(UnsteadyHosts, HearOfAStepThatIsNotFinished) {
+  TrainOptions options = hosted_options();
+  options.hosts = hosts_;
+  const auto trainer = std::make_unique<Trainer>(
+      std::make_unique<FailingOnce>(3), test::trace_of({2, 12, 32, 4, 46, 6, 26}), options);
+  EXPECT_EQ(test::error_of([&] { trainer->fit(); }), "no more data");
+  EXPECT_EQ(hosts_->abandoned, 0);
+  trainer->fit();
+  EXPECT_EQ(hosts_->abandoned, 1);
+  expect_as_alone(*trainer);
+  auto other =
+      std::make_unique<Trainer>(std::make_unique<FailingOnce>(3), test::trace_of({12}), options);
+  EXPECT_EQ(test::error_of([&] { other->fit(); }), "no more data");
+  other.reset();
+  EXPECT_EQ(hosts_->abandoned, 2);
+  // What the hosts have lost themselves is not abandoned: there may be a new group.
+  hosts_->lost_in = hosts_->exchanges + 2;
+  other = std::make_unique<Trainer>(test::tiny_objective(), test::trace_of({12}), options);
+  EXPECT_EQ(other->fit().steps, 0);
+  hosts_->regroup();
+  other->fit();
+  other.reset();
+  EXPECT_EQ(hosts_->abandoned, 2);
 }
 
 TEST_F(UnsteadyHosts, DoByThemselvesWhatOthersHaveDone) {
   hosts_->done_by_others = 4;
   trainer_->fit();
   expect_as_alone(*trainer_);
-  EXPECT_EQ(hosts_->exchanges, 2 * (alone_->result().steps - 4));
+  EXPECT_EQ(hosts_->exchanges, kExchanges * (alone_->result().steps - 4));
 }
 
 TEST_F(UnsteadyHosts, AreRefusedWhatSeveralAre) {

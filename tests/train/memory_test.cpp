@@ -66,14 +66,14 @@ TEST(MemoryOfATraining, HasTheGradientsOfTwoStepsOfOneMinibatch) {
 // Two hosts, of which the second does three quarters of eight minibatches: as 2 and 4.
 TEST(MemoryOfATraining, HasTheMessagesBetweenHosts) {
   const auto hosts = test::emulated_hosts({1, 3});
-  // Out go two sums, and one's half of three comes in; the sum, and half of it.
+  // Out go two sums, and one's half of three comes in; the sum.
   EXPECT_THAT(error_with({.threads = 1, .hosts = hosts[1]}, {16}),
-              HasSubstr("40 MB for messages between hosts"));
+              HasSubstr("36 MB for messages between hosts"));
   EXPECT_THAT(error_with({.threads = 1, .hosts = hosts[1]}, {16}),
               HasSubstr("training needs 3 gradient buffers of 8 MB (8 minibatches in a step"))
       << "of a subtree of four leaves";
   EXPECT_THAT(error_with({.threads = 1, .hosts = hosts[0]}, {16}),
-              HasSubstr("32 MB for messages between hosts"));
+              HasSubstr("28 MB for messages between hosts"));
   EXPECT_THAT(error_with({.threads = 1, .hosts = test::emulated_hosts({1})[0]}, {16}),
               Not(HasSubstr("between hosts")));
 }
@@ -96,11 +96,11 @@ TEST(LoadOfHost, IsItsRunOfTheTree) {
   EXPECT_EQ(small.most_leaves, 2);
   EXPECT_EQ(small.cores, 4);
   // One root of its own, three in all.
-  EXPECT_EQ(small.bytes, 4 * ((1 + 1) * 1000 + (3 + 1) * 500));
+  EXPECT_EQ(small.bytes, 4 * ((1 + 1) * 1000 + 3 * 500));
   const HostLoad large = load_of_host(*hosts[1], {.leaves = 8, .cores = 16}, 1000, 4);
   EXPECT_EQ(large.most_leaves, 4);
   EXPECT_EQ(large.cores, 12);
-  EXPECT_EQ(large.bytes, 4 * ((2 + 1) * 1000 + (3 + 1) * 500));
+  EXPECT_EQ(large.bytes, 4 * ((2 + 1) * 1000 + 3 * 500));
   // A step of one minibatch is the second's alone.
   EXPECT_EQ(load_of_host(*hosts[0], {}, 1000, 4).most_leaves, 0);
   EXPECT_EQ(load_of_host(*hosts[0], {}, 1000, 4).cores, 1);

@@ -2,6 +2,8 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <deque>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -51,10 +53,25 @@ class Hosts {
   virtual void exchange(std::span<const std::span<const std::byte>> out,
                         std::span<const std::span<std::byte>> in) = 0;
 
-  /// Asks all hosts to pause, with the next exchange(). May be called at any time between two of
-  /// them, by those who call exchange(). Hosts that do not pass it on ignore it.
+  // The same in parts, for those who compute meanwhile. An exchange is expected, given and taken;
+  // several may be under way, and each of these calls is for the next of them in turn. The memory
+  // stays where it is until the exchange is taken or abandoned. After an exception from any of the
+  // calls nothing is under way. Hosts that know exchange() alone do all of it in take().
+
+  /// Tells the hosts where their messages are to come, so that they can be sent without a question.
+  virtual void expect(std::span<const std::span<std::byte>> in);
+  /// Begins to send. Requires an exchange that is expected.
+  virtual void give(std::span<const std::span<const std::byte>> out);
+  /// Waits until what is expected is there. Requires an exchange that is given.
+  virtual void take();
+  /// What is under way will not be completed by this host: to the others it is lost.
+  virtual void abandon() noexcept;
+
+  /// Asks all hosts to pause, with the next exchange. May be called at any time by those who call
+  /// exchange(). Hosts that do not pass it on ignore it.
   virtual void ask_to_pause() {}
-  /// Whether a host had asked for it before the last exchange(): the same answer on all hosts.
+  /// Whether a host had asked for it before the last exchange that was taken: the same answer on
+  /// all hosts.
   [[nodiscard]] virtual bool pause_asked() const { return false; }
 
   // Of hosts that come and go (ElasticHosts).
@@ -69,6 +86,14 @@ class Hosts {
   /// Steps that the furthest of the hosts had done when this group was formed. Whoever has done
   /// fewer does what it lacks by itself, without exchange(): to the same bits.
   [[nodiscard]] virtual std::int64_t steps_done() const { return 0; }
+
+ private:
+  // Under way with hosts that know exchange() alone.
+  struct UnderWay {
+    std::vector<std::span<std::byte>> in;
+    std::optional<std::vector<std::span<const std::byte>>> out{};
+  };
+  std::deque<UnderWay> under_way_;
 };
 
 /// Whether there are several hosts, or may come to be. Null is one.

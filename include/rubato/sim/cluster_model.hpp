@@ -5,7 +5,7 @@
 #include <span>
 #include <string>
 #include <string_view>
-#include <utility>
+#include <tuple>
 #include <vector>
 
 #include <rubato/core/index.hpp>
@@ -47,7 +47,7 @@ struct ClusterModel {
   std::int64_t hosts = 1;
   /// How much of a step each of them computes, relative to the others, above 0; empty is the same.
   std::vector<double> host_weights{};
-  /// Bytes in a second that a host puts into messages, adds, or takes from them; above 0.
+  /// Bytes in a second that a host puts into messages or adds; above 0.
   double memory_bandwidth = 5e9;
 
   /// Seconds between the sum and the next step; at least 0.
@@ -83,9 +83,10 @@ struct Argument;  // core/spec.hpp
 
 /// What a step of several hosts takes between its minibatches and its update.
 struct ExchangeSeconds {
-  /// Until each host has its part of all subtrees' sums.
+  /// From the end of the slowest host's minibatches until each has its part of all subtrees' sums:
+  /// those of the first subtrees are sent while the others are computed.
   double sums = 0;
-  /// Putting sums into messages, adding this part of them, and taking the result from messages.
+  /// Adding this part.
   double memory = 0;
   /// Until all hosts have all parts of the result.
   double parts = 0;
@@ -111,10 +112,10 @@ class StepTimes {
   /// TraceStep has it, here and below.
   [[nodiscard]] double host_seconds(std::int64_t minibatches, std::int64_t cores,
                                     std::span<const std::int64_t> host_cores = {});
-  /// What several hosts exchange after that: 0 for one. Each sends its messages one after the
-  /// other, and receives meanwhile; a message waits for its receiver to have said that it is waited
-  /// for, so that an exchange has two latencies.
-  [[nodiscard]] ExchangeSeconds exchange_seconds(std::int64_t minibatches,
+  /// What several hosts exchange: 0 for one. When a subtree is summed its sum goes into messages,
+  /// which a host sends one after the other, and receives meanwhile. A message is not sent before
+  /// its receiver has said that it is waited for: what all hosts say when a step begins.
+  [[nodiscard]] ExchangeSeconds exchange_seconds(std::int64_t minibatches, std::int64_t cores,
                                                  std::span<const std::int64_t> host_cores = {});
   /// All of a step, and the update.
   [[nodiscard]] double step_seconds(std::int64_t minibatches, std::int64_t cores,
@@ -126,13 +127,17 @@ class StepTimes {
   // Of a host whose first core has that rank in the cluster.
   [[nodiscard]] double compute_seconds(std::int64_t minibatches, std::int64_t cores,
                                        std::int64_t first_core) const;
+  // When each host has the sum of each of its subtrees, from left to right.
+  [[nodiscard]] std::vector<std::vector<double>> subtree_ends(
+      std::int64_t minibatches, std::int64_t cores, std::span<const std::int64_t> host_cores);
 
   ClusterModel model_;
   std::vector<double> weights_;
   // By the number of busy cores.
   std::map<std::int64_t, double> reduce_seconds_;
-  // By the number of minibatches, and by the hosts' cores.
-  std::map<std::pair<std::int64_t, std::vector<std::int64_t>>, ExchangeSeconds> exchange_seconds_;
+  // By minibatches, cores, and those of hosts.
+  std::map<std::tuple<std::int64_t, std::int64_t, std::vector<std::int64_t>>, ExchangeSeconds>
+      exchange_seconds_;
 };
 
 }  // namespace rubato

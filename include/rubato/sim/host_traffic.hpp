@@ -14,9 +14,9 @@ namespace rubato {
 ///
 ///     sent = (r + 1) S (h - 1) / h        2 S (h - 1) / h where it has one subtree
 ///
-/// What it receives is its part, S / h, of the others' subtrees, and the parts of the others. To
-/// each of these parts come 16 bytes for the loss and the number of minibatches, and what makes its
-/// length a multiple of 8.
+/// What it receives is its part, S / h, of the others' subtrees, and the parts of the others. To a
+/// part of a subtree's sum come 16 bytes for the loss and the number of minibatches, and what makes
+/// its length a multiple of 8.
 struct HostTraffic {
   /// Subtrees of the summation tree whose sums it computes; none where it has no minibatches.
   std::int64_t roots = 0;
