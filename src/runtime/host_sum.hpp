@@ -56,7 +56,7 @@ template <class T>
 class HostSum {
  public:
   /// `hosts` outlives it. Values and norm blocks are those of a leaf (ReducerSize). The tally goes
-  /// along with each host's first message. Throws Error where what the hosts say of themselves does
+  /// along with each host's last message. Throws Error where what the hosts say of themselves does
   /// not fit together.
   HostSum(Hosts& hosts, std::size_t values, NormBlocks norms, HostTally tally = {});
   HostSum(const HostSum&) = delete;

@@ -259,8 +259,9 @@ ExchangeSeconds StepTimes::exchange_seconds(std::int64_t minibatches, std::int64
     parts = std::max({parts, of.parts_sent, of.parts_received});
     if (of.roots == 0) continue;
     // Nobody receives for longer: what a host gets of each other one is a part of that one's sums.
-    const double each = per_byte * static_cast<double>(of.sums_sent / of.roots);
-    sums = std::max(sums, end_of_messages(ready[host], latency, each));
+    const std::int64_t each = of.sums_sent / of.roots;
+    sums =
+        std::max(sums, end_of_messages(ready[host], latency, per_byte * static_cast<double>(each)));
   }
   found->second = {.sums = sums + latency - computed,
                    .memory = bytes * static_cast<double>(all_roots) /
