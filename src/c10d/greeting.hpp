@@ -11,7 +11,7 @@ namespace rubato::c10d_hosts_detail {
 
 /// What hosts say to each other, and in which order, before they are connected. Raised with every
 /// change.
-inline constexpr int kProtocol = 1;
+inline constexpr int kProtocol = 2;
 
 /// What a host says of itself before it takes part.
 struct Greeting {

@@ -17,7 +17,7 @@ models: ModuleType
 
 _Array = Tensor | ArrayLike
 _Data = tuple[_Array | Sequence[_Array], _Array | Sequence[_Array]] | TensorDataset
-_Trace = Trace | Availability | Iterable[int | tuple[int, int | None]] | str | PathLike[str] | int
+_Trace = Trace | Availability | Iterable[int | tuple[int, int | Sequence[int] | None]] | str | PathLike[str] | int
 _Path = str | PathLike[str]
 _Callback = Callable[[dict[str, Any]], bool | None]
 
