@@ -44,20 +44,37 @@ constexpr int kKilled = 128;
   throw Error(fmt::format("cannot {}: {}", what, std::generic_category().message(errno)));
 }
 
-// A port that nobody listens at. Another process may take it before host 0 does, which is then
-// said.
-int free_port() {
-  const int listener = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-  sockaddr_in address{};
-  address.sin_family = AF_INET;
-  socklen_t size = sizeof(address);
-  auto* const any = static_cast<sockaddr*>(static_cast<void*>(&address));
-  const bool found =
-      listener >= 0 && bind(listener, any, size) == 0 && getsockname(listener, any, &size) == 0;
-  if (!found) fail("find a free port");
-  close(listener);
-  return ntohs(address.sin_port);
-}
+// A port that nobody listens at. It stays bound, so that the system gives it to no other process
+// that asks for any port before host 0 listens there, with SO_REUSEADDR.
+class ReservedPort {
+ public:
+  ReservedPort() : socket_(socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)) {
+    const int on = 1;
+    sockaddr_in address{};
+    address.sin_family = AF_INET;
+    socklen_t size = sizeof(address);
+    auto* const any = static_cast<sockaddr*>(static_cast<void*>(&address));
+    const bool found = socket_ >= 0 &&
+                       setsockopt(socket_, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on)) == 0 &&
+                       bind(socket_, any, size) == 0 && getsockname(socket_, any, &size) == 0;
+    if (!found) {
+      const int error = errno;
+      if (socket_ >= 0) close(socket_);
+      errno = error;
+      fail("find a free port");
+    }
+    number_ = ntohs(address.sin_port);
+  }
+  ~ReservedPort() { close(socket_); }
+  ReservedPort(const ReservedPort&) = delete;
+  ReservedPort& operator=(const ReservedPort&) = delete;
+
+  [[nodiscard]] int number() const { return number_; }
+
+ private:
+  int socket_;
+  int number_ = 0;
+};
 
 // A file that has a name only as a descriptor of this process and its children: with a token that
 // no other user of this machine knows. Stays open to the end.
@@ -257,7 +274,8 @@ std::optional<LaunchArguments> parse(std::span<const std::string> arguments) {
 int launch_command(std::span<const std::string> arguments) {
   const auto launched = parse(arguments);
   if (!launched) return 0;
-  const std::string port = fmt::to_string(free_port());
+  const ReservedPort reserved;
+  const std::string port = fmt::to_string(reserved.number());
   const std::string token = file_with_token();
   const bool elastic = launched->least > 0;
   LaunchedHosts hosts(elastic ? std::optional(launched->restarts) : std::nullopt);

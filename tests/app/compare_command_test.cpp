@@ -6,6 +6,7 @@
 #include <csignal>
 #include <filesystem>
 #include <fstream>
+#include <map>
 #include <string>
 #include <thread>
 #include <vector>
@@ -65,21 +66,22 @@ class CompareCommand : public testing::Test {
     }
     return seen;
   }
-  // Waits until so many runs have ended and another one has a checkpoint.
-  void wait_for(const std::string& experiment, std::ptrdiff_t ended) const {
-    for (int i = 0; i < 20'000; ++i) {
+  // Waits until so many runs have ended and another one has a checkpoint. False where the
+  // experiment has ended instead: this machine is fast, or the test was held up.
+  [[nodiscard]] bool reaches(const std::string& experiment, std::ptrdiff_t ended) const {
+    const auto end = std::chrono::steady_clock::now() + std::chrono::minutes(1);
+    while (std::chrono::steady_clock::now() < end && !fs::exists(path(experiment) / "answer.md")) {
       const Seen seen = look(experiment);
-      if (seen.ended >= ended && seen.checkpoint) return;
+      if (seen.ended >= ended && seen.checkpoint) return true;
       std::this_thread::sleep_for(std::chrono::milliseconds(1));
     }
-    ADD_FAILURE() << "the runs do not get so far";
+    return false;
   }
 
   const test::TempFolder folder_;
 };
 
-// Enough epochs to be caught in the middle.
-Arguments long_design(const std::string& out, const std::string& epochs = "12") {
+Arguments design_of(const std::string& out, int epochs) {
   return {"--model",
           "softmax",
           "--rule",
@@ -87,7 +89,7 @@ Arguments long_design(const std::string& out, const std::string& epochs = "12") 
           "--seed",
           "1..2",
           "--epochs",
-          epochs,
+          fmt::to_string(epochs),
           "--lr",
           "0.02",
           "--target",
@@ -98,6 +100,17 @@ Arguments long_design(const std::string& out, const std::string& epochs = "12") 
           "1",
           "--checkpoint-every",
           "10steps"};
+}
+
+// Of so many epochs that an experiment is caught in the middle: `caught` does something to one in
+// the middle and says whether it was. Tries more of them until it is.
+template <class Caught>
+int epochs_to_be_caught(const Caught& caught) {
+  constexpr int kMost = 1000;
+  int epochs = 12;
+  while (!caught(epochs) && epochs < kMost) epochs *= 5;
+  EXPECT_LT(epochs, kMost) << "the experiment does not come so far, or ends as if nothing happened";
+  return epochs;
 }
 
 // `tensorboard --logdir t/runs` shows the axes, and how accurate the runs were in the end.
@@ -130,14 +143,18 @@ TEST_F(CompareCommand, WritesHyperparametersForTensorBoard) {
 constexpr std::array<const char*, 3> kAnswers{"answer.md", "answer.csv", "answer.json"};
 
 TEST_F(CompareCommand, AnswersAfterKillsAsItDoesWithout) {
-  ASSERT_EQ(compare(long_design("whole")).code, 0);
-  for (const std::ptrdiff_t ended : {1, 3}) {
-    const ProgramResult result = compare(long_design("killed"), [&](pid_t process, const auto&) {
-      wait_for("killed", ended);
-      kill(process, SIGKILL);
-    });
-    EXPECT_EQ(result.signal, SIGKILL);
-  }
+  const int epochs = epochs_to_be_caught([this](int tried) {
+    fs::remove_all(path("killed"));
+    for (const std::ptrdiff_t ended : {1, 3}) {
+      const ProgramResult result =
+          compare(design_of("killed", tried), [&](pid_t process, const auto&) {
+            if (reaches("killed", ended)) kill(process, SIGKILL);
+          });
+      if (result.signal != SIGKILL) return false;
+    }
+    return true;
+  });
+  ASSERT_EQ(compare(design_of("whole", epochs)).code, 0);
   // What had ended is not done again.
   std::vector<std::pair<fs::path, fs::file_time_type>> before;
   for (const auto& entry : fs::directory_iterator(path("killed/runs"))) {
@@ -154,38 +171,47 @@ TEST_F(CompareCommand, AnswersAfterKillsAsItDoesWithout) {
 }
 
 TEST_F(CompareCommand, StopsItsRunsOnASignal) {
-  for (const auto& one : {std::pair{SIGTERM, 143}, {SIGINT, 130}}) {
-    const int signal = one.first;
-    const int code = one.second;
-    const std::string out = fmt::format("stopped-{}", signal);
-    const ProgramResult result = compare(long_design(out), [&](pid_t process, const auto&) {
-      wait_for(out, 0);
-      kill(process, signal);
-    });
-    EXPECT_EQ(result.code, code);
+  const auto folder_of = [](int signal) { return fmt::format("stopped-{}", signal); };
+  std::map<int, ProgramResult> results;
+  epochs_to_be_caught([&](int epochs) {
+    for (const int signal : {SIGTERM, SIGINT}) {
+      const std::string out = folder_of(signal);
+      fs::remove_all(path(out));
+      results[signal] = compare(design_of(out, epochs), [&](pid_t process, const auto&) {
+        if (reaches(out, 0)) kill(process, signal);
+      });
+      if (!look(out).checkpoint) return false;
+    }
+    return true;
+  });
+  for (const auto& [signal, result] : results) {
+    const std::string out = folder_of(signal);
+    EXPECT_EQ(result.code, 128 + signal);
     EXPECT_THAT(result.err, AllOf(HasSubstr("the runs finish their steps and write checkpoints"),
                                   HasSubstr("to go on: rubato compare --resume ")));
-    EXPECT_TRUE(look(out).checkpoint);
     EXPECT_FALSE(fs::exists(path(out) / "answer.md"));
     EXPECT_EQ(compare({"--resume", out, "--quiet"}).code, 0);
   }
   EXPECT_EQ(file("stopped-2/answer.json"), file("stopped-15/answer.json"));
 }
 
-// The first child of a process, once it has one.
+// The first child of a process; 0 where it has none.
 pid_t child_of(pid_t process) {
-  const std::string list = fmt::format("/proc/{}/task/{}/children", process, process);
+  std::ifstream list(fmt::format("/proc/{}/task/{}/children", process, process));
   pid_t child = 0;
-  while (!(std::ifstream(list) >> child)) {
-    std::this_thread::sleep_for(std::chrono::milliseconds(1));
-  }
+  list >> child;
   return child;
 }
 
 TEST_F(CompareCommand, AnswersWithoutARunThatWasKilled) {
-  const ProgramResult result = compare(long_design("e"), [&](pid_t process, const auto&) {
-    wait_for("e", 0);
-    kill(child_of(process), SIGKILL);
+  ProgramResult result;
+  epochs_to_be_caught([&](int epochs) {
+    fs::remove_all(path("e"));
+    result = compare(design_of("e", epochs), [&](pid_t process, const auto&) {
+      if (!reaches("e", 0)) return;
+      if (const pid_t child = child_of(process); child != 0) kill(child, SIGKILL);
+    });
+    return result.code != 0;
   });
   EXPECT_EQ(result.code, 27);
   EXPECT_THAT(result.out, HasSubstr("killed by signal 9 (Killed); it goes on the next time"));
@@ -292,10 +318,9 @@ TEST_F(CompareCommand, FindsMistakesBeforeAnythingRuns) {
 
 TEST_F(CompareCommand, WorksAloneInItsFolder) {
   ASSERT_EQ(compare(with(kShort, {"--rule", "linear", "--out", "e"})).code, 0);
-  // So many that it is still at work when the other has waited long enough.
-  const Arguments longer = long_design("f", "400");
-  const ProgramResult result = compare(longer, [&](pid_t process, const auto&) {
-    wait_for("f", 0);
+  // One that is at work for as long as the other waits.
+  const ProgramResult result = compare(design_of("f", 100'000), [&](pid_t process, const auto&) {
+    EXPECT_TRUE(reaches("f", 0));
     const ProgramResult other = compare({"--resume", "f"});
     EXPECT_EQ(other.code, 2);
     EXPECT_THAT(other.err, HasSubstr("another process works in this experiment"));

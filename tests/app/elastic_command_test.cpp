@@ -52,7 +52,7 @@ class ElasticCommand : public test::SmallTraining {
     rendezvous_ = fmt::format("127.0.0.1:{}/run", std::stoi(said.substr(said.rfind(' '))));
   }
 
-  // The run of the test, alone, into the folder "one".
+  // The run of the test on one host, into the folder "one".
   void train_alone() {
     const ProgramResult alone =
         test::rubato(with(with({"train", "--out", "one", "--quiet"}, run_), {}), folder_.path());
@@ -84,6 +84,13 @@ class ElasticCommand : public test::SmallTraining {
     });
   }
 
+  // Starts two hosts, and does not need to see them train: they begin together, however far apart
+  // they come, and their run may be short.
+  void start_two_that_wait_for_each_other(const Arguments& more = {"--out", "run"}) {
+    first_ = 2;
+    for (int i = 0; i < 2; ++i) start(with(more, {"--min-hosts", "2"}));
+  }
+
   // Fails the test after two minutes, and tells then what every host has said and is doing.
   void wait_until(const std::function<bool()>& condition) const {
     const auto end = std::chrono::steady_clock::now() + std::chrono::minutes(2);
@@ -111,13 +118,25 @@ class ElasticCommand : public test::SmallTraining {
   static bool has_state(const BackgroundProgram& host) { return !open_metrics(host).empty(); }
   // Which of them it keeps.
   static std::string open_metrics(const BackgroundProgram& host) {
+    return open_metrics(host.process());
+  }
+  static std::string open_metrics(pid_t process) {
     std::error_code error;
     for (const fs::directory_entry& entry :
-         fs::directory_iterator(fmt::format("/proc/{}/fd", host.process()), error)) {
+         fs::directory_iterator(fmt::format("/proc/{}/fd", process), error)) {
       std::string target = fs::read_symlink(entry.path(), error);
       if (target.find("metrics.jsonl") != std::string::npos) return target;
     }
     return {};
+  }
+  // Of the children of a process those that train.
+  static std::vector<pid_t> training_children(pid_t parent) {
+    std::vector<pid_t> all;
+    std::ifstream list(fmt::format("/proc/{0}/task/{0}/children", parent));
+    for (pid_t child = 0; list >> child;) {
+      if (!open_metrics(child).empty()) all.push_back(child);
+    }
+    return all;
   }
   // The host that writes the folder "run".
   [[nodiscard]] std::size_t writer() const {
@@ -129,12 +148,45 @@ class ElasticCommand : public test::SmallTraining {
   }
   [[nodiscard]] std::size_t another() const { return writer() == 0 ? 1 : 0; }
 
-  // All hosts that are left end well, and the run is that of one host, in its metrics, too.
-  void expect_the_same_run(const std::string& run = "run") {
+  void wait_for_more_lines(const std::string& run) const {
+    const std::ptrdiff_t before = lines(run);
+    wait_until([&] { return lines(run) >= before + 20; });
+  }
+
+  // A run whose end nobody waits for: what is to happen in its middle does, however fast the
+  // machine is. It is stopped and then ended by expect_one_run().
+  void train_without_end() { run_ = with(run_, {"--epochs", "1000000"}); }
+  // All hosts that are left end, after a signal to this one.
+  void stop_by(std::size_t host) {
+    hosts_[host]->signal(SIGINT);
+    for (const auto& any : hosts_) {
+      wait_until([&] { return !any->runs(); });
+      EXPECT_THAT(any->code(), testing::AnyOf(130, 143)) << any->output();
+    }
+    hosts_.clear();
+  }
+  // One host brings the run, which was stopped, to an end three epochs later: it is that of one
+  // host from the beginning.
+  void expect_one_run(const std::string& run = "run") {
+    const Arguments end{"--epochs", fmt::to_string(records(run).back()["epoch"].get<int>() + 3),
+                        "--threads", "1"};
+    const ProgramResult ended =
+        test::rubato(with(with({"train", "--resume", run}, end), {"--quiet"}), folder_.path());
+    EXPECT_EQ(ended.code, 0) << ended.err;
+    run_ = with(run_, end);
+    train_alone();
+    expect_the_same(run);
+  }
+  // All hosts end well, and the run is that of one host.
+  void expect_the_same_run() {
     for (const auto& host : hosts_) {
       wait_until([&] { return !host->runs(); });
       EXPECT_EQ(host->code(), 0) << host->output();
     }
+    expect_the_same("run");
+  }
+  // In its metrics, too.
+  void expect_the_same(const std::string& run) const {
     EXPECT_EQ(hash(run), hash("one"));
     EXPECT_EQ(records(run), records("one"));
   }
@@ -156,7 +208,7 @@ class ElasticCommand : public test::SmallTraining {
   // What the run is.
   Arguments run_{"--data",      "mnist:data", "--trace",  "trace.csv", "--on-trace-end", "cycle",
                  "--minibatch", "8",          "--model",  "softmax",   "--rule",         "adascale",
-                 "--threads",   "1",          "--epochs", "1500"};
+                 "--threads",   "1",          "--epochs", "3"};
   int first_ = 1;
   std::string rendezvous_;
   std::unique_ptr<BackgroundProgram> server_;
@@ -164,9 +216,8 @@ class ElasticCommand : public test::SmallTraining {
 };
 
 TEST_F(ElasticCommand, TrainsAsOneHostDoes) {
-  run_.back() = "3";
   train_alone();
-  start_all(2);
+  start_two_that_wait_for_each_other();
   expect_the_same_run();
   EXPECT_THAT(hosts_[0]->output() + hosts_[1]->output(), HasSubstr("\n2 hosts\n"));
   EXPECT_EQ(std::min(hosts_[0]->output(), hosts_[1]->output()), "");
@@ -181,8 +232,9 @@ TEST_F(ElasticCommand, SurvivesKills) {
   const int kills = wanted != nullptr ? std::stoi(wanted) : 20;
   test::write_idx_images(folder_, "large", "train", 160, 28);
   test::write_idx_images(folder_, "large", "t10k", 20, 28);
-  run_ = with(run_, {"--data", "mnist:large", "--model", "mnist-cnn", "--tensorboard",
-                     "--keep-best", "--epochs", "1000000"});
+  run_ =
+      with(run_, {"--data", "mnist:large", "--model", "mnist-cnn", "--tensorboard", "--keep-best"});
+  train_without_end();
   start_all(3);
   std::mt19937 random(7);  // NOLINT(cert-msc51-cpp): the same choices, as far as they go
   const auto up_to = [&random](std::size_t count) {
@@ -207,40 +259,34 @@ TEST_F(ElasticCommand, SurvivesKills) {
   EXPECT_EQ(killed, kills);
 
   wait_until([&] { return std::cmp_equal(there(), hosts_.size()); });
-  hosts_[another()]->signal(SIGINT);
-  for (const auto& host : hosts_) {
-    wait_until([&] { return !host->runs(); });
-    EXPECT_THAT(host->code(), testing::AnyOf(130, 143)) << host->output();
-  }
-  hosts_.clear();
-  const std::string epochs = fmt::to_string(records("run").back()["epoch"].get<int>() + 3);
-  const Arguments to_the_end{"--epochs", epochs, "--threads", "1", "--quiet"};
-  const ProgramResult ended =
-      test::rubato(with({"train", "--resume", "run"}, to_the_end), folder_.path());
-  EXPECT_EQ(ended.code, 0) << ended.err;
-
-  run_ = with(run_, to_the_end);
-  train_alone();
-  expect_the_same_run();
+  stop_by(another());
+  expect_one_run();
   EXPECT_TRUE(fs::exists(file("run") / "best.pt"));
 }
 
 // It is dropped, and the others, which may not touch its folder, go on beside it; when it goes on
 // it is one of them again.
 TEST_F(ElasticCommand, GoesOnWithoutAHostThatIsStopped) {
-  train_alone();
+  train_without_end();
   start_all(3);
   wait_for_lines(20);
   const std::size_t stopped = writer();
+  const std::string before = open_metrics(*hosts_[stopped]);
   hosts_[stopped]->signal(SIGSTOP);
   wait_until([this] { return lines("run-2") >= 20; });
   hosts_[stopped]->signal(SIGCONT);
-  expect_the_same_run("run-2");
+  wait_until([&] {
+    const std::string now = open_metrics(*hosts_[stopped]);
+    return !now.empty() && now != before;
+  });
+  wait_for_more_lines("run-2");
+  stop_by(stopped);
+  expect_one_run("run-2");
 }
 
 // As of a full disk: nothing more can be written to its files.
 TEST_F(ElasticCommand, GoesOnWithoutAHostWhoseDiskIsFull) {
-  train_alone();
+  train_without_end();
   start_all(2);
   wait_for_lines(20);
   const std::size_t full = writer();
@@ -250,7 +296,10 @@ TEST_F(ElasticCommand, GoesOnWithoutAHostWhoseDiskIsFull) {
   // It cannot say so: its output is a file, too.
   EXPECT_EQ(hosts_[full]->code(), 24);
   hosts_.erase(hosts_.begin() + static_cast<std::ptrdiff_t>(full));
-  expect_the_same_run();
+  wait_until([this] { return writer() == 0; });
+  wait_for_more_lines("run");
+  stop_by(0);
+  expect_one_run();
 }
 
 // A network of its own for a host, at the end of a cable that can be pulled.
@@ -291,37 +340,35 @@ class NetworkOfItsOwn {
 TEST_F(ElasticCommand, TakesBackAHostThatWasCutOff) {
   const NetworkOfItsOwn network;
   if (!network.is_there()) GTEST_SKIP() << "no network namespaces: not root, or no ip";
-  train_alone();
+  train_without_end();
   first_ = 2;
   rendezvous_.replace(0, rendezvous_.find(':'), network.here());
   const Arguments both{"--out", "run", "--min-hosts", "2", "--interface"};
   start(with(both, {network.here()}));
   start(with(both, {network.there()}), network.name());
-  wait_until([this] { return has_state(*hosts_[0]) && has_state(*hosts_[1]); });
   wait_for_lines(20);
   network.set_link("down");
   std::this_thread::sleep_for(seconds(10));
+  const std::ptrdiff_t before = lines("run");
   network.set_link("up");
   // The one that was cut off may have been the first, which keeps its folder.
-  for (const auto& host : hosts_) wait_until([&] { return !host->runs(); });
-  expect_the_same_run(fs::exists(file("run-2")) ? "run-2" : "run");
+  std::string run;
+  wait_until([&] {
+    run = fs::exists(file("run-2")) ? "run-2" : "run";
+    return lines(run) > before;
+  });
+  wait_for_more_lines(run);
+  stop_by(0);
+  expect_one_run(run);
 }
 
 TEST_F(ElasticCommand, StopsAtAllHostsAfterASignalToOne) {
-  train_alone();
+  train_without_end();
   start_all(3);
   wait_for_lines(20);
-  hosts_[another()]->signal(SIGINT);
-  for (const auto& host : hosts_) {
-    wait_until([&] { return !host->runs(); });
-    EXPECT_THAT(host->code(), testing::AnyOf(130, 143)) << host->output();
-  }
+  stop_by(another());
   // One host finishes what several have begun.
-  const ProgramResult resumed =
-      test::rubato({"train", "--resume", "run", "--quiet"}, folder_.path());
-  EXPECT_EQ(resumed.code, 0) << resumed.err;
-  EXPECT_EQ(hash("run"), hash("one"));
-  EXPECT_EQ(records("run"), records("one"));
+  expect_one_run();
 }
 
 // The run that it waits for is none of its business then.
@@ -335,30 +382,35 @@ TEST_F(ElasticCommand, EndsAfterASignalToAHostThatWaits) {
   EXPECT_THAT(alone.output(), HasSubstr("stopped by a signal before it took part in the run\n"));
   hosts_.clear();
   // Those that come later are not stopped by it.
-  run_.back() = "3";
   train_alone();
-  start_all(2);
+  start_two_that_wait_for_each_other();
   expect_the_same_run();
 }
 
 TEST_F(ElasticCommand, GoesOnFromACheckpoint) {
-  train_alone();
-  const std::string epochs = std::exchange(run_.back(), "500");
-  start_all(2);
-  for (const auto& host : hosts_) wait_until([&] { return !host->runs(); });
+  start_two_that_wait_for_each_other();
+  for (const auto& host : hosts_) {
+    wait_until([&] { return !host->runs(); });
+    EXPECT_EQ(host->code(), 0) << host->output();
+  }
   hosts_.clear();
-  run_ = {"--epochs", epochs, "--threads", "1"};
+  const Arguments options = std::exchange(run_, {"--threads", "1"});
+  train_without_end();
   rendezvous_ += "-2";
   start({"--resume", "run"});
   start({"--resume", "run"});
   wait_until([this] { return has_state(*hosts_[0]) && has_state(*hosts_[1]); });
-  hosts_[writer()]->end(SIGKILL);
-  std::erase_if(hosts_, [](const auto& host) { return host->code() == -SIGKILL; });
-  expect_the_same_run();
+  hosts_.erase(hosts_.begin() + static_cast<std::ptrdiff_t>(writer()));
+  wait_until([this] { return writer() == 0; });
+  wait_for_more_lines("run");
+  stop_by(0);
+  run_ = options;
+  expect_one_run();
 }
 
 // What there is of the run is kept.
 TEST_F(ElasticCommand, EndsWithACheckpointWhereNoGroupCanBeFormed) {
+  train_without_end();
   start_all(2);
   wait_for_lines(20);
   server_->end(SIGKILL);
@@ -372,7 +424,7 @@ TEST_F(ElasticCommand, EndsWithACheckpointWhereNoGroupCanBeFormed) {
 }
 
 TEST_F(ElasticCommand, RefusesWhoTrainsSomethingElse) {
-  run_.back() = "1000000";
+  train_without_end();
   start_all(1);
   BackgroundProgram& other = start({"--out", "run", "--lr", "0.5"});
   wait_until([&] { return !other.runs(); });
@@ -384,24 +436,21 @@ TEST_F(ElasticCommand, RefusesWhoTrainsSomethingElse) {
 }
 
 TEST_F(ElasticCommand, IsLaunchedAndStartsKilledHostsAgain) {
-  run_.back() = "1000000";
+  train_without_end();
   const ProgramResult result = test::rubato(
       with({"launch", "--hosts", "2", "--min-hosts", "1", "--", "train", "--out", "run"}, run_),
-      folder_.path(), [this](pid_t process, const fs::path& err) {
-        wait_for_lines(20);
-        for (int i = 1; i <= 2; ++i) {
-          // The last of its children is a host.
-          const std::string kill = fmt::format("kill -9 $(pgrep -P {} | tail -n 1)", process);
-          EXPECT_EQ(std::system(kill.c_str()), 0);
-          wait_until([&] {
-            const std::string told = test::read_file(err);
-            std::ptrdiff_t come = 0;
-            for (std::size_t at = 0; (at = told.find("a host has come", at)) != told.npos; ++at) {
-              ++come;
-            }
-            return come == i;
-          });
+      folder_.path(), [this](pid_t process, const fs::path&) {
+        const auto both_train = [&] { return training_children(process).size() == 2; };
+        for (int i = 0; i < 2; ++i) {
+          wait_until(both_train);
+          const std::vector<pid_t> hosts = training_children(process);
+          if (hosts.size() != 2) break;
+          const pid_t victim = hosts.back();
+          kill(victim, SIGKILL);
+          wait_until([&] { return open_metrics(victim).empty(); });
         }
+        wait_until(both_train);
+        wait_for_more_lines("run");
         kill(process, SIGINT);
       });
   EXPECT_THAT(result.code, testing::AnyOf(130, 143)) << result.err;

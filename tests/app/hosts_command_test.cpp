@@ -55,9 +55,9 @@ class HostsCommand : public test::SmallTraining {
   }
   // A shell's, where PORT is one that is free.
   static ProgramResult at_free_port(std::string command, const std::filesystem::path& folder) {
-    const std::string port = fmt::to_string(test::free_port());
+    const test::FreePort port;
     for (std::size_t at = 0; (at = command.find("PORT")) != std::string::npos;) {
-      command.replace(at, 4, port);
+      command.replace(at, 4, fmt::to_string(port.number()));
     }
     return test::shell(command, folder);
   }
@@ -116,7 +116,8 @@ TEST_F(HostsCommand, TrainsOnUnequalHosts) {
   std::vector<ProgramResult> results(3);
   std::vector<std::thread> threads;
   threads.reserve(results.size());
-  const std::string rendezvous = fmt::format("127.0.0.1:{}", test::free_port());
+  const test::FreePort port;
+  const std::string rendezvous = fmt::format("127.0.0.1:{}", port.number());
   for (int rank = 0; rank < 3; ++rank) {
     threads.emplace_back([&, rank] {
       results[static_cast<std::size_t>(rank)] =
@@ -215,13 +216,13 @@ TEST_F(HostsCommand, StopsOnAllHostsAfterTheSameStep) {
 
 // The others write down how far they are, and say who is gone.
 TEST_F(HostsCommand, EndsWhenAHostIsKilled) {
-  const ProgramResult result =
-      launch(3, "run", {"--model", "softmax", "--epochs", "100000", "--checkpoint-every", "never"},
-             [this](pid_t process, const std::filesystem::path&) {
-               wait_for_steps();
-               static_cast<void>(
-                   std::system(fmt::format("kill -9 $(pgrep -P {} | sed -n 2p)", process).c_str()));
-             });
+  const ProgramResult result = launch(
+      3, "run", {"--model", "softmax", "--epochs", "100000", "--checkpoint-every", "never"},
+      [this](pid_t process, const std::filesystem::path&) {
+        wait_for_steps();
+        static_cast<void>(std::system(
+            fmt::format("kill -9 $(pgrep --parent {} --full -- '--rank 1 ')", process).c_str()));
+      });
   EXPECT_EQ(result.code, 128 + SIGKILL) << result.err;
   EXPECT_THAT(result.err, testing::ContainsRegex("host 0: host [12] is lost: "));
   EXPECT_THAT(result.err, testing::ContainsRegex("the checkpoint is run/checkpoints/"));

@@ -63,9 +63,9 @@ TEST_F(FinishedRun, ThatDivergedWithoutACheckpointIsLeftAlone) {
 
 // A run that has come to nothing begins anew, but with its own options.
 TEST_F(FinishedRun, OptionsAreComparedWithoutACheckpoint) {
-  const ProgramResult killed = train(
-      {"--epochs=2", "--out=run", "--checkpoint-every=never", "--straggler=core=0,factor=5000"},
-      after_lines("run", 3, [](pid_t process) { kill(process, SIGKILL); }));
+  const ProgramResult killed =
+      train({"--epochs=2", "--out=run", "--checkpoint-every=never", stuck_after_three_steps()},
+            after_lines("run", 3, [](pid_t process) { kill(process, SIGKILL); }));
   ASSERT_EQ(killed.signal, SIGKILL);
   expect_refused({"--lr=0.5"}, "--lr was 0.01, is 0.5\nmay be changed: --on-trace-end, ");
   expect_refused({"--clip-norm=3"}, "--clip-norm was not set, is 3");

@@ -35,6 +35,9 @@ class ResumedTraining : public SmallTraining {
     arguments.insert(arguments.end(), more.begin(), more.end());
     return rubato(arguments, folder_.path(), during);
   }
+  // The fourth step is the first one to have a fifth core, which takes many seconds for each of its
+  // minibatches.
+  static std::string stuck_after_three_steps() { return "--straggler=core=4,factor=1e6"; }
   ProgramResult resume(const std::string& run, std::vector<std::string> more = {}) {
     more.insert(more.begin(), {"train", "--resume", run});
     return rubato(more, folder_.path());

@@ -152,9 +152,10 @@ TEST_F(C10dHosts, ThatAbandonAnExchangeAreLost) {
 }
 
 TEST_F(C10dHosts, MeetAtTheFirstOfThem) {
-  const int port = test::free_port();
-  std::vector<C10dOptions> options{{.count = 2, .rank = 0, .port = port},
-                                   {.count = 2, .rank = 1, .address = "localhost", .port = port}};
+  const test::FreePort port;
+  std::vector<C10dOptions> options{
+      {.count = 2, .rank = 0, .port = port.number()},
+      {.count = 2, .rank = 1, .address = "localhost", .port = port.number()}};
   EXPECT_THAT(test::errors_of_meeting(options), testing::Each("no error"));
 }
 
@@ -187,12 +188,13 @@ TEST_F(C10dHosts, NeedWhatHasToBeEqual) {
 
 // Where host 0 serves the store it stays until the others know why.
 TEST_F(C10dHosts, SayOnBothSidesWhatDiffers) {
-  const int port = test::free_port();
-  EXPECT_THAT(
-      test::errors_of_meeting({{.count = 2, .rank = 0, .port = port, .equal = {{"data", "a"}}},
-                               {.count = 2, .rank = 1, .port = port, .equal = {{"data", "b"}}}}),
-      ElementsAre("host 1 has another data (b, here a); accepted: the same on all hosts",
-                  "host 0 has another data (a, here b); accepted: the same on all hosts"));
+  const test::FreePort port;
+  const auto host = [&port](int rank, const char* data) {
+    return C10dOptions{.count = 2, .rank = rank, .port = port.number(), .equal = {{"data", data}}};
+  };
+  EXPECT_THAT(test::errors_of_meeting({host(0, "a"), host(1, "b")}),
+              ElementsAre("host 1 has another data (b, here a); accepted: the same on all hosts",
+                          "host 0 has another data (a, here b); accepted: the same on all hosts"));
 }
 
 TEST_F(C10dHosts, AreAsManyAsTheySay) {
@@ -212,19 +214,20 @@ TEST_F(C10dHosts, WaitForEachOtherNoLongerThanTold) {
   auto options = hosts("absent", 4);
   options.pop_back();
   options.erase(options.begin() + 1);
-  for (C10dOptions& of_host : options) of_host.timeout = seconds(1);
+  // Long enough for the two that come, however busy the machine is.
+  for (C10dOptions& of_host : options) of_host.timeout = seconds(5);
   const std::string error = fmt::format(
-      "hosts 1, 3 of 4 have not come to the rendezvous 127.0.0.1:{} within 1 s", server_.port());
+      "hosts 1, 3 of 4 have not come to the rendezvous 127.0.0.1:{} within 5 s", server_.port());
   EXPECT_THAT(test::errors_of_meeting(options), ElementsAre(error, error));
 }
 
 TEST_F(C10dHosts, NeedAStore) {
-  const int port = test::free_port();
-  EXPECT_THAT(
-      test::error_of([&] {
-        static_cast<void>(c10d_hosts({.count = 2, .rank = 1, .port = port, .timeout = seconds(1)}));
-      }),
-      StartsWith(fmt::format("cannot reach the rendezvous 127.0.0.1:{}: ", port)));
+  const test::FreePort port;
+  EXPECT_THAT(test::error_of([&] {
+                static_cast<void>(c10d_hosts(
+                    {.count = 2, .rank = 1, .port = port.number(), .timeout = seconds(1)}));
+              }),
+              StartsWith(fmt::format("cannot reach the rendezvous 127.0.0.1:{}: ", port.number())));
   EXPECT_THAT(test::error_of([&] {
                 static_cast<void>(c10d_hosts({.count = 2, .rank = 0, .port = server_.port()}));
               }),
@@ -235,7 +238,7 @@ TEST_F(C10dHosts, NeedAStore) {
 
 TEST_F(C10dHosts, HaveARankEach) {
   auto options = hosts("ranks", 2);
-  options[0].timeout = seconds(1);
+  options[0].timeout = seconds(5);
   options[1] = options[0];
   const auto errors = test::errors_of_meeting(options);
   EXPECT_THAT(errors, testing::UnorderedElementsAre(
@@ -267,12 +270,20 @@ TEST_F(C10dHosts, ThatAreGoneAreErrors) {
 
 TEST_F(C10dHosts, ThatAreSilentAreErrors) {
   auto options = hosts("silent", 2);
-  for (C10dOptions& of_host : options) of_host.timeout = seconds(2);
-  const auto errors = test::errors_of_hosts(options, [](const C10dOptions& of_host) {
+  for (C10dOptions& of_host : options) of_host.timeout = seconds(5);
+  std::promise<void> given_up;
+  const auto errors = test::errors_of_hosts(options, [&given_up](const C10dOptions& of_host) {
     const auto host = c10d_hosts(of_host);
     static_cast<void>(test::exchanged(*host, 10, std::byte{1}));
-    if (of_host.rank == 1) std::this_thread::sleep_for(seconds(4));
-    static_cast<void>(test::exchanged(*host, 10, std::byte{1}));
+    if (of_host.rank == 1) {
+      given_up.get_future().wait_for(std::chrono::minutes(1));
+      static_cast<void>(test::exchanged(*host, 10, std::byte{1}));
+      return;
+    }
+    const std::string lost =
+        test::error_of([&] { static_cast<void>(test::exchanged(*host, 10, std::byte{1})); });
+    given_up.set_value();
+    throw Error(lost);
   });
   EXPECT_THAT(errors[0], AllOf(StartsWith("host 1 is lost: "), HasSubstr("imed out")));
   EXPECT_THAT(errors[1], StartsWith("host 0 is lost: "));
@@ -334,7 +345,8 @@ TEST_F(C10dHosts, SayWhatIsAccepted) {
   EXPECT_EQ(error({.port = 70'000}), "the port 70000; accepted: 1 to 65535");
   EXPECT_EQ(error({.weight = 0}), "the weight 0; accepted: a number above 0");
   EXPECT_EQ(error({.timeout = milliseconds(10)}), "a time limit of 10 ms; accepted: at least 1 s");
-  EXPECT_THAT(error({.port = test::free_port(), .interface = "no-such-interface"}),
+  const test::FreePort port;
+  EXPECT_THAT(error({.port = port.number(), .interface = "no-such-interface"}),
               AllOf(StartsWith("cannot listen at 'no-such-interface': "),
                     HasSubstr("accepted: an address of this machine, or the name of one of its "
                               "network interfaces")));

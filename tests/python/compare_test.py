@@ -56,14 +56,15 @@ class Compare(TestCase):
         folder = self.folder() / "experiment"
 
         def raise_when_it_trains():
-            while not list(folder.rglob("metrics.jsonl")):
+            # One with a step in it.
+            while not any(file.stat().st_size for file in folder.rglob("metrics.jsonl")):
                 time.sleep(0.05)
             os.kill(os.getpid(), signal.SIGUSR1)
 
         thread = threading.Thread(target=raise_when_it_trains)
         thread.start()
         with self.assertRaises(Mine):
-            rubato.compare(model="softmax", trace=32, epochs=1000, rule=["linear", "root"], seed=1, out=folder)
+            rubato.compare(model="softmax", trace=32, epochs=100_000, rule=["linear", "root"], seed=1, out=folder)
         thread.join()
         # Nobody writes any more, and there is something to go on from.
         self.assertTrue(list(folder.rglob("checkpoints/*.safetensors")))

@@ -32,7 +32,7 @@ def summary_of_command_line(*arguments):
 def python(code, arguments=(), **environment):
     """Runs a program of its own: (exit code, stdout, stderr)."""
     done = subprocess.run([sys.executable, "-c", code, *arguments], capture_output=True, text=True,
-                          env={**os.environ, **environment}, timeout=120)
+                          env={**os.environ, **environment}, timeout=600)
     return done.returncode, done.stdout, done.stderr
 
 

@@ -8,6 +8,7 @@
 
 #include <gmock/gmock.h>
 
+#include <rubato/core/stopwatch.hpp>
 #include <rubato/report/checkpoints.hpp>
 #include <rubato/report/metrics.hpp>
 #include <rubato/state/state_file.hpp>
@@ -125,9 +126,11 @@ class AfterSteps final : public test::NoTraining {
 // Each interval begins with the checkpoint before it.
 TEST_F(Checkpoints, AreWrittenOnceInEachInterval) {
   using Unit = CheckpointInterval::Unit;
-  for (const Unit unit : {Unit::seconds, Unit::steps, Unit::epochs}) {
-    SCOPED_TRACE(choice_name(kCheckpointUnits, unit));
+  // False where the machine took a whole interval for what takes no time, which proves nothing.
+  const auto proved = [this](Unit unit) {
     const std::int64_t count = unit == Unit::seconds ? 1 : 2;
+    Stopwatch since;
+    const auto held_up = [&] { return unit == Unit::seconds && since.seconds() >= 1; };
     Checkpointer checkpointer(CheckpointFolder(path_, 1), {.count = count, .unit = unit});
     AfterSteps training;
     // Over the length of an interval, whatever its unit.
@@ -138,15 +141,27 @@ TEST_F(Checkpoints, AreWrittenOnceInEachInterval) {
     };
     training.set_steps(1);
     checkpointer.between_steps(training);
+    if (held_up()) return false;
     EXPECT_THAT(names(), testing::IsEmpty());
     pass();
+    since = {};
     training.set_steps(2);
     checkpointer.between_steps(training);
     EXPECT_THAT(names(), ElementsAre("step-2.safetensors"));
     training.set_steps(3);
     checkpointer.between_steps(training);
+    if (held_up()) return false;
     EXPECT_THAT(names(), ElementsAre("step-2.safetensors"));
-    fs::remove_all(path_);
+    return true;
+  };
+  for (const Unit unit : {Unit::seconds, Unit::steps, Unit::epochs}) {
+    SCOPED_TRACE(choice_name(kCheckpointUnits, unit));
+    bool is_proved = false;
+    for (int attempt = 0; attempt < 10 && !is_proved; ++attempt) {
+      is_proved = proved(unit);
+      fs::remove_all(path_);
+    }
+    EXPECT_TRUE(is_proved);
   }
 }
 
