@@ -121,7 +121,7 @@ TEST(BenchReduce, RefusesWhatALimitOfAddressesLeavesNoRoomFor) {
   if (test::kSanitized) GTEST_SKIP() << "the sanitizer itself needs more addresses";
   const ProgramResult limited = test::run_program(
       "/bin/bash",
-      {"-c", "ulimit -v 2000000 && exec \"$0\" bench reduce --cores 64 --size 10000000",
+      {"-c", "ulimit -v 2000000 && exec \"$0\" bench reduce --cores 64 --size 10000000 --threads 2",
        RUBATO_PROGRAM});
   EXPECT_EQ(limited.code, 25) << limited.err;
   EXPECT_THAT(limited.err, AllOf(HasSubstr("64 cores x 10000000 floats needs 2.56 GB"),
