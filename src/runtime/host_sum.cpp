@@ -8,6 +8,8 @@
 #include <rubato/collective/kernels.hpp>
 #include <rubato/core/error.hpp>
 
+#include "core/check.hpp"
+
 namespace rubato {
 
 namespace {
@@ -126,7 +128,7 @@ void HostSum<T>::with_hosts(const Call& call) {
 template <class T>
 std::span<const TreeNode> HostSum<T>::begin_step(const StepSize& step) {
   if (generation_ != hosts_.generation()) lay_out();
-  if (std::exchange(under_way_, false)) hosts_.abandon();
+  RUBATO_CHECK(!under_way_, "a step is finished before another one begins");
   const auto rank = static_cast<std::size_t>(hosts_.rank());
   const HostShares shares = shares_of_hosts(step, weights_);
   const std::vector<std::int64_t>& borders = shares.leaf_borders;

@@ -65,7 +65,7 @@ class HostSum {
   ~HostSum();
 
   /// The roots of the subtrees that this host computes, from left to right; there may be none. All
-  /// three throw what Hosts do. A step that was not finished, as it threw in between, is abandoned.
+  /// three throw what Hosts do; another step may then begin, as it may when this one is finished.
   [[nodiscard]] std::span<const TreeNode> begin_step(const StepSize& step);
   /// On which it computes them.
   [[nodiscard]] std::int64_t cores() const { return cores_; }

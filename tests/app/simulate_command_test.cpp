@@ -110,11 +110,15 @@ TEST_F(SimulateCommand, HasHosts) {
       "--model=softmax", "--trace=64", "--cores=2", "--samples=64",
       "--cluster=substep=1,hosts=2,latency=0.1,bandwidth=31440,memory-bandwidth=31400,update=0.5"};
   const auto run = json_of(arguments).at(0);
-  EXPECT_NEAR(run.at("clock").at("hours").get<double>() * 3600, 1 + 2 * 0.7 + 2.5 + 0.5, 1e-9);
-  EXPECT_EQ(run.at("host_bytes_per_step"), 2 * 15'720);
+  // A subtree's sum goes into messages, and one of them to the other host; then two halves are
+  // added, and one is given.
+  const double sums = 1 + 15'720 / 31'440.0 + 0.1;
+  const double parts = 15'700 / 31'440.0 + 0.1;
+  EXPECT_NEAR(run.at("clock").at("hours").get<double>() * 3600, 1 + sums + 1 + parts + 0.5, 1e-9);
+  EXPECT_EQ(run.at("host_bytes_per_step"), 15'720 + 15'700);
   const std::string table = printed(arguments);
   EXPECT_THAT(table, HasSubstr("bytes/step"));
-  EXPECT_THAT(table, HasSubstr("31,440"));
+  EXPECT_THAT(table, HasSubstr("31,420"));
   EXPECT_EQ(json_of({"--trace=64", "--samples=64"}).at(0).at("host_bytes_per_step"), 0);
 }
 
