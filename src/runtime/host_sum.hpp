@@ -65,7 +65,7 @@ class HostSum {
   ~HostSum();
 
   /// The roots of the subtrees that this host computes, from left to right; there may be none. All
-  /// three throw what Hosts do; another step may then begin, as it may when this one is finished.
+  /// three throw what Hosts do. Requires that the step before is finished, or has ended so.
   [[nodiscard]] std::span<const TreeNode> begin_step(const StepSize& step);
   /// On which it computes them.
   [[nodiscard]] std::int64_t cores() const { return cores_; }
