@@ -15,6 +15,8 @@
 #include <algorithm>
 #include <cmath>
 #include <cstddef>
+#include <cstdint>
+#include <map>
 #include <memory>
 #include <optional>
 #include <set>
@@ -423,7 +425,9 @@ class C10dElasticHosts final : public ElasticHosts {
         case Newcomer::ready:
           if (members.hosts.size() < static_cast<std::size_t>(options_.most)) {
             members.hosts.push_back({.host = host});
-          } else {
+          } else if (passed_over_.emplace(host, members.generation).first->second <
+                     members.generation) {
+            // They are as many after a generation that was connected, too.
             refuse(host, fmt::format("there are {} hosts already; accepted: up to as many "
                                      "(--max-hosts)",
                                      options_.most));
@@ -543,6 +547,9 @@ class C10dElasticHosts final : public ElasticHosts {
   Members members_;
   // Hosts from its first open one on that will not take part.
   std::set<HostNumber> settled_;
+  // Those for which there was no room in that generation. One of its members may have died, and
+  // not be known for it yet: whoever is started in its place is not refused before the next one.
+  std::map<HostNumber, std::int64_t> passed_over_;
   int rank_ = 0;
   std::vector<double> weights_{1.0};
   std::vector<HostStanding> standings_;

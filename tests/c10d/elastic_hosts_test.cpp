@@ -184,8 +184,8 @@ TEST_F(Elastic, TakeBackOneThatWasLeftBehind) {
 // Who comes is told why, and so are the others.
 class Refusals : public Elastic {
  protected:
-  // What a host with such options throws that comes to a run of two.
-  std::string error_of_coming(const ElasticOptions& theirs) {
+  // What a host with such options throws that comes to a run of two, which look at it so often.
+  std::string error_of_coming(const ElasticOptions& theirs, int looks = 1) {
     ElasticOptions ours = options(2);
     ours.meeting.token = "open sesame";
     ours.meeting.equal = {{.name = "--lr", .text = "0.1"}};
@@ -200,9 +200,11 @@ class Refusals : public Elastic {
     std::string error;
     std::thread comes(
         [&] { error = test::error_of([&] { return elastic_hosts(theirs)->regroup(kNew); }); });
-    // Whoever comes is looked at once, and after that the two go on.
-    exchange_until_due();
-    regroup_all({after(1), after(1)});
+    for (int look = 0; look < looks; ++look) {
+      EXPECT_THAT(told_, testing::IsEmpty());
+      exchange_until_due();
+      regroup_all({after(1), after(1)});
+    }
     comes.join();
     EXPECT_THAT(exchange_all(), testing::Each("no error"));
     return error;
@@ -228,11 +230,34 @@ TEST_F(Refusals, OfAnotherOption) {
                                  "accepted: the same on all hosts"));
 }
 
+// One of those that are there might just have died.
 TEST_F(Refusals, OfMoreThanThereMayBe) {
-  EXPECT_EQ(error_of_coming(good()),
+  EXPECT_EQ(error_of_coming(good(), 2),
             "the hosts of the run refuse this one: there are 2 hosts already; accepted: up to as "
             "many (--max-hosts)");
   EXPECT_EQ(told_.size(), 1U);
+}
+
+// As it is when a host dies while a group is formed, and another one is started in its place.
+TEST_F(Elastic, TakeInWhoeverComesForOneThatHasJustDied) {
+  ElasticOptions two = options(2);
+  two.most = 2;
+  come(two);
+  come(two);
+  regroup_all({kNew, kNew});
+  sort_by_rank();
+  const auto late = elastic_hosts(two);
+  std::thread comes([&] { EXPECT_EQ(late->regroup(kNew), Meeting::formed); });
+  exchange_until_due();
+  // Both are there, and no place is free; then one of them is gone.
+  regroup_all({after(1), after(1)});
+  hosts_.pop_back();
+  EXPECT_THAT(exchange_all(), ElementsAre(HasSubstr("is lost")));
+  regroup_all({after(1)});
+  comes.join();
+  EXPECT_THAT(late->standings(), ElementsAre(after(1), kNew));
+  hosts_.push_back(late);
+  EXPECT_THAT(exchange_all(), testing::Each("no error"));
 }
 
 // It cannot even read who the hosts are.
