@@ -145,6 +145,7 @@ class C10dElasticHosts final : public ElasticHosts {
     group_store_.reset();
     // Who has heard of it in the middle of a step tells the others again.
     if (pause_asked_) to_tell_ |= kPauseFlag;
+    look_again_ = false;
     HostStanding own = standing;
     std::string why;
     for (int attempt = 0; attempt < kAttempts; ++attempt) {
@@ -189,7 +190,7 @@ class C10dElasticHosts final : public ElasticHosts {
     }
   }
   [[nodiscard]] std::uint64_t flags() const {
-    return to_tell_ | (beacon_->has_arrivals() ? kRegroupFlag : 0);
+    return to_tell_ | (beacon_->has_arrivals() || look_again_ ? kRegroupFlag : 0);
   }
   void hear(std::uint64_t flags) {
     pause_asked_ = pause_asked_ || (flags & kPauseFlag) != 0;
@@ -431,6 +432,8 @@ class C10dElasticHosts final : public ElasticHosts {
             refuse(host, fmt::format("there are {} hosts already; accepted: up to as many "
                                      "(--max-hosts)",
                                      options_.most));
+          } else {
+            look_again_ = true;
           }
           break;
         case Newcomer::gone:
@@ -550,6 +553,8 @@ class C10dElasticHosts final : public ElasticHosts {
   // Those for which there was no room in that generation. One of its members may have died, and
   // not be known for it yet: whoever is started in its place is not refused before the next one.
   std::map<HostNumber, std::int64_t> passed_over_;
+  // Whether there is one of them: a step later it is looked at again.
+  bool look_again_ = false;
   int rank_ = 0;
   std::vector<double> weights_{1.0};
   std::vector<HostStanding> standings_;
