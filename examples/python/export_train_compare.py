@@ -28,7 +28,7 @@ with tempfile.TemporaryDirectory() as temporary:
                                            for name, value in model.state_dict().items()))
 
 # Compare: the same budget of samples, under devices that come and go.
-trace = rubato.Trace.generate("spot:most=16,seed=1", end="hold")
+trace = rubato.Trace.generate("spot:most=16,wait=0.02,life=0.05,seed=1", end="hold")
 for rule in ("constant", "linear", "root", "adascale"):
     found = rubato.train("softmax", trace=trace, rule=rule, epochs=2)
     print(f"{rule:9} {100 * found.test_accuracy:.2f} % after {found.steps.rows} steps, {found.steps['iterations'][-1]:.0f} "

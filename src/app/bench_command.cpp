@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
@@ -20,10 +21,12 @@
 #include "app/command_line.hpp"
 #include "app/output.hpp"
 #include "core/memory.hpp"
+#include "core/terminal.hpp"
 #include "lab/contestant.hpp"
 #include "lab/measure.hpp"
 #include "lab/peers.hpp"
 #include "lab/triad.hpp"
+#include "report/progress.hpp"
 
 namespace rubato::app {
 
@@ -123,9 +126,12 @@ void define_conditions(CommandLine& line, BenchOptions& options) {
               });
 }
 
-// Which strategy is at work, while nobody would know otherwise.
-void say_progress(const std::string& text) {
-  if (can_redraw(STDERR_FILENO)) print_error(fmt::format("\r\x1b[K{}", text));
+// Which strategy is at work, while nobody would know otherwise; nothing takes the line away again.
+void say_progress(std::vector<LineField> fields) {
+  if (!can_redraw(STDERR_FILENO)) return;
+  constexpr std::size_t kUsualColumns = 80;
+  const std::size_t columns = terminal_columns(STDERR_FILENO).value_or(kUsualColumns);
+  redraw_error("\r\x1b[K" + fitting_line(std::move(fields), static_cast<int>(columns) - 1));
 }
 
 std::vector<std::string_view> strategies_of(const BenchOptions& options, std::int64_t cores) {
@@ -188,10 +194,12 @@ std::vector<BenchRow> measure_task(const BenchOptions& options, const lab::Reduc
   if (options.peers) enter_peers(task, field);
   const auto measurements =
       lab::measure_in_turn(field.entrants, options.measure, [&](std::string_view name, int round) {
-        say_progress(fmt::format("round {} of {}: {}, {} cores x {} floats, {} threads", round,
-                                 lab::kRounds, name, task.cores, task.size, workers.threads()));
+        say_progress({{fmt::format("round {} of {}", round, lab::kRounds), 3},
+                      {std::string(name), 4},
+                      {fmt::format("{} cores x {} floats", task.cores, task.size), 2},
+                      {fmt::format("{} threads", workers.threads()), 1}});
       });
-  say_progress("");
+  say_progress({});
   std::vector<BenchRow> rows;
   for (std::size_t i = 0; i < measurements.size(); ++i) {
     // A peer that failed is left out.
@@ -268,18 +276,18 @@ int bench_reduce(std::span<const std::string> arguments) {
   check_memory(options);
 
   const bool table = !options.json && !options.csv;
-  if (table) print_out(bench_header());
+  if (table) print_text(bench_header(output_width()));
   std::vector<BenchRow> all;
   for (const std::int64_t threads : options.threads) {
     Workers workers(static_cast<int>(threads));
-    say_progress("STREAM triad");
+    say_progress({{"STREAM triad", 1}});
     const double triad = lab::triad_bandwidth(workers);
     for (const std::int64_t size : options.sizes) {
       for (const std::int64_t cores : options.cores) {
         const lab::ReduceTask task = task_of(options, cores, size);
         const std::vector<BenchRow> rows = measure_task(options, task, workers, triad);
         if (table) {
-          print_out(bench_table(rows));
+          print_text(bench_table(rows, output_width()));
           // Nobody waits for the rest.
           require_output();
         }
@@ -305,7 +313,7 @@ int bench_command(std::span<const std::string> arguments) {
   }
   const std::string& what = arguments.front();
   if (what == "--help" || what == "-h") {
-    print_out(kHelp);
+    print_text(kHelp);
     return 0;
   }
   if (what != "reduce") {

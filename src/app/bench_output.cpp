@@ -48,13 +48,13 @@ std::string csv_text(const std::string& text) {
 
 }  // namespace
 
-std::string bench_header() {
+std::string bench_header(LineWidth width) {
   TextTable table({Column::left, Column::left});
   for (const auto& [name, value] : lab::environment()) table.add({name, value});
-  return table.text();
+  return table.text(width);
 }
 
-std::string bench_table(std::span<const BenchRow> rows) {
+std::string bench_table(std::span<const BenchRow> rows, LineWidth width) {
   if (rows.empty()) return {};
   std::vector<const BenchRow*> sorted;
   for (const BenchRow& row : rows) sorted.push_back(&row);
@@ -78,7 +78,7 @@ std::string bench_table(std::span<const BenchRow> rows) {
              first.task.cores, first.task.size, first.task.fused ? ", with the update" : "",
              first.threads, choice_name(lab::kArrivals, first.options.arrival),
              choice_name(lab::kCaches, first.options.cache), first.triad / kGiga) +
-         table.text();
+         table.text(width);
 }
 
 std::string bench_json(std::span<const BenchRow> rows) {

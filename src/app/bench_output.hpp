@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "core/wrapped.hpp"
 #include "lab/measure.hpp"
 
 namespace rubato::app {
@@ -30,9 +31,9 @@ struct BenchRow {
 };
 
 /// The lines above a table: the machine.
-[[nodiscard]] std::string bench_header();
+[[nodiscard]] std::string bench_header(LineWidth width = {});
 /// A table of the rows of one task and one number of threads, fastest first.
-[[nodiscard]] std::string bench_table(std::span<const BenchRow> rows);
+[[nodiscard]] std::string bench_table(std::span<const BenchRow> rows, LineWidth width = {});
 [[nodiscard]] std::string bench_json(std::span<const BenchRow> rows);
 [[nodiscard]] std::string bench_csv(std::span<const BenchRow> rows);
 

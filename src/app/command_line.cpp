@@ -125,7 +125,7 @@ bool CommandLine::split(std::span<const std::string> arguments) {
   try {
     app_->parse(std::vector<std::string>(arguments.rbegin(), arguments.rend()));
   } catch (const CLI::CallForHelp&) {
-    print_out(app_->help());
+    print_text(app_->help());
     return false;
   } catch (const CLI::ExtrasError&) {
     // An argument may be left over because the option before it took another option for its value.

@@ -4,7 +4,6 @@
 #include <chrono>
 #include <iterator>
 #include <map>
-#include <system_error>
 #include <utility>
 #include <vector>
 
@@ -18,6 +17,7 @@
 
 #include "app/command_line.hpp"
 #include "config/run_option.hpp"
+#include "core/file.hpp"
 #include "experiment/design_file.hpp"
 #include "experiment/experiment_folder.hpp"
 
@@ -100,7 +100,7 @@ void define_work(CommandLine& line, Given& given) {
                 if (text.empty()) throw Error("'' is empty; accepted: a folder");
                 given.out = text;
               });
-  line.flag("quiet", "print nothing but errors", given.quiet);
+  line.flag("quiet", "print nothing but errors and where the answer is", given.quiet);
   line.config([&](const path& file) { given.file = read_design(file); });
   line.config_of("resume", "DIR", "go on with the experiment in the folder DIR",
                  [&](const std::string& text) {
@@ -113,12 +113,7 @@ path default_folder() {
   const auto now = std::chrono::system_clock::now();
   const std::string name = fmt::format("experiments/{:%Y-%m-%dT%H-%M-%SZ}",
                                        fmt::gmtime(std::chrono::system_clock::to_time_t(now)));
-  std::error_code ignored;
-  path folder = name;
-  for (int i = 2; std::filesystem::exists(folder, ignored); ++i) {
-    folder = fmt::format("{}-{}", name, i);
-  }
-  return folder;
+  return unused_path(name);
 }
 
 // A budget of epochs is that of --epochs; any other ends a run before they do.

@@ -50,10 +50,11 @@ int report(const CompareArguments& arguments, const Design& design, const Experi
   if (conducted.answer) {
     write_answer(folder, design, conducted);
     if (!arguments.quiet) {
-      print_out(fmt::format("\n{}\nanswer.md, answer.csv, runs.csv and answer.json are in {}\n",
-                            to_text(document_of(design, *conducted.answer, conducted.tuning)),
-                            folder.path().string()));
+      const AnswerDocument document = document_of(design, *conducted.answer, conducted.tuning);
+      print_out(fmt::format("\n{}\n", to_text(document, output_width())));
     }
+    print_text(fmt::format("answer.md, answer.csv, runs.csv and answer.json are in {}\n",
+                           folder.path().string()));
   }
   if (conducted.lost == 0) return 0;
   warn(fmt::format("{} run{} did not come to {} end; {}", conducted.lost,

@@ -3,10 +3,10 @@
 #include <algorithm>
 
 #include <fmt/format.h>
-#include <sys/ioctl.h>
 #include <unistd.h>
 
 #include "app/output.hpp"
+#include "core/terminal.hpp"
 #include "report/progress.hpp"
 
 namespace rubato::app {
@@ -14,18 +14,18 @@ namespace rubato::app {
 namespace {
 
 constexpr const char* kClear = "\r\x1b[2K";
-constexpr int kUsualColumns = 80;
+constexpr std::size_t kUsualColumns = 80;
 constexpr int kWidestMeter = 30;
 constexpr int kNarrowestMeter = 6;
 
-int columns_of_stdout() {
-  winsize size{};
-  const bool known = ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0;
-  return known ? size.ws_col : kUsualColumns;
-}
-
 std::string first_line(const std::string& text) {
   return text.substr(0, text.find('\n'));
+}
+
+std::string damage(const std::string& run, const std::string& what,
+                   const std::filesystem::path& aside) {
+  return fmt::format("{}  {}; it is done again, and what was there is in {}", run, what,
+                     aside.string());
 }
 
 std::string value_of(const RunResult& result) {
@@ -35,6 +35,8 @@ std::string value_of(const RunResult& result) {
 
 std::string outcome(const RunResult& result) {
   switch (result.end) {
+    case RunEnd::out_of_devices:
+      return result.reason;
     case RunEnd::diverged:
     case RunEnd::failed:
       return fmt::format("{}: {}", name_of(result.end), first_line(result.reason));
@@ -87,6 +89,11 @@ void CompareProgress::on_end(const std::string& run, const RunResult& result, do
                          clock_time(seconds), left.empty() ? "" : "  " + left));
 }
 
+void CompareProgress::on_damaged(const std::string& run, const std::string& what,
+                                 const std::filesystem::path& aside) {
+  print_line(damage(run, what, aside));
+}
+
 void CompareProgress::on_lost(const std::string& run, const std::string& why) {
   running_.erase(run);
   ++lost_;
@@ -115,7 +122,7 @@ std::string CompareProgress::line() const {
   if (unwell_ > 0) fields.push_back({fmt::format("{} without a good end", unwell_), 4});
   if (lost_ > 0) fields.push_back({fmt::format("{} lost", lost_), 5});
   if (const std::string left = time_left(); !left.empty()) fields.push_back({left, 6});
-  const int columns = columns_of_stdout() - 1;
+  const int columns = static_cast<int>(terminal_columns(STDOUT_FILENO).value_or(kUsualColumns)) - 1;
   std::string text = fitting_line(fields, columns);
   const int room = columns - static_cast<int>(text.size()) - 1;
   if (room >= kNarrowestMeter && text.starts_with(fields.front().text) && runs_ > 0) {
@@ -128,7 +135,7 @@ std::string CompareProgress::line() const {
 
 void CompareProgress::print_line(const std::string& text) {
   clear();
-  print_out(text + '\n');
+  print_text(text + '\n');
 }
 
 void CompareProgress::draw() {
@@ -141,6 +148,11 @@ void CompareProgress::clear() {
   if (!drawn_) return;
   print_out(kClear);
   drawn_ = false;
+}
+
+void NoProgress::on_damaged(const std::string& run, const std::string& what,
+                            const std::filesystem::path& aside) {
+  print_error(fmt::format("rubato compare: {}\n", damage(run, what, aside)));
 }
 
 }  // namespace rubato::app

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <filesystem>
 #include <map>
 #include <string>
 #include <vector>
@@ -22,6 +23,8 @@ class CompareProgress final : public ExperimentView {
                 const std::vector<RunResult>& ended) override;
   void on_start(const std::string& run) override;
   void on_end(const std::string& run, const RunResult& result, double seconds) override;
+  void on_damaged(const std::string& run, const std::string& what,
+                  const std::filesystem::path& aside) override;
   void on_lost(const std::string& run, const std::string& why) override;
   void on_tick() override;
   void on_stage_end() override;
@@ -47,7 +50,7 @@ class CompareProgress final : public ExperimentView {
   std::map<std::string, Stopwatch> running_;
 };
 
-/// What shows nothing.
+/// What shows nothing but, on stderr, damage.
 class NoProgress final : public ExperimentView {
  public:
   void on_stage(const std::string& /*name*/, std::int64_t /*runs*/,
@@ -55,6 +58,8 @@ class NoProgress final : public ExperimentView {
   void on_start(const std::string& /*run*/) override {}
   void on_end(const std::string& /*run*/, const RunResult& /*result*/,
               double /*seconds*/) override {}
+  void on_damaged(const std::string& run, const std::string& what,
+                  const std::filesystem::path& aside) override;
   void on_lost(const std::string& /*run*/, const std::string& /*why*/) override {}
   void on_tick() override {}
   void on_stage_end() override {}

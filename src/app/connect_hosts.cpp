@@ -15,6 +15,7 @@ C10dOptions options_of(const HostArguments& hosts, std::vector<NamedText> equal)
           .address = hosts.address,
           .port = hosts.port,
           .run = hosts.run,
+          .is_tcp_store = hosts.is_tcp_store,
           .interface = hosts.interface,
           .weight = hosts.weight,
           .token = hosts.token_file.empty() ? "" : token_in(hosts.token_file),

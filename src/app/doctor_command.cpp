@@ -50,7 +50,8 @@ int doctor_command(std::span<const std::string> arguments) {
   if (threads) facts.threads = static_cast<int>(*threads);
   ask_training(facts);
   const auto findings = doctor::findings(facts);
-  print_out(json ? doctor::report_json(facts, findings) : doctor::report_text(findings));
+  print_out(json ? doctor::report_json(facts, findings)
+                 : doctor::report_text(findings, output_width()));
   return static_cast<int>(doctor::is_well(findings) ? ExitCode::good : ExitCode::unwell);
 }
 

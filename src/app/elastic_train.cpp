@@ -1,14 +1,17 @@
 #include "app/elastic_train.hpp"
 
 #include <algorithm>
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <filesystem>
+#include <fstream>
 #include <optional>
 #include <span>
 #include <system_error>
 #include <utility>
 
+#include <fmt/chrono.h>
 #include <fmt/format.h>
 
 #include <rubato/core/error.hpp>
@@ -16,8 +19,9 @@
 #include <rubato/run/run_location.hpp>
 
 #include "app/host_folder.hpp"
-#include "app/output.hpp"
+#include "app/state_gift.hpp"
 #include "app/stop_signals.hpp"
+#include "app/succession.hpp"
 #include "app/terminal_run.hpp"
 #include "app/train_run.hpp"
 #include "config/trace_source.hpp"
@@ -31,65 +35,6 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// Of a run's folder, what is beside it where it cannot be written to: runs/a-2.
-fs::path name_beside(const fs::path& folder) {
-  std::error_code ignored;
-  fs::path name;
-  int i = 2;
-  do {
-    name = fmt::format("{}-{}", folder.string(), i++);
-  } while (fs::exists(name, ignored));
-  return name;
-}
-
-// Bytes from one host of a group to some others: all of them call its functions.
-class Gift {
- public:
-  Gift(Hosts& hosts, std::size_t from, std::vector<bool> to)
-      : hosts_(hosts), from_(from), to_(std::move(to)) {}
-
-  // Returns what the host that gives has as `bytes`; on one that takes no part, nothing.
-  std::string give(std::string bytes) {
-    std::uint64_t size = bytes.size();
-    exchange(std::as_writable_bytes(std::span(&size, 1)), std::vector(to_.size(), true));
-    if (size > kMost) {
-      throw Error(
-          fmt::format("another host gives a state of {} bytes; accepted: up to {}", size, kMost));
-    }
-    if (takes()) bytes.resize(size);
-    for (std::uint64_t begin = 0; begin < size; begin += kPiece) {
-      const std::uint64_t count = std::min(kPiece, size - begin);
-      const bool has_part = gives() || takes();
-      exchange(has_part ? std::as_writable_bytes(std::span(bytes)).subspan(begin, count)
-                        : std::span<std::byte>(),
-               to_);
-    }
-    return bytes;
-  }
-
- private:
-  static constexpr std::uint64_t kMost = std::uint64_t{1} << 36U;
-  static constexpr std::uint64_t kPiece = std::uint64_t{1} << 26U;
-
-  [[nodiscard]] std::size_t own() const { return static_cast<std::size_t>(hosts_.rank()); }
-  [[nodiscard]] bool gives() const { return own() == from_; }
-  [[nodiscard]] bool takes() const { return to_[own()]; }
-
-  void exchange(std::span<std::byte> bytes, const std::vector<bool>& to) {
-    std::vector<std::span<const std::byte>> out(to.size());
-    std::vector<std::span<std::byte>> in(to.size());
-    for (std::size_t host = 0; host < to.size(); ++host) {
-      if (gives() && to[host]) out[host] = bytes;
-    }
-    if (!gives() && to[own()]) in[from_] = bytes;
-    hosts_.exchange(out, in);
-  }
-
-  Hosts& hosts_;
-  std::size_t from_;
-  std::vector<bool> to_;
-};
-
 // A run on hosts that come and go, on one of them.
 class ElasticTraining {
  public:
@@ -98,6 +43,9 @@ class ElasticTraining {
       : arguments_(arguments), workload_(std::move(workload)) {
     auto equal = what_is_asked_for(arguments.run, *workload_);
     equal.push_back(what_is_followed(load_run_steps(arguments.run)));
+    equal.push_back({.name = "--hosts", .text = fmt::to_string(arguments.hosts.count)});
+    equal.push_back({.name = "--min-hosts", .text = fmt::to_string(arguments.hosts.least)});
+    equal.push_back({.name = "--max-hosts", .text = fmt::to_string(arguments.hosts.most)});
     hosts_ = join(
         arguments.hosts, std::move(equal), [this] { return signal() != 0; }, warn);
     signals_.emplace(nullptr);
@@ -106,17 +54,9 @@ class ElasticTraining {
   ExitCode execute();
 
  private:
-  // Who gives its state to those that have none, in a group.
-  struct Giving {
-    std::size_t from = 0;
-    std::vector<bool> to{};
-    [[nodiscard]] bool any() const { return std::ranges::find(to, true) != to.end(); }
-  };
-
   ElasticHosts::Meeting meet();
   std::optional<ExitCode> take_part();
   [[nodiscard]] HostStanding standing() const;
-  [[nodiscard]] Giving giving() const;
   // 0 while none has come.
   [[nodiscard]] int signal() const { return signals_ ? signals_->received() : 0; }
   [[nodiscard]] bool is_first() const { return hosts_->rank() == 0; }
@@ -124,11 +64,16 @@ class ElasticTraining {
   void begin();
   // With what this host has come to, or been given.
   void follow(const Handover& handover);
-  void succeed(const Handover& handover);
+  // Writes the run from now on.
+  void take_over();
+  void write_in(RunLocation location);
+  // Leaves what it has come to, while others may go on.
+  void become_copy();
   [[nodiscard]] const fs::path& wanted_folder() const {
     return arguments_.resume ? *arguments_.resume : *arguments_.out;
   }
-  [[nodiscard]] RunLocation successor_location(const Handover& handover) const;
+  [[nodiscard]] std::int64_t steps() const { return run_->run().trainer().result().steps; }
+  void announce_folder();
   void tell_of_change();
   // Nobody goes on.
   ExitCode end();
@@ -145,7 +90,8 @@ class ElasticTraining {
   std::unique_ptr<TerminalRun> run_;
   // What the run has come to, where that is final.
   std::optional<ExitCode> code_;
-  int last_count_ = 0;
+  // The others go on, or may.
+  bool is_alone_ = false;
 };
 
 ExitCode ElasticTraining::execute() {
@@ -167,7 +113,8 @@ ElasticHosts::Meeting ElasticTraining::meet() {
       if (!run_) throw;
       give_up(HostLost(error.what()));
     }
-    if (run_) hosts_->leave(true);
+    // Where the others have gone on without this host it stops alone.
+    is_alone_ = run_ && !hosts_->leave(true);
     return ElasticHosts::Meeting::ended;
   }
 }
@@ -176,7 +123,7 @@ ElasticHosts::Meeting ElasticTraining::meet() {
 std::optional<ExitCode> ElasticTraining::take_part() {
   share_state();
   if (is_first() && run_->role() == RunRole::follower) {
-    succeed(hand_over(run_->run()));
+    take_over();
     code_.reset();
   }
   tell_of_change();
@@ -189,7 +136,7 @@ std::optional<ExitCode> ElasticTraining::take_part() {
     const std::vector<std::span<std::byte>> in(out.size());
     hosts_->exchange(out, in);
   }
-  hosts_->leave(paused);
+  static_cast<void>(hosts_->leave(paused));
   return code_;
 }
 
@@ -198,21 +145,8 @@ HostStanding ElasticTraining::standing() const {
   return {.steps = run_->run().trainer().result().steps, .finished = code_.has_value()};
 }
 
-ElasticTraining::Giving ElasticTraining::giving() const {
-  const std::span<const HostStanding> standings = hosts_->standings();
-  const auto steps_of = [](const HostStanding& host) { return host.steps.value_or(-1); };
-  const auto furthest = std::ranges::max_element(standings, {}, steps_of);
-  Giving giving{.from = static_cast<std::size_t>(furthest - standings.begin())};
-  // Where nobody has a state the first host begins. One step is redone.
-  for (std::size_t host = 0; host < standings.size(); ++host) {
-    const bool lacks = !standings[host].steps || *standings[host].steps + 1 < steps_of(*furthest);
-    giving.to.push_back(lacks && host != giving.from);
-  }
-  return giving;
-}
-
 void ElasticTraining::share_state() {
-  Giving giving = this->giving();
+  const Giving giving = giving_of(*hosts_);
   const auto own = static_cast<std::size_t>(hosts_->rank());
   // Was left behind, and is given a newer state.
   if (giving.to[own]) run_.reset();
@@ -220,7 +154,7 @@ void ElasticTraining::share_state() {
   if (!giving.any()) return;
   const bool takes = giving.to[own];
   std::string bytes = giving.from == own ? handover_bytes(hand_over(run_->run())) : std::string();
-  bytes = Gift(*hosts_, giving.from, std::move(giving.to)).give(std::move(bytes));
+  bytes = given(*hosts_, giving, std::move(bytes));
   if (takes) follow(parse_handover(bytes));
 }
 
@@ -228,9 +162,10 @@ void ElasticTraining::begin() {
   try {
     run_ = std::make_unique<TerminalRun>(arguments_, workload_, location_of_first(arguments_),
                                          hosts_, RunRole::first, *signals_);
+    announce_folder();
   } catch (const Error&) {
     // What is wrong here is wrong everywhere.
-    hosts_->leave(true);
+    static_cast<void>(hosts_->leave(true));
     throw;
   }
 }
@@ -243,66 +178,85 @@ void ElasticTraining::follow(const Handover& handover) {
       hosts_, RunRole::follower, *signals_);
 }
 
-void ElasticTraining::succeed(const Handover& handover) {
+void ElasticTraining::take_over() {
+  const Handover own = hand_over(run_->run());
+  write_in(succeed({.wanted = wanted_folder(),
+                    .configuration = arguments_.run,
+                    .handover = own,
+                    .steps = steps()},
+                   *hosts_));
+  announce_folder();
+}
+
+void ElasticTraining::become_copy() {
+  if (run_->role() == RunRole::follower) {
+    const Handover own = hand_over(run_->run());
+    write_in(leave_copy({.wanted = wanted_folder(),
+                         .configuration = arguments_.run,
+                         .handover = own,
+                         .steps = steps()}));
+  }
+  run_->become_copy();
+}
+
+void ElasticTraining::write_in(RunLocation location) {
   run_.reset();
   folder_.reset();
-  run_ = std::make_unique<TerminalRun>(arguments_, workload_, successor_location(handover), hosts_,
+  run_ = std::make_unique<TerminalRun>(arguments_, workload_, std::move(location), hosts_,
                                        RunRole::successor, *signals_);
 }
 
-RunLocation ElasticTraining::successor_location(const Handover& handover) const {
-  const fs::path& wanted = wanted_folder();
-  try {
-    return RunLocation::take_over(wanted, arguments_.run, handover);
-  } catch (const OutputError&) {
-    throw;
-  } catch (const Error& error) {
-    // It is another run's, or the host that was first is not dead.
-    const fs::path beside = name_beside(wanted);
-    warn(fmt::format("{}\nthe run goes on in {}", error.what(), beside.string()));
-    return RunLocation::take_over(beside, arguments_.run, handover);
-  }
+void ElasticTraining::announce_folder() {
+  hosts_->announce_folder(fs::absolute(run_->run().location().path()).lexically_normal().string());
 }
 
 void ElasticTraining::tell_of_change() {
-  const int count = hosts_->count();
-  if (is_first() && !arguments_.quiet && last_count_ != 0 && count != last_count_) {
-    warn(fmt::format("{} after {} steps: {} host{} on",
-                     count < last_count_ ? "a host is lost" : "a host has come",
-                     run_->run().trainer().result().steps, count, count == 1 ? " goes" : "s go"));
-  }
-  last_count_ = count;
+  if (!is_first()) return;
+  const std::string line = fmt::format("after {} steps, {}", steps(), hosts_->story());
+  const auto now =
+      fmt::gmtime(std::chrono::system_clock::to_time_t(std::chrono::system_clock::now()));
+  std::ofstream(run_->run().location().path() / "hosts.log", std::ios::app)
+      << fmt::format("{:%Y-%m-%dT%H:%M:%SZ} {}\n", now, line);
+  if (!arguments_.quiet && hosts_->generation() > 1) warn(line);
 }
 
 ExitCode ElasticTraining::end() {
-  if (hosts_->pause_asked() || signal() != 0) return stop();
-  if (code_) return *code_;
-  if (run_) {
-    warn("the run has ended without this host, at the others");
-    return ExitCode::good;
+  const bool stopped = hosts_->pause_asked();
+  if (!run_ && signal() == 0) {
+    warn(fmt::format("the run of that name {}; another one needs another name at the rendezvous",
+                     stopped ? "was stopped" : "has ended"));
+    return ExitCode::run_ended;
   }
-  warn("the run of that name has ended; another one needs another name at the rendezvous");
-  return ExitCode::good;
+  // It was left behind, and waited to take part again.
+  if (signal() == 0 && !code_ && (!stopped || hosts_->generation() == 0)) {
+    warn(fmt::format("the run {} without this host, at the others",
+                     stopped ? "was stopped" : "has ended"));
+    return stopped ? ExitCode::run_ended : ExitCode::good;
+  }
+  return stopped || signal() != 0 ? stop() : *code_;
 }
 
 // The host that writes the run folder leaves a checkpoint; where it is gone, another one that has
 // been asked to stop does.
 ExitCode ElasticTraining::stop() {
   if (!run_) {
-    warn(signal() != 0 ? "stopped by a signal before it took part in the run"
-                       : "the run was stopped at another host");
+    warn("stopped by a signal before it took part in the run");
     return exit_code_of_signal(signal());
   }
-  if (run_->role() == RunRole::follower) {
+  if (is_alone_) {
+    if (run_->role() == RunRole::follower) {
+      warn("stopped by a signal; the other hosts may go on with the run");
+      return exit_code_of_signal(signal());
+    }
+    run_->become_copy();
+  }
+  if (run_->role() == RunRole::follower && !has_more(wanted_folder(), steps())) {
     try {
       const Handover own = hand_over(run_->run());
-      RunLocation location = RunLocation::take_over(wanted_folder(), arguments_.run, own);
-      run_.reset();
-      run_ = std::make_unique<TerminalRun>(arguments_, workload_, std::move(location), hosts_,
-                                           RunRole::successor, *signals_);
+      write_in(RunLocation::take_over(wanted_folder(), arguments_.run, own));
     } catch (const Error&) {
       // It is not gone.
-      if (!run_) return ExitCode::terminated;
+      return exit_code_of_signal(signal());
     }
   }
   return run_->stop();
@@ -311,7 +265,7 @@ ExitCode ElasticTraining::stop() {
 // Whatever role this host had, what it has come to is kept.
 void ElasticTraining::give_up(const HostLost& lost) {
   if (!run_) throw HostLost(lost);
-  if (run_->role() == RunRole::follower) succeed(hand_over(run_->run()));
+  become_copy();
   run_->throw_lost(lost);
 }
 

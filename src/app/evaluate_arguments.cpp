@@ -46,11 +46,11 @@ constexpr std::array<EvaluateTexts, 2> kEvaluateTexts{
       "  rubato eval --model mlp --weights state.pt --json\n"
       "Exit code: 2 for a mistake in the options or files."},
      {"rubato predict",
-      "Writes what a model says of the samples of the test set: of a run, whose folder may stand "
-      "in "
-      "the first place, or of a model with --weights.",
+      "Writes what a model says of the samples of the test set, or of other data: of a run, whose "
+      "folder may stand in the first place, or of a model with --weights.",
       "Values in [] are the defaults, where there is no RUN. Examples:\n"
       "  rubato predict runs/2024-05-31T12-00-00Z --what classes --out classes.csv\n"
+      "  rubato predict runs/2024-05-31T12-00-00Z --data csv:new.csv --what classes\n"
       "  rubato predict --model script:net.pt --data mnist:DIR --out outputs.pt\n"
       "Exit codes: 2 for a mistake in the options or files, 24 for output that could not be\n"
       "written."}}};
@@ -118,8 +118,9 @@ class EvaluateCommandLine : public CommandLine {
               [](const std::string& text) { return path(text) / "config.toml"; });
     config([this, &read](const path& file) {
       const RunConfiguration run = read_configuration(file);
-      read.run = evaluation_configuration(
-          run, given().contains("run") ? file.parent_path() : path(run.weights));
+      if (given().contains("run")) read.folder = file.parent_path();
+      read.run =
+          evaluation_configuration(run, given().contains("run") ? read.folder : path(run.weights));
     });
     define_run_options(*this, read.run, evaluation_options());
     define_evaluation(*this, read, command);
@@ -134,6 +135,8 @@ std::optional<EvaluateArguments> parse_evaluate_arguments(std::span<const std::s
   EvaluateArguments read;
   EvaluateCommandLine line(read, command);
   if (!line.parse(with_run_named(arguments))) return std::nullopt;
+  const auto& given = line.given();
+  read.other_data = !read.folder.empty() && given.contains("data") && !given.contains("validation");
   require_something_to_evaluate(read.run);
   return read;
 }

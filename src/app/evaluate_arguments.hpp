@@ -20,6 +20,10 @@ enum class EvaluateCommand { evaluate, predict };
 struct EvaluateArguments {
   /// As evaluation_configuration() has it.
   RunConfiguration run;
+  /// The folder of the run in the first place; empty without one.
+  std::filesystem::path folder;
+  /// Whether other data are named than those of the run.
+  bool other_data = false;
   /// Of `rubato eval`.
   bool json = false;
   /// Of `rubato predict`, whose output is CSV on stdout without a file.

@@ -7,6 +7,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include <fmt/format.h>
 
@@ -93,6 +94,26 @@ std::string csv_of(const NamedArray& array) {
   }
 }
 
+// As a field of CSV.
+std::string quoted(const std::string& text) {
+  const bool blanks = !text.empty() && (text.front() == ' ' || text.back() == ' ');
+  if (!blanks && text.find_first_of("\",\n\r") == std::string::npos) return text;
+  std::string field = "\"";
+  for (const char c : text) field += c == '"' ? "\"\"" : std::string(1, c);
+  return field + '"';
+}
+
+// Of the classes of samples, one of each.
+std::string csv_of_names(const NamedArray& classes, const std::vector<std::string>& names) {
+  std::string csv = fmt::format("sample,{}\n", classes.name);
+  std::size_t sample = 0;
+  for (const std::int64_t of : classes.values<std::int64_t>()) {
+    fmt::format_to(std::back_inserter(csv), "{},{}\n", sample++,
+                   quoted(names.at(static_cast<std::size_t>(of))));
+  }
+  return csv;
+}
+
 std::string csv_of(const ArrayCopies& found) {
   if (found.arrays().size() != 1) {
     throw Error(
@@ -121,14 +142,22 @@ ExitCode evaluate(const EvaluateArguments& arguments, const LoadWorkload& load) 
 ExitCode predict(const EvaluateArguments& arguments, const LoadWorkload& load) {
   const std::shared_ptr<const Workload> workload = load(arguments.run);
   const ArrayCopies found = rubato::predict(*workload, arguments.run, arguments.what);
+  const std::vector<std::string> names = workload->class_names();
+  const auto csv = [&] {
+    return arguments.what == Prediction::classes && !names.empty()
+               ? csv_of_names(found.arrays().front(), names)
+               : csv_of(found);
+  };
   if (!arguments.out) {
-    print_out(csv_of(found));
+    print_out(csv());
     return ExitCode::good;
   }
   const std::string type = arguments.out->extension().string();
-  write_file(*arguments.out, type == ".csv"  ? csv_of(found)
-                             : type == ".pt" ? workload->weights(found.arrays(), {})
-                                             : safetensors_of(found));
+  if (type == ".pt") {
+    write_file(*arguments.out, workload->weights(found.arrays(), {}));
+  } else {
+    write_file(*arguments.out, type == ".csv" ? csv() : safetensors_of(found));
+  }
   return ExitCode::good;
 }
 

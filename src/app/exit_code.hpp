@@ -26,6 +26,10 @@ enum class ExitCode {
   incomplete = 27,
   /// Another host is gone, or silent for too long.
   host_lost = 28,
+  /// A host has come to a run that has ended at the others.
+  run_ended = 29,
+  /// There were no devices for the rest of the training any more.
+  out_of_devices = 30,
   /// Ended by Ctrl-C or by a request to terminate, after a checkpoint: 128 and the signal, as a
   /// shell has it.
   interrupted = 130,

@@ -6,8 +6,8 @@
 
 namespace rubato::app {
 
-/// Prints --help in lines of at most 80 columns: options by group, in the order of their
-/// definition, each with its value, what it means and its default.
+/// Prints --help in lines of at most 80 columns, or fewer on a narrow terminal: options by group,
+/// in the order of their definition, each with its value, what it means and its default.
 class HelpFormatter : public CLI::FormatterBase {
  public:
   [[nodiscard]] std::string make_help(const CLI::App* app, std::string name,

@@ -164,6 +164,7 @@ void HostOptions::take_environment(const CommandLine& line) {
   }
   // torchrun's agent serves the store, for each time that it starts the processes anew.
   if (environment_("TORCHELASTIC_USE_AGENT_STORE") == "True") {
+    arguments_.is_tcp_store = true;
     arguments_.run = fmt::format("{}/{}", environment_("TORCHELASTIC_RUN_ID").value_or("none"),
                                  environment_("TORCHELASTIC_RESTART_COUNT").value_or("0"));
   }

@@ -17,6 +17,8 @@ struct HostArguments {
   std::string address = "127.0.0.1";
   int port = 29500;
   std::string run{};
+  /// The store is a TCPStore of c10d's: torchrun's.
+  bool is_tcp_store = false;
   std::string interface = "127.0.0.1";
   double weight = 1;
   /// Empty is no token.

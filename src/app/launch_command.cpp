@@ -5,9 +5,13 @@
 #include <cerrno>
 #include <chrono>
 #include <csignal>
+#include <cstddef>
 #include <cstdint>
 #include <ctime>
 #include <optional>
+#include <span>
+#include <string>
+#include <string_view>
 #include <system_error>
 #include <vector>
 
@@ -201,7 +205,8 @@ class LaunchedHosts {
   }
   // A host that has lost another one may end before that one has.
   void note(int code) {
-    last_code_ = code;
+    // One that was started again has come too late: what the run came to, another host has said.
+    if (code != static_cast<int>(ExitCode::run_ended) || last_code_ == 0) last_code_ = code;
     const int lost = static_cast<int>(ExitCode::host_lost);
     const bool asked = told_ && (code == kKilled + SIGTERM || code == kKilled + SIGKILL);
     if (first_failure_ == 0 || (first_failure_ == lost && code != 0 && code != lost && !asked)) {
@@ -269,6 +274,20 @@ std::optional<LaunchArguments> parse(std::span<const std::string> arguments) {
   return read;
 }
 
+// That of the user's own, which counts for the hosts; empty where the command names none.
+std::optional<std::string> token_file_in(std::span<const std::string> command) {
+  constexpr std::string_view kOption = "--token-file";
+  std::optional<std::string> file;
+  for (std::size_t i = 0; i < command.size(); ++i) {
+    const std::string& word = command[i];
+    if (word == kOption && i + 1 < command.size()) file = command[i + 1];
+    if (word.starts_with(kOption) && word.substr(kOption.size()).starts_with('=')) {
+      file = word.substr(kOption.size() + 1);
+    }
+  }
+  return file;
+}
+
 }  // namespace
 
 int launch_command(std::span<const std::string> arguments) {
@@ -279,7 +298,10 @@ int launch_command(std::span<const std::string> arguments) {
   const std::string token = file_with_token();
   const bool elastic = launched->least > 0;
   LaunchedHosts hosts(elastic ? std::optional(launched->restarts) : std::nullopt);
-  if (elastic) hosts.serve({"rubato", "rendezvous", "--port", port, "--quiet"});
+  if (elastic) {
+    hosts.serve({"rubato", "rendezvous", "--port", port, "--address", "127.0.0.1", "--token-file",
+                 token_file_in(launched->command).value_or(token), "--quiet"});
+  }
   for (int rank = 0; rank < launched->hosts; ++rank) {
     std::vector<std::string> command{"rubato", "train"};
     if (launched->hosts > 1 || elastic) {

@@ -35,20 +35,20 @@ std::string shown_values(const Argument& argument) {
 }
 
 // A strategy's arguments stand below it, all in columns of the family.
-std::string family_text(const Family& family) {
+std::string family_text(const Family& family, LineWidth width) {
   TextTable table({Column::left, Column::left, Column::wrapped}, kIndent);
   for (const Strategy& strategy : family.strategies) {
     for (const Argument& argument : strategy.arguments) {
       table.add({argument.name, shown_default(argument), shown_values(argument)});
     }
   }
-  const std::vector<std::string> arguments = table.rows();
+  const std::vector<std::string> arguments = table.rows(width);
   const std::string title = fmt::format("{} ({}): {}", family.name, family.option, family.help);
-  std::string text = wrapped(title, 0) + '\n';
+  std::string text = wrapped(title, 0, width) + '\n';
   auto next = arguments.begin();
   for (const Strategy& strategy : family.strategies) {
-    text +=
-        fmt::format("\n{}\n{:{}}{}\n", strategy.name, "", kIndent, wrapped(strategy.help, kIndent));
+    text += fmt::format("\n{}\n{:{}}{}\n", strategy.name, "", kIndent,
+                        wrapped(strategy.help, kIndent, width));
     for (std::size_t i = 0; i < strategy.arguments.size(); ++i) text += *next++;
   }
   if (arguments.empty()) return text;
@@ -57,20 +57,21 @@ std::string family_text(const Family& family) {
       std::any_of(family.strategies.begin(), family.strategies.end(), [](const Strategy& strategy) {
         return !strategy.arguments.empty() && strategy.name.find(':') != std::string::npos;
       });
-  return text +
-         fmt::format(
-             "\nGiven as NAME{}ARGUMENT=VALUE,ARGUMENT=VALUE. The columns: argument, default,"
-             "\nwhat is accepted.\n",
-             has_colon ? ',' : ':');
+  const std::string form = fmt::format(
+      "Given as NAME{}ARGUMENT=VALUE,ARGUMENT=VALUE. The columns: argument, default, "
+      "what is accepted.",
+      has_colon ? ',' : ':');
+  return text + '\n' + wrapped(form, 0, width) + '\n';
 }
 
-std::string overview() {
+std::string overview(LineWidth width) {
   TextTable table({Column::left, Column::left, Column::wrapped}, kIndent);
   for (const Family& family : families()) {
     table.add({family.name, family.option,
                fmt::to_string(fmt::join(row_names(family.strategies), ", "))});
   }
-  return "What options take by name; `rubato list FAMILY` explains each.\n\n" + table.text();
+  const std::string title = "What options take by name; `rubato list FAMILY` explains each.";
+  return wrapped(title, 0, width) + "\n\n" + table.text(width);
 }
 
 // Null where there is none.
@@ -132,9 +133,10 @@ int list_command(std::span<const std::string> arguments) {
     print_out(json_of(wanted.empty() ? families() : wanted));
     return 0;
   }
-  if (wanted.empty()) print_out(overview());
+  const LineWidth width = output_width();
+  if (wanted.empty()) print_text(overview(width));
   for (const Family& one : wanted) {
-    print_out((&one == wanted.data() ? "" : "\n") + family_text(one));
+    print_text((&one == wanted.data() ? "" : "\n") + family_text(one, width));
   }
   return 0;
 }

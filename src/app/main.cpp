@@ -17,6 +17,7 @@
 #include "app/list_command.hpp"
 #include "app/output.hpp"
 #include "app/plan_command.hpp"
+#include "app/serve_rendezvous.hpp"
 #include "app/simulate_command.hpp"
 #include "app/trace_command.hpp"
 #include "app/train_front.hpp"
@@ -36,7 +37,7 @@ struct Command {
 constexpr std::array<Command, 14> kCommands{{
     {"train", "train a model under a trace", train_front},
     {"launch", "train on several hosts that are processes on this machine", launch_command},
-    {"rendezvous", "serve a place where hosts meet that train together", rendezvous_front},
+    {"rendezvous", "serve a place where hosts meet that train together", serve_rendezvous},
     {"plan", "show what a trace will do before anything is trained", plan_command},
     {"trace", "read, make up, convert and show traces", trace_command},
     {"simulate", "say what trainings would take elsewhere, without training", simulate_command},
@@ -56,20 +57,19 @@ std::string help() {
   for (const Command& command : kCommands) {
     commands.add({std::string(command.name), std::string(command.summary)});
   }
-  return "Trains a model while the number of accelerator cores, and with it the global\n"
-         "batch size, changes under it, on one machine.\n"
-         "\n"
-         "Usage: rubato COMMAND [OPTIONS]\n"
-         "\n"
-         "Commands:\n" +
-         commands.text() +
-         "\n"
-         "Options:\n"
-         "  --help     print this help; behind a command, that of the command\n"
-         "  --version  print the version\n"
-         "\n"
-         "`rubato train` without options is a first run: in under a minute it trains a\n"
-         "small network on built-in digits under a built-in trace.\n";
+  TextTable options({Column::left, Column::left}, 2);
+  options.add({"--help", "print this help; behind a command, that of the command"});
+  options.add({"--version", "print the version"});
+  const LineWidth width = output_width();
+  return fmt::format(
+      "{}\n\nUsage: rubato COMMAND [OPTIONS]\n\nCommands:\n{}\nOptions:\n{}\n{}\n",
+      wrapped("Trains a model while the number of accelerator cores, and with it the global "
+              "batch size, changes under it, on one machine.",
+              0, width),
+      commands.text(width), options.text(width),
+      wrapped("`rubato train` without options is a first run: in under a minute it trains a small "
+              "network on built-in digits under a built-in trace.",
+              0, width));
 }
 
 int run_command(const std::string& name, std::span<const std::string> arguments) {
@@ -95,7 +95,7 @@ int run(std::span<const std::string> arguments) {
   const std::string& name = arguments.front();
   const std::span<const std::string> rest = arguments.subspan(1);
   if (name == "--help" || name == "-h" || (name == "help" && rest.empty())) {
-    print_out(help());
+    print_text(help());
     return 0;
   }
   if (name == "--version") {

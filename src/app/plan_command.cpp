@@ -122,8 +122,11 @@ int plan_command(std::span<const std::string> arguments) {
     print_error(fmt::format("rubato plan: {}\n", *note));
   }
   const PlanView view{run.assignment, options.seed, options.indices};
-  print_out(options.json ? plan_json(planner.options(), epochs, view)
-                         : plan_table(planner, epochs, view));
+  if (options.json) {
+    print_out(plan_json(planner.options(), epochs, view));
+  } else {
+    print_text(plan_table(planner, epochs, view, output_width()));
+  }
   return 0;
 }
 

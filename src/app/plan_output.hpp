@@ -7,6 +7,8 @@
 #include <rubato/plan/assignment.hpp>
 #include <rubato/plan/plan.hpp>
 
+#include "core/wrapped.hpp"
+
 namespace rubato::app {
 
 /// What is to be seen of a plan besides its epochs.
@@ -29,6 +31,6 @@ struct PlanView {
 /// every core waits for the one with the most substeps), and how long the trace of `planner` lasts.
 /// Of two batch sizes in the middle the smaller one is the median.
 [[nodiscard]] std::string plan_table(const Planner& planner, std::span<const EpochPlan> epochs,
-                                     const PlanView& view);
+                                     const PlanView& view, LineWidth width = {});
 
 }  // namespace rubato::app

@@ -68,7 +68,8 @@ std::vector<std::string> row_of(std::string name, std::span<const EpochPlan> epo
           fmt::format("{:.1f} %", 100 * utilisation)};
 }
 
-void put_epochs(std::string& text, const PlanOptions& plan, std::span<const EpochPlan> epochs) {
+void put_epochs(std::string& text, const PlanOptions& plan, std::span<const EpochPlan> epochs,
+                LineWidth width) {
   const std::vector<std::string> header{"epoch", "range",   "steps",   "min batch",  "median",
                                         "max",   "samples", "dropped", "utilisation"};
   TextTable table(std::vector(header.size(), Column::right));
@@ -88,7 +89,7 @@ void put_epochs(std::string& text, const PlanOptions& plan, std::span<const Epoc
                      std::span(&epoch, 1), std::move(totals)));
   }
   if (epochs.size() > 1) table.add(row_of("all", epochs, std::move(all)));
-  text += '\n' + table.text();
+  text += '\n' + table.text(width);
   if (!epochs.back().complete) text += "* the trace stops before this epoch is full\n";
 }
 
@@ -116,14 +117,15 @@ std::string cores_text(const Planner& planner) {
 }  // namespace
 
 std::string plan_table(const Planner& planner, std::span<const EpochPlan> epochs,
-                       const PlanView& view) {
+                       const PlanView& view, LineWidth width) {
   const PlanOptions& plan = planner.options();
   const Trace& trace = planner.trace();
   std::string text = fmt::format("trace  {}\n", trace.source());
+  if (!trace.scaling().empty()) text += fmt::format("scale  {}\n", trace.scaling());
   text += fmt::format("data   {} in minibatches of {}, on {}, {}\n",
                       count_of(plan.dataset_size, "sample"), grouped(plan.minibatch_size),
                       cores_text(planner), choice_name(kAssignments, view.assignment));
-  if (!epochs.empty()) put_epochs(text, plan, epochs);
+  if (!epochs.empty()) put_epochs(text, plan, epochs, width);
   const bool constant = trace.length() == 1 && trace.endless();
   text += '\n';
   text += constant ? "The trace never ends.\n" : duration(planner);

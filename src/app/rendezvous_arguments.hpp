@@ -10,6 +10,10 @@ namespace rubato::app {
 struct RendezvousArguments {
   /// To listen at; 0 is any that is free.
   int port = 29500;
+  /// To listen at; empty is all network interfaces.
+  std::string address{};
+  /// Empty is no token.
+  std::string token_file{};
   bool quiet = false;
 };
 

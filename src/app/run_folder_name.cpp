@@ -8,6 +8,8 @@
 
 #include <rubato/core/error.hpp>
 
+#include "core/file.hpp"
+
 namespace rubato::app {
 
 namespace {
@@ -46,12 +48,7 @@ void check_run_folder(const path& folder) {
 path default_run_folder(std::chrono::system_clock::time_point now) {
   const std::string name = fmt::format("runs/{:%Y-%m-%dT%H-%M-%SZ}",
                                        fmt::gmtime(std::chrono::system_clock::to_time_t(now)));
-  std::error_code ignored;
-  path folder = name;
-  for (int i = 2; std::filesystem::exists(std::filesystem::symlink_status(folder, ignored)); ++i) {
-    folder = fmt::format("{}-{}", name, i);
-  }
-  return folder;
+  return unused_path(name);
 }
 
 ResumePoint resume_point(const std::string& text) {

@@ -1,9 +1,17 @@
 #include "app/run_messages.hpp"
 
+#include <algorithm>
+#include <cstdint>
+#include <variant>
+
 #include <fmt/format.h>
+
+#include <rubato/scaling/rule_registry.hpp>
+#include <rubato/trace/trace.hpp>
 
 #include "app/idle_options.hpp"
 #include "app/modelled_time.hpp"
+#include "config/batch_policy.hpp"
 #include "config/fault_options.hpp"
 #include "config/trace_source.hpp"
 #include "report/progress.hpp"
@@ -21,7 +29,8 @@ std::string epochs_of(const TrainResult& result) {
   return result.epochs == 0 ? part : fmt::format("{} and {}", whole, part);
 }
 
-// "modelled time 2:13:05, 41.2 core-hours, 12.36 of money, idle 10:00, lost 31 s, 2 restarts".
+// "modelled time 2:13:05, 41.2 core-hours, 12.36 of money, idle 10:00, lost 31 s, restarting 1:00,
+// 2 restarts".
 std::string clock_words(const ClockTime& time) {
   constexpr double kHour = 3600;
   std::string text = fmt::format("modelled time {}, {:.4g} core-hours", modelled_time(time.seconds),
@@ -29,10 +38,34 @@ std::string clock_words(const ClockTime& time) {
   if (time.money > 0) text += fmt::format(", {:.4g} of money", time.money);
   if (time.idle_seconds > 0) text += fmt::format(", idle {}", modelled_time(time.idle_seconds));
   if (time.lost_seconds > 0) text += fmt::format(", lost {}", modelled_time(time.lost_seconds));
+  if (time.restart_seconds > 0) {
+    text += fmt::format(", restarting {}", modelled_time(time.restart_seconds));
+  }
   if (time.restarts > 0) {
     text += fmt::format(", {} restart{}", time.restarts, time.restarts == 1 ? "" : "s");
   }
   return text + "\n";
+}
+
+// Of every step; empty where they differ, or that is decided in training.
+std::optional<std::int64_t> only_batch_size(const RunConfiguration& run, const RunSteps& steps) {
+  const Trace* const trace = std::get_if<Trace>(&steps);
+  if (trace == nullptr || has_batch_policy(run)) return std::nullopt;
+  const std::int64_t first = trace->steps().front().batch_size;
+  const bool same = std::ranges::all_of(
+      trace->steps(), [first](const TraceStep& step) { return step.batch_size == first; });
+  return same ? std::optional(first) : std::nullopt;
+}
+
+// "lr 0.05", where that does not depend on gradients.
+std::string rate_of(Rule& rule, const RunConfiguration& run, std::int64_t batch) {
+  const RuleNeeds needs = rule.needs();
+  if (needs.group_norms || needs.parameter_norms) return "a rate of its own";
+  const Rates rates = rule.rates({.batch_size = batch,
+                                  .minibatch_size = run.minibatch,
+                                  .reference_batch_size = run.reference_batch,
+                                  .base_learning_rate = run.learning_rate});
+  return fmt::format("lr {:.6g}", rates.learning_rate);
 }
 
 }  // namespace
@@ -42,12 +75,14 @@ std::string opening(const RunConfiguration& run, const Workload& workload, const
   const std::string cores = range.fewest == range.most
                                 ? fmt::to_string(range.most)
                                 : fmt::format("{} to {}", range.fewest, range.most);
+  const std::string scaling = scaling_of(steps, run);
   return fmt::format(
-      "{}, trace {}{}\n"
+      "{}, trace {}{}{}\n"
       "rule {}, lr {} at batch {}, {}, minibatch {}, {} cores on {} threads, seed {}\n",
-      workload.description(), source_of(steps), run.clock == Clock::real ? "" : ", modelled time",
-      run.rule, run.learning_rate, run.reference_batch, run.optimizer, run.minibatch, cores,
-      run.threads, run.seed);
+      workload.description(), source_of(steps),
+      scaling.empty() ? "" : fmt::format(" ({})", scaling),
+      run.clock == Clock::real ? "" : ", modelled time", run.rule, run.learning_rate,
+      run.reference_batch, run.optimizer, run.minibatch, cores, run.threads, run.seed);
 }
 
 std::string resumption(const TrainResult& result,
@@ -108,6 +143,18 @@ std::vector<std::string> idle_arguments(const TrainArguments& arguments, const R
         "--log-steps {} does nothing on a terminal, where a bar shows every step", run.log_steps));
   }
   return lines;
+}
+
+std::optional<std::string> scaled_rate(const TrainArguments& arguments, const RunSteps& steps) {
+  const RunConfiguration& run = arguments.run;
+  if (!arguments.given.contains("lr") || arguments.given.contains("ref-batch")) return std::nullopt;
+  const std::optional<std::int64_t> batch = only_batch_size(run, steps);
+  const auto rule = RuleRegistry().make(run.rule);
+  if (!batch || *batch == run.reference_batch || !rule->follows_batch_size()) return std::nullopt;
+  return fmt::format(
+      "--lr {0} is for batch {1}: rule {2} takes steps of batch {3} with {4}\n"
+      "with --ref-batch {3} they are taken with lr {0}",
+      run.learning_rate, run.reference_batch, run.rule, *batch, rate_of(*rule, run, *batch));
 }
 
 std::optional<std::string> missed_target(const RunConfiguration& run, const TrainResult& result) {

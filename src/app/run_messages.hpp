@@ -34,6 +34,11 @@ namespace rubato::app {
 [[nodiscard]] std::vector<std::string> idle_arguments(const TrainArguments& arguments,
                                                       const RunSteps& steps, bool redrawn);
 
+/// That the rule makes another rate of the given --lr, though every step of the trace has the same
+/// batch size; empty where it does not, or --ref-batch was given, too.
+[[nodiscard]] std::optional<std::string> scaled_rate(const TrainArguments& arguments,
+                                                     const RunSteps& steps);
+
 /// By how much the accuracy misses --target-accuracy; empty where it does not.
 [[nodiscard]] std::optional<std::string> missed_target(const RunConfiguration& run,
                                                        const TrainResult& result);

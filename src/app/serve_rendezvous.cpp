@@ -4,9 +4,11 @@
 #include <thread>
 
 #include <fmt/format.h>
+#include <sys/resource.h>
 
-#include <rubato/c10d/c10d_hosts.hpp>
+#include <rubato/rendezvous/rendezvous_server.hpp>
 
+#include "app/host_arguments.hpp"
 #include "app/output.hpp"
 #include "app/rendezvous_arguments.hpp"
 #include "app/stop_signals.hpp"
@@ -18,14 +20,25 @@ namespace {
 // From one look for a signal to the next.
 constexpr std::chrono::milliseconds kPause{100};
 
+// Each is an open file, of which a process may have few unless it asks for as many as it may.
+void allow_many_connections() {
+  rlimit files{};
+  if (getrlimit(RLIMIT_NOFILE, &files) != 0) return;
+  files.rlim_cur = files.rlim_max;
+  static_cast<void>(setrlimit(RLIMIT_NOFILE, &files));
+}
+
 }  // namespace
 
 int serve_rendezvous(std::span<const std::string> arguments) {
   const auto options = parse_rendezvous_arguments(arguments);
   if (!options) return 0;
   const StopSignals signals(nullptr);
-  const RendezvousServer server(options->port);
-  if (!options->quiet) print_out(fmt::format("hosts may meet at port {}\n", server.port()));
+  allow_many_connections();
+  const RendezvousServer server(
+      options->port, {.address = options->address,
+                      .token = options->token_file.empty() ? "" : token_in(options->token_file)});
+  if (!options->quiet) print_text(fmt::format("hosts may meet at port {}\n", server.port()));
   while (signals.received() == 0) std::this_thread::sleep_for(kPause);
   return 0;
 }

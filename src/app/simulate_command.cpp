@@ -113,14 +113,14 @@ class Progress {
  public:
   explicit Progress(std::size_t runs) : runs_(runs), shown_(can_redraw(STDERR_FILENO)) {}
   ~Progress() {
-    if (drawn_) print_error("\r\x1b[2K");
+    if (drawn_) redraw_error("\r\x1b[2K");
   }
   Progress(const Progress&) = delete;
   Progress& operator=(const Progress&) = delete;
 
   void show(std::size_t done) {
     if (!shown_ || since_.seconds() < kMoment) return;
-    print_error(fmt::format("\r\x1b[2Ksimulated {} of {}", done, runs_));
+    redraw_error(fmt::format("\r\x1b[2Ksimulated {} of {}", done, runs_));
     drawn_ = true;
     since_ = {};
   }
@@ -178,7 +178,7 @@ int simulate_command(std::span<const std::string> arguments) {
       "    --cluster substep=0.1,bytes=100000000,algorithm=halving-doubling");
   if (!line.parse(arguments)) return 0;
   const std::vector<SimulatedRun> runs = simulated(options);
-  print_out(options.json ? simulation_json(runs) : simulation_table(runs));
+  print_out(options.json ? simulation_json(runs) : simulation_table(runs, output_width()));
   return 0;
 }
 

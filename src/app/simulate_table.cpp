@@ -24,7 +24,7 @@ std::string cores_text(const SimulatedTraining& training) {
 
 }  // namespace
 
-std::string simulation_table(std::span<const SimulatedRun> runs) {
+std::string simulation_table(std::span<const SimulatedRun> runs, LineWidth width) {
   std::vector<std::string> header;
   std::vector<Column> columns;
   for (const auto& option : runs.front().options) {
@@ -45,12 +45,12 @@ std::string simulation_table(std::span<const SimulatedRun> runs) {
   }
   if (money) header.emplace_back("money"), columns.push_back(Column::right);
   if (hosts) header.emplace_back("bytes/step"), columns.push_back(Column::right);
-  for (const char* name : {"idle", "lost", "restarts"}) {
+  for (const char* name : {"idle", "lost", "restarting", "restarts"}) {
     header.emplace_back(name);
     columns.push_back(Column::right);
   }
   if (ends) header.emplace_back("ended by"), columns.push_back(Column::left);
-  TextTable table(columns);
+  TextTable table(columns, 0, runs.front().options.size());
   table.add(header);
   for (const SimulatedRun& run : runs) {
     const SimulationResult& result = run.training.result;
@@ -67,11 +67,12 @@ std::string simulation_table(std::span<const SimulatedRun> runs) {
     if (hosts) row.push_back(grouped(std::llround(run.training.host_bytes)));
     row.push_back(modelled_time(time.idle_seconds));
     row.push_back(modelled_time(time.lost_seconds));
+    row.push_back(modelled_time(time.restart_seconds));
     row.push_back(grouped(time.restarts));
     if (ends) row.push_back(ended_by(result));
     table.add(row);
   }
-  return table.text();
+  return table.text(width);
 }
 
 std::string simulation_json(std::span<const SimulatedRun> runs) {

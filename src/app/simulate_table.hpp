@@ -5,6 +5,7 @@
 #include <utility>
 #include <vector>
 
+#include "core/wrapped.hpp"
 #include "run/dry_run.hpp"
 
 namespace rubato::app {
@@ -18,7 +19,8 @@ struct SimulatedRun {
 
 /// For people: a line for each run, with a column for each option that differs. All runs have the
 /// same options, and there is one at least.
-[[nodiscard]] std::string simulation_table(std::span<const SimulatedRun> runs);
+[[nodiscard]] std::string simulation_table(std::span<const SimulatedRun> runs,
+                                           LineWidth width = {});
 /// A JSON list of the same, with hours as metrics have them.
 [[nodiscard]] std::string simulation_json(std::span<const SimulatedRun> runs);
 

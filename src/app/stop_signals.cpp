@@ -7,6 +7,8 @@
 
 #include <unistd.h>
 
+#include "core/terminal.hpp"
+
 namespace rubato::app {
 
 namespace {
@@ -33,7 +35,7 @@ extern "C" void note_signal(int signal_number) {
 
 StopSignals::StopSignals(const char* message) {
   received_signal.store(0);
-  message_text.store(message);
+  announce(message);
   for (const int number : {SIGINT, SIGTERM}) {
     // Whoever started the program may have wanted it to be ignored (nohup, a script's background).
     if (std::signal(number, note_signal) == SIG_IGN) std::signal(number, SIG_IGN);
@@ -43,10 +45,12 @@ StopSignals::StopSignals(const char* message) {
 StopSignals::~StopSignals() {
   std::signal(SIGINT, SIG_DFL);
   std::signal(SIGTERM, SIG_DFL);
+  message_text.store(nullptr);
 }
 
 void StopSignals::announce(const char* message) {
-  message_text.store(message);
+  if (message != nullptr) messages_.push_back(fitted(message, line_width(STDERR_FILENO)));
+  message_text.store(message == nullptr ? nullptr : messages_.back().c_str());
 }
 
 int StopSignals::received() const {

@@ -1,5 +1,8 @@
 #pragma once
 
+#include <deque>
+#include <string>
+
 #include "app/exit_code.hpp"
 
 namespace rubato::app {
@@ -8,7 +11,7 @@ namespace rubato::app {
 /// once. One at a time.
 class StopSignals {
  public:
-  /// `message` is printed to stderr when the first arrives, unless it is null; must live as long.
+  /// `message` is printed to stderr when the first arrives, unless it is null.
   explicit StopSignals(const char* message);
   ~StopSignals();
   StopSignals(const StopSignals&) = delete;
@@ -18,6 +21,10 @@ class StopSignals {
   void announce(const char* message);
   /// The signal that arrived; 0 while none has.
   [[nodiscard]] int received() const;
+
+ private:
+  // All that were announced: a signal that arrives meanwhile may print the one before.
+  std::deque<std::string> messages_;
 };
 
 /// Of a command that a signal has ended.

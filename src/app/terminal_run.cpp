@@ -100,12 +100,13 @@ void TerminalRun::show() {
   for (const std::string& line : idle_arguments(arguments_, run_.steps(), redrawn)) warn(line);
   if (!arguments_.quiet) {
     if (role_ == RunRole::first) {
-      print_out(opening(options, run_.workload(), run_.steps()));
-      print_out(kernel_words());
-      if (hosts_) print_out(words_of(*hosts_));
+      print_text(opening(options, run_.workload(), run_.steps()));
+      if (const auto scaled = scaled_rate(arguments_, run_.steps())) print_text(*scaled + "\n");
+      print_text(kernel_words());
+      if (hosts_) print_text(words_of(*hosts_));
     }
     if (role_ == RunRole::first && arguments_.resume) {
-      print_out(resumption(trainer.result(), run_.location().from(), run_.kept_in()));
+      print_text(resumption(trainer.result(), run_.location().from(), run_.kept_in()));
     }
     // What does not fill a minibatch is carried or dropped.
     const std::int64_t minibatch = options.remainder == Remainder::carry ? 1 : options.minibatch;
@@ -155,8 +156,10 @@ ExitCode TerminalRun::stop() {
     return ExitCode::output_lost;
   }
   warn(fmt::format("stopped by a signal{} after {} steps; the checkpoint is {}\n{}",
-                   signal == 0 ? " to another host" : "", run_.trainer().result().steps,
-                   file.string(), to_go_on()));
+                   signal == 0 ? " to another host"
+                   : is_copy_  ? ", alone,"
+                               : "",
+                   run_.trainer().result().steps, file.string(), to_go_on()));
   return code;
 }
 
@@ -170,10 +173,15 @@ ExitCode TerminalRun::finished(const RunOutcome& outcome) {
   }
   const RunSummary& summary = *outcome.summary;
   for (const std::string& line : planned_faults_->missed(summary.result.steps)) warn(line);
-  if (!arguments_.quiet) print_out(closing(summary, run_));
+  if (!arguments_.quiet) print_text(closing(summary, run_));
   if (const std::string lost = interruption_->lost(); !lost.empty()) {
     warn(fmt::format("cannot write the output: {}; the run is complete, in {}", lost, folder));
     return ExitCode::output_lost;
+  }
+  if (outcome.end == RunOutcome::End::out_of_devices) {
+    warn(
+        "the availability has no devices for the rest of the training; a longer one, or "
+        "--on-trace-end hold or cycle, has them");
   }
   if (const auto missed = missed_target(arguments_.run, summary.result)) warn(*missed);
   return exit_code_of(outcome);
@@ -181,12 +189,16 @@ ExitCode TerminalRun::finished(const RunOutcome& outcome) {
 
 ExitCode TerminalRun::exit_code_of(const RunOutcome& outcome) const {
   if (outcome.end == RunOutcome::End::diverged) return ExitCode::diverged;
+  if (outcome.end == RunOutcome::End::out_of_devices) return ExitCode::out_of_devices;
   return missed_target(arguments_.run, outcome.summary->result) ? ExitCode::target_missed
                                                                 : ExitCode::good;
 }
 
 std::string TerminalRun::to_go_on() const {
-  return fmt::format("to go on: rubato train --resume {}", run_.location().path().string());
+  return fmt::format(
+      "{} rubato train --resume {}",
+      is_copy_ ? "others may go on with the run; to go on from this copy of it:" : "to go on:",
+      run_.location().path().string());
 }
 
 std::string TerminalRun::what_is_left() {

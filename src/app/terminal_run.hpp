@@ -52,6 +52,9 @@ class TerminalRun {
   /// What execute() throws when a host is lost: with a checkpoint of what has been trained.
   [[noreturn]] void throw_lost(const HostLost& lost);
 
+  /// Others may go on with the run: what this one says from now on is of a copy of it.
+  void become_copy() { is_copy_ = true; }
+
   /// Ends it before its end, with a checkpoint where it writes its folder, and says so.
   ExitCode stop();
   [[nodiscard]] Run& run() { return run_; }
@@ -71,6 +74,7 @@ class TerminalRun {
 
   const TrainArguments& arguments_;
   RunRole role_;
+  bool is_copy_ = false;
   const StopSignals& signals_;
   std::shared_ptr<Hosts> hosts_;
   Run run_;

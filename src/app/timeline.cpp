@@ -28,7 +28,8 @@ constexpr std::array<TimeUnit, 4> kTimeUnits{
      {"days", 86400, std::numeric_limits<double>::infinity()}}};
 
 constexpr int kPlotRows = 12;
-constexpr std::size_t kPlotWidth = 80;
+// So many columns for a number below the axis.
+constexpr std::size_t kTickColumns = 10;
 
 // The characters of a plot.
 struct PlotStyle {
@@ -210,11 +211,12 @@ std::vector<double> ticks_to(double most, int count) {
   return ticks;
 }
 
-std::string text_plot(const Timeline& timeline, bool utf8) {
+std::string text_plot(const Timeline& timeline, bool utf8, LineWidth width) {
   const PlotStyle& style = utf8 ? kUtf8 : kAscii;
   const std::int64_t largest = largest_of(timeline);
   const std::size_t margin = grouped(largest).size() + 1;
-  const std::size_t columns = kPlotWidth - margin - 1;
+  // A plot has some columns, whatever its numbers take.
+  const std::size_t columns = std::max(width.prose(), margin + 1 + kTickColumns) - margin - 1;
   const std::vector<Extremes> extremes = extremes_of(timeline, static_cast<int>(columns));
   bool parts = false;
   std::string text;
@@ -235,7 +237,8 @@ std::string text_plot(const Timeline& timeline, bool utf8) {
     // Without blanks at the end.
     text += line.substr(0, end) + '\n';
   }
-  const std::vector<double> ticks = ticks_of(timeline, 8);
+  const std::vector<double> ticks =
+      ticks_of(timeline, static_cast<int>(width.prose() / kTickColumns));
   std::vector<bool> ticked(columns);
   for (const double tick : ticks) {
     const auto column =
@@ -245,11 +248,11 @@ std::string text_plot(const Timeline& timeline, bool utf8) {
   text += fmt::format("{:>{}}{}", 0, margin, style.corner);
   for (std::size_t i = 0; i < columns; ++i) text += ticked[i] ? style.tick : style.floor;
   text += fmt::format("\n{}\n", tick_labels(timeline, ticks, margin + 1, columns));
-  text += fmt::format("{:{}}{} over {}", "", margin + 1, timeline.up, timeline.across);
+  std::string legend = fmt::format("{:{}}{} over {}", "", margin + 1, timeline.up, timeline.across);
   if (parts) {
-    text += fmt::format("; {} all of a column's time, {} a part of it", style.all, style.part);
+    legend += fmt::format("; {} all of a column's time, {} a part of it", style.all, style.part);
   }
-  return text + '\n';
+  return text + fitted(legend, width) + '\n';
 }
 
 std::string svg_plot(const Timeline& timeline) {

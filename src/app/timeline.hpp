@@ -7,6 +7,8 @@
 #include <rubato/trace/availability.hpp>
 #include <rubato/trace/trace.hpp>
 
+#include "core/wrapped.hpp"
+
 namespace rubato::app {
 
 /// Numbers that change in the course of time, or of steps: what is drawn.
@@ -44,9 +46,9 @@ struct Extremes {
 /// Round numbers from 0 to `most` or just below it, about `count` of them; `most` is above 0.
 [[nodiscard]] std::vector<double> ticks_to(double most, int count);
 
-/// A plot for the terminal: 80 columns, and a line that says what its characters mean where a
+/// A plot for the terminal: as wide as prose, and a line that says what its characters mean where a
 /// column has more than one value. Without `utf8` in ASCII alone.
-[[nodiscard]] std::string text_plot(const Timeline& timeline, bool utf8);
+[[nodiscard]] std::string text_plot(const Timeline& timeline, bool utf8, LineWidth width = {});
 
 /// The same as an SVG image of 860 by 340 pixels.
 [[nodiscard]] std::string svg_plot(const Timeline& timeline);

@@ -93,13 +93,13 @@ void put(const TraceCommandOptions& options, const std::string& content,
     return;
   }
   write_file(options.out, content);
-  print_out(summary);
+  print_text(summary);
 }
 
 void put(const TraceCommandOptions& options, const Availability& availability) {
   std::ostringstream csv;
   availability.write_csv(csv);
-  put(options, csv.str(), summary_text(availability));
+  put(options, csv.str(), summary_text(availability, output_width()));
 }
 
 int import_trace(std::span<const std::string> arguments) {
@@ -159,7 +159,7 @@ int convert_trace(std::span<const std::string> arguments) {
   }
   const Trace trace = to_steps(std::get<Availability>(loaded),
                                parse_availability_steps(run.availability, run.minibatch));
-  put(options, trace.to_csv(), summary_text(trace));
+  put(options, trace.to_csv(), summary_text(trace, output_width()));
   return 0;
 }
 
@@ -184,8 +184,9 @@ int show_trace(std::span<const std::string> arguments) {
     print_out(std::visit([](const auto& it) { return summary_json(it); }, loaded));
     return 0;
   }
-  print_out(std::visit([](const auto& it) { return summary_text(it); }, loaded));
-  print_out(fmt::format("\n{}", text_plot(timeline, speaks_utf8())));
+  const LineWidth width = output_width();
+  print_out(std::visit([&](const auto& it) { return summary_text(it, width); }, loaded));
+  print_out(fmt::format("\n{}", text_plot(timeline, speaks_utf8(), width)));
   return 0;
 }
 
@@ -202,18 +203,19 @@ constexpr std::array<TraceCommand, 4> kTraceCommands{
      {"show", "a summary and a plot of a trace, or of devices over time", show_trace}}};
 
 std::string trace_help() {
-  std::string text =
-      "Reads, makes up, converts and shows traces, and the availability of devices over\n"
-      "time that they are made of.\n"
-      "\n"
-      "Usage: rubato trace COMMAND [OPTIONS]\n"
-      "\n";
+  const LineWidth width = output_width();
   TextTable commands({Column::left, Column::left}, 2);
   for (const TraceCommand& command : kTraceCommands) {
     commands.add({std::string(command.name), std::string(command.help)});
   }
-  return text + commands.text() +
-         "\n`rubato trace COMMAND --help` says more; docs/traces.md has the formats.\n";
+  return fmt::format(
+      "{}\n\nUsage: rubato trace COMMAND [OPTIONS]\n\n{}\n{}\n",
+      wrapped("Reads, makes up, converts and shows traces, and the availability of devices over "
+              "time that they are made of.",
+              0, width),
+      commands.text(width),
+      wrapped("`rubato trace COMMAND --help` says more; docs/traces.md has the formats.", 0,
+              width));
 }
 
 }  // namespace

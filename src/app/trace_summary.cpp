@@ -81,7 +81,7 @@ std::string duration_text(double seconds) {
   return rest == 0 ? text : fmt::format("{} {} {}", text, rest, kUnits[unit + 1].name);
 }
 
-std::string summary_text(const Availability& availability) {
+std::string summary_text(const Availability& availability, LineWidth width) {
   const AvailabilitySummary summary = summary_of(availability);
   std::string length = duration_text(availability.length());
   if (availability.sample_gap()) {
@@ -100,10 +100,10 @@ std::string summary_text(const Availability& availability) {
   table.add({"changes", fmt::format("{}, {:.1f} per hour", grouped(summary.changes),
                                     summary.changes_per_hour)});
   table.add({"at zero", at_zero});
-  return table.text();
+  return table.text(width);
 }
 
-std::string summary_text(const Trace& trace) {
+std::string summary_text(const Trace& trace, LineWidth width) {
   const TraceNumbers numbers = numbers_of(trace);
   TextTable table({Column::left, Column::left});
   table.add({"trace", trace.source()});
@@ -115,7 +115,8 @@ std::string summary_text(const Trace& trace) {
     table.add({"cores", range_text(*numbers.fewest_cores, *numbers.most_cores)});
   }
   table.add({"changes", grouped(numbers.changes)});
-  return table.text();
+  if (!trace.scaling().empty()) table.add({"scale", trace.scaling()});
+  return table.text(width);
 }
 
 std::string summary_json(const Availability& availability) {

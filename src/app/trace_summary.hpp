@@ -5,11 +5,13 @@
 #include <rubato/trace/availability.hpp>
 #include <rubato/trace/trace.hpp>
 
+#include "core/wrapped.hpp"
+
 namespace rubato::app {
 
 /// A few lines about an availability or a trace; the first says what it is.
-[[nodiscard]] std::string summary_text(const Availability& availability);
-[[nodiscard]] std::string summary_text(const Trace& trace);
+[[nodiscard]] std::string summary_text(const Availability& availability, LineWidth width = {});
+[[nodiscard]] std::string summary_text(const Trace& trace, LineWidth width = {});
 
 /// The same as JSON: {"kind": "availability", "source", "length_seconds", "sample_gap_seconds",
 /// "fewest", "most", "mean", "changes", "changes_per_hour", "share_at_zero",

@@ -22,7 +22,6 @@
 
 #include "app/evaluate_arguments.hpp"
 #include "app/output.hpp"
-#include "app/rendezvous_arguments.hpp"
 #include "app/train_arguments.hpp"
 #include "app/train_programs.hpp"
 #include "config/batch_policy.hpp"
@@ -140,11 +139,6 @@ int train_front(std::span<const std::string> arguments) {
 
 int calibrate_front(std::span<const std::string> arguments) {
   return start("calibrate", arguments);
-}
-
-int rendezvous_front(std::span<const std::string> arguments) {
-  if (!parse_rendezvous_arguments(arguments)) return 0;
-  become_train_program("rendezvous", arguments);
 }
 
 int verify_front(std::span<const std::string> arguments) {

@@ -19,9 +19,6 @@ namespace rubato::app {
 [[nodiscard]] int evaluate_front(std::span<const std::string> arguments);
 [[nodiscard]] int predict_front(std::span<const std::string> arguments);
 
-/// `rubato rendezvous`: becomes the program rubato-train, which has c10d.
-[[nodiscard]] int rendezvous_front(std::span<const std::string> arguments);
-
 /// The program rubato-train: beside this one, where a build leaves it, or where an installation
 /// puts it. Throws Error when there is none.
 [[nodiscard]] std::filesystem::path train_program();

@@ -18,11 +18,11 @@
 #include "app/evaluate_arguments.hpp"
 #include "app/evaluate_run.hpp"
 #include "app/output.hpp"
-#include "app/serve_rendezvous.hpp"
 #include "app/train_arguments.hpp"
 #include "app/train_programs.hpp"
 #include "app/train_run.hpp"
 #include "config/engine.hpp"
+#include "torch_run/recorded_workload.hpp"
 
 namespace {
 
@@ -45,10 +45,6 @@ int main(int argc, char** argv) {
       return 0;
     });
   }
-  if (name == "rendezvous") {
-    return run_reporting_errors("rubato rendezvous",
-                                [&] { return serve_rendezvous(std::span(arguments).subspan(1)); });
-  }
   if (name == "eval" || name == "predict") {
     return run_reporting_errors("rubato " + name, [&] {
       const bool predicts = name == "predict";
@@ -57,7 +53,12 @@ int main(int argc, char** argv) {
                                    predicts ? EvaluateCommand::predict : EvaluateCommand::evaluate);
       if (!options) return 0;
       rubato::use_right_kernels(argv, options->run.kernels);
-      return static_cast<int>((predicts ? predict : evaluate)(*options, rubato::torch_workload));
+      const rubato::LoadWorkload load = [&](const rubato::RunConfiguration& run) {
+        return options->other_data ? rubato::recorded_workload(run, options->folder,
+                                                               /*labels=*/!predicts)
+                                   : rubato::torch_workload(run);
+      };
+      return static_cast<int>((predicts ? predict : evaluate)(*options, load));
     });
   }
   const TrainProgram* const program = train_program_of(name);

@@ -32,15 +32,24 @@ ExitCode verify(const TrainArguments& arguments, const LoadWorkload& load) {
                             changed);
       },
       arguments.steps);
-  print_out(kernel_words());
-  print_out(fmt::format("{:<22} {:>5} {:>7}  {:<14} {}\n", "trained with", "cores", "threads",
-                        "reducer", "hash of weights and metrics"));
+  print_text(kernel_words());
+  const bool wide = output_width().columns >= LineWidth::kProse;
+  if (wide) {
+    print_out(fmt::format("{:<22} {:>5} {:>7}  {:<14} {}\n", "trained with", "cores", "threads",
+                          "reducer", "hash of weights and metrics"));
+  }
   int differences = 0;
   std::int64_t steps = 0;
   const std::vector<Way> ways = ways_to_train(asked, arguments.steps);
   for (const Way& way : ways) {
-    print_out(
-        fmt::format("{:<22} {:>5} {:>7}  {:<14} ", way.what, way.cores, way.threads, way.reduce));
+    if (wide) {
+      print_out(
+          fmt::format("{:<22} {:>5} {:>7}  {:<14} ", way.what, way.cores, way.threads, way.reduce));
+    } else {
+      print_text(fmt::format("{}: {} cores, {} threads, {}\n", way.what, way.cores, way.threads,
+                             way.reduce));
+      print_out("  ");
+    }
     // Nobody waits for the rest.
     require_output();
     try {
@@ -48,7 +57,7 @@ ExitCode verify(const TrainArguments& arguments, const LoadWorkload& load) {
       print_out(
           fmt::format("{}{}\n", outcome.hash.substr(0, 16), outcome.difference ? "  DIFFERS" : ""));
       if (outcome.difference) {
-        print_out(fmt::format("  {}\n", *outcome.difference));
+        print_text(fmt::format("  {}\n", *outcome.difference));
         ++differences;
       }
       if (steps == 0) steps = outcome.steps;
@@ -60,11 +69,11 @@ ExitCode verify(const TrainArguments& arguments, const LoadWorkload& load) {
     }
   }
   if (differences > 0) {
-    print_out(fmt::format("{} of {} ways came to other bits than the first in {} steps\n",
-                          differences, ways.size(), steps));
+    print_text(fmt::format("{} of {} ways came to other bits than the first in {} steps\n",
+                           differences, ways.size(), steps));
     return ExitCode::differs;
   }
-  print_out(fmt::format("{} steps, {} ways: the same bits\n", steps, ways.size()));
+  print_text(fmt::format("{} steps, {} ways: the same bits\n", steps, ways.size()));
   return ExitCode::good;
 }
 

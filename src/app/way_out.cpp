@@ -2,6 +2,8 @@
 
 #include <cstdint>
 #include <exception>
+#include <filesystem>
+#include <system_error>
 
 #include <fmt/format.h>
 
@@ -9,9 +11,20 @@
 
 namespace rubato::app {
 
+namespace {
+
+// Somebody may have removed the folder, of which a part was then made again.
+bool can_go_on(const Run& run) {
+  std::error_code ignored;
+  return std::filesystem::exists(run.location().path() / "config.toml", ignored) &&
+         !run.checkpoints().files().empty();
+}
+
+}  // namespace
+
 std::string way_out(Run& run, std::string_view to_go_on) {
   if (run.location().path().empty()) return {};
-  if (!run.checkpoints().files().empty()) {
+  if (can_go_on(run)) {
     return fmt::format("\nthe checkpoints before it are kept; {}", to_go_on);
   }
   try {
@@ -35,7 +48,7 @@ std::string way_out_of_step(Run& run, std::string_view to_go_on) {
   } catch (const std::exception& error) {
     why = fmt::format("\nno checkpoint of {} steps: {}", steps, error.what());
   }
-  if (run.checkpoints().files().empty()) return why + "\nthere is no checkpoint to go on from";
+  if (!can_go_on(run)) return why + "\nthere is no checkpoint to go on from";
   return fmt::format("{}\nthe checkpoints before it are kept; {}", why, to_go_on);
 }
 

@@ -12,7 +12,8 @@
 
 namespace rubato::c10d_hosts_detail {
 
-Beacon::Beacon(Open open) : open_(std::move(open)), thread_([this] { run(); }) {}
+Beacon::Beacon(Open open, std::string store_name)
+    : open_(std::move(open)), store_name_(std::move(store_name)), thread_([this] { run(); }) {}
 
 Beacon::~Beacon() {
   {
@@ -23,30 +24,49 @@ Beacon::~Beacon() {
   thread_.join();
 }
 
-void Beacon::set(HostNumber host, const Members& members) {
+void Beacon::set(const Papers& papers) {
   {
     const std::lock_guard lock(mutex_);
-    host_ = host;
-    members_ = members;
-    has_arrivals_ = false;
+    const bool is_same =
+        papers_.own == papers.own && papers_.members.generation == papers.members.generation;
+    calls_for_regroup_ = calls_for_regroup_ && is_same;
+    papers_ = papers;
   }
   changed_.notify_all();
 }
 
-bool Beacon::has_arrivals() const {
+bool Beacon::calls_for_regroup() const {
   const std::lock_guard lock(mutex_);
-  return has_arrivals_;
+  return calls_for_regroup_;
+}
+
+Papers Beacon::papers() const {
+  const std::lock_guard lock(mutex_);
+  return papers_;
+}
+
+bool Beacon::call_for_regroup(const Papers& papers) {
+  const std::lock_guard lock(mutex_);
+  const bool is_current =
+      papers_.own == papers.own && papers_.members.generation == papers.members.generation;
+  calls_for_regroup_ = calls_for_regroup_ || is_current;
+  return is_current;
 }
 
 void Beacon::run() {
   std::unique_ptr<Store> store;
   std::unique_lock lock(mutex_);
   while (!ends_) {
-    if (host_ != 0) {
+    if (papers_.own != 0) {
       lock.unlock();
       try {
-        if (store == nullptr) store = open_();
-        beat(*store);
+        const Papers papers = this->papers();
+        const bool is_new = store == nullptr;
+        if (is_new) store = open_();
+        if (is_new && enter(*store, store_name_, papers) == Entry::displaced) {
+          static_cast<void>(call_for_regroup(papers));
+        }
+        beat(*store, papers);
       } catch (const std::exception&) {
         // With a new connection, the next time.
         store.reset();
@@ -57,32 +77,29 @@ void Beacon::run() {
   }
 }
 
-void Beacon::beat(Store& store) {
-  Members members;
-  HostNumber host = 0;
-  {
-    const std::lock_guard lock(mutex_);
-    host = host_;
-    members = members_;
+void Beacon::beat(Store& store, const Papers& papers) {
+  store.set(papers.keys.life(papers.own), fmt::to_string(++beats_));
+  if (!papers.members.contains(papers.own)) return;
+  if (store.find(kRunKey) != papers.keys.run()) static_cast<void>(call_for_regroup(papers));
+  if (std::exchange(spoken_for_, papers.own) != papers.own) last_told_ = 0;
+  if (const auto host = arrival(store, papers); host && call_for_regroup(papers)) {
+    last_told_ = *host;
   }
-  store.set(life_key(host), fmt::to_string(++beats_));
-  if (members.contains(host)) look_for_arrivals(store, members);
 }
 
-void Beacon::look_for_arrivals(Store& store, const Members& members) {
-  const auto arrivals = store.find(kArrivals);
-  if (!arrivals) return;
-  const HostNumber last = parse_whole(*arrivals, 0, std::int64_t{1} << 40U);
+std::optional<HostNumber> Beacon::arrival(Store& store, const Papers& papers) const {
+  const RunKeys& keys = papers.keys;
+  const Members& members = papers.members;
+  const auto arrivals = store.find(keys.arrivals());
+  if (!arrivals) return std::nullopt;
+  const HostNumber last = parse_whole(*arrivals, 0, kMostNumbers);
   for (HostNumber host = std::max(members.first_open, last_told_ + 1); host <= last; ++host) {
-    if (members.contains(host)) continue;
+    if (members.contains(host) || members.out.contains(host)) continue;
     // It may not have introduced itself yet.
-    if (!store.find(proof_key(host)) || store.find(refusal_key(host))) continue;
-    if (store.find(life_key(host)) == kLeft) continue;
-    const std::lock_guard lock(mutex_);
-    if (members_.generation != members.generation) return;
-    last_told_ = host;
-    has_arrivals_ = true;
+    if (!store.find(keys.proof(host)) || store.find(keys.refusal(host))) continue;
+    if (store.find(keys.life(host)) != kLeft) return host;
   }
+  return std::nullopt;
 }
 
 }  // namespace rubato::c10d_hosts_detail

@@ -6,9 +6,10 @@
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <string>
 #include <thread>
 
-#include "c10d/members.hpp"
+#include "c10d/papers.hpp"
 #include "c10d/store.hpp"
 
 namespace rubato::c10d_hosts_detail {
@@ -21,34 +22,42 @@ class Beacon {
   /// Makes a connection of its own to the store.
   using Open = std::function<std::unique_ptr<Store>()>;
 
-  explicit Beacon(Open open);
+  /// `store_name` is that of the store that is known (enter()).
+  Beacon(Open open, std::string store_name);
   /// Waits for the thread.
   ~Beacon();
   Beacon(const Beacon&) = delete;
   Beacon& operator=(const Beacon&) = delete;
 
-  /// From now on it speaks for this host, which takes part in the run with these, or does not yet.
-  void set(HostNumber host, const Members& members);
-  /// Whether a host has come since set() that may take part in the next generation.
-  [[nodiscard]] bool has_arrivals() const;
+  /// From now on it speaks for the host of these papers, and puts them into the store where that
+  /// has been started again.
+  void set(const Papers& papers);
+  /// Whether there has to be another generation, as far as has been seen since set(): a host has
+  /// come that may take part in it, or others have taken this one's place.
+  [[nodiscard]] bool calls_for_regroup() const;
 
  private:
   void run();
-  void beat(Store& store);
-  void look_for_arrivals(Store& store, const Members& members);
+  [[nodiscard]] Papers papers() const;
+  void beat(Store& store, const Papers& papers);
+  // One that has not been told of.
+  [[nodiscard]] std::optional<HostNumber> arrival(Store& store, const Papers& papers) const;
+  // False where the papers have changed since.
+  [[nodiscard]] bool call_for_regroup(const Papers& papers);
 
   Open open_;
   mutable std::mutex mutex_;
   std::condition_variable changed_;
   // Below: with the mutex.
   bool ends_ = false;
-  HostNumber host_ = 0;
-  Members members_;
-  bool has_arrivals_ = false;
-  // A host is told of once.
-  HostNumber last_told_ = 0;
+  Papers papers_;
+  bool calls_for_regroup_ = false;
 
   // The thread's own.
+  std::string store_name_;
+  // A host is told of once.
+  HostNumber last_told_ = 0;
+  HostNumber spoken_for_ = 0;
   std::int64_t beats_ = 0;
   // Last: it uses all of the above.
   std::thread thread_;

@@ -1,18 +1,20 @@
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <span>
-#include <utility>
+#include <string>
 #include <vector>
 
 #include <fmt/format.h>
 
 #include <rubato/c10d/c10d_hosts.hpp>
-#include <rubato/core/error.hpp>
 
 #include "c10d/checked_meeting.hpp"
+#include "c10d/greeting.hpp"
 #include "c10d/group.hpp"
 #include "c10d/rendezvous.hpp"
 #include "c10d/store.hpp"
+#include "rendezvous/store_server.hpp"
 
 namespace rubato {
 
@@ -23,20 +25,36 @@ using c10d_hosts_detail::kAbandoned;
 using c10d_hosts_detail::kPauseFlag;
 using c10d_hosts_detail::Meeting;
 using c10d_hosts_detail::Store;
+using c10d_hosts_detail::StoreAddress;
+using rendezvous_detail::StoreServer;
 
-using c10d_hosts_detail::kMaxPort;
+// Who reaches this machine by its loopback alone needs nobody to listen elsewhere.
+std::string listening_address(const C10dOptions& options) {
+  return c10d_hosts_detail::is_loopback(options.address) ? options.address : "";
+}
 
-Store::Role role_of(const C10dOptions& options) {
-  return options.rank == 0 && options.run.empty() ? Store::Role::server : Store::Role::client;
+// Of host 0 of a run that meets at none else.
+std::unique_ptr<StoreServer> server_for(const C10dOptions& options) {
+  if (options.rank != 0 || !options.run.empty()) return nullptr;
+  return std::make_unique<StoreServer>(StoreServer::Options{
+      .address = listening_address(options), .port = options.port, .token = options.token});
+}
+
+StoreAddress address_for(const C10dOptions& options, const StoreServer* server) {
+  StoreAddress address = c10d_hosts_detail::address_of(options);
+  // The server is reached from within whatever its name is outside.
+  if (server != nullptr && listening_address(options).empty()) address.host = "127.0.0.1";
+  return address;
 }
 
 class C10dHosts final : public Hosts {
  public:
   explicit C10dHosts(const C10dOptions& options)
       : rank_(options.rank),
-        store_({.host = options.address, .port = options.port}, role_of(options),
-               fmt::format("rubato/{}", options.run), options.timeout),
-        meeting_(meet(store_, options)),
+        server_(server_for(options)),
+        store_(address_for(options, server_.get()), fmt::format("rubato/{}", options.run),
+               options.timeout),
+        meeting_(meet(store_, server_.get(), options)),
         group_(store_.shared(), meeting_.names,
                {.rank = options.rank, .interface = options.interface, .timeout = options.timeout}) {
   }
@@ -61,6 +79,7 @@ class C10dHosts final : public Hosts {
   void hear(std::uint64_t flags) { pause_asked_ = pause_asked_ || (flags & kPauseFlag) != 0; }
 
   int rank_;
+  std::unique_ptr<StoreServer> server_;
   Store store_;
   Meeting meeting_;
   Group group_;
@@ -73,27 +92,6 @@ class C10dHosts final : public Hosts {
 std::shared_ptr<Hosts> c10d_hosts(const C10dOptions& options) {
   c10d_hosts_detail::check_meeting(options);
   return std::make_shared<C10dHosts>(options);
-}
-
-class RendezvousServer::Implementation {
- public:
-  explicit Implementation(int port)
-      : store({.host = "127.0.0.1", .port = port}, Store::Role::server, "rubato",
-              std::chrono::minutes(1)) {}
-  Store store;
-};
-
-RendezvousServer::RendezvousServer(int port) {
-  if (port < 0 || port > kMaxPort) {
-    throw Error(
-        fmt::format("the port {}; accepted: 1 to {}, or 0 for any that is free", port, kMaxPort));
-  }
-  implementation_ = std::make_unique<Implementation>(port);
-}
-RendezvousServer::~RendezvousServer() = default;
-
-int RendezvousServer::port() const {
-  return implementation_->store.port();
 }
 
 }  // namespace rubato

@@ -1,6 +1,7 @@
 #include "c10d/checked_meeting.hpp"
 
 #include <cmath>
+#include <utility>
 
 #include <fmt/format.h>
 
@@ -32,6 +33,26 @@ void check_meeting(const C10dOptions& options) {
     throw Error(
         fmt::format("a time limit of {} ms; accepted: at least 1 s", options.timeout.count()));
   }
+}
+
+ElasticOptions checked_elastic(ElasticOptions options) {
+  C10dOptions& meeting = options.meeting;
+  meeting.rank = 0;
+  check_meeting(meeting);
+  if (meeting.run.empty()) {
+    throw Error(
+        "hosts that come and go meet at host 0, which may go; accepted: a store that outlives all "
+        "hosts, and a name for the run in it");
+  }
+  if (options.least < 1 || options.least > meeting.count) {
+    throw Error(fmt::format("at least {} hosts; accepted: 1 to {}, of which the run begins",
+                            options.least, meeting.count));
+  }
+  if (options.most < meeting.count || options.most > kMaxHosts) {
+    throw Error(fmt::format("at most {} hosts; accepted: {}, of which the run begins, to {}",
+                            options.most, meeting.count, kMaxHosts));
+  }
+  return options;
 }
 
 }  // namespace rubato::c10d_hosts_detail

@@ -2,19 +2,13 @@
 
 #include <algorithm>
 #include <array>
-#include <cerrno>
 #include <cmath>
 #include <cstdint>
 #include <fstream>
 #include <limits>
-#include <system_error>
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 #include <nlohmann/json.hpp>
-#include <openssl/evp.h>
-#include <openssl/hmac.h>
-#include <openssl/rand.h>
 #include <unistd.h>
 
 #include <rubato/core/error.hpp>
@@ -26,20 +20,6 @@ namespace rubato::c10d_hosts_detail {
 namespace {
 
 using nlohmann::json;
-
-constexpr std::string_view kLoopback = "127.";
-
-std::string hex(std::span<const std::uint8_t> bytes) {
-  return fmt::format("{:02x}", fmt::join(bytes, ""));
-}
-
-std::string new_nonce() {
-  std::array<std::uint8_t, 16> bytes{};
-  if (RAND_bytes(bytes.data(), static_cast<int>(bytes.size())) != 1) {
-    throw Error("cannot get random numbers from the operating system");
-  }
-  return hex(bytes);
-}
 
 std::string machine_name() {
   std::array<char, 256> name{};
@@ -74,12 +54,12 @@ double real_of(const json& object, const char* name) {
   return object.at(name).get_ref<const json::number_float_t&>();
 }
 
+}  // namespace
+
 bool is_loopback(std::string_view interface) {
-  return interface.starts_with(kLoopback) || interface == "localhost" || interface == "lo" ||
+  return interface.starts_with("127.") || interface == "localhost" || interface == "lo" ||
          interface == "::1";
 }
-
-}  // namespace
 
 std::string greeting_text(const Greeting& greeting) {
   json equal = json::array();
@@ -138,18 +118,6 @@ std::string proof_of(std::string_view token, int rank, std::span<const std::stri
   std::string read = fmt::format("rubato hosts {} {} of {}\n", kProtocol, rank, greetings.size());
   for (const std::string& greeting : greetings) read += Sha256::hex_of(greeting) + "\n";
   return signature_of(token, read);
-}
-
-std::string signature_of(std::string_view token, std::string_view text) {
-  std::array<std::uint8_t, EVP_MAX_MD_SIZE> digest{};
-  unsigned size = 0;
-  const auto* const bytes =
-      static_cast<const unsigned char*>(static_cast<const void*>(text.data()));
-  if (HMAC(EVP_sha256(), token.data(), static_cast<int>(token.size()), bytes, text.size(),
-           digest.data(), &size) == nullptr) {
-    throw Error("cannot compute an HMAC");
-  }
-  return hex(std::span(digest).first(size));
 }
 
 void require_same_count(const Greeting& own, const Greeting& other, int rank) {

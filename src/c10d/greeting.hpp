@@ -7,11 +7,13 @@
 
 #include <rubato/runtime/hosts.hpp>
 
+#include "rendezvous/signature.hpp"
+
 namespace rubato::c10d_hosts_detail {
 
 /// What hosts say to each other, and in which order, before they are connected. Raised with every
 /// change.
-inline constexpr int kProtocol = 2;
+inline constexpr int kProtocol = 3;
 
 /// What a host says of itself before it takes part.
 struct Greeting {
@@ -41,10 +43,6 @@ inline constexpr std::size_t kMaxGreetingBytes = std::size_t{1} << 18U;
 /// Of the machine that this process runs on, with a new nonce.
 [[nodiscard]] Greeting greeting_from_here();
 
-/// That who gives it knows `token`: an HMAC-SHA256 of `text` in hexadecimal. Throws Error where
-/// none can be computed.
-[[nodiscard]] std::string signature_of(std::string_view token, std::string_view text);
-
 /// That who gives it knows `token`, and has read the greetings of all hosts, in their order: an
 /// HMAC-SHA256 in hexadecimal. It differs from host to host and, as the greetings do, from run to
 /// run.
@@ -61,6 +59,9 @@ void require_compatible(std::span<const Greeting> greetings, int rank);
 /// Why a host that has said `other` cannot train with one that has said `own`, as in "another --lr
 /// (0.5, here 0.01)"; empty where it can.
 [[nodiscard]] std::string objection_to(const Greeting& own, const Greeting& other);
+
+/// Whether that is, by what it is called, an address or an interface that no other machine reaches.
+[[nodiscard]] bool is_loopback(std::string_view interface);
 
 /// "host 2", or where the hosts are on several machines "host 2 (node17)".
 [[nodiscard]] std::vector<std::string> names_of(std::span<const Greeting> greetings);

@@ -1,7 +1,9 @@
 #include "c10d/members.hpp"
 
-#include <algorithm>
 #include <limits>
+#include <optional>
+#include <set>
+#include <utility>
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
@@ -20,6 +22,9 @@ using nlohmann::json;
 
 constexpr std::string_view kNone = "none";
 constexpr std::string_view kFinished = "finished ";
+// How a run has ended.
+constexpr const char* kPaused = "paused";
+constexpr const char* kComplete = "complete";
 constexpr std::int64_t kMost = std::numeric_limits<std::int64_t>::max();
 
 // Throws Error where it is no whole number from `least` on.
@@ -29,11 +34,18 @@ std::int64_t whole_of(const json& value, std::int64_t least) {
   return value.get<std::int64_t>();
 }
 
-Members members_in(std::string_view text) {
-  const json object = json::parse(text);
-  Members members;
-  members.generation = whole_of(object.at("generation"), 1);
-  members.first_open = whole_of(object.at("first_open"), 1);
+std::set<HostNumber> numbers_of(const json& list) {
+  std::set<HostNumber> numbers;
+  for (const json& entry : list) numbers.insert(whole_of(entry, 1));
+  return numbers;
+}
+
+Members members_in(const json& object) {
+  Members members{.generation = object.at("generation").get<std::int64_t>(),
+                  .hosts = {},
+                  .first_open = whole_of(object.at("first_open"), 1),
+                  .out = numbers_of(object.at("out")),
+                  .passed = numbers_of(object.at("passed"))};
   for (const json& entry : object.at("hosts")) {
     const Member member{
         .host = whole_of(entry.at("host"), 1),
@@ -47,11 +59,23 @@ Members members_in(std::string_view text) {
   return members;
 }
 
-}  // namespace
-
-bool Members::contains(HostNumber host) const {
-  return std::ranges::find(hosts, host, &Member::host) != hosts.end();
+// Empty where it is of another generation.
+std::optional<Turn> turn_in(std::string_view text, std::int64_t generation) {
+  const json object = json::parse(text);
+  if (whole_of(object.at("generation"), 1) != generation) return std::nullopt;
+  if (!object.contains("end")) return members_in(object);
+  const auto& end = object.at("end").get_ref<const std::string&>();
+  if (end == kPaused) return RunEnd::paused;
+  if (end == kComplete) return RunEnd::finished;
+  return std::nullopt;
 }
+
+std::string with_signature(const json& object, std::string_view key) {
+  const std::string text = object.dump();
+  return fmt::format("{}\n{}", text, signature_of(key, text));
+}
+
+}  // namespace
 
 std::string text_of(const HostStanding& standing) {
   return fmt::format("{}{}", standing.finished ? kFinished : "",
@@ -71,14 +95,20 @@ std::string signed_text(const Members& members, std::string_view key) {
   for (const Member& member : members.hosts) {
     hosts.push_back({{"host", member.host}, {"standing", text_of(member.standing)}});
   }
-  const json object{{"generation", members.generation},
-                    {"first_open", members.first_open},
-                    {"hosts", std::move(hosts)}};
-  const std::string text = object.dump();
-  return fmt::format("{}\n{}", text, signature_of(key, text));
+  return with_signature({{"generation", members.generation},
+                         {"first_open", members.first_open},
+                         {"out", members.out},
+                         {"passed", members.passed},
+                         {"hosts", std::move(hosts)}},
+                        key);
 }
 
-Members parse_members(std::string_view text, std::int64_t generation, std::string_view key) {
+std::string signed_text(RunEnd end, std::int64_t generation, std::string_view key) {
+  return with_signature(
+      {{"generation", generation}, {"end", end == RunEnd::paused ? kPaused : kComplete}}, key);
+}
+
+Turn parse_turn(std::string_view text, std::int64_t generation, std::string_view key) {
   const std::size_t border = text.find('\n');
   const std::string_view list = text.substr(0, border);
   if (border == std::string_view::npos || text.substr(border + 1) != signature_of(key, list)) {
@@ -86,8 +116,7 @@ Members parse_members(std::string_view text, std::int64_t generation, std::strin
   }
   // Who knows the token is believed; what they have said may still be of another version.
   try {
-    Members members = members_in(list);
-    if (members.generation == generation) return members;
+    if (auto turn = turn_in(list, generation)) return *std::move(turn);
   } catch (const json::exception&) {
   } catch (const Error&) {
   }

@@ -1,8 +1,11 @@
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
+#include <set>
 #include <string>
 #include <string_view>
+#include <variant>
 #include <vector>
 
 #include <rubato/runtime/elastic_hosts.hpp>
@@ -11,6 +14,8 @@ namespace rubato::c10d_hosts_detail {
 
 /// The number of a host: it was the so-manieth to come to the run, from 1.
 using HostNumber = std::int64_t;
+/// No number of a host or a generation is larger.
+inline constexpr std::int64_t kMostNumbers = std::int64_t{1} << 40U;
 
 struct Member {
   HostNumber host = 0;
@@ -21,15 +26,29 @@ struct Member {
 
 /// The hosts of a generation, by rank.
 struct Members {
+  /// From 1; 0 while there is none.
   std::int64_t generation = 0;
   std::vector<Member> hosts{};
   /// All hosts with a lower number take part, or never will under that number.
   HostNumber first_open = 1;
+  /// Those from it on that never will.
+  std::set<HostNumber> out{};
+  /// Those for which there was no room, and who may have some in the next generation.
+  std::set<HostNumber> passed{};
 
-  [[nodiscard]] bool contains(HostNumber host) const;
+  [[nodiscard]] bool contains(HostNumber host) const {
+    return std::ranges::find(hosts, host, &Member::host) != hosts.end();
+  }
 
   friend bool operator==(const Members&, const Members&) = default;
 };
+
+/// How a run has ended for all its hosts.
+enum class RunEnd { finished, paused };
+
+/// What follows a generation: the next one, or the end. It is put into the store once, so that all
+/// hosts have the same answer.
+using Turn = std::variant<Members, RunEnd>;
 
 /// Of a standing: the number of steps, "none", or either behind "finished ".
 [[nodiscard]] std::string text_of(const HostStanding& standing);
@@ -38,9 +57,10 @@ struct Members {
 
 /// As JSON, and behind it in a line of its own the signature of who knows the key.
 [[nodiscard]] std::string signed_text(const Members& members, std::string_view key);
-/// Throws Error where the text is not that, is of another generation, or the signature is of
+/// Of an end that takes the place of a generation.
+[[nodiscard]] std::string signed_text(RunEnd end, std::int64_t generation, std::string_view key);
+/// Throws Error where the text is none of these, is of another generation, or the signature is of
 /// another key: that of another token.
-[[nodiscard]] Members parse_members(std::string_view text, std::int64_t generation,
-                                    std::string_view key);
+[[nodiscard]] Turn parse_turn(std::string_view text, std::int64_t generation, std::string_view key);
 
 }  // namespace rubato::c10d_hosts_detail

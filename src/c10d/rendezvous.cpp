@@ -2,7 +2,6 @@
 
 #include <exception>
 #include <functional>
-#include <utility>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -13,12 +12,15 @@ namespace rubato::c10d_hosts_detail {
 
 namespace {
 
+using rendezvous_detail::StoreServer;
+
 // How long the host that serves the store stays for others to read why there is no run.
 constexpr milliseconds kStay = std::chrono::seconds(5);
 
 class Room {
  public:
-  Room(Store& store, const C10dOptions& options) : store_(store), options_(options) {}
+  Room(Store& store, const StoreServer* server, const C10dOptions& options)
+      : store_(store), server_(server), options_(options) {}
 
   // Puts this host's, and takes that of all. `look` sees each when it has come.
   std::vector<std::string> all(std::string_view what, const std::string& own,
@@ -47,7 +49,7 @@ class Room {
   void leave() noexcept {
     try {
       static_cast<void>(store_.put(key("read", options_.rank), "read"));
-      if (options_.rank != 0 || !options_.run.empty()) return;
+      if (server_ == nullptr) return;
       const Clock::time_point end = Clock::now() + kStay;
       for (int host = 0; host < options_.count; ++host) {
         static_cast<void>(store_.wait(key("read", host), end));
@@ -62,13 +64,16 @@ class Room {
     return fmt::format("{}/{}", what, host);
   }
   [[nodiscard]] std::string absence(const std::vector<int>& missing) const {
-    return fmt::format("host{} {} of {} {} not come to the rendezvous {}:{} within {:g} s",
+    const int refused = server_ == nullptr ? 0 : server_->refused();
+    return fmt::format("host{} {} of {} {} not come to the rendezvous {}:{} within {:g} s{}",
                        missing.size() == 1 ? "" : "s", fmt::join(missing, ", "), options_.count,
                        missing.size() == 1 ? "has" : "have", options_.address, options_.port,
-                       std::chrono::duration<double>(options_.timeout).count());
+                       std::chrono::duration<double>(options_.timeout).count(),
+                       refused == 0 ? "" : fmt::format("; {} came with another token", refused));
   }
 
   Store& store_;
+  const StoreServer* server_;
   const C10dOptions& options_;
 };
 
@@ -98,8 +103,8 @@ Meeting compared(Room& room, const C10dOptions& options) {
 
 }  // namespace
 
-Meeting meet(Store& store, const C10dOptions& options) {
-  Room room(store, options);
+Meeting meet(Store& store, const StoreServer* server, const C10dOptions& options) {
+  Room room(store, server, options);
   try {
     return compared(room, options);
   } catch (const Error&) {

@@ -1,6 +1,5 @@
 #pragma once
 
-#include <optional>
 #include <string>
 #include <vector>
 
@@ -8,6 +7,7 @@
 
 #include "c10d/greeting.hpp"
 #include "c10d/store.hpp"
+#include "rendezvous/store_server.hpp"
 
 namespace rubato::c10d_hosts_detail {
 
@@ -25,6 +25,9 @@ struct Meeting {
 ///
 /// Throws Error as c10d_hosts() does. The one that serves the store then stays until the others
 /// have read why, for a few seconds at most.
-[[nodiscard]] Meeting meet(Store& store, const C10dOptions& options);
+///
+/// `server` is that of the store where this host serves it, or null.
+[[nodiscard]] Meeting meet(Store& store, const rendezvous_detail::StoreServer* server,
+                           const C10dOptions& options);
 
 }  // namespace rubato::c10d_hosts_detail

@@ -1,17 +1,17 @@
 #include "c10d/store.hpp"
 
+#include <algorithm>
 #include <exception>
-#include <future>
 #include <thread>
-#include <utility>
 #include <vector>
 
 #include <fmt/format.h>
 #include <torch/csrc/distributed/c10d/PrefixStore.hpp>
-
-#include <rubato/core/error.hpp>
+#include <torch/csrc/distributed/c10d/TCPStore.hpp>
 
 #include "c10d/reason.hpp"
+#include "c10d/served_store.hpp"
+#include "rendezvous/store_client.hpp"
 
 namespace rubato::c10d_hosts_detail {
 
@@ -19,29 +19,32 @@ namespace {
 
 constexpr milliseconds kShortestPause{1};
 constexpr milliseconds kLongestPause{50};
-// For a store to end.
-constexpr std::chrono::seconds kPatience{1};
 
-std::vector<std::uint8_t> bytes_of(const std::string& text) {
-  return {text.begin(), text.end()};
-}
-
-c10::intrusive_ptr<::c10d::TCPStore> open_store(const StoreAddress& address, Store::Role role,
-                                                milliseconds timeout) {
+// Of torchrun.
+c10::intrusive_ptr<::c10d::Store> tcp_store(const StoreAddress& address, milliseconds timeout) {
   ::c10d::TCPStoreOptions options;
   options.port = static_cast<std::uint16_t>(address.port);
-  options.isServer = role == Store::Role::server;
   options.waitWorkers = false;
   options.timeout = timeout;
+  auto store = c10::make_intrusive<::c10d::TCPStore>(address.host, options);
+  // The first wait tells the connection how long an answer may take, and that it is a store's.
+  store->set("rubato", bytes_of("rubato"));
+  store->wait({"rubato"}, timeout);
+  return store;
+}
+
+c10::intrusive_ptr<::c10d::Store> open_store(const StoreAddress& address, milliseconds timeout) {
   try {
-    // The server is reached from within whatever its name is outside.
-    return c10::make_intrusive<::c10d::TCPStore>(options.isServer ? "127.0.0.1" : address.host,
-                                                 options);
+    if (address.is_tcp_store) return tcp_store(address, timeout);
+    return c10::make_intrusive<ServedStore>(rendezvous_detail::StoreClient::Options{
+        .host = address.host, .port = address.port, .token = address.token, .timeout = timeout});
+  } catch (const rendezvous_detail::Refused& refused) {
+    // It is there, and nothing but what was asked for would change its mind.
+    throw Error(fmt::format("cannot reach the rendezvous {}:{}: {}", address.host, address.port,
+                            refused.what()));
   } catch (const std::exception& error) {
-    throw StoreLost(
-        fmt::format("cannot {} {}:{}: {}",
-                    options.isServer ? "serve the rendezvous at" : "reach the rendezvous",
-                    address.host, address.port, reason_of(error)));
+    throw StoreLost(fmt::format("cannot reach the rendezvous {}:{}: {}", address.host, address.port,
+                                reason_of(error)));
   }
 }
 
@@ -51,36 +54,25 @@ template <class Call>
 auto Store::answered(const Call& call) {
   try {
     return call();
+  } catch (const rendezvous_detail::Refused& refused) {
+    throw StoreLost(fmt::format("the rendezvous {}:{} refuses: {}", address_.host, address_.port,
+                                refused.what()));
   } catch (const std::exception& error) {
     throw StoreLost(fmt::format("the rendezvous {}:{} does not answer: {}", address_.host,
                                 address_.port, reason_of(error)));
   }
 }
 
-Store::Store(const StoreAddress& address, Role role, const std::string& prefix,
-             milliseconds timeout)
-    : address_(address),
-      store_(open_store(address, role, timeout)),
-      prefixed_(c10::make_intrusive<::c10d::PrefixStore>(prefix, store_)) {
-  // The first wait tells the connection how long an answer may take, and that it is a store's.
-  answered([&] {
-    store_->set("rubato", bytes_of("rubato"));
-    store_->wait({"rubato"}, timeout);
-  });
+StoreAddress address_of(const C10dOptions& options) {
+  return {.host = options.address,
+          .port = options.port,
+          .token = options.token,
+          .is_tcp_store = options.is_tcp_store};
 }
 
-Store::~Store() {
-  prefixed_.reset();
-  // The server's thread may be stuck in a message that never ends, for ever.
-  std::packaged_task<void()> end([store = std::move(store_)]() mutable { store.reset(); });
-  const std::future<void> ended = end.get_future();
-  std::thread thread(std::move(end));
-  if (ended.wait_for(kPatience) == std::future_status::ready) {
-    thread.join();
-  } else {
-    thread.detach();
-  }
-}
+Store::Store(const StoreAddress& address, const std::string& prefix, milliseconds timeout)
+    : address_(address),
+      prefixed_(c10::make_intrusive<::c10d::PrefixStore>(prefix, open_store(address, timeout))) {}
 
 bool Store::put(const std::string& key, const std::string& value) {
   return answered(
@@ -111,10 +103,6 @@ std::optional<std::string> Store::wait(const std::string& key, Clock::time_point
     std::this_thread::sleep_for(pause);
     pause = std::min(pause * 2, kLongestPause);
   }
-}
-
-int Store::port() const {
-  return store_->getPort();
 }
 
 }  // namespace rubato::c10d_hosts_detail

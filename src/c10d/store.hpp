@@ -2,14 +2,14 @@
 
 #include <chrono>
 #include <cstdint>
-#include <functional>
-#include <memory>
 #include <optional>
 #include <string>
 
-#include <torch/csrc/distributed/c10d/TCPStore.hpp>
+#include <torch/csrc/distributed/c10d/Store.hpp>
 
+#include <rubato/c10d/c10d_hosts.hpp>
 #include <rubato/core/error.hpp>
+#include <rubato/runtime/hosts.hpp>
 
 namespace rubato::c10d_hosts_detail {
 
@@ -17,31 +17,35 @@ using Clock = std::chrono::steady_clock;
 using std::chrono::milliseconds;
 
 /// A store that cannot be reached, or does not answer.
-class StoreLost : public Error {
+class StoreLost : public HostLost {
  public:
-  using Error::Error;
+  using HostLost::HostLost;
 };
 
 /// Where a store is.
 struct StoreAddress {
   std::string host;
   int port = 0;
+  /// Proved to a RendezvousServer that asks for it.
+  std::string token{};
+  /// It is a TCPStore of c10d's in place of a RendezvousServer's.
+  bool is_tcp_store = false;
 };
+[[nodiscard]] StoreAddress address_of(const C10dOptions& options);
 
-/// Keys and values that all hosts see: c10d's TCPStore, with a time limit on everything that waits.
+/// Keys and values that all hosts see: the store of a RendezvousServer, or torchrun's TCPStore,
+/// with a time limit on everything that waits.
 ///
-/// c10d's own wait and get are not used for a key that may be missing: in libtorch 1.13 a client
-/// whose wait has run out of time takes the late answer for that of its next question.
+/// c10d's own wait and get are not used for a key that may be missing: with a TCPStore of libtorch
+/// 1.13 a client whose wait has run out of time takes the late answer for that of its next
+/// question.
 class Store {
  public:
-  enum class Role { client, server };
-
-  /// Connects, and serves the store itself where it is the server's; `prefix` stands before all
-  /// keys. Throws StoreLost where that is not possible within `timeout`, which is also how long
-  /// each answer may take.
-  Store(const StoreAddress& address, Role role, const std::string& prefix, milliseconds timeout);
-  /// Takes no longer than a second or two, even where the server is stuck.
-  ~Store();
+  /// Connects; `prefix` stands before all keys. Throws StoreLost where that is not possible within
+  /// `timeout`, which is also how long each answer may take, and Error where the store refuses: it
+  /// is served with another token.
+  Store(const StoreAddress& address, const std::string& prefix, milliseconds timeout);
+  ~Store() = default;
   Store(const Store&) = delete;
   Store& operator=(const Store&) = delete;
 
@@ -57,8 +61,6 @@ class Store {
   /// What is there; empty where nothing is by `deadline`.
   [[nodiscard]] std::optional<std::string> wait(const std::string& key, Clock::time_point deadline);
 
-  /// Of the server.
-  [[nodiscard]] int port() const;
   /// For a process group, whose own keys are behind the prefix.
   [[nodiscard]] c10::intrusive_ptr<::c10d::Store> shared() const { return prefixed_; }
 
@@ -67,7 +69,6 @@ class Store {
   auto answered(const Call& call);
 
   StoreAddress address_;
-  c10::intrusive_ptr<::c10d::TCPStore> store_;
   c10::intrusive_ptr<::c10d::Store> prefixed_;
 };
 

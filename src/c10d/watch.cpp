@@ -1,24 +1,6 @@
 #include "c10d/watch.hpp"
 
-#include <fmt/format.h>
-
 namespace rubato::c10d_hosts_detail {
-
-std::string life_key(HostNumber host) {
-  return fmt::format("life/{}", host);
-}
-std::string process_key(HostNumber host) {
-  return fmt::format("process/{}", host);
-}
-std::string greeting_key(HostNumber host) {
-  return fmt::format("greeting/{}", host);
-}
-std::string proof_key(HostNumber host) {
-  return fmt::format("proof/{}", host);
-}
-std::string refusal_key(HostNumber host) {
-  return fmt::format("refusal/{}", host);
-}
 
 Watch::Seen& Watch::seen_of(HostNumber host) {
   const auto [found, is_new] = seen_.try_emplace(host);
@@ -26,11 +8,11 @@ Watch::Seen& Watch::seen_of(HostNumber host) {
   return found->second;
 }
 
-Watch::Life Watch::life_of(HostNumber host) {
+Life Watch::life_of(HostNumber host) {
   Seen& seen = seen_of(host);
   if (seen.is_gone) return Life::gone;
-  const auto sign = store_.find(life_key(host));
-  if (!seen.process) seen.process = store_.find(process_key(host));
+  const auto sign = store_.find(keys_.life(host));
+  if (!seen.process) seen.process = store_.find(keys_.process(host));
   const ProcessState process =
       seen.process ? state_of_process(*seen.process) : ProcessState::unknown;
   const Clock::time_point now = Clock::now();
@@ -39,10 +21,14 @@ Watch::Life Watch::life_of(HostNumber host) {
     seen.sign = sign;
     seen.last_sign = now;
   }
-  seen.is_gone =
-      sign == kLeft || process == ProcessState::ended || now - seen.last_sign >= kSilence;
-  if (seen.is_gone) return Life::gone;
+  seen.is_gone = sign == kLeft || process == ProcessState::ended;
+  // Who was only stopped, or cut off, may be heard of again.
+  if (seen.is_gone || now - seen.last_sign >= kSilence) return Life::gone;
   return process == ProcessState::running || seen.has_moved ? Life::alive : Life::unknown;
+}
+
+milliseconds Watch::looked_for(HostNumber host) {
+  return std::chrono::floor<milliseconds>(Clock::now() - seen_of(host).first_look);
 }
 
 }  // namespace rubato::c10d_hosts_detail

@@ -4,8 +4,9 @@
 #include <optional>
 #include <string>
 
-#include "c10d/members.hpp"
+#include "c10d/membership.hpp"
 #include "c10d/process_name.hpp"
+#include "c10d/run_keys.hpp"
 #include "c10d/store.hpp"
 
 namespace rubato::c10d_hosts_detail {
@@ -14,36 +15,17 @@ namespace rubato::c10d_hosts_detail {
 inline constexpr milliseconds kBeat{250};
 inline constexpr milliseconds kSilence{5000};
 
-/// What a host says last.
-inline constexpr const char* kLeft = "left";
-
-// Of a host in the store.
-
-[[nodiscard]] std::string life_key(HostNumber host);
-[[nodiscard]] std::string process_key(HostNumber host);
-[[nodiscard]] std::string greeting_key(HostNumber host);
-[[nodiscard]] std::string proof_key(HostNumber host);
-[[nodiscard]] std::string refusal_key(HostNumber host);
-/// How many there have been.
-inline constexpr const char* kArrivals = "arrivals";
-
-/// Sees which hosts are there, by what they leave in the store and, on this machine, by their
-/// processes.
+/// Sees which hosts of a run are there, by what they leave in the store and, on this machine, by
+/// their processes.
 class Watch {
  public:
-  enum class Life {
-    alive,
-    gone,
-    /// Neither is seen yet.
-    unknown,
-  };
+  /// The store outlives it.
+  Watch(Store& store, RunKeys keys) : store_(store), keys_(std::move(keys)) {}
 
-  explicit Watch(Store& store) : store_(store) {}
-
-  /// Throws Error where the store does not answer.
+  /// Throws StoreLost.
   [[nodiscard]] Life life_of(HostNumber host);
-  /// When this first looked for it.
-  [[nodiscard]] Clock::time_point first_look(HostNumber host) { return seen_of(host).first_look; }
+  /// Since this first looked for it.
+  [[nodiscard]] milliseconds looked_for(HostNumber host);
 
  private:
   struct Seen {
@@ -58,6 +40,7 @@ class Watch {
   Seen& seen_of(HostNumber host);
 
   Store& store_;
+  RunKeys keys_;
   std::map<HostNumber, Seen> seen_;
 };
 

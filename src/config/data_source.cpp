@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <array>
+#include <map>
+#include <optional>
 #include <string_view>
 #include <system_error>
 
@@ -28,10 +30,55 @@ void read_standardise(Spec& spec, DataSource& source) {
   source.csv.standardise = spec.flag("standardise", false);
 }
 
+constexpr std::string_view kTypes = "NAME:number or NAME:category, several with / between them";
+
+// What ends the type of a column.
+std::optional<ColumnKind> kind_at_end(std::string_view text) {
+  for (const auto& [kind, name] : kColumnKinds) {
+    if (text.ends_with(name) && text.size() > name.size() + 1 &&
+        text[text.size() - name.size() - 1] == ':') {
+      return kind;
+    }
+  }
+  return std::nullopt;
+}
+
+// "age:number/zip:category"; a name may have a slash of its own.
+std::map<std::string, ColumnKind> parse_types(std::string_view text) {
+  std::map<std::string, ColumnKind> types;
+  std::string_view rest = text;
+  std::size_t end = 0;
+  while (!rest.empty()) {
+    end = rest.find('/', end);
+    const std::string_view part = rest.substr(0, end);
+    const auto kind = kind_at_end(part);
+    if (!kind && end == std::string_view::npos) {
+      throw Error(fmt::format("'{}' says of no column what it is; accepted: {}", rest, kTypes));
+    }
+    if (!kind) {
+      ++end;
+      continue;
+    }
+    const std::string name(part.substr(0, part.rfind(':')));
+    if (!types.emplace(name, *kind).second) throw Error(fmt::format("'{}' is there twice", name));
+    rest.remove_prefix(std::min(part.size() + 1, rest.size()));
+    end = 0;
+  }
+  return types;
+}
+
 void read_csv(Spec& spec, DataSource& source) {
   source.csv.label = spec.text("label", Unset{"the last one"}, "the name of the column of labels")
                          .value_or(std::string());
   source.csv.targets = spec.choice("targets", CsvTargets::automatic, kCsvTargets);
+  if (const auto types = spec.text("types", Unset{"what the fields of a column are"}, kTypes)) {
+    try {
+      source.csv.types = parse_types(*types);
+    } catch (const Error& error) {
+      spec.reject("types", error.what());
+    }
+  }
+  source.csv.missing = spec.choice("missing", MissingValues::refuse, kMissingValues);
   read_standardise(spec, source);
   if (auto test = spec.text("test", Unset{"no test set"}, "a table with the same columns")) {
     source.csv.test = *test;
@@ -66,17 +113,32 @@ std::string_view kind_of(std::string_view name) {
 std::size_t arguments_begin(const DataRow& row, std::string_view text) {
   if (row.read == nullptr) return text.size();
   std::size_t begin = text.size();
+  std::size_t end = text.size();
   while (true) {
-    const std::size_t comma = text.substr(0, begin).rfind(',');
+    const std::size_t comma = text.substr(0, end).rfind(',');
     if (comma == std::string_view::npos) return begin;
-    const std::string_view part = text.substr(comma + 1, begin - comma - 1);
+    const std::string_view part = text.substr(comma + 1, end - comma - 1);
     const std::string_view name = part.substr(0, part.find('='));
     constexpr std::string_view kLetters = "abcdefghijklmnopqrstuvwxyz-";
     const bool named = name.size() < part.size() && !name.empty() &&
                        name.find_first_not_of(kLetters) == std::string_view::npos;
-    if (!named) return begin;
-    begin = comma;
+    if (named) begin = comma;
+    // A further type belongs to the argument before it.
+    if (!named && !kind_at_end(part)) return begin;
+    end = comma;
   }
+}
+
+// The arguments as Spec takes them: with a slash between types where there is a comma.
+std::string with_slashes(std::string_view arguments) {
+  std::string text(arguments);
+  for (std::size_t comma = text.find(','); comma != std::string::npos;
+       comma = text.find(',', comma + 1)) {
+    const std::string_view part =
+        std::string_view(text).substr(comma + 1, text.find(',', comma + 1) - comma - 1);
+    if (part.find('=') == std::string_view::npos && kind_at_end(part)) text[comma] = '/';
+  }
+  return text;
 }
 
 std::string_view help_of(std::string_view kind) {
@@ -128,7 +190,7 @@ DataSource parse_data(const std::string& text) {
   source.path = rest.substr(0, end);
   const bool has_arguments = end < rest.size();
   Spec spec(fmt::format("{}{}{}", kind, has_arguments ? ":" : "",
-                        has_arguments ? rest.substr(end + 1) : ""));
+                        has_arguments ? with_slashes(rest.substr(end + 1)) : ""));
   if (row->read != nullptr) row->read(spec, source);
   spec.finish();
   return source;

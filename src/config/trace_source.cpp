@@ -160,15 +160,23 @@ const std::string& source_of(const RunSteps& steps) {
   return std::visit([](const auto& of) -> const std::string& { return of.source(); }, steps);
 }
 
+std::string scaling_of(const RunSteps& steps, const RunConfiguration& run) {
+  if (const Trace* const trace = std::get_if<Trace>(&steps)) return trace->scaling();
+  return step_of_devices(std::get<Availability>(steps), run).scaling();
+}
+
+StepOfDeviceCount step_of_devices(const Availability& availability, const RunConfiguration& run) {
+  return {availability, parse_availability_steps(run.availability, run.minibatch)};
+}
+
 CoreRange cores_of(const RunSteps& steps, const RunConfiguration& run) {
   if (const Trace* const trace = std::get_if<Trace>(&steps)) return cores_of(*trace, run.cores);
   const auto& availability = std::get<Availability>(steps);
-  const StepOfDeviceCount step_of(availability,
-                                  parse_availability_steps(run.availability, run.minibatch));
+  const StepOfDeviceCount step_of = step_of_devices(availability, run);
   CoreRange range{.fewest = kMaxCores, .most = 1};
   for (const AvailabilityChange& change : availability.changes()) {
     const std::optional<TraceStep> step = step_of(change.devices);
-    if (!step) continue;
+    if (!step || !availability.lasts(change)) continue;
     range.fewest = std::min(range.fewest, *step->cores);
     range.most = std::max(range.most, *step->cores);
   }

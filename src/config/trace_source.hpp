@@ -13,7 +13,8 @@
 
 namespace rubato {
 
-struct Strategy;  // core/family.hpp
+struct Strategy;          // core/family.hpp
+class StepOfDeviceCount;  // trace/availability_steps.hpp
 
 /// What --trace accepts besides generators (availability_generators()).
 [[nodiscard]] std::vector<Strategy> trace_sources();
@@ -45,6 +46,12 @@ using RunSteps = std::variant<Trace, Availability>;
 [[nodiscard]] RunSteps run_steps_of(const RunConfiguration& run, RunSteps loaded);
 /// "trace.csv": where they are from.
 [[nodiscard]] const std::string& source_of(const RunSteps& steps);
+
+/// The step that the devices of a run in modelled time take, as its --availability says.
+[[nodiscard]] StepOfDeviceCount step_of_devices(const Availability& availability,
+                                                const RunConfiguration& run);
+/// StepOfDeviceCount::scaling() of a run's steps.
+[[nodiscard]] std::string scaling_of(const RunSteps& steps, const RunConfiguration& run);
 
 /// How many cores a trace has, where `otherwise` is for the steps for which it does not say.
 struct CoreRange {

@@ -1,5 +1,6 @@
 #include "core/file.hpp"
 
+#include <algorithm>
 #include <cerrno>
 #include <fstream>
 #include <system_error>
@@ -32,18 +33,27 @@ class Descriptor {
 
   [[nodiscard]] bool good() const { return number_ >= 0; }
   [[nodiscard]] bool flush() const { return fsync(number_) == 0; }
-  [[nodiscard]] bool write_all(std::string_view content) const {
+  [[nodiscard]] bool write_all(std::string_view content) {
+    // The disk begins with what is there while the rest is made: flush() then waits for little.
+    constexpr std::size_t kPiece = std::size_t{1} << 24U;
     while (!content.empty()) {
-      const ssize_t written = ::write(number_, content.data(), content.size());
+      const ssize_t written = ::write(number_, content.data(), std::min(content.size(), kPiece));
       if (written < 0 && errno == EINTR) continue;
       if (written < 0) return false;
       content.remove_prefix(static_cast<std::size_t>(written));
+      unflushed_ += static_cast<std::size_t>(written);
+      if (unflushed_ < kPiece) continue;
+      // Only a hint: errors are for flush() to say.
+      static_cast<void>(sync_file_range(number_, 0, 0, SYNC_FILE_RANGE_WRITE));
+      unflushed_ = 0;
     }
     return true;
   }
 
  private:
   int number_;
+  // Written since the disk was last told to begin.
+  std::size_t unflushed_ = 0;
 };
 
 // Takes a half written file away again, unless it was renamed.
@@ -66,14 +76,31 @@ class Beside {
 }  // namespace
 
 void write_file(const path& file, std::string_view content) {
+  write_file(file, [content](const ByteSink& sink) { sink(content); });
+}
+
+void write_file(const path& file, const ByteSource& content) {
   const Beside beside(path(file) += ".part");
   {
-    const Descriptor out(beside.file(), O_WRONLY | O_CREAT | O_TRUNC);
-    if (!out.good() || !out.write_all(content) || !out.flush()) cannot_write(file, errno);
+    Descriptor out(beside.file(), O_WRONLY | O_CREAT | O_TRUNC);
+    if (!out.good()) cannot_write(file, errno);
+    content([&](std::string_view bytes) {
+      if (!out.write_all(bytes)) cannot_write(file, errno);
+    });
+    if (!out.flush()) cannot_write(file, errno);
   }
   if (rename(beside.file().c_str(), file.c_str()) != 0) cannot_write(file, errno);
   // The new name has to reach the disk, too.
   flush_to_disk(parent_of(file));
+}
+
+path unused_path(const path& wanted) {
+  std::error_code ignored;
+  path unused = wanted;
+  for (int i = 2; std::filesystem::exists(std::filesystem::symlink_status(unused, ignored)); ++i) {
+    unused = fmt::format("{}-{}", wanted.string(), i);
+  }
+  return unused;
 }
 
 path parent_of(const path& file) {

@@ -21,6 +21,17 @@ std::optional<Number> parse(std::string_view text) {
   return value;
 }
 
+// What stands for a number that is beyond those of a double, and 0 for another text. One with such
+// an exponent below 0 is too near to 0.
+double beyond(std::string_view text) {
+  if (!is_number(text) || text.find("e-") != std::string_view::npos ||
+      text.find("E-") != std::string_view::npos) {
+    return 0;
+  }
+  constexpr double kInfinity = std::numeric_limits<double>::infinity();
+  return text.starts_with('-') ? -kInfinity : kInfinity;
+}
+
 // Of a text that is not what was asked for.
 std::string_view flaw_of(std::string_view text, bool whole) {
   if (text.empty()) return "is empty";
@@ -63,10 +74,17 @@ std::int64_t count_of(double value) {
   throw Error(fmt::format("{} is no count", value));
 }
 
+std::string RealRange::accepted_for(double value) const {
+  if (max != kLargestReal || !(std::abs(value) > kLargestReal)) return std::string(words);
+  if (min == -kLargestReal) return fmt::format("{}, from {} to {}", words, min, max);
+  return value > 0 ? fmt::format("{}, up to {}", words, max) : std::string(words);
+}
+
 double parse_real(std::string_view text, const RealRange& range) {
   const auto value = parse<double>(text);
   if (value && std::isfinite(*value) && range.holds(*value)) return *value;
-  throw Error(fmt::format("'{}' {}; accepted: {}", text, flaw_of(text, false), range.words));
+  throw Error(fmt::format("'{}' {}; accepted: {}", text, flaw_of(text, false),
+                          range.accepted_for(value.value_or(beyond(text)))));
 }
 
 }  // namespace rubato

@@ -11,6 +11,8 @@
 
 namespace rubato {
 
+struct DataRecord;  // data_record.hpp
+
 // Data sets in files. All throw Error with the file, the place in it, what is wrong and what would
 // be accepted; what is allocated grows with what the files really hold. DataSets::channels is not
 // set yet.
@@ -43,5 +45,20 @@ namespace rubato {
 /// characters in its alphabet, in the order of their code points, and targets those of the
 /// characters that follow. What fills no piece at the end is left out.
 [[nodiscard]] DataSets read_text_samples(const std::filesystem::path& file, std::int64_t length);
+
+// The samples of other data for a model that was trained on those of a record. With `labels` they
+// have their targets; without, targets are 0, and need not be there.
+
+/// Of x_test where the file has it, otherwise of x.
+[[nodiscard]] SampleSet read_new_tensor_samples(const std::filesystem::path& file,
+                                                const DataRecord& record, bool labels);
+
+/// Of a table with the same columns in any order.
+[[nodiscard]] SampleSet read_new_csv_samples(const std::filesystem::path& file,
+                                             const DataRecord& record, bool labels);
+
+/// Of a text of the same characters.
+[[nodiscard]] SampleSet read_new_text_samples(const std::filesystem::path& file,
+                                              const DataRecord& record);
 
 }  // namespace rubato

@@ -60,6 +60,11 @@ std::shared_ptr<const MappedFile> MappedFile::open(const std::filesystem::path& 
   return std::shared_ptr<const MappedFile>(new MappedFile(static_cast<const char*>(begin), size));
 }
 
+// Only a hint.
+void MappedFile::forget() const {
+  if (size_ > 0) static_cast<void>(madvise(const_cast<char*>(begin_), size_, MADV_DONTNEED));
+}
+
 MappedFile::~MappedFile() {
   if (size_ > 0) munmap(const_cast<char*>(begin_), size_);
 }

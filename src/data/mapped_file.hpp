@@ -23,6 +23,10 @@ class MappedFile {
   /// Aligned to a page.
   [[nodiscard]] std::string_view bytes() const { return {begin_, size_}; }
 
+  /// Takes the parts that were looked at out of the process's memory, until they are looked at
+  /// again.
+  void forget() const;
+
  private:
   MappedFile(const char* begin, std::size_t size) : begin_(begin), size_(size) {}
 

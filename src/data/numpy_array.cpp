@@ -148,41 +148,59 @@ std::vector<std::int64_t> strides_of(const std::vector<std::int64_t>& shape, boo
   return strides;
 }
 
-}  // namespace
+[[noreturn]] void fail_cut_off(const std::string& name) {
+  throw Error(fmt::format("{} is cut off; accepted: a whole array", name));
+}
 
-NumberArray parse_npy(std::string_view bytes, const std::shared_ptr<const void>& owner,
-                      const std::string& name) {
+// What a file begins with.
+struct Beginning {
+  // Without strides and bytes.
+  StridedArray array{};
+  bool column_major = false;
+  // Where the numbers begin.
+  std::size_t end = 0;
+  std::uint64_t elements = 0;
+};
+
+Beginning read_beginning(std::string_view bytes, const std::string& name) {
   constexpr std::string_view kMagic = "\x93NUMPY";
-  const auto cut_off = [&name] {
-    throw Error(fmt::format("{} is cut off; accepted: a whole array", name));
-  };
   if (!bytes.starts_with(kMagic)) {
     throw Error(
         fmt::format("{} is no array of numpy; accepted: an array that numpy.save() wrote", name));
   }
   constexpr std::size_t kVersionEnd = 8;
-  if (bytes.size() < kVersionEnd) cut_off();
+  if (bytes.size() < kVersionEnd) fail_cut_off(name);
   // Version 1 has two bytes for the header's length, the later ones four.
   const std::size_t digits = bytes[kMagic.size()] == 1 ? 2 : 4;
-  if (bytes.size() < kVersionEnd + digits) cut_off();
+  const std::size_t begin = kVersionEnd + digits;
+  if (bytes.size() < begin) fail_cut_off(name);
   std::size_t length = 0;
   for (std::size_t i = digits; i-- > 0;) {
     length = length << 8U | static_cast<unsigned char>(bytes[kVersionEnd + i]);
   }
-  bytes.remove_prefix(kVersionEnd + digits);
-  if (length > bytes.size()) cut_off();
-  StridedArray array;
-  bool column_major = false;
-  Header(bytes.substr(0, length), name).read(array, column_major);
-  array.bytes = bytes.substr(length);
-  std::uint64_t elements = 0;
+  if (length > bytes.size() - begin) fail_cut_off(name);
+  Beginning found{.end = begin + length};
+  Header(bytes.substr(begin, length), name).read(found.array, found.column_major);
+  if (!count_elements(found.array.shape, found.elements)) fail_cut_off(name);
+  return found;
+}
+
+}  // namespace
+
+NumberArray parse_npy(std::string_view bytes, const std::shared_ptr<const void>& owner,
+                      const std::string& name) {
+  Beginning found = read_beginning(bytes, name);
+  StridedArray& array = found.array;
+  array.bytes = bytes.substr(found.end);
   // Before strides are taken of it, which would overflow.
-  if (!count_elements(array.shape, elements) ||
-      elements > array.bytes.size() / size_of(array.type)) {
-    cut_off();
-  }
-  array.strides = strides_of(array.shape, column_major);
+  if (found.elements > array.bytes.size() / size_of(array.type)) fail_cut_off(name);
+  array.strides = strides_of(array.shape, found.column_major);
   return dense(array, owner, name);
+}
+
+std::uint64_t npy_size(std::string_view beginning, const std::string& name) {
+  const Beginning found = read_beginning(beginning, name);
+  return found.end + found.elements * size_of(found.array.type);
 }
 
 }  // namespace rubato

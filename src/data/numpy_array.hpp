@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstdint>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -13,5 +14,8 @@ namespace rubato {
 [[nodiscard]] NumberArray parse_npy(std::string_view bytes,
                                     const std::shared_ptr<const void>& owner,
                                     const std::string& name);
+
+/// How many bytes a .npy file has, by the header that it begins with. Throws Error.
+[[nodiscard]] std::uint64_t npy_size(std::string_view beginning, const std::string& name);
 
 }  // namespace rubato

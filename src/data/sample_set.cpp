@@ -21,8 +21,6 @@ namespace rubato {
 
 namespace {
 
-constexpr std::size_t kPixelValues = 256;
-
 // IEEE 754's binary16.
 float half_value(std::uint16_t bits) {
   const auto exponent = static_cast<int>(bits >> 10U & 0x1FU);
@@ -73,10 +71,6 @@ void convert_truths(std::string_view bytes, To* to) {
   for (std::size_t i = 0; i < bytes.size(); ++i) to[i] = static_cast<To>(bytes[i] != 0 ? 1 : 0);
 }
 
-std::size_t channels_of(const SampleRows& rows) {
-  return rows.shape().size() == 3 ? static_cast<std::size_t>(rows.shape().front()) : 1;
-}
-
 std::string header_of(const SampleSet& samples, const SampleRows& rows) {
   return fmt::format("{} {}x{}\n", name_of(rows.type()), samples.size(),
                      fmt::join(rows.shape(), "x"));
@@ -89,62 +83,15 @@ bool is_grey(const SampleSet& samples) {
          samples.targets.shape().empty();
 }
 
-// Mean and deviation of the pixels of all samples, for each channel.
-std::vector<PixelStatistics> channel_statistics(const SampleSet& samples) {
-  const std::size_t channels = channels_of(samples.inputs);
-  const std::size_t of_channel = samples.inputs.row_bytes() / std::max<std::size_t>(channels, 1);
-  // How often each value is there: all that follows from it is exact in any order.
-  std::vector<std::uint64_t> counts(channels * kPixelValues);
-  for (std::int64_t i = 0; i < samples.size(); ++i) {
-    const std::string_view row = samples.input(i);
-    for (std::size_t c = 0; c < channels; ++c) {
-      for (const char pixel : row.substr(c * of_channel, of_channel)) {
-        ++counts[c * kPixelValues + static_cast<unsigned char>(pixel)];
-      }
-    }
+// Of number `at` of row `row` in the array of all rows.
+std::vector<std::int64_t> index_of(const std::vector<std::int64_t>& shape, std::int64_t row,
+                                   std::int64_t at) {
+  std::vector<std::int64_t> index(shape.size() + 1, row);
+  for (std::size_t d = shape.size(); d-- > 0;) {
+    index[d + 1] = at % shape[d];
+    at /= shape[d];
   }
-  std::vector<PixelStatistics> statistics;
-  for (std::size_t c = 0; c < channels; ++c) {
-    std::uint64_t pixels = 0;
-    std::uint64_t sum = 0;
-    std::uint64_t squares = 0;
-    for (std::size_t value = 0; value < kPixelValues; ++value) {
-      const std::uint64_t count = counts[c * kPixelValues + value];
-      pixels += count;
-      sum += count * value;
-      squares += count * value * value;
-    }
-    statistics.push_back(pixel_statistics(pixels, sum, squares));
-  }
-  return statistics;
-}
-
-// In two passes, as a difference of large sums would lose all digits.
-std::vector<FeatureStatistics> feature_statistics(const SampleSet& samples,
-                                                  const std::vector<bool>& except) {
-  const auto count = static_cast<double>(samples.size());
-  const auto size = static_cast<std::size_t>(samples.inputs.elements());
-  std::vector<double> row(size);
-  std::vector<double> sums(size);
-  std::vector<double> squares(size);
-  const auto for_each_row = [&](const auto& add) {
-    for (std::int64_t i = 0; i < samples.size(); ++i) {
-      read_numbers(samples.inputs.type(), samples.input(i), row.data());
-      for (std::size_t f = 0; f < size; ++f) add(f);
-    }
-  };
-  for_each_row([&](std::size_t f) { sums[f] += row[f]; });
-  for_each_row([&](std::size_t f) {
-    const double off = row[f] - sums[f] / count;
-    squares[f] += off * off;
-  });
-  std::vector<FeatureStatistics> statistics(size);
-  for (std::size_t f = 0; f < size; ++f) {
-    if (!except.empty() && except[f]) continue;
-    statistics[f] = {.mean = sums[f] / count,
-                     .deviation = squares[f] > 0 ? std::sqrt(squares[f] / count) : 1};
-  }
-  return statistics;
+  return index;
 }
 
 }  // namespace
@@ -227,6 +174,18 @@ bool is_real(ElementType type) {
          type == ElementType::bf16;
 }
 
+SampleRows zero_rows(ElementType type, std::vector<std::int64_t> shape, std::int64_t count) {
+  std::size_t bytes = size_of(type);
+  for (const std::int64_t length : shape) bytes *= static_cast<std::size_t>(length);
+  const auto zeros = std::make_shared<const std::string>(bytes, '\0');
+  return {type, std::move(shape), 0, {{.begin = zeros->data(), .count = count}}, zeros};
+}
+
+InputKind input_kind_of(ElementType type) {
+  if (type == ElementType::u8) return InputKind::pixels;
+  return is_real(type) || type == ElementType::boolean ? InputKind::reals : InputKind::tokens;
+}
+
 std::int64_t SampleSet::size() const {
   return chosen ? static_cast<std::int64_t>(chosen->size()) : inputs.count();
 }
@@ -259,6 +218,20 @@ std::string fingerprint_of(const SampleSet& samples) {
   return sha.hex();
 }
 
+void require_finite(const SampleRows& rows, std::string_view name) {
+  if (!is_real(rows.type())) return;
+  std::vector<float> values(static_cast<std::size_t>(rows.elements()));
+  for (std::int64_t i = 0; i < rows.count(); ++i) {
+    read_numbers(rows.type(), rows.row(i), values.data());
+    const auto odd =
+        std::ranges::find_if_not(values, [](float value) { return std::isfinite(value); });
+    if (odd == values.end()) continue;
+    throw Error(fmt::format("{} has {} at [{}]; accepted: finite numbers that float32 holds", name,
+                            *odd,
+                            fmt::join(index_of(rows.shape(), i, odd - values.begin()), ", ")));
+  }
+}
+
 std::int64_t count_classes(const SampleSet& samples, std::string_view name, std::int64_t most) {
   std::vector<std::int64_t> targets(static_cast<std::size_t>(samples.targets.elements()));
   std::int64_t classes = 1;
@@ -288,26 +261,19 @@ std::int64_t count_tokens(const SampleSet& samples, std::int64_t most) {
   return vocabulary;
 }
 
-void normalise(DataSets& data) {
-  if (data.inputs == InputKind::pixels) data.channels = channel_statistics(data.train);
-  if (!data.standardised) return;
-  if (data.inputs != InputKind::reals || data.train.inputs.shape().size() != 1) {
-    throw Error(
-        fmt::format("standardise: samples of shape [{}] have no features to standardise; accepted: "
-                    "real numbers in one dimension",
-                    fmt::join(data.train.inputs.shape(), ", ")));
-  }
-  data.features = feature_statistics(data.train, data.standardised->except);
-}
-
 void hold_out(DataSets& data, double share, std::uint64_t seed) {
   const std::int64_t samples = data.train.size();
   const auto held = static_cast<std::int64_t>(std::llround(share * static_cast<double>(samples)));
-  if (held < 1 || held >= samples || samples > kMaxDatasetSize) {
-    throw Error(
-        fmt::format("{} of {} samples leaves none to train or to test on; accepted: a share "
-                    "that leaves some of up to {} samples",
-                    share, samples, kMaxDatasetSize));
+  if (samples > kMaxDatasetSize) {
+    throw Error(fmt::format("of {} samples none can be held out; accepted: up to {}", samples,
+                            kMaxDatasetSize));
+  }
+  if (held < 1 || held >= samples) {
+    throw Error(fmt::format(
+        "{} of {} samples leaves none to {}; accepted: {}", share, samples,
+        held < 1 ? "test on" : "train on",
+        samples < 2 ? std::string("at least 2 samples")
+                    : fmt::format("a share that comes to 1 at least and {} at most", samples - 1)));
   }
   RUBATO_CHECK(data.train.chosen == nullptr, "samples are held out once");
   std::vector<std::int64_t> order = random_permutation(samples, seed);
@@ -321,42 +287,6 @@ void hold_out(DataSets& data, double share, std::uint64_t seed) {
   data.test->chosen = std::move(test);
   data.train.chosen = std::move(train);
 }
-
-InputReader::InputReader(const DataSets& data)
-    : type_(data.train.inputs.type()), features_(data.features) {
-  if (data.inputs != InputKind::pixels) return;
-  RUBATO_CHECK(type_ == ElementType::u8 && !data.channels.empty(), "pixels are bytes");
-  of_channel_ = data.train.inputs.row_bytes() / data.channels.size();
-  for (const PixelStatistics& channel : data.channels) {
-    const double deviation = channel.deviation > 0 ? channel.deviation : 1;
-    for (std::size_t value = 0; value < kPixelValues; ++value) {
-      tables_.push_back(
-          static_cast<float>((static_cast<double>(value) / 255.0 - channel.mean) / deviation));
-    }
-  }
-}
-
-template <class To>
-void InputReader::read(std::string_view row, To* to) const {
-  if (tables_.empty()) {
-    read_numbers(type_, row, to);
-    for (std::size_t f = 0; f < features_.size(); ++f) {
-      const auto value = static_cast<double>(to[f]);
-      to[f] =
-          static_cast<To>(static_cast<float>((value - features_[f].mean) / features_[f].deviation));
-    }
-    return;
-  }
-  const float* table = tables_.data();
-  for (std::size_t begin = 0; begin < row.size(); begin += of_channel_, table += kPixelValues) {
-    for (std::size_t i = begin; i < begin + of_channel_; ++i) {
-      to[i] = static_cast<To>(table[static_cast<unsigned char>(row[i])]);
-    }
-  }
-}
-template void InputReader::read(std::string_view, float*) const;
-template void InputReader::read(std::string_view, double*) const;
-template void InputReader::read(std::string_view, std::int64_t*) const;
 
 SampleSet sample_set_of(ImageSet images) {
   const auto owner = std::make_shared<const ImageSet>(std::move(images));

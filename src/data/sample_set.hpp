@@ -16,6 +16,8 @@
 
 namespace rubato {
 
+struct TableEncoding;  // table_encoding.hpp
+
 /// Rows of numbers, where they lie: in a mapped file or in memory. Copies share them. May be read
 /// by any number of threads.
 class SampleRows {
@@ -69,6 +71,10 @@ extern template void read_numbers(ElementType, std::string_view, std::int64_t*);
 
 [[nodiscard]] bool is_real(ElementType type);
 
+/// Rows that all are 0, and lie in each other.
+[[nodiscard]] SampleRows zero_rows(ElementType type, std::vector<std::int64_t> shape,
+                                   std::int64_t count);
+
 /// Samples: inputs and what a model is to make of them. All rows, or some of them.
 struct SampleSet {
   SampleRows inputs;
@@ -95,16 +101,22 @@ enum class InputKind {
   tokens,  ///< whole numbers that stand for something else
 };
 
+/// What numbers of a type are as inputs.
+[[nodiscard]] InputKind input_kind_of(ElementType type);
+
 /// Rows of one dimension whose features become of mean 0 and deviation 1.
 struct Standardised {
   /// Features that stay as they are; empty is none.
   std::vector<bool> except{};
 };
 
-/// Mean and deviation (of the population) of a feature; a deviation of 0 is 1 here.
+/// What a feature becomes: less the mean, and divided by the deviation (of the population; 1 for
+/// 0), where it is standardised.
 struct FeatureStatistics {
   double mean = 0;
   double deviation = 1;
+  /// What stands for a value that is missing.
+  double missing = 0;
 };
 
 /// What a configuration's --data names.
@@ -122,18 +134,30 @@ struct DataSets {
   /// What a sample is, in the plural, for people.
   std::string_view noun = "samples";
   std::optional<Standardised> standardised{};
+  /// Whether NaN stands for a value that is missing, for which the mean is taken.
+  bool means_for_missing = false;
+  /// Of a text: its characters in the order of their tokens, in UTF-8.
+  std::string alphabet{};
+  /// Of a table.
+  std::shared_ptr<const TableEncoding> table{};
+  /// Rows of tables that were left out, as they lack a value.
+  std::int64_t left_out = 0;
 
   // By what inputs are normalised: of the training set, once normalise() has been called.
 
   /// Of pixels, for each channel (the first of three dimensions).
   std::vector<PixelStatistics> channels{};
-  /// Of standardised inputs.
+  /// Of inputs that are standardised, or whose missing values have become means.
   std::vector<FeatureStatistics> features{};
 };
 
-/// Sets DataSets::channels and features. Throws Error where inputs that are to be standardised have
-/// no features.
+/// Sets DataSets::channels and features, unless they are set. Throws Error where inputs that are to
+/// be standardised have no features, and where no sample that is trained on has a value of one.
 void normalise(DataSets& data);
+
+/// Throws Error where a number is not finite as float32 has it, with its index in the array of all
+/// rows; `name` says whose they are.
+void require_finite(const SampleRows& rows, std::string_view name);
 
 /// The classes of targets of whole numbers: one more than the largest. Throws Error for a negative
 /// one, and for more than `most`; `name` says whose they are.

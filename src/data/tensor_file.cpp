@@ -1,7 +1,9 @@
 #include "tensor_file.hpp"
 
+#include <cstdint>
 #include <memory>
 #include <utility>
+#include <vector>
 
 #include <fmt/format.h>
 
@@ -27,7 +29,10 @@ constexpr std::string_view kAccepted =
 Arrays saved_by_torch(const Records& records, const std::shared_ptr<const MappedFile>& file,
                       const std::string& source) {
   Arrays arrays;
-  for (const SavedTensor& tensor : read_saved_tensors(records, source, kAccepted)) {
+  // What it lists is looked at first: that refuses packed tensors, which may be any size.
+  const std::vector<SavedTensor> tensors = read_saved_tensors(records, source, kAccepted);
+  require_intact(records, source, kAccepted);
+  for (const SavedTensor& tensor : tensors) {
     const std::size_t begin = static_cast<std::size_t>(tensor.offset) * size_of(tensor.type);
     arrays.insert_or_assign(tensor.name, dense({.type = tensor.type,
                                                 .shape = tensor.shape,
@@ -38,18 +43,33 @@ Arrays saved_by_torch(const Records& records, const std::shared_ptr<const Mapped
   return arrays;
 }
 
+// Nothing but the header is unpacked where the array and its record do not have the same size.
+std::shared_ptr<const std::string> unpacked_npy(const ZipRecord& record, const std::string& name) {
+  constexpr std::string_view kPacked = "numpy.savez_compressed(FILE, x=x, y=y)";
+  const std::uint64_t size = npy_size(inflated_beginning(record, name, kPacked), name);
+  if (size != record.size) {
+    throw Error(fmt::format("{} has {} bytes by its header and claims {}; accepted: {}", name, size,
+                            record.size, kPacked));
+  }
+  return inflated(record, name, kPacked);
+}
+
 Arrays saved_by_numpy(const Records& records, const std::shared_ptr<const MappedFile>& file,
                       const std::string& source) {
   constexpr std::string_view kNpy = ".npy";
   Arrays arrays;
   for (const auto& [file_name, record] : records) {
-    if (!file_name.ends_with(kNpy)) continue;
+    if (!file_name.ends_with(kNpy)) {
+      require_intact(record, fmt::format("{}: '{}'", source, file_name), kAccepted);
+      continue;
+    }
     const std::string key = file_name.substr(0, file_name.size() - kNpy.size());
     const std::string name = fmt::format("{}: '{}'", source, key);
     if (record.deflated) {
-      const auto bytes = inflated(record, name, "numpy.savez_compressed(FILE, x=x, y=y)");
+      const auto bytes = unpacked_npy(record, name);
       arrays.insert_or_assign(key, parse_npy(*bytes, bytes, name));
     } else {
+      require_intact(record, name, kAccepted);
       arrays.insert_or_assign(key, parse_npy(record.bytes, file, name));
     }
   }

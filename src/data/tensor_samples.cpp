@@ -1,5 +1,7 @@
+#include <algorithm>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -7,6 +9,7 @@
 #include <rubato/core/error.hpp>
 
 #include "data/data_files.hpp"
+#include "data/data_record.hpp"
 #include "data/tensor_file.hpp"
 
 namespace rubato {
@@ -35,19 +38,24 @@ class PairReader {
       : arrays_(arrays), source_(std::move(source)) {}
 
   [[nodiscard]] SampleSet read(const std::string& x, const std::string& y) const {
-    SampleSet set{.inputs = rows(x), .targets = rows(y)};
+    SampleSet set{.inputs = inputs(x), .targets = rows(y)};
     if (set.inputs.count() != set.targets.count()) {
       throw Error(fmt::format("{}: '{}' has {} samples, and '{}' has {}; accepted: as many of both",
                               source_, x, set.inputs.count(), y, set.targets.count()));
-    }
-    if (set.inputs.type() == ElementType::u8 && set.inputs.shape().size() == 2) {
-      set.inputs = set.inputs.reshaped({1, set.inputs.shape()[0], set.inputs.shape()[1]});
     }
     // A class for each sample, in a column.
     if (!is_real(set.targets.type()) && set.targets.shape() == std::vector<std::int64_t>{1}) {
       set.targets = set.targets.reshaped({});
     }
     return set;
+  }
+
+  // Images in grey have one channel.
+  [[nodiscard]] SampleRows inputs(const std::string& name) const {
+    const SampleRows all = rows(name);
+    const auto& shape = all.shape();
+    const bool grey = all.type() == ElementType::u8 && shape.size() == 2;
+    return grey ? all.reshaped({1, shape[0], shape[1]}) : all;
   }
 
  private:
@@ -66,17 +74,14 @@ class PairReader {
                       "row for each sample",
                       source_, name, fmt::join(array.shape, ", ")));
     }
-    return SampleRows(array);
+    SampleRows rows(array);
+    require_finite(rows, fmt::format("{}: '{}'", source_, name));
+    return rows;
   }
 
   const Arrays& arrays_;
   std::string source_;
 };
-
-InputKind kind_of(ElementType type) {
-  if (type == ElementType::u8) return InputKind::pixels;
-  return is_real(type) || type == ElementType::boolean ? InputKind::reals : InputKind::tokens;
-}
 
 void require_alike(const SampleRows& train, const SampleRows& test, std::string_view name,
                    const std::string& source) {
@@ -107,10 +112,30 @@ DataSets read_tensor_samples(const std::filesystem::path& file) {
   return tensor_samples(read_tensor_file(file), file.string());
 }
 
+SampleSet read_new_tensor_samples(const std::filesystem::path& file, const DataRecord& record,
+                                  bool labels) {
+  const Arrays arrays = read_tensor_file(file);
+  const PairReader reader(arrays, file.string());
+  const std::string ending = arrays.contains("x_test") ? "_test" : "";
+  const ElementType type = record.classes > 0 ? ElementType::i64 : ElementType::f32;
+  if (!labels) {
+    SampleRows inputs = reader.inputs("x" + ending);
+    SampleRows targets = zero_rows(type, record.target_shape, inputs.count());
+    return {.inputs = std::move(inputs), .targets = std::move(targets)};
+  }
+  SampleSet set = reader.read("x" + ending, "y" + ending);
+  const bool same = is_real(set.targets.type()) == is_real(type);
+  if (same && set.targets.shape() == record.target_shape) return set;
+  throw Error(fmt::format(
+      "{}: 'y{}' is {} of shape [{}] for each sample; accepted: {} of shape [{}], as trained on",
+      file.string(), ending, name_of(set.targets.type()), fmt::join(set.targets.shape(), ", "),
+      is_real(type) ? "real numbers" : "classes", fmt::join(record.target_shape, ", ")));
+}
+
 DataSets tensor_samples(const Arrays& arrays, const std::string& source) {
   const PairReader reader(arrays, source);
   DataSets data{.train = reader.read("x", "y")};
-  data.inputs = kind_of(data.train.inputs.type());
+  data.inputs = input_kind_of(data.train.inputs.type());
   if (arrays.contains("x_test") || arrays.contains("y_test")) {
     data.test = reader.read("x_test", "y_test");
     require_alike(data.train.inputs, data.test->inputs, "x", source);

@@ -64,7 +64,7 @@ bool is_well(std::span<const Finding> findings) {
   return count(findings, Health::problem) == 0;
 }
 
-std::string report_text(std::span<const Finding> findings) {
+std::string report_text(std::span<const Finding> findings, LineWidth width) {
   TextTable table({Column::left, Column::left, Column::wrapped});
   for (const Finding& finding : findings) {
     table.add({std::string(choice_name(kHealths, finding.health)), finding.subject, finding.what});
@@ -72,9 +72,9 @@ std::string report_text(std::span<const Finding> findings) {
   }
   const std::int64_t problems = count(findings, Health::problem);
   const std::int64_t notes = count(findings, Health::note);
-  return table.text() + fmt::format("\n{}, {}\n",
-                                    problems == 0 ? "all is well" : counted(problems, "problem"),
-                                    counted(notes, "note"));
+  return table.text(width) +
+         fmt::format("\n{}, {}\n", problems == 0 ? "all is well" : counted(problems, "problem"),
+                     counted(notes, "note"));
 }
 
 std::string report_json(const Facts& facts, std::span<const Finding> findings) {

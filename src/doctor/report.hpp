@@ -3,6 +3,7 @@
 #include <span>
 #include <string>
 
+#include "core/wrapped.hpp"
 #include "doctor/facts.hpp"
 #include "doctor/findings.hpp"
 
@@ -10,7 +11,7 @@ namespace rubato::doctor {
 
 /// A block of lines for each finding, within eighty columns where no word is longer, and a last
 /// line that counts them.
-[[nodiscard]] std::string report_text(std::span<const Finding> findings);
+[[nodiscard]] std::string report_text(std::span<const Finding> findings, LineWidth width = {});
 
 /// The same, with the facts behind it, for programs.
 [[nodiscard]] std::string report_json(const Facts& facts, std::span<const Finding> findings);

@@ -1,5 +1,4 @@
 #include <algorithm>
-#include <array>
 #include <mutex>
 #include <utility>
 
@@ -155,15 +154,10 @@ template class DenseDataset<double>;
 template <class T>
 DenseDataset<T> to_rows(const ImageSet& images, const PixelStatistics& statistics,
                         std::int64_t class_count) {
-  // A pixel has 256 values: normalise those, then look each pixel up.
-  std::array<T, 256> normalised{};
-  for (std::size_t value = 0; value < normalised.size(); ++value) {
-    normalised[value] = static_cast<T>(static_cast<float>(
-        (static_cast<double>(value) / 255.0 - statistics.mean) / statistics.deviation));
-  }
+  const auto normalised = normalised_pixels(statistics);
   std::vector<T> inputs(images.pixels.size());
   std::transform(images.pixels.begin(), images.pixels.end(), inputs.begin(),
-                 [&](std::uint8_t pixel) { return normalised[pixel]; });
+                 [&](std::uint8_t pixel) { return static_cast<T>(normalised[pixel]); });
   return DenseDataset<T>::classified(std::move(inputs),
                                      {images.labels.begin(), images.labels.end()}, class_count);
 }

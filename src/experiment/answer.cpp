@@ -36,6 +36,22 @@ std::optional<double> mean_of(std::span<const RunResult* const> results,
   return sum / static_cast<double>(results.size());
 }
 
+// Of all runs that have one.
+std::optional<Elasticity> together(std::span<const RunResult* const> results) {
+  std::optional<Elasticity> all;
+  for (const RunResult* const result : results) {
+    if (!result->elasticity) continue;
+    const Elasticity& one = *result->elasticity;
+    if (!all) all = one;
+    all->batch_sizes = std::max(all->batch_sizes, one.batch_sizes);
+    all->least_batch = std::min(all->least_batch, one.least_batch);
+    all->most_batch = std::max(all->most_batch, one.most_batch);
+    all->fewest_cores = std::min(all->fewest_cores, one.fewest_cores);
+    all->most_cores = std::max(all->most_cores, one.most_cores);
+  }
+  return all;
+}
+
 // Of a value that is no number, NaN: nothing lies beyond it.
 double number_of(const std::string& text) {
   return is_number(text) ? std::stod(text) : std::numeric_limits<double>::quiet_NaN();
@@ -131,6 +147,9 @@ void Answering::take_cells() {
     if (all) cell.value = estimate(values_of(cell));
     cell.to_target = to_target(cell);
     cell.spent = spent(cell);
+    std::vector<const RunResult*> members;
+    for (const std::size_t run : planned.runs) members.push_back(&results_[run]);
+    cell.elasticity = together(members);
     answer_.cells.push_back(std::move(cell));
   }
 }

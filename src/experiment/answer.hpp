@@ -62,6 +62,8 @@ struct Answer {
     bool is_best = false;
     std::optional<ToTarget> to_target{};
     std::optional<Spent> spent{};
+    /// Of all its runs together; of batch sizes the most that one of them met.
+    std::optional<Elasticity> elasticity{};
     /// Indices of Answer::runs.
     std::vector<std::size_t> members{};
   };

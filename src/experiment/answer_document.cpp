@@ -9,9 +9,8 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include "config/run_option.hpp"
+#include "experiment/answer_facts.hpp"
 #include "experiment/answer_overview.hpp"
-#include "experiment/labels.hpp"
 
 namespace rubato {
 
@@ -52,8 +51,8 @@ std::string amount(const std::optional<double>& value) {
 // "5 of 5 diverged", "1 of 5 failed, 1 of 5 missing".
 std::string ends_in_words(const Answer& answer, const Cell& cell) {
   std::vector<std::string> words;
-  for (const RunEnd end : {RunEnd::diverged, RunEnd::failed, RunEnd::missing, RunEnd::never_learned,
-                           RunEnd::unlearned}) {
+  for (const RunEnd end : {RunEnd::diverged, RunEnd::out_of_devices, RunEnd::failed,
+                           RunEnd::missing, RunEnd::never_learned, RunEnd::unlearned}) {
     const auto count = std::ranges::count_if(
         cell.members, [&](std::size_t member) { return answer.runs[member].result.end == end; });
     if (count > 0) words.push_back(fmt::format("{} of {} {}", count, cell.runs, name_of(end)));
@@ -120,7 +119,7 @@ Row row_of(const Answer& answer, const Cell& cell, const Shape& shape) {
 
 Row cost_header(const Answer& answer, const Shape& shape) {
   Row header = header_of(answer, shape);
-  extend(header, {"steps", "samples", "iterations"});
+  extend(header, {"steps", "samples", "iterations", "batch sizes"});
   if (shape.clock) extend(header, {"hours", "money"});
   if (!shape.target) return header;
   extend(header, {fmt::format("reach {:g}{}", *answer.target, answer.is_accuracy ? " %" : ""),
@@ -134,9 +133,11 @@ Row cost_row(const Cell& cell, const Shape& shape) {
   const auto spent = [&](auto get) {
     return amount(cell.spent ? std::optional<double>(get(*cell.spent)) : std::nullopt);
   };
-  extend(row, {spent([](const Answer::Spent& s) { return s.steps; }),
-               spent([](const Answer::Spent& s) { return s.samples; }),
-               spent([](const Answer::Spent& s) { return s.iterations; })});
+  extend(row,
+         {spent([](const Answer::Spent& s) { return s.steps; }),
+          spent([](const Answer::Spent& s) { return s.samples; }),
+          spent([](const Answer::Spent& s) { return s.iterations; }),
+          cell.elasticity ? fmt::to_string(cell.elasticity->batch_sizes) : std::string(kNothing)});
   if (shape.clock) {
     extend(row, {amount(cell.spent ? cell.spent->hours : std::nullopt),
                  amount(cell.spent ? cell.spent->money : std::nullopt)});
@@ -190,14 +191,15 @@ void add_rows(AnswerDocument::Table& table, Row header) {
   table.rows.insert(table.rows.begin(), std::move(header));
 }
 
-void add_tables(AnswerDocument& document, const Answer& answer, std::size_t condition,
-                const Shape& shape) {
+void add_tables(AnswerDocument& document, const Design& design, const Answer& answer,
+                std::size_t condition, const Shape& shape) {
   const std::vector<const Cell*> cells = ranked(answer, condition);
   const bool baseline =
       std::ranges::all_of(cells, [](const Cell* cell) { return cell->is_baseline; });
   const std::string title = answer.conditions[condition] + (baseline ? ", the baseline" : "");
-  AnswerDocument::Table results{.title = title};
-  AnswerDocument::Table costs{.title = title + ": what it took"};
+  const std::size_t keys = shape.columns.size();
+  AnswerDocument::Table results{.title = title, .keys = keys};
+  AnswerDocument::Table costs{.title = title + ": what it took", .keys = keys};
   for (const Cell* const cell : cells) {
     results.rows.push_back(row_of(answer, *cell, shape));
     costs.rows.push_back(cost_row(*cell, shape));
@@ -209,6 +211,10 @@ void add_tables(AnswerDocument& document, const Answer& answer, std::size_t cond
   add_rows(costs, cost_header(answer, shape));
   const std::string best = best_in_words(cells, shape);
   if (!best.empty()) results.notes.push_back(best);
+  const std::string constant = constant_in_words(answer, condition);
+  if (!constant.empty()) results.notes.push_back(constant);
+  const std::string off = off_budget_in_words(design, cells, shape.columns);
+  if (!off.empty()) costs.notes.push_back(off);
   document.tables.push_back(std::move(results));
   document.tables.push_back(std::move(costs));
 }
@@ -232,54 +238,14 @@ AnswerDocument::Table table_of(const TuningAnswer& tuning, bool is_accuracy) {
   return table;
 }
 
-std::vector<std::string> facts_of(const Design& design, const Answer& answer,
-                                  std::span<const TuningAnswer> tuning) {
-  const RunBudget budget =
-      design.budget.amount.empty() && !is_axis(design, "epochs")
-          ? RunBudget{.kind = "epochs", .amount = fmt::to_string(design.base.epochs)}
-          : design.budget;
-  std::vector<std::string> facts;
-  for (const std::string_view option : {"model", "data"}) {
-    if (!is_axis(design, option) && (option == "model" || answer.is_accuracy)) {
-      facts.push_back(
-          fmt::format("{} {}", option, labels_of(option, values_of(design, option)).front()));
-    }
-  }
-  std::string first = fmt::to_string(fmt::join(facts, ", "));
-  facts = {first};
-  facts.push_back(fmt::format(
-      "{}; seeds {}",
-      budget.amount.empty() ? "no budget in common" : fmt::format("each run: {}", describe(budget)),
-      fmt::join(answer.seeds, ", ")));
-  std::vector<std::string> baselines;
-  for (const Cell& cell : answer.cells) {
-    if (!cell.is_baseline) continue;
-    std::vector<std::string> labels;
-    for (std::size_t i = 0; i < answer.columns.size(); ++i) {
-      labels.push_back(fmt::format("{} {}", answer.columns[i], cell.labels[i]));
-    }
-    baselines.push_back(fmt::to_string(fmt::join(labels, ", ")));
-  }
-  facts.push_back(fmt::format("baseline: {}", fmt::join(baselines, "; ")));
-  for (const TuningAnswer& tuned : tuning) {
-    facts.push_back(fmt::format("{} {}{}{}, tuned for the baseline and used by all{}", tuned.option,
-                                tuned.values[tuned.best].value,
-                                tuned.setting.empty() ? "" : " with ", tuned.setting,
-                                tuned.at_end ? " (at an end of the list: a better one may lie "
-                                               "beyond)"
-                                             : ""));
-  }
-  std::erase(facts, "");
-  return facts;
-}
-
 std::vector<std::string> notes_of(const Answer& answer) {
   struct Words {
     RunEnd end;
     std::string words;
   };
-  const std::array<Words, 5> all{
+  const std::array<Words, 6> all{
       {{RunEnd::diverged, "the loss or the gradient became infinite or NaN"},
+       {RunEnd::out_of_devices, "the availability had no devices for the rest of the training"},
        {RunEnd::never_learned,
         fmt::format("no number became infinite, but the accuracy of no epoch exceeds {:.1f} %, "
                     "the share of the largest class, by more than {:g} points",
@@ -348,7 +314,7 @@ AnswerDocument document_of(const Design& design, const Answer& answer,
     if (!is_condition(answer.columns[i])) shape.columns.push_back(i);
   }
   for (std::size_t i = 0; i < answer.conditions.size(); ++i) {
-    add_tables(document, answer, i, shape);
+    add_tables(document, design, answer, i, shape);
   }
   document.notes = notes_of(answer);
   document.limits = limits_of(answer);

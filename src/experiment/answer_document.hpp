@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstddef>
 #include <span>
 #include <string>
 #include <vector>
@@ -15,6 +16,8 @@ struct AnswerDocument {
   struct Table {
     std::string title;
     std::vector<Column> alignment{};
+    /// The first of the columns, which say what a row is of.
+    std::size_t keys = 1;
     /// The first is the header.
     std::vector<std::vector<std::string>> rows{};
     /// Stands below it; may be empty.
@@ -35,8 +38,7 @@ struct AnswerDocument {
 [[nodiscard]] AnswerDocument document_of(const Design& design, const Answer& answer,
                                          std::span<const TuningAnswer> tuning);
 
-/// For a terminal of 80 columns and more.
-[[nodiscard]] std::string to_text(const AnswerDocument& document);
+[[nodiscard]] std::string to_text(const AnswerDocument& document, LineWidth width = {});
 [[nodiscard]] std::string to_markdown(const AnswerDocument& document);
 
 }  // namespace rubato

@@ -130,6 +130,15 @@ Json spent_json(const std::optional<Answer::Spent>& spent) {
           {"hours", or_null(spent->hours)}, {"money", or_null(spent->money)}};
 }
 
+Json elasticity_json(const std::optional<Elasticity>& elasticity) {
+  if (!elasticity) return {};
+  return {{"batch_sizes", elasticity->batch_sizes},
+          {"least_batch", elasticity->least_batch},
+          {"most_batch", elasticity->most_batch},
+          {"fewest_cores", elasticity->fewest_cores},
+          {"most_cores", elasticity->most_cores}};
+}
+
 Json ends_json(const Answer& answer, const Answer::Cell& cell) {
   Json ends = Json::object();
   for (const RunEnd end : kAllRunEnds) {
@@ -152,6 +161,7 @@ Json cell_json(const Answer& answer, const Answer::Cell& cell) {
   json["to_best"] = comparison_json(cell.to_best);
   json["to_target"] = target_json(cell.to_target);
   json["spent"] = spent_json(cell.spent);
+  json["elasticity"] = elasticity_json(cell.elasticity);
   return json;
 }
 
@@ -189,16 +199,17 @@ Json tuning_json(const TuningAnswer& tuning) {
 std::string cells_csv(const Answer& answer) {
   Csv csv;
   for (const std::string& column : answer.columns) csv.add(column);
-  csv.add("baseline", "runs", "diverged", "never_learned", "unlearned", "failed", "missing", "mean",
-          "deviation", "half_width", "difference", "difference_half_width", "p", "p_holm", "stands",
-          "rank", "steps", "samples", "iterations", "hours", "money", "reached_target",
-          "target_steps", "target_samples", "target_hours", "target_money")
+  csv.add("baseline", "runs", "diverged", "out_of_devices", "never_learned", "unlearned", "failed",
+          "missing", "mean", "deviation", "half_width", "difference", "difference_half_width", "p",
+          "p_holm", "stands", "rank", "steps", "samples", "iterations", "hours", "money",
+          "reached_target", "target_steps", "target_samples", "target_hours", "target_money",
+          "batch_sizes", "least_batch", "most_batch", "fewest_cores", "most_cores")
       .end_line();
   for (const Answer::Cell& cell : answer.cells) {
     for (const std::string& label : cell.labels) csv.add(label);
     csv.add(cell.is_baseline, cell.runs);
-    for (const RunEnd end : {RunEnd::diverged, RunEnd::never_learned, RunEnd::unlearned,
-                             RunEnd::failed, RunEnd::missing}) {
+    for (const RunEnd end : {RunEnd::diverged, RunEnd::out_of_devices, RunEnd::never_learned,
+                             RunEnd::unlearned, RunEnd::failed, RunEnd::missing}) {
       csv.add(count_of(answer, cell, end));
     }
     const auto& difference = cell.to_baseline;
@@ -223,7 +234,14 @@ std::string cells_csv(const Answer& answer) {
             of(target, [](const auto& t) { return t.steps; }),
             of(target, [](const auto& t) { return t.samples; }),
             of(target, [](const auto& t) { return t.hours; }),
-            of(target, [](const auto& t) { return t.money; }))
+            of(target, [](const auto& t) { return t.money; }));
+    const auto met = [&](std::int64_t Elasticity::*number) {
+      return of(cell.elasticity,
+                [&](const Elasticity& e) { return static_cast<double>(e.*number); });
+    };
+    csv.add(met(&Elasticity::batch_sizes), met(&Elasticity::least_batch),
+            met(&Elasticity::most_batch), met(&Elasticity::fewest_cores),
+            met(&Elasticity::most_cores))
         .end_line();
   }
   return std::move(csv).text();

@@ -66,7 +66,7 @@ class Overviews {
     for (const Labels& group : groups_) tables.push_back(table_of(group));
     tables.back().notes.push_back(
         "Tied: its seeds do not tell it from the best of the column. Lost: runs that diverged, "
-        "never learned, unlearned, failed or are missing.");
+        "ran out of devices, never learned, unlearned, failed or are missing.");
     return tables;
   }
 
@@ -109,7 +109,7 @@ class Overviews {
       only_baseline.resize(columns.size(), true);
       if (!cell.is_baseline) only_baseline[column] = false;
     });
-    AnswerDocument::Table table{.title = title_of(group)};
+    AnswerDocument::Table table{.title = title_of(group), .keys = choices_.size()};
     Labels header;
     for (const std::size_t column : choices_) header.push_back(answer_.columns[column]);
     for (std::size_t i = 0; i < columns.size(); ++i) {

@@ -12,11 +12,11 @@ namespace rubato {
 namespace {
 
 // Lines of a message may be several.
-std::string wrapped_lines(const std::string& text) {
+std::string wrapped_lines(const std::string& text, LineWidth width) {
   std::string lines;
   for (std::size_t begin = 0; begin < text.size();) {
     const std::size_t end = std::min(text.find('\n', begin), text.size());
-    lines += wrapped(text.substr(begin, end - begin), 0) + '\n';
+    lines += wrapped(text.substr(begin, end - begin), 0, width) + '\n';
     begin = end + 1;
   }
   return lines;
@@ -48,18 +48,21 @@ std::string markdown_table(const AnswerDocument::Table& table) {
 
 }  // namespace
 
-std::string to_text(const AnswerDocument& document) {
+std::string to_text(const AnswerDocument& document, LineWidth width) {
   std::string text;
-  for (const std::string& fact : document.facts) text += wrapped_lines(fact);
-  for (const auto& [title, alignment, rows, notes] : document.tables) {
-    TextTable table(alignment, 2);
+  const auto add = [&](const std::vector<std::string>& lines) {
+    for (const std::string& line : lines) text += wrapped_lines(line, width);
+  };
+  add(document.facts);
+  for (const auto& [title, alignment, keys, rows, notes] : document.tables) {
+    TextTable table(alignment, 2, keys);
     for (const std::vector<std::string>& row : rows) table.add(row);
-    text += fmt::format("\n{}\n{}", title, table.text());
-    for (const std::string& note : notes) text += wrapped_lines(note);
+    text += fmt::format("\n{}\n{}", fitted(title, width), table.text(width));
+    add(notes);
   }
   if (!document.notes.empty()) text += '\n';
-  for (const std::string& note : document.notes) text += wrapped_lines(note);
-  return text + '\n' + wrapped_lines(document.limits);
+  add(document.notes);
+  return text + '\n' + wrapped_lines(document.limits, width);
 }
 
 std::string to_markdown(const AnswerDocument& document) {

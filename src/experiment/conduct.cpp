@@ -5,6 +5,8 @@
 
 #include <fmt/format.h>
 
+#include <rubato/core/error.hpp>
+
 #include "experiment/answer_document.hpp"
 #include "experiment/answer_files.hpp"
 #include "experiment/tensorboard_columns.hpp"
@@ -18,7 +20,7 @@ class Stage final : public PoolObserver {
  public:
   Stage(const ExperimentFolder& folder, bool tuning, std::vector<PlannedRun> runs, DataFacts& facts,
         ExperimentView& view)
-      : runs_(std::move(runs)), view_(view) {
+      : folder_(folder), runs_(std::move(runs)), view_(view) {
     for (const PlannedRun& run : runs_) {
       measures_.push_back(facts.measure_of(run.configuration));
       tasks_.push_back({.name = run.name,
@@ -32,7 +34,11 @@ class Stage final : public PoolObserver {
     std::vector<RunResult> ended;
     for (std::size_t i = 0; i < runs_.size(); ++i) {
       RunResult result = this->result(i);
-      if (result.end != RunEnd::missing) ended.push_back(std::move(result));
+      if (result.end != RunEnd::missing) {
+        ended.push_back(std::move(result));
+      } else if (!result.reason.empty()) {
+        view_.on_damaged(runs_[i].name, result.reason, folder_.set_aside(tasks_[i].files));
+      }
     }
     view_.on_stage(name, std::ssize(runs_), ended);
     execute(tasks_, options, *this);
@@ -54,16 +60,27 @@ class Stage final : public PoolObserver {
       view_.on_lost(task.name, why);
       return;
     }
-    view_.on_end(task.name, result(static_cast<std::size_t>(&task - tasks_.data())), seconds);
+    const RunResult result = this->result(static_cast<std::size_t>(&task - tasks_.data()));
+    if (result.end == RunEnd::missing) {
+      ++lost_;
+      view_.on_lost(task.name, result.reason);
+      return;
+    }
+    view_.on_end(task.name, result, seconds);
   }
   void on_tick() override { view_.on_tick(); }
 
  private:
+  // One that has ended, but whose results are none any more, is missing, with the reason.
   [[nodiscard]] RunResult result(std::size_t run) const {
     const RunFiles& files = tasks_[run].files;
     switch (state_of(files)) {
       case RunState::ended:
-        return read_result(files.folder, measures_[run]);
+        try {
+          return read_result(files.folder, measures_[run]);
+        } catch (const Error& error) {
+          return {.end = RunEnd::missing, .reason = error.what()};
+        }
       case RunState::failed:
         return read_failure(files.failed);
       case RunState::begun:
@@ -73,6 +90,7 @@ class Stage final : public PoolObserver {
     return {};
   }
 
+  const ExperimentFolder& folder_;
   std::vector<PlannedRun> runs_;
   ExperimentView& view_;
   std::vector<Measure> measures_;

@@ -27,6 +27,10 @@ class ExperimentView {
                         const std::vector<RunResult>& ended) = 0;
   virtual void on_start(const std::string& run) = 0;
   virtual void on_end(const std::string& run, const RunResult& result, double seconds) = 0;
+  /// A run that had ended is done again, as its folder was found changed (`what`); it is in `aside`
+  /// now.
+  virtual void on_damaged(const std::string& run, const std::string& what,
+                          const std::filesystem::path& aside) = 0;
   /// `why` it was lost, in words; it goes on the next time.
   virtual void on_lost(const std::string& run, const std::string& why) = 0;
   /// Several times a second.

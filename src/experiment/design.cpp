@@ -70,6 +70,21 @@ void set_values(Design& design, std::string_view option, std::vector<std::string
   design.axes.insert(behind, {.option = std::string(option), .values = std::move(values)});
 }
 
+std::vector<RunBudget> limits_of(const Design& design) {
+  std::vector<RunBudget> limits;
+  for (const RunBudgetKind& kind : budget_kinds()) {
+    if (!design.budget.amount.empty() && design.budget.kind == kind.name) {
+      limits.push_back(design.budget);
+      continue;
+    }
+    const auto amount = run_option(kind.option).text(design.base);
+    if (!amount || is_axis(design, kind.option)) continue;
+    if (kind.option == "epochs" && *amount == kUnboundedEpochs) continue;
+    limits.push_back({.kind = std::string(kind.name), .amount = *amount});
+  }
+  return limits;
+}
+
 std::vector<std::string> values_of(const Design& design, std::string_view option) {
   const auto found = std::ranges::find(design.axes, option, &Axis::option);
   if (found != design.axes.end()) return found->values;
@@ -123,7 +138,14 @@ void require_consistent(const Design& design) {
                     design.tuning->option, design.tuning->option, design.tuning->option));
   }
   if (design.budget.amount.empty()) return;
-  const std::string_view option = budget_kind(design.budget.kind).option;
+  const RunBudgetKind& kind = budget_kind(design.budget.kind);
+  const std::string_view option = kind.option;
+  if (!kind.needs.empty() && design.base.cluster.empty() && !is_axis(design, "cluster")) {
+    throw Error(fmt::format(
+        "--budget {}={}: how long a step takes is not said; accepted: with --cluster "
+        "substep=SECONDS (rubato calibrate measures them here){}",
+        design.budget.kind, design.budget.amount, option == "money" ? " and --price" : ""));
+  }
   if (is_axis(design, option)) {
     throw Error(
         fmt::format("--budget: --{} takes several values, and the budget is the same for "

@@ -58,6 +58,9 @@ inline constexpr std::string_view kTraceOption = "trace";
 inline constexpr std::string_view kRuleOption = "rule";
 inline constexpr std::string_view kSeedOption = "seed";
 
+/// What ends the runs: the budget, and the options of the same kind that are no axes.
+[[nodiscard]] std::vector<RunBudget> limits_of(const Design& design);
+
 /// Makes the option take these values: an axis where there are several. Whatever it took before is
 /// replaced. Throws Error for a value that stands there twice.
 void set_values(Design& design, std::string_view option, std::vector<std::string> values);

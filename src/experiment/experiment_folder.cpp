@@ -34,6 +34,7 @@ namespace fs = std::filesystem;
 constexpr const char* kTraces = "traces";
 constexpr const char* kRuns = "runs";
 constexpr const char* kTune = "tune";
+constexpr const char* kDamaged = "damaged";
 // For which a lock is waited: what a killed process leaves may take so long to be gone.
 constexpr std::chrono::milliseconds kPatience{5000};
 constexpr std::chrono::milliseconds kPause{50};
@@ -221,6 +222,18 @@ void ExperimentFolder::prepare(const PlannedRun& run, const RunFiles& files) con
       fmt::format("{}: the run {} is there with other options: {}\naccepted: the same "
                   "options with as many values as you like, or another --out",
                   path_.string(), run.name, fmt::join(differences, ", ")));
+}
+
+fs::path ExperimentFolder::set_aside(const RunFiles& files) const {
+  const fs::path folder = path_ / kDamaged;
+  make_folder(folder);
+  fs::path aside = unused_path(folder / files.folder.filename());
+  std::error_code error;
+  fs::rename(files.folder, aside, error);
+  if (error) {
+    throw OutputError(fmt::format("{}: cannot write: {}", aside.string(), error.message()));
+  }
+  return aside;
 }
 
 void ExperimentFolder::write(std::string_view name, std::string_view content) const {

@@ -39,7 +39,9 @@ enum class RunState {
 ///     runs/         of each run NAME its folder, NAME.toml, and NAME.log or NAME.failed
 ///                   with --tensorboard also an event file with the columns of HPARAMS
 ///     tune/         the same of the runs that looked for what --tune asks for
-///     answer.md     what came out; answer.csv has a line for each cell, runs.csv one for each run,
+///     damaged/      run folders that somebody has changed since they ended, and that are done
+///     again answer.md     what came out; answer.csv has a line for each cell, runs.csv one for
+///     each run,
 ///     ...           answer.json all of it
 class ExperimentFolder {
  public:
@@ -68,6 +70,10 @@ class ExperimentFolder {
   /// Writes the run's configuration, or makes sure that the one that is there is the same but for
   /// options that change no bit. Throws Error naming those that differ; OutputError.
   void prepare(const PlannedRun& run, const RunFiles& files) const;
+
+  /// Moves the folder of a run into damaged/, so that the run begins anew; returns where it is.
+  /// Throws OutputError.
+  [[nodiscard]] std::filesystem::path set_aside(const RunFiles& files) const;
 
   void write(std::string_view name, std::string_view content) const;
 

@@ -2,24 +2,30 @@
 
 #include <algorithm>
 #include <array>
+#include <charconv>
 #include <fstream>
+#include <set>
+#include <string_view>
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
 #include <rubato/core/choice.hpp>
 #include <rubato/core/error.hpp>
+#include <rubato/plan/step_source.hpp>
 
 #include "core/file.hpp"
+#include "state/sha256.hpp"
 
 namespace rubato {
 
 namespace {
 
-constexpr std::array<Choice<RunEnd>, 6> kRunEnds{{{RunEnd::finished, "finished"},
+constexpr std::array<Choice<RunEnd>, 7> kRunEnds{{{RunEnd::finished, "finished"},
                                                   {RunEnd::never_learned, "never learned"},
                                                   {RunEnd::unlearned, "unlearned"},
                                                   {RunEnd::diverged, "diverged"},
+                                                  {RunEnd::out_of_devices, kOutOfDevices},
                                                   {RunEnd::failed, "failed"},
                                                   {RunEnd::missing, "missing"}}};
 
@@ -49,20 +55,83 @@ bool take_epoch(const nlohmann::json& line, const Measure& measure, RunResult& r
   return loss == line.end() || !loss->is_null();
 }
 
+// The whole number behind a key in a line that is not parsed.
+std::optional<std::int64_t> whole_behind(std::string_view key, std::string_view line) {
+  const std::size_t at = line.find(key);
+  if (at == std::string_view::npos) return std::nullopt;
+  std::int64_t number = 0;
+  const char* const begin = line.data() + at + key.size();
+  if (std::from_chars(begin, line.data() + line.size(), number).ec != std::errc()) {
+    return std::nullopt;
+  }
+  return number;
+}
+
+// Puts an Elasticity together, line by line.
+class ElasticityReader {
+ public:
+  void take_step(std::string_view line) {
+    const auto batch = whole_behind(R"("batch":)", line);
+    const auto cores = whole_behind(R"("cores":)", line);
+    if (!batch || !cores) return;
+    if (last_ > 0) batches_.insert(last_);
+    last_ = *batch;
+    cores_.insert(*cores);
+  }
+  void end_epoch() {
+    if (last_ > 0) rests_.insert(last_);
+    last_ = 0;
+  }
+  [[nodiscard]] std::optional<Elasticity> elasticity() {
+    end_epoch();
+    // Epochs of one step have no others.
+    const std::set<std::int64_t>& batches = batches_.empty() ? rests_ : batches_;
+    if (batches.empty()) return std::nullopt;
+    return Elasticity{.batch_sizes = std::ssize(batches),
+                      .least_batch = *batches.begin(),
+                      .most_batch = *batches.rbegin(),
+                      .fewest_cores = *cores_.begin(),
+                      .most_cores = *cores_.rbegin()};
+  }
+
+ private:
+  // Of the newest step, until it is known whether it ended its epoch; 0 where there is none.
+  std::int64_t last_ = 0;
+  std::set<std::int64_t> batches_;
+  std::set<std::int64_t> rests_;
+  std::set<std::int64_t> cores_;
+};
+
 // The epochs, and whether the run diverged: a step that was not applied, or a test loss that is no
 // number. Other lines, most of them, are not parsed.
-bool read_curve(const std::filesystem::path& file, const Measure& measure, RunResult& result) {
+bool read_metrics(const std::filesystem::path& file, const Measure& measure, RunResult& result) {
   std::ifstream lines(file);
+  ElasticityReader elasticity;
   bool good = true;
   for (std::string text; std::getline(lines, text);) {
     if (text.find(R"("kind":"epoch")") != std::string::npos) {
       good = take_epoch(nlohmann::json::parse(text), measure, result) && good;
-    } else if (text.find(R"("applied":false)") != std::string::npos &&
-               text.find(R"("skipped":true)") == std::string::npos) {
+      elasticity.end_epoch();
+      continue;
+    }
+    if (text.find(R"("kind":"step")") != std::string::npos) elasticity.take_step(text);
+    if (text.find(R"("applied":false)") != std::string::npos &&
+        text.find(R"("skipped":true)") == std::string::npos) {
       good = false;
     }
   }
+  result.elasticity = elasticity.elasticity();
   return good;
+}
+
+void require_unchanged(const std::filesystem::path& metrics, const nlohmann::json& summary) {
+  const auto digest = summary.find("metrics_sha256");
+  if (digest == summary.end() || !digest->is_string()) return;
+  if (Sha256::hex_of_file(metrics) == digest->get<std::string>()) return;
+  throw Error(
+      fmt::format("{}: is not what it was when the run ended (its SHA-256 is not that in "
+                  "summary.json)",
+                  metrics.string()));
 }
 
 RunEnd end_of(const RunResult& result, const Measure& measure) {
@@ -88,15 +157,18 @@ RunResult read_result(const std::filesystem::path& run, const Measure& measure) 
                      .iterations = summary.at("iterations"),
                      .wall_seconds = summary.at("wall_seconds")};
     take_clock(summary, result.last);
-    const bool good = read_curve(run / "metrics.jsonl", measure, result);
+    require_unchanged(run / "metrics.jsonl", summary);
+    const bool good = read_metrics(run / "metrics.jsonl", measure, result);
     const auto better = [&](const auto& one, const auto& other) {
       return other.value && (!one.value || measure.better(*other.value, *one.value));
     };
     const auto best = std::ranges::max_element(result.curve, better);
     if (best != result.curve.end()) result.best_value = best->value;
-    if (!good) {
-      result.end = RunEnd::diverged;
-      result.reason = summary.at("stopped").is_string() ? summary.at("stopped") : "";
+    const nlohmann::json& reason = summary.at("stopped");
+    const std::string stopped = reason.is_string() ? reason.get<std::string>() : std::string();
+    if (!good || stopped == kOutOfDevices) {
+      result.end = good ? RunEnd::out_of_devices : RunEnd::diverged;
+      result.reason = stopped;
       return result;
     }
     result.final_value =
@@ -110,9 +182,7 @@ RunResult read_result(const std::filesystem::path& run, const Measure& measure) 
     return result;
   } catch (const nlohmann::json::exception& error) {
     throw Error(
-        fmt::format("{}: is no summary of a run ({}); accepted: a run folder that nobody "
-                    "has changed",
-                    file.string(), error.what()));
+        fmt::format("{}: it or its metrics are none of a run ({})", file.string(), error.what()));
   }
 }
 

@@ -37,14 +37,16 @@ enum class RunEnd {
   unlearned,
   /// The loss or the gradient became infinite or NaN.
   diverged,
+  /// There were no devices for the rest of it any more.
+  out_of_devices,
   /// It ended with an error.
   failed,
   /// It has not been run to its end.
   missing,
 };
-inline constexpr std::array<RunEnd, 6> kAllRunEnds{RunEnd::finished,  RunEnd::never_learned,
-                                                   RunEnd::unlearned, RunEnd::diverged,
-                                                   RunEnd::failed,    RunEnd::missing};
+inline constexpr std::array<RunEnd, 7> kAllRunEnds{
+    RunEnd::finished,       RunEnd::never_learned, RunEnd::unlearned, RunEnd::diverged,
+    RunEnd::out_of_devices, RunEnd::failed,        RunEnd::missing};
 [[nodiscard]] std::string_view name_of(RunEnd end);
 
 /// Where a run stands after an epoch, from its beginning.
@@ -56,15 +58,31 @@ struct RunPoint {
   std::optional<double> money{};
 };
 
+/// How much changed from step to step of a run.
+struct Elasticity {
+  /// How many different ones there were, and the extremes of them. The last step of an epoch does
+  /// not count: it may have what was left of it.
+  std::int64_t batch_sizes = 0;
+  std::int64_t least_batch = 0;
+  std::int64_t most_batch = 0;
+  std::int64_t fewest_cores = 0;
+  std::int64_t most_cores = 0;
+
+  [[nodiscard]] bool is_constant() const {
+    return least_batch == most_batch && fewest_cores == most_cores;
+  }
+  friend bool operator==(const Elasticity&, const Elasticity&) = default;
+};
+
 /// What a run came to.
 struct RunResult {
   RunEnd end = RunEnd::missing;
-  /// Of one that failed or diverged: what, where, in its own words.
+  /// Of one that failed, diverged or ran out of devices: what, where, in its own words.
   std::string reason{};
   /// Measure::is_accuracy.
   bool is_accuracy = true;
   /// The accuracy as a share, or the loss, after the last epoch and of the best one. Empty of a run
-  /// that failed; of one that diverged there is the best only, if any.
+  /// that failed; of one that diverged or ran out of devices there is the best only, if any.
   std::optional<double> final_value{};
   std::optional<double> best_value{};
   std::int64_t epochs = 0;
@@ -72,6 +90,8 @@ struct RunResult {
   double iterations = 0;
   /// Measured, on this machine.
   double wall_seconds = 0;
+  /// Empty where its metrics have no steps.
+  std::optional<Elasticity> elasticity{};
 
   /// Of each epoch, in order.
   struct Epoch {
@@ -85,7 +105,8 @@ struct RunResult {
 };
 
 /// Reads the summary and the metrics of a run that has ended. Throws Error where they cannot be
-/// read.
+/// read, and where the metrics are not those that the summary has the digest of; a summary without
+/// one, of an older program, is believed.
 [[nodiscard]] RunResult read_result(const std::filesystem::path& run, const Measure& measure);
 
 /// The result of a run that said why it failed in `file`.

@@ -7,9 +7,10 @@ namespace rubato {
 
 const at::Tensor& only_tensor(const Tensors& tensors, const char* what) {
   if (tensors.size() != 1) {
-    throw Error(fmt::format(
-        "{} {} for a function of one tensor; accepted here: a function of rubato::Tensors",
-        tensors.size(), what));
+    throw Error(
+        fmt::format("{} {}, where one tensor is taken; accepted: one, or a model or a loss that "
+                    "takes all of them",
+                    tensors.size(), what));
   }
   return tensors.front();
 }

@@ -3,12 +3,15 @@
 #include <unordered_map>
 #include <vector>
 
+#include <ATen/Functions.h>
 #include <fmt/format.h>
 
 #include <rubato/core/error.hpp>
 #include <rubato/model/script.hpp>
 
 #include "model/script_call.hpp"
+#include "model/script_instances.hpp"
+#include "model/tensors_of_copy.hpp"
 
 namespace rubato {
 
@@ -99,6 +102,25 @@ ModelFactory script_factory(const torch::jit::Module& module) {
     }
     return make_model(copy);
   };
+}
+
+ModelFactory sharing_script_factory(const torch::jit::Module& module) {
+  require_memory_of_their_own(module);
+  return [module] {
+    TensorsOfCopy tensors;
+    for (const auto& named : module.named_parameters()) tensors.give(named.value, named.value);
+    return make_model(tensors.copy_of(module));
+  };
+}
+
+void forget_parameters(const torch::jit::Module& module) {
+  for (const auto& named : module.named_parameters()) {
+    at::Tensor parameter = named.value;
+    if (parameter.layout() != at::kStrided) continue;
+    // One number stands for all of them.
+    const at::Tensor one = at::zeros({1}, parameter.options().requires_grad(false));
+    parameter.set_data(one.expand(parameter.sizes()));
+  }
 }
 
 }  // namespace rubato

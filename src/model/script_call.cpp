@@ -38,7 +38,7 @@ SetAttributes set_attributes(const torch::jit::Module& module) {
   return found;
 }
 
-// What forward() of TorchScript returned: a tensor, or a tuple or list of them.
+// What forward() of TorchScript returned: a tensor, or a tuple, list or dictionary of them.
 Tensors tensors_in(const c10::IValue& output) {
   if (output.isTensor()) return {output.toTensor()};
   if (output.isTensorList()) return output.toTensorVector();
@@ -50,9 +50,18 @@ Tensors tensors_in(const c10::IValue& output) {
     }
     if (tensors.size() == output.toTupleRef().elements().size()) return tensors;
   }
+  if (output.isGenericDict()) {
+    // In the order in which forward() has put them in.
+    const auto dict = output.toGenericDict();
+    for (const auto& entry : dict) {
+      if (!entry.value().isTensor()) break;
+      tensors.push_back(entry.value().toTensor());
+    }
+    if (tensors.size() == dict.size()) return tensors;
+  }
   throw Error(
-      fmt::format("forward() of the TorchScript module returned {}; accepted: a tensor, or a tuple "
-                  "or list of tensors",
+      fmt::format("forward() of the TorchScript module returned {}; accepted: a tensor, or a "
+                  "tuple, list or dictionary of tensors",
                   output.tagKind()));
 }
 

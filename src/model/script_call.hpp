@@ -21,7 +21,8 @@ class ScriptCall {
   /// Throws Error where forward() sets an attribute that is no tensor.
   explicit ScriptCall(const torch::jit::Module& module);
 
-  /// Throws Error where it returns anything but a tensor, or a tuple or list of tensors.
+  /// Throws Error where it returns anything but a tensor, or a tuple, list or dictionary of
+  /// tensors, whose values are taken in the order in which they were put in.
   [[nodiscard]] Tensors operator()(const Tensors& inputs);
   /// Whether forward() sets tensors. Where it does not, several threads may call it at once.
   [[nodiscard]] bool sets_attributes() const { return !set_.empty(); }

@@ -1,10 +1,13 @@
+#include <algorithm>
 #include <exception>
-#include <sstream>
+#include <memory>
 #include <unordered_map>
 
 #include <ATen/core/grad_mode.h>
 #include <c10/util/Exception.h>
+#include <caffe2/serialize/read_adapter_interface.h>
 #include <fmt/format.h>
+#include <torch/csrc/jit/serialization/export.h>
 #include <torch/csrc/jit/serialization/import.h>
 
 #include <rubato/core/error.hpp>
@@ -12,6 +15,8 @@
 
 #include "data/record_contents.hpp"
 #include "data/zip_records.hpp"
+#include "model/archive_sink.hpp"
+#include "model/tensors_of_copy.hpp"
 
 namespace rubato {
 
@@ -23,6 +28,24 @@ std::string first_line(const std::exception& error) {
       of_libtorch != nullptr ? of_libtorch->what_without_backtrace() : error.what();
   return text.substr(0, text.find('\n'));
 }
+
+// As libtorch's reader takes a file.
+class BytesReader final : public caffe2::serialize::ReadAdapterInterface {
+ public:
+  explicit BytesReader(std::string_view bytes) : bytes_(bytes) {}
+
+  std::size_t size() const override { return bytes_.size(); }
+  std::size_t read(std::uint64_t begin, void* to, std::size_t size,
+                   const char* /*what*/) const override {
+    const std::string_view part =
+        bytes_.substr(std::min<std::uint64_t>(begin, bytes_.size()), size);
+    std::copy(part.begin(), part.end(), static_cast<char*>(to));
+    return part.size();
+  }
+
+ private:
+  std::string_view bytes_;
+};
 
 // As script_factory() needs them; the values stay.
 void give_memory_of_their_own(const torch::jit::Module& module) {
@@ -45,8 +68,7 @@ torch::jit::Module read_script(std::string_view bytes, const std::string& source
   // libtorch's reader looks at no checksum, and believes the sizes that damage has made.
   require_intact(zip_directory(bytes, unreadable, kAccepted), unreadable, kAccepted);
   try {
-    std::istringstream stream{std::string(bytes)};
-    torch::jit::Module module = torch::jit::load(stream, at::kCPU);
+    torch::jit::Module module = torch::jit::load(std::make_shared<BytesReader>(bytes), at::kCPU);
     give_memory_of_their_own(module);
     return module;
   } catch (const std::exception& error) {
@@ -56,25 +78,28 @@ torch::jit::Module read_script(std::string_view bytes, const std::string& source
 
 std::string script_bytes(const torch::jit::Module& module, std::span<const NamedTensor> parameters,
                          std::span<const NamedTensor> buffers) {
+  std::string bytes;
+  stream_script(module, parameters, buffers, [&bytes](std::string_view next) { bytes += next; });
+  return bytes;
+}
+
+void stream_script(const torch::jit::Module& module, std::span<const NamedTensor> parameters,
+                   std::span<const NamedTensor> buffers, const ByteSink& sink) {
   std::unordered_map<std::string, at::Tensor> values;
   for (const auto tensors : {parameters, buffers}) {
     for (const NamedTensor& named : tensors) values[named.name] = named.tensor;
   }
-  const torch::jit::Module copy = module.deepcopy();
-  // Tensors that others name, too, get their value twice.
-  const auto set = [&values](const std::string& name, at::Tensor tensor) {
-    const auto value = values.find(name);
-    if (value == values.end()) return;
-    const bool trained = tensor.requires_grad();
-    tensor.detach_();
-    tensor.set_data(value->second.detach().clone());
-    tensor.requires_grad_(trained);
+  TensorsOfCopy tensors;
+  const auto give = [&](const std::string& name, const at::Tensor& tensor) {
+    if (const auto value = values.find(name); value != values.end()) {
+      tensors.give(tensor, with_its_own_bytes(value->second));
+    }
   };
-  for (const auto& named : copy.named_parameters()) set(named.name, named.value);
-  for (const auto& named : copy.named_buffers()) set(named.name, named.value);
-  std::ostringstream stream;
-  copy.save(stream);
-  return stream.str();
+  for (const auto& named : module.named_parameters()) give(named.name, named.value);
+  for (const auto& named : module.named_buffers()) give(named.name, named.value);
+  ArchiveSink archive(sink);
+  torch::jit::ExportModule(tensors.copy_of(module), archive.function());
+  archive.rethrow();
 }
 
 }  // namespace rubato

@@ -20,6 +20,11 @@ void require_positive(std::string_view what, const std::optional<double>& value)
 
 }  // namespace
 
+std::optional<double> Budget::seconds() const {
+  if (!hours) return std::nullopt;
+  return *hours * kSecondsOfHour;
+}
+
 void require_valid(const Budget& budget) {
   require_positive("iterations", budget.iterations);
   if (budget.samples && *budget.samples < 1) {
@@ -49,7 +54,7 @@ std::string reached(const Budget& budget, const Spent& spent) {
     return fmt::format("{} samples reached", *budget.samples);
   }
   if (!spent.time) return {};
-  if (budget.hours && spent.time->seconds >= *budget.hours * kSecondsOfHour) {
+  if (budget.hours && spent.time->seconds >= *budget.seconds()) {
     return fmt::format("{:.6g} hours of the clock reached", *budget.hours);
   }
   if (budget.money && spent.time->money >= *budget.money) {
@@ -67,7 +72,7 @@ double share_spent(const Budget& budget, const Spent& spent) {
   if (budget.samples) {
     of(static_cast<double>(spent.samples), static_cast<double>(*budget.samples));
   }
-  if (budget.hours && spent.time) of(spent.time->seconds, *budget.hours * kSecondsOfHour);
+  if (budget.hours && spent.time) of(spent.time->seconds, *budget.seconds());
   if (budget.money && spent.time) of(spent.time->money, *budget.money);
   return share;
 }

@@ -14,20 +14,28 @@ constexpr double kMostRestarts = 9e15;
 }  // namespace
 
 std::vector<double> ClockTime::state() const {
-  return {seconds, core_seconds, money, idle_seconds, lost_seconds, static_cast<double>(restarts)};
+  return {seconds,
+          core_seconds,
+          money,
+          idle_seconds,
+          lost_seconds,
+          restart_seconds,
+          static_cast<double>(restarts)};
 }
 
 ClockTime ClockTime::of_state(std::span<const double> state) {
-  const bool good = state.size() == 6 && std::ranges::all_of(state, [](double number) {
+  constexpr std::size_t kNumbers = 7;
+  const bool good = state.size() == kNumbers && std::ranges::all_of(state, [](double number) {
                       return std::isfinite(number) && number >= 0;
                     });
-  if (!good || state[5] > kMostRestarts) throw Error("the state is damaged: the time of its clock");
+  if (!good || state[6] > kMostRestarts) throw Error("the state is damaged: the time of its clock");
   return {.seconds = state[0],
           .core_seconds = state[1],
           .money = state[2],
           .idle_seconds = state[3],
           .lost_seconds = state[4],
-          .restarts = static_cast<std::int64_t>(state[5])};
+          .restart_seconds = state[5],
+          .restarts = static_cast<std::int64_t>(state[6])};
 }
 
 }  // namespace rubato

@@ -71,22 +71,23 @@ std::string StepPlanner::objection(const TraceStep& asked) const {
 std::optional<StepPlan> StepPlanner::plan(const StepPlace& place, const TraceStep& asked) const {
   if (!carries() && place.samples + asked.batch_size > samples_per_epoch()) return std::nullopt;
   const std::int64_t minibatch = options_.minibatch_size;
-  std::int64_t minibatches = asked.batch_size / minibatch;
-  const std::int64_t epochs_left = options_.epochs - place.epoch.value();
-  // Else it ends before they do, and their samples might be too many for 64 bits.
-  if (carries() && options_.epochs > 0 &&
-      epochs_left - 2 <= asked.batch_size / samples_per_epoch()) {
-    const std::int64_t left = epochs_left * samples_per_epoch() - place.samples;
-    minibatches =
-        std::min(minibatches, std::max<std::int64_t>(1, (left + minibatch - 1) / minibatch));
-  }
+  const std::int64_t batch_size =
+      std::min(asked.batch_size, samples_left(place).value_or(asked.batch_size));
   return StepPlan{.index = place.step,
-                  .batch_size = minibatches * minibatch,
+                  .batch_size = batch_size,
                   .cores = asked.cores.value_or(options_.cores),
                   .host_cores = asked.host_cores,
                   .first_minibatch = MinibatchIndex{place.samples / minibatch},
-                  .minibatches = minibatches,
+                  .minibatches = minibatches_of(batch_size, minibatch),
                   .shift = place.samples % minibatch};
+}
+
+std::optional<std::int64_t> StepPlanner::samples_left(const StepPlace& place) const {
+  const std::int64_t epochs_left = options_.epochs - place.epoch.value();
+  // Of more epochs the samples might be too many for 64 bits.
+  const std::int64_t within_reach = kMaxBatchSize / samples_per_epoch() + 2;
+  if (!carries() || epochs_left < 1 || epochs_left > within_reach) return std::nullopt;
+  return epochs_left * samples_per_epoch() - place.samples;
 }
 
 StepPlace StepPlanner::after(StepPlace place, const StepPlan& step) const {
@@ -102,7 +103,8 @@ StepPlace StepPlanner::after(StepPlace place, const StepPlan& step) const {
 std::int64_t samples_of(const EpochPlan& epoch, const PlanOptions& options) {
   if (options.remainder == Remainder::carry) {
     if (epoch.complete || epoch.steps.empty()) return epoch.complete ? options.dataset_size : 0;
-    return epoch.minibatches() * options.minibatch_size + epoch.steps.back().shift;
+    const StepPlan& last = epoch.steps.back();
+    return last.first_sample(options.minibatch_size) + last.batch_size;
   }
   std::int64_t samples = 0;
   for (const StepPlan& step : epoch.steps) samples += step.batch_size;

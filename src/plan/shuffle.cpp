@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <numeric>
 #include <random>
 #include <utility>
@@ -79,8 +80,7 @@ void SampleOrder::prepare(EpochIndex epoch, const StepPlan& step) {
     samples_.erase(samples_.begin(), samples_.begin() + past * dataset_size_);
   }
   first_ = epoch;
-  const std::int64_t needed =
-      step.shift + (step.first_minibatch.value() + step.minibatches) * minibatch_size_;
+  const std::int64_t needed = step.first_sample(minibatch_size_) + step.batch_size;
   while (samples_.empty() || static_cast<std::int64_t>(samples_.size()) < needed) {
     const std::vector<std::int64_t> order =
         order_of(EpochIndex{epoch.value() + static_cast<std::int64_t>(samples_.size() / size)});
@@ -91,10 +91,12 @@ void SampleOrder::prepare(EpochIndex epoch, const StepPlan& step) {
 std::span<const std::int64_t> SampleOrder::minibatch(const StepPlan& step,
                                                      MinibatchIndex minibatch) const {
   const std::int64_t begin = step.shift + minibatch.value() * minibatch_size_;
-  RUBATO_CHECK(begin >= 0 && begin + minibatch_size_ <= static_cast<std::int64_t>(samples_.size()),
+  const std::int64_t end =
+      std::min(begin + minibatch_size_, step.first_sample(minibatch_size_) + step.batch_size);
+  RUBATO_CHECK(begin >= 0 && begin < end && end <= static_cast<std::int64_t>(samples_.size()),
                "the minibatch is one of the step that was prepared");
   return std::span(samples_).subspan(static_cast<std::size_t>(begin),
-                                     static_cast<std::size_t>(minibatch_size_));
+                                     static_cast<std::size_t>(end - begin));
 }
 
 }  // namespace rubato

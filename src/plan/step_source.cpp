@@ -38,6 +38,11 @@ std::string rows_fingerprint(const Trace& trace, std::int64_t steps) {
 
 }  // namespace
 
+TraceStep shortened(TraceStep asked, const SourceProgress& progress) {
+  asked.batch_size = std::min(asked.batch_size, progress.samples_left.value_or(asked.batch_size));
+  return asked;
+}
+
 std::string StepSource::where(StepIndex step) const {
   return fmt::format("step {} of its source", step.value() + 1);
 }

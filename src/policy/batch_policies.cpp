@@ -1,4 +1,5 @@
 #include <array>
+#include <string>
 
 #include <fmt/format.h>
 
@@ -36,6 +37,18 @@ BatchBounds read_bounds(Spec& spec, std::int64_t least, std::string_view least_i
                         const BatchPolicySetting& setting) {
   const auto min = spec.whole("min", Unset{least_is}, 1, kMaxBatchSize);
   const std::int64_t max = spec.whole("max", Required{"1024"}, 1, kMaxBatchSize);
+  if (min && *min > max) {
+    spec.reject("min", fmt::format("{} is above max={}; accepted: 1 to {}", *min, max, max));
+  }
+  if (!min && least > max) {
+    // A smaller one helps where there is a batch.
+    const std::string other = max < setting.minibatch_size
+                                  ? std::string()
+                                  : fmt::format(", or with a min of at most {}", max);
+    spec.reject("max", fmt::format("{} is below the min that is not given, {} ({}); accepted: {} "
+                                   "and more{}",
+                                   max, least, least_is, least, other));
+  }
   return {min.value_or(least), max, setting.minibatch_size};
 }
 

@@ -8,6 +8,7 @@
 #include <fmt/format.h>
 
 #include <rubato/core/error.hpp>
+#include <rubato/plan/step_plan.hpp>
 
 namespace rubato {
 
@@ -154,8 +155,10 @@ void GoodputPolicy::observe(const ObservedStep& step) {
                     "accepted: a source with a clock of modelled time",
                     name()));
   }
-  last_ = step.step.batch_size / bounds_.minibatch_size();
-  const auto [place, is_new] = observed_.try_emplace(StepShape::of(last_, *step.step.cores));
+  const std::int64_t minibatches = minibatches_of(step.step.batch_size, bounds_.minibatch_size());
+  // The end of training may have shortened it.
+  last_ = std::max(minibatches, bounds_.least());
+  const auto [place, is_new] = observed_.try_emplace(StepShape::of(minibatches, *step.step.cores));
   Mean& mean = place->second;
   const double before = mean.seconds;
   ++mean.count;

@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 
 #include <rubato/core/error.hpp>
+#include <rubato/plan/step_plan.hpp>
 
 namespace rubato {
 
@@ -56,7 +57,9 @@ BatchDecision NoiseScalePolicy::decide(const TraceStep& offered,
 }
 
 void NoiseScalePolicy::observe(const ObservedStep& step) {
-  const std::int64_t taken = step.step.batch_size / bounds_.minibatch_size();
+  // The end of training may have shortened it.
+  const std::int64_t taken =
+      std::max(minibatches_of(step.step.batch_size, bounds_.minibatch_size()), bounds_.least());
   stayed_ = taken == last_ ? stayed_ + 1 : 1;
   last_ = taken;
   if (!step.after.noise_scale) return;

@@ -8,7 +8,9 @@
 #include "python/options.hpp"
 #include "python/planning.hpp"
 #include "python/traces.hpp"
+#include "python/trained.hpp"
 #include "python/training.hpp"
+#include "python/turn.hpp"
 
 PYBIND11_MODULE(_rubato, module) {
   using namespace rubato::python;
@@ -18,6 +20,7 @@ PYBIND11_MODULE(_rubato, module) {
   define_traces(module);
   define_planning(module);
   define_estimator(module);
+  define_trained(module);
   module.def("train", &train);
   module.def("first_inputs", &first_inputs);
   module.def("end_training", &end_training);

@@ -10,8 +10,11 @@
 #include <rubato/config/run_configuration.hpp>
 #include <rubato/model/model.hpp>
 #include <rubato/run/workload.hpp>
+#include <rubato/torch/dataset.hpp>
 #include <rubato/trace/availability.hpp>
 #include <rubato/trace/trace.hpp>
+
+#include "data/sample_set.hpp"
 
 namespace rubato::python {
 
@@ -31,6 +34,19 @@ struct OwnParts {
   /// Empty is what the configuration's trace names.
   std::optional<std::variant<Trace, Availability>> steps{};
 };
+
+/// The same memory where its numbers lie one after the other, else a copy; `name` is for messages.
+[[nodiscard]] NumberArray array_of(const at::Tensor& tensor, const char* name);
+
+/// Samples of several tensors as they are, but for classes, which are in the type in which losses
+/// take them.
+[[nodiscard]] std::shared_ptr<const Dataset> dataset_of(const Tensors& inputs, Tensors targets);
+
+/// The data, of one tensor of inputs and one of targets, prepared as for training.
+[[nodiscard]] DataSets data_sets(const RunConfiguration& configuration, const OwnParts& parts);
+
+/// Empty where the configuration names it.
+[[nodiscard]] Loss own_loss(const RunConfiguration& configuration, const OwnParts& parts);
 
 /// The workload of a configuration with these parts in place of what it names. Throws Error.
 [[nodiscard]] std::shared_ptr<const Workload> load_workload(const RunConfiguration& configuration,

@@ -122,7 +122,7 @@ std::variant<Trace, Availability> with_end(std::variant<Trace, Availability> ste
                                            std::optional<TraceEnd> end) {
   if (!end || *end == std::visit([](const auto& of) { return of.end(); }, steps)) return steps;
   if (const Trace* const trace = std::get_if<Trace>(&steps)) {
-    return Trace(trace->steps(), *end, trace->source());
+    return Trace(trace->steps(), *end, trace->source(), trace->scaling());
   }
   const auto& of = std::get<Availability>(steps);
   return Availability(of.changes(), of.length(), of.source(), *end, of.sample_gap());

@@ -1,19 +1,15 @@
 #include "python/training.hpp"
 
-#include <atomic>
-#include <chrono>
 #include <exception>
 #include <memory>
 #include <optional>
 #include <string_view>
-#include <thread>
 #include <utility>
 
 #include <c10/core/DefaultDtype.h>
 #include <fmt/format.h>
 #include <pybind11/pybind11.h>
 #include <pybind11/stl.h>
-#include <unistd.h>
 
 #include <rubato/core/error.hpp>
 #include <rubato/report/summary.hpp>
@@ -29,11 +25,13 @@
 #include "core/memory.hpp"
 #include "python/beside_python.hpp"
 #include "python/errors.hpp"
+#include "python/listener.hpp"
 #include "python/own_parts.hpp"
 #include "python/table.hpp"
 #include "python/tensors.hpp"
 #include "python/traces.hpp"
-#include "report/record_numbers.hpp"
+#include "python/trained_on.hpp"
+#include "python/turn.hpp"
 #include "torch/generator_keeper.hpp"
 
 namespace rubato::python {
@@ -41,37 +39,6 @@ namespace rubato::python {
 namespace {
 
 namespace py = pybind11;
-
-// The one training of a process: libtorch's number of threads and the kernels are the process's.
-enum class Turn { free, taken, over };
-std::atomic<Turn> the_turn{Turn::free};
-std::atomic<bool> asked_to_stop{false};
-// That has trained first; 0 is none.
-std::atomic<pid_t> the_process{0};
-
-class TrainingTurn {
- public:
-  TrainingTurn() {
-    pid_t none = 0;
-    if (!the_process.compare_exchange_strong(none, getpid()) && none != getpid()) {
-      throw Error(
-          "this process was forked from one that has trained, whose threads it has not; accepted: "
-          "a new process (multiprocessing.get_context(\"spawn\"))");
-    }
-    Turn expected = Turn::free;
-    if (the_turn.compare_exchange_strong(expected, Turn::taken)) return;
-    throw Error(expected == Turn::over
-                    ? "the interpreter is going; accepted: a training before that"
-                    : "another training is under way in this process; accepted: one after the "
-                      "other, or a process for each");
-  }
-  ~TrainingTurn() {
-    Turn expected = Turn::taken;
-    the_turn.compare_exchange_strong(expected, Turn::free);
-  }
-  TrainingTurn(const TrainingTurn&) = delete;
-  TrainingTurn& operator=(const TrainingTurn&) = delete;
-};
 
 // Models with a name have float32 parameters, whatever torch.set_default_dtype() says.
 class Float32ByDefault {
@@ -87,93 +54,6 @@ class Float32ByDefault {
   caffe2::TypeMeta before_;
 };
 
-// What Python's callbacks are, to be called on the calling thread alone.
-struct Callbacks {
-  py::object on_step{};
-  py::object on_epoch{};
-};
-
-// Ends a training that nobody waits for any more.
-class Abandoned : public Error {
- public:
-  Abandoned() : Error("the training was abandoned") {}
-};
-
-// Keeps what happens, tells the callbacks, and ends training where they ask for it.
-class Listener final : public Observer {
- public:
-  Listener(CallingThread& calling, const Callbacks& callbacks)
-      : calling_(calling),
-        callbacks_(callbacks),
-        hears_steps_(!callbacks.on_step.is_none()),
-        hears_epochs_(!callbacks.on_epoch.is_none()) {}
-
-  void on_fault(Training& training, const StepPlan& step, std::span<const FaultRecord> faults,
-                std::int64_t cores_left) override {
-    static_cast<void>(training);
-    for (const FaultRecord& fault : faults) faults_.add(row_of(fault, step.index, cores_left));
-  }
-  void on_step(Training& training, const StepRecord& step) override {
-    // Before it is evaluated, and before there is a checkpoint.
-    require_not_abandoned();
-    const Row row = row_of(step);
-    steps_.add(row);
-    for (const MinibatchRecord& minibatch : step.minibatches) {
-      minibatches_.add(row_of(minibatch, step.plan.index));
-    }
-    if (!hears_steps_) return;
-    tell(training, callbacks_.on_step, "on_step returned False", [&] {
-      py::dict dict = dict_of(row);
-      dict["substeps"] = substeps_of(step);
-      return dict;
-    });
-  }
-  void on_epoch(Training& training, const EpochRecord& epoch) override {
-    const Row row = row_of(epoch);
-    epochs_.add(row);
-    if (!hears_epochs_) return;
-    tell(training, callbacks_.on_epoch, "on_epoch returned False", [&] { return dict_of(row); });
-  }
-  void between_steps(Training& training) override {
-    require_not_abandoned();
-    if (asked_to_stop || calling_.has_failed()) training.pause();
-  }
-  // For a Monitor.
-  void keep(const StepPlan& step, std::span<const TensorStatistics> tensors) {
-    for (const TensorStatistics& tensor : tensors) monitored_.add(row_of(tensor, step.index));
-  }
-
-  [[nodiscard]] const Table& steps() const { return steps_; }
-  [[nodiscard]] const Table& epochs() const { return epochs_; }
-  [[nodiscard]] const Table& minibatches() const { return minibatches_; }
-  [[nodiscard]] const Table& faults() const { return faults_; }
-  [[nodiscard]] const Table& monitored() const { return monitored_; }
-
- private:
-  void require_not_abandoned() {
-    if (calling_.is_abandoned()) throw Abandoned();
-  }
-  template <class Make>
-  void tell(Training& training, const py::object& callback, const char* reason, const Make& make) {
-    bool stop = false;
-    static_cast<void>(calling_.run([&] {
-      // Only False itself: most functions return None.
-      stop = callback(make()).ptr() == Py_False;
-    }));
-    if (stop) training.stop(reason);
-  }
-
-  CallingThread& calling_;
-  const Callbacks& callbacks_;
-  bool hears_steps_;
-  bool hears_epochs_;
-  Table steps_;
-  Table epochs_;
-  Table minibatches_;
-  Table faults_;
-  Table monitored_;
-};
-
 // What a training came to, without anything of Python's.
 struct Outcome {
   std::string end{};
@@ -183,8 +63,10 @@ struct Outcome {
   std::string summary{};
   std::string folder{};
   std::string checkpoint{};
+  // How the run goes on, where it has a folder: a call, as users write it.
+  std::string to_go_on{};
   std::string model_name{};
-  bool has_real_targets = false;
+  std::shared_ptr<TrainedOn> trained_on = std::make_shared<TrainedOn>();
   std::shared_ptr<Listener> listener{};
   std::vector<NamedTensor> weights{};
   // TorchScript with the weights, where the model is that.
@@ -225,6 +107,16 @@ RunLocation location_of(const app::TrainArguments& arguments, std::vector<std::s
   return {};
 }
 
+// What has no name in the run's configuration has to be given again.
+std::string call_to_go_on(const OwnParts& parts, const std::string& folder) {
+  std::string own;
+  if (!parts.model.empty()) own = "model, ";
+  if (!parts.inputs.empty()) own += parts.model.empty() ? "data=data, " : "data, ";
+  if (!parts.test_inputs.empty()) own += "validation=validation, ";
+  if (!parts.loss.empty()) own += "loss=loss, ";
+  return fmt::format("rubato.train({}resume='{}')", own, folder);
+}
+
 // What is written to a run's folder and nowhere else.
 void require_folder(const app::TrainArguments& arguments) {
   if (arguments.resume || arguments.out) return;
@@ -249,13 +141,14 @@ void put_end(Run& run, const RunOutcome& of, const app::PlannedFaults& faults, O
     if (!run.location().path().empty()) outcome.checkpoint = run.write_checkpoint().string();
     return;
   }
-  outcome.end = of.end == RunOutcome::End::diverged ? "diverged" : "completed";
+  const bool diverged = of.end == RunOutcome::End::diverged;
+  outcome.end = diverged ? "diverged" : "completed";
   outcome.reason = of.reason;
   outcome.summary = to_json(*of.summary);
   for (std::string& line : faults.missed(of.summary->result.steps)) {
     outcome.warnings.push_back(std::move(line));
   }
-  if (of.end == RunOutcome::End::completed) {
+  if (!diverged) {
     outcome.missed_target =
         app::missed_target(run.configuration(), of.summary->result).value_or("");
   }
@@ -264,9 +157,8 @@ void put_end(Run& run, const RunOutcome& of, const app::PlannedFaults& faults, O
 constexpr const char* kLessMemory = "smaller minibatches or steps and fewer threads need less";
 
 // Throws what is being handled, with what is left of the run where that can be said.
-[[noreturn]] void rethrow_with_way_out(Run& run) {
-  const std::string to_go_on =
-      fmt::format("to go on: rubato.train(resume='{}')", run.location().path().string());
+[[noreturn]] void rethrow_with_way_out(Run& run, const Outcome& outcome) {
+  const std::string to_go_on = "to go on: " + outcome.to_go_on;
   try {
     throw;
   } catch (const OutputError& error) {
@@ -281,7 +173,10 @@ constexpr const char* kLessMemory = "smaller minibatches or steps and fewer thre
 void put_weights(Run& run, Outcome& outcome) {
   const Trainer& trainer = run.trainer();
   outcome.weights = weights_of(trainer.parameters(), trainer.buffers());
-  outcome.model = run.workload().model_file(trainer.parameters(), trainer.buffers());
+  if (const auto model = run.workload().model_file(trainer.parameters(), trainer.buffers())) {
+    std::string& bytes = outcome.model.emplace();
+    model([&bytes](std::string_view next) { bytes += next; });
+  }
   if (const BestWeights* const best = run.best(); best != nullptr && best->value()) {
     outcome.best = weights_of(best->parameters(), best->buffers());
     outcome.best_epoch = best->epoch().value();
@@ -297,7 +192,7 @@ void execute(Run& run, const app::PlannedFaults& faults, CallingThread& calling,
       put_end(run, run.execute(), faults, outcome);
       put_weights(run, outcome);
     } catch (...) {
-      rethrow_with_way_out(run);
+      rethrow_with_way_out(run, outcome);
     }
   } catch (const std::exception& error) {
     if (!calling.has_failed()) throw;
@@ -323,13 +218,21 @@ void train_in(Session& session, CallingThread& calling) {
   for (std::string& line : app::idle_arguments(*arguments, run.steps(), /*redrawn=*/false)) {
     outcome.warnings.push_back(std::move(line));
   }
+  if (auto scaled = app::scaled_rate(*arguments, run.steps())) {
+    outcome.warnings.push_back(*std::move(scaled));
+  }
   outcome.folder = run.location().path().string();
+  outcome.to_go_on = call_to_go_on(session.parts, outcome.folder);
   outcome.model_name = arguments->run.model;
-  outcome.has_real_targets = run.workload().has_real_targets();
+  *outcome.trained_on = {.run = arguments->run,
+                         .parts = {.loss = session.parts.loss,
+                                   .inputs = session.parts.inputs,
+                                   .targets = session.parts.targets},
+                         .has_real_targets = run.workload().has_real_targets()};
   Trainer& trainer = run.trainer();
   const auto faults = trainer.add_observer<app::PlannedFaults>(trainer.options().faults.planned,
                                                                StepIndex{trainer.result().steps});
-  outcome.listener = trainer.add_observer<Listener>(calling, session.callbacks);
+  outcome.listener = trainer.add_observer<Listener>(calling, session.callbacks, run);
   if (!arguments->run.monitor.empty()) {
     trainer.add_observer<Monitor>(
         arguments->run.monitor, arguments->run.monitor_every,
@@ -382,12 +285,14 @@ py::dict dict_of_outcome(const Outcome& outcome, const py::object& failure) {
       "end"_a = outcome.end, "reason"_a = outcome.reason, "missed_target"_a = outcome.missed_target,
       "failure"_a = failure, "warnings"_a = outcome.warnings, "summary"_a = outcome.summary,
       "folder"_a = outcome.folder, "checkpoint"_a = outcome.checkpoint,
-      "model_name"_a = outcome.model_name, "has_real_targets"_a = outcome.has_real_targets,
+      "to_go_on"_a = outcome.to_go_on, "model_name"_a = outcome.model_name,
+      "has_real_targets"_a = outcome.trained_on->has_real_targets,
       "steps"_a = listener.steps().columns(), "epochs"_a = listener.epochs().columns(),
       "minibatches"_a = listener.minibatches().columns(), "faults"_a = listener.faults().columns(),
       "monitored"_a = listener.monitored().columns(), "is_whole"_a = outcome.is_whole,
       "weights"_a = dict_of(outcome.weights), "model"_a = model_of(outcome),
-      "best"_a = best_of(outcome), "best_epoch"_a = outcome.best_epoch);
+      "best"_a = best_of(outcome), "best_epoch"_a = outcome.best_epoch,
+      "trained_on"_a = outcome.trained_on);
 }
 
 }  // namespace
@@ -406,11 +311,13 @@ py::list first_inputs(const std::vector<std::string>& texts, const py::object& p
 }
 
 py::dict train(const std::vector<std::string>& arguments, const py::object& parts,
-               const py::object& on_step, const py::object& on_epoch) {
+               const py::dict& callbacks) {
   const auto session = std::make_shared<Session>();
   session->arguments = arguments;
   session->parts = own_parts(parts);
-  session->callbacks = {.on_step = on_step, .on_epoch = on_epoch};
+  session->callbacks = {.on_step = callbacks["on_step"],
+                        .on_epoch = callbacks["on_epoch"],
+                        .on_epoch_begin = callbacks["on_epoch_begin"]};
   const IntraOpThreads threads;
   py::object failure = py::none();
   const WorkEnd end = run_beside_python(
@@ -433,18 +340,6 @@ py::dict train(const std::vector<std::string>& arguments, const py::object& part
     if (error.trace()) failure.attr("__traceback__") = error.trace();
   }
   return dict_of_outcome(session->outcome, failure);
-}
-
-void end_training() {
-  // A process that was forked has no training, whatever it has inherited.
-  if (const pid_t trained = the_process; trained != 0 && trained != getpid()) return;
-  asked_to_stop = true;
-  const py::gil_scoped_release free;
-  Turn expected = Turn::free;
-  while (!the_turn.compare_exchange_weak(expected, Turn::over) && expected != Turn::over) {
-    expected = Turn::free;
-    std::this_thread::sleep_for(std::chrono::milliseconds(10));
-  }
 }
 
 }  // namespace rubato::python

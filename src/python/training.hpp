@@ -17,8 +17,11 @@ namespace rubato::python {
 ///     test     the same
 ///     steps    a Trace or an Availability of this module
 ///
-/// `on_step` and `on_epoch` are None or called with a dictionary, on the calling thread; False ends
-/// training. Returns a dictionary:
+/// `callbacks` has on_step, on_epoch and on_epoch_begin, each None or called with a dictionary, on
+/// the calling thread. The first two return None, False, which ends training as
+/// Run::stop_for_now() does, or (the rate to set or None, {metric: number}).
+///
+/// Returns a dictionary:
 ///
 ///     end              "completed", "diverged" or "interrupted"
 ///     reason           of a training that diverged; else empty
@@ -28,6 +31,7 @@ namespace rubato::python {
 ///     summary          the text of summary.json; empty where it was interrupted
 ///     folder           of the run; empty where there is none
 ///     checkpoint       that was written when it was interrupted; else empty
+///     to_go_on         the call that resumes a run with a folder, as users write it
 ///     model_name       as the configuration has it: "mlp:hidden=64", or "own"
 ///     has_real_targets whether targets are no class indices
 ///     steps, epochs, minibatches, faults, monitored   {column: array}
@@ -35,23 +39,19 @@ namespace rubato::python {
 ///     weights, best    {name: tensor}; best is None where it is not kept
 ///     model            bytes of TorchScript, where the model is that; else None
 ///     best_epoch       counted from 0
+///     trained_on       a TrainedOn (trained_on.hpp)
 ///
 /// The second signal whose handler raises, such as that of Ctrl-C, ends the call at once; the
 /// training then ends by itself behind its step, without a checkpoint, and no other begins before.
 ///
 /// Throws Error, also where another training is under way in the process.
 [[nodiscard]] pybind11::dict train(const std::vector<std::string>& arguments,
-                                   const pybind11::object& parts, const pybind11::object& on_step,
-                                   const pybind11::object& on_epoch);
+                                   const pybind11::object& parts, const pybind11::dict& callbacks);
 
 /// The inputs of the first minibatch of the training data of such a training, in the shape and of
 /// the type in which it gives them to the model: a list of tensors. `float64` says that the model's
 /// parameters are that. The model among `parts` is not looked at. Throws Error.
 [[nodiscard]] pybind11::list first_inputs(const std::vector<std::string>& arguments,
                                           const pybind11::object& parts, bool float64);
-
-/// Asks the training that is under way to stop, waits for it, and lets no other begin: before the
-/// interpreter goes.
-void end_training();
 
 }  // namespace rubato::python

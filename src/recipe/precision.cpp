@@ -7,7 +7,7 @@ namespace rubato {
 
 namespace {
 
-constexpr RealRange kGrowth{1, 1e300, true, true, "a number of at least 1"};
+constexpr RealRange kGrowth{1, kLargestReal, true, true, "a number of at least 1"};
 constexpr RealRange kBackoff{0, 1, false, false, "a number between 0 and 1"};
 constexpr std::int64_t kMostInterval = 1'000'000'000;
 

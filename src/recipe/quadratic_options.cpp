@@ -12,7 +12,7 @@ namespace rubato {
 namespace {
 
 constexpr std::int64_t kMostDimensions = 1'000'000'000;
-constexpr RealRange kCondition{1, 1e300, true, true, "a number of at least 1"};
+constexpr RealRange kCondition{1, kLargestReal, true, true, "a number of at least 1"};
 
 void require_whole(std::string_view name, std::int64_t value, std::int64_t max) {
   if (value >= 1 && value <= max) return;
@@ -21,7 +21,8 @@ void require_whole(std::string_view name, std::int64_t value, std::int64_t max) 
 
 void require_real(std::string_view name, double value, const RealRange& range) {
   if (range.holds(value)) return;
-  throw Error(fmt::format("quadratic: {} {}; accepted: {}", name, value, range.words));
+  throw Error(
+      fmt::format("quadratic: {} {}; accepted: {}", name, value, range.accepted_for(value)));
 }
 
 }  // namespace

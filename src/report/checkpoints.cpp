@@ -107,6 +107,7 @@ void Checkpointer::on_epoch(Training& training, const EpochRecord& epoch) {
 }
 
 void Checkpointer::between_steps(Training& training) {
+  if (held_) return;
   using Unit = CheckpointInterval::Unit;
   const bool due = interval_.unit == Unit::steps ? steps_ >= interval_.count
                    : interval_.unit == Unit::epochs

@@ -13,6 +13,7 @@
 #include "core/file.hpp"
 #include "report/clock_json.hpp"
 #include "report/record_numbers.hpp"
+#include "state/sha256.hpp"
 
 namespace rubato {
 
@@ -67,6 +68,11 @@ void MetricsWriter::flush() {
     throw OutputError(
         fmt::format("{}: is not the file that was written to any more", path_.string()));
   }
+}
+
+std::string MetricsWriter::sha256() {
+  flush();
+  return Sha256::hex_of_file(path_);
 }
 
 std::uintmax_t MetricsWriter::size_on_disk() const {
@@ -160,6 +166,13 @@ void MetricsWriter::write(const StepPlan& step, std::span<const TensorStatistics
                     {"max", tensor.max}}
                    .dump());
   }
+}
+
+void MetricsWriter::write(const OwnMetrics& metrics) {
+  Json line{{"kind", "own"}, {metrics.of, metrics.index}};
+  if (metrics.learning_rate) line["lr"] = *metrics.learning_rate;
+  for (const MetricValue& metric : metrics.values) line["metrics"][metric.name] = metric.value;
+  write_line(line.dump());
 }
 
 void MetricsWriter::write_line(const std::string& line) {

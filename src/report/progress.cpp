@@ -9,8 +9,11 @@
 #include <utility>
 
 #include <fmt/format.h>
-#include <sys/ioctl.h>
 #include <unistd.h>
+
+#include <rubato/train/trainer.hpp>
+
+#include "core/terminal.hpp"
 
 namespace rubato {
 
@@ -19,15 +22,9 @@ namespace {
 // Seconds between two drawings of the bar: smooth for the eye, nothing for the run.
 constexpr double kRedraw = 0.08;
 // Columns of a terminal that does not say how many it has.
-constexpr int kColumns = 80;
+constexpr std::size_t kColumns = 80;
 constexpr int kNarrowestBar = 4;
 constexpr int kWidestBar = 30;
-
-int terminal_columns(std::FILE* out) {
-  winsize size{};
-  const bool known = ioctl(fileno(out), TIOCGWINSZ, &size) == 0 && size.ws_col > 0;
-  return known ? size.ws_col : kColumns;
-}
 
 }  // namespace
 
@@ -76,8 +73,7 @@ void Progress::on_step(Training& training, const StepRecord& step) {
   epoch_samples_here_ += step.plan.batch_size;
   // Where a resume has begun in the middle of the epoch, more is done than was done here.
   epoch_steps_ = step.plan.index.value() - first_step_.value() + 1;
-  epoch_samples_ = (step.plan.first_minibatch.value() + step.plan.minibatches) *
-                   (step.plan.batch_size / step.plan.minibatches);
+  epoch_samples_ = step.plan.first_sample(training.options().minibatch_size) + step.plan.batch_size;
   if (options_.terminal) {
     if (bar_drawn_ && since_drawn_.seconds() < kRedraw) return;
     draw_bar(step);
@@ -138,7 +134,7 @@ void Progress::draw_bar(const StepRecord& step) {
                                 {fmt::format("{:>5} samples/s", short_number(rate())), 1},
                                 {fmt::format("{} left", clock_time(seconds_left())), 4}};
   // One column stays free: a full line would wrap on some terminals.
-  const int columns = terminal_columns(out_) - 1;
+  const int columns = static_cast<int>(terminal_columns(fileno(out_)).value_or(kColumns)) - 1;
   std::string line = fitting_line(fields, columns);
   const int room = columns - static_cast<int>(line.size()) - 1;
   if (room >= kNarrowestBar && !line.empty()) {
@@ -159,7 +155,8 @@ void Progress::clear_bar() {
 }
 
 // A run does not end because nobody looks at it: whoever began it asks for the error.
-void Progress::print(const std::string& text) {
+void Progress::print(const std::string& line) {
+  const std::string text = fitted(line, line_width(fileno(out_)));
   errno = 0;
   const bool written = std::fwrite(text.data(), 1, text.size(), out_) == text.size();
   if ((std::fflush(out_) != 0 || !written) && error_ == 0) error_ = errno == 0 ? EIO : errno;

@@ -47,7 +47,7 @@ class Progress final : public Observer {
   void on_epoch(Training& training, const EpochRecord& epoch) override;
 
  private:
-  void print(const std::string& text);
+  void print(const std::string& line);
   void draw_bar(const StepRecord& step);
   void clear_bar();
   /// Samples per second of training in this epoch so far.

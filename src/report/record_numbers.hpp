@@ -64,6 +64,7 @@ void each_number(const ClockTime& time, const Visit& visit) {
   visit("money", time.money);
   visit("idle_hours", time.idle_seconds / kHour);
   visit("lost_hours", time.lost_seconds / kHour);
+  visit("restart_hours", time.restart_seconds / kHour);
   visit("restarts", time.restarts);
 }
 

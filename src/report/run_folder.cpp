@@ -1,5 +1,6 @@
 #include <cerrno>
 #include <system_error>
+#include <thread>
 #include <utility>
 
 #include <fcntl.h>
@@ -44,16 +45,17 @@ RunFolder::RunFolder(fs::path path) : path_(std::move(path)) {
   lock();
 }
 
-RunFolder::RunFolder(fs::path path, Existing) : path_(std::move(path)) {
+RunFolder::RunFolder(fs::path path, std::chrono::milliseconds patience, Existing)
+    : path_(std::move(path)) {
   std::error_code ignored;
   if (!fs::is_directory(path_, ignored)) {
     throw Error(fmt::format("{}: no such folder; accepted: the folder of a run", path_.string()));
   }
-  lock();
+  lock(patience);
 }
 
-RunFolder RunFolder::existing(fs::path path) {
-  return {std::move(path), Existing{}};
+RunFolder RunFolder::existing(fs::path path, std::chrono::milliseconds patience) {
+  return {std::move(path), patience, Existing{}};
 }
 
 RunFolder::RunFolder(RunFolder&& other) noexcept
@@ -64,15 +66,24 @@ RunFolder::~RunFolder() {
 }
 
 // The operating system gives the lock back, however the process ends.
-void RunFolder::lock() {
+void RunFolder::lock(std::chrono::milliseconds patience) {
+  constexpr std::chrono::milliseconds kPause{5};
   descriptor_ = open(path_.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-  if (descriptor_ >= 0 && flock(descriptor_, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK) {
-    close(std::exchange(descriptor_, -1));
-    throw Error(fmt::format("{}: another process works in this run folder", path_.string()));
+  const auto end = std::chrono::steady_clock::now() + patience;
+  while (descriptor_ >= 0 && flock(descriptor_, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK) {
+    if (std::chrono::steady_clock::now() >= end) {
+      close(std::exchange(descriptor_, -1));
+      throw Error(fmt::format("{}: another process works in this run folder", path_.string()));
+    }
+    std::this_thread::sleep_for(kPause);
   }
 }
 
 void RunFolder::write(std::string_view name, std::string_view content) const {
+  write(name, [content](const ByteSink& sink) { sink(content); });
+}
+
+void RunFolder::write(std::string_view name, const ByteSource& content) const {
   std::error_code ignored;
   fs::create_directories(path_, ignored);
   write_file(file(name), content);

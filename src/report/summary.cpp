@@ -87,6 +87,7 @@ std::string to_json(const RunSummary& summary) {
       {"samples_per_second",
        result.train_seconds > 0 ? static_cast<double>(result.samples) / result.train_seconds : 0},
       {"weights_sha256", summary.weights_sha256},
+      {"metrics_sha256", or_null(summary.metrics_sha256)},
       {"model", summary.model},
       {"data", summary.data},
       {"trace", summary.trace},

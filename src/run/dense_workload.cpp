@@ -85,6 +85,8 @@ class DenseWorkload final : public Workload {
   std::string description() const override { return description_; }
   std::int64_t samples() const override { return train_->samples(); }
   bool has_real_targets() const override { return has_real_targets_; }
+  std::string data_record() const override { return data_record_; }
+  std::vector<std::string> class_names() const override { return class_names_; }
   std::int64_t gradient_bytes() const override {
     const std::vector<std::int64_t> none;
     return kFloatBytes * dense_parameters(train_->features(),
@@ -109,7 +111,10 @@ class DenseWorkload final : public Workload {
 
  private:
   DenseWorkload(const RunConfiguration& configuration, const DataSets& data)
-      : description_(describe(configuration, data)), has_real_targets_(data.classes == 0) {
+      : description_(describe(configuration, data)),
+        data_record_(rubato::data_record(configuration, data)),
+        class_names_(rubato::class_names(data)),
+        has_real_targets_(data.classes == 0) {
     require_one_target(configuration, data);
     if (configuration.model.starts_with("mlp")) perceptron_ = parse_perceptron(configuration.model);
     if (data.classes == 0 && !perceptron_) {
@@ -124,6 +129,8 @@ class DenseWorkload final : public Workload {
   }
 
   std::string description_;
+  std::string data_record_;
+  std::vector<std::string> class_names_;
   bool has_real_targets_;
   std::optional<DenseDataset<float>> train_;
   std::optional<DenseDataset<float>> test_;

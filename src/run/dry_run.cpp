@@ -80,7 +80,7 @@ SimulatedTraining simulate_training(const RunConfiguration& run, const RunSteps&
   if (result.steps == 0) {
     throw Error(
         fmt::format("--trace {}: there is no step to simulate; accepted: devices that stay as long "
-                    "as a step takes",
+                    "as a step takes, within the budget",
                     source_of(steps)));
   }
   found.mean_batch = static_cast<double>(result.samples) / static_cast<double>(result.steps);
@@ -89,7 +89,9 @@ SimulatedTraining simulate_training(const RunConfiguration& run, const RunSteps&
 }
 
 std::string ended_by(const SimulationResult& result) {
-  return result.ended ? "devices ended" : result.reached;
+  if (!result.ended || *result.ended == SourceEnd::Cause::budget) return result.reached;
+  return *result.ended == SourceEnd::Cause::out_of_devices ? std::string(kOutOfDevices)
+                                                           : "trace ended";
 }
 
 }  // namespace rubato

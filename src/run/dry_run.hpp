@@ -46,8 +46,8 @@ struct SimulatedTraining {
                                                   std::optional<std::int64_t> samples,
                                                   const std::function<void()>& after_each = {});
 
-/// Why a simulation ended before its epochs did: "devices ended", or what of the budget was
-/// reached; empty where it did not.
+/// Why a simulation ended before its epochs did: "out of devices", "trace ended", or what of the
+/// budget was reached; empty where it did not.
 [[nodiscard]] std::string ended_by(const SimulationResult& result);
 
 }  // namespace rubato

@@ -7,6 +7,7 @@
 #include <rubato/run/evaluation.hpp>
 
 #include "config/run_option.hpp"
+#include "run/evaluated_run.hpp"
 
 namespace rubato {
 
@@ -18,10 +19,12 @@ constexpr std::array<std::string_view, 11> kEvaluationOptions{
 
 // With steps that nobody takes.
 Trainer idle_trainer(const Workload& workload, const RunConfiguration& configuration) {
-  return workload.make_trainer(std::make_unique<TraceSource>(Trace::constant(1)),
-                               {.minibatch_size = 1,
-                                .seed = configuration.seed,
-                                .threads = static_cast<int>(configuration.threads)});
+  Trainer trainer = workload.make_trainer(std::make_unique<TraceSource>(Trace::constant(1)),
+                                          {.minibatch_size = 1,
+                                           .seed = configuration.seed,
+                                           .threads = static_cast<int>(configuration.threads)});
+  require_weights_of_summary(configuration.weights, trainer.parameters());
+  return trainer;
 }
 
 }  // namespace

@@ -12,6 +12,7 @@
 
 #include "config/run_option.hpp"
 #include "core/file.hpp"
+#include "run/recorded_data.hpp"
 #include "tensorboard/event_folder.hpp"
 
 namespace rubato {
@@ -19,16 +20,6 @@ namespace rubato {
 namespace {
 
 namespace fs = std::filesystem;
-
-// A folder that does not exist yet.
-fs::path unused(const fs::path& wanted) {
-  std::error_code ignored;
-  fs::path folder = wanted;
-  for (int i = 2; fs::exists(fs::symlink_status(folder, ignored)); ++i) {
-    folder = fmt::format("{}-{}", wanted.string(), i);
-  }
-  return folder;
-}
 
 void move(const fs::path& from, const fs::path& to) {
   std::error_code error;
@@ -92,13 +83,16 @@ bool KeepNewer::is_finished_later() const {
 void KeepNewer::load(const Training& training, const State& state) {
   static_cast<void>(training), static_cast<void>(state);
   if (!is_finished_later() && !(options_.named && !newer_.empty())) return;
-  const RunFolder aside(unused(run_ / fmt::format("newer-than-step-{}", steps_)));
+  const RunFolder aside(unused_path(run_ / fmt::format("newer-than-step-{}", steps_)));
   RunConfiguration before = read_configuration(run_ / "config.toml");
   before.data = options_.data;
   // The trace that it was trained with: from here on it may be another.
   const RunSteps steps = load_run_steps(before);
   write_origin(aside, std::move(before), steps, options_.files);
   aside.write("metrics.jsonl", read_file(run_ / "metrics.jsonl"));
+  if (std::error_code ignored; fs::exists(run_ / kDataRecordFile, ignored)) {
+    aside.write(kDataRecordFile, read_file(run_ / kDataRecordFile));
+  }
   for (const fs::path& file : event_files(run_)) {
     aside.write(file.filename().string(), read_file(file));
   }

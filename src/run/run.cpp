@@ -12,8 +12,10 @@
 
 #include "config/trace_source.hpp"
 #include "core/check.hpp"
+#include "data/mapped_file.hpp"
 #include "run/host_texts.hpp"
 #include "run/hyperparameters.hpp"
+#include "run/recorded_data.hpp"
 #include "run/resumption.hpp"
 #include "run/run_record.hpp"
 #include "run/step_source.hpp"
@@ -25,6 +27,11 @@ namespace {
 std::shared_ptr<const Workload> checked(std::shared_ptr<const Workload> workload) {
   if (workload == nullptr) throw Error("a run needs a workload; accepted: any but null");
   return workload;
+}
+
+void write_data_record(const RunFolder& folder, const Workload& workload) {
+  const std::string record = workload.data_record();
+  if (!record.empty()) folder.write(kDataRecordFile, record);
 }
 
 TrainOptions options_on(std::shared_ptr<Hosts> hosts, const RunConfiguration& configuration) {
@@ -60,6 +67,10 @@ Run::Run(RunConfiguration configuration, std::shared_ptr<const Workload> workloa
         checkpoints_, interval.value_or(CheckpointInterval()), [this] { sync_records(); });
     if (interval) trainer_.add_observer(checkpointer_);
   }
+  // They have been read for their hashes and copies.
+  for (const WorkloadFile& file : workload_->files()) {
+    if (file.mapping) file.mapping->forget();
+  }
 }
 
 Run::~Run() = default;
@@ -71,6 +82,7 @@ void Run::add_keepers() {
                        : resumed
                            ? config_text(configuration_, folder())
                            : write_origin(folder(), configuration_, steps_, workload_->files());
+  if (location_.folder_ && !resumed) write_data_record(folder(), *workload_);
   record_ = trainer_.add_observer<RunRecord>(std::move(config), workload_->files());
   kernels_ = trainer_.add_observer<KernelRecord>(kernels_text(workload_->engine().kernels));
   if (resumed && !location_.from()->file.empty()) {
@@ -114,6 +126,7 @@ void Run::go_on() {
   trainer_.load_state(location_.from()->state);
   if (!location_.folder_) return;
   write_origin(folder(), configuration_, steps_, workload_->files());
+  write_data_record(folder(), *workload_);
   // The file may be of a later epoch.
   if (best_ && best_->value()) write_best();
 }
@@ -124,6 +137,7 @@ RunOutcome Run::execute() {
     const TrainResult result = trainer_.fit();
     const bool ended = result.epochs >= trainer_.options().epochs || !result.stopped.empty();
     if (!ended) return {.end = RunOutcome::End::paused};
+    if (result.out_of_devices) outcome.end = RunOutcome::End::out_of_devices;
     outcome.summary = summary_of(result.stopped);
   } catch (const Diverged& diverged) {
     outcome.end = RunOutcome::End::diverged;
@@ -131,11 +145,27 @@ RunOutcome Run::execute() {
     outcome.summary = summary_of(outcome.reason);
   }
   if (location_.folder_) {
-    write_results(*outcome.summary, outcome.end == RunOutcome::End::completed);
+    const bool diverged = outcome.end == RunOutcome::End::diverged;
+    write_results(*outcome.summary, !diverged);
     // After the last checkpoint: a run that goes on from there has not ended.
-    if (tensorboard_) tensorboard_->end(outcome.end == RunOutcome::End::completed);
+    if (tensorboard_) tensorboard_->end(!diverged);
   }
   return outcome;
+}
+
+void Run::write_metrics(const OwnMetrics& metrics) {
+  if (metrics_) metrics_->write(metrics);
+}
+
+void Run::stop_for_now(Training& training, std::string reason) {
+  if (!training.result().stopped.empty()) return;
+  if (location_.folder_) {
+    static_cast<void>(write_checkpoint());
+    // The state of the same number of steps that comes after it is one that has ended.
+    checkpointer_->hold();
+    stopped_for_now_ = true;
+  }
+  training.stop(std::move(reason));
 }
 
 RunSummary Run::summary_of(const std::string& stopped) const {
@@ -159,11 +189,14 @@ void Run::sync_records() const {
   if (tensorboard_) tensorboard_->sync();
 }
 
-void Run::write_results(const RunSummary& summary, bool with_checkpoint) {
+void Run::write_results(RunSummary& summary, bool with_checkpoint) {
   static_cast<void>(write_weights());
+  // The lines are on the disk before the summary that vouches for them.
+  summary.metrics_sha256 = metrics_->sha256();
   folder().write("summary.json", to_json(summary));
   // Last, as what it is for, more epochs, is not lost with it.
-  if (with_checkpoint && parse_checkpoint_interval(configuration_.checkpoint_every)) {
+  if (with_checkpoint && !stopped_for_now_ &&
+      parse_checkpoint_interval(configuration_.checkpoint_every)) {
     static_cast<void>(write_checkpoint());
   }
 }
@@ -177,7 +210,7 @@ std::filesystem::path Run::write_weights() const {
   const std::string name = fmt::format("weights.{}", workload_->weights_suffix());
   folder().write(name, workload_->weights(trainer_.parameters(), trainer_.buffers()));
   if (const auto model = workload_->model_file(trainer_.parameters(), trainer_.buffers())) {
-    folder().write("model.pt", *model);
+    folder().write("model.pt", model);
   }
   return folder().file(name);
 }

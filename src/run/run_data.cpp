@@ -6,13 +6,16 @@
 #include <string_view>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <rubato/core/error.hpp>
 
 #include "config/data_source.hpp"
 #include "core/check.hpp"
 #include "data/data_files.hpp"
+#include "data/data_record.hpp"
 #include "data/digits.hpp"
+#include "data/table_encoding.hpp"
 
 namespace rubato {
 
@@ -48,22 +51,49 @@ constexpr std::array<DataReader, 6> kDataReaders{
      {"text",
       [](const DataSource& source) { return read_text_samples(source.path, source.length); }}}};
 
-DataSets read_data(const std::string& text) {
-  if (text == kOwn) {
-    throw Error(
-        "--data own: the data are in the program that trained on them; accepted: that program, or "
-        "the name of a data set (rubato list data)");
+std::string counted(std::int64_t count, std::string_view one, std::string_view several) {
+  return fmt::format("{} {}", count, count == 1 ? one : several);
+}
+
+// "of 1 x 28 x 28 in 10 classes"; of a table "of 7 features (4 columns of numbers, 1 of categories)
+// in 3 classes".
+std::string what_they_are(const DataSets& data) {
+  const SampleRows& inputs = data.train.inputs;
+  std::string text = "of ";
+  if (data.inputs == InputKind::tokens) {
+    text += counted(inputs.elements(), "token", "tokens");
+    if (data.vocabulary > 0) text += fmt::format(" from {}", data.vocabulary);
+  } else if (inputs.shape().size() <= 1) {
+    text += counted(inputs.elements(), "feature", "features");
+  } else {
+    text += fmt::to_string(fmt::join(inputs.shape(), " x "));
   }
-  const DataSource source = parse_data(text);
-  const auto* const found = std::ranges::find(kDataReaders, source.kind, &DataReader::kind);
-  RUBATO_CHECK(found != kDataReaders.end(), "a data set that the configuration has let pass");
-  return found->read(source);
+  if (data.table) {
+    const std::int64_t numbers = data.table->columns_of(ColumnKind::numbers);
+    text += fmt::format(" ({} of numbers, {} of categories)", counted(numbers, "column", "columns"),
+                        data.table->columns_of(ColumnKind::categories));
+  }
+  if (data.classes > 0) return text + " in " + counted(data.classes, "class", "classes");
+  return fmt::format("{} with {}", text,
+                     counted(data.train.targets.elements(), "real target", "real targets"));
+}
+
+// What moves or mirrors pixels would move columns of numbers, too.
+void require_images(const RunConfiguration& run, const DataSets& data) {
+  if (run.augment.empty()) return;
+  const std::size_t dimensions = data.train.inputs.shape().size();
+  if (data.inputs != InputKind::tokens && (dimensions == 2 || dimensions == 3)) return;
+  throw Error(
+      fmt::format("--augment {}: the samples of {}, {}, are no images; accepted: with samples of "
+                  "height x width or channels x height x width",
+                  run.augment, run.data, what_they_are(data)));
 }
 
 void require_options_fit(const RunConfiguration& run, const DataSets& data) {
   const auto refuse = [](std::string_view option, std::string_view why, std::string_view accepted) {
     throw Error(fmt::format("--{}: {}; accepted: {}", option, why, accepted));
   };
+  require_images(run, data);
   const TestMetrics metrics = test_metrics_of(run);
   const bool watches = run.keep_best || run.patience > 0;
   if (!data.test) {
@@ -96,6 +126,18 @@ void require_options_fit(const RunConfiguration& run, const DataSets& data) {
 
 }  // namespace
 
+DataSets read_data(const std::string& text) {
+  if (text == kOwn) {
+    throw Error(
+        "--data own: the data are in the program that trained on them; accepted: that program, or "
+        "the name of a data set (rubato list data)");
+  }
+  const DataSource source = parse_data(text);
+  const auto* const found = std::ranges::find(kDataReaders, source.kind, &DataReader::kind);
+  RUBATO_CHECK(found != kDataReaders.end(), "a data set that the configuration has let pass");
+  return found->read(source);
+}
+
 DataSets load_data(const RunConfiguration& configuration) {
   return prepared(configuration, read_data(configuration.data));
 }
@@ -117,15 +159,29 @@ DataSets prepared(const RunConfiguration& configuration, DataSets data) {
   return data;
 }
 
+std::string data_record(const RunConfiguration& configuration, const DataSets& data) {
+  return to_json(record_of(data, parse_data(configuration.data).kind));
+}
+
+std::vector<std::string> class_names(const DataSets& data) {
+  if (!data.table) return {};
+  return data.table->columns[data.table->label].categories;
+}
+
 std::string describe(const RunConfiguration& configuration, const DataSets& data) {
   const auto name = [](const std::string& text, std::string_view what) {
     return text == kOwn ? fmt::format("{} {}", text, what) : text;
   };
-  const std::string on = fmt::format("{} on {}: ", name(configuration.model, "model"),
-                                     name(configuration.data, "data"));
-  if (!data.test) return fmt::format("{}{} training {}", on, data.train.size(), data.noun);
-  return fmt::format("{}{} training and {} {} {}", on, data.train.size(), data.test->size(),
-                     configuration.validation ? "validation" : "test", data.noun);
+  std::string sets = fmt::format("{} training", data.train.size());
+  if (data.test) {
+    sets += fmt::format(" and {} {}", data.test->size(),
+                        configuration.validation ? "validation" : "test");
+  }
+  return fmt::format("{} on {}: {} {} {}{}", name(configuration.model, "model"),
+                     name(configuration.data, "data"), sets, data.noun, what_they_are(data),
+                     data.left_out == 0 ? ""
+                                        : fmt::format("; {} left out for want of a value",
+                                                      counted(data.left_out, "row", "rows")));
 }
 
 DataShape shape_of(const DataSets& data) {

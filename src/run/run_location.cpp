@@ -12,6 +12,7 @@
 
 #include "config/resume.hpp"
 #include "run/handover.hpp"
+#include "run/moved_run.hpp"
 #include "run/run_record.hpp"
 #include "tensorboard/event_folder.hpp"
 
@@ -81,7 +82,7 @@ RunLocation RunLocation::follow(const fs::path& folder, const RunConfiguration& 
 }
 
 RunLocation RunLocation::take_over(fs::path folder, const RunConfiguration& configuration,
-                                   const Handover& handover) {
+                                   const Handover& handover, std::chrono::milliseconds patience) {
   RunLocation location = create(std::move(folder));
   const fs::path& path = location.path_;
   std::error_code ignored;
@@ -90,10 +91,11 @@ RunLocation RunLocation::take_over(fs::path folder, const RunConfiguration& conf
     // The trace is a copy; it and the data were compared when this host came.
     require_resumable(with_paths_from(path, before), with_paths_from(path, configuration),
                       ResumeFrom::checkpoint);
-    location.folder_.emplace(RunFolder::existing(path));
+    location.folder_.emplace(RunFolder::existing(path, patience));
   } else {
     location.folder_.emplace(path);
   }
+  unmark_moved(path);
   for (const fs::path& file : event_files(path)) fs::remove(file, ignored);
   for (const auto& [name, bytes] : handover.records) location.folder_->write(name, bytes);
   location.from_ = Found{.file = {}, .state = handover.state};
@@ -102,6 +104,7 @@ RunLocation RunLocation::take_over(fs::path folder, const RunConfiguration& conf
 
 void RunLocation::find(const fs::path& folder, const RunConfiguration& configuration,
                        const std::optional<fs::path>& checkpoint) {
+  require_not_moved(folder);
   named_ = checkpoint.has_value();
   const CheckpointFolder checkpoints(folder / "checkpoints", configuration.keep);
   from_ =

@@ -15,6 +15,7 @@
 
 #include "config/batch_policy.hpp"
 #include "config/fault_options.hpp"
+#include "config/trace_source.hpp"
 
 namespace rubato {
 
@@ -38,8 +39,7 @@ std::unique_ptr<StepSource> source_of(const RunConfiguration& run, const Trace& 
 
 std::unique_ptr<StepSource> source_of(const RunConfiguration& run, const Availability& availability,
                                       std::int64_t gradient_bytes) {
-  const StepOfDeviceCount step_of(availability,
-                                  parse_availability_steps(run.availability, run.minibatch));
+  const StepOfDeviceCount step_of = step_of_devices(availability, run);
   return std::make_unique<ClockedSource>(
       availability,
       [step_of](std::int64_t devices, const SourceProgress&) { return step_of(devices); },

@@ -50,12 +50,14 @@ void require_match(const Trainer& trainer, std::string_view option, const std::s
 
 }  // namespace
 
-std::string Workload::weights(std::span<const NamedArray> parameters,
-                              std::span<const NamedArray> buffers) const {
-  State state;
-  for (const NamedArray& array : parameters) put_array(state, "", array);
-  for (const NamedArray& array : buffers) put_array(state, "", array);
-  return state_bytes(state);
+ByteSource Workload::weights(std::span<const NamedArray> parameters,
+                             std::span<const NamedArray> buffers) const {
+  return [parameters, buffers](const ByteSink& sink) {
+    State state;
+    for (const NamedArray& array : parameters) put_array(state, "", array);
+    for (const NamedArray& array : buffers) put_array(state, "", array);
+    stream_state(state, sink);
+  };
 }
 
 ArrayCopies Workload::predict(const Trainer& /*trainer*/, Prediction /*what*/) const {

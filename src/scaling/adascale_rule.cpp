@@ -14,7 +14,7 @@ Rates AdaScaleRule::rates(const RuleInput& input) {
   scale_ = scale;
   if (input.from_pair) {
     estimator_.update_from_pair(input.groups, scale);
-  } else {
+  } else if (input.has_whole_minibatches()) {
     estimator_.update(input.groups, input.minibatches(), scale);
   }
 

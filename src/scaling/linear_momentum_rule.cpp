@@ -7,7 +7,8 @@ Rates LinearMomentumRule::rates(const RuleInput& input) {
       static_cast<double>(input.minibatch_size) / static_cast<double>(input.reference_batch_size);
   return {.learning_rate = input.base_learning_rate * input.scale(),
           .update_rate = input.base_learning_rate * minibatch_scale,
-          .weight_decay_factor = static_cast<double>(input.minibatches()),
+          .weight_decay_factor =
+              static_cast<double>(input.batch_size) / static_cast<double>(input.minibatch_size),
           .gain = input.scale()};
 }
 

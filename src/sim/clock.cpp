@@ -11,7 +11,6 @@ namespace {
 
 constexpr std::string_view kClock = "source.clock";
 constexpr std::string_view kBinding = "source.binding";
-constexpr double kSecondsOfHour = 3600;
 
 }  // namespace
 

@@ -13,6 +13,8 @@
 
 namespace rubato {
 
+inline constexpr double kSecondsOfHour = 3600;
+
 /// Lets time pass, and charges for so many seconds of cores.
 void spend_core_seconds(ClockTime& time, double seconds, double core_seconds,
                         const ClusterModel& cluster);

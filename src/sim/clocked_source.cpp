@@ -1,10 +1,12 @@
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <utility>
 
 #include <fmt/format.h>
 
 #include <rubato/core/error.hpp>
+#include <rubato/plan/step_plan.hpp>
 #include <rubato/sim/clocked_source.hpp>
 
 #include "plan/batch_decision.hpp"
@@ -84,39 +86,75 @@ std::optional<double> ClockedSource::loss_between(double begin, double end, std:
   return std::nullopt;
 }
 
-double ClockedSource::core_seconds(double begin, double end, std::int64_t most,
-                                   const SourceProgress& progress) const {
-  double sum = 0;
-  while (begin < end) {
+bool ClockedSource::pass(ClockTime& time, double end, std::int64_t cores, const Limit& limit,
+                         const SourceProgress& progress) const {
+  double now = time.seconds;
+  double core_seconds = 0;
+  bool reached = false;
+  while (now < end && !reached) {
     // First, as it refuses times that the availability knows nothing of.
-    const std::int64_t cores = std::min(most, cores_at(begin, progress));
-    const double until = std::min(end, availability_.next_change(begin).value_or(end));
-    sum += (until - begin) * static_cast<double>(cores);
-    begin = until;
+    cores = std::min(cores, cores_at(now, progress));
+    const double of_cores = static_cast<double>(cores);
+    const double last =
+        cores == 0
+            ? limit.seconds
+            : std::min(limit.seconds,
+                       now + (limit.core_seconds - time.core_seconds - core_seconds) / of_cores);
+    double until = std::min(end, availability_.next_change(now).value_or(end));
+    reached = last <= until;
+    if (reached) until = std::max(now, last);
+    core_seconds += (until - now) * of_cores;
+    now = until;
   }
-  return sum;
+  spend_core_seconds(time, now - time.seconds, core_seconds, times_.model());
+  // To the last digit, as availability is read at it.
+  time.seconds = now;
+  return !reached;
 }
 
-std::optional<ClockedSource::Outcome> ClockedSource::ended(const SourceProgress& progress) const {
-  if (availability_.end() != TraceEnd::error) return std::nullopt;
+ClockedSource::Limit ClockedSource::limit_of(const Budget& budget) const {
+  Limit limit;
+  if (!reached(budget, {.time = time_}).empty()) return limit;
+  if (const auto seconds = budget.seconds()) limit.seconds = *seconds;
+  const double price = times_.model().price;
+  if (budget.money && price > 0) limit.core_seconds = *budget.money / price * kSecondsOfHour;
+  return limit;
+}
+
+ClockedSource::Outcome ClockedSource::ended(const ClockTime& time,
+                                            const SourceProgress& progress) const {
+  if (availability_.end() != TraceEnd::error) return {.end = time};
   throw Error(
       fmt::format("{}: the availability ends at {:.6g} s, and there is more to train; accepted: a "
                   "longer one, or --on-trace-end hold, cycle or stop",
                   where(progress.step), availability_.length()));
 }
 
-std::optional<ClockedSource::Outcome> ClockedSource::simulate(
-    const SourceProgress& progress) const {
+ClockedSource::Outcome ClockedSource::simulate(const SourceProgress& progress) const {
   const ClusterModel& cluster = times_.model();
+  const Limit limit = limit_of(progress.budget);
   ClockTime time = time_;
   bool idle = false;
+  // Time of that kind. Whether the limit is reached in it.
+  const auto is_last = [&](double end, std::int64_t cores, double ClockTime::*kind) {
+    const double begin = time.seconds;
+    const bool last = !pass(time, end, cores, limit, progress);
+    time.*kind += time.seconds - begin;
+    return last;
+  };
+  const auto spent = [&] {
+    // Whatever rounding makes of it.
+    if (time.seconds < limit.seconds) time.money = progress.budget.money.value_or(time.money);
+    return Outcome{.end = time, .cause = SourceEnd::Cause::budget};
+  };
   for (std::int64_t attempt = 0; attempt < kMostAttempts; ++attempt) {
     const std::optional<TraceStep> offered = step_at(time.seconds, progress);
     if (!offered) {
       const std::optional<double> change = availability_.next_change(time.seconds);
-      if (!change) return ended(progress);
-      time.idle_seconds += *change - time.seconds;
-      time.seconds = *change;
+      // Too few that stay for ever are waited for until the hours are over.
+      const bool waits = change || (availability_.endless() && std::isfinite(limit.seconds));
+      if (!waits) return ended(time, progress);
+      if (is_last(change.value_or(limit.seconds), 0, &ClockTime::idle_seconds)) return spent();
       idle = true;
       continue;
     }
@@ -124,16 +162,15 @@ std::optional<ClockedSource::Outcome> ClockedSource::simulate(
     const TraceStep step = decision.step;
     const std::int64_t cores = *step.cores;
     const auto restart = [&] {
-      const double end = time.seconds + cluster.restart_seconds;
-      spend_core_seconds(time, cluster.restart_seconds,
-                         core_seconds(time.seconds, end, cores, progress), cluster);
       ++time.restarts;
+      return is_last(time.seconds + cluster.restart_seconds, cores, &ClockTime::restart_seconds);
     };
     if (std::exchange(idle, false) && options_.on_idle == OnIdle::checkpoint && steps_ > 0) {
-      restart();
+      if (restart()) return spent();
       continue;
     }
-    const std::int64_t minibatches = step.batch_size / options_.minibatch_size;
+    const std::int64_t minibatches =
+        minibatches_of(shortened(step, progress).batch_size, options_.minibatch_size);
     const double seconds = seconds_of_step(times_, minibatches, cores, step.host_cores, steps_);
     const auto loss = loss_between(time.seconds, time.seconds + seconds, cores, progress);
     if (!loss) {
@@ -143,9 +180,7 @@ std::optional<ClockedSource::Outcome> ClockedSource::simulate(
                      .seconds = times_.step_seconds(minibatches, cores, step.host_cores),
                      .inputs = std::move(decision.inputs)};
     }
-    time.lost_seconds += *loss - time.seconds;
-    spend(time, *loss - time.seconds, cores, cluster);
-    restart();
+    if (is_last(*loss, cores, &ClockTime::lost_seconds) || restart()) return spent();
   }
   throw Error(
       fmt::format("{}: no step has ended in {} attempts until {:.6g} s: each lasts longer than its "
@@ -155,27 +190,28 @@ std::optional<ClockedSource::Outcome> ClockedSource::simulate(
 
 std::optional<TraceStep> ClockedSource::next(const SourceProgress& progress) const {
   ahead_ = simulate(progress);
-  if (!ahead_) return std::nullopt;
   return ahead_->step;
 }
 
-const std::optional<ClockedSource::Outcome>& ClockedSource::look_ahead(
-    const SourceProgress& progress) const {
+const ClockedSource::Outcome& ClockedSource::look_ahead(const SourceProgress& progress) const {
   if (!ahead_) ahead_ = simulate(progress);
-  return ahead_;
+  return *ahead_;
 }
 
 std::optional<ClockTime> ClockedSource::time_after(const SourceProgress& progress) const {
-  const std::optional<Outcome>& ahead = look_ahead(progress);
-  if (!ahead) return std::nullopt;
-  return ahead->end;
+  const Outcome& ahead = look_ahead(progress);
+  if (!ahead.step) return std::nullopt;
+  return ahead.end;
+}
+
+SourceEnd ClockedSource::end(const SourceProgress& progress) const {
+  const Outcome& ahead = look_ahead(progress);
+  return {.cause = ahead.cause, .time = ahead.end};
 }
 
 std::vector<NamedNumber> ClockedSource::decision_inputs(const SourceProgress& progress) const {
   if (batch_ == nullptr) return {};
-  const std::optional<Outcome>& ahead = look_ahead(progress);
-  if (!ahead) return {};
-  return ahead->inputs;
+  return look_ahead(progress).inputs;
 }
 
 std::int64_t ClockedSource::max_batch() const {
@@ -187,7 +223,8 @@ bool ClockedSource::needs_noise_scale() const {
 }
 
 void ClockedSource::taken(const TraceStep& step, const SourceProgress& after) {
-  if (!ahead_) throw Error("taken() was called without next(); accepted: after it");
+  if (!ahead_ || !ahead_->step)
+    throw Error("taken() was called without next(); accepted: after it");
   if (batch_ != nullptr) {
     batch_->observe({.step = step, .after = after, .seconds = ahead_->seconds});
   }

@@ -25,7 +25,8 @@ constexpr std::int64_t kElementBytes = 4;
 
 void require(bool holds, std::string_view name, double value, const RealRange& range) {
   if (holds) return;
-  throw Error(fmt::format("cluster: {} is {}; accepted: {}", name, value, range.words));
+  throw Error(
+      fmt::format("cluster: {} is {}; accepted: {}", name, value, range.accepted_for(value)));
 }
 
 void require_in(std::string_view name, double value, const RealRange& range) {
@@ -194,7 +195,9 @@ double StepTimes::reduce_seconds(std::int64_t busy) {
     const auto of_link = [bytes](const Network::Link& link) {
       return link.latency + bytes * link.per_byte;
     };
-    double phase = of_link(network.within_host);
+    // Links that are there: within hosts of several cores, and between hosts.
+    double phase = 0;
+    if (network.ranks_per_host > 1) phase = of_link(network.within_host);
     if (busy > network.ranks_per_host) phase = std::max(phase, of_link(network.between_hosts));
     found->second = static_cast<double>(2 * (busy - 1)) * phase;
   } else {

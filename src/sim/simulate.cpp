@@ -20,6 +20,12 @@ void require_known(const Budget& budget, const StepSource& source) {
   }
 }
 
+void take_end(SimulationResult& result, const SourceEnd& end, const Budget& budget) {
+  result.ended = end.cause;
+  if (end.time) result.time = end.time;
+  if (end.cause == SourceEnd::Cause::budget) result.reached = reached(budget, {.time = end.time});
+}
+
 }  // namespace
 
 SimulationResult simulate(StepSource& source, const PlanOptions& options,
@@ -33,13 +39,17 @@ SimulationResult simulate(StepSource& source, const PlanOptions& options,
   SimulationResult result;
   StepPlace place;
   const auto progress = [&] {
-    return SourceProgress{
-        .step = place.step, .epoch = place.epoch, .samples = result.samples, .time = result.time};
+    return SourceProgress{.step = place.step,
+                          .epoch = place.epoch,
+                          .samples = result.samples,
+                          .time = result.time,
+                          .budget = budget,
+                          .samples_left = planner.samples_left(place)};
   };
   while (place.epoch.value() < options.epochs) {
     const std::optional<TraceStep> asked = source.next(progress());
     if (!asked) {
-      result.ended = true;
+      take_end(result, source.end(progress()), budget);
       break;
     }
     const std::string objection = planner.objection(*asked);
@@ -52,6 +62,7 @@ SimulationResult simulate(StepSource& source, const PlanOptions& options,
       place = {.step = place.step, .epoch = EpochIndex{place.epoch.value() + 1}};
       continue;
     }
+    const TraceStep trained = shortened(*asked, progress());
     const SimulatedStep step{.epoch = place.epoch,
                              .plan = *plan,
                              .time = source.time_after(progress()),
@@ -60,7 +71,7 @@ SimulationResult simulate(StepSource& source, const PlanOptions& options,
     result.samples += plan->batch_size;
     ++result.steps;
     result.time = step.time;
-    source.taken(*asked, progress());
+    source.taken(trained, progress());
     if (!planner.carries() && place.samples >= planner.samples_per_epoch()) {
       place = {.step = place.step, .epoch = EpochIndex{place.epoch.value() + 1}};
     }
@@ -68,7 +79,7 @@ SimulationResult simulate(StepSource& source, const PlanOptions& options,
     result.reached = reached(budget, {.samples = result.samples, .time = result.time});
     if (!result.reached.empty()) break;
   }
-  if (!result.reached.empty()) {
+  if (!result.reached.empty() && !result.ended) {
     // The epoch is whole where it has no room for another step.
     const std::optional<TraceStep> asked = source.next(progress());
     if (asked && !planner.plan(place, *asked)) ++place.epoch;

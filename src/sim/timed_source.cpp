@@ -76,7 +76,7 @@ ClockTime TimedSource::after(const TraceStep& step) const {
 std::optional<ClockTime> TimedSource::time_after(const SourceProgress& progress) const {
   const std::optional<TraceStep> step = next(progress);
   if (!step) return std::nullopt;
-  return after(*step);
+  return after(shortened(*step, progress));
 }
 
 void TimedSource::taken(const TraceStep& step, const SourceProgress& progress) {

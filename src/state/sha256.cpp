@@ -1,8 +1,13 @@
 #include "state/sha256.hpp"
 
+#include <array>
+#include <fstream>
+
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 #include <openssl/evp.h>
+
+#include <rubato/core/error.hpp>
 
 #include "core/check.hpp"
 
@@ -48,6 +53,18 @@ Sha256::Digest Sha256::digest_of(std::string_view bytes) {
 std::string Sha256::hex_of(std::string_view bytes) {
   Sha256 sha;
   sha.add(bytes);
+  return sha.hex();
+}
+
+std::string Sha256::hex_of_file(const std::filesystem::path& file) {
+  constexpr std::size_t kPiece = std::size_t{1} << 16U;
+  std::ifstream in(file, std::ios::binary);
+  Sha256 sha;
+  std::array<char, kPiece> piece{};
+  while (in.read(piece.data(), piece.size()) || in.gcount() > 0) {
+    sha.add(piece.data(), static_cast<std::size_t>(in.gcount()));
+  }
+  if (!in.eof()) throw Error(fmt::format("{}: cannot be read", file.string()));
   return sha.hex();
 }
 

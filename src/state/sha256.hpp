@@ -3,6 +3,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <filesystem>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -30,6 +31,8 @@ class Sha256 {
 
   [[nodiscard]] static Digest digest_of(std::string_view bytes);
   [[nodiscard]] static std::string hex_of(std::string_view bytes);
+  /// Of a file, which is read piece by piece. Throws Error when it cannot be read.
+  [[nodiscard]] static std::string hex_of_file(const std::filesystem::path& file);
 
  private:
   struct Context;

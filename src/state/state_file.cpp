@@ -190,6 +190,15 @@ class Parser {
 }  // namespace
 
 std::string state_bytes(const State& state) {
+  std::size_t size = 0;
+  for (const auto& [name, array] : state.arrays()) size += array.bytes.size();
+  std::string bytes;
+  bytes.reserve(size);
+  stream_state(state, [&bytes](std::string_view next) { bytes += next; });
+  return bytes;
+}
+
+void stream_state(const State& state, const ByteSink& sink) {
   Json header = Json::object();
   header[kMetadata] = {{kKind, kKindValue}, {kVersion, fmt::to_string(kStateVersion)}};
   for (const auto& [name, text] : state.texts()) header[kMetadata][name] = text;
@@ -209,12 +218,16 @@ std::string state_bytes(const State& state) {
   std::string text = header.dump(-1, ' ', false, Json::error_handler_t::replace);
   text.append((kAlignment - text.size() % kAlignment) % kAlignment, ' ');
 
-  std::string bytes = length_bytes(text.size());
-  bytes.reserve(bytes.size() + text.size() + size + kDigestBytes);
-  bytes += text;
-  for (const auto* named : arrays) bytes += named->second.bytes;
-  for (const std::uint8_t byte : Sha256::digest_of(bytes)) bytes += static_cast<char>(byte);
-  return bytes;
+  Sha256 sha;
+  const auto give = [&](std::string_view bytes) {
+    sha.add(bytes);
+    sink(bytes);
+  };
+  give(length_bytes(text.size()));
+  give(text);
+  for (const auto* named : arrays) give(named->second.bytes);
+  const Sha256::Digest digest = sha.digest();
+  sink({reinterpret_cast<const char*>(digest.data()), digest.size()});
 }
 
 State parse_state(std::string_view bytes, std::string_view source) {
@@ -222,7 +235,7 @@ State parse_state(std::string_view bytes, std::string_view source) {
 }
 
 void write_state(const std::filesystem::path& path, const State& state) {
-  write_file(path, state_bytes(state));
+  write_file(path, [&state](const ByteSink& sink) { stream_state(state, sink); });
 }
 
 State read_state(const std::filesystem::path& path) {

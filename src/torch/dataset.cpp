@@ -1,4 +1,3 @@
-#include <array>
 #include <numeric>
 #include <utility>
 
@@ -147,12 +146,7 @@ std::shared_ptr<const Dataset> make_dataset(Tensors inputs, Tensors targets) {
 }
 
 TensorDataset to_tensors(const ImageSet& images, const PixelStatistics& statistics) {
-  // A pixel has 256 values: normalise those, then look each pixel up.
-  std::array<float, 256> normalised{};
-  for (std::size_t value = 0; value < normalised.size(); ++value) {
-    normalised[value] = static_cast<float>((static_cast<double>(value) / 255.0 - statistics.mean) /
-                                           statistics.deviation);
-  }
+  const auto normalised = normalised_pixels(statistics);
   TensorDataset dataset;
   dataset.inputs = at::empty({images.count, 1, images.height, images.width}, at::kFloat);
   float* input = dataset.inputs.data_ptr<float>();

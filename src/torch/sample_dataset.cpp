@@ -116,7 +116,7 @@ bool is_as_asked(const DataSets& data, const SampleSet& set, const SampleTensors
                           is_of(ElementType::i64, at::kLong);
   const std::string_view bytes = set.inputs.dense();
   const auto misplaced = std::bit_cast<std::uintptr_t>(bytes.data()) % size_of(set.inputs.type());
-  return data.in_memory && !data.standardised && right_type && !set.chosen && !bytes.empty() &&
+  return data.in_memory && data.features.empty() && right_type && !set.chosen && !bytes.empty() &&
          misplaced == 0;
 }
 

@@ -13,6 +13,7 @@
 #include <rubato/torch/arrays.hpp>
 #include <rubato/torch/weights.hpp>
 
+#include "data/record_contents.hpp"
 #include "data/saved_tensors.hpp"
 #include "data/zip_records.hpp"
 
@@ -64,9 +65,12 @@ std::vector<NamedTensor> in_archive(std::string_view bytes, const std::string& s
   if (!records.contains("data.pkl")) {
     throw Error(fmt::format("{}: there is no data.pkl in it; accepted: {}", source, kAccepted));
   }
+  const std::vector<SavedTensor> listed = read_saved_tensors(records, source, kAccepted);
+  require_intact(records, source, kAccepted);
   Storages storages;
   std::vector<NamedTensor> tensors;
-  for (const SavedTensor& saved : read_saved_tensors(records, source, kAccepted)) {
+  tensors.reserve(listed.size());
+  for (const SavedTensor& saved : listed) {
     tensors.push_back({saved.name, storages.tensor(saved)});
   }
   return tensors;

@@ -16,6 +16,7 @@
 #include "torch/class_rows.hpp"
 #include "torch/generator_keeper.hpp"
 #include "torch/torch_objective.hpp"
+#include "torch_run/script_model.hpp"
 
 namespace rubato {
 
@@ -32,6 +33,9 @@ class LibtorchWorkload final : public Workload {
   }
   std::span<const WorkloadFile> files() const override { return parts_.files; }
 
+  std::string data_record() const override { return parts_.data_record; }
+  std::vector<std::string> class_names() const override { return parts_.class_names; }
+
   EngineFacts engine() const override {
     const Versions of = versions();
     return {.engine = std::string(choice_name(kEngines, Engine::libtorch)),
@@ -45,38 +49,41 @@ class LibtorchWorkload final : public Workload {
   }
 
   std::int64_t gradient_bytes() const override {
+    if (parts_.gradient_bytes) return *parts_.gradient_bytes;
     // Its initial values are drawn, and are nobody's.
     const GeneratorKeeper generator;
-    const Model made = parts_.model();
-    std::int64_t bytes = 0;
-    for (const NamedTensor& parameter : sort_tensors(made).trained) {
-      bytes += static_cast<std::int64_t>(parameter.tensor.nbytes());
-    }
-    return bytes;
+    return rubato::gradient_bytes(parts_.model());
   }
 
   Trainer make_trainer(std::unique_ptr<StepSource> steps,
                        const TrainOptions& options) const override {
-    TorchTrainer trainer(parts_.model, parts_.loss, parts_.train, std::move(steps), options,
-                         parts_.options);
+    TorchTrainer trainer(parts_.script ? parts_.script->factory() : parts_.model, parts_.loss,
+                         parts_.train, std::move(steps), options, parts_.options);
+    if (parts_.script) parts_.script->forget();
     if (parts_.test) trainer.set_test(parts_.test, parts_.test_loss);
     return trainer;
   }
 
   std::string_view weights_suffix() const override { return "pt"; }
-  std::string weights(std::span<const NamedArray> parameters,
-                      std::span<const NamedArray> buffers) const override {
-    return pickled_weights(tensors_of(parameters), tensors_of(buffers));
+  ByteSource weights(std::span<const NamedArray> parameters,
+                     std::span<const NamedArray> buffers) const override {
+    return [parameters, buffers](const ByteSink& sink) {
+      stream_pickled_weights(tensors_of(parameters), tensors_of(buffers), sink);
+    };
   }
-  std::optional<std::string> model_file(std::span<const NamedArray> parameters,
-                                        std::span<const NamedArray> buffers) const override {
-    if (!parts_.script) return std::nullopt;
-    return script_bytes(*parts_.script, tensors_of(parameters), tensors_of(buffers));
+  ByteSource model_file(std::span<const NamedArray> parameters,
+                        std::span<const NamedArray> buffers) const override {
+    if (!parts_.script) return {};
+    return [script = parts_.script, parameters, buffers](const ByteSink& sink) {
+      stream_script(script->module(), tensors_of(parameters), tensors_of(buffers), sink);
+    };
   }
 
   ArrayCopies predict(const Trainer& trainer, Prediction what) const override {
     if (!parts_.test) {
-      throw Error("there is no test set; accepted: with --validation, or data with one");
+      throw Error(
+          "there is no test set; accepted: with --validation, --data of samples to predict, or "
+          "data with one");
     }
     auto& objective = dynamic_cast<TorchObjective&>(trainer.objective());
     const Tensors outputs = objective.predict(*parts_.test, trainer.workers());
@@ -112,6 +119,14 @@ class LibtorchWorkload final : public Workload {
 };
 
 }  // namespace
+
+std::int64_t gradient_bytes(const Model& model) {
+  std::int64_t bytes = 0;
+  for (const NamedTensor& parameter : sort_tensors(model).trained) {
+    bytes += static_cast<std::int64_t>(parameter.tensor.nbytes());
+  }
+  return bytes;
+}
 
 std::shared_ptr<const Workload> libtorch_workload(LibtorchParts parts) {
   return std::make_shared<LibtorchWorkload>(std::move(parts));

@@ -1,13 +1,10 @@
 #pragma once
 
+#include <cstdint>
 #include <memory>
 #include <optional>
 #include <string>
 #include <vector>
-
-// Clang needs it before what follows.
-#include <ATen/core/ivalue.h>
-#include <torch/csrc/jit/api/module.h>
 
 #include <rubato/model/model.hpp>
 #include <rubato/run/workload.hpp>
@@ -15,6 +12,8 @@
 #include <rubato/torch/torch_options.hpp>
 
 namespace rubato {
+
+class ScriptModel;
 
 /// What a workload of libtorch is made of, whoever has it.
 struct LibtorchParts {
@@ -28,10 +27,18 @@ struct LibtorchParts {
   /// Null is none.
   std::shared_ptr<const Dataset> test;
   TorchOptions options;
-  /// The model as it was given, where it is TorchScript.
-  std::optional<torch::jit::Module> script{};
+  /// The model as it was given, where it is TorchScript; `model` is then left empty.
+  std::shared_ptr<ScriptModel> script{};
+  /// Where it is known.
+  std::optional<std::int64_t> gradient_bytes{};
   std::vector<WorkloadFile> files{};
+  /// As the workload has them.
+  std::string data_record{};
+  std::vector<std::string> class_names{};
 };
+
+/// Of the gradient of a model.
+[[nodiscard]] std::int64_t gradient_bytes(const Model& model);
 
 [[nodiscard]] std::shared_ptr<const Workload> libtorch_workload(LibtorchParts parts);
 

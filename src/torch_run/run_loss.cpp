@@ -32,7 +32,7 @@ Loss on_numbers(Loss loss) {
 
 }  // namespace
 
-Loss run_loss(const std::string& name, double label_smoothing, const std::string& script) {
+Loss run_loss(const std::string& name, double label_smoothing, std::string_view script) {
   if (const auto file = script_file(name)) {
     return script_loss(read_script(script, fmt::format("--loss: {}", file->string())));
   }

@@ -2,6 +2,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -18,14 +19,18 @@
 #include "config/engine.hpp"
 #include "config/loss.hpp"
 #include "config/model_source.hpp"
-#include "core/file.hpp"
 #include "core/memory.hpp"
+#include "data/mapped_file.hpp"
 #include "model/shared_state.hpp"
+#include "run/recorded_data.hpp"
 #include "run/run_data.hpp"
+#include "torch/generator_keeper.hpp"
 #include "torch/sample_dataset.hpp"
 #include "torch_run/libtorch_workload.hpp"
 #include "torch_run/portable_kernels.hpp"
+#include "torch_run/recorded_workload.hpp"
 #include "torch_run/run_loss.hpp"
+#include "torch_run/script_model.hpp"
 #include "torch_run/workload_parts.hpp"
 
 namespace rubato {
@@ -92,23 +97,32 @@ class PartsLoader {
     } else {
       load_samples();
     }
+    for (const WorkloadFile& file : parts_.files) file.mapping->forget();
     return std::move(parts_);
   }
 
  private:
-  // The bytes of the file that an option names, which are kept.
-  const std::string& read(const char* option, const std::filesystem::path& file) {
-    parts_.files.push_back(
-        {.option = option, .extension = file.extension().string(), .bytes = read_file(file)});
-    return parts_.files.back().bytes;
+  // The file that an option names, which is kept.
+  std::shared_ptr<const MappedFile> open(const char* option, const std::filesystem::path& file) {
+    auto mapping = MappedFile::open(file, "a file of Python's torch.save() or torch.jit.save()");
+    parts_.files.push_back({.option = option,
+                            .extension = file.extension().string(),
+                            .bytes = mapping->bytes(),
+                            .mapping = mapping});
+    return mapping;
   }
 
   void load_script() {
-    parts_.script = std::move(own_.model);
+    if (own_.model) parts_.script = std::make_shared<ScriptModel>(*std::move(own_.model));
     if (const auto file = script_file(configuration_.model)) {
-      parts_.script = read_script(read("model", *file), fmt::format("--model: {}", file->string()));
+      parts_.script = std::make_shared<ScriptModel>(
+          [mapping = open("model", *file), source = fmt::format("--model: {}", file->string())] {
+            torch::jit::Module module = read_script(mapping->bytes(), source);
+            mapping->forget();
+            return module;
+          });
     }
-    if (parts_.script) parts_.model = script_factory(*parts_.script);
+    if (parts_.script) parts_.gradient_bytes = gradient_bytes(make_model(parts_.script->module()));
   }
 
   void load_datasets() {
@@ -134,11 +148,18 @@ class PartsLoader {
     const DataSets data =
         own_.data ? prepared(configuration_, std::move(*own_.data)) : load_data(configuration_);
     parts_.description = describe(configuration_, data);
+    parts_.data_record = data_record(configuration_, data);
+    parts_.class_names = class_names(data);
     SampleTensors tensors = parts_.script ? as_they_are(data) : load_builtin(data);
     load_initial_weights();
     load_loss(data.classes == 0);
+    if (!parts_.gradient_bytes) {
+      // Its initial values are drawn, and are nobody's.
+      const GeneratorKeeper generator;
+      parts_.gradient_bytes = gradient_bytes(parts_.model());
+    }
     // A model in float64 takes float64.
-    const at::ScalarType type = parts_.script ? SharedState(parts_.model()).type() : at::kFloat;
+    const at::ScalarType type = parts_.script ? type_of(parts_.script->module()) : at::kFloat;
     if (tensors.input_type != at::kLong) tensors.input_type = type;
     tensors.real_target_type = type;
     // What is larger is read in every step from where it lies.
@@ -146,6 +167,12 @@ class PartsLoader {
     const double room = kShare * memory_limit().bytes;
     parts_.train = make_dataset(data, data.train, tensors, room);
     if (data.test) parts_.test = make_dataset(data, *data.test, tensors, room);
+  }
+
+  // In which it computes, where it is a model that can be trained at all.
+  static at::ScalarType type_of(const torch::jit::Module& module) {
+    const std::vector<NamedTensor> trained = sort_tensors(make_model(module)).trained;
+    return trained.empty() ? at::kFloat : trained.front().tensor.scalar_type();
   }
 
   static SampleTensors as_they_are(const DataSets& data) {
@@ -171,8 +198,16 @@ class PartsLoader {
     if (configuration_.weights.empty()) return;
     const std::filesystem::path file = weights_file(configuration_.weights);
     const std::string source = fmt::format("--weights: {}", file.string());
-    const auto weights = std::make_shared<const std::vector<NamedTensor>>(
-        read_weights(read("weights", file), source));
+    const auto mapping = open("weights", file);
+    if (parts_.script) {
+      parts_.script->begin_with([mapping, source](const Model& model) {
+        load_weights(model, read_weights(mapping->bytes(), source), source);
+        mapping->forget();
+      });
+      return;
+    }
+    const auto weights =
+        std::make_shared<const std::vector<NamedTensor>>(read_weights(mapping->bytes(), source));
     load_weights(parts_.model(), *weights, source);
     parts_.model = [factory = parts_.model, weights, source] {
       Model model = factory();
@@ -201,7 +236,7 @@ class PartsLoader {
                       configuration_.data));
     }
     const auto file = script_file(loss);
-    const std::string script = file ? read("loss", *file) : std::string();
+    const std::string_view script = file ? open("loss", *file)->bytes() : std::string_view();
     parts_.loss = run_loss(loss, configuration_.label_smoothing, script);
     parts_.test_loss = run_loss(loss, /*label_smoothing=*/0, script);
   }
@@ -239,6 +274,14 @@ std::shared_ptr<const Workload> torch_workload(const RunConfiguration& configura
   }
   if (configuration.kernels == Kernels::portable) require_portable_kernels(kernel_facts());
   return libtorch_workload(PartsLoader(configuration, std::move(parts)).load());
+}
+
+std::shared_ptr<const Workload> recorded_workload(const RunConfiguration& configuration,
+                                                  const std::filesystem::path& run_folder,
+                                                  bool labels) {
+  RunConfiguration all = configuration;
+  all.validation.reset();
+  return torch_workload(all, {.data = load_recorded_data(run_folder, all, labels)});
 }
 
 TorchOptions torch_options(const RunConfiguration& configuration) {

@@ -114,11 +114,7 @@ std::optional<double> Availability::next_change(double seconds) const {
   const std::int64_t length = microseconds_of(length_);
   const std::int64_t round = end_ == TraceEnd::cycle ? time - time % length : 0;
   const std::int64_t within = std::min(time - round, length);
-  // What changes at the end counts only where it is held.
-  const auto counts = [&](std::size_t i) {
-    return i < changes_.size() &&
-           (end_ == TraceEnd::hold || microseconds_of(changes_[i].seconds) < length);
-  };
+  const auto counts = [&](std::size_t i) { return i < changes_.size() && lasts(changes_[i]); };
   const std::size_t next = change_at(within) + 1;
   if (counts(next)) return seconds_of(round + microseconds_of(changes_[next].seconds));
   if (end_ == TraceEnd::hold) return std::nullopt;

@@ -75,9 +75,10 @@ struct StepTime {
   }
 };
 
-// `value` of at most `most` in proportion to at most `limit`, one at least.
+// `value` in proportion, as `most` becomes `limit` where it is more: to the nearest, a half up,
+// from 1 to `limit`.
 std::int64_t scaled(std::int64_t value, std::int64_t most, std::int64_t limit) {
-  if (most <= limit) return value;
+  if (most <= limit) return std::min(value, limit);
   const double share = static_cast<double>(value) * static_cast<double>(limit);
   return std::clamp<std::int64_t>(std::llround(share / static_cast<double>(most)), 1, limit);
 }
@@ -128,6 +129,8 @@ class StepMaker {
     return steps;
   }
 
+  [[nodiscard]] std::string scaling() const { return step_of_.scaling(); }
+
  private:
   [[noreturn]] void fail(std::string_view wrong, std::string_view accepted) const {
     fail_of(availability_.source(), wrong, accepted);
@@ -167,9 +170,10 @@ StepOfDeviceCount::StepOfDeviceCount(const Availability& availability,
     : options_(options), source_(availability.source()) {
   require_one("quantum", options_.quantum, kMaxCores);
   for (const AvailabilityChange& change : availability.changes()) {
-    // The last one may hold for no time.
-    if (change.seconds == availability.length() && availability.end() != TraceEnd::hold) continue;
-    most_workers_ = std::max(most_workers_, change.devices / options_.quantum);
+    const std::int64_t workers = change.devices / options_.quantum;
+    // What is only held has no time of its own, and no step in a trace.
+    if (change.seconds < availability.length()) most_workers_ = std::max(most_workers_, workers);
+    if (availability.lasts(change)) largest_workers_ = std::max(largest_workers_, workers);
   }
   check_limits();
 }
@@ -212,9 +216,12 @@ void StepOfDeviceCount::require_multiple(std::string_view what, std::int64_t sam
           fmt::format("a multiple of the minibatch size, {}", options_.minibatch));
 }
 
+std::int64_t StepOfDeviceCount::most_of_limit() const {
+  return options_.max_cores.value_or(kMaxCores) / options_.quantum;
+}
+
 std::int64_t StepOfDeviceCount::cores_of(std::int64_t workers) const {
-  const std::int64_t limit = options_.max_cores.value_or(kMaxCores) / options_.quantum;
-  return scaled(workers, most_workers_, limit) * options_.quantum;
+  return scaled(workers, most_workers_, most_of_limit()) * options_.quantum;
 }
 
 std::int64_t StepOfDeviceCount::most_samples() const {
@@ -222,17 +229,32 @@ std::int64_t StepOfDeviceCount::most_samples() const {
 }
 
 bool StepOfDeviceCount::scales_batch() const {
-  return options_.max_batch && most_samples() > *options_.max_batch;
+  return options_.policy == ScalingPolicy::weak && options_.max_batch &&
+         most_samples() > *options_.max_batch;
 }
 
 std::int64_t StepOfDeviceCount::batch_of(std::int64_t cores) const {
   if (options_.policy == ScalingPolicy::strong) return options_.batch;
   const std::int64_t samples = cores * options_.samples_per_device;
-  if (!scales_batch()) return samples;
+  if (!options_.max_batch) return samples;
   const std::int64_t limit = *options_.max_batch / options_.minibatch;
-  const double share = static_cast<double>(samples) * static_cast<double>(limit);
-  const std::int64_t minibatches = std::llround(share / static_cast<double>(most_samples()));
-  return std::clamp<std::int64_t>(minibatches, 1, limit) * options_.minibatch;
+  if (!scales_batch()) return std::min(samples, limit * options_.minibatch);
+  return scaled(samples, most_samples(), limit) * options_.minibatch;
+}
+
+std::string StepOfDeviceCount::scaling() const {
+  std::string text;
+  if (most_workers_ > most_of_limit()) {
+    text =
+        fmt::format("cores scaled by {}/{} to fit max-cores={}", most_of_limit() * options_.quantum,
+                    most_workers_ * options_.quantum, *options_.max_cores);
+  }
+  if (scales_batch()) {
+    text += fmt::format("{}batches scaled by {}/{} to fit max-batch={}", text.empty() ? "" : ", ",
+                        *options_.max_batch / options_.minibatch * options_.minibatch,
+                        most_samples(), *options_.max_batch);
+  }
+  return text;
 }
 
 std::optional<TraceStep> StepOfDeviceCount::operator()(std::int64_t devices) const {
@@ -249,7 +271,7 @@ std::optional<TraceStep> StepOfDeviceCount::operator()(std::int64_t devices) con
 }
 
 std::int64_t StepOfDeviceCount::max_batch() const {
-  return batch_of(cores_of(std::max<std::int64_t>(1, most_workers_)));
+  return batch_of(cores_of(std::max<std::int64_t>(1, largest_workers_)));
 }
 
 AvailabilitySteps parse_availability_steps(const std::string& text, std::int64_t minibatch) {
@@ -271,7 +293,8 @@ std::vector<Strategy> scaling_policies() {
 }
 
 Trace to_steps(const Availability& availability, const AvailabilitySteps& options) {
-  return Trace(StepMaker(availability, options).steps(), availability.end(), availability.source());
+  const StepMaker maker(availability, options);
+  return Trace(maker.steps(), availability.end(), availability.source(), maker.scaling());
 }
 
 }  // namespace rubato

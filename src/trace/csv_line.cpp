@@ -29,7 +29,7 @@ std::size_t closing_quote(std::string_view line, std::size_t begin) {
 }
 
 // Takes the field at the front of `rest`, which then begins with the separator or is empty.
-std::string_view take_field(std::string_view& rest, char separator, std::string_view& flaw) {
+std::string_view take_field(std::string_view& rest, char separator, CsvFields& fields) {
   const std::string_view blank = blanks(separator);
   const std::size_t begin = rest.find_first_not_of(blank);
   if (begin == std::string_view::npos || rest[begin] != kQuote) {
@@ -39,14 +39,17 @@ std::string_view take_field(std::string_view& rest, char separator, std::string_
   }
   const std::size_t close = closing_quote(rest, begin);
   if (close == std::string_view::npos) {
-    flaw = "a quote is not closed";
+    fields.flaw = "a quote is not closed";
+    fields.is_open = true;
     rest = {};
     return {};
   }
   const std::string_view whole = rest.substr(begin, close + 1 - begin);
   const std::string_view within = rest.substr(begin + 1, close - begin - 1);
   rest.remove_prefix(std::min(rest.find_first_not_of(blank, close + 1), rest.size()));
-  if (!rest.empty() && rest.front() != separator) flaw = "something follows a closing quote";
+  if (!rest.empty() && rest.front() != separator) {
+    fields.flaw = "something follows a closing quote";
+  }
   return within.find(kQuote) == std::string_view::npos ? trimmed(within, blank) : whole;
 }
 
@@ -64,8 +67,9 @@ void CsvFields::drop_empty_beyond(std::size_t columns) {
 void split_csv(std::string_view line, char separator, CsvFields& fields) {
   fields.fields.clear();
   fields.flaw = {};
+  fields.is_open = false;
   while (true) {
-    fields.fields.push_back(take_field(line, separator, fields.flaw));
+    fields.fields.push_back(take_field(line, separator, fields));
     if (line.empty() || !fields.flaw.empty()) return;
     line.remove_prefix(1);
   }

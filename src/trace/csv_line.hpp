@@ -12,6 +12,8 @@ struct CsvFields {
   std::vector<std::string_view> fields;
   /// What is wrong with a quote; empty when nothing is.
   std::string_view flaw;
+  /// Whether it is a quote that the line does not close.
+  bool is_open = false;
 
   /// Whether there is nothing but separators.
   [[nodiscard]] bool empty() const;

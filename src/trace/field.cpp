@@ -7,6 +7,7 @@
 
 #include <fmt/format.h>
 
+#include <rubato/core/error.hpp>
 #include <rubato/core/number.hpp>
 
 namespace rubato::detail {
@@ -33,6 +34,14 @@ std::string excerpt(std::string_view text) {
   }
   if (text.size() > kLongest) shown += "...";
   return fmt::format("'{}'", shown);
+}
+
+void require_no_utf16(std::string_view beginning, const std::string& source) {
+  const bool marked = beginning.starts_with("\xFF\xFE") || beginning.starts_with("\xFE\xFF");
+  const std::string_view first = beginning.substr(0, 2);
+  const bool half_zero = first.size() == 2 && (first[0] == '\0') != (first[1] == '\0');
+  if (!marked && !half_zero) return;
+  throw Error(fmt::format("{}: it is in UTF-16; accepted: a text in UTF-8", source));
 }
 
 bool is_blank(std::string_view text) {

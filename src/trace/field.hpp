@@ -19,6 +19,10 @@ inline constexpr std::string_view kByteOrderMark = "\xEF\xBB\xBF";
 /// A piece of the file fit for a one-line message: quoted, short, and without control characters.
 [[nodiscard]] std::string excerpt(std::string_view text);
 
+/// Throws Error about `source` where a text that begins so is in UTF-16, as its byte order mark or
+/// the zero that is half of its first character says.
+void require_no_utf16(std::string_view beginning, const std::string& source);
+
 [[nodiscard]] bool is_blank(std::string_view text);
 
 /// Whether `field` is `name`, which is in small letters: spreadsheets make "Step" of "step" where

@@ -25,6 +25,7 @@ constexpr std::size_t kLongestLine = 1 << 24;
 TextReader::TextReader(std::unique_ptr<std::istream> in, std::string source)
     : in_(std::move(in)), source_(std::move(source)) {
   fill();
+  require_no_utf16(beginning(), source_);
   if (beginning().starts_with(kByteOrderMark)) begin_ = kByteOrderMark.size();
   if (beginning().find('\n') == std::string_view::npos) line_end_ = '\r';
 }

@@ -39,8 +39,11 @@ std::string objection_to(const TraceStep& step) {
                      fmt::join(hosts, "+"), step.cores ? fmt::format(" of {}", *step.cores) : "");
 }
 
-Trace::Trace(std::vector<TraceStep> steps, TraceEnd end, std::string source)
-    : steps_(std::move(steps)), end_(end), source_(std::move(source)) {
+Trace::Trace(std::vector<TraceStep> steps, TraceEnd end, std::string source, std::string scaling)
+    : steps_(std::move(steps)),
+      end_(end),
+      source_(std::move(source)),
+      scaling_(std::move(scaling)) {
   if (steps_.empty()) {
     throw Error(fmt::format("{}: the trace has no steps; accepted: at least one", source_));
   }

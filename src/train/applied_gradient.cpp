@@ -29,12 +29,12 @@ AppliedGradient<T> GradientPreparation<T>::prepare(const SummedGradient<T>& grad
 template <class T>
 AppliedGradient<T> GradientPreparation<T>::clipped(const SummedGradient<T>& gradient,
                                                    Workers& workers) const {
-  const auto minibatches = static_cast<T>(gradient.step.minibatches);
-  AppliedGradient<T> applied{.factor = gradient.of_mean ? T{1} / minibatches : T{1}};
+  const auto size = static_cast<T>(gradient.step.size_in_minibatches(options_.minibatch_size));
+  AppliedGradient<T> applied{.factor = gradient.of_mean ? T{1} / size : T{1}};
   applied.factor *= shortening(gradient);
   if (options_.clip_value) {
     applied.clip = static_cast<T>(*options_.clip_value);
-    const T of_sum = applied.clip * minibatches;
+    const T of_sum = applied.clip * size;
     if (!gradient.of_mean) applied.clip = of_sum;
     // An optimizer that goes by the norms of the gradient it applies needs it before.
     if (gradient.norms_wanted) {
@@ -49,8 +49,8 @@ template <class T>
 AppliedGradient<T> GradientPreparation<T>::transformed(const SummedGradient<T>& gradient,
                                                        const std::function<void()>& before_change,
                                                        Workers& workers) {
-  const auto minibatches = static_cast<T>(gradient.step.minibatches);
-  const T factor = T{1} / minibatches * shortening(gradient);
+  const auto size = static_cast<T>(gradient.step.size_in_minibatches(options_.minibatch_size));
+  const T factor = T{1} / size * shortening(gradient);
   const T clip = options_.clip_value ? static_cast<T>(*options_.clip_value)
                                      : std::numeric_limits<T>::infinity();
   scale_and_clip(gradient.sum, factor, clip, workers);
@@ -64,7 +64,7 @@ AppliedGradient<T> GradientPreparation<T>::transformed(const SummedGradient<T>& 
                      .minibatches = gradient.step.minibatches,
                      .stream = {.seed = options_.seed}},
                     workers);
-  return {.factor = gradient.of_mean ? T{1} : minibatches, .changed = gradient.sum};
+  return {.factor = gradient.of_mean ? T{1} : size, .changed = gradient.sum};
 }
 
 // torch's clip_grad_norm_.

@@ -46,6 +46,12 @@ void require_applicable(const Rates& rates, const RatesContext& context) {
   require_factors(rates.layer_factors, context.layers, "parameter tensor", context);
 }
 
+void require_applicable_rate(double rate) {
+  if (is_applicable(rate)) return;
+  throw Error(
+      fmt::format("learning rate {}: accepted are finite numbers of at least 0", in_words(rate)));
+}
+
 void require_applicable(double schedule_factor, std::string_view schedule, std::string_view place) {
   if (is_applicable(schedule_factor)) return;
   throw Error(

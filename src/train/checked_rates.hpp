@@ -21,6 +21,10 @@ struct RatesContext {
 /// is negative or not finite, or there are factors, but not one for each group or tensor.
 void require_applicable(const Rates& rates, const RatesContext& context);
 
+/// Throws Error when a rate that an observer sets (Training::set_learning_rate()) is negative or
+/// not finite.
+void require_applicable_rate(double rate);
+
 /// Throws Error when the factor of the schedule at `place` is negative or not finite.
 void require_applicable(double schedule_factor, std::string_view schedule, std::string_view place);
 

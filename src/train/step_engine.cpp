@@ -220,8 +220,9 @@ class TypedStepEngine final : public StepEngine {
     const Stopwatch update;
     StepOutcome outcome;
     outcome.cores = done.cores;
-    outcome.loss = sum.scalars().loss / static_cast<double>(step.minibatches);
-    const bool finite = meter_.measure(sum, step.minibatches, parameters(), workers_);
+    const double size = step.size_in_minibatches(options_.minibatch_size);
+    outcome.loss = sum.scalars().loss / size;
+    const bool finite = meter_.measure(sum, size, parameters(), workers_);
     outcome.gradient_norm = meter_.gradient_norm();
     outcome.groups = meter_.groups();
     outcome.from_pair = meter_.from_pair();
@@ -322,9 +323,9 @@ class TypedStepEngine final : public StepEngine {
   void show_gradients(std::span<const T> sum, const StepPlan& step,
                       const std::function<void(std::span<const NamedArray>)>& inspect) const {
     std::vector<T> mean(parameters_);
-    const auto minibatches = static_cast<T>(step.minibatches);
+    const auto size = static_cast<T>(step.size_in_minibatches(options_.minibatch_size));
     std::transform(sum.begin(), sum.begin() + static_cast<std::ptrdiff_t>(parameters_),
-                   mean.begin(), [minibatches](T value) { return value / minibatches; });
+                   mean.begin(), [size](T value) { return value / size; });
     std::vector<NamedArray> gradients;
     std::size_t begin = 0;
     for (const TrainedArray& trained : objective_.trained()) {

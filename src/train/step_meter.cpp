@@ -22,48 +22,45 @@ StepMeter<T>::StepMeter(const ParameterLayout& layout, const MeterNeeds& needs,
       layers_(layout.layers()) {}
 
 template <class T>
-bool StepMeter<T>::measure(const StepSum<T>& sum, std::int64_t minibatches,
-                           std::span<const T> parameters, Workers& workers) {
+bool StepMeter<T>::measure(const StepSum<T>& sum, double size, std::span<const T> parameters,
+                           Workers& workers) {
   const std::span<const T> values = sum.values();
   gradient_norm_.reset();
   from_pair_ = false;
   if (!needs_.any()) return is_finite(values, workers);
   const bool finite = gradient_meter_.measure(values, workers);
   // Of the mean, as the meter's are of the sum.
-  const auto count = static_cast<double>(minibatches);
-  const double of_mean = 1 / (count * count);
+  const double of_mean = 1 / (size * size);
   double square = 0;
   for (const double layer : gradient_meter_.layers()) square += layer * of_mean;
   gradient_norm_ = std::sqrt(square);
-  if (needs_.groups) measure_groups(sum, minibatches, finite, workers);
+  if (needs_.groups) measure_groups(sum, size, finite, workers);
   if (needs_.layers) measure_layers(of_mean, parameters, workers);
   return finite;
 }
 
 template <class T>
-void StepMeter<T>::measure_groups(const StepSum<T>& sum, std::int64_t minibatches, bool finite,
+void StepMeter<T>::measure_groups(const StepSum<T>& sum, double size, bool finite,
                                   Workers& workers) {
-  const auto count = static_cast<double>(minibatches);
-  const double of_mean = 1 / (count * count);
+  const double of_mean = 1 / (size * size);
   std::fill(groups_.begin(), groups_.end(), GradientNorms());
   sum_squares(blocks_, sum.squares(), [&](std::size_t layer) -> double& {
     return groups_[layout_.layer_groups[layer]].minibatch_square;
   });
-  for (GradientNorms& group : groups_) group.minibatch_square /= count;
+  for (GradientNorms& group : groups_) group.minibatch_square /= size;
   for (std::size_t layer = 0; layer < layout_.layers(); ++layer) {
     groups_[layout_.layer_groups[layer]].mean_square += gradient_meter_.layers()[layer] * of_mean;
   }
-  from_pair_ = finite && measure_pair(std::span<const T>(sum.values()).first(layout_.size()),
-                                      minibatches, workers);
+  from_pair_ =
+      finite && measure_pair(std::span<const T>(sum.values()).first(layout_.size()), size, workers);
 }
 
-// Of one minibatch alone nothing can be said of the noise: makes the groups' norms those of this
-// step and the one before, where both had one. Whether it did.
+// Of one whole minibatch alone nothing can be said of the noise: makes the groups' norms those of
+// this step and the one before, where both had one. Whether it did.
 template <class T>
-bool StepMeter<T>::measure_pair(std::span<const T> gradient, std::int64_t minibatches,
-                                Workers& workers) {
-  if (minibatches > 1) pair_.forget();
-  if (minibatches > 1 || !pair_.take(gradient, workers)) return false;
+bool StepMeter<T>::measure_pair(std::span<const T> gradient, double size, Workers& workers) {
+  if (size != 1) pair_.forget();
+  if (size != 1 || !pair_.take(gradient, workers)) return false;
   std::fill(groups_.begin(), groups_.end(), GradientNorms());
   for (std::size_t layer = 0; layer < layout_.layers(); ++layer) {
     GradientNorms& group = groups_[layout_.layer_groups[layer]];

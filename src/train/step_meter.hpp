@@ -47,9 +47,10 @@ class StepMeter {
     return needs_.groups ? blocks_ : no_blocks_;
   }
 
-  /// Whether all values of the sum are finite; and if so, all that follows is of this step.
-  [[nodiscard]] bool measure(const StepSum<T>& sum, std::int64_t minibatches,
-                             std::span<const T> parameters, Workers& workers);
+  /// Whether all values of the sum are finite; and if so, all that follows is of this step, whose
+  /// size is StepPlan::size_in_minibatches().
+  [[nodiscard]] bool measure(const StepSum<T>& sum, double size, std::span<const T> parameters,
+                             Workers& workers);
 
   /// Of the mean gradient; where something was measured.
   [[nodiscard]] std::optional<double> gradient_norm() const { return gradient_norm_; }
@@ -78,10 +79,8 @@ class StepMeter {
   }
 
  private:
-  void measure_groups(const StepSum<T>& sum, std::int64_t minibatches, bool finite,
-                      Workers& workers);
-  [[nodiscard]] bool measure_pair(std::span<const T> gradient, std::int64_t minibatches,
-                                  Workers& workers);
+  void measure_groups(const StepSum<T>& sum, double size, bool finite, Workers& workers);
+  [[nodiscard]] bool measure_pair(std::span<const T> gradient, double size, Workers& workers);
   void measure_layers(double of_mean, std::span<const T> parameters, Workers& workers);
 
   const ParameterLayout& layout_;

@@ -67,6 +67,7 @@ template <class T>
 void Substeps<T>::compute(const StepOfMinibatches& step, const SubstepTask& task,
                           std::int64_t buffer, PartialSum<T>& out) {
   const StepPlan& plan = step.plan;
+  const std::span<const std::int64_t> samples = step.samples.minibatch(plan, task.minibatch);
   const std::int64_t of_step = task.minibatch.value() - plan.first_minibatch.value();
   const auto tell = [&](Phase phase, Span::Moment begin, Span::Moment end) {
     options_.on_span({.activity = activity_of(phase),
@@ -83,7 +84,7 @@ void Substeps<T>::compute(const StepOfMinibatches& step, const SubstepTask& task
                                               : EvaluatorProgress::OnPhase());
   try {
     out.scalars.loss = pick(task.thread, of_step + plan.index.value())
-                           .evaluate({.samples = step.samples.minibatch(plan, task.minibatch),
+                           .evaluate({.samples = samples,
                                       .stream = {.seed = options_.seed,
                                                  .epoch = step.epoch.value(),
                                                  .step = plan.index.value(),
@@ -102,11 +103,20 @@ void Substeps<T>::compute(const StepOfMinibatches& step, const SubstepTask& task
       log_.note(task.minibatch, out.scalars.loss,
                 std::sqrt(squared_norm(std::span<const T>(out.values).first(parameters_))));
     }
+    weigh(std::ssize(samples), out);
   } catch (...) {
     rethrow_with_place(progress.phase(),
                        fmt::format("minibatch {} of {} at {}", of_step + 1, plan.minibatches,
                                    place_of(step.epoch, plan.index)));
   }
+}
+
+template <class T>
+void Substeps<T>::weigh(std::int64_t samples, PartialSum<T>& out) const {
+  if (samples == options_.minibatch_size) return;
+  const double weight = static_cast<double>(samples) / static_cast<double>(options_.minibatch_size);
+  for (T& value : out.values.first(parameters_)) value *= static_cast<T>(weight);
+  out.scalars.loss *= weight;
 }
 
 template <class T>

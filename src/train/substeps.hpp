@@ -41,8 +41,9 @@ class Substeps {
   /// Before each attempt at it.
   void begin_attempt();
   /// The gradient, what is averaged behind it, and the loss of the task's minibatch, into `out`,
-  /// the buffer of that number. By several threads at once. Throws TrainingError for what the
-  /// evaluator throws.
+  /// the buffer of that number; gradient and loss as parts of a sum over the step that is divided
+  /// by StepPlan::size_in_minibatches(). By several threads at once. Throws TrainingError for what
+  /// the evaluator throws.
   void compute(const StepOfMinibatches& step, const SubstepTask& task, std::int64_t buffer,
                PartialSum<T>& out);
 
@@ -57,6 +58,8 @@ class Substeps {
     double value = 0;
   };
 
+  // A minibatch that has fewer samples than the others counts for fewer.
+  void weigh(std::int64_t samples, PartialSum<T>& out) const;
   // The evaluator for what comes in that turn of all on that thread.
   [[nodiscard]] Evaluator<T>& pick(int thread, std::int64_t turn);
 

@@ -34,12 +34,10 @@ constexpr std::string_view kParameter = "parameter.";
 constexpr std::string_view kBuffer = "buffer.";
 
 constexpr std::string_view kGain = "gain_of_last_step";
+constexpr std::string_view kOwnRate = "own_learning_rate";
+constexpr std::string_view kBatch = "batch_of_last_step";
 
-// The reason for which training has stopped.
-std::string end_of(const StepSource& source, std::int64_t steps) {
-  return fmt::format("the {} ended after {} steps",
-                     source.trace() != nullptr ? "trace" : "source of the steps", steps);
-}
+constexpr std::string_view kEndedBySource = "ended_by_source";
 
 }  // namespace
 
@@ -102,6 +100,10 @@ class Trainer::Implementation final : public Training {
     result_.stopped = reason.empty() ? "stopped" : std::move(reason);
   }
   void pause() override { pausing_ = true; }
+  void set_learning_rate(double rate) override {
+    require_applicable_rate(rate);
+    own_rate_ = rate;
+  }
   bool has_state() const { return whole_ && stage_ != Stage::training; }
   State state() const override;
   void load(const State& state);
@@ -177,6 +179,10 @@ class Trainer::Implementation final : public Training {
     if (tried_out_) return;
     tried_out_ = true;
     objective_->try_out(options_.minibatch_size);
+    // What the last minibatch has, where it is not whole.
+    const std::int64_t rest =
+        planner_.samples_left(place_).value_or(options_.minibatch_size) % options_.minibatch_size;
+    if (rest > 0) objective_->try_out(rest);
   }
 
   [[nodiscard]] bool stopped() const { return !result_.stopped.empty(); }
@@ -214,7 +220,9 @@ class Trainer::Implementation final : public Training {
             .samples = result_.samples,
             .iterations = result_.iterations,
             .gain = last_gain_,
-            .time = result_.time,
+            .time = time_,
+            .budget = options_.budget,
+            .samples_left = planner_.samples_left(place_),
             .noise_scale = options_.log_noise ? noise_scale_.value() : std::nullopt};
   }
 
@@ -244,7 +252,7 @@ class Trainer::Implementation final : public Training {
     if (stopped() || result_.epochs >= options_.epochs) return false;
     // One that has all its samples already needs no further step.
     if (carried_.samples < planner_.samples_per_epoch() && !ahead().asked) {
-      stop(end_of(*source_, result_.steps));
+      end_by_source();
       return false;
     }
     const std::int64_t taken = std::min(carried_.samples, planner_.samples_per_epoch());
@@ -252,6 +260,28 @@ class Trainer::Implementation final : public Training {
     take_samples(taken, carried_.loss);
     carried_.samples -= taken;
     return true;
+  }
+
+  // There is no further step.
+  void end_by_source() {
+    const SourceEnd end = source_->end(progress_of_source());
+    stop(reason_of(end));
+    ended_by_source_ = true;
+    result_.out_of_devices = end.cause == SourceEnd::Cause::out_of_devices;
+    if (end.time) result_.time = end.time;
+  }
+
+  [[nodiscard]] std::string reason_of(const SourceEnd& end) const {
+    switch (end.cause) {
+      case SourceEnd::Cause::out_of_devices:
+        return std::string(kOutOfDevices);
+      case SourceEnd::Cause::budget:
+        return reached(options_.budget, {.time = end.time});
+      default:
+        return fmt::format("the {} ended after {} steps",
+                           source_->trace() != nullptr ? "trace" : "source of the steps",
+                           result_.steps);
+    }
   }
 
   // Of a step with that loss, into the epoch.
@@ -387,20 +417,22 @@ class Trainer::Implementation final : public Training {
     result_.samples += step.plan.batch_size;
     ++result_.steps;
     result_.iterations = step.iterations;
-    result_.time = step.time;
+    time_ = step.time;
+    result_.time = time_;
     ++progress_.steps;
     progress_.samples += step.plan.batch_size;
     progress_.iterations += step.gain;
     last_gain_ = step.gain;
     last_batch_ = step.plan.batch_size;
+    const TraceStep trained = shortened(*ahead_->asked, progress_of_source());
     place_ = planner_.after(place_, step.plan);
-    const TraceStep asked = *ahead_->asked;
     ahead_.reset();
-    source_->taken(asked, progress_of_source());
+    source_->taken(trained, progress_of_source());
   }
 
   void end_epoch() {
     const Stopwatch stopwatch;
+    if (!stopped() && !is_full() && !ahead().asked) end_by_source();
     EpochRecord record = epoch_->record;
     record.train_loss = epoch_->loss_sum / minibatches_of(epoch_->loss_samples);
     if (objective_->has_test()) {
@@ -424,8 +456,6 @@ class Trainer::Implementation final : public Training {
     if (record.whole) {
       ++result_.epochs;
       ++progress_.epochs;
-    } else if (!ahead().asked) {
-      stop(end_of(*source_, result_.steps));
     }
     progress_.epoch_samples = 0;
     if (!planner_.carries()) {
@@ -481,7 +511,8 @@ class Trainer::Implementation final : public Training {
     const double factor = schedule_->factor(position_of(progress_, options_.schedule_unit));
     require_applicable(factor, options_.own_schedule ? "of your own" : options_.schedule,
                        place_of(epoch, plan.index));
-    StepSettings settings{.epoch = epoch, .base_learning_rate = options_.learning_rate * factor};
+    const double rate = own_rate_.value_or(options_.learning_rate);
+    StepSettings settings{.epoch = epoch, .base_learning_rate = rate * factor};
     settings.before_change = [this] { whole_ = false; };
     if (listeners_.any_wants_gradients(plan)) {
       settings.inspect = [&](std::span<const NamedArray> gradients) {
@@ -519,7 +550,9 @@ class Trainer::Implementation final : public Training {
   }
 
   void measure_noise(const StepOutcome& outcome, StepRecord& record) {
-    const std::int64_t minibatches = record.plan.minibatches;
+    // Gradients of fewer samples have more noise.
+    const bool alike = record.plan.batch_size % options_.minibatch_size == 0;
+    const std::int64_t minibatches = alike ? record.plan.minibatches : 1;
     if (outcome.from_pair) {
       gain_estimator_.update_from_pair(outcome.groups, record.scale);
     } else {
@@ -552,7 +585,11 @@ class Trainer::Implementation final : public Training {
   TrainResult result_;
   // Where the next step begins.
   StepPlace place_;
+  // With the last step, where the source has a clock.
+  std::optional<ClockTime> time_;
   std::optional<double> last_gain_;
+  // That an observer has set.
+  std::optional<double> own_rate_;
   std::int64_t last_batch_ = 0;
   Carried carried_;
   SampleOrder order_{objective_->samples(), options_.minibatch_size, options_.seed,
@@ -563,6 +600,8 @@ class Trainer::Implementation final : public Training {
   bool tried_out_ = false;
   bool pausing_ = false;
   Stage stage_ = Stage::idle;
+  // Whether TrainResult::stopped is the source's.
+  bool ended_by_source_ = false;
   // What has thrown, so that only the state is of use.
   std::string thrown_;
   // Why there is no state, where there is none.
@@ -591,11 +630,17 @@ State Trainer::Implementation::state() const {
   state.put("gain_estimator", gain_estimator_.state());
   state.put("noise_scale", noise_scale_.state());
 
-  put_result(state, result_);
+  TrainResult taken = result_;
+  // Where the source goes on when the state is loaded, it does so from the last step.
+  taken.time = time_;
+  put_result(state, taken);
+  if (ended_by_source_) state.put(kEndedBySource, std::int64_t{1});
   if (result_.part && !epoch_) put_part(state, *result_.part);
   bind_state(state, *source_, result_, *objective_);
+  state.put(kBatch, last_batch_);
   // All of a trace is known from the place.
   if (!trace_ && last_gain_) state.put(kGain, *last_gain_);
+  if (own_rate_) state.put(kOwnRate, *own_rate_);
   const StepIndex next = epoch_ ? epoch_->start.first_step : place_.step;
   state.put("epoch.first_step", next.value());
   if (epoch_) {
@@ -647,6 +692,7 @@ void Trainer::Implementation::load_all(const State& state) {
   go_on_from(state, *source_, result_, *objective_,
              (planner_.samples_per_epoch() + minibatch - 1) / minibatch);
   if (!trace_ && result_.steps > 0) last_gain_ = state.value<double>(kGain);
+  if (state.has(kOwnRate)) set_learning_rate(state.value<double>(kOwnRate));
   const StepIndex epoch_begin{state.count("epoch.first_step")};
   const bool in_epoch = state.has("epoch.steps");
   const std::int64_t epoch_samples = in_epoch ? state.count("epoch.samples") : 0;
@@ -656,6 +702,8 @@ void Trainer::Implementation::load_all(const State& state) {
                .steps = result_.steps,
                .samples = result_.samples,
                .iterations = result_.iterations};
+  last_batch_ = state.count(kBatch);
+  time_ = result_.time;
   place_ = {.step = StepIndex{result_.steps},
             .epoch = EpochIndex{result_.epochs},
             .samples = epoch_samples};
@@ -674,8 +722,11 @@ void Trainer::Implementation::load_all(const State& state) {
     place_.epoch = EpochIndex{result_.epochs + taken / samples};
     place_.samples = taken % samples;
   }
-  // What its trace has ended goes on where the trace does.
-  if (result_.stopped == end_of(*source_, result_.steps) && ahead().asked) result_.stopped.clear();
+  // What its source has ended goes on where the source does.
+  if (state.has(kEndedBySource)) {
+    result_.stopped.clear();
+    if (!ahead().asked) end_by_source();
+  }
 
   if (options_.epochs < result_.epochs + (in_epoch ? 1 : 0)) {
     throw Error(fmt::format(

@@ -287,6 +287,40 @@ TEST_F(CompareCommand, SpendsModelledTimeAndMoney) {
   }
 }
 
+// Metrics that were emptied would make "never learned" of a good run; half a summary would end all.
+TEST_F(CompareCommand, DoesRunsAgainThatSomebodyHasChanged) {
+  const Arguments arguments = with(kShort, {"--rule", "linear,root", "--out", "e"});
+  const ProgramResult first = compare(arguments);
+  ASSERT_EQ(first.code, 0) << first.err;
+  EXPECT_EQ(first.err, "");
+  EXPECT_THAT(first.out, testing::MatchesRegex("answer.md, [^\n]* are in [^\n]*/e\n"));
+  std::map<std::string, std::string> answers;
+  for (const char* name : kAnswers) answers[name] = file(std::string("e/") + name);
+  folder_.write("e/runs/elastic_linear_seed-42/metrics.jsonl", "");
+  folder_.write("e/runs/elastic_root_seed-42/summary.json", "{");
+  const ProgramResult again = compare(arguments);
+  EXPECT_EQ(again.code, 0);
+  EXPECT_THAT(again.err, AllOf(HasSubstr("metrics.jsonl: is not what it was when the run ended"),
+                               HasSubstr("summary.json: it or its metrics are none of a run"),
+                               HasSubstr("it is done again, and what was there is in ")));
+  for (const char* name : kAnswers) EXPECT_EQ(file(std::string("e/") + name), answers[name]);
+  EXPECT_EQ(file("e/damaged/elastic_root_seed-42/summary.json"), "{");
+  EXPECT_EQ(compare(arguments).err, "");
+}
+
+TEST_F(CompareCommand, SaysWhereATraceNeverChanged) {
+  folder_.write("t.csv", "step,batchsize\n0,128\n1,128\n2,64\n");
+  const ProgramResult result =
+      compare({"--model", "softmax", "--trace", "t.csv", "--on-trace-end", "hold", "--budget",
+               "samples=256", "--ref-batch", "64", "--rule", "linear", "--out", "e"});
+  ASSERT_EQ(result.code, 0) << result.err;
+  EXPECT_THAT(result.out,
+              AllOf(HasSubstr("each run: 256 samples; seed 42\n"),
+                    HasSubstr("Nothing changed here"), HasSubstr("batch of 128 on 8 cores")));
+  const nlohmann::json cell = answer("e")["cells"][0];
+  EXPECT_EQ(cell["elasticity"]["batch_sizes"], 1);
+}
+
 TEST_F(CompareCommand, KeepsWhatAFailedRunSaid) {
   // Names of parameters are found out by the program that trains.
   const ProgramResult result =
@@ -311,6 +345,10 @@ TEST_F(CompareCommand, FindsMistakesBeforeAnythingRuns) {
   EXPECT_THAT(error({"--budget", "hours=1", "--budget", "epochs=1", "--epochs", "2"}),
               HasSubstr("--budget epochs=1: --epochs says 2"));
   EXPECT_THAT(error({"--budget", "money=1"}), HasSubstr("--price"));
+  // Nothing says how long a step takes, and so nothing would say when the runs end.
+  EXPECT_THAT(error({"--budget", "hours=1"}),
+              HasSubstr("--budget hours=1: how long a step takes is not said; accepted: with "
+                        "--cluster substep=SECONDS"));
   EXPECT_THAT(error({"--tune-seeds", "3"}), HasSubstr("--tune-seeds: nothing is tuned"));
   EXPECT_THAT(error({"--rul", "linear"}), HasSubstr("did you mean '--rule'?"));
   EXPECT_THAT(compare({"--resume", "none"}).err, HasSubstr("none/design.toml"));

@@ -45,11 +45,15 @@ class ElasticCommand : public test::SmallTraining {
   void SetUp() override {
     SmallTraining::SetUp();
     write_trace({32, 64, 160, 96});
-    server_ =
-        std::make_unique<BackgroundProgram>(Arguments{"rendezvous", "--port", "0"}, folder_.path());
-    wait_until([this] { return server_->output().ends_with('\n'); });
+    start_server("0");
     const std::string said = server_->output();
-    rendezvous_ = fmt::format("127.0.0.1:{}/run", std::stoi(said.substr(said.rfind(' '))));
+    port_ = std::stoi(said.substr(said.rfind(' ')));
+    rendezvous_ = fmt::format("127.0.0.1:{}/run", port_);
+  }
+  void start_server(const std::string& port) {
+    server_ = std::make_unique<BackgroundProgram>(Arguments{"rendezvous", "--port", port},
+                                                  folder_.path());
+    wait_until([this] { return server_->output().ends_with('\n'); });
   }
 
   // The run of the test on one host, into the folder "one".
@@ -210,6 +214,7 @@ class ElasticCommand : public test::SmallTraining {
                  "--minibatch", "8",          "--model",  "softmax",   "--rule",         "adascale",
                  "--threads",   "1",          "--epochs", "3"};
   int first_ = 1;
+  int port_ = 0;
   std::string rendezvous_;
   std::unique_ptr<BackgroundProgram> server_;
   std::vector<std::unique_ptr<BackgroundProgram>> hosts_;
@@ -282,6 +287,58 @@ TEST_F(ElasticCommand, GoesOnWithoutAHostThatIsStopped) {
   wait_for_more_lines("run-2");
   stop_by(stopped);
   expect_one_run("run-2");
+  // Nobody goes on with the other folder by mistake.
+  const ProgramResult resumed = test::rubato({"train", "--resume", "run"}, folder_.path());
+  EXPECT_EQ(resumed.code, 2);
+  EXPECT_THAT(resumed.err, HasSubstr("the run went on in " + file("run-2").string()));
+}
+
+// It does not know that the others have gone on without it.
+TEST_F(ElasticCommand, StopsAloneWhereTheOthersHaveGoneOn) {
+  train_without_end();
+  start_all(3);
+  wait_for_lines(20);
+  const std::size_t stopped = writer();
+  hosts_[stopped]->signal(SIGSTOP);
+  wait_until([this] { return lines("run-2") >= 20; });
+  hosts_[stopped]->signal(SIGINT);
+  hosts_[stopped]->signal(SIGCONT);
+  wait_until([&] { return !hosts_[stopped]->runs(); });
+  EXPECT_EQ(hosts_[stopped]->code(), 130);
+  EXPECT_THAT(
+      hosts_[stopped]->output(),
+      HasSubstr("others may go on with the run; to go on from this copy of it: rubato train "
+                "--resume run\n"));
+  hosts_.erase(hosts_.begin() + static_cast<std::ptrdiff_t>(stopped));
+  wait_for_more_lines("run-2");
+  // The run is open to those who come.
+  BackgroundProgram& late = start();
+  wait_until([&] { return has_state(late); });
+  const std::string groups = test::read_file(file("run-2") / "hosts.log");
+  EXPECT_THAT(groups, testing::AllOf(HasSubstr(": 2 hosts; gone: "), HasSubstr("; formed in ")));
+  stop_by(0);
+  expect_one_run("run-2");
+}
+
+// As systemd does it. Those who come then take part, or do no harm.
+TEST_F(ElasticCommand, GoesOnAtARendezvousThatIsStartedAgain) {
+  run_ = with(run_, {"--checkpoint-every", "never"});
+  train_without_end();
+  start_all(3);
+  wait_for_lines(20);
+  server_->end(SIGKILL);
+  start_server(fmt::to_string(port_));
+  const std::size_t first = writer();
+  hosts_[first]->end(SIGKILL);
+  hosts_.erase(hosts_.begin() + static_cast<std::ptrdiff_t>(first));
+  wait_until([this] { return writer() < hosts_.size(); });
+  wait_for_more_lines("run");
+  start();
+  wait_until([this] { return has_state(*hosts_.back()); });
+  wait_for_more_lines("run");
+  EXPECT_FALSE(fs::exists(file("run-2")));
+  stop_by(0);
+  expect_one_run();
 }
 
 // As of a full disk: nothing more can be written to its files.
@@ -419,7 +476,9 @@ TEST_F(ElasticCommand, EndsWithACheckpointWhereNoGroupCanBeFormed) {
   BackgroundProgram& left = *hosts_[1 - first];
   wait_until([&] { return !left.runs(); });
   EXPECT_EQ(left.code(), 28);
-  EXPECT_THAT(left.output(), HasSubstr("to go on: rubato train --resume run"));
+  EXPECT_THAT(left.output(),
+              HasSubstr("others may go on with the run; to go on from this copy of it: "
+                        "rubato train --resume run"));
   EXPECT_FALSE(fs::is_empty(file("run") / "checkpoints"));
 }
 
@@ -432,7 +491,38 @@ TEST_F(ElasticCommand, RefusesWhoTrainsSomethingElse) {
   EXPECT_EQ(other.output(),
             "rubato train: the hosts of the run refuse this one: it has another --lr (0.5, here "
             "0.01); accepted: the same on all hosts\n");
+  for (const auto& [option, difference] :
+       {std::pair("--cores", "5, here 8"), std::pair("--max-hosts", "5, here 4"),
+        std::pair("--hosts", "2, here 1")}) {
+    BackgroundProgram& another =
+        start({"--out", "run", option, std::string(difference).substr(0, 1)});
+    wait_until([&] { return !another.runs(); });
+    EXPECT_EQ(another.code(), 2);
+    EXPECT_THAT(another.output(), HasSubstr(fmt::format("another {} ({})", option, difference)));
+  }
   EXPECT_TRUE(hosts_[0]->runs());
+}
+
+TEST_F(ElasticCommand, SaysThatARunHasEnded) {
+  start_two_that_wait_for_each_other();
+  for (const auto& host : hosts_) {
+    wait_until([&] { return !host->runs(); });
+    EXPECT_EQ(host->code(), 0) << host->output();
+  }
+  BackgroundProgram& late = start({"--out", "late", "--min-hosts", "2"});
+  wait_until([&] { return !late.runs(); });
+  EXPECT_EQ(late.code(), 29);
+  EXPECT_EQ(late.output(),
+            "rubato train: the run of that name has ended; another one needs another name at the "
+            "rendezvous\n");
+}
+
+TEST_F(ElasticCommand, SaysThatThereIsNoRendezvous) {
+  server_->end(SIGKILL);
+  BackgroundProgram& host = start({"--out", "run", "--host-timeout", "1"});
+  wait_until([&] { return !host.runs(); });
+  EXPECT_EQ(host.code(), 28);
+  EXPECT_THAT(host.output(), HasSubstr("cannot reach the rendezvous"));
 }
 
 TEST_F(ElasticCommand, IsLaunchedAndStartsKilledHostsAgain) {

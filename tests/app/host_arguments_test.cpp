@@ -55,9 +55,12 @@ TEST(HostArguments, OfTorchrun) {
                            {"TORCHELASTIC_RESTART_COUNT", "2"},
                            {"SLURM_PROCID", "9"},
                            {"SLURM_NTASKS", "10"}};
-  EXPECT_EQ(
-      read({"--hosts", "env"}, torchrun),
-      (HostArguments{.count = 4, .rank = 1, .address = "node7", .port = 29400, .run = "ab/2"}));
+  EXPECT_EQ(read({"--hosts", "env"}, torchrun), (HostArguments{.count = 4,
+                                                               .rank = 1,
+                                                               .address = "node7",
+                                                               .port = 29400,
+                                                               .run = "ab/2",
+                                                               .is_tcp_store = true}));
   EXPECT_EQ(read({"--hosts", "env", "--rank", "3", "--rendezvous", "[::1]:7"}, torchrun),
             (HostArguments{.count = 4, .rank = 3, .address = "::1", .port = 7}));
 }

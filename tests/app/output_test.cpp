@@ -37,6 +37,13 @@ class Terminal {
   std::optional<std::string> before_;
 };
 
+TEST(Output, HasNoControlCharactersOfAFile) {
+  EXPECT_EQ(printable("a\x1b[2Jb\ac\rd\n\te\x7f"), "a?[2Jb?c?d\n?e?");
+  EXPECT_EQ(printable("caf\xC3\xA9 \xC2\x9B"
+                      "2J \xC2\xA0 \xC2"),
+            "caf\xC3\xA9 ?2J \xC2\xA0 \xC2");
+}
+
 TEST(Output, IsDrawnOverOnlyWhereTheTerminalUnderstandsIt) {
   int master = -1;
   int slave = -1;

@@ -40,8 +40,10 @@ class SimulateCommand : public testing::Test {
 // By hand: 12,000 samples are 375 steps of one minibatch of 32 on one core, 2 s each.
 TEST_F(SimulateCommand, SaysWhatATrainingTakes) {
   EXPECT_EQ(printed({"--trace=32", "--cores=1", "--epochs=2", "--cluster=substep=2", "--price=3"}),
-            "epochs  steps  mean batch  cores   time  core-hours  money  idle  lost  restarts\n"
-            "     2    750          32      1  25:00      0.4167   1.25   0 s   0 s         0\n");
+            "epochs  steps  mean batch  cores   time  core-hours  money  idle  lost  restarting  "
+            "restarts\n"
+            "     2    750          32      1  25:00      0.4167   1.25   0 s   0 s         0 s  "
+            "       0\n");
 }
 
 // 375 minibatches a pass: eight cores take 46 of a step of 8 minibatches each, four take two turns.
@@ -79,6 +81,7 @@ TEST_F(SimulateCommand, ReadsDevicesAtTheTimesOfItsSteps) {
   const auto& pause = runs[0].at("clock");
   EXPECT_EQ(pause.at("restarts"), 1);
   EXPECT_NEAR(pause.at("lost_hours").get<double>() * 3600, 5, 1e-9);
+  EXPECT_NEAR(pause.at("restart_hours").get<double>() * 3600, 5, 1e-9);
   EXPECT_NEAR(pause.at("idle_hours").get<double>() * 3600, 50, 1e-9);
   EXPECT_EQ(runs[1].at("clock").at("restarts"), 2);
   EXPECT_EQ(runs[0].at("ended_by"), "1024 samples reached");
@@ -127,7 +130,26 @@ TEST_F(SimulateCommand, SaysWhatEndsIt) {
               HasSubstr("0.1 hours of the clock reached\n"));
   folder_.write("devices.csv", "seconds,count\n0,2\n95,\n");
   EXPECT_THAT(printed({"--trace=devices.csv", "--cluster=substep=10", "--on-trace-end=stop"}),
-              HasSubstr("devices ended\n"));
+              HasSubstr("out of devices\n"));
+  folder_.write("rare.csv", "seconds,count\n0,2\n95,0\n100000,2\n100100,\n");
+  const auto run = json_of({"--trace=rare.csv", "--cluster=substep=10", "--hours=0.05"}).at(0);
+  EXPECT_EQ(run.at("ended_by"), "0.05 hours of the clock reached");
+  EXPECT_EQ(run.at("clock").at("hours"), 0.05);
+  EXPECT_EQ(run.at("clock").at("idle_hours"), 85.0 / 3600);
+}
+
+// By hand: 12,000 samples are a step of eight minibatches of 1,000, and one of four.
+TEST_F(SimulateCommand, EndsWithTheSamplesThatThereAre) {
+  const auto run = [&](const char* minibatch) {
+    return json_of({"--trace=8000", "--cores=1", "--remainder=carry", "--minibatch", minibatch,
+                    "--cluster=substep=1", "--epochs=1", "--dataset-size=12000", "--model=softmax"})
+        .at(0);
+  };
+  EXPECT_EQ(run("1000").at("clock").at("hours"), 12.0 / 3600);
+  EXPECT_EQ(run("1000").at("samples"), 12'000);
+  // Of 1,600 samples: five, and three of which the last has 800.
+  EXPECT_EQ(run("1600").at("clock").at("hours"), 8.0 / 3600);
+  EXPECT_EQ(run("1600").at("samples"), 12'000);
 }
 
 TEST_F(SimulateCommand, RefusesWhatItCannotDo) {
@@ -138,7 +160,7 @@ TEST_F(SimulateCommand, RefusesWhatItCannotDo) {
             "or stop\n");
   EXPECT_EQ(error({"--trace=devices.csv", "--cluster=substep=100", "--on-trace-end=stop"}),
             "rubato simulate: --trace devices.csv: there is no step to simulate; accepted: devices "
-            "that stay as long as a step takes\n");
+            "that stay as long as a step takes, within the budget\n");
   EXPECT_EQ(error({"--cores=4,0"}),
             "rubato simulate: --cores: '0' is out of range; accepted: a whole number from 1 to "
             "1048576\n");

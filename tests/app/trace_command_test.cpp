@@ -86,6 +86,24 @@ TEST_F(TraceCommand, ConvertsAsTrainingWould) {
             "(docs/traces.md)\n");
 }
 
+// The last event lasts for no time: neither scales by it, whatever follows.
+TEST_F(TraceCommand, ConvertsOnTheScaleOfTraining) {
+  folder_.write("e.csv",
+                "0,add,a\n0,add,b\n0,add,c\n0,add,d\n60000,remove,a\n60000,remove,b\n"
+                "120000,add,e\n120000,add,f\n120000,add,g\n120000,add,h\n");
+  const std::string policy = "--availability=weak:max-cores=2";
+  EXPECT_EQ(printed({"convert", "e.csv", policy}), "step,batchsize,cores\n0,64,2\n1,32,1\n");
+  EXPECT_THAT(printed({"convert", "e.csv", policy, "--out=t.csv"}),
+              HasSubstr("scale    cores scaled by 2/4 to fit max-cores=2\n"));
+  const ProgramResult trained =
+      test::rubato({"train", "--model=quadratic:dim=8,samples=96", "--trace=e.csv", policy,
+                    "--on-trace-end=hold", "--epochs=1", "--out=run"},
+                   folder_.path());
+  EXPECT_EQ(trained.code, 0) << trained.err;
+  EXPECT_EQ(file("run/trace.csv"), file("t.csv"));
+  EXPECT_THAT(trained.out, HasSubstr("trace e.csv (cores scaled by 2/4 to fit max-cores=2)\n"));
+}
+
 TEST_F(TraceCommand, ShowsAnAvailability) {
   const std::string out = printed({"show", "steps:devices=8/4/0,seconds=3600"});
   EXPECT_THAT(

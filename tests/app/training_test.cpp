@@ -253,6 +253,27 @@ TEST(RunMessages, SayWhatDoesNothing) {
                   "--log-steps 3 does nothing on a terminal, where a bar shows every step"));
 }
 
+// To whoever expects the rate to be the one that was given.
+TEST(RunMessages, SayWhatTheRuleMakesOfTheRate) {
+  const Trace constant({{64, 2}, {64, 3}}, TraceEnd::hold, "t");
+  const Trace elastic({{64, 2}, {128, 2}}, TraceEnd::hold, "t");
+  const auto said = [](const Arguments& arguments, const RunSteps& steps) {
+    return scaled_rate(parsed_options(arguments), steps);
+  };
+  EXPECT_EQ(said({"--lr=0.1"}, constant),
+            "--lr 0.1 is for batch 128: rule linear takes steps of batch 64 with lr 0.05\n"
+            "with --ref-batch 64 they are taken with lr 0.1");
+  EXPECT_THAT(said({"--lr=0.1", "--rule=root"}, constant).value(),
+              HasSubstr("with lr 0.0707107\n"));
+  EXPECT_THAT(said({"--lr=0.1", "--rule=adascale"}, constant).value(),
+              HasSubstr("rule adascale takes steps of batch 64 with a rate of its own\n"));
+  EXPECT_EQ(said({}, constant), std::nullopt) << "nobody gave one";
+  EXPECT_EQ(said({"--lr=0.1", "--ref-batch=128"}, constant), std::nullopt);
+  EXPECT_EQ(said({"--lr=0.1", "--rule=constant"}, constant), std::nullopt);
+  EXPECT_EQ(said({"--lr=0.1"}, elastic), std::nullopt) << "that is what it is for";
+  EXPECT_EQ(said({"--lr=0.1"}, Trace::constant(128)), std::nullopt);
+}
+
 // Before the step, in it, without a substep in it, and after the end.
 TEST(PlannedFaults, AreMissedWhereTheyDoNotHappen) {
   const std::vector<Fault> planned{{CoreRank{0}, StepIndex{0}, 0},

@@ -43,7 +43,7 @@ class Elastic : public testing::Test {
  protected:
   // Of a run that begins with so many hosts.
   [[nodiscard]] ElasticOptions options(int count) const {
-    return {.meeting = test::options_at(server_, "run", 0, count), .least = 1, .most = 4};
+    return {.meeting = test::options_at(*server_, "run", 0, count), .least = 1, .most = 4};
   }
   void come(const ElasticOptions& options) { hosts_.push_back(elastic_hosts(options)); }
   // All that have come form their first group.
@@ -91,7 +91,14 @@ class Elastic : public testing::Test {
     for (const auto& host : hosts_) EXPECT_TRUE(host->regroup_due());
   }
 
-  RendezvousServer server_{0};
+  // At the same port, as another store.
+  void start_server_again() {
+    const int port = server_->port();
+    server_.reset();
+    server_ = std::make_unique<RendezvousServer>(port);
+  }
+
+  std::unique_ptr<RendezvousServer> server_ = std::make_unique<RendezvousServer>(0);
   std::vector<std::shared_ptr<ElasticHosts>> hosts_;
 };
 
@@ -285,6 +292,77 @@ TEST_F(Elastic, KnowATokenBeforeTheyBegin) {
   EXPECT_EQ(hosts_.front()->count(), 1);
   EXPECT_THAT(test::error_of([&] { return stranger->regroup(kNew); }),
               HasSubstr("another token; accepted: the same on all hosts"));
+}
+
+// As by whoever starts a service again that was killed. What the store knew is lost, and the hosts
+// that live put it there again.
+TEST_F(Elastic, GoOnAtAStoreThatIsStartedAgain) {
+  begin(3);
+  start_server_again();
+  hosts_.pop_back();
+  EXPECT_THAT(exchange_all(), testing::Each(HasSubstr("is lost")));
+  regroup_all({after(7), after(7)});
+  for (const auto& host : hosts_) {
+    EXPECT_EQ(host->count(), 2);
+    EXPECT_EQ(host->generation(), 2);
+    EXPECT_THAT(host->standings(), ElementsAre(after(7), after(7)));
+  }
+  EXPECT_THAT(exchange_all(), testing::Each("no error"));
+}
+
+// It would begin the run anew, as nobody is there yet.
+TEST_F(Elastic, TakeInOneThatComesToAStoreThatIsStartedAgain) {
+  begin(2);
+  start_server_again();
+  const auto late = elastic_hosts(options(2));
+  std::thread comes([&] { EXPECT_EQ(late->regroup(kNew), Meeting::formed); });
+  exchange_until_due();
+  regroup_all({after(5), after(5)});
+  comes.join();
+  EXPECT_EQ(late->rank(), 2);
+  EXPECT_THAT(late->standings(), ElementsAre(after(5), after(5), kNew));
+  hosts_.push_back(late);
+  EXPECT_THAT(exchange_all(), testing::Each("no error"));
+}
+
+TEST_F(Elastic, KnowWhoWritesTheRun) {
+  begin(2);
+  EXPECT_FALSE(hosts_.back()->writer().has_value());
+  hosts_.front()->announce_folder("/runs/a");
+  const auto writer = hosts_.back()->writer();
+  ASSERT_TRUE(writer.has_value());
+  EXPECT_EQ(writer->folder, "/runs/a");
+  EXPECT_TRUE(writer->is_here);
+  EXPECT_EQ(writer->process, RunWriter::Process::runs);
+}
+
+TEST_F(Elastic, SayHowAGroupCameAbout) {
+  begin(2);
+  EXPECT_THAT(hosts_.front()->story(), testing::StartsWith("group 1: 2 hosts; new: 1, 2; formed"));
+  hosts_.pop_back();
+  EXPECT_THAT(exchange_all(), ElementsAre(HasSubstr("is lost")));
+  regroup_all({after(1)});
+  EXPECT_THAT(hosts_.front()->story(),
+              testing::AllOf(testing::StartsWith("group 2: 1 host; gone: 2; host 1 is lost: "),
+                             HasSubstr("; formed in ")));
+}
+
+// A host that was stopped, and then asked to end, does not know that the others have gone on.
+TEST_F(Elastic, EndARunOnlyInItsNewestGroup) {
+  ElasticOptions brief = options(2);
+  brief.meeting.timeout = seconds(5);
+  come(brief);
+  come(brief);
+  regroup_all({kNew, kNew});
+  sort_by_rank();
+  const auto slow = hosts_.back();
+  hosts_.pop_back();
+  EXPECT_THAT(exchange_all(), ElementsAre(HasSubstr("is lost")));
+  regroup_all({after(3)});
+  EXPECT_FALSE(slow->leave(true));
+  hosts_.front()->abandon();
+  regroup_all({after(4)});
+  EXPECT_TRUE(hosts_.front()->leave(true));
 }
 
 TEST_F(Elastic, EndTogether) {

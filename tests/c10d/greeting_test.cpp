@@ -36,9 +36,9 @@ TEST(Greeting, MayBeAnything) {
   };
   for (
       const std::string text :
-      {"", "{}", "[1,2", "\x80\x02}q", "null", R"({"protocol":"1"})", R"({"protocol":2})",
+      {"", "{}", "[1,2", "\x80\x02}q", "null", R"({"protocol":"1"})", R"({"protocol":3})",
        R"({"protocol":1e300})",
-       R"({"protocol":2,"count":2,"weight":1,"machine":"","machine_id":"","interface":"","nonce":"","equal":[["a"]]})"}) {
+       R"({"protocol":3,"count":2,"weight":1,"machine":"","machine_id":"","interface":"","nonce":"","equal":[["a"]]})"}) {
     EXPECT_EQ(error(text),
               "host 3 has left something that is no greeting; accepted: the same version of rubato "
               "on all hosts")
@@ -50,7 +50,7 @@ TEST(Greeting, MayBeAnything) {
             "host 3 has left something that is no greeting; accepted: the same version of rubato "
             "on all hosts");
   EXPECT_EQ(error(R"({"protocol":7,"more":"than is known here"})"),
-            "host 3 speaks version 7 of the protocol, here 2; accepted: the same version of rubato "
+            "host 3 speaks version 7 of the protocol, here 3; accepted: the same version of rubato "
             "on all hosts");
   Greeting heavy = greeting();
   heavy.weight = -1;

@@ -20,10 +20,12 @@ const Members kMembers{.generation = 7,
                        .hosts = {{.host = 3, .standing = {.steps = 41}},
                                  {.host = 9, .standing = {.steps = 42, .finished = true}},
                                  {.host = 12}},
-                       .first_open = 4};
+                       .first_open = 4,
+                       .out = {5, 6},
+                       .passed = {13}};
 
 TEST(Members, AreReadAsTheyWereWritten) {
-  EXPECT_EQ(parse_members(signed_text(kMembers, "token"), 7, "token"), kMembers);
+  EXPECT_EQ(parse_turn(signed_text(kMembers, "token"), 7, "token"), Turn(kMembers));
   EXPECT_TRUE(kMembers.contains(9));
   EXPECT_FALSE(kMembers.contains(4));
 }
@@ -34,7 +36,7 @@ TEST(Members, AreThoseOfWhoKnowsTheToken) {
   changed[changed.find("41")] = '5';
   for (const std::string& bad :
        {std::string(), std::string("x"), changed, text + "0", signed_text(kMembers, "another")}) {
-    EXPECT_THAT(test::error_of([&] { return parse_members(bad, 7, "token"); }),
+    EXPECT_THAT(test::error_of([&] { return parse_turn(bad, 7, "token"); }),
                 HasSubstr("know another token"))
         << bad;
   }
@@ -42,8 +44,17 @@ TEST(Members, AreThoseOfWhoKnowsTheToken) {
 
 TEST(Members, AreOfTheGenerationThatIsAskedFor) {
   EXPECT_THAT(
-      test::error_of([&] { return parse_members(signed_text(kMembers, "token"), 8, "token"); }),
+      test::error_of([&] { return parse_turn(signed_text(kMembers, "token"), 8, "token"); }),
       HasSubstr("cannot be read"));
+}
+
+TEST(Members, AreFollowedByAnEnd) {
+  for (const RunEnd end : {RunEnd::finished, RunEnd::paused}) {
+    const std::string text = signed_text(end, 8, "token");
+    EXPECT_EQ(parse_turn(text, 8, "token"), Turn(end));
+    EXPECT_THAT(test::error_of([&] { return parse_turn(text, 7, "token"); }),
+                HasSubstr("cannot be read"));
+  }
 }
 
 TEST(Members, AreOneAtLeastAndNoneTwice) {
@@ -52,7 +63,7 @@ TEST(Members, AreOneAtLeastAndNoneTwice) {
   Members twice = kMembers;
   twice.hosts.push_back(twice.hosts.front());
   for (const Members& bad : {none, twice}) {
-    EXPECT_THAT(test::error_of([&] { return parse_members(signed_text(bad, ""), 7, ""); }),
+    EXPECT_THAT(test::error_of([&] { return parse_turn(signed_text(bad, ""), 7, ""); }),
                 HasSubstr("cannot be read"));
   }
 }

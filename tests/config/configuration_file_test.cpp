@@ -199,7 +199,7 @@ TEST(ConfigurationFile, RejectsValuesOfAnotherType) {
   EXPECT_EQ(error_in("epochs = true\n"),
             "c.toml:1: epochs: 'true' is no number; accepted: a whole number from 1 to 1000000");
   EXPECT_EQ(error_in("lr = inf\n"),
-            "c.toml:1: lr: 'inf' is out of range; accepted: a number greater than 0");
+            "c.toml:1: lr: 'inf' is out of range; accepted: a number greater than 0, up to 1e+300");
   EXPECT_EQ(error_in("rule = 5\n"),
             "c.toml:1: rule: 5 is no string; accepted: a string, such as rule = \"linear\"");
   EXPECT_EQ(error_in("watch = true\n"),

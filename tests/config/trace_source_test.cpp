@@ -92,6 +92,22 @@ TEST(TraceSource, MakesStepsOfAGenerator) {
               testing::StartsWith("--trace: unknown argument of steps 'device'"));
 }
 
+// A number at the end of a file counts where it is held, and nowhere else.
+TEST(TraceSource, CountsTheCoresThatThereAre) {
+  const test::TempFolder folder;
+  RunConfiguration run;
+  run.trace = folder.write("a.csv", "seconds,count\n0,4\n60,2\n120,16\n120,\n");
+  run.clock = Clock::modelled;
+  run.on_trace_end = TraceEnd::stop;
+  EXPECT_EQ(cores_of(load_run_steps(run), run).most, 4);
+  run.on_trace_end = TraceEnd::hold;
+  EXPECT_EQ(cores_of(load_run_steps(run), run).most, 16);
+  run.availability = "weak:max-cores=2";
+  EXPECT_EQ(scaling_of(load_run_steps(run), run), "cores scaled by 2/4 to fit max-cores=2");
+  run.clock = Clock::real;
+  EXPECT_EQ(scaling_of(load_run_steps(run), run), "cores scaled by 2/4 to fit max-cores=2");
+}
+
 TEST(TraceSource, RefusesAPolicyThatWouldDoNothing) {
   const test::TempFolder folder;
   const std::string file = folder.write("t.csv", "step,batchsize\n0,32\n");

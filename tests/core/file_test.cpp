@@ -29,6 +29,25 @@ TEST(WriteFile, ReplacesTheWholeFile) {
   EXPECT_EQ(files_in(folder.path()), 1);
 }
 
+TEST(WriteFile, TakesPiecesAndKeepsWhatWasThereWhereTheyEndInAnError) {
+  const test::TempFolder folder;
+  const auto path = folder.path() / "file";
+  write_file(path, [](const ByteSink& sink) {
+    sink("two ");
+    sink("pieces");
+  });
+  EXPECT_EQ(read_file(path), "two pieces");
+  EXPECT_EQ(error_of([&] {
+              write_file(path, [](const ByteSink& sink) {
+                sink("one piece");
+                throw Error("and no more");
+              });
+            }),
+            "and no more");
+  EXPECT_EQ(read_file(path), "two pieces");
+  EXPECT_EQ(files_in(folder.path()), 1);
+}
+
 TEST(WriteFile, KeepsWhatWasThereWhenTheDiskIsFull) {
   const test::TempFolder folder;
   const auto path = folder.path() / "file";

@@ -75,6 +75,33 @@ TEST(Number, RejectsWhatIsNotFinite) {
   }
 }
 
+// The limit that goes without saying is said to whoever is beyond it.
+TEST(Number, NamesTheLargestWhereItIsExceeded) {
+  const auto error_with = [](std::string_view text, const RealRange& range) {
+    return error_of([&] { static_cast<void>(parse_real(text, range)); });
+  };
+  constexpr RealRange kFromZero{0, kLargestReal, true, true, "a number of at least 0"};
+  constexpr RealRange kAny{-kLargestReal, kLargestReal, true, true, "a number"};
+  for (const std::string_view text : {"1e301", "1e308", "1e999", "inf"}) {
+    EXPECT_EQ(error_with(text, kFromZero),
+              "'" + std::string(text) +
+                  "' is out of range; accepted: a number of at least 0, up to 1e+300");
+  }
+  for (const std::string_view text : {"1e301", "-1e301", "-1e999"}) {
+    EXPECT_EQ(error_with(text, kAny), "'" + std::string(text) +
+                                          "' is out of range; accepted: a number, from -1e+300 to "
+                                          "1e+300");
+  }
+  for (const std::string_view text : {"-1", "-1e301", "-1e999", "1e-999", "nan"}) {
+    EXPECT_EQ(error_with(text, kFromZero),
+              "'" + std::string(text) + "' is out of range; accepted: a number of at least 0");
+  }
+  EXPECT_EQ(error_with("x", kFromZero), "'x' is no number; accepted: a number of at least 0");
+  constexpr RealRange kBounded{1, 1e6, true, true, "a number from 1 to 1e6"};
+  EXPECT_EQ(error_with("1e308", kBounded),
+            "'1e308' is out of range; accepted: a number from 1 to 1e6");
+}
+
 TEST(Number, CountsAmongRealNumbersAreCounts) {
   EXPECT_EQ(count_of(0), 0);
   EXPECT_EQ(count_of(7), 7);

@@ -45,6 +45,45 @@ TEST(TextTable, CountsCharactersNotBytes) {
   EXPECT_EQ(table.text(), "\u00fcber    \u2265  x\nunter  10  y\n");
 }
 
+TEST(TextTable, MovesColumnsBelowOnANarrowTerminal) {
+  TextTable table({Column::left, Column::right, Column::right, Column::left}, 1);
+  table.add({"rule", "steps", "samples", "ended by"});
+  table.add({"linear", "5", "12,000", "hours"});
+  EXPECT_EQ(table.text({34}), table.text()) << "it fits";
+  EXPECT_EQ(table.text({25}),
+            " rule    steps  samples\n"
+            " linear      5   12,000\n"
+            "\n"
+            " rule    ended by\n"
+            " linear  hours\n");
+}
+
+TEST(TextTable, BreaksCellsThatDoNotFitEvenAlone) {
+  TextTable table({Column::left, Column::left});
+  table.add({"devices", "2 to 16, 7.9 on average"});
+  table.add({"at zero", "never"});
+  EXPECT_EQ(table.text({24}),
+            "devices  2 to 16, 7.9 on\n"
+            "         average\n"
+            "at zero  never\n");
+  TextTable traces({Column::left, Column::right});
+  traces.add({"spot:most=16,seed=1", "93.25 best"});
+  EXPECT_EQ(traces.text({30}),
+            "spot:most=16,  93.25 best\n"
+            "seed=1\n");
+}
+
+TEST(TextTable, PutsProseBelowWhereItHasNoRoom) {
+  TextTable table({Column::left, Column::left, Column::wrapped}, 2);
+  table.add({"smoothing", "0.9", "a number from 0 to below 1"});
+  table.add({"", "", "and more"});
+  EXPECT_EQ(table.text({30}),
+            "  smoothing  0.9\n"
+            "      a number from 0 to below\n"
+            "      1\n"
+            "      and more\n");
+}
+
 TEST(TextTable, IsEmptyWithoutRows) {
   EXPECT_EQ(TextTable({Column::left, Column::wrapped}, 4).text(), "");
 }

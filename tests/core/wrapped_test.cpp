@@ -35,5 +35,51 @@ TEST(Wrapped, CountsCharactersNotBytes) {
   EXPECT_EQ(wrapped(umlauts + ' ' + umlauts, 80 - 21), umlauts + ' ' + umlauts);
 }
 
+TEST(Wrapped, FillsTheLinesOfANarrowTerminal) {
+  const std::string two = kTen + ' ' + kTen;
+  EXPECT_EQ(wrapped(two, 0, {21}), two);
+  EXPECT_EQ(wrapped(two, 2, {22}), kTen + "\n  " + kTen);
+  // Nobody reads longer lines, however wide the terminal is.
+  const std::string forty(40, 'x');
+  EXPECT_EQ(wrapped(forty + ' ' + forty, 0, {200}), forty + '\n' + forty);
+}
+
+TEST(Fitted, LeavesLinesThatFitAndTextOfNoTerminal) {
+  const std::string text = "  a  b\n\nlong long long\n";
+  EXPECT_EQ(fitted(text, {}), text);
+  EXPECT_EQ(fitted(text, {14}), text);
+  EXPECT_EQ(fitted("", {10}), "");
+}
+
+TEST(Fitted, BreaksLinesBetweenWords) {
+  EXPECT_EQ(fitted("one two three four\nx", {9}), "one two\n  three\n  four\nx");
+  EXPECT_EQ(fitted("  one two", {8}), "  one\n    two");
+  // What is longer than the line stays whole, for somebody to copy.
+  EXPECT_EQ(fitted("in /a/very/long/path now", {8}), "in\n  /a/very/long/path\n  now");
+  EXPECT_EQ(fitted(std::string(30, 'x'), {8}), std::string(30, 'x'));
+}
+
+TEST(Fitted, PrefersTheGapsBetweenFields) {
+  EXPECT_EQ(fitted("epoch 1/2  train loss 0.5  test loss 0.25", {30}),
+            "epoch 1/2  train loss 0.5\n  test loss 0.25");
+  // But not one that leaves most of the line empty.
+  EXPECT_EQ(fitted("name  what this is, in many words", {30}),
+            "name  what this is, in many\n  words");
+}
+
+TEST(Fitted, LeavesDrawingsAlone) {
+  const std::string bar = "\r\x1b[2K" + kTen + ' ' + kTen;
+  EXPECT_EQ(fitted(bar, {12}), bar);
+}
+
+TEST(CellLines, BreakLongWordsBehindPunctuation) {
+  EXPECT_EQ(cell_lines("a bc d", 4), (std::vector<std::string>{"a bc", "d"}));
+  EXPECT_EQ(cell_lines("spot:most=16,seed=1", 13),
+            (std::vector<std::string>{"spot:most=16,", "seed=1"}));
+  EXPECT_EQ(cell_lines("abcdef", 4), (std::vector<std::string>{"abcd", "ef"}));
+  EXPECT_EQ(cell_lines("", 4), (std::vector<std::string>{""}));
+  EXPECT_EQ(least_width_of("spot:most=16,seed=1 x"), 8U);
+}
+
 }  // namespace
 }  // namespace rubato

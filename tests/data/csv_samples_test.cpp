@@ -7,6 +7,7 @@
 #include <gmock/gmock.h>
 
 #include "data/data_files.hpp"
+#include "data/input_of.hpp"
 #include "support/error_of.hpp"
 #include "support/temp_folder.hpp"
 
@@ -14,14 +15,10 @@ namespace rubato {
 namespace {
 
 using test::error_of;
+using test::input_of;
 using testing::ElementsAre;
 using testing::HasSubstr;
 
-std::vector<float> input_of(const DataSets& data, const SampleSet& set, std::int64_t i) {
-  std::vector<float> values(static_cast<std::size_t>(set.inputs.elements()));
-  InputReader(data).read(set.input(i), values.data());
-  return values;
-}
 std::vector<double> targets_of(const SampleSet& set) {
   std::vector<double> values;
   for (std::int64_t i = 0; i < set.size(); ++i) {

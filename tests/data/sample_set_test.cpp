@@ -105,6 +105,50 @@ TEST(TextSamples, ForetellTheNextCharacter) {
   EXPECT_THAT(tokens_of(data.train.targets, 1), ElementsAre(3, 1, 2));
 }
 
+// A channel that is the same everywhere has no deviation to be divided by.
+TEST(Pixels, OfOneValueBecomeZero) {
+  const test::TempFolder folder;
+  DataSets data = read_tensor_samples(
+      folder.write("f", test::zip_of({{"x.npy", test::npy_of<std::uint8_t>(
+                                                    "|u1", {2, 2, 1, 2}, {7, 7, 1, 2, 7, 7, 3, 4})},
+                                      {"y.npy", test::npy_of<std::int64_t>("<i8", {2}, {0, 1})}})));
+  normalise(data);
+  EXPECT_EQ(data.channels[0].deviation, 0);
+  std::vector<float> values(4);
+  InputReader(data).read(data.train.input(1), values.data());
+  EXPECT_EQ(values[0], 0);
+  EXPECT_EQ(values[1], 0);
+  EXPECT_GT(values[3], values[2]);
+}
+
+// A mark is no character, also where texts were joined.
+TEST(TextSamples, LeaveByteOrderMarksOut) {
+  const test::TempFolder folder;
+  const std::string mark = "\xEF\xBB\xBF";
+  const DataSets data =
+      read_text_samples(folder.write("text", mark + mark + "ab" + mark + "ab"), 3);
+  EXPECT_EQ(data.vocabulary, 2);
+  EXPECT_THAT(tokens_of(data.train.inputs, 0), ElementsAre(0, 1, 0));
+}
+
+TEST(TextSamples, AreNotInUtf16) {
+  const test::TempFolder folder;
+  using namespace std::string_literals;
+  for (const std::string& text : {"\xFF\xFE"s + "a\0b\0,\0"s, "\xFE\xFF\0a\0b"s, "a\0b\0"s}) {
+    const auto file = folder.write("text", text);
+    const std::string expected = "text: it is in UTF-16; accepted: a text in UTF-8";
+    EXPECT_THAT(error_of([&] { static_cast<void>(read_text_samples(file, 1)); }),
+                HasSubstr(expected));
+    EXPECT_THAT(error_of([&] { static_cast<void>(read_csv_samples(file, {})); }),
+                HasSubstr(expected));
+  }
+  EXPECT_THAT(
+      error_of([&] {
+        static_cast<void>(read_csv_samples(folder.write("t", "a,y\n1,0\ncaf\xE9,1\n"), {}));
+      }),
+      HasSubstr("t:3: byte 4 of the row belongs to no character; accepted: a table in UTF-8"));
+}
+
 TEST(TextSamples, SaysWhereATextIsNone) {
   const test::TempFolder folder;
   const auto error = [&](const std::string& text) {
@@ -195,8 +239,10 @@ TEST(HoldOut, TakesAShareAwayThatFollowsFromTheSeedAlone) {
   EXPECT_EQ(held_by(0.25, 0), quarter);
   EXPECT_NE(held_by(0.25, 1), quarter);
   EXPECT_GT(*quarter.rbegin() - *quarter.begin(), 50) << "it is no run of samples";
-  EXPECT_THAT(error_of([] { held_by(0.001, 0); }), HasSubstr("leaves none to train or to test on"));
-  EXPECT_THAT(error_of([] { held_by(0.999, 0); }), HasSubstr("leaves none to train or to test on"));
+  EXPECT_EQ(error_of([] { held_by(0.001, 0); }),
+            "0.001 of 100 samples leaves none to test on; accepted: a share that comes to 1 at "
+            "least and 99 at most");
+  EXPECT_THAT(error_of([] { held_by(0.999, 0); }), HasSubstr("leaves none to train on"));
 }
 
 TEST(Fingerprint, SeesEverySampleTheirTypeAndTheirShape) {

@@ -4,9 +4,11 @@
 
 #include <cstdint>
 #include <functional>
+#include <limits>
 #include <string>
 #include <vector>
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 
 #include "data/archive_files.hpp"
@@ -174,17 +176,41 @@ TEST_F(TensorFile, SaysWhatItsArraysLack) {
               HasSubstr("it is no zip archive; accepted: torch.save("));
 }
 
+// Replaces a number of four bytes wherever it stands.
+std::string with_size(std::string archive, std::uint64_t size, std::uint64_t claimed) {
+  const std::string digits = test::little_endian(size, 4);
+  for (std::size_t at = 0; (at = archive.find(digits, at)) != std::string::npos; ++at) {
+    archive.replace(at, 4, test::little_endian(claimed, 4));
+  }
+  return archive;
+}
+
 // What a header claims is not allocated, and a small file packed many times over is not unpacked
 // beyond what its directory says.
 TEST_F(TensorFile, RefusesWhatClaimsMoreThanItHolds) {
   EXPECT_THAT(error(zip_of({{"x.npy", npy_of<float>("<f4", {1 << 30, 1 << 30}, {1})}})),
               HasSubstr("'x' is cut off"));
-  std::string bomb = zip_of({{"x.npy", std::string(1 << 20, '\0')}}, /*packed=*/true);
-  const std::string size = test::little_endian(1 << 20, 4);
-  for (std::size_t at = 0; (at = bomb.find(size, at)) != std::string::npos; ++at) {
-    bomb.replace(at, 4, test::little_endian(100, 4));
-  }
-  EXPECT_THAT(error(bomb), HasSubstr("'x' is damaged"));
+  const std::string zeros =
+      npy_of("<f4", {1 << 18}, std::vector<float>(std::size_t{1} << 18U, 0.0F));
+  const std::string archive = zip_of({{"x.npy", zeros}}, /*packed=*/true);
+  EXPECT_THAT(error(with_size(archive, zeros.size(), zeros.size() - 4)),
+              HasSubstr(fmt::format("'x' has {} bytes by its header and claims {}", zeros.size(),
+                                    zeros.size() - 4)));
+  std::string notes = zip_of({{"notes.txt", std::string(1 << 20, '\0')}}, /*packed=*/true);
+  EXPECT_THAT(error(with_size(notes, 1 << 20, 70'000)), HasSubstr("'notes.txt' is damaged"));
+}
+
+// Before anything is unpacked: two GiB of it would take seconds.
+TEST_F(TensorFile, ComparesSizesBeforeItUnpacks) {
+  const std::string x = npy_of("<f4", {3, 2}, kSix);
+  const std::string archive = zip_of({{"x.npy", x}}, /*packed=*/true);
+  EXPECT_THAT(error(with_size(archive, x.size(), 0xF0000000)),
+              HasSubstr("'x' claims 4026531840 bytes, which"));
+  // A header of six numbers with ten million zeros behind.
+  std::string bomb = x;
+  bomb.resize(bomb.size() + 10'000'000);
+  EXPECT_THAT(error(zip_of({{"x.npy", bomb}}, /*packed=*/true)),
+              HasSubstr("by its header and claims 10000"));
 }
 
 TEST_F(TensorFile, SeesDamageInWhatIsPacked) {
@@ -196,6 +222,59 @@ TEST_F(TensorFile, SeesDamageInWhatIsPacked) {
   ASSERT_NE(at, std::string::npos);
   archive[at] = static_cast<char>(archive[at] ^ 1);
   EXPECT_THAT(error(archive), HasSubstr("'x' fails its checksum"));
+}
+
+// Of every member, also of those that nothing is made of.
+TEST_F(TensorFile, SeesABitThatChangedInWhatIsStored) {
+  const std::string x = test::bytes_of(kSix);
+  const std::string notes = "nobody reads this";
+  const std::vector<test::Record> numpy{{"x.npy", npy_of("<f4", {3, 2}, kSix)},
+                                        {"y.npy", npy_of<std::int64_t>("<i8", {3}, {2, 0, 1})},
+                                        {"notes.txt", notes}};
+  std::vector<test::Record> torch =
+      test::torch_records({{"x", "Float", "0", 0, {3, 2}, {2, 1}}, {"y", "Long", "1", 0, {3}, {1}}},
+                          {{"0", x}, {"1", test::bytes_of<std::int64_t>({2, 0, 1})}});
+  torch.emplace_back("data/notes", notes);
+  for (const std::string& good : {zip_of(numpy), zip_of(torch)}) {
+    ASSERT_EQ(error(good), "no error");
+    for (const std::string& part : {x, notes}) {
+      std::string bad = good;
+      char& byte = bad[bad.find(part) + part.size() / 2];
+      byte = static_cast<char>(byte ^ 1);
+      EXPECT_THAT(error(bad), HasSubstr("fails its checksum; accepted: torch.save(")) << part;
+    }
+  }
+}
+
+// The directory's end is looked for behind a comment of any length.
+TEST_F(TensorFile, ReadsAnArchiveWithTheLongestComment) {
+  const std::string archive = zip_of({{"x.npy", npy_of("<f4", {3, 2}, kSix)},
+                                      {"y.npy", npy_of<std::int64_t>("<i8", {3}, {2, 0, 1})}});
+  const auto with_comment = [&](std::size_t length) {
+    return archive.substr(0, archive.size() - 2) + test::little_endian(length, 2) +
+           std::string(length, '.');
+  };
+  EXPECT_EQ(error(with_comment(65'535)), "no error");
+  EXPECT_THAT(error(with_comment(65'535) + "."), HasSubstr("it is no zip archive"));
+}
+
+TEST_F(TensorFile, SaysWhereANumberIsNotFinite) {
+  const float nan = std::numeric_limits<float>::quiet_NaN();
+  const auto y = npy_of<std::int64_t>("<i8", {3}, {2, 0, 1});
+  EXPECT_THAT(
+      error(zip_of({{"x.npy", npy_of<float>("<f4", {3, 2}, {1, 2, 3, 4, nan, 6})}, {"y.npy", y}})),
+      HasSubstr("file: 'x' has nan at [2, 0]; accepted: finite numbers"));
+  EXPECT_THAT(error(zip_of({{"x.npy", npy_of<double>("<f8", {3, 1, 2}, {1, 2, 3, -1e300, 5, 6})},
+                            {"y.npy", y}})),
+              HasSubstr("'x' has -inf at [1, 0, 1]; accepted: finite numbers that float32 holds"));
+  EXPECT_THAT(error(zip_of({{"x.npy", npy_of("<f4", {3, 2}, kSix)},
+                            {"y.npy", npy_of<std::uint16_t>("<f2", {3}, {0, 0x7C00, 0})}})),
+              HasSubstr("'y' has inf at [1]"));
+  EXPECT_THAT(error(zip_of({{"x.npy", npy_of("<f4", {3, 2}, kSix)},
+                            {"y.npy", y},
+                            {"x_test.npy", npy_of<float>("<f4", {1, 2}, {1, nan})},
+                            {"y_test.npy", npy_of<std::int64_t>("<i8", {1}, {0})}})),
+              HasSubstr("'x_test' has nan at [0, 1]"));
 }
 
 std::vector<std::string> good_archives() {

@@ -34,6 +34,18 @@ TEST(DoctorReport, SaysWhatThereIsAndWhatToDo) {
   EXPECT_THAT(report_text(std::span(kFindings).first(1)), HasSubstr("\nall is well, 0 notes\n"));
 }
 
+TEST(DoctorReport, FitsANarrowTerminal) {
+  EXPECT_EQ(report_text(std::span(kFindings).first(2), {40}),
+            "good     BLAS\n"
+            "    OpenBLAS\n"
+            "problem  threads\n"
+            "    9 threads on 8 CPUs: threads will\n"
+            "    wait for CPUs, and steps for the\n"
+            "    last thread\n"
+            "    to do: --threads 8\n"
+            "\n1 problem, 0 notes\n");
+}
+
 TEST(DoctorReport, IsWellWithoutProblems) {
   EXPECT_FALSE(is_well(kFindings));
   EXPECT_TRUE(is_well(std::span(kFindings).first(1)));

@@ -110,5 +110,10 @@ TEST(DenseDataset, NormalisesPixelsInDoubleAndRoundsThem) {
               HasSubstr("sample 2 is of class 9; accepted: 0 to 8"));
 }
 
+TEST(DenseDataset, HasZerosForPixelsThatAreAllTheSame) {
+  const ImageSet images{.count = 1, .height = 1, .width = 2, .pixels = {7, 7}, .labels = {0}};
+  EXPECT_THAT(to_rows<float>(images, pixel_statistics(images)).inputs(), ElementsAre(0, 0));
+}
+
 }  // namespace
 }  // namespace rubato

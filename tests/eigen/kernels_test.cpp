@@ -3,16 +3,12 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
-#include <string>
-#include <thread>
-#include <utility>
 #include <vector>
 
 #include <gmock/gmock.h>
 
 #include "eigen/aligned_values.hpp"
-#include "eigen/dense_kernels.hpp"
-#include "eigen/instruction_set.hpp"
+#include "eigen/all_kernels.hpp"
 #include "support/random_values.hpp"
 
 namespace rubato {
@@ -21,16 +17,8 @@ namespace {
 using dense::Batch;
 using dense::Kernels;
 using dense::Layer;
+using test::all_kernels;
 using test::random_values;
-
-template <class T>
-std::vector<std::pair<std::string, Kernels<T>>> all_kernels() {
-  std::vector<std::pair<std::string, Kernels<T>>> all{{"SSE", dense::sse_kernels<T>()}};
-  const InstructionSet cpu = cpu_instruction_set();
-  if (cpu >= InstructionSet::avx2) all.emplace_back("AVX2", dense::avx2_kernels<T>());
-  if (cpu >= InstructionSet::avx512) all.emplace_back("AVX-512", dense::avx512_kernels<T>());
-  return all;
-}
 
 // 50 samples of 300 features through hidden layers of 140 and 9 to 10 classes, with `shift` values
 // before the inputs, which moves them off every alignment.

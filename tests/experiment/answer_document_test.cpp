@@ -1,5 +1,6 @@
 #include "experiment/answer_document.hpp"
 
+#include <initializer_list>
 #include <sstream>
 
 #include <gmock/gmock.h>
@@ -50,12 +51,21 @@ TEST(AnswerDocument, SaysWhatTheSeedsCannotShow) {
                          HasSubstr("One seed tells it from no other"), Not(HasSubstr("±"))));
 }
 
+TEST(AnswerDocument, FitsANarrowTerminal) {
+  const AnswerDocument document = document_of(Design(), some_answer(), {});
+  for (const std::size_t columns : std::initializer_list<std::size_t>{40, 50, 60, 79}) {
+    std::istringstream lines(to_text(document, {columns}));
+    for (std::string line; std::getline(lines, line);) EXPECT_LE(width_of(line), columns) << line;
+  }
+  EXPECT_THAT(to_text(document, {40}), HasSubstr("\n\n  rule           p (Holm)  stands\n"));
+}
+
 TEST(AnswerDocument, IsMarkdown) {
   const std::string text = to_markdown(document_of(Design(), some_answer(), {}));
   EXPECT_THAT(text,
               HasSubstr("## trace t\n| rule | accuracy % | rank | to the baseline | p (Holm) | "
                         "stands |\n|---|---|---|---|---|---|\n| linear:ramp=2 | 73.00"));
-  EXPECT_THAT(text, HasSubstr("| wild | 20 | 2000 | 0 | 3 of 5 | 14 |\n"));
+  EXPECT_THAT(text, HasSubstr("| wild | 20 | 2000 | 0 | - | 3 of 5 | 14 |\n"));
 }
 
 TEST(AnswerFiles, HaveALineForEachCell) {
@@ -66,7 +76,7 @@ TEST(AnswerFiles, HaveALineForEachCell) {
   ASSERT_EQ(all.size(), 4U);
   const auto fields = [](const std::string& line) { return std::ranges::count(line, ','); };
   for (const std::string& line : all) EXPECT_EQ(fields(line), fields(all[0])) << line;
-  EXPECT_THAT(all[3], testing::StartsWith("t,wild,false,5,2,0,0,0,0,,,,,,,,,,20,2000,"));
+  EXPECT_THAT(all[3], testing::StartsWith("t,wild,false,5,2,0,0,0,0,0,,,,,,,,,,20,2000,"));
 }
 
 TEST(AnswerFiles, HaveALineForEachRun) {

@@ -122,5 +122,17 @@ TEST_F(ExperimentFolders, ShowTheStateOfRuns) {
   EXPECT_EQ(state_of(files), RunState::failed);
 }
 
+TEST_F(ExperimentFolders, KeepDamagedRunsBesideThoseThatAreDoneAgain) {
+  const ExperimentFolder folder(path_);
+  const PlannedRun run{.name = "a", .configuration = {}, .seed = 1};
+  const RunFiles files = folder.files_of(run, false);
+  for (const char* name : {"a", "a-2"}) {
+    folder_.write("experiment/runs/a/summary.json", "half");
+    EXPECT_EQ(folder.set_aside(files), path_ / "damaged" / name);
+    EXPECT_EQ(read_file(path_ / "damaged" / name / "summary.json"), "half");
+    EXPECT_EQ(state_of(files), RunState::absent);
+  }
+}
+
 }  // namespace
 }  // namespace rubato

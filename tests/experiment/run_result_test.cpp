@@ -1,10 +1,12 @@
 #include "experiment/run_result.hpp"
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 
 #include <rubato/core/error.hpp>
 
 #include "experiment/run_folders.hpp"
+#include "state/sha256.hpp"
 #include "support/error_of.hpp"
 #include "support/temp_folder.hpp"
 
@@ -56,6 +58,11 @@ TEST_F(RunResults, KnowRunsThatNeverLearned) {
             RunEnd::never_learned);
   EXPECT_EQ(read_result(write_run(folder_, "b", {0.1, 0.121, 0.1}), kAccuracy).end,
             RunEnd::unlearned);
+  // To exceed it is more than to come to it.
+  const double border = kAccuracy.chance + kLearned;
+  EXPECT_EQ(read_result(write_run(folder_, "c", {border, border}), kAccuracy).end,
+            RunEnd::never_learned);
+  EXPECT_EQ(read_result(write_run(folder_, "d", {0.9, border}), kAccuracy).end, RunEnd::unlearned);
   EXPECT_EQ(read_result(write_run(folder_, "c", {0.1, 0.1, 0.121}), kAccuracy).end,
             RunEnd::finished);
   const Measure skewed{.is_accuracy = true, .chance = 0.9};
@@ -80,6 +87,21 @@ TEST_F(RunResults, KnowRunsThatDiverged) {
   EXPECT_EQ(test.end, RunEnd::diverged);
 }
 
+// However well it did on what it had: it is no result of the training that was asked for.
+TEST_F(RunResults, KnowRunsThatRanOutOfDevices) {
+  const RunResult result = read_result(
+      write_run(folder_, "a", {0.5, 0.9}, "", {{"stopped", "out of devices"}}), kAccuracy);
+  EXPECT_EQ(result.end, RunEnd::out_of_devices);
+  EXPECT_EQ(name_of(result.end), "out of devices");
+  EXPECT_FALSE(result.has_value());
+  EXPECT_EQ(result.best_value, 0.9);
+  // Every other end is what its numbers say.
+  EXPECT_EQ(
+      read_result(write_run(folder_, "b", {0.9}, "", {{"stopped", "3 hours reached"}}), kAccuracy)
+          .end,
+      RunEnd::finished);
+}
+
 TEST_F(RunResults, TakeStepsThatWereSkippedForWhatTheyAre) {
   const RunResult result =
       read_result(write_run(folder_, "a", {0.5},
@@ -97,7 +119,65 @@ TEST_F(RunResults, KnowRunsWithoutAnEvaluation) {
 TEST_F(RunResults, AreNotMadeOfOtherFiles) {
   folder_.write("a/summary.json", "{\"epochs\": 1}");
   EXPECT_THAT(test::error_of([&] { return read_result(folder_.path() / "a", kAccuracy); }),
-              HasSubstr("is no summary of a run"));
+              HasSubstr("a/summary.json: it or its metrics are none of a run"));
+}
+
+// {"metrics_sha256": the digest of what write_run() has written}.
+nlohmann::json digest_of(const std::filesystem::path& run) {
+  return {{"metrics_sha256", Sha256::hex_of_file(run / "metrics.jsonl")}};
+}
+
+TEST_F(RunResults, AreNotMadeOfMetricsThatSomebodyHasChanged) {
+  const nlohmann::json digest = digest_of(write_run(folder_, "a", {0.5, 0.9}));
+  const auto run = write_run(folder_, "a", {0.5, 0.9}, {}, digest);
+  EXPECT_EQ(read_result(run, kAccuracy).end, RunEnd::finished);
+  const std::string metrics = test::read_file(run / "metrics.jsonl");
+  for (const std::string& damaged :
+       {std::string(), metrics.substr(0, metrics.size() / 2), metrics + "{}\n"}) {
+    folder_.write("a/metrics.jsonl", damaged);
+    EXPECT_THAT(test::error_of([&] { return read_result(run, kAccuracy); }),
+                HasSubstr("a/metrics.jsonl: is not what it was when the run ended"));
+  }
+  std::filesystem::remove(run / "metrics.jsonl");
+  EXPECT_THAT(test::error_of([&] { return read_result(run, kAccuracy); }),
+              HasSubstr("a/metrics.jsonl: cannot be read"));
+}
+
+// Those of older programs have no digest.
+TEST_F(RunResults, WithoutADigestAreBelieved) {
+  const auto run = write_run(folder_, "a", {0.5, 0.9});
+  folder_.write("a/metrics.jsonl", "");
+  EXPECT_EQ(read_result(run, kAccuracy).end, RunEnd::never_learned);
+}
+
+std::string step_line(int batch, int cores) {
+  return fmt::format(
+      "{{\"kind\":\"step\",\"step\":0,\"epoch\":0,\"batch\":{},\"cores\":{},\"loss\":1}}\n", batch,
+      cores);
+}
+
+TEST_F(RunResults, SayHowElasticTheStepsWere) {
+  const std::string epoch = "{\"kind\":\"epoch\",\"epoch\":1,\"steps\":1,\"samples\":1}\n";
+  const auto elasticity_of = [&](const std::string& metrics) {
+    return read_result(write_run(folder_, "a", {0.5}, metrics), kAccuracy).elasticity;
+  };
+  EXPECT_FALSE(elasticity_of("").has_value());
+  // The last step of an epoch has what is left of it.
+  const std::string rest = step_line(128, 2) + step_line(128, 2) + step_line(32, 2) + epoch;
+  EXPECT_EQ(elasticity_of(rest + rest), (Elasticity{.batch_sizes = 1,
+                                                    .least_batch = 128,
+                                                    .most_batch = 128,
+                                                    .fewest_cores = 2,
+                                                    .most_cores = 2}));
+  EXPECT_TRUE(elasticity_of(rest)->is_constant());
+  EXPECT_EQ(elasticity_of(step_line(128, 2) + step_line(64, 3) + step_line(256, 2) + rest),
+            (Elasticity{.batch_sizes = 3,
+                        .least_batch = 64,
+                        .most_batch = 256,
+                        .fewest_cores = 2,
+                        .most_cores = 3}));
+  // As are epochs of one step.
+  EXPECT_EQ(elasticity_of(step_line(96, 2) + epoch + step_line(64, 2) + epoch)->batch_sizes, 2);
 }
 
 TEST_F(RunResults, OfFailuresAreTheirWords) {

@@ -16,8 +16,10 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   const rubato::fuzz::MemoryFile file({data + 1, size - 1});
   try {
     rubato::fuzz::read_samples(rubato::read_csv_samples(
-        file.path(), {.standardise = (*data & 4U) != 0,
-                      .targets = rubato::kCsvTargets[*data % rubato::kCsvTargets.size()].value}));
+        file.path(),
+        {.standardise = (*data & 4U) != 0,
+         .targets = rubato::kCsvTargets[*data % rubato::kCsvTargets.size()].value,
+         .missing = rubato::kMissingValues[*data / 8 % rubato::kMissingValues.size()].value}));
   } catch (const rubato::Error&) {
     // As it should be.
   }

@@ -3,7 +3,7 @@
 #include <string>
 #include <vector>
 
-#include <gtest/gtest.h>
+#include <gmock/gmock.h>
 #include <nlohmann/json.hpp>
 
 namespace rubato::app {
@@ -69,6 +69,17 @@ TEST(BenchOutput, TellsInTheTableTheFastestFirst) {
       "  no\n"
       "slow                          500 ms   250 ms - 2.00 s         0.00        0.00       2 %"
       "  yes\n");
+}
+
+TEST(BenchOutput, MovesColumnsBelowOnANarrowTerminal) {
+  const std::string table = bench_table(rows(), {40});
+  EXPECT_THAT(table, testing::HasSubstr("\n"
+                                        "strategy            median\n"
+                                        "two-level:hosts=2,  125 ms\n"
+                                        "inner=ring\n"
+                                        "slow                500 ms\n"
+                                        "\n"
+                                        "strategy                   min - max\n"));
 }
 
 }  // namespace

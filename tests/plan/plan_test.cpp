@@ -178,17 +178,19 @@ TEST(PlannerCarry, EndsWithTheEpochsThatAreAskedFor) {
   const auto shortened = [](std::int64_t epochs, std::int64_t batch_size, StepPlace place) {
     PlanOptions options = kCarry;
     options.epochs = epochs;
-    return StepPlanner(options)
-        .plan(place, {.batch_size = batch_size, .cores = std::nullopt})
-        ->minibatches;
+    const StepPlan plan =
+        StepPlanner(options).plan(place, {.batch_size = batch_size, .cores = std::nullopt}).value();
+    return std::pair(plan.batch_size, plan.minibatches);
   };
-  EXPECT_EQ(shortened(0, 400, {}), 100);
-  EXPECT_EQ(shortened(2, 400, {}), 5);
-  EXPECT_EQ(shortened(1, 400, {}), 3) << "the last minibatch is whole";
-  EXPECT_EQ(shortened(2, 8, {.step = {}, .epoch = EpochIndex{1}, .samples = 6}), 1);
-  EXPECT_EQ(shortened(2, 8, {.step = {}, .epoch = EpochIndex{1}, .samples = 5}), 2);
-  EXPECT_EQ(shortened(3, 8, {.step = {}, .epoch = EpochIndex{1}, .samples = 6}), 2);
-  EXPECT_EQ(shortened(std::int64_t{1} << 62, 400, {}), 100);
+  EXPECT_THAT(shortened(0, 400, {}), testing::Pair(400, 100));
+  EXPECT_THAT(shortened(2, 400, {}), testing::Pair(20, 5));
+  EXPECT_THAT(shortened(1, 400, {}), testing::Pair(10, 3)) << "the last minibatch is what is left";
+  const StepPlace late{.step = {}, .epoch = EpochIndex{1}, .samples = 6};
+  EXPECT_THAT(shortened(2, 8, late), testing::Pair(4, 1));
+  EXPECT_THAT(shortened(3, 8, late), testing::Pair(8, 2));
+  EXPECT_THAT(shortened(2, 8, {.step = {}, .epoch = EpochIndex{1}, .samples = 5}),
+              testing::Pair(5, 2));
+  EXPECT_THAT(shortened(std::int64_t{1} << 62, 400, {}), testing::Pair(400, 100));
 }
 
 TEST(PlannerCarry, GoesToTheMiddleOfAnEpoch) {

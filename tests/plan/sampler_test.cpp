@@ -70,6 +70,10 @@ TEST(Sampler, WeightsAreNumbersToDrawBy) {
   EXPECT_THAT(
       error_of([] { static_cast<void>(weighted({std::numeric_limits<double>::quiet_NaN()})); }),
       HasSubstr("sample 0 has the weight nan"));
+  EXPECT_THAT(error_of([] {
+                static_cast<void>(weighted({1, std::numeric_limits<double>::infinity()}));
+              }),
+              HasSubstr("sample 1 has the weight inf"));
   for (const std::vector<double>& weights :
        {std::vector<double>{}, {0, 0}, std::vector<double>(2, 1e308)}) {
     EXPECT_THAT(error_of([&] { static_cast<void>(weighted(weights)); }),

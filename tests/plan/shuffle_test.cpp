@@ -58,6 +58,7 @@ TEST(ShuffleDeathTest, RejectsWhatIsOutOfRange) {
 StepPlan step_of(std::int64_t first, std::int64_t minibatches, std::int64_t shift = 0) {
   StepPlan step;
   step.first_minibatch = MinibatchIndex{first};
+  step.batch_size = 4 * minibatches;
   step.minibatches = minibatches;
   step.shift = shift;
   return step;
@@ -99,6 +100,18 @@ TEST(SampleOrder, GoesOnInTheNextEpoch) {
   // Two epochs on, which are there already, and back.
   expect(6, step_of(0, 1, 3), 33);
   expect(3, step_of(0, 10), 0);
+}
+
+TEST(SampleOrder, EndsWithTheSamplesOfItsStep) {
+  const std::vector<std::int64_t> all = random_permutation(10, 42);
+  SampleOrder order(10, 4, 42);
+  StepPlan step = step_of(1, 2);
+  step.batch_size = 6;
+  order.prepare(EpochIndex{0}, step);
+  EXPECT_THAT(order.minibatch(step, MinibatchIndex{1}),
+              testing::ElementsAreArray(all.begin() + 4, all.begin() + 8));
+  EXPECT_THAT(order.minibatch(step, MinibatchIndex{2}),
+              testing::ElementsAreArray(all.begin() + 8, all.end()));
 }
 
 }  // namespace

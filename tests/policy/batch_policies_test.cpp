@@ -44,6 +44,17 @@ TEST(BatchPolicies, AreMadeByName) {
             "no multiple of the minibatch size, 4, is from min=9 to max=11; accepted: bounds that "
             "have one between them");
   EXPECT_EQ(error_of_policy("noise-scale:min=9,max=12"), "no error");
+  // Bounds the wrong way round have no batch between them, whatever the minibatch.
+  for (const std::int64_t minibatch : {1, 4}) {
+    EXPECT_EQ(error_of_policy("noise-scale:min=9,max=8", {.minibatch_size = minibatch}),
+              "noise-scale: min: 9 is above max=8; accepted: 1 to 8");
+  }
+  EXPECT_EQ(error_of_policy("goodput:max=7"),
+            "goodput: max: 7 is below the min that is not given, 8 (--ref-batch); accepted: 8 and "
+            "more, or with a min of at most 7");
+  EXPECT_EQ(error_of_policy("noise-scale:max=3"),
+            "noise-scale: max: 3 is below the min that is not given, 4 (a minibatch); accepted: 4 "
+            "and more");
   EXPECT_THAT(error_of_policy("goodput:max=64,threshold=-1"), HasSubstr("threshold"));
   EXPECT_THAT(error_of_policy("goodput:max=64,factor=2"), HasSubstr("factor"));
   EXPECT_EQ(error_of_policy("goodput:max=64", {.minibatch_size = 0}),

@@ -1,9 +1,12 @@
 // A policy that takes the batch of the greatest goodput, by times and noise that it is told.
 
+#include <cmath>
 #include <cstdint>
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
+#include <utility>
 #include <vector>
 
 #include <gmock/gmock.h>
@@ -168,6 +171,39 @@ TEST(GoodputPolicy, SaysWhatItWentBy) {
   EXPECT_DOUBLE_EQ(decision.inputs[11].value,
                    batch / decision.inputs[9].value * decision.inputs[10].value);
   EXPECT_NEAR(decision.inputs[9].value / seconds_of(decision.step), 1, 0.02);
+}
+
+// Of times that no line goes through, and after a resume.
+TEST(GoodputPolicy, SaysHowFarItsModelIsFromTheTimes) {
+  const std::vector<std::pair<std::int64_t, double>> times{{1, 1.0}, {2, 2.2}, {4, 3.5}};
+  const auto policy = goodput_policy("min=4,max=4096");
+  for (const auto& [minibatches, seconds] : times) {
+    policy->observe(
+        {.step = {.batch_size = 4 * minibatches, .cores = 1}, .after = {}, .seconds = seconds});
+  }
+  const auto inputs_of = [](const BatchPolicy& of) {
+    return of.decide({.batch_size = 4, .cores = 1}, {}).inputs;
+  };
+  const std::vector<NamedNumber> inputs = inputs_of(*policy);
+  const auto input = [&](std::string_view name) {
+    for (const NamedNumber& one : inputs) {
+      if (one.name == name) return one.value;
+    }
+    return -1.0;
+  };
+  double squares = 0;
+  for (const auto& [minibatches, seconds] : times) {
+    const double model =
+        input("gradient_base") + input("gradient_slope") * static_cast<double>(minibatches);
+    squares += std::log(model / seconds) * std::log(model / seconds);
+  }
+  EXPECT_NEAR(input("fit_error"), std::sqrt(squares / 3), 1e-12);
+  EXPECT_GT(input("fit_error"), 0.01);
+  State state;
+  policy->save(state);
+  const auto loaded = goodput_policy("min=4,max=4096");
+  loaded->load(state);
+  EXPECT_EQ(inputs_of(*loaded), inputs);
 }
 
 TEST(GoodputPolicy, GoesOnFromAState) {

@@ -106,7 +106,15 @@ TEST(NoiseScalePolicy, SaysWhatItWentBy) {
   SourceProgress progress;
   progress.noise_scale = 100.0;
   EXPECT_THAT(policy->decide({.batch_size = 32}, progress).inputs,
-              ElementsAre(NamedNumber{"noise_scale", 100}, NamedNumber{"target", 64}));
+              ElementsAre(NamedNumber{"noise_scale", 100}, NamedNumber{"target", 64}))
+      << "the target is within the bounds";
+  const auto within = noise_policy("max=4096,factor=3,smoothing=0,change=0,wait=1");
+  follow(*within, {100.0});
+  EXPECT_THAT(within->decide({.batch_size = 32}, progress).inputs.back().value,
+              testing::DoubleNear(300, 1e-9));
+  const auto above = noise_policy("min=512,max=4096,smoothing=0,change=0,wait=1");
+  follow(*above, {100.0});
+  EXPECT_EQ(above->decide({.batch_size = 512}, progress).inputs.back().value, 512);
 }
 
 TEST(NoiseScalePolicy, GoesOnFromAState) {

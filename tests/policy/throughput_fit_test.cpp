@@ -108,6 +108,20 @@ TEST(FitThroughput, FindsTheModelThatTimesAreOf) {
   }
 }
 
+// By hand: one of four times is a tenth longer, in logarithms, than the model says, and one
+// shorter.
+TEST(FitThroughput, HasAnErrorThatIsTheRootOfAMeanSquare) {
+  const ThroughputModel model{.gradient_base = 1, .gradient_slope = 2, .host_base = 3};
+  StepSeconds seconds = times_of(model, {{.cores = 1, .minibatches = 1},
+                                         {.cores = 1, .minibatches = 4},
+                                         {.cores = 2, .minibatches = 1},
+                                         {.cores = 4, .minibatches = 2}});
+  EXPECT_EQ(fit_error(model, seconds, kOfHost), 0);
+  seconds.begin()->second *= std::exp(0.1);
+  seconds.rbegin()->second *= std::exp(-0.1);
+  EXPECT_NEAR(fit_error(model, seconds, kOfHost), std::sqrt(2 * 0.01 / 4), 1e-12);
+}
+
 TEST(FitThroughput, TakesWhatIsUnexploredForFree) {
   const ThroughputModel model{.gradient_base = 1,
                               .gradient_slope = 1,

@@ -1,5 +1,6 @@
 """Callbacks, Ctrl-C, threads, and the end of the interpreter."""
 
+import json
 import os
 import signal
 import threading
@@ -46,6 +47,34 @@ class Callbacks(TestCase):
         self.assertEqual(result.epochs.rows, 2)
         # Only False does.
         self.assertEqual(rubato.train("softmax", trace=32, samples=320, on_step=lambda step: 0).steps.rows, 10)
+
+    def test_what_was_stopped_goes_on_as_if_it_had_not_been(self):
+        options = {"model": "softmax", "trace": 512, "epochs": 3}
+        wanted = self.folder() / "run"
+        whole = rubato.train(out=wanted, **options)
+
+        def lines(folder):
+            found = [json.loads(line) for line in (folder / "metrics.jsonl").read_text().splitlines()]
+            return [{name: value for name, value in line.items() if name != "seconds"} for line in found]
+
+        last = whole.steps.rows - 1
+        for stops in ({"on_step": lambda step: step["step"] != 30}, {"on_step": lambda step: step["step"] != 45},
+                      {"on_epoch": lambda epoch: epoch["epoch"] != 1}, {"on_step": lambda step: step["step"] != last},
+                      {"on_step": lambda step: step["step"] != 3, "checkpoint_every": "never"},
+                      {"on_step": lambda step: step["step"] != 26, "checkpoint_every": "2steps"}):
+            folder = self.folder() / "run"
+            first = rubato.train(out=folder, **stops, **options)
+            self.assertIn("returned False", first.stopped)
+            self.assertEqual(rubato.train(resume=folder).sha256, whole.sha256)
+            self.assertEqual(lines(folder), lines(wanted))
+
+    def test_what_was_stopped_by_itself_has_ended(self):
+        folder = self.folder() / "run"
+        first = rubato.train("softmax", trace=512, samples=5120, on_step=lambda step: step["step"] < 9, out=folder)
+        self.assertEqual(first.stopped, "5120 samples reached")
+        with self.assertWarnsRegex(RuntimeWarning, "^nothing was left to train: 5120 samples reached$") as caught:
+            self.assertEqual(rubato.train(resume=folder).steps.rows, 0)
+        self.assertEqual(caught.filename, __file__)
 
     def test_exceptions_leave_a_checkpoint(self):
         folder = self.folder() / "run"
@@ -129,6 +158,28 @@ class Interrupted(TestCase):
         self.assertGreaterEqual(caught.exception.result.steps.rows, 5)
         result = rubato.train(resume=folder, on_step=lambda step: False)
         self.assertEqual(result.steps["step"].tolist(), [caught.exception.result.steps.rows])
+
+    def test_the_way_on_names_what_has_no_name(self):
+        def on_step(step):
+            raise KeyboardInterrupt
+
+        data = torch.rand(64, 4), torch.arange(64) % 3
+
+        def loss(output: torch.Tensor, target: torch.Tensor) -> torch.Tensor:
+            return torch.nn.functional.cross_entropy(output, target)
+
+        for call, arguments in (("model, data, validation=validation, loss=loss, ",
+                                 {"model": torch.nn.Linear(4, 3), "data": data, "validation": data, "loss": loss}),
+                                ("model, data, ", {"model": torch.nn.Linear(4, 3), "data": data, "validation": 0.5}),
+                                ("data=data, ", {"model": "mlp", "data": data}), ("", {"model": "softmax"})):
+            folder = self.folder() / "run"
+            with self.assertWarns(RuntimeWarning) as warned, self.assertRaises(KeyboardInterrupt):
+                rubato.train(out=folder, on_step=on_step, trace=32, epochs=2, **arguments)
+            self.assertIn(f"to go on: rubato.train({call}resume='{folder}')", str(warned.warning))
+            # It does as it says.
+            model, validation = arguments["model"], arguments.get("validation")
+            eval(f"rubato.train({call}resume=folder, on_step=lambda step: False)",
+                 {"rubato": rubato, "model": model, "data": data, "validation": validation, "loss": loss, "folder": folder})
 
     def test_control_c_between_callbacks(self):
         folder = self.folder() / "run"

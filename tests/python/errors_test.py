@@ -73,6 +73,29 @@ class SameText(TestCase):
             rubato.train(torch.nn.Linear(3, 2), (torch.rand(64, 2), torch.zeros(64).long()), trace=32)
 
 
+class Arrays(TestCase):
+    """What is no number is said where it is, before anything is trained."""
+
+    def test_of_numbers_that_are_none(self):
+        inputs, targets = torch.rand(64, 3), torch.zeros(64).long()
+        inputs[17, 2] = math.nan
+        with self.assertRaisesRegex(rubato.Error, r"data: 'x' has nan at \[17, 2\]; accepted: finite numbers"):
+            rubato.train("softmax", (inputs, targets), trace=32)
+        with self.assertRaisesRegex(rubato.Error, r"data: 'y' has inf at \[1\]"):
+            rubato.train("mlp", (torch.rand(2, 3), torch.tensor([0, math.inf])), trace=32)
+
+        class Two(torch.nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.linear = torch.nn.Linear(3, 2)
+
+            def forward(self, x, y):
+                return self.linear(x + y)
+
+        with self.assertRaisesRegex(rubato.Error, r"data: 'x\[1\]' has nan at \[17, 2\]"):
+            rubato.train(Two(), ([torch.rand(64, 3), inputs], targets), trace=32)
+
+
 class WaysOut(TestCase):
     """What is left of a run is said behind what ended it."""
 
@@ -106,7 +129,7 @@ class WaysOut(TestCase):
         folder = self.folder() / "run"
         with self.assertRaises(rubato.OutOfMemory) as caught:
             rubato.train(Hungry(), (inputs, targets), out=folder, **options)
-        steps, file, resume = re.search(r"\nafter (\d+) steps; the checkpoint is (.*); to go on: rubato.train\(resume='(.*)'\)$",
+        steps, file, resume = re.search(r"\nafter (\d+) steps; the checkpoint is (.*); to go on: rubato.train\(model, data, resume='(.*)'\)$",
                                         str(caught.exception)).groups()
         self.assertGreater(int(steps), 0)
         self.assertEqual((file, resume), (f"{folder}/checkpoints/step-{steps}.safetensors", str(folder)))
@@ -121,6 +144,27 @@ class Arguments(TestCase):
                             ({"log_steps": 3}, "nothing is printed")):
             with self.assertRaisesRegex(TypeError, text):
                 rubato.train("softmax", **words)
+
+    def test_of_a_wrong_type_are_not_printed(self):
+        with self.assertRaises(TypeError) as caught:
+            rubato.train("softmax", optimizer=torch.optim.SGD([torch.zeros(1)], lr=0.1))
+        self.assertEqual(str(caught.exception), "optimizer: it is of type SGD; accepted: a number, text, True or False")
+        with self.assertRaises(rubato.Error) as caught:
+            rubato.train("softmax", trace=[(list(range(10000)), 2)])
+        self.assertLess(len(str(caught.exception)), 120)
+
+    def test_several_outputs_for_a_loss_of_one(self):
+        class Two(torch.nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.linear = torch.nn.Linear(2, 3)
+
+            def forward(self, x):
+                return self.linear(x), x
+
+        with self.assertRaisesRegex(rubato.Error, "2 outputs, where one tensor is taken") as caught:
+            rubato.train(Two(), (torch.rand(64, 2), torch.arange(64) % 3), trace=32)
+        self.assertNotIn("::", str(caught.exception))
 
     def test_anything_at_all(self):
         # Whatever it is, it is an exception, and the interpreter lives.

@@ -83,6 +83,43 @@ class Models(TestCase):
         result = rubato.train(seeded(Plain), blobs(), validation=blobs(1), **OPTIONS)
         self.assertGreater(result.test_accuracy, 0.95)
 
+    def test_what_is_scripted_and_cannot_be_saved_is_traced(self):
+        class WithLabels(nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.linear = nn.Linear(2, 3)
+
+            def forward(self, x, labels=None):
+                logits = self.linear(x)
+                return logits if labels is None else F.cross_entropy(logits, labels)
+
+        torch.jit.script(WithLabels())
+        result = rubato.train(seeded(WithLabels), blobs(), **OPTIONS)
+        self.assertEqual(result.sha256, rubato.train(seeded(Plain), blobs(), **OPTIONS).sha256)
+
+    def test_weight_norm_is_traced(self):
+        def make():
+            return nn.Sequential(nn.utils.weight_norm(nn.Linear(2, 16)), nn.ReLU(), nn.Linear(16, 3))
+
+        model = seeded(make)
+        before = {name: tensor.clone() for name, tensor in model.state_dict().items()}
+        result = rubato.train(model, blobs(), trace=64, ref_batch=64, lr=0.1, momentum=0, samples=192)
+        for name, tensor in model.state_dict().items():
+            self.assertTrue(torch.equal(tensor, before[name]), name)
+        self.assertIn("0.weight_g", result.state_dict)
+        self.assertFalse(torch.equal(result.state_dict["0.weight_g"], before["0.weight_g"]))
+        # The module computes the same with the trained weights, and all data in one batch the same step.
+        model.load_state_dict(result.state_dict)
+        inputs = torch.from_numpy(blobs(1)[0])
+        self.assertTrue(torch.allclose(model(inputs), result.module(inputs), atol=1e-6))
+        inputs, targets = (torch.from_numpy(array[:64]) for array in blobs())
+        step = rubato.train(seeded(make), (inputs, targets), minibatch=64, trace=64, ref_batch=64, lr=0.1, momentum=0, epochs=1)
+        theirs = seeded(make)
+        F.cross_entropy(theirs(inputs), targets).backward()
+        for name, parameter in theirs.named_parameters():
+            wanted = parameter.detach() - 0.1 * parameter.grad
+            self.assertTrue(torch.allclose(step.state_dict[name], wanted, atol=1e-6), name)
+
     def test_traces_are_of_a_copy_and_of_what_training_gives(self):
         seen = []
 
@@ -280,8 +317,6 @@ class Data(TestCase):
         real = numpy.eye(3, dtype=numpy.float32)[targets]
         self.assertEqual(rubato.train(seeded(Two), (columns, real), **OPTIONS).sha256,
                          rubato.train(seeded(Plain), (inputs, real), **OPTIONS).sha256)
-        with self.assertRaisesRegex(rubato.Error, "--validation: of several inputs"):
-            rubato.train(Two(), (columns, targets), validation=0.1, **OPTIONS)
         with self.assertRaisesRegex(rubato.Error, "one tensor of inputs"):
             rubato.train("softmax", (columns, targets), **OPTIONS)
 
@@ -362,6 +397,10 @@ class Refused(TestCase):
                       Modal(lambda self, x: 2 * x if self.training else x)):
             self.refuses("(?s)cannot be scripted .*nor traced .*something else in training than in evaluation.*torch.jit.script",
                          model, blobs())
+        for norm in (nn.utils.spectral_norm, nn.utils.parametrizations.spectral_norm):
+            self.refuses("(?s)cannot be scripted .*nor traced .*spectral_norm of '0' computes something else in training",
+                         nn.Sequential(norm(nn.Linear(2, 3))), blobs())
+        self.refuses("'0' has the hook SpectralNorm", nn.Sequential(nn.utils.spectral_norm(nn.Linear(2, 3))), blobs())
         # What is in it and does nothing is no reason.
         rubato.train(Modal(lambda self, x: x), blobs(), trace=64, epochs=1)
         self.refuses("dict is no model", {}, blobs())
@@ -385,6 +424,18 @@ class Refused(TestCase):
         self.refuses("unknown loss", Plain(), blobs(), loss="cross-entropi")
         self.refuses("no loss", Plain(), blobs(), loss=42)
         self.refuses("cannot be scripted", Plain(), blobs(), loss=lambda output, target: open("x"))
+        def positional(output: torch.Tensor, target: torch.Tensor) -> torch.Tensor:
+            return F.cross_entropy(output, target, "mean")
+
+        class Untyped(nn.Module):
+            def forward(self, output, target, weight=None):
+                return F.cross_entropy(output, target, weight=weight)
+
+        # The reason stands behind the signature of what was called, and before the place.
+        self.refuses(r"(?s)cannot be scripted: Expected a value of type 'Optional\[Tensor\]' for argument 'weight' .*'str', at "
+                     r".*own_model_test.py, line \d+: return F.cross_entropy\(output, target, \"mean\"\)\naccepted: ",
+                     Plain(), blobs(), loss=positional)
+        self.refuses(r"default is None has no type; accepted: typing.Optional\[torch.Tensor\]", Plain(), blobs(), loss=Untyped())
         self.refuses("only libtorch does --loss mse", "softmax", "digits", loss="mse", engine="eigen")
         self.refuses("label-smoothing", Plain(), blobs(), loss=nn.CrossEntropyLoss(), label_smoothing=0.1, trace=64)
         self.refuses("engine eigen", Plain(), blobs(), engine="eigen")

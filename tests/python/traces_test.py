@@ -135,14 +135,14 @@ class Simulations(TestCase):
         self.assertEqual(ours.rows, 2)
         self.assertEqual(ours["epochs"].tolist(), [2, 3])
         for row, their in enumerate(theirs):
-            for name in ("hours", "core_hours", "money", "idle_hours", "lost_hours", "restarts"):
+            for name in ("hours", "core_hours", "money", "idle_hours", "lost_hours", "restart_hours", "restarts"):
                 self.assertEqual(ours[name][row], their["clock"][name], name)
             self.assertEqual(ours["steps"][row], their["steps"])
             self.assertEqual(ours["mean_batch"][row], their["mean_batch"])
 
     def test_ends_of_availabilities(self):
         short = rubato.Availability([0], [4], 1)
-        self.assertEqual(rubato.simulate(short, epochs=2, on_trace_end="stop")["ended_by"].tolist(), ["devices ended"])
+        self.assertEqual(rubato.simulate(short, epochs=2, on_trace_end="stop")["ended_by"].tolist(), ["out of devices"])
         held = rubato.simulate(short, epochs=2, on_trace_end="hold")
         self.assertEqual((held["epochs"].tolist(), held["ended_by"].tolist()), ([2], [None]))
         own = rubato.simulate(rubato.Availability([0], [4], 1, end="hold"), epochs=2)

@@ -15,6 +15,7 @@
 
 #include "state/sha256.hpp"
 #include "support/error_of.hpp"
+#include "support/file_calls.hpp"
 #include "support/no_training.hpp"
 #include "support/temp_folder.hpp"
 
@@ -73,6 +74,19 @@ TEST_F(Checkpoints, TheNewestAreKept) {
   EXPECT_THAT(names(), ElementsAre("step-101.safetensors", "step-100.safetensors"));
   EXPECT_FALSE(fs::exists(path_ / "step-7.safetensors.part"));
   EXPECT_TRUE(fs::exists(path_ / "step-x.safetensors"));
+}
+
+// A folder whose name is not on the disk is gone after a power failure, with all that is in it.
+TEST_F(Checkpoints, AreInAFolderWhoseNameIsOnTheDisk) {
+  test::FileCalls calls(temp_.path());
+  const std::string file = "checkpoints/step-7.safetensors";
+  CheckpointFolder folder(calls.folder() / "checkpoints", 2);
+  folder.write(7, state_of(7));
+  EXPECT_THAT(calls.log(), ElementsAre("fsync .", "fsync " + file + ".part",
+                                       "rename " + file + ".part " + file, "fsync checkpoints"));
+  calls.clear();
+  folder.write(7, state_of(7));
+  EXPECT_EQ(calls.log().front(), "fsync " + file + ".part") << "its name was there";
 }
 
 TEST_F(Checkpoints, WhatIsDamagedIsPassedOver) {

@@ -61,6 +61,7 @@ RunSummary full_summary() {
   summary.data = "digits";
   summary.trace = "elastic";
   summary.weights_sha256 = "abc";
+  summary.metrics_sha256 = "def";
   summary.wall_seconds = 5;
   summary.gradient_buffers = 7;
   summary.stopped = "the reason";
@@ -74,7 +75,7 @@ TEST(Summary, HasExactlyTheseFields) {
       "final_test_mse": 0.5, "final_test_perplexity": 1.25,
       "epochs": 2, "part_of_epoch": {"steps": 5, "samples": 160, "of_steps": 48},
       "steps": 10, "samples": 1000, "iterations": 12.5, "wall_seconds": 5.0, "train_seconds": 4.0,
-      "samples_per_second": 250.0, "weights_sha256": "abc", "model": "mlp", "data": "digits",
+      "samples_per_second": 250.0, "weights_sha256": "abc", "metrics_sha256": "def", "model": "mlp", "data": "digits",
       "trace": "elastic", "rule": "root", "seed": 18446744073709551615, "minibatch": 16,
       "cores": 6, "threads": 3, "gradient_buffers": 7, "stopped": "the reason",
       "engine": "libtorch",
@@ -97,7 +98,7 @@ TEST(Summary, HasNullsWhereThereIsNothing) {
   const auto parsed = json::parse(to_json(summary));
   for (const char* name :
        {"final_test_accuracy", "best_test_accuracy", "final_test_top_k_accuracy", "final_test_loss",
-        "final_test_mse", "final_test_perplexity", "part_of_epoch", "stopped"}) {
+        "final_test_mse", "final_test_perplexity", "part_of_epoch", "stopped", "metrics_sha256"}) {
     EXPECT_TRUE(parsed.at(name).is_null()) << name;
   }
   for (const char* name : {"openblas", "aten", "onednn", "openblas_by_itself"}) {
@@ -284,7 +285,7 @@ TEST(Numbers, ChangeTheirFormAtTheirBorders) {
 std::string logged_step(int log_steps, int which) {
   const std::unique_ptr<std::FILE, int (*)(std::FILE*)> file(std::tmpfile(), std::fclose);
   Progress progress(file.get(), {.epochs = 2, .samples_per_epoch = 256, .log_steps = log_steps});
-  test::NoTraining training;
+  test::MinibatchesOf training(32);
   EpochPlan plan;
   for (std::int64_t i = 0; i < 4; ++i) {
     plan.steps.push_back({.index = StepIndex{i},

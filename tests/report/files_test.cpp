@@ -1,9 +1,11 @@
+#include <chrono>
 #include <filesystem>
 #include <fstream>
 #include <limits>
 #include <optional>
 #include <sstream>
 #include <string>
+#include <thread>
 #include <utility>
 #include <vector>
 
@@ -83,6 +85,20 @@ TEST_F(ReportFiles, ARunFolderHasOneProcessAtATime) {
   }
   EXPECT_EQ(error_of([&] { static_cast<void>(RunFolder::existing(folder() / "run")); }),
             "no error");
+}
+
+// The threads of a process that was killed hold it for a moment longer.
+TEST_F(ReportFiles, ARunFolderIsWaitedFor) {
+  std::optional<RunFolder> before(std::in_place, folder() / "run");
+  std::thread ends([&] {
+    std::this_thread::sleep_for(std::chrono::milliseconds(50));
+    before.reset();
+  });
+  EXPECT_EQ(error_of([&] {
+              static_cast<void>(RunFolder::existing(folder() / "run", std::chrono::minutes(1)));
+            }),
+            "no error");
+  ends.join();
 }
 
 TEST_F(ReportFiles, ARunFolderThatIsMovedKeepsItsLock) {

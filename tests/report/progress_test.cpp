@@ -87,6 +87,7 @@ std::string contents(std::FILE* file) {
 std::string printed(const ProgressOptions& options) {
   const std::unique_ptr<std::FILE, int (*)(std::FILE*)> file(std::tmpfile(), std::fclose);
   {
+    test::MinibatchesOf training(32);
     Progress progress(file.get(), options);
     for (std::int64_t e = 0; e < 2; ++e) {
       StepPlan four;
@@ -100,13 +101,13 @@ std::string printed(const ProgressOptions& options) {
         four.first_minibatch = MinibatchIndex{2 * i};
         plan.steps.push_back(four);
       }
-      progress.on_epoch_begin(no_training, start_of(plan, {}));
+      progress.on_epoch_begin(training, start_of(plan, {}));
       for (const StepPlan& step_plan : plan.steps) {
         StepRecord step;
         step.plan = step_plan;
         step.learning_rate = 0.02;
         step.loss = 0.25;
-        progress.on_step(no_training, step);
+        progress.on_step(training, step);
       }
       EpochRecord record;
       record.epoch = plan.index;
@@ -117,7 +118,7 @@ std::string printed(const ProgressOptions& options) {
       record.test.emplace();
       record.test->loss = 0.125;
       record.test->accuracy = 0.975;
-      progress.on_epoch(no_training, record);
+      progress.on_epoch(training, record);
     }
   }
   return contents(file.get());
@@ -141,12 +142,13 @@ TEST(Progress, HasNothingLeftAfterTheLastStep) {
                           .cores = 2,
                           .first_minibatch = MinibatchIndex{0},
                           .minibatches = 2});
-    progress.on_epoch_begin(no_training, start_of(plan, {}));
+    test::MinibatchesOf training(128);
+    progress.on_epoch_begin(training, start_of(plan, {}));
     // Long enough to be seen where seconds are rounded.
     std::this_thread::sleep_for(std::chrono::milliseconds(600));
     StepRecord step;
     step.plan = plan.steps[0];
-    progress.on_step(no_training, step);
+    progress.on_step(training, step);
     return contents(file.get());
   };
   EXPECT_THAT(left_of(1), HasSubstr("  0:00 left\n"));
@@ -156,6 +158,7 @@ TEST(Progress, HasNothingLeftAfterTheLastStep) {
 // An epoch in whose middle training goes on.
 TEST(Progress, KnowsWhatWasDoneBefore) {
   const std::unique_ptr<std::FILE, int (*)(std::FILE*)> file(std::tmpfile(), std::fclose);
+  test::MinibatchesOf training(32);
   Progress progress(file.get(), {.epochs = 5, .samples_per_epoch = 256, .log_steps = 1});
   EpochPlan plan{.index = EpochIndex{2}};
   for (std::int64_t i = 0; i < 4; ++i) {
@@ -165,10 +168,10 @@ TEST(Progress, KnowsWhatWasDoneBefore) {
                           .first_minibatch = MinibatchIndex{2 * i},
                           .minibatches = 2});
   }
-  progress.on_epoch_begin(no_training, start_of(plan, {}));
+  progress.on_epoch_begin(training, start_of(plan, {}));
   StepRecord step;
   step.plan = plan.steps[2];
-  progress.on_step(no_training, step);
+  progress.on_step(training, step);
   const std::string text = contents(file.get());
   EXPECT_THAT(text, HasSubstr("epoch 3/5  step 11  "));
 }
@@ -199,6 +202,65 @@ TEST(Progress, KnowsWhatIsLeftOfABudget) {
       << "not that of a million epochs";
 }
 
+class PauseAfterSixSteps final : public Observer {
+ public:
+  void on_step(Training& /*training*/, const StepRecord& /*step*/) override { ++steps_; }
+  void between_steps(Training& training) override {
+    if (steps_ == 6) training.pause();
+  }
+
+ private:
+  int steps_ = 0;
+};
+
+// Of a budget half of which was spent before the run went on: what is left is told by the share
+// that is spent here, and with the first step there is none yet.
+TEST(Progress, DoesNotTakeWhatWasSpentBeforeAResumeForItsOwn) {
+  const std::unique_ptr<std::FILE, int (*)(std::FILE*)> file(std::tmpfile(), std::fclose);
+  TrainOptions options{.epochs = 100'000'000, .minibatch_size = 2, .learning_rate = 0.01};
+  options.budget.samples = 192;
+  Trainer before(test::tiny_objective(), Trace::constant(16), options);
+  before.add_observer<PauseAfterSixSteps>();
+  before.fit();
+  Trainer trainer(test::tiny_objective(), Trace::constant(16), options);
+  trainer.load_state(before.state());
+  trainer.add_observer<Progress>(file.get(), ProgressOptions{.epochs = options.epochs,
+                                                             .samples_per_epoch = 48,
+                                                             .log_steps = 1,
+                                                             .budget = options.budget});
+  trainer.fit();
+  EXPECT_THAT(contents(file.get()), testing::ContainsRegex("step 7  [^\n]*  [1-9][0-9:]+ left\n"))
+      << "all those epochs, and not a moment";
+}
+
+TEST(Progress, BreaksNoWordOnANarrowTerminal) {
+  EpochRecord record;
+  record.steps = 4;
+  record.train_loss = 0.5;
+  record.test.emplace();
+  record.test->accuracy = 0.975;
+  int master = -1;
+  int slave = -1;
+  winsize size{};
+  size.ws_col = 40;
+  ASSERT_EQ(openpty(&master, &slave, nullptr, nullptr, &size), 0);
+  {
+    const std::unique_ptr<std::FILE, int (*)(std::FILE*)> terminal(fdopen(slave, "w"), std::fclose);
+    Progress(terminal.get(), {}).on_epoch(no_training, record);
+  }
+  std::string text;
+  std::array<char, 4096> bytes{};
+  // The end of a terminal is an error.
+  for (ssize_t count = 0; (count = read(master, bytes.data(), bytes.size())) > 0;) {
+    text.append(bytes.data(), static_cast<std::size_t>(count));
+  }
+  close(master);
+  EXPECT_EQ(text,
+            "epoch 1/1  4 steps  train loss 0.5000\r\n"
+            "  test loss 0.0000  accuracy 97.50 %\r\n"
+            "  0 samples/s\r\n");
+}
+
 TEST(Progress, DrawsABarOnATerminalAndTakesItAwayAgain) {
   const std::string text =
       printed({.epochs = 2, .samples_per_epoch = 256, .terminal = true, .log_steps = 2});
@@ -218,7 +280,7 @@ std::string drawn_on(unsigned short columns, const EpochPlan& plan, const StepPl
   EXPECT_EQ(openpty(&master, &slave, nullptr, nullptr, &size), 0);
   const std::unique_ptr<std::FILE, int (*)(std::FILE*)> terminal(fdopen(slave, "w"), std::fclose);
   Progress progress(terminal.get(), {.epochs = 200, .samples_per_epoch = 64, .terminal = true});
-  test::NoTraining training;
+  test::MinibatchesOf training(32);
   progress.on_epoch_begin(training, start_of(plan, {}));
   StepRecord step;
   step.plan = drawn;

@@ -111,7 +111,7 @@ TEST(BatchPolicyOfRuns, RefusesWhatCannotWork) {
             "--batch goodput:max=512: by this machine's seconds the result would depend on the "
             "machine; accepted: with --clock virtual");
   EXPECT_THAT(error(adaptive_run("goodput:max=24", Clock::modelled)),
-              HasSubstr("no multiple of the minibatch size, 8, is from min=32 to max=24"));
+              HasSubstr("max: 24 is below the min that is not given, 32 (--ref-batch)"));
   EXPECT_THAT(error(adaptive_run("noise-scale:max=4096", Clock::real)),
               HasSubstr("a batch of 4096 samples is larger than an epoch (2048); accepted: max of "
                         "at most 2048, or more with --remainder carry"));

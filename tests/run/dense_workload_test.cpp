@@ -44,7 +44,8 @@ TEST(DenseWorkload, HasTheModelsOfItsNames) {
 
 TEST(DenseWorkload, SaysWhatItTrains) {
   const auto digits = dense_workload({.model = "softmax"});
-  EXPECT_EQ(digits->description(), "softmax on digits: 12000 training and 2000 test images");
+  EXPECT_EQ(digits->description(),
+            "softmax on digits: 12000 training and 2000 test images of 1 x 28 x 28 in 10 classes");
   EXPECT_EQ(digits->samples(), 12'000);
   EXPECT_EQ(digits->engine().engine, "eigen");
   EXPECT_EQ(digits->warning(), "");

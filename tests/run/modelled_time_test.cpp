@@ -66,6 +66,31 @@ SimulationResult simulated(const RunConfiguration& run, std::int64_t samples) {
                   {}, budget_of(run));
 }
 
+// Devices for two steps of 64 samples, and none any more.
+TEST(ModelledTime, IsAnEndWhereThereAreNoDevicesAnyMore) {
+  const test::TempFolder temp;
+  const fs::path folder = temp.path() / "run";
+  RunConfiguration configuration = in_modelled_time();
+  configuration.trace = temp.write("two.csv", "seconds,count\n0,8\n25,0\n90,\n").string();
+  configuration.on_trace_end = TraceEnd::stop;
+  configuration.cluster = "substep=10,bytes=0";
+  const RunOutcome outcome = outcome_of(configuration, RunLocation::create(folder));
+  EXPECT_EQ(outcome.end, RunOutcome::End::out_of_devices);
+  const auto summary = nlohmann::json::parse(read_file(folder / "summary.json"));
+  EXPECT_EQ(summary.at("stopped"), "out of devices");
+  EXPECT_EQ(summary.at("samples"), 128);
+  EXPECT_EQ(summary.at("clock").at("hours"), 90.0 / 3600);
+  EXPECT_EQ(summary.at("clock").at("lost_hours"), 5.0 / 3600);
+  EXPECT_EQ(summary.at("clock").at("restart_hours"), 0);
+  EXPECT_TRUE(fs::exists(folder / "checkpoints" / "step-2.safetensors"));
+  // A budget that is reached before is none of that.
+  configuration.hours = 80.0 / 3600;
+  const RunOutcome reached = outcome_of(configuration);
+  EXPECT_EQ(reached.end, RunOutcome::End::completed);
+  EXPECT_EQ(reached.summary->stopped, "0.0222222 hours of the clock reached");
+  EXPECT_EQ(reached.summary->result.time->seconds, 80);
+}
+
 TEST(ModelledTime, IsThatOfTheSimulation) {
   RunConfiguration configuration = in_modelled_time();
   for (const char* trace :
@@ -167,8 +192,7 @@ TEST(ModelledTime, IsRefusedWhereDevicesGoBeforeItsEnd) {
       HasSubstr("the availability ends at 3600 s, and there is more to train"));
   EXPECT_FALSE(fs::exists(temp.path() / "run")) << "before there is a folder";
   configuration.on_trace_end = TraceEnd::stop;
-  EXPECT_THAT(outcome_of(configuration).summary->stopped,
-              HasSubstr("the source of the steps ended after"));
+  EXPECT_THAT(outcome_of(configuration).summary->stopped, "out of devices");
   configuration.on_trace_end = TraceEnd::error;
   configuration.hours = 0.5;
   EXPECT_EQ(outcome_of(configuration).summary->stopped, "0.5 hours of the clock reached");

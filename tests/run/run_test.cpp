@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <nlohmann/json.hpp>
 
@@ -14,7 +15,9 @@
 #include <rubato/state/state_file.hpp>
 
 #include "core/file.hpp"
+#include "state/sha256.hpp"
 #include "support/error_of.hpp"
+#include "support/file_calls.hpp"
 #include "support/temp_folder.hpp"
 
 namespace rubato {
@@ -41,6 +44,21 @@ class PauseAfter final : public Observer {
   }
 
  private:
+  std::int64_t steps_;
+};
+
+// Stops the run for now after so many steps in all.
+class StopForNowAfter final : public Observer {
+ public:
+  StopForNowAfter(rubato::Run& run, std::int64_t steps) : run_(run), steps_(steps) {}
+  void between_steps(Training& training) override {
+    if (training.result().steps == steps_) {
+      run_.stop_for_now(training, fmt::format("after {}", steps_));
+    }
+  }
+
+ private:
+  rubato::Run& run_;
   std::int64_t steps_;
 };
 
@@ -71,6 +89,7 @@ TEST(Run, LeavesAFolderThatSaysAllOfIt) {
   EXPECT_TRUE(summary.at("versions").contains("eigen"));
   EXPECT_FALSE(summary.at("kernels").contains("openblas_by_itself")) << "there is none";
   EXPECT_EQ(lines_of(folder / "metrics.jsonl"), 24 + 3);
+  EXPECT_EQ(summary.at("metrics_sha256"), Sha256::hex_of(read_file(folder / "metrics.jsonl")));
   EXPECT_TRUE(fs::exists(folder / "checkpoints" / "step-24.safetensors"));
 
   // The weights, for every reader of safetensors.
@@ -129,6 +148,32 @@ TEST(Run, GoesOnFromWhereItWasPaused) {
   }
 }
 
+// With an evaluation and a summary, unlike one that was paused; and then as if it had not been.
+TEST(Run, GoesOnFromWhereItWasStoppedForNow) {
+  const test::TempFolder temp;
+  RunConfiguration configuration = small();
+  const std::string expected = weights_of(configuration);
+  for (const char* const every : {"5steps", "1epochs", "never"}) {
+    configuration.checkpoint_every = every;
+    const fs::path where = temp.path() / every;
+    {
+      rubato::Run run(configuration, dense_workload(configuration), RunLocation::create(where));
+      run.trainer().add_observer<StopForNowAfter>(run, 11);
+      const RunOutcome outcome = run.execute();
+      ASSERT_EQ(outcome.end, RunOutcome::End::completed);
+      EXPECT_EQ(outcome.summary.value().stopped, "after 11");
+    }
+    EXPECT_TRUE(fs::exists(where / "summary.json"));
+    EXPECT_EQ(lines_of(where / "metrics.jsonl"), 11 + 2);
+
+    rubato::Run other(configuration, dense_workload(configuration),
+                      RunLocation::resume(where, configuration));
+    EXPECT_EQ(other.trainer().result().steps, 11);
+    EXPECT_EQ(other.execute().summary.value().weights_sha256, expected) << every;
+    EXPECT_EQ(lines_of(where / "metrics.jsonl"), 24 + 3);
+  }
+}
+
 TEST(Run, GoesOnFromANamedCheckpointAndKeepsTheLaterOnes) {
   const test::TempFolder temp;
   const fs::path folder = temp.path() / "run";
@@ -142,6 +187,32 @@ TEST(Run, GoesOnFromANamedCheckpointAndKeepsTheLaterOnes) {
   EXPECT_TRUE(fs::exists(*run.kept_in() / "weights.safetensors"));
   EXPECT_FALSE(fs::exists(folder / "weights.safetensors"));
   EXPECT_EQ(run.execute().summary->weights_sha256, weights_of(configuration));
+}
+
+// Results of more steps than the newest checkpoint has are kept; others are of the same training.
+TEST(Run, KeepsResultsThatAreLaterThanItsCheckpoints) {
+  const RunConfiguration configuration = small();
+  const auto kept_in = [&](std::int64_t steps_of_summary) {
+    const test::TempFolder temp;
+    const fs::path folder = temp.path() / "run";
+    rubato::Run(configuration, dense_workload(configuration), RunLocation::create(folder))
+        .execute();
+    fs::remove(folder / "checkpoints" / "step-24.safetensors");
+    auto summary = nlohmann::json::parse(read_file(folder / "summary.json"));
+    EXPECT_EQ(summary.at("steps"), 24);
+    summary["steps"] = steps_of_summary;
+    write_file(folder / "summary.json", summary.dump());
+    rubato::Run run(configuration, dense_workload(configuration),
+                    RunLocation::resume(folder, configuration));
+    EXPECT_EQ(run.trainer().result().steps, 20);
+    EXPECT_EQ(fs::exists(folder / "summary.json"), !run.kept_in());
+    if (!run.kept_in()) return std::string("nothing kept");
+    EXPECT_TRUE(fs::exists(*run.kept_in() / "summary.json"));
+    return run.kept_in()->filename().string();
+  };
+  EXPECT_EQ(kept_in(24), "newer-than-step-20");
+  EXPECT_EQ(kept_in(21), "newer-than-step-20");
+  EXPECT_EQ(kept_in(20), "nothing kept");
 }
 
 TEST(Run, IsNotResumedWithOtherOptionsOrFromElsewhere) {
@@ -174,6 +245,30 @@ TEST(Run, ThatDivergesIsAResult) {
   const auto summary = nlohmann::json::parse(read_file(folder / "summary.json"));
   EXPECT_EQ(summary.at("stopped"), outcome.reason);
   EXPECT_TRUE(fs::exists(folder / "weights.safetensors"));
+}
+
+// A checkpoint knows how much of the metrics and of TensorBoard's events there was: what it counts
+// on is on the disk before it.
+TEST(Run, BringsItsRecordsToTheDiskBeforeACheckpoint) {
+  const test::TempFolder temp;
+  RunConfiguration configuration = small();
+  configuration.tensorboard = true;
+  test::FileCalls calls(temp.path());
+  rubato::Run run(configuration, dense_workload(configuration),
+                  RunLocation::create(calls.folder() / "run"));
+  run.execute();
+  bool metrics = false;
+  bool events = false;
+  int checkpoints = 0;
+  for (const std::string& call : calls.log()) {
+    metrics = metrics || call == "fsync run/metrics.jsonl";
+    events = events || call.starts_with("fsync run/events.out.tfevents.");
+    if (!call.starts_with("rename run/checkpoints/")) continue;
+    EXPECT_TRUE(metrics && events) << call;
+    metrics = events = false;
+    ++checkpoints;
+  }
+  EXPECT_EQ(checkpoints, 5) << "after 5, 10, 15 and 20 of 24 steps, and at the end";
 }
 
 TEST(Run, KeepsTheBestWeights) {

@@ -79,6 +79,24 @@ TEST(ClockedSource, LosesTheStepThatACoreLeaves) {
   EXPECT_EQ(taken.times[1].core_seconds, 4 + 4 * 0.25 + 3 * 6.75 + 2 * 3.25 + 2);
 }
 
+// By hand: of four cores one leaves after a quarter of a second. It comes back a second later, and
+// others with it, in a restart of ten: what is paid are the three that have stayed.
+TEST(ClockedSource, PaysInARestartWhoHasStayed) {
+  ClockOptions options;
+  options.cluster.restart_seconds = 10;
+  ClockedSource back = clocked(devices({{0, 4}, {0.25, 3}, {1.25, 4}, {2.25, 9}}), options);
+  const Taken taken = take(back, 1);
+  EXPECT_EQ(taken.cores, (std::vector<std::int64_t>{9}));
+  EXPECT_EQ(taken.times[0], (ClockTime{.seconds = 0.25 + 10 + 1,
+                                       .core_seconds = 4 * 0.25 + 3 * 10 + 9,
+                                       .lost_seconds = 0.25,
+                                       .restart_seconds = 10,
+                                       .restarts = 1}));
+  // All of them go, and nobody who comes was there.
+  ClockedSource gone = clocked(devices({{0, 4}, {0.25, 0}, {1.25, 4}}), options);
+  EXPECT_EQ(take(gone, 1).times[0].core_seconds, 4 * 0.25 + 4);
+}
+
 TEST(ClockedSource, WaitsWhileThereIsNothing) {
   for (const OnIdle on_idle : {OnIdle::pause, OnIdle::checkpoint}) {
     ClockOptions options;
@@ -93,6 +111,7 @@ TEST(ClockedSource, WaitsWhileThereIsNothing) {
     EXPECT_EQ(taken.times[1].seconds, 20 + restart + 1);
     EXPECT_EQ(taken.times[1].idle_seconds, 2 + 17);
     EXPECT_EQ(taken.times[1].restarts, on_idle == OnIdle::pause ? 0 : 1);
+    EXPECT_EQ(taken.times[1].restart_seconds, restart);
     EXPECT_EQ(taken.times[1].core_seconds, 1 + 2 * restart + 2);
   }
 }
@@ -117,6 +136,113 @@ TEST(ClockedSource, EndsWithItsAvailability) {
   EXPECT_EQ(take(source, 10).times.size(), 3U);
   ClockedSource cycling = clocked(devices({{0, 1}, {2, 2}}, 4, TraceEnd::cycle));
   EXPECT_EQ(take(cycling, 8).cores, (std::vector<std::int64_t>{1, 1, 2, 2, 1, 1, 2, 2}));
+}
+
+SourceEnd end_after(ClockedSource& source, std::int64_t steps, const Budget& budget = {}) {
+  take(source, steps);
+  const SourceProgress progress{.step = StepIndex{steps}, .epoch = {}, .budget = budget};
+  EXPECT_EQ(source.next(progress), std::nullopt);
+  EXPECT_EQ(source.time_after(progress), std::nullopt);
+  return source.end(progress);
+}
+
+TEST(ClockedSource, SaysThatThereAreNoDevicesAnyMore) {
+  // The third step is lost where the availability ends.
+  ClockedSource lost = clocked(devices({{0, 2}}, 2.5));
+  const SourceEnd end = end_after(lost, 2);
+  EXPECT_EQ(end.cause, SourceEnd::Cause::out_of_devices);
+  EXPECT_EQ(end.time,
+            (ClockTime{.seconds = 2.5, .core_seconds = 5, .lost_seconds = 0.5, .restarts = 1}));
+  // They leave before it ends, or are too few for ever.
+  ClockedSource left = clocked(devices({{0, 1}, {1, 0}}, 7));
+  EXPECT_EQ(end_after(left, 1).time,
+            (ClockTime{.seconds = 7, .core_seconds = 1, .idle_seconds = 6}));
+  ClockedSource few = clocked(devices({{0, 3}, {1, 2}}, 7, TraceEnd::hold), {}, 3);
+  const SourceEnd held = end_after(few, 1);
+  EXPECT_EQ(held.cause, SourceEnd::Cause::out_of_devices);
+  EXPECT_EQ(held.time, (ClockTime{.seconds = 1, .core_seconds = 3}));
+}
+
+// 0.001 hours are 3.6 seconds.
+TEST(ClockedSource, EndsWithTheHoursOfItsBudget) {
+  const Budget budget{.hours = 0.001};
+  const auto end_of = [&](const std::vector<AvailabilityChange>& changes, TraceEnd end,
+                          std::int64_t fewest = 1) {
+    ClockOptions options;
+    options.cluster.restart_seconds = 2;
+    ClockedSource source = clocked(devices(changes, 100'000, end), options, fewest);
+    const SourceEnd found = end_after(source, 1, budget);
+    EXPECT_EQ(found.cause, SourceEnd::Cause::budget);
+    return *found.time;
+  };
+  for (const TraceEnd end : {TraceEnd::stop, TraceEnd::error, TraceEnd::cycle}) {
+    EXPECT_EQ(end_of({{0, 1}, {1, 0}, {90'000, 1}}, end),
+              (ClockTime{.seconds = 3.6, .core_seconds = 1, .idle_seconds = 2.6}));
+  }
+  // Too few for ever.
+  EXPECT_EQ(end_of({{0, 2}, {1, 1}}, TraceEnd::hold, 2),
+            (ClockTime{.seconds = 3.6, .core_seconds = 2, .idle_seconds = 2.6}));
+  // In a restart.
+  const ClockTime restarting = end_of({{0, 3}, {1.75, 2}}, TraceEnd::hold);
+  EXPECT_EQ(restarting.seconds, 3.6);
+  EXPECT_EQ(restarting.lost_seconds, 0.75);
+  EXPECT_NEAR(restarting.restart_seconds, 1.85, 1e-12);
+  EXPECT_NEAR(restarting.core_seconds, 3 + 3 * 0.75 + 2 * 1.85, 1e-12);
+  // In an attempt that is lost later.
+  const ClockTime losing = end_of({{0, 1}, {1, 0}, {3, 2}, {3.75, 1}}, TraceEnd::hold);
+  EXPECT_EQ(losing.seconds, 3.6);
+  EXPECT_NEAR(losing.lost_seconds, 0.6, 1e-12);
+  EXPECT_NEAR(losing.core_seconds, 1 + 2 * 0.6, 1e-12);
+  EXPECT_EQ(losing.restarts, 0);
+}
+
+TEST(ClockedSource, EndsWithTheMoneyOfItsBudget) {
+  ClockOptions options;
+  options.cluster.restart_seconds = 2;
+  options.cluster.price = 3600;
+  // 3 in the first step, 1.5 in the attempt that is lost, and 2 in a second of the restart.
+  ClockedSource source = clocked(devices({{0, 3}, {1.5, 2}}, 100, TraceEnd::hold), options);
+  const SourceEnd end = end_after(source, 1, {.money = 6.5});
+  EXPECT_EQ(end.cause, SourceEnd::Cause::budget);
+  EXPECT_EQ(end.time, (ClockTime{.seconds = 2.5,
+                                 .core_seconds = 6.5,
+                                 .money = 6.5,
+                                 .lost_seconds = 0.5,
+                                 .restart_seconds = 1,
+                                 .restarts = 1}));
+  // Waiting costs nothing.
+  ClockedSource waiting = clocked(devices({{0, 3}, {1, 0}, {50, 1}}, 100, TraceEnd::hold), options);
+  take(waiting, 1);
+  EXPECT_NE(waiting.next({.step = StepIndex{1}, .epoch = {}, .budget = {.money = 3.001}}),
+            std::nullopt);
+}
+
+// A step that reaches the budget is taken; and what comes behind it can be asked for.
+TEST(ClockedSource, EndsWithTheStepThatReachesItsBudget) {
+  ClockedSource source = clocked(devices({{0, 1}, {4, 0}, {9, 1}}, 10, TraceEnd::cycle));
+  SourceProgress progress{.step = {}, .epoch = {}, .budget = {.hours = 0.001}};
+  for (std::int64_t i = 0; i < 5; ++i) {
+    progress.step = StepIndex{i};
+    const auto step = source.next(progress);
+    ASSERT_TRUE(step);
+    source.taken(*step, progress);
+  }
+  EXPECT_EQ(source.time().seconds, 10);
+}
+
+TEST(ClockedSource, TakesAsLongAsWhatIsLeftOfTheSamples) {
+  ClockOptions options;
+  options.cluster.substep_seconds = 1;
+  options.minibatch_size = 4;
+  options.max_batch = 32;
+  // Eight minibatches on three cores take three turns, five of them two, and one of them one.
+  for (const auto& [left, seconds] :
+       {std::pair(33, 3.0), {32, 3.0}, {20, 2.0}, {17, 2.0}, {1, 1.0}}) {
+    const ClockedSource eight(
+        devices({{0, 3}}),
+        [](std::int64_t, const SourceProgress&) { return TraceStep{.batch_size = 32}; }, options);
+    EXPECT_EQ(eight.time_after({.step = {}, .epoch = {}, .samples_left = left})->seconds, seconds);
+  }
 }
 
 TEST(ClockedSource, GivesUpWhereNoStepCanEnd) {

@@ -52,19 +52,50 @@ TEST(StepTimes, OfTheReductionAreThoseComputedByHand) {
   EXPECT_THAT(reduced("recursive-doubling", 8, 4000), DoubleNear(2 * 5e-3 + 50e-3, 1e-12));
 }
 
-// What is said of a ring is what its schedule says, where chunks are equal.
+// What is said of a ring is what its schedule says, where chunks are equal: whichever links there
+// are, and whichever of them is the slower one.
 TEST(StepTimes, OfARingAreThoseOfItsSchedule) {
-  const ClusterModel model = small_cluster("ring", 0);
-  const Network network{
-      .within_host = {1e-3, 1e-6}, .between_hosts = {1e-2, 1e-5}, .ranks_per_host = 4};
-  for (const std::int64_t cores : {2, 3, 4, 5, 8, 12, 31}) {
-    EXPECT_THAT(reduced("ring", cores, cores * 400),
-                DoubleNear(cost_of(make_all_reduce("ring", static_cast<Rank>(cores), cores * 100),
-                                   4, network)
-                               .seconds,
-                           1e-9))
-        << cores;
+  const Network::Link fast{1e-3, 1e-6};
+  const Network::Link slow{1e-2, 1e-5};
+  for (const auto& [within, between] : {std::pair(fast, slow), std::pair(slow, fast)}) {
+    for (const std::int64_t of_host : {1, 2, 4, 64}) {
+      const Network network{.within_host = within,
+                            .between_hosts = between,
+                            .ranks_per_host = static_cast<Rank>(of_host)};
+      for (const std::int64_t cores : {2, 3, 4, 5, 8, 12, 31}) {
+        const Schedule schedule = make_all_reduce("ring", static_cast<Rank>(cores), cores * 100);
+        ClusterModel model = small_cluster("ring", cores * 400);
+        model.cores_per_host = of_host;
+        model.latency_within_host = within.latency;
+        model.bandwidth_within_host = 1 / within.per_byte;
+        model.latency_between_hosts = between.latency;
+        model.bandwidth_between_hosts = 1 / between.per_byte;
+        EXPECT_THAT(StepTimes(model).reduce_seconds(cores),
+                    DoubleNear(cost_of(schedule, 4, network).seconds, 1e-9))
+            << cores << " cores, " << of_host << " on a host, " << within.latency;
+      }
+    }
   }
+}
+
+// Nothing is within a host: by hand, of 4,000 bytes on four cores, a whole message takes 10 + 40
+// ms by the network.
+TEST(StepTimes, OfCoresWithHostsOfTheirOwnAreThoseOfTheNetwork) {
+  ClusterModel model = small_cluster("ring", 4000);
+  model.cores_per_host = 1;
+  model.latency_within_host = 5;
+  const auto seconds = [&](const std::string& algorithm) {
+    model.algorithm = algorithm;
+    return StepTimes(model).reduce_seconds(4);
+  };
+  EXPECT_THAT(seconds("ring"), DoubleNear(6 * 20e-3, 1e-12));
+  EXPECT_THAT(seconds("sequential"), DoubleNear(6 * 50e-3, 1e-12));
+  EXPECT_THAT(seconds("recursive-doubling"), DoubleNear(2 * 50e-3, 1e-12));
+  EXPECT_THAT(seconds("halving-doubling"), DoubleNear(2 * (30e-3 + 20e-3), 1e-12));
+  EXPECT_THAT(seconds("binary-tree"), DoubleNear(4 * 50e-3, 1e-12));
+  EXPECT_THAT(seconds("double-binary-tree"), DoubleNear(6 * 30e-3, 1e-12));
+  // Two by two: halves there, halves across, and back.
+  EXPECT_THAT(seconds("two-level"), DoubleNear(3 * 30e-3, 1e-12));
 }
 
 // Every algorithm, by its schedule.
@@ -252,6 +283,8 @@ TEST(ClusterModel, IsRefusedOutOfItsRange) {
     return test::error_of([&] { static_cast<void>(parse_cluster(text)); });
   };
   EXPECT_THAT(error("substep=0"), HasSubstr("accepted: a number greater than 0"));
+  EXPECT_EQ(error("restart=1e308"),
+            "restart: '1e308' is out of range; accepted: a number of at least 0, up to 1e+300");
   EXPECT_THAT(error("algorithm=rings"), HasSubstr("did you mean 'ring'?"));
   EXPECT_THAT(error("latenzy=1"), HasSubstr("latency"));
   EXPECT_THAT(error("checkpoint=3"), HasSubstr("does nothing without checkpoint-steps"));
@@ -262,6 +295,8 @@ TEST(ClusterModel, IsRefusedOutOfItsRange) {
   };
   EXPECT_THAT(misuse([](ClusterModel& m) { m.bandwidth_between_hosts = 0; }),
               HasSubstr("cluster: bandwidth is 0; accepted: a number greater than 0"));
+  EXPECT_THAT(misuse([](ClusterModel& m) { m.restart_seconds = 1e308; }),
+              HasSubstr("cluster: restart is 1e+308; accepted: a number of at least 0, up to "));
   EXPECT_THAT(misuse([](ClusterModel& m) { m.price = -1; }), HasSubstr("cluster: price is -1"));
   EXPECT_THAT(misuse([](ClusterModel& m) { m.cores_per_host = 0; }), HasSubstr("cores-per-host"));
   EXPECT_THAT(misuse([](ClusterModel& m) { m.hosts = 0; }), HasSubstr("cluster: hosts is 0"));

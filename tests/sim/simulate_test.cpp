@@ -8,6 +8,7 @@
 
 #include <rubato/sim/clocked_source.hpp>
 #include <rubato/sim/simulate.hpp>
+#include <rubato/sim/timed_source.hpp>
 #include <rubato/testing.hpp>
 
 #include "support/error_of.hpp"
@@ -71,6 +72,43 @@ TEST(Simulate, IsWhatTrainingDoes) {
   }
 }
 
+// With Remainder::carry the last step has what is left of the samples, in the last minibatch, too.
+TEST(Simulate, EndsWithTheLastSampleAsTrainingDoes) {
+  const auto timed = [] {
+    return std::make_unique<TimedSource>(
+        std::make_unique<TraceSource>(test::trace_of({8, 12})),
+        TimedSource::Options{.cluster = {.substep_seconds = 0.5}, .minibatch_size = 2, .cores = 2});
+  };
+  const auto compare = [](const auto& make, std::int64_t samples) {
+    TrainOptions options{.epochs = 2, .minibatch_size = 2, .cores = 2};
+    options.remainder = Remainder::carry;
+    Trainer trainer(test::tiny_objective(samples), make(), options);
+    const auto recorder = trainer.add_observer<test::Recorder>();
+    const TrainResult result = trainer.fit();
+    const auto source = make();
+    SimulatedStep last;
+    const SimulationResult simulated = simulate(*source,
+                                                {.dataset_size = samples,
+                                                 .minibatch_size = 2,
+                                                 .cores = 2,
+                                                 .remainder = Remainder::carry,
+                                                 .epochs = 2},
+                                                [&](const SimulatedStep& step) { last = step; });
+    EXPECT_EQ(result.samples, 2 * samples);
+    EXPECT_EQ(simulated.samples, 2 * samples);
+    EXPECT_EQ(simulated.time, result.time);
+    EXPECT_EQ(last.plan.batch_size, recorder->steps.back().plan.batch_size);
+    EXPECT_EQ(last.time, recorder->steps.back().time);
+    return result.time->seconds;
+  };
+  // By hand: 8, 12 and 2 of 22 samples are two, three and one turns of half a second.
+  EXPECT_EQ(compare(timed, 11), 0.5 * (2 + 3 + 1));
+  EXPECT_EQ(compare(timed, 10), 0.5 * (2 + 3));
+  for (const std::int64_t samples : {46, 47, 48, 49}) {
+    EXPECT_GT(compare(source_of_training, samples), 0);
+  }
+}
+
 TEST(Simulate, TimeIsPartOfTheStateOfTraining) {
   const MakeTrainer make = [](const std::function<void(TrainOptions&)>& change) {
     TrainOptions options{.epochs = 2, .minibatch_size = 2, .learning_rate = 0.01};
@@ -91,6 +129,87 @@ TEST(Simulate, TimeIsPartOfTheStateOfTraining) {
     EXPECT_EQ(second.fit().time, end);
     EXPECT_EQ(test::difference_of(second, whole), std::nullopt);
   }
+}
+
+// Devices are there for the first second of every thousand.
+std::unique_ptr<ClockedSource> rare_source(TraceEnd end) {
+  ClockOptions options;
+  options.cluster.substep_seconds = 0.25;
+  options.minibatch_size = 2;
+  options.max_batch = 12;
+  return std::make_unique<ClockedSource>(
+      Availability({{0, 3}, {1, 0}}, 1000, "rare", end),
+      [](std::int64_t devices, const SourceProgress&) {
+        return TraceStep{.batch_size = 2 * devices, .cores = devices};
+      },
+      options);
+}
+
+struct Ended {
+  TrainResult trained;
+  SimulationResult simulated;
+};
+
+Ended ended(TraceEnd end, const Budget& budget) {
+  TrainOptions options{.epochs = 3, .minibatch_size = 2};
+  options.budget = budget;
+  Trainer trainer(test::tiny_objective(), rare_source(end), options);
+  const auto recorder = trainer.add_observer<test::Recorder>();
+  const auto source = rare_source(end);
+  Ended both{
+      .trained = trainer.fit(),
+      .simulated = simulate(
+          *source, {.dataset_size = 48, .minibatch_size = 2, .cores = options.cores, .epochs = 3},
+          {}, budget)};
+  EXPECT_EQ(both.simulated.time, both.trained.time);
+  EXPECT_EQ(both.simulated.steps, both.trained.steps);
+  EXPECT_EQ(both.simulated.epochs, both.trained.epochs);
+  EXPECT_EQ(recorder->epochs.back().time, both.trained.time);
+  // A state of it is of the same end.
+  Trainer loaded(test::tiny_objective(), rare_source(end), options);
+  loaded.load_state(trainer.state());
+  EXPECT_EQ(loaded.result().stopped, both.trained.stopped);
+  EXPECT_EQ(loaded.result().time, both.trained.time);
+  EXPECT_EQ(loaded.result().out_of_devices, both.trained.out_of_devices);
+  return both;
+}
+
+TEST(Simulate, EndsWithItsBudgetWhileThereIsNothingToTrainOn) {
+  const auto [trained, simulated] = ended(TraceEnd::cycle, {.hours = 0.05});
+  EXPECT_EQ(trained.stopped, "0.05 hours of the clock reached");
+  EXPECT_FALSE(trained.out_of_devices);
+  EXPECT_EQ(simulated.reached, trained.stopped);
+  EXPECT_EQ(simulated.ended, SourceEnd::Cause::budget);
+  EXPECT_EQ(trained.time->seconds, 180);
+  EXPECT_EQ(trained.time->idle_seconds, 179);
+  EXPECT_EQ(trained.samples, 24);
+}
+
+TEST(Simulate, IsOutOfDevicesAsTrainingIs) {
+  const auto [trained, simulated] = ended(TraceEnd::stop, {});
+  EXPECT_EQ(trained.stopped, "out of devices");
+  EXPECT_TRUE(trained.out_of_devices);
+  EXPECT_EQ(simulated.ended, SourceEnd::Cause::out_of_devices);
+  EXPECT_EQ(simulated.reached, "");
+  EXPECT_EQ(trained.time->seconds, 1000);
+  EXPECT_EQ(trained.samples, 24);
+}
+
+// A run that has ended with an epoch goes on with a longer availability, from its last step.
+TEST(Simulate, GoesOnWhereThereAreDevicesAgain) {
+  const auto trainer = [](TraceEnd end) {
+    return Trainer(test::tiny_objective(24), rare_source(end), {.epochs = 2, .minibatch_size = 2});
+  };
+  Trainer first = trainer(TraceEnd::stop);
+  EXPECT_EQ(first.fit().stopped, "out of devices");
+  EXPECT_EQ(first.result().epochs, 1);
+  Trainer second = trainer(TraceEnd::cycle);
+  second.load_state(first.state());
+  EXPECT_EQ(second.result().stopped, "");
+  EXPECT_EQ(second.result().time->seconds, 1);
+  Trainer whole = trainer(TraceEnd::cycle);
+  EXPECT_EQ(second.fit().time, whole.fit().time);
+  EXPECT_EQ(test::difference_of(second, whole), std::nullopt);
 }
 
 // Ended by each part of a budget: after the same step, with the same whole epochs.
@@ -140,7 +259,7 @@ TEST(Simulate, EndsWithItsSource) {
   TraceSource source(test::trace_of({4, 8}, TraceEnd::stop));
   const SimulationResult result =
       simulate(source, {.dataset_size = 100, .minibatch_size = 4, .epochs = 2});
-  EXPECT_TRUE(result.ended);
+  EXPECT_EQ(result.ended, SourceEnd::Cause::exhausted);
   EXPECT_EQ(result.epochs, 0);
   EXPECT_EQ(result.steps, 2);
   EXPECT_EQ(result.time, std::nullopt);

@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <limits>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include <gmock/gmock.h>
@@ -141,6 +142,22 @@ TEST(StateFile, KeepsEveryBit) {
   write_state(folder.path() / "state", state);
   EXPECT_EQ(read_state(folder.path() / "state"), state);
   EXPECT_EQ(std::distance(std::filesystem::directory_iterator(folder.path()), {}), 1);
+}
+
+// A checkpoint of a large model is not copied in order to be written.
+TEST(StateFile, IsStreamedArrayByArray) {
+  State state;
+  state.put("large", std::vector<float>(10'000));
+  state.put("small", std::vector<float>(100));
+  const char* const large = state.array("large").bytes.data();
+  std::string bytes;
+  std::vector<const void*> pieces;
+  stream_state(state, [&](std::string_view next) {
+    bytes += next;
+    pieces.push_back(next.data());
+  });
+  EXPECT_EQ(bytes, state_bytes(state));
+  EXPECT_THAT(pieces, testing::Contains(large)) << "it is given where it lies";
 }
 
 // Whatever the other extents of their shapes are.

@@ -1,10 +1,12 @@
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <vector>
 
 #include <rubato/core/error.hpp>
 #include <rubato/train/observer.hpp>
+#include <rubato/train/trainer.hpp>
 
 namespace rubato::test {
 
@@ -13,6 +15,7 @@ class NoTraining : public Training {
  public:
   void stop(std::string) override { none(); }
   void pause() override { none(); }
+  void set_learning_rate(double) override { none(); }
   [[nodiscard]] const TrainOptions& options() const override { none(); }
   [[nodiscard]] const TrainResult& result() const override { none(); }
   [[nodiscard]] const std::vector<NamedArray>& parameters() const override { none(); }
@@ -26,5 +29,15 @@ class NoTraining : public Training {
 };
 
 inline NoTraining no_training;
+
+/// With minibatches of so many samples.
+class MinibatchesOf final : public NoTraining {
+ public:
+  explicit MinibatchesOf(std::int64_t samples) : options_{.minibatch_size = samples} {}
+  [[nodiscard]] const TrainOptions& options() const override { return options_; }
+
+ private:
+  TrainOptions options_;
+};
 
 }  // namespace rubato::test

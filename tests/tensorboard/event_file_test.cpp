@@ -12,6 +12,7 @@
 #include <rubato/tensorboard/event_file.hpp>
 
 #include "support/error_of.hpp"
+#include "support/file_calls.hpp"
 #include "support/temp_folder.hpp"
 #include "tensorboard/event_reader.hpp"
 
@@ -45,6 +46,17 @@ TEST_F(EventFiles, BeginWithTheVersion) {
   ASSERT_EQ(events.size(), 1U) << "it is there before anything else is written";
   EXPECT_EQ(events[0].version, "brain.Event:2");
   EXPECT_GT(events[0].wall_time, 1.6e9);
+}
+
+TEST_F(EventFiles, BringTheirEventsAndTheirNameToTheDisk) {
+  test::FileCalls calls(path().parent_path());
+  EventFile file(calls.folder() / "events");
+  EXPECT_THAT(calls.log(), ElementsAre());
+  file.sync();
+  EXPECT_THAT(calls.log(), ElementsAre("fsync events", "fsync ."));
+  calls.clear();
+  file.sync();
+  EXPECT_THAT(calls.log(), ElementsAre("fsync events")) << "the name is there";
 }
 
 TEST_F(EventFiles, KeepScalars) {

@@ -152,6 +152,7 @@ TEST_F(TensorBoards, HaveWhatARecordMayHave) {
                         .money = 2.5,
                         .idle_seconds = 1800,
                         .lost_seconds = 900,
+                        .restart_seconds = 450,
                         .restarts = 4};
   full.decision_inputs = {{"noise", 0.25}, {"batch", 64}};
   EpochRecord epoch;
@@ -188,6 +189,7 @@ TEST_F(TensorBoards, HaveWhatARecordMayHave) {
   EXPECT_EQ(first("clock/money"), 2.5);
   EXPECT_EQ(first("clock/idle_hours"), 0.5);
   EXPECT_EQ(first("clock/lost_hours"), 0.25);
+  EXPECT_EQ(first("clock/restart_hours"), 0.125);
   EXPECT_EQ(first("clock/restarts"), 4);
   EXPECT_EQ(first("decision/noise"), 0.25);
   EXPECT_EQ(first("decision/batch"), 64);

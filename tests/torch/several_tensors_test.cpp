@@ -139,11 +139,23 @@ TEST(SeveralTensors, AreATupleOfTorchScript) {
   const auto weights = weights_of_trained(
       {script_factory(module), loss_of_halves(), halves(), test::trace_of({24}), short_training()});
   EXPECT_FALSE(at::equal(weights.front(), module.attr("weight").toTensor()));
+  // Of a dictionary they are its values, in their order.
+  torch::jit::Module named("Named");
+  named.register_parameter(
+      "weight", module.attr("weight").toTensor().detach().clone().requires_grad_(), false);
+  named.define(
+      "def forward(self, left, right):\n"
+      "  y = torch.matmul(torch.cat([left, right], 1), self.weight.t())\n"
+      "  return {\"z\": y[:, :2], \"a\": y[:, 2:]}\n");
+  const auto of_named = weights_of_trained(
+      {script_factory(named), loss_of_halves(), halves(), test::trace_of({24}), short_training()});
+  expect_same(of_named, weights);
   torch::jit::Module number("Number");
   number.register_parameter("weight", at::ones({1}).requires_grad_(), false);
   number.define("def forward(self, x):\n  return 3\n");
   EXPECT_THAT(test::error_of([&] { static_cast<void>(make_model(number).forward(at::ones({1}))); }),
-              HasSubstr("returned Int; accepted: a tensor, or a tuple or list of tensors"));
+              HasSubstr("returned Int; accepted: a tensor, or a tuple, list or dictionary of "
+                        "tensors"));
 }
 
 TEST(SeveralTensors, AreEvaluatedTogether) {
@@ -179,8 +191,9 @@ TEST(SeveralTensors, ThatAModelOrALossDoesNotTakeAreSaid) {
   EXPECT_THAT(
       error_in_training(model_factory<Whole>(), loss_of_halves(), halves()),
       HasSubstr("the data give 2 input tensors, which the model's forward() does not take"));
-  EXPECT_THAT(error_in_training(model_factory<Halves>(), mse_loss(), halves()),
-              HasSubstr("2 outputs for a function of one tensor"));
+  EXPECT_THAT(
+      error_in_training(model_factory<Halves>(), mse_loss(), halves()),
+      HasSubstr("2 outputs, where one tensor is taken; accepted: one, or a model or a loss"));
   EXPECT_THAT(test::error_of([] {
                 static_cast<void>(make_dataset({features(), features().narrow(0, 0, 5)}, {}));
               }),

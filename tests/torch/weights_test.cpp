@@ -1,11 +1,16 @@
+#include <cstring>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include <ATen/ATen.h>
-#include <gtest/gtest.h>
+#include <gmock/gmock.h>
 #include <torch/csrc/jit/serialization/pickle.h>
 
+#include <rubato/core/error.hpp>
 #include <rubato/torch/weights.hpp>
+
+#include "support/error_of.hpp"
 
 namespace rubato {
 namespace {
@@ -23,6 +28,46 @@ TEST(PickledWeights, ComeBackByName) {
   ASSERT_EQ(loaded.size(), 2U);
   EXPECT_TRUE(at::equal(loaded.at("conv.weight").toTensor(), parameters[0].tensor));
   EXPECT_TRUE(at::equal(loaded.at("norm.num_batches_tracked").toTensor(), buffers[0].tensor));
+}
+
+// The checksum of every member of the file is compared.
+TEST(PickledWeights, AreRefusedWithABitThatChanged) {
+  const std::vector<NamedTensor> parameters{{"weight", at::full({4}, 8.5, at::kFloat)}};
+  const std::string good = pickled_weights(parameters, {});
+  EXPECT_TRUE(at::equal(read_weights(good, "f").front().tensor, parameters.front().tensor));
+  const float value = 8.5F;
+  std::string numbers(sizeof value, '\0');
+  std::memcpy(numbers.data(), &value, sizeof value);
+  std::string bad = good;
+  bad[bad.find(numbers) + 1] ^= 1;
+  EXPECT_THAT(test::error_of([&] { static_cast<void>(read_weights(bad, "f")); }),
+              testing::HasSubstr("fails its checksum; accepted: a state_dict"));
+}
+
+TEST(PickledWeights, AreWhatLibtorchWouldWriteAtOnce) {
+  const std::vector<NamedTensor> parameters{{"weight", at::arange(6, at::kFloat).view({2, 3})},
+                                            {"transposed", at::arange(6).view({2, 3}).t()},
+                                            {"empty", at::zeros({0, 3})}};
+  const std::vector<NamedTensor> buffers{{"flag", at::ones({}, at::kBool)}};
+  c10::Dict<std::string, at::Tensor> dictionary;
+  for (const auto& [name, tensor] : parameters) dictionary.insert(name, tensor.clone());
+  for (const auto& [name, tensor] : buffers) dictionary.insert(name, tensor.clone());
+  const std::vector<char> expected = torch::jit::pickle_save(dictionary);
+  EXPECT_EQ(pickled_weights(parameters, buffers), std::string(expected.begin(), expected.end()));
+}
+
+TEST(PickledWeights, AreGivenToASinkWhereTheyLieAndPassItsErrorsOn) {
+  const std::vector<NamedTensor> parameters{{"weight", at::zeros({100'000})}};
+  std::vector<const void*> pieces;
+  stream_pickled_weights(parameters, {},
+                         [&](std::string_view bytes) { pieces.push_back(bytes.data()); });
+  EXPECT_THAT(pieces, testing::Contains(parameters[0].tensor.data_ptr())) << "not a copy of it";
+  // libtorch's writer would end the process.
+  EXPECT_EQ(test::error_of([&] {
+              stream_pickled_weights(parameters, {},
+                                     [](std::string_view) { throw Error("a full disk"); });
+            }),
+            "a full disk");
 }
 
 }  // namespace

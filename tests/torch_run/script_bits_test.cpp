@@ -1,6 +1,8 @@
 // Models of TorchScript, trained: the same bits whoever computes them.
 
+#include <cstdint>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include <gmock/gmock.h>
@@ -12,6 +14,7 @@
 #include <rubato/torch/torch_trainer.hpp>
 
 #include "data/digits.hpp"
+#include "model/script_instances.hpp"
 #include "script_models.hpp"
 #include "support/error_of.hpp"
 #include "support/temp_folder.hpp"
@@ -123,6 +126,46 @@ TEST(ScriptBytes, AreTheModuleWithItsTrainedValues) {
   EXPECT_FALSE(read.attr("frozen").toTensor().requires_grad());
   // The one that was given is as it was.
   EXPECT_TRUE(at::equal(module.attr("mean").toTensor(), at::zeros({10})));
+}
+
+// libtorch's writer would end the process.
+TEST(ScriptBytes, PassTheErrorsOfTheirSinkOn) {
+  EXPECT_EQ(test::error_of([] {
+              stream_script(test::every_part(), {}, {},
+                            [](std::string_view) { throw Error("a full disk"); });
+            }),
+            "a full disk");
+}
+
+// No copies of a large model's parameters, which a trainer then has.
+TEST(SharingScriptFactory, MakesInstancesOfTheModulesOwnParameters) {
+  const torch::jit::Module module = test::every_part();
+  const Model first = sharing_script_factory(module)();
+  const Model second = sharing_script_factory(module)();
+  const at::Tensor weight = module.attr("weight").toTensor();
+  for (const Model* const model : {&first, &second}) {
+    const at::Tensor& shared = model->parameters.front().tensor;
+    EXPECT_EQ(shared.data_ptr(), weight.data_ptr());
+    EXPECT_TRUE(shared.requires_grad());
+    EXPECT_FALSE(shared.is_same(weight));
+    EXPECT_TRUE(shared.is_same(model->parameters[1].tensor)) << "it is tied";
+    EXPECT_FALSE(model->parameters[2].tensor.requires_grad()) << "it is frozen";
+    EXPECT_NE(model->buffers.front().tensor.data_ptr(), module.attr("mean").toTensor().data_ptr());
+  }
+  // What a trainer gives one of them is its own.
+  first.parameters.front().tensor.set_data(at::ones({10, 784}));
+  EXPECT_EQ(second.parameters.front().tensor.data_ptr(), weight.data_ptr());
+}
+
+TEST(ForgetParameters, KeepsTheirShapesAlone) {
+  const torch::jit::Module module = test::every_part();
+  forget_parameters(module);
+  const at::Tensor weight = module.attr("weight").toTensor();
+  EXPECT_EQ(weight.sizes(), (std::vector<std::int64_t>{10, 784}));
+  EXPECT_EQ(weight.storage().nbytes(), sizeof(float));
+  EXPECT_TRUE(weight.requires_grad());
+  EXPECT_TRUE(weight.is_same(module.attr("tied").toTensor()));
+  EXPECT_EQ(sharing_script_factory(module)().parameters.front().tensor.sizes(), weight.sizes());
 }
 
 TEST(ScriptModel, RefusesWhatNoStateWouldHave) {

@@ -1,13 +1,17 @@
 // Runs of models that came as TorchScript.
 
+#include <cstdint>
+#include <memory>
 #include <sstream>
 #include <string>
+#include <vector>
 
 #include <gmock/gmock.h>
 
 #include <rubato/config/configuration_file.hpp>
 #include <rubato/model/script.hpp>
 #include <rubato/run/run.hpp>
+#include <rubato/torch/weights.hpp>
 #include <rubato/torch_run/torch_workload.hpp>
 
 #include "script_models.hpp"
@@ -86,6 +90,30 @@ TEST_F(ScriptWorkload, IsResumedWithTheSameModelWhereverItLies) {
   longer.model = "mnist-cnn";
   EXPECT_THAT(test::error_of([&] { static_cast<void>(resumed(longer)); }),
               testing::HasSubstr("trained with other options: --model was script:"));
+}
+
+// Their values are forgotten once a trainer has them.
+TEST_F(ScriptWorkload, MakesAnyNumberOfTrainersThatBeginAlike) {
+  configuration_.weights =
+      folder_
+          .write("w.pt",
+                 pickled_weights({{{"weight", at::full({10, 784}, 0.01)},
+                                   {"tied", at::full({10, 784}, 0.01)},
+                                   {"frozen", at::ones({10})}}},
+                                 {{{"mean", at::zeros({10})}, {"seen", at::zeros({}, at::kLong)}}}))
+          .string();
+  for (const char* const initializer : {"default", "normal"}) {
+    configuration_.initializer = initializer;
+    const auto workload = torch_workload(configuration_);
+    std::vector<std::string> begins;
+    for (int i = 0; i < 2; ++i) {
+      const Trainer trainer = make_trainer(*workload, configuration_,
+                                           std::make_unique<TraceSource>(Trace::constant(128)),
+                                           train_options(configuration_));
+      begins.push_back(sha256_of(trainer.parameters()));
+    }
+    EXPECT_EQ(begins[0], begins[1]) << initializer;
+  }
 }
 
 TEST_F(ScriptWorkload, HasTheGradientOfItsTrainedPart) {

@@ -17,6 +17,7 @@
 #include <rubato/torch/arrays.hpp>
 #include <rubato/torch/weights.hpp>
 
+#include "data/archive_files.hpp"
 #include "support/error_of.hpp"
 #include "support/memory_limit.hpp"
 #include "support/temp_folder.hpp"
@@ -24,41 +25,21 @@
 namespace rubato {
 namespace {
 
+using test::little_endian;
 using testing::HasSubstr;
 using testing::StartsWith;
 
-std::string little_endian(std::uint64_t value, std::size_t size) {
-  std::string bytes;
-  for (std::size_t i = 0; i < size; ++i) bytes += static_cast<char>(value >> (8 * i) & 0xFFU);
-  return bytes;
-}
-
-// A zip archive as torch.save() writes it; `method` 0 is stored.
-std::string archive_of(const std::map<std::string, std::string>& records, int method = 0) {
-  std::string bytes;
-  std::string directory;
-  for (const auto& [name, record] : records) {
-    const std::string path = "net/" + name;
-    const std::string common = little_endian(static_cast<std::uint64_t>(method), 2) +
-                               std::string(8, '\0') + little_endian(record.size(), 4) +
-                               little_endian(record.size(), 4) + little_endian(path.size(), 2) +
-                               std::string(2, '\0');
-    for (const std::string& part : {std::string("PK\x01\x02"), std::string(6, '\0'), common,
-                                    std::string(10, '\0'), little_endian(bytes.size(), 4), path}) {
-      directory += part;
-    }
-    for (const std::string& part :
-         {std::string("PK\x03\x04"), std::string(4, '\0'), common, path, record}) {
-      bytes += part;
-    }
-  }
-  const std::string count = little_endian(records.size(), 2);
-  return bytes + directory + "PK\x05\x06" + std::string(4, '\0') + count + count +
-         little_endian(directory.size(), 4) + little_endian(bytes.size(), 4) + std::string(2, '\0');
+// A zip archive as torch.save() writes it.
+std::string archive_of(const std::map<std::string, std::string>& records, bool packed = false) {
+  std::vector<test::Record> named;
+  named.reserve(records.size());
+  for (const auto& [name, record] : records) named.emplace_back("net/" + name, record);
+  return test::zip_of(named, packed);
 }
 
 std::string text(std::string_view word) {
-  return "X" + little_endian(word.size(), 4) + std::string(word);
+  std::string pickled(1, 'X');
+  return pickled.append(little_endian(word.size(), 4)).append(word);
 }
 std::string whole(std::int64_t value) {
   return "\x8a\x08" + little_endian(static_cast<std::uint64_t>(value), 8);
@@ -190,7 +171,7 @@ TEST(ReadWeights, BelievesNoSize) {
 TEST(ReadWeights, OfBrokenArchives) {
   EXPECT_THAT(error_of_bytes("PK and nothing else, which is no archive"),
               StartsWith("w.pt: it is no zip archive; accepted: "));
-  EXPECT_THAT(error_of_bytes(archive_of({{"data.pkl", "."}}, 8)), HasSubstr("is compressed"));
+  EXPECT_THAT(error_of_bytes(archive_of({{"data.pkl", "."}}, true)), HasSubstr("is compressed"));
   EXPECT_THAT(error_of_bytes(archive_of({{"data.txt", "."}})), HasSubstr("no data.pkl in it"));
   EXPECT_THAT(error_of_bytes(archive_of({{"data.pkl", "."}, {"constants.pkl", "."}})),
               HasSubstr("it is TorchScript"));

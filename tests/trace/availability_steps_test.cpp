@@ -92,6 +92,71 @@ TEST(AvailabilitySteps, AreScaledToFit) {
             (RunLengths{{64, 3}}));
 }
 
+// What is nearest, and a half rounds up: 3 workers of 10 on 5 are 1.5, 7 of 10 on 5 are 3.5.
+TEST(AvailabilitySteps, AreRoundedToTheNearest) {
+  const Availability availability({{0, 10}, {60, 3}, {120, 7}, {180, 1}}, 240, "made");
+  const auto steps = [&](const std::string& policy) {
+    return to_steps(availability, parse_availability_steps(policy, 32));
+  };
+  EXPECT_THAT(cores_in(steps("weak:max-cores=5")), ElementsAre(5, 2, 4, 1));
+  EXPECT_THAT(cores_in(steps("weak:max-cores=4")), ElementsAre(4, 1, 3, 1));
+  EXPECT_EQ(run_lengths(steps("weak:max-batch=160")),
+            (RunLengths{{160, 1}, {64, 1}, {128, 1}, {32, 1}}));
+  EXPECT_EQ(run_lengths(steps("weak:max-batch=159")),
+            (RunLengths{{128, 1}, {32, 1}, {96, 1}, {32, 1}}))
+      << "4 minibatches at most: 1.2, 2.8 and 0.4 of them";
+}
+
+TEST(AvailabilitySteps, SayHowTheyWereScaled) {
+  EXPECT_EQ(steps_of("weak").scaling(), "");
+  EXPECT_EQ(steps_of("weak:max-cores=10,max-batch=320").scaling(), "");
+  EXPECT_EQ(steps_of("weak:max-cores=5").scaling(), "cores scaled by 5/10 to fit max-cores=5");
+  EXPECT_EQ(steps_of("strong:batch=512,quantum=2,max-cores=5").scaling(),
+            "cores scaled by 4/10 to fit max-cores=5");
+  EXPECT_EQ(steps_of("weak:max-batch=170").scaling(),
+            "batches scaled by 160/320 to fit max-batch=170");
+  EXPECT_EQ(
+      steps_of("weak:max-cores=5,max-batch=64").scaling(),
+      "cores scaled by 5/10 to fit max-cores=5, batches scaled by 64/160 to fit max-batch=64");
+}
+
+// The last number of a file holds for no time in it: no step has it, whatever follows, so that the
+// steps are those of the same file without it.
+TEST(AvailabilitySteps, AreScaledByWhatLasts) {
+  for (const TraceEnd end : {TraceEnd::error, TraceEnd::hold, TraceEnd::cycle, TraceEnd::stop}) {
+    const Availability more({{0, 4}, {60, 2}, {120, 16}}, 120, "made", end);
+    const Availability without({{0, 4}, {60, 2}}, 120, "made", end);
+    for (const char* policy : {"weak", "weak:max-cores=2", "weak:max-cores=8", "weak:max-batch=64",
+                               "weak:max-batch=320", "strong:batch=128,max-cores=2"}) {
+      const AvailabilitySteps options = parse_availability_steps(policy, 32);
+      const Trace trace = to_steps(more, options);
+      EXPECT_EQ(trace.steps(), to_steps(without, options).steps()) << policy;
+      EXPECT_EQ(trace.scaling(), to_steps(without, options).scaling()) << policy;
+    }
+  }
+}
+
+// In modelled time it may be held: its step is the largest that fits, and is known beforehand.
+TEST(StepOfDeviceCount, KeepsWhatIsHeldWithinTheLimits) {
+  const auto step_of = [](const std::string& policy, TraceEnd end) {
+    return StepOfDeviceCount({{{0, 4}, {60, 2}, {120, 16}}, 120, "made", end},
+                             parse_availability_steps(policy, 32));
+  };
+  const auto held = [&](const std::string& policy) {
+    const StepOfDeviceCount step = step_of(policy, TraceEnd::hold);
+    EXPECT_EQ(step(16)->batch_size, step.max_batch()) << policy;
+    return *step(16);
+  };
+  EXPECT_EQ(held("weak"), (TraceStep{.batch_size = 512, .cores = 16}));
+  EXPECT_EQ(held("weak:max-cores=8"), (TraceStep{.batch_size = 256, .cores = 8}));
+  EXPECT_EQ(held("weak:max-cores=2"), (TraceStep{.batch_size = 64, .cores = 2}));
+  EXPECT_EQ(held("weak:max-batch=320"), (TraceStep{.batch_size = 320, .cores = 16}));
+  EXPECT_EQ(held("weak:max-batch=64"), (TraceStep{.batch_size = 64, .cores = 16}));
+  EXPECT_EQ(*step_of("weak:max-cores=2", TraceEnd::hold)(2),
+            (TraceStep{.batch_size = 32, .cores = 1}));
+  EXPECT_EQ(step_of("weak", TraceEnd::cycle).max_batch(), 128);
+}
+
 TEST(AvailabilitySteps, MayRefuseTimeWithoutDevices) {
   EXPECT_EQ(error_stepping("weak:on-zero=error"),
             "made: there are 0 devices at 120 s; accepted: 1 and more, or on-zero=drop");

@@ -140,6 +140,17 @@ TEST(Availability, IsWrittenAndRead) {
             "seconds,count\n0,8\n1,8\n2,4\n3,\n");
 }
 
+// Samples at regular intervals say that the last one lasts as long as the others. Where it does
+// not, or changes came between them, the changes are written.
+TEST(Availability, IsWrittenInSamplesWhereTheySayAllOfIt) {
+  const auto csv = [](const std::vector<AvailabilityChange>& changes, double length) {
+    return availability_csv({changes, length, "made", TraceEnd::error, 10});
+  };
+  EXPECT_EQ(csv({{0, 8}, {20, 4}}, 30), "seconds,count\n0,8\n10,8\n20,4\n30,\n");
+  EXPECT_EQ(csv({{0, 8}, {20, 4}}, 35), "seconds,count\n0,8\n20,4\n35,\n");
+  EXPECT_EQ(csv({{0, 8}, {25, 4}}, 30), "seconds,count\n0,8\n25,4\n30,\n");
+}
+
 TEST(Availability, HasASummary) {
   const AvailabilitySummary summary = summary_of(two_minutes());
   EXPECT_EQ(summary.fewest, 0);

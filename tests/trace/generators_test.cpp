@@ -1,9 +1,16 @@
+#include <algorithm>
 #include <array>
+#include <cstdint>
 #include <cstdlib>
+#include <fstream>
+#include <regex>
 #include <string>
+#include <vector>
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 
+#include <rubato/core/spec.hpp>
 #include <rubato/trace/generators.hpp>
 
 #include "support/error_of.hpp"
@@ -65,6 +72,17 @@ TEST(Generators, WalkWithinTheirBounds) {
   }
 }
 
+// What has come back from one bound and is beyond the other ends at a bound.
+TEST(Generators, WalkNoFartherThanTheirBounds) {
+  for (const char* text : {"walk:start=1,low=0,high=2,move=5,every=60,hours=100,seed=1",
+                           "walk:start=7,low=7,high=8,move=100,every=60,hours=100,seed=2"}) {
+    const Availability walk = generate_availability(text);
+    const AvailabilitySummary summary = summary_of(walk);
+    EXPECT_EQ(summary.fewest, walk.at(0) == 1 ? 0 : 7) << text;
+    EXPECT_EQ(summary.most, walk.at(0) == 1 ? 2 : 8) << text;
+  }
+}
+
 // What would go beyond a bound comes back from it by as much. With three values and moves of up to
 // two, one half of the time is spent on the middle one in the long run, and a quarter on each
 // bound; a walk that stopped at its bounds would spend a fifth there.
@@ -78,6 +96,61 @@ TEST(Generators, WalkBackFromTheirBounds) {
   EXPECT_NEAR(minutes[0] / 60000, 0.25, 0.01);
   EXPECT_NEAR(minutes[1] / 60000, 0.5, 0.01);
   EXPECT_NEAR(minutes[2] / 60000, 0.25, 0.01);
+}
+
+struct SpotMarket {
+  std::int64_t most;
+  std::int64_t bulk;
+  double wait;
+  double life;
+};
+
+// The share of the devices that is there in the long run, as docs/traces.md has it: as often as it
+// becomes more than n devices, it becomes n or fewer.
+double share_of(const SpotMarket& spot) {
+  const auto bulk = static_cast<double>(spot.bulk);
+  std::vector<double> times(static_cast<std::size_t>(spot.most) + 1, 0.0);
+  times.back() = 1;
+  double sum = 1;
+  double there = static_cast<double>(spot.most);
+  for (std::int64_t n = spot.most - 1; n >= 0; --n) {
+    double falls = 0;
+    for (std::int64_t k = n + 1; k <= std::min(spot.most, n + spot.bulk); ++k) {
+      falls += times[static_cast<std::size_t>(k)] * static_cast<double>(k) /
+               (spot.life * (bulk + 1) / 2) * (bulk + 1 - static_cast<double>(k - n)) / bulk;
+    }
+    const double time = falls * spot.wait / static_cast<double>(spot.most - n);
+    times[static_cast<std::size_t>(n)] = time;
+    sum += time;
+    there += time * static_cast<double>(n);
+  }
+  return there / sum / static_cast<double>(spot.most);
+}
+
+// Where bulks are larger than what there is, too.
+TEST(Generators, MakeASpotMarketAsDocumented) {
+  std::ifstream document(RUBATO_TRACES_MD);
+  const std::regex row(R"(\| `(spot[^`]*)` \| ([0-9.]+) \| ([0-9.]+) \|)");
+  int rows = 0;
+  for (std::string line; std::getline(document, line);) {
+    std::smatch cells;
+    if (!std::regex_match(line, cells, row)) continue;
+    ++rows;
+    const std::string text = cells[1];
+    Spec spec(text);
+    const SpotMarket spot{.most = spec.whole("most", 32, 1, kMaxCores),
+                          .bulk = spec.whole("bulk", 4, 1, kMaxCores),
+                          .wait = spec.real("wait", 0.5, kPositive),
+                          .life = spec.real("life", 4, kPositive)};
+    EXPECT_EQ(fmt::format("| `{}` | {:.3f} | {:.3f} |", text, share_of(spot),
+                          spot.life / (spot.life + spot.wait)),
+              line);
+    const Availability made = generate_availability(
+        fmt::format("{}{}hours=40000,seed=1", text, text == "spot" ? ":" : ","));
+    EXPECT_NEAR(summary_of(made).mean / static_cast<double>(spot.most), share_of(spot), 0.01)
+        << text;
+  }
+  EXPECT_EQ(rows, 5);
 }
 
 // In the long run a device is there for life / (life + wait) of the time.

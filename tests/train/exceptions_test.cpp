@@ -16,6 +16,7 @@
 #include <rubato/testing.hpp>
 
 #include "support/error_of.hpp"
+#include "train/around.hpp"
 
 namespace rubato {
 namespace {
@@ -41,35 +42,28 @@ struct Planted {
 };
 
 // The tiny objective, whose gradients depend on the loss scale, too.
-class FragileObjective final : public ObjectiveOf<double> {
+class FragileObjective final : public test::Around {
  public:
   explicit FragileObjective(Planted planted, bool scales)
       : planted_(std::move(planted)), scales_(scales) {}
-  std::int64_t samples() const override { return tiny_->samples(); }
-  const std::vector<TrainedArray>& trained() const override { return tiny_->trained(); }
-  const std::vector<NamedArray>& parameters() const override { return tiny_->parameters(); }
-  const std::vector<NamedArray>& buffers() const override { return tiny_->buffers(); }
-  std::string fingerprint() const override { return "it"; }
   bool has_test() const override { return true; }
   Evaluation test(Workers& workers, const EvaluationOptions& options,
                   std::string_view when) override {
     planted_.at("test", step_);
-    return tiny_->test(workers, options, when);
+    return inner().test(workers, options, when);
   }
   std::optional<LossScaleOptions> loss_scale() const override {
     if (!scales_) return std::nullopt;
     return LossScaleOptions{.initial = 8, .interval = 2};
   }
-  std::span<double> flat_parameters() override { return tiny_->flat_parameters(); }
-  std::size_t averaged() const override { return tiny_->averaged(); }
   void begin_minibatches(Workers& workers) override {
     ++step_;
     planted_.at("begin_minibatches", step_);
-    tiny_->begin_minibatches(workers);
+    inner().begin_minibatches(workers);
   }
   void move_averages(std::span<const double> sums, std::int64_t minibatches) override {
     planted_.at("move_averages", step_);
-    tiny_->move_averages(sums, minibatches);
+    inner().move_averages(sums, minibatches);
   }
   std::unique_ptr<Evaluator<double>> make_evaluator() override {
     class Fragile final : public Evaluator<double> {
@@ -89,11 +83,10 @@ class FragileObjective final : public ObjectiveOf<double> {
       std::unique_ptr<Evaluator<double>> inner_;
       const Planted& planted_;
     };
-    return std::make_unique<Fragile>(tiny_->make_evaluator(), planted_);
+    return std::make_unique<Fragile>(inner().make_evaluator(), planted_);
   }
 
  private:
-  std::unique_ptr<ObjectiveOf<double>> tiny_ = tiny_objective();
   Planted planted_;
   bool scales_;
   std::int64_t step_ = -1;

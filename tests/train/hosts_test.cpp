@@ -1,6 +1,9 @@
 // Several hosts train what one does.
 
+#include <algorithm>
 #include <atomic>
+#include <cstddef>
+#include <cstdint>
 #include <functional>
 #include <map>
 #include <memory>
@@ -19,6 +22,7 @@
 #include <rubato/testing.hpp>
 
 #include "support/error_of.hpp"
+#include "train/around.hpp"
 
 namespace rubato {
 namespace {
@@ -135,6 +139,73 @@ void expect_quadratic_bits() {
 TEST(Hosts, ExchangePartsOfManyValues) {
   expect_quadratic_bits<float>();
   expect_quadratic_bits<double>();
+}
+
+// Counts its minibatches, those of other hosts included.
+class Counting final : public test::Around {
+ public:
+  std::unique_ptr<Evaluator<double>> make_evaluator() override {
+    class Counter final : public Evaluator<double> {
+     public:
+      Counter(std::unique_ptr<Evaluator<double>> inner, std::atomic<std::int64_t>& own)
+          : inner_(std::move(inner)), own_(own) {}
+      double evaluate(const Minibatch& minibatch, const Leaf<double>& leaf,
+                      EvaluatorProgress& progress) override {
+        ++own_;
+        return inner_->evaluate(minibatch, leaf, progress);
+      }
+
+     private:
+      std::unique_ptr<Evaluator<double>> inner_;
+      std::atomic<std::int64_t>& own_;
+    };
+    return std::make_unique<Counter>(inner().make_evaluator(), own_);
+  }
+  void begin_minibatches(Workers& workers) override {
+    static_cast<void>(workers);
+    own_ = 0;
+    others_ = 0;
+  }
+  std::size_t tally_bytes() const override { return sizeof(std::int64_t); }
+  void put_tally(std::span<std::byte> tally) const override {
+    const std::int64_t own = own_;
+    std::ranges::copy(std::as_bytes(std::span(&own, 1)), tally.begin());
+  }
+  void add_tally(std::span<const std::byte> tally) override {
+    std::int64_t other = 0;
+    std::ranges::copy(tally, std::as_writable_bytes(std::span(&other, 1)).begin());
+    others_ += other;
+  }
+  void move_averages(std::span<const double> sums, std::int64_t minibatches) override {
+    inner().move_averages(sums, minibatches);
+    EXPECT_EQ(own_ + others_, minibatches);
+    applied_ += own_ + others_;
+  }
+  [[nodiscard]] std::int64_t applied() const { return applied_; }
+
+ private:
+  std::atomic<std::int64_t> own_{0};
+  std::int64_t others_ = 0;
+  std::int64_t applied_ = 0;
+};
+
+TEST(Hosts, TellEachOtherWhatTheirMinibatchesLeft) {
+  const Hosted hosted = train_on({1, 2, 1}, [](std::shared_ptr<Hosts> hosts) {
+    TrainOptions options = hosted_options();
+    options.hosts = std::move(hosts);
+    return std::make_unique<Trainer>(std::make_unique<Counting>(), test::trace_of({2, 12, 32}),
+                                     options);
+  });
+  for (std::size_t host = 0; host < 3; ++host) {
+    ASSERT_EQ(hosted.errors[host], "no error");
+    std::int64_t minibatches = 0;
+    for (const StepRecord& step : hosted.recorders[host]->steps) {
+      minibatches += step.plan.minibatches;
+    }
+    const auto& counting = dynamic_cast<const Counting&>(hosted.trainers[host]->objective());
+    EXPECT_GT(minibatches, 0);
+    EXPECT_EQ(counting.applied(), minibatches);
+  }
 }
 
 // How many cores of each host are busy.

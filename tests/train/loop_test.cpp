@@ -1,5 +1,6 @@
 // The training loop on an objective of a few numbers: without libtorch.
 
+#include <chrono>
 #include <functional>
 #include <memory>
 #include <new>
@@ -7,6 +8,8 @@
 #include <span>
 #include <stdexcept>
 #include <string>
+#include <string_view>
+#include <thread>
 #include <utility>
 #include <vector>
 
@@ -19,6 +22,7 @@
 #include <rubato/train/monitor.hpp>
 
 #include "support/error_of.hpp"
+#include "train/around.hpp"
 
 namespace rubato {
 namespace {
@@ -95,6 +99,70 @@ TEST(Loop, EstimatesNoiseFromPairsOfStepsOfOneMinibatch) {
   EXPECT_GT(recorder->steps.back().gain, 1);
 }
 
+// Takes the base rate, and notes where the norms are those of two steps.
+class PairsNoted final : public Rule {
+ public:
+  explicit PairsNoted(std::vector<bool>& pairs) : pairs_(pairs) {}
+  [[nodiscard]] std::string_view name() const override { return "pairs-noted"; }
+  [[nodiscard]] RuleNeeds needs() const override { return {.group_norms = true}; }
+  [[nodiscard]] Rates rates(const RuleInput& input) override {
+    pairs_.push_back(input.from_pair);
+    return scaled(input, 1);
+  }
+
+ private:
+  std::vector<bool>& pairs_;
+};
+
+// A larger step lies between: its gradient is none of a minibatch, and the one before it was
+// computed long ago.
+TEST(Loop, MakesPairsOfStepsThatFollowEachOther) {
+  std::vector<bool> pairs;
+  TrainOptions options = loop_options();
+  options.epochs = 1;
+  options.rules.add("pairs-noted", [&pairs](Spec&) { return std::make_unique<PairsNoted>(pairs); });
+  options.rule = "pairs-noted";
+  Trainer trainer = tiny_trainer(options, trace_of({4, 4, 16, 4, 4, 4, 8, 4}));
+  trainer.fit();
+  EXPECT_THAT(pairs, testing::ElementsAre(false, true, false, false, true, true, false, false));
+}
+
+// Each minibatch gathers its samples for two milliseconds, and nothing else takes as long.
+class SlowData final : public test::Around {
+ public:
+  std::unique_ptr<Evaluator<double>> make_evaluator() override {
+    class Waiting final : public Evaluator<double> {
+     public:
+      explicit Waiting(std::unique_ptr<Evaluator<double>> inner) : inner_(std::move(inner)) {}
+      double evaluate(const Minibatch& minibatch, const Leaf<double>& leaf,
+                      EvaluatorProgress& progress) override {
+        progress.enter(Phase::data);
+        std::this_thread::sleep_for(std::chrono::milliseconds(2));
+        return inner_->evaluate(minibatch, leaf, progress);
+      }
+
+     private:
+      std::unique_ptr<Evaluator<double>> inner_;
+    };
+    return std::make_unique<Waiting>(inner().make_evaluator());
+  }
+};
+
+// Each step's are its own: of what a core was busy with, its samples are a part.
+TEST(Loop, HasTheSecondsOfEachStep) {
+  TrainOptions options = loop_options();
+  options.threads = 1;
+  Trainer trainer(std::make_unique<SlowData>(), trace_of({8, 16, 4}), options);
+  const auto recorder = trainer.add_observer<test::Recorder>();
+  trainer.fit();
+  ASSERT_GT(recorder->steps.size(), 6U);
+  for (const StepRecord& step : recorder->steps) {
+    EXPECT_GE(step.seconds.data, 2e-3 * static_cast<double>(step.plan.minibatches));
+    EXPECT_GE(step.seconds.compute, 0) << step.plan.index.value();
+    EXPECT_LE(step.seconds.data, step.seconds.wall);
+  }
+}
+
 // Threads, cores, reducers, assignments, deaths, turns, and a resume after every step.
 TEST(Loop, HasTheSameBitsWhoeverComputes) {
   for (const char* rule : {"linear", "adascale", "lbsgd:warmup=lars"}) {
@@ -115,14 +183,8 @@ TEST(Loop, HasTheSameBitsWhoeverComputes) {
 }
 
 // An evaluator that keeps something from one minibatch to the next is no function of the minibatch.
-class Forgetless final : public ObjectiveOf<double> {
+class Forgetless final : public test::Around {
  public:
-  std::int64_t samples() const override { return tiny_->samples(); }
-  const std::vector<TrainedArray>& trained() const override { return tiny_->trained(); }
-  const std::vector<NamedArray>& parameters() const override { return tiny_->parameters(); }
-  std::string fingerprint() const override { return "it"; }
-  std::span<double> flat_parameters() override { return tiny_->flat_parameters(); }
-  std::size_t averaged() const override { return tiny_->averaged(); }
   std::unique_ptr<Evaluator<double>> make_evaluator() override {
     class Keeping final : public Evaluator<double> {
      public:
@@ -138,11 +200,8 @@ class Forgetless final : public ObjectiveOf<double> {
       std::unique_ptr<Evaluator<double>> inner_;
       int calls_ = 0;
     };
-    return std::make_unique<Keeping>(tiny_->make_evaluator());
+    return std::make_unique<Keeping>(inner().make_evaluator());
   }
-
- private:
-  std::unique_ptr<ObjectiveOf<double>> tiny_ = tiny_objective();
 };
 
 TEST(Loop, ShowsWhatAnEvaluatorKeeps) {
@@ -160,16 +219,10 @@ TEST(Loop, ShowsWhatAnEvaluatorKeeps) {
 }
 
 // As the tiny one, but for a little more in one slope from an epoch on.
-class OtherFrom final : public ObjectiveOf<double> {
+class OtherFrom final : public test::Around {
  public:
   explicit OtherFrom(std::int64_t epoch) : epoch_(epoch) {}
 
-  std::int64_t samples() const override { return tiny_->samples(); }
-  const std::vector<TrainedArray>& trained() const override { return tiny_->trained(); }
-  const std::vector<NamedArray>& parameters() const override { return tiny_->parameters(); }
-  std::string fingerprint() const override { return tiny_->fingerprint(); }
-  std::span<double> flat_parameters() override { return tiny_->flat_parameters(); }
-  std::size_t averaged() const override { return tiny_->averaged(); }
   std::unique_ptr<Evaluator<double>> make_evaluator() override {
     class More final : public Evaluator<double> {
      public:
@@ -186,11 +239,10 @@ class OtherFrom final : public ObjectiveOf<double> {
       std::unique_ptr<Evaluator<double>> inner_;
       std::int64_t epoch_;
     };
-    return std::make_unique<More>(tiny_->make_evaluator(), epoch_);
+    return std::make_unique<More>(inner().make_evaluator(), epoch_);
   }
 
  private:
-  std::unique_ptr<ObjectiveOf<double>> tiny_ = tiny_objective();
   std::int64_t epoch_;
 };
 
@@ -293,14 +345,9 @@ TEST(Loop, TakesAnOptimizerOfTheUsersOwn) {
 }
 
 // An objective that throws in a minibatch.
-class Throwing final : public ObjectiveOf<double> {
+class Throwing final : public test::Around {
  public:
   explicit Throwing(std::function<void()> fail) : fail_(std::move(fail)) {}
-  std::int64_t samples() const override { return tiny_->samples(); }
-  const std::vector<TrainedArray>& trained() const override { return tiny_->trained(); }
-  const std::vector<NamedArray>& parameters() const override { return tiny_->parameters(); }
-  std::string fingerprint() const override { return "it"; }
-  std::span<double> flat_parameters() override { return tiny_->flat_parameters(); }
   std::unique_ptr<Evaluator<double>> make_evaluator() override {
     class Failing final : public Evaluator<double> {
      public:
@@ -319,7 +366,6 @@ class Throwing final : public ObjectiveOf<double> {
   }
 
  private:
-  std::unique_ptr<ObjectiveOf<double>> tiny_ = tiny_objective();
   std::function<void()> fail_;
 };
 

@@ -13,6 +13,7 @@
 
 #include "runtime/host_sum.hpp"
 #include "support/error_of.hpp"
+#include "train/around.hpp"
 
 namespace rubato {
 namespace {
@@ -21,19 +22,10 @@ using testing::HasSubstr;
 using testing::Not;
 
 // Of a million parameters, of 8 bytes each; it wants more memory than there is.
-class GreedyObjective final : public ObjectiveOf<double> {
+class GreedyObjective final : public test::Around {
  public:
-  std::int64_t samples() const override { return inner_->samples(); }
-  const std::vector<TrainedArray>& trained() const override { return inner_->trained(); }
-  const std::vector<NamedArray>& parameters() const override { return inner_->parameters(); }
-  std::string fingerprint() const override { return "greedy"; }
-  std::span<double> flat_parameters() override { return inner_->flat_parameters(); }
-  std::unique_ptr<Evaluator<double>> make_evaluator() override { return inner_->make_evaluator(); }
+  GreedyObjective() : Around(noisy_quadratic<double>({.dim = 1'000'000, .samples = 64})) {}
   std::size_t step_bytes() const override { return std::size_t{3} << 60; }
-
- private:
-  std::unique_ptr<ObjectiveOf<double>> inner_ =
-      noisy_quadratic<double>({.dim = 1'000'000, .samples = 64});
 };
 
 std::string error_with(TrainOptions options, const Trace& trace) {

@@ -15,6 +15,7 @@
 #include "optim/lars.hpp"
 #include "optim/sgd.hpp"
 #include "support/error_of.hpp"
+#include "train/around.hpp"
 
 namespace rubato {
 namespace {
@@ -61,20 +62,12 @@ TEST(Misuse, OfATrainerThatHasThrown) {
 
 // What a user may set right is no end.
 TEST(Misuse, ThatIsFoundBeforeTheFirstStepCanBeSetRight) {
-  class Untested final : public ObjectiveOf<double> {
+  class Untested final : public test::Around {
    public:
-    std::int64_t samples() const override { return tiny_->samples(); }
-    const std::vector<TrainedArray>& trained() const override { return tiny_->trained(); }
-    const std::vector<NamedArray>& parameters() const override { return tiny_->parameters(); }
-    std::string fingerprint() const override { return "it"; }
-    std::span<double> flat_parameters() override { return tiny_->flat_parameters(); }
-    std::unique_ptr<Evaluator<double>> make_evaluator() override { return tiny_->make_evaluator(); }
-    std::size_t averaged() const override { return tiny_->averaged(); }
     bool has_test() const override { return has_test_; }
     void promise_test() { has_test_ = true; }
 
    private:
-    std::unique_ptr<ObjectiveOf<double>> tiny_ = tiny_objective();
     bool has_test_ = false;
   };
   TrainOptions options = options_of_misuse();

@@ -1,8 +1,10 @@
 // Observers and their names: what each saves is its own, and nothing of it is lost.
 
+#include <limits>
 #include <memory>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include <gmock/gmock.h>
 
@@ -12,6 +14,7 @@
 #include <rubato/train/early_stopping.hpp>
 
 #include "support/error_of.hpp"
+#include "support/no_training.hpp"
 
 namespace rubato {
 namespace {
@@ -82,6 +85,40 @@ TEST(ObserverNames, GiveTwoOfAKindTwoStates) {
   EXPECT_NE(more_best->value(), more_of_training->value());
 }
 
+// A parameter, as observers see it.
+class OneParameter final : public test::NoTraining {
+ public:
+  [[nodiscard]] const std::vector<NamedArray>& parameters() const override { return arrays_; }
+  [[nodiscard]] const std::vector<NamedArray>& buffers() const override { return none_; }
+
+  std::vector<double> values{0.0};
+
+ private:
+  std::vector<NamedArray> arrays_{
+      {.name = "weight", .type = ElementType::f64, .shape = {1}, .data = values.data()}};
+  std::vector<NamedArray> none_;
+};
+
+// The best is neither the first nor the last.
+TEST(BestWeights, SayOfWhichEpochTheyAre) {
+  OneParameter training;
+  BestWeights best(Metric::test_loss);
+  for (const auto& [epoch, loss] : {std::pair(0, 3.0), {1, 2.0}, {2, 1.0}, {3, 1.5}, {4, 2.5}}) {
+    training.values[0] = 10 * loss;
+    best.on_epoch(training,
+                  {.epoch = EpochIndex{epoch}, .test = Evaluation{.samples = 1, .loss = loss}});
+  }
+  EXPECT_EQ(best.epoch(), EpochIndex{2});
+  EXPECT_EQ(best.value(), 1.0);
+  State state;
+  best.save(state);
+  BestWeights loaded(Metric::test_loss);
+  loaded.load(training, state);
+  EXPECT_EQ(loaded.epoch(), EpochIndex{2});
+  EXPECT_EQ(loaded.value(), 1.0);
+  EXPECT_EQ(loaded.parameters()[0].values<double>()[0], 10);
+}
+
 TEST(ObserverNames, AreOfOneObserverEach) {
   Trainer trainer = observed_trainer();
   trainer.add_observer<Counter>();
@@ -144,6 +181,53 @@ TEST(ObserverNames, AreLookedUpInAState) {
   best.add_observer<BestWeights>(Metric::test_loss);
   EXPECT_EQ(error_of([&] { best.load_state(state); }),
             "the state has no 'observer/best-weights/patience'");
+}
+
+std::vector<double> weights_of(const Trainer& trainer) {
+  const auto values = trainer.parameters().front().values<double>();
+  return {values.begin(), values.end()};
+}
+
+// Sets the rate behind a step, and pauses behind a later one.
+class SetsTheRate final : public Observer {
+ public:
+  explicit SetsTheRate(double rate) : rate_(rate) {}
+  void on_step(Training& training, const StepRecord& step) override {
+    rates.push_back(step.learning_rate);
+    if (step.plan.index == StepIndex{2}) training.set_learning_rate(rate_);
+    if (step.plan.index == StepIndex{4}) training.pause();
+  }
+
+  std::vector<double> rates;
+
+ private:
+  double rate_;
+};
+
+// Before the rule: of batches of 8, 16 and 4 samples, for 8.
+TEST(Rate, ThatAnObserverSetsHoldsFromTheNextStepOnAndInStates) {
+  Trainer first = observed_trainer();
+  const auto setting = first.add_observer<SetsTheRate>(0.5);
+  first.fit();
+  EXPECT_THAT(setting->rates, testing::ElementsAre(0.1, 0.2, 0.05, 0.5, 1.0));
+  const State state = parse_state(state_bytes(first.state()), "the state");
+  first.fit();
+
+  Trainer second = observed_trainer();
+  const auto rest = second.add_observer<test::Recorder>();
+  second.load_state(state);
+  second.fit();
+  EXPECT_EQ(rest->steps.front().learning_rate, 0.25);
+  EXPECT_EQ(weights_of(second), weights_of(first));
+}
+
+TEST(Rate, IsANumberThatCanBeApplied) {
+  for (const double rate : {-1.0, std::numeric_limits<double>::quiet_NaN()}) {
+    Trainer trainer = observed_trainer();
+    trainer.add_observer<SetsTheRate>(rate);
+    EXPECT_THAT(error_of([&] { trainer.fit(); }),
+                testing::StartsWith("learning rate " + std::string(rate < 0 ? "-1" : "NaN")));
+  }
 }
 
 }  // namespace

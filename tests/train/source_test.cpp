@@ -258,6 +258,22 @@ TEST(Source, ThatHasEndedGoesOnWithTheNextEpochOnly) {
   }
 }
 
+// What is left of an epoch is reckoned by the last step, in a state that is loaded, too.
+TEST(Source, KnowsAfterALoadHowMuchOfItsEpochIsLeft) {
+  const Policy policy = [](const SourceProgress&) { return TraceStep{.batch_size = 8}; };
+  Trainer first = trainer_of(policy);
+  first.add_observer<test::Recorder>([](Training& training, const StepRecord& step) {
+    if (step.plan.index.value() == 1) training.pause();
+  });
+  first.fit();
+  ASSERT_TRUE(first.result().part);
+  EXPECT_EQ(first.result().part->of_steps, 6);
+  Trainer second = trainer_of(policy);
+  second.load_state(first.state());
+  ASSERT_TRUE(second.result().part);
+  EXPECT_EQ(second.result().part->of_steps, 6);
+}
+
 TEST(Source, IsOneThatThereIs) {
   EXPECT_EQ(
       error_of([] { Trainer(tiny_objective(), std::unique_ptr<StepSource>(), source_options()); }),

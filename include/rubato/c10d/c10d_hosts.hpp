@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include <rubato/rendezvous/rendezvous_server.hpp>
 #include <rubato/runtime/hosts.hpp>
 
 namespace rubato {
@@ -20,6 +21,9 @@ struct C10dOptions {
   /// The name of the run in a store that somebody else serves (RendezvousServer). A name is used
   /// once. Empty: host 0 serves the store.
   std::string run{};
+  /// The store is a TCPStore of c10d's, such as torchrun's agent serves, in place of a
+  /// RendezvousServer's; only where somebody else serves it.
+  bool is_tcp_store = false;
   /// The address, or the network interface, at which the other hosts reach this one.
   std::string interface = "127.0.0.1";
   /// How much of a step this host is to compute, relative to the others: a finite number above 0.
@@ -35,8 +39,9 @@ struct C10dOptions {
 
 inline constexpr int kMaxHosts = 1024;
 
-/// Meets the other hosts, on libtorch's c10d: a TCPStore to compare what has to be equal, and a
-/// ProcessGroupGloo for the exchanges. Returns when all hosts are connected with each other.
+/// Meets the other hosts: in a store (RendezvousServer) to compare what has to be equal, and for
+/// the exchanges in a ProcessGroupGloo of libtorch's c10d. Returns when all hosts are connected
+/// with each other.
 ///
 /// Throws Error where an option is out of its range; where a host does not come within the time
 /// limit; and where one is of another version of rubato's protocol, knows another token, or has
@@ -48,22 +53,5 @@ inline constexpr int kMaxHosts = 1024;
 ///
 /// Nobody is authenticated but by the token, and nothing is encrypted: docs/hosts.md.
 [[nodiscard]] std::shared_ptr<Hosts> c10d_hosts(const C10dOptions& options);
-
-/// Serves a store in which hosts meet, for any number of runs, as long as it lives. It listens on
-/// all network interfaces.
-class RendezvousServer {
- public:
-  /// `port` 0 takes one that is free. Throws Error where it cannot be had.
-  explicit RendezvousServer(int port);
-  ~RendezvousServer();
-  RendezvousServer(const RendezvousServer&) = delete;
-  RendezvousServer& operator=(const RendezvousServer&) = delete;
-
-  [[nodiscard]] int port() const;
-
- private:
-  class Implementation;
-  std::unique_ptr<Implementation> implementation_;
-};
 
 }  // namespace rubato

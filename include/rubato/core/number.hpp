@@ -16,19 +16,25 @@ namespace rubato {
 /// Like parse_whole() for the whole range of 64 bits.
 [[nodiscard]] std::uint64_t parse_seed(std::string_view text);
 
+/// What numbers without another limit are at most, or from -kLargestReal to it: what is computed
+/// with them stays finite.
+inline constexpr double kLargestReal = 1e300;
+
 /// Which real numbers an option takes.
 struct RealRange {
   double min = 0;
   double max = 0;
   bool includes_min = true;
   bool includes_max = true;
-  /// The range in words: "a number from 0 to below 1".
+  /// The range in words: "a number from 0 to below 1". kLargestReal goes without saying.
   std::string_view words;
 
   [[nodiscard]] constexpr bool holds(double value) const {
     return (includes_min ? value >= min : value > min) &&
            (includes_max ? value <= max : value < max);
   }
+  /// The words for whoever gave `value`, which does not go without saying beyond kLargestReal.
+  [[nodiscard]] std::string accepted_for(double value) const;
 };
 
 /// The finite number that `text` writes. Throws Error like parse_whole().

@@ -177,9 +177,9 @@ class Spec {
 };
 
 // The ranges that most arguments have.
-inline constexpr RealRange kAnyReal{-1e300, 1e300, true, true, "a number"};
-inline constexpr RealRange kPositive{0, 1e300, false, true, "a number greater than 0"};
-inline constexpr RealRange kNotNegative{0, 1e300, true, true, "a number of at least 0"};
+inline constexpr RealRange kAnyReal{-kLargestReal, kLargestReal, true, true, "a number"};
+inline constexpr RealRange kPositive{0, kLargestReal, false, true, "a number greater than 0"};
+inline constexpr RealRange kNotNegative{0, kLargestReal, true, true, "a number of at least 0"};
 inline constexpr RealRange kBelowOne{0, 1, true, false, "a number from 0 to below 1"};
 inline constexpr RealRange kShare{0, 1, true, true, "a number from 0 to 1"};
 

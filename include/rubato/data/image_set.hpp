@@ -1,5 +1,6 @@
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <span>
@@ -34,6 +35,10 @@ struct PixelStatistics {
 /// Of `pixels` values from 0 to 255, by their sum and the sum of their squares.
 [[nodiscard]] PixelStatistics pixel_statistics(std::uint64_t pixels, std::uint64_t sum,
                                                std::uint64_t squares);
+
+/// What the values of a pixel, 0 to 255, become: scaled to [0, 1], less the mean and divided by the
+/// deviation, or by 1 where it is 0. Computed in double.
+[[nodiscard]] std::array<float, 256> normalised_pixels(const PixelStatistics& statistics);
 
 /// A data set as a trainer needs it.
 struct TrainTestImages {

@@ -8,14 +8,15 @@
 #include <ATen/core/ivalue.h>
 #include <torch/csrc/jit/api/module.h>
 
+#include <rubato/core/byte_sink.hpp>
 #include <rubato/model/model.hpp>
 
 namespace rubato {
 
 /// A TorchScript module, as torch::jit::load() gives it, whose forward() takes the inputs of a
-/// batch as tensors, one by one, and returns a tensor, or a tuple or list of tensors. The running
-/// statistics of its modules with a `momentum` (a number or None), a `running_mean` and a
-/// `running_var` combine as averages.
+/// batch as tensors, one by one, and returns a tensor, or a tuple, list or dictionary of tensors.
+/// The running statistics of its modules with a `momentum` (a number or None), a `running_mean` and
+/// a `running_var` combine as averages.
 ///
 /// forward() is interpreted as it is written, in the calling thread: libtorch's profiling executor,
 /// which computes a module otherwise once it has seen it run, is left out, so that bits do not
@@ -44,5 +45,8 @@ namespace rubato {
 [[nodiscard]] std::string script_bytes(const torch::jit::Module& module,
                                        std::span<const NamedTensor> parameters,
                                        std::span<const NamedTensor> buffers);
+/// Gives the same bytes to a sink. Dense tensors are not copied.
+void stream_script(const torch::jit::Module& module, std::span<const NamedTensor> parameters,
+                   std::span<const NamedTensor> buffers, const ByteSink& sink);
 
 }  // namespace rubato

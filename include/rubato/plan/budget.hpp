@@ -9,7 +9,8 @@
 namespace rubato {
 
 /// What a training may come to, besides its epochs: it ends, in the middle of an epoch if need be,
-/// with the step that reaches one of these. All are above 0.
+/// with the step that reaches one of these. Hours and money are reached between steps, too: while
+/// there are no devices, in attempts at a step that are lost, and in restarts. All are above 0.
 struct Budget {
   /// Scale-invariant: the sum of the steps' gains. What a rule needs more steps for, it gets
   /// (Johnson et al. 2020, section 3.2).
@@ -21,6 +22,8 @@ struct Budget {
   std::optional<double> money{};
 
   [[nodiscard]] bool needs_clock() const { return hours || money; }
+  /// The hours, as the clock counts.
+  [[nodiscard]] std::optional<double> seconds() const;
 
   friend bool operator==(const Budget&, const Budget&) = default;
 };

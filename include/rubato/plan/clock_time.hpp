@@ -14,9 +14,11 @@ struct ClockTime {
   double core_seconds = 0;
   /// core_seconds at the price of the model.
   double money = 0;
-  /// Of `seconds`, those without devices, and those spent on attempts at steps that were lost.
+  /// Of `seconds`, those without devices, those spent on attempts at steps that were lost, and
+  /// those of restarts.
   double idle_seconds = 0;
   double lost_seconds = 0;
+  double restart_seconds = 0;
   /// How often a step was begun anew, or training after a time without devices.
   std::int64_t restarts = 0;
 

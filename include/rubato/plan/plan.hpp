@@ -33,7 +33,7 @@ struct PlanOptions {
   std::int64_t cores = 1;
   Remainder remainder = Remainder::drop;
   /// Epochs after which nothing is trained: with Remainder::carry the step that would go on behind
-  /// them ends with the minibatch that completes them. 0 is no end.
+  /// them ends with their last sample. 0 is no end.
   std::int64_t epochs = 0;
 };
 
@@ -59,6 +59,9 @@ class StepPlanner {
   /// left of the epoch, which it always does with Remainder::carry. PlanOptions::epochs shortens
   /// it.
   [[nodiscard]] std::optional<StepPlan> plan(const StepPlace& place, const TraceStep& asked) const;
+  /// Samples from the place on until PlanOptions::epochs are over, which shorten a step; empty with
+  /// Remainder::drop, where there are more than any step has, and behind the epochs.
+  [[nodiscard]] std::optional<std::int64_t> samples_left(const StepPlace& place) const;
   /// Where the step after it begins: with Remainder::drop in the same epoch.
   [[nodiscard]] StepPlace after(StepPlace place, const StepPlan& step) const;
 

@@ -24,6 +24,9 @@ class PolicySource final : public StepSource {
   [[nodiscard]] std::optional<TraceStep> next(const SourceProgress& progress) const override;
   [[nodiscard]] std::vector<NamedNumber> decision_inputs(
       const SourceProgress& progress) const override;
+  [[nodiscard]] SourceEnd end(const SourceProgress& progress) const override {
+    return offers_->end(progress);
+  }
   /// The source hears of the step as it was taken.
   void taken(const TraceStep& step, const SourceProgress& after) override;
 

@@ -5,10 +5,12 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include <rubato/core/index.hpp>
 #include <rubato/core/named_number.hpp>
+#include <rubato/plan/budget.hpp>
 #include <rubato/plan/clock_time.hpp>
 #include <rubato/state/state.hpp>
 #include <rubato/trace/trace.hpp>
@@ -29,10 +31,37 @@ struct SourceProgress {
   std::optional<double> gain{};
   /// What the source's clock shows; empty where it has none, and before the first step.
   std::optional<ClockTime> time{};
+  /// What training may come to.
+  Budget budget{};
+  /// Samples until training has had all its epochs: the next step has no more than these, whatever
+  /// is asked for (StepPlanner::samples_left()). Empty where the end does not shorten it.
+  std::optional<std::int64_t> samples_left{};
   /// The gradient noise scale in samples; where it is measured (StepSource::needs_noise_scale(),
   /// TrainOptions::log_noise) and enough steps have been taken.
   std::optional<double> noise_scale{};
 };
+
+/// Why there is no further step.
+struct SourceEnd {
+  enum class Cause {
+    /// It has no more of them: a trace that has ended.
+    exhausted,
+    /// There are too few devices for a step, for good.
+    out_of_devices,
+    /// SourceProgress::budget is reached before another step is.
+    budget,
+  };
+  Cause cause = Cause::exhausted;
+  /// What its clock shows then: later than after the last step where it has waited for another one.
+  /// Empty where that is the same, or there is no clock.
+  std::optional<ClockTime> time{};
+};
+
+/// What is said of a training that ended so: TrainResult::stopped, "stopped" in summary.json.
+inline constexpr std::string_view kOutOfDevices = "out of devices";
+
+/// The step as it is trained, where `asked` is asked for.
+[[nodiscard]] TraceStep shortened(TraceStep asked, const SourceProgress& progress);
 
 /// Says what the next step is when it is needed: a trace, a policy that follows how training goes.
 class StepSource {
@@ -43,12 +72,13 @@ class StepSource {
   virtual ~StepSource() = default;
 
   /// The batch size of the next step, a multiple of the minibatch size from 1 to max_batch(), and
-  /// its cores, where it says; empty where there is none, which ends training. A function of
+  /// its cores, where it says; empty where there is none, which ends training. What it asks for may
+  /// be shortened (SourceProgress::samples_left). A function of
   /// `progress` and of what taken() has left behind, and of nothing else: it is asked as often as
   /// somebody wants to know, and again after a resume.
   [[nodiscard]] virtual std::optional<TraceStep> next(const SourceProgress& progress) const = 0;
-  /// That step has been taken; `after` is what training has come to with it. After an exception
-  /// from here there is no state.
+  /// That step has been taken, with the samples that it had in the end; `after` is what training
+  /// has come to with it. After an exception from here there is no state.
   virtual void taken(const TraceStep& step, const SourceProgress& after) {
     static_cast<void>(step), static_cast<void>(after);
   }
@@ -58,6 +88,11 @@ class StepSource {
   [[nodiscard]] virtual std::optional<ClockTime> time_after(const SourceProgress& progress) const {
     static_cast<void>(progress);
     return std::nullopt;
+  }
+  /// Why next() gives no step for `progress`.
+  [[nodiscard]] virtual SourceEnd end(const SourceProgress& progress) const {
+    static_cast<void>(progress);
+    return {};
   }
   /// What it went by in the step that next() gives for `progress`, for the logs; empty where it has
   /// nothing to say.

@@ -60,10 +60,13 @@ class Checkpointer final : public Observer {
 
   /// Now, due or not: the state of a trainer after `steps` steps.
   std::filesystem::path write(std::int64_t steps, const State& state);
+  /// From now on none is written because it is due.
+  void hold() { held_ = true; }
 
  private:
   CheckpointFolder folder_;
   CheckpointInterval interval_;
+  bool held_ = false;
   std::function<void()> before_writing_;
   // Since the last checkpoint.
   std::int64_t steps_ = 0;

@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <fstream>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -11,6 +12,17 @@
 #include <rubato/train/observer.hpp>
 
 namespace rubato {
+
+/// What a program has measured itself behind a step or an epoch, and the rate that it has set
+/// there.
+struct OwnMetrics {
+  /// "step" or "epoch", and which.
+  std::string_view of;
+  std::int64_t index = 0;
+  /// Training::set_learning_rate().
+  std::optional<double> learning_rate{};
+  std::span<const MetricValue> values{};
+};
 
 /// Writes metrics.jsonl: a JSON object on a line for each step and each epoch, as they come. A line
 /// is handed to the operating system before the next step begins.
@@ -31,6 +43,7 @@ namespace rubato {
 ///     {"kind": "fault", "step", "core", "substep", "cores_left"}          (FaultRecord)
 ///     {"kind": "monitor", "step", "tensor", "of": "parameter" or "gradient", "norm", "mean",
 ///      "min", "max"}                                                    (TensorStatistics)
+///     {"kind": "own", "step" or "epoch", "lr", "metrics": {NAME: NUMBER, ...}}   (OwnMetrics)
 ///
 /// What was not measured is left out.
 ///
@@ -53,8 +66,13 @@ class MetricsWriter final : public Observer {
   void load(const Training& training, const State& state) override;
   /// Brings all lines to the disk. Throws OutputError when that fails, or the file has gone.
   void flush();
+  /// Of all lines, once they are on the disk (flush()): by what it is known later that nobody has
+  /// changed them. Throws OutputError.
+  [[nodiscard]] std::string sha256();
   /// For a Monitor.
   void write(const StepPlan& step, std::span<const TensorStatistics> tensors);
+  /// Throws OutputError.
+  void write(const OwnMetrics& metrics);
 
  private:
   // Throws OutputError when the file has gone.

@@ -1,7 +1,10 @@
 #pragma once
 
+#include <chrono>
 #include <filesystem>
 #include <string_view>
+
+#include <rubato/core/byte_sink.hpp>
 
 namespace rubato {
 
@@ -13,6 +16,8 @@ namespace rubato {
 ///     given-*.pt     files that the configuration names: a model (given-model.pt)
 ///     metrics.jsonl  a line for each step and each epoch
 ///     events.out.tfevents.*  the same for TensorBoard, where it was asked for
+///     hosts.log      how its groups of hosts came about, where hosts come and go
+///     moved.txt      in which folder other hosts have gone on with the run, where they have
 ///     checkpoints/   states to go on from (CheckpointFolder)
 ///     summary.json   what it came to
 ///     best.pt        the model of the best epoch, where it was to be kept
@@ -23,8 +28,10 @@ class RunFolder {
   /// Makes the folder and those above it. Throws Error when it exists or cannot be made.
   explicit RunFolder(std::filesystem::path path);
   /// The folder of a run that there is. Throws Error when there is none, and when another process
-  /// works in it.
-  [[nodiscard]] static RunFolder existing(std::filesystem::path path);
+  /// works in it. One that has ended may hold it for a moment longer, until its threads have: that
+  /// is waited for.
+  [[nodiscard]] static RunFolder existing(std::filesystem::path path,
+                                          std::chrono::milliseconds patience = {});
   ~RunFolder();
   RunFolder(RunFolder&& other) noexcept;
   RunFolder(const RunFolder&) = delete;
@@ -36,11 +43,12 @@ class RunFolder {
 
   /// write_file() in the folder, which is made again where it has gone.
   void write(std::string_view name, std::string_view content) const;
+  void write(std::string_view name, const ByteSource& content) const;
 
  private:
   struct Existing {};
-  RunFolder(std::filesystem::path path, Existing);
-  void lock();
+  RunFolder(std::filesystem::path path, std::chrono::milliseconds patience, Existing);
+  void lock(std::chrono::milliseconds patience = {});
 
   std::filesystem::path path_;
   // Holds the lock.

@@ -24,6 +24,8 @@ struct RunSummary {
   std::string data;
   std::string trace;
   std::string weights_sha256;
+  /// Of metrics.jsonl when the run ended; empty where it has none.
+  std::string metrics_sha256{};
   /// From the first step to the last evaluation.
   double wall_seconds = 0;
   std::int64_t gradient_buffers = 0;

@@ -33,6 +33,8 @@ struct RunOutcome {
     paused,
     /// The loss or the gradient became infinite or NaN.
     diverged,
+    /// There were no devices for the rest of it any more (TrainResult::out_of_devices).
+    out_of_devices,
   };
   End end = End::completed;
   /// Of a run that diverged: what, and where.
@@ -71,6 +73,13 @@ class Run {
   /// Diverged, and OutputError. After an exception the checkpoints before it are there, and
   /// write_checkpoint() may have another to write (Trainer::has_state()).
   RunOutcome execute();
+  /// A line of the caller's in metrics.jsonl, from an observer; nothing where there is no folder.
+  /// Throws OutputError.
+  void write_metrics(const OwnMetrics& metrics);
+  /// For Observer::between_steps(): training ends there as after Training::stop(), with a summary
+  /// and an evaluation, but a resume goes on as if it had not: the newest checkpoint is that of
+  /// before. Does nothing where training has been stopped already. Throws OutputError.
+  void stop_for_now(Training& training, std::string reason);
 
   [[nodiscard]] const RunConfiguration& configuration() const { return configuration_; }
   [[nodiscard]] const Workload& workload() const { return *workload_; }
@@ -106,7 +115,7 @@ class Run {
   void go_on();
   void write_best() const;
   [[nodiscard]] RunSummary summary_of(const std::string& stopped) const;
-  void write_results(const RunSummary& summary, bool with_checkpoint);
+  void write_results(RunSummary& summary, bool with_checkpoint);
   [[nodiscard]] const RunFolder& folder() const;
 
   RunConfiguration configuration_;
@@ -123,6 +132,7 @@ class Run {
   std::shared_ptr<TensorBoard> tensorboard_;
   std::shared_ptr<BestWeights> best_;
   std::shared_ptr<Checkpointer> checkpointer_;
+  bool stopped_for_now_ = false;
 };
 
 }  // namespace rubato

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <chrono>
 #include <filesystem>
 #include <optional>
 #include <string>
@@ -23,7 +24,8 @@ class RunLocation {
   [[nodiscard]] static RunLocation create(std::filesystem::path folder);
   /// The folder of a run, to go on with it: from `checkpoint`, one of its files, else from the
   /// newest good one, else from the beginning. Throws Error where the run cannot go on, is worked
-  /// on by another process, or was trained with other options than `configuration`, naming them.
+  /// on by another process, has gone on in another folder, or was trained with other options than
+  /// `configuration`, naming them.
   [[nodiscard]] static RunLocation resume(
       std::filesystem::path folder, const RunConfiguration& configuration,
       const std::optional<std::filesystem::path>& checkpoint = {});
@@ -35,11 +37,12 @@ class RunLocation {
 
   /// A folder, for a run of other hosts to go on in from its state, with its records. Where there
   /// is one it is that of the same run, and nothing of it is newer; else it is made. Throws Error
-  /// where it is of another run or is worked on by another process, OutputError where it cannot be
-  /// written.
+  /// where it is of another run or is worked on by another process, for longer than `patience`
+  /// where that has ended, OutputError where it cannot be written.
   [[nodiscard]] static RunLocation take_over(std::filesystem::path folder,
                                              const RunConfiguration& configuration,
-                                             const Handover& handover);
+                                             const Handover& handover,
+                                             std::chrono::milliseconds patience = {});
 
   /// Empty where it is nowhere.
   [[nodiscard]] const std::filesystem::path& path() const { return path_; }

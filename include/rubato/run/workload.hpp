@@ -7,8 +7,10 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include <rubato/config/run_configuration.hpp>
+#include <rubato/core/byte_sink.hpp>
 #include <rubato/plan/step_source.hpp>
 #include <rubato/report/engine_facts.hpp>
 #include <rubato/state/named_array.hpp>
@@ -16,13 +18,17 @@
 
 namespace rubato {
 
+class MappedFile;
+
 /// A file that a configuration names and a run depends on, as it was read.
 struct WorkloadFile {
   /// The option that names it: "model".
   std::string option;
   /// How its copy in the run folder ends: ".pt".
   std::string extension;
-  std::string bytes;
+  /// They lie in `mapping` where there is one, which is not to be made shorter in the meantime.
+  std::string_view bytes;
+  std::shared_ptr<const MappedFile> mapping{};
 };
 
 /// What a model says of samples.
@@ -55,6 +61,12 @@ class Workload {
   /// All of them but data and traces.
   [[nodiscard]] virtual std::span<const WorkloadFile> files() const { return {}; }
 
+  /// What a run keeps of its data, so that its model can be used on others, as JSON; empty where
+  /// that is nothing.
+  [[nodiscard]] virtual std::string data_record() const { return {}; }
+  /// Of the labels of a table, in the order of the classes; empty of other data.
+  [[nodiscard]] virtual std::vector<std::string> class_names() const { return {}; }
+
   /// Of the model's gradient, as cores exchange it.
   [[nodiscard]] virtual std::int64_t gradient_bytes() const = 0;
 
@@ -63,16 +75,17 @@ class Workload {
   [[nodiscard]] virtual Trainer make_trainer(std::unique_ptr<StepSource> steps,
                                              const TrainOptions& options) const = 0;
 
-  /// Trained weights are the bytes of a file, whose name ends with this behind a dot.
+  /// Trained weights are the bytes of a file, whose name ends with this behind a dot. They are
+  /// read where they lie, when the source is called.
   [[nodiscard]] virtual std::string_view weights_suffix() const { return "safetensors"; }
-  [[nodiscard]] virtual std::string weights(std::span<const NamedArray> parameters,
-                                            std::span<const NamedArray> buffers) const;
+  [[nodiscard]] virtual ByteSource weights(std::span<const NamedArray> parameters,
+                                           std::span<const NamedArray> buffers) const;
   /// The trained model with all that it computes, as a file that needs nothing else; empty where
   /// there is none but its weights.
-  [[nodiscard]] virtual std::optional<std::string> model_file(
-      std::span<const NamedArray> parameters, std::span<const NamedArray> buffers) const {
+  [[nodiscard]] virtual ByteSource model_file(std::span<const NamedArray> parameters,
+                                              std::span<const NamedArray> buffers) const {
     static_cast<void>(parameters), static_cast<void>(buffers);
-    return std::nullopt;
+    return {};
   }
 
   /// What the model of `trainer`, one of this workload's, says of the samples of the test set, in

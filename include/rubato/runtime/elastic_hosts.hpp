@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <optional>
 #include <span>
+#include <string>
 
 #include <rubato/runtime/hosts.hpp>
 
@@ -16,6 +17,16 @@ struct HostStanding {
   bool finished = false;
 
   friend bool operator==(const HostStanding&, const HostStanding&) = default;
+};
+
+/// The host that writes a run, as it has said itself.
+struct RunWriter {
+  /// Absolute, on its machine.
+  std::string folder;
+  /// Whether that is the machine of whoever asks.
+  bool is_here = false;
+  enum class Process { runs, ended, unknown };
+  Process process = Process::unknown;
 };
 
 /// Hosts that come and go. They are a sequence of groups, the generations of a run. A host that is
@@ -42,9 +53,19 @@ class ElasticHosts : public Hosts {
   [[nodiscard]] virtual Meeting regroup(const HostStanding& standing) = 0;
   /// With what each of the group has come to it, by rank: the same on all hosts.
   [[nodiscard]] virtual std::span<const HostStanding> standings() const = 0;
-  /// Leaves for good, as nothing is left to do: `paused` says that the run is to end for all. Does
-  /// nothing a second time.
-  virtual void leave(bool paused) noexcept = 0;
+  /// How the group came about, in words: who has gone and who has come, why, and how long it took.
+  [[nodiscard]] virtual std::string story() const { return {}; }
+
+  /// Tells the others that this host writes the run, in this folder. What the store does not take
+  /// is not told.
+  virtual void announce_folder(const std::string& folder) = 0;
+  /// Who told so last; empty where nobody has, or the store does not answer.
+  [[nodiscard]] virtual std::optional<RunWriter> writer() = 0;
+
+  /// Leaves for good, and ends the run for all hosts of this one's group: it is complete, or
+  /// `paused`. False where it is not known to have ended, as the others have formed another group
+  /// without this host, or cannot be reached. Does nothing a second time.
+  virtual bool leave(bool paused) noexcept = 0;
 };
 
 }  // namespace rubato

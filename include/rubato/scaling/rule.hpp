@@ -60,8 +60,13 @@ struct RuleInput {
   [[nodiscard]] double scale() const {
     return static_cast<double>(batch_size) / static_cast<double>(reference_batch_size);
   }
-  /// Minibatches in the step.
-  [[nodiscard]] std::int64_t minibatches() const { return batch_size / minibatch_size; }
+  /// Whether all minibatches have as many samples. Of others the groups' norms say nothing of the
+  /// noise.
+  [[nodiscard]] bool has_whole_minibatches() const { return batch_size % minibatch_size == 0; }
+  /// Minibatches in the step, of which the last may have fewer samples than minibatch_size.
+  [[nodiscard]] std::int64_t minibatches() const {
+    return (batch_size + minibatch_size - 1) / minibatch_size;
+  }
 };
 
 /// What a rule answers: finite numbers of at least 0, which the trainer checks before the update.

@@ -3,6 +3,7 @@
 #include <array>
 #include <cstdint>
 #include <functional>
+#include <limits>
 #include <memory>
 #include <optional>
 #include <string>
@@ -49,7 +50,10 @@ struct ClockOptions {
 /// ClusterModel::restart_seconds the step is begun anew with the devices that there are then. Those
 /// that come in the middle of a step take part from the next one on. It costs the devices of a
 /// step for as long as it lasts, of lost attempts, too, and those of them that are left during a
-/// restart.
+/// restart: one that has left and comes back costs nothing until the step that it takes part in.
+///
+/// A budget of hours or money (SourceProgress::budget) that is reached while there is no step to
+/// end with is an end of its own: the clock then shows the budget, and not what comes behind it.
 class ClockedSource final : public StepSource {
  public:
   /// `step_of` says what so many devices are offered, which `batch`, if there is one, decides on:
@@ -60,10 +64,14 @@ class ClockedSource final : public StepSource {
                 std::unique_ptr<BatchPolicy> batch = {});
 
   /// Empty when the availability ends before the step does; with TraceEnd::error that is an Error.
-  /// Throws Error, too, where no step can ever end: each lasts longer than all cores stay.
+  /// Empty, too, when the budget is reached before the attempt begins that comes to its end. One
+  /// that is reached already counts for nothing: what would come is then asked for to know whether
+  /// an epoch is whole. Throws Error, too, where no step can ever end: each lasts longer than all
+  /// cores stay.
   [[nodiscard]] std::optional<TraceStep> next(const SourceProgress& progress) const override;
   void taken(const TraceStep& step, const SourceProgress& after) override;
   [[nodiscard]] std::optional<ClockTime> time_after(const SourceProgress& progress) const override;
+  [[nodiscard]] SourceEnd end(const SourceProgress& progress) const override;
   [[nodiscard]] std::vector<NamedNumber> decision_inputs(
       const SourceProgress& progress) const override;
 
@@ -78,19 +86,28 @@ class ClockedSource final : public StepSource {
   [[nodiscard]] const ClockTime& time() const { return time_; }
 
  private:
-  // A step that has come to its end, and the time then.
+  // A step that has come to its end, or why there is none, and the time then.
   struct Outcome {
-    TraceStep step;
-    ClockTime end;
+    std::optional<TraceStep> step{};
+    ClockTime end{};
     // Of the attempt that came to its end, without a checkpoint.
     double seconds = 0;
     std::vector<NamedNumber> inputs{};
+    SourceEnd::Cause cause = SourceEnd::Cause::out_of_devices;
+  };
+  // Until when the clock may run before another step is reached.
+  struct Limit {
+    double seconds = std::numeric_limits<double>::infinity();
+    double core_seconds = std::numeric_limits<double>::infinity();
   };
 
-  // There is no step: throws Error where an availability must not end before training does.
-  [[nodiscard]] std::optional<Outcome> ended(const SourceProgress& progress) const;
+  // What is left of the budget.
+  [[nodiscard]] Limit limit_of(const Budget& budget) const;
+  // There are no devices for a step any more: throws Error where an availability must not end
+  // before training does.
+  [[nodiscard]] Outcome ended(const ClockTime& time, const SourceProgress& progress) const;
   // The next step, from time_ on.
-  [[nodiscard]] std::optional<Outcome> simulate(const SourceProgress& progress) const;
+  [[nodiscard]] Outcome simulate(const SourceProgress& progress) const;
   // What the devices of a time are offered, if they suffice for a step, with its cores; and those,
   // or 0.
   [[nodiscard]] std::optional<TraceStep> step_at(double seconds,
@@ -100,13 +117,14 @@ class ClockedSource final : public StepSource {
   [[nodiscard]] BatchDecision decide(const TraceStep& offered,
                                      const SourceProgress& progress) const;
   // What next() has come to, or would.
-  [[nodiscard]] const std::optional<Outcome>& look_ahead(const SourceProgress& progress) const;
+  [[nodiscard]] const Outcome& look_ahead(const SourceProgress& progress) const;
   // When there are first fewer cores after `begin`, and before `end`.
   [[nodiscard]] std::optional<double> loss_between(double begin, double end, std::int64_t cores,
                                                    const SourceProgress& progress) const;
-  // Of those there are, at most so many, each for as long as it is there.
-  [[nodiscard]] double core_seconds(double begin, double end, std::int64_t most,
-                                    const SourceProgress& progress) const;
+  // Lets the clock run until `end`, at the cost of so many cores, each until it leaves. False where
+  // the limit is reached first, and the clock shows it.
+  [[nodiscard]] bool pass(ClockTime& time, double end, std::int64_t cores, const Limit& limit,
+                          const SourceProgress& progress) const;
   [[nodiscard]] std::string binding() const;
   // A hash of how many devices there were at which time until then.
   [[nodiscard]] std::string devices_until(double end) const;

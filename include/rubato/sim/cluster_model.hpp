@@ -105,7 +105,7 @@ class StepTimes {
   [[nodiscard]] double compute_seconds(std::int64_t minibatches, std::int64_t cores) const;
   /// Until the gradients of `busy` cores are one sum at each of them: cost_of() the algorithm's
   /// schedule, 0 for one core. Of a ring, whose phases are as many as twice the cores, each counts
-  /// as the longest.
+  /// as the largest part of the values on the slowest of its links.
   [[nodiscard]] double reduce_seconds(std::int64_t busy);
   /// Of several hosts: the slowest one's own part. It computes and reduces its subtrees one after
   /// the other, each on all of its cores, which are numbered from host to host. `host_cores` is as

@@ -29,8 +29,8 @@ struct SimulationResult {
   std::int64_t steps = 0;
   std::int64_t samples = 0;
   std::optional<ClockTime> time{};
-  /// Whether the source ended before the epochs did.
-  bool ended = false;
+  /// Why the source ended before the epochs did; empty where it did not.
+  std::optional<SourceEnd::Cause> ended{};
   /// What of the budget was reached; empty where nothing was.
   std::string reached{};
 };

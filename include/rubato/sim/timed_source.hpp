@@ -7,6 +7,7 @@
 #include <vector>
 
 #include <rubato/plan/batch_policy.hpp>
+#include <rubato/plan/step_plan.hpp>
 #include <rubato/plan/step_source.hpp>
 #include <rubato/sim/cluster_model.hpp>
 
@@ -37,6 +38,9 @@ class TimedSource final : public StepSource {
   [[nodiscard]] std::vector<NamedNumber> decision_inputs(
       const SourceProgress& progress) const override;
 
+  [[nodiscard]] SourceEnd end(const SourceProgress& progress) const override {
+    return source_->end(progress);
+  }
   [[nodiscard]] std::int64_t max_batch() const override;
   [[nodiscard]] bool needs_noise_scale() const override;
   [[nodiscard]] const Trace* trace() const override {
@@ -50,7 +54,7 @@ class TimedSource final : public StepSource {
   // The next step; empty where there is none.
   [[nodiscard]] std::optional<BatchDecision> decide(const SourceProgress& progress) const;
   [[nodiscard]] std::int64_t minibatches(const TraceStep& step) const {
-    return step.batch_size / options_.minibatch_size;
+    return minibatches_of(step.batch_size, options_.minibatch_size);
   }
   // What the clock shows when such a step has been taken from now on.
   [[nodiscard]] ClockTime after(const TraceStep& step) const;

@@ -5,6 +5,7 @@
 #include <string>
 #include <string_view>
 
+#include <rubato/core/byte_sink.hpp>
 #include <rubato/core/error.hpp>
 #include <rubato/state/state.hpp>
 
@@ -29,6 +30,8 @@ class NewerVersion : public Error {
 /// The texts "rubato.kind" and "rubato.version" say what it is. The last array, "rubato.sha256", is
 /// the SHA-256 of all bytes before it: nothing in the file can change unseen.
 [[nodiscard]] std::string state_bytes(const State& state);
+/// Gives the same bytes to a sink.
+void stream_state(const State& state, const ByteSink& sink);
 
 /// The State of such bytes; `source` names them in messages. Throws Error when they are damaged
 /// (cut off, changed) or no such file, and NewerVersion. Takes no more memory than a small multiple

@@ -40,7 +40,8 @@ struct TensorBoardOptions {
 ///                    loss_scale
 ///       step/        batch, cores, scale, faults (how many cores died), skipped (1 or 0)
 ///       seconds/     data, compute, reduce, update, wall
-///       clock/       hours, core_hours, money, idle_hours, lost_hours, restarts
+///       clock/       hours, core_hours, money, idle_hours, lost_hours, restart_hours,
+///                    restarts
 ///       decision/    what the source of steps went by, by its names
 ///     for each epoch (EpochRecord), at its last step
 ///       epoch/       train_loss, samples, steps, train_seconds, test_seconds

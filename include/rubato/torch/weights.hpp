@@ -5,6 +5,7 @@
 #include <string_view>
 #include <vector>
 
+#include <rubato/core/byte_sink.hpp>
 #include <rubato/model/model.hpp>
 
 namespace rubato {
@@ -14,6 +15,9 @@ namespace rubato {
 ///     model.load_state_dict(torch.load("weights.pt"))
 [[nodiscard]] std::string pickled_weights(std::span<const NamedTensor> parameters,
                                           std::span<const NamedTensor> buffers);
+/// Gives the same bytes to a sink. Dense tensors are not copied.
+void stream_pickled_weights(std::span<const NamedTensor> parameters,
+                            std::span<const NamedTensor> buffers, const ByteSink& sink);
 
 /// The tensors in the bytes of a file: a state_dict that Python's torch.save() wrote, an
 /// OrderedDict or a dict, or what pickled_weights() or state_bytes() did. `source` stands for the

@@ -55,6 +55,11 @@ class Availability {
 
   /// Each is another number of devices than the one before.
   [[nodiscard]] const std::vector<AvailabilityChange>& changes() const { return changes_; }
+  /// Whether there are ever as many as one of its changes says: not where it is at length(), unless
+  /// the last number is held.
+  [[nodiscard]] bool lasts(const AvailabilityChange& change) const {
+    return change.seconds < length_ || end_ == TraceEnd::hold;
+  }
   /// In seconds, greater than 0, without what follows.
   [[nodiscard]] double length() const { return length_; }
   [[nodiscard]] std::optional<double> sample_gap() const { return sample_gap_; }

@@ -47,10 +47,11 @@ struct AvailabilitySteps {
   std::optional<double> seconds_per_step{};
   std::optional<std::int64_t> steps_per_sample{};
   /// Where there are ever more cores than so many, which are a worker at least, all numbers of
-  /// workers are scaled down in proportion to fit; a worker that there is stays one.
+  /// workers are scaled down in proportion to fit, to the nearest, a half up; a worker that there
+  /// is stays one.
   std::optional<std::int64_t> max_cores{};
   /// With ScalingPolicy::weak: where there is ever a larger batch, all batches are scaled down in
-  /// proportion to fit, to multiples of `minibatch`, one at least.
+  /// proportion to fit, to the nearest multiple of `minibatch`, a half up, one at least.
   std::optional<std::int64_t> max_batch{};
   /// Samples; what every batch is a multiple of. At least 1.
   std::int64_t minibatch = 1;
@@ -67,7 +68,8 @@ struct AvailabilitySteps {
 [[nodiscard]] std::vector<Strategy> scaling_policies();
 
 /// The step that so many devices take, as the options say: a function of their number alone, whose
-/// scale is that of the most devices that an availability ever has.
+/// scale is that of the most devices that an availability has within its length. Where more are
+/// held beyond it, their step is as large as the limits allow.
 class StepOfDeviceCount {
  public:
   /// Throws Error for options out of their range, and where batches are no multiples of the
@@ -76,13 +78,18 @@ class StepOfDeviceCount {
 
   /// Empty where they fill no worker. Throws Error for a batch above kMaxBatchSize.
   [[nodiscard]] std::optional<TraceStep> operator()(std::int64_t devices) const;
-  /// Samples of the largest step.
+  /// Samples of the largest step, also of what is held.
   [[nodiscard]] std::int64_t max_batch() const;
+  /// What was done to keep within max_cores and max_batch: "cores scaled by 8/16 to fit
+  /// max-cores=8"; empty where nothing was.
+  [[nodiscard]] std::string scaling() const;
 
  private:
   void require_one(std::string_view name, std::int64_t value, std::int64_t most) const;
   void check_limits() const;
   void require_multiple(std::string_view what, std::int64_t samples) const;
+  // Workers that max_cores has room for.
+  [[nodiscard]] std::int64_t most_of_limit() const;
   [[nodiscard]] std::int64_t cores_of(std::int64_t workers) const;
   [[nodiscard]] std::int64_t most_samples() const;
   [[nodiscard]] bool scales_batch() const;
@@ -90,7 +97,9 @@ class StepOfDeviceCount {
 
   AvailabilitySteps options_;
   std::string source_;
+  // At most, within the length, and with what is held beyond it.
   std::int64_t most_workers_ = 0;
+  std::int64_t largest_workers_ = 0;
 };
 
 /// The steps that an availability has room for, with the cores of each: step k begins at k times

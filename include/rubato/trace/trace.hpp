@@ -50,9 +50,10 @@ inline constexpr std::array<Choice<TraceEnd>, 4> kTraceEnds{{{TraceEnd::error, "
 /// The global batch size, and optionally the number of cores, of every step. Never empty.
 class Trace {
  public:
-  /// `source` names the trace in messages ("trace.csv", "constant 128"). Throws Error, naming the
+  /// `source` names the trace in messages ("trace.csv", "constant 128"); `scaling` is
+  /// StepOfDeviceCount::scaling() where it is made of an availability. Throws Error, naming the
   /// step, when `steps` is empty or holds a value out of its range.
-  Trace(std::vector<TraceStep> steps, TraceEnd end, std::string source);
+  Trace(std::vector<TraceStep> steps, TraceEnd end, std::string source, std::string scaling = {});
 
   /// Reads a CSV file (or pipe) with the header `step,batchsize` or `step,batchsize,cores` and
   /// steps counted from 0 without gap. A cores field is a number, or one for each of several hosts,
@@ -87,6 +88,7 @@ class Trace {
   /// Whether at() answers for every step, however late.
   [[nodiscard]] bool endless() const { return end_ == TraceEnd::hold || end_ == TraceEnd::cycle; }
   [[nodiscard]] const std::string& source() const { return source_; }
+  [[nodiscard]] const std::string& scaling() const { return scaling_; }
   /// Where a step stands, for messages: "trace.csv:17" for a trace read from a file (line numbers
   /// from 1), "constant 128, step 16" (from 1, too) for another. Of a step beyond the last row of a
   /// file it names the row that it repeats, or the line behind the last row when none follows.
@@ -102,6 +104,7 @@ class Trace {
   std::vector<TraceStep> steps_;
   TraceEnd end_;
   std::string source_;
+  std::string scaling_;
   bool from_csv_ = false;
 };
 

@@ -29,7 +29,7 @@ struct TransformParts {
 /// The gradient of a step, to be changed: nothing in it depends on threads or cores.
 template <class T>
 struct StepGradient {
-  /// The mean over the minibatches of the step, after clipping and the transforms before this one.
+  /// The mean over the samples of the step, after clipping and the transforms before this one.
   /// To be changed in place, in any way; what lies between tensors (the padding) becomes 0 again.
   std::span<T> values;
   /// Those that the gradient was taken at.

@@ -22,9 +22,10 @@ namespace rubato {
 
 /// Some samples of the training data, whose mean loss is wanted with its gradient.
 struct Minibatch {
-  /// From 0 to Objective::samples() - 1, in the order of the epoch. One may be there twice: with
-  /// Remainder::carry at the end of an epoch and at the beginning of the next, and where
-  /// TrainOptions::sampler says so.
+  /// From 0 to Objective::samples() - 1, in the order of the epoch: as many as
+  /// TrainOptions::minibatch_size says, but for the last minibatch of a training with
+  /// Remainder::carry, which may have fewer. One may be there twice: with Remainder::carry at the
+  /// end of an epoch and at the beginning of the next, and where TrainOptions::sampler says so.
   std::span<const std::int64_t> samples;
   /// What random numbers belong to that are drawn for it.
   StreamKey stream{};
@@ -122,8 +123,9 @@ class Objective {
   [[nodiscard]] virtual Evaluation test(Workers& workers, const EvaluationOptions& options,
                                         std::string_view when);
 
-  /// Finds what cannot work before anything is trained, without a trace. Called once, before the
-  /// first step. Throws Error.
+  /// Finds what cannot work before anything is trained, without a trace. Called before the first
+  /// step, once for each size of the minibatches that there will be: of TrainOptions, and of the
+  /// last one, which may have fewer samples (Remainder::carry). Throws Error.
   virtual void try_out(std::int64_t minibatch_size) { static_cast<void>(minibatch_size); }
 
   /// Asks for a loss scale that adapts itself, as half precision needs it: steps whose gradient

@@ -30,6 +30,10 @@ class Training {
   /// fit() returns after the step or the epoch that the observer hears of, and the next fit() goes
   /// on from there, as if nothing had been.
   virtual void pause() = 0;
+  /// Takes the place of TrainOptions::learning_rate from the next step on: that of a step of the
+  /// reference batch size, before schedule and rule. A state keeps it. Throws Error for a rate that
+  /// is negative or not finite.
+  virtual void set_learning_rate(double rate) = 0;
 
   // As the Trainer has them.
 

@@ -73,7 +73,7 @@ struct StepRecord {
   /// samples, and the gain that AdaScale would give the step.
   std::optional<double> noise_scale{};
   std::optional<double> measured_gain{};
-  /// Mean over the minibatches, before the update.
+  /// Mean over the samples, before the update.
   double loss = 0;
   /// False where the loss or the gradient is not finite: the parameters are as before the step.
   bool applied = true;
@@ -111,7 +111,7 @@ struct EpochRecord {
   std::optional<Evaluation> test;
   /// Those of the user's own that have a value, in their order.
   std::vector<MetricValue> metrics{};
-  /// With its last step, where the source has a clock.
+  /// As TrainResult::time, with its last step.
   std::optional<ClockTime> time{};
   /// Seconds in the training steps, and in the evaluation after them.
   double train_seconds = 0;
@@ -146,11 +146,14 @@ struct TrainResult {
   std::optional<double> best_test_accuracy;
   /// Scale-invariant iterations.
   double iterations = 0;
-  /// With the last step, where the source has a clock.
+  /// With the last step, where the source has a clock; and where that has ended training
+  /// (StepSource::end()), what it showed then.
   std::optional<ClockTime> time{};
   /// Why training ended before its epochs did, but for an error (Training::stop(), the end of the
   /// trace, iterations that were reached); else empty.
   std::string stopped;
+  /// Whether that was because there were no devices any more (SourceEnd::Cause::out_of_devices).
+  bool out_of_devices = false;
 };
 
 }  // namespace rubato

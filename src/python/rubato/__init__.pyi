@@ -10,16 +10,16 @@ import numpy
 import torch
 from numpy.typing import ArrayLike
 from torch import Tensor
-from torch.utils.data import TensorDataset
+from torch.utils.data import DataLoader, Dataset
 
 __version__: str
 models: ModuleType
 
 _Array = Tensor | ArrayLike
-_Data = tuple[_Array | Sequence[_Array], _Array | Sequence[_Array]] | TensorDataset
+_Data = tuple[_Array | Sequence[_Array], _Array | Sequence[_Array]] | Dataset | DataLoader
 _Trace = Trace | Availability | Iterable[int | tuple[int, int | Sequence[int] | None]] | str | PathLike[str] | int
 _Path = str | PathLike[str]
-_Callback = Callable[[dict[str, Any]], bool | None]
+_Callback = Callable[[dict[str, Any]], bool | dict[str, float] | None]
 
 class Error(RuntimeError): ...
 class OutputError(Error): ...
@@ -56,12 +56,15 @@ class TrainResult:
     def stopped(self) -> str | None: ...
     @property
     def module(self) -> torch.jit.ScriptModule: ...
+    def predict(self, inputs: _Array | Sequence[_Array]) -> Tensor | list[Tensor]: ...
+    def evaluate(self, inputs: _Array | Sequence[_Array], targets: _Array | Sequence[_Array]) -> dict[str, float]: ...
 
 def train(
     model: str | torch.nn.Module | None = None,
     data: str | PathLike[str] | _Data | None = None,
     *,
     trace: _Trace | None = None,
+    batch_size: int | None = None,
     validation: _Data | float | str | None = None,
     loss: str | Callable[..., Tensor] | None = None,
     out: _Path | None = None,
@@ -69,6 +72,7 @@ def train(
     config: _Path | None = None,
     on_step: _Callback | None = None,
     on_epoch: _Callback | None = None,
+    progress: bool = False,
     weights: str | PathLike[str] | dict[str, Tensor] | None = None,
     engine: str | None = None,
     init: str | None = None,

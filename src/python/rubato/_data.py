@@ -4,10 +4,11 @@ import warnings
 
 import torch
 
+from . import _dataset
 from ._rubato import Error
 
-_ACCEPTED = ("accepted: (inputs, targets), each a tensor, an array or a list of these, a "
-             "torch.utils.data.TensorDataset, or the name of a data set")
+_ACCEPTED = ("accepted: (inputs, targets), each a tensor, an array or a list of these, a Dataset or DataLoader of "
+             "torch.utils.data, or the name of a data set")
 
 
 def _tensor(value, name):
@@ -36,7 +37,8 @@ def _tensor(value, name):
     return tensor
 
 
-def _tensors(value, name):
+def tensor_list(value, name):
+    """A list of tensors, of one value or several."""
     if isinstance(value, (tuple, list)):
         if not value:
             raise Error(f"{name}: there are none; {_ACCEPTED}")
@@ -49,8 +51,11 @@ def tensors_of(data, name):
     if isinstance(data, torch.utils.data.TensorDataset):
         if len(data.tensors) < 2:
             raise Error(f"{name}: a TensorDataset without targets; {_ACCEPTED}")
-        return _tensors(list(data.tensors[:-1]), name), _tensors(data.tensors[-1], name)
+        return tensor_list(list(data.tensors[:-1]), name), tensor_list(data.tensors[-1], name)
+    if _dataset.is_one(data):
+        inputs, targets = _dataset.tensors_of(data, name)
+        return tensor_list(inputs, name), tensor_list(targets, name)
     if not isinstance(data, (tuple, list)) or len(data) != 2:
         raise Error(f"{name}: {type(data).__name__} is no data; {_ACCEPTED}")
-    return _tensors(data[0], f"{name}, inputs"), _tensors(data[1], f"{name}, targets")
+    return tensor_list(data[0], f"{name}, inputs"), tensor_list(data[1], f"{name}, targets")
 

@@ -1,13 +1,13 @@
-"""Models and losses of the user's own as TorchScript, whose bytes cross to C++."""
+"""Models of the user's own as TorchScript, whose bytes cross to C++."""
 
 import copy
-import inspect
 import io
 import re
 
 import torch
 
 from ._rubato import Error
+
 
 def bytes_of(module):
     """What torch.jit.save() writes."""
@@ -16,17 +16,43 @@ def bytes_of(module):
     return buffer.getvalue()
 
 
-def _reason(error):
-    """The first words of an error that say something."""
-    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
-    return f"{type(error).__name__}: {lines[0]}" if lines else type(error).__name__
+def _place(lines):
+    """Where TorchScript's compiler points to in the user's source, for people; empty where it does not."""
+    file = next((found for found in (re.match(r'\s*File "(.*)", line (\d+)', line) for line in lines) if found), None)
+    if file is None:
+        return ""
+    marked = next((i for i, line in enumerate(lines) if "<--- HERE" in line), None)
+    source = "" if marked is None else f": {lines[marked - 1].strip()}"
+    return f", at {file[1]}, line {file[2]}{source}"
+
+
+def reason(error):
+    """What an error of TorchScript's says, without the lists and the sources around it."""
+    if "undefined Tensor" in str(error):
+        return "an argument whose default is None has no type; accepted: typing.Optional[torch.Tensor]"
+    lines = [line for line in str(error).splitlines() if line.strip()]
+    if not lines:
+        return type(error).__name__
+    # What is expected stands behind the signatures of what was called.
+    said = next((line for line in lines if re.match(r"\s*(Expected a value|Unknown keyword|Argument)\b", line)
+                 and "Arguments for call" not in line), lines[0]).strip().rstrip(" :.")
+    place = _place(lines)
+    return said + place if place else f"{type(error).__name__}: {said}"
+
+
+def _deep_copy(model):
+    """Of weights that a hook computes from parameters (torch.nn.utils.weight_norm) Python copies none by itself; the
+    hook computes those of the copy anew."""
+    computed = {id(tensor): tensor.detach().clone() for module in model.modules() for tensor in vars(module).values()
+                if isinstance(tensor, torch.Tensor) and not tensor.is_leaf}
+    return copy.deepcopy(model, computed)
 
 
 def _trace_in_mode(model, inputs, training):
     """A trace of a copy: what a model does to its buffers when it runs, it does to those of the copy."""
-    copied = copy.deepcopy(model).train(training)
+    copied = _deep_copy(model).train(training)
     with torch.random.fork_rng(devices=[]), torch.enable_grad():
-        return torch.jit.trace(copied, tuple(tensor.clone() for tensor in inputs), check_trace=False)
+        return torch.jit.trace(copied, tuple(tensor.clone() for tensor in inputs), check_trace=False, strict=False)
 
 
 def _graph(traced):
@@ -34,10 +60,26 @@ def _graph(traced):
     return re.sub(r"___torch_mangle_\d+\.", "", torch._C._jit_pass_canonicalize(traced.inlined_graph).str(False))
 
 
+def _hooks(model):
+    """(name of its module, name of the hook) of each hook of forward()."""
+    return [(name, getattr(hook, "__name__", type(hook).__name__)) for name, module in model.named_modules()
+            for hooks in (module._forward_pre_hooks, module._forward_hooks) for hook in hooks.values()]
+
+
+def _spectral_norm(model):
+    """The name of a module whose weight is under one of torch's two spectral norms; None where there is none."""
+    hooked = [name for name, hook in _hooks(model) if hook == "SpectralNorm"]
+    parametrized = [name.split(".parametrizations.")[0] for name, module in model.named_modules()
+                    if type(module).__name__ == "_SpectralNorm"]
+    return next(iter(hooked + parametrized), None)
+
+
 def _traced(model, inputs):
     trained = _trace_in_mode(model, inputs, training=True)
     if _graph(trained) != _graph(_trace_in_mode(model, inputs, training=False)):
-        raise Error("it computes something else in training than in evaluation, and a trace would do one alone")
+        normed = _spectral_norm(model)
+        who = "it computes" if normed is None else f"spectral_norm of '{normed}' computes"
+        raise Error(f"{who} something else in training than in evaluation, and a trace would do one alone")
     before = dict(model.named_buffers())
     with torch.no_grad():
         for name, buffer in trained.named_buffers():
@@ -49,57 +91,35 @@ def _parameter_type(model):
     return next((parameter.dtype for parameter in model.parameters() if parameter.requires_grad), torch.float32)
 
 
-def scripted(model, first_inputs):
-    """A ScriptModule of the module, which is left as it is: scripted, or else traced with the inputs that
+def _why_not_scripted(model, error):
+    hooks = _hooks(model)
+    if hooks and isinstance(error, AttributeError):
+        name, hook = hooks[0]
+        return f"'{name}' has the hook {hook}, which is no function of TorchScript"
+    return reason(error)
+
+
+def bytes_of_model(model, first_inputs):
+    """The bytes of a ScriptModule of the module, which is left as it is: scripted, or else traced with the inputs that
     `first_inputs` returns for the type of its parameters."""
     if isinstance(model, torch.jit.ScriptModule):
-        return model
+        try:
+            return bytes_of(model)
+        except RuntimeError as error:
+            raise Error(f"the model cannot be saved ({reason(error)}); accepted: what torch.jit.save() takes") from error
     if not isinstance(model, torch.nn.Module):
         raise Error(f"model: {type(model).__name__} is no model; accepted: a torch.nn.Module, a ScriptModule, or "
                     "the name of a model")
     try:
-        return torch.jit.script(model)
+        return bytes_of(torch.jit.script(model))
     except Exception as error:  # noqa: BLE001: whatever TorchScript's compiler raises
         not_scripted = error
     inputs = first_inputs(_parameter_type(model))
     try:
-        return _traced(model, inputs)
+        return bytes_of(_traced(model, inputs))
     except Error as error:
-        reason = str(error)
+        not_traced = str(error)
     except Exception as error:  # noqa: BLE001: whatever the model raises
-        reason = _reason(error)
-    raise Error(f"the model cannot be scripted ({_reason(not_scripted)})\n"
-                f"nor traced with a minibatch ({reason}); accepted: one that torch.jit.script() compiles") from not_scripted
-
-
-class _LossOfFunction(torch.nn.Module):
-    """A function of one output and one target, with its further arguments as they are by default: a function that is
-    saved by itself forgets them."""
-
-    def __init__(self, function):
-        super().__init__()
-        self.function = function
-
-    def forward(self, output: torch.Tensor, target: torch.Tensor):
-        return self.function(output, target)
-
-
-def _required(function):
-    """How many arguments it takes that have no default."""
-    if isinstance(function, torch.jit.ScriptFunction):
-        return sum(not argument.has_default_value() for argument in function.schema.arguments)
-    return sum(parameter.default is parameter.empty for parameter in inspect.signature(function).parameters.values())
-
-
-def loss_of(loss):
-    """The bytes of TorchScript."""
-    if not callable(loss):
-        raise Error(f"loss: {type(loss).__name__} is no loss; accepted: the name of one, or a function or module of "
-                    "outputs and targets")
-    try:
-        if not isinstance(loss, torch.nn.Module) and _required(loss) <= 2:
-            loss = _LossOfFunction(torch.jit.script(loss))
-        return bytes_of(torch.jit.script(loss))
-    except Exception as error:  # noqa: BLE001: whatever TorchScript's compiler raises
-        raise Error(f"the loss cannot be scripted ({_reason(error)}); accepted: one that TorchScript can compile "
-                    "(https://pytorch.org/docs/1.13/jit.html)") from error
+        not_traced = reason(error)
+    raise Error(f"the model cannot be scripted ({_why_not_scripted(model, not_scripted)})\n"
+                f"nor traced with a minibatch ({not_traced}); accepted: one that torch.jit.script() compiles") from not_scripted

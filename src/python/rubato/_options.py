@@ -46,7 +46,7 @@ def text_of(word, value):
         return str(int(value))
     if isinstance(value, numbers.Real):
         return repr(float(value))
-    raise TypeError(f"{word}: {value!r} is of type {type(value).__name__}; accepted: a number, text, True or False")
+    raise TypeError(f"{word}: it is of type {type(value).__name__}; accepted: a number, text, True or False")
 
 
 def texts_of(caller, options, names=None):

@@ -65,7 +65,7 @@ def simulate(trace=None, *, dataset_size=None, **options):
 
     Every option may be a list of values: all combinations are simulated. Returns Columns with a row for each: those
     options, and epochs, steps, samples, mean_batch, fewest_cores, most_cores, hours, core_hours, money, idle_hours,
-    lost_hours, restarts, ended_by.
+    lost_hours, restart_hours, restarts, ended_by.
 
     trace:
         as rubato.train() takes it, where a list is a trace and not several

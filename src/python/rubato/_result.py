@@ -5,7 +5,7 @@ import json
 
 import torch
 
-from . import models
+from . import _data, _modules, _rubato, models
 from ._columns import Columns
 
 
@@ -40,6 +40,7 @@ class TrainResult:
         self._script = found["model"] or script
         self._model = found["model_name"]
         self._has_real_targets = found["has_real_targets"]
+        self._trained_on = found["trained_on"]
         self._module = None
 
     @property
@@ -69,6 +70,23 @@ class TrainResult:
             module.load_state_dict(self.state_dict)
             self._module = module.eval()
         return self._module
+
+    def predict(self, inputs):
+        """The outputs of the trained model in evaluation mode: a tensor, or a list of those that it gives.
+
+        inputs: an array or a tensor whose first dimension is the samples, or a list of some, of the type and shape in which
+        training was given them; pixels are normalised by those of the training set, whose memory the result keeps.
+        """
+        tensors = _data.tensor_list(inputs, "inputs")
+        outputs = _rubato.predict(self._trained_on, _modules.bytes_of(self.module), tensors)
+        return outputs[0] if len(outputs) == 1 else outputs
+
+    def evaluate(self, inputs, targets):
+        """What the trained model does on samples, as training evaluates it: a dictionary of samples, loss and, where
+        targets are classes, accuracy, with the further metrics that the training was asked for. Of inputs as predict()
+        takes them."""
+        tensors = _data.tensor_list(inputs, "inputs"), _data.tensor_list(targets, "targets")
+        return _rubato.evaluate(self._trained_on, _modules.bytes_of(self.module), *tensors)
 
     def __repr__(self):
         accuracy = self.test_accuracy

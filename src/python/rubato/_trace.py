@@ -2,6 +2,7 @@
 
 import numbers
 import os
+import reprlib
 
 import numpy
 
@@ -10,7 +11,7 @@ from . import _rubato
 
 def _number(number):
     if not isinstance(number, numbers.Integral) or isinstance(number, bool):
-        raise _rubato.Error(f"a step of {number!r}; accepted: whole numbers, a batch size or (batch size, cores)")
+        raise _rubato.Error(f"a step of {reprlib.repr(number)}; accepted: whole numbers, a batch size or (batch size, cores)")
     # What C++ cannot hold, or add up, never gets there.
     if abs(number) >= 2**42:
         raise _rubato.Error(f"a step of {number}; accepted: up to 2**40 samples on up to 2**20 cores")

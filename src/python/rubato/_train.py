@@ -1,5 +1,6 @@
 """rubato.train()."""
 
+import io
 import numbers
 import os
 import tempfile
@@ -8,7 +9,8 @@ from pathlib import Path
 
 import torch
 
-from . import _data, _modules, _options, _rubato, _trace
+from . import _data, _losses, _modules, _options, _rubato, _trace
+from ._callbacks import Callbacks
 from ._result import TrainResult
 
 
@@ -34,8 +36,8 @@ class _Parts:
         self._train = self._test = None
         self._steps = steps
         self._take_data(data, validation)
-        self._take_loss(loss)
         self._take_model(model)
+        self._take_loss(loss)
 
     def for_cpp(self):
         return {"model": self.script, "loss": self._loss, "train": self._train, "test": self._test, "steps": self._steps}
@@ -60,7 +62,7 @@ class _Parts:
         if isinstance(loss, str):
             self.arguments.append(f"--loss={loss}")
         elif loss is not None:
-            self._loss = _modules.loss_of(loss)
+            self._loss = _losses.bytes_of_loss(loss, self._first_outputs, 1 if self._train is None else len(self._train[1]))
 
     def _take_model(self, model):
         if model is None or isinstance(model, str):
@@ -68,7 +70,14 @@ class _Parts:
                 self.arguments.append(f"--model={model}")
             return
         self.arguments.append("--model=own")
-        self.script = _modules.bytes_of(_modules.scripted(model, self._first_inputs))
+        self.script = _modules.bytes_of_model(model, self._first_inputs)
+
+    def _first_outputs(self):
+        if self.script is None:
+            raise _rubato.Error("loss: models with a name return one tensor; accepted: a loss of a tensor and the targets")
+        parameters = torch.jit.load(io.BytesIO(self.script)).parameters()
+        kind = next((parameter.dtype for parameter in parameters), torch.float32)
+        return _losses.outputs_of(self.script, self._first_inputs(kind))
 
     def _first_inputs(self, parameter_type):
         """Of training, as a model with parameters of that type gets them."""
@@ -96,7 +105,7 @@ def _finish(found, script):
     result = TrainResult(found, script) if found["is_whole"] else None
     if found["failure"] is not None:
         if found["checkpoint"]:
-            _warn([f"the checkpoint is {found['checkpoint']}\nto go on: rubato.train(resume={found['folder']!r})"])
+            _warn([f"the checkpoint is {found['checkpoint']}\nto go on: {found['to_go_on']}"])
         raise _with_result(found["failure"], result)
     if found["end"] == "interrupted":
         raise _rubato.Error("the interpreter is going, and training has ended with it")
@@ -104,6 +113,9 @@ def _finish(found, script):
         raise _with_result(Diverged(f"{found['reason']}\ntry a lower --lr or another --rule"), result)
     if found["missed_target"]:
         raise _with_result(TargetMissed(found["missed_target"]), result)
+    if result.steps.rows == 0:
+        # Of a resume.
+        _warn([f"nothing was left to train: {result.stopped or 'all epochs are complete'}"])
     return result
 
 
@@ -123,8 +135,18 @@ def _arguments(paths, options, trace, steps, weights):
     return arguments
 
 
-def train(model=None, data=None, *, trace=None, validation=None, loss=None, out=None, resume=None, config=None,
-          on_step=None, on_epoch=None, **options):
+def _trace_or_batch_size(trace, batch_size):
+    if batch_size is None:
+        return trace
+    if trace is not None:
+        raise TypeError("batch_size: the trace says it for each step; accepted: one of them")
+    if not isinstance(batch_size, numbers.Integral) or isinstance(batch_size, bool):
+        raise TypeError(f"batch_size: it is of type {type(batch_size).__name__}; accepted: a whole number")
+    return int(batch_size)
+
+
+def train(model=None, data=None, *, trace=None, batch_size=None, validation=None, loss=None, out=None, resume=None, config=None,
+          on_step=None, on_epoch=None, progress=False, **options):
     """Trains a model while the number of accelerator cores, and with it the global batch size, changes under it.
 
     The weights are the same bits as those of `rubato train` with the same options, and for every number of threads
@@ -135,19 +157,23 @@ def train(model=None, data=None, *, trace=None, validation=None, loss=None, out=
         with the first minibatch, or a torch.jit.ScriptModule. It is left as it is. A module that computes something
         else in training than in evaluation has to be one that torch.jit.script() compiles. [mnist-cnn]
     data:
-        the name of a data set, (inputs, targets), each an array or a tensor or a list of some, whose first dimension is
-        the samples, or a TensorDataset. They are read as `tensors:FILE` reads them (docs/data.md): pixels of uint8 are
-        normalised, integers as targets are classes. Dense data of the type in which the model takes them are not copied:
-        leave them as they are meanwhile. Several inputs or targets of a sample need a model of your own. [digits]
+        the name of a data set; (inputs, targets), each an array or a tensor or a list of some, whose first dimension is
+        the samples; or a Dataset or DataLoader of torch.utils.data, which is read once, in the order of its data set. They
+        are read as `tensors:FILE` reads them (docs/data.md): pixels of uint8 are normalised, integers as targets are
+        classes. Dense data of the type in which the model takes them are not copied: leave them as they are meanwhile.
+        Several inputs or targets of a sample need a model of your own. [digits]
     trace:
         a list or an array of batch sizes or of (batch size, cores), a Trace or an Availability, or as --trace takes it:
         a file, a number, "elastic", or a generator such as "spot:most=64,seed=1". [elastic]
+    batch_size:
+        that of every step, in place of a trace: the same as trace=64 where it is 64.
     validation:
-        what the model is evaluated on after each epoch in place of the test set: (inputs, targets) beside data of your
+        what the model is evaluated on after each epoch in place of the test set: data of the same form beside data of your
         own, or the share of the training set to hold out, a number or text as --validation has it.
     loss:
         the name of one ("cross-entropy", "nll", "mse", "bce", "script:FILE"), or a function or module of outputs and
-        targets that TorchScript compiles. [nll of models with a name, cross-entropy of your own, mse of real targets]
+        targets that TorchScript compiles. It takes several outputs one by one, or as the Dict, Tuple or List that its first
+        argument is annotated with. [nll of models with a name, cross-entropy of your own, mse of real targets]
     out:
         the run folder, which must not exist; by default nothing is written.
     resume:
@@ -156,7 +182,11 @@ def train(model=None, data=None, *, trace=None, validation=None, loss=None, out=
         a configuration file, as a run folder has it; arguments override it.
     on_step, on_epoch:
         called with a dictionary of metrics, named as TrainResult.steps and TrainResult.epochs are, after each step or
-        epoch; that of a step has the list substeps, too. False ends training.
+        epoch; that of a step has the list substeps, too. Returning False ends training, and a resume goes on from there.
+        Returning a dictionary adds its numbers to the metrics of the step or epoch, but for lr: that is the rate from the
+        next step on, in place of the option lr, before schedule and rule.
+    progress:
+        True shows on sys.stderr how training goes on.
 
     Ctrl-C finishes the step, writes a checkpoint where there is a run folder, and raises KeyboardInterrupt; so does
     whatever on_step or on_epoch raises. The exception has a TrainResult as its `result`, with the metrics and the weights
@@ -166,21 +196,21 @@ def train(model=None, data=None, *, trace=None, validation=None, loss=None, out=
     Raises Error for what is wrong with arguments, files or data, Diverged, TargetMissed, TrainingError for what the
     model raises, OutOfMemory, and OutputError where the run folder cannot be written.
     """
-    for name, callback in (("on_step", on_step), ("on_epoch", on_epoch)):
-        if callback is not None and not callable(callback):
-            raise TypeError(f"{name}: {type(callback).__name__} cannot be called")
+    callbacks = Callbacks(on_step, on_epoch, progress)
     paths = {"out": out, "resume": resume, "config": config}
-    text, steps = _trace.steps_of(trace)
+    text, steps = _trace.steps_of(_trace_or_batch_size(trace, batch_size))
     with tempfile.TemporaryDirectory(prefix="rubato-") as folder:
         weights = Path(folder) / "weights.pt"
         arguments = _arguments(paths, options, text, steps, weights)
         parts = _Parts(arguments, model, data, validation, loss, steps)
         try:
-            found = _rubato.train(parts.arguments, parts.for_cpp(), on_step, on_epoch)
+            found = _rubato.train(parts.arguments, parts.for_cpp(), callbacks.for_cpp)
         except _rubato.Error as error:
             if str(weights) not in str(error):
                 raise
             raise type(error)(str(error).replace(str(weights), "weights")) from None
+        finally:
+            callbacks.close()
     found["warnings"] = [warning.replace(str(weights), "weights") for warning in found["warnings"]]
     return _finish(found, parts.script)
 

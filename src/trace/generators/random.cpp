@@ -57,7 +57,8 @@ AvailabilityParts make_spot(const SpotOptions& options) {
   constexpr std::int64_t kStream = 2;
   AvailabilityParts made{.changes = {{0, options.start}}, .length = options.length};
   Draws draws(options.seed, kStream);
-  // As many devices go at a time on average; so each lives for `life` on average.
+  // As many devices go at a time on average, so that each lives for `life`: while there are `bulk`
+  // of them at least. Fewer live longer (docs/traces.md).
   const double mean_bulk = static_cast<double>(1 + options.bulk) / 2;
   std::int64_t devices = options.start;
   double time = 0;

@@ -1,0 +1,15 @@
+#pragma once
+
+#include <optional>
+
+#include "core/wrapped.hpp"
+
+namespace rubato {
+
+/// The columns of the terminal behind a descriptor; empty where there is none, or it does not say.
+[[nodiscard]] std::optional<std::size_t> terminal_columns(int descriptor);
+
+/// How long the lines to a descriptor may be: at least 20 columns.
+[[nodiscard]] LineWidth line_width(int descriptor);
+
+}  // namespace rubato

@@ -1,0 +1,116 @@
+#include "python/listener.hpp"
+
+#include <map>
+#include <utility>
+
+#include <fmt/format.h>
+#include <pybind11/stl.h>
+
+#include <rubato/core/error.hpp>
+
+#include "python/turn.hpp"
+#include "report/record_numbers.hpp"
+
+namespace rubato::python {
+
+namespace {
+
+namespace py = pybind11;
+
+// Ends a training that nobody waits for any more.
+class Abandoned : public Error {
+ public:
+  Abandoned() : Error("the training was abandoned") {}
+};
+
+}  // namespace
+
+Listener::Listener(CallingThread& calling, const Callbacks& callbacks, Run& run)
+    : calling_(calling),
+      callbacks_(callbacks),
+      run_(run),
+      hears_steps_(!callbacks.on_step.is_none()),
+      hears_epochs_(!callbacks.on_epoch.is_none()),
+      hears_beginnings_(!callbacks.on_epoch_begin.is_none()) {}
+
+void Listener::on_epoch_begin(Training& training, const EpochStart& epoch) {
+  if (!hears_beginnings_) return;
+  static_cast<void>(calling_.run([&] {
+    py::dict dict;
+    dict["epoch"] = epoch.index.value();
+    dict["epochs"] = training.options().epochs;
+    static_cast<void>(callbacks_.on_epoch_begin(dict));
+  }));
+}
+
+void Listener::on_fault(Training& training, const StepPlan& step,
+                        std::span<const FaultRecord> faults, std::int64_t cores_left) {
+  static_cast<void>(training);
+  for (const FaultRecord& fault : faults) faults_.add(row_of(fault, step.index, cores_left));
+}
+
+void Listener::on_step(Training& training, const StepRecord& step) {
+  require_not_abandoned();
+  Row row = row_of(step);
+  for (const MinibatchRecord& minibatch : step.minibatches) {
+    minibatches_.add(row_of(minibatch, step.plan.index));
+  }
+  if (hears_steps_) {
+    const auto record = [&] {
+      py::dict dict = dict_of(row);
+      dict["substeps"] = substeps_of(step);
+      return dict;
+    };
+    tell(training, callbacks_.on_step, record, "step", step.plan.index.value(), row);
+  }
+  steps_.add(row);
+}
+
+void Listener::on_epoch(Training& training, const EpochRecord& epoch) {
+  Row row = row_of(epoch);
+  if (hears_epochs_) {
+    const auto record = [&] { return dict_of(row); };
+    tell(training, callbacks_.on_epoch, record, "epoch", epoch.epoch.value(), row);
+  }
+  epochs_.add(row);
+}
+
+void Listener::between_steps(Training& training) {
+  require_not_abandoned();
+  if (!reason_.empty()) run_.stop_for_now(training, std::exchange(reason_, {}));
+  if (TrainingTurn::is_to_end() || calling_.has_failed()) training.pause();
+}
+
+void Listener::keep(const StepPlan& step, std::span<const TensorStatistics> tensors) {
+  for (const TensorStatistics& tensor : tensors) monitored_.add(row_of(tensor, step.index));
+}
+
+void Listener::require_not_abandoned() {
+  if (calling_.is_abandoned()) throw Abandoned();
+}
+
+Listener::Answer Listener::answer_of(const py::object& answered) {
+  // As rubato/_callbacks.py has checked it.
+  if (answered.is_none()) return {};
+  if (py::isinstance<py::bool_>(answered)) return {.stop = true};
+  const auto [rate, metrics] =
+      answered.cast<std::pair<std::optional<double>, std::map<std::string, double>>>();
+  Answer answer{.learning_rate = rate};
+  for (const auto& [name, value] : metrics) answer.metrics.push_back({name, value});
+  return answer;
+}
+
+void Listener::tell(Training& training, const py::object& callback,
+                    const std::function<py::dict()>& record, std::string_view of,
+                    std::int64_t index, Row& row) {
+  Answer answer;
+  static_cast<void>(calling_.run([&] { answer = answer_of(callback(record())); }));
+  if (answer.stop) reason_ = fmt::format("on_{} returned False", of);
+  if (answer.learning_rate) training.set_learning_rate(*answer.learning_rate);
+  for (const MetricValue& metric : answer.metrics) row.push_back({metric.name, metric.value});
+  if (!answer.learning_rate && answer.metrics.empty()) return;
+  run_.write_metrics(
+      {.of = of, .index = index, .learning_rate = answer.learning_rate, .values = answer.metrics});
+}
+
+}  // namespace rubato::python

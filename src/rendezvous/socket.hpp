@@ -1,0 +1,56 @@
+#pragma once
+
+#include <chrono>
+#include <cstddef>
+#include <optional>
+#include <string>
+#include <string_view>
+
+namespace rubato::rendezvous_detail {
+
+using Clock = std::chrono::steady_clock;
+
+/// An open socket of TCP, or none. No call waits.
+class Socket {
+ public:
+  Socket() = default;
+  explicit Socket(int descriptor) : descriptor_(descriptor) {}
+  ~Socket();
+  Socket(Socket&& other) noexcept;
+  Socket& operator=(Socket&& other) noexcept;
+  Socket(const Socket&) = delete;
+  Socket& operator=(const Socket&) = delete;
+
+  [[nodiscard]] int descriptor() const { return descriptor_; }
+  [[nodiscard]] explicit operator bool() const { return descriptor_ >= 0; }
+
+  /// How much of it the system takes now. Throws Error when the other side has gone.
+  [[nodiscard]] std::size_t send(std::string_view bytes) const;
+  /// What is there, appended to `to`: at most 64 KiB, nothing where there is nothing. Throws Error
+  /// when the other side has gone.
+  void receive(std::string& to) const;
+
+ private:
+  int descriptor_ = -1;
+};
+
+/// Listens at an address of this machine, or with an empty one at all of them. Throws Error with
+/// the reason.
+[[nodiscard]] Socket listen_at(const std::string& address, int port);
+/// At which it listens.
+[[nodiscard]] int port_of(const Socket& socket);
+/// Who comes next, where somebody does; `error` is set where the system refuses one.
+[[nodiscard]] Socket accept_from(const Socket& listener, int& error);
+
+/// Connects. Throws Error with the reason, also where that is not done by `deadline`.
+[[nodiscard]] Socket connect_to(const std::string& host, int port, Clock::time_point deadline);
+
+/// Waits until bytes can be read from the socket, or written to it. False where that is not so by
+/// `deadline`.
+enum class Until { readable, writable };
+[[nodiscard]] bool wait_until(Until until, const Socket& socket, Clock::time_point deadline);
+
+/// For poll(): how long it is until `deadline`, rounded up; -1, for ever, where there is none.
+[[nodiscard]] int poll_timeout(std::optional<Clock::time_point> deadline);
+
+}  // namespace rubato::rendezvous_detail

@@ -1,0 +1,14 @@
+#pragma once
+
+#include <span>
+#include <string>
+
+#include <rubato/state/named_array.hpp>
+
+namespace rubato {
+
+/// Throws Error unless the trained parameters that were read of `weights`, where it is the folder
+/// of a run, are those that its summary.json names.
+void require_weights_of_summary(const std::string& weights, std::span<const NamedArray> parameters);
+
+}  // namespace rubato

@@ -1,0 +1,117 @@
+// All that may happen to a few hosts of a run, in any order, up to some depth: they come, die, stop
+// and go on, lose the last message of a step, are asked to stop, and lose the store. What each of
+// them decides is decide()'s; between what it sees and what it does, all others may act.
+
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "c10d/membership.hpp"
+
+namespace rubato::c10d_hosts_detail {
+
+enum class Phase { absent, forming, connecting, training, stopped, gave_up, dead };
+
+struct Host {
+  Phase phase = Phase::absent;
+  // It is stopped, or cut off: to the others it is silent.
+  bool stalls = false;
+  HostNumber own = 0;
+  // The generation in which it has its place, and the newest it knows.
+  Members place{};
+  Members newest{};
+  std::int64_t steps = -1;
+  int store = 0;
+  bool is_asked_to_stop = false;
+  std::optional<Decision> pending{};
+
+  [[nodiscard]] bool acts() const {
+    return !stalls && phase != Phase::absent && phase != Phase::dead;
+  }
+  [[nodiscard]] bool is_over() const {
+    return phase == Phase::stopped || phase == Phase::gave_up || phase == Phase::dead ||
+           phase == Phase::absent;
+  }
+  [[nodiscard]] HostStanding standing() const {
+    return steps < 0 ? HostStanding{} : HostStanding{.steps = steps};
+  }
+};
+
+// How often what may happen.
+struct Budget {
+  int deaths = 0;
+  int stalls = 0;
+  int stops = 0;
+  int stores = 0;
+  int steps = 2;
+};
+
+struct World {
+  std::vector<Host> hosts{};
+  Budget left{};
+  // The store.
+  int store = 1;
+  bool has_run = false;
+  std::map<std::int64_t, Turn> turns{};
+  std::int64_t newest = 0;
+  HostNumber arrivals = 0;
+  std::map<std::pair<std::int64_t, HostNumber>, HostStanding> here{};
+  std::map<HostNumber, std::string> refusals{};
+  std::set<HostNumber> left_ones{};
+  // What has been trained by whole groups, and by which of them last.
+  std::int64_t committed = -1;
+  std::int64_t trained = 0;
+
+  [[nodiscard]] std::string text() const;
+};
+
+// What a world may become in one action. A violation is a text.
+class Model {
+ public:
+  explicit Model(World world) : world_(std::move(world)) {}
+
+  // Does the action of that number. False where there are not so many.
+  bool act(int number);
+  [[nodiscard]] const World& world() const { return world_; }
+  [[nodiscard]] const std::string& violation() const { return violation_; }
+  [[nodiscard]] const std::string& told() const { return told_; }
+
+  // Nothing happens any more but what hosts do by themselves. False where they get nowhere.
+  bool comes_to_rest();
+
+ private:
+  bool is_chosen() { return number_-- == 0; }
+  void require(bool holds, const std::string& what) {
+    if (!holds && violation_.empty()) violation_ = what;
+  }
+
+  [[nodiscard]] bool may_enter(const Host& host) const;
+  bool act_of_host(Host& host);
+  bool act_of_group(Host& host);
+  void come(Host& host);
+  void enter(Host& host);
+  void advance(Host& host);
+  void look(Host& host, bool patient);
+  void follow(Host& host);
+  void lose_group(Host& host);
+  void say_here(Host& host);
+  void stop(Host& host);
+  [[nodiscard]] Snapshot snapshot_of(const Host& host, bool patient) const;
+  [[nodiscard]] Host* owner(HostNumber number, const Host& of);
+  [[nodiscard]] std::vector<Host*> group_of(const Host& host, Phase phase);
+  void connect(const std::vector<Host*>& group);
+  void step(const std::vector<Host*>& group);
+
+  World world_;
+  int number_ = 0;
+  std::string violation_;
+  std::string told_;
+};
+
+}  // namespace rubato::c10d_hosts_detail

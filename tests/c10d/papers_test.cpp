@@ -1,0 +1,95 @@
+// What becomes of a run at a store that was started again.
+
+#include "c10d/papers.hpp"
+
+#include <memory>
+#include <string>
+
+#include <gmock/gmock.h>
+
+#include <rubato/c10d/c10d_hosts.hpp>
+
+#include "c10d/members.hpp"
+
+namespace rubato::c10d_hosts_detail {
+namespace {
+
+constexpr milliseconds kTimeout = std::chrono::seconds(20);
+
+// A store, which ends with it.
+struct Served {
+  [[nodiscard]] std::unique_ptr<Store> connection() const {
+    return std::make_unique<Store>(StoreAddress{.host = "127.0.0.1", .port = server.port()}, "test",
+                                   kTimeout);
+  }
+  RendezvousServer server{0};
+};
+
+// Of a host in the seventh generation of a run.
+Papers papers_of(HostNumber own, const std::string& run = "r1") {
+  const Members members{
+      .generation = 7, .hosts = {{.host = 3}, {.host = 9}}, .first_open = 4, .out = {11}};
+  return {.keys = RunKeys(run),
+          .own = own,
+          .process = "process",
+          .greeting = "hello",
+          .proof = "proof",
+          .members = members,
+          .members_text = signed_text(members, "key"),
+          .folder = "/runs/a"};
+}
+
+TEST(Papers, OfAHostWithoutAPlaceAreNone) {
+  const Served served;
+  const auto store = served.connection();
+  std::string name;
+  EXPECT_EQ(enter(*store, name, Papers{}), Entry::without_place);
+  EXPECT_EQ(enter(*store, name, Papers{}), Entry::known);
+  EXPECT_NE(name, "");
+}
+
+TEST(Papers, ArePutIntoAStoreThatIsAnotherOne) {
+  const Served served;
+  const auto store = served.connection();
+  std::string name = "of the store before";
+  const Papers papers = papers_of(9);
+  EXPECT_EQ(enter(*store, name, papers), Entry::restored);
+  EXPECT_EQ(store->find(kRunKey), "r1");
+  EXPECT_EQ(store->find(papers.keys.turn(7)), papers.members_text);
+  EXPECT_EQ(store->find(papers.keys.newest()), "7");
+  EXPECT_EQ(store->find(papers.keys.greeting(9)), "hello");
+  EXPECT_EQ(store->find(papers.keys.writer()), "9\n/runs/a");
+  // Nobody gets a number that was given before.
+  EXPECT_EQ(store->raise(papers.keys.arrivals()), 12);
+  // The others do the same, and change nothing.
+  std::string name_of_other = "of the store before";
+  EXPECT_EQ(enter(*store, name_of_other, papers_of(3)), Entry::restored);
+  EXPECT_EQ(store->raise(papers.keys.arrivals()), 13);
+  EXPECT_EQ(enter(*store, name, papers), Entry::known);
+}
+
+// Those who were there before have the state.
+TEST(Papers, AreWorthMoreThanARunThatBeganInBetween) {
+  const Served served;
+  const auto store = served.connection();
+  std::string name_of_newcomer;
+  EXPECT_EQ(enter(*store, name_of_newcomer, Papers{}), Entry::without_place);
+  EXPECT_TRUE(store->put(kRunKey, "r2"));
+  std::string name = "of the store before";
+  EXPECT_EQ(enter(*store, name, papers_of(9)), Entry::restored);
+  EXPECT_EQ(store->find(kRunKey), "r1");
+  EXPECT_EQ(enter(*store, name_of_newcomer, papers_of(1, "r2")), Entry::displaced);
+}
+
+// Of two parts of a run the one goes on that has come back first.
+TEST(Papers, AreWorthNothingWhereTheOthersHaveGoneOnOtherwise) {
+  const Served served;
+  const auto store = served.connection();
+  const Papers papers = papers_of(9);
+  EXPECT_TRUE(store->put(papers.keys.turn(7), "other hosts"));
+  std::string name = "of the store before";
+  EXPECT_EQ(enter(*store, name, papers), Entry::displaced);
+}
+
+}  // namespace
+}  // namespace rubato::c10d_hosts_detail

@@ -1,0 +1,62 @@
+// --data: names of data sets with their arguments.
+
+#include "config/data_source.hpp"
+
+#include <string>
+
+#include <gmock/gmock.h>
+
+#include "support/error_of.hpp"
+
+namespace rubato {
+namespace {
+
+using test::error_of;
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::Pair;
+
+TEST(DataSource, HasTheTypesOfColumns) {
+  const auto types = [](const std::string& text) { return parse_data(text).csv.types; };
+  const auto number = ColumnKind::numbers;
+  const auto category = ColumnKind::categories;
+  EXPECT_THAT(types("csv:t.csv,types=age:number,zip:category"),
+              ElementsAre(Pair("age", number), Pair("zip", category)));
+  EXPECT_THAT(types("csv:t.csv,types=age:number/zip:category,label=y"),
+              ElementsAre(Pair("age", number), Pair("zip", category)));
+  EXPECT_THAT(types("csv:t.csv,types=km/h:number,zip:category,a b:number,missing=mean"),
+              ElementsAre(Pair("a b", number), Pair("km/h", number), Pair("zip", category)));
+  EXPECT_THAT(types("csv:t.csv,types=a:b:number"), ElementsAre(Pair("a:b", number)));
+  const DataSource source = parse_data("csv:my,file.csv,label=y,types=a:number,b:category");
+  EXPECT_EQ(source.path, "my,file.csv");
+  EXPECT_EQ(source.csv.label, "y");
+  EXPECT_EQ(source.csv.missing, MissingValues::refuse);
+  EXPECT_EQ(parse_data("csv:t.csv,missing=drop").csv.missing, MissingValues::drop);
+  // What no argument is before is the file's name.
+  EXPECT_EQ(parse_data("csv:t,b:category").path, "t,b:category");
+  EXPECT_THAT(error_of([&] { types("csv:t.csv,types=age"); }),
+              HasSubstr("csv: types: 'age' says of no column what it is; accepted: NAME:number or "
+                        "NAME:category"));
+  EXPECT_THAT(error_of([&] { types("csv:t.csv,types=age:text"); }), HasSubstr("'age:text'"));
+  EXPECT_THAT(error_of([&] { types("csv:t.csv,types=:number"); }), HasSubstr("':number'"));
+  EXPECT_THAT(error_of([&] { types("csv:t.csv,types=a:number/a:category"); }),
+              HasSubstr("'a' is there twice"));
+  EXPECT_THAT(error_of([&] { types("csv:t.csv,missing=median"); }),
+              HasSubstr("accepted: error, mean, drop"));
+}
+
+// A path may look like an argument.
+TEST(DataSource, IsMappedFileByFile) {
+  const auto moved = [](const std::string& text) {
+    return map_data(text, [](const std::filesystem::path& path) { return "/data" / path; });
+  };
+  EXPECT_EQ(moved("digits"), "digits");
+  EXPECT_EQ(moved("mnist:images"), "mnist:/data/images");
+  EXPECT_EQ(moved("csv:t.csv,test=held.csv,label=y"),
+            "csv:/data/t.csv,test=/data/held.csv,label=y");
+  EXPECT_EQ(moved("csv:t,test=1,b.csv,label=y,test=held.csv"),
+            "csv:/data/t,test=1,b.csv,label=y,test=/data/held.csv");
+}
+
+}  // namespace
+}  // namespace rubato

@@ -1,0 +1,178 @@
+// What the columns of a table are: numbers or categories, what is neither, and what is missing.
+
+#include <cmath>
+#include <string>
+#include <vector>
+
+#include <fmt/format.h>
+#include <gmock/gmock.h>
+
+#include "data/data_files.hpp"
+#include "data/input_of.hpp"
+#include "data/table_encoding.hpp"
+#include "support/error_of.hpp"
+#include "support/temp_folder.hpp"
+
+namespace rubato {
+namespace {
+
+using test::error_of;
+using test::input_of;
+using testing::ElementsAre;
+using testing::HasSubstr;
+
+class TableColumns : public testing::Test {
+ protected:
+  DataSets read(const std::string& table, const CsvOptions& options = {}) const {
+    DataSets data = read_csv_samples(folder_.write("table.csv", table), options);
+    normalise(data);
+    return data;
+  }
+  std::string error(const std::string& table, const CsvOptions& options = {}) const {
+    return error_of([&] { static_cast<void>(read(table, options)); });
+  }
+  // 400 rows of the columns a, b and y; that of line 302 has these fields.
+  static std::string with_odd(const std::string& fields, const std::string& label) {
+    std::string table = "a,b,y\n";
+    for (int i = 0; i < 400; ++i) {
+      table += i == 300 ? fields + "\n" : fmt::format("{}.5,{},{}\n", i, i % 7, label);
+    }
+    return table;
+  }
+
+  test::TempFolder folder_;
+};
+
+TEST_F(TableColumns, RefusesTheOddTextAmongNumbers) {
+  EXPECT_EQ(error(with_odd("1,1,0", "0")), "no error");
+  for (const char* const odd : {"0.3x5", "\"1,234.5\"", "inf", "-inf", "1e400", "0x1F", "1.2.3",
+                                "--1", "++1", "+-1", "1 2", "+"}) {
+    EXPECT_THAT(error(with_odd(fmt::format("{},1,0", odd), "0")),
+                testing::AllOf(HasSubstr("table.csv:302: column 'a' has '"),
+                               HasSubstr("399 of its 400 fields are numbers; accepted: a number"),
+                               HasSubstr("or types=a:category")))
+        << odd;
+  }
+}
+
+// Neither must it turn a regression into a classification.
+TEST_F(TableColumns, RefusesTheOddTextAmongLabels) {
+  for (const char* const label : {"0.25", "3"}) {
+    EXPECT_THAT(error(with_odd("1,1,0.3x5", label)),
+                HasSubstr("table.csv:302: column 'y' has '0.3x5', and 399 of its 400 fields are "
+                          "numbers; accepted: a number, such as -0.5 or 1e3, or targets=classes"));
+  }
+  EXPECT_EQ(read(with_odd("1,1,0.3x5", "3"), {.targets = CsvTargets::classes}).classes, 2);
+  EXPECT_THAT(error(with_odd("1,1,0.3x5", "3"), {.targets = CsvTargets::numbers}),
+              HasSubstr("table.csv:302: column 'y' has '0.3x5', which is no number"));
+}
+
+TEST_F(TableColumns, TakesNumbersWithASign) {
+  const DataSets data = read("a,y\n+0.5,+1\n-.5,0\n+2e1,1\n");
+  EXPECT_EQ(data.train.inputs.elements(), 1);
+  EXPECT_THAT(input_of(data, data.train, 0), ElementsAre(0.5F));
+  EXPECT_THAT(input_of(data, data.train, 2), ElementsAre(20));
+  EXPECT_EQ(data.classes, 2) << "+1 and 1 are one";
+}
+
+TEST_F(TableColumns, AreCategoriesWhereNotMostAreNumbers) {
+  const DataSets data = read("size,y\n36,0\n38,1\nS,0\nM,1\n");
+  EXPECT_EQ(data.train.inputs.elements(), 4);
+  EXPECT_EQ(data.table->columns_of(ColumnKind::categories), 1);
+  EXPECT_EQ(data.table->columns_of(ColumnKind::numbers), 0);
+}
+
+TEST_F(TableColumns, AreWhatTheirTypesSay) {
+  const std::string table = "zip,age,y\n01,30,0\n1,31,1\n02,32,0\n";
+  const DataSets data = read(table, {.types = {{"zip", ColumnKind::categories}}});
+  EXPECT_THAT(data.table->columns[0].categories, ElementsAre("01", "02", "1"));
+  EXPECT_THAT(input_of(data, data.train, 0), ElementsAre(1, 0, 0, 30));
+  EXPECT_EQ(read(table, {.types = {{"zip", ColumnKind::numbers}}}).train.inputs.elements(), 2);
+  EXPECT_THAT(error("zip,y\nA,0\nB,1\n2,1\n", {.types = {{"zip", ColumnKind::numbers}}}),
+              HasSubstr("table.csv:2: column 'zip' has 'A', which is no number"));
+  EXPECT_EQ(read(with_odd("x,1,0", "0"), {.types = {{"a", ColumnKind::categories}}})
+                .table->columns_of(ColumnKind::categories),
+            1);
+  EXPECT_THAT(error(table, {.types = {{"zap", ColumnKind::numbers}}}),
+              HasSubstr("unknown column 'zap'"));
+  EXPECT_THAT(error(table, {.types = {{"y", ColumnKind::numbers}}}),
+              HasSubstr("types: column 'y' is that of the labels; accepted: targets=classes"));
+}
+
+// As if the means of what is trained on stood there from the beginning.
+TEST_F(TableColumns, TakeTheMeanForWhatIsMissing) {
+  for (const bool standardise : {false, true}) {
+    CsvOptions options{.standardise = standardise};
+    const DataSets whole = read("a,c,y\n1,u,0\n2,v,1\n3,u,0\n6,v,1\n", options);
+    options.missing = MissingValues::mean;
+    const DataSets data = read("a,c,y\n1,u,0\n2,v,1\nNA,u,0\n6,v,1\n", options);
+    for (const std::int64_t row : {0, 1, 2, 3}) {
+      EXPECT_EQ(input_of(data, data.train, row), input_of(whole, whole.train, row)) << row;
+    }
+  }
+  const DataSets none = read("a,c,y\n1,u,0\n2,,1\n", {.missing = MissingValues::mean});
+  EXPECT_THAT(input_of(none, none.train, 1), ElementsAre(2, 0)) << "no category";
+  EXPECT_THAT(error("a,c,y\n1,u,0\n2,u,\n", {.missing = MissingValues::mean}),
+              HasSubstr("table.csv:3: column 'y' has no value; accepted: a label in every row"));
+  EXPECT_THAT(error("a,c,y\n?,u,0\n,u,1\n", {.missing = MissingValues::mean}),
+              HasSubstr("column 'a' has no value in any row"));
+}
+
+TEST_F(TableColumns, TakeTheMeanOfWhatIsTrainedOn) {
+  const CsvOptions options{.test = folder_.write("test.csv", "a,y\n,1\n100,0\n"),
+                           .missing = MissingValues::mean};
+  const DataSets data = read("a,y\n1,0\n2,1\n6,0\n", options);
+  EXPECT_THAT(input_of(data, *data.test, 0), ElementsAre(3));
+  EXPECT_THAT(input_of(data, *data.test, 1), ElementsAre(100));
+
+  const auto file = folder_.write("table.csv", "a,y\n,0\n,1\n,0\n1000,1\n2,0\n2,1\n2,0\n2,1\n");
+  for (const std::uint64_t seed : {0U, 1U, 2U, 3U}) {
+    DataSets held = read_csv_samples(file, {.missing = MissingValues::mean});
+    hold_out(held, 0.5, seed);
+    double sum = 0;
+    int values = 0;
+    for (std::int64_t i = 0; i < held.train.size(); ++i) {
+      float value = 0;
+      read_numbers(ElementType::f32, held.train.input(i), &value);
+      if (std::isnan(value)) continue;
+      sum += value;
+      ++values;
+    }
+    ASSERT_GT(values, 0) << seed;
+    normalise(held);
+    EXPECT_DOUBLE_EQ(held.features[0].missing, sum / values) << seed;
+  }
+  DataSets bad = read_csv_samples(folder_.write("few.csv", "a,y\n,0\n,1\n,0\n5,1\n"),
+                                  {.missing = MissingValues::mean});
+  bad.train.chosen = std::make_shared<const std::vector<std::int64_t>>(1, 0);
+  EXPECT_THAT(error_of([&] { normalise(bad); }),
+              HasSubstr("column 'a' has no value in any of the samples that are trained on"));
+}
+
+TEST_F(TableColumns, LeaveOutRowsWithoutAValueAndCountThem) {
+  const CsvOptions options{.test = folder_.write("test.csv", "a,c,y\n,u,1\n5,u,0\n"),
+                           .missing = MissingValues::drop};
+  const DataSets data = read("a,c,y\n1,u,0\n?,w,1\n3,,1\n4,v,NA\n5,v,1\n", options);
+  EXPECT_EQ(data.train.size(), 2);
+  EXPECT_EQ(data.test->size(), 1);
+  EXPECT_EQ(data.left_out, 4);
+  EXPECT_THAT(input_of(data, data.train, 1), ElementsAre(5, 0, 1)) << "w is of no row that is left";
+  EXPECT_THAT(error("a,y\n1,\n,2\n", {.missing = MissingValues::drop}),
+              HasSubstr("there is no row with values"));
+}
+
+TEST_F(TableColumns, MayHaveLineBreaksInQuotes) {
+  const DataSets data =
+      read("\"the\nname\",y\n\"one\r\ntwo, three\",1\nfour,0\n\n\"one\ntwo, three\",1\n");
+  ASSERT_EQ(data.train.size(), 3);
+  EXPECT_EQ(data.table->columns[0].name, "the\nname");
+  EXPECT_THAT(data.table->columns[0].categories, ElementsAre("four", "one\ntwo, three"));
+  EXPECT_THAT(error("a,b,y\n\"1\n2\",3,0\n4,5\n"), HasSubstr("table.csv:4: 2 fields"));
+  EXPECT_THAT(error("a,y\n1,0\n\"2,0\n3,0\n"), HasSubstr("table.csv:3: a quote is not closed in"));
+  std::string endless = "a,y\n1,0\n\"2,0\n";
+  for (int i = 0; i < 5000; ++i) endless += "3,0\n";
+  EXPECT_THAT(error(endless + "\",0\n"), HasSubstr("table.csv:3: a quote is not closed in"));
+}
+
+}  // namespace
+}  // namespace rubato

@@ -1,0 +1,68 @@
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include <arpa/inet.h>
+#include <gtest/gtest.h>
+#include <netinet/in.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+namespace rubato::test {
+
+/// Somebody who connects to a port of this machine, and sends what they like.
+class Stranger {
+ public:
+  explicit Stranger(int port) : socket_(socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)) {
+    sockaddr_in address{};
+    address.sin_family = AF_INET;
+    address.sin_port = htons(static_cast<std::uint16_t>(port));
+    address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    EXPECT_EQ(
+        connect(socket_, static_cast<sockaddr*>(static_cast<void*>(&address)), sizeof(address)), 0);
+  }
+  ~Stranger() {
+    if (socket_ >= 0) close(socket_);
+  }
+  Stranger(Stranger&& other) noexcept : socket_(other.socket_) { other.socket_ = -1; }
+  Stranger& operator=(Stranger&&) = delete;
+  Stranger(const Stranger&) = delete;
+  Stranger& operator=(const Stranger&) = delete;
+
+  /// Whoever listens may have closed the connection: that is no failure.
+  void say(std::string_view text) const {
+    while (!text.empty()) {
+      const ssize_t sent = send(socket_, text.data(), text.size(), MSG_NOSIGNAL);
+      if (sent <= 0) return;
+      text.remove_prefix(static_cast<std::size_t>(sent));
+    }
+  }
+  /// So many bytes, or fewer where the connection is closed before.
+  [[nodiscard]] std::string hear(std::size_t bytes) const {
+    std::string heard;
+    std::array<char, 4096> some{};
+    while (heard.size() < bytes) {
+      const ssize_t got =
+          recv(socket_, some.data(), std::min(some.size(), bytes - heard.size()), 0);
+      if (got <= 0) break;
+      heard.append(some.data(), static_cast<std::size_t>(got));
+    }
+    return heard;
+  }
+  /// Waits until the other side closes the connection.
+  void wait_for_end() const {
+    std::array<char, 4096> some{};
+    while (recv(socket_, some.data(), some.size(), 0) > 0) {
+    }
+  }
+
+ private:
+  int socket_;
+};
+
+}  // namespace rubato::test

@@ -1,0 +1,43 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <rubato/testing.hpp>
+#include <rubato/train/objective.hpp>
+
+namespace rubato::test {
+
+/// Does as the objective within it does, the test left out: to be derived from, for what is to be
+/// another way.
+class Around : public ObjectiveOf<double> {
+ public:
+  explicit Around(std::unique_ptr<ObjectiveOf<double>> inner = tiny_objective())
+      : inner_(std::move(inner)) {}
+
+  std::int64_t samples() const override { return inner_->samples(); }
+  const std::vector<TrainedArray>& trained() const override { return inner_->trained(); }
+  const std::vector<NamedArray>& parameters() const override { return inner_->parameters(); }
+  const std::vector<NamedArray>& buffers() const override { return inner_->buffers(); }
+  std::string fingerprint() const override { return inner_->fingerprint(); }
+  std::span<double> flat_parameters() override { return inner_->flat_parameters(); }
+  std::size_t averaged() const override { return inner_->averaged(); }
+  void begin_minibatches(Workers& workers) override { inner_->begin_minibatches(workers); }
+  void move_averages(std::span<const double> sums, std::int64_t minibatches) override {
+    inner_->move_averages(sums, minibatches);
+  }
+  std::unique_ptr<Evaluator<double>> make_evaluator() override { return inner_->make_evaluator(); }
+
+ protected:
+  [[nodiscard]] ObjectiveOf<double>& inner() { return *inner_; }
+
+ private:
+  std::unique_ptr<ObjectiveOf<double>> inner_;
+};
+
+}  // namespace rubato::test

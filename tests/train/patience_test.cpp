@@ -1,0 +1,67 @@
+// When a metric has stopped improving, and what a monitor says of an array.
+
+#include <array>
+#include <string>
+#include <utility>
+
+#include <gmock/gmock.h>
+
+#include <rubato/state/state.hpp>
+#include <rubato/train/early_stopping.hpp>
+#include <rubato/train/monitor.hpp>
+
+#include "support/no_training.hpp"
+
+namespace rubato {
+namespace {
+
+TEST(Patience, ExactlyDeltaIsNoImprovement) {
+  for (const MetricMode mode : {MetricMode::max, MetricMode::min}) {
+    const double sign = mode == MetricMode::max ? 1 : -1;
+    Patience patience({.patience = 2, .delta = 0.25, .mode = mode});
+    EXPECT_FALSE(patience.is_over_after(sign * 1.0));
+    EXPECT_FALSE(patience.is_over_after(sign * 1.25));
+    EXPECT_EQ(patience.best(), sign * 1.0);
+    EXPECT_TRUE(patience.is_over_after(sign * 1.25)) << "counted from the best, not from the last";
+  }
+}
+
+// Hears that it is to stop.
+class Stoppable final : public test::NoTraining {
+ public:
+  void stop(std::string reason) override { reason_ = std::move(reason); }
+  [[nodiscard]] const std::string& reason() const { return reason_; }
+
+ private:
+  std::string reason_;
+};
+
+EpochRecord epoch_of(double test_loss) {
+  return {.epoch = {}, .test = Evaluation{.samples = 1, .loss = test_loss}};
+}
+
+TEST(EarlyStopping, AResumeRemembersHowLongItHasWaited) {
+  Stoppable training;
+  EarlyStopping before(Metric::test_loss, {.patience = 3});
+  for (const double loss : {2.0, 1.0, 1.5, 1.5}) before.on_epoch(training, epoch_of(loss));
+  EXPECT_EQ(training.reason(), "");
+  State state;
+  before.save(state);
+  EarlyStopping after(Metric::test_loss, {.patience = 3});
+  after.load(training, state);
+  after.on_epoch(training, epoch_of(1.2));
+  EXPECT_EQ(training.reason(), "test-loss no longer improves");
+}
+
+TEST(TensorStatistics, AreThoseOfItsValues) {
+  std::array<double, 4> values{3, -4, 0, 12};
+  const TensorStatistics statistics = statistics_of(
+      {.name = "weight", .type = ElementType::f64, .shape = {2, 2}, .data = values.data()}, false);
+  EXPECT_EQ(statistics.norm, 13);
+  EXPECT_EQ(statistics.mean, 2.75);
+  EXPECT_EQ(statistics.min, -4);
+  EXPECT_EQ(statistics.max, 12);
+}
+
+}  // namespace
+}  // namespace rubato
