@@ -46,7 +46,7 @@ class DataRecords : public testing::Test {
   static DataRecord kept(DataSets data, std::string_view kind) {
     normalise(data);
     const std::string json = to_json(record_of(data, kind));
-    const DataRecord record = parse_data_record(json, "data.json");
+    DataRecord record = parse_data_record(json, "data.json");
     EXPECT_EQ(to_json(record), json);
     return record;
   }
