@@ -1,0 +1,1 @@
+// CMake wants a source beside a precompiled header.
