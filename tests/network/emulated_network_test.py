@@ -98,6 +98,53 @@ class Network(unittest.TestCase):
             self.assertGreater(host, steps * simulated["host_bytes_per_step"])
             self.assertLess(host, 1.2 * steps * simulated["host_bytes_per_step"])
 
+    # What each of so many hosts says and answers that meet at a rendezvous of another one and come and go, where these
+    # links are cut; `whole` are those that may train together.
+    def elastic(self, count, cuts, whole, least):
+        with tempfile.TemporaryDirectory() as folder, EmulatedNetwork(SWITCH, count + 1, 1e9, 0.0001) as network:
+            for link in cuts:
+                network.cut(*link)
+            with network.start(count, [RUBATO, "rendezvous", "--port", 29500], stdout=subprocess.PIPE,
+                               text=True) as server:
+                server.stdout.readline()
+                hosts = []
+                for host in range(count):
+                    with open(f"{folder}/{host}", "w") as said:
+                        hosts.append(network.start(
+                            host, [RUBATO, "train", "--model", "softmax", "--trace", 32, "--cores", 2, "--threads", 1,
+                                   "--samples", 320, "--hosts", count, "--min-hosts", least, "--host-timeout", 8,
+                                   "--rendezvous", f"{network.addresses[count]}:29500/run", "--interface",
+                                   network.interfaces[host], "--out", f"{folder}/run"], stdout=said, stderr=said))
+                    # The first to come is host 1, and so on.
+                    time.sleep(1)
+                codes = [host.wait() for host in hosts]
+                server.terminate()
+            said = [Path(folder, str(host)).read_text() for host in range(count)]
+            self.assertEqual([codes[host] for host in whole], [0] * len(whole), said)
+            if whole:
+                self.assertEqual(json.loads(Path(folder, "run", "summary.json").read_text())["steps"], 10)
+                said.append(Path(folder, "run", "hosts.log").read_text())
+        return codes, said
+
+    def test_has_hosts_of_which_two_do_not_reach_each_other(self):
+        codes, said = self.elastic(3, [(1, 2)], whole=[0, 1], least=2)
+        self.assertEqual(codes[2], 28)
+        why = r"host [23] cannot reach host [23] at 10\.77\.0\.[23]:\d+: "
+        self.assertRegex(said[2], r"rubato train: the hosts of the run go on without this one: " + why)
+        self.assertRegex(said[3], r"group \d: 2 hosts; new: 1, 2; " + why + r".*; formed in ")
+
+    def test_has_hosts_that_do_not_reach_each_other(self):
+        codes, said = self.elastic(2, [(0, 1)], whole=[0], least=1)
+        self.assertEqual(codes[1], 28)
+        why = r"host [12] cannot reach host [12] at 10\.77\.0\.[12]:\d+: "
+        self.assertRegex(said[1], r"rubato train: the hosts of the run go on without this one: " + why)
+        # Where one alone may not train, both say so, and give up.
+        codes, said = self.elastic(2, [(0, 1)], whole=[], least=2)
+        self.assertEqual(codes, [28, 28])
+        for host in said:
+            self.assertRegex(host, r"group 1 is not connected: " + why)
+            self.assertRegex(host, r"rubato train: the hosts do not come to be connected: " + why)
+
     def test_leaves_nothing_behind_when_it_is_killed(self):
         # In a process of its own, which is killed while a host is at work.
         source = f"""
