@@ -107,7 +107,9 @@ class C10dElasticHosts final : public ElasticHosts {
         // One of them has gone meanwhile, or does not reach another one.
         disconnect();
         why = error.what();
-        if (reason_.empty()) reason_ = why;
+        if (reason_.find(why) == std::string::npos) {
+          reason_ += (reason_.empty() ? "" : "; ") + why;
+        }
         forming_->tell(fmt::format("group {} is not connected: {}", generation(), why));
       }
     }

@@ -19,6 +19,7 @@ namespace rubato::c10d_hosts_detail {
 namespace {
 
 using std::chrono::minutes;
+using std::chrono::seconds;
 using testing::AllOf;
 using testing::Each;
 using testing::ElementsAre;
@@ -125,7 +126,7 @@ TEST_F(LinksOfHosts, AreOfThoseThatCome) {
   const Door door("127.0.0.1");
   peers_.push_back({.host = 2, .name = "host 2", .door = door.address()});
   Store store({.host = "127.0.0.1", .port = server_.port()}, "x", minutes(1));
-  EXPECT_EQ(test::error_of([&] { links_[0]->try_all(store, peers_, 0, milliseconds(10)); }),
+  EXPECT_EQ(test::error_of([&] { links_[0]->try_all(store, peers_, 0, seconds(2)); }),
             "host 2 does not come");
   EXPECT_THAT(links_[0]->cuts(), IsEmpty());
 }
