@@ -118,6 +118,12 @@ class EmulatedNetwork:
         return subprocess.Popen(["ip", "netns", "exec", self.names[host], *map(str, command)],
                                 stdin=subprocess.DEVNULL, **options)
 
+    def cut(self, one, other):
+        """Nothing gets from either of the two to the other one any more: they send it to nobody's address."""
+        for host, to in ((one, other), (other, one)):
+            _ip("-n", self.names[host], "neighbor", "replace", self.addresses[to], "lladdr", "02:00:00:00:00:00",
+                "dev", self.interfaces[host], "nud", "permanent")
+
     def sent(self, host):
         """Bytes that have left a host, by its interface's own count."""
         shown = json.loads(_ip("-n", self.names[host], "-j", "-s", "link", "show", "dev",

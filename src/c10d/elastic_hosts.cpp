@@ -1,5 +1,6 @@
 // Hosts that come and go (docs/adr/0046, 0050): what is decided (membership.hpp), what is in the
-// store (run_store.hpp), and the connections of a generation are brought together here.
+// store (run_store.hpp), how a host comes to its place (forming.hpp), and the connections of a
+// generation are brought together here.
 
 #include <algorithm>
 #include <chrono>
@@ -9,8 +10,8 @@
 #include <optional>
 #include <span>
 #include <string>
-#include <thread>
 #include <utility>
+#include <variant>
 #include <vector>
 
 #include <fmt/format.h>
@@ -20,8 +21,9 @@
 
 #include "c10d/beacon.hpp"
 #include "c10d/checked_meeting.hpp"
+#include "c10d/forming.hpp"
 #include "c10d/group.hpp"
-#include "c10d/membership.hpp"
+#include "c10d/links.hpp"
 #include "c10d/run_store.hpp"
 #include "c10d/store.hpp"
 #include "c10d/story.hpp"
@@ -32,33 +34,31 @@ namespace {
 
 using namespace c10d_hosts_detail;
 
-// Between two looks into the store.
-constexpr milliseconds kLook{10};
-// For the hosts of a generation to be connected.
-constexpr milliseconds kConnection{10'000};
 // For a store to answer a host that leaves.
 constexpr milliseconds kFarewell{2'000};
+// For gloo to connect with another host: the time limit by so many.
+constexpr int kEnds = 6;
+constexpr milliseconds kLeastConnection{1'000};
 // Generations in a row whose hosts did not come to be connected.
 constexpr int kAttempts = 20;
-// Of the time limit: how long a host that has lost the store tries to reach it.
-constexpr int kPatience = 2;
-// While hosts wait for each other, from one line about it to the next.
-constexpr std::chrono::seconds kFromWordToWord{10};
 
 class C10dElasticHosts final : public ElasticHosts {
  public:
   explicit C10dElasticHosts(ElasticOptions options)
-      : options_(checked_elastic(std::move(options))), store_(options_.meeting) {
+      : options_(checked_elastic(std::move(options))),
+        links_(options_.meeting.interface),
+        store_(options_.meeting, links_.door()) {
     beacon_ = std::make_unique<Beacon>(
         [this] { return store_.new_connection(std::min(options_.meeting.timeout, kConnection)); },
         store_.store_name());
     beacon_->set(store_.papers());
+    forming_.emplace(options_, store_, *beacon_);
   }
   ~C10dElasticHosts() override { go(); }
   C10dElasticHosts(const C10dElasticHosts&) = delete;
   C10dElasticHosts& operator=(const C10dElasticHosts&) = delete;
 
-  [[nodiscard]] int count() const override { return std::max(1, static_cast<int>(names_.size())); }
+  [[nodiscard]] int count() const override { return std::max(1, static_cast<int>(peers_.size())); }
   [[nodiscard]] int rank() const override { return rank_; }
   [[nodiscard]] std::vector<double> weights() const override { return weights_; }
   [[nodiscard]] std::int64_t generation() const override { return place().generation; }
@@ -98,15 +98,19 @@ class C10dElasticHosts final : public ElasticHosts {
     HostStanding own = standing;
     std::string why;
     for (int attempt = 0; attempt < kAttempts; ++attempt) {
-      if (form_whatever_the_store(own) == Meeting::ended) return Meeting::ended;
+      if (form(own) == Meeting::ended) return Meeting::ended;
       try {
         connect();
         story_ = story_of(before, place(), std::exchange(reason_, {}), Clock::now() - start);
         return Meeting::formed;
       } catch (const Error& error) {
-        // One of them has gone meanwhile.
-        why = error.what();
+        // One of them has gone meanwhile, or does not reach another one.
         disconnect();
+        why = error.what();
+        if (reason_.find(why) == std::string::npos) {
+          reason_ += (reason_.empty() ? "" : "; ") + why;
+        }
+        forming_->tell(fmt::format("group {} is not connected: {}", generation(), why));
       }
     }
     throw HostLost(fmt::format("the hosts do not come to be connected: {}", why));
@@ -191,114 +195,62 @@ class C10dElasticHosts final : public ElasticHosts {
     regroup_due_ = regroup_due_ || (flags & kRegroupFlag) != 0;
   }
 
-  // --- Forming a generation ---
-
-  // This host may be cut off from the store for a while.
-  Meeting form_whatever_the_store(HostStanding& standing) {
-    const Clock::time_point end = Clock::now() + kPatience * options_.meeting.timeout;
-    bool has_told = false;
-    while (true) {
-      try {
-        store_.reconnect(std::min(options_.meeting.timeout, kConnection));
-        return form(standing);
-      } catch (const StoreLost& lost) {
-        store_.disconnect();
-        if (Clock::now() >= end || is_interrupted()) throw HostLost(lost.what());
-        if (!std::exchange(has_told, true)) tell(fmt::format("{}; trying again", lost.what()));
-        std::this_thread::sleep_for(kBeat);
-      }
-    }
-  }
-  [[nodiscard]] bool is_interrupted() const {
-    return options_.interrupted && options_.interrupted();
-  }
-
-  Meeting form(HostStanding& standing) {
-    using Action = Decision::Action;
-    const MembershipOptions membership{.begin = static_cast<std::size_t>(options_.meeting.count),
-                                       .least = static_cast<std::size_t>(options_.least),
-                                       .most = static_cast<std::size_t>(options_.most),
-                                       .timeout = options_.meeting.timeout};
-    beacon_->set(store_.papers());
-    store_.say_here(standing);
-    last_told_ = Clock::now();
-    for (;; std::this_thread::sleep_for(kLook)) {
-      if (is_interrupted()) throw HostLost("interrupted while it waited for other hosts");
-      const Snapshot snapshot = store_.look(standing);
-      const Decision decision = decide(snapshot, membership);
-      for (const auto& [host, why] : decision.refusals) {
-        if (store_.refuse(host, why)) tell(fmt::format("a host is refused: {}", why));
-      }
-      switch (decision.action) {
-        case Action::wait:
-          if (decision.wanted > 0) tell_of_waiting(decision);
-          break;
-        case Action::take_place:
-          take_place();
-          return Meeting::formed;
-        case Action::come_anew:
-          // What it has come to is of no use: the others are ahead.
-          standing = {};
-          store_.arrive();
-          beacon_->set(store_.papers());
-          break;
-        case Action::propose:
-          store_.propose(decision.proposal);
-          break;
-        case Action::end:
-          pause_asked_ = pause_asked_ || snapshot.end == RunEnd::paused;
-          return Meeting::ended;
-        case Action::give_up_refused:
-          throw Error(fmt::format("the hosts of the run refuse this one: {}", snapshot.refusal));
-        case Action::give_up_alone:
-          throw HostLost("the hosts of the run have gone, and its state with them");
-      }
-    }
-  }
-
-  void tell(const std::string& line) const {
-    if (options_.tell) options_.tell(line);
-  }
-  void tell_of_waiting(const Decision& decision) {
-    if (Clock::now() - last_told_ < kFromWordToWord) return;
-    last_told_ = Clock::now();
-    tell(fmt::format("waiting at {}:{}: {} of {} hosts are there", options_.meeting.address,
-                     options_.meeting.port, decision.there, decision.wanted));
-  }
-
   // --- A generation ---
 
+  Meeting form(HostStanding& standing) {
+    Here own{.standing = standing, .cuts = links_.cuts()};
+    const auto formed = forming_->form(own);
+    standing = own.standing;
+    if (const auto* const end = std::get_if<RunEnd>(&formed)) {
+      pause_asked_ = pause_asked_ || *end == RunEnd::paused;
+      return Meeting::ended;
+    }
+    take_place(std::get<std::vector<Greeting>>(formed));
+    return Meeting::formed;
+  }
+
   // What follows from its members.
-  void take_place() {
-    const std::vector<Greeting> greetings = store_.take_place();
+  void take_place(const std::vector<Greeting>& greetings) {
     const auto own = std::ranges::find(place().hosts, store_.papers().own, &Member::host);
     rank_ = static_cast<int>(own - place().hosts.begin());
-    names_ = names_of(greetings);
+    std::vector<HostNumber> numbers;
+    for (const Member& member : place().hosts) numbers.push_back(member.host);
+    const std::vector<std::string> names = names_of(greetings, numbers);
+    peers_.clear();
     weights_.clear();
-    for (const Greeting& greeting : greetings) weights_.push_back(greeting.weight);
+    for (std::size_t i = 0; i < greetings.size(); ++i) {
+      peers_.push_back({.host = numbers[i], .name = names[i], .door = greetings[i].door});
+      weights_.push_back(greetings[i].weight);
+    }
     standings_.clear();
     steps_done_ = 0;
     for (const Member& member : place().hosts) {
       standings_.push_back(member.standing);
       steps_done_ = std::max(steps_done_, member.standing.steps.value_or(0));
     }
-    beacon_->set(store_.papers());
   }
 
   void connect() {
     const C10dOptions& meeting = options_.meeting;
-    // Less than the others wait for whoever is not connected to come to the next generation.
     const milliseconds patience = std::min(meeting.timeout / 2, kConnection);
     group_store_ = store_.new_connection(patience, store_.papers().keys.group(generation()));
-    group_ = std::make_unique<Group>(group_store_->shared(), names_,
+    links_.try_all(*group_store_, peers_, static_cast<std::size_t>(rank_), patience);
+    std::vector<std::string> names;
+    for (const Peer& peer : peers_) names.push_back(peer.name);
+    // At one end gloo waits five times as long as at the other one: together less than the others
+    // wait for whoever is not connected to come to the next generation.
+    const milliseconds connection =
+        std::clamp(meeting.timeout / kEnds, kLeastConnection, kConnection);
+    group_ = std::make_unique<Group>(group_store_->shared(), std::move(names),
                                      Group::Options{.rank = rank_,
                                                     .interface = meeting.interface,
                                                     .timeout = meeting.timeout,
-                                                    .connection = patience});
+                                                    .connection = connection});
     regroup_due_ = false;
   }
 
   ElasticOptions options_;
+  Links links_;
   RunStore store_;
   bool has_left_ = false;
   // For all hosts, by this one.
@@ -308,7 +260,7 @@ class C10dElasticHosts final : public ElasticHosts {
   int rank_ = 0;
   std::vector<double> weights_{1.0};
   std::vector<HostStanding> standings_;
-  std::vector<std::string> names_;
+  std::vector<Peer> peers_;
   std::int64_t steps_done_ = 0;
 
   std::unique_ptr<Store> group_store_;
@@ -316,11 +268,11 @@ class C10dElasticHosts final : public ElasticHosts {
   std::uint64_t to_tell_ = 0;
   bool pause_asked_ = false;
   bool regroup_due_ = true;
-  Clock::time_point last_told_{};
   // Why the last generation ended, where a host was lost, and how this one came about.
   std::string reason_;
   std::string story_;
 
+  std::optional<Forming> forming_;
   // Last: its thread is to end first.
   std::unique_ptr<Beacon> beacon_;
 };

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <fstream>
 #include <limits>
+#include <numeric>
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
@@ -64,10 +65,15 @@ bool is_loopback(std::string_view interface) {
 std::string greeting_text(const Greeting& greeting) {
   json equal = json::array();
   for (const auto& [name, text] : greeting.equal) equal.push_back(json::array({name, text}));
-  const json object{{"protocol", greeting.protocol},     {"count", greeting.count},
-                    {"weight", greeting.weight},         {"machine", greeting.machine},
-                    {"machine_id", greeting.machine_id}, {"interface", greeting.interface},
-                    {"nonce", greeting.nonce},           {"equal", std::move(equal)}};
+  const json object{{"protocol", greeting.protocol},
+                    {"count", greeting.count},
+                    {"weight", greeting.weight},
+                    {"machine", greeting.machine},
+                    {"machine_id", greeting.machine_id},
+                    {"interface", greeting.interface},
+                    {"door", greeting.door},
+                    {"nonce", greeting.nonce},
+                    {"equal", std::move(equal)}};
   std::string text = object.dump(-1, ' ', false, json::error_handler_t::replace);
   if (text.size() <= kMaxGreetingBytes) return text;
   throw Error(fmt::format("what has to be equal on all hosts comes to {} bytes; accepted: up to {}",
@@ -90,6 +96,7 @@ Greeting parse_greeting(std::string_view text, int rank) {
       greeting.machine = text_of(object, "machine");
       greeting.machine_id = text_of(object, "machine_id");
       greeting.interface = text_of(object, "interface");
+      greeting.door = text_of(object, "door");
       greeting.nonce = text_of(object, "nonce");
       for (const auto& entry : object.at("equal")) {
         greeting.equal.push_back({.name = entry.at(0).get_ref<const std::string&>(),
@@ -163,13 +170,21 @@ std::string objection_to(const Greeting& own, const Greeting& other) {
 }
 
 std::vector<std::string> names_of(std::span<const Greeting> greetings) {
+  std::vector<std::int64_t> ranks(greetings.size());
+  std::iota(ranks.begin(), ranks.end(), 0);
+  return names_of(greetings, ranks);
+}
+
+std::vector<std::string> names_of(std::span<const Greeting> greetings,
+                                  std::span<const std::int64_t> numbers) {
   const bool one_machine = std::ranges::all_of(greetings, [&](const Greeting& greeting) {
     return greeting.machine == greetings.front().machine;
   });
   std::vector<std::string> names;
   for (std::size_t host = 0; host < greetings.size(); ++host) {
-    names.push_back(one_machine ? fmt::format("host {}", host)
-                                : fmt::format("host {} ({})", host, greetings[host].machine));
+    names.push_back(one_machine
+                        ? fmt::format("host {}", numbers[host])
+                        : fmt::format("host {} ({})", numbers[host], greetings[host].machine));
   }
   return names;
 }

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstdint>
 #include <span>
 #include <string>
 #include <string_view>
@@ -13,7 +14,7 @@ namespace rubato::c10d_hosts_detail {
 
 /// What hosts say to each other, and in which order, before they are connected. Raised with every
 /// change.
-inline constexpr int kProtocol = 3;
+inline constexpr int kProtocol = 4;
 
 /// What a host says of itself before it takes part.
 struct Greeting {
@@ -25,6 +26,8 @@ struct Greeting {
   std::string machine_id{};
   /// Where it can be reached.
   std::string interface {};
+  /// Where others may try whether they reach it, as "HOST:PORT"; empty where they do not.
+  std::string door{};
   /// Random, in hexadecimal: no two greetings are the same.
   std::string nonce{};
   std::vector<NamedText> equal{};
@@ -63,7 +66,10 @@ void require_compatible(std::span<const Greeting> greetings, int rank);
 /// Whether that is, by what it is called, an address or an interface that no other machine reaches.
 [[nodiscard]] bool is_loopback(std::string_view interface);
 
-/// "host 2", or where the hosts are on several machines "host 2 (node17)".
+/// "host 2", or where the hosts are on several machines "host 2 (node17)": by rank.
 [[nodiscard]] std::vector<std::string> names_of(std::span<const Greeting> greetings);
+/// By these numbers of theirs.
+[[nodiscard]] std::vector<std::string> names_of(std::span<const Greeting> greetings,
+                                                std::span<const std::int64_t> numbers);
 
 }  // namespace rubato::c10d_hosts_detail

@@ -41,10 +41,7 @@ std::vector<std::shared_ptr<gloo::transport::Device>> devices_of(const std::stri
     return {if_nametoindex(interface.c_str()) != 0 ? Gloo::createDeviceForInterface(interface)
                                                    : Gloo::createDeviceForHostname(interface)};
   } catch (const std::exception& error) {
-    throw Error(
-        fmt::format("cannot listen at '{}': {}; accepted: an address of this machine, or the name "
-                    "of one of its network interfaces",
-                    interface, reason_of(error)));
+    throw cannot_listen(interface, reason_of(error));
   }
 }
 

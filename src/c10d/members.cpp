@@ -40,12 +40,21 @@ std::set<HostNumber> numbers_of(const json& list) {
   return numbers;
 }
 
+Cuts cuts_in(const json& list) {
+  Cuts cuts;
+  for (const json& entry : list) {
+    cuts.emplace(whole_of(entry.at(0), 1), entry.at(1).get<std::string>());
+  }
+  return cuts;
+}
+
 Members members_in(const json& object) {
   Members members{.generation = object.at("generation").get<std::int64_t>(),
                   .hosts = {},
                   .first_open = whole_of(object.at("first_open"), 1),
                   .out = numbers_of(object.at("out")),
-                  .passed = numbers_of(object.at("passed"))};
+                  .passed = numbers_of(object.at("passed")),
+                  .cut_off = cuts_in(object.at("cut_off"))};
   for (const json& entry : object.at("hosts")) {
     const Member member{
         .host = whole_of(entry.at("host"), 1),
@@ -70,8 +79,13 @@ std::optional<Turn> turn_in(std::string_view text, std::int64_t generation) {
   return std::nullopt;
 }
 
+// What is no UTF-8, of which hosts may tell each other, is replaced.
+std::string text_of(const json& object) {
+  return object.dump(-1, ' ', false, json::error_handler_t::replace);
+}
+
 std::string with_signature(const json& object, std::string_view key) {
-  const std::string text = object.dump();
+  const std::string text = text_of(object);
   return fmt::format("{}\n{}", text, signature_of(key, text));
 }
 
@@ -90,6 +104,20 @@ HostStanding parse_standing(std::string_view text) {
   return standing;
 }
 
+std::string here_text(const Here& here) {
+  return text_of(json{{"standing", text_of(here.standing)}, {"cuts", here.cuts}});
+}
+
+Here parse_here(std::string_view text) {
+  try {
+    const json object = json::parse(text);
+    return {.standing = parse_standing(object.at("standing").get_ref<const std::string&>()),
+            .cuts = cuts_in(object.at("cuts"))};
+  } catch (const json::exception&) {
+    throw Error("a host has left something that is no standing");
+  }
+}
+
 std::string signed_text(const Members& members, std::string_view key) {
   json hosts = json::array();
   for (const Member& member : members.hosts) {
@@ -99,6 +127,7 @@ std::string signed_text(const Members& members, std::string_view key) {
                          {"first_open", members.first_open},
                          {"out", members.out},
                          {"passed", members.passed},
+                         {"cut_off", members.cut_off},
                          {"hosts", std::move(hosts)}},
                         key);
 }

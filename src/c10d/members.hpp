@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <map>
 #include <set>
 #include <string>
 #include <string_view>
@@ -16,6 +17,17 @@ namespace rubato::c10d_hosts_detail {
 using HostNumber = std::int64_t;
 /// No number of a host or a generation is larger.
 inline constexpr std::int64_t kMostNumbers = std::int64_t{1} << 40U;
+
+/// Hosts that one cannot reach, each with a sentence that says so.
+using Cuts = std::map<HostNumber, std::string>;
+
+/// What a host brings along when it wants to be in the next generation.
+struct Here {
+  HostStanding standing{};
+  Cuts cuts{};
+
+  friend bool operator==(const Here&, const Here&) = default;
+};
 
 struct Member {
   HostNumber host = 0;
@@ -35,6 +47,9 @@ struct Members {
   std::set<HostNumber> out{};
   /// Those for which there was no room, and who may have some in the next generation.
   std::set<HostNumber> passed{};
+  /// Those of the generation before that are left out, as they and a host of this one do not reach
+  /// each other, and the sentence that says so.
+  Cuts cut_off{};
 
   [[nodiscard]] bool contains(HostNumber host) const {
     return std::ranges::find(hosts, host, &Member::host) != hosts.end();
@@ -54,6 +69,11 @@ using Turn = std::variant<Members, RunEnd>;
 [[nodiscard]] std::string text_of(const HostStanding& standing);
 /// Throws Error for what is no such text.
 [[nodiscard]] HostStanding parse_standing(std::string_view text);
+
+/// As JSON.
+[[nodiscard]] std::string here_text(const Here& here);
+/// Throws Error for what is no such text.
+[[nodiscard]] Here parse_here(std::string_view text);
 
 /// As JSON, and behind it in a line of its own the signature of who knows the key.
 [[nodiscard]] std::string signed_text(const Members& members, std::string_view key);

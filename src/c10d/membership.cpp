@@ -1,8 +1,11 @@
 #include "c10d/membership.hpp"
 
 #include <algorithm>
+#include <cstdint>
 #include <string>
+#include <tuple>
 #include <utility>
+#include <vector>
 
 #include <fmt/format.h>
 
@@ -24,15 +27,17 @@ class Leader {
   }
 
   [[nodiscard]] Decision decision() {
-    const bool all_known = add_members();
-    if (!add_arrivals() || !all_known) return waiting();
+    const bool members_known = add_members();
+    const bool arrivals_known = add_arrivals();
+    decision_.there = next_.hosts.size();
+    decision_.wanted = needed(next_.hosts);
+    if (!members_known || !arrivals_known) return waiting();
     if (lacks_state()) {
       decision_.action = has_lost_state() ? Action::give_up_alone : Action::wait;
       return std::move(decision_);
     }
-    decision_.there = next_.hosts.size();
-    decision_.wanted = needed();
     if (decision_.there < decision_.wanted) return waiting();
+    leave_out_cut_off();
     close_numbers();
     decision_.action = Action::propose;
     decision_.proposal = std::move(next_);
@@ -56,14 +61,14 @@ class Leader {
     bool all_known = true;
     for (const Member& member : newest().hosts) {
       if (member.host == snapshot_.own) {
-        next_.hosts.push_back({.host = snapshot_.own, .standing = snapshot_.standing});
+        next_.hosts.push_back({.host = snapshot_.own, .standing = snapshot_.here.standing});
         continue;
       }
       const SeenHost& other = seen(member.host);
       // It may have come, and gone again since.
       if (other.life == Life::gone) continue;
       if (other.here) {
-        next_.hosts.push_back({.host = member.host, .standing = *other.here});
+        next_.hosts.push_back({.host = member.host, .standing = other.here->standing});
       } else {
         all_known = all_known && !patient_;
       }
@@ -71,9 +76,11 @@ class Leader {
     return all_known;
   }
 
-  // Those who have come since. False while one may still introduce itself.
+  // Those who have come since. False while one may still introduce itself; where there is always
+  // another one, those that are known are not kept waiting for it.
   [[nodiscard]] bool add_arrivals() {
     bool all_known = true;
+    const bool waits = snapshot_.waited < kArrivals;
     next_.out = newest().out;
     for (HostNumber host = newest().first_open; host <= snapshot_.arrivals; ++host) {
       if (next_.contains(host) || newest().contains(host) || next_.out.contains(host)) continue;
@@ -85,7 +92,7 @@ class Leader {
       if (other.life == Life::gone || other.is_refused) {
         next_.out.insert(host);
       } else if (other.life == Life::unknown || !other.has_introduced_itself) {
-        all_known = all_known && other.looked_for >= kIntroduction;
+        all_known = all_known && (!waits || other.looked_for >= kIntroduction);
       } else if (!other.objection.empty()) {
         refuse(host, other.objection);
       } else {
@@ -122,11 +129,56 @@ class Leader {
   }
   static bool has_state(const Member& member) { return member.standing.steps.has_value(); }
 
-  [[nodiscard]] std::size_t needed() const {
+  // Until each of those left reaches each other one; where these are too few, all of them try
+  // again.
+  void leave_out_cut_off() {
+    Members left = next_;
+    for (;;) {
+      const auto worst = std::ranges::max_element(
+          left.hosts, {}, [&](const Member& member) { return burden(member, left.hosts); });
+      const std::string* const why = link_missing_to(worst->host, left.hosts);
+      if (why == nullptr) break;
+      left.cut_off.emplace(worst->host, *why);
+      left.hosts.erase(worst);
+    }
+    if (left.hosts.size() >= needed(left.hosts)) next_ = std::move(left);
+  }
+  // Of those that lack a link, the largest is left out first. A state is not left out for want of
+  // one that has none.
+  using Burden = std::tuple<bool, bool, std::int64_t, std::int64_t, HostNumber>;
+  [[nodiscard]] Burden burden(const Member& member, const std::vector<Member>& hosts) const {
+    const auto cuts = std::ranges::count_if(hosts, [&](const Member& other) {
+      return missing_link(member.host, other.host) != nullptr;
+    });
+    return {cuts > 0, !has_state(member), cuts, -member.standing.steps.value_or(0), member.host};
+  }
+  // A sentence that says so; null where each of the two reaches the other one, as far as they know.
+  [[nodiscard]] const std::string* missing_link(HostNumber one, HostNumber other) const {
+    for (const auto& [from, to] : {std::pair(one, other), std::pair(other, one)}) {
+      const Cuts& cuts = cuts_of(from);
+      if (const auto found = cuts.find(to); found != cuts.end()) return &found->second;
+    }
+    return nullptr;
+  }
+  [[nodiscard]] const std::string* link_missing_to(HostNumber host,
+                                                   const std::vector<Member>& hosts) const {
+    for (const Member& other : hosts) {
+      if (const std::string* const why = missing_link(host, other.host)) return why;
+    }
+    return nullptr;
+  }
+  [[nodiscard]] const Cuts& cuts_of(HostNumber host) const {
+    static const Cuts none;
+    if (host == snapshot_.own) return snapshot_.here.cuts;
+    const SeenHost& other = seen(host);
+    return other.here ? other.here->cuts : none;
+  }
+
+  [[nodiscard]] std::size_t needed(const std::vector<Member>& hosts) const {
     if (newest().generation == 0) return patient_ ? options_.begin : options_.least;
     // Who has finished waits for nobody.
-    const bool finished = std::ranges::any_of(
-        next_.hosts, [](const Member& member) { return member.standing.finished; });
+    const bool finished =
+        std::ranges::any_of(hosts, [](const Member& member) { return member.standing.finished; });
     return finished ? 1 : options_.least;
   }
 
@@ -182,6 +234,7 @@ Decision decide(const Snapshot& snapshot, const MembershipOptions& options) {
   const auto only = [](Action action) { return Decision{.action = action}; };
   if (snapshot.end) return only(Action::end);
   if (!snapshot.refusal.empty()) return only(Action::give_up_refused);
+  if (!snapshot.cut_off.empty()) return only(Action::give_up_cut_off);
   const Members& newest = snapshot.newest;
   const bool patient = snapshot.waited < options.timeout;
   if (newest.contains(snapshot.own)) {

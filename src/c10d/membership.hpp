@@ -13,6 +13,8 @@ namespace rubato::c10d_hosts_detail {
 
 /// For a host to introduce itself and to be seen alive.
 inline constexpr std::chrono::milliseconds kIntroduction{2000};
+/// How long a group is held back for all that come, one after the other, to do so.
+inline constexpr std::chrono::milliseconds kArrivals = 2 * kIntroduction;
 
 enum class Life {
   alive,
@@ -31,13 +33,14 @@ struct SeenHost {
   std::string objection{};
   bool is_refused = false;
   /// With what it has come to the next generation; empty while it has not.
-  std::optional<HostStanding> here{};
+  std::optional<Here> here{};
 };
 
 /// What a host knows when it decides.
 struct Snapshot {
   HostNumber own = 0;
-  HostStanding standing{};
+  /// With what it comes to the next generation.
+  Here here{};
   /// The generation in which it has, or had, its place; 0 is none.
   std::int64_t place = 0;
   /// The newest there is, and whether the run has ended behind it.
@@ -45,6 +48,9 @@ struct Snapshot {
   std::optional<RunEnd> end{};
   /// Why the others refuse this host; empty where they do not.
   std::string refusal{};
+  /// Why they have gone on without it, as it and one of them do not reach each other; empty where
+  /// they have not.
+  std::string cut_off{};
   /// How many hosts have come.
   HostNumber arrivals = 0;
   /// All others that are in the newest generation or may come to be in the next one.
@@ -75,6 +81,8 @@ struct Decision {
     end,
     /// The others refuse this host (Snapshot::refusal).
     give_up_refused,
+    /// They have left it out, for want of a link (Snapshot::cut_off).
+    give_up_cut_off,
     /// All that had a state are gone.
     give_up_alone,
   };
@@ -82,7 +90,7 @@ struct Decision {
   Members proposal{};
   /// Hosts that this one refuses, and why. To be told whatever the action.
   std::map<HostNumber, std::string> refusals{};
-  /// Of a leader that waits: how many hosts there are, and how many are needed.
+  /// Of a leader: how many hosts there are, and how many are needed. Others leave both at 0.
   std::size_t there = 0;
   std::size_t wanted = 0;
 };

@@ -4,6 +4,10 @@
 #include <string>
 #include <string_view>
 
+#include <fmt/format.h>
+
+#include <rubato/core/error.hpp>
+
 namespace rubato::c10d_hosts_detail {
 
 /// What an exception of c10d's or gloo's says, in one line: without the source files before it and
@@ -20,6 +24,14 @@ namespace rubato::c10d_hosts_detail {
     }
   }
   return std::string(text);
+}
+
+/// Of a host that does not listen where it is asked to.
+[[nodiscard]] inline Error cannot_listen(const std::string& interface, std::string_view why) {
+  return Error(
+      fmt::format("cannot listen at '{}': {}; accepted: an address of this machine, or the name of "
+                  "one of its network interfaces",
+                  interface, why));
 }
 
 }  // namespace rubato::c10d_hosts_detail

@@ -14,8 +14,8 @@
 
 namespace rubato::c10d_hosts_detail {
 
-RunStore::RunStore(const C10dOptions& meeting)
-    : meeting_(meeting), store_(new_connection(meeting.timeout)) {
+RunStore::RunStore(const C10dOptions& meeting, std::string door)
+    : meeting_(meeting), door_(std::move(door)), store_(new_connection(meeting.timeout)) {
   static_cast<void>(enter(*store_, store_name_, papers_));
   join_run();
 }
@@ -78,10 +78,12 @@ void RunStore::arrive() {
   greeting_.count = meeting_.count;
   greeting_.weight = meeting_.weight;
   greeting_.interface = meeting_.interface;
+  greeting_.door = door_;
   greeting_.equal = meeting_.equal;
   papers_.members = {};
   papers_.members_text.clear();
   papers_.folder.clear();
+  cut_off_.clear();
   papers_.own = store_->raise(keys.arrivals());
   papers_.process = name_of_this_process();
   papers_.greeting = greeting_text(greeting_);
@@ -105,6 +107,8 @@ bool RunStore::adopt(std::int64_t generation) {
     end_ = *end;
   } else {
     newest_ = std::get<Members>(std::move(turn));
+    const auto left_out = newest_.cut_off.find(papers_.own);
+    if (left_out != newest_.cut_off.end()) cut_off_ = left_out->second;
   }
   since_ = Clock::now();
   return true;
@@ -128,18 +132,19 @@ void RunStore::require_own_run() {
   join_run();
 }
 
-Snapshot RunStore::look(const HostStanding& standing) {
+Snapshot RunStore::look(const Here& own) {
   require_own_run();
   Snapshot snapshot;
   do {
     while (advance()) {
     }
     snapshot = {.own = papers_.own,
-                .standing = standing,
+                .here = own,
                 .place = papers_.members.generation,
                 .newest = newest_,
                 .end = end_,
                 .refusal = store_->find(papers_.keys.refusal(papers_.own)).value_or(""),
+                .cut_off = cut_off_,
                 .waited = std::chrono::floor<milliseconds>(Clock::now() - since_)};
     snapshot.arrivals =
         parse_whole(store_->find(papers_.keys.arrivals()).value_or("0"), 0, kMostNumbers);
@@ -185,7 +190,7 @@ const SeenHost& RunStore::see(HostNumber host, Snapshot& snapshot) {
   seen.is_refused = store_->find(keys.refusal(host)).has_value();
   if (newest_.contains(host)) {
     const auto here = store_->find(keys.here(newest_.generation + 1, host));
-    if (here) seen.here = parse_standing(*here);
+    if (here) seen.here = parse_here(*here);
     return seen;
   }
   const auto proof = store_->find(keys.proof(host));
@@ -210,11 +215,11 @@ std::string RunStore::objection_to_host(HostNumber host, const std::string& text
   }
 }
 
-void RunStore::say_here(const HostStanding& standing) {
+void RunStore::say_here(const Here& own) {
   since_ = Clock::now();
   const std::int64_t place = papers_.members.generation;
   if (place == 0 || place != newest_.generation) return;
-  store_->set(papers_.keys.here(place + 1, papers_.own), text_of(standing));
+  store_->set(papers_.keys.here(place + 1, papers_.own), here_text(own));
 }
 
 bool RunStore::refuse(HostNumber host, const std::string& why) {

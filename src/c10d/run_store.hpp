@@ -21,8 +21,9 @@ namespace rubato::c10d_hosts_detail {
 /// where another run has taken the place of this one.
 class RunStore {
  public:
-  /// Connects, and comes to the run as a new host. `meeting` outlives it.
-  explicit RunStore(const C10dOptions& meeting);
+  /// Connects, and comes to the run as a new host. `meeting` outlives it; `door` is where others
+  /// try whether they reach this host (Door).
+  RunStore(const C10dOptions& meeting, std::string door);
 
   /// A connection of its own, within the keys of the run.
   [[nodiscard]] std::unique_ptr<Store> new_connection(milliseconds timeout,
@@ -34,10 +35,10 @@ class RunStore {
   /// Comes to the run under a new number.
   void arrive();
   /// What this host knows, as far as it matters for its decision.
-  [[nodiscard]] Snapshot look(const HostStanding& standing);
+  [[nodiscard]] Snapshot look(const Here& own);
   /// Begins to wait for what follows the newest generation, and says so where this host has its
   /// place there.
-  void say_here(const HostStanding& standing);
+  void say_here(const Here& own);
   /// False where it is refused already.
   [[nodiscard]] bool refuse(HostNumber host, const std::string& why);
   /// Unless there is another one, or the end, already.
@@ -74,6 +75,7 @@ class RunStore {
                                               const std::string& proof) const;
 
   const C10dOptions& meeting_;
+  std::string door_;
   std::unique_ptr<Store> store_;
   std::string store_name_;
   std::optional<Watch> watch_;
@@ -84,6 +86,8 @@ class RunStore {
 
   Members newest_;
   std::optional<RunEnd> end_;
+  // Snapshot::cut_off.
+  std::string cut_off_;
   // When this host began to wait for what follows it.
   Clock::time_point since_{};
 };

@@ -11,6 +11,7 @@
 #include <utility>
 
 #include <fmt/format.h>
+#include <ifaddrs.h>
 #include <netdb.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
@@ -71,6 +72,22 @@ void prepare(const Socket& socket) {
   set_option(socket, IPPROTO_TCP, TCP_KEEPIDLE, 60);
   set_option(socket, IPPROTO_TCP, TCP_KEEPINTVL, 10);
   set_option(socket, IPPROTO_TCP, TCP_KEEPCNT, 6);
+}
+
+sockaddr_storage own_address(const Socket& socket) {
+  sockaddr_storage address{};
+  socklen_t size = sizeof(address);
+  if (getsockname(socket.descriptor(), as_any(address), &size) != 0) fail();
+  return address;
+}
+
+// In numbers.
+std::string text_of(const sockaddr& address, socklen_t size) {
+  std::array<char, NI_MAXHOST> text{};
+  const int error =
+      getnameinfo(&address, size, text.data(), text.size(), nullptr, 0, NI_NUMERICHOST);
+  if (error != 0) throw Error(gai_strerror(error));
+  return text.data();
 }
 
 // 0, or the error.
@@ -158,12 +175,31 @@ Socket listen_at(const std::string& address, int port) {
 }
 
 int port_of(const Socket& socket) {
-  sockaddr_storage address{};
-  socklen_t size = sizeof(address);
-  if (getsockname(socket.descriptor(), as_any(address), &size) != 0) fail();
+  sockaddr_storage address = own_address(socket);
   // It stands at the same place in both.
   static_assert(offsetof(sockaddr_in, sin_port) == offsetof(sockaddr_in6, sin6_port));
   return ntohs(static_cast<sockaddr_in*>(static_cast<void*>(&address))->sin_port);
+}
+
+std::string address_of(const Socket& socket) {
+  sockaddr_storage address = own_address(socket);
+  return text_of(*as_any(address), sizeof(address));
+}
+
+std::vector<std::string> addresses_of_interface(const std::string& name) {
+  ifaddrs* all = nullptr;
+  if (getifaddrs(&all) != 0) fail();
+  const std::unique_ptr<ifaddrs, void (*)(ifaddrs*)> release(all, freeifaddrs);
+  std::vector<std::string> found;
+  for (const int family : {AF_INET, AF_INET6}) {
+    for (const ifaddrs* entry = all; entry != nullptr; entry = entry->ifa_next) {
+      if (entry->ifa_name != name || entry->ifa_addr == nullptr) continue;
+      if (entry->ifa_addr->sa_family != family) continue;
+      found.push_back(text_of(*entry->ifa_addr,
+                              family == AF_INET ? sizeof(sockaddr_in) : sizeof(sockaddr_in6)));
+    }
+  }
+  return found;
 }
 
 Socket accept_from(const Socket& listener, int& error) {

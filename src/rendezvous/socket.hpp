@@ -5,6 +5,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace rubato::rendezvous_detail {
 
@@ -39,6 +40,11 @@ class Socket {
 [[nodiscard]] Socket listen_at(const std::string& address, int port);
 /// At which it listens.
 [[nodiscard]] int port_of(const Socket& socket);
+/// The address of that, in numbers.
+[[nodiscard]] std::string address_of(const Socket& socket);
+/// Those of a network interface, in numbers, of IPv4 first; none where there is no such interface.
+[[nodiscard]] std::vector<std::string> addresses_of_interface(const std::string& name);
+
 /// Who comes next, where somebody does; `error` is set where the system refuses one.
 [[nodiscard]] Socket accept_from(const Socket& listener, int& error);
 

@@ -13,6 +13,8 @@
 
 #include <rubato/c10d/elastic_hosts.hpp>
 
+#include "c10d/run_keys.hpp"
+#include "c10d/store.hpp"
 #include "c10d/support.hpp"
 #include "support/error_of.hpp"
 
@@ -164,6 +166,29 @@ TEST_F(Elastic, TakeInOneThatComes) {
   EXPECT_THAT(late->weights(), ElementsAre(1, 1, 3));
   hosts_.push_back(late);
   EXPECT_THAT(exchange_all(), testing::Each("no error"));
+}
+
+// There is always another one of whom nothing is known yet: so it is with constant joins.
+TEST_F(Elastic, AreNotHeldBackByThoseThatKeepComing) {
+  begin(2);
+  c10d_hosts_detail::Store store({.host = "127.0.0.1", .port = server_->port()},
+                                 "rubato/run/elastic", seconds(60));
+  const c10d_hosts_detail::RunKeys keys(store.find(c10d_hosts_detail::kRunKey).value_or(""));
+  std::atomic<bool> keep_coming = true;
+  std::thread comers([&] {
+    // Longer than it takes, but not for ever.
+    const auto end = std::chrono::steady_clock::now() + seconds(40);
+    while (keep_coming && std::chrono::steady_clock::now() < end) {
+      static_cast<void>(store.raise(keys.arrivals()));
+      std::this_thread::sleep_for(milliseconds(500));
+    }
+    keep_coming = false;
+  });
+  for (const auto& host : hosts_) host->abandon();
+  regroup_all({after(1), after(1)});
+  EXPECT_TRUE(keep_coming.exchange(false));
+  comers.join();
+  EXPECT_EQ(hosts_.front()->count(), 2);
 }
 
 // It does not know of the group that the others have formed without it, and comes as a new one.
@@ -343,7 +368,7 @@ TEST_F(Elastic, SayHowAGroupCameAbout) {
   EXPECT_THAT(exchange_all(), ElementsAre(HasSubstr("is lost")));
   regroup_all({after(1)});
   EXPECT_THAT(hosts_.front()->story(),
-              testing::AllOf(testing::StartsWith("group 2: 1 host; gone: 2; host 1 is lost: "),
+              testing::AllOf(testing::StartsWith("group 2: 1 host; gone: 2; host 2 is lost: "),
                              HasSubstr("; formed in ")));
 }
 

@@ -22,7 +22,8 @@ const Members kMembers{.generation = 7,
                                  {.host = 12}},
                        .first_open = 4,
                        .out = {5, 6},
-                       .passed = {13}};
+                       .passed = {13},
+                       .cut_off = {{4, "host 3 cannot reach host 4"}}};
 
 TEST(Members, AreReadAsTheyWereWritten) {
   EXPECT_EQ(parse_turn(signed_text(kMembers, "token"), 7, "token"), Turn(kMembers));
@@ -66,6 +67,18 @@ TEST(Members, AreOneAtLeastAndNoneTwice) {
     EXPECT_THAT(test::error_of([&] { return parse_turn(signed_text(bad, ""), 7, ""); }),
                 HasSubstr("cannot be read"));
   }
+}
+
+TEST(Members, SayWithWhatTheyCome) {
+  const Here here{.standing = {.steps = 3}, .cuts = {{2, "no \"way\""}, {11, "none either"}}};
+  EXPECT_EQ(parse_here(here_text(here)), here);
+  EXPECT_EQ(parse_here(here_text({})), Here());
+  for (const std::string bad :
+       {"", "3", "{}", R"({"standing":"3","cuts":[[0,"x"]]})", R"({"standing":3,"cuts":[]})"}) {
+    EXPECT_NE(test::error_of([&] { return parse_here(bad); }), "no error") << bad;
+  }
+  // The reasons are a system's, in whatever language.
+  EXPECT_EQ(parse_here(here_text({.cuts = {{1, "\xff"}}})).cuts.at(1), "\xef\xbf\xbd");
 }
 
 TEST(HostStandings, AreTexts) {

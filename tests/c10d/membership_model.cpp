@@ -21,19 +21,22 @@ std::string text_of_members(const Members& members) {
   }
   for (const HostNumber host : members.out) text += fmt::format("o{}", host);
   for (const HostNumber host : members.passed) text += fmt::format("p{}", host);
+  for (const auto& [host, why] : members.cut_off) text += fmt::format("c{}", host);
   return text;
 }
 
 }  // namespace
 
 std::string World::text() const {
-  std::string text =
-      fmt::format("{} {} {} {} {} {} {} {} {} {} {}|", store, has_run, newest, arrivals, committed,
-                  trained, left.deaths, left.stalls, left.stops, left.stores, left.steps);
+  std::string text = fmt::format("{} {} {} {} {} {} {} {} {} {} {} {}|", store, has_run, newest,
+                                 arrivals, committed, trained, left.deaths, left.stalls, left.stops,
+                                 left.stores, left.cuts, left.steps);
   for (const Host& host : hosts) {
     text += fmt::format("{} {} {} {} {} {} {} {} ", static_cast<int>(host.phase), host.stalls,
                         host.own, text_of_members(host.place), text_of_members(host.newest),
                         host.steps, host.store, host.is_asked_to_stop);
+    for (const auto& [other, why] : host.cuts) text += fmt::format("c{}", other);
+    if (!host.cut_off.empty()) text += 'x';
     if (host.pending) {
       text += fmt::format("!{}{}", static_cast<int>(host.pending->action),
                           text_of_members(host.pending->proposal));
@@ -44,10 +47,12 @@ std::string World::text() const {
     const auto* const members = std::get_if<Members>(&turn);
     text += fmt::format("t{}={}", generation, members ? text_of_members(*members) : "end");
   }
-  for (const auto& [key, standing] : here) {
-    text += fmt::format("h{}/{}={}", key.first, key.second, standing.steps.value_or(-1));
+  for (const auto& [key, brought] : here) {
+    text += fmt::format("h{}/{}={}", key.first, key.second, brought.standing.steps.value_or(-1));
+    for (const auto& [other, why] : brought.cuts) text += fmt::format("c{}", other);
   }
   for (const auto& [host, why] : refusals) text += fmt::format("r{}", host);
+  for (const auto& [one, other] : cuts) text += fmt::format("/{}-{}", one, other);
   for (const HostNumber host : left_ones) text += fmt::format("l{}", host);
   return text;
 }
@@ -57,6 +62,8 @@ void Model::come(Host& host) {
   host.own = ++world_.arrivals;
   host.place = {};
   host.steps = -1;
+  host.cuts.clear();
+  host.cut_off.clear();
   host.phase = Phase::forming;
   world_.has_run = true;
 }
@@ -95,14 +102,17 @@ void Model::advance(Host& host) {
     const auto* const members = std::get_if<Members>(&next->second);
     if (members == nullptr) return;
     host.newest = *members;
+    const auto left_out = host.newest.cut_off.find(host.own);
+    if (left_out != host.newest.cut_off.end()) host.cut_off = left_out->second;
   }
 }
 
 Snapshot Model::snapshot_of(const Host& host, bool patient) const {
   Snapshot snapshot{.own = host.own,
-                    .standing = host.standing(),
+                    .here = host.here(),
                     .place = host.place.generation,
                     .newest = host.newest,
+                    .cut_off = host.cut_off,
                     .arrivals = world_.arrivals,
                     .waited = patient ? std::chrono::milliseconds(0) : kModelTimeout};
   const auto next = world_.turns.find(host.newest.generation + 1);
@@ -161,6 +171,7 @@ void Model::follow(Host& host) {
       host.phase = Phase::stopped;
       return;
     case Decision::Action::give_up_refused:
+    case Decision::Action::give_up_cut_off:
     case Decision::Action::give_up_alone:
       host.phase = Phase::gave_up;
       return;
@@ -169,7 +180,7 @@ void Model::follow(Host& host) {
 
 void Model::say_here(Host& host) {
   if (host.place.generation == 0 || host.place.generation != host.newest.generation) return;
-  world_.here[{host.place.generation + 1, host.own}] = host.standing();
+  world_.here[{host.place.generation + 1, host.own}] = host.here();
 }
 
 void Model::lose_group(Host& host) {
@@ -196,9 +207,38 @@ Host* Model::owner(HostNumber number, const Host& of) {
   return nullptr;
 }
 
-// All members of the host's generation; empty unless all are in that phase.
+bool Model::is_cut(const Host& one, const Host& other) const {
+  const auto place = [&](const Host& host) {
+    return static_cast<std::size_t>(&host - world_.hosts.data());
+  };
+  return world_.cuts.contains(std::minmax(place(one), place(other)));
+}
+
+std::vector<const Host*> Model::members_of(const Host& host) const {
+  std::vector<const Host*> members;
+  for (const Host& other : world_.hosts) {
+    if (host.place.contains(other.own)) members.push_back(&other);
+  }
+  return members;
+}
+
+Cuts Model::cuts_of(const Host& host) const {
+  Cuts cuts;
+  for (const Host* const other : members_of(host)) {
+    if (is_cut(host, *other)) cuts.emplace(other->own, "no link");
+  }
+  return cuts;
+}
+
+bool Model::lacks_link(const Host& host) const {
+  return std::ranges::any_of(members_of(host),
+                             [this](const Host* other) { return !cuts_of(*other).empty(); });
+}
+
+// All members of the host's generation; empty unless all are in that phase and reach each other.
 std::vector<Host*> Model::group_of(const Host& host, Phase phase) {
   std::vector<Host*> group;
+  if (lacks_link(host)) return group;
   for (const Member& member : host.place.hosts) {
     Host* const other = owner(member.host, host);
     if (other == nullptr || other->phase != phase || other->stalls) return {};
@@ -224,6 +264,7 @@ void Model::connect(const std::vector<Host*>& group) {
     require(!standing.steps || group[i]->steps == *standing.steps, "a standing is not the host's");
     group[i]->steps = std::max(furthest, std::int64_t{0});
     group[i]->phase = Phase::training;
+    group[i]->cuts.clear();
   }
 }
 
@@ -349,8 +390,17 @@ bool Model::act_of_host(Host& host) {
                 (other.place == host.place && other.phase != Phase::forming));
       });
     });
-    if (!is_whole && !may_come && is_chosen()) {
+    const bool lacks = lacks_link(host);
+    if (lacks && host.phase == Phase::connecting && is_chosen()) {
+      told_ = name + " finds out who does not reach whom";
+      host.cuts = cuts_of(host);
+      lose_group(host);
+      return true;
+    }
+    // The first time it may have been a moment.
+    if (((!is_whole && !may_come) || lacks) && is_chosen()) {
       told_ = name + " loses its group";
+      host.cuts.clear();
       lose_group(host);
       return true;
     }
@@ -377,8 +427,23 @@ bool Model::act_of_host(Host& host) {
   return false;
 }
 
+bool Model::lose_link() {
+  if (world_.left.cuts == 0) return false;
+  for (std::size_t other = 0; other < world_.hosts.size(); ++other) {
+    for (std::size_t one = 0; one < other; ++one) {
+      if (world_.cuts.contains({one, other}) || !is_chosen()) continue;
+      told_ = fmt::format("the link between the hosts at {} and {} is lost", one, other);
+      --world_.left.cuts;
+      world_.cuts.emplace(one, other);
+      return true;
+    }
+  }
+  return false;
+}
+
 bool Model::act(int number) {
   number_ = number;
+  if (lose_link()) return true;
   if (world_.left.stores > 0 && is_chosen()) {
     told_ = "the store is started again";
     --world_.left.stores;

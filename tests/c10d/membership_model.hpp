@@ -1,9 +1,11 @@
 // All that may happen to a few hosts of a run, in any order, up to some depth: they come, die, stop
-// and go on, lose the last message of a step, are asked to stop, and lose the store. What each of
-// them decides is decide()'s; between what it sees and what it does, all others may act.
+// and go on, lose the last message of a step, are asked to stop, and lose the store or a link
+// between two of them. What each of them decides is decide()'s; between what it sees and what it
+// does, all others may act.
 
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <map>
 #include <optional>
@@ -29,6 +31,9 @@ struct Host {
   std::int64_t steps = -1;
   int store = 0;
   bool is_asked_to_stop = false;
+  // Whom it has found not to reach, and why the others have left it out.
+  Cuts cuts{};
+  std::string cut_off{};
   std::optional<Decision> pending{};
 
   [[nodiscard]] bool acts() const {
@@ -38,8 +43,8 @@ struct Host {
     return phase == Phase::stopped || phase == Phase::gave_up || phase == Phase::dead ||
            phase == Phase::absent;
   }
-  [[nodiscard]] HostStanding standing() const {
-    return steps < 0 ? HostStanding{} : HostStanding{.steps = steps};
+  [[nodiscard]] Here here() const {
+    return {.standing = steps < 0 ? HostStanding{} : HostStanding{.steps = steps}, .cuts = cuts};
   }
 };
 
@@ -49,6 +54,7 @@ struct Budget {
   int stalls = 0;
   int stops = 0;
   int stores = 0;
+  int cuts = 0;
   int steps = 2;
 };
 
@@ -61,9 +67,11 @@ struct World {
   std::map<std::int64_t, Turn> turns{};
   std::int64_t newest = 0;
   HostNumber arrivals = 0;
-  std::map<std::pair<std::int64_t, HostNumber>, HostStanding> here{};
+  std::map<std::pair<std::int64_t, HostNumber>, Here> here{};
   std::map<HostNumber, std::string> refusals{};
   std::set<HostNumber> left_ones{};
+  // Of the hosts, by their places above, between which there is no link.
+  std::set<std::pair<std::size_t, std::size_t>> cuts{};
   // What has been trained by whole groups, and by which of them last.
   std::int64_t committed = -1;
   std::int64_t trained = 0;
@@ -91,6 +99,7 @@ class Model {
     if (!holds && violation_.empty()) violation_ = what;
   }
 
+  bool lose_link();
   [[nodiscard]] bool may_enter(const Host& host) const;
   bool act_of_host(Host& host);
   bool act_of_group(Host& host);
@@ -100,6 +109,11 @@ class Model {
   void look(Host& host, bool patient);
   void follow(Host& host);
   void lose_group(Host& host);
+  [[nodiscard]] bool is_cut(const Host& one, const Host& other) const;
+  // Of its generation, those that there are; and those of them that it does not reach.
+  [[nodiscard]] std::vector<const Host*> members_of(const Host& host) const;
+  [[nodiscard]] Cuts cuts_of(const Host& host) const;
+  [[nodiscard]] bool lacks_link(const Host& host) const;
   void say_here(Host& host);
   void stop(Host& host);
   [[nodiscard]] Snapshot snapshot_of(const Host& host, bool patient) const;

@@ -96,6 +96,15 @@ TEST(MembershipModel, HostsThatDieInAStep) {
 TEST(MembershipModel, HostsThatAreAskedToStop) {
   expect_no_violation(in_training(2, 2, {.stalls = 1, .stops = 1, .steps = 1}), 12);
 }
+TEST(MembershipModel, HostsThatLoseLinks) {
+  expect_no_violation(in_training(3, 4, {.cuts = 2, .steps = 1}), 7);
+}
+TEST(MembershipModel, HostsThatComeAndLackLinks) {
+  expect_no_violation(beginning(3, {.deaths = 1, .cuts = 1, .steps = 1}), 9);
+}
+TEST(MembershipModel, HostsThatLoseLinksAndStall) {
+  expect_no_violation(in_training(3, 3, {.stalls = 1, .cuts = 1, .steps = 1}), 8);
+}
 TEST(MembershipModel, AStoreThatIsStartedAgain) {
   expect_no_violation(in_training(2, 3, {.deaths = 1, .stores = 1, .steps = 1}), 10);
 }

@@ -2,10 +2,13 @@
 
 #include "c10d/membership.hpp"
 
+#include <array>
 #include <chrono>
 #include <string>
+#include <utility>
 #include <vector>
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 
 namespace rubato::c10d_hosts_detail {
@@ -37,13 +40,13 @@ SeenHost gone() {
   return {.life = Life::gone};
 }
 SeenHost here(std::int64_t steps) {
-  return {.life = Life::alive, .here = HostStanding{.steps = steps}};
+  return {.life = Life::alive, .here = Here{.standing = {.steps = steps}}};
 }
 
 // Of host 1 of three, which wants to be in the generation after the fourth.
 Snapshot of_first() {
   return {.own = 1,
-          .standing = {.steps = 10},
+          .here = {.standing = {.steps = 10}},
           .place = 4,
           .newest = {.generation = 4,
                      .hosts = {{.host = 1}, {.host = 2}, {.host = 5}},
@@ -167,8 +170,99 @@ TEST(Membership, WaitsForOthersWithFewerThanThereHaveToBe) {
   Snapshot snapshot = of_first();
   snapshot.hosts[2] = snapshot.hosts[5] = gone();
   EXPECT_EQ(decide(snapshot, kOptions).action, Action::wait);
-  snapshot.standing.finished = true;
+  snapshot.here.standing.finished = true;
   EXPECT_EQ(decide(snapshot, kOptions).action, Action::propose);
+}
+
+// With constant joins nobody would train.
+TEST(Membership, IsNotHeldBackForLongByThoseThatCome) {
+  Snapshot snapshot = of_first();
+  snapshot.arrivals = 6;
+  snapshot.hosts[6] = {.life = Life::alive};
+  const Decision waits = decide(snapshot, kOptions);
+  EXPECT_EQ(waits.action, Action::wait);
+  EXPECT_EQ(waits.there, 3U);
+  EXPECT_EQ(waits.wanted, 2U);
+  snapshot.waited = kArrivals;
+  const Decision goes_on = decide(snapshot, kOptions);
+  EXPECT_EQ(goes_on.action, Action::propose);
+  EXPECT_THAT(hosts_of(goes_on.proposal), ElementsAre(1, 2, 5));
+  // It may come later.
+  EXPECT_EQ(goes_on.proposal.first_open, 6);
+  EXPECT_THAT(goes_on.proposal.out, IsEmpty());
+}
+
+// A link is lacking wherever one of its two ends says so. The number of steps of hosts 1, 2 and 5,
+// -1 for none, and the links that they say are lacking: who is left out.
+struct Lack {
+  std::array<std::int64_t, 3> steps;
+  std::vector<std::pair<HostNumber, HostNumber>> cuts;
+  std::vector<HostNumber> left_out;
+};
+
+TEST(Membership, LeavesOutWhoeverTheOthersDoNotReach) {
+  MembershipOptions options = kOptions;
+  options.least = 1;
+  const std::vector<Lack> cases{
+      {{9, 9, 9}, {}, {}},
+      // Who came last.
+      {{9, 9, 9}, {{1, 2}}, {2}},
+      {{9, 9, 9}, {{5, 2}}, {5}},
+      {{-1, -1, -1}, {{2, 1}}, {2}},
+      // Who is behind.
+      {{8, 9, 9}, {{1, 5}}, {1}},
+      // Who lacks more links, and that may be the one that decides.
+      {{9, 9, 9}, {{1, 2}, {2, 5}}, {2}},
+      {{9, 8, 8}, {{2, 1}, {5, 1}}, {1}},
+      // A state is worth more than links.
+      {{9, -1, -1}, {{2, 1}, {5, 1}}, {2, 5}},
+      // Nobody reaches anybody.
+      {{9, 9, 9}, {{1, 2}, {2, 5}, {5, 1}}, {2, 5}},
+      // One that is not there.
+      {{9, 9, 9}, {{1, 4}}, {}},
+  };
+  for (const auto& [steps, cuts, left_out] : cases) {
+    SCOPED_TRACE(testing::PrintToString(cuts));
+    Snapshot snapshot = of_first();
+    const std::array<HostNumber, 3> numbers{1, 2, 5};
+    for (std::size_t i = 0; i < numbers.size(); ++i) {
+      Here& host = i == 0 ? snapshot.here : snapshot.hosts[numbers[i]].here.emplace();
+      host.standing.steps.reset();
+      if (steps[i] >= 0) host.standing.steps = steps[i];
+      for (const auto& [from, to] : cuts) {
+        if (from == numbers[i]) host.cuts[to] = fmt::format("{} cannot reach {}", from, to);
+      }
+    }
+    const Decision decision = decide(snapshot, options);
+    EXPECT_EQ(decision.action, Action::propose);
+    std::vector<HostNumber> named;
+    for (const auto& [host, why] : decision.proposal.cut_off) {
+      named.push_back(host);
+      EXPECT_THAT(why, testing::AllOf(HasSubstr(std::to_string(host)), HasSubstr("cannot reach")));
+      EXPECT_FALSE(decision.proposal.contains(host));
+    }
+    EXPECT_EQ(named, left_out);
+    EXPECT_EQ(decision.proposal.hosts.size(), 3 - left_out.size());
+  }
+}
+
+// Those that reach each other are too few to go on: the others may reach them again.
+TEST(Membership, TriesAgainWithThoseItDoesNotReach) {
+  Snapshot snapshot = of_first();
+  snapshot.hosts[5] = gone();
+  snapshot.here.cuts = {{2, "1 cannot reach 2"}};
+  const Decision decision = decide(snapshot, kOptions);
+  EXPECT_EQ(decision.action, Action::propose);
+  EXPECT_THAT(hosts_of(decision.proposal), ElementsAre(1, 2));
+  EXPECT_THAT(decision.proposal.cut_off, IsEmpty());
+}
+
+TEST(Membership, GivesUpWhereItIsLeftOutForWantOfALink) {
+  Snapshot snapshot = of_first();
+  snapshot.place = 3;
+  snapshot.own = 3;
+  snapshot.cut_off = "host 1 cannot reach host 3";
+  EXPECT_EQ(decide(snapshot, kOptions).action, Action::give_up_cut_off);
 }
 
 TEST(Membership, TakesAPlaceThatIsThere) {

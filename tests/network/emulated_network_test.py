@@ -98,6 +98,55 @@ class Network(unittest.TestCase):
             self.assertGreater(host, steps * simulated["host_bytes_per_step"])
             self.assertLess(host, 1.2 * steps * simulated["host_bytes_per_step"])
 
+    # Of so many hosts that come and go and meet at a rendezvous of another one, where these links are cut: how each
+    # ends, what it says, and the log of the run's groups, where it comes to its end.
+    def elastic(self, count, cuts, least):
+        with tempfile.TemporaryDirectory() as folder, EmulatedNetwork(SWITCH, count + 1, 1e9, 0.0001) as network:
+            for link in cuts:
+                network.cut(*link)
+            with network.start(count, [RUBATO, "rendezvous", "--port", 29500], stdout=subprocess.PIPE,
+                               text=True) as server:
+                server.stdout.readline()
+                hosts = []
+                for host in range(count):
+                    with open(f"{folder}/{host}", "w") as said:
+                        hosts.append(network.start(
+                            host, [RUBATO, "train", "--model", "softmax", "--trace", 32, "--cores", 2, "--threads", 1,
+                                   "--samples", 320, "--hosts", count, "--min-hosts", least, "--host-timeout", 8,
+                                   "--rendezvous", f"{network.addresses[count]}:29500/run", "--interface",
+                                   network.interfaces[host], "--out", f"{folder}/run"], stdout=said, stderr=said))
+                codes = [host.wait() for host in hosts]
+                server.terminate()
+            said = [Path(folder, str(host)).read_text() for host in range(count)]
+            run = Path(folder, "run")
+            if not run.exists():
+                return codes, said, None
+            self.assertEqual(json.loads((run / "summary.json").read_text())["steps"], 10)
+            return codes, said, (run / "hosts.log").read_text()
+
+    # The two that do not reach each other are at 10.77.0.1 and 10.77.0.2; numbers are given as they come.
+    WHY = r"host \d cannot reach host \d at 10\.77\.0\.[12]:\d+: "
+
+    def test_has_hosts_of_which_two_do_not_reach_each_other(self):
+        codes, said, log = self.elastic(3, [(0, 1)], least=2)
+        self.assertEqual((sorted(codes[:2]), codes[2]), ([0, 28], 0), said)
+        self.assertRegex(said[codes.index(28)],
+                         "rubato train: the hosts of the run go on without this one: " + self.WHY)
+        self.assertRegex(log, r"group \d: 2 hosts; new: \d, \d; " + self.WHY + ".*; formed in ")
+
+    def test_has_hosts_that_do_not_reach_each_other(self):
+        codes, said, log = self.elastic(2, [(0, 1)], least=1)
+        self.assertEqual(sorted(codes), [0, 28], said)
+        self.assertRegex(said[codes.index(28)],
+                         "rubato train: the hosts of the run go on without this one: " + self.WHY)
+        self.assertRegex(log, r"group \d: 1 host; new: \d; " + self.WHY + ".*; formed in ")
+        # Where one alone may not train, both say so, and give up.
+        codes, said, _ = self.elastic(2, [(0, 1)], least=2)
+        self.assertEqual(codes, [28, 28], said)
+        for host in said:
+            self.assertRegex(host, r"group \d+ is not connected: " + self.WHY)
+            self.assertRegex(host, "rubato train: the hosts do not come to be connected: " + self.WHY)
+
     def test_leaves_nothing_behind_when_it_is_killed(self):
         # In a process of its own, which is killed while a host is at work.
         source = f"""

@@ -29,7 +29,8 @@ struct ElasticOptions {
 /// its first regroup(). Until it is destroyed a thread of its own tells the others that it is
 /// there. A host whose thread is silent for five seconds, or whose process is seen to have ended,
 /// is lost; so is one that lets the others wait for longer than the time limit, in a step or when a
-/// group is formed.
+/// group is formed. Of two that do not reach each other the group goes on without one, whose
+/// regroup() throws HostLost, as it does where too few reach each other.
 ///
 /// Throws Error where an option is out of its range or the store cannot be reached. The others
 /// refuse a host that knows another token, or has said something else that has to be equal.

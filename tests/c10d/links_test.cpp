@@ -1,0 +1,135 @@
+// Whether hosts reach each other, before they connect.
+
+#include "c10d/links.hpp"
+
+#include <chrono>
+#include <memory>
+#include <string>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include <fmt/format.h>
+#include <gmock/gmock.h>
+
+#include "c10d/support.hpp"
+#include "support/error_of.hpp"
+
+namespace rubato::c10d_hosts_detail {
+namespace {
+
+using std::chrono::minutes;
+using std::chrono::seconds;
+using testing::AllOf;
+using testing::Each;
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::IsEmpty;
+using testing::MatchesRegex;
+using testing::Pair;
+using testing::StartsWith;
+
+// Nobody listens there while the port is held.
+std::string closed_at(const test::FreePort& port) {
+  return fmt::format("127.0.0.1:{}", port.number());
+}
+
+TEST(Doors, AreOpenWhereverAHostIsReached) {
+  const Door address("127.0.0.1");
+  const Door interface("lo");
+  EXPECT_THAT(address.address(), MatchesRegex("127\\.0\\.0\\.1:[0-9]+"));
+  EXPECT_THAT(interface.address(), MatchesRegex("127\\.0\\.0\\.1:[0-9]+"));
+  // Whoever has come is let go, and the next one let in.
+  for (int trial = 0; trial < 3; ++trial) {
+    const std::vector<std::string> doors{address.address(), interface.address()};
+    EXPECT_THAT(closed_doors(doors, Clock::now() + minutes(1)), IsEmpty());
+    address.clear();
+  }
+  EXPECT_THAT(test::error_of([] { const Door door("no-such-interface"); }),
+              AllOf(StartsWith("cannot listen at 'no-such-interface': "),
+                    HasSubstr("accepted: an address of this machine")));
+}
+
+TEST(Doors, AreClosedWithAReason) {
+  const Door open("127.0.0.1");
+  const test::FreePort port;
+  const std::vector<std::string> doors{closed_at(port), "",   open.address(),
+                                       "127.0.0.1",     ":x", "127.0.0.1:0"};
+  const auto closed = closed_doors(doors, Clock::now() + minutes(1));
+  EXPECT_THAT(closed,
+              ElementsAre(Pair(0, "Connection refused"), Pair(3, HasSubstr("accepted: ")),
+                          Pair(4, HasSubstr("accepted: ")), Pair(5, HasSubstr("accepted: "))));
+}
+
+class LinksOfHosts : public testing::Test {
+ protected:
+  // What each of them throws when all try each other.
+  std::vector<std::string> errors_of_trial() {
+    std::vector<std::string> errors(links_.size());
+    std::vector<std::jthread> threads;
+    const std::string within = fmt::format("trial {}", ++trials_);
+    for (std::size_t rank = 0; rank < links_.size(); ++rank) {
+      threads.emplace_back([&, rank] {
+        errors[rank] = test::error_of([&] {
+          Store store({.host = "127.0.0.1", .port = server_.port()}, within, minutes(1));
+          links_[rank]->try_all(store, peers_, rank, minutes(1));
+        });
+      });
+    }
+    threads.clear();
+    return errors;
+  }
+  // Of a host with that number.
+  void come(HostNumber host) {
+    links_.push_back(std::make_unique<Links>("127.0.0.1"));
+    peers_.push_back(
+        {.host = host, .name = fmt::format("host {}", host), .door = links_.back()->door()});
+  }
+
+  RendezvousServer server_{0};
+  std::vector<std::unique_ptr<Links>> links_;
+  std::vector<Peer> peers_;
+  int trials_ = 0;
+};
+
+TEST_F(LinksOfHosts, AreThere) {
+  for (const HostNumber host : {2, 4, 7}) come(host);
+  for (int trial = 0; trial < 2; ++trial) {
+    EXPECT_THAT(errors_of_trial(), Each("no error"));
+    for (const auto& links : links_) EXPECT_THAT(links->cuts(), IsEmpty());
+  }
+}
+
+// All of them hear of it, at once. A link counts as cut after the second trial in a row.
+TEST_F(LinksOfHosts, AreLacking) {
+  for (const HostNumber host : {2, 4, 7}) come(host);
+  const test::FreePort port;
+  const std::string there = std::exchange(peers_[2].door, closed_at(port));
+  const std::string why =
+      fmt::format("cannot reach host 7 at {}: Connection refused", closed_at(port));
+  for (const bool is_again : {false, true}) {
+    EXPECT_THAT(errors_of_trial(), Each(MatchesRegex("host [24] " + why)));
+    for (const std::size_t host : {0U, 1U}) {
+      const std::string said = peers_[host].name + " " + why;
+      const Cuts cuts = is_again ? Cuts{{7, said}} : Cuts{};
+      EXPECT_EQ(links_[host]->cuts(), cuts);
+    }
+    EXPECT_THAT(links_[2]->cuts(), IsEmpty());
+  }
+  peers_[2].door = there;
+  EXPECT_THAT(errors_of_trial(), Each("no error"));
+  EXPECT_THAT(links_[0]->cuts(), IsEmpty());
+}
+
+TEST_F(LinksOfHosts, AreOfThoseThatCome) {
+  come(1);
+  const Door door("127.0.0.1");
+  peers_.push_back({.host = 2, .name = "host 2", .door = door.address()});
+  Store store({.host = "127.0.0.1", .port = server_.port()}, "x", minutes(1));
+  EXPECT_EQ(test::error_of([&] { links_[0]->try_all(store, peers_, 0, seconds(2)); }),
+            "host 2 does not come");
+  EXPECT_THAT(links_[0]->cuts(), IsEmpty());
+}
+
+}  // namespace
+}  // namespace rubato::c10d_hosts_detail
