@@ -64,6 +64,9 @@ class C10dElasticHosts final : public ElasticHosts {
   [[nodiscard]] std::int64_t generation() const override { return place().generation; }
   [[nodiscard]] bool regroup_due() const override { return regroup_due_; }
   [[nodiscard]] std::int64_t steps_done() const override { return steps_done_; }
+  void tell_steps(std::int64_t done) override {
+    if (beacon_) beacon_->tell_steps(done);
+  }
   [[nodiscard]] std::span<const HostStanding> standings() const override { return standings_; }
   void ask_to_pause() override { to_tell_ |= kPauseFlag; }
   [[nodiscard]] bool pause_asked() const override { return pause_asked_; }
@@ -220,6 +223,7 @@ class C10dElasticHosts final : public ElasticHosts {
                                        .most = static_cast<std::size_t>(options_.most),
                                        .timeout = options_.meeting.timeout};
     beacon_->set(store_.papers());
+    beacon_->tell_steps(standing.steps);
     store_.say_here(standing);
     last_told_ = Clock::now();
     for (;; std::this_thread::sleep_for(kLook)) {
@@ -239,6 +243,7 @@ class C10dElasticHosts final : public ElasticHosts {
         case Action::come_anew:
           // What it has come to is of no use: the others are ahead.
           standing = {};
+          beacon_->tell_steps(standing.steps);
           store_.arrive();
           beacon_->set(store_.papers());
           break;
