@@ -34,8 +34,8 @@ std::optional<HostsArguments> parse_hosts_arguments(std::span<const std::string>
               [&](const std::string& text) { read.meeting.token_file = text; });
   line.flag("json", "print JSON: the same, with absent values as null", read.json);
   line.footer(
-      "Exit codes: 0 whatever the run does, 2 for a run that there is not and for another\n"
-      "token, 28 for a rendezvous that does not answer.\n"
+      "Exit codes: 0 whatever the run does, 2 for a run that there is not and for\n"
+      "another token, 28 for a rendezvous that does not answer.\n"
       "Example:\n"
       "  rubato hosts node0:29500/spring --token-file token");
   if (!line.parse(arguments)) return std::nullopt;

@@ -39,7 +39,7 @@ constexpr std::array<Command, 15> kCommands{{
     {"train", "train a model under a trace", train_front},
     {"launch", "train on several hosts that are processes on this machine", launch_command},
     {"rendezvous", "serve a place where hosts meet that train together", serve_rendezvous},
-    {"hosts", "show how a run of hosts that come and go stands at their rendezvous", show_hosts},
+    {"hosts", "show how a run of hosts that come and go stands", show_hosts},
     {"plan", "show what a trace will do before anything is trained", plan_command},
     {"trace", "read, make up, convert and show traces", trace_command},
     {"simulate", "say what trainings would take elsewhere, without training", simulate_command},
