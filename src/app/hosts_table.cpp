@@ -1,7 +1,9 @@
 #include "app/hosts_table.hpp"
 
+#include <algorithm>
 #include <array>
 #include <optional>
+#include <string_view>
 #include <utility>
 
 #include <fmt/format.h>

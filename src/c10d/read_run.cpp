@@ -77,7 +77,7 @@ class Reader {
     reading_.writer = text_of(keys_.writer());
     for (const Member& member : reading_.newest.hosts) read_host(member.host);
     const HostNumber arrivals = parse_whole(find(keys_.arrivals()).value_or("0"), 0, kMostNumbers);
-    // No more than a store can have.
+    // Where more have come since, the last of them.
     const HostNumber first = std::max(reading_.newest.first_open, arrivals - kMaxHosts + 1);
     for (HostNumber host = first; host <= arrivals; ++host) {
       if (!reading_.newest.contains(host) && !reading_.newest.out.contains(host)) read_host(host);
