@@ -18,6 +18,7 @@
 #include "app/output.hpp"
 #include "app/plan_command.hpp"
 #include "app/serve_rendezvous.hpp"
+#include "app/show_hosts.hpp"
 #include "app/simulate_command.hpp"
 #include "app/trace_command.hpp"
 #include "app/train_front.hpp"
@@ -34,10 +35,11 @@ struct Command {
 
 // This program never loads libtorch, so that it answers at once; a command that needs libtorch is a
 // program of its own.
-constexpr std::array<Command, 14> kCommands{{
+constexpr std::array<Command, 15> kCommands{{
     {"train", "train a model under a trace", train_front},
     {"launch", "train on several hosts that are processes on this machine", launch_command},
     {"rendezvous", "serve a place where hosts meet that train together", serve_rendezvous},
+    {"hosts", "show how a run of hosts that come and go stands", show_hosts},
     {"plan", "show what a trace will do before anything is trained", plan_command},
     {"trace", "read, make up, convert and show traces", trace_command},
     {"simulate", "say what trainings would take elsewhere, without training", simulate_command},

@@ -8,6 +8,7 @@
 #include <rubato/core/error.hpp>
 #include <rubato/core/number.hpp>
 
+#include "c10d/host_progress.hpp"
 #include "c10d/watch.hpp"
 
 namespace rubato::c10d_hosts_detail {
@@ -75,16 +76,32 @@ void Beacon::run() {
     }
     if (!ends_) changed_.wait_for(lock, kBeat);
   }
+  if (!store) return;
+  try {
+    tell_progress(*store, papers_);
+  } catch (const std::exception&) {
+    // The last that was told stands.
+  }
 }
 
 void Beacon::beat(Store& store, const Papers& papers) {
   store.set(papers.keys.life(papers.own), fmt::to_string(++beats_));
+  tell_progress(store, papers);
   if (!papers.members.contains(papers.own)) return;
   if (store.find(kRunKey) != papers.keys.run()) static_cast<void>(call_for_regroup(papers));
   if (std::exchange(spoken_for_, papers.own) != papers.own) last_told_ = 0;
   if (const auto host = arrival(store, papers); host && call_for_regroup(papers)) {
     last_told_ = *host;
   }
+}
+
+void Beacon::tell_progress(Store& store, const Papers& papers) {
+  const std::int64_t now = seconds_since_1970();
+  if (std::exchange(tells_of_, papers.own) != papers.own) came_ = now;
+  HostProgress progress{.came = came_, .told = now};
+  const std::int64_t steps = steps_.load(std::memory_order_relaxed);
+  if (steps != kNoSteps) progress.steps = steps;
+  store.set(papers.keys.progress(papers.own), text_of(progress));
 }
 
 std::optional<HostNumber> Beacon::arrival(Store& store, const Papers& papers) const {

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <atomic>
 #include <condition_variable>
 #include <cstdint>
 #include <functional>
@@ -32,14 +33,23 @@ class Beacon {
   /// From now on it speaks for the host of these papers, and puts them into the store where that
   /// has been started again.
   void set(const Papers& papers);
+  /// How many steps this host has done; empty where it has no state. Told with the next sign of
+  /// life, and when this ends. Waits for nothing: it is called in every step.
+  void tell_steps(std::optional<std::int64_t> steps) noexcept {
+    // Relaxed: a number for people to read, which says nothing of other memory.
+    steps_.store(steps.value_or(kNoSteps), std::memory_order_relaxed);
+  }
   /// Whether there has to be another generation, as far as has been seen since set(): a host has
   /// come that may take part in it, or others have taken this one's place.
   [[nodiscard]] bool calls_for_regroup() const;
 
  private:
+  static constexpr std::int64_t kNoSteps = -1;
+
   void run();
   [[nodiscard]] Papers papers() const;
   void beat(Store& store, const Papers& papers);
+  void tell_progress(Store& store, const Papers& papers);
   // One that has not been told of.
   [[nodiscard]] std::optional<HostNumber> arrival(Store& store, const Papers& papers) const;
   // False where the papers have changed since.
@@ -53,11 +63,16 @@ class Beacon {
   Papers papers_;
   bool calls_for_regroup_ = false;
 
+  std::atomic<std::int64_t> steps_ = kNoSteps;
+
   // The thread's own.
   std::string store_name_;
   // A host is told of once.
   HostNumber last_told_ = 0;
   HostNumber spoken_for_ = 0;
+  // Since when it has told the progress of which host.
+  HostNumber tells_of_ = 0;
+  std::int64_t came_ = 0;
   std::int64_t beats_ = 0;
   // Last: it uses all of the above.
   std::thread thread_;

@@ -64,6 +64,9 @@ class C10dElasticHosts final : public ElasticHosts {
   [[nodiscard]] std::int64_t generation() const override { return place().generation; }
   [[nodiscard]] bool regroup_due() const override { return regroup_due_; }
   [[nodiscard]] std::int64_t steps_done() const override { return steps_done_; }
+  void tell_steps(std::int64_t done) override {
+    if (beacon_) beacon_->tell_steps(done);
+  }
   [[nodiscard]] std::span<const HostStanding> standings() const override { return standings_; }
   void ask_to_pause() override { to_tell_ |= kPauseFlag; }
   [[nodiscard]] bool pause_asked() const override { return pause_asked_; }

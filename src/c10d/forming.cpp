@@ -46,6 +46,7 @@ std::variant<std::vector<Greeting>, RunEnd> Forming::form_with_store(Here& own) 
                                      .most = static_cast<std::size_t>(options_.most),
                                      .timeout = options_.meeting.timeout};
   beacon_.set(store_.papers());
+  beacon_.tell_steps(own.standing.steps);
   store_.say_here(own);
   for (;; std::this_thread::sleep_for(kLook)) {
     if (is_interrupted()) throw HostLost("interrupted while it waited for other hosts");
@@ -66,6 +67,7 @@ std::variant<std::vector<Greeting>, RunEnd> Forming::form_with_store(Here& own) 
       case Action::come_anew:
         // What it has come to is of no use: the others are ahead.
         own = {};
+        beacon_.tell_steps(own.standing.steps);
         store_.arrive();
         beacon_.set(store_.papers());
         break;

@@ -118,6 +118,10 @@ Here parse_here(std::string_view text) {
   }
 }
 
+std::string signing_key(std::string_view token, std::string_view run) {
+  return signature_of(token, fmt::format("rubato run {} {}", kProtocol, run));
+}
+
 std::string signed_text(const Members& members, std::string_view key) {
   json hosts = json::array();
   for (const Member& member : members.hosts) {

@@ -75,6 +75,10 @@ using Turn = std::variant<Members, RunEnd>;
 /// Throws Error for what is no such text.
 [[nodiscard]] Here parse_here(std::string_view text);
 
+/// What the turns of a run are signed with: of its token, and of the run, so that what is signed is
+/// of no use in another one.
+[[nodiscard]] std::string signing_key(std::string_view token, std::string_view run);
+
 /// As JSON, and behind it in a line of its own the signature of who knows the key.
 [[nodiscard]] std::string signed_text(const Members& members, std::string_view key);
 /// Of an end that takes the place of a generation.

@@ -52,6 +52,14 @@ std::string name_of_this_process() {
   return fmt::format("{} {} {}", surroundings(), id, process ? process->begun : "");
 }
 
+std::optional<std::int64_t> id_of_process(std::string_view name) {
+  std::istringstream words{std::string(name)};
+  std::string place;
+  std::int64_t id = 0;
+  words >> place >> id;
+  return words && id > 0 ? std::optional(id) : std::nullopt;
+}
+
 ProcessState state_of_process(std::string_view name) {
   std::istringstream words{std::string(name)};
   std::string place;

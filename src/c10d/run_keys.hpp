@@ -1,5 +1,6 @@
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <string>
 #include <utility>
@@ -12,6 +13,9 @@ namespace rubato::c10d_hosts_detail {
 
 /// What a host says last, as its sign of life.
 inline constexpr const char* kLeft = "left";
+/// From one sign of life to the next, and how long a host without one is waited for.
+inline constexpr std::chrono::milliseconds kBeat{250};
+inline constexpr std::chrono::milliseconds kSilence{5000};
 
 // In the store, under the name that users give to the run:
 
@@ -19,6 +23,11 @@ inline constexpr const char* kLeft = "left";
 inline constexpr const char* kStoreKey = "store";
 /// Random, of whoever began: which run it is. Part of every signature.
 inline constexpr const char* kRunKey = "run";
+
+/// Before all keys of a run of that name.
+[[nodiscard]] inline std::string run_prefix(const std::string& name) {
+  return fmt::format("rubato/{}/elastic", name);
+}
 
 /// And the keys under that run.
 class RunKeys {
@@ -38,6 +47,8 @@ class RunKeys {
   [[nodiscard]] std::string proof(HostNumber host) const { return key("proof", host); }
   /// Moves while the host lives; kLeft when it has gone.
   [[nodiscard]] std::string life(HostNumber host) const { return key("life", host); }
+  /// How far it has come (HostProgress).
+  [[nodiscard]] std::string progress(HostNumber host) const { return key("progress", host); }
   /// Why it may not take part.
   [[nodiscard]] std::string refusal(HostNumber host) const { return key("refusal", host); }
   /// The hosts of a generation, or that the run has ended before it. Put once.

@@ -23,8 +23,7 @@ RunStore::RunStore(const C10dOptions& meeting, std::string door)
 std::unique_ptr<Store> RunStore::new_connection(milliseconds timeout,
                                                 const std::string& within) const {
   const std::string place = within.empty() ? within : "/" + within;
-  return std::make_unique<Store>(address_of(meeting_),
-                                 fmt::format("rubato/{}/elastic{}", meeting_.run, place), timeout);
+  return std::make_unique<Store>(address_of(meeting_), run_prefix(meeting_.run) + place, timeout);
 }
 
 void RunStore::disconnect() noexcept {
@@ -59,9 +58,7 @@ void RunStore::reconnect(milliseconds timeout) {
 void RunStore::join_run() {
   static_cast<void>(store_->put(kRunKey, greeting_from_here().nonce));
   papers_.keys = RunKeys(store_->find(kRunKey).value_or(""));
-  // What is signed with the key of a run is of no use in another one.
-  key_ =
-      signature_of(meeting_.token, fmt::format("rubato run {} {}", kProtocol, papers_.keys.run()));
+  key_ = signing_key(meeting_.token, papers_.keys.run());
   watch_.emplace(*store_, papers_.keys);
   papers_.own = 0;
   newest_ = {};

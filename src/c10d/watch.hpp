@@ -11,10 +11,6 @@
 
 namespace rubato::c10d_hosts_detail {
 
-/// From one sign of life to the next, and how long a host without one is waited for.
-inline constexpr milliseconds kBeat{250};
-inline constexpr milliseconds kSilence{5000};
-
 /// Sees which hosts of a run are there, by what they leave in the store and, on this machine, by
 /// their processes.
 class Watch {

@@ -369,6 +369,7 @@ class Trainer::Implementation final : public Training {
         throw_diverged(step);
       }
       count(step);
+      if (options_.hosts != nullptr) options_.hosts->tell_steps(result_.steps);
       const double seconds = stopwatch.lap();
       record.train_seconds += seconds;
       result_.train_seconds += seconds;

@@ -1,18 +1,22 @@
-// `rubato train --hosts`, `rubato launch` and `rubato rendezvous`.
+// `rubato train --hosts`, `rubato launch`, `rubato rendezvous` and `rubato hosts`.
 
 #include <array>
 #include <chrono>
 #include <csignal>
 #include <cstdlib>
 #include <filesystem>
+#include <functional>
+#include <memory>
 #include <string>
 #include <thread>
 #include <vector>
 
 #include <fmt/format.h>
 #include <gmock/gmock.h>
+#include <nlohmann/json.hpp>
 #include <sys/wait.h>
 
+#include "app/background_program.hpp"
 #include "app/doc_commands.hpp"
 #include "app/small_training.hpp"
 #include "support/free_port.hpp"
@@ -239,6 +243,135 @@ TEST_F(HostsCommand, MeetsAtARendezvousOfItsOwn) {
   EXPECT_EQ(result.err, "");
   EXPECT_THAT(result.out, StartsWith("0\nhosts may meet at port "));
   EXPECT_EQ(hash("first"), hash("second"));
+}
+
+// To somebody who takes no part in it.
+class ShownHosts : public HostsCommand {
+ protected:
+  void SetUp() override {
+    HostsCommand::SetUp();
+    folder_.write("token", "open sesame\n");
+    server_ = std::make_unique<test::BackgroundProgram>(
+        std::vector<std::string>{"rendezvous", "--port", "0", "--token-file", "token"},
+        folder_.path());
+    wait_until([this] { return server_->output().ends_with('\n'); });
+    const std::string said = server_->output();
+    rendezvous_ =
+        "127.0.0.1:" + said.substr(said.rfind(' ') + 1, said.rfind('\n') - said.rfind(' ') - 1);
+  }
+  void wait_until(const std::function<bool()>& condition) const {
+    const auto end = std::chrono::steady_clock::now() + std::chrono::minutes(2);
+    while (std::chrono::steady_clock::now() < end) {
+      if (condition()) return;
+      std::this_thread::sleep_for(std::chrono::milliseconds(50));
+    }
+    std::string told = rendezvous_.empty() ? "" : show().out + show().err;
+    for (const auto& host : hosts_) told += host->output();
+    FAIL() << "nothing came of it\n" << told;
+  }
+  test::BackgroundProgram& start_host() {
+    std::vector<std::string> all{"train"};
+    for (const std::string& option :
+         options("run", {"--model", "softmax", "--epochs", "1000000", "--threads", "1", "--hosts",
+                         "2", "--min-hosts", "1", "--max-hosts", "2", "--rendezvous",
+                         rendezvous_ + "/spring", "--token-file", "token", "--cores", "6"})) {
+      all.push_back(option);
+    }
+    hosts_.push_back(std::make_unique<test::BackgroundProgram>(all, folder_.path()));
+    return *hosts_.back();
+  }
+  [[nodiscard]] ProgramResult show(std::vector<std::string> more = {}) const {
+    more.insert(more.begin(), {"hosts", rendezvous_ + "/spring", "--token-file", "token"});
+    return test::rubato(more, folder_.path());
+  }
+  // Null while there is no such run.
+  [[nodiscard]] nlohmann::json shown() const {
+    const ProgramResult result = show({"--json"});
+    return result.code == 0 ? nlohmann::json::parse(result.out) : nlohmann::json();
+  }
+
+  std::unique_ptr<test::BackgroundProgram> server_;
+  std::string rendezvous_;
+  std::vector<std::unique_ptr<test::BackgroundProgram>> hosts_;
+};
+
+TEST_F(ShownHosts, ShowsHowItStands) {
+  test::BackgroundProgram& one = start_host();
+  nlohmann::json json;
+  wait_until([&] {
+    json = shown();
+    return json.is_object() && json["there"] == 1;
+  });
+  EXPECT_EQ(json["state"], "waits");
+  EXPECT_EQ(json["wanted"], 2);
+  EXPECT_EQ(json["group"], 0);
+  EXPECT_EQ(json["last_step"], nullptr);
+  EXPECT_EQ(json["hosts"][0]["rank"], nullptr);
+
+  test::BackgroundProgram& other = start_host();
+  wait_until([&] {
+    json = shown();
+    return json["state"] == "trains" && json["last_step"].is_number() && json["last_step"] > 1 &&
+           json["writer"].is_object();
+  });
+  EXPECT_GE(json["group"], 1);
+  EXPECT_EQ(json["cores"], 6);
+  EXPECT_EQ(json["writer"]["folder"], file("run").string());
+  EXPECT_EQ(json["writer"]["host"], 1);
+  ASSERT_EQ(json["hosts"].size(), 2U);
+  EXPECT_EQ(json["hosts"][0]["process"], one.process());
+  EXPECT_EQ(json["hosts"][1]["process"], other.process());
+  EXPECT_EQ(json["hosts"][1]["rank"], 1);
+  EXPECT_EQ(json["hosts"][1]["address"], "127.0.0.1");
+  // Whoever looks takes no part.
+  EXPECT_EQ(shown()["group"], json["group"]);
+  const std::int64_t before = json["last_step"];
+  wait_until([&] { return shown()["last_step"] > before; });
+
+  other.end(SIGKILL);
+  wait_until([&] {
+    json = shown();
+    return json["state"] == "trains" && json["hosts"].size() == 1;
+  });
+  one.signal(SIGINT);
+  wait_until([&] { return !one.runs(); });
+  json = shown();
+  EXPECT_EQ(json["state"], "stopped");
+  EXPECT_EQ(json["hosts"][0]["state"], "left");
+  // The last of them is told before a host leaves.
+  const std::string metrics = test::read_file(file("run") / "metrics.jsonl");
+  const std::string last_step = fmt::format("\"step\":{},", json["last_step"].get<int>() - 1);
+  EXPECT_NE(metrics.find(last_step), std::string::npos) << last_step;
+  EXPECT_EQ(metrics.find(fmt::format("\"step\":{},", json["last_step"].get<int>())),
+            std::string::npos);
+  EXPECT_THAT(show().out, StartsWith("run         was stopped by a signal\ngroup "));
+}
+
+TEST_F(ShownHosts, AreNotShownToEverybody) {
+  const auto answer = [&](std::vector<std::string> arguments) {
+    arguments.insert(arguments.begin(), "hosts");
+    const ProgramResult result = test::rubato(arguments, folder_.path());
+    EXPECT_EQ(result.out, "");
+    return fmt::format("{} {}", result.code, result.err);
+  };
+  EXPECT_EQ(answer({rendezvous_ + "/spring"}),
+            fmt::format("2 rubato hosts: cannot reach the rendezvous {}: it is served with another "
+                        "token; accepted: the same on all hosts\n",
+                        rendezvous_));
+  EXPECT_EQ(answer({rendezvous_ + "/summer", "--token-file", "token"}),
+            fmt::format("2 rubato hosts: there is no run 'summer' at the rendezvous {}; accepted: "
+                        "HOST:PORT/NAME as in --rendezvous of its hosts\n",
+                        rendezvous_));
+  server_->end(SIGTERM);
+  EXPECT_EQ(answer({rendezvous_ + "/spring", "--token-file", "token"}),
+            fmt::format("28 rubato hosts: cannot reach the rendezvous {}: Connection refused; "
+                        "accepted: HOST:PORT/NAME at a `rubato rendezvous`\n",
+                        rendezvous_));
+  EXPECT_EQ(answer({}), "2 rubato hosts: no run to show; accepted: rubato hosts HOST:PORT/NAME\n");
+  EXPECT_EQ(answer({"node0:29500"}),
+            "2 rubato hosts: 'node0:29500' names no run; accepted: HOST:PORT/NAME\n");
+  EXPECT_EQ(answer({"node0:29500/a", "node0:29500/b"}),
+            "2 rubato hosts: 'node0:29500/a' and 'node0:29500/b'; accepted: one HOST:PORT/NAME\n");
 }
 
 TEST_F(HostsCommand, IsStartedByTorchrun) {

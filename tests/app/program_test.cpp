@@ -57,13 +57,23 @@ TEST(Program, ExplainsEveryOptionOfEveryCommand) {
   }
 }
 
+TEST(Program, ExplainsHowToLookAtHosts) {
+  const ProgramResult result = test::rubato({"hosts", "--help"});
+  EXPECT_EQ(result.code, 0);
+  EXPECT_THAT(result.out, AllOf(HasSubstr("Usage: rubato hosts [HOST:PORT/NAME...] [OPTIONS]"),
+                                ContainsRegex("\n  --token-file FILE"),
+                                ContainsRegex("\n  --json "), HasSubstr("28 for a rendezvous")));
+  EXPECT_THAT(test::rubato({"--help"}).out, HasSubstr("\n  hosts "));
+}
+
 TEST(Program, KeepsItsHelpWithinEightyColumns) {
   for (const std::vector<std::string>& arguments : {std::vector<std::string>{"--help"},
                                                     {"plan", "--help"},
                                                     {"train", "--help"},
                                                     {"bench", "reduce", "--help"},
                                                     {"list", "--help"},
-                                                    {"doctor", "--help"}}) {
+                                                    {"doctor", "--help"},
+                                                    {"hosts", "--help"}}) {
     std::string out = test::rubato(arguments).out;
     for (std::size_t end = 0; (end = out.find('\n')) != std::string::npos; out.erase(0, end + 1)) {
       EXPECT_LE(end, 80U) << out.substr(0, end);
@@ -82,13 +92,13 @@ TEST(Program, SuggestsTheNearestCommand) {
   EXPECT_EQ(result.code, 2);
   EXPECT_EQ(result.err,
             "rubato: unknown command 'trian'; did you mean 'train'? accepted: train, launch, "
-            "rendezvous, plan, trace, simulate, calibrate, verify, compare, eval, predict, list, "
-            "bench, doctor\n");
+            "rendezvous, hosts, plan, trace, simulate, calibrate, verify, compare, eval, predict, "
+            "list, bench, doctor\n");
   EXPECT_EQ(
       test::rubato({"--cores=8", "plan"}).err,
       "rubato: unknown option '--cores=8' before the command; accepted: --help, --version, or a "
-      "command: train, launch, rendezvous, plan, trace, simulate, calibrate, verify, compare, "
-      "eval, predict, list, bench, doctor\n");
+      "command: train, launch, rendezvous, hosts, plan, trace, simulate, calibrate, verify, "
+      "compare, eval, predict, list, bench, doctor\n");
 }
 
 TEST(Program, LoadsNoLibtorch) {

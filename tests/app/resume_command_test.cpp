@@ -1,12 +1,14 @@
 #include <algorithm>
 #include <chrono>
 #include <csignal>
+#include <cstdio>
 #include <filesystem>
 #include <fstream>
 #include <string>
 #include <thread>
 #include <vector>
 
+#include <fcntl.h>
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <nlohmann/json.hpp>
@@ -268,6 +270,23 @@ TEST_F(ResumeCommand, ARunFolderThatHasGoneIsSaid) {
                           HasSubstr("cannot write: No such file or directory")),
                     HasSubstr("the weights after "), HasSubstr("are in run/weights.safetensors")));
   EXPECT_TRUE(fs::exists(file("run/weights.safetensors")));
+}
+
+// A checkpoint alone, such as one that was written after the folder had gone, is nothing to go on
+// from.
+TEST_F(ResumeCommand, ARunFolderOfWhichAPartIsLeftIsNotSaidToBeKept) {
+  const ProgramResult result =
+      train({"--epochs=1000000", "--out=run", "--quiet", "--checkpoint-every=20steps"},
+            after_lines("run", 60, [this](pid_t) {
+              fs::create_directories(file("part"));
+              fs::copy(file("run/checkpoints"), file("part/checkpoints"));
+              // At once, so that the program finds the one or the other.
+              ASSERT_EQ(renameat2(AT_FDCWD, file("run").c_str(), AT_FDCWD, file("part").c_str(),
+                                  RENAME_EXCHANGE),
+                        0);
+            }));
+  EXPECT_EQ(result.code, 24) << result.err;
+  EXPECT_THAT(result.err, AllOf(HasSubstr("the weights after "), Not(HasSubstr("are kept"))));
 }
 
 TEST_F(ResumeCommand, AFullDiskLosesNothingThatWasWritten) {

@@ -86,6 +86,9 @@ class Hosts {
   /// Steps that the furthest of the hosts had done when this group was formed. Whoever has done
   /// fewer does what it lacks by itself, without exchange(): to the same bits.
   [[nodiscard]] virtual std::int64_t steps_done() const { return 0; }
+  /// That this host has done so many steps, for whoever looks at the run from outside. Called after
+  /// every step: it waits for nobody.
+  virtual void tell_steps(std::int64_t /*done*/) {}
 
  private:
   // Under way with hosts that know exchange() alone.
