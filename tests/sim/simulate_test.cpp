@@ -123,8 +123,10 @@ TEST(Simulate, TellsItsSourceWhatTheLastStepHad) {
     std::vector<std::int64_t> heard;
   };
   Listening source;
-  simulate(source,
-           {.dataset_size = 11, .minibatch_size = 4, .remainder = Remainder::carry, .epochs = 1});
+  const SimulationResult result = simulate(
+      source,
+      {.dataset_size = 11, .minibatch_size = 4, .remainder = Remainder::carry, .epochs = 1});
+  EXPECT_EQ(result.samples, 11);
   EXPECT_THAT(source.heard, testing::ElementsAre(8, 3));
 }
 
