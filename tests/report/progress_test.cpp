@@ -160,19 +160,17 @@ TEST(Progress, HasNothingLeftAfterTheLastStep) {
 TEST(Progress, HasNothingLeftAfterAShortMinibatch) {
   const std::unique_ptr<std::FILE, int (*)(std::FILE*)> file(std::tmpfile(), std::fclose);
   Progress progress(file.get(), {.epochs = 1, .samples_per_epoch = 4404, .log_steps = 1});
-  EpochPlan plan;
-  plan.steps.push_back({.index = StepIndex{0},
-                        .batch_size = 401,
-                        .cores = 2,
-                        .first_minibatch = MinibatchIndex{10},
-                        .minibatches = 2,
-                        .shift = 3});
   test::MinibatchesOf training(400);
-  progress.on_epoch_begin(training, start_of(plan, {}));
+  progress.on_epoch_begin(training, {.index = {}, .first_step = {}, .samples = 4404});
   // Long enough to be seen where seconds are rounded.
-  std::this_thread::sleep_for(std::chrono::seconds(1));
+  std::this_thread::sleep_for(std::chrono::milliseconds(600));
   StepRecord step;
-  step.plan = plan.steps[0];
+  step.plan = {.index = StepIndex{0},
+               .batch_size = 401,
+               .cores = 2,
+               .first_minibatch = MinibatchIndex{10},
+               .minibatches = 2,
+               .shift = 3};
   progress.on_step(training, step);
   EXPECT_THAT(contents(file.get()), HasSubstr("  0:00 left\n"));
 }
