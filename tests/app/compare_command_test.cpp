@@ -306,6 +306,9 @@ TEST_F(CompareCommand, DoesRunsAgainThatSomebodyHasChanged) {
   for (const char* name : kAnswers) EXPECT_EQ(file(std::string("e/") + name), answers[name]);
   EXPECT_EQ(file("e/damaged/elastic_root_seed-42/summary.json"), "{");
   EXPECT_EQ(compare(arguments).err, "");
+  // Whoever watches it sees it there.
+  folder_.write("e/runs/elastic_root_seed-42/summary.json", "{");
+  EXPECT_THAT(compare({"--resume", "e"}).out, HasSubstr("it is done again, and what was there is"));
 }
 
 TEST_F(CompareCommand, SaysWhereATraceNeverChanged) {

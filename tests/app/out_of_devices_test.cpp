@@ -49,6 +49,15 @@ TEST_F(OutOfDevices, IsAnEndOfItsOwn) {
   EXPECT_EQ(json("run/summary.json").at("samples"), 192);
 }
 
+// As above, with restarts of half a minute.
+TEST_F(OutOfDevices, ComesAfterRestarts) {
+  const auto result = rubato({"train", "--model=softmax", "--trace=short.csv", "--clock=virtual",
+                              "--cluster=substep=60,bytes=0,restart=30", "--on-trace-end=stop",
+                              "--epochs=2", "--out=run"});
+  EXPECT_EQ(result.code, 30);
+  EXPECT_THAT(result.out, HasSubstr("lost 20 s, restarting 30 s, 1 restart\n"));
+}
+
 TEST_F(OutOfDevices, IsLostInAComparison) {
   const auto result = rubato({"compare", "--model=softmax", "--trace=short.csv", "--clock=virtual",
                               "--cluster=substep=60,bytes=0", "--on-trace-end=stop", "--seed=1,2",

@@ -171,5 +171,16 @@ TEST_F(SimulateCommand, RefusesWhatItCannotDo) {
   EXPECT_THAT(error({"--money=3"}), HasSubstr("--money: nothing costs anything"));
 }
 
+// By hand: of two devices one leaves after 200 s, the other after 1000, each in a step of 60 s that
+// is lost; and each time a restart takes half a minute.
+TEST_F(SimulateCommand, SaysWhatRestartsTake) {
+  folder_.write("leaving.csv", "seconds,count\n0,2\n200,1\n1000,\n");
+  EXPECT_THAT(
+      printed({"--model=softmax", "--trace=leaving.csv", "--on-trace-end=stop", "--epochs=1",
+               "--cluster=substep=60,bytes=0,restart=30"}),
+      HasSubstr(" idle  lost  restarting  restarts  ended by\n     0     15          38  1 to "
+                "2  17:10      0.3333   0 s  1:10        1:00         2  out of devices\n"));
+}
+
 }  // namespace
 }  // namespace rubato

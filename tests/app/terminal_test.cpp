@@ -84,6 +84,35 @@ TEST(NarrowTerminals, HaveTablesPlotsAndRunsInLinesThatFit) {
   }
 }
 
+// With what says what a row is of, again.
+TEST(NarrowTerminals, HaveColumnsThatDoNotFitBelow) {
+  EXPECT_THAT(test::on_terminal(40, {"plan"}),
+              testing::AllOf(testing::HasSubstr("\r\nepoch  max  samples  dropped\r\n    1  512  "),
+                             testing::HasSubstr("\r\nepoch  utilisation\r\n    1  ")));
+  const std::string simulated =
+      test::on_terminal(40, {"simulate", "--model", "softmax", "--cores", "2,8", "--minibatch",
+                             "16,32", "--cluster", "substep=0.01"});
+  std::istringstream lines(simulated);
+  int headers = 0;
+  for (std::string line; std::getline(lines, line);) {
+    if (line.find("epochs") == std::string::npos && line.find("restarts") == std::string::npos) {
+      continue;
+    }
+    EXPECT_THAT(line, testing::HasSubstr("cores  minibatch  "));
+    ++headers;
+  }
+  EXPECT_EQ(headers, 2);
+}
+
+TEST(NarrowTerminals, HaveAnswersOfComparisonsInLinesThatFit) {
+  const test::TempFolder folder;
+  const Arguments arguments{"compare", "--model", "softmax", "--epochs", "1", "--rule",
+                            "linear",  "--jobs",  "1",       "--out",    "e"};
+  const std::string text = test::on_terminal(40, arguments, folder.path());
+  expect_fitting(text, 40, arguments);
+  EXPECT_THAT(text, testing::HasSubstr("What one seed cannot show"));
+}
+
 // A file or a pipe takes lines as they are.
 TEST(NarrowTerminals, AreNotPipes) {
   const std::string text = test::rubato({"plan"}).out;

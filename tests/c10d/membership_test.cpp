@@ -80,8 +80,9 @@ TEST(Membership, BeginsWithFewerWhenTheTimeIsUp) {
   MembershipOptions options = kOptions;
   options.least = 1;
   Snapshot snapshot{.own = 1, .arrivals = 1};
+  snapshot.waited = options.timeout - milliseconds(1);
   EXPECT_EQ(decide(snapshot, options).action, Action::wait);
-  snapshot.waited = kLong;
+  snapshot.waited = options.timeout;
   EXPECT_EQ(decide(snapshot, options).action, Action::propose);
 }
 
@@ -128,6 +129,42 @@ TEST(Membership, ClosesNumbers) {
   EXPECT_THAT(hosts_of(next), ElementsAre(1, 5, 6));
   EXPECT_EQ(next.first_open, 3);
   EXPECT_THAT(next.out, ElementsAre(4, 7));
+}
+
+// Whatever is seen of it: its number was closed by a generation before.
+TEST(Membership, KeepsClosedNumbersClosed) {
+  Snapshot snapshot = of_first();
+  snapshot.newest.first_open = 3;
+  snapshot.newest.out = {4};
+  snapshot.arrivals = 6;
+  snapshot.hosts[3] = newcomer();
+  snapshot.hosts[4] = newcomer();
+  snapshot.hosts[6] = silent();
+  snapshot.hosts[6].looked_for = kLong;
+  MembershipOptions options = kOptions;
+  options.most = 9;
+  EXPECT_THAT(hosts_of(decide(snapshot, options).proposal), ElementsAre(1, 2, 5, 3));
+  // As long as there is one before it that is open.
+  snapshot.hosts[3] = silent();
+  snapshot.hosts[3].looked_for = kLong;
+  const Members next = decide(snapshot, options).proposal;
+  EXPECT_THAT(hosts_of(next), ElementsAre(1, 2, 5));
+  EXPECT_EQ(next.first_open, 3);
+  EXPECT_THAT(next.out, ElementsAre(4));
+}
+
+// One that is there leads, however long it takes; one that lives and does not come, only so long.
+TEST(Membership, IsLedByTheFirstMemberThatHasCome) {
+  Snapshot snapshot = of_first();
+  snapshot.own = 2;
+  snapshot.hosts = {{1, here(10)}, {5, here(10)}};
+  EXPECT_EQ(decide(snapshot, kOptions).action, Action::wait);
+  snapshot.waited = kLong;
+  EXPECT_EQ(decide(snapshot, kOptions).action, Action::wait);
+  snapshot.hosts[1] = silent();
+  EXPECT_EQ(decide(snapshot, kOptions).action, Action::propose);
+  snapshot.waited = {};
+  EXPECT_EQ(decide(snapshot, kOptions).action, Action::wait);
 }
 
 TEST(Membership, WaitsForWhoIntroducesItself) {

@@ -50,6 +50,7 @@ TEST(TextTable, MovesColumnsBelowOnANarrowTerminal) {
   table.add({"rule", "steps", "samples", "ended by"});
   table.add({"linear", "5", "12,000", "hours"});
   EXPECT_EQ(table.text({34}), table.text()) << "it fits";
+  EXPECT_EQ(table.text({23}), table.text({25})) << "to the last column";
   EXPECT_EQ(table.text({25}),
             " rule    steps  samples\n"
             " linear      5   12,000\n"

@@ -3,6 +3,10 @@
 #include <string>
 
 #include <gtest/gtest.h>
+#include <pty.h>
+#include <unistd.h>
+
+#include "core/terminal.hpp"
 
 namespace rubato {
 namespace {
@@ -54,6 +58,9 @@ TEST(Fitted, LeavesLinesThatFitAndTextOfNoTerminal) {
 TEST(Fitted, BreaksLinesBetweenWords) {
   EXPECT_EQ(fitted("one two three four\nx", {9}), "one two\n  three\n  four\nx");
   EXPECT_EQ(fitted("  one two", {8}), "  one\n    two");
+  EXPECT_EQ(fitted("one two six", {7}), "one two\n  six") << "to the last column";
+  // What is indented far goes on no further than in the middle.
+  EXPECT_EQ(fitted("          one two", {14}), "          one\n       two");
   // What is longer than the line stays whole, for somebody to copy.
   EXPECT_EQ(fitted("in /a/very/long/path now", {8}), "in\n  /a/very/long/path\n  now");
   EXPECT_EQ(fitted(std::string(30, 'x'), {8}), std::string(30, 'x'));
@@ -79,6 +86,25 @@ TEST(CellLines, BreakLongWordsBehindPunctuation) {
   EXPECT_EQ(cell_lines("abcdef", 4), (std::vector<std::string>{"abcd", "ef"}));
   EXPECT_EQ(cell_lines("", 4), (std::vector<std::string>{""}));
   EXPECT_EQ(least_width_of("spot:most=16,seed=1 x"), 8U);
+}
+
+TEST(LineWidth, IsThatOfTheTerminal) {
+  const auto width_on = [](unsigned short columns) {
+    winsize size{};
+    size.ws_col = columns;
+    int master = -1;
+    int slave = -1;
+    EXPECT_EQ(openpty(&master, &slave, nullptr, nullptr, &size), 0);
+    const std::size_t width = line_width(slave).columns;
+    close(slave);
+    close(master);
+    return width;
+  };
+  EXPECT_EQ(width_on(57), 57U);
+  EXPECT_EQ(width_on(20), 20U);
+  EXPECT_EQ(width_on(3), 20U) << "which nobody can read anyway";
+  EXPECT_EQ(width_on(0), LineWidth::kUnlimited) << "it does not say";
+  EXPECT_EQ(line_width(-1).columns, LineWidth::kUnlimited) << "none";
 }
 
 }  // namespace

@@ -40,6 +40,19 @@ TEST(Utf8, IsMadeOfEveryCharacter) {
   }
 }
 
+// Cut off, too long for what it says, half a pair of UTF-16, beyond the last one; and what is none.
+TEST(Utf8, IsNotMadeOfAnythingElse) {
+  for (const std::string_view bytes :
+       {"\x80", "\xC3", "\xC3\x41", "\xE2\x82", "\xF0\x9F\x8E", "\xC0\x80", "\xC1\xBF",
+        "\xE0\x80\x80", "\xE0\x9F\xBF", "\xF0\x80\x80\x80", "\xF0\x8F\xBF\xBF", "\xED\xA0\x80",
+        "\xED\xBF\xBF", "\xF4\x90\x80\x80", "\xF5\x80\x80\x80", "\xFF"}) {
+    std::string_view rest = bytes;
+    EXPECT_FALSE(take_character(rest)) << testing::PrintToString(bytes);
+    EXPECT_EQ(rest, bytes) << "nothing is taken";
+    EXPECT_EQ(end_of_utf8("\xC3\xA9" + std::string(bytes)), 2U);
+  }
+}
+
 class DataRecords : public testing::Test {
  protected:
   // As a run keeps it and reads it again.

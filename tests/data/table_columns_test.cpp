@@ -82,6 +82,16 @@ TEST_F(TableColumns, AreCategoriesWhereNotMostAreNumbers) {
   EXPECT_EQ(data.table->columns_of(ColumnKind::numbers), 0);
 }
 
+TEST_F(TableColumns, HaveAThousandCategoriesAtMost) {
+  const auto table = [](int categories) {
+    std::string text = "a,y\n";
+    for (int i = 0; i < categories; ++i) text += fmt::format("a{},{}\n", i, i % 2);
+    return text + "a0,0\n";
+  };
+  EXPECT_EQ(read(table(1000)).train.inputs.elements(), 1000);
+  EXPECT_THAT(error(table(1001)), HasSubstr("column 'a' has more than 1000 different values"));
+}
+
 TEST_F(TableColumns, AreWhatTheirTypesSay) {
   const std::string table = "zip,age,y\n01,30,0\n1,31,1\n02,32,0\n";
   const DataSets data = read(table, {.types = {{"zip", ColumnKind::categories}}});
@@ -172,6 +182,10 @@ TEST_F(TableColumns, MayHaveLineBreaksInQuotes) {
   std::string endless = "a,y\n1,0\n\"2,0\n";
   for (int i = 0; i < 5000; ++i) endless += "3,0\n";
   EXPECT_THAT(error(endless + "\",0\n"), HasSubstr("table.csv:3: a quote is not closed in"));
+  // Of few lines that are long it takes in no more than a mebibyte.
+  std::string large = "a,y\n1,0\n\"2";
+  for (int i = 0; i < 20; ++i) large += std::string(100'000, 'x') + '\n';
+  EXPECT_THAT(error(large + "\",0\n"), HasSubstr("table.csv:3: a quote is not closed in"));
 }
 
 }  // namespace

@@ -10,9 +10,11 @@
 
 #include <fmt/format.h>
 #include <gmock/gmock.h>
+#include <sys/mman.h>
 
 #include "data/archive_files.hpp"
 #include "data/data_files.hpp"
+#include "data/record_contents.hpp"
 #include "fuzz/read_samples.hpp"
 #include "support/damaged_files.hpp"
 #include "support/error_of.hpp"
@@ -211,6 +213,26 @@ TEST_F(TensorFile, ComparesSizesBeforeItUnpacks) {
   bomb.resize(bomb.size() + 10'000'000);
   EXPECT_THAT(error(zip_of({{"x.npy", bomb}}, /*packed=*/true)),
               HasSubstr("by its header and claims 10000"));
+}
+
+// Whatever the machine has: 64 GiB, of which nobody reads anything, could hold 66 TB.
+TEST(RecordContents, AreNotUnpackedWhereTheyFitIntoNoMemory) {
+  constexpr std::size_t kBytes = std::size_t{1} << 36U;
+  void* const packed = mmap(nullptr, kBytes, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE,
+                            -1, /*offset=*/0);
+  if (packed == MAP_FAILED) GTEST_SKIP() << "this process may not have as many addresses";
+  const ZipRecord record{
+      .bytes = {static_cast<const char*>(packed), kBytes}, .deflated = true, .size = kBytes * 1032};
+  EXPECT_THAT(test::error_of([&] { static_cast<void>(inflated(record, "x", "")); }),
+              HasSubstr("x, unpacked, needs"));
+  // A byte of deflate stands for 1032 at most.
+  const auto claiming = [](std::uint64_t size) {
+    const ZipRecord ten{.bytes = "0123456789", .deflated = true, .size = size};
+    return test::error_of([&] { static_cast<void>(inflated(ten, "x", "")); });
+  };
+  EXPECT_THAT(claiming(11 * 1032), HasSubstr("x claims 11352 bytes, which 10 packed ones"));
+  EXPECT_THAT(claiming(10 * 1032), HasSubstr("x is damaged"));
+  munmap(packed, kBytes);
 }
 
 TEST_F(TensorFile, SeesDamageInWhatIsPacked) {

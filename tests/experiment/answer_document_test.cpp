@@ -96,5 +96,60 @@ TEST(AnswerFiles, AreJson) {
   EXPECT_EQ(json["runs"][11]["end"], "diverged");
 }
 
+TEST(AnswerDocument, SaysWhichRunsRanOutOfDevices) {
+  Answer answer = some_answer();
+  answer.runs[11].result.end = RunEnd::out_of_devices;
+  EXPECT_THAT(text_of(answer),
+              AllOf(HasSubstr("1 of 5 diverged, 1 of 5 out of devices"),
+                    HasSubstr("out of devices (the availability had no devices for the rest of "
+                              "the training):\nwild-2\n")));
+  EXPECT_THAT(cells_csv(answer), HasSubstr("\nt,wild,false,5,1,1,0,0,0,0,"));
+}
+
+// Of the runs of a trace that never changed; and of those that spent more than they were allowed.
+TEST(AnswerDocument, SaysWhatTheTracesDid) {
+  Answer answer = some_answer();
+  for (Answer::Cell& cell : answer.cells) {
+    cell.elasticity = Elasticity{.batch_sizes = 1,
+                                 .least_batch = 512,
+                                 .most_batch = 512,
+                                 .fewest_cores = 16,
+                                 .most_cores = 16};
+  }
+  Design design;
+  design.base.epochs = 1;
+  const std::string constant = to_text(document_of(design, answer, {}));
+  EXPECT_THAT(constant, AllOf(HasSubstr("Nothing changed here"),
+                              HasSubstr("Not what the budget of 1 epoch allows")));
+  answer.cells[0].elasticity = Elasticity{
+      .batch_sizes = 7, .least_batch = 32, .most_batch = 512, .fewest_cores = 1, .most_cores = 16};
+  design.base.epochs = 2;
+  const AnswerDocument document = document_of(design, answer, {});
+  EXPECT_THAT(to_text(document),
+              AllOf(Not(HasSubstr("Nothing changed here")), Not(HasSubstr("Not what the budget"))));
+  EXPECT_THAT(to_markdown(document), HasSubstr("| constant | 20 | 2000 | 0 | 7 |"));
+  EXPECT_THAT(cells_csv(answer), HasSubstr(",7,32,512,1,16\n"));
+}
+
+// Titles, too; and all columns that say what a row is of stand in each of its tables.
+TEST(AnswerDocument, HasItsKeysInEachTableOfANarrowTerminal) {
+  const AnswerDocument document{.facts = {},
+                                .tables = {{.title = "trace spot, minibatch of 16",
+                                            .alignment = std::vector(4, Column::left),
+                                            .keys = 2,
+                                            .rows = {{"rule", "lr", "accuracy %", "rank of all"},
+                                                     {"root", "0.1", "93.25", "best"}}}},
+                                .notes = {},
+                                .limits = "Little."};
+  EXPECT_EQ(to_text(document, {26}),
+            "\ntrace spot, minibatch of\n  16\n"
+            "  rule  lr   accuracy %\n"
+            "  root  0.1  93.25\n"
+            "\n"
+            "  rule  lr   rank of all\n"
+            "  root  0.1  best\n"
+            "\nLittle.\n");
+}
+
 }  // namespace
 }  // namespace rubato

@@ -82,6 +82,14 @@ TEST(AnswerFacts, SayWhereNothingChanged) {
   answer.cells[1].elasticity = constant;
   answer.cells[1].elasticity->least_batch = 256;
   EXPECT_EQ(constant_in_words(answer, 0), "");
+  // Each of them constant, but not the same.
+  answer.cells[1].elasticity = constant;
+  answer.cells[1].elasticity->most_cores = answer.cells[1].elasticity->fewest_cores = 8;
+  EXPECT_EQ(constant_in_words(answer, 0), "");
+  // Of another condition nothing is said.
+  answer.cells[1].condition = 1;
+  EXPECT_THAT(constant_in_words(answer, 0), HasSubstr("on 16 cores"));
+  EXPECT_THAT(constant_in_words(answer, 1), HasSubstr("on 8 cores"));
 }
 
 TEST(AnswerFacts, SayWhereTheBudgetIsNotWhatWasSpent) {

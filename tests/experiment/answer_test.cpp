@@ -142,5 +142,29 @@ TEST(TuningAnswer, PassesOverWhatDiverged) {
               HasSubstr("no value of lr brought its runs to an end with optimizer adam"));
 }
 
+// Batch sizes are those of the run that met most of them.
+TEST(Answer, PutsTogetherWhatTheRunsOfACellMet) {
+  ExperimentPlan plan{
+      .columns = {"trace", "rule"},
+      .seeds = {"1", "2", "3"},
+      .cells = {{.labels = {"t", "linear"}, .is_baseline = true, .runs = {0, 1, 2}}},
+      .runs = {},
+      .conditions = {"trace t"},
+      .settings = {""}};
+  std::vector<RunResult> results(3, RunResult{.end = RunEnd::finished, .final_value = 0.5});
+  for (std::size_t i = 0; i < 3; ++i) plan.runs.push_back({"r", RunConfiguration(), i + 1});
+  results[0].elasticity = Elasticity{
+      .batch_sizes = 3, .least_batch = 64, .most_batch = 256, .fewest_cores = 4, .most_cores = 8};
+  results[2].elasticity = Elasticity{
+      .batch_sizes = 2, .least_batch = 128, .most_batch = 512, .fewest_cores = 2, .most_cores = 6};
+  const std::vector<Measure> measures(3, Measure{.is_accuracy = true, .chance = 0.1});
+  EXPECT_EQ(answer_of(plan, results, measures, {}).cells.at(0).elasticity,
+            (Elasticity{.batch_sizes = 3,
+                        .least_batch = 64,
+                        .most_batch = 512,
+                        .fewest_cores = 2,
+                        .most_cores = 8}));
+}
+
 }  // namespace
 }  // namespace rubato

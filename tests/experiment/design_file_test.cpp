@@ -111,6 +111,17 @@ TEST(RequireConsistent, RefusesContradictions) {
   budget.budget = parse_budget("epochs=2");
   set_values(budget, "epochs", {"1", "2"});
   EXPECT_THAT(error_of([&] { require_consistent(budget); }), HasSubstr("the same for all"));
+  // An experiment without end on a guess of how long steps take.
+  for (const auto& [amount, accepted] :
+       {std::pair("hours=2", "--cluster substep=SECONDS"), {"money=9", "and --price"}}) {
+    Design timed;
+    timed.budget = parse_budget(amount);
+    EXPECT_THAT(
+        error_of([&] { require_consistent(timed); }),
+        testing::AllOf(HasSubstr("how long a step takes is not said"), HasSubstr(accepted)));
+    set_values(timed, "cluster", {"substep=1", "substep=2"});
+    EXPECT_EQ(error_of([&] { require_consistent(timed); }), "no error");
+  }
   EXPECT_THAT(error_of([] { return parse_tuning("rule=root,linear"); }), HasSubstr("not tuned"));
   EXPECT_THAT(error_of([] { return parse_tuning("lr=0.1"); }), HasSubstr("one value only"));
   EXPECT_THAT(error_of([] { return parse_baseline("seed=1"); }), HasSubstr("has the seeds of"));

@@ -1,9 +1,12 @@
 #include <cmath>
 #include <limits>
+#include <span>
+#include <vector>
 
 #include <gmock/gmock.h>
 
 #include <rubato/plan/budget.hpp>
+#include <rubato/plan/clock_time.hpp>
 
 #include "support/error_of.hpp"
 
@@ -57,6 +60,31 @@ TEST(Budget, IsSaidInWords) {
   EXPECT_EQ(to_text({}), "");
   EXPECT_EQ(to_text({.iterations = 2.5, .samples = 10, .hours = 3, .money = 0.25}),
             "iterations 2.5, samples 10, hours 3, money 0.25");
+}
+
+TEST(ClockTime, IsMadeOfItsState) {
+  const ClockTime time{.seconds = 1,
+                       .core_seconds = 2,
+                       .money = 3,
+                       .idle_seconds = 4,
+                       .lost_seconds = 5,
+                       .restart_seconds = 1e300,
+                       .restarts = 7};
+  EXPECT_EQ(ClockTime::of_state(time.state()), time);
+  const std::vector<double> good = time.state();
+  for (std::size_t i = 0; i < good.size(); ++i) {
+    std::vector<double> bad = good;
+    bad[i] = -1;
+    EXPECT_NE(test::error_of([&] { static_cast<void>(ClockTime::of_state(bad)); }), "no error")
+        << i;
+  }
+  std::vector<double> bad = good;
+  bad.back() = 1e300;
+  EXPECT_NE(test::error_of([&] { static_cast<void>(ClockTime::of_state(bad)); }), "no error")
+      << "no whole number";
+  EXPECT_NE(
+      test::error_of([&] { static_cast<void>(ClockTime::of_state(std::span(good).first(6))); }),
+      "no error");
 }
 
 }  // namespace

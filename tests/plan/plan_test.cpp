@@ -159,6 +159,10 @@ TEST(PlannerCarry, GoesOnInTheNextEpoch) {
       Trace({{8, std::nullopt}, {4, std::nullopt}, {4, std::nullopt}}, TraceEnd::stop, "made"),
       kCarry);
   EXPECT_EQ(carried(stop, 5), "0+2 2+1 10| 0+1s2 6+ ");
+  // Of 24 samples four are of the third epoch, which ends with the four of the next step.
+  const Planner late(Trace({{24, std::nullopt}, {4, std::nullopt}}, TraceEnd::stop, "made"),
+                     kCarry);
+  EXPECT_EQ(carried(late, 5), "0+6 10| 10| 1+1 8+ ");
 }
 
 TEST(PlannerCarry, CountsWhatATraceHolds) {
@@ -191,6 +195,10 @@ TEST(PlannerCarry, EndsWithTheEpochsThatAreAskedFor) {
   EXPECT_THAT(shortened(2, 8, {.step = {}, .epoch = EpochIndex{1}, .samples = 5}),
               testing::Pair(5, 2));
   EXPECT_THAT(shortened(std::int64_t{1} << 62, 400, {}), testing::Pair(400, 100));
+  // The largest step begins in the first of so many epochs, and ends in the last.
+  const std::int64_t epochs = kMaxBatchSize / 10 + 1;
+  EXPECT_EQ(shortened(epochs, kMaxBatchSize, {.step = {}, .epoch = {}, .samples = 9}).first,
+            epochs * 10 - 9);
 }
 
 TEST(PlannerCarry, GoesToTheMiddleOfAnEpoch) {

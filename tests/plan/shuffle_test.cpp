@@ -112,6 +112,9 @@ TEST(SampleOrder, EndsWithTheSamplesOfItsStep) {
               testing::ElementsAreArray(all.begin() + 4, all.begin() + 8));
   EXPECT_THAT(order.minibatch(step, MinibatchIndex{2}),
               testing::ElementsAreArray(all.begin() + 8, all.end()));
+  // And not with those that are there.
+  step.batch_size = 5;
+  EXPECT_THAT(order.minibatch(step, MinibatchIndex{2}), testing::ElementsAre(all[8]));
 }
 
 }  // namespace

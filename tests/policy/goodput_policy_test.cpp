@@ -229,6 +229,16 @@ TEST(GoodputPolicy, GoesOnFromAState) {
   }
 }
 
+// The end of training shortens a step, below its bounds and within a minibatch.
+TEST(GoodputPolicy, TakesTheLastStepForWhatItIs) {
+  const auto policy = goodput_policy("min=16,max=1024");
+  policy->observe({.step = {.batch_size = 6, .cores = 1}, .after = {}, .seconds = 1.0});
+  State state;
+  policy->save(state);
+  EXPECT_THAT(state.values<std::int64_t>("shapes"), ElementsAre(1, 2, 1)) << "two minibatches";
+  EXPECT_EQ(test::error_of([&] { goodput_policy("min=16,max=1024")->load(state); }), "no error");
+}
+
 TEST(GoodputPolicy, RefusesADamagedState) {
   const auto policy = goodput_policy("max=1024");
   train_by(*policy, {4, 4, 4}, 250);

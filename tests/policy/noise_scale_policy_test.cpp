@@ -145,5 +145,14 @@ TEST(NoiseScalePolicy, GoesOnFromAState) {
             "the state is damaged: the policy of the noise scale");
 }
 
+// The end of training shortens a step below its bounds: a state of it can be gone on from.
+TEST(NoiseScalePolicy, TakesTheLastStepForOneWithinItsBounds) {
+  const auto policy = noise_policy("min=16,max=64");
+  policy->observe({.step = {.batch_size = 6}, .after = {}});
+  State state;
+  policy->save(state);
+  EXPECT_EQ(test::error_of([&] { noise_policy("min=16,max=64")->load(state); }), "no error");
+}
+
 }  // namespace
 }  // namespace rubato

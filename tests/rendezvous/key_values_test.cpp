@@ -44,6 +44,13 @@ TEST(KeyValues, Counts) {
   EXPECT_THAT(values.find("n"), Pointee(std::string("9223372036854775807")));
 }
 
+// To the last byte: an entry takes 128 bytes besides its key and its value.
+TEST(KeyValues, HasRoomForWhatJustFits) {
+  KeyValues values(1000);
+  EXPECT_NE(test::error_of([&] { values.set("a", std::string(872, 'x')); }), "no error");
+  EXPECT_EQ(test::error_of([&] { values.set("a", std::string(871, 'x')); }), "no error");
+}
+
 // What is replaced leaves room; what does not fit changes nothing.
 TEST(KeyValues, HasALimit) {
   KeyValues values(2000);

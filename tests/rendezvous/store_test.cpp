@@ -145,6 +145,7 @@ TEST(Store, ListensWhereItIsAsked) {
   StoreClient::Options options = at(server);
   options.timeout = milliseconds(50);
   EXPECT_EQ(error_of_connecting(options), "Connection refused");
+  options = at(server);
   options.host = "127.0.0.2";
   EXPECT_EQ(error_of_connecting(options), "no error");
   EXPECT_EQ(test::error_of(

@@ -243,6 +243,13 @@ TEST(Checkpointer, WritesWhenItsIntervalIsOver) {
     }
     EXPECT_EQ(written.files().size(), 4U);
     EXPECT_EQ(written.files().front().filename(), "step-100.safetensors");
+    // None any more, though one is due.
+    checkpointer.hold();
+    training.advance();
+    checkpointer.on_step(training, {});
+    checkpointer.on_epoch(training, {});
+    checkpointer.between_steps(training);
+    EXPECT_EQ(written.files().size(), 4U);
   }
 }
 

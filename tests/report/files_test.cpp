@@ -16,7 +16,9 @@
 #include <rubato/report/run_folder.hpp>
 #include <rubato/report/summary.hpp>
 
+#include "state/sha256.hpp"
 #include "support/error_of.hpp"
+#include "support/file_calls.hpp"
 #include "support/no_training.hpp"
 #include "support/temp_folder.hpp"
 
@@ -315,6 +317,46 @@ TEST(Summary, SaysNullWhereThereIsNoTestSet) {
   EXPECT_TRUE(parsed["final_test_accuracy"].is_null());
   EXPECT_TRUE(parsed["final_test_loss"].is_null());
   EXPECT_EQ(parsed["stopped"], "the loss became nan");
+}
+
+TEST_F(ReportFiles, MetricsHaveWhatTheProgramMeasuresItself) {
+  MetricsWriter metrics(folder() / "metrics.jsonl");
+  const std::vector<MetricValue> values{{.name = "f1", .value = 0.5}, {.name = "size", .value = 3}};
+  metrics.write({.of = "step", .index = 7, .learning_rate = 0.25, .values = values});
+  metrics.write({.of = "epoch", .index = 2, .values = std::span(values).first(1)});
+  std::istringstream lines(read_file(folder() / "metrics.jsonl"));
+  for (const char* const expected :
+       {R"({"kind": "own", "step": 7, "lr": 0.25, "metrics": {"f1": 0.5, "size": 3.0}})",
+        R"({"kind": "own", "epoch": 2, "metrics": {"f1": 0.5}})"}) {
+    std::string line;
+    ASSERT_TRUE(std::getline(lines, line));
+    EXPECT_EQ(json::parse(line), json::parse(expected));
+  }
+}
+
+// Whoever vouches for them has them on the disk.
+TEST_F(ReportFiles, MetricsAreOnTheDiskBeforeTheirDigestIsKnown) {
+  test::FileCalls calls(folder());
+  MetricsWriter metrics(calls.folder() / "metrics.jsonl");
+  metrics.on_step(no_training, step_record());
+  calls.clear();
+  EXPECT_EQ(metrics.sha256(), Sha256::hex_of(read_file(folder() / "metrics.jsonl")));
+  EXPECT_THAT(calls.log(), testing::Contains("fsync metrics.jsonl"));
+}
+
+TEST(Summary, SaysHowLongTheClockRanForWhat) {
+  RunSummary summary;
+  summary.result.time = ClockTime{.seconds = 36'000,
+                                  .idle_seconds = 3600,
+                                  .lost_seconds = 7200,
+                                  .restart_seconds = 1800,
+                                  .restarts = 3};
+  const json clock = json::parse(to_json(summary)).at("clock");
+  EXPECT_EQ(clock.at("hours"), 10);
+  EXPECT_EQ(clock.at("idle_hours"), 1);
+  EXPECT_EQ(clock.at("lost_hours"), 2);
+  EXPECT_EQ(clock.at("restart_hours"), 0.5);
+  EXPECT_EQ(clock.at("restarts"), 3);
 }
 
 }  // namespace

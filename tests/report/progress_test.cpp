@@ -155,6 +155,26 @@ TEST(Progress, HasNothingLeftAfterTheLastStep) {
   EXPECT_THAT(left_of(2), testing::Not(HasSubstr("  0:00 left\n")));
 }
 
+// The last step of a training has what is left of the samples, in the last minibatch, too; those
+// of a minibatch that was begun in the epoch before stand first.
+TEST(Progress, HasNothingLeftAfterAShortMinibatch) {
+  const std::unique_ptr<std::FILE, int (*)(std::FILE*)> file(std::tmpfile(), std::fclose);
+  Progress progress(file.get(), {.epochs = 1, .samples_per_epoch = 4404, .log_steps = 1});
+  test::MinibatchesOf training(400);
+  progress.on_epoch_begin(training, {.index = {}, .first_step = {}, .samples = 4404});
+  // Long enough to be seen where seconds are rounded.
+  std::this_thread::sleep_for(std::chrono::milliseconds(600));
+  StepRecord step;
+  step.plan = {.index = StepIndex{0},
+               .batch_size = 401,
+               .cores = 2,
+               .first_minibatch = MinibatchIndex{10},
+               .minibatches = 2,
+               .shift = 3};
+  progress.on_step(training, step);
+  EXPECT_THAT(contents(file.get()), HasSubstr("  0:00 left\n"));
+}
+
 // An epoch in whose middle training goes on.
 TEST(Progress, KnowsWhatWasDoneBefore) {
   const std::unique_ptr<std::FILE, int (*)(std::FILE*)> file(std::tmpfile(), std::fclose);

@@ -1,16 +1,25 @@
 // The models that need no libtorch, by name.
 
+#include <cstdint>
 #include <string>
+#include <vector>
 
 #include <gmock/gmock.h>
 
 #include <rubato/run/dense_workload.hpp>
 
 #include "config/engine.hpp"
+#include "core/file.hpp"
+#include "data/archive_files.hpp"
+#include "run/recorded_data.hpp"
+#include "run/run_data.hpp"
 #include "support/error_of.hpp"
+#include "support/temp_folder.hpp"
 
 namespace rubato {
 namespace {
+
+using testing::HasSubstr;
 
 Trainer trainer_of(const RunConfiguration& configuration) {
   const auto workload = dense_workload(configuration);
@@ -83,6 +92,57 @@ TEST(DenseWorkload, HasGradientsOfTheSizeThatTheTableOfModelsSays) {
               4 * model_entry(model).parameters(model, {}))
         << model;
   }
+}
+
+// Other data than those of a run, as its model takes them.
+class RecordedData : public testing::Test {
+ protected:
+  // What a run on `data` keeps of them.
+  void record(const std::string& data) const {
+    const RunConfiguration run{.data = data, .model = "softmax"};
+    write_file(folder_.path() / kDataRecordFile, data_record(run, load_data(run)));
+  }
+  [[nodiscard]] std::string error(const std::string& data, bool labels) const {
+    return test::error_of([&] {
+      static_cast<void>(
+          load_recorded_data(folder_.path(), {.data = data, .model = "softmax"}, labels));
+    });
+  }
+  // As many targets as inputs.
+  [[nodiscard]] std::string tensors(const std::vector<std::int64_t>& shape,
+                                    const std::vector<std::int64_t>& inputs) const {
+    return "tensors:" +
+           folder_
+               .write("x.npz", test::zip_of({{"x.npy", test::npy_of("<i8", shape, inputs)},
+                                             {"y.npy", test::npy_of("<i8", shape, inputs)}}))
+               .string();
+  }
+
+  const test::TempFolder folder_;
+};
+
+TEST_F(RecordedData, HaveNoTokenThatTheModelDoesNotKnow) {
+  record(tensors({2, 2}, {0, 1, 2, 4}));
+  EXPECT_EQ(error(tensors({1, 2}, {4, 0}), false), "no error");
+  EXPECT_THAT(error(tensors({1, 2}, {5, 0}), false), HasSubstr("accepted: 0 to 4"));
+}
+
+TEST_F(RecordedData, AreOfTheShapeOfThoseThatWereTrainedOn) {
+  record(tensors({2, 2}, {0, 1, 2, 4}));
+  EXPECT_THAT(error(tensors({1, 3}, {4, 0, 1}), false),
+              HasSubstr("of shape [3]; accepted: those that the model was trained on, of shape "
+                        "[2]"));
+}
+
+// What is predicted needs no labels; those of these ten digits would be of no use.
+TEST_F(RecordedData, HaveKnownClassesWhereLabelsAreAskedFor) {
+  record("digits");
+  std::string json = read_file(folder_.path() / kDataRecordFile);
+  const std::string ten = R"("classes": 10)";
+  write_file(folder_.path() / kDataRecordFile,
+             json.replace(json.find(ten), ten.size(), R"("classes": 5)"));
+  EXPECT_EQ(error("digits", false), "no error");
+  EXPECT_NE(error("digits", true), "no error");
 }
 
 }  // namespace

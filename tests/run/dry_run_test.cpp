@@ -22,5 +22,14 @@ TEST(DryRun, HasMeansThatAreNoWholeNumbers) {
   EXPECT_EQ(simulated.most_cores, 2);
 }
 
+TEST(DryRun, SaysWhyItEndedBeforeItsEpochs) {
+  using Cause = SourceEnd::Cause;
+  EXPECT_EQ(ended_by({}), "");
+  EXPECT_EQ(ended_by({.reached = "9 samples reached"}), "9 samples reached");
+  EXPECT_EQ(ended_by({.ended = Cause::budget, .reached = "1 hours reached"}), "1 hours reached");
+  EXPECT_EQ(ended_by({.ended = Cause::out_of_devices}), "out of devices");
+  EXPECT_EQ(ended_by({.ended = Cause::exhausted}), "trace ended");
+}
+
 }  // namespace
 }  // namespace rubato

@@ -15,6 +15,8 @@
 #include <rubato/state/state_file.hpp>
 
 #include "core/file.hpp"
+#include "run/handover.hpp"
+#include "run/moved_run.hpp"
 #include "state/sha256.hpp"
 #include "support/error_of.hpp"
 #include "support/file_calls.hpp"
@@ -192,7 +194,8 @@ TEST(Run, GoesOnFromANamedCheckpointAndKeepsTheLaterOnes) {
 // Results of more steps than the newest checkpoint has are kept; others are of the same training.
 TEST(Run, KeepsResultsThatAreLaterThanItsCheckpoints) {
   const RunConfiguration configuration = small();
-  const auto kept_in = [&](std::int64_t steps_of_summary) {
+  // With the steps in the summary as they are named there.
+  const auto kept_in = [&](const char* steps, const nlohmann::json& steps_of_summary) {
     const test::TempFolder temp;
     const fs::path folder = temp.path() / "run";
     rubato::Run(configuration, dense_workload(configuration), RunLocation::create(folder))
@@ -200,7 +203,8 @@ TEST(Run, KeepsResultsThatAreLaterThanItsCheckpoints) {
     fs::remove(folder / "checkpoints" / "step-24.safetensors");
     auto summary = nlohmann::json::parse(read_file(folder / "summary.json"));
     EXPECT_EQ(summary.at("steps"), 24);
-    summary["steps"] = steps_of_summary;
+    summary.erase("steps");
+    summary[steps] = steps_of_summary;
     write_file(folder / "summary.json", summary.dump());
     rubato::Run run(configuration, dense_workload(configuration),
                     RunLocation::resume(folder, configuration));
@@ -210,9 +214,39 @@ TEST(Run, KeepsResultsThatAreLaterThanItsCheckpoints) {
     EXPECT_TRUE(fs::exists(*run.kept_in() / "summary.json"));
     return run.kept_in()->filename().string();
   };
-  EXPECT_EQ(kept_in(24), "newer-than-step-20");
-  EXPECT_EQ(kept_in(21), "newer-than-step-20");
-  EXPECT_EQ(kept_in(20), "nothing kept");
+  EXPECT_EQ(kept_in("steps", 24), "newer-than-step-20");
+  EXPECT_EQ(kept_in("steps", 21), "newer-than-step-20");
+  EXPECT_EQ(kept_in("steps", 20), "nothing kept");
+  // Nobody knows of how many steps it is.
+  EXPECT_EQ(kept_in("steps", "20"), "newer-than-step-20");
+  EXPECT_EQ(kept_in("step", 20), "newer-than-step-20");
+}
+
+// Where hosts come and go, and could not go on in it.
+TEST(Run, IsNotResumedWhereItHasGoneOnInAnotherFolder) {
+  const test::TempFolder temp;
+  const fs::path folder = temp.path() / "run";
+  const RunConfiguration configuration = small();
+  const auto error = [&] {
+    return test::error_of([&] { static_cast<void>(RunLocation::resume(folder, configuration)); });
+  };
+  Handover handover;
+  {
+    rubato::Run run(configuration, dense_workload(configuration), RunLocation::create(folder));
+    run.trainer().add_observer<PauseAfter>(11);
+    run.execute();
+    run.write_checkpoint();
+    handover = hand_over(run);
+  }
+  EXPECT_EQ(error(), "no error");
+  mark_moved(folder, temp.path() / "a" / ".." / "run-2", 11);
+  EXPECT_EQ(error(),
+            fmt::format("{}: after 11 steps the run went on in {}; accepted: that folder, or this "
+                        "one without moved.txt",
+                        folder.string(), (temp.path() / "run-2").string()));
+  // It comes back.
+  static_cast<void>(RunLocation::take_over(folder, configuration, handover));
+  EXPECT_EQ(error(), "no error");
 }
 
 TEST(Run, IsNotResumedWithOtherOptionsOrFromElsewhere) {

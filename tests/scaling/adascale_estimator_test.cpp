@@ -192,6 +192,23 @@ TEST(AdaScaleRule, KeepsTheVarianceUnlessAsked) {
   EXPECT_DOUBLE_EQ(variance_after_change("adascale:rescale-variance=true"), 4 * kept);
 }
 
+// Where one of the minibatches has fewer samples, its norm is of another noise.
+TEST(AdaScaleRule, LearnsNothingOfStepsWithAShortMinibatch) {
+  const GradientNorms norms = norms_of({{1, 2}, {2, 1}, {0, 1}});
+  const auto rule = make_rule("adascale");
+  RuleInput input{.batch_size = 80,
+                  .minibatch_size = 32,
+                  .reference_batch_size = 32,
+                  .base_learning_rate = 0.1,
+                  .groups = {&norms, 1}};
+  static_cast<void>(rule->rates(input));
+  const auto& estimator = dynamic_cast<const AdaScaleRule&>(*rule).estimator();
+  EXPECT_FALSE(estimator.measured());
+  input.batch_size = 96;
+  static_cast<void>(rule->rates(input));
+  EXPECT_TRUE(estimator.measured());
+}
+
 TEST(AdaScaleRule, GivesEachGroupItsOwnGain) {
   const std::vector<GradientNorms> groups{norms_of({{1, 0}, {0, 1}}), norms_of({{1, 1}, {1, 1}})};
   const auto rule = make_rule("adascale");

@@ -55,6 +55,13 @@ TEST(Rules, LinearMomentumSumsAndTakesTheRateOfAMinibatch) {
   EXPECT_DOUBLE_EQ(rates.update_rate * 10, rates.learning_rate);
 }
 
+// The last minibatch of a training may have fewer samples: its gradient is a part of the sum.
+TEST(Rules, LinearMomentumCountsAShortMinibatchForWhatItHas) {
+  RuleInput input = kInput;
+  input.batch_size = 80;
+  EXPECT_DOUBLE_EQ(make_rule("linear-momentum")->rates(input).weight_decay_factor, 2.5);
+}
+
 TEST(Rules, EveryNameMakesARuleOfThatName) {
   ASSERT_EQ(rule_names().size(), 6U);
   for (const auto name : rule_names()) EXPECT_EQ(make_rule(name)->name(), name);

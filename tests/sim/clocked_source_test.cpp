@@ -188,6 +188,15 @@ TEST(ClockedSource, EndsWithTheHoursOfItsBudget) {
   EXPECT_EQ(restarting.lost_seconds, 0.75);
   EXPECT_NEAR(restarting.restart_seconds, 1.85, 1e-12);
   EXPECT_NEAR(restarting.core_seconds, 3 + 3 * 0.75 + 2 * 1.85, 1e-12);
+  // In the restart behind a time without devices.
+  ClockOptions options;
+  options.cluster.restart_seconds = 2;
+  options.on_idle = OnIdle::checkpoint;
+  ClockedSource idle = clocked(devices({{0, 1}, {1, 0}, {3, 1}}, 100, TraceEnd::hold), options);
+  const ClockTime resuming = *end_after(idle, 1, budget).time;
+  EXPECT_EQ(resuming.seconds, 3.6);
+  EXPECT_EQ(resuming.idle_seconds, 2);
+  EXPECT_NEAR(resuming.restart_seconds, 0.6, 1e-12);
   // In an attempt that is lost later.
   const ClockTime losing = end_of({{0, 1}, {1, 0}, {3, 2}, {3.75, 1}}, TraceEnd::hold);
   EXPECT_EQ(losing.seconds, 3.6);
@@ -210,6 +219,15 @@ TEST(ClockedSource, EndsWithTheMoneyOfItsBudget) {
                                  .lost_seconds = 0.5,
                                  .restart_seconds = 1,
                                  .restarts = 1}));
+  // 3 in the first step, 1.5 in the attempt, 1 in half a second of the restart with two of the
+  // cores, and 0.5 in another half with one.
+  ClockedSource fewer = clocked(devices({{0, 3}, {1.5, 2}, {2, 1}}, 100, TraceEnd::hold), options);
+  EXPECT_EQ(end_after(fewer, 1, {.money = 6}).time, (ClockTime{.seconds = 2.5,
+                                                               .core_seconds = 6,
+                                                               .money = 6,
+                                                               .lost_seconds = 0.5,
+                                                               .restart_seconds = 1,
+                                                               .restarts = 1}));
   // Waiting costs nothing.
   ClockedSource waiting = clocked(devices({{0, 3}, {1, 0}, {50, 1}}, 100, TraceEnd::hold), options);
   take(waiting, 1);
@@ -334,6 +352,47 @@ TEST(ClockedSource, IsBoundToTheAvailabilityOfTheStepsTaken) {
   ClockedSource earlier = clocked(devices({{0, 2}, {3.5, 3}}));
   EXPECT_THAT(test::error_of([&] { earlier.load(state, 4); }),
               HasSubstr("cloud: the devices until 4 s are not those"));
+}
+
+// What a step has begun with that was shorter than the clock can show, though nothing else was
+// taken of it: at four seconds, the clock of such a step still says four.
+TEST(ClockedSource, IsBoundToTheDevicesOfTheVerySecondThatItHasComeTo) {
+  const auto instant = [](const std::vector<AvailabilityChange>& changes, TraceEnd end) {
+    ClockOptions options;
+    options.cluster.substep_seconds = 1e-20;
+    options.cluster.checkpoint_steps = 2;
+    options.cluster.checkpoint_seconds = 4;
+    options.minibatch_size = 4;
+    options.max_batch = 4000;
+    return ClockedSource(
+        devices(changes, 4, end),
+        [](std::int64_t count, const SourceProgress&) {
+          return TraceStep{.batch_size = 4 * count};
+        },
+        options);
+  };
+  // The second step takes four seconds, and the third, of the next round of the cycle, none.
+  ClockedSource cycling = instant({{0, 2}, {0.5, 3}}, TraceEnd::cycle);
+  EXPECT_EQ(take(cycling, 3).cores, (std::vector<std::int64_t>{2, 2, 2}));
+  EXPECT_EQ(cycling.time().seconds, 4);
+  State state;
+  cycling.save(state, 3);
+  EXPECT_THAT(test::error_of([&] {
+                ClockedSource holding = instant({{0, 2}, {0.5, 3}}, TraceEnd::hold);
+                holding.load(state, 3);
+              }),
+              HasSubstr("the devices until 4 s are not those that the state has used"));
+  // It waits for two seconds, and takes those that are there then.
+  ClockedSource waiting = instant({{0, 0}, {2, 3}}, TraceEnd::stop);
+  EXPECT_EQ(take(waiting, 1).cores, (std::vector<std::int64_t>{3}));
+  EXPECT_EQ(waiting.time().seconds, 2);
+  State waited;
+  waiting.save(waited, 1);
+  EXPECT_THAT(test::error_of([&] {
+                ClockedSource other = instant({{0, 0}, {2, 5}}, TraceEnd::stop);
+                other.load(waited, 1);
+              }),
+              HasSubstr("the devices until 2 s are not those that the state has used"));
 }
 
 TEST(ClockedSource, IsRefusedWithoutAPolicy) {

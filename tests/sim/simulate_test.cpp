@@ -109,6 +109,27 @@ TEST(Simulate, EndsWithTheLastSampleAsTrainingDoes) {
   }
 }
 
+// A source hears what its steps had, not what it has asked for.
+TEST(Simulate, TellsItsSourceWhatTheLastStepHad) {
+  class Listening final : public StepSource {
+   public:
+    [[nodiscard]] std::optional<TraceStep> next(const SourceProgress&) const override {
+      return TraceStep{.batch_size = 8};
+    }
+    void taken(const TraceStep& step, const SourceProgress&) override {
+      heard.push_back(step.batch_size);
+    }
+    [[nodiscard]] std::int64_t max_batch() const override { return 8; }
+    std::vector<std::int64_t> heard;
+  };
+  Listening source;
+  const SimulationResult result = simulate(
+      source,
+      {.dataset_size = 11, .minibatch_size = 4, .remainder = Remainder::carry, .epochs = 1});
+  EXPECT_EQ(result.samples, 11);
+  EXPECT_THAT(source.heard, testing::ElementsAre(8, 3));
+}
+
 TEST(Simulate, TimeIsPartOfTheStateOfTraining) {
   const MakeTrainer make = [](const std::function<void(TrainOptions&)>& change) {
     TrainOptions options{.epochs = 2, .minibatch_size = 2, .learning_rate = 0.01};

@@ -321,5 +321,17 @@ TEST(Sha256, IsTheStandards) {
   EXPECT_EQ(pieces.hex(), Sha256::hex_of("abc"));
 }
 
+TEST(Sha256, OfAFileIsThatOfItsBytes) {
+  const test::TempFolder folder;
+  // It is read in pieces of 64 KiB.
+  for (const std::size_t size : {0U, 3U, 65'536U, 65'537U, 200'000U}) {
+    std::string bytes(size, 'x');
+    if (size > 0) bytes.back() = 'y';
+    EXPECT_EQ(Sha256::hex_of_file(folder.write("file", bytes)), Sha256::hex_of(bytes)) << size;
+  }
+  EXPECT_THAT(error_of([&] { static_cast<void>(Sha256::hex_of_file(folder.path() / "none")); }),
+              HasSubstr("none: cannot be read"));
+}
+
 }  // namespace
 }  // namespace rubato

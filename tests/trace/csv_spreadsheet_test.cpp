@@ -10,6 +10,7 @@
 
 #include "support/error_of.hpp"
 #include "trace/csv_error.hpp"
+#include "trace/csv_line.hpp"
 
 namespace rubato {
 namespace {
@@ -131,6 +132,21 @@ TEST(SpreadsheetCsv, IsWrittenPlainly) {
   const Trace trace = Trace::parse_csv(
       "\xEF\xBB\xBF\"Step\" ;Batchsize;cores;\r\n0; 128 ;8.0;\r\n1;64;;\r\n;;;\r\n", "t.csv");
   EXPECT_EQ(trace.to_csv(), "step,batchsize,cores\n0,128,8\n1,64,\n");
+}
+
+// A record may go on in the next line; the memory of the fields is used again.
+TEST(SplitCsv, SaysWhetherAQuoteIsOpen) {
+  detail::CsvFields fields;
+  detail::split_csv("a,\"b", ',', fields);
+  EXPECT_TRUE(fields.is_open);
+  EXPECT_EQ(fields.flaw, "a quote is not closed");
+  detail::split_csv("a,\"b\nc\",d", ',', fields);
+  EXPECT_FALSE(fields.is_open);
+  EXPECT_EQ(fields.flaw, "");
+  EXPECT_THAT(fields.fields, testing::ElementsAre("a", "b\nc", "d"));
+  detail::split_csv("\"a\"b,c", ',', fields);
+  EXPECT_FALSE(fields.is_open);
+  EXPECT_EQ(fields.flaw, "something follows a closing quote");
 }
 
 }  // namespace

@@ -162,5 +162,28 @@ TEST(LastMinibatch, IsTriedOut) {
   EXPECT_THAT(tried(Remainder::drop, 1), ElementsAre(4));
 }
 
+// A source hears what its steps had, not what it has asked for.
+TEST(LastMinibatch, IsWhatItsSourceHearsOf) {
+  class Listening final : public StepSource {
+   public:
+    explicit Listening(std::shared_ptr<std::vector<std::int64_t>> heard)
+        : heard_(std::move(heard)) {}
+    std::optional<TraceStep> next(const SourceProgress&) const override {
+      return TraceStep{.batch_size = 8};
+    }
+    void taken(const TraceStep& step, const SourceProgress&) override {
+      heard_->push_back(step.batch_size);
+    }
+    std::int64_t max_batch() const override { return 8; }
+
+   private:
+    std::shared_ptr<std::vector<std::int64_t>> heard_;
+  };
+  auto heard = std::make_shared<std::vector<std::int64_t>>();
+  TrainOptions options{.epochs = 1, .minibatch_size = 4, .remainder = Remainder::carry};
+  Trainer(distances(), std::make_unique<Listening>(heard), options).fit();
+  EXPECT_THAT(*heard, ElementsAre(8, 2));
+}
+
 }  // namespace
 }  // namespace rubato

@@ -127,6 +127,19 @@ TEST(Loop, MakesPairsOfStepsThatFollowEachOther) {
   EXPECT_THAT(pairs, testing::ElementsAre(false, true, false, false, true, true, false, false));
 }
 
+// The last step has one sample of a minibatch of four: its gradient has another noise.
+TEST(Loop, MakesNoPairWithAShortMinibatch) {
+  std::vector<bool> pairs;
+  TrainOptions options = loop_options();
+  options.epochs = 1;
+  options.remainder = Remainder::carry;
+  options.rules.add("pairs-noted", [&pairs](Spec&) { return std::make_unique<PairsNoted>(pairs); });
+  options.rule = "pairs-noted";
+  Trainer trainer(test::tiny_objective(9), trace_of({4}), options);
+  trainer.fit();
+  EXPECT_THAT(pairs, testing::ElementsAre(false, true, false));
+}
+
 // Each minibatch gathers its samples for two milliseconds, and nothing else takes as long.
 class SlowData final : public test::Around {
  public:

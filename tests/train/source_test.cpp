@@ -274,6 +274,75 @@ TEST(Source, KnowsAfterALoadHowMuchOfItsEpochIsLeft) {
   EXPECT_EQ(second.result().part->of_steps, 6);
 }
 
+// A step a second, so many of them; and then it waits for another nine.
+class Ending final : public StepSource {
+ public:
+  Ending(std::int64_t steps, SourceEnd::Cause cause) : left_(steps), cause_(cause) {}
+
+  std::optional<TraceStep> next(const SourceProgress& progress) const override {
+    budgets_.push_back(progress.budget);
+    if (left_ == 0) return std::nullopt;
+    return TraceStep{.batch_size = 16};
+  }
+  void taken(const TraceStep&, const SourceProgress&) override { --left_, ++time_.seconds; }
+  bool has_clock() const override { return true; }
+  std::optional<ClockTime> time_after(const SourceProgress&) const override {
+    return ClockTime{.seconds = time_.seconds + 1};
+  }
+  SourceEnd end(const SourceProgress&) const override {
+    for (const Budget& budget : budgets_) EXPECT_EQ(budget, kTenSeconds);
+    return {.cause = cause_, .time = ClockTime{.seconds = time_.seconds + 9, .idle_seconds = 9}};
+  }
+  std::int64_t max_batch() const override { return 16; }
+  void save(State& state, std::int64_t) const override { state.put("seconds", time_.seconds); }
+  void load(const State& state, std::int64_t steps) override {
+    time_.seconds = state.value<double>("seconds");
+    left_ -= steps;
+  }
+
+  static constexpr Budget kTenSeconds{.hours = 10.0 / 3600};
+
+ private:
+  std::int64_t left_;
+  SourceEnd::Cause cause_;
+  ClockTime time_;
+  mutable std::vector<Budget> budgets_;
+};
+
+// With the whole epoch that three steps are, and in the middle of the next one.
+TEST(Source, SaysWhyItHasNoFurtherStep) {
+  const auto trainer_of_ending = [](std::int64_t steps, SourceEnd::Cause cause) {
+    TrainOptions options = source_options();
+    options.budget = Ending::kTenSeconds;
+    return Trainer(tiny_objective(), std::make_unique<Ending>(steps, cause), options);
+  };
+  for (const std::int64_t steps : {3, 4}) {
+    SCOPED_TRACE(steps);
+    const auto ended = [&](SourceEnd::Cause cause) {
+      Trainer trainer = trainer_of_ending(steps, cause);
+      const auto recorder = trainer.add_observer<test::Recorder>();
+      const TrainResult result = trainer.fit();
+      EXPECT_EQ(result.out_of_devices, cause == SourceEnd::Cause::out_of_devices);
+      EXPECT_EQ(result.time->seconds, steps + 9);
+      // The end of a whole epoch is its last step.
+      EXPECT_EQ(recorder->epochs.back().time->seconds, steps == 3 ? 3 : 13);
+      return result.stopped;
+    };
+    EXPECT_EQ(ended(SourceEnd::Cause::exhausted),
+              "the source of the steps ended after " + std::to_string(steps) + " steps");
+    EXPECT_EQ(ended(SourceEnd::Cause::out_of_devices), "out of devices");
+    EXPECT_EQ(ended(SourceEnd::Cause::budget), "0.00277778 hours of the clock reached");
+  }
+  // What it has waited for is not part of the state: there may be steps the next time.
+  Trainer first = trainer_of_ending(3, SourceEnd::Cause::out_of_devices);
+  first.fit();
+  Trainer second = trainer_of_ending(4, SourceEnd::Cause::out_of_devices);
+  second.load_state(first.state());
+  EXPECT_EQ(second.result().stopped, "");
+  EXPECT_FALSE(second.result().out_of_devices);
+  EXPECT_EQ(second.result().time->seconds, 3);
+}
+
 TEST(Source, IsOneThatThereIs) {
   EXPECT_EQ(
       error_of([] { Trainer(tiny_objective(), std::unique_ptr<StepSource>(), source_options()); }),
