@@ -39,10 +39,10 @@ enum class RunState {
 ///     runs/         of each run NAME its folder, NAME.toml, and NAME.log or NAME.failed
 ///                   with --tensorboard also an event file with the columns of HPARAMS
 ///     tune/         the same of the runs that looked for what --tune asks for
-///     damaged/      run folders that somebody has changed since they ended, and that are done
-///     again answer.md     what came out; answer.csv has a line for each cell, runs.csv one for
-///     each run,
-///     ...           answer.json all of it
+///     damaged/      run folders that were changed after they had ended; they are done again
+///     answer.md     what came out
+///     answer.csv    a line for each cell; runs.csv has one for each run
+///     answer.json   all of it
 class ExperimentFolder {
  public:
   /// Makes the folder, or takes one that an experiment has made or that is empty. Waits some

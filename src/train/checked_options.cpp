@@ -1,16 +1,15 @@
 #include "checked_options.hpp"
 
-#include <algorithm>
 #include <cmath>
 #include <set>
 #include <string>
 #include <string_view>
-#include <thread>
 #include <vector>
 
 #include <fmt/format.h>
 
 #include <rubato/core/error.hpp>
+#include <rubato/machine/cpus.hpp>
 #include <rubato/runtime/reducer.hpp>
 
 #include "checked_metrics.hpp"
@@ -135,7 +134,7 @@ TrainOptions checked_options(TrainOptions options) {
     throw Error(fmt::format("{} threads: at least 1 is needed (0 takes all)", options.threads));
   }
   if (options.threads == 0) {
-    options.threads = static_cast<int>(std::max(1U, std::thread::hardware_concurrency()));
+    options.threads = cpus().usable();
   }
   return options;
 }

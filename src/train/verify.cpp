@@ -1,12 +1,12 @@
 #include <algorithm>
 #include <memory>
 #include <span>
-#include <thread>
 #include <utility>
 
 #include <fmt/format.h>
 
 #include <rubato/core/error.hpp>
+#include <rubato/machine/cpus.hpp>
 #include <rubato/state/state_file.hpp>
 #include <rubato/train/verify.hpp>
 
@@ -25,9 +25,7 @@ std::array<unsigned char, 32> digest_of(std::span<const std::byte> bytes) {
 }  // namespace
 
 std::vector<Way> ways_to_train(const TrainOptions& asked, std::int64_t steps) {
-  const int threads = asked.threads > 0
-                          ? asked.threads
-                          : static_cast<int>(std::max(1U, std::thread::hardware_concurrency()));
+  const int threads = asked.threads > 0 ? asked.threads : cpus().usable();
   const std::int64_t cores = asked.cores;
   const std::int64_t half = steps / 2;
   const std::string reduce = asked.own_reducer ? std::string() : asked.reduce;

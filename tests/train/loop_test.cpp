@@ -15,6 +15,7 @@
 
 #include <gmock/gmock.h>
 
+#include <rubato/machine/cpus.hpp>
 #include <rubato/scaling/adascale_estimator.hpp>
 #include <rubato/state/state_file.hpp>
 #include <rubato/testing.hpp>
@@ -44,6 +45,12 @@ TrainOptions loop_options() {
 
 Trainer tiny_trainer(const TrainOptions& options, const Trace& trace = trace_of({8, 16, 4})) {
   return Trainer(tiny_objective(), trace, options);
+}
+
+TEST(Loop, TakesTheThreadsThatTheProcessMayUse) {
+  TrainOptions options = loop_options();
+  options.threads = 0;
+  EXPECT_EQ(tiny_trainer(options).threads(), cpus().usable());
 }
 
 TEST(Loop, Learns) {

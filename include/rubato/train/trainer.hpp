@@ -127,7 +127,7 @@ struct TrainOptions {
   /// Cores that die and cores that are slow.
   FaultOptions faults{};
   std::vector<Straggler> stragglers{};
-  /// Threads; 0 takes as many as the machine has.
+  /// Threads; 0 takes as many as this process may use (rubato/machine/cpus.hpp).
   int threads = 0;
   Dealing dealing = Dealing::by_thread;
   /// The hosts that train together; empty is this process alone. With several, `cores` are those of

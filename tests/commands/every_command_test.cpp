@@ -1,0 +1,95 @@
+// One way through every command, as somebody may take it who has just installed the program: that
+// each works here. What each does beyond that is tested where it belongs.
+#include <sstream>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <gmock/gmock.h>
+
+#include "app/run_program.hpp"
+#include "support/temp_folder.hpp"
+
+namespace rubato {
+namespace {
+
+using test::ProgramResult;
+using test::TempFolder;
+using testing::ContainsRegex;
+
+struct Use {
+  std::string_view command;
+  // For a shell whose $0 is the program.
+  std::string_view line;
+  // A regular expression of what it prints.
+  std::string_view prints;
+};
+
+void PrintTo(const Use& use, std::ostream* out) {
+  *out << use.command;
+}
+
+constexpr Use kUses[]{
+    {"train",
+     R"("$0" train --epochs 1 --out run && "$0" train --resume run --epochs 2 2>/dev/null)",
+     "trained 2 epochs: .*\ntest accuracy [89][0-9]"},
+    {"launch", R"("$0" launch --hosts 2 -- train --model softmax --epochs 1 --out run 2>/dev/null)",
+     "\ntest accuracy [78][0-9]"},
+    {"rendezvous", R"("$0" rendezvous --port 0 --address 127.0.0.1 >served & trap "kill $!" EXIT
+       until grep -q 'at port' served; do sleep 0.05; done
+       "$0" train --model softmax --epochs 1 --out run --hosts 1 --min-hosts 1 \
+         --rendezvous 127.0.0.1:$(grep -o '[0-9]*$' served)/first 2>/dev/null)",
+     "\ntest accuracy [78][0-9]"},
+    {"hosts", R"("$0" rendezvous --port 0 --address 127.0.0.1 >served & trap "kill $!" EXIT
+       until grep -q 'at port' served; do sleep 0.05; done
+       at=127.0.0.1:$(grep -o '[0-9]*$' served)/first
+       "$0" train --model softmax --epochs 1 --out run --hosts 1 --min-hosts 1 --rendezvous $at --quiet
+       "$0" hosts $at)",
+     "last step +48"},
+    {"plan", R"("$0" plan --trace 128 --cores 4 --epoch 1)", "11,904 +96 +100.0 %"},
+    {"trace", R"("$0" trace show spot:most=64,seed=1)", "devices over hours"},
+    {"simulate", R"("$0" simulate --trace 512 --cores 8,32 --cluster substep=0.1,bytes=100000000)",
+     "\n32 .* 33.1 s "},
+    {"calibrate", R"("$0" calibrate --model softmax --factor 0.1)",
+     "substep=[0-9.e-]+,update=[0-9.e-]+,bytes=31400\n"},
+    {"verify", R"("$0" verify --model softmax --epochs 1 2>/dev/null)", "same bits"},
+    {"compare",
+     R"("$0" compare --model softmax --rule linear,root --seed 1..2 --epochs 1 --out answer 2>/dev/null)",
+     "answer.md, answer.csv"},
+    {"eval", R"("$0" train --model softmax --epochs 1 --out run --quiet && "$0" eval run)",
+     "accuracy +[78][0-9]"},
+    {"predict",
+     R"("$0" train --model softmax --epochs 1 --out run --quiet && "$0" predict run --out classes.csv && cat classes.csv)",
+     "\n0,-?[0-9.]+,"},
+    {"list", R"("$0" list rules)", "\nadascale\n"},
+    {"bench", R"("$0" bench reduce --cores 2 --size 1000 --fused 2>/dev/null)", "\nring "},
+    {"doctor", R"("$0" doctor)", "oneTBB"},
+};
+
+class EveryCommand : public testing::TestWithParam<Use> {};
+
+TEST_P(EveryCommand, Works) {
+  const TempFolder folder;
+  const ProgramResult result = test::shell(std::string(GetParam().line), folder.path());
+  EXPECT_EQ(result.code, 0) << result.err;
+  EXPECT_THAT(result.out, ContainsRegex(std::string(GetParam().prints)));
+}
+
+INSTANTIATE_TEST_SUITE_P(Of, EveryCommand, testing::ValuesIn(kUses),
+                         [](const auto& use) { return std::string(use.param.command); });
+
+TEST(EveryCommand, IsTried) {
+  std::vector<std::string> tried;
+  for (const Use& use : kUses) tried.emplace_back(use.command);
+  std::istringstream help(test::rubato({"--help"}).out);
+  std::vector<std::string> commands;
+  std::string line;
+  while (std::getline(help, line) && line != "Commands:") continue;
+  while (std::getline(help, line) && !line.empty()) {
+    commands.push_back(line.substr(2, line.find(' ', 2) - 2));
+  }
+  EXPECT_THAT(tried, testing::UnorderedElementsAreArray(commands));
+}
+
+}  // namespace
+}  // namespace rubato
