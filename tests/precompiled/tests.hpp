@@ -1,10 +1,6 @@
 // Precompiled for the test programs: what nearly all of them include, none of it rubato's own.
 #pragma once
 
-#include <fmt/format.h>
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
-
 #include <algorithm>
 #include <filesystem>
 #include <fstream>
@@ -16,3 +12,7 @@
 #include <string>
 #include <thread>
 #include <vector>
+
+#include <fmt/format.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
