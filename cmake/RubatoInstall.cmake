@@ -27,10 +27,10 @@ install(FILES
 
 # The command, and the part of it that loads libtorch, which the command finds from its own place.
 if(TARGET rubato)
-  install(TARGETS rubato)
+  install(TARGETS rubato COMPONENT programs)
 endif()
 if(TARGET rubato-train)
-  install(TARGETS rubato-train DESTINATION "${CMAKE_INSTALL_LIBEXECDIR}/rubato")
+  install(TARGETS rubato-train DESTINATION "${CMAKE_INSTALL_LIBEXECDIR}/rubato" COMPONENT programs)
 endif()
 
 if(RUBATO_TESTS)

@@ -1,21 +1,21 @@
+// What README.md and docs/runs.md say of the program.
 #include <regex>
 #include <set>
-#include <sstream>
 #include <string>
-#include <string_view>
 #include <vector>
 
-#include <fmt/format.h>
 #include <gmock/gmock.h>
 
+#include "app/doc_commands.hpp"
 #include "app/run_program.hpp"
-#include "support/idx_images.hpp"
 #include "support/temp_folder.hpp"
 
 namespace rubato {
 namespace {
 
 using test::ProgramResult;
+using test::TempFolder;
+using testing::HasSubstr;
 using testing::Not;
 using testing::SizeIs;
 
@@ -38,48 +38,48 @@ std::set<std::string> options_in(const std::string& text) {
   return {found.begin(), found.end()};
 }
 
-// The lines of the README's trace again and again, numbered anew.
-std::string long_trace() {
-  const auto rows = matches(readme(), R"(^\d+,(\d+,\d+)$)");
-  EXPECT_THAT(rows, Not(SizeIs(0)));
-  std::string trace = "step,batchsize,cores\n";
-  for (std::size_t step = 0; step < 1000; ++step) {
-    trace += fmt::format("{},{}\n", step, rows[step % rows.size()]);
+// What they print.
+std::string run_all(const std::vector<std::string>& commands, const TempFolder& folder) {
+  EXPECT_THAT(commands, Not(SizeIs(0)));
+  std::string out;
+  for (const std::string& command : commands) {
+    const ProgramResult result = test::rubato(test::words_of(command), folder.path());
+    EXPECT_EQ(result.code, 0) << command << "\n" << result.err;
+    EXPECT_NE(result.out, "") << command;
+    out += result.out;
   }
-  return trace;
+  return out;
 }
 
 TEST(Readme, ItsCommandsDoWhatItSays) {
-  const auto commands = matches(readme(), R"(^\$ rubato (.+)$)");
-  ASSERT_THAT(commands, Not(SizeIs(0)));
-  const test::TempFolder folder;
-  folder.write("trace.csv", long_trace());
-  test::write_idx_images(folder, "data/mnist", "train", 640, 28);
-  test::write_idx_images(folder, "data/mnist", "t10k", 100, 28);
-  for (const std::string& command : commands) {
-    std::istringstream words(command);
-    std::vector<std::string> arguments;
-    for (std::string word; words >> word;) arguments.push_back(word);
-    const ProgramResult result = test::rubato(arguments, folder.path());
-    EXPECT_EQ(result.code, 0) << command << "\n" << result.err;
-    // What it measured with stands there, so that its output can be an argument.
-    if (!command.starts_with("calibrate")) {
-      EXPECT_EQ(result.err, "") << command;
-    }
-    EXPECT_NE(result.out, "") << command;
+  const TempFolder folder;
+  const std::string out = run_all(test::rubato_commands(readme()), folder);
+  // The numbers are of the CPU's kernels.
+  for (const char* line :
+       {"trace spot:most=16,seed=1\n", "  accuracy %    rank   to the baseline  p (Holm)  stands\n",
+        "Best: linear. All others that have a value are worse.\n"}) {
+    EXPECT_THAT(readme(), HasSubstr(line));
+    EXPECT_THAT(out, HasSubstr(line));
   }
 }
 
+// Those of its last table that are whole: nothing in capitals is to be filled in.
+TEST(Readme, ItsTableHasCommandsThatRun) {
+  std::vector<std::string> commands;
+  for (const std::string& command : matches(readme(), R"(\| `rubato ([^`A-Z]+)` \|)")) {
+    if (command != "doctor") commands.push_back(command);
+  }
+  const TempFolder folder;
+  run_all(commands, folder);
+  // It may find something.
+  EXPECT_THAT(test::rubato({"doctor"}, folder.path()).out, HasSubstr("oneTBB"));
+}
+
 TEST(Readme, NamesOptionsThatExist) {
-  std::set<std::string> known{"--help", "--version", "--networks"};
-  for (const std::vector<std::string>& command : {std::vector<std::string>{"train"},
-                                                  {"verify"},
-                                                  {"plan"},
-                                                  {"simulate"},
-                                                  {"calibrate"},
-                                                  {"compare"},
-                                                  {"trace", "show"},
-                                                  {"bench", "reduce"}}) {
+  // Of ./bootstrap.
+  std::set<std::string> known{"--all"};
+  for (const std::vector<std::string>& command :
+       {std::vector<std::string>{"train"}, {"compare"}, {"plan"}, {"bench", "reduce"}}) {
     std::vector<std::string> arguments = command;
     arguments.emplace_back("--help");
     known.merge(options_in(test::rubato(arguments).out));
@@ -87,6 +87,11 @@ TEST(Readme, NamesOptionsThatExist) {
   const auto named = matches(readme(), R"((--[a-z][a-z-]+)(?![a-z_-]))");
   EXPECT_THAT(named, Not(SizeIs(0)));
   for (const std::string& option : named) EXPECT_TRUE(known.contains(option)) << option;
+}
+
+TEST(RunsDoc, HasCommandsThatRun) {
+  const TempFolder folder;
+  run_all(test::rubato_commands(test::read_file(RUBATO_RUNS_MD)), folder);
 }
 
 }  // namespace

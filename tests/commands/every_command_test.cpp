@@ -1,5 +1,6 @@
 // One way through every command, as somebody may take it who has just installed the program: that
 // each works here. What each does beyond that is tested where it belongs.
+#include <ostream>
 #include <sstream>
 #include <string>
 #include <string_view>
@@ -25,8 +26,9 @@ struct Use {
   std::string_view prints;
 };
 
-void PrintTo(const Use& use, std::ostream* out) {
-  *out << use.command;
+// For what the test is called where it fails.
+std::ostream& operator<<(std::ostream& out, const Use& use) {
+  return out << use.command;
 }
 
 constexpr Use kUses[]{
