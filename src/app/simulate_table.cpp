@@ -7,6 +7,7 @@
 
 #include "app/grouped.hpp"
 #include "app/modelled_time.hpp"
+#include "core/or_null.hpp"
 #include "core/text_table.hpp"
 #include "report/clock_json.hpp"
 
@@ -91,7 +92,7 @@ std::string simulation_json(std::span<const SimulatedRun> runs) {
          {"cores", {{"fewest", run.training.fewest_cores}, {"most", run.training.most_cores}}},
          {"host_bytes_per_step", run.training.host_bytes},
          {"clock", clock_json(result.time.value_or(ClockTime()))},
-         {"ended_by", end.empty() ? nlohmann::ordered_json() : nlohmann::ordered_json(end)}});
+         {"ended_by", or_null(end)}});
   }
   return list.dump(2) + "\n";
 }

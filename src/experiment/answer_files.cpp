@@ -8,6 +8,7 @@
 #include <nlohmann/json.hpp>
 
 #include "config/run_option.hpp"
+#include "core/or_null.hpp"
 #include "experiment/labels.hpp"
 
 namespace rubato {
@@ -78,11 +79,6 @@ std::string rank_of(const Answer::Cell& cell) {
   if (cell.is_best) return "best";
   if (!cell.to_best || !cell.to_best->adjusted) return "";
   return cell.to_best->stands ? "worse" : "not told from best";
-}
-
-template <class Value>
-Json or_null(const std::optional<Value>& value) {
-  return value ? Json(*value) : Json();
 }
 
 Json estimate_json(const Estimate& estimate) {
@@ -170,7 +166,7 @@ Json run_json(const Answer& answer, const Answer::Run& run) {
   json.update(labels_json(answer, run.labels));
   json["seed"] = run.seed;
   json["end"] = name_of(run.result.end);
-  json["reason"] = run.result.reason.empty() ? Json() : Json(run.result.reason);
+  json["reason"] = or_null(run.result.reason);
   json["final"] = or_null(run.result.final_value);
   json["best"] = or_null(run.result.best_value);
   json["epochs"] = run.result.epochs;
