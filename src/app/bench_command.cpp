@@ -21,6 +21,7 @@
 #include "app/command_line.hpp"
 #include "app/output.hpp"
 #include "core/memory.hpp"
+#include "core/split.hpp"
 #include "core/terminal.hpp"
 #include "lab/contestant.hpp"
 #include "lab/measure.hpp"
@@ -53,26 +54,16 @@ struct BenchOptions {
   bool csv = false;
 };
 
-std::vector<std::string> split(const std::string& text) {
-  std::vector<std::string> parts;
-  for (std::size_t begin = 0; begin <= text.size();) {
-    const std::size_t end = std::min(text.find(',', begin), text.size());
-    parts.push_back(text.substr(begin, end - begin));
-    begin = end + 1;
-  }
-  return parts;
-}
-
 // A part that only has NAME=VALUE is one more argument of the strategy before it.
 std::vector<std::string> split_strategies(const std::string& text) {
   std::vector<std::string> strategies;
-  for (std::string& part : split(text)) {
+  for (const std::string_view part : split_at(text, ',')) {
     const bool argument =
-        part.find('=') != std::string::npos && part.find(':') == std::string::npos;
+        part.find('=') != std::string_view::npos && part.find(':') == std::string_view::npos;
     if (argument && !strategies.empty() && strategies.back().find(':') != std::string::npos) {
-      strategies.back() += "," + part;
+      strategies.back().append(",").append(part);
     } else {
-      strategies.push_back(std::move(part));
+      strategies.emplace_back(part);
     }
   }
   return strategies;
@@ -80,7 +71,9 @@ std::vector<std::string> split_strategies(const std::string& text) {
 
 std::vector<std::int64_t> parse_list(const std::string& text, std::int64_t max) {
   std::vector<std::int64_t> numbers;
-  for (const std::string& part : split(text)) numbers.push_back(parse_whole(part, 1, max));
+  for (const std::string_view part : split_at(text, ',')) {
+    numbers.push_back(parse_whole(part, 1, max));
+  }
   return numbers;
 }
 
