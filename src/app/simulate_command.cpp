@@ -24,6 +24,7 @@
 #include "app/simulate_table.hpp"
 #include "config/run_option.hpp"
 #include "config/trace_source.hpp"
+#include "core/product.hpp"
 #include "experiment/value_list.hpp"
 #include "run/dry_run.hpp"
 
@@ -79,14 +80,10 @@ std::vector<RunConfiguration> combinations(const SimulateOptions& options) {
           fmt::format("--{}: all combinations are more than {} runs; accepted: fewer values",
                       values.option->name, kMostRuns));
     }
-    std::vector<RunConfiguration> next;
-    for (const RunConfiguration& configuration : all) {
-      for (const std::string& text : values.texts) {
-        next.push_back(configuration);
-        values.option->set(next.back(), text);
-      }
-    }
-    all = std::move(next);
+    all = each_with_each(all, values.texts,
+                         [&](RunConfiguration& configuration, const std::string& text) {
+                           values.option->set(configuration, text);
+                         });
   }
   return all;
 }
