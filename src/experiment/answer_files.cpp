@@ -8,6 +8,7 @@
 #include <nlohmann/json.hpp>
 
 #include "config/run_option.hpp"
+#include "core/csv_field.hpp"
 #include "core/or_null.hpp"
 #include "experiment/labels.hpp"
 
@@ -17,20 +18,6 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 using Comparison = Answer::Comparison;
-
-std::string field(const std::string& text) {
-  if (text.find_first_of(",\"\n") == std::string::npos) return text;
-  std::string quoted = "\"";
-  for (const char letter : text) {
-    if (letter == '"') quoted += '"';
-    quoted += letter;
-  }
-  return quoted + '"';
-}
-
-std::string field(const std::optional<double>& number) {
-  return number ? fmt::to_string(*number) : std::string();
-}
 
 // Puts lines together.
 class Csv {
@@ -48,9 +35,11 @@ class Csv {
   [[nodiscard]] std::string text() && { return std::move(text_); }
 
  private:
-  void add_one(const std::string& text) { line_ += field(text) + ','; }
-  void add_one(const char* text) { line_ += field(std::string(text)) + ','; }
-  void add_one(const std::optional<double>& number) { line_ += field(number) + ','; }
+  void add_one(const std::string& text) { line_ += csv_field(text) + ','; }
+  void add_one(const char* text) { line_ += csv_field(text) + ','; }
+  void add_one(const std::optional<double>& number) {
+    line_ += (number ? fmt::to_string(*number) : std::string()) + ',';
+  }
   void add_one(double number) { line_ += fmt::to_string(number) + ','; }
   void add_one(std::int64_t number) { line_ += fmt::to_string(number) + ','; }
   void add_one(std::uint64_t number) { line_ += fmt::to_string(number) + ','; }
