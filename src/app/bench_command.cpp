@@ -20,13 +20,13 @@
 #include "app/bench_output.hpp"
 #include "app/command_line.hpp"
 #include "app/output.hpp"
+#include "core/drawn_line.hpp"
 #include "core/memory.hpp"
-#include "core/terminal.hpp"
+#include "core/split.hpp"
 #include "lab/contestant.hpp"
 #include "lab/measure.hpp"
 #include "lab/peers.hpp"
 #include "lab/triad.hpp"
-#include "report/progress.hpp"
 
 namespace rubato::app {
 
@@ -53,26 +53,16 @@ struct BenchOptions {
   bool csv = false;
 };
 
-std::vector<std::string> split(const std::string& text) {
-  std::vector<std::string> parts;
-  for (std::size_t begin = 0; begin <= text.size();) {
-    const std::size_t end = std::min(text.find(',', begin), text.size());
-    parts.push_back(text.substr(begin, end - begin));
-    begin = end + 1;
-  }
-  return parts;
-}
-
 // A part that only has NAME=VALUE is one more argument of the strategy before it.
 std::vector<std::string> split_strategies(const std::string& text) {
   std::vector<std::string> strategies;
-  for (std::string& part : split(text)) {
+  for (const std::string_view part : split_at(text, ',')) {
     const bool argument =
-        part.find('=') != std::string::npos && part.find(':') == std::string::npos;
+        part.find('=') != std::string_view::npos && part.find(':') == std::string_view::npos;
     if (argument && !strategies.empty() && strategies.back().find(':') != std::string::npos) {
-      strategies.back() += "," + part;
+      strategies.back().append(",").append(part);
     } else {
-      strategies.push_back(std::move(part));
+      strategies.emplace_back(part);
     }
   }
   return strategies;
@@ -80,7 +70,9 @@ std::vector<std::string> split_strategies(const std::string& text) {
 
 std::vector<std::int64_t> parse_list(const std::string& text, std::int64_t max) {
   std::vector<std::int64_t> numbers;
-  for (const std::string& part : split(text)) numbers.push_back(parse_whole(part, 1, max));
+  for (const std::string_view part : split_at(text, ',')) {
+    numbers.push_back(parse_whole(part, 1, max));
+  }
   return numbers;
 }
 
@@ -126,12 +118,10 @@ void define_conditions(CommandLine& line, BenchOptions& options) {
               });
 }
 
-// Which strategy is at work, while nobody would know otherwise; nothing takes the line away again.
-void say_progress(std::vector<LineField> fields) {
+// Which strategy is at work, while nobody would know otherwise.
+void say_progress(DrawnLine& line, std::vector<LineField> fields) {
   if (!can_redraw(STDERR_FILENO)) return;
-  constexpr std::size_t kUsualColumns = 80;
-  const std::size_t columns = terminal_columns(STDERR_FILENO).value_or(kUsualColumns);
-  redraw_error("\r\x1b[K" + fitting_line(std::move(fields), static_cast<int>(columns) - 1));
+  line.draw(fitting_line(std::move(fields), drawable_columns(STDERR_FILENO)));
 }
 
 std::vector<std::string_view> strategies_of(const BenchOptions& options, std::int64_t cores) {
@@ -188,18 +178,18 @@ void enter_peers(const lab::ReduceTask& task, Field& field) {
 }
 
 std::vector<BenchRow> measure_task(const BenchOptions& options, const lab::ReduceTask& task,
-                                   Workers& workers, double triad) {
+                                   Workers& workers, double triad, DrawnLine& progress) {
   Field field;
   enter_strategies(options, task, workers, field);
   if (options.peers) enter_peers(task, field);
   const auto measurements =
       lab::measure_in_turn(field.entrants, options.measure, [&](std::string_view name, int round) {
-        say_progress({{fmt::format("round {} of {}", round, lab::kRounds), 3},
-                      {std::string(name), 4},
-                      {fmt::format("{} cores x {} floats", task.cores, task.size), 2},
-                      {fmt::format("{} threads", workers.threads()), 1}});
+        say_progress(progress, {{fmt::format("round {} of {}", round, lab::kRounds), 3},
+                                {std::string(name), 4},
+                                {fmt::format("{} cores x {} floats", task.cores, task.size), 2},
+                                {fmt::format("{} threads", workers.threads()), 1}});
       });
-  say_progress({});
+  progress.clear();
   std::vector<BenchRow> rows;
   for (std::size_t i = 0; i < measurements.size(); ++i) {
     // A peer that failed is left out.
@@ -277,15 +267,16 @@ int bench_reduce(std::span<const std::string> arguments) {
 
   const bool table = !options.json && !options.csv;
   if (table) print_text(bench_header(output_width()));
+  DrawnLine progress(redraw_error);
   std::vector<BenchRow> all;
   for (const std::int64_t threads : options.threads) {
     Workers workers(static_cast<int>(threads));
-    say_progress({{"STREAM triad", 1}});
+    say_progress(progress, {{"STREAM triad", 1}});
     const double triad = lab::triad_bandwidth(workers);
     for (const std::int64_t size : options.sizes) {
       for (const std::int64_t cores : options.cores) {
         const lab::ReduceTask task = task_of(options, cores, size);
-        const std::vector<BenchRow> rows = measure_task(options, task, workers, triad);
+        const std::vector<BenchRow> rows = measure_task(options, task, workers, triad, progress);
         if (table) {
           print_text(bench_table(rows, output_width()));
           // Nobody waits for the rest.

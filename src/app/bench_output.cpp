@@ -8,6 +8,7 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include "core/csv_field.hpp"
 #include "core/text_table.hpp"
 #include "lab/environment.hpp"
 
@@ -39,11 +40,6 @@ std::string moved_gigabytes(const BenchRow& row) {
 std::string share_of_triad(const BenchRow& row) {
   if (row.bytes_moved == 0) return "-";
   return fmt::format("{:.0f} %", 100 * row.moved_bandwidth() / row.triad);
-}
-
-// Arguments of a strategy have commas between them.
-std::string csv_text(const std::string& text) {
-  return text.find(',') == std::string::npos ? text : fmt::format("\"{}\"", text);
 }
 
 }  // namespace
@@ -113,7 +109,7 @@ std::string bench_csv(std::span<const BenchRow> rows) {
       "max_seconds,bytes_moved,triad_bytes_per_second\n";
   for (const BenchRow& row : rows) {
     fmt::format_to(std::back_inserter(text), "{},{},{},{},{},{},{},{},{},{},{},{},{},{}\n",
-                   csv_text(row.strategy), row.reproducible, row.task.cores, row.task.size,
+                   csv_field(row.strategy), row.reproducible, row.task.cores, row.task.size,
                    row.task.fused, row.threads, choice_name(lab::kArrivals, row.options.arrival),
                    choice_name(lab::kCaches, row.options.cache), row.seconds.runs,
                    row.seconds.median, row.seconds.min, row.seconds.max, row.bytes_moved,

@@ -1,21 +1,19 @@
 #include "app/compare_progress.hpp"
 
 #include <algorithm>
+#include <utility>
 
 #include <fmt/format.h>
 #include <unistd.h>
 
 #include "app/output.hpp"
-#include "core/terminal.hpp"
+#include "core/drawn_line.hpp"
 #include "report/progress.hpp"
 
 namespace rubato::app {
 
 namespace {
 
-constexpr const char* kClear = "\r\x1b[2K";
-constexpr std::size_t kUsualColumns = 80;
-constexpr int kWidestMeter = 30;
 constexpr int kNarrowestMeter = 6;
 
 std::string first_line(const std::string& text) {
@@ -50,7 +48,7 @@ std::string outcome(const RunResult& result) {
 }  // namespace
 
 CompareProgress::CompareProgress(std::int64_t jobs, bool terminal)
-    : jobs_(jobs), terminal_(terminal) {}
+    : jobs_(jobs), terminal_(terminal), line_(print_out) {}
 
 void CompareProgress::on_stage(const std::string& name, std::int64_t runs,
                                const std::vector<RunResult>& ended) {
@@ -105,7 +103,7 @@ void CompareProgress::on_tick() {
 }
 
 void CompareProgress::on_stage_end() {
-  clear();
+  line_.clear();
 }
 
 std::string CompareProgress::time_left() const {
@@ -122,32 +120,19 @@ std::string CompareProgress::line() const {
   if (unwell_ > 0) fields.push_back({fmt::format("{} without a good end", unwell_), 4});
   if (lost_ > 0) fields.push_back({fmt::format("{} lost", lost_), 5});
   if (const std::string left = time_left(); !left.empty()) fields.push_back({left, 6});
-  const int columns = static_cast<int>(terminal_columns(STDOUT_FILENO).value_or(kUsualColumns)) - 1;
-  std::string text = fitting_line(fields, columns);
-  const int room = columns - static_cast<int>(text.size()) - 1;
-  if (room >= kNarrowestMeter && text.starts_with(fields.front().text) && runs_ > 0) {
-    const double done = static_cast<double>(ended_) / static_cast<double>(runs_);
-    text.insert(fields.front().text.size(),
-                " " + progress_bar(done, std::min(room, kWidestMeter), speaks_utf8()));
-  }
-  return text;
+  const int columns = drawable_columns(STDOUT_FILENO);
+  if (runs_ == 0) return fitting_line(std::move(fields), columns);
+  const double done = static_cast<double>(ended_) / static_cast<double>(runs_);
+  return line_with_bar(std::move(fields), columns, done, kNarrowestMeter);
 }
 
 void CompareProgress::print_line(const std::string& text) {
-  clear();
+  line_.clear();
   print_text(text + '\n');
 }
 
 void CompareProgress::draw() {
-  if (!terminal_) return;
-  print_out(kClear + line());
-  drawn_ = true;
-}
-
-void CompareProgress::clear() {
-  if (!drawn_) return;
-  print_out(kClear);
-  drawn_ = false;
+  if (terminal_) line_.draw(line());
 }
 
 void NoProgress::on_damaged(const std::string& run, const std::string& what,

@@ -8,6 +8,7 @@
 
 #include <rubato/core/stopwatch.hpp>
 
+#include "core/drawn_line.hpp"
 #include "experiment/conduct.hpp"
 
 namespace rubato::app {
@@ -35,11 +36,10 @@ class CompareProgress final : public ExperimentView {
   [[nodiscard]] std::string time_left() const;
   void print_line(const std::string& text);
   void draw();
-  void clear();
 
   std::int64_t jobs_;
   bool terminal_;
-  bool drawn_ = false;
+  DrawnLine line_;
   std::string stage_;
   std::int64_t runs_ = 0;
   std::int64_t ended_ = 0;

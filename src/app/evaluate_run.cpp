@@ -16,6 +16,7 @@
 #include <rubato/state/state_file.hpp>
 
 #include "app/output.hpp"
+#include "core/csv_field.hpp"
 #include "core/file.hpp"
 #include "core/text_table.hpp"
 
@@ -94,22 +95,13 @@ std::string csv_of(const NamedArray& array) {
   }
 }
 
-// As a field of CSV.
-std::string quoted(const std::string& text) {
-  const bool blanks = !text.empty() && (text.front() == ' ' || text.back() == ' ');
-  if (!blanks && text.find_first_of("\",\n\r") == std::string::npos) return text;
-  std::string field = "\"";
-  for (const char c : text) field += c == '"' ? "\"\"" : std::string(1, c);
-  return field + '"';
-}
-
 // Of the classes of samples, one of each.
 std::string csv_of_names(const NamedArray& classes, const std::vector<std::string>& names) {
   std::string csv = fmt::format("sample,{}\n", classes.name);
   std::size_t sample = 0;
   for (const std::int64_t of : classes.values<std::int64_t>()) {
     fmt::format_to(std::back_inserter(csv), "{},{}\n", sample++,
-                   quoted(names.at(static_cast<std::size_t>(of))));
+                   csv_field(names.at(static_cast<std::size_t>(of))));
   }
   return csv;
 }

@@ -12,6 +12,7 @@
 #include <rubato/core/choice.hpp>
 
 #include "app/output.hpp"
+#include "core/or_null.hpp"
 #include "core/text_table.hpp"
 #include "report/progress.hpp"
 
@@ -103,26 +104,18 @@ std::string head(const RunStatus& status, LineWidth width) {
   return table.text(width);
 }
 
-template <class T>
-Json value_or_null(const std::optional<T>& value) {
-  return value ? Json(*value) : Json();
-}
-Json text_or_null(const std::string& text) {
-  return text.empty() ? Json() : Json(text);
-}
-
 Json host_json(const HostStatus& host) {
   return {{"host", host.host},
-          {"rank", value_or_null(host.rank)},
+          {"rank", or_null(host.rank)},
           {"state", choice_name(kHostStates, host.state)},
-          {"machine", text_or_null(host.machine)},
-          {"address", text_or_null(host.interface)},
-          {"process", value_or_null(host.process)},
-          {"weight", value_or_null(host.weight)},
-          {"steps", value_or_null(host.steps)},
-          {"here_for_seconds", value_or_null(host.here_for)},
-          {"silent_for_seconds", value_or_null(host.silent_for)},
-          {"refusal", text_or_null(host.refusal)}};
+          {"machine", or_null(host.machine)},
+          {"address", or_null(host.interface)},
+          {"process", or_null(host.process)},
+          {"weight", or_null(host.weight)},
+          {"steps", or_null(host.steps)},
+          {"here_for_seconds", or_null(host.here_for)},
+          {"silent_for_seconds", or_null(host.silent_for)},
+          {"refusal", or_null(host.refusal)}};
 }
 
 }  // namespace
@@ -155,11 +148,11 @@ std::string hosts_json(const RunStatus& status) {
                   {"group", status.generation},
                   {"there", status.there},
                   {"wanted", waits ? Json(status.wanted) : Json()},
-                  {"first_hosts", value_or_null(status.first)},
-                  {"min_hosts", value_or_null(status.least)},
-                  {"max_hosts", value_or_null(status.most)},
-                  {"cores", value_or_null(status.cores)},
-                  {"last_step", value_or_null(status.steps)},
+                  {"first_hosts", or_null(status.first)},
+                  {"min_hosts", or_null(status.least)},
+                  {"max_hosts", or_null(status.most)},
+                  {"cores", or_null(status.cores)},
+                  {"last_step", or_null(status.steps)},
                   {"writer", std::move(writer)},
                   {"hosts", std::move(hosts)}};
   // Folders and names of machines may be no UTF-8.

@@ -19,7 +19,6 @@
 #include <fmt/ranges.h>
 #include <netinet/in.h>
 #include <sys/mman.h>
-#include <sys/prctl.h>
 #include <sys/random.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
@@ -31,6 +30,7 @@
 #include "app/command_line.hpp"
 #include "app/exit_code.hpp"
 #include "app/idle_options.hpp"
+#include "core/process.hpp"
 
 namespace rubato::app {
 
@@ -41,7 +41,6 @@ constexpr std::int64_t kMaxRestarts = 1'000'000;
 // How long a host may take to write its checkpoint, once another one has failed.
 constexpr std::chrono::seconds kGrace{30};
 // As a shell has it.
-constexpr int kCannotStart = 127;
 constexpr int kKilled = 128;
 
 [[noreturn]] void fail(std::string_view what) {
@@ -102,19 +101,6 @@ sigset_t watched_signals() {
   return set;
 }
 
-// In the child: what may be called between fork() and exec() only.
-[[noreturn]] void become(char* const* argv, pid_t parent) {
-  // Whatever becomes of the parent, no host is left behind.
-  prctl(PR_SET_PDEATHSIG, SIGKILL);
-  if (getppid() != parent) _exit(kCannotStart);
-  // Ctrl-C in the terminal reaches the parent alone, which passes it on.
-  setpgid(0, 0);
-  const sigset_t watched = watched_signals();
-  sigprocmask(SIG_UNBLOCK, &watched, nullptr);
-  execv("/proc/self/exe", argv);
-  _exit(kCannotStart);
-}
-
 // The processes of the hosts, and of what serves them.
 class LaunchedHosts {
  public:
@@ -125,8 +111,8 @@ class LaunchedHosts {
     sigprocmask(SIG_BLOCK, &watched, nullptr);
   }
   ~LaunchedHosts() {
-    for (const Host& host : running_) end(host.process);
-    if (server_ != 0) end(server_);
+    for (const Host& host : running_) kill_child(host.process);
+    if (server_ != 0) kill_child(server_);
   }
   LaunchedHosts(const LaunchedHosts&) = delete;
   LaunchedHosts& operator=(const LaunchedHosts&) = delete;
@@ -136,7 +122,7 @@ class LaunchedHosts {
     running_.push_back({.process = process, .arguments = std::move(arguments)});
   }
   // What runs for as long as the hosts do.
-  void serve(std::vector<std::string> arguments) { server_ = started(arguments); }
+  void serve(const std::vector<std::string>& arguments) { server_ = started(arguments); }
 
   // Waits for all to end. Returns the exit code.
   int wait() {
@@ -164,21 +150,15 @@ class LaunchedHosts {
     std::vector<std::string> arguments{};
   };
 
-  static pid_t started(std::vector<std::string>& arguments) {
-    std::vector<char*> argv;
-    argv.reserve(arguments.size() + 1);
-    for (std::string& argument : arguments) argv.push_back(argument.data());
-    argv.push_back(nullptr);
-    const pid_t parent = getpid();
-    const pid_t process = fork();
-    if (process == 0) become(argv.data(), parent);
+  static pid_t started(const std::vector<std::string>& arguments) {
+    const pid_t process = start_child("/proc/self/exe", arguments, [](pid_t parent) {
+      // Whatever becomes of this process, no host is left behind; signals it passes on.
+      tie_to(parent);
+      const sigset_t watched = watched_signals();
+      sigprocmask(SIG_UNBLOCK, &watched, nullptr);
+    });
     if (process < 0) fail("start a host");
     return process;
-  }
-  static void end(pid_t process) {
-    kill(process, SIGKILL);
-    while (waitpid(process, nullptr, 0) < 0 && errno == EINTR) {
-    }
   }
 
   void take_signal() {

@@ -12,6 +12,7 @@
 
 #include "app/command_line.hpp"
 #include "app/output.hpp"
+#include "core/or_null.hpp"
 #include "core/text_table.hpp"
 #include "core/wrapped.hpp"
 
@@ -74,18 +75,13 @@ std::string overview(LineWidth width) {
   return wrapped(title, 0, width) + "\n\n" + table.text(width);
 }
 
-// Null where there is none.
-Json text_or_null(const std::string& text) {
-  return text.empty() ? Json() : Json(text);
-}
-
 Json argument_json(const Argument& argument) {
   return {{"name", argument.name},
           {"kind", choice_name(kArgumentKinds, argument.kind)},
-          {"default", text_or_null(argument.fallback)},
-          {"unset", text_or_null(argument.unset)},
+          {"default", or_null(argument.fallback)},
+          {"unset", or_null(argument.unset)},
           {"required", !argument.example.empty()},
-          {"example", text_or_null(argument.example)},
+          {"example", or_null(argument.example)},
           {"accepted", argument.accepted},
           {"choices", argument.choices}};
 }

@@ -14,6 +14,7 @@
 #include "config/batch_policy.hpp"
 #include "config/fault_options.hpp"
 #include "config/trace_source.hpp"
+#include "core/hour.hpp"
 #include "report/progress.hpp"
 
 namespace rubato::app {
@@ -32,9 +33,8 @@ std::string epochs_of(const TrainResult& result) {
 // "modelled time 2:13:05, 41.2 core-hours, 12.36 of money, idle 10:00, lost 31 s, restarting 1:00,
 // 2 restarts".
 std::string clock_words(const ClockTime& time) {
-  constexpr double kHour = 3600;
   std::string text = fmt::format("modelled time {}, {:.4g} core-hours", modelled_time(time.seconds),
-                                 time.core_seconds / kHour);
+                                 time.core_seconds / kSecondsOfHour);
   if (time.money > 0) text += fmt::format(", {:.4g} of money", time.money);
   if (time.idle_seconds > 0) text += fmt::format(", idle {}", modelled_time(time.idle_seconds));
   if (time.lost_seconds > 0) text += fmt::format(", lost {}", modelled_time(time.lost_seconds));

@@ -24,6 +24,8 @@
 #include "app/simulate_table.hpp"
 #include "config/run_option.hpp"
 #include "config/trace_source.hpp"
+#include "core/drawn_line.hpp"
+#include "core/product.hpp"
 #include "experiment/value_list.hpp"
 #include "run/dry_run.hpp"
 
@@ -79,14 +81,10 @@ std::vector<RunConfiguration> combinations(const SimulateOptions& options) {
           fmt::format("--{}: all combinations are more than {} runs; accepted: fewer values",
                       values.option->name, kMostRuns));
     }
-    std::vector<RunConfiguration> next;
-    for (const RunConfiguration& configuration : all) {
-      for (const std::string& text : values.texts) {
-        next.push_back(configuration);
-        values.option->set(next.back(), text);
-      }
-    }
-    all = std::move(next);
+    all = each_with_each(all, values.texts,
+                         [&](RunConfiguration& configuration, const std::string& text) {
+                           values.option->set(configuration, text);
+                         });
   }
   return all;
 }
@@ -111,17 +109,15 @@ class LoadedSteps {
 // Says how far it is where that takes longer than a moment and somebody looks.
 class Progress {
  public:
-  explicit Progress(std::size_t runs) : runs_(runs), shown_(can_redraw(STDERR_FILENO)) {}
-  ~Progress() {
-    if (drawn_) redraw_error("\r\x1b[2K");
-  }
+  explicit Progress(std::size_t runs)
+      : runs_(runs), shown_(can_redraw(STDERR_FILENO)), line_(redraw_error) {}
+  ~Progress() { line_.clear(); }
   Progress(const Progress&) = delete;
   Progress& operator=(const Progress&) = delete;
 
   void show(std::size_t done) {
     if (!shown_ || since_.seconds() < kMoment) return;
-    redraw_error(fmt::format("\r\x1b[2Ksimulated {} of {}", done, runs_));
-    drawn_ = true;
+    line_.draw(fmt::format("simulated {} of {}", done, runs_));
     since_ = {};
   }
 
@@ -130,7 +126,7 @@ class Progress {
 
   std::size_t runs_;
   bool shown_;
-  bool drawn_ = false;
+  DrawnLine line_;
   Stopwatch since_;
 };
 

@@ -7,14 +7,14 @@
 
 #include "app/grouped.hpp"
 #include "app/modelled_time.hpp"
+#include "core/hour.hpp"
+#include "core/or_null.hpp"
 #include "core/text_table.hpp"
 #include "report/clock_json.hpp"
 
 namespace rubato::app {
 
 namespace {
-
-constexpr double kHour = 3600;
 
 std::string cores_text(const SimulatedTraining& training) {
   return training.fewest_cores == training.most_cores
@@ -62,7 +62,7 @@ std::string simulation_table(std::span<const SimulatedRun> runs, LineWidth width
     row.push_back(fmt::format("{:.0f}", run.training.mean_batch));
     row.push_back(cores_text(run.training));
     row.push_back(modelled_time(time.seconds));
-    row.push_back(fmt::format("{:.4g}", time.core_seconds / kHour));
+    row.push_back(fmt::format("{:.4g}", time.core_seconds / kSecondsOfHour));
     if (money) row.push_back(fmt::format("{:.4g}", time.money));
     if (hosts) row.push_back(grouped(std::llround(run.training.host_bytes)));
     row.push_back(modelled_time(time.idle_seconds));
@@ -91,7 +91,7 @@ std::string simulation_json(std::span<const SimulatedRun> runs) {
          {"cores", {{"fewest", run.training.fewest_cores}, {"most", run.training.most_cores}}},
          {"host_bytes_per_step", run.training.host_bytes},
          {"clock", clock_json(result.time.value_or(ClockTime()))},
-         {"ended_by", end.empty() ? nlohmann::ordered_json() : nlohmann::ordered_json(end)}});
+         {"ended_by", or_null(end)}});
   }
   return list.dump(2) + "\n";
 }

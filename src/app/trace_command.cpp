@@ -24,8 +24,8 @@
 #include "config/run_option.hpp"
 #include "config/trace_source.hpp"
 #include "core/file.hpp"
+#include "core/terminal.hpp"
 #include "core/text_table.hpp"
-#include "report/progress.hpp"
 
 namespace rubato::app {
 

@@ -10,6 +10,7 @@
 #include <nlohmann/json.hpp>
 
 #include "app/grouped.hpp"
+#include "core/or_null.hpp"
 #include "core/text_table.hpp"
 
 namespace rubato::app {
@@ -54,11 +55,6 @@ std::string range_text(std::int64_t fewest, std::int64_t most) {
 // Valid JSON, whatever a file is called.
 std::string dumped(const nlohmann::ordered_json& json) {
   return json.dump(2, ' ', false, nlohmann::json::error_handler_t::replace) + '\n';
-}
-
-template <class T>
-nlohmann::ordered_json value_or_null(const std::optional<T>& value) {
-  return value ? nlohmann::ordered_json(*value) : nlohmann::ordered_json();
 }
 
 }  // namespace
@@ -124,7 +120,7 @@ std::string summary_json(const Availability& availability) {
   return dumped({{"kind", "availability"},
                  {"source", availability.source()},
                  {"length_seconds", availability.length()},
-                 {"sample_gap_seconds", value_or_null(availability.sample_gap())},
+                 {"sample_gap_seconds", or_null(availability.sample_gap())},
                  {"fewest", summary.fewest},
                  {"most", summary.most},
                  {"mean", summary.mean},
@@ -144,8 +140,8 @@ std::string summary_json(const Trace& trace) {
                  {"most", numbers.most},
                  {"mean", numbers.mean(trace)},
                  {"changes", numbers.changes},
-                 {"fewest_cores", value_or_null(numbers.fewest_cores)},
-                 {"most_cores", value_or_null(numbers.most_cores)}});
+                 {"fewest_cores", or_null(numbers.fewest_cores)},
+                 {"most_cores", or_null(numbers.most_cores)}});
 }
 
 }  // namespace rubato::app

@@ -1,7 +1,6 @@
 #include "app/train_checks.hpp"
 
 #include <array>
-#include <sstream>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -18,6 +17,7 @@
 #include "app/run_folder_name.hpp"
 #include "config/engine.hpp"
 #include "config/run_option.hpp"
+#include "core/split.hpp"
 
 namespace rubato::app {
 
@@ -25,8 +25,7 @@ namespace {
 
 // Whether there is something among the parts of a schedule that counts.
 bool counts(std::string_view schedule) {
-  std::istringstream parts{std::string(schedule)};
-  for (std::string part; std::getline(parts, part, '+');) {
+  for (const std::string_view part : split_at(schedule, '+')) {
     const std::string name = Spec(part).name();
     if (name != "constant" && name != "plateau") return true;
   }

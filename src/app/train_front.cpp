@@ -5,7 +5,6 @@
 #include <filesystem>
 #include <string>
 #include <system_error>
-#include <utility>
 #include <variant>
 #include <vector>
 
@@ -28,6 +27,7 @@
 #include "config/data_source.hpp"
 #include "config/engine.hpp"
 #include "config/trace_source.hpp"
+#include "core/process.hpp"
 #include "run/step_source.hpp"
 
 namespace rubato::app {
@@ -69,26 +69,13 @@ void check_trace(const RunConfiguration& run) {
   if (samples) require_epochs(planner, run.epochs);
 }
 
-// Of this process, as exec() takes it.
-class Arguments {
- public:
-  Arguments(std::string program, const char* command, std::span<const std::string> arguments)
-      : program_(std::move(program)), pointers_{program_.data(), const_cast<char*>(command)} {
-    for (const std::string& argument : arguments) {
-      pointers_.push_back(const_cast<char*>(argument.c_str()));
-    }
-    pointers_.push_back(nullptr);
-  }
-  ~Arguments() = default;
-  Arguments(const Arguments&) = delete;
-  Arguments& operator=(const Arguments&) = delete;
-
-  [[nodiscard]] char* const* argv() const { return pointers_.data(); }
-
- private:
-  std::string program_;
-  std::vector<char*> pointers_;
-};
+// As exec() takes it, but for the pointers.
+std::vector<std::string> command_line(const std::string& program, const char* command,
+                                      std::span<const std::string> arguments) {
+  std::vector<std::string> line{program, command};
+  line.insert(line.end(), arguments.begin(), arguments.end());
+  return line;
+}
 
 // Becomes the program that loads libtorch.
 [[noreturn]] void become_train_program(const char* command,
@@ -96,7 +83,8 @@ class Arguments {
   const std::string program = train_program().string();
   // What c10d would log is said by the error that follows.
   setenv("GLOG_minloglevel", "3", 0);  // NOLINT(concurrency-mt-unsafe): there is one thread
-  execv(program.c_str(), Arguments(program, command, arguments).argv());
+  const std::vector<std::string> line = command_line(program, command, arguments);
+  execv(program.c_str(), exec_pointers(line).data());
   throw Error(fmt::format("cannot start {}: {}", program, std::generic_category().message(errno)));
 }
 
@@ -109,7 +97,8 @@ int start(const char* command, std::span<const std::string> arguments) {
   if (engine_of(options->run) == Engine::libtorch || options->hosts.several()) {
     become_train_program(command, arguments);
   }
-  use_right_kernels(Arguments("rubato", command, arguments).argv(), options->run.kernels);
+  const std::vector<std::string> line = command_line("rubato", command, arguments);
+  use_right_kernels(exec_pointers(line).data(), options->run.kernels);
   try {
     return static_cast<int>(program.execute(*options, dense_workload));
   } catch (const TrainingError& error) {

@@ -4,7 +4,6 @@
 #include <array>
 #include <cmath>
 #include <cstdint>
-#include <fstream>
 #include <limits>
 #include <numeric>
 
@@ -14,6 +13,7 @@
 
 #include <rubato/core/error.hpp>
 
+#include "machine/system_files.hpp"
 #include "state/sha256.hpp"
 
 namespace rubato::c10d_hosts_detail {
@@ -25,12 +25,6 @@ using nlohmann::json;
 std::string machine_name() {
   std::array<char, 256> name{};
   return gethostname(name.data(), name.size() - 1) == 0 ? name.data() : "";
-}
-
-std::string machine_id() {
-  std::string id;
-  std::getline(std::ifstream("/proc/sys/kernel/random/boot_id"), id);
-  return id;
 }
 
 // It may be printed, wherever it has come from: without what steers a terminal.
@@ -117,7 +111,7 @@ Greeting parse_greeting(std::string_view text, int rank) {
 }
 
 Greeting greeting_from_here() {
-  return {.machine = machine_name(), .machine_id = machine_id(), .nonce = new_nonce()};
+  return {.machine = machine_name(), .machine_id = boot_id(), .nonce = new_nonce()};
 }
 
 std::string proof_of(std::string_view token, int rank, std::span<const std::string> greetings) {

@@ -10,14 +10,15 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "machine/system_files.hpp"
+
 namespace rubato::c10d_hosts_detail {
 
 namespace {
 
 // "BOOT/NAMESPACE": processes of the same one see each other.
 std::string surroundings() {
-  std::string boot;
-  std::getline(std::ifstream("/proc/sys/kernel/random/boot_id"), boot);
+  const std::string boot = boot_id();
   struct stat processes {};
   if (boot.empty() || stat("/proc/self/ns/pid", &processes) != 0) return {};
   return fmt::format("{}/{}", boot, processes.st_ino);

@@ -10,6 +10,8 @@
 #include <system_error>
 #include <vector>
 
+#include "core/split.hpp"
+
 namespace rubato {
 
 namespace {
@@ -87,12 +89,8 @@ Groups groups_of(const fs::path& mount, std::string_view path) {
 }
 
 bool lists(std::string_view controllers, std::string_view wanted) {
-  while (!controllers.empty()) {
-    const std::size_t comma = std::min(controllers.find(','), controllers.size());
-    if (controllers.substr(0, comma) == wanted) return true;
-    controllers.remove_prefix(std::min(comma + 1, controllers.size()));
-  }
-  return false;
+  const std::vector<std::string_view> all = split_at(controllers, ',');
+  return std::ranges::find(all, wanted) != all.end();
 }
 
 template <class T>

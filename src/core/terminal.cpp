@@ -1,6 +1,8 @@
 #include "core/terminal.hpp"
 
 #include <algorithm>
+#include <cstdlib>
+#include <string_view>
 
 #include <sys/ioctl.h>
 
@@ -16,6 +18,17 @@ LineWidth line_width(int descriptor) {
   constexpr std::size_t kLeast = 20;
   const auto columns = terminal_columns(descriptor);
   return columns ? LineWidth{std::max(*columns, kLeast)} : LineWidth{};
+}
+
+bool speaks_utf8() {
+  for (const char* name : {"LC_ALL", "LC_CTYPE", "LANG"}) {
+    const char* value = std::getenv(name);
+    if (value == nullptr || *value == '\0') continue;
+    const std::string_view locale(value);
+    return locale.find("UTF-8") != std::string_view::npos ||
+           locale.find("utf8") != std::string_view::npos;
+  }
+  return false;
 }
 
 }  // namespace rubato

@@ -12,4 +12,7 @@ namespace rubato {
 /// How long the lines to a descriptor may be: at least 20 columns.
 [[nodiscard]] LineWidth line_width(int descriptor);
 
+/// Whether the environment says that text may be UTF-8.
+[[nodiscard]] bool speaks_utf8();
+
 }  // namespace rubato

@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "core/cgroup.hpp"
+#include "core/split.hpp"
 #include "machine/system_files.hpp"
 
 namespace rubato::doctor {
@@ -29,9 +30,8 @@ std::string variable(const char* name) {
 std::vector<int> numbers_of(const std::string& list) {
   constexpr int kMost = 1 << 16;
   std::vector<int> numbers;
-  std::istringstream ranges(list);
-  for (std::string range; std::getline(ranges, range, ',');) {
-    std::istringstream ends(range);
+  for (const std::string_view range : split_at(list, ',')) {
+    std::istringstream ends{std::string(range)};
     int first = 0;
     if (!(ends >> first)) continue;
     int last = first;

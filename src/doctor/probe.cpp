@@ -12,7 +12,6 @@
 #include <oneapi/tbb/version.h>
 #include <openssl/crypto.h>
 #include <openssl/opensslv.h>
-#include <spawn.h>
 #include <sys/wait.h>
 #include <unistd.h>
 #include <zlib.h>
@@ -21,6 +20,7 @@
 #include <rubato/core/stopwatch.hpp>
 #include <rubato/machine/kernels.hpp>
 
+#include "core/process.hpp"
 #include "machine/openblas.hpp"
 
 namespace rubato::doctor {
@@ -143,28 +143,22 @@ TrainingProcess parse_probe(const std::string& text) try {
 std::string output_of(const std::filesystem::path& program, const std::string& argument) {
   std::array<int, 2> ends{};
   if (pipe(ends.data()) != 0) throw Error("cannot make a pipe");
-  posix_spawn_file_actions_t actions;
-  posix_spawn_file_actions_init(&actions);
-  posix_spawn_file_actions_adddup2(&actions, ends[1], STDOUT_FILENO);
-  posix_spawn_file_actions_addclose(&actions, ends[0]);
-  std::string name = program;
-  std::string copy = argument;
-  const std::array<char*, 3> argv{name.data(), copy.data(), nullptr};
-  pid_t child = 0;
-  const int failed = posix_spawn(&child, name.c_str(), &actions, nullptr, argv.data(), environ);
-  posix_spawn_file_actions_destroy(&actions);
+  const pid_t child = start_child(program, {program, argument}, [&](pid_t /*parent*/) {
+    dup2(ends[1], STDOUT_FILENO);
+    close(ends[0]);
+  });
   close(ends[1]);
   std::string text;
   std::array<char, 4096> buffer{};
   ssize_t count = 0;
-  while (failed == 0 && (count = read(ends[0], buffer.data(), buffer.size())) > 0) {
+  while (child > 0 && (count = read(ends[0], buffer.data(), buffer.size())) > 0) {
     text.append(buffer.data(), static_cast<std::size_t>(count));
   }
   close(ends[0]);
   int status = 0;
-  if (failed != 0 || waitpid(child, &status, 0) != child || !WIFEXITED(status) ||
+  if (child < 0 || waitpid(child, &status, 0) != child || !WIFEXITED(status) ||
       WEXITSTATUS(status) != 0) {
-    throw Error(fmt::format("{} cannot run, or fails", name));
+    throw Error(fmt::format("{} cannot run, or fails", program.string()));
   }
   return text;
 }

@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include "core/or_null.hpp"
 #include "core/text_table.hpp"
 
 namespace rubato::doctor {
@@ -21,11 +22,6 @@ std::int64_t count(std::span<const Finding> findings, Health health) {
 
 std::string counted(std::int64_t number, std::string_view noun) {
   return fmt::format("{} {}{}", number, noun, number == 1 ? "" : "s");
-}
-
-template <class T>
-OrderedJson or_null(const std::optional<T>& value) {
-  return value ? OrderedJson(*value) : OrderedJson();
 }
 
 OrderedJson facts_json(const Facts& facts) {
@@ -80,11 +76,10 @@ std::string report_text(std::span<const Finding> findings, LineWidth width) {
 std::string report_json(const Facts& facts, std::span<const Finding> findings) {
   OrderedJson list = OrderedJson::array();
   for (const Finding& finding : findings) {
-    list.push_back(
-        {{"subject", finding.subject},
-         {"health", choice_name(kHealths, finding.health)},
-         {"what", finding.what},
-         {"advice", finding.advice.empty() ? OrderedJson() : OrderedJson(finding.advice)}});
+    list.push_back({{"subject", finding.subject},
+                    {"health", choice_name(kHealths, finding.health)},
+                    {"what", finding.what},
+                    {"advice", or_null(finding.advice)}});
   }
   return OrderedJson{{"well", is_well(findings)}, {"findings", list}, {"facts", facts_json(facts)}}
              .dump(2) +

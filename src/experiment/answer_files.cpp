@@ -8,6 +8,8 @@
 #include <nlohmann/json.hpp>
 
 #include "config/run_option.hpp"
+#include "core/csv_field.hpp"
+#include "core/or_null.hpp"
 #include "experiment/labels.hpp"
 
 namespace rubato {
@@ -16,20 +18,6 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 using Comparison = Answer::Comparison;
-
-std::string field(const std::string& text) {
-  if (text.find_first_of(",\"\n") == std::string::npos) return text;
-  std::string quoted = "\"";
-  for (const char letter : text) {
-    if (letter == '"') quoted += '"';
-    quoted += letter;
-  }
-  return quoted + '"';
-}
-
-std::string field(const std::optional<double>& number) {
-  return number ? fmt::to_string(*number) : std::string();
-}
 
 // Puts lines together.
 class Csv {
@@ -47,9 +35,11 @@ class Csv {
   [[nodiscard]] std::string text() && { return std::move(text_); }
 
  private:
-  void add_one(const std::string& text) { line_ += field(text) + ','; }
-  void add_one(const char* text) { line_ += field(std::string(text)) + ','; }
-  void add_one(const std::optional<double>& number) { line_ += field(number) + ','; }
+  void add_one(const std::string& text) { line_ += csv_field(text) + ','; }
+  void add_one(const char* text) { line_ += csv_field(text) + ','; }
+  void add_one(const std::optional<double>& number) {
+    line_ += (number ? fmt::to_string(*number) : std::string()) + ',';
+  }
   void add_one(double number) { line_ += fmt::to_string(number) + ','; }
   void add_one(std::int64_t number) { line_ += fmt::to_string(number) + ','; }
   void add_one(std::uint64_t number) { line_ += fmt::to_string(number) + ','; }
@@ -78,11 +68,6 @@ std::string rank_of(const Answer::Cell& cell) {
   if (cell.is_best) return "best";
   if (!cell.to_best || !cell.to_best->adjusted) return "";
   return cell.to_best->stands ? "worse" : "not told from best";
-}
-
-template <class Value>
-Json or_null(const std::optional<Value>& value) {
-  return value ? Json(*value) : Json();
 }
 
 Json estimate_json(const Estimate& estimate) {
@@ -170,7 +155,7 @@ Json run_json(const Answer& answer, const Answer::Run& run) {
   json.update(labels_json(answer, run.labels));
   json["seed"] = run.seed;
   json["end"] = name_of(run.result.end);
-  json["reason"] = run.result.reason.empty() ? Json() : Json(run.result.reason);
+  json["reason"] = or_null(run.result.reason);
   json["final"] = or_null(run.result.final_value);
   json["best"] = or_null(run.result.best_value);
   json["epochs"] = run.result.epochs;

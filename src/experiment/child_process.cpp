@@ -8,7 +8,6 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
-#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -29,13 +28,10 @@ void put_in_place(int descriptor, int number) {
   if (descriptor < 0 || dup2(descriptor, number) < 0) _exit(kCannotStart);
 }
 
-// In the child: what may be called between fork() and exec() only.
-[[noreturn]] void become(const char* program, char* const* argv, const char* errors, int inherited,
-                         pid_t parent) {
+// In the child: what is async-signal-safe only.
+void prepare(const char* errors, int inherited, pid_t parent) {
   // Whatever becomes of the parent, nobody is left to work in its folder.
-  prctl(PR_SET_PDEATHSIG, SIGKILL);
-  if (getppid() != parent) _exit(kCannotStart);
-  setpgid(0, 0);
+  tie_to(parent);
   for (const int number : {SIGINT, SIGTERM}) {
     if (std::signal(number, SIG_DFL) == SIG_IGN) std::signal(number, SIG_IGN);
   }
@@ -45,22 +41,15 @@ void put_in_place(int descriptor, int number) {
   put_in_place(open("/dev/null", O_WRONLY), STDOUT_FILENO);
   put_in_place(open(errors, O_WRONLY | O_CREAT | O_TRUNC, 0666), STDERR_FILENO);
   if (inherited >= 0) fcntl(inherited, F_SETFD, 0);
-  execv(program, argv);
-  _exit(kCannotStart);
 }
 
 }  // namespace
 
 ChildProcess::ChildProcess(const std::filesystem::path& program,
                            const std::vector<std::string>& arguments,
-                           const std::filesystem::path& errors, int inherited) {
-  std::vector<char*> argv;
-  argv.reserve(arguments.size() + 1);
-  for (const std::string& argument : arguments) argv.push_back(const_cast<char*>(argument.c_str()));
-  argv.push_back(nullptr);
-  const pid_t parent = getpid();
-  process_ = fork();
-  if (process_ == 0) become(program.c_str(), argv.data(), errors.c_str(), inherited, parent);
+                           const std::filesystem::path& errors, int inherited)
+    : process_(start_child(program, arguments,
+                           [&](pid_t parent) { prepare(errors.c_str(), inherited, parent); })) {
   if (process_ < 0) {
     throw Error(fmt::format("cannot start {}: {}", program.string(),
                             std::generic_category().message(errno)));
@@ -76,11 +65,7 @@ ChildProcess& ChildProcess::operator=(ChildProcess&& other) noexcept {
 }
 
 ChildProcess::~ChildProcess() {
-  if (process_ < 0) return;
-  kill(process_, SIGKILL);
-  int status = 0;
-  while (waitpid(process_, &status, 0) < 0 && errno == EINTR) {
-  }
+  if (process_ >= 0) kill_child(process_);
 }
 
 bool ChildProcess::has_ended(ChildEnd& end) {

@@ -6,6 +6,8 @@
 
 #include <sys/types.h>
 
+#include "core/process.hpp"
+
 namespace rubato {
 
 /// How a child ended.
@@ -15,9 +17,6 @@ struct ChildEnd {
   /// 0 where none did.
   int signal = 0;
 };
-
-/// The exit code of a child whose program could not be started, as a shell has it.
-inline constexpr int kCannotStart = 127;
 
 /// A program that this process has started, in a process group of its own: Ctrl-C in the terminal
 /// reaches this process alone. It reads nothing, prints nothing to stdout, and is killed when the

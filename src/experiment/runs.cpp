@@ -14,6 +14,7 @@
 
 #include "config/run_option.hpp"
 #include "config/trace_source.hpp"
+#include "core/product.hpp"
 #include "experiment/labels.hpp"
 
 namespace rubato {
@@ -60,15 +61,13 @@ std::vector<Combination> product_of(const std::vector<Axis>& axes) {
   std::vector<Combination> combinations{{}};
   for (const Axis& axis : axes) {
     const std::vector<std::string> labels = labels_of(axis.option, axis.values);
-    std::vector<Combination> longer;
-    for (const Combination& combination : combinations) {
-      for (std::size_t i = 0; i < axis.values.size(); ++i) {
-        longer.push_back(combination);
-        longer.back().push_back(
-            {.option = axis.option, .value = axis.values[i], .label = labels[i]});
-      }
+    std::vector<AxisValue> values;
+    for (std::size_t i = 0; i < labels.size(); ++i) {
+      values.push_back({.option = axis.option, .value = axis.values[i], .label = labels[i]});
     }
-    combinations = std::move(longer);
+    combinations = each_with_each(
+        combinations, values,
+        [](Combination& combination, const AxisValue& value) { combination.push_back(value); });
   }
   return combinations;
 }

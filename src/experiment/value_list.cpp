@@ -4,12 +4,13 @@
 #include <cstdint>
 #include <iterator>
 #include <limits>
-#include <utility>
 
 #include <fmt/format.h>
 
 #include <rubato/core/error.hpp>
 #include <rubato/core/number.hpp>
+
+#include "core/split.hpp"
 
 namespace rubato {
 
@@ -47,22 +48,12 @@ std::vector<std::string> range_of(std::string_view text, std::size_t dots) {
 
 }  // namespace
 
-std::vector<std::string> split_at_commas(std::string_view text) {
-  std::vector<std::string> pieces;
-  for (std::size_t begin = 0; begin <= text.size();) {
-    const std::size_t end = std::min(text.find(',', begin), text.size());
-    pieces.emplace_back(text.substr(begin, end - begin));
-    begin = end + 1;
-  }
-  return pieces;
-}
-
 std::vector<std::string> list_values(const RunOption& option, std::string_view text) {
   std::vector<std::string> values;
   if (has_commas(option)) {
     values.emplace_back(text);
   } else {
-    for (std::string& piece : split_at_commas(text)) {
+    for (const std::string_view piece : split_at(text, ',')) {
       const std::size_t dots = piece.find(kDots);
       if (piece.empty()) {
         throw Error(
@@ -71,11 +62,11 @@ std::vector<std::string> list_values(const RunOption& option, std::string_view t
                         text));
       }
       if (is_argument(piece) && !values.empty()) {
-        values.back() += "," + piece;
-      } else if (option.kind == OptionKind::whole && dots != std::string::npos) {
+        values.back().append(",").append(piece);
+      } else if (option.kind == OptionKind::whole && dots != std::string_view::npos) {
         std::ranges::move(range_of(piece, dots), std::back_inserter(values));
       } else {
-        values.push_back(std::move(piece));
+        values.emplace_back(piece);
       }
     }
   }
@@ -90,19 +81,20 @@ std::vector<std::string> list_values(const RunOption& option, std::string_view t
 
 std::vector<Assigned> list_assigned(std::string_view text) {
   std::vector<Assigned> all;
-  for (const std::string& piece : split_at_commas(text)) {
+  for (const std::string_view piece : split_at(text, ',')) {
     const std::size_t equals = piece.find('=');
     if (!all.empty() && all.back().value.find(':') != std::string::npos) {
-      all.back().value += "," + piece;
+      all.back().value.append(",").append(piece);
       continue;
     }
-    if (equals == std::string::npos || equals == 0 || equals + 1 == piece.size()) {
+    if (equals == std::string_view::npos || equals == 0 || equals + 1 == piece.size()) {
       throw Error(
           fmt::format("'{}' is not of the form NAME=VALUE; accepted: such as "
                       "trace=128,rule=constant",
                       piece));
     }
-    all.push_back({.name = piece.substr(0, equals), .value = piece.substr(equals + 1)});
+    all.push_back({.name = std::string(piece.substr(0, equals)),
+                   .value = std::string(piece.substr(equals + 1))});
   }
   return all;
 }

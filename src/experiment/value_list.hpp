@@ -26,7 +26,4 @@ struct Assigned {
 /// Throws Error for a piece that is not of this form.
 [[nodiscard]] std::vector<Assigned> list_assigned(std::string_view text);
 
-/// The pieces between commas; one, which may be empty, where there is none.
-[[nodiscard]] std::vector<std::string> split_at_commas(std::string_view text);
-
 }  // namespace rubato

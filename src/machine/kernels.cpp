@@ -11,6 +11,7 @@
 #include <rubato/core/error.hpp>
 #include <rubato/machine/kernels.hpp>
 
+#include "core/process.hpp"
 #include "machine/kernel_variables.hpp"
 
 namespace rubato {
@@ -60,12 +61,8 @@ std::string start_again(char* const* argv, const Variables& variables) {
   // Of a program that is run by the loader's own name, or under an emulator, the arguments are
   // others.
   if (program.filename().string().starts_with("ld-")) return "it was started by the loader's name";
-  std::vector<std::string> environment = environment_with(variables);
-  std::vector<char*> pointers;
-  pointers.reserve(environment.size() + 1);
-  for (std::string& entry : environment) pointers.push_back(entry.data());
-  pointers.push_back(nullptr);
-  execve(program.c_str(), argv, pointers.data());
+  const std::vector<std::string> environment = environment_with(variables);
+  execve(program.c_str(), argv, exec_pointers(environment).data());
   return std::generic_category().message(errno);
 }
 

@@ -11,6 +11,10 @@ std::string first_line(const std::filesystem::path& file) {
   return line;
 }
 
+std::string boot_id(const std::filesystem::path& root) {
+  return first_line(root / "proc/sys/kernel/random/boot_id");
+}
+
 std::string processor_name(const std::filesystem::path& root) {
   std::ifstream in(root / "proc/cpuinfo");
   for (std::string line; std::getline(in, line);) {

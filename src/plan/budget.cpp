@@ -7,11 +7,11 @@
 #include <rubato/core/error.hpp>
 #include <rubato/plan/budget.hpp>
 
+#include "core/hour.hpp"
+
 namespace rubato {
 
 namespace {
-
-constexpr double kSecondsOfHour = 3600;
 
 void require_positive(std::string_view what, const std::optional<double>& value) {
   if (!value || (*value > 0 && std::isfinite(*value))) return;

@@ -2,6 +2,7 @@
 #include <rubato/recipe/augmentation_options.hpp>
 
 #include "core/options_row.hpp"
+#include "core/split.hpp"
 
 namespace rubato {
 
@@ -43,12 +44,10 @@ constexpr std::array<AugmentationRow, kAugmentations.size()> kAugmentationRows{
 
 std::vector<AugmentationOptions> parse_augmentations(std::string_view text) {
   std::vector<AugmentationOptions> all;
-  while (!text.empty() || !all.empty()) {
-    const std::size_t plus = text.find('+');
-    all.push_back(parse_options("augmentation", text.substr(0, plus), kAugmentationRows,
-                                &AugmentationOptions::kind));
-    if (plus == std::string_view::npos) return all;
-    text.remove_prefix(plus + 1);
+  if (text.empty()) return all;
+  for (const std::string_view part : split_at(text, '+')) {
+    all.push_back(
+        parse_options("augmentation", part, kAugmentationRows, &AugmentationOptions::kind));
   }
   return all;
 }

@@ -9,6 +9,8 @@
 #include <rubato/core/error.hpp>
 #include <rubato/recipe/own_operators.hpp>
 
+#include "core/split.hpp"
+
 namespace rubato {
 
 namespace {
@@ -29,9 +31,7 @@ OwnOperators parse_own_operators(std::string_view text) {
   OwnOperators operators = OwnOperators::none();
   std::vector<std::string_view> accepted{"all", "none"};
   for (const Named& named : kNames) accepted.push_back(named.name);
-  while (true) {
-    const std::size_t comma = text.find(',');
-    const std::string_view name = text.substr(0, comma);
+  for (const std::string_view name : split_at(text, ',')) {
     bool found = false;
     for (const Named& named : kNames) {
       if (named.name != name) continue;
@@ -39,9 +39,8 @@ OwnOperators parse_own_operators(std::string_view text) {
       found = true;
     }
     if (!found) throw Error(unknown_name_message("operator", name, accepted));
-    if (comma == std::string_view::npos) return operators;
-    text.remove_prefix(comma + 1);
   }
+  return operators;
 }
 
 std::string to_string(const OwnOperators& operators) {

@@ -4,6 +4,8 @@
 #include <rubato/core/spec.hpp>
 #include <rubato/recipe/test_metrics.hpp>
 
+#include "core/split.hpp"
+
 namespace rubato {
 
 namespace {
@@ -30,14 +32,11 @@ constexpr std::array<MetricRow, 4> kMetricRows{
 
 TestMetrics parse_test_metrics(std::string_view text) {
   TestMetrics metrics;
-  bool more = !text.empty();
-  while (more) {
-    const std::size_t plus = text.find('+');
-    Spec spec(text.substr(0, plus));
+  if (text.empty()) return metrics;
+  for (const std::string_view part : split_at(text, '+')) {
+    Spec spec(part);
     find_row("metric", spec.name(), kMetricRows).read(spec, metrics);
     spec.finish();
-    more = plus != std::string_view::npos;
-    if (more) text.remove_prefix(plus + 1);
   }
   return metrics;
 }

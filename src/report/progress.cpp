@@ -4,7 +4,6 @@
 #include <array>
 #include <cerrno>
 #include <cmath>
-#include <cstdlib>
 #include <string_view>
 #include <utility>
 
@@ -21,28 +20,15 @@ namespace {
 
 // Seconds between two drawings of the bar: smooth for the eye, nothing for the run.
 constexpr double kRedraw = 0.08;
-// Columns of a terminal that does not say how many it has.
-constexpr std::size_t kColumns = 80;
 constexpr int kNarrowestBar = 4;
-constexpr int kWidestBar = 30;
 
 }  // namespace
 
-bool speaks_utf8() {
-  for (const char* name : {"LC_ALL", "LC_CTYPE", "LANG"}) {
-    const char* value = std::getenv(name);
-    if (value == nullptr || *value == '\0') continue;
-    const std::string_view locale(value);
-    return locale.find("UTF-8") != std::string_view::npos ||
-           locale.find("utf8") != std::string_view::npos;
-  }
-  return false;
-}
-
-Progress::Progress(std::FILE* out, const ProgressOptions& options) : out_(out), options_(options) {}
+Progress::Progress(std::FILE* out, const ProgressOptions& options)
+    : out_(out), options_(options), bar_([this](std::string_view text) { print(text); }) {}
 
 Progress::~Progress() {
-  clear_bar();
+  bar_.clear();
 }
 
 void Progress::on_epoch_begin(Training& training, const EpochStart& epoch) {
@@ -60,7 +46,7 @@ void Progress::on_epoch_begin(Training& training, const EpochStart& epoch) {
 void Progress::on_fault(Training& training, const StepPlan& step,
                         std::span<const FaultRecord> faults, std::int64_t cores_left) {
   static_cast<void>(training);
-  clear_bar();
+  bar_.clear();
   for (const FaultRecord& fault : faults) {
     print(fmt::format("step {}: core {} of {} died in its substep {}; the step is redone on {}\n",
                       step.index.value() + 1, fault.core.value(), step.cores, fault.substep,
@@ -75,7 +61,7 @@ void Progress::on_step(Training& training, const StepRecord& step) {
   epoch_steps_ = step.plan.index.value() - first_step_.value() + 1;
   epoch_samples_ = step.plan.first_sample(training.options().minibatch_size) + step.plan.batch_size;
   if (options_.terminal) {
-    if (bar_drawn_ && since_drawn_.seconds() < kRedraw) return;
+    if (bar_.drawn() && since_drawn_.seconds() < kRedraw) return;
     draw_bar(step);
   } else if (options_.log_steps > 0 && (step.plan.index.value() + 1) % options_.log_steps == 0) {
     print(fmt::format("epoch {}/{}  step {}  batch {}  lr {:.4g}  loss {}  {} samples/s  {} left\n",
@@ -95,7 +81,7 @@ void Progress::note_spent(const Training& training, const StepRecord& step) {
 
 void Progress::on_epoch(Training& training, const EpochRecord& epoch) {
   static_cast<void>(training);
-  clear_bar();
+  bar_.clear();
   samples_before_epoch_ += epoch_samples_here_;
   epochs_done_ = epoch.epoch.value() + 1;
   std::string test;
@@ -133,29 +119,14 @@ void Progress::draw_bar(const StepRecord& step) {
                                 {fmt::format("loss {}", decimal(step.loss, 4)), 5},
                                 {fmt::format("{:>5} samples/s", short_number(rate())), 1},
                                 {fmt::format("{} left", clock_time(seconds_left())), 4}};
-  // One column stays free: a full line would wrap on some terminals.
-  const int columns = static_cast<int>(terminal_columns(fileno(out_)).value_or(kColumns)) - 1;
-  std::string line = fitting_line(fields, columns);
-  const int room = columns - static_cast<int>(line.size()) - 1;
-  if (room >= kNarrowestBar && !line.empty()) {
-    const double done =
-        static_cast<double>(epoch_samples_) / static_cast<double>(epoch_samples_planned_);
-    // Behind the epoch, which it shows.
-    line.insert(fields.front().text.size(),
-                fmt::format(" {}", progress_bar(done, std::min(room, kWidestBar), speaks_utf8())));
-  }
-  print("\r\x1b[2K" + line);
-  bar_drawn_ = true;
-}
-
-void Progress::clear_bar() {
-  if (!bar_drawn_) return;
-  print("\r\x1b[2K");
-  bar_drawn_ = false;
+  const double done =
+      static_cast<double>(epoch_samples_) / static_cast<double>(epoch_samples_planned_);
+  // Behind the epoch, which it shows.
+  bar_.draw(line_with_bar(std::move(fields), drawable_columns(fileno(out_)), done, kNarrowestBar));
 }
 
 // A run does not end because nobody looks at it: whoever began it asks for the error.
-void Progress::print(const std::string& line) {
+void Progress::print(std::string_view line) {
   const std::string text = fitted(line, line_width(fileno(out_)));
   errno = 0;
   const bool written = std::fwrite(text.data(), 1, text.size(), out_) == text.size();
@@ -197,37 +168,6 @@ std::string clock_time(double seconds) {
 
 std::string decimal(double value, int decimals) {
   return std::isnan(value) ? "nan" : fmt::format("{:.{}f}", value, decimals);
-}
-
-std::string fitting_line(std::vector<LineField> fields, int columns) {
-  const auto joined = [&] {
-    std::string line;
-    for (const LineField& field : fields) line += (line.empty() ? "" : "  ") + field.text;
-    return line;
-  };
-  const auto worth_less = [](const LineField& a, const LineField& b) { return a.worth < b.worth; };
-  while (std::cmp_greater(joined().size(), std::max(columns, 0))) {
-    fields.erase(std::min_element(fields.begin(), fields.end(), worth_less));
-  }
-  return joined();
-}
-
-std::string progress_bar(double done, int width, bool utf8) {
-  const double cells = std::clamp(done, 0.0, 1.0) * width;
-  const int full = static_cast<int>(cells);
-  std::string bar;
-  if (!utf8) {
-    bar.append(static_cast<std::size_t>(full), '#');
-    bar.append(static_cast<std::size_t>(width - full), '.');
-    return bar;
-  }
-  constexpr std::array<std::string_view, 8> kEighths{" ", "▏", "▎", "▍", "▌", "▋", "▊", "▉"};
-  for (int i = 0; i < full; ++i) bar += "█";
-  if (full < width) {
-    bar += kEighths.at(static_cast<std::size_t>((cells - full) * 8));
-    bar.append(static_cast<std::size_t>(width - full - 1), ' ');
-  }
-  return bar;
 }
 
 }  // namespace rubato

@@ -4,11 +4,13 @@
 #include <cstdio>
 #include <optional>
 #include <string>
-#include <vector>
+#include <string_view>
 
 #include <rubato/core/stopwatch.hpp>
 #include <rubato/plan/budget.hpp>
 #include <rubato/train/observer.hpp>
+
+#include "core/drawn_line.hpp"
 
 namespace rubato {
 
@@ -36,7 +38,7 @@ class Progress final : public Observer {
   Progress& operator=(const Progress&) = delete;
 
   /// Takes an unfinished bar from the terminal, as the destructor does.
-  void finish() { clear_bar(); }
+  void finish() { bar_.clear(); }
   /// Why something could not be written (errno); 0 where all was. Training goes on without.
   [[nodiscard]] int error() const { return error_; }
 
@@ -47,9 +49,8 @@ class Progress final : public Observer {
   void on_epoch(Training& training, const EpochRecord& epoch) override;
 
  private:
-  void print(const std::string& line);
+  void print(std::string_view line);
   void draw_bar(const StepRecord& step);
-  void clear_bar();
   /// Samples per second of training in this epoch so far.
   [[nodiscard]] double rate() const;
   [[nodiscard]] double seconds_left() const;
@@ -62,7 +63,7 @@ class Progress final : public Observer {
   Stopwatch since_start_;
   Stopwatch since_epoch_;
   Stopwatch since_drawn_;
-  bool bar_drawn_ = false;
+  DrawnLine bar_;
   std::int64_t samples_before_epoch_ = 0;
   std::int64_t epochs_done_ = 0;
   // Of this epoch: those done here, and all that are done.
@@ -77,24 +78,11 @@ class Progress final : public Observer {
   double spent_ = 0;
 };
 
-/// Whether the environment says that text may be UTF-8.
-[[nodiscard]] bool speaks_utf8();
-
 /// "843", "29.8k", "1.20M".
 [[nodiscard]] std::string short_number(double value);
 /// "0:07", "12:30", "1:02:03".
 [[nodiscard]] std::string clock_time(double seconds);
 /// A number with that many decimals. What is no number has no sign: "nan", never "-nan".
 [[nodiscard]] std::string decimal(double value, int decimals);
-/// One of the things that a line says, and how much it is worth.
-struct LineField {
-  std::string text;
-  int worth = 0;
-};
-/// The fields with blanks between them, without those worth least where the line would be longer
-/// than `columns`: nothing is cut in its middle.
-[[nodiscard]] std::string fitting_line(std::vector<LineField> fields, int columns);
-/// The bar of a line: `done` (0 to 1) of `width` cells, in eighths of a cell where `utf8` allows.
-[[nodiscard]] std::string progress_bar(double done, int width, bool utf8);
 
 }  // namespace rubato

@@ -9,6 +9,8 @@
 #include <rubato/plan/clock_time.hpp>
 #include <rubato/train/records.hpp>
 
+#include "core/hour.hpp"
+
 // The numbers of records under the names that metrics.jsonl has for them: one list for everything
 // that writes or shows them.
 
@@ -58,13 +60,12 @@ void each_number(const StepTiming& seconds, const Visit& visit) {
 /// std::int64_t for `restarts`. Times are in hours.
 template <class Visit>
 void each_number(const ClockTime& time, const Visit& visit) {
-  constexpr double kHour = 3600;
-  visit("hours", time.seconds / kHour);
-  visit("core_hours", time.core_seconds / kHour);
+  visit("hours", time.seconds / kSecondsOfHour);
+  visit("core_hours", time.core_seconds / kSecondsOfHour);
   visit("money", time.money);
-  visit("idle_hours", time.idle_seconds / kHour);
-  visit("lost_hours", time.lost_seconds / kHour);
-  visit("restart_hours", time.restart_seconds / kHour);
+  visit("idle_hours", time.idle_seconds / kSecondsOfHour);
+  visit("lost_hours", time.lost_seconds / kSecondsOfHour);
+  visit("restart_hours", time.restart_seconds / kSecondsOfHour);
   visit("restarts", time.restarts);
 }
 

@@ -7,6 +7,7 @@
 
 #include <rubato/report/summary.hpp>
 
+#include "core/or_null.hpp"
 #include "machine/instruction_set.hpp"
 #include "report/clock_json.hpp"
 
@@ -15,14 +16,6 @@ namespace rubato {
 namespace {
 
 using Json = nlohmann::ordered_json;
-
-Json or_null(const std::optional<double>& value) {
-  return value ? Json(*value) : Json();
-}
-
-Json or_null(const std::string& text) {
-  return text.empty() ? Json() : Json(text);
-}
 
 // "OpenBLAS" is "openblas".
 std::string key_of(std::string_view library) {
@@ -97,7 +90,7 @@ std::string to_json(const RunSummary& summary) {
       {"cores", options.cores},
       {"threads", options.threads},
       {"gradient_buffers", summary.gradient_buffers},
-      {"stopped", summary.stopped.empty() ? Json() : Json(summary.stopped)},
+      {"stopped", or_null(summary.stopped)},
       {"engine", summary.engine.engine},
       {"kernels", kernels_of(summary)},
       {"versions", versions_of(summary)}};

@@ -9,6 +9,7 @@
 #include <rubato/core/spec.hpp>
 #include <rubato/scaling/lr_schedule.hpp>
 
+#include "core/split.hpp"
 #include "scaling/lr_schedules.hpp"
 #include "scaling/reduce_on_plateau.hpp"
 
@@ -175,11 +176,8 @@ std::vector<Strategy> lr_schedules() {
 
 Schedule make_lr_schedule(std::string_view text, const std::optional<WatchedMetric>& watched) {
   std::vector<Schedule> chain;
-  for (;;) {
-    const std::size_t end = text.find('+');
-    chain.push_back(make_one(text.substr(0, end), watched));
-    if (end == std::string_view::npos) break;
-    text.remove_prefix(end + 1);
+  for (const std::string_view part : split_at(text, '+')) {
+    chain.push_back(make_one(part, watched));
   }
   if (chain.size() == 1) return std::move(chain.front());
   return std::make_unique<ChainedSchedule>(std::move(chain));

@@ -9,11 +9,11 @@
 #include <rubato/sim/cluster_model.hpp>
 #include <rubato/state/state.hpp>
 
+#include "core/hour.hpp"
+
 // What sources with a clock have in common.
 
 namespace rubato {
-
-inline constexpr double kSecondsOfHour = 3600;
 
 /// Lets time pass, and charges for so many seconds of cores.
 void spend_core_seconds(ClockTime& time, double seconds, double core_seconds,

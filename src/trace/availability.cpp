@@ -10,6 +10,7 @@
 #include <rubato/trace/availability.hpp>
 
 #include "core/check.hpp"
+#include "core/hour.hpp"
 #include "trace/microseconds.hpp"
 
 namespace rubato {
@@ -181,7 +182,8 @@ AvailabilitySummary summary_of(const Availability& availability) {
     summary.longest_at_zero = std::max(summary.longest_at_zero, stretch);
   }
   summary.mean = device_seconds / availability.length();
-  summary.changes_per_hour = static_cast<double>(summary.changes) * 3600 / availability.length();
+  summary.changes_per_hour =
+      static_cast<double>(summary.changes) * kSecondsOfHour / availability.length();
   summary.share_at_zero = at_zero / availability.length();
   return summary;
 }

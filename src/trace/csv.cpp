@@ -13,6 +13,7 @@
 #include <rubato/core/number.hpp>
 #include <rubato/trace/trace.hpp>
 
+#include "core/split.hpp"
 #include "csv_line.hpp"
 #include "trace/field.hpp"
 #include "trace/text_reader.hpp"
@@ -177,13 +178,11 @@ class Parser {
       return;
     }
     std::int64_t all = 0;
-    for (std::size_t begin = 0; begin <= field.size();) {
-      const std::size_t end = std::min(field.find('+', begin), field.size());
-      const std::int64_t cores = whole_number(field.substr(begin, end - begin)).value_or(-1);
+    for (const std::string_view part : split_at(field, '+')) {
+      const std::int64_t cores = whole_number(part).value_or(-1);
       if (cores < 0 || cores > kMaxCores) fail_cores(field);
       step.host_cores.push_back(cores);
       all += cores;
-      begin = end + 1;
     }
     if (all < 1 || all > kMaxCores) fail_cores(field);
     step.cores = all;

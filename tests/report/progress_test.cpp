@@ -47,16 +47,6 @@ TEST(ClockTime, GrowsHoursWhenNeeded) {
   EXPECT_EQ(clock_time(3723), "1:02:03");
 }
 
-TEST(ProgressBar, FillsUp) {
-  EXPECT_EQ(progress_bar(0, 4, false), "....");
-  EXPECT_EQ(progress_bar(0.5, 4, false), "##..");
-  EXPECT_EQ(progress_bar(1, 4, false), "####");
-  EXPECT_EQ(progress_bar(7, 4, false), "####");
-  EXPECT_EQ(progress_bar(0.5, 4, true), "██  ");
-  EXPECT_EQ(progress_bar(0.3125, 4, true), "█▎  ");
-  EXPECT_EQ(progress_bar(1, 2, true), "██");
-}
-
 TEST(Decimal, HasNoSignWhereThereIsNoNumber) {
   EXPECT_EQ(decimal(0.25, 4), "0.2500");
   EXPECT_EQ(decimal(-0.25, 1), "-0.2");
@@ -64,16 +54,6 @@ TEST(Decimal, HasNoSignWhereThereIsNoNumber) {
   EXPECT_EQ(decimal(nan, 4), "nan");
   EXPECT_EQ(decimal(-nan, 4), "nan");
   EXPECT_EQ(decimal(-std::numeric_limits<double>::infinity(), 4), "-inf");
-}
-
-TEST(FittingLine, LeavesOutWholeFields) {
-  const std::vector<LineField> fields{{"epoch 1/2", 3}, {"lr 0.03125", 1}, {"loss 0.25", 2}};
-  EXPECT_EQ(fitting_line(fields, 80), "epoch 1/2  lr 0.03125  loss 0.25");
-  EXPECT_EQ(fitting_line(fields, 32), "epoch 1/2  lr 0.03125  loss 0.25");
-  EXPECT_EQ(fitting_line(fields, 31), "epoch 1/2  loss 0.25");
-  EXPECT_EQ(fitting_line(fields, 19), "epoch 1/2");
-  EXPECT_EQ(fitting_line(fields, 8), "");
-  EXPECT_EQ(fitting_line(fields, -1), "");
 }
 
 std::string contents(std::FILE* file) {

@@ -10,6 +10,7 @@
 #include <rubato/core/error.hpp>
 #include <rubato/trace/generators.hpp>
 
+#include "core/hour.hpp"
 #include "core/mix.hpp"
 
 namespace rubato {
@@ -67,13 +68,13 @@ namespace detail {
 
 namespace {
 
-constexpr double kMostHours = kMaxAvailabilitySeconds / 3600;
+constexpr double kMostHours = kMaxAvailabilitySeconds / kSecondsOfHour;
 constexpr RealRange kHours{0, kMostHours, false, true, "a number above 0 and up to 87660"};
 
 }  // namespace
 
 double read_hours(Spec& spec) {
-  return 3600 * spec.real("hours", 24, kHours);
+  return kSecondsOfHour * spec.real("hours", 24, kHours);
 }
 
 std::int64_t read_every(Spec& spec, std::int64_t fallback, double length) {
@@ -81,7 +82,7 @@ std::int64_t read_every(Spec& spec, std::int64_t fallback, double length) {
       spec.whole("every", fallback, 1, static_cast<std::int64_t>(kMaxAvailabilitySeconds));
   if (length / static_cast<double>(every) > static_cast<double>(kMostChanges)) {
     spec.reject("every", fmt::format("{} s is too often for {} hours; accepted: up to {} samples",
-                                     every, length / 3600, kMostChanges));
+                                     every, length / kSecondsOfHour, kMostChanges));
   }
   return every;
 }

@@ -7,6 +7,7 @@
 
 #include <rubato/core/error.hpp>
 
+#include "core/hour.hpp"
 #include "trace/generators/generators.hpp"
 
 namespace rubato::detail {
@@ -104,13 +105,12 @@ Generation read_walk(Spec& spec) {
 }
 
 Generation read_spot(Spec& spec) {
-  constexpr double kHour = 3600;
   static constexpr RealRange kMeans{0.001, 1e6, true, true, "a number from 0.001 to 1e6"};
   SpotOptions options{};
   options.most = spec.whole("most", 32, 1, kMaxCores);
   options.start = spec.whole("start", Unset{"as most"}, 0, kMaxCores).value_or(options.most);
-  options.wait = kHour * spec.real("wait", 0.5, kMeans);
-  options.life = kHour * spec.real("life", 4, kMeans);
+  options.wait = kSecondsOfHour * spec.real("wait", 0.5, kMeans);
+  options.life = kSecondsOfHour * spec.real("life", 4, kMeans);
   options.bulk = spec.whole("bulk", 4, 1, kMaxCores);
   options.length = read_hours(spec);
   options.seed = read_seed(spec);

@@ -5,6 +5,7 @@
 
 #include <fmt/format.h>
 
+#include "core/hour.hpp"
 #include "trace/generators/generators.hpp"
 
 namespace rubato::detail {
@@ -86,7 +87,7 @@ AvailabilityParts make_daily(const DailyOptions& options) {
   const double swing = static_cast<double>(options.high - options.low) / 2;
   for (std::int64_t at = 0; static_cast<double>(at) < options.length; at += options.every) {
     const auto time = static_cast<double>(at);
-    const double angle = 2 * kPi * (time / 3600 - options.peak) / 24;
+    const double angle = 2 * kPi * (time / kSecondsOfHour - options.peak) / 24;
     const std::int64_t devices =
         std::llround(middle + swing * std::cos(angle)) + draws.whole(-options.noise, options.noise);
     made.changes.push_back(

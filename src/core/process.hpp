@@ -1,0 +1,34 @@
+#pragma once
+
+#include <functional>
+#include <string>
+#include <vector>
+
+#include <sys/types.h>
+
+namespace rubato {
+
+/// The exit code of a child whose program could not be started, as a shell has it.
+inline constexpr int kCannotStart = 127;
+
+/// Arguments or an environment as exec() takes them: pointers to `texts`, which have to outlive
+/// them, and a null pointer.
+[[nodiscard]] std::vector<char*> exec_pointers(const std::vector<std::string>& texts);
+
+/// Starts the file `program` in a child, with `arguments`, the first of which is its name, and
+/// returns the child's number. Before that, `prepare` is called in the child with the number of its
+/// parent: it may call what is async-signal-safe only, and end the child by _exit(). A child that
+/// cannot start the program ends with kCannotStart. Returns -1 and sets errno where there can be no
+/// further process.
+[[nodiscard]] pid_t start_child(const std::string& program,
+                                const std::vector<std::string>& arguments,
+                                const std::function<void(pid_t parent)>& prepare);
+
+/// For `prepare`: the child is killed when the thread that started it ends, and has a process group
+/// of its own, so that Ctrl-C in the terminal reaches the parent alone.
+void tie_to(pid_t parent);
+
+/// Kills a child, and waits until it has ended.
+void kill_child(pid_t child);
+
+}  // namespace rubato

@@ -1,0 +1,27 @@
+#include "core/csv_field.hpp"
+
+#include <gtest/gtest.h>
+
+namespace rubato {
+namespace {
+
+TEST(CsvField, IsLeftAsItIsWithoutNeedOfQuotes) {
+  EXPECT_EQ(csv_field(""), "");
+  EXPECT_EQ(csv_field("not told from best"), "not told from best");
+  EXPECT_EQ(csv_field("adascale:smoothing=0.9"), "adascale:smoothing=0.9");
+}
+
+TEST(CsvField, IsQuotedWhereItWouldBeTakenForSomethingElse) {
+  EXPECT_EQ(csv_field("ring, no update"), "\"ring, no update\"");
+  EXPECT_EQ(csv_field("two\nlines"), "\"two\nlines\"");
+  EXPECT_EQ(csv_field("two\rlines"), "\"two\rlines\"");
+  EXPECT_EQ(csv_field(" before"), "\" before\"");
+  EXPECT_EQ(csv_field("behind "), "\"behind \"");
+}
+
+TEST(CsvField, DoublesQuotes) {
+  EXPECT_EQ(csv_field("a \"cat\""), "\"a \"\"cat\"\"\"");
+}
+
+}  // namespace
+}  // namespace rubato

@@ -1,0 +1,76 @@
+#include "core/drawn_line.hpp"
+
+#include <cstdlib>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <gtest/gtest.h>
+#include <pty.h>
+#include <unistd.h>
+
+namespace rubato {
+namespace {
+
+TEST(ProgressBar, FillsUp) {
+  EXPECT_EQ(progress_bar(0, 4, false), "....");
+  EXPECT_EQ(progress_bar(0.5, 4, false), "##..");
+  EXPECT_EQ(progress_bar(1, 4, false), "####");
+  EXPECT_EQ(progress_bar(7, 4, false), "####");
+  EXPECT_EQ(progress_bar(0.5, 4, true), "██  ");
+  EXPECT_EQ(progress_bar(0.3125, 4, true), "█▎  ");
+  EXPECT_EQ(progress_bar(1, 2, true), "██");
+}
+
+TEST(FittingLine, LeavesOutWholeFields) {
+  const std::vector<LineField> fields{{"epoch 1/2", 3}, {"lr 0.03125", 1}, {"loss 0.25", 2}};
+  EXPECT_EQ(fitting_line(fields, 80), "epoch 1/2  lr 0.03125  loss 0.25");
+  EXPECT_EQ(fitting_line(fields, 32), "epoch 1/2  lr 0.03125  loss 0.25");
+  EXPECT_EQ(fitting_line(fields, 31), "epoch 1/2  loss 0.25");
+  EXPECT_EQ(fitting_line(fields, 19), "epoch 1/2");
+  EXPECT_EQ(fitting_line(fields, 8), "");
+  EXPECT_EQ(fitting_line(fields, -1), "");
+}
+
+TEST(LineWithBar, PutsTheBarBehindTheFirstField) {
+  setenv("LC_ALL", "C", 1);
+  const std::vector<LineField> fields{{"epoch 1/2", 2}, {"loss 0.25", 1}};
+  EXPECT_EQ(line_with_bar(fields, 29, 0.5, 4), "epoch 1/2 ####....  loss 0.25");
+  EXPECT_EQ(line_with_bar(fields, 25, 0.5, 4), "epoch 1/2 ##..  loss 0.25");
+  EXPECT_EQ(line_with_bar(fields, 24, 0.5, 4), "epoch 1/2  loss 0.25");
+  EXPECT_EQ(line_with_bar(fields, 24, 1, 3), "epoch 1/2 ###  loss 0.25");
+  EXPECT_EQ(line_with_bar(fields, 200, 0, 4), "epoch 1/2 " + std::string(30, '.') + "  loss 0.25");
+  EXPECT_EQ(line_with_bar(fields, 8, 0.5, 4), "");
+  unsetenv("LC_ALL");
+}
+
+TEST(DrawableColumns, LeaveOneFree) {
+  int master = -1;
+  int slave = -1;
+  winsize size{};
+  size.ws_row = 24;
+  size.ws_col = 60;
+  ASSERT_EQ(openpty(&master, &slave, nullptr, nullptr, &size), 0);
+  EXPECT_EQ(drawable_columns(slave), 59);
+  close(slave);
+  close(master);
+  EXPECT_EQ(drawable_columns(-1), 79);
+}
+
+TEST(DrawnLine, IsDrawnOverAndTakenAwayOnce) {
+  std::string sent;
+  DrawnLine line([&](std::string_view text) { sent += text; });
+  line.clear();
+  EXPECT_EQ(sent, "");
+  line.draw("1 of 2");
+  EXPECT_TRUE(line.drawn());
+  line.draw("2 of 2");
+  EXPECT_EQ(sent, "\r\x1b[2K1 of 2\r\x1b[2K2 of 2");
+  line.clear();
+  line.clear();
+  EXPECT_EQ(sent, "\r\x1b[2K1 of 2\r\x1b[2K2 of 2\r\x1b[2K");
+  EXPECT_FALSE(line.drawn());
+}
+
+}  // namespace
+}  // namespace rubato

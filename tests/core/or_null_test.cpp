@@ -1,0 +1,24 @@
+#include "core/or_null.hpp"
+
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include <gtest/gtest.h>
+
+namespace rubato {
+namespace {
+
+TEST(OrNull, IsNullWithoutAValueOnly) {
+  EXPECT_EQ(or_null(std::optional<double>(0.5)).dump(), "0.5");
+  EXPECT_EQ(or_null(std::optional<std::int64_t>(0)).dump(), "0");
+  EXPECT_EQ(or_null(std::optional<double>()).dump(), "null");
+}
+
+TEST(OrNull, TakesAnEmptyTextForNone) {
+  EXPECT_EQ(or_null(std::string("ring")).dump(), R"("ring")");
+  EXPECT_EQ(or_null(std::string()).dump(), "null");
+}
+
+}  // namespace
+}  // namespace rubato
