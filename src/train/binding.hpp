@@ -1,27 +1,21 @@
 #pragma once
 
 #include <rubato/plan/plan.hpp>
-#include <rubato/plan/step_source.hpp>
+#include <rubato/plan/walk.hpp>
 #include <rubato/state/state.hpp>
 #include <rubato/train/objective.hpp>
-#include <rubato/train/records.hpp>
 
 namespace rubato {
 
-/// Puts into a state what its steps were taken on: the source of the steps up to now, and the data.
-void bind_state(State& state, const StepSource& source, const TrainResult& result,
-                const Objective& objective);
+/// Puts into a state what data its steps were taken on; the walk puts the source of the steps.
+void bind_data(State& state, const Objective& objective);
 
-/// Makes the source go on from what `state` has of it. Throws Error when the steps that the state
-/// has behind it, which `result` counts, were other ones, or were taken on other data, or are more
-/// than epochs of so many minibatches have.
-void go_on_from(const State& state, StepSource& source, const TrainResult& result,
-                const Objective& objective, std::int64_t minibatches_per_epoch);
+/// Throws Error where those are other ones.
+void require_same_data(const State& state, const Objective& objective);
 
-/// Throws Error when the steps of `state` were cut into other epochs than those of `planner`'s
-/// trace. What follows them in the trace is free. `epoch_begin` is the first step of the epoch that
-/// the state is in, or of the next.
-void require_same_epochs(const State& state, Planner planner, const TrainResult& result,
-                         StepIndex epoch_begin);
+/// Throws Error when the steps of a walk were cut into other epochs than those of `planner`'s
+/// trace, or `part` of one was evaluated as it was, after which no step follows in it. What follows
+/// the steps in the trace is free.
+void require_same_epochs(Planner planner, const Walk& walk, bool part);
 
 }  // namespace rubato

@@ -1,5 +1,7 @@
 #include "checked_parts.hpp"
 
+#include <algorithm>
+#include <cstdint>
 #include <string>
 #include <utility>
 
@@ -82,6 +84,17 @@ std::optional<Planner> checked_trace(const StepSource& source, const Objective& 
   Planner planner(*source.trace(), plan_options(objective, options));
   require_epochs(planner, options.epochs);
   return planner;
+}
+
+StepRange steps_to_come(const StepSource& source, const Walk& walk) {
+  StepRange range{.least = walk.max_minibatches(), .most = walk.max_minibatches()};
+  if (source.trace() == nullptr) return range;
+  const std::int64_t minibatch = walk.planner().options().minibatch_size;
+  for (const TraceStep& step : source.trace()->steps()) {
+    range.least = std::min(range.least, step.batch_size / minibatch);
+    if (!step.host_cores.empty()) range.host_cores.insert(step.host_cores);
+  }
+  return range;
 }
 
 std::unique_ptr<LrSchedule> schedule_of(const TrainOptions& options) {

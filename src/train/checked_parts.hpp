@@ -5,9 +5,12 @@
 
 #include <rubato/plan/plan.hpp>
 #include <rubato/plan/step_source.hpp>
+#include <rubato/plan/walk.hpp>
 #include <rubato/scaling/lr_schedule.hpp>
 #include <rubato/train/objective.hpp>
 #include <rubato/train/trainer.hpp>
+
+#include "step_engine.hpp"
 
 namespace rubato {
 
@@ -22,6 +25,8 @@ namespace rubato {
 [[nodiscard]] std::optional<Planner> checked_trace(const StepSource& source,
                                                    const Objective& objective,
                                                    const TrainOptions& options);
+/// What is known beforehand of the steps of a walk through the source's.
+[[nodiscard]] StepRange steps_to_come(const StepSource& source, const Walk& walk);
 [[nodiscard]] std::unique_ptr<LrSchedule> schedule_of(const TrainOptions& options);
 
 /// Throws Error where the objective cannot be trained so: because it depends on cores, or needs one

@@ -19,10 +19,6 @@ std::optional<double> get_if(const State& state, std::string_view name) {
 }  // namespace
 
 void put_result(State& state, const TrainResult& result) {
-  state.put("epochs", result.epochs);
-  state.put("steps", result.steps);
-  state.put("samples", result.samples);
-  state.put("iterations", result.iterations);
   state.put("skipped_steps", result.skipped_steps);
   state.put("train_seconds", result.train_seconds);
   if (const auto& test = result.final_test) {
@@ -34,7 +30,6 @@ void put_result(State& state, const TrainResult& result) {
     put_if(state, "final_test.perplexity", test->perplexity);
   }
   put_if(state, "best_test_accuracy", result.best_test_accuracy);
-  if (result.time) state.put("clock", result.time->state());
   if (!result.stopped.empty()) state.put_text("stopped", result.stopped);
 }
 
@@ -53,10 +48,6 @@ std::optional<EpochPart> part_of(const State& state) {
 
 TrainResult result_of(const State& state) {
   TrainResult result;
-  result.epochs = state.count("epochs");
-  result.steps = state.count("steps");
-  result.samples = state.count("samples");
-  result.iterations = state.value<double>("iterations");
   result.skipped_steps = state.count("skipped_steps");
   result.train_seconds = state.value<double>("train_seconds");
   if (state.has("final_test.samples")) {
@@ -68,7 +59,6 @@ TrainResult result_of(const State& state) {
                                    .perplexity = get_if(state, "final_test.perplexity")};
   }
   result.best_test_accuracy = get_if(state, "best_test_accuracy");
-  if (state.has("clock")) result.time = ClockTime::of_state(state.values<double>("clock"));
   if (state.has_text("stopped")) result.stopped = state.text("stopped");
   return result;
 }

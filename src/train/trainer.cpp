@@ -2,7 +2,6 @@
 #include <cmath>
 #include <cstdint>
 #include <limits>
-#include <set>
 #include <utility>
 #include <vector>
 
@@ -33,9 +32,7 @@ constexpr const char* kConfiguration = "configuration";
 constexpr std::string_view kParameter = "parameter.";
 constexpr std::string_view kBuffer = "buffer.";
 
-constexpr std::string_view kGain = "gain_of_last_step";
 constexpr std::string_view kOwnRate = "own_learning_rate";
-constexpr std::string_view kBatch = "batch_of_last_step";
 
 constexpr std::string_view kEndedBySource = "ended_by_source";
 
@@ -54,14 +51,13 @@ class Trainer::Implementation final : public Training {
       : source_(checked_source(std::move(source))),
         options_(options_for(*source_, std::move(options))),
         objective_(checked_objective(std::move(objective))),
-        planner_(plan_options(*objective_, options_)),
+        walk_(*source_, plan_options(*objective_, options_), options_.budget),
         trace_(checked_trace(*source_, *objective_, options_)),
         rule_(options_.rules.make(options_.rule)),
         schedule_(schedule_of(options_)),
         workers_(options_.dealing == Dealing::in_turns ? 1 : options_.threads),
-        engine_(make_step_engine(
-            {*objective_, workers_, *rule_}, options_,
-            {.least = min_minibatches(), .most = max_minibatches(), .host_cores = host_cores()})),
+        engine_(make_step_engine({*objective_, workers_, *rule_}, options_,
+                                 steps_to_come(*source_, walk_))),
         configuration_(configuration_of(options_, *objective_)),
         gain_estimator_({}, options_.groups.size() + 1) {}
 
@@ -131,9 +127,8 @@ class Trainer::Implementation final : public Training {
     stage_ = Stage::idle;
     thrown_ = "fit()";
     if (whole_) return;
-    const EpochIndex epoch{result_.epochs};
     no_state_ = fmt::format("the update at {} was ended in its middle by '{}'",
-                            place_of(epoch, StepIndex{result_.steps}), what);
+                            place_of(walk_.epoch(), walk_.step()), what);
   }
 
   void train() {
@@ -144,32 +139,15 @@ class Trainer::Implementation final : public Training {
     }
   }
 
-  // The epoch in training. Its record says how many of its steps are done.
+  // What the walk does not say of the epoch in training.
   struct Epoch {
     EpochStart start;
     // That a whole one would have, where that is known.
     std::optional<std::int64_t> whole_steps{};
-    // That a step has taken which began before it.
-    std::int64_t samples_before = 0;
-    EpochRecord record{};
+    double train_seconds = 0;
     // Of each step's mean loss times its minibatches in this epoch, and their samples.
     double loss_sum = 0;
     std::int64_t loss_samples = 0;
-  };
-
-  // What the last step has taken of epochs that have not begun yet.
-  struct Carried {
-    std::int64_t samples = 0;
-    // Its mean; not a number where it is none of a step that counts.
-    double loss = 0;
-  };
-
-  // What comes after the steps that have been taken.
-  struct Ahead {
-    // Empty where nothing does.
-    std::optional<TraceStep> asked;
-    // Empty where the epoch has no room for it.
-    std::optional<StepPlan> plan;
   };
 
   void load_all(const State& state);
@@ -180,91 +158,28 @@ class Trainer::Implementation final : public Training {
     tried_out_ = true;
     objective_->try_out(options_.minibatch_size);
     // What the last minibatch has, where it is not whole.
-    const std::int64_t rest =
-        planner_.samples_left(place_).value_or(options_.minibatch_size) % options_.minibatch_size;
+    const std::int64_t rest = walk_.progress().samples_left.value_or(0) % options_.minibatch_size;
     if (rest > 0) objective_->try_out(rest);
   }
 
   [[nodiscard]] bool stopped() const { return !result_.stopped.empty(); }
 
-  // Minibatches of the largest step that there can be.
-  [[nodiscard]] std::int64_t max_minibatches() const {
-    const std::int64_t of_source =
-        std::max<std::int64_t>(1, source_->max_batch() / options_.minibatch_size);
-    return planner_.carries() ? of_source : std::min(of_source, planner_.minibatches_per_epoch());
-  }
-
-  // Of the smallest step that is known to come.
-  [[nodiscard]] std::int64_t min_minibatches() const {
-    if (source_->trace() == nullptr) return max_minibatches();
-    const std::vector<TraceStep>& steps = source_->trace()->steps();
-    const auto smaller = [](const TraceStep& a, const TraceStep& b) {
-      return a.batch_size < b.batch_size;
-    };
-    return std::min_element(steps.begin(), steps.end(), smaller)->batch_size /
-           options_.minibatch_size;
-  }
-
-  [[nodiscard]] std::set<std::vector<std::int64_t>> host_cores() const {
-    std::set<std::vector<std::int64_t>> ways;
-    if (source_->trace() == nullptr) return ways;
-    for (const TraceStep& step : source_->trace()->steps()) {
-      if (!step.host_cores.empty()) ways.insert(step.host_cores);
-    }
-    return ways;
-  }
-
-  [[nodiscard]] SourceProgress progress_of_source() const {
-    return {.step = place_.step,
-            .epoch = place_.epoch,
-            .samples = result_.samples,
-            .iterations = result_.iterations,
-            .gain = last_gain_,
-            .time = time_,
-            .budget = options_.budget,
-            .samples_left = planner_.samples_left(place_),
-            .noise_scale = options_.log_noise ? noise_scale_.value() : std::nullopt};
-  }
-
-  // Asks the source.
-  [[nodiscard]] const Ahead& ahead() {
-    if (ahead_) return *ahead_;
-    Ahead ahead{.asked = source_->next(progress_of_source()), .plan = {}};
-    if (ahead.asked) {
-      std::string objection = planner_.objection(*ahead.asked);
-      if (objection.empty() && ahead.asked->batch_size > source_->max_batch()) {
-        objection = fmt::format(
-            "batch size {} is above the largest that the source has announced; "
-            "accepted: at most {}",
-            ahead.asked->batch_size, source_->max_batch());
-      }
-      if (!objection.empty()) {
-        throw Error(fmt::format("{}: {}", source_->where(place_.step), objection));
-      }
-      ahead.plan = planner_.plan(place_, *ahead.asked);
-    }
-    ahead_ = ahead;
-    return *ahead_;
-  }
-
   // Whether there is one.
   bool begin_epoch() {
-    if (stopped() || result_.epochs >= options_.epochs) return false;
+    if (stopped() || walk_.epoch().value() >= options_.epochs) return false;
     // One that has all its samples already needs no further step.
-    if (carried_.samples < planner_.samples_per_epoch() && !ahead().asked) {
+    if (walk_.has_ended()) {
       end_by_source();
       return false;
     }
-    const std::int64_t taken = std::min(carried_.samples, planner_.samples_per_epoch());
-    epoch_ = new_epoch(EpochIndex{result_.epochs}, place_.step, taken);
-    take_samples(taken, carried_.loss);
-    carried_.samples -= taken;
+    epoch_ = new_epoch();
+    add_loss(walk_.epoch_samples(), last_loss_);
     return true;
   }
 
   // There is no further step.
   void end_by_source() {
-    const SourceEnd end = source_->end(progress_of_source());
+    const SourceEnd end = walk_.end();
     stop(reason_of(end));
     ended_by_source_ = true;
     result_.out_of_devices = end.cause == SourceEnd::Cause::out_of_devices;
@@ -284,10 +199,8 @@ class Trainer::Implementation final : public Training {
     }
   }
 
-  // Of a step with that loss, into the epoch.
-  void take_samples(std::int64_t samples, double loss) {
-    epoch_->record.samples += samples;
-    progress_.epoch_samples = epoch_->record.samples;
+  // That of so many samples of the epoch; not a number where it does not count.
+  void add_loss(std::int64_t samples, double loss) {
     if (std::isnan(loss)) return;
     epoch_->loss_samples += samples;
     epoch_->loss_sum += loss * minibatches_of(samples);
@@ -296,44 +209,21 @@ class Trainer::Implementation final : public Training {
     return static_cast<double>(samples) / static_cast<double>(options_.minibatch_size);
   }
 
-  // Of which nothing has been trained but what a step took that began before it, and what is known
-  // of it.
-  [[nodiscard]] Epoch new_epoch(EpochIndex index, StepIndex first_step,
-                                std::int64_t samples_before) {
-    Epoch epoch{.start = {.index = index,
-                          .first_step = first_step,
-                          .samples = planner_.samples_per_epoch()},
-                .samples_before = samples_before};
-    epoch.record.epoch = index;
+  // That of the walk, and what is known of it.
+  [[nodiscard]] Epoch new_epoch() {
+    const std::int64_t samples = walk_.planner().samples_per_epoch();
+    Epoch epoch{
+        .start = {.index = walk_.epoch(), .first_step = walk_.first_step(), .samples = samples}};
     if (!trace_) return epoch;
-    trace_->go_to(index, first_step, samples_before);
+    trace_->go_to(walk_.epoch(), walk_.first_step(), walk_.samples_before());
     if (const std::optional<EpochPlan> plan = trace_->next()) {
-      epoch.start = start_of(*plan, planner_.options());
+      epoch.start = start_of(*plan, trace_->options());
       epoch.whole_steps = epoch.start.steps;
       if (!plan->complete) {
-        const std::int64_t left = planner_.samples_per_epoch() - epoch.start.samples;
-        *epoch.whole_steps += left / plan->steps.back().batch_size;
+        *epoch.whole_steps += (samples - epoch.start.samples) / plan->steps.back().batch_size;
       }
     }
     return epoch;
-  }
-
-  // Whether the epoch has room for no further step.
-  [[nodiscard]] bool is_full() {
-    if (epoch_->record.samples >= planner_.samples_per_epoch()) return true;
-    return ahead().asked && !ahead().plan;
-  }
-
-  // The part of the epoch that has been trained, while that is not the whole of it.
-  [[nodiscard]] std::optional<EpochPart> part_of_epoch() {
-    if (is_full()) return std::nullopt;
-    const EpochRecord& record = epoch_->record;
-    const std::int64_t left = planner_.samples_per_epoch() - record.samples;
-    // As if the last step were held.
-    const std::int64_t more = last_batch_ > 0 ? left / last_batch_ : 0;
-    return EpochPart{.steps = record.steps,
-                     .samples = record.samples,
-                     .of_steps = epoch_->whole_steps.value_or(record.steps + more)};
   }
 
   // What is left of its steps, until somebody wants to stop or pause.
@@ -342,13 +232,12 @@ class Trainer::Implementation final : public Training {
     listeners_.tell(of_observers,
                     [&](Observer& observer) { observer.on_epoch_begin(*this, epoch_->start); });
     of_observers.rethrow();
-    EpochRecord& record = epoch_->record;
     Stopwatch stopwatch;
-    while (!stopped() && !pausing_ && !is_full() && ahead().plan) {
-      const StepPlan plan = *ahead().plan;
+    while (!stopped() && !pausing_ && walk_.next() != nullptr) {
+      const NextStep& next = *walk_.next();
       try {
-        order_.prepare(place_.epoch, plan);
-        last_step_ = run_step(place_.epoch, plan);
+        order_.prepare(next.epoch, next.plan);
+        last_step_ = run_step(next);
       } catch (const HostLost&) {
         result_.stopped.clear();
         if (!regroup_due()) throw;
@@ -361,7 +250,9 @@ class Trainer::Implementation final : public Training {
         throw;
       }
       const StepRecord& step = last_step_;
-      if (std::string reason = reached_with(step); !reason.empty()) stop(std::move(reason));
+      if (step.applied || step.skipped) {
+        if (std::string reason = walk_.reached_with(step.gain); !reason.empty()) stop(reason);
+      }
       listeners_.tell(of_observers, [&](Observer& observer) { observer.on_step(*this, step); });
       if (!step.applied && !step.skipped) {
         result_.stopped.clear();
@@ -371,10 +262,10 @@ class Trainer::Implementation final : public Training {
       count(step);
       if (options_.hosts != nullptr) options_.hosts->tell_steps(result_.steps);
       const double seconds = stopwatch.lap();
-      record.train_seconds += seconds;
+      epoch_->train_seconds += seconds;
       result_.train_seconds += seconds;
       whole_ = true;
-      of_observers.keep_of([this] { result_.part = part_of_epoch(); });
+      of_observers.keep_of([this] { result_.part = walk_.part(epoch_->whole_steps); });
       of_observers.rethrow();
       let_observers_look();
       if (regroup_due()) pausing_ = true;
@@ -383,14 +274,6 @@ class Trainer::Implementation final : public Training {
 
   [[nodiscard]] bool regroup_due() const {
     return options_.hosts != nullptr && options_.hosts->regroup_due();
-  }
-
-  // What of its budget training has reached with a step; empty where there is some left.
-  [[nodiscard]] std::string reached_with(const StepRecord& step) const {
-    if (!step.applied && !step.skipped) return {};
-    return reached(options_.budget, {.iterations = step.iterations,
-                                     .samples = result_.samples + step.plan.batch_size,
-                                     .time = step.time});
   }
 
   [[noreturn]] void throw_diverged(const StepRecord& step) const {
@@ -406,36 +289,37 @@ class Trainer::Implementation final : public Training {
 
   // A step that has been taken.
   void count(const StepRecord& step) {
-    EpochRecord& record = epoch_->record;
-    ++record.steps;
     if (step.skipped) ++result_.skipped_steps;
     const bool counts = !step.skipped || std::isfinite(step.loss);
-    const double loss = counts ? step.loss : std::numeric_limits<double>::quiet_NaN();
-    const std::int64_t taken =
-        std::min(step.plan.batch_size, planner_.samples_per_epoch() - record.samples);
-    take_samples(taken, loss);
-    carried_ = {.samples = step.plan.batch_size - taken, .loss = loss};
-    result_.samples += step.plan.batch_size;
-    ++result_.steps;
-    result_.iterations = step.iterations;
-    time_ = step.time;
-    result_.time = time_;
-    ++progress_.steps;
-    progress_.samples += step.plan.batch_size;
-    progress_.iterations += step.gain;
-    last_gain_ = step.gain;
-    last_batch_ = step.plan.batch_size;
-    const TraceStep trained = shortened(*ahead_->asked, progress_of_source());
-    place_ = planner_.after(place_, step.plan);
-    ahead_.reset();
-    source_->taken(trained, progress_of_source());
+    last_loss_ = counts ? step.loss : std::numeric_limits<double>::quiet_NaN();
+    const std::int64_t before = walk_.epoch_samples();
+    walk_.take(step.gain, noise_scale());
+    add_loss(walk_.epoch_samples() - before, last_loss_);
+    tell_result();
+    result_.time = walk_.time();
+  }
+
+  // How far the walk has come.
+  void tell_result() {
+    result_.epochs = walk_.epoch().value();
+    result_.steps = walk_.step().value();
+    result_.samples = walk_.samples();
+    result_.iterations = walk_.iterations();
+  }
+
+  [[nodiscard]] std::optional<double> noise_scale() const {
+    return options_.log_noise ? noise_scale_.value() : std::nullopt;
   }
 
   void end_epoch() {
     const Stopwatch stopwatch;
-    if (!stopped() && !is_full() && !ahead().asked) end_by_source();
-    EpochRecord record = epoch_->record;
-    record.train_loss = epoch_->loss_sum / minibatches_of(epoch_->loss_samples);
+    if (!stopped() && walk_.has_ended()) end_by_source();
+    EpochRecord record{.epoch = walk_.epoch(),
+                       .steps = walk_.epoch_steps(),
+                       .samples = walk_.epoch_samples(),
+                       .train_loss = epoch_->loss_sum / minibatches_of(epoch_->loss_samples),
+                       .test = {},
+                       .train_seconds = epoch_->train_seconds};
     if (objective_->has_test()) {
       record.test = objective_->test(
           workers_, evaluation_options(options_),
@@ -447,22 +331,15 @@ class Trainer::Implementation final : public Training {
     }
     record.time = result_.time;
     record.test_seconds = stopwatch.seconds();
-    const std::optional<EpochPart> part = part_of_epoch();
+    const std::optional<EpochPart> part = walk_.part(epoch_->whole_steps);
     record.whole = !part;
     if (const auto metric = value_of(options_.watch, record)) tell_schedule(*metric);
 
     // From here on the epoch has ended, whatever observers say to it.
     result_.part = part;
     epoch_.reset();
-    if (record.whole) {
-      ++result_.epochs;
-      ++progress_.epochs;
-    }
-    progress_.epoch_samples = 0;
-    if (!planner_.carries()) {
-      place_ = {.step = place_.step, .epoch = EpochIndex{result_.epochs}};
-      ahead_.reset();
-    }
+    walk_.end_epoch(record.whole);
+    tell_result();
     FirstException of_observers;
     if (record.test) {
       note_test(*record.test);
@@ -508,12 +385,23 @@ class Trainer::Implementation final : public Training {
     }
   }
 
-  StepRecord run_step(EpochIndex epoch, const StepPlan& plan) {
-    const double factor = schedule_->factor(position_of(progress_, options_.schedule_unit));
+  // What the schedule counts.
+  [[nodiscard]] TrainingProgress progress() const {
+    return {.epochs = walk_.epoch().value(),
+            .epoch_samples = walk_.epoch_samples(),
+            .dataset_size = objective_->samples(),
+            .steps = walk_.step().value(),
+            .samples = walk_.samples(),
+            .iterations = walk_.iterations()};
+  }
+
+  StepRecord run_step(const NextStep& next) {
+    const StepPlan& plan = next.plan;
+    const double factor = schedule_->factor(position_of(progress(), options_.schedule_unit));
     require_applicable(factor, options_.own_schedule ? "of your own" : options_.schedule,
-                       place_of(epoch, plan.index));
+                       place_of(next.epoch, plan.index));
     const double rate = own_rate_.value_or(options_.learning_rate);
-    StepSettings settings{.epoch = epoch, .base_learning_rate = rate * factor};
+    StepSettings settings{.epoch = next.epoch, .base_learning_rate = rate * factor};
     settings.before_change = [this] { whole_ = false; };
     if (listeners_.any_wants_gradients(plan)) {
       settings.inspect = [&](std::span<const NamedArray> gradients) {
@@ -528,21 +416,21 @@ class Trainer::Implementation final : public Training {
           [&](Observer& observer) { observer.on_fault(*this, attempted, faults, cores_left); });
     };
     const StepOutcome outcome = engine_->run(plan, order_, settings);
-    StepRecord record{.epoch = epoch,
+    StepRecord record{.epoch = next.epoch,
                       .plan = plan,
                       .assignment = options_.assignment,
                       .scale = static_cast<double>(plan.batch_size) /
                                static_cast<double>(options_.reference_batch_size),
                       .learning_rate = outcome.learning_rate,
                       .gain = outcome.gain,
-                      .iterations = progress_.iterations + (outcome.applied ? outcome.gain : 0),
+                      .iterations = walk_.iterations() + (outcome.applied ? outcome.gain : 0),
                       .gradient_norm = outcome.gradient_norm,
                       .loss = outcome.loss,
                       .applied = outcome.applied,
                       .loss_scale = outcome.loss_scale,
                       .skipped = outcome.skipped,
-                      .time = source_->time_after(progress_of_source()),
-                      .decision_inputs = source_->decision_inputs(progress_of_source()),
+                      .time = next.time,
+                      .decision_inputs = next.decision_inputs,
                       .minibatches = {outcome.minibatches.begin(), outcome.minibatches.end()},
                       .seconds = outcome.seconds};
     record.plan.cores = outcome.cores;
@@ -568,7 +456,7 @@ class Trainer::Implementation final : public Training {
   std::unique_ptr<StepSource> source_;
   TrainOptions options_;
   std::unique_ptr<Objective> objective_;
-  StepPlanner planner_;
+  Walk walk_;
   // Of the source's trace, where it follows one.
   std::optional<Planner> trace_;
   std::unique_ptr<Rule> rule_;
@@ -582,21 +470,14 @@ class Trainer::Implementation final : public Training {
   // For StepRecord::measured_gain and noise_scale.
   AdaScaleEstimator gain_estimator_;
   NoiseScale noise_scale_;
-  TrainingProgress progress_{.dataset_size = objective_->samples()};
   TrainResult result_;
-  // Where the next step begins.
-  StepPlace place_;
-  // With the last step, where the source has a clock.
-  std::optional<ClockTime> time_;
-  std::optional<double> last_gain_;
   // That an observer has set.
   std::optional<double> own_rate_;
-  std::int64_t last_batch_ = 0;
-  Carried carried_;
+  // The mean of the last step, which an epoch that it goes on in begins with; not a number where
+  // the step does not count.
+  double last_loss_ = 0;
   SampleOrder order_{objective_->samples(), options_.minibatch_size, options_.seed,
                      options_.sampler};
-  // What the source has said to the place; empty while nobody has asked.
-  std::optional<Ahead> ahead_;
   std::optional<Epoch> epoch_;
   bool tried_out_ = false;
   bool pausing_ = false;
@@ -631,31 +512,19 @@ State Trainer::Implementation::state() const {
   state.put("gain_estimator", gain_estimator_.state());
   state.put("noise_scale", noise_scale_.state());
 
-  TrainResult taken = result_;
+  put_result(state, result_);
   // Where the source goes on when the state is loaded, it does so from the last step.
-  taken.time = time_;
-  put_result(state, taken);
+  walk_.save(state, epoch_.has_value());
   if (ended_by_source_) state.put(kEndedBySource, std::int64_t{1});
   if (result_.part && !epoch_) put_part(state, *result_.part);
-  bind_state(state, *source_, result_, *objective_);
-  state.put(kBatch, last_batch_);
-  // All of a trace is known from the place.
-  if (!trace_ && last_gain_) state.put(kGain, *last_gain_);
+  bind_data(state, *objective_);
   if (own_rate_) state.put(kOwnRate, *own_rate_);
-  const StepIndex next = epoch_ ? epoch_->start.first_step : place_.step;
-  state.put("epoch.first_step", next.value());
   if (epoch_) {
-    state.put("epoch.steps", epoch_->record.steps);
-    state.put("epoch.samples", epoch_->record.samples);
-    state.put("epoch.samples_before", epoch_->samples_before);
     state.put("epoch.loss_samples", epoch_->loss_samples);
     state.put("epoch.loss_sum", epoch_->loss_sum);
-    state.put("epoch.train_seconds", epoch_->record.train_seconds);
+    state.put("epoch.train_seconds", epoch_->train_seconds);
   }
-  if (planner_.carries()) {
-    state.put("carried.samples", carried_.samples);
-    state.put("carried.loss", carried_.loss);
-  }
+  if (walk_.planner().carries()) state.put("carried.loss", last_loss_);
   listeners_.save(state);
   return state;
 }
@@ -689,80 +558,40 @@ void Trainer::Implementation::load_all(const State& state) {
   noise_scale_.load_state(state.values<double>("noise_scale"));
 
   result_ = result_of(state);
-  const std::int64_t minibatch = options_.minibatch_size;
-  go_on_from(state, *source_, result_, *objective_,
-             (planner_.samples_per_epoch() + minibatch - 1) / minibatch);
-  if (!trace_ && result_.steps > 0) last_gain_ = state.value<double>(kGain);
+  require_same_data(state, *objective_);
+  const bool in_epoch = walk_.load(state, noise_scale());
+  tell_result();
+  result_.time = walk_.time();
   if (state.has(kOwnRate)) set_learning_rate(state.value<double>(kOwnRate));
-  const StepIndex epoch_begin{state.count("epoch.first_step")};
-  const bool in_epoch = state.has("epoch.steps");
-  const std::int64_t epoch_samples = in_epoch ? state.count("epoch.samples") : 0;
-  progress_ = {.epochs = result_.epochs,
-               .epoch_samples = epoch_samples,
-               .dataset_size = objective_->samples(),
-               .steps = result_.steps,
-               .samples = result_.samples,
-               .iterations = result_.iterations};
-  last_batch_ = state.count(kBatch);
-  time_ = result_.time;
-  place_ = {.step = StepIndex{result_.steps},
-            .epoch = EpochIndex{result_.epochs},
-            .samples = epoch_samples};
-  if (planner_.carries()) {
-    carried_ = {.samples = state.count("carried.samples"),
-                .loss = state.value<double>("carried.loss")};
-    const std::int64_t samples = planner_.samples_per_epoch();
-    // One that goes on in the next epoch has taken all of this one.
-    const bool fits = epoch_samples <= samples && carried_.samples <= kMaxBatchSize &&
-                      (carried_.samples == 0 || epoch_samples % samples == 0);
-    if (!fits) {
-      throw Error(fmt::format("the state is damaged: {} samples of an epoch and {} of the next",
-                              epoch_samples, carried_.samples));
-    }
-    const std::int64_t taken = epoch_samples + carried_.samples;
-    place_.epoch = EpochIndex{result_.epochs + taken / samples};
-    place_.samples = taken % samples;
-  }
+  if (walk_.planner().carries()) last_loss_ = state.value<double>("carried.loss");
   // What its source has ended goes on where the source does.
   if (state.has(kEndedBySource)) {
     result_.stopped.clear();
-    if (!ahead().asked) end_by_source();
+    if (walk_.has_ended()) end_by_source();
   }
 
-  if (options_.epochs < result_.epochs + (in_epoch ? 1 : 0)) {
-    throw Error(fmt::format(
-        "{} epochs are asked for, but epoch {} has begun; accepted: at least {}", options_.epochs,
-        result_.epochs + (in_epoch ? 1 : 0), result_.epochs + (in_epoch ? 1 : 0)));
+  const std::int64_t begun = result_.epochs + (in_epoch ? 1 : 0);
+  if (options_.epochs < begun) {
+    throw Error(
+        fmt::format("{} epochs are asked for, but epoch {} has begun; accepted: at least {}",
+                    options_.epochs, begun, begun));
   }
-  if (trace_) {
-    require_same_epochs(state, *trace_, result_, epoch_begin);
-  } else if (result_.stopped.empty() && part_of(state)) {
+  const std::optional<EpochPart> part = part_of(state);
+  if (result_.stopped.empty() && trace_) {
+    require_same_epochs(*trace_, walk_, part.has_value());
+  } else if (result_.stopped.empty() && part) {
     throw Error(
         fmt::format("{}: epoch {} of the run ended before this step, and now it goes on; accepted: "
                     "a source that ends there, too",
-                    source_->where(place_.step), result_.epochs + 1));
+                    source_->where(walk_.step()), result_.epochs + 1));
   }
+  result_.part = part;
   if (in_epoch) {
-    epoch_ =
-        new_epoch(EpochIndex{result_.epochs}, epoch_begin, state.count("epoch.samples_before"));
-    const std::int64_t done = state.count("epoch.steps");
-    if (epoch_->start.steps && done > *epoch_->start.steps) {
-      throw Error("the state is damaged: its epoch has more steps than the trace");
-    }
-    if (epoch_begin.value() + done != result_.steps) {
-      throw Error(fmt::format("the state is damaged: {} steps from step {} on are not {} steps",
-                              done, epoch_begin.value() + 1, result_.steps));
-    }
-    epoch_->record = {.epoch = EpochIndex{result_.epochs},
-                      .steps = done,
-                      .samples = epoch_samples,
-                      .test = {},
-                      .train_seconds = state.value<double>("epoch.train_seconds")};
+    epoch_ = new_epoch();
+    epoch_->train_seconds = state.value<double>("epoch.train_seconds");
     epoch_->loss_samples = state.count("epoch.loss_samples");
     epoch_->loss_sum = state.value<double>("epoch.loss_sum");
-    result_.part = part_of_epoch();
-  } else {
-    result_.part = part_of(state);
+    result_.part = walk_.part(epoch_->whole_steps);
   }
   listeners_.load(*this, state);
 }

@@ -344,7 +344,7 @@ TEST(Resume, CountsTheEpochThatHasBegun) {
   EXPECT_EQ(error(3, 1), "no error");
   EXPECT_EQ(error(4, 2), "no error");
   EXPECT_EQ(error(4, 1), "1 epochs are asked for, but epoch 2 has begun; accepted: at least 2");
-  // More steps than the epoch has in the trace.
+  // More steps than there are since the epoch began.
   State damaged;
   for (const auto& [name, array] : keeper->states[4].arrays()) {
     if (name != "epoch.steps") damaged.put_array(name, array);
@@ -353,7 +353,7 @@ TEST(Resume, CountsTheEpochThatHasBegun) {
   for (const auto& [name, text] : keeper->states[4].texts()) damaged.put_text(name, text);
   TorchTrainer other = with_epochs(3);
   EXPECT_EQ(error_of([&] { other.load_state(damaged); }),
-            "the state is damaged: its epoch has more steps than the trace");
+            "the state is damaged: 4 steps from step 4 on are not 4 steps");
 }
 
 // The rows that steps have used are hashed in blocks of 4096.

@@ -1,84 +1,19 @@
 #pragma once
 
-#include <array>
 #include <cstdint>
+#include <memory>
 #include <optional>
-#include <string>
 #include <vector>
 
-#include <rubato/core/choice.hpp>
 #include <rubato/core/index.hpp>
 #include <rubato/plan/assignment.hpp>
 #include <rubato/plan/shuffle.hpp>
 #include <rubato/plan/step_plan.hpp>
+#include <rubato/plan/step_source.hpp>
+#include <rubato/plan/walk.hpp>
 #include <rubato/trace/trace.hpp>
 
 namespace rubato {
-
-/// What becomes of a step that does not fit into what is left of its epoch.
-enum class Remainder {
-  drop,   ///< it begins the next epoch, and the samples left over are not trained in this one
-  carry,  ///< it takes what is left, and the rest of its samples from the next epoch
-};
-inline constexpr std::array<Choice<Remainder>, 2> kRemainders{
-    {{Remainder::drop, "drop"}, {Remainder::carry, "carry"}}};
-
-/// What a plan is made for.
-struct PlanOptions {
-  /// Samples in the data set, at most kMaxDatasetSize.
-  std::int64_t dataset_size = 0;
-  /// Samples in a minibatch.
-  std::int64_t minibatch_size = 32;
-  /// Cores at the steps for which the trace does not say, at most kMaxCores.
-  std::int64_t cores = 1;
-  Remainder remainder = Remainder::drop;
-  /// Epochs after which nothing is trained: with Remainder::carry the step that would go on behind
-  /// them ends with their last sample. 0 is no end.
-  std::int64_t epochs = 0;
-};
-
-/// Where in training a step begins.
-struct StepPlace {
-  StepIndex step;
-  EpochIndex epoch;
-  /// Samples of the epoch that the steps before it have taken.
-  std::int64_t samples = 0;
-};
-
-/// Plans one step after the other, as they are asked for.
-class StepPlanner {
- public:
-  /// Throws Error when the data set holds less than one minibatch or a count is out of its range.
-  explicit StepPlanner(const PlanOptions& options);
-
-  /// What is wrong with a step that is asked for, and what would be accepted: a batch size that is
-  /// no multiple of the minibatch size or, with Remainder::drop, larger than an epoch; a count out
-  /// of its range. Empty for a good one.
-  [[nodiscard]] std::string objection(const TraceStep& asked) const;
-  /// The plan of a step to which there is no objection; empty where it does not fit into what is
-  /// left of the epoch, which it always does with Remainder::carry. PlanOptions::epochs shortens
-  /// it.
-  [[nodiscard]] std::optional<StepPlan> plan(const StepPlace& place, const TraceStep& asked) const;
-  /// Samples from the place on until PlanOptions::epochs are over, which shorten a step; empty with
-  /// Remainder::drop, where there are more than any step has, and behind the epochs.
-  [[nodiscard]] std::optional<std::int64_t> samples_left(const StepPlace& place) const;
-  /// Where the step after it begins: with Remainder::drop in the same epoch.
-  [[nodiscard]] StepPlace after(StepPlace place, const StepPlan& step) const;
-
-  [[nodiscard]] const PlanOptions& options() const { return options_; }
-  [[nodiscard]] bool carries() const { return options_.remainder == Remainder::carry; }
-  /// Whole minibatches in an epoch: floor(dataset size / minibatch size).
-  [[nodiscard]] std::int64_t minibatches_per_epoch() const {
-    return options_.dataset_size / options_.minibatch_size;
-  }
-  /// Samples in an epoch: all with Remainder::carry, else those of the whole minibatches at most.
-  [[nodiscard]] std::int64_t samples_per_epoch() const {
-    return carries() ? options_.dataset_size : minibatches_per_epoch() * options_.minibatch_size;
-  }
-
- private:
-  PlanOptions options_;
-};
 
 /// What is known of an epoch when it begins.
 struct EpochStart {
@@ -141,23 +76,21 @@ class Planner {
   /// Makes the epoch that begins with `step` the next, as if those before it had been planned;
   /// `samples` of it have been shown by a step that began before. Requires values of at least 0.
   void go_to(EpochIndex epoch, StepIndex step, std::int64_t samples = 0);
-  [[nodiscard]] StepIndex next_step() const { return place_.step; }
+  [[nodiscard]] StepIndex next_step() const { return walk_.step(); }
 
-  [[nodiscard]] const Trace& trace() const { return trace_; }
-  [[nodiscard]] const PlanOptions& options() const { return steps_.options(); }
+  [[nodiscard]] const Trace& trace() const { return *source_->trace(); }
+  [[nodiscard]] const PlanOptions& options() const { return walk_.planner().options(); }
   /// StepPlanner::minibatches_per_epoch().
   [[nodiscard]] std::int64_t minibatches_per_epoch() const {
-    return steps_.minibatches_per_epoch();
+    return walk_.planner().minibatches_per_epoch();
   }
   /// Minibatches in the largest step of the trace, at least 1.
-  [[nodiscard]] std::int64_t largest_step() const;
+  [[nodiscard]] std::int64_t largest_step() const { return walk_.max_minibatches(); }
 
  private:
-  Trace trace_;
-  StepPlanner steps_;
-  EpochIndex next_epoch_;
-  // Of the next step: in the next epoch or, where one goes on from before it, behind it.
-  StepPlace place_;
+  // That of all copies, as it never changes.
+  std::shared_ptr<TraceSource> source_;
+  Walk walk_;
 };
 
 /// How far the rows of a trace last, without what follows the last one.

@@ -4,23 +4,15 @@
 #include <functional>
 #include <optional>
 #include <string>
-#include <vector>
 
 #include <rubato/plan/budget.hpp>
-#include <rubato/plan/plan.hpp>
 #include <rubato/plan/step_source.hpp>
+#include <rubato/plan/walk.hpp>
 
 namespace rubato {
 
 /// A step that a training would have taken.
-struct SimulatedStep {
-  EpochIndex epoch;
-  StepPlan plan;
-  /// With it; where the source has a clock.
-  std::optional<ClockTime> time{};
-  /// What the source went by (StepSource::decision_inputs()).
-  std::vector<NamedNumber> decision_inputs{};
-};
+using SimulatedStep = NextStep;
 
 /// What a training would have come to.
 struct SimulationResult {

@@ -7,6 +7,7 @@
 
 #include <rubato/plan/plan.hpp>
 #include <rubato/plan/step_source.hpp>
+#include <rubato/plan/walk.hpp>
 
 namespace rubato {
 
@@ -116,15 +117,6 @@ struct EpochRecord {
   /// Seconds in the training steps, and in the evaluation after them.
   double train_seconds = 0;
   double test_seconds = 0;
-};
-
-/// How much of an epoch has been trained: 5 of 48 steps.
-struct EpochPart {
-  std::int64_t steps = 0;
-  std::int64_t samples = 0;
-  /// Steps of the whole epoch; where the trace ended before it, or they are not known beforehand,
-  /// as many as there would be if the last were held.
-  std::int64_t of_steps = 0;
 };
 
 /// What training came to.
