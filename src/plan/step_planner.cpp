@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <rubato/core/error.hpp>
+#include <rubato/plan/shuffle.hpp>
 #include <rubato/plan/step_planner.hpp>
 
 namespace rubato {
