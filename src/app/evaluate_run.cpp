@@ -1,12 +1,9 @@
 #include "app/evaluate_run.hpp"
 
-#include <cmath>
 #include <cstddef>
 #include <cstdint>
 #include <iterator>
-#include <optional>
 #include <string>
-#include <string_view>
 #include <vector>
 
 #include <fmt/format.h>
@@ -19,44 +16,25 @@
 #include "core/csv_field.hpp"
 #include "core/file.hpp"
 #include "core/text_table.hpp"
+#include "report/progress.hpp"
+#include "report/record_json.hpp"
+#include "report/report_schemas.hpp"
 
 namespace rubato::app {
 
 namespace {
 
-// As JSON has it: what is not finite is null.
-std::string json_number(double value) {
-  return std::isfinite(value) ? fmt::to_string(value) : "null";
+EvaluationReport report_of(const RunConfiguration& run, const Evaluation& evaluation) {
+  EvaluationReport report{.evaluation = evaluation};
+  if (evaluation.top_k_accuracy) report.top_k = test_metrics_of(run).top_k;
+  return report;
 }
 
-std::string json_of(const RunConfiguration& run, const Evaluation& evaluation) {
-  std::string text = fmt::format("{{\"samples\": {}, \"loss\": {}", evaluation.samples,
-                                 json_number(evaluation.loss));
-  const auto add = [&text](std::string_view name, const std::optional<double>& value) {
-    if (value) text += fmt::format(", \"{}\": {}", name, json_number(*value));
-  };
-  add("accuracy", evaluation.accuracy);
-  if (evaluation.top_k_accuracy) text += fmt::format(", \"top_k\": {}", test_metrics_of(run).top_k);
-  add("top_k_accuracy", evaluation.top_k_accuracy);
-  add("mse", evaluation.mse);
-  add("perplexity", evaluation.perplexity);
-  return text + "}\n";
-}
-
-std::string text_of(const RunConfiguration& run, const Evaluation& evaluation) {
+std::string text_of(const EvaluationReport& report) {
   TextTable table({Column::left, Column::right});
-  table.add({"test samples", fmt::to_string(evaluation.samples)});
-  table.add({"loss", fmt::format("{:.7g}", evaluation.loss)});
-  if (evaluation.accuracy) {
-    table.add({"accuracy", fmt::format("{:.2f} %", 100 * *evaluation.accuracy)});
-  }
-  if (evaluation.top_k_accuracy) {
-    table.add({fmt::format("top-{} accuracy", test_metrics_of(run).top_k),
-               fmt::format("{:.2f} %", 100 * *evaluation.top_k_accuracy)});
-  }
-  if (evaluation.mse) table.add({"mean squared error", fmt::format("{:.7g}", *evaluation.mse)});
-  if (evaluation.perplexity) {
-    table.add({"perplexity", fmt::format("{:.7g}", *evaluation.perplexity)});
+  for (const auto& [label, value, progress] :
+       shown_fields(evaluation_report_schema(), report, report.top_k.value_or(0), Digits::many)) {
+    table.add({label, value});
   }
   return table.text();
 }
@@ -125,9 +103,10 @@ std::string safetensors_of(const ArrayCopies& found) {
 }  // namespace
 
 ExitCode evaluate(const EvaluateArguments& arguments, const LoadWorkload& load) {
-  const Evaluation evaluation = rubato::evaluate(*load(arguments.run), arguments.run);
-  print_out(arguments.json ? json_of(arguments.run, evaluation)
-                           : text_of(arguments.run, evaluation));
+  const EvaluationReport report =
+      report_of(arguments.run, rubato::evaluate(*load(arguments.run), arguments.run));
+  print_out(arguments.json ? json_of(evaluation_report_schema(), report).dump(2) + '\n'
+                           : text_of(report));
   return ExitCode::good;
 }
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include <fmt/format.h>
@@ -9,12 +10,14 @@
 #include <nlohmann/json.hpp>
 
 #include <rubato/config/families.hpp>
+#include <rubato/core/error.hpp>
 
 #include "app/command_line.hpp"
 #include "app/output.hpp"
 #include "core/or_null.hpp"
 #include "core/text_table.hpp"
 #include "core/wrapped.hpp"
+#include "report/report_schemas.hpp"
 
 namespace rubato::app {
 
@@ -23,6 +26,7 @@ namespace {
 using Json = nlohmann::ordered_json;
 
 constexpr std::size_t kIndent = 4;
+constexpr std::string_view kRecords = "records";
 
 // What stands in the column of the defaults.
 std::string shown_default(const Argument& argument) {
@@ -75,6 +79,23 @@ std::string overview(LineWidth width) {
   return wrapped(title, 0, width) + "\n\n" + table.text(width);
 }
 
+// A record's columns stand below it.
+std::string records_text(LineWidth width) {
+  const std::string title =
+      "What rubato writes for other programs: a line of metrics.jsonl for each step, minibatch, "
+      "epoch, ..., whose \"kind\" says which; summary.json; the JSON of `rubato eval`.";
+  std::string text = wrapped(title, 0, width) + '\n';
+  for (const RecordInfo& record : record_infos()) {
+    TextTable table({Column::left, Column::left, Column::wrapped}, kIndent);
+    for (const ColumnInfo& column : record.columns) {
+      table.add({json_path(column), value_name(column), column.help});
+    }
+    text += fmt::format("\n{}\n{:{}}{}\n{}", record.name, "", kIndent,
+                        wrapped(record.help, kIndent, width), table.text(width));
+  }
+  return text;
+}
+
 Json argument_json(const Argument& argument) {
   return {{"name", argument.name},
           {"kind", choice_name(kArgumentKinds, argument.kind)},
@@ -112,19 +133,35 @@ std::string json_of(std::span<const Family> all) {
 
 int list_command(std::span<const std::string> arguments) {
   std::vector<Family> wanted;
+  bool records = false;
   bool json = false;
   CommandLine line("rubato list",
                    "Prints what options take by name (models, rules, optimizers, ...): all names, "
-                   "or those of a family with their arguments.");
-  line.operands("FAMILY", "what to explain [the names of all]",
-                [&](const std::string& text) { wanted.push_back(family(text)); });
-  line.flag("json", "print JSON: all there is to know of the families asked for, or of all", json);
+                   "or those of a family with their arguments. `rubato list records` prints what "
+                   "rubato writes for other programs.");
+  line.operands("FAMILY", "what to explain, or records [the names of all]",
+                [&](const std::string& text) {
+                  records = records || text == kRecords;
+                  if (text != kRecords) wanted.push_back(family(text));
+                });
+  line.flag("json",
+            "print JSON: all there is to know of the families asked for, or of all; of the records "
+            "their JSON Schema",
+            json);
   line.footer(
       "Examples:\n"
       "  rubato list\n"
       "  rubato list rules schedules\n"
-      "  rubato list --json");
+      "  rubato list --json\n"
+      "  rubato list records --json");
   if (!line.parse(arguments)) return 0;
+  if (records && !wanted.empty()) {
+    throw Error("records are listed by themselves; accepted: without the name of a family");
+  }
+  if (records) {
+    json ? print_out(record_json_schema()) : print_text(records_text(output_width()));
+    return 0;
+  }
   if (json) {
     print_out(json_of(wanted.empty() ? families() : wanted));
     return 0;

@@ -10,7 +10,8 @@
 #include "core/hour.hpp"
 #include "core/or_null.hpp"
 #include "core/text_table.hpp"
-#include "report/clock_json.hpp"
+#include "report/record_json.hpp"
+#include "train/record_schemas.hpp"
 
 namespace rubato::app {
 
@@ -90,7 +91,7 @@ std::string simulation_json(std::span<const SimulatedRun> runs) {
          {"mean_batch", run.training.mean_batch},
          {"cores", {{"fewest", run.training.fewest_cores}, {"most", run.training.most_cores}}},
          {"host_bytes_per_step", run.training.host_bytes},
-         {"clock", clock_json(result.time.value_or(ClockTime()))},
+         {"clock", json_of(clock_schema(), result.time.value_or(ClockTime())).at("clock")},
          {"ended_by", or_null(end)}});
   }
   return list.dump(2) + "\n";

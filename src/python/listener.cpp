@@ -9,7 +9,7 @@
 #include <rubato/core/error.hpp>
 
 #include "python/turn.hpp"
-#include "report/record_numbers.hpp"
+#include "train/record_schemas.hpp"
 
 namespace rubato::python {
 
@@ -46,32 +46,24 @@ void Listener::on_epoch_begin(Training& training, const EpochStart& epoch) {
 void Listener::on_fault(Training& training, const StepPlan& step,
                         std::span<const FaultRecord> faults, std::int64_t cores_left) {
   static_cast<void>(training);
-  for (const FaultRecord& fault : faults) faults_.add(row_of(fault, step.index, cores_left));
+  for (const FaultRecord& fault : faults) {
+    faults_.add(row_of(fault_schema(), {step.index, fault, cores_left}));
+  }
 }
 
 void Listener::on_step(Training& training, const StepRecord& step) {
   require_not_abandoned();
-  Row row = row_of(step);
+  Row row = row_of(step_schema(), step);
   for (const MinibatchRecord& minibatch : step.minibatches) {
-    minibatches_.add(row_of(minibatch, step.plan.index));
+    minibatches_.add(row_of(minibatch_schema(), {step.plan.index, minibatch}));
   }
-  if (hears_steps_) {
-    const auto record = [&] {
-      py::dict dict = dict_of(row);
-      dict["substeps"] = substeps_of(step);
-      return dict;
-    };
-    tell(training, callbacks_.on_step, record, "step", step.plan.index.value(), row);
-  }
+  if (hears_steps_) tell(training, callbacks_.on_step, "step", step.plan.index.value(), row);
   steps_.add(row);
 }
 
 void Listener::on_epoch(Training& training, const EpochRecord& epoch) {
-  Row row = row_of(epoch);
-  if (hears_epochs_) {
-    const auto record = [&] { return dict_of(row); };
-    tell(training, callbacks_.on_epoch, record, "epoch", epoch.epoch.value(), row);
-  }
+  Row row = row_of(epoch_schema(), epoch);
+  if (hears_epochs_) tell(training, callbacks_.on_epoch, "epoch", epoch.epoch.value(), row);
   epochs_.add(row);
 }
 
@@ -82,7 +74,9 @@ void Listener::between_steps(Training& training) {
 }
 
 void Listener::keep(const StepPlan& step, std::span<const TensorStatistics> tensors) {
-  for (const TensorStatistics& tensor : tensors) monitored_.add(row_of(tensor, step.index));
+  for (const TensorStatistics& tensor : tensors) {
+    monitored_.add(row_of(monitor_schema(), {step.index, tensor}));
+  }
 }
 
 void Listener::require_not_abandoned() {
@@ -100,11 +94,10 @@ Listener::Answer Listener::answer_of(const py::object& answered) {
   return answer;
 }
 
-void Listener::tell(Training& training, const py::object& callback,
-                    const std::function<py::dict()>& record, std::string_view of,
+void Listener::tell(Training& training, const py::object& callback, std::string_view of,
                     std::int64_t index, Row& row) {
   Answer answer;
-  static_cast<void>(calling_.run([&] { answer = answer_of(callback(record())); }));
+  static_cast<void>(calling_.run([&] { answer = answer_of(callback(dict_of(row))); }));
   if (answer.stop) reason_ = fmt::format("on_{} returned False", of);
   if (answer.learning_rate) training.set_learning_rate(*answer.learning_rate);
   for (const MetricValue& metric : answer.metrics) row.push_back({metric.name, metric.value});

@@ -1,7 +1,6 @@
 #pragma once
 
 #include <cstdint>
-#include <functional>
 #include <optional>
 #include <span>
 #include <string>
@@ -59,11 +58,10 @@ class Listener final : public Observer {
     std::vector<MetricValue> metrics{};
   };
   static Answer answer_of(const pybind11::object& answered);
-  // Tells a callback what `record` makes, and does what it asks for; its metrics are those `of` a
+  // Tells a callback what is in `row`, and does what it asks for; its metrics are those `of` a
   // "step" or an "epoch", and are added to `row`.
-  void tell(Training& training, const pybind11::object& callback,
-            const std::function<pybind11::dict()>& record, std::string_view of, std::int64_t index,
-            Row& row);
+  void tell(Training& training, const pybind11::object& callback, std::string_view of,
+            std::int64_t index, Row& row);
 
   CallingThread& calling_;
   const Callbacks& callbacks_;

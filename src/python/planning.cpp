@@ -3,7 +3,6 @@
 #include <cstdint>
 #include <optional>
 #include <string>
-#include <string_view>
 #include <utility>
 #include <variant>
 #include <vector>
@@ -22,8 +21,8 @@
 #include "python/beside_python.hpp"
 #include "python/table.hpp"
 #include "python/traces.hpp"
-#include "report/record_numbers.hpp"
 #include "run/dry_run.hpp"
+#include "train/record_schemas.hpp"
 
 namespace rubato::python {
 
@@ -144,8 +143,7 @@ py::dict simulate_one(const Options& options, const py::object& trace,
   py::dict dict("epochs"_a = result.epochs, "steps"_a = result.steps, "samples"_a = result.samples,
                 "mean_batch"_a = found.mean_batch, "fewest_cores"_a = found.fewest_cores,
                 "most_cores"_a = found.most_cores);
-  each_number(result.time.value_or(ClockTime()),
-              [&](std::string_view name, auto value) { dict[py::str(std::string(name))] = value; });
+  dict.attr("update")(dict_of(row_of(clock_schema(), result.time.value_or(ClockTime()))));
   const std::string end = ended_by(result);
   dict["ended_by"] = end.empty() ? py::object(py::none()) : py::object(py::str(end));
   return dict;

@@ -1,40 +1,46 @@
 #pragma once
 
-#include <cstdint>
+#include <cstddef>
 #include <map>
-#include <optional>
 #include <string>
+#include <utility>
 #include <variant>
 #include <vector>
 
 #include <pybind11/pybind11.h>
 
-#include <rubato/train/monitor.hpp>
-#include <rubato/train/observer.hpp>
-#include <rubato/train/records.hpp>
+#include "train/record_column.hpp"
 
 namespace rubato::python {
 
-/// A value with a name, as records have them; empty where it was not measured.
+/// A cell with the name of its column.
 struct Field {
   std::string name;
-  std::optional<std::variant<std::int64_t, double, bool, std::string>> value{};
+  Cell value{};
 };
 using Row = std::vector<Field>;
 
-// Records as metrics.jsonl has them, without nesting: "wall_seconds" is "seconds": {"wall"} there.
-// What is a list there, the substeps of a step, is left out.
-
-[[nodiscard]] Row row_of(const StepRecord& step);
-[[nodiscard]] Row row_of(const MinibatchRecord& minibatch, StepIndex step);
-[[nodiscard]] Row row_of(const EpochRecord& epoch);
-[[nodiscard]] Row row_of(const FaultRecord& fault, StepIndex step, std::int64_t cores_left);
-[[nodiscard]] Row row_of(const TensorStatistics& tensor, StepIndex step);
+/// A record under the names of its columns (ColumnInfo::name), with those that have no value.
+template <class Record>
+[[nodiscard]] Row row_of(const RecordSchema<Record>& schema, const Record& record) {
+  Row row;
+  for (const RecordColumn<Record>& column : schema.columns) {
+    const std::string& name = column.info().name;
+    Cell cell = column.read(record);
+    if (const auto* numbers = std::get_if<std::vector<NamedNumber>>(&cell)) {
+      for (const NamedNumber& of : *numbers) row.push_back({with_name(name, of.name), of.value});
+    } else {
+      row.push_back({name, std::move(cell)});
+    }
+  }
+  return row;
+}
 
 /// {name: value or None}.
 [[nodiscard]] pybind11::dict dict_of(const Row& row);
 
-/// Rows as columns, which come and go with what is measured.
+/// Rows as columns, which come and go with what is measured. A list, the substeps of a step, is no
+/// column.
 class Table {
  public:
   void add(const Row& row);
@@ -48,7 +54,7 @@ class Table {
     std::vector<double> values;
     std::vector<std::string> texts;
     // Of the type of all of its values, as long as they have one.
-    std::size_t type = 0;
+    ColumnType type = ColumnType::real;
     bool complete = true;
   };
 

@@ -2,9 +2,8 @@
 
 #include <functional>
 #include <map>
-#include <optional>
-#include <string_view>
 #include <utility>
+#include <variant>
 #include <vector>
 
 #include <ATen/Functions.h>
@@ -22,13 +21,14 @@
 #include "data/data_files.hpp"
 #include "python/beside_python.hpp"
 #include "python/errors.hpp"
+#include "python/table.hpp"
 #include "python/tensors.hpp"
 #include "python/trained_on.hpp"
 #include "python/turn.hpp"
-#include "report/record_numbers.hpp"
 #include "run/run_data.hpp"
 #include "torch/sample_dataset.hpp"
 #include "torch_run/workload_parts.hpp"
+#include "train/record_schemas.hpp"
 
 namespace rubato::python {
 
@@ -175,12 +175,11 @@ py::dict evaluate(const OnTrained& on, const py::bytes& model, const py::list& i
       [](const Workload& workload, const RunConfiguration& run) {
         return rubato::evaluate(workload, run);
       });
-  py::dict dict;
-  dict["samples"] = evaluation.samples;
-  each_number(evaluation, [&](std::string_view name, const std::optional<double>& value) {
-    if (value) dict[py::str(std::string(name))] = *value;
-  });
-  return dict;
+  // What was not measured is left out.
+  Row row = row_of(evaluation_schema(), evaluation);
+  std::erase_if(
+      row, [](const Field& field) { return std::holds_alternative<std::monostate>(field.value); });
+  return dict_of(row);
 }
 
 }  // namespace

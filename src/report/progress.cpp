@@ -6,6 +6,7 @@
 #include <cmath>
 #include <string_view>
 #include <utility>
+#include <variant>
 
 #include <fmt/format.h>
 #include <unistd.h>
@@ -13,6 +14,7 @@
 #include <rubato/train/trainer.hpp>
 
 #include "core/terminal.hpp"
+#include "train/record_schemas.hpp"
 
 namespace rubato {
 
@@ -21,6 +23,13 @@ namespace {
 // Seconds between two drawings of the bar: smooth for the eye, nothing for the run.
 constexpr double kRedraw = 0.08;
 constexpr int kNarrowestBar = 4;
+
+// "  batch 256  lr 0.01  loss 0.6931".
+std::string text_of(const std::vector<ShownField>& fields) {
+  std::string text;
+  for (const auto& [label, value, progress] : fields) text += fmt::format("  {} {}", label, value);
+  return text;
+}
 
 }  // namespace
 
@@ -64,10 +73,10 @@ void Progress::on_step(Training& training, const StepRecord& step) {
     if (bar_.drawn() && since_drawn_.seconds() < kRedraw) return;
     draw_bar(step);
   } else if (options_.log_steps > 0 && (step.plan.index.value() + 1) % options_.log_steps == 0) {
-    print(fmt::format("epoch {}/{}  step {}  batch {}  lr {:.4g}  loss {}  {} samples/s  {} left\n",
-                      epochs_done_ + 1, options_.epochs, step.plan.index.value() + 1,
-                      step.plan.batch_size, step.learning_rate, decimal(step.loss, 4),
-                      short_number(rate()), clock_time(seconds_left())));
+    print(fmt::format("epoch {}/{}  step {}{}  {} samples/s  {} left\n", epochs_done_ + 1,
+                      options_.epochs, step.plan.index.value() + 1,
+                      text_of(shown_fields(step_schema(), step)), short_number(rate()),
+                      clock_time(seconds_left())));
   }
 }
 
@@ -84,24 +93,12 @@ void Progress::on_epoch(Training& training, const EpochRecord& epoch) {
   bar_.clear();
   samples_before_epoch_ += epoch_samples_here_;
   epochs_done_ = epoch.epoch.value() + 1;
-  std::string test;
-  if (epoch.test) {
-    test = fmt::format("  test loss {}", decimal(epoch.test->loss, 4));
-    if (epoch.test->accuracy)
-      test += fmt::format("  accuracy {:.2f} %", *epoch.test->accuracy * 100);
-    if (epoch.test->top_k_accuracy)
-      test += fmt::format(", top-{} {:.2f} %", options_.top_k, *epoch.test->top_k_accuracy * 100);
-    if (epoch.test->mse) test += fmt::format("  mse {}", decimal(*epoch.test->mse, 4));
-    if (epoch.test->perplexity) {
-      test += fmt::format("  perplexity {}", decimal(*epoch.test->perplexity, 3));
-    }
-  }
   const double rate =
       epoch.train_seconds > 0 ? static_cast<double>(epoch.samples) / epoch.train_seconds : 0;
   const std::string of =
       epoch.steps < epoch_steps_planned_ ? fmt::format(" of {}", epoch_steps_planned_) : "";
-  print(fmt::format("epoch {}/{}  {}{} steps  train loss {}{}  {} samples/s\n", epochs_done_,
-                    options_.epochs, epoch.steps, of, decimal(epoch.train_loss, 4), test,
+  print(fmt::format("epoch {}/{}  {}{} steps{}  {} samples/s\n", epochs_done_, options_.epochs,
+                    epoch.steps, of, text_of(shown_fields(epoch_schema(), epoch, options_.top_k)),
                     short_number(rate)));
   // The samples planned for this epoch are no longer ahead.
   epoch_samples_here_ = 0;
@@ -113,12 +110,12 @@ void Progress::draw_bar(const StepRecord& step) {
   since_drawn_ = {};
   // With each field, what it is worth where there is no room for all.
   std::vector<LineField> fields{{fmt::format("epoch {}/{}", epochs_done_ + 1, options_.epochs), 7},
-                                {fmt::format("step {}", step.plan.index.value() + 1), 6},
-                                {fmt::format("batch {:<4}", step.plan.batch_size), 2},
-                                {fmt::format("lr {:<8.4g}", step.learning_rate), 3},
-                                {fmt::format("loss {}", decimal(step.loss, 4)), 5},
-                                {fmt::format("{:>5} samples/s", short_number(rate())), 1},
-                                {fmt::format("{} left", clock_time(seconds_left())), 4}};
+                                {fmt::format("step {}", step.plan.index.value() + 1), 6}};
+  for (const auto& [label, value, progress] : shown_fields(step_schema(), step)) {
+    fields.push_back({fmt::format("{} {:<{}}", label, value, progress->width), progress->worth});
+  }
+  fields.push_back({fmt::format("{:>5} samples/s", short_number(rate())), 1});
+  fields.push_back({fmt::format("{} left", clock_time(seconds_left())), 4});
   const double done =
       static_cast<double>(epoch_samples_) / static_cast<double>(epoch_samples_planned_);
   // Behind the epoch, which it shows.
@@ -164,6 +161,24 @@ std::string clock_time(double seconds) {
   const auto whole = static_cast<std::int64_t>(std::llround(std::max(seconds, 0.0)));
   if (whole < 3600) return fmt::format("{}:{:02}", whole / 60, whole % 60);
   return fmt::format("{}:{:02}:{:02}", whole / 3600, whole / 60 % 60, whole % 60);
+}
+
+void add_shown(std::vector<ShownField>& fields, const ColumnInfo& column, const Cell& cell,
+               std::int64_t top_k, Digits digits) {
+  const ProgressField& progress = column.progress;
+  std::string value;
+  if (const auto* const whole = std::get_if<std::int64_t>(&cell)) {
+    value = fmt::to_string(*whole);
+  } else if (const auto* const real = std::get_if<double>(&cell); real == nullptr) {
+    return;
+  } else if (column.unit == kShareUnit) {
+    value = fmt::format("{:.2f} %", *real * 100);
+  } else if (digits == Digits::many) {
+    value = fmt::format("{:.7g}", *real);
+  } else {
+    value = progress.significant ? fmt::format("{:.4g}", *real) : decimal(*real, 4);
+  }
+  fields.push_back({fmt::format(fmt::runtime(progress.label), top_k), std::move(value), &progress});
 }
 
 std::string decimal(double value, int decimals) {

@@ -5,12 +5,14 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include <rubato/core/stopwatch.hpp>
 #include <rubato/plan/budget.hpp>
 #include <rubato/train/observer.hpp>
 
 #include "core/drawn_line.hpp"
+#include "train/record_column.hpp"
 
 namespace rubato {
 
@@ -78,6 +80,30 @@ class Progress final : public Observer {
   double spent_ = 0;
 };
 
+/// A column as people read it: "lr" and "0.01", "top-5 accuracy" and "97.25 %".
+struct ShownField {
+  std::string label;
+  std::string value;
+  /// The column's.
+  const ProgressField* progress;
+};
+enum class Digits { few, many };
+/// Adds the value of a column that has a label, where it has a value. `top_k` is
+/// TrainOptions::top_k.
+void add_shown(std::vector<ShownField>& fields, const ColumnInfo& column, const Cell& cell,
+               std::int64_t top_k, Digits digits);
+/// What people read of a record.
+template <class Record>
+[[nodiscard]] std::vector<ShownField> shown_fields(const RecordSchema<Record>& schema,
+                                                   const Record& record, std::int64_t top_k = 0,
+                                                   Digits digits = Digits::few) {
+  std::vector<ShownField> fields;
+  for (const RecordColumn<Record>& column : schema.columns) {
+    if (column.info().progress.label.empty()) continue;
+    add_shown(fields, column.info(), column.read(record), top_k, digits);
+  }
+  return fields;
+}
 /// "843", "29.8k", "1.20M".
 [[nodiscard]] std::string short_number(double value);
 /// "0:07", "12:30", "1:02:03".

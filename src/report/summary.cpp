@@ -1,21 +1,19 @@
 #include <algorithm>
 #include <cctype>
+#include <optional>
 #include <string>
 #include <string_view>
-
-#include <nlohmann/json.hpp>
+#include <vector>
 
 #include <rubato/report/summary.hpp>
 
-#include "core/or_null.hpp"
 #include "machine/instruction_set.hpp"
-#include "report/clock_json.hpp"
+#include "report/record_json.hpp"
+#include "report/report_schemas.hpp"
 
 namespace rubato {
 
 namespace {
-
-using Json = nlohmann::ordered_json;
 
 // "OpenBLAS" is "openblas".
 std::string key_of(std::string_view library) {
@@ -25,27 +23,89 @@ std::string key_of(std::string_view library) {
   return key;
 }
 
-Json kernels_of(const RunSummary& summary) {
+NamedTexts kernels_of(const RunSummary& summary) {
   constexpr std::string_view kOpenBlas = "openblas";
-  Json json{{"wanted", summary.kernels_wanted},
-            {"cpu", choice_name(kInstructionSets, cpu_instruction_set())}};
+  NamedTexts texts{{"wanted", summary.kernels_wanted},
+                   {"cpu", std::string(choice_name(kInstructionSets, cpu_instruction_set()))}};
+  std::optional<std::string> openblas;
   for (const auto& [library, kernels] : summary.engine.kernels) {
-    json[key_of(library)] = or_null(kernels);
+    texts.emplace_back(key_of(library), kernels);
+    if (texts.back().first == kOpenBlas) openblas = kernels;
   }
-  if (json.contains(kOpenBlas)) {
-    json["openblas_by_itself"] =
-        summary.kernel_start ? or_null(summary.kernel_start->openblas_before) : json[kOpenBlas];
-  }
-  return json;
+  if (openblas && summary.kernel_start) openblas = summary.kernel_start->openblas_before;
+  if (openblas) texts.emplace_back("openblas_by_itself", *openblas);
+  return texts;
 }
 
-Json versions_of(const RunSummary& summary) {
-  Json json{{"rubato", RUBATO_VERSION}};
-  for (const auto& [library, version] : summary.engine.versions) json[library] = version;
-  return json;
+NamedTexts versions_of(const RunSummary& summary) {
+  NamedTexts texts{{"rubato", RUBATO_VERSION}};
+  texts.insert(texts.end(), summary.engine.versions.begin(), summary.engine.versions.end());
+  return texts;
+}
+
+std::optional<std::string> or_none(const std::string& text) {
+  return text.empty() ? std::nullopt : std::optional(text);
+}
+
+// An option of the training.
+template <class Value>
+auto option(Value TrainOptions::*member) {
+  return [member](const RunSummary& summary) { return summary.options.*member; };
+}
+
+std::vector<RecordColumn<RunSummary>> summary_columns() {
+  std::vector<RecordColumn<RunSummary>> columns;
+  add_part(columns, result_schema().columns, &RunSummary::result, [](const ColumnInfo&) {});
+  columns.insert(
+      columns.end(),
+      {{{.name = "skipped_steps",
+         .help = "steps left out because the gradient overflowed, with `--precision fp16`"},
+        [](const RunSummary& summary) {
+          return summary.may_skip ? std::optional(summary.result.skipped_steps) : std::nullopt;
+        }},
+       {{.name = "wall_seconds",
+         .unit = "seconds",
+         .help = "from the first step to the last evaluation"},
+        &RunSummary::wall_seconds},
+       {{.name = "weights_sha256", .help = "SHA-256 of the trained parameters"},
+        &RunSummary::weights_sha256},
+       {{.name = "metrics_sha256",
+         .help = "SHA-256 of metrics.jsonl when the run ended",
+         .null_if_none = true},
+        [](const RunSummary& summary) { return or_none(summary.metrics_sha256); }},
+       {{.name = "model", .help = "`--model`"}, &RunSummary::model},
+       {{.name = "data", .help = "`--data`"}, &RunSummary::data},
+       {{.name = "trace", .help = "where the steps came from"}, &RunSummary::trace},
+       {{.name = "rule", .help = "`--rule`"}, option(&TrainOptions::rule)},
+       {{.name = "seed", .help = "`--seed`"}, option(&TrainOptions::seed)},
+       {{.name = "minibatch", .unit = "samples", .help = "`--minibatch`"},
+        option(&TrainOptions::minibatch_size)},
+       {{.name = "cores", .help = "`--cores`"}, option(&TrainOptions::cores)},
+       {{.name = "threads", .help = "`--threads`"}, option(&TrainOptions::threads)},
+       {{.name = "gradient_buffers", .help = "buffers for gradients that the run allocated"},
+        &RunSummary::gradient_buffers},
+       {{.name = "stopped",
+         .help = "why training ended before its epochs did",
+         .null_if_none = true},
+        [](const RunSummary& summary) { return or_none(summary.stopped); }},
+       {{.name = "engine", .help = "what computed the model: eigen or libtorch"},
+        [](const RunSummary& summary) { return summary.engine.engine; }},
+       {{.name = "kernels",
+         .help = "kernels that were asked for, that the CPU and each library have, and that "
+                 "OpenBLAS takes by itself"},
+        &kernels_of},
+       {{.name = "versions", .help = "versions of rubato and of its libraries"}, &versions_of}});
+  return columns;
 }
 
 }  // namespace
+
+const RecordSchema<RunSummary>& summary_schema() {
+  static const RecordSchema<RunSummary> schema{.name = "summary",
+                                               .help = "summary.json, once a run has ended.",
+                                               .columns = summary_columns()};
+  return schema;
+}
 
 std::string kernels_text(const EngineFacts::Facts& kernels) {
   std::string text;
@@ -57,46 +117,7 @@ std::string kernels_text(const EngineFacts::Facts& kernels) {
 }
 
 std::string to_json(const RunSummary& summary) {
-  const TrainResult& result = summary.result;
-  const TrainOptions& options = summary.options;
-  const auto& test = result.final_test;
-  Json json{
-      {"final_test_accuracy", or_null(test ? test->accuracy : std::nullopt)},
-      {"best_test_accuracy", or_null(result.best_test_accuracy)},
-      {"final_test_top_k_accuracy", or_null(test ? test->top_k_accuracy : std::nullopt)},
-      {"final_test_loss", test ? Json(test->loss) : Json()},
-      {"final_test_mse", or_null(test ? test->mse : std::nullopt)},
-      {"final_test_perplexity", or_null(test ? test->perplexity : std::nullopt)},
-      {"epochs", result.epochs},
-      {"part_of_epoch", result.part ? Json{{"steps", result.part->steps},
-                                           {"samples", result.part->samples},
-                                           {"of_steps", result.part->of_steps}}
-                                    : Json()},
-      {"steps", result.steps},
-      {"samples", result.samples},
-      {"iterations", result.iterations},
-      {"wall_seconds", summary.wall_seconds},
-      {"train_seconds", result.train_seconds},
-      {"samples_per_second",
-       result.train_seconds > 0 ? static_cast<double>(result.samples) / result.train_seconds : 0},
-      {"weights_sha256", summary.weights_sha256},
-      {"metrics_sha256", or_null(summary.metrics_sha256)},
-      {"model", summary.model},
-      {"data", summary.data},
-      {"trace", summary.trace},
-      {"rule", options.rule},
-      {"seed", options.seed},
-      {"minibatch", options.minibatch_size},
-      {"cores", options.cores},
-      {"threads", options.threads},
-      {"gradient_buffers", summary.gradient_buffers},
-      {"stopped", or_null(summary.stopped)},
-      {"engine", summary.engine.engine},
-      {"kernels", kernels_of(summary)},
-      {"versions", versions_of(summary)}};
-  if (result.time) json["clock"] = clock_json(*result.time);
-  if (summary.may_skip) json["skipped_steps"] = result.skipped_steps;
-  return json.dump(2) + "\n";
+  return json_of(summary_schema(), summary).dump(2) + "\n";
 }
 
 }  // namespace rubato

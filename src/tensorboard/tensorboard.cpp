@@ -1,6 +1,7 @@
 #include <algorithm>
-#include <optional>
+#include <type_traits>
 #include <utility>
+#include <variant>
 
 #include <fmt/format.h>
 
@@ -9,10 +10,34 @@
 #include <rubato/train/monitor.hpp>
 #include <rubato/train/trainer.hpp>
 
-#include "report/record_numbers.hpp"
 #include "tensorboard/event_folder.hpp"
+#include "train/record_schemas.hpp"
 
 namespace rubato {
+
+namespace {
+
+// Calls add(tag, of, value) for each number of a record that has a curve; `of` is the name of one
+// of several numbers under a tag, else empty.
+template <class Record, class Add>
+void each_curve(const RecordSchema<Record>& schema, const Record& record, const Add& add) {
+  for (const RecordColumn<Record>& column : schema.columns) {
+    const std::string_view tag = column.info().tag;
+    if (tag.empty()) continue;
+    std::visit(
+        [&](const auto& value) {
+          using Value = std::remove_cvref_t<decltype(value)>;
+          if constexpr (std::is_arithmetic_v<Value>) {
+            add(tag, std::string_view(), static_cast<double>(value));
+          } else if constexpr (std::is_same_v<Value, std::vector<NamedNumber>>) {
+            for (const NamedNumber& of : value) add(tag, std::string_view(of.name), of.value);
+          }
+        },
+        column.read(record));
+  }
+}
+
+}  // namespace
 
 TensorBoard::TensorBoard(std::filesystem::path folder, TensorBoardOptions options, bool keep)
     : options_(std::move(options)) {
@@ -74,51 +99,27 @@ void TensorBoard::on_fault(Training& training, const StepPlan& step,
 
 void TensorBoard::on_step(Training& training, const StepRecord& step) {
   static_cast<void>(training);
-  add("train/loss", step.loss);
-  add("train/lr", step.learning_rate);
-  add("train/gain", step.gain);
-  add("train/iterations", step.iterations);
-  each_measured_number(step, [&](std::string_view name, const std::optional<double>& value) {
-    if (value) add("train", name, *value);
-  });
-  add("step/batch", static_cast<double>(step.plan.batch_size));
-  add("step/cores", static_cast<double>(step.plan.cores));
-  add("step/scale", step.scale);
-  if (faults_ > 0) add("step/faults", static_cast<double>(std::exchange(faults_, 0)));
-  if (step.loss_scale) add("step/skipped", step.skipped ? 1 : 0);
-  each_number(step.seconds,
-              [&](std::string_view name, double seconds) { add("seconds", name, seconds); });
-  if (step.time) {
-    each_number(*step.time, [&](std::string_view name, auto value) {
-      add("clock", name, static_cast<double>(value));
-    });
-  }
-  for (const NamedNumber& input : step.decision_inputs) add("decision", input.name, input.value);
+  each_curve(step_schema(), step, [&](auto tag, auto of, double value) { add(tag, of, value); });
+  if (faults_ > 0) add("step/faults", {}, static_cast<double>(std::exchange(faults_, 0)));
   write(step.plan.index.value());
 }
 
 void TensorBoard::on_epoch(Training& training, const EpochRecord& epoch) {
-  add("epoch/train_loss", epoch.train_loss);
-  add("epoch/samples", static_cast<double>(epoch.samples));
-  add("epoch/steps", static_cast<double>(epoch.steps));
-  add("epoch/train_seconds", epoch.train_seconds);
-  add("epoch/test_seconds", epoch.test_seconds);
-  if (epoch.test) {
-    each_number(*epoch.test, [&](std::string_view name, const std::optional<double>& value) {
-      if (value) add("test", name, *value);
-    });
-  }
-  for (const MetricValue& metric : epoch.metrics) add("metrics", metric.name, metric.value);
+  each_curve(epoch_schema(), epoch, [&](auto tag, auto of, double value) { add(tag, of, value); });
   write(std::max<std::int64_t>(training.result().steps - 1, 0));
   // Users wait for these, and the next step may be far off.
   file().flush();
 }
 
-void TensorBoard::add(std::string_view group, std::string_view name, double value) {
-  TagsByName& tags = tags_.try_emplace(group).first->second;
-  auto tag = tags.find(name);
-  if (tag == tags.end()) tag = tags.emplace(name, fmt::format("{}/{}", group, name)).first;
-  add(tag->second, value);
+void TensorBoard::add(std::string_view tag, std::string_view of, double value) {
+  if (of.empty()) {
+    scalars_.push_back({tag, value});
+    return;
+  }
+  TagsByName& tags = tags_.try_emplace(tag).first->second;
+  auto found = tags.find(of);
+  if (found == tags.end()) found = tags.emplace(of, with_name(tag, of)).first;
+  scalars_.push_back({found->second, value});
 }
 
 void TensorBoard::write(std::int64_t step) {

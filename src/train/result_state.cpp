@@ -1,36 +1,50 @@
 #include "result_state.hpp"
 
-#include <optional>
-#include <string_view>
+#include <string>
+#include <type_traits>
+#include <variant>
+
+#include "train/record_schemas.hpp"
 
 namespace rubato {
 
 namespace {
 
-void put_if(State& state, std::string_view name, const std::optional<double>& value) {
-  if (value) state.put(name, *value);
+constexpr const char* kFinalTest = "final_test.";
+constexpr const char* kTestSamples = "final_test.samples";
+
+void put_cell(State& state, const std::string& name, const Cell& cell) {
+  std::visit(
+      [&](const auto& value) {
+        using Value = std::remove_cvref_t<decltype(value)>;
+        if constexpr (StateElement<Value>) {
+          state.put(name, value);
+        } else if constexpr (std::is_same_v<Value, std::string>) {
+          // No text is none.
+          if (!value.empty()) state.put_text(name, value);
+        }
+      },
+      cell);
 }
 
-std::optional<double> get_if(const State& state, std::string_view name) {
-  if (!state.has(name)) return std::nullopt;
+// What put_cell() put. Throws Error where that is damaged, or missing and not optional.
+Cell cell_of(const State& state, const ColumnInfo& column, const std::string& name) {
+  if (column.type == ColumnType::text) return state.has_text(name) ? state.text(name) : "";
+  if (column.optional && !state.has(name)) return {};
+  if (column.type == ColumnType::whole) return state.count(name);
   return state.value<double>(name);
 }
 
 }  // namespace
 
 void put_result(State& state, const TrainResult& result) {
-  state.put("skipped_steps", result.skipped_steps);
-  state.put("train_seconds", result.train_seconds);
-  if (const auto& test = result.final_test) {
-    state.put("final_test.samples", test->samples);
-    state.put("final_test.loss", test->loss);
-    put_if(state, "final_test.accuracy", test->accuracy);
-    put_if(state, "final_test.top_k_accuracy", test->top_k_accuracy);
-    put_if(state, "final_test.mse", test->mse);
-    put_if(state, "final_test.perplexity", test->perplexity);
+  for (const auto& column : result_schema().columns) {
+    if (column.info().kept) put_cell(state, column.info().name, column.read(result));
   }
-  put_if(state, "best_test_accuracy", result.best_test_accuracy);
-  if (!result.stopped.empty()) state.put_text("stopped", result.stopped);
+  if (!result.final_test) return;
+  for (const auto& column : evaluation_schema().columns) {
+    put_cell(state, kFinalTest + column.info().name, column.read(*result.final_test));
+  }
 }
 
 void put_part(State& state, const EpochPart& part) {
@@ -48,18 +62,16 @@ std::optional<EpochPart> part_of(const State& state) {
 
 TrainResult result_of(const State& state) {
   TrainResult result;
-  result.skipped_steps = state.count("skipped_steps");
-  result.train_seconds = state.value<double>("train_seconds");
-  if (state.has("final_test.samples")) {
-    result.final_test = Evaluation{.samples = state.count("final_test.samples"),
-                                   .loss = state.value<double>("final_test.loss"),
-                                   .accuracy = get_if(state, "final_test.accuracy"),
-                                   .top_k_accuracy = get_if(state, "final_test.top_k_accuracy"),
-                                   .mse = get_if(state, "final_test.mse"),
-                                   .perplexity = get_if(state, "final_test.perplexity")};
+  for (const auto& column : result_schema().columns) {
+    const ColumnInfo& info = column.info();
+    if (info.kept) column.write(result, cell_of(state, info, info.name));
   }
-  result.best_test_accuracy = get_if(state, "best_test_accuracy");
-  if (state.has_text("stopped")) result.stopped = state.text("stopped");
+  if (!state.has(kTestSamples)) return result;
+  Evaluation& test = result.final_test.emplace();
+  for (const auto& column : evaluation_schema().columns) {
+    const ColumnInfo& info = column.info();
+    column.write(test, cell_of(state, info, kFinalTest + info.name));
+  }
   return result;
 }
 

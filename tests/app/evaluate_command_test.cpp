@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <set>
 #include <sstream>
 #include <string>
 #include <vector>
@@ -12,6 +13,7 @@
 
 #include "app/run_program.hpp"
 #include "support/idx_images.hpp"
+#include "support/json_schema.hpp"
 #include "support/temp_folder.hpp"
 
 namespace rubato {
@@ -144,8 +146,27 @@ TEST_F(EvaluateCommand, ShowsATable) {
   const auto result = rubato({"eval", "run"});
   EXPECT_EQ(result.code, 0) << result.err;
   EXPECT_THAT(result.out,
-              testing::MatchesRegex("test samples +300\nloss +[0-9.]+\naccuracy +[0-9.]+ %\n"
+              testing::MatchesRegex("test samples +300\ntest loss +[0-9.]+\naccuracy +[0-9.]+ %\n"
                                     "top-3 accuracy +[0-9.]+ %\n"));
+}
+
+// All that a run and its evaluation write.
+TEST_F(EvaluateCommand, WritesWhatItsJsonSchemaSays) {
+  const test::JsonSchema schema(nlohmann::json::parse(rubato({"list", "records", "--json"}).out));
+  const nlohmann::json summary =
+      trained("run", {"--model=softmax", "--log-noise", "--log-minibatches", "--monitor=*",
+                      "--fault-rate=0.1", "--clock=virtual", "--cluster=substep=0.1",
+                      "--batch=noise-scale:max=256"});
+  EXPECT_EQ(schema.violation(summary), "");
+  EXPECT_EQ(schema.violation(evaluated({"run", "--top-k=3"})), "");
+  std::set<std::string> kinds;
+  std::istringstream lines(test::read_file(folder_.path() / "run" / "metrics.jsonl"));
+  for (std::string line; std::getline(lines, line);) {
+    const auto record = nlohmann::json::parse(line);
+    kinds.insert(record["kind"].get<std::string>());
+    EXPECT_EQ(schema.violation(record), "") << line;
+  }
+  EXPECT_EQ(kinds, (std::set<std::string>{"epoch", "fault", "minibatch", "monitor", "step"}));
 }
 
 TEST_F(EvaluateCommand, SaysWhatIsWrong) {

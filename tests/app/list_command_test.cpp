@@ -8,6 +8,7 @@
 #include <rubato/config/families.hpp>
 
 #include "app/run_program.hpp"
+#include "report/report_schemas.hpp"
 
 namespace rubato {
 namespace {
@@ -57,7 +58,7 @@ TEST(List, ExplainsAFamily) {
 TEST(List, FitsIntoEightyColumns) {
   std::vector<std::string> all;
   for (const Family& family : families()) all.push_back(family.name);
-  for (const std::vector<std::string>& arguments : {std::vector<std::string>{}, all}) {
+  for (const auto& arguments : {std::vector<std::string>{}, all, {"records"}}) {
     for (const std::string& line : lines_of(listed(arguments))) {
       EXPECT_LE(line.size(), 80U) << line;
       EXPECT_FALSE(line.ends_with(' ')) << line;
@@ -90,6 +91,20 @@ TEST(List, IsJsonWithAllThereIsToKnow) {
             nlohmann::json::parse(R"({"name": "averaging", "kind": "choice", "default": "debiased",
                 "unset": null, "required": false, "example": null,
                 "accepted": "debiased, mean-first", "choices": ["debiased", "mean-first"]})"));
+}
+
+TEST(List, ExplainsTheRecords) {
+  const std::string out = listed({"records"});
+  for (const RecordInfo& record : record_infos()) {
+    EXPECT_THAT(out, HasSubstr("\n" + record.name + "\n    "));
+    for (const ColumnInfo& column : record.columns) {
+      EXPECT_THAT(out, HasSubstr("\n    " + json_path(column) + " "));
+    }
+  }
+  EXPECT_EQ(listed({"records", "--json"}), record_json_schema());
+  EXPECT_EQ(test::rubato({"list", "records", "rules"}).err,
+            "rubato list: records are listed by themselves; accepted: without the name of a "
+            "family\n");
 }
 
 TEST(List, SuggestsTheNearestFamily) {

@@ -100,8 +100,9 @@ TEST_F(TrainCommand, TechniquesLeaveTheirTraces) {
                                       "--monitor-every", "4",
                                       "--iterations",    "6"});
   ASSERT_EQ(result.code, 0) << result.err;
-  EXPECT_THAT(result.out, AllOf(HasSubstr("\nstopped: 6 iterations reached\n"),
-                                HasSubstr(", top-3 "), HasSubstr("\nbest weights are those of ")));
+  EXPECT_THAT(result.out,
+              AllOf(HasSubstr("\nstopped: 6 iterations reached\n"), HasSubstr("  top-3 accuracy "),
+                    HasSubstr("\nbest weights are those of ")));
   EXPECT_TRUE(fs::exists(file("run/best.safetensors")));
   const json run = summary("run");
   EXPECT_EQ(run["stopped"], "6 iterations reached");

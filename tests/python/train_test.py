@@ -101,6 +101,28 @@ class Process(TestCase):
 
 
 class Results(TestCase):
+    def test_callbacks_have_every_column_of_the_schema(self):
+        code, schema, _ = rubato_program("list", "records", "--json")
+        self.assertEqual(code, 0)
+
+        def columns(record):
+            found = {}
+            for key, field in record["properties"].items():
+                found |= columns(field) if "properties" in field else {field.get("column", key): field}
+            return found
+
+        records = {"step": [], "epoch": []}
+        options = dict(clock="virtual", cluster="substep=0.1", precision="fp16", log_noise=True, top_k=3)
+        result = rubato.train(on_step=records["step"].append, on_epoch=records["epoch"].append, **(SMALL | options))
+        tables = {"step": result.steps, "epoch": result.epochs}
+        for kind, seen in records.items():
+            wanted = columns(json.loads(schema)["$defs"][kind])
+            names = {name for name in wanted if "*" not in name} - {"kind"}
+            self.assertEqual(set(seen[0]), names)
+            measured = {name for record in seen for name, value in record.items() if value is not None}
+            self.assertEqual(set(tables[kind]), measured - {"substeps"})
+            self.assertGreater(len(measured), 15)
+
     def test_metrics_are_those_of_the_run_folder(self):
         folder = self.folder() / "run"
         result = rubato.train(out=folder, log_noise=True, log_minibatches=True, top_k=3, **SMALL)

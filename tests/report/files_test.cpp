@@ -19,6 +19,7 @@
 #include "state/sha256.hpp"
 #include "support/error_of.hpp"
 #include "support/file_calls.hpp"
+#include "support/json_fields.hpp"
 #include "support/no_training.hpp"
 #include "support/temp_folder.hpp"
 
@@ -139,10 +140,10 @@ TEST_F(ReportFiles, MetricsHaveALineForEachStep) {
   metrics.on_step(no_training, step_record());
   // Read while the writer is open: the line is out before the next step.
   const auto line = json::parse(read_file(folder() / "metrics.jsonl"));
-  EXPECT_EQ(line, json::parse(R"({"kind": "step", "step": 7, "epoch": 1, "batch": 160, "cores": 3,
+  test::expect_fields(line, R"({"kind": "step", "step": 7, "epoch": 1, "batch": 160, "cores": 3,
       "scale": 1.25, "lr": 0.0125, "gain": 1.25, "iterations": 9.5, "loss": 0.5,
       "substeps": [2, 2, 1],
-      "seconds": {"data": 0.25, "compute": 4.0, "reduce": 0.5, "update": 0.125, "wall": 3.0}})"));
+      "seconds": {"data": 0.25, "compute": 4.0, "reduce": 0.5, "update": 0.125, "wall": 3.0}})");
 }
 
 TEST_F(ReportFiles, MetricsSayWhatDidNotCount) {
@@ -179,8 +180,8 @@ TEST_F(ReportFiles, MetricsHaveWhatWasMeasuredBesides) {
   EXPECT_EQ(line["noise_scale"], 640);
   EXPECT_EQ(line["measured_gain"], 1.125);
   std::getline(lines, text);
-  EXPECT_EQ(json::parse(text), json::parse(R"({"kind": "monitor", "step": 7, "tensor": "w",
-      "of": "gradient", "norm": 4.0, "mean": 0.5, "min": -1.0, "max": 2.0})"));
+  test::expect_fields(json::parse(text), R"({"kind": "monitor", "step": 7, "tensor": "w",
+      "of": "gradient", "norm": 4.0, "mean": 0.5, "min": -1.0, "max": 2.0})");
 }
 
 TEST_F(ReportFiles, MetricsHaveALineForEachMinibatchThatIsLogged) {
@@ -202,11 +203,11 @@ TEST_F(ReportFiles, MetricsHaveALineForEachMinibatchThatIsLogged) {
   std::istringstream lines(read_file(folder() / "metrics.jsonl"));
   std::string text;
   std::getline(lines, text);
-  EXPECT_EQ(json::parse(text), json::parse(R"({"kind": "minibatch", "step": 7, "minibatch": 5,
-      "core": 2, "substep": 1, "loss": 0.5, "gradient_norm": 2.0})"));
+  test::expect_fields(json::parse(text), R"({"kind": "minibatch", "step": 7, "minibatch": 5,
+      "core": 2, "substep": 1, "loss": 0.5, "gradient_norm": 2.0})");
   std::getline(lines, text);
-  EXPECT_EQ(json::parse(text), json::parse(R"({"kind": "minibatch", "step": 7, "minibatch": 6,
-      "core": 0, "substep": 0, "loss": 0.25, "gradient_norm": null})"));
+  test::expect_fields(json::parse(text), R"({"kind": "minibatch", "step": 7, "minibatch": 6,
+      "core": 0, "substep": 0, "loss": 0.25, "gradient_norm": null})");
   std::getline(lines, text);
   EXPECT_EQ(json::parse(text)["kind"], "step");
   EXPECT_EQ(json::parse(text)["loss_scale"], 1024);
@@ -242,9 +243,9 @@ TEST_F(ReportFiles, MetricsHaveALineForEachEpoch) {
   std::string with;
   std::getline(in, without);
   std::getline(in, with);
-  EXPECT_EQ(json::parse(without),
-            json::parse(R"({"kind": "epoch", "epoch": 2, "steps": 3, "samples": 320,
-                "train_loss": 0.75, "seconds": {"train": 2.0, "test": 1.0}})"));
+  test::expect_fields(json::parse(without), R"({"kind": "epoch", "epoch": 2, "steps": 3,
+      "samples": 320, "train_loss": 0.75, "seconds": {"train": 2.0, "test": 1.0}})");
+  EXPECT_FALSE(json::parse(without).contains("test_loss"));
   EXPECT_EQ(json::parse(with)["test_loss"], 0.25);
   EXPECT_EQ(json::parse(with)["test_accuracy"], 0.5);
 }

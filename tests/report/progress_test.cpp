@@ -373,8 +373,8 @@ TEST(Progress, SaysHowMuchOfAnEpochThatWasCutShort) {
   record.test->perplexity = 12.25;
   progress.on_epoch(training, record);
   EXPECT_THAT(contents(file.get()),
-              HasSubstr("epoch 1/2  3 of 4 steps  train loss nan  test loss nan  accuracy 50.00 %, "
-                        "top-3 75.00 %  mse 0.5000  perplexity 12.250  "));
+              HasSubstr("epoch 1/2  3 of 4 steps  train loss nan  test loss nan  accuracy 50.00 %  "
+                        "top-3 accuracy 75.00 %  mse 0.5000  perplexity 12.2500  "));
 }
 
 // A fault is told with the step as people count it.

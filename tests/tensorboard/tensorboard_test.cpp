@@ -17,6 +17,7 @@
 #include <rubato/testing.hpp>
 
 #include "support/error_of.hpp"
+#include "support/full_record.hpp"
 #include "support/temp_folder.hpp"
 #include "tensorboard/event_reader.hpp"
 
@@ -198,6 +199,32 @@ TEST_F(TensorBoards, HaveWhatARecordMayHave) {
   EXPECT_EQ(first("test/mse"), 0.25);
   EXPECT_EQ(first("test/perplexity"), 3.5);
   EXPECT_EQ(first("metrics/mine"), 3);
+}
+
+TEST_F(TensorBoards, HaveACurveForEachColumnThatSaysSo) {
+  Trainer trainer = small_trainer();
+  const auto board = std::make_shared<TensorBoard>(folder());
+  trainer.add_observer<test::Recorder>([&](Training& training, const StepRecord& step) {
+    if (step.plan.index.value() != 0) return;
+    board->on_step(training, test::full_step());
+    board->on_epoch(training, test::full_record(epoch_schema()));
+  });
+  trainer.fit();
+  board->sync();
+  const Curves curves = curves_of(events());
+  std::size_t tags = 0;
+  const auto expect = [&](const auto& schema) {
+    for (const auto& column : schema.columns) {
+      if (column.info().tag.empty()) continue;
+      ++tags;
+      const bool several = column.info().type == ColumnType::numbers;
+      const std::string& tag = column.info().tag;
+      EXPECT_THAT(curves, Contains(Key(several ? with_name(tag, "mine") : tag)));
+    }
+  };
+  expect(step_schema());
+  expect(epoch_schema());
+  EXPECT_EQ(curves.size(), tags);
 }
 
 TEST_F(TensorBoards, HaveHistogramsOfWhatMatches) {

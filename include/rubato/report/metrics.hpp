@@ -27,27 +27,11 @@ struct OwnMetrics {
 /// Writes metrics.jsonl: a JSON object on a line for each step and each epoch, as they come. A line
 /// is handed to the operating system before the next step begins.
 ///
-///     {"kind": "step", "step", "epoch", "batch", "cores", "scale", "lr", "gain", "iterations",
-///      "loss", "gradient_norm", "noise_scale", "measured_gain", "loss_scale", "skipped": true,
-///      "substeps": [of each core],
-///      "seconds": {"data", "compute", "reduce", "update", "wall"}}      (StepRecord, StepTiming)
-///     and "decision": {NAME: NUMBER, ...} where the source says what it went by in the step
-///     (StepRecord::decision_inputs)
-///     and "applied": false where the step was not applied
-///     {"kind": "minibatch", "step", "minibatch", "core", "substep", "loss", "gradient_norm"}
-///                                                             (MinibatchRecord; before its step)
-///     {"kind": "epoch", "epoch", "steps", "samples", "train_loss", "test_loss", "test_accuracy",
-///      "test_top_k_accuracy", "test_mse", "test_perplexity",
-///      "seconds": {"train", "test"}}                                       (EpochRecord)
-///     and "whole": false of an epoch that was cut short
-///     {"kind": "fault", "step", "core", "substep", "cores_left"}          (FaultRecord)
-///     {"kind": "monitor", "step", "tensor", "of": "parameter" or "gradient", "norm", "mean",
-///      "min", "max"}                                                    (TensorStatistics)
-///     {"kind": "own", "step" or "epoch", "lr", "metrics": {NAME: NUMBER, ...}}   (OwnMetrics)
+///     {"kind":"step","step":0,"epoch":0,"batch":256,...,"seconds":{"data":0.001,...}}
 ///
-/// What was not measured is left out.
-///
-/// A number that is not finite is null. Epochs and steps count from 0, steps over the whole run.
+/// Each kind of line, with its fields, is in docs/records.md; `rubato list records --json` prints
+/// their JSON Schema. What was not measured is left out. A number that is not finite is null.
+/// Epochs and steps count from 0, steps over the whole run.
 class MetricsWriter final : public Observer {
  public:
   /// Begins the file anew, or keeps what is in it for load(). Throws OutputError when it cannot be
@@ -78,7 +62,6 @@ class MetricsWriter final : public Observer {
   // Throws OutputError when the file has gone.
   [[nodiscard]] std::uintmax_t size_on_disk() const;
   void open(std::ios::openmode mode);
-  void write_minibatches(const StepRecord& step);
   void write_line(const std::string& line);
 
   std::filesystem::path path_;

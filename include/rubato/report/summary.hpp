@@ -35,8 +35,8 @@ struct RunSummary {
   std::string stopped;
 };
 
-/// The summary as the JSON text of summary.json. Accuracies are shares, 0 to 1; what the run has
-/// not (an accuracy without a test set) is null.
+/// The summary as the JSON text of summary.json (docs/records.md). Accuracies are shares, 0 to 1;
+/// what the run has not (an accuracy without a test set) is null.
 [[nodiscard]] std::string to_json(const RunSummary& summary);
 
 }  // namespace rubato

@@ -33,23 +33,11 @@ struct TensorBoardOptions {
 ///
 ///     trainer.add_observer<rubato::TensorBoard>("logs/first");
 ///
-/// The horizontal axis is the step, which counts from 0 over the whole run. The tags are:
-///
-///     for each step (StepRecord, StepTiming, ClockTime)
-///       train/       loss, lr, gain, iterations, gradient_norm, noise_scale, measured_gain,
-///                    loss_scale
-///       step/        batch, cores, scale, faults (how many cores died), skipped (1 or 0)
-///       seconds/     data, compute, reduce, update, wall
-///       clock/       hours, core_hours, money, idle_hours, lost_hours, restart_hours,
-///                    restarts
-///       decision/    what the source of steps went by, by its names
-///     for each epoch (EpochRecord), at its last step
-///       epoch/       train_loss, samples, steps, train_seconds, test_seconds
-///       test/        loss, accuracy, top_k_accuracy, mse, perplexity
-///       metrics/     the user's own metrics, by their names
-///     for some steps, where TensorBoardOptions::histograms asks for them
-///       weights/     histograms of parameters, before the step's update
-///       gradients/   histograms of the mean gradients of the step
+/// The horizontal axis is the step, which counts from 0 over the whole run. docs/records.md has the
+/// tags: those of a step (train/, step/, seconds/, clock/, decision/), and of an epoch (epoch/,
+/// test/, metrics/), at its last step. Beside them are step/faults, how many cores died in a step,
+/// and where TensorBoardOptions::histograms asks for them weights/ and gradients/: histograms of
+/// parameters, before the step's update, and of the mean gradients of the step.
 ///
 /// What was not measured is left out. A training that goes on from a state begins a file of its
 /// own, and removes from the earlier ones what was written after the state was saved.
@@ -91,9 +79,9 @@ class TensorBoard final : public Observer {
   using TagsByName = std::map<std::string, std::string, std::less<>>;
 
   EventFile& file();
-  void add(std::string_view tag, double value) { scalars_.push_back({tag, value}); }
-  // `group` lives as long as this.
-  void add(std::string_view group, std::string_view name, double value);
+  // A value for the next event. `tag` lives as long as this; of one of several numbers it has a "*"
+  // in place of their names, and `of` is its name.
+  void add(std::string_view tag, std::string_view of, double value);
   void write(std::int64_t step);
 
   TensorBoardOptions options_;
@@ -103,7 +91,7 @@ class TensorBoard final : public Observer {
   std::int64_t faults_ = 0;
   // Of the event that is being made; a member for its memory.
   std::vector<Scalar> scalars_;
-  // The tags "group/name" that have been written, by group.
+  // The tags of several numbers that have been written, by the tag with the "*".
   std::map<std::string_view, TagsByName> tags_;
 };
 

@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include <rubato/core/named_number.hpp>
 #include <rubato/plan/plan.hpp>
 #include <rubato/plan/step_source.hpp>
 #include <rubato/plan/walk.hpp>
@@ -92,10 +93,7 @@ struct StepRecord {
 };
 
 /// What a metric of the user's own came to (TrainOptions::metrics).
-struct MetricValue {
-  std::string name;
-  double value = 0;
-};
+using MetricValue = NamedNumber;
 
 /// An epoch that has been trained.
 struct EpochRecord {
