@@ -86,7 +86,7 @@ std::vector<RunConfiguration> combinations(const SimulateOptions& options) {
 class LoadedSteps {
  public:
   RunSteps of(const RunConfiguration& run) {
-    const auto key = std::pair(run.trace, run.on_trace_end);
+    const auto key = std::pair(run.trace.text(), run.on_trace_end);
     const auto found = loaded_.find(key);
     if (found != loaded_.end()) return run_steps_of(run, found->second);
     return run_steps_of(

@@ -15,7 +15,6 @@
 #include <rubato/machine/kernels.hpp>
 #include <rubato/plan/plan.hpp>
 #include <rubato/plan/shuffle.hpp>
-#include <rubato/recipe/quadratic_options.hpp>
 #include <rubato/run/dense_workload.hpp>
 #include <rubato/train/training_error.hpp>
 
@@ -41,8 +40,8 @@ constexpr std::int64_t kBuiltinDigits = 12'000;
 
 // Where that is known without reading files.
 std::optional<std::int64_t> samples_of(const RunConfiguration& run) {
-  if (!model_entry(run.model).classifies) return parse_quadratic(run.model).samples;
-  if (!parse_data(run.data).path.empty()) return std::nullopt;
+  if (const auto own = run.model->own_samples()) return own;
+  if (!run.data->path.empty()) return std::nullopt;
   return run.validation ? std::nullopt : std::optional(kBuiltinDigits);
 }
 
@@ -50,7 +49,7 @@ std::optional<std::int64_t> samples_of(const RunConfiguration& run) {
 // known only then, so that here no step is too large for them and no number of epochs too high.
 void check_trace(const RunConfiguration& run) {
   std::error_code ignored;
-  const auto file = trace_file(run.trace);
+  const auto& file = run.trace->file;
   // What comes out of a pipe can be read once only, by the program that trains.
   if (file && std::filesystem::is_fifo(*file, ignored)) return;
   const auto samples = samples_of(run);

@@ -99,18 +99,18 @@ void check_batch(const RunConfiguration& configuration) {
 }
 
 void check_metrics(const RunConfiguration& configuration) {
-  if (configuration.top_k == 0 || parse_test_metrics(configuration.metric).top_k == 0) return;
+  if (configuration.top_k == 0 || configuration.metric->top_k == 0) return;
   throw Error("--top-k: --metric has a top-k, too; accepted: one of them");
 }
 
 // What a model that tells no classes apart has not.
 void check_classes(const RunConfiguration& configuration) {
-  if (model_entry(configuration.model).classifies) return;
+  if (configuration.model->classifies) return;
   const auto refuse = [&](std::string_view option) {
     throw Error(
         fmt::format("--{}: {} has no accuracy; accepted: with a model that tells classes "
                     "apart, such as softmax",
-                    option, configuration.model));
+                    option, configuration.model.text()));
   };
   if (configuration.target_accuracy) refuse("target-accuracy");
   if (configuration.top_k > 0) refuse("top-k");
@@ -119,16 +119,16 @@ void check_classes(const RunConfiguration& configuration) {
 }
 
 void check_loss(const RunConfiguration& configuration) {
-  const std::string loss = loss_of(configuration);
-  if (configuration.label_smoothing == 0 || loss_entry(loss).of_classes) return;
+  const Parsed<LossChoice> loss = loss_of(configuration);
+  if (configuration.label_smoothing == 0 || loss->of_classes) return;
   throw Error(
       fmt::format("--label-smoothing: {} has no classes to spread a target over; accepted: with "
                   "--loss cross-entropy or nll",
-                  loss));
+                  loss.text()));
 }
 
 void check_files(const RunConfiguration& configuration) {
-  if (const auto file = script_file(configuration.model)) {
+  if (const auto& file = configuration.model->script) {
     require_option_file("model", *file, "a file that torch.jit.save() wrote");
   }
   if (!configuration.weights.empty()) {
@@ -137,7 +137,7 @@ void check_files(const RunConfiguration& configuration) {
       throw Error("--init: the initial weights are those of --weights; accepted: one or the other");
     }
   }
-  if (const auto file = script_file(configuration.loss)) {
+  if (const auto& file = configuration.loss->script) {
     require_option_file("loss", *file, "a file that torch.jit.save() wrote");
   }
 }
@@ -148,7 +148,7 @@ void check_kernels(const RunConfiguration& configuration) {
     throw Error(
         "--kernels portable: this CPU has no AVX2 and FMA; accepted here: --kernels native");
   }
-  if (parse_precision(configuration.precision).precision == Precision::bf16) {
+  if (configuration.precision->precision == Precision::bf16) {
     throw Error(
         "--kernels portable: bfloat16 is computed otherwise on every CPU; accepted: with "
         "--precision full or fp16");
@@ -168,7 +168,7 @@ OptimizerOptions optimizer_options(const RunConfiguration& configuration) {
 }
 
 TestMetrics test_metrics_of(const RunConfiguration& configuration) {
-  TestMetrics metrics = parse_test_metrics(configuration.metric);
+  TestMetrics metrics = *configuration.metric;
   if (configuration.top_k > 0) metrics.top_k = configuration.top_k;
   return metrics;
 }
@@ -188,7 +188,7 @@ void require_consistent(const RunConfiguration& configuration) {
   static_cast<void>(engine_of(configuration));
   check_classes(configuration);
   check_metrics(configuration);
-  if (model_entry(configuration.model).classifies) require_data_files(configuration.data);
+  if (configuration.model->classifies) require_data_files(*configuration.data);
   check_loss(configuration);
   check_files(configuration);
   check_kernels(configuration);

@@ -11,7 +11,6 @@
 #include <rubato/core/choice.hpp>
 #include <rubato/core/error.hpp>
 #include <rubato/core/family.hpp>
-#include <rubato/core/number.hpp>
 #include <rubato/core/spec.hpp>
 #include <rubato/machine/cpus.hpp>
 #include <rubato/plan/shuffle.hpp>
@@ -57,10 +56,6 @@ void check_batch_name(const std::string& text) {
   static_cast<void>(make_batch_policy(text, {.minibatch_size = 1, .reference_batch_size = 1}));
 }
 
-void check_cluster(const std::string& text) {
-  static_cast<void>(parse_cluster(text));
-}
-
 std::vector<std::string> cluster_argument_names() {
   std::vector<std::string> names;
   for (Argument& argument : cluster_arguments()) names.push_back(std::move(argument.name));
@@ -86,11 +81,7 @@ std::string map_weights_path(const std::string& text, const RunOption::PathMap& 
 }
 
 std::string map_trace_path(const std::string& text, const RunOption::PathMap& map) {
-  const auto file = trace_file(text);
-  if (!file) return text;
-  const std::filesystem::path mapped = map(*file);
-  // A file called "128", "elastic" or "spot" stays a file.
-  return trace_file(mapped.string()) ? mapped.string() : ("." / mapped).string();
+  return map_trace(text, map);
 }
 
 // What Idle::when asks.
@@ -99,10 +90,10 @@ constexpr std::string_view kNoModelledTime = "there is no modelled time";
 constexpr std::string_view kModelledTime = "with --clock virtual";
 
 bool needs_no_data(const RunConfiguration& run) {
-  return !model_entry(run.model).classifies;
+  return !run.model->classifies;
 }
 bool has_constant_trace(const RunConfiguration& run) {
-  return is_number(run.trace);
+  return run.trace->kind == TraceChoice::Kind::constant;
 }
 bool is_in_real_time(const RunConfiguration& run) {
   return run.clock == Clock::real;
@@ -132,7 +123,7 @@ bool never_stops_early(const RunConfiguration& run) {
   return run.patience == 0;
 }
 bool writes_no_checkpoints(const RunConfiguration& run) {
-  return !parse_checkpoint_interval(run.checkpoint_every);
+  return !run.checkpoint_every->has_value();
 }
 bool monitors_nothing(const RunConfiguration& run) {
   return run.monitor.empty();
@@ -151,6 +142,13 @@ bool is_set(const T& /*value*/) {
 }
 bool is_set(const std::string& text) {
   return !text.empty();
+}
+bool is_set(const std::filesystem::path& path) {
+  return !path.empty();
+}
+template <class T>
+bool is_set(const Parsed<T>& parsed) {
+  return !parsed.empty();
 }
 template <class T>
 bool is_set(const std::optional<T>& value) {

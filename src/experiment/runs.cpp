@@ -164,7 +164,7 @@ RunConfiguration Planning::baseline(const Combination& setting) {
   // What devices become is nobody's question where the trace is one of steps.
   if (std::ranges::none_of(design_.baseline,
                            [](const Assigned& set) { return set.name == "availability"; }) &&
-      is_built_in(configuration.trace)) {
+      configuration.trace->is_built_in()) {
     run_option("availability").reset(configuration);
   }
   return configuration;

@@ -223,7 +223,7 @@ void train_in(Session& session, CallingThread& calling) {
   }
   outcome.folder = run.location().path().string();
   outcome.to_go_on = call_to_go_on(session.parts, outcome.folder);
-  outcome.model_name = arguments->run.model;
+  outcome.model_name = arguments->run.model.text();
   *outcome.trained_on = {.run = arguments->run,
                          .parts = {.loss = session.parts.loss,
                                    .inputs = session.parts.inputs,

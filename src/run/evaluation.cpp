@@ -30,7 +30,7 @@ RunConfiguration evaluation_configuration(const RunConfiguration& run,
   for (const RunOption* option : run_options(Commands::evaluate)) {
     if (const auto text = option->text(run)) option->set(configuration, *text);
   }
-  configuration.weights = weights.string();
+  configuration.weights = weights;
   return configuration;
 }
 
@@ -40,7 +40,7 @@ Evaluation evaluate(const Workload& workload, const RunConfiguration& configurat
     throw Error(
         fmt::format("there is no test set in {}; accepted: with --validation, or data that "
                     "have one",
-                    configuration.data));
+                    configuration.data.text()));
   }
   const TestMetrics metrics = test_metrics_of(configuration);
   return trainer.objective().test(

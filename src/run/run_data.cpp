@@ -86,7 +86,7 @@ void require_images(const RunConfiguration& run, const DataSets& data) {
   throw Error(
       fmt::format("--augment {}: the samples of {}, {}, are no images; accepted: with samples of "
                   "height x width or channels x height x width",
-                  run.augment, run.data, what_they_are(data)));
+                  run.augment.text(), run.data.text(), what_they_are(data)));
 }
 
 void require_options_fit(const RunConfiguration& run, const DataSets& data) {
@@ -97,7 +97,7 @@ void require_options_fit(const RunConfiguration& run, const DataSets& data) {
   const TestMetrics metrics = test_metrics_of(run);
   const bool watches = run.keep_best || run.patience > 0;
   if (!data.test) {
-    const std::string why = fmt::format("there is no test set in {}", run.data);
+    const std::string why = fmt::format("there is no test set in {}", run.data.text());
     constexpr std::string_view kAccepted = "with --validation, or data that have one";
     if (run.target_accuracy) refuse("target-accuracy", why, kAccepted);
     if (run.top_k > 0) refuse("top-k", why, kAccepted);
@@ -108,7 +108,7 @@ void require_options_fit(const RunConfiguration& run, const DataSets& data) {
     }
   }
   if (data.classes == 0) {
-    const std::string why = fmt::format("the targets of {} are no classes", run.data);
+    const std::string why = fmt::format("the targets of {} are no classes", run.data.text());
     constexpr std::string_view kAccepted = "with data of classes";
     if (run.target_accuracy) refuse("target-accuracy", why, kAccepted);
     if (run.top_k > 0) refuse("top-k", why, kAccepted);
@@ -119,27 +119,26 @@ void require_options_fit(const RunConfiguration& run, const DataSets& data) {
       refuse("watch test-accuracy", why, kAccepted);
     }
   } else if (metrics.mse) {
-    refuse("metric mse", fmt::format("the targets of {} are classes", run.data),
+    refuse("metric mse", fmt::format("the targets of {} are classes", run.data.text()),
            "accuracy, top-k, perplexity, or with data of real targets");
   }
 }
 
 }  // namespace
 
-DataSets read_data(const std::string& text) {
-  if (text == kOwn) {
+DataSets read_data(const DataSource& source) {
+  if (source.kind == kOwn) {
     throw Error(
         "--data own: the data are in the program that trained on them; accepted: that program, or "
         "the name of a data set (rubato list data)");
   }
-  const DataSource source = parse_data(text);
   const auto* const found = std::ranges::find(kDataReaders, source.kind, &DataReader::kind);
   RUBATO_CHECK(found != kDataReaders.end(), "a data set that the configuration has let pass");
   return found->read(source);
 }
 
 DataSets load_data(const RunConfiguration& configuration) {
-  return prepared(configuration, read_data(configuration.data));
+  return prepared(configuration, read_data(*configuration.data));
 }
 
 DataSets prepared(const RunConfiguration& configuration, DataSets data) {
@@ -160,7 +159,7 @@ DataSets prepared(const RunConfiguration& configuration, DataSets data) {
 }
 
 std::string data_record(const RunConfiguration& configuration, const DataSets& data) {
-  return to_json(record_of(data, parse_data(configuration.data).kind));
+  return to_json(record_of(data, configuration.data->kind));
 }
 
 std::vector<std::string> class_names(const DataSets& data) {
@@ -177,8 +176,8 @@ std::string describe(const RunConfiguration& configuration, const DataSets& data
     sets += fmt::format(" and {} {}", data.test->size(),
                         configuration.validation ? "validation" : "test");
   }
-  return fmt::format("{} on {}: {} {} {}{}", name(configuration.model, "model"),
-                     name(configuration.data, "data"), sets, data.noun, what_they_are(data),
+  return fmt::format("{} on {}: {} {} {}{}", name(configuration.model.text(), "model"),
+                     name(configuration.data.text(), "data"), sets, data.noun, what_they_are(data),
                      data.left_out == 0 ? ""
                                         : fmt::format("; {} left out for want of a value",
                                                       counted(data.left_out, "row", "rows")));
@@ -198,10 +197,10 @@ DataShape shape_of(const DataSets& data) {
 void require_one_target(const RunConfiguration& configuration, const DataSets& data) {
   const auto& shape = data.train.targets.shape();
   if (data.classes > 0 ? shape.empty() : shape.size() <= 1) return;
-  throw Error(
-      fmt::format("--model {}: it takes one class, or some real numbers, for each sample, and {} "
-                  "has {} targets for each; accepted: transformer of tokens, or script:FILE",
-                  configuration.model, configuration.data, data.train.targets.elements()));
+  throw Error(fmt::format(
+      "--model {}: it takes one class, or some real numbers, for each sample, and {} "
+      "has {} targets for each; accepted: transformer of tokens, or script:FILE",
+      configuration.model.text(), configuration.data.text(), data.train.targets.elements()));
 }
 
 }  // namespace rubato

@@ -8,13 +8,13 @@
 #include <rubato/core/error.hpp>
 #include <rubato/plan/policy_source.hpp>
 #include <rubato/run/workload.hpp>
+#include <rubato/runtime/faults.hpp>
 #include <rubato/sim/clocked_source.hpp>
 #include <rubato/sim/simulate.hpp>
 #include <rubato/sim/timed_source.hpp>
 #include <rubato/trace/availability_steps.hpp>
 
 #include "config/batch_policy.hpp"
-#include "config/fault_options.hpp"
 #include "config/trace_source.hpp"
 
 namespace rubato {
@@ -56,9 +56,10 @@ std::unique_ptr<StepSource> source_of(const RunConfiguration& run, const Availab
 }  // namespace
 
 ClusterModel cluster_of(const RunConfiguration& run, std::int64_t gradient_bytes) {
-  ClusterModel cluster = parse_cluster(run.cluster, gradient_bytes);
+  ClusterModel cluster = *run.cluster;
+  if (cluster.gradient_bytes == kBytesOfModel) cluster.gradient_bytes = gradient_bytes;
   cluster.price = run.price;
-  for (const Straggler& slow : parse_stragglers(run.straggler)) {
+  for (const Straggler& slow : *run.straggler) {
     cluster.slow_cores.push_back({.core = slow.core, .factor = slow.factor});
   }
   return cluster;

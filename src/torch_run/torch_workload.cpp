@@ -4,12 +4,12 @@
 #include <string>
 #include <string_view>
 #include <utility>
+#include <variant>
 #include <vector>
 
 #include <fmt/format.h>
 
 #include <rubato/core/error.hpp>
-#include <rubato/core/spec.hpp>
 #include <rubato/model/builtin_models.hpp>
 #include <rubato/model/script.hpp>
 #include <rubato/torch/dataset.hpp>
@@ -37,10 +37,6 @@ namespace rubato {
 
 namespace {
 
-bool is_transformer(const std::string& model) {
-  return Spec(model).name() == "transformer";
-}
-
 // Samples as images, as built-in models take them. Throws Error for what they are not made for.
 ImageShape image_shape(const RunConfiguration& configuration, const DataSets& data) {
   require_one_target(configuration, data);
@@ -50,7 +46,7 @@ ImageShape image_shape(const RunConfiguration& configuration, const DataSets& da
     throw Error(
         fmt::format("--model {}: samples of {} dimensions; accepted: channels x height x width, "
                     "height x width, or features",
-                    configuration.model, shape.size()));
+                    configuration.model.text(), shape.size()));
   }
   const DataShape of = shape_of(data);
   return {.channels = of.channels, .height = of.height, .width = of.width, .classes = data.classes};
@@ -62,23 +58,23 @@ ModelFactory model_of_sequences(const RunConfiguration& configuration, const Dat
     throw Error(
         fmt::format("--model {}: the tokens of {} are no sequences with a class for each token; "
                     "accepted: y of the shape of x, and tokens from 0 to 999999",
-                    configuration.model, configuration.data));
+                    configuration.model.text(), configuration.data.text()));
   }
-  return sequence_model(configuration.model, {.tokens = data.train.inputs.elements(),
-                                              .vocabulary = data.vocabulary,
-                                              .classes = data.classes});
+  return sequence_model(configuration.model.text(), {.tokens = data.train.inputs.elements(),
+                                                     .vocabulary = data.vocabulary,
+                                                     .classes = data.classes});
 }
 
 ModelFactory model_of_images(const RunConfiguration& configuration, const DataSets& data,
                              const ImageShape& shape) {
-  if (data.classes > 0) return builtin_model(configuration.model, shape);
-  if (Spec(configuration.model).name() != "mlp") {
+  if (data.classes > 0) return builtin_model(configuration.model.text(), shape);
+  if (!std::holds_alternative<PerceptronOptions>(configuration.model->options)) {
     throw Error(
         fmt::format("--model {}: it tells classes apart, and the targets of {} are real numbers; "
                     "accepted: mlp or script:FILE",
-                    configuration.model, configuration.data));
+                    configuration.model.text(), configuration.data.text()));
   }
-  return regression_model(configuration.model, data.train.inputs.elements(),
+  return regression_model(configuration.model.text(), data.train.inputs.elements(),
                           data.train.targets.elements());
 }
 
@@ -114,7 +110,7 @@ class PartsLoader {
 
   void load_script() {
     if (own_.model) parts_.script = std::make_shared<ScriptModel>(*std::move(own_.model));
-    if (const auto file = script_file(configuration_.model)) {
+    if (const auto& file = configuration_.model->script) {
       parts_.script = std::make_shared<ScriptModel>(
           [mapping = open("model", *file), source = fmt::format("--model: {}", file->string())] {
             torch::jit::Module module = read_script(mapping->bytes(), source);
@@ -130,7 +126,7 @@ class PartsLoader {
       throw Error(
           fmt::format("--model {}: it takes one tensor of inputs and one of targets; accepted: a "
                       "model of TorchScript",
-                      configuration_.model));
+                      configuration_.model.text()));
     }
     if (configuration_.validation) {
       throw Error(
@@ -184,7 +180,7 @@ class PartsLoader {
   SampleTensors load_builtin(const DataSets& data) {
     const bool sequences =
         data.inputs == InputKind::tokens && data.train.inputs.shape().size() == 1;
-    if (sequences && is_transformer(configuration_.model)) {
+    if (sequences && std::holds_alternative<TransformerOptions>(configuration_.model->options)) {
       parts_.model = model_of_sequences(configuration_, data);
       return as_they_are(data);
     }
@@ -222,20 +218,21 @@ class PartsLoader {
       parts_.loss = own_.loss;
       return;
     }
-    const std::string loss = real && configuration_.loss.empty() ? "mse" : loss_of(configuration_);
-    if (real && loss_entry(loss).of_classes) {
+    const Parsed<LossChoice> loss =
+        real && configuration_.loss.empty() ? "mse" : loss_of(configuration_);
+    if (real && loss->of_classes) {
       throw Error(
           fmt::format("--loss {}: the targets of {} are real numbers; accepted: mse, bce or "
                       "script:FILE",
-                      loss, configuration_.data));
+                      loss.text(), configuration_.data.text()));
     }
     if (real && configuration_.label_smoothing > 0) {
       throw Error(
           fmt::format("--label-smoothing: the targets of {} are real numbers; accepted: with data "
                       "of classes",
-                      configuration_.data));
+                      configuration_.data.text()));
     }
-    const auto file = script_file(loss);
+    const auto& file = loss->script;
     const std::string_view script = file ? open("loss", *file)->bytes() : std::string_view();
     parts_.loss = run_loss(loss, configuration_.label_smoothing, script);
     parts_.test_loss = run_loss(loss, /*label_smoothing=*/0, script);
@@ -263,14 +260,14 @@ std::shared_ptr<const Workload> torch_workload(const RunConfiguration& configura
 
 std::shared_ptr<const Workload> torch_workload(const RunConfiguration& configuration,
                                                WorkloadParts parts) {
-  if (configuration.model == kOwn && !parts.model) {
+  if (configuration.model->is_own() && !parts.model) {
     throw Error(
         "--model own: the model is in the program that trained it; accepted: that program, or the "
         "name of a model (rubato list models)");
   }
-  if (!model_entry(configuration.model).in_libtorch) {
+  if (!configuration.model->in_libtorch) {
     throw Error(fmt::format("libtorch does not compute the model {}; accepted: --engine eigen",
-                            configuration.model));
+                            configuration.model.text()));
   }
   if (configuration.kernels == Kernels::portable) require_portable_kernels(kernel_facts());
   return libtorch_workload(PartsLoader(configuration, std::move(parts)).load());
@@ -285,13 +282,13 @@ std::shared_ptr<const Workload> recorded_workload(const RunConfiguration& config
 }
 
 TorchOptions torch_options(const RunConfiguration& configuration) {
-  const PrecisionOptions precision = parse_precision(configuration.precision);
+  const PrecisionOptions& precision = *configuration.precision;
   return {.precision = precision.precision,
           .loss_scale = precision.loss_scale,
-          .operators = parse_own_operators(configuration.operators),
-          .initializer = parse_initializer(configuration.initializer),
+          .operators = *configuration.operators,
+          .initializer = *configuration.initializer,
           .buffers = configuration.buffers,
-          .augment = augmentation(parse_augmentations(configuration.augment))};
+          .augment = augmentation(*configuration.augment)};
 }
 
 }  // namespace rubato

@@ -5,6 +5,7 @@
 #include <gmock/gmock.h>
 #include <nlohmann/json.hpp>
 
+#include "config/engine.hpp"
 #include "config/other_value.hpp"
 #include "support/error_of.hpp"
 
@@ -158,6 +159,22 @@ TEST(RunOptions, ThatChangeTheSpeedAloneAreFreeOnResume) {
     if (option.affects != Affects::speed) continue;
     EXPECT_EQ(option.resume, OnResume::free) << option.name;
   }
+}
+
+TEST(RunConfiguration, ParsesTextWhenItGetsIt) {
+  RunConfiguration configuration;
+  configuration.model = "mlp:hidden=64";
+  EXPECT_EQ(configuration.model.text(), "mlp:hidden=64");
+  EXPECT_EQ(std::get<PerceptronOptions>(configuration.model->options).hidden,
+            std::vector<std::int64_t>{64});
+  EXPECT_EQ(configuration.model, std::string("mlp:hidden=64"));
+  EXPECT_NE(configuration.model, "mlp");
+  EXPECT_THAT(error_of([&] { configuration.model = "mpl"; }),
+              testing::StartsWith("unknown model 'mpl'; did you mean 'mlp'?"));
+  EXPECT_EQ(configuration.model, "mlp:hidden=64");
+  EXPECT_THAT(error_of([&] { configuration.cluster = "hosts=0"; }), testing::StartsWith("hosts: "));
+  EXPECT_TRUE(RunConfiguration().cluster.empty());
+  EXPECT_EQ(RunConfiguration().checkpoint_every->value().count, 60);
 }
 
 TEST(RunConfiguration, IsCheckedByItsTable) {

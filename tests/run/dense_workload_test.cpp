@@ -88,8 +88,9 @@ TEST(Workload, RefusesPatternsThatNameNothing) {
 TEST(DenseWorkload, HasGradientsOfTheSizeThatTheTableOfModelsSays) {
   for (const char* model :
        {"softmax", "mlp", "mlp:hidden=32/16", "quadratic", "quadratic:dim=77"}) {
-    EXPECT_EQ(dense_workload({.model = model})->gradient_bytes(),
-              4 * model_entry(model).parameters(model, {}))
+    const Parsed<ModelChoice> choice = model;
+    EXPECT_EQ(dense_workload({.model = choice})->gradient_bytes(),
+              4 * choice->parameters(choice->options, {}))
         << model;
   }
 }
