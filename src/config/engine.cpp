@@ -13,6 +13,7 @@
 #include <rubato/core/spec.hpp>
 #include <rubato/sim/cluster_model.hpp>
 
+#include "config/allowed.hpp"
 #include "config/loss.hpp"
 #include "config/model_source.hpp"
 
@@ -159,10 +160,8 @@ std::int64_t known_gradient_bytes(const RunConfiguration& run, const DataShape& 
   }
   const std::int64_t bytes = run.cluster->gradient_bytes;
   if (bytes > 0) return bytes;
-  throw Error(fmt::format(
-      "--model {}: how large its gradient is is not known without loading it; accepted: "
-      "with its bytes, as in --cluster bytes=87600",
-      run.model.text()));
+  refuse("model " + run.model.text(), "how large its gradient is is not known without loading it",
+         "with its bytes, as in --cluster bytes=87600");
 }
 
 std::optional<std::string> why_libtorch(const RunConfiguration& run) {
@@ -191,14 +190,10 @@ Engine engine_of(const RunConfiguration& run) {
                     *eigen, *libtorch));
   }
   if (libtorch && run.engine == Engine::eigen) {
-    throw Error(fmt::format(
-        "--engine eigen: only libtorch does {}; accepted: --engine libtorch or auto", *libtorch));
+    refuse("engine eigen", "only libtorch does " + *libtorch, "--engine libtorch or auto");
   }
   if (eigen && run.engine == Engine::libtorch) {
-    throw Error(
-        fmt::format("--engine libtorch: only Eigen does {}; accepted: --engine eigen or "
-                    "auto",
-                    *eigen));
+    refuse("engine libtorch", "only Eigen does " + *eigen, "--engine eigen or auto");
   }
   if (run.engine != Engine::automatic) return run.engine;
   return libtorch ? Engine::libtorch : Engine::eigen;

@@ -18,6 +18,8 @@
 #include <rubato/trace/availability_steps.hpp>
 #include <rubato/trace/generators.hpp>
 
+#include "config/allowed.hpp"
+
 namespace rubato {
 
 namespace {
@@ -142,29 +144,10 @@ RunSteps load_run_steps(const RunConfiguration& run) {
 }
 
 RunSteps run_steps_of(const RunConfiguration& run, RunSteps loaded) {
-  if (const Trace* const trace = std::get_if<Trace>(&loaded)) {
-    if (run.availability.empty()) return loaded;
-    throw Error(
-        fmt::format("--availability: {} says itself what every step is; accepted: with a "
-                    "file of availability (docs/traces.md) or a generator (rubato list "
-                    "generators)",
-                    trace->source()));
-  }
-  const AvailabilitySteps steps = parse_availability_steps(run.availability, run.minibatch);
-  if (run.clock == Clock::real) return to_steps(std::get<Availability>(loaded), steps);
-  if (steps.seconds_per_step || steps.steps_per_sample) {
-    throw Error(fmt::format(
-        "--availability {}: in modelled time a step lasts as long as the cluster takes "
-        "for it; accepted: without {}, or with --clock real",
-        run.availability, steps.seconds_per_step ? "seconds-per-step" : "steps-per-sample"));
-  }
-  if (steps.on_zero != OnZero::drop) {
-    throw Error(
-        fmt::format("--availability {}: modelled time goes on without devices; accepted: without "
-                    "on-zero (--on-idle says what follows), or with --clock real",
-                    run.availability));
-  }
-  return loaded;
+  require_availability(run, loaded);
+  if (run.clock == Clock::modelled || std::holds_alternative<Trace>(loaded)) return loaded;
+  return to_steps(std::get<Availability>(loaded),
+                  parse_availability_steps(run.availability, run.minibatch));
 }
 
 Trace load_trace(const RunConfiguration& run) {

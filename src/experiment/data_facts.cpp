@@ -1,16 +1,14 @@
 #include "experiment/data_facts.hpp"
 
 #include <algorithm>
-#include <variant>
 #include <vector>
 
 #include <fmt/format.h>
 
 #include <rubato/config/configuration_file.hpp>
 #include <rubato/core/error.hpp>
-#include <rubato/plan/plan.hpp>
 
-#include "config/batch_policy.hpp"
+#include "config/allowed.hpp"
 #include "config/engine.hpp"
 #include "config/trace_source.hpp"
 #include "run/run_data.hpp"
@@ -79,20 +77,12 @@ void DataFacts::require_steps(const RunConfiguration& configuration) {
   same.learning_rate = 1;
   if (!checked_.insert(to_toml(same)).second) return;
   const Facts& facts = facts_of(configuration);
-  const std::int64_t samples = facts.samples;
   const RunSteps steps = load_run_steps(configuration);
-  require_room_for_batches(configuration, samples);
-  // By a policy nobody knows which rows there will be.
-  if (has_batch_policy(configuration)) return;
-  if (const Trace* const trace = std::get_if<Trace>(&steps)) {
-    const Planner planner(*trace, {.dataset_size = samples,
-                                   .minibatch_size = configuration.minibatch,
-                                   .cores = configuration.cores,
-                                   .remainder = configuration.remainder});
-    require_epochs(planner, configuration.epochs);
-    return;
-  }
-  require_devices(configuration, steps, known_gradient_bytes(configuration, facts.shape), samples);
+  rubato::require_steps(configuration, {.steps = steps, .samples = facts.samples, .source = [&] {
+                                          return make_step_source(
+                                              configuration, steps,
+                                              known_gradient_bytes(configuration, facts.shape));
+                                        }});
 }
 
 void DataFacts::require_runnable(std::span<const PlannedRun> runs) {

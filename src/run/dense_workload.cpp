@@ -116,15 +116,8 @@ class DenseWorkload final : public Workload {
         data_record_(rubato::data_record(configuration, data)),
         class_names_(rubato::class_names(data)),
         has_real_targets_(data.classes == 0) {
-    require_one_target(configuration, data);
     const ModelOptions& model = configuration.model->options;
     if (const auto* mlp = std::get_if<PerceptronOptions>(&model)) perceptron_ = *mlp;
-    if (data.classes == 0 && !perceptron_) {
-      throw Error(
-          fmt::format("--model {}: it tells classes apart, and the targets of {} are real numbers; "
-                      "accepted: mlp or script:FILE",
-                      configuration.model.text(), configuration.data.text()));
-    }
     require_room(configuration, data);
     train_ = dense_rows(data, data.train);
     if (data.test) test_ = dense_rows(data, *data.test);

@@ -10,6 +10,7 @@
 #include <rubato/train/early_stopping.hpp>
 #include <rubato/train/monitor.hpp>
 
+#include "config/allowed.hpp"
 #include "config/trace_source.hpp"
 #include "core/check.hpp"
 #include "data/mapped_file.hpp"
@@ -52,7 +53,10 @@ Run::Run(RunConfiguration configuration, std::shared_ptr<const Workload> workloa
       trainer_(make_trainer(*workload_, configuration_,
                             make_step_source(configuration_, steps_, workload_->gradient_bytes()),
                             options_on(std::move(hosts), configuration_))) {
-  require_devices(configuration_, steps_, workload_->gradient_bytes(), workload_->samples());
+  require_steps(configuration_,
+                {.steps = steps_, .samples = workload_->samples(), .source = [this] {
+                   return make_step_source(configuration_, steps_, workload_->gradient_bytes());
+                 }});
   // Those who come later get their state from the others, which says what it is of.
   if (Hosts* const others = trainer_.options().hosts.get(); others && !others->elastic()) {
     const auto& from = location_.from();

@@ -32,8 +32,4 @@ namespace rubato {
 /// of those of more, all but the last two are channels.
 [[nodiscard]] DataShape shape_of(const DataSets& data);
 
-/// Throws Error unless there is one class, or one row of real numbers, for each sample: what
-/// built-in models are trained on.
-void require_one_target(const RunConfiguration& configuration, const DataSets& data);
-
 }  // namespace rubato

@@ -64,13 +64,6 @@ ArrayCopies Workload::predict(const Trainer& /*trainer*/, Prediction /*what*/) c
       fmt::format("{} does not predict; accepted: the workload of libtorch", engine().engine));
 }
 
-Budget budget_of(const RunConfiguration& configuration) {
-  return {.iterations = configuration.iterations,
-          .samples = configuration.samples,
-          .hours = configuration.hours,
-          .money = configuration.money};
-}
-
 TrainOptions train_options(const RunConfiguration& options) {
   FaultOptions faults = *options.faults;
   faults.planned = *options.fault;

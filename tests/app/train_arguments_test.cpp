@@ -505,7 +505,7 @@ TEST(TrainArguments, RejectWhatIsWrong) {
        "--rule: unknown argument of adascale 'smooth'; did you mean 'smoothing'? accepted: "
        "smoothing, averaging, rescale-variance, ramp"},
       {{"--rule", "linear-momentum", "--optimizer", "adam"},
-       "--rule linear-momentum sums gradients, which adam cannot follow; accepted: with sgd or "
+       "--rule linear-momentum: it sums gradients, which adam cannot follow; accepted: with sgd or "
        "lars"},
       {{"--schedule", "cosine"}, "--schedule: cosine needs a 'total'; accepted: cosine:total=90"},
       {{"--schedule-unit", "step"},

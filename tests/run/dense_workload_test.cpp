@@ -100,13 +100,13 @@ class RecordedData : public testing::Test {
  protected:
   // What a run on `data` keeps of them.
   void record(const std::string& data) const {
-    const RunConfiguration run{.data = data, .model = "softmax"};
+    const RunConfiguration run{.data = data, .model = "transformer"};
     write_file(folder_.path() / kDataRecordFile, data_record(run, load_data(run)));
   }
   [[nodiscard]] std::string error(const std::string& data, bool labels) const {
     return test::error_of([&] {
       static_cast<void>(
-          load_recorded_data(folder_.path(), {.data = data, .model = "softmax"}, labels));
+          load_recorded_data(folder_.path(), {.data = data, .model = "transformer"}, labels));
     });
   }
   // As many targets as inputs.

@@ -13,6 +13,7 @@
 #include <rubato/core/choice.hpp>
 #include <rubato/machine/kernels.hpp>
 #include <rubato/plan/assignment.hpp>
+#include <rubato/plan/budget.hpp>
 #include <rubato/plan/plan.hpp>
 #include <rubato/recipe/buffer_use.hpp>
 #include <rubato/recipe/checkpoint_interval.hpp>
@@ -153,6 +154,9 @@ struct RunConfiguration {
 /// The optimizer of a configuration, with all that belongs to it. Throws Error as
 /// parse_optimizer() does.
 [[nodiscard]] OptimizerOptions optimizer_options(const RunConfiguration& configuration);
+
+/// What a configuration's training may come to within its epochs.
+[[nodiscard]] Budget budget_of(const RunConfiguration& configuration);
 
 /// What it measures on the test set, by --metric and --top-k.
 [[nodiscard]] TestMetrics test_metrics_of(const RunConfiguration& configuration);
