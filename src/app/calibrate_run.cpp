@@ -20,7 +20,7 @@ ExitCode calibrate(const TrainArguments& arguments, const LoadWorkload& load) {
   print_error(
       fmt::format("{}, minibatch {}, one thread: medians of {} steps, half of them within "
                   "{:.1f} %{}\n",
-                  run.model, run.minibatch, found.steps, 100 * found.spread,
+                  run.model.text(), run.minibatch, found.steps, 100 * found.spread,
                   arguments.factor == 1 ? "" : fmt::format("; times {}", arguments.factor)));
   print_out(fmt::format("substep={:.4g},update={:.4g},bytes={}\n",
                         arguments.factor * found.substep_seconds,

@@ -16,7 +16,7 @@
 #include "app/command_line.hpp"
 #include "app/run_options_line.hpp"
 #include "config/engine.hpp"
-#include "config/model_source.hpp"
+#include "config/run_option.hpp"
 
 namespace rubato::app {
 
@@ -88,17 +88,17 @@ std::vector<std::string> with_run_named(std::span<const std::string> arguments) 
 }
 
 void require_something_to_evaluate(const RunConfiguration& run) {
-  if (!model_entry(run.model).classifies) {
+  if (!run.model->classifies) {
     throw Error(fmt::format(
         "--model: {} has no data to be evaluated on; accepted: a model that tells classes apart, "
         "such as softmax",
-        run.model));
+        run.model.text()));
   }
-  if (run.weights.empty() && !script_file(run.model)) {
+  if (run.weights.empty() && !run.model->script) {
     throw Error(
         fmt::format("--weights: {} is not trained without them; accepted: a state_dict, or the "
                     "folder of a run in the first place",
-                    run.model));
+                    run.model.text()));
   }
   require_consistent(run);
 }
@@ -119,10 +119,9 @@ class EvaluateCommandLine : public CommandLine {
     config([this, &read](const path& file) {
       const RunConfiguration run = read_configuration(file);
       if (given().contains("run")) read.folder = file.parent_path();
-      read.run =
-          evaluation_configuration(run, given().contains("run") ? read.folder : path(run.weights));
+      read.run = evaluation_configuration(run, given().contains("run") ? read.folder : run.weights);
     });
-    define_run_options(*this, read.run, evaluation_options());
+    define_run_options(*this, read.run, Commands::evaluate);
     define_evaluation(*this, read, command);
     footer(texts.footer);
   }
@@ -145,8 +144,8 @@ std::vector<CommandLine::Description> own_options(EvaluateCommand command) {
   EvaluateArguments read;
   auto own = EvaluateCommandLine(read, command).descriptions();
   std::erase_if(own, [](const CommandLine::Description& described) {
-    return described.name == "config" ||
-           std::ranges::find(evaluation_options(), described.name) != evaluation_options().end();
+    return described.name == "config" || std::ranges::find(run_options(), described.name,
+                                                           &RunOption::name) != run_options().end();
   });
   return own;
 }

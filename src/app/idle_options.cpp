@@ -3,8 +3,8 @@
 #include <fmt/format.h>
 
 #include <rubato/core/error.hpp>
-#include <rubato/core/number.hpp>
 
+#include "config/run_option.hpp"
 #include "config/trace_source.hpp"
 
 namespace rubato::app {
@@ -16,12 +16,12 @@ void require_none_idle(const CommandLine& line, std::span<const IdleOption> opti
   }
 }
 
-void require_trace_end(const CommandLine& line, const RunConfiguration& run) {
-  const IdleOption end{.option = "on-trace-end",
-                       .idle = is_number(run.trace),
-                       .why = "a constant trace has no end",
-                       .accepted = "with a file or elastic"};
-  require_none_idle(line, {&end, 1});
+void require_none_idle(const CommandLine& line, const RunConfiguration& run) {
+  for (const RunOption& option : run_options()) {
+    if (!line.given().contains(option.name)) continue;
+    const std::string why = why_idle(option, run);
+    if (!why.empty()) throw Error(fmt::format("--{}: {}", option.name, why));
+  }
 }
 
 std::optional<std::string> idle_cores(const RunSteps& steps, const RunConfiguration& run) {

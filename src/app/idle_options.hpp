@@ -34,8 +34,9 @@ struct IdleOption {
 /// Throws Error for the first of `options` that is idle and was given in the arguments.
 void require_none_idle(const CommandLine& line, std::span<const IdleOption> options);
 
-/// Throws Error for an end that the arguments give to a trace that has none.
-void require_trace_end(const CommandLine& line, const RunConfiguration& run);
+/// Throws Error for the first of a run's options that was given in the arguments and would do
+/// nothing in it, as the table of options says.
+void require_none_idle(const CommandLine& line, const RunConfiguration& run);
 
 /// Where `steps` say for every step how many cores there are, what --cores for others comes to.
 [[nodiscard]] std::optional<std::string> idle_cores(const RunSteps& steps,

@@ -12,7 +12,6 @@
 #include "app/idle_options.hpp"
 #include "app/modelled_time.hpp"
 #include "config/batch_policy.hpp"
-#include "config/fault_options.hpp"
 #include "config/trace_source.hpp"
 #include "core/hour.hpp"
 #include "report/progress.hpp"
@@ -133,7 +132,7 @@ std::vector<std::string> idle_arguments(const TrainArguments& arguments, const R
   const auto cores = idle_cores(steps, run);
   if (cores && arguments.given.contains("cores")) lines.push_back(*cores);
   const std::int64_t most = cores_of(steps, run).most;
-  for (const Straggler& straggler : parse_stragglers(run.straggler)) {
+  for (const Straggler& straggler : *run.straggler) {
     if (straggler.core.value() < most) continue;
     lines.push_back(fmt::format("--straggler core={} does nothing: the cores are 0 to {}",
                                 straggler.core.value(), most - 1));

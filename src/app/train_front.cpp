@@ -5,7 +5,6 @@
 #include <filesystem>
 #include <string>
 #include <system_error>
-#include <variant>
 #include <vector>
 
 #include <fmt/format.h>
@@ -13,9 +12,6 @@
 
 #include <rubato/core/error.hpp>
 #include <rubato/machine/kernels.hpp>
-#include <rubato/plan/plan.hpp>
-#include <rubato/plan/shuffle.hpp>
-#include <rubato/recipe/quadratic_options.hpp>
 #include <rubato/run/dense_workload.hpp>
 #include <rubato/train/training_error.hpp>
 
@@ -23,7 +19,7 @@
 #include "app/output.hpp"
 #include "app/train_arguments.hpp"
 #include "app/train_programs.hpp"
-#include "config/batch_policy.hpp"
+#include "config/allowed.hpp"
 #include "config/data_source.hpp"
 #include "config/engine.hpp"
 #include "config/trace_source.hpp"
@@ -41,8 +37,8 @@ constexpr std::int64_t kBuiltinDigits = 12'000;
 
 // Where that is known without reading files.
 std::optional<std::int64_t> samples_of(const RunConfiguration& run) {
-  if (!model_entry(run.model).classifies) return parse_quadratic(run.model).samples;
-  if (!parse_data(run.data).path.empty()) return std::nullopt;
+  if (const auto own = run.model->own_samples()) return own;
+  if (!run.data->path.empty()) return std::nullopt;
   return run.validation ? std::nullopt : std::optional(kBuiltinDigits);
 }
 
@@ -50,23 +46,15 @@ std::optional<std::int64_t> samples_of(const RunConfiguration& run) {
 // known only then, so that here no step is too large for them and no number of epochs too high.
 void check_trace(const RunConfiguration& run) {
   std::error_code ignored;
-  const auto file = trace_file(run.trace);
+  const auto& file = run.trace->file;
   // What comes out of a pipe can be read once only, by the program that trains.
   if (file && std::filesystem::is_fifo(*file, ignored)) return;
-  const auto samples = samples_of(run);
   const RunSteps steps = load_run_steps(run);
-  if (samples) require_room_for_batches(run, *samples);
-  const Trace* const trace = std::get_if<Trace>(&steps);
-  // By a policy nobody knows which rows there will be.
-  if (trace == nullptr || has_batch_policy(run)) {
-    static_cast<void>(make_step_source(run, steps, 0));
-    return;
-  }
-  const Planner planner(*trace, {.dataset_size = samples.value_or(kMaxDatasetSize),
-                                 .minibatch_size = run.minibatch,
-                                 .cores = run.cores,
-                                 .remainder = run.remainder});
-  if (samples) require_epochs(planner, run.epochs);
+  require_steps(run, {.steps = steps, .samples = samples_of(run), .source = [&] {
+                        const bool is_known = run.model->parameters != nullptr;
+                        return make_step_source(run, steps,
+                                                is_known ? known_gradient_bytes(run) : 0);
+                      }});
 }
 
 // As exec() takes it, but for the pointers.

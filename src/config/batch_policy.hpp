@@ -1,6 +1,5 @@
 #pragma once
 
-#include <cstdint>
 #include <memory>
 
 #include <rubato/config/run_configuration.hpp>
@@ -14,9 +13,5 @@ namespace rubato {
 
 /// That policy; null where there is none. Throws Error.
 [[nodiscard]] std::unique_ptr<BatchPolicy> batch_policy_of(const RunConfiguration& run);
-
-/// Throws Error where an epoch of so many samples has no room for the largest batch that the policy
-/// may decide on: what training would find out late.
-void require_room_for_batches(const RunConfiguration& run, std::int64_t samples);
 
 }  // namespace rubato

@@ -8,6 +8,7 @@
 #include <rubato/runtime/reducer.hpp>
 #include <rubato/scaling/rule_registry.hpp>
 
+#include "config/allowed.hpp"
 #include "config/batch_policy.hpp"
 #include "config/data_source.hpp"
 #include "config/engine.hpp"
@@ -19,6 +20,8 @@
 namespace rubato {
 
 namespace {
+
+// The first stage.
 
 void check_ranges(const RunConfiguration& configuration) {
   RunConfiguration read;
@@ -35,13 +38,12 @@ void check_ranges(const RunConfiguration& configuration) {
 
 void check_momentum(const RunConfiguration& configuration, const OptimizerOptions& optimizer) {
   if (configuration.nesterov && optimizer.kind == OptimizerKind::sgd && optimizer.momentum == 0) {
-    throw Error("--nesterov: there is no momentum; accepted: with --momentum greater than 0");
+    refuse("nesterov", "there is no momentum", "with --momentum greater than 0");
   }
   require_valid(optimizer);
   if (optimizer.momentum_form && optimizer.momentum == 0) {
-    throw Error(fmt::format(
-        "--optimizer {}: there is no momentum; accepted: with --momentum greater than 0",
-        configuration.optimizer));
+    refuse("optimizer " + configuration.optimizer, "there is no momentum",
+           "with --momentum greater than 0");
   }
 }
 
@@ -58,15 +60,13 @@ void check_schedule(const RunConfiguration& configuration) {
 void check_rule(const RunConfiguration& configuration, OptimizerKind optimizer) {
   if (make_rule(configuration.rule)->reduction() != GradientReduction::sum) return;
   if (optimizer == OptimizerKind::sgd || optimizer == OptimizerKind::lars) return;
-  throw Error(
-      fmt::format("--rule {} sums gradients, which {} cannot follow; accepted: with sgd or lars",
-                  configuration.rule, choice_name(kOptimizers, optimizer)));
+  refuse(
+      "rule " + configuration.rule,
+      fmt::format("it sums gradients, which {} cannot follow", choice_name(kOptimizers, optimizer)),
+      "with sgd or lars");
 }
 
 void check_clock(const RunConfiguration& configuration) {
-  const auto refuse = [](std::string_view option, std::string_view why, std::string_view accepted) {
-    throw Error(fmt::format("--{}: {}; accepted: {}", option, why, accepted));
-  };
   if (configuration.clock == Clock::real) {
     constexpr std::string_view kWhy = "there is no modelled time";
     if (configuration.hours) refuse("hours", kWhy, "with --clock virtual");
@@ -92,54 +92,74 @@ void check_batch(const RunConfiguration& configuration) {
     throw Error(fmt::format("--batch {}: {}", configuration.batch, error.what()));
   }
   if (!needs_seconds || configuration.clock == Clock::modelled) return;
-  throw Error(
-      fmt::format("--batch {}: by this machine's seconds the result would depend on the machine; "
-                  "accepted: with --clock virtual",
-                  configuration.batch));
+  refuse("batch " + configuration.batch,
+         "by this machine's seconds the result would depend on the machine",
+         "with --clock virtual");
 }
 
 void check_metrics(const RunConfiguration& configuration) {
-  if (configuration.top_k == 0 || parse_test_metrics(configuration.metric).top_k == 0) return;
-  throw Error("--top-k: --metric has a top-k, too; accepted: one of them");
+  if (configuration.top_k == 0 || configuration.metric->top_k == 0) return;
+  refuse("top-k", "--metric has a top-k, too", "one of them");
 }
 
 // What a model that tells no classes apart has not.
 void check_classes(const RunConfiguration& configuration) {
-  if (model_entry(configuration.model).classifies) return;
-  const auto refuse = [&](std::string_view option) {
-    throw Error(
-        fmt::format("--{}: {} has no accuracy; accepted: with a model that tells classes "
-                    "apart, such as softmax",
-                    option, configuration.model));
+  if (configuration.model->classifies) return;
+  const auto refuse_accuracy = [&](std::string_view option) {
+    refuse(option, configuration.model.text() + " has no accuracy",
+           "with a model that tells classes apart, such as softmax");
   };
-  if (configuration.target_accuracy) refuse("target-accuracy");
-  if (configuration.top_k > 0) refuse("top-k");
-  if (!configuration.metric.empty()) refuse("metric");
-  if (configuration.watch == Metric::test_accuracy) refuse("watch test-accuracy");
+  if (configuration.target_accuracy) refuse_accuracy("target-accuracy");
+  if (configuration.top_k > 0) refuse_accuracy("top-k");
+  if (!configuration.metric.empty()) refuse_accuracy("metric");
+  if (configuration.watch == Metric::test_accuracy) refuse_accuracy("watch test-accuracy");
 }
 
 void check_loss(const RunConfiguration& configuration) {
-  const std::string loss = loss_of(configuration);
-  if (configuration.label_smoothing == 0 || loss_entry(loss).of_classes) return;
-  throw Error(
-      fmt::format("--label-smoothing: {} has no classes to spread a target over; accepted: with "
-                  "--loss cross-entropy or nll",
-                  loss));
+  const Parsed<LossChoice> loss = loss_of(configuration);
+  if (configuration.label_smoothing == 0 || loss->of_classes) return;
+  refuse("label-smoothing", loss.text() + " has no classes to spread a target over",
+         "with --loss cross-entropy or nll");
 }
 
+void check_reproducible(const RunConfiguration& configuration) {
+  if (!configuration.exact) return;
+  require_reproducible(configuration.reduce);
+  if (configuration.buffers == BufferUse::local) {
+    refuse("buffers local", "the result would depend on the number of cores", "with --exact=false");
+  }
+}
+
+void check_values(const RunConfiguration& configuration) {
+  const OptimizerOptions optimizer = optimizer_options(configuration);
+  check_momentum(configuration, optimizer);
+  if (configuration.clip_norm && configuration.clip_value) {
+    refuse("clip-value", "gradients are clipped by their norm already",
+           "with --clip-norm or --clip-value, not both");
+  }
+  if (!configuration.weights.empty() &&
+      configuration.initializer != RunConfiguration().initializer) {
+    refuse("init", "the initial weights are those of --weights", "one or the other");
+  }
+  check_schedule(configuration);
+  check_clock(configuration);
+  check_batch(configuration);
+  check_rule(configuration, optimizer.kind);
+  static_cast<void>(engine_of(configuration));
+  check_classes(configuration);
+  check_metrics(configuration);
+  check_loss(configuration);
+  check_reproducible(configuration);
+}
+
+// The second stage.
+
 void check_files(const RunConfiguration& configuration) {
-  if (const auto file = script_file(configuration.model)) {
-    require_option_file("model", *file, "a file that torch.jit.save() wrote");
-  }
-  if (!configuration.weights.empty()) {
-    static_cast<void>(weights_file(configuration.weights));
-    if (configuration.initializer != RunConfiguration().initializer) {
-      throw Error("--init: the initial weights are those of --weights; accepted: one or the other");
-    }
-  }
-  if (const auto file = script_file(configuration.loss)) {
-    require_option_file("loss", *file, "a file that torch.jit.save() wrote");
-  }
+  constexpr std::string_view kScript = "a file that torch.jit.save() wrote";
+  if (configuration.model->classifies) require_data_files(*configuration.data);
+  if (const auto& file = configuration.model->script) require_option_file("model", *file, kScript);
+  if (!configuration.weights.empty()) static_cast<void>(weights_file(configuration.weights));
+  if (const auto& file = configuration.loss->script) require_option_file("loss", *file, kScript);
 }
 
 void check_kernels(const RunConfiguration& configuration) {
@@ -148,10 +168,9 @@ void check_kernels(const RunConfiguration& configuration) {
     throw Error(
         "--kernels portable: this CPU has no AVX2 and FMA; accepted here: --kernels native");
   }
-  if (parse_precision(configuration.precision).precision == Precision::bf16) {
-    throw Error(
-        "--kernels portable: bfloat16 is computed otherwise on every CPU; accepted: with "
-        "--precision full or fp16");
+  if (configuration.precision->precision == Precision::bf16) {
+    refuse("kernels portable", "bfloat16 is computed otherwise on every CPU",
+           "with --precision full or fp16");
   }
 }
 
@@ -168,38 +187,26 @@ OptimizerOptions optimizer_options(const RunConfiguration& configuration) {
 }
 
 TestMetrics test_metrics_of(const RunConfiguration& configuration) {
-  TestMetrics metrics = parse_test_metrics(configuration.metric);
+  TestMetrics metrics = *configuration.metric;
   if (configuration.top_k > 0) metrics.top_k = configuration.top_k;
   return metrics;
 }
 
+Budget budget_of(const RunConfiguration& configuration) {
+  return {.iterations = configuration.iterations,
+          .samples = configuration.samples,
+          .hours = configuration.hours,
+          .money = configuration.money};
+}
+
+void refuse(std::string_view option, std::string_view why, std::string_view accepted) {
+  throw Error(fmt::format("--{}: {}; accepted: {}", option, why, accepted));
+}
+
 void require_consistent(const RunConfiguration& configuration) {
-  const OptimizerOptions optimizer = optimizer_options(configuration);
-  check_momentum(configuration, optimizer);
-  if (configuration.clip_norm && configuration.clip_value) {
-    throw Error(
-        "--clip-value: gradients are clipped by their norm already; accepted: with "
-        "--clip-norm or --clip-value, not both");
-  }
-  check_schedule(configuration);
-  check_clock(configuration);
-  check_batch(configuration);
-  check_rule(configuration, optimizer.kind);
-  static_cast<void>(engine_of(configuration));
-  check_classes(configuration);
-  check_metrics(configuration);
-  if (model_entry(configuration.model).classifies) require_data_files(configuration.data);
-  check_loss(configuration);
+  check_values(configuration);
   check_files(configuration);
   check_kernels(configuration);
-  if (configuration.exact) {
-    require_reproducible(configuration.reduce);
-    if (configuration.buffers == BufferUse::local) {
-      throw Error(
-          "--buffers local makes the result depend on the number of cores; accepted: with "
-          "--exact=false");
-    }
-  }
 }
 
 void require_valid(const RunConfiguration& configuration) {

@@ -3,13 +3,14 @@
 #include <algorithm>
 #include <array>
 #include <map>
+#include <memory>
 #include <optional>
 #include <string_view>
 #include <system_error>
+#include <utility>
 
 #include <fmt/format.h>
 
-#include <rubato/config/run_configuration.hpp>
 #include <rubato/core/choice.hpp>
 #include <rubato/core/error.hpp>
 #include <rubato/core/family.hpp>
@@ -175,15 +176,16 @@ std::vector<std::string_view> data_names() {
   return row_names(kData);
 }
 
-DataSource parse_data(const std::string& text) {
-  if (text == kOwn) return {.kind = text};
+template <>
+std::shared_ptr<const DataSource> Parsed<DataSource>::parse(const std::string& text) {
+  if (text == kOwn) return std::make_shared<const DataSource>(DataSource{.kind = text});
   const std::string_view kind = kind_of(text);
   const auto* const row = std::ranges::find_if(
       kData, [&](const DataRow& known) { return kind_of(known.name) == kind; });
   const bool has_path = text.size() > kind.size();
   if (row == kData.end() || has_path == (row->name == kind)) fail_unknown(text);
   DataSource source{.kind = std::string(kind)};
-  if (!has_path) return source;
+  if (!has_path) return std::make_shared<const DataSource>(std::move(source));
   const std::string_view rest = std::string_view(text).substr(kind.size() + 1);
   const std::size_t end = arguments_begin(*row, rest);
   if (end == 0) fail_unknown(text);
@@ -193,20 +195,16 @@ DataSource parse_data(const std::string& text) {
                         has_arguments ? with_slashes(rest.substr(end + 1)) : ""));
   if (row->read != nullptr) row->read(spec, source);
   spec.finish();
-  return source;
-}
-
-void require_data(const std::string& text) {
-  static_cast<void>(parse_data(text));
+  return std::make_shared<const DataSource>(std::move(source));
 }
 
 std::string map_data(
-    const std::string& text,
+    const Parsed<DataSource>& data,
     const std::function<std::filesystem::path(const std::filesystem::path&)>& map) {
-  const DataSource source = parse_data(text);
-  if (source.path.empty()) return text;
+  const DataSource& source = *data;
+  std::string mapped = data.text();
+  if (source.path.empty()) return mapped;
   const std::string path = source.path.string();
-  std::string mapped = text;
   const std::size_t at = source.kind.size() + 1;
   if (source.csv.test) {
     // Behind the path, so that this moves nothing before it.
@@ -217,8 +215,7 @@ std::string map_data(
   return mapped.replace(at, path.size(), map(source.path).string());
 }
 
-void require_data_files(const std::string& text) {
-  const DataSource source = parse_data(text);
+void require_data_files(const DataSource& source) {
   if (source.path.empty()) return;
   std::error_code ignored;
   if (source.kind == "mnist" && !std::filesystem::is_directory(source.path, ignored)) {

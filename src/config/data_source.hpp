@@ -7,6 +7,8 @@
 #include <string_view>
 #include <vector>
 
+#include <rubato/config/run_configuration.hpp>
+
 #include "data/csv_options.hpp"
 
 namespace rubato {
@@ -17,7 +19,9 @@ struct Strategy;  // core/family.hpp
 [[nodiscard]] std::vector<Strategy> data_sources();
 [[nodiscard]] std::vector<std::string_view> data_names();
 
-/// What --data names.
+/// What --data names. Parsed<DataSource> throws Error for text that names no data set: "digits"
+/// (built in), and "mnist:DIR" and its like, which may have arguments behind them,
+/// "csv:FILE,label=NAME". It looks at the file system only for a hint.
 struct DataSource {
   /// "digits", "mnist", "cifar10", "tensors", "csv" or "text"; kOwn, of which nothing is read.
   std::string kind{};
@@ -28,19 +32,14 @@ struct DataSource {
   /// Of a text: characters of a sample.
   std::int64_t length = 0;
 };
-/// Throws Error for text that names no data set: "digits" (built in), and "mnist:DIR" and its like,
-/// which may have arguments behind them, "csv:FILE,label=NAME". Looks at the file system only for
-/// a hint.
-[[nodiscard]] DataSource parse_data(const std::string& text);
-void require_data(const std::string& text);
 
-/// The same with each of its files and folders mapped by `map`.
+/// The text with each of its files and folders mapped by `map`.
 [[nodiscard]] std::string map_data(
-    const std::string& text,
+    const Parsed<DataSource>& data,
     const std::function<std::filesystem::path(const std::filesystem::path&)>& map);
 
 /// Throws Error where a file or folder of the data is not there.
-void require_data_files(const std::string& text);
+void require_data_files(const DataSource& source);
 
 /// "mnist:DIR" for that folder.
 [[nodiscard]] std::string mnist_data(const std::filesystem::path& folder);

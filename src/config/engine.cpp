@@ -2,7 +2,7 @@
 
 #include <algorithm>
 #include <array>
-#include <filesystem>
+#include <memory>
 #include <system_error>
 #include <utility>
 
@@ -11,12 +11,9 @@
 #include <rubato/core/error.hpp>
 #include <rubato/core/family.hpp>
 #include <rubato/core/spec.hpp>
-#include <rubato/recipe/perceptron_options.hpp>
-#include <rubato/recipe/quadratic_options.hpp>
-#include <rubato/recipe/residual_options.hpp>
-#include <rubato/recipe/transformer_options.hpp>
 #include <rubato/sim/cluster_model.hpp>
 
+#include "config/allowed.hpp"
 #include "config/loss.hpp"
 #include "config/model_source.hpp"
 
@@ -28,11 +25,12 @@ std::int64_t features_of(const DataShape& data) {
   return data.channels * data.height * data.width;
 }
 
-std::int64_t parameters_of_perceptron(const std::string& model, const DataShape& data) {
-  return dense_parameters(features_of(data), parse_perceptron(model).hidden, data.outputs);
+std::int64_t parameters_of_perceptron(const ModelOptions& options, const DataShape& data) {
+  return dense_parameters(features_of(data), std::get<PerceptronOptions>(options).hidden,
+                          data.outputs);
 }
 
-std::int64_t parameters_of_toy_net(const std::string& /*model*/, const DataShape& data) {
+std::int64_t parameters_of_toy_net(const ModelOptions& /*none*/, const DataShape& data) {
   constexpr std::int64_t kHidden = 512;
   // Weights, biases and the two vectors of a batch normalisation.
   const auto normalised = [](std::int64_t inputs, std::int64_t outputs) {
@@ -49,8 +47,8 @@ std::int64_t parameters_of_toy_net(const std::string& /*model*/, const DataShape
          (kHidden + 1) * data.outputs;
 }
 
-std::int64_t parameters_of_transformer(const std::string& model, const DataShape& data) {
-  const TransformerOptions options = parse_transformer(model);
+std::int64_t parameters_of_transformer(const ModelOptions& model, const DataShape& data) {
+  const auto& options = std::get<TransformerOptions>(model);
   if (data.vocabulary > 0) {
     return sequence_transformer_parameters(options, data.width, data.vocabulary, data.outputs);
   }
@@ -61,19 +59,19 @@ constexpr std::array<ModelEntry, 8> kModels{
     {{.name = "mnist-cnn",
       .help = "PyTorch's classic MNIST network, for images of 1 x 28 x 28; libtorch",
       .in_libtorch = true,
-      .parameters = [](const std::string&, const DataShape&) { return std::int64_t{21'900}; }},
+      .parameters = [](const ModelOptions&, const DataShape&) { return std::int64_t{21'900}; }},
      {.name = "mlp",
       .help = "a multi-layer perceptron; Eigen or libtorch",
       .in_eigen = true,
       .in_libtorch = true,
       .parameters = parameters_of_perceptron,
-      .read = [](Spec& spec) { static_cast<void>(read_perceptron(spec)); }},
+      .read = [](Spec& spec) -> ModelOptions { return read_perceptron(spec); }},
      {.name = "softmax",
       .help = "softmax regression; Eigen or libtorch",
       .in_eigen = true,
       .in_libtorch = true,
       .parameters =
-          [](const std::string&, const DataShape& data) {
+          [](const ModelOptions&, const DataShape& data) {
             return dense_parameters(features_of(data), {}, data.outputs);
           }},
      {.name = "toy-net",
@@ -84,22 +82,23 @@ constexpr std::array<ModelEntry, 8> kModels{
       .help = "the residual network of 20 layers for small images (He et al. 2016); libtorch",
       .in_libtorch = true,
       .parameters =
-          [](const std::string& model, const DataShape& data) {
-            return residual_parameters(parse_residual(model), data.channels, data.outputs);
+          [](const ModelOptions& options, const DataShape& data) {
+            return residual_parameters(std::get<ResidualOptions>(options), data.channels,
+                                       data.outputs);
           },
-      .read = [](Spec& spec) { static_cast<void>(read_residual(spec)); }},
+      .read = [](Spec& spec) -> ModelOptions { return read_residual(spec); }},
      {.name = "transformer",
       .help = "a transformer encoder, over the rows of an image or the tokens of a text; libtorch",
       .in_libtorch = true,
       .parameters = parameters_of_transformer,
-      .read = [](Spec& spec) { static_cast<void>(read_transformer(spec)); }},
+      .read = [](Spec& spec) -> ModelOptions { return read_transformer(spec); }},
      {.name = "quadratic",
       .help = "the noisy quadratic model (Zhang et al. 2019), which needs no data; Eigen",
       .in_eigen = true,
       .classifies = false,
-      .parameters = [](const std::string& model,
-                       const DataShape&) { return parse_quadratic(model).dim; },
-      .read = [](Spec& spec) { static_cast<void>(read_quadratic(spec)); }},
+      .parameters = [](const ModelOptions& options,
+                       const DataShape&) { return std::get<QuadraticOptions>(options).dim; },
+      .read = [](Spec& spec) -> ModelOptions { return read_quadratic(spec); }},
      {.name = "script:FILE",
       .help =
           "any model, as torch.jit.script() or torch.jit.trace() in Python exported it; libtorch",
@@ -115,8 +114,8 @@ constexpr ModelEntry kOwnModel{
 
 // Why only Eigen can compute it.
 std::optional<std::string> why_eigen(const RunConfiguration& run) {
-  if (model_entry(run.model).in_libtorch) return std::nullopt;
-  return "--model " + run.model;
+  if (run.model->in_libtorch) return std::nullopt;
+  return "--model " + run.model.text();
 }
 
 }  // namespace
@@ -125,45 +124,58 @@ std::span<const ModelEntry> models() {
   return kModels;
 }
 
-const ModelEntry& model_entry(const std::string& model) {
-  if (model == kOwn) return kOwnModel;
-  if (script_file(model)) return script_entry();
-  std::error_code ignored;
-  if (std::filesystem::is_regular_file(model, ignored)) {
-    throw Error(fmt::format("'{0}' is a file; did you mean '{1}'?", model, script_text(model)));
+template <>
+std::shared_ptr<const ModelChoice> Parsed<ModelChoice>::parse(const std::string& text) {
+  const auto choice = [](const ModelEntry& entry) {
+    auto made = std::make_shared<ModelChoice>();
+    static_cast<ModelEntry&>(*made) = entry;
+    return made;
+  };
+  if (text == kOwn) return choice(kOwnModel);
+  if (auto file = script_file(text)) {
+    const auto script = choice(script_entry());
+    script->script = std::move(file);
+    return script;
   }
-  Spec spec(model);
-  const ModelEntry& entry = find_row("model", spec.name(), kModels);
-  if (entry.read != nullptr) entry.read(spec);
+  std::error_code ignored;
+  if (std::filesystem::is_regular_file(text, ignored)) {
+    throw Error(fmt::format("'{0}' is a file; did you mean '{1}'?", text, script_text(text)));
+  }
+  Spec spec(text);
+  const auto built_in = choice(find_row("model", spec.name(), kModels));
+  if (built_in->read != nullptr) built_in->options = built_in->read(spec);
   spec.finish();
-  return entry;
+  return built_in;
+}
+
+std::optional<std::int64_t> ModelChoice::own_samples() const {
+  const auto* const quadratic = std::get_if<QuadraticOptions>(&options);
+  return quadratic == nullptr ? std::nullopt : std::optional(quadratic->samples);
 }
 
 std::int64_t known_gradient_bytes(const RunConfiguration& run, const DataShape& data) {
-  const ModelEntry& model = model_entry(run.model);
+  const ModelChoice& model = *run.model;
   if (model.parameters != nullptr) {
-    return model.parameters(run.model, data) * static_cast<std::int64_t>(sizeof(float));
+    return model.parameters(model.options, data) * static_cast<std::int64_t>(sizeof(float));
   }
-  const std::int64_t bytes = parse_cluster(run.cluster).gradient_bytes;
+  const std::int64_t bytes = run.cluster->gradient_bytes;
   if (bytes > 0) return bytes;
-  throw Error(fmt::format(
-      "--model {}: how large its gradient is is not known without loading it; accepted: "
-      "with its bytes, as in --cluster bytes=87600",
-      run.model));
+  refuse("model " + run.model.text(), "how large its gradient is is not known without loading it",
+         "with its bytes, as in --cluster bytes=87600");
 }
 
 std::optional<std::string> why_libtorch(const RunConfiguration& run) {
   const RunConfiguration usual;
-  if (!model_entry(run.model).in_eigen) return "--model " + run.model;
-  if (run.precision != usual.precision) return "--precision " + run.precision;
-  if (run.operators != usual.operators) return "--operators " + run.operators;
-  if (run.initializer != usual.initializer) return "--init " + run.initializer;
+  if (!run.model->in_eigen) return "--model " + run.model.text();
+  if (run.precision != usual.precision) return "--precision " + run.precision.text();
+  if (run.operators != usual.operators) return "--operators " + run.operators.text();
+  if (run.initializer != usual.initializer) return "--init " + run.initializer.text();
   if (run.buffers != usual.buffers) {
     return fmt::format("--buffers {}", choice_name(kBufferUses, run.buffers));
   }
-  if (!run.augment.empty()) return "--augment " + run.augment;
-  if (!run.weights.empty()) return "--weights " + run.weights;
-  if (loss_of(run) != loss_of(usual)) return "--loss " + loss_of(run);
+  if (!run.augment.empty()) return "--augment " + run.augment.text();
+  if (!run.weights.empty()) return "--weights " + run.weights.string();
+  if (loss_of(run) != loss_of(usual)) return "--loss " + loss_of(run).text();
   if (run.label_smoothing > 0) return fmt::format("--label-smoothing {}", run.label_smoothing);
   return std::nullopt;
 }
@@ -178,14 +190,10 @@ Engine engine_of(const RunConfiguration& run) {
                     *eigen, *libtorch));
   }
   if (libtorch && run.engine == Engine::eigen) {
-    throw Error(fmt::format(
-        "--engine eigen: only libtorch does {}; accepted: --engine libtorch or auto", *libtorch));
+    refuse("engine eigen", "only libtorch does " + *libtorch, "--engine libtorch or auto");
   }
   if (eigen && run.engine == Engine::libtorch) {
-    throw Error(
-        fmt::format("--engine libtorch: only Eigen does {}; accepted: --engine eigen or "
-                    "auto",
-                    *eigen));
+    refuse("engine libtorch", "only Eigen does " + *eigen, "--engine eigen or auto");
   }
   if (run.engine != Engine::automatic) return run.engine;
   return libtorch ? Engine::libtorch : Engine::eigen;

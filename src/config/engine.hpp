@@ -1,12 +1,18 @@
 #pragma once
 
 #include <cstdint>
+#include <filesystem>
 #include <optional>
 #include <span>
 #include <string>
 #include <string_view>
+#include <variant>
 
 #include <rubato/config/run_configuration.hpp>
+#include <rubato/recipe/perceptron_options.hpp>
+#include <rubato/recipe/quadratic_options.hpp>
+#include <rubato/recipe/residual_options.hpp>
+#include <rubato/recipe/transformer_options.hpp>
 
 namespace rubato {
 
@@ -24,6 +30,10 @@ struct DataShape {
   std::int64_t vocabulary = 0;
 };
 
+/// The arguments of a model; of one that takes none there are none.
+using ModelOptions = std::variant<std::monostate, PerceptronOptions, ResidualOptions,
+                                  TransformerOptions, QuadraticOptions>;
+
 /// A model that users know by name, and who can compute it.
 struct ModelEntry {
   std::string_view name;
@@ -35,16 +45,25 @@ struct ModelEntry {
   bool classifies = true;
   /// How many parameters it has in training: what a simulation knows without the model. Null where
   /// nobody knows before the model is loaded.
-  std::int64_t (*parameters)(const std::string& model, const DataShape& data) = nullptr;
+  std::int64_t (*parameters)(const ModelOptions& options, const DataShape& data) = nullptr;
   /// Reads its arguments; null where it takes none.
-  void (*read)(Spec& spec) = nullptr;
+  ModelOptions (*read)(Spec& spec) = nullptr;
 };
 /// All of them. The same for the whole life of the process.
 [[nodiscard]] std::span<const ModelEntry> models();
 
-/// The entry of a model with arguments, "mlp:hidden=64"; that of kOwn is not among models(). Throws
-/// Error for an unknown one, naming the nearest, and for arguments that it does not take.
-[[nodiscard]] const ModelEntry& model_entry(const std::string& model);
+/// What --model names: an entry, which is not among models() where it is kOwn, with arguments.
+/// Parsed<ModelChoice> throws Error for an unknown one, naming the nearest, and for arguments that
+/// it does not take.
+struct ModelChoice : ModelEntry {
+  ModelOptions options{};
+  /// The file of "script:FILE".
+  std::optional<std::filesystem::path> script{};
+
+  [[nodiscard]] bool is_own() const { return name == kOwn; }
+  /// Samples in an epoch of a model that brings what it trains on; empty of all others.
+  [[nodiscard]] std::optional<std::int64_t> own_samples() const;
+};
 
 /// Bytes of the model's gradient for such data, as the table of models or --cluster says it. Throws
 /// Error where neither does.

@@ -23,7 +23,7 @@ namespace {
 
 std::vector<Strategy> model_strategies() {
   return strategies_of(models(), [](const ModelEntry& model, Spec& spec) {
-    if (model.read != nullptr) model.read(spec);
+    if (model.read != nullptr) static_cast<void>(model.read(spec));
   });
 }
 

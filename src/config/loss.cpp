@@ -1,10 +1,13 @@
 #include "config/loss.hpp"
 
 #include <array>
+#include <memory>
+#include <string>
 
 #include <rubato/core/family.hpp>
 #include <rubato/core/spec.hpp>
 
+#include "config/engine.hpp"
 #include "config/model_source.hpp"
 
 namespace rubato {
@@ -34,17 +37,25 @@ std::span<const LossEntry> losses() {
   return kLosses;
 }
 
-const LossEntry& loss_entry(const std::string& loss) {
-  if (script_file(loss)) return kLosses.back();
-  const Spec spec(loss);
-  const LossEntry& entry = find_row("loss", spec.name(), kLosses);
+template <>
+std::shared_ptr<const LossChoice> Parsed<LossChoice>::parse(const std::string& text) {
+  auto loss = std::make_shared<LossChoice>();
+  if (text.empty()) return loss;
+  LossEntry& entry = *loss;
+  loss->script = script_file(text);
+  if (loss->script) {
+    entry = kLosses.back();
+    return loss;
+  }
+  const Spec spec(text);
+  entry = find_row("loss", spec.name(), kLosses);
   spec.finish();
-  return entry;
+  return loss;
 }
 
-std::string loss_of(const RunConfiguration& run) {
+Parsed<LossChoice> loss_of(const RunConfiguration& run) {
   if (!run.loss.empty()) return run.loss;
-  return script_file(run.model) || run.model == kOwn ? "cross-entropy" : "nll";
+  return run.model->script || run.model->is_own() ? "cross-entropy" : "nll";
 }
 
 }  // namespace rubato

@@ -1,7 +1,8 @@
 #pragma once
 
+#include <filesystem>
+#include <optional>
 #include <span>
-#include <string>
 #include <string_view>
 
 #include <rubato/config/run_configuration.hpp>
@@ -19,14 +20,17 @@ struct LossEntry {
 /// All of them. The same for the whole life of the process.
 [[nodiscard]] std::span<const LossEntry> losses();
 
-/// The entry of a loss, "script:FILE" among them. Throws Error for an unknown one, naming the
-/// nearest.
-[[nodiscard]] const LossEntry& loss_entry(const std::string& loss);
+/// What --loss names: an entry, or nothing where it is not set. Parsed<LossChoice> throws Error for
+/// an unknown one, naming the nearest.
+struct LossChoice : LossEntry {
+  /// The file of "script:FILE".
+  std::optional<std::filesystem::path> script{};
+};
 
 /// The loss of a run on classes as --loss has it: where it is not set, nll of built-in models,
 /// whose outputs are log-probabilities, and cross-entropy of TorchScript and kOwn, for which it is
 /// right whether their outputs are logits or log-probabilities. On real targets, which only the
 /// data say, it is then mse.
-[[nodiscard]] std::string loss_of(const RunConfiguration& configuration);
+[[nodiscard]] Parsed<LossChoice> loss_of(const RunConfiguration& configuration);
 
 }  // namespace rubato

@@ -1,18 +1,15 @@
 #pragma once
 
-#include <algorithm>
 #include <array>
 #include <cstdint>
+#include <filesystem>
 #include <limits>
-#include <span>
 #include <string>
 #include <string_view>
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include <rubato/core/choice.hpp>
-#include <rubato/core/error.hpp>
 #include <rubato/core/number.hpp>
 
 #include "config/run_option.hpp"
@@ -90,34 +87,32 @@ struct Choices {
   }
 };
 
-/// One of some names.
-struct Named {
-  static constexpr OptionKind kKind = OptionKind::text;
-  std::string_view what;
-  std::span<const std::string_view> names;
-
-  [[nodiscard]] std::string accepted() const { return fmt::to_string(fmt::join(names, ", ")); }
-  [[nodiscard]] std::string value() const { return fmt::to_string(fmt::join(names, "|")); }
-  [[nodiscard]] std::string read(const std::string& text) const {
-    if (std::find(names.begin(), names.end(), text) != names.end()) return text;
-    throw Error(unknown_name_message(what, text, names));
-  }
+/// Text as it is, which the option's type may parse.
+template <OptionKind Kind>
+struct Text {
+  static constexpr OptionKind kKind = Kind;
+  [[nodiscard]] static std::string accepted() { return {}; }
+  [[nodiscard]] static std::string value() { return {}; }
+  [[nodiscard]] static const std::string& read(const std::string& text) { return text; }
   [[nodiscard]] static std::string write(const std::string& value) { return value; }
+  [[nodiscard]] static std::string write(const std::filesystem::path& value) {
+    return value.string();
+  }
+  template <class T>
+  [[nodiscard]] static std::string write(const Parsed<T>& value) {
+    return value.text();
+  }
 };
 
 /// Text that `check` reads, too: what it rejects is rejected.
-template <class Check, OptionKind Kind = OptionKind::text>
-struct Checked {
-  static constexpr OptionKind kKind = Kind;
+template <class Check>
+struct Checked : Text<OptionKind::text> {
   Check check;
 
-  [[nodiscard]] static std::string accepted() { return {}; }
-  [[nodiscard]] static std::string value() { return {}; }
-  [[nodiscard]] std::string read(const std::string& text) const {
+  [[nodiscard]] const std::string& read(const std::string& text) const {
     static_cast<void>(check(text));
     return text;
   }
-  [[nodiscard]] static std::string write(const std::string& value) { return value; }
 };
 
 /// "98" or "98,best".
@@ -181,20 +176,15 @@ template <class Enum, std::size_t N>
                                                 const std::array<Choice<Enum>, N>& choices) {
   return {.what = what, .choices = choices};
 }
-[[nodiscard]] constexpr Named named(std::string_view what,
-                                    std::span<const std::string_view> names) {
-  return {.what = what, .names = names};
+[[nodiscard]] constexpr Text<OptionKind::text> text() {
+  return {};
+}
+[[nodiscard]] constexpr Text<OptionKind::text_or_number> text_or_number() {
+  return {};
 }
 template <class Check>
 [[nodiscard]] constexpr Checked<Check> checked(Check check) {
-  return {.check = check};
-}
-[[nodiscard]] constexpr auto text() {
-  return checked([](const std::string&) { return true; });
-}
-template <class Check>
-[[nodiscard]] constexpr Checked<Check, OptionKind::text_or_number> checked_or_number(Check check) {
-  return {.check = check};
+  return {{}, check};
 }
 [[nodiscard]] constexpr Accuracy accuracy_target() {
   return {};

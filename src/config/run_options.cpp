@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <array>
 #include <type_traits>
 #include <utility>
@@ -10,6 +11,7 @@
 #include <rubato/core/choice.hpp>
 #include <rubato/core/error.hpp>
 #include <rubato/core/family.hpp>
+#include <rubato/core/spec.hpp>
 #include <rubato/machine/cpus.hpp>
 #include <rubato/plan/shuffle.hpp>
 #include <rubato/policy/batch_policies.hpp>
@@ -31,6 +33,7 @@
 #include "config/readings.hpp"
 #include "config/run_option.hpp"
 #include "config/trace_source.hpp"
+#include "core/split.hpp"
 
 namespace rubato {
 
@@ -51,10 +54,6 @@ void check_schedule_name(const std::string& text) {
 // With bounds of every minibatch size: require_consistent() knows the run's.
 void check_batch_name(const std::string& text) {
   static_cast<void>(make_batch_policy(text, {.minibatch_size = 1, .reference_batch_size = 1}));
-}
-
-void check_cluster(const std::string& text) {
-  static_cast<void>(parse_cluster(text));
 }
 
 std::vector<std::string> cluster_argument_names() {
@@ -82,11 +81,58 @@ std::string map_weights_path(const std::string& text, const RunOption::PathMap& 
 }
 
 std::string map_trace_path(const std::string& text, const RunOption::PathMap& map) {
-  const auto file = trace_file(text);
-  if (!file) return text;
-  const std::filesystem::path mapped = map(*file);
-  // A file called "128", "elastic" or "spot" stays a file.
-  return trace_file(mapped.string()) ? mapped.string() : ("." / mapped).string();
+  return map_trace(text, map);
+}
+
+// What Idle::when asks.
+
+constexpr std::string_view kNoModelledTime = "there is no modelled time";
+constexpr std::string_view kModelledTime = "with --clock virtual";
+
+bool needs_no_data(const RunConfiguration& run) {
+  return !run.model->classifies;
+}
+bool has_constant_trace(const RunConfiguration& run) {
+  return run.trace->kind == TraceChoice::Kind::constant;
+}
+bool is_in_real_time(const RunConfiguration& run) {
+  return run.clock == Clock::real;
+}
+bool counts_nothing(const RunConfiguration& run) {
+  return std::ranges::all_of(split_at(run.schedule, '+'), [](std::string_view part) {
+    const std::string name = Spec(part).name();
+    return name == "constant" || name == "plateau";
+  });
+}
+bool has_no_momentum(const RunConfiguration& run) {
+  return !has_momentum(optimizer_options(run).kind);
+}
+// Groups of parameters have AdaScale gains of their own, and layer-wise rates pass over them.
+bool has_no_groups(const RunConfiguration& run) {
+  const std::string rule = Spec(run.rule).name();
+  return run.weight_decay == 0 && optimizer_options(run).kind != OptimizerKind::lars &&
+         rule != "lbsgd" && rule != "adascale" && !run.log_noise;
+}
+bool has_no_lookahead(const RunConfiguration& run) {
+  return run.lookahead == 0;
+}
+bool watches_nothing(const RunConfiguration& run) {
+  return run.patience == 0 && !run.keep_best && !make_lr_schedule(run.schedule)->watches();
+}
+bool never_stops_early(const RunConfiguration& run) {
+  return run.patience == 0;
+}
+bool writes_no_checkpoints(const RunConfiguration& run) {
+  return !run.checkpoint_every->has_value();
+}
+bool monitors_nothing(const RunConfiguration& run) {
+  return run.monitor.empty();
+}
+bool is_without_tensorboard(const RunConfiguration& run) {
+  return !run.tensorboard;
+}
+bool has_no_histograms(const RunConfiguration& run) {
+  return run.histograms.empty();
 }
 
 // Whether a member holds a value, and that value.
@@ -96,6 +142,13 @@ bool is_set(const T& /*value*/) {
 }
 bool is_set(const std::string& text) {
   return !text.empty();
+}
+bool is_set(const std::filesystem::path& path) {
+  return !path.empty();
+}
+template <class T>
+bool is_set(const Parsed<T>& parsed) {
+  return !parsed.empty();
 }
 template <class T>
 bool is_set(const std::optional<T>& value) {
@@ -173,6 +226,21 @@ std::int64_t hardware_threads() {
 std::span<const RunOption> run_options() {
   static const std::vector<RunOption> options = all_options();
   return options;
+}
+
+std::vector<const RunOption*> run_options(Commands commands) {
+  std::vector<const RunOption*> found;
+  for (const RunOption& option : run_options()) {
+    if (meet(option.commands, commands)) found.push_back(&option);
+  }
+  return found;
+}
+
+std::string why_idle(const RunOption& option, const RunConfiguration& run) {
+  const Idle& idle = option.idle;
+  if (idle.when == nullptr || !idle.when(run)) return {};
+  const std::string of = idle.of.empty() ? "" : run_option(idle.of).text(run).value_or("");
+  return fmt::format("{}; accepted: {}", fmt::format(fmt::runtime(idle.why), of), idle.accepted);
 }
 
 const RunOption& run_option(std::string_view name) {

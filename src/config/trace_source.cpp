@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <array>
+#include <memory>
+#include <string>
 #include <string_view>
 #include <system_error>
 #include <utility>
@@ -15,6 +17,8 @@
 #include <rubato/core/number.hpp>
 #include <rubato/trace/availability_steps.hpp>
 #include <rubato/trace/generators.hpp>
+
+#include "config/allowed.hpp"
 
 namespace rubato {
 
@@ -39,18 +43,24 @@ std::string_view name_in(std::string_view spec) {
   return spec.substr(0, spec.find(':'));
 }
 
-Trace constant_trace(const std::string& spec, std::string_view place) {
+TraceChoice::Kind kind_of(const std::string& text) {
+  if (text == kElastic) return TraceChoice::Kind::elastic;
+  if (is_number(text)) return TraceChoice::Kind::constant;
+  return is_generator(text) ? TraceChoice::Kind::generator : TraceChoice::Kind::file;
+}
+
+std::int64_t batch_size_of(const std::string& text) {
   try {
-    return Trace::constant(parse_whole(spec, 1, kMaxBatchSize));
+    return parse_whole(text, 1, kMaxBatchSize);
   } catch (const Error& error) {
-    throw Error(fmt::format("{}{}, a file, a generator or {}", place, error.what(), kElastic));
+    throw Error(fmt::format("{}, a file, a generator or {}", error.what(), kElastic));
   }
 }
 
-void require_file(const std::string& spec, const std::filesystem::path& file,
-                  std::string_view place) {
+void require_file(const std::filesystem::path& file, std::string_view place) {
   std::error_code ignored;
   if (std::filesystem::exists(file, ignored)) return;
+  const std::string spec = file.string();
   const std::vector<Strategy> generators = availability_generators();
   std::vector<std::string_view> names = row_names(generators);
   names.push_back(kElastic);
@@ -72,21 +82,27 @@ std::string trace_values() {
   return fmt::format("{}|GENERATOR", fmt::join(row_names(kTraces), "|"));
 }
 
-void require_trace_name(const std::string& spec) {
-  if (is_generator(spec)) require_generator(spec);
+template <>
+std::shared_ptr<const TraceChoice> Parsed<TraceChoice>::parse(const std::string& text) {
+  TraceChoice choice{.kind = kind_of(text)};
+  if (choice.kind == TraceChoice::Kind::constant) choice.batch_size = batch_size_of(text);
+  if (choice.kind == TraceChoice::Kind::generator) require_generator(text);
+  if (choice.kind == TraceChoice::Kind::file) choice.file = text;
+  return std::make_shared<const TraceChoice>(std::move(choice));
+}
+
+std::string map_trace(
+    const Parsed<TraceChoice>& trace,
+    const std::function<std::filesystem::path(const std::filesystem::path&)>& map) {
+  if (!trace->file) return trace.text();
+  const std::filesystem::path mapped = map(*trace->file);
+  // A file called "128", "elastic" or "spot" stays a file.
+  const bool is_file = kind_of(mapped.string()) == TraceChoice::Kind::file;
+  return is_file ? mapped.string() : ("." / mapped).string();
 }
 
 void require_availability_steps(const std::string& text) {
   static_cast<void>(parse_availability_steps(text, 1));
-}
-
-bool is_built_in(const std::string& spec) {
-  return spec == kElastic || is_number(spec);
-}
-
-std::optional<std::filesystem::path> trace_file(const std::string& spec) {
-  if (is_built_in(spec) || is_generator(spec)) return std::nullopt;
-  return spec;
 }
 
 CoreRange cores_of(const Trace& trace, std::int64_t otherwise) {
@@ -100,24 +116,27 @@ CoreRange cores_of(const Trace& trace, std::int64_t otherwise) {
   return range;
 }
 
-std::variant<Trace, Availability> load_trace_or_availability(const std::string& spec,
+std::variant<Trace, Availability> load_trace_or_availability(const Parsed<TraceChoice>& trace,
                                                              std::optional<TraceEnd> end,
                                                              std::string_view place) {
-  if (spec == kElastic) {
-    Trace trace = Trace::elastic();
-    return end ? Trace(trace.steps(), *end, trace.source()) : trace;
-  }
-  if (is_generator(spec)) {
-    try {
-      return generate_availability(spec, end.value_or(TraceEnd::error));
-    } catch (const Error& error) {
-      throw Error(fmt::format("{}{}", place, error.what()));
+  switch (trace->kind) {
+    case TraceChoice::Kind::elastic: {
+      Trace elastic = Trace::elastic();
+      return end ? Trace(elastic.steps(), *end, elastic.source()) : elastic;
     }
+    case TraceChoice::Kind::constant:
+      return Trace::constant(trace->batch_size);
+    case TraceChoice::Kind::generator:
+      try {
+        return generate_availability(trace.text(), end.value_or(TraceEnd::error));
+      } catch (const Error& error) {
+        throw Error(fmt::format("{}{}", place, error.what()));
+      }
+    case TraceChoice::Kind::file:
+      break;
   }
-  const std::optional<std::filesystem::path> file = trace_file(spec);
-  if (!file) return constant_trace(spec, place);
-  require_file(spec, *file, place);
-  return read_trace_or_availability(*file, end.value_or(TraceEnd::error));
+  require_file(*trace->file, place);
+  return read_trace_or_availability(*trace->file, end.value_or(TraceEnd::error));
 }
 
 RunSteps load_run_steps(const RunConfiguration& run) {
@@ -125,29 +144,10 @@ RunSteps load_run_steps(const RunConfiguration& run) {
 }
 
 RunSteps run_steps_of(const RunConfiguration& run, RunSteps loaded) {
-  if (const Trace* const trace = std::get_if<Trace>(&loaded)) {
-    if (run.availability.empty()) return loaded;
-    throw Error(
-        fmt::format("--availability: {} says itself what every step is; accepted: with a "
-                    "file of availability (docs/traces.md) or a generator (rubato list "
-                    "generators)",
-                    trace->source()));
-  }
-  const AvailabilitySteps steps = parse_availability_steps(run.availability, run.minibatch);
-  if (run.clock == Clock::real) return to_steps(std::get<Availability>(loaded), steps);
-  if (steps.seconds_per_step || steps.steps_per_sample) {
-    throw Error(fmt::format(
-        "--availability {}: in modelled time a step lasts as long as the cluster takes "
-        "for it; accepted: without {}, or with --clock real",
-        run.availability, steps.seconds_per_step ? "seconds-per-step" : "steps-per-sample"));
-  }
-  if (steps.on_zero != OnZero::drop) {
-    throw Error(
-        fmt::format("--availability {}: modelled time goes on without devices; accepted: without "
-                    "on-zero (--on-idle says what follows), or with --clock real",
-                    run.availability));
-  }
-  return loaded;
+  require_availability(run, loaded);
+  if (run.clock == Clock::modelled || std::holds_alternative<Trace>(loaded)) return loaded;
+  return to_steps(std::get<Availability>(loaded),
+                  parse_availability_steps(run.availability, run.minibatch));
 }
 
 Trace load_trace(const RunConfiguration& run) {

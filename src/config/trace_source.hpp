@@ -1,6 +1,8 @@
 #pragma once
 
+#include <cstdint>
 #include <filesystem>
+#include <functional>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -20,17 +22,39 @@ class StepOfDeviceCount;  // trace/availability_steps.hpp
 [[nodiscard]] std::vector<Strategy> trace_sources();
 /// All that it accepts, for descriptions: "FILE|N|elastic|GENERATOR".
 [[nodiscard]] std::string trace_values();
-/// Throws Error for a generator whose arguments are wrong; everything else may name a file.
-void require_trace_name(const std::string& spec);
+
+/// What --trace names. Parsed<TraceChoice> throws Error for a number that is no batch size and for
+/// a generator whose arguments are wrong; everything else may name a file.
+struct TraceChoice {
+  enum class Kind {
+    elastic,    ///< the built-in trace
+    constant,   ///< the same batch size at every step
+    generator,  ///< of devices over time
+    file,       ///< of steps, or of devices over time
+  };
+  Kind kind = Kind::file;
+  /// Of a constant one, in samples.
+  std::int64_t batch_size = 0;
+  /// Empty unless it is a file.
+  std::optional<std::filesystem::path> file{};
+
+  /// Whether it is the same trace wherever and whenever it is read.
+  [[nodiscard]] bool is_built_in() const { return kind == Kind::elastic || kind == Kind::constant; }
+};
+
+/// The text of --trace with its file mapped by `map`; it still names a file, whatever it is called.
+[[nodiscard]] std::string map_trace(
+    const Parsed<TraceChoice>& trace,
+    const std::function<std::filesystem::path(const std::filesystem::path&)>& map);
+
 /// Throws Error for what parse_availability_steps() rejects.
 void require_availability_steps(const std::string& text);
 
-/// What a --trace of that text names: "elastic" (built in), a batch size (the same at every step),
-/// a generator, or a file with either. `end` is what the user wants to follow it; without it the
+/// Makes or reads what a --trace names. `end` is what the user wants to follow it; without it the
 /// built-in trace cycles, and everything else ends with an error. A constant has no end to speak
 /// of. Throws Error, with the file and line where there is one, or `place` before the message.
 [[nodiscard]] std::variant<Trace, Availability> load_trace_or_availability(
-    const std::string& spec, std::optional<TraceEnd> end, std::string_view place);
+    const Parsed<TraceChoice>& trace, std::optional<TraceEnd> end, std::string_view place);
 
 /// The trace of a run: that of --trace, where it is an availability with the steps that
 /// --availability makes of it. Throws Error as above, and for an --availability that would do
@@ -62,11 +86,5 @@ struct CoreRange {
 };
 [[nodiscard]] CoreRange cores_of(const Trace& trace, std::int64_t otherwise);
 [[nodiscard]] CoreRange cores_of(const RunSteps& steps, const RunConfiguration& run);
-
-/// Whether `spec` is "elastic" or a number, which is the same trace wherever and whenever it is
-/// read.
-[[nodiscard]] bool is_built_in(const std::string& spec);
-/// The file that `spec` names; empty for what is built in and for a generator.
-[[nodiscard]] std::optional<std::filesystem::path> trace_file(const std::string& spec);
 
 }  // namespace rubato

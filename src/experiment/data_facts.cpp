@@ -1,17 +1,14 @@
 #include "experiment/data_facts.hpp"
 
 #include <algorithm>
-#include <variant>
 #include <vector>
 
 #include <fmt/format.h>
 
 #include <rubato/config/configuration_file.hpp>
 #include <rubato/core/error.hpp>
-#include <rubato/plan/plan.hpp>
-#include <rubato/recipe/quadratic_options.hpp>
 
-#include "config/batch_policy.hpp"
+#include "config/allowed.hpp"
 #include "config/engine.hpp"
 #include "config/trace_source.hpp"
 #include "run/run_data.hpp"
@@ -35,20 +32,20 @@ double share_of_largest_class(const SampleSet& samples, std::int64_t classes) {
 // Configurations with the same have the same data.
 std::string data_key(const RunConfiguration& configuration) {
   const auto& held = configuration.validation;
-  return fmt::format("data {} {} {}", configuration.data, held ? held->share : 0,
+  return fmt::format("data {} {} {}", configuration.data.text(), held ? held->share : 0,
                      held ? held->seed : 0);
 }
 
 }  // namespace
 
 const DataFacts::Facts& DataFacts::facts_of(const RunConfiguration& configuration) {
-  if (configuration.model == kOwn) {
+  if (configuration.model->is_own()) {
     throw Error(
         "--model own: runs that are processes have no model of another program's; accepted: the "
         "name of a model (rubato list models)");
   }
-  const bool classifies = model_entry(configuration.model).classifies;
-  const std::string key = classifies ? data_key(configuration) : configuration.model;
+  const bool classifies = configuration.model->classifies;
+  const std::string key = classifies ? data_key(configuration) : configuration.model.text();
   if (const auto found = facts_.find(key); found != facts_.end()) return found->second;
   Facts facts{.measure = {.is_accuracy = classifies}};
   if (classifies) {
@@ -56,14 +53,14 @@ const DataFacts::Facts& DataFacts::facts_of(const RunConfiguration& configuratio
     if (!data.test) {
       throw Error(
           fmt::format("--data {}: it has no test set to compare by; accepted: with --validation",
-                      configuration.data));
+                      configuration.data.text()));
     }
     facts.measure.is_accuracy = data.classes > 0;
     if (data.classes > 0) facts.measure.chance = share_of_largest_class(*data.test, data.classes);
     facts.samples = data.train.size();
     facts.shape = shape_of(data);
   } else {
-    facts.samples = parse_quadratic(configuration.model).samples;
+    facts.samples = configuration.model->own_samples().value();
   }
   return facts_.emplace(key, facts).first->second;
 }
@@ -80,20 +77,12 @@ void DataFacts::require_steps(const RunConfiguration& configuration) {
   same.learning_rate = 1;
   if (!checked_.insert(to_toml(same)).second) return;
   const Facts& facts = facts_of(configuration);
-  const std::int64_t samples = facts.samples;
   const RunSteps steps = load_run_steps(configuration);
-  require_room_for_batches(configuration, samples);
-  // By a policy nobody knows which rows there will be.
-  if (has_batch_policy(configuration)) return;
-  if (const Trace* const trace = std::get_if<Trace>(&steps)) {
-    const Planner planner(*trace, {.dataset_size = samples,
-                                   .minibatch_size = configuration.minibatch,
-                                   .cores = configuration.cores,
-                                   .remainder = configuration.remainder});
-    require_epochs(planner, configuration.epochs);
-    return;
-  }
-  require_devices(configuration, steps, known_gradient_bytes(configuration, facts.shape), samples);
+  rubato::require_steps(configuration, {.steps = steps, .samples = facts.samples, .source = [&] {
+                                          return make_step_source(
+                                              configuration, steps,
+                                              known_gradient_bytes(configuration, facts.shape));
+                                        }});
 }
 
 void DataFacts::require_runnable(std::span<const PlannedRun> runs) {
@@ -110,7 +99,7 @@ void DataFacts::require_runnable(std::span<const PlannedRun> runs) {
     throw Error(
         fmt::format("--model: {} has an accuracy, and {} has none; accepted: models that "
                     "have one, or models that have none",
-                    runs.front().configuration.model, run.configuration.model));
+                    runs.front().configuration.model.text(), run.configuration.model.text()));
   }
 }
 

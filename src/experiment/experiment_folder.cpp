@@ -147,7 +147,8 @@ Design ExperimentFolder::adopt(const Design& given) const {
 
 std::string ExperimentFolder::adopt_trace(const std::string& trace,
                                           const std::string& label) const {
-  const auto file = trace_file(trace);
+  const Parsed<TraceChoice> choice = trace;
+  const auto& file = choice->file;
   if (!file) return trace;
   const fs::path folder = path_ / kTraces;
   if (fs::absolute(*file).lexically_normal().parent_path() == folder) {
@@ -191,7 +192,7 @@ RunFiles ExperimentFolder::files_of(const PlannedRun& run, bool tuning) const {
 std::string ExperimentFolder::config_text(const PlannedRun& run) const {
   RunConfiguration configuration = with_paths_from(path_ / kRuns, run.configuration);
   // Relative, so that the folder may be moved.
-  if (const auto file = trace_file(configuration.trace)) {
+  if (const auto& file = configuration.trace->file) {
     const fs::path inside = file->lexically_relative(path_ / kRuns);
     if (inside.parent_path() == fs::path("..") / kTraces) configuration.trace = inside.string();
   }

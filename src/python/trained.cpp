@@ -16,8 +16,8 @@
 #include <rubato/run/evaluation.hpp>
 #include <rubato/torch/environment.hpp>
 
+#include "config/engine.hpp"
 #include "config/loss.hpp"
-#include "config/model_source.hpp"
 #include "data/data_files.hpp"
 #include "python/beside_python.hpp"
 #include "python/errors.hpp"
@@ -53,7 +53,7 @@ void require_alike(const SampleRows& asked, const SampleRows& trained, const cha
 
 // Whether its model is TorchScript, which takes samples in the shape that they have.
 bool has_script(const RunConfiguration& run) {
-  return run.model == kOwn || script_file(run.model).has_value();
+  return run.model->is_own() || run.model->script.has_value();
 }
 
 // Zeros of the type and shape in which training has targets.

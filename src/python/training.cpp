@@ -21,6 +21,7 @@
 #include "app/run_messages.hpp"
 #include "app/train_arguments.hpp"
 #include "app/way_out.hpp"
+#include "config/run_option.hpp"
 #include "core/file.hpp"
 #include "core/memory.hpp"
 #include "python/beside_python.hpp"
@@ -120,11 +121,10 @@ std::string call_to_go_on(const OwnParts& parts, const std::string& folder) {
 // What is written to a run's folder and nowhere else.
 void require_folder(const app::TrainArguments& arguments) {
   if (arguments.resume || arguments.out) return;
-  for (const char* name :
-       {"checkpoint-every", "keep", "tensorboard", "histograms", "histograms-every"}) {
-    const bool is_off = name == std::string_view("tensorboard") && !arguments.run.tensorboard;
-    if (!arguments.given.contains(name) || is_off) continue;
-    throw Error(fmt::format("--{}: the run is kept nowhere; accepted: with out", name));
+  for (const RunOption& option : run_options()) {
+    if (!option.needs_folder || !arguments.given.contains(option.name)) continue;
+    if (option.text(arguments.run) == "false") continue;
+    throw Error(fmt::format("--{}: the run is kept nowhere; accepted: with out", option.name));
   }
 }
 
@@ -223,7 +223,7 @@ void train_in(Session& session, CallingThread& calling) {
   }
   outcome.folder = run.location().path().string();
   outcome.to_go_on = call_to_go_on(session.parts, outcome.folder);
-  outcome.model_name = arguments->run.model;
+  outcome.model_name = arguments->run.model.text();
   *outcome.trained_on = {.run = arguments->run,
                          .parts = {.loss = session.parts.loss,
                                    .inputs = session.parts.inputs,

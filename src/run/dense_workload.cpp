@@ -1,4 +1,5 @@
 #include <utility>
+#include <variant>
 
 #include <fmt/format.h>
 #include <oneapi/tbb/version.h>
@@ -72,7 +73,7 @@ void require_room(const RunConfiguration& configuration, const DataSets& data) {
   if (data.test) samples += static_cast<double>(data.test->size());
   const double features = static_cast<double>(data.train.inputs.elements());
   require_memory(samples * features * kFloatBytes,
-                 fmt::format("{}, {} {} of {} numbers as floats, needs", configuration.data,
+                 fmt::format("{}, {} {} of {} numbers as floats, needs", configuration.data.text(),
                              samples, data.noun, features),
                  "with --engine libtorch what does not fit is read from the file in every step");
 }
@@ -115,14 +116,8 @@ class DenseWorkload final : public Workload {
         data_record_(rubato::data_record(configuration, data)),
         class_names_(rubato::class_names(data)),
         has_real_targets_(data.classes == 0) {
-    require_one_target(configuration, data);
-    if (configuration.model.starts_with("mlp")) perceptron_ = parse_perceptron(configuration.model);
-    if (data.classes == 0 && !perceptron_) {
-      throw Error(
-          fmt::format("--model {}: it tells classes apart, and the targets of {} are real numbers; "
-                      "accepted: mlp or script:FILE",
-                      configuration.model, configuration.data));
-    }
+    const ModelOptions& model = configuration.model->options;
+    if (const auto* mlp = std::get_if<PerceptronOptions>(&model)) perceptron_ = *mlp;
     require_room(configuration, data);
     train_ = dense_rows(data, data.train);
     if (data.test) test_ = dense_rows(data, *data.test);
@@ -141,7 +136,8 @@ class DenseWorkload final : public Workload {
 class QuadraticWorkload final : public Workload {
  public:
   explicit QuadraticWorkload(const RunConfiguration& configuration)
-      : model_(configuration.model), options_(parse_quadratic(configuration.model)) {}
+      : model_(configuration.model.text()),
+        options_(std::get<QuadraticOptions>(configuration.model->options)) {}
 
   std::string description() const override {
     return fmt::format("{}: {} parameters, {} samples", model_, options_.dim, options_.samples);
@@ -164,14 +160,13 @@ class QuadraticWorkload final : public Workload {
 }  // namespace
 
 std::shared_ptr<const Workload> dense_workload(const RunConfiguration& configuration) {
-  const ModelEntry& model = model_entry(configuration.model);
-  if (!model.in_eigen) {
+  if (!configuration.model->in_eigen) {
     throw Error(
         fmt::format("Eigen does not compute the model {}; accepted: softmax, mlp, quadratic",
-                    configuration.model));
+                    configuration.model.text()));
   }
   require_portable(configuration);
-  if (!model.classifies) return std::make_shared<QuadraticWorkload>(configuration);
+  if (!configuration.model->classifies) return std::make_shared<QuadraticWorkload>(configuration);
   return std::make_shared<DenseWorkload>(configuration);
 }
 

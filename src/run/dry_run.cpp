@@ -7,7 +7,6 @@
 #include <fmt/format.h>
 
 #include <rubato/core/error.hpp>
-#include <rubato/recipe/quadratic_options.hpp>
 #include <rubato/run/workload.hpp>
 #include <rubato/sim/cluster_model.hpp>
 #include <rubato/sim/host_traffic.hpp>
@@ -22,7 +21,7 @@ namespace {
 constexpr std::int64_t kBuiltInImages = 12'000;
 
 std::int64_t samples_of(const RunConfiguration& run) {
-  return model_entry(run.model).classifies ? kBuiltInImages : parse_quadratic(run.model).samples;
+  return run.model->own_samples().value_or(kBuiltInImages);
 }
 
 // What the busiest of several hosts sends in a step; 0 of one.

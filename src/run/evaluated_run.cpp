@@ -14,9 +14,9 @@
 
 namespace rubato {
 
-void require_weights_of_summary(const std::string& weights,
+void require_weights_of_summary(const std::filesystem::path& weights,
                                 std::span<const NamedArray> parameters) {
-  const std::filesystem::path summary_file = std::filesystem::path(weights) / "summary.json";
+  const std::filesystem::path summary_file = weights / "summary.json";
   std::error_code ignored;
   if (weights.empty() || !std::filesystem::is_regular_file(summary_file, ignored)) return;
   const auto summary =

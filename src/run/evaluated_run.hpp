@@ -1,7 +1,7 @@
 #pragma once
 
+#include <filesystem>
 #include <span>
-#include <string>
 
 #include <rubato/state/named_array.hpp>
 
@@ -9,6 +9,7 @@ namespace rubato {
 
 /// Throws Error unless the trained parameters that were read of `weights`, where it is the folder
 /// of a run, are those that its summary.json names.
-void require_weights_of_summary(const std::string& weights, std::span<const NamedArray> parameters);
+void require_weights_of_summary(const std::filesystem::path& weights,
+                                std::span<const NamedArray> parameters);
 
 }  // namespace rubato

@@ -42,7 +42,7 @@ std::string write_origin(const RunFolder& folder, RunConfiguration run, const Ru
     availability->write_csv(text);
     folder.write("availability.csv", text.str());
     run.trace = folder.file("availability.csv").string();
-  } else if (!is_built_in(run.trace)) {
+  } else if (!run.trace->is_built_in()) {
     folder.write("trace.csv", std::get<Trace>(steps).to_csv());
     run.trace = folder.file("trace.csv").string();
     // The file has the steps that it said.

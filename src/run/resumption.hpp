@@ -38,7 +38,7 @@ class KeepNewer final : public Observer {
     /// Whether it was named, and not found to be the newest.
     bool named = false;
     /// Where the data of the run lie now.
-    std::string data;
+    Parsed<DataSource> data = "digits";
     /// What else the run is of.
     std::span<const WorkloadFile> files{};
   };

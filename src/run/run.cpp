@@ -10,6 +10,7 @@
 #include <rubato/train/early_stopping.hpp>
 #include <rubato/train/monitor.hpp>
 
+#include "config/allowed.hpp"
 #include "config/trace_source.hpp"
 #include "core/check.hpp"
 #include "data/mapped_file.hpp"
@@ -52,7 +53,10 @@ Run::Run(RunConfiguration configuration, std::shared_ptr<const Workload> workloa
       trainer_(make_trainer(*workload_, configuration_,
                             make_step_source(configuration_, steps_, workload_->gradient_bytes()),
                             options_on(std::move(hosts), configuration_))) {
-  require_devices(configuration_, steps_, workload_->gradient_bytes(), workload_->samples());
+  require_steps(configuration_,
+                {.steps = steps_, .samples = workload_->samples(), .source = [this] {
+                   return make_step_source(configuration_, steps_, workload_->gradient_bytes());
+                 }});
   // Those who come later get their state from the others, which says what it is of.
   if (Hosts* const others = trainer_.options().hosts.get(); others && !others->elastic()) {
     const auto& from = location_.from();
@@ -61,8 +65,8 @@ Run::Run(RunConfiguration configuration, std::shared_ptr<const Workload> workloa
   if (!location_.path().empty() && !location_.folder_) location_.folder_.emplace(location_.path());
   add_keepers();
   if (location_.from()) go_on();
-  if (const auto interval = parse_checkpoint_interval(configuration_.checkpoint_every);
-      location_.folder_) {
+  if (location_.folder_) {
+    const std::optional<CheckpointInterval>& interval = *configuration_.checkpoint_every;
     checkpointer_ = std::make_shared<Checkpointer>(
         checkpoints_, interval.value_or(CheckpointInterval()), [this] { sync_records(); });
     if (interval) trainer_.add_observer(checkpointer_);
@@ -174,8 +178,8 @@ RunSummary Run::summary_of(const std::string& stopped) const {
           .engine = workload_->engine(),
           .kernels_wanted = std::string(choice_name(kKernels, configuration_.kernels)),
           .kernel_start = kernel_start(),
-          .model = configuration_.model,
-          .data = configuration_.data,
+          .model = configuration_.model.text(),
+          .data = configuration_.data.text(),
           .trace = source_of(steps_),
           .weights_sha256 = sha256_of(trainer_.parameters()),
           .wall_seconds = record_->wall_seconds(),
@@ -195,8 +199,7 @@ void Run::write_results(RunSummary& summary, bool with_checkpoint) {
   summary.metrics_sha256 = metrics_->sha256();
   folder().write("summary.json", to_json(summary));
   // Last, as what it is for, more epochs, is not lost with it.
-  if (with_checkpoint && !stopped_for_now_ &&
-      parse_checkpoint_interval(configuration_.checkpoint_every)) {
+  if (with_checkpoint && !stopped_for_now_ && configuration_.checkpoint_every->has_value()) {
     static_cast<void>(write_checkpoint());
   }
 }

@@ -10,6 +10,7 @@
 
 #include <rubato/core/error.hpp>
 
+#include "config/allowed.hpp"
 #include "config/data_source.hpp"
 #include "core/check.hpp"
 #include "data/data_files.hpp"
@@ -78,68 +79,33 @@ std::string what_they_are(const DataSets& data) {
                      counted(data.train.targets.elements(), "real target", "real targets"));
 }
 
-// What moves or mirrors pixels would move columns of numbers, too.
-void require_images(const RunConfiguration& run, const DataSets& data) {
-  if (run.augment.empty()) return;
-  const std::size_t dimensions = data.train.inputs.shape().size();
-  if (data.inputs != InputKind::tokens && (dimensions == 2 || dimensions == 3)) return;
-  throw Error(
-      fmt::format("--augment {}: the samples of {}, {}, are no images; accepted: with samples of "
-                  "height x width or channels x height x width",
-                  run.augment, run.data, what_they_are(data)));
-}
-
-void require_options_fit(const RunConfiguration& run, const DataSets& data) {
-  const auto refuse = [](std::string_view option, std::string_view why, std::string_view accepted) {
-    throw Error(fmt::format("--{}: {}; accepted: {}", option, why, accepted));
-  };
-  require_images(run, data);
-  const TestMetrics metrics = test_metrics_of(run);
-  const bool watches = run.keep_best || run.patience > 0;
-  if (!data.test) {
-    const std::string why = fmt::format("there is no test set in {}", run.data);
-    constexpr std::string_view kAccepted = "with --validation, or data that have one";
-    if (run.target_accuracy) refuse("target-accuracy", why, kAccepted);
-    if (run.top_k > 0) refuse("top-k", why, kAccepted);
-    if (metrics != TestMetrics()) refuse("metric", why, kAccepted);
-    if (watches && run.watch != Metric::train_loss) {
-      refuse(run.keep_best ? "keep-best" : "patience", why,
-             "with --validation, data that have one, or --watch train-loss");
-    }
-  }
-  if (data.classes == 0) {
-    const std::string why = fmt::format("the targets of {} are no classes", run.data);
-    constexpr std::string_view kAccepted = "with data of classes";
-    if (run.target_accuracy) refuse("target-accuracy", why, kAccepted);
-    if (run.top_k > 0) refuse("top-k", why, kAccepted);
-    if (metrics.accuracy || metrics.perplexity || metrics.top_k > 0) {
-      refuse("metric", why, "mse, or with data of classes");
-    }
-    if (watches && run.watch == Metric::test_accuracy) {
-      refuse("watch test-accuracy", why, kAccepted);
-    }
-  } else if (metrics.mse) {
-    refuse("metric mse", fmt::format("the targets of {} are classes", run.data),
-           "accuracy, top-k, perplexity, or with data of real targets");
-  }
+KnownData known(const DataSets& data) {
+  const std::vector<std::int64_t>& targets = data.train.targets.shape();
+  return {.has_test = data.test.has_value(),
+          .classes = data.classes,
+          .dimensions = data.train.inputs.shape().size(),
+          .targets = data.train.targets.elements(),
+          .has_one_target = data.classes > 0 ? targets.empty() : targets.size() <= 1,
+          .has_tokens = data.inputs == InputKind::tokens,
+          .vocabulary = data.vocabulary,
+          .description = what_they_are(data)};
 }
 
 }  // namespace
 
-DataSets read_data(const std::string& text) {
-  if (text == kOwn) {
+DataSets read_data(const DataSource& source) {
+  if (source.kind == kOwn) {
     throw Error(
         "--data own: the data are in the program that trained on them; accepted: that program, or "
         "the name of a data set (rubato list data)");
   }
-  const DataSource source = parse_data(text);
   const auto* const found = std::ranges::find(kDataReaders, source.kind, &DataReader::kind);
   RUBATO_CHECK(found != kDataReaders.end(), "a data set that the configuration has let pass");
   return found->read(source);
 }
 
 DataSets load_data(const RunConfiguration& configuration) {
-  return prepared(configuration, read_data(configuration.data));
+  return prepared(configuration, read_data(*configuration.data));
 }
 
 DataSets prepared(const RunConfiguration& configuration, DataSets data) {
@@ -155,12 +121,12 @@ DataSets prepared(const RunConfiguration& configuration, DataSets data) {
   } catch (const Error& error) {
     throw Error(fmt::format("--data: {}", error.what()));
   }
-  require_options_fit(configuration, data);
+  require_data(configuration, known(data));
   return data;
 }
 
 std::string data_record(const RunConfiguration& configuration, const DataSets& data) {
-  return to_json(record_of(data, parse_data(configuration.data).kind));
+  return to_json(record_of(data, configuration.data->kind));
 }
 
 std::vector<std::string> class_names(const DataSets& data) {
@@ -177,8 +143,8 @@ std::string describe(const RunConfiguration& configuration, const DataSets& data
     sets += fmt::format(" and {} {}", data.test->size(),
                         configuration.validation ? "validation" : "test");
   }
-  return fmt::format("{} on {}: {} {} {}{}", name(configuration.model, "model"),
-                     name(configuration.data, "data"), sets, data.noun, what_they_are(data),
+  return fmt::format("{} on {}: {} {} {}{}", name(configuration.model.text(), "model"),
+                     name(configuration.data.text(), "data"), sets, data.noun, what_they_are(data),
                      data.left_out == 0 ? ""
                                         : fmt::format("; {} left out for want of a value",
                                                       counted(data.left_out, "row", "rows")));
@@ -193,15 +159,6 @@ DataShape shape_of(const DataSets& data) {
   found.channels = 1;
   for (std::size_t i = 0; i + 2 < shape.size(); ++i) found.channels *= shape[i];
   return found;
-}
-
-void require_one_target(const RunConfiguration& configuration, const DataSets& data) {
-  const auto& shape = data.train.targets.shape();
-  if (data.classes > 0 ? shape.empty() : shape.size() <= 1) return;
-  throw Error(
-      fmt::format("--model {}: it takes one class, or some real numbers, for each sample, and {} "
-                  "has {} targets for each; accepted: transformer of tokens, or script:FILE",
-                  configuration.model, configuration.data, data.train.targets.elements()));
 }
 
 }  // namespace rubato

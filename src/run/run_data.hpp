@@ -11,7 +11,7 @@
 namespace rubato {
 
 /// The data that --data names, as they are. Throws Error where they cannot be read.
-[[nodiscard]] DataSets read_data(const std::string& text);
+[[nodiscard]] DataSets read_data(const DataSource& source);
 
 /// The data that a configuration names, with the samples held out that --validation asks for, and
 /// normalised by what is left to train on. Throws Error where they cannot be read, or are not what
@@ -31,9 +31,5 @@ namespace rubato {
 /// Of the samples. Those of fewer dimensions than three are images of one channel, and of one row;
 /// of those of more, all but the last two are channels.
 [[nodiscard]] DataShape shape_of(const DataSets& data);
-
-/// Throws Error unless there is one class, or one row of real numbers, for each sample: what
-/// built-in models are trained on.
-void require_one_target(const RunConfiguration& configuration, const DataSets& data);
 
 }  // namespace rubato

@@ -5,16 +5,13 @@
 
 #include <fmt/format.h>
 
-#include <rubato/core/error.hpp>
 #include <rubato/plan/policy_source.hpp>
-#include <rubato/run/workload.hpp>
+#include <rubato/runtime/faults.hpp>
 #include <rubato/sim/clocked_source.hpp>
-#include <rubato/sim/simulate.hpp>
 #include <rubato/sim/timed_source.hpp>
 #include <rubato/trace/availability_steps.hpp>
 
 #include "config/batch_policy.hpp"
-#include "config/fault_options.hpp"
 #include "config/trace_source.hpp"
 
 namespace rubato {
@@ -56,9 +53,10 @@ std::unique_ptr<StepSource> source_of(const RunConfiguration& run, const Availab
 }  // namespace
 
 ClusterModel cluster_of(const RunConfiguration& run, std::int64_t gradient_bytes) {
-  ClusterModel cluster = parse_cluster(run.cluster, gradient_bytes);
+  ClusterModel cluster = *run.cluster;
+  if (cluster.gradient_bytes == kBytesOfModel) cluster.gradient_bytes = gradient_bytes;
   cluster.price = run.price;
-  for (const Straggler& slow : parse_stragglers(run.straggler)) {
+  for (const Straggler& slow : *run.straggler) {
     cluster.slow_cores.push_back({.core = slow.core, .factor = slow.factor});
   }
   return cluster;
@@ -67,25 +65,6 @@ ClusterModel cluster_of(const RunConfiguration& run, std::int64_t gradient_bytes
 std::unique_ptr<StepSource> make_step_source(const RunConfiguration& run, const RunSteps& steps,
                                              std::int64_t gradient_bytes) {
   return std::visit([&](const auto& of) { return source_of(run, of, gradient_bytes); }, steps);
-}
-
-void require_devices(const RunConfiguration& run, const RunSteps& steps,
-                     std::int64_t gradient_bytes, std::int64_t samples) {
-  require_room_for_batches(run, samples);
-  const Availability* const availability = std::get_if<Availability>(&steps);
-  // How many steps a number of iterations takes, and what a policy decides, only training knows.
-  if (availability == nullptr || availability->end() != TraceEnd::error || run.iterations ||
-      has_batch_policy(run)) {
-    return;
-  }
-  const auto source = make_step_source(run, steps, gradient_bytes);
-  static_cast<void>(simulate(*source,
-                             {.dataset_size = samples,
-                              .minibatch_size = run.minibatch,
-                              .cores = run.cores,
-                              .remainder = run.remainder,
-                              .epochs = run.epochs},
-                             {}, budget_of(run)));
 }
 
 }  // namespace rubato

@@ -21,10 +21,4 @@ namespace rubato {
                                                            const RunSteps& steps,
                                                            std::int64_t gradient_bytes);
 
-/// Throws Error where devices go before a training on so many samples has come to its end, and that
-/// is to be an error, and for batches (--batch) that are larger than an epoch: what training itself
-/// would find out late.
-void require_devices(const RunConfiguration& run, const RunSteps& steps,
-                     std::int64_t gradient_bytes, std::int64_t samples);
-
 }  // namespace rubato

@@ -8,10 +8,9 @@
 
 #include <rubato/core/error.hpp>
 #include <rubato/run/workload.hpp>
+#include <rubato/runtime/faults.hpp>
 #include <rubato/state/state_file.hpp>
 #include <rubato/train/monitor.hpp>
-
-#include "config/fault_options.hpp"
 
 namespace rubato {
 
@@ -65,17 +64,13 @@ ArrayCopies Workload::predict(const Trainer& /*trainer*/, Prediction /*what*/) c
       fmt::format("{} does not predict; accepted: the workload of libtorch", engine().engine));
 }
 
-Budget budget_of(const RunConfiguration& configuration) {
-  return {.iterations = configuration.iterations,
-          .samples = configuration.samples,
-          .hours = configuration.hours,
-          .money = configuration.money};
-}
-
 TrainOptions train_options(const RunConfiguration& options) {
-  FaultOptions faults = parse_random_faults(options.faults);
-  faults.planned = parse_faults(options.fault);
+  FaultOptions faults = *options.faults;
+  faults.planned = *options.fault;
   const TestMetrics metrics = test_metrics_of(options);
+  // In modelled time they are those of the cluster, and nobody waits for them here.
+  std::vector<Straggler> stragglers;
+  if (options.clock == Clock::real) stragglers = *options.straggler;
   return {.epochs = options.epochs,
           .budget = budget_of(options),
           .minibatch_size = options.minibatch,
@@ -102,9 +97,7 @@ TrainOptions train_options(const RunConfiguration& options) {
           .reduce = options.reduce,
           .exact = options.exact,
           .faults = std::move(faults),
-          // In modelled time they are those of the cluster, and nobody waits for them here.
-          .stragglers = options.clock == Clock::real ? parse_stragglers(options.straggler)
-                                                     : std::vector<Straggler>(),
+          .stragglers = std::move(stragglers),
           .threads = static_cast<int>(options.threads)};
 }
 

@@ -8,7 +8,7 @@
 #include <rubato/model/script.hpp>
 #include <rubato/torch/losses.hpp>
 
-#include "config/model_source.hpp"
+#include "config/loss.hpp"
 #include "core/check.hpp"
 
 namespace rubato {
@@ -32,10 +32,11 @@ Loss on_numbers(Loss loss) {
 
 }  // namespace
 
-Loss run_loss(const std::string& name, double label_smoothing, std::string_view script) {
-  if (const auto file = script_file(name)) {
+Loss run_loss(const Parsed<LossChoice>& loss, double label_smoothing, std::string_view script) {
+  if (const auto& file = loss->script) {
     return script_loss(read_script(script, fmt::format("--loss: {}", file->string())));
   }
+  const std::string_view name = loss->name;
   if (name == "cross-entropy") return cross_entropy_loss(label_smoothing);
   if (name == "nll") return nll_loss(label_smoothing);
   if (name == "mse") return on_numbers(mse_loss());

@@ -1,15 +1,15 @@
 #pragma once
 
-#include <string>
 #include <string_view>
 
+#include <rubato/config/run_configuration.hpp>
 #include <rubato/model/model.hpp>
 
 namespace rubato {
 
-/// The loss of that name (--loss). `script` are the bytes of its file, where it has one. Throws
+/// The loss that --loss names. `script` are the bytes of its file, where it has one. Throws
 /// Error for what is no TorchScript.
-[[nodiscard]] Loss run_loss(const std::string& name, double label_smoothing,
+[[nodiscard]] Loss run_loss(const Parsed<LossChoice>& loss, double label_smoothing,
                             std::string_view script);
 
 }  // namespace rubato

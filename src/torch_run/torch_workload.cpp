@@ -4,18 +4,19 @@
 #include <string>
 #include <string_view>
 #include <utility>
+#include <variant>
 #include <vector>
 
 #include <fmt/format.h>
 
 #include <rubato/core/error.hpp>
-#include <rubato/core/spec.hpp>
 #include <rubato/model/builtin_models.hpp>
 #include <rubato/model/script.hpp>
 #include <rubato/torch/dataset.hpp>
 #include <rubato/torch/weights.hpp>
 #include <rubato/torch_run/torch_workload.hpp>
 
+#include "config/allowed.hpp"
 #include "config/engine.hpp"
 #include "config/loss.hpp"
 #include "config/model_source.hpp"
@@ -37,48 +38,23 @@ namespace rubato {
 
 namespace {
 
-bool is_transformer(const std::string& model) {
-  return Spec(model).name() == "transformer";
-}
-
-// Samples as images, as built-in models take them. Throws Error for what they are not made for.
-ImageShape image_shape(const RunConfiguration& configuration, const DataSets& data) {
-  require_one_target(configuration, data);
-  const std::vector<std::int64_t>& shape = data.train.inputs.shape();
-  constexpr std::size_t kMostDimensions = 3;
-  if (shape.size() > kMostDimensions) {
-    throw Error(
-        fmt::format("--model {}: samples of {} dimensions; accepted: channels x height x width, "
-                    "height x width, or features",
-                    configuration.model, shape.size()));
-  }
+// Samples as images, as built-in models take them.
+ImageShape image_shape(const DataSets& data) {
   const DataShape of = shape_of(data);
   return {.channels = of.channels, .height = of.height, .width = of.width, .classes = data.classes};
 }
 
 // Of samples that are sequences of tokens.
 ModelFactory model_of_sequences(const RunConfiguration& configuration, const DataSets& data) {
-  if (data.vocabulary == 0) {
-    throw Error(
-        fmt::format("--model {}: the tokens of {} are no sequences with a class for each token; "
-                    "accepted: y of the shape of x, and tokens from 0 to 999999",
-                    configuration.model, configuration.data));
-  }
-  return sequence_model(configuration.model, {.tokens = data.train.inputs.elements(),
-                                              .vocabulary = data.vocabulary,
-                                              .classes = data.classes});
+  return sequence_model(configuration.model.text(), {.tokens = data.train.inputs.elements(),
+                                                     .vocabulary = data.vocabulary,
+                                                     .classes = data.classes});
 }
 
 ModelFactory model_of_images(const RunConfiguration& configuration, const DataSets& data,
                              const ImageShape& shape) {
-  if (data.classes > 0) return builtin_model(configuration.model, shape);
-  if (Spec(configuration.model).name() != "mlp") {
-    throw Error(
-        fmt::format("--model {}: it tells classes apart, and the targets of {} are real numbers; "
-                    "accepted: mlp or script:FILE",
-                    configuration.model, configuration.data));
-  }
-  return regression_model(configuration.model, data.train.inputs.elements(),
+  if (data.classes > 0) return builtin_model(configuration.model.text(), shape);
+  return regression_model(configuration.model.text(), data.train.inputs.elements(),
                           data.train.targets.elements());
 }
 
@@ -114,7 +90,7 @@ class PartsLoader {
 
   void load_script() {
     if (own_.model) parts_.script = std::make_shared<ScriptModel>(*std::move(own_.model));
-    if (const auto file = script_file(configuration_.model)) {
+    if (const auto& file = configuration_.model->script) {
       parts_.script = std::make_shared<ScriptModel>(
           [mapping = open("model", *file), source = fmt::format("--model: {}", file->string())] {
             torch::jit::Module module = read_script(mapping->bytes(), source);
@@ -127,21 +103,20 @@ class PartsLoader {
 
   void load_datasets() {
     if (!parts_.script) {
-      throw Error(
-          fmt::format("--model {}: it takes one tensor of inputs and one of targets; accepted: a "
-                      "model of TorchScript",
-                      configuration_.model));
+      refuse("model " + configuration_.model.text(),
+             "it takes one tensor of inputs and one of targets", "a model of TorchScript");
     }
     if (configuration_.validation) {
-      throw Error(
-          "--validation: of several inputs or targets no share is held out; accepted: a test set");
+      refuse("validation", "of several inputs or targets no share is held out", "a test set");
     }
     parts_.train = std::move(own_.train);
     parts_.test = std::move(own_.test);
     parts_.description = fmt::format("own data: {} training and {} test samples",
                                      parts_.train->size(), parts_.test ? parts_.test->size() : 0);
+    const bool is_real = parts_.train->range(0, 1).targets.front().is_floating_point();
+    if (is_real) require_loss_of_numbers(configuration_);
     load_initial_weights();
-    load_loss(parts_.train->range(0, 1).targets.front().is_floating_point());
+    load_loss(is_real);
   }
 
   void load_samples() {
@@ -184,11 +159,11 @@ class PartsLoader {
   SampleTensors load_builtin(const DataSets& data) {
     const bool sequences =
         data.inputs == InputKind::tokens && data.train.inputs.shape().size() == 1;
-    if (sequences && is_transformer(configuration_.model)) {
+    if (sequences && std::holds_alternative<TransformerOptions>(configuration_.model->options)) {
       parts_.model = model_of_sequences(configuration_, data);
       return as_they_are(data);
     }
-    const ImageShape shape = image_shape(configuration_, data);
+    const ImageShape shape = image_shape(data);
     parts_.model = model_of_images(configuration_, data, shape);
     return {.input_shape = {shape.channels, shape.height, shape.width}};
   }
@@ -222,20 +197,9 @@ class PartsLoader {
       parts_.loss = own_.loss;
       return;
     }
-    const std::string loss = real && configuration_.loss.empty() ? "mse" : loss_of(configuration_);
-    if (real && loss_entry(loss).of_classes) {
-      throw Error(
-          fmt::format("--loss {}: the targets of {} are real numbers; accepted: mse, bce or "
-                      "script:FILE",
-                      loss, configuration_.data));
-    }
-    if (real && configuration_.label_smoothing > 0) {
-      throw Error(
-          fmt::format("--label-smoothing: the targets of {} are real numbers; accepted: with data "
-                      "of classes",
-                      configuration_.data));
-    }
-    const auto file = script_file(loss);
+    const Parsed<LossChoice> loss =
+        real && configuration_.loss.empty() ? "mse" : loss_of(configuration_);
+    const auto& file = loss->script;
     const std::string_view script = file ? open("loss", *file)->bytes() : std::string_view();
     parts_.loss = run_loss(loss, configuration_.label_smoothing, script);
     parts_.test_loss = run_loss(loss, /*label_smoothing=*/0, script);
@@ -263,14 +227,13 @@ std::shared_ptr<const Workload> torch_workload(const RunConfiguration& configura
 
 std::shared_ptr<const Workload> torch_workload(const RunConfiguration& configuration,
                                                WorkloadParts parts) {
-  if (configuration.model == kOwn && !parts.model) {
-    throw Error(
-        "--model own: the model is in the program that trained it; accepted: that program, or the "
-        "name of a model (rubato list models)");
+  if (configuration.model->is_own() && !parts.model) {
+    refuse("model own", "the model is in the program that trained it",
+           "that program, or the name of a model (rubato list models)");
   }
-  if (!model_entry(configuration.model).in_libtorch) {
+  if (!configuration.model->in_libtorch) {
     throw Error(fmt::format("libtorch does not compute the model {}; accepted: --engine eigen",
-                            configuration.model));
+                            configuration.model.text()));
   }
   if (configuration.kernels == Kernels::portable) require_portable_kernels(kernel_facts());
   return libtorch_workload(PartsLoader(configuration, std::move(parts)).load());
@@ -285,13 +248,13 @@ std::shared_ptr<const Workload> recorded_workload(const RunConfiguration& config
 }
 
 TorchOptions torch_options(const RunConfiguration& configuration) {
-  const PrecisionOptions precision = parse_precision(configuration.precision);
+  const PrecisionOptions& precision = *configuration.precision;
   return {.precision = precision.precision,
           .loss_scale = precision.loss_scale,
-          .operators = parse_own_operators(configuration.operators),
-          .initializer = parse_initializer(configuration.initializer),
+          .operators = *configuration.operators,
+          .initializer = *configuration.initializer,
           .buffers = configuration.buffers,
-          .augment = augmentation(parse_augmentations(configuration.augment))};
+          .augment = augmentation(*configuration.augment)};
 }
 
 }  // namespace rubato

@@ -104,7 +104,7 @@ TEST(TrainArguments, HaveTheOriginalsDefaults) {
   EXPECT_EQ(options.run.epochs, 5);
   EXPECT_EQ(options.run.seed, 42U);
   EXPECT_GE(options.run.threads, 1);
-  EXPECT_EQ(parse_data(options.run.data).path, "");
+  EXPECT_EQ(options.run.data->path, "");
 }
 
 TEST(TrainArguments, AreAllRead) {
@@ -112,9 +112,9 @@ TEST(TrainArguments, AreAllRead) {
   Arguments arguments = every_option(folder);
   arguments.insert(arguments.end(), {"--out=" + (folder.path() / "run").string(), "--verbose"});
   const TrainArguments options = parsed(arguments);
-  EXPECT_EQ(parse_data(options.run.data).path, folder.path());
+  EXPECT_EQ(options.run.data->path, folder.path());
   EXPECT_EQ(options.run.model, "softmax");
-  EXPECT_EQ(options.run.trace, folder.path() / "a \"b\" #c.csv");
+  EXPECT_EQ(options.run.trace.text(), folder.path() / "a \"b\" #c.csv");
   EXPECT_EQ(options.run.on_trace_end, TraceEnd::cycle);
   EXPECT_EQ(options.run.cores, 3);
   EXPECT_EQ(options.run.minibatch, 16);
@@ -141,10 +141,10 @@ TEST(TrainArguments, AreAllRead) {
   EXPECT_FALSE(options.run.exact);
   EXPECT_EQ(options.run.checkpoint_every, "7 epochs");
   EXPECT_EQ(options.run.keep, 9);
-  EXPECT_EQ(parse_faults(options.run.fault),
+  EXPECT_EQ(*options.run.fault,
             (std::vector<Fault>{{CoreRank{1}, StepIndex{1}, 0}, {CoreRank{3}, StepIndex{3}, 5}}));
-  EXPECT_EQ(parse_random_faults(options.run.faults), (FaultOptions{.rate = 0.25, .seed = 6}));
-  EXPECT_EQ(parse_stragglers(options.run.straggler), (std::vector<Straggler>{{CoreRank{2}, 1.5}}));
+  EXPECT_EQ(*options.run.faults, (FaultOptions{.rate = 0.25, .seed = 6}));
+  EXPECT_EQ(*options.run.straggler, (std::vector<Straggler>{{CoreRank{2}, 1.5}}));
   EXPECT_EQ(options.run.top_k, 5);
   EXPECT_TRUE(options.run.log_noise);
   EXPECT_EQ(options.run.monitor, "conv1.*");
@@ -238,12 +238,12 @@ TEST_F(WorkingFolder, PathsInTheConfigurationAreRelativeToIt) {
   folder_.write("images/here", "");
   const TrainArguments options = parsed({"--config=run/config.toml"});
   EXPECT_EQ(options.run.trace, "run/t.csv");
-  EXPECT_EQ(parse_data(options.run.data).path, "run/images");
+  EXPECT_EQ(options.run.data->path, "run/images");
   // Those in the arguments are relative to here.
   const TrainArguments overridden =
       parsed({"--config=run/config.toml", "--trace=t.csv", "--data=mnist:images"});
   EXPECT_EQ(overridden.run.trace, "t.csv");
-  EXPECT_EQ(parse_data(overridden.run.data).path, "images");
+  EXPECT_EQ(overridden.run.data->path, "images");
 }
 
 TEST(TrainArguments, ArgumentsOverrideTheConfiguration) {
@@ -505,7 +505,7 @@ TEST(TrainArguments, RejectWhatIsWrong) {
        "--rule: unknown argument of adascale 'smooth'; did you mean 'smoothing'? accepted: "
        "smoothing, averaging, rescale-variance, ramp"},
       {{"--rule", "linear-momentum", "--optimizer", "adam"},
-       "--rule linear-momentum sums gradients, which adam cannot follow; accepted: with sgd or "
+       "--rule linear-momentum: it sums gradients, which adam cannot follow; accepted: with sgd or "
        "lars"},
       {{"--schedule", "cosine"}, "--schedule: cosine needs a 'total'; accepted: cosine:total=90"},
       {{"--schedule-unit", "step"},

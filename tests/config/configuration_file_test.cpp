@@ -267,7 +267,7 @@ TEST(ConfigurationFile, HasPathsRelativeToItsFolder) {
   const test::TempFolder folder;
   const auto file = folder.write("run/config.toml", "trace = \"t.csv\"\ndata = \"mnist:images\"\n");
   const RunConfiguration configuration = read_configuration(file);
-  EXPECT_EQ(configuration.trace, folder.path() / "run/t.csv");
+  EXPECT_EQ(configuration.trace.text(), folder.path() / "run/t.csv");
   EXPECT_EQ(configuration.data, "mnist:" + (folder.path() / "run/images").string());
   const auto built_in = folder.write("c.toml", "trace = 128\ndata = \"digits\"\n");
   EXPECT_EQ(read_configuration(built_in).trace, "128");

@@ -17,7 +17,7 @@ using testing::HasSubstr;
 using testing::Pair;
 
 TEST(DataSource, HasTheTypesOfColumns) {
-  const auto types = [](const std::string& text) { return parse_data(text).csv.types; };
+  const auto types = [](const std::string& text) { return Parsed<DataSource>(text)->csv.types; };
   const auto number = ColumnKind::numbers;
   const auto category = ColumnKind::categories;
   EXPECT_THAT(types("csv:t.csv,types=age:number,zip:category"),
@@ -27,13 +27,14 @@ TEST(DataSource, HasTheTypesOfColumns) {
   EXPECT_THAT(types("csv:t.csv,types=km/h:number,zip:category,a b:number,missing=mean"),
               ElementsAre(Pair("a b", number), Pair("km/h", number), Pair("zip", category)));
   EXPECT_THAT(types("csv:t.csv,types=a:b:number"), ElementsAre(Pair("a:b", number)));
-  const DataSource source = parse_data("csv:my,file.csv,label=y,types=a:number,b:category");
+  const DataSource source =
+      *Parsed<DataSource>("csv:my,file.csv,label=y,types=a:number,b:category");
   EXPECT_EQ(source.path, "my,file.csv");
   EXPECT_EQ(source.csv.label, "y");
   EXPECT_EQ(source.csv.missing, MissingValues::refuse);
-  EXPECT_EQ(parse_data("csv:t.csv,missing=drop").csv.missing, MissingValues::drop);
+  EXPECT_EQ(Parsed<DataSource>("csv:t.csv,missing=drop")->csv.missing, MissingValues::drop);
   // What no argument is before is the file's name.
-  EXPECT_EQ(parse_data("csv:t,b:category").path, "t,b:category");
+  EXPECT_EQ(Parsed<DataSource>("csv:t,b:category")->path, "t,b:category");
   EXPECT_THAT(error_of([&] { types("csv:t.csv,types=age"); }),
               HasSubstr("csv: types: 'age' says of no column what it is; accepted: NAME:number or "
                         "NAME:category"));

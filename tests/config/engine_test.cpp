@@ -85,7 +85,7 @@ TEST(Configuration, RefusesFilesThatAreNotThere) {
 
 TEST(ModelEntry, RefusesWhatIsNoModel) {
   const auto error = [](const std::string& model) {
-    return test::error_of([&] { static_cast<void>(model_entry(model)); });
+    return test::error_of([&] { Parsed<ModelChoice>{model}; });
   };
   EXPECT_EQ(error("mpl"),
             "unknown model 'mpl'; did you mean 'mlp'? accepted: mnist-cnn, mlp, softmax, toy-net, "

@@ -19,6 +19,10 @@ Trace loaded(const std::string& trace, std::optional<TraceEnd> end = {},
   return load_trace(run);
 }
 
+TraceChoice named(const std::string& trace) {
+  return *Parsed<TraceChoice>(trace);
+}
+
 std::string error_loading(const std::string& trace, const std::string& availability = {}) {
   return error_of([&] { static_cast<void>(loaded(trace, {}, availability)); });
 }
@@ -27,14 +31,17 @@ TEST(TraceSource, NamesTheBuiltInTrace) {
   EXPECT_EQ(loaded("elastic").end(), TraceEnd::cycle);
   EXPECT_EQ(loaded("elastic", TraceEnd::stop).end(), TraceEnd::stop);
   EXPECT_EQ(loaded("elastic", TraceEnd::stop).steps(), Trace::elastic().steps());
-  EXPECT_EQ(trace_file("elastic"), std::nullopt);
+  EXPECT_TRUE(named("elastic").is_built_in());
+  EXPECT_EQ(named("elastic").file, std::nullopt);
 }
 
 TEST(TraceSource, TakesANumberForAConstant) {
   const Trace trace = loaded("128", TraceEnd::error);
   EXPECT_EQ(trace.source(), "constant 128");
   EXPECT_TRUE(trace.endless());
-  EXPECT_EQ(trace_file("128"), std::nullopt);
+  EXPECT_TRUE(named("128").is_built_in());
+  EXPECT_EQ(named("128").batch_size, 128);
+  EXPECT_EQ(named("128").file, std::nullopt);
 }
 
 TEST(TraceSource, ReadsAFile) {
@@ -43,15 +50,15 @@ TEST(TraceSource, ReadsAFile) {
   EXPECT_EQ(loaded(file).end(), TraceEnd::error);
   EXPECT_EQ(loaded(file, TraceEnd::hold).end(), TraceEnd::hold);
   EXPECT_EQ(loaded(file).source(), file);
-  EXPECT_EQ(trace_file(file), file);
+  EXPECT_EQ(named(file).file, file);
 }
 
 TEST(TraceSource, RejectsNumbersThatAreNoBatchSize) {
   const std::string accepted =
       "; accepted: a whole number from 1 to 1099511627776, a file, a generator or elastic";
-  EXPECT_EQ(error_loading("0"), "--trace: '0' is out of range" + accepted);
-  EXPECT_EQ(error_loading("-32"), "--trace: '-32' is out of range" + accepted);
-  EXPECT_EQ(error_loading("32.5"), "--trace: '32.5' is no whole number" + accepted);
+  EXPECT_EQ(error_loading("0"), "'0' is out of range" + accepted);
+  EXPECT_EQ(error_loading("-32"), "'-32' is out of range" + accepted);
+  EXPECT_EQ(error_loading("32.5"), "'32.5' is no whole number" + accepted);
 }
 
 TEST(TraceSource, RejectsWhatLeadsNowhere) {
@@ -85,18 +92,18 @@ TEST(TraceSource, MakesStepsOfAGenerator) {
   EXPECT_EQ(trace.steps(), (std::vector<TraceStep>{{128, 2}, {128, 2}, {128, 4}, {128, 4}}));
   EXPECT_EQ(trace.source(), "steps:devices=2/4,seconds=60");
   EXPECT_EQ(trace.end(), TraceEnd::hold);
-  EXPECT_EQ(trace_file("steps:devices=2/4"), std::nullopt);
-  EXPECT_EQ(trace_file("./steps"), "./steps");
-  EXPECT_FALSE(is_built_in("steps"));
+  EXPECT_EQ(named("steps:devices=2/4").file, std::nullopt);
+  EXPECT_EQ(named("./steps").file, "./steps");
+  EXPECT_FALSE(named("steps").is_built_in());
   EXPECT_THAT(error_loading("steps:device=2"),
-              testing::StartsWith("--trace: unknown argument of steps 'device'"));
+              testing::StartsWith("unknown argument of steps 'device'"));
 }
 
 // A number at the end of a file counts where it is held, and nowhere else.
 TEST(TraceSource, CountsTheCoresThatThereAre) {
   const test::TempFolder folder;
   RunConfiguration run;
-  run.trace = folder.write("a.csv", "seconds,count\n0,4\n60,2\n120,16\n120,\n");
+  run.trace = folder.write("a.csv", "seconds,count\n0,4\n60,2\n120,16\n120,\n").string();
   run.clock = Clock::modelled;
   run.on_trace_end = TraceEnd::stop;
   EXPECT_EQ(cores_of(load_run_steps(run), run).most, 4);

@@ -70,7 +70,7 @@ TEST_F(ExperimentFolders, HaveConfigurationsThatMayBeMoved) {
   const auto moved = folder_.path() / "moved";
   std::filesystem::rename(path_, moved);
   const RunConfiguration run = read_configuration(moved / "runs/a_linear_seed-42.toml");
-  EXPECT_TRUE(std::filesystem::equivalent(run.trace, moved / "traces/a.csv"));
+  EXPECT_TRUE(std::filesystem::equivalent(run.trace.text(), moved / "traces/a.csv"));
   EXPECT_EQ(run.rule, "linear");
 }
 

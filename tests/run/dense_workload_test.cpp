@@ -88,8 +88,9 @@ TEST(Workload, RefusesPatternsThatNameNothing) {
 TEST(DenseWorkload, HasGradientsOfTheSizeThatTheTableOfModelsSays) {
   for (const char* model :
        {"softmax", "mlp", "mlp:hidden=32/16", "quadratic", "quadratic:dim=77"}) {
-    EXPECT_EQ(dense_workload({.model = model})->gradient_bytes(),
-              4 * model_entry(model).parameters(model, {}))
+    const Parsed<ModelChoice> choice = model;
+    EXPECT_EQ(dense_workload({.model = choice})->gradient_bytes(),
+              4 * choice->parameters(choice->options, {}))
         << model;
   }
 }
@@ -99,13 +100,13 @@ class RecordedData : public testing::Test {
  protected:
   // What a run on `data` keeps of them.
   void record(const std::string& data) const {
-    const RunConfiguration run{.data = data, .model = "softmax"};
+    const RunConfiguration run{.data = data, .model = "transformer"};
     write_file(folder_.path() / kDataRecordFile, data_record(run, load_data(run)));
   }
   [[nodiscard]] std::string error(const std::string& data, bool labels) const {
     return test::error_of([&] {
       static_cast<void>(
-          load_recorded_data(folder_.path(), {.data = data, .model = "softmax"}, labels));
+          load_recorded_data(folder_.path(), {.data = data, .model = "transformer"}, labels));
     });
   }
   // As many targets as inputs.

@@ -55,7 +55,7 @@ RunOutcome outcome_of(const RunConfiguration& configuration, RunLocation locatio
 }
 
 SimulationResult simulated(const RunConfiguration& run, std::int64_t samples) {
-  const std::int64_t bytes = 4 * model_entry(run.model).parameters(run.model, {});
+  const std::int64_t bytes = 4 * run.model->parameters(run.model->options, {});
   const auto source = make_step_source(run, load_run_steps(run), bytes);
   return simulate(*source,
                   {.dataset_size = samples,
@@ -135,7 +135,7 @@ TEST(ModelledTime, GoesOnAfterAPause) {
     }
     // Its folder says all of it.
     RunConfiguration configuration = read_configuration(folder / "config.toml");
-    EXPECT_EQ(fs::path(configuration.trace).filename(), "availability.csv");
+    EXPECT_EQ(fs::path(configuration.trace.text()).filename(), "availability.csv");
     configuration.threads = 1;
     const RunOutcome rest = outcome_of(configuration, RunLocation::resume(folder, configuration));
     EXPECT_EQ(rest.summary->weights_sha256, whole.summary->weights_sha256);

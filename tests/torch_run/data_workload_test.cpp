@@ -78,7 +78,7 @@ TEST_F(DataWorkload, HasTheGradientThatItsShapeSays) {
     run.engine = Engine::libtorch;
     EXPECT_EQ(torch_workload(run)->gradient_bytes(),
               known_gradient_bytes(run, shape_of(load_data(run))))
-        << run.model << " on " << run.data;
+        << run.model.text() << " on " << run.data.text();
   }
 }
 

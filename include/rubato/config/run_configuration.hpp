@@ -1,7 +1,10 @@
 #pragma once
 
 #include <array>
+#include <concepts>
 #include <cstdint>
+#include <filesystem>
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -10,8 +13,10 @@
 #include <rubato/core/choice.hpp>
 #include <rubato/machine/kernels.hpp>
 #include <rubato/plan/assignment.hpp>
+#include <rubato/plan/budget.hpp>
 #include <rubato/plan/plan.hpp>
 #include <rubato/recipe/buffer_use.hpp>
+#include <rubato/recipe/checkpoint_interval.hpp>
 #include <rubato/recipe/optimizer_options.hpp>
 #include <rubato/recipe/test_metrics.hpp>
 #include <rubato/scaling/lr_schedule.hpp>
@@ -20,6 +25,73 @@
 #include <rubato/trace/trace.hpp>
 
 namespace rubato {
+
+struct AugmentationOptions;  // recipe/augmentation_options.hpp
+struct ClusterModel;         // sim/cluster_model.hpp
+struct DataSource;           // config/data_source.hpp
+struct Fault;                // runtime/faults.hpp
+struct FaultOptions;         // runtime/faults.hpp
+struct InitializerOptions;   // recipe/initializer_options.hpp
+struct LossChoice;           // config/loss.hpp
+struct ModelChoice;          // config/engine.hpp
+struct OwnOperators;         // recipe/own_operators.hpp
+struct PrecisionOptions;     // recipe/precision.hpp
+struct Straggler;            // runtime/faults.hpp
+struct TraceChoice;          // config/trace_source.hpp
+
+/// What an option says, with the text that says it. It is parsed once, when it is made of text, and
+/// never changes:
+///
+///     RunConfiguration run;
+///     run.model = "mlp:hidden=64";  // throws Error for what is no model
+///     run.model.text();             // "mlp:hidden=64"
+///
+/// Copies share what it says and are cheap.
+template <class T>
+class Parsed {
+ public:
+  /// Of empty text: the option is not set.
+  Parsed() : Parsed(std::string_view()) {}
+  /// Throws Error for text that is not accepted: what is wrong with it, and what would be accepted.
+  template <std::convertible_to<std::string_view> Text>
+  Parsed(const Text& text)  // NOLINT(google-explicit-constructor)
+      : text_(std::string_view(text)), value_(parse(text_)) {}
+
+  [[nodiscard]] const std::string& text() const { return text_; }
+  [[nodiscard]] bool empty() const { return text_.empty(); }
+
+  const T& operator*() const { return *value_; }
+  const T* operator->() const { return value_.get(); }
+
+  /// Whether they are written alike.
+  friend bool operator==(const Parsed& a, const Parsed& b) { return a.text_ == b.text_; }
+
+ private:
+  [[nodiscard]] static std::shared_ptr<const T> parse(const std::string& text);
+
+  std::string text_;
+  std::shared_ptr<const T> value_;
+};
+
+// Each is defined where what it parses is.
+#define RUBATO_PARSED(...) \
+  template <>              \
+  std::shared_ptr<const __VA_ARGS__> Parsed<__VA_ARGS__>::parse(const std::string& text);
+RUBATO_PARSED(ClusterModel)
+RUBATO_PARSED(DataSource)
+RUBATO_PARSED(FaultOptions)
+RUBATO_PARSED(InitializerOptions)
+RUBATO_PARSED(LossChoice)
+RUBATO_PARSED(ModelChoice)
+RUBATO_PARSED(OwnOperators)
+RUBATO_PARSED(PrecisionOptions)
+RUBATO_PARSED(TestMetrics)
+RUBATO_PARSED(TraceChoice)
+RUBATO_PARSED(std::optional<CheckpointInterval>)
+RUBATO_PARSED(std::vector<AugmentationOptions>)
+RUBATO_PARSED(std::vector<Fault>)
+RUBATO_PARSED(std::vector<Straggler>)
+#undef RUBATO_PARSED
 
 /// Hardware threads that this process may use, by its affinity and its control groups; at least 1.
 [[nodiscard]] std::int64_t hardware_threads();
@@ -68,9 +140,10 @@ inline constexpr std::string_view kOwn = "own";
 /// What a run is configured by, as a value. The members, their types and defaults, and what they
 /// mean, are the rows of run_options.def; run_option.hpp has the table at run time.
 ///
-/// Names with arguments ("adascale:smoothing=0.9") and patterns are kept as their text. Text that
-/// is empty stands for an option that is not set. The functions that read a configuration leave
-/// every value in its range; require_valid() checks one that was made by hand.
+/// What is Parsed is valid from the beginning. The names of rules, schedules, optimizers, reducers
+/// and policies, of which a trainer makes its own parts, and patterns are kept as their text. Text
+/// that is empty stands for an option that is not set. The functions that read a configuration
+/// leave every value in its range; require_valid() checks one that was made by hand.
 struct RunConfiguration {
 #define RUBATO_OPTION(type, member, fallback, ...) type member = fallback;
 #include <rubato/config/run_options.def>
@@ -81,6 +154,9 @@ struct RunConfiguration {
 /// The optimizer of a configuration, with all that belongs to it. Throws Error as
 /// parse_optimizer() does.
 [[nodiscard]] OptimizerOptions optimizer_options(const RunConfiguration& configuration);
+
+/// What a configuration's training may come to within its epochs.
+[[nodiscard]] Budget budget_of(const RunConfiguration& configuration);
 
 /// What it measures on the test set, by --metric and --top-k.
 [[nodiscard]] TestMetrics test_metrics_of(const RunConfiguration& configuration);

@@ -98,9 +98,6 @@ class Workload {
 /// Loads what a configuration names. Throws Error for what is missing, damaged or too large.
 using LoadWorkload = std::function<std::shared_ptr<const Workload>(const RunConfiguration&)>;
 
-/// What a configuration's training may come to within its epochs.
-[[nodiscard]] Budget budget_of(const RunConfiguration& configuration);
-
 /// The library's options for those of a configuration.
 [[nodiscard]] TrainOptions train_options(const RunConfiguration& configuration);
 

@@ -69,6 +69,9 @@ inline constexpr std::int64_t kMostModelledHosts = 1024;
 /// Throws Error for a value out of its range.
 void require_valid(const ClusterModel& model);
 
+/// ClusterModel::gradient_bytes of text that does not say them, until the model is known.
+inline constexpr std::int64_t kBytesOfModel = -1;
+
 /// "substep=0.01,latency=1e-4,bandwidth=1e9,...": the arguments of a model, without a name.
 /// cluster_arguments() has them. A gradient has `gradient_bytes`, unless they say so. Throws Error.
 [[nodiscard]] ClusterModel parse_cluster(std::string_view text, std::int64_t gradient_bytes = 0);

@@ -1,0 +1,105 @@
+// Whether a run is allowed, stage by stage.
+
+#include "config/allowed.hpp"
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include <gmock/gmock.h>
+
+#include <rubato/plan/step_source.hpp>
+
+#include "support/error_of.hpp"
+
+namespace rubato {
+namespace {
+
+using test::error_of;
+using testing::StartsWith;
+
+KnownData images() {
+  return {.has_test = true, .classes = 10, .dimensions = 3};
+}
+
+std::string error_with(const RunConfiguration& run, const KnownData& data) {
+  return error_of([&] { require_data(run, data); });
+}
+
+TEST(Allowed, NamesTheOptionAndWhatIsAccepted) {
+  EXPECT_EQ(error_of([] { refuse("loss nll", "no", "yes"); }), "--loss nll: no; accepted: yes");
+}
+
+TEST(Allowed, AsksDataForWhatModelsAreMadeFor) {
+  EXPECT_EQ(error_with({}, images()), "no error");
+  KnownData data = images();
+  data.dimensions = 4;
+  EXPECT_THAT(error_with({}, data), StartsWith("--model mnist-cnn: samples of 4 dimensions; "));
+  EXPECT_EQ(error_with({.model = "mlp"}, data), "no error");
+  EXPECT_EQ(error_with({.model = "script:any.pt"}, data), "no error");
+  data = images();
+  data.has_one_target = false;
+  data.targets = 3;
+  EXPECT_THAT(error_with({}, data), StartsWith("--model mnist-cnn: it takes one class"));
+  data.has_tokens = true;
+  data.dimensions = 1;
+  EXPECT_THAT(error_with({.model = "transformer"}, data),
+              StartsWith("--model transformer: the tokens of digits are no sequences"));
+  data.vocabulary = 5;
+  EXPECT_EQ(error_with({.model = "transformer"}, data), "no error");
+  EXPECT_THAT(error_with({.model = "softmax"}, data),
+              StartsWith("--model softmax: it takes one class"));
+}
+
+TEST(Allowed, AsksDataForWhatOptionsNeed) {
+  KnownData data = images();
+  data.classes = 0;
+  EXPECT_THAT(error_with({}, data), StartsWith("--model mnist-cnn: it tells classes apart"));
+  EXPECT_EQ(error_with({.model = "mlp"}, data), "no error");
+  EXPECT_EQ(
+      error_with({.model = "mlp", .loss = "nll"}, data),
+      "--loss nll: the targets of digits are real numbers; accepted: mse, bce or script:FILE");
+  EXPECT_THAT(error_with({.model = "mlp", .label_smoothing = 0.1}, data),
+              StartsWith("--label-smoothing: "));
+  EXPECT_THAT(error_with({.model = "mlp", .top_k = 2}, data), StartsWith("--top-k: the targets"));
+  data = images();
+  data.has_test = false;
+  EXPECT_THAT(error_with({.patience = 1}, data), StartsWith("--patience: there is no test set"));
+  EXPECT_EQ(error_with({.watch = Metric::train_loss, .patience = 1}, data), "no error");
+  data.dimensions = 1;
+  data.description = "of 2 features";
+  EXPECT_THAT(error_with({.model = "mlp", .augment = "flip"}, data),
+              StartsWith("--augment flip: the samples of digits, of 2 features, are no images"));
+}
+
+std::string error_of_steps(const RunConfiguration& run, const RunSteps& steps,
+                           std::optional<std::int64_t> samples, bool* asked = nullptr) {
+  return error_of([&] {
+    require_steps(run, {.steps = steps, .samples = samples, .source = [&] {
+                          if (asked != nullptr) *asked = true;
+                          return std::unique_ptr<StepSource>();
+                        }});
+  });
+}
+
+TEST(Allowed, AsksATraceForAllEpochs) {
+  const RunSteps steps = Trace({{64, {}}, {64, {}}}, TraceEnd::error, "two");
+  EXPECT_EQ(error_of_steps({.epochs = 2}, steps, 64), "no error");
+  EXPECT_NE(error_of_steps({.epochs = 3}, steps, 64), "no error");
+  EXPECT_EQ(error_of_steps({.epochs = 3}, steps, {}), "no error") << "nobody knows the samples yet";
+}
+
+TEST(Allowed, AsksPoliciesForRoomAlone) {
+  const RunSteps steps = Trace::constant(64);
+  const RunConfiguration run{.batch = "noise-scale:max=128"};
+  bool asked = false;
+  EXPECT_EQ(error_of_steps(run, steps, 128, &asked), "no error");
+  EXPECT_TRUE(asked) << "which may refuse the steps";
+  EXPECT_THAT(error_of_steps(run, steps, 96),
+              StartsWith("--batch noise-scale:max=128: a batch of 128 samples is larger than an "
+                         "epoch (96); accepted: max of at most 96"));
+}
+
+}  // namespace
+}  // namespace rubato
