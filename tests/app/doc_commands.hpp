@@ -20,8 +20,8 @@ inline std::vector<std::string> words_of(const std::string& command) {
   return words;
 }
 
-/// The commands behind "$ rubato " at the beginning of a line; one that ends with a backslash goes on
-/// in the next line.
+/// The commands behind "$ rubato " at the beginning of a line; one that ends with a backslash goes
+/// on in the next line.
 inline std::vector<std::string> rubato_commands(const std::string& text) {
   const std::regex command("\n\\$ rubato ((?:[^\n]*\\\\\n)*[^\n]+)");
   const std::regex continuation("\\\\\n *");

@@ -71,8 +71,7 @@ TEST_P(ModelTwins, LoadTheWeightsAndComputeTheSame) {
                  model.forward(images));
   }
   folder.write("compare.py",
-               test::python_models(RUBATO_PYTHON_MODELS) +
-                   "weights = torch.load('weights.pt')\n" +
+               test::python_models(RUBATO_PYTHON_MODELS) + "weights = torch.load('weights.pt')\n" +
                    fmt::format("model = twin('{}', weights)\n", GetParam()) +
                    "tensors = [*model.named_parameters(), *model.named_buffers()]\n"
                    "assert list(weights) == [name for name, _ in tensors]\n"

@@ -174,7 +174,7 @@ model.load_state_dict(torch.load('weights.pt'), strict=True)
 largest = (model(torch.load('tokens.pt')) - torch.load('output.pt')).abs().max().item()
 assert largest < 1e-5, largest
 )",
-                                                              kTokens, kVocabulary));
+                                                                       kTokens, kVocabulary));
   const std::string command =
       fmt::format("cd '{}' && /usr/bin/python3 compare.py >out 2>&1", folder.path().string());
   EXPECT_EQ(std::system(command.c_str()), 0) << test::read_file(folder.path() / "out");
