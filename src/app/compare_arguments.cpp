@@ -155,9 +155,9 @@ constexpr const char* kFooter =
     "    --tune lr=0.01,0.02,0.05 --budget epochs=4 --target 90 --out experiment\n"
     "  rubato compare --resume experiment --seed 1..10\n"
     "Exit codes: 2 for a mistake in the options or files, 24 if output could not be\n"
-    "written, 27 if the answer lacks runs that were killed, 130 or 143 after a signal.\n"
-    "The same command continues after each. Runs that diverge or fail are results.\n"
-    "docs/compare.md says more.";
+    "written, 27 if the answer lacks runs that were killed, 130 or 143 after a\n"
+    "signal. The same command continues after each. Runs that diverge or fail are\n"
+    "results. docs/compare.md says more.";
 
 }  // namespace
 

@@ -51,7 +51,8 @@ constexpr std::array<EvaluateTexts, 2> kEvaluateTexts{
       "  rubato predict runs/2024-05-31T12-00-00Z --what classes --out classes.csv\n"
       "  rubato predict runs/2024-05-31T12-00-00Z --data csv:new.csv --what classes\n"
       "  rubato predict --model script:net.pt --data mnist:DIR --out outputs.pt\n"
-      "Exit codes: 2 for a mistake in the options or files, 24 if output could not be written."}}};
+      "Exit codes: 2 for a mistake in the options or files, 24 if output could not be\n"
+      "written."}}};
 
 void define_evaluation(CommandLine& line, EvaluateArguments& arguments, EvaluateCommand command) {
   line.group("Output");

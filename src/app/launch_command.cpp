@@ -234,9 +234,9 @@ std::optional<LaunchArguments> parse(std::span<const std::string> arguments) {
               fmt::to_string(read.restarts),
               [&](const std::string& text) { read.restarts = parse_whole(text, 0, kMaxRestarts); });
   line.footer(
-      "Signals are forwarded. When a host fails, the others are asked to end. Exit code:\n"
-      "that of the first host that failed, or 128 plus the signal that killed it; with\n"
-      "--min-hosts, that of the last host that ended.");
+      "Signals are forwarded. When a host fails, the others are asked to end. The exit\n"
+      "code is that of the first host that failed, or 128 plus the signal that killed\n"
+      "it; with --min-hosts, that of the last host that ended.");
   if (!line.parse({arguments.begin(), border})) return std::nullopt;
   if (read.least > read.hosts) {
     throw Error(fmt::format("--min-hosts {}: there are {} hosts; accepted: 1 to {}", read.least,

@@ -85,8 +85,8 @@ constexpr CommandTexts kTrain{
     "  rubato train --resume runs/2024-05-31T12-00-00Z\n"
     "Exit codes: 2 for a mistake in the options or files, 21 for a missed\n"
     "--target-accuracy, 22 for a loss that is not finite, 24 if output could not be\n"
-    "written, 25 for too little memory, 28 for a lost host, 130 or 143 after a signal,\n"
-    "with a checkpoint."};
+    "written, 25 for too little memory, 28 for a lost host, 130 or 143 after a\n"
+    "signal, with a checkpoint."};
 constexpr CommandTexts kVerify{
     "rubato verify",
     "Trains a few dozen steps of a configuration again and again, on other threads and cores, with "
