@@ -1,19 +1,19 @@
 // Training throughput of the networks of models.hpp at minibatch 32.
 //
-//   whole_step        of each network: steps of 8 minibatches through the trainer: gather, forward,
-//   backward,
-//                     reduction, rule, update and metrics. Counters: samples_per_second; outside:
-//                     the share of the threads' time that is neither forward nor backward.
-//   technique         the same of mnist-cnn, on 8 cores and 2 threads, under rules and techniques
-//   that cost
-//                     something; beside `linear`, which costs nothing:
-//                     bench_train_throughput --benchmark_filter=technique --benchmark_repetitions=9
-//                       --benchmark_enable_random_interleaving --benchmark_report_aggregates_only
-//   step_cost         what summing gradients, checking the sum and updating take of a step of a
-//   model
-//                     as large as ResNet-50
-//   forward_backward  of each network, the bound: forward and backward alone, on one thread, and on
-//                     two that share nothing.
+// whole_step: steps of 8 minibatches of each network through the trainer: gather, forward,
+// backward, reduction, rule, update and metrics. Counters: samples_per_second; outside: the share
+// of the threads' time that is neither forward nor backward.
+//
+// technique: the same for mnist-cnn on 8 cores and 2 threads, under rules and techniques that cost
+// something, and under `linear`, which costs nothing:
+//     bench_train_throughput --benchmark_filter=technique --benchmark_repetitions=9
+//       --benchmark_enable_random_interleaving --benchmark_report_aggregates_only
+//
+// step_cost: the time for summing gradients, checking the sum and updating in a step of a model as
+// large as ResNet-50.
+//
+// forward_backward: the bound of each network: forward and backward alone, on one thread, and on
+// two that share nothing.
 //
 // bench/pytorch/compare runs both beside what a user would pick instead.
 

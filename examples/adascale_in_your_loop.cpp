@@ -11,7 +11,7 @@
 #include <rubato/torch/adascale.hpp>
 
 int main(int, char** argv) {
-  // Before anything else: the right kernels for this CPU, where the libraries took others.
+  // Before anything else: the right kernels for this CPU, if the libraries chose others.
   rubato::use_right_kernels(argv);
   at::manual_seed(1);
   torch::nn::Linear model(10, 1);

@@ -1,5 +1,5 @@
-// A rule of your own beside two of rubato's, on a trace whose batches become 16 times as large: the
-// mean of points that are measured with noise, at a rate of which 16 times is too much.
+// Compares a rule of your own with two of rubato's, on a trace whose batches become 16 times as
+// large. It learns the mean of noisy points, at a rate that is too large when multiplied by 16.
 #include <algorithm>
 #include <cstdint>
 #include <cstdio>
@@ -39,7 +39,7 @@ class Distance {
 };
 
 // Linear, but never beyond the rate that the curvature bears: at 1 a step reaches the minimum of
-// what it sees, and beyond 2 it ends farther away than it began.
+// its batch, and beyond 2 it ends farther away than it began.
 double as_far_as_it_bears(const rubato::RuleInput& step) {
   return std::min(step.scale(), 1 / kRate);
 }

@@ -1,5 +1,5 @@
-// A policy of your own decides the batch: a function of what a trace offers and of what training
-// has come to. Here a batch is doubled while the gradient's noise drowns it.
+// A policy of your own decides the batch: a function of what a trace offers and of the progress of
+// training. This one doubles the batch as long as the noise of its gradient exceeds it.
 #include <cmath>
 #include <cstdio>
 #include <memory>

@@ -1,5 +1,5 @@
-// Data of your own and an observer of your own, without libtorch: a perceptron tells two spirals
-// apart on a changing number of cores, until the observer has seen enough. With an argument, the
+// Your own data and your own observer, without libtorch: a perceptron learns to tell two spirals
+// apart on a changing number of cores, until the observer is satisfied. With an argument, the
 // curves go to that folder, for TensorBoard.
 #include <cmath>
 #include <cstdint>
@@ -13,7 +13,7 @@
 
 namespace {
 
-// Points of two spirals, one in another, as rows of x and y; `shift` from 0 to 1 moves them along.
+// Points of two nested spirals, as rows of x and y; `shift` from 0 to 1 moves them along.
 rubato::DenseDataset<float> spirals(int points, double shift) {
   std::vector<float> rows;
   std::vector<std::int64_t> classes;

@@ -1,5 +1,5 @@
 // Minimises a function of your own elastically, without libtorch: 8 cores at first, 3 after a
-// preemption, 16 in the end. What decays, and how fast: a e^(-b x) + c through measured points.
+// preemption, 16 in the end. It fits the decay a e^(-b x) + c to measured points.
 #include <cmath>
 #include <cstdint>
 #include <cstdio>

@@ -1,5 +1,5 @@
 // Trains a torch::nn::Module of your own on tensors of your own, elastically:
-// 8 cores at first, 3 after a preemption, 16 in the end. The points of two spirals, told apart.
+// 8 cores at first, 3 after a preemption, 16 in the end. It learns to tell two spirals apart.
 #include <cmath>
 #include <cstdio>
 #include <vector>
@@ -27,7 +27,7 @@ rubato::TensorDataset spirals(std::int64_t count) {
 }
 
 int main(int, char** argv) {
-  // Before anything else: the right kernels for this CPU, where the libraries took others.
+  // Before anything else: the right kernels for this CPU, if the libraries chose others.
   rubato::use_right_kernels(argv);
   // Batches of 16-sample minibatches: 8, then 3, then 16 of them, 40 steps each, and again.
   std::vector<rubato::TraceStep> steps(40, {.batch_size = 128, .cores = 8});

@@ -1,6 +1,6 @@
 // An objective of your own, a class without libtorch: parameters of two tensors, an evaluator for
-// each thread, and a test set. What 300 users think of 200 films, by four numbers for each user and
-// each film (matrix factorisation), learned on a changing number of cores.
+// each thread, and a test set. It learns how 300 users rate 200 films, from four numbers for each
+// user and each film (matrix factorisation), on a changing number of cores.
 #include <cmath>
 #include <cstdint>
 #include <cstdio>
@@ -27,7 +27,7 @@ struct Rating {
   double value = 0;
 };
 
-// Of users and films with a taste that nobody is told.
+// Ratings that follow hidden tastes of users and films.
 std::vector<Rating> ratings(int count, std::mt19937& random, std::span<const double> taste) {
   std::vector<Rating> all;
   for (int i = 0; i < count; ++i) {
@@ -41,7 +41,7 @@ std::vector<Rating> ratings(int count, std::mt19937& random, std::span<const dou
   return all;
 }
 
-// A row of `values` for each user, and behind them one for each film.
+// A row of `values` for each user, and after them one for each film.
 template <class T>
 std::span<T> row_of_user(std::span<T> values, const Rating& rating) {
   return values.subspan(static_cast<std::size_t>(rating.user * kRank), kRank);
@@ -157,7 +157,7 @@ int main() {
   options.optimizer.momentum = 0.9;
   rubato::Trainer trainer(std::move(objective), trace, options);
   const rubato::TrainResult result = trainer.fit();
-  // 0.1 is the noise that nobody can foretell.
+  // 0.1 is the noise, which nobody can predict.
   std::printf("%lld steps, off by %.2f on ratings that it has not seen\n",
               static_cast<long long>(result.steps), std::sqrt(2 * result.final_test->loss));
 }

@@ -13,7 +13,7 @@ LAYOUTS = {"contiguous": torch.contiguous_format, "channels_last": torch.channel
 
 
 class MnistNetwork(nn.Module):
-    """[batch, 1, 28, 28] images to [batch, 10] log-probabilities."""
+    """mnist-cnn: [batch, 1, 28, 28] images to [batch, 10] log-probabilities."""
 
     def __init__(self):
         super().__init__()

@@ -10,19 +10,19 @@ from torch import nn
 with tempfile.TemporaryDirectory() as temporary:
     folder = Path(temporary)
 
-    # Export: TorchScript is what crosses to C++; a file of it is as good as the module.
+    # Export: C++ trains TorchScript, from a module or a file.
     torch.manual_seed(1)
     torch.jit.save(torch.jit.script(nn.Sequential(nn.Flatten(), nn.Linear(784, 32), nn.ReLU(), nn.Linear(32, 10))),
                    folder / "model.pt")
 
-    # Train, with a run folder: half of it, and on from its checkpoint.
+    # Train half of it with a run folder, then continue from the checkpoint.
     model = torch.jit.load(folder / "model.pt")
     rubato.train(model, "digits", epochs=1, lr=0.05, out=folder / "run")
     result = rubato.train(model, resume=folder / "run", data="digits", epochs=2)
     whole = rubato.train(model, "digits", epochs=2, lr=0.05)
     print("the same weights as without a stop:", result.sha256 == whole.sha256)
 
-    # Read back what the folder has.
+    # Read the weights back from the folder.
     model.load_state_dict(torch.load(folder / "run" / "weights.pt"))
     print("the file has the weights:", all(torch.equal(value, result.state_dict[name])
                                            for name, value in model.state_dict().items()))

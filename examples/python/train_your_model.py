@@ -19,7 +19,7 @@ class Net(nn.Module):
 
 
 def spirals(count, seed):
-    """Two spirals, of `count` points in all."""
+    """Two spirals with `count` points in total."""
     random = numpy.random.default_rng(seed)
     arm = random.integers(0, 2, count)
     angle = 5 * numpy.sqrt(random.random(count))

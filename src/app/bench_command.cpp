@@ -78,12 +78,11 @@ std::vector<std::int64_t> parse_list(const std::string& text, std::int64_t max) 
 
 void define_tasks(CommandLine& line, BenchOptions& options) {
   line.group("What to measure");
-  line.option(
-      "strategy", "NAME,...",
-      fmt::format("the strategies: {}, and with --fused loop, the loop that one would write "
-                  "by hand; two-level takes hosts=N,inner=NAME,outer=NAME [all]",
-                  fmt::join(reducer_names(), ", ")),
-      "", [&](const std::string& text) { options.strategies = split_strategies(text); });
+  line.option("strategy", "NAME,...",
+              fmt::format("the strategies: {}, and with --fused also loop, a loop written by hand; "
+                          "two-level takes hosts=N,inner=NAME,outer=NAME [all]",
+                          fmt::join(reducer_names(), ", ")),
+              "", [&](const std::string& text) { options.strategies = split_strategies(text); });
   line.option("cores", "N,...", "cores, each with a buffer", "8",
               [&](const std::string& text) { options.cores = parse_list(text, kMostCores); });
   line.option("size", "P,...", "floats in a buffer; the default is the MNIST network's",
@@ -93,16 +92,16 @@ void define_tasks(CommandLine& line, BenchOptions& options) {
               fmt::format("all, here {}", options.threads.front()),
               [&](const std::string& text) { options.threads = parse_list(text, kMostThreads); });
   line.flag("fused",
-            "sum and update: an SGD step with momentum follows, in the same pass where the "
-            "strategy can",
+            "sum and update: an SGD step with momentum follows, in the same pass if the strategy "
+            "supports it",
             options.fused);
 }
 
 void define_conditions(CommandLine& line, BenchOptions& options) {
   line.group("Under what conditions");
   line.option("arrival", choice_names(lab::kArrivals),
-              "when the cores' buffers are there; the time counts from the last one",
-              "simultaneous", [&](const std::string& text) {
+              "when the cores' buffers arrive; the time counts from the last one", "simultaneous",
+              [&](const std::string& text) {
                 options.measure.arrival = parse_choice("arrival", text, lab::kArrivals);
               });
   line.option("cache", choice_names(lab::kCaches),
@@ -110,12 +109,11 @@ void define_conditions(CommandLine& line, BenchOptions& options) {
               [&](const std::string& text) {
                 options.measure.cache = parse_choice("cache", text, lab::kCaches);
               });
-  line.option("seconds", "X",
-              "time to spend on each measurement, about, in three rounds in which the strategies "
-              "take turns",
-              fmt::to_string(options.measure.seconds), [&](const std::string& text) {
-                options.measure.seconds = parse_real(text, kSeconds);
-              });
+  line.option(
+      "seconds", "X",
+      "approximate time for each measurement, in three rounds in which the strategies take turns",
+      fmt::to_string(options.measure.seconds),
+      [&](const std::string& text) { options.measure.seconds = parse_real(text, kSeconds); });
 }
 
 // Which strategy is at work, while nobody would know otherwise.
@@ -239,22 +237,21 @@ void check_memory(const BenchOptions& options) {
 
 int bench_reduce(std::span<const std::string> arguments) {
   BenchOptions options;
-  CommandLine line(
-      "rubato bench reduce",
-      "Measures strategies for summing a buffer of every core, after checking that each "
-      "comes to the right sum.");
+  CommandLine line("rubato bench reduce",
+                   "Measures strategies for summing the buffers of all cores, after checking that "
+                   "each computes the right sum.");
   define_tasks(line, options);
   define_conditions(line, options);
   line.flag("peers",
-            "measure MPI_Allreduce (ranks as processes) and gloo (as threads), too, where they are "
-            "built; --peers=false does not [true]",
+            "also measure MPI_Allreduce (ranks as processes) and gloo (ranks as threads), if they "
+            "are built; --peers=false does not [true]",
             options.peers);
   line.group("Output");
   line.flag("json", "print JSON", options.json);
   line.flag("csv", "print CSV", options.csv);
   line.footer(
-      "Values in [] are the defaults; where several are given, all combinations are\n"
-      "measured. Examples:\n"
+      "Values in [] are the defaults; all combinations of several values are measured.\n"
+      "Examples:\n"
       "  rubato bench reduce\n"
       "  rubato bench reduce --cores 2,8 --size 25557032 --fused\n"
       "  rubato bench reduce --strategy tree,chunked-tree --arrival straggler --json");
@@ -295,8 +292,10 @@ int bench_reduce(std::span<const std::string> arguments) {
 
 int bench_command(std::span<const std::string> arguments) {
   constexpr std::string_view kHelp =
-      "Measures the parts of which training consists.\n\n"
-      "Usage: rubato bench reduce [OPTIONS]\n\n"
+      "Measures the parts of training.\n"
+      "\n"
+      "Usage: rubato bench reduce [OPTIONS]\n"
+      "\n"
       "  reduce  strategies for summing the cores' gradients; see rubato bench reduce --help\n";
   if (arguments.empty()) {
     print_error(kHelp);

@@ -63,46 +63,45 @@ void define_axes(CommandLine& line, Given& given) {
 void define_fairness(CommandLine& line, Given& given) {
   Design& design = given.file.design;
   line.group("Comparison");
-  line.option(
-      "budget", "KIND=AMOUNT",
-      fmt::format("what each run may spend: {}", fmt::join(row_names(budget_kinds()), ", ")),
-      "the epochs of --epochs",
-      [&](const std::string& text) { design.budget = parse_budget(text); });
+  line.option("budget", "KIND=AMOUNT",
+              fmt::format("the budget of each run: {}", fmt::join(row_names(budget_kinds()), ", ")),
+              "the epochs of --epochs",
+              [&](const std::string& text) { design.budget = parse_budget(text); });
   line.option("tune", "OPTION=VALUE,...",
-              "look for the best value first, by the baseline, separately for each combination of "
-              "the other options with several values but trace, rule and seed; all runs use it",
+              "train the baseline with each value first, and use the best for all runs; separately "
+              "for each combination of the axes other than trace, rule and seed",
               "", [&](const std::string& text) { design.tuning = parse_tuning(text); });
-  line.option("tune-seeds", "N", "with so many of the seeds", fmt::to_string(Design().tuning_seeds),
-              [&](const std::string& text) {
+  line.option("tune-seeds", "N", "the number of seeds to tune with",
+              fmt::to_string(Design().tuning_seeds), [&](const std::string& text) {
                 design.tuning_seeds = parse_whole(text, 1, kMostTuningSeeds);
               });
   line.list("baseline", "OPTION=VALUE,...",
-            "what everything is compared with, over the same seeds; a value with arguments comes "
-            "last, or in a --baseline of its own",
+            "options of the baseline, which has the same seeds; a value with arguments comes last, "
+            "or in its own --baseline",
             "trace=<ref-batch>,rule=constant", [&](const std::string& text) {
               std::ranges::move(parse_baseline(text), std::back_inserter(given.baseline));
             });
   line.option("target", "P",
-              "say when runs reach a test accuracy of P percent, or of models without one a test "
-              "loss of P",
+              "report when runs reach a test accuracy of P percent, or, for models without one, a "
+              "test loss of P",
               "", [&](const std::string& text) { design.target = parse_target(text); });
 }
 
 void define_work(CommandLine& line, Given& given) {
   line.group("Work");
-  line.option("jobs", "N", "runs at the same time, each a process of --threads threads",
+  line.option("jobs", "N", "runs at the same time, each a process with --threads threads",
               "as many as there are threads for",
               [&](const std::string& text) { given.jobs = parse_whole(text, 1, kMostJobs); });
   line.option("out", "DIR",
-              "the folder of the experiment; one that is there goes on, with the same options: "
-              "axes may have more values",
+              "the folder of the experiment; an existing one continues with the same options, "
+              "except that axes may have more values",
               "experiments/<UTC date and time>", [&](const std::string& text) {
                 if (text.empty()) throw Error("'' is empty; accepted: a folder");
                 given.out = text;
               });
   line.flag("quiet", "print nothing but errors and where the answer is", given.quiet);
   line.config([&](const path& file) { given.file = read_design(file); });
-  line.config_of("resume", "DIR", "go on with the experiment in the folder DIR",
+  line.config_of("resume", "DIR", "continue the experiment in the folder DIR",
                  [&](const std::string& text) {
                    given.resume = text;
                    return path(text) / kDesignFile;
@@ -147,18 +146,18 @@ std::int64_t most_threads(const Design& design) {
 
 constexpr const char* kDescription =
     "Runs an experiment and says what it shows. Each option of `rubato train` takes several values "
-    "here, with commas between them, as ranges (--seed 1..5) or given again; all combinations are "
-    "run, and compared with a baseline of constant resources over the same seeds.";
+    "here: separated by commas, as a range (--seed 1..5), or by repeating the option. All "
+    "combinations are run and compared with a baseline on constant resources with the same seeds.";
 constexpr const char* kFooter =
     "Values in [] are the defaults. Examples:\n"
     "  rubato compare --rule linear,root,adascale --seed 1..5 --model softmax\n"
     "  rubato compare --trace a.csv,b.csv --rule constant,linear --seed 1..5 \\\n"
     "    --tune lr=0.01,0.02,0.05 --budget epochs=4 --target 90 --out experiment\n"
     "  rubato compare --resume experiment --seed 1..10\n"
-    "Exit codes: 2 for a mistake in the options or files, 24 for output that could\n"
-    "not be written, 27 where runs were killed and an answer lacks them, 130 or 143\n"
-    "after a signal; the same command goes on after each. Runs that diverge or fail\n"
-    "are results. docs/compare.md says more.";
+    "Exit codes: 2 for a mistake in the options or files, 24 if output could not be\n"
+    "written, 27 if the answer lacks runs that were killed, 130 or 143 after a\n"
+    "signal. The same command continues after each. Runs that diverge or fail are\n"
+    "results. docs/compare.md says more.";
 
 }  // namespace
 

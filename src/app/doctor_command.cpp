@@ -36,7 +36,7 @@ int doctor_command(std::span<const std::string> arguments) {
   std::optional<std::int64_t> threads;
   bool json = false;
   CommandLine line("rubato doctor",
-                   "Says what would make training on this machine slow or wrong, and what to do "
+                   "Reports what would make training on this machine slow or wrong, and what to do "
                    "about it: the BLAS and its kernels, malloc, CPUs, memory, disk, versions.");
   line.option("out", "DIR", "where runs are to be written", out,
               [&](const std::string& text) { out = text; });

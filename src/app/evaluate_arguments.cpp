@@ -37,22 +37,21 @@ struct EvaluateTexts {
 };
 constexpr std::array<EvaluateTexts, 2> kEvaluateTexts{
     {{"rubato eval",
-      "Prints the loss and the accuracy of a model on the test set: of a run, whose folder may "
-      "stand "
-      "in the first place, or of a model with --weights.",
-      "Values in [] are the defaults, where there is no RUN. Examples:\n"
+      "Prints the loss and the accuracy of a model on the test set: of a run, given by its folder, "
+      "or of a model with --weights.",
+      "Values in [] are the defaults without a RUN. Examples:\n"
       "  rubato eval runs/2024-05-31T12-00-00Z --top-k 5\n"
       "  rubato eval --model script:net.pt --data mnist:DIR\n"
       "  rubato eval --model mlp --weights state.pt --json\n"
       "Exit code: 2 for a mistake in the options or files."},
      {"rubato predict",
-      "Writes what a model says of the samples of the test set, or of other data: of a run, whose "
-      "folder may stand in the first place, or of a model with --weights.",
-      "Values in [] are the defaults, where there is no RUN. Examples:\n"
+      "Writes the outputs of a model for the test set, or for other data: of a run, given by its "
+      "folder, or of a model with --weights.",
+      "Values in [] are the defaults without a RUN. Examples:\n"
       "  rubato predict runs/2024-05-31T12-00-00Z --what classes --out classes.csv\n"
       "  rubato predict runs/2024-05-31T12-00-00Z --data csv:new.csv --what classes\n"
       "  rubato predict --model script:net.pt --data mnist:DIR --out outputs.pt\n"
-      "Exit codes: 2 for a mistake in the options or files, 24 for output that could not be\n"
+      "Exit codes: 2 for a mistake in the options or files, 24 if output could not be\n"
       "written."}}};
 
 void define_evaluation(CommandLine& line, EvaluateArguments& arguments, EvaluateCommand command) {
@@ -61,13 +60,13 @@ void define_evaluation(CommandLine& line, EvaluateArguments& arguments, Evaluate
     line.flag("json", "print JSON", arguments.json);
     return;
   }
-  line.option("what", choice_names(kPredictions), "the outputs, or the class of the largest",
+  line.option("what", choice_names(kPredictions), "all outputs, or the class of the largest",
               std::string(choice_name(kPredictions, arguments.what)), [&](const std::string& text) {
                 arguments.what = parse_choice("prediction", text, kPredictions);
               });
   line.option("out", "FILE.csv|.pt|.safetensors",
-              "where to write them: a row of CSV for each sample, or tensors", "stdout, as CSV",
-              [&](const std::string& text) {
+              "where to write them: as CSV, with a row for each sample, or as tensors",
+              "stdout, as CSV", [&](const std::string& text) {
                 const path file(text);
                 const std::string type = file.extension().string();
                 if (std::ranges::find(kFileTypes, type) == kFileTypes.end()) {
@@ -113,8 +112,8 @@ class EvaluateCommandLine : public CommandLine {
   EvaluateCommandLine(EvaluateArguments& read, EvaluateCommand command, const EvaluateTexts& texts)
       : CommandLine(texts.name, texts.description) {
     config_of("run", "RUN",
-              "the folder of a run that has ended, which may stand in the first place without "
-              "--run: its model, weights and data",
+              "the folder of a run that has ended, with its model, weights and data; as the first "
+              "argument, it needs no --run",
               [](const std::string& text) { return path(text) / "config.toml"; });
     config([this, &read](const path& file) {
       const RunConfiguration run = read_configuration(file);

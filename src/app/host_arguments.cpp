@@ -56,49 +56,48 @@ HostOptions::HostOptions(HostArguments& arguments, Environment environment)
 void HostOptions::define(CommandLine& line) {
   line.group("Hosts");
   line.option("hosts", "N|env",
-              "train on N hosts together, each a process with the same options and a rank of its "
-              "own; env: as torchrun, mpirun or srun say in the environment (docs/hosts.md)",
+              "train on N hosts together, each a process with the same options and its own rank; "
+              "env: read both from the environment of torchrun, mpirun or srun (docs/hosts.md)",
               "1", [this](const std::string& text) {
                 from_environment_ = text == kFromEnvironment;
                 if (!from_environment_) {
                   arguments_.count = static_cast<int>(parse_whole(text, 1, kMaxHosts));
                 }
               });
-  line.option("rank", "R", "which of the hosts this is, from 0, which writes the run folder", "0",
+  line.option("rank", "R", "the rank of this host, from 0; host 0 writes the run folder", "0",
               [this](const std::string& text) {
                 arguments_.rank = static_cast<int>(parse_whole(text, 0, kMaxHosts - 1));
               });
-  line.option("rendezvous", "HOST:PORT[/NAME]",
-              "where the hosts meet: at host 0, or with a NAME for the run at a `rubato "
-              "rendezvous`",
-              "127.0.0.1:29500",
-              [this](const std::string& text) { read_rendezvous(text, arguments_); });
+  line.option(
+      "rendezvous", "HOST:PORT[/NAME]",
+      "where the hosts meet: at host 0, or, with a NAME for the run, at a `rubato rendezvous`",
+      "127.0.0.1:29500", [this](const std::string& text) { read_rendezvous(text, arguments_); });
   line.option("interface", "ADDRESS|NAME",
               "the address or network interface at which the other hosts reach this one",
               arguments_.interface,
               [this](const std::string& text) { arguments_.interface = text; });
-  line.option("host-weight", "X", "how much of a step this host computes, relative to the others",
-              "1",
+  line.option("host-weight", "X",
+              "the share of a step that this host computes, relative to the others", "1",
               [this](const std::string& text) { arguments_.weight = parse_real(text, kWeights); });
-  line.option("host-timeout", "SECONDS",
-              "how long to wait for another host: longer than a step, a test and a checkpoint take",
-              "300", [this](const std::string& text) {
-                const auto seconds = std::chrono::duration<double>(parse_real(text, kSeconds));
-                arguments_.timeout = std::chrono::duration_cast<std::chrono::milliseconds>(seconds);
-              });
+  line.option(
+      "host-timeout", "SECONDS",
+      "how long to wait for another host; has to exceed the longest step, test and checkpoint",
+      "300", [this](const std::string& text) {
+        const auto seconds = std::chrono::duration<double>(parse_real(text, kSeconds));
+        arguments_.timeout = std::chrono::duration_cast<std::chrono::milliseconds>(seconds);
+      });
   line.option(
       "min-hosts", "N",
-      "hosts may be lost and others may come: the run goes on with N of them, and waits for "
-      "others with fewer",
-      "", [this](const std::string& text) {
+      "let hosts come and go: the run goes on with N of them, and waits for more with fewer", "",
+      [this](const std::string& text) {
         arguments_.least = static_cast<int>(parse_whole(text, 1, kMaxHosts));
       });
-  line.option("max-hosts", "N", "and with up to N of them: more are refused", "",
+  line.option("max-hosts", "N", "the most hosts that may take part; more are refused", "",
               [this](const std::string& text) {
                 arguments_.most = static_cast<int>(parse_whole(text, 1, kMaxHosts));
               });
-  line.option("token-file", "FILE", "a secret in a file, which every host has to know to take part",
-              "", [this](const std::string& text) { arguments_.token_file = text; });
+  line.option("token-file", "FILE", "a file with a secret that every host needs to take part", "",
+              [this](const std::string& text) { arguments_.token_file = text; });
 }
 
 void HostOptions::finish(const CommandLine& line) {

@@ -17,12 +17,12 @@ constexpr const char* kPlace = "HOST:PORT/NAME";
 std::optional<HostsArguments> parse_hosts_arguments(std::span<const std::string> arguments) {
   HostsArguments read;
   std::string place;
-  CommandLine line("rubato hosts",
-                   "Shows how a run of hosts that come and go stands at their rendezvous, without "
-                   "taking part: which hosts there are, what they do, how far they have come, and "
-                   "which of them writes the run.");
+  CommandLine line(
+      "rubato hosts",
+      "Shows a run of hosts that come and go, from their rendezvous and without taking part: which "
+      "hosts there are, what they do, how far they are, and which of them writes the run.");
   line.operands(
-      kPlace, "the rendezvous and the run there, as in --rendezvous of `rubato train`",
+      kPlace, "the rendezvous and the name of the run, as in --rendezvous of `rubato train`",
       [&](const std::string& text) {
         if (!place.empty()) {
           throw Error(fmt::format("'{}' and '{}'; accepted: one {}", place, text, kPlace));
@@ -30,12 +30,12 @@ std::optional<HostsArguments> parse_hosts_arguments(std::span<const std::string>
         read_rendezvous(text, read.meeting);
         place = text;
       });
-  line.option("token-file", "FILE", "a secret in a file: that of the run's hosts", "",
+  line.option("token-file", "FILE", "a file with the secret of the run's hosts", "",
               [&](const std::string& text) { read.meeting.token_file = text; });
   line.flag("json", "print JSON: the same, with absent values as null", read.json);
   line.footer(
-      "Exit codes: 0 whatever the run does, 2 for a run that there is not and for\n"
-      "another token, 28 for a rendezvous that does not answer.\n"
+      "Exit codes: 0 whatever the run does, 2 for an unknown run or a wrong token,\n"
+      "28 for a rendezvous that does not answer.\n"
       "Example:\n"
       "  rubato hosts node0:29500/spring --token-file token");
   if (!line.parse(arguments)) return std::nullopt;

@@ -219,24 +219,24 @@ std::optional<LaunchArguments> parse(std::span<const std::string> arguments) {
   // What is behind the first -- is another command's.
   const auto border = std::ranges::find(arguments, "--");
   CommandLine line("rubato launch",
-                   "Trains on several hosts that are processes on this machine, for a trial: "
-                   "`rubato launch --hosts 3 -- train OPTIONS` starts `rubato train OPTIONS` with "
-                   "--hosts 3 and a --rank each, and a token that only they know.");
+                   "Trains on several hosts that are processes of this machine, to try it: `rubato "
+                   "launch --hosts 3 -- train OPTIONS` starts `rubato train OPTIONS` with --hosts "
+                   "3 and a --rank each, and a token that only they know.");
   line.option("hosts", "N", "as many", fmt::to_string(read.hosts), [&](const std::string& text) {
     read.hosts = static_cast<int>(parse_whole(text, 1, kMaxHosts));
   });
   line.option("min-hosts", "N",
-              "the run goes on with N of them: one that is killed is started again and comes back",
-              "", [&](const std::string& text) {
+              "the run goes on with N of them; killed hosts are restarted and rejoin", "",
+              [&](const std::string& text) {
                 read.least = static_cast<int>(parse_whole(text, 1, kMaxHosts));
               });
-  line.option("restarts", "N", "how often hosts are started again, in all",
+  line.option("restarts", "N", "how often hosts are restarted, in total",
               fmt::to_string(read.restarts),
               [&](const std::string& text) { read.restarts = parse_whole(text, 0, kMaxRestarts); });
   line.footer(
-      "Signals are passed on. When a host fails the others are asked to end. Exit code:\n"
-      "that of the host that failed first, 128 and the signal where one killed it; with\n"
-      "--min-hosts that of the host that ended last.");
+      "Signals are forwarded. When a host fails, the others are asked to end. The exit\n"
+      "code is that of the first host that failed, or 128 plus the signal that killed\n"
+      "it; with --min-hosts, that of the last host that ended.");
   if (!line.parse({arguments.begin(), border})) return std::nullopt;
   if (read.least > read.hosts) {
     throw Error(fmt::format("--min-hosts {}: there are {} hosts; accepted: 1 to {}", read.least,

@@ -63,8 +63,8 @@ std::string family_text(const Family& family, LineWidth width) {
         return !strategy.arguments.empty() && strategy.name.find(':') != std::string::npos;
       });
   const std::string form = fmt::format(
-      "Given as NAME{}ARGUMENT=VALUE,ARGUMENT=VALUE. The columns: argument, default, "
-      "what is accepted.",
+      "Given as NAME{}ARGUMENT=VALUE,ARGUMENT=VALUE. The columns: argument, default, accepted "
+      "values.",
       has_colon ? ',' : ':');
   return text + '\n' + wrapped(form, 0, width) + '\n';
 }
@@ -75,7 +75,7 @@ std::string overview(LineWidth width) {
     table.add({family.name, family.option,
                fmt::to_string(fmt::join(row_names(family.strategies), ", "))});
   }
-  const std::string title = "What options take by name; `rubato list FAMILY` explains each.";
+  const std::string title = "The names that options take; `rubato list FAMILY` explains each.";
   return wrapped(title, 0, width) + "\n\n" + table.text(width);
 }
 

@@ -37,21 +37,21 @@ struct Command {
 // program of its own.
 constexpr std::array<Command, 15> kCommands{{
     {"train", "train a model under a trace", train_front},
-    {"launch", "train on several hosts that are processes on this machine", launch_command},
-    {"rendezvous", "serve a place where hosts meet that train together", serve_rendezvous},
-    {"hosts", "show how a run of hosts that come and go stands", show_hosts},
+    {"launch", "train on several hosts, as processes of this machine", launch_command},
+    {"rendezvous", "serve a meeting place for hosts that train together", serve_rendezvous},
+    {"hosts", "show the state of a run of hosts that come and go", show_hosts},
     {"plan", "show what a trace will do before anything is trained", plan_command},
     {"trace", "read, make up, convert and show traces", trace_command},
-    {"simulate", "say what trainings would take elsewhere, without training", simulate_command},
+    {"simulate", "predict time and cost on a cluster, without training", simulate_command},
     {"calibrate", "measure a model here, for the modelled time of simulate and train",
      calibrate_front},
-    {"verify", "prove that a training is the same bits whoever computes it", verify_front},
+    {"verify", "prove that training gives the same bits on any threads and cores", verify_front},
     {"compare", "run many trainings and say which rule is best, and how surely", compare_command},
     {"eval", "print loss and accuracy of a trained model", evaluate_front},
-    {"predict", "write what a trained model says of samples", predict_front},
-    {"list", "print what options take by name (rules, models, ...)", list_command},
+    {"predict", "write the outputs of a trained model", predict_front},
+    {"list", "print the names that options take (rules, models, ...)", list_command},
     {"bench", "measure strategies for summing gradients", bench_command},
-    {"doctor", "say what would make training on this machine slow or wrong", doctor_command},
+    {"doctor", "report what would make training here slow or wrong", doctor_command},
 }};
 
 std::string help() {
@@ -60,13 +60,13 @@ std::string help() {
     commands.add({std::string(command.name), std::string(command.summary)});
   }
   TextTable options({Column::left, Column::left}, 2);
-  options.add({"--help", "print this help; behind a command, that of the command"});
+  options.add({"--help", "print this help; after a command, the help of that command"});
   options.add({"--version", "print the version"});
   const LineWidth width = output_width();
   return fmt::format(
       "{}\n\nUsage: rubato COMMAND [OPTIONS]\n\nCommands:\n{}\nOptions:\n{}\n{}\n",
-      wrapped("Trains a model while the number of accelerator cores, and with it the global "
-              "batch size, changes under it, on one machine.",
+      wrapped("Trains a model while the number of accelerator cores, and with it the global batch "
+              "size, changes underneath it, on one machine.",
               0, width),
       commands.text(width), options.text(width),
       wrapped("`rubato train` without options is a first run: in under a minute it trains a small "

@@ -44,8 +44,8 @@ void define_data(CommandLine& line, PlanCommandOptions& options) {
                 options.dataset_size = parse_whole(text, 1, kMaxDatasetSize);
               });
   line.option("seed", "N",
-              "of the shuffling, with --indices; the first epoch shuffles with N, the second with "
-              "N + 1, and so on",
+              "seed of the shuffling, with --indices; the first epoch shuffles with N, the second "
+              "with N + 1, and so on",
               fmt::to_string(options.seed),
               [&](const std::string& text) { options.seed = parse_seed(text); });
 }
@@ -56,14 +56,13 @@ void define_output(CommandLine& line, PlanCommandOptions& options) {
     options.epoch = parse_whole(text, 1, kMaxPlannedEpochs);
   });
   line.option(
-      "epochs", "N", "the first N epochs [all that the trace holds; one of a trace without end]",
-      "",
+      "epochs", "N", "the first N epochs [all of the trace; one if it never ends]", "",
       [&](const std::string& text) { options.epochs = parse_whole(text, 1, kMaxPlannedEpochs); });
   line.flag("json",
             "print JSON: the minibatches of every core in every step; files and JSON count epochs "
             "and steps from 0",
             options.json);
-  line.flag("indices", "with --json: the samples of every minibatch, too", options.indices);
+  line.flag("indices", "with --json: also the samples of every minibatch", options.indices);
 }
 
 std::vector<EpochPlan> one_epoch(Planner planner, std::int64_t wanted) {
@@ -92,7 +91,7 @@ int plan_command(std::span<const std::string> arguments) {
   PlanCommandOptions options;
   CommandLine line("rubato plan",
                    "Shows what a trace will do before anything is trained: its epochs, what every "
-                   "core gets to do, and how long it lasts.");
+                   "core does, and how long the trace lasts.");
   define_run_options(line, options.run, Commands::plan);
   define_data(line, options);
   define_output(line, options);

@@ -146,11 +146,11 @@ std::vector<SimulatedRun> simulated(const SimulateOptions& options) {
 
 int simulate_command(std::span<const std::string> arguments) {
   SimulateOptions options;
-  CommandLine line("rubato simulate",
-                   "Says what trainings would take in modelled time, on an imagined cluster, "
-                   "without training: hours, core-hours and money, to the last digit what `rubato "
-                   "train --clock virtual` comes to. Every option may have several values, with "
-                   "commas between them or given again, and all combinations are compared.");
+  CommandLine line(
+      "rubato simulate",
+      "Predicts the hours, core-hours and money of trainings on an imagined cluster, without "
+      "training: to the last digit those of `rubato train --clock virtual`. Every option takes "
+      "several values, separated by commas or by repeating it, and all combinations are compared.");
   define_values(line, options);
   line.group("Data");
   line.option("dataset-size", "N", "samples in the data set", "that of the built-in data",

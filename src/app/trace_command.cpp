@@ -53,14 +53,14 @@ void define_operand(CommandLine& line, TraceCommandOptions& options, const std::
 
 void define_format(CommandLine& line, TraceCommandOptions& options) {
   line.option("format", choice_names(kAvailabilityFormats),
-              "of a file with devices over time; docs/traces.md describes each", "recognised",
+              "the format of a file with devices over time (docs/traces.md)", "recognised",
               [&](const std::string& text) {
                 options.format = parse_choice("format", text, kAvailabilityFormats);
               });
 }
 
 void define_out(CommandLine& line, TraceCommandOptions& options) {
-  line.option("out", "FILE", "write it to FILE, and what it is to the terminal", "stdout",
+  line.option("out", "FILE", "write it to FILE, and a summary to the terminal", "stdout",
               [&](const std::string& text) { options.out = text; });
 }
 
@@ -98,8 +98,8 @@ void put(const TraceCommandOptions& options, const Availability& availability) {
 int import_trace(std::span<const std::string> arguments) {
   TraceCommandOptions options;
   CommandLine line("rubato trace import",
-                   "Reads devices over time from a file in any format that there is, and writes "
-                   "them as CSV with the header 'seconds,count'.");
+                   "Reads devices over time from a file in any known format, and writes them as "
+                   "CSV with the header 'seconds,count'.");
   define_operand(line, options, "FILE", "what to read");
   define_format(line, options);
   define_out(line, options);
@@ -116,7 +116,7 @@ int generate_trace(std::span<const std::string> arguments) {
   TraceCommandOptions options;
   CommandLine line("rubato trace generate",
                    "Makes up devices over time, and writes them as CSV with the header "
-                   "'seconds,count'; the same text makes the same.");
+                   "'seconds,count'; the same text always makes the same.");
   define_operand(line, options, "GENERATOR", "what to make (rubato list generators)");
   define_out(line, options);
   line.footer(
@@ -133,8 +133,8 @@ int convert_trace(std::span<const std::string> arguments) {
   TraceCommandOptions options;
   RunConfiguration run;
   CommandLine line("rubato trace convert",
-                   "Makes a trace of steps of devices over time, as training would, and writes it "
-                   "as CSV with the header 'step,batchsize,cores'.");
+                   "Turns devices over time into a trace of steps, as training would, and writes "
+                   "it as CSV with the header 'step,batchsize,cores'.");
   define_operand(line, options, "FILE|GENERATOR", kFileOrGenerator);
   define_format(line, options);
   define_out(line, options);
@@ -161,7 +161,7 @@ int show_trace(std::span<const std::string> arguments) {
                    "Shows devices over time, or the batch sizes of a trace: a summary and a plot.");
   define_operand(line, options, "FILE|GENERATOR", kFileOrGenerator);
   define_format(line, options);
-  line.option("svg", "FILE", "write the plot to FILE, too, as an SVG image", "",
+  line.option("svg", "FILE", "also write the plot to FILE, as an SVG image", "",
               [&](const std::string& text) { options.svg = text; });
   line.flag("json", "print the summary as JSON, and no plot", options.json);
   line.footer(
@@ -191,7 +191,7 @@ struct TraceCommand {
 constexpr std::array<TraceCommand, 4> kTraceCommands{
     {{"import", "read devices over time from a file, write them as CSV", import_trace},
      {"generate", "make up devices over time: spot markets, cycles, walks", generate_trace},
-     {"convert", "make a trace of steps of devices over time", convert_trace},
+     {"convert", "turn devices over time into a trace of steps", convert_trace},
      {"show", "a summary and a plot of a trace, or of devices over time", show_trace}}};
 
 std::string trace_help() {
@@ -203,7 +203,7 @@ std::string trace_help() {
   return fmt::format(
       "{}\n\nUsage: rubato trace COMMAND [OPTIONS]\n\n{}\n{}\n",
       wrapped("Reads, makes up, converts and shows traces, and the availability of devices over "
-              "time that they are made of.",
+              "time behind them.",
               0, width),
       commands.text(width),
       wrapped("`rubato trace COMMAND --help` says more; docs/traces.md has the formats.", 0,

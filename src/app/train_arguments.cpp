@@ -34,7 +34,7 @@ void define_output(CommandLine& line, TrainArguments& arguments) {
                 arguments.out = text;
               });
   line.flag("quiet", "print nothing but errors", arguments.quiet);
-  line.flag("verbose", "print all that is known of an error, libtorch's stack included",
+  line.flag("verbose", "print everything known about an error, libtorch's stack included",
             arguments.verbose);
 }
 
@@ -44,8 +44,8 @@ path config_of(const path& run) {
 
 void define_resume(CommandLine& line, TrainArguments& arguments) {
   line.config_of("resume", "RUN|RUN/checkpoints/FILE",
-                 "go on with the run in the folder RUN, from its newest good checkpoint or from "
-                 "FILE; newer ones are then kept aside",
+                 "continue the run in the folder RUN from its newest good checkpoint, or from "
+                 "FILE; whatever is newer is kept aside",
                  [&](const std::string& text) {
                    const ResumePoint point = resume_point(text);
                    arguments.resume = point.run;
@@ -77,33 +77,32 @@ struct CommandTexts {
 constexpr CommandTexts kTrain{
     "rubato train",
     "Trains a model while the number of accelerator cores, and with it the global batch size, "
-    "changes under it.",
+    "changes underneath it.",
     "Values in [] are the defaults. Examples:\n"
     "  rubato train\n"
     "  rubato train --data mnist:DIR --trace trace.csv --rule root --epochs 10\n"
     "  rubato train --config runs/2024-05-31T12-00-00Z/config.toml --threads 1\n"
     "  rubato train --resume runs/2024-05-31T12-00-00Z\n"
     "Exit codes: 2 for a mistake in the options or files, 21 for a missed\n"
-    "--target-accuracy, 22 for a loss that is no number, 24 for output that could\n"
-    "not be written, 25 for memory that could not be had, 28 for a host that was\n"
-    "lost, 130 or 143 after a signal, with a checkpoint."};
+    "--target-accuracy, 22 for a loss that is not finite, 24 if output could not be\n"
+    "written, 25 for too little memory, 28 for a lost host, 130 or 143 after a\n"
+    "signal, with a checkpoint."};
 constexpr CommandTexts kVerify{
     "rubato verify",
     "Trains a few dozen steps of a configuration again and again, on other threads and cores, with "
-    "other reducers, faults and resumes, and compares every bit. Options are those of `rubato "
-    "train`; those of checkpoints and output are errors here, and mean nothing in a configuration.",
+    "other reducers, faults and resumes, and compares every bit. Takes the options of `rubato "
+    "train`, except those of checkpoints and output, which are ignored in a configuration file.",
     "Values in [] are the defaults. Examples:\n"
     "  rubato verify\n"
     "  rubato verify --config runs/2024-05-31T12-00-00Z/config.toml --steps 100\n"
-    "Exit codes: 23 when a bit differs, 2 for a mistake in the options or files."};
+    "Exit codes: 23 if a bit differs, 2 for a mistake in the options or files."};
 
 constexpr CommandTexts kCalibrate{
     "rubato calibrate",
-    "Measures what a minibatch and an update of a model take on one thread of this machine, and "
-    "prints that for --cluster: substep, update, and the bytes of the gradient. Options are those "
-    "of "
-    "`rubato train`; those that cannot change it are errors here, and mean nothing in a "
-    "configuration.",
+    "Measures how long a minibatch and an update of a model take on one thread of this machine, "
+    "and prints the values for --cluster: substep, update, and the bytes of the gradient. Takes "
+    "the options of `rubato train`, except those without influence, which are ignored in a "
+    "configuration file.",
     "Values in [] are the defaults. Examples:\n"
     "  rubato calibrate --model softmax --minibatch 64\n"
     "  rubato simulate --trace 1024 --cores 64 --cluster \"$(rubato calibrate --factor 0.1)\"\n"

@@ -37,7 +37,7 @@ struct Geometry {
   std::int64_t groups = 1;
 };
 
-// Whether this is faster than libtorch (docs/operators.md has the measurements).
+// Whether this is faster than libtorch, as bench_operators measures it (docs/adr/0023).
 bool is_worth_it(const lane_convolution::Shape& s) {
   if (s.images < kFewestImages) return false;
   const std::int64_t fewest = std::min(s.input_channels, s.output_channels);

@@ -2,10 +2,10 @@
 
 // Max pooling of float32 images in two dimensions, and its gradient.
 //
-//   output[n, c, y, x] = the largest input[n, c, y', x'] with y' = y stride + i dilation - padding,
-//   x'
-//     likewise, over i and j where y' and x' are in the image
-//   index[n, c, y, x]  = where it is, y' columns + x': the first of equal ones, the last NaN
+//   output[n, c, y, x] = the largest input[n, c, y', x'] over the elements (i, j) of the window
+//   index[n, c, y, x]  = its place, y' columns + x': the first of equal ones, the last NaN
+//
+// with y' = y stride + i dilation - padding, x' likewise, and both in the image.
 //
 // Values and indices are those of libtorch's kernels, to the last bit.
 

@@ -20,12 +20,14 @@ inline std::vector<std::string> words_of(const std::string& command) {
   return words;
 }
 
-/// What stands behind "$ rubato " at the beginning of a line.
+/// The commands behind "$ rubato " at the beginning of a line; one that ends with a backslash goes
+/// on in the next line.
 inline std::vector<std::string> rubato_commands(const std::string& text) {
-  const std::regex command("\n\\$ rubato ([^\n]+)");
+  const std::regex command("\n\\$ rubato ((?:[^\n]*\\\\\n)*[^\n]+)");
+  const std::regex continuation("\\\\\n *");
   std::vector<std::string> commands;
   for (std::sregex_iterator it(text.begin(), text.end(), command), end; it != end; ++it) {
-    commands.push_back((*it)[1].str());
+    commands.push_back(std::regex_replace((*it)[1].str(), continuation, ""));
   }
   return commands;
 }

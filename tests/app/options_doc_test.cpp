@@ -1,4 +1,4 @@
-// docs/options.md has the table of options, as it is: where it has not, running this test with
+// docs/options.md lists the table of options, as it is: where it does not, running this test with
 // RUBATO_UPDATE_DOCS=1 in the environment writes it.
 
 #include <cstdlib>
@@ -15,6 +15,7 @@
 #include "app/evaluate_arguments.hpp"
 #include "app/train_arguments.hpp"
 #include "config/run_option.hpp"
+#include "core/wrapped.hpp"
 #include "support/temp_folder.hpp"
 
 namespace rubato {
@@ -23,25 +24,33 @@ namespace {
 constexpr std::string_view kBegin = "<!-- generated from the table of options -->\n";
 constexpr std::string_view kEnd = "<!-- end of what is generated -->\n";
 
-// A cell of a table.
-std::string cell(const std::string& text) {
-  return std::regex_replace(text, std::regex(R"(\|)"), R"(\|)");
-}
-
 std::string code(const std::string& text) {
-  return text.empty() ? "" : fmt::format("`{}`", cell(text));
+  return text.empty() ? "" : fmt::format("`{}`", text);
 }
 
 std::string named(const std::string& name, const std::string& value) {
   return code(fmt::format("--{}{}{}", name, value.empty() ? "" : " ", value));
 }
 
+// In lines that fit a page, behind `first` and then `rest`.
+std::string lines_of(const std::string& text, std::string_view first, std::string_view rest) {
+  constexpr std::size_t kColumns = 120;
+  std::string lines;
+  for (const std::string& line : cell_lines(text, kColumns - rest.size())) {
+    lines += fmt::format("{}{}\n", lines.empty() ? first : rest, line);
+  }
+  return lines;
+}
+
+std::string item(const std::string& text) {
+  return lines_of(text, "- ", "  ");
+}
+
 // What --help says, with options and words in quotes as code, and names of documents as links.
 std::string prose(std::string text) {
-  text = cell(text);
   text = std::regex_replace(text, std::regex("--[a-z][a-z-]*(=[a-z]+)?"), "`$&`");
   text = std::regex_replace(text, std::regex("'([^' ]+)'"), "`$1`");
-  return std::regex_replace(text, std::regex("docs/([a-z]+[.]md)"), "[docs/$1]($1)");
+  return std::regex_replace(text, std::regex("docs/([a-z]+)[.]md"), "[$1]($1.md)");
 }
 
 std::string_view affected(Affects affects) {
@@ -77,26 +86,27 @@ std::string default_of(const RunOption& option) {
   return code(text);
 }
 
-std::string table_of(const std::vector<app::CommandLine::Description>& options,
-                     const std::set<std::string>& left_out = {}) {
-  std::string text = "| option | meaning | default |\n|---|---|---|\n";
+std::string list_of(const std::vector<app::CommandLine::Description>& options,
+                    const std::set<std::string>& left_out = {}) {
+  std::string text;
   for (const auto& [name, value, help, shown_default] : options) {
     if (left_out.contains(name)) continue;
-    text += fmt::format("| {} | {} | {} |\n", named(name, value), prose(help),
-                        shown_default.empty() ? "" : code(shown_default));
+    text += item(fmt::format(
+        "{}: {}{}", named(name, value), prose(help),
+        shown_default.empty() ? "" : fmt::format(" (default {})", code(shown_default))));
   }
   return text;
 }
 
 // Those of the others that train has, too, do nothing there but say so, or are its own.
-std::string own_table(app::TrainCommand command) {
+std::string own_list(app::TrainCommand command) {
   std::set<std::string> left_out;
   if (command != app::TrainCommand::train) {
     for (const auto& option : app::own_options(app::TrainCommand::train)) {
       left_out.insert(option.name);
     }
   }
-  return table_of(app::own_options(command), left_out);
+  return list_of(app::own_options(command), left_out);
 }
 
 // The names of the options of a run that eval and predict take.
@@ -114,26 +124,27 @@ std::string generated() {
   for (const RunOption& option : run_options()) {
     if (option.group != group) {
       group = option.group;
-      text += fmt::format(
-          "\n## {}\n| option | meaning | default | affects | resume |\n|---|---|---|---|---|\n",
-          group);
+      text += fmt::format("\n## {}\n", group);
     }
-    text += fmt::format("| {} | {} | {} | {} | {} |\n", named(option.name, option.value),
-                        prose(option.help), default_of(option), affected(option.affects),
-                        on_resume(option.resume));
+    const std::string fallback = default_of(option);
+    text +=
+        item(fmt::format("{}: {} ({}{}; {})", named(option.name, option.value), prose(option.help),
+                         fallback.empty() ? "" : fmt::format("default {}; ", fallback),
+                         affected(option.affects), on_resume(option.resume)));
   }
-  return text + "\n## Of the commands\nOf `rubato train`:\n\n" +
-         own_table(app::TrainCommand::train) +
-         "\n`rubato verify` takes `--config` and `--verbose` as well, and:\n\n" +
-         own_table(app::TrainCommand::verify) +
-         "\n`rubato calibrate` takes `--config` and `--verbose` as well, and:\n\n" +
-         own_table(app::TrainCommand::calibrate) +
-         fmt::format(
-             "\n`rubato eval` and `rubato predict` take `--config`, of the options of a run "
-             "{}, and:\n\n",
-             taken_by_evaluation()) +
-         table_of(app::own_options(app::EvaluateCommand::evaluate)) + "\n`rubato predict`:\n\n" +
-         table_of(app::own_options(app::EvaluateCommand::predict), {"run"}) + "\n";
+  return text + "\n## Options of single commands\n`rubato train`:\n\n" +
+         own_list(app::TrainCommand::train) +
+         "\n`rubato verify` also takes `--config`, `--verbose` and:\n\n" +
+         own_list(app::TrainCommand::verify) +
+         "\n`rubato calibrate` also takes `--config`, `--verbose` and:\n\n" +
+         own_list(app::TrainCommand::calibrate) +
+         lines_of(fmt::format("`rubato eval` and `rubato predict` take `--config`, the options of "
+                              "a run {}, and:",
+                              taken_by_evaluation()),
+                  "\n", "") +
+         "\n" + list_of(app::own_options(app::EvaluateCommand::evaluate)) +
+         "\n`rubato predict`:\n\n" +
+         list_of(app::own_options(app::EvaluateCommand::predict), {"run"}) + "\n";
 }
 
 TEST(OptionsDoc, HasTheTableOfOptions) {

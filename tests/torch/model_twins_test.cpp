@@ -3,8 +3,6 @@
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
-#include <optional>
-#include <regex>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -13,13 +11,13 @@
 #include <ATen/TensorOperators.h>
 #include <ATen/core/grad_mode.h>
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 #include <gmock/gmock.h>
 #include <torch/csrc/jit/serialization/pickle.h>
 
 #include <rubato/model/builtin_models.hpp>
 #include <rubato/torch/weights.hpp>
 
+#include "support/python_models.hpp"
 #include "support/temp_folder.hpp"
 
 namespace rubato {
@@ -27,32 +25,10 @@ namespace {
 
 using testing::HasSubstr;
 
-constexpr std::string_view kFence = "```python\n";
 constexpr const char* kPython = "/usr/bin/python3";
 
-// The first block of Python behind `from`.
-std::string python_behind(const std::string& page, std::size_t from) {
-  const std::size_t fence = page.find(kFence, from);
-  if (fence == std::string::npos) return "";
-  const std::size_t begin = fence + kFence.size();
-  return page.substr(begin, page.find("```", begin) - begin);
-}
-
-// docs/models.md
-class ModelTwins : public testing::TestWithParam<std::string_view> {
- protected:
-  // What the page says of a model, up to the next heading.
-  static std::string section_of(std::string_view model) {
-    const std::string heading = fmt::format("\n## `{}`\n", model);
-    const std::size_t begin = page().find(heading);
-    if (begin == std::string::npos) return "";
-    return page().substr(begin, page().find("\n## ", begin + heading.size()) - begin);
-  }
-  static const std::string& page() {
-    static const std::string text = test::read_file(RUBATO_MODELS_MD);
-    return text;
-  }
-};
+// src/python/rubato/models.py
+class ModelTwins : public testing::TestWithParam<std::string_view> {};
 
 // A model whose buffers are not what they are made with.
 Model used_model(std::string_view name) {
@@ -80,33 +56,9 @@ bool python_has_torch() {
   return has;
 }
 
-TEST_P(ModelTwins, HaveTheNamesAndShapesOfTheTable) {
-  const Model model = builtin_model(GetParam(), {})();
-  std::vector<std::string> rows;
-  for (const auto* tensors : {&model.parameters, &model.buffers}) {
-    for (const NamedTensor& named : *tensors) {
-      std::string shape = fmt::format("{}", fmt::join(named.tensor.sizes(), " x "));
-      rows.push_back(fmt::format("| `{}` |{} |", named.name, shape.empty() ? "" : " " + shape));
-    }
-  }
-  std::vector<std::string> in_page;
-  const std::string section = section_of(GetParam());
-  const std::regex row(R"(\| `[a-z0-9_.]+` \|[^\n]*\|)");
-  for (std::sregex_iterator it(section.begin(), section.end(), row), end; it != end; ++it) {
-    in_page.push_back(it->str());
-  }
-  EXPECT_EQ(in_page, rows);
-}
-
-TEST_P(ModelTwins, LoadTheWeightsStrictlyAndComputeTheSame) {
+// Strictly: with the names and shapes of the weights, and in their order.
+TEST_P(ModelTwins, LoadTheWeightsAndComputeTheSame) {
   if (!python_has_torch()) GTEST_SKIP() << kPython << " has no module torch here";
-  const std::string twin = python_behind(page(), 0) + python_behind(section_of(GetParam()), 0);
-  std::smatch name;
-  ASSERT_TRUE(std::regex_search(twin, name, std::regex("class (\\w+)"))) << twin;
-  // How the page says that the twin of MNIST's shape is made.
-  std::smatch call;
-  const bool sized = std::regex_search(twin, call, std::regex("For MNIST (\\w+\\([0-9, ]+\\))"));
-
   const test::TempFolder folder;
   const Model model = used_model(GetParam());
   write_bytes(folder.path() / "weights.pt", pickled_weights(model.parameters, model.buffers));
@@ -119,8 +71,11 @@ TEST_P(ModelTwins, LoadTheWeightsStrictlyAndComputeTheSame) {
                  model.forward(images));
   }
   folder.write("compare.py",
-               twin + fmt::format("model = {}\n", sized ? call[1].str() : name[1].str() + "()") +
-                   "model.load_state_dict(torch.load('weights.pt'), strict=True)\n"
+               test::python_models(RUBATO_PYTHON_MODELS) + "weights = torch.load('weights.pt')\n" +
+                   fmt::format("model = twin('{}', weights)\n", GetParam()) +
+                   "tensors = [*model.named_parameters(), *model.named_buffers()]\n"
+                   "assert list(weights) == [name for name, _ in tensors]\n"
+                   "model.load_state_dict(weights, strict=True)\n"
                    "images = torch.load('images.pt')\n"
                    "for training in (False, True):\n"
                    "    model.train(training)\n"
@@ -144,11 +99,13 @@ INSTANTIATE_TEST_SUITE_P(All, ModelTwins,
                            return name;
                          });
 
-// PyTorch, which rubato is compared with, trains the network of the page.
+// PyTorch, which rubato is compared with, trains the same network.
 TEST_F(ModelTwins, AreThoseOfTheBenchmark) {
-  const std::string twin = python_behind(section_of("mnist-cnn"), 0);
-  ASSERT_FALSE(twin.empty());
-  EXPECT_THAT(test::read_file(RUBATO_PYTORCH_NETWORKS), HasSubstr(twin));
+  const std::string modules = test::read_file(RUBATO_PYTHON_MODELS);
+  const std::size_t begin = modules.find("class MnistNetwork");
+  ASSERT_NE(begin, std::string::npos);
+  const std::string network = modules.substr(begin, modules.find("\n\n\n", begin) - begin);
+  EXPECT_THAT(test::read_file(RUBATO_PYTORCH_NETWORKS), HasSubstr(network));
 }
 
 }  // namespace

@@ -17,6 +17,7 @@
 #include <rubato/torch/weights.hpp>
 
 #include "support/error_of.hpp"
+#include "support/python_models.hpp"
 #include "support/temp_folder.hpp"
 
 namespace rubato {
@@ -149,17 +150,6 @@ TEST(Predict, IsWhatForwardGivesInTheOrderOfTheSamples) {
   EXPECT_TRUE(at::equal(predictions[0], predictions[1]));
 }
 
-// The blocks of Python under two headings of docs/models.md.
-std::string twin_of_the_page() {
-  const std::string page = test::read_file(RUBATO_MODELS_MD);
-  const auto block_behind = [&](std::size_t from) {
-    constexpr std::string_view kFence = "```python\n";
-    const std::size_t begin = page.find(kFence, from) + kFence.size();
-    return page.substr(begin, page.find("```", begin) - begin);
-  };
-  return block_behind(0) + block_behind(page.find("\n## `transformer`\n"));
-}
-
 TEST(SequenceTransformer, HasATwinInPython) {
   if (std::system("/usr/bin/python3 -c 'import torch' >/dev/null 2>&1") != 0) {
     GTEST_SKIP() << "/usr/bin/python3 has no module torch here";
@@ -177,13 +167,14 @@ TEST(SequenceTransformer, HasATwinInPython) {
   folder.write("weights.pt", pickled_weights(model.parameters, model.buffers));
   write_tensor("tokens.pt", tokens);
   write_tensor("output.pt", model.forward(tokens));
-  folder.write("compare.py", twin_of_the_page() + fmt::format(R"(
+  folder.write("compare.py",
+               test::python_models(RUBATO_PYTHON_MODELS) + fmt::format(R"(
 model = Transformer({0}, None, {1}, vocabulary={1})
 model.load_state_dict(torch.load('weights.pt'), strict=True)
 largest = (model(torch.load('tokens.pt')) - torch.load('output.pt')).abs().max().item()
 assert largest < 1e-5, largest
 )",
-                                                              kTokens, kVocabulary));
+                                                                       kTokens, kVocabulary));
   const std::string command =
       fmt::format("cd '{}' && /usr/bin/python3 compare.py >out 2>&1", folder.path().string());
   EXPECT_EQ(std::system(command.c_str()), 0) << test::read_file(folder.path() / "out");

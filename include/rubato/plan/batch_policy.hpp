@@ -13,12 +13,12 @@
 
 namespace rubato {
 
-/// What a policy makes of a step that is offered to it.
+/// A policy's decision on a step that is offered to it.
 struct BatchDecision {
   /// Without cores: those that are offered. What it says of hosts' cores counts for nothing: each
   /// gives its share of the offered ones.
   TraceStep step;
-  /// What it went by, each under a name of its own: StepRecord::decision_inputs.
+  /// The numbers behind the decision, each under a unique name: StepRecord::decision_inputs.
   std::vector<NamedNumber> inputs{};
 };
 
@@ -27,9 +27,9 @@ struct ObservedStep {
   TraceStep step;
   /// What training has come to with it.
   SourceProgress after;
-  /// How long it took in modelled time, without lost attempts, waiting and checkpoints; empty where
-  /// there is no clock. The seconds that the program itself takes are not told: decisions would
-  /// depend on the machine.
+  /// Its duration in modelled time, without lost attempts, waiting and checkpoints; empty without a
+  /// clock. The seconds of the program itself are withheld, because decisions would depend on the
+  /// machine.
   std::optional<double> seconds{};
 };
 
@@ -43,13 +43,13 @@ class BatchPolicy {
   BatchPolicy& operator=(const BatchPolicy&) = delete;
   virtual ~BatchPolicy() = default;
 
-  /// With all that its decisions depend on but for what it has observed: states are bound to it.
+  /// The name, with everything that decisions depend on besides observations. Binds a state.
   [[nodiscard]] virtual std::string name() const = 0;
 
   /// The next step, where a trace or the availability alone would have taken `offered`: a batch
-  /// that is a multiple of the minibatch, and no more cores than are offered. A function of what it
-  /// is given and of what observe() has left behind, and of nothing else: it is asked as often as
-  /// somebody wants to know, and again after a resume.
+  /// that is a multiple of the minibatch, and no more cores than are offered. A function of its
+  /// arguments and of what observe() has left behind, and of nothing else: it may be called any
+  /// number of times, and again after a resume.
   [[nodiscard]] virtual BatchDecision decide(const TraceStep& offered,
                                              const SourceProgress& progress) const = 0;
   /// Hears of each step, once it has been taken.
@@ -59,7 +59,7 @@ class BatchPolicy {
   [[nodiscard]] virtual std::int64_t max_batch(std::int64_t offered) const = 0;
   /// Whether it goes by SourceProgress::noise_scale, whose measuring costs time.
   [[nodiscard]] virtual bool needs_noise_scale() const { return false; }
-  /// Whether it cannot do without ObservedStep::seconds.
+  /// Whether it needs ObservedStep::seconds.
   [[nodiscard]] virtual bool needs_seconds() const { return false; }
 
   /// Puts into a state what observe() has left behind; load() goes on from there, to the same bits.

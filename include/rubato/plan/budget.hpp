@@ -8,11 +8,11 @@
 
 namespace rubato {
 
-/// What a training may come to, besides its epochs: it ends, in the middle of an epoch if need be,
-/// with the step that reaches one of these. Hours and money are reached between steps, too: while
-/// there are no devices, in attempts at a step that are lost, and in restarts. All are above 0.
+/// Limits of a training besides its epochs: it ends, if necessary in the middle of an epoch, with
+/// the step that reaches one of them. Hours and money can also be reached between steps: without
+/// devices, in lost attempts at a step, and in restarts. All are above 0.
 struct Budget {
-  /// Scale-invariant: the sum of the steps' gains. What a rule needs more steps for, it gets
+  /// Scale-invariant: the sum of the steps' gains. A rule with smaller gains gets more steps
   /// (Johnson et al. 2020, section 3.2).
   std::optional<double> iterations{};
   std::optional<std::int64_t> samples{};
@@ -40,10 +40,10 @@ struct Spent {
   std::int64_t samples = 0;
   std::optional<ClockTime> time{};
 };
-/// How much of the budget that it comes nearest to, 0 to 1; 0 where there is none.
+/// The largest share of a limit that is used up, from 0 to 1; 0 without limits.
 [[nodiscard]] double share_spent(const Budget& budget, const Spent& spent);
-/// What it has reached of its budget, as the reason to end for: "100 iterations reached"; empty
-/// where there is some left of everything.
+/// The limit that has been reached, as a reason to end: "100 iterations reached"; empty if none
+/// has.
 [[nodiscard]] std::string reached(const Budget& budget, const Spent& spent);
 
 }  // namespace rubato

@@ -10,7 +10,7 @@ namespace rubato {
 struct ClockTime {
   /// Since training began.
   double seconds = 0;
-  /// Of all devices that steps have held, each for as long.
+  /// Sum over the devices that steps have held, each for as long as it was held.
   double core_seconds = 0;
   /// core_seconds at the price of the model.
   double money = 0;
@@ -19,7 +19,7 @@ struct ClockTime {
   double idle_seconds = 0;
   double lost_seconds = 0;
   double restart_seconds = 0;
-  /// How often a step was begun anew, or training after a time without devices.
+  /// How often a step was restarted, or training after a time without devices.
   std::int64_t restarts = 0;
 
   friend bool operator==(const ClockTime&, const ClockTime&) = default;

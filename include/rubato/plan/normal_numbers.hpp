@@ -7,10 +7,9 @@
 
 namespace rubato {
 
-/// Independent random numbers that belong to a key, standard normal ones or uniform ones: the n-th
-/// is a function of the key and n, whoever draws it and in whatever order. So threads may share out
-/// what is to be drawn as they like. The normal ones of a key are made of its uniform ones: whoever
-/// needs both takes two keys.
+/// Independent random numbers of a key, standard normal or uniform: the n-th is a function of the
+/// key and n, whoever draws it and in whatever order, so threads may divide the draws as they like.
+/// The normal numbers of a key are made from its uniform ones; use two keys if you need both.
 class NormalNumbers {
  public:
   explicit NormalNumbers(const StreamKey& key);

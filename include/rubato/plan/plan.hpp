@@ -73,8 +73,8 @@ class Planner {
   /// The next epoch, or nothing when the trace holds no further one.
   [[nodiscard]] std::optional<EpochPlan> next();
 
-  /// Makes the epoch that begins with `step` the next, as if those before it had been planned;
-  /// `samples` of it have been shown by a step that began before. Requires values of at least 0.
+  /// Makes the epoch that begins with `step` the next one, as if those before it had been planned;
+  /// a step that began earlier has already used `samples` of it. Requires values of at least 0.
   void go_to(EpochIndex epoch, StepIndex step, std::int64_t samples = 0);
   [[nodiscard]] StepIndex next_step() const { return walk_.step(); }
 

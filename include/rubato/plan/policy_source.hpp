@@ -11,9 +11,8 @@
 
 namespace rubato {
 
-/// The steps of another source, a trace's say, with the batch that a policy decides on. Where the
-/// source ends, so does this. Sources with a clock, ClockedSource and TimedSource, take a policy
-/// themselves.
+/// The steps of another source, such as a trace, with batches decided by a policy. It ends where
+/// the source ends. Sources with a clock, ClockedSource and TimedSource, take a policy themselves.
 class PolicySource final : public StepSource {
  public:
   /// Throws Error where one of them is null, for a source with a clock, and for a policy that needs

@@ -18,16 +18,16 @@ struct EpochDraw {
   std::int64_t samples = 0;
 };
 
-/// Which samples an epoch shows, and in what order, as a value: without one, TrainOptions::sampler
+/// Which samples an epoch uses, and in what order, as a value. An empty TrainOptions::sampler
 /// shuffles (random_permutation() with seed + epoch).
 struct Sampler {
-  /// Names it in messages, and binds a state: samplers of one name are taken for the same, so that
-  /// whatever changes its lists belongs into it. One line.
+  /// Names the sampler in messages and binds a state: samplers with the same name are taken to be
+  /// the same, so the name has to say everything that changes the lists. One line.
   std::string name{};
-  /// As many indices as there are samples, each from 0 to samples - 1; one may be there several
-  /// times and another one never. A function of its argument and of nothing else: it is asked again
-  /// after a resume, and before the first epoch. Called by the thread that trains, once for an
-  /// epoch as a rule. What it throws ends training before the step, whose state is then there.
+  /// As many indices as there are samples, each from 0 to samples - 1; some may occur several times
+  /// and others never. A function of its argument and of nothing else: it is called again after a
+  /// resume, and before the first epoch. Called by the training thread, usually once for an epoch.
+  /// An exception ends training before the step, with the state before it.
   ///
   /// Minibatches are consecutive pieces of the list. With Remainder::drop what fills no step at
   /// its end is not shown. With Remainder::carry every entry of every epoch's list is shown exactly

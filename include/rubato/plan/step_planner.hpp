@@ -12,7 +12,7 @@
 
 namespace rubato {
 
-/// What becomes of a step that does not fit into what is left of its epoch.
+/// What happens to a step that does not fit into the rest of its epoch.
 enum class Remainder {
   drop,   ///< it begins the next epoch, and the samples left over are not trained in this one
   carry,  ///< it takes what is left, and the rest of its samples from the next epoch

@@ -17,7 +17,7 @@
 
 namespace rubato {
 
-/// What training has come to when its next step is asked for.
+/// The progress of training when its next step is asked for.
 struct SourceProgress {
   /// The step that is asked for; all before it have been taken.
   StepIndex step;
@@ -33,8 +33,8 @@ struct SourceProgress {
   std::optional<ClockTime> time{};
   /// What training may come to.
   Budget budget{};
-  /// Samples until training has had all its epochs: the next step has no more than these, whatever
-  /// is asked for (StepPlanner::samples_left()). Empty where the end does not shorten it.
+  /// Samples left until the end of all epochs: the next step has at most these, whatever is asked
+  /// for (StepPlanner::samples_left()). Empty if the end does not shorten it.
   std::optional<std::int64_t> samples_left{};
   /// The gradient noise scale in samples; where it is measured (StepSource::needs_noise_scale(),
   /// TrainOptions::log_noise) and enough steps have been taken.
@@ -57,13 +57,14 @@ struct SourceEnd {
   std::optional<ClockTime> time{};
 };
 
-/// What is said of a training that ended so: TrainResult::stopped, "stopped" in summary.json.
+/// The message for a training that ended so: TrainResult::stopped, "stopped" in summary.json.
 inline constexpr std::string_view kOutOfDevices = "out of devices";
 
 /// The step as it is trained, where `asked` is asked for.
 [[nodiscard]] TraceStep shortened(TraceStep asked, const SourceProgress& progress);
 
-/// Says what the next step is when it is needed: a trace, a policy that follows how training goes.
+/// Gives the next step when it is needed: a trace, or a policy that follows the progress of
+/// training.
 class StepSource {
  public:
   StepSource() = default;
@@ -73,12 +74,12 @@ class StepSource {
 
   /// The batch size of the next step, a multiple of the minibatch size from 1 to max_batch(), and
   /// its cores, where it says; empty where there is none, which ends training. What it asks for may
-  /// be shortened (SourceProgress::samples_left). A function of
-  /// `progress` and of what taken() has left behind, and of nothing else: it is asked as often as
-  /// somebody wants to know, and again after a resume.
+  /// be shortened (SourceProgress::samples_left). A function of `progress` and of what taken() has
+  /// left behind, and of nothing else: it may be called any number of times, and again after a
+  /// resume.
   [[nodiscard]] virtual std::optional<TraceStep> next(const SourceProgress& progress) const = 0;
-  /// That step has been taken, with the samples that it had in the end; `after` is what training
-  /// has come to with it. After an exception from here there is no state.
+  /// Called when the step has been taken, with the samples that it had in the end; `after` is the
+  /// progress including it. After an exception from here there is no state.
   virtual void taken(const TraceStep& step, const SourceProgress& after) {
     static_cast<void>(step), static_cast<void>(after);
   }
@@ -94,8 +95,8 @@ class StepSource {
     static_cast<void>(progress);
     return {};
   }
-  /// What it went by in the step that next() gives for `progress`, for the logs; empty where it has
-  /// nothing to say.
+  /// The numbers behind the step that next() gives for `progress`, for the logs; empty if there are
+  /// none.
   [[nodiscard]] virtual std::vector<NamedNumber> decision_inputs(
       const SourceProgress& progress) const {
     static_cast<void>(progress);
@@ -105,7 +106,7 @@ class StepSource {
   /// Whether it has a clock of modelled time.
   [[nodiscard]] virtual bool has_clock() const { return false; }
 
-  /// Samples of the largest step that it will ever ask for: what memory is set aside for.
+  /// Samples of the largest step that it will ever ask for; memory is reserved for that.
   [[nodiscard]] virtual std::int64_t max_batch() const = 0;
   /// Whether it goes by SourceProgress::noise_scale, whose measuring costs time.
   [[nodiscard]] virtual bool needs_noise_scale() const { return false; }
@@ -114,8 +115,8 @@ class StepSource {
   /// Where a step comes from, for messages: "trace.csv:17".
   [[nodiscard]] virtual std::string where(StepIndex step) const;
 
-  /// Puts into a state what taken() has left behind, and what binds the state to the `steps` taken
-  /// so far; load() goes on from there. Throws Error when it cannot.
+  /// Saves what taken() has left behind, and what binds the state to the `steps` taken so far;
+  /// load() continues from there, or throws Error if it cannot.
   virtual void save(State& state, std::int64_t steps) const {
     static_cast<void>(state), static_cast<void>(steps);
   }

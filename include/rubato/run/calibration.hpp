@@ -7,7 +7,7 @@
 
 namespace rubato {
 
-/// How a workload's steps are measured.
+/// How to measure the steps of a workload.
 struct CalibrationOptions {
   /// Cores at work at once, each on a thread of its own; at least 1. One is a core that has the
   /// machine to itself, which is what the cores of a cluster have.
@@ -22,7 +22,7 @@ struct CalibrationOptions {
   static constexpr std::int64_t kFewestSteps = 5;
 };
 
-/// What the steps of a workload take on this machine. A step of n minibatches on each core takes
+/// The durations of a workload's steps on this machine. A step of n minibatches on each core takes
 /// n substep_seconds + update_seconds.
 struct Calibration {
   /// Of a minibatch on its core: gathering its samples, forward, backward, and adding its gradient

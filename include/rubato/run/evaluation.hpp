@@ -13,8 +13,8 @@ namespace rubato {
 [[nodiscard]] RunConfiguration evaluation_configuration(const RunConfiguration& run,
                                                         const std::filesystem::path& weights);
 
-/// What the model of a workload does on its test set, with the weights that it begins with.
-/// Nothing is trained. Throws Error as Trainer does.
+/// Evaluates the model of a workload, with its initial weights, on its test set. Nothing is
+/// trained. Throws Error as Trainer does.
 [[nodiscard]] Evaluation evaluate(const Workload& workload, const RunConfiguration& configuration);
 
 /// What it says of the samples, as Workload::predict() does.

@@ -25,7 +25,7 @@ class KernelRecord;
 class RunRecord;
 class TensorBoard;
 
-/// What executing a run came to.
+/// The result of executing a run.
 struct RunOutcome {
   enum class End {
     completed,
@@ -33,7 +33,7 @@ struct RunOutcome {
     paused,
     /// The loss or the gradient became infinite or NaN.
     diverged,
-    /// There were no devices for the rest of it any more (TrainResult::out_of_devices).
+    /// There were no devices for the rest of it (TrainResult::out_of_devices).
     out_of_devices,
   };
   End end = End::completed;
@@ -43,16 +43,17 @@ struct RunOutcome {
   std::optional<RunSummary> summary{};
 };
 
-/// A run: all that a configuration describes, made in the right order, as a value that executes.
+/// A run: everything that a configuration describes, made in the right order, as a value that can
+/// be executed.
 ///
 ///     const rubato::RunConfiguration configuration = rubato::read_configuration("run.toml");
 ///     rubato::Run run(configuration, rubato::dense_workload(configuration),
 ///                     rubato::RunLocation::create("runs/first"));
 ///     const rubato::RunOutcome outcome = run.execute();
 ///
-/// Its folder (RunFolder says what is in it) holds the metrics as they come, and after execute()
-/// the summary and the weights. It prints nothing and handles no signals: observers of the caller's
-/// do, which are added to trainer() before execute().
+/// Its folder (RunFolder describes it) holds the metrics as they come, and after execute() the
+/// summary and the weights. It prints nothing and handles no signals; add observers to trainer()
+/// before execute() for that.
 class Run {
  public:
   using Steps = std::variant<Trace, Availability>;
@@ -92,8 +93,7 @@ class Run {
   /// What the caller should know of a resumed run that does not keep it from going on; empty where
   /// there is nothing.
   [[nodiscard]] std::string warning() const;
-  /// Where a resumed run put what it had come to later than its checkpoint; empty where there was
-  /// nothing.
+  /// Where a resumed run moved everything newer than its checkpoint; empty if there was nothing.
   [[nodiscard]] std::optional<std::filesystem::path> kept_in() const;
   /// Null unless the configuration keeps them.
   [[nodiscard]] const BestWeights* best() const { return best_.get(); }
@@ -103,7 +103,7 @@ class Run {
   [[nodiscard]] const CheckpointFolder& checkpoints() const { return checkpoints_; }
   /// Now; returns its file. Throws OutputError.
   std::filesystem::path write_checkpoint();
-  /// Brings the records of all steps so far, on which a state relies, to the disk. Throws
+  /// Flushes the records of all steps so far, on which a state relies, to the disk. Throws
   /// OutputError.
   void sync_records() const;
   /// The weights as they are now; returns their file. Throws OutputError.

@@ -14,8 +14,8 @@ namespace rubato {
 
 struct Handover;
 
-/// Where a run is kept, and what it goes on from. Nothing in it is touched before all else that a
-/// run needs has been found good.
+/// Where a run is kept, and what it continues from. Nothing in it is touched until everything else
+/// that the run needs has been checked.
 class RunLocation {
  public:
   /// Nowhere: the run writes nothing.

@@ -37,9 +37,9 @@ enum class Prediction {
   classes,  ///< the index of the largest output of each sample, or of each token of it
 };
 
-/// The model and the data that a configuration names, loaded once, of which any number of trainers
-/// are made. One kind for each engine: dense_workload(), and torch_workload() where there is
-/// libtorch.
+/// The model and the data that a configuration names, loaded once; any number of trainers can be
+/// made from it. There is one kind for each engine: dense_workload(), and with libtorch
+/// torch_workload().
 class Workload {
  public:
   Workload() = default;
@@ -54,15 +54,15 @@ class Workload {
   /// Whether the targets of the data are real numbers, and not class indices.
   [[nodiscard]] virtual bool has_real_targets() const { return false; }
   [[nodiscard]] virtual EngineFacts engine() const = 0;
-  /// What makes it slower here than it has to be, and what to do about it; empty where nothing
-  /// does.
+  /// What makes it slower on this machine than it could be, and what to do about it; empty if
+  /// nothing does.
   [[nodiscard]] virtual std::string warning() const { return {}; }
 
   /// All of them but data and traces.
   [[nodiscard]] virtual std::span<const WorkloadFile> files() const { return {}; }
 
-  /// What a run keeps of its data, so that its model can be used on others, as JSON; empty where
-  /// that is nothing.
+  /// What a run keeps about its data, as JSON, so that its model can be used on other data; empty
+  /// if there is nothing to keep.
   [[nodiscard]] virtual std::string data_record() const { return {}; }
   /// Of the labels of a table, in the order of the classes; empty of other data.
   [[nodiscard]] virtual std::vector<std::string> class_names() const { return {}; }

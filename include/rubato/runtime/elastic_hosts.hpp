@@ -9,11 +9,11 @@
 
 namespace rubato {
 
-/// What a host has come to when it forms a group with others.
+/// The progress of a host when it forms a group with others.
 struct HostStanding {
   /// Steps that it has done; empty where it has no state to go on from.
   std::optional<std::int64_t> steps{};
-  /// Whether it has done all that there is to do: it then waits for nobody.
+  /// Whether it has finished; it then waits for nobody.
   bool finished = false;
 
   friend bool operator==(const HostStanding&, const HostStanding&) = default;
@@ -33,9 +33,9 @@ struct RunWriter {
 /// lost, and one that wants to take part, ends a generation; those that are there then form the
 /// next one.
 ///
-/// A host has at most one step more than another one: each waits in a step for all of them. So who
-/// has lost the last step does it again by itself (Hosts::steps_done()), and only who has no state,
-/// having come later, is given one.
+/// A host is at most one step ahead of another, because each waits for all of them in every step.
+/// So a host that lost the last step redoes it by itself (Hosts::steps_done()), and only a host
+/// without state, which came later, receives one.
 class ElasticHosts : public Hosts {
  public:
   enum class Meeting {
@@ -59,12 +59,12 @@ class ElasticHosts : public Hosts {
   /// Tells the others that this host writes the run, in this folder. What the store does not take
   /// is not told.
   virtual void announce_folder(const std::string& folder) = 0;
-  /// Who told so last; empty where nobody has, or the store does not answer.
+  /// The host that last said so; empty if none has, or the store does not answer.
   [[nodiscard]] virtual std::optional<RunWriter> writer() = 0;
 
-  /// Leaves for good, and ends the run for all hosts of this one's group: it is complete, or
-  /// `paused`. False where it is not known to have ended, as the others have formed another group
-  /// without this host, or cannot be reached. Does nothing a second time.
+  /// Leaves for good and ends the run, complete or `paused`, for all hosts of this group. False if
+  /// it may not have ended, because the others have formed another group without this host or
+  /// cannot be reached. A second call does nothing.
   virtual bool leave(bool paused) noexcept = 0;
 };
 

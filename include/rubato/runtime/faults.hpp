@@ -8,8 +8,8 @@
 
 namespace rubato {
 
-/// A core that dies in a step, in its substep `substep` (counted from 0); one that has fewer dies
-/// in its last. An idle core that dies is not missed.
+/// A core that dies in a step, in its substep `substep`, counted from 0 and clamped to the core's
+/// last substep. The death of an idle core has no effect.
 struct Fault {
   CoreRank core;
   StepIndex step;
@@ -33,11 +33,11 @@ struct Straggler {
   friend bool operator==(const Straggler&, const Straggler&) = default;
 };
 
-/// Which cores die. A step in which one does is redone by those that are left (by a new one where
-/// none is), until it succeeds; at the next step there are as many as the trace says.
+/// Which cores die. The remaining cores redo a step in which one dies (a new core, if none remains)
+/// until it succeeds; the next step has as many as the trace says.
 struct FaultOptions {
   std::vector<Fault> planned{};
-  /// The probability that a busy core dies in a step, each by itself; in [0, 1).
+  /// The probability that a busy core dies in a step, independently of others; in [0, 1).
   double rate = 0;
   /// Of the random ones.
   std::uint64_t seed = 0;

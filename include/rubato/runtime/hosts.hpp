@@ -19,7 +19,7 @@ class HostLost : public Error {
   using Error::Error;
 };
 
-/// The processes that train one run together, each on a machine of its own or not.
+/// The processes that train one run together, on one machine or on several.
 ///
 /// Every host has the whole run: objective, options, steps, observers, the shared update. Only the
 /// minibatches of a step are divided: each host computes a run of them that is made of whole
@@ -27,8 +27,8 @@ class HostLost : public Error {
 /// them in the order of the tree. So parameters and records are the same bits on every host, and
 /// the same as those of one host alone.
 ///
-/// What decides how training goes on has to decide alike on every host: observers that stop it,
-/// schedules and step sources of the user's own.
+/// Whatever decides how training goes on has to decide the same on every host: observers that stop
+/// it, and the user's own schedules and step sources.
 ///
 /// Not to be used by two threads at once.
 class Hosts {
@@ -42,8 +42,8 @@ class Hosts {
   [[nodiscard]] virtual int count() const = 0;
   /// Which one this process is, from 0.
   [[nodiscard]] virtual int rank() const = 0;
-  /// How much of a step each host is to compute, relative to the others, above 0: the same numbers
-  /// on every host. They change no bit of the result. Without it all compute as much.
+  /// The relative shares of a step that hosts compute, above 0: the same numbers on every host.
+  /// They change no bit of the result. Equal by default.
   [[nodiscard]] virtual std::vector<double> weights() const;
 
   /// Gives out[h] to every other host h, and fills in[h] with what that gives to this one; both
@@ -80,11 +80,11 @@ class Hosts {
   [[nodiscard]] virtual bool elastic() const { return false; }
   /// Which group of hosts this is. count(), rank() and weights() change with it alone.
   [[nodiscard]] virtual std::int64_t generation() const { return 0; }
-  /// Whether there has to be a new group before the next exchange(): a host is lost, or one waits
-  /// to take part. Training pauses then, after the last complete step.
+  /// Whether a new group is needed before the next exchange(), because a host is lost or one waits
+  /// to join. Training then pauses after the last complete step.
   [[nodiscard]] virtual bool regroup_due() const { return false; }
-  /// Steps that the furthest of the hosts had done when this group was formed. Whoever has done
-  /// fewer does what it lacks by itself, without exchange(): to the same bits.
+  /// The most steps that any host had done when this group was formed. A host that has done fewer
+  /// catches up by itself, without exchange(), to the same bits.
   [[nodiscard]] virtual std::int64_t steps_done() const { return 0; }
   /// That this host has done so many steps, for whoever looks at the run from outside. Called after
   /// every step: it waits for nobody.

@@ -17,7 +17,7 @@ namespace rubato {
 
 struct Strategy;  // core/family.hpp
 
-/// What a reducer is made for. The workers must outlive it.
+/// The sizes that a reducer is made for. The workers must outlive it.
 struct ReducerSize {
   /// In a leaf.
   std::size_t values = 0;
@@ -68,7 +68,7 @@ class Reducer {
   /// end_step().
   [[nodiscard]] virtual PartialSum<T>* finish_step() = 0;
 
-  /// Takes all buffers back, also those of a step that was given up.
+  /// Takes back all buffers, including those of an abandoned step.
   void end_step() { pool_.reclaim_all(); }
 
   [[nodiscard]] const BufferPool<T>& pool() const { return pool_; }
@@ -120,16 +120,16 @@ void require_reducer(std::string_view reducer);
 /// Whether the sum has the order of SummationTree, and so the same bits as that of every other
 /// reproducible reducer, for every number of threads and cores and either assignment.
 [[nodiscard]] bool is_reproducible(std::string_view reducer);
-/// Throws Error when it has not, with those that would be accepted, and for an unknown one.
+/// Throws Error if it has not, or is unknown, naming those that would be accepted.
 void require_reproducible(std::string_view reducer);
 
-/// The reproducible reducer that "auto" stands for, where a value has so many bytes: the one that
-/// suits the size, and keeps all leaves only where they are few (docs/adr/0008).
+/// The reproducible reducer that "auto" chooses for values of that many bytes: one that suits the
+/// size, and that keeps all leaves only if they are few (docs/adr/0008).
 [[nodiscard]] std::string_view auto_reducer(const ReducerSize& size, std::size_t value_bytes);
 
-/// Buffers that a step of max_leaves leaves on `cores` busy cores keeps at once: with one thread
-/// exactly (shares contiguous), with more at least, as each has a leaf in work. What has to be
-/// there before a training is worth beginning.
+/// Buffers in use at once in a step of max_leaves leaves on `cores` busy cores: exactly with one
+/// thread (contiguous shares), at least with more, since each has a leaf in work. The memory that a
+/// training needs before it is worth starting.
 [[nodiscard]] std::int64_t buffers_of(std::string_view reducer, const ReducerSize& size,
                                       std::size_t value_bytes, std::int64_t cores, int threads);
 

@@ -8,8 +8,8 @@
 
 namespace rubato {
 
-/// How far an evaluator has come with a minibatch: for the place of errors, the record of the step,
-/// and spans (TrainOptions::on_span).
+/// The progress of an evaluator through a minibatch: for the place of errors, the record of the
+/// step, and spans (TrainOptions::on_span).
 class EvaluatorProgress {
  public:
   using Clock = std::chrono::steady_clock;
@@ -18,8 +18,8 @@ class EvaluatorProgress {
 
   explicit EvaluatorProgress(OnPhase on_phase = {}) : on_phase_(std::move(on_phase)) {}
 
-  /// What the evaluator does from here on, until it enters something else or returns. Reads the
-  /// clock only for Phase::data and where somebody listens.
+  /// The evaluator is in `phase` from now on, until it enters another one or returns. Reads the
+  /// clock only for Phase::data or if there is a listener.
   void enter(Phase phase) {
     end();
     phase_ = phase;
@@ -35,7 +35,7 @@ class EvaluatorProgress {
     if (on_phase_) on_phase_(phase_, begin_, now);
   }
 
-  /// That of the last enter(); Phase::data before the first.
+  /// The phase of the last enter(); Phase::data before the first.
   [[nodiscard]] Phase phase() const { return phase_; }
   /// Spent in Phase::data.
   [[nodiscard]] double data_seconds() const { return std::chrono::duration<double>(data_).count(); }
@@ -43,7 +43,7 @@ class EvaluatorProgress {
  private:
   OnPhase on_phase_;
   Phase phase_ = Phase::data;
-  // Whether it has been entered, and somebody wants to know how long it takes.
+  // Whether the phase has been entered and is being timed.
   bool timed_ = false;
   Clock::time_point begin_{};
   Clock::duration data_{};

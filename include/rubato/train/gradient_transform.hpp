@@ -20,24 +20,24 @@ namespace rubato {
 
 /// What a gradient transform is made for.
 struct TransformParts {
-  /// How gradient and parameters lie in their flat arrays, and of which group each tensor is.
+  /// The layout of gradient and parameters in their flat arrays, and the group of each tensor.
   ParameterLayout layout;
   /// In the order of the layout. The arrays outlive the transform.
   std::vector<TrainedArray> trained;
 };
 
-/// The gradient of a step, to be changed: nothing in it depends on threads or cores.
+/// The gradient of a step, which a transform changes. Nothing in it depends on threads or cores.
 template <class T>
 struct StepGradient {
   /// The mean over the samples of the step, after clipping and the transforms before this one.
-  /// To be changed in place, in any way; what lies between tensors (the padding) becomes 0 again.
+  /// Changed in place, in any way; the padding between tensors is set to 0 again.
   std::span<T> values;
-  /// Those that the gradient was taken at.
+  /// The parameters at which the gradient was computed.
   std::span<const T> parameters;
   /// In which the step begins.
   EpochIndex epoch{};
   StepIndex step{};
-  /// In samples, and in minibatches.
+  /// The size of the step in samples, and in minibatches.
   std::int64_t batch_size = 0;
   std::int64_t minibatches = 0;
   /// For random numbers (NormalNumbers) of this step and this transform, by its name: no other
@@ -45,11 +45,11 @@ struct StepGradient {
   StreamKey stream{};
 };
 
-/// What is done to the gradient of a step between its clipping and its update.
+/// Changes the gradient of a step between clipping and update.
 ///
-/// Called by the thread that trains, once for each step that is applied, in their order. The rule
-/// and StepRecord::gradient_norm go by the gradient before it; an optimizer that goes by norms
-/// (LARS) by the one after it.
+/// Called by the training thread, once for each applied step, in order. The rule and
+/// StepRecord::gradient_norm use the gradient before the transform; an optimizer that uses norms
+/// (LARS) the gradient after it.
 ///
 /// T is float or double.
 template <class T>
@@ -60,11 +60,11 @@ class GradientTransform {
   GradientTransform& operator=(const GradientTransform&) = delete;
   virtual ~GradientTransform() = default;
 
-  /// Changes gradient.values: a function of the gradient and of what the steps before have left
-  /// behind, the same bits for every number of threads. Workers::for_each_range() cuts an array by
-  /// its size alone; so what is summed range by range, in their order, is the same, too. An
-  /// exception ends training, and there is no state then. So does a value that becomes infinite or
-  /// NaN, as an Error that names the transform; the parameters are then as before the step.
+  /// Changes gradient.values, as a function of the gradient and of what earlier steps left behind,
+  /// to the same bits for every number of threads. Workers::for_each_range() divides an array by
+  /// its size alone, so sums over its ranges in order are reproducible, too. An exception ends
+  /// training without a state. A value that becomes infinite or NaN ends it with an Error that
+  /// names the transform; the parameters are then those before the step.
   virtual void apply(const StepGradient<T>& gradient, Workers& workers) = 0;
 
   /// Puts what it remembers from step to step into a state of its own, which is a part of the
@@ -75,9 +75,9 @@ class GradientTransform {
 
 /// Makes a gradient transform of the user's own, for parameters of either type, as a value.
 struct OwnGradientTransform {
-  /// Names it in messages, and binds a state: transforms of one name are taken for the same, so
-  /// that what changes the result belongs into it ("noise 0.1"). One line without "/". The
-  /// transforms of a trainer have different names.
+  /// Names the transform in messages and binds a state: transforms with the same name are taken to
+  /// be the same, so the name has to say everything that changes the result ("noise 0.1"). One line
+  /// without "/", unique within a trainer.
   std::string name{};
   std::function<std::unique_ptr<GradientTransform<float>>(const TransformParts& parts)> of_float{};
   std::function<std::unique_ptr<GradientTransform<double>>(const TransformParts& parts)>
@@ -103,8 +103,8 @@ class FunctionTransform final : public GradientTransform<T> {
 
 }  // namespace detail
 
-/// A transform that remembers nothing: function(gradient, workers), which is called in the place of
-/// GradientTransform::apply() for the types that it takes, both where it is generic.
+/// A stateless transform: function(gradient, workers) stands for GradientTransform::apply(), for
+/// the types that it accepts (both if it is generic).
 ///
 ///     options.gradient_transforms = {rubato::gradient_transform(
 ///         "sign", [](const auto& gradient, rubato::Workers& workers) {

@@ -11,15 +11,15 @@ namespace rubato {
 
 class Training;  // train/observer.hpp
 
-/// A metric of the user's own: one number for each epoch, which observers find in
-/// EpochRecord::metrics, and schedules, EarlyStopping and BestWeights may go by.
+/// A metric of the user's own: a number for each epoch, in EpochRecord::metrics, which schedules,
+/// EarlyStopping and BestWeights can follow.
 struct OwnMetric {
   /// One line without "/", and none of kMetrics. The metrics of a trainer have different names.
   std::string name{};
   MetricMode mode = MetricMode::min;
-  /// Called after each epoch, when its test has been taken; empty where the epoch has none. To be
-  /// the same number for every number of threads, where something goes by it. An exception ends
-  /// training; the state is that of the epoch's last step.
+  /// Called after the test of each epoch; empty if the epoch has no value. If something follows the
+  /// metric, the number has to be the same for every number of threads. An exception ends training
+  /// with the state of the epoch's last step.
   std::function<std::optional<double>(Training& training, const EpochRecord& epoch)> value{};
 
   /// As what is to be watched.

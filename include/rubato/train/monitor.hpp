@@ -10,10 +10,10 @@
 
 namespace rubato {
 
-/// What a monitor sees of one parameter.
+/// A monitor's statistics of one tensor.
 struct TensorStatistics {
   std::string name;
-  /// Of the parameter of that name, or of its gradient.
+  /// Whether they are of the parameter's gradient, not of the parameter.
   bool gradient = false;
   /// Euclidean.
   double norm = 0;
@@ -28,8 +28,7 @@ struct TensorStatistics {
 [[nodiscard]] std::vector<NamedArray> matching(std::span<const NamedArray> parameters,
                                                const std::string& pattern);
 
-/// Looks at parameters and their gradients every so many steps: the mean gradient of the step, and
-/// the parameters that it met, before the update.
+/// Computes statistics of parameters and of mean gradients at regular steps, before the update.
 class Monitor final : public Observer {
  public:
   using Sink = std::function<void(const StepPlan& step, std::span<const TensorStatistics> tensors)>;

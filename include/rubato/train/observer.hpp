@@ -15,24 +15,23 @@ namespace rubato {
 
 struct TrainOptions;
 
-/// A training as its observers see it: what they may read, and how they end it. It is handed to
-/// them at each call, so that they need not keep it; it stays where it is when its Trainer is
-/// moved.
+/// A training as its observers see it: what they may read, and how they end it. Each call receives
+/// it, so observers need not keep it. It stays in place when its Trainer is moved.
 class Training {
  public:
   Training(const Training&) = delete;
   Training& operator=(const Training&) = delete;
   virtual ~Training() = default;
 
-  /// Training ends after the step or the epoch that the observer hears of. An epoch that is cut
-  /// short is evaluated as any other. The first reason counts; an empty one reads "stopped".
+  /// Ends training after the current step or epoch. An epoch that is cut short is evaluated like
+  /// any other. The first reason counts; an empty one becomes "stopped".
   virtual void stop(std::string reason) = 0;
-  /// fit() returns after the step or the epoch that the observer hears of, and the next fit() goes
-  /// on from there, as if nothing had been.
+  /// fit() returns after the current step or epoch, and the next fit() continues as if it had not
+  /// been interrupted.
   virtual void pause() = 0;
-  /// Takes the place of TrainOptions::learning_rate from the next step on: that of a step of the
-  /// reference batch size, before schedule and rule. A state keeps it. Throws Error for a rate that
-  /// is negative or not finite.
+  /// Replaces TrainOptions::learning_rate from the next step on: the rate at the reference batch
+  /// size, before schedule and rule. Part of the state. Throws Error for a rate that is negative or
+  /// not finite.
   virtual void set_learning_rate(double rate) = 0;
 
   // As the Trainer has them.
@@ -50,8 +49,8 @@ class Training {
   Training() = default;
 };
 
-/// Hears what a trainer does. All calls come from the thread that called Trainer::fit(), and what
-/// they do is part of the wall time. In the order of an epoch:
+/// Hears of what a trainer does. All calls come from the thread that called Trainer::fit() and
+/// count as wall time. In the order of an epoch:
 ///
 ///     on_epoch_begin
 ///     for each step: on_fault (where cores die), on_gradients (where wants_gradients), update,
@@ -59,9 +58,9 @@ class Training {
 ///     on_evaluate (where there is a test set)
 ///     on_epoch, between_steps
 ///
-/// An exception ends the training. Where it ends a step (on_gradients, on_fault), the step is as if
-/// it had not been. Elsewhere the other observers still hear of the same, before the first
-/// exception leaves Trainer::fit().
+/// An exception ends training. From on_gradients and on_fault, it undoes the step. From other
+/// calls, the remaining observers still hear of the same event before the first exception leaves
+/// Trainer::fit().
 class Observer {
  public:
   Observer() = default;
@@ -69,13 +68,14 @@ class Observer {
   Observer& operator=(const Observer&) = delete;
   virtual ~Observer() = default;
 
-  /// What its part of a state is called, unless it is added under another name; without "/". Only
-  /// what save()s something needs one. Two observers of a trainer have two names.
+  /// The name of its part of a state, unless it is added under another one; without "/", unique
+  /// within a trainer. Only observers that save() something need one.
   [[nodiscard]] virtual std::string_view name() const { return {}; }
 
-  /// It is being added to a trainer, and is not if this throws.
+  /// Called when the observer is added to a trainer; if this throws, it is not added.
   virtual void on_added(Training& training) { static_cast<void>(training); }
-  /// Also of an epoch in whose middle fit() goes on: what was known when it began.
+  /// Also called when fit() continues in the middle of an epoch, with what was known when the epoch
+  /// began.
   virtual void on_epoch_begin(Training& training, const EpochStart& epoch) {
     static_cast<void>(training), static_cast<void>(epoch);
   }
@@ -84,7 +84,7 @@ class Observer {
     static_cast<void>(step);
     return false;
   }
-  /// The mean gradients of the step, by the names of the parameters: good until it returns.
+  /// The mean gradients of the step, by parameter name; valid until the call returns.
   virtual void on_gradients(Training& training, const StepPlan& step,
                             std::span<const NamedArray> gradients) {
     static_cast<void>(training), static_cast<void>(step), static_cast<void>(gradients);
@@ -105,8 +105,8 @@ class Observer {
   virtual void on_epoch(Training& training, const EpochRecord& epoch) {
     static_cast<void>(training), static_cast<void>(epoch);
   }
-  /// After each step and each epoch, when all observers have heard of it: Training::state() may be
-  /// taken.
+  /// Called after each step and each epoch, when all observers have heard of it; Training::state()
+  /// may be called here.
   virtual void between_steps(Training& training) { static_cast<void>(training); }
 
   /// Puts what it remembers into a state of its own, which is a part of the trainer's; load() gets

@@ -10,9 +10,9 @@
 namespace rubato {
 
 struct PatienceOptions {
-  /// Values without improvement after which it is over, at least 1.
+  /// Values without improvement until patience is exhausted, at least 1.
   std::int64_t patience = 5;
-  /// By how much more than the best a value has to be better, at least 0.
+  /// The smallest difference to the best that counts as an improvement, at least 0.
   double delta = 0;
   MetricMode mode = MetricMode::min;
 };
@@ -23,14 +23,13 @@ class Patience {
   /// Throws Error for an option out of its range.
   explicit Patience(const PatienceOptions& options);
 
-  /// Takes in the next value. True from the value on at which patience is at its end.
+  /// Takes the next value. True once patience is exhausted.
   bool is_over_after(double value);
   /// Whether the last value was better than all before it.
   [[nodiscard]] bool improved() const { return waited_ == 0 && best_.has_value(); }
   [[nodiscard]] std::optional<double> best() const { return best_; }
 
-  /// What it has learned so far, as numbers, and going on from there. Throws Error for other
-  /// numbers.
+  /// Its state as numbers, and a continuation from them. Throws Error for other numbers.
   [[nodiscard]] std::vector<double> state() const;
   void load_state(std::span<const double> state);
 

@@ -12,15 +12,15 @@
 
 namespace rubato {
 
-/// What a model does on a data set.
+/// The evaluation of a model on a data set.
 struct Evaluation {
   std::int64_t samples = 0;
   /// Mean over the samples.
   double loss = 0;
-  /// Share of samples whose largest output is their target, 0 to 1; of all their tokens, pixels and
-  /// the like where there is a target for each. Empty where targets are no class indices.
+  /// Share of samples whose largest output is their target, from 0 to 1; share of tokens (pixels,
+  /// ...) if each has a target. Empty if targets are not class indices.
   std::optional<double> accuracy{};
-  /// The same for the k largest outputs, where they were asked for (TrainOptions::top_k).
+  /// The same for the k largest outputs, if asked for (TrainOptions::top_k).
   std::optional<double> top_k_accuracy{};
   /// Mean over samples and outputs of (output - target)^2; where it was asked for and targets are
   /// real numbers.
@@ -47,7 +47,7 @@ struct StepTiming {
 struct MinibatchRecord {
   /// Within the epoch.
   MinibatchIndex minibatch;
-  /// Who computed it, in the end.
+  /// Who computed it, at the last attempt.
   CoreRank core;
   std::int64_t substep = 0;
   double loss = 0;
@@ -64,47 +64,49 @@ struct StepRecord {
   /// Batch size relative to the reference batch size.
   double scale = 1;
   double learning_rate = 0;
-  /// How many steps of the reference batch size the step counts for.
+  /// The number of steps of the reference batch size that the step is worth.
   double gain = 1;
   /// Scale-invariant iterations with this step: the sum of the gains of the steps that were
   /// applied.
   double iterations = 0;
-  /// Norm of the mean gradient, before it was clipped; where something asks for it.
+  /// Norm of the mean gradient before clipping, if something asks for it.
   std::optional<double> gradient_norm{};
-  /// What the gradients say of the noise (TrainOptions::log_noise): the gradient noise scale in
-  /// samples, and the gain that AdaScale would give the step.
+  /// With TrainOptions::log_noise, the gradient noise scale in samples, and the gain that AdaScale
+  /// would give the step.
   std::optional<double> noise_scale{};
   std::optional<double> measured_gain{};
   /// Mean over the samples, before the update.
   double loss = 0;
-  /// False where the loss or the gradient is not finite: the parameters are as before the step.
+  /// False if the loss or the gradient is not finite: the parameters are then those before the
+  /// step.
   bool applied = true;
-  /// With Precision::fp16: what the loss was multiplied by, and whether the step was left out
-  /// because its gradient overflowed, which is no divergence: its rate and its gain are 0.
+  /// With Precision::fp16: the loss scale, and whether the step was skipped because its gradient
+  /// overflowed. A skipped step has a rate and a gain of 0, and is not a divergence.
   std::optional<double> loss_scale{};
   bool skipped = false;
   /// What the source's clock shows with this step; where it has one.
   std::optional<ClockTime> time{};
-  /// What the source went by when it decided on the step; where it says (BatchPolicy).
+  /// The numbers behind the source's decision, if it reports any (BatchPolicy).
   std::vector<NamedNumber> decision_inputs{};
   /// In ascending order; where they are logged (TrainOptions::log_minibatches).
   std::vector<MinibatchRecord> minibatches{};
   StepTiming seconds;
 };
 
-/// What a metric of the user's own came to (TrainOptions::metrics).
+/// The value of a metric of the user's own (TrainOptions::metrics).
 using MetricValue = NamedNumber;
 
 /// An epoch that has been trained.
 struct EpochRecord {
   EpochIndex epoch;
-  /// False where training was stopped, or the trace ended, before all of it was trained.
+  /// False if training was stopped, or the trace ended, before the end of the epoch.
   bool whole = true;
   /// That began in it.
   std::int64_t steps = 0;
-  /// Of its own: those that a step takes from the next epoch are that epoch's (Remainder::carry).
+  /// Samples of this epoch: those that a step takes from the next epoch count there
+  /// (Remainder::carry).
   std::int64_t samples = 0;
-  /// Mean over the samples, by the mean loss of their steps, each before its update.
+  /// Mean over the samples of the losses of their steps, each before its update.
   double train_loss = 0;
   /// Where there is a test set.
   std::optional<Evaluation> test;
@@ -117,11 +119,11 @@ struct EpochRecord {
   double test_seconds = 0;
 };
 
-/// What training came to.
+/// The result of training.
 struct TrainResult {
   /// Whole epochs.
   std::int64_t epochs = 0;
-  /// What was trained after them, of an epoch that is not whole.
+  /// The part of an incomplete epoch that was trained after them.
   std::optional<EpochPart> part{};
   /// In all.
   std::int64_t steps = 0;
@@ -136,13 +138,13 @@ struct TrainResult {
   std::optional<double> best_test_accuracy;
   /// Scale-invariant iterations.
   double iterations = 0;
-  /// With the last step, where the source has a clock; and where that has ended training
-  /// (StepSource::end()), what it showed then.
+  /// The clock after the last step, if the source has one, or when it ended training
+  /// (StepSource::end()).
   std::optional<ClockTime> time{};
-  /// Why training ended before its epochs did, but for an error (Training::stop(), the end of the
-  /// trace, iterations that were reached); else empty.
+  /// Why training ended before its epochs without an error (Training::stop(), the end of the trace,
+  /// a budget reached); empty if it did not.
   std::string stopped;
-  /// Whether that was because there were no devices any more (SourceEnd::Cause::out_of_devices).
+  /// Whether the reason was a lack of devices (SourceEnd::Cause::out_of_devices).
   bool out_of_devices = false;
 };
 

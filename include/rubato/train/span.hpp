@@ -30,27 +30,26 @@ inline constexpr std::array<Choice<Activity>, 6> kActivities{{{Activity::gather,
                                                               {Activity::merge, "merge"},
                                                               {Activity::update, "update"}}};
 
-/// A stretch of time that a thread spent on one thing. Those of a thread do not overlap, and none
-/// is left out that an objective tells of (EvaluatorProgress::enter()).
+/// A time span in which a thread did one thing. The spans of a thread do not overlap, and include
+/// every phase that an objective reports (EvaluatorProgress::enter()).
 struct Span {
   using Moment = std::chrono::steady_clock::time_point;
 
   Activity activity = Activity::gather;
   EpochIndex epoch{};
   StepIndex step{};
-  /// Which minibatch of the epoch it was for, and the core that computed that; empty for what is
-  /// done for the whole step: an update, and the part of the sum that comes when all gradients are
-  /// there.
+  /// The minibatch of the epoch, and the core that computed it; empty for work on the whole step:
+  /// the update, and the part of the sum that follows when all gradients are there.
   std::optional<MinibatchIndex> minibatch{};
   std::optional<CoreRank> core{};
-  /// From 0 to Workers::threads() - 1; of the whole step 0, whose calling thread it is.
+  /// From 0 to Workers::threads() - 1; 0, the calling thread, for work on the whole step.
   int thread = 0;
   Moment begin{};
   Moment end{};
 };
 
-/// Called by several threads at once, each for its own spans, when they end. What a core did before
-/// it died is told, too.
+/// Called by several threads at once, each at the end of its own spans. Reports the work of a core
+/// that died, too.
 using OnSpan = std::function<void(const Span& span)>;
 
 }  // namespace rubato

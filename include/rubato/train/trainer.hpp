@@ -36,15 +36,14 @@
 
 namespace rubato {
 
-/// Which evaluator of the objective computes what.
+/// How minibatches are dealt to the evaluators of an objective.
 enum class Dealing {
-  /// Each thread has one, and computes whatever comes to it.
+  /// Each thread has an evaluator, which computes whatever the thread takes.
   by_thread,
-  /// All on one thread, by as many evaluators as there would be threads, in turns that begin
-  /// elsewhere in each step. A model that keeps something from one forward to the next where the
-  /// trainer does not see it (a plain member, a static variable) comes to other bits than with
-  /// another number of threads: always, and not when scheduling happens to show it. For
-  /// comparisons.
+  /// All on one thread, by as many evaluators as there would be threads, in turns that start at
+  /// another evaluator in each step. This reveals, deterministically, a model that keeps something
+  /// from one forward to the next where the trainer does not see it (a plain member, a static
+  /// variable). For comparisons.
   in_turns,
 };
 
@@ -53,12 +52,12 @@ struct TrainOptions {
 
   /// Passes over the training data, at least 1.
   std::int64_t epochs = 5;
-  /// What training may come to within them.
+  /// Limits besides the epochs.
   Budget budget{};
   /// Samples in a minibatch.
   std::int64_t minibatch_size = 32;
-  /// Whether samples that fill no step of their epoch are dropped or carried into the next step
-  /// (docs/adr/0028).
+  /// Whether samples that do not fill a step at the end of an epoch are dropped or carried into the
+  /// next (docs/adr/0028).
   Remainder remainder = Remainder::drop;
   /// The learning rate of a step of the reference batch size, above 0.
   double learning_rate = 0.01;
@@ -68,33 +67,32 @@ struct TrainOptions {
   std::string rule = "linear";
   /// The rules there are; a user's own are added here.
   RuleRegistry rules{};
-  /// How it changes in the course of training, before the rule: what make_lr_schedule() takes.
+  /// How the learning rate changes during training, before the rule: what make_lr_schedule() takes.
   std::string schedule = "constant";
   ScheduleUnit schedule_unit = ScheduleUnit::epochs;
   /// A schedule of the user's own, instead.
   std::function<std::unique_ptr<LrSchedule>()> own_schedule{};
-  /// What a schedule that watches a metric (plateau) hears after each epoch; its mode follows it.
+  /// The metric that a schedule (plateau) watches after each epoch; the schedule's mode follows it.
   WatchedMetric watch = Metric::test_loss;
   OptimizerOptions optimizer{.momentum = 0.5};
   /// An optimizer of the user's own, instead; torch_optimizer() makes it of libtorch's.
   OwnOptimizer own_optimizer{};
   std::vector<ParameterGroup> groups{};
   std::optional<LookaheadOptions> lookahead{};
-  /// The mean gradient is shortened to this norm where it is longer; above 0.
+  /// The mean gradient is shortened to this norm if it is longer; above 0.
   std::optional<double> clip_norm{};
   /// Every element of the mean gradient is bounded to [-clip_value, clip_value]; above 0. Not
   /// together with clip_norm.
   std::optional<double> clip_value{};
-  /// What is done to the mean gradient after that, one after the other: noise, signs, whatever the
-  /// user makes (docs/extending.md).
+  /// Applied to the mean gradient after clipping, in order (docs/extending.md).
   std::vector<OwnGradientTransform> gradient_transforms{};
   /// The order of the samples of an epoch: in_order(), weighted(), one of the user's own. Empty is
   /// a new random permutation for each epoch.
   Sampler sampler{};
-  /// Of all random numbers: shuffling, and what is drawn for a minibatch.
+  /// Seeds all random numbers: shuffling, and the minibatches'.
   std::uint64_t seed = 42;
 
-  // What is measured besides: changes no bit of the result.
+  // What is measured besides. Changes no bit of the result.
 
   /// Evaluation::top_k_accuracy for so many outputs; 0 is none.
   std::int64_t top_k = 0;
@@ -107,13 +105,13 @@ struct TrainOptions {
   std::vector<OwnMetric> metrics{};
   /// StepRecord::minibatches.
   bool log_minibatches = false;
-  /// Hears what each thread spends its time on. An exception ends training, of an update's span
-  /// without a state. Has no measurable cost where it is empty.
+  /// Hears what each thread does. An exception ends training; from the span of an update, without a
+  /// state. No measurable cost if empty.
   OnSpan on_span{};
 
-  // Who computes it: changes no bit of the result.
+  // Who computes it. Changes no bit of the result.
 
-  /// Emulated cores at the steps for which the trace does not say.
+  /// Emulated cores in steps for which the trace gives none.
   std::int64_t cores = 8;
   Assignment assignment = Assignment::contiguous;
   /// How gradients are summed: "auto" or one of reducer_names(). One that is not reproducible
@@ -121,8 +119,8 @@ struct TrainOptions {
   std::string reduce = "auto";
   /// A reducer of the user's own, instead; `reduce` is then "auto".
   OwnReducer own_reducer{};
-  /// Refuses what would make the result depend on who computes it: a reducer that is not
-  /// reproducible.
+  /// Refuses whatever would make the result depend on threads or cores, such as a reducer that is
+  /// not reproducible.
   bool exact = true;
   /// Cores that die and cores that are slow.
   FaultOptions faults{};
@@ -135,13 +133,13 @@ struct TrainOptions {
   std::shared_ptr<Hosts> hosts{};
 };
 
-/// What of them concerns evaluations.
+/// The evaluation options in `options`.
 [[nodiscard]] inline EvaluationOptions evaluation_options(const TrainOptions& options) {
   return {.top_k = options.top_k, .mse = options.mse, .perplexity = options.perplexity};
 }
 
-/// Training that came to a number which is infinite or NaN: the loss or the gradient of a step,
-/// which was then not applied, or the loss on the test set after it.
+/// Training reached a number that is infinite or NaN: the loss or the gradient of a step, which was
+/// then not applied, or the test loss after it.
 class Diverged : public Error {
  public:
   /// `what` says what became infinite or NaN.
@@ -153,8 +151,8 @@ class Diverged : public Error {
   StepRecord step_;
 };
 
-/// Trains an objective as a trace says, whatever it is: a network of libtorch (TorchTrainer), a
-/// model with a gradient in closed form, a function of the user's own.
+/// Trains an objective under a trace: a libtorch network (TorchTrainer), a model with a gradient in
+/// closed form, a function of the user's own.
 ///
 ///     rubato::Trainer trainer(std::move(objective), trace, options);
 ///     const rubato::TrainResult result = trainer.fit();
@@ -162,16 +160,16 @@ class Diverged : public Error {
 /// The trained parameters are the same bits for every number of threads and cores, either
 /// assignment and every reproducible reducer, on machines of one instruction set.
 ///
-/// Not to be used by two threads at once. It may be moved whenever it is not in fit(); whatever
-/// else is asked of the one that was moved from throws Error.
+/// Not to be used by two threads at once. It may be moved outside of fit(); every call on a
+/// moved-from trainer throws Error.
 class Trainer {
  public:
   /// Checks everything that can be checked before the first step. Throws Error: options out of
   /// range, data that does not fit the minibatch or the trace (all rows of it), a trace that ends
   /// before the epochs do.
   Trainer(std::unique_ptr<Objective> objective, Trace trace, TrainOptions options);
-  /// The same with steps that are asked for when they are needed. Of these only a trace is checked
-  /// beforehand; fit() throws Error for a step that cannot be taken.
+  /// The same with steps from a source, which is asked when a step is needed. Only a trace can be
+  /// checked in advance; fit() throws Error for a step that cannot be taken.
   Trainer(std::unique_ptr<Objective> objective, std::unique_ptr<StepSource> source,
           TrainOptions options);
   ~Trainer();
@@ -180,10 +178,10 @@ class Trainer {
   Trainer(const Trainer&) = delete;
   Trainer& operator=(const Trainer&) = delete;
 
-  /// The trainer keeps a share in the observer's ownership for as long as it lives; whoever wants
-  /// to read it keeps another. Observers hear of everything in the order in which they were added.
-  /// Throws Error for null, for the name of another one, for one that saves something and has no
-  /// name, and in fit(); and what its on_added() does.
+  /// Shares ownership of the observer for the lifetime of the trainer; keep a share of your own to
+  /// read it. Observers are called in the order in which they were added. Throws Error for null,
+  /// for a name already in use, for an observer that saves something and has no name, and during
+  /// fit(); and whatever on_added() throws.
   void add_observer(std::shared_ptr<Observer> observer);
   /// Under another name than Observer::name(): a second one of a kind has a state of its own.
   void add_observer(std::shared_ptr<Observer> observer, std::string name);
@@ -207,30 +205,30 @@ class Trainer {
     return observer;
   }
 
-  /// Trains all epochs, or what is left of them; with a trace under TraceEnd::stop, or a source
-  /// that ends, as many as it holds. Where hosts have to form a new group (Hosts::regroup_due()) it
-  /// returns as for a pause, and goes on when it is called again. Throws Error after a fit() or
-  /// load_state() that threw, and when an observer calls it. The first one lets the objective try
-  /// itself out (Objective::try_out()), so that what cannot work is found at once. Throws Diverged;
-  /// TrainingError for what the objective throws; Error when the schedule watches what there is not
-  /// or a rate cannot be applied; and whatever an observer throws.
+  /// Trains all epochs or what is left of them; with TraceEnd::stop, or a source that ends, as many
+  /// as that provides. If hosts have to form a new group (Hosts::regroup_due()), it returns as for
+  /// a pause and continues when called again. The first call lets the objective try itself out
+  /// (Objective::try_out()), so that failures show at once. Throws Diverged, TrainingError for
+  /// exceptions of the objective, Error if the schedule watches a metric that does not exist or a
+  /// rate cannot be applied, and whatever an observer throws. Cannot be called by an observer, nor
+  /// again after a fit() or load_state() that threw: throws Error.
   TrainResult fit();
 
-  /// All that training has come to, its observers included. Another trainer of the same
-  /// configuration goes on from it to the same bits. Throws Error where there is none
-  /// (has_state()); in fit() it is there for observers, in Observer::between_steps().
+  /// The complete state of training, observers included. Another trainer with the same
+  /// configuration continues from it to the same bits. Throws Error if there is none (has_state()).
+  /// During fit(), observers may call it in Observer::between_steps().
   [[nodiscard]] State state() const;
-  /// Whether there is a state to take. After a fit() that threw it is that of the last complete
-  /// step or epoch: of the step before where an evaluator, the rule, the schedule or an observer's
-  /// on_gradients() or on_fault() threw, and of the one that observers heard of where their
-  /// on_step(), on_evaluate() or on_epoch() did. There is none after an exception in the middle of
-  /// the update of the shared parameters (an optimizer's, a gradient transform's, Objective's
+  /// Whether there is a state. After a fit() that threw, it is that of the last complete step or
+  /// epoch: of the step before, if an evaluator, the rule, the schedule or an observer's
+  /// on_gradients() or on_fault() threw; of the step just completed, if an observer's on_step(),
+  /// on_evaluate() or on_epoch() did. There is none after an exception in the middle of the update
+  /// of the shared parameters (an optimizer's, a gradient transform's, Objective's
   /// move_averages()), and none after a load_state() that threw.
   [[nodiscard]] bool has_state() const;
-  /// Before the first fit(), with the observers added whose state is to be loaded. Throws Error
-  /// when the state is of another configuration, of other data or of other rows of the trace than
-  /// those used so far, saying what differs, or is no trainer's; the trainer is then of no more
-  /// use. Throws Error, too, once anything was trained or loaded.
+  /// To be called before the first fit(), after adding the observers whose state is to be loaded.
+  /// Throws Error if the state belongs to another configuration, to other data or to other trace
+  /// rows than those already used, naming the difference, or is not a trainer's; the trainer is
+  /// then unusable. Also throws Error once anything has been trained or loaded.
   void load_state(const State& state);
 
   /// What has been trained so far; after a fit() that threw, up to the last complete step.
@@ -244,7 +242,7 @@ class Trainer {
   [[nodiscard]] const TrainOptions& options() const;
   /// Threads in use.
   [[nodiscard]] int threads() const;
-  /// Gradient buffers that were alive at one time, at most.
+  /// The largest number of gradient buffers alive at one time.
   [[nodiscard]] std::int64_t gradient_buffers() const;
 
   /// What it trains, and the threads it trains on.

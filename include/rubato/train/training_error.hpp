@@ -26,7 +26,7 @@ inline constexpr std::array<Choice<Phase>, 5> kPhases{{{Phase::data, "data"},
                                                        {Phase::backward, "backward"},
                                                        {Phase::evaluation, "evaluation"}}};
 
-/// What the objective threw in training (the model, the loss, libtorch), with its place:
+/// An exception of the objective (the model, the loss, libtorch) in training, with its place:
 ///
 ///     forward of minibatch 3 of 8 at epoch 1, step 5 of the run: mat1 and mat2 shapes cannot be
 ///     multiplied (4x6 and 5x3)
@@ -48,8 +48,8 @@ class TrainingError : public Error, public std::nested_exception {
   std::string details_;
 };
 
-/// In a handler: throws the exception being handled as a TrainingError of that phase and place, or
-/// as it is where it says that there is no memory, or has a place already.
+/// To be called in a handler: rethrows the exception being handled as a TrainingError with that
+/// phase and place, or as it is if it reports a lack of memory or already has a place.
 [[noreturn]] void rethrow_with_place(Phase phase, const std::string& place);
 
 }  // namespace rubato

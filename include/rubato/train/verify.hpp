@@ -23,25 +23,25 @@ struct Way {
   Assignment assignment = Assignment::contiguous;
   /// The probability that a core dies in a step.
   double fault_rate = 0;
-  /// After so many steps the state goes to another trainer, through the bytes of a file; 0 is
-  /// never.
+  /// The number of steps after which another trainer takes over the state, through the bytes of a
+  /// file; 0 for never.
   std::int64_t resume_after = 0;
-  /// In turns, what an objective keeps where nobody sees it shows every time.
+  /// Dealing::in_turns reveals hidden state of an objective every time.
   Dealing dealing = Dealing::by_thread;
 };
 
-/// Ways to train `steps` steps of what was asked for: the first is one thread and one core, to
-/// compare with; then other threads, cores, reducers and assignments, cores that die, resumes.
+/// Ways to train `steps` steps: first on one thread and one core, for comparison, then with other
+/// threads, cores, reducers and assignments, with cores that die, and with resumes.
 [[nodiscard]] std::vector<Way> ways_to_train(const TrainOptions& asked, std::int64_t steps);
 
-/// What training in a way came to.
+/// The result of training in one way.
 struct WayOutcome {
   Way way;
   /// SHA-256 of all that training reported and changed, step by step.
   std::string hash;
   std::int64_t steps = 0;
-  /// Where it is not what the first way came to: the first difference, for people ("differs first
-  /// after step 3 in conv1.weight").
+  /// The first difference to the first way, as a message ("differs first after step 3 in
+  /// conv1.weight"); empty if there is none.
   std::optional<std::string> difference{};
 };
 

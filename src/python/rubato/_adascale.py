@@ -1,4 +1,4 @@
-"""AdaScale around an optimizer of PyTorch, for training loops of one's own."""
+"""AdaScale around a PyTorch optimizer, for your own training loops."""
 
 import weakref
 
@@ -15,7 +15,7 @@ def _square(gradient):
 
 
 def _hook(adascale, index):
-    """Notes gradients of a parameter for as long as its AdaScale is there."""
+    """Records the gradients of a parameter for as long as its AdaScale exists."""
     reference = weakref.ref(adascale)
 
     def note(gradient):
@@ -27,8 +27,8 @@ def _hook(adascale, index):
 
 
 class AdaScale(torch.optim.Optimizer):
-    """AdaScale (Johnson et al. 2020) around any torch.optim optimizer: the interface that users of fairscale's AdaScale
-    know, and its numbers.
+    """AdaScale (Johnson et al. 2020) around any torch.optim optimizer, with the interface and the numbers of
+    fairscale's AdaScale.
 
         optimizer = rubato.AdaScale(torch.optim.SGD(model.parameters(), lr=0.1), num_gradients_to_accumulate=4)
         for step in range(steps):
@@ -38,22 +38,22 @@ class AdaScale(torch.optim.Optimizer):
             optimizer.step()
 
     world_size:
-        workers that each run backward on a share of the batch; their gradients are the mean over all when step() is
-        called, as DistributedDataParallel leaves them. [that of torch.distributed where it is initialised, else 1]
+        workers that each run backward on a share of the batch; when step() is called, gradients are means over all of
+        them, as DistributedDataParallel leaves them. [that of torch.distributed if it is initialised, else 1]
     scale:
-        batch size relative to that for which the learning rate was tuned, above 0. [gradients in a step]
+        batch size relative to the one that the learning rate was tuned for, above 0. [gradients in a step]
     smoothing:
-        of the averages, from 0 to below 1. [max(1 - gradients in a step / 1000, 0)]
+        smoothing of the averages, from 0 to below 1. [max(1 - gradients in a step / 1000, 0)]
     num_gradients_to_accumulate:
         backward passes of this worker in a step; world_size times it is at least 2.
     debias_ewma:
         whether averages are debiased; else the first values are averaged plainly.
     is_scaled_loss:
-        whether every loss is divided by num_gradients_to_accumulate. Where it is not, step() divides the gradients,
-        unless scale_grad_by_num_grads_to_accum() has.
+        whether every loss is divided by num_gradients_to_accumulate. If not, step() divides the gradients, unless
+        scale_grad_by_num_grads_to_accum() has done so.
 
-    It measures by hooks on the parameters: every backward pass counts. Misuse raises Error. docs/techniques.md has a
-    table of what differs from fairscale's.
+    It measures with hooks on the parameters, so every backward pass counts. Misuse raises Error. docs/techniques.md
+    lists the differences from fairscale.
     """
 
     def __init__(self, optimizer, world_size=None, scale=None, smoothing=None, num_gradients_to_accumulate=1,
@@ -123,15 +123,16 @@ class AdaScale(torch.optim.Optimizer):
         return self._estimator.smoothing(self._gradients)
 
     def gain(self, pg_idx=None):
-        """The gain of all parameter groups together, or of one: of this step where all its backward passes are done,
-        else of the step before; 1 before the first (min(1, scale) for a scale below 1)."""
+        """The gain of one parameter group, or of all together: that of this step once all its backward passes are done,
+        that of the previous step until then, and before the first min(1, scale)."""
         self._measure()
         if pg_idx is None:
             return self._estimator.gain(self._scale)
         return self._estimator.gain_of_group(self._scale, pg_idx)
 
     def set_scale(self, scale, update_estimate=True):
-        """From the next step on. update_estimate rescales the average variance as fairscale does; in the paper it stays."""
+        """Sets the scale from the next step on. update_estimate rescales the average variance, as fairscale does; in
+        the paper it stays."""
         self._require_between_steps("set_scale()")
         scale = _rubato.checked_scale(scale)
         if update_estimate:
@@ -139,7 +140,8 @@ class AdaScale(torch.optim.Optimizer):
         self._scale = scale
 
     def set_num_gradients_to_accumulate(self, num_gradients_to_accumulate, update_smoothing=True):
-        """From the next step on. update_smoothing sets the smoothing to its default for the new number. The scale stays."""
+        """Sets the number from the next step on. update_smoothing sets the smoothing to its default for that number.
+        The scale stays."""
         self._require_between_steps("set_num_gradients_to_accumulate()")
         _rubato.require_gradients(self._world_size, num_gradients_to_accumulate)
         before = self.smoothing
@@ -179,7 +181,7 @@ class AdaScale(torch.optim.Optimizer):
         self._optimizer.zero_grad(set_to_none=set_to_none)
 
     def scale_grad_by_num_grads_to_accum(self):
-        """Divides the gradients by num_gradients_to_accumulate; step() then does not."""
+        """Divides the gradients by num_gradients_to_accumulate, so that step() does not."""
         self._require_all_backwards("scale_grad_by_num_grads_to_accum()")
         if self._is_scaled_loss:
             raise Error("AdaScale: scale_grad_by_num_grads_to_accum() of losses that are divided already; accepted: with "
@@ -220,7 +222,7 @@ class AdaScale(torch.optim.Optimizer):
         self._estimator, self._scale, self._accumulate = estimator, scale, accumulate
 
     def unhook(self):
-        """Takes the hooks away: from here on backward passes do not count, and step() is an Error."""
+        """Removes the hooks: from now on backward passes do not count, and step() raises Error."""
         for hook in self._hooks:
             hook.remove()
         self._hooks.clear()
@@ -282,7 +284,7 @@ class AdaScale(torch.optim.Optimizer):
         return [(square * undo_local / self._gradients, mean) for square, mean in zip(squares, means)]
 
     def _measure(self):
-        """Takes in the gradients of the step when all are there, once."""
+        """Takes in the gradients of the step once all of them are there."""
         if self._measured or self._backwards() != self._accumulate:
             return
         self._estimator.update(self._norms(), self._gradients, self._scale)

@@ -2,15 +2,15 @@
 
 
 class Columns(dict):
-    """A dictionary of numpy arrays of one length, by name: a column each."""
+    """A dictionary of columns by name: numpy arrays of the same length."""
 
     @property
     def rows(self):
-        """How many rows there are."""
+        """The number of rows."""
         return len(next(iter(self.values()))) if self else 0
 
     def to_pandas(self):
-        """The same as a pandas.DataFrame. Raises ImportError where there is no pandas."""
+        """The same as a pandas.DataFrame. Raises ImportError if pandas is not installed."""
         import pandas
 
         return pandas.DataFrame(dict(self))

@@ -18,7 +18,7 @@ _OWN = ("config", "resume", "jobs", "baseline", "budget", "target", "tune", "tun
 
 
 def program():
-    """The command `rubato` that belongs to this package. Raises Error where there is none."""
+    """The command `rubato` of this package. Raises Error if there is none."""
     folder = Path(_rubato.__file__).resolve().parent
     for candidate in (folder / "bin" / "rubato", folder.parents[1] / "rubato"):
         if os.access(candidate, os.X_OK) and candidate.is_file():
@@ -30,16 +30,16 @@ def program():
 
 
 class Comparison:
-    """What a comparison came to.
+    """The result of a comparison.
 
     answer: dict
         as answer.json has it
     text: str
-        the tables for people, as answer.md has them
+        the tables for reading, as in answer.md
     cells, runs: Columns
         as answer.csv and runs.csv have them
     folder: str or None
-        of the experiment, where it is kept
+        the folder of the experiment, if it is kept
     """
 
     def __init__(self, folder, is_kept=True):
@@ -101,14 +101,14 @@ def _errors_of(process):
 
 
 def compare(*, out=None, **options):
-    """Trains every combination of the values of its options, in processes of their own, and says which is best, by
-    how much, and how sure that is (docs/compare.md).
+    """Trains every combination of the values of its options, each in its own process, and says which is best, by how
+    much, and how sure that is (docs/compare.md).
 
-    Any option of rubato.train() may be a list of values; `seed=range(1, 6)` are five. Models and data are those with a
-    name. Beside them, as `rubato compare` has them: config (a file with a design), resume, jobs, baseline
+    Any option of rubato.train() may be a list of values; `seed=range(1, 6)` is five. Models and data have to be named.
+    Further options, as for `rubato compare`: config (a file with a design), resume, jobs, baseline
     ("rule=constant"), budget ("epochs=4"), target, tune ("lr=0.01,0.02"), tune_seeds. `out` is the folder of the
-    experiment; by default it is not kept. Returns a Comparison. Ctrl-C, or another exception of a signal's handler, lets
-    the runs write checkpoints; compare(resume=FOLDER) goes on. A second ends them at once.
+    experiment; by default it is not kept. Returns a Comparison. Ctrl-C, or another exception from a signal handler,
+    lets the runs write checkpoints, and compare(resume=FOLDER) continues. A second one ends them at once.
     """
     arguments = _arguments(options)
     with tempfile.TemporaryDirectory(prefix="rubato-") as temporary:

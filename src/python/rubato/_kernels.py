@@ -1,7 +1,7 @@
-"""What has to be done before libtorch is loaded: which kernels OpenBLAS, ATen and oneDNN take (docs/kernels.md).
+"""Chooses the kernels of OpenBLAS, ATen and oneDNN before libtorch is loaded (docs/kernels.md).
 
-The command `rubato` starts itself again with other environment variables where OpenBLAS would take kernels
-that are slow on this CPU. Python cannot; so the variables are set here, before libtorch is loaded.
+If OpenBLAS would choose kernels that are slow on this CPU, the command `rubato` restarts itself with other environment
+variables. Python cannot, so the variables are set here, before libtorch is loaded.
 """
 
 import ctypes
@@ -54,10 +54,10 @@ def _openblas_of_another_process():
 
 
 def prepare():
-    """Sets the environment variables that the kernels wanted need, or warns where it is too late.
+    """Sets the environment variables for the wanted kernels, or warns that it is too late.
 
-    RUBATO_KERNELS=portable in the environment holds all to AVX2 and FMA, as --kernels portable does; by default
-    OpenBLAS alone is corrected, where it would take kernels of a lesser instruction set than the CPU has.
+    RUBATO_KERNELS=portable in the environment limits all of them to AVX2 and FMA, as --kernels portable does; by
+    default only OpenBLAS is corrected, if it would choose kernels of a lesser instruction set than the CPU has.
     """
     kernels = os.environ.get("RUBATO_KERNELS", "native")
     if kernels == "native" and os.environ.get("OPENBLAS_CORETYPE"):

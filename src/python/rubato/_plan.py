@@ -17,7 +17,7 @@ class Epoch:
     index: int
         counted from 0
     complete: bool
-        False where the trace ends in it
+        False if the trace ends within it
     steps: Columns
         step, batch, cores, first_minibatch, minibatches, shift
     """
@@ -29,7 +29,7 @@ class Epoch:
         self._assignment = assignment
 
     def shares(self, row):
-        """For each core the minibatches of the epoch that it does in the step of that row."""
+        """For each core, the minibatches of the epoch that it computes in the step of that row."""
         return _rubato.shares(*(int(self.steps[name][row]) for name in ("first_minibatch", "minibatches", "cores")),
                               self._assignment)
 
@@ -38,14 +38,14 @@ class Epoch:
 
 
 def plan(trace=None, *, dataset_size=12000, epochs=None, **options):
-    """What a trace will do: a list of Epochs, all that the trace holds, or one of a trace without end.
+    """The steps of a trace as a list of Epochs: all of them, or one if the trace never ends.
 
     trace:
         as rubato.train() takes it
     dataset_size:
         samples in the data set
     epochs:
-        the first so many
+        only that many epochs from the first
     """
     text, steps = _trace.steps_of(trace)
     texts = _options.texts_of("plan", options, _PLANNED)
@@ -60,14 +60,14 @@ def _values(word, value):
 
 
 def simulate(trace=None, *, dataset_size=None, **options):
-    """What trainings would take in modelled time, on an imagined cluster, without training (docs/cluster.md).
+    """The time and cost of trainings on an imagined cluster, without training (docs/cluster.md).
 
     Every option may be a list of values: all combinations are simulated. Returns Columns with a row for each: those
     options, and epochs, steps, samples, mean_batch, fewest_cores, most_cores, hours, core_hours, money, idle_hours,
     lost_hours, restart_hours, restarts, ended_by.
 
     trace:
-        as rubato.train() takes it, where a list is a trace and not several
+        as rubato.train() takes it: a list is one trace, not several
     dataset_size:
         samples in the data set [that of the built-in data]
     """

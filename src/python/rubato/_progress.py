@@ -16,7 +16,7 @@ def _short(number):
 
 
 class Progress:
-    """A line for each epoch on sys.stderr and, where a line can be drawn over, the step under way."""
+    """Writes a line for each epoch to sys.stderr and, on a terminal, shows the step in progress."""
 
     def __init__(self):
         self._out = sys.stderr
@@ -54,7 +54,7 @@ class Progress:
         print("  ".join(parts), file=self._out, flush=True)
 
     def close(self):
-        """Takes the line of the step away."""
+        """Clears the line of the step."""
         if self._width:
             self._draw("")
 

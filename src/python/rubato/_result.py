@@ -1,4 +1,4 @@
-"""What a training came to."""
+"""The result of a training."""
 
 import io
 import json
@@ -10,18 +10,19 @@ from ._columns import Columns
 
 
 class TrainResult:
-    """What rubato.train() returns, and what its exceptions have as `result`.
+    """Returned by rubato.train(), and the `result` of its exceptions.
 
     steps, epochs, minibatches, faults, monitored: Columns
-        the metrics of each kind of line of metrics.jsonl, under its names ("seconds": {"wall"} is wall_seconds), but for
-        substeps, which is a list there; minibatches with log_minibatches=True, faults are of cores that died,
-        monitored are the tensors that `monitor` names
+        the metrics of each kind of line in metrics.jsonl, under the names there ("seconds": {"wall"} becomes
+        wall_seconds) and without substeps, which is a list; minibatches need log_minibatches=True, faults are cores
+        that died, monitored are the tensors named by `monitor`
     state_dict: dict of tensors
         the trained weights, for Module.load_state_dict()
     best_state_dict, best_epoch
-        with keep_best=True, of the epoch (counted from 0) that was best by the metric `watch`; else None
+        with keep_best=True, the weights and the number, from 0, of the epoch that was best by the metric `watch`; else
+        None
     summary: dict
-        as summary.json has it (docs/options.md); empty for a training that was interrupted, which has all else
+        as summary.json has it (docs/runs.md); empty if training was interrupted
     folder: str or None
         the run folder, with `out` or `resume`
     """
@@ -45,17 +46,17 @@ class TrainResult:
 
     @property
     def sha256(self):
-        """The SHA-256 of the trained parameters, as the command line prints it; None where it was interrupted."""
+        """The SHA-256 of the trained parameters, as the command line prints it; None if training was interrupted."""
         return self.summary.get("weights_sha256")
 
     @property
     def test_accuracy(self):
-        """After the last epoch, 0 to 1; None where there is none."""
+        """The test accuracy after the last epoch, from 0 to 1; None if there is none."""
         return self.summary.get("final_test_accuracy")
 
     @property
     def stopped(self):
-        """Why it ended before its epochs did; None where it did not."""
+        """Why training ended early; None if it did not."""
         return self.summary.get("stopped")
 
     @property
@@ -72,19 +73,18 @@ class TrainResult:
         return self._module
 
     def predict(self, inputs):
-        """The outputs of the trained model in evaluation mode: a tensor, or a list of those that it gives.
+        """The outputs of the trained model in evaluation mode: a tensor, or a list of several.
 
-        inputs: an array or a tensor whose first dimension is the samples, or a list of some, of the type and shape in which
-        training was given them; pixels are normalised by those of the training set, whose memory the result keeps.
+        inputs: an array or a tensor whose first dimension counts samples, or a list of several, of the type and shape
+        of the training inputs. Pixels are normalised by the training set, whose memory the result keeps.
         """
         tensors = _data.tensor_list(inputs, "inputs")
         outputs = _rubato.predict(self._trained_on, _modules.bytes_of(self.module), tensors)
         return outputs[0] if len(outputs) == 1 else outputs
 
     def evaluate(self, inputs, targets):
-        """What the trained model does on samples, as training evaluates it: a dictionary of samples, loss and, where
-        targets are classes, accuracy, with the further metrics that the training was asked for. Of inputs as predict()
-        takes them."""
+        """Evaluates the trained model on samples as training does: a dictionary of samples, loss, accuracy if targets
+        are classes, and the further metrics of the training. Inputs are as for predict()."""
         tensors = _data.tensor_list(inputs, "inputs"), _data.tensor_list(targets, "targets")
         return _rubato.evaluate(self._trained_on, _modules.bytes_of(self.module), *tensors)
 

@@ -1,4 +1,4 @@
-"""Traces of steps, and the availability of devices over time that they may come from (docs/traces.md)."""
+"""Traces of steps, and the availability of devices over time behind them (docs/traces.md)."""
 
 import numbers
 import os
@@ -31,7 +31,7 @@ def _pair(step):
 
 
 def _axes(axes):
-    """Axes to draw on. Raises ImportError where there is no matplotlib."""
+    """Axes to draw on. Raises ImportError if matplotlib is not installed."""
     if axes is not None:
         return axes
     from matplotlib import pyplot
@@ -52,7 +52,7 @@ class _Csv:
 
     @property
     def source(self):
-        """Where it is from, for messages."""
+        """Its origin, for messages."""
         return self._of.source()
 
     def to_csv(self, path=None):
@@ -92,14 +92,14 @@ class Trace(_Csv):
 
     @staticmethod
     def import_file(path, format=None, end="error"):
-        """An Availability from a file in any format that there is: samples, events, event-lines or counts; which one
-        is seen from its beginning unless `format` says so."""
+        """An Availability from a file in any known format: samples, events, event-lines or counts. It is recognised
+        from the beginning of the file unless `format` names it."""
         return Trace._wrap(_rubato.import_trace(os.fspath(path), format, end))
 
     @staticmethod
     def generate(text, end="error"):
-        """An Availability that is made up: "spot:most=64,seed=1"; Trace.generators() has the names. The same text makes the
-        same."""
+        """An Availability that is made up, such as "spot:most=64,seed=1"; Trace.generators() has the names. The same
+        text always makes the same."""
         return Trace._wrap(_rubato.generate_trace(text, end))
 
     @staticmethod
@@ -138,7 +138,7 @@ class Trace(_Csv):
 
 
 class Availability(_Csv):
-    """How many devices there are at which time: `devices[i]` of them from `seconds[i]` on, until `length` seconds."""
+    """The number of devices over time: `devices[i]` from `seconds[i]` on, until `length` seconds."""
 
     def __init__(self, seconds, devices, length, end="error"):
         seconds, devices = list(seconds), list(devices)
@@ -149,12 +149,12 @@ class Availability(_Csv):
 
     @property
     def seconds(self):
-        """When the number of devices changes: an array of float64 from 0 on."""
+        """The times at which the number of devices changes: an array of float64, from 0 on."""
         return numpy.array([at for at, _ in self._of.changes()])
 
     @property
     def devices(self):
-        """How many there are from then on: an array of int64."""
+        """The number of devices from each of these times on: an array of int64."""
         return numpy.array([count for _, count in self._of.changes()], dtype=numpy.int64)
 
     @property
@@ -164,11 +164,11 @@ class Availability(_Csv):
 
     @property
     def summary(self):
-        """In a few numbers: fewest, most, mean, changes, changes_per_hour, share_at_zero, longest_at_zero_seconds."""
+        """A dictionary: fewest, most, mean, changes, changes_per_hour, share_at_zero, longest_at_zero_seconds."""
         return self._of.summary()
 
     def to_trace(self, availability="weak", minibatch=32):
-        """The steps that training would make of it, as --availability says. Raises Error."""
+        """The steps that training would make of it with that --availability. Raises Error."""
         return Trace._wrap(self._of.steps(availability, minibatch))
 
     def __repr__(self):
@@ -186,7 +186,7 @@ class Availability(_Csv):
 
 
 def steps_of(trace):
-    """What `trace=` may be: its text for --trace, or the object of C++ where it is a list or a Trace."""
+    """What `trace=` may be: text for --trace, or the C++ object for a list or a Trace."""
     if trace is None or isinstance(trace, (str, os.PathLike)) or (
             isinstance(trace, numbers.Integral) and not isinstance(trace, bool)):
         return None if trace is None else str(trace), None

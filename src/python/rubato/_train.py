@@ -21,7 +21,7 @@ class Diverged(_rubato.Error):
 
 
 class TargetMissed(_rubato.Error):
-    """The test accuracy is below target_accuracy; `result` is what the training came to."""
+    """The test accuracy is below target_accuracy; `result` is that of the training."""
 
     result = None
 
@@ -147,29 +147,29 @@ def _trace_or_batch_size(trace, batch_size):
 
 def train(model=None, data=None, *, trace=None, batch_size=None, validation=None, loss=None, out=None, resume=None, config=None,
           on_step=None, on_epoch=None, progress=False, **options):
-    """Trains a model while the number of accelerator cores, and with it the global batch size, changes under it.
+    """Trains a model while the number of accelerator cores, and with it the global batch size, changes underneath it.
 
     The weights are the same bits as those of `rubato train` with the same options, and for every number of threads
-    and cores. Returns a TrainResult. All options that are None are as `rubato train` has them by default.
+    and cores. Returns a TrainResult. Options that are None have the defaults of `rubato train`.
 
     model:
-        the name of a built-in model (docs/models.md), a torch.nn.Module, which is scripted or else a copy of it traced
-        with the first minibatch, or a torch.jit.ScriptModule. It is left as it is. A module that computes something
-        else in training than in evaluation has to be one that torch.jit.script() compiles. [mnist-cnn]
+        the name of a built-in model (docs/models.md), a torch.jit.ScriptModule, or a torch.nn.Module, which is scripted
+        or, failing that, copied and traced with the first minibatch. Your object stays as it is. A module that behaves
+        differently in training and evaluation has to be one that torch.jit.script() compiles. [mnist-cnn]
     data:
-        the name of a data set; (inputs, targets), each an array or a tensor or a list of some, whose first dimension is
-        the samples; or a Dataset or DataLoader of torch.utils.data, which is read once, in the order of its data set. They
-        are read as `tensors:FILE` reads them (docs/data.md): pixels of uint8 are normalised, integers as targets are
-        classes. Dense data of the type in which the model takes them are not copied: leave them as they are meanwhile.
-        Several inputs or targets of a sample need a model of your own. [digits]
+        the name of a data set; (inputs, targets), each an array, a tensor or a list of several, whose first dimension
+        counts samples; or a Dataset or DataLoader of torch.utils.data, which is read once, in the order of its data
+        set. They are interpreted as by `tensors:FILE` (docs/data.md): uint8 pixels are normalised, integer targets are
+        classes. Dense data of the type that the model takes are not copied: do not change them during training. Several
+        inputs or targets per sample need a model of your own. [digits]
     trace:
         a list or an array of batch sizes or of (batch size, cores), a Trace or an Availability, or as --trace takes it:
         a file, a number, "elastic", or a generator such as "spot:most=64,seed=1". [elastic]
     batch_size:
-        that of every step, in place of a trace: the same as trace=64 where it is 64.
+        the batch size of every step, in place of a trace: 64 is the same as trace=64.
     validation:
-        what the model is evaluated on after each epoch in place of the test set: data of the same form beside data of your
-        own, or the share of the training set to hold out, a number or text as --validation has it.
+        what the model is evaluated on after each epoch, in place of the test set: data of the same form, for data of
+        your own, or the share of the training set to hold out, a number or text as for --validation.
     loss:
         the name of one ("cross-entropy", "nll", "mse", "bce", "script:FILE"), or a function or module of outputs and
         targets that TorchScript compiles. It takes several outputs one by one, or as the Dict, Tuple or List that its first
@@ -177,24 +177,24 @@ def train(model=None, data=None, *, trace=None, batch_size=None, validation=None
     out:
         the run folder, which must not exist; by default nothing is written.
     resume:
-        a run folder or one of its checkpoints, to go on with the same model and data.
+        a run folder or one of its checkpoints, to continue with the same model and data.
     config:
         a configuration file, as a run folder has it; arguments override it.
     on_step, on_epoch:
-        called with a dictionary of metrics, named as TrainResult.steps and TrainResult.epochs are, after each step or
-        epoch; that of a step has the list substeps, too. Returning False ends training, and a resume goes on from there.
-        Returning a dictionary adds its numbers to the metrics of the step or epoch, but for lr: that is the rate from the
-        next step on, in place of the option lr, before schedule and rule.
+        called after each step or epoch with a dictionary of metrics, named as in TrainResult.steps and
+        TrainResult.epochs; that of a step also has the list substeps. Returning False ends training, and a resume
+        continues from there. Returning a dictionary adds its numbers to the metrics of the step or epoch, except lr,
+        which replaces the option lr from the next step on, before schedule and rule.
     progress:
-        True shows on sys.stderr how training goes on.
+        True shows the progress of training on sys.stderr.
 
-    Ctrl-C finishes the step, writes a checkpoint where there is a run folder, and raises KeyboardInterrupt; so does
-    whatever on_step or on_epoch raises. The exception has a TrainResult as its `result`, with the metrics and the weights
-    until then. A second Ctrl-C raises it at once, without either; the step then ends by itself. Other threads run while
-    training does; a second training at the same time is an error.
+    Ctrl-C finishes the step, writes a checkpoint if there is a run folder, and raises KeyboardInterrupt; an exception
+    in on_step or on_epoch does the same. The exception has a TrainResult as its `result`, with the metrics and weights
+    so far. A second Ctrl-C raises it at once, without either, and the step ends by itself. Other threads keep running;
+    a second training at the same time is an error.
 
-    Raises Error for what is wrong with arguments, files or data, Diverged, TargetMissed, TrainingError for what the
-    model raises, OutOfMemory, and OutputError where the run folder cannot be written.
+    Raises Error for mistakes in arguments, files or data, Diverged, TargetMissed, TrainingError for exceptions in the
+    model, OutOfMemory, and OutputError if the run folder cannot be written.
     """
     callbacks = Callbacks(on_step, on_epoch, progress)
     paths = {"out": out, "resume": resume, "config": config}

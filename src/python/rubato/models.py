@@ -34,7 +34,7 @@ class Mlp(nn.Sequential):
 
     sizes: from the features of a sample, over the widths of the hidden layers, to the outputs
     activation: between the layers, "relu" or "tanh"
-    is_real: whether the outputs are numbers for real targets; else they are log-probabilities of classes
+    is_real: whether the outputs are numbers for real targets, not log-probabilities of classes
     """
 
     def __init__(self, sizes, activation="relu", is_real=False):
@@ -82,7 +82,7 @@ class ToyNet(nn.Module):
 
 
 class Block(nn.Module):
-    """Two convolutions of ResNet20 and what goes past them."""
+    """Two convolutions of ResNet20, and the shortcut around them."""
 
     def __init__(self, inputs, outputs, stride):
         super().__init__()
@@ -121,7 +121,7 @@ class ResNet20(nn.Module):
 
 
 class EncoderLayer(nn.Module):
-    """One of Transformer; `hidden` says of each pair of tokens whether the first does not see the second."""
+    """A layer of Transformer; `hidden` says of each pair of tokens whether the second is hidden from the first."""
 
     def __init__(self, heads, dim, hidden, dropout):
         super().__init__()
@@ -195,8 +195,8 @@ def _transformer(weights, heads):
 
 
 def twin(model, weights, is_real=False):
-    """A module for the weights of the built-in model of that name, with its arguments, in their shapes; `is_real` says
-    that its targets are no classes. Raises Error for a model that has none: quadratic."""
+    """A module of the built-in model with that name and arguments, in the shapes of the weights; `is_real` says that
+    its targets are numbers. Raises Error for quadratic, which has no such module."""
     name, _, arguments = model.partition(":")
     given = dict(argument.split("=") for argument in arguments.split(",") if argument)
     if name == "mnist-cnn":
