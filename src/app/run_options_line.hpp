@@ -14,6 +14,10 @@ namespace rubato::app {
 void define_run_options(CommandLine& line, RunConfiguration& configuration,
                         std::string_view heading = {});
 
+/// Adds --plugin alone, which is read before all others: plug-ins come to `configuration` as they
+/// are loaded.
+void define_plugins(CommandLine& line, RunConfiguration& configuration);
+
 /// Adds the options of these names.
 void define_run_options(CommandLine& line, RunConfiguration& configuration,
                         std::span<const std::string_view> names);

@@ -39,8 +39,8 @@ void check_idle(const TrainArguments& arguments, const CommandLine& line) {
   // Groups of parameters have AdaScale gains of their own, and layer-wise rates pass over them.
   const bool groups_matter = run.weight_decay > 0 || optimizer == OptimizerKind::lars ||
                              rule == "lbsgd" || rule == "adascale" || run.log_noise;
-  const bool watched =
-      run.patience > 0 || run.keep_best || make_lr_schedule(run.schedule)->watches();
+  const bool watched = run.patience > 0 || run.keep_best ||
+                       make_lr_schedule(run.schedule, {}, run.extensions.schedules)->watches();
   const std::string no_momentum = fmt::format("{} has none", choice_name(kOptimizers, optimizer));
   const std::string no_unit = fmt::format("{} counts nothing", run.schedule);
   const std::string not_watched =

@@ -48,7 +48,8 @@ std::vector<std::string> range_of(std::string_view text, std::size_t dots) {
 
 }  // namespace
 
-std::vector<std::string> list_values(const RunOption& option, std::string_view text) {
+std::vector<std::string> list_values(const RunOption& option, std::string_view text,
+                                     const Extensions& own) {
   std::vector<std::string> values;
   if (has_commas(option)) {
     values.emplace_back(text);
@@ -70,7 +71,7 @@ std::vector<std::string> list_values(const RunOption& option, std::string_view t
       }
     }
   }
-  RunConfiguration read;
+  RunConfiguration read{.extensions = own};
   for (std::string& value : values) {
     option.set(read, value);
     // As it is written wherever it stands: "0.10" is "0.1".

@@ -13,9 +13,9 @@ namespace rubato {
 
 namespace {
 
-constexpr std::array<std::string_view, 11> kEvaluationOptions{
-    "data",      "validation", "model",  "loss",    "weights", "precision",
-    "operators", "top-k",      "metric", "threads", "kernels"};
+constexpr std::array<std::string_view, 12> kEvaluationOptions{
+    "plugin",    "data",      "validation", "model",  "loss",    "weights",
+    "precision", "operators", "top-k",      "metric", "threads", "kernels"};
 
 // With steps that nobody takes.
 Trainer idle_trainer(const Workload& workload, const RunConfiguration& configuration) {
@@ -36,6 +36,7 @@ std::span<const std::string_view> evaluation_options() {
 RunConfiguration evaluation_configuration(const RunConfiguration& run,
                                           const std::filesystem::path& weights) {
   RunConfiguration configuration;
+  configuration.extensions = run.extensions;
   for (const std::string_view name : kEvaluationOptions) {
     const RunOption& option = run_option(name);
     if (const auto text = option.text(run)) option.set(configuration, *text);

@@ -37,8 +37,8 @@ std::vector<NamedText> what_is_asked_for(const RunConfiguration& configuration,
     const bool counts =
         option.affects == Affects::bits || option.name == "log-noise" || option.name == "cores";
     if (!counts || option.resume == OnResume::by_content || option.name == "kernels") continue;
-    texts.push_back(
-        {.name = "--" + option.name, .text = option.text(configuration).value_or("not set")});
+    texts.push_back({.name = "--" + option.name,
+                     .text = bound_text(option, configuration).value_or("not set")});
   }
   return texts;
 }
