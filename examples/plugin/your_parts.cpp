@@ -1,8 +1,7 @@
 // A plug-in: a rule, a sampler and a data set of your own, for every command of `rubato`.
 //
 //     cmake -S . -B build && cmake --build build
-//     rubato train --plugin build/libyour_parts.so --data rings:noise=0.1 --model mlp \
-//       --rule log2 --sampler rotated:by=100
+//     rubato train --plugin build/libyour_parts.so --data rings:noise=0.1 --model mlp --rule log2
 
 #include <cmath>
 #include <numbers>
@@ -19,7 +18,7 @@ rubato::OwnData::Samples rings(std::int64_t count, double noise, std::uint64_t s
   const rubato::NormalNumbers normal({.seed = seed});
   rubato::OwnData::Samples samples;
   for (std::int64_t i = 0; i < count; ++i) {
-    const double angle = 2 * std::numbers::pi * static_cast<double>(i) / static_cast<double>(count);
+    const double angle = 2 * std::numbers::pi * std::numbers::phi * static_cast<double>(i);
     const double radius =
         1 + static_cast<double>(i % 2) + noise * normal[static_cast<std::size_t>(i)];
     samples.inputs.push_back(static_cast<float>(radius * std::cos(angle)));
@@ -42,8 +41,8 @@ rubato::Sampler rotated(std::int64_t by) {
 
 RUBATO_PLUGIN(extensions) {
   extensions.rules.add(
-      "log2", [](const rubato::RuleInput& step) { return 1 + std::log2(step.scale()); },
-      "(1 + log2(S)) lr");
+      "log2", [](const rubato::RuleInput& step) { return std::log2(1 + step.scale()); },
+      "log2(1 + S) lr");
   extensions.samplers.add(
       "rotated", [](rubato::Spec& spec) { return rotated(spec.whole("by", 1, 0, 1'000'000)); },
       "the order of the data, in each epoch from another sample on");

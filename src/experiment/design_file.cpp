@@ -189,7 +189,8 @@ DesignFile parse_design(std::string_view text, const std::string& source,
 DesignFile read_design(const std::filesystem::path& path, const RunConfiguration& around) {
   const std::string text = configuration_text(path);
   RunConfiguration named{.plugin = around.plugin, .extensions = around.extensions};
-  for (const TomlTable::Line& line : parse_toml_tables(text, path.string()).front().lines) {
+  const std::vector<TomlTable> tables = parse_toml_tables(text, path.string());
+  for (const TomlTable::Line& line : tables.front().lines) {
     if (line.key == kPluginOption) load_named_plugins(named, line.values.front(), path);
   }
   DesignFile file = parse_design(text, path.string(), named.extensions);

@@ -65,16 +65,17 @@ TEST_F(PluginCommand, ListShowsWhatItBrings) {
   EXPECT_EQ(all.code, 0) << all.err;
   EXPECT_THAT(all.out, AllOf(HasSubstr("lbsgd, log2"), HasSubstr("rings"), HasSubstr("rotated")));
   EXPECT_THAT(run("list", {"--plugin", RUBATO_YOUR_PARTS, "rules", "data"}).out,
-              AllOf(HasSubstr("\nlog2\n    (1 + log2(S)) lr\n"),
+              AllOf(HasSubstr("\nlog2\n    log2(1 + S) lr\n"),
                     ContainsRegex("\nrings\n    points of two rings.*\n    noise +0.2 +a number of "
                                   "at least 0\n")));
   EXPECT_EQ(run("list", {}).out.find("log2"), std::string::npos) << "without it there are none";
 }
 
 TEST_F(PluginCommand, ARuleOfItsHasARunFolder) {
-  const ProgramResult trained = run_with_parts("train", {"--epochs", "3", "--out", "run"});
+  const ProgramResult trained =
+      run_with_parts("train", {"--epochs", "10", "--lr", "0.2", "--out", "run"});
   ASSERT_EQ(trained.code, 0) << trained.err;
-  EXPECT_GT(summary("run")["final_test_accuracy"], 95);
+  EXPECT_GT(summary("run")["final_test_accuracy"], 0.9);
   EXPECT_THAT(test::read_file(folder_.path() / "run/metrics.jsonl"), HasSubstr("\"scale\":4"));
   const std::string sha256 = Sha256::hex_of_file(RUBATO_YOUR_PARTS);
   EXPECT_THAT(config("run"), HasSubstr("plugin = \"given-plugin.so,sha256=" + sha256 + "\"\n"));
@@ -148,9 +149,9 @@ TEST_F(PluginCommand, ABatchPolicyOfItsIsSimulated) {
     return all;
   }());
   ASSERT_EQ(trained.code, 0) << trained.err;
-  const auto row = nlohmann::json::parse(simulated.out)["runs"][0];
+  const auto row = nlohmann::json::parse(simulated.out)[0];
   EXPECT_EQ(row["steps"], summary("run")["steps"]);
-  EXPECT_EQ(row["hours"], summary("run")["clock"]["hours"]);
+  EXPECT_EQ(row["clock"]["hours"], summary("run")["clock"]["hours"]);
   const ProgramResult blind = run("simulate", {"--batch", "noise-scale:max=256"});
   EXPECT_EQ(blind.code, 2);
   EXPECT_THAT(blind.err, HasSubstr("only training knows"));
@@ -162,8 +163,7 @@ TEST_F(PluginCommand, EveryPartIsTakenByItsOption) {
       "--optimizer", "descent",         "--transform", "noise:deviation=0.001+largest:kept=80",
       "--reduce",    "pairwise",        "--model",     "softmax"};
   Arguments trained = parts;
-  trained.insert(trained.end(), {"--metric", "steps+mse", "--epochs", "2", "--out", "run"});
-  trained[trained.size() - 5] = "steps";
+  trained.insert(trained.end(), {"--metric", "steps", "--epochs", "2", "--out", "run"});
   const ProgramResult result = run("train", trained);
   ASSERT_EQ(result.code, 0) << result.err;
   EXPECT_THAT(test::read_file(folder_.path() / "run/metrics.jsonl"), HasSubstr("\"steps\":"));
