@@ -14,6 +14,7 @@
 
 #include "app/command_line.hpp"
 #include "app/output.hpp"
+#include "app/run_options_line.hpp"
 #include "core/or_null.hpp"
 #include "core/text_table.hpp"
 #include "core/wrapped.hpp"
@@ -69,9 +70,9 @@ std::string family_text(const Family& family, LineWidth width) {
   return text + '\n' + wrapped(form, 0, width) + '\n';
 }
 
-std::string overview(LineWidth width) {
+std::string overview(std::span<const Family> all, LineWidth width) {
   TextTable table({Column::left, Column::left, Column::wrapped}, kIndent);
-  for (const Family& family : families()) {
+  for (const Family& family : all) {
     table.add({family.name, family.option,
                fmt::to_string(fmt::join(row_names(family.strategies), ", "))});
   }
@@ -132,6 +133,7 @@ std::string json_of(std::span<const Family> all) {
 }  // namespace
 
 int list_command(std::span<const std::string> arguments) {
+  RunConfiguration named;
   std::vector<Family> wanted;
   bool records = false;
   bool json = false;
@@ -142,8 +144,9 @@ int list_command(std::span<const std::string> arguments) {
   line.operands("FAMILY", "what to explain, or records [the names of all]",
                 [&](const std::string& text) {
                   records = records || text == kRecords;
-                  if (text != kRecords) wanted.push_back(family(text));
+                  if (text != kRecords) wanted.push_back(family(text, families(named.extensions)));
                 });
+  define_plugins(line, named);
   line.flag("json",
             "print JSON: all there is to know of the families asked for, or of all; of the records "
             "their JSON Schema",
@@ -162,12 +165,13 @@ int list_command(std::span<const std::string> arguments) {
     json ? print_out(record_json_schema()) : print_text(records_text(output_width()));
     return 0;
   }
+  const std::vector<Family> all = families(named.extensions);
   if (json) {
-    print_out(json_of(wanted.empty() ? families() : wanted));
+    print_out(json_of(wanted.empty() ? all : wanted));
     return 0;
   }
   const LineWidth width = output_width();
-  if (wanted.empty()) print_text(overview(width));
+  if (wanted.empty()) print_text(overview(all, width));
   for (const Family& one : wanted) {
     print_text((&one == wanted.data() ? "" : "\n") + family_text(one, width));
   }

@@ -148,7 +148,7 @@ std::optional<std::string> scaled_rate(const TrainArguments& arguments, const Ru
   const RunConfiguration& run = arguments.run;
   if (!arguments.given.contains("lr") || arguments.given.contains("ref-batch")) return std::nullopt;
   const std::optional<std::int64_t> batch = only_batch_size(run, steps);
-  const auto rule = RuleRegistry().make(run.rule);
+  const auto rule = run.extensions.rules.make(run.rule);
   if (!batch || *batch == run.reference_batch || !rule->follows_batch_size()) return std::nullopt;
   return fmt::format(
       "--lr {0} is for batch {1}: rule {2} takes steps of batch {3} with {4}\n"

@@ -20,6 +20,7 @@
 #include "app/train_arguments.hpp"
 #include "app/train_programs.hpp"
 #include "config/allowed.hpp"
+#include "config/batch_policy.hpp"
 #include "config/data_source.hpp"
 #include "config/engine.hpp"
 #include "config/trace_source.hpp"
@@ -38,7 +39,7 @@ constexpr std::int64_t kBuiltinDigits = 12'000;
 // Where that is known without reading files.
 std::optional<std::int64_t> samples_of(const RunConfiguration& run) {
   if (const auto own = run.model->own_samples()) return own;
-  if (!run.data->path.empty()) return std::nullopt;
+  if (run.data != RunConfiguration().data) return std::nullopt;
   return run.validation ? std::nullopt : std::optional(kBuiltinDigits);
 }
 

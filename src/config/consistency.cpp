@@ -10,6 +10,7 @@
 
 #include "config/allowed.hpp"
 #include "config/batch_policy.hpp"
+#include "config/chosen_parts.hpp"
 #include "config/data_source.hpp"
 #include "config/engine.hpp"
 #include "config/loss.hpp"
@@ -25,6 +26,7 @@ namespace {
 
 void check_ranges(const RunConfiguration& configuration) {
   RunConfiguration read;
+  read.extensions = configuration.extensions;
   for (const RunOption& option : run_options()) {
     const auto text = option.text(configuration);
     if (!text) continue;
@@ -37,6 +39,17 @@ void check_ranges(const RunConfiguration& configuration) {
 }
 
 void check_momentum(const RunConfiguration& configuration, const OptimizerOptions& optimizer) {
+  if (own_optimizer(configuration)) {
+    const auto refuse = [&](std::string_view option) {
+      throw Error(
+          fmt::format("--{}: --optimizer {} is no built-in one, which it is of; accepted: "
+                      "an argument of its own, if it has one",
+                      option, configuration.optimizer));
+    };
+    if (configuration.momentum) refuse("momentum");
+    if (configuration.nesterov) refuse("nesterov");
+    if (configuration.weight_decay != 0) refuse("weight-decay");
+  }
   if (configuration.nesterov && optimizer.kind == OptimizerKind::sgd && optimizer.momentum == 0) {
     refuse("nesterov", "there is no momentum", "with --momentum greater than 0");
   }
@@ -50,7 +63,8 @@ void check_momentum(const RunConfiguration& configuration, const OptimizerOption
 // With what it goes by and what it counts.
 void check_schedule(const RunConfiguration& configuration) {
   try {
-    const auto schedule = make_lr_schedule(configuration.schedule, configuration.watch);
+    const auto schedule = make_lr_schedule(configuration.schedule, configuration.watch,
+                                           configuration.extensions.schedules);
     require_rate(*schedule, configuration.schedule, configuration.schedule_unit);
   } catch (const Error& error) {
     throw Error(fmt::format("--schedule: {}", error.what()));
@@ -58,7 +72,8 @@ void check_schedule(const RunConfiguration& configuration) {
 }
 
 void check_rule(const RunConfiguration& configuration, OptimizerKind optimizer) {
-  if (make_rule(configuration.rule)->reduction() != GradientReduction::sum) return;
+  const auto rule = configuration.extensions.rules.make(configuration.rule);
+  if (rule->reduction() != GradientReduction::sum || own_optimizer(configuration)) return;
   if (optimizer == OptimizerKind::sgd || optimizer == OptimizerKind::lars) return;
   refuse(
       "rule " + configuration.rule,
@@ -98,7 +113,9 @@ void check_batch(const RunConfiguration& configuration) {
 }
 
 void check_metrics(const RunConfiguration& configuration) {
-  if (configuration.top_k == 0 || configuration.metric->top_k == 0) return;
+  if (configuration.top_k == 0 || parse_test_metrics(built_in_metrics(configuration)).top_k == 0) {
+    return;
+  }
   refuse("top-k", "--metric has a top-k, too", "one of them");
 }
 
@@ -111,7 +128,7 @@ void check_classes(const RunConfiguration& configuration) {
   };
   if (configuration.target_accuracy) refuse_accuracy("target-accuracy");
   if (configuration.top_k > 0) refuse_accuracy("top-k");
-  if (!configuration.metric.empty()) refuse_accuracy("metric");
+  if (!built_in_metrics(configuration).empty()) refuse_accuracy("metric");
   if (configuration.watch == Metric::test_accuracy) refuse_accuracy("watch test-accuracy");
 }
 
@@ -124,7 +141,13 @@ void check_loss(const RunConfiguration& configuration) {
 
 void check_reproducible(const RunConfiguration& configuration) {
   if (!configuration.exact) return;
-  require_reproducible(configuration.reduce);
+  if (const auto own = own_reducer(configuration); !own) {
+    require_reproducible(configuration.reduce);
+  } else if (!own->reproducible) {
+    refuse("reduce " + configuration.reduce,
+           "it does not promise the same bits for every number of threads and cores",
+           "with --exact=false");
+  }
   if (configuration.buffers == BufferUse::local) {
     refuse("buffers local", "the result would depend on the number of cores", "with --exact=false");
   }
@@ -178,6 +201,7 @@ void check_kernels(const RunConfiguration& configuration) {
 
 OptimizerOptions optimizer_options(const RunConfiguration& configuration) {
   constexpr double kUsualMomentum = 0.5;
+  if (own_optimizer(configuration)) return {};
   OptimizerOptions optimizer = parse_optimizer(
       configuration.optimizer,
       {.weight_decay = configuration.weight_decay, .nesterov = configuration.nesterov});
@@ -187,7 +211,7 @@ OptimizerOptions optimizer_options(const RunConfiguration& configuration) {
 }
 
 TestMetrics test_metrics_of(const RunConfiguration& configuration) {
-  TestMetrics metrics = *configuration.metric;
+  TestMetrics metrics = parse_test_metrics(built_in_metrics(configuration));
   if (configuration.top_k > 0) metrics.top_k = configuration.top_k;
   return metrics;
 }

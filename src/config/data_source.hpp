@@ -8,12 +8,16 @@
 #include <vector>
 
 #include <rubato/config/run_configuration.hpp>
+#include <rubato/core/family.hpp>
 
 #include "data/csv_options.hpp"
 
 namespace rubato {
 
-struct Strategy;  // core/family.hpp
+struct Extensions;     // config/families.hpp
+struct OwnDataSource;  // data/image_set.hpp
+
+using OwnDataSources = Additions<OwnDataSource>;
 
 /// What --data accepts.
 [[nodiscard]] std::vector<Strategy> data_sources();
@@ -23,7 +27,8 @@ struct Strategy;  // core/family.hpp
 /// (built in), and "mnist:DIR" and its like, which may have arguments behind them,
 /// "csv:FILE,label=NAME". It looks at the file system only for a hint.
 struct DataSource {
-  /// "digits", "mnist", "cifar10", "tensors", "csv" or "text"; kOwn, of which nothing is read.
+  /// "digits", "mnist", "cifar10", "tensors", "csv" or "text"; kOwn, of which nothing is read; the
+  /// name of one of the user's own, which has no path.
   std::string kind{};
   /// The file or folder; empty for the built-in digits.
   std::filesystem::path path{};
@@ -33,7 +38,7 @@ struct DataSource {
   std::int64_t length = 0;
 };
 
-/// The text with each of its files and folders mapped by `map`.
+/// The text with each of its files and folders mapped by `map`; of data of the user's own, none.
 [[nodiscard]] std::string map_data(
     const Parsed<DataSource>& data,
     const std::function<std::filesystem::path(const std::filesystem::path&)>& map);

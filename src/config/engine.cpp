@@ -125,7 +125,8 @@ std::span<const ModelEntry> models() {
 }
 
 template <>
-std::shared_ptr<const ModelChoice> Parsed<ModelChoice>::parse(const std::string& text) {
+std::shared_ptr<const ModelChoice> Parsed<ModelChoice>::parse(const std::string& text,
+                                                              const Extensions& /*own*/) {
   const auto choice = [](const ModelEntry& entry) {
     auto made = std::make_shared<ModelChoice>();
     static_cast<ModelEntry&>(*made) = entry;

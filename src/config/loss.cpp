@@ -38,7 +38,8 @@ std::span<const LossEntry> losses() {
 }
 
 template <>
-std::shared_ptr<const LossChoice> Parsed<LossChoice>::parse(const std::string& text) {
+std::shared_ptr<const LossChoice> Parsed<LossChoice>::parse(const std::string& text,
+                                                            const Extensions& /*own*/) {
   auto loss = std::make_shared<LossChoice>();
   if (text.empty()) return loss;
   LossEntry& entry = *loss;

@@ -11,7 +11,6 @@
 #include <rubato/recipe/initializer_options.hpp>
 #include <rubato/recipe/own_operators.hpp>
 #include <rubato/recipe/precision.hpp>
-#include <rubato/recipe/test_metrics.hpp>
 #include <rubato/sim/cluster_model.hpp>
 
 #include "config/fault_options.hpp"
@@ -19,10 +18,11 @@
 namespace rubato {
 
 // What `parse`, an expression of `text`, makes of it.
-#define RUBATO_PARSE(parsed, ...)                                                          \
-  template <>                                                                              \
-  std::shared_ptr<const __VA_ARGS__> Parsed<__VA_ARGS__>::parse(const std::string& text) { \
-    return std::make_shared<const __VA_ARGS__>(parsed);                                    \
+#define RUBATO_PARSE(parsed, ...)                                                        \
+  template <>                                                                            \
+  std::shared_ptr<const __VA_ARGS__> Parsed<__VA_ARGS__>::parse(const std::string& text, \
+                                                                const Extensions&) {     \
+    return std::make_shared<const __VA_ARGS__>(parsed);                                  \
   }
 
 RUBATO_PARSE(parse_cluster(text, kBytesOfModel), ClusterModel)
@@ -30,7 +30,6 @@ RUBATO_PARSE(parse_random_faults(text), FaultOptions)
 RUBATO_PARSE(parse_initializer(text), InitializerOptions)
 RUBATO_PARSE(parse_own_operators(text), OwnOperators)
 RUBATO_PARSE(parse_precision(text), PrecisionOptions)
-RUBATO_PARSE(parse_test_metrics(text), TestMetrics)
 RUBATO_PARSE(parse_checkpoint_interval(text), std::optional<CheckpointInterval>)
 RUBATO_PARSE(parse_augmentations(text), std::vector<AugmentationOptions>)
 RUBATO_PARSE(parse_faults(text), std::vector<Fault>)

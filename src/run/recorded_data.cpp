@@ -25,7 +25,7 @@ std::string option_of(const RunConfiguration& configuration) {
 
 // Of kinds whose files say alone what they are.
 SampleSet tested(const RunConfiguration& configuration) {
-  DataSets data = read_data(*configuration.data);
+  DataSets data = read_data(configuration);
   return data.test ? *std::move(data.test) : std::move(data.train);
 }
 

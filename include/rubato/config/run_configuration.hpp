@@ -10,6 +10,7 @@
 #include <string_view>
 #include <vector>
 
+#include <rubato/config/families.hpp>
 #include <rubato/core/choice.hpp>
 #include <rubato/machine/kernels.hpp>
 #include <rubato/plan/assignment.hpp>
@@ -55,7 +56,11 @@ class Parsed {
   /// Throws Error for text that is not accepted: what is wrong with it, and what would be accepted.
   template <std::convertible_to<std::string_view> Text>
   Parsed(const Text& text)  // NOLINT(google-explicit-constructor)
-      : text_(std::string_view(text)), value_(parse(text_)) {}
+      : Parsed(text, Extensions()) {}
+  /// The same with names of the user's own.
+  template <std::convertible_to<std::string_view> Text>
+  Parsed(const Text& text, const Extensions& own)
+      : text_(std::string_view(text)), value_(parse(text_, own)) {}
 
   [[nodiscard]] const std::string& text() const { return text_; }
   [[nodiscard]] bool empty() const { return text_.empty(); }
@@ -67,16 +72,18 @@ class Parsed {
   friend bool operator==(const Parsed& a, const Parsed& b) { return a.text_ == b.text_; }
 
  private:
-  [[nodiscard]] static std::shared_ptr<const T> parse(const std::string& text);
+  [[nodiscard]] static std::shared_ptr<const T> parse(const std::string& text,
+                                                      const Extensions& own);
 
   std::string text_;
   std::shared_ptr<const T> value_;
 };
 
 // Each is defined where what it parses is.
-#define RUBATO_PARSED(...) \
-  template <>              \
-  std::shared_ptr<const __VA_ARGS__> Parsed<__VA_ARGS__>::parse(const std::string& text);
+#define RUBATO_PARSED(...)                                                               \
+  template <>                                                                            \
+  std::shared_ptr<const __VA_ARGS__> Parsed<__VA_ARGS__>::parse(const std::string& text, \
+                                                                const Extensions& own);
 RUBATO_PARSED(ClusterModel)
 RUBATO_PARSED(DataSource)
 RUBATO_PARSED(FaultOptions)
@@ -85,7 +92,6 @@ RUBATO_PARSED(LossChoice)
 RUBATO_PARSED(ModelChoice)
 RUBATO_PARSED(OwnOperators)
 RUBATO_PARSED(PrecisionOptions)
-RUBATO_PARSED(TestMetrics)
 RUBATO_PARSED(TraceChoice)
 RUBATO_PARSED(std::optional<CheckpointInterval>)
 RUBATO_PARSED(std::vector<AugmentationOptions>)
@@ -140,19 +146,29 @@ inline constexpr std::string_view kOwn = "own";
 /// What a run is configured by, as a value. The members, their types and defaults, and what they
 /// mean, are the rows of run_options.def; run_option.hpp has the table at run time.
 ///
-/// What is Parsed is valid from the beginning. The names of rules, schedules, optimizers, reducers
-/// and policies, of which a trainer makes its own parts, and patterns are kept as their text. Text
-/// that is empty stands for an option that is not set. The functions that read a configuration
-/// leave every value in its range; require_valid() checks one that was made by hand.
+/// What is Parsed is valid from the beginning. The names of rules, schedules, optimizers, reducers,
+/// metrics and policies, of which a trainer makes its own parts, and patterns are kept as their
+/// text. Text that is empty stands for an option that is not set. The functions that read a
+/// configuration leave every value in its range; require_valid() checks one that was made by hand.
 struct RunConfiguration {
 #define RUBATO_OPTION(type, member, fallback, ...) type member = fallback;
 #include <rubato/config/run_options.def>
 
+  /// What names mean besides the built-in ones. Text is read by what is here then.
+  Extensions extensions{};
+
   friend bool operator==(const RunConfiguration&, const RunConfiguration&) = default;
 };
 
-/// The optimizer of a configuration, with all that belongs to it. Throws Error as
-/// parse_optimizer() does.
+/// Loads the plug-ins that a configuration names, whose parts come to its extensions, and puts the
+/// SHA-256 of each into RunConfiguration::plugin. What is loaded stays so as long as the process.
+/// Throws Error for a file that is no plug-in of this version of rubato, that is not of the SHA-256
+/// that is said there, or whose entry point throws. A plug-in's code runs with all rights that the
+/// process has.
+void load_plugins(RunConfiguration& configuration);
+
+/// The optimizer of a configuration, with all that belongs to it; of one of the user's own only
+/// that it has no momentum. Throws Error as parse_optimizer() does.
 [[nodiscard]] OptimizerOptions optimizer_options(const RunConfiguration& configuration);
 
 /// What a configuration's training may come to within its epochs.
