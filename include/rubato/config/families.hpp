@@ -88,10 +88,12 @@ struct PluginAbi {
 /// function that adds what it has to `extensions`, whose body stands behind it in braces
 /// (examples/plugin/your_parts.cpp). It is called once for each configuration that names the
 /// plug-in; the message of what it throws is an answer to the user.
+// NOLINTBEGIN(bugprone-macro-parentheses): the name of a parameter.
 #define RUBATO_PLUGIN(extensions)                                                     \
   extern "C" [[gnu::visibility("default")]] ::rubato::PluginAbi rubato_plugin_abi() { \
     return {RUBATO_PLUGIN_ABI, __GXX_ABI_VERSION, _GLIBCXX_USE_CXX11_ABI};            \
   }                                                                                   \
   extern "C" [[gnu::visibility("default")]] void rubato_plugin(::rubato::Extensions& extensions)
+// NOLINTEND(bugprone-macro-parentheses)
 
 }  // namespace rubato
