@@ -70,7 +70,7 @@ class Observer {
   virtual ~Observer() = default;
 
   /// What its part of a state is called, unless it is added under another name; without "/". Only
-  /// what save()s something needs one. Two observers of a trainer have two names.
+  /// what saves something needs one. Two observers of a trainer have two names.
   [[nodiscard]] virtual std::string_view name() const { return {}; }
 
   /// It is being added to a trainer, and is not if this throws.
@@ -109,13 +109,12 @@ class Observer {
   /// taken.
   virtual void between_steps(Training& training) { static_cast<void>(training); }
 
-  /// Puts what it remembers into a state of its own, which is a part of the trainer's; load() gets
-  /// that part again and goes on from there, and throws Error where it cannot. It is empty where
-  /// the trainer's state was taken without such an observer. save() is called once when it is
-  /// added, too.
-  virtual void save(State& state) const { static_cast<void>(state); }
-  virtual void load(const Training& training, const State& state) {
-    static_cast<void>(training), static_cast<void>(state);
+  /// What it remembers, in a part of its own of the trainer's state. By default nothing. Where it
+  /// loads, StateVisitor::has_none() says that the trainer's state was taken without such an
+  /// observer, and an Error is thrown where it cannot go on. It is called once when it is added,
+  /// too, to save.
+  virtual void visit_state(StateVisitor& state, const Training& training) {
+    static_cast<void>(state), static_cast<void>(training);
   }
 };
 
