@@ -8,7 +8,7 @@
 #include <rubato/collective/kernels.hpp>
 
 #include "core/check.hpp"
-#include "core/vector_clones.hpp"
+#include "machine/instruction_set.hpp"
 #include "sgd_element.hpp"
 
 namespace rubato {
@@ -77,38 +77,12 @@ template <class T>
       });
 }
 
-// target_clones wants plain functions.
-RUBATO_VECTOR_CLONES void add_clones(float* into, const float* from, std::size_t n) {
-  add_loop(into, from, n);
-}
-RUBATO_VECTOR_CLONES void add_clones(double* into, const double* from, std::size_t n) {
-  add_loop(into, from, n);
-}
-RUBATO_VECTOR_CLONES bool finite_clones(const float* values, std::size_t n) {
-  return finite_loop(values, n);
-}
-RUBATO_VECTOR_CLONES bool finite_clones(const double* values, std::size_t n) {
-  return finite_loop(values, n);
-}
-RUBATO_VECTOR_CLONES double norm_clones(const float* values, std::size_t n) {
-  return norm_loop(values, n);
-}
-RUBATO_VECTOR_CLONES double norm_clones(const double* values, std::size_t n) {
-  return norm_loop(values, n);
-}
-RUBATO_VECTOR_CLONES void sgd_clones(float* parameters, float* velocity, const float* gradient,
-                                     std::size_t n, const SgdCoefficients<float>& c) {
-  sgd_loops(parameters, velocity, gradient, n, c);
-}
-RUBATO_VECTOR_CLONES void sgd_clones(double* parameters, double* velocity, const double* gradient,
-                                     std::size_t n, const SgdCoefficients<double>& c) {
-  sgd_loops(parameters, velocity, gradient, n, c);
-}
-
 template <class T>
 void checked_add(std::span<T> into, std::span<const T> from) {
   RUBATO_CHECK(into.size() == from.size(), "arrays of one size are added");
-  add_clones(into.data(), from.data(), into.size());
+  with_vectors([&]() __attribute__((always_inline)) {
+    add_loop(into.data(), from.data(), into.size());
+  });
 }
 
 template <class T>
@@ -117,7 +91,23 @@ void checked_sgd(std::span<T> parameters, std::span<T> velocity, std::span<const
   RUBATO_CHECK(gradient.size() == parameters.size(), "every parameter has a gradient");
   RUBATO_CHECK(c.momentum == T{0} || velocity.size() == parameters.size(),
                "with momentum every parameter has a velocity");
-  sgd_clones(parameters.data(), velocity.data(), gradient.data(), parameters.size(), c);
+  with_vectors([&]() __attribute__((always_inline)) {
+    sgd_loops(parameters.data(), velocity.data(), gradient.data(), parameters.size(), c);
+  });
+}
+
+template <class T>
+bool finite_in(std::span<const T> values) {
+  return with_vectors([&]() __attribute__((always_inline)) {
+    return finite_loop(values.data(), values.size());
+  });
+}
+
+template <class T>
+double norm_in(std::span<const T> values) {
+  return with_vectors([&]() __attribute__((always_inline)) {
+    return norm_loop(values.data(), values.size());
+  });
 }
 
 }  // namespace
@@ -130,17 +120,17 @@ void add(std::span<double> into, std::span<const double> from) {
 }
 
 bool all_finite(std::span<const float> values) {
-  return finite_clones(values.data(), values.size());
+  return finite_in(values);
 }
 bool all_finite(std::span<const double> values) {
-  return finite_clones(values.data(), values.size());
+  return finite_in(values);
 }
 
 double squared_norm(std::span<const float> values) {
-  return norm_clones(values.data(), values.size());
+  return norm_in(values);
 }
 double squared_norm(std::span<const double> values) {
-  return norm_clones(values.data(), values.size());
+  return norm_in(values);
 }
 
 void sgd_step(std::span<float> parameters, std::span<float> velocity,

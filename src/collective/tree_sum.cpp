@@ -6,7 +6,7 @@
 
 #include "collective/summation_tree.hpp"
 #include "core/check.hpp"
-#include "core/vector_clones.hpp"
+#include "machine/instruction_set.hpp"
 #include "sgd_element.hpp"
 
 namespace rubato {
@@ -110,25 +110,18 @@ template <class T>
       });
 }
 
-// target_clones wants plain functions.
-RUBATO_VECTOR_CLONES void sum_block(const float* const* leaves, std::size_t count,
-                                    std::size_t begin, float* out, std::size_t n) {
-  block_loops(leaves, count, begin, out, n);
-}
-RUBATO_VECTOR_CLONES void sum_block(const double* const* leaves, std::size_t count,
-                                    std::size_t begin, double* out, std::size_t n) {
-  block_loops(leaves, count, begin, out, n);
+template <class T>
+void sum_block(const T* const* leaves, std::size_t count, std::size_t begin, T* out,
+               std::size_t n) {
+  with_vectors([&]() __attribute__((always_inline)) { block_loops(leaves, count, begin, out, n); });
 }
 
-RUBATO_VECTOR_CLONES void step_block(const float* const* leaves, std::size_t count,
-                                     std::size_t begin, float* parameters, float* velocity,
-                                     std::size_t n, const SgdCoefficients<float>& c) {
-  block_step_loops(leaves, count, begin, parameters, velocity, n, c);
-}
-RUBATO_VECTOR_CLONES void step_block(const double* const* leaves, std::size_t count,
-                                     std::size_t begin, double* parameters, double* velocity,
-                                     std::size_t n, const SgdCoefficients<double>& c) {
-  block_step_loops(leaves, count, begin, parameters, velocity, n, c);
+template <class T>
+void step_block(const T* const* leaves, std::size_t count, std::size_t begin, T* parameters,
+                T* velocity, std::size_t n, const SgdCoefficients<T>& c) {
+  with_vectors([&]() __attribute__((always_inline)) {
+    block_step_loops(leaves, count, begin, parameters, velocity, n, c);
+  });
 }
 
 // The sums that wait for their right sibling while the blocks of a piece are summed from left to

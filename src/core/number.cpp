@@ -87,4 +87,49 @@ double parse_real(std::string_view text, const RealRange& range) {
                           range.accepted_for(value.value_or(beyond(text)))));
 }
 
+void NumberVisitor::number(double& value) {
+  if (!loading_) {
+    saved_.push_back(value);
+    return;
+  }
+  // Where too few are given, require_all_loaded() says so in the end.
+  value = loaded_ < values_.size() ? values_[loaded_] : 0;
+  ++loaded_;
+}
+
+void NumberVisitor::count(std::int64_t& value) {
+  auto real = static_cast<double>(value);
+  number(real);
+  if (loading_) value = count_of(real);
+}
+
+void NumberVisitor::flag(bool& value) {
+  double real = value ? 1 : 0;
+  number(real);
+  value = real != 0;
+}
+
+void NumberVisitor::optional(std::optional<double>& value) {
+  bool there = value.has_value();
+  double real = value.value_or(0);
+  flag(there);
+  number(real);
+  if (loading_) value = there ? std::optional(real) : std::nullopt;
+}
+
+void NumberVisitor::require(bool good) const {
+  if (loading_ && !good) throw Error(fmt::format("the state of {} is damaged", what_));
+}
+
+void NumberVisitor::require_all_loaded() const {
+  if (loaded_ == values_.size()) return;
+  throw Error(
+      fmt::format("the state of {} has {} numbers; accepted: {}", what_, values_.size(), loaded_));
+}
+
+std::span<const double> NumberVisitor::next(std::size_t count) {
+  loaded_ += count;
+  return values_.subspan(loaded_ - count, count);
+}
+
 }  // namespace rubato

@@ -10,8 +10,8 @@
 
 #include "collective/schedule.hpp"
 #include "collective/tree_sum.hpp"
-#include "core/vector_clones.hpp"
 #include "lab/contestant.hpp"
+#include "machine/instruction_set.hpp"
 #include "runtime/schedule_executor.hpp"
 
 namespace rubato::lab {
@@ -201,8 +201,9 @@ template <std::size_t Cores>
   }
 }
 
-RUBATO_VECTOR_CLONES void loop_of(std::size_t cores, const float* const* leaves, std::size_t begin,
-                                  float* parameters, float* velocity, std::size_t n, float factor) {
+[[gnu::always_inline]] inline void loop_of(std::size_t cores, const float* const* leaves,
+                                           std::size_t begin, float* parameters, float* velocity,
+                                           std::size_t n, float factor) {
   switch (cores) {
     case 1:
       return loop<1>(leaves, begin, parameters, velocity, n, factor);
@@ -227,8 +228,10 @@ class HandWrittenLoop final : public OnePass {
   using OnePass::OnePass;
   void pass(std::span<const float* const> leaves, std::size_t begin, std::span<float> parameters,
             std::span<float> velocity, const SgdCoefficients<float>& c) const override {
-    loop_of(leaves.size(), leaves.data(), begin, parameters.data(), velocity.data(),
-            parameters.size(), c.gradient_factor);
+    with_vectors([&]() __attribute__((always_inline)) {
+      loop_of(leaves.size(), leaves.data(), begin, parameters.data(), velocity.data(),
+              parameters.size(), c.gradient_factor);
+    });
   }
 };
 

@@ -6,7 +6,7 @@
 
 #include <rubato/core/stopwatch.hpp>
 
-#include "core/vector_clones.hpp"
+#include "machine/instruction_set.hpp"
 
 namespace rubato::lab {
 
@@ -16,8 +16,8 @@ namespace {
 constexpr std::size_t kElements = std::size_t{1} << 24;
 constexpr int kPasses = 5;
 
-RUBATO_VECTOR_CLONES void triad(double* __restrict a, const double* __restrict b,
-                                const double* __restrict c, double s, std::size_t n) {
+[[gnu::always_inline]] inline void triad(double* __restrict a, const double* __restrict b,
+                                         const double* __restrict c, double s, std::size_t n) {
   for (std::size_t i = 0; i < n; ++i) a[i] = b[i] + s * c[i];
 }
 
@@ -31,7 +31,9 @@ double triad_bandwidth(Workers& workers) {
   for (int pass = 0; pass < kPasses; ++pass) {
     const Stopwatch stopwatch;
     workers.for_each_range(kElements, [&](std::size_t begin, std::size_t end) {
-      triad(a.data() + begin, b.data() + begin, c.data() + begin, 3, end - begin);
+      with_vectors([&]() __attribute__((always_inline)) {
+        triad(a.data() + begin, b.data() + begin, c.data() + begin, 3, end - begin);
+      });
     });
     best = std::max(best, 24.0 * static_cast<double>(kElements) / stopwatch.seconds());
   }

@@ -2,7 +2,9 @@
 
 namespace rubato {
 
-InstructionSet cpu_instruction_set() {
+namespace {
+
+InstructionSet by_cpuid() {
 #ifdef __x86_64__
   // The compiler's own reading of CPUID, which asks what the operating system saves, too.
   __builtin_cpu_init();
@@ -15,6 +17,13 @@ InstructionSet cpu_instruction_set() {
 #else
   return InstructionSet::sse;
 #endif
+}
+
+}  // namespace
+
+InstructionSet cpu_instruction_set() {
+  static const InstructionSet set = by_cpuid();
+  return set;
 }
 
 }  // namespace rubato

@@ -4,7 +4,7 @@
 #include <array>
 #include <vector>
 
-#include "core/vector_clones.hpp"
+#include "machine/instruction_set.hpp"
 
 namespace rubato::batch_norm {
 
@@ -88,15 +88,15 @@ template <class Value>
   }
 }
 
-// target_clones wants plain functions.
-RUBATO_VECTOR_CLONES void sums(const Shape& s, const float* x, double* to) {
+[[gnu::always_inline]] inline void sums(const Shape& s, const float* x, double* to) {
   for (Index c = 0; c < s.channels; ++c) {
     to[c] = channel_sum(
         s, c, [&](Index at) __attribute__((always_inline)) { return x[at]; });
   }
 }
 
-RUBATO_VECTOR_CLONES void squares(const Shape& s, const float* x, const float* mean, double* to) {
+[[gnu::always_inline]] inline void squares(const Shape& s, const float* x, const float* mean,
+                                           double* to) {
   for (Index c = 0; c < s.channels; ++c) {
     const float middle = mean[c];
     to[c] = channel_sum(
@@ -107,13 +107,14 @@ RUBATO_VECTOR_CLONES void squares(const Shape& s, const float* x, const float* m
   }
 }
 
-RUBATO_VECTOR_CLONES void pixel_sums(const Shape& s, const float* x, float* partial, double* to) {
+[[gnu::always_inline]] inline void pixel_sums(const Shape& s, const float* x, float* partial,
+                                              double* to) {
   pixel_sums(
       s, partial, to, [&](Index at, Index) __attribute__((always_inline)) { return x[at]; });
 }
 
-RUBATO_VECTOR_CLONES void pixel_squares(const Shape& s, const float* x, const float* mean,
-                                        float* partial, double* to) {
+[[gnu::always_inline]] inline void pixel_squares(const Shape& s, const float* x, const float* mean,
+                                                 float* partial, double* to) {
   pixel_sums(
       s, partial, to, [&](Index at, Index c) __attribute__((always_inline)) {
         const float distance = x[at] - mean[c];
@@ -121,8 +122,9 @@ RUBATO_VECTOR_CLONES void pixel_squares(const Shape& s, const float* x, const fl
       });
 }
 
-RUBATO_VECTOR_CLONES void scale(const Shape& s, const float* __restrict x, const float* alpha,
-                                const float* beta, float* __restrict to) {
+[[gnu::always_inline]] inline void scale(const Shape& s, const float* __restrict x,
+                                         const float* alpha, const float* beta,
+                                         float* __restrict to) {
   for (Index n = 0; n < s.outer; ++n) {
     for (Index c = 0; c < s.channels; ++c) {
       const Index first = (n * s.channels + c) * s.inner;
@@ -133,17 +135,18 @@ RUBATO_VECTOR_CLONES void scale(const Shape& s, const float* __restrict x, const
   }
 }
 
-RUBATO_VECTOR_CLONES void pixel_scale(const Shape& s, const float* __restrict x,
-                                      const float* __restrict alpha, const float* __restrict beta,
-                                      float* __restrict to) {
+[[gnu::always_inline]] inline void pixel_scale(const Shape& s, const float* __restrict x,
+                                               const float* __restrict alpha,
+                                               const float* __restrict beta, float* __restrict to) {
   for (Index pixel = 0; pixel < s.of_channel(); ++pixel) {
     const Index first = pixel * s.channels;
     for (Index c = 0; c < s.channels; ++c) to[first + c] = x[first + c] * alpha[c] + beta[c];
   }
 }
 
-RUBATO_VECTOR_CLONES void pixel_dots(const Shape& s, const float* g, const float* x,
-                                     const float* mean, float* partial, double* sum, double* dot) {
+[[gnu::always_inline]] inline void pixel_dots(const Shape& s, const float* g, const float* x,
+                                              const float* mean, float* partial, double* sum,
+                                              double* dot) {
   const Index pixels = s.of_channel();
   std::fill_n(sum, s.channels, 0.0);
   std::fill_n(dot, s.channels, 0.0);
@@ -163,9 +166,9 @@ RUBATO_VECTOR_CLONES void pixel_dots(const Shape& s, const float* g, const float
   }
 }
 
-RUBATO_VECTOR_CLONES void pixel_gradient(const Shape& s, const float* __restrict g,
-                                         const float* __restrict x, const GradientFactors& f,
-                                         float* __restrict to) {
+[[gnu::always_inline]] inline void pixel_gradient(const Shape& s, const float* __restrict g,
+                                                  const float* __restrict x,
+                                                  const GradientFactors& f, float* __restrict to) {
   const float* __restrict const shift = f.shift;
   const float* __restrict const mean = f.mean;
   const float* __restrict const slope = f.slope;
@@ -185,38 +188,39 @@ void mean_and_variance(const Shape& shape, const float* x, double* mean, double*
   const auto channels = static_cast<std::size_t>(shape.channels);
   std::vector<float> partial(channels);
   std::vector<float> middle(channels);
-  if (shape.channels_last) {
-    pixel_sums(shape, x, partial.data(), mean);
-  } else {
-    sums(shape, x, mean);
-  }
+  with_vectors([&]() __attribute__((always_inline)) {
+    shape.channels_last ? pixel_sums(shape, x, partial.data(), mean) : sums(shape, x, mean);
+  });
   for (std::size_t c = 0; c < channels; ++c) {
     mean[c] /= count;
     middle[c] = static_cast<float>(mean[c]);
   }
-  if (shape.channels_last) {
-    pixel_squares(shape, x, middle.data(), partial.data(), variance);
-  } else {
-    squares(shape, x, middle.data(), variance);
-  }
+  with_vectors([&]() __attribute__((always_inline)) {
+    shape.channels_last ? pixel_squares(shape, x, middle.data(), partial.data(), variance)
+                        : squares(shape, x, middle.data(), variance);
+  });
   for (std::size_t c = 0; c < channels; ++c) variance[c] /= count;
 }
 
 void scale_and_shift(const Shape& shape, const float* x, const float* alpha, const float* beta,
                      float* output) {
-  const auto run = shape.channels_last ? pixel_scale : scale;
-  run(shape, x, alpha, beta, output);
+  with_vectors([&]() __attribute__((always_inline)) {
+    shape.channels_last ? pixel_scale(shape, x, alpha, beta, output)
+                        : scale(shape, x, alpha, beta, output);
+  });
 }
 
 void gradient_sums(const Shape& shape, const float* g, const float* x, const float* mean,
                    double* sum, double* dot) {
   std::vector<float> partial(static_cast<std::size_t>(shape.channels));
-  pixel_dots(shape, g, x, mean, partial.data(), sum, dot);
+  with_vectors([&]() __attribute__((always_inline)) {
+    pixel_dots(shape, g, x, mean, partial.data(), sum, dot);
+  });
 }
 
 void input_gradient(const Shape& shape, const float* g, const float* x,
                     const GradientFactors& factors, float* to) {
-  pixel_gradient(shape, g, x, factors, to);
+  with_vectors([&]() __attribute__((always_inline)) { pixel_gradient(shape, g, x, factors, to); });
 }
 
 }  // namespace rubato::batch_norm

@@ -100,12 +100,12 @@ std::optional<lane_convolution::Shape> shape_of(const at::Tensor& input, const a
 
 // The bits are the same: the narrower vectors where half of the wider ones would be empty.
 Kernels kernels_for(const lane_convolution::Shape& shape) {
-  static const InstructionSet cpu = cpu_instruction_set();
   constexpr std::int64_t kWide = 16;
   const std::int64_t last = shape.images % kWide;
   const bool half_empty = last > 0 && last <= kWide / 2 && shape.images < 2 * kWide;
-  return cpu == InstructionSet::avx512 && !half_empty ? lane_convolution::avx512_kernels()
-                                                      : lane_convolution::avx2_kernels();
+  return cpu_instruction_set() == InstructionSet::avx512 && !half_empty
+             ? lane_convolution::avx512_kernels()
+             : lane_convolution::avx2_kernels();
 }
 
 // Of this thread; grows to what its largest convolution needs.

@@ -6,7 +6,7 @@
 
 #include <rubato/recipe/optimizer_options.hpp>
 
-#include "core/vector_clones.hpp"
+#include "machine/instruction_set.hpp"
 
 namespace rubato {
 
@@ -25,18 +25,6 @@ template <class T>
     square_sum[i] = s;
     parameters[i] -= quotient(c.step_size * g, std::sqrt(s) + c.epsilon);
   }
-}
-
-// target_clones wants plain functions.
-RUBATO_VECTOR_CLONES void adagrad_clones(float* parameters, float* square_sum,
-                                         const float* gradient_sum, std::size_t n,
-                                         const AdagradCoefficients<float>& c) {
-  adagrad_loop(parameters, square_sum, gradient_sum, n, c);
-}
-RUBATO_VECTOR_CLONES void adagrad_clones(double* parameters, double* square_sum,
-                                         const double* gradient_sum, std::size_t n,
-                                         const AdagradCoefficients<double>& c) {
-  adagrad_loop(parameters, square_sum, gradient_sum, n, c);
 }
 
 template <class T>
@@ -74,21 +62,17 @@ void Adagrad<T>::step(const Update<T>& update, Workers& workers) {
   for_each_piece(
       update, ranges, workers,
       [&](std::size_t begin, std::size_t end, const AdagradCoefficients<T>& coefficients) {
-        adagrad_clones(update.parameters.data() + begin, square_sum_.data() + begin,
+        with_vectors([&]() __attribute__((always_inline)) {
+          adagrad_loop(update.parameters.data() + begin, square_sum_.data() + begin,
                        update.gradient_sum.data() + begin, end - begin, coefficients);
+        });
       });
 }
 
 template <class T>
-void Adagrad<T>::save(State& state) const {
-  state.put(kAdagradSteps, steps_);
-  state.put(kAdagradSquareSum, square_sum_);
-}
-
-template <class T>
-void Adagrad<T>::load(const State& state) {
-  steps_ = state.count(kAdagradSteps);
-  state.read(kAdagradSquareSum, std::span<T>(square_sum_));
+void Adagrad<T>::visit_state(StateVisitor& state) {
+  state.count(kAdagradSteps, steps_);
+  state.values(kAdagradSquareSum, std::span<T>(square_sum_));
 }
 
 template class Adagrad<float>;

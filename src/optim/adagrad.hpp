@@ -52,9 +52,13 @@ class Adagrad final : public FlatOptimizer<T> {
   Adagrad(ParameterLayout layout, const AdagradOptions& options,
           std::vector<GroupOptions> groups = {});
 
+  /// How many values it remembers of each parameter.
+  [[nodiscard]] static int remembered(const AdagradOptions& /*options*/,
+                                      const std::vector<GroupOptions>& /*groups*/) {
+    return 1;
+  }
   void step(const Update<T>& update, Workers& workers) override;
-  void save(State& state) const override;
-  void load(const State& state) override;
+  void visit_state(StateVisitor& state) override;
   [[nodiscard]] bool follows_sums() const override { return false; }
 
  private:

@@ -6,7 +6,7 @@
 
 #include <rubato/recipe/optimizer_options.hpp>
 
-#include "core/vector_clones.hpp"
+#include "machine/instruction_set.hpp"
 
 namespace rubato {
 
@@ -56,16 +56,6 @@ template <class T>
   } else {
     adam_loop<true>(at.parameters, at.mean, at.square, at.largest, at.gradient_sum, n, c);
   }
-}
-
-// target_clones wants plain functions.
-RUBATO_VECTOR_CLONES void adam_clones(const AdamArrays<float>& at, std::size_t n,
-                                      const AdamCoefficients<float>& c) {
-  adam_loops(at, n, c);
-}
-RUBATO_VECTOR_CLONES void adam_clones(const AdamArrays<double>& at, std::size_t n,
-                                      const AdamCoefficients<double>& c) {
-  adam_loops(at, n, c);
 }
 
 // base^exponent, by multiplications alone.
@@ -122,30 +112,24 @@ void Adam<T>::step(const Update<T>& update, Workers& workers) {
   ++steps_;
   for_each_piece(update, ranges, workers,
                  [&](std::size_t begin, std::size_t end, const AdamCoefficients<T>& coefficients) {
-                   adam_clones(
-                       {.parameters = update.parameters.data() + begin,
-                        .mean = mean_.data() + begin,
-                        .square = square_.data() + begin,
-                        .largest = options_.amsgrad ? largest_square_.data() + begin : nullptr,
-                        .gradient_sum = update.gradient_sum.data() + begin},
-                       end - begin, coefficients);
+                   const AdamArrays<T> at{
+                       .parameters = update.parameters.data() + begin,
+                       .mean = mean_.data() + begin,
+                       .square = square_.data() + begin,
+                       .largest = options_.amsgrad ? largest_square_.data() + begin : nullptr,
+                       .gradient_sum = update.gradient_sum.data() + begin};
+                   with_vectors([&]() __attribute__((always_inline)) {
+                     adam_loops(at, end - begin, coefficients);
+                   });
                  });
 }
 
 template <class T>
-void Adam<T>::save(State& state) const {
-  state.put(kAdamSteps, steps_);
-  state.put(kAdamMean, mean_);
-  state.put(kAdamSquare, square_);
-  state.put(kAdamLargestSquare, largest_square_);
-}
-
-template <class T>
-void Adam<T>::load(const State& state) {
-  steps_ = state.count(kAdamSteps);
-  state.read(kAdamMean, std::span<T>(mean_));
-  state.read(kAdamSquare, std::span<T>(square_));
-  state.read(kAdamLargestSquare, std::span<T>(largest_square_));
+void Adam<T>::visit_state(StateVisitor& state) {
+  state.count(kAdamSteps, steps_);
+  state.values(kAdamMean, std::span<T>(mean_));
+  state.values(kAdamSquare, std::span<T>(square_));
+  state.values(kAdamLargestSquare, std::span<T>(largest_square_));
 }
 
 template class Adam<float>;

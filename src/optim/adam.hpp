@@ -68,9 +68,13 @@ class Adam final : public FlatOptimizer<T> {
   /// their own.
   Adam(ParameterLayout layout, const AdamOptions& options, std::vector<GroupOptions> groups = {});
 
+  /// How many values it remembers of each parameter.
+  [[nodiscard]] static int remembered(const AdamOptions& options,
+                                      const std::vector<GroupOptions>& /*groups*/) {
+    return options.amsgrad ? 3 : 2;
+  }
   void step(const Update<T>& update, Workers& workers) override;
-  void save(State& state) const override;
-  void load(const State& state) override;
+  void visit_state(StateVisitor& state) override;
   [[nodiscard]] bool follows_sums() const override { return false; }
 
  private:

@@ -41,9 +41,13 @@ class Lars final : public FlatOptimizer<T> {
   /// Throws Error when an option is out of its range.
   Lars(ParameterLayout layout, const LarsOptions& options, std::vector<GroupOptions> groups = {});
 
+  /// How many values it remembers of each parameter.
+  [[nodiscard]] static int remembered(const LarsOptions& options,
+                                      const std::vector<GroupOptions>& groups) {
+    return any_momentum(options.momentum, groups) ? 1 : 0;
+  }
   void step(const Update<T>& update, Workers& workers) override;
-  void save(State& state) const override { save_velocity<T>(velocity_, state); }
-  void load(const State& state) override { load_velocity<T>(state, velocity_); }
+  void visit_state(StateVisitor& state) override { visit_velocity<T>(state, velocity_); }
   [[nodiscard]] bool needs_parameter_norms() const override { return true; }
 
  private:

@@ -47,17 +47,10 @@ void Lookahead<T>::meet(std::span<T> parameters, Workers& workers) {
 }
 
 template <class T>
-void Lookahead<T>::save(State& state) const {
-  fast_->save(state);
-  state.put("lookahead.slow", std::span<const T>(slow_));
-  state.put("lookahead.updates", updates_);
-}
-
-template <class T>
-void Lookahead<T>::load(const State& state) {
-  fast_->load(state);
-  slow_ = state.values<T>("lookahead.slow");
-  updates_ = state.count("lookahead.updates");
+void Lookahead<T>::visit_state(StateVisitor& state) {
+  fast_->visit_state(state);
+  state.list("lookahead.slow", slow_);
+  state.count("lookahead.updates", updates_);
 }
 
 template class Lookahead<float>;

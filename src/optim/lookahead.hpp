@@ -20,12 +20,14 @@ namespace rubato {
 template <class T>
 class Lookahead final : public FlatOptimizer<T> {
  public:
+  /// How many values it remembers of each parameter besides those of the other optimizer.
+  static constexpr int kRemembered = 1;
+
   /// Throws Error when an option is out of its range.
   Lookahead(std::unique_ptr<FlatOptimizer<T>> fast, const LookaheadOptions& options);
 
   void step(const Update<T>& update, Workers& workers) override;
-  void save(State& state) const override;
-  void load(const State& state) override;
+  void visit_state(StateVisitor& state) override;
   [[nodiscard]] bool needs_parameter_norms() const override {
     return fast_->needs_parameter_norms();
   }

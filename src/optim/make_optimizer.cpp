@@ -33,58 +33,69 @@ void require_valid(const OptimizerOptions& options, const std::vector<GroupOptio
   }
 }
 
-template <class T>
-std::unique_ptr<FlatOptimizer<T>> make_optimizer(const OptimizerOptions& options,
-                                                 const ParameterLayout& layout,
-                                                 std::vector<GroupOptions> groups) {
-  require_valid(options, groups);
+namespace {
+
+// Calls use.operator()<Optimizer>(its options), for the kind that is asked for.
+template <class T, class Use>
+auto with_kind(const OptimizerOptions& options, const Use& use) {
   switch (options.kind) {
     case OptimizerKind::sgd:
-      return std::make_unique<Sgd<T>>(
-          layout,
+      return use.template operator()<Sgd<T>>(
           SgdOptions{.momentum = options.momentum,
                      .weight_decay = options.weight_decay,
                      .nesterov = options.nesterov,
-                     .momentum_form = options.momentum_form.value_or(SgdOptions().momentum_form)},
-          std::move(groups));
+                     .momentum_form = options.momentum_form.value_or(SgdOptions().momentum_form)});
     case OptimizerKind::lars:
-      return std::make_unique<Lars<T>>(
-          layout,
-          LarsOptions{.momentum = options.momentum,
-                      .weight_decay = options.weight_decay,
-                      .trust = options.trust,
-                      .momentum_form = options.momentum_form.value_or(LarsOptions().momentum_form)},
-          std::move(groups));
+      return use.template operator()<Lars<T>>(LarsOptions{
+          .momentum = options.momentum,
+          .weight_decay = options.weight_decay,
+          .trust = options.trust,
+          .momentum_form = options.momentum_form.value_or(LarsOptions().momentum_form)});
     case OptimizerKind::adam:
     case OptimizerKind::adamw:
-      return std::make_unique<Adam<T>>(
-          layout,
+      return use.template operator()<Adam<T>>(
           AdamOptions{.beta1 = options.beta1,
                       .beta2 = options.beta2,
                       .epsilon = options.epsilon,
                       .amsgrad = options.amsgrad,
                       .weight_decay = options.weight_decay,
-                      .decoupled = options.kind == OptimizerKind::adamw},
-          std::move(groups));
+                      .decoupled = options.kind == OptimizerKind::adamw});
     case OptimizerKind::rmsprop:
-      return std::make_unique<Rmsprop<T>>(layout,
-                                          RmspropOptions{.alpha = options.alpha,
-                                                         .epsilon = options.epsilon,
-                                                         .centered = options.centered,
-                                                         .momentum = options.momentum,
-                                                         .weight_decay = options.weight_decay},
-                                          std::move(groups));
-    case OptimizerKind::adagrad:
-      return std::make_unique<Adagrad<T>>(
-          layout,
-          AdagradOptions{.lr_decay = options.lr_decay,
-                         .initial_accumulator = options.initial_accumulator,
+      return use.template operator()<Rmsprop<T>>(
+          RmspropOptions{.alpha = options.alpha,
                          .epsilon = options.epsilon,
-                         .weight_decay = options.weight_decay},
-          std::move(groups));
+                         .centered = options.centered,
+                         .momentum = options.momentum,
+                         .weight_decay = options.weight_decay});
+    case OptimizerKind::adagrad:
+      break;
   }
-  RUBATO_CHECK(false, "every kind of optimizer has its row");
-  return nullptr;
+  RUBATO_CHECK(options.kind == OptimizerKind::adagrad, "every kind of optimizer is made");
+  return use.template operator()<Adagrad<T>>(
+      AdagradOptions{.lr_decay = options.lr_decay,
+                     .initial_accumulator = options.initial_accumulator,
+                     .epsilon = options.epsilon,
+                     .weight_decay = options.weight_decay});
+}
+
+}  // namespace
+
+template <class T>
+std::unique_ptr<FlatOptimizer<T>> make_optimizer(const OptimizerOptions& options,
+                                                 const ParameterLayout& layout,
+                                                 std::vector<GroupOptions> groups) {
+  require_valid(options, groups);
+  return with_kind<T>(options, [&]<class Optimizer>(const auto& own) {
+    return std::unique_ptr<FlatOptimizer<T>>(
+        std::make_unique<Optimizer>(layout, own, std::move(groups)));
+  });
+}
+
+int remembered_values(const OptimizerOptions& options, const std::vector<GroupOptions>& groups) {
+  // As many of either type.
+  return with_kind<float>(options, [&]<class Optimizer>(const auto& own) {
+    return Optimizer::remembered(own, groups);
+  });
 }
 
 template std::unique_ptr<FlatOptimizer<float>> make_optimizer<float>(const OptimizerOptions&,

@@ -17,6 +17,10 @@ template <class T>
                                                                const ParameterLayout& layout,
                                                                std::vector<GroupOptions> groups);
 
+/// How many values that optimizer remembers of each parameter: 1 for a momentum, 2 for Adam.
+[[nodiscard]] int remembered_values(const OptimizerOptions& options,
+                                    const std::vector<GroupOptions>& groups);
+
 extern template std::unique_ptr<FlatOptimizer<float>> make_optimizer<float>(
     const OptimizerOptions&, const ParameterLayout&, std::vector<GroupOptions>);
 extern template std::unique_ptr<FlatOptimizer<double>> make_optimizer<double>(

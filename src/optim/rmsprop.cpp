@@ -6,7 +6,7 @@
 
 #include <rubato/recipe/optimizer_options.hpp>
 
-#include "core/vector_clones.hpp"
+#include "machine/instruction_set.hpp"
 
 namespace rubato {
 
@@ -76,16 +76,6 @@ template <class T>
   }
 }
 
-// target_clones wants plain functions.
-RUBATO_VECTOR_CLONES void rmsprop_clones(const RmspropArrays<float>& at, std::size_t n,
-                                         const RmspropCoefficients<float>& c) {
-  rmsprop_loops(at, n, c);
-}
-RUBATO_VECTOR_CLONES void rmsprop_clones(const RmspropArrays<double>& at, std::size_t n,
-                                         const RmspropCoefficients<double>& c) {
-  rmsprop_loops(at, n, c);
-}
-
 template <class T>
 RmspropCoefficients<T> rmsprop_coefficients(const RmspropOptions& options, const LayerRates& layer,
                                             const Update<T>& update) {
@@ -125,27 +115,22 @@ void Rmsprop<T>::step(const Update<T>& update, Workers& workers) {
       update, ranges, workers,
       [&](std::size_t begin, std::size_t end, const RmspropCoefficients<T>& coefficients) {
         const bool has_momentum = coefficients.momentum != T{0};
-        rmsprop_clones({.parameters = update.parameters.data() + begin,
-                        .square = square_.data() + begin,
-                        .mean = options_.centered ? mean_.data() + begin : nullptr,
-                        .velocity = has_momentum ? velocity_.data() + begin : nullptr,
-                        .gradient_sum = update.gradient_sum.data() + begin},
-                       end - begin, coefficients);
+        const RmspropArrays<T> at{.parameters = update.parameters.data() + begin,
+                                  .square = square_.data() + begin,
+                                  .mean = options_.centered ? mean_.data() + begin : nullptr,
+                                  .velocity = has_momentum ? velocity_.data() + begin : nullptr,
+                                  .gradient_sum = update.gradient_sum.data() + begin};
+        with_vectors([&]() __attribute__((always_inline)) {
+          rmsprop_loops(at, end - begin, coefficients);
+        });
       });
 }
 
 template <class T>
-void Rmsprop<T>::save(State& state) const {
-  state.put(kRmspropSquare, square_);
-  state.put(kRmspropMean, mean_);
-  state.put(kRmspropVelocity, velocity_);
-}
-
-template <class T>
-void Rmsprop<T>::load(const State& state) {
-  state.read(kRmspropSquare, std::span<T>(square_));
-  state.read(kRmspropMean, std::span<T>(mean_));
-  state.read(kRmspropVelocity, std::span<T>(velocity_));
+void Rmsprop<T>::visit_state(StateVisitor& state) {
+  state.values(kRmspropSquare, std::span<T>(square_));
+  state.values(kRmspropMean, std::span<T>(mean_));
+  state.values(kRmspropVelocity, std::span<T>(velocity_));
 }
 
 template class Rmsprop<float>;

@@ -61,9 +61,13 @@ class Rmsprop final : public FlatOptimizer<T> {
   Rmsprop(ParameterLayout layout, const RmspropOptions& options,
           std::vector<GroupOptions> groups = {});
 
+  /// How many values it remembers of each parameter.
+  [[nodiscard]] static int remembered(const RmspropOptions& options,
+                                      const std::vector<GroupOptions>& groups) {
+    return 1 + (options.centered ? 1 : 0) + (any_momentum(options.momentum, groups) ? 1 : 0);
+  }
   void step(const Update<T>& update, Workers& workers) override;
-  void save(State& state) const override;
-  void load(const State& state) override;
+  void visit_state(StateVisitor& state) override;
   [[nodiscard]] bool follows_sums() const override { return false; }
 
  private:

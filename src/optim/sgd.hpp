@@ -36,9 +36,13 @@ class Sgd final : public FlatOptimizer<T> {
   /// groups beyond the list have none of their own.
   Sgd(ParameterLayout layout, const SgdOptions& options, std::vector<GroupOptions> groups = {});
 
+  /// How many values it remembers of each parameter.
+  [[nodiscard]] static int remembered(const SgdOptions& options,
+                                      const std::vector<GroupOptions>& groups) {
+    return any_momentum(options.momentum, groups) ? 1 : 0;
+  }
   void step(const Update<T>& update, Workers& workers) override;
-  void save(State& state) const override { save_velocity<T>(velocity_, state); }
-  void load(const State& state) override { load_velocity<T>(state, velocity_); }
+  void visit_state(StateVisitor& state) override { visit_velocity<T>(state, velocity_); }
 
  private:
   SgdOptions options_;

@@ -1,7 +1,7 @@
 #pragma once
 
 #include <span>
-#include <vector>
+#include <string_view>
 
 #include <rubato/state/state.hpp>
 
@@ -11,12 +11,8 @@ inline constexpr std::string_view kVelocityName = "optimizer.velocity";
 
 /// The velocity of an optimizer with momentum; empty where there is none.
 template <class T>
-void save_velocity(const std::vector<T>& velocity, State& state) {
-  state.put(kVelocityName, std::span<const T>(velocity));
-}
-template <class T>
-void load_velocity(const State& state, std::vector<T>& velocity) {
-  state.read(kVelocityName, std::span<T>(velocity));
+void visit_velocity(StateVisitor& state, std::span<T> velocity) {
+  state.values(kVelocityName, velocity);
 }
 
 }  // namespace rubato

@@ -19,11 +19,10 @@ namespace rubato {
                                              const SourceProgress& progress,
                                              std::string_view where);
 
-/// Puts what a policy has to remember into the state of its source, with its name, and takes it out
-/// again. load_policy() throws Error for the state of another policy, or of none; has_policy() says
-/// whether there is one.
-void save_policy(State& state, const BatchPolicy& policy);
-void load_policy(const State& state, BatchPolicy& policy);
-[[nodiscard]] bool has_policy(const State& state);
+/// What a policy remembers, with its name, as a part of the state of its source. Throws Error for
+/// the state of another policy, or of none.
+void visit_policy(StateVisitor& state, BatchPolicy& policy);
+/// The same for a source that may have no policy, which is then null.
+void visit_policy(StateVisitor& state, BatchPolicy* policy);
 
 }  // namespace rubato

@@ -64,25 +64,23 @@ BatchDecision checked_decision(const BatchPolicy& policy, const TraceStep& offer
       offered.cores ? fmt::format(", on 1 to {} cores", *offered.cores) : ", on a core at least"));
 }
 
-void save_policy(State& state, const BatchPolicy& policy) {
-  state.put_text(kPolicyName, policy.name());
-  State own;
-  policy.save(own);
-  state.put(kPolicyState, std::move(own));
-}
-
-bool has_policy(const State& state) {
-  return state.has_text(kPolicyName);
-}
-
-void load_policy(const State& state, BatchPolicy& policy) {
-  const std::string before = has_policy(state) ? state.text(kPolicyName) : "none";
-  if (before != policy.name()) {
+void visit_policy(StateVisitor& state, BatchPolicy& policy) {
+  const std::string name = policy.name();
+  const std::string before = state.has(kPolicyName, true) ? state.bound(kPolicyName, name) : "none";
+  if (before != name) {
     throw Error(fmt::format(
         "the batch sizes of the run are those of another policy, {}; accepted: the same, not {}",
-        before, policy.name()));
+        before, name));
   }
-  policy.load(state.part(kPolicyState));
+  StateVisitor of_policy = state.part(kPolicyState);
+  policy.visit_state(of_policy);
+}
+
+void visit_policy(StateVisitor& state, BatchPolicy* policy) {
+  if (policy != nullptr) return visit_policy(state, *policy);
+  if (state.has(kPolicyName, false)) {
+    throw Error("the state is of another cluster or policy; accepted: the same");
+  }
 }
 
 }  // namespace rubato

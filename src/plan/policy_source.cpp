@@ -58,16 +58,10 @@ void PolicySource::taken(const TraceStep& step, const SourceProgress& after) {
   policy_->observe({.step = step, .after = after});
 }
 
-void PolicySource::save(State& state, std::int64_t steps) const {
-  State of_offers;
-  offers_->save(of_offers, steps);
-  state.put(kOffers, std::move(of_offers));
-  save_policy(state, *policy_);
-}
-
-void PolicySource::load(const State& state, std::int64_t steps) {
-  load_policy(state, *policy_);
-  offers_->load(state.part(kOffers), steps);
+void PolicySource::visit_state(StateVisitor& state, std::int64_t steps) {
+  visit_policy(state, *policy_);
+  StateVisitor of_offers = state.part(kOffers);
+  offers_->visit_state(of_offers, steps);
 }
 
 }  // namespace rubato

@@ -54,12 +54,9 @@ std::int64_t TraceSource::max_batch() const {
   return largest->batch_size;
 }
 
-void TraceSource::save(State& state, std::int64_t steps) const {
-  state.put_text(kRows, rows_fingerprint(trace_, steps));
-}
-
-void TraceSource::load(const State& state, std::int64_t steps) {
-  if (rows_fingerprint(trace_, steps) == state.text(kRows)) return;
+void TraceSource::visit_state(StateVisitor& state, std::int64_t steps) {
+  const std::string rows = rows_fingerprint(trace_, steps);
+  if (state.bound(kRows, rows) == rows) return;
   throw Error(
       fmt::format("{}: the trace is not that of the run: its batch sizes differ within the {} "
                   "step{} taken so far; accepted: the same up to here, and any rows after it",

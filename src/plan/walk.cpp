@@ -32,17 +32,17 @@ Walk::Walk(StepSource& source, const PlanOptions& options, const Budget& budget)
     : source_(&source), planner_(options), budget_(budget), max_batch_(source.max_batch()) {}
 
 const NextStep* Walk::next() {
-  if (epoch_samples_ >= planner_.samples_per_epoch()) return nullptr;
+  if (has_all_samples()) return nullptr;
   const std::optional<NextStep>& step = ahead().step;
   return step ? &*step : nullptr;
 }
 
 bool Walk::epoch_is_full() {
-  return epoch_samples_ >= planner_.samples_per_epoch() || (!ahead().ended && !ahead().step);
+  return has_all_samples() || (!ahead().ended && !ahead().step);
 }
 
 bool Walk::has_ended() {
-  return epoch_samples_ < planner_.samples_per_epoch() && ahead().ended;
+  return !has_all_samples() && ahead().ended;
 }
 
 const Walk::Ahead& Walk::ahead() {
@@ -145,67 +145,57 @@ std::int64_t Walk::max_minibatches() const {
   return planner_.carries() ? of_source : std::min(of_source, planner_.minibatches_per_epoch());
 }
 
-void Walk::save(State& state, bool in_epoch) const {
-  state.put(kEpochs, epoch_.value());
-  state.put(kSteps, step_.value());
-  state.put(kSamples, samples_);
-  state.put(kIterations, iterations_);
-  if (time_) state.put(kClock, time_->state());
-  state.put(kBatch, last_batch_);
+void Walk::visit_state(StateVisitor& state, bool& in_epoch, std::optional<double> noise_scale) {
+  state.count(kEpochs, epoch_);
+  state.count(kSteps, step_);
+  state.count(kSamples, samples_);
+  state.value(kIterations, iterations_);
+  if (state.has(kClock, time_.has_value())) {
+    if (!time_) time_.emplace();
+    state.numbers(kClock, *time_, "the clock");
+  }
+  state.count(kBatch, last_batch_);
   // All of a trace is known from the place.
-  if (source_->trace() == nullptr && last_gain_) state.put(kGain, *last_gain_);
-  state.put(kFirstStep, first_step_.value());
-  if (in_epoch) {
-    state.put(kEpochSteps, epoch_steps());
-    state.put(kEpochSamples, epoch_samples());
-    state.put(kSamplesBefore, samples_before_);
+  if (source_->trace() == nullptr) {
+    state.optional(kGain, last_gain_);
+    state.require(last_gain_.has_value() || step_.value() == 0, "its last step has no gain");
   }
-  if (planner_.carries()) {
-    state.put(kCarried, epoch_samples_ - (in_epoch ? epoch_samples() : 0));
-  }
-  State of_source;
-  source_->save(of_source, step_.value());
-  state.put(kSource, std::move(of_source));
+  visit_place(state, in_epoch);
+  StateVisitor of_source = state.part(kSource);
+  source_->visit_state(of_source, step_.value());
+  if (!state.loading()) return;
+  noise_scale_ = noise_scale;
+  ahead_.reset();
 }
 
-bool Walk::load(const State& state, std::optional<double> noise_scale) {
-  epoch_ = EpochIndex{state.count(kEpochs)};
-  step_ = StepIndex{state.count(kSteps)};
-  samples_ = state.count(kSamples);
-  iterations_ = state.value<double>(kIterations);
-  if (state.has(kClock)) time_ = ClockTime::of_state(state.values<double>(kClock));
-  last_batch_ = state.count(kBatch);
-  noise_scale_ = noise_scale;
-  const std::int64_t samples = planner_.samples_per_epoch();
-  // No more than the epochs can have, and the one begun, so that nothing goes on for ever.
-  if ((step_.value() - 1) / minibatches_of(samples, planner_.options().minibatch_size) >
-      epoch_.value()) {
-    throw Error(
-        fmt::format("the state is damaged: {} steps in {} epochs", step_.value(), epoch_.value()));
+void Walk::visit_place(StateVisitor& state, bool& in_epoch) {
+  state.count(kFirstStep, first_step_);
+  in_epoch = state.has(kEpochSteps, in_epoch);
+  std::int64_t steps = in_epoch ? epoch_steps() : 0;
+  std::int64_t samples = in_epoch ? epoch_samples() : 0;
+  std::int64_t carried = planner_.carries() ? epoch_samples_ - samples : 0;
+  if (in_epoch) {
+    state.count(kEpochSteps, steps);
+    state.count(kEpochSamples, samples);
+    state.count(kSamplesBefore, samples_before_);
   }
-  source_->load(state.part(kSource), step_.value());
-  if (source_->trace() == nullptr && step_.value() > 0) last_gain_ = state.value<double>(kGain);
+  if (planner_.carries()) state.count(kCarried, carried);
+  if (!state.loading()) return;
 
-  first_step_ = StepIndex{state.count(kFirstStep)};
-  const bool in_epoch = state.has(kEpochSteps);
-  const std::int64_t of_epoch = in_epoch ? state.count(kEpochSamples) : 0;
-  const std::int64_t carried = planner_.carries() ? state.count(kCarried) : 0;
+  // No more than the epochs can have, and the one begun, so that nothing goes on for ever.
+  const std::int64_t of_epoch = planner_.samples_per_epoch();
+  state.require((step_.value() - 1) / minibatches_of(of_epoch, planner_.options().minibatch_size) <=
+                    epoch_.value(),
+                fmt::format("{} steps in {} epochs", step_.value(), epoch_.value()));
   // One that goes on in the next epoch has taken all of this one.
-  const bool fits =
-      of_epoch <= samples && carried <= kMaxBatchSize && (carried == 0 || of_epoch % samples == 0);
-  if (!fits) {
-    throw Error(fmt::format("the state is damaged: {} samples of an epoch and {} of the next",
-                            of_epoch, carried));
-  }
-  const std::int64_t done = in_epoch ? state.count(kEpochSteps) : 0;
-  if (done > step_.value() || first_step_.value() != step_.value() - done) {
-    throw Error(fmt::format("the state is damaged: {} steps from step {} on are not {} steps", done,
+  state.require(
+      samples <= of_epoch && carried <= kMaxBatchSize && (carried == 0 || samples % of_epoch == 0),
+      fmt::format("{} samples of an epoch and {} of the next", samples, carried));
+  state.require(steps <= step_.value() && first_step_.value() == step_.value() - steps,
+                fmt::format("{} steps from step {} on are not {} steps", steps,
                             first_step_.value() + 1, step_.value()));
-  }
-  epoch_samples_ = of_epoch + carried;
-  samples_before_ = in_epoch ? state.count(kSamplesBefore) : epoch_samples();
-  ahead_.reset();
-  return in_epoch;
+  epoch_samples_ = samples + carried;
+  if (!in_epoch) samples_before_ = this->epoch_samples();
 }
 
 }  // namespace rubato

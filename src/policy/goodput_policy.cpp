@@ -171,56 +171,46 @@ void GoodputPolicy::observe(const ObservedStep& step) {
   fit_error_ = fit_error(*model_, seconds, options_.cores_per_host);
 }
 
-void GoodputPolicy::save(State& state) const {
+void GoodputPolicy::visit_state(StateVisitor& state) {
+  constexpr std::string_view kDamaged = "the policy of goodput";
+  // What has been observed is a map, and two arrays in a state.
   std::vector<std::int64_t> shapes;
   std::vector<double> seconds;
   for (const auto& [shape, mean] : observed_) {
     shapes.insert(shapes.end(), {shape.cores, shape.minibatches, mean.count});
     seconds.push_back(mean.seconds);
   }
-  state.put(kShapes, shapes);
-  state.put(kSeconds, seconds);
-  state.put(kLastBatch, last_);
+  state.list(kShapes, shapes);
+  state.list(kSeconds, seconds);
+  state.count(kLastBatch, last_);
+  if (state.loading()) {
+    observed_.clear();
+    state.require(shapes.size() == kOfShape * seconds.size(), kDamaged);
+    for (std::size_t i = 0; i < seconds.size(); ++i) {
+      const StepShape shape{.cores = shapes[kOfShape * i], .minibatches = shapes[kOfShape * i + 1]};
+      const Mean mean{.seconds = seconds[i], .count = shapes[kOfShape * i + 2]};
+      const bool good = shape.cores >= 1 && shape.minibatches >= 1 && mean.count >= 1 &&
+                        mean.seconds > 0 && std::isfinite(mean.seconds);
+      state.require(good && observed_.emplace(shape, mean).second, kDamaged);
+    }
+    state.require(
+        observed_.empty() ? last_ == 0 : last_ >= bounds_.least() && last_ <= bounds_.most(),
+        kDamaged);
+  }
   // And not fitted again, so that it is the same on any machine.
-  if (!model_) return;
-  std::vector<double> numbers{fit_error_};
-  for (const double number : model_->state()) numbers.push_back(number);
-  state.put(kModel, numbers);
-}
-
-void GoodputPolicy::load(const State& state) {
-  const auto damaged = [] { return Error("the state is damaged: the policy of goodput"); };
-  const std::vector<std::int64_t> shapes = state.values<std::int64_t>(kShapes);
-  const std::vector<double> seconds = state.values<double>(kSeconds);
-  const std::int64_t last = state.count(kLastBatch);
-  if (shapes.size() != kOfShape * seconds.size() || state.has(kModel) == seconds.empty()) {
-    throw damaged();
-  }
-  if (seconds.empty() ? last != 0 : last < bounds_.least() || last > bounds_.most()) {
-    throw damaged();
-  }
-  std::map<StepShape, Mean> observed;
-  for (std::size_t i = 0; i < seconds.size(); ++i) {
-    const StepShape shape{.cores = shapes[kOfShape * i], .minibatches = shapes[kOfShape * i + 1]};
-    const Mean mean{.seconds = seconds[i], .count = shapes[kOfShape * i + 2]};
-    const bool good = shape.cores >= 1 && shape.minibatches >= 1 && mean.count >= 1 &&
-                      mean.seconds > 0 && std::isfinite(mean.seconds);
-    if (!good || !observed.emplace(shape, mean).second) throw damaged();
-  }
-  std::optional<ThroughputModel> model;
-  double error = 0;
-  if (!seconds.empty()) {
-    std::array<double, 8> numbers{};
-    state.read(kModel, std::span<double>(numbers));
-    error = numbers[0];
-    std::array<double, 7> of_model{};
-    std::copy(numbers.begin() + 1, numbers.end(), of_model.begin());
-    model = ThroughputModel::of_state(of_model);
-  }
-  observed_ = std::move(observed);
-  model_ = model;
-  fit_error_ = error;
-  last_ = last;
+  const bool fitted = state.has(kModel, model_.has_value());
+  state.require(fitted != observed_.empty(), kDamaged);
+  if (state.loading()) model_ = fitted ? std::optional(ThroughputModel{}) : std::nullopt;
+  if (!fitted) return;
+  struct Fit {
+    double& error;
+    ThroughputModel& model;
+    void visit_state(NumberVisitor& numbers) {
+      numbers.number(error);
+      model.visit_state(numbers);
+    }
+  } fit{fit_error_, *model_};
+  state.numbers(kModel, fit, "the model of the time of steps");
 }
 
 }  // namespace rubato

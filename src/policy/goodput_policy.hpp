@@ -51,8 +51,7 @@ class GoodputPolicy final : public BatchPolicy {
   }
   [[nodiscard]] bool needs_noise_scale() const override { return true; }
   [[nodiscard]] bool needs_seconds() const override { return true; }
-  void save(State& state) const override;
-  void load(const State& state) override;
+  void visit_state(StateVisitor& state) override;
 
  private:
   // A step and what it is worth.

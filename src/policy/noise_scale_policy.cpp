@@ -69,28 +69,19 @@ void NoiseScalePolicy::observe(const ObservedStep& step) {
   ++measured_;
 }
 
-void NoiseScalePolicy::save(State& state) const {
-  const MovingAverage::State& average = log_noise_.state();
-  state.put(kLogNoise, std::vector{average.value, average.biased, average.weight});
-  state.put(kMeasured, measured_);
-  state.put(kLast, last_);
-  state.put(kStayed, stayed_);
-}
-
-void NoiseScalePolicy::load(const State& state) {
-  const std::vector<double> average = state.values<double>(kLogNoise);
-  const std::int64_t last = state.count(kLast);
-  const bool good = average.size() == 3 && std::ranges::all_of(average, [](double number) {
-                      return std::isfinite(number);
-                    });
-  if (!good || (last != 0 && (last < bounds_.least() || last > bounds_.most()))) {
-    throw Error("the state is damaged: the policy of the noise scale");
-  }
-  log_noise_.load_state(
-      {.value = average[0], .biased = average[1], .weight = average[2], .total = 0, .count = 0});
-  measured_ = state.count(kMeasured);
-  last_ = last;
-  stayed_ = state.count(kStayed);
+void NoiseScalePolicy::visit_state(StateVisitor& state) {
+  struct LogNoise {
+    MovingAverage& average;
+    void visit_state(NumberVisitor& numbers) { average.visit_debiased(numbers); }
+  } log_noise{log_noise_};
+  state.numbers(kLogNoise, log_noise, "the policy of the noise scale");
+  state.count(kMeasured, measured_);
+  state.count(kLast, last_);
+  state.count(kStayed, stayed_);
+  state.require(std::ranges::all_of(numbers_of(log_noise),
+                                    [](double number) { return std::isfinite(number); }) &&
+                    (last_ == 0 || (last_ >= bounds_.least() && last_ <= bounds_.most())),
+                "the policy of the noise scale");
 }
 
 }  // namespace rubato

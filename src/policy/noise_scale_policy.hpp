@@ -49,8 +49,7 @@ class NoiseScalePolicy final : public BatchPolicy {
     return bounds_.max_batch();
   }
   [[nodiscard]] bool needs_noise_scale() const override { return true; }
-  void save(State& state) const override;
-  void load(const State& state) override;
+  void visit_state(StateVisitor& state) override;
 
  private:
   // In samples, between the bounds; requires that there has been a noise scale.

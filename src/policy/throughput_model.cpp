@@ -3,8 +3,6 @@
 #include <algorithm>
 #include <cmath>
 
-#include <rubato/core/error.hpp>
-
 namespace rubato {
 
 StepShape StepShape::of(std::int64_t minibatches, std::int64_t cores) {
@@ -22,23 +20,13 @@ double ThroughputModel::seconds(const StepShape& shape, std::int64_t cores_per_h
   return larger * std::pow(1 + std::pow(std::min(gradient, sync) / larger, gamma), 1 / gamma);
 }
 
-std::array<double, 7> ThroughputModel::state() const {
-  return {gradient_base, gradient_slope, host_base, host_slope, network_base, network_slope, gamma};
-}
-
-ThroughputModel ThroughputModel::of_state(const std::array<double, 7>& state) {
-  const bool good = std::ranges::all_of(
-      state, [](double number) { return std::isfinite(number) && number >= 0; });
-  if (!good || !(state[1] > 0) || state[6] < 1) {
-    throw Error("the state is damaged: the model of the time of steps");
+void ThroughputModel::visit_state(NumberVisitor& numbers) {
+  for (double* const number : {&gradient_base, &gradient_slope, &host_base, &host_slope,
+                               &network_base, &network_slope, &gamma}) {
+    numbers.number(*number);
+    numbers.require(std::isfinite(*number) && *number >= 0);
   }
-  return {.gradient_base = state[0],
-          .gradient_slope = state[1],
-          .host_base = state[2],
-          .host_slope = state[3],
-          .network_base = state[4],
-          .network_slope = state[5],
-          .gamma = state[6]};
+  numbers.require(gradient_slope > 0 && gamma >= 1);
 }
 
 }  // namespace rubato

@@ -1,9 +1,9 @@
 #pragma once
 
-#include <array>
 #include <compare>
-#include <cstddef>
 #include <cstdint>
+
+#include <rubato/core/number.hpp>
 
 namespace rubato {
 
@@ -48,9 +48,8 @@ struct ThroughputModel {
   /// Where a host has `cores_per_host` cores, and cores fill one host after the other.
   [[nodiscard]] double seconds(const StepShape& shape, std::int64_t cores_per_host) const;
 
-  /// As numbers, in the order above, and from them. Throws Error for others.
-  [[nodiscard]] std::array<double, 7> state() const;
-  [[nodiscard]] static ThroughputModel of_state(const std::array<double, 7>& state);
+  /// All of them, in that order.
+  void visit_state(NumberVisitor& numbers);
 };
 
 }  // namespace rubato

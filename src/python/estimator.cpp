@@ -63,9 +63,9 @@ void define_estimator(py::module_& module) {
            [](const AdaScaleEstimator& estimator, double scale) { return estimator.gain(scale); })
       .def("gain_of_group", &gain_of_group)
       .def("smoothing", &AdaScaleEstimator::smoothing)
-      .def("state", &AdaScaleEstimator::state)
+      .def("state", &numbers_of<AdaScaleEstimator>)
       .def("load_state", [](AdaScaleEstimator& estimator, const std::vector<double>& state) {
-        estimator.load_state(state);
+        load_numbers(estimator, state, fmt::format("AdaScale of {} groups", estimator.groups()));
       });
   module.def("require_gradients", &require_gradients);
   module.def("checked_scale", &checked_scale);

@@ -44,13 +44,13 @@ void MetricsWriter::open(std::ios::openmode mode) {
   if (!out_) fail(path_);
 }
 
-void MetricsWriter::save(State& state) const {
-  state.put(kBytes, bytes_);
+void MetricsWriter::visit_state(StateVisitor& state, const Training& training) {
+  static_cast<void>(training);
+  state.count(kBytes, bytes_);
+  if (state.loading()) cut_off();
 }
 
-void MetricsWriter::load(const Training& training, const State& state) {
-  static_cast<void>(training);
-  bytes_ = state.count(kBytes);
+void MetricsWriter::cut_off() {
   std::error_code error;
   const std::uintmax_t size = std::filesystem::file_size(path_, error);
   if (error || std::cmp_less(size, bytes_)) {

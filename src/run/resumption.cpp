@@ -93,8 +93,9 @@ bool KeepNewer::is_finished_later() const {
 }
 
 // Whenever it is interrupted, the run has all of its lines and its newest remaining checkpoint.
-void KeepNewer::load(const Training& training, const State& state) {
-  static_cast<void>(training), static_cast<void>(state);
+void KeepNewer::visit_state(StateVisitor& state, const Training& training) {
+  static_cast<void>(training);
+  if (!state.loading()) return;
   if (!is_finished_later() && !(options_.named && !newer_.empty())) return;
   const RunFolder aside(unused_path(run_ / fmt::format("newer-than-step-{}", steps_)));
   RunConfiguration before = read_configuration(run_ / "config.toml", {}, *options_.now);

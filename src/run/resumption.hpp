@@ -29,7 +29,7 @@ std::string write_origin(const RunFolder& folder, RunConfiguration run, const Ru
 /// newer checkpoints than the one that was named, and the results of a run that was finished. It
 /// goes into a folder of the run, RUN/newer-than-step-N, which is a run of its own. Does so when
 /// the state is loaded; to be added to a trainer behind those that check the state and before those
-/// whose load() changes files.
+/// that change files when they load.
 class KeepNewer final : public Observer {
  public:
   struct Options {
@@ -46,7 +46,8 @@ class KeepNewer final : public Observer {
 
   KeepNewer(const RunFolder& run, const CheckpointFolder& checkpoints, Options options);
 
-  void load(const Training& training, const State& state) override;
+  /// Has nothing to save: loading is when it keeps them.
+  void visit_state(StateVisitor& state, const Training& training) override;
 
   /// The folder; empty where there was nothing to keep.
   [[nodiscard]] const std::optional<std::filesystem::path>& folder() const { return kept_in_; }

@@ -31,33 +31,25 @@ RunRecord::RunRecord(std::string config, std::span<const WorkloadFile> files)
   }
 }
 
-void RunRecord::save(State& state) const {
-  state.put_text(kConfig, config_);
-  for (const FileHash& file : files_) state.put_text(key_of(file.option), file.hex);
-  state.put(kSeconds, wall_seconds());
-}
-
-void RunRecord::load(const Training& training, const State& state) {
+void RunRecord::visit_state(StateVisitor& state, const Training& training) {
   static_cast<void>(training);
+  static_cast<void>(state.bound_if_there(kConfig, config_));
   for (const FileHash& file : files_) {
-    const std::string key = key_of(file.option);
-    if (!state.has_text(key) || state.text(key) == file.hex) continue;
+    const std::string before = state.bound_if_there(key_of(file.option), file.hex);
+    if (before == file.hex) continue;
     throw Error(
         fmt::format("--{}: the file is not the one that the run was trained with (SHA-256 {}, was "
                     "{}); accepted: given-{}.* of the run",
-                    file.option, file.hex, state.text(key), file.option));
+                    file.option, file.hex, before, file.option));
   }
-  seconds_before_ = state.value<double>(kSeconds);
+  double seconds = wall_seconds();
+  state.value(kSeconds, seconds);
+  if (state.loading()) seconds_before_ = seconds;
 }
 
-void KernelRecord::save(State& state) const {
-  state.put_text(kKernelsInUse, kernels_);
-}
-
-void KernelRecord::load(const Training& training, const State& state) {
+void KernelRecord::visit_state(StateVisitor& state, const Training& training) {
   static_cast<void>(training);
-  if (!state.has_text(kKernelsInUse)) return;
-  const std::string& before = state.text(kKernelsInUse);
+  const std::string before = state.bound_if_there(kKernelsInUse, kernels_);
   if (before == kernels_) return;
   difference_ = fmt::format(
       "the run was computed with {}\nand goes on with {}: its bits may differ from those of a run "

@@ -16,13 +16,12 @@ namespace rubato {
 /// that they name, and for how long it has been trained.
 class RunRecord final : public Observer {
  public:
-  /// `config` is the text of the run's configuration file. load() throws Error where the files are
-  /// not those that the checkpoint was trained with.
+  /// `config` is the text of the run's configuration file. visit_state() throws Error where
+  /// the files are not those that the checkpoint was trained with.
   RunRecord(std::string config, std::span<const WorkloadFile> files);
 
   [[nodiscard]] std::string_view name() const override { return "run"; }
-  void save(State& state) const override;
-  void load(const Training& training, const State& state) override;
+  void visit_state(StateVisitor& state, const Training& training) override;
 
   /// Of this process and those before it.
   [[nodiscard]] double wall_seconds() const { return seconds_before_ + since_.seconds(); }
@@ -47,8 +46,7 @@ class KernelRecord final : public Observer {
   explicit KernelRecord(std::string kernels) : kernels_(std::move(kernels)) {}
 
   [[nodiscard]] std::string_view name() const override { return "kernels"; }
-  void save(State& state) const override;
-  void load(const Training& training, const State& state) override;
+  void visit_state(StateVisitor& state, const Training& training) override;
 
   /// A line for the user, where the run goes on with other kernels than it had; empty where it does
   /// not.

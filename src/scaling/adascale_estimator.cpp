@@ -4,7 +4,6 @@
 #include <fmt/format.h>
 
 #include <rubato/core/error.hpp>
-#include <rubato/core/number.hpp>
 #include <rubato/scaling/adascale_estimator.hpp>
 
 #include "core/check.hpp"
@@ -108,33 +107,12 @@ double AdaScaleEstimator::smoothing(std::int64_t minibatches) const {
   return options_.smoothing.value_or(std::max(1 - static_cast<double>(minibatches) / kMemory, 0.0));
 }
 
-std::vector<double> AdaScaleEstimator::state() const {
-  std::vector<double> numbers{measured_ ? 1.0 : 0.0, static_cast<double>(skipped_)};
-  for (const Averages& averages : averages_) {
-    for (const MovingAverage* average : {&averages.signal, &averages.variance}) {
-      const MovingAverage::State& s = average->state();
-      numbers.insert(numbers.end(), {s.value, s.biased, s.weight, s.total, s.count});
-    }
-  }
-  return numbers;
-}
-
-void AdaScaleEstimator::load_state(std::span<const double> state) {
-  constexpr std::size_t kOfAverage = 5;
-  if (state.size() != 2 + averages_.size() * 2 * kOfAverage) {
-    throw Error(fmt::format("AdaScale's state has {} numbers; accepted: {}, of {} groups",
-                            state.size(), 2 + averages_.size() * 2 * kOfAverage, averages_.size()));
-  }
-  measured_ = state[0] != 0;
-  skipped_ = count_of(state[1]);
-  std::size_t at = 2;
+void AdaScaleEstimator::visit_state(NumberVisitor& numbers) {
+  numbers.flag(measured_);
+  numbers.count(skipped_);
   for (Averages& averages : averages_) {
-    for (MovingAverage* average : {&averages.signal, &averages.variance}) {
-      const auto s = state.subspan(at, kOfAverage);
-      average->load_state(
-          {.value = s[0], .biased = s[1], .weight = s[2], .total = s[3], .count = s[4]});
-      at += kOfAverage;
-    }
+    averages.signal.visit_state(numbers);
+    averages.variance.visit_state(numbers);
   }
 }
 

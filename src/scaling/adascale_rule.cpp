@@ -1,7 +1,5 @@
 #include "scaling/adascale_rule.hpp"
 
-#include <rubato/core/error.hpp>
-
 #include "core/check.hpp"
 
 namespace rubato {
@@ -27,19 +25,15 @@ Rates AdaScaleRule::rates(const RuleInput& input) {
           .group_factors = gains_};
 }
 
-std::vector<double> AdaScaleRule::state() const {
-  std::vector<double> numbers = estimator_.state();
-  numbers.insert(numbers.begin(), {scale_, static_cast<double>(estimator_.groups())});
-  return numbers;
-}
-
-void AdaScaleRule::load_state(std::span<const double> state) {
-  if (state.size() < 2 || !(state[1] >= 1 && state[1] < 1e6)) {
-    throw Error("the state of rule adascale is damaged");
-  }
-  while (estimator_.groups() < static_cast<std::size_t>(state[1])) estimator_.add_group();
-  estimator_.load_state(state.subspan(2));
-  scale_ = state[0];
+void AdaScaleRule::visit_state(NumberVisitor& numbers) {
+  // More groups are no number of groups.
+  constexpr std::int64_t kMostGroups = 1'000'000;
+  auto groups = static_cast<std::int64_t>(estimator_.groups());
+  numbers.number(scale_);
+  numbers.count(groups);
+  numbers.require(groups >= 1 && groups < kMostGroups);
+  while (estimator_.groups() < static_cast<std::size_t>(groups)) estimator_.add_group();
+  estimator_.visit_state(numbers);
 }
 
 }  // namespace rubato

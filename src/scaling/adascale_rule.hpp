@@ -21,8 +21,7 @@ class AdaScaleRule final : public Rule {
   /// `input.groups` must be there.
   [[nodiscard]] Rates rates(const RuleInput& input) override;
 
-  [[nodiscard]] std::vector<double> state() const override;
-  void load_state(std::span<const double> state) override;
+  void visit_state(NumberVisitor& numbers) override;
 
   [[nodiscard]] const AdaScaleEstimator& estimator() const { return estimator_; }
 

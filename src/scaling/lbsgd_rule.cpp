@@ -83,9 +83,4 @@ Rates LbsgdRule::rates(const RuleInput& input) {
                                     options_.warmup_epochs * updates_per_epoch));
 }
 
-void LbsgdRule::load_state(std::span<const double> state) {
-  if (state.size() != 1) throw Error("the state of rule lbsgd is damaged");
-  updates_ = state[0];
-}
-
 }  // namespace rubato

@@ -65,8 +65,7 @@ class LbsgdRule final : public Rule {
   /// no epoch_size in the input.
   [[nodiscard]] Rates rates(const RuleInput& input) override;
 
-  [[nodiscard]] std::vector<double> state() const override { return {updates_}; }
-  void load_state(std::span<const double> state) override;
+  void visit_state(NumberVisitor& numbers) override { numbers.number(updates_); }
 
  private:
   LbsgdOptions options_;

@@ -5,7 +5,6 @@
 #include <fmt/format.h>
 
 #include <rubato/core/error.hpp>
-#include <rubato/core/number.hpp>
 #include <rubato/scaling/loss_scaler.hpp>
 
 namespace rubato {
@@ -49,16 +48,10 @@ void LossScaler::update(bool finite) {
   if (scale_ * options_.growth <= kLargest) scale_ *= options_.growth;
 }
 
-std::vector<double> LossScaler::state() const {
-  return {scale_, static_cast<double>(good_steps_)};
-}
-
-void LossScaler::load_state(std::span<const double> state) {
-  if (state.size() != 2 || !(state[0] > 0) || !(state[0] <= kLargest)) {
-    throw Error("the state of the loss scale is damaged");
-  }
-  scale_ = state[0];
-  good_steps_ = count_of(state[1]);
+void LossScaler::visit_state(NumberVisitor& numbers) {
+  numbers.number(scale_);
+  numbers.require(scale_ > 0 && scale_ <= kLargest);
+  numbers.count(good_steps_);
 }
 
 }  // namespace rubato

@@ -164,12 +164,6 @@ double position_of(const TrainingProgress& progress, ScheduleUnit unit) {
   return progress.iterations;
 }
 
-void LrSchedule::load_state(std::span<const double> state) {
-  if (state.empty()) return;
-  throw Error(
-      fmt::format("the schedule has no state, but {} numbers were kept of it", state.size()));
-}
-
 void require_rate(const LrSchedule& schedule, std::string_view name, ScheduleUnit unit) {
   if (unit != ScheduleUnit::whole_epochs || schedule.factor(0) > 0) return;
   throw Error(fmt::format(

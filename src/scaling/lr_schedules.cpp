@@ -114,27 +114,8 @@ bool ChainedSchedule::watches() const {
                      [](const auto& schedule) { return schedule->watches(); });
 }
 
-std::vector<double> ChainedSchedule::state() const {
-  // Of each, how many numbers, and the numbers.
-  std::vector<double> numbers;
-  for (const auto& schedule : schedules_) {
-    const std::vector<double> own = schedule->state();
-    numbers.push_back(static_cast<double>(own.size()));
-    numbers.insert(numbers.end(), own.begin(), own.end());
-  }
-  return numbers;
-}
-
-void ChainedSchedule::load_state(std::span<const double> state) {
-  for (const auto& schedule : schedules_) {
-    if (state.empty() || !(state[0] >= 0 && state[0] <= static_cast<double>(state.size() - 1))) {
-      throw Error("the state of the schedules is damaged");
-    }
-    const auto count = static_cast<std::size_t>(state[0]);
-    schedule->load_state(state.subspan(1, count));
-    state = state.subspan(1 + count);
-  }
-  if (!state.empty()) throw Error("the state of the schedules is damaged");
+void ChainedSchedule::visit_state(NumberVisitor& numbers) {
+  for (const auto& schedule : schedules_) numbers.part(*schedule);
 }
 
 }  // namespace rubato

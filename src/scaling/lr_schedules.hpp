@@ -121,8 +121,7 @@ class DelayedSchedule final : public LrSchedule {
   [[nodiscard]] double factor(double position) const override;
   void observe(double metric) override { schedule_->observe(metric); }
   [[nodiscard]] bool watches() const override { return schedule_->watches(); }
-  [[nodiscard]] std::vector<double> state() const override { return schedule_->state(); }
-  void load_state(std::span<const double> state) override { schedule_->load_state(state); }
+  void visit_state(NumberVisitor& numbers) override { schedule_->visit_state(numbers); }
 
  private:
   std::unique_ptr<LrSchedule> schedule_;
@@ -137,8 +136,7 @@ class ChainedSchedule final : public LrSchedule {
   [[nodiscard]] double factor(double position) const override;
   void observe(double metric) override;
   [[nodiscard]] bool watches() const override;
-  [[nodiscard]] std::vector<double> state() const override;
-  void load_state(std::span<const double> state) override;
+  void visit_state(NumberVisitor& numbers) override;
 
  private:
   std::vector<std::unique_ptr<LrSchedule>> schedules_;

@@ -2,8 +2,6 @@
 
 #include <cmath>
 
-#include <rubato/core/error.hpp>
-
 namespace rubato {
 
 void NoiseScale::update(std::span<const GradientNorms> groups, std::int64_t minibatches,
@@ -27,24 +25,9 @@ std::optional<double> NoiseScale::value() const {
   return variance_.value() / signal_.value();
 }
 
-std::vector<double> NoiseScale::state() const {
-  std::vector<double> numbers;
-  for (const MovingAverage* average : {&signal_, &variance_}) {
-    const MovingAverage::State& s = average->state();
-    numbers.insert(numbers.end(), {s.value, s.biased, s.weight});
-  }
-  return numbers;
-}
-
-void NoiseScale::load_state(std::span<const double> state) {
-  constexpr std::size_t kOfAverage = 3;
-  if (state.size() != 2 * kOfAverage) throw Error("the state of the noise scale is damaged");
-  std::size_t at = 0;
-  for (MovingAverage* average : {&signal_, &variance_}) {
-    const auto s = state.subspan(at, kOfAverage);
-    average->load_state({.value = s[0], .biased = s[1], .weight = s[2], .total = 0, .count = 0});
-    at += kOfAverage;
-  }
+void NoiseScale::visit_state(NumberVisitor& numbers) {
+  signal_.visit_debiased(numbers);
+  variance_.visit_debiased(numbers);
 }
 
 }  // namespace rubato

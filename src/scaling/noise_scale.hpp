@@ -3,7 +3,6 @@
 #include <cstdint>
 #include <optional>
 #include <span>
-#include <vector>
 
 #include <rubato/scaling/gradient_norms.hpp>
 #include <rubato/scaling/moving_average.hpp>
@@ -31,8 +30,7 @@ class NoiseScale {
   /// Empty while nothing has been measured, and while the estimate of |G|^2 is not above 0.
   [[nodiscard]] std::optional<double> value() const;
 
-  [[nodiscard]] std::vector<double> state() const;
-  void load_state(std::span<const double> state);
+  void visit_state(NumberVisitor& numbers);
 
  private:
   double smoothing_;

@@ -5,7 +5,6 @@
 #include <fmt/format.h>
 
 #include <rubato/core/error.hpp>
-#include <rubato/core/number.hpp>
 
 namespace rubato {
 
@@ -33,21 +32,12 @@ Rates RampRule::rates(const RuleInput& input) {
   return rates;
 }
 
-std::vector<double> RampRule::state() const {
-  std::vector<double> numbers = rule_->state();
-  numbers.insert(numbers.begin(),
-                 {static_cast<double>(batch_size_), static_cast<double>(taken_), before_, factor_});
-  return numbers;
-}
-
-void RampRule::load_state(std::span<const double> state) {
-  constexpr std::size_t kOwn = 4;
-  if (state.size() < kOwn) throw Error("the state of a ramp is damaged");
-  batch_size_ = count_of(state[0]);
-  taken_ = count_of(state[1]);
-  before_ = state[2];
-  factor_ = state[3];
-  rule_->load_state(state.subspan(kOwn));
+void RampRule::visit_state(NumberVisitor& numbers) {
+  numbers.count(batch_size_);
+  numbers.count(taken_);
+  numbers.number(before_);
+  numbers.number(factor_);
+  rule_->visit_state(numbers);
 }
 
 }  // namespace rubato

@@ -32,8 +32,7 @@ class RampRule final : public Rule {
   }
   [[nodiscard]] Rates rates(const RuleInput& input) override;
 
-  [[nodiscard]] std::vector<double> state() const override;
-  void load_state(std::span<const double> state) override;
+  void visit_state(NumberVisitor& numbers) override;
 
  private:
   std::unique_ptr<Rule> rule_;

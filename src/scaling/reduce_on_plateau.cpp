@@ -6,7 +6,6 @@
 #include <fmt/format.h>
 
 #include <rubato/core/error.hpp>
-#include <rubato/core/number.hpp>
 
 namespace rubato {
 
@@ -50,18 +49,11 @@ void ReduceOnPlateau::observe(double metric) {
   }
 }
 
-std::vector<double> ReduceOnPlateau::state() const {
-  return {factor_, best_ ? 1.0 : 0.0, best_.value_or(0), static_cast<double>(bad_),
-          static_cast<double>(cooldown_left_)};
-}
-
-void ReduceOnPlateau::load_state(std::span<const double> state) {
-  constexpr std::size_t kNumbers = 5;
-  if (state.size() != kNumbers) throw Error("the state of the plateau schedule is damaged");
-  factor_ = state[0];
-  best_ = state[1] == 0 ? std::nullopt : std::optional(state[2]);
-  bad_ = count_of(state[3]);
-  cooldown_left_ = count_of(state[4]);
+void ReduceOnPlateau::visit_state(NumberVisitor& numbers) {
+  numbers.number(factor_);
+  numbers.optional(best_);
+  numbers.count(bad_);
+  numbers.count(cooldown_left_);
 }
 
 }  // namespace rubato

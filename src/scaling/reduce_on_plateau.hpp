@@ -36,8 +36,7 @@ class ReduceOnPlateau final : public LrSchedule {
   [[nodiscard]] double factor(double) const override { return factor_; }
   void observe(double metric) override;
   [[nodiscard]] bool watches() const override { return true; }
-  [[nodiscard]] std::vector<double> state() const override;
-  void load_state(std::span<const double> state) override;
+  void visit_state(NumberVisitor& numbers) override;
 
  private:
   [[nodiscard]] bool improves(double metric) const;

@@ -52,16 +52,11 @@ std::string text_of(const ClusterModel& cluster) {
   return text;
 }
 
-void save_clock(State& state, const std::string& binding, const ClockTime& time) {
-  state.put_text(kBinding, binding);
-  state.put(kClock, time.state());
-}
-
-ClockTime load_clock(const State& state, const std::string& binding) {
-  if (state.text(kBinding) != binding) {
+void visit_clock(StateVisitor& state, const std::string& binding, ClockTime& time) {
+  if (state.bound(kBinding, binding) != binding) {
     throw Error("the state is of another cluster or policy; accepted: the same");
   }
-  return ClockTime::of_state(state.values<double>(kClock));
+  state.numbers(kClock, time, "the clock");
 }
 
 }  // namespace rubato

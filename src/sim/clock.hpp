@@ -28,9 +28,8 @@ void spend(ClockTime& time, double seconds, std::int64_t cores, const ClusterMod
 /// All of a cluster that times depend on, which is all but its price.
 [[nodiscard]] std::string text_of(const ClusterModel& cluster);
 
-/// The clock in the state of a source that is bound to `binding`. load_clock() throws Error where
-/// the state is of another one.
-void save_clock(State& state, const std::string& binding, const ClockTime& time);
-[[nodiscard]] ClockTime load_clock(const State& state, const std::string& binding);
+/// The clock in the state of a source that is bound to `binding`. Throws Error where the state is
+/// of another one.
+void visit_clock(StateVisitor& state, const std::string& binding, ClockTime& time);
 
 }  // namespace rubato

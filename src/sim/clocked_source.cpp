@@ -258,25 +258,17 @@ std::string ClockedSource::devices_until(double end) const {
   return sha.hex();
 }
 
-void ClockedSource::save(State& state, std::int64_t steps) const {
-  static_cast<void>(steps);
-  save_clock(state, binding(), time_);
-  state.put_text(kDevices, devices_until(time_.seconds));
-  if (batch_ != nullptr) save_policy(state, *batch_);
-}
-
-void ClockedSource::load(const State& state, std::int64_t steps) {
-  if (batch_ == nullptr && has_policy(state)) {
-    throw Error("the state is of another cluster or policy; accepted: the same");
-  }
-  time_ = load_clock(state, binding());
-  if (state.text(kDevices) != devices_until(time_.seconds)) {
+void ClockedSource::visit_state(StateVisitor& state, std::int64_t steps) {
+  visit_clock(state, binding(), time_);
+  const std::string devices = devices_until(time_.seconds);
+  if (state.bound(kDevices, devices) != devices) {
     throw Error(
         fmt::format("{}: the devices until {:.6g} s are not those that the state has used; "
                     "accepted: the same",
                     availability_.source(), time_.seconds));
   }
-  if (batch_ != nullptr) load_policy(state, *batch_);
+  visit_policy(state, batch_.get());
+  if (!state.loading()) return;
   steps_ = steps;
   ahead_.reset();
 }

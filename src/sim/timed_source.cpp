@@ -95,21 +95,11 @@ std::string TimedSource::binding() const {
                      text_of(options_.cluster));
 }
 
-void TimedSource::save(State& state, std::int64_t steps) const {
-  source_->save(state, steps);
-  save_clock(state, binding(), time_);
-  if (batch_ != nullptr) save_policy(state, *batch_);
-}
-
-void TimedSource::load(const State& state, std::int64_t steps) {
-  source_->load(state, steps);
-  time_ = load_clock(state, binding());
-  if (batch_ != nullptr) {
-    load_policy(state, *batch_);
-  } else if (has_policy(state)) {
-    throw Error("the state is of another cluster or policy; accepted: the same");
-  }
-  steps_ = steps;
+void TimedSource::visit_state(StateVisitor& state, std::int64_t steps) {
+  source_->visit_state(state, steps);
+  visit_clock(state, binding(), time_);
+  visit_policy(state, batch_.get());
+  if (state.loading()) steps_ = steps;
 }
 
 }  // namespace rubato

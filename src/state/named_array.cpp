@@ -45,6 +45,14 @@ void read_array(const State& state, std::string_view prefix, const NamedArray& a
   if (!found.bytes.empty()) std::memcpy(array.data, found.bytes.data(), found.bytes.size());
 }
 
+void visit_array(StateVisitor& state, std::string_view prefix, const NamedArray& array) {
+  if (state.loading()) {
+    read_array(*state.from_, state.path(prefix), array);
+  } else {
+    put_array(*state.to_, state.path(prefix), array);
+  }
+}
+
 std::string sha256_of(std::span<const NamedArray> arrays) {
   Sha256 sha;
   for (const NamedArray& array : arrays) sha.add(array.bytes().data(), array.bytes().size());

@@ -112,4 +112,71 @@ void State::require_elements(std::string_view name, const StateArray& array,
                           elements, count));
 }
 
+bool StateVisitor::has(std::string_view name, bool saved) const {
+  if (!loading()) return saved;
+  const std::string whole = path(name);
+  return from_->has(whole) || from_->has_text(whole);
+}
+
+bool StateVisitor::has_none() const {
+  if (!loading()) return false;
+  const auto none = [this](const auto& all) {
+    const auto first = all.lower_bound(prefix_);
+    return first == all.end() || !first->first.starts_with(prefix_);
+  };
+  return none(from_->arrays()) && none(from_->texts());
+}
+
+void StateVisitor::count(std::string_view name, std::int64_t& count) {
+  if (loading()) {
+    count = from_->count(path(name));
+  } else {
+    to_->put(path(name), count);
+  }
+}
+
+void StateVisitor::text(std::string_view name, std::string& text) {
+  if (loading()) {
+    text = from_->text(path(name));
+  } else {
+    to_->put_text(path(name), text);
+  }
+}
+
+void StateVisitor::array(std::string_view name, StateArray& array) {
+  if (loading()) {
+    array = from_->array(path(name));
+  } else {
+    to_->put_array(path(name), array);
+  }
+}
+
+void StateVisitor::optional(std::string_view name, std::optional<double>& value) {
+  const bool there = has(name, value.has_value());
+  double number = value.value_or(0);
+  if (there) this->value(name, number);
+  if (loading()) value = there ? std::optional(number) : std::nullopt;
+}
+
+void StateVisitor::flag(std::string_view name, bool& value) {
+  const bool there = has(name, value);
+  std::int64_t one = 1;
+  if (there) count(name, one);
+  if (loading()) value = there;
+}
+
+std::string StateVisitor::bound(std::string_view name, const std::string& now) {
+  std::string text = now;
+  this->text(name, text);
+  return text;
+}
+
+std::string StateVisitor::bound_if_there(std::string_view name, const std::string& now) {
+  return has(name, true) ? bound(name, now) : now;
+}
+
+void StateVisitor::require(bool good, std::string_view what) const {
+  if (loading() && !good) throw Error(fmt::format("the state is damaged: {}", what));
+}
+
 }  // namespace rubato

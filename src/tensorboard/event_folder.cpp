@@ -94,14 +94,14 @@ fs::path EventFolder::next() {
   return path_ / names_.back();
 }
 
-void EventFolder::save(State& state, std::int64_t bytes) const {
-  state.put_text(kFiles, fmt::to_string(fmt::join(names_, "\n")));
-  state.put(kEventBytes, bytes);
+void EventFolder::visit_state(StateVisitor& state, std::int64_t bytes) {
+  std::string names = fmt::to_string(fmt::join(names_, "\n"));
+  state.text(kFiles, names);
+  state.count(kEventBytes, bytes);
+  if (state.loading()) go_back_to(lines_of(names), bytes);
 }
 
-void EventFolder::load(const State& state) {
-  std::vector<std::string> names = lines_of(state.text(kFiles));
-  const std::int64_t bytes = state.count(kEventBytes);
+void EventFolder::go_back_to(std::vector<std::string> names, std::int64_t bytes) {
   std::error_code error;
   for (const std::string& name : names) {
     if (is_event_file_name(name) && fs::is_regular_file(path_ / name, error)) continue;

@@ -25,19 +25,19 @@ class EventFolder {
 
   /// The path of a new file, whose name is greater than those of the others.
   [[nodiscard]] std::filesystem::path next();
-  /// True until next() is called, or load() with a state that names files.
+  /// True until next() is called, or a state is loaded that names files.
   [[nodiscard]] bool empty() const { return names_.empty(); }
 
-  /// Saves the names of the files, and that the last of them is `bytes` long.
-  void save(State& state, std::int64_t bytes) const;
-  /// Restores the folder as it was when the state was saved: truncates the last file, and removes
-  /// later ones. Throws Error when a file is missing or the last one is shorter than it was;
-  /// OutputError when the folder cannot be written.
-  void load(const State& state);
+  /// The names of the files, and that the last of them is `bytes` long. Loading makes the folder
+  /// what it was when the state was saved: truncates the last file, and removes later ones. Throws
+  /// Error when a file is missing or the last one is shorter than it was; OutputError when the
+  /// folder cannot be written.
+  void visit_state(StateVisitor& state, std::int64_t bytes);
   /// Removes all event files that rubato has written, whoever did. Throws OutputError.
   void remove_all();
 
  private:
+  void go_back_to(std::vector<std::string> names, std::int64_t bytes);
   void remove_if_not_among(const std::vector<std::string>& names) const;
 
   std::filesystem::path path_;

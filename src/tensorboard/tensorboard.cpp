@@ -127,17 +127,18 @@ void TensorBoard::write(std::int64_t step) {
   scalars_.clear();
 }
 
-void TensorBoard::save(State& state) const {
-  if (file_ == nullptr) return;
-  // load() relies on these bytes, even where the process is killed.
-  file_->flush();
-  folder_->save(state, file_->bytes());
-}
-
-void TensorBoard::load(const Training& training, const State& state) {
+// Saving and loading differ in what they do to the files: one flushes, the other cuts and restarts.
+void TensorBoard::visit_state(StateVisitor& state, const Training& training) {
+  if (!state.loading()) {
+    if (file_ == nullptr) return;
+    // Whoever loads relies on these bytes, even where the process is killed.
+    file_->flush();
+    folder_->visit_state(state, file_->bytes());
+    return;
+  }
   file_.reset();
   faults_ = 0;
-  if (!state.empty()) folder_->load(state);
+  if (!state.has_none()) folder_->visit_state(state, 0);
   file().write_restart(training.result().steps);
   // For a TensorBoard that has read later events, which are gone.
   file().flush();

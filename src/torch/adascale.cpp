@@ -242,7 +242,7 @@ std::string AdaScale::state_dict() const {
   torch::serialize::OutputArchive of_optimizer;
   optimizer_.save(of_optimizer);
   archive.write("optimizer", of_optimizer);
-  std::vector<double> numbers = estimator_.state();
+  std::vector<double> numbers = numbers_of(estimator_);
   // By default the smoothing follows the number of gradients.
   constexpr double kFollows = -1;
   numbers.insert(numbers.begin(),
@@ -269,8 +269,11 @@ void AdaScale::load_state_dict(const std::string& bytes) {
     }
     torch::serialize::InputArchive of_optimizer;
     archive.read("optimizer", of_optimizer);
-    estimator_.load_state(numbers.subspan(kOwn));
+    AdaScaleEstimator estimator = estimator_;
+    load_numbers(estimator, numbers.subspan(kOwn),
+                 fmt::format("AdaScale of {} groups", estimator.groups()));
     optimizer_.load(of_optimizer);
+    estimator_ = std::move(estimator);
     scale_ = numbers[0];
     estimator_.set_smoothing(numbers[2] < 0 ? std::nullopt : std::optional(numbers[2]));
     options_.num_gradients_to_accumulate = static_cast<std::int64_t>(numbers[1]);

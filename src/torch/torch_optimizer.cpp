@@ -73,22 +73,22 @@ void TorchOptimizer<T>::step(const Update<T>& update, Workers& workers) {
 }
 
 template <class T>
-void TorchOptimizer<T>::save(State& state) const {
-  torch::serialize::OutputArchive archive;
-  optimizer_->save(archive);
-  std::ostringstream out;
-  archive.save_to(out);
-  std::string bytes = std::move(out).str();
-  const auto size = static_cast<std::int64_t>(bytes.size());
-  state.put_array(kName, {.type = ElementType::u8, .shape = {size}, .bytes = std::move(bytes)});
-}
-
-template <class T>
-void TorchOptimizer<T>::load(const State& state) {
-  const std::string& bytes = state.array(kName).bytes;
+void TorchOptimizer<T>::visit_state(StateVisitor& state) {
+  StateArray archived;
+  if (!state.loading()) {
+    torch::serialize::OutputArchive archive;
+    optimizer_->save(archive);
+    std::ostringstream out;
+    archive.save_to(out);
+    std::string bytes = std::move(out).str();
+    const auto size = static_cast<std::int64_t>(bytes.size());
+    archived = {.type = ElementType::u8, .shape = {size}, .bytes = std::move(bytes)};
+  }
+  state.array(kName, archived);
+  if (!state.loading()) return;
   try {
     torch::serialize::InputArchive archive;
-    archive.load_from(bytes.data(), bytes.size());
+    archive.load_from(archived.bytes.data(), archived.bytes.size());
     optimizer_->load(archive);
   } catch (const std::exception& error) {
     throw Error(fmt::format("the state's '{}' is of another optimizer: {}", kName, error.what()));

@@ -56,8 +56,7 @@ class GradientPreparation {
                                            const std::function<void()>& before_change,
                                            Workers& workers);
 
-  void save(State& state) const { transforms_.save(state); }
-  void load(const State& state) { transforms_.load(state); }
+  void visit_state(StateVisitor& state) { transforms_.visit_state(state); }
 
  private:
   // Clipping rides along with the update.

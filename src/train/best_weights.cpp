@@ -34,23 +34,15 @@ void BestWeights::on_epoch(Training& training, const EpochRecord& epoch) {
   if (on_better_) on_better_(*this);
 }
 
-void BestWeights::save(State& state) const {
-  state.put("patience", best_.state());
-  state.put("epoch", epoch_.value());
-  for (const NamedArray& array : parameters()) put_array(state, kBestParameter, array);
-  for (const NamedArray& array : buffers()) put_array(state, kBestBuffer, array);
-}
-
-void BestWeights::load(const Training& training, const State& state) {
-  best_.load_state(state.values<double>("patience"));
-  epoch_ = EpochIndex{state.count("epoch")};
-  parameters_ = {};
-  buffers_ = {};
-  if (!best_.best()) return;
-  parameters_ = ArrayCopies(training.parameters());
-  buffers_ = ArrayCopies(training.buffers());
-  for (const NamedArray& array : parameters()) read_array(state, kBestParameter, array);
-  for (const NamedArray& array : buffers()) read_array(state, kBestBuffer, array);
+void BestWeights::visit_state(StateVisitor& state, const Training& training) {
+  state.numbers("patience", best_, "a patience");
+  state.count("epoch", epoch_);
+  if (state.loading()) {
+    parameters_ = best_.best() ? ArrayCopies(training.parameters()) : ArrayCopies();
+    buffers_ = best_.best() ? ArrayCopies(training.buffers()) : ArrayCopies();
+  }
+  for (const NamedArray& array : parameters()) visit_array(state, kBestParameter, array);
+  for (const NamedArray& array : buffers()) visit_array(state, kBestBuffer, array);
 }
 
 }  // namespace rubato

@@ -9,33 +9,21 @@
 
 namespace rubato {
 
-namespace {
-
-constexpr std::string_view kTrain = "data.train";
-constexpr std::string_view kTest = "data.test";
-
-void require_same(const State& state, std::string_view name, const std::string& fingerprint,
-                  std::string_view what) {
-  if (state.text(name) == fingerprint) return;
-  throw Error(
-      fmt::format("the {} data are not the data of the run; accepted: the same samples in the same "
-                  "order",
-                  what));
-}
-
-}  // namespace
-
-void bind_data(State& state, const Objective& objective) {
-  state.put_text(kTrain, objective.fingerprint());
-  if (objective.has_test()) state.put_text(kTest, objective.test_fingerprint());
-}
-
-void require_same_data(const State& state, const Objective& objective) {
-  require_same(state, kTrain, objective.fingerprint(), "training");
-  // Without one now, there is nothing that could differ.
-  if (objective.has_test() && state.has_text(kTest)) {
-    require_same(state, kTest, objective.test_fingerprint(), "test");
-  }
+void bind_data(StateVisitor& state, const Objective& objective) {
+  const auto require_same = [](const std::string& before, const std::string& now,
+                               std::string_view what) {
+    if (before == now) return;
+    throw Error(
+        fmt::format("the {} data are not the data of the run; accepted: the same samples in the "
+                    "same order",
+                    what));
+  };
+  const std::string train = objective.fingerprint();
+  require_same(state.bound("data.train", train), train, "training");
+  // Without one, then or now, there is nothing that could differ.
+  if (!objective.has_test()) return;
+  const std::string test = objective.test_fingerprint();
+  require_same(state.bound_if_there("data.test", test), test, "test");
 }
 
 // Where an epoch ends is decided by the row after it, which no step has used.

@@ -7,11 +7,9 @@
 
 namespace rubato {
 
-/// Puts into a state what data its steps were taken on; the walk puts the source of the steps.
-void bind_data(State& state, const Objective& objective);
-
-/// Throws Error where those are other ones.
-void require_same_data(const State& state, const Objective& objective);
+/// Binds a state to the data that its steps were taken on, as the walk does to the source of the
+/// steps. Throws Error where those of a state that is loaded are other ones.
+void bind_data(StateVisitor& state, const Objective& objective);
 
 /// Throws Error when the steps of a walk were cut into other epochs than those of `planner`'s
 /// trace, or `part` of one was evaluated as it was, after which no step follows in it. What follows

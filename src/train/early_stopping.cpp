@@ -33,13 +33,9 @@ void EarlyStopping::on_epoch(Training& training, const EpochRecord& epoch) {
   training.stop(fmt::format("{} no longer improves", metric_.name()));
 }
 
-void EarlyStopping::save(State& state) const {
-  state.put(kPatience, patience_.state());
-}
-
-void EarlyStopping::load(const Training& training, const State& state) {
+void EarlyStopping::visit_state(StateVisitor& state, const Training& training) {
   static_cast<void>(training);
-  patience_.load_state(state.values<double>(kPatience));
+  state.numbers(kPatience, patience_, "a patience");
 }
 
 }  // namespace rubato

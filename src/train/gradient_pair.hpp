@@ -68,16 +68,11 @@ class GradientPair {
   [[nodiscard]] std::span<const double> previous_layers() const { return previous_layers_; }
   [[nodiscard]] std::span<const double> mean_layers() const { return mean_layers_; }
 
-  void save(State& state) const {
-    if (!previous_.empty()) state.put(kName, std::span<const T>(previous_));
-  }
   /// Throws Error when the state is of another model.
-  void load(const State& state) {
-    previous_.clear();
-    if (!state.has(kName)) return;
-    std::vector<T> values(blocks_.covered());
-    state.read(kName, std::span<T>(values));
-    previous_ = std::move(values);
+  void visit_state(StateVisitor& state) {
+    const bool there = state.has(kName, !previous_.empty());
+    if (state.loading()) previous_.assign(there ? blocks_.covered() : 0, T{0});
+    if (there) state.values(kName, std::span<T>(previous_));
   }
 
  private:

@@ -36,33 +36,31 @@ void Listeners::add(Training& training, std::shared_ptr<Observer> observer,
   }
   listener.observer->on_added(training);
   // Rather now than when the first state is taken.
-  static_cast<void>(state_of(listener));
+  State state;
+  StateVisitor saving = StateVisitor::into(state);
+  visit(listener, saving, training);
   listeners_.push_back(std::move(listener));
 }
 
-void Listeners::save(State& state) const {
-  for (const Listener& listener : listeners_) state.put(part_of(listener.name), state_of(listener));
+void Listeners::visit_state(StateVisitor& state, const Training& training) const {
+  for (const Listener& listener : listeners_) visit(listener, state, training);
 }
 
-void Listeners::load(const Training& training, const State& state) const {
-  for (const Listener& listener : listeners_) {
-    listener.observer->load(training,
-                            listener.name.empty() ? State() : observer_state(state, listener.name));
+void Listeners::visit(const Listener& listener, StateVisitor& state, const Training& training) {
+  if (!listener.name.empty()) {
+    StateVisitor part = state.part(part_of(listener.name));
+    return listener.observer->visit_state(part, training);
   }
-}
-
-State Listeners::state_of(const Listener& listener) {
-  State state;
-  listener.observer->save(state);
-  if (!state.empty() && listener.name.empty()) {
-    const std::string& saved =
-        state.arrays().empty() ? state.texts().begin()->first : state.arrays().begin()->first;
-    throw Error(
-        fmt::format("an observer without a name saves '{}', which nobody could load; accepted: one "
-                    "with a name(), or add_observer(observer, name)",
-                    saved));
-  }
-  return state;
+  State none;
+  StateVisitor nothing = state.loading() ? StateVisitor::out_of(none) : StateVisitor::into(none);
+  listener.observer->visit_state(nothing, training);
+  if (none.empty()) return;
+  const std::string& saved =
+      none.arrays().empty() ? none.texts().begin()->first : none.arrays().begin()->first;
+  throw Error(
+      fmt::format("an observer without a name saves '{}', which nobody could load; accepted: one "
+                  "with a name(), or add_observer(observer, name)",
+                  saved));
 }
 
 }  // namespace rubato

@@ -59,11 +59,9 @@ class Listeners {
     });
   }
 
-  /// What they save, as a part of the trainer's state. Throws Error where one saves something and
-  /// has no name.
-  void save(State& state) const;
-  /// Each from its part.
-  void load(const Training& training, const State& state) const;
+  /// What each remembers, in a part of its own of the trainer's state. Throws Error where one saves
+  /// something and has no name.
+  void visit_state(StateVisitor& state, const Training& training) const;
 
  private:
   struct Listener {
@@ -72,7 +70,7 @@ class Listeners {
     std::shared_ptr<Observer> observer;
   };
 
-  [[nodiscard]] static State state_of(const Listener& listener);
+  static void visit(const Listener& listener, StateVisitor& state, const Training& training);
 
   // In the order in which they were added.
   std::vector<Listener> listeners_;

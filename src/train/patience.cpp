@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <rubato/core/error.hpp>
-#include <rubato/core/number.hpp>
 #include <rubato/train/patience.hpp>
 
 namespace rubato {
@@ -30,16 +29,10 @@ bool Patience::is_over_after(double value) {
   return over_;
 }
 
-std::vector<double> Patience::state() const {
-  return {best_ ? 1.0 : 0.0, best_.value_or(0), static_cast<double>(waited_), over_ ? 1.0 : 0.0};
-}
-
-void Patience::load_state(std::span<const double> state) {
-  constexpr std::size_t kNumbers = 4;
-  if (state.size() != kNumbers) throw Error("the state of a patience is damaged");
-  best_ = state[0] == 0 ? std::nullopt : std::optional(state[1]);
-  waited_ = count_of(state[2]);
-  over_ = state[3] != 0;
+void Patience::visit_state(NumberVisitor& numbers) {
+  numbers.optional(best_);
+  numbers.count(waited_);
+  numbers.flag(over_);
 }
 
 }  // namespace rubato

@@ -1,78 +1,74 @@
 #include "result_state.hpp"
 
 #include <string>
-#include <type_traits>
+#include <utility>
 #include <variant>
 
+#include "core/check.hpp"
 #include "train/record_schemas.hpp"
 
 namespace rubato {
 
 namespace {
 
-constexpr const char* kFinalTest = "final_test.";
-constexpr const char* kTestSamples = "final_test.samples";
-
-void put_cell(State& state, const std::string& name, const Cell& cell) {
-  std::visit(
-      [&](const auto& value) {
-        using Value = std::remove_cvref_t<decltype(value)>;
-        if constexpr (StateElement<Value>) {
-          state.put(name, value);
-        } else if constexpr (std::is_same_v<Value, std::string>) {
-          // No text is none.
-          if (!value.empty()) state.put_text(name, value);
-        }
-      },
-      cell);
+// A number of that type, which need not be there where the column is optional.
+template <class Number, class Visit>
+Cell visited_number(StateVisitor& state, const std::string& name, bool optional, const Cell& cell,
+                    Visit visit) {
+  const Number* const now = std::get_if<Number>(&cell);
+  if (optional && !state.has(name, now != nullptr)) return {};
+  Number number = now == nullptr ? Number() : *now;
+  visit(name, number);
+  return number;
 }
 
-// What put_cell() put. Throws Error where that is damaged, or missing and not optional.
-Cell cell_of(const State& state, const ColumnInfo& column, const std::string& name) {
-  if (column.type == ColumnType::text) return state.has_text(name) ? state.text(name) : "";
-  if (column.optional && !state.has(name)) return {};
-  if (column.type == ColumnType::whole) return state.count(name);
-  return state.value<double>(name);
+// Saves a cell, or returns the one that was saved. Text that is empty is not there.
+Cell visited(StateVisitor& state, const ColumnInfo& column, const std::string& name,
+             const Cell& cell) {
+  if (column.type == ColumnType::text) {
+    const std::string* const now = std::get_if<std::string>(&cell);
+    std::string text = now == nullptr ? "" : *now;
+    if (state.has(name, !text.empty())) state.text(name, text);
+    return text;
+  }
+  if (column.type == ColumnType::whole) {
+    return visited_number<std::int64_t>(
+        state, name, column.optional, cell,
+        [&](const std::string& of, std::int64_t& count) { state.count(of, count); });
+  }
+  RUBATO_CHECK(column.type == ColumnType::real, "a column that a state can keep");
+  return visited_number<double>(
+      state, name, column.optional, cell,
+      [&](const std::string& of, double& value) { state.value(of, value); });
+}
+
+template <class Column, class Record>
+void visit_column(StateVisitor& state, const std::string& prefix, const Column& column,
+                  Record& record) {
+  const ColumnInfo& info = column.info();
+  Cell cell = visited(state, info, prefix + info.name, column.read(record));
+  if (state.loading()) column.write(record, std::move(cell));
 }
 
 }  // namespace
 
-void put_result(State& state, const TrainResult& result) {
+void visit_result(StateVisitor& state, TrainResult& result) {
   for (const auto& column : result_schema().columns) {
-    if (column.info().kept) put_cell(state, column.info().name, column.read(result));
+    if (column.info().kept) visit_column(state, "", column, result);
   }
-  if (!result.final_test) return;
+  if (!state.has("final_test.samples", result.final_test.has_value())) return;
+  if (!result.final_test) result.final_test.emplace();
   for (const auto& column : evaluation_schema().columns) {
-    put_cell(state, kFinalTest + column.info().name, column.read(*result.final_test));
+    visit_column(state, "final_test.", column, *result.final_test);
   }
 }
 
-void put_part(State& state, const EpochPart& part) {
-  state.put("part.steps", part.steps);
-  state.put("part.samples", part.samples);
-  state.put("part.of_steps", part.of_steps);
-}
-
-std::optional<EpochPart> part_of(const State& state) {
-  if (!state.has("part.steps")) return std::nullopt;
-  return EpochPart{.steps = state.count("part.steps"),
-                   .samples = state.count("part.samples"),
-                   .of_steps = state.count("part.of_steps")};
-}
-
-TrainResult result_of(const State& state) {
-  TrainResult result;
-  for (const auto& column : result_schema().columns) {
-    const ColumnInfo& info = column.info();
-    if (info.kept) column.write(result, cell_of(state, info, info.name));
-  }
-  if (!state.has(kTestSamples)) return result;
-  Evaluation& test = result.final_test.emplace();
-  for (const auto& column : evaluation_schema().columns) {
-    const ColumnInfo& info = column.info();
-    column.write(test, cell_of(state, info, kFinalTest + info.name));
-  }
-  return result;
+void visit_part(StateVisitor& state, std::optional<EpochPart>& part) {
+  if (!state.has("part.steps", part.has_value())) return;
+  if (!part) part.emplace();
+  state.count("part.steps", part->steps);
+  state.count("part.samples", part->samples);
+  state.count("part.of_steps", part->of_steps);
 }
 
 }  // namespace rubato

@@ -154,7 +154,7 @@ class TypedStepEngine final : public StepEngine {
 
   StepOutcome run(const StepPlan& step, const SampleOrder& samples,
                   const StepSettings& settings) override {
-    const Before before{.rule = rule_.state(), .loss_scaler = loss_scaler_};
+    const Before before{.rule = numbers_of(rule_), .loss_scaler = loss_scaler_};
     changing_ = false;
     try {
       const StepOutcome outcome = run_step(step, samples, settings);
@@ -173,17 +173,11 @@ class TypedStepEngine final : public StepEngine {
   [[nodiscard]] std::int64_t gradient_buffers() const override {
     return executor_.pool().high_water();
   }
-  void save(State& state) const override {
-    optimizer_->save(state);
-    preparation_.save(state);
-    meter_.save(state);
-    if (loss_scaler_) state.put(kLossScale, loss_scaler_->state());
-  }
-  void load(const State& state) override {
-    optimizer_->load(state);
-    preparation_.load(state);
-    meter_.load(state);
-    if (loss_scaler_) loss_scaler_->load_state(state.values<double>(kLossScale));
+  void visit_state(StateVisitor& state) override {
+    optimizer_->visit_state(state);
+    preparation_.visit_state(state);
+    meter_.visit_state(state);
+    if (loss_scaler_) state.numbers(kLossScale, *loss_scaler_, "the loss scale");
   }
 
  private:
@@ -199,7 +193,7 @@ class TypedStepEngine final : public StepEngine {
     try {
       meter_.drop();
       loss_scaler_ = before.loss_scaler;
-      rule_.load_state(before.rule);
+      load_numbers(rule_, before.rule, "the rule");
     } catch (...) {
       // A rule that does not take its own state back.
       begin_change(settings);
@@ -390,23 +384,11 @@ class TypedStepEngine final : public StepEngine {
   bool changing_ = false;
 };
 
-// What the optimizer remembers of every parameter, in values.
-int values_of(const TrainOptions& options) {
-  const OptimizerOptions& optimizer = options.optimizer;
-  const int momentum = optimizer.momentum != 0 ? 1 : 0;
-  const int lookahead = options.lookahead ? 1 : 0;
-  if (options.own_optimizer) return lookahead;
-  switch (optimizer.kind) {
-    case OptimizerKind::adam:
-    case OptimizerKind::adamw:
-      return lookahead + (optimizer.amsgrad ? 3 : 2);
-    case OptimizerKind::rmsprop:
-      return lookahead + momentum + (optimizer.centered ? 2 : 1);
-    case OptimizerKind::adagrad:
-      return lookahead + 1;
-    default:
-      return lookahead + momentum;
-  }
+// What the optimizer remembers of each parameter, in values.
+int remembered_by_optimizer(const TrainOptions& options) {
+  const int lookahead = options.lookahead ? Lookahead<float>::kRemembered : 0;
+  if (options.own_optimizer) return lookahead + options.own_optimizer.remembered;
+  return lookahead + remembered_values(options.optimizer, options_of(options.groups));
 }
 
 // Of a reducer of the user's own.
@@ -450,7 +432,7 @@ TrainingSizes sizes_of(ObjectiveOf<T>& objective, const StepEngineParts& parts,
       .cores = options.cores,
       .threads = parts.workers.threads(),
       .reducer = options.own_reducer ? options.own_reducer.name : options.reduce,
-      .optimizer_values = values_of(options),
+      .optimizer_values = remembered_by_optimizer(options),
       .gradient_pair = steps.least == 1 && (parts.rule.needs().group_norms || options.log_noise),
       .objective_bytes = objective.step_bytes(),
       .openblas = objective.uses_blas()};

@@ -87,9 +87,8 @@ class StepEngine {
   [[nodiscard]] virtual StepOutcome run(const StepPlan& step, const SampleOrder& samples,
                                         const StepSettings& settings) = 0;
   [[nodiscard]] virtual std::int64_t gradient_buffers() const = 0;
-  /// The state of the optimizer, and of what is measured from step to step.
-  virtual void save(State& state) const = 0;
-  virtual void load(const State& state) = 0;
+  /// The optimizer's, and what is measured from step to step.
+  virtual void visit_state(StateVisitor& state) = 0;
 };
 
 /// An engine for the type of the objective's parameters, which checked_objective() has let pass,

@@ -73,9 +73,8 @@ class StepMeter {
   /// What was measured of the step counts for those after it, or does not.
   void keep() { pair_.keep(); }
   void drop() { pair_.drop(); }
-  void save(State& state) const { pair_.save(state); }
-  void load(const State& state) {
-    if (needs_.groups) pair_.load(state);
+  void visit_state(StateVisitor& state) {
+    if (needs_.groups) pair_.visit_state(state);
   }
 
  private:

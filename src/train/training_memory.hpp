@@ -27,7 +27,7 @@ struct TrainingSizes {
   std::string_view reducer = "auto";
   /// The buffers that it keeps at once, where it is none that buffers_of() knows.
   std::optional<std::int64_t> reducer_buffers{};
-  /// What optimizers remember of every parameter: 1 for a momentum, 2 for Adam.
+  /// What the optimizer remembers of each parameter (remembered_values()).
   int optimizer_values = 0;
   /// Whether the gradients of two steps of one minibatch each are kept, to compare them.
   bool gradient_pair = false;

@@ -73,17 +73,11 @@ void TransformChain<T>::clear_padding(std::span<T> values) const {
 }
 
 template <class T>
-void TransformChain<T>::save(State& state) const {
+void TransformChain<T>::visit_state(StateVisitor& state) {
   for (const Link& link : links_) {
-    State part;
-    link.transform->save(part);
-    state.put(part_of_transform(link.name), std::move(part));
+    StateVisitor part = state.part(part_of_transform(link.name));
+    link.transform->visit_state(part);
   }
-}
-
-template <class T>
-void TransformChain<T>::load(const State& state) {
-  for (const Link& link : links_) link.transform->load(state.part(part_of_transform(link.name)));
 }
 
 template class TransformChain<float>;

@@ -24,8 +24,7 @@ class TransformChain {
   /// All of them, on `gradient`, whose stream has the seed of the training. Throws Error where one
   /// makes a value infinite or NaN.
   void apply(StepGradient<T> gradient, Workers& workers);
-  void save(State& state) const;
-  void load(const State& state);
+  void visit_state(StateVisitor& state);
 
  private:
   struct Link {

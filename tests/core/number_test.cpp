@@ -1,4 +1,7 @@
+#include <cstdint>
 #include <limits>
+#include <optional>
+#include <vector>
 
 #include <gtest/gtest.h>
 
@@ -125,6 +128,51 @@ TEST(Number, KnowsNumbersOfEveryKind) {
   for (const std::string_view text : {"", "128.csv", "./128", "elastic", " 1"}) {
     EXPECT_FALSE(is_number(text)) << text;
   }
+}
+
+// Three numbers, behind how many they are.
+struct Inner {
+  double number = 0;
+  std::optional<double> best{};
+  void visit_state(NumberVisitor& numbers) {
+    numbers.number(number);
+    numbers.optional(best);
+  }
+};
+struct Learned {
+  std::int64_t steps = 0;
+  bool over = false;
+  Inner inner{};
+  void visit_state(NumberVisitor& numbers) {
+    numbers.count(steps);
+    numbers.require(steps < 100);
+    numbers.flag(over);
+    numbers.part(inner);
+  }
+};
+
+TEST(NumberVisitor, LoadsWhatItHasSaved) {
+  const Learned all{.steps = 7, .over = true, .inner = {.number = -0.5, .best = 2.0}};
+  EXPECT_EQ(numbers_of(all), (std::vector<double>{7, 1, 3, -0.5, 1, 2}));
+  EXPECT_EQ(numbers_of(Learned()), (std::vector<double>{0, 0, 3, 0, 0, 0}));
+  Learned loaded{.steps = 1, .inner = {.best = 3.0}};
+  load_numbers(loaded, numbers_of(all), "it");
+  EXPECT_EQ(numbers_of(loaded), numbers_of(all));
+  load_numbers(loaded, numbers_of(Learned()), "it");
+  EXPECT_EQ(loaded.inner.best, std::nullopt);
+}
+
+TEST(NumberVisitor, RefusesWhatIsNoState) {
+  const auto error = [](const std::vector<double>& numbers) {
+    return error_of([&] { load_numbers(Learned(), numbers, "it"); });
+  };
+  EXPECT_EQ(error({7, 1, 3, 0, 0, 0}), "no error");
+  EXPECT_EQ(error({7, 1, 3, 0, 0, 0, 9}), "the state of it has 7 numbers; accepted: 6");
+  EXPECT_EQ(error({7, 1, 2, 0, 0}), "the state of it has 2 numbers; accepted: 3");
+  EXPECT_EQ(error({7, 1, 4, 0, 0, 0}), "the state of it is damaged");
+  EXPECT_EQ(error({7, 1}), "the state of it is damaged");
+  EXPECT_EQ(error({100, 1, 3, 0, 0, 0}), "the state of it is damaged");
+  EXPECT_EQ(error({-1, 1, 3, 0, 0, 0}), "-1 is no count");
 }
 
 }  // namespace

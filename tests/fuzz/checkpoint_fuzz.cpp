@@ -34,10 +34,11 @@ void read(std::string_view bytes) {
     may_refuse([&, &name = name] {
       const auto numbers = state.values<double>(name);
       for (const char* rule : {"adascale", "lbsgd", "linear:ramp=3"}) {
-        may_refuse([&] { rubato::make_rule(rule)->load_state(numbers); });
+        may_refuse([&] { rubato::load_numbers(*rubato::make_rule(rule), numbers, rule); });
       }
       for (const char* schedule : {"plateau", "plateau+step:every=2"}) {
-        may_refuse([&] { rubato::make_lr_schedule(schedule)->load_state(numbers); });
+        may_refuse(
+            [&] { rubato::load_numbers(*rubato::make_lr_schedule(schedule), numbers, schedule); });
       }
     });
   }

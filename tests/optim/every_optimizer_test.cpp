@@ -147,10 +147,9 @@ TEST(EveryOptimizer, GoesOnFromItsState) {
         auto optimizer = around(flat.make(options), lookahead);
         for (int step = 0; step < kAll; ++step) {
           if (step == saved_after) {
-            State state;
-            optimizer->save(state);
+            const State state = state_of(*optimizer);
             optimizer = around(flat.make(options), lookahead);
-            optimizer->load(parse_state(state_bytes(state), "the state"));
+            load_state(*optimizer, parse_state(state_bytes(state), "the state"));
           }
           flat.draw();
           flat.step(*optimizer, 0.01);
@@ -164,18 +163,35 @@ TEST(EveryOptimizer, GoesOnFromItsState) {
   }
 }
 
+// What it says before it is made is what it then has.
+TEST(EveryOptimizer, RemembersAsManyValuesAsItSays) {
+  for (const auto& [name, options] : every_kind()) {
+    SCOPED_TRACE(name);
+    GroupedProblem flat;
+    const auto optimizer = flat.make(options);
+    flat.draw();
+    flat.step(*optimizer, 0.01);
+    std::size_t values = 0;
+    const State state = state_of(*optimizer);
+    for (const auto& [entry, array] : state.arrays()) {
+      if (array.type == ElementType::f64) values += array.bytes.size() / sizeof(double);
+    }
+    const int remembered = remembered_values(options, test::kAllOptions);
+    EXPECT_EQ(values, static_cast<std::size_t>(remembered) * flat.parameters.size());
+  }
+}
+
 // Of a model of another size, or with nothing in it.
 TEST(EveryOptimizer, RefusesAStateThatIsNotIts) {
   for (const auto& [name, options] : every_kind()) {
     SCOPED_TRACE(name);
     GroupedProblem flat;
     const auto optimizer = flat.make(options);
-    EXPECT_NE(test::error_of([&] { optimizer->load(State()); }), "no error");
+    EXPECT_NE(test::error_of([&] { load_state(*optimizer, State()); }), "no error");
     GroupedProblem other(kLargerTensors);
     const auto larger = other.make(options);
-    State state;
-    larger->save(state);
-    EXPECT_NE(test::error_of([&] { optimizer->load(state); }), "no error");
+    const State state = state_of(*larger);
+    EXPECT_NE(test::error_of([&] { load_state(*optimizer, state); }), "no error");
   }
   GroupedProblem flat;
   // The slow weights are looked at where they are first needed.
@@ -185,10 +201,9 @@ TEST(EveryOptimizer, RefusesAStateThatIsNotIts) {
   };
   Lookahead<double> lookahead(without_momentum(other), {});
   other.step(lookahead, 0.1);
-  State slow;
-  lookahead.save(slow);
+  const State slow = state_of(lookahead);
   Lookahead<double> smaller(without_momentum(flat), {});
-  smaller.load(slow);
+  load_state(smaller, slow);
   EXPECT_EQ(test::error_of([&] { flat.step(smaller, 0.1); }),
             "Lookahead's slow weights are those of another model");
 }

@@ -240,7 +240,7 @@ TEST(TorchOptimizer, RefusesAStateThatIsNotIts) {
   State state;
   state.put_array("optimizer.torch",
                   {.type = ElementType::u8, .shape = {3}, .bytes = std::string(3, 'x')});
-  EXPECT_THAT(error_of([&] { rmsprop.load(state); }),
+  EXPECT_THAT(error_of([&] { load_state(rmsprop, state); }),
               testing::StartsWith("the state's 'optimizer.torch' is of another optimizer: "));
 }
 

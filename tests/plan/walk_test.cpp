@@ -79,14 +79,15 @@ TEST(Walk, GoesOnFromAStateWhereverItWas) {
   Walk walk(source, options);
   std::int64_t states = 0;
   while (walk.epoch().value() < options.epochs) {
-    for (const bool in_epoch : {false, true}) {
+    for (bool in_epoch : {false, true}) {
       // Only behind all steps of an epoch is a walk not in it.
       if (!in_epoch && walk.epoch_steps() > 0) continue;
-      State state;
-      walk.save(state, in_epoch);
+      const State state = state_of(walk, in_epoch, std::nullopt);
       FunctionSource other = alternating();
       Walk loaded(other, options);
-      EXPECT_EQ(loaded.load(state, std::nullopt), in_epoch);
+      bool was_in_epoch = !in_epoch;
+      load_state(loaded, state, was_in_epoch, std::nullopt);
+      EXPECT_EQ(was_in_epoch, in_epoch);
       EXPECT_EQ(standing(loaded), standing(walk));
       ++states;
     }

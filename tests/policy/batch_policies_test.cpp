@@ -152,16 +152,16 @@ TEST(PolicySource, IsBoundToItsPolicyAndToTheTrace) {
   const auto source = [](const std::string& text, std::int64_t second = 16) {
     return by_policy(trace_of({8, second}), text);
   };
-  State state;
-  source("noise-scale:max=24")->save(state, 2);
-  const auto loaded = [&](StepSource& into) { return error_of([&] { into.load(state, 2); }); };
+  const State state = state_of(*source("noise-scale:max=24"), 2);
+  const auto loaded = [&](StepSource& into) {
+    return error_of([&] { load_state(into, state, 2); });
+  };
   EXPECT_EQ(loaded(*source("noise-scale:max=24")), "no error");
   EXPECT_THAT(loaded(*source("noise-scale:max=28")),
               HasSubstr("another policy, noise-scale of 1 to 6 minibatches of 4 by"));
   EXPECT_THAT(loaded(*source("noise-scale:max=24", 12)), HasSubstr("is not that of the run"));
-  State of_trace;
-  TraceSource(trace_of({8, 16})).save(of_trace, 2);
-  EXPECT_THAT(error_of([&] { source("noise-scale:max=24")->load(of_trace, 2); }),
+  const State of_trace = state_of(TraceSource(trace_of({8, 16})), 2);
+  EXPECT_THAT(error_of([&] { load_state(*source("noise-scale:max=24"), of_trace, 2); }),
               HasSubstr("another policy, none; accepted"));
 }
 

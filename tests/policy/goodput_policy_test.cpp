@@ -199,10 +199,9 @@ TEST(GoodputPolicy, SaysHowFarItsModelIsFromTheTimes) {
   }
   EXPECT_NEAR(input("fit_error"), std::sqrt(squares / 3), 1e-12);
   EXPECT_GT(input("fit_error"), 0.01);
-  State state;
-  policy->save(state);
+  const State state = state_of(*policy);
   const auto loaded = goodput_policy("min=4,max=4096");
-  loaded->load(state);
+  load_state(*loaded, state);
   EXPECT_EQ(inputs_of(*loaded), inputs);
 }
 
@@ -210,21 +209,18 @@ TEST(GoodputPolicy, GoesOnFromAState) {
   const std::vector<std::int64_t> cores{4, 4, 2, 8, 8, 3, 3, 16, 1, 4, 4, 7, 16, 16, 2};
   const auto whole = goodput_policy("max=1024");
   const std::vector<TraceStep> all = train_by(*whole, cores, 250);
-  State end;
-  whole->save(end);
+  const State end = state_of(*whole);
   for (std::size_t taken = 0; taken < cores.size(); ++taken) {
     const auto middle = cores.begin() + static_cast<std::ptrdiff_t>(taken);
     const auto first = goodput_policy("max=1024");
     train_by(*first, {cores.begin(), middle}, 250);
-    State state;
-    first->save(state);
+    const State state = state_of(*first);
     const auto second = goodput_policy("max=1024");
-    second->load(parse_state(state_bytes(state), "the state"));
+    load_state(*second, parse_state(state_bytes(state), "the state"));
     EXPECT_EQ(
         train_by(*second, {middle, cores.end()}, 250, kMachine, static_cast<std::int64_t>(taken)),
         (std::vector(all.begin() + static_cast<std::ptrdiff_t>(taken), all.end())));
-    State same_end;
-    second->save(same_end);
+    const State same_end = state_of(*second);
     EXPECT_EQ(same_end, end) << taken;
   }
 }
@@ -233,17 +229,16 @@ TEST(GoodputPolicy, GoesOnFromAState) {
 TEST(GoodputPolicy, TakesTheLastStepForWhatItIs) {
   const auto policy = goodput_policy("min=16,max=1024");
   policy->observe({.step = {.batch_size = 6, .cores = 1}, .after = {}, .seconds = 1.0});
-  State state;
-  policy->save(state);
+  const State state = state_of(*policy);
   EXPECT_THAT(state.values<std::int64_t>("shapes"), ElementsAre(1, 2, 1)) << "two minibatches";
-  EXPECT_EQ(test::error_of([&] { goodput_policy("min=16,max=1024")->load(state); }), "no error");
+  EXPECT_EQ(test::error_of([&] { load_state(*goodput_policy("min=16,max=1024"), state); }),
+            "no error");
 }
 
 TEST(GoodputPolicy, RefusesADamagedState) {
   const auto policy = goodput_policy("max=1024");
   train_by(*policy, {4, 4, 4}, 250);
-  State good;
-  policy->save(good);
+  const State good = state_of(*policy);
   const auto error = [&](std::string_view changed, const std::vector<double>& numbers,
                          const std::vector<std::int64_t>& wholes) {
     State state;
@@ -252,7 +247,7 @@ TEST(GoodputPolicy, RefusesADamagedState) {
     }
     state.put("shapes", changed == "shapes" ? wholes : good.values<std::int64_t>("shapes"));
     state.put("last_batch", changed == "last_batch" ? wholes.front() : good.count("last_batch"));
-    return test::error_of([&] { goodput_policy("max=1024")->load(state); });
+    return test::error_of([&] { load_state(*goodput_policy("max=1024"), state); });
   };
   EXPECT_EQ(error("", {}, {}), "no error");
   EXPECT_THAT(error("seconds", {1, -1}, {}), HasSubstr("damaged: the policy of goodput"));

@@ -127,21 +127,19 @@ TEST(NoiseScalePolicy, GoesOnFromAState) {
   for (const int taken : {0, 1, 2, 3, 17}) {
     const auto first = noise_policy(arguments);
     follow(*first, {noises.begin(), noises.begin() + taken});
-    State state;
-    first->save(state);
+    const State state = state_of(*first);
     const auto second = noise_policy(arguments);
-    second->load(parse_state(state_bytes(state), "the state"));
+    load_state(*second, parse_state(state_bytes(state), "the state"));
     EXPECT_EQ(follow(*second, {noises.begin() + taken, noises.end()}),
               (std::vector(all.begin() + taken, all.end())));
   }
-  State damaged;
-  noise_policy("max=4096")->save(damaged);
+  const State damaged = state_of(*noise_policy("max=4096"));
   const auto other = noise_policy("min=1024,max=4096");
-  EXPECT_EQ(test::error_of([&] { other->load(damaged); }), "no error") << "no step yet";
+  EXPECT_EQ(test::error_of([&] { load_state(*other, damaged); }), "no error") << "no step yet";
   State of_a_step;
   follow(*whole, {4.0});
-  whole->save(of_a_step);
-  EXPECT_EQ(test::error_of([&] { other->load(of_a_step); }),
+  of_a_step = state_of(*whole);
+  EXPECT_EQ(test::error_of([&] { load_state(*other, of_a_step); }),
             "the state is damaged: the policy of the noise scale");
 }
 
@@ -149,9 +147,8 @@ TEST(NoiseScalePolicy, GoesOnFromAState) {
 TEST(NoiseScalePolicy, TakesTheLastStepForOneWithinItsBounds) {
   const auto policy = noise_policy("min=16,max=64");
   policy->observe({.step = {.batch_size = 6}, .after = {}});
-  State state;
-  policy->save(state);
-  EXPECT_EQ(test::error_of([&] { noise_policy("min=16,max=64")->load(state); }), "no error");
+  const State state = state_of(*policy);
+  EXPECT_EQ(test::error_of([&] { load_state(*noise_policy("min=16,max=64"), state); }), "no error");
 }
 
 }  // namespace

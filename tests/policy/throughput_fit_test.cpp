@@ -69,19 +69,23 @@ TEST(ThroughputModel, GoesThroughNumbers) {
                               .network_base = 0.5,
                               .network_slope = 0.6,
                               .gamma = 1.7};
-  EXPECT_EQ(ThroughputModel::of_state(model.state()), model);
+  const auto loaded = [](const std::vector<double>& from) {
+    ThroughputModel into;
+    load_numbers(into, from, "the model");
+    return into;
+  };
+  EXPECT_EQ(loaded(numbers_of(model)), model);
   for (const double wrong : {-1.0, std::numeric_limits<double>::quiet_NaN()}) {
     for (std::size_t i = 0; i < 7; ++i) {
-      auto numbers = model.state();
+      auto numbers = numbers_of(model);
       numbers[i] = wrong;
-      EXPECT_NE(test::error_of([&] { static_cast<void>(ThroughputModel::of_state(numbers)); }),
-                "no error");
+      EXPECT_NE(test::error_of([&] { static_cast<void>(loaded(numbers)); }), "no error");
     }
   }
-  auto numbers = model.state();
+  auto numbers = numbers_of(model);
   numbers[6] = 0.5;
-  EXPECT_EQ(test::error_of([&] { static_cast<void>(ThroughputModel::of_state(numbers)); }),
-            "the state is damaged: the model of the time of steps");
+  EXPECT_EQ(test::error_of([&] { static_cast<void>(loaded(numbers)); }),
+            "the state of the model is damaged");
 }
 
 // Whatever the numbers were, the times are found again, also of steps that were not among them.

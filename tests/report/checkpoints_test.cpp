@@ -200,17 +200,16 @@ TEST_F(MetricsState, WhatCameAfterTheStateIsCutOff) {
   {
     MetricsWriter metrics(file_);
     line(metrics, 0);
-    metrics.save(state);
+    state = state_of(metrics, no_training);
     line(metrics, 1);
     whole = text();
     line(metrics, 2);
   }
   MetricsWriter metrics(file_, true);
-  metrics.load(no_training, state);
+  load_state(metrics, state, no_training);
   line(metrics, 1);
   EXPECT_EQ(text(), whole);
-  State later;
-  metrics.save(later);
+  const State later = state_of(metrics, no_training);
   EXPECT_EQ(later.value<std::int64_t>("bytes"), static_cast<std::int64_t>(whole.size()));
 }
 
@@ -219,11 +218,11 @@ TEST_F(MetricsState, LinesThatWereLostAreAnError) {
   {
     MetricsWriter metrics(file_);
     line(metrics, 0);
-    metrics.save(state);
+    state = state_of(metrics, no_training);
   }
   fs::resize_file(file_, 10);
   MetricsWriter metrics(file_, true);
-  EXPECT_THAT(error_of([&] { metrics.load(no_training, state); }),
+  EXPECT_THAT(error_of([&] { load_state(metrics, state, no_training); }),
               HasSubstr("has 10 bytes, less than the"));
 }
 

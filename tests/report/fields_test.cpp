@@ -174,8 +174,7 @@ TEST(Metrics, HaveTheseFields) {
       {{.name = "w", .gradient = true, .norm = 4, .mean = 0.5, .min = -1, .max = 2},
        {.name = "w", .gradient = false, .norm = 3, .mean = 0.25, .min = -2, .max = 1}}};
   metrics.write(step.plan, tensors);
-  State state;
-  metrics.save(state);
+  const State state = state_of(metrics, training);
   EXPECT_EQ(state.count("bytes"), static_cast<std::int64_t>(std::filesystem::file_size(file)));
   const std::vector<std::string> expected{
       R"({"kind": "fault", "step": 7, "core": 2, "substep": 1, "cores_left": 5})",

@@ -15,8 +15,7 @@ namespace {
 
 TEST(RunRecord, KeepsTheConfiguration) {
   const RunConfiguration run{.cores = 11, .learning_rate = 0.25};
-  State record;
-  RunRecord(to_toml(run), {}).save(record);
+  const State record = state_of(RunRecord(to_toml(run), {}), test::NoTraining());
   State checkpoint;
   checkpoint.put("observer/run", record);
   EXPECT_EQ(configuration_in(checkpoint), run);
@@ -34,10 +33,9 @@ TEST(RunRecord, AddsUpItsSeconds) {
   RunRecord record("", {});
   EXPECT_LT(record.wall_seconds(), 900);
   const test::NoTraining training;
-  record.load(training, state);
+  load_state(record, state, training);
   EXPECT_GE(record.wall_seconds(), 1000);
-  State again;
-  record.save(again);
+  const State again = state_of(record, training);
   EXPECT_GE(again.value<double>("wall_seconds"), 1000);
 }
 
@@ -47,11 +45,10 @@ TEST(RunRecord, KnowsTheFilesOfTheRunByTheirContent) {
     const std::vector<WorkloadFile> files{{.option = "model", .extension = ".pt", .bytes = bytes}};
     return RunRecord("", files);
   };
-  State state;
-  record_of("net").save(state);
-  record_of("net").load(training, state);
+  const State state = state_of(record_of("net"), training);
+  load_state(record_of("net"), state, training);
   EXPECT_THAT(
-      test::error_of([&] { record_of("other").load(training, state); }),
+      test::error_of([&] { load_state(record_of("other"), state, training); }),
       testing::AllOf(testing::StartsWith("--model: the file is not the one that the run was "
                                          "trained with (SHA-256 "),
                      testing::EndsWith("accepted: given-model.* of the run")));
@@ -61,9 +58,9 @@ TEST(KernelRecord, SaysWhatDiffers) {
   const test::NoTraining training;
   const auto difference = [&](const std::string& before, const std::string& now) {
     State state;
-    if (!before.empty()) KernelRecord(before).save(state);
+    if (!before.empty()) state = state_of(KernelRecord(before), training);
     KernelRecord record(now);
-    record.load(training, state);
+    load_state(record, state, training);
     return record.difference();
   };
   EXPECT_EQ(difference("Eigen avx2", "Eigen avx2"), "");

@@ -66,14 +66,14 @@ TEST(LossScaler, GoesOnFromItsState) {
     LossScaler first(options);
     std::vector<double> found = scales(first, {course.begin(), middle});
     LossScaler second(options);
-    second.load_state(first.state());
+    load_numbers(second, numbers_of(first), "the loss scale");
     for (const double scale : scales(second, {middle, course.end()})) found.push_back(scale);
     EXPECT_EQ(found, expected) << done;
   }
   LossScaler scaler;
   for (const std::vector<double>& damaged : std::vector<std::vector<double>>{
            {}, {1}, {0, 0}, {-1, 0}, {std::numeric_limits<double>::quiet_NaN(), 0}, {1, -1}}) {
-    EXPECT_NE(error_of([&] { scaler.load_state(damaged); }), "no error");
+    EXPECT_NE(error_of([&] { load_numbers(scaler, damaged, "the loss scale"); }), "no error");
   }
 }
 

@@ -206,11 +206,11 @@ TEST(ReduceOnPlateau, GoesOnFromItsState) {
   EXPECT_TRUE(schedule->watches());
   for (int i = 0; i < 3; ++i) schedule->observe(1);
   const auto other = make_lr_schedule("warmup:length=2+plateau:patience=2");
-  other->load_state(schedule->state());
+  load_numbers(*other, numbers_of(*schedule), "the schedule");
   other->observe(1);
   EXPECT_DOUBLE_EQ(other->factor(2), 0.1);
   EXPECT_THAT(error_of([&] {
-                other->load_state(std::vector<double>{0, 9});
+                load_numbers(*other, std::vector<double>{0, 9}, "the schedule");
               }),
               HasSubstr("damaged"));
 }

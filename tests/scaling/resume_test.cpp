@@ -151,7 +151,7 @@ TEST(Resume, PlateausFallInThisTraining) {
   for (const double metric : {2, 2, 2}) schedule->observe(metric);
   EXPECT_EQ(schedule->factor(0), 0.5);
   const auto resumed = make_lr_schedule("plateau:patience=1,factor=0.5,cooldown=3");
-  resumed->load_state(schedule->state());
+  load_numbers(*resumed, numbers_of(*schedule), "the schedule");
   // Three of cooldown and one of patience.
   for (int i = 0; i < 4; ++i) resumed->observe(2);
   EXPECT_EQ(resumed->factor(0), 0.5);
@@ -197,9 +197,9 @@ TEST(Resume, MovingAverageAfterEveryValue) {
     MovingAverage whole;
     for (int i = 0; i < 12; ++i) {
       MovingAverage resumed;
-      resumed.load_state(whole.state());
+      load_numbers(resumed, numbers_of(whole), "the average");
       for (MovingAverage* average : {&whole, &resumed}) average->add(i * i, 0.8, averaging);
-      EXPECT_EQ(resumed.state(), whole.state()) << i;
+      EXPECT_EQ(numbers_of(resumed), numbers_of(whole)) << i;
       EXPECT_EQ(resumed.value(), whole.value()) << i;
     }
   }

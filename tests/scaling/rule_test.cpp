@@ -126,9 +126,10 @@ TEST(Rules, RefuseArgumentsThatDoNothing) {
 }
 
 TEST(Rules, HaveNoStateButTheirOwn) {
-  EXPECT_TRUE(make_rule("linear")->state().empty());
-  EXPECT_EQ(error_of([] { make_rule("linear")->load_state(std::vector<double>{1}); }),
-            "rule linear has no state, but 1 numbers were kept of it");
+  EXPECT_TRUE(numbers_of(*make_rule("linear")).empty());
+  EXPECT_EQ(
+      error_of([] { load_numbers(*make_rule("linear"), std::vector<double>{1}, "rule linear"); }),
+      "the state of rule linear has 1 numbers; accepted: 0");
 }
 
 TEST(LambdaRule, IsAFactorOfTheUsersOwn) {
@@ -177,7 +178,7 @@ TEST(RampRule, GoesOnFromItsState) {
   const auto rule = make_rule("linear:ramp=4");
   for (const std::int64_t batch : {128, 640, 640}) static_cast<void>(rule->rates(step_of(batch)));
   const auto other = make_rule("linear:ramp=4");
-  other->load_state(rule->state());
+  load_numbers(*other, numbers_of(*rule), "the ramp");
   for (int i = 0; i < 4; ++i) {
     EXPECT_EQ(other->rates(step_of(640)).learning_rate, rule->rates(step_of(640)).learning_rate);
   }

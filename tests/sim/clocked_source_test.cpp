@@ -329,28 +329,26 @@ TEST(ClockedSource, GoesOnFromAState) {
   const Taken all = take(whole, 12);
   ClockedSource first = make();
   take(first, 5);
-  State state;
-  first.save(state, 5);
+  const State state = state_of(first, 5);
   ClockedSource second = make();
-  second.load(state, 5);
+  load_state(second, state, 5);
   EXPECT_EQ(second.time(), all.times[4]);
   const Taken rest = take(second, 7);
   EXPECT_EQ(rest.times.back(), all.times.back());
   options.cluster.restart_seconds = 4;
   ClockedSource other = make();
-  EXPECT_THAT(test::error_of([&] { other.load(state, 5); }),
+  EXPECT_THAT(test::error_of([&] { load_state(other, state, 5); }),
               HasSubstr("another cluster or policy"));
 }
 
 TEST(ClockedSource, IsBoundToTheAvailabilityOfTheStepsTaken) {
   ClockedSource first = clocked(devices({{0, 2}, {5, 3}}));
   take(first, 4);
-  State state;
-  first.save(state, 4);
+  const State state = state_of(first, 4);
   ClockedSource later = clocked(devices({{0, 2}, {5, 1}}));
-  later.load(state, 4);
+  load_state(later, state, 4);
   ClockedSource earlier = clocked(devices({{0, 2}, {3.5, 3}}));
-  EXPECT_THAT(test::error_of([&] { earlier.load(state, 4); }),
+  EXPECT_THAT(test::error_of([&] { load_state(earlier, state, 4); }),
               HasSubstr("cloud: the devices until 4 s are not those"));
 }
 
@@ -375,22 +373,20 @@ TEST(ClockedSource, IsBoundToTheDevicesOfTheVerySecondThatItHasComeTo) {
   ClockedSource cycling = instant({{0, 2}, {0.5, 3}}, TraceEnd::cycle);
   EXPECT_EQ(take(cycling, 3).cores, (std::vector<std::int64_t>{2, 2, 2}));
   EXPECT_EQ(cycling.time().seconds, 4);
-  State state;
-  cycling.save(state, 3);
+  const State state = state_of(cycling, 3);
   EXPECT_THAT(test::error_of([&] {
                 ClockedSource holding = instant({{0, 2}, {0.5, 3}}, TraceEnd::hold);
-                holding.load(state, 3);
+                load_state(holding, state, 3);
               }),
               HasSubstr("the devices until 4 s are not those that the state has used"));
   // It waits for two seconds, and takes those that are there then.
   ClockedSource waiting = instant({{0, 0}, {2, 3}}, TraceEnd::stop);
   EXPECT_EQ(take(waiting, 1).cores, (std::vector<std::int64_t>{3}));
   EXPECT_EQ(waiting.time().seconds, 2);
-  State waited;
-  waiting.save(waited, 1);
+  const State waited = state_of(waiting, 1);
   EXPECT_THAT(test::error_of([&] {
                 ClockedSource other = instant({{0, 0}, {2, 5}}, TraceEnd::stop);
-                other.load(waited, 1);
+                load_state(other, waited, 1);
               }),
               HasSubstr("the devices until 2 s are not those that the state has used"));
 }
@@ -491,17 +487,15 @@ TEST(ClockedSource, TellsItsPolicyHowLongStepsTook) {
 TEST(ClockedSource, IsBoundToItsPolicy) {
   ClockedSource first = by_modest(devices({{0, 2}}), {}, 1);
   take(first, 3);
-  State state;
-  first.save(state, 3);
+  const State state = state_of(first, 3);
   ClockedSource same = by_modest(devices({{0, 2}}), {}, 1);
-  same.load(state, 3);
+  load_state(same, state, 3);
   EXPECT_EQ(same.time(), first.time());
   ClockedSource without = clocked(devices({{0, 2}}));
-  EXPECT_THAT(test::error_of([&] { without.load(state, 3); }),
+  EXPECT_THAT(test::error_of([&] { load_state(without, state, 3); }),
               HasSubstr("another cluster or policy"));
-  State other;
-  without.save(other, 0);
-  EXPECT_THAT(test::error_of([&] { same.load(other, 0); }),
+  const State other = state_of(without, 0);
+  EXPECT_THAT(test::error_of([&] { load_state(same, other, 0); }),
               HasSubstr("another policy, none; accepted: the same, not modest"));
 }
 

@@ -263,6 +263,49 @@ TEST(Simulate, EndsWithItsBudgetAsTrainingDoes) {
   }
 }
 
+class PauseAfterEpochs final : public Observer {
+ public:
+  void on_epoch(Training& training, const EpochRecord&) override { training.pause(); }
+};
+
+// A step of 24 samples, every other one, completes two epochs of 10 at once.
+TEST(Simulate, CountsAllEpochsOfTheStepThatReachesTheBudgetAsTrainingDoes) {
+  const std::int64_t epochs_by_budget[][2] = {{4, 0}, {5, 2}, {28, 2}, {29, 3}, {33, 5}, {60, 6}};
+  for (const auto& [samples, epochs] : epochs_by_budget) {
+    SCOPED_TRACE(samples);
+    const Budget budget{.samples = samples};
+    const Trace trace = test::trace_of({4, 24});
+    TrainOptions options{.epochs = 9, .minibatch_size = 2, .learning_rate = 0.01};
+    options.budget = budget;
+    options.remainder = Remainder::carry;
+    TraceSource source(trace);
+    const SimulationResult simulated = simulate(
+        source,
+        {.dataset_size = 10, .minibatch_size = 2, .remainder = Remainder::carry, .epochs = 9}, {},
+        budget);
+    EXPECT_EQ(simulated.epochs, epochs);
+    Trainer whole(test::tiny_objective(10), trace, options);
+    const auto all = whole.add_observer<test::Recorder>();
+    EXPECT_EQ(whole.fit().epochs, epochs);
+    EXPECT_EQ(whole.result().samples, simulated.samples);
+    ASSERT_EQ(all->epochs.size(), static_cast<std::size_t>(epochs > 0 ? epochs : 1));
+    EXPECT_EQ(all->epochs.back().whole, epochs > 0);
+    // In pieces that end between two of them.
+    State state = Trainer(test::tiny_objective(10), trace, options).state();
+    for (std::size_t seen = 0, before = 1; seen != before;) {
+      Trainer part(test::tiny_objective(10), trace, options);
+      const auto recorder = part.add_observer<test::Recorder>();
+      part.add_observer<PauseAfterEpochs>();
+      part.load_state(state);
+      EXPECT_LE(part.fit().epochs, epochs);
+      before = seen;
+      seen += recorder->epochs.size();
+      state = part.state();
+      if (seen == before) EXPECT_EQ(part.result().epochs, epochs);
+    }
+  }
+}
+
 TEST(Simulate, RefusesABudgetOfWhatItDoesNotKnow) {
   const auto error = [](const Budget& budget) {
     return test::error_of([&] {

@@ -73,37 +73,36 @@ TEST(TimedSource, GoesOnFromAState) {
   options.cluster.checkpoint_seconds = 10;
   TimedSource whole = timed(kThreeSteps, options);
   whole.taken(kThreeSteps[0], at_step(1));
-  State state;
-  whole.save(state, 1);
+  const State state = state_of(whole, 1);
   TimedSource again = timed(kThreeSteps, options);
-  again.load(state, 1);
+  load_state(again, state, 1);
   EXPECT_EQ(again.time_after(at_step(1)), whole.time_after(at_step(1)));
 
   options.cluster.restart_seconds = 1;
   TimedSource other = timed(kThreeSteps, options);
-  EXPECT_THAT(test::error_of([&] { other.load(state, 1); }),
+  EXPECT_THAT(test::error_of([&] { load_state(other, state, 1); }),
               testing::HasSubstr("another cluster or policy"));
   options = timed_options();
   options.cluster.checkpoint_steps = 2;
   options.cluster.checkpoint_seconds = 10;
   options.cores = 3;
   TimedSource wider = timed(kThreeSteps, options);
-  EXPECT_THAT(test::error_of([&] { wider.load(state, 1); }),
+  EXPECT_THAT(test::error_of([&] { load_state(wider, state, 1); }),
               testing::HasSubstr("another cluster or policy"));
   TimedSource others = timed({{8, 1}}, timed_options());
-  EXPECT_THAT(test::error_of([&] { others.load(state, 1); }), testing::HasSubstr("three.csv"))
+  EXPECT_THAT(test::error_of([&] { load_state(others, state, 1); }),
+              testing::HasSubstr("three.csv"))
       << "what its own source refuses";
 }
 
 TEST(TimedSource, PriceIsNoPartOfTheState) {
   TimedSource whole = timed(kThreeSteps, timed_options());
   whole.taken(kThreeSteps[0], at_step(1));
-  State state;
-  whole.save(state, 1);
+  const State state = state_of(whole, 1);
   TimedSource::Options dear = timed_options();
   dear.cluster.price *= 2;
   TimedSource again = timed(kThreeSteps, dear);
-  again.load(state, 1);
+  load_state(again, state, 1);
   EXPECT_EQ(again.time_after(at_step(1))->money, 22) << "of all the time";
 }
 
@@ -136,8 +135,7 @@ class OneLess final : public BatchPolicy {
   [[nodiscard]] std::int64_t max_batch(std::int64_t offered) const override { return offered + 4; }
   [[nodiscard]] bool needs_noise_scale() const override { return true; }
   [[nodiscard]] bool needs_seconds() const override { return true; }
-  void save(State& state) const override { state.put("heard", heard); }
-  void load(const State& state) override { heard = state.value<double>("heard"); }
+  void visit_state(StateVisitor& state) override { state.value("heard", heard); }
 
   double heard = 0;
 };
@@ -166,15 +164,13 @@ TEST(TimedSource, TakesWhatItsPolicyDecides) {
   }
   EXPECT_EQ(source.next(at_step(3)), std::nullopt);
   EXPECT_TRUE(source.decision_inputs(at_step(3)).empty());
-  State state;
-  source.save(state, 3);
+  const State state = state_of(source, 3);
   TimedSource again = make(std::make_unique<OneLess>());
-  again.load(state, 3);
-  State same;
-  again.save(same, 3);
+  load_state(again, state, 3);
+  const State same = state_of(again, 3);
   EXPECT_EQ(same, state);
   TimedSource without = make(nullptr);
-  EXPECT_THAT(test::error_of([&] { without.load(state, 3); }),
+  EXPECT_THAT(test::error_of([&] { load_state(without, state, 3); }),
               testing::HasSubstr("another cluster or policy"));
 }
 

@@ -1,5 +1,8 @@
 #include <algorithm>
+#include <cstdint>
 #include <limits>
+#include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -115,6 +118,97 @@ TEST(State, HoldsStatesUnderNames) {
             "the state's 'a/doubles' has 3 elements; accepted: 1");
   EXPECT_EQ(error_of([&] { static_cast<void>(state.part("a").count("count")); }),
             "the state's 'a/count' is -7; accepted: at least 0");
+}
+
+// One entry of each kind.
+struct Remembered {
+  double rate = 0;
+  std::int64_t count = 0;
+  StepIndex step{};
+  std::vector<float> fixed = std::vector<float>(2);
+  std::vector<double> list{};
+  std::string text{};
+  std::optional<double> best{};
+  bool over = false;
+  StateArray bytes{.type = ElementType::u8, .shape = {0}, .bytes = {}};
+  std::string bound = "same";
+  std::string found{};
+
+  void visit_state(StateVisitor& state) {
+    state.value("rate", rate);
+    state.count("count", count);
+    state.count("step", step);
+    StateVisitor part = state.part("part");
+    part.values("fixed", std::span<float>(fixed));
+    part.list("list", list);
+    part.text("text", text);
+    state.optional("best", best);
+    state.flag("over", over);
+    state.array("bytes", bytes);
+    found = state.bound("bound", bound);
+    state.require(rate < 9, "its rate");
+  }
+};
+
+const Remembered kAll{.rate = 0.5,
+                      .count = 3,
+                      .step = StepIndex{4},
+                      .fixed = {1, 2},
+                      .list = {5, 6, 7},
+                      .text = "words",
+                      .best = 1.5,
+                      .over = true,
+                      .bytes = {.type = ElementType::u8, .shape = {2}, .bytes = "ab"}};
+
+TEST(StateVisitor, LoadsWhatItHasSaved) {
+  const State state = state_of(kAll);
+  EXPECT_EQ(state.part("part").values<float>("fixed"), (std::vector<float>{1, 2}));
+  EXPECT_EQ(state.array("rate").shape, std::vector<std::int64_t>());
+  EXPECT_EQ(state.array("part/fixed").shape, std::vector<std::int64_t>{2});
+  Remembered loaded{.bound = "other"};
+  load_state(loaded, state);
+  EXPECT_EQ(loaded.found, "same") << "and not what would be saved now";
+  loaded.bound = "same";
+  EXPECT_EQ(state_of(loaded), state);
+  // What need not be there is not, and is no more.
+  const State less = state_of(Remembered());
+  EXPECT_FALSE(less.has("best") || less.has("over"));
+  load_state(loaded, less);
+  EXPECT_EQ(state_of(loaded), less);
+}
+
+TEST(StateVisitor, RefusesWhatIsNoState) {
+  const auto error = [](std::string_view name, const auto& value) {
+    State changed;
+    const State good = state_of(kAll);
+    for (const auto& [entry, array] : good.arrays()) {
+      if (entry != name) changed.put_array(entry, array);
+    }
+    for (const auto& [entry, text] : good.texts()) changed.put_text(entry, text);
+    changed.put(name, value);
+    return error_of([&] { load_state(Remembered(), changed); });
+  };
+  EXPECT_EQ(error("rate", 1.0), "no error");
+  EXPECT_EQ(error("rate", 9.0), "the state is damaged: its rate");
+  EXPECT_EQ(error("rate", std::int64_t{1}), "the state's 'rate' is I64; accepted: F64");
+  EXPECT_EQ(error("count", std::int64_t{-1}), "the state's 'count' is -1; accepted: at least 0");
+  EXPECT_EQ(error("part/fixed", std::vector<float>(3)),
+            "the state's 'part/fixed' has 3 elements; accepted: 2");
+  EXPECT_EQ(error_of([] { load_state(Remembered(), State()); }), "the state has no 'rate'");
+}
+
+TEST(StateVisitor, KnowsWhetherThereIsAnything) {
+  State state;
+  state.put("a/b", 1.0);
+  const StateVisitor loading = StateVisitor::out_of(state);
+  EXPECT_FALSE(loading.has_none());
+  EXPECT_FALSE(loading.part("a").has_none());
+  EXPECT_TRUE(loading.part("b").has_none());
+  EXPECT_TRUE(loading.part("a").has("b", false));
+  EXPECT_FALSE(loading.part("a").has("c", true));
+  const StateVisitor saving = StateVisitor::into(state);
+  EXPECT_FALSE(saving.has_none());
+  EXPECT_TRUE(saving.has("c", true));
 }
 
 TEST(State, TakesTheBytesOfTheShape) {

@@ -566,7 +566,7 @@ TEST(Patience, GoesOnFromItsState) {
   EXPECT_TRUE(exactly.is_over_after(0.5)) << "better by no more than delta";
   for (const std::vector<double>& bad :
        {std::vector<double>{}, {1, 2, 3}, {1, 2, 3, 0, 0}, {1, 2, -1, 0}, {1, 2, 0.5, 0}}) {
-    EXPECT_NE(error_of([&] { Patience({}).load_state(bad); }), "no error");
+    EXPECT_NE(error_of([&] { load_numbers(Patience({}), bad, "a patience"); }), "no error");
   }
   EXPECT_NE(error_of([] { static_cast<void>(Patience({.delta = std::nan("")})); }), "no error");
 }

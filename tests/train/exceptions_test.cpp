@@ -102,8 +102,7 @@ class FragileRule final : public Rule {
     planted_.at("rates", static_cast<std::int64_t>(calls_) - 1);
     return scaled(input, 1 + calls_ / 8);
   }
-  std::vector<double> state() const override { return {calls_}; }
-  void load_state(std::span<const double> state) override { calls_ = state[0]; }
+  void visit_state(NumberVisitor& numbers) override { numbers.number(calls_); }
 
  private:
   Planted planted_;
@@ -121,8 +120,7 @@ class FragileSchedule final : public LrSchedule {
     heard_ += 1;
     planted_.at("observe", static_cast<std::int64_t>(heard_));
   }
-  std::vector<double> state() const override { return {heard_}; }
-  void load_state(std::span<const double> state) override { heard_ = state[0]; }
+  void visit_state(NumberVisitor& numbers) override { numbers.number(heard_); }
 
  private:
   Planted planted_;

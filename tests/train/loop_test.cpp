@@ -342,8 +342,7 @@ class SignOptimizer final : public FlatOptimizer<double> {
       update.parameters[i] -= gradient > 0 ? 0.25 : gradient < 0 ? -0.25 : 0;
     }
   }
-  void save(State& state) const override { static_cast<void>(state); }
-  void load(const State& state) override { static_cast<void>(state); }
+  void visit_state(StateVisitor& state) override { static_cast<void>(state); }
 };
 
 TEST(Loop, TakesAnOptimizerOfTheUsersOwn) {

@@ -46,6 +46,18 @@ TEST(MemoryOfATraining, HasWhatTheObjectiveTakesForItself) {
               HasSubstr("8 MB for the optimizer, 3.46e+06 TB for the objective's own copies and "));
 }
 
+TEST(MemoryOfATraining, HasWhatTheOptimizerRemembers) {
+  const OptimizerOptions adam{.kind = OptimizerKind::adam};
+  EXPECT_THAT(error_with({.optimizer = adam, .threads = 1}, {16}),
+              HasSubstr("16 MB for the optimizer"));
+  EXPECT_THAT(error_with({.optimizer = adam, .lookahead = LookaheadOptions{}, .threads = 1}, {16}),
+              HasSubstr("24 MB for the optimizer"));
+  OwnOptimizer own{.remembered = 5};
+  own.of_double = [](const auto&) { return std::unique_ptr<FlatOptimizer<double>>(); };
+  EXPECT_THAT(error_with({.own_optimizer = own, .threads = 1}, {16}),
+              HasSubstr("40 MB for the optimizer"));
+}
+
 TEST(MemoryOfATraining, HasTheGradientsOfTwoStepsOfOneMinibatch) {
   const std::string pair = "16 MB for the gradients of two steps";
   EXPECT_THAT(error_with({.rule = "adascale", .threads = 1}, {16, 2}), HasSubstr(pair));

@@ -40,14 +40,11 @@ class Counter final : public Observer {
       : name_(std::move(name)), by_(by) {}
   std::string_view name() const override { return name_; }
   void on_step(Training&, const StepRecord&) override { count += by_; }
-  void save(State& state) const override {
+  void visit_state(StateVisitor& state, const Training&) override {
     if (silent && count == 0) return;
-    state.put("count", count);
-    state.put_text("by", std::to_string(by_));
-  }
-  void load(const Training&, const State& state) override {
-    count = state.count("count");
-    EXPECT_EQ(state.text("by"), std::to_string(by_));
+    state.count("count", count);
+    const std::string by = std::to_string(by_);
+    EXPECT_EQ(state.bound("by", by), by);
   }
 
   std::int64_t count = 0;
@@ -110,10 +107,9 @@ TEST(BestWeights, SayOfWhichEpochTheyAre) {
   }
   EXPECT_EQ(best.epoch(), EpochIndex{2});
   EXPECT_EQ(best.value(), 1.0);
-  State state;
-  best.save(state);
+  const State state = state_of(best, training);
   BestWeights loaded(Metric::test_loss);
-  loaded.load(training, state);
+  load_state(loaded, state, training);
   EXPECT_EQ(loaded.epoch(), EpochIndex{2});
   EXPECT_EQ(loaded.value(), 1.0);
   EXPECT_EQ(loaded.parameters()[0].values<double>()[0], 10);

@@ -45,10 +45,9 @@ TEST(EarlyStopping, AResumeRemembersHowLongItHasWaited) {
   EarlyStopping before(Metric::test_loss, {.patience = 3});
   for (const double loss : {2.0, 1.0, 1.5, 1.5}) before.on_epoch(training, epoch_of(loss));
   EXPECT_EQ(training.reason(), "");
-  State state;
-  before.save(state);
+  const State state = state_of(before, training);
   EarlyStopping after(Metric::test_loss, {.patience = 3});
-  after.load(training, state);
+  load_state(after, state, training);
   after.on_epoch(training, epoch_of(1.2));
   EXPECT_EQ(training.reason(), "test-loss no longer improves");
 }

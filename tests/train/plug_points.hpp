@@ -51,8 +51,7 @@ class SignDescent final : public FlatOptimizer<double> {
       }
     });
   }
-  void save(State&) const override {}
-  void load(const State&) override {}
+  void visit_state(StateVisitor&) override {}
 };
 
 inline void use_sign_descent(TrainOptions& options) {
@@ -113,8 +112,7 @@ class LargestOnly final : public GradientTransform<T> {
       if (std::abs(gradient.values[i]) < *nth) std::swap(left_[i], gradient.values[i]);
     }
   }
-  void save(State& state) const override { state.put("left", left_); }
-  void load(const State& state) override { state.read("left", std::span<T>(left_)); }
+  void visit_state(StateVisitor& state) override { state.values("left", std::span<T>(left_)); }
 
  private:
   std::size_t kept_;
@@ -206,8 +204,7 @@ class FastestCores final : public BatchPolicy {
   }
   std::int64_t max_batch(std::int64_t offered) const override { return offered; }
   bool needs_seconds() const override { return true; }
-  void save(State& state) const override { state.put("seconds", seconds_); }
-  void load(const State& state) override { seconds_ = state.values<double>("seconds"); }
+  void visit_state(StateVisitor& state) override { state.list("seconds", seconds_); }
 
  private:
   // Of a step on one core, on two, and so on.

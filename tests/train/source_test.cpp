@@ -152,13 +152,11 @@ class Stairs final : public StepSource {
     stair_ = (stair_ + 1) % 4;
   }
   std::int64_t max_batch() const override { return 16; }
-  void save(State& state, std::int64_t steps) const override {
-    state.put("stair", stair_);
-    state.put("steps", steps);
-  }
-  void load(const State& state, std::int64_t steps) override {
-    stair_ = state.count("stair");
-    EXPECT_EQ(state.count("steps"), steps);
+  void visit_state(StateVisitor& state, std::int64_t steps) override {
+    state.count("stair", stair_);
+    std::int64_t taken = steps;
+    state.count("steps", taken);
+    EXPECT_EQ(taken, steps);
   }
 
  private:
@@ -294,10 +292,9 @@ class Ending final : public StepSource {
     return {.cause = cause_, .time = ClockTime{.seconds = time_.seconds + 9, .idle_seconds = 9}};
   }
   std::int64_t max_batch() const override { return 16; }
-  void save(State& state, std::int64_t) const override { state.put("seconds", time_.seconds); }
-  void load(const State& state, std::int64_t steps) override {
-    time_.seconds = state.value<double>("seconds");
-    left_ -= steps;
+  void visit_state(StateVisitor& state, std::int64_t steps) override {
+    state.value("seconds", time_.seconds);
+    if (state.loading()) left_ -= steps;
   }
 
   static constexpr Budget kTenSeconds{.hours = 10.0 / 3600};

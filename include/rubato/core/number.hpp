@@ -1,8 +1,12 @@
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
+#include <optional>
+#include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace rubato {
 
@@ -46,5 +50,82 @@ struct RealRange {
 /// `value` as a count; throws Error when it is no whole number from 0 to 2^53. For counts that are
 /// kept among real numbers.
 [[nodiscard]] std::int64_t count_of(double value);
+
+/// Goes through all that a part has learned, number by number: into a list, or out of one. So what
+/// is saved and what is loaded cannot differ:
+///
+///     void visit_state(NumberVisitor& numbers) {
+///       numbers.number(factor_);
+///       numbers.count(bad_epochs_);
+///     }
+///
+/// numbers_of() and load_numbers() are those who call it. Saving changes nothing; where loading
+/// throws, the part is of no further use.
+class NumberVisitor {
+ public:
+  /// Saves.
+  NumberVisitor() = default;
+  /// Loads `values`, which outlive it as `what` does: of whom they are, for messages.
+  NumberVisitor(std::span<const double> values, std::string_view what)
+      : loading_(true), values_(values), what_(what) {}
+
+  [[nodiscard]] bool loading() const { return loading_; }
+
+  void number(double& value);
+  /// A whole number from 0 to 2^53. Throws Error where another one is loaded.
+  void count(std::int64_t& value);
+  void flag(bool& value);
+  /// Two numbers: whether there is one, and that or 0.
+  void optional(std::optional<double>& value);
+  /// A part with a visit_state() of its own, behind how many numbers it has.
+  template <class Part>
+  void part(Part& part);
+
+  /// Throws Error for damaged numbers where what has been loaded is not good.
+  void require(bool good) const;
+  /// Throws Error where more or fewer numbers were given than have been loaded.
+  void require_all_loaded() const;
+  [[nodiscard]] const std::vector<double>& saved() const { return saved_; }
+
+ private:
+  [[nodiscard]] std::span<const double> next(std::size_t count);
+
+  bool loading_ = false;
+  std::vector<double> saved_;
+  std::span<const double> values_;
+  std::string_view what_;
+  std::size_t loaded_ = 0;
+};
+
+/// What `part` has learned. Its visit_state() changes nothing there, and so may be called although
+/// it is no const function.
+template <class Part>
+[[nodiscard]] std::vector<double> numbers_of(const Part& part) {
+  NumberVisitor numbers;
+  const_cast<Part&>(part).visit_state(numbers);
+  return numbers.saved();
+}
+
+/// Makes `part` go on from there. Throws Error for what are no numbers of `what`.
+template <class Part>
+void load_numbers(Part&& part, std::span<const double> values, std::string_view what) {
+  NumberVisitor numbers(values, what);
+  part.visit_state(numbers);
+  numbers.require_all_loaded();
+}
+
+template <class Part>
+void NumberVisitor::part(Part& part) {
+  if (!loading_) {
+    const std::vector<double> own = numbers_of(part);
+    saved_.push_back(static_cast<double>(own.size()));
+    saved_.insert(saved_.end(), own.begin(), own.end());
+    return;
+  }
+  std::int64_t size = 0;
+  count(size);
+  require(loaded_ <= values_.size() && static_cast<std::size_t>(size) <= values_.size() - loaded_);
+  load_numbers(part, next(static_cast<std::size_t>(size)), what_);
+}
 
 }  // namespace rubato

@@ -66,10 +66,9 @@ class FlatOptimizer {
   virtual ~FlatOptimizer() = default;
 
   virtual void step(const Update<T>& update, Workers& workers) = 0;
-  /// Puts what it remembers from step to step into a state; load() goes on from there, and throws
-  /// Error for a state that is not of such an optimizer.
-  virtual void save(State& state) const = 0;
-  virtual void load(const State& state) = 0;
+  /// What it remembers from step to step. Throws Error for a state that is not of such an
+  /// optimizer.
+  virtual void visit_state(StateVisitor& state) = 0;
   /// Whether Update::layers must be there.
   [[nodiscard]] virtual bool needs_parameter_norms() const { return false; }
   /// Whether rules that sum gradients (GradientReduction::sum) do with it what they say: the step

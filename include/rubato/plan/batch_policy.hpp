@@ -62,10 +62,8 @@ class BatchPolicy {
   /// Whether it needs ObservedStep::seconds.
   [[nodiscard]] virtual bool needs_seconds() const { return false; }
 
-  /// Puts into a state what observe() has left behind; load() goes on from there, to the same bits.
-  /// Throws Error when it cannot.
-  virtual void save(State& state) const { static_cast<void>(state); }
-  virtual void load(const State& state) { static_cast<void>(state); }
+  /// What observe() has left behind, to the bit. By default nothing.
+  virtual void visit_state(StateVisitor& state) { static_cast<void>(state); }
 };
 
 struct FunctionPolicyOptions {

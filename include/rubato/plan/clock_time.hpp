@@ -1,8 +1,8 @@
 #pragma once
 
 #include <cstdint>
-#include <span>
-#include <vector>
+
+#include <rubato/core/number.hpp>
 
 namespace rubato {
 
@@ -24,9 +24,7 @@ struct ClockTime {
 
   friend bool operator==(const ClockTime&, const ClockTime&) = default;
 
-  /// As numbers, and from them. Throws Error for others.
-  [[nodiscard]] std::vector<double> state() const;
-  [[nodiscard]] static ClockTime of_state(std::span<const double> state);
+  void visit_state(NumberVisitor& numbers);
 };
 
 }  // namespace rubato

@@ -37,8 +37,7 @@ class PolicySource final : public StepSource {
   }
   [[nodiscard]] std::string where(StepIndex step) const override { return offers_->where(step); }
   /// A state is bound to the policy's name.
-  void save(State& state, std::int64_t steps) const override;
-  void load(const State& state, std::int64_t steps) override;
+  void visit_state(StateVisitor& state, std::int64_t steps) override;
 
  private:
   [[nodiscard]] std::optional<BatchDecision> decide(const SourceProgress& progress) const;

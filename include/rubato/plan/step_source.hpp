@@ -115,12 +115,9 @@ class StepSource {
   /// Where a step comes from, for messages: "trace.csv:17".
   [[nodiscard]] virtual std::string where(StepIndex step) const;
 
-  /// Saves what taken() has left behind, and what binds the state to the `steps` taken so far;
-  /// load() continues from there, or throws Error if it cannot.
-  virtual void save(State& state, std::int64_t steps) const {
-    static_cast<void>(state), static_cast<void>(steps);
-  }
-  virtual void load(const State& state, std::int64_t steps) {
+  /// What taken() has left behind, and what binds a state to the `steps` taken so far. Throws Error
+  /// for a state of other steps. By default nothing.
+  virtual void visit_state(StateVisitor& state, std::int64_t steps) {
     static_cast<void>(state), static_cast<void>(steps);
   }
 };
@@ -136,8 +133,7 @@ class TraceSource final : public StepSource {
   [[nodiscard]] std::int64_t max_batch() const override;
   [[nodiscard]] const Trace* trace() const override { return &trace_; }
   [[nodiscard]] std::string where(StepIndex step) const override { return trace_.where(step); }
-  void save(State& state, std::int64_t steps) const override;
-  void load(const State& state, std::int64_t steps) override;
+  void visit_state(StateVisitor& state, std::int64_t steps) override;
 
  private:
   Trace trace_;

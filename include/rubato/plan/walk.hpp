@@ -57,6 +57,10 @@ class Walk {
   /// The next step, good until it is taken; null where none comes in this epoch. Throws Error for
   /// one that cannot be taken.
   [[nodiscard]] const NextStep* next();
+  /// Whether all samples of the epoch have been taken; the source is not asked.
+  [[nodiscard]] bool has_all_samples() const {
+    return epoch_samples_ >= planner_.samples_per_epoch();
+  }
   /// Whether the epoch has room for no further step.
   [[nodiscard]] bool epoch_is_full();
   /// Whether the source has no further step although the epoch has room for one.
@@ -66,6 +70,11 @@ class Walk {
   /// What of the budget is reached with next(), where that has so much gain; empty where there is
   /// some left.
   [[nodiscard]] std::string reached_with(double gain);
+  /// Whether the budget is reached with the steps that have been taken.
+  [[nodiscard]] bool budget_is_reached() const {
+    return !reached(budget_, {.iterations = iterations_, .samples = samples_, .time = time_})
+                .empty();
+  }
 
   /// Takes next(), which there has to be. What only training knows: its gain, and the noise scale
   /// with it.
@@ -104,12 +113,10 @@ class Walk {
   /// Minibatches of the largest step that there can be, at least 1.
   [[nodiscard]] std::int64_t max_minibatches() const;
 
-  /// Puts into a state where it is, and what its source has to remember. `in_epoch`: the epoch has
-  /// begun, which epochs of no step yet may have or not.
-  void save(State& state, bool in_epoch) const;
-  /// Goes on from there, and says whether the epoch had begun. Throws Error where the state is
-  /// damaged, or of other steps.
-  [[nodiscard]] bool load(const State& state, std::optional<double> noise_scale);
+  /// Where it is, and what its source has to remember. `in_epoch`: whether the epoch has begun,
+  /// which epochs of no step yet may have or not. `noise_scale` is that of take(). Throws Error
+  /// where the state is damaged, or of other steps.
+  void visit_state(StateVisitor& state, bool& in_epoch, std::optional<double> noise_scale);
 
  private:
   // What comes after the steps that have been taken.
@@ -122,6 +129,7 @@ class Walk {
   };
 
   [[nodiscard]] const Ahead& ahead();
+  void visit_place(StateVisitor& state, bool& in_epoch);
   // Of the next step: with Remainder::carry behind the epoch, where that has all its samples.
   [[nodiscard]] StepPlace place() const;
 

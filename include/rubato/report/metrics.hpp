@@ -34,8 +34,8 @@ struct OwnMetrics {
 /// Epochs and steps count from 0, steps over the whole run.
 class MetricsWriter final : public Observer {
  public:
-  /// Begins the file anew, or keeps what is in it for load(). Throws OutputError when it cannot be
-  /// opened.
+  /// Begins the file anew, or keeps what is in it for a state that is loaded. Throws OutputError
+  /// when it cannot be opened.
   explicit MetricsWriter(std::filesystem::path path, bool keep = false);
 
   [[nodiscard]] std::string_view name() const override { return "metrics"; }
@@ -44,10 +44,9 @@ class MetricsWriter final : public Observer {
                 std::int64_t cores_left) override;
   void on_step(Training& training, const StepRecord& step) override;
   void on_epoch(Training& training, const EpochRecord& epoch) override;
-  /// How long the file is. load() cuts off what was written after the state was taken, and throws
-  /// Error when the file has become shorter than it was then.
-  void save(State& state) const override;
-  void load(const Training& training, const State& state) override;
+  /// How long the file is. Where it loads, it cuts off what was written after the state was taken,
+  /// and throws Error when the file has become shorter than it was then.
+  void visit_state(StateVisitor& state, const Training& training) override;
   /// Brings all lines to the disk. Throws OutputError when that fails, or the file has gone.
   void flush();
   /// Of all lines, once they are on the disk (flush()): by what it is known later that nobody has
@@ -62,6 +61,8 @@ class MetricsWriter final : public Observer {
   // Throws OutputError when the file has gone.
   [[nodiscard]] std::uintmax_t size_on_disk() const;
   void open(std::ios::openmode mode);
+  // What lies behind bytes_.
+  void cut_off();
   void write_line(const std::string& line);
 
   std::filesystem::path path_;

@@ -75,10 +75,8 @@ class AdaScaleEstimator {
   /// The smoothing of a step of that many minibatches.
   [[nodiscard]] double smoothing(std::int64_t minibatches) const;
 
-  /// All that it knows, as numbers; load_state() goes on from there. Throws Error when the numbers
-  /// are not a state of so many groups.
-  [[nodiscard]] std::vector<double> state() const;
-  void load_state(std::span<const double> state);
+  /// All that it knows, of so many groups.
+  void visit_state(NumberVisitor& numbers);
 
  private:
   struct Averages {

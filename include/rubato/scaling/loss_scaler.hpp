@@ -1,8 +1,8 @@
 #pragma once
 
 #include <cstdint>
-#include <span>
-#include <vector>
+
+#include <rubato/core/number.hpp>
 
 namespace rubato {
 
@@ -42,9 +42,7 @@ class LossScaler {
   /// Whether the scale has fallen below the smallest.
   [[nodiscard]] bool exhausted() const { return scale_ < options_.smallest; }
 
-  /// Going on from there. Throws Error for numbers that are no such state.
-  [[nodiscard]] std::vector<double> state() const;
-  void load_state(std::span<const double> state);
+  void visit_state(NumberVisitor& numbers);
 
  private:
   LossScaleOptions options_;

@@ -10,6 +10,7 @@
 
 #include <rubato/core/choice.hpp>
 #include <rubato/core/family.hpp>
+#include <rubato/core/number.hpp>
 #include <rubato/scaling/metric.hpp>
 
 namespace rubato {
@@ -61,10 +62,8 @@ class LrSchedule {
   /// Whether it does anything with what it hears.
   [[nodiscard]] virtual bool watches() const { return false; }
 
-  /// What it has learned so far, as numbers, and going on from there. Throws Error for numbers that
-  /// are no state of this schedule.
-  [[nodiscard]] virtual std::vector<double> state() const { return {}; }
-  virtual void load_state(std::span<const double> state);
+  /// What it has learned so far, from what it has heard. By default nothing.
+  virtual void visit_state(NumberVisitor& numbers) { static_cast<void>(numbers); }
 };
 
 /// The names that make_lr_schedule() accepts.

@@ -1,6 +1,6 @@
 #pragma once
 
-#include <cstdint>
+#include <rubato/core/number.hpp>
 
 namespace rubato {
 
@@ -26,18 +26,27 @@ class MovingAverage {
     state_.total *= factor;
   }
 
+  /// All that it knows.
+  void visit_state(NumberVisitor& numbers) {
+    visit_debiased(numbers);
+    numbers.number(state_.total);
+    numbers.number(state_.count);
+  }
+  /// All that it knows where every value was added by Averaging::debiased.
+  void visit_debiased(NumberVisitor& numbers) {
+    numbers.number(state_.value);
+    numbers.number(state_.biased);
+    numbers.number(state_.weight);
+  }
+
+ private:
   struct State {
     double value = 0;
     double biased = 0;
     double weight = 0;
     double total = 0;
     double count = 0;
-    friend bool operator==(const State&, const State&) = default;
   };
-  [[nodiscard]] const State& state() const { return state_; }
-  void load_state(const State& state) { state_ = state; }
-
- private:
   State state_;
 };
 

@@ -6,8 +6,8 @@
 #include <optional>
 #include <span>
 #include <string_view>
-#include <vector>
 
+#include <rubato/core/number.hpp>
 #include <rubato/scaling/gradient_norms.hpp>
 
 namespace rubato {
@@ -107,10 +107,8 @@ class Rule {
   /// The rates of the next step. Called once for each step, in their order.
   [[nodiscard]] virtual Rates rates(const RuleInput& input) = 0;
 
-  /// What it has learned so far, as numbers, and going on from there. Throws Error for numbers that
-  /// are no state of this rule.
-  [[nodiscard]] virtual std::vector<double> state() const { return {}; }
-  virtual void load_state(std::span<const double> state);
+  /// What it has learned so far: all that rates() goes by besides its input. By default nothing.
+  virtual void visit_state(NumberVisitor& numbers) { static_cast<void>(numbers); }
 
  protected:
   /// The rates of a rule that multiplies the base rate, and nothing else.

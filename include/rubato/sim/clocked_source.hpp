@@ -79,8 +79,7 @@ class ClockedSource final : public StepSource {
   [[nodiscard]] std::int64_t max_batch() const override;
   [[nodiscard]] bool needs_noise_scale() const override;
   [[nodiscard]] std::string where(StepIndex step) const override;
-  void save(State& state, std::int64_t steps) const override;
-  void load(const State& state, std::int64_t steps) override;
+  void visit_state(StateVisitor& state, std::int64_t steps) override;
 
   /// After the steps taken so far.
   [[nodiscard]] const ClockTime& time() const { return time_; }

@@ -47,8 +47,7 @@ class TimedSource final : public StepSource {
     return batch_ == nullptr ? source_->trace() : nullptr;
   }
   [[nodiscard]] std::string where(StepIndex step) const override { return source_->where(step); }
-  void save(State& state, std::int64_t steps) const override;
-  void load(const State& state, std::int64_t steps) override;
+  void visit_state(StateVisitor& state, std::int64_t steps) override;
 
  private:
   // The next step; empty where there is none.

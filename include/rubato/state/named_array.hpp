@@ -39,6 +39,8 @@ struct NamedArray {
 void put_array(State& state, std::string_view prefix, const NamedArray& array);
 /// Copies them back. Throws Error when the state's are of another type or shape.
 void read_array(const State& state, std::string_view prefix, const NamedArray& array);
+/// One of the two, as the visitor saves or loads.
+void visit_array(StateVisitor& state, std::string_view prefix, const NamedArray& array);
 
 /// The SHA-256, in hexadecimal, of the values of `arrays`: their bytes as this machine holds them,
 /// one array after the other. The fingerprint of a training result.

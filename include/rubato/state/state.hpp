@@ -6,12 +6,19 @@
 #include <cstring>
 #include <functional>
 #include <map>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
+#include <rubato/core/index.hpp>
+#include <rubato/core/number.hpp>
+
 namespace rubato {
+
+struct NamedArray;  // state/named_array.hpp
 
 /// The types of elements that a State holds. The names are those of the safetensors format.
 enum class ElementType { f64, f32, f16, bf16, i64, i32, i16, i8, u8, boolean };
@@ -139,5 +146,131 @@ class State {
   // Of what it is a part, for messages: "observer/best-weights/".
   std::string within_;
 };
+
+/// Goes through all that a part remembers, entry by entry: into a state, or out of one. So what is
+/// saved and what is loaded cannot differ:
+///
+///     void visit_state(StateVisitor& state) {
+///       state.count("steps", steps_);
+///       state.values("velocity", std::span<float>(velocity_));
+///     }
+///
+/// state_of() and load_state() are those who call it. Saving changes nothing. Loading throws Error,
+/// with the entry's name, for what is not there, of another type or size, or out of its range; the
+/// part is then of no further use.
+class StateVisitor {
+ public:
+  /// Saves. The state outlives the visitor.
+  [[nodiscard]] static StateVisitor into(State& state) { return {&state, nullptr, {}}; }
+  /// Loads.
+  [[nodiscard]] static StateVisitor out_of(const State& state) { return {nullptr, &state, {}}; }
+  static StateVisitor out_of(State&& state) = delete;
+
+  /// Whether it loads, for what follows from the entries or is done to files because of them.
+  [[nodiscard]] bool loading() const { return from_ != nullptr; }
+  /// Whether an entry that need not be there is: `saved` where it saves.
+  [[nodiscard]] bool has(std::string_view name, bool saved) const;
+  /// Whether it loads and there is no entry at all.
+  [[nodiscard]] bool has_none() const;
+
+  template <StateElement T>
+  void value(std::string_view name, T& value) {
+    values(name, std::span<T>(&value, 1), {});
+  }
+  /// A number of things: at least 0.
+  void count(std::string_view name, std::int64_t& count);
+  template <class Tag>
+  void count(std::string_view name, Index<Tag>& index) {
+    std::int64_t of_index = index.value();
+    count(name, of_index);
+    index = Index<Tag>(of_index);
+  }
+  /// Values, as many as there is room for.
+  template <StateElement T>
+  void values(std::string_view name, std::span<T> values) {
+    this->values(name, values, {static_cast<std::int64_t>(values.size())});
+  }
+  /// Any number of values.
+  template <StateElement T>
+  void list(std::string_view name, std::vector<T>& values) {
+    if (loading()) {
+      values = from_->values<T>(path(name));
+    } else {
+      to_->put(path(name), values);
+    }
+  }
+  void text(std::string_view name, std::string& text);
+  void array(std::string_view name, StateArray& array);
+  /// There where it is not empty.
+  void optional(std::string_view name, std::optional<double>& value);
+  /// There, as 1, where it is true.
+  void flag(std::string_view name, bool& value);
+  /// What a NumberVisitor visits of `part`, which messages call `what`.
+  template <class Part>
+  void numbers(std::string_view name, Part& part, std::string_view what) {
+    if (loading()) {
+      load_numbers(part, from_->values<double>(path(name)), what);
+    } else {
+      to_->put(path(name), numbers_of(part));
+    }
+  }
+
+  /// A text that the state is bound to: saves `now`, and returns it or what has been saved, for the
+  /// caller to compare the two.
+  [[nodiscard]] std::string bound(std::string_view name, const std::string& now);
+  /// The same; `now`, too, where nothing has been saved.
+  [[nodiscard]] std::string bound_if_there(std::string_view name, const std::string& now);
+
+  /// All that is visited there has its name behind "NAME/".
+  [[nodiscard]] StateVisitor part(std::string_view name) const {
+    return {to_, from_, path(name) + '/'};
+  }
+
+  /// Throws Error, "the state is damaged: WHAT", where what has been loaded is not good.
+  void require(bool good, std::string_view what) const;
+
+ private:
+  friend void visit_array(StateVisitor& state, std::string_view prefix, const NamedArray& array);
+
+  StateVisitor(State* to, const State* from, std::string prefix)
+      : to_(to), from_(from), prefix_(std::move(prefix)) {}
+
+  [[nodiscard]] std::string path(std::string_view name) const {
+    return prefix_ + std::string(name);
+  }
+  template <StateElement T>
+  void values(std::string_view name, std::span<T> values, std::vector<std::int64_t> shape) {
+    if (loading()) {
+      from_->read(path(name), values);
+    } else {
+      to_->put_array(path(name), {.type = element_type_of<T>(),
+                                  .shape = std::move(shape),
+                                  .bytes = {reinterpret_cast<const char*>(values.data()),
+                                            values.size_bytes()}});
+    }
+  }
+
+  // One of the two.
+  State* to_;
+  const State* from_;
+  std::string prefix_;
+};
+
+/// What `part` remembers; `arguments` are the further ones of its visit_state(), which changes
+/// nothing there and so may be called although it is no const function.
+template <class Part, class... Arguments>
+[[nodiscard]] State state_of(const Part& part, Arguments&&... arguments) {
+  State state;
+  StateVisitor visitor = StateVisitor::into(state);
+  const_cast<Part&>(part).visit_state(visitor, std::forward<Arguments>(arguments)...);
+  return state;
+}
+
+/// Makes `part` go on from there.
+template <class Part, class... Arguments>
+void load_state(Part&& part, const State& state, Arguments&&... arguments) {
+  StateVisitor visitor = StateVisitor::out_of(state);
+  part.visit_state(visitor, std::forward<Arguments>(arguments)...);
+}
 
 }  // namespace rubato

@@ -63,11 +63,10 @@ class TensorBoard final : public Observer {
                 std::int64_t cores_left) override;
   void on_step(Training& training, const StepRecord& step) override;
   void on_epoch(Training& training, const EpochRecord& epoch) override;
-  /// Saves which files there are, and how long the last one is. load() throws Error when one of
-  /// them is missing, or the last one is shorter than it was. With a state of a training that had
-  /// no such observer, the files that are there stay as they are.
-  void save(State& state) const override;
-  void load(const Training& training, const State& state) override;
+  /// Which files there are, and how long the last one is. Where it loads, it throws Error when one
+  /// of them is missing, or the last one is shorter than it was. With a state of a training that
+  /// had no such observer, the files that are there stay as they are.
+  void visit_state(StateVisitor& state, const Training& training) override;
 
   /// Waits until all events are on the disk. Throws OutputError.
   void sync();

@@ -36,8 +36,7 @@ class TorchOptimizer final : public FlatOptimizer<T> {
 
   void step(const Update<T>& update, Workers& workers) override;
   /// As libtorch serialises it.
-  void save(State& state) const override;
-  void load(const State& state) override;
+  void visit_state(StateVisitor& state) override;
   [[nodiscard]] bool follows_sums() const override { return false; }
 
  private:

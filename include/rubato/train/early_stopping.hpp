@@ -18,8 +18,7 @@ class EarlyStopping final : public Observer {
   /// Throws Error where the trainer does not have the metric.
   void on_added(Training& training) override;
   void on_epoch(Training& training, const EpochRecord& epoch) override;
-  void save(State& state) const override;
-  void load(const Training& training, const State& state) override;
+  void visit_state(StateVisitor& state, const Training& training) override;
   [[nodiscard]] const Patience& patience() const { return patience_; }
 
  private:

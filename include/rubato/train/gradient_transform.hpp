@@ -68,10 +68,9 @@ class GradientTransform {
   /// names the transform; the parameters are then those before the step.
   virtual void apply(const StepGradient<T>& gradient, Workers& workers) = 0;
 
-  /// Puts what it remembers from step to step into a state of its own, which is a part of the
-  /// trainer's; load() goes on from there, and throws Error where it cannot.
-  virtual void save(State& state) const { static_cast<void>(state); }
-  virtual void load(const State& state) { static_cast<void>(state); }
+  /// What it remembers from step to step, in a part of its own of the trainer's state. By default
+  /// nothing.
+  virtual void visit_state(StateVisitor& state) { static_cast<void>(state); }
 };
 
 /// Makes a gradient transform of the user's own, for parameters of either type, as a value.

@@ -69,7 +69,7 @@ class Observer {
   virtual ~Observer() = default;
 
   /// The name of its part of a state, unless it is added under another one; without "/", unique
-  /// within a trainer. Only observers that save() something need one.
+  /// within a trainer. Only observers that remember something need one.
   [[nodiscard]] virtual std::string_view name() const { return {}; }
 
   /// Called when the observer is added to a trainer; if this throws, it is not added.
@@ -109,13 +109,12 @@ class Observer {
   /// may be called here.
   virtual void between_steps(Training& training) { static_cast<void>(training); }
 
-  /// Puts what it remembers into a state of its own, which is a part of the trainer's; load() gets
-  /// that part again and goes on from there, and throws Error where it cannot. It is empty where
-  /// the trainer's state was taken without such an observer. save() is called once when it is
-  /// added, too.
-  virtual void save(State& state) const { static_cast<void>(state); }
-  virtual void load(const Training& training, const State& state) {
-    static_cast<void>(training), static_cast<void>(state);
+  /// What it remembers, in a part of its own of the trainer's state. By default nothing. Where it
+  /// loads, StateVisitor::has_none() says that the trainer's state was taken without such an
+  /// observer, and an Error is thrown where it cannot go on. It is called once when it is added,
+  /// too, to save.
+  virtual void visit_state(StateVisitor& state, const Training& training) {
+    static_cast<void>(state), static_cast<void>(training);
   }
 };
 

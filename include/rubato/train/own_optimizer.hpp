@@ -22,6 +22,9 @@ struct OptimizerParts {
 struct OwnOptimizer {
   std::function<std::unique_ptr<FlatOptimizer<float>>(const OptimizerParts& parts)> of_float{};
   std::function<std::unique_ptr<FlatOptimizer<double>>(const OptimizerParts& parts)> of_double{};
+  /// How many values it remembers of each parameter, for the memory that training is known to need
+  /// before it begins; 0 where nobody says.
+  int remembered = 0;
 
   [[nodiscard]] explicit operator bool() const { return of_float || of_double; }
 };

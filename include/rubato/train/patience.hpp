@@ -2,9 +2,8 @@
 
 #include <cstdint>
 #include <optional>
-#include <span>
-#include <vector>
 
+#include <rubato/core/number.hpp>
 #include <rubato/scaling/metric.hpp>
 
 namespace rubato {
@@ -29,9 +28,8 @@ class Patience {
   [[nodiscard]] bool improved() const { return waited_ == 0 && best_.has_value(); }
   [[nodiscard]] std::optional<double> best() const { return best_; }
 
-  /// Its state as numbers, and a continuation from them. Throws Error for other numbers.
-  [[nodiscard]] std::vector<double> state() const;
-  void load_state(std::span<const double> state);
+  /// What it has learned so far.
+  void visit_state(NumberVisitor& numbers);
 
  private:
   PatienceOptions options_;
