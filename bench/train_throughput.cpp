@@ -17,6 +17,7 @@
 //
 // bench/pytorch/compare runs both beside what a user would pick instead.
 
+#include <algorithm>
 #include <filesystem>
 #include <string_view>
 
@@ -32,6 +33,7 @@
 #include <rubato/torch/losses.hpp>
 #include <rubato/torch/torch_trainer.hpp>
 
+#include "lab/baseline_reducers.hpp"
 #include "models.hpp"
 #include "operators/operators.hpp"
 
@@ -140,8 +142,15 @@ BENCHMARK_CAPTURE(precision, fp16, rubato::Precision::fp16)
 void reducer(benchmark::State& state, const char* name) {
   rubato::TrainOptions options;
   options.threads = 2;
-  options.reduce = name;
   options.exact = false;
+  if (std::ranges::find(rubato::lab::baseline_names(), name) ==
+      rubato::lab::baseline_names().end()) {
+    options.reduce = name;
+  } else {
+    options.own_reducer = {.name = name, .of_float = [name](const auto& size, auto& workers) {
+                             return rubato::lab::make_baseline(name, size, workers);
+                           }};
+  }
   train(state, options);
 }
 BENCHMARK_CAPTURE(reducer, auto, "auto") -> UseManualTime() -> Unit(benchmark::kMillisecond);

@@ -8,6 +8,8 @@ find_package(CLI11 REQUIRED)
 find_package(ZLIB REQUIRED)
 find_package(OpenSSL REQUIRED COMPONENTS Crypto)
 find_package(Eigen3 3.4 REQUIRED NO_MODULE)
+# Boost.Math, of whose headers one file includes some.
+find_package(Boost 1.74 REQUIRED NO_MODULE)
 # The protocol buffers of TensorBoard's files. libtorch loads the same library into the same programs.
 find_package(Protobuf 3.21 REQUIRED)
 # CRC-32C, the checksum of TensorBoard's files.

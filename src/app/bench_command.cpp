@@ -81,7 +81,7 @@ void define_tasks(CommandLine& line, BenchOptions& options) {
   line.option("strategy", "NAME,...",
               fmt::format("the strategies: {}, and with --fused also loop, a loop written by hand; "
                           "two-level takes hosts=N,inner=NAME,outer=NAME [all]",
-                          fmt::join(reducer_names(), ", ")),
+                          fmt::join(lab::strategy_names(false), ", ")),
               "", [&](const std::string& text) { options.strategies = split_strategies(text); });
   line.option("cores", "N,...", "cores, each with a buffer", "8",
               [&](const std::string& text) { options.cores = parse_list(text, kMostCores); });

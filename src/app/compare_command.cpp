@@ -56,9 +56,10 @@ int report(const CompareArguments& arguments, const Design& design, const Experi
     print_text(fmt::format("answer.md, answer.csv, runs.csv and answer.json are in {}\n",
                            folder.path().string()));
   }
-  if (conducted.lost == 0) return 0;
-  warn(fmt::format("{} run{} did not come to {} end; {}", conducted.lost,
-                   conducted.lost == 1 ? "" : "s", conducted.lost == 1 ? "its" : "their", go_on));
+  if (conducted.missing == 0) return 0;
+  warn(fmt::format("{} run{} did not come to {} end; {}", conducted.missing,
+                   conducted.missing == 1 ? "" : "s", conducted.missing == 1 ? "its" : "their",
+                   go_on));
   return static_cast<int>(ExitCode::incomplete);
 }
 

@@ -55,11 +55,11 @@ void CompareProgress::on_stage(const std::string& name, std::int64_t runs,
   stage_ = name;
   runs_ = runs;
   ended_ = std::ssize(ended);
-  unwell_ = lost_ = timed_ = 0;
+  lost_ = missing_ = timed_ = 0;
   seconds_ = 0;
   running_.clear();
   for (const RunResult& result : ended) {
-    unwell_ += result.end == RunEnd::finished ? 0 : 1;
+    lost_ += is_lost(result.end) ? 1 : 0;
     if (!result.has_value()) continue;
     seconds_ += result.wall_seconds;
     ++timed_;
@@ -77,7 +77,7 @@ void CompareProgress::on_end(const std::string& run, const RunResult& result, do
   ++ended_;
   ++timed_;
   seconds_ += seconds;
-  unwell_ += result.end == RunEnd::finished ? 0 : 1;
+  lost_ += is_lost(result.end) ? 1 : 0;
   if (terminal_ && result.end == RunEnd::finished) {
     draw();
     return;
@@ -92,9 +92,9 @@ void CompareProgress::on_damaged(const std::string& run, const std::string& what
   print_line(damage(run, what, aside));
 }
 
-void CompareProgress::on_lost(const std::string& run, const std::string& why) {
+void CompareProgress::on_missing(const std::string& run, const std::string& why) {
   running_.erase(run);
-  ++lost_;
+  ++missing_;
   print_line(fmt::format("{}  {}; it goes on the next time", run, why));
 }
 
@@ -109,7 +109,7 @@ void CompareProgress::on_stage_end() {
 std::string CompareProgress::time_left() const {
   if (timed_ == 0) return {};
   const double each = seconds_ / static_cast<double>(timed_);
-  double work = each * static_cast<double>(runs_ - ended_ - lost_);
+  double work = each * static_cast<double>(runs_ - ended_ - missing_);
   for (const auto& [name, since] : running_) work -= std::min(each, since.seconds());
   return fmt::format("{} left", clock_time(work / static_cast<double>(jobs_)));
 }
@@ -117,8 +117,8 @@ std::string CompareProgress::time_left() const {
 std::string CompareProgress::line() const {
   std::vector<LineField> fields{{fmt::format("{} {}/{}", stage_, ended_, runs_), 7},
                                 {fmt::format("{} running", running_.size()), 3}};
-  if (unwell_ > 0) fields.push_back({fmt::format("{} without a good end", unwell_), 4});
-  if (lost_ > 0) fields.push_back({fmt::format("{} lost", lost_), 5});
+  if (lost_ > 0) fields.push_back({fmt::format("{} lost", lost_), 4});
+  if (missing_ > 0) fields.push_back({fmt::format("{} missing", missing_), 5});
   if (const std::string left = time_left(); !left.empty()) fields.push_back({left, 6});
   const int columns = drawable_columns(STDOUT_FILENO);
   if (runs_ == 0) return fitting_line(std::move(fields), columns);

@@ -26,7 +26,7 @@ class CompareProgress final : public ExperimentView {
   void on_end(const std::string& run, const RunResult& result, double seconds) override;
   void on_damaged(const std::string& run, const std::string& what,
                   const std::filesystem::path& aside) override;
-  void on_lost(const std::string& run, const std::string& why) override;
+  void on_missing(const std::string& run, const std::string& why) override;
   void on_tick() override;
   void on_stage_end() override;
 
@@ -43,8 +43,8 @@ class CompareProgress final : public ExperimentView {
   std::string stage_;
   std::int64_t runs_ = 0;
   std::int64_t ended_ = 0;
-  std::int64_t unwell_ = 0;
   std::int64_t lost_ = 0;
+  std::int64_t missing_ = 0;
   double seconds_ = 0;
   std::int64_t timed_ = 0;
   std::map<std::string, Stopwatch> running_;
@@ -60,7 +60,7 @@ class NoProgress final : public ExperimentView {
               double /*seconds*/) override {}
   void on_damaged(const std::string& run, const std::string& what,
                   const std::filesystem::path& aside) override;
-  void on_lost(const std::string& /*run*/, const std::string& /*why*/) override {}
+  void on_missing(const std::string& /*run*/, const std::string& /*why*/) override {}
   void on_tick() override {}
   void on_stage_end() override {}
 };

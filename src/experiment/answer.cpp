@@ -95,6 +95,11 @@ class Answering {
   [[nodiscard]] bool better(double one, double other) const {
     return measures_.front().better(one, other);
   }
+  [[nodiscard]] Verdict verdict_of(const Comparison& comparison) const {
+    if (!comparison.adjusted) return Verdict::untested;
+    if (*comparison.adjusted > kLevel) return Verdict::tied;
+    return better(comparison.difference.mean, 0) ? Verdict::better : Verdict::worse;
+  }
 
   const ExperimentPlan& plan_;
   std::span<const RunResult> results_;
@@ -107,14 +112,13 @@ class Answering {
 void correct(std::span<Comparison* const> family) {
   std::vector<double> p;
   for (const Comparison* const comparison : family) {
-    if (comparison->paired.p) p.push_back(*comparison->paired.p);
+    if (comparison->p) p.push_back(*comparison->p);
   }
   const std::vector<double> adjusted = holm(p);
   auto next = adjusted.begin();
   for (Comparison* const comparison : family) {
-    if (!comparison->paired.p) continue;
+    if (!comparison->p) continue;
     comparison->adjusted = *next++;
-    comparison->stands = *comparison->adjusted <= kLevel;
   }
 }
 
@@ -218,14 +222,22 @@ void Answering::compare_with_baselines() {
   for (Cell& cell : answer_.cells) {
     const Cell* const baseline = baseline_of(cell);
     if (cell.is_baseline || baseline == nullptr || !cell.value || !baseline->value) continue;
-    cell.to_baseline =
-        Comparison{.paired = paired_difference(values_of(cell), values_of(*baseline))};
+    cell.to_baseline = Comparison{paired_difference(values_of(cell), values_of(*baseline))};
   }
   for (Cell& cell : answer_.cells) {
     if (cell.to_baseline) family.push_back(&*cell.to_baseline);
   }
   correct(family);
   answer_.comparisons = std::ssize(family);
+  for (Cell& cell : answer_.cells) {
+    if (cell.is_baseline) {
+      cell.verdict = Verdict::baseline;
+    } else if (!cell.value) {
+      cell.verdict = Verdict::lost;
+    } else if (cell.to_baseline) {
+      cell.verdict = verdict_of(*cell.to_baseline);
+    }
+  }
 }
 
 void Answering::compare_with_best() {
@@ -240,27 +252,34 @@ void Answering::compare_with_best(std::size_t condition) {
   for (Cell& cell : answer_.cells) {
     if (cell.condition != condition) continue;
     ++all;
-    if (cell.value) cells.push_back(&cell);
+    if (cell.value) {
+      cells.push_back(&cell);
+    } else {
+      cell.rank = Verdict::lost;
+    }
   }
   if (all < 2 || cells.empty()) return;
   Cell* const best = *std::ranges::min_element(cells, [&](const Cell* one, const Cell* other) {
     return better(one->value->mean, other->value->mean);
   });
-  best->is_best = true;
+  best->rank = Verdict::best;
   std::vector<Comparison*> family;
   for (Cell* const cell : cells) {
     if (cell == best) continue;
-    cell->to_best = Comparison{.paired = paired_difference(values_of(*cell), values_of(*best))};
+    cell->to_best = Comparison{paired_difference(values_of(*cell), values_of(*best))};
     family.push_back(&*cell->to_best);
   }
   correct(family);
+  for (Cell* const cell : cells) {
+    if (cell != best) cell->rank = verdict_of(*cell->to_best);
+  }
 }
 
 void Answering::find_blindness() {
   std::vector<double> deviations;
   for (const Cell& cell : answer_.cells) {
-    if (cell.to_baseline && cell.to_baseline->paired.p) {
-      deviations.push_back(cell.to_baseline->paired.difference.deviation);
+    if (cell.to_baseline && cell.to_baseline->p) {
+      deviations.push_back(cell.to_baseline->difference.deviation);
     }
   }
   if (deviations.empty()) return;

@@ -11,6 +11,7 @@
 #include "experiment/run_result.hpp"
 #include "experiment/runs.hpp"
 #include "experiment/statistics.hpp"
+#include "experiment/verdict.hpp"
 
 namespace rubato {
 
@@ -18,12 +19,9 @@ namespace rubato {
 /// they are.
 struct Answer {
   /// A difference over pairs of runs with the same seed.
-  struct Comparison {
-    PairedDifference paired;
+  struct Comparison : PairedDifference {
     /// The p-value after Holm's correction; empty of one pair.
     std::optional<double> adjusted{};
-    /// Whether it is at most kLevel.
-    bool stands = false;
   };
 
   /// What it took to reach the target: medians over the seeds, where a run that did not reach it
@@ -59,7 +57,10 @@ struct Answer {
     std::optional<Comparison> to_baseline{};
     /// To the best of its condition; empty of the best.
     std::optional<Comparison> to_best{};
-    bool is_best = false;
+    /// Beside the best of its condition; empty where it has a value and is alone.
+    std::optional<Verdict> rank{};
+    /// Beside its baseline; empty where that has no value.
+    std::optional<Verdict> verdict{};
     std::optional<ToTarget> to_target{};
     std::optional<Spent> spent{};
     /// Of all its runs together; of batch sizes the most that one of them met.

@@ -9,6 +9,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "experiment/answer_columns.hpp"
 #include "experiment/runs.hpp"
 
 namespace rubato {
@@ -18,22 +19,14 @@ namespace {
 using Cell = Answer::Cell;
 using Labels = std::vector<std::string>;
 
-bool came_to_no_good(RunEnd end) {
-  return end != RunEnd::finished;
-}
-
 // "98.72 tied", "24.78, 3 lost", "4 of 5 lost".
 std::string in_short(const Answer& answer, const Cell& cell) {
-  const auto lost = std::ranges::count_if(cell.members, [&](std::size_t member) {
-    return came_to_no_good(answer.runs[member].result.end);
-  });
+  const auto lost = std::ranges::count_if(
+      cell.members, [&](std::size_t member) { return is_lost(answer.runs[member].result.end); });
   if (!cell.value) return fmt::format("{} of {} lost", lost, cell.runs);
-  std::string text = answer.is_accuracy ? fmt::format("{:.2f}", cell.value->mean)
-                                        : fmt::format("{:.4g}", cell.value->mean);
-  if (cell.is_best) {
-    text += " best";
-  } else if (cell.to_best && cell.to_best->adjusted && !cell.to_best->stands) {
-    text += " tied";
+  std::string text = value_in_words(cell.value->mean, answer.is_accuracy);
+  if (cell.rank == Verdict::best || cell.rank == Verdict::tied) {
+    text += fmt::format(" {}", name_of(*cell.rank));
   }
   return lost == 0 ? text : fmt::format("{}, {} lost", text, lost);
 }
@@ -65,7 +58,7 @@ class Overviews {
     if (own_conditions() < 2) return tables;
     for (const Labels& group : groups_) tables.push_back(table_of(group));
     tables.back().notes.push_back(
-        "Tied: its seeds do not tell it from the best of the column. Lost: runs that diverged, "
+        "Tied: the seeds do not tell it from the best of the column. Lost: runs that diverged, "
         "ran out of devices, never learned, unlearned, failed or are missing.");
     return tables;
   }

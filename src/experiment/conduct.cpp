@@ -50,20 +50,20 @@ class Stage final : public PoolObserver {
     for (std::size_t i = 0; i < runs_.size(); ++i) results.push_back(result(i));
     return results;
   }
-  [[nodiscard]] std::int64_t lost() const { return lost_; }
+  [[nodiscard]] std::int64_t missing() const { return missing_; }
   [[nodiscard]] const std::vector<Measure>& measures() const { return measures_; }
 
   void on_start(const RunTask& task) override { view_.on_start(task.name); }
   void on_end(const RunTask& task, TaskEnd end, double seconds, const std::string& why) override {
-    if (end == TaskEnd::lost) {
-      ++lost_;
-      view_.on_lost(task.name, why);
+    if (end == TaskEnd::missing) {
+      ++missing_;
+      view_.on_missing(task.name, why);
       return;
     }
     const RunResult result = this->result(static_cast<std::size_t>(&task - tasks_.data()));
     if (result.end == RunEnd::missing) {
-      ++lost_;
-      view_.on_lost(task.name, result.reason);
+      ++missing_;
+      view_.on_missing(task.name, result.reason);
       return;
     }
     view_.on_end(task.name, result, seconds);
@@ -95,7 +95,7 @@ class Stage final : public PoolObserver {
   ExperimentView& view_;
   std::vector<Measure> measures_;
   std::vector<RunTask> tasks_;
-  std::int64_t lost_ = 0;
+  std::int64_t missing_ = 0;
 };
 
 bool is_stopped(const PoolOptions& options) {
@@ -109,7 +109,7 @@ std::vector<std::string> taken_of(const std::vector<TuningAnswer>& tuning) {
   return taken;
 }
 
-// False where it was stopped, or a run was lost.
+// False where it was stopped, or a run is missing.
 bool tune(const Design& design, const ExperimentFolder& folder, DataFacts& facts,
           const PoolOptions& options, ExperimentView& view, Conducted& conducted) {
   const std::vector<TuningCell> cells = tuning_of(design);
@@ -117,8 +117,8 @@ bool tune(const Design& design, const ExperimentFolder& folder, DataFacts& facts
   for (const TuningCell& cell : cells) runs.insert(runs.end(), cell.runs.begin(), cell.runs.end());
   Stage stage(folder, true, std::move(runs), facts, view);
   stage.work(fmt::format("tuning {}", design.tuning->option), options);
-  conducted.lost += stage.lost();
-  if (is_stopped(options) || stage.lost() > 0) return false;
+  conducted.missing += stage.missing();
+  if (is_stopped(options) || stage.missing() > 0) return false;
   conducted.tuning =
       tuning_answer(design, cells, plan_of(design).settings, stage.results(), stage.measures());
   return true;
@@ -135,7 +135,7 @@ Conducted conduct(const Design& design, const ExperimentFolder& folder, DataFact
   write_tensorboard_columns(folder, plan, design.tuning ? design.tuning->option : std::string(),
                             stage.measures().front());
   stage.work("runs", options);
-  conducted.lost += stage.lost();
+  conducted.missing += stage.missing();
   if (is_stopped(options)) return conducted;
   conducted.answer = answer_of(plan, stage.results(), stage.measures(), design.target);
   return conducted;

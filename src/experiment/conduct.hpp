@@ -31,8 +31,8 @@ class ExperimentView {
   /// now.
   virtual void on_damaged(const std::string& run, const std::string& what,
                           const std::filesystem::path& aside) = 0;
-  /// `why` it was lost, in words; it goes on the next time.
-  virtual void on_lost(const std::string& run, const std::string& why) = 0;
+  /// `why` it is missing, in words; it goes on the next time.
+  virtual void on_missing(const std::string& run, const std::string& why) = 0;
   /// Several times a second.
   virtual void on_tick() = 0;
   virtual void on_stage_end() = 0;
@@ -41,8 +41,8 @@ class ExperimentView {
 /// What conducting an experiment came to.
 struct Conducted {
   /// Runs that were killed or could not be written: they go on the next time.
-  std::int64_t lost = 0;
-  /// Empty where it was stopped, or a run that tunes was lost.
+  std::int64_t missing = 0;
+  /// Empty where it was stopped, or a run that tunes is missing.
   std::optional<Answer> answer{};
   std::vector<TuningAnswer> tuning{};
 };

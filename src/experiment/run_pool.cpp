@@ -124,11 +124,11 @@ class RunPool {
       observer_.on_end(task, TaskEnd::ended, seconds, {});
       return;
     }
-    const bool lost =
+    const bool missing =
         end.signal != 0 || std::ranges::find(kNotItsOwn, end.code) != kNotItsOwn.end();
     std::string words = said(task);
-    if (lost) {
-      observer_.on_end(task, TaskEnd::lost, seconds, in_words(end));
+    if (missing) {
+      observer_.on_end(task, TaskEnd::missing, seconds, in_words(end));
       return;
     }
     if (words.empty()) words = in_words(end) + "\n";

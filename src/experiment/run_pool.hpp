@@ -25,7 +25,7 @@ enum class TaskEnd {
   ended,
   /// It was killed, ran out of memory or could not write: not its own result. It goes on the next
   /// time.
-  lost,
+  missing,
 };
 
 /// Is told how the work goes on.
@@ -37,7 +37,7 @@ class PoolObserver {
   PoolObserver& operator=(const PoolObserver&) = delete;
 
   virtual void on_start(const RunTask& task) = 0;
-  /// `seconds` since its start; `why` of a task that was lost.
+  /// `seconds` since its start; `why` of a task that is missing.
   virtual void on_end(const RunTask& task, TaskEnd end, double seconds, const std::string& why) = 0;
   /// Several times a second.
   virtual void on_tick() = 0;

@@ -1,7 +1,6 @@
 #include "experiment/run_result.hpp"
 
 #include <algorithm>
-#include <array>
 #include <charconv>
 #include <fstream>
 #include <set>
@@ -10,9 +9,7 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
-#include <rubato/core/choice.hpp>
 #include <rubato/core/error.hpp>
-#include <rubato/plan/step_source.hpp>
 
 #include "core/file.hpp"
 #include "state/sha256.hpp"
@@ -20,14 +17,6 @@
 namespace rubato {
 
 namespace {
-
-constexpr std::array<Choice<RunEnd>, 7> kRunEnds{{{RunEnd::finished, "finished"},
-                                                  {RunEnd::never_learned, "never learned"},
-                                                  {RunEnd::unlearned, "unlearned"},
-                                                  {RunEnd::diverged, "diverged"},
-                                                  {RunEnd::out_of_devices, kOutOfDevices},
-                                                  {RunEnd::failed, "failed"},
-                                                  {RunEnd::missing, "missing"}}};
 
 std::optional<double> number_at(const nlohmann::json& json, std::string_view key) {
   const auto found = json.find(key);
@@ -142,10 +131,6 @@ RunEnd end_of(const RunResult& result, const Measure& measure) {
 }
 
 }  // namespace
-
-std::string_view name_of(RunEnd end) {
-  return choice_name(kRunEnds, end);
-}
 
 RunResult read_result(const std::filesystem::path& run, const Measure& measure) {
   const std::filesystem::path file = run / "summary.json";

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cstdint>
 #include <filesystem>
@@ -7,6 +8,8 @@
 #include <string>
 #include <string_view>
 #include <vector>
+
+#include <rubato/plan/step_source.hpp>
 
 namespace rubato {
 
@@ -31,23 +34,40 @@ inline constexpr double kLearned = 0.02;
 /// How a run ended.
 enum class RunEnd {
   finished,
-  /// Its numbers stayed finite, but the test accuracy of no epoch exceeds chance by kLearned.
-  never_learned,
-  /// It had learned, and in the end does not exceed chance by kLearned.
-  unlearned,
-  /// The loss or the gradient became infinite or NaN.
   diverged,
-  /// There were no devices for the rest of it any more.
   out_of_devices,
-  /// It ended with an error.
+  never_learned,
+  unlearned,
   failed,
-  /// It has not been run to its end.
   missing,
 };
-inline constexpr std::array<RunEnd, 7> kAllRunEnds{
-    RunEnd::finished,       RunEnd::never_learned, RunEnd::unlearned, RunEnd::diverged,
-    RunEnd::out_of_devices, RunEnd::failed,        RunEnd::missing};
-[[nodiscard]] std::string_view name_of(RunEnd end);
+
+struct RunEndRow {
+  RunEnd value;
+  std::string_view name;
+  std::string_view help;
+};
+inline constexpr std::array<RunEndRow, 7> kRunEnds{
+    {{RunEnd::finished, "finished", "it has a result like any other"},
+     {RunEnd::diverged, "diverged", "the loss or the gradient became infinite or NaN"},
+     {RunEnd::out_of_devices, kOutOfDevices,
+      "the availability had no devices for the rest of the training"},
+     {RunEnd::never_learned, "never learned",
+      "all numbers are finite, but the test accuracy of no epoch exceeds the share of the test "
+      "set's largest class by more than 2 points"},
+     {RunEnd::unlearned, "unlearned",
+      "it had exceeded that share by more than 2 points, and in the end does not any more"},
+     {RunEnd::failed, "failed", "it ended with an error"},
+     {RunEnd::missing, "missing",
+      "it was killed, or its memory or disk was exhausted: rubato compare --resume goes on"}}};
+
+[[nodiscard]] constexpr std::string_view name_of(RunEnd end) {
+  return std::ranges::find(kRunEnds, end, &RunEndRow::value)->name;
+}
+/// Whether such a run is called lost: what it came to is no result that anybody wanted.
+[[nodiscard]] constexpr bool is_lost(RunEnd end) {
+  return end != RunEnd::finished;
+}
 
 /// Where a run stands after an epoch, from its beginning.
 struct RunPoint {

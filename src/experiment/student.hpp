@@ -7,9 +7,7 @@ namespace rubato {
 // Student's distribution, and what a paired t-test can see. Its `degrees` of freedom are those of
 // n - 1 differences, and at least 1.
 
-/// P(|T| >= |t|), the p-value of a two-sided test; 0 to 1. By the regularised incomplete beta
-/// function: I_x(degrees / 2, 1 / 2) at x = degrees / (degrees + t^2), Abramowitz and
-/// Stegun 26.7.1.
+/// P(|T| >= |t|), the p-value of a two-sided test; 0 to 1.
 [[nodiscard]] double student_two_sided(double t, std::int64_t degrees);
 
 /// The t that |T| exceeds with probability `level` (above 0, up to 1): 2.776 of 0.05 and 4 degrees.
@@ -17,8 +15,7 @@ namespace rubato {
 
 /// The probability that a two-sided paired t-test at `level` rejects, where the differences of
 /// `pairs` (at least 2) pairs are normal and their mean is `effect` of their standard deviations:
-/// the tails of the noncentral distribution with noncentrality effect * sqrt(pairs), integrated
-/// over the distribution of the estimated deviation.
+/// the tails of the noncentral distribution with noncentrality effect * sqrt(pairs).
 [[nodiscard]] double t_test_power(double effect, std::int64_t pairs, double level);
 
 /// The effect, in standard deviations of the differences, at which that test has `power` (above

@@ -50,7 +50,8 @@ inline constexpr float kVelocity = 0.5F;
 inline constexpr float kLearningRate = 0.01F;
 inline constexpr float kMomentum = 0.9F;
 
-/// The strategies: "loop" (fused only: the bound, a loop written by hand), and reducer_names().
+/// The strategies: reducer_names(), baseline_names(), and "loop" (fused only: the bound, a loop
+/// written by hand).
 [[nodiscard]] std::vector<std::string_view> strategy_names(bool fused);
 
 /// Throws Error for a strategy that is unknown, or has arguments that it does not take, or cannot

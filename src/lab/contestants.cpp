@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <array>
 #include <optional>
+#include <utility>
 
 #include <rubato/collective/kernels.hpp>
 #include <rubato/core/choice.hpp>
@@ -10,6 +11,7 @@
 
 #include "collective/schedule.hpp"
 #include "collective/tree_sum.hpp"
+#include "lab/baseline_reducers.hpp"
 #include "lab/contestant.hpp"
 #include "machine/instruction_set.hpp"
 #include "runtime/schedule_executor.hpp"
@@ -83,14 +85,19 @@ double bytes_to_sum(std::string_view reducer, const ReduceTask& task) {
   return bytes;
 }
 
+std::unique_ptr<Reducer<float>> made(std::string_view name, const ReducerSize& size,
+                                     Workers& workers) {
+  auto baseline = make_baseline(name, size, workers);
+  return baseline ? std::move(baseline) : make_reducer<float>(name, size, workers);
+}
+
 // A reducer, and the update after it.
 class ReducerContestant final : public Contestant {
  public:
   ReducerContestant(std::string_view name, const ReduceTask& task, Workers& workers)
       : task_(task),
         workers_(workers),
-        reducer_(
-            make_reducer<float>(name, {.values = task.size, .max_leaves = task.cores}, workers)),
+        reducer_(made(name, {.values = task.size, .max_leaves = task.cores}, workers)),
         model_(task) {}
 
   void prepare() override {
@@ -245,6 +252,7 @@ bool is_one_pass(std::string_view strategy, const ReduceTask& task) {
 std::vector<std::string_view> strategy_names(bool fused) {
   const auto reducers = reducer_names();
   std::vector<std::string_view> names(reducers.begin(), reducers.end());
+  names.insert(names.end(), baseline_names().begin(), baseline_names().end());
   if (fused) names.push_back(kLoop);
   return names;
 }
@@ -261,7 +269,9 @@ void require_strategy(std::string_view strategy, const ReduceTask& task) {
     }
     return;
   }
-  require_reducer(strategy);
+  if (std::ranges::find(baseline_names(), strategy) == baseline_names().end()) {
+    require_reducer(strategy);
+  }
 }
 
 double memory_of(std::string_view strategy, const ReduceTask& task) {

@@ -20,8 +20,6 @@
 #include "reducers/chunked_tree_reducer.hpp"
 #include "reducers/schedule_reducer.hpp"
 #include "reducers/sharded_reducer.hpp"
-#include "reducers/shared_sum_reducers.hpp"
-#include "reducers/tbb_reducer.hpp"
 #include "reducers/tree_reducer.hpp"
 
 namespace rubato {
@@ -40,44 +38,34 @@ std::unique_ptr<Reducer<T>> make_of(const ReducerSize& size, [[maybe_unused]] Wo
   }
 }
 
-// What a reducer keeps of the leaves of a step.
-enum class Keeps { all_leaves, unmatched_nodes, one_sum };
-
 struct ReducerRow {
   std::string_view name;
   std::string_view help;
-  bool reproducible;
-  Keeps keeps;
+  // Else those that were not added to a neighbour yet.
+  bool keeps_all_leaves;
   std::tuple<Make<float>, Make<double>> make;
 };
 
 template <template <class> class R>
-constexpr ReducerRow reducer_row(std::string_view name, std::string_view help, bool reproducible,
-                                 Keeps keeps) {
-  return {name, help, reproducible, keeps, {make_of<R<float>, float>, make_of<R<double>, double>}};
+constexpr ReducerRow reducer_row(std::string_view name, std::string_view help,
+                                 bool keeps_all_leaves) {
+  return {name, help, keeps_all_leaves, {make_of<R<float>, float>, make_of<R<double>, double>}};
 }
 
-// But for the all-reduce algorithms.
-constexpr std::array<ReducerRow, 6> kReducers{
-    reducer_row<TreeReducer>("tree",
-                             "the combining tree: who comes second adds and climbs; same bits",
-                             true, Keeps::unmatched_nodes),
+// Those that are reproducible; the others are the all-reduce algorithms.
+constexpr std::array<ReducerRow, 3> kReducers{
+    reducer_row<TreeReducer>(
+        "tree", "the combining tree: who comes second adds and climbs; same bits", false),
     reducer_row<ChunkedTreeReducer>(
         "chunked-tree",
         "a combining tree for each chunk of the values, so that threads share "
         "the work near the root; same bits",
-        true, Keeps::unmatched_nodes),
+        false),
     reducer_row<ShardedReducer>(
         "sharded",
         "keeps all leaves and sums them in one pass, each thread a part of the "
         "values; same bits",
-        true, Keeps::all_leaves),
-    reducer_row<MutexReducer>("mutex", "one sum under one lock", false, Keeps::one_sum),
-    reducer_row<AtomicReducer>("atomic", "one sum, each value added atomically", false,
-                               Keeps::one_sum),
-    reducer_row<TbbReducer>(
-        "tbb", "keeps all leaves and sums them by oneTBB's parallel_deterministic_reduce", false,
-        Keeps::all_leaves)};
+        true)};
 
 constexpr std::string_view kAuto = "auto";
 constexpr std::string_view kAutoHelp =
@@ -100,14 +88,6 @@ std::vector<std::string_view> all_names() {
   std::vector<std::string_view> names = row_names(kReducers);
   const auto algorithms = algorithm_names();
   names.insert(names.end(), algorithms.begin(), algorithms.end());
-  return names;
-}
-
-std::vector<std::string_view> exact_names() {
-  std::vector<std::string_view> names{kAuto};
-  for (const ReducerRow& reducer : kReducers) {
-    if (reducer.reproducible) names.push_back(reducer.name);
-  }
   return names;
 }
 
@@ -137,8 +117,7 @@ void require_reducer(std::string_view reducer) {
 }
 
 bool is_reproducible(std::string_view reducer) {
-  const ReducerRow* const found = row_of(reducer);
-  return reducer == kAuto || (found != nullptr && found->reproducible);
+  return reducer == kAuto || row_of(reducer) != nullptr;
 }
 
 void require_reproducible(std::string_view reducer) {
@@ -146,8 +125,8 @@ void require_reproducible(std::string_view reducer) {
   if (is_reproducible(reducer)) return;
   throw Error(
       fmt::format("reducer {} does not give the same bits for every number of threads and cores; "
-                  "accepted: {}, or any without exactness (--exact=false)",
-                  reducer, fmt::join(exact_names(), ", ")));
+                  "accepted: {}, {}, or any without exactness (--exact=false)",
+                  reducer, kAuto, fmt::join(row_names(kReducers), ", ")));
 }
 
 std::string_view auto_reducer(const ReducerSize& size, std::size_t value_bytes) {
@@ -166,15 +145,8 @@ std::int64_t buffers_of(std::string_view reducer, const ReducerSize& size, std::
   const std::int64_t leaves = size.max_leaves;
   if (found == nullptr) return std::min(leaves, cores + 1);
   const std::int64_t in_work = std::min<std::int64_t>(threads, std::min(cores, leaves));
-  switch (found->keeps) {
-    case Keeps::all_leaves:
-      return leaves;
-    case Keeps::unmatched_nodes:
-      return std::min(leaves, SummationTree(leaves).height() + in_work);
-    case Keeps::one_sum:
-      break;
-  }
-  return 1 + in_work;
+  if (found->keeps_all_leaves) return leaves;
+  return std::min(leaves, SummationTree(leaves).height() + in_work);
 }
 
 template <class T>

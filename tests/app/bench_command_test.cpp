@@ -44,8 +44,10 @@ TEST(BenchReduce, MeasuresEveryStrategy) {
     EXPECT_GT(row["bytes_moved"], 0);
     EXPECT_GT(row["triad_bytes_per_second"], 1e8);
   }
-  EXPECT_EQ(measured, std::set<std::string>(reducer_names().begin(), reducer_names().end()));
-  EXPECT_EQ(report["measurements"].size(), 2 * reducer_names().size());
+  std::set<std::string> strategies{"mutex", "atomic", "tbb"};
+  strategies.insert(reducer_names().begin(), reducer_names().end());
+  EXPECT_EQ(measured, strategies);
+  EXPECT_EQ(report["measurements"].size(), 2 * strategies.size());
 }
 
 // The hand-written loop has at most eight arrays.

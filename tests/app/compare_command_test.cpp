@@ -234,9 +234,10 @@ TEST_F(CompareCommand, NamesRunsThatDivergeOrNeverLearn) {
                "0.02,1e38,1e-12", "--seed", "2,3", "--out", "e"});
   ASSERT_EQ(result.code, 0) << result.err;
   const nlohmann::json json = answer("e");
-  EXPECT_EQ(json["cells"][0]["ends"], (nlohmann::json{{"finished", 2}}));
-  EXPECT_EQ(json["cells"][1]["ends"], (nlohmann::json{{"diverged", 2}}));
-  EXPECT_EQ(json["cells"][2]["ends"], (nlohmann::json{{"never learned", 2}}));
+  EXPECT_EQ(json["cells"][0]["ends"]["finished"], 2);
+  EXPECT_EQ(json["cells"][1]["ends"]["diverged"], 2);
+  EXPECT_EQ(json["cells"][1]["verdict"], "lost");
+  EXPECT_EQ(json["cells"][2]["ends"]["never learned"], 2);
   EXPECT_FALSE(json["cells"][2]["value"].is_null());
   EXPECT_THAT(file("e/answer.md"),
               AllOf(HasSubstr("| 2 of 2 diverged |"), HasSubstr("2 of 2 never learned)"),

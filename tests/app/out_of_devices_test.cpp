@@ -69,7 +69,7 @@ TEST_F(OutOfDevices, IsLostInAComparison) {
   const auto answer = json("compared/answer.json");
   for (const auto& cell : answer.at("cells")) {
     const bool is_short = !cell.at("baseline").get<bool>();
-    EXPECT_EQ(cell.at("ends").contains("out of devices"), is_short) << cell.dump();
+    EXPECT_EQ(cell.at("ends").at("out of devices") > 0, is_short) << cell.dump();
     EXPECT_EQ(cell.at("value").is_null(), is_short) << cell.dump();
   }
 }

@@ -55,9 +55,9 @@ TEST(Readme, ItsCommandsDoWhatItSays) {
   const TempFolder folder;
   const std::string out = run_all(test::rubato_commands(readme()), folder);
   // The numbers are of the CPU's kernels.
-  for (const char* line :
-       {"trace spot:most=16,seed=1\n", "  accuracy %    rank   to the baseline  p (Holm)  stands\n",
-        "Best: linear. All others that have a value are worse.\n"}) {
+  for (const char* line : {"trace spot:most=16,seed=1\n",
+                           "  accuracy %    rank   to the baseline  p (Holm)  verdict\n",
+                           "Best: linear. All others that have a value are worse.\n"}) {
     EXPECT_THAT(readme(), HasSubstr(line));
     EXPECT_THAT(out, HasSubstr(line));
   }

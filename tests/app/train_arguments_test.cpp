@@ -561,9 +561,8 @@ TEST(TrainArguments, RejectWhatIsWrong) {
        "convolution, max-pool, "
        "batch-norm"},
       {{"--reduce", "foo"},
-       "--reduce: unknown reducer 'foo'; accepted: auto, tree, chunked-tree, sharded, mutex, "
-       "atomic, "
-       "tbb, sequential, ring, recursive-doubling, halving-doubling, binary-tree, "
+       "--reduce: unknown reducer 'foo'; accepted: auto, tree, chunked-tree, sharded, "
+       "sequential, ring, recursive-doubling, halving-doubling, binary-tree, "
        "double-binary-tree, two-level"},
       {{"--reduce", "two-level:host=2", "--exact=false"},
        "--reduce: unknown argument of two-level 'host'; did you mean 'hosts'? accepted: hosts, "

@@ -28,20 +28,16 @@ class OverviewTest : public testing::Test {
     return answer_.cells.emplace_back(std::move(cell));
   }
 
-  static Answer::Comparison compared(bool stands) {
-    return {.paired = {}, .adjusted = stands ? 0.01 : 0.5, .stands = stands};
-  }
-
   Answer answer_;
 };
 
 TEST_F(OverviewTest, HasAColumnForEachTraceAndATableForEachOtherCondition) {
-  add({"mnist", "saw", "root"}, 0, 98.7).is_best = true;
+  add({"mnist", "saw", "root"}, 0, 98.7).rank = Verdict::best;
   add({"mnist", "saw", "linear"}, 0, std::nullopt, 2);
-  add({"mnist", "spot", "root"}, 1, 98.5).to_best = compared(/*stands=*/true);
-  add({"mnist", "spot", "linear"}, 1, 98.6).is_best = true;
-  add({"fashion", "saw", "root"}, 2, 87.1).to_best = compared(/*stands=*/false);
-  add({"fashion", "saw", "linear"}, 2, 24.78, 1).to_best = compared(/*stands=*/true);
+  add({"mnist", "spot", "root"}, 1, 98.5).rank = Verdict::worse;
+  add({"mnist", "spot", "linear"}, 1, 98.6).rank = Verdict::best;
+  add({"fashion", "saw", "root"}, 2, 87.1).rank = Verdict::tied;
+  add({"fashion", "saw", "linear"}, 2, 24.78, 1).rank = Verdict::worse;
   add({"mnist", "128", "constant"}, 3, 98.9).is_baseline = true;
   const auto tables = overviews_of(answer_);
   ASSERT_EQ(tables.size(), 2U);

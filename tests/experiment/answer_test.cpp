@@ -24,9 +24,10 @@ TEST(Answer, ComparesOverTheSameSeeds) {
   const Answer::Cell& linear = answer.cells[1];
   EXPECT_NEAR(linear.value->mean, 73, 1e-9);
   ASSERT_TRUE(linear.to_baseline.has_value());
-  EXPECT_NEAR(linear.to_baseline->paired.difference.mean, 3, 1e-9);
-  EXPECT_NEAR(linear.to_baseline->paired.p.value(), 0.0132356, 1e-6);
-  EXPECT_TRUE(linear.to_baseline->stands);
+  EXPECT_NEAR(linear.to_baseline->difference.mean, 3, 1e-9);
+  EXPECT_NEAR(linear.to_baseline->p.value(), 0.0132356, 1e-6);
+  EXPECT_EQ(linear.verdict, Verdict::better);
+  EXPECT_EQ(answer.cells[0].verdict, Verdict::baseline);
   EXPECT_FALSE(answer.cells[0].to_baseline.has_value());
   EXPECT_EQ(answer.comparisons, 1);
 }
@@ -40,22 +41,23 @@ TEST(Answer, CorrectsForAllComparisons) {
                                    {"c", more, false},
                                    {"d", more, false}});
   for (std::size_t i = 1; i < answer.cells.size(); ++i) {
-    // 4 x 0.0132: what stands alone does not stand among four.
+    // 4 x 0.0132: what is better alone is tied among four.
     EXPECT_THAT(answer.cells[i].to_baseline->adjusted, Optional(DoubleNear(0.0529424, 1e-6)));
-    EXPECT_FALSE(answer.cells[i].to_baseline->stands);
+    EXPECT_EQ(answer.cells[i].verdict, Verdict::tied);
   }
 }
 
-TEST(Answer, NamesTheBestAndWhatIsNotToldFromIt) {
+TEST(Answer, NamesTheBestAndWhatIsTiedWithIt) {
   const Answer answer = answer_to({{"constant", {0.80, 0.81, 0.82}, true},
                                    {"best", {0.900, 0.912, 0.921}, false},
                                    {"near", {0.910, 0.900, 0.915}, false},
                                    {"far", {0.700, 0.713, 0.720}, false}});
-  EXPECT_TRUE(answer.cells[1].is_best);
+  EXPECT_EQ(answer.cells[1].rank, Verdict::best);
   EXPECT_FALSE(answer.cells[1].to_best.has_value());
-  EXPECT_FALSE(answer.cells[2].to_best->stands);
-  EXPECT_TRUE(answer.cells[3].to_best->stands);
-  EXPECT_LT(answer.cells[3].to_best->paired.difference.mean, 0);
+  EXPECT_EQ(answer.cells[2].rank, Verdict::tied);
+  EXPECT_EQ(answer.cells[3].rank, Verdict::worse);
+  EXPECT_LT(answer.cells[3].to_best->difference.mean, 0);
+  EXPECT_EQ(answer.cells[3].verdict, Verdict::worse);
 }
 
 TEST(Answer, HasNoMeanWhereARunHasNoValue) {
@@ -64,8 +66,9 @@ TEST(Answer, HasNoMeanWhereARunHasNoValue) {
   const Answer::Cell& wild = answer.cells[1];
   EXPECT_FALSE(wild.value.has_value());
   EXPECT_FALSE(wild.to_baseline.has_value());
-  EXPECT_FALSE(wild.is_best);
-  EXPECT_TRUE(answer.cells[0].is_best);
+  EXPECT_EQ(wild.rank, Verdict::lost);
+  EXPECT_EQ(wild.verdict, Verdict::lost);
+  EXPECT_EQ(answer.cells[0].rank, Verdict::best);
   EXPECT_THAT(answer.names_of(RunEnd::diverged), ElementsAre("wild-2"));
   EXPECT_EQ(answer.comparisons, 0);
 }
@@ -83,10 +86,29 @@ TEST(Answer, TakesTheMedianOfWhatReachedTheTarget) {
 
 TEST(Answer, OfOneSeedTestsNothing) {
   const Answer answer = answer_to({{"constant", {0.8}, true}, {"linear", {0.9}, false}});
-  EXPECT_NEAR(answer.cells[1].to_baseline->paired.difference.mean, 10, 1e-9);
+  EXPECT_NEAR(answer.cells[1].to_baseline->difference.mean, 10, 1e-9);
   EXPECT_FALSE(answer.cells[1].to_baseline->adjusted.has_value());
+  EXPECT_EQ(answer.cells[1].verdict, Verdict::untested);
+  EXPECT_EQ(answer.cells[0].rank, Verdict::untested);
   EXPECT_FALSE(answer.cells[1].value->half_width.has_value());
   EXPECT_FALSE(answer.blindness.has_value());
+}
+
+// Of losses the lower are the better ones; and without a value to compare with there is no verdict.
+TEST(Answer, JudgesLossesTheOtherWayRound) {
+  ExperimentPlan plan{.columns = {"trace", "rule"},
+                      .seeds = {"1", "2"},
+                      .cells = {{.labels = {"t", "constant"}, .is_baseline = true, .runs = {0, 1}},
+                                {.labels = {"t", "linear"}, .runs = {2, 3}}},
+                      .runs = std::vector<PlannedRun>(4),
+                      .conditions = {"trace t"},
+                      .settings = {""}};
+  std::vector<RunResult> results(4, RunResult{.end = RunEnd::finished});
+  for (std::size_t i = 0; i < 4; ++i) results[i].final_value = i < 2 ? 0.5 : 0.25;
+  const std::vector<Measure> measures(4, Measure{.is_accuracy = false});
+  EXPECT_EQ(answer_of(plan, results, measures, {}).cells[1].verdict, Verdict::better);
+  results[0].final_value.reset();
+  EXPECT_EQ(answer_of(plan, results, measures, {}).cells[1].verdict, std::nullopt);
 }
 
 TEST(Answer, SaysWhatCouldNotHaveBeenSeen) {

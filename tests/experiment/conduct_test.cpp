@@ -31,14 +31,16 @@ class StageNotes final : public ExperimentView {
   void on_damaged(const std::string& run, const std::string& what, const fs::path& aside) override {
     damaged.push_back(fmt::format("{}: {}: {}", run, what, aside.string()));
   }
-  void on_lost(const std::string& run, const std::string& /*why*/) override { lost.push_back(run); }
+  void on_missing(const std::string& run, const std::string& /*why*/) override {
+    missing.push_back(run);
+  }
   void on_tick() override {}
   void on_stage_end() override {}
 
   std::vector<std::string> stages;
   std::vector<std::string> started;
   std::vector<std::string> damaged;
-  std::vector<std::string> lost;
+  std::vector<std::string> missing;
 };
 
 // Runs that a script pretends to do: it gets the run's folder in $out, and finish makes it one of a
@@ -84,11 +86,11 @@ class Conducting : public testing::Test {
 TEST_F(Conducting, TunesNothingByRunsOneOfWhichWasKilled) {
   design_.tuning = parse_tuning("lr=0.01,0.02");
   const Conducted killed = conduct("case $out in */tune/*0.02*) kill -KILL $$;; esac; finish");
-  EXPECT_EQ(killed.lost, 1);
+  EXPECT_EQ(killed.missing, 1);
   EXPECT_FALSE(killed.answer.has_value());
   EXPECT_THAT(notes_->stages, ElementsAre("tuning lr"));
   const Conducted whole = conduct("finish");
-  EXPECT_EQ(whole.lost, 0);
+  EXPECT_EQ(whole.missing, 0);
   EXPECT_TRUE(whole.answer.has_value());
   EXPECT_THAT(notes_->stages, ElementsAre("tuning lr", "runs"));
 }
@@ -99,7 +101,7 @@ TEST_F(Conducting, DoesDamagedRunsAgain) {
   folder_.write("experiment/runs/64_linear_seed-42/metrics.jsonl", "");
   folder_.write("experiment/runs/64_constant_seed-42/summary.json", "{\"epochs\":");
   const Conducted conducted = conduct("finish");
-  EXPECT_EQ(conducted.lost, 0);
+  EXPECT_EQ(conducted.missing, 0);
   ASSERT_TRUE(conducted.answer.has_value());
   EXPECT_THAT(conducted.answer->names_of(RunEnd::finished),
               UnorderedElementsAre("64_linear_seed-42", "64_constant_seed-42",
@@ -118,10 +120,10 @@ TEST_F(Conducting, DoesDamagedRunsAgain) {
 TEST_F(Conducting, LosesARunThatLeavesNoResult) {
   const Conducted conducted =
       conduct("finish; case $out in *linear*) echo >$out/summary.json;; esac");
-  EXPECT_EQ(conducted.lost, 1);
+  EXPECT_EQ(conducted.missing, 1);
   ASSERT_TRUE(conducted.answer.has_value());
   EXPECT_THAT(conducted.answer->names_of(RunEnd::missing), ElementsAre("64_linear_seed-42"));
-  EXPECT_THAT(notes_->lost, ElementsAre("64_linear_seed-42"));
+  EXPECT_THAT(notes_->missing, ElementsAre("64_linear_seed-42"));
 }
 
 }  // namespace

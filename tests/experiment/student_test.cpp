@@ -42,16 +42,21 @@ TEST(TTestPower, HasTheValuesOfOtherPrograms) {
 
 TEST(TTestPower, IsTheLevelWithoutAnEffect) {
   for (const int pairs : {2, 3, 5, 20}) {
-    EXPECT_NEAR(t_test_power(0, pairs, 0.05), 0.05, 1e-6) << pairs;
-    EXPECT_NEAR(t_test_power(0, pairs, 0.01), 0.01, 1e-6) << pairs;
+    for (const double level : {0.05, 0.01, 0.05 / 62}) {
+      EXPECT_NEAR(t_test_power(0, pairs, level), level, 1e-12) << pairs;
+    }
   }
 }
 
 TEST(DetectableEffect, IsWhereThePowerIs) {
   for (const int pairs : {2, 3, 5, 10}) {
     const double effect = detectable_effect(pairs, 0.05, 0.8);
-    EXPECT_NEAR(t_test_power(effect, pairs, 0.05), 0.8, 1e-9) << pairs;
+    EXPECT_NEAR(t_test_power(effect, pairs, 0.05), 0.8, 1e-12) << pairs;
   }
+  // By Simpson's rule over the distribution of the estimated deviation.
+  EXPECT_NEAR(detectable_effect(2, 0.05 / 8, 0.8), 92.3056255293, 1e-9);
+  EXPECT_NEAR(detectable_effect(5, 0.05, 0.8), 1.68199696596, 1e-9);
+  EXPECT_NEAR(detectable_effect(20, 0.05 / 62, 0.8), 1.1009896252, 1e-9);
   EXPECT_GT(detectable_effect(5, 0.05 / 8, 0.8), detectable_effect(5, 0.05, 0.8));
 }
 

@@ -284,8 +284,7 @@ TEST(Reducer, HoldsNoMoreBuffersThanItNeeds) {
   const std::map<std::string_view, std::int64_t> kept{
       {"tree", 6},          // a pending sum on each of five levels, and the leaf
       {"chunked-tree", 6},  // the same
-      {"sharded", kLeaves}, {"tbb", kLeaves}, {"mutex", 2},  // the sum and the leaf
-      {"atomic", 2},                                         // the same
+      {"sharded", kLeaves},
   };
   Workers workers(1);
   const auto leaves = whole_leaves<float>(kLeaves, 40'000);
@@ -308,7 +307,6 @@ TEST(Reducer, KeepsABufferMoreForEveryThreadThatHasWork) {
   EXPECT_EQ(buffers_of("tree", size, 4, 8, 3), 5 + 3);
   EXPECT_EQ(buffers_of("tree", size, 4, 8, 100), 5 + 8) << "eight cores keep eight threads busy";
   EXPECT_EQ(buffers_of("auto", size, 4, 8, 3), 5 + 3) << "the tree, for so few values";
-  EXPECT_EQ(buffers_of("mutex", size, 4, 8, 3), 1 + 3);
   EXPECT_EQ(buffers_of("sharded", size, 4, 8, 3), 32);
   EXPECT_EQ(buffers_of("two-level:hosts=2", size, 4, 8, 3), 9);
   EXPECT_EQ(buffers_of("tree", {.values = 1, .max_leaves = 1}, 4, 8, 3), 1);
@@ -318,8 +316,6 @@ TEST(Reducer, KeepsTheOthersOrderAwayFromTheExactNames) {
   EXPECT_TRUE(is_reproducible("tree"));
   EXPECT_TRUE(is_reproducible("chunked-tree"));
   EXPECT_TRUE(is_reproducible("sharded"));
-  EXPECT_FALSE(is_reproducible("mutex"));
-  EXPECT_FALSE(is_reproducible("tbb"));
   EXPECT_FALSE(is_reproducible("ring"));
   EXPECT_FALSE(is_reproducible("two-level:hosts=2"));
   EXPECT_TRUE(is_reproducible("auto"));

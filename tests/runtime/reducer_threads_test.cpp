@@ -64,8 +64,7 @@ TEST_P(ReducerThreads, SumEveryLeafOnce) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Names, ReducerThreads,
-                         testing::Values("tree", "chunked-tree", "mutex", "atomic"));
+INSTANTIATE_TEST_SUITE_P(Names, ReducerThreads, testing::Values("tree", "chunked-tree"));
 
 }  // namespace
 }  // namespace rubato

@@ -113,7 +113,7 @@ TEST(SpreadsheetCsv, WhatIsAmbiguousIsRefused) {
             "t.csv:1: ',step,batchsize' is no header of a trace" + accepted);
   // Excel's "Unicode text".
   EXPECT_EQ(error_in(std::string_view("\xFF\xFEs\0t\0e\0p\0", 10)),
-            "t.csv:1: the file is UTF-16; accepted: UTF-8");
+            "t.csv: it is in UTF-16; accepted: a text in UTF-8");
   EXPECT_EQ(error_in("step,batchsize\n0,\"128\n1,64\n"),
             "t.csv:2: a quote is not closed in '0,\"128'; accepted: a number in each field");
   EXPECT_EQ(error_in("step,batchsize\n0,\"128\"5\n"),

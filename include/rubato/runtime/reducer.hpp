@@ -105,9 +105,6 @@ class Reducer {
 ///   chunked-tree  a combining tree for each chunk of the values, so that the threads share the
 ///                 work near the root
 ///   sharded       keeps all leaves, and sums them in one pass, each thread a part of the values
-///   mutex         one sum under one lock
-///   atomic        one sum, each value added atomically
-///   tbb           keeps all leaves, and sums them by oneTBB's parallel_deterministic_reduce
 ///   ring, ...     the all-reduce algorithms of algorithm_names(), between the cores' own sums;
 ///                 with arguments as make_all_reduce() takes them
 [[nodiscard]] std::span<const std::string_view> reducer_names();

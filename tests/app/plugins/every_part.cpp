@@ -21,8 +21,7 @@ class Descent final : public FlatOptimizer<float> {
       }
     });
   }
-  void save(State&) const override {}
-  void load(const State&) override {}
+  void visit_state(StateVisitor&) override {}
 };
 
 // Twice the samples in each epoch.
