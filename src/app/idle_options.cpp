@@ -5,8 +5,6 @@
 #include <rubato/core/error.hpp>
 #include <rubato/core/number.hpp>
 
-#include "config/trace_source.hpp"
-
 namespace rubato::app {
 
 void require_none_idle(const CommandLine& line, std::span<const IdleOption> options) {
@@ -22,12 +20,6 @@ void require_trace_end(const CommandLine& line, const RunConfiguration& run) {
                        .why = "a constant trace has no end",
                        .accepted = "with a file or elastic"};
   require_none_idle(line, {&end, 1});
-}
-
-std::optional<std::string> idle_cores(const RunSteps& steps, const RunConfiguration& run) {
-  if (!cores_of(steps, run).all_said) return std::nullopt;
-  return fmt::format("--cores {} does nothing: {} says how many there are in every step", run.cores,
-                     source_of(steps));
 }
 
 }  // namespace rubato::app

@@ -8,7 +8,6 @@
 #include <rubato/config/run_configuration.hpp>
 
 #include "app/command_line.hpp"
-#include "config/trace_source.hpp"
 
 // Options that do nothing.
 //
@@ -36,9 +35,5 @@ void require_none_idle(const CommandLine& line, std::span<const IdleOption> opti
 
 /// Throws Error for an end that the arguments give to a trace that has none.
 void require_trace_end(const CommandLine& line, const RunConfiguration& run);
-
-/// Where `steps` say for every step how many cores there are, what --cores for others comes to.
-[[nodiscard]] std::optional<std::string> idle_cores(const RunSteps& steps,
-                                                    const RunConfiguration& run);
 
 }  // namespace rubato::app

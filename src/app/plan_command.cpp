@@ -18,6 +18,7 @@
 #include "app/run_options_line.hpp"
 #include "config/trace_source.hpp"
 #include "run/dry_run.hpp"
+#include "run/run_warnings.hpp"
 
 namespace rubato::app {
 

@@ -14,7 +14,6 @@
 #include <rubato/scaling/lr_schedule.hpp>
 
 #include "app/idle_options.hpp"
-#include "app/run_folder_name.hpp"
 #include "config/engine.hpp"
 #include "config/run_option.hpp"
 #include "core/split.hpp"
@@ -133,9 +132,7 @@ void check_folder(const TrainArguments& arguments) {
         "--min-hosts: any host may come to write the run folder, which has to have a name; "
         "accepted: with --out FOLDER or --resume RUN");
   }
-  if (arguments.resume && arguments.out) {
-    throw Error("--out: a run that goes on stays in its folder; accepted: --resume alone");
-  }
+  require_one_folder(arguments);
   // A host may come to a run that has begun.
   if (arguments.out && !arguments.hosts.elastic()) check_run_folder(*arguments.out);
 }

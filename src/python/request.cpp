@@ -1,0 +1,83 @@
+#include "python/request.hpp"
+
+#include <array>
+#include <memory>
+#include <optional>
+#include <string_view>
+
+#include <fmt/format.h>
+#include <pybind11/stl.h>
+
+#include <rubato/config/configuration_file.hpp>
+#include <rubato/core/error.hpp>
+
+#include "config/run_option.hpp"
+
+namespace rubato::python {
+
+namespace {
+
+namespace py = pybind11;
+using Path = std::optional<std::string>;
+
+// Keyword arguments that no file has.
+constexpr std::array<std::string_view, 3> kArguments{"config", "resume", "out"};
+
+std::shared_ptr<Request> request_of(const Path& config, const Path& resume, const Path& out,
+                                    const py::object& rule) {
+  if (config && resume) {
+    throw Error("--config: --resume has a configuration of its own; accepted: one of them");
+  }
+  const auto request = std::make_shared<Request>();
+  Extensions extensions;
+  if (!rule.is_none()) {
+    request->rule = rule_calls(rule.cast<py::dict>());
+    extensions.rules.add(std::string(kOwn), [calls = request->rule](Spec& /*arguments*/) {
+      return std::make_unique<PythonRule>(calls);
+    });
+  }
+  request->run.extensions = extensions;
+  if (out) request->out = *out;
+  if (resume) ask_to_resume(*request, *resume);
+  if (config) read_into(request->run, *config);
+  if (resume) read_into(request->run, *request->resume / "config.toml");
+  return request;
+}
+
+// What is written to a run's folder and nowhere else.
+void require_folder(const RunRequest& request) {
+  if (request.resume || request.out) return;
+  for (const char* name :
+       {"checkpoint-every", "keep", "tensorboard", "histograms", "histograms-every"}) {
+    const bool is_off = name == std::string_view("tensorboard") && !request.run.tensorboard;
+    if (!request.given.contains(name) || is_off) continue;
+    throw Error(fmt::format("--{}: the run is kept nowhere; accepted: with out", name));
+  }
+}
+
+}  // namespace
+
+void set_option(RunConfiguration& run, const std::string& name, const std::string& text) {
+  try {
+    run_option(name).set(run, text);
+  } catch (const Error& error) {
+    throw Error(fmt::format("--{}: {}", name, error.what()));
+  }
+}
+
+void check(const RunRequest& request) {
+  require_none_idle(request.given, request.run);
+  require_consistent(request.run);
+  require_folder(request);
+}
+
+void define_request(py::module_& module) {
+  py::class_<Request, std::shared_ptr<Request>>(module, "Request")
+      .def(py::init(&request_of))
+      .def("set", [](Request& request, const std::string& name, const std::string& text) {
+        set_option(request.run, name, text);
+        request.given.add(name);
+      });
+}
+
+}  // namespace rubato::python
