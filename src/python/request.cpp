@@ -1,6 +1,7 @@
 #include "python/request.hpp"
 
 #include <array>
+#include <filesystem>
 #include <memory>
 #include <optional>
 #include <string_view>
@@ -39,8 +40,10 @@ std::shared_ptr<Request> request_of(const Path& config, const Path& resume, cons
   request->run.extensions = extensions;
   if (out) request->out = *out;
   if (resume) ask_to_resume(*request, *resume);
-  if (config) read_into(request->run, *config);
-  if (resume) read_into(request->run, *request->resume / "config.toml");
+  if (config || resume) {
+    const auto file = config ? std::filesystem::path(*config) : *request->resume / "config.toml";
+    request->run = read_configuration(file, kArguments, request->run);
+  }
   return request;
 }
 

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <memory>
-#include <ranges>
+#include <string_view>
 #include <variant>
 
 #include <fmt/format.h>
@@ -70,8 +70,11 @@ std::vector<std::string> idle_arguments(const RunRequest& request, const RunStep
 std::optional<std::string> scaled_rate(const RunRequest& request, const RunSteps& steps) {
   const RunConfiguration& run = request.run;
   if (!request.given.contains("lr") || request.given.contains("ref-batch")) return std::nullopt;
+  // A user's own is asked in steps alone.
+  const std::vector<std::string_view> built_in = rule_names();
+  if (std::ranges::find(built_in, Spec(run.rule).name()) == built_in.end()) return std::nullopt;
   const std::optional<std::int64_t> batch = only_batch_size(run, steps);
-  const auto rule = RuleRegistry().make(run.rule);
+  const auto rule = make_rule(run.rule);
   if (!batch || *batch == run.reference_batch || !rule->follows_batch_size()) return std::nullopt;
   return fmt::format(
       "--lr {0} is for batch {1}: rule {2} takes steps of batch {3} with {4}\n"
