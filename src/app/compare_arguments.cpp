@@ -41,9 +41,9 @@ struct Given {
 };
 
 std::string default_of_option(const RunOption& option) {
-  const auto text = option.text(Design::default_base());
-  return option.shown_default.empty() || option.name == "threads" ? text.value_or("")
-                                                                  : option.shown_default;
+  if (!option.in_experiment.empty()) return option.in_experiment;
+  return option.shown_default.empty() ? option.text(RunConfiguration()).value_or("")
+                                      : option.shown_default;
 }
 
 void define_axes(CommandLine& line, Given& given) {

@@ -17,6 +17,7 @@
 #include "app/run_options_line.hpp"
 #include "config/engine.hpp"
 #include "config/model_source.hpp"
+#include "config/run_option.hpp"
 
 namespace rubato::app {
 
@@ -122,7 +123,7 @@ class EvaluateCommandLine : public CommandLine {
       read.run =
           evaluation_configuration(run, given().contains("run") ? read.folder : path(run.weights));
     });
-    define_run_options(*this, read.run, evaluation_options());
+    define_run_options(*this, read.run, Commands::evaluate);
     define_evaluation(*this, read, command);
     footer(texts.footer);
   }
@@ -145,8 +146,8 @@ std::vector<CommandLine::Description> own_options(EvaluateCommand command) {
   EvaluateArguments read;
   auto own = EvaluateCommandLine(read, command).descriptions();
   std::erase_if(own, [](const CommandLine::Description& described) {
-    return described.name == "config" ||
-           std::ranges::find(evaluation_options(), described.name) != evaluation_options().end();
+    return described.name == "config" || std::ranges::find(run_options(), described.name,
+                                                           &RunOption::name) != run_options().end();
   });
   return own;
 }

@@ -1,11 +1,7 @@
 #pragma once
 
-#include <optional>
 #include <span>
-#include <string>
 #include <string_view>
-
-#include <rubato/config/run_configuration.hpp>
 
 #include "app/command_line.hpp"
 
@@ -32,8 +28,5 @@ struct IdleOption {
 
 /// Throws Error for the first of `options` that is idle and was given in the arguments.
 void require_none_idle(const CommandLine& line, std::span<const IdleOption> options);
-
-/// Throws Error for an end that the arguments give to a trace that has none.
-void require_trace_end(const CommandLine& line, const RunConfiguration& run);
 
 }  // namespace rubato::app

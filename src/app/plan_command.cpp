@@ -16,6 +16,7 @@
 #include "app/output.hpp"
 #include "app/plan_output.hpp"
 #include "app/run_options_line.hpp"
+#include "config/run_option.hpp"
 #include "config/trace_source.hpp"
 #include "run/dry_run.hpp"
 #include "run/run_warnings.hpp"
@@ -94,7 +95,7 @@ int plan_command(std::span<const std::string> arguments) {
   CommandLine line("rubato plan",
                    "Shows what a trace will do before anything is trained: its epochs, what every "
                    "core gets to do, and how long it lasts.");
-  define_run_options(line, options.run, "Elasticity");
+  define_run_options(line, options.run, Commands::plan);
   define_data(line, options);
   define_output(line, options);
   line.footer(
@@ -112,7 +113,7 @@ int plan_command(std::span<const std::string> arguments) {
                         .why = "no samples are printed",
                         .accepted = "with --indices"};
   require_none_idle(line, {&seed, 1});
-  require_trace_end(line, run);
+  require_none_idle(line.given(), run);
 
   const Planner planner(load_trace(run), {.dataset_size = options.dataset_size,
                                           .minibatch_size = run.minibatch,

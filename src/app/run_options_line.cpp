@@ -4,8 +4,6 @@
 
 #include <fmt/format.h>
 
-#include "config/run_option.hpp"
-
 namespace rubato::app {
 
 namespace {
@@ -32,18 +30,13 @@ void define_run_option(CommandLine& line, RunConfiguration& configuration,
 
 }  // namespace
 
-void define_run_options(CommandLine& line, RunConfiguration& configuration,
-                        std::string_view heading) {
-  for (const RunOption& option : run_options()) {
-    if (!heading.empty() && option.group != heading) continue;
-    define_run_option(line, configuration, option);
-  }
+void define_run_options(CommandLine& line, RunConfiguration& configuration) {
+  for (const RunOption& option : run_options()) define_run_option(line, configuration, option);
 }
 
-void define_run_options(CommandLine& line, RunConfiguration& configuration,
-                        std::span<const std::string_view> names) {
-  for (const std::string_view name : names) {
-    define_run_option(line, configuration, run_option(name));
+void define_run_options(CommandLine& line, RunConfiguration& configuration, Commands command) {
+  for (const RunOption* option : run_options(command)) {
+    define_run_option(line, configuration, *option);
   }
 }
 

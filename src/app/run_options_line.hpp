@@ -1,21 +1,17 @@
 #pragma once
 
-#include <span>
-#include <string_view>
-
 #include <rubato/config/run_configuration.hpp>
 
 #include "app/command_line.hpp"
+#include "config/run_option.hpp"
 
 namespace rubato::app {
 
-/// Adds the options of a run to `line`, or those under one heading alone, which is to read them
-/// into `configuration`; both must outlive its parse().
-void define_run_options(CommandLine& line, RunConfiguration& configuration,
-                        std::string_view heading = {});
+/// Adds the options of a run to `line`, which is to read them into `configuration`; both must
+/// outlive its parse().
+void define_run_options(CommandLine& line, RunConfiguration& configuration);
 
-/// Adds the options of these names.
-void define_run_options(CommandLine& line, RunConfiguration& configuration,
-                        std::span<const std::string_view> names);
+/// Adds those that the command takes.
+void define_run_options(CommandLine& line, RunConfiguration& configuration, Commands command);
 
 }  // namespace rubato::app

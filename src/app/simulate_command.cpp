@@ -1,11 +1,9 @@
 #include "app/simulate_command.hpp"
 
 #include <algorithm>
-#include <array>
 #include <iterator>
 #include <map>
 #include <optional>
-#include <string_view>
 #include <utility>
 #include <variant>
 #include <vector>
@@ -33,13 +31,6 @@ namespace rubato::app {
 
 namespace {
 
-// Of a run's options, those that its time depends on, but for --batch, whose policies go by what
-// only training knows: each may have several values.
-constexpr std::array<std::string_view, 15> kAsked{
-    "model",     "trace",     "availability", "on-trace-end", "cores",
-    "minibatch", "remainder", "cluster",      "price",        "on-idle",
-    "epochs",    "samples",   "hours",        "money",        "straggler"};
-
 constexpr std::size_t kMostRuns = 100'000;
 
 struct Values {
@@ -54,14 +45,16 @@ struct SimulateOptions {
 };
 
 void define_values(CommandLine& line, SimulateOptions& options) {
-  options.values.reserve(kAsked.size());
-  for (const RunOption& option : run_options()) {
-    if (std::ranges::find(kAsked, option.name) == kAsked.end()) continue;
-    Values& values = options.values.emplace_back(Values{.option = &option});
-    line.group(option.group);
-    line.list(option.name, option.value, option.help,
-              option.shown_default.empty() ? option.text(RunConfiguration()).value_or("")
-                                           : option.shown_default,
+  // Those that a run's time depends on, but for --batch, whose policies go by what only training
+  // knows: each may have several values.
+  const std::vector<const RunOption*> asked = run_options(Commands::simulate);
+  options.values.reserve(asked.size());
+  for (const RunOption* option : asked) {
+    Values& values = options.values.emplace_back(Values{.option = option});
+    line.group(option->group);
+    line.list(option->name, option->value, option->help,
+              option->shown_default.empty() ? option->text(RunConfiguration()).value_or("")
+                                            : option->shown_default,
               [&values](const std::string& text) {
                 std::ranges::move(list_values(*values.option, text),
                                   std::back_inserter(values.texts));

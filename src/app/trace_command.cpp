@@ -19,9 +19,9 @@
 
 #include "app/command_line.hpp"
 #include "app/output.hpp"
+#include "app/run_options_line.hpp"
 #include "app/timeline.hpp"
 #include "app/trace_summary.hpp"
-#include "config/run_option.hpp"
 #include "config/trace_source.hpp"
 #include "core/file.hpp"
 #include "core/terminal.hpp"
@@ -62,13 +62,6 @@ void define_format(CommandLine& line, TraceCommandOptions& options) {
 void define_out(CommandLine& line, TraceCommandOptions& options) {
   line.option("out", "FILE", "write it to FILE, and what it is to the terminal", "stdout",
               [&](const std::string& text) { options.out = text; });
-}
-
-void define_run_option(CommandLine& line, RunConfiguration& run, std::string_view name) {
-  const RunOption& option = run_option(name);
-  line.option(option.name, option.value, option.help,
-              option.shown_default.empty() ? option.text(run).value_or("") : option.shown_default,
-              [&option, &run](const std::string& text) { option.set(run, text); });
 }
 
 const std::string& only_operand(const TraceCommandOptions& options, std::string_view accepted) {
@@ -144,9 +137,8 @@ int convert_trace(std::span<const std::string> arguments) {
                    "as CSV with the header 'step,batchsize,cores'.");
   define_operand(line, options, "FILE|GENERATOR", kFileOrGenerator);
   define_format(line, options);
-  define_run_option(line, run, "availability");
-  define_run_option(line, run, "minibatch");
   define_out(line, options);
+  define_run_options(line, run, Commands::convert);
   line.footer(
       "Examples:\n"
       "  rubato trace convert availability.csv --out trace.csv\n"

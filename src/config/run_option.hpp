@@ -6,8 +6,11 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include <rubato/config/run_configuration.hpp>
+
+#include "config/given_options.hpp"
 
 namespace rubato {
 
@@ -24,6 +27,40 @@ enum class OnResume {
   free,        ///< takes the new value
   by_content,  ///< compares what the option names, not its name
   by_file,     ///< refuses it, but for another file with the same content
+};
+
+/// Commands that take an option, or in which it has a part, beside `rubato train` and `rubato
+/// compare`, which have all: a set.
+enum class Commands : unsigned {
+  none = 0,
+  verify = 1U << 0,     ///< the others say that they have no part in it
+  calibrate = 1U << 1,  ///< these, too
+  evaluate = 1U << 2,   ///< `rubato eval` and `rubato predict`
+  simulate = 1U << 3,
+  plan = 1U << 4,
+  convert = 1U << 5,  ///< `rubato trace convert`
+};
+[[nodiscard]] constexpr Commands operator|(Commands a, Commands b) {
+  return static_cast<Commands>(static_cast<unsigned>(a) | static_cast<unsigned>(b));
+}
+/// Whether the sets have a command in common.
+[[nodiscard]] constexpr bool meet(Commands a, Commands b) {
+  return (static_cast<unsigned>(a) & static_cast<unsigned>(b)) != 0;
+}
+/// Of what a step computes, and of what says which steps there are.
+inline constexpr Commands kOfSteps = Commands::verify | Commands::calibrate;
+inline constexpr Commands kOfPlans = Commands::verify | Commands::simulate | Commands::plan;
+
+/// Where an option does nothing.
+struct Idle {
+  /// Whether it does nothing in such a run, wherever it is given; null where it always does
+  /// something.
+  bool (*when)(const RunConfiguration& run) = nullptr;
+  /// Why; "{}" in it is the text of the option `of`.
+  std::string_view why{};
+  /// With what it would do something.
+  std::string_view accepted{};
+  std::string_view of{};
 };
 
 /// The type of an option, as files and other languages see it.
@@ -45,6 +82,24 @@ struct RunOption {
   /// The text with `map` applied to the path in it, if there is one. Empty for an option whose
   /// text never names a file.
   std::string (*map_path)(const std::string& text, const PathMap& map) = nullptr;
+  Commands commands = kOfSteps;
+  /// Whether a value may have commas of its own, so that there is no list of several.
+  bool has_commas = false;
+  /// Whether it is a circumstance of training that a comparison is made under, and no choice.
+  bool is_condition = false;
+  /// Whether it is what a comparison is about: always a column of its answer, and never tuned.
+  bool is_compared = false;
+  /// Whether it is shown beside the results as a hyperparameter: what affects bits is, too.
+  bool is_hyperparameter = false;
+  /// Whether all hosts of a run need the same: of what affects bits they do, too.
+  bool is_agreed = false;
+  /// Whether it does something only where the run has a folder.
+  bool needs_folder = false;
+  /// Its default in an experiment, where that is another.
+  std::string in_experiment{};
+  Idle idle{};
+  /// Why there is none in Python, where there is none.
+  std::string not_in_python{};
   /// What it is for, in a line or two.
   std::string help{};
 
@@ -69,6 +124,15 @@ struct RunOption {
 
 /// All of them, group by group. The same for the whole life of the process.
 [[nodiscard]] std::span<const RunOption> run_options();
+
+/// Those in which one of the commands has a part, in the same order.
+[[nodiscard]] std::vector<const RunOption*> run_options(Commands commands);
+
+/// Why the option does nothing in such a run, and with what it would do something; empty where it
+/// does something.
+[[nodiscard]] std::string why_idle(const RunOption& option, const RunConfiguration& run);
+/// Throws Error for the first option that is given and would do nothing in such a run.
+void require_none_idle(const GivenOptions& given, const RunConfiguration& run);
 
 /// The option of that name. Throws Error for an unknown one, naming the nearest.
 [[nodiscard]] const RunOption& run_option(std::string_view name);

@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <array>
 #include <type_traits>
 #include <utility>
@@ -10,6 +11,8 @@
 #include <rubato/core/choice.hpp>
 #include <rubato/core/error.hpp>
 #include <rubato/core/family.hpp>
+#include <rubato/core/number.hpp>
+#include <rubato/core/spec.hpp>
 #include <rubato/machine/cpus.hpp>
 #include <rubato/plan/shuffle.hpp>
 #include <rubato/policy/batch_policies.hpp>
@@ -31,6 +34,7 @@
 #include "config/readings.hpp"
 #include "config/run_option.hpp"
 #include "config/trace_source.hpp"
+#include "core/split.hpp"
 
 namespace rubato {
 
@@ -87,6 +91,57 @@ std::string map_trace_path(const std::string& text, const RunOption::PathMap& ma
   const std::filesystem::path mapped = map(*file);
   // A file called "128", "elastic" or "spot" stays a file.
   return trace_file(mapped.string()) ? mapped.string() : ("." / mapped).string();
+}
+
+// What Idle::when asks.
+
+constexpr std::string_view kNoModelledTime = "there is no modelled time";
+constexpr std::string_view kModelledTime = "with --clock virtual";
+
+bool needs_no_data(const RunConfiguration& run) {
+  return !model_entry(run.model).classifies;
+}
+bool has_constant_trace(const RunConfiguration& run) {
+  return is_number(run.trace);
+}
+bool is_in_real_time(const RunConfiguration& run) {
+  return run.clock == Clock::real;
+}
+bool counts_nothing(const RunConfiguration& run) {
+  return std::ranges::all_of(split_at(run.schedule, '+'), [](std::string_view part) {
+    const std::string name = Spec(part).name();
+    return name == "constant" || name == "plateau";
+  });
+}
+bool has_no_momentum(const RunConfiguration& run) {
+  return !has_momentum(optimizer_options(run).kind);
+}
+// Groups of parameters have AdaScale gains of their own, and layer-wise rates pass over them.
+bool has_no_groups(const RunConfiguration& run) {
+  const std::string rule = Spec(run.rule).name();
+  return run.weight_decay == 0 && optimizer_options(run).kind != OptimizerKind::lars &&
+         rule != "lbsgd" && rule != "adascale" && !run.log_noise;
+}
+bool has_no_lookahead(const RunConfiguration& run) {
+  return run.lookahead == 0;
+}
+bool watches_nothing(const RunConfiguration& run) {
+  return run.patience == 0 && !run.keep_best && !make_lr_schedule(run.schedule)->watches();
+}
+bool never_stops_early(const RunConfiguration& run) {
+  return run.patience == 0;
+}
+bool writes_no_checkpoints(const RunConfiguration& run) {
+  return !parse_checkpoint_interval(run.checkpoint_every);
+}
+bool monitors_nothing(const RunConfiguration& run) {
+  return run.monitor.empty();
+}
+bool is_without_tensorboard(const RunConfiguration& run) {
+  return !run.tensorboard;
+}
+bool has_no_histograms(const RunConfiguration& run) {
+  return run.histograms.empty();
 }
 
 // Whether a member holds a value, and that value.
@@ -173,6 +228,29 @@ std::int64_t hardware_threads() {
 std::span<const RunOption> run_options() {
   static const std::vector<RunOption> options = all_options();
   return options;
+}
+
+std::vector<const RunOption*> run_options(Commands commands) {
+  std::vector<const RunOption*> found;
+  for (const RunOption& option : run_options()) {
+    if (meet(option.commands, commands)) found.push_back(&option);
+  }
+  return found;
+}
+
+std::string why_idle(const RunOption& option, const RunConfiguration& run) {
+  const Idle& idle = option.idle;
+  if (idle.when == nullptr || !idle.when(run)) return {};
+  const std::string of = idle.of.empty() ? "" : run_option(idle.of).text(run).value_or("");
+  return fmt::format("{}; accepted: {}", fmt::format(fmt::runtime(idle.why), of), idle.accepted);
+}
+
+void require_none_idle(const GivenOptions& given, const RunConfiguration& run) {
+  for (const RunOption& option : run_options()) {
+    if (!given.contains(option.name)) continue;
+    const std::string why = why_idle(option, run);
+    if (!why.empty()) throw Error(fmt::format("--{}: {}", option.name, why));
+  }
 }
 
 const RunOption& run_option(std::string_view name) {

@@ -46,8 +46,9 @@ std::pair<const RunOption*, std::string> option_and_rest(const std::string& text
 
 RunConfiguration Design::default_base() {
   RunConfiguration base;
-  base.threads = 1;
-  base.keep = 1;
+  for (const RunOption& option : run_options()) {
+    if (!option.in_experiment.empty()) option.set(base, option.in_experiment);
+  }
   return base;
 }
 
@@ -98,9 +99,9 @@ bool is_axis(const Design& design, std::string_view option) {
 Tuning parse_tuning(const std::string& text) {
   constexpr std::string_view kExample = "lr=0.01,0.02,0.05";
   const auto [option, rest] = option_and_rest(text, kExample);
-  for (const std::string_view other : {kTraceOption, kRuleOption, kSeedOption}) {
-    if (option->name != other) continue;
-    throw Error(fmt::format("{} is not tuned but compared; accepted: such as {}", other, kExample));
+  if (option->is_compared || option->name == kSeedOption) {
+    throw Error(
+        fmt::format("{} is not tuned but compared; accepted: such as {}", option->name, kExample));
   }
   Tuning tuning{.option = option->name, .values = list_values(*option, rest)};
   require_different(tuning.values);

@@ -34,7 +34,7 @@ struct Tuning {
 /// What an experiment is: the runs of all combinations of the axes' values, a baseline, and what is
 /// the same for all.
 struct Design {
-  /// What no axis sets. The default differs from a run's: one thread, and one checkpoint is kept.
+  /// What no axis sets. The default differs from a run's where RunOption::in_experiment says so.
   RunConfiguration base = default_base();
   /// In the order of the table of options, the seed last.
   std::vector<Axis> axes{};

@@ -1,7 +1,6 @@
 #include "experiment/runs.hpp"
 
 #include <algorithm>
-#include <array>
 #include <map>
 #include <set>
 #include <string_view>
@@ -40,17 +39,12 @@ std::string named_slug(const AxisValue& value) {
   return slug(named_label(value));
 }
 
-bool is_among(std::string_view option, std::initializer_list<std::string_view> options) {
-  return std::ranges::find(options, option) != options.end();
-}
-
 // Trace and rule are always among the columns, and so is every axis but the seed.
 std::vector<Axis> columns_of(const Design& design) {
   std::vector<Axis> columns;
   for (const RunOption& option : run_options()) {
     if (option.name == kSeedOption) continue;
-    const bool always = is_among(option.name, {kTraceOption, kRuleOption});
-    if (!always && !is_axis(design, option.name)) continue;
+    if (!option.is_compared && !is_axis(design, option.name)) continue;
     columns.push_back({.option = option.name, .values = values_of(design, option.name)});
   }
   return columns;
@@ -72,10 +66,10 @@ std::vector<Combination> product_of(const std::vector<Axis>& axes) {
   return combinations;
 }
 
-Combination without(const Combination& combination,
-                    std::initializer_list<std::string_view> options) {
+// Of what is not itself compared.
+Combination setting_of(const Combination& combination) {
   Combination rest = combination;
-  std::erase_if(rest, [&](const AxisValue& value) { return is_among(value.option, options); });
+  std::erase_if(rest, [](const AxisValue& value) { return run_option(value.option).is_compared; });
   return rest;
 }
 
@@ -148,9 +142,7 @@ class Planning {
 
 std::vector<Axis> Planning::setting_axes() const {
   std::vector<Axis> axes = columns_;
-  std::erase_if(axes, [](const Axis& axis) {
-    return is_among(axis.option, {kTraceOption, kRuleOption});
-  });
+  std::erase_if(axes, [](const Axis& axis) { return run_option(axis.option).is_compared; });
   return axes;
 }
 
@@ -158,8 +150,7 @@ RunConfiguration Planning::configured(const Combination& combination) {
   RunConfiguration configuration = design_.base;
   set(configuration, combination);
   apply_budget(design_.budget, configuration);
-  const std::size_t setting =
-      settings_.number_of(words_of(without(combination, {kTraceOption, kRuleOption})));
+  const std::size_t setting = settings_.number_of(words_of(setting_of(combination)));
   if (design_.tuning && setting < tuned_.size()) {
     run_option(design_.tuning->option).set(configuration, tuned_[setting]);
   }
@@ -233,8 +224,7 @@ ExperimentPlan Planning::plan() && {
     Combination given = combination;
     std::erase_if(given, [](const AxisValue& value) { return !is_condition(value.option); });
     PlannedCell cell{.condition = conditions_.number_of(words_of(given)),
-                     .setting = settings_.number_of(
-                         words_of(without(combination, {kTraceOption, kRuleOption})))};
+                     .setting = settings_.number_of(words_of(setting_of(combination)))};
     std::vector<std::string> parts;
     for (const AxisValue& value : combination) {
       cell.labels.push_back(value.label);
@@ -290,8 +280,7 @@ std::vector<TuningCell> Planning::tuning() && {
 }  // namespace
 
 bool is_condition(std::string_view option) {
-  return is_among(option, {"data", "model", kTraceOption, "availability", "on-trace-end", "cores",
-                           "clock", "cluster", "price", "on-idle"});
+  return run_option(option).is_condition;
 }
 
 ExperimentPlan plan_of(const Design& design, const std::vector<std::string>& tuned) {

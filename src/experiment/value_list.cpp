@@ -26,11 +26,6 @@ bool is_argument(std::string_view piece) {
          piece.substr(0, equals).find(':') == std::string_view::npos;
 }
 
-// "N steps|epochs" has none, "PATTERN,..." and "P[,best]" have.
-bool has_commas(const RunOption& option) {
-  return option.value.find(',') != std::string::npos;
-}
-
 std::vector<std::string> range_of(std::string_view text, std::size_t dots) {
   constexpr std::int64_t kLargest = std::numeric_limits<std::int64_t>::max();
   const std::int64_t first = parse_whole(text.substr(0, dots), 0, kLargest);
@@ -50,7 +45,7 @@ std::vector<std::string> range_of(std::string_view text, std::size_t dots) {
 
 std::vector<std::string> list_values(const RunOption& option, std::string_view text) {
   std::vector<std::string> values;
-  if (has_commas(option)) {
+  if (option.has_commas) {
     values.emplace_back(text);
   } else {
     for (const std::string_view piece : split_at(text, ',')) {

@@ -14,15 +14,13 @@ from rubato import _options  # noqa: E402
 def keywords(function):
     """A line for each keyword argument of the table."""
     by_word = {_options.keyword(option["name"]): option for option in _options.TABLE}
-    # The others are written by hand.
-    own = {"model", "data", "trace", "validation", "loss"}
-    if function is rubato.plan:
-        own.add("epochs")
-    words = [word for word in inspect.signature(function).parameters if word in by_word]
-    if function is rubato.simulate:
-        # Each may be a list of values.
-        return [f"    {word}: Any = None," for word in words if word != "trace"]
-    return [f"    {word}: {_options.annotation(by_word[word])} = None," for word in words if word not in own]
+    # What the function has itself is written by hand.
+    code = function.__code__
+    own = code.co_varnames[:code.co_argcount + code.co_kwonlyargcount]
+    words = [word for word in inspect.signature(function).parameters if word in by_word and word not in own]
+    # Of simulate() each may be a list of values.
+    return [f"    {word}: {'Any' if function is rubato.simulate else _options.annotation(by_word[word])} = None,"
+            for word in words]
 
 
 def stubs():

@@ -31,12 +31,15 @@ py::dict dict_of(const RunOption& option) {
   const auto text = option.text(RunConfiguration());
   // What is another on another machine is said in words.
   const bool said = !option.shown_default.empty();
-  return py::dict("name"_a = option.name, "value"_a = option.value, "help"_a = option.help,
-                  "group"_a = option.group, "kind"_a = choice_name(kKinds, option.kind),
-                  "affects"_a = choice_name(kAffects, option.affects),
-                  "accepted"_a = option.accepted,
-                  "default"_a = said ? py::cast(option.shown_default) : py::cast(text),
-                  "is_literal"_a = !said && text.has_value());
+  return py::dict(
+      "name"_a = option.name, "value"_a = option.value, "help"_a = option.help,
+      "group"_a = option.group, "kind"_a = choice_name(kKinds, option.kind),
+      "affects"_a = choice_name(kAffects, option.affects), "accepted"_a = option.accepted,
+      "default"_a = said ? py::cast(option.shown_default) : py::cast(text),
+      "is_literal"_a = !said && text.has_value(), "names_file"_a = option.map_path != nullptr,
+      "is_planned"_a = meet(option.commands, Commands::plan),
+      "is_simulated"_a = meet(option.commands, Commands::simulate),
+      "not_here"_a = option.not_in_python);
 }
 
 }  // namespace

@@ -50,11 +50,10 @@ std::shared_ptr<Request> request_of(const Path& config, const Path& resume, cons
 // What is written to a run's folder and nowhere else.
 void require_folder(const RunRequest& request) {
   if (request.resume || request.out) return;
-  for (const char* name :
-       {"checkpoint-every", "keep", "tensorboard", "histograms", "histograms-every"}) {
-    const bool is_off = name == std::string_view("tensorboard") && !request.run.tensorboard;
-    if (!request.given.contains(name) || is_off) continue;
-    throw Error(fmt::format("--{}: the run is kept nowhere; accepted: with out", name));
+  for (const RunOption& option : run_options()) {
+    if (!option.needs_folder || !request.given.contains(option.name)) continue;
+    if (option.text(request.run) == "false") continue;
+    throw Error(fmt::format("--{}: the run is kept nowhere; accepted: with out", option.name));
   }
 }
 

@@ -1,4 +1,3 @@
-#include <array>
 #include <memory>
 
 #include <fmt/format.h>
@@ -13,10 +12,6 @@ namespace rubato {
 
 namespace {
 
-constexpr std::array<std::string_view, 11> kEvaluationOptions{
-    "data",      "validation", "model",  "loss",    "weights", "precision",
-    "operators", "top-k",      "metric", "threads", "kernels"};
-
 // With steps that nobody takes.
 Trainer idle_trainer(const Workload& workload, const RunConfiguration& configuration) {
   Trainer trainer = workload.make_trainer(std::make_unique<TraceSource>(Trace::constant(1)),
@@ -29,16 +24,11 @@ Trainer idle_trainer(const Workload& workload, const RunConfiguration& configura
 
 }  // namespace
 
-std::span<const std::string_view> evaluation_options() {
-  return kEvaluationOptions;
-}
-
 RunConfiguration evaluation_configuration(const RunConfiguration& run,
                                           const std::filesystem::path& weights) {
   RunConfiguration configuration;
-  for (const std::string_view name : kEvaluationOptions) {
-    const RunOption& option = run_option(name);
-    if (const auto text = option.text(run)) option.set(configuration, *text);
+  for (const RunOption* option : run_options(Commands::evaluate)) {
+    if (const auto text = option->text(run)) option->set(configuration, *text);
   }
   configuration.weights = weights.string();
   return configuration;

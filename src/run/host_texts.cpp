@@ -33,9 +33,7 @@ std::vector<NamedText> what_is_asked_for(const RunConfiguration& configuration,
   std::vector<NamedText> texts{
       {.name = "--kernels", .text = kernels_text(workload.engine().kernels)}};
   for (const RunOption& option : run_options()) {
-    // Norms of gradients are exchanged along with them; cores say which host computes what.
-    const bool counts =
-        option.affects == Affects::bits || option.name == "log-noise" || option.name == "cores";
+    const bool counts = option.affects == Affects::bits || option.is_agreed;
     if (!counts || option.resume == OnResume::by_content || option.name == "kernels") continue;
     texts.push_back(
         {.name = "--" + option.name, .text = option.text(configuration).value_or("not set")});

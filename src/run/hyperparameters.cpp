@@ -2,7 +2,6 @@
 
 #include <filesystem>
 #include <limits>
-#include <string_view>
 #include <utility>
 
 #include <rubato/core/number.hpp>
@@ -13,8 +12,6 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// They change no bit, but they are what a run is about.
-constexpr std::string_view kCores = "cores";
 constexpr RealRange kAnyNumber{std::numeric_limits<double>::lowest(),
                                std::numeric_limits<double>::max(), true, true, "a number"};
 
@@ -27,7 +24,7 @@ fs::path last_name(const fs::path& path) {
 std::vector<Hyperparameter> hyperparameters_of(const RunConfiguration& configuration) {
   std::vector<Hyperparameter> hyperparameters;
   for (const RunOption& option : run_options()) {
-    if (option.affects != Affects::bits && option.name != kCores) continue;
+    if (option.affects != Affects::bits && !option.is_hyperparameter) continue;
     auto text = option.text(configuration);
     if (!text || text->empty()) continue;
     if (option.map_path != nullptr) text = option.map_path(*text, last_name);

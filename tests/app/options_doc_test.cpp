@@ -12,8 +12,6 @@
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 
-#include <rubato/run/evaluation.hpp>
-
 #include "app/evaluate_arguments.hpp"
 #include "app/train_arguments.hpp"
 #include "config/run_option.hpp"
@@ -104,8 +102,8 @@ std::string own_table(app::TrainCommand command) {
 // The names of the options of a run that eval and predict take.
 std::string taken_by_evaluation() {
   std::string names;
-  for (const std::string_view name : evaluation_options()) {
-    names += fmt::format("{}`--{}`", names.empty() ? "" : ", ", name);
+  for (const RunOption* option : run_options(Commands::evaluate)) {
+    names += fmt::format("{}`--{}`", names.empty() ? "" : ", ", option->name);
   }
   return names;
 }

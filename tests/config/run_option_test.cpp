@@ -112,6 +112,46 @@ TEST(RunOptions, HaveJson) {
             "a \"quoted\"\n\xEF\xBF\xBD");
 }
 
+// What a list of several values is separated by may be part of one.
+TEST(RunOptions, WithCommasInTheirValuesSaySo) {
+  for (const RunOption& option : run_options()) {
+    if (option.value.find(',') == std::string::npos) continue;
+    EXPECT_TRUE(option.has_commas) << option.name;
+  }
+}
+
+TEST(RunOptions, HaveTheirPartInCommands) {
+  const auto names = [](Commands commands) {
+    std::vector<std::string> found;
+    for (const RunOption* option : run_options(commands)) found.push_back(option->name);
+    return found;
+  };
+  EXPECT_EQ(names(Commands::convert), (std::vector<std::string>{"availability", "minibatch"}));
+  EXPECT_EQ(names(Commands::plan),
+            (std::vector<std::string>{"trace", "availability", "on-trace-end", "cores", "minibatch",
+                                      "remainder", "assignment"}));
+  EXPECT_TRUE(names(Commands::none).empty());
+  for (const RunOption& option : run_options()) {
+    // Verification shows nothing but whether bits are the same.
+    const bool is_shown = option.affects == Affects::output && !option.is_agreed;
+    EXPECT_FALSE(is_shown && meet(option.commands, kOfSteps)) << option.name;
+  }
+}
+
+TEST(RunOptions, SayWhereTheyDoNothing) {
+  RunConfiguration run{.schedule = "plateau"};
+  EXPECT_EQ(why_idle(run_option("schedule-unit"), run),
+            "plateau counts nothing; accepted: with another --schedule");
+  run.schedule = "plateau+cosine:total=2";
+  EXPECT_EQ(why_idle(run_option("schedule-unit"), run), "");
+  EXPECT_EQ(why_idle(run_option("no-decay"), run),
+            "nothing decays, and no rate is layer-wise; accepted: with --weight-decay, lars, lbsgd "
+            "or adascale");
+  run.rule = "adascale:smoothing=0.5";
+  EXPECT_EQ(why_idle(run_option("no-decay"), run), "");
+  EXPECT_EQ(why_idle(run_option("epochs"), run), "");
+}
+
 // What only makes a run faster or slower can never keep it from going on.
 TEST(RunOptions, ThatChangeTheSpeedAloneAreFreeOnResume) {
   for (const RunOption& option : run_options()) {

@@ -1,19 +1,15 @@
 #pragma once
 
 #include <filesystem>
-#include <span>
-#include <string_view>
 
 #include <rubato/config/run_configuration.hpp>
 #include <rubato/run/workload.hpp>
 
 namespace rubato {
 
-/// The options of a run on which it depends what its model does on the test set.
-[[nodiscard]] std::span<const std::string_view> evaluation_options();
-
-/// What a configuration says of these options, of the model with `weights` (a file or a run's
-/// folder); all else as by default.
+/// What a configuration says of the options that `rubato eval` takes, on which it depends what a
+/// model does on the test set, of the model with `weights` (a file or a run's folder); all else as
+/// by default.
 [[nodiscard]] RunConfiguration evaluation_configuration(const RunConfiguration& run,
                                                         const std::filesystem::path& weights);
 

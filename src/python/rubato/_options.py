@@ -8,8 +8,8 @@ import textwrap
 
 from . import _rubato
 
-# Of no use here: Python prints nothing while it trains.
-_NOT_HERE = {"log-steps": "nothing is printed; accepted: on_step"}
+# Why there is none of them here.
+_NOT_HERE = {option["name"]: option["not_here"] for option in _rubato.options() if option["not_here"]}
 
 #: All of them, in the order of docs/options.md.
 TABLE = [option for option in _rubato.options() if option["name"] not in _NOT_HERE]
@@ -55,19 +55,14 @@ def texts_of(caller, options, names=None):
             for word, value in options.items() if value is not None]
 
 
-def names_under(*groups):
-    """The options under these headings."""
-    return [option["name"] for option in TABLE if option["group"] in groups]
-
-
 _TYPES = {"flag": "bool", "whole": "int", "real": "float", "text": "str", "text_or_number": "str | float"}
 
 
 def annotation(option):
     """The type of an option, for type checkers."""
-    kinds = {"data": "str | PathLike[str]", "trace": "str | PathLike[str]",
-             "weights": "str | PathLike[str] | dict[str, Tensor]"}
-    return f"{kinds.get(option['name'], _TYPES[option['kind']])} | None"
+    types = _TYPES[option["kind"]] + (" | PathLike[str]" if option["names_file"] else "")
+    # train() takes them as they are, too.
+    return f"{types}{' | dict[str, Tensor]' if option['name'] == 'weights' else ''} | None"
 
 
 def entry(option):

@@ -7,9 +7,8 @@ import numpy
 from . import _options, _rubato, _trace
 from ._columns import Columns
 
-_PLANNED = [name for name in _options.names_under("Elasticity") if name != "trace"]
-_SIMULATED = [name for name in _options.names_under("Elasticity", "Modelled time")
-              if name not in ("assignment", "clock")] + ["model", "epochs", "samples", "hours", "money", "straggler"]
+_PLANNED = [option["name"] for option in _options.TABLE if option["is_planned"]]
+_SIMULATED = [option["name"] for option in _options.TABLE if option["is_simulated"]]
 
 
 class Epoch:
