@@ -151,13 +151,15 @@ std::optional<ProgressOut> progress_of(const Callbacks& callbacks, CallingThread
 
 Session session_of(Call& call, CallingThread& calling, PythonOwner& owner) {
   const RunRequest& request = call.request;
-  SessionParts parts{.progress = progress_of(call.callbacks, calling)};
-  parts.location = location_of(request, [&](const std::string& text) { owner.warn(text); });
-  parts.workload = load_workload(request.run, call.parts);
-  if (call.parts.steps) {
-    parts.steps = with_end(*std::move(call.parts.steps), request.run.on_trace_end);
-  }
-  return {request, std::move(parts), owner};
+  RunLocation location = location_of(request, [&](const std::string& text) { owner.warn(text); });
+  std::optional<Run::Steps> steps = std::move(call.parts.steps);
+  if (steps) steps = with_end(*std::move(steps), request.run.on_trace_end);
+  return {request,
+          {.workload = load_workload(request.run, call.parts),
+           .location = std::move(location),
+           .steps = std::move(steps),
+           .progress = progress_of(call.callbacks, calling)},
+          owner};
 }
 
 // What the listener and the result need of the run.
