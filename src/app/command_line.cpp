@@ -104,6 +104,8 @@ void CommandLine::config_of(const std::string& name, const std::string& value,
 
 bool CommandLine::parse(std::span<const std::string> arguments) {
   if (!split(arguments)) return false;
+  reject_missing_values();
+  take_arguments(/*first=*/true);
   // The file comes first, so that the arguments override it.
   const bool other = !config_of_.empty() && given_.contains(config_of_);
   if (given_.contains("config")) {
@@ -114,7 +116,9 @@ bool CommandLine::parse(std::span<const std::string> arguments) {
     read_file_(entries_.at("config").option->results().back());
   }
   if (other) read_file_(file_of_(entries_.at(config_of_).option->results().back()));
-  take_arguments();
+  take_arguments(/*first=*/false);
+  if (operands_.option == nullptr) return true;
+  for (const std::string& operand : operands_.option->results()) operands_.set(operand);
   return true;
 }
 
@@ -153,17 +157,14 @@ void CommandLine::reject_missing_values() const {
   }
 }
 
-void CommandLine::take_arguments() {
-  reject_missing_values();
+void CommandLine::take_arguments(bool first) {
   for (const auto& [name, entry] : entries_) {
-    if (entry.option->count() == 0) continue;
+    if (entry.first != first || entry.option->count() == 0) continue;
     const std::vector<std::string>& values = entry.option->results();
     for (std::size_t i = entry.each ? 0 : values.size() - 1; i < values.size(); ++i) {
       set_from("--" + name, entry.set, values[i]);
     }
   }
-  if (operands_.option == nullptr) return;
-  for (const std::string& operand : operands_.option->results()) operands_.set(operand);
 }
 
 std::vector<CommandLine::Description> CommandLine::descriptions() const {

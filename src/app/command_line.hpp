@@ -49,6 +49,8 @@ class CommandLine {
   /// their order.
   void list(const std::string& name, const std::string& value, const std::string& help,
             const std::string& shown_default, Setter set);
+  /// The option `name`, which was added, is read before all others, those of a file included.
+  void first(const std::string& name) { entries_.at(name).first = true; }
   /// The same for a flag, whose values are texts such as "true,false"; without one it is "true".
   void flag_list(const std::string& name, const std::string& help, Setter set);
   /// Takes any number of arguments that are no options; `value` stands for one in --help.
@@ -89,11 +91,13 @@ class CommandLine {
     Setter set;
     /// Whether each value counts, and not the last alone.
     bool each = false;
+    /// Whether it is read before files.
+    bool first = false;
   };
 
   void add(const std::string& name, Entry entry);
   bool split(std::span<const std::string> arguments);
-  void take_arguments();
+  void take_arguments(bool first);
   void reject_missing_values() const;
   [[noreturn]] void reject_missing_value(const std::string& name) const;
   [[noreturn]] void reject_extra(const std::string& argument) const;

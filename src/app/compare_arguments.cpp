@@ -16,6 +16,8 @@
 #include <rubato/core/number.hpp>
 
 #include "app/command_line.hpp"
+#include "app/run_options_line.hpp"
+#include "config/configuration_entry.hpp"
 #include "config/run_option.hpp"
 #include "core/file.hpp"
 #include "experiment/design_file.hpp"
@@ -49,8 +51,13 @@ std::string default_of_option(const RunOption& option) {
 void define_axes(CommandLine& line, Given& given) {
   for (const RunOption& option : run_options()) {
     line.group(option.group);
+    if (option.name == kPluginOption) {
+      define_plugins(line, given.file.design.base);
+      continue;
+    }
     const auto take = [option = &option, &given](const std::string& text) {
-      std::ranges::move(list_values(*option, text), std::back_inserter(given.values[option->name]));
+      std::ranges::move(list_values(*option, text, given.file.design.base.extensions),
+                        std::back_inserter(given.values[option->name]));
     };
     if (option.kind == OptionKind::flag) {
       line.flag_list(option.name, option.help, take);
@@ -71,7 +78,9 @@ void define_fairness(CommandLine& line, Given& given) {
   line.option("tune", "OPTION=VALUE,...",
               "look for the best value first, by the baseline, separately for each combination of "
               "the other options with several values but trace, rule and seed; all runs use it",
-              "", [&](const std::string& text) { design.tuning = parse_tuning(text); });
+              "", [&](const std::string& text) {
+                design.tuning = parse_tuning(text, design.base.extensions);
+              });
   line.option("tune-seeds", "N", "with so many of the seeds", fmt::to_string(Design().tuning_seeds),
               [&](const std::string& text) {
                 design.tuning_seeds = parse_whole(text, 1, kMostTuningSeeds);
@@ -80,7 +89,8 @@ void define_fairness(CommandLine& line, Given& given) {
             "what everything is compared with, over the same seeds; a value with arguments comes "
             "last, or in a --baseline of its own",
             "trace=<ref-batch>,rule=constant", [&](const std::string& text) {
-              std::ranges::move(parse_baseline(text), std::back_inserter(given.baseline));
+              std::ranges::move(parse_baseline(text, design.base.extensions),
+                                std::back_inserter(given.baseline));
             });
   line.option("target", "P",
               "say when runs reach a test accuracy of P percent, or of models without one a test "
@@ -101,7 +111,7 @@ void define_work(CommandLine& line, Given& given) {
                 given.out = text;
               });
   line.flag("quiet", "print nothing but errors and where the answer is", given.quiet);
-  line.config([&](const path& file) { given.file = read_design(file); });
+  line.config([&](const path& file) { given.file = read_design(file, given.file.design.base); });
   line.config_of("resume", "DIR", "go on with the experiment in the folder DIR",
                  [&](const std::string& text) {
                    given.resume = text;

@@ -15,6 +15,7 @@
 
 #include "app/command_line.hpp"
 #include "app/run_options_line.hpp"
+#include "config/chosen_parts.hpp"
 #include "config/engine.hpp"
 #include "config/model_source.hpp"
 #include "config/run_option.hpp"
@@ -118,7 +119,7 @@ class EvaluateCommandLine : public CommandLine {
               "--run: its model, weights and data",
               [](const std::string& text) { return path(text) / "config.toml"; });
     config([this, &read](const path& file) {
-      const RunConfiguration run = read_configuration(file);
+      const RunConfiguration run = read_configuration(file, {}, read.run);
       if (given().contains("run")) read.folder = file.parent_path();
       read.run =
           evaluation_configuration(run, given().contains("run") ? read.folder : path(run.weights));
@@ -139,6 +140,13 @@ std::optional<EvaluateArguments> parse_evaluate_arguments(std::span<const std::s
   const auto& given = line.given();
   read.other_data = !read.folder.empty() && given.contains("data") && !given.contains("validation");
   require_something_to_evaluate(read.run);
+  // Those of a run were of its training.
+  if (given.contains("metric") && !own_metrics(read.run).empty()) {
+    throw Error(
+        fmt::format("--metric {}: there is one of a plug-in's, which goes by epochs of a "
+                    "training; accepted: built-in ones",
+                    read.run.metric));
+  }
   return read;
 }
 

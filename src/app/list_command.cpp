@@ -12,6 +12,7 @@
 
 #include "app/command_line.hpp"
 #include "app/output.hpp"
+#include "app/run_options_line.hpp"
 #include "core/or_null.hpp"
 #include "core/text_table.hpp"
 #include "core/wrapped.hpp"
@@ -65,9 +66,9 @@ std::string family_text(const Family& family, LineWidth width) {
   return text + '\n' + wrapped(form, 0, width) + '\n';
 }
 
-std::string overview(LineWidth width) {
+std::string overview(std::span<const Family> all, LineWidth width) {
   TextTable table({Column::left, Column::left, Column::wrapped}, kIndent);
-  for (const Family& family : families()) {
+  for (const Family& family : all) {
     table.add({family.name, family.option,
                fmt::to_string(fmt::join(row_names(family.strategies), ", "))});
   }
@@ -111,13 +112,17 @@ std::string json_of(std::span<const Family> all) {
 }  // namespace
 
 int list_command(std::span<const std::string> arguments) {
+  RunConfiguration named;
   std::vector<Family> wanted;
   bool json = false;
   CommandLine line("rubato list",
                    "Prints what options take by name (models, rules, optimizers, ...): all names, "
                    "or those of a family with their arguments.");
-  line.operands("FAMILY", "what to explain [the names of all]",
-                [&](const std::string& text) { wanted.push_back(family(text)); });
+  line.operands("FAMILY", "what to explain [the names of all]", [&](const std::string& text) {
+    const std::vector<Family> all = families(named.extensions);
+    wanted.push_back(family(text, all));
+  });
+  define_plugins(line, named);
   line.flag("json", "print JSON: all there is to know of the families asked for, or of all", json);
   line.footer(
       "Examples:\n"
@@ -125,12 +130,13 @@ int list_command(std::span<const std::string> arguments) {
       "  rubato list rules schedules\n"
       "  rubato list --json");
   if (!line.parse(arguments)) return 0;
+  const std::vector<Family> all = families(named.extensions);
   if (json) {
-    print_out(json_of(wanted.empty() ? families() : wanted));
+    print_out(json_of(wanted.empty() ? all : wanted));
     return 0;
   }
   const LineWidth width = output_width();
-  if (wanted.empty()) print_text(overview(width));
+  if (wanted.empty()) print_text(overview(all, width));
   for (const Family& one : wanted) {
     print_text((&one == wanted.data() ? "" : "\n") + family_text(one, width));
   }

@@ -4,6 +4,10 @@
 
 #include <fmt/format.h>
 
+#include "config/configuration_entry.hpp"
+#include "config/plugin.hpp"
+#include "config/run_option.hpp"
+
 namespace rubato::app {
 
 namespace {
@@ -18,6 +22,7 @@ std::string default_of(const RunOption& option) {
 void define_run_option(CommandLine& line, RunConfiguration& configuration,
                        const RunOption& option) {
   line.group(option.group);
+  if (option.name == kPluginOption) return define_plugins(line, configuration);
   const auto set = [option = &option, &configuration](const std::string& text) {
     option->set(configuration, text);
   };
@@ -29,6 +34,13 @@ void define_run_option(CommandLine& line, RunConfiguration& configuration,
 }
 
 }  // namespace
+
+void define_plugins(CommandLine& line, RunConfiguration& configuration) {
+  const RunOption& option = run_option(kPluginOption);
+  line.list(option.name, option.value, option.help, "",
+            [&](const std::string& text) { add_plugins(configuration, text); });
+  line.first(option.name);
+}
 
 void define_run_options(CommandLine& line, RunConfiguration& configuration) {
   for (const RunOption& option : run_options()) define_run_option(line, configuration, option);

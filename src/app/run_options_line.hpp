@@ -13,5 +13,8 @@ void define_run_options(CommandLine& line, RunConfiguration& configuration);
 
 /// Adds those that the command takes.
 void define_run_options(CommandLine& line, RunConfiguration& configuration, Commands command);
+/// Adds --plugin alone, which is read before all others: plug-ins come to `configuration` as they
+/// are loaded.
+void define_plugins(CommandLine& line, RunConfiguration& configuration);
 
 }  // namespace rubato::app

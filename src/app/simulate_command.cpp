@@ -19,7 +19,9 @@
 
 #include "app/command_line.hpp"
 #include "app/output.hpp"
+#include "app/run_options_line.hpp"
 #include "app/simulate_table.hpp"
+#include "config/batch_policy.hpp"
 #include "config/run_option.hpp"
 #include "config/trace_source.hpp"
 #include "core/drawn_line.hpp"
@@ -39,6 +41,8 @@ struct Values {
 };
 
 struct SimulateOptions {
+  /// What no value changes.
+  RunConfiguration base{.clock = Clock::modelled};
   std::vector<Values> values;
   std::optional<std::int64_t> dataset_size;
   bool json = false;
@@ -55,8 +59,8 @@ void define_values(CommandLine& line, SimulateOptions& options) {
     line.list(option->name, option->value, option->help,
               option->shown_default.empty() ? option->text(RunConfiguration()).value_or("")
                                             : option->shown_default,
-              [&values](const std::string& text) {
-                std::ranges::move(list_values(*values.option, text),
+              [&values, &options](const std::string& text) {
+                std::ranges::move(list_values(*values.option, text, options.base.extensions),
                                   std::back_inserter(values.texts));
               });
   }
@@ -64,9 +68,7 @@ void define_values(CommandLine& line, SimulateOptions& options) {
 
 // All combinations of the values, the last option's changing first.
 std::vector<RunConfiguration> combinations(const SimulateOptions& options) {
-  RunConfiguration first;
-  first.clock = Clock::modelled;
-  std::vector<RunConfiguration> all{first};
+  std::vector<RunConfiguration> all{options.base};
   for (const Values& values : options.values) {
     if (values.texts.empty()) continue;
     if (values.texts.size() > kMostRuns / all.size()) {
@@ -80,6 +82,16 @@ std::vector<RunConfiguration> combinations(const SimulateOptions& options) {
                          });
   }
   return all;
+}
+
+// What a batch policy goes by, only training may know.
+void require_foreseeable(const RunConfiguration& run) {
+  const auto policy = batch_policy_of(run);
+  if (policy == nullptr || !policy->needs_noise_scale()) return;
+  throw Error(
+      fmt::format("--batch {}: it goes by the noise of gradients, which only training knows; "
+                  "accepted: fixed, or one of a plug-in's that does not",
+                  run.batch));
 }
 
 // Loads what --trace names once, however many runs there are: it may be a pipe.
@@ -126,7 +138,10 @@ class Progress {
 std::vector<SimulatedRun> simulated(const SimulateOptions& options) {
   const std::vector<RunConfiguration> configurations = combinations(options);
   // What can be wrong is wrong before anything takes time.
-  for (const RunConfiguration& run : configurations) require_consistent(run);
+  for (const RunConfiguration& run : configurations) {
+    require_consistent(run);
+    require_foreseeable(run);
+  }
   LoadedSteps steps;
   Progress progress(configurations.size());
   std::vector<SimulatedRun> runs;
@@ -151,6 +166,7 @@ int simulate_command(std::span<const std::string> arguments) {
                    "without training: hours, core-hours and money, to the last digit what `rubato "
                    "train --clock virtual` comes to. Every option may have several values, with "
                    "commas between them or given again, and all combinations are compared.");
+  define_plugins(line, options.base);
   define_values(line, options);
   line.group("Data");
   line.option("dataset-size", "N", "samples in the data set", "that of the built-in data",

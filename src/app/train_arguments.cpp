@@ -122,7 +122,9 @@ class TrainCommandLine : public CommandLine {
       : CommandLine(texts.name, texts.description), hosts_(arguments.hosts) {
     define_run_options(*this, arguments.run);
     define_output(*this, arguments);
-    config([&](const path& file) { arguments.run = read_configuration(file, option_names()); });
+    config([&](const path& file) {
+      arguments.run = read_configuration(file, option_names(), arguments.run);
+    });
     if (command == TrainCommand::train) {
       define_resume(*this, arguments);
       hosts_.define(*this);

@@ -24,7 +24,6 @@
 #include "app/train_arguments.hpp"
 #include "app/train_programs.hpp"
 #include "config/batch_policy.hpp"
-#include "config/data_source.hpp"
 #include "config/engine.hpp"
 #include "config/trace_source.hpp"
 #include "core/process.hpp"
@@ -42,8 +41,8 @@ constexpr std::int64_t kBuiltinDigits = 12'000;
 // Where that is known without reading files.
 std::optional<std::int64_t> samples_of(const RunConfiguration& run) {
   if (!model_entry(run.model).classifies) return parse_quadratic(run.model).samples;
-  if (!parse_data(run.data).path.empty()) return std::nullopt;
-  return run.validation ? std::nullopt : std::optional(kBuiltinDigits);
+  if (run.data != RunConfiguration().data || run.validation) return std::nullopt;
+  return kBuiltinDigits;
 }
 
 // What can be wrong with a trace before the data are read. How many samples the IDX files hold is

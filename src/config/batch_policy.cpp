@@ -19,7 +19,8 @@ std::unique_ptr<BatchPolicy> batch_policy_of(const RunConfiguration& run) {
   return make_batch_policy(run.batch,
                            {.minibatch_size = run.minibatch,
                             .reference_batch_size = run.reference_batch,
-                            .cores_per_host = cluster.hosts > 1 ? 1 : cluster.cores_per_host});
+                            .cores_per_host = cluster.hosts > 1 ? 1 : cluster.cores_per_host},
+                           run.extensions.batch_policies);
 }
 
 void require_room_for_batches(const RunConfiguration& run, std::int64_t samples) {

@@ -20,6 +20,13 @@ struct RunOption;
 void set_option(RunConfiguration& configuration, const TomlEntry& entry,
                 std::span<const std::string_view> arguments_only = {});
 
+/// The line that names plug-ins.
+inline constexpr std::string_view kPluginOption = "plugin";
+/// Loads the plug-ins that such a line of the file `source` names; where there are some already,
+/// they stand in the place of the line's. Throws Error with file and line.
+void load_named_plugins(RunConfiguration& configuration, const TomlEntry& line,
+                        const std::filesystem::path& source);
+
 /// The text of a value of the option, as TOML. Throws Error for text that is not UTF-8.
 [[nodiscard]] std::string toml_value(const RunOption& option, const std::string& text);
 

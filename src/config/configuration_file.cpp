@@ -14,6 +14,7 @@
 #include <rubato/core/error.hpp>
 
 #include "config/configuration_entry.hpp"
+#include "config/plugin.hpp"
 #include "config/run_option.hpp"
 #include "config/toml.hpp"
 
@@ -110,16 +111,38 @@ std::string configuration_text(const path& file) {
   return {std::istreambuf_iterator<char>(stream), {}};
 }
 
+void load_named_plugins(RunConfiguration& configuration, const TomlEntry& line,
+                        const path& source) {
+  if (!configuration.plugin.empty()) return;
+  const path folder = source.parent_path();
+  try {
+    add_plugins(configuration,
+                map_plugins(line.value, [&](const path& inside) { return folder / inside; }));
+  } catch (const Error& error) {
+    throw Error(fmt::format("{}:{}: {}: {}", source.string(), line.line, line.key, error.what()));
+  }
+}
+
 RunConfiguration read_configuration(const path& file,
-                                    std::span<const std::string_view> arguments_only) {
-  const path folder = file.parent_path();
-  return map_paths(parse_configuration(configuration_text(file), file.string(), arguments_only),
-                   [&](const path& inside) { return folder / inside; });
+                                    std::span<const std::string_view> arguments_only,
+                                    const RunConfiguration& around) {
+  const std::string text = configuration_text(file);
+  RunConfiguration named{.plugin = around.plugin, .extensions = around.extensions};
+  for (const TomlEntry& line : parse_toml(text, file.string())) {
+    if (line.key == kPluginOption) load_named_plugins(named, line, file);
+  }
+  RunConfiguration read =
+      map_paths(parse_configuration(text, file.string(), arguments_only, named.extensions),
+                [&](const path& inside) { return file.parent_path() / inside; });
+  read.plugin = std::move(named.plugin);
+  return read;
 }
 
 RunConfiguration parse_configuration(std::string_view text, const std::string& source,
-                                     std::span<const std::string_view> arguments_only) {
+                                     std::span<const std::string_view> arguments_only,
+                                     const Extensions& extensions) {
   RunConfiguration configuration;
+  configuration.extensions = extensions;
   for (const TomlEntry& entry : parse_toml(text, source)) {
     try {
       set_option(configuration, entry, arguments_only);

@@ -9,6 +9,7 @@
 #include <rubato/scaling/rule_registry.hpp>
 
 #include "config/batch_policy.hpp"
+#include "config/chosen_parts.hpp"
 #include "config/data_source.hpp"
 #include "config/engine.hpp"
 #include "config/loss.hpp"
@@ -22,6 +23,7 @@ namespace {
 
 void check_ranges(const RunConfiguration& configuration) {
   RunConfiguration read;
+  read.extensions = configuration.extensions;
   for (const RunOption& option : run_options()) {
     const auto text = option.text(configuration);
     if (!text) continue;
@@ -34,6 +36,17 @@ void check_ranges(const RunConfiguration& configuration) {
 }
 
 void check_momentum(const RunConfiguration& configuration, const OptimizerOptions& optimizer) {
+  if (own_optimizer(configuration)) {
+    const auto refuse = [&](std::string_view option) {
+      throw Error(
+          fmt::format("--{}: --optimizer {} is no built-in one, which it is of; accepted: "
+                      "an argument of its own, if it has one",
+                      option, configuration.optimizer));
+    };
+    if (configuration.momentum) refuse("momentum");
+    if (configuration.nesterov) refuse("nesterov");
+    if (configuration.weight_decay != 0) refuse("weight-decay");
+  }
   if (configuration.nesterov && optimizer.kind == OptimizerKind::sgd && optimizer.momentum == 0) {
     throw Error("--nesterov: there is no momentum; accepted: with --momentum greater than 0");
   }
@@ -48,7 +61,8 @@ void check_momentum(const RunConfiguration& configuration, const OptimizerOption
 // With what it goes by and what it counts.
 void check_schedule(const RunConfiguration& configuration) {
   try {
-    const auto schedule = make_lr_schedule(configuration.schedule, configuration.watch);
+    const auto schedule = make_lr_schedule(configuration.schedule, configuration.watch,
+                                           configuration.extensions.schedules);
     require_rate(*schedule, configuration.schedule, configuration.schedule_unit);
   } catch (const Error& error) {
     throw Error(fmt::format("--schedule: {}", error.what()));
@@ -56,7 +70,13 @@ void check_schedule(const RunConfiguration& configuration) {
 }
 
 void check_rule(const RunConfiguration& configuration, OptimizerKind optimizer) {
-  if (make_rule(configuration.rule)->reduction() != GradientReduction::sum) return;
+  if (is_elsewhere(configuration.rule, configuration.extensions)) {
+    throw Error(
+        "--rule own: the rule is in the program that trained it; accepted: a rule with a name, or "
+        "that program, which gives it again");
+  }
+  const auto rule = configuration.extensions.rules.make(configuration.rule);
+  if (rule->reduction() != GradientReduction::sum || own_optimizer(configuration)) return;
   if (optimizer == OptimizerKind::sgd || optimizer == OptimizerKind::lars) return;
   throw Error(
       fmt::format("--rule {} sums gradients, which {} cannot follow; accepted: with sgd or lars",
@@ -99,7 +119,9 @@ void check_batch(const RunConfiguration& configuration) {
 }
 
 void check_metrics(const RunConfiguration& configuration) {
-  if (configuration.top_k == 0 || parse_test_metrics(configuration.metric).top_k == 0) return;
+  if (configuration.top_k == 0 || parse_test_metrics(built_in_metrics(configuration)).top_k == 0) {
+    return;
+  }
   throw Error("--top-k: --metric has a top-k, too; accepted: one of them");
 }
 
@@ -114,7 +136,7 @@ void check_classes(const RunConfiguration& configuration) {
   };
   if (configuration.target_accuracy) refuse("target-accuracy");
   if (configuration.top_k > 0) refuse("top-k");
-  if (!configuration.metric.empty()) refuse("metric");
+  if (!built_in_metrics(configuration).empty()) refuse("metric");
   if (configuration.watch == Metric::test_accuracy) refuse("watch test-accuracy");
 }
 
@@ -159,6 +181,7 @@ void check_kernels(const RunConfiguration& configuration) {
 
 OptimizerOptions optimizer_options(const RunConfiguration& configuration) {
   constexpr double kUsualMomentum = 0.5;
+  if (own_optimizer(configuration)) return {};
   OptimizerOptions optimizer = parse_optimizer(
       configuration.optimizer,
       {.weight_decay = configuration.weight_decay, .nesterov = configuration.nesterov});
@@ -168,7 +191,7 @@ OptimizerOptions optimizer_options(const RunConfiguration& configuration) {
 }
 
 TestMetrics test_metrics_of(const RunConfiguration& configuration) {
-  TestMetrics metrics = parse_test_metrics(configuration.metric);
+  TestMetrics metrics = parse_test_metrics(built_in_metrics(configuration));
   if (configuration.top_k > 0) metrics.top_k = configuration.top_k;
   return metrics;
 }
@@ -188,12 +211,21 @@ void require_consistent(const RunConfiguration& configuration) {
   static_cast<void>(engine_of(configuration));
   check_classes(configuration);
   check_metrics(configuration);
-  if (model_entry(configuration.model).classifies) require_data_files(configuration.data);
+  if (model_entry(configuration.model).classifies) {
+    require_data_files(configuration.data, configuration.extensions.data);
+  }
   check_loss(configuration);
   check_files(configuration);
   check_kernels(configuration);
   if (configuration.exact) {
-    require_reproducible(configuration.reduce);
+    if (const auto own = own_reducer(configuration); !own) {
+      require_reproducible(configuration.reduce);
+    } else if (!own->reproducible) {
+      throw Error(fmt::format(
+          "--reduce {} does not promise the same bits for every number of threads and cores; "
+          "accepted: with --exact=false",
+          configuration.reduce));
+    }
     if (configuration.buffers == BufferUse::local) {
       throw Error(
           "--buffers local makes the result depend on the number of cores; accepted: with "

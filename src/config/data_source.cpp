@@ -14,6 +14,7 @@
 #include <rubato/core/error.hpp>
 #include <rubato/core/family.hpp>
 #include <rubato/core/spec.hpp>
+#include <rubato/data/image_set.hpp>
 
 namespace rubato {
 
@@ -141,12 +142,15 @@ std::string with_slashes(std::string_view arguments) {
   return text;
 }
 
-std::string_view help_of(std::string_view kind) {
-  return std::ranges::find_if(kData, [&](const DataRow& row) { return kind_of(row.name) == kind; })
-      ->help;
+// Null where it is no built-in one.
+const DataRow* row_of(std::string_view kind) {
+  const auto* const found =
+      std::ranges::find_if(kData, [&](const DataRow& row) { return kind_of(row.name) == kind; });
+  return found == kData.end() ? nullptr : found;
 }
 
-[[noreturn]] void fail_unknown(const std::string& text) {
+[[noreturn]] void fail_unknown(const std::string& text,
+                               const std::vector<std::string_view>& names) {
   std::error_code ignored;
   if (std::filesystem::is_directory(text, ignored)) {
     throw Error(fmt::format("'{}' is a folder; did you mean '{}{}'?", text, kMnist, text));
@@ -159,7 +163,7 @@ std::string_view help_of(std::string_view kind) {
       throw Error(fmt::format("'{0}' is a file; did you mean '{1}:{0}'?", text, kind));
     }
   }
-  throw Error(unknown_name_message("data set", text, data_names()));
+  throw Error(unknown_name_message("data set", text, names));
 }
 
 }  // namespace
@@ -175,18 +179,24 @@ std::vector<std::string_view> data_names() {
   return row_names(kData);
 }
 
-DataSource parse_data(const std::string& text) {
+DataSource parse_data(const std::string& text, const OwnDataSources& own) {
   if (text == kOwn) return {.kind = text};
   const std::string_view kind = kind_of(text);
-  const auto* const row = std::ranges::find_if(
-      kData, [&](const DataRow& known) { return kind_of(known.name) == kind; });
+  const DataRow* const row = row_of(kind);
+  if (row == nullptr) {
+    const bool known =
+        std::ranges::find(own.rows(), kind, &OwnDataSources::Row::name) != own.rows().end();
+    if (!known) fail_unknown(text, own.names());
+    static_cast<void>(own.make(text));
+    return {.kind = std::string(kind)};
+  }
   const bool has_path = text.size() > kind.size();
-  if (row == kData.end() || has_path == (row->name == kind)) fail_unknown(text);
+  if (has_path == (row->name == kind)) fail_unknown(text, own.names());
   DataSource source{.kind = std::string(kind)};
   if (!has_path) return source;
   const std::string_view rest = std::string_view(text).substr(kind.size() + 1);
   const std::size_t end = arguments_begin(*row, rest);
-  if (end == 0) fail_unknown(text);
+  if (end == 0) fail_unknown(text, own.names());
   source.path = rest.substr(0, end);
   const bool has_arguments = end < rest.size();
   Spec spec(fmt::format("{}{}{}", kind, has_arguments ? ":" : "",
@@ -196,13 +206,14 @@ DataSource parse_data(const std::string& text) {
   return source;
 }
 
-void require_data(const std::string& text) {
-  static_cast<void>(parse_data(text));
+void require_data(const std::string& text, const Extensions& own) {
+  static_cast<void>(parse_data(text, own.data));
 }
 
 std::string map_data(
     const std::string& text,
     const std::function<std::filesystem::path(const std::filesystem::path&)>& map) {
+  if (row_of(kind_of(text)) == nullptr) return text;
   const DataSource source = parse_data(text);
   if (source.path.empty()) return text;
   const std::string path = source.path.string();
@@ -217,8 +228,8 @@ std::string map_data(
   return mapped.replace(at, path.size(), map(source.path).string());
 }
 
-void require_data_files(const std::string& text) {
-  const DataSource source = parse_data(text);
+void require_data_files(const std::string& text, const OwnDataSources& own) {
+  const DataSource source = parse_data(text, own);
   if (source.path.empty()) return;
   std::error_code ignored;
   if (source.kind == "mnist" && !std::filesystem::is_directory(source.path, ignored)) {
@@ -231,7 +242,7 @@ void require_data_files(const std::string& text) {
     if (std::filesystem::exists(path, ignored)) return;
     throw Error(fmt::format("--data: no such {} as '{}'; accepted: {}",
                             source.kind == "cifar10" ? "folder" : "file", path.string(),
-                            help_of(source.kind)));
+                            row_of(source.kind)->help));
   };
   require_one(source.path);
   if (source.csv.test) require_one(*source.csv.test);

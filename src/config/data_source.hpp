@@ -7,11 +7,16 @@
 #include <string_view>
 #include <vector>
 
+#include <rubato/core/family.hpp>
+
 #include "data/csv_options.hpp"
 
 namespace rubato {
 
-struct Strategy;  // core/family.hpp
+struct Extensions;     // config/families.hpp
+struct OwnDataSource;  // data/image_set.hpp
+
+using OwnDataSources = Additions<OwnDataSource>;
 
 /// What --data accepts.
 [[nodiscard]] std::vector<Strategy> data_sources();
@@ -19,7 +24,8 @@ struct Strategy;  // core/family.hpp
 
 /// What --data names.
 struct DataSource {
-  /// "digits", "mnist", "cifar10", "tensors", "csv" or "text"; kOwn, of which nothing is read.
+  /// "digits", "mnist", "cifar10", "tensors", "csv" or "text"; kOwn, of which nothing is read; the
+  /// name of one of the user's own, which has no path.
   std::string kind{};
   /// The file or folder; empty for the built-in digits.
   std::filesystem::path path{};
@@ -31,16 +37,17 @@ struct DataSource {
 /// Throws Error for text that names no data set: "digits" (built in), and "mnist:DIR" and its like,
 /// which may have arguments behind them, "csv:FILE,label=NAME". Looks at the file system only for
 /// a hint.
-[[nodiscard]] DataSource parse_data(const std::string& text);
-void require_data(const std::string& text);
+[[nodiscard]] DataSource parse_data(const std::string& text,
+                                    const OwnDataSources& own = {"data set", data_names});
+void require_data(const std::string& text, const Extensions& own);
 
-/// The same with each of its files and folders mapped by `map`.
+/// The same with each of its files and folders mapped by `map`; of data of the user's own, none.
 [[nodiscard]] std::string map_data(
     const std::string& text,
     const std::function<std::filesystem::path(const std::filesystem::path&)>& map);
 
 /// Throws Error where a file or folder of the data is not there.
-void require_data_files(const std::string& text);
+void require_data_files(const std::string& text, const OwnDataSources& own);
 
 /// "mnist:DIR" for that folder.
 [[nodiscard]] std::string mnist_data(const std::filesystem::path& folder);

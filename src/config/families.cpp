@@ -1,15 +1,24 @@
+#include <array>
+#include <iterator>
+#include <map>
+
 #include <rubato/config/families.hpp>
+#include <rubato/data/image_set.hpp>
 #include <rubato/policy/batch_policies.hpp>
 #include <rubato/recipe/augmentation_options.hpp>
 #include <rubato/recipe/initializer_options.hpp>
 #include <rubato/recipe/optimizer_options.hpp>
 #include <rubato/recipe/precision.hpp>
 #include <rubato/recipe/test_metrics.hpp>
+#include <rubato/runtime/own_reducer.hpp>
 #include <rubato/runtime/reducer.hpp>
 #include <rubato/scaling/lr_schedule.hpp>
 #include <rubato/scaling/rule_registry.hpp>
 #include <rubato/trace/availability_steps.hpp>
 #include <rubato/trace/generators.hpp>
+#include <rubato/train/gradient_transform.hpp>
+#include <rubato/train/metric.hpp>
+#include <rubato/train/own_optimizer.hpp>
 
 #include "collective/schedule.hpp"
 #include "config/data_source.hpp"
@@ -40,6 +49,10 @@ std::vector<Family> all_families() {
            .option = "--data",
            .help = "what it is trained on",
            .strategies = data_sources()},
+          {.name = "samplers",
+           .option = "--sampler",
+           .help = "which samples an epoch shows, and in what order",
+           .strategies = samplers()},
           {.name = "traces",
            .option = "--trace",
            .help = "the global batch size, and the cores, of every step",
@@ -69,6 +82,11 @@ std::vector<Family> all_families() {
            .option = "--optimizer",
            .help = "how the update follows from the gradient",
            .strategies = optimizers()},
+          {.name = "transforms",
+           .option = "--transform",
+           .help = "what is done to the mean gradient of a step behind the clipping; several "
+                   "with + between them",
+           .strategies = transforms()},
           {.name = "initializers",
            .option = "--init",
            .help = "the initial weights: of parameters of two and more dimensions",
@@ -97,6 +115,30 @@ std::vector<Family> all_families() {
            .strategies = all_reduce_algorithms()}};
 }
 
+std::vector<Strategy> own_rules(const RuleRegistry& rules) {
+  std::vector<Strategy> all = rules.strategies();
+  all.erase(all.begin(), all.begin() + std::ssize(rule_names()));
+  return all;
+}
+
+// The names that options take already.
+
+std::vector<std::string_view> optimizer_names() {
+  const auto names = choice_name_list(kOptimizers);
+  return {names.begin(), names.end()};
+}
+
+std::vector<std::string_view> metric_names() {
+  static const std::vector<Strategy> all = test_metrics();
+  return row_names(all);
+}
+
+std::vector<std::string_view> all_reducer_names() {
+  std::vector<std::string_view> names{"auto"};
+  names.insert(names.end(), reducer_names().begin(), reducer_names().end());
+  return names;
+}
+
 }  // namespace
 
 std::span<const Family> families() {
@@ -104,14 +146,55 @@ std::span<const Family> families() {
   return all;
 }
 
-const Family& family(std::string_view name) {
-  for (const Family& candidate : families()) {
+std::vector<Family> families(const Extensions& extensions) {
+  const std::map<std::string_view, std::vector<Strategy>> own{
+      {"rules", own_rules(extensions.rules)},
+      {"schedules", extensions.schedules.strategies()},
+      {"optimizers", extensions.optimizers.strategies()},
+      {"transforms", extensions.transforms.strategies()},
+      {"samplers", extensions.samplers.strategies()},
+      {"reducers", extensions.reducers.strategies()},
+      {"metrics", extensions.metrics.strategies()},
+      {"batch-policies", extensions.batch_policies.strategies()},
+      {"data", extensions.data.strategies()}};
+  std::vector<Family> all(families().begin(), families().end());
+  for (Family& family : all) {
+    const auto found = own.find(family.name);
+    if (found == own.end()) continue;
+    family.strategies.insert(family.strategies.end(), found->second.begin(), found->second.end());
+  }
+  return all;
+}
+
+Extensions::Extensions()
+    : schedules("schedule", lr_schedule_names),
+      optimizers("optimizer", optimizer_names),
+      transforms("gradient transform", transform_names),
+      samplers("sampler", sampler_names),
+      reducers("reducer", all_reducer_names),
+      metrics("metric", metric_names),
+      batch_policies("batch policy", batch_policy_names),
+      data("data set", data_names) {}
+
+bool operator==(const Extensions& a, const Extensions& b) {
+  const auto names = [](const Extensions& extensions) {
+    return std::array{extensions.rules.names(),      extensions.schedules.names(),
+                      extensions.optimizers.names(), extensions.transforms.names(),
+                      extensions.samplers.names(),   extensions.reducers.names(),
+                      extensions.metrics.names(),    extensions.batch_policies.names(),
+                      extensions.data.names()};
+  };
+  return names(a) == names(b);
+}
+
+const Family& family(std::string_view name, std::span<const Family> among) {
+  for (const Family& candidate : among) {
     if (candidate.name.ends_with('s') &&
         name == std::string_view(candidate.name).substr(0, candidate.name.size() - 1)) {
       return candidate;
     }
   }
-  return find_row("family", name, families());
+  return find_row("family", name, among);
 }
 
 }  // namespace rubato

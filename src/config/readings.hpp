@@ -7,6 +7,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <type_traits>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -23,7 +24,8 @@
 //   kKind          its OptionKind
 //   accepted()     what it accepts, in a few words; empty where only read() can say
 //   value()        what stands for its value in descriptions, where the row does not say
-//   read(text)     the value; throws Error with what is wrong and what would be accepted
+//   read(text)     the value; throws Error with what is wrong and what would be accepted. Or
+//                  read(text, own), by names of the user's own, too.
 //   write(value)   text that read() reads back to the same value
 
 namespace rubato::reading {
@@ -105,7 +107,8 @@ struct Named {
   [[nodiscard]] static std::string write(const std::string& value) { return value; }
 };
 
-/// Text that `check` reads, too: what it rejects is rejected.
+/// Text that `check` reads, too, by the names that there are where it takes them as well: what it
+/// rejects is rejected.
 template <class Check, OptionKind Kind = OptionKind::text>
 struct Checked {
   static constexpr OptionKind kKind = Kind;
@@ -113,8 +116,12 @@ struct Checked {
 
   [[nodiscard]] static std::string accepted() { return {}; }
   [[nodiscard]] static std::string value() { return {}; }
-  [[nodiscard]] std::string read(const std::string& text) const {
-    static_cast<void>(check(text));
+  [[nodiscard]] std::string read(const std::string& text, const Extensions& own) const {
+    if constexpr (std::is_invocable_v<const Check&, const std::string&, const Extensions&>) {
+      check(text, own);
+    } else {
+      static_cast<void>(check(text));
+    }
     return text;
   }
   [[nodiscard]] static std::string write(const std::string& value) { return value; }

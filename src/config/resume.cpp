@@ -20,7 +20,8 @@ void require_resumable(const RunConfiguration& before, const RunConfiguration& n
     if (option.resume == OnResume::free) free.push_back("--" + option.name);
     const auto then = option.text(before);
     const auto is = option.text(now);
-    if (option.resume == OnResume::free || then == is) continue;
+    if (option.resume == OnResume::free) continue;
+    if (bound_text(option, before) == bound_text(option, now)) continue;
     // The checkpoint has what is in them.
     const bool of_files = option.resume == OnResume::by_file && then && is &&
                           names_file(option, *then) && names_file(option, *is);

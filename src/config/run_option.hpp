@@ -27,6 +27,7 @@ enum class OnResume {
   free,        ///< takes the new value
   by_content,  ///< compares what the option names, not its name
   by_file,     ///< refuses it, but for another file with the same content
+  by_hash,     ///< refuses it, but for another file with the same hash, which the text has
 };
 
 /// Commands that take an option, or in which it has a part, beside `rubato train` and `rubato
@@ -121,6 +122,11 @@ struct RunOption {
 
 /// Whether the text of an option names a file.
 [[nodiscard]] bool names_file(const RunOption& option, const std::string& text);
+
+/// The text of an option as other runs and hosts are to have it: of one that goes by hashes without
+/// its paths. Empty where it is not set.
+[[nodiscard]] std::optional<std::string> bound_text(const RunOption& option,
+                                                    const RunConfiguration& configuration);
 
 /// All of them, group by group. The same for the whole life of the process.
 [[nodiscard]] std::span<const RunOption> run_options();

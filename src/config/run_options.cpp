@@ -26,11 +26,13 @@
 #include <rubato/sim/cluster_model.hpp>
 #include <rubato/trace/generators.hpp>
 
+#include "config/chosen_parts.hpp"
 #include "config/data_source.hpp"
 #include "config/engine.hpp"
 #include "config/fault_options.hpp"
 #include "config/loss.hpp"
 #include "config/model_source.hpp"
+#include "config/plugin.hpp"
 #include "config/readings.hpp"
 #include "config/run_option.hpp"
 #include "config/trace_source.hpp"
@@ -48,15 +50,6 @@ constexpr std::int64_t kMaxKept = 1'000'000;
 constexpr std::int64_t kMaxTopK = 1'000'000;
 constexpr RealRange kAlphas{0, 1, false, true, "a number above 0 and up to 1"};
 
-void check_schedule_name(const std::string& text) {
-  static_cast<void>(make_lr_schedule(text));
-}
-
-// With bounds of every minibatch size: require_consistent() knows the run's.
-void check_batch_name(const std::string& text) {
-  static_cast<void>(make_batch_policy(text, {.minibatch_size = 1, .reference_batch_size = 1}));
-}
-
 void check_cluster(const std::string& text) {
   static_cast<void>(parse_cluster(text));
 }
@@ -67,8 +60,8 @@ std::vector<std::string> cluster_argument_names() {
   return names;
 }
 
-void check_optimizer_name(const std::string& text) {
-  static_cast<void>(parse_optimizer(text, {}));
+std::string map_plugin_paths(const std::string& text, const RunOption::PathMap& map) {
+  return map_plugins(text, map);
 }
 
 std::string map_data_path(const std::string& text, const RunOption::PathMap& map) {
@@ -126,7 +119,7 @@ bool has_no_lookahead(const RunConfiguration& run) {
   return run.lookahead == 0;
 }
 bool watches_nothing(const RunConfiguration& run) {
-  return run.patience == 0 && !run.keep_best && !make_lr_schedule(run.schedule)->watches();
+  return run.patience == 0 && !run.keep_best && !make_lr_schedule(run.schedule, {}, run.extensions.schedules)->watches();
 }
 bool never_stops_early(const RunConfiguration& run) {
   return run.patience == 0;
@@ -177,7 +170,11 @@ class OptionTable {
     row.accepted = reading.accepted();
     if (row.value.empty()) row.value = reading.value();
     row.set = [member, reading](RunConfiguration& configuration, const std::string& text) {
-      configuration.*member = reading.read(text);
+      if constexpr (requires { reading.read(text, configuration.extensions); }) {
+        configuration.*member = reading.read(text, configuration.extensions);
+      } else {
+        configuration.*member = reading.read(text);
+      }
     };
     row.text = [member,
                 reading](const RunConfiguration& configuration) -> std::optional<std::string> {
@@ -219,6 +216,13 @@ bool names_file(const RunOption& option, const std::string& text) {
     }));
   }
   return named;
+}
+
+std::optional<std::string> bound_text(const RunOption& option,
+                                      const RunConfiguration& configuration) {
+  auto text = option.text(configuration);
+  if (!text || option.resume != OnResume::by_hash) return text;
+  return option.map_path(*text, [](const std::filesystem::path&) { return "file"; });
 }
 
 std::int64_t hardware_threads() {

@@ -96,14 +96,14 @@ bool is_axis(const Design& design, std::string_view option) {
   return std::ranges::find(design.axes, option, &Axis::option) != design.axes.end();
 }
 
-Tuning parse_tuning(const std::string& text) {
+Tuning parse_tuning(const std::string& text, const Extensions& own) {
   constexpr std::string_view kExample = "lr=0.01,0.02,0.05";
   const auto [option, rest] = option_and_rest(text, kExample);
   if (option->is_compared || option->name == kSeedOption) {
     throw Error(
         fmt::format("{} is not tuned but compared; accepted: such as {}", option->name, kExample));
   }
-  Tuning tuning{.option = option->name, .values = list_values(*option, rest)};
+  Tuning tuning{.option = option->name, .values = list_values(*option, rest, own)};
   require_different(tuning.values);
   if (tuning.values.size() < 2) {
     throw Error(fmt::format("{} has one value only; accepted: several, such as {}", option->name,
@@ -112,9 +112,9 @@ Tuning parse_tuning(const std::string& text) {
   return tuning;
 }
 
-std::vector<Assigned> parse_baseline(const std::string& text) {
+std::vector<Assigned> parse_baseline(const std::string& text, const Extensions& own) {
   std::vector<Assigned> all = list_assigned(text);
-  RunConfiguration read;
+  RunConfiguration read{.extensions = own};
   for (auto& [name, value] : all) {
     const RunOption& option = run_option(name);
     if (name == kSeedOption) {

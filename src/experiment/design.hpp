@@ -70,12 +70,15 @@ void set_values(Design& design, std::string_view option, std::vector<std::string
 [[nodiscard]] std::vector<std::string> values_of(const Design& design, std::string_view option);
 [[nodiscard]] bool is_axis(const Design& design, std::string_view option);
 
+// Both read names by those of `own`, too.
+
 /// "lr=0.01,0.02,0.05". Throws Error for another form, an unknown option, a value that it does not
 /// accept, and for a single value.
-[[nodiscard]] Tuning parse_tuning(const std::string& text);
+[[nodiscard]] Tuning parse_tuning(const std::string& text, const Extensions& own = {});
 /// "trace=128,rule=constant". Throws Error for another form, an unknown option or value, and the
 /// seed, which is that of the runs it is compared with.
-[[nodiscard]] std::vector<Assigned> parse_baseline(const std::string& text);
+[[nodiscard]] std::vector<Assigned> parse_baseline(const std::string& text,
+                                                   const Extensions& own = {});
 
 /// "92.5": in percent, or a test loss. Throws Error where it is no number above 0.
 [[nodiscard]] double parse_target(const std::string& text);

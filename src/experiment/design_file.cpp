@@ -37,10 +37,13 @@ constexpr std::array<CompareKey, 6> kCompareKeys{
       [](DesignFile& file, const std::string& text) { file.design.budget = parse_budget(text); }},
      {kBaseline,
       [](DesignFile& file, const std::string& text) {
-        std::ranges::move(parse_baseline(text), std::back_inserter(file.design.baseline));
+        std::ranges::move(parse_baseline(text, file.design.base.extensions),
+                          std::back_inserter(file.design.baseline));
       }},
      {"tune",
-      [](DesignFile& file, const std::string& text) { file.design.tuning = parse_tuning(text); }},
+      [](DesignFile& file, const std::string& text) {
+        file.design.tuning = parse_tuning(text, file.design.base.extensions);
+      }},
      {"tune-seeds",
       [](DesignFile& file, const std::string& text) {
         file.design.tuning_seeds = parse_whole(text, 1, kMostTuningSeeds);
@@ -61,17 +64,17 @@ const CompareKey& compare_key(std::string_view name) {
 }
 
 // The values that a line of [axes] lists; text may list several itself, as arguments do.
-std::vector<std::string> axis_values(const TomlTable::Line& line) {
+std::vector<std::string> axis_values(const TomlTable::Line& line, const Extensions& own) {
   const RunOption& option = run_option(line.key);
   std::vector<std::string> values;
   for (const TomlEntry& entry : line.values) {
     const bool range = option.kind == OptionKind::whole && entry.type == TomlEntry::Type::string &&
                        entry.value.find("..") != std::string::npos;
     if (range) {
-      std::ranges::move(list_values(option, entry.value), std::back_inserter(values));
+      std::ranges::move(list_values(option, entry.value, own), std::back_inserter(values));
       continue;
     }
-    RunConfiguration read;
+    RunConfiguration read{.extensions = own};
     set_option(read, entry);
     values.push_back(option.text(read).value_or(""));
   }
@@ -88,7 +91,7 @@ void read_compare(DesignFile& file, const TomlEntry& entry) {
 
 void read_line(DesignFile& file, std::string_view table, const TomlTable::Line& line) {
   if (table == kAxes) {
-    set_values(file.design, line.key, axis_values(line));
+    set_values(file.design, line.key, axis_values(line, file.design.base.extensions));
     return;
   }
   if (line.values.size() > 1 && !(table == kCompare && line.key == kBaseline)) {
@@ -162,8 +165,10 @@ std::string compare_text(const Design& design) {
 
 }  // namespace
 
-DesignFile parse_design(std::string_view text, const std::string& source) {
+DesignFile parse_design(std::string_view text, const std::string& source,
+                        const Extensions& extensions) {
   DesignFile file;
+  file.design.base.extensions = extensions;
   for (const TomlTable& table : parse_toml_tables(text, source)) {
     if (!table.name.empty() && table.name != kAxes && table.name != kCompare) {
       throw Error(
@@ -181,10 +186,16 @@ DesignFile parse_design(std::string_view text, const std::string& source) {
   return file;
 }
 
-DesignFile read_design(const std::filesystem::path& path) {
-  DesignFile file = parse_design(configuration_text(path), path.string());
+DesignFile read_design(const std::filesystem::path& path, const RunConfiguration& around) {
+  const std::string text = configuration_text(path);
+  RunConfiguration named{.plugin = around.plugin, .extensions = around.extensions};
+  for (const TomlTable::Line& line : parse_toml_tables(text, path.string()).front().lines) {
+    if (line.key == kPluginOption) load_named_plugins(named, line.values.front(), path);
+  }
+  DesignFile file = parse_design(text, path.string(), named.extensions);
   const std::filesystem::path folder = path.parent_path();
   map_paths(file.design, [&](const std::filesystem::path& inside) { return folder / inside; });
+  file.design.base.plugin = std::move(named.plugin);
   return file;
 }
 

@@ -29,10 +29,13 @@ struct DesignFile {
 
 /// Reads the file of a design. Relative paths in it are relative to its folder. Throws Error with
 /// file and line for what is no TOML, an unknown option or table, and values that are not accepted.
-[[nodiscard]] DesignFile read_design(const std::filesystem::path& file);
+/// Plug-ins are as of read_configuration().
+[[nodiscard]] DesignFile read_design(const std::filesystem::path& file,
+                                     const RunConfiguration& around = {});
 
-/// The same for text at hand; paths are left as they are.
-[[nodiscard]] DesignFile parse_design(std::string_view text, const std::string& source);
+/// The same for text at hand; paths are left as they are, and nothing is loaded.
+[[nodiscard]] DesignFile parse_design(std::string_view text, const std::string& source,
+                                      const Extensions& extensions = {});
 
 /// The text of a file in `folder` that reproduces the design: read_design() reads it back. Paths
 /// inside the folder are relative.

@@ -206,14 +206,16 @@ void ExperimentFolder::prepare(const PlannedRun& run, const RunFiles& files) con
     write_file(files.config, text);
     return;
   }
+  const Extensions& own = run.configuration.extensions;
   const RunConfiguration before =
-      parse_configuration(read_file(files.config), files.config.string());
-  const RunConfiguration now = parse_configuration(text, files.config.string());
+      parse_configuration(read_file(files.config), files.config.string(), {}, own);
+  const RunConfiguration now = parse_configuration(text, files.config.string(), {}, own);
   std::vector<std::string> differences;
   for (const RunOption& option : run_options()) {
     const auto then = option.text(before);
     const auto is = option.text(now);
-    if (option.affects != Affects::bits || then == is) continue;
+    if (option.affects != Affects::bits) continue;
+    if (bound_text(option, before) == bound_text(option, now)) continue;
     differences.push_back(fmt::format("--{} was {}, is {}", option.name, then.value_or("not set"),
                                       is.value_or("not set")));
   }

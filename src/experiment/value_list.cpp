@@ -43,7 +43,8 @@ std::vector<std::string> range_of(std::string_view text, std::size_t dots) {
 
 }  // namespace
 
-std::vector<std::string> list_values(const RunOption& option, std::string_view text) {
+std::vector<std::string> list_values(const RunOption& option, std::string_view text,
+                                     const Extensions& own) {
   std::vector<std::string> values;
   if (option.has_commas) {
     values.emplace_back(text);
@@ -65,7 +66,7 @@ std::vector<std::string> list_values(const RunOption& option, std::string_view t
       }
     }
   }
-  RunConfiguration read;
+  RunConfiguration read{.extensions = own};
   for (std::string& value : values) {
     option.set(read, value);
     // As it is written wherever it stands: "0.10" is "0.1".

@@ -12,8 +12,9 @@ namespace rubato {
 /// belongs to the value before it, so that "adascale:smoothing=0.9,linear" are two; whole numbers
 /// may be ranges, "1..5". Text for an option whose own values have commas, such as --no-decay, is
 /// one value. Throws Error for an empty piece, a range that is none or too long, and for what the
-/// option does not accept; the message does not name the option.
-[[nodiscard]] std::vector<std::string> list_values(const RunOption& option, std::string_view text);
+/// option does not accept, by the names of `own`, too; the message does not name the option.
+[[nodiscard]] std::vector<std::string> list_values(const RunOption& option, std::string_view text,
+                                                   const Extensions& own = {});
 
 /// The pieces of a list of "NAME=VALUE", in which those whose value has arguments (a colon) go on:
 /// "trace=spot:most=4,seed=1,life=2" is one.

@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <numeric>
 #include <string_view>
@@ -52,7 +53,34 @@ std::vector<std::int64_t> draws_by(const std::vector<double>& sums, const EpochD
   return samples;
 }
 
+struct SamplerRow {
+  std::string_view name;
+  std::string_view help;
+  Sampler (*make)();
+};
+
+constexpr std::array<SamplerRow, 2> kSamplers{
+    {{"shuffle", "a new random permutation for each epoch, by --seed", [] { return Sampler(); }},
+     {"in-order", "the order of the data in every epoch, for data that are shuffled already",
+      in_order}}};
+
 }  // namespace
+
+Sampler make_sampler(std::string_view text, const OwnSamplers& own) {
+  if (auto made = own.make(text)) return *std::move(made);
+  const Spec spec(text);
+  Sampler sampler = find_row("sampler", spec.name(), kSamplers).make();
+  spec.finish();
+  return sampler;
+}
+
+std::vector<std::string_view> sampler_names() {
+  return row_names(kSamplers);
+}
+
+std::vector<Strategy> samplers() {
+  return strategies_of(kSamplers, [](const SamplerRow&, Spec&) {});
+}
 
 Sampler in_order() {
   return {.name = "in order", .order = [](const EpochDraw& draw) {

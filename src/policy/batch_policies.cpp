@@ -108,6 +108,15 @@ std::unique_ptr<BatchPolicy> make_batch_policy(std::string_view text,
   return policy;
 }
 
+std::unique_ptr<BatchPolicy> make_batch_policy(std::string_view text,
+                                               const BatchPolicySetting& setting,
+                                               const OwnBatchPolicies& own) {
+  auto made = own.make(text, setting);
+  if (!made) return make_batch_policy(text, setting);
+  if (*made != nullptr) return *std::move(made);
+  throw Error(fmt::format("batch policy '{}' is made as null; accepted: any but null", text));
+}
+
 bool is_fixed_batch_policy(std::string_view text) {
   return text == kFixed;
 }

@@ -12,6 +12,8 @@
 #include <rubato/config/configuration_file.hpp>
 #include <rubato/core/error.hpp>
 
+#include "config/configuration_entry.hpp"
+#include "config/plugin.hpp"
 #include "config/run_option.hpp"
 
 namespace rubato::python {
@@ -61,7 +63,8 @@ void require_folder(const RunRequest& request) {
 
 void set_option(RunConfiguration& run, const std::string& name, const std::string& text) {
   try {
-    run_option(name).set(run, text);
+    // What it brings is there for the options after it.
+    name == kPluginOption ? add_plugins(run, text) : run_option(name).set(run, text);
   } catch (const Error& error) {
     throw Error(fmt::format("--{}: {}", name, error.what()));
   }

@@ -43,6 +43,7 @@ TrainOptions options_of_calibration(const RunConfiguration& configuration,
   train.remainder = Remainder::carry;
   train.learning_rate = kNegligible;
   train.schedule = "constant";
+  train.own_schedule = {};
   train.cores = options.threads;
   train.faults = {};
   train.stragglers.clear();

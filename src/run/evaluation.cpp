@@ -27,6 +27,7 @@ Trainer idle_trainer(const Workload& workload, const RunConfiguration& configura
 RunConfiguration evaluation_configuration(const RunConfiguration& run,
                                           const std::filesystem::path& weights) {
   RunConfiguration configuration;
+  configuration.extensions = run.extensions;
   for (const RunOption* option : run_options(Commands::evaluate)) {
     if (const auto text = option->text(run)) option->set(configuration, *text);
   }

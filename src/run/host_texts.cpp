@@ -35,8 +35,8 @@ std::vector<NamedText> what_is_asked_for(const RunConfiguration& configuration,
   for (const RunOption& option : run_options()) {
     const bool counts = option.affects == Affects::bits || option.is_agreed;
     if (!counts || option.resume == OnResume::by_content || option.name == "kernels") continue;
-    texts.push_back(
-        {.name = "--" + option.name, .text = option.text(configuration).value_or("not set")});
+    texts.push_back({.name = "--" + option.name,
+                     .text = bound_text(option, configuration).value_or("not set")});
   }
   return texts;
 }

@@ -22,12 +22,12 @@ namespace {
 
 // Of kinds whose files say alone what they are.
 SampleSet tested(const RunConfiguration& configuration) {
-  DataSets data = read_data(configuration.data);
+  DataSets data = read_data(configuration);
   return data.test ? *std::move(data.test) : std::move(data.train);
 }
 
 SampleSet read(const DataRecord& record, const RunConfiguration& configuration, bool labels) {
-  const DataSource source = parse_data(configuration.data);
+  const DataSource source = parse_data(configuration.data, configuration.extensions.data);
   const bool of_one_kind = record.table != nullptr || !record.alphabet.empty();
   if ((of_one_kind || source.kind == "csv" || source.kind == "text") &&
       source.kind != record.kind) {

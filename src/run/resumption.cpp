@@ -10,6 +10,7 @@
 
 #include <rubato/config/configuration_file.hpp>
 
+#include "config/plugin.hpp"
 #include "config/run_option.hpp"
 #include "core/file.hpp"
 #include "run/recorded_data.hpp"
@@ -27,6 +28,17 @@ void move(const fs::path& from, const fs::path& to) {
   if (error) {
     throw OutputError(fmt::format("{}: cannot write: {}", to.string(), error.message()));
   }
+}
+
+// Copies the plug-ins into the folder, and has the configuration name the copies.
+void write_plugins(const RunFolder& folder, RunConfiguration& run) {
+  std::vector<Plugin> plugins = parse_plugins(run.plugin);
+  for (std::size_t i = 0; i < plugins.size(); ++i) {
+    const std::string name = i == 0 ? "given-plugin.so" : fmt::format("given-plugin-{}.so", i + 1);
+    folder.write(name, content_of(plugins[i]));
+    plugins[i].file = folder.file(name);
+  }
+  run.plugin = to_text(plugins);
 }
 
 }  // namespace
@@ -55,6 +67,7 @@ std::string write_origin(const RunFolder& folder, RunConfiguration run, const Ru
     option.set(run, option.map_path(*option.text(run),
                                     [&](const fs::path&) { return folder.file(name); }));
   }
+  write_plugins(folder, run);
   std::string config = config_text(run, folder);
   folder.write("config.toml", config);
   return config;
@@ -84,8 +97,8 @@ void KeepNewer::load(const Training& training, const State& state) {
   static_cast<void>(training), static_cast<void>(state);
   if (!is_finished_later() && !(options_.named && !newer_.empty())) return;
   const RunFolder aside(unused_path(run_ / fmt::format("newer-than-step-{}", steps_)));
-  RunConfiguration before = read_configuration(run_ / "config.toml");
-  before.data = options_.data;
+  RunConfiguration before = read_configuration(run_ / "config.toml", {}, *options_.now);
+  before.data = options_.now->data;
   // The trace that it was trained with: from here on it may be another.
   const RunSteps steps = load_run_steps(before);
   write_origin(aside, std::move(before), steps, options_.files);

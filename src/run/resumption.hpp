@@ -37,8 +37,9 @@ class KeepNewer final : public Observer {
     std::filesystem::path from;
     /// Whether it was named, and not found to be the newest.
     bool named = false;
-    /// Where the data of the run lie now.
-    std::string data;
+    /// The configuration that it goes on with, which outlives the observer: where the data of the
+    /// run lie now, and what its names mean.
+    const RunConfiguration* now = nullptr;
     /// What else the run is of.
     std::span<const WorkloadFile> files{};
   };

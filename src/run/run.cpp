@@ -89,7 +89,7 @@ void Run::add_keepers() {
     newer_ = trainer_.add_observer<KeepNewer>(folder(), checkpoints_,
                                               KeepNewer::Options{.from = location_.from()->file,
                                                                  .named = location_.is_named(),
-                                                                 .data = configuration_.data,
+                                                                 .now = &configuration_,
                                                                  .files = workload_->files()});
   }
   if (location_.folder_) {

@@ -3,7 +3,10 @@
 #include <algorithm>
 #include <array>
 #include <cstdint>
+#include <memory>
+#include <numeric>
 #include <string_view>
+#include <utility>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -50,6 +53,61 @@ constexpr std::array<DataReader, 6> kDataReaders{
      {"csv", [](const DataSource& source) { return read_csv_samples(source.path, source.csv); }},
      {"text",
       [](const DataSource& source) { return read_text_samples(source.path, source.length); }}}};
+
+template <class T>
+SampleRows rows_of(std::vector<T> numbers, ElementType type, std::vector<std::int64_t> shape) {
+  const auto owner = std::make_shared<const std::vector<T>>(std::move(numbers));
+  return SampleRows(NumberArray{
+      .type = type,
+      .shape = std::move(shape),
+      .bytes = {reinterpret_cast<const char*>(owner->data()), owner->size() * sizeof(T)},
+      .owner = owner});
+}
+
+// Of the user's own; `name` is that of the data.
+SampleSet sample_set_of(OwnData::Samples own, const OwnData& data, std::string_view name) {
+  const auto fail = [&](std::string_view wrong) {
+    throw Error(fmt::format("--data {}: {}", name, wrong));
+  };
+  const auto numbers = std::accumulate(data.shape.begin(), data.shape.end(), std::int64_t{1},
+                                       [](std::int64_t a, std::int64_t b) { return a * b; });
+  const auto inputs = std::ssize(own.inputs);
+  if (numbers < 1 || inputs == 0 || inputs % numbers != 0) {
+    fail(fmt::format("{} numbers are no samples of shape [{}]; accepted: at least one whole sample",
+                     inputs, fmt::join(data.shape, ", ")));
+  }
+  const std::int64_t count = inputs / numbers;
+  const auto targets = data.classes > 0 ? std::ssize(own.labels) : std::ssize(own.targets);
+  const bool one_each = data.classes == 0 || targets == count;
+  if (targets == 0 || targets % count != 0 || !one_each) {
+    fail(fmt::format("{} {} for {} samples; accepted: {} each", targets,
+                     data.classes > 0 ? "labels" : "targets", count,
+                     data.classes > 0 ? "one for" : "as many for"));
+  }
+  for (const std::int64_t label : own.labels) {
+    if (label < 0 || label >= data.classes) {
+      fail(fmt::format("a sample is of class {}; accepted: 0 to {}", label, data.classes - 1));
+    }
+  }
+  std::vector<std::int64_t> shape{count};
+  shape.insert(shape.end(), data.shape.begin(), data.shape.end());
+  SampleSet set{
+      .inputs = rows_of(std::move(own.inputs), ElementType::f32, std::move(shape)),
+      .targets = data.classes > 0
+                     ? rows_of(std::move(own.labels), ElementType::i64, {count})
+                     : rows_of(std::move(own.targets), ElementType::f32, {count, targets / count})};
+  require_finite(set.inputs, fmt::format("--data {}: the inputs", name));
+  if (data.classes == 0) require_finite(set.targets, fmt::format("--data {}: the targets", name));
+  return set;
+}
+
+DataSets sets_of(OwnData own, std::string_view name) {
+  DataSets data{.train = sample_set_of(std::exchange(own.train, {}), own, name),
+                .classes = own.classes,
+                .in_memory = true};
+  if (own.test) data.test = sample_set_of(*std::exchange(own.test, {}), own, name);
+  return data;
+}
 
 std::string counted(std::int64_t count, std::string_view one, std::string_view several) {
   return fmt::format("{} {}", count, count == 1 ? one : several);
@@ -126,20 +184,24 @@ void require_options_fit(const RunConfiguration& run, const DataSets& data) {
 
 }  // namespace
 
-DataSets read_data(const std::string& text) {
-  if (text == kOwn) {
+DataSets read_data(const RunConfiguration& configuration) {
+  if (configuration.data == kOwn) {
     throw Error(
         "--data own: the data are in the program that trained on them; accepted: that program, or "
         "the name of a data set (rubato list data)");
   }
-  const DataSource source = parse_data(text);
+  const auto& own = configuration.extensions.data;
+  const DataSource source = parse_data(configuration.data, own);
+  if (std::ranges::find(own.rows(), source.kind, &OwnDataSources::Row::name) != own.rows().end()) {
+    return sets_of(own.make(configuration.data)->load(), configuration.data);
+  }
   const auto* const found = std::ranges::find(kDataReaders, source.kind, &DataReader::kind);
   RUBATO_CHECK(found != kDataReaders.end(), "a data set that the configuration has let pass");
   return found->read(source);
 }
 
 DataSets load_data(const RunConfiguration& configuration) {
-  return prepared(configuration, read_data(configuration.data));
+  return prepared(configuration, read_data(configuration));
 }
 
 DataSets prepared(const RunConfiguration& configuration, DataSets data) {
@@ -160,7 +222,8 @@ DataSets prepared(const RunConfiguration& configuration, DataSets data) {
 }
 
 std::string data_record(const RunConfiguration& configuration, const DataSets& data) {
-  return to_json(record_of(data, parse_data(configuration.data).kind));
+  return to_json(
+      record_of(data, parse_data(configuration.data, configuration.extensions.data).kind));
 }
 
 std::vector<std::string> class_names(const DataSets& data) {

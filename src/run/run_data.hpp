@@ -11,7 +11,7 @@
 namespace rubato {
 
 /// The data that --data names, as they are. Throws Error where they cannot be read.
-[[nodiscard]] DataSets read_data(const std::string& text);
+[[nodiscard]] DataSets read_data(const RunConfiguration& configuration);
 
 /// The data that a configuration names, with the samples held out that --validation asks for, and
 /// normalised by what is left to train on. Throws Error where they cannot be read, or are not what

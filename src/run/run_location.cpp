@@ -87,7 +87,7 @@ RunLocation RunLocation::take_over(fs::path folder, const RunConfiguration& conf
   const fs::path& path = location.path_;
   std::error_code ignored;
   if (fs::exists(path, ignored)) {
-    const RunConfiguration before = read_configuration(path / "config.toml");
+    const RunConfiguration before = read_configuration(path / "config.toml", {}, configuration);
     // The trace is a copy; it and the data were compared when this host came.
     require_resumable(with_paths_from(path, before), with_paths_from(path, configuration),
                       ResumeFrom::checkpoint);
@@ -111,11 +111,11 @@ void RunLocation::find(const fs::path& folder, const RunConfiguration& configura
       checkpoint ? named_one(*checkpoint, checkpoints) : newest_of(folder, checkpoints, rejected_);
   const RunConfiguration now = with_paths_from(folder, configuration);
   if (from_) {
-    require_resumable(configuration_in(from_->state), now, ResumeFrom::checkpoint);
+    require_resumable(configuration_in(from_->state, now.extensions), now, ResumeFrom::checkpoint);
   } else {
     require_nothing_to_lose(folder);
-    require_resumable(with_paths_from(folder, read_configuration(folder / "config.toml")), now,
-                      ResumeFrom::configuration);
+    const RunConfiguration before = read_configuration(folder / "config.toml", {}, configuration);
+    require_resumable(with_paths_from(folder, before), now, ResumeFrom::configuration);
   }
 }
 

@@ -65,9 +65,9 @@ void KernelRecord::load(const Training& training, const State& state) {
       before, kernels_);
 }
 
-RunConfiguration configuration_in(const State& checkpoint) {
+RunConfiguration configuration_in(const State& checkpoint, const Extensions& extensions) {
   return parse_configuration(observer_state(checkpoint, "run").text(kConfig),
-                             "the checkpoint's configuration");
+                             "the checkpoint's configuration", {}, extensions);
 }
 
 }  // namespace rubato

@@ -59,8 +59,9 @@ class KernelRecord final : public Observer {
   std::string difference_;
 };
 
-/// The configuration that a checkpoint was taken with. Throws Error where it has none, or one that
-/// this version does not read.
-[[nodiscard]] RunConfiguration configuration_in(const State& checkpoint);
+/// The configuration that a checkpoint was taken with, its names read by those that there are.
+/// Throws Error where it has none, or one that this version does not read.
+[[nodiscard]] RunConfiguration configuration_in(const State& checkpoint,
+                                                const Extensions& extensions = {});
 
 }  // namespace rubato

@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <optional>
 #include <sstream>
 #include <string>
@@ -11,7 +12,9 @@
 #include <rubato/state/state_file.hpp>
 #include <rubato/train/monitor.hpp>
 
+#include "config/chosen_parts.hpp"
 #include "config/fault_options.hpp"
+#include "core/split.hpp"
 
 namespace rubato {
 
@@ -38,6 +41,18 @@ std::optional<LookaheadOptions> lookahead_options(const RunConfiguration& option
   if (options.lookahead == 0) return std::nullopt;
   return LookaheadOptions{
       .k = options.lookahead, .alpha = options.lookahead_alpha, .start = options.lookahead_start};
+}
+
+// Empty where the schedule has built-in parts alone, which the library makes of their text.
+std::function<std::unique_ptr<LrSchedule>()> own_schedule(const RunConfiguration& options) {
+  const bool own = std::ranges::any_of(split_at(options.schedule, '+'), [&](std::string_view part) {
+    return options.extensions.schedules.find(Spec(part).name()) != nullptr;
+  });
+  if (!own) return {};
+  return [text = options.schedule, watch = WatchedMetric(options.watch),
+          schedules = options.extensions.schedules] {
+    return make_lr_schedule(text, watch, schedules);
+  };
 }
 
 void require_match(const Trainer& trainer, std::string_view option, const std::string& pattern) {
@@ -76,6 +91,7 @@ TrainOptions train_options(const RunConfiguration& options) {
   FaultOptions faults = parse_random_faults(options.faults);
   faults.planned = parse_faults(options.fault);
   const TestMetrics metrics = test_metrics_of(options);
+  const auto reducer = own_reducer(options);
   return {.epochs = options.epochs,
           .budget = budget_of(options),
           .minibatch_size = options.minibatch,
@@ -83,23 +99,30 @@ TrainOptions train_options(const RunConfiguration& options) {
           .learning_rate = options.learning_rate,
           .reference_batch_size = options.reference_batch,
           .rule = options.rule,
+          .rules = options.extensions.rules,
           .schedule = options.schedule,
           .schedule_unit = options.schedule_unit,
+          .own_schedule = own_schedule(options),
           .watch = options.watch,
           .optimizer = optimizer_options(options),
+          .own_optimizer = own_optimizer(options).value_or(OwnOptimizer()),
           .groups = parameter_groups(options.no_decay),
           .lookahead = lookahead_options(options),
           .clip_norm = options.clip_norm,
           .clip_value = options.clip_value,
+          .gradient_transforms = gradient_transforms(options),
+          .sampler = make_sampler(options.sampler, options.extensions.samplers),
           .seed = options.seed,
           .top_k = metrics.top_k,
           .mse = metrics.mse,
           .perplexity = metrics.perplexity,
           .log_noise = options.log_noise,
+          .metrics = own_metrics(options),
           .log_minibatches = options.log_minibatches,
           .cores = options.cores,
           .assignment = options.assignment,
-          .reduce = options.reduce,
+          .reduce = reducer ? "auto" : options.reduce,
+          .own_reducer = reducer.value_or(OwnReducer()),
           .exact = options.exact,
           .faults = std::move(faults),
           // In modelled time they are those of the cluster, and nobody waits for them here.

@@ -113,18 +113,34 @@ constexpr std::array<ScheduleRow, 9> kSchedules{
       "falls by factor when the watched metric has not improved for more than patience epochs",
       make_plateau, false}}};
 
-// Without finish().
-Schedule read_schedule(const ScheduleRow& row, Spec& spec,
-                       const std::optional<WatchedMetric>& watched) {
-  Schedule schedule = row.make(spec, watched);
-  const double after = row.placed ? spec.real("after", 0, kNotNegative) : 0;
+Schedule delayed(Schedule schedule, Spec& spec) {
+  const double after = spec.real("after", 0, kNotNegative);
   if (after > 0) schedule = std::make_unique<DelayedSchedule>(std::move(schedule), after);
   return schedule;
 }
 
-Schedule make_one(std::string_view text, const std::optional<WatchedMetric>& watched) {
+// Without finish().
+Schedule read_schedule(const ScheduleRow& row, Spec& spec,
+                       const std::optional<WatchedMetric>& watched) {
+  Schedule schedule = row.make(spec, watched);
+  return row.placed ? delayed(std::move(schedule), spec) : std::move(schedule);
+}
+
+Schedule read_own(const OwnSchedules::Row& row, Spec& spec) {
+  Schedule schedule = row.make(spec);
+  if (schedule == nullptr) {
+    throw Error(fmt::format("schedule '{}' is made as null; accepted: any but null", row.name));
+  }
+  return delayed(std::move(schedule), spec);
+}
+
+Schedule make_one(std::string_view text, const std::optional<WatchedMetric>& watched,
+                  const OwnSchedules& own) {
   Spec spec(text);
-  Schedule schedule = read_schedule(find_row("schedule", spec.name(), kSchedules), spec, watched);
+  const auto* const row = own.find(spec.name());
+  Schedule schedule =
+      row != nullptr ? read_own(*row, spec)
+                     : read_schedule(find_row("schedule", spec.name(), kSchedules), spec, watched);
   spec.finish();
   return schedule;
 }
@@ -163,9 +179,8 @@ void require_rate(const LrSchedule& schedule, std::string_view name, ScheduleUni
       name));
 }
 
-std::span<const std::string_view> lr_schedule_names() {
-  static const std::vector<std::string_view> names = row_names(kSchedules);
-  return names;
+std::vector<std::string_view> lr_schedule_names() {
+  return row_names(kSchedules);
 }
 
 std::vector<Strategy> lr_schedules() {
@@ -175,9 +190,14 @@ std::vector<Strategy> lr_schedules() {
 }
 
 Schedule make_lr_schedule(std::string_view text, const std::optional<WatchedMetric>& watched) {
+  return make_lr_schedule(text, watched, OwnSchedules("schedule", lr_schedule_names));
+}
+
+Schedule make_lr_schedule(std::string_view text, const std::optional<WatchedMetric>& watched,
+                          const OwnSchedules& own) {
   std::vector<Schedule> chain;
   for (const std::string_view part : split_at(text, '+')) {
-    chain.push_back(make_one(part, watched));
+    chain.push_back(make_one(part, watched, own));
   }
   if (chain.size() == 1) return std::move(chain.front());
   return std::make_unique<ChainedSchedule>(std::move(chain));

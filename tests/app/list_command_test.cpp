@@ -99,8 +99,8 @@ TEST(List, SuggestsTheNearestFamily) {
   EXPECT_EQ(
       result.err,
       "rubato list: unknown family 'rlues'; did you mean 'rules'? accepted: models, losses, data, "
-      "traces, generators, policies, batch-policies, rules, schedules, optimizers, "
-      "initializers, augmentations, metrics, precisions, "
+      "samplers, traces, generators, policies, batch-policies, rules, schedules, optimizers, "
+      "transforms, initializers, augmentations, metrics, precisions, "
       "reducers, algorithms\n");
   EXPECT_THAT(test::rubato({"list", "--jsn"}).err, HasSubstr("did you mean '--json'?"));
   EXPECT_THAT(listed({"--help"}), HasSubstr("Usage: rubato list [FAMILY...] [OPTIONS]\n"));

@@ -63,6 +63,7 @@ std::string_view on_resume(OnResume resume) {
     case OnResume::free:
       return "may change";
     case OnResume::by_file:
+    case OnResume::by_hash:
       return "by file";
     case OnResume::by_content:
       break;

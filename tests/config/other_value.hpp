@@ -39,6 +39,8 @@ inline std::string other_value(const RunOption& option) {
                                       "substep=2",
                                       "noise-scale:max=1024",
                                       "flip",
+                                      "in-order",
+                                      "noise:deviation=0.5",
                                       "perplexity"};
   std::istringstream choices(option.accepted);
   for (std::string choice; choices >> choice;) {

@@ -77,6 +77,15 @@ void run() {
   static_cast<void>(outcome);
 }
 
+void own_names() {
+  rubato::RunConfiguration configuration;
+  configuration.extensions.rules.add(
+      "log2", [](const rubato::RuleInput& step) { return 1 + std::log2(step.scale()); });
+  configuration.rule = "log2";
+  rubato::Run run(configuration, rubato::dense_workload(configuration),
+                  rubato::RunLocation::create("runs/first"));
+}
+
 double lambda_rule(const RuleInput& input) {
   rubato::LambdaRule log2(
       "log2", [](const rubato::RuleInput& step) { return 1 + std::log2(step.scale()); });

@@ -124,7 +124,7 @@ std::string read(const fs::path& file) {
 // All code that is compiled, and where it does something run, as users would write it.
 std::string compiled_code() {
   std::string code = squeezed(read(kSource / "tests/train/plug_points.hpp"));
-  for (const auto* const folder : {"tests/fragments", "examples"}) {
+  for (const auto* const folder : {"tests/fragments", "examples", "examples/plugin"}) {
     for (const auto& entry : fs::directory_iterator(kSource / folder)) {
       if (entry.path().extension() == ".cpp") code += squeezed(read(entry.path()));
     }

@@ -17,14 +17,19 @@ namespace rubato {
 /// file and line for what is no TOML, an unknown option, a value of the wrong type or out of its
 /// range, and for an option that stands there twice. Names among `arguments_only` get an answer of
 /// their own: a program takes them, but not from a file.
+///
+/// Names are read by the extensions of `around`, to which come those of the plug-ins that the file
+/// names: these are loaded, as load_plugins() does. Where `around` has plug-ins, they stand in the
+/// place of the file's.
 [[nodiscard]] RunConfiguration read_configuration(
-    const std::filesystem::path& file, std::span<const std::string_view> arguments_only = {});
+    const std::filesystem::path& file, std::span<const std::string_view> arguments_only = {},
+    const RunConfiguration& around = {});
 
 /// The same for text at hand; `source` stands for the file's name in messages. Paths are left as
-/// they are.
+/// they are, and nothing is loaded.
 [[nodiscard]] RunConfiguration parse_configuration(
     std::string_view text, const std::string& source,
-    std::span<const std::string_view> arguments_only = {});
+    std::span<const std::string_view> arguments_only = {}, const Extensions& extensions = {});
 
 /// The configuration with its paths as a file in `folder` should have them, so that the folder may
 /// be moved: relative to it for what is inside, absolute for everything else.

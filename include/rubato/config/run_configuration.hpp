@@ -7,6 +7,7 @@
 #include <string_view>
 #include <vector>
 
+#include <rubato/config/families.hpp>
 #include <rubato/core/choice.hpp>
 #include <rubato/machine/kernels.hpp>
 #include <rubato/plan/assignment.hpp>
@@ -61,8 +62,8 @@ struct HeldOut {
   friend bool operator==(const HeldOut&, const HeldOut&) = default;
 };
 
-/// RunConfiguration::model and data of a run whose model or data are a program's own, and have no
-/// name: no command of `rubato` has them.
+/// RunConfiguration::model, data and rule of a run whose model, data or rule are a program's own,
+/// and have no name: no command of `rubato` has them.
 inline constexpr std::string_view kOwn = "own";
 
 /// What a run is configured by, as a value. The members, their types and defaults, and what they
@@ -75,11 +76,21 @@ struct RunConfiguration {
 #define RUBATO_OPTION(type, member, fallback, ...) type member = fallback;
 #include <rubato/config/run_options.def>
 
+  /// What names mean besides the built-in ones. Text is read by what is here then.
+  Extensions extensions{};
+
   friend bool operator==(const RunConfiguration&, const RunConfiguration&) = default;
 };
 
-/// The optimizer of a configuration, with all that belongs to it. Throws Error as
-/// parse_optimizer() does.
+/// Loads the plug-ins that a configuration names, whose parts come to its extensions, and puts the
+/// SHA-256 of each into RunConfiguration::plugin. What is loaded stays so as long as the process.
+/// Throws Error for a file that is no plug-in of this version of rubato, that is not of the SHA-256
+/// that is said there, or whose entry point throws. A plug-in's code runs with all rights that the
+/// process has.
+void load_plugins(RunConfiguration& configuration);
+
+/// The optimizer of a configuration, with all that belongs to it; of one of the user's own only
+/// that it has no momentum. Throws Error as parse_optimizer() does.
 [[nodiscard]] OptimizerOptions optimizer_options(const RunConfiguration& configuration);
 
 /// What it measures on the test set, by --metric and --top-k.

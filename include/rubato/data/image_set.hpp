@@ -3,6 +3,8 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -44,6 +46,33 @@ struct PixelStatistics {
 struct TrainTestImages {
   ImageSet train;
   ImageSet test;
+};
+
+/// A data set of the user's own, in memory.
+struct OwnData {
+  struct Samples {
+    /// Of one sample after the other, as many numbers as `shape` says; finite.
+    std::vector<float> inputs;
+    /// The class of each, 0 <= class < classes; empty where there are real targets.
+    std::vector<std::int64_t> labels{};
+    /// Of one sample after the other, real numbers, as many for each; finite. Empty where there are
+    /// classes.
+    std::vector<float> targets{};
+  };
+  /// Of a sample: {features}, {height, width} or {channels, height, width}.
+  std::vector<std::int64_t> shape;
+  /// 0 where targets are real numbers.
+  std::int64_t classes = 0;
+  Samples train;
+  /// Evaluated after each epoch.
+  std::optional<Samples> test{};
+};
+
+/// What a name of --data stands for: makes or reads the data when they are needed, not before.
+struct OwnDataSource {
+  /// To be the same samples in the same order whenever it is called: a resume compares them. What
+  /// it throws ends the command.
+  std::function<OwnData()> load;
 };
 
 }  // namespace rubato

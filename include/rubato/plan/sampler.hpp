@@ -3,8 +3,10 @@
 #include <cstdint>
 #include <functional>
 #include <string>
+#include <string_view>
 #include <vector>
 
+#include <rubato/core/family.hpp>
 #include <rubato/core/index.hpp>
 
 namespace rubato {
@@ -48,5 +50,15 @@ struct Sampler {
 /// are finite, at least 0 and not all 0; training does where there are not as many as samples. Its
 /// name has a digest of the weights.
 [[nodiscard]] Sampler weighted(const std::vector<double>& weights);
+
+/// Samplers of the user's own, by name.
+using OwnSamplers = Additions<Sampler>;
+/// The sampler that `text` asks for, "shuffle", which is an empty one, "in-order", or one of the
+/// user's own. Throws Error for another name, with the nearest, and for arguments that it does not
+/// take.
+[[nodiscard]] Sampler make_sampler(std::string_view text, const OwnSamplers& own);
+/// The built-in names, and the same with what they do.
+[[nodiscard]] std::vector<std::string_view> sampler_names();
+[[nodiscard]] std::vector<Strategy> samplers();
 
 }  // namespace rubato

@@ -27,6 +27,13 @@ struct BatchPolicySetting {
 [[nodiscard]] std::unique_ptr<BatchPolicy> make_batch_policy(std::string_view text,
                                                              const BatchPolicySetting& setting);
 
+/// Batch policies of the user's own, by name.
+using OwnBatchPolicies = Additions<std::unique_ptr<BatchPolicy>, BatchPolicySetting>;
+/// The same, with those of the user's own among them.
+[[nodiscard]] std::unique_ptr<BatchPolicy> make_batch_policy(std::string_view text,
+                                                             const BatchPolicySetting& setting,
+                                                             const OwnBatchPolicies& own);
+
 /// Whether it takes what is offered, whatever happens, so that no policy has to be asked.
 [[nodiscard]] bool is_fixed_batch_policy(std::string_view text);
 

@@ -9,11 +9,10 @@
 #include <vector>
 
 #include <rubato/core/choice.hpp>
+#include <rubato/core/family.hpp>
 #include <rubato/scaling/metric.hpp>
 
 namespace rubato {
-
-struct Strategy;  // core/family.hpp
 
 /// How far training has come.
 struct TrainingProgress {
@@ -69,7 +68,7 @@ class LrSchedule {
 };
 
 /// The names that make_lr_schedule() accepts.
-[[nodiscard]] std::span<const std::string_view> lr_schedule_names();
+[[nodiscard]] std::vector<std::string_view> lr_schedule_names();
 /// The same with their arguments.
 [[nodiscard]] std::vector<Strategy> lr_schedules();
 
@@ -82,6 +81,12 @@ class LrSchedule {
 /// is unknown, missing, out of its range or against the metric.
 [[nodiscard]] std::unique_ptr<LrSchedule> make_lr_schedule(
     std::string_view text, const std::optional<WatchedMetric>& watched = {});
+
+/// Schedules of the user's own, by name.
+using OwnSchedules = Additions<std::unique_ptr<LrSchedule>>;
+/// The same, with those of the user's own among them; they take after=N, too.
+[[nodiscard]] std::unique_ptr<LrSchedule> make_lr_schedule(
+    std::string_view text, const std::optional<WatchedMetric>& watched, const OwnSchedules& own);
 
 /// Throws Error when `schedule`, which is called `name`, has a rate of 0 for a whole epoch before
 /// anything is trained: a warm-up from 0 that counts whole epochs.

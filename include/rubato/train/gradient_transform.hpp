@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include <rubato/core/family.hpp>
 #include <rubato/core/index.hpp>
 #include <rubato/optim/flat_optimizer.hpp>
 #include <rubato/plan/stream_key.hpp>
@@ -136,5 +137,20 @@ template <class Function>
   }
   return transform;
 }
+
+/// Adds independent normal numbers of that standard deviation, above 0, to every value, as
+/// differential privacy does behind clipping (Abadi et al. 2016, algorithm 1); a guarantee for
+/// single samples needs each sample's gradient clipped, and clip_norm bounds the mean of the step.
+[[nodiscard]] OwnGradientTransform gaussian_noise(double deviation);
+
+/// Transforms of the user's own, by name.
+using OwnTransforms = Additions<OwnGradientTransform>;
+/// The transform that `text` asks for: "noise:deviation=0.01", which is gaussian_noise(), or one of
+/// the user's own. Throws Error for another name, with the nearest, and for arguments that it does
+/// not take.
+[[nodiscard]] OwnGradientTransform make_transform(std::string_view text, const OwnTransforms& own);
+/// The built-in names, and the same with their arguments.
+[[nodiscard]] std::vector<std::string_view> transform_names();
+[[nodiscard]] std::vector<Strategy> transforms();
 
 }  // namespace rubato

@@ -1,0 +1,253 @@
+// --plugin as users type it, with the plug-in of examples/plugin, with one of each other part, and
+// with what is refused.
+
+#include <filesystem>
+#include <fstream>
+#include <string>
+#include <vector>
+
+#include <gmock/gmock.h>
+#include <nlohmann/json.hpp>
+
+#include "app/run_program.hpp"
+#include "state/sha256.hpp"
+#include "support/temp_folder.hpp"
+
+namespace rubato {
+namespace {
+
+namespace fs = std::filesystem;
+
+using test::ProgramResult;
+using testing::AllOf;
+using testing::ContainsRegex;
+using testing::HasSubstr;
+using testing::StartsWith;
+
+using Arguments = std::vector<std::string>;
+
+class PluginCommand : public testing::Test {
+ protected:
+  [[nodiscard]] ProgramResult run(const std::string& command, const Arguments& more) const {
+    Arguments arguments{command};
+    arguments.insert(arguments.end(), more.begin(), more.end());
+    return test::rubato(arguments, folder_.path());
+  }
+  // With a rule, a sampler and data of the plug-in's.
+  [[nodiscard]] ProgramResult run_with_parts(const std::string& command, Arguments more) const {
+    more.insert(more.end(), {"--plugin", RUBATO_YOUR_PARTS, "--rule", "log2", "--sampler",
+                             "rotated:by=100", "--data", "rings:noise=0.1", "--model",
+                             "mlp:hidden=8", "--trace", "512", "--threads", "2"});
+    return run(command, more);
+  }
+  [[nodiscard]] nlohmann::json summary(const std::string& run) const {
+    return nlohmann::json::parse(test::read_file(folder_.path() / run / "summary.json"));
+  }
+  [[nodiscard]] std::string hash(const std::string& run) const {
+    return summary(run)["weights_sha256"];
+  }
+  [[nodiscard]] std::string config(const std::string& run) const {
+    return test::read_file(folder_.path() / run / "config.toml");
+  }
+  // What is said of a plug-in that is refused.
+  [[nodiscard]] std::string refusal(const std::string& plugin) const {
+    const ProgramResult result = run("list", {"--plugin", plugin});
+    EXPECT_EQ(result.code, 2) << plugin;
+    EXPECT_EQ(result.out, "");
+    return result.err;
+  }
+
+  test::TempFolder folder_;
+};
+
+TEST_F(PluginCommand, ListShowsWhatItBrings) {
+  const ProgramResult all = run("list", {"--plugin", RUBATO_YOUR_PARTS});
+  EXPECT_EQ(all.code, 0) << all.err;
+  EXPECT_THAT(all.out, AllOf(HasSubstr("lbsgd, log2"), HasSubstr("rings"), HasSubstr("rotated")));
+  EXPECT_THAT(run("list", {"--plugin", RUBATO_YOUR_PARTS, "rules", "data"}).out,
+              AllOf(HasSubstr("\nlog2\n    (1 + log2(S)) lr\n"),
+                    ContainsRegex("\nrings\n    points of two rings.*\n    noise +0.2 +a number of "
+                                  "at least 0\n")));
+  EXPECT_EQ(run("list", {}).out.find("log2"), std::string::npos) << "without it there are none";
+}
+
+TEST_F(PluginCommand, ARuleOfItsHasARunFolder) {
+  const ProgramResult trained = run_with_parts("train", {"--epochs", "3", "--out", "run"});
+  ASSERT_EQ(trained.code, 0) << trained.err;
+  EXPECT_GT(summary("run")["final_test_accuracy"], 95);
+  EXPECT_THAT(test::read_file(folder_.path() / "run/metrics.jsonl"), HasSubstr("\"scale\":4"));
+  const std::string sha256 = Sha256::hex_of_file(RUBATO_YOUR_PARTS);
+  EXPECT_THAT(config("run"), HasSubstr("plugin = \"given-plugin.so,sha256=" + sha256 + "\"\n"));
+  EXPECT_EQ(Sha256::hex_of_file(folder_.path() / "run/given-plugin.so"), sha256);
+  // The folder alone says it all, wherever it is.
+  fs::rename(folder_.path() / "run", folder_.path() / "moved");
+  const ProgramResult again = run("train", {"--config", "moved/config.toml", "--out", "again"});
+  ASSERT_EQ(again.code, 0) << again.err;
+  EXPECT_EQ(hash("again"), hash("moved"));
+}
+
+TEST_F(PluginCommand, ARuleOfItsGoesOnToTheSameBits) {
+  ASSERT_EQ(run_with_parts("train", {"--epochs", "4", "--out", "whole"}).code, 0);
+  ASSERT_EQ(run_with_parts("train", {"--epochs", "2", "--out", "part"}).code, 0);
+  const ProgramResult resumed = run("train", {"--resume", "part", "--epochs", "4"});
+  EXPECT_EQ(resumed.code, 0) << resumed.err;
+  EXPECT_EQ(hash("part"), hash("whole"));
+  // Elsewhere the same file is the same.
+  fs::copy_file(RUBATO_YOUR_PARTS, folder_.path() / "copy.so");
+  const ProgramResult copied =
+      run("train", {"--resume", "part", "--plugin", "copy.so", "--epochs", "5"});
+  EXPECT_EQ(copied.code, 0) << copied.err;
+}
+
+TEST_F(PluginCommand, AResumeIsBoundToItsContent) {
+  ASSERT_EQ(run_with_parts("train", {"--epochs", "1", "--out", "run"}).code, 0);
+  const std::string sha256 = Sha256::hex_of_file(RUBATO_YOUR_PARTS);
+  const ProgramResult other = run("train", {"--resume", "run", "--epochs", "2", "--plugin",
+                                            RUBATO_YOUR_PARTS, "--plugin", RUBATO_EVERY_PART});
+  EXPECT_EQ(other.code, 2);
+  EXPECT_THAT(other.err, AllOf(StartsWith("rubato train: the run was trained with other options: "
+                                          "--plugin was "),
+                               HasSubstr("sha256=" + sha256)));
+  std::ofstream(folder_.path() / "run/given-plugin.so", std::ios::app) << "more";
+  const ProgramResult changed = run("train", {"--resume", "run", "--epochs", "2"});
+  EXPECT_EQ(changed.code, 2);
+  EXPECT_THAT(changed.err, ContainsRegex("run/config.toml:[0-9]+: plugin: run/given-plugin.so has "
+                                         "the SHA-256 [0-9a-f]+, not " +
+                                         sha256 + "; accepted: the file as it was\n$"));
+}
+
+TEST_F(PluginCommand, ARuleOfItsIsComparedAndVerified) {
+  const ProgramResult compared = run_with_parts(
+      "compare",
+      {"--rule", "linear", "--seed", "1..2", "--epochs", "1", "--ref-batch", "128", "--out", "e"});
+  ASSERT_EQ(compared.code, 0) << compared.err;
+  const auto answer = nlohmann::json::parse(test::read_file(folder_.path() / "e/answer.json"));
+  EXPECT_THAT(compared.out, AllOf(HasSubstr("log2"), HasSubstr("linear")));
+  EXPECT_TRUE(fs::exists(folder_.path() / "e/runs/512_log2_seed-1/given-plugin.so"));
+  const ProgramResult more = run("compare", {"--resume", "e", "--seed", "1..3"});
+  EXPECT_EQ(more.code, 0) << more.err;
+  const ProgramResult verified = run_with_parts("verify", {"--steps", "6"});
+  EXPECT_EQ(verified.code, 0) << verified.err << verified.out;
+}
+
+// To the last digit what training comes to.
+TEST_F(PluginCommand, ABatchPolicyOfItsIsSimulated) {
+  const Arguments asked{"--plugin",  RUBATO_EVERY_PART, "--model",
+                        "quadratic", "--trace",         "64",
+                        "--batch",   "doubled:max=256", "--epochs",
+                        "3",         "--cluster",       "substep=0.1,bytes=1000"};
+  const ProgramResult simulated = run("simulate", [&] {
+    Arguments all = asked;
+    all.emplace_back("--json");
+    return all;
+  }());
+  ASSERT_EQ(simulated.code, 0) << simulated.err;
+  const ProgramResult trained = run("train", [&] {
+    Arguments all = asked;
+    all.insert(all.end(), {"--clock", "virtual", "--out", "run"});
+    return all;
+  }());
+  ASSERT_EQ(trained.code, 0) << trained.err;
+  const auto row = nlohmann::json::parse(simulated.out)["runs"][0];
+  EXPECT_EQ(row["steps"], summary("run")["steps"]);
+  EXPECT_EQ(row["hours"], summary("run")["clock"]["hours"]);
+  const ProgramResult blind = run("simulate", {"--batch", "noise-scale:max=256"});
+  EXPECT_EQ(blind.code, 2);
+  EXPECT_THAT(blind.err, HasSubstr("only training knows"));
+}
+
+TEST_F(PluginCommand, EveryPartIsTakenByItsOption) {
+  const Arguments parts{
+      "--plugin",    RUBATO_EVERY_PART, "--schedule",  "inverse-time:after=1",
+      "--optimizer", "descent",         "--transform", "noise:deviation=0.001+largest:kept=80",
+      "--reduce",    "pairwise",        "--model",     "softmax"};
+  Arguments trained = parts;
+  trained.insert(trained.end(), {"--metric", "steps+mse", "--epochs", "2", "--out", "run"});
+  trained[trained.size() - 5] = "steps";
+  const ProgramResult result = run("train", trained);
+  ASSERT_EQ(result.code, 0) << result.err;
+  EXPECT_THAT(test::read_file(folder_.path() / "run/metrics.jsonl"), HasSubstr("\"steps\":"));
+  Arguments verified = parts;
+  verified.insert(verified.end(), {"--steps", "6"});
+  const ProgramResult proof = run("verify", verified);
+  EXPECT_EQ(proof.code, 0) << proof.err << proof.out;
+  Arguments plain{"--plugin", RUBATO_EVERY_PART, "--optimizer", "descent", "--momentum", "0.9"};
+  EXPECT_THAT(run("train", plain).err,
+              HasSubstr("--momentum: --optimizer descent is no built-in one"));
+}
+
+TEST_F(PluginCommand, WrongNamesAreAnsweredWithTheNearestOfAll) {
+  const auto said = [&](const Arguments& more) {
+    Arguments all{"--plugin", RUBATO_YOUR_PARTS, "--plugin", RUBATO_EVERY_PART};
+    all.insert(all.end(), more.begin(), more.end());
+    const ProgramResult result = run("train", all);
+    EXPECT_EQ(result.code, 2);
+    return result.err;
+  };
+  EXPECT_THAT(said({"--rule", "lgo2"}), HasSubstr("unknown rule 'lgo2'; did you mean 'log2'?"));
+  EXPECT_THAT(said({"--data", "ringz"}), HasSubstr("did you mean 'rings'?"));
+  EXPECT_THAT(said({"--data", "rings:nose=1"}), HasSubstr("noise"));
+  EXPECT_THAT(said({"--sampler", "rotate"}), HasSubstr("did you mean 'rotated'?"));
+  EXPECT_THAT(said({"--schedule", "inverse"}), HasSubstr("did you mean 'inverse-time'?"));
+  EXPECT_THAT(said({"--optimizer", "decent"}), HasSubstr("did you mean 'descent'?"));
+  EXPECT_THAT(said({"--transform", "nois"}), HasSubstr("did you mean 'noise'?"));
+  EXPECT_THAT(said({"--transform", "largset"}), HasSubstr("did you mean 'largest'?"));
+  EXPECT_THAT(said({"--reduce", "pairwize"}), HasSubstr("did you mean 'pairwise'?"));
+  EXPECT_THAT(said({"--metric", "stesp"}), HasSubstr("did you mean 'steps'?"));
+  EXPECT_THAT(said({"--batch", "doubeld"}), HasSubstr("did you mean 'doubled'?"));
+}
+
+TEST_F(PluginCommand, WhatIsNoneIsRefusedInALine) {
+  EXPECT_THAT(refusal("nothing.so"),
+              "rubato list: --plugin: no such file as nothing.so; accepted: a shared library\n");
+  folder_.write("text.so", "words");
+  EXPECT_THAT(refusal("text.so"), AllOf(StartsWith("rubato list: --plugin: cannot load text.so: "),
+                                        testing::EndsWith("; accepted: a shared library\n")));
+  EXPECT_THAT(refusal(RUBATO_BAD_NO_ENTRY),
+              AllOf(HasSubstr("is no plug-in of rubato; accepted: a library with an entry point")));
+  EXPECT_THAT(refusal(RUBATO_BAD_OLDER),
+              ContainsRegex("was compiled for rubato 0.0.9-0123456789ab, C\\+\\+ ABI [0-9]+/1, and "
+                            "this is rubato [0-9.]+-[0-9a-f]{12}, C\\+\\+ ABI [0-9]+/1; accepted: "
+                            "one compiled anew\n$"));
+  EXPECT_THAT(refusal(RUBATO_BAD_THROWS), testing::EndsWith(": the licence has expired\n"));
+  EXPECT_THAT(refusal(RUBATO_BAD_THROWS_NUMBER),
+              testing::EndsWith(" throws what is no std::exception\n"));
+  EXPECT_THAT(refusal(RUBATO_BAD_TAKEN),
+              testing::EndsWith(": there is a sampler 'in-order' already\n"));
+  EXPECT_THAT(refusal("a.so,sha256=12"), HasSubstr("'a.so,sha256=12' names no plug-in; accepted"));
+  const ProgramResult twice =
+      run("list", {"--plugin", RUBATO_YOUR_PARTS, "--plugin", RUBATO_YOUR_PARTS});
+  EXPECT_EQ(twice.code, 2);
+  EXPECT_THAT(twice.err, testing::EndsWith(": there is a rule 'log2' already\n"));
+}
+
+TEST_F(PluginCommand, AConfigurationNamesIt) {
+  fs::copy_file(RUBATO_YOUR_PARTS, folder_.path() / "mine.so");
+  folder_.write("c.toml",
+                "rule = \"log2\"\nplugin = \"mine.so\"\nmodel = \"softmax\"\nepochs = 1\n");
+  EXPECT_EQ(run("train", {"--config", "c.toml", "--out", "run"}).code, 0);
+  folder_.write("wrong.toml", "rule = \"log2\"\nplugin = \"none.so\"\n");
+  EXPECT_THAT(run("train", {"--config", "wrong.toml"}).err,
+              HasSubstr("wrong.toml:2: plugin: no such file as none.so"));
+  // One in the arguments stands in its place.
+  EXPECT_EQ(run("train", {"--config", "wrong.toml", "--plugin", "mine.so", "--model", "softmax",
+                          "--epochs", "1", "--out", "other"})
+                .code,
+            0);
+}
+
+#if RUBATO_TORCH
+// The other half of the program loads it, too.
+TEST_F(PluginCommand, LibtorchTrainsAndEvaluatesWithIt) {
+  const ProgramResult trained =
+      run_with_parts("train", {"--engine", "libtorch", "--epochs", "1", "--out", "run"});
+  ASSERT_EQ(trained.code, 0) << trained.err;
+  const ProgramResult evaluated = run("eval", {"run", "--json"});
+  ASSERT_EQ(evaluated.code, 0) << evaluated.err;
+  EXPECT_NEAR(nlohmann::json::parse(evaluated.out)["accuracy"].get<double>(),
+              summary("run")["final_test_accuracy"].get<double>(), 1e-9);
+}
+#endif
+
+}  // namespace
+}  // namespace rubato
