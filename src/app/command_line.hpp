@@ -4,11 +4,12 @@
 #include <functional>
 #include <map>
 #include <memory>
-#include <set>
 #include <span>
 #include <string>
 #include <string_view>
 #include <vector>
+
+#include "config/given_options.hpp"
 
 // Of CLI11, whose headers are large.
 namespace CLI {  // NOLINT(readability-identifier-naming): its name
@@ -17,19 +18,6 @@ class Option;
 }  // namespace CLI
 
 namespace rubato::app {
-
-/// The names of the options that stood in the arguments, and not only in a configuration.
-class GivenOptions {
- public:
-  void add(std::string_view name) { names_.emplace(name); }
-  [[nodiscard]] bool contains(std::string_view name) const { return names_.contains(name); }
-
-  /// Always: options are equal by their values, wherever these came from.
-  friend bool operator==(const GivenOptions&, const GivenOptions&) { return true; }
-
- private:
-  std::set<std::string, std::less<>> names_;
-};
 
 /// The options of one command: their names, what --help says of them, how their values are checked.
 ///

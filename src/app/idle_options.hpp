@@ -1,14 +1,9 @@
 #pragma once
 
-#include <optional>
 #include <span>
-#include <string>
 #include <string_view>
 
-#include <rubato/config/run_configuration.hpp>
-
 #include "app/command_line.hpp"
-#include "config/trace_source.hpp"
 
 // Options that do nothing.
 //
@@ -33,13 +28,5 @@ struct IdleOption {
 
 /// Throws Error for the first of `options` that is idle and was given in the arguments.
 void require_none_idle(const CommandLine& line, std::span<const IdleOption> options);
-
-/// Throws Error for the first of a run's options that was given in the arguments and would do
-/// nothing in it, as the table of options says.
-void require_none_idle(const CommandLine& line, const RunConfiguration& run);
-
-/// Where `steps` say for every step how many cores there are, what --cores for others comes to.
-[[nodiscard]] std::optional<std::string> idle_cores(const RunSteps& steps,
-                                                    const RunConfiguration& run);
 
 }  // namespace rubato::app

@@ -16,8 +16,10 @@
 #include "app/output.hpp"
 #include "app/plan_output.hpp"
 #include "app/run_options_line.hpp"
+#include "config/run_option.hpp"
 #include "config/trace_source.hpp"
 #include "run/dry_run.hpp"
+#include "run/run_warnings.hpp"
 
 namespace rubato::app {
 
@@ -110,7 +112,7 @@ int plan_command(std::span<const std::string> arguments) {
                         .why = "no samples are printed",
                         .accepted = "with --indices"};
   require_none_idle(line, {&seed, 1});
-  require_none_idle(line, run);
+  require_none_idle(line.given(), run);
 
   const Planner planner(load_trace(run), {.dataset_size = options.dataset_size,
                                           .minibatch_size = run.minibatch,

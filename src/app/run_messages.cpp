@@ -1,17 +1,11 @@
 #include "app/run_messages.hpp"
 
-#include <algorithm>
 #include <cstdint>
-#include <variant>
 
 #include <fmt/format.h>
 
-#include <rubato/scaling/rule_registry.hpp>
-#include <rubato/trace/trace.hpp>
 
-#include "app/idle_options.hpp"
 #include "app/modelled_time.hpp"
-#include "config/batch_policy.hpp"
 #include "config/trace_source.hpp"
 #include "core/hour.hpp"
 #include "report/progress.hpp"
@@ -44,27 +38,6 @@ std::string clock_words(const ClockTime& time) {
     text += fmt::format(", {} restart{}", time.restarts, time.restarts == 1 ? "" : "s");
   }
   return text + "\n";
-}
-
-// Of every step; empty where they differ, or that is decided in training.
-std::optional<std::int64_t> only_batch_size(const RunConfiguration& run, const RunSteps& steps) {
-  const Trace* const trace = std::get_if<Trace>(&steps);
-  if (trace == nullptr || has_batch_policy(run)) return std::nullopt;
-  const std::int64_t first = trace->steps().front().batch_size;
-  const bool same = std::ranges::all_of(
-      trace->steps(), [first](const TraceStep& step) { return step.batch_size == first; });
-  return same ? std::optional(first) : std::nullopt;
-}
-
-// "lr 0.05", where that does not depend on gradients.
-std::string rate_of(Rule& rule, const RunConfiguration& run, std::int64_t batch) {
-  const RuleNeeds needs = rule.needs();
-  if (needs.group_norms || needs.parameter_norms) return "a rate of its own";
-  const Rates rates = rule.rates({.batch_size = batch,
-                                  .minibatch_size = run.minibatch,
-                                  .reference_batch_size = run.reference_batch,
-                                  .base_learning_rate = run.learning_rate});
-  return fmt::format("lr {:.6g}", rates.learning_rate);
 }
 
 }  // namespace
@@ -123,47 +96,6 @@ std::string closing(const RunSummary& summary, const Run& run) {
 std::string kernel_words() {
   const auto start = kernel_start();
   return start ? describe(*start) + "\n" : std::string();
-}
-
-std::vector<std::string> idle_arguments(const TrainArguments& arguments, const RunSteps& steps,
-                                        bool redrawn) {
-  const RunConfiguration& run = arguments.run;
-  std::vector<std::string> lines;
-  const auto cores = idle_cores(steps, run);
-  if (cores && arguments.given.contains("cores")) lines.push_back(*cores);
-  const std::int64_t most = cores_of(steps, run).most;
-  for (const Straggler& straggler : *run.straggler) {
-    if (straggler.core.value() < most) continue;
-    lines.push_back(fmt::format("--straggler core={} does nothing: the cores are 0 to {}",
-                                straggler.core.value(), most - 1));
-  }
-  if (redrawn && arguments.given.contains("log-steps")) {
-    lines.push_back(fmt::format(
-        "--log-steps {} does nothing on a terminal, where a bar shows every step", run.log_steps));
-  }
-  return lines;
-}
-
-std::optional<std::string> scaled_rate(const TrainArguments& arguments, const RunSteps& steps) {
-  const RunConfiguration& run = arguments.run;
-  if (!arguments.given.contains("lr") || arguments.given.contains("ref-batch")) return std::nullopt;
-  const std::optional<std::int64_t> batch = only_batch_size(run, steps);
-  const auto rule = run.extensions.rules.make(run.rule);
-  if (!batch || *batch == run.reference_batch || !rule->follows_batch_size()) return std::nullopt;
-  return fmt::format(
-      "--lr {0} is for batch {1}: rule {2} takes steps of batch {3} with {4}\n"
-      "with --ref-batch {3} they are taken with lr {0}",
-      run.learning_rate, run.reference_batch, run.rule, *batch, rate_of(*rule, run, *batch));
-}
-
-std::optional<std::string> missed_target(const RunConfiguration& run, const TrainResult& result) {
-  if (!run.target_accuracy) return std::nullopt;
-  const auto& [percent, best] = *run.target_accuracy;
-  const auto last = result.final_test ? result.final_test->accuracy : std::nullopt;
-  const double accuracy = (best ? result.best_test_accuracy : last).value_or(0) * 100;
-  if (accuracy >= percent) return std::nullopt;
-  return fmt::format("{}test accuracy {:.2f} % is below --target-accuracy {} %",
-                     best ? "the best " : "", accuracy, percent);
 }
 
 }  // namespace rubato::app

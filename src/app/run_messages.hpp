@@ -2,13 +2,11 @@
 
 #include <optional>
 #include <string>
-#include <vector>
 
 #include <rubato/report/checkpoints.hpp>
 #include <rubato/report/summary.hpp>
 #include <rubato/run/run.hpp>
 
-#include "app/train_arguments.hpp"
 #include "config/trace_source.hpp"
 
 // What `rubato train` says to people, but for its progress. Epochs and steps count from 1 here, as
@@ -28,19 +26,5 @@ namespace rubato::app {
 
 /// Where the program does not compute as the libraries would by themselves; otherwise empty.
 [[nodiscard]] std::string kernel_words();
-
-/// What arguments do nothing, though the run is what was meant (idle_options.hpp): a line for each.
-/// `redrawn` says whether progress is a line that is drawn over.
-[[nodiscard]] std::vector<std::string> idle_arguments(const TrainArguments& arguments,
-                                                      const RunSteps& steps, bool redrawn);
-
-/// That the rule makes another rate of the given --lr, though every step of the trace has the same
-/// batch size; empty where it does not, or --ref-batch was given, too.
-[[nodiscard]] std::optional<std::string> scaled_rate(const TrainArguments& arguments,
-                                                     const RunSteps& steps);
-
-/// By how much the accuracy misses --target-accuracy; empty where it does not.
-[[nodiscard]] std::optional<std::string> missed_target(const RunConfiguration& run,
-                                                       const TrainResult& result);
 
 }  // namespace rubato::app

@@ -1,6 +1,5 @@
 #pragma once
 
-#include <cstdint>
 #include <memory>
 #include <optional>
 #include <string>
@@ -10,14 +9,10 @@
 
 #include "app/exit_code.hpp"
 #include "app/train_arguments.hpp"
-
-namespace rubato {
-class Progress;
-}
+#include "run/session.hpp"
 
 namespace rubato::app {
 
-class PlannedFaults;
 class StopSignals;
 
 /// A line on stderr, signed by the command.
@@ -33,54 +28,49 @@ enum class RunRole {
   follower,
 };
 
-/// A run as a user at a terminal has it: what is shown of it, what stops it, and what it answers.
-class TerminalRun {
+/// A session at a terminal: signals end it, stdout shows it, stderr says what is odd, and it
+/// answers with an exit code.
+class TerminalRun final : private SessionOwner {
  public:
-  /// `arguments` and `signals` outlive it; `hosts` may be null. Throws what Run's constructor does.
+  /// `arguments` and `signals` outlive it; `hosts` may be null. Throws what Session's constructor
+  /// does.
   TerminalRun(const TrainArguments& arguments, std::shared_ptr<const Workload> workload,
-              RunLocation location, const std::shared_ptr<Hosts>& hosts, RunRole role,
+              RunLocation location, std::shared_ptr<Hosts> hosts, RunRole role,
               StopSignals& signals);
-  ~TerminalRun();
-  TerminalRun(const TerminalRun&) = delete;
-  TerminalRun& operator=(const TerminalRun&) = delete;
 
   /// Trains to the end, or until a signal has come, and says so. Empty where the hosts have to form
   /// a new group first (Hosts::regroup_due()); it may then be called again. Throws what
-  /// Run::execute() does, with what the user can do then.
+  /// Session::execute() does.
   std::optional<ExitCode> execute();
-
-  /// What execute() throws when a host is lost: with a checkpoint of what has been trained.
-  [[noreturn]] void throw_lost(const HostLost& lost);
+  /// Ends it before its end, and says so.
+  ExitCode stop();
+  [[noreturn]] void throw_lost(const HostLost& lost) { session_.throw_lost(lost); }
 
   /// Others may go on with the run: what this one says from now on is of a copy of it.
   void become_copy() { is_copy_ = true; }
 
-  /// Ends it before its end, with a checkpoint where it writes its folder, and says so.
-  ExitCode stop();
-  [[nodiscard]] Run& run() { return run_; }
-  [[nodiscard]] const Run& run() const { return run_; }
+  [[nodiscard]] Run& run() { return session_.run(); }
+  [[nodiscard]] const Run& run() const { return session_.run(); }
   [[nodiscard]] RunRole role() const { return role_; }
 
  private:
-  class Interruption;
+  void warn(const std::string& text) override { app::warn(text); }
+  [[nodiscard]] bool wants_to_stop() override;
+  [[nodiscard]] std::string to_go_on(const Run& run) const override;
 
-  void show();
-  ExitCode finished(const RunOutcome& outcome);
-  [[nodiscard]] ExitCode exit_code_of(const RunOutcome& outcome) const;
-  [[nodiscard]] std::string to_go_on() const;
-  // After a step that has failed.
-  [[nodiscard]] std::string what_is_left();
+  void show() const;
+  ExitCode told(const SessionOutcome& outcome);
+  ExitCode stopped(const SessionOutcome& outcome) const;
+  // Why something could not be printed; empty where all could.
+  [[nodiscard]] std::string lost() const;
   [[nodiscard]] bool writes() const { return role_ != RunRole::follower; }
 
   const TrainArguments& arguments_;
-  RunRole role_;
-  bool is_copy_ = false;
   const StopSignals& signals_;
   std::shared_ptr<Hosts> hosts_;
-  Run run_;
-  std::shared_ptr<PlannedFaults> planned_faults_;
-  std::shared_ptr<Progress> progress_;
-  std::shared_ptr<Interruption> interruption_;
+  RunRole role_;
+  bool is_copy_ = false;
+  Session session_;
 };
 
 }  // namespace rubato::app

@@ -12,7 +12,6 @@
 #include <rubato/core/spec.hpp>
 
 #include "app/command_line.hpp"
-#include "app/run_folder_name.hpp"
 #include "app/run_options_line.hpp"
 #include "app/train_checks.hpp"
 #include "config/run_option.hpp"
@@ -38,19 +37,13 @@ void define_output(CommandLine& line, TrainArguments& arguments) {
             arguments.verbose);
 }
 
-path config_of(const path& run) {
-  return run / "config.toml";
-}
-
 void define_resume(CommandLine& line, TrainArguments& arguments) {
   line.config_of("resume", "RUN|RUN/checkpoints/FILE",
                  "continue the run in the folder RUN from its newest good checkpoint, or from "
                  "FILE; whatever is newer is kept aside",
                  [&](const std::string& text) {
-                   const ResumePoint point = resume_point(text);
-                   arguments.resume = point.run;
-                   arguments.checkpoint = point.checkpoint;
-                   return config_of(point.run);
+                   ask_to_resume(arguments, text);
+                   return *arguments.resume / "config.toml";
                  });
 }
 
@@ -164,10 +157,6 @@ std::vector<CommandLine::Description> own_options(TrainCommand command) {
                        [&](const RunOption& option) { return option.name == described.name; });
   });
   return own;
-}
-
-RunConfiguration configuration_of(const path& run) {
-  return read_configuration(config_of(run));
 }
 
 }  // namespace rubato::app

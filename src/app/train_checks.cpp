@@ -6,7 +6,6 @@
 #include <rubato/core/error.hpp>
 
 #include "app/idle_options.hpp"
-#include "app/run_folder_name.hpp"
 #include "config/run_option.hpp"
 
 namespace rubato::app {
@@ -39,9 +38,7 @@ void check_folder(const TrainArguments& arguments) {
         "--min-hosts: any host may come to write the run folder, which has to have a name; "
         "accepted: with --out FOLDER or --resume RUN");
   }
-  if (arguments.resume && arguments.out) {
-    throw Error("--out: a run that goes on stays in its folder; accepted: --resume alone");
-  }
+  require_one_folder(arguments);
   // A host may come to a run that has begun.
   if (arguments.out && !arguments.hosts.elastic()) check_run_folder(*arguments.out);
 }
@@ -51,7 +48,7 @@ void check_folder(const TrainArguments& arguments) {
 void check_together(const TrainArguments& arguments, const CommandLine& line,
                     TrainCommand command) {
   check_command(line, command);
-  require_none_idle(line, arguments.run);
+  require_none_idle(line.given(), arguments.run);
   const IdleOption steps{.option = "log-steps",
                          .idle = arguments.quiet,
                          .why = "--quiet prints none",

@@ -1,5 +1,6 @@
 #include "config/chosen_parts.hpp"
 
+#include <algorithm>
 #include <string_view>
 #include <utility>
 
@@ -64,8 +65,13 @@ std::string built_in_metrics(const RunConfiguration& run) {
   return built_in_part(run.metric, run.extensions.metrics);
 }
 
+bool is_elsewhere(const std::string& rule, const Extensions& own) {
+  return rule == kOwn && std::ranges::count(own.rules.names(), kOwn) == 0;
+}
+
+// To be read, a configuration need not have the rule.
 void require_rule(const std::string& text, const Extensions& own) {
-  static_cast<void>(own.rules.make(text));
+  if (!is_elsewhere(text, own)) static_cast<void>(own.rules.make(text));
 }
 
 void require_schedule(const std::string& text, const Extensions& own) {

@@ -22,6 +22,8 @@ namespace rubato {
 [[nodiscard]] std::vector<OwnMetric> own_metrics(const RunConfiguration& run);
 /// Those of --metric that are built in, as parse_test_metrics() takes them.
 [[nodiscard]] std::string built_in_metrics(const RunConfiguration& run);
+/// Whether it is kOwn, and the program that has such a rule is another one.
+[[nodiscard]] bool is_elsewhere(const std::string& rule, const Extensions& own);
 
 // The readings of their options: throw Error for text that chooses nothing.
 

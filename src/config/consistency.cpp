@@ -72,6 +72,11 @@ void check_schedule(const RunConfiguration& configuration) {
 }
 
 void check_rule(const RunConfiguration& configuration, OptimizerKind optimizer) {
+  if (is_elsewhere(configuration.rule, configuration.extensions)) {
+    throw Error(
+        "--rule own: the rule is in the program that trained it; accepted: a rule with a name, or "
+        "that program, which gives it again");
+  }
   const auto rule = configuration.extensions.rules.make(configuration.rule);
   if (rule->reduction() != GradientReduction::sum || own_optimizer(configuration)) return;
   if (optimizer == OptimizerKind::sgd || optimizer == OptimizerKind::lars) return;

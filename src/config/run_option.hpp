@@ -10,6 +10,8 @@
 
 #include <rubato/config/run_configuration.hpp>
 
+#include "config/given_options.hpp"
+
 namespace rubato {
 
 /// What changes when an option does.
@@ -135,6 +137,8 @@ struct RunOption {
 /// Why the option does nothing in such a run, and with what it would do something; empty where it
 /// does something.
 [[nodiscard]] std::string why_idle(const RunOption& option, const RunConfiguration& run);
+/// Throws Error for the first option that is given and would do nothing in such a run.
+void require_none_idle(const GivenOptions& given, const RunConfiguration& run);
 
 /// The option of that name. Throws Error for an unknown one, naming the nearest.
 [[nodiscard]] const RunOption& run_option(std::string_view name);

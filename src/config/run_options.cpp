@@ -252,6 +252,14 @@ std::string why_idle(const RunOption& option, const RunConfiguration& run) {
   return fmt::format("{}; accepted: {}", fmt::format(fmt::runtime(idle.why), of), idle.accepted);
 }
 
+void require_none_idle(const GivenOptions& given, const RunConfiguration& run) {
+  for (const RunOption& option : run_options()) {
+    if (!given.contains(option.name)) continue;
+    const std::string why = why_idle(option, run);
+    if (!why.empty()) throw Error(fmt::format("--{}: {}", option.name, why));
+  }
+}
+
 const RunOption& run_option(std::string_view name) {
   std::vector<std::string_view> names;
   for (const RunOption& option : run_options()) {

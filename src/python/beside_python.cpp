@@ -7,6 +7,8 @@
 
 #include <pybind11/pybind11.h>
 
+#include <rubato/core/error.hpp>
+
 namespace rubato::python {
 
 namespace {
@@ -40,6 +42,10 @@ bool CallingThread::has_failed() {
 bool CallingThread::is_abandoned() {
   const std::lock_guard lock(mutex_);
   return abandoned_;
+}
+
+void CallingThread::require_not_abandoned() {
+  if (is_abandoned()) throw Error("the training was abandoned");
 }
 
 bool CallingThread::finish(std::exception_ptr thrown) {

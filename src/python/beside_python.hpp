@@ -27,6 +27,8 @@ class CallingThread {
   [[nodiscard]] bool has_failed();
   /// Whether nobody waits for the work any more.
   [[nodiscard]] bool is_abandoned();
+  /// Throws Error where nobody does, so that the work ends.
+  void require_not_abandoned();
 
  private:
   friend WorkEnd run_beside_python(std::function<void(CallingThread&)> work,

@@ -1,47 +1,33 @@
 #include "python/listener.hpp"
 
 #include <map>
+#include <tuple>
 #include <utility>
 
 #include <fmt/format.h>
 #include <pybind11/stl.h>
 
-#include <rubato/core/error.hpp>
-
-#include "python/turn.hpp"
 #include "train/record_schemas.hpp"
 
 namespace rubato::python {
 
-namespace {
-
 namespace py = pybind11;
 
-// Ends a training that nobody waits for any more.
-class Abandoned : public Error {
- public:
-  Abandoned() : Error("the training was abandoned") {}
-};
-
-}  // namespace
+Callbacks callbacks_of(const py::dict& dict) {
+  Callbacks callbacks{.on_step = dict["on_step"], .on_epoch = dict["on_epoch"]};
+  if (const py::object progress = dict["progress"]; !progress.is_none()) {
+    const auto [write, descriptor, redraws] = progress.cast<std::tuple<py::object, int, bool>>();
+    callbacks.progress = {.write = write, .descriptor = descriptor, .redraws = redraws};
+  }
+  return callbacks;
+}
 
 Listener::Listener(CallingThread& calling, const Callbacks& callbacks, Run& run)
     : calling_(calling),
       callbacks_(callbacks),
       run_(run),
       hears_steps_(!callbacks.on_step.is_none()),
-      hears_epochs_(!callbacks.on_epoch.is_none()),
-      hears_beginnings_(!callbacks.on_epoch_begin.is_none()) {}
-
-void Listener::on_epoch_begin(Training& training, const EpochStart& epoch) {
-  if (!hears_beginnings_) return;
-  static_cast<void>(calling_.run([&] {
-    py::dict dict;
-    dict["epoch"] = epoch.index.value();
-    dict["epochs"] = training.options().epochs;
-    static_cast<void>(callbacks_.on_epoch_begin(dict));
-  }));
-}
+      hears_epochs_(!callbacks.on_epoch.is_none()) {}
 
 void Listener::on_fault(Training& training, const StepPlan& step,
                         std::span<const FaultRecord> faults, std::int64_t cores_left) {
@@ -52,7 +38,7 @@ void Listener::on_fault(Training& training, const StepPlan& step,
 }
 
 void Listener::on_step(Training& training, const StepRecord& step) {
-  require_not_abandoned();
+  calling_.require_not_abandoned();
   Row row = row_of(step_schema(), step);
   for (const MinibatchRecord& minibatch : step.minibatches) {
     minibatches_.add(row_of(minibatch_schema(), {step.plan.index, minibatch}));
@@ -68,19 +54,14 @@ void Listener::on_epoch(Training& training, const EpochRecord& epoch) {
 }
 
 void Listener::between_steps(Training& training) {
-  require_not_abandoned();
+  calling_.require_not_abandoned();
   if (!reason_.empty()) run_.stop_for_now(training, std::exchange(reason_, {}));
-  if (TrainingTurn::is_to_end() || calling_.has_failed()) training.pause();
 }
 
 void Listener::keep(const StepPlan& step, std::span<const TensorStatistics> tensors) {
   for (const TensorStatistics& tensor : tensors) {
     monitored_.add(row_of(monitor_schema(), {step.index, tensor}));
   }
-}
-
-void Listener::require_not_abandoned() {
-  if (calling_.is_abandoned()) throw Abandoned();
 }
 
 Listener::Answer Listener::answer_of(const py::object& answered) {

@@ -18,21 +18,30 @@
 
 namespace rubato::python {
 
-/// What Python's callbacks are, to be called on the calling thread alone; each may be None.
+/// What Python brings that is called in training, on the calling thread alone.
 struct Callbacks {
+  /// Where progress is shown.
+  struct Shown {
+    pybind11::object write{};
+    int descriptor = -1;
+    bool redraws = false;
+  };
+
+  /// Each may be None.
   pybind11::object on_step{};
   pybind11::object on_epoch{};
-  pybind11::object on_epoch_begin{};
+  std::optional<Shown> progress{};
 };
+/// Of the dictionary that train() is given. With the GIL.
+[[nodiscard]] Callbacks callbacks_of(const pybind11::dict& dict);
 
 /// Keeps what happens, tells the callbacks, and does what they ask for: ends training, sets its
-/// rate, keeps their metrics.
+/// rate, keeps their metrics. Ends a training that nobody waits for any more.
 class Listener final : public Observer {
  public:
   /// All of it outlives the training.
   Listener(CallingThread& calling, const Callbacks& callbacks, Run& run);
 
-  void on_epoch_begin(Training& training, const EpochStart& epoch) override;
   void on_fault(Training& training, const StepPlan& step, std::span<const FaultRecord> faults,
                 std::int64_t cores_left) override;
   /// Throws where the training is abandoned: before it is evaluated, and before there is a
@@ -50,7 +59,6 @@ class Listener final : public Observer {
   [[nodiscard]] const Table& monitored() const { return monitored_; }
 
  private:
-  void require_not_abandoned();
   // What a callback has answered.
   struct Answer {
     bool stop = false;
@@ -69,7 +77,6 @@ class Listener final : public Observer {
   // Looked at while the GIL was held.
   bool hears_steps_;
   bool hears_epochs_;
-  bool hears_beginnings_;
   // Why a callback wants training to end; empty where none does.
   std::string reason_;
   Table steps_;

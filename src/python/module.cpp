@@ -7,6 +7,7 @@
 #include "python/estimator.hpp"
 #include "python/options.hpp"
 #include "python/planning.hpp"
+#include "python/request.hpp"
 #include "python/traces.hpp"
 #include "python/trained.hpp"
 #include "python/training.hpp"
@@ -19,6 +20,7 @@ PYBIND11_MODULE(_rubato, module) {
   define_options(module);
   define_traces(module);
   define_planning(module);
+  define_request(module);
   define_estimator(module);
   define_trained(module);
   module.def("train", &train);

@@ -16,9 +16,9 @@
 #include <rubato/plan/plan.hpp>
 #include <rubato/plan/shuffle.hpp>
 
-#include "config/run_option.hpp"
 #include "config/trace_source.hpp"
 #include "python/beside_python.hpp"
+#include "python/request.hpp"
 #include "python/table.hpp"
 #include "python/traces.hpp"
 #include "run/dry_run.hpp"
@@ -36,13 +36,7 @@ using Options = std::vector<std::pair<std::string, std::string>>;
 using Steps = std::variant<Trace, Availability>;
 
 void set_all(RunConfiguration& run, const Options& options) {
-  for (const auto& [name, text] : options) {
-    try {
-      run_option(name).set(run, text);
-    } catch (const Error& error) {
-      throw Error(fmt::format("--{}: {}", name, error.what()));
-    }
-  }
+  for (const auto& [name, text] : options) set_option(run, name, text);
 }
 
 RunSteps steps_of(const RunConfiguration& run, std::optional<Steps> steps) {

@@ -1,5 +1,6 @@
 #include "python/training.hpp"
 
+#include <array>
 #include <exception>
 #include <memory>
 #include <optional>
@@ -11,28 +12,25 @@
 #include <pybind11/pybind11.h>
 #include <pybind11/stl.h>
 
+#include <rubato/core/choice.hpp>
 #include <rubato/core/error.hpp>
 #include <rubato/report/summary.hpp>
 #include <rubato/run/run.hpp>
 #include <rubato/torch/environment.hpp>
 #include <rubato/train/monitor.hpp>
 
-#include "app/planned_faults.hpp"
-#include "app/run_messages.hpp"
-#include "app/train_arguments.hpp"
-#include "app/way_out.hpp"
-#include "config/run_option.hpp"
-#include "core/file.hpp"
-#include "core/memory.hpp"
 #include "python/beside_python.hpp"
 #include "python/errors.hpp"
 #include "python/listener.hpp"
 #include "python/own_parts.hpp"
+#include "python/request.hpp"
 #include "python/table.hpp"
 #include "python/tensors.hpp"
 #include "python/traces.hpp"
 #include "python/trained_on.hpp"
 #include "python/turn.hpp"
+#include "run/run_warnings.hpp"
+#include "run/session.hpp"
 #include "torch/generator_keeper.hpp"
 
 namespace rubato::python {
@@ -57,13 +55,9 @@ class Float32ByDefault {
 
 // What a training came to, without anything of Python's.
 struct Outcome {
-  std::string end{};
-  std::string reason{};
-  std::string missed_target{};
+  SessionOutcome session{};
   std::vector<std::string> warnings{};
-  std::string summary{};
   std::string folder{};
-  std::string checkpoint{};
   // How the run goes on, where it has a folder: a call, as users write it.
   std::string to_go_on{};
   std::string model_name{};
@@ -78,16 +72,46 @@ struct Outcome {
   bool is_whole = false;
 };
 
-// A training with all that it uses: where it is abandoned, it ends with this.
-struct Session {
+// A call of rubato.train() with all that it uses: where it is abandoned, it ends with this.
+struct Call {
   // Free when all else has gone.
   TrainingTurn turn{};
   // A training seeds it.
   GeneratorKeeper generator{};
-  std::vector<std::string> arguments{};
+  Request request{};
   OwnParts parts{};
   Callbacks callbacks{};
   Outcome outcome{};
+};
+
+// What has no name in the run's configuration has to be given again.
+std::string call_to_go_on(const Call& call, const Run& run) {
+  const OwnParts& parts = call.parts;
+  std::string own;
+  if (!parts.model.empty()) own = "model, ";
+  if (!parts.inputs.empty()) own += parts.model.empty() ? "data=data, " : "data, ";
+  if (!parts.test_inputs.empty()) own += "validation=validation, ";
+  if (!parts.loss.empty()) own += "loss=loss, ";
+  if (call.request.rule) own += "rule=rule, ";
+  return fmt::format("rubato.train({}resume='{}')", own, run.location().path().string());
+}
+
+// Warnings are kept for the calling thread, where what Python raises ends the session.
+class PythonOwner final : public SessionOwner {
+ public:
+  PythonOwner(Call& call, CallingThread& calling) : call_(call), calling_(calling) {}
+
+  void warn(const std::string& text) override { call_.outcome.warnings.push_back(text); }
+  [[nodiscard]] bool wants_to_stop() override {
+    return TrainingTurn::is_to_end() || calling_.has_failed();
+  }
+  [[nodiscard]] std::string to_go_on(const Run& run) const override {
+    return "to go on: " + call_to_go_on(call_, run);
+  }
+
+ private:
+  Call& call_;
+  CallingThread& calling_;
 };
 
 std::vector<NamedTensor> weights_of(std::span<const NamedArray> parameters,
@@ -95,79 +119,6 @@ std::vector<NamedTensor> weights_of(std::span<const NamedArray> parameters,
   std::vector<NamedTensor> weights = copies_of(parameters);
   for (NamedTensor& buffer : copies_of(buffers)) weights.push_back(std::move(buffer));
   return weights;
-}
-
-RunLocation location_of(const app::TrainArguments& arguments, std::vector<std::string>& warnings) {
-  if (arguments.resume) {
-    RunLocation location =
-        RunLocation::resume(*arguments.resume, arguments.run, arguments.checkpoint);
-    for (const std::string& why : location.rejected()) warnings.push_back(why);
-    return location;
-  }
-  if (arguments.out) return RunLocation::create(*arguments.out);
-  return {};
-}
-
-// What has no name in the run's configuration has to be given again.
-std::string call_to_go_on(const OwnParts& parts, const std::string& folder) {
-  std::string own;
-  if (!parts.model.empty()) own = "model, ";
-  if (!parts.inputs.empty()) own += parts.model.empty() ? "data=data, " : "data, ";
-  if (!parts.test_inputs.empty()) own += "validation=validation, ";
-  if (!parts.loss.empty()) own += "loss=loss, ";
-  return fmt::format("rubato.train({}resume='{}')", own, folder);
-}
-
-// What is written to a run's folder and nowhere else.
-void require_folder(const app::TrainArguments& arguments) {
-  if (arguments.resume || arguments.out) return;
-  for (const RunOption& option : run_options()) {
-    if (!option.needs_folder || !arguments.given.contains(option.name)) continue;
-    if (option.text(arguments.run) == "false") continue;
-    throw Error(fmt::format("--{}: the run is kept nowhere; accepted: with out", option.name));
-  }
-}
-
-std::shared_ptr<const Workload> loaded(const RunConfiguration& configuration, const OwnParts& parts,
-                                       std::vector<std::string>& warnings) {
-  auto workload = load_workload(configuration, parts);
-  if (std::string slow = workload->warning(); !slow.empty()) warnings.push_back(std::move(slow));
-  return workload;
-}
-
-void put_end(Run& run, const RunOutcome& of, const app::PlannedFaults& faults, Outcome& outcome) {
-  if (of.end == RunOutcome::End::paused) {
-    outcome.end = "interrupted";
-    if (!run.location().path().empty()) outcome.checkpoint = run.write_checkpoint().string();
-    return;
-  }
-  const bool diverged = of.end == RunOutcome::End::diverged;
-  outcome.end = diverged ? "diverged" : "completed";
-  outcome.reason = of.reason;
-  outcome.summary = to_json(*of.summary);
-  for (std::string& line : faults.missed(of.summary->result.steps)) {
-    outcome.warnings.push_back(std::move(line));
-  }
-  if (!diverged) {
-    outcome.missed_target =
-        app::missed_target(run.configuration(), of.summary->result).value_or("");
-  }
-}
-
-constexpr const char* kLessMemory = "smaller minibatches or steps and fewer threads need less";
-
-// Throws what is being handled, with what is left of the run where that can be said.
-[[noreturn]] void rethrow_with_way_out(Run& run, const Outcome& outcome) {
-  const std::string to_go_on = "to go on: " + outcome.to_go_on;
-  try {
-    throw;
-  } catch (const OutputError& error) {
-    throw OutputError(error.what() + app::way_out(run, to_go_on));
-  } catch (const std::exception& error) {
-    const auto memory = memory_failure(error, kLessMemory);
-    if (!memory) throw;
-    throw MemoryError(*memory + app::way_out_of_step(run, to_go_on));
-  }
 }
 
 void put_weights(Run& run, Outcome& outcome) {
@@ -184,64 +135,76 @@ void put_weights(Run& run, Outcome& outcome) {
   outcome.is_whole = true;
 }
 
-// What it throws after Ctrl-C or an exception of a callback, which the caller hears of, is a
-// warning.
-void execute(Run& run, const app::PlannedFaults& faults, CallingThread& calling, Outcome& outcome) {
+// On the calling thread; empty where nothing is to be shown.
+std::optional<ProgressOut> progress_of(const Callbacks& callbacks, CallingThread& calling) {
+  if (!callbacks.progress) return std::nullopt;
+  return ProgressOut{.write =
+                         [&callbacks, &calling](std::string_view text) {
+                           static_cast<void>(calling.run([&] {
+                             static_cast<void>(callbacks.progress->write(py::str(std::string(text))));
+                           }));
+                           return 0;
+                         },
+                     .descriptor = callbacks.progress->descriptor,
+                     .redraws = callbacks.progress->redraws};
+}
+
+Session session_of(Call& call, CallingThread& calling, PythonOwner& owner) {
+  const RunRequest& request = call.request;
+  RunLocation location = location_of(request, [&](const std::string& text) { owner.warn(text); });
+  std::optional<Run::Steps> steps = std::move(call.parts.steps);
+  if (steps) steps = with_end(*std::move(steps), request.run.on_trace_end);
+  return {request,
+          {.workload = load_workload(request.run, call.parts),
+           .location = std::move(location),
+           .steps = std::move(steps),
+           .progress = progress_of(call.callbacks, calling)},
+          owner};
+}
+
+// What the listener and the result need of the run.
+void prepare(Call& call, CallingThread& calling, Run& run) {
+  const RunRequest& request = call.request;
+  Outcome& outcome = call.outcome;
+  if (auto scaled = scaled_rate(request, run.steps())) outcome.warnings.push_back(*scaled);
+  outcome.folder = run.location().path().string();
+  outcome.to_go_on = call_to_go_on(call, run);
+  outcome.model_name = request.run.model;
+  *outcome.trained_on = {.run = request.run,
+                         .parts = {.loss = call.parts.loss,
+                                   .inputs = call.parts.inputs,
+                                   .targets = call.parts.targets},
+                         .has_real_targets = run.workload().has_real_targets()};
+  outcome.listener = run.trainer().add_observer<Listener>(calling, call.callbacks, run);
+  if (request.run.monitor.empty()) return;
+  run.trainer().add_observer<Monitor>(
+      request.run.monitor, request.run.monitor_every,
+      [listener = outcome.listener](const StepPlan& step,
+                                    std::span<const TensorStatistics> tensors) {
+        listener->keep(step, tensors);
+      });
+}
+
+void train_in(Call& call, CallingThread& calling) {
+  check(call.request);
+  if (const auto& rule = call.request.rule) {
+    rule->calling = &calling;
+    rule->sees_norms = call.request.run.log_noise;
+  }
+  PythonOwner owner(call, calling);
+  std::optional<Float32ByDefault> float32;
+  if (call.parts.model.empty()) float32.emplace();
+  Session session = session_of(call, calling, owner);
+  prepare(call, calling, session.run());
+  Outcome& outcome = call.outcome;
   try {
-    try {
-      put_end(run, run.execute(), faults, outcome);
-      put_weights(run, outcome);
-    } catch (...) {
-      rethrow_with_way_out(run, outcome);
-    }
+    outcome.session = session.execute();
+    put_weights(session.run(), outcome);
   } catch (const std::exception& error) {
+    // After Ctrl-C or an exception of a callback, of which the caller hears, it is a warning.
     if (!calling.has_failed()) throw;
     outcome.warnings.push_back(fmt::format("when the training was to end: {}", error.what()));
   }
-}
-
-void train_in(Session& session, CallingThread& calling) {
-  Outcome& outcome = session.outcome;
-  const auto arguments = app::parse_train_arguments(session.arguments);
-  if (!arguments) throw Error("the help is no training; accepted: help(rubato.train)");
-  require_folder(*arguments);
-  RunLocation location = location_of(*arguments, outcome.warnings);
-  std::optional<Float32ByDefault> float32;
-  if (session.parts.model.empty()) float32.emplace();
-  std::optional<Run::Steps> steps = std::move(session.parts.steps);
-  if (steps) steps = with_end(*std::move(steps), arguments->run.on_trace_end);
-  Run run(arguments->run, loaded(arguments->run, session.parts, outcome.warnings),
-          std::move(location), nullptr, std::move(steps));
-  if (std::string difference = run.warning(); !difference.empty()) {
-    outcome.warnings.push_back(std::move(difference));
-  }
-  for (std::string& line : app::idle_arguments(*arguments, run.steps(), /*redrawn=*/false)) {
-    outcome.warnings.push_back(std::move(line));
-  }
-  if (auto scaled = app::scaled_rate(*arguments, run.steps())) {
-    outcome.warnings.push_back(*std::move(scaled));
-  }
-  outcome.folder = run.location().path().string();
-  outcome.to_go_on = call_to_go_on(session.parts, outcome.folder);
-  outcome.model_name = arguments->run.model.text();
-  *outcome.trained_on = {.run = arguments->run,
-                         .parts = {.loss = session.parts.loss,
-                                   .inputs = session.parts.inputs,
-                                   .targets = session.parts.targets},
-                         .has_real_targets = run.workload().has_real_targets()};
-  Trainer& trainer = run.trainer();
-  const auto faults = trainer.add_observer<app::PlannedFaults>(trainer.options().faults.planned,
-                                                               StepIndex{trainer.result().steps});
-  outcome.listener = trainer.add_observer<Listener>(calling, session.callbacks, run);
-  if (!arguments->run.monitor.empty()) {
-    trainer.add_observer<Monitor>(
-        arguments->run.monitor, arguments->run.monitor_every,
-        [listener = outcome.listener](const StepPlan& step,
-                                      std::span<const TensorStatistics> tensors) {
-          listener->keep(step, tensors);
-        });
-  }
-  execute(run, *faults, calling, outcome);
 }
 
 void take_tensors(const py::dict& parts, const char* key, Tensors& inputs, Tensors& targets) {
@@ -278,13 +241,23 @@ py::object best_of(const Outcome& outcome) {
   return dict_of(*outcome.best);
 }
 
+// As rubato/_train.py takes them.
+constexpr std::array<Choice<SessionOutcome::End>, 5> kEnds{
+    {{SessionOutcome::End::completed, "completed"},
+     {SessionOutcome::End::target_missed, "target_missed"},
+     {SessionOutcome::End::out_of_devices, "out_of_devices"},
+     {SessionOutcome::End::diverged, "diverged"},
+     {SessionOutcome::End::stopped, "stopped"}}};
+
 py::dict dict_of_outcome(const Outcome& outcome, const py::object& failure) {
   using namespace py::literals;
   const Listener& listener = *outcome.listener;
+  const SessionOutcome& session = outcome.session;
   return py::dict(
-      "end"_a = outcome.end, "reason"_a = outcome.reason, "missed_target"_a = outcome.missed_target,
-      "failure"_a = failure, "warnings"_a = outcome.warnings, "summary"_a = outcome.summary,
-      "folder"_a = outcome.folder, "checkpoint"_a = outcome.checkpoint,
+      "end"_a = choice_name(kEnds, session.end), "reason"_a = session.reason,
+      "failure"_a = failure, "warnings"_a = outcome.warnings,
+      "summary"_a = session.summary ? to_json(*session.summary) : "", "folder"_a = outcome.folder,
+      "checkpoint"_a = session.checkpoint ? session.checkpoint->string() : "",
       "to_go_on"_a = outcome.to_go_on, "model_name"_a = outcome.model_name,
       "has_real_targets"_a = outcome.trained_on->has_real_targets,
       "steps"_a = listener.steps().columns(), "epochs"_a = listener.epochs().columns(),
@@ -297,33 +270,28 @@ py::dict dict_of_outcome(const Outcome& outcome, const py::object& failure) {
 
 }  // namespace
 
-py::list first_inputs(const std::vector<std::string>& texts, const py::object& parts,
-                      bool float64) {
+py::list first_inputs(const Request& request, const py::object& parts, bool float64) {
   const OwnParts own = own_parts(parts);
   Tensors inputs;
   {
     const py::gil_scoped_release free;
-    const auto arguments = app::parse_train_arguments(texts);
-    if (!arguments) throw Error("the help is no training; accepted: help(rubato.train)");
-    inputs = first_inputs(arguments->run, own, float64 ? at::kDouble : at::kFloat);
+    check(request);
+    inputs = first_inputs(request.run, own, float64 ? at::kDouble : at::kFloat);
   }
   return list_of(inputs);
 }
 
-py::dict train(const std::vector<std::string>& arguments, const py::object& parts,
-               const py::dict& callbacks) {
-  const auto session = std::make_shared<Session>();
-  session->arguments = arguments;
-  session->parts = own_parts(parts);
-  session->callbacks = {.on_step = callbacks["on_step"],
-                        .on_epoch = callbacks["on_epoch"],
-                        .on_epoch_begin = callbacks["on_epoch_begin"]};
+py::dict train(const Request& request, const py::object& parts, const py::dict& callbacks) {
+  const auto call = std::make_shared<Call>();
+  call->request = request;
+  call->parts = own_parts(parts);
+  call->callbacks = callbacks_of(callbacks);
   const IntraOpThreads threads;
   py::object failure = py::none();
   const WorkEnd end = run_beside_python(
-      [session](CallingThread& calling) {
+      [call](CallingThread& calling) {
         try {
-          train_in(*session, calling);
+          train_in(*call, calling);
         } catch (...) {
           rethrow_for_users();
         }
@@ -335,11 +303,11 @@ py::dict train(const std::vector<std::string>& arguments, const py::object& part
     if (end.failure) std::rethrow_exception(end.failure);
   } catch (const py::error_already_set& error) {
     // Not where there is nothing to keep: it came before training, or training goes on.
-    if (end.abandoned || session->outcome.listener == nullptr) throw;
+    if (end.abandoned || call->outcome.listener == nullptr) throw;
     failure = error.value();
     if (error.trace()) failure.attr("__traceback__") = error.trace();
   }
-  return dict_of_outcome(session->outcome, failure);
+  return dict_of_outcome(call->outcome, failure);
 }
 
 }  // namespace rubato::python

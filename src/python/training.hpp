@@ -1,15 +1,14 @@
 #pragma once
 
-#include <string>
-#include <vector>
-
 #include <pybind11/pybind11.h>
+
+#include "python/request.hpp"
 
 namespace rubato::python {
 
-/// Trains as `rubato train` would with these arguments, and nothing printed.
+/// Trains as `rubato train` would what is asked for, and prints nothing.
 ///
-/// `parts` is None, or a dictionary of what is not among them, each None or:
+/// `parts` is None, or a dictionary of what the request cannot say, each None or:
 ///
 ///     model    bytes of a TorchScript module
 ///     loss     the same
@@ -17,20 +16,23 @@ namespace rubato::python {
 ///     test     the same
 ///     steps    a Trace or an Availability of this module
 ///
-/// `callbacks` has on_step, on_epoch and on_epoch_begin, each None or called with a dictionary, on
-/// the calling thread. The first two return None, False, which ends training as
-/// Run::stop_for_now() does, or (the rate to set or None, {metric: number}).
+/// `callbacks` has what is called on the calling thread, each None or:
+///
+///     on_step, on_epoch   called with a dictionary; returns None, False, which ends training as
+///                         Run::stop_for_now() does, or (the rate to set or None,
+///                         {metric: number})
+///     progress            (write(text), the descriptor of its terminal or -1, whether it redraws)
 ///
 /// Returns a dictionary:
 ///
-///     end              "completed", "diverged" or "interrupted"
-///     reason           of a training that diverged; else empty
-///     missed_target    what target_accuracy has to say; else empty
+///     end              SessionOutcome::End: "completed", "target_missed", "out_of_devices",
+///                      "diverged" or "stopped"
+///     reason           SessionOutcome::reason
 ///     failure          what a callback or a signal's handler raised, else None
 ///     warnings         list of texts
-///     summary          the text of summary.json; empty where it was interrupted
+///     summary          the text of summary.json; empty where it was stopped
 ///     folder           of the run; empty where there is none
-///     checkpoint       that was written when it was interrupted; else empty
+///     checkpoint       that was written when it was stopped; else empty
 ///     to_go_on         the call that resumes a run with a folder, as users write it
 ///     model_name       as the configuration has it: "mlp:hidden=64", or "own"
 ///     has_real_targets whether targets are no class indices
@@ -45,13 +47,13 @@ namespace rubato::python {
 /// training then ends by itself behind its step, without a checkpoint, and no other begins before.
 ///
 /// Throws Error, also where another training is under way in the process.
-[[nodiscard]] pybind11::dict train(const std::vector<std::string>& arguments,
-                                   const pybind11::object& parts, const pybind11::dict& callbacks);
+[[nodiscard]] pybind11::dict train(const Request& request, const pybind11::object& parts,
+                                   const pybind11::dict& callbacks);
 
 /// The inputs of the first minibatch of the training data of such a training, in the shape and of
 /// the type in which it gives them to the model: a list of tensors. `float64` says that the model's
 /// parameters are that. The model among `parts` is not looked at. Throws Error.
-[[nodiscard]] pybind11::list first_inputs(const std::vector<std::string>& arguments,
-                                          const pybind11::object& parts, bool float64);
+[[nodiscard]] pybind11::list first_inputs(const Request& request, const pybind11::object& parts,
+                                          bool float64);
 
 }  // namespace rubato::python

@@ -33,8 +33,18 @@ std::string text_of(const std::vector<ShownField>& fields) {
 
 }  // namespace
 
-Progress::Progress(std::FILE* out, const ProgressOptions& options)
-    : out_(out), options_(options), bar_([this](std::string_view text) { print(text); }) {}
+ProgressOut progress_on(std::FILE* out, bool redraws) {
+  const auto write = [out](std::string_view text) {
+    errno = 0;
+    const bool written = std::fwrite(text.data(), 1, text.size(), out) == text.size();
+    if (std::fflush(out) == 0 && written) return 0;
+    return errno == 0 ? EIO : errno;
+  };
+  return {.write = write, .descriptor = fileno(out), .redraws = redraws};
+}
+
+Progress::Progress(ProgressOut out, const ProgressOptions& options)
+    : out_(std::move(out)), options_(options), bar_([this](std::string_view text) { print(text); }) {}
 
 Progress::~Progress() {
   bar_.clear();
@@ -69,7 +79,7 @@ void Progress::on_step(Training& training, const StepRecord& step) {
   // Where a resume has begun in the middle of the epoch, more is done than was done here.
   epoch_steps_ = step.plan.index.value() - first_step_.value() + 1;
   epoch_samples_ = step.plan.first_sample(training.options().minibatch_size) + step.plan.batch_size;
-  if (options_.terminal) {
+  if (out_.redraws) {
     if (bar_.drawn() && since_drawn_.seconds() < kRedraw) return;
     draw_bar(step);
   } else if (options_.log_steps > 0 && (step.plan.index.value() + 1) % options_.log_steps == 0) {
@@ -119,15 +129,13 @@ void Progress::draw_bar(const StepRecord& step) {
   const double done =
       static_cast<double>(epoch_samples_) / static_cast<double>(epoch_samples_planned_);
   // Behind the epoch, which it shows.
-  bar_.draw(line_with_bar(std::move(fields), drawable_columns(fileno(out_)), done, kNarrowestBar));
+  bar_.draw(line_with_bar(std::move(fields), drawable_columns(out_.descriptor), done, kNarrowestBar));
 }
 
 // A run does not end because nobody looks at it: whoever began it asks for the error.
 void Progress::print(std::string_view line) {
-  const std::string text = fitted(line, line_width(fileno(out_)));
-  errno = 0;
-  const bool written = std::fwrite(text.data(), 1, text.size(), out_) == text.size();
-  if ((std::fflush(out_) != 0 || !written) && error_ == 0) error_ = errno == 0 ? EIO : errno;
+  const int error = out_.write(fitted(line, line_width(out_.descriptor)));
+  if (error_ == 0) error_ = error;
 }
 
 double Progress::rate() const {

@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <cstdio>
+#include <functional>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -16,25 +17,35 @@
 
 namespace rubato {
 
+/// Where progress is shown.
+struct ProgressOut {
+  /// Shows text as it is. Returns why it could not (errno), or 0.
+  std::function<int(std::string_view text)> write;
+  /// Of the terminal that says how long lines may be; -1 where there is none.
+  int descriptor = -1;
+  /// Whether a line can be drawn over, so that a bar shows the step under way.
+  bool redraws = false;
+};
+/// On a file or a terminal.
+[[nodiscard]] ProgressOut progress_on(std::FILE* out, bool redraws = false);
+
 /// What a progress line is drawn with.
 struct ProgressOptions {
   /// Epochs that will be trained at most, and samples in each at most.
   std::int64_t epochs = 1;
   std::int64_t samples_per_epoch = 1;
-  /// A bar that is drawn over and over on a terminal; plain lines otherwise.
-  bool terminal = false;
-  /// Without a terminal: a line every so many steps; 0 is none.
+  /// Without a bar: a line every so many steps; 0 is none.
   std::int64_t log_steps = 0;
   /// TrainOptions::top_k and budget.
   std::int64_t top_k = 0;
   Budget budget{};
 };
 
-/// Shows on `out` how training goes on: a bar with the current step on a terminal, plain lines
+/// Shows how training goes on: a bar with the current step where that can be drawn over, plain lines
 /// elsewhere, and a line for each epoch on both. Epochs and steps are those of the run, from 1.
 class Progress final : public Observer {
  public:
-  Progress(std::FILE* out, const ProgressOptions& options);
+  Progress(ProgressOut out, const ProgressOptions& options);
   ~Progress() override;
   Progress(const Progress&) = delete;
   Progress& operator=(const Progress&) = delete;
@@ -59,7 +70,7 @@ class Progress final : public Observer {
   // How much of the budget is spent with a step.
   void note_spent(const Training& training, const StepRecord& step);
 
-  std::FILE* out_;
+  ProgressOut out_;
   int error_ = 0;
   ProgressOptions options_;
   Stopwatch since_start_;

@@ -415,7 +415,7 @@ TEST_F(RunToResume, IsAFolderOrOneOfItsCheckpoints) {
   EXPECT_EQ(options.resume, run_);
   EXPECT_EQ(options.checkpoint, std::nullopt);
   EXPECT_EQ(options.run.epochs, 9);
-  EXPECT_EQ(configuration_of(run_).epochs, 5);
+  EXPECT_EQ(read_configuration(run_ / "config.toml").epochs, 5);
   const auto file = run_ / "checkpoints" / "step-89.safetensors";
   const TrainArguments older = parsed({"--resume=" + file.string()});
   EXPECT_EQ(older.resume, run_);

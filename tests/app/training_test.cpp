@@ -17,9 +17,10 @@
 #include <rubato/run/run.hpp>
 #include <rubato/run/workload.hpp>
 
-#include "app/planned_faults.hpp"
 #include "app/run_messages.hpp"
 #include "app/train_arguments.hpp"
+#include "run/planned_faults.hpp"
+#include "run/run_warnings.hpp"
 #include "support/error_of.hpp"
 #include "support/no_training.hpp"
 #include "support/temp_folder.hpp"

@@ -284,9 +284,9 @@ class Shown(TestCase):
     def test_progress(self):
         lines = self.lines(validation=points(1)).splitlines()
         self.assertEqual(len(lines), 3)
-        self.assertRegex(lines[1], r"^epoch 2/3  8 steps  train loss 0\.\d{4}  test loss 0\.\d{4}  accuracy \d+\.\d\d %  \d+\.\d s$")
+        self.assertRegex(lines[1], r"^epoch 2/3  8 steps  train loss 0\.\d{4}  test loss 0\.\d{4}  accuracy \d+\.\d\d %  \S+ samples/s$")
         heard = []
-        self.assertRegex(self.lines(on_epoch=heard.append), r"epoch 3/3  8 steps  train loss 0\.\d{4}  \d")
+        self.assertRegex(self.lines(on_epoch=heard.append), r"epoch 3/3  8 steps  train loss 0\.\d{4}  \S+ samples/s")
         self.assertEqual(len(heard), 3)
 
     def test_the_step_under_way_is_drawn_over(self):
@@ -298,8 +298,8 @@ class Shown(TestCase):
         with contextlib.redirect_stderr(shown), self.assertRaises(KeyError):
             rubato.train(linear(), points(), progress=True, on_step=lambda step: {}[step["step"]] if step["step"] > 3 else None,
                          **OPTIONS)
-        self.assertRegex(shown.getvalue(), r"\repoch 1/3  step 1  batch 64  lr 0\.2  loss \d\.\d{4}  \S+ samples/s")
-        self.assertTrue(shown.getvalue().endswith(" \r"))
+        self.assertRegex(shown.getvalue(), r"\r\x1b\[2Kepoch 1/3 .* step 1  .*loss \d\.\d{4}")
+        self.assertTrue(shown.getvalue().endswith("\r\x1b[2K"))
 
 
 class SeveralOutputs(TestCase):

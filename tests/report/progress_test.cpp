@@ -64,11 +64,11 @@ std::string contents(std::FILE* file) {
 }
 
 // What two epochs of four steps print.
-std::string printed(const ProgressOptions& options) {
+std::string printed(const ProgressOptions& options, bool redraws = false) {
   const std::unique_ptr<std::FILE, int (*)(std::FILE*)> file(std::tmpfile(), std::fclose);
   {
     test::MinibatchesOf training(32);
-    Progress progress(file.get(), options);
+    Progress progress(progress_on(file.get(), redraws), options);
     for (std::int64_t e = 0; e < 2; ++e) {
       StepPlan four;
       four.batch_size = 64;
@@ -115,7 +115,7 @@ TEST(Progress, PrintsALineForEachEpoch) {
 TEST(Progress, HasNothingLeftAfterTheLastStep) {
   const auto left_of = [](std::int64_t epochs) {
     const std::unique_ptr<std::FILE, int (*)(std::FILE*)> file(std::tmpfile(), std::fclose);
-    Progress progress(file.get(), {.epochs = epochs, .samples_per_epoch = 256, .log_steps = 1});
+    Progress progress(progress_on(file.get()), {.epochs = epochs, .samples_per_epoch = 256, .log_steps = 1});
     EpochPlan plan;
     plan.steps.push_back({.index = StepIndex{0},
                           .batch_size = 256,
@@ -139,7 +139,7 @@ TEST(Progress, HasNothingLeftAfterTheLastStep) {
 // of a minibatch that was begun in the epoch before stand first.
 TEST(Progress, HasNothingLeftAfterAShortMinibatch) {
   const std::unique_ptr<std::FILE, int (*)(std::FILE*)> file(std::tmpfile(), std::fclose);
-  Progress progress(file.get(), {.epochs = 1, .samples_per_epoch = 4404, .log_steps = 1});
+  Progress progress(progress_on(file.get()), {.epochs = 1, .samples_per_epoch = 4404, .log_steps = 1});
   test::MinibatchesOf training(400);
   progress.on_epoch_begin(training, {.index = {}, .first_step = {}, .samples = 4404});
   // Long enough to be seen where seconds are rounded.
@@ -159,7 +159,7 @@ TEST(Progress, HasNothingLeftAfterAShortMinibatch) {
 TEST(Progress, KnowsWhatWasDoneBefore) {
   const std::unique_ptr<std::FILE, int (*)(std::FILE*)> file(std::tmpfile(), std::fclose);
   test::MinibatchesOf training(32);
-  Progress progress(file.get(), {.epochs = 5, .samples_per_epoch = 256, .log_steps = 1});
+  Progress progress(progress_on(file.get()), {.epochs = 5, .samples_per_epoch = 256, .log_steps = 1});
   EpochPlan plan{.index = EpochIndex{2}};
   for (std::int64_t i = 0; i < 4; ++i) {
     plan.steps.push_back({.index = StepIndex{8 + i},
@@ -246,7 +246,7 @@ TEST(Progress, BreaksNoWordOnANarrowTerminal) {
   ASSERT_EQ(openpty(&master, &slave, nullptr, nullptr, &size), 0);
   {
     const std::unique_ptr<std::FILE, int (*)(std::FILE*)> terminal(fdopen(slave, "w"), std::fclose);
-    Progress(terminal.get(), {}).on_epoch(no_training, record);
+    Progress(progress_on(terminal.get()), {}).on_epoch(no_training, record);
   }
   std::string text;
   std::array<char, 4096> bytes{};
@@ -263,7 +263,7 @@ TEST(Progress, BreaksNoWordOnANarrowTerminal) {
 
 TEST(Progress, DrawsABarOnATerminalAndTakesItAwayAgain) {
   const std::string text =
-      printed({.epochs = 2, .samples_per_epoch = 256, .terminal = true, .log_steps = 2});
+      printed({.epochs = 2, .samples_per_epoch = 256, .log_steps = 2}, true);
   EXPECT_THAT(text, HasSubstr("\r\x1b[2Kepoch 1/2 "));
   EXPECT_THAT(text, HasSubstr("batch 64    lr 0.02      loss 0.2500"));
   EXPECT_THAT(text, HasSubstr("\r\x1b[2Kepoch 1/2  4 steps"));
@@ -279,7 +279,7 @@ std::string drawn_on(unsigned short columns, const EpochPlan& plan, const StepPl
   size.ws_col = columns;
   EXPECT_EQ(openpty(&master, &slave, nullptr, nullptr, &size), 0);
   const std::unique_ptr<std::FILE, int (*)(std::FILE*)> terminal(fdopen(slave, "w"), std::fclose);
-  Progress progress(terminal.get(), {.epochs = 200, .samples_per_epoch = 64, .terminal = true});
+  Progress progress(progress_on(terminal.get(), true), {.epochs = 200, .samples_per_epoch = 64});
   test::MinibatchesOf training(32);
   progress.on_epoch_begin(training, start_of(plan, {}));
   StepRecord step;
@@ -351,7 +351,7 @@ TEST(Progress, DrawsHowMuchOfTheEpochIsDone) {
 
 TEST(Progress, SaysHowMuchOfAnEpochThatWasCutShort) {
   const std::unique_ptr<std::FILE, int (*)(std::FILE*)> file(std::tmpfile(), std::fclose);
-  Progress progress(file.get(), {.epochs = 2, .samples_per_epoch = 256, .top_k = 3});
+  Progress progress(progress_on(file.get()), {.epochs = 2, .samples_per_epoch = 256, .top_k = 3});
   test::NoTraining training;
   EpochPlan plan;
   for (std::int64_t i = 0; i < 4; ++i) {
@@ -380,7 +380,7 @@ TEST(Progress, SaysHowMuchOfAnEpochThatWasCutShort) {
 // A fault is told with the step as people count it.
 TEST(Progress, CountsTheStepsOfFaultsFromOne) {
   const std::unique_ptr<std::FILE, int (*)(std::FILE*)> file(std::tmpfile(), std::fclose);
-  Progress progress(file.get(), {});
+  Progress progress(progress_on(file.get()), {});
   test::NoTraining training;
   const std::array<FaultRecord, 1> faults{{{.core = CoreRank{3}, .substep = 1}}};
   StepPlan first;
@@ -394,7 +394,7 @@ TEST(Progress, RemembersThatSomethingCouldNotBeWritten) {
   const std::unique_ptr<std::FILE, int (*)(std::FILE*)> full(std::fopen("/dev/full", "w"),
                                                              std::fclose);
   ASSERT_NE(full, nullptr);
-  Progress progress(full.get(), {.log_steps = 1});
+  Progress progress(progress_on(full.get()), {.log_steps = 1});
   test::NoTraining training;
   EXPECT_EQ(progress.error(), 0);
   progress.on_epoch(training, {});

@@ -139,8 +139,8 @@ struct HeldOut {
   friend bool operator==(const HeldOut&, const HeldOut&) = default;
 };
 
-/// RunConfiguration::model and data of a run whose model or data are a program's own, and have no
-/// name: no command of `rubato` has them.
+/// RunConfiguration::model, data and rule of a run whose model, data or rule are a program's own,
+/// and have no name: no command of `rubato` has them.
 inline constexpr std::string_view kOwn = "own";
 
 /// What a run is configured by, as a value. The members, their types and defaults, and what they

@@ -1,8 +1,8 @@
-"""What users' callbacks answer, as C++ takes it."""
+"""What users bring that is called in training, as C++ takes it."""
 
 import math
 
-from ._progress import Progress
+from ._progress import Shown
 from ._rubato import Error
 
 
@@ -33,32 +33,44 @@ def _checked(name, record, answer):
     return rate, metrics
 
 
-def _together(name, callback, shown):
-    """One callback for C++, of the user's and that of the progress; each may be None."""
-    if callback is None and shown is None:
+def _callback(name, callback):
+    """One for C++; None where there is none."""
+    if callback is None:
+        return None
+    if not callable(callback):
+        raise TypeError(f"{name}: {type(callback).__name__} cannot be called")
+    return lambda record: _checked(name, record, callback(record))
+
+
+def rule_for_cpp(rule):
+    """The calls of a rule for C++ (src/python/rule.hpp); None where it is none, or has a name."""
+    if not callable(rule):
         return None
 
-    def call(record):
-        if shown is not None:
-            shown(record)
-        return None if callback is None else _checked(name, record, callback(record))
+    def factor(batch, statistics):
+        found = rule(batch, statistics)
+        try:
+            number = float(found)
+        except (TypeError, ValueError):
+            raise TypeError(f"rule: it returned an object of type {type(found).__name__}; accepted: a number") from None
+        if not math.isfinite(number) or number < 0:
+            raise Error(f"rule: it returned {number} for a step of batch {batch}; accepted: finite numbers of at least 0")
+        return number
 
-    return call
+    state, load_state = getattr(rule, "state", None), getattr(rule, "load_state", None)
+    if (state is None) != (load_state is None):
+        raise TypeError("rule: it has one of state() and load_state(); accepted: both, or neither")
+    return {"factor": factor, "state": state and (lambda: [float(number) for number in state()]), "load_state": load_state}
 
 
 class Callbacks:
-    """The callbacks of a training: the user's, and those of progress=True."""
+    """The callbacks of a training: the user's, and what shows its progress."""
 
     def __init__(self, on_step, on_epoch, progress):
-        for name, callback in (("on_step", on_step), ("on_epoch", on_epoch)):
-            if callback is not None and not callable(callback):
-                raise TypeError(f"{name}: {type(callback).__name__} cannot be called")
-        self._progress = Progress() if progress else None
-        shown = self._progress
-        self.for_cpp = {"on_step": _together("on_step", on_step, shown and shown.on_step),
-                        "on_epoch": _together("on_epoch", on_epoch, shown and shown.on_epoch),
-                        "on_epoch_begin": shown and shown.on_epoch_begin}
+        self._shown = Shown() if progress else None
+        self.for_cpp = {"on_step": _callback("on_step", on_step), "on_epoch": _callback("on_epoch", on_epoch),
+                        "progress": self._shown and self._shown.for_cpp}
 
     def close(self):
-        if self._progress is not None:
-            self._progress.close()
+        if self._shown is not None:
+            self._shown.close()

@@ -10,7 +10,7 @@ from pathlib import Path
 import torch
 
 from . import _data, _losses, _modules, _options, _rubato, _trace
-from ._callbacks import Callbacks
+from ._callbacks import Callbacks, rule_for_cpp
 from ._result import TrainResult
 
 
@@ -26,12 +26,16 @@ class TargetMissed(_rubato.Error):
     result = None
 
 
-class _Parts:
-    """The model, the data, the loss and the steps of a training, as C++ takes them; `arguments` are those of its
-    options, to which it adds what names these."""
+# By how a training has ended.
+_RAISED = {"diverged": Diverged, "target_missed": TargetMissed}
 
-    def __init__(self, arguments, model, data, validation, loss, steps):
-        self.arguments = arguments
+
+class _Parts:
+    """The model, the data, the loss and the steps of a training, as C++ takes them; what has a name goes into its
+    `request`."""
+
+    def __init__(self, request, model, data, validation, loss, steps):
+        self.request = request
         self.script = self._loss = None
         self._train = self._test = None
         self._steps = steps
@@ -44,32 +48,32 @@ class _Parts:
 
     def _take_data(self, data, validation):
         if isinstance(validation, (str, numbers.Real)):
-            self.arguments.append(f"--validation={_options.text_of('validation', validation)}")
+            self.request.set("validation", _options.text_of("validation", validation))
             validation = None
         if data is None or isinstance(data, (str, os.PathLike)):
             if validation is not None:
                 raise _rubato.Error("validation: data with a name have a test set or none; accepted: the share of the "
                                     "training set to hold out, or data of your own")
             if data is not None:
-                self.arguments.append(f"--data={os.fspath(data)}")
+                self.request.set("data", os.fspath(data))
             return
         self._train = _data.tensors_of(data, "data")
         if validation is not None:
             self._test = _data.tensors_of(validation, "validation")
-        self.arguments.append("--data=own")
+        self.request.set("data", "own")
 
     def _take_loss(self, loss):
         if isinstance(loss, str):
-            self.arguments.append(f"--loss={loss}")
+            self.request.set("loss", loss)
         elif loss is not None:
             self._loss = _losses.bytes_of_loss(loss, self._first_outputs, 1 if self._train is None else len(self._train[1]))
 
     def _take_model(self, model):
         if model is None or isinstance(model, str):
             if model is not None:
-                self.arguments.append(f"--model={model}")
+                self.request.set("model", model)
             return
-        self.arguments.append("--model=own")
+        self.request.set("model", "own")
         self.script = _modules.bytes_of_model(model, self._first_inputs)
 
     def _first_outputs(self):
@@ -81,7 +85,7 @@ class _Parts:
 
     def _first_inputs(self, parameter_type):
         """Of training, as a model with parameters of that type gets them."""
-        return _rubato.first_inputs(self.arguments, self.for_cpp(), parameter_type == torch.float64)
+        return _rubato.first_inputs(self.request, self.for_cpp(), parameter_type == torch.float64)
 
 
 def _warn(texts):
@@ -107,32 +111,37 @@ def _finish(found, script):
         if found["checkpoint"]:
             _warn([f"the checkpoint is {found['checkpoint']}\nto go on: {found['to_go_on']}"])
         raise _with_result(found["failure"], result)
-    if found["end"] == "interrupted":
+    if found["end"] == "stopped":
         raise _rubato.Error("the interpreter is going, and training has ended with it")
-    if found["end"] == "diverged":
-        raise _with_result(Diverged(f"{found['reason']}\ntry a lower --lr or another --rule"), result)
-    if found["missed_target"]:
-        raise _with_result(TargetMissed(found["missed_target"]), result)
+    if found["end"] in _RAISED:
+        raise _with_result(_RAISED[found["end"]](found["reason"]), result)
+    if found["reason"]:
+        _warn([found["reason"]])
     if result.steps.rows == 0:
         # Of a resume.
         _warn([f"nothing was left to train: {result.stopped or 'all epochs are complete'}"])
     return result
 
 
-def _arguments(paths, options, trace, steps, weights):
-    """Those of `rubato train`; weights that are no file are written to the file `weights`."""
+def _request(paths, options, trace, steps, rule, weights):
+    """What is asked for, as C++ takes it; weights that are no file are written to the file `weights`."""
     if isinstance(options.get("weights"), dict):
         torch.save(options["weights"], weights)
         options = options | {"weights": weights}
-    arguments = [f"--{name}={os.fspath(path)}" for name, path in paths.items() if path is not None]
-    arguments += [f"--{name}={text}" for name, text in _options.texts_of("train", options)]
+    texts = _options.texts_of("train", options)
     if steps is not None:
         trace = "own"
         if options.get("on_trace_end") is None:
-            arguments.append(f"--on-trace-end={steps.end()}")
+            texts.append(("on-trace-end", steps.end()))
     if trace is not None:
-        arguments.append(f"--trace={trace}")
-    return arguments
+        texts.append(("trace", trace))
+    if rule is not None:
+        texts.append(("rule", "own" if callable(rule) else _options.text_of("rule", rule)))
+    request = _rubato.Request(*(None if path is None else os.fspath(path) for path in paths), rule_for_cpp(rule))
+    # A plug-in comes before the options that name what is in it.
+    for name, text in sorted(texts, key=lambda pair: pair[0] != "plugin"):
+        request.set(name, text)
+    return request
 
 
 def _trace_or_batch_size(trace, batch_size):
@@ -145,8 +154,8 @@ def _trace_or_batch_size(trace, batch_size):
     return int(batch_size)
 
 
-def train(model=None, data=None, *, trace=None, batch_size=None, validation=None, loss=None, out=None, resume=None, config=None,
-          on_step=None, on_epoch=None, progress=False, **options):
+def train(model=None, data=None, *, trace=None, batch_size=None, validation=None, loss=None, rule=None, out=None, resume=None,
+          config=None, on_step=None, on_epoch=None, progress=False, **options):
     """Trains a model while the number of accelerator cores, and with it the global batch size, changes underneath it.
 
     The weights are the same bits as those of `rubato train` with the same options, and for every number of threads
@@ -174,6 +183,14 @@ def train(model=None, data=None, *, trace=None, batch_size=None, validation=None
         the name of one ("cross-entropy", "nll", "mse", "bce", "script:FILE"), or a function or module of outputs and
         targets that TorchScript compiles. It takes several outputs one by one, or as the Dict, Tuple or List that its first
         argument is annotated with. [nll of models with a name, cross-entropy of your own, mse of real targets]
+    rule:
+        the name of a learning-rate rule (docs/options.md), or a function of a step's batch size and a dictionary of its
+        statistics that returns the factor on the rate: `lambda batch, statistics: statistics["scale"]` is "linear". The
+        dictionary has lr (that of the step, after the schedule), scale (the batch size relative to ref_batch), ref_batch,
+        minibatch, minibatches and epoch_size (in samples), and with log_noise=True groups, for each parameter group the
+        mean of the minibatches' squared gradient norms (minibatch_square) and the squared norm of their mean
+        (mean_square); of steps of one minibatch they are of the step and the one before (from_pair). It is called once in
+        a step. An object that remembers something has state(), a list of numbers, and load_state(). [linear]
     out:
         the run folder, which must not exist; by default nothing is written.
     resume:
@@ -189,7 +206,7 @@ def train(model=None, data=None, *, trace=None, batch_size=None, validation=None
         True shows the progress of training on sys.stderr.
 
     Ctrl-C finishes the step, writes a checkpoint if there is a run folder, and raises KeyboardInterrupt; an exception
-    in on_step or on_epoch does the same. The exception has a TrainResult as its `result`, with the metrics and weights
+    in on_step or on_epoch does the same, and one in a rule ends training before the step. The exception has a TrainResult as its `result`, with the metrics and weights
     so far. A second Ctrl-C raises it at once, without either, and the step ends by itself. Other threads keep running;
     a second training at the same time is an error.
 
@@ -197,14 +214,13 @@ def train(model=None, data=None, *, trace=None, batch_size=None, validation=None
     model, OutOfMemory, and OutputError if the run folder cannot be written.
     """
     callbacks = Callbacks(on_step, on_epoch, progress)
-    paths = {"out": out, "resume": resume, "config": config}
     text, steps = _trace.steps_of(_trace_or_batch_size(trace, batch_size))
     with tempfile.TemporaryDirectory(prefix="rubato-") as folder:
         weights = Path(folder) / "weights.pt"
-        arguments = _arguments(paths, options, text, steps, weights)
-        parts = _Parts(arguments, model, data, validation, loss, steps)
+        request = _request((config, resume, out), options, text, steps, rule, weights)
+        parts = _Parts(request, model, data, validation, loss, steps)
         try:
-            found = _rubato.train(parts.arguments, parts.for_cpp(), callbacks.for_cpp)
+            found = _rubato.train(request, parts.for_cpp(), callbacks.for_cpp)
         except _rubato.Error as error:
             if str(weights) not in str(error):
                 raise

@@ -1,4 +1,8 @@
-#include "app/run_folder_name.hpp"
+#include "run/run_request.hpp"
+
+#include <map>
+#include <optional>
+#include <string>
 
 #include <gmock/gmock.h>
 #include <unistd.h>
@@ -6,7 +10,7 @@
 #include "support/error_of.hpp"
 #include "support/temp_folder.hpp"
 
-namespace rubato::app {
+namespace rubato {
 namespace {
 
 std::string error_with(const std::filesystem::path& folder) {
@@ -39,6 +43,10 @@ TEST(RunFolder, MayNotLieInAFile) {
                 "' is no folder; accepted: a folder that does not exist yet");
 }
 
+TEST(RunFolder, HasAName) {
+  EXPECT_EQ(error_with(""), "--out: '' is empty; accepted: a folder that does not exist yet");
+}
+
 TEST(RunFolder, MayNotLieWhereNothingMayBeWritten) {
   const test::TempFolder folder;
   std::filesystem::permissions(folder.path(), std::filesystem::perms::owner_read);
@@ -63,5 +71,34 @@ TEST(RunFolder, IsNumberedWithinASecond) {
   std::filesystem::current_path(before);
 }
 
+// RUN/checkpoints/FILE with as much of it as is typed in one of these folders.
+TEST(RunRequest, GoesOnWithAFolderOrOneOfItsCheckpoints) {
+  const auto asked = [](const std::string& text) {
+    RunRequest request;
+    ask_to_resume(request, text);
+    return request;
+  };
+  EXPECT_EQ(asked("runs/a").resume, "runs/a");
+  EXPECT_EQ(asked("runs/a").checkpoint, std::nullopt);
+  for (const auto& [text, run] : std::map<std::string, std::string>{
+           {"runs/a/checkpoints/step-9.safetensors", "runs/a"},
+           {"checkpoints/step-9.safetensors", "."},
+           {"./step-9.safetensors", ".."},
+           {"step-9.safetensors", ".."}}) {
+    EXPECT_EQ(asked(text).resume, run) << text;
+    EXPECT_EQ(asked(text).checkpoint, text);
+  }
+}
+
+TEST(RunRequest, IsForOneFolderOrNone) {
+  const test::TempFolder folder;
+  EXPECT_TRUE(location_of({}, {}).path().empty());
+  EXPECT_EQ(location_of({.out = folder.path() / "a"}, {}).path(), folder.path() / "a");
+  EXPECT_EQ(test::error_of([&] {
+              static_cast<void>(location_of({.out = folder.path() / "a", .resume = "b"}, {}));
+            }),
+            "--out: a run that goes on stays in its folder; accepted: --resume alone");
+}
+
 }  // namespace
-}  // namespace rubato::app
+}  // namespace rubato

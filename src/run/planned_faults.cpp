@@ -1,4 +1,4 @@
-#include "app/planned_faults.hpp"
+#include "run/planned_faults.hpp"
 
 #include <algorithm>
 #include <iterator>
@@ -6,7 +6,7 @@
 
 #include <fmt/format.h>
 
-namespace rubato::app {
+namespace rubato {
 
 PlannedFaults::PlannedFaults(std::vector<Fault> planned, StepIndex first)
     : awaited_(std::move(planned)) {
@@ -43,4 +43,4 @@ std::vector<std::string> PlannedFaults::missed(std::int64_t steps) const {
   return lines;
 }
 
-}  // namespace rubato::app
+}  // namespace rubato

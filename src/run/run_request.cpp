@@ -1,4 +1,4 @@
-#include "app/run_folder_name.hpp"
+#include "run/run_request.hpp"
 
 #include <system_error>
 
@@ -10,7 +10,7 @@
 
 #include "core/file.hpp"
 
-namespace rubato::app {
+namespace rubato {
 
 namespace {
 
@@ -28,8 +28,26 @@ path existing_parent(const path& folder) {
 
 }  // namespace
 
+void require_one_folder(const RunRequest& request) {
+  if (!request.resume || !request.out) return;
+  throw Error("--out: a run that goes on stays in its folder; accepted: --resume alone");
+}
+
+RunLocation location_of(const RunRequest& request, const Tell& tell) {
+  require_one_folder(request);
+  if (request.resume) {
+    RunLocation location = RunLocation::resume(*request.resume, request.run, request.checkpoint);
+    for (const std::string& why : location.rejected()) tell(why);
+    return location;
+  }
+  if (!request.out) return {};
+  check_run_folder(*request.out);
+  return RunLocation::create(*request.out);
+}
+
 void check_run_folder(const path& folder) {
   constexpr const char* kAccepted = "accepted: a folder that does not exist yet";
+  if (folder.empty()) throw Error(fmt::format("--out: '' is empty; {}", kAccepted));
   std::error_code ignored;
   if (std::filesystem::exists(std::filesystem::symlink_status(folder, ignored))) {
     throw Error(fmt::format("--out: '{}' exists already; {}", folder.string(), kAccepted));
@@ -51,15 +69,17 @@ path default_run_folder(std::chrono::system_clock::time_point now) {
   return unused_path(name);
 }
 
-ResumePoint resume_point(const std::string& text) {
+void ask_to_resume(RunRequest& request, const std::string& text) {
   const path file(text);
-  if (file.extension() != ".safetensors") return {.run = file, .checkpoint = {}};
+  request.resume = file;
+  request.checkpoint.reset();
+  if (file.extension() != ".safetensors") return;
   const path folder = file.parent_path();
   // Where too little of the name is there, the folders above are those of this process.
-  const path run = folder.empty() || folder == "." ? path("..")
+  request.resume = folder.empty() || folder == "." ? path("..")
                    : folder.has_parent_path()      ? folder.parent_path()
                                                    : path(".");
-  return {.run = run, .checkpoint = file};
+  request.checkpoint = file;
 }
 
-}  // namespace rubato::app
+}  // namespace rubato

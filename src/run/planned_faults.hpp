@@ -7,7 +7,7 @@
 
 #include <rubato/train/observer.hpp>
 
-namespace rubato::app {
+namespace rubato {
 
 /// Watches which of the planned faults happen, so that the user hears of those that do not.
 class PlannedFaults final : public Observer {
@@ -28,4 +28,4 @@ class PlannedFaults final : public Observer {
   std::vector<Fault> idle_;
 };
 
-}  // namespace rubato::app
+}  // namespace rubato
