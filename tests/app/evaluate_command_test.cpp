@@ -153,18 +153,20 @@ TEST_F(EvaluateCommand, ShowsATable) {
 // All that a run and its evaluation write.
 TEST_F(EvaluateCommand, WritesWhatItsJsonSchemaSays) {
   const test::JsonSchema schema(nlohmann::json::parse(rubato({"list", "records", "--json"}).out));
-  const nlohmann::json summary =
-      trained("run", {"--model=softmax", "--log-noise", "--log-minibatches", "--monitor=*",
-                      "--fault-rate=0.1", "--clock=virtual", "--cluster=substep=0.1",
-                      "--batch=noise-scale:max=256"});
-  EXPECT_EQ(schema.violation(summary), "");
-  EXPECT_EQ(schema.violation(evaluated({"run", "--top-k=3"})), "");
   std::set<std::string> kinds;
-  std::istringstream lines(test::read_file(folder_.path() / "run" / "metrics.jsonl"));
-  for (std::string line; std::getline(lines, line);) {
-    const auto record = nlohmann::json::parse(line);
-    kinds.insert(record["kind"].get<std::string>());
-    EXPECT_EQ(schema.violation(record), "") << line;
+  for (const std::vector<std::string>& options :
+       {std::vector<std::string>{"--model=softmax", "--log-noise", "--log-minibatches",
+                                 "--monitor=*", "--faults=rate=0.5"},
+        {"--model=softmax", "--clock=virtual", "--cluster=substep=0.1", "--price=1"}}) {
+    const std::string run = fmt::format("run{}", options.size());
+    EXPECT_EQ(schema.violation(trained(run, options)), "");
+    EXPECT_EQ(schema.violation(evaluated({run, "--top-k=3"})), "");
+    std::istringstream lines(test::read_file(folder_.path() / run / "metrics.jsonl"));
+    for (std::string line; std::getline(lines, line);) {
+      const auto record = nlohmann::json::parse(line);
+      kinds.insert(record["kind"].get<std::string>());
+      EXPECT_EQ(schema.violation(record), "") << line;
+    }
   }
   EXPECT_EQ(kinds, (std::set<std::string>{"epoch", "fault", "minibatch", "monitor", "step"}));
 }
