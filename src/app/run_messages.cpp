@@ -4,7 +4,6 @@
 
 #include <fmt/format.h>
 
-
 #include "app/modelled_time.hpp"
 #include "config/trace_source.hpp"
 #include "core/hour.hpp"

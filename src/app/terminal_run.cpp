@@ -40,10 +40,14 @@ std::optional<ProgressOut> progress_of(const TrainArguments& arguments) {
 
 ExitCode exit_code_of(End end) {
   switch (end) {
-    case End::target_missed: return ExitCode::target_missed;
-    case End::out_of_devices: return ExitCode::out_of_devices;
-    case End::diverged: return ExitCode::diverged;
-    default: return ExitCode::good;
+    case End::target_missed:
+      return ExitCode::target_missed;
+    case End::out_of_devices:
+      return ExitCode::out_of_devices;
+    case End::diverged:
+      return ExitCode::diverged;
+    default:
+      return ExitCode::good;
   }
 }
 

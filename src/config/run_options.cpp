@@ -119,7 +119,8 @@ bool has_no_lookahead(const RunConfiguration& run) {
   return run.lookahead == 0;
 }
 bool watches_nothing(const RunConfiguration& run) {
-  return run.patience == 0 && !run.keep_best && !make_lr_schedule(run.schedule, {}, run.extensions.schedules)->watches();
+  return run.patience == 0 && !run.keep_best &&
+         !make_lr_schedule(run.schedule, {}, run.extensions.schedules)->watches();
 }
 bool never_stops_early(const RunConfiguration& run) {
   return run.patience == 0;

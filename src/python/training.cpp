@@ -138,15 +138,15 @@ void put_weights(Run& run, Outcome& outcome) {
 // On the calling thread; empty where nothing is to be shown.
 std::optional<ProgressOut> progress_of(const Callbacks& callbacks, CallingThread& calling) {
   if (!callbacks.progress) return std::nullopt;
-  return ProgressOut{.write =
-                         [&callbacks, &calling](std::string_view text) {
-                           static_cast<void>(calling.run([&] {
-                             static_cast<void>(callbacks.progress->write(py::str(std::string(text))));
-                           }));
-                           return 0;
-                         },
-                     .descriptor = callbacks.progress->descriptor,
-                     .redraws = callbacks.progress->redraws};
+  return ProgressOut{
+      .write =
+          [&callbacks, &calling](std::string_view text) {
+            static_cast<void>(calling.run(
+                [&] { static_cast<void>(callbacks.progress->write(py::str(std::string(text)))); }));
+            return 0;
+          },
+      .descriptor = callbacks.progress->descriptor,
+      .redraws = callbacks.progress->redraws};
 }
 
 Session session_of(Call& call, CallingThread& calling, PythonOwner& owner) {
@@ -254,8 +254,8 @@ py::dict dict_of_outcome(const Outcome& outcome, const py::object& failure) {
   const Listener& listener = *outcome.listener;
   const SessionOutcome& session = outcome.session;
   return py::dict(
-      "end"_a = choice_name(kEnds, session.end), "reason"_a = session.reason,
-      "failure"_a = failure, "warnings"_a = outcome.warnings,
+      "end"_a = choice_name(kEnds, session.end), "reason"_a = session.reason, "failure"_a = failure,
+      "warnings"_a = outcome.warnings,
       "summary"_a = session.summary ? to_json(*session.summary) : "", "folder"_a = outcome.folder,
       "checkpoint"_a = session.checkpoint ? session.checkpoint->string() : "",
       "to_go_on"_a = outcome.to_go_on, "model_name"_a = outcome.model_name,

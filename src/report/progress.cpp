@@ -35,7 +35,9 @@ ProgressOut progress_on(std::FILE* out, bool redraws) {
 }
 
 Progress::Progress(ProgressOut out, const ProgressOptions& options)
-    : out_(std::move(out)), options_(options), bar_([this](std::string_view text) { print(text); }) {}
+    : out_(std::move(out)),
+      options_(options),
+      bar_([this](std::string_view text) { print(text); }) {}
 
 Progress::~Progress() {
   bar_.clear();
@@ -132,7 +134,8 @@ void Progress::draw_bar(const StepRecord& step) {
   const double done =
       static_cast<double>(epoch_samples_) / static_cast<double>(epoch_samples_planned_);
   // Behind the epoch, which it shows.
-  bar_.draw(line_with_bar(std::move(fields), drawable_columns(out_.descriptor), done, kNarrowestBar));
+  bar_.draw(
+      line_with_bar(std::move(fields), drawable_columns(out_.descriptor), done, kNarrowestBar));
 }
 
 // A run does not end because nobody looks at it: whoever began it asks for the error.

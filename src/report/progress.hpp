@@ -39,8 +39,9 @@ struct ProgressOptions {
   Budget budget{};
 };
 
-/// Shows how training goes on: a bar with the current step where that can be drawn over, plain lines
-/// elsewhere, and a line for each epoch on both. Epochs and steps are those of the run, from 1.
+/// Shows how training goes on: a bar with the current step where that can be drawn over, plain
+/// lines elsewhere, and a line for each epoch on both. Epochs and steps are those of the run,
+/// from 1.
 class Progress final : public Observer {
  public:
   Progress(ProgressOut out, const ProgressOptions& options);

@@ -45,8 +45,8 @@ void check_run_folder(const std::filesystem::path& folder);
 /// exists already.
 [[nodiscard]] std::filesystem::path default_run_folder(std::chrono::system_clock::time_point now);
 
-/// Asks to go on with what `text` names: the folder of a run, or RUN/checkpoints/step-N.safetensors.
-/// Looks at nothing but the name.
+/// Asks to go on with what `text` names: the folder of a run, or
+/// RUN/checkpoints/step-N.safetensors. Looks at nothing but the name.
 void ask_to_resume(RunRequest& request, const std::string& text);
 
 }  // namespace rubato

@@ -145,8 +145,8 @@ SessionOutcome Session::ended(const RunOutcome& run) {
   }
   if (run.end == RunOutcome::End::out_of_devices) {
     outcome.end = End::out_of_devices;
-    outcome.reason = fmt::format("{}{}{}", kNoDevices, outcome.reason.empty() ? "" : "\n",
-                                 outcome.reason);
+    outcome.reason =
+        fmt::format("{}{}{}", kNoDevices, outcome.reason.empty() ? "" : "\n", outcome.reason);
   }
   return outcome;
 }

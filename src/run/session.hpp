@@ -90,8 +90,8 @@ class Session {
   Session& operator=(const Session&) = delete;
 
   /// Trains to the end, or until the owner wants to stop. Throws what Run::execute() does; where
-  /// output, memory or a host was lost, with what is left of the run and how to go on with it, after
-  /// a checkpoint of the step before where there can be one.
+  /// output, memory or a host was lost, with what is left of the run and how to go on with it,
+  /// after a checkpoint of the step before where there can be one.
   SessionOutcome execute();
   /// Ends it between two steps, with a checkpoint where it writes its folder. Throws OutputError.
   SessionOutcome stop();

@@ -291,7 +291,8 @@ TEST(Numbers, ChangeTheirFormAtTheirBorders) {
 // A step of 64 samples of four, the first of two epochs.
 std::string logged_step(int log_steps, int which) {
   const std::unique_ptr<std::FILE, int (*)(std::FILE*)> file(std::tmpfile(), std::fclose);
-  Progress progress(progress_on(file.get()), {.epochs = 2, .samples_per_epoch = 256, .log_steps = log_steps});
+  Progress progress(progress_on(file.get()),
+                    {.epochs = 2, .samples_per_epoch = 256, .log_steps = log_steps});
   test::MinibatchesOf training(32);
   EpochPlan plan;
   for (std::int64_t i = 0; i < 4; ++i) {

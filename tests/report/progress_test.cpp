@@ -115,7 +115,8 @@ TEST(Progress, PrintsALineForEachEpoch) {
 TEST(Progress, HasNothingLeftAfterTheLastStep) {
   const auto left_of = [](std::int64_t epochs) {
     const std::unique_ptr<std::FILE, int (*)(std::FILE*)> file(std::tmpfile(), std::fclose);
-    Progress progress(progress_on(file.get()), {.epochs = epochs, .samples_per_epoch = 256, .log_steps = 1});
+    Progress progress(progress_on(file.get()),
+                      {.epochs = epochs, .samples_per_epoch = 256, .log_steps = 1});
     EpochPlan plan;
     plan.steps.push_back({.index = StepIndex{0},
                           .batch_size = 256,
@@ -139,7 +140,8 @@ TEST(Progress, HasNothingLeftAfterTheLastStep) {
 // of a minibatch that was begun in the epoch before stand first.
 TEST(Progress, HasNothingLeftAfterAShortMinibatch) {
   const std::unique_ptr<std::FILE, int (*)(std::FILE*)> file(std::tmpfile(), std::fclose);
-  Progress progress(progress_on(file.get()), {.epochs = 1, .samples_per_epoch = 4404, .log_steps = 1});
+  Progress progress(progress_on(file.get()),
+                    {.epochs = 1, .samples_per_epoch = 4404, .log_steps = 1});
   test::MinibatchesOf training(400);
   progress.on_epoch_begin(training, {.index = {}, .first_step = {}, .samples = 4404});
   // Long enough to be seen where seconds are rounded.
@@ -159,7 +161,8 @@ TEST(Progress, HasNothingLeftAfterAShortMinibatch) {
 TEST(Progress, KnowsWhatWasDoneBefore) {
   const std::unique_ptr<std::FILE, int (*)(std::FILE*)> file(std::tmpfile(), std::fclose);
   test::MinibatchesOf training(32);
-  Progress progress(progress_on(file.get()), {.epochs = 5, .samples_per_epoch = 256, .log_steps = 1});
+  Progress progress(progress_on(file.get()),
+                    {.epochs = 5, .samples_per_epoch = 256, .log_steps = 1});
   EpochPlan plan{.index = EpochIndex{2}};
   for (std::int64_t i = 0; i < 4; ++i) {
     plan.steps.push_back({.index = StepIndex{8 + i},
@@ -262,8 +265,7 @@ TEST(Progress, BreaksNoWordOnANarrowTerminal) {
 }
 
 TEST(Progress, DrawsABarOnATerminalAndTakesItAwayAgain) {
-  const std::string text =
-      printed({.epochs = 2, .samples_per_epoch = 256, .log_steps = 2}, true);
+  const std::string text = printed({.epochs = 2, .samples_per_epoch = 256, .log_steps = 2}, true);
   EXPECT_THAT(text, HasSubstr("\r\x1b[2Kepoch 1/2 "));
   EXPECT_THAT(text, HasSubstr("batch 64    lr 0.02      loss 0.2500"));
   EXPECT_THAT(text, HasSubstr("\r\x1b[2Kepoch 1/2  4 steps"));

@@ -80,11 +80,11 @@ TEST(RunRequest, GoesOnWithAFolderOrOneOfItsCheckpoints) {
   };
   EXPECT_EQ(asked("runs/a").resume, "runs/a");
   EXPECT_EQ(asked("runs/a").checkpoint, std::nullopt);
-  for (const auto& [text, run] : std::map<std::string, std::string>{
-           {"runs/a/checkpoints/step-9.safetensors", "runs/a"},
-           {"checkpoints/step-9.safetensors", "."},
-           {"./step-9.safetensors", ".."},
-           {"step-9.safetensors", ".."}}) {
+  for (const auto& [text, run] :
+       std::map<std::string, std::string>{{"runs/a/checkpoints/step-9.safetensors", "runs/a"},
+                                          {"checkpoints/step-9.safetensors", "."},
+                                          {"./step-9.safetensors", ".."},
+                                          {"step-9.safetensors", ".."}}) {
     EXPECT_EQ(asked(text).resume, run) << text;
     EXPECT_EQ(asked(text).checkpoint, text);
   }

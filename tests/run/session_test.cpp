@@ -26,7 +26,7 @@ using testing::HasSubstr;
 using testing::IsEmpty;
 
 // 3 epochs of 8 steps.
-RunConfiguration small() {
+RunConfiguration three_epochs() {
   return {.model = "quadratic:dim=5,samples=512", .trace = "64", .epochs = 3, .threads = 2};
 }
 
@@ -52,7 +52,7 @@ SessionParts parts_of(const RunRequest& request, Owner& owner) {
           .location = location_of(request, [&](const std::string& text) { owner.warn(text); })};
 }
 
-std::string weights_of(const RunRequest& request) {
+std::string trained_weights(const RunRequest& request) {
   Owner owner;
   Session session(request, parts_of(request, owner), owner);
   return session.execute().summary.value().weights_sha256;
@@ -65,7 +65,7 @@ class SessionTest : public testing::Test {
 };
 
 TEST_F(SessionTest, StopsBetweenStepsAndGoesOnToTheSameBits) {
-  RunRequest request{.run = small(), .out = folder_};
+  RunRequest request{.run = three_epochs(), .out = folder_};
   request.run.checkpoint_every = "never";
   Owner impatient(11);
   {
@@ -77,11 +77,12 @@ TEST_F(SessionTest, StopsBetweenStepsAndGoesOnToTheSameBits) {
     EXPECT_EQ(session.run().trainer().result().steps, 10);
     EXPECT_EQ(outcome.checkpoint, folder_ / "checkpoints" / "step-10.safetensors");
   }
-  EXPECT_EQ(weights_of({.run = request.run, .resume = folder_}), weights_of({.run = small()}));
+  EXPECT_EQ(trained_weights({.run = request.run, .resume = folder_}),
+            trained_weights({.run = three_epochs()}));
 }
 
 TEST_F(SessionTest, StopsBeforeAStepThatIsInterrupted) {
-  RunRequest request{.run = small(), .out = folder_};
+  RunRequest request{.run = three_epochs(), .out = folder_};
   int calls = 0;
   request.run.extensions.rules.add("mine", [&calls](const RuleInput& step) {
     if (++calls == 6) throw Interrupted("enough");
@@ -95,11 +96,12 @@ TEST_F(SessionTest, StopsBeforeAStepThatIsInterrupted) {
     EXPECT_EQ(outcome.end, End::stopped);
     EXPECT_EQ(outcome.checkpoint, folder_ / "checkpoints" / "step-5.safetensors");
   }
-  EXPECT_EQ(weights_of({.run = request.run, .resume = folder_}), weights_of({.run = small()}));
+  EXPECT_EQ(trained_weights({.run = request.run, .resume = folder_}),
+            trained_weights({.run = three_epochs()}));
 }
 
 TEST_F(SessionTest, LeavesNothingWhereItIsKeptNowhere) {
-  const RunRequest request{.run = small()};
+  const RunRequest request{.run = three_epochs()};
   Owner impatient(3);
   Session session(request, parts_of(request, impatient), impatient);
   const SessionOutcome outcome = session.execute();
@@ -108,7 +110,7 @@ TEST_F(SessionTest, LeavesNothingWhereItIsKeptNowhere) {
 }
 
 TEST_F(SessionTest, ThatFollowsWritesNoCheckpointsAndTellsNothing) {
-  RunRequest request{.run = small(), .out = folder_};
+  RunRequest request{.run = three_epochs(), .out = folder_};
   request.run.fault = "core=0,step=99";
   request.run.checkpoint_every = "5steps";
   for (const bool follows : {true, false}) {
@@ -131,7 +133,7 @@ TEST_F(SessionTest, EndsWithAReasonForTheUser) {
     Session session(request, parts_of(request, owner), owner);
     return session.execute();
   };
-  RunConfiguration run = small();
+  RunConfiguration run = three_epochs();
   EXPECT_EQ(ended(run).end, End::completed);
   EXPECT_EQ(ended(run).reason, "");
   run.learning_rate = 1e30;
@@ -144,13 +146,12 @@ TEST_F(SessionTest, EndsWithAReasonForTheUser) {
 }
 
 TEST_F(SessionTest, TellsItsOwnerWhatIsOdd) {
-  RunRequest request{.run = small()};
+  RunRequest request{.run = three_epochs()};
   request.run.straggler = "core=9,factor=2";
   request.run.fault = "core=0,step=99";
   Owner owner;
   Session session(request, parts_of(request, owner), owner);
-  EXPECT_THAT(owner.told,
-              ElementsAre("--straggler core=9 does nothing: the cores are 0 to 7"));
+  EXPECT_THAT(owner.told, ElementsAre("--straggler core=9 does nothing: the cores are 0 to 7"));
   owner.told.clear();
   static_cast<void>(session.execute());
   EXPECT_THAT(owner.told, ElementsAre("--fault core=0,step=99 did not happen: training ended after "
@@ -158,7 +159,7 @@ TEST_F(SessionTest, TellsItsOwnerWhatIsOdd) {
 }
 
 TEST_F(SessionTest, ShowsHowItGoesOn) {
-  RunRequest request{.run = small()};
+  RunRequest request{.run = three_epochs()};
   request.run.log_steps = 12;
   std::string shown;
   Owner owner;
@@ -177,7 +178,8 @@ TEST_F(SessionTest, ShowsHowItGoesOn) {
 // What has gone from under it, with and without a checkpoint to go on from.
 TEST_F(SessionTest, SaysWhatIsLeftWhereOutputIsLost) {
   for (const bool with_checkpoint : {true, false}) {
-    RunRequest request{.run = small(), .out = folder_ / (with_checkpoint ? "with" : "without")};
+    RunRequest request{.run = three_epochs(),
+                       .out = folder_ / (with_checkpoint ? "with" : "without")};
     request.run.checkpoint_every = with_checkpoint ? "3steps" : "never";
     const fs::path metrics = *request.out / "metrics.jsonl";
     int calls = 0;
@@ -194,9 +196,9 @@ TEST_F(SessionTest, SaysWhatIsLeftWhereOutputIsLost) {
     } catch (const OutputError& error) {
       message = error.what();
     }
-    EXPECT_THAT(message, HasSubstr(with_checkpoint
-                                       ? "\nthe checkpoints before it are kept; go on with with"
-                                       : "\nthe weights after "));
+    EXPECT_THAT(message,
+                HasSubstr(with_checkpoint ? "\nthe checkpoints before it are kept; go on with with"
+                                          : "\nthe weights after "));
   }
 }
 
