@@ -49,8 +49,6 @@ constexpr std::int64_t kMaxKept = 1'000'000;
 constexpr std::int64_t kMaxTopK = 1'000'000;
 constexpr RealRange kAlphas{0, 1, false, true, "a number above 0 and up to 1"};
 
-}
-
 std::vector<std::string> cluster_argument_names() {
   std::vector<std::string> names;
   for (Argument& argument : cluster_arguments()) names.push_back(std::move(argument.name));

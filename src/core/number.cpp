@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <charconv>
 #include <cmath>
 #include <limits>
@@ -115,6 +116,17 @@ void NumberVisitor::optional(std::optional<double>& value) {
   flag(there);
   number(real);
   if (loading_) value = there ? std::optional(real) : std::nullopt;
+}
+
+void NumberVisitor::rest(std::vector<double>& values) {
+  if (!loading_) {
+    saved_.insert(saved_.end(), values.begin(), values.end());
+    return;
+  }
+  const std::size_t begin = std::min(loaded_, values_.size());
+  const std::span<const double> left = values_.subspan(begin);
+  values.assign(left.begin(), left.end());
+  loaded_ += left.size();
 }
 
 void NumberVisitor::require(bool good) const {

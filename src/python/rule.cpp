@@ -57,13 +57,14 @@ Rates PythonRule::rates(const RuleInput& input) {
   return scaled(input, factor);
 }
 
-void PythonRule::load_state(std::span<const double> state) {
-  if (!remembers() && !state.empty()) {
+void PythonRule::visit_state(NumberVisitor& numbers) {
+  numbers.rest(state_);
+  if (!numbers.loading()) return;
+  if (!remembers() && !state_.empty()) {
     throw Error(
         "rule: the run was trained with one that remembers something; accepted: one with state() "
         "and load_state()");
   }
-  state_.assign(state.begin(), state.end());
   is_loaded_ = remembers();
 }
 

@@ -1,7 +1,6 @@
 #pragma once
 
 #include <memory>
-#include <span>
 #include <string_view>
 #include <vector>
 
@@ -46,8 +45,7 @@ class PythonRule final : public Rule {
   [[nodiscard]] RuleNeeds needs() const override { return {.group_norms = calls_->sees_norms}; }
   /// Throws Interrupted where Python has raised something, and so has no answer.
   [[nodiscard]] Rates rates(const RuleInput& input) override;
-  [[nodiscard]] std::vector<double> state() const override { return state_; }
-  void load_state(std::span<const double> state) override;
+  void visit_state(NumberVisitor& numbers) override;
 
  private:
   [[nodiscard]] bool remembers() const { return !calls_->state.is_none(); }

@@ -54,7 +54,7 @@ std::vector<std::string> idle_arguments(const RunRequest& request, const RunStep
   const auto cores = idle_cores(steps, run);
   if (cores && request.given.contains("cores")) lines.push_back(*cores);
   const std::int64_t most = cores_of(steps, run).most;
-  for (const Straggler& straggler : parse_stragglers(run.straggler)) {
+  for (const Straggler& straggler : *run.straggler) {
     if (straggler.core.value() < most) continue;
     lines.push_back(fmt::format("--straggler core={} does nothing: the cores are 0 to {}",
                                 straggler.core.value(), most - 1));

@@ -165,12 +165,24 @@ TEST(Records, AreShownByProgress) {
                 epoch_schema(), epoch);
 }
 
+void save(TrainResult result, State& state) {
+  StateVisitor visitor = StateVisitor::into(state);
+  visit_result(visitor, result);
+}
+
+TrainResult loaded(const State& state) {
+  TrainResult result;
+  StateVisitor visitor = StateVisitor::out_of(state);
+  visit_result(visitor, result);
+  return result;
+}
+
 // A state has what the walk through the epochs does not know.
 TEST(Records, AreKeptInStates) {
   const TrainResult result = test::full_record(result_schema());
   State state;
-  put_result(state, result);
-  const TrainResult again = result_of(state);
+  save(result, state);
+  const TrainResult again = loaded(state);
   std::size_t kept = 0;
   for (const auto& column : result_schema().columns) {
     if (!column.info().kept) continue;
@@ -187,11 +199,11 @@ TEST(Records, AreKeptInStates) {
   }
   // What there is not is not there again.
   State empty;
-  put_result(empty, {});
+  save({}, empty);
   EXPECT_EQ(empty.arrays().size(), 2U);
-  EXPECT_EQ(result_of(empty).final_test.has_value(), false);
-  EXPECT_EQ(result_of(empty).best_test_accuracy, std::nullopt);
-  EXPECT_EQ(result_of(empty).stopped, "");
+  EXPECT_EQ(loaded(empty).final_test.has_value(), false);
+  EXPECT_EQ(loaded(empty).best_test_accuracy, std::nullopt);
+  EXPECT_EQ(loaded(empty).stopped, "");
 }
 
 }  // namespace

@@ -77,6 +77,8 @@ class NumberVisitor {
   void flag(bool& value);
   /// Two numbers: whether there is one, and that or 0.
   void optional(std::optional<double>& value);
+  /// All numbers that follow, however many.
+  void rest(std::vector<double>& values);
   /// A part with a visit_state() of its own, behind how many numbers it has.
   template <class Part>
   void part(Part& part);
