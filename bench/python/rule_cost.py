@@ -10,7 +10,7 @@ import time
 import rubato
 
 # Steps that take next to no time by themselves, so that the rule's is what differs.
-STEPS = {"model": "quadratic:dim=16,samples=6400", "trace": 64, "minibatch": 64, "epochs": 20, "threads": 1, "lr": 1e-6}
+STEPS = {"model": "quadratic:dim=16,samples=6400", "trace": 64, "minibatch": 64, "epochs": 20, "threads": 1}
 
 
 def linear(batch, found):

@@ -146,7 +146,8 @@ std::optional<ProgressOut> progress_of(const Callbacks& callbacks, CallingThread
             return 0;
           },
       .descriptor = callbacks.progress->descriptor,
-      .redraws = callbacks.progress->redraws};
+      .redraws = callbacks.progress->redraws,
+      .logs_steps = false};
 }
 
 Session session_of(Call& call, CallingThread& calling, PythonOwner& owner) {

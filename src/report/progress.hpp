@@ -25,6 +25,8 @@ struct ProgressOut {
   int descriptor = -1;
   /// Whether a line can be drawn over, so that a bar shows the step under way.
   bool redraws = false;
+  /// Whether steps have lines, ProgressOptions::log_steps apart, where they have no bar.
+  bool logs_steps = true;
 };
 /// On a file or a terminal.
 [[nodiscard]] ProgressOut progress_on(std::FILE* out, bool redraws = false);

@@ -20,6 +20,7 @@ _Data = tuple[_Array | Sequence[_Array], _Array | Sequence[_Array]] | Dataset | 
 _Trace = Trace | Availability | Iterable[int | tuple[int, int | Sequence[int] | None]] | str | PathLike[str] | int
 _Path = str | PathLike[str]
 _Callback = Callable[[dict[str, Any]], bool | dict[str, float] | None]
+_Rule = Callable[[int, dict[str, Any]], float]
 
 class Error(RuntimeError): ...
 class OutputError(Error): ...
@@ -67,12 +68,15 @@ def train(
     batch_size: int | None = None,
     validation: _Data | float | str | None = None,
     loss: str | Callable[..., Tensor] | None = None,
+    rule: str | _Rule | None = None,
     out: _Path | None = None,
     resume: _Path | None = None,
     config: _Path | None = None,
     on_step: _Callback | None = None,
     on_epoch: _Callback | None = None,
     progress: bool = False,
+    plugin: str | PathLike[str] | None = None,
+    sampler: str | None = None,
     weights: str | PathLike[str] | dict[str, Tensor] | None = None,
     engine: str | None = None,
     init: str | None = None,
@@ -92,7 +96,6 @@ def train(
     price: float | None = None,
     on_idle: str | None = None,
     batch: str | None = None,
-    rule: str | None = None,
     ref_batch: int | None = None,
     lr: float | None = None,
     schedule: str | None = None,
@@ -104,6 +107,7 @@ def train(
     no_decay: str | None = None,
     clip_norm: float | None = None,
     clip_value: float | None = None,
+    transform: str | None = None,
     lookahead: int | None = None,
     lookahead_alpha: float | None = None,
     lookahead_start: str | None = None,
