@@ -84,20 +84,12 @@ void Progress::on_step(Training& training, const StepRecord& step) {
   if (out_.redraws) {
     if (bar_.drawn() && since_drawn_.seconds() < kRedraw) return;
     draw_bar(step);
-<<<<<<< HEAD
-  } else if (options_.log_steps > 0 && (step.plan.index.value() + 1) % options_.log_steps == 0) {
+  } else if (out_.logs_steps && options_.log_steps > 0 &&
+             (step.plan.index.value() + 1) % options_.log_steps == 0) {
     print(fmt::format("epoch {}/{}  step {}{}  {} samples/s  {} left\n", epochs_done_ + 1,
                       options_.epochs, step.plan.index.value() + 1,
                       text_of(shown_fields(step_schema(), step)), short_number(rate()),
                       clock_time(seconds_left())));
-=======
-  } else if (out_.logs_steps && options_.log_steps > 0 &&
-             (step.plan.index.value() + 1) % options_.log_steps == 0) {
-    print(fmt::format("epoch {}/{}  step {}  batch {}  lr {:.4g}  loss {}  {} samples/s  {} left\n",
-                      epochs_done_ + 1, options_.epochs, step.plan.index.value() + 1,
-                      step.plan.batch_size, step.learning_rate, decimal(step.loss, 4),
-                      short_number(rate()), clock_time(seconds_left())));
->>>>>>> session
   }
 }
 
