@@ -170,7 +170,7 @@ void prepare(Call& call, CallingThread& calling, Run& run) {
   if (auto scaled = scaled_rate(request, run.steps())) outcome.warnings.push_back(*scaled);
   outcome.folder = run.location().path().string();
   outcome.to_go_on = call_to_go_on(call, run);
-  outcome.model_name = request.run.model;
+  outcome.model_name = request.run.model.text();
   *outcome.trained_on = {.run = request.run,
                          .parts = {.loss = call.parts.loss,
                                    .inputs = call.parts.inputs,
