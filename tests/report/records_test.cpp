@@ -135,7 +135,7 @@ TEST(Records, HaveAllTheirColumnsInAnEvaluation) {
 template <class Tell>
 std::string progress_of(const Tell& tell) {
   const std::unique_ptr<std::FILE, int (*)(std::FILE*)> file(std::tmpfile(), std::fclose);
-  Progress progress(file.get(), {.log_steps = 1, .top_k = 3});
+  Progress progress(progress_on(file.get()), {.log_steps = 1, .top_k = 3});
   tell(progress);
   std::string text(static_cast<std::size_t>(std::ftell(file.get())), '\0');
   std::rewind(file.get());

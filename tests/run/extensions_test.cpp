@@ -47,7 +47,7 @@ RunConfiguration with_own() {
       return OwnData{.shape = {2}, .classes = 2, .train = points(count), .test = points(8)};
     }};
   });
-  configuration.data = "points:count=512";
+  configuration.data = {"points:count=512", configuration.extensions};
   configuration.model = "softmax";
   configuration.trace = "256";
   configuration.rule = "log2";
@@ -120,7 +120,7 @@ TEST(Extensions, DataAreChecked) {
     RunConfiguration configuration;
     configuration.extensions.data.add(
         "mine", [&](Spec&) { return OwnDataSource{[&data] { return data; }}; });
-    configuration.data = "mine";
+    configuration.data = {"mine", configuration.extensions};
     configuration.model = "softmax";
     return error_of([&] { static_cast<void>(dense_workload(configuration)); });
   };

@@ -545,7 +545,7 @@ TEST(Patience, GoesOnFromItsState) {
       for (std::size_t i = 0; i < values.size(); ++i) {
         if (i == saved) {
           Patience next(options);
-          next.load_state(part.state());
+          load_numbers(next, numbers_of(part), "patience");
           part = next;
         }
         const double value = mode == MetricMode::min ? values[i] : -values[i];
