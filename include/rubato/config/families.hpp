@@ -31,8 +31,6 @@ struct OwnReducer;            // runtime/own_reducer.hpp
 ///     rubato::Run run(configuration, rubato::dense_workload(configuration),
 ///                     rubato::RunLocation::create("runs/first"));
 ///
-/// Data are parsed when they are set: configuration.data = {"rings", configuration.extensions}.
-///
 /// Run folders and states know a part by its name and arguments alone. Those of a plug-in
 /// (docs/extending.md) are bound by the SHA-256 of its file besides.
 struct Extensions {
