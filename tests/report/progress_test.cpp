@@ -192,7 +192,7 @@ TEST(Progress, KnowsWhatIsLeftOfABudget) {
   TrainOptions options{.epochs = 1'000'000, .minibatch_size = 2, .learning_rate = 0.01};
   options.budget.samples = 48 * 4;
   Trainer trainer(test::tiny_objective(), Trace::constant(16), options);
-  trainer.add_observer<Progress>(file.get(), ProgressOptions{.epochs = options.epochs,
+  trainer.add_observer<Progress>(progress_on(file.get()), ProgressOptions{.epochs = options.epochs,
                                                              .samples_per_epoch = 48,
                                                              .log_steps = 6,
                                                              .budget = options.budget});

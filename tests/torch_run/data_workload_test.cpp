@@ -101,7 +101,7 @@ TEST_F(DataWorkload, GivesScriptsRealNumbersAndTheirTargets) {
   EXPECT_NEAR(evaluated(run).mse.value(), squares, 1e-12);
   run.loss = "nll";
   EXPECT_THAT(error_of(run), HasSubstr("are real numbers; accepted: mse, bce or script:FILE"));
-  run.loss.clear();
+  run.loss = {};
   run.label_smoothing = 0.1;
   EXPECT_THAT(error_of(run), HasSubstr("are real numbers; accepted: with data of classes"));
   run.label_smoothing = 0;
@@ -140,7 +140,7 @@ TEST_F(DataWorkload, SaysWhichModelsTakeItsSamples) {
   EXPECT_EQ(test::error_of([&] { static_cast<void>(evaluated(run)); }),
             fmt::format("there is no test set in {}; accepted: with --validation, or data that "
                         "have one",
-                        run.data));
+                        run.data.text()));
   EXPECT_THAT(test::error_of([&] {
                 static_cast<void>(predict(*torch_workload(run), run, Prediction::outputs));
               }),
