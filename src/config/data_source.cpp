@@ -211,11 +211,13 @@ std::shared_ptr<const DataSource> Parsed<DataSource>::parse(const std::string& t
 }
 
 std::string map_data(
-    const Parsed<DataSource>& data,
+    const std::string& text,
     const std::function<std::filesystem::path(const std::filesystem::path&)>& map) {
+  if (row_of(kind_of(text)) == nullptr) return text;
+  const Parsed<DataSource> data = text;
   const DataSource& source = *data;
-  std::string mapped = data.text();
-  if (source.path.empty()) return mapped;
+  if (source.path.empty()) return text;
+  std::string mapped = text;
   const std::string path = source.path.string();
   const std::size_t at = source.kind.size() + 1;
   if (source.csv.test) {

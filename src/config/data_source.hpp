@@ -40,7 +40,7 @@ struct DataSource {
 
 /// The text with each of its files and folders mapped by `map`; of data of the user's own, none.
 [[nodiscard]] std::string map_data(
-    const Parsed<DataSource>& data,
+    const std::string& text,
     const std::function<std::filesystem::path(const std::filesystem::path&)>& map);
 
 /// Throws Error where a file or folder of the data is not there.
