@@ -192,10 +192,11 @@ TEST(Progress, KnowsWhatIsLeftOfABudget) {
   TrainOptions options{.epochs = 1'000'000, .minibatch_size = 2, .learning_rate = 0.01};
   options.budget.samples = 48 * 4;
   Trainer trainer(test::tiny_objective(), Trace::constant(16), options);
-  trainer.add_observer<Progress>(progress_on(file.get()), ProgressOptions{.epochs = options.epochs,
-                                                             .samples_per_epoch = 48,
-                                                             .log_steps = 6,
-                                                             .budget = options.budget});
+  trainer.add_observer<Progress>(progress_on(file.get()),
+                                 ProgressOptions{.epochs = options.epochs,
+                                                 .samples_per_epoch = 48,
+                                                 .log_steps = 6,
+                                                 .budget = options.budget});
   trainer.fit();
   std::rewind(file.get());
   std::string text(1 << 12, ' ');
