@@ -228,10 +228,11 @@ TEST(Progress, DoesNotTakeWhatWasSpentBeforeAResumeForItsOwn) {
   before.fit();
   Trainer trainer(test::tiny_objective(), Trace::constant(16), options);
   trainer.load_state(before.state());
-  trainer.add_observer<Progress>(file.get(), ProgressOptions{.epochs = options.epochs,
-                                                             .samples_per_epoch = 48,
-                                                             .log_steps = 1,
-                                                             .budget = options.budget});
+  trainer.add_observer<Progress>(progress_on(file.get()),
+                                 ProgressOptions{.epochs = options.epochs,
+                                                 .samples_per_epoch = 48,
+                                                 .log_steps = 1,
+                                                 .budget = options.budget});
   trainer.fit();
   EXPECT_THAT(contents(file.get()), testing::ContainsRegex("step 7  [^\n]*  [1-9][0-9:]+ left\n"))
       << "all those epochs, and not a moment";
