@@ -301,7 +301,9 @@ TEST(Simulate, CountsAllEpochsOfTheStepThatReachesTheBudgetAsTrainingDoes) {
       before = seen;
       seen += recorder->epochs.size();
       state = part.state();
-      if (seen == before) EXPECT_EQ(part.result().epochs, epochs);
+      if (seen == before) {
+        EXPECT_EQ(part.result().epochs, epochs);
+      }
     }
   }
 }
