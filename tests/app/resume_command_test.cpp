@@ -127,7 +127,7 @@ TEST_F(ResumeCommand, RefusesAnotherConfigurationAndSaysWhatMayChange) {
   EXPECT_THAT(error("--label-smoothing=0.1"), HasSubstr("--label-smoothing was 0, is 0.1"));
   EXPECT_THAT(error("--out=other"), HasSubstr("--out: a run that goes on stays in its folder"));
   EXPECT_THAT(error("--config=run/config.toml"), HasSubstr("--resume has a configuration"));
-  EXPECT_THAT(error("--reduce=atomic"), HasSubstr("does not give the same bits"));
+  EXPECT_THAT(error("--reduce=ring"), HasSubstr("does not give the same bits"));
   folder_.write("trace2.csv", "step,batchsize\n0,8\n");
   EXPECT_THAT(error("--trace=trace2.csv"), HasSubstr("the trace is not that of the run"));
   // Also when the file of the configuration was changed.
