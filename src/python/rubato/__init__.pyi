@@ -174,6 +174,7 @@ def simulate(
     cluster: Any = None,
     price: Any = None,
     on_idle: Any = None,
+    batch: Any = None,
     epochs: Any = None,
     samples: Any = None,
     hours: Any = None,
