@@ -99,6 +99,7 @@ void Beacon::tell_progress(Store& store, const Papers& papers) {
   const std::int64_t now = seconds_since_1970();
   if (std::exchange(tells_of_, papers.own) != papers.own) came_ = now;
   HostProgress progress{.came = came_, .told = now};
+  // Relaxed: a number that is shown, and nothing else is read because of it.
   const std::int64_t steps = steps_.load(std::memory_order_relaxed);
   if (steps != kNoSteps) progress.steps = steps;
   store.set(papers.keys.progress(papers.own), text_of(progress));
