@@ -55,8 +55,7 @@ class Parsed {
   Parsed() : Parsed(std::string_view()) {}
   /// Throws Error for text that is not accepted: what is wrong with it, and what would be accepted.
   template <std::convertible_to<std::string_view> Text>
-  Parsed(const Text& text)  // NOLINT(google-explicit-constructor)
-      : Parsed(text, Extensions()) {}
+  Parsed(const Text& text) : Parsed(text, Extensions()) {}
   /// The same with names of the user's own.
   template <std::convertible_to<std::string_view> Text>
   Parsed(const Text& text, const Extensions& own)
