@@ -157,6 +157,20 @@ const T& value_of(const std::optional<T>& value) {
   return *value;
 }
 
+// The member's value: it parses its own text, or the row's way of reading does, with the user's
+// parts where needed.
+template <class Member, class Reading>
+Member parsed([[maybe_unused]] const Reading& reading, const std::string& text,
+              [[maybe_unused]] const Extensions& extensions) {
+  if constexpr (requires { Member(text, extensions); }) {
+    return Member(text, extensions);
+  } else if constexpr (requires { reading.read(text, extensions); }) {
+    return reading.read(text, extensions);
+  } else {
+    return reading.read(text);
+  }
+}
+
 // Collects the rows, each bound to its member.
 class OptionTable {
  public:
@@ -169,13 +183,7 @@ class OptionTable {
     row.accepted = reading.accepted();
     if (row.value.empty()) row.value = reading.value();
     row.set = [member, reading](RunConfiguration& configuration, const std::string& text) {
-      if constexpr (requires { Member(text, configuration.extensions); }) {
-        configuration.*member = Member(text, configuration.extensions);
-      } else if constexpr (requires { reading.read(text, configuration.extensions); }) {
-        configuration.*member = reading.read(text, configuration.extensions);
-      } else {
-        configuration.*member = reading.read(text);
-      }
+      configuration.*member = parsed<Member>(reading, text, configuration.extensions);
     };
     row.text = [member,
                 reading](const RunConfiguration& configuration) -> std::optional<std::string> {
