@@ -51,7 +51,7 @@ class BuildByCMake(build_py):
 setup(
     version=version(),
     packages=["rubato"],
-    package_dir={"": "src/python"},
+    package_dir={"": "src/clients/python"},
     py_modules=["rubato_program"],
     distclass=Package,
     cmdclass={"build_py": BuildByCMake},

@@ -4,9 +4,9 @@
 #include <array>
 #include <cstddef>
 
-#include <rubato/core/choice.hpp>
-#include <rubato/core/error.hpp>
-#include <rubato/model/builtin_models.hpp>
+#include <rubato/base/error.hpp>
+#include <rubato/base/parse.hpp>
+#include <rubato/libtorch/model.hpp>
 
 namespace rubato::bench {
 

@@ -6,7 +6,7 @@
 #include <span>
 #include <string_view>
 
-#include <rubato/model/model.hpp>
+#include <rubato/libtorch/model.hpp>
 
 namespace rubato::bench {
 

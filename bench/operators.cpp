@@ -8,7 +8,7 @@
 //     --benchmark_report_aggregates_only
 // Under other kernels of the libraries: docs/kernels.md names their variables.
 
-#include "operators/operators.hpp"
+#include "libtorch/operators/operators.hpp"
 
 #include <array>
 #include <cstdint>
@@ -20,15 +20,14 @@
 #include <benchmark/benchmark.h>
 #include <fmt/format.h>
 
-#include <rubato/machine/kernels.hpp>
-#include <rubato/torch/environment.hpp>
-#include <rubato/torch/losses.hpp>
+#include <rubato/base/machine.hpp>
+#include <rubato/libtorch/trainer.hpp>
 
 #include "models.hpp"
 
 namespace {
 
-using rubato::OwnOperators;
+using rubato::ReplacedOperators;
 
 constexpr std::int64_t kImages = 32;
 
@@ -104,7 +103,7 @@ struct Case {
   std::function<Compute()> make;
 };
 
-void run(benchmark::State& state, const Case& c, const OwnOperators& operators) {
+void run(benchmark::State& state, const Case& c, const ReplacedOperators& operators) {
   const rubato::OperatorScope scope(operators);
   const Compute compute = c.make();
   for (auto _ : state) compute();
@@ -149,7 +148,8 @@ int main(int argc, char** argv) {
     for (const bool ours : {false, true}) {
       benchmark::RegisterBenchmark((c.name + (ours ? "/rubato" : "/libtorch")).c_str(),
                                    [&c, ours](benchmark::State& state) {
-                                     run(state, c, ours ? OwnOperators() : OwnOperators::none());
+                                     run(state, c,
+                                         ours ? ReplacedOperators() : ReplacedOperators::none());
                                    })
           ->Unit(benchmark::kMicrosecond);
     }

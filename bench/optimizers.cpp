@@ -21,11 +21,11 @@
 #include <torch/optim/adamw.h>
 #include <torch/optim/rmsprop.h>
 
-#include <rubato/core/choice.hpp>
-#include <rubato/recipe/optimizer_options.hpp>
-#include <rubato/torch/torch_optimizer.hpp>
+#include <rubato/base/parse.hpp>
+#include <rubato/libtorch/trainer.hpp>
+#include <rubato/loop/optimizer.hpp>
 
-#include "optim/make_optimizer.hpp"
+#include "loop/optim/make_optimizer.hpp"
 
 namespace {
 

@@ -10,10 +10,10 @@
 
 #include <benchmark/benchmark.h>
 
-#include <rubato/core/stopwatch.hpp>
-#include <rubato/runtime/workers.hpp>
+#include <rubato/loop/workers.hpp>
 
-#include "lab/contestant.hpp"
+#include "base/core/system/stopwatch.hpp"
+#include "runs/lab/contestant.hpp"
 
 namespace {
 

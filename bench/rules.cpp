@@ -19,13 +19,13 @@
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
 
-#include <rubato/core/error.hpp>
-#include <rubato/machine/kernels.hpp>
-#include <rubato/run/run.hpp>
-#include <rubato/torch_run/torch_workload.hpp>
+#include <rubato/base/error.hpp>
+#include <rubato/base/machine.hpp>
+#include <rubato/libtorch/workload.hpp>
+#include <rubato/runs/run.hpp>
 
-#include "config/data_source.hpp"
-#include "core/text_table.hpp"
+#include "base/core/tables/text_table.hpp"
+#include "runs/config/values/data_source.hpp"
 
 namespace rubato {
 namespace {

@@ -1,5 +1,5 @@
 // Is the virtual clock's model of a step right? Predicts what steps take on this machine's threads
-// (rubato/run/this_machine.hpp, docs/cluster.md), measures them, and prints both.
+// (rubato/runs/calibration.hpp, docs/cluster.md), measures them, and prints both.
 //
 // For each model and minibatch size: calibrates, predicts a step of every number of cores, and
 // measures such steps, taking turns. All of it in several rounds, so that a machine that drifts
@@ -23,16 +23,16 @@
 #include <fmt/ranges.h>
 #include <nlohmann/json.hpp>
 
-#include <rubato/core/error.hpp>
-#include <rubato/core/stopwatch.hpp>
-#include <rubato/machine/kernels.hpp>
-#include <rubato/run/dense_workload.hpp>
-#include <rubato/run/this_machine.hpp>
-#include <rubato/torch_run/torch_workload.hpp>
+#include <rubato/base/error.hpp>
+#include <rubato/base/machine.hpp>
+#include <rubato/libtorch/workload.hpp>
+#include <rubato/runs/calibration.hpp>
+#include <rubato/runs/workload.hpp>
 
-#include "config/engine.hpp"
-#include "core/text_table.hpp"
-#include "lab/environment.hpp"
+#include "base/core/system/stopwatch.hpp"
+#include "base/core/tables/text_table.hpp"
+#include "runs/config/values/engine.hpp"
+#include "runs/lab/environment.hpp"
 
 namespace rubato {
 namespace {

@@ -18,9 +18,9 @@
 #include <benchmark/benchmark.h>
 #include <unistd.h>
 
-#include <rubato/run/dense_workload.hpp>
-#include <rubato/run/run.hpp>
-#include <rubato/tensorboard/tensorboard.hpp>
+#include <rubato/runs/run.hpp>
+#include <rubato/runs/tensorboard.hpp>
+#include <rubato/runs/workload.hpp>
 
 namespace {
 

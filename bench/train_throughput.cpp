@@ -26,16 +26,14 @@
 #include <fmt/format.h>
 #include <torch/nn/module.h>
 
-#include <rubato/machine/kernels.hpp>
-#include <rubato/model/module.hpp>
-#include <rubato/report/metrics.hpp>
-#include <rubato/torch/environment.hpp>
-#include <rubato/torch/losses.hpp>
-#include <rubato/torch/torch_trainer.hpp>
+#include <rubato/base/machine.hpp>
+#include <rubato/libtorch/module.hpp>
+#include <rubato/libtorch/trainer.hpp>
+#include <rubato/runs/records.hpp>
 
-#include "lab/baseline_reducers.hpp"
+#include "libtorch/operators/operators.hpp"
 #include "models.hpp"
-#include "operators/operators.hpp"
+#include "runs/lab/baseline_reducers.hpp"
 
 namespace {
 
@@ -218,7 +216,7 @@ BENCHMARK(step_cost)
 
 void forward_backward(benchmark::State& state, std::string_view name) {
   rubato::use_one_intra_op_thread();
-  const rubato::OwnOperators all;
+  const rubato::ReplacedOperators all;
   const rubato::OperatorScope operators(all);
   const auto model = rubato::bench::model(name)();
   const auto loss = rubato::nll_loss();

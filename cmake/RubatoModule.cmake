@@ -1,14 +1,16 @@
 # rubato_module(name [TORCH] SOURCES ... HEADERS ... LINKS ... PRIVATE_LINKS ...)
 #
-# One module of DESIGN: a library `rubato_<name>`, known as rubato::<name> to the project and to its
-# users. Its public headers are in include/rubato/<name> and installed; those of the project itself
-# lie beside the sources, in src/<name>. LINKS names what its headers need, PRIVATE_LINKS what only its
+# One module of a room (docs/architecture.md): a library `rubato_<name>`, known as rubato::<name> to the project and to
+# its users. Its public headers are in include/rubato/<room> and installed; those of the project itself lie beside the
+# sources, in src/<room>/<name>. LINKS names what its headers need, PRIVATE_LINKS what only its
 # sources need. TORCH puts it below the libtorch line: it is exported apart from the others, so that
 # those can be found without libtorch.
 function(rubato_module name)
   cmake_parse_arguments(arg "TORCH" "" "SOURCES;HEADERS;LINKS;PRIVATE_LINKS" ${ARGN})
   set(target rubato_${name})
-  list(TRANSFORM arg_HEADERS PREPEND "${PROJECT_SOURCE_DIR}/include/rubato/${name}/")
+  cmake_path(GET CMAKE_CURRENT_SOURCE_DIR PARENT_PATH room)
+  cmake_path(GET room FILENAME room)
+  list(TRANSFORM arg_HEADERS PREPEND "${PROJECT_SOURCE_DIR}/include/rubato/${room}/")
   if(arg_SOURCES)
     add_library(${target} ${arg_SOURCES})
     set(scope PUBLIC)

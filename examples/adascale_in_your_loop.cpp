@@ -7,8 +7,8 @@
 #include <torch/nn/modules/linear.h>
 #include <torch/optim/sgd.h>
 
-#include <rubato/machine/kernels.hpp>
-#include <rubato/torch/adascale.hpp>
+#include <rubato/base/machine.hpp>
+#include <rubato/libtorch/adascale.hpp>
 
 int main(int, char** argv) {
   // Before anything else: the right kernels for this CPU, if the libraries chose others.

@@ -8,8 +8,8 @@
 #include <span>
 #include <vector>
 
-#include <rubato/eigen/function_objective.hpp>
-#include <rubato/train/trainer.hpp>
+#include <rubato/loop/eigen.hpp>
+#include <rubato/loop/trainer.hpp>
 
 namespace {
 

@@ -4,9 +4,9 @@
 #include <cstdio>
 #include <memory>
 
-#include <rubato/eigen/function_objective.hpp>
-#include <rubato/plan/policy_source.hpp>
-#include <rubato/train/trainer.hpp>
+#include <rubato/loop/eigen.hpp>
+#include <rubato/loop/trainer.hpp>
+#include <rubato/steps/batch_policy.hpp>
 
 namespace {
 

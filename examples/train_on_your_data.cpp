@@ -7,9 +7,9 @@
 #include <utility>
 #include <vector>
 
-#include <rubato/eigen/dense_network.hpp>
-#include <rubato/tensorboard/tensorboard.hpp>
-#include <rubato/train/trainer.hpp>
+#include <rubato/loop/eigen.hpp>
+#include <rubato/loop/trainer.hpp>
+#include <rubato/runs/tensorboard.hpp>
 
 namespace {
 

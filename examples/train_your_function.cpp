@@ -8,8 +8,8 @@
 #include <utility>
 #include <vector>
 
-#include <rubato/eigen/function_objective.hpp>
-#include <rubato/train/trainer.hpp>
+#include <rubato/loop/eigen.hpp>
+#include <rubato/loop/trainer.hpp>
 
 int main() {
   std::mt19937 random(1);

@@ -7,10 +7,9 @@
 #include <ATen/ATen.h>
 #include <torch/nn/modules/linear.h>
 
-#include <rubato/machine/kernels.hpp>
-#include <rubato/model/module.hpp>
-#include <rubato/torch/losses.hpp>
-#include <rubato/torch/torch_trainer.hpp>
+#include <rubato/base/machine.hpp>
+#include <rubato/libtorch/module.hpp>
+#include <rubato/libtorch/trainer.hpp>
 
 struct Net : torch::nn::Module {
   torch::nn::Linear hidden{2, 64};

@@ -12,8 +12,8 @@
 #include <utility>
 #include <vector>
 
-#include <rubato/train/objective.hpp>
-#include <rubato/train/trainer.hpp>
+#include <rubato/loop/objective.hpp>
+#include <rubato/loop/trainer.hpp>
 
 namespace {
 

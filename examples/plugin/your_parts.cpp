@@ -7,9 +7,9 @@
 #include <numbers>
 #include <numeric>
 
-#include <rubato/config/families.hpp>
-#include <rubato/data/image_set.hpp>
-#include <rubato/plan/normal_numbers.hpp>
+#include <rubato/loop/images.hpp>
+#include <rubato/runs/run_configuration.hpp>
+#include <rubato/steps/random.hpp>
 
 namespace {
 

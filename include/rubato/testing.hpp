@@ -11,8 +11,8 @@
 #include <utility>
 #include <vector>
 
-#include <rubato/train/trainer.hpp>
-#include <rubato/train/verify.hpp>
+#include <rubato/loop/trainer.hpp>
+#include <rubato/loop/verify.hpp>
 
 namespace rubato::test {
 

@@ -5,7 +5,7 @@
 #include <gmock/gmock.h>
 #include <nlohmann/json.hpp>
 
-#include <rubato/runtime/reducer.hpp>
+#include <rubato/loop/reducer.hpp>
 
 #include "app/run_program.hpp"
 #include "support/sanitizers.hpp"

@@ -13,7 +13,7 @@
 #include <gmock/gmock.h>
 #include <nlohmann/json.hpp>
 
-#include <rubato/config/families.hpp>
+#include <rubato/runs/run_configuration.hpp>
 
 #include "app/doc_commands.hpp"
 #include "app/run_program.hpp"

@@ -1,6 +1,6 @@
 // What `rubato hosts` prints, and docs/hosts.md shows.
 
-#include "app/hosts_table.hpp"
+#include "clients/app/hosts/hosts_table.hpp"
 
 #include <string>
 

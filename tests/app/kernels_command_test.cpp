@@ -9,7 +9,7 @@
 
 #include "app/run_program.hpp"
 #include "app/small_training.hpp"
-#include "machine/instruction_set.hpp"
+#include "base/machine/instruction_set.hpp"
 
 namespace rubato {
 namespace {

@@ -5,10 +5,10 @@
 #include <gmock/gmock.h>
 #include <nlohmann/json.hpp>
 
-#include <rubato/config/families.hpp>
+#include <rubato/runs/run_configuration.hpp>
 
 #include "app/run_program.hpp"
-#include "report/report_schemas.hpp"
+#include "runs/report/report_schemas.hpp"
 
 namespace rubato {
 namespace {

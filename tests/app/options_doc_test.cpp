@@ -12,10 +12,10 @@
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 
-#include "app/evaluate_arguments.hpp"
-#include "app/train_arguments.hpp"
-#include "config/run_option.hpp"
-#include "core/wrapped.hpp"
+#include "base/core/text/wrapped.hpp"
+#include "clients/app/eval/evaluate_arguments.hpp"
+#include "clients/app/train/train_arguments.hpp"
+#include "runs/config/options/run_option.hpp"
 #include "support/temp_folder.hpp"
 
 namespace rubato {

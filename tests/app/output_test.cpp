@@ -1,4 +1,4 @@
-#include "app/output.hpp"
+#include "clients/app/line/output.hpp"
 
 #include <cstdlib>
 #include <optional>

@@ -1,7 +1,7 @@
 #include <gmock/gmock.h>
 #include <nlohmann/json.hpp>
 
-#include <rubato/plan/shuffle.hpp>
+#include <rubato/steps/random.hpp>
 
 #include "app/run_program.hpp"
 #include "plan/reference.hpp"

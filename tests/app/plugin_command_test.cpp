@@ -10,7 +10,7 @@
 #include <nlohmann/json.hpp>
 
 #include "app/run_program.hpp"
-#include "state/sha256.hpp"
+#include "base/state/sha256.hpp"
 #include "support/temp_folder.hpp"
 
 namespace rubato {

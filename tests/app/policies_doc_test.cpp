@@ -6,7 +6,7 @@
 
 #include <gmock/gmock.h>
 
-#include <rubato/config/families.hpp>
+#include <rubato/runs/run_configuration.hpp>
 
 #include "app/doc_commands.hpp"
 #include "app/run_program.hpp"

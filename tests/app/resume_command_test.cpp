@@ -15,7 +15,7 @@
 
 #include "app/resumed_training.hpp"
 #include "app/run_program.hpp"
-#include "state/sha256.hpp"
+#include "base/state/sha256.hpp"
 
 namespace rubato {
 namespace {

@@ -5,9 +5,9 @@
 
 #include <gmock/gmock.h>
 
-#include <rubato/config/families.hpp>
+#include <rubato/runs/run_configuration.hpp>
 
-#include "config/run_option.hpp"
+#include "runs/config/options/run_option.hpp"
 #include "support/error_of.hpp"
 #include "support/temp_folder.hpp"
 

@@ -1,12 +1,12 @@
-#include "app/train_arguments.hpp"
+#include "clients/app/train/train_arguments.hpp"
 
 #include <gmock/gmock.h>
 
-#include <rubato/config/configuration_file.hpp>
+#include <rubato/runs/run_configuration.hpp>
 
-#include "config/data_source.hpp"
-#include "config/fault_options.hpp"
-#include "machine/instruction_set.hpp"
+#include "base/machine/instruction_set.hpp"
+#include "runs/config/values/data_source.hpp"
+#include "runs/config/values/fault_options.hpp"
 #include "support/error_of.hpp"
 #include "support/temp_folder.hpp"
 

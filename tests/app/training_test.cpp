@@ -11,16 +11,15 @@
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 
-#include <rubato/config/configuration_file.hpp>
-#include <rubato/report/summary.hpp>
-#include <rubato/run/dense_workload.hpp>
-#include <rubato/run/run.hpp>
-#include <rubato/run/workload.hpp>
+#include <rubato/runs/records.hpp>
+#include <rubato/runs/run.hpp>
+#include <rubato/runs/run_configuration.hpp>
+#include <rubato/runs/workload.hpp>
 
-#include "app/run_messages.hpp"
-#include "app/train_arguments.hpp"
-#include "run/planned_faults.hpp"
-#include "run/run_warnings.hpp"
+#include "clients/app/train/run_messages.hpp"
+#include "clients/app/train/train_arguments.hpp"
+#include "runs/run/measured/planned_faults.hpp"
+#include "runs/run/run_warnings.hpp"
 #include "support/error_of.hpp"
 #include "support/no_training.hpp"
 #include "support/temp_folder.hpp"

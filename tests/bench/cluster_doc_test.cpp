@@ -10,9 +10,9 @@
 #include <gmock/gmock.h>
 #include <nlohmann/json.hpp>
 
-#include <rubato/core/spec.hpp>
-#include <rubato/run/this_machine.hpp>
-#include <rubato/sim/cluster_model.hpp>
+#include <rubato/base/spec.hpp>
+#include <rubato/runs/calibration.hpp>
+#include <rubato/steps/cluster_model.hpp>
 
 #include "app/doc_commands.hpp"
 #include "app/run_program.hpp"

@@ -12,7 +12,7 @@
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 
-#include <rubato/c10d/c10d_hosts.hpp>
+#include <rubato/hosts/c10d_hosts.hpp>
 #include <rubato/testing.hpp>
 
 #include "c10d/support.hpp"

@@ -11,11 +11,11 @@
 
 #include <gmock/gmock.h>
 
-#include <rubato/c10d/elastic_hosts.hpp>
+#include <rubato/hosts/c10d_hosts.hpp>
 
-#include "c10d/run_keys.hpp"
-#include "c10d/store.hpp"
 #include "c10d/support.hpp"
+#include "hosts/c10d/store/store.hpp"
+#include "hosts/run_status/run_keys.hpp"
 #include "support/error_of.hpp"
 
 namespace rubato {

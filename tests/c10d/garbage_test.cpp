@@ -10,7 +10,7 @@
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 
-#include <rubato/c10d/elastic_hosts.hpp>
+#include <rubato/hosts/c10d_hosts.hpp>
 
 #include "c10d/support.hpp"
 #include "support/error_of.hpp"

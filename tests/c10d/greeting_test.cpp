@@ -1,6 +1,6 @@
 // What hosts say of themselves before they are connected, and what they make of it.
 
-#include "c10d/greeting.hpp"
+#include "hosts/run_status/greeting.hpp"
 
 #include <gmock/gmock.h>
 

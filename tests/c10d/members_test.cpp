@@ -1,6 +1,6 @@
 // The list of a generation's hosts, and what is known of their processes.
 
-#include "c10d/members.hpp"
+#include "hosts/run_status/members.hpp"
 
 #include <string>
 
@@ -8,7 +8,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "c10d/process_name.hpp"
+#include "hosts/run_status/process_name.hpp"
 #include "support/error_of.hpp"
 
 namespace rubato::c10d_hosts_detail {

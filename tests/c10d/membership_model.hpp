@@ -14,7 +14,7 @@
 #include <utility>
 #include <vector>
 
-#include "c10d/membership.hpp"
+#include "hosts/c10d/membership/membership.hpp"
 
 namespace rubato::c10d_hosts_detail {
 

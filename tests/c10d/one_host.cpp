@@ -8,7 +8,7 @@
 
 #include <fmt/format.h>
 
-#include <rubato/c10d/c10d_hosts.hpp>
+#include <rubato/hosts/c10d_hosts.hpp>
 #include <rubato/testing.hpp>
 
 int main(int argc, char** argv) {

@@ -1,15 +1,15 @@
 // What becomes of a run at a store that was started again.
 
-#include "c10d/papers.hpp"
+#include "hosts/c10d/store/papers.hpp"
 
 #include <memory>
 #include <string>
 
 #include <gmock/gmock.h>
 
-#include <rubato/c10d/c10d_hosts.hpp>
+#include <rubato/hosts/c10d_hosts.hpp>
 
-#include "c10d/members.hpp"
+#include "hosts/run_status/members.hpp"
 
 namespace rubato::c10d_hosts_detail {
 namespace {

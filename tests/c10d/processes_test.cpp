@@ -14,8 +14,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/core/system/file.hpp"
 #include "c10d/support.hpp"
-#include "core/file.hpp"
 #include "support/temp_folder.hpp"
 
 namespace rubato {

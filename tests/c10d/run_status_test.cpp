@@ -1,6 +1,6 @@
 // How a run stands, by what its hosts have left in the store.
 
-#include "c10d/run_status.hpp"
+#include "hosts/run_status/run_status.hpp"
 
 #include <functional>
 #include <string>
@@ -10,13 +10,13 @@
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 
-#include <rubato/rendezvous/rendezvous_server.hpp>
+#include <rubato/hosts/rendezvous_server.hpp>
 
-#include "c10d/greeting.hpp"
-#include "c10d/host_progress.hpp"
-#include "c10d/read_run.hpp"
-#include "c10d/run_keys.hpp"
-#include "rendezvous/store_client.hpp"
+#include "hosts/rendezvous/store_client.hpp"
+#include "hosts/run_status/greeting.hpp"
+#include "hosts/run_status/host_progress.hpp"
+#include "hosts/run_status/read_run.hpp"
+#include "hosts/run_status/run_keys.hpp"
 #include "support/error_of.hpp"
 
 namespace rubato::c10d_hosts_detail {

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include <rubato/c10d/c10d_hosts.hpp>
+#include <rubato/hosts/c10d_hosts.hpp>
 
 #include "support/free_port.hpp"
 

@@ -14,9 +14,9 @@
 
 #include <gtest/gtest.h>
 
-#include <rubato/collective/index_stack.hpp>
+#include <rubato/numbers/sums.hpp>
 
-#include "collective/combining_tree.hpp"
+#include "numbers/collective/combining_tree.hpp"
 
 namespace rubato {
 namespace {

@@ -1,4 +1,4 @@
-#include "collective/combining_tree.hpp"
+#include "numbers/collective/combining_tree.hpp"
 
 #include <algorithm>
 #include <cstdint>

@@ -1,4 +1,4 @@
-#include "collective/host_runs.hpp"
+#include "numbers/collective/host_runs.hpp"
 
 #include <algorithm>
 #include <cstdint>

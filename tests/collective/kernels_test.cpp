@@ -7,7 +7,7 @@
 
 #include <gtest/gtest.h>
 
-#include <rubato/collective/kernels.hpp>
+#include <rubato/numbers/sums.hpp>
 
 #include "support/random_values.hpp"
 

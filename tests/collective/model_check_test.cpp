@@ -12,11 +12,11 @@
 
 #include <gtest/gtest.h>
 
-#include <rubato/collective/index_stack.hpp>
+#include <rubato/numbers/sums.hpp>
 
-#include "collective/chunked_combining_tree.hpp"
-#include "collective/combining_tree.hpp"
 #include "model_checker.hpp"
+#include "numbers/collective/chunked_combining_tree.hpp"
+#include "numbers/collective/combining_tree.hpp"
 
 // The checker replaces operator new and delete, but not the form of delete that is told a size.
 void operator delete(void* memory, std::size_t) noexcept {

@@ -3,7 +3,7 @@
 
 #include <gmock/gmock.h>
 
-#include <rubato/collective/norm_blocks.hpp>
+#include <rubato/numbers/sums.hpp>
 
 namespace rubato {
 namespace {

@@ -1,4 +1,4 @@
-#include "collective/schedule.hpp"
+#include "numbers/collective/schedule.hpp"
 
 #include <algorithm>
 #include <array>

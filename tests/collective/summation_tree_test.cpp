@@ -1,4 +1,4 @@
-#include "collective/summation_tree.hpp"
+#include "numbers/collective/summation_tree.hpp"
 
 #include <vector>
 

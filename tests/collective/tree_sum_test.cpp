@@ -1,4 +1,4 @@
-#include "collective/tree_sum.hpp"
+#include "numbers/collective/tree_sum.hpp"
 
 #include <algorithm>
 #include <cstddef>
@@ -8,7 +8,7 @@
 
 #include <gtest/gtest.h>
 
-#include <rubato/collective/kernels.hpp>
+#include <rubato/numbers/sums.hpp>
 
 #include "support/random_values.hpp"
 

@@ -1,6 +1,6 @@
 // Whether a run is allowed, stage by stage.
 
-#include "config/allowed.hpp"
+#include "runs/config/allowed/allowed.hpp"
 
 #include <cstdint>
 #include <memory>
@@ -9,7 +9,7 @@
 
 #include <gmock/gmock.h>
 
-#include <rubato/plan/step_source.hpp>
+#include <rubato/steps/step_source.hpp>
 
 #include "support/error_of.hpp"
 

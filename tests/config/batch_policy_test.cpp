@@ -1,4 +1,4 @@
-#include "config/batch_policy.hpp"
+#include "runs/config/values/batch_policy.hpp"
 
 #include <cstdint>
 #include <map>
@@ -6,7 +6,7 @@
 
 #include <gmock/gmock.h>
 
-#include <rubato/plan/batch_policy.hpp>
+#include <rubato/steps/batch_policy.hpp>
 
 namespace rubato {
 namespace {

@@ -3,7 +3,7 @@
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 
-#include <rubato/config/configuration_file.hpp>
+#include <rubato/runs/run_configuration.hpp>
 
 #include "config/other_value.hpp"
 #include "support/error_of.hpp"

@@ -1,6 +1,6 @@
 // --data: names of data sets with their arguments.
 
-#include "config/data_source.hpp"
+#include "runs/config/values/data_source.hpp"
 
 #include <string>
 

@@ -1,13 +1,13 @@
 // Who computes a model.
 
-#include "config/engine.hpp"
+#include "runs/config/values/engine.hpp"
 
 #include <string>
 #include <vector>
 
 #include <gmock/gmock.h>
 
-#include <rubato/config/configuration_file.hpp>
+#include <rubato/runs/run_configuration.hpp>
 
 #include "support/error_of.hpp"
 

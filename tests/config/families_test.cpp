@@ -8,13 +8,12 @@
 
 #include <gmock/gmock.h>
 
-#include <rubato/config/families.hpp>
-#include <rubato/recipe/initializer_options.hpp>
-#include <rubato/recipe/optimizer_options.hpp>
-#include <rubato/recipe/perceptron_options.hpp>
-#include <rubato/recipe/precision.hpp>
+#include <rubato/loop/model_options.hpp>
+#include <rubato/loop/optimizer.hpp>
+#include <rubato/loop/training_options.hpp>
+#include <rubato/runs/run_configuration.hpp>
 
-#include "config/run_option.hpp"
+#include "runs/config/options/run_option.hpp"
 #include "support/error_of.hpp"
 
 namespace rubato {

@@ -1,4 +1,4 @@
-#include "config/fault_options.hpp"
+#include "runs/config/values/fault_options.hpp"
 
 #include <gmock/gmock.h>
 

@@ -7,9 +7,9 @@
 
 #include <gtest/gtest.h>
 
-#include <rubato/core/error.hpp>
+#include <rubato/base/error.hpp>
 
-#include "config/run_option.hpp"
+#include "runs/config/options/run_option.hpp"
 
 namespace rubato::test {
 

@@ -1,4 +1,4 @@
-#include "config/resume.hpp"
+#include "runs/config/file/resume.hpp"
 
 #include <set>
 

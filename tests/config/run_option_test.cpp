@@ -1,12 +1,12 @@
-#include "config/run_option.hpp"
+#include "runs/config/options/run_option.hpp"
 
 #include <set>
 
 #include <gmock/gmock.h>
 #include <nlohmann/json.hpp>
 
-#include "config/engine.hpp"
 #include "config/other_value.hpp"
+#include "runs/config/values/engine.hpp"
 #include "support/error_of.hpp"
 
 namespace rubato {

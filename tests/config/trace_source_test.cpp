@@ -1,4 +1,4 @@
-#include "config/trace_source.hpp"
+#include "runs/config/values/trace_source.hpp"
 
 #include <gmock/gmock.h>
 

@@ -1,4 +1,4 @@
-#include "core/cgroup.hpp"
+#include "base/core/system/cgroup.hpp"
 
 #include <cstdint>
 

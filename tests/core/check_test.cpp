@@ -1,4 +1,4 @@
-#include "core/check.hpp"
+#include "base/core/check.hpp"
 
 #include <gtest/gtest.h>
 

@@ -2,7 +2,7 @@
 
 #include <gmock/gmock.h>
 
-#include <rubato/core/choice.hpp>
+#include <rubato/base/parse.hpp>
 
 namespace rubato {
 namespace {

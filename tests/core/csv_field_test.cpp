@@ -1,4 +1,4 @@
-#include "core/csv_field.hpp"
+#include "base/core/tables/csv_field.hpp"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "core/drawn_line.hpp"
+#include "base/core/terminal/drawn_line.hpp"
 
 #include <cstdlib>
 #include <string>

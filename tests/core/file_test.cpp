@@ -1,4 +1,4 @@
-#include "core/file.hpp"
+#include "base/core/system/file.hpp"
 
 #include <csignal>
 #include <filesystem>

@@ -1,4 +1,4 @@
-#include "core/memory.hpp"
+#include "base/core/system/memory.hpp"
 
 #include <exception>
 #include <new>

@@ -5,7 +5,7 @@
 
 #include <gtest/gtest.h>
 
-#include <rubato/core/number.hpp>
+#include <rubato/base/parse.hpp>
 
 #include "support/error_of.hpp"
 

@@ -1,4 +1,4 @@
-#include "core/or_null.hpp"
+#include "base/core/text/or_null.hpp"
 
 #include <cstdint>
 #include <optional>

@@ -1,4 +1,4 @@
-#include "core/process.hpp"
+#include "base/core/system/process.hpp"
 
 #include <array>
 #include <csignal>

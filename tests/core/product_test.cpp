@@ -1,4 +1,4 @@
-#include "core/product.hpp"
+#include "base/core/product.hpp"
 
 #include <string>
 #include <vector>

@@ -5,7 +5,7 @@
 
 #include <gmock/gmock.h>
 
-#include <rubato/core/spec.hpp>
+#include <rubato/base/spec.hpp>
 
 #include "support/error_of.hpp"
 

@@ -1,4 +1,4 @@
-#include "core/split.hpp"
+#include "base/core/text/split.hpp"
 
 #include <gmock/gmock.h>
 

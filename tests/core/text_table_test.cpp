@@ -1,4 +1,4 @@
-#include "core/text_table.hpp"
+#include "base/core/tables/text_table.hpp"
 
 #include <string>
 

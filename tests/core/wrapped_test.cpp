@@ -1,4 +1,4 @@
-#include "core/wrapped.hpp"
+#include "base/core/text/wrapped.hpp"
 
 #include <string>
 
@@ -6,7 +6,7 @@
 #include <pty.h>
 #include <unistd.h>
 
-#include "core/terminal.hpp"
+#include "base/core/terminal/terminal.hpp"
 
 namespace rubato {
 namespace {

@@ -6,8 +6,8 @@
 
 #include <gmock/gmock.h>
 
-#include "data/data_files.hpp"
 #include "data/input_of.hpp"
+#include "loop/data/files/data_files.hpp"
 #include "support/error_of.hpp"
 #include "support/temp_folder.hpp"
 

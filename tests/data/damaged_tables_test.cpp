@@ -5,8 +5,8 @@
 
 #include <gtest/gtest.h>
 
-#include "data/data_files.hpp"
 #include "fuzz/read_samples.hpp"
+#include "loop/data/files/data_files.hpp"
 #include "support/damaged_files.hpp"
 #include "support/temp_folder.hpp"
 

@@ -1,6 +1,6 @@
 // What a run keeps of its data, and other data that are read by it.
 
-#include "data/data_record.hpp"
+#include "loop/data/data_record.hpp"
 
 #include <initializer_list>
 #include <string>
@@ -9,8 +9,8 @@
 #include <gmock/gmock.h>
 
 #include "data/archive_files.hpp"
-#include "data/data_files.hpp"
-#include "data/utf8.hpp"
+#include "loop/data/files/data_files.hpp"
+#include "loop/data/tables/utf8.hpp"
 #include "support/error_of.hpp"
 #include "support/temp_folder.hpp"
 

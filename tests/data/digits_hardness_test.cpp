@@ -6,7 +6,7 @@
 #include <Eigen/Core>
 #include <gtest/gtest.h>
 
-#include "data/digits.hpp"
+#include "loop/data/digits/digits.hpp"
 
 namespace rubato {
 namespace {

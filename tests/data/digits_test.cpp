@@ -1,4 +1,4 @@
-#include "data/digits.hpp"
+#include "loop/data/digits/digits.hpp"
 
 #include <algorithm>
 #include <array>

@@ -3,7 +3,7 @@
 #include <gmock/gmock.h>
 #include <unistd.h>
 
-#include <rubato/data/idx.hpp>
+#include <rubato/loop/images.hpp>
 
 #include "data/idx_files.hpp"
 

@@ -10,7 +10,7 @@
 #include <gtest/gtest.h>
 #include <zlib.h>
 
-#include <rubato/data/idx.hpp>
+#include <rubato/loop/images.hpp>
 
 #include "support/error_of.hpp"
 #include "support/temp_folder.hpp"

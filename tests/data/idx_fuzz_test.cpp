@@ -2,7 +2,7 @@
 
 #include <gmock/gmock.h>
 
-#include <rubato/data/idx.hpp>
+#include <rubato/loop/images.hpp>
 
 #include "data/idx_files.hpp"
 

@@ -3,7 +3,7 @@
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 
-#include <rubato/data/idx.hpp>
+#include <rubato/loop/images.hpp>
 
 #include "data/idx_files.hpp"
 

@@ -2,7 +2,7 @@
 
 #include <gmock/gmock.h>
 
-#include <rubato/data/idx.hpp>
+#include <rubato/loop/images.hpp>
 
 namespace rubato {
 namespace {

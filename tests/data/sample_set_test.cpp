@@ -7,11 +7,11 @@
 
 #include <gmock/gmock.h>
 
-#include <rubato/data/idx.hpp>
+#include <rubato/loop/images.hpp>
 
 #include "data/archive_files.hpp"
-#include "data/data_files.hpp"
 #include "data/idx_files.hpp"
+#include "loop/data/files/data_files.hpp"
 #include "support/error_of.hpp"
 #include "support/temp_folder.hpp"
 

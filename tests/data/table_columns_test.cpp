@@ -7,9 +7,9 @@
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 
-#include "data/data_files.hpp"
 #include "data/input_of.hpp"
-#include "data/table_encoding.hpp"
+#include "loop/data/files/data_files.hpp"
+#include "loop/data/tables/table_encoding.hpp"
 #include "support/error_of.hpp"
 #include "support/temp_folder.hpp"
 

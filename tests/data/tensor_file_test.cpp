@@ -1,6 +1,6 @@
 // Files of numpy.savez() and torch.save(): what they hold, and what hostile ones do.
 
-#include "data/tensor_file.hpp"
+#include "loop/data/tensors/tensor_file.hpp"
 
 #include <cstdint>
 #include <functional>
@@ -13,9 +13,9 @@
 #include <sys/mman.h>
 
 #include "data/archive_files.hpp"
-#include "data/data_files.hpp"
-#include "data/record_contents.hpp"
 #include "fuzz/read_samples.hpp"
+#include "loop/data/files/data_files.hpp"
+#include "loop/data/record_contents.hpp"
 #include "support/damaged_files.hpp"
 #include "support/error_of.hpp"
 #include "support/temp_folder.hpp"

@@ -1,4 +1,4 @@
-#include "doctor/facts.hpp"
+#include "runs/doctor/facts.hpp"
 
 #include <cstdint>
 

@@ -1,4 +1,4 @@
-#include "doctor/findings.hpp"
+#include "runs/doctor/findings.hpp"
 
 #include <gmock/gmock.h>
 

@@ -1,4 +1,4 @@
-#include "doctor/report.hpp"
+#include "runs/doctor/report.hpp"
 
 #include <sstream>
 #include <vector>
@@ -6,7 +6,7 @@
 #include <gmock/gmock.h>
 #include <nlohmann/json.hpp>
 
-#include "doctor/probe.hpp"
+#include "runs/doctor/probe.hpp"
 #include "support/error_of.hpp"
 
 namespace rubato::doctor {

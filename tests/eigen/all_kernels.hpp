@@ -4,8 +4,8 @@
 #include <utility>
 #include <vector>
 
-#include "eigen/dense_kernels.hpp"
-#include "eigen/instruction_set.hpp"
+#include "loop/eigen/kernels/dense_kernels.hpp"
+#include "loop/eigen/kernels/instruction_set.hpp"
 
 namespace rubato::test {
 

@@ -12,8 +12,8 @@
 #include <Eigen/Core>
 #include <gmock/gmock.h>
 
-#include "eigen/aligned_values.hpp"
 #include "eigen/all_kernels.hpp"
+#include "loop/eigen/kernels/aligned_values.hpp"
 
 namespace rubato {
 namespace {

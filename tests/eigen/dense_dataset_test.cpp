@@ -3,7 +3,7 @@
 
 #include <gmock/gmock.h>
 
-#include <rubato/eigen/dense_dataset.hpp>
+#include <rubato/loop/eigen.hpp>
 
 #include "support/error_of.hpp"
 

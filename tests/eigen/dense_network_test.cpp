@@ -6,7 +6,7 @@
 #include <fmt/ranges.h>
 #include <gmock/gmock.h>
 
-#include <rubato/eigen/dense_network.hpp>
+#include <rubato/loop/eigen.hpp>
 
 #include "eigen/support.hpp"
 #include "support/error_of.hpp"

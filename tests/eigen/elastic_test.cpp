@@ -3,10 +3,10 @@
 
 #include <gmock/gmock.h>
 
-#include <rubato/eigen/dense_network.hpp>
-#include <rubato/train/trainer.hpp>
+#include <rubato/loop/eigen.hpp>
+#include <rubato/loop/trainer.hpp>
 
-#include "data/digits.hpp"
+#include "loop/data/digits/digits.hpp"
 
 namespace {
 

@@ -5,7 +5,7 @@
 
 #include <gmock/gmock.h>
 
-#include <rubato/eigen/dense_network.hpp>
+#include <rubato/loop/eigen.hpp>
 
 #include "eigen/support.hpp"
 

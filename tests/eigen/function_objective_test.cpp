@@ -6,7 +6,7 @@
 
 #include <gmock/gmock.h>
 
-#include <rubato/eigen/function_objective.hpp>
+#include <rubato/loop/eigen.hpp>
 
 #include "eigen/support.hpp"
 #include "support/error_of.hpp"

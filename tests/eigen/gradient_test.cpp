@@ -13,7 +13,7 @@
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 
-#include <rubato/eigen/dense_network.hpp>
+#include <rubato/loop/eigen.hpp>
 
 #include "eigen/support.hpp"
 

@@ -7,8 +7,8 @@
 
 #include <gmock/gmock.h>
 
-#include "eigen/aligned_values.hpp"
 #include "eigen/all_kernels.hpp"
+#include "loop/eigen/kernels/aligned_values.hpp"
 #include "support/random_values.hpp"
 
 namespace rubato {

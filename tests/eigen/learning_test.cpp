@@ -8,10 +8,10 @@
 
 #include <gmock/gmock.h>
 
-#include <rubato/eigen/dense_network.hpp>
+#include <rubato/loop/eigen.hpp>
 
-#include "data/digits.hpp"
 #include "eigen/support.hpp"
+#include "loop/data/digits/digits.hpp"
 
 namespace rubato {
 namespace {

@@ -1,4 +1,4 @@
-#include "eigen/linear_initial_values.hpp"
+#include "loop/eigen/linear_initial_values.hpp"
 
 #include <vector>
 

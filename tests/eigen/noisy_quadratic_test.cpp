@@ -5,7 +5,7 @@
 
 #include <gmock/gmock.h>
 
-#include <rubato/eigen/noisy_quadratic.hpp>
+#include <rubato/loop/eigen.hpp>
 
 #include "eigen/support.hpp"
 #include "support/error_of.hpp"

@@ -12,9 +12,7 @@
 
 #include <gmock/gmock.h>
 
-#include <rubato/eigen/dense_network.hpp>
-#include <rubato/eigen/function_objective.hpp>
-#include <rubato/eigen/noisy_quadratic.hpp>
+#include <rubato/loop/eigen.hpp>
 
 #include "eigen/support.hpp"
 

@@ -9,7 +9,7 @@
 
 #include <gmock/gmock.h>
 
-#include <rubato/train/span.hpp>
+#include <rubato/loop/trainer.hpp>
 
 #include "support.hpp"
 #include "support/error_of.hpp"

@@ -5,10 +5,10 @@
 #include <utility>
 #include <vector>
 
-#include <rubato/eigen/dense_network.hpp>
+#include <rubato/loop/eigen.hpp>
 #include <rubato/testing.hpp>
 
-#include "data/digits.hpp"
+#include "loop/data/digits/digits.hpp"
 #include "support/random_values.hpp"
 
 namespace rubato::test {

@@ -1,4 +1,4 @@
-#include "experiment/answer_columns.hpp"
+#include "runs/experiment/answer/answer_columns.hpp"
 
 #include <set>
 #include <string>
@@ -7,7 +7,7 @@
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 
-#include "core/file.hpp"
+#include "base/core/system/file.hpp"
 #include "experiment/answers.hpp"
 
 namespace rubato {

@@ -1,4 +1,4 @@
-#include "experiment/answer_document.hpp"
+#include "runs/experiment/answer/answer_document.hpp"
 
 #include <initializer_list>
 #include <sstream>
@@ -6,8 +6,8 @@
 #include <gmock/gmock.h>
 #include <nlohmann/json.hpp>
 
-#include "experiment/answer_files.hpp"
 #include "experiment/answers.hpp"
+#include "runs/experiment/answer/answer_files.hpp"
 
 namespace rubato {
 namespace {

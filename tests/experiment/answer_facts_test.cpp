@@ -1,4 +1,4 @@
-#include "experiment/answer_facts.hpp"
+#include "runs/experiment/answer/answer_facts.hpp"
 
 #include <string>
 

@@ -1,4 +1,4 @@
-#include "experiment/answer_overview.hpp"
+#include "runs/experiment/answer/answer_overview.hpp"
 
 #include <utility>
 

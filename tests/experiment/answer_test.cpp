@@ -1,11 +1,11 @@
-#include "experiment/answer.hpp"
+#include "runs/experiment/answer/answer.hpp"
 
 #include <gmock/gmock.h>
 
-#include <rubato/core/error.hpp>
+#include <rubato/base/error.hpp>
 
 #include "experiment/answers.hpp"
-#include "experiment/student.hpp"
+#include "runs/experiment/statistics/student.hpp"
 #include "support/error_of.hpp"
 
 namespace rubato {

@@ -7,7 +7,7 @@
 
 #include <fmt/format.h>
 
-#include "experiment/answer.hpp"
+#include "runs/experiment/answer/answer.hpp"
 
 namespace rubato::test {
 

@@ -1,4 +1,4 @@
-#include "experiment/conduct.hpp"
+#include "runs/experiment/conduct/conduct.hpp"
 
 #include <optional>
 #include <string>

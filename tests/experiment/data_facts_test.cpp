@@ -1,4 +1,4 @@
-#include "experiment/data_facts.hpp"
+#include "runs/experiment/conduct/data_facts.hpp"
 
 #include <set>
 #include <string>

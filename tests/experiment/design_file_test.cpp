@@ -1,8 +1,8 @@
-#include "experiment/design_file.hpp"
+#include "runs/experiment/design/design_file.hpp"
 
 #include <gmock/gmock.h>
 
-#include <rubato/core/error.hpp>
+#include <rubato/base/error.hpp>
 
 #include "support/error_of.hpp"
 #include "support/temp_folder.hpp"

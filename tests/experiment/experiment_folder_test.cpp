@@ -1,11 +1,11 @@
-#include "experiment/experiment_folder.hpp"
+#include "runs/experiment/conduct/experiment_folder.hpp"
 
 #include <gmock/gmock.h>
 
-#include <rubato/config/configuration_file.hpp>
-#include <rubato/core/error.hpp>
+#include <rubato/base/error.hpp>
+#include <rubato/runs/run_configuration.hpp>
 
-#include "experiment/design_file.hpp"
+#include "runs/experiment/design/design_file.hpp"
 #include "support/error_of.hpp"
 #include "support/temp_folder.hpp"
 

@@ -1,4 +1,4 @@
-#include "experiment/labels.hpp"
+#include "runs/experiment/design/labels.hpp"
 
 #include <gmock/gmock.h>
 

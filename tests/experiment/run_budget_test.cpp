@@ -1,8 +1,8 @@
-#include "experiment/run_budget.hpp"
+#include "runs/experiment/design/run_budget.hpp"
 
 #include <gmock/gmock.h>
 
-#include <rubato/core/error.hpp>
+#include <rubato/base/error.hpp>
 
 #include "support/error_of.hpp"
 

@@ -1,4 +1,4 @@
-#include "experiment/run_pool.hpp"
+#include "runs/experiment/conduct/run_pool.hpp"
 
 #include <csignal>
 #include <map>
@@ -8,7 +8,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "experiment/child_process.hpp"
+#include "runs/experiment/conduct/child_process.hpp"
 #include "support/temp_folder.hpp"
 
 namespace rubato {

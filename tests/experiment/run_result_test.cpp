@@ -1,12 +1,12 @@
-#include "experiment/run_result.hpp"
+#include "runs/experiment/conduct/run_result.hpp"
 
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 
-#include <rubato/core/error.hpp>
+#include <rubato/base/error.hpp>
 
+#include "base/state/sha256.hpp"
 #include "experiment/run_folders.hpp"
-#include "state/sha256.hpp"
 #include "support/error_of.hpp"
 #include "support/temp_folder.hpp"
 

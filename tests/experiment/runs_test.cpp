@@ -1,11 +1,11 @@
-#include "experiment/runs.hpp"
+#include "runs/experiment/design/runs.hpp"
 
 #include <algorithm>
 #include <set>
 
 #include <gmock/gmock.h>
 
-#include <rubato/core/error.hpp>
+#include <rubato/base/error.hpp>
 
 #include "support/error_of.hpp"
 

@@ -1,4 +1,4 @@
-#include "experiment/statistics.hpp"
+#include "runs/experiment/statistics/statistics.hpp"
 
 #include <array>
 #include <cmath>

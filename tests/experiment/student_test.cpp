@@ -1,4 +1,4 @@
-#include "experiment/student.hpp"
+#include "runs/experiment/statistics/student.hpp"
 
 #include <cmath>
 #include <utility>

@@ -1,8 +1,8 @@
-#include "experiment/tensorboard_columns.hpp"
+#include "runs/experiment/conduct/tensorboard_columns.hpp"
 
 #include <gmock/gmock.h>
 
-#include "experiment/design.hpp"
+#include "runs/experiment/design/design.hpp"
 
 namespace rubato {
 namespace {

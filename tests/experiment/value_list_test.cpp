@@ -1,8 +1,8 @@
-#include "experiment/value_list.hpp"
+#include "runs/experiment/design/value_list.hpp"
 
 #include <gmock/gmock.h>
 
-#include <rubato/core/error.hpp>
+#include <rubato/base/error.hpp>
 
 #include "support/error_of.hpp"
 

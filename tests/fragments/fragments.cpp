@@ -6,19 +6,19 @@
 
 #include <gtest/gtest.h>
 
-#include <rubato/config/configuration_file.hpp>
-#include <rubato/eigen/dense_network.hpp>
-#include <rubato/machine/kernels.hpp>
-#include <rubato/plan/batch_policy.hpp>
-#include <rubato/plan/step_source.hpp>
-#include <rubato/run/dense_workload.hpp>
-#include <rubato/run/run.hpp>
-#include <rubato/scaling/lambda_rule.hpp>
-#include <rubato/tensorboard/tensorboard.hpp>
+#include <rubato/base/machine.hpp>
+#include <rubato/loop/eigen.hpp>
+#include <rubato/loop/gradient_transform.hpp>
+#include <rubato/loop/observers.hpp>
+#include <rubato/loop/trainer.hpp>
+#include <rubato/numbers/rule.hpp>
+#include <rubato/runs/run.hpp>
+#include <rubato/runs/run_configuration.hpp>
+#include <rubato/runs/tensorboard.hpp>
+#include <rubato/runs/workload.hpp>
+#include <rubato/steps/batch_policy.hpp>
+#include <rubato/steps/step_source.hpp>
 #include <rubato/testing.hpp>
-#include <rubato/train/best_weights.hpp>
-#include <rubato/train/gradient_transform.hpp>
-#include <rubato/train/trainer.hpp>
 
 namespace rubato::fragments {
 
@@ -87,7 +87,7 @@ void own_names() {
 }
 
 double lambda_rule(const RuleInput& input) {
-  rubato::LambdaRule log2(
+  rubato::FunctionRule log2(
       "log2", [](const rubato::RuleInput& step) { return 1 + std::log2(step.scale()); });
   return log2.rates(input).learning_rate;
 }
@@ -106,7 +106,7 @@ void trainer(std::unique_ptr<Objective> objective, const Trace& trace,
 TrainOptions gradient_transform() {
   TrainOptions options;
   options.gradient_transforms = {
-      rubato::gradient_transform("sign", [](const auto& gradient, rubato::Workers& workers) {
+      rubato::function_transform("sign", [](const auto& gradient, rubato::Workers& workers) {
         workers.for_each_range(gradient.values.size(), [&](std::size_t begin, std::size_t end) {
           for (std::size_t i = begin; i < end; ++i) {
             const auto value = gradient.values[i];

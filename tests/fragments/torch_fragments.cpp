@@ -11,16 +11,13 @@
 #include <torch/optim/adam.h>
 #include <torch/optim/sgd.h>
 
-#include <rubato/model/module.hpp>
-#include <rubato/model/script.hpp>
-#include <rubato/run/run.hpp>
-#include <rubato/torch/adascale.hpp>
-#include <rubato/torch/losses.hpp>
-#include <rubato/torch/torch_optimizer.hpp>
-#include <rubato/torch/torch_trainer.hpp>
-#include <rubato/torch_run/own_workload.hpp>
-#include <rubato/torch_run/torch_workload.hpp>
-#include <rubato/train/verify.hpp>
+#include <rubato/libtorch/adascale.hpp>
+#include <rubato/libtorch/model.hpp>
+#include <rubato/libtorch/module.hpp>
+#include <rubato/libtorch/trainer.hpp>
+#include <rubato/libtorch/workload.hpp>
+#include <rubato/loop/verify.hpp>
+#include <rubato/runs/run.hpp>
 
 namespace rubato::fragments {
 

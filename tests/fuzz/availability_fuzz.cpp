@@ -7,11 +7,10 @@
 #include <sstream>
 #include <string_view>
 
-#include <rubato/core/error.hpp>
-#include <rubato/trace/availability.hpp>
-#include <rubato/trace/availability_steps.hpp>
+#include <rubato/base/error.hpp>
+#include <rubato/steps/availability.hpp>
 
-#include "core/check.hpp"
+#include "base/core/check.hpp"
 
 namespace {
 

@@ -7,13 +7,13 @@
 #include <string>
 #include <string_view>
 
-#include <rubato/core/error.hpp>
-#include <rubato/scaling/lr_schedule.hpp>
-#include <rubato/scaling/rule_registry.hpp>
-#include <rubato/state/state_file.hpp>
+#include <rubato/base/error.hpp>
+#include <rubato/base/state.hpp>
+#include <rubato/numbers/lr_schedule.hpp>
+#include <rubato/numbers/rule.hpp>
 
-#include "core/check.hpp"
-#include "state/sha256.hpp"
+#include "base/core/check.hpp"
+#include "base/state/sha256.hpp"
 
 namespace {
 

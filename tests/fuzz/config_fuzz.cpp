@@ -8,11 +8,11 @@
 #include <string_view>
 #include <vector>
 
-#include <rubato/config/configuration_file.hpp>
-#include <rubato/core/error.hpp>
+#include <rubato/base/error.hpp>
+#include <rubato/runs/run_configuration.hpp>
 
-#include "app/train_arguments.hpp"
-#include "core/check.hpp"
+#include "base/core/check.hpp"
+#include "clients/app/train/train_arguments.hpp"
 #include "memory_file.hpp"
 
 namespace {

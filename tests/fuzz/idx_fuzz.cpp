@@ -5,10 +5,10 @@
 #include <cstdint>
 #include <span>
 
-#include <rubato/core/error.hpp>
-#include <rubato/data/idx.hpp>
+#include <rubato/base/error.hpp>
+#include <rubato/loop/images.hpp>
 
-#include "core/check.hpp"
+#include "base/core/check.hpp"
 #include "memory_file.hpp"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {

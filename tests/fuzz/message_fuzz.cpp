@@ -8,11 +8,11 @@
 #include <string>
 #include <string_view>
 
-#include <rubato/core/error.hpp>
+#include <rubato/base/error.hpp>
 
-#include "core/check.hpp"
-#include "rendezvous/key_values.hpp"
-#include "rendezvous/message.hpp"
+#include "base/core/check.hpp"
+#include "hosts/rendezvous/key_values.hpp"
+#include "hosts/rendezvous/wire/message.hpp"
 
 namespace {
 

@@ -3,8 +3,8 @@
 #include <cstdint>
 #include <vector>
 
-#include "core/check.hpp"
-#include "data/sample_set.hpp"
+#include "base/core/check.hpp"
+#include "loop/data/sample_set.hpp"
 
 namespace rubato::fuzz {
 

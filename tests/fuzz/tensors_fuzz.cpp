@@ -3,9 +3,9 @@
 #include <cstddef>
 #include <cstdint>
 
-#include <rubato/core/error.hpp>
+#include <rubato/base/error.hpp>
 
-#include "data/data_files.hpp"
+#include "loop/data/files/data_files.hpp"
 #include "memory_file.hpp"
 #include "read_samples.hpp"
 

@@ -5,10 +5,10 @@
 #include <string>
 #include <string_view>
 
-#include <rubato/core/error.hpp>
-#include <rubato/trace/trace.hpp>
+#include <rubato/base/error.hpp>
+#include <rubato/steps/trace.hpp>
 
-#include "core/check.hpp"
+#include "base/core/check.hpp"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   using rubato::Trace;

@@ -5,10 +5,9 @@
 
 #include <gmock/gmock.h>
 
-#include <rubato/core/stopwatch.hpp>
-
-#include "lab/contestant.hpp"
-#include "lab/measure.hpp"
+#include "base/core/system/stopwatch.hpp"
+#include "runs/lab/contestant.hpp"
+#include "runs/lab/measure.hpp"
 #include "support/error_of.hpp"
 
 namespace rubato::lab {

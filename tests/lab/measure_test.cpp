@@ -1,4 +1,4 @@
-#include "lab/measure.hpp"
+#include "runs/lab/measure.hpp"
 
 #include <algorithm>
 #include <cstddef>

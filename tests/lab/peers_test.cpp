@@ -1,4 +1,4 @@
-#include "lab/peers.hpp"
+#include "runs/lab/peers.hpp"
 
 #include <string>
 #include <string_view>
@@ -6,7 +6,7 @@
 
 #include <gmock/gmock.h>
 
-#include "lab/all_reduce_peers/timing.hpp"
+#include "runs/lab/all_reduce_peers/timing.hpp"
 #include "support/temp_folder.hpp"
 
 namespace rubato::lab {

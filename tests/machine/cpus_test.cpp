@@ -1,6 +1,6 @@
 #include <gtest/gtest.h>
 
-#include <rubato/machine/cpus.hpp>
+#include <rubato/base/machine.hpp>
 
 #include "support/temp_folder.hpp"
 

@@ -4,10 +4,10 @@
 
 #include <gmock/gmock.h>
 
-#include <rubato/machine/kernels.hpp>
+#include <rubato/base/machine.hpp>
 
 #include "app/run_program.hpp"
-#include "machine/kernel_variables.hpp"
+#include "base/machine/kernel_variables.hpp"
 #include "support/error_of.hpp"
 
 namespace rubato {

@@ -1,8 +1,8 @@
-#include "machine/openblas.hpp"
+#include "base/machine/openblas.hpp"
 
 #include <gmock/gmock.h>
 
-#include "machine/instruction_set.hpp"
+#include "base/machine/instruction_set.hpp"
 
 namespace rubato {
 namespace {

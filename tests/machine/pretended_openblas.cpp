@@ -4,8 +4,8 @@
 
 #include <fmt/format.h>
 
-#include <rubato/core/error.hpp>
-#include <rubato/machine/kernels.hpp>
+#include <rubato/base/error.hpp>
+#include <rubato/base/machine.hpp>
 
 // As OpenBLAS declares and behaves them.
 extern "C" {

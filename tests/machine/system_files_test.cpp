@@ -1,4 +1,4 @@
-#include "machine/system_files.hpp"
+#include "base/machine/system_files.hpp"
 
 #include <gtest/gtest.h>
 

@@ -1,5 +1,5 @@
 // Not to be compiled: forward() takes something that no batch has.
-#include <rubato/model/module.hpp>
+#include <rubato/libtorch/module.hpp>
 
 namespace rubato {
 

@@ -8,7 +8,7 @@
 #include <ATen/core/grad_mode.h>
 #include <gmock/gmock.h>
 
-#include <rubato/model/builtin_models.hpp>
+#include <rubato/libtorch/model.hpp>
 
 #include "model/names.hpp"
 #include "support/error_of.hpp"

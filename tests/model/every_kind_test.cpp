@@ -18,13 +18,12 @@
 #include <torch/nn/modules/instancenorm.h>
 #include <torch/nn/modules/linear.h>
 
-#include <rubato/model/builtin_models.hpp>
-#include <rubato/model/module.hpp>
-#include <rubato/model/script.hpp>
-#include <rubato/state/state_file.hpp>
+#include <rubato/base/state.hpp>
+#include <rubato/libtorch/model.hpp>
+#include <rubato/libtorch/module.hpp>
 
-#include "model/half.hpp"
-#include "model/shared_state.hpp"
+#include "libtorch/model/half.hpp"
+#include "libtorch/model/replica/shared_state.hpp"
 #include "support/error_of.hpp"
 
 namespace rubato {

@@ -1,4 +1,4 @@
-#include "model/half.hpp"
+#include "libtorch/model/half.hpp"
 
 #include <bit>
 #include <cmath>

@@ -3,7 +3,7 @@
 #include <string>
 #include <vector>
 
-#include <rubato/model/model.hpp>
+#include <rubato/libtorch/model.hpp>
 
 namespace rubato::test {
 

@@ -1,4 +1,4 @@
-#include "model/random_stream.hpp"
+#include "libtorch/model/replica/random_stream.hpp"
 
 #include <functional>
 #include <map>

@@ -1,4 +1,4 @@
-#include "model/replica.hpp"
+#include "libtorch/model/replica/replica.hpp"
 
 #include <cstdint>
 #include <memory>
@@ -10,8 +10,8 @@
 #include <torch/nn/modules/batchnorm.h>
 #include <torch/nn/modules/linear.h>
 
-#include <rubato/model/module.hpp>
-#include <rubato/model/script.hpp>
+#include <rubato/libtorch/model.hpp>
+#include <rubato/libtorch/module.hpp>
 
 #include "support/error_of.hpp"
 

@@ -1,4 +1,4 @@
-#include "model/shared_state.hpp"
+#include "libtorch/model/replica/shared_state.hpp"
 
 #include <cstdint>
 #include <string>
@@ -7,7 +7,7 @@
 #include <ATen/Functions.h>
 #include <gmock/gmock.h>
 
-#include "model/layout.hpp"
+#include "libtorch/model/replica/layout.hpp"
 #include "model/names.hpp"
 #include "support/error_of.hpp"
 

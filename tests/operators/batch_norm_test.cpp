@@ -6,7 +6,7 @@
 #include <ATen/Functions.h>
 #include <gmock/gmock.h>
 
-#include "operators/operators.hpp"
+#include "libtorch/operators/operators.hpp"
 #include "operators/random_tensors.hpp"
 
 namespace rubato {
@@ -33,7 +33,7 @@ struct Normalised {
 };
 
 // With parameters, or without any.
-Normalised normalised(const OwnOperators& operators, const at::Tensor& input, bool affine) {
+Normalised normalised(const ReplacedOperators& operators, const at::Tensor& input, bool affine) {
   const OperatorScope scope(operators);
   const std::int64_t channels = input.size(1);
   const auto type = input.options();
@@ -121,8 +121,8 @@ TEST(BatchNorm, IsThatOfDoublesRounded) {
       SCOPED_TRACE(::testing::PrintToString(sizes) + (affine ? " affine" : ""));
       // Away from zero, where a sum of squares would lose its digits.
       const at::Tensor input = random_tensor(sizes) * 3 + 20;
-      const Normalised exact = normalised(OwnOperators::none(), input.to(at::kDouble), affine);
-      const Normalised theirs = normalised(OwnOperators::none(), input, affine);
+      const Normalised exact = normalised(ReplacedOperators::none(), input.to(at::kDouble), affine);
+      const Normalised theirs = normalised(ReplacedOperators::none(), input, affine);
       expect_close(normalised({}, input, affine), theirs, exact, affine);
       if (sizes.size() != 4) continue;
       const Normalised last = normalised({}, channels_last(input), affine);
@@ -135,14 +135,14 @@ TEST(BatchNorm, IsThatOfDoublesRounded) {
 // It is ours: libtorch's has other bits.
 TEST(BatchNorm, TakesWhatItSays) {
   const at::Tensor input = random_tensor({32, 10, 12, 12});
-  const auto bits = [&](const OwnOperators& operators, const at::Tensor& of, bool training) {
+  const auto bits = [&](const ReplacedOperators& operators, const at::Tensor& of, bool training) {
     const OperatorScope scope(operators);
     const at::Tensor mean = at::ones({10}, of.options()) / 3;
     return std::get<0>(at::native_batch_norm(of, {}, {}, mean, mean, training, kMomentum, kEps));
   };
-  const OwnOperators all;
-  const OwnOperators none = OwnOperators::none();
-  const OwnOperators others{.batch_norm = false};
+  const ReplacedOperators all;
+  const ReplacedOperators none = ReplacedOperators::none();
+  const ReplacedOperators others{.batch_norm = false};
   EXPECT_FALSE(at::equal(bits(all, input, true), bits(none, input, true)));
   EXPECT_TRUE(at::equal(bits(others, input, true), bits(none, input, true)));
   EXPECT_TRUE(at::equal(bits(all, input, false), bits(none, input, false)));
@@ -154,8 +154,8 @@ TEST(BatchNorm, TakesWhatItSays) {
 
 // With parameters, or a gradient, that lie otherwise than it reads them.
 TEST(BatchNorm, TakesTensorsThatLieOtherwise) {
-  const OwnOperators all;
-  const OwnOperators none = OwnOperators::none();
+  const ReplacedOperators all;
+  const ReplacedOperators none = ReplacedOperators::none();
   for (const bool last : {false, true}) {
     const at::Tensor plain = random_tensor({6, 4, 5, 3});
     const at::Tensor input = last ? channels_last(plain) : plain;
@@ -163,7 +163,7 @@ TEST(BatchNorm, TakesTensorsThatLieOtherwise) {
     const at::Tensor strided = at::stack({weight, weight}, 1).select(1, 0);
     ASSERT_FALSE(strided.is_contiguous());
     const at::Tensor other = random_tensor({6, 4, 5, 3}, 6);
-    const auto compute = [&](const OwnOperators& operators, const at::Tensor& scale,
+    const auto compute = [&](const ReplacedOperators& operators, const at::Tensor& scale,
                              const at::Tensor& gradient, bool mean_there, bool variance_there) {
       const OperatorScope scope(operators);
       c10::optional<at::Tensor> mean;
@@ -208,7 +208,7 @@ TEST(BatchNorm, TakesTensorsThatLieOtherwise) {
 // The share of a minibatch in the statistics.
 TEST(BatchNorm, FollowsItsMomentum) {
   const at::Tensor input = random_tensor({8, 3, 4, 4}) * 2 + 1;
-  const OwnOperators all;
+  const ReplacedOperators all;
   const OperatorScope scope(all);
   const at::Tensor flat = input.transpose(0, 1).reshape({3, -1}).to(at::kDouble);
   for (const double momentum : {0.0, 0.1, 1.0}) {
@@ -224,7 +224,7 @@ TEST(BatchNorm, FollowsItsMomentum) {
 }
 
 TEST(BatchNorm, GivesOnlyTheGradientsThatAreWanted) {
-  const OwnOperators all;
+  const ReplacedOperators all;
   const OperatorScope scope(all);
   const at::Tensor input = channels_last(random_tensor({4, 3, 5, 5}));
   const auto forward = at::native_batch_norm(input, {}, {}, {}, {}, true, kMomentum, kEps);

@@ -12,9 +12,9 @@
 #include <ATen/Functions.h>
 #include <gmock/gmock.h>
 
-#include "machine/instruction_set.hpp"
-#include "operators/lane_convolution.hpp"
-#include "operators/operators.hpp"
+#include "base/machine/instruction_set.hpp"
+#include "libtorch/operators/lane_convolution.hpp"
+#include "libtorch/operators/operators.hpp"
 #include "operators/random_tensors.hpp"
 
 namespace rubato {
@@ -236,7 +236,7 @@ TEST(LaneConvolution, HasTheSameBitsWithWiderVectors) {
 
 TEST(Convolution, TakesFewChannels) {
   if (!cpu_has(InstructionSet::avx2)) GTEST_SKIP() << "needs AVX2 and FMA";
-  const OwnOperators all;
+  const ReplacedOperators all;
   const OperatorScope scope(all);
   for (const std::size_t i : {0UL, 1UL, 2UL}) {
     const ConvolutionCase& c = convolution_cases()[i];
@@ -253,11 +253,11 @@ at::Tensor plain_conv2d(const at::Tensor& input, const at::Tensor& weight,
 }
 
 TEST(Convolution, LeavesTheRestToLibtorch) {
-  const OwnOperators all;
-  const OwnOperators none = OwnOperators::none();
-  const OwnOperators others{.convolution = false};
-  const auto same = [&](const OwnOperators& operators, const auto& compute) {
-    const auto by = [&](const OwnOperators& these) {
+  const ReplacedOperators all;
+  const ReplacedOperators none = ReplacedOperators::none();
+  const ReplacedOperators others{.convolution = false};
+  const auto same = [&](const ReplacedOperators& operators, const auto& compute) {
+    const auto by = [&](const ReplacedOperators& these) {
       const OperatorScope scope(these);
       return compute();
     };
@@ -297,12 +297,12 @@ TEST(Convolution, LeavesTheRestToLibtorch) {
 // Whether rubato's takes the convolution: its bits are not libtorch's then.
 bool is_taken(const at::Tensor& input, const at::Tensor& weight,
               const c10::optional<at::Tensor>& bias = {}) {
-  const auto by = [&](const OwnOperators& operators) {
+  const auto by = [&](const ReplacedOperators& operators) {
     const OperatorScope scope(operators);
     return at::conv2d(input, weight, bias, kOnes, kOnes, kOnes);
   };
   const at::Tensor ours = by({});
-  const at::Tensor theirs = by(OwnOperators::none());
+  const at::Tensor theirs = by(ReplacedOperators::none());
   EXPECT_TRUE(at::allclose(ours, theirs, 1e-4, 1e-4));
   if (weight.is_contiguous()) {
     EXPECT_EQ(ours.strides(), theirs.strides());
@@ -348,7 +348,7 @@ TEST(Convolution, TakesWhatItSaysUpToItsLimits) {
 // Gradients come as autograd makes them: of the other layout, or without memory of their own.
 TEST(Convolution, TakesAGradientOfAnyLayout) {
   if (!cpu_has(InstructionSet::avx2)) GTEST_SKIP() << "needs AVX2 and FMA";
-  const OwnOperators all;
+  const ReplacedOperators all;
   const OperatorScope scope(all);
   const at::Tensor weight = random_tensor({8, 4, 3, 3}, 2);
   const at::Tensor gradient = random_tensor({8, 8, 6, 7}, 3);
@@ -386,7 +386,7 @@ TEST(Convolution, GrowsItsWorkspace) {
       {.images = 8, .inputs = 40, .outputs = 15, .size = {15, 15}, .kernel = {13, 13}},
       {.images = 8, .inputs = 4, .outputs = 4, .size = {4, 4}, .padding = {1, 1}}};
   std::thread([&] {
-    const OwnOperators operators;
+    const ReplacedOperators operators;
     const OperatorScope scope(operators);
     for (const ConvolutionCase& c : all) {
       expect_equal(dispatched(c, c.input(), c.weight()),
@@ -431,7 +431,7 @@ TEST(LaneConvolution, IsThatOfDoublesForManyShapes) {
 }
 
 TEST(Convolution, RefusesInLibtorchsWords) {
-  const OwnOperators all;
+  const ReplacedOperators all;
   const OperatorScope scope(all);
   const at::Tensor input = convolution_cases().front().input();
   EXPECT_THROW(plain_conv2d(input, random_tensor({10, 2, 5, 5})), c10::Error);
@@ -452,7 +452,7 @@ TEST(Convolution, RefusesInLibtorchsWords) {
 
 TEST(Convolution, GivesOnlyTheGradientsThatAreWanted) {
   if (!cpu_has(InstructionSet::avx2)) GTEST_SKIP() << "needs AVX2 and FMA";
-  const OwnOperators all;
+  const ReplacedOperators all;
   const OperatorScope scope(all);
   const ConvolutionCase& c = convolution_cases()[1];
   const Convolved expected = dispatched(c, c.input(), c.weight());

@@ -8,7 +8,7 @@
 #include <ATen/Functions.h>
 #include <gmock/gmock.h>
 
-#include "operators/operators.hpp"
+#include "libtorch/operators/operators.hpp"
 #include "operators/random_tensors.hpp"
 
 namespace rubato {
@@ -78,7 +78,7 @@ struct Pooled {
   at::Tensor gradient;
 };
 
-Pooled pooled(const OwnOperators& operators, const at::Tensor& input, const Pooling& c) {
+Pooled pooled(const ReplacedOperators& operators, const at::Tensor& input, const Pooling& c) {
   const OperatorScope scope(operators);
   const auto [output, indices] =
       at::max_pool2d_with_indices(input, c.kernel, c.stride, c.padding, c.dilation, c.ceil);
@@ -90,7 +90,7 @@ Pooled pooled(const OwnOperators& operators, const at::Tensor& input, const Pool
 
 void expect_libtorchs(const at::Tensor& input, const Pooling& c) {
   const Pooled ours = pooled({}, input, c);
-  const Pooled theirs = pooled(OwnOperators::none(), input, c);
+  const Pooled theirs = pooled(ReplacedOperators::none(), input, c);
   // NaN is not equal to itself.
   EXPECT_TRUE(at::equal(ours.output.nan_to_num(9e9), theirs.output.nan_to_num(9e9)));
   EXPECT_TRUE(at::equal(ours.indices, theirs.indices));
@@ -152,9 +152,9 @@ TEST(MaxPool, HasLibtorchsBitsForEveryWidth) {
 
 TEST(MaxPool, RefusesInLibtorchsWords) {
   const at::Tensor input = random_tensor({2, 3, 8, 12});
-  const OwnOperators all;
-  const OwnOperators none = OwnOperators::none();
-  const auto error = [&](const Pooling& c, const OwnOperators& operators) {
+  const ReplacedOperators all;
+  const ReplacedOperators none = ReplacedOperators::none();
+  const auto error = [&](const Pooling& c, const ReplacedOperators& operators) {
     const OperatorScope scope(operators);
     try {
       static_cast<void>(
@@ -180,7 +180,7 @@ TEST(MaxPool, RefusesInLibtorchsWords) {
 TEST(MaxPool, SpreadsAGradientOfAnyLayout) {
   const Pooling c{.sizes = {2, 3, 8, 12}};
   const at::Tensor input = random_tensor(c.sizes);
-  const OwnOperators all;
+  const ReplacedOperators all;
   const OperatorScope scope(all);
   const auto [output, indices] = at::max_pool2d_with_indices(input, {2, 2});
   const at::Tensor gradient = random_tensor(output.sizes(), 3);

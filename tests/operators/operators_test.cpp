@@ -1,4 +1,4 @@
-#include "operators/operators.hpp"
+#include "libtorch/operators/operators.hpp"
 
 #include <thread>
 
@@ -7,7 +7,7 @@
 #include <torch/csrc/jit/api/compilation_unit.h>
 #include <torch/jit.h>
 
-#include "machine/instruction_set.hpp"
+#include "base/machine/instruction_set.hpp"
 #include "operators/random_tensors.hpp"
 
 namespace rubato {
@@ -22,8 +22,8 @@ at::Tensor normalised(const at::Tensor& input) {
 
 TEST(OperatorScope, IsOfOneThreadAndNests) {
   const at::Tensor input = random_tensor({32, 10, 12, 12});
-  const OwnOperators all;
-  const OwnOperators none = OwnOperators::none();
+  const ReplacedOperators all;
+  const ReplacedOperators none = ReplacedOperators::none();
   const at::Tensor theirs = normalised(input);
   {
     const OperatorScope outer(all);
@@ -50,13 +50,13 @@ def scripted(x, w):
 def traced(x, w):
   return torch.max_pool2d(torch._convolution(x, w, None, [1, 1], [0, 0], [1, 1], False, [0, 0], 1, False, False, True, True), [2, 2]).sum()
 )");
-  const auto gradient = [&](const char* name, const OwnOperators& operators) {
+  const auto gradient = [&](const char* name, const ReplacedOperators& operators) {
     const OperatorScope scope(operators);
     const at::Tensor weight = random_tensor({10, 1, 5, 5}, 2).requires_grad_();
     module->run_method(name, random_tensor({32, 1, 28, 28}), weight).toTensor().backward();
     return weight.grad();
   };
-  const at::Tensor theirs = gradient("scripted", OwnOperators::none());
+  const at::Tensor theirs = gradient("scripted", ReplacedOperators::none());
   const at::Tensor ours = gradient("scripted", {});
   EXPECT_FALSE(at::equal(ours, theirs));
   EXPECT_TRUE(at::allclose(ours, theirs, 1e-4, 1e-4));

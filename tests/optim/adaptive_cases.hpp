@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "optim/make_optimizer.hpp"
+#include "loop/optim/make_optimizer.hpp"
 
 namespace rubato::test {
 

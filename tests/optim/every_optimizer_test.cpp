@@ -14,11 +14,11 @@
 
 #include <gmock/gmock.h>
 
-#include <rubato/state/state_file.hpp>
+#include <rubato/base/state.hpp>
 
+#include "loop/optim/lookahead.hpp"
+#include "loop/optim/make_optimizer.hpp"
 #include "optim/grouped_problem.hpp"
-#include "optim/lookahead.hpp"
-#include "optim/make_optimizer.hpp"
 #include "support/error_of.hpp"
 
 namespace rubato {

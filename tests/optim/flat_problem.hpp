@@ -8,7 +8,7 @@
 #include <utility>
 #include <vector>
 
-#include <rubato/optim/flat_optimizer.hpp>
+#include <rubato/loop/optimizer.hpp>
 
 namespace rubato::test {
 

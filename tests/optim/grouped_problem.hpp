@@ -8,8 +8,8 @@
 #include <utility>
 #include <vector>
 
+#include "loop/optim/make_optimizer.hpp"
 #include "optim/flat_problem.hpp"
-#include "optim/make_optimizer.hpp"
 
 namespace rubato::test {
 

@@ -11,11 +11,11 @@
 
 #include <gmock/gmock.h>
 
-#include <rubato/scaling/rule_registry.hpp>
+#include <rubato/numbers/rule.hpp>
 
-#include "optim/lars.hpp"
-#include "optim/sgd.hpp"
-#include "scaling/lbsgd_rule.hpp"
+#include "loop/optim/methods/lars.hpp"
+#include "loop/optim/methods/sgd.hpp"
+#include "numbers/scaling/rules/lbsgd_rule.hpp"
 #include "support/random_values.hpp"
 
 namespace rubato {

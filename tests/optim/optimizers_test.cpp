@@ -11,10 +11,10 @@
 #include <gmock/gmock.h>
 #include <nlohmann/json.hpp>
 
+#include "loop/optim/lookahead.hpp"
+#include "loop/optim/make_optimizer.hpp"
+#include "loop/optim/methods/sgd.hpp"
 #include "optim/flat_problem.hpp"
-#include "optim/lookahead.hpp"
-#include "optim/make_optimizer.hpp"
-#include "optim/sgd.hpp"
 #include "support/error_of.hpp"
 
 namespace rubato {

@@ -1,4 +1,4 @@
-#include "optim/sgd.hpp"
+#include "loop/optim/methods/sgd.hpp"
 
 #include <cstddef>
 #include <cstdint>
@@ -9,7 +9,7 @@
 
 #include <gmock/gmock.h>
 
-#include <rubato/collective/kernels.hpp>
+#include <rubato/numbers/sums.hpp>
 
 #include "support/error_of.hpp"
 #include "support/random_values.hpp"

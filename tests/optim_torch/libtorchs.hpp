@@ -14,7 +14,7 @@
 #include <torch/optim/adamw.h>
 #include <torch/optim/rmsprop.h>
 
-#include <rubato/recipe/optimizer_options.hpp>
+#include <rubato/loop/optimizer.hpp>
 
 namespace rubato::test {
 

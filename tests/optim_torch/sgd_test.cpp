@@ -1,4 +1,4 @@
-#include "optim/sgd.hpp"
+#include "loop/optim/methods/sgd.hpp"
 
 #include <cstddef>
 #include <cstdint>

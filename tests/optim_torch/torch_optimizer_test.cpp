@@ -16,13 +16,13 @@
 #include <torch/optim/rmsprop.h>
 #include <torch/optim/sgd.h>
 
-#include <rubato/state/state.hpp>
-#include <rubato/torch/torch_optimizer.hpp>
+#include <rubato/base/state.hpp>
+#include <rubato/libtorch/trainer.hpp>
 
-#include "model/shared_state.hpp"
-#include "optim/make_optimizer.hpp"
+#include "libtorch/model/replica/shared_state.hpp"
+#include "libtorch/torch/optimizer/trained_arrays.hpp"
+#include "loop/optim/make_optimizer.hpp"
 #include "support/error_of.hpp"
-#include "torch/trained_arrays.hpp"
 
 namespace rubato {
 namespace {

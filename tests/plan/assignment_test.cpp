@@ -3,7 +3,7 @@
 
 #include <gtest/gtest.h>
 
-#include <rubato/plan/assignment.hpp>
+#include <rubato/steps/step_plan.hpp>
 
 namespace rubato {
 namespace {

@@ -5,8 +5,7 @@
 
 #include <gmock/gmock.h>
 
-#include <rubato/plan/budget.hpp>
-#include <rubato/plan/clock_time.hpp>
+#include <rubato/steps/step_source.hpp>
 
 #include "support/error_of.hpp"
 

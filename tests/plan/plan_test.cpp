@@ -1,6 +1,6 @@
 #include <gmock/gmock.h>
 
-#include <rubato/plan/plan.hpp>
+#include <rubato/steps/plan.hpp>
 
 #include "support/error_of.hpp"
 

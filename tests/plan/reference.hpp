@@ -13,7 +13,7 @@
 #include <nlohmann/json.hpp>
 #include <openssl/sha.h>
 
-#include <rubato/trace/trace.hpp>
+#include <rubato/steps/trace.hpp>
 
 namespace rubato::test {
 

@@ -2,8 +2,8 @@
 
 #include <gtest/gtest.h>
 
-#include <rubato/plan/plan.hpp>
-#include <rubato/plan/shuffle.hpp>
+#include <rubato/steps/plan.hpp>
+#include <rubato/steps/random.hpp>
 
 namespace rubato {
 namespace {

@@ -7,8 +7,7 @@
 
 #include <gmock/gmock.h>
 
-#include <rubato/plan/sampler.hpp>
-#include <rubato/plan/shuffle.hpp>
+#include <rubato/steps/random.hpp>
 
 #include "support/error_of.hpp"
 

@@ -3,7 +3,7 @@
 
 #include <gmock/gmock.h>
 
-#include <rubato/plan/shuffle.hpp>
+#include <rubato/steps/random.hpp>
 
 namespace rubato {
 namespace {

@@ -8,7 +8,7 @@
 
 #include <gmock/gmock.h>
 
-#include <rubato/plan/walk.hpp>
+#include <rubato/steps/walk.hpp>
 
 #include "support/error_of.hpp"
 

@@ -5,12 +5,11 @@
 #include <string>
 #include <utility>
 
-#include <rubato/plan/policy_source.hpp>
-#include <rubato/policy/batch_policies.hpp>
-#include <rubato/sim/clocked_source.hpp>
-#include <rubato/trace/availability_steps.hpp>
-#include <rubato/trace/generators.hpp>
-#include <rubato/train/trainer.hpp>
+#include <rubato/loop/trainer.hpp>
+#include <rubato/steps/availability.hpp>
+#include <rubato/steps/batch_policies.hpp>
+#include <rubato/steps/batch_policy.hpp>
+#include <rubato/steps/modelled_time.hpp>
 
 namespace rubato::test {
 

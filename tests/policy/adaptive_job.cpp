@@ -14,11 +14,10 @@
 #include <utility>
 #include <vector>
 
-#include <rubato/core/number.hpp>
-#include <rubato/data/idx.hpp>
-#include <rubato/eigen/dense_network.hpp>
-#include <rubato/state/named_array.hpp>
-#include <rubato/state/state_file.hpp>
+#include <rubato/base/parse.hpp>
+#include <rubato/base/state.hpp>
+#include <rubato/loop/eigen.hpp>
+#include <rubato/loop/images.hpp>
 #include <rubato/testing.hpp>
 
 #include "policy/adaptive.hpp"

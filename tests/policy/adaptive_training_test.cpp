@@ -17,11 +17,11 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <rubato/eigen/dense_network.hpp>
-#include <rubato/state/state_file.hpp>
+#include <rubato/base/state.hpp>
+#include <rubato/loop/eigen.hpp>
 #include <rubato/testing.hpp>
 
-#include "data/digits.hpp"
+#include "loop/data/digits/digits.hpp"
 #include "policy/adaptive.hpp"
 #include "support/temp_folder.hpp"
 

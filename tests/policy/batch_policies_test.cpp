@@ -8,8 +8,8 @@
 
 #include <gmock/gmock.h>
 
-#include <rubato/plan/policy_source.hpp>
-#include <rubato/policy/batch_policies.hpp>
+#include <rubato/steps/batch_policies.hpp>
+#include <rubato/steps/batch_policy.hpp>
 #include <rubato/testing.hpp>
 
 #include "support/error_of.hpp"

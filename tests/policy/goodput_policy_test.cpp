@@ -11,10 +11,10 @@
 
 #include <gmock/gmock.h>
 
-#include <rubato/policy/batch_policies.hpp>
-#include <rubato/state/state_file.hpp>
+#include <rubato/base/state.hpp>
+#include <rubato/steps/batch_policies.hpp>
 
-#include "policy/throughput_model.hpp"
+#include "steps/policy/throughput_model.hpp"
 #include "support/error_of.hpp"
 
 namespace rubato {

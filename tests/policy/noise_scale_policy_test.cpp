@@ -9,8 +9,8 @@
 
 #include <gmock/gmock.h>
 
-#include <rubato/policy/batch_policies.hpp>
-#include <rubato/state/state_file.hpp>
+#include <rubato/base/state.hpp>
+#include <rubato/steps/batch_policies.hpp>
 
 #include "support/error_of.hpp"
 

@@ -9,10 +9,9 @@
 
 #include <gmock/gmock.h>
 
-#include <rubato/state/state_file.hpp>
+#include <rubato/base/state.hpp>
+#include <rubato/loop/observers.hpp>
 #include <rubato/testing.hpp>
-#include <rubato/train/best_weights.hpp>
-#include <rubato/train/early_stopping.hpp>
 
 #include "policy/adaptive.hpp"
 

@@ -1,6 +1,6 @@
 // The model of the time of steps: its formula, and what is found from times.
 
-#include "policy/throughput_fit.hpp"
+#include "steps/policy/throughput_fit.hpp"
 
 #include <cmath>
 #include <cstdint>

@@ -1,5 +1,5 @@
 // Precompiled for the test programs that use libtorch.
 #pragma once
 
+#include "libtorch/torch_pch.hpp"
 #include "precompiled/tests.hpp"
-#include "torch_pch.hpp"

@@ -1,12 +1,8 @@
 #include <gmock/gmock.h>
 
-#include <rubato/recipe/checkpoint_interval.hpp>
-#include <rubato/recipe/initializer_options.hpp>
-#include <rubato/recipe/optimizer_options.hpp>
-#include <rubato/recipe/own_operators.hpp>
-#include <rubato/recipe/precision.hpp>
-#include <rubato/recipe/residual_options.hpp>
-#include <rubato/recipe/transformer_options.hpp>
+#include <rubato/loop/model_options.hpp>
+#include <rubato/loop/optimizer.hpp>
+#include <rubato/loop/training_options.hpp>
 
 #include "support/error_of.hpp"
 
@@ -16,19 +12,19 @@ namespace {
 using test::error_of;
 using testing::HasSubstr;
 
-TEST(OwnOperators, AreReadAsTheyAreWritten) {
-  EXPECT_EQ(parse_own_operators("all"), OwnOperators());
-  EXPECT_EQ(parse_own_operators("none"), OwnOperators::none());
-  const OwnOperators some = parse_own_operators("max-pool,convolution");
-  EXPECT_EQ(some, (OwnOperators{.convolution = true, .max_pool = true, .batch_norm = false}));
+TEST(ReplacedOperators, AreReadAsTheyAreWritten) {
+  EXPECT_EQ(parse_replaced_operators("all"), ReplacedOperators());
+  EXPECT_EQ(parse_replaced_operators("none"), ReplacedOperators::none());
+  const ReplacedOperators some = parse_replaced_operators("max-pool,convolution");
+  EXPECT_EQ(some, (ReplacedOperators{.convolution = true, .max_pool = true, .batch_norm = false}));
   EXPECT_EQ(to_string(some), "convolution,max-pool");
-  EXPECT_EQ(to_string(OwnOperators()), "all");
-  EXPECT_EQ(to_string(OwnOperators::none()), "none");
-  EXPECT_EQ(parse_own_operators("batch-norm,max-pool,convolution"), OwnOperators());
-  EXPECT_EQ(error_of([] { static_cast<void>(parse_own_operators("max-pool,batch-nrom")); }),
+  EXPECT_EQ(to_string(ReplacedOperators()), "all");
+  EXPECT_EQ(to_string(ReplacedOperators::none()), "none");
+  EXPECT_EQ(parse_replaced_operators("batch-norm,max-pool,convolution"), ReplacedOperators());
+  EXPECT_EQ(error_of([] { static_cast<void>(parse_replaced_operators("max-pool,batch-nrom")); }),
             "unknown operator 'batch-nrom'; did you mean 'batch-norm'? accepted: all, none, "
             "convolution, max-pool, batch-norm");
-  EXPECT_NE(error_of([] { static_cast<void>(parse_own_operators("max-pool,")); }), "no error");
+  EXPECT_NE(error_of([] { static_cast<void>(parse_replaced_operators("max-pool,")); }), "no error");
 }
 
 TEST(Optimizers, AreReadWithTheirArguments) {

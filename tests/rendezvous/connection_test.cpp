@@ -1,6 +1,6 @@
 // One connection, step by step.
 
-#include "rendezvous/connection.hpp"
+#include "hosts/rendezvous/wire/connection.hpp"
 
 #include <array>
 #include <utility>
@@ -9,7 +9,7 @@
 #include <poll.h>
 #include <sys/socket.h>
 
-#include "rendezvous/signature.hpp"
+#include "hosts/rendezvous/wire/signature.hpp"
 #include "support/error_of.hpp"
 
 namespace rubato::rendezvous_detail {

@@ -1,4 +1,4 @@
-#include "rendezvous/key_values.hpp"
+#include "hosts/rendezvous/key_values.hpp"
 
 #include <gmock/gmock.h>
 

@@ -1,4 +1,4 @@
-#include "rendezvous/message.hpp"
+#include "hosts/rendezvous/wire/message.hpp"
 
 #include <gmock/gmock.h>
 

@@ -6,8 +6,8 @@
 
 #include <gmock/gmock.h>
 
-#include "rendezvous/store_client.hpp"
-#include "rendezvous/store_server.hpp"
+#include "hosts/rendezvous/store_client.hpp"
+#include "hosts/rendezvous/store_server.hpp"
 #include "rendezvous/support.hpp"
 #include "support/error_of.hpp"
 #include "support/free_port.hpp"

@@ -7,10 +7,10 @@
 
 #include <gmock/gmock.h>
 
-#include "rendezvous/message.hpp"
-#include "rendezvous/signature.hpp"
-#include "rendezvous/store_client.hpp"
-#include "rendezvous/store_server.hpp"
+#include "hosts/rendezvous/store_client.hpp"
+#include "hosts/rendezvous/store_server.hpp"
+#include "hosts/rendezvous/wire/message.hpp"
+#include "hosts/rendezvous/wire/signature.hpp"
 #include "rendezvous/support.hpp"
 #include "support/error_of.hpp"
 #include "support/stranger.hpp"

@@ -3,8 +3,8 @@
 #include <chrono>
 #include <string>
 
-#include "rendezvous/store_client.hpp"
-#include "rendezvous/store_server.hpp"
+#include "hosts/rendezvous/store_client.hpp"
+#include "hosts/rendezvous/store_server.hpp"
 
 namespace rubato::rendezvous_detail {
 

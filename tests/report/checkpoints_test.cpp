@@ -8,12 +8,12 @@
 
 #include <gmock/gmock.h>
 
-#include <rubato/core/stopwatch.hpp>
-#include <rubato/report/checkpoints.hpp>
-#include <rubato/report/metrics.hpp>
-#include <rubato/state/state_file.hpp>
+#include <rubato/base/state.hpp>
+#include <rubato/runs/records.hpp>
+#include <rubato/runs/run_folder.hpp>
 
-#include "state/sha256.hpp"
+#include "base/core/system/stopwatch.hpp"
+#include "base/state/sha256.hpp"
 #include "support/error_of.hpp"
 #include "support/file_calls.hpp"
 #include "support/no_training.hpp"

@@ -15,12 +15,11 @@
 #include <gmock/gmock.h>
 #include <nlohmann/json.hpp>
 
-#include <rubato/report/checkpoints.hpp>
-#include <rubato/report/metrics.hpp>
-#include <rubato/report/summary.hpp>
+#include <rubato/runs/records.hpp>
+#include <rubato/runs/run_folder.hpp>
 
-#include "machine/instruction_set.hpp"
-#include "report/progress.hpp"
+#include "base/machine/instruction_set.hpp"
+#include "runs/report/progress.hpp"
 #include "support/json_fields.hpp"
 #include "support/no_training.hpp"
 #include "support/temp_folder.hpp"

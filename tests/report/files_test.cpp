@@ -12,11 +12,10 @@
 #include <gmock/gmock.h>
 #include <nlohmann/json.hpp>
 
-#include <rubato/report/metrics.hpp>
-#include <rubato/report/run_folder.hpp>
-#include <rubato/report/summary.hpp>
+#include <rubato/runs/records.hpp>
+#include <rubato/runs/run_folder.hpp>
 
-#include "state/sha256.hpp"
+#include "base/state/sha256.hpp"
 #include "support/error_of.hpp"
 #include "support/file_calls.hpp"
 #include "support/json_fields.hpp"

@@ -1,4 +1,4 @@
-#include "report/progress.hpp"
+#include "runs/report/progress.hpp"
 
 #include <algorithm>
 #include <array>

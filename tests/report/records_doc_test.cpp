@@ -10,7 +10,7 @@
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 
-#include "report/report_schemas.hpp"
+#include "runs/report/report_schemas.hpp"
 #include "support/temp_folder.hpp"
 
 namespace rubato {

@@ -15,17 +15,16 @@
 #include <gmock/gmock.h>
 #include <nlohmann/json.hpp>
 
-#include <rubato/report/metrics.hpp>
-#include <rubato/report/summary.hpp>
+#include <rubato/runs/records.hpp>
 
-#include "report/progress.hpp"
-#include "report/record_json.hpp"
-#include "report/report_schemas.hpp"
+#include "loop/train/records/result_state.hpp"
+#include "runs/report/progress.hpp"
+#include "runs/report/record_json.hpp"
+#include "runs/report/report_schemas.hpp"
 #include "support/full_record.hpp"
 #include "support/json_schema.hpp"
 #include "support/no_training.hpp"
 #include "support/temp_folder.hpp"
-#include "train/result_state.hpp"
 
 namespace rubato {
 namespace {

@@ -1,6 +1,6 @@
 // Runs whose batch sizes are decided on the way: what --batch makes, what it refuses, what it logs.
 
-#include "config/batch_policy.hpp"
+#include "runs/config/values/batch_policy.hpp"
 
 #include <algorithm>
 #include <filesystem>
@@ -11,10 +11,10 @@
 #include <gmock/gmock.h>
 #include <nlohmann/json.hpp>
 
-#include <rubato/run/dense_workload.hpp>
-#include <rubato/run/run.hpp>
+#include <rubato/runs/run.hpp>
+#include <rubato/runs/workload.hpp>
 
-#include "core/file.hpp"
+#include "base/core/system/file.hpp"
 #include "support/error_of.hpp"
 #include "support/temp_folder.hpp"
 

@@ -14,12 +14,12 @@
 
 #include <gmock/gmock.h>
 
-#include <rubato/eigen/noisy_quadratic.hpp>
-#include <rubato/run/calibration.hpp>
-#include <rubato/run/dense_workload.hpp>
-#include <rubato/run/run.hpp>
+#include <rubato/loop/eigen.hpp>
+#include <rubato/runs/calibration.hpp>
+#include <rubato/runs/run.hpp>
+#include <rubato/runs/workload.hpp>
 
-#include "run/step_samples.hpp"
+#include "runs/run/workload/step_samples.hpp"
 #include "support/error_of.hpp"
 
 namespace rubato {

@@ -6,13 +6,13 @@
 
 #include <gmock/gmock.h>
 
-#include <rubato/run/dense_workload.hpp>
+#include <rubato/runs/workload.hpp>
 
-#include "config/engine.hpp"
-#include "core/file.hpp"
+#include "base/core/system/file.hpp"
 #include "data/archive_files.hpp"
-#include "run/recorded_data.hpp"
-#include "run/run_data.hpp"
+#include "runs/config/values/engine.hpp"
+#include "runs/run/resume/recorded_data.hpp"
+#include "runs/run/workload/run_data.hpp"
 #include "support/error_of.hpp"
 #include "support/temp_folder.hpp"
 

@@ -1,8 +1,8 @@
-#include "run/dry_run.hpp"
+#include "runs/run/measured/dry_run.hpp"
 
 #include <gmock/gmock.h>
 
-#include "config/trace_source.hpp"
+#include "runs/config/values/trace_source.hpp"
 
 namespace rubato {
 namespace {

@@ -8,14 +8,14 @@
 
 #include <gmock/gmock.h>
 
-#include <rubato/config/configuration_file.hpp>
-#include <rubato/data/image_set.hpp>
-#include <rubato/run/dense_workload.hpp>
-#include <rubato/run/run.hpp>
-#include <rubato/train/early_stopping.hpp>
+#include <rubato/loop/images.hpp>
+#include <rubato/loop/observers.hpp>
+#include <rubato/runs/run.hpp>
+#include <rubato/runs/run_configuration.hpp>
+#include <rubato/runs/workload.hpp>
 
-#include "config/chosen_parts.hpp"
-#include "core/file.hpp"
+#include "base/core/system/file.hpp"
+#include "runs/config/parts/chosen_parts.hpp"
 #include "support/error_of.hpp"
 #include "support/temp_folder.hpp"
 
@@ -149,7 +149,7 @@ TEST(Extensions, ReachTheTrainer) {
   RunConfiguration configuration;
   Extensions& own = configuration.extensions;
   own.transforms.add("half", [](Spec&) {
-    return gradient_transform("half", [](const auto& gradient, Workers&) {
+    return function_transform("half", [](const auto& gradient, Workers&) {
       for (auto& value : gradient.values) value /= 2;
     });
   });

@@ -6,14 +6,14 @@
 #include <gmock/gmock.h>
 #include <nlohmann/json.hpp>
 
-#include <rubato/config/configuration_file.hpp>
-#include <rubato/run/dense_workload.hpp>
-#include <rubato/run/run.hpp>
-#include <rubato/sim/simulate.hpp>
+#include <rubato/runs/run.hpp>
+#include <rubato/runs/run_configuration.hpp>
+#include <rubato/runs/workload.hpp>
+#include <rubato/steps/modelled_time.hpp>
 
-#include "config/engine.hpp"
-#include "core/file.hpp"
-#include "run/step_source.hpp"
+#include "base/core/system/file.hpp"
+#include "runs/config/values/engine.hpp"
+#include "runs/run/workload/step_source.hpp"
 #include "support/error_of.hpp"
 #include "support/temp_folder.hpp"
 

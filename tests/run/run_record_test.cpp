@@ -1,11 +1,11 @@
-#include "run/run_record.hpp"
+#include "runs/run/resume/run_record.hpp"
 
 #include <string>
 #include <vector>
 
 #include <gmock/gmock.h>
 
-#include <rubato/config/configuration_file.hpp>
+#include <rubato/runs/run_configuration.hpp>
 
 #include "support/error_of.hpp"
 #include "support/no_training.hpp"

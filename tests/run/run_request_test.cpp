@@ -1,4 +1,4 @@
-#include "run/run_request.hpp"
+#include "runs/run/run_request.hpp"
 
 #include <map>
 #include <optional>

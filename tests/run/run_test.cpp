@@ -10,14 +10,14 @@
 #include <gmock/gmock.h>
 #include <nlohmann/json.hpp>
 
-#include <rubato/run/dense_workload.hpp>
-#include <rubato/run/run.hpp>
-#include <rubato/state/state_file.hpp>
+#include <rubato/base/state.hpp>
+#include <rubato/runs/run.hpp>
+#include <rubato/runs/workload.hpp>
 
-#include "core/file.hpp"
-#include "run/handover.hpp"
-#include "run/moved_run.hpp"
-#include "state/sha256.hpp"
+#include "base/core/system/file.hpp"
+#include "base/state/sha256.hpp"
+#include "runs/run/resume/handover.hpp"
+#include "runs/run/resume/moved_run.hpp"
 #include "support/error_of.hpp"
 #include "support/file_calls.hpp"
 #include "support/temp_folder.hpp"

@@ -1,6 +1,6 @@
 // A run with its owner: what ends it early, what the owner is told, and what is left.
 
-#include "run/session.hpp"
+#include "runs/run/session.hpp"
 
 #include <filesystem>
 #include <memory>
@@ -10,9 +10,9 @@
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 
-#include <rubato/run/dense_workload.hpp>
+#include <rubato/runs/workload.hpp>
 
-#include "core/file.hpp"
+#include "base/core/system/file.hpp"
 #include "support/error_of.hpp"
 #include "support/temp_folder.hpp"
 

@@ -11,10 +11,10 @@
 
 #include <gmock/gmock.h>
 
-#include <rubato/run/dense_workload.hpp>
-#include <rubato/run/run.hpp>
+#include <rubato/runs/run.hpp>
+#include <rubato/runs/workload.hpp>
 
-#include "run/hyperparameters.hpp"
+#include "runs/run/hyperparameters.hpp"
 #include "support/error_of.hpp"
 #include "support/temp_folder.hpp"
 #include "tensorboard/event_reader.hpp"

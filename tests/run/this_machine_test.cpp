@@ -5,8 +5,8 @@
 
 #include <gmock/gmock.h>
 
-#include <rubato/run/dense_workload.hpp>
-#include <rubato/run/this_machine.hpp>
+#include <rubato/runs/calibration.hpp>
+#include <rubato/runs/workload.hpp>
 
 namespace rubato {
 namespace {

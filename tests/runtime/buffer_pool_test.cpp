@@ -9,7 +9,7 @@
 
 #include <gmock/gmock.h>
 
-#include <rubato/runtime/buffer_pool.hpp>
+#include <rubato/loop/reducer.hpp>
 
 namespace rubato {
 namespace {

@@ -4,7 +4,7 @@
 
 #include <gmock/gmock.h>
 
-#include <rubato/runtime/faults.hpp>
+#include <rubato/loop/faults.hpp>
 
 #include "support/error_of.hpp"
 

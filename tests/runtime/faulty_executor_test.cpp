@@ -1,4 +1,4 @@
-#include "runtime/faulty_executor.hpp"
+#include "loop/runtime/executors/faulty_executor.hpp"
 
 #include <cstdint>
 #include <map>
@@ -9,8 +9,7 @@
 
 #include <gmock/gmock.h>
 
-#include <rubato/core/stopwatch.hpp>
-
+#include "base/core/system/stopwatch.hpp"
 #include "support/error_of.hpp"
 
 namespace rubato {

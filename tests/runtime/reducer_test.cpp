@@ -14,10 +14,10 @@
 
 #include <gmock/gmock.h>
 
-#include <rubato/plan/assignment.hpp>
-#include <rubato/runtime/reducer.hpp>
+#include <rubato/loop/reducer.hpp>
+#include <rubato/steps/step_plan.hpp>
 
-#include "collective/tree_sum.hpp"
+#include "numbers/collective/tree_sum.hpp"
 #include "support/error_of.hpp"
 
 namespace rubato {

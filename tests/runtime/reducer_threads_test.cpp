@@ -10,7 +10,7 @@
 
 #include <gtest/gtest.h>
 
-#include <rubato/runtime/reducer.hpp>
+#include <rubato/loop/reducer.hpp>
 
 namespace rubato {
 namespace {

@@ -1,4 +1,4 @@
-#include "runtime/schedule_executor.hpp"
+#include "loop/runtime/executors/schedule_executor.hpp"
 
 #include <cstdint>
 #include <string_view>

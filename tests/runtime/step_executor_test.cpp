@@ -1,4 +1,4 @@
-#include "runtime/step_executor.hpp"
+#include "loop/runtime/executors/step_executor.hpp"
 
 #include <algorithm>
 #include <array>
@@ -18,7 +18,7 @@
 
 #include <gmock/gmock.h>
 
-#include "collective/summation_tree.hpp"
+#include "numbers/collective/summation_tree.hpp"
 
 namespace rubato {
 namespace {

@@ -12,8 +12,8 @@
 #include <gmock/gmock.h>
 #include <oneapi/tbb/task_group.h>
 
-#include <rubato/core/error.hpp>
-#include <rubato/runtime/workers.hpp>
+#include <rubato/base/error.hpp>
+#include <rubato/loop/workers.hpp>
 
 #include "support/error_of.hpp"
 

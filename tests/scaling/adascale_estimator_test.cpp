@@ -7,11 +7,11 @@
 #include <gmock/gmock.h>
 #include <nlohmann/json.hpp>
 
-#include <rubato/scaling/adascale_estimator.hpp>
-#include <rubato/scaling/rule_registry.hpp>
+#include <rubato/numbers/adascale_estimator.hpp>
+#include <rubato/numbers/rule.hpp>
 
-#include "scaling/adascale_rule.hpp"
-#include "scaling/noise_scale.hpp"
+#include "numbers/scaling/noise_scale.hpp"
+#include "numbers/scaling/rules/adascale_rule.hpp"
 #include "support/error_of.hpp"
 
 namespace rubato {

@@ -3,7 +3,7 @@
 
 #include <gmock/gmock.h>
 
-#include <rubato/scaling/loss_scaler.hpp>
+#include <rubato/numbers/loss_scaler.hpp>
 
 #include "support/error_of.hpp"
 

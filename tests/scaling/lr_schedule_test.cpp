@@ -6,11 +6,11 @@
 #include <gmock/gmock.h>
 #include <nlohmann/json.hpp>
 
-#include <rubato/scaling/lr_schedule.hpp>
+#include <rubato/numbers/lr_schedule.hpp>
 
-#include "scaling/lbsgd_rule.hpp"
-#include "scaling/lr_schedules.hpp"
-#include "scaling/reduce_on_plateau.hpp"
+#include "numbers/scaling/rules/lbsgd_rule.hpp"
+#include "numbers/scaling/schedules/lr_schedules.hpp"
+#include "numbers/scaling/schedules/reduce_on_plateau.hpp"
 #include "support/error_of.hpp"
 
 namespace rubato {

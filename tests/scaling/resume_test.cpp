@@ -12,13 +12,11 @@
 
 #include <gmock/gmock.h>
 
-#include <rubato/scaling/adascale_estimator.hpp>
-#include <rubato/scaling/lambda_rule.hpp>
-#include <rubato/scaling/lr_schedule.hpp>
-#include <rubato/scaling/moving_average.hpp>
-#include <rubato/scaling/rule_registry.hpp>
+#include <rubato/numbers/adascale_estimator.hpp>
+#include <rubato/numbers/lr_schedule.hpp>
+#include <rubato/numbers/rule.hpp>
 
-#include "scaling/noise_scale.hpp"
+#include "numbers/scaling/noise_scale.hpp"
 
 namespace rubato {
 namespace {

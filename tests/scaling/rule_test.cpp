@@ -3,10 +3,9 @@
 
 #include <gmock/gmock.h>
 
-#include <rubato/scaling/lambda_rule.hpp>
-#include <rubato/scaling/rule_registry.hpp>
+#include <rubato/numbers/rule.hpp>
 
-#include "scaling/ramp_rule.hpp"
+#include "numbers/scaling/rules/ramp_rule.hpp"
 #include "support/error_of.hpp"
 
 namespace rubato {
@@ -132,7 +131,7 @@ TEST(Rules, HaveNoStateButTheirOwn) {
       "the state of rule linear has 1 numbers; accepted: 0");
 }
 
-TEST(LambdaRule, IsAFactorOfTheUsersOwn) {
+TEST(FunctionRule, IsAFactorOfTheUsersOwn) {
   RuleRegistry registry;
   registry.add("log", [](const RuleInput& step) { return 1 + std::log2(step.scale()); });
   const auto rule = registry.make("log");

@@ -6,7 +6,7 @@
 
 #include <gmock/gmock.h>
 
-#include <rubato/sim/clocked_source.hpp>
+#include <rubato/steps/modelled_time.hpp>
 #include <rubato/testing.hpp>
 
 #include "support/error_of.hpp"

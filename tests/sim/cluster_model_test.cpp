@@ -4,10 +4,10 @@
 
 #include <gmock/gmock.h>
 
-#include <rubato/core/spec.hpp>
-#include <rubato/sim/cluster_model.hpp>
+#include <rubato/base/spec.hpp>
+#include <rubato/steps/cluster_model.hpp>
 
-#include "collective/schedule.hpp"
+#include "numbers/collective/schedule.hpp"
 #include "support/error_of.hpp"
 
 namespace rubato {

@@ -10,7 +10,7 @@
 
 #include <gmock/gmock.h>
 
-#include <rubato/sim/host_traffic.hpp>
+#include <rubato/steps/cluster_model.hpp>
 #include <rubato/testing.hpp>
 
 namespace rubato {

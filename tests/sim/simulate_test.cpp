@@ -6,9 +6,7 @@
 
 #include <gmock/gmock.h>
 
-#include <rubato/sim/clocked_source.hpp>
-#include <rubato/sim/simulate.hpp>
-#include <rubato/sim/timed_source.hpp>
+#include <rubato/steps/modelled_time.hpp>
 #include <rubato/testing.hpp>
 
 #include "support/error_of.hpp"

@@ -3,7 +3,7 @@
 
 #include <gtest/gtest.h>
 
-#include <rubato/state/named_array.hpp>
+#include <rubato/base/state.hpp>
 
 namespace rubato {
 namespace {

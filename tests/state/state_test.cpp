@@ -10,11 +10,9 @@
 #include <gmock/gmock.h>
 #include <nlohmann/json.hpp>
 
-#include <rubato/state/named_array.hpp>
-#include <rubato/state/state.hpp>
-#include <rubato/state/state_file.hpp>
+#include <rubato/base/state.hpp>
 
-#include "state/sha256.hpp"
+#include "base/state/sha256.hpp"
 #include "support/error_of.hpp"
 #include "support/temp_folder.hpp"
 

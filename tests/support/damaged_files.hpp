@@ -8,7 +8,7 @@
 
 #include <sys/resource.h>
 
-#include <rubato/core/error.hpp>
+#include <rubato/base/error.hpp>
 
 #include "support/sanitizers.hpp"
 

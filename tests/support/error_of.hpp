@@ -2,7 +2,7 @@
 
 #include <string>
 
-#include <rubato/core/error.hpp>
+#include <rubato/base/error.hpp>
 
 namespace rubato::test {
 

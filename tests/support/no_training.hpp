@@ -4,9 +4,9 @@
 #include <string>
 #include <vector>
 
-#include <rubato/core/error.hpp>
-#include <rubato/train/observer.hpp>
-#include <rubato/train/trainer.hpp>
+#include <rubato/base/error.hpp>
+#include <rubato/loop/observer.hpp>
+#include <rubato/loop/trainer.hpp>
 
 namespace rubato::test {
 

@@ -9,7 +9,7 @@
 #include <gmock/gmock.h>
 #include <sys/resource.h>
 
-#include <rubato/tensorboard/event_file.hpp>
+#include <rubato/runs/tensorboard.hpp>
 
 #include "support/error_of.hpp"
 #include "support/file_calls.hpp"

@@ -1,4 +1,4 @@
-#include "tensorboard/event_folder.hpp"
+#include "runs/tensorboard/event_folder.hpp"
 
 #include <filesystem>
 #include <string>

@@ -10,7 +10,7 @@
 
 #include <gmock/gmock.h>
 
-#include <rubato/tensorboard/histogram.hpp>
+#include <rubato/runs/tensorboard.hpp>
 
 #include "support/error_of.hpp"
 

@@ -13,7 +13,7 @@
 
 #include <gmock/gmock.h>
 
-#include <rubato/tensorboard/tensorboard.hpp>
+#include <rubato/runs/tensorboard.hpp>
 #include <rubato/testing.hpp>
 
 #include "support/error_of.hpp"

@@ -18,12 +18,11 @@
 #include <torch/nn/modules/instancenorm.h>
 #include <torch/nn/modules/linear.h>
 
-#include <rubato/model/module.hpp>
-#include <rubato/model/script.hpp>
-#include <rubato/plan/shuffle.hpp>
-#include <rubato/torch/arrays.hpp>
-#include <rubato/torch/losses.hpp>
-#include <rubato/torch/torch_trainer.hpp>
+#include <rubato/libtorch/dataset.hpp>
+#include <rubato/libtorch/model.hpp>
+#include <rubato/libtorch/module.hpp>
+#include <rubato/libtorch/trainer.hpp>
+#include <rubato/steps/random.hpp>
 
 #include "support.hpp"
 #include "support/error_of.hpp"

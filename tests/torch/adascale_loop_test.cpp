@@ -14,7 +14,7 @@
 #include <torch/optim/adam.h>
 #include <torch/optim/sgd.h>
 
-#include <rubato/torch/adascale.hpp>
+#include <rubato/libtorch/adascale.hpp>
 
 #include "support/error_of.hpp"
 

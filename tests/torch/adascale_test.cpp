@@ -6,8 +6,8 @@
 #include <gmock/gmock.h>
 #include <torch/optim/sgd.h>
 
-#include <rubato/plan/shuffle.hpp>
-#include <rubato/torch/adascale.hpp>
+#include <rubato/libtorch/adascale.hpp>
+#include <rubato/steps/random.hpp>
 
 #include "small_run.hpp"
 #include "support.hpp"

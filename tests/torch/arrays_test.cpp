@@ -4,8 +4,8 @@
 #include <ATen/Functions.h>
 #include <gmock/gmock.h>
 
-#include <rubato/state/state_file.hpp>
-#include <rubato/torch/arrays.hpp>
+#include <rubato/base/state.hpp>
+#include <rubato/libtorch/dataset.hpp>
 
 #include "support/error_of.hpp"
 

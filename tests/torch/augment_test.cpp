@@ -8,8 +8,8 @@
 #include <ATen/TensorOperators.h>
 #include <gtest/gtest.h>
 
-#include <rubato/core/error.hpp>
-#include <rubato/torch/augment.hpp>
+#include <rubato/base/error.hpp>
+#include <rubato/libtorch/trainer.hpp>
 
 namespace rubato {
 namespace {

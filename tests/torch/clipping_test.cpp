@@ -10,10 +10,9 @@
 #include <ATen/TensorOperators.h>
 #include <gmock/gmock.h>
 
-#include <rubato/model/builtin_models.hpp>
-#include <rubato/torch/arrays.hpp>
-#include <rubato/torch/losses.hpp>
-#include <rubato/torch/torch_trainer.hpp>
+#include <rubato/libtorch/dataset.hpp>
+#include <rubato/libtorch/model.hpp>
+#include <rubato/libtorch/trainer.hpp>
 
 #include "small_run.hpp"
 #include "support.hpp"

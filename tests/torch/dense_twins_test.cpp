@@ -11,12 +11,11 @@
 #include <gmock/gmock.h>
 #include <torch/nn/modules/linear.h>
 
-#include <rubato/eigen/dense_network.hpp>
-#include <rubato/model/builtin_models.hpp>
-#include <rubato/model/module.hpp>
-#include <rubato/torch/arrays.hpp>
-#include <rubato/torch/losses.hpp>
-#include <rubato/torch/torch_trainer.hpp>
+#include <rubato/libtorch/dataset.hpp>
+#include <rubato/libtorch/model.hpp>
+#include <rubato/libtorch/module.hpp>
+#include <rubato/libtorch/trainer.hpp>
+#include <rubato/loop/eigen.hpp>
 
 #include "support.hpp"
 

@@ -16,10 +16,10 @@
 #include <gmock/gmock.h>
 #include <torch/nn/modules/batchnorm.h>
 
-#include <rubato/model/module.hpp>
-#include <rubato/train/training_error.hpp>
+#include <rubato/libtorch/module.hpp>
+#include <rubato/loop/objective.hpp>
 
-#include "core/memory.hpp"
+#include "base/core/system/memory.hpp"
 #include "small_run.hpp"
 #include "support.hpp"
 #include "support/error_of.hpp"

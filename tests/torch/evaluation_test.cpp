@@ -10,12 +10,11 @@
 #include <torch/nn/module.h>
 #include <torch/nn/modules/linear.h>
 
-#include <rubato/data/image_set.hpp>
-#include <rubato/model/builtin_models.hpp>
-#include <rubato/model/module.hpp>
-#include <rubato/torch/dataset.hpp>
-#include <rubato/torch/losses.hpp>
-#include <rubato/torch/torch_trainer.hpp>
+#include <rubato/libtorch/dataset.hpp>
+#include <rubato/libtorch/model.hpp>
+#include <rubato/libtorch/module.hpp>
+#include <rubato/libtorch/trainer.hpp>
+#include <rubato/loop/images.hpp>
 
 #include "support.hpp"
 

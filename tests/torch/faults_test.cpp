@@ -5,11 +5,10 @@
 
 #include <gmock/gmock.h>
 
-#include <rubato/core/stopwatch.hpp>
-#include <rubato/model/module.hpp>
-#include <rubato/torch/losses.hpp>
-#include <rubato/torch/torch_trainer.hpp>
+#include <rubato/libtorch/module.hpp>
+#include <rubato/libtorch/trainer.hpp>
 
+#include "base/core/system/stopwatch.hpp"
 #include "networks.hpp"
 #include "support.hpp"
 #include "support/error_of.hpp"

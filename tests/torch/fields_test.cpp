@@ -24,18 +24,15 @@
 #include <torch/optim/adam.h>
 #include <torch/optim/sgd.h>
 
-#include <rubato/model/builtin_models.hpp>
-#include <rubato/scaling/rule.hpp>
-#include <rubato/torch/arrays.hpp>
-#include <rubato/torch/losses.hpp>
-#include <rubato/train/best_weights.hpp>
-#include <rubato/train/early_stopping.hpp>
-#include <rubato/train/monitor.hpp>
-#include <rubato/train/patience.hpp>
+#include <rubato/libtorch/dataset.hpp>
+#include <rubato/libtorch/model.hpp>
+#include <rubato/libtorch/trainer.hpp>
+#include <rubato/loop/observers.hpp>
+#include <rubato/numbers/rule.hpp>
 
-#include "core/memory.hpp"
-#include "operators/operators.hpp"
-#include "scaling/noise_scale.hpp"
+#include "base/core/system/memory.hpp"
+#include "libtorch/operators/operators.hpp"
+#include "numbers/scaling/noise_scale.hpp"
 #include "support/error_of.hpp"
 #include "torch/small_run.hpp"
 #include "torch/support.hpp"
@@ -656,7 +653,7 @@ TEST(Groups, OfNoDecayHaveNoLayerWiseRateEither) {
 // Evaluations are of the operators that were chosen, bit for bit.
 TEST(Evaluation, IsByTheOperatorsAskedFor) {
   const TensorDataset data = test::digits(64, 3);
-  const auto loss_by = [&](const OwnOperators& operators) {
+  const auto loss_by = [&](const ReplacedOperators& operators) {
     const TrainOptions options{.threads = 1};
     TorchTrainer trainer(builtin_model("mnist-cnn", {}), nll_loss(), data, Trace::constant(32),
                          options, {.operators = operators});
@@ -672,7 +669,7 @@ TEST(Evaluation, IsByTheOperatorsAskedFor) {
     return loss;
   };
   const double ours = loss_by({});
-  const double theirs = loss_by(OwnOperators::none());
+  const double theirs = loss_by(ReplacedOperators::none());
   EXPECT_NEAR(ours, theirs, 1e-5);
 }
 

@@ -11,7 +11,7 @@
 #include <gmock/gmock.h>
 #include <torch/nn/modules/linear.h>
 
-#include <rubato/model/module.hpp>
+#include <rubato/libtorch/module.hpp>
 
 #include "networks.hpp"
 #include "small_run.hpp"

@@ -13,10 +13,9 @@
 #include <torch/nn/modules/batchnorm.h>
 #include <torch/nn/modules/linear.h>
 
-#include <rubato/model/module.hpp>
+#include <rubato/libtorch/module.hpp>
+#include <rubato/libtorch/trainer.hpp>
 #include <rubato/testing.hpp>
-#include <rubato/torch/losses.hpp>
-#include <rubato/torch/torch_trainer.hpp>
 
 #include "support.hpp"
 #include "support/error_of.hpp"

@@ -1,4 +1,4 @@
-#include "model/initializer.hpp"
+#include "libtorch/model/networks/initializer.hpp"
 
 #include <cmath>
 #include <cstdint>
@@ -10,7 +10,7 @@
 #include <torch/nn/modules/batchnorm.h>
 #include <torch/nn/modules/linear.h>
 
-#include <rubato/model/module.hpp>
+#include <rubato/libtorch/module.hpp>
 
 #include "small_run.hpp"
 #include "support.hpp"

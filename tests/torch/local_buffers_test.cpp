@@ -10,11 +10,10 @@
 #include <torch/nn/modules/batchnorm.h>
 #include <torch/nn/modules/linear.h>
 
-#include <rubato/model/module.hpp>
-#include <rubato/plan/shuffle.hpp>
+#include <rubato/libtorch/module.hpp>
+#include <rubato/libtorch/trainer.hpp>
+#include <rubato/steps/random.hpp>
 #include <rubato/testing.hpp>
-#include <rubato/torch/losses.hpp>
-#include <rubato/torch/torch_trainer.hpp>
 
 #include "support.hpp"
 #include "support/error_of.hpp"
@@ -51,7 +50,7 @@ TrainOptions one_step(std::int64_t cores, int threads = 2) {
 TorchTrainer trained_locally(const TrainOptions& options) {
   TorchTrainer trainer(model_factory<LinearThenNorm>(), mse_loss(), samples_of_24(),
                        test::trace_of({24}), options,
-                       {.operators = OwnOperators::none(), .buffers = BufferUse::local});
+                       {.operators = ReplacedOperators::none(), .buffers = BufferUse::local});
   trainer.fit();
   return trainer;
 }
@@ -62,7 +61,7 @@ std::vector<at::Tensor> expected_buffers(const TrainOptions& options,
                                          const std::vector<std::int64_t>& minibatches) {
   TorchTrainer fresh(model_factory<LinearThenNorm>(), mse_loss(), samples_of_24(),
                      test::trace_of({24}), options,
-                     {.operators = OwnOperators::none(), .buffers = BufferUse::local});
+                     {.operators = ReplacedOperators::none(), .buffers = BufferUse::local});
   LinearThenNorm plain;
   const at::NoGradGuard no_grad;
   const auto parameters = plain.named_parameters();

@@ -3,8 +3,7 @@
 #include <ATen/Functions.h>
 #include <gmock/gmock.h>
 
-#include <rubato/torch/losses.hpp>
-#include <rubato/torch/torch_trainer.hpp>
+#include <rubato/libtorch/trainer.hpp>
 
 #include "small_run.hpp"
 #include "support.hpp"

@@ -7,7 +7,7 @@
 #include <ATen/TensorOperators.h>
 #include <gmock/gmock.h>
 
-#include <rubato/torch/torch_trainer.hpp>
+#include <rubato/libtorch/trainer.hpp>
 
 #include "small_run.hpp"
 #include "support.hpp"

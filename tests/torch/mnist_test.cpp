@@ -3,10 +3,9 @@
 
 #include <gmock/gmock.h>
 
-#include <rubato/data/idx.hpp>
-#include <rubato/model/builtin_models.hpp>
-#include <rubato/torch/losses.hpp>
-#include <rubato/torch/torch_trainer.hpp>
+#include <rubato/libtorch/model.hpp>
+#include <rubato/libtorch/trainer.hpp>
+#include <rubato/loop/images.hpp>
 
 #include "support.hpp"
 

@@ -14,8 +14,8 @@
 #include <gmock/gmock.h>
 #include <torch/csrc/jit/serialization/pickle.h>
 
-#include <rubato/model/builtin_models.hpp>
-#include <rubato/torch/weights.hpp>
+#include <rubato/libtorch/model.hpp>
+#include <rubato/libtorch/trainer.hpp>
 
 #include "support/python_models.hpp"
 #include "support/temp_folder.hpp"
@@ -27,7 +27,7 @@ using testing::HasSubstr;
 
 constexpr const char* kPython = "/usr/bin/python3";
 
-// src/python/rubato/models.py
+// src/clients/python/rubato/models.py
 class ModelTwins : public testing::TestWithParam<std::string_view> {};
 
 // A model whose buffers are not what they are made with.

@@ -10,10 +10,9 @@
 #include <nlohmann/json.hpp>
 #include <torch/nn/module.h>
 
-#include <rubato/model/module.hpp>
-#include <rubato/torch/arrays.hpp>
-#include <rubato/torch/losses.hpp>
-#include <rubato/torch/torch_trainer.hpp>
+#include <rubato/libtorch/dataset.hpp>
+#include <rubato/libtorch/module.hpp>
+#include <rubato/libtorch/trainer.hpp>
 
 #include "support.hpp"
 

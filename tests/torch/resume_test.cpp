@@ -7,14 +7,11 @@
 
 #include <gmock/gmock.h>
 
-#include <rubato/model/builtin_models.hpp>
-#include <rubato/state/state_file.hpp>
-#include <rubato/torch/arrays.hpp>
-#include <rubato/torch/augment.hpp>
-#include <rubato/torch/losses.hpp>
-#include <rubato/torch/torch_trainer.hpp>
-#include <rubato/train/best_weights.hpp>
-#include <rubato/train/early_stopping.hpp>
+#include <rubato/base/state.hpp>
+#include <rubato/libtorch/dataset.hpp>
+#include <rubato/libtorch/model.hpp>
+#include <rubato/libtorch/trainer.hpp>
+#include <rubato/loop/observers.hpp>
 
 #include "support.hpp"
 #include "support/error_of.hpp"

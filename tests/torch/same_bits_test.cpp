@@ -13,12 +13,11 @@
 #include <ATen/Functions.h>
 #include <gmock/gmock.h>
 
-#include <rubato/model/builtin_models.hpp>
-#include <rubato/model/module.hpp>
-#include <rubato/runtime/reducer.hpp>
-#include <rubato/state/state_file.hpp>
-#include <rubato/torch/losses.hpp>
-#include <rubato/torch/torch_trainer.hpp>
+#include <rubato/base/state.hpp>
+#include <rubato/libtorch/model.hpp>
+#include <rubato/libtorch/module.hpp>
+#include <rubato/libtorch/trainer.hpp>
+#include <rubato/loop/reducer.hpp>
 
 #include "networks.hpp"
 #include "support.hpp"

@@ -1,6 +1,6 @@
 // Samples as tensors: made once, or for each minibatch.
 
-#include "torch/sample_dataset.hpp"
+#include "libtorch/torch/data/sample_dataset.hpp"
 
 #include <limits>
 #include <memory>
@@ -10,7 +10,7 @@
 #include <ATen/Functions.h>
 #include <gmock/gmock.h>
 
-#include "data/digits.hpp"
+#include "loop/data/digits/digits.hpp"
 
 namespace rubato {
 namespace {

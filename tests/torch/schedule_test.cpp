@@ -4,9 +4,9 @@
 
 #include <gmock/gmock.h>
 
-#include <rubato/torch/torch_trainer.hpp>
+#include <rubato/libtorch/trainer.hpp>
 
-#include "scaling/lr_schedules.hpp"
+#include "numbers/scaling/schedules/lr_schedules.hpp"
 #include "small_run.hpp"
 #include "support.hpp"
 #include "support/error_of.hpp"

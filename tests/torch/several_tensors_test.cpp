@@ -15,13 +15,12 @@
 #include <torch/nn/module.h>
 #include <torch/nn/modules/linear.h>
 
-#include <rubato/model/module.hpp>
-#include <rubato/model/script.hpp>
+#include <rubato/libtorch/dataset.hpp>
+#include <rubato/libtorch/model.hpp>
+#include <rubato/libtorch/module.hpp>
+#include <rubato/libtorch/trainer.hpp>
+#include <rubato/loop/objective.hpp>
 #include <rubato/testing.hpp>
-#include <rubato/torch/dataset.hpp>
-#include <rubato/torch/losses.hpp>
-#include <rubato/torch/torch_trainer.hpp>
-#include <rubato/train/training_error.hpp>
 
 #include "support.hpp"
 #include "support/error_of.hpp"

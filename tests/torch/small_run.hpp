@@ -9,9 +9,8 @@
 #include <ATen/Functions.h>
 #include <torch/nn/modules/linear.h>
 
-#include <rubato/model/module.hpp>
-#include <rubato/torch/losses.hpp>
-#include <rubato/torch/torch_trainer.hpp>
+#include <rubato/libtorch/module.hpp>
+#include <rubato/libtorch/trainer.hpp>
 
 #include "support.hpp"
 

@@ -9,9 +9,8 @@
 #include <gmock/gmock.h>
 #include <nlohmann/json.hpp>
 
-#include <rubato/torch/arrays.hpp>
-#include <rubato/train/best_weights.hpp>
-#include <rubato/train/early_stopping.hpp>
+#include <rubato/libtorch/dataset.hpp>
+#include <rubato/loop/observers.hpp>
 
 #include "small_run.hpp"
 #include "support.hpp"

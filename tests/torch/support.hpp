@@ -9,11 +9,11 @@
 
 #include <ATen/core/Tensor.h>
 
+#include <rubato/libtorch/dataset.hpp>
+#include <rubato/libtorch/trainer.hpp>
 #include <rubato/testing.hpp>
-#include <rubato/torch/arrays.hpp>
-#include <rubato/torch/torch_trainer.hpp>
 
-#include "data/digits.hpp"
+#include "loop/data/digits/digits.hpp"
 
 namespace rubato::test {
 

@@ -16,13 +16,11 @@
 #include <torch/optim/adam.h>
 #include <torch/optim/sgd.h>
 
-#include <rubato/model/builtin_models.hpp>
-#include <rubato/model/module.hpp>
-#include <rubato/torch/arrays.hpp>
-#include <rubato/torch/environment.hpp>
-#include <rubato/torch/losses.hpp>
-#include <rubato/torch/torch_trainer.hpp>
-#include <rubato/train/monitor.hpp>
+#include <rubato/libtorch/dataset.hpp>
+#include <rubato/libtorch/model.hpp>
+#include <rubato/libtorch/module.hpp>
+#include <rubato/libtorch/trainer.hpp>
+#include <rubato/loop/observers.hpp>
 
 #include "small_run.hpp"
 #include "support.hpp"

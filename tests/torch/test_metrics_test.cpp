@@ -7,9 +7,8 @@
 #include <gmock/gmock.h>
 #include <torch/nn/modules/linear.h>
 
-#include <rubato/model/module.hpp>
-#include <rubato/torch/losses.hpp>
-#include <rubato/torch/torch_trainer.hpp>
+#include <rubato/libtorch/module.hpp>
+#include <rubato/libtorch/trainer.hpp>
 
 namespace rubato {
 namespace {

@@ -15,11 +15,10 @@
 #include <ATen/core/grad_mode.h>
 #include <gmock/gmock.h>
 
-#include <rubato/model/builtin_models.hpp>
-#include <rubato/plan/shuffle.hpp>
-#include <rubato/torch/losses.hpp>
-#include <rubato/torch/torch_trainer.hpp>
-#include <rubato/train/training_error.hpp>
+#include <rubato/libtorch/model.hpp>
+#include <rubato/libtorch/trainer.hpp>
+#include <rubato/loop/objective.hpp>
+#include <rubato/steps/random.hpp>
 
 #include "support.hpp"
 #include "support/error_of.hpp"

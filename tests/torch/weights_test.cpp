@@ -7,8 +7,8 @@
 #include <gmock/gmock.h>
 #include <torch/csrc/jit/serialization/pickle.h>
 
-#include <rubato/core/error.hpp>
-#include <rubato/torch/weights.hpp>
+#include <rubato/base/error.hpp>
+#include <rubato/libtorch/trainer.hpp>
 
 #include "support/error_of.hpp"
 

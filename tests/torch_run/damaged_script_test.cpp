@@ -8,7 +8,7 @@
 #include <ATen/Functions.h>
 #include <gmock/gmock.h>
 
-#include <rubato/model/script.hpp>
+#include <rubato/libtorch/model.hpp>
 
 #include "support/damaged_files.hpp"
 #include "support/error_of.hpp"

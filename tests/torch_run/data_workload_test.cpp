@@ -12,11 +12,11 @@
 #include <torch/csrc/jit/api/module.h>
 #include <torch/csrc/jit/serialization/pickle.h>
 
-#include <rubato/run/evaluation.hpp>
-#include <rubato/torch_run/torch_workload.hpp>
+#include <rubato/libtorch/workload.hpp>
+#include <rubato/runs/workload.hpp>
 
-#include "config/engine.hpp"
-#include "run/run_data.hpp"
+#include "runs/config/values/engine.hpp"
+#include "runs/run/workload/run_data.hpp"
 #include "support/error_of.hpp"
 #include "support/idx_images.hpp"
 #include "support/temp_folder.hpp"

@@ -8,13 +8,11 @@
 #include <gmock/gmock.h>
 #include <torch/nn/modules/linear.h>
 
-#include <rubato/config/configuration_file.hpp>
-#include <rubato/model/module.hpp>
-#include <rubato/run/run.hpp>
-#include <rubato/torch/environment.hpp>
-#include <rubato/torch/losses.hpp>
-#include <rubato/torch_run/own_workload.hpp>
-#include <rubato/torch_run/torch_workload.hpp>
+#include <rubato/libtorch/module.hpp>
+#include <rubato/libtorch/trainer.hpp>
+#include <rubato/libtorch/workload.hpp>
+#include <rubato/runs/run.hpp>
+#include <rubato/runs/run_configuration.hpp>
 
 #include "support/error_of.hpp"
 #include "support/temp_folder.hpp"

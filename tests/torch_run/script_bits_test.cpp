@@ -7,14 +7,13 @@
 
 #include <gmock/gmock.h>
 
-#include <rubato/model/script.hpp>
+#include <rubato/libtorch/dataset.hpp>
+#include <rubato/libtorch/model.hpp>
+#include <rubato/libtorch/trainer.hpp>
 #include <rubato/testing.hpp>
-#include <rubato/torch/arrays.hpp>
-#include <rubato/torch/losses.hpp>
-#include <rubato/torch/torch_trainer.hpp>
 
-#include "data/digits.hpp"
-#include "model/script_instances.hpp"
+#include "libtorch/model/script/script_instances.hpp"
+#include "loop/data/digits/digits.hpp"
 #include "script_models.hpp"
 #include "support/error_of.hpp"
 #include "support/temp_folder.hpp"

@@ -8,16 +8,16 @@
 
 #include <gmock/gmock.h>
 
-#include <rubato/config/configuration_file.hpp>
-#include <rubato/model/script.hpp>
-#include <rubato/run/run.hpp>
-#include <rubato/torch/weights.hpp>
-#include <rubato/torch_run/torch_workload.hpp>
+#include <rubato/libtorch/model.hpp>
+#include <rubato/libtorch/trainer.hpp>
+#include <rubato/libtorch/workload.hpp>
+#include <rubato/runs/run.hpp>
+#include <rubato/runs/run_configuration.hpp>
 
+#include "libtorch/torch_run/run_loss.hpp"
 #include "script_models.hpp"
 #include "support/error_of.hpp"
 #include "support/temp_folder.hpp"
-#include "torch_run/run_loss.hpp"
 
 namespace rubato {
 namespace {

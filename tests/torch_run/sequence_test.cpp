@@ -10,11 +10,9 @@
 #include <gmock/gmock.h>
 #include <torch/csrc/jit/serialization/pickle.h>
 
-#include <rubato/model/builtin_models.hpp>
-#include <rubato/torch/arrays.hpp>
-#include <rubato/torch/losses.hpp>
-#include <rubato/torch/torch_trainer.hpp>
-#include <rubato/torch/weights.hpp>
+#include <rubato/libtorch/dataset.hpp>
+#include <rubato/libtorch/model.hpp>
+#include <rubato/libtorch/trainer.hpp>
 
 #include "support/error_of.hpp"
 #include "support/python_models.hpp"

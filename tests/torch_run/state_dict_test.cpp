@@ -13,9 +13,9 @@
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 
-#include <rubato/core/error.hpp>
-#include <rubato/torch/arrays.hpp>
-#include <rubato/torch/weights.hpp>
+#include <rubato/base/error.hpp>
+#include <rubato/libtorch/dataset.hpp>
+#include <rubato/libtorch/trainer.hpp>
 
 #include "data/archive_files.hpp"
 #include "support/error_of.hpp"

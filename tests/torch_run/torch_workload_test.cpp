@@ -6,12 +6,12 @@
 
 #include <gmock/gmock.h>
 
-#include <rubato/config/configuration_file.hpp>
-#include <rubato/torch_run/torch_workload.hpp>
+#include <rubato/libtorch/workload.hpp>
+#include <rubato/runs/run_configuration.hpp>
 
-#include "config/engine.hpp"
+#include "libtorch/torch_run/portable_kernels.hpp"
+#include "runs/config/values/engine.hpp"
 #include "support/error_of.hpp"
-#include "torch_run/portable_kernels.hpp"
 
 namespace rubato {
 namespace {
@@ -35,7 +35,7 @@ TEST(TorchOptions, AreThoseOfTheConfiguration) {
       {"operators = \"max-pool\"",
        [](const auto& o) {
          return o.operators ==
-                OwnOperators{.convolution = false, .max_pool = true, .batch_norm = false};
+                ReplacedOperators{.convolution = false, .max_pool = true, .batch_norm = false};
        }},
       {"init = \"msra:fan=out\"",
        [](const auto& o) {

@@ -7,8 +7,7 @@
 #include <gmock/gmock.h>
 #include <nlohmann/json.hpp>
 
-#include <rubato/trace/availability_steps.hpp>
-#include <rubato/trace/generators.hpp>
+#include <rubato/steps/availability.hpp>
 
 #include "support/error_of.hpp"
 

@@ -3,7 +3,7 @@
 
 #include <gmock/gmock.h>
 
-#include <rubato/trace/availability.hpp>
+#include <rubato/steps/availability.hpp>
 
 #include "support/error_of.hpp"
 

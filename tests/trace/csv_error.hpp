@@ -3,7 +3,7 @@
 #include <string>
 #include <string_view>
 
-#include <rubato/trace/trace.hpp>
+#include <rubato/steps/trace.hpp>
 
 #include "support/error_of.hpp"
 

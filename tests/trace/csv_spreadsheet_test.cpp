@@ -6,11 +6,11 @@
 
 #include <gmock/gmock.h>
 
-#include <rubato/trace/trace.hpp>
+#include <rubato/steps/trace.hpp>
 
+#include "base/core/tables/csv_line.hpp"
 #include "support/error_of.hpp"
 #include "trace/csv_error.hpp"
-#include "trace/csv_line.hpp"
 
 namespace rubato {
 namespace {

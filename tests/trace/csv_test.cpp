@@ -4,7 +4,7 @@
 
 #include <gmock/gmock.h>
 
-#include <rubato/trace/trace.hpp>
+#include <rubato/steps/trace.hpp>
 
 #include "support/error_of.hpp"
 #include "support/temp_folder.hpp"

@@ -10,8 +10,8 @@
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 
-#include <rubato/core/spec.hpp>
-#include <rubato/trace/generators.hpp>
+#include <rubato/base/spec.hpp>
+#include <rubato/steps/availability.hpp>
 
 #include "support/error_of.hpp"
 

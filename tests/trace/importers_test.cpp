@@ -6,7 +6,7 @@
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 
-#include <rubato/trace/availability.hpp>
+#include <rubato/steps/availability.hpp>
 
 #include "support/error_of.hpp"
 #include "support/temp_folder.hpp"

@@ -3,7 +3,7 @@
 
 #include <gmock/gmock.h>
 
-#include <rubato/trace/trace.hpp>
+#include <rubato/steps/trace.hpp>
 
 #include "support/error_of.hpp"
 

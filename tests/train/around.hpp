@@ -8,8 +8,8 @@
 #include <utility>
 #include <vector>
 
+#include <rubato/loop/objective.hpp>
 #include <rubato/testing.hpp>
-#include <rubato/train/objective.hpp>
 
 namespace rubato::test {
 

@@ -11,8 +11,8 @@
 
 #include <gmock/gmock.h>
 
-#include <rubato/runtime/reducer.hpp>
-#include <rubato/state/state_file.hpp>
+#include <rubato/base/state.hpp>
+#include <rubato/loop/reducer.hpp>
 #include <rubato/testing.hpp>
 
 #include "support/error_of.hpp"

@@ -16,7 +16,7 @@
 
 #include <gmock/gmock.h>
 
-#include <rubato/eigen/function_objective.hpp>
+#include <rubato/loop/eigen.hpp>
 #include <rubato/testing.hpp>
 
 #include "support/error_of.hpp"
@@ -260,7 +260,7 @@ TEST(OwnReducer, WhoseSumLacksSomethingEndsTraining) {
 // Does with the gradient what a function says.
 template <class Function>
 OwnGradientTransform with_values(std::string name, Function function) {
-  return gradient_transform(std::move(name), [function](const StepGradient<double>& gradient,
+  return function_transform(std::move(name), [function](const StepGradient<double>& gradient,
                                                         Workers&) { function(gradient.values); });
 }
 
@@ -311,7 +311,7 @@ TEST(GradientTransforms, ChangeTheNormsThatLayerWiseRatesGoBy) {
     const Trainer trainer = trained([factor](TrainOptions& options) {
       options.optimizer = {.kind = OptimizerKind::lars};
       options.gradient_transforms = {
-          gradient_transform("times", [factor](const StepGradient<double>& gradient, Workers&) {
+          function_transform("times", [factor](const StepGradient<double>& gradient, Workers&) {
             if (gradient.step.value() == 0) return;
             for (double& value : gradient.values) value *= factor;
           })};
@@ -385,7 +385,7 @@ TEST(GradientTransforms, SeeTheStep) {
   std::vector<std::vector<double>> weights;
   const Trainer trainer = trained([&](TrainOptions& options) {
     options.gradient_transforms = {
-        gradient_transform("see", [&](const StepGradient<double>& gradient, Workers& workers) {
+        function_transform("see", [&](const StepGradient<double>& gradient, Workers& workers) {
           EXPECT_EQ(workers.threads(), 2);
           EXPECT_EQ(gradient.batch_size, 4 * gradient.minibatches);
           EXPECT_EQ(gradient.parameters.size(), gradient.values.size());
@@ -407,7 +407,7 @@ TEST(GradientTransforms, DrawNumbersOfTheirOwn) {
   std::vector<double> noise;
   std::vector<std::uint64_t> seeds;
   const auto note_seed = [&](const std::string& name) {
-    return gradient_transform(name, [&](const StepGradient<double>& gradient, Workers&) {
+    return function_transform(name, [&](const StepGradient<double>& gradient, Workers&) {
       seeds.push_back(gradient.stream.seed);
       EXPECT_EQ(gradient.stream.minibatch, -1) << "no minibatch has that key";
     });
@@ -508,7 +508,7 @@ TEST(GradientTransforms, ThatFailEndTrainingWithTheParametersOfTheStepBefore) {
     std::vector<double> expected;
     Trainer trainer = maker_of([&](TrainOptions& options) {
       options.gradient_transforms = {
-          gradient_transform("bad", [&](const StepGradient<double>& gradient, Workers&) {
+          function_transform("bad", [&](const StepGradient<double>& gradient, Workers&) {
             if (gradient.step.value() != 2) return;
             expected.assign(gradient.parameters.begin(), gradient.parameters.end());
             fail(gradient.values);

@@ -17,8 +17,8 @@
 
 #include <gmock/gmock.h>
 
-#include <rubato/eigen/noisy_quadratic.hpp>
-#include <rubato/runtime/reducer.hpp>
+#include <rubato/loop/eigen.hpp>
+#include <rubato/loop/reducer.hpp>
 #include <rubato/testing.hpp>
 
 #include "support/error_of.hpp"

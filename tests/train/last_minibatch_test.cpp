@@ -9,7 +9,7 @@
 
 #include <gmock/gmock.h>
 
-#include <rubato/eigen/function_objective.hpp>
+#include <rubato/loop/eigen.hpp>
 #include <rubato/testing.hpp>
 
 #include "train/around.hpp"
@@ -73,7 +73,7 @@ TEST(LastMinibatch, CountsForTheSamplesThatItHas) {
       [](TrainOptions& options) { options.optimizer.kind = OptimizerKind::adam; },
       [](TrainOptions& options) { options.optimizer.trust = 0.1; },
       [](TrainOptions& options) {
-        options.gradient_transforms = {gradient_transform("none", [](const auto&, Workers&) {})};
+        options.gradient_transforms = {function_transform("none", [](const auto&, Workers&) {})};
       }};
   for (std::size_t i = 0; i < changes.size(); ++i) {
     SCOPED_TRACE(i);

@@ -15,12 +15,11 @@
 
 #include <gmock/gmock.h>
 
-#include <rubato/machine/cpus.hpp>
-#include <rubato/scaling/adascale_estimator.hpp>
-#include <rubato/state/state_file.hpp>
+#include <rubato/base/machine.hpp>
+#include <rubato/base/state.hpp>
+#include <rubato/loop/observers.hpp>
+#include <rubato/numbers/adascale_estimator.hpp>
 #include <rubato/testing.hpp>
-#include <rubato/train/best_weights.hpp>
-#include <rubato/train/monitor.hpp>
 
 #include "support/error_of.hpp"
 #include "train/around.hpp"

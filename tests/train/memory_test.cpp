@@ -8,10 +8,10 @@
 
 #include <gmock/gmock.h>
 
-#include <rubato/eigen/noisy_quadratic.hpp>
+#include <rubato/loop/eigen.hpp>
 #include <rubato/testing.hpp>
 
-#include "runtime/host_sum.hpp"
+#include "loop/runtime/host_sum.hpp"
 #include "support/error_of.hpp"
 #include "train/around.hpp"
 

@@ -8,9 +8,8 @@
 
 #include <gmock/gmock.h>
 
+#include <rubato/loop/observers.hpp>
 #include <rubato/testing.hpp>
-#include <rubato/train/best_weights.hpp>
-#include <rubato/train/early_stopping.hpp>
 
 #include "support/error_of.hpp"
 #include "train/plug_points.hpp"

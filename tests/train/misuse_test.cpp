@@ -9,11 +9,11 @@
 
 #include <gmock/gmock.h>
 
+#include <rubato/loop/observers.hpp>
 #include <rubato/testing.hpp>
-#include <rubato/train/monitor.hpp>
 
-#include "optim/lars.hpp"
-#include "optim/sgd.hpp"
+#include "loop/optim/methods/lars.hpp"
+#include "loop/optim/methods/sgd.hpp"
 #include "support/error_of.hpp"
 #include "train/around.hpp"
 

@@ -8,10 +8,9 @@
 
 #include <gmock/gmock.h>
 
-#include <rubato/state/state_file.hpp>
+#include <rubato/base/state.hpp>
+#include <rubato/loop/observers.hpp>
 #include <rubato/testing.hpp>
-#include <rubato/train/best_weights.hpp>
-#include <rubato/train/early_stopping.hpp>
 
 #include "support/error_of.hpp"
 #include "support/no_training.hpp"

@@ -6,9 +6,8 @@
 
 #include <gmock/gmock.h>
 
-#include <rubato/state/state.hpp>
-#include <rubato/train/early_stopping.hpp>
-#include <rubato/train/monitor.hpp>
+#include <rubato/base/state.hpp>
+#include <rubato/loop/observers.hpp>
 
 #include "support/no_training.hpp"
 

@@ -15,11 +15,10 @@
 #include <utility>
 #include <vector>
 
-#include <rubato/plan/normal_numbers.hpp>
-#include <rubato/sim/clocked_source.hpp>
-#include <rubato/sim/timed_source.hpp>
-#include <rubato/trace/generators.hpp>
-#include <rubato/train/trainer.hpp>
+#include <rubato/loop/trainer.hpp>
+#include <rubato/steps/availability.hpp>
+#include <rubato/steps/modelled_time.hpp>
+#include <rubato/steps/random.hpp>
 
 namespace rubato::test {
 
@@ -82,7 +81,7 @@ inline Sampler rotated(std::int64_t shift) {
 
 // A gradient transform that remembers nothing.
 inline OwnGradientTransform gaussian_noise(double deviation) {
-  return gradient_transform(
+  return function_transform(
       "noise " + std::to_string(deviation), [deviation](const auto& gradient, Workers& workers) {
         using T = typename std::decay_t<decltype(gradient.values)>::value_type;
         const NormalNumbers normal(gradient.stream);

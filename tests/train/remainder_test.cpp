@@ -12,8 +12,8 @@
 
 #include <gmock/gmock.h>
 
-#include <rubato/plan/shuffle.hpp>
-#include <rubato/state/state_file.hpp>
+#include <rubato/base/state.hpp>
+#include <rubato/steps/random.hpp>
 #include <rubato/testing.hpp>
 
 #include "support/error_of.hpp"

@@ -1,6 +1,6 @@
 // The norms of a step, against those computed by hand.
 
-#include "train/step_meter.hpp"
+#include "loop/train/step/step_meter.hpp"
 
 #include <array>
 #include <cmath>

@@ -1,4 +1,4 @@
-#include "train/training_memory.hpp"
+#include "loop/train/checks/training_memory.hpp"
 
 #include <gmock/gmock.h>
 

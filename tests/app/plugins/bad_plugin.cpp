@@ -2,8 +2,8 @@
 
 #include <stdexcept>
 
-#include <rubato/config/families.hpp>
-#include <rubato/scaling/rule.hpp>
+#include <rubato/numbers/rule.hpp>
+#include <rubato/runs/run_configuration.hpp>
 
 #define OLDER 1
 #define THROWS 2

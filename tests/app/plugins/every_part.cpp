@@ -3,7 +3,7 @@
 #include <cstdint>
 #include <memory>
 
-#include <rubato/config/families.hpp>
+#include <rubato/runs/run_configuration.hpp>
 
 #include "train/plug_points.hpp"
 

@@ -6,9 +6,9 @@
 
 #include <dlfcn.h>
 
-#include <rubato/machine/kernels.hpp>
-#include <rubato/plan/plan.hpp>
-#include <rubato/torch/environment.hpp>
+#include <rubato/base/machine.hpp>
+#include <rubato/libtorch/trainer.hpp>
+#include <rubato/steps/plan.hpp>
 
 namespace {
 

@@ -2,8 +2,8 @@
 #include <cstdio>
 #include <cstdlib>
 
-#include <rubato/plan/plan.hpp>
-#include <rubato/trace/trace.hpp>
+#include <rubato/steps/plan.hpp>
+#include <rubato/steps/trace.hpp>
 
 int main() {
   rubato::Planner planner(rubato::Trace::elastic(),

@@ -1,0 +1,366 @@
+#pragma once
+
+#include <array>
+#include <concepts>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <filesystem>
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include <rubato/base/error.hpp>
+#include <rubato/base/index.hpp>
+#include <rubato/base/parse.hpp>
+
+namespace rubato {
+
+/// Takes the next bytes of a file or of a message.
+using ByteSink = std::function<void(std::string_view bytes)>;
+
+/// Gives all bytes of something to a sink, in their order and piece by piece, so that what is large
+/// never lies in memory as a whole.
+using ByteSource = std::function<void(const ByteSink& sink)>;
+
+struct NamedArray;  // state/named_array.hpp
+
+/// The types of elements that a State holds. The names are those of the safetensors format.
+enum class ElementType { f64, f32, f16, bf16, i64, i32, i16, i8, u8, boolean };
+
+struct ElementTypeName {
+  ElementType type;
+  std::string_view name;
+  std::size_t bytes;
+};
+inline constexpr std::array<ElementTypeName, 10> kElementTypes{{{ElementType::f64, "F64", 8},
+                                                                {ElementType::f32, "F32", 4},
+                                                                {ElementType::f16, "F16", 2},
+                                                                {ElementType::bf16, "BF16", 2},
+                                                                {ElementType::i64, "I64", 8},
+                                                                {ElementType::i32, "I32", 4},
+                                                                {ElementType::i16, "I16", 2},
+                                                                {ElementType::i8, "I8", 1},
+                                                                {ElementType::u8, "U8", 1},
+                                                                {ElementType::boolean, "BOOL", 1}}};
+
+[[nodiscard]] std::string_view name_of(ElementType type);
+[[nodiscard]] std::size_t size_of(ElementType type);
+
+/// An array of numbers as it lies in memory.
+struct StateArray {
+  ElementType type = ElementType::f64;
+  /// Empty for a single number.
+  std::vector<std::int64_t> shape{};
+  /// Row-major, in the machine's (little-endian) order.
+  std::string bytes{};
+
+  friend bool operator==(const StateArray&, const StateArray&) = default;
+};
+
+template <class T>
+concept StateElement =
+    std::same_as<T, double> || std::same_as<T, float> || std::same_as<T, std::int64_t>;
+
+template <StateElement T>
+[[nodiscard]] constexpr ElementType element_type_of() {
+  if constexpr (std::same_as<T, double>) return ElementType::f64;
+  if constexpr (std::same_as<T, float>) return ElementType::f32;
+  if constexpr (std::same_as<T, std::int64_t>) return ElementType::i64;
+}
+
+/// All that a computation must remember to go on from where it is: arrays and texts by name. A
+/// value; write_state() and read_state() keep it in a file.
+///
+/// Whatever is asked for and is not there, or not of that type or size, is an Error that names it;
+/// so is a name that is put a second time.
+class State {
+ public:
+  /// A name is put once, for an array or for a text. The bytes are those of the shape.
+  void put_array(std::string_view name, StateArray array);
+  void put_text(std::string_view name, std::string text);
+  template <StateElement T>
+  void put(std::string_view name, std::span<const T> values) {
+    put_array(name, {.type = element_type_of<T>(),
+                     .shape = {static_cast<std::int64_t>(values.size())},
+                     .bytes = {reinterpret_cast<const char*>(values.data()), values.size_bytes()}});
+  }
+  template <StateElement T>
+  void put(std::string_view name, const std::vector<T>& values) {
+    put(name, std::span<const T>(values));
+  }
+  template <StateElement T>
+  void put(std::string_view name, T value) {
+    put_array(name, {.type = element_type_of<T>(),
+                     .shape = {},
+                     .bytes = {reinterpret_cast<const char*>(&value), sizeof(T)}});
+  }
+
+  /// Puts all that `part` holds, each name behind "NAME/": a state within a state.
+  void put(std::string_view name, State part);
+  /// The state that was put so; empty where there is none. What it throws has the whole name.
+  [[nodiscard]] State part(std::string_view name) const;
+  [[nodiscard]] bool empty() const { return arrays_.empty() && texts_.empty(); }
+
+  [[nodiscard]] bool has(std::string_view name) const { return arrays_.contains(name); }
+  [[nodiscard]] bool has_text(std::string_view name) const { return texts_.contains(name); }
+  [[nodiscard]] const StateArray& array(std::string_view name) const;
+  [[nodiscard]] const std::string& text(std::string_view name) const;
+  template <StateElement T>
+  [[nodiscard]] std::vector<T> values(std::string_view name) const {
+    const StateArray& found = array_of(name, element_type_of<T>());
+    std::vector<T> result(found.bytes.size() / sizeof(T));
+    copy(found, result.data());
+    return result;
+  }
+  /// The values, as many as `out` has room for.
+  template <StateElement T>
+  void read(std::string_view name, std::span<T> out) const {
+    const StateArray& found = array_of(name, element_type_of<T>());
+    require_elements(name, found, out.size());
+    copy(found, out.data());
+  }
+  template <StateElement T>
+  [[nodiscard]] T value(std::string_view name) const {
+    T one{};
+    read(name, std::span<T>(&one, 1));
+    return one;
+  }
+  /// A number of things: an int64 of at least 0.
+  [[nodiscard]] std::int64_t count(std::string_view name) const;
+
+  using Arrays = std::map<std::string, StateArray, std::less<>>;
+  using Texts = std::map<std::string, std::string, std::less<>>;
+  [[nodiscard]] const Arrays& arrays() const { return arrays_; }
+  [[nodiscard]] const Texts& texts() const { return texts_; }
+
+  friend bool operator==(const State& a, const State& b) {
+    return a.arrays_ == b.arrays_ && a.texts_ == b.texts_;
+  }
+
+ private:
+  static void copy(const StateArray& from, void* to) {
+    if (!from.bytes.empty()) std::memcpy(to, from.bytes.data(), from.bytes.size());
+  }
+  [[nodiscard]] const StateArray& array_of(std::string_view name, ElementType type) const;
+  void require_elements(std::string_view name, const StateArray& array, std::size_t count) const;
+  [[nodiscard]] std::string whole_name(std::string_view name) const;
+
+  Arrays arrays_;
+  Texts texts_;
+  // Of what it is a part, for messages: "observer/best-weights/".
+  std::string within_;
+};
+
+/// Goes through all that a part remembers, entry by entry: into a state, or out of one. So what is
+/// saved and what is loaded cannot differ:
+///
+///     void visit_state(StateVisitor& state) {
+///       state.count("steps", steps_);
+///       state.values("velocity", std::span<float>(velocity_));
+///     }
+///
+/// state_of() and load_state() are those who call it. Saving changes nothing. Loading throws Error,
+/// with the entry's name, for what is not there, of another type or size, or out of its range; the
+/// part is then of no further use.
+class StateVisitor {
+ public:
+  /// Saves. The state outlives the visitor.
+  [[nodiscard]] static StateVisitor into(State& state) { return {&state, nullptr, {}}; }
+  /// Loads.
+  [[nodiscard]] static StateVisitor out_of(const State& state) { return {nullptr, &state, {}}; }
+  static StateVisitor out_of(State&& state) = delete;
+
+  /// Whether it loads, for what follows from the entries or is done to files because of them.
+  [[nodiscard]] bool loading() const { return from_ != nullptr; }
+  /// Whether an entry that need not be there is: `saved` where it saves.
+  [[nodiscard]] bool has(std::string_view name, bool saved) const;
+  /// Whether it loads and there is no entry at all.
+  [[nodiscard]] bool has_none() const;
+
+  template <StateElement T>
+  void value(std::string_view name, T& value) {
+    values(name, std::span<T>(&value, 1), {});
+  }
+  /// A number of things: at least 0.
+  void count(std::string_view name, std::int64_t& count);
+  template <class Tag>
+  void count(std::string_view name, Index<Tag>& index) {
+    std::int64_t of_index = index.value();
+    count(name, of_index);
+    index = Index<Tag>(of_index);
+  }
+  /// Values, as many as there is room for.
+  template <StateElement T>
+  void values(std::string_view name, std::span<T> values) {
+    this->values(name, values, {static_cast<std::int64_t>(values.size())});
+  }
+  /// Any number of values.
+  template <StateElement T>
+  void list(std::string_view name, std::vector<T>& values) {
+    if (loading()) {
+      values = from_->values<T>(path(name));
+    } else {
+      to_->put(path(name), values);
+    }
+  }
+  void text(std::string_view name, std::string& text);
+  void array(std::string_view name, StateArray& array);
+  /// There where it is not empty.
+  void optional(std::string_view name, std::optional<double>& value);
+  /// There, as 1, where it is true.
+  void flag(std::string_view name, bool& value);
+  /// What a NumberVisitor visits of `part`, which messages call `what`.
+  template <class Part>
+  void numbers(std::string_view name, Part& part, std::string_view what) {
+    if (loading()) {
+      load_numbers(part, from_->values<double>(path(name)), what);
+    } else {
+      to_->put(path(name), numbers_of(part));
+    }
+  }
+
+  /// A text that the state is bound to: saves `now`, and returns it or what has been saved, for the
+  /// caller to compare the two.
+  [[nodiscard]] std::string bound(std::string_view name, const std::string& now);
+  /// The same; `now`, too, where nothing has been saved.
+  [[nodiscard]] std::string bound_if_there(std::string_view name, const std::string& now);
+
+  /// All that is visited there has its name behind "NAME/".
+  [[nodiscard]] StateVisitor part(std::string_view name) const {
+    return {to_, from_, path(name) + '/'};
+  }
+
+  /// Throws Error, "the state is damaged: WHAT", where what has been loaded is not good.
+  void require(bool good, std::string_view what) const;
+
+ private:
+  friend void visit_array(StateVisitor& state, std::string_view prefix, const NamedArray& array);
+
+  StateVisitor(State* to, const State* from, std::string prefix)
+      : to_(to), from_(from), prefix_(std::move(prefix)) {}
+
+  [[nodiscard]] std::string path(std::string_view name) const {
+    return prefix_ + std::string(name);
+  }
+  template <StateElement T>
+  void values(std::string_view name, std::span<T> values, std::vector<std::int64_t> shape) {
+    if (loading()) {
+      from_->read(path(name), values);
+    } else {
+      to_->put_array(path(name), {.type = element_type_of<T>(),
+                                  .shape = std::move(shape),
+                                  .bytes = {reinterpret_cast<const char*>(values.data()),
+                                            values.size_bytes()}});
+    }
+  }
+
+  // One of the two.
+  State* to_;
+  const State* from_;
+  std::string prefix_;
+};
+
+/// What `part` remembers; `arguments` are the further ones of its visit_state(), which changes
+/// nothing there and so may be called although it is no const function.
+template <class Part, class... Arguments>
+[[nodiscard]] State state_of(const Part& part, Arguments&&... arguments) {
+  State state;
+  StateVisitor visitor = StateVisitor::into(state);
+  const_cast<Part&>(part).visit_state(visitor, std::forward<Arguments>(arguments)...);
+  return state;
+}
+
+/// Makes `part` go on from there.
+template <class Part, class... Arguments>
+void load_state(Part&& part, const State& state, Arguments&&... arguments) {
+  StateVisitor visitor = StateVisitor::out_of(state);
+  part.visit_state(visitor, std::forward<Arguments>(arguments)...);
+}
+
+/// An array of numbers that lies elsewhere, and its name: a parameter of a model, say.
+struct NamedArray {
+  std::string name{};
+  ElementType type = ElementType::f32;
+  /// Empty for a single number.
+  std::vector<std::int64_t> shape{};
+  /// Row-major and dense.
+  void* data = nullptr;
+
+  /// Elements.
+  [[nodiscard]] std::size_t size() const;
+  [[nodiscard]] std::span<std::byte> bytes() const;
+  /// The elements. Throws Error when they are not of type T.
+  template <StateElement T>
+  [[nodiscard]] std::span<T> values() const {
+    require_type(element_type_of<T>());
+    return {static_cast<T*>(data), size()};
+  }
+
+ private:
+  void require_type(ElementType asked) const;
+};
+
+/// Puts the values of an array into a state, under `prefix` and its name.
+void put_array(State& state, std::string_view prefix, const NamedArray& array);
+/// Copies them back. Throws Error when the state's are of another type or shape.
+void read_array(const State& state, std::string_view prefix, const NamedArray& array);
+/// One of the two, as the visitor saves or loads.
+void visit_array(StateVisitor& state, std::string_view prefix, const NamedArray& array);
+
+/// The SHA-256, in hexadecimal, of the values of `arrays`: their bytes as this machine holds them,
+/// one array after the other. The fingerprint of a training result.
+[[nodiscard]] std::string sha256_of(std::span<const NamedArray> arrays);
+
+/// Copies of arrays that go on changing.
+class ArrayCopies {
+ public:
+  ArrayCopies() = default;
+  explicit ArrayCopies(std::span<const NamedArray> arrays);
+
+  /// Of the same names, types and shapes; valid for as long as this lives and is not assigned to.
+  [[nodiscard]] const std::vector<NamedArray>& arrays() const { return arrays_; }
+
+ private:
+  std::vector<NamedArray> arrays_;
+  std::vector<std::unique_ptr<std::byte[]>> memory_;
+};
+
+/// The version of the files that write_state() writes. Older ones are read as well.
+inline constexpr std::int64_t kStateVersion = 1;
+
+/// A file that a newer version of rubato has written.
+class NewerVersion : public Error {
+ public:
+  using Error::Error;
+};
+
+/// A State as the bytes of a file in the safetensors format, which other tools read too
+/// (https://github.com/huggingface/safetensors):
+///
+///     8 bytes   length of the header, little-endian
+///     header    JSON: {"__metadata__": {texts}, "name": {"dtype", "shape", "data_offsets"}, ...}
+///     data      the arrays
+///
+/// The texts "rubato.kind" and "rubato.version" say what it is. The last array, "rubato.sha256", is
+/// the SHA-256 of all bytes before it: nothing in the file can change unseen.
+[[nodiscard]] std::string state_bytes(const State& state);
+/// Gives the same bytes to a sink.
+void stream_state(const State& state, const ByteSink& sink);
+
+/// The State of such bytes; `source` names them in messages. Throws Error when they are damaged
+/// (cut off, changed) or no such file, and NewerVersion. Takes no more memory than a small multiple
+/// of the bytes, whatever they claim.
+[[nodiscard]] State parse_state(std::string_view bytes, std::string_view source);
+
+/// write_file() and read_file() of them.
+void write_state(const std::filesystem::path& path, const State& state);
+[[nodiscard]] State read_state(const std::filesystem::path& path);
+
+}  // namespace rubato

@@ -1,0 +1,241 @@
+#pragma once
+
+#include <concepts>
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+#include <ATen/core/Tensor.h>
+#include <ATen/core/ivalue.h>
+#include <torch/csrc/jit/api/module.h>
+
+#include <rubato/base/state.hpp>
+
+namespace rubato {
+
+/// A tensor of a model and the name it has there ("conv1.weight").
+struct NamedTensor {
+  std::string name;
+  at::Tensor tensor;
+};
+
+/// One tensor or several of the same samples, in an order that data, model and loss agree on.
+using Tensors = std::vector<at::Tensor>;
+
+/// The only one of them. Throws Error where there are none or several; `what` names them
+/// ("outputs").
+[[nodiscard]] const at::Tensor& only_tensor(const Tensors& tensors, const char* what);
+
+/// What a model computes: the outputs for a batch of inputs, differentiably.
+class Forward {
+ public:
+  Forward() = default;
+  /// Of a function from tensor to tensor.
+  template <class Function>
+  requires(std::is_invocable_r_v<at::Tensor, Function&, const at::Tensor&> &&
+           !std::same_as<std::remove_cvref_t<Function>, Forward>)
+      Forward(Function function)  // NOLINT(google-explicit-constructor): a function as it is
+      : function_([function = std::move(function)](const Tensors& inputs) {
+          return Tensors{function(only_tensor(inputs, "inputs"))};
+        }) {}
+  /// Of a function from Tensors to Tensors.
+  template <class Function>
+  requires(std::is_invocable_r_v<Tensors, Function&, const Tensors&> &&
+           !std::is_invocable_v<Function&, const at::Tensor&> &&
+           !std::same_as<std::remove_cvref_t<Function>, Forward>)
+      Forward(Function function)  // NOLINT(google-explicit-constructor): a function as it is
+      : function_(std::move(function)) {}
+
+  [[nodiscard]] Tensors operator()(const Tensors& inputs) const { return function_(inputs); }
+  /// Throws Error where the model takes several inputs or gives several outputs.
+  [[nodiscard]] at::Tensor operator()(const at::Tensor& input) const {
+    return only_tensor(function_(Tensors{input}), "outputs");
+  }
+  [[nodiscard]] explicit operator bool() const { return static_cast<bool>(function_); }
+
+ private:
+  std::function<Tensors(const Tensors& inputs)> function_;
+};
+
+/// Maps the outputs of a minibatch and its targets to a scalar: the mean loss of its samples.
+class Loss {
+ public:
+  Loss() = default;
+  /// Of a function of one output and one target.
+  template <class Function>
+  requires(std::is_invocable_r_v<at::Tensor, Function&, const at::Tensor&, const at::Tensor&> &&
+           !std::same_as<std::remove_cvref_t<Function>, Loss>)
+      Loss(Function function)  // NOLINT(google-explicit-constructor): a function as it is
+      : function_([function = std::move(function)](const Tensors& outputs,
+                                                   const Tensors& targets) -> at::Tensor {
+          const at::Tensor& output = only_tensor(outputs, "outputs");
+          return function(output, only_tensor(targets, "targets"));
+        }) {}
+  /// Of a function of Tensors, for models with several outputs and data with several targets.
+  template <class Function>
+  requires(std::is_invocable_r_v<at::Tensor, Function&, const Tensors&, const Tensors&> &&
+           !std::is_invocable_v<Function&, const at::Tensor&, const at::Tensor&> &&
+           !std::same_as<std::remove_cvref_t<Function>, Loss>)
+      Loss(Function function)  // NOLINT(google-explicit-constructor): a function as it is
+      : function_(std::move(function)) {}
+
+  [[nodiscard]] at::Tensor operator()(const Tensors& outputs, const Tensors& targets) const {
+    return function_(outputs, targets);
+  }
+  [[nodiscard]] at::Tensor operator()(const at::Tensor& output, const at::Tensor& target) const {
+    return function_(Tensors{output}, Tensors{target});
+  }
+  [[nodiscard]] explicit operator bool() const { return static_cast<bool>(function_); }
+
+ private:
+  std::function<at::Tensor(const Tensors& outputs, const Tensors& targets)> function_;
+};
+
+/// What becomes of a buffer in a step. Each of the step's minibatches begins with the value before
+/// the step and changes it.
+enum class BufferCombination {
+  /// It moves by the mean of the changes: floating-point buffers of which nothing else is known.
+  mean,
+  /// It moves by their sum, as counters do: integer buffers. What is bool is toggled where a
+  /// minibatch toggles it.
+  sum,
+  /// It is what the first minibatch of the step makes of it: flags, and whatever has no sum.
+  first,
+  /// It is a running average of statistics of the minibatches, and moves as if they had come one
+  /// after the other, in the mean over all orders: the running statistics of batch normalisation.
+  average,
+};
+
+/// How one buffer of a model combines, where that is not what its type says.
+struct BufferRule {
+  /// Its name among Model::buffers.
+  std::string buffer;
+  BufferCombination combination = BufferCombination::mean;
+  /// Of an average: the weight of a minibatch's statistics; empty where all minibatches weigh the
+  /// same (PyTorch's momentum of None), for which there must be a counter.
+  std::optional<double> momentum{};
+  /// Of an average: the integer buffer that counts how often it was updated; may be empty.
+  std::string counter{};
+};
+
+/// One instance of a model, as the trainer sees it: a function and the tensors it works on.
+///
+/// The tensors are those of the instance, not copies: the trainer redirects their storage.
+struct Model {
+  Forward forward;
+  /// Switches between training and evaluation (batch normalisation, dropout).
+  std::function<void(bool training)> set_training;
+  /// In the order of their declaration. Floating-point, all of one type.
+  std::vector<NamedTensor> parameters;
+  /// Running statistics and the like.
+  std::vector<NamedTensor> buffers;
+  /// Of those that do not combine as their type says. make_model() finds the running statistics of
+  /// libtorch's normalisations.
+  std::vector<BufferRule> buffer_rules{};
+};
+
+/// Makes a new instance of a model; called once for each thread. The initial values are those of
+/// the first instance.
+using ModelFactory = std::function<Model()>;
+
+/// The shape of an image and the number of classes.
+struct ImageShape {
+  std::int64_t channels = 1;
+  std::int64_t height = 28;
+  std::int64_t width = 28;
+  std::int64_t classes = 10;
+};
+
+/// A sequence of token ids, each of which is of a class.
+struct SequenceShape {
+  /// Token ids in a sequence, at least 1.
+  std::int64_t tokens = 1;
+  /// Ids are from 0 to below this.
+  std::int64_t vocabulary = 1;
+  std::int64_t classes = 1;
+};
+
+/// The names that builtin_model() accepts.
+[[nodiscard]] std::span<const std::string_view> builtin_model_names();
+
+/// A built-in model, with its arguments where it takes some ("mlp:hidden=64"). All map [batch,
+/// channels, height, width] to log-probabilities [batch, classes].
+///
+///   mnist-cnn  conv 5x5 to 10 channels, max-pool 2, relu, batch norm, conv 5x5 to 20 channels,
+///              max-pool 2, relu, batch norm, linear to 50, relu, linear: PyTorch's classic MNIST
+///              network. 1 x 28 x 28 only.
+///   mlp        linear to 128, relu, linear to 64, relu, linear; or as PerceptronOptions say
+///   softmax    linear: multinomial logistic regression
+///   toy-net    conv 3x3 to 64, to 128, max-pool 2, conv 3x3 to 256, to 512, max-pool 2, linear to
+///              512, linear; batch norm and relu behind all but the last. 5.8 million parameters on
+///              28 x 28; at least 16 x 16
+///   resnet20   the residual network of 20 layers of He et al. 2016; ResidualOptions
+///   transformer  an encoder whose tokens are the rows of the image; TransformerOptions
+///
+/// Each has a twin in Python that loads its weights (docs/models.md).
+///
+/// Throws Error for an unknown name, naming the nearest, for arguments that it does not take, and
+/// for a shape that the model cannot take.
+[[nodiscard]] ModelFactory builtin_model(std::string_view model, const ImageShape& shape);
+
+/// A built-in model of real targets: it maps [batch, ...] of `inputs` numbers to [batch, outputs].
+/// Only mlp is one, without the log-softmax. Throws Error as builtin_model() does, and for models
+/// that tell classes apart.
+[[nodiscard]] ModelFactory regression_model(std::string_view model, std::int64_t inputs,
+                                            std::int64_t outputs);
+
+/// A built-in model of sequences: it maps token ids, int64 [batch, tokens], to log-probabilities
+/// [batch, tokens, classes]. Only the transformer is one; no token sees those behind it, so that
+/// the class of a token may be the next token. Throws Error as builtin_model() does, and for models
+/// of images.
+[[nodiscard]] ModelFactory sequence_model(std::string_view model, const SequenceShape& shape);
+
+}  // namespace rubato
+
+// Clang needs it before what follows.
+
+namespace rubato {
+
+/// A TorchScript module, as torch::jit::load() gives it, whose forward() takes the inputs of a
+/// batch as tensors, one by one, and returns a tensor, or a tuple, list or dictionary of tensors.
+/// The running statistics of its modules with a `momentum` (a number or None), a `running_mean` and
+/// a `running_var` combine as averages.
+///
+/// forward() is interpreted as it is written, in the calling thread: libtorch's profiling executor,
+/// which computes a module otherwise once it has seen it run, is left out, so that bits do not
+/// depend on how often a thread has run it; what the module forks runs at once. Tensor attributes
+/// that forward() sets (`self.mean = ...`) are buffers like those that it changes in place.
+///
+/// Throws Error where forward() sets any other attribute, which no state would have.
+[[nodiscard]] Model make_model(const torch::jit::Module& module);
+
+/// A factory of copies of the module:
+///
+///     const auto factory = rubato::script_factory(torch::jit::load("net.pt"));
+///
+/// Throws Error where two of its tensors lie in one memory, without being one tensor.
+[[nodiscard]] ModelFactory script_factory(const torch::jit::Module& module);
+
+/// The module in the bytes of a TorchScript file (torch.jit.save), on the CPU; `source` stands for
+/// the file in messages. Throws Error for what is none, or damaged.
+///
+/// A TorchScript file is a program, which runs when it is trained: docs/models.md says what becomes
+/// of a file that is hostile.
+[[nodiscard]] torch::jit::Module read_script(std::string_view bytes, const std::string& source);
+
+/// A copy of the module with the values of `parameters` and `buffers`, by their names there, as the
+/// bytes of a TorchScript file.
+[[nodiscard]] std::string script_bytes(const torch::jit::Module& module,
+                                       std::span<const NamedTensor> parameters,
+                                       std::span<const NamedTensor> buffers);
+/// Gives the same bytes to a sink. Dense tensors are not copied.
+void stream_script(const torch::jit::Module& module, std::span<const NamedTensor> parameters,
+                   std::span<const NamedTensor> buffers, const ByteSink& sink);
+
+}  // namespace rubato

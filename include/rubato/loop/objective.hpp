@@ -1,0 +1,270 @@
+#pragma once
+
+#include <array>
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <exception>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include <rubato/base/error.hpp>
+#include <rubato/base/index.hpp>
+#include <rubato/base/parse.hpp>
+#include <rubato/base/state.hpp>
+#include <rubato/loop/optimizer.hpp>
+#include <rubato/loop/records.hpp>
+#include <rubato/loop/workers.hpp>
+#include <rubato/numbers/loss_scaler.hpp>
+#include <rubato/steps/random.hpp>
+
+namespace rubato {
+
+/// What is done with a minibatch, in this order.
+enum class Phase {
+  /// Gathering its samples, and changing them at random (TorchOptions::augment).
+  data,
+  forward,
+  loss,
+  backward,
+  /// Forward and loss without training.
+  evaluation,
+};
+
+inline constexpr std::array<Choice<Phase>, 5> kPhases{{{Phase::data, "data"},
+                                                       {Phase::forward, "forward"},
+                                                       {Phase::loss, "loss"},
+                                                       {Phase::backward, "backward"},
+                                                       {Phase::evaluation, "evaluation"}}};
+
+/// An exception of the objective (the model, the loss, libtorch) in training, with its place:
+///
+///     forward of minibatch 3 of 8 at epoch 1, step 5 of the run: mat1 and mat2 shapes cannot be
+///     multiplied (4x6 and 5x3)
+///
+/// The original exception is nested in it (std::rethrow_if_nested()). Exceptions that say that
+/// there is no memory are passed on as they are (is_out_of_memory(), core/memory.hpp).
+class TrainingError : public Error, public std::nested_exception {
+ public:
+  /// In a handler of the original exception.
+  TrainingError(Phase phase, const std::string& place, const std::string& message,
+                std::string details);
+
+  [[nodiscard]] Phase phase() const { return phase_; }
+  /// All that the original exception said, libtorch's stack included.
+  [[nodiscard]] const std::string& details() const { return details_; }
+
+ private:
+  Phase phase_;
+  std::string details_;
+};
+
+/// To be called in a handler: rethrows the exception being handled as a TrainingError with that
+/// phase and place, or as it is if it reports a lack of memory or already has a place.
+[[noreturn]] void rethrow_with_place(Phase phase, const std::string& place);
+
+/// The progress of an evaluator through a minibatch: for the place of errors, the record of the
+/// step, and spans (TrainOptions::on_span).
+class EvaluatorProgress {
+ public:
+  using Clock = std::chrono::steady_clock;
+  /// Hears of each phase when it has ended.
+  using OnPhase = std::function<void(Phase phase, Clock::time_point begin, Clock::time_point end)>;
+
+  explicit EvaluatorProgress(OnPhase on_phase = {}) : on_phase_(std::move(on_phase)) {}
+
+  /// The evaluator is in `phase` from now on, until it enters another one or returns. Reads the
+  /// clock only for Phase::data or if there is a listener.
+  void enter(Phase phase) {
+    end();
+    phase_ = phase;
+    timed_ = phase == Phase::data || on_phase_;
+    if (timed_) begin_ = Clock::now();
+  }
+  /// The evaluator has returned.
+  void end() {
+    if (!timed_) return;
+    timed_ = false;
+    const Clock::time_point now = Clock::now();
+    if (phase_ == Phase::data) data_ += now - begin_;
+    if (on_phase_) on_phase_(phase_, begin_, now);
+  }
+
+  /// The phase of the last enter(); Phase::data before the first.
+  [[nodiscard]] Phase phase() const { return phase_; }
+  /// Spent in Phase::data.
+  [[nodiscard]] double data_seconds() const { return std::chrono::duration<double>(data_).count(); }
+
+ private:
+  OnPhase on_phase_;
+  Phase phase_ = Phase::data;
+  // Whether the phase has been entered and is being timed.
+  bool timed_ = false;
+  Clock::time_point begin_{};
+  Clock::duration data_{};
+};
+
+/// Samples of the training data for which an evaluator computes the mean loss and its gradient.
+struct Minibatch {
+  /// From 0 to Objective::samples() - 1, in the order of the epoch: as many as
+  /// TrainOptions::minibatch_size says, but for the last minibatch of a training with
+  /// Remainder::carry, which may have fewer. A sample may occur twice: with Remainder::carry at the
+  /// end of an epoch and the beginning of the next, or if TrainOptions::sampler repeats it.
+  std::span<const std::int64_t> samples;
+  /// The key of all random numbers drawn for the minibatch.
+  StreamKey stream{};
+  /// Whether it is the first of its step.
+  bool first_of_step = false;
+  /// The core that computes the minibatch, and its index among that core's minibatches in the step,
+  /// from 0. A result that depends on them depends on the number of cores
+  /// (Objective::depends_on_cores()).
+  CoreRank core{};
+  std::int64_t substep = 0;
+  /// The loss is multiplied by this before it is differentiated, and the gradient divided by it
+  /// afterwards; 1 unless Objective::loss_scale() asks for it.
+  double loss_scale = 1;
+};
+
+/// Where an evaluator writes its results. All values are 0 at first.
+template <class T>
+struct Leaf {
+  /// Laid out as ObjectiveOf::flat_parameters().
+  std::span<T> gradient;
+  /// ObjectiveOf::averaged() values: they are summed over the minibatches of the step.
+  std::span<T> averaged;
+  /// A small number. Leaves with the same one share their memory, so whatever is made for one
+  /// (views, say) can be reused for the next.
+  std::int64_t buffer = 0;
+};
+
+/// Computes minibatches, one after the other. Used by one thread at a time, not always by the same.
+template <class T>
+class Evaluator {
+ public:
+  Evaluator() = default;
+  Evaluator(const Evaluator&) = delete;
+  Evaluator& operator=(const Evaluator&) = delete;
+  virtual ~Evaluator() = default;
+
+  /// The mean loss of the samples, with its gradient in `leaf`. A function of the minibatch and of
+  /// the objective's state at the beginning of the step, and of nothing else: the same bits for
+  /// every number of threads depend on that. It reports its phases to `progress`
+  /// (EvaluatorProgress::enter()). An exception ends training, with its place.
+  virtual double evaluate(const Minibatch& minibatch, const Leaf<T>& leaf,
+                          EvaluatorProgress& progress) = 0;
+};
+
+struct EvaluationOptions {
+  /// The k of Evaluation::top_k_accuracy, at most the number of classes; 0 for none.
+  std::int64_t top_k = 0;
+  /// Evaluation::mse and perplexity.
+  bool mse = false;
+  bool perplexity = false;
+};
+
+/// What is trained: the mean of a loss over samples, as a function of parameters, which can be
+/// evaluated on any minibatch. The trainer knows nothing else about models and data, and an
+/// objective nothing about cores, traces and rules. Objectives derive from ObjectiveOf.
+class Objective {
+ public:
+  Objective() = default;
+  Objective(const Objective&) = delete;
+  Objective& operator=(const Objective&) = delete;
+  virtual ~Objective() = default;
+
+  /// Of the parameters in training: f32 or f64.
+  [[nodiscard]] virtual ElementType type() const = 0;
+  /// Samples to train on, at least 1.
+  [[nodiscard]] virtual std::int64_t samples() const = 0;
+
+  /// The parameters in training, in the order in which they lie in the flat array.
+  [[nodiscard]] virtual const std::vector<TrainedArray>& trained() const = 0;
+  /// All parameters, trained or not, and whatever else a step changes: what a state keeps of the
+  /// model and reports show. Views, which change during training.
+  [[nodiscard]] virtual const std::vector<NamedArray>& parameters() const = 0;
+  [[nodiscard]] virtual const std::vector<NamedArray>& buffers() const;
+
+  /// What the results depend on besides data and parameters, as lines "name = value". Binds a
+  /// state.
+  [[nodiscard]] virtual std::string configuration() const { return {}; }
+  /// What a state knows the data by: data with the same text are the same.
+  [[nodiscard]] virtual std::string fingerprint() const = 0;
+  [[nodiscard]] virtual std::string test_fingerprint() const { return {}; }
+
+  /// Why the results depend on which core computes what, as a message; empty if they do not. Such
+  /// an objective is trained only if TrainOptions::exact is false.
+  [[nodiscard]] virtual std::string depends_on_cores() const { return {}; }
+
+  /// Why several hosts cannot train it (TrainOptions::hosts), as a message; empty if they can: if a
+  /// step leaves nothing behind but leaves and a tally (ObjectiveOf::tally_bytes()).
+  [[nodiscard]] virtual std::string needs_one_host() const { return {}; }
+
+  /// Whether there is a test set.
+  [[nodiscard]] virtual bool has_test() const { return false; }
+  /// Evaluates on the test set with all threads, to the same bits for every number of them. `when`
+  /// is for errors: " after epoch 1". Requires has_test(); throws Error unless overridden.
+  [[nodiscard]] virtual Evaluation test(Workers& workers, const EvaluationOptions& options,
+                                        std::string_view when);
+
+  /// Tries the objective before anything is trained, and leaves no trace. Called before the first
+  /// step, once for each minibatch size that will occur: that of TrainOptions, and that of the last
+  /// minibatch, which may have fewer samples (Remainder::carry). Throws Error.
+  virtual void try_out(std::int64_t minibatch_size) { static_cast<void>(minibatch_size); }
+
+  /// Asks for dynamic loss scaling, which half precision needs: steps whose gradient overflows are
+  /// skipped.
+  [[nodiscard]] virtual std::optional<LossScaleOptions> loss_scale() const { return std::nullopt; }
+
+  /// Bytes of a sample as an evaluator gathers it, and whether a BLAS multiplies matrices, for
+  /// predicting the memory needed.
+  [[nodiscard]] virtual std::size_t sample_bytes() const { return 0; }
+  [[nodiscard]] virtual bool uses_blas() const { return false; }
+  /// Bytes that the objective itself allocates at the first step, such as a copy of its parameters.
+  [[nodiscard]] virtual std::size_t step_bytes() const { return 0; }
+};
+
+/// An objective whose parameters are of type T: float or double.
+template <class T>
+class ObjectiveOf : public Objective {
+ public:
+  [[nodiscard]] ElementType type() const final { return element_type_of<T>(); }
+
+  /// All parameters in training, one after the other, as trained() says; whatever lies between them
+  /// is 0. They hold the initial values at first; steps change them.
+  [[nodiscard]] virtual std::span<T> flat_parameters() = 0;
+  /// How many values an evaluator writes besides the gradient.
+  [[nodiscard]] virtual std::size_t averaged() const { return 0; }
+
+  /// One for each thread.
+  [[nodiscard]] virtual std::unique_ptr<Evaluator<T>> make_evaluator() = 0;
+
+  /// Called before the minibatches of a step, and again before they are redone because a core died.
+  virtual void begin_minibatches(Workers& workers) { static_cast<void>(workers); }
+  /// Called after them, whether or not they completed.
+  virtual void end_minibatches() noexcept {}
+
+  /// Bytes that the minibatches of a step leave behind besides leaves and that other hosts need:
+  /// exact counts, say. The same for every step.
+  [[nodiscard]] virtual std::size_t tally_bytes() const { return 0; }
+  /// Called after all minibatches of this host: writes what they left behind.
+  virtual void put_tally(std::span<std::byte> tally) const { static_cast<void>(tally); }
+  /// Called afterwards with what the minibatches of another host left, in no particular order of
+  /// hosts.
+  virtual void add_tally(std::span<const std::byte> tally) { static_cast<void>(tally); }
+
+  /// Called when the step is applied, with the sums of Leaf::averaged over its minibatches.
+  virtual void move_averages(std::span<const T> sums, std::int64_t minibatches) {
+    static_cast<void>(sums), static_cast<void>(minibatches);
+  }
+};
+
+extern template class ObjectiveOf<float>;
+extern template class ObjectiveOf<double>;
+
+}  // namespace rubato

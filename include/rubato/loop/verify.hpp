@@ -1,0 +1,94 @@
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include <rubato/loop/trainer.hpp>
+
+namespace rubato {
+
+/// A way to train that must not change a bit of the result.
+struct Way {
+  /// For people.
+  std::string what;
+  std::int64_t cores = 1;
+  int threads = 1;
+  /// TrainOptions::reduce in the place of what was asked for; empty is what was asked for, which
+  /// may be a reducer of the user's own.
+  std::string reduce = "tree";
+  Assignment assignment = Assignment::contiguous;
+  /// The probability that a core dies in a step.
+  double fault_rate = 0;
+  /// The number of steps after which another trainer takes over the state, through the bytes of a
+  /// file; 0 for never.
+  std::int64_t resume_after = 0;
+  /// Dealing::in_turns reveals hidden state of an objective every time.
+  Dealing dealing = Dealing::by_thread;
+};
+
+/// Ways to train `steps` steps: first on one thread and one core, for comparison, then with other
+/// threads, cores, reducers and assignments, with cores that die, and with resumes.
+[[nodiscard]] std::vector<Way> ways_to_train(const TrainOptions& asked, std::int64_t steps);
+
+/// The result of training in one way.
+struct WayOutcome {
+  Way way;
+  /// SHA-256 of all that training reported and changed, step by step.
+  std::string hash;
+  std::int64_t steps = 0;
+  /// The first difference to the first way, as a message ("differs first after step 3 in
+  /// conv1.weight"); empty if there is none.
+  std::optional<std::string> difference{};
+};
+
+/// Makes a trainer of the user's, whose options `change` changes before:
+///
+///     [=](const auto& change) {
+///       rubato::TrainOptions mine = options;
+///       change(mine);
+///       return rubato::TorchTrainer(rubato::model_factory<Net>(), loss, data, trace, mine);
+///     }
+using MakeTrainer = std::function<Trainer(const std::function<void(TrainOptions&)>& change)>;
+
+/// Trains the same in one way after the other and compares, after each step, all parameters and
+/// buffers and all that is reported.
+class Verification {
+ public:
+  /// Of the first `steps` steps, at least 1. Throws Error for fewer, and for a `make` that is
+  /// empty.
+  Verification(MakeTrainer make, std::int64_t steps);
+
+  /// Throws what training throws, and Error when there is no step to train.
+  [[nodiscard]] WayOutcome train(const Way& way);
+
+ private:
+  // The digest of something at a step.
+  struct Mark {
+    std::string what;
+    std::array<unsigned char, 32> digest{};
+
+    friend bool operator==(const Mark&, const Mark&) = default;
+  };
+  // Of every step.
+  using Marks = std::vector<std::vector<Mark>>;
+  class Witness;
+
+  [[nodiscard]] Marks marks_of(const Way& way) const;
+  [[nodiscard]] static std::string difference_of(const Marks& expected, const Marks& found);
+
+  MakeTrainer make_;
+  std::int64_t steps_;
+  std::optional<Marks> expected_;
+};
+
+/// All ways_to_train(), compared: the counterpart of `rubato verify` for objectives of one's own.
+/// `asked` are the options that `make` begins with. The results are the same bits if no outcome has
+/// a difference.
+[[nodiscard]] std::vector<WayOutcome> verify(const MakeTrainer& make, const TrainOptions& asked,
+                                             std::int64_t steps = 24);
+
+}  // namespace rubato

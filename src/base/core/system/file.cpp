@@ -1,0 +1,131 @@
+#include "file.hpp"
+
+#include <algorithm>
+#include <cerrno>
+#include <fstream>
+#include <system_error>
+#include <utility>
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <unistd.h>
+
+namespace rubato {
+
+namespace {
+
+using std::filesystem::path;
+
+[[noreturn]] void cannot_write(const path& file, int error) {
+  throw OutputError(
+      fmt::format("{}: cannot write: {}", file.string(), std::generic_category().message(error)));
+}
+
+// An open file. Errors are errno's.
+class Descriptor {
+ public:
+  Descriptor(const path& file, int flags) : number_(open(file.c_str(), flags | O_CLOEXEC, 0666)) {}
+  ~Descriptor() {
+    if (number_ >= 0) close(number_);
+  }
+  Descriptor(const Descriptor&) = delete;
+  Descriptor& operator=(const Descriptor&) = delete;
+
+  [[nodiscard]] bool good() const { return number_ >= 0; }
+  [[nodiscard]] bool flush() const { return fsync(number_) == 0; }
+  [[nodiscard]] bool write_all(std::string_view content) {
+    // The disk begins with what is there while the rest is made: flush() then waits for little.
+    constexpr std::size_t kPiece = std::size_t{1} << 24U;
+    while (!content.empty()) {
+      const ssize_t written = ::write(number_, content.data(), std::min(content.size(), kPiece));
+      if (written < 0 && errno == EINTR) continue;
+      if (written < 0) return false;
+      content.remove_prefix(static_cast<std::size_t>(written));
+      unflushed_ += static_cast<std::size_t>(written);
+      if (unflushed_ < kPiece) continue;
+      // Only a hint: errors are for flush() to say.
+      static_cast<void>(sync_file_range(number_, 0, 0, SYNC_FILE_RANGE_WRITE));
+      unflushed_ = 0;
+    }
+    return true;
+  }
+
+ private:
+  int number_;
+  // Written since the disk was last told to begin.
+  std::size_t unflushed_ = 0;
+};
+
+// Takes a half written file away again, unless it was renamed.
+class Beside {
+ public:
+  explicit Beside(path file) : file_(std::move(file)) {}
+  ~Beside() {
+    std::error_code ignored;
+    std::filesystem::remove(file_, ignored);
+  }
+  Beside(const Beside&) = delete;
+  Beside& operator=(const Beside&) = delete;
+
+  [[nodiscard]] const path& file() const { return file_; }
+
+ private:
+  path file_;
+};
+
+}  // namespace
+
+void write_file(const path& file, std::string_view content) {
+  write_file(file, [content](const ByteSink& sink) { sink(content); });
+}
+
+void write_file(const path& file, const ByteSource& content) {
+  const Beside beside(path(file) += ".part");
+  {
+    Descriptor out(beside.file(), O_WRONLY | O_CREAT | O_TRUNC);
+    if (!out.good()) cannot_write(file, errno);
+    content([&](std::string_view bytes) {
+      if (!out.write_all(bytes)) cannot_write(file, errno);
+    });
+    if (!out.flush()) cannot_write(file, errno);
+  }
+  if (rename(beside.file().c_str(), file.c_str()) != 0) cannot_write(file, errno);
+  // The new name has to reach the disk, too.
+  flush_to_disk(parent_of(file));
+}
+
+path unused_path(const path& wanted) {
+  std::error_code ignored;
+  path unused = wanted;
+  for (int i = 2; std::filesystem::exists(std::filesystem::symlink_status(unused, ignored)); ++i) {
+    unused = fmt::format("{}-{}", wanted.string(), i);
+  }
+  return unused;
+}
+
+path parent_of(const path& file) {
+  if (!file.has_filename() && file.has_relative_path()) return parent_of(file.parent_path());
+  return file.has_parent_path() ? file.parent_path() : path(".");
+}
+
+std::string read_file(const path& file) {
+  std::error_code error;
+  if (!std::filesystem::is_regular_file(file, error)) {
+    throw Error(fmt::format("{}: {}", file.string(), error ? error.message() : "is no file"));
+  }
+  std::ifstream in(file, std::ios::binary);
+  std::string content(std::filesystem::file_size(file, error), '\0');
+  in.read(content.data(), static_cast<std::streamsize>(content.size()));
+  if (!in) {
+    throw Error(
+        fmt::format("{}: cannot read: {}", file.string(), std::generic_category().message(errno)));
+  }
+  return content;
+}
+
+void flush_to_disk(const path& file) {
+  const Descriptor existing(file, O_RDONLY);
+  if (!existing.good() || !existing.flush()) cannot_write(file, errno);
+}
+
+}  // namespace rubato

@@ -1,0 +1,125 @@
+#include "memory.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cstdlib>
+#include <fstream>
+#include <new>
+#include <sstream>
+
+#include <fmt/format.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include "cgroup.hpp"
+
+namespace rubato {
+
+namespace {
+
+namespace fs = std::filesystem;
+
+// A number with which a file begins.
+std::optional<double> number_in(const fs::path& file) {
+  std::ifstream in(file);
+  double number = 0;
+  if (in >> number) return number;
+  return std::nullopt;
+}
+
+// "MemTotal:  24576000 kB".
+std::optional<double> physical_memory(const fs::path& root) {
+  constexpr double kKibi = 1024;
+  std::ifstream in(root / "proc/meminfo");
+  for (std::string line; std::getline(in, line);) {
+    std::istringstream words(line);
+    std::string name;
+    double kibibytes = 0;
+    if (words >> name >> kibibytes && name == "MemTotal:") return kibibytes * kKibi;
+  }
+  return std::nullopt;
+}
+
+// What is left of the address space: the limit counts what is mapped already.
+std::optional<double> address_space(const fs::path& root) {
+  rlimit limit{};
+  if (getrlimit(RLIMIT_AS, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY) return std::nullopt;
+  const double pages = number_in(root / "proc/self/statm").value_or(0);
+  const double mapped = pages * static_cast<double>(sysconf(_SC_PAGESIZE));
+  return std::max(0.0, static_cast<double>(limit.rlim_cur) - mapped);
+}
+
+// What is left of `ulimit -d`, which counts memory of the process's own: not files that are mapped.
+std::optional<double> data_segment(const fs::path& root) {
+  rlimit limit{};
+  if (getrlimit(RLIMIT_DATA, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY) return std::nullopt;
+  // The sixth number of the file, in pages.
+  std::ifstream in(root / "proc/self/statm");
+  double pages = 0;
+  for (int i = 0; i < 6 && in >> pages; ++i) {
+  }
+  const double used = in ? pages * static_cast<double>(sysconf(_SC_PAGESIZE)) : 0;
+  return std::max(0.0, static_cast<double>(limit.rlim_cur) - used);
+}
+
+}  // namespace
+
+MemoryLimit memory_limit(const fs::path& root) {
+  MemoryLimit lowest{.bytes = 1e300, .what = "no limit"};
+  const auto consider = [&](const std::optional<double>& bytes, const char* what,
+                            bool of_addresses = false) {
+    if (bytes && *bytes < lowest.bytes) {
+      lowest = {.bytes = *bytes, .what = what, .of_addresses = of_addresses};
+    }
+  };
+  consider(physical_memory(root), "physical memory");
+  consider(cgroup_limits(root).memory, "the limit of its control group");
+  consider(address_space(root), "what ulimit -v leaves", true);
+  consider(data_segment(root), "what ulimit -d leaves");
+  return lowest;
+}
+
+std::string bytes_text(double bytes) {
+  struct Unit {
+    double size;
+    const char* name;
+  };
+  constexpr std::array<Unit, 5> kUnits{
+      {{1e12, "TB"}, {1e9, "GB"}, {1e6, "MB"}, {1e3, "kB"}, {1, "bytes"}}};
+  for (const Unit& unit : kUnits) {
+    if (bytes < unit.size && unit.size > 1) continue;
+    return fmt::format("{:.3g} {}", bytes / unit.size, unit.name);
+  }
+  return {};
+}
+
+void require_memory(double bytes, std::string_view needs, std::string_view help,
+                    const MemoryLimit& limit) {
+  if (bytes <= limit.bytes) return;
+  throw MemoryError(fmt::format("{} {}, and {} is {}; {}", needs, bytes_text(bytes), limit.what,
+                                bytes_text(limit.bytes), help));
+}
+
+bool is_out_of_memory(const std::exception& error) {
+  if (dynamic_cast<const std::bad_alloc*>(&error) != nullptr) return true;
+  const std::string_view text = error.what();
+  // "DefaultCPUAllocator: can't allocate memory: you tried to allocate 400 bytes. Error code 12"
+  return text.find("std::bad_alloc") != std::string_view::npos ||
+         text.find("can't allocate memory") != std::string_view::npos;
+}
+
+std::optional<std::string> memory_failure(const std::exception& error, std::string_view help,
+                                          const MemoryLimit& limit) {
+  constexpr std::string_view kAmount = "you tried to allocate ";
+  const std::string_view text = error.what();
+  if (!is_out_of_memory(error)) return std::nullopt;
+  std::string asked = "memory";
+  if (const std::size_t place = text.find(kAmount); place != std::string_view::npos) {
+    const double bytes = std::strtod(text.data() + place + kAmount.size(), nullptr);
+    asked = fmt::format("{} of memory", bytes_text(bytes));
+  }
+  return fmt::format("{} could not be had, {} is {}; {}", asked, limit.what,
+                     bytes_text(limit.bytes), help);
+}
+
+}  // namespace rubato

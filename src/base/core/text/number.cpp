@@ -1,0 +1,147 @@
+#include <algorithm>
+#include <charconv>
+#include <cmath>
+#include <limits>
+#include <optional>
+#include <system_error>
+
+#include <fmt/format.h>
+
+#include <rubato/base/error.hpp>
+#include <rubato/base/parse.hpp>
+
+namespace rubato {
+
+namespace {
+
+template <class Number>
+std::optional<Number> parse(std::string_view text) {
+  Number value{};
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (error != std::errc{} || end != text.data() + text.size()) return std::nullopt;
+  return value;
+}
+
+// What stands for a number that is beyond those of a double, and 0 for another text. One with such
+// an exponent below 0 is too near to 0.
+double beyond(std::string_view text) {
+  if (!is_number(text) || text.find("e-") != std::string_view::npos ||
+      text.find("E-") != std::string_view::npos) {
+    return 0;
+  }
+  constexpr double kInfinity = std::numeric_limits<double>::infinity();
+  return text.starts_with('-') ? -kInfinity : kInfinity;
+}
+
+// Of a text that is not what was asked for.
+std::string_view flaw_of(std::string_view text, bool whole) {
+  if (text.empty()) return "is empty";
+  if (!is_number(text)) return "is no number";
+  if (whole && text.find_first_not_of("-0123456789") != std::string_view::npos) {
+    return "is no whole number";
+  }
+  return "is out of range";
+}
+
+}  // namespace
+
+bool is_number(std::string_view text) {
+  double value = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  return error != std::errc::invalid_argument && end == text.data() + text.size();
+}
+
+std::int64_t parse_whole(std::string_view text, std::int64_t min, std::int64_t max) {
+  const auto value = parse<std::int64_t>(text);
+  if (value && *value >= min && *value <= max) return *value;
+  throw Error(
+      fmt::format("'{}' {}; accepted: {}", text, flaw_of(text, true), whole_range(min, max)));
+}
+
+std::string whole_range(std::int64_t min, std::int64_t max) {
+  return fmt::format("a whole number from {} to {}", min, max);
+}
+
+std::uint64_t parse_seed(std::string_view text) {
+  if (const auto value = parse<std::uint64_t>(text)) return *value;
+  throw Error(fmt::format("'{}' {}; accepted: a whole number from 0 to {}", text,
+                          flaw_of(text, true), std::numeric_limits<std::uint64_t>::max()));
+}
+
+std::int64_t count_of(double value) {
+  if (value >= 0 && value <= 0x1p53 && value == std::floor(value)) {
+    return static_cast<std::int64_t>(value);
+  }
+  throw Error(fmt::format("{} is no count", value));
+}
+
+std::string RealRange::accepted_for(double value) const {
+  if (max != kLargestReal || !(std::abs(value) > kLargestReal)) return std::string(words);
+  if (min == -kLargestReal) return fmt::format("{}, from {} to {}", words, min, max);
+  return value > 0 ? fmt::format("{}, up to {}", words, max) : std::string(words);
+}
+
+double parse_real(std::string_view text, const RealRange& range) {
+  const auto value = parse<double>(text);
+  if (value && std::isfinite(*value) && range.holds(*value)) return *value;
+  throw Error(fmt::format("'{}' {}; accepted: {}", text, flaw_of(text, false),
+                          range.accepted_for(value.value_or(beyond(text)))));
+}
+
+void NumberVisitor::number(double& value) {
+  if (!loading_) {
+    saved_.push_back(value);
+    return;
+  }
+  // Where too few are given, require_all_loaded() says so in the end.
+  value = loaded_ < values_.size() ? values_[loaded_] : 0;
+  ++loaded_;
+}
+
+void NumberVisitor::count(std::int64_t& value) {
+  auto real = static_cast<double>(value);
+  number(real);
+  if (loading_) value = count_of(real);
+}
+
+void NumberVisitor::flag(bool& value) {
+  double real = value ? 1 : 0;
+  number(real);
+  value = real != 0;
+}
+
+void NumberVisitor::optional(std::optional<double>& value) {
+  bool there = value.has_value();
+  double real = value.value_or(0);
+  flag(there);
+  number(real);
+  if (loading_) value = there ? std::optional(real) : std::nullopt;
+}
+
+void NumberVisitor::rest(std::vector<double>& values) {
+  if (!loading_) {
+    saved_.insert(saved_.end(), values.begin(), values.end());
+    return;
+  }
+  const std::size_t begin = std::min(loaded_, values_.size());
+  const std::span<const double> left = values_.subspan(begin);
+  values.assign(left.begin(), left.end());
+  loaded_ += left.size();
+}
+
+void NumberVisitor::require(bool good) const {
+  if (loading_ && !good) throw Error(fmt::format("the state of {} is damaged", what_));
+}
+
+void NumberVisitor::require_all_loaded() const {
+  if (loaded_ == values_.size()) return;
+  throw Error(
+      fmt::format("the state of {} has {} numbers; accepted: {}", what_, values_.size(), loaded_));
+}
+
+std::span<const double> NumberVisitor::next(std::size_t count) {
+  loaded_ += count;
+  return values_.subspan(loaded_ - count, count);
+}
+
+}  // namespace rubato

@@ -1,0 +1,243 @@
+#include <algorithm>
+#include <utility>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <rubato/base/error.hpp>
+#include <rubato/base/parse.hpp>
+#include <rubato/base/spec.hpp>
+
+namespace rubato {
+
+namespace {
+
+// Takes what is before the first `separator` from the front of `text`, and the separator.
+std::string_view take_part(std::string_view& text, char separator) {
+  const std::size_t end = text.find(separator);
+  const std::string_view part = text.substr(0, end);
+  text = end == std::string_view::npos ? std::string_view() : text.substr(end + 1);
+  return part;
+}
+
+auto real_in(const RealRange& range) {
+  return [&range](std::string_view text) { return parse_real(text, range); };
+}
+
+auto whole_in(std::int64_t min, std::int64_t max) {
+  return [min, max](std::string_view text) { return parse_whole(text, min, max); };
+}
+
+// Of numbers with '/' between them.
+template <class Parse>
+auto list_of(Parse parse) {
+  return [parse](std::string_view text) {
+    std::vector<decltype(parse(text))> numbers;
+    numbers.reserve(static_cast<std::size_t>(std::count(text.begin(), text.end(), '/')) + 1);
+    do {
+      numbers.push_back(parse(take_part(text, '/')));
+    } while (!text.empty());
+    return numbers;
+  };
+}
+
+std::string several(std::string_view accepted) {
+  return fmt::format("{}, or several with / between them", accepted);
+}
+
+Argument argument_of(std::string_view name, ArgumentKind kind, std::string_view accepted) {
+  return {.name = std::string(name), .kind = kind, .accepted = std::string(accepted)};
+}
+
+Argument with_default(Argument argument, std::string fallback) {
+  argument.fallback = std::move(fallback);
+  return argument;
+}
+
+Argument required_as(Argument argument, Required required) {
+  argument.example = required.example;
+  return argument;
+}
+
+Argument unset_as(Argument argument, Unset unset) {
+  argument.unset = unset.meaning;
+  return argument;
+}
+
+}  // namespace
+
+Spec::Spec(std::string_view text) {
+  const bool has_arguments = text.find(':') != std::string_view::npos;
+  name_ = take_part(text, ':');
+  if (!has_arguments) return;
+  const std::string_view all = text;
+  do {
+    std::string_view value = take_part(text, ',');
+    const bool named = value.find('=') != std::string_view::npos;
+    const std::string_view key = take_part(value, '=');
+    if (!named || key.empty() || value.empty()) {
+      const std::string before = name_.empty() ? "" : name_ + ":";
+      throw Error(
+          fmt::format("'{0}{1}' is malformed; accepted: {0}NAME=VALUE,NAME=VALUE", before, all));
+    }
+    if (has(key)) throw Error(fmt::format("{}'{}' is given twice", place(), key));
+    given_.push_back({.key = std::string(key), .value = std::string(value)});
+  } while (!text.empty());
+}
+
+Spec Spec::example(std::string_view name) {
+  // Not read: what is the user's to fill in ("mnist:DIR") is a name, too.
+  Spec spec("");
+  spec.name_ = name;
+  spec.example_ = true;
+  return spec;
+}
+
+bool Spec::has(std::string_view key) const {
+  return find(key) != nullptr;
+}
+
+const std::string* Spec::find(std::string_view key) const {
+  const auto found = std::find_if(given_.begin(), given_.end(),
+                                  [key](const Given& given) { return given.key == key; });
+  return found == given_.end() ? nullptr : &found->value;
+}
+
+template <class Parse>
+auto Spec::read(Argument argument, const Parse& parse)
+    -> std::optional<decltype(parse(std::string_view()))> {
+  const bool known = std::any_of(asked_.begin(), asked_.end(), [&](const Argument& asked) {
+    return asked.name == argument.name;
+  });
+  if (!known) asked_.push_back(argument);
+  const std::string* text = find(argument.name);
+  if (text == nullptr) {
+    if (argument.example.empty()) return std::nullopt;
+    if (!example_) {
+      throw Error(fmt::format("{} needs a '{}'; accepted: {}:{}={}", name_, argument.name, name_,
+                              argument.name, argument.example));
+    }
+    text = &argument.example;
+  }
+  try {
+    return parse(*text);
+  } catch (const Error& error) {
+    reject(argument.name, error.what());
+  }
+}
+
+double Spec::real(std::string_view key, double fallback, const RealRange& range) {
+  return read(with_default(argument_of(key, ArgumentKind::real, range.words),
+                           fmt::to_string(fallback)),
+              real_in(range))
+      .value_or(fallback);
+}
+
+double Spec::real(std::string_view key, Required required, const RealRange& range) {
+  return *read(required_as(argument_of(key, ArgumentKind::real, range.words), required),
+               real_in(range));
+}
+
+std::optional<double> Spec::real(std::string_view key, Unset unset, const RealRange& range) {
+  return read(unset_as(argument_of(key, ArgumentKind::real, range.words), unset), real_in(range));
+}
+
+std::int64_t Spec::whole(std::string_view key, std::int64_t fallback, std::int64_t min,
+                         std::int64_t max) {
+  return read(with_default(argument_of(key, ArgumentKind::whole, whole_range(min, max)),
+                           fmt::to_string(fallback)),
+              whole_in(min, max))
+      .value_or(fallback);
+}
+
+std::int64_t Spec::whole(std::string_view key, Required required, std::int64_t min,
+                         std::int64_t max) {
+  return *read(required_as(argument_of(key, ArgumentKind::whole, whole_range(min, max)), required),
+               whole_in(min, max));
+}
+
+std::optional<std::int64_t> Spec::whole(std::string_view key, Unset unset, std::int64_t min,
+                                        std::int64_t max) {
+  return read(unset_as(argument_of(key, ArgumentKind::whole, whole_range(min, max)), unset),
+              whole_in(min, max));
+}
+
+bool Spec::flag(std::string_view key, bool fallback) {
+  return read(with_default(argument_of(key, ArgumentKind::flag, "true, false"),
+                           fallback ? "true" : "false"),
+              parse_flag)
+      .value_or(fallback);
+}
+
+std::vector<double> Spec::reals(std::string_view key, Required required, const RealRange& range) {
+  return *read(required_as(argument_of(key, ArgumentKind::reals, several(range.words)), required),
+               list_of(real_in(range)));
+}
+
+std::optional<std::vector<double>> Spec::reals(std::string_view key, Unset unset,
+                                               const RealRange& range) {
+  return read(unset_as(argument_of(key, ArgumentKind::reals, several(range.words)), unset),
+              list_of(real_in(range)));
+}
+
+std::vector<std::int64_t> Spec::wholes(std::string_view key,
+                                       const std::vector<std::int64_t>& fallback, std::int64_t min,
+                                       std::int64_t max) {
+  return read(with_default(argument_of(key, ArgumentKind::wholes, several(whole_range(min, max))),
+                           fmt::format("{}", fmt::join(fallback, "/"))),
+              list_of(whole_in(min, max)))
+      .value_or(fallback);
+}
+
+std::optional<std::string> Spec::text(std::string_view key, Unset unset,
+                                      std::string_view accepted) {
+  return read(unset_as(argument_of(key, ArgumentKind::text, accepted), unset),
+              [](std::string_view text) { return std::string(text); });
+}
+
+std::string Spec::one_of(std::string_view key, std::string_view fallback,
+                         std::span<const std::string_view> names) {
+  return read_name(key, {.fallback = std::string(fallback)}, names);
+}
+
+std::string Spec::read_name(std::string_view key, Argument argument,
+                            std::span<const std::string_view> names) {
+  argument.name = key;
+  argument.kind = ArgumentKind::choice;
+  argument.accepted = fmt::format("{}", fmt::join(names, ", "));
+  argument.choices.assign(names.begin(), names.end());
+  const std::string fallback = argument.fallback;
+  const auto known = [names](std::string_view text) {
+    if (std::find(names.begin(), names.end(), text) != names.end()) return std::string(text);
+    throw Error(unknown_name_message("value", text, names));
+  };
+  return read(std::move(argument), known).value_or(fallback);
+}
+
+void Spec::refuse(std::string_view key, std::string_view why) const {
+  if (has(key)) reject(key, why);
+}
+
+void Spec::finish() const {
+  std::vector<std::string_view> known;
+  known.reserve(asked_.size());
+  for (const Argument& argument : asked_) known.emplace_back(argument.name);
+  for (const Given& given : given_) {
+    if (std::find(known.begin(), known.end(), given.key) != known.end()) continue;
+    if (known.empty()) {
+      throw Error(fmt::format("{} takes no arguments, but has '{}'", name_, given.key));
+    }
+    const std::string kind = name_.empty() ? "argument" : fmt::format("argument of {}", name_);
+    throw Error(unknown_name_message(kind, given.key, known));
+  }
+}
+
+void Spec::reject(std::string_view key, std::string_view message) const {
+  throw Error(fmt::format("{}{}: {}", place(), key, message));
+}
+
+std::string Spec::place() const {
+  return name_.empty() ? std::string() : name_ + ": ";
+}
+
+}  // namespace rubato

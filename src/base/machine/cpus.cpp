@@ -1,0 +1,43 @@
+#include <algorithm>
+#include <cerrno>
+#include <cmath>
+#include <thread>
+
+#include <sched.h>
+
+#include <rubato/base/machine.hpp>
+
+#include "base/core/system/cgroup.hpp"
+
+namespace rubato {
+
+namespace {
+
+// Those of the calling thread, which before others are started is the process.
+int allowed_cpus() {
+  constexpr int kMostCpus = 1 << 16;
+  for (int size = CPU_SETSIZE; size <= kMostCpus; size *= 2) {
+    cpu_set_t* const set = CPU_ALLOC(static_cast<std::size_t>(size));
+    if (set == nullptr) break;
+    const std::size_t bytes = CPU_ALLOC_SIZE(static_cast<std::size_t>(size));
+    const bool good = sched_getaffinity(0, bytes, set) == 0;
+    const int count = good ? CPU_COUNT_S(bytes, set) : 0;
+    CPU_FREE(set);
+    if (good) return std::max(1, count);
+    if (errno != EINVAL) break;  // otherwise the set is too small for the kernel's
+  }
+  return static_cast<int>(std::max(1U, std::thread::hardware_concurrency()));
+}
+
+}  // namespace
+
+int Cpus::usable() const {
+  if (!quota || *quota >= allowed) return allowed;
+  return std::max(1, static_cast<int>(std::ceil(*quota)));
+}
+
+Cpus cpus(const std::filesystem::path& root) {
+  return {.allowed = allowed_cpus(), .quota = cgroup_limits(root).cpus};
+}
+
+}  // namespace rubato

@@ -1,0 +1,29 @@
+#include "instruction_set.hpp"
+
+namespace rubato {
+
+namespace {
+
+InstructionSet by_cpuid() {
+#ifdef __x86_64__
+  // The compiler's own reading of CPUID, which asks what the operating system saves, too.
+  __builtin_cpu_init();
+  if (!__builtin_cpu_supports("avx")) return InstructionSet::sse;
+  if (!__builtin_cpu_supports("avx2") || !__builtin_cpu_supports("fma")) return InstructionSet::avx;
+  const bool avx512 = __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512cd") &&
+                      __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512dq") &&
+                      __builtin_cpu_supports("avx512vl");
+  return avx512 ? InstructionSet::avx512 : InstructionSet::avx2;
+#else
+  return InstructionSet::sse;
+#endif
+}
+
+}  // namespace
+
+InstructionSet cpu_instruction_set() {
+  static const InstructionSet set = by_cpuid();
+  return set;
+}
+
+}  // namespace rubato

@@ -1,0 +1,64 @@
+#pragma once
+
+#include <array>
+
+#include <rubato/base/parse.hpp>
+
+namespace rubato {
+
+/// The vector instructions of x86-64 that numerical libraries have kernels for, each with those
+/// before it. `sse` stands for what every x86-64 CPU has, and for every CPU of another kind.
+enum class InstructionSet {
+  sse,
+  avx,
+  /// AVX2 with FMA.
+  avx2,
+  /// AVX-512 with F, CD, BW, DQ and VL.
+  avx512,
+};
+
+inline constexpr std::array<Choice<InstructionSet>, 4> kInstructionSets{
+    {{InstructionSet::sse, "SSE"},
+     {InstructionSet::avx, "AVX"},
+     {InstructionSet::avx2, "AVX2 with FMA"},
+     {InstructionSet::avx512, "AVX-512"}}};
+
+/// The highest that this CPU has and the operating system lets programs use: by CPUID, not by the
+/// model's name. All who have code for several instruction sets go by it.
+[[nodiscard]] InstructionSet cpu_instruction_set();
+
+namespace detail {
+
+#ifdef __x86_64__
+template <class Body>
+[[gnu::target("avx512f")]] decltype(auto) on_avx512(const Body& body) {
+  return body();
+}
+// Without FMA, so that nothing can be fused.
+template <class Body>
+[[gnu::target("avx2")]] decltype(auto) on_avx2(const Body& body) {
+  return body();
+}
+#endif
+
+}  // namespace detail
+
+/// Calls a loop as it is compiled for the widest vectors of this CPU, and returns what it returns:
+///
+///     with_vectors([&]() __attribute__((always_inline)) { add_loop(into, from, n); });
+///
+/// What is not always inlined there is compiled for every CPU. The bits are the same with all
+/// vectors, as nothing is fused (-ffp-contract=off) and no sum reordered. Kernels whose bits depend
+/// on the instruction set, or that are written for one, are files of their own
+/// (eigen/dense_kernels.hpp, operators/lane_convolution.hpp).
+template <class Body>
+decltype(auto) with_vectors(const Body& body) {
+#ifdef __x86_64__
+  const InstructionSet set = cpu_instruction_set();
+  if (set == InstructionSet::avx512) return detail::on_avx512(body);
+  if (set == InstructionSet::avx2) return detail::on_avx2(body);
+#endif
+  return body();
+}
+
+}  // namespace rubato

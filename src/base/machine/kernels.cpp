@@ -1,0 +1,130 @@
+#include <algorithm>
+#include <cerrno>
+#include <cstdlib>
+#include <filesystem>
+#include <string_view>
+#include <system_error>
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <rubato/base/error.hpp>
+#include <rubato/base/machine.hpp>
+
+#include "base/core/system/process.hpp"
+#include "kernel_variables.hpp"
+
+namespace rubato {
+
+namespace {
+
+// "<kernels>:<core that OpenBLAS took before>": there where the process was started again, so that
+// it is not started for ever.
+constexpr const char* kMarker = "RUBATO_STARTED_AGAIN";
+constexpr const char* kOpenBlasCore = "OPENBLAS_CORETYPE";
+
+// What the libraries read when they choose. STRICT keeps oneDNN from computing float32 in bfloat16.
+const Variables& portable_variables() {
+  static const Variables variables{{"ATEN_CPU_CAPABILITY", "avx2"},
+                                   {"ONEDNN_MAX_CPU_ISA", "AVX2"},
+                                   {"ONEDNN_DEFAULT_FPMATH_MODE", "STRICT"},
+                                   {kOpenBlasCore, "Haswell"}};
+  return variables;
+}
+
+std::string environment_variable(const std::string& name) {
+  const char* const value = std::getenv(name.c_str());
+  return value == nullptr ? std::string() : std::string(value);
+}
+
+// The environment of this process with other values of `variables`.
+std::vector<std::string> environment_with(const Variables& variables) {
+  std::vector<std::string> environment;
+  for (char** entry = environ; *entry != nullptr; ++entry) {
+    const std::string_view text(*entry);
+    const std::string_view name = text.substr(0, text.find('='));
+    const bool replaced = std::any_of(variables.begin(), variables.end(),
+                                      [&](const auto& variable) { return variable.first == name; });
+    if (!replaced) environment.emplace_back(text);
+  }
+  for (const auto& [name, value] : variables) {
+    environment.push_back(fmt::format("{}={}", name, value));
+  }
+  return environment;
+}
+
+// Returns only when that fails, with the reason.
+std::string start_again(char* const* argv, const Variables& variables) {
+  std::error_code error;
+  const auto program = std::filesystem::read_symlink("/proc/self/exe", error);
+  if (error) return error.message();
+  // Of a program that is run by the loader's own name, or under an emulator, the arguments are
+  // others.
+  if (program.filename().string().starts_with("ld-")) return "it was started by the loader's name";
+  const std::vector<std::string> environment = environment_with(variables);
+  execve(program.c_str(), argv, exec_pointers(environment).data());
+  return std::generic_category().message(errno);
+}
+
+}  // namespace
+
+Variables variables_to_set(Kernels kernels, InstructionSet cpu,
+                           const std::optional<OpenBlas>& openblas, const ReadVariable& read) {
+  Variables missing;
+  if (kernels == Kernels::native) {
+    const std::string_view core = openblas ? better_openblas_core(*openblas, cpu) : "";
+    if (!core.empty() && read(kOpenBlasCore).empty()) missing.emplace_back(kOpenBlasCore, core);
+    return missing;
+  }
+  if (cpu < InstructionSet::avx2) {
+    throw Error(
+        fmt::format("portable kernels need AVX2 and FMA, and this CPU has no more than {}; "
+                    "accepted here: native",
+                    choice_name(kInstructionSets, cpu)));
+  }
+  for (const auto& variable : portable_variables()) {
+    if (read(variable.first) != variable.second) missing.push_back(variable);
+  }
+  return missing;
+}
+
+std::optional<KernelStart> kernel_start() {
+  const std::string marker = environment_variable(kMarker);
+  const std::size_t colon = marker.find(':');
+  if (colon == std::string::npos) return std::nullopt;
+  for (const auto& choice : kKernels) {
+    if (choice.name == marker.substr(0, colon)) {
+      return KernelStart{.kernels = choice.value, .openblas_before = marker.substr(colon + 1)};
+    }
+  }
+  return std::nullopt;
+}
+
+void use_right_kernels(char* const* argv, Kernels kernels) {
+  const auto openblas = loaded_openblas();
+  Variables variables =
+      variables_to_set(kernels, cpu_instruction_set(), openblas, environment_variable);
+  if (variables.empty()) return;
+  const auto before = kernel_start();
+  std::string why = "the environment does not keep its variables";
+  if (!before || before->kernels != kernels) {
+    variables.emplace_back(kMarker, fmt::format("{}:{}", choice_name(kKernels, kernels),
+                                                openblas ? openblas->core : ""));
+    why = start_again(argv, variables);
+  }
+  if (kernels == Kernels::portable) {
+    throw Error(fmt::format("cannot start again with portable kernels: {}", why));
+  }
+}
+
+std::string describe(const KernelStart& start) {
+  if (start.kernels == Kernels::portable) return "portable kernels: AVX2 and FMA, as on every CPU";
+  const auto openblas = loaded_openblas();
+  const std::string now = openblas ? openblas->core : "no";
+  return fmt::format(
+      "OpenBLAS uses its {} kernels; by itself it took those for {}, which are slower "
+      "on this CPU",
+      now, start.openblas_before);
+}
+
+}  // namespace rubato

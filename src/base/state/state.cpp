@@ -1,0 +1,182 @@
+#include <algorithm>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include <rubato/base/error.hpp>
+#include <rubato/base/state.hpp>
+
+#include "base/core/check.hpp"
+
+namespace rubato {
+
+namespace {
+
+const ElementTypeName& entry_of(ElementType type) {
+  const auto* const found =
+      std::find_if(kElementTypes.begin(), kElementTypes.end(),
+                   [type](const ElementTypeName& entry) { return entry.type == type; });
+  RUBATO_CHECK(found != kElementTypes.end(), "every element type has a name");
+  return *found;
+}
+
+[[noreturn]] void fail_taken(std::string_view name) {
+  throw Error(fmt::format("the state has a '{}' already; accepted: each name once", name));
+}
+
+}  // namespace
+
+std::string_view name_of(ElementType type) {
+  return entry_of(type).name;
+}
+
+std::size_t size_of(ElementType type) {
+  return entry_of(type).bytes;
+}
+
+void State::put_array(std::string_view name, StateArray array) {
+  std::size_t elements = 1;
+  for (const std::int64_t extent : array.shape) elements *= static_cast<std::size_t>(extent);
+  if (array.bytes.size() != elements * size_of(array.type)) {
+    throw Error(fmt::format("'{}' has {} bytes; accepted: {} for {} elements of type {}", name,
+                            array.bytes.size(), elements * size_of(array.type), elements,
+                            name_of(array.type)));
+  }
+  if (!arrays_.emplace(name, std::move(array)).second) fail_taken(name);
+}
+
+void State::put_text(std::string_view name, std::string text) {
+  if (!texts_.emplace(name, std::move(text)).second) fail_taken(name);
+}
+
+void State::put(std::string_view name, State part) {
+  const std::string within = std::string(name) + '/';
+  for (auto& [of_part, array] : part.arrays_) put_array(within + of_part, std::move(array));
+  for (auto& [of_part, text] : part.texts_) put_text(within + of_part, std::move(text));
+}
+
+State State::part(std::string_view name) const {
+  const std::string within = std::string(name) + '/';
+  State part;
+  part.within_ = within_ + within;
+  const auto copy = [&within](const auto& all, auto& some) {
+    for (auto it = all.lower_bound(within); it != all.end() && it->first.starts_with(within);
+         ++it) {
+      some.emplace(it->first.substr(within.size()), it->second);
+    }
+  };
+  copy(arrays_, part.arrays_);
+  copy(texts_, part.texts_);
+  return part;
+}
+
+std::string State::whole_name(std::string_view name) const {
+  return within_ + std::string(name);
+}
+
+const StateArray& State::array(std::string_view name) const {
+  const auto found = arrays_.find(name);
+  if (found == arrays_.end()) throw Error(fmt::format("the state has no '{}'", whole_name(name)));
+  return found->second;
+}
+
+const std::string& State::text(std::string_view name) const {
+  const auto found = texts_.find(name);
+  if (found == texts_.end()) throw Error(fmt::format("the state has no '{}'", whole_name(name)));
+  return found->second;
+}
+
+std::int64_t State::count(std::string_view name) const {
+  const auto number = value<std::int64_t>(name);
+  if (number < 0) {
+    throw Error(
+        fmt::format("the state's '{}' is {}; accepted: at least 0", whole_name(name), number));
+  }
+  return number;
+}
+
+const StateArray& State::array_of(std::string_view name, ElementType type) const {
+  const StateArray& found = array(name);
+  if (found.type != type) {
+    throw Error(fmt::format("the state's '{}' is {}; accepted: {}", whole_name(name),
+                            name_of(found.type), name_of(type)));
+  }
+  return found;
+}
+
+void State::require_elements(std::string_view name, const StateArray& array,
+                             std::size_t count) const {
+  const std::size_t elements = array.bytes.size() / size_of(array.type);
+  if (elements == count) return;
+  throw Error(fmt::format("the state's '{}' has {} elements; accepted: {}", whole_name(name),
+                          elements, count));
+}
+
+bool StateVisitor::has(std::string_view name, bool saved) const {
+  if (!loading()) return saved;
+  const std::string whole = path(name);
+  return from_->has(whole) || from_->has_text(whole);
+}
+
+bool StateVisitor::has_none() const {
+  if (!loading()) return false;
+  const auto none = [this](const auto& all) {
+    const auto first = all.lower_bound(prefix_);
+    return first == all.end() || !first->first.starts_with(prefix_);
+  };
+  return none(from_->arrays()) && none(from_->texts());
+}
+
+void StateVisitor::count(std::string_view name, std::int64_t& count) {
+  if (loading()) {
+    count = from_->count(path(name));
+  } else {
+    to_->put(path(name), count);
+  }
+}
+
+void StateVisitor::text(std::string_view name, std::string& text) {
+  if (loading()) {
+    text = from_->text(path(name));
+  } else {
+    to_->put_text(path(name), text);
+  }
+}
+
+void StateVisitor::array(std::string_view name, StateArray& array) {
+  if (loading()) {
+    array = from_->array(path(name));
+  } else {
+    to_->put_array(path(name), array);
+  }
+}
+
+void StateVisitor::optional(std::string_view name, std::optional<double>& value) {
+  const bool there = has(name, value.has_value());
+  double number = value.value_or(0);
+  if (there) this->value(name, number);
+  if (loading()) value = there ? std::optional(number) : std::nullopt;
+}
+
+void StateVisitor::flag(std::string_view name, bool& value) {
+  const bool there = has(name, value);
+  std::int64_t one = 1;
+  if (there) count(name, one);
+  if (loading()) value = there;
+}
+
+std::string StateVisitor::bound(std::string_view name, const std::string& now) {
+  std::string text = now;
+  this->text(name, text);
+  return text;
+}
+
+std::string StateVisitor::bound_if_there(std::string_view name, const std::string& now) {
+  return has(name, true) ? bound(name, now) : now;
+}
+
+void StateVisitor::require(bool good, std::string_view what) const {
+  if (loading() && !good) throw Error(fmt::format("the state is damaged: {}", what));
+}
+
+}  // namespace rubato

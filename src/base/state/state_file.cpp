@@ -1,0 +1,245 @@
+#include <algorithm>
+#include <array>
+#include <bit>
+#include <limits>
+#include <utility>
+#include <vector>
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include <rubato/base/error.hpp>
+#include <rubato/base/state.hpp>
+
+#include "base/core/system/file.hpp"
+#include "sha256.hpp"
+
+namespace rubato {
+
+static_assert(std::endian::native == std::endian::little, "arrays are written as they lie");
+
+namespace {
+
+using Json = nlohmann::json;
+
+constexpr std::size_t kLengthBytes = 8;
+// Far more than any model has names; what JSON makes of it stays within bounds.
+constexpr std::uint64_t kMaxHeader = 10'000'000;
+// So that mapped arrays are aligned.
+constexpr std::size_t kAlignment = 8;
+constexpr std::size_t kDigestBytes = std::tuple_size_v<Sha256::Digest>;
+constexpr std::string_view kMetadata = "__metadata__";
+constexpr std::string_view kKind = "rubato.kind";
+constexpr std::string_view kKindValue = "state";
+constexpr std::string_view kVersion = "rubato.version";
+constexpr std::string_view kDigest = "rubato.sha256";
+
+Json entry(const StateArray& array, std::size_t begin) {
+  return {{"dtype", name_of(array.type)},
+          {"shape", array.shape},
+          {"data_offsets", {begin, begin + array.bytes.size()}}};
+}
+
+std::string length_bytes(std::size_t length) {
+  std::string bytes(kLengthBytes, '\0');
+  for (char& byte : bytes) {
+    byte = static_cast<char>(length & 0xFF);
+    length >>= 8;
+  }
+  return bytes;
+}
+
+std::uint64_t read_length(std::string_view bytes) {
+  std::uint64_t length = 0;
+  for (std::size_t i = kLengthBytes; i-- > 0;) {
+    length = length << 8 | static_cast<std::uint8_t>(bytes[i]);
+  }
+  return length;
+}
+
+class Parser {
+ public:
+  Parser(std::string_view bytes, std::string_view source) : bytes_(bytes), source_(source) {}
+
+  State state() {
+    check_digest();
+    const std::uint64_t length = read_length(bytes_);
+    if (length > kMaxHeader || length > bytes_.size() - kLengthBytes - kDigestBytes) {
+      fail("its header is longer than the file");
+    }
+    data_ = bytes_.substr(kLengthBytes + length);
+    const Json header = Json::parse(bytes_.substr(kLengthBytes, length), nullptr, false);
+    if (!header.is_object()) fail("its header is no JSON object");
+    State state;
+    read_texts(header, state);
+    for (const auto& [name, value] : header.items()) {
+      if (name == kMetadata) continue;
+      StateArray array = array_of(name, value);
+      if (name != kDigest) state.put_array(name, std::move(array));
+    }
+    require_tiling();
+    return state;
+  }
+
+ private:
+  [[noreturn]] void fail(std::string_view what) const {
+    throw Error(fmt::format("{}: damaged or no checkpoint: {}", source_, what));
+  }
+
+  // First of all, so that nothing else is said of what is merely damaged.
+  void check_digest() const {
+    if (bytes_.size() < kLengthBytes + kDigestBytes) {
+      fail(fmt::format("it has only {} bytes", bytes_.size()));
+    }
+    const Sha256::Digest digest = Sha256::digest_of(bytes_.substr(0, bytes_.size() - kDigestBytes));
+    if (!std::equal(digest.begin(), digest.end(), bytes_.end() - kDigestBytes,
+                    [](std::uint8_t a, char b) { return a == static_cast<std::uint8_t>(b); })) {
+      fail("its checksum is wrong");
+    }
+  }
+
+  void read_texts(const Json& header, State& state) const {
+    const auto texts = header.find(kMetadata);
+    if (texts == header.end() || !texts->is_object()) fail("it has no metadata");
+    std::string kind;
+    std::string version;
+    for (const auto& [name, value] : texts->items()) {
+      if (!value.is_string()) fail(fmt::format("its text '{}' is no text", name));
+      const auto& text = value.get_ref<const std::string&>();
+      if (name == kKind) {
+        kind = text;
+      } else if (name == kVersion) {
+        version = text;
+      } else {
+        state.put_text(name, text);
+      }
+    }
+    if (kind != kKindValue) fail("its metadata are not rubato's");
+    const bool number = !version.empty() && version.size() < 10 &&
+                        version.find_first_not_of("0123456789") == std::string::npos;
+    if (!number || std::stoll(version) < 1) fail("its version is no number");
+    if (std::stoll(version) > kStateVersion) {
+      throw NewerVersion(fmt::format(
+          "{}: is of version {}, which a newer rubato has written; this one reads up to {}",
+          source_, version, kStateVersion));
+    }
+  }
+
+  // Every byte belongs to one array.
+  void require_tiling() {
+    std::sort(ranges_.begin(), ranges_.end());
+    std::uint64_t end = 0;
+    for (const auto& [first, last] : ranges_) {
+      if (first != end) fail("its arrays do not lie one behind the other");
+      end = last;
+    }
+    if (end != data_.size()) fail("it holds more than its arrays");
+  }
+
+  [[nodiscard]] StateArray array_of(const std::string& name, const Json& value) {
+    const auto damaged = [&] { fail(fmt::format("its array '{}' is malformed", name)); };
+    if (!value.is_object() || !value.contains("dtype") || !value["dtype"].is_string()) damaged();
+    const auto& dtype = value["dtype"].get_ref<const std::string&>();
+    const auto* const type =
+        std::find_if(kElementTypes.begin(), kElementTypes.end(),
+                     [&](const ElementTypeName& known) { return known.name == dtype; });
+    if (type == kElementTypes.end()) damaged();
+    const std::vector<std::uint64_t> shape = numbers_of(value, "shape");
+    const std::vector<std::uint64_t> offsets = numbers_of(value, "data_offsets");
+    if (offsets.size() != 2 || offsets[0] > offsets[1] || offsets[1] > data_.size()) damaged();
+    ranges_.emplace_back(offsets[0], offsets[1]);
+    // What overlaps could claim any amount of memory.
+    claimed_ += offsets[1] - offsets[0];
+    if (claimed_ > data_.size()) damaged();
+    // The product must be the length; it is not computed where it would overflow.
+    const std::uint64_t length = offsets[1] - offsets[0];
+    const bool empty = std::find(shape.begin(), shape.end(), 0U) != shape.end();
+    std::uint64_t bytes = empty ? 0 : type->bytes;
+    for (const std::uint64_t extent : shape) {
+      if (extent != 0 && bytes > length / extent) damaged();
+      bytes *= extent;
+    }
+    if (bytes != length) damaged();
+    StateArray array{.type = type->type, .shape = {}, .bytes = {}};
+    for (const std::uint64_t extent : shape) {
+      if (extent > static_cast<std::uint64_t>(std::numeric_limits<std::int64_t>::max())) damaged();
+      array.shape.push_back(static_cast<std::int64_t>(extent));
+    }
+    array.bytes = data_.substr(offsets[0], length);
+    return array;
+  }
+
+  [[nodiscard]] std::vector<std::uint64_t> numbers_of(const Json& value, const char* key) const {
+    const auto found = value.find(key);
+    if (found == value.end() || !found->is_array()) fail(fmt::format("there is no '{}'", key));
+    std::vector<std::uint64_t> numbers;
+    for (const Json& number : *found) {
+      if (!number.is_number_unsigned()) fail(fmt::format("a '{}' is no number", key));
+      numbers.push_back(number.get<std::uint64_t>());
+    }
+    return numbers;
+  }
+
+  std::string_view bytes_;
+  std::string_view source_;
+  std::string_view data_;
+  std::vector<std::pair<std::uint64_t, std::uint64_t>> ranges_;
+  std::uint64_t claimed_ = 0;
+};
+
+}  // namespace
+
+std::string state_bytes(const State& state) {
+  std::size_t size = 0;
+  for (const auto& [name, array] : state.arrays()) size += array.bytes.size();
+  std::string bytes;
+  bytes.reserve(size);
+  stream_state(state, [&bytes](std::string_view next) { bytes += next; });
+  return bytes;
+}
+
+void stream_state(const State& state, const ByteSink& sink) {
+  Json header = Json::object();
+  header[kMetadata] = {{kKind, kKindValue}, {kVersion, fmt::to_string(kStateVersion)}};
+  for (const auto& [name, text] : state.texts()) header[kMetadata][name] = text;
+  // By descending size of element, so that every array is aligned to its own.
+  std::vector<const State::Arrays::value_type*> arrays;
+  for (const auto& named : state.arrays()) arrays.push_back(&named);
+  std::stable_sort(arrays.begin(), arrays.end(), [](const auto* a, const auto* b) {
+    return size_of(a->second.type) > size_of(b->second.type);
+  });
+  std::size_t size = 0;
+  for (const auto* named : arrays) {
+    header[named->first] = entry(named->second, size);
+    size += named->second.bytes.size();
+  }
+  header[kDigest] = {
+      {"dtype", "U8"}, {"shape", {kDigestBytes}}, {"data_offsets", {size, size + kDigestBytes}}};
+  std::string text = header.dump(-1, ' ', false, Json::error_handler_t::replace);
+  text.append((kAlignment - text.size() % kAlignment) % kAlignment, ' ');
+
+  Sha256 sha;
+  const auto give = [&](std::string_view bytes) {
+    sha.add(bytes);
+    sink(bytes);
+  };
+  give(length_bytes(text.size()));
+  give(text);
+  for (const auto* named : arrays) give(named->second.bytes);
+  const Sha256::Digest digest = sha.digest();
+  sink({reinterpret_cast<const char*>(digest.data()), digest.size()});
+}
+
+State parse_state(std::string_view bytes, std::string_view source) {
+  return Parser(bytes, source).state();
+}
+
+void write_state(const std::filesystem::path& path, const State& state) {
+  write_file(path, [&state](const ByteSink& sink) { stream_state(state, sink); });
+}
+
+State read_state(const std::filesystem::path& path) {
+  return parse_state(read_file(path), path.string());
+}
+
+}  // namespace rubato

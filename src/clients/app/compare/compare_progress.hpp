@@ -1,0 +1,67 @@
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "base/core/system/stopwatch.hpp"
+#include "base/core/terminal/drawn_line.hpp"
+#include "runs/experiment/conduct/conduct.hpp"
+
+namespace rubato::app {
+
+/// Shows on stdout how an experiment goes on: a line that is drawn over on a terminal, a line for
+/// each run that has ended elsewhere. Runs that came to no good end have a line on both.
+class CompareProgress final : public ExperimentView {
+ public:
+  /// `jobs` runs go on at the same time.
+  CompareProgress(std::int64_t jobs, bool terminal);
+
+  void on_stage(const std::string& name, std::int64_t runs,
+                const std::vector<RunResult>& ended) override;
+  void on_start(const std::string& run) override;
+  void on_end(const std::string& run, const RunResult& result, double seconds) override;
+  void on_damaged(const std::string& run, const std::string& what,
+                  const std::filesystem::path& aside) override;
+  void on_missing(const std::string& run, const std::string& why) override;
+  void on_tick() override;
+  void on_stage_end() override;
+
+ private:
+  [[nodiscard]] std::string line() const;
+  /// By the mean of the runs that have ended; empty while none has.
+  [[nodiscard]] std::string time_left() const;
+  void print_line(const std::string& text);
+  void draw();
+
+  std::int64_t jobs_;
+  bool terminal_;
+  DrawnLine line_;
+  std::string stage_;
+  std::int64_t runs_ = 0;
+  std::int64_t ended_ = 0;
+  std::int64_t lost_ = 0;
+  std::int64_t missing_ = 0;
+  double seconds_ = 0;
+  std::int64_t timed_ = 0;
+  std::map<std::string, Stopwatch> running_;
+};
+
+/// What shows nothing but, on stderr, damage.
+class NoProgress final : public ExperimentView {
+ public:
+  void on_stage(const std::string& /*name*/, std::int64_t /*runs*/,
+                const std::vector<RunResult>& /*ended*/) override {}
+  void on_start(const std::string& /*run*/) override {}
+  void on_end(const std::string& /*run*/, const RunResult& /*result*/,
+              double /*seconds*/) override {}
+  void on_damaged(const std::string& run, const std::string& what,
+                  const std::filesystem::path& aside) override;
+  void on_missing(const std::string& /*run*/, const std::string& /*why*/) override {}
+  void on_tick() override {}
+  void on_stage_end() override {}
+};
+
+}  // namespace rubato::app

@@ -1,0 +1,23 @@
+#pragma once
+
+#include <optional>
+#include <span>
+#include <string>
+
+#include "clients/app/train/hosts/host_arguments.hpp"
+
+namespace rubato::app {
+
+/// What `rubato hosts` is asked for.
+struct HostsArguments {
+  /// Where the hosts meet, and the name of their run; the rest is not asked for.
+  HostArguments meeting{};
+  bool json = false;
+};
+
+/// Reads the arguments behind the command. Empty when they ask for the help, which is then printed.
+/// Throws Error for what the user got wrong.
+[[nodiscard]] std::optional<HostsArguments> parse_hosts_arguments(
+    std::span<const std::string> arguments);
+
+}  // namespace rubato::app

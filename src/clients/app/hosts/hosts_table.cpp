@@ -1,0 +1,162 @@
+#include "hosts_table.hpp"
+
+#include <algorithm>
+#include <array>
+#include <optional>
+#include <string_view>
+#include <utility>
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include <rubato/base/parse.hpp>
+
+#include "base/core/tables/text_table.hpp"
+#include "base/core/text/or_null.hpp"
+#include "clients/app/line/output.hpp"
+#include "runs/report/progress.hpp"
+
+namespace rubato::app {
+
+namespace {
+
+using namespace c10d_hosts_detail;
+using Json = nlohmann::ordered_json;
+
+constexpr std::array<Choice<RunState>, 6> kRunStates{{{RunState::waits, "waits"},
+                                                      {RunState::trains, "trains"},
+                                                      {RunState::regroups, "regroups"},
+                                                      {RunState::deserted, "deserted"},
+                                                      {RunState::stopped, "stopped"},
+                                                      {RunState::complete, "complete"}}};
+constexpr std::array<Choice<HostState>, 5> kHostStates{{{HostState::alive, "alive"},
+                                                        {HostState::silent, "silent"},
+                                                        {HostState::left, "left"},
+                                                        {HostState::ended, "ended"},
+                                                        {HostState::refused, "refused"}}};
+
+constexpr std::string_view kUnknown = "-";
+
+template <class T>
+std::string shown(const std::optional<T>& value) {
+  return value ? fmt::to_string(*value) : std::string(kUnknown);
+}
+std::string shown(const std::string& text) {
+  return text.empty() ? std::string(kUnknown) : printable(text);
+}
+
+std::string in_words(const RunStatus& status) {
+  switch (status.state) {
+    case RunState::waits:
+      return fmt::format("waits for hosts: {} of {} are there", status.there, status.wanted);
+    case RunState::trains:
+      return "trains";
+    case RunState::regroups:
+      return "between two groups: a host has come, has gone or is silent";
+    case RunState::deserted:
+      return "no host of it is there any more, and it has not ended";
+    case RunState::stopped:
+      return "was stopped by a signal";
+    case RunState::complete:
+      break;
+  }
+  return "complete";
+}
+
+std::string in_words(const HostStatus& host) {
+  switch (host.state) {
+    case HostState::alive:
+      return host.rank ? "takes part" : "waits to take part";
+    case HostState::silent:
+      return host.silent_for ? fmt::format("silent for {} s", *host.silent_for) : "silent";
+    case HostState::left:
+      return "has left";
+    case HostState::ended:
+      return "its process has ended";
+    case HostState::refused:
+      break;
+  }
+  return "refused: " + printable(host.refusal);
+}
+
+// "host 1 (node0), into /data/spring".
+std::string writer_text(const RunStatus& status) {
+  const RunStatus::Writer& writer = *status.writer;
+  const auto host = std::ranges::find(status.hosts, writer.host, &HostStatus::host);
+  const bool is_known = host != status.hosts.end() && !host->machine.empty();
+  return fmt::format("host {}{}, into {}", writer.host,
+                     is_known ? fmt::format(" ({})", host->machine) : "", printable(writer.folder));
+}
+
+std::string head(const RunStatus& status, LineWidth width) {
+  TextTable table({Column::left, Column::wrapped});
+  table.add({"run", in_words(status)});
+  if (status.generation > 0) table.add({"group", fmt::to_string(status.generation)});
+  if (status.first && status.least && status.most) {
+    table.add({"hosts", fmt::format("begins with {}, goes on with {} to {}", *status.first,
+                                    *status.least, *status.most)});
+  }
+  if (status.cores) {
+    table.add({"cores", fmt::format("{}, of all hosts together", *status.cores)});
+  }
+  if (status.steps) table.add({"last step", fmt::to_string(*status.steps)});
+  if (status.writer) table.add({"written by", writer_text(status)});
+  return table.text(width);
+}
+
+Json host_json(const HostStatus& host) {
+  return {{"host", host.host},
+          {"rank", or_null(host.rank)},
+          {"state", choice_name(kHostStates, host.state)},
+          {"machine", or_null(host.machine)},
+          {"address", or_null(host.interface)},
+          {"process", or_null(host.process)},
+          {"weight", or_null(host.weight)},
+          {"steps", or_null(host.steps)},
+          {"here_for_seconds", or_null(host.here_for)},
+          {"silent_for_seconds", or_null(host.silent_for)},
+          {"refusal", or_null(host.refusal)}};
+}
+
+}  // namespace
+
+std::string hosts_text(const RunStatus& status, LineWidth width) {
+  TextTable table({Column::right, Column::right, Column::left, Column::left, Column::right,
+                   Column::right, Column::right, Column::right, Column::left},
+                  0, 2);
+  table.add(
+      {"host", "rank", "machine", "address", "process", "weight", "steps", "here for", "state"});
+  for (const HostStatus& host : status.hosts) {
+    table.add(
+        {fmt::to_string(host.host), shown(host.rank), shown(host.machine), shown(host.interface),
+         shown(host.process), shown(host.weight), shown(host.steps),
+         host.here_for ? clock_time(static_cast<double>(*host.here_for)) : std::string(kUnknown),
+         in_words(host)});
+  }
+  std::string text = head(status, width);
+  if (!status.hosts.empty()) text += '\n' + table.text(width);
+  return text;
+}
+
+std::string hosts_json(const RunStatus& status) {
+  Json writer;
+  if (status.writer) writer = {{"host", status.writer->host}, {"folder", status.writer->folder}};
+  Json hosts = Json::array();
+  for (const HostStatus& host : status.hosts) hosts.push_back(host_json(host));
+  const bool waits = status.state == RunState::waits;
+  const Json json{{"state", choice_name(kRunStates, status.state)},
+                  {"group", status.generation},
+                  {"there", status.there},
+                  {"wanted", waits ? Json(status.wanted) : Json()},
+                  {"first_hosts", or_null(status.first)},
+                  {"min_hosts", or_null(status.least)},
+                  {"max_hosts", or_null(status.most)},
+                  {"cores", or_null(status.cores)},
+                  {"last_step", or_null(status.steps)},
+                  {"writer", std::move(writer)},
+                  {"hosts", std::move(hosts)}};
+  // Folders and names of machines may be no UTF-8.
+  return json.dump(2, ' ', false, Json::error_handler_t::replace) + '\n';
+}
+
+}  // namespace rubato::app

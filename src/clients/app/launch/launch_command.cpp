@@ -1,0 +1,305 @@
+#include "launch_command.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <chrono>
+#include <csignal>
+#include <cstddef>
+#include <cstdint>
+#include <ctime>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <system_error>
+#include <vector>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+#include <netinet/in.h>
+#include <sys/mman.h>
+#include <sys/random.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <rubato/base/error.hpp>
+#include <rubato/base/parse.hpp>
+
+#include "base/core/system/process.hpp"
+#include "clients/app/line/command_line.hpp"
+#include "clients/app/line/exit_code.hpp"
+#include "clients/app/line/idle_options.hpp"
+
+namespace rubato::app {
+
+namespace {
+
+constexpr std::int64_t kMaxHosts = 1024;
+constexpr std::int64_t kMaxRestarts = 1'000'000;
+// How long a host may take to write its checkpoint, once another one has failed.
+constexpr std::chrono::seconds kGrace{30};
+// As a shell has it.
+constexpr int kKilled = 128;
+
+[[noreturn]] void fail(std::string_view what) {
+  throw Error(fmt::format("cannot {}: {}", what, std::generic_category().message(errno)));
+}
+
+// A port that nobody listens at. It stays bound, so that the system gives it to no other process
+// that asks for any port before host 0 listens there, with SO_REUSEADDR.
+class ReservedPort {
+ public:
+  ReservedPort() : socket_(socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)) {
+    const int on = 1;
+    sockaddr_in address{};
+    address.sin_family = AF_INET;
+    socklen_t size = sizeof(address);
+    auto* const any = static_cast<sockaddr*>(static_cast<void*>(&address));
+    const bool found = socket_ >= 0 &&
+                       setsockopt(socket_, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on)) == 0 &&
+                       bind(socket_, any, size) == 0 && getsockname(socket_, any, &size) == 0;
+    if (!found) {
+      const int error = errno;
+      if (socket_ >= 0) close(socket_);
+      errno = error;
+      fail("find a free port");
+    }
+    number_ = ntohs(address.sin_port);
+  }
+  ~ReservedPort() { close(socket_); }
+  ReservedPort(const ReservedPort&) = delete;
+  ReservedPort& operator=(const ReservedPort&) = delete;
+
+  [[nodiscard]] int number() const { return number_; }
+
+ private:
+  int socket_;
+  int number_ = 0;
+};
+
+// A file that has a name only as a descriptor of this process and its children: with a token that
+// no other user of this machine knows. Stays open to the end.
+std::string file_with_token() {
+  std::array<std::uint8_t, 32> token{};
+  if (getrandom(token.data(), token.size(), 0) != static_cast<ssize_t>(token.size())) {
+    fail("make a token");
+  }
+  const std::string text = fmt::format("{:02x}\n", fmt::join(token, ""));
+  const int file = memfd_create("rubato-token", 0);
+  if (file < 0 || write(file, text.data(), text.size()) != static_cast<ssize_t>(text.size())) {
+    fail("keep a token");
+  }
+  return fmt::format("/dev/fd/{}", file);
+}
+
+sigset_t watched_signals() {
+  sigset_t set;
+  sigemptyset(&set);
+  for (const int number : {SIGCHLD, SIGINT, SIGTERM}) sigaddset(&set, number);
+  return set;
+}
+
+// The processes of the hosts, and of what serves them.
+class LaunchedHosts {
+ public:
+  // Hosts of a run that does not go on without one of them; with `restarts`, of one that does:
+  // those that are killed are started again, so often in all.
+  explicit LaunchedHosts(std::optional<std::int64_t> restarts) : restarts_(restarts) {
+    const sigset_t watched = watched_signals();
+    sigprocmask(SIG_BLOCK, &watched, nullptr);
+  }
+  ~LaunchedHosts() {
+    for (const Host& host : running_) kill_child(host.process);
+    if (server_ != 0) kill_child(server_);
+  }
+  LaunchedHosts(const LaunchedHosts&) = delete;
+  LaunchedHosts& operator=(const LaunchedHosts&) = delete;
+
+  void start(std::vector<std::string> arguments) {
+    const pid_t process = started(arguments);
+    running_.push_back({.process = process, .arguments = std::move(arguments)});
+  }
+  // What runs for as long as the hosts do.
+  void serve(const std::vector<std::string>& arguments) { server_ = started(arguments); }
+
+  // Waits for all to end. Returns the exit code.
+  int wait() {
+    std::optional<Clock::time_point> end;
+    while (!running_.empty()) {
+      take_signal();
+      reap();
+      if (restarts_ || first_failure_ == 0 || running_.empty()) continue;
+      // One has failed: all are to end.
+      if (!end) {
+        end = Clock::now() + kGrace;
+        // A second signal would end one that writes its checkpoint.
+        if (!told_) tell(SIGTERM);
+      }
+      if (Clock::now() >= *end) tell(SIGKILL);
+    }
+    return restarts_ ? last_code_ : first_failure_;
+  }
+
+ private:
+  using Clock = std::chrono::steady_clock;
+
+  struct Host {
+    pid_t process = 0;
+    std::vector<std::string> arguments{};
+  };
+
+  static pid_t started(const std::vector<std::string>& arguments) {
+    const pid_t process = start_child("/proc/self/exe", arguments, [](pid_t parent) {
+      // Whatever becomes of this process, no host is left behind; signals it passes on.
+      tie_to(parent);
+      const sigset_t watched = watched_signals();
+      sigprocmask(SIG_UNBLOCK, &watched, nullptr);
+    });
+    if (process < 0) fail("start a host");
+    return process;
+  }
+
+  void take_signal() {
+    const sigset_t watched = watched_signals();
+    const timespec patience{.tv_sec = 1, .tv_nsec = 0};
+    const int number = sigtimedwait(&watched, nullptr, &patience);
+    if (number == SIGINT || number == SIGTERM) tell(number);
+  }
+  void reap() {
+    std::vector<Host> killed;
+    const auto ended = [&](Host& host) {
+      int status = 0;
+      if (waitpid(host.process, &status, WNOHANG) != host.process) return false;
+      note(WIFEXITED(status) ? WEXITSTATUS(status) : kKilled + WTERMSIG(status));
+      if (WIFSIGNALED(status)) killed.push_back(std::move(host));
+      return true;
+    };
+    running_.erase(std::remove_if(running_.begin(), running_.end(), ended), running_.end());
+    for (Host& host : killed) {
+      if (!restarts_ || *restarts_ == 0 || told_) continue;
+      --*restarts_;
+      start(std::move(host.arguments));
+    }
+  }
+  // A host that has lost another one may end before that one has.
+  void note(int code) {
+    // One that was started again has come too late: what the run came to, another host has said.
+    if (code != static_cast<int>(ExitCode::run_ended) || last_code_ == 0) last_code_ = code;
+    const int lost = static_cast<int>(ExitCode::host_lost);
+    const bool asked = told_ && (code == kKilled + SIGTERM || code == kKilled + SIGKILL);
+    if (first_failure_ == 0 || (first_failure_ == lost && code != 0 && code != lost && !asked)) {
+      first_failure_ = code;
+    }
+  }
+  void tell(int number) {
+    told_ = true;
+    for (const Host& host : running_) kill(host.process, number);
+  }
+
+  std::optional<std::int64_t> restarts_;
+  std::vector<Host> running_;
+  pid_t server_ = 0;
+  int first_failure_ = 0;
+  int last_code_ = 0;
+  bool told_ = false;
+};
+
+struct LaunchArguments {
+  int hosts = 2;
+  // Of hosts that come and go; 0 are hosts that do not.
+  int least = 0;
+  std::int64_t restarts = 10;
+  std::vector<std::string> command;
+};
+
+std::optional<LaunchArguments> parse(std::span<const std::string> arguments) {
+  LaunchArguments read;
+  // What is behind the first -- is another command's.
+  const auto border = std::ranges::find(arguments, "--");
+  CommandLine line("rubato launch",
+                   "Trains on several hosts that are processes of this machine, to try it: `rubato "
+                   "launch --hosts 3 -- train OPTIONS` starts `rubato train OPTIONS` with --hosts "
+                   "3 and a --rank each, and a token that only they know.");
+  line.option("hosts", "N", "as many", fmt::to_string(read.hosts), [&](const std::string& text) {
+    read.hosts = static_cast<int>(parse_whole(text, 1, kMaxHosts));
+  });
+  line.option("min-hosts", "N",
+              "the run goes on with N of them; killed hosts are restarted and rejoin", "",
+              [&](const std::string& text) {
+                read.least = static_cast<int>(parse_whole(text, 1, kMaxHosts));
+              });
+  line.option("restarts", "N", "how often hosts are restarted, in total",
+              fmt::to_string(read.restarts),
+              [&](const std::string& text) { read.restarts = parse_whole(text, 0, kMaxRestarts); });
+  line.footer(
+      "Signals are forwarded. When a host fails, the others are asked to end. The exit\n"
+      "code is that of the first host that failed, or 128 plus the signal that killed\n"
+      "it; with --min-hosts, that of the last host that ended.");
+  if (!line.parse({arguments.begin(), border})) return std::nullopt;
+  if (read.least > read.hosts) {
+    throw Error(fmt::format("--min-hosts {}: there are {} hosts; accepted: 1 to {}", read.least,
+                            read.hosts, read.hosts));
+  }
+  const IdleOption restarts{.option = "restarts",
+                            .idle = read.least == 0,
+                            .why = "a run does not go on without one of its hosts",
+                            .accepted = "with --min-hosts N"};
+  require_none_idle(line, {&restarts, 1});
+  if (border != arguments.end()) read.command.assign(border + 1, arguments.end());
+  if (read.command.empty() || read.command.front() != "train") {
+    throw Error("nothing to launch; accepted: rubato launch --hosts N -- train OPTIONS");
+  }
+  return read;
+}
+
+// That of the user's own, which counts for the hosts; empty where the command names none.
+std::optional<std::string> token_file_in(std::span<const std::string> command) {
+  constexpr std::string_view kOption = "--token-file";
+  std::optional<std::string> file;
+  for (std::size_t i = 0; i < command.size(); ++i) {
+    const std::string& word = command[i];
+    if (word == kOption && i + 1 < command.size()) file = command[i + 1];
+    if (word.starts_with(kOption) && word.substr(kOption.size()).starts_with('=')) {
+      file = word.substr(kOption.size() + 1);
+    }
+  }
+  return file;
+}
+
+}  // namespace
+
+int launch_command(std::span<const std::string> arguments) {
+  const auto launched = parse(arguments);
+  if (!launched) return 0;
+  const ReservedPort reserved;
+  const std::string port = fmt::to_string(reserved.number());
+  const std::string token = file_with_token();
+  const bool elastic = launched->least > 0;
+  LaunchedHosts hosts(elastic ? std::optional(launched->restarts) : std::nullopt);
+  if (elastic) {
+    hosts.serve({"rubato", "rendezvous", "--port", port, "--address", "127.0.0.1", "--token-file",
+                 token_file_in(launched->command).value_or(token), "--quiet"});
+  }
+  for (int rank = 0; rank < launched->hosts; ++rank) {
+    std::vector<std::string> command{"rubato", "train"};
+    if (launched->hosts > 1 || elastic) {
+      // Before the user's: what is given twice counts as it was given last.
+      command.insert(command.end(),
+                     {"--hosts", fmt::to_string(launched->hosts), "--token-file", token});
+      const std::string rendezvous = "127.0.0.1:" + port;
+      if (elastic) {
+        command.insert(command.end(), {"--min-hosts", fmt::to_string(launched->least),
+                                       "--rendezvous", rendezvous + "/launched"});
+      } else {
+        command.insert(command.end(), {"--rank", fmt::to_string(rank), "--rendezvous", rendezvous});
+      }
+    }
+    command.insert(command.end(), launched->command.begin() + 1, launched->command.end());
+    hosts.start(std::move(command));
+  }
+  return hosts.wait();
+}
+
+}  // namespace rubato::app

@@ -1,0 +1,235 @@
+#include "command_line.hpp"
+
+#include <algorithm>
+#include <exception>
+#include <memory>
+#include <utility>
+#include <vector>
+
+#include <CLI/CLI.hpp>
+#include <fmt/format.h>
+
+#include <rubato/base/error.hpp>
+#include <rubato/base/parse.hpp>
+#include <rubato/loop/hosts.hpp>
+
+#include "base/core/system/file.hpp"
+#include "base/core/system/memory.hpp"
+#include "exit_code.hpp"
+#include "help_formatter.hpp"
+#include "output.hpp"
+
+namespace rubato::app {
+
+namespace {
+
+// Puts the place of a wrong value in front of what is wrong with it.
+void set_from(std::string_view place, const CommandLine::Setter& set, const std::string& text) {
+  try {
+    set(text);
+  } catch (const Error& error) {
+    throw Error(fmt::format("{}: {}", place, error.what()));
+  }
+}
+
+}  // namespace
+
+CommandLine::CommandLine(std::string name, std::string description)
+    : app_(std::make_unique<CLI::App>(std::move(description), std::move(name))) {
+  app_->set_help_flag();
+  app_->formatter(std::make_shared<HelpFormatter>());
+}
+
+CommandLine::~CommandLine() = default;
+
+void CommandLine::footer(std::string text) {
+  app_->footer(std::move(text));
+}
+
+void CommandLine::add(const std::string& name, Entry entry) {
+  entry.option->group(group_)->multi_option_policy(CLI::MultiOptionPolicy::TakeLast);
+  entries_.emplace(name, std::move(entry));
+}
+
+void CommandLine::option(const std::string& name, const std::string& value, const std::string& help,
+                         const std::string& shown_default, Setter set) {
+  CLI::Option* const option = app_->add_option("--" + name, CLI::callback_t{}, help);
+  option->type_name(value)->default_str(shown_default);
+  add(name, {.option = option, .set = std::move(set)});
+}
+
+void CommandLine::flag(const std::string& name, const std::string& help, Setter set) {
+  add(name, {.option = app_->add_flag("--" + name, help), .set = std::move(set)});
+}
+
+void CommandLine::flag(const std::string& name, const std::string& help, bool& target) {
+  flag(name, help, [&target](const std::string& text) { target = parse_flag(text); });
+}
+
+void CommandLine::list(const std::string& name, const std::string& value, const std::string& help,
+                       const std::string& shown_default, Setter set) {
+  option(name, value, help, shown_default, std::move(set));
+  entries_.at(name).each = true;
+}
+
+void CommandLine::flag_list(const std::string& name, const std::string& help, Setter set) {
+  // Where there is no value, CLI11 gives the default's text, which is empty.
+  list(name, "true|false", help, "",
+       [set = std::move(set)](const std::string& text) { set(text.empty() ? "true" : text); });
+  entries_.at(name).option->expected(0, 1);
+}
+
+void CommandLine::operands(const std::string& value, const std::string& help, Setter take) {
+  CLI::Option* const option = app_->add_option(value, CLI::callback_t{}, help);
+  option->type_name(value)->expected(CLI::detail::expected_max_vector_size)->group(group_);
+  operands_ = {.option = option, .set = std::move(take)};
+}
+
+void CommandLine::config(FileReader read) {
+  // Read before all others, by parse().
+  option("config", "FILE",
+         "read options from FILE, TOML with a line 'name = value' for each; the arguments override "
+         "it",
+         "", [](const std::string&) {});
+  read_file_ = std::move(read);
+}
+
+void CommandLine::config_of(const std::string& name, const std::string& value,
+                            const std::string& help,
+                            std::function<std::filesystem::path(const std::string&)> file) {
+  option(name, value, help, "", [](const std::string&) {});
+  config_of_ = name;
+  file_of_ = std::move(file);
+}
+
+bool CommandLine::parse(std::span<const std::string> arguments) {
+  if (!split(arguments)) return false;
+  reject_missing_values();
+  take_arguments(/*first=*/true);
+  // The file comes first, so that the arguments override it.
+  const bool other = !config_of_.empty() && given_.contains(config_of_);
+  if (given_.contains("config")) {
+    if (other) {
+      throw Error(fmt::format(
+          "--config: --{} has a configuration of its own; accepted: one of them", config_of_));
+    }
+    read_file_(entries_.at("config").option->results().back());
+  }
+  if (other) read_file_(file_of_(entries_.at(config_of_).option->results().back()));
+  take_arguments(/*first=*/false);
+  if (operands_.option == nullptr) return true;
+  for (const std::string& operand : operands_.option->results()) operands_.set(operand);
+  return true;
+}
+
+// Lets CLI11 collect the texts of the values; false when the help was asked for and printed.
+bool CommandLine::split(std::span<const std::string> arguments) {
+  if (app_->get_help_ptr() == nullptr)
+    app_->set_help_flag("-h,--help", "print this help")->group(group_);
+  try {
+    app_->parse(std::vector<std::string>(arguments.rbegin(), arguments.rend()));
+  } catch (const CLI::CallForHelp&) {
+    print_text(app_->help());
+    return false;
+  } catch (const CLI::ExtrasError&) {
+    // An argument may be left over because the option before it took another option for its value.
+    reject_missing_values();
+    reject_extra(app_->remaining().front());
+  } catch (const CLI::ArgumentMismatch&) {
+    // Values are missing only where the arguments end.
+    const std::string& last = arguments.back();
+    reject_missing_value(entries_.find(last.substr(2, last.find('=') - 2))->first);
+  } catch (const CLI::ParseError& error) {
+    throw Error(error.what());
+  }
+  for (const auto& [name, entry] : entries_) {
+    if (entry.option->count() > 0) given_.add(name);
+  }
+  return true;
+}
+
+// Of options that were given an option in the place of their value.
+void CommandLine::reject_missing_values() const {
+  for (const auto& [name, entry] : entries_) {
+    if (entry.option->count() > 0 && entry.option->results().back().starts_with("--")) {
+      reject_missing_value(name);
+    }
+  }
+}
+
+void CommandLine::take_arguments(bool first) {
+  for (const auto& [name, entry] : entries_) {
+    if (entry.first != first || entry.option->count() == 0) continue;
+    const std::vector<std::string>& values = entry.option->results();
+    for (std::size_t i = entry.each ? 0 : values.size() - 1; i < values.size(); ++i) {
+      set_from("--" + name, entry.set, values[i]);
+    }
+  }
+}
+
+std::vector<CommandLine::Description> CommandLine::descriptions() const {
+  std::vector<Description> all;
+  for (const auto& [name, entry] : entries_) {
+    all.push_back({.name = name,
+                   .value = entry.option->get_type_name(),
+                   .help = entry.option->get_description(),
+                   .shown_default = entry.option->get_default_str()});
+  }
+  return all;
+}
+
+std::vector<std::string_view> CommandLine::option_names() const {
+  std::vector<std::string_view> names;
+  for (const auto& [name, entry] : entries_) names.emplace_back(name);
+  return names;
+}
+
+void CommandLine::reject_missing_value(const std::string& name) const {
+  throw Error(fmt::format("--{} needs a value; accepted: --{} {}", name, name,
+                          entries_.at(name).option->get_type_name()));
+}
+
+void CommandLine::reject_extra(const std::string& argument) const {
+  const bool option = argument.size() > 1 && argument.starts_with('-');
+  const std::string wrong = option ? unknown_option(argument.substr(0, argument.find('=')), "--")
+                                   : fmt::format("unexpected argument '{}'", argument);
+  throw Error(
+      fmt::format("{}{} see {} --help", wrong, wrong.ends_with('?') ? "" : ";", app_->get_name()));
+}
+
+std::string CommandLine::unknown_option(std::string_view typed, std::string_view dashes) const {
+  std::vector<std::string> names;
+  for (const auto& [name, entry] : entries_) names.push_back(fmt::format("{}{}", dashes, name));
+  const std::vector<std::string_view> views(names.begin(), names.end());
+  return unknown_name_message("option", typed, views, false);
+}
+
+int run_reporting_errors(std::string_view program, const std::function<int()>& body) {
+  const auto failed = [program](std::string_view message, ExitCode code) {
+    print_error(fmt::format("{}: {}\n", program, message));
+    return static_cast<int>(code);
+  };
+  try {
+    const int code = body();
+    // Who says so itself has said why.
+    if (code != static_cast<int>(ExitCode::output_lost)) require_output();
+    return code;
+  } catch (const OutputError& error) {
+    return failed(error.what(), ExitCode::output_lost);
+  } catch (const MemoryError& error) {
+    return failed(error.what(), ExitCode::memory);
+  } catch (const std::exception& error) {
+    if (const auto memory = memory_failure(error, "smaller sizes or fewer threads need less")) {
+      return failed(*memory, ExitCode::memory);
+    }
+    if (dynamic_cast<const HostLost*>(&error) != nullptr) {
+      return failed(error.what(), ExitCode::host_lost);
+    }
+    if (dynamic_cast<const Error*>(&error) != nullptr) {
+      return failed(error.what(), ExitCode::usage);
+    }
+    return failed(fmt::format("internal error: {}", error.what()), ExitCode::internal);
+  }
+}
+
+}  // namespace rubato::app

@@ -1,0 +1,95 @@
+#include "output.hpp"
+
+#include <cerrno>
+#include <csignal>
+#include <cstdio>
+#include <cstdlib>
+#include <system_error>
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include "base/core/system/file.hpp"
+#include "base/core/terminal/terminal.hpp"
+
+namespace rubato::app {
+
+namespace {
+
+// Of the first write to stdout that failed; 0 while none has.
+int first_error = 0;
+
+extern "C" void let_the_write_fail(int signal_number) {
+  static_cast<void>(signal_number);
+}
+
+}  // namespace
+
+void print_out(std::string_view text) {
+  errno = 0;
+  const bool written =
+      std::fwrite(text.data(), 1, text.size(), stdout) == text.size() && std::fflush(stdout) == 0;
+  if (!written && first_error == 0) first_error = errno == 0 ? EIO : errno;
+}
+
+void print_text(std::string_view text) {
+  print_out(fitted(text, output_width()));
+}
+
+LineWidth output_width() {
+  return line_width(STDOUT_FILENO);
+}
+
+std::string printable(std::string_view text) {
+  std::string shown;
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    const auto byte = static_cast<unsigned char>(text[i]);
+    const auto next = static_cast<unsigned char>(i + 1 < text.size() ? text[i + 1] : 0);
+    // In UTF-8 the control characters from 0x80 to 0x9F have two bytes.
+    const bool is_long = byte == 0xC2 && next >= 0x80 && next < 0xA0;
+    const bool is_control = is_long || (byte < 0x20 && byte != '\n') || byte == 0x7F;
+    shown += is_control ? '?' : text[i];
+    if (is_long) ++i;
+  }
+  return shown;
+}
+
+void print_error(std::string_view text) {
+  redraw_error(fitted(printable(text), line_width(STDERR_FILENO)));
+}
+
+void redraw_error(std::string_view text) {
+  std::fwrite(text.data(), 1, text.size(), stderr);
+}
+
+std::string lost_output() {
+  errno = 0;
+  if (std::fflush(stdout) != 0 && first_error == 0) first_error = errno;
+  if (first_error == 0 && std::ferror(stdout) == 0) return {};
+  return std::generic_category().message(first_error == 0 ? EIO : first_error);
+}
+
+void require_output() {
+  const std::string why = lost_output();
+  if (!why.empty()) throw OutputError(fmt::format("cannot write the output: {}", why));
+}
+
+bool can_redraw(int descriptor) {
+  if (isatty(descriptor) != 1) return false;
+  const char* const terminal = std::getenv("TERM");
+  return terminal != nullptr && *terminal != '\0' && std::string_view(terminal) != "dumb";
+}
+
+void prepare_streams() {
+  for (const int number : {SIGPIPE, SIGXFSZ}) {
+    // A handler, as what is ignored stays ignored in programs that this one starts.
+    if (std::signal(number, let_the_write_fail) == SIG_IGN) std::signal(number, SIG_IGN);
+  }
+  for (const int descriptor : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO}) {
+    // Only to be read: what is printed there is lost, and said to be.
+    if (fcntl(descriptor, F_GETFD) < 0) static_cast<void>(open("/dev/null", O_RDONLY));
+  }
+}
+
+}  // namespace rubato::app

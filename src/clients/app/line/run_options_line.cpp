@@ -1,0 +1,54 @@
+#include "run_options_line.hpp"
+
+#include <string>
+
+#include <fmt/format.h>
+
+#include "runs/config/file/configuration_entry.hpp"
+#include "runs/config/parts/plugin.hpp"
+
+namespace rubato::app {
+
+namespace {
+
+// "0.01", or in the words of the option, with what they come to here.
+std::string default_of(const RunOption& option) {
+  const auto text = option.text(RunConfiguration());
+  if (option.shown_default.empty()) return text.value_or("");
+  return text ? fmt::format("{}, here {}", option.shown_default, *text) : option.shown_default;
+}
+
+void define_run_option(CommandLine& line, RunConfiguration& configuration,
+                       const RunOption& option) {
+  line.group(option.group);
+  if (option.name == kPluginOption) return define_plugins(line, configuration);
+  const auto set = [option = &option, &configuration](const std::string& text) {
+    option->set(configuration, text);
+  };
+  if (option.kind == OptionKind::flag) {
+    line.flag(option.name, option.help, set);
+  } else {
+    line.option(option.name, option.value, option.help, default_of(option), set);
+  }
+}
+
+}  // namespace
+
+void define_plugins(CommandLine& line, RunConfiguration& configuration) {
+  const RunOption& option = run_option(kPluginOption);
+  line.list(option.name, option.value, option.help, "",
+            [&](const std::string& text) { add_plugins(configuration, text); });
+  line.first(option.name);
+}
+
+void define_run_options(CommandLine& line, RunConfiguration& configuration) {
+  for (const RunOption& option : run_options()) define_run_option(line, configuration, option);
+}
+
+void define_run_options(CommandLine& line, RunConfiguration& configuration, Commands command) {
+  for (const RunOption* option : run_options(command)) {
+    define_run_option(line, configuration, *option);
+  }
+}
+
+}  // namespace rubato::app

@@ -1,0 +1,189 @@
+#include "simulate_command.hpp"
+
+#include <algorithm>
+#include <iterator>
+#include <map>
+#include <optional>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <rubato/base/error.hpp>
+#include <rubato/base/parse.hpp>
+#include <rubato/runs/run_configuration.hpp>
+#include <rubato/steps/random.hpp>
+
+#include "base/core/product.hpp"
+#include "base/core/system/stopwatch.hpp"
+#include "base/core/terminal/drawn_line.hpp"
+#include "clients/app/line/command_line.hpp"
+#include "clients/app/line/output.hpp"
+#include "clients/app/line/run_options_line.hpp"
+#include "runs/config/options/run_option.hpp"
+#include "runs/config/values/batch_policy.hpp"
+#include "runs/config/values/trace_source.hpp"
+#include "runs/experiment/design/value_list.hpp"
+#include "runs/run/measured/dry_run.hpp"
+#include "simulate_table.hpp"
+
+namespace rubato::app {
+
+namespace {
+
+constexpr std::size_t kMostRuns = 100'000;
+
+struct Values {
+  const RunOption* option = nullptr;
+  std::vector<std::string> texts{};
+};
+
+struct SimulateOptions {
+  /// What no value changes.
+  RunConfiguration base{.clock = Clock::modelled};
+  std::vector<Values> values;
+  std::optional<std::int64_t> dataset_size;
+  bool json = false;
+};
+
+void define_values(CommandLine& line, SimulateOptions& options) {
+  // Those that a run's time depends on: each may have several values.
+  const std::vector<const RunOption*> asked = run_options(Commands::simulate);
+  options.values.reserve(asked.size());
+  for (const RunOption* option : asked) {
+    Values& values = options.values.emplace_back(Values{.option = option});
+    line.group(option->group);
+    line.list(option->name, option->value, option->help,
+              option->shown_default.empty() ? option->text(RunConfiguration()).value_or("")
+                                            : option->shown_default,
+              [&values, &options](const std::string& text) {
+                std::ranges::move(list_values(*values.option, text, options.base.extensions),
+                                  std::back_inserter(values.texts));
+              });
+  }
+}
+
+// All combinations of the values, the last option's changing first.
+std::vector<RunConfiguration> combinations(const SimulateOptions& options) {
+  std::vector<RunConfiguration> all{options.base};
+  for (const Values& values : options.values) {
+    if (values.texts.empty()) continue;
+    if (values.texts.size() > kMostRuns / all.size()) {
+      throw Error(
+          fmt::format("--{}: all combinations are more than {} runs; accepted: fewer values",
+                      values.option->name, kMostRuns));
+    }
+    all = each_with_each(all, values.texts,
+                         [&](RunConfiguration& configuration, const std::string& text) {
+                           values.option->set(configuration, text);
+                         });
+  }
+  return all;
+}
+
+// What a batch policy goes by, only training may know.
+void require_foreseeable(const RunConfiguration& run) {
+  const auto policy = batch_policy_of(run);
+  if (policy == nullptr || !policy->needs_noise_scale()) return;
+  throw Error(
+      fmt::format("--batch {}: it goes by the noise of gradients, which only training knows; "
+                  "accepted: fixed, or one of a plug-in's that does not",
+                  run.batch));
+}
+
+// Loads what --trace names once, however many runs there are: it may be a pipe.
+class LoadedSteps {
+ public:
+  RunSteps of(const RunConfiguration& run) {
+    const auto key = std::pair(run.trace.text(), run.on_trace_end);
+    const auto found = loaded_.find(key);
+    if (found != loaded_.end()) return run_steps_of(run, found->second);
+    return run_steps_of(
+        run,
+        loaded_.emplace(key, load_trace_or_availability(run.trace, run.on_trace_end, "--trace: "))
+            .first->second);
+  }
+
+ private:
+  std::map<std::pair<std::string, std::optional<TraceEnd>>, RunSteps> loaded_;
+};
+
+// Says how far it is where that takes longer than a moment and somebody looks.
+class Progress {
+ public:
+  explicit Progress(std::size_t runs)
+      : runs_(runs), shown_(can_redraw(STDERR_FILENO)), line_(redraw_error) {}
+  ~Progress() { line_.clear(); }
+  Progress(const Progress&) = delete;
+  Progress& operator=(const Progress&) = delete;
+
+  void show(std::size_t done) {
+    if (!shown_ || since_.seconds() < kMoment) return;
+    line_.draw(fmt::format("simulated {} of {}", done, runs_));
+    since_ = {};
+  }
+
+ private:
+  static constexpr double kMoment = 0.5;
+
+  std::size_t runs_;
+  bool shown_;
+  DrawnLine line_;
+  Stopwatch since_;
+};
+
+std::vector<SimulatedRun> simulated(const SimulateOptions& options) {
+  const std::vector<RunConfiguration> configurations = combinations(options);
+  // What can be wrong is wrong before anything takes time.
+  for (const RunConfiguration& run : configurations) {
+    require_consistent(run);
+    require_foreseeable(run);
+  }
+  LoadedSteps steps;
+  Progress progress(configurations.size());
+  std::vector<SimulatedRun> runs;
+  for (const RunConfiguration& run : configurations) {
+    progress.show(runs.size());
+    SimulatedRun& one = runs.emplace_back(
+        SimulatedRun{.training = simulate_training(run, steps.of(run), options.dataset_size)});
+    for (const Values& values : options.values) {
+      if (values.texts.size() < 2) continue;
+      one.options.emplace_back(values.option->name, values.option->text(run).value_or(""));
+    }
+  }
+  return runs;
+}
+
+}  // namespace
+
+int simulate_command(std::span<const std::string> arguments) {
+  SimulateOptions options;
+  CommandLine line(
+      "rubato simulate",
+      "Predicts the hours, core-hours and money of trainings on an imagined cluster, without "
+      "training: to the last digit those of `rubato train --clock virtual`. Every option takes "
+      "several values, separated by commas or by repeating it, and all combinations are compared.");
+  define_plugins(line, options.base);
+  define_values(line, options);
+  line.group("Data");
+  line.option("dataset-size", "N", "samples in the data set", "that of the built-in data",
+              [&](const std::string& text) {
+                options.dataset_size = parse_whole(text, 1, kMaxDatasetSize);
+              });
+  line.group("Output");
+  line.flag("json", "print JSON", options.json);
+  line.footer(
+      "Values in [] are the defaults. Examples:\n"
+      "  rubato simulate --trace spot:most=64,seed=1 --cluster substep=0.1,restart=60\n"
+      "  rubato simulate --trace 1024 --cores 8,32,128 --price 0.9 --epochs 90 \\\n"
+      "    --dataset-size 1281167 --cluster substep=0.1,bytes=100000000,algorithm=ring \\\n"
+      "    --cluster substep=0.1,bytes=100000000,algorithm=halving-doubling");
+  if (!line.parse(arguments)) return 0;
+  const std::vector<SimulatedRun> runs = simulated(options);
+  print_out(options.json ? simulation_json(runs) : simulation_table(runs, output_width()));
+  return 0;
+}
+
+}  // namespace rubato::app

@@ -1,0 +1,227 @@
+#include "trace_command.hpp"
+
+#include <array>
+#include <filesystem>
+#include <optional>
+#include <sstream>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include <rubato/base/error.hpp>
+#include <rubato/base/parse.hpp>
+#include <rubato/base/spec.hpp>
+#include <rubato/runs/run_configuration.hpp>
+#include <rubato/steps/availability.hpp>
+
+#include "base/core/system/file.hpp"
+#include "base/core/tables/text_table.hpp"
+#include "base/core/terminal/terminal.hpp"
+#include "clients/app/line/command_line.hpp"
+#include "clients/app/line/output.hpp"
+#include "clients/app/line/run_options_line.hpp"
+#include "runs/config/values/trace_source.hpp"
+#include "timeline.hpp"
+#include "trace_summary.hpp"
+
+namespace rubato::app {
+
+namespace {
+
+using TraceOrAvailability = std::variant<Trace, Availability>;
+
+// What the commands have in common.
+struct TraceCommandOptions {
+  std::vector<std::string> operands;
+  std::optional<AvailabilityFormat> format;
+  std::string out;
+  std::string svg;
+  bool json = false;
+};
+
+constexpr std::string_view kFileOrGenerator =
+    "a file, or a generator such as spot:most=64,seed=1 (rubato list generators)";
+
+void define_operand(CommandLine& line, TraceCommandOptions& options, const std::string& value,
+                    std::string_view help) {
+  line.operands(value, std::string(help),
+                [&](const std::string& text) { options.operands.push_back(text); });
+}
+
+void define_format(CommandLine& line, TraceCommandOptions& options) {
+  line.option("format", choice_names(kAvailabilityFormats),
+              "the format of a file with devices over time (docs/traces.md)", "recognised",
+              [&](const std::string& text) {
+                options.format = parse_choice("format", text, kAvailabilityFormats);
+              });
+}
+
+void define_out(CommandLine& line, TraceCommandOptions& options) {
+  line.option("out", "FILE", "write it to FILE, and a summary to the terminal", "stdout",
+              [&](const std::string& text) { options.out = text; });
+}
+
+const std::string& only_operand(const TraceCommandOptions& options, std::string_view accepted) {
+  if (options.operands.size() == 1) return options.operands.front();
+  throw Error(fmt::format("{}; accepted: {}",
+                          options.operands.empty() ? "nothing is named" : "too much is named",
+                          accepted));
+}
+
+// A format says that there is a file.
+TraceOrAvailability load(const TraceCommandOptions& options, std::string_view accepted) {
+  const std::string& operand = only_operand(options, accepted);
+  if (options.format) return read_availability(operand, options.format);
+  return load_trace_or_availability(operand, {}, "");
+}
+
+// To the file that was asked for, with a summary to stdout, or to stdout itself.
+void put(const TraceCommandOptions& options, const std::string& content,
+         const std::string& summary) {
+  if (options.out.empty()) {
+    print_out(content);
+    return;
+  }
+  write_file(options.out, content);
+  print_text(summary);
+}
+
+void put(const TraceCommandOptions& options, const Availability& availability) {
+  std::ostringstream csv;
+  availability.write_csv(csv);
+  put(options, csv.str(), summary_text(availability, output_width()));
+}
+
+int import_trace(std::span<const std::string> arguments) {
+  TraceCommandOptions options;
+  CommandLine line("rubato trace import",
+                   "Reads devices over time from a file in any known format, and writes them as "
+                   "CSV with the header 'seconds,count'.");
+  define_operand(line, options, "FILE", "what to read");
+  define_format(line, options);
+  define_out(line, options);
+  line.footer(
+      "Examples:\n"
+      "  rubato trace import events.csv --out availability.csv\n"
+      "  rubato trace import measured.csv --format samples");
+  if (!line.parse(arguments)) return 0;
+  put(options, read_availability(only_operand(options, "a file"), options.format));
+  return 0;
+}
+
+int generate_trace(std::span<const std::string> arguments) {
+  TraceCommandOptions options;
+  CommandLine line("rubato trace generate",
+                   "Makes up devices over time, and writes them as CSV with the header "
+                   "'seconds,count'; the same text always makes the same.");
+  define_operand(line, options, "GENERATOR", "what to make (rubato list generators)");
+  define_out(line, options);
+  line.footer(
+      "Examples:\n"
+      "  rubato trace generate daily:low=8,high=64 --out day.csv\n"
+      "  rubato trace generate spot:most=64,life=2,bulk=8,seed=3");
+  if (!line.parse(arguments)) return 0;
+  put(options,
+      generate_availability(only_operand(options, "a generator (rubato list generators)")));
+  return 0;
+}
+
+int convert_trace(std::span<const std::string> arguments) {
+  TraceCommandOptions options;
+  RunConfiguration run;
+  CommandLine line("rubato trace convert",
+                   "Turns devices over time into a trace of steps, as training would, and writes "
+                   "it as CSV with the header 'step,batchsize,cores'.");
+  define_operand(line, options, "FILE|GENERATOR", kFileOrGenerator);
+  define_format(line, options);
+  define_out(line, options);
+  define_run_options(line, run, Commands::convert);
+  line.footer(
+      "Examples:\n"
+      "  rubato trace convert availability.csv --out trace.csv\n"
+      "  rubato trace convert spot:seed=1 --availability strong:batch=1024,quantum=4");
+  if (!line.parse(arguments)) return 0;
+  const TraceOrAvailability loaded = load(options, kFileOrGenerator);
+  if (const Trace* trace = std::get_if<Trace>(&loaded)) {
+    throw Error(fmt::format("{} is a trace of steps already; accepted: {}", trace->source(),
+                            "devices over time (docs/traces.md)"));
+  }
+  const Trace trace = to_steps(std::get<Availability>(loaded),
+                               parse_availability_steps(run.availability, run.minibatch));
+  put(options, trace.to_csv(), summary_text(trace, output_width()));
+  return 0;
+}
+
+int show_trace(std::span<const std::string> arguments) {
+  TraceCommandOptions options;
+  CommandLine line("rubato trace show",
+                   "Shows devices over time, or the batch sizes of a trace: a summary and a plot.");
+  define_operand(line, options, "FILE|GENERATOR", kFileOrGenerator);
+  define_format(line, options);
+  line.option("svg", "FILE", "also write the plot to FILE, as an SVG image", "",
+              [&](const std::string& text) { options.svg = text; });
+  line.flag("json", "print the summary as JSON, and no plot", options.json);
+  line.footer(
+      "Examples:\n"
+      "  rubato trace show availability.csv --svg availability.svg\n"
+      "  rubato trace show walk:start=16,seed=4 --json");
+  if (!line.parse(arguments)) return 0;
+  const TraceOrAvailability loaded = load(options, kFileOrGenerator);
+  const Timeline timeline = std::visit([](const auto& it) { return timeline_of(it); }, loaded);
+  if (!options.svg.empty()) write_file(options.svg, svg_plot(timeline));
+  if (options.json) {
+    print_out(std::visit([](const auto& it) { return summary_json(it); }, loaded));
+    return 0;
+  }
+  const LineWidth width = output_width();
+  print_out(std::visit([&](const auto& it) { return summary_text(it, width); }, loaded));
+  print_out(fmt::format("\n{}", text_plot(timeline, speaks_utf8(), width)));
+  return 0;
+}
+
+struct TraceCommand {
+  std::string_view name;
+  std::string_view help;
+  int (*run)(std::span<const std::string> arguments);
+};
+
+constexpr std::array<TraceCommand, 4> kTraceCommands{
+    {{"import", "read devices over time from a file, write them as CSV", import_trace},
+     {"generate", "make up devices over time: spot markets, cycles, walks", generate_trace},
+     {"convert", "turn devices over time into a trace of steps", convert_trace},
+     {"show", "a summary and a plot of a trace, or of devices over time", show_trace}}};
+
+std::string trace_help() {
+  const LineWidth width = output_width();
+  TextTable commands({Column::left, Column::left}, 2);
+  for (const TraceCommand& command : kTraceCommands) {
+    commands.add({std::string(command.name), std::string(command.help)});
+  }
+  return fmt::format(
+      "{}\n\nUsage: rubato trace COMMAND [OPTIONS]\n\n{}\n{}\n",
+      wrapped("Reads, makes up, converts and shows traces, and the availability of devices over "
+              "time behind them.",
+              0, width),
+      commands.text(width),
+      wrapped("`rubato trace COMMAND --help` says more; docs/traces.md has the formats.", 0,
+              width));
+}
+
+}  // namespace
+
+int trace_command(std::span<const std::string> arguments) {
+  if (arguments.empty()) {
+    print_error(trace_help());
+    throw Error("trace what? accepted: import, generate, convert, show");
+  }
+  const std::string& name = arguments.front();
+  if (name == "--help" || name == "-h") {
+    print_out(trace_help());
+    return 0;
+  }
+  return find_row("command", name, kTraceCommands).run(arguments.subspan(1));
+}
+
+}  // namespace rubato::app

@@ -1,0 +1,23 @@
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include <rubato/loop/hosts.hpp>
+
+#include "host_arguments.hpp"
+
+namespace rubato::app {
+
+/// c10d_hosts() of what the command line says. Throws Error as it does.
+[[nodiscard]] std::shared_ptr<Hosts> connect_hosts(const HostArguments& hosts,
+                                                   std::vector<NamedText> equal);
+
+/// elastic_hosts() of it: JoinHosts.
+[[nodiscard]] std::shared_ptr<ElasticHosts> join_hosts(
+    const HostArguments& hosts, std::vector<NamedText> equal, std::function<bool()> interrupted,
+    std::function<void(const std::string& line)> tell);
+
+}  // namespace rubato::app

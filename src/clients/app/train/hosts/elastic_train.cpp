@@ -1,0 +1,280 @@
+#include "elastic_train.hpp"
+
+#include <algorithm>
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <filesystem>
+#include <fstream>
+#include <optional>
+#include <span>
+#include <system_error>
+#include <utility>
+
+#include <fmt/chrono.h>
+#include <fmt/format.h>
+
+#include <rubato/base/error.hpp>
+#include <rubato/runs/run.hpp>
+#include <rubato/runs/run_folder.hpp>
+
+#include "base/core/system/file.hpp"
+#include "clients/app/line/stop_signals.hpp"
+#include "clients/app/train/terminal_run.hpp"
+#include "clients/app/train/train_run.hpp"
+#include "host_folder.hpp"
+#include "runs/config/values/trace_source.hpp"
+#include "runs/run/host_texts.hpp"
+#include "runs/run/resume/handover.hpp"
+#include "state_gift.hpp"
+#include "succession.hpp"
+
+namespace rubato::app {
+
+namespace {
+
+namespace fs = std::filesystem;
+
+// A run on hosts that come and go, on one of them.
+class ElasticTraining {
+ public:
+  ElasticTraining(const TrainArguments& arguments, std::shared_ptr<const Workload> workload,
+                  const JoinHosts& join)
+      : arguments_(arguments), workload_(std::move(workload)) {
+    auto equal = what_is_asked_for(arguments.run, *workload_);
+    equal.push_back(what_is_followed(load_run_steps(arguments.run)));
+    equal.push_back({.name = "--hosts", .text = fmt::to_string(arguments.hosts.count)});
+    equal.push_back({.name = "--min-hosts", .text = fmt::to_string(arguments.hosts.least)});
+    equal.push_back({.name = "--max-hosts", .text = fmt::to_string(arguments.hosts.most)});
+    hosts_ = join(
+        arguments.hosts, std::move(equal), [this] { return signal() != 0; }, warn);
+    signals_.emplace(nullptr);
+  }
+
+  ExitCode execute();
+
+ private:
+  ElasticHosts::Meeting meet();
+  std::optional<ExitCode> take_part();
+  [[nodiscard]] HostStanding standing() const;
+  // 0 while none has come.
+  [[nodiscard]] int signal() const { return signals_ ? signals_->received() : 0; }
+  [[nodiscard]] bool is_first() const { return hosts_->rank() == 0; }
+  void share_state();
+  void begin();
+  // With what this host has come to, or been given.
+  void follow(const Handover& handover);
+  // Writes the run from now on.
+  void take_over();
+  void write_in(RunLocation location);
+  // Leaves what it has come to, while others may go on.
+  void become_copy();
+  [[nodiscard]] const fs::path& wanted_folder() const {
+    return arguments_.resume ? *arguments_.resume : *arguments_.out;
+  }
+  [[nodiscard]] std::int64_t steps() const { return run_->run().trainer().result().steps; }
+  void announce_folder();
+  void tell_of_change();
+  // Nobody goes on.
+  ExitCode end();
+  ExitCode stop();
+  [[noreturn]] void give_up(const HostLost& lost);
+
+  const TrainArguments& arguments_;
+  std::shared_ptr<const Workload> workload_;
+  std::shared_ptr<ElasticHosts> hosts_;
+  // Of a follower.
+  std::optional<HostFolder> folder_;
+  // Of all its roles: a signal that comes between two is one, too. From when it has joined.
+  std::optional<StopSignals> signals_;
+  std::unique_ptr<TerminalRun> run_;
+  // What the run has come to, where that is final.
+  std::optional<ExitCode> code_;
+  // The others go on, or may.
+  bool is_alone_ = false;
+};
+
+ExitCode ElasticTraining::execute() {
+  while (meet() == ElasticHosts::Meeting::formed) {
+    try {
+      if (const auto code = take_part()) return *code;
+    } catch (const HostLost& lost) {
+      if (!hosts_->regroup_due()) give_up(lost);
+    }
+  }
+  return end();
+}
+
+ElasticHosts::Meeting ElasticTraining::meet() {
+  try {
+    return hosts_->regroup(standing());
+  } catch (const Error& error) {
+    if (signal() == 0) {
+      if (!run_) throw;
+      give_up(HostLost(error.what()));
+    }
+    // Where the others have gone on without this host it stops alone.
+    is_alone_ = run_ && !hosts_->leave(true);
+    return ElasticHosts::Meeting::ended;
+  }
+}
+
+// In a group. Empty where it has come to its end before the run has.
+std::optional<ExitCode> ElasticTraining::take_part() {
+  share_state();
+  if (is_first() && run_->role() == RunRole::follower) {
+    take_over();
+    code_.reset();
+  }
+  tell_of_change();
+  if (!code_) code_ = run_->execute();
+  if (!code_) return std::nullopt;
+  const bool paused = hosts_->pause_asked();
+  // The others may need this host until they have come as far.
+  if (!paused) {
+    const std::vector<std::span<const std::byte>> out(static_cast<std::size_t>(hosts_->count()));
+    const std::vector<std::span<std::byte>> in(out.size());
+    hosts_->exchange(out, in);
+  }
+  static_cast<void>(hosts_->leave(paused));
+  return code_;
+}
+
+HostStanding ElasticTraining::standing() const {
+  if (!run_) return {};
+  return {.steps = run_->run().trainer().result().steps, .finished = code_.has_value()};
+}
+
+void ElasticTraining::share_state() {
+  const Giving giving = giving_of(*hosts_);
+  const auto own = static_cast<std::size_t>(hosts_->rank());
+  // Was left behind, and is given a newer state.
+  if (giving.to[own]) run_.reset();
+  if (giving.from == own && !run_) begin();
+  if (!giving.any()) return;
+  const bool takes = giving.to[own];
+  std::string bytes = giving.from == own ? handover_bytes(hand_over(run_->run())) : std::string();
+  bytes = given(*hosts_, giving, std::move(bytes));
+  if (takes) follow(parse_handover(bytes));
+}
+
+void ElasticTraining::begin() {
+  try {
+    run_ = std::make_unique<TerminalRun>(arguments_, workload_, location_of_first(arguments_),
+                                         hosts_, RunRole::first, *signals_);
+    announce_folder();
+  } catch (const Error&) {
+    // What is wrong here is wrong everywhere.
+    static_cast<void>(hosts_->leave(true));
+    throw;
+  }
+}
+
+void ElasticTraining::follow(const Handover& handover) {
+  run_.reset();
+  folder_.emplace();
+  run_ = std::make_unique<TerminalRun>(
+      arguments_, workload_, RunLocation::take_over(folder_->run(), arguments_.run, handover),
+      hosts_, RunRole::follower, *signals_);
+}
+
+void ElasticTraining::take_over() {
+  const Handover own = hand_over(run_->run());
+  write_in(succeed({.wanted = wanted_folder(),
+                    .configuration = arguments_.run,
+                    .handover = own,
+                    .steps = steps()},
+                   *hosts_));
+  announce_folder();
+}
+
+void ElasticTraining::become_copy() {
+  if (run_->role() == RunRole::follower) {
+    const Handover own = hand_over(run_->run());
+    write_in(leave_copy({.wanted = wanted_folder(),
+                         .configuration = arguments_.run,
+                         .handover = own,
+                         .steps = steps()}));
+  }
+  run_->become_copy();
+}
+
+void ElasticTraining::write_in(RunLocation location) {
+  run_.reset();
+  folder_.reset();
+  run_ = std::make_unique<TerminalRun>(arguments_, workload_, std::move(location), hosts_,
+                                       RunRole::successor, *signals_);
+}
+
+void ElasticTraining::announce_folder() {
+  hosts_->announce_folder(fs::absolute(run_->run().location().path()).lexically_normal().string());
+}
+
+void ElasticTraining::tell_of_change() {
+  if (!is_first()) return;
+  const std::string line = fmt::format("after {} steps, {}", steps(), hosts_->story());
+  const auto now =
+      fmt::gmtime(std::chrono::system_clock::to_time_t(std::chrono::system_clock::now()));
+  std::ofstream(run_->run().location().path() / "hosts.log", std::ios::app)
+      << fmt::format("{:%Y-%m-%dT%H:%M:%SZ} {}\n", now, line);
+  if (!arguments_.quiet && hosts_->generation() > 1) warn(line);
+}
+
+ExitCode ElasticTraining::end() {
+  const bool stopped = hosts_->pause_asked();
+  if (!run_ && signal() == 0) {
+    warn(fmt::format("the run of that name {}; another one needs another name at the rendezvous",
+                     stopped ? "was stopped" : "has ended"));
+    return ExitCode::run_ended;
+  }
+  // It was left behind, and waited to take part again.
+  if (signal() == 0 && !code_ && (!stopped || hosts_->generation() == 0)) {
+    warn(fmt::format("the run {} without this host, at the others",
+                     stopped ? "was stopped" : "has ended"));
+    return stopped ? ExitCode::run_ended : ExitCode::good;
+  }
+  return stopped || signal() != 0 ? stop() : *code_;
+}
+
+// The host that writes the run folder leaves a checkpoint; where it is gone, another one that has
+// been asked to stop does.
+ExitCode ElasticTraining::stop() {
+  if (!run_) {
+    warn("stopped by a signal before it took part in the run");
+    return exit_code_of_signal(signal());
+  }
+  if (is_alone_) {
+    if (run_->role() == RunRole::follower) {
+      warn("stopped by a signal; the other hosts may go on with the run");
+      return exit_code_of_signal(signal());
+    }
+    run_->become_copy();
+  }
+  if (run_->role() == RunRole::follower && !has_more(wanted_folder(), steps())) {
+    try {
+      const Handover own = hand_over(run_->run());
+      write_in(RunLocation::take_over(wanted_folder(), arguments_.run, own));
+    } catch (const Error&) {
+      // It is not gone.
+      return exit_code_of_signal(signal());
+    }
+  }
+  return run_->stop();
+}
+
+// Whatever role this host had, what it has come to is kept.
+void ElasticTraining::give_up(const HostLost& lost) {
+  if (!run_) throw HostLost(lost);
+  become_copy();
+  run_->throw_lost(lost);
+}
+
+}  // namespace
+
+ExitCode train_on_elastic_hosts(const TrainArguments& arguments, const LoadWorkload& load,
+                                const JoinHosts& join) {
+  HostFolder::remove_leftovers();
+  return ElasticTraining(arguments, load(arguments.run), join).execute();
+}
+
+}  // namespace rubato::app

@@ -1,0 +1,63 @@
+#include "host_folder.hpp"
+
+#include <cerrno>
+#include <chrono>
+#include <cstdlib>
+#include <string>
+#include <system_error>
+
+#include <fmt/format.h>
+
+#include <rubato/base/error.hpp>
+#include <rubato/runs/run_folder.hpp>
+
+#include "base/core/system/file.hpp"
+
+namespace rubato::app {
+
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr const char* kPrefix = "rubato-host-";
+
+// Nobody works in it, and its owner has had the time to begin.
+bool is_left_over(const fs::path& folder) {
+  constexpr std::chrono::minutes kBeginning{1};
+  const auto age = fs::file_time_type::clock::now() - fs::last_write_time(folder);
+  if (age < kBeginning || !folder.filename().string().starts_with(kPrefix)) return false;
+  try {
+    static_cast<void>(RunFolder::existing(folder / "run"));
+    return true;
+  } catch (const Error&) {
+    return false;
+  }
+}
+
+}  // namespace
+
+HostFolder::HostFolder() {
+  std::string name = (fs::temp_directory_path() / fmt::format("{}XXXXXX", kPrefix)).string();
+  if (mkdtemp(name.data()) == nullptr) {
+    throw OutputError(
+        fmt::format("{}: cannot make it: {}", name, std::generic_category().message(errno)));
+  }
+  path_ = name;
+}
+
+HostFolder::~HostFolder() {
+  std::error_code ignored;
+  fs::remove_all(path_, ignored);
+}
+
+void HostFolder::remove_leftovers() noexcept {
+  try {
+    for (const fs::directory_entry& entry : fs::directory_iterator(fs::temp_directory_path())) {
+      if (is_left_over(entry.path())) fs::remove_all(entry.path());
+    }
+  } catch (const std::exception&) {
+    // Another process was faster, or they are another user's.
+  }
+}
+
+}  // namespace rubato::app

@@ -1,0 +1,113 @@
+#include "succession.hpp"
+
+#include <chrono>
+#include <optional>
+#include <string>
+#include <system_error>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include <rubato/base/error.hpp>
+#include <rubato/runs/run_folder.hpp>
+
+#include "base/core/system/file.hpp"
+#include "clients/app/train/terminal_run.hpp"
+#include "runs/run/resume/moved_run.hpp"
+
+namespace rubato::app {
+
+namespace {
+
+namespace fs = std::filesystem;
+using std::chrono::milliseconds;
+using std::chrono::seconds;
+
+// For the threads of a process that was killed, the last of which gives back the lock.
+constexpr milliseconds kEnding = seconds(10);
+// Where it is not known whether it was.
+constexpr milliseconds kDoubt = seconds(2);
+
+fs::path absolute_of(const fs::path& folder) {
+  return fs::absolute(folder).lexically_normal();
+}
+
+// Of a run's folder, what is beside it where it cannot be written to: runs/a-2.
+fs::path name_beside(const fs::path& folder) {
+  std::error_code ignored;
+  fs::path name;
+  int i = 2;
+  do {
+    name = fmt::format("{}-{}", folder.string(), i++);
+  } while (fs::exists(name, ignored));
+  return name;
+}
+
+milliseconds patience_with(const std::optional<RunWriter>& writer) {
+  if (!writer || writer->process == RunWriter::Process::unknown) return kDoubt;
+  return writer->process == RunWriter::Process::ended ? kEnding : milliseconds(0);
+}
+
+// In the first of these that can be had, else in a new one beside the one that is wanted, for the
+// reasons that are then in `why`.
+RunLocation location_in(const std::vector<fs::path>& folders, const Inheritance& inheritance,
+                        milliseconds patience, std::string& why) {
+  const auto take_over = [&](const fs::path& folder) {
+    return RunLocation::take_over(folder, inheritance.configuration, inheritance.handover,
+                                  patience);
+  };
+  for (const fs::path& folder : folders) {
+    try {
+      return take_over(folder);
+    } catch (const OutputError&) {
+      throw;
+    } catch (const Error& error) {
+      // It is another run's, or the host that was first is not dead.
+      why += std::string(error.what()) + "\n";
+    }
+  }
+  return take_over(name_beside(inheritance.wanted));
+}
+
+}  // namespace
+
+RunLocation succeed(const Inheritance& inheritance, ElasticHosts& hosts) {
+  const fs::path& wanted = inheritance.wanted;
+  const std::optional<RunWriter> before = hosts.writer();
+  std::error_code ignored;
+  std::vector<fs::path> folders{wanted};
+  if (before && before->is_here && absolute_of(wanted) != before->folder &&
+      fs::exists(before->folder, ignored)) {
+    folders.insert(folders.begin(), before->folder);
+  }
+  std::string why;
+  RunLocation location = location_in(folders, inheritance, patience_with(before), why);
+  const fs::path& folder = location.path();
+  const std::string now = absolute_of(folder).string();
+  const bool has_moved = before && (!before->is_here || before->folder != now);
+  if (has_moved || !why.empty()) {
+    warn(fmt::format("{}the run goes on in {} after {} steps{}", why, folder.string(),
+                     inheritance.steps,
+                     has_moved ? fmt::format(", before in {}{}", before->folder,
+                                             before->is_here ? "" : " of another machine")
+                               : ""));
+  }
+  if (has_moved && before->is_here) mark_moved(before->folder, folder, inheritance.steps);
+  return location;
+}
+
+bool has_more(const fs::path& folder, std::int64_t steps) {
+  const auto files = CheckpointFolder(folder / "checkpoints", 1).files();
+  std::error_code ignored;
+  if (files.empty()) return fs::exists(folder / "summary.json", ignored);
+  return CheckpointFolder::steps_of(files.front()).value_or(0) > steps;
+}
+
+RunLocation leave_copy(const Inheritance& inheritance) {
+  std::vector<fs::path> folders;
+  if (!has_more(inheritance.wanted, inheritance.steps)) folders.push_back(inheritance.wanted);
+  std::string why;
+  return location_in(folders, inheritance, kDoubt, why);
+}
+
+}  // namespace rubato::app

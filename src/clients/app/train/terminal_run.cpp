@@ -1,0 +1,150 @@
+#include "terminal_run.hpp"
+
+#include <algorithm>
+#include <functional>
+#include <system_error>
+#include <utility>
+#include <vector>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+#include <unistd.h>
+
+#include "clients/app/line/output.hpp"
+#include "clients/app/line/stop_signals.hpp"
+#include "run_messages.hpp"
+#include "runs/run/run_warnings.hpp"
+
+namespace rubato::app {
+
+namespace {
+
+using End = SessionOutcome::End;
+
+constexpr const char* kFinishing =
+    "\nrubato train: finishing the step, then writing a checkpoint; again ends at once\n";
+
+// "3 hosts of weights 2, 1, 1".
+std::string words_of(const Hosts& hosts) {
+  const std::vector<double> weights = hosts.weights();
+  const bool equal =
+      std::adjacent_find(weights.begin(), weights.end(), std::not_equal_to()) == weights.end();
+  return fmt::format("{} hosts{}\n", hosts.count(),
+                     equal ? "" : fmt::format(" of weights {}", fmt::join(weights, ", ")));
+}
+
+std::optional<ProgressOut> progress_of(const TrainArguments& arguments) {
+  if (arguments.quiet) return std::nullopt;
+  return progress_on(stdout, can_redraw(STDOUT_FILENO));
+}
+
+ExitCode exit_code_of(End end) {
+  switch (end) {
+    case End::target_missed:
+      return ExitCode::target_missed;
+    case End::out_of_devices:
+      return ExitCode::out_of_devices;
+    case End::diverged:
+      return ExitCode::diverged;
+    default:
+      return ExitCode::good;
+  }
+}
+
+}  // namespace
+
+void warn(const std::string& text) {
+  print_error(fmt::format("rubato train: {}\n", text));
+}
+
+TerminalRun::TerminalRun(const TrainArguments& arguments, std::shared_ptr<const Workload> workload,
+                         RunLocation location, std::shared_ptr<Hosts> hosts, RunRole role,
+                         StopSignals& signals)
+    : arguments_(arguments),
+      signals_(signals),
+      hosts_(hosts),
+      role_(role),
+      session_(arguments,
+               {.workload = std::move(workload),
+                .location = std::move(location),
+                .hosts = std::move(hosts),
+                .follows = !writes(),
+                .progress = progress_of(arguments)},
+               *this) {
+  if (role == RunRole::first && !arguments.quiet) show();
+  signals.announce(writes() ? kFinishing : nullptr);
+}
+
+void TerminalRun::show() const {
+  print_text(opening(arguments_.run, run().workload(), run().steps()));
+  if (const auto scaled = scaled_rate(arguments_, run().steps())) print_text(*scaled + "\n");
+  print_text(kernel_words());
+  if (hosts_) print_text(words_of(*hosts_));
+  if (!arguments_.resume) return;
+  print_text(resumption(run().trainer().result(), run().location().from(), run().kept_in()));
+}
+
+bool TerminalRun::wants_to_stop() {
+  return signals_.received() != 0 || !lost().empty();
+}
+
+std::string TerminalRun::to_go_on(const Run& run) const {
+  return fmt::format(
+      "{} rubato train --resume {}",
+      is_copy_ ? "others may go on with the run; to go on from this copy of it:" : "to go on:",
+      run.location().path().string());
+}
+
+std::string TerminalRun::lost() const {
+  const int error = session_.progress_error();
+  return error == 0 ? lost_output() : std::generic_category().message(error);
+}
+
+std::optional<ExitCode> TerminalRun::execute() {
+  const SessionOutcome outcome = session_.execute();
+  if (outcome.end == End::regroup) return std::nullopt;
+  return outcome.end == End::stopped ? stopped(outcome) : told(outcome);
+}
+
+ExitCode TerminalRun::stop() {
+  return stopped(session_.stop());
+}
+
+ExitCode TerminalRun::stopped(const SessionOutcome& outcome) const {
+  const int signal = signals_.received();
+  const ExitCode code = exit_code_of_signal(signal);
+  if (!writes()) return code;
+  if (const std::string why = lost(); !why.empty()) {
+    app::warn(fmt::format("cannot write the output: {}; {}", why, to_go_on(run())));
+    return ExitCode::output_lost;
+  }
+  app::warn(fmt::format("stopped by a signal{} after {} steps; {}\n{}",
+                        signal == 0 ? " to another host"
+                        : is_copy_  ? ", alone,"
+                                    : "",
+                        run().trainer().result().steps,
+                        outcome.checkpoint
+                            ? fmt::format("the checkpoint is {}", outcome.checkpoint->string())
+                            : "without a checkpoint",
+                        to_go_on(run())));
+  return code;
+}
+
+ExitCode TerminalRun::told(const SessionOutcome& outcome) {
+  const ExitCode code = exit_code_of(outcome.end);
+  if (!writes()) return code;
+  const std::string folder = run().location().path().string();
+  if (outcome.end == End::diverged) {
+    app::warn(fmt::format("{}\nmetrics are kept in {}", outcome.reason, folder));
+    return code;
+  }
+  if (!arguments_.quiet) print_text(closing(*outcome.summary, run()));
+  if (const std::string why = lost(); !why.empty()) {
+    app::warn(fmt::format("cannot write the output: {}; the run is complete, in {}", why, folder));
+    return ExitCode::output_lost;
+  }
+  if (!outcome.reason.empty()) app::warn(outcome.reason);
+  return code;
+}
+
+}  // namespace rubato::app

@@ -1,0 +1,162 @@
+#include "train_arguments.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cstddef>
+
+#include <fmt/format.h>
+
+#include <rubato/base/error.hpp>
+#include <rubato/base/parse.hpp>
+#include <rubato/base/spec.hpp>
+#include <rubato/runs/run_configuration.hpp>
+
+#include "clients/app/line/command_line.hpp"
+#include "clients/app/line/run_options_line.hpp"
+#include "runs/config/options/run_option.hpp"
+#include "train_checks.hpp"
+
+namespace rubato::app {
+
+namespace {
+
+using std::filesystem::path;
+
+constexpr std::int64_t kMaxVerifiedSteps = 1'000'000'000;
+
+void define_output(CommandLine& line, TrainArguments& arguments) {
+  line.group("Output");
+  line.option("out", "DIR", "the run folder, which must not exist", "runs/<UTC date and time>",
+              [&](const std::string& text) {
+                if (text.empty())
+                  throw Error("'' is empty; accepted: a folder that does not exist");
+                arguments.out = text;
+              });
+  line.flag("quiet", "print nothing but errors", arguments.quiet);
+  line.flag("verbose", "print everything known about an error, libtorch's stack included",
+            arguments.verbose);
+}
+
+void define_resume(CommandLine& line, TrainArguments& arguments) {
+  line.config_of("resume", "RUN|RUN/checkpoints/FILE",
+                 "continue the run in the folder RUN from its newest good checkpoint, or from "
+                 "FILE; whatever is newer is kept aside",
+                 [&](const std::string& text) {
+                   ask_to_resume(arguments, text);
+                   return *arguments.resume / "config.toml";
+                 });
+}
+
+void define_verification(CommandLine& line, TrainArguments& arguments) {
+  line.group("Verification");
+  line.option(
+      "steps", "N", "steps in each training", fmt::to_string(arguments.steps),
+      [&](const std::string& text) { arguments.steps = parse_whole(text, 2, kMaxVerifiedSteps); });
+}
+
+void define_calibration(CommandLine& line, TrainArguments& arguments) {
+  line.group("Calibration");
+  line.option("factor", "X",
+              "multiply the seconds by X: 0.1 is a core ten times as fast as a thread here", "1",
+              [&](const std::string& text) { arguments.factor = parse_real(text, kPositive); });
+}
+
+// What --help says around the options.
+struct CommandTexts {
+  const char* name;
+  const char* description;
+  const char* footer;
+};
+constexpr CommandTexts kTrain{
+    "rubato train",
+    "Trains a model while the number of accelerator cores, and with it the global batch size, "
+    "changes underneath it.",
+    "Values in [] are the defaults. Examples:\n"
+    "  rubato train\n"
+    "  rubato train --data mnist:DIR --trace trace.csv --rule root --epochs 10\n"
+    "  rubato train --config runs/2024-05-31T12-00-00Z/config.toml --threads 1\n"
+    "  rubato train --resume runs/2024-05-31T12-00-00Z\n"
+    "Exit codes: 2 for a mistake in the options or files, 21 for a missed\n"
+    "--target-accuracy, 22 for a loss that is not finite, 24 if output could not be\n"
+    "written, 25 for too little memory, 28 for a lost host, 130 or 143 after a\n"
+    "signal, with a checkpoint."};
+constexpr CommandTexts kVerify{
+    "rubato verify",
+    "Trains a few dozen steps of a configuration again and again, on other threads and cores, with "
+    "other reducers, faults and resumes, and compares every bit. Takes the options of `rubato "
+    "train`, except those of checkpoints and output, which are ignored in a configuration file.",
+    "Values in [] are the defaults. Examples:\n"
+    "  rubato verify\n"
+    "  rubato verify --config runs/2024-05-31T12-00-00Z/config.toml --steps 100\n"
+    "Exit codes: 23 if a bit differs, 2 for a mistake in the options or files."};
+
+constexpr CommandTexts kCalibrate{
+    "rubato calibrate",
+    "Measures how long a minibatch and an update of a model take on one thread of this machine, "
+    "and prints the values for --cluster: substep, update, and the bytes of the gradient. Takes "
+    "the options of `rubato train`, except those without influence, which are ignored in a "
+    "configuration file.",
+    "Values in [] are the defaults. Examples:\n"
+    "  rubato calibrate --model softmax --minibatch 64\n"
+    "  rubato simulate --trace 1024 --cores 64 --cluster \"$(rubato calibrate --factor 0.1)\"\n"
+    "Exit code: 2 for a mistake in the options or files."};
+
+// In the order of TrainCommand.
+constexpr std::array<CommandTexts, 3> kTexts{{kTrain, kVerify, kCalibrate}};
+
+// Reads the options of a command into `arguments`.
+class TrainCommandLine : public CommandLine {
+ public:
+  TrainCommandLine(TrainArguments& arguments, TrainCommand command)
+      : TrainCommandLine(arguments, command, kTexts.at(static_cast<std::size_t>(command))) {}
+
+  [[nodiscard]] bool read(std::span<const std::string> given) {
+    if (!parse(given)) return false;
+    hosts_.finish(*this);
+    return true;
+  }
+
+ private:
+  TrainCommandLine(TrainArguments& arguments, TrainCommand command, const CommandTexts& texts)
+      : CommandLine(texts.name, texts.description), hosts_(arguments.hosts) {
+    define_run_options(*this, arguments.run);
+    define_output(*this, arguments);
+    config([&](const path& file) {
+      arguments.run = read_configuration(file, option_names(), arguments.run);
+    });
+    if (command == TrainCommand::train) {
+      define_resume(*this, arguments);
+      hosts_.define(*this);
+    }
+    if (command == TrainCommand::verify) define_verification(*this, arguments);
+    if (command == TrainCommand::calibrate) define_calibration(*this, arguments);
+    footer(texts.footer);
+  }
+
+  HostOptions hosts_;
+};
+
+}  // namespace
+
+std::optional<TrainArguments> parse_train_arguments(std::span<const std::string> arguments,
+                                                    TrainCommand command) {
+  TrainArguments read;
+  TrainCommandLine line(read, command);
+  if (!line.read(arguments)) return std::nullopt;
+  check_together(read, line, command);
+  read.given = line.given();
+  return read;
+}
+
+std::vector<CommandLine::Description> own_options(TrainCommand command) {
+  TrainArguments arguments;
+  auto own = TrainCommandLine(arguments, command).descriptions();
+  std::erase_if(own, [](const CommandLine::Description& described) {
+    const auto options = run_options();
+    return std::any_of(options.begin(), options.end(),
+                       [&](const RunOption& option) { return option.name == described.name; });
+  });
+  return own;
+}
+
+}  // namespace rubato::app

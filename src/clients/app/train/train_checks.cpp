@@ -1,0 +1,61 @@
+#include "train_checks.hpp"
+
+#include <string>
+#include <string_view>
+
+#include <rubato/base/error.hpp>
+
+#include "clients/app/line/idle_options.hpp"
+#include "runs/config/options/run_option.hpp"
+
+namespace rubato::app {
+
+namespace {
+
+void refuse(const CommandLine& line, const std::string& name, std::string_view why) {
+  const IdleOption option{
+      .option = name, .idle = true, .why = why, .accepted = "with `rubato train`"};
+  require_none_idle(line, {&option, 1});
+}
+
+// What only `rubato train` does.
+void check_command(const CommandLine& line, TrainCommand command) {
+  if (command == TrainCommand::train) return;
+  const bool verifies = command == TrainCommand::verify;
+  const Commands asked = verifies ? Commands::verify : Commands::calibrate;
+  const std::string_view why =
+      verifies ? "`rubato verify` keeps nothing and shows nothing but its table"
+               : "`rubato calibrate` measures steps of one core, which do not depend on it";
+  for (const RunOption& option : run_options()) {
+    if (!meet(option.commands, asked)) refuse(line, option.name, why);
+  }
+  for (const char* own : {"out", "quiet"}) refuse(line, own, why);
+}
+
+void check_folder(const TrainArguments& arguments) {
+  if (arguments.hosts.elastic() && !arguments.out && !arguments.resume) {
+    throw Error(
+        "--min-hosts: any host may come to write the run folder, which has to have a name; "
+        "accepted: with --out FOLDER or --resume RUN");
+  }
+  require_one_folder(arguments);
+  // A host may come to a run that has begun.
+  if (arguments.out && !arguments.hosts.elastic()) check_run_folder(*arguments.out);
+}
+
+}  // namespace
+
+void check_together(const TrainArguments& arguments, const CommandLine& line,
+                    TrainCommand command) {
+  check_command(line, command);
+  require_none_idle(line.given(), arguments.run);
+  const IdleOption steps{.option = "log-steps",
+                         .idle = arguments.quiet,
+                         .why = "--quiet prints none",
+                         .accepted = "one of them"};
+  require_none_idle(line, {&steps, 1});
+  require_consistent(arguments.run);
+  check_folder(arguments);
+}
+
+}  // namespace rubato::app

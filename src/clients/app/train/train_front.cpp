@@ -1,0 +1,136 @@
+#include "train_front.hpp"
+
+#include <cerrno>
+#include <cstdlib>
+#include <filesystem>
+#include <string>
+#include <system_error>
+#include <vector>
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <rubato/base/error.hpp>
+#include <rubato/base/machine.hpp>
+#include <rubato/loop/objective.hpp>
+#include <rubato/runs/workload.hpp>
+
+#include "base/core/system/process.hpp"
+#include "clients/app/eval/evaluate_arguments.hpp"
+#include "clients/app/line/output.hpp"
+#include "runs/config/allowed/allowed.hpp"
+#include "runs/config/values/batch_policy.hpp"
+#include "runs/config/values/data_source.hpp"
+#include "runs/config/values/engine.hpp"
+#include "runs/config/values/trace_source.hpp"
+#include "runs/run/workload/step_source.hpp"
+#include "train_arguments.hpp"
+#include "train_programs.hpp"
+
+namespace rubato::app {
+
+namespace {
+
+using std::filesystem::path;
+
+constexpr const char* kProgram = "rubato-train";
+constexpr std::int64_t kBuiltinDigits = 12'000;
+
+// Where that is known without reading files.
+std::optional<std::int64_t> samples_of(const RunConfiguration& run) {
+  if (const auto own = run.model->own_samples()) return own;
+  if (run.data != RunConfiguration().data) return std::nullopt;
+  return run.validation ? std::nullopt : std::optional(kBuiltinDigits);
+}
+
+// What can be wrong with a trace before the data are read. How many samples the IDX files hold is
+// known only then, so that here no step is too large for them and no number of epochs too high.
+void check_trace(const RunConfiguration& run) {
+  std::error_code ignored;
+  const auto& file = run.trace->file;
+  // What comes out of a pipe can be read once only, by the program that trains.
+  if (file && std::filesystem::is_fifo(*file, ignored)) return;
+  const RunSteps steps = load_run_steps(run);
+  require_steps(run, {.steps = steps, .samples = samples_of(run), .source = [&] {
+                        const bool is_known = run.model->parameters != nullptr;
+                        return make_step_source(run, steps,
+                                                is_known ? known_gradient_bytes(run) : 0);
+                      }});
+}
+
+// As exec() takes it, but for the pointers.
+std::vector<std::string> command_line(const std::string& program, const char* command,
+                                      std::span<const std::string> arguments) {
+  std::vector<std::string> line{program, command};
+  line.insert(line.end(), arguments.begin(), arguments.end());
+  return line;
+}
+
+// Becomes the program that loads libtorch.
+[[noreturn]] void become_train_program(const char* command,
+                                       std::span<const std::string> arguments) {
+  const std::string program = train_program().string();
+  // What c10d would log is said by the error that follows.
+  setenv("GLOG_minloglevel", "3", 0);  // NOLINT(concurrency-mt-unsafe): there is one thread
+  const std::vector<std::string> line = command_line(program, command, arguments);
+  execv(program.c_str(), exec_pointers(line).data());
+  throw Error(fmt::format("cannot start {}: {}", program, std::generic_category().message(errno)));
+}
+
+int start(const char* command, std::span<const std::string> arguments) {
+  const TrainProgram& program = *train_program_of(command);
+  const auto options = parse_train_arguments(arguments, program.command);
+  if (!options) return 0;
+  if (program.command != TrainCommand::calibrate) check_trace(options->run);
+  // Several hosts meet by what libtorch has, whoever computes the model.
+  if (engine_of(options->run) == Engine::libtorch || options->hosts.several()) {
+    become_train_program(command, arguments);
+  }
+  const std::vector<std::string> line = command_line("rubato", command, arguments);
+  use_right_kernels(exec_pointers(line).data(), options->run.kernels);
+  try {
+    return static_cast<int>(program.execute(*options, dense_workload));
+  } catch (const TrainingError& error) {
+    if (options->verbose) print_error(error.details() + "\n");
+    throw;
+  }
+}
+
+}  // namespace
+
+path train_program() {
+  std::error_code error;
+  const path folder = std::filesystem::read_symlink("/proc/self/exe", error).parent_path();
+  for (const path& candidate :
+       {folder / kProgram, folder / ".." / "libexec" / "rubato" / kProgram}) {
+    if (access(candidate.c_str(), X_OK) == 0) return candidate;
+  }
+  throw Error(
+      fmt::format("this build is without libtorch and cannot train: no {} in {} or in "
+                  "../libexec/rubato; accepted: a build with -DRUBATO_TORCH=ON",
+                  kProgram, folder.string()));
+}
+
+int train_front(std::span<const std::string> arguments) {
+  return start("train", arguments);
+}
+
+int calibrate_front(std::span<const std::string> arguments) {
+  return start("calibrate", arguments);
+}
+
+int verify_front(std::span<const std::string> arguments) {
+  return start("verify", arguments);
+}
+
+int evaluate_front(std::span<const std::string> arguments) {
+  if (!parse_evaluate_arguments(arguments, EvaluateCommand::evaluate)) return 0;
+  become_train_program("eval", arguments);
+}
+
+int predict_front(std::span<const std::string> arguments) {
+  if (!parse_evaluate_arguments(arguments, EvaluateCommand::predict)) return 0;
+  become_train_program("predict", arguments);
+}
+
+}  // namespace rubato::app

@@ -1,0 +1,25 @@
+#pragma once
+
+#include <span>
+#include <string_view>
+
+#include <rubato/runs/workload.hpp>
+
+#include "clients/app/line/exit_code.hpp"
+#include "train_arguments.hpp"
+
+namespace rubato::app {
+
+/// A command that computes a workload, here or in the program that loads libtorch.
+struct TrainProgram {
+  std::string_view name;
+  TrainCommand command;
+  ExitCode (*execute)(const TrainArguments& arguments, const LoadWorkload& load);
+};
+
+/// All of them.
+[[nodiscard]] std::span<const TrainProgram> train_programs();
+/// Null where there is none of that name.
+[[nodiscard]] const TrainProgram* train_program_of(std::string_view name);
+
+}  // namespace rubato::app

@@ -1,0 +1,93 @@
+// rubato-train COMMAND: what `rubato train` and its like become once their options are checked,
+// where libtorch computes the model.
+
+#include <string>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include <rubato/base/machine.hpp>
+#include <rubato/libtorch/workload.hpp>
+#include <rubato/loop/objective.hpp>
+#include <rubato/runs/workload.hpp>
+
+#include "clients/app/doctor/doctor_probe.hpp"
+#include "clients/app/eval/evaluate_arguments.hpp"
+#include "clients/app/eval/evaluate_run.hpp"
+#include "clients/app/line/command_line.hpp"
+#include "clients/app/line/output.hpp"
+#include "clients/app/train/hosts/connect_hosts.hpp"
+#include "clients/app/train/hosts/elastic_train.hpp"
+#include "clients/app/train/train_arguments.hpp"
+#include "clients/app/train/train_programs.hpp"
+#include "clients/app/train/train_run.hpp"
+#include "libtorch/torch_run/recorded_workload.hpp"
+#include "runs/config/values/engine.hpp"
+
+namespace {
+
+rubato::LoadWorkload workload_of(const rubato::RunConfiguration& run) {
+  return rubato::engine_of(run) == rubato::Engine::libtorch ? rubato::torch_workload
+                                                            : rubato::dense_workload;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  using namespace rubato::app;
+  prepare_streams();
+  const std::vector<std::string> arguments(argv + (argc > 0 ? 1 : 0), argv + argc);
+  const std::string name = arguments.empty() ? "" : arguments.front();
+  if (name == "doctor-probe") {
+    return run_reporting_errors("rubato doctor", [&] {
+      rubato::use_right_kernels(argv);
+      print_out(doctor_probe() + "\n");
+      return 0;
+    });
+  }
+  if (name == "eval" || name == "predict") {
+    return run_reporting_errors("rubato " + name, [&] {
+      const bool predicts = name == "predict";
+      const auto options =
+          parse_evaluate_arguments(std::span(arguments).subspan(1),
+                                   predicts ? EvaluateCommand::predict : EvaluateCommand::evaluate);
+      if (!options) return 0;
+      rubato::use_right_kernels(argv, options->run.kernels);
+      const rubato::LoadWorkload load = [&](const rubato::RunConfiguration& run) {
+        return options->other_data ? rubato::recorded_workload(run, options->folder,
+                                                               /*labels=*/!predicts)
+                                   : rubato::torch_workload(run);
+      };
+      return static_cast<int>((predicts ? predict : evaluate)(*options, load));
+    });
+  }
+  const TrainProgram* const program = train_program_of(name);
+  if (program == nullptr) {
+    print_error("rubato-train: this is a part of the program rubato, which starts it\n");
+    return static_cast<int>(ExitCode::usage);
+  }
+  return run_reporting_errors("rubato " + name, [&] {
+    const auto options = parse_train_arguments(std::span(arguments).subspan(1), program->command);
+    if (!options) return 0;
+    rubato::use_right_kernels(argv, options->run.kernels);
+    const auto execute = [&] {
+      try {
+        if (options->hosts.elastic()) {
+          return static_cast<int>(
+              train_on_elastic_hosts(*options, workload_of(options->run), join_hosts));
+        }
+        return static_cast<int>(
+            options->hosts.several()
+                ? train_on_hosts(*options, workload_of(options->run), connect_hosts)
+                : program->execute(*options, rubato::torch_workload));
+      } catch (const rubato::TrainingError& error) {
+        if (options->verbose) print_error(error.details() + "\n");
+        throw;
+      }
+    };
+    if (!options->hosts.several() || options->hosts.elastic()) return execute();
+    // Which of them it was is the first thing to know.
+    return run_reporting_errors(fmt::format("rubato {}: host {}", name, options->hosts.rank),
+                                execute);
+  });
+}

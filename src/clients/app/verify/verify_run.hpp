@@ -1,0 +1,15 @@
+#pragma once
+
+#include <rubato/runs/workload.hpp>
+
+#include "clients/app/line/exit_code.hpp"
+#include "clients/app/train/train_arguments.hpp"
+
+namespace rubato::app {
+
+/// Trains the first steps of a configuration in several ways that must not matter, prints a hash of
+/// what each came to, and says where the first difference is. Throws Error for what the user got
+/// wrong.
+[[nodiscard]] ExitCode verify(const TrainArguments& arguments, const LoadWorkload& load);
+
+}  // namespace rubato::app

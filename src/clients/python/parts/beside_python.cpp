@@ -1,0 +1,122 @@
+#include "beside_python.hpp"
+
+#include <cfenv>
+#include <memory>
+#include <thread>
+#include <utility>
+
+#include <pybind11/pybind11.h>
+
+#include <rubato/base/error.hpp>
+
+namespace rubato::python {
+
+namespace {
+
+constexpr std::chrono::milliseconds kMoment{50};
+
+}  // namespace
+
+void SignalCheck::operator()() {
+  const auto now = std::chrono::steady_clock::now();
+  if (now - last_ < kMoment) return;
+  last_ = now;
+  const pybind11::gil_scoped_acquire gil;
+  if (PyErr_CheckSignals() != 0) throw pybind11::error_already_set();
+}
+
+bool CallingThread::run(const std::function<void()>& call) {
+  std::unique_lock lock(mutex_);
+  if (has_failed_) return false;
+  call_ = &call;
+  changed_.notify_all();
+  changed_.wait(lock, [&] { return call_ == nullptr; });
+  return !has_failed_;
+}
+
+bool CallingThread::has_failed() {
+  const std::lock_guard lock(mutex_);
+  return has_failed_;
+}
+
+bool CallingThread::is_abandoned() {
+  const std::lock_guard lock(mutex_);
+  return abandoned_;
+}
+
+void CallingThread::require_not_abandoned() {
+  if (is_abandoned()) throw Error("the training was abandoned");
+}
+
+bool CallingThread::finish(std::exception_ptr thrown) {
+  const std::lock_guard lock(mutex_);
+  thrown_ = std::move(thrown);
+  finished_ = true;
+  changed_.notify_all();
+  return !abandoned_;
+}
+
+bool CallingThread::keep_failure() {
+  const std::lock_guard lock(mutex_);
+  if (has_failed_) return false;
+  has_failed_ = true;
+  failure_ = std::current_exception();
+  return true;
+}
+
+void CallingThread::serve(const std::function<void()>& every_moment) {
+  std::unique_lock lock(mutex_);
+  while (true) {
+    const bool changed =
+        changed_.wait_for(lock, kMoment, [&] { return finished_ || call_ != nullptr; });
+    const std::function<void()>* const call = call_;
+    if (changed && call == nullptr) return;
+    // The GIL is never waited for with the lock held.
+    lock.unlock();
+    bool again = false;
+    {
+      const pybind11::gil_scoped_acquire gil;
+      try {
+        changed ? (*call)() : every_moment();
+      } catch (...) {
+        again = !keep_failure();
+      }
+    }
+    lock.lock();
+    if (changed) {
+      call_ = nullptr;
+      changed_.notify_all();
+    } else if (again) {
+      abandoned_ = !finished_;
+      return;
+    }
+  }
+}
+
+WorkEnd run_beside_python(std::function<void(CallingThread&)> work,
+                          const std::function<void()>& every_moment) {
+  const auto calling = std::make_shared<CallingThread>();
+  {
+    const pybind11::gil_scoped_release free;
+    std::thread worker([calling, work = std::move(work)]() mutable {
+      std::fesetenv(FE_DFL_ENV);
+      std::exception_ptr thrown;
+      try {
+        work(*calling);
+      } catch (...) {
+        thrown = std::current_exception();
+      }
+      if (calling->finish(std::move(thrown))) return;
+      const pybind11::gil_scoped_acquire gil;
+      work = nullptr;
+    });
+    calling->serve(every_moment);
+    calling->is_abandoned() ? worker.detach() : worker.join();
+  }
+  const std::lock_guard lock(calling->mutex_);
+  if (!calling->has_failed_ && calling->thrown_) std::rethrow_exception(calling->thrown_);
+  // Taken away, so that the other thread does not destroy it.
+  return {.failure = std::exchange(calling->failure_, nullptr), .abandoned = calling->abandoned_};
+}
+
+}  // namespace rubato::python

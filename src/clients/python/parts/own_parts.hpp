@@ -1,0 +1,60 @@
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <variant>
+
+#include <c10/core/ScalarType.h>
+
+#include <rubato/libtorch/dataset.hpp>
+#include <rubato/libtorch/model.hpp>
+#include <rubato/runs/run_configuration.hpp>
+#include <rubato/runs/workload.hpp>
+#include <rubato/steps/availability.hpp>
+#include <rubato/steps/trace.hpp>
+
+#include "loop/data/sample_set.hpp"
+
+namespace rubato::python {
+
+/// What Python brings to a training beside its options.
+struct OwnParts {
+  /// The bytes of torch.jit.save(); empty is the model that the configuration names.
+  std::string model{};
+  /// The bytes of a TorchScript module of outputs and targets; empty is the loss that the
+  /// configuration names.
+  std::string loss{};
+  /// Of training, all with as many samples; empty is the data that the configuration names.
+  Tensors inputs{};
+  Tensors targets{};
+  /// Empty is none, or those of the data that the configuration names.
+  Tensors test_inputs{};
+  Tensors test_targets{};
+  /// Empty is what the configuration's trace names.
+  std::optional<std::variant<Trace, Availability>> steps{};
+};
+
+/// The same memory where its numbers lie one after the other, else a copy; `name` is for messages.
+[[nodiscard]] NumberArray array_of(const at::Tensor& tensor, const char* name);
+
+/// Samples of several tensors as they are, but for classes, which are in the type in which losses
+/// take them.
+[[nodiscard]] std::shared_ptr<const Dataset> dataset_of(const Tensors& inputs, Tensors targets);
+
+/// The data, of one tensor of inputs and one of targets, prepared as for training.
+[[nodiscard]] DataSets data_sets(const RunConfiguration& configuration, const OwnParts& parts);
+
+/// Empty where the configuration names it.
+[[nodiscard]] Loss own_loss(const RunConfiguration& configuration, const OwnParts& parts);
+
+/// The workload of a configuration with these parts in place of what it names. Throws Error.
+[[nodiscard]] std::shared_ptr<const Workload> load_workload(const RunConfiguration& configuration,
+                                                            const OwnParts& parts);
+
+/// The inputs of the first minibatch of the training data, in the shape and of the type in which
+/// training gives them to a model whose parameters are of `type`. Throws Error.
+[[nodiscard]] Tensors first_inputs(const RunConfiguration& configuration, const OwnParts& parts,
+                                   c10::ScalarType type);
+
+}  // namespace rubato::python

@@ -1,0 +1,88 @@
+#include "request.hpp"
+
+#include <array>
+#include <filesystem>
+#include <memory>
+#include <optional>
+#include <string_view>
+
+#include <fmt/format.h>
+#include <pybind11/stl.h>
+
+#include <rubato/base/error.hpp>
+#include <rubato/runs/run_configuration.hpp>
+
+#include "runs/config/file/configuration_entry.hpp"
+#include "runs/config/options/run_option.hpp"
+#include "runs/config/parts/plugin.hpp"
+
+namespace rubato::python {
+
+namespace {
+
+namespace py = pybind11;
+using Path = std::optional<std::string>;
+
+// Keyword arguments that no file has.
+constexpr std::array<std::string_view, 3> kArguments{"config", "resume", "out"};
+
+std::shared_ptr<Request> request_of(const Path& config, const Path& resume, const Path& out,
+                                    const py::object& rule) {
+  if (config && resume) {
+    throw Error("--config: --resume has a configuration of its own; accepted: one of them");
+  }
+  const auto request = std::make_shared<Request>();
+  Extensions extensions;
+  if (!rule.is_none()) {
+    request->rule = rule_calls(rule.cast<py::dict>());
+    extensions.rules.add(std::string(kOwn), [calls = request->rule](Spec& /*arguments*/) {
+      return std::make_unique<PythonRule>(calls);
+    });
+  }
+  request->run.extensions = extensions;
+  if (out) request->out = *out;
+  if (resume) ask_to_resume(*request, *resume);
+  if (config || resume) {
+    const auto file = config ? std::filesystem::path(*config) : *request->resume / "config.toml";
+    request->run = read_configuration(file, kArguments, request->run);
+  }
+  return request;
+}
+
+// What is written to a run's folder and nowhere else.
+void require_folder(const RunRequest& request) {
+  if (request.resume || request.out) return;
+  for (const RunOption& option : run_options()) {
+    if (!option.needs_folder || !request.given.contains(option.name)) continue;
+    if (option.text(request.run) == "false") continue;
+    throw Error(fmt::format("--{}: the run is kept nowhere; accepted: with out", option.name));
+  }
+}
+
+}  // namespace
+
+void set_option(RunConfiguration& run, const std::string& name, const std::string& text) {
+  try {
+    // What it brings is there for the options after it.
+    name == kPluginOption ? add_plugins(run, text) : run_option(name).set(run, text);
+  } catch (const Error& error) {
+    throw Error(fmt::format("--{}: {}", name, error.what()));
+  }
+}
+
+void check(const RunRequest& request) {
+  require_none_idle(request.given, request.run);
+  require_consistent(request.run);
+  require_folder(request);
+}
+
+void define_request(py::module_& module) {
+  py::class_<Request, std::shared_ptr<Request>>(module, "Request")
+      .def(py::init(&request_of))
+      .def("set", [](Request& request, const std::string& name, const std::string& text) {
+        set_option(request.run, name, text);
+        request.given.add(name);
+      });
+}
+
+}  // namespace rubato::python

@@ -1,0 +1,37 @@
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include <pybind11/pybind11.h>
+
+#include <rubato/runs/run_configuration.hpp>
+
+#include "clients/python/parts/rule.hpp"
+#include "runs/run/run_request.hpp"
+
+namespace rubato::python {
+
+/// What Python asks for.
+struct Request : RunRequest {
+  /// The rule "own" of its extensions; null where there is none.
+  std::shared_ptr<RuleCalls> rule{};
+};
+
+/// Adds to the module:
+///
+///     Request(config, resume, out, rule)   each None, or a path; the rule a dictionary (rule.hpp)
+///     Request.set(name, text)              an option that a user gives, in the text that the
+///                                          command line has for it
+///
+/// Both throw Error.
+void define_request(pybind11::module_& module);
+
+/// Sets the option of that name. Throws Error, which names it as the command line does.
+void set_option(RunConfiguration& run, const std::string& name, const std::string& text);
+
+/// What `rubato train` checks of its arguments, too: Error for options that contradict each other
+/// or would do nothing.
+void check(const RunRequest& request);
+
+}  // namespace rubato::python

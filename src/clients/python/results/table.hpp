@@ -1,0 +1,66 @@
+#pragma once
+
+#include <cstddef>
+#include <map>
+#include <string>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include <pybind11/pybind11.h>
+
+#include "loop/train/records/record_column.hpp"
+
+namespace rubato::python {
+
+/// A cell with the name of its column.
+struct Field {
+  std::string name;
+  Cell value{};
+};
+using Row = std::vector<Field>;
+
+/// A record under the names of its columns (ColumnInfo::name), with those that have no value.
+template <class Record>
+[[nodiscard]] Row row_of(const RecordSchema<Record>& schema, const Record& record) {
+  Row row;
+  for (const RecordColumn<Record>& column : schema.columns) {
+    const std::string& name = column.info().name;
+    Cell cell = column.read(record);
+    if (const auto* numbers = std::get_if<std::vector<NamedNumber>>(&cell)) {
+      for (const NamedNumber& of : *numbers) row.push_back({with_name(name, of.name), of.value});
+    } else {
+      row.push_back({name, std::move(cell)});
+    }
+  }
+  return row;
+}
+
+/// {name: value or None}.
+[[nodiscard]] pybind11::dict dict_of(const Row& row);
+
+/// Rows as columns, which come and go with what is measured. A list, the substeps of a step, is no
+/// column.
+class Table {
+ public:
+  void add(const Row& row);
+  /// {name: numpy array}: of int64, float64, bool or text; NaN (of text, "") is what was not
+  /// measured in a row. Columns of which nothing was ever measured are left out.
+  [[nodiscard]] pybind11::dict columns() const;
+
+ private:
+  struct Column {
+    // Numbers, or texts.
+    std::vector<double> values;
+    std::vector<std::string> texts;
+    // Of the type of all of its values, as long as they have one.
+    ColumnType type = ColumnType::real;
+    bool complete = true;
+  };
+
+  std::vector<std::string> names_;
+  std::map<std::string, Column> columns_;
+  std::size_t rows_ = 0;
+};
+
+}  // namespace rubato::python

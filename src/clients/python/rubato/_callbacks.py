@@ -1,0 +1,76 @@
+"""What users bring that is called in training, as C++ takes it."""
+
+import math
+
+from ._progress import Shown
+from ._rubato import Error
+
+
+def _number(name, key, value):
+    try:
+        return float(value)
+    except (TypeError, ValueError):
+        raise TypeError(f"{name}: '{key}' is of type {type(value).__name__}; accepted: a number") from None
+
+
+def _checked(name, record, answer):
+    """False, None, or (the rate or None, {metric: number}): what a callback wants of a training."""
+    if answer is False or not isinstance(answer, dict):
+        return False if answer is False else None
+    rate, metrics = None, {}
+    for key, value in answer.items():
+        if not isinstance(key, str):
+            raise TypeError(f"{name}: a metric's name is of type {type(key).__name__}; accepted: text")
+        number = _number(name, key, value)
+        if key == "lr":
+            if not math.isfinite(number) or number < 0:
+                raise Error(f"{name}: lr {number}; accepted: finite numbers of at least 0")
+            rate = number
+        elif key in record:
+            raise Error(f"{name}: '{key}' is one of rubato's metrics; accepted: another name")
+        else:
+            metrics[key] = number
+    return rate, metrics
+
+
+def _callback(name, callback):
+    """One for C++; None where there is none."""
+    if callback is None:
+        return None
+    if not callable(callback):
+        raise TypeError(f"{name}: {type(callback).__name__} cannot be called")
+    return lambda record: _checked(name, record, callback(record))
+
+
+def rule_for_cpp(rule):
+    """The calls of a rule for C++ (src/clients/python/parts/rule.hpp); None where it is none, or has a name."""
+    if not callable(rule):
+        return None
+
+    def factor(batch, statistics):
+        found = rule(batch, statistics)
+        try:
+            number = float(found)
+        except (TypeError, ValueError):
+            raise TypeError(f"rule: it returned an object of type {type(found).__name__}; accepted: a number") from None
+        if not math.isfinite(number) or number < 0:
+            raise Error(f"rule: it returned {number} for a step of batch {batch}; accepted: finite numbers of at least 0")
+        return number
+
+    state, load_state = getattr(rule, "state", None), getattr(rule, "load_state", None)
+    if (state is None) != (load_state is None):
+        raise TypeError("rule: it has one of state() and load_state(); accepted: both, or neither")
+    return {"factor": factor, "state": state and (lambda: [float(number) for number in state()]), "load_state": load_state}
+
+
+class Callbacks:
+    """The callbacks of a training: the user's, and what shows its progress."""
+
+    def __init__(self, on_step, on_epoch, progress):
+        self._shown = Shown() if progress else None
+        self.for_cpp = {"on_step": _callback("on_step", on_step), "on_epoch": _callback("on_epoch", on_epoch),
+                        "progress": self._shown and self._shown.for_cpp}
+
+    def close(self):
+        if self._shown is not None:
+            self._shown.close()

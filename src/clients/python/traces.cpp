@@ -1,0 +1,166 @@
+#include "traces.hpp"
+
+#include <cstdint>
+#include <filesystem>
+#include <numeric>
+#include <optional>
+#include <sstream>
+#include <string>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include <pybind11/pybind11.h>
+#include <pybind11/stl.h>
+#include <pybind11/stl/filesystem.h>
+
+#include <rubato/base/parse.hpp>
+#include <rubato/steps/availability.hpp>
+#include <rubato/steps/trace.hpp>
+
+#include "runs/config/values/trace_source.hpp"
+
+namespace rubato::python {
+
+namespace {
+
+namespace py = pybind11;
+using namespace py::literals;
+
+// A number of cores, or one for each of several hosts.
+using Cores = std::variant<std::int64_t, std::vector<std::int64_t>>;
+using Steps = std::vector<std::pair<std::int64_t, std::optional<Cores>>>;
+
+TraceEnd end_of(const std::string& text) {
+  return parse_choice("end", text, kTraceEnds);
+}
+
+Trace trace_of(const Steps& steps, const std::string& end, const std::string& source) {
+  std::vector<TraceStep> rows;
+  rows.reserve(steps.size());
+  for (const auto& [batch_size, cores] : steps) {
+    TraceStep& row = rows.emplace_back();
+    row.batch_size = batch_size;
+    if (!cores) continue;
+    if (const auto* const hosts = std::get_if<std::vector<std::int64_t>>(&*cores)) {
+      row.host_cores = *hosts;
+      row.cores = std::accumulate(hosts->begin(), hosts->end(), std::int64_t{0});
+    } else {
+      row.cores = std::get<std::int64_t>(*cores);
+    }
+  }
+  return {std::move(rows), end_of(end), source};
+}
+
+Steps steps_of(const Trace& trace) {
+  Steps steps;
+  steps.reserve(trace.steps().size());
+  for (const TraceStep& step : trace.steps()) {
+    std::optional<Cores> cores = step.cores;
+    if (!step.host_cores.empty()) cores = step.host_cores;
+    steps.emplace_back(step.batch_size, std::move(cores));
+  }
+  return steps;
+}
+
+Availability availability_of(const std::vector<std::pair<double, std::int64_t>>& pairs,
+                             double length, const std::string& end, const std::string& source) {
+  std::vector<AvailabilityChange> changes;
+  changes.reserve(pairs.size());
+  for (const auto& [seconds, devices] : pairs) {
+    changes.push_back({.seconds = seconds, .devices = devices});
+  }
+  return {std::move(changes), length, source, end_of(end)};
+}
+
+std::string csv_of(const Availability& availability) {
+  std::ostringstream csv;
+  availability.write_csv(csv);
+  return std::move(csv).str();
+}
+
+py::dict summary_dict(const Availability& availability) {
+  const AvailabilitySummary summary = summary_of(availability);
+  return py::dict("fewest"_a = summary.fewest, "most"_a = summary.most, "mean"_a = summary.mean,
+                  "changes"_a = summary.changes, "changes_per_hour"_a = summary.changes_per_hour,
+                  "share_at_zero"_a = summary.share_at_zero,
+                  "longest_at_zero_seconds"_a = summary.longest_at_zero);
+}
+
+// What `of` ends with.
+template <class Of>
+std::string end_name(const Of& of) {
+  return std::string(choice_name(kTraceEnds, of.end()));
+}
+
+Availability imported(const std::filesystem::path& file, const std::optional<std::string>& format,
+                      const std::string& end) {
+  std::optional<AvailabilityFormat> of;
+  if (format) of = parse_choice("format", *format, kAvailabilityFormats);
+  return read_availability(file, of, end_of(end));
+}
+
+py::object loaded(const std::string& spec, const std::optional<std::string>& end) {
+  const auto of = [&] {
+    const py::gil_scoped_release free;
+    return load_trace_or_availability(spec, end ? std::optional(end_of(*end)) : std::nullopt, "");
+  }();
+  return std::visit([](const auto& it) { return py::cast(it); }, of);
+}
+
+}  // namespace
+
+std::optional<std::variant<Trace, Availability>> steps_in(const py::object& object) {
+  if (object.is_none()) return std::nullopt;
+  if (py::isinstance<Trace>(object)) return object.cast<Trace>();
+  return object.cast<Availability>();
+}
+
+std::variant<Trace, Availability> with_end(std::variant<Trace, Availability> steps,
+                                           std::optional<TraceEnd> end) {
+  if (!end || *end == std::visit([](const auto& of) { return of.end(); }, steps)) return steps;
+  if (const Trace* const trace = std::get_if<Trace>(&steps)) {
+    return Trace(trace->steps(), *end, trace->source(), trace->scaling());
+  }
+  const auto& of = std::get<Availability>(steps);
+  return Availability(of.changes(), of.length(), of.source(), *end, of.sample_gap());
+}
+
+void define_traces(py::module_& module) {
+  const py::call_guard<py::gil_scoped_release> free;
+  py::class_<Trace>(module, "Trace")
+      .def(py::init(&trace_of), "steps"_a, "end"_a, "source"_a)
+      .def("steps", &steps_of)
+      .def("end", &end_name<Trace>)
+      .def("source", &Trace::source)
+      .def("csv", &Trace::to_csv);
+  py::class_<Availability>(module, "Availability")
+      .def(py::init(&availability_of), "changes"_a, "length"_a, "end"_a, "source"_a)
+      .def("changes",
+           [](const Availability& availability) {
+             std::vector<std::pair<double, std::int64_t>> pairs;
+             for (const AvailabilityChange& change : availability.changes()) {
+               pairs.emplace_back(change.seconds, change.devices);
+             }
+             return pairs;
+           })
+      .def("length", &Availability::length)
+      .def("end", &end_name<Availability>)
+      .def("source", &Availability::source)
+      .def("csv", &csv_of)
+      .def("summary", &summary_dict)
+      .def("steps",
+           [](const Availability& availability, const std::string& policy, std::int64_t minibatch) {
+             return to_steps(availability, parse_availability_steps(policy, minibatch));
+           });
+  module.def("load_trace", &loaded);
+  module.def("import_trace", &imported, free);
+  module.def(
+      "generate_trace",
+      [](const std::string& text, const std::string& end) {
+        return generate_availability(text, end_of(end));
+      },
+      free);
+}
+
+}  // namespace rubato::python

@@ -1,0 +1,314 @@
+#include "training.hpp"
+
+#include <array>
+#include <exception>
+#include <memory>
+#include <optional>
+#include <string_view>
+#include <utility>
+
+#include <c10/core/DefaultDtype.h>
+#include <fmt/format.h>
+#include <pybind11/pybind11.h>
+#include <pybind11/stl.h>
+
+#include <rubato/base/error.hpp>
+#include <rubato/base/parse.hpp>
+#include <rubato/libtorch/trainer.hpp>
+#include <rubato/loop/observers.hpp>
+#include <rubato/runs/records.hpp>
+#include <rubato/runs/run.hpp>
+
+#include "clients/python/parts/beside_python.hpp"
+#include "clients/python/parts/listener.hpp"
+#include "clients/python/parts/own_parts.hpp"
+#include "clients/python/parts/turn.hpp"
+#include "clients/python/results/table.hpp"
+#include "clients/python/results/tensors.hpp"
+#include "clients/python/results/trained_on.hpp"
+#include "errors.hpp"
+#include "libtorch/torch/objective/generator_keeper.hpp"
+#include "request.hpp"
+#include "runs/run/run_warnings.hpp"
+#include "runs/run/session.hpp"
+#include "traces.hpp"
+
+namespace rubato::python {
+
+namespace {
+
+namespace py = pybind11;
+
+// Models with a name have float32 parameters, whatever torch.set_default_dtype() says.
+class Float32ByDefault {
+ public:
+  Float32ByDefault() : before_(c10::get_default_dtype()) {
+    c10::set_default_dtype(caffe2::TypeMeta::Make<float>());
+  }
+  ~Float32ByDefault() { c10::set_default_dtype(before_); }
+  Float32ByDefault(const Float32ByDefault&) = delete;
+  Float32ByDefault& operator=(const Float32ByDefault&) = delete;
+
+ private:
+  caffe2::TypeMeta before_;
+};
+
+// What a training came to, without anything of Python's.
+struct Outcome {
+  SessionOutcome session{};
+  std::vector<std::string> warnings{};
+  std::string folder{};
+  // How the run goes on, where it has a folder: a call, as users write it.
+  std::string to_go_on{};
+  std::string model_name{};
+  std::shared_ptr<TrainedOn> trained_on = std::make_shared<TrainedOn>();
+  std::shared_ptr<Listener> listener{};
+  std::vector<NamedTensor> weights{};
+  // TorchScript with the weights, where the model is that.
+  std::optional<std::string> model{};
+  std::optional<std::vector<NamedTensor>> best{};
+  std::int64_t best_epoch = 0;
+  // Whether there are weights.
+  bool is_whole = false;
+};
+
+// A call of rubato.train() with all that it uses: where it is abandoned, it ends with this.
+struct Call {
+  // Free when all else has gone.
+  TrainingTurn turn{};
+  // A training seeds it.
+  GeneratorKeeper generator{};
+  Request request{};
+  OwnParts parts{};
+  Callbacks callbacks{};
+  Outcome outcome{};
+};
+
+// What has no name in the run's configuration has to be given again.
+std::string call_to_go_on(const Call& call, const Run& run) {
+  const OwnParts& parts = call.parts;
+  std::string own;
+  if (!parts.model.empty()) own = "model, ";
+  if (!parts.inputs.empty()) own += parts.model.empty() ? "data=data, " : "data, ";
+  if (!parts.test_inputs.empty()) own += "validation=validation, ";
+  if (!parts.loss.empty()) own += "loss=loss, ";
+  if (call.request.rule) own += "rule=rule, ";
+  return fmt::format("rubato.train({}resume='{}')", own, run.location().path().string());
+}
+
+// Warnings are kept for the calling thread, where what Python raises ends the session.
+class PythonOwner final : public SessionOwner {
+ public:
+  PythonOwner(Call& call, CallingThread& calling) : call_(call), calling_(calling) {}
+
+  void warn(const std::string& text) override { call_.outcome.warnings.push_back(text); }
+  [[nodiscard]] bool wants_to_stop() override {
+    return TrainingTurn::is_to_end() || calling_.has_failed();
+  }
+  [[nodiscard]] std::string to_go_on(const Run& run) const override {
+    return "to go on: " + call_to_go_on(call_, run);
+  }
+
+ private:
+  Call& call_;
+  CallingThread& calling_;
+};
+
+std::vector<NamedTensor> weights_of(std::span<const NamedArray> parameters,
+                                    std::span<const NamedArray> buffers) {
+  std::vector<NamedTensor> weights = copies_of(parameters);
+  for (NamedTensor& buffer : copies_of(buffers)) weights.push_back(std::move(buffer));
+  return weights;
+}
+
+void put_weights(Run& run, Outcome& outcome) {
+  const Trainer& trainer = run.trainer();
+  outcome.weights = weights_of(trainer.parameters(), trainer.buffers());
+  if (const auto model = run.workload().model_file(trainer.parameters(), trainer.buffers())) {
+    std::string& bytes = outcome.model.emplace();
+    model([&bytes](std::string_view next) { bytes += next; });
+  }
+  if (const BestWeights* const best = run.best(); best != nullptr && best->value()) {
+    outcome.best = weights_of(best->parameters(), best->buffers());
+    outcome.best_epoch = best->epoch().value();
+  }
+  outcome.is_whole = true;
+}
+
+// On the calling thread; empty where nothing is to be shown.
+std::optional<ProgressOut> progress_of(const Callbacks& callbacks, CallingThread& calling) {
+  if (!callbacks.progress) return std::nullopt;
+  return ProgressOut{
+      .write =
+          [&callbacks, &calling](std::string_view text) {
+            static_cast<void>(calling.run(
+                [&] { static_cast<void>(callbacks.progress->write(py::str(std::string(text)))); }));
+            return 0;
+          },
+      .descriptor = callbacks.progress->descriptor,
+      .redraws = callbacks.progress->redraws,
+      .logs_steps = false};
+}
+
+Session session_of(Call& call, CallingThread& calling, PythonOwner& owner) {
+  const RunRequest& request = call.request;
+  RunLocation location = location_of(request, [&](const std::string& text) { owner.warn(text); });
+  std::optional<Run::Steps> steps = std::move(call.parts.steps);
+  if (steps) steps = with_end(*std::move(steps), request.run.on_trace_end);
+  return {request,
+          {.workload = load_workload(request.run, call.parts),
+           .location = std::move(location),
+           .steps = std::move(steps),
+           .progress = progress_of(call.callbacks, calling)},
+          owner};
+}
+
+// What the listener and the result need of the run.
+void prepare(Call& call, CallingThread& calling, Run& run) {
+  const RunRequest& request = call.request;
+  Outcome& outcome = call.outcome;
+  if (auto scaled = scaled_rate(request, run.steps())) outcome.warnings.push_back(*scaled);
+  outcome.folder = run.location().path().string();
+  outcome.to_go_on = call_to_go_on(call, run);
+  outcome.model_name = request.run.model.text();
+  *outcome.trained_on = {.run = request.run,
+                         .parts = {.loss = call.parts.loss,
+                                   .inputs = call.parts.inputs,
+                                   .targets = call.parts.targets},
+                         .has_real_targets = run.workload().has_real_targets()};
+  outcome.listener = run.trainer().add_observer<Listener>(calling, call.callbacks, run);
+  if (request.run.monitor.empty()) return;
+  run.trainer().add_observer<Monitor>(
+      request.run.monitor, request.run.monitor_every,
+      [listener = outcome.listener](const StepPlan& step,
+                                    std::span<const TensorStatistics> tensors) {
+        listener->keep(step, tensors);
+      });
+}
+
+void train_in(Call& call, CallingThread& calling) {
+  check(call.request);
+  if (const auto& rule = call.request.rule) {
+    rule->calling = &calling;
+    rule->sees_norms = call.request.run.log_noise;
+  }
+  PythonOwner owner(call, calling);
+  std::optional<Float32ByDefault> float32;
+  if (call.parts.model.empty()) float32.emplace();
+  Session session = session_of(call, calling, owner);
+  prepare(call, calling, session.run());
+  Outcome& outcome = call.outcome;
+  try {
+    outcome.session = session.execute();
+    put_weights(session.run(), outcome);
+  } catch (const std::exception& error) {
+    // After Ctrl-C or an exception of a callback, of which the caller hears, it is a warning.
+    if (!calling.has_failed()) throw;
+    outcome.warnings.push_back(fmt::format("when the training was to end: {}", error.what()));
+  }
+}
+
+void take_tensors(const py::dict& parts, const char* key, Tensors& inputs, Tensors& targets) {
+  const py::object value = parts[key];
+  if (value.is_none()) return;
+  const auto lists = value.cast<std::pair<py::list, py::list>>();
+  inputs = tensors_in(lists.first);
+  targets = tensors_in(lists.second);
+}
+
+OwnParts own_parts(const py::object& object) {
+  OwnParts parts;
+  if (object.is_none()) return parts;
+  const auto dict = object.cast<py::dict>();
+  if (const py::object model = dict["model"]; !model.is_none()) {
+    parts.model = std::string(model.cast<py::bytes>());
+  }
+  if (const py::object loss = dict["loss"]; !loss.is_none()) {
+    parts.loss = std::string(loss.cast<py::bytes>());
+  }
+  take_tensors(dict, "train", parts.inputs, parts.targets);
+  take_tensors(dict, "test", parts.test_inputs, parts.test_targets);
+  parts.steps = steps_in(dict["steps"]);
+  return parts;
+}
+
+py::object model_of(const Outcome& outcome) {
+  if (!outcome.model) return py::none();
+  return py::bytes(*outcome.model);
+}
+
+py::object best_of(const Outcome& outcome) {
+  if (!outcome.best) return py::none();
+  return dict_of(*outcome.best);
+}
+
+// As rubato/_train.py takes them.
+constexpr std::array<Choice<SessionOutcome::End>, 5> kEnds{
+    {{SessionOutcome::End::completed, "completed"},
+     {SessionOutcome::End::target_missed, "target_missed"},
+     {SessionOutcome::End::out_of_devices, "out_of_devices"},
+     {SessionOutcome::End::diverged, "diverged"},
+     {SessionOutcome::End::stopped, "stopped"}}};
+
+py::dict dict_of_outcome(const Outcome& outcome, const py::object& failure) {
+  using namespace py::literals;
+  const Listener& listener = *outcome.listener;
+  const SessionOutcome& session = outcome.session;
+  return py::dict(
+      "end"_a = choice_name(kEnds, session.end), "reason"_a = session.reason, "failure"_a = failure,
+      "warnings"_a = outcome.warnings,
+      "summary"_a = session.summary ? to_json(*session.summary) : "", "folder"_a = outcome.folder,
+      "checkpoint"_a = session.checkpoint ? session.checkpoint->string() : "",
+      "to_go_on"_a = outcome.to_go_on, "model_name"_a = outcome.model_name,
+      "has_real_targets"_a = outcome.trained_on->has_real_targets,
+      "steps"_a = listener.steps().columns(), "epochs"_a = listener.epochs().columns(),
+      "minibatches"_a = listener.minibatches().columns(), "faults"_a = listener.faults().columns(),
+      "monitored"_a = listener.monitored().columns(), "is_whole"_a = outcome.is_whole,
+      "weights"_a = dict_of(outcome.weights), "model"_a = model_of(outcome),
+      "best"_a = best_of(outcome), "best_epoch"_a = outcome.best_epoch,
+      "trained_on"_a = outcome.trained_on);
+}
+
+}  // namespace
+
+py::list first_inputs(const Request& request, const py::object& parts, bool float64) {
+  const OwnParts own = own_parts(parts);
+  Tensors inputs;
+  {
+    const py::gil_scoped_release free;
+    check(request);
+    inputs = first_inputs(request.run, own, float64 ? at::kDouble : at::kFloat);
+  }
+  return list_of(inputs);
+}
+
+py::dict train(const Request& request, const py::object& parts, const py::dict& callbacks) {
+  const auto call = std::make_shared<Call>();
+  call->request = request;
+  call->parts = own_parts(parts);
+  call->callbacks = callbacks_of(callbacks);
+  const IntraOpThreads threads;
+  py::object failure = py::none();
+  const WorkEnd end = run_beside_python(
+      [call](CallingThread& calling) {
+        try {
+          train_in(*call, calling);
+        } catch (...) {
+          rethrow_for_users();
+        }
+      },
+      [] {
+        if (PyErr_CheckSignals() != 0) throw py::error_already_set();
+      });
+  try {
+    if (end.failure) std::rethrow_exception(end.failure);
+  } catch (const py::error_already_set& error) {
+    // Not where there is nothing to keep: it came before training, or training goes on.
+    if (end.abandoned || call->outcome.listener == nullptr) throw;
+    failure = error.value();
+    if (error.trace()) failure.attr("__traceback__") = error.trace();
+  }
+  return dict_of_outcome(call->outcome, failure);
+}
+
+}  // namespace rubato::python

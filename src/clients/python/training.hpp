@@ -1,0 +1,59 @@
+#pragma once
+
+#include <pybind11/pybind11.h>
+
+#include "request.hpp"
+
+namespace rubato::python {
+
+/// Trains as `rubato train` would what is asked for, and prints nothing.
+///
+/// `parts` is None, or a dictionary of what the request cannot say, each None or:
+///
+///     model    bytes of a TorchScript module
+///     loss     the same
+///     train    (list of input tensors, list of target tensors), and
+///     test     the same
+///     steps    a Trace or an Availability of this module
+///
+/// `callbacks` has what is called on the calling thread, each None or:
+///
+///     on_step, on_epoch   called with a dictionary; returns None, False, which ends training as
+///                         Run::stop_for_now() does, or (the rate to set or None,
+///                         {metric: number})
+///     progress            (write(text), the descriptor of its terminal or -1, whether it redraws)
+///
+/// Returns a dictionary:
+///
+///     end              SessionOutcome::End: "completed", "target_missed", "out_of_devices",
+///                      "diverged" or "stopped"
+///     reason           SessionOutcome::reason
+///     failure          what a callback or a signal's handler raised, else None
+///     warnings         list of texts
+///     summary          the text of summary.json; empty where it was stopped
+///     folder           of the run; empty where there is none
+///     checkpoint       that was written when it was stopped; else empty
+///     to_go_on         the call that resumes a run with a folder, as users write it
+///     model_name       as the configuration has it: "mlp:hidden=64", or "own"
+///     has_real_targets whether targets are no class indices
+///     steps, epochs, minibatches, faults, monitored   {column: array}
+///     is_whole         whether there are weights: False where it failed as it was to end
+///     weights, best    {name: tensor}; best is None where it is not kept
+///     model            bytes of TorchScript, where the model is that; else None
+///     best_epoch       counted from 0
+///     trained_on       a TrainedOn (trained_on.hpp)
+///
+/// The second signal whose handler raises, such as that of Ctrl-C, ends the call at once; the
+/// training then ends by itself behind its step, without a checkpoint, and no other begins before.
+///
+/// Throws Error, also where another training is under way in the process.
+[[nodiscard]] pybind11::dict train(const Request& request, const pybind11::object& parts,
+                                   const pybind11::dict& callbacks);
+
+/// The inputs of the first minibatch of the training data of such a training, in the shape and of
+/// the type in which it gives them to the model: a list of tensors. `float64` says that the model's
+/// parameters are that. The model among `parts` is not looked at. Throws Error.
+[[nodiscard]] pybind11::list first_inputs(const Request& request, const pybind11::object& parts,
+                                          bool float64);
+
+}  // namespace rubato::python

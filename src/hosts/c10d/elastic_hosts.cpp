@@ -1,0 +1,289 @@
+// Hosts that come and go (docs/adr/0046, 0050): what is decided (membership.hpp), what is in the
+// store (run_store.hpp), how a host comes to its place (forming.hpp), and the connections of a
+// generation are brought together here.
+
+#include <algorithm>
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include <rubato/base/error.hpp>
+#include <rubato/hosts/c10d_hosts.hpp>
+
+#include "hosts/c10d/links/beacon.hpp"
+#include "hosts/c10d/links/checked_meeting.hpp"
+#include "hosts/c10d/links/links.hpp"
+#include "hosts/c10d/membership/forming.hpp"
+#include "hosts/c10d/membership/group.hpp"
+#include "hosts/c10d/membership/story.hpp"
+#include "hosts/c10d/store/run_store.hpp"
+#include "hosts/c10d/store/store.hpp"
+
+namespace rubato {
+
+namespace {
+
+using namespace c10d_hosts_detail;
+
+// For a store to answer a host that leaves.
+constexpr milliseconds kFarewell{2'000};
+// For gloo to connect with another host: the time limit by so many.
+constexpr int kEnds = 6;
+constexpr milliseconds kLeastConnection{1'000};
+// Generations in a row whose hosts did not come to be connected.
+constexpr int kAttempts = 20;
+
+class C10dElasticHosts final : public ElasticHosts {
+ public:
+  explicit C10dElasticHosts(ElasticOptions options)
+      : options_(checked_elastic(std::move(options))),
+        links_(options_.meeting.interface),
+        store_(options_.meeting, links_.door()) {
+    beacon_ = std::make_unique<Beacon>(
+        [this] { return store_.new_connection(std::min(options_.meeting.timeout, kConnection)); },
+        store_.store_name());
+    beacon_->set(store_.papers());
+    forming_.emplace(options_, store_, *beacon_);
+  }
+  ~C10dElasticHosts() override { go(); }
+  C10dElasticHosts(const C10dElasticHosts&) = delete;
+  C10dElasticHosts& operator=(const C10dElasticHosts&) = delete;
+
+  [[nodiscard]] int count() const override { return std::max(1, static_cast<int>(peers_.size())); }
+  [[nodiscard]] int rank() const override { return rank_; }
+  [[nodiscard]] std::vector<double> weights() const override { return weights_; }
+  [[nodiscard]] std::int64_t generation() const override { return place().generation; }
+  [[nodiscard]] bool regroup_due() const override { return regroup_due_; }
+  [[nodiscard]] std::int64_t steps_done() const override { return steps_done_; }
+  void tell_steps(std::int64_t done) override {
+    if (beacon_) beacon_->tell_steps(done);
+  }
+  [[nodiscard]] std::span<const HostStanding> standings() const override { return standings_; }
+  void ask_to_pause() override { to_tell_ |= kPauseFlag; }
+  [[nodiscard]] bool pause_asked() const override { return pause_asked_; }
+
+  void exchange(std::span<const std::span<const std::byte>> out,
+                std::span<const std::span<std::byte>> in) override {
+    require_group();
+    in_group([&] { hear(group_->exchange(out, in, flags())); });
+  }
+  void expect(std::span<const std::span<std::byte>> in) override {
+    require_group();
+    in_group([&] { group_->expect(in); });
+  }
+  // Once it is expected, it is completed: also when somebody is heard of who wants to come.
+  void give(std::span<const std::span<const std::byte>> out) override {
+    in_group([&] { group_->give(out, flags()); });
+  }
+  void take() override {
+    in_group([&] { hear(group_->take()); });
+  }
+  void abandon() noexcept override {
+    if (group_) group_->abandon(kAbandoned);
+    regroup_due_ = true;
+  }
+
+  Meeting regroup(const HostStanding& standing) override {
+    disconnect();
+    const Clock::time_point start = Clock::now();
+    const Members before = place();
+    // Who has heard of it in the middle of a step tells the others again.
+    if (pause_asked_) to_tell_ |= kPauseFlag;
+    HostStanding own = standing;
+    std::string why;
+    for (int attempt = 0; attempt < kAttempts; ++attempt) {
+      if (form(own) == Meeting::ended) return Meeting::ended;
+      try {
+        connect();
+        story_ = story_of(before, place(), std::exchange(reason_, {}), Clock::now() - start);
+        return Meeting::formed;
+      } catch (const Error& error) {
+        // One of them has gone meanwhile, or does not reach another one.
+        disconnect();
+        why = error.what();
+        if (reason_.find(why) == std::string::npos) {
+          reason_ += (reason_.empty() ? "" : "; ") + why;
+        }
+        forming_->tell(fmt::format("group {} is not connected: {}", generation(), why));
+      }
+    }
+    throw HostLost(fmt::format("the hosts do not come to be connected: {}", why));
+  }
+
+  [[nodiscard]] std::string story() const override { return story_; }
+  void announce_folder(const std::string& folder) override {
+    try {
+      store_.announce_folder(folder);
+    } catch (const StoreLost&) {
+      // The beacon tells it when there is a store again.
+      store_.disconnect();
+    }
+    if (beacon_) beacon_->set(store_.papers());
+  }
+  [[nodiscard]] std::optional<RunWriter> writer() override {
+    try {
+      return store_.writer();
+    } catch (const Error&) {
+      store_.disconnect();
+      return std::nullopt;
+    }
+  }
+
+  bool leave(bool paused) noexcept override {
+    if (has_left_) return has_ended_;
+    // The connection may be one with a store that is no more.
+    for (int attempt = 0; attempt < 2; ++attempt) {
+      try {
+        store_.reconnect(kFarewell);
+        has_ended_ = store_.end(paused ? RunEnd::paused : RunEnd::finished);
+        break;
+      } catch (const std::exception&) {
+        store_.disconnect();
+      }
+    }
+    go();
+    return has_ended_;
+  }
+
+ private:
+  [[nodiscard]] const Members& place() const { return store_.papers().members; }
+
+  void disconnect() {
+    group_.reset();
+    group_store_.reset();
+  }
+  // Says that this host has gone.
+  void go() noexcept {
+    if (std::exchange(has_left_, true)) return;
+    beacon_.reset();
+    disconnect();
+    try {
+      store_.leave();
+    } catch (const std::exception&) {
+      // The others will see that this host is silent.
+    }
+  }
+
+  // --- Exchanges ---
+
+  void require_group() const {
+    if (group_ && !regroup_due_) return;
+    throw HostLost("there is no group of hosts; accepted: after regroup()");
+  }
+  template <class Call>
+  void in_group(const Call& call) {
+    try {
+      call();
+    } catch (const HostLost& lost) {
+      regroup_due_ = true;
+      reason_ = lost.what();
+      throw;
+    }
+  }
+  [[nodiscard]] std::uint64_t flags() const {
+    const bool due = beacon_->calls_for_regroup() || !place().passed.empty();
+    return to_tell_ | (due ? kRegroupFlag : 0);
+  }
+  void hear(std::uint64_t flags) {
+    pause_asked_ = pause_asked_ || (flags & kPauseFlag) != 0;
+    regroup_due_ = regroup_due_ || (flags & kRegroupFlag) != 0;
+  }
+
+  // --- A generation ---
+
+  Meeting form(HostStanding& standing) {
+    Here own{.standing = standing, .cuts = links_.cuts()};
+    const auto formed = forming_->form(own);
+    standing = own.standing;
+    if (const auto* const end = std::get_if<RunEnd>(&formed)) {
+      pause_asked_ = pause_asked_ || *end == RunEnd::paused;
+      return Meeting::ended;
+    }
+    take_place(std::get<std::vector<Greeting>>(formed));
+    return Meeting::formed;
+  }
+
+  // What follows from its members.
+  void take_place(const std::vector<Greeting>& greetings) {
+    const auto own = std::ranges::find(place().hosts, store_.papers().own, &Member::host);
+    rank_ = static_cast<int>(own - place().hosts.begin());
+    std::vector<HostNumber> numbers;
+    for (const Member& member : place().hosts) numbers.push_back(member.host);
+    const std::vector<std::string> names = names_of(greetings, numbers);
+    peers_.clear();
+    weights_.clear();
+    for (std::size_t i = 0; i < greetings.size(); ++i) {
+      peers_.push_back({.host = numbers[i], .name = names[i], .door = greetings[i].door});
+      weights_.push_back(greetings[i].weight);
+    }
+    standings_.clear();
+    steps_done_ = 0;
+    for (const Member& member : place().hosts) {
+      standings_.push_back(member.standing);
+      steps_done_ = std::max(steps_done_, member.standing.steps.value_or(0));
+    }
+  }
+
+  void connect() {
+    const C10dOptions& meeting = options_.meeting;
+    const milliseconds patience = std::min(meeting.timeout / 2, kConnection);
+    group_store_ = store_.new_connection(patience, store_.papers().keys.group(generation()));
+    links_.try_all(*group_store_, peers_, static_cast<std::size_t>(rank_), patience);
+    std::vector<std::string> names;
+    for (const Peer& peer : peers_) names.push_back(peer.name);
+    // At one end gloo waits five times as long as at the other one: together less than the others
+    // wait for whoever is not connected to come to the next generation.
+    const milliseconds connection =
+        std::clamp(meeting.timeout / kEnds, kLeastConnection, kConnection);
+    group_ = std::make_unique<Group>(group_store_->shared(), std::move(names),
+                                     Group::Options{.rank = rank_,
+                                                    .interface = meeting.interface,
+                                                    .timeout = meeting.timeout,
+                                                    .connection = connection});
+    regroup_due_ = false;
+  }
+
+  ElasticOptions options_;
+  Links links_;
+  RunStore store_;
+  bool has_left_ = false;
+  // For all hosts, by this one.
+  bool has_ended_ = false;
+
+  // Of the generation in which this host has its place.
+  int rank_ = 0;
+  std::vector<double> weights_{1.0};
+  std::vector<HostStanding> standings_;
+  std::vector<Peer> peers_;
+  std::int64_t steps_done_ = 0;
+
+  std::unique_ptr<Store> group_store_;
+  std::unique_ptr<Group> group_;
+  std::uint64_t to_tell_ = 0;
+  bool pause_asked_ = false;
+  bool regroup_due_ = true;
+  // Why the last generation ended, where a host was lost, and how this one came about.
+  std::string reason_;
+  std::string story_;
+
+  std::optional<Forming> forming_;
+  // Last: its thread is to end first.
+  std::unique_ptr<Beacon> beacon_;
+};
+
+}  // namespace
+
+std::shared_ptr<ElasticHosts> elastic_hosts(ElasticOptions options) {
+  return std::make_shared<C10dElasticHosts>(std::move(options));
+}
+
+}  // namespace rubato

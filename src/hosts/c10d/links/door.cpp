@@ -1,0 +1,81 @@
+#include "door.hpp"
+
+#include <cstddef>
+#include <cstdint>
+#include <thread>
+#include <vector>
+
+#include <fmt/format.h>
+#include <net/if.h>
+
+#include <rubato/base/error.hpp>
+#include <rubato/base/parse.hpp>
+
+#include "checked_meeting.hpp"
+#include "hosts/c10d/membership/reason.hpp"
+
+namespace rubato::c10d_hosts_detail {
+
+namespace {
+
+using rendezvous_detail::Socket;
+
+// As c10d listens: at the first address of an interface.
+Socket listener_at(const std::string& interface) {
+  constexpr int kAnyPort = 0;
+  try {
+    if (if_nametoindex(interface.c_str()) == 0) {
+      return rendezvous_detail::listen_at(interface, kAnyPort);
+    }
+    const auto addresses = rendezvous_detail::addresses_of_interface(interface);
+    if (addresses.empty()) throw Error("it has no address");
+    return rendezvous_detail::listen_at(addresses.front(), kAnyPort);
+  } catch (const Error& error) {
+    throw cannot_listen(interface, error.what());
+  }
+}
+
+// Throws Error with the reason.
+void try_door(const std::string& address, Clock::time_point deadline) {
+  const std::size_t border = address.rfind(':');
+  const std::int64_t port = parse_whole(address.substr(border + 1), 1, kMaxPort);
+  static_cast<void>(
+      rendezvous_detail::connect_to(address.substr(0, border), static_cast<int>(port), deadline));
+}
+
+}  // namespace
+
+Door::Door(const std::string& interface)
+    : listener_(listener_at(interface)),
+      address_(fmt::format("{}:{}", rendezvous_detail::address_of(listener_),
+                           rendezvous_detail::port_of(listener_))) {}
+
+void Door::clear() const {
+  int error = 0;
+  while (rendezvous_detail::accept_from(listener_, error)) {
+  }
+}
+
+std::map<std::size_t, std::string> closed_doors(std::span<const std::string> doors,
+                                                Clock::time_point deadline) {
+  std::vector<std::string> reasons(doors.size());
+  std::vector<std::jthread> trials;
+  for (std::size_t i = 0; i < doors.size(); ++i) {
+    if (doors[i].empty()) continue;
+    trials.emplace_back([&, i] {
+      try {
+        try_door(doors[i], deadline);
+      } catch (const std::exception& error) {
+        reasons[i] = error.what();
+      }
+    });
+  }
+  trials.clear();
+  std::map<std::size_t, std::string> closed;
+  for (std::size_t i = 0; i < doors.size(); ++i) {
+    if (!reasons[i].empty()) closed.emplace(i, reasons[i]);
+  }
+  return closed;
+}
+
+}  // namespace rubato::c10d_hosts_detail

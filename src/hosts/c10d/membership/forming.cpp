@@ -1,0 +1,104 @@
+#include "forming.hpp"
+
+#include <algorithm>
+#include <cstddef>
+#include <thread>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include <rubato/base/error.hpp>
+
+namespace rubato::c10d_hosts_detail {
+
+namespace {
+
+// Between two looks into the store.
+constexpr milliseconds kLook{10};
+// Of the time limit: how long a host that has lost the store tries to reach it.
+constexpr int kPatience = 2;
+// While a host waits, from one line about it to the next.
+constexpr std::chrono::seconds kFromWordToWord{10};
+
+}  // namespace
+
+std::variant<std::vector<Greeting>, RunEnd> Forming::form(Here& own) {
+  const Clock::time_point end = Clock::now() + kPatience * options_.meeting.timeout;
+  bool has_told = false;
+  last_told_ = Clock::now();
+  while (true) {
+    try {
+      store_.reconnect(std::min(options_.meeting.timeout, kConnection));
+      return form_with_store(own);
+    } catch (const StoreLost& lost) {
+      store_.disconnect();
+      if (Clock::now() >= end || is_interrupted()) throw HostLost(lost.what());
+      if (!std::exchange(has_told, true)) tell(fmt::format("{}; trying again", lost.what()));
+      std::this_thread::sleep_for(kBeat);
+    }
+  }
+}
+
+std::variant<std::vector<Greeting>, RunEnd> Forming::form_with_store(Here& own) {
+  using Action = Decision::Action;
+  const MembershipOptions membership{.begin = static_cast<std::size_t>(options_.meeting.count),
+                                     .least = static_cast<std::size_t>(options_.least),
+                                     .most = static_cast<std::size_t>(options_.most),
+                                     .timeout = options_.meeting.timeout};
+  beacon_.set(store_.papers());
+  beacon_.tell_steps(own.standing.steps);
+  store_.say_here(own);
+  for (;; std::this_thread::sleep_for(kLook)) {
+    if (is_interrupted()) throw HostLost("interrupted while it waited for other hosts");
+    const Snapshot snapshot = store_.look(own);
+    const Decision decision = decide(snapshot, membership);
+    for (const auto& [host, why] : decision.refusals) {
+      if (store_.refuse(host, why)) tell(fmt::format("a host is refused: {}", why));
+    }
+    switch (decision.action) {
+      case Action::wait:
+        tell_of_waiting(decision);
+        break;
+      case Action::take_place: {
+        std::vector<Greeting> greetings = store_.take_place();
+        beacon_.set(store_.papers());
+        return greetings;
+      }
+      case Action::come_anew:
+        // What it has come to is of no use: the others are ahead.
+        own = {};
+        beacon_.tell_steps(own.standing.steps);
+        store_.arrive();
+        beacon_.set(store_.papers());
+        break;
+      case Action::propose:
+        store_.propose(decision.proposal);
+        break;
+      case Action::end:
+        return *snapshot.end;
+      case Action::give_up_refused:
+        throw Error(fmt::format("the hosts of the run refuse this one: {}", snapshot.refusal));
+      case Action::give_up_cut_off:
+        throw HostLost(
+            fmt::format("the hosts of the run go on without this one: {}", snapshot.cut_off));
+      case Action::give_up_alone:
+        throw HostLost("the hosts of the run have gone, and its state with them");
+    }
+  }
+}
+
+void Forming::tell(const std::string& line) {
+  last_told_ = Clock::now();
+  if (options_.tell) options_.tell(line);
+}
+
+void Forming::tell_of_waiting(const Decision& decision) {
+  if (Clock::now() - last_told_ < kFromWordToWord) return;
+  const std::string whom =
+      decision.there < decision.wanted
+          ? fmt::format(": {} of {} hosts are there", decision.there, decision.wanted)
+          : " for the other hosts";
+  tell(fmt::format("waiting at {}:{}{}", options_.meeting.address, options_.meeting.port, whom));
+}
+
+}  // namespace rubato::c10d_hosts_detail

@@ -1,0 +1,207 @@
+#include "group.hpp"
+
+#include <algorithm>
+#include <exception>
+#include <utility>
+
+#include <ATen/ops/from_blob.h>
+#include <fmt/format.h>
+#include <net/if.h>
+
+#include <rubato/base/error.hpp>
+#include <rubato/loop/hosts.hpp>
+
+#include "base/core/check.hpp"
+#include "base/core/mix.hpp"
+#include "reason.hpp"
+
+namespace rubato::c10d_hosts_detail {
+
+namespace {
+
+// Headers are taken one after the other, in the order in which they were sent.
+constexpr int kHeaderTag = 0;
+
+// Of a message; not kHeaderTag.
+int tag_of(std::uint64_t exchange, std::size_t bytes) {
+  constexpr std::uint64_t kTags = 0x7fff'fffe;
+  return static_cast<int>(1 + mixed(mixed(exchange) ^ bytes) % kTags);
+}
+
+// gloo waits five times as long for a connection as for a message.
+milliseconds connection_timeout(milliseconds timeout) {
+  constexpr milliseconds kLeast = std::chrono::seconds(5);
+  constexpr int kTimes = 5;
+  return std::min(timeout, std::max(timeout / kTimes, kLeast));
+}
+
+std::vector<std::shared_ptr<gloo::transport::Device>> devices_of(const std::string& interface) {
+  using Gloo = ::c10d::ProcessGroupGloo;
+  try {
+    return {if_nametoindex(interface.c_str()) != 0 ? Gloo::createDeviceForInterface(interface)
+                                                   : Gloo::createDeviceForHostname(interface)};
+  } catch (const std::exception& error) {
+    throw cannot_listen(interface, reason_of(error));
+  }
+}
+
+template <class T>
+at::Tensor tensor_of(std::span<T> bytes) {
+  // c10d has no tensors to read from alone; of these it writes to none that is sent.
+  void* const data = const_cast<std::remove_const_t<T>*>(bytes.data());
+  return at::from_blob(data, {static_cast<std::int64_t>(bytes.size())}, at::kByte);
+}
+
+// Runs `call`, whose errors are those of the connection with a host.
+template <class Call>
+auto of_host(const std::string& name, const Call& call) {
+  try {
+    return call();
+  } catch (const std::exception& error) {
+    throw HostLost(fmt::format("{} is lost: {}", name, reason_of(error)));
+  }
+}
+
+}  // namespace
+
+Group::Group(const c10::intrusive_ptr<::c10d::Store>& store, std::vector<std::string> names,
+             const Options& options)
+    : names_(std::move(names)),
+      rank_(static_cast<std::size_t>(options.rank)),
+      timeout_(options.timeout) {
+  auto gloo = ::c10d::ProcessGroupGloo::Options::create(
+      options.connection.count() > 0 ? options.connection : connection_timeout(options.timeout));
+  gloo->devices = devices_of(options.interface);
+  // They run collectives, of which there are none.
+  gloo->threads = 1;
+  try {
+    group_ = c10::make_intrusive<::c10d::ProcessGroupGloo>(store, options.rank,
+                                                           static_cast<int>(names_.size()), gloo);
+  } catch (const std::exception& error) {
+    throw Error(fmt::format("the hosts cannot connect with each other: {}", reason_of(error)));
+  }
+  static_cast<void>(exchange(std::vector<std::span<const std::byte>>(names_.size()),
+                             std::vector<std::span<std::byte>>(names_.size()), 0));
+}
+
+template <class Call>
+auto Group::attempt(const Call& call) {
+  if (!failure_.empty()) throw HostLost(failure_);
+  try {
+    return call();
+  } catch (const std::exception& error) {
+    abandon(error.what());
+    throw;
+  }
+}
+
+void Group::expect(std::span<const std::span<std::byte>> in) {
+  attempt([&] {
+    const std::size_t hosts = names_.size();
+    post_receives(rounds_.emplace_back(Round{.number = ++expected_,
+                                             .in = {in.begin(), in.end()},
+                                             .given = std::vector<Header>(hosts),
+                                             .taken = std::vector<Header>(hosts)}));
+  });
+}
+
+void Group::give(std::span<const std::span<const std::byte>> out, std::uint64_t flags) {
+  attempt([&] {
+    RUBATO_CHECK(given_ < rounds_.size(), "what is given is expected");
+    Round& round = rounds_[given_++];
+    round.flags = flags;
+    post_sends(round, out);
+  });
+}
+
+std::uint64_t Group::take() {
+  return attempt([&] {
+    RUBATO_CHECK(given_ > 0, "what is taken is given");
+    finish(rounds_.front());
+    const std::uint64_t flags = rounds_.front().flags;
+    rounds_.pop_front();
+    --given_;
+    return flags;
+  });
+}
+
+std::uint64_t Group::exchange(std::span<const std::span<const std::byte>> out,
+                              std::span<const std::span<std::byte>> in, std::uint64_t flags) {
+  RUBATO_CHECK(rounds_.empty(), "an exchange at once stands in no other one");
+  expect(in);
+  give(out, flags);
+  return take();
+}
+
+void Group::abandon(std::string_view why) noexcept {
+  failure_ = why;
+  rounds_.clear();
+  given_ = 0;
+  group_.reset();
+}
+
+void Group::post_receives(Round& round) {
+  for (std::size_t host = 0; host < names_.size(); ++host) {
+    if (host == rank_) continue;
+    round.headers.push_back(
+        receive(host, std::as_writable_bytes(std::span(&round.taken[host], 1)), kHeaderTag));
+    const std::span<std::byte> in = round.in[host];
+    if (!in.empty()) round.messages.push_back(receive(host, in, tag_of(round.number, in.size())));
+  }
+}
+
+void Group::post_sends(Round& round, std::span<const std::span<const std::byte>> out) {
+  for (std::size_t host = 0; host < names_.size(); ++host) {
+    if (host == rank_) continue;
+    const std::size_t bytes = out[host].size();
+    round.given[host] = {.exchange = round.number, .bytes = bytes, .flags = round.flags};
+    round.sends.push_back(send(host, std::as_bytes(std::span(&round.given[host], 1)), kHeaderTag));
+    if (bytes > 0) round.sends.push_back(send(host, out[host], tag_of(round.number, bytes)));
+  }
+}
+
+void Group::finish(Round& round) {
+  const Clock::time_point deadline = Clock::now() + timeout_;
+  for (const Pending& header : round.headers) {
+    wait(header, deadline);
+    check(round, header.host);
+    round.flags |= round.taken[header.host].flags;
+  }
+  for (const auto* const pending : {&round.messages, &round.sends}) {
+    for (const Pending& work : *pending) wait(work, deadline);
+  }
+}
+
+Group::Pending Group::send(std::size_t host, std::span<const std::byte> bytes, int tag) {
+  std::vector<at::Tensor> tensors{tensor_of(bytes)};
+  return of_host(names_[host], [&]() -> Pending {
+    return {host, group_->send(tensors, static_cast<int>(host), tag)};
+  });
+}
+
+Group::Pending Group::receive(std::size_t host, std::span<std::byte> bytes, int tag) {
+  std::vector<at::Tensor> tensors{tensor_of(bytes)};
+  return of_host(names_[host], [&]() -> Pending {
+    return {host, group_->recv(tensors, static_cast<int>(host), tag)};
+  });
+}
+
+void Group::wait(const Pending& pending, Clock::time_point deadline) const {
+  const auto left = std::chrono::ceil<milliseconds>(deadline - Clock::now());
+  of_host(names_[pending.host], [&] {
+    // Where nothing is left, what has come is still taken; 0 would wait for ever.
+    return pending.work->wait(std::max(left, milliseconds(1)));
+  });
+}
+
+void Group::check(const Round& round, std::size_t host) const {
+  const Header& taken = round.taken[host];
+  const std::size_t bytes = round.in[host].size();
+  if (taken.exchange == round.number && taken.bytes == bytes) return;
+  throw Error(
+      fmt::format("{} gives {} bytes in exchange {}; here it is exchange {}, for {} bytes; "
+                  "accepted: the same training on all hosts",
+                  names_[host], taken.bytes, taken.exchange, round.number, bytes));
+}
+
+}  // namespace rubato::c10d_hosts_detail

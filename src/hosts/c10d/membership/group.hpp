@@ -1,0 +1,113 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <torch/csrc/distributed/c10d/ProcessGroupGloo.hpp>
+
+#include "hosts/c10d/store/store.hpp"
+
+namespace rubato::c10d_hosts_detail {
+
+// What one host tells all others with an exchange.
+inline constexpr std::uint64_t kPauseFlag = 1;
+inline constexpr std::uint64_t kRegroupFlag = 2;
+
+/// Why there is no further exchange after Hosts::abandon().
+inline constexpr std::string_view kAbandoned = "this host has left an exchange";
+
+/// Hosts that are connected with each other: c10d's ProcessGroupGloo.
+///
+/// An exchange is a receive and a send for each other host, from and into the caller's own memory;
+/// gloo's thread moves the bytes. It sends a message once it has heard that the other host waits
+/// for it: what is expected long before it is given takes one latency of the network, and
+/// otherwise two.
+///
+/// Each message goes behind a header that says which exchange it belongs to and how long it is. The
+/// two are also the tag of the message: one that is not waited for meets no receive, so that no
+/// byte is written where it does not belong.
+class Group {
+ public:
+  struct Options {
+    int rank = 0;
+    /// An address or a network interface.
+    std::string interface {};
+    milliseconds timeout{};
+    /// For all hosts to be connected; zero takes it from the timeout.
+    milliseconds connection{};
+  };
+
+  /// Connects all hosts, which call it at about the same time; `names` are theirs, for messages.
+  /// When it returns all are connected, and nobody needs the store. Throws Error.
+  Group(const c10::intrusive_ptr<::c10d::Store>& store, std::vector<std::string> names,
+        const Options& options);
+
+  // Those of Hosts. They throw Error, and the same again from then on.
+
+  void expect(std::span<const std::span<std::byte>> in);
+  void give(std::span<const std::span<const std::byte>> out, std::uint64_t flags);
+  /// The flags of all hosts, this one's included, combined by or: the same on all of them.
+  [[nodiscard]] std::uint64_t take();
+  /// Closes all connections, so that the other hosts need not wait for this one, and lets go of the
+  /// caller's memory.
+  void abandon(std::string_view why) noexcept;
+
+  /// All three at once, where nothing is under way.
+  [[nodiscard]] std::uint64_t exchange(std::span<const std::span<const std::byte>> out,
+                                       std::span<const std::span<std::byte>> in,
+                                       std::uint64_t flags);
+
+ private:
+  // What goes before each message.
+  struct Header {
+    std::uint64_t exchange;
+    std::uint64_t bytes;
+    std::uint64_t flags;
+  };
+  // What has been begun with a host.
+  struct Pending {
+    std::size_t host;
+    c10::intrusive_ptr<::c10d::Work> work;
+  };
+  // An exchange that is under way. By host:
+  struct Round {
+    std::uint64_t number;
+    std::vector<std::span<std::byte>> in;
+    std::uint64_t flags = 0;
+    std::vector<Header> given;
+    std::vector<Header> taken;
+    // Behind the headers, which they point to.
+    std::vector<Pending> headers{};
+    std::vector<Pending> messages{};
+    std::vector<Pending> sends{};
+  };
+
+  // Runs `call`; after an exception nothing is under way.
+  template <class Call>
+  auto attempt(const Call& call);
+  void post_receives(Round& round);
+  void post_sends(Round& round, std::span<const std::span<const std::byte>> out);
+  void finish(Round& round);
+  [[nodiscard]] Pending send(std::size_t host, std::span<const std::byte> bytes, int tag);
+  [[nodiscard]] Pending receive(std::size_t host, std::span<std::byte> bytes, int tag);
+  void wait(const Pending& pending, Clock::time_point deadline) const;
+  void check(const Round& round, std::size_t host) const;
+
+  std::vector<std::string> names_;
+  std::size_t rank_;
+  milliseconds timeout_;
+  std::uint64_t expected_ = 0;
+  c10::intrusive_ptr<::c10d::ProcessGroupGloo> group_;
+  // In turn; the first `given_` of them are given. Behind the group, whose works they hold.
+  std::deque<Round> rounds_;
+  std::size_t given_ = 0;
+  // Why there can be no further exchange.
+  std::string failure_;
+};
+
+}  // namespace rubato::c10d_hosts_detail

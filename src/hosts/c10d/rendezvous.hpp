@@ -1,0 +1,33 @@
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include <rubato/hosts/c10d_hosts.hpp>
+
+#include "hosts/c10d/store/store.hpp"
+#include "hosts/rendezvous/store_server.hpp"
+#include "hosts/run_status/greeting.hpp"
+
+namespace rubato::c10d_hosts_detail {
+
+/// What hosts know of each other once they have met.
+struct Meeting {
+  std::vector<std::string> names;
+  std::vector<double> weights;
+};
+
+/// Meets the other hosts of a run in a store, and compares what has to be equal:
+///
+///     greeting/RANK   what the host says of itself
+///     proof/RANK      that it knows the token, and has read all greetings
+///     read/RANK       that it has read all that it needs from the store
+///
+/// Throws Error as c10d_hosts() does. The one that serves the store then stays until the others
+/// have read why, for a few seconds at most.
+///
+/// `server` is that of the store where this host serves it, or null.
+[[nodiscard]] Meeting meet(Store& store, const rendezvous_detail::StoreServer* server,
+                           const C10dOptions& options);
+
+}  // namespace rubato::c10d_hosts_detail

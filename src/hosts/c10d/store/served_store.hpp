@@ -1,0 +1,40 @@
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include <torch/csrc/distributed/c10d/Store.hpp>
+
+#include "hosts/rendezvous/store_client.hpp"
+
+namespace rubato::c10d_hosts_detail {
+
+/// A value, as c10d's stores have them.
+[[nodiscard]] std::vector<std::uint8_t> bytes_of(const std::string& text);
+
+/// The store of a RendezvousServer, as c10d knows stores. Keys are neither counted nor deleted.
+class ServedStore final : public ::c10d::Store {
+ public:
+  explicit ServedStore(const rendezvous_detail::StoreClient::Options& options);
+
+  void set(const std::string& key, const std::vector<std::uint8_t>& value) override;
+  std::vector<std::uint8_t> compareSet(const std::string& key,
+                                       const std::vector<std::uint8_t>& expected,
+                                       const std::vector<std::uint8_t>& desired) override;
+  /// Waits for the key, as wait() does.
+  std::vector<std::uint8_t> get(const std::string& key) override;
+  std::int64_t add(const std::string& key, std::int64_t number) override;
+  bool check(const std::vector<std::string>& keys) override;
+  void wait(const std::vector<std::string>& keys) override;
+  void wait(const std::vector<std::string>& keys,
+            const std::chrono::milliseconds& timeout) override;
+  bool deleteKey(const std::string& key) override;
+  std::int64_t getNumKeys() override;
+
+ private:
+  rendezvous_detail::StoreClient client_;
+};
+
+}  // namespace rubato::c10d_hosts_detail

@@ -1,0 +1,108 @@
+#include "store.hpp"
+
+#include <algorithm>
+#include <exception>
+#include <thread>
+#include <vector>
+
+#include <fmt/format.h>
+#include <torch/csrc/distributed/c10d/PrefixStore.hpp>
+#include <torch/csrc/distributed/c10d/TCPStore.hpp>
+
+#include "hosts/c10d/membership/reason.hpp"
+#include "hosts/rendezvous/store_client.hpp"
+#include "served_store.hpp"
+
+namespace rubato::c10d_hosts_detail {
+
+namespace {
+
+constexpr milliseconds kShortestPause{1};
+constexpr milliseconds kLongestPause{50};
+
+// Of torchrun.
+c10::intrusive_ptr<::c10d::Store> tcp_store(const StoreAddress& address, milliseconds timeout) {
+  ::c10d::TCPStoreOptions options;
+  options.port = static_cast<std::uint16_t>(address.port);
+  options.waitWorkers = false;
+  options.timeout = timeout;
+  auto store = c10::make_intrusive<::c10d::TCPStore>(address.host, options);
+  // The first wait tells the connection how long an answer may take, and that it is a store's.
+  store->set("rubato", bytes_of("rubato"));
+  store->wait({"rubato"}, timeout);
+  return store;
+}
+
+c10::intrusive_ptr<::c10d::Store> open_store(const StoreAddress& address, milliseconds timeout) {
+  try {
+    if (address.is_tcp_store) return tcp_store(address, timeout);
+    return c10::make_intrusive<ServedStore>(rendezvous_detail::StoreClient::Options{
+        .host = address.host, .port = address.port, .token = address.token, .timeout = timeout});
+  } catch (const rendezvous_detail::Refused& refused) {
+    // It is there, and nothing but what was asked for would change its mind.
+    throw Error(fmt::format("cannot reach the rendezvous {}:{}: {}", address.host, address.port,
+                            refused.what()));
+  } catch (const std::exception& error) {
+    throw StoreLost(fmt::format("cannot reach the rendezvous {}:{}: {}", address.host, address.port,
+                                reason_of(error)));
+  }
+}
+
+}  // namespace
+
+template <class Call>
+auto Store::answered(const Call& call) {
+  try {
+    return call();
+  } catch (const rendezvous_detail::Refused& refused) {
+    throw StoreLost(fmt::format("the rendezvous {}:{} refuses: {}", address_.host, address_.port,
+                                refused.what()));
+  } catch (const std::exception& error) {
+    throw StoreLost(fmt::format("the rendezvous {}:{} does not answer: {}", address_.host,
+                                address_.port, reason_of(error)));
+  }
+}
+
+StoreAddress address_of(const C10dOptions& options) {
+  return {.host = options.address,
+          .port = options.port,
+          .token = options.token,
+          .is_tcp_store = options.is_tcp_store};
+}
+
+Store::Store(const StoreAddress& address, const std::string& prefix, milliseconds timeout)
+    : address_(address),
+      prefixed_(c10::make_intrusive<::c10d::PrefixStore>(prefix, open_store(address, timeout))) {}
+
+bool Store::put(const std::string& key, const std::string& value) {
+  return answered(
+      [&] { return prefixed_->compareSet(key, {}, bytes_of(value)) == bytes_of(value); });
+}
+
+void Store::set(const std::string& key, const std::string& value) {
+  answered([&] { prefixed_->set(key, bytes_of(value)); });
+}
+
+std::optional<std::string> Store::find(const std::string& key) {
+  return answered([&]() -> std::optional<std::string> {
+    if (!prefixed_->check({key})) return std::nullopt;
+    const std::vector<std::uint8_t> value = prefixed_->get(key);
+    return std::string(value.begin(), value.end());
+  });
+}
+
+std::int64_t Store::raise(const std::string& key) {
+  return answered([&] { return prefixed_->add(key, 1); });
+}
+
+std::optional<std::string> Store::wait(const std::string& key, Clock::time_point deadline) {
+  milliseconds pause = kShortestPause;
+  while (true) {
+    if (auto value = find(key)) return value;
+    if (Clock::now() >= deadline) return std::nullopt;
+    std::this_thread::sleep_for(pause);
+    pause = std::min(pause * 2, kLongestPause);
+  }
+}
+
+}  // namespace rubato::c10d_hosts_detail

@@ -1,0 +1,68 @@
+#pragma once
+
+#include <chrono>
+#include <cstddef>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "hosts/rendezvous/key_values.hpp"
+#include "message.hpp"
+#include "socket.hpp"
+
+namespace rubato::rendezvous_detail {
+
+/// What a store's server says to one client, and hears from it. No call waits.
+///
+/// A connection is read from, written to, or holds an answer back until its key is there; one of
+/// the three at a time. Each has its time limit, but for a proven client that says nothing.
+class Connection {
+ public:
+  /// Greets a client that has `patience` to prove that it knows `token` (an empty one: that it
+  /// speaks the protocol), to send a message whose first byte has come, and to take an answer.
+  Connection(Socket socket, const std::string& token, std::chrono::milliseconds patience);
+
+  [[nodiscard]] int descriptor() const { return socket_.descriptor(); }
+  /// What poll() is to look for; nothing more than the other side's end while an answer is held
+  /// back.
+  [[nodiscard]] short events() const;
+  [[nodiscard]] std::optional<Clock::time_point> deadline() const { return deadline_; }
+  /// Whether the client has proved that it may speak.
+  [[nodiscard]] bool is_proven() const { return is_proven_; }
+  /// Whether it was refused for another token.
+  [[nodiscard]] bool is_refused() const { return is_refused_; }
+  /// How much memory it holds for what has come and what is to be sent.
+  [[nodiscard]] std::size_t buffered() const { return reader_.size() + out_.size(); }
+
+  /// Reads what has come, or writes: at most one message, which is carried out. Returns the key
+  /// that it has changed, or an empty text. Throws Error where the connection is of no further use.
+  [[nodiscard]] std::string proceed(KeyValues& values);
+  /// Once its deadline has passed: answers that a key is missing; throws Error where it was the
+  /// client's to act.
+  void expire();
+  /// Answers where this key is the one that is waited for.
+  void hear(const std::string& key, const KeyValues& values);
+
+ private:
+  void prove(const Message& message);
+  [[nodiscard]] std::string carry_out(const Message& message, KeyValues& values);
+  void look_up(const std::string& key, std::string_view milliseconds, const KeyValues& values);
+  void answer(Kind kind, std::string text);
+  void answer(const Message& message);
+  void write();
+
+  Socket socket_;
+  std::string token_;
+  std::chrono::milliseconds patience_;
+  std::string nonce_;
+  bool is_proven_ = false;
+  bool is_refused_ = false;
+  MessageReader reader_{kMaxHelloBytes};
+  // What is left to be sent.
+  std::string out_;
+  // The key for which an answer is held back.
+  std::optional<std::string> awaited_;
+  std::optional<Clock::time_point> deadline_;
+};
+
+}  // namespace rubato::rendezvous_detail

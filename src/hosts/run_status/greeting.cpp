@@ -1,0 +1,186 @@
+#include "greeting.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <cstdint>
+#include <limits>
+#include <numeric>
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+#include <unistd.h>
+
+#include <rubato/base/error.hpp>
+
+#include "base/machine/system_files.hpp"
+#include "base/state/sha256.hpp"
+
+namespace rubato::c10d_hosts_detail {
+
+namespace {
+
+using nlohmann::json;
+
+std::string machine_name() {
+  std::array<char, 256> name{};
+  return gethostname(name.data(), name.size() - 1) == 0 ? name.data() : "";
+}
+
+// It may be printed, wherever it has come from: without what steers a terminal.
+std::string printable(std::string text) {
+  std::ranges::replace_if(
+      text, [](unsigned char byte) { return byte < 0x20 || byte == 0x7f; }, '?');
+  return text;
+}
+
+// The member of that name; throws json::exception where there is none of that type.
+std::string text_of(const json& object, const char* name) {
+  return printable(object.at(name).get_ref<const std::string&>());
+}
+int whole_of(const json& object, const char* name) {
+  // What does not fit becomes 0, which nothing here is.
+  const auto value = object.at(name).get_ref<const json::number_unsigned_t&>();
+  return value > static_cast<std::uint64_t>(std::numeric_limits<int>::max())
+             ? 0
+             : static_cast<int>(value);
+}
+double real_of(const json& object, const char* name) {
+  return object.at(name).get_ref<const json::number_float_t&>();
+}
+
+}  // namespace
+
+bool is_loopback(std::string_view interface) {
+  return interface.starts_with("127.") || interface == "localhost" || interface == "lo" ||
+         interface == "::1";
+}
+
+std::string greeting_text(const Greeting& greeting) {
+  json equal = json::array();
+  for (const auto& [name, text] : greeting.equal) equal.push_back(json::array({name, text}));
+  const json object{{"protocol", greeting.protocol},
+                    {"count", greeting.count},
+                    {"weight", greeting.weight},
+                    {"machine", greeting.machine},
+                    {"machine_id", greeting.machine_id},
+                    {"interface", greeting.interface},
+                    {"door", greeting.door},
+                    {"nonce", greeting.nonce},
+                    {"equal", std::move(equal)}};
+  std::string text = object.dump(-1, ' ', false, json::error_handler_t::replace);
+  if (text.size() <= kMaxGreetingBytes) return text;
+  throw Error(fmt::format("what has to be equal on all hosts comes to {} bytes; accepted: up to {}",
+                          text.size(), kMaxGreetingBytes));
+}
+
+Greeting parse_greeting(std::string_view text, int rank) {
+  const auto refuse = [rank](std::string_view why) {
+    throw Error(
+        fmt::format("host {} {}; accepted: the same version of rubato on all hosts", rank, why));
+  };
+  if (text.size() > kMaxGreetingBytes) refuse("says too much");
+  Greeting greeting;
+  try {
+    const json object = json::parse(text);
+    greeting.protocol = whole_of(object, "protocol");
+    if (greeting.protocol == kProtocol) {
+      greeting.count = whole_of(object, "count");
+      greeting.weight = real_of(object, "weight");
+      greeting.machine = text_of(object, "machine");
+      greeting.machine_id = text_of(object, "machine_id");
+      greeting.interface = text_of(object, "interface");
+      greeting.door = text_of(object, "door");
+      greeting.nonce = text_of(object, "nonce");
+      for (const auto& entry : object.at("equal")) {
+        greeting.equal.push_back({.name = entry.at(0).get_ref<const std::string&>(),
+                                  .text = entry.at(1).get_ref<const std::string&>()});
+      }
+    }
+  } catch (const json::exception&) {
+    refuse("has left something that is no greeting");
+  }
+  if (greeting.protocol != kProtocol) {
+    refuse(fmt::format("speaks version {} of the protocol, here {}", greeting.protocol, kProtocol));
+  }
+  if (!(greeting.weight > 0) || !std::isfinite(greeting.weight)) {
+    throw Error(fmt::format("host {} has the weight {}; accepted: a number above 0", rank,
+                            greeting.weight));
+  }
+  return greeting;
+}
+
+Greeting greeting_from_here() {
+  return {.machine = machine_name(), .machine_id = boot_id(), .nonce = new_nonce()};
+}
+
+std::string proof_of(std::string_view token, int rank, std::span<const std::string> greetings) {
+  // Digests, so that no two lists of greetings are the same bytes.
+  std::string read = fmt::format("rubato hosts {} {} of {}\n", kProtocol, rank, greetings.size());
+  for (const std::string& greeting : greetings) read += Sha256::hex_of(greeting) + "\n";
+  return signature_of(token, read);
+}
+
+void require_same_count(const Greeting& own, const Greeting& other, int rank) {
+  if (other.count == own.count) return;
+  throw Error(
+      fmt::format("host {} is one of {} hosts, here there are {}; accepted: the same on all "
+                  "hosts",
+                  rank, other.count, own.count));
+}
+
+void require_compatible(std::span<const Greeting> greetings, int rank) {
+  const std::vector<std::string> names = names_of(greetings);
+  const Greeting& own = greetings[static_cast<std::size_t>(rank)];
+  for (std::size_t host = 0; host < greetings.size(); ++host) {
+    const Greeting& other = greetings[host];
+    const std::string difference = difference_between(own.equal, other.equal);
+    if (!difference.empty()) {
+      throw Error(
+          fmt::format("{} has {}; accepted: the same on all hosts", names[host], difference));
+    }
+  }
+  // On all hosts alike, so that none waits for another.
+  const bool one_machine = std::ranges::all_of(
+      greetings, [&](const Greeting& other) { return other.machine_id == own.machine_id; });
+  for (std::size_t host = 0; host < greetings.size() && !one_machine; ++host) {
+    if (!is_loopback(greetings[host].interface)) continue;
+    throw Error(fmt::format(
+        "{} can be reached at {} only, which no other machine reaches; accepted: the address or "
+        "the network interface at which the others reach it",
+        names[host], greetings[host].interface));
+  }
+}
+
+std::string objection_to(const Greeting& own, const Greeting& other) {
+  std::string difference = difference_between(own.equal, other.equal);
+  if (!difference.empty() || own.machine_id == other.machine_id) return difference;
+  for (const Greeting* const host : {&own, &other}) {
+    if (!is_loopback(host->interface)) continue;
+    return fmt::format("the interface {} of the machine {}, which no other machine reaches",
+                       host->interface, host->machine);
+  }
+  return {};
+}
+
+std::vector<std::string> names_of(std::span<const Greeting> greetings) {
+  std::vector<std::int64_t> ranks(greetings.size());
+  std::iota(ranks.begin(), ranks.end(), 0);
+  return names_of(greetings, ranks);
+}
+
+std::vector<std::string> names_of(std::span<const Greeting> greetings,
+                                  std::span<const std::int64_t> numbers) {
+  const bool one_machine = std::ranges::all_of(greetings, [&](const Greeting& greeting) {
+    return greeting.machine == greetings.front().machine;
+  });
+  std::vector<std::string> names;
+  for (std::size_t host = 0; host < greetings.size(); ++host) {
+    names.push_back(one_machine
+                        ? fmt::format("host {}", numbers[host])
+                        : fmt::format("host {} ({})", numbers[host], greetings[host].machine));
+  }
+  return names;
+}
+
+}  // namespace rubato::c10d_hosts_detail

@@ -1,0 +1,78 @@
+#include "process_name.hpp"
+
+#include <charconv>
+#include <fstream>
+#include <optional>
+#include <sstream>
+#include <system_error>
+
+#include <fmt/format.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/machine/system_files.hpp"
+
+namespace rubato::c10d_hosts_detail {
+
+namespace {
+
+// "BOOT/NAMESPACE": processes of the same one see each other.
+std::string surroundings() {
+  const std::string boot = boot_id();
+  struct stat processes {};
+  if (boot.empty() || stat("/proc/self/ns/pid", &processes) != 0) return {};
+  return fmt::format("{}/{}", boot, processes.st_ino);
+}
+
+struct Process {
+  char state = 0;
+  // In ticks since the machine was started: a number that is used again is of another process.
+  std::string begun;
+};
+
+// Empty where there is none.
+std::optional<Process> process_of(long id) {
+  std::ifstream file(fmt::format("/proc/{}/stat", id));
+  std::string line;
+  if (!std::getline(file, line)) return std::nullopt;
+  // The second field is a name in brackets, with whatever in it.
+  std::istringstream fields(line.substr(std::min(line.rfind(')') + 1, line.size())));
+  Process process;
+  fields >> process.state;
+  // Field 22; the state is field 3.
+  for (int field = 4; field <= 22; ++field) fields >> process.begun;
+  if (!fields) return std::nullopt;
+  return process;
+}
+
+}  // namespace
+
+std::string name_of_this_process() {
+  const long id = getpid();
+  const auto process = process_of(id);
+  return fmt::format("{} {} {}", surroundings(), id, process ? process->begun : "");
+}
+
+std::optional<std::int64_t> id_of_process(std::string_view name) {
+  std::istringstream words{std::string(name)};
+  std::string place;
+  std::int64_t id = 0;
+  words >> place >> id;
+  return words && id > 0 ? std::optional(id) : std::nullopt;
+}
+
+ProcessState state_of_process(std::string_view name) {
+  std::istringstream words{std::string(name)};
+  std::string place;
+  std::string begun;
+  long id = 0;
+  words >> place >> id >> begun;
+  if (!words || place.empty() || place != surroundings()) return ProcessState::unknown;
+  const auto process = process_of(id);
+  // One that has ended stays in the list until its parent has taken notice.
+  const bool runs =
+      process && process->begun == begun && process->state != 'Z' && process->state != 'X';
+  return runs ? ProcessState::running : ProcessState::ended;
+}
+
+}  // namespace rubato::c10d_hosts_detail

@@ -1,0 +1,141 @@
+#include "transformer.hpp"
+
+#include <cmath>
+#include <limits>
+#include <memory>
+
+#include <ATen/Functions.h>
+#include <torch/nn/modules/container/modulelist.h>
+#include <torch/nn/modules/embedding.h>
+#include <torch/nn/modules/linear.h>
+#include <torch/nn/modules/normalization.h>
+
+#include <rubato/libtorch/module.hpp>
+
+namespace rubato {
+
+namespace {
+
+// A score that leaves a token no weight.
+constexpr double kHidden = -std::numeric_limits<double>::infinity();
+
+class EncoderLayer : public torch::nn::Module {
+ public:
+  explicit EncoderLayer(const TransformerOptions& options)
+      : options_(options),
+        norm1_(torch::nn::LayerNormOptions({options.dim})),
+        in_(options.dim, 3 * options.dim),
+        out_(options.dim, options.dim),
+        norm2_(torch::nn::LayerNormOptions({options.dim})),
+        fc1_(options.dim, options.hidden),
+        fc2_(options.hidden, options.dim) {
+    register_module("norm1", norm1_);
+    register_module("in_proj", in_);
+    register_module("out_proj", out_);
+    register_module("norm2", norm2_);
+    register_module("fc1", fc1_);
+    register_module("fc2", fc2_);
+  }
+
+  // Of [samples, tokens, dim]. No token sees those that `hidden`, [tokens, tokens], hides from it;
+  // undefined hides none.
+  at::Tensor forward(at::Tensor x, const at::Tensor& hidden) {
+    x = x + dropped(attention(norm1_(x), hidden));
+    return x + dropped(fc2_(at::relu(fc1_(norm2_(x)))));
+  }
+
+ private:
+  [[nodiscard]] at::Tensor dropped(const at::Tensor& x) const {
+    return options_.dropout == 0 ? x : at::dropout(x, options_.dropout, is_training());
+  }
+
+  at::Tensor attention(const at::Tensor& x, const at::Tensor& hidden) {
+    const std::int64_t samples = x.size(0);
+    const std::int64_t tokens = x.size(1);
+    const std::int64_t of_head = options_.dim / options_.heads;
+    // [3, samples, heads, tokens, features of a head]
+    const at::Tensor all =
+        in_(x).view({samples, tokens, 3, options_.heads, of_head}).permute({2, 0, 3, 1, 4});
+    at::Tensor scores =
+        at::matmul(all[0], all[1].transpose(-2, -1)) / std::sqrt(static_cast<double>(of_head));
+    if (hidden.defined()) scores = scores.masked_fill(hidden, kHidden);
+    const at::Tensor mixed = at::matmul(at::softmax(scores, -1), all[2]);
+    return out_(mixed.transpose(1, 2).reshape({samples, tokens, options_.dim}));
+  }
+
+  TransformerOptions options_;
+  torch::nn::LayerNorm norm1_;
+  torch::nn::Linear in_;
+  torch::nn::Linear out_;
+  torch::nn::LayerNorm norm2_;
+  torch::nn::Linear fc1_;
+  torch::nn::Linear fc2_;
+};
+
+class Transformer : public torch::nn::Module {
+ public:
+  Transformer(const TransformerOptions& options, const ImageShape& shape)
+      : Transformer(options, shape.height, shape.classes) {
+    rows_ = torch::nn::Linear(shape.channels * shape.width, options.dim);
+    register_module("embed", rows_);
+    register_rest();
+  }
+  Transformer(const TransformerOptions& options, const SequenceShape& shape)
+      : Transformer(options, shape.tokens, shape.classes) {
+    tokens_ = torch::nn::Embedding(shape.vocabulary, options.dim);
+    register_module("embed", tokens_);
+    register_rest();
+    later_ = at::ones({shape.tokens, shape.tokens}, at::kBool).triu(1);
+  }
+
+  at::Tensor forward(const at::Tensor& x) {
+    if (tokens_.is_empty()) {
+      const at::Tensor rows = rows_(x.transpose(1, 2).flatten(2));
+      return at::log_softmax(fc_(encoded(rows).mean(1)), 1);
+    }
+    return at::log_softmax(fc_(encoded(tokens_(x))), -1);
+  }
+
+ private:
+  Transformer(const TransformerOptions& options, std::int64_t tokens, std::int64_t classes)
+      : norm_(torch::nn::LayerNormOptions({options.dim})), fc_(options.dim, classes) {
+    places_ = register_parameter("places", at::zeros({tokens, options.dim}));
+    for (std::int64_t i = 0; i < options.layers; ++i) {
+      layers_->push_back(std::make_shared<EncoderLayer>(options));
+    }
+  }
+  // Behind what makes features of the tokens, as it is computed.
+  void register_rest() {
+    register_module("layers", layers_);
+    register_module("norm", norm_);
+    register_module("fc", fc_);
+  }
+
+  at::Tensor encoded(at::Tensor x) {
+    x = x + places_;
+    for (const auto& layer : *layers_) x = layer->as<EncoderLayer>()->forward(x, later_);
+    return norm_(x);
+  }
+
+  // One of the two.
+  torch::nn::Linear rows_{nullptr};
+  torch::nn::Embedding tokens_{nullptr};
+  at::Tensor places_;
+  // True at [i, j] where token j comes behind token i; undefined where all see all.
+  at::Tensor later_;
+  torch::nn::ModuleList layers_;
+  torch::nn::LayerNorm norm_;
+  torch::nn::Linear fc_;
+};
+
+}  // namespace
+
+ModelFactory transformer(const TransformerOptions& options, const ImageShape& shape) {
+  return model_factory<Transformer>(options, shape);
+}
+
+ModelFactory transformer(const TransformerOptions& options, const SequenceShape& shape) {
+  return model_factory<Transformer>(options, shape);
+}
+
+}  // namespace rubato

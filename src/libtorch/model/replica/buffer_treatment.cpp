@@ -1,0 +1,122 @@
+#include "buffer_treatment.hpp"
+
+#include <cmath>
+#include <string_view>
+#include <unordered_map>
+
+#include <c10/core/ScalarType.h>
+#include <fmt/format.h>
+
+#include <rubato/base/error.hpp>
+
+#include "shared_state.hpp"
+
+namespace rubato {
+
+namespace {
+
+// Integers and bool have sums, complex and quantised numbers only a first.
+BufferTreatment treatment_of_type(at::ScalarType type) {
+  return {.combination = c10::isIntegralType(type, /*includeBool=*/true)
+                             ? BufferCombination::sum
+                             : BufferCombination::first};
+}
+
+// Module::to(torch::kDouble) makes floating-point numbers of counters, too.
+bool is_counter(const at::Tensor& tensor) {
+  return tensor.numel() == 1 && (tensor.scalar_type() == at::kLong || tensor.is_floating_point());
+}
+
+// Where a name leads to: into which list, and where in it.
+struct Place {
+  bool floating = true;
+  std::size_t index = 0;
+};
+
+class Places {
+ public:
+  Places(const Model& model, const SortedTensors& sorted) {
+    std::unordered_map<const void*, Place> of_tensor;
+    for (std::size_t i = 0; i < sorted.buffers.size(); ++i) {
+      of_tensor[sorted.buffers[i].tensor.unsafeGetTensorImpl()] = {.floating = true, .index = i};
+    }
+    for (std::size_t i = 0; i < sorted.counters.size(); ++i) {
+      of_tensor[sorted.counters[i].tensor.unsafeGetTensorImpl()] = {.floating = false, .index = i};
+    }
+    for (const NamedTensor& named : model.buffers) {
+      if (!named.tensor.defined()) continue;
+      const auto found = of_tensor.find(named.tensor.unsafeGetTensorImpl());
+      if (found != of_tensor.end()) places_[named.name] = found->second;
+    }
+  }
+
+  [[nodiscard]] Place at(const std::string& name) const {
+    const auto found = places_.find(name);
+    if (found != places_.end()) return found->second;
+    throw Error(fmt::format("a buffer rule names '{}', which is no buffer of the model", name));
+  }
+
+ private:
+  std::unordered_map<std::string, Place> places_;
+};
+
+BufferTreatment treatment_of(const BufferRule& rule, bool floating, const Places& places,
+                             const SortedTensors& sorted) {
+  const auto refuse = [&](std::string_view why) {
+    throw Error(fmt::format("the rule of buffer '{}': {}", rule.buffer, why));
+  };
+  const bool average = rule.combination == BufferCombination::average;
+  if (!floating && (average || rule.combination == BufferCombination::mean)) {
+    refuse("integers have no mean; accepted: sum, first");
+  }
+  if (rule.momentum && !std::isfinite(*rule.momentum)) refuse("its momentum must be finite");
+  BufferTreatment treatment{.combination = rule.combination, .momentum = rule.momentum};
+  if (!average) return treatment;
+  if (!rule.counter.empty()) {
+    const Place counter = places.at(rule.counter);
+    const at::Tensor& tensor =
+        (counter.floating ? sorted.buffers : sorted.counters)[counter.index].tensor;
+    if (!is_counter(tensor)) refuse("its counter must be one int64 or floating-point number");
+    // Those of floating point come behind the integers.
+    treatment.counter = counter.index + (counter.floating ? sorted.counters.size() : 0);
+  } else if (!rule.momentum) {
+    refuse("an average without momentum needs a counter");
+  }
+  return treatment;
+}
+
+}  // namespace
+
+BufferTreatments treatments_of(const Model& model, const SortedTensors& sorted) {
+  BufferTreatments treatments;
+  treatments.buffers.resize(sorted.buffers.size());
+  for (const NamedTensor& named : sorted.counters) {
+    treatments.counters.push_back(treatment_of_type(named.tensor.scalar_type()));
+  }
+  const Places places(model, sorted);
+  for (const BufferRule& rule : model.buffer_rules) {
+    const Place place = places.at(rule.buffer);
+    auto& list = place.floating ? treatments.buffers : treatments.counters;
+    list[place.index] = treatment_of(rule, place.floating, places, sorted);
+  }
+  return treatments;
+}
+
+// As geometric series: no power of libm's, which CPUs may round differently, and no difference that
+// cancels.
+double factor_of_average(double momentum, std::int64_t minibatches, std::int64_t updates) {
+  double kept = 1;
+  for (std::int64_t i = 0; i < updates; ++i) kept *= 1 - momentum;
+  double factor = 1;
+  for (std::int64_t i = 1; i < minibatches; ++i) factor = 1 + kept * factor;
+  return factor;
+}
+
+// (s - r) times updates / (before + updates) becomes (s - r) times all / (before + all).
+double factor_of_cumulative_average(std::int64_t before, std::int64_t minibatches,
+                                    std::int64_t updates) {
+  return static_cast<double>(minibatches * (before + updates)) /
+         static_cast<double>(before + minibatches * updates);
+}
+
+}  // namespace rubato

@@ -1,0 +1,72 @@
+#include "replica.hpp"
+
+#include <utility>
+
+#include <ATen/Functions.h>
+#include <ATen/core/grad_mode.h>
+#include <fmt/format.h>
+
+#include <rubato/base/error.hpp>
+
+#include "base/core/check.hpp"
+
+namespace rubato {
+
+namespace {
+
+// Makes `tensors` views of what is shared.
+void redirect(const std::vector<NamedTensor>& tensors, const std::vector<at::Tensor>& views) {
+  if (tensors.size() != views.size()) {
+    throw Error(fmt::format("the model factory made one instance with {} tensors and one with {}",
+                            views.size(), tensors.size()));
+  }
+  for (std::size_t i = 0; i < tensors.size(); ++i) {
+    if (tensors[i].tensor.sizes() != views[i].sizes()) {
+      throw Error(fmt::format("the model factory made '{}' in two shapes", tensors[i].name));
+    }
+    tensors[i].tensor.set_data(views[i]);
+  }
+}
+
+}  // namespace
+
+Replica::Replica(Model model, const SharedState& shared)
+    : model_(std::move(model)), shared_(&shared), tensors_(sort_tensors(model_)) {
+  redirect(tensors_.trained, shared.parameter_layout().views(shared.flat_parameters()));
+  redirect(tensors_.frozen, shared.frozen());
+  flat_buffers_ = shared.flat_buffers().clone();
+  redirect(tensors_.buffers, shared.buffer_layout().views(flat_buffers_));
+  std::vector<at::Tensor> counters;
+  for (const at::Tensor& counter : shared.counters()) counters.push_back(counter.clone());
+  redirect(tensors_.counters, counters);
+  set_training(true);
+}
+
+void Replica::begin(std::span<const at::Tensor> gradients) {
+  load_buffers();
+  go_on(gradients);
+}
+
+void Replica::go_on(std::span<const at::Tensor> gradients) {
+  for (std::size_t i = 0; i < tensors_.trained.size(); ++i) {
+    tensors_.trained[i].tensor.mutable_grad() = gradients[i];
+  }
+}
+
+void Replica::check_gradients(std::span<const at::Tensor> gradients) const {
+  for (std::size_t i = 0; i < tensors_.trained.size(); ++i) {
+    const at::Tensor& gradient = tensors_.trained[i].tensor.grad();
+    RUBATO_CHECK(gradient.defined() && gradient.data_ptr() == gradients[i].data_ptr(),
+                 "backward adds to the gradient buffer of the substep");
+  }
+}
+
+void Replica::load_buffers() {
+  const at::NoGradGuard no_grad;
+  if (flat_buffers_.numel() > 0) flat_buffers_.copy_(shared_->flat_buffers());
+  for (std::size_t i = 0; i < tensors_.counters.size(); ++i) {
+    tensors_.counters[i].tensor.copy_(shared_->counters()[i]);
+  }
+}
+
+}  // namespace rubato

@@ -1,0 +1,55 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include <ATen/core/Tensor.h>
+
+#include <rubato/libtorch/model.hpp>
+
+#include "shared_state.hpp"
+
+namespace rubato {
+
+/// An instance of the model that computes for whichever core its thread runs.
+///
+/// Its trained and frozen parameters are the shared ones, so an update is seen without a broadcast.
+/// Its buffers are its own, and are set to the shared ones before each substep: what a substep
+/// computes depends on the shared state and the minibatch only, not on which replica computes it,
+/// and memory grows with threads, not with cores (docs/adr/0003).
+///
+/// Not to be used by two threads at once. The SharedState must outlive it.
+class Replica {
+ public:
+  /// Redirects the tensors of `model`. Throws Error when they are not shaped like those that
+  /// `shared` was made from.
+  Replica(Model model, const SharedState& shared);
+
+  /// Before a substep: buffers as shared, and gradients into `gradients`: views by the parameter
+  /// layout, which backward adds to.
+  void begin(std::span<const at::Tensor> gradients);
+  /// The same with buffers as the last substep left them.
+  void go_on(std::span<const at::Tensor> gradients);
+  /// After backward: aborts if a gradient is no longer where begin() put it.
+  void check_gradients(std::span<const at::Tensor> gradients) const;
+  /// Before an evaluation: buffers as shared.
+  void load_buffers();
+
+  void set_training(bool training) { model_.set_training(training); }
+  [[nodiscard]] Tensors forward(const Tensors& inputs) { return model_.forward(inputs); }
+  [[nodiscard]] at::Tensor forward(const at::Tensor& input) { return model_.forward(input); }
+
+  /// The buffers as the last forward left them, laid out as SharedState::flat_buffers().
+  [[nodiscard]] const at::Tensor& flat_buffers() const { return flat_buffers_; }
+  [[nodiscard]] const std::vector<NamedTensor>& counters() const { return tensors_.counters; }
+
+ private:
+  Model model_;
+  const SharedState* shared_;
+  SortedTensors tensors_;
+  at::Tensor flat_buffers_;
+};
+
+}  // namespace rubato

@@ -1,0 +1,114 @@
+#include "shared_state.hpp"
+
+#include <string_view>
+#include <unordered_map>
+#include <unordered_set>
+
+#include <ATen/Functions.h>
+#include <fmt/format.h>
+
+#include <rubato/base/error.hpp>
+
+namespace rubato {
+
+namespace {
+
+void require_type(std::string_view kind, const NamedTensor& named, at::ScalarType type) {
+  if (named.tensor.scalar_type() == type) return;
+  throw Error(fmt::format("{} '{}' is {}, but the first parameter is {}; all must be of one type",
+                          kind, named.name, c10::toString(named.tensor.scalar_type()),
+                          c10::toString(type)));
+}
+
+void require_cpu(std::string_view kind, const NamedTensor& named) {
+  if (!named.tensor.defined() || named.tensor.device().is_cpu()) return;
+  throw Error(fmt::format("{} '{}' is on {}; accepted: cpu", kind, named.name,
+                          named.tensor.device().str()));
+}
+
+// Copies the values of `tensors` into the flat buffer, padding zero.
+at::Tensor flatten(const FlatLayout& layout, const std::vector<NamedTensor>& tensors) {
+  at::Tensor flat = at::zeros({layout.size()}, at::TensorOptions().dtype(layout.type()));
+  const auto views = layout.views(flat);
+  for (std::size_t i = 0; i < tensors.size(); ++i) views[i].copy_(tensors[i].tensor.detach());
+  return flat;
+}
+
+}  // namespace
+
+SortedTensors sort_tensors(const Model& model) {
+  SortedTensors sorted;
+  std::unordered_set<const void*> seen;
+  for (const NamedTensor& named : model.parameters) {
+    if (!seen.insert(named.tensor.unsafeGetTensorImpl()).second) continue;
+    (named.tensor.requires_grad() ? sorted.trained : sorted.frozen).push_back(named);
+  }
+  for (const NamedTensor& named : model.buffers) {
+    if (!named.tensor.defined() || !seen.insert(named.tensor.unsafeGetTensorImpl()).second)
+      continue;
+    (named.tensor.is_floating_point() ? sorted.buffers : sorted.counters).push_back(named);
+  }
+  return sorted;
+}
+
+SharedState::SharedState(const Model& model) {
+  for (const NamedTensor& named : model.parameters) require_cpu("parameter", named);
+  for (const NamedTensor& named : model.buffers) require_cpu("buffer", named);
+  const SortedTensors sorted = sort_tensors(model);
+  if (sorted.trained.empty()) {
+    throw Error("the model has no parameter to train (none with requires_grad)");
+  }
+  const at::ScalarType type = sorted.trained.front().tensor.scalar_type();
+  if (type != at::kFloat && type != at::kDouble) {
+    throw Error(fmt::format("parameter '{}' is {}; accepted: Float, Double",
+                            sorted.trained.front().name, c10::toString(type)));
+  }
+  for (const NamedTensor& named : sorted.trained) require_type("parameter", named, type);
+  for (const NamedTensor& named : sorted.buffers) require_type("buffer", named, type);
+
+  treatments_ = treatments_of(model, sorted);
+  parameter_layout_ = FlatLayout(sorted.trained, type);
+  flat_parameters_ = flatten(parameter_layout_, sorted.trained);
+  buffer_layout_ = FlatLayout(sorted.buffers, type);
+  flat_buffers_ = flatten(buffer_layout_, sorted.buffers);
+
+  const auto trained_views = parameter_layout_.views(flat_parameters_);
+  for (std::size_t i = 0; i < trained_views.size(); ++i) {
+    trained_.push_back({sorted.trained[i].name, trained_views[i]});
+  }
+
+  // From the model's tensors to what holds their values here.
+  std::unordered_map<const void*, at::Tensor> held;
+  const auto hold = [&held](const std::vector<NamedTensor>& from,
+                            const std::vector<at::Tensor>& to) {
+    for (std::size_t i = 0; i < from.size(); ++i) {
+      held[from[i].tensor.unsafeGetTensorImpl()] = to[i];
+    }
+  };
+  hold(sorted.trained, trained_views);
+  hold(sorted.buffers, buffer_layout_.views(flat_buffers_));
+  for (const NamedTensor& named : sorted.frozen) {
+    frozen_.push_back(named.tensor.detach().clone(at::MemoryFormat::Contiguous));
+    held[named.tensor.unsafeGetTensorImpl()] = frozen_.back();
+  }
+  for (const NamedTensor& named : sorted.counters) {
+    counters_.push_back(named.tensor.detach().clone(at::MemoryFormat::Contiguous));
+    held[named.tensor.unsafeGetTensorImpl()] = counters_.back();
+  }
+  for (const NamedTensor& named : model.parameters) {
+    parameters_.push_back({named.name, held.at(named.tensor.unsafeGetTensorImpl())});
+  }
+  for (const NamedTensor& named : model.buffers) {
+    if (!named.tensor.defined()) continue;
+    buffers_.push_back({named.name, held.at(named.tensor.unsafeGetTensorImpl())});
+  }
+}
+
+bool SharedState::is_shared_by(const Model& model) const {
+  for (const NamedTensor& named : model.parameters) {
+    if (named.tensor.defined() && named.tensor.is_alias_of(flat_parameters_)) return true;
+  }
+  return false;
+}
+
+}  // namespace rubato

@@ -1,0 +1,44 @@
+#pragma once
+
+#include <cstddef>
+#include <string>
+#include <vector>
+
+// Clang needs it before what follows.
+#include <ATen/core/ivalue.h>
+#include <torch/csrc/jit/api/module.h>
+
+#include <rubato/libtorch/model.hpp>
+
+namespace rubato {
+
+/// Calls of a TorchScript module's forward(), the same bits whoever makes them and how often it has
+/// been called before.
+///
+/// Not to be called by two threads at once, unless it sets no attributes.
+class ScriptCall {
+ public:
+  /// Throws Error where forward() sets an attribute that is no tensor.
+  explicit ScriptCall(const torch::jit::Module& module);
+
+  /// Throws Error where it returns anything but a tensor, or a tuple, list or dictionary of
+  /// tensors, whose values are taken in the order in which they were put in.
+  [[nodiscard]] Tensors operator()(const Tensors& inputs);
+  /// Whether forward() sets tensors. Where it does not, several threads may call it at once.
+  [[nodiscard]] bool sets_attributes() const { return !set_.empty(); }
+
+ private:
+  // A tensor attribute that forward() sets to another tensor, and the one that the trainer knows.
+  struct SetTensor {
+    c10::intrusive_ptr<c10::ivalue::Object> owner;
+    std::size_t slot = 0;
+    std::string name{};
+    at::Tensor tensor{};
+  };
+  class Lent;
+
+  torch::jit::Module module_;
+  std::vector<SetTensor> set_;
+};
+
+}  // namespace rubato

@@ -1,0 +1,252 @@
+#include <algorithm>
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <tuple>
+
+#include <ATen/ops/_convolution_ops.h>
+#include <ATen/ops/convolution_backward_ops.h>
+#include <ATen/ops/convolution_ops.h>
+#include <ATen/ops/empty.h>
+#include <ATen/ops/empty_like.h>
+
+#include "base/machine/instruction_set.hpp"
+#include "dispatch.hpp"
+#include "lane_convolution.hpp"
+
+namespace rubato::operators {
+
+namespace {
+
+using lane_convolution::Kernels;
+using lane_convolution::Sizes;
+
+constexpr std::int64_t kFewestImages = 8;
+// libtorch's kernels work on blocks of as many channels.
+constexpr std::int64_t kBlock = 16;
+// Multiply-adds for each value of input and output that has to be brought into lanes and back.
+constexpr std::int64_t kLeastWork = 16;
+
+struct Geometry {
+  at::IntArrayRef stride;
+  at::IntArrayRef padding;
+  at::IntArrayRef dilation;
+  bool transposed = false;
+  std::int64_t groups = 1;
+};
+
+// Whether this is faster than libtorch, as bench_operators measures it (docs/adr/0023).
+bool is_worth_it(const lane_convolution::Shape& s) {
+  if (s.images < kFewestImages) return false;
+  const std::int64_t fewest = std::min(s.input_channels, s.output_channels);
+  if (fewest > kBlock || (fewest == kBlock && s.channels_last)) return false;
+  const std::int64_t work = s.input_channels * s.output_channels * s.kernel_rows *
+                            s.kernel_columns * s.output_rows * s.output_columns;
+  const std::int64_t values = s.input_channels * s.input_rows * s.input_columns +
+                              s.output_channels * s.output_rows * s.output_columns;
+  return work >= kLeastWork * values;
+}
+
+// Outputs along one dimension; less than 1 where the kernel does not fit.
+std::int64_t outputs(std::int64_t inputs, std::int64_t kernel, std::int64_t stride,
+                     std::int64_t padding, std::int64_t dilation) {
+  const std::int64_t room = inputs + 2 * padding - dilation * (kernel - 1) - 1;
+  return room < 0 ? 0 : room / stride + 1;
+}
+
+// The convolution, where it is one of ours.
+std::optional<lane_convolution::Shape> shape_of(const at::Tensor& input, const at::Tensor& weight,
+                                                const Geometry& geometry) {
+  if (!current().convolution || cpu_instruction_set() < InstructionSet::avx2) return std::nullopt;
+  if (geometry.transposed || geometry.groups != 1 || !is_dense_float(input) ||
+      !is_dense_float(weight) || input.dim() != 4 || weight.dim() != 4 || !is_in_a_layout(input) ||
+      !is_in_a_layout(weight) || weight.size(1) != input.size(1)) {
+    return std::nullopt;
+  }
+  if (geometry.stride.size() != 2 || geometry.padding.size() != 2 ||
+      geometry.dilation.size() != 2 || geometry.stride[0] < 1 || geometry.stride[1] < 1 ||
+      geometry.padding[0] < 0 || geometry.padding[1] < 0 || geometry.dilation[0] < 1 ||
+      geometry.dilation[1] < 1) {
+    return std::nullopt;
+  }
+  const lane_convolution::Shape shape{
+      .images = input.size(0),
+      .input_channels = input.size(1),
+      .output_channels = weight.size(0),
+      .input_rows = input.size(2),
+      .input_columns = input.size(3),
+      .output_rows = outputs(input.size(2), weight.size(2), geometry.stride[0], geometry.padding[0],
+                             geometry.dilation[0]),
+      .output_columns = outputs(input.size(3), weight.size(3), geometry.stride[1],
+                                geometry.padding[1], geometry.dilation[1]),
+      .kernel_rows = weight.size(2),
+      .kernel_columns = weight.size(3),
+      .row_stride = geometry.stride[0],
+      .column_stride = geometry.stride[1],
+      .row_padding = geometry.padding[0],
+      .column_padding = geometry.padding[1],
+      .row_dilation = geometry.dilation[0],
+      .column_dilation = geometry.dilation[1],
+      .channels_last = is_channels_last(input),
+      .weight_output = weight.stride(0),
+      .weight_input = weight.stride(1),
+      .weight_row = weight.stride(2),
+      .weight_column = weight.stride(3)};
+  if (shape.output_rows < 1 || shape.output_columns < 1 || !is_worth_it(shape)) return std::nullopt;
+  return shape;
+}
+
+// The bits are the same: the narrower vectors where half of the wider ones would be empty.
+Kernels kernels_for(const lane_convolution::Shape& shape) {
+  constexpr std::int64_t kWide = 16;
+  const std::int64_t last = shape.images % kWide;
+  const bool half_empty = last > 0 && last <= kWide / 2 && shape.images < 2 * kWide;
+  return cpu_instruction_set() == InstructionSet::avx512 && !half_empty
+             ? lane_convolution::avx512_kernels()
+             : lane_convolution::avx2_kernels();
+}
+
+// Of this thread; grows to what its largest convolution needs.
+class Workspace {
+ public:
+  lane_convolution::Scratch of(const Sizes& sizes) {
+    constexpr std::size_t kAlignment = 64;
+    if (sizes.floats > floats_size_) {
+      floats_.reset(static_cast<float*>(
+          ::operator new[](sizes.floats * sizeof(float), std::align_val_t(kAlignment))));
+      floats_size_ = sizes.floats;
+    }
+    if (sizes.offsets > offsets_size_) {
+      offsets_ = std::make_unique<std::ptrdiff_t[]>(sizes.offsets);
+      offsets_size_ = sizes.offsets;
+    }
+    return {.floats = floats_.get(), .offsets = offsets_.get()};
+  }
+
+ private:
+  struct Free {
+    void operator()(float* values) const {
+      constexpr std::size_t kAlignment = 64;
+      ::operator delete[](values, std::align_val_t(kAlignment));
+    }
+  };
+  std::unique_ptr<float, Free> floats_;
+  std::unique_ptr<std::ptrdiff_t[]> offsets_;
+  std::size_t floats_size_ = 0;
+  std::size_t offsets_size_ = 0;
+};
+
+Workspace& workspace() {
+  thread_local Workspace mine;
+  return mine;
+}
+
+std::optional<at::Tensor> convolved(const at::Tensor& input, const at::Tensor& weight,
+                                    const c10::optional<at::Tensor>& bias,
+                                    const Geometry& geometry) {
+  const std::optional<lane_convolution::Shape> shape = shape_of(input, weight, geometry);
+  const bool has_bias = bias.has_value() && bias->defined();
+  if (!shape || (has_bias && !(is_dense_float(*bias) && bias->is_contiguous() &&
+                               bias->numel() == shape->output_channels))) {
+    return std::nullopt;
+  }
+  at::Tensor output =
+      at::empty({shape->images, shape->output_channels, shape->output_rows, shape->output_columns},
+                input.options(), format_of(shape->channels_last));
+  const Kernels kernels = kernels_for(*shape);
+  kernels.forward(*shape,
+                  {.input = floats(input),
+                   .weight = floats(weight),
+                   .bias = has_bias ? floats(*bias) : nullptr,
+                   .output = mutable_floats(output)},
+                  workspace().of(kernels.forward_sizes(*shape)));
+  return output;
+}
+
+at::Tensor convolution(c10::DispatchKeySet keys, const at::Tensor& input, const at::Tensor& weight,
+                       const c10::optional<at::Tensor>& bias, at::IntArrayRef stride,
+                       at::IntArrayRef padding, at::IntArrayRef dilation, bool transposed,
+                       at::IntArrayRef output_padding, std::int64_t groups) {
+  if (auto output = convolved(input, weight, bias,
+                              {.stride = stride,
+                               .padding = padding,
+                               .dilation = dilation,
+                               .transposed = transposed,
+                               .groups = groups})) {
+    return *std::move(output);
+  }
+  return at::_ops::convolution::redispatch(below(keys), input, weight, bias, stride, padding,
+                                           dilation, transposed, output_padding, groups);
+}
+
+using Gradients = std::tuple<at::Tensor, at::Tensor, at::Tensor>;
+
+Gradients convolution_backward(c10::DispatchKeySet keys, const at::Tensor& gradient,
+                               const at::Tensor& input, const at::Tensor& weight,
+                               at::OptionalSymIntArrayRef bias_sizes, at::IntArrayRef stride,
+                               at::IntArrayRef padding, at::IntArrayRef dilation, bool transposed,
+                               at::IntArrayRef output_padding, std::int64_t groups,
+                               std::array<bool, 3> wanted) {
+  const std::optional<lane_convolution::Shape> shape = shape_of(input, weight,
+                                                                {.stride = stride,
+                                                                 .padding = padding,
+                                                                 .dilation = dilation,
+                                                                 .transposed = transposed,
+                                                                 .groups = groups});
+  if (!shape || !is_dense_float(gradient)) {
+    return at::_ops::convolution_backward::redispatch(below(keys), gradient, input, weight,
+                                                      bias_sizes, stride, padding, dilation,
+                                                      transposed, output_padding, groups, wanted);
+  }
+  const at::Tensor dense = gradient.contiguous(format_of(shape->channels_last));
+  Gradients gradients;
+  auto& [of_input, of_weight, of_bias] = gradients;
+  if (wanted[0]) of_input = at::empty_like(input);
+  if (wanted[1]) of_weight = at::empty_like(weight);
+  if (wanted[2]) of_bias = at::empty({shape->output_channels}, weight.options());
+  const auto to = [](const at::Tensor& tensor) {
+    return tensor.defined() ? mutable_floats(tensor) : nullptr;
+  };
+  const Kernels kernels = kernels_for(*shape);
+  kernels.backward(*shape,
+                   {.gradient = floats(dense),
+                    .input = floats(input),
+                    .weight = floats(weight),
+                    .input_gradient = to(of_input),
+                    .weight_gradient = to(of_weight),
+                    .bias_gradient = to(of_bias)},
+                   workspace().of(kernels.backward_sizes(*shape)));
+  return gradients;
+}
+
+// What a traced module calls.
+at::Tensor traced_convolution(c10::DispatchKeySet keys, const at::Tensor& input,
+                              const at::Tensor& weight, const c10::optional<at::Tensor>& bias,
+                              at::IntArrayRef stride, at::IntArrayRef padding,
+                              at::IntArrayRef dilation, bool transposed,
+                              at::IntArrayRef output_padding, std::int64_t groups, bool benchmark,
+                              bool deterministic, bool cudnn_enabled, bool allow_tf32) {
+  if (auto output = convolved(input, weight, bias,
+                              {.stride = stride,
+                               .padding = padding,
+                               .dilation = dilation,
+                               .transposed = transposed,
+                               .groups = groups})) {
+    return *std::move(output);
+  }
+  return at::_ops::_convolution::redispatch(below(keys), input, weight, bias, stride, padding,
+                                            dilation, transposed, output_padding, groups, benchmark,
+                                            deterministic, cudnn_enabled, allow_tf32);
+}
+
+}  // namespace
+
+void add_convolution(Registrations& registrations) {
+  add_kernel(registrations, "aten::convolution", TORCH_FN(convolution));
+  add_kernel(registrations, "aten::_convolution", TORCH_FN(traced_convolution));
+  add_kernel(registrations, "aten::convolution_backward", TORCH_FN(convolution_backward));
+}
+
+}  // namespace rubato::operators

@@ -1,0 +1,62 @@
+#pragma once
+
+#include <vector>
+
+#include <ATen/core/TensorBody.h>
+#include <ATen/core/dispatch/Dispatcher.h>
+#include <c10/core/DispatchKeySet.h>
+
+#include "operators.hpp"
+
+namespace rubato::operators {
+
+inline constexpr auto kKey = c10::DispatchKey::BackendSelect;
+
+// Of this thread, by its innermost scope.
+const ReplacedOperators& current();
+
+// Whom an operator that is not ours is handed on to.
+inline c10::DispatchKeySet below(c10::DispatchKeySet keys) {
+  return keys & c10::DispatchKeySet(c10::DispatchKeySet::FULL_AFTER, kKey);
+}
+
+using Registrations = std::vector<c10::RegistrationHandleRAII>;
+
+// Kernel: the operator's function with the dispatch keys as its first argument.
+template <class Kernel>
+void add_kernel(Registrations& registrations, const char* name, Kernel kernel) {
+  registrations.push_back(c10::Dispatcher::singleton().registerImpl(
+      {name, ""}, kKey, c10::KernelFunction::makeFromUnboxedFunction(kernel), c10::nullopt, nullptr,
+      "rubato's own operators"));
+}
+
+void add_convolution(Registrations& registrations);
+void add_max_pool(Registrations& registrations);
+void add_batch_norm(Registrations& registrations);
+
+// What the kernels read: float32 in memory of the CPU, without gaps.
+inline bool is_dense_float(const at::Tensor& tensor) {
+  return tensor.defined() && tensor.is_cpu() && tensor.scalar_type() == at::kFloat &&
+         tensor.layout() == c10::Layout::Strided && !tensor.is_neg() && tensor.numel() > 0;
+}
+
+inline bool is_channels_last(const at::Tensor& tensor) {
+  return tensor.is_contiguous(at::MemoryFormat::ChannelsLast) && !tensor.is_contiguous();
+}
+
+inline bool is_in_a_layout(const at::Tensor& tensor) {
+  return tensor.is_contiguous() || tensor.is_contiguous(at::MemoryFormat::ChannelsLast);
+}
+
+inline at::MemoryFormat format_of(bool channels_last) {
+  return channels_last ? at::MemoryFormat::ChannelsLast : at::MemoryFormat::Contiguous;
+}
+
+inline const float* floats(const at::Tensor& tensor) {
+  return static_cast<const float*>(tensor.data_ptr());
+}
+inline float* mutable_floats(const at::Tensor& tensor) {
+  return static_cast<float*>(tensor.data_ptr());
+}
+
+}  // namespace rubato::operators

@@ -1,0 +1,145 @@
+#include "sample_dataset.hpp"
+
+#include <algorithm>
+#include <bit>
+#include <cstdint>
+#include <numeric>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include <ATen/Functions.h>
+
+#include "base/core/check.hpp"
+
+namespace rubato {
+
+namespace {
+
+// Samples that are converted when they are asked for.
+class SampleDataset final : public Dataset {
+ public:
+  SampleDataset(const DataSets& data, SampleSet set, SampleTensors tensors)
+      : set_(std::move(set)),
+        reader_(data),
+        tensors_(std::move(tensors)),
+        target_type_(data.classes > 0 ? at::kLong : tensors_.real_target_type) {}
+
+  std::int64_t size() const override { return set_.size(); }
+
+  Batch batch(std::span<const std::int64_t> samples) const override {
+    const auto count = static_cast<std::int64_t>(samples.size());
+    at::Tensor inputs = at::empty(with_samples(count, tensors_.input_shape), tensors_.input_type);
+    fill(inputs, samples,
+         [this](std::int64_t sample, auto* to) { reader_.read(set_.input(sample), to); });
+    return {.inputs = {inputs}, .targets = {targets(samples)}};
+  }
+
+  at::Tensor targets(std::span<const std::int64_t> samples) const {
+    const auto count = static_cast<std::int64_t>(samples.size());
+    at::Tensor made = at::empty(with_samples(count, set_.targets.shape()), target_type_);
+    fill(made, samples, [this](std::int64_t sample, auto* to) {
+      read_numbers(set_.targets.type(), set_.target(sample), to);
+    });
+    return made;
+  }
+
+  // All of them where they lie. Requires that they are in memory, and as a model takes them.
+  at::Tensor inputs_in_place() const {
+    return at::from_blob(
+        const_cast<char*>(set_.inputs.dense().data()),  // NOLINT: batches are copies
+        with_samples(size(), tensors_.input_shape), [owner = set_.inputs.owner()](void*) {},
+        tensors_.input_type);
+  }
+
+  std::string fingerprint() const override {
+    if (fingerprint_.empty()) fingerprint_ = fingerprint_of(set_);
+    return fingerprint_;
+  }
+  std::size_t sample_bytes() const override {
+    return static_cast<std::size_t>(set_.inputs.elements()) * at::elementSize(tensors_.input_type);
+  }
+  // Those with the smallest and with the largest class.
+  std::vector<std::int64_t> extremes() const override {
+    if (target_type_ != at::kLong) return {};
+    std::vector<std::int64_t> classes(static_cast<std::size_t>(set_.targets.elements()));
+    std::pair<std::int64_t, std::int64_t> smallest{0, 0};
+    std::pair<std::int64_t, std::int64_t> largest{0, 0};
+    for (std::int64_t i = 0; i < size(); ++i) {
+      read_numbers(set_.targets.type(), set_.target(i), classes.data());
+      const auto [least, most] = std::ranges::minmax(classes);
+      if (i == 0 || least < smallest.first) smallest = {least, i};
+      if (i == 0 || most > largest.first) largest = {most, i};
+    }
+    return {smallest.second, largest.second};
+  }
+
+ private:
+  static std::vector<std::int64_t> with_samples(std::int64_t count,
+                                                const std::vector<std::int64_t>& shape) {
+    std::vector<std::int64_t> all{count};
+    all.insert(all.end(), shape.begin(), shape.end());
+    return all;
+  }
+
+  // read(sample, pointer) writes the row of a sample.
+  template <class Read>
+  static void fill(at::Tensor& tensor, std::span<const std::int64_t> samples, const Read& read) {
+    const std::int64_t row = tensor.numel() / std::max<std::int64_t>(1, tensor.size(0));
+    const auto fill_as = [&](auto* to) {
+      for (const std::int64_t sample : samples) {
+        read(sample, to);
+        to += row;
+      }
+    };
+    if (tensor.scalar_type() == at::kFloat) return fill_as(tensor.data_ptr<float>());
+    if (tensor.scalar_type() == at::kDouble) return fill_as(tensor.data_ptr<double>());
+    RUBATO_CHECK(tensor.scalar_type() == at::kLong, "samples become float, double or long");
+    fill_as(tensor.data_ptr<std::int64_t>());
+  }
+
+  SampleSet set_;
+  InputReader reader_;
+  SampleTensors tensors_;
+  at::ScalarType target_type_;
+  // Taken when it is first asked for.
+  mutable std::string fingerprint_;
+};
+
+// Whether a model takes the inputs as they lie in memory.
+bool is_as_asked(const DataSets& data, const SampleSet& set, const SampleTensors& tensors) {
+  const auto is_of = [&](ElementType type, at::ScalarType asked) {
+    return set.inputs.type() == type && tensors.input_type == asked;
+  };
+  const bool right_type = is_of(ElementType::f32, at::kFloat) ||
+                          is_of(ElementType::f64, at::kDouble) ||
+                          is_of(ElementType::i64, at::kLong);
+  const std::string_view bytes = set.inputs.dense();
+  const auto misplaced = std::bit_cast<std::uintptr_t>(bytes.data()) % size_of(set.inputs.type());
+  return data.in_memory && data.features.empty() && right_type && !set.chosen && !bytes.empty() &&
+         misplaced == 0;
+}
+
+}  // namespace
+
+std::shared_ptr<const Dataset> make_dataset(const DataSets& data, const SampleSet& set,
+                                            SampleTensors tensors, double room) {
+  const bool in_place = is_as_asked(data, set, tensors);
+  auto samples = std::make_shared<SampleDataset>(data, set, std::move(tensors));
+  if (in_place) {
+    std::vector<std::int64_t> all(static_cast<std::size_t>(set.size()));
+    std::iota(all.begin(), all.end(), 0);
+    return make_dataset(TensorDataset{.inputs = samples->inputs_in_place(),
+                                      .targets = samples->targets(all),
+                                      .fingerprint = fingerprint_of(set)});
+  }
+  const double bytes =
+      static_cast<double>(set.size()) * static_cast<double>(samples->sample_bytes());
+  if (bytes > room) return samples;
+  Batch all = samples->range(0, samples->size());
+  return make_dataset(TensorDataset{.inputs = std::move(all.inputs.front()),
+                                    .targets = std::move(all.targets.front()),
+                                    .fingerprint = fingerprint_of(set)});
+}
+
+}  // namespace rubato

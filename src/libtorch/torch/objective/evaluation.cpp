@@ -1,0 +1,177 @@
+#include "evaluation.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <optional>
+#include <tuple>
+#include <vector>
+
+#include <ATen/Functions.h>
+#include <ATen/core/grad_mode.h>
+#include <fmt/format.h>
+
+#include <rubato/base/error.hpp>
+#include <rubato/loop/objective.hpp>
+
+#include "libtorch/operators/operators.hpp"
+#include "libtorch/torch/data/checked_batch.hpp"
+#include "libtorch/torch/data/class_rows.hpp"
+
+namespace rubato {
+
+namespace {
+
+// Samples evaluated at a time: fixed, so that the sums do not depend on the threads.
+constexpr std::int64_t kBatch = 250;
+
+std::int64_t batches_of(const Dataset& dataset) {
+  return (dataset.size() + kBatch - 1) / kBatch;
+}
+
+struct BatchResult {
+  double loss_sum = 0;
+  // Things that there are classes of.
+  std::int64_t classified = 0;
+  std::int64_t correct = 0;
+  std::int64_t in_top_k = 0;
+  // Of real targets: (output - target)^2, and how many of them there are.
+  double squares = 0;
+  std::int64_t squared = 0;
+};
+
+// Where outputs are real numbers, as many as there are targets, whatever their shape.
+void add_squares(const Tensors& outputs, const Tensors& targets, BatchResult& result) {
+  if (outputs.size() != 1 || targets.size() != 1) return;
+  const at::Tensor& target = targets.front();
+  if (!target.is_floating_point() || outputs.front().numel() != target.numel()) return;
+  const at::Tensor off = outputs.front().reshape(target.sizes()).to(at::kDouble) - target;
+  result.squares = off.square().sum().item<double>();
+  result.squared = target.numel();
+}
+
+std::optional<ClassRows> class_rows_of(const Tensors& outputs, const Tensors& targets) {
+  if (outputs.size() != 1 || targets.size() != 1) return std::nullopt;
+  return class_rows(outputs.front(), targets.front());
+}
+
+std::int64_t count_in_top(const at::Tensor& output, const at::Tensor& target, std::int64_t k) {
+  const at::Tensor top = std::get<1>(output.topk(std::min(k, output.size(1)), 1));
+  return top.eq(target.unsqueeze(1)).any(1).sum().item<std::int64_t>();
+}
+
+// Switches the replicas to evaluation for as long as it lives.
+class EvaluationMode {
+ public:
+  explicit EvaluationMode(ReplicaSet& replicas) : replicas_(replicas) {
+    replicas_.set_training(false);
+  }
+  ~EvaluationMode() { replicas_.set_training(true); }
+  EvaluationMode(const EvaluationMode&) = delete;
+  EvaluationMode& operator=(const EvaluationMode&) = delete;
+
+ private:
+  ReplicaSet& replicas_;
+};
+
+// Calls `work` with the number of each batch, its targets and the outputs for it, on all threads.
+template <class Work>
+void for_each_batch(ReplicaSet& replicas, const Dataset& dataset, Workers& workers,
+                    const ReplacedOperators& replaced_operators, std::string_view when,
+                    const Work& work) {
+  const EvaluationMode mode(replicas);
+  const std::int64_t samples = dataset.size();
+  const auto compute = [&](std::int64_t i, int thread) {
+    const at::NoGradGuard no_grad;
+    const OperatorScope operators(replaced_operators);
+    Replica& replica = replicas.pick(thread, i, workers.threads());
+    replica.load_buffers();
+    const std::int64_t begin = i * kBatch;
+    const std::int64_t count = std::min(kBatch, samples - begin);
+    const Batch batch = checked_batch(dataset.range(begin, count), count);
+    work(static_cast<std::size_t>(i), count, batch.targets, replica.forward(batch.inputs));
+  };
+  workers.for_each(batches_of(dataset), [&](std::int64_t i, int thread) {
+    try {
+      compute(i, thread);
+    } catch (...) {
+      rethrow_with_place(Phase::evaluation, fmt::format("samples {} to {}{}", i * kBatch + 1,
+                                                        std::min((i + 1) * kBatch, samples), when));
+    }
+  });
+}
+
+void require_samples_first(const Tensors& outputs, std::int64_t count) {
+  for (const at::Tensor& output : outputs) {
+    if (output.dim() > 0 && output.size(0) == count) continue;
+    throw Error(
+        fmt::format("the model gives outputs of [{}] for {} samples; accepted: outputs with "
+                    "the samples in the first dimension",
+                    fmt::join(output.sizes(), ", "), count));
+  }
+}
+
+}  // namespace
+
+Evaluation evaluate(ReplicaSet& replicas, const Loss& loss, const Dataset& dataset,
+                    Workers& workers, const EvaluationOptions& options,
+                    const ReplacedOperators& replaced_operators, std::string_view when) {
+  std::vector<BatchResult> results(static_cast<std::size_t>(batches_of(dataset)));
+  for_each_batch(
+      replicas, dataset, workers, replaced_operators, when,
+      [&](std::size_t i, std::int64_t count, const Tensors& targets, const Tensors& outputs) {
+        BatchResult& result = results[i];
+        result.loss_sum = loss(outputs, targets).item<double>() * static_cast<double>(count);
+        if (options.mse) add_squares(outputs, targets, result);
+        const auto rows = class_rows_of(outputs, targets);
+        if (!rows) return;
+        result.classified = rows->targets.numel();
+        result.correct = rows->outputs.argmax(1).eq(rows->targets).sum().item<std::int64_t>();
+        if (options.top_k > 0) {
+          result.in_top_k = count_in_top(rows->outputs, rows->targets, options.top_k);
+        }
+      });
+
+  Evaluation evaluation;
+  evaluation.samples = dataset.size();
+  BatchResult all;
+  for (const BatchResult& result : results) {
+    all.loss_sum += result.loss_sum;
+    all.classified += result.classified;
+    all.correct += result.correct;
+    all.in_top_k += result.in_top_k;
+    all.squares += result.squares;
+    all.squared += result.squared;
+  }
+  evaluation.loss = all.loss_sum / static_cast<double>(evaluation.samples);
+  if (all.squared > 0) evaluation.mse = all.squares / static_cast<double>(all.squared);
+  if (all.classified == 0) return evaluation;
+  const auto share = [&all](std::int64_t count) {
+    return static_cast<double>(count) / static_cast<double>(all.classified);
+  };
+  evaluation.accuracy = share(all.correct);
+  if (options.top_k > 0) evaluation.top_k_accuracy = share(all.in_top_k);
+  if (options.perplexity) evaluation.perplexity = std::exp(evaluation.loss);
+  return evaluation;
+}
+
+Tensors predict(ReplicaSet& replicas, const Dataset& dataset, Workers& workers,
+                const ReplacedOperators& replaced_operators) {
+  std::vector<Tensors> parts(static_cast<std::size_t>(batches_of(dataset)));
+  for_each_batch(
+      replicas, dataset, workers, replaced_operators, "",
+      [&](std::size_t i, std::int64_t count, const Tensors& /*targets*/, const Tensors& outputs) {
+        require_samples_first(outputs, count);
+        parts[i] = outputs;
+      });
+  Tensors all;
+  for (std::size_t output = 0; output < parts.front().size(); ++output) {
+    std::vector<at::Tensor> of_batches;
+    of_batches.reserve(parts.size());
+    for (const Tensors& part : parts) of_batches.push_back(part.at(output));
+    all.push_back(at::cat(of_batches));
+  }
+  return all;
+}
+
+}  // namespace rubato

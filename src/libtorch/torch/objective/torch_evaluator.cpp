@@ -1,0 +1,111 @@
+#include "torch_evaluator.hpp"
+
+#include <utility>
+
+#include <ATen/TensorOperators.h>
+#include <ATen/core/grad_mode.h>
+#include <fmt/format.h>
+#include <torch/csrc/autograd/autograd.h>
+
+#include <rubato/base/error.hpp>
+
+#include "autocast.hpp"
+#include "libtorch/model/half.hpp"
+#include "libtorch/operators/operators.hpp"
+#include "libtorch/torch/data/checked_batch.hpp"
+
+namespace rubato {
+
+namespace {
+
+void require_differentiable(const at::Tensor& loss) {
+  if (loss.dim() != 0 || !loss.requires_grad()) {
+    throw Error(
+        fmt::format("the loss of a minibatch must be one differentiable number; it has {} "
+                    "dimension{} and {} gradient",
+                    loss.dim(), loss.dim() == 1 ? "" : "s", loss.requires_grad() ? "a" : "no"));
+  }
+}
+
+}  // namespace
+
+double ForwardBackward::run(Replica& replica, const Minibatch& minibatch,
+                            const std::vector<at::Tensor>& gradients, EvaluatorProgress& progress) {
+  const RandomStream::Scope random = random_.begin(minibatch.stream);
+  // Whatever the caller of fit() has switched off.
+  const at::AutoGradMode with_gradients(true);
+  const OperatorScope operators(options_.operators);
+  // A core's minibatches come to one replica, one after the other.
+  if (options_.buffers == BufferUse::local && minibatch.substep > 0) {
+    replica.go_on(gradients);
+  } else {
+    replica.begin(gradients);
+  }
+  progress.enter(Phase::data);
+  Batch batch = checked_batch(dataset_.batch(minibatch.samples),
+                              static_cast<std::int64_t>(minibatch.samples.size()));
+  if (options_.augment) batch.inputs.front() = options_.augment(batch.inputs.front());
+  const double loss = options_.precision == Precision::fp16
+                          ? in_half(replica, std::move(batch), minibatch.loss_scale, progress)
+                          : in_full(replica, batch, progress);
+  replica.check_gradients(gradients);
+  return loss;
+}
+
+double ForwardBackward::in_full(Replica& replica, const Batch& batch,
+                                EvaluatorProgress& progress) const {
+  at::Tensor loss;
+  {
+    // Backward follows the types of forward by itself.
+    const AutocastGuard autocast(options_.precision == Precision::bf16);
+    progress.enter(Phase::forward);
+    const Tensors outputs = replica.forward(batch.inputs);
+    progress.enter(Phase::loss);
+    loss = loss_(outputs, batch.targets);
+  }
+  require_differentiable(loss);
+  progress.enter(Phase::backward);
+  loss.backward();
+  return loss.item<double>();
+}
+
+// The model in float16, from its inputs to its outputs and back; the loss in between, and its
+// scaling, in float32.
+double ForwardBackward::in_half(Replica& replica, Batch batch, double loss_scale,
+                                EvaluatorProgress& progress) const {
+  for (at::Tensor& input : batch.inputs) {
+    // It may be a view of the data set's own.
+    input = input.clone();
+    round_to_half(input);
+  }
+  Tensors outputs;
+  progress.enter(Phase::forward);
+  {
+    const HalfStorage storage(true);
+    outputs = replica.forward(batch.inputs);
+  }
+  progress.enter(Phase::loss);
+  Tensors of_loss;
+  of_loss.reserve(outputs.size());
+  for (const at::Tensor& output : outputs) {
+    of_loss.push_back(output.detach().requires_grad_(output.requires_grad()));
+  }
+  const at::Tensor loss = loss_(of_loss, batch.targets);
+  require_differentiable(loss);
+  progress.enter(Phase::backward);
+  (loss * loss_scale).backward();
+  Tensors differentiated;
+  Tensors gradients;
+  for (std::size_t i = 0; i < outputs.size(); ++i) {
+    // Without a gradient where the loss does not depend on it.
+    if (!of_loss[i].grad().defined()) continue;
+    round_to_half(of_loss[i].grad());
+    differentiated.push_back(outputs[i]);
+    gradients.push_back(of_loss[i].grad());
+  }
+  const HalfStorage storage(true);
+  torch::autograd::backward(differentiated, gradients);
+  return loss.item<double>();
+}
+
+}  // namespace rubato

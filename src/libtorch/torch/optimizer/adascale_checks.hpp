@@ -1,0 +1,36 @@
+#pragma once
+
+#include <cmath>
+#include <cstdint>
+
+#include <fmt/format.h>
+
+#include <rubato/base/error.hpp>
+
+// What AdaScale around an optimizer accepts, in C++ and in Python.
+
+namespace rubato {
+
+/// Throws Error unless a step of `world_size` workers, each of which accumulates so many gradients,
+/// has at least two: of one nothing can be said of the variance.
+inline void require_gradients(std::int64_t world_size, std::int64_t gradients_to_accumulate) {
+  if (world_size < 1 || gradients_to_accumulate < 1) {
+    throw Error(
+        fmt::format("AdaScale with world size {} and {} gradients to accumulate: both are at "
+                    "least 1",
+                    world_size, gradients_to_accumulate));
+  }
+  if (world_size == 1 && gradients_to_accumulate == 1) {
+    throw Error(
+        "AdaScale needs at least two gradients in a step; accepted: a world size or a number of "
+        "gradients to accumulate above 1");
+  }
+}
+
+/// Throws Error for a scale that is not finite and above 0.
+inline double checked_scale(double scale) {
+  if (scale > 0 && std::isfinite(scale)) return scale;
+  throw Error(fmt::format("AdaScale's scale {}: accepted are values above 0", scale));
+}
+
+}  // namespace rubato

@@ -1,0 +1,56 @@
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <span>
+#include <type_traits>
+#include <vector>
+
+#include <rubato/loop/workers.hpp>
+
+#include "libtorch/model/half.hpp"
+
+namespace rubato {
+
+/// The weights of training in float16: between steps the shared parameters are the float32 master
+/// weights, which updates, evaluations and checkpoints see; while the minibatches of a step are
+/// computed they are rounded to float16.
+///
+/// T is float or double; only float is rounded.
+template <class T>
+class MasterWeights {
+ public:
+  /// Rounds the parameters, until restore(). Nothing where they are rounded already.
+  void round(std::span<T> parameters, Workers& workers) {
+    if (!parameters_.empty()) return;
+    master_.resize(parameters.size());
+    workers.for_each_range(parameters.size(), [&](std::size_t begin, std::size_t end) {
+      round_part(parameters.subspan(begin, end - begin), begin);
+    });
+    parameters_ = parameters;
+  }
+  /// The same on the calling thread.
+  void round(std::span<T> parameters) {
+    if (!parameters_.empty()) return;
+    master_.resize(parameters.size());
+    round_part(parameters, 0);
+    parameters_ = parameters;
+  }
+  void restore() noexcept {
+    if (parameters_.empty()) return;
+    std::copy(master_.begin(), master_.end(), parameters_.begin());
+    parameters_ = {};
+  }
+
+ private:
+  void round_part(std::span<T> part, std::size_t begin) {
+    std::copy(part.begin(), part.end(), master_.data() + begin);
+    if constexpr (std::is_same_v<T, float>) round_to_half(part);
+  }
+
+  std::vector<T> master_;
+  // While they are rounded.
+  std::span<T> parameters_;
+};
+
+}  // namespace rubato

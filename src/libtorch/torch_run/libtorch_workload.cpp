@@ -1,0 +1,138 @@
+#include "libtorch_workload.hpp"
+
+#include <utility>
+
+#include <fmt/format.h>
+
+#include <rubato/base/error.hpp>
+#include <rubato/base/parse.hpp>
+#include <rubato/libtorch/dataset.hpp>
+#include <rubato/libtorch/model.hpp>
+#include <rubato/libtorch/trainer.hpp>
+
+#include "libtorch/model/replica/shared_state.hpp"
+#include "libtorch/torch/data/class_rows.hpp"
+#include "libtorch/torch/objective/generator_keeper.hpp"
+#include "libtorch/torch/objective/torch_objective.hpp"
+#include "script_model.hpp"
+
+namespace rubato {
+
+namespace {
+
+class LibtorchWorkload final : public Workload {
+ public:
+  explicit LibtorchWorkload(LibtorchParts parts) : parts_(std::move(parts)) {}
+
+  std::string description() const override { return parts_.description; }
+  std::int64_t samples() const override { return parts_.train->size(); }
+  bool has_real_targets() const override {
+    return parts_.train->range(0, 1).targets.front().is_floating_point();
+  }
+  std::span<const WorkloadFile> files() const override { return parts_.files; }
+
+  std::string data_record() const override { return parts_.data_record; }
+  std::vector<std::string> class_names() const override { return parts_.class_names; }
+
+  EngineFacts engine() const override {
+    const Versions of = versions();
+    return {.engine = std::string(choice_name(kEngines, Engine::libtorch)),
+            .kernels = kernel_facts(),
+            .versions = {{"torch", of.torch}, {"onetbb", of.onetbb}, {"blas", of.blas}}};
+  }
+  std::string warning() const override {
+    if (has_fast_blas()) return {};
+    return "the BLAS in use is not known to be fast and may make training ten times slower\n"
+           "install an OpenBLAS (Debian: libopenblas0) or see update-alternatives";
+  }
+
+  std::int64_t gradient_bytes() const override {
+    if (parts_.gradient_bytes) return *parts_.gradient_bytes;
+    // Its initial values are drawn, and are nobody's.
+    const GeneratorKeeper generator;
+    return rubato::gradient_bytes(parts_.model());
+  }
+
+  Trainer make_trainer(std::unique_ptr<StepSource> steps,
+                       const TrainOptions& options) const override {
+    TorchTrainer trainer(parts_.script ? parts_.script->factory() : parts_.model, parts_.loss,
+                         parts_.train, std::move(steps), options, parts_.options);
+    if (parts_.script) parts_.script->forget();
+    if (parts_.test) trainer.set_test(parts_.test, parts_.test_loss);
+    return trainer;
+  }
+
+  std::string_view weights_suffix() const override { return "pt"; }
+  ByteSource weights(std::span<const NamedArray> parameters,
+                     std::span<const NamedArray> buffers) const override {
+    return [parameters, buffers](const ByteSink& sink) {
+      stream_pickled_weights(tensors_of(parameters), tensors_of(buffers), sink);
+    };
+  }
+  ByteSource model_file(std::span<const NamedArray> parameters,
+                        std::span<const NamedArray> buffers) const override {
+    if (!parts_.script) return {};
+    return [script = parts_.script, parameters, buffers](const ByteSink& sink) {
+      stream_script(script->module(), tensors_of(parameters), tensors_of(buffers), sink);
+    };
+  }
+
+  ArrayCopies predict(const Trainer& trainer, Prediction what) const override {
+    if (!parts_.test) {
+      throw Error(
+          "there is no test set; accepted: with --validation, --data of samples to predict, or "
+          "data with one");
+    }
+    auto& objective = dynamic_cast<TorchObjective&>(trainer.objective());
+    const Tensors outputs = objective.predict(*parts_.test, trainer.workers());
+    std::vector<NamedTensor> named;
+    if (what == Prediction::classes) {
+      named.push_back({"class", classes_of(outputs)});
+    } else if (outputs.size() == 1) {
+      named.push_back({"output", outputs.front().contiguous()});
+    } else {
+      for (const at::Tensor& output : outputs) {
+        named.push_back({fmt::format("output{}", named.size()), output.contiguous()});
+      }
+    }
+    return ArrayCopies(arrays_of(named));
+  }
+
+ private:
+  // int64, of the targets' shape.
+  [[nodiscard]] at::Tensor classes_of(const Tensors& outputs) const {
+    if (outputs.size() == 1) {
+      const at::Tensor first = parts_.test->range(0, 1).targets.front();
+      std::vector<std::int64_t> shape = first.sizes().vec();
+      shape.front() = parts_.test->size();
+      // Only type and shape matter.
+      if (const auto rows = class_rows(outputs.front(), first.expand(shape))) {
+        return rows->outputs.argmax(1).view(shape);
+      }
+    }
+    throw Error("the outputs of the model are of no classes; accepted: the outputs themselves");
+  }
+
+  LibtorchParts parts_;
+};
+
+}  // namespace
+
+std::int64_t gradient_bytes(const Model& model) {
+  std::int64_t bytes = 0;
+  for (const NamedTensor& parameter : sort_tensors(model).trained) {
+    bytes += static_cast<std::int64_t>(parameter.tensor.nbytes());
+  }
+  return bytes;
+}
+
+std::shared_ptr<const Workload> libtorch_workload(LibtorchParts parts) {
+  return std::make_shared<LibtorchWorkload>(std::move(parts));
+}
+
+EngineFacts::Facts kernel_facts() {
+  const KernelsInUse kernels = kernels_in_use();
+  return {{"OpenBLAS", kernels.openblas}, {"ATen", kernels.aten}, {"oneDNN", kernels.onednn}};
+}
+
+}  // namespace rubato

@@ -1,0 +1,16 @@
+#pragma once
+
+#include <filesystem>
+#include <memory>
+
+#include <rubato/runs/run_configuration.hpp>
+#include <rubato/runs/workload.hpp>
+
+namespace rubato {
+
+/// torch_workload() of a model that has been trained, on other data than its run, as
+/// load_recorded_data() reads them: all of them are its test set, and nothing is held out.
+[[nodiscard]] std::shared_ptr<const Workload> recorded_workload(
+    const RunConfiguration& configuration, const std::filesystem::path& run_folder, bool labels);
+
+}  // namespace rubato

@@ -1,0 +1,47 @@
+#include "run_loss.hpp"
+
+#include <utility>
+
+#include <ATen/Functions.h>
+#include <fmt/format.h>
+
+#include <rubato/libtorch/model.hpp>
+#include <rubato/libtorch/trainer.hpp>
+
+#include "base/core/check.hpp"
+#include "runs/config/values/loss.hpp"
+
+namespace rubato {
+
+namespace {
+
+// Targets as numbers of the outputs' type and shape: classes become rows of 0 and one 1.
+at::Tensor numbers_for(const at::Tensor& output, const at::Tensor& target) {
+  const bool classes = !target.is_floating_point() && output.dim() == target.dim() + 1 &&
+                       output.size(output.dim() - 1) > 1;
+  const at::Tensor numbers = classes ? at::one_hot(target, output.size(output.dim() - 1)) : target;
+  const at::Tensor typed = numbers.to(output.scalar_type());
+  return typed.numel() == output.numel() ? typed.view_as(output) : typed;
+}
+
+Loss on_numbers(Loss loss) {
+  return [loss = std::move(loss)](const at::Tensor& output, const at::Tensor& target) {
+    return loss(output, numbers_for(output, target));
+  };
+}
+
+}  // namespace
+
+Loss run_loss(const Parsed<LossChoice>& loss, double label_smoothing, std::string_view script) {
+  if (const auto& file = loss->script) {
+    return script_loss(read_script(script, fmt::format("--loss: {}", file->string())));
+  }
+  const std::string_view name = loss->name;
+  if (name == "cross-entropy") return cross_entropy_loss(label_smoothing);
+  if (name == "nll") return nll_loss(label_smoothing);
+  if (name == "mse") return on_numbers(mse_loss());
+  RUBATO_CHECK(name == "bce", "a loss that the configuration has let pass");
+  return on_numbers(bce_loss());
+}
+
+}  // namespace rubato

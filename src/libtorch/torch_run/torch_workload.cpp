@@ -1,0 +1,259 @@
+#include <filesystem>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include <rubato/base/error.hpp>
+#include <rubato/libtorch/dataset.hpp>
+#include <rubato/libtorch/model.hpp>
+#include <rubato/libtorch/trainer.hpp>
+#include <rubato/libtorch/workload.hpp>
+
+#include "base/core/system/memory.hpp"
+#include "libtorch/model/replica/shared_state.hpp"
+#include "libtorch/torch/data/sample_dataset.hpp"
+#include "libtorch/torch/objective/generator_keeper.hpp"
+#include "libtorch_workload.hpp"
+#include "loop/data/files/mapped_file.hpp"
+#include "portable_kernels.hpp"
+#include "recorded_workload.hpp"
+#include "run_loss.hpp"
+#include "runs/config/allowed/allowed.hpp"
+#include "runs/config/values/engine.hpp"
+#include "runs/config/values/loss.hpp"
+#include "runs/config/values/model_source.hpp"
+#include "runs/run/resume/recorded_data.hpp"
+#include "runs/run/workload/run_data.hpp"
+#include "script_model.hpp"
+#include "workload_parts.hpp"
+
+namespace rubato {
+
+namespace {
+
+// Samples as images, as built-in models take them.
+ImageShape image_shape(const DataSets& data) {
+  const DataShape of = shape_of(data);
+  return {.channels = of.channels, .height = of.height, .width = of.width, .classes = data.classes};
+}
+
+// Of samples that are sequences of tokens.
+ModelFactory model_of_sequences(const RunConfiguration& configuration, const DataSets& data) {
+  return sequence_model(configuration.model.text(), {.tokens = data.train.inputs.elements(),
+                                                     .vocabulary = data.vocabulary,
+                                                     .classes = data.classes});
+}
+
+ModelFactory model_of_images(const RunConfiguration& configuration, const DataSets& data,
+                             const ImageShape& shape) {
+  if (data.classes > 0) return builtin_model(configuration.model.text(), shape);
+  return regression_model(configuration.model.text(), data.train.inputs.elements(),
+                          data.train.targets.elements());
+}
+
+// Loads what a configuration names, but for what a program has itself.
+class PartsLoader {
+ public:
+  PartsLoader(const RunConfiguration& configuration, WorkloadParts own)
+      : configuration_(configuration), own_(std::move(own)) {
+    parts_.options = torch_options(configuration);
+  }
+
+  [[nodiscard]] LibtorchParts load() {
+    load_script();
+    if (own_.train) {
+      load_datasets();
+    } else {
+      load_samples();
+    }
+    for (const WorkloadFile& file : parts_.files) file.mapping->forget();
+    return std::move(parts_);
+  }
+
+ private:
+  // The file that an option names, which is kept.
+  std::shared_ptr<const MappedFile> open(const char* option, const std::filesystem::path& file) {
+    auto mapping = MappedFile::open(file, "a file of Python's torch.save() or torch.jit.save()");
+    parts_.files.push_back({.option = option,
+                            .extension = file.extension().string(),
+                            .bytes = mapping->bytes(),
+                            .mapping = mapping});
+    return mapping;
+  }
+
+  void load_script() {
+    if (own_.model) parts_.script = std::make_shared<ScriptModel>(*std::move(own_.model));
+    if (const auto& file = configuration_.model->script) {
+      parts_.script = std::make_shared<ScriptModel>(
+          [mapping = open("model", *file), source = fmt::format("--model: {}", file->string())] {
+            torch::jit::Module module = read_script(mapping->bytes(), source);
+            mapping->forget();
+            return module;
+          });
+    }
+    if (parts_.script) parts_.gradient_bytes = gradient_bytes(make_model(parts_.script->module()));
+  }
+
+  void load_datasets() {
+    if (!parts_.script) {
+      refuse("model " + configuration_.model.text(),
+             "it takes one tensor of inputs and one of targets", "a model of TorchScript");
+    }
+    if (configuration_.validation) {
+      refuse("validation", "of several inputs or targets no share is held out", "a test set");
+    }
+    parts_.train = std::move(own_.train);
+    parts_.test = std::move(own_.test);
+    parts_.description = fmt::format("own data: {} training and {} test samples",
+                                     parts_.train->size(), parts_.test ? parts_.test->size() : 0);
+    const bool is_real = parts_.train->range(0, 1).targets.front().is_floating_point();
+    if (is_real) require_loss_of_numbers(configuration_);
+    load_initial_weights();
+    load_loss(is_real);
+  }
+
+  void load_samples() {
+    const DataSets data =
+        own_.data ? prepared(configuration_, std::move(*own_.data)) : load_data(configuration_);
+    parts_.description = describe(configuration_, data);
+    parts_.data_record = data_record(configuration_, data);
+    parts_.class_names = class_names(data);
+    SampleTensors tensors = parts_.script ? as_they_are(data) : load_builtin(data);
+    load_initial_weights();
+    load_loss(data.classes == 0);
+    if (!parts_.gradient_bytes) {
+      // Its initial values are drawn, and are nobody's.
+      const GeneratorKeeper generator;
+      parts_.gradient_bytes = gradient_bytes(parts_.model());
+    }
+    // A model in float64 takes float64.
+    const at::ScalarType type = parts_.script ? type_of(parts_.script->module()) : at::kFloat;
+    if (tensors.input_type != at::kLong) tensors.input_type = type;
+    tensors.real_target_type = type;
+    // What is larger is read in every step from where it lies.
+    constexpr double kShare = 0.25;
+    const double room = kShare * memory_limit().bytes;
+    parts_.train = make_dataset(data, data.train, tensors, room);
+    if (data.test) parts_.test = make_dataset(data, *data.test, tensors, room);
+  }
+
+  // In which it computes, where it is a model that can be trained at all.
+  static at::ScalarType type_of(const torch::jit::Module& module) {
+    const std::vector<NamedTensor> trained = sort_tensors(make_model(module)).trained;
+    return trained.empty() ? at::kFloat : trained.front().tensor.scalar_type();
+  }
+
+  static SampleTensors as_they_are(const DataSets& data) {
+    return {.input_shape = data.train.inputs.shape(),
+            .input_type = data.inputs == InputKind::tokens ? at::kLong : at::kFloat};
+  }
+
+  // Returns how it takes its samples.
+  SampleTensors load_builtin(const DataSets& data) {
+    const bool sequences =
+        data.inputs == InputKind::tokens && data.train.inputs.shape().size() == 1;
+    if (sequences && std::holds_alternative<TransformerOptions>(configuration_.model->options)) {
+      parts_.model = model_of_sequences(configuration_, data);
+      return as_they_are(data);
+    }
+    const ImageShape shape = image_shape(data);
+    parts_.model = model_of_images(configuration_, data, shape);
+    return {.input_shape = {shape.channels, shape.height, shape.width}};
+  }
+
+  // Every instance gets them: the trainer begins with those of the first.
+  void load_initial_weights() {
+    if (configuration_.weights.empty()) return;
+    const std::filesystem::path file = weights_file(configuration_.weights);
+    const std::string source = fmt::format("--weights: {}", file.string());
+    const auto mapping = open("weights", file);
+    if (parts_.script) {
+      parts_.script->begin_with([mapping, source](const Model& model) {
+        load_weights(model, read_weights(mapping->bytes(), source), source);
+        mapping->forget();
+      });
+      return;
+    }
+    const auto weights =
+        std::make_shared<const std::vector<NamedTensor>>(read_weights(mapping->bytes(), source));
+    load_weights(parts_.model(), *weights, source);
+    parts_.model = [factory = parts_.model, weights, source] {
+      Model model = factory();
+      load_weights(model, *weights, source);
+      return model;
+    };
+  }
+
+  // `real`: targets are real numbers, and no classes.
+  void load_loss(bool real) {
+    if (own_.loss) {
+      parts_.loss = own_.loss;
+      return;
+    }
+    const Parsed<LossChoice> loss =
+        real && configuration_.loss.empty() ? "mse" : loss_of(configuration_);
+    const auto& file = loss->script;
+    const std::string_view script = file ? open("loss", *file)->bytes() : std::string_view();
+    parts_.loss = run_loss(loss, configuration_.label_smoothing, script);
+    parts_.test_loss = run_loss(loss, /*label_smoothing=*/0, script);
+  }
+
+  const RunConfiguration& configuration_;
+  WorkloadParts own_;
+  LibtorchParts parts_;
+};
+
+}  // namespace
+
+void require_portable_kernels(const EngineFacts::Facts& in_use) {
+  const EngineFacts::Facts wanted{{"OpenBLAS", "Haswell"}, {"ATen", "AVX2"}, {"oneDNN", "avx2"}};
+  if (in_use == wanted) return;
+  throw Error(fmt::format(
+      "--kernels portable: these libraries compute with {}, not with {}; accepted here: "
+      "--kernels native",
+      kernels_text(in_use), kernels_text(wanted)));
+}
+
+std::shared_ptr<const Workload> torch_workload(const RunConfiguration& configuration) {
+  return torch_workload(configuration, {});
+}
+
+std::shared_ptr<const Workload> torch_workload(const RunConfiguration& configuration,
+                                               WorkloadParts parts) {
+  if (configuration.model->is_own() && !parts.model) {
+    refuse("model own", "the model is in the program that trained it",
+           "that program, or the name of a model (rubato list models)");
+  }
+  if (!configuration.model->in_libtorch) {
+    throw Error(fmt::format("libtorch does not compute the model {}; accepted: --engine eigen",
+                            configuration.model.text()));
+  }
+  if (configuration.kernels == Kernels::portable) require_portable_kernels(kernel_facts());
+  return libtorch_workload(PartsLoader(configuration, std::move(parts)).load());
+}
+
+std::shared_ptr<const Workload> recorded_workload(const RunConfiguration& configuration,
+                                                  const std::filesystem::path& run_folder,
+                                                  bool labels) {
+  RunConfiguration all = configuration;
+  all.validation.reset();
+  return torch_workload(all, {.data = load_recorded_data(run_folder, all, labels)});
+}
+
+TorchOptions torch_options(const RunConfiguration& configuration) {
+  const PrecisionOptions& precision = *configuration.precision;
+  return {.precision = precision.precision,
+          .loss_scale = precision.loss_scale,
+          .operators = *configuration.operators,
+          .initializer = *configuration.initializer,
+          .buffers = configuration.buffers,
+          .augment = augmentation(*configuration.augment)};
+}
+
+}  // namespace rubato

@@ -1,0 +1,163 @@
+#include "data_record.hpp"
+
+#include <array>
+#include <cmath>
+#include <utility>
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include <rubato/base/error.hpp>
+#include <rubato/base/parse.hpp>
+
+namespace rubato {
+
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+constexpr std::array<Choice<InputKind>, 3> kInputKinds{
+    {{InputKind::pixels, "pixels"}, {InputKind::reals, "reals"}, {InputKind::tokens, "tokens"}}};
+
+// Of a thing by one of these names.
+template <class Enum, std::size_t N>
+Enum choice_in(const Json& json, const std::array<Choice<Enum>, N>& choices) {
+  return parse_choice("name", json.get<std::string>(), choices);
+}
+
+Json json_of(const TableEncoding& table) {
+  Json columns = Json::array();
+  for (const TableColumn& column : table.columns) {
+    Json of{{"name", column.name}, {"type", choice_name(kColumnKinds, column.kind)}};
+    if (column.kind == ColumnKind::categories) of["categories"] = column.categories;
+    columns.push_back(std::move(of));
+  }
+  return {{"source", table.source},
+          {"label", table.columns[table.label].name},
+          {"label_by_value", table.label_by_value},
+          {"missing", choice_name(kMissingValues, table.missing)},
+          {"rows", table.rows},
+          {"columns", std::move(columns)}};
+}
+
+TableEncoding table_in(const Json& json) {
+  TableEncoding table{.source = json.at("source"),
+                      .label_by_value = json.at("label_by_value"),
+                      .missing = choice_in(json.at("missing"), kMissingValues),
+                      .rows = json.at("rows")};
+  const auto label = json.at("label").get<std::string>();
+  bool has_label = false;
+  for (const Json& of : json.at("columns")) {
+    TableColumn column{.name = of.at("name"), .kind = choice_in(of.at("type"), kColumnKinds)};
+    if (column.kind == ColumnKind::categories) of.at("categories").get_to(column.categories);
+    if (column.name == label) {
+      table.label = table.columns.size();
+      has_label = true;
+    }
+    table.columns.push_back(std::move(column));
+  }
+  if (!has_label) throw Error("it has no column of labels");
+  return table;
+}
+
+double finite(const Json& json) {
+  const auto value = json.get<double>();
+  if (!std::isfinite(value)) throw Error("it has a number that is not finite");
+  return value;
+}
+
+std::int64_t count_in(const Json& json) {
+  const auto count = json.get<std::int64_t>();
+  if (count < 0) throw Error("it has a negative count");
+  return count;
+}
+
+DataRecord record_in(const Json& json) {
+  DataRecord record{.kind = json.at("kind"),
+                    .inputs = choice_in(json.at("inputs"), kInputKinds),
+                    .shape = json.at("shape"),
+                    .target_shape = json.at("target_shape"),
+                    .classes = count_in(json.at("classes")),
+                    .vocabulary = count_in(json.at("vocabulary"))};
+  std::uint64_t size = 0;
+  std::uint64_t target_size = 0;
+  if (!count_elements(record.shape, size) || !count_elements(record.target_shape, target_size)) {
+    throw Error("it has a shape that is none");
+  }
+  for (const Json& of : json.at("channels")) {
+    record.channels.push_back(
+        {.mean = finite(of.at("mean")), .deviation = finite(of.at("deviation"))});
+  }
+  for (const Json& of : json.at("features")) {
+    record.features.push_back({.mean = finite(of.at("mean")),
+                               .deviation = finite(of.at("deviation")),
+                               .missing = finite(of.at("missing"))});
+  }
+  const std::size_t channels =
+      record.shape.size() == 3 ? static_cast<std::size_t>(record.shape.front()) : 1;
+  const bool fits = record.channels.size() == (record.inputs == InputKind::pixels ? channels : 0) &&
+                    (record.features.empty() || record.features.size() == size);
+  if (!fits) throw Error("it has statistics of other samples");
+  if (json.contains("alphabet")) {
+    json.at("alphabet").get_to(record.alphabet);
+    if (record.shape.size() != 1 || size == 0) throw Error("it has a text of other samples");
+  }
+  if (json.contains("table")) {
+    record.table = std::make_shared<const TableEncoding>(table_in(json.at("table")));
+    if (record.table->features() != static_cast<std::int64_t>(size) ||
+        record.table->classes() != record.classes) {
+      throw Error("it has a table of other samples");
+    }
+  }
+  return record;
+}
+
+}  // namespace
+
+DataRecord record_of(const DataSets& data, std::string_view kind) {
+  return {.kind = std::string(kind),
+          .inputs = data.inputs,
+          .shape = data.train.inputs.shape(),
+          .target_shape = data.train.targets.shape(),
+          .classes = data.classes,
+          .vocabulary = data.vocabulary,
+          .channels = data.channels,
+          .features = data.features,
+          .alphabet = data.alphabet,
+          .table = data.table};
+}
+
+std::string to_json(const DataRecord& record) {
+  Json json{{"kind", record.kind},       {"inputs", choice_name(kInputKinds, record.inputs)},
+            {"shape", record.shape},     {"target_shape", record.target_shape},
+            {"classes", record.classes}, {"vocabulary", record.vocabulary}};
+  json["channels"] = Json::array();
+  for (const PixelStatistics& of : record.channels) {
+    json["channels"].push_back({{"mean", of.mean}, {"deviation", of.deviation}});
+  }
+  json["features"] = Json::array();
+  for (const FeatureStatistics& of : record.features) {
+    json["features"].push_back(
+        {{"mean", of.mean}, {"deviation", of.deviation}, {"missing", of.missing}});
+  }
+  if (!record.alphabet.empty()) json["alphabet"] = record.alphabet;
+  if (record.table) json["table"] = json_of(*record.table);
+  return json.dump(1) + "\n";
+}
+
+DataRecord parse_data_record(std::string_view json, const std::string& source) {
+  const auto fail = [&](const char* why) {
+    throw Error(
+        fmt::format("{}: is no record of data: {}; accepted: what a run wrote", source, why));
+  };
+  try {
+    return record_in(Json::parse(json));
+  } catch (const nlohmann::json::exception& error) {
+    fail(error.what());
+  } catch (const Error& error) {
+    fail(error.what());
+  }
+  return {};
+}
+
+}  // namespace rubato

@@ -1,0 +1,84 @@
+#include "gzip_file.hpp"
+
+#include <algorithm>
+#include <cerrno>
+#include <string_view>
+#include <system_error>
+#include <utility>
+
+#include <fmt/format.h>
+#include <zlib.h>
+
+#include <rubato/base/error.hpp>
+
+namespace rubato::detail {
+
+namespace {
+
+std::string system_message(int error_number) {
+  return std::generic_category().message(error_number);
+}
+
+}  // namespace
+
+void GzipFile::Close::operator()(gzFile_s* file) const {
+  // What closing could complain about, a stream that was not read to its end, is either reported
+  // by read() already or of no interest to a reader that stopped early.
+  static_cast<void>(gzclose_r(file));
+}
+
+GzipFile::GzipFile(const std::filesystem::path& path, std::string accepted)
+    : path_(path), accepted_(std::move(accepted)) {
+  // A folder can be opened for reading; only the first read would fail, with less to say.
+  std::error_code ignored;
+  if (std::filesystem::is_directory(path, ignored)) {
+    throw Error(fmt::format("{}: is a folder; accepted: {}", path.string(), accepted_));
+  }
+  errno = 0;  // zlib leaves it alone when it is memory that is short
+  file_.reset(gzopen(path.c_str(), "rb"));
+  if (!file_) {
+    const int error_number = errno == 0 ? ENOMEM : errno;
+    throw Error(fmt::format("{}: cannot be read: {}; accepted: {}", path.string(),
+                            system_message(error_number), accepted_));
+  }
+  // A quarter MiB per read call is past the knee; zlib's default of 8 KiB is not.
+  static_cast<void>(gzbuffer(file_.get(), 1U << 18U));
+}
+
+std::size_t GzipFile::read(std::span<std::uint8_t> bytes) {
+  // gzread takes and returns an int's worth; no caller asks for as much at once.
+  constexpr std::size_t kMost = std::size_t{1} << 30U;
+  std::size_t done = 0;
+  while (done < bytes.size()) {
+    const auto asked = static_cast<unsigned>(std::min(bytes.size() - done, kMost));
+    const int got = gzread(file_.get(), bytes.data() + done, asked);
+    if (got < 0) fail();
+    done += static_cast<std::size_t>(got);
+    if (static_cast<unsigned>(got) < asked) {
+      // The end, or a gzip stream that breaks off: zlib hands out what it has and only notes it.
+      int code = Z_OK;
+      static_cast<void>(gzerror(file_.get(), &code));
+      if (code != Z_OK) fail();
+      break;
+    }
+  }
+  return done;
+}
+
+void GzipFile::fail() const {
+  const int error_number = errno;
+  int code = Z_OK;
+  std::string_view reason = gzerror(file_.get(), &code);
+  if (code == Z_ERRNO) {
+    throw Error(fmt::format("{}: cannot be read: {}; accepted: {}", path_.string(),
+                            system_message(error_number), accepted_));
+  }
+  // zlib puts the name of the file before most reasons.
+  if (const std::string name = path_.string() + ": "; reason.starts_with(name)) {
+    reason.remove_prefix(name.size());
+  }
+  throw Error(fmt::format("{}: the gzip stream is {}: {}; accepted: {}, undamaged", path_.string(),
+                          code == Z_BUF_ERROR ? "truncated" : "damaged", reason, accepted_));
+}
+
+}  // namespace rubato::detail

@@ -1,0 +1,159 @@
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <rubato/base/error.hpp>
+
+#include "base/core/check.hpp"
+#include "base/core/tables/field.hpp"
+#include "loop/data/tables/table_encoding.hpp"
+#include "sample_set.hpp"
+
+namespace rubato {
+
+namespace {
+
+constexpr std::size_t kPixelValues = 256;
+
+std::size_t channels_of(const SampleRows& rows) {
+  return rows.shape().size() == 3 ? static_cast<std::size_t>(rows.shape().front()) : 1;
+}
+
+// Mean and deviation of the pixels of all samples, for each channel.
+std::vector<PixelStatistics> channel_statistics(const SampleSet& samples) {
+  const std::size_t channels = channels_of(samples.inputs);
+  const std::size_t of_channel = samples.inputs.row_bytes() / std::max<std::size_t>(channels, 1);
+  // How often each value is there: all that follows from it is exact in any order.
+  std::vector<std::uint64_t> counts(channels * kPixelValues);
+  for (std::int64_t i = 0; i < samples.size(); ++i) {
+    const std::string_view row = samples.input(i);
+    for (std::size_t c = 0; c < channels; ++c) {
+      for (const char pixel : row.substr(c * of_channel, of_channel)) {
+        ++counts[c * kPixelValues + static_cast<unsigned char>(pixel)];
+      }
+    }
+  }
+  std::vector<PixelStatistics> statistics;
+  for (std::size_t c = 0; c < channels; ++c) {
+    std::uint64_t pixels = 0;
+    std::uint64_t sum = 0;
+    std::uint64_t squares = 0;
+    for (std::size_t value = 0; value < kPixelValues; ++value) {
+      const std::uint64_t count = counts[c * kPixelValues + value];
+      pixels += count;
+      sum += count * value;
+      squares += count * value * value;
+    }
+    statistics.push_back(pixel_statistics(pixels, sum, squares));
+  }
+  return statistics;
+}
+
+// For people.
+std::string name_of_feature(const DataSets& data, std::size_t feature) {
+  if (!data.table) return fmt::format("feature {}", feature + 1);
+  return fmt::format(
+      "column {}",
+      detail::excerpt(data.table->columns[data.table->columns_of_features()[feature]].name));
+}
+
+// What is missing is counted as the mean of the others. In two passes, as a difference of large
+// sums would lose all digits.
+std::vector<FeatureStatistics> feature_statistics(const DataSets& data) {
+  const SampleSet& samples = data.train;
+  const auto size = static_cast<std::size_t>(samples.inputs.elements());
+  std::vector<double> row(size);
+  std::vector<double> sums(size);
+  std::vector<double> counts(size);
+  std::vector<double> squares(size);
+  const auto for_each_value = [&](const auto& add) {
+    for (std::int64_t i = 0; i < samples.size(); ++i) {
+      read_numbers(samples.inputs.type(), samples.input(i), row.data());
+      for (std::size_t f = 0; f < size; ++f) {
+        if (!std::isnan(row[f])) add(f);
+      }
+    }
+  };
+  for_each_value([&](std::size_t f) {
+    sums[f] += row[f];
+    ++counts[f];
+  });
+  for_each_value([&](std::size_t f) {
+    const double off = row[f] - sums[f] / counts[f];
+    squares[f] += off * off;
+  });
+  std::vector<FeatureStatistics> statistics(size);
+  for (std::size_t f = 0; f < size; ++f) {
+    if (counts[f] == 0) {
+      throw Error(
+          fmt::format("{} has no value in any of the samples that are trained on; accepted: data "
+                      "without it",
+                      name_of_feature(data, f)));
+    }
+    const double mean = sums[f] / counts[f];
+    statistics[f].missing = mean;
+    const auto& standardised = data.standardised;
+    if (!standardised || (!standardised->except.empty() && standardised->except[f])) continue;
+    const double variance = squares[f] / static_cast<double>(samples.size());
+    statistics[f].mean = mean;
+    if (variance > 0) statistics[f].deviation = std::sqrt(variance);
+  }
+  return statistics;
+}
+
+}  // namespace
+
+void normalise(DataSets& data) {
+  if (!data.channels.empty() || !data.features.empty()) return;
+  if (data.inputs == InputKind::pixels) data.channels = channel_statistics(data.train);
+  if (!data.standardised && !data.means_for_missing) return;
+  if (data.inputs != InputKind::reals || data.train.inputs.shape().size() != 1) {
+    throw Error(
+        fmt::format("standardise: samples of shape [{}] have no features to standardise; accepted: "
+                    "real numbers in one dimension",
+                    fmt::join(data.train.inputs.shape(), ", ")));
+  }
+  data.features = feature_statistics(data);
+}
+
+InputReader::InputReader(const DataSets& data)
+    : type_(data.train.inputs.type()), features_(data.features) {
+  if (data.inputs != InputKind::pixels) return;
+  RUBATO_CHECK(type_ == ElementType::u8 && !data.channels.empty(), "pixels are bytes");
+  of_channel_ = data.train.inputs.row_bytes() / data.channels.size();
+  for (const PixelStatistics& channel : data.channels) {
+    const auto values = normalised_pixels(channel);
+    tables_.insert(tables_.end(), values.begin(), values.end());
+  }
+}
+
+template <class To>
+void InputReader::read(std::string_view row, To* to) const {
+  if (tables_.empty()) {
+    read_numbers(type_, row, to);
+    for (std::size_t f = 0; f < features_.size(); ++f) {
+      const FeatureStatistics& feature = features_[f];
+      const auto read = static_cast<double>(to[f]);
+      const double value = std::isnan(read) ? feature.missing : read;
+      to[f] = static_cast<To>(static_cast<float>((value - feature.mean) / feature.deviation));
+    }
+    return;
+  }
+  const float* table = tables_.data();
+  for (std::size_t begin = 0; begin < row.size(); begin += of_channel_, table += kPixelValues) {
+    for (std::size_t i = begin; i < begin + of_channel_; ++i) {
+      to[i] = static_cast<To>(table[static_cast<unsigned char>(row[i])]);
+    }
+  }
+}
+template void InputReader::read(std::string_view, float*) const;
+template void InputReader::read(std::string_view, double*) const;
+template void InputReader::read(std::string_view, std::int64_t*) const;
+
+}  // namespace rubato

@@ -1,0 +1,262 @@
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <rubato/base/error.hpp>
+
+#include "base/core/system/memory.hpp"
+#include "base/core/tables/field.hpp"
+#include "csv_table.hpp"
+#include "loop/data/data_record.hpp"
+#include "loop/data/files/data_files.hpp"
+#include "table_encoding.hpp"
+
+namespace rubato {
+
+namespace {
+
+using detail::excerpt;
+using std::filesystem::path;
+
+// "a, b, c, ...".
+std::string some(const std::vector<std::string>& names) {
+  constexpr std::size_t kMost = 8;
+  const auto end = names.begin() + static_cast<std::ptrdiff_t>(std::min(kMost, names.size()));
+  return excerpt(fmt::to_string(fmt::join(names.begin(), end, ", ")));
+}
+
+// Where a text is among the categories of a column.
+class Places {
+ public:
+  Places() = default;
+  Places(const std::vector<std::string>& categories, bool by_value) : by_value_(by_value) {
+    for (const std::string& text : categories) {
+      const auto place = static_cast<std::int64_t>(std::max(texts_.size(), values_.size()));
+      if (by_value) {
+        values_.emplace(*number_in(text), place);
+      } else {
+        texts_.emplace(text, place);
+      }
+    }
+  }
+
+  [[nodiscard]] std::optional<std::int64_t> find(std::string_view field) const {
+    if (!by_value_) return found(texts_, field);
+    const auto value = number_in(field);
+    return value ? found(values_, *value) : std::nullopt;
+  }
+
+ private:
+  template <class Map, class Key>
+  static std::optional<std::int64_t> found(const Map& map, const Key& key) {
+    const auto place = map.find(key);
+    return place == map.end() ? std::nullopt : std::optional(place->second);
+  }
+
+  bool by_value_ = false;
+  std::map<std::string, std::int64_t, std::less<>> texts_;
+  std::map<double, std::int64_t> values_;
+};
+
+template <class T>
+SampleRows rows_of(ElementType type, std::vector<std::int64_t> shape, std::int64_t rows,
+                   std::vector<T> values) {
+  const std::size_t stride = values.size() / static_cast<std::size_t>(rows) * sizeof(T);
+  const auto owner = std::make_shared<const std::vector<T>>(std::move(values));
+  return {type,
+          std::move(shape),
+          stride,
+          {{.begin = reinterpret_cast<const char*>(owner->data()), .count = rows}},
+          owner};
+}
+
+// Whether targets are read: what is to be predicted has none.
+enum class Labels { read, left_alone };
+
+// Makes samples of the rows of a table that has the columns of an encoding, in any order.
+class TableEncoder {
+ public:
+  TableEncoder(const TableEncoding& encoding, const path& file, Labels labels = Labels::read)
+      : encoding_(encoding),
+        table_(file),
+        labelled_(labels == Labels::read),
+        features_(static_cast<std::size_t>(encoding.features())),
+        classes_(encoding.classes()) {
+    find_columns();
+    for (std::size_t i = 0; i < encoding.columns.size(); ++i) {
+      places_.emplace_back(encoding.columns[i].categories,
+                           i == encoding.label && encoding.label_by_value);
+    }
+  }
+
+  // Where the rows are known, so much is set aside for them.
+  void reserve(std::int64_t rows) {
+    require_memory(
+        static_cast<double>(rows) * static_cast<double>(features_) * sizeof(float),
+        fmt::format("{}, {} rows of {} features, needs", table_.source(), rows, features_),
+        "fewer columns of text need less");
+    inputs_.reserve(static_cast<std::size_t>(rows) * features_);
+  }
+
+  [[nodiscard]] SampleSet read() {
+    while (table_.next()) add_row();
+    if (rows_ == 0) table_.fail("there is no row with values", "a row for each sample");
+    SampleSet set;
+    set.inputs = rows_of(ElementType::f32, {static_cast<std::int64_t>(features_)}, rows_,
+                         std::move(inputs_));
+    if (!labelled_) {
+      set.targets = classes_ > 0 ? zero_rows(ElementType::i64, {}, rows_)
+                                 : zero_rows(ElementType::f32, {1}, rows_);
+    } else if (classes_ > 0) {
+      set.targets = rows_of(ElementType::i64, {}, rows_, std::move(classes_of_rows_));
+    } else {
+      set.targets = rows_of(ElementType::f32, {1}, rows_, std::move(numbers_of_rows_));
+    }
+    return set;
+  }
+  // Rows without a value.
+  [[nodiscard]] std::int64_t left_out() const { return left_out_; }
+
+ private:
+  // Where each column of the encoding is in the table.
+  void find_columns() {
+    const std::vector<std::string>& names = table_.names();
+    std::vector<std::string> wanted;
+    std::size_t known = 0;
+    bool complete = true;
+    for (std::size_t i = 0; i < encoding_.columns.size(); ++i) {
+      wanted.push_back(encoding_.columns[i].name);
+      const auto found = std::ranges::find(names, wanted.back());
+      if (found != names.end()) ++known;
+      complete = complete && (found != names.end() || (!labelled_ && i == encoding_.label));
+      at_.push_back(static_cast<std::size_t>(found - names.begin()));
+    }
+    if (complete && known == names.size()) return;
+    table_.fail(fmt::format("the columns are {}", some(names)),
+                fmt::format("those of {}: {}", encoding_.source, some(wanted)));
+  }
+
+  [[nodiscard]] std::string_view field(std::size_t i) const { return table_.fields()[at_[i]]; }
+
+  // The first column without a value.
+  [[nodiscard]] std::optional<std::size_t> missing() const {
+    for (std::size_t i = 0; i < at_.size(); ++i) {
+      if ((labelled_ || i != encoding_.label) && is_missing(field(i))) return i;
+    }
+    return std::nullopt;
+  }
+
+  void add_row() {
+    const auto missing = this->missing();
+    if (missing && encoding_.missing == MissingValues::drop) {
+      ++left_out_;
+      return;
+    }
+    if (missing && encoding_.missing == MissingValues::refuse) {
+      table_.fail(at_[*missing], "has no value", kEveryValue);
+    }
+    ++rows_;
+    const std::size_t begin = inputs_.size();
+    inputs_.resize(begin + features_);
+    float* next = inputs_.data() + begin;
+    for (std::size_t i = 0; i < encoding_.columns.size(); ++i) {
+      if (i != encoding_.label) next = add_features(i, next);
+    }
+    if (!labelled_) return;
+    if (classes_ > 0) {
+      classes_of_rows_.push_back(place(encoding_.label));
+    } else {
+      numbers_of_rows_.push_back(number(encoding_.label));
+    }
+  }
+
+  // Returns where those of the next column begin.
+  float* add_features(std::size_t i, float* features) const {
+    const TableColumn& column = encoding_.columns[i];
+    const bool missing = is_missing(field(i));
+    if (column.kind == ColumnKind::numbers) {
+      *features = missing ? std::numeric_limits<float>::quiet_NaN() : number(i);
+      return features + 1;
+    }
+    if (!missing) features[place(i)] = 1;
+    return features + column.categories.size();
+  }
+
+  [[noreturn]] void fail(std::size_t i, std::string_view accepted) const {
+    table_.fail(at_[i], fmt::format("has {}", excerpt(field(i))),
+                fmt::format("{} {}", accepted, encoding_.source));
+  }
+  [[nodiscard]] float number(std::size_t i) const {
+    const auto value = number_in(field(i));
+    if (!value) fail(i, "a number, as in");
+    const auto single = static_cast<float>(*value);
+    if (!std::isfinite(single)) table_.fail(at_[i], "is too large", "a number that float32 holds");
+    return single;
+  }
+  [[nodiscard]] std::int64_t place(std::size_t i) const {
+    const auto found = places_[i].find(field(i));
+    if (!found) fail(i, "a value that is in");
+    return *found;
+  }
+
+  const TableEncoding& encoding_;
+  CsvTable table_;
+  bool labelled_;
+  std::size_t features_;
+  std::int64_t classes_;
+  std::vector<std::size_t> at_;
+  std::vector<Places> places_;
+  std::vector<float> inputs_;
+  std::vector<std::int64_t> classes_of_rows_;
+  std::vector<float> numbers_of_rows_;
+  std::int64_t rows_ = 0;
+  std::int64_t left_out_ = 0;
+};
+
+}  // namespace
+
+DataSets read_csv_samples(const path& file, const CsvOptions& options) {
+  const auto encoding = std::make_shared<const TableEncoding>(learn_encoding(file, options));
+  TableEncoder train(*encoding, file);
+  train.reserve(encoding->rows);
+  DataSets data{.train = train.read(), .left_out = train.left_out()};
+  if (options.test) {
+    TableEncoder test(*encoding, *options.test);
+    data.test = test.read();
+    data.left_out += test.left_out();
+  }
+  if (options.standardise) {
+    data.standardised.emplace();
+    for (const std::size_t column : encoding->columns_of_features()) {
+      data.standardised->except.push_back(encoding->columns[column].kind == ColumnKind::categories);
+    }
+  }
+  data.means_for_missing = options.missing == MissingValues::mean;
+  data.classes = encoding->classes();
+  data.table = encoding;
+  return data;
+}
+
+SampleSet read_new_csv_samples(const path& file, const DataRecord& record, bool labels) {
+  TableEncoder encoder(*record.table, file, labels ? Labels::read : Labels::left_alone);
+  SampleSet set = encoder.read();
+  // The others would have other numbers than their rows.
+  if (encoder.left_out() > 0) {
+    throw Error(
+        fmt::format("{}: rows without a value: {}; accepted: a value in every field, as "
+                    "in the rows that were trained on",
+                    file.string(), encoder.left_out()));
+  }
+  return set;
+}
+
+}  // namespace rubato

@@ -1,0 +1,144 @@
+#include "zip_records.hpp"
+
+#include <algorithm>
+#include <cstdint>
+#include <cstring>
+#include <limits>
+
+#include <fmt/format.h>
+
+#include <rubato/base/error.hpp>
+
+namespace rubato {
+
+namespace {
+
+// APPNOTE.TXT, the description of the format.
+constexpr std::uint64_t kEnd = 0x06054b50;
+constexpr std::uint64_t kEnd64Locator = 0x07064b50;
+constexpr std::uint64_t kEnd64 = 0x06064b50;
+constexpr std::uint64_t kEntry = 0x02014b50;
+constexpr std::uint64_t kLocal = 0x04034b50;
+constexpr std::size_t kEndBytes = 22;
+constexpr std::size_t kEnd64LocatorBytes = 20;
+constexpr std::size_t kEntryBytes = 46;
+constexpr std::size_t kLocalBytes = 30;
+constexpr std::uint64_t kIn64 = 0xFFFFFFFF;
+constexpr std::uint64_t kStored = 0;
+constexpr std::uint64_t kDeflated = 8;
+constexpr std::uint64_t kFolder = 0x10;
+
+class ZipReader {
+ public:
+  ZipReader(std::string_view bytes, const std::string& source, std::string_view accepted)
+      : bytes_(bytes), source_(source), accepted_(accepted) {}
+
+  std::map<std::string, ZipRecord> records() {
+    std::map<std::string, ZipRecord> records;
+    std::uint64_t total = 0;
+    std::uint64_t at = directory();
+    for (std::uint64_t i = 0; i < entries_; ++i) {
+      require(number(at, 4) == kEntry, "its directory is damaged");
+      const std::uint64_t name_bytes = number(at + 28, 2);
+      const std::uint64_t extra_bytes = number(at + 30, 2);
+      const std::string_view name = part(at + kEntryBytes, name_bytes);
+      const ZipRecord record =
+          record_of(at, name, part(at + kEntryBytes + name_bytes, extra_bytes));
+      total += record.bytes.size();
+      require(total <= bytes_.size(), "its records lie upon each other");
+      // In a folder that is called as the file once was.
+      records.emplace(name.substr(std::min(name.find('/') + 1, name.size())), record);
+      at += kEntryBytes + name_bytes + extra_bytes + number(at + 32, 2);
+    }
+    return records;
+  }
+
+ private:
+  [[noreturn]] void fail(const std::string& why) const {
+    throw Error(fmt::format("{}: {}; accepted: {}", source_, why, accepted_));
+  }
+  void require(bool good, const char* why) const {
+    if (!good) fail(why);
+  }
+
+  [[nodiscard]] std::string_view part(std::uint64_t begin, std::uint64_t size) const {
+    require(begin <= bytes_.size() && size <= bytes_.size() - begin, "it is cut off");
+    return bytes_.substr(begin, size);
+  }
+  // Little-endian, of up to 8 bytes.
+  [[nodiscard]] std::uint64_t number(std::uint64_t begin, std::size_t size) const {
+    std::uint64_t value = 0;
+    const std::string_view digits = part(begin, size);
+    for (std::size_t i = size; i-- > 0;) {
+      value = value << 8U | static_cast<unsigned char>(digits[i]);
+    }
+    return value;
+  }
+
+  // Where it begins; notes how many entries it has.
+  std::uint64_t directory() {
+    constexpr std::size_t kLongestComment = 0xFFFF;
+    require(bytes_.size() >= kEndBytes, "it is no zip archive");
+    const std::size_t last = bytes_.size() - kEndBytes;
+    for (std::size_t back = 0; back <= std::min(last, kLongestComment); ++back) {
+      const std::size_t end = last - back;
+      if (number(end, 4) != kEnd) continue;
+      if (end >= kEnd64LocatorBytes && number(end - kEnd64LocatorBytes, 4) == kEnd64Locator) {
+        const std::uint64_t end64 = number(end - kEnd64LocatorBytes + 8, 8);
+        require(number(end64, 4) == kEnd64, "its directory is damaged");
+        entries_ = number(end64 + 32, 8);
+        return number(end64 + 48, 8);
+      }
+      entries_ = number(end + 10, 2);
+      return number(end + 16, 4);
+    }
+    fail("it is no zip archive");
+  }
+
+  [[nodiscard]] ZipRecord record_of(std::uint64_t entry, std::string_view name,
+                                    std::string_view extra) const {
+    const std::uint64_t method = number(entry + 10, 2);
+    const bool deflated = method == kDeflated;
+    if (!deflated && method != kStored) {
+      fail(fmt::format("its record '{}' is compressed by method {}", name, method));
+    }
+    std::uint64_t stored = number(entry + 20, 4);
+    std::uint64_t size = number(entry + 24, 4);
+    std::uint64_t local = number(entry + 42, 4);
+    // Those that are too large lie behind the name, in this order.
+    std::uint64_t at = static_cast<std::uint64_t>(extra.data() - bytes_.data());
+    const std::uint64_t end = at + extra.size();
+    while (at + 4 <= end && number(at, 2) != 1) at += 4 + number(at + 2, 2);
+    at += 4;
+    for (std::uint64_t* const value : {&size, &stored, &local}) {
+      if (*value != kIn64) continue;
+      require(at + 8 <= end, "its directory is damaged");
+      *value = number(at, 8);
+      at += 8;
+    }
+    require(deflated || stored == size, "its directory is damaged");
+    // Of a folder other readers, libtorch's among them, leave the contents out.
+    const bool is_folder = name.ends_with('/') || (number(entry + 38, 1) & kFolder) != 0;
+    require(!is_folder || size == 0, "its directory is damaged");
+    require(number(local, 4) == kLocal, "its directory is damaged");
+    const std::uint64_t begin = local + kLocalBytes + number(local + 26, 2) + number(local + 28, 2);
+    return {.bytes = part(begin, stored),
+            .deflated = deflated,
+            .size = size,
+            .checksum = static_cast<std::uint32_t>(number(entry + 16, 4))};
+  }
+
+  std::string_view bytes_;
+  const std::string& source_;
+  std::string_view accepted_;
+  std::uint64_t entries_ = 0;
+};
+
+}  // namespace
+
+std::map<std::string, ZipRecord> zip_directory(std::string_view bytes, const std::string& source,
+                                               std::string_view accepted) {
+  return ZipReader(bytes, source, accepted).records();
+}
+
+}  // namespace rubato

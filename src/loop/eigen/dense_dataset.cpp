@@ -1,0 +1,168 @@
+#include <algorithm>
+#include <mutex>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include <rubato/base/error.hpp>
+#include <rubato/base/state.hpp>
+#include <rubato/loop/eigen.hpp>
+
+#include "base/state/sha256.hpp"
+
+namespace rubato {
+
+template <class T>
+struct DenseDataset<T>::Content {
+  std::int64_t samples = 0;
+  std::int64_t features = 0;
+  std::int64_t outputs = 0;
+  std::vector<T> inputs;
+  // One of them is empty.
+  std::vector<std::int64_t> classes;
+  std::vector<T> targets;
+
+  mutable std::once_flag hashed;
+  mutable std::string fingerprint;
+};
+
+namespace {
+
+template <class Vector>
+std::int64_t length_of(const Vector& values) {
+  return static_cast<std::int64_t>(values.size());
+}
+
+// Values in each of `samples` rows.
+std::int64_t length_of_rows(std::int64_t values, std::int64_t samples) {
+  if (samples == 0) throw Error("data: no sample; accepted: at least one");
+  if (values == 0 || values % samples != 0) {
+    throw Error(
+        fmt::format("data: {} input values for {} samples; accepted: rows of equal length, "
+                    "{}, {}, {}, ... values",
+                    values, samples, samples, 2 * samples, 3 * samples));
+  }
+  return values / samples;
+}
+
+template <class T>
+std::string hash_of(const DenseDataset<T>& dataset) {
+  Sha256 sha;
+  const auto add = [&sha](std::string_view type, std::int64_t columns, const auto values) {
+    sha.add(fmt::format("{} {}x{}\n", type, length_of(values) / columns, columns));
+    sha.add(values.data(), values.size_bytes());
+  };
+  const std::string_view type = name_of(element_type_of<T>());
+  add(type, dataset.features(), dataset.inputs());
+  if (dataset.is_classified()) {
+    sha.add(fmt::format("{} classes\n", dataset.outputs()));
+    add(name_of(ElementType::i64), 1, dataset.classes());
+  } else {
+    add(type, dataset.outputs(), dataset.targets());
+  }
+  return sha.hex();
+}
+
+}  // namespace
+
+template <class T>
+DenseDataset<T>::DenseDataset(std::shared_ptr<const Content> content)
+    : content_(std::move(content)) {}
+
+template <class T>
+DenseDataset<T> DenseDataset<T>::classified(std::vector<T> inputs,
+                                            std::vector<std::int64_t> classes,
+                                            std::int64_t class_count) {
+  if (class_count < 1) {
+    throw Error(fmt::format("data: {} classes; accepted: at least 1", class_count));
+  }
+  const std::int64_t features = length_of_rows(length_of(inputs), length_of(classes));
+  const auto wrong = std::find_if(classes.begin(), classes.end(), [&](std::int64_t value) {
+    return value < 0 || value >= class_count;
+  });
+  if (wrong != classes.end()) {
+    throw Error(fmt::format("data: sample {} is of class {}; accepted: 0 to {}",
+                            wrong - classes.begin() + 1, *wrong, class_count - 1));
+  }
+  auto content = std::make_shared<Content>();
+  content->samples = length_of(classes);
+  content->features = features;
+  content->outputs = class_count;
+  content->inputs = std::move(inputs);
+  content->classes = std::move(classes);
+  return DenseDataset(std::move(content));
+}
+
+template <class T>
+DenseDataset<T> DenseDataset<T>::with_targets(std::vector<T> inputs, std::vector<T> targets,
+                                              std::int64_t outputs) {
+  if (outputs < 1 || length_of(targets) % outputs != 0) {
+    throw Error(
+        fmt::format("data: {} targets, {} for each sample; accepted: at least 1 for each, "
+                    "and a multiple of that in all",
+                    targets.size(), outputs));
+  }
+  const std::int64_t samples = length_of(targets) / outputs;
+  const std::int64_t features = length_of_rows(length_of(inputs), samples);
+  auto content = std::make_shared<Content>();
+  content->samples = samples;
+  content->features = features;
+  content->outputs = outputs;
+  content->inputs = std::move(inputs);
+  content->targets = std::move(targets);
+  return DenseDataset(std::move(content));
+}
+
+template <class T>
+std::int64_t DenseDataset<T>::samples() const {
+  return content_->samples;
+}
+template <class T>
+std::int64_t DenseDataset<T>::features() const {
+  return content_->features;
+}
+template <class T>
+std::int64_t DenseDataset<T>::outputs() const {
+  return content_->outputs;
+}
+template <class T>
+bool DenseDataset<T>::is_classified() const {
+  return !content_->classes.empty();
+}
+template <class T>
+std::span<const T> DenseDataset<T>::inputs() const {
+  return content_->inputs;
+}
+template <class T>
+std::span<const std::int64_t> DenseDataset<T>::classes() const {
+  return content_->classes;
+}
+template <class T>
+std::span<const T> DenseDataset<T>::targets() const {
+  return content_->targets;
+}
+
+template <class T>
+const std::string& DenseDataset<T>::fingerprint() const {
+  std::call_once(content_->hashed, [this] { content_->fingerprint = hash_of(*this); });
+  return content_->fingerprint;
+}
+
+template class DenseDataset<float>;
+template class DenseDataset<double>;
+
+template <class T>
+DenseDataset<T> to_rows(const ImageSet& images, const PixelStatistics& statistics,
+                        std::int64_t class_count) {
+  const auto normalised = normalised_pixels(statistics);
+  std::vector<T> inputs(images.pixels.size());
+  std::transform(images.pixels.begin(), images.pixels.end(), inputs.begin(),
+                 [&](std::uint8_t pixel) { return static_cast<T>(normalised[pixel]); });
+  return DenseDataset<T>::classified(std::move(inputs),
+                                     {images.labels.begin(), images.labels.end()}, class_count);
+}
+
+template DenseDataset<float> to_rows(const ImageSet&, const PixelStatistics&, std::int64_t);
+template DenseDataset<double> to_rows(const ImageSet&, const PixelStatistics&, std::int64_t);
+
+}  // namespace rubato

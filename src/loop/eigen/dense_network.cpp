@@ -1,0 +1,225 @@
+#include <algorithm>
+#include <string>
+#include <utility>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <rubato/base/error.hpp>
+#include <rubato/loop/eigen.hpp>
+
+#include "dense_evaluation.hpp"
+#include "dense_pass.hpp"
+#include "flat_parameters.hpp"
+#include "linear_initial_values.hpp"
+#include "loop/eigen/kernels/instruction_set.hpp"
+
+namespace rubato {
+
+namespace {
+
+template <class T>
+dense::Kernels<T> kernels_of(InstructionSet set) {
+  switch (set) {
+    case InstructionSet::avx512:
+      return dense::avx512_kernels<T>();
+    case InstructionSet::avx2:
+      return dense::avx2_kernels<T>();
+    default:
+      return dense::sse_kernels<T>();
+  }
+}
+
+template <class T>
+class DenseEvaluator final : public Evaluator<T> {
+ public:
+  DenseEvaluator(const DenseModel<T>& model, const DenseDataset<T>& train)
+      : pass_(model), train_(train) {}
+
+  double evaluate(const Minibatch& minibatch, const Leaf<T>& leaf,
+                  EvaluatorProgress& progress) override {
+    progress.enter(Phase::data);
+    pass_.gather(train_, minibatch.samples);
+    progress.enter(Phase::forward);
+    pass_.forward();
+    progress.enter(Phase::loss);
+    const double loss = pass_.loss();
+    progress.enter(Phase::backward);
+    pass_.backward(leaf.gradient.data());
+    return loss;
+  }
+
+ private:
+  DensePass<T> pass_;
+  const DenseDataset<T>& train_;
+};
+
+// The widths from the inputs to the outputs.
+template <class T>
+std::vector<std::int64_t> widths_of(const DenseDataset<T>& train,
+                                    const std::vector<std::int64_t>& hidden) {
+  std::vector<std::int64_t> widths{train.features()};
+  widths.insert(widths.end(), hidden.begin(), hidden.end());
+  widths.push_back(train.outputs());
+  return widths;
+}
+
+std::vector<ParameterShape> shapes_of(const std::vector<std::int64_t>& widths) {
+  std::vector<ParameterShape> shapes;
+  for (std::size_t l = 1; l < widths.size(); ++l) {
+    const std::string name = widths.size() == 2 ? "linear" : fmt::format("linear{}", l);
+    shapes.push_back({name + ".weight", {widths[l], widths[l - 1]}});
+    shapes.push_back({name + ".bias", {widths[l]}});
+  }
+  return shapes;
+}
+
+template <class T>
+class DenseNetwork final : public ObjectiveOf<T> {
+ public:
+  DenseNetwork(DenseDataset<T> train, DenseNetworkOptions<T> options)
+      : train_(std::move(train)),
+        test_(std::move(options.test)),
+        widths_(widths_of(train_, options.hidden)),
+        parameters_(shapes_of(widths_)) {
+    const InstructionSet set = dense_instruction_set();
+    LinearInitialValues initial(options.seed, set);
+    for (std::size_t l = 0; l + 1 < widths_.size(); ++l) {
+      model_.layers.push_back({.inputs = widths_[l],
+                               .outputs = widths_[l + 1],
+                               .weights = parameters_.begin(2 * l),
+                               .biases = parameters_.begin(2 * l + 1)});
+      initial.draw(parameters_.arrays()[2 * l].template values<T>(),
+                   parameters_.arrays()[2 * l + 1].template values<T>(), widths_[l]);
+    }
+    model_.activation = options.activation;
+    model_.parameters = parameters_.values().data();
+    model_.kernels = kernels_of<T>(set);
+  }
+
+  std::int64_t samples() const override { return train_.samples(); }
+  const std::vector<TrainedArray>& trained() const override { return parameters_.trained(); }
+  const std::vector<NamedArray>& parameters() const override { return parameters_.arrays(); }
+  std::span<T> flat_parameters() override { return parameters_.values(); }
+
+  std::string configuration() const override {
+    std::string text =
+        fmt::format("loss = {}\n", train_.is_classified() ? "cross entropy" : "squared error");
+    if (widths_.size() > 2) {
+      text += fmt::format("activation = {}\n", choice_name(kActivations, model_.activation));
+    }
+    return text;
+  }
+  std::string fingerprint() const override { return train_.fingerprint(); }
+  std::string test_fingerprint() const override { return test_ ? test_->fingerprint() : ""; }
+
+  bool has_test() const override { return test_.has_value(); }
+  Evaluation test(Workers& workers, const EvaluationOptions& options,
+                  std::string_view when) override {
+    static_cast<void>(when);
+    return evaluate(model_, *test_, workers, options);
+  }
+
+  std::unique_ptr<Evaluator<T>> make_evaluator() override {
+    return std::make_unique<DenseEvaluator<T>>(model_, train_);
+  }
+
+  // With the outputs of all layers.
+  std::size_t sample_bytes() const override {
+    std::size_t values = 0;
+    for (const std::int64_t width : widths_) values += static_cast<std::size_t>(width);
+    return values * sizeof(T);
+  }
+
+ private:
+  DenseDataset<T> train_;
+  std::optional<DenseDataset<T>> test_;
+  std::vector<std::int64_t> widths_;
+  FlatParameters<T> parameters_;
+  DenseModel<T> model_;
+};
+
+template <class T>
+std::string words_for(const DenseDataset<T>& dataset) {
+  return fmt::format("{} features and {} {}", dataset.features(), dataset.outputs(),
+                     dataset.is_classified() ? "classes" : "real targets");
+}
+
+template <class T>
+std::unique_ptr<ObjectiveOf<T>> make_network(DenseDataset<T> train,
+                                             DenseNetworkOptions<T> options) {
+  if (options.test) {
+    const DenseDataset<T>& test = *options.test;
+    if (test.features() != train.features() || test.outputs() != train.outputs() ||
+        test.is_classified() != train.is_classified()) {
+      throw Error(fmt::format("test data: {}; accepted: {}, as in the training data",
+                              words_for(test), words_for(train)));
+    }
+  }
+  return std::make_unique<DenseNetwork<T>>(std::move(train), std::move(options));
+}
+
+void require_no_hidden(std::string_view name, const std::vector<std::int64_t>& hidden) {
+  if (hidden.empty()) return;
+  throw Error(
+      fmt::format("{} with hidden layers of {}; accepted: none; multi_layer_perceptron() takes "
+                  "them",
+                  name, fmt::join(hidden, ", ")));
+}
+
+}  // namespace
+
+template <class T>
+std::unique_ptr<ObjectiveOf<T>> softmax_regression(DenseDataset<T> train,
+                                                   DenseNetworkOptions<T> options) {
+  require_no_hidden("softmax regression", options.hidden);
+  if (!train.is_classified()) {
+    throw Error(
+        "softmax regression on real targets; accepted: data with classes; least_squares() takes "
+        "real targets");
+  }
+  return make_network(std::move(train), std::move(options));
+}
+
+template <class T>
+std::unique_ptr<ObjectiveOf<T>> least_squares(DenseDataset<T> train,
+                                              DenseNetworkOptions<T> options) {
+  require_no_hidden("least squares", options.hidden);
+  if (train.is_classified()) {
+    throw Error(
+        "least squares on classes; accepted: data with real targets; softmax_regression() takes "
+        "classes");
+  }
+  return make_network(std::move(train), std::move(options));
+}
+
+template <class T>
+std::unique_ptr<ObjectiveOf<T>> multi_layer_perceptron(DenseDataset<T> train,
+                                                       DenseNetworkOptions<T> options) {
+  if (options.hidden.empty()) {
+    throw Error(
+        "a multi-layer perceptron without hidden layers; accepted: at least one width; "
+        "softmax_regression() and least_squares() have none");
+  }
+  for (const std::int64_t width : options.hidden) {
+    if (width < 1) {
+      throw Error(fmt::format("a hidden layer of width {}; accepted: at least 1", width));
+    }
+  }
+  return make_network(std::move(train), std::move(options));
+}
+
+template std::unique_ptr<ObjectiveOf<float>> softmax_regression(DenseDataset<float>,
+                                                                DenseNetworkOptions<float>);
+template std::unique_ptr<ObjectiveOf<double>> softmax_regression(DenseDataset<double>,
+                                                                 DenseNetworkOptions<double>);
+template std::unique_ptr<ObjectiveOf<float>> least_squares(DenseDataset<float>,
+                                                           DenseNetworkOptions<float>);
+template std::unique_ptr<ObjectiveOf<double>> least_squares(DenseDataset<double>,
+                                                            DenseNetworkOptions<double>);
+template std::unique_ptr<ObjectiveOf<float>> multi_layer_perceptron(DenseDataset<float>,
+                                                                    DenseNetworkOptions<float>);
+template std::unique_ptr<ObjectiveOf<double>> multi_layer_perceptron(DenseDataset<double>,
+                                                                     DenseNetworkOptions<double>);
+
+}  // namespace rubato

@@ -1,0 +1,49 @@
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include <rubato/loop/optimizer.hpp>
+
+namespace rubato {
+
+/// Lookahead around any optimizer (Zhang et al. 2019, "Lookahead optimizer: k steps forward, 1 step
+/// back"): every k updates
+///
+///     slow = slow + alpha (fast - slow),    fast = slow
+///
+/// The other optimizer's own state (momentum) stays as it is.
+///
+/// T is float or double.
+template <class T>
+class Lookahead final : public FlatOptimizer<T> {
+ public:
+  /// How many values it remembers of each parameter besides those of the other optimizer.
+  static constexpr int kRemembered = 1;
+
+  /// Throws Error when an option is out of its range.
+  Lookahead(std::unique_ptr<FlatOptimizer<T>> fast, const LookaheadOptions& options);
+
+  void step(const Update<T>& update, Workers& workers) override;
+  void visit_state(StateVisitor& state) override;
+  [[nodiscard]] bool needs_parameter_norms() const override {
+    return fast_->needs_parameter_norms();
+  }
+  [[nodiscard]] bool follows_sums() const override { return fast_->follows_sums(); }
+
+ private:
+  void meet(std::span<T> parameters, Workers& workers);
+
+  std::unique_ptr<FlatOptimizer<T>> fast_;
+  LookaheadOptions options_;
+  // Empty before the first update.
+  std::vector<T> slow_;
+  // Since the slow weights were first set.
+  std::int64_t updates_ = 0;
+};
+
+extern template class Lookahead<float>;
+extern template class Lookahead<double>;
+
+}  // namespace rubato

@@ -1,0 +1,57 @@
+#include "lars.hpp"
+
+#include <cmath>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include <rubato/base/error.hpp>
+#include <rubato/loop/optimizer.hpp>
+
+#include "grouped_sgd.hpp"
+
+namespace rubato {
+
+namespace {
+
+double local_rate(const ParameterNorms& norms, double weight_decay, double trust) {
+  const double weight = std::sqrt(norms.weight_square);
+  const double gradient = std::sqrt(norms.gradient_square);
+  if (weight == 0 || gradient == 0) return 1;
+  return trust * weight / (gradient + weight_decay * weight);
+}
+
+}  // namespace
+
+template <class T>
+Lars<T>::Lars(ParameterLayout layout, const LarsOptions& options, std::vector<GroupOptions> groups)
+    : options_(options),
+      ranges_(std::move(layout), std::move(groups), options.weight_decay, options.momentum) {
+  require_valid(OptimizerOptions{.kind = OptimizerKind::lars,
+                                 .momentum = options.momentum,
+                                 .weight_decay = options.weight_decay,
+                                 .trust = options.trust});
+  if (ranges_.any_momentum()) velocity_.resize(ranges_.size());
+}
+
+template <class T>
+void Lars<T>::step(const Update<T>& update, Workers& workers) {
+  if (update.layers.size() != ranges_.layers()) {
+    throw Error(
+        fmt::format("LARS needs the norms of {} tensors and has those of {}; accepted: one "
+                    "of Update::layers for each",
+                    ranges_.layers(), update.layers.size()));
+  }
+  const auto ranges = ranges_.of_step(update, [&](LayerRates layer) {
+    if (layer.layer_wise) {
+      layer.rate *= local_rate(update.layers[layer.index], layer.weight_decay, options_.trust);
+    }
+    return coefficients_of(layer, update, options_.momentum_form, /*nesterov=*/false);
+  });
+  step_ranges(update, std::span<T>(velocity_), ranges, workers);
+}
+
+template class Lars<float>;
+template class Lars<double>;
+
+}  // namespace rubato

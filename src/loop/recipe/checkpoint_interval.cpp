@@ -1,0 +1,27 @@
+#include <algorithm>
+
+#include <fmt/format.h>
+
+#include <rubato/base/error.hpp>
+#include <rubato/base/parse.hpp>
+#include <rubato/loop/training_options.hpp>
+
+namespace rubato {
+
+std::optional<CheckpointInterval> parse_checkpoint_interval(std::string_view text) {
+  if (text == "never") return std::nullopt;
+  const std::size_t digits = std::min(text.find_first_not_of("0123456789"), text.size());
+  const std::size_t unit = std::min(text.find_first_not_of(' ', digits), text.size());
+  for (const auto& [value, name] : kCheckpointUnits) {
+    // In the singular, too.
+    if (text.substr(unit) == name || text.substr(unit) == name.substr(0, name.size() - 1)) {
+      constexpr std::int64_t kMost = 1'000'000'000;
+      return CheckpointInterval{.count = parse_whole(text.substr(0, digits), 1, kMost),
+                                .unit = value};
+    }
+  }
+  throw Error(fmt::format(
+      "'{}' is no interval; accepted: such as 100steps, 1epoch, 60seconds, or never", text));
+}
+
+}  // namespace rubato

@@ -1,0 +1,46 @@
+#include "host_executor.hpp"
+
+#include <utility>
+
+namespace rubato {
+
+template <class T>
+HostExecutor<T>::HostExecutor(FaultyExecutor<T>& executor, Hosts* hosts, const ReducerSize& size,
+                              HostTally tally)
+    : executor_(executor), hosts_(hosts) {
+  if (!are_several(hosts)) return;
+  host_sum_.emplace(*hosts, size.values, size.norms, std::move(tally));
+}
+
+template <class T>
+bool HostExecutor<T>::is_for_all(const StepPlan& step) const {
+  return host_sum_ && step.index.value() >= hosts_->steps_done();
+}
+
+template <class T>
+StepSum<T> HostExecutor<T>::run(StepPlan& step, Assignment assignment, const Substep& substep,
+                                const OnFault& on_fault) {
+  if (!is_for_all(step)) return executor_.run(step, assignment, substep, on_fault);
+  const SummationTree tree(step.minibatches);
+  ExecutorSeconds seconds;
+  std::size_t place = 0;
+  const StepSize size{
+      .leaves = step.minibatches, .cores = step.cores, .host_cores = step.host_cores};
+  for (const TreeNode root : host_sum_->begin_step(size)) {
+    const auto [first, end] = tree.leaves_below(root);
+    StepPlan part = step;
+    part.first_minibatch = MinibatchIndex{step.first_minibatch.value() + first};
+    part.minibatches = end - first;
+    part.cores = host_sum_->cores();
+    const StepSum<T> sum = executor_.run(part, assignment, substep, on_fault);
+    seconds.compute += sum.seconds().compute;
+    seconds.reduce += sum.seconds().reduce;
+    host_sum_->put(place++, sum);
+  }
+  return host_sum_->finish_step(seconds);
+}
+
+template class HostExecutor<float>;
+template class HostExecutor<double>;
+
+}  // namespace rubato

@@ -1,0 +1,62 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include <rubato/loop/workers.hpp>
+
+#include "numbers/collective/schedule.hpp"
+
+namespace rubato {
+
+/// Carries out a schedule on arrays in memory, one for each rank.
+///
+/// Each phase is one parallel loop over pieces of its transfers, or two: what a phase both reads
+/// and overwrites at a rank (as when two ranks exchange whole arrays) is first set aside. Nothing
+/// waits within a loop, so the ranks may outnumber the threads by any factor. Nothing is allocated
+/// in a run.
+///
+/// T is float or double.
+template <class T>
+class ScheduleExecutor {
+ public:
+  /// `schedule` must be an all-reduce (find_fault()). `workers` must outlive the executor.
+  ScheduleExecutor(Schedule schedule, Workers& workers);
+
+  /// Sums the arrays: one for each rank, of the schedule's length, no two overlapping.
+  void run(std::span<T* const> arrays);
+
+  [[nodiscard]] const Schedule& schedule() const { return schedule_; }
+
+  /// Elements that an executor of the schedule sets aside at most, and keeps memory for.
+  [[nodiscard]] static std::int64_t staging_of(const Schedule& schedule);
+
+ private:
+  static constexpr std::int64_t kNotStaged = -1;
+
+  // A part of a transfer; `staged` is where its source is set aside.
+  struct Piece {
+    Transfer part;
+    std::int64_t staged = kNotStaged;
+  };
+  struct PhasePlan {
+    std::vector<Piece> staged;
+    std::vector<Piece> all;
+  };
+
+  [[nodiscard]] static PhasePlan plan_of(const TransferPhase& phase);
+  void set_aside(const Piece& piece, std::span<T* const> arrays);
+  void deliver(const Piece& piece, std::span<T* const> arrays);
+
+  Schedule schedule_;
+  Workers& workers_;
+  std::vector<PhasePlan> plans_;
+  std::vector<T> staging_;
+};
+
+extern template class ScheduleExecutor<float>;
+extern template class ScheduleExecutor<double>;
+
+}  // namespace rubato

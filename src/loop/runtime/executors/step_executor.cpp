@@ -1,0 +1,121 @@
+#include "step_executor.hpp"
+
+#include <algorithm>
+#include <functional>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include <rubato/base/error.hpp>
+
+#include "base/core/system/stopwatch.hpp"
+
+namespace rubato {
+
+template <class T>
+StepExecutor<T>::StepExecutor(Workers& workers, const ReducerSize& size, std::string_view reducer)
+    : StepExecutor(workers, make_reducer<T>(reducer, size, workers)) {}
+
+template <class T>
+StepExecutor<T>::StepExecutor(Workers& workers, std::unique_ptr<Reducer<T>> reducer,
+                              OnMerge on_merge)
+    : workers_(workers),
+      reducer_(std::move(reducer)),
+      on_merge_(std::move(on_merge)),
+      seconds_(static_cast<std::size_t>(workers.threads())) {}
+
+template <class T>
+StepSum<T> StepExecutor<T>::run(const StepPlan& step, Assignment assignment,
+                                const Substep& substep) {
+  for (ThreadSeconds& thread : seconds_) thread.seconds = {};
+  const std::int64_t cores = busy_cores(step.minibatches, step.cores);
+  reducer_->begin_step(step.minibatches, cores);
+  try {
+    workers_.for_each(cores, [&](std::int64_t i, int thread) {
+      const CoreRank core{i};
+      run_core(step, core, step.share_of(core, assignment), substep, thread);
+    });
+  } catch (...) {
+    reducer_->end_step();
+    throw;
+  }
+  Stopwatch finish;
+  const Merge::Moment finish_begin = finish.begun();
+  PartialSum<T>* const sum = checked_sum(step);
+  ExecutorSeconds seconds{.compute = 0, .reduce = finish.lap() * workers_.threads()};
+  for (const ThreadSeconds& thread : seconds_) {
+    seconds.compute += thread.seconds.compute;
+    seconds.reduce += thread.seconds.reduce;
+  }
+  StepSum<T> result(*reducer_, *sum, seconds);
+  if (on_merge_) on_merge_({.begin = finish_begin, .end = finish.begun()});
+  return result;
+}
+
+// A reducer may be one of the user's own.
+template <class T>
+PartialSum<T>* StepExecutor<T>::checked_sum(const StepPlan& step) {
+  try {
+    PartialSum<T>* const sum = reducer_->finish_step();
+    const auto at = [&] { return fmt::format("step {} of the run", step.index.value() + 1); };
+    if (sum == nullptr)
+      throw Error(fmt::format("the reducer has no sum of {}; accepted: one", at()));
+    if (sum->scalars.minibatches != step.minibatches) {
+      throw Error(
+          fmt::format("the reducer has the sum of {} minibatches of {}, which has {}; "
+                      "accepted: each of them once",
+                      sum->scalars.minibatches, at(), step.minibatches));
+    }
+    const std::span<const double> squares = sum->squares;
+    if (std::find(squares.begin(), squares.end(), PartialSum<T>::kNotTaken) != squares.end()) {
+      throw Error(
+          fmt::format("the reducer has a sum of {} whose squares are not taken; accepted: "
+                      "all of them (Reducer::add())",
+                      at()));
+    }
+    return sum;
+  } catch (...) {
+    reducer_->end_step();
+    throw;
+  }
+}
+
+template <class T>
+void StepExecutor<T>::run_core(const StepPlan& step, CoreRank core, const MinibatchRun& share,
+                               const Substep& substep, int thread) {
+  ExecutorSeconds& seconds = seconds_[static_cast<std::size_t>(thread)].seconds;
+  Stopwatch stopwatch;
+  SubstepTask task{.core = core, .minibatch = {}, .thread = thread};
+  Merge merge{.core = core, .thread = thread, .begin = stopwatch.begun()};
+  const auto end_merge = [&] {
+    seconds.reduce += stopwatch.lap();
+    // Nothing is merged before the first minibatch.
+    if (!on_merge_ || !merge.minibatch) return;
+    merge.end = stopwatch.begun();
+    on_merge_(merge);
+  };
+  const auto next = [&](std::int64_t leaf) {
+    PartialSum<T>* const out = reducer_->lease();
+    end_merge();
+    task.minibatch = MinibatchIndex{step.first_minibatch.value() + leaf};
+    substep(task, *out);
+    ++task.substep;
+    out->scalars.minibatches = 1;
+    seconds.compute += stopwatch.lap();
+    merge.minibatch = task.minibatch;
+    merge.begin = stopwatch.begun();
+    return out;
+  };
+  // A reference, which std::function holds without an allocation.
+  reducer_->reduce_core(core.value(),
+                        {.first = share.first.value() - step.first_minibatch.value(),
+                         .count = share.count,
+                         .stride = share.stride},
+                        std::ref(next));
+  end_merge();
+}
+
+template class StepExecutor<float>;
+template class StepExecutor<double>;
+
+}  // namespace rubato

@@ -1,0 +1,290 @@
+#include "host_sum.hpp"
+
+#include <algorithm>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include <rubato/base/error.hpp>
+#include <rubato/numbers/sums.hpp>
+
+#include "base/core/check.hpp"
+
+namespace rubato {
+
+namespace {
+
+std::vector<double> checked_weights(const Hosts& hosts) {
+  if (hosts.count() < 1 || hosts.rank() < 0 || hosts.rank() >= hosts.count()) {
+    throw Error(fmt::format("host {} of {} hosts; accepted: 0 to one less than there are",
+                            hosts.rank(), hosts.count()));
+  }
+  std::vector<double> weights = hosts.weights();
+  const bool positive =
+      std::all_of(weights.begin(), weights.end(), [](double weight) { return weight > 0; });
+  if (weights.size() != static_cast<std::size_t>(hosts.count()) || !positive) {
+    throw Error(fmt::format("the weights of {} hosts are [{}]; accepted: a number above 0 for each",
+                            hosts.count(), fmt::join(weights, ", ")));
+  }
+  return weights;
+}
+
+}  // namespace
+
+HostLoad load_of_host(const Hosts& hosts, const StepSize& step, std::size_t values,
+                      std::size_t value_bytes) {
+  const std::vector<double> weights = checked_weights(hosts);
+  const auto rank = static_cast<std::size_t>(hosts.rank());
+  const SummationTree tree(step.leaves);
+  const HostShares shares = shares_of_hosts(step, weights);
+  const std::vector<std::int64_t>& borders = shares.leaf_borders;
+  std::size_t all_roots = 0;
+  std::size_t own_roots = 0;
+  HostLoad load{.cores = shares.cores_of(rank)};
+  for (std::size_t host = 0; host < weights.size(); ++host) {
+    const std::vector<TreeNode> roots = roots_within(tree, borders[host], borders[host + 1]);
+    all_roots += roots.size();
+    if (host != rank) continue;
+    own_roots = roots.size();
+    for (const TreeNode root : roots) {
+      const auto [first, end] = tree.leaves_below(root);
+      load.most_leaves = std::max(load.most_leaves, end - first);
+    }
+  }
+  const double part = static_cast<double>(values) / static_cast<double>(weights.size());
+  // Out goes all of its roots, in comes its part of everybody's; and the sum.
+  const double kept = static_cast<double>(own_roots + 1) * static_cast<double>(values) +
+                      static_cast<double>(all_roots) * part;
+  load.bytes = kept * static_cast<double>(value_bytes);
+  return load;
+}
+
+template <class T>
+HostSum<T>::HostSum(Hosts& hosts, std::size_t values, NormBlocks norms, HostTally tally)
+    : hosts_(hosts),
+      values_(values),
+      norms_(std::move(norms)),
+      tally_(std::move(tally)),
+      result_values_(values),
+      result_squares_(norms_.size()),
+      result_{.values = result_values_, .scalars = {}, .squares = result_squares_} {
+  lay_out();
+}
+
+template <class T>
+HostSum<T>::~HostSum() {
+  if (under_way_) hosts_.abandon();
+}
+
+template <class T>
+void HostSum<T>::lay_out() {
+  under_way_ = false;
+  generation_ = hosts_.generation();
+  weights_ = checked_weights(hosts_);
+  parts_.clear();
+  for (int host = 0; host < hosts_.count(); ++host) parts_.push_back(part_of(host));
+  out_.resize(parts_.size());
+  in_.resize(parts_.size());
+  remainders_.resize(parts_.size());
+}
+
+template <class T>
+typename HostSum<T>::Part HostSum<T>::part_of(int host) const {
+  const auto hosts = static_cast<std::size_t>(hosts_.count());
+  const auto border = [&](std::size_t i) { return i == hosts ? values_ : values_ / hosts * i; };
+  const auto i = static_cast<std::size_t>(host);
+  // Squares are summed by themselves: their blocks need not lie within the part of the values.
+  Part part{.begin = border(i), .end = border(i + 1)};
+  part.first_block = norms_.first_from(part.begin);
+  part.end_block = norms_.first_from(part.end);
+  return part;
+}
+
+template <class T>
+typename HostSum<T>::Layout HostSum<T>::layout_of(const Part& part) {
+  constexpr std::size_t kScalars = 2;
+  const std::size_t doubles = (part.values() * sizeof(T) + sizeof(double) - 1) / sizeof(double);
+  const std::size_t value_bytes = doubles * sizeof(double);
+  return {.value_bytes = value_bytes,
+          .bytes = value_bytes + (part.blocks() + kScalars) * sizeof(double)};
+}
+
+template <class T>
+std::span<const TreeNode> HostSum<T>::roots_of(std::size_t host) const {
+  return std::span(roots_).subspan(first_root_[host], first_root_[host + 1] - first_root_[host]);
+}
+
+template <class T>
+template <class Call>
+void HostSum<T>::with_hosts(const Call& call) {
+  try {
+    call();
+  } catch (...) {
+    under_way_ = false;
+    throw;
+  }
+}
+
+template <class T>
+std::span<const TreeNode> HostSum<T>::begin_step(const StepSize& step) {
+  if (generation_ != hosts_.generation()) lay_out();
+  RUBATO_CHECK(!under_way_, "a step is finished before another one begins");
+  const auto rank = static_cast<std::size_t>(hosts_.rank());
+  const HostShares shares = shares_of_hosts(step, weights_);
+  const std::vector<std::int64_t>& borders = shares.leaf_borders;
+  cores_ = shares.cores_of(rank);
+  tree_ = SummationTree(step.leaves);
+  roots_.clear();
+  first_root_.assign(1, 0);
+  most_roots_ = 0;
+  for (std::size_t host = 0; host < parts_.size(); ++host) {
+    const std::vector<TreeNode> roots = roots_within(tree_, borders[host], borders[host + 1]);
+    roots_.insert(roots_.end(), roots.begin(), roots.end());
+    first_root_.push_back(roots_.size());
+    most_roots_ = std::max(most_roots_, roots.size());
+  }
+  for (std::size_t host = 0; host < parts_.size(); ++host) {
+    out_[host].resize(roots_of(rank).size() * layout_of(parts_[host]).bytes);
+    in_[host].resize(roots_of(host).size() * layout_of(parts_[rank]).bytes);
+  }
+  under_way_ = true;
+  with_hosts([&] {
+    expect_roots();
+    expect_parts();
+  });
+  return roots_of(rank);
+}
+
+template <class T>
+void HostSum<T>::expect_roots() {
+  const std::size_t bytes = layout_of(parts_[static_cast<std::size_t>(hosts_.rank())]).bytes;
+  std::vector<std::span<std::byte>> in(parts_.size());
+  for (std::size_t root = 0; root < most_roots_; ++root) {
+    for (std::size_t host = 0; host < in.size(); ++host) {
+      const std::span<std::byte> all(in_[host]);
+      in[host] =
+          root < roots_of(host).size() ? all.subspan(root * bytes, bytes) : std::span<std::byte>();
+    }
+    hosts_.expect(in);
+  }
+}
+
+template <class T>
+void HostSum<T>::expect_parts() {
+  std::vector<std::span<std::byte>> in(parts_.size());
+  for (std::size_t host = 0; host < in.size(); ++host) {
+    in[host] = std::as_writable_bytes(values_of(parts_[host]));
+  }
+  hosts_.expect(in);
+  if (!has_remainder()) return;
+  for (std::size_t host = 0; host < in.size(); ++host) {
+    remainders_[host].resize(remainder_bytes(parts_[host]));
+    in[host] = remainders_[host];
+  }
+  hosts_.expect(in);
+}
+
+template <class T>
+void HostSum<T>::put(std::size_t root, const StepSum<T>& sum) {
+  std::vector<std::span<const std::byte>> out(parts_.size());
+  for (std::size_t host = 0; host < parts_.size(); ++host) {
+    const Part& part = parts_[host];
+    const Layout layout = layout_of(part);
+    const std::span<std::byte> bytes =
+        std::span(out_[host]).subspan(root * layout.bytes, layout.bytes);
+    const RootView view(bytes.data(), layout, part);
+    std::ranges::copy(sum.values().subspan(part.begin, part.values()), view.values.begin());
+    std::ranges::copy(sum.squares().subspan(part.first_block, part.blocks()), view.squares.begin());
+    *view.loss = sum.scalars().loss;
+    *view.minibatches = static_cast<double>(sum.scalars().minibatches);
+    out[host] = bytes;
+  }
+  with_hosts([&] { hosts_.give(out); });
+}
+
+template <class T>
+StepSum<T> HostSum<T>::finish_step(const ExecutorSeconds& seconds) {
+  with_hosts([&] {
+    const std::size_t own = roots_of(static_cast<std::size_t>(hosts_.rank())).size();
+    const std::vector<std::span<const std::byte>> nothing(parts_.size());
+    for (std::size_t root = own; root < most_roots_; ++root) hosts_.give(nothing);
+    for (std::size_t root = 0; root < most_roots_; ++root) hosts_.take();
+    sum_part();
+    share_part();
+  });
+  under_way_ = false;
+  if (result_.scalars.minibatches != tree_.leaves()) {
+    throw Error(
+        fmt::format("the hosts have computed {} minibatches of a step of {}; accepted: each of "
+                    "them once",
+                    result_.scalars.minibatches, tree_.leaves()));
+  }
+  return {result_, seconds};
+}
+
+template <class T>
+void HostSum<T>::sum_part() {
+  const auto rank = static_cast<std::size_t>(hosts_.rank());
+  const Part& part = parts_[rank];
+  const Layout layout = layout_of(part);
+  in_[rank].swap(out_[rank]);
+  std::vector<RootView> views;
+  views.reserve(roots_.size());
+  for (std::size_t host = 0; host < parts_.size(); ++host) {
+    for (std::size_t root = 0; root < roots_of(host).size(); ++root) {
+      views.emplace_back(in_[host].data() + root * layout.bytes, layout, part);
+    }
+  }
+  sum_roots(tree_, roots_, [&](std::size_t left, std::size_t right) {
+    const RootView& into = views[left];
+    const RootView& from = views[right];
+    add(into.values, std::span<const T>(from.values));
+    for (std::size_t i = 0; i < into.squares.size(); ++i) into.squares[i] += from.squares[i];
+    *into.loss += *from.loss;
+    *into.minibatches += *from.minibatches;
+  });
+  const RootView& sum = views.front();
+  result_.scalars = {.loss = *sum.loss, .minibatches = static_cast<std::int64_t>(*sum.minibatches)};
+  std::ranges::copy(sum.values, values_of(part).begin());
+  std::ranges::copy(sum.squares, squares_of(part).begin());
+}
+
+template <class T>
+void HostSum<T>::share_part() {
+  const Part& part = parts_[static_cast<std::size_t>(hosts_.rank())];
+  hosts_.give(
+      std::vector(parts_.size(), std::span<const std::byte>(std::as_bytes(values_of(part)))));
+  if (has_remainder()) {
+    put_remainder();
+    hosts_.give(std::vector(parts_.size(), std::span<const std::byte>(remainder_)));
+  }
+  hosts_.take();
+  if (!has_remainder()) return;
+  hosts_.take();
+  take_remainders();
+}
+
+template <class T>
+void HostSum<T>::put_remainder() {
+  const Part& part = parts_[static_cast<std::size_t>(hosts_.rank())];
+  remainder_.resize(remainder_bytes(part));
+  const std::span<std::byte> bytes(remainder_);
+  std::ranges::copy(std::as_bytes(squares_of(part)), bytes.begin());
+  if (tally_.bytes > 0) tally_.put(bytes.last(tally_.bytes));
+}
+
+template <class T>
+void HostSum<T>::take_remainders() {
+  for (std::size_t host = 0; host < parts_.size(); ++host) {
+    if (host == static_cast<std::size_t>(hosts_.rank())) continue;
+    const std::span<const std::byte> bytes(remainders_[host]);
+    const std::span<std::byte> squares = std::as_writable_bytes(squares_of(parts_[host]));
+    std::ranges::copy(bytes.first(squares.size()), squares.begin());
+    if (tally_.bytes > 0) tally_.add(bytes.last(tally_.bytes));
+  }
+}
+
+template class HostSum<float>;
+template class HostSum<double>;
+
+}  // namespace rubato

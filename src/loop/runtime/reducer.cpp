@@ -1,0 +1,167 @@
+#include <algorithm>
+#include <array>
+#include <string>
+#include <tuple>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <rubato/base/error.hpp>
+#include <rubato/base/parse.hpp>
+#include <rubato/base/spec.hpp>
+#include <rubato/loop/reducer.hpp>
+
+#include "loop/runtime/reducers/chunked_tree_reducer.hpp"
+#include "loop/runtime/reducers/schedule_reducer.hpp"
+#include "loop/runtime/reducers/sharded_reducer.hpp"
+#include "loop/runtime/reducers/tree_reducer.hpp"
+#include "numbers/collective/schedule.hpp"
+#include "numbers/collective/summation_tree.hpp"
+
+namespace rubato {
+
+namespace {
+
+template <class T>
+using Make = std::unique_ptr<Reducer<T>> (*)(const ReducerSize& size, Workers& workers);
+
+template <class R, class T>
+std::unique_ptr<Reducer<T>> make_of(const ReducerSize& size, [[maybe_unused]] Workers& workers) {
+  if constexpr (std::is_constructible_v<R, const ReducerSize&, Workers&>) {
+    return std::make_unique<R>(size, workers);
+  } else {
+    return std::make_unique<R>(size);
+  }
+}
+
+struct ReducerRow {
+  std::string_view name;
+  std::string_view help;
+  // Else those that were not added to a neighbour yet.
+  bool keeps_all_leaves;
+  std::tuple<Make<float>, Make<double>> make;
+};
+
+template <template <class> class R>
+constexpr ReducerRow reducer_row(std::string_view name, std::string_view help,
+                                 bool keeps_all_leaves) {
+  return {name, help, keeps_all_leaves, {make_of<R<float>, float>, make_of<R<double>, double>}};
+}
+
+// Those that are reproducible; the others are the all-reduce algorithms.
+constexpr std::array<ReducerRow, 3> kReducers{
+    reducer_row<TreeReducer>(
+        "tree", "the combining tree: who comes second adds and climbs; same bits", false),
+    reducer_row<ChunkedTreeReducer>(
+        "chunked-tree",
+        "a combining tree for each chunk of the values, so that threads share "
+        "the work near the root; same bits",
+        false),
+    reducer_row<ShardedReducer>(
+        "sharded",
+        "keeps all leaves and sums them in one pass, each thread a part of the "
+        "values; same bits",
+        true)};
+
+constexpr std::string_view kAuto = "auto";
+constexpr std::string_view kAutoHelp =
+    "tree, sharded or chunked-tree: which of them suits the size of the model; same bits";
+
+// Null for "auto" and the all-reduce algorithms.
+const ReducerRow* row_of(std::string_view name) {
+  const auto* const found =
+      std::find_if(kReducers.begin(), kReducers.end(),
+                   [name](const ReducerRow& reducer) { return reducer.name == name; });
+  return found == kReducers.end() ? nullptr : found;
+}
+
+bool is_algorithm(std::string_view name) {
+  const auto names = algorithm_names();
+  return std::find(names.begin(), names.end(), name) != names.end();
+}
+
+std::vector<std::string_view> all_names() {
+  std::vector<std::string_view> names = row_names(kReducers);
+  const auto algorithms = algorithm_names();
+  names.insert(names.end(), algorithms.begin(), algorithms.end());
+  return names;
+}
+
+}  // namespace
+
+std::span<const std::string_view> reducer_names() {
+  static const std::vector<std::string_view> names = all_names();
+  return names;
+}
+
+std::vector<Strategy> reducers() {
+  const auto nothing = [](const auto&...) {};
+  std::vector<Strategy> all{strategy_of(kAuto, kAutoHelp, nothing)};
+  for (Strategy& reducer : strategies_of(kReducers, nothing)) all.push_back(std::move(reducer));
+  return all;
+}
+
+void require_reducer(std::string_view reducer) {
+  Spec spec(reducer);
+  if (is_algorithm(spec.name())) return require_algorithm(reducer);
+  if (spec.name() != kAuto && row_of(spec.name()) == nullptr) {
+    std::vector<std::string_view> accepted{kAuto};
+    accepted.insert(accepted.end(), reducer_names().begin(), reducer_names().end());
+    throw Error(unknown_name_message("reducer", spec.name(), accepted));
+  }
+  spec.finish();
+}
+
+bool is_reproducible(std::string_view reducer) {
+  return reducer == kAuto || row_of(reducer) != nullptr;
+}
+
+void require_reproducible(std::string_view reducer) {
+  require_reducer(reducer);
+  if (is_reproducible(reducer)) return;
+  throw Error(
+      fmt::format("reducer {} does not give the same bits for every number of threads and cores; "
+                  "accepted: {}, {}, or any without exactness (--exact=false)",
+                  reducer, kAuto, fmt::join(row_names(kReducers), ", ")));
+}
+
+std::string_view auto_reducer(const ReducerSize& size, std::size_t value_bytes) {
+  constexpr std::size_t kCached = std::size_t{1} << 20;
+  constexpr std::size_t kAllLeaves = std::size_t{1} << 30;
+  const std::size_t leaf = size.values * value_bytes;
+  if (leaf <= kCached) return "tree";
+  return leaf <= kAllLeaves / static_cast<std::size_t>(size.max_leaves) ? "sharded"
+                                                                        : "chunked-tree";
+}
+
+std::int64_t buffers_of(std::string_view reducer, const ReducerSize& size, std::size_t value_bytes,
+                        std::int64_t cores, int threads) {
+  const ReducerRow* const found =
+      row_of(reducer == kAuto ? auto_reducer(size, value_bytes) : reducer);
+  const std::int64_t leaves = size.max_leaves;
+  if (found == nullptr) return std::min(leaves, cores + 1);
+  const std::int64_t in_work = std::min<std::int64_t>(threads, std::min(cores, leaves));
+  if (found->keeps_all_leaves) return leaves;
+  return std::min(leaves, SummationTree(leaves).height() + in_work);
+}
+
+template <class T>
+std::unique_ptr<Reducer<T>> make_reducer(std::string_view name, const ReducerSize& size,
+                                         Workers& workers) {
+  require_reducer(name);
+  if (name == kAuto) return make_reducer<T>(auto_reducer(size, sizeof(T)), size, workers);
+  if (const ReducerRow* const found = row_of(name)) {
+    return std::get<Make<T>>(found->make)(size, workers);
+  }
+  return std::make_unique<ScheduleReducer<T>>(name, size, workers);
+}
+
+template std::unique_ptr<Reducer<float>> make_reducer<float>(std::string_view, const ReducerSize&,
+                                                             Workers&);
+template std::unique_ptr<Reducer<double>> make_reducer<double>(std::string_view, const ReducerSize&,
+                                                               Workers&);
+
+}  // namespace rubato

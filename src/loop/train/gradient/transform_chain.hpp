@@ -1,0 +1,44 @@
+#pragma once
+
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include <rubato/base/state.hpp>
+#include <rubato/loop/gradient_transform.hpp>
+#include <rubato/loop/workers.hpp>
+
+namespace rubato {
+
+/// The gradient transforms of a training, one behind the other.
+///
+/// T is float or double.
+template <class T>
+class TransformChain {
+ public:
+  /// Throws Error for one that makes nothing for parameters of type T.
+  TransformChain(std::span<const OwnGradientTransform> own, TransformParts parts);
+
+  [[nodiscard]] bool empty() const { return links_.empty(); }
+  /// All of them, on `gradient`, whose stream has the seed of the training. Throws Error where one
+  /// makes a value infinite or NaN.
+  void apply(StepGradient<T> gradient, Workers& workers);
+  void visit_state(StateVisitor& state);
+
+ private:
+  struct Link {
+    std::string name;
+    std::unique_ptr<GradientTransform<T>> transform;
+  };
+
+  void clear_padding(std::span<T> values) const;
+
+  TransformParts parts_;
+  std::vector<Link> links_;
+};
+
+extern template class TransformChain<float>;
+extern template class TransformChain<double>;
+
+}  // namespace rubato

@@ -1,0 +1,376 @@
+#include "record_schemas.hpp"
+
+#include <optional>
+
+#include "base/core/text/hour.hpp"
+
+namespace rubato {
+
+namespace {
+
+const char* const kSeconds = "seconds";
+const char* const kClock = "clock";
+const char* const kSamples = "samples";
+
+// A member of a member.
+template <class Record, class Part, class Value>
+auto of_part(Part Record::*part, Value Part::*member) {
+  return [part, member](const Record& record) { return record.*part.*member; };
+}
+
+// Where the time of a step went: "wall" in `seconds` is the column wall_seconds.
+RecordColumn<StepTiming> seconds_column(const std::string& key, double StepTiming::*member,
+                                        std::string help) {
+  return {{.name = key + "_seconds",
+           .unit = kSeconds,
+           .help = std::move(help),
+           .object = "seconds",
+           .key = key,
+           .tag = "seconds/" + key},
+          member};
+}
+
+RecordColumn<ClockTime> hours_column(std::string name, double ClockTime::*seconds, std::string help,
+                                     const char* unit = "hours") {
+  return {{.name = std::move(name), .unit = unit, .help = std::move(help), .object = kClock},
+          [seconds](const ClockTime& time) { return Cell(time.*seconds / kSecondsOfHour); },
+          [seconds](ClockTime& time, const Cell& cell) {
+            time.*seconds = std::get<double>(cell) * kSecondsOfHour;
+          }};
+}
+
+// How many substeps each core of the step has.
+std::vector<std::int64_t> substeps_of(const StepRecord& step) {
+  std::vector<std::int64_t> substeps;
+  substeps.reserve(static_cast<std::size_t>(step.plan.cores));
+  for (CoreRank core; core.value() < step.plan.cores; ++core) {
+    substeps.push_back(step.plan.share_of(core, step.assignment).count);
+  }
+  return substeps;
+}
+
+// The number of samples is that of the test set, the same each time.
+void add_test(auto& columns, auto member, const std::string& prefix, const auto& change) {
+  add_part(columns, evaluation_schema().columns, member, [&](ColumnInfo& info) {
+    info.name = prefix + info.name;
+    change(info);
+  });
+  std::erase_if(columns,
+                [&](const auto& column) { return column.info().name == prefix + "samples"; });
+}
+
+std::vector<RecordColumn<StepRecord>> step_columns() {
+  std::vector<RecordColumn<StepRecord>> columns{
+      {{.name = "step", .help = "index of the step, from 0 over the whole run"},
+       [](const StepRecord& step) { return step.plan.index; }},
+      {{.name = "epoch", .help = "index of the epoch in which it began, from 0"},
+       &StepRecord::epoch},
+      {{.name = "batch",
+        .unit = kSamples,
+        .help = "batch size",
+        .tag = "step/batch",
+        .progress = {.label = "batch", .worth = 2, .width = 4}},
+       [](const StepRecord& step) { return step.plan.batch_size; }},
+      {{.name = "cores", .help = "cores of the step", .tag = "step/cores"},
+       [](const StepRecord& step) { return step.plan.cores; }},
+      {{.name = "scale",
+        .help = "batch size relative to the reference batch size",
+        .tag = "step/scale"},
+       &StepRecord::scale},
+      {{.name = "lr",
+        .help = "learning rate",
+        .tag = "train/lr",
+        .progress = {.label = "lr", .worth = 3, .width = 8, .significant = true}},
+       &StepRecord::learning_rate},
+      {{.name = "gain",
+        .help = "how many steps of the reference batch size the step counts for",
+        .tag = "train/gain"},
+       &StepRecord::gain},
+      {{.name = "iterations",
+        .help = "scale-invariant iterations: the sum of the gains so far",
+        .tag = "train/iterations"},
+       &StepRecord::iterations},
+      {{.name = "loss",
+        .help = "mean over the samples, before the update",
+        .tag = "train/loss",
+        .progress = {.label = "loss", .worth = 5}},
+       &StepRecord::loss},
+      {{.name = "applied",
+        .help = "false where the loss or the gradient is not finite; the parameters are as before",
+        .usual = true},
+       &StepRecord::applied},
+      {{.name = "gradient_norm",
+        .help = "norm of the mean gradient before it was clipped, where something asks for it",
+        .tag = "train/gradient_norm"},
+       &StepRecord::gradient_norm},
+      {{.name = "noise_scale",
+        .unit = kSamples,
+        .help = "gradient noise scale, with `--log-noise` or where a rule or policy needs it",
+        .tag = "train/noise_scale"},
+       &StepRecord::noise_scale},
+      {{.name = "measured_gain",
+        .help = "gain that AdaScale would give the step, with `--log-noise`",
+        .tag = "train/measured_gain"},
+       &StepRecord::measured_gain},
+      {{.name = "loss_scale",
+        .help = "what the loss was multiplied by, with `--precision fp16`",
+        .tag = "train/loss_scale"},
+       &StepRecord::loss_scale},
+      {{.name = "skipped",
+        .help = "whether the gradient overflowed, with `--precision fp16`; the step is left out",
+        .tag = "step/skipped",
+        .usual = false},
+       [](const StepRecord& step) {
+         return step.loss_scale ? std::optional(step.skipped) : std::nullopt;
+       }}};
+  add_part(columns, clock_schema().columns, &StepRecord::time,
+           [](ColumnInfo& info) { info.tag = "clock/" + info.name; });
+  columns.push_back({{.name = "decision_*",
+                      .help = "what a batch policy went by, under the policy's names",
+                      .key = "decision",
+                      .tag = "decision/*"},
+                     &StepRecord::decision_inputs});
+  columns.push_back({{.name = "substeps", .help = "substeps of each core"}, &substeps_of});
+  const std::vector<RecordColumn<StepTiming>> seconds{
+      seconds_column("data", &StepTiming::data, "gathering the samples, all threads together"),
+      seconds_column("compute", &StepTiming::compute, "forward and backward, all threads together"),
+      seconds_column("reduce", &StepTiming::reduce, "summing gradients, all threads together"),
+      seconds_column("update", &StepTiming::update,
+                     "from the end of the sum to the end of the step: rule, update, buffers"),
+      seconds_column("wall", &StepTiming::wall, "from the beginning of the step to its end")};
+  add_part(columns, seconds, &StepRecord::seconds, [](const ColumnInfo&) {});
+  return columns;
+}
+
+std::vector<RecordColumn<EpochRecord>> epoch_columns() {
+  std::vector<RecordColumn<EpochRecord>> columns{
+      {{.name = "epoch", .help = "index of the epoch, from 0"}, &EpochRecord::epoch},
+      {{.name = "steps", .help = "steps that began in it", .tag = "epoch/steps"},
+       &EpochRecord::steps},
+      {{.name = "samples",
+        .unit = kSamples,
+        .help = "samples of the epoch that were trained on",
+        .tag = "epoch/samples"},
+       &EpochRecord::samples},
+      {{.name = "train_loss",
+        .help = "mean over the samples, each before the update of its step",
+        .tag = "epoch/train_loss",
+        .progress = {.label = "train loss"}},
+       &EpochRecord::train_loss},
+      {{.name = "whole",
+        .help = "false where training ended before all of the epoch was trained",
+        .usual = true},
+       &EpochRecord::whole}};
+  add_test(columns, &EpochRecord::test, "test_", [](const ColumnInfo&) {});
+  columns.push_back({{.name = "*",
+                      .help = "metrics of the program's own, under their names",
+                      .key = "metrics",
+                      .tag = "metrics/*"},
+                     &EpochRecord::metrics});
+  // TensorBoard has it of the epoch's last step.
+  add_part(columns, clock_schema().columns, &EpochRecord::time, [](const ColumnInfo&) {});
+  columns.push_back({{.name = "train_seconds",
+                      .unit = kSeconds,
+                      .help = "training steps",
+                      .object = "seconds",
+                      .key = "train",
+                      .tag = "epoch/train_seconds"},
+                     &EpochRecord::train_seconds});
+  columns.push_back({{.name = "test_seconds",
+                      .unit = kSeconds,
+                      .help = "evaluation after them",
+                      .object = "seconds",
+                      .key = "test",
+                      .tag = "epoch/test_seconds"},
+                     &EpochRecord::test_seconds});
+  return columns;
+}
+
+std::vector<RecordColumn<TrainResult>> result_columns() {
+  std::vector<RecordColumn<TrainResult>> columns;
+  add_test(columns, &TrainResult::final_test, "final_test_", [](ColumnInfo& info) {
+    info.tag.clear();
+    info.null_if_none = true;
+  });
+  columns.insert(columns.end(),
+                 {{{.name = "best_test_accuracy",
+                    .unit = kShareUnit,
+                    .help = "largest test accuracy of all epochs",
+                    .null_if_none = true,
+                    .kept = true},
+                   &TrainResult::best_test_accuracy},
+                  {{.name = "epochs", .help = "whole epochs"}, &TrainResult::epochs}});
+  const std::vector<RecordColumn<EpochPart>> part{
+      {{.name = "steps", .help = "steps trained of an epoch that is not whole"}, &EpochPart::steps},
+      {{.name = "samples", .unit = kSamples, .help = "samples trained of it"}, &EpochPart::samples},
+      {{.name = "of_steps", .help = "steps that a whole one has"}, &EpochPart::of_steps}};
+  add_part(columns, part, &TrainResult::part, [](ColumnInfo& info) {
+    info.object = "part_of_epoch";
+    info.key = info.name;
+    info.name = "part_of_epoch_" + info.name;
+    info.null_if_none = true;
+  });
+  columns.insert(
+      columns.end(),
+      {{{.name = "steps", .help = "steps in all"}, &TrainResult::steps},
+       {{.name = "samples", .unit = kSamples, .help = "samples in all"}, &TrainResult::samples},
+       {{.name = "iterations", .help = "scale-invariant iterations"}, &TrainResult::iterations},
+       {{.name = "train_seconds",
+         .unit = kSeconds,
+         .help = "training steps, with their observers",
+         .kept = true},
+        &TrainResult::train_seconds},
+       {{.name = "samples_per_second", .help = "samples / train_seconds"},
+        [](const TrainResult& result) {
+          return result.train_seconds > 0
+                     ? static_cast<double>(result.samples) / result.train_seconds
+                     : 0.0;
+        }}});
+  add_part(columns, clock_schema().columns, &TrainResult::time, [](const ColumnInfo&) {});
+  columns.insert(
+      columns.end(),
+      {{{.name = "skipped_steps", .shown = false, .kept = true}, &TrainResult::skipped_steps},
+       {{.name = "stopped", .shown = false, .kept = true}, &TrainResult::stopped}});
+  return columns;
+}
+
+}  // namespace
+
+const RecordSchema<StepRecord>& step_schema() {
+  static const RecordSchema<StepRecord> schema{
+      .name = "step", .help = "A step, once it has been taken.", .columns = step_columns()};
+  return schema;
+}
+
+const RecordSchema<OfStep<MinibatchRecord>>& minibatch_schema() {
+  using Line = OfStep<MinibatchRecord>;
+  static const RecordSchema<Line> schema{
+      .name = "minibatch",
+      .help = "A minibatch of a step, before the line of the step, with `--log-minibatches`.",
+      .columns = {{{.name = "step", .help = "index of the step"}, &Line::step},
+                  {{.name = "minibatch", .help = "index of the minibatch within the epoch, from 0"},
+                   of_part(&Line::part, &MinibatchRecord::minibatch)},
+                  {{.name = "core", .help = "the core that computed it in the end, from 0"},
+                   of_part(&Line::part, &MinibatchRecord::core)},
+                  {{.name = "substep", .help = "which of the core's substeps it was, from 0"},
+                   of_part(&Line::part, &MinibatchRecord::substep)},
+                  {{.name = "loss", .help = "mean over its samples"},
+                   of_part(&Line::part, &MinibatchRecord::loss)},
+                  {{.name = "gradient_norm", .help = "norm of its gradient"},
+                   of_part(&Line::part, &MinibatchRecord::gradient_norm)}}};
+  return schema;
+}
+
+const RecordSchema<EpochRecord>& epoch_schema() {
+  static const RecordSchema<EpochRecord> schema{
+      .name = "epoch",
+      .help = "An epoch, once it has been trained and evaluated.",
+      .columns = epoch_columns()};
+  return schema;
+}
+
+const RecordSchema<FaultOfStep>& fault_schema() {
+  static const RecordSchema<FaultOfStep> schema{
+      .name = "fault",
+      .help = "A core that died, before the line of the step.",
+      .columns = {{{.name = "step", .help = "index of the step"}, &FaultOfStep::step},
+                  {{.name = "core", .help = "the core, from 0"},
+                   of_part(&FaultOfStep::fault, &FaultRecord::core)},
+                  {{.name = "substep", .help = "in which of its substeps it died, from 0"},
+                   of_part(&FaultOfStep::fault, &FaultRecord::substep)},
+                  {{.name = "cores_left", .help = "cores on which the step is redone"},
+                   &FaultOfStep::cores_left}}};
+  return schema;
+}
+
+const RecordSchema<OfStep<TensorStatistics>>& monitor_schema() {
+  using Line = OfStep<TensorStatistics>;
+  using Tensor = TensorStatistics;
+  static const RecordSchema<Line> schema{
+      .name = "monitor",
+      .help = "A parameter that `--monitor` names, or its gradient, before the line of the step.",
+      .columns = {
+          {{.name = "step", .help = "index of the step"}, &Line::step},
+          {{.name = "tensor", .help = "name of the parameter"},
+           of_part(&Line::part, &Tensor::name)},
+          {{.name = "of", .help = "parameter (before the update) or gradient"},
+           [](const Line& line) {
+             return std::string(line.part.gradient ? "gradient" : "parameter");
+           }},
+          {{.name = "norm", .help = "Euclidean norm"}, of_part(&Line::part, &Tensor::norm)},
+          {{.name = "mean", .help = "mean of its elements"}, of_part(&Line::part, &Tensor::mean)},
+          {{.name = "min", .help = "least of its elements"}, of_part(&Line::part, &Tensor::min)},
+          {{.name = "max", .help = "greatest of its elements"},
+           of_part(&Line::part, &Tensor::max)}}};
+  return schema;
+}
+
+const RecordSchema<Evaluation>& evaluation_schema() {
+  static const RecordSchema<Evaluation> schema{
+      .name = "evaluation",
+      .help = "What `rubato eval --json` prints.",
+      .columns = {
+          {{.name = "samples",
+            .unit = kSamples,
+            .help = "samples of the test set",
+            .progress = {.label = "test samples"}},
+           &Evaluation::samples},
+          {{.name = "loss",
+            .help = "mean loss over the test set",
+            .tag = "test/loss",
+            .progress = {.label = "test loss"}},
+           &Evaluation::loss},
+          {{.name = "accuracy",
+            .unit = kShareUnit,
+            .help = "share of the test set (of its tokens, pixels, ...) whose largest output is "
+                    "the target",
+            .tag = "test/accuracy",
+            .progress = {.label = "accuracy"}},
+           &Evaluation::accuracy},
+          {{.name = "top_k_accuracy",
+            .unit = kShareUnit,
+            .help = "the same for the K largest outputs, with `--top-k`",
+            .tag = "test/top_k_accuracy",
+            .progress = {.label = "top-{} accuracy"}},
+           &Evaluation::top_k_accuracy},
+          {{.name = "mse",
+            .help = "mean squared error of real targets, with `--metric mse`",
+            .tag = "test/mse",
+            .progress = {.label = "mse"}},
+           &Evaluation::mse},
+          {{.name = "perplexity",
+            .help = "e to the power of the loss, with `--metric perplexity`",
+            .tag = "test/perplexity",
+            .progress = {.label = "perplexity"}},
+           &Evaluation::perplexity}}};
+  return schema;
+}
+
+const RecordSchema<ClockTime>& clock_schema() {
+  static const RecordSchema<ClockTime> schema{
+      .name = kClock,
+      .help = "What a clock of modelled time shows.",
+      .columns = {
+          hours_column("hours", &ClockTime::seconds, "modelled time since training began"),
+          hours_column("core_hours", &ClockTime::core_seconds,
+                       "devices, each for as long as steps held it", "core-hours"),
+          {{.name = "money", .help = "`core_hours` at `--price`", .object = kClock},
+           &ClockTime::money},
+          hours_column("idle_hours", &ClockTime::idle_seconds, "of `hours`: without devices"),
+          hours_column("lost_hours", &ClockTime::lost_seconds,
+                       "of `hours`: attempts at steps that were lost"),
+          hours_column("restart_hours", &ClockTime::restart_seconds, "of `hours`: restarts"),
+          {{.name = "restarts",
+            .help = "how often a step was begun anew, or training after a time without devices",
+            .object = kClock},
+           &ClockTime::restarts}}};
+  return schema;
+}
+
+const RecordSchema<TrainResult>& result_schema() {
+  static const RecordSchema<TrainResult> schema{
+      .name = "result", .help = "What training came to.", .columns = result_columns()};
+  return schema;
+}
+
+}  // namespace rubato

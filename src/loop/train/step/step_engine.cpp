@@ -1,0 +1,462 @@
+#include "step_engine.hpp"
+
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <numeric>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include <rubato/base/error.hpp>
+#include <rubato/numbers/loss_scaler.hpp>
+#include <rubato/numbers/sums.hpp>
+
+#include "base/core/system/stopwatch.hpp"
+#include "loop/optim/lookahead.hpp"
+#include "loop/optim/make_optimizer.hpp"
+#include "loop/runtime/executors/faulty_executor.hpp"
+#include "loop/runtime/executors/host_executor.hpp"
+#include "loop/runtime/executors/step_executor.hpp"
+#include "loop/train/checks/checked_rates.hpp"
+#include "loop/train/checks/training_memory.hpp"
+#include "loop/train/gradient/applied_gradient.hpp"
+#include "loop/train/gradient/typed_maker.hpp"
+#include "place.hpp"
+#include "step_meter.hpp"
+#include "substeps.hpp"
+
+namespace rubato {
+
+namespace {
+
+ParameterLayout layout_of(const std::vector<TrainedArray>& trained,
+                          std::span<const ParameterGroup> groups) {
+  ParameterLayout layout;
+  for (const TrainedArray& of : trained) {
+    layout.layer_ends.push_back(of.end);
+    const auto found = std::find_if(groups.begin(), groups.end(), [&](const ParameterGroup& group) {
+      return group.takes(of.array);
+    });
+    // Those that no group takes are group 0.
+    layout.layer_groups.push_back(
+        found == groups.end() ? 0 : static_cast<std::size_t>(found - groups.begin()) + 1);
+  }
+  return layout;
+}
+
+std::vector<GroupOptions> options_of(std::span<const ParameterGroup> groups) {
+  std::vector<GroupOptions> options(1);
+  for (const ParameterGroup& group : groups) options.push_back(group.options);
+  return options;
+}
+
+std::vector<double> weight_decays_of(const TrainOptions& options) {
+  const double decay = options.optimizer.weight_decay;
+  std::vector<double> decays{decay};
+  for (const ParameterGroup& group : options.groups) {
+    decays.push_back(group.options.weight_decay.value_or(decay));
+  }
+  return decays;
+}
+
+template <class T>
+std::unique_ptr<FlatOptimizer<T>> own_optimizer_of(const OwnOptimizer& own,
+                                                   const OptimizerParts& parts) {
+  return make_typed<T>(own, "own_optimizer makes none for", parts);
+}
+
+template <class T>
+std::unique_ptr<FlatOptimizer<T>> optimizer_of(ObjectiveOf<T>& objective,
+                                               const TrainOptions& options,
+                                               const ParameterLayout& layout) {
+  auto optimizer =
+      options.own_optimizer
+          ? own_optimizer_of<T>(options.own_optimizer, {.layout = layout,
+                                                        .trained = objective.trained(),
+                                                        .groups = options_of(options.groups)})
+          : make_optimizer<T>(options.optimizer, layout, options_of(options.groups));
+  if (!options.lookahead) return optimizer;
+  return std::make_unique<Lookahead<T>>(std::move(optimizer), *options.lookahead);
+}
+
+template <class T>
+std::unique_ptr<Reducer<T>> reducer_of(const TrainOptions& options, const ReducerSize& size,
+                                       Workers& workers) {
+  const OwnReducer& own = options.own_reducer;
+  if (!own) return make_reducer<T>(options.reduce, size, workers);
+  return make_typed<T>(own, fmt::format("reducer {} is made for no", own.name), size, workers);
+}
+
+// The minibatches of a step, on parameters as they are while these are computed.
+template <class T>
+class MinibatchScope {
+ public:
+  MinibatchScope(ObjectiveOf<T>& objective, Workers& workers)
+      : objective_(objective), workers_(workers) {
+    begin();
+  }
+  // Also before they are done again.
+  void begin() { objective_.begin_minibatches(workers_); }
+  ~MinibatchScope() { objective_.end_minibatches(); }
+  MinibatchScope(const MinibatchScope&) = delete;
+  MinibatchScope& operator=(const MinibatchScope&) = delete;
+
+ private:
+  ObjectiveOf<T>& objective_;
+  Workers& workers_;
+};
+
+// A leaf is the gradient of a minibatch, laid out as the parameters, and behind it what the
+// objective averages: the tree sums both.
+template <class T>
+class TypedStepEngine final : public StepEngine {
+ public:
+  TypedStepEngine(ObjectiveOf<T>& objective, const StepEngineParts& parts,
+                  const TrainOptions& options, std::int64_t max_minibatches)
+      : objective_(objective),
+        workers_(parts.workers),
+        rule_(parts.rule),
+        options_(options),
+        parameters_(objective.flat_parameters().size()),
+        layout_(layout_of(objective.trained(), options.groups)),
+        optimizer_(optimizer_of<T>(objective, options, layout_)),
+        meter_(layout_,
+               {.groups = rule_.needs().group_norms || options.log_noise,
+                .layers = rule_.needs().parameter_norms || optimizer_->needs_parameter_norms(),
+                .norm = options.clip_norm.has_value()},
+               weight_decays_of(options)),
+        preparation_(options, {.layout = layout_, .trained = objective.trained()}),
+        sum_size_({.values = parameters_ + objective.averaged(),
+                   .max_leaves = max_minibatches,
+                   .norms = meter_.blocks_of_sum()}),
+        executor_(workers_, reducer_of<T>(options, sum_size_, workers_), on_merge()),
+        faulty_executor_(executor_, options.faults, options.stragglers),
+        host_executor_(
+            faulty_executor_, options.hosts.get(), sum_size_,
+            {.bytes = objective.tally_bytes(),
+             .put = [&objective](std::span<std::byte> tally) { objective.put_tally(tally); },
+             .add =
+                 [&objective](std::span<const std::byte> tally) { objective.add_tally(tally); }}),
+        substeps_(objective, options, workers_) {
+    if (const auto scale = objective.loss_scale()) loss_scaler_.emplace(*scale);
+    if (rule_.reduction() == GradientReduction::sum && !optimizer_->follows_sums()) {
+      throw Error(
+          fmt::format("rule {} sums gradients, which the optimizer cannot follow; accepted: "
+                      "with optimizer sgd or lars",
+                      rule_.name()));
+    }
+  }
+
+  StepOutcome run(const StepPlan& step, const SampleOrder& samples,
+                  const StepSettings& settings) override {
+    const Before before{.rule = numbers_of(rule_), .loss_scaler = loss_scaler_};
+    changing_ = false;
+    try {
+      const StepOutcome outcome = run_step(step, samples, settings);
+      if (changing_) {
+        meter_.keep();
+      } else {
+        take_back(before, settings);
+      }
+      return outcome;
+    } catch (...) {
+      if (!changing_) take_back(before, settings);
+      throw;
+    }
+  }
+
+  [[nodiscard]] std::int64_t gradient_buffers() const override {
+    return executor_.pool().high_water();
+  }
+  void visit_state(StateVisitor& state) override {
+    optimizer_->visit_state(state);
+    preparation_.visit_state(state);
+    meter_.visit_state(state);
+    if (loss_scaler_) state.numbers(kLossScale, *loss_scaler_, "the loss scale");
+  }
+
+ private:
+  static constexpr std::string_view kLossScale = "loss_scale";
+
+  // What a step changes before its update.
+  struct Before {
+    std::vector<double> rule;
+    std::optional<LossScaler> loss_scaler;
+  };
+
+  void take_back(const Before& before, const StepSettings& settings) noexcept {
+    try {
+      meter_.drop();
+      loss_scaler_ = before.loss_scaler;
+      load_numbers(rule_, before.rule, "the rule");
+    } catch (...) {
+      // A rule that does not take its own state back.
+      begin_change(settings);
+    }
+  }
+
+  void begin_change(const StepSettings& settings) {
+    changing_ = true;
+    if (settings.before_change) settings.before_change();
+  }
+
+  [[nodiscard]] StepOutcome run_step(const StepPlan& step, const SampleOrder& samples,
+                                     const StepSettings& settings) {
+    const Stopwatch wall;
+    place_ = {.epoch = settings.epoch, .step = step.index};
+    StepPlan done = step;
+    const StepSum<T> sum = sum_of(done, samples, settings);
+    const Stopwatch update;
+    StepOutcome outcome;
+    outcome.cores = done.cores;
+    const double size = step.size_in_minibatches(options_.minibatch_size);
+    outcome.loss = sum.scalars().loss / size;
+    const bool finite = meter_.measure(sum, size, parameters(), workers_);
+    outcome.gradient_norm = meter_.gradient_norm();
+    outcome.groups = meter_.groups();
+    outcome.from_pair = meter_.from_pair();
+    outcome.applied = finite && std::isfinite(outcome.loss);
+    outcome.minibatches = substeps_.records(done);
+    if (loss_scaler_) update_loss_scale(outcome);
+    if (outcome.skipped) {
+      outcome.gain = 0;
+      begin_change(settings);
+      meter_.forget_pair();
+    } else {
+      update_by_rule(sum.values(), step, settings, outcome);
+    }
+    outcome.seconds = timing(sum, update, wall);
+    tell_update(update);
+    return outcome;
+  }
+
+  [[nodiscard]] std::span<T> parameters() const { return objective_.flat_parameters(); }
+
+  // Of the gradients of the step's minibatches; `step` is then as it was done in the end.
+  [[nodiscard]] StepSum<T> sum_of(StepPlan& step, const SampleOrder& samples,
+                                  const StepSettings& settings) {
+    substeps_.begin_step(step);
+    MinibatchScope<T> scope(objective_, workers_);
+    const StepOfMinibatches of_step{.plan = step,
+                                    .samples = samples,
+                                    .epoch = settings.epoch,
+                                    .loss_scale = loss_scaler_ ? loss_scaler_->scale() : 1};
+    return host_executor_.run(
+        step, options_.assignment,
+        [&](const SubstepTask& task, PartialSum<T>& out) {
+          substeps_.compute(of_step, task, static_cast<std::int64_t>(executor_.pool().id_of(&out)),
+                            out);
+        },
+        [&](const StepPlan& attempt, std::span<const FaultRecord> faults, std::int64_t cores_left) {
+          if (settings.on_fault) settings.on_fault(attempt, faults, cores_left);
+          substeps_.begin_attempt();
+          scope.begin();
+        });
+  }
+
+  // Empty where nobody listens.
+  [[nodiscard]] typename StepExecutor<T>::OnMerge on_merge() {
+    if (!options_.on_span) return {};
+    return [this](const Merge& merge) {
+      Span span = place_;
+      span.activity = Activity::merge;
+      span.minibatch = merge.minibatch;
+      span.core = merge.core;
+      span.thread = merge.thread;
+      span.begin = merge.begin;
+      span.end = merge.end;
+      options_.on_span(span);
+    };
+  }
+  void tell_update(const Stopwatch& update) const {
+    if (!options_.on_span) return;
+    Span span = place_;
+    span.activity = Activity::update;
+    span.begin = update.begun();
+    span.end = std::chrono::steady_clock::now();
+    options_.on_span(span);
+  }
+
+  void update_loss_scale(StepOutcome& outcome) {
+    outcome.loss_scale = loss_scaler_->scale();
+    loss_scaler_->update(outcome.applied);
+    outcome.skipped = !outcome.applied && !loss_scaler_->exhausted();
+  }
+
+  void update_by_rule(std::span<T> sum, const StepPlan& step, const StepSettings& settings,
+                      StepOutcome& outcome) {
+    const RuleNeeds needs = rule_.needs();
+    const Rates rates = rule_.rates(
+        {.batch_size = step.batch_size,
+         .minibatch_size = options_.minibatch_size,
+         .reference_batch_size = options_.reference_batch_size,
+         .base_learning_rate = settings.base_learning_rate,
+         .epoch_size = objective_.samples(),
+         .groups = needs.group_norms ? meter_.groups() : std::span<const GradientNorms>(),
+         .from_pair = outcome.from_pair,
+         .layers = needs.parameter_norms ? meter_.layers() : std::span<const ParameterNorms>(),
+         .group_count = options_.groups.size() + 1,
+         .layer_count = layout_.layers()});
+    outcome.learning_rate = rates.learning_rate;
+    outcome.gain = rates.gain;
+    if (!outcome.applied) return;
+    require_applicable(rates, {.rule = options_.rule,
+                               .place = place_of(settings.epoch, step.index),
+                               .groups = options_.groups.size() + 1,
+                               .layers = layout_.layers()});
+    if (settings.inspect) show_gradients(sum, step, settings.inspect);
+    apply(sum, step, rates, settings, outcome);
+  }
+
+  // A copy: the mean.
+  void show_gradients(std::span<const T> sum, const StepPlan& step,
+                      const std::function<void(std::span<const NamedArray>)>& inspect) const {
+    std::vector<T> mean(parameters_);
+    const auto size = static_cast<T>(step.size_in_minibatches(options_.minibatch_size));
+    std::transform(sum.begin(), sum.begin() + static_cast<std::ptrdiff_t>(parameters_),
+                   mean.begin(), [size](T value) { return value / size; });
+    std::vector<NamedArray> gradients;
+    std::size_t begin = 0;
+    for (const TrainedArray& trained : objective_.trained()) {
+      gradients.push_back(trained.array);
+      gradients.back().data = mean.data() + begin;
+      begin = trained.end;
+    }
+    inspect(gradients);
+  }
+
+  void apply(std::span<T> sum, const StepPlan& step, const Rates& rates,
+             const StepSettings& settings, const StepOutcome& outcome) {
+    const AppliedGradient<T> applied = preparation_.prepare(
+        {.sum = sum.first(parameters_),
+         .parameters = parameters(),
+         .step = step,
+         .epoch = settings.epoch,
+         .norm = outcome.gradient_norm,
+         .of_mean = rule_.reduction() == GradientReduction::mean,
+         .norms_wanted = optimizer_->needs_parameter_norms()},
+        [&] { begin_change(settings); }, workers_);
+    meter_.set_applied(static_cast<double>(applied.factor), applied.changed, workers_);
+    begin_change(settings);
+    optimizer_->step({.parameters = parameters(),
+                      .gradient_sum = sum.first(parameters_),
+                      .gradient_factor = applied.factor,
+                      .clip = applied.clip,
+                      .rates = rates,
+                      .layers = meter_.layers()},
+                     workers_);
+    objective_.move_averages(sum.subspan(parameters_), step.minibatches);
+  }
+
+  [[nodiscard]] StepTiming timing(const StepSum<T>& sum, const Stopwatch& update,
+                                  const Stopwatch& wall) const {
+    const double data_seconds = substeps_.data_seconds();
+    return {.data = data_seconds,
+            .compute = sum.seconds().compute - data_seconds,
+            .reduce = sum.seconds().reduce,
+            .update = update.seconds(),
+            .wall = wall.seconds()};
+  }
+
+  ObjectiveOf<T>& objective_;
+  Workers& workers_;
+  Rule& rule_;
+  const TrainOptions& options_;
+  std::size_t parameters_;
+  ParameterLayout layout_;
+  std::unique_ptr<FlatOptimizer<T>> optimizer_;
+  StepMeter<T> meter_;
+  GradientPreparation<T> preparation_;
+  // Where in training the step is, for its spans.
+  Span place_;
+  ReducerSize sum_size_;
+  StepExecutor<T> executor_;
+  FaultyExecutor<T> faulty_executor_;
+  HostExecutor<T> host_executor_;
+  Substeps<T> substeps_;
+  std::optional<LossScaler> loss_scaler_;
+  // Whether the step has changed what cannot be taken back.
+  bool changing_ = false;
+};
+
+// What the optimizer remembers of each parameter, in values.
+int remembered_by_optimizer(const TrainOptions& options) {
+  const int lookahead = options.lookahead ? Lookahead<float>::kRemembered : 0;
+  if (options.own_optimizer) return lookahead + options.own_optimizer.remembered;
+  return lookahead + remembered_values(options.optimizer, options_of(options.groups));
+}
+
+// Of a reducer of the user's own.
+std::optional<std::int64_t> own_buffers(const OwnReducer& own, const TrainingSizes& sizes) {
+  if (!own) return std::nullopt;
+  const std::int64_t leaves = sizes.leaves_at_once();
+  if (!own.buffers) return leaves;
+  return own.buffers({.values = sizes.parameters + sizes.buffers, .max_leaves = leaves},
+                     sizes.busy_cores(), sizes.threads);
+}
+
+// The largest of the steps that may come: none has more of anything.
+HostLoad largest_load(const TrainOptions& options, const StepRange& steps, std::size_t values,
+                      std::size_t value_bytes) {
+  const Hosts& hosts = *options.hosts;
+  HostLoad largest =
+      load_of_host(hosts, {.leaves = steps.most, .cores = options.cores}, values, value_bytes);
+  for (const std::vector<std::int64_t>& host_cores : steps.host_cores) {
+    const StepSize step{
+        .leaves = steps.most,
+        .cores = std::accumulate(host_cores.begin(), host_cores.end(), std::int64_t{0}),
+        .host_cores = host_cores};
+    const HostLoad load = load_of_host(hosts, step, values, value_bytes);
+    largest = {.most_leaves = std::max(largest.most_leaves, load.most_leaves),
+               .cores = std::max(largest.cores, load.cores),
+               .bytes = std::max(largest.bytes, load.bytes)};
+  }
+  return largest;
+}
+
+template <class T>
+TrainingSizes sizes_of(ObjectiveOf<T>& objective, const StepEngineParts& parts,
+                       const TrainOptions& options, const StepRange& steps) {
+  TrainingSizes sizes{
+      .parameters = objective.flat_parameters().size(),
+      .buffers = objective.averaged(),
+      .value_bytes = sizeof(T),
+      .sample_bytes = objective.sample_bytes(),
+      .minibatch = options.minibatch_size,
+      .minibatches = steps.most,
+      .cores = options.cores,
+      .threads = parts.workers.threads(),
+      .reducer = options.own_reducer ? options.own_reducer.name : options.reduce,
+      .optimizer_values = remembered_by_optimizer(options),
+      .gradient_pair = steps.least == 1 && (parts.rule.needs().group_norms || options.log_noise),
+      .objective_bytes = objective.step_bytes(),
+      .openblas = objective.uses_blas()};
+  if (are_several(options.hosts.get())) {
+    sizes.host = largest_load(options, steps, sizes.parameters + sizes.buffers, sizes.value_bytes);
+  }
+  sizes.reducer_buffers = own_buffers(options.own_reducer, sizes);
+  return sizes;
+}
+
+template <class T>
+std::unique_ptr<StepEngine> engine_of(const StepEngineParts& parts, const TrainOptions& options,
+                                      const StepRange& steps) {
+  auto& objective = dynamic_cast<ObjectiveOf<T>&>(parts.objective);
+  require_training_memory(sizes_of(objective, parts, options, steps));
+  return std::make_unique<TypedStepEngine<T>>(objective, parts, options, steps.most);
+}
+
+}  // namespace
+
+std::unique_ptr<StepEngine> make_step_engine(const StepEngineParts& parts,
+                                             const TrainOptions& options, const StepRange& steps) {
+  return parts.objective.type() == ElementType::f64 ? engine_of<double>(parts, options, steps)
+                                                    : engine_of<float>(parts, options, steps);
+}
+
+}  // namespace rubato

@@ -1,0 +1,106 @@
+#include "step_taker.hpp"
+
+#include <span>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "loop/train/checks/checked_parts.hpp"
+#include "loop/train/checks/checked_rates.hpp"
+#include "place.hpp"
+
+namespace rubato {
+
+namespace {
+
+// What the schedule counts.
+TrainingProgress progress_of(const Walk& walk, std::int64_t dataset_size) {
+  return {.epochs = walk.epoch().value(),
+          .epoch_samples = walk.epoch_samples(),
+          .dataset_size = dataset_size,
+          .steps = walk.step().value(),
+          .samples = walk.samples(),
+          .iterations = walk.iterations()};
+}
+
+// Those of a step that has not been taken.
+StepSettings settings_of(const NextStep& next, Training& training, const Listeners& listeners) {
+  StepSettings settings{.epoch = next.epoch};
+  if (listeners.any_wants_gradients(next.plan)) {
+    settings.inspect = [&](std::span<const NamedArray> gradients) {
+      listeners.ask([&](Observer& observer) {
+        if (!observer.wants_gradients(next.plan)) return;
+        observer.on_gradients(training, next.plan, gradients);
+      });
+    };
+  }
+  settings.on_fault = [&](const StepPlan& attempted, std::span<const FaultRecord> faults,
+                          std::int64_t cores_left) {
+    listeners.ask(
+        [&](Observer& observer) { observer.on_fault(training, attempted, faults, cores_left); });
+  };
+  return settings;
+}
+
+}  // namespace
+
+StepTaker::StepTaker(Objective& objective, Workers& workers, const TrainOptions& options,
+                     const StepRange& steps)
+    : options_(options),
+      rule_(options.rules.make(options.rule)),
+      schedule_(schedule_of(options)),
+      engine_(make_step_engine({objective, workers, *rule_}, options, steps)),
+      noise_(options.groups.size() + 1),
+      order_(objective.samples(), options.minibatch_size, options.seed, options.sampler) {}
+
+StepRecord StepTaker::run(const NextStep& next, const Walk& walk, Training& training,
+                          const Listeners& listeners, std::function<void()> before_change) {
+  const StepPlan& plan = next.plan;
+  order_.prepare(next.epoch, plan);
+  const double factor = schedule_->factor(
+      position_of(progress_of(walk, training.objective().samples()), options_.schedule_unit));
+  require_applicable(factor, options_.own_schedule ? "of your own" : options_.schedule,
+                     place_of(next.epoch, plan.index));
+  StepSettings settings = settings_of(next, training, listeners);
+  settings.base_learning_rate = own_rate_.value_or(options_.learning_rate) * factor;
+  settings.before_change = std::move(before_change);
+  const StepOutcome outcome = engine_->run(plan, order_, settings);
+  StepRecord record{.epoch = next.epoch,
+                    .plan = plan,
+                    .assignment = options_.assignment,
+                    .scale = static_cast<double>(plan.batch_size) /
+                             static_cast<double>(options_.reference_batch_size),
+                    .learning_rate = outcome.learning_rate,
+                    .gain = outcome.gain,
+                    .iterations = walk.iterations() + (outcome.applied ? outcome.gain : 0),
+                    .gradient_norm = outcome.gradient_norm,
+                    .loss = outcome.loss,
+                    .applied = outcome.applied,
+                    .loss_scale = outcome.loss_scale,
+                    .skipped = outcome.skipped,
+                    .time = next.time,
+                    .decision_inputs = next.decision_inputs,
+                    .minibatches = {outcome.minibatches.begin(), outcome.minibatches.end()},
+                    .seconds = outcome.seconds};
+  record.plan.cores = outcome.cores;
+  if (options_.log_noise && outcome.applied) {
+    noise_.measure(outcome, options_.minibatch_size, record);
+  }
+  return record;
+}
+
+void StepTaker::set_learning_rate(double rate) {
+  require_applicable_rate(rate);
+  own_rate_ = rate;
+}
+
+void StepTaker::visit_state(StateVisitor& state) {
+  engine_->visit_state(state);
+  state.numbers("rule", *rule_, fmt::format("rule {}", rule_->name()));
+  state.numbers("schedule", *schedule_, "the schedule");
+  noise_.visit_state(state);
+  state.optional("own_learning_rate", own_rate_);
+  if (state.loading() && own_rate_) require_applicable_rate(*own_rate_);
+}
+
+}  // namespace rubato

@@ -1,0 +1,54 @@
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include <rubato/base/state.hpp>
+#include <rubato/loop/trainer.hpp>
+#include <rubato/steps/walk.hpp>
+
+#include "loop/train/gradient/noise_meter.hpp"
+#include "loop/train/observers/listeners.hpp"
+#include "step_engine.hpp"
+
+namespace rubato {
+
+/// Takes the steps of a walk: the schedule and the rule, the step engine, the meter of the noise,
+/// and what is recorded of all of them.
+class StepTaker {
+ public:
+  /// What is given here outlives it. Throws Error as make_step_engine() does.
+  StepTaker(Objective& objective, Workers& workers, const TrainOptions& options,
+            const StepRange& steps);
+
+  /// The step that comes next in `walk`, which is still to take it. `before_change` as in
+  /// StepSettings. Throws what the objective throws, and Error for a rate that cannot be applied.
+  [[nodiscard]] StepRecord run(const NextStep& next, const Walk& walk, Training& training,
+                               const Listeners& listeners, std::function<void()> before_change);
+
+  [[nodiscard]] LrSchedule& schedule() const { return *schedule_; }
+  /// Takes the place of TrainOptions::learning_rate. Throws Error for one that is out of its range.
+  void set_learning_rate(double rate);
+  /// Where it is measured.
+  [[nodiscard]] std::optional<double> noise_scale() const {
+    return options_.log_noise ? noise_.noise_scale() : std::nullopt;
+  }
+  [[nodiscard]] std::int64_t gradient_buffers() const { return engine_->gradient_buffers(); }
+  void visit_state(StateVisitor& state);
+
+ private:
+  const TrainOptions& options_;
+  std::unique_ptr<Rule> rule_;
+  std::unique_ptr<LrSchedule> schedule_;
+  std::unique_ptr<StepEngine> engine_;
+  NoiseMeter noise_;
+  SampleOrder order_;
+  // That an observer has set.
+  std::optional<double> own_rate_;
+};
+
+}  // namespace rubato

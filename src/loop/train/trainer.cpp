@@ -1,0 +1,472 @@
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <limits>
+#include <utility>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include <rubato/base/error.hpp>
+#include <rubato/loop/trainer.hpp>
+
+#include "base/core/system/stopwatch.hpp"
+#include "configuration.hpp"
+#include "loop/train/checks/binding.hpp"
+#include "loop/train/checks/checked_objective.hpp"
+#include "loop/train/checks/checked_parts.hpp"
+#include "loop/train/observers/listeners.hpp"
+#include "loop/train/records/result_state.hpp"
+#include "loop/train/step/place.hpp"
+#include "loop/train/step/running_epoch.hpp"
+#include "loop/train/step/step_taker.hpp"
+#include "trainer_stage.hpp"
+
+namespace rubato {
+
+namespace {
+
+// `step` was neither applied nor skipped.
+Diverged divergence_of(const StepRecord& step, const Objective& objective, std::string_view rule) {
+  if (step.loss_scale) {
+    return {fmt::format("the loss scale fell below {}: step after step overflowed",
+                        objective.loss_scale()->smallest),
+            step, rule};
+  }
+  return {std::isfinite(step.loss) ? "the gradient became infinite or NaN"
+                                   : "the loss became " + in_words(step.loss),
+          step, rule};
+}
+
+// Why training ends where its source does, for TrainResult::stopped.
+std::string reason_of(const SourceEnd& end, const StepSource& source, const Budget& budget,
+                      std::int64_t steps) {
+  switch (end.cause) {
+    case SourceEnd::Cause::out_of_devices:
+      return std::string(kOutOfDevices);
+    case SourceEnd::Cause::budget:
+      return reached(budget, {.time = end.time});
+    default:
+      return fmt::format("the {} ended after {} steps",
+                         source.trace() != nullptr ? "trace" : "source of the steps", steps);
+  }
+}
+
+}  // namespace
+
+Diverged::Diverged(std::string_view what, const StepRecord& step, std::string_view rule)
+    : Error(fmt::format("{} at {} (batch {}, rule {}, lr {:.6g}){}", what,
+                        place_of(step.epoch, step.plan.index), step.plan.batch_size, rule,
+                        step.learning_rate, step.applied ? "" : "; the step was not applied")),
+      step_(step) {}
+
+class Trainer::Implementation final : public Training {
+ public:
+  Implementation(std::unique_ptr<Objective> objective, std::unique_ptr<StepSource> source,
+                 TrainOptions options)
+      : source_(checked_source(std::move(source))),
+        options_(options_for(*source_, std::move(options))),
+        objective_(checked_objective(std::move(objective))),
+        walk_(*source_, plan_options(*objective_, options_), options_.budget),
+        trace_(checked_trace(*source_, *objective_, options_)),
+        workers_(options_.dealing == Dealing::in_turns ? 1 : options_.threads),
+        steps_(*objective_, workers_, options_, steps_to_come(*source_, walk_)),
+        configuration_(configuration_of(options_, *objective_)) {}
+
+  TrainResult fit() {
+    stage_.require_idle("fit()");
+    stage_.require_usable("fit()");
+    require_trainable(*objective_, options_, steps_.schedule());
+    pausing_ = false;
+    stage_.begin_fit();
+    try {
+      train();
+    } catch (const std::exception& error) {
+      end_by(error.what());
+      throw;
+    } catch (...) {
+      end_by("an exception that is no std::exception");
+      throw;
+    }
+    stage_.end_fit();
+    return result_;
+  }
+
+  const TrainOptions& options() const override { return options_; }
+  const TrainResult& result() const override { return result_; }
+  const std::vector<NamedArray>& parameters() const override { return objective_->parameters(); }
+  const std::vector<NamedArray>& buffers() const override { return objective_->buffers(); }
+  Objective& objective() const override { return *objective_; }
+  Workers& workers() const override { return workers_; }
+  std::int64_t gradient_buffers() const { return steps_.gradient_buffers(); }
+  void add_observer(std::shared_ptr<Observer> observer, std::optional<std::string> name) {
+    stage_.require_idle("add_observer()");
+    listeners_.add(*this, std::move(observer), std::move(name));
+  }
+  void stop(std::string reason) override {
+    if (stopped()) return;
+    result_.stopped = reason.empty() ? "stopped" : std::move(reason);
+  }
+  void pause() override { pausing_ = true; }
+  void set_learning_rate(double rate) override { steps_.set_learning_rate(rate); }
+  bool has_state() const { return stage_.has_state(); }
+  State state() const override {
+    stage_.require_state();
+    return state_of(*this);
+  }
+  void load(const State& state);
+  // Of the two that call it, state() and load().
+  void visit_state(StateVisitor& state);
+
+ private:
+  // fit() throws.
+  void end_by(std::string_view what) {
+    stage_.broken_by("fit()", fmt::format("the update at {} was ended in its middle by '{}'",
+                                          place_of(walk_.epoch(), walk_.step()), what));
+  }
+
+  void train() {
+    try_out();
+    while (!pausing_ && (epoch_ || begin_epoch())) {
+      train_epoch();
+      if (!pausing_) end_epoch();
+    }
+  }
+
+  void go_on(bool in_epoch, const std::optional<EpochPart>& part);
+
+  // Finds what cannot work before anything is trained.
+  void try_out() {
+    if (tried_out_) return;
+    tried_out_ = true;
+    objective_->try_out(options_.minibatch_size);
+    // What the last minibatch has, where it is not whole.
+    const std::int64_t rest = walk_.progress().samples_left.value_or(0) % options_.minibatch_size;
+    if (rest > 0) objective_->try_out(rest);
+  }
+
+  [[nodiscard]] bool stopped() const { return !result_.stopped.empty(); }
+
+  // Whether there is one.
+  bool begin_epoch() {
+    if (walk_.epoch().value() >= options_.epochs) return false;
+    // The step that reached the budget may have taken all samples of several epochs.
+    if (stopped() && !(walk_.budget_is_reached() && walk_.has_all_samples())) return false;
+    // One that has all its samples already needs no further step.
+    if (walk_.has_ended()) {
+      end_by_source();
+      return false;
+    }
+    epoch_.emplace(walk_, trace_);
+    epoch_->add_loss(walk_.epoch_samples(), last_loss_);
+    return true;
+  }
+
+  // There is no further step.
+  void end_by_source() {
+    const SourceEnd end = walk_.end();
+    stop(reason_of(end, *source_, options_.budget, result_.steps));
+    ended_by_source_ = true;
+    result_.out_of_devices = end.cause == SourceEnd::Cause::out_of_devices;
+    if (end.time) result_.time = end.time;
+  }
+
+  // What is left of its steps, until somebody wants to stop or pause.
+  void train_epoch() {
+    FirstException of_observers;
+    listeners_.tell(of_observers,
+                    [&](Observer& observer) { observer.on_epoch_begin(*this, epoch_->start()); });
+    of_observers.rethrow();
+    Stopwatch stopwatch;
+    while (!stopped() && !pausing_ && walk_.next() != nullptr) {
+      const NextStep& next = *walk_.next();
+      try {
+        last_step_ =
+            steps_.run(next, walk_, *this, listeners_, [this] { stage_.set_whole(false); });
+      } catch (const HostLost&) {
+        result_.stopped.clear();
+        if (!regroup_due()) throw;
+        // The step is as if it had not been: the hosts that are left redo it.
+        pausing_ = true;
+        break;
+      } catch (...) {
+        // Nor does what an observer wished in a step that is none.
+        result_.stopped.clear();
+        throw;
+      }
+      const StepRecord& step = last_step_;
+      if (step.applied || step.skipped) {
+        if (std::string reason = walk_.reached_with(step.gain); !reason.empty()) stop(reason);
+      }
+      listeners_.tell(of_observers, [&](Observer& observer) { observer.on_step(*this, step); });
+      if (!step.applied && !step.skipped) {
+        result_.stopped.clear();
+        of_observers.rethrow();
+        throw divergence_of(step, *objective_, options_.rule);
+      }
+      count(step);
+      if (options_.hosts != nullptr) options_.hosts->tell_steps(result_.steps);
+      const double seconds = stopwatch.lap();
+      epoch_->add_seconds(seconds);
+      result_.train_seconds += seconds;
+      stage_.set_whole(true);
+      of_observers.keep_of([this] { result_.part = walk_.part(epoch_->whole_steps()); });
+      of_observers.rethrow();
+      let_observers_look();
+      if (regroup_due()) pausing_ = true;
+    }
+  }
+
+  [[nodiscard]] bool regroup_due() const {
+    return options_.hosts != nullptr && options_.hosts->regroup_due();
+  }
+
+  // A step that has been taken.
+  void count(const StepRecord& step) {
+    if (step.skipped) ++result_.skipped_steps;
+    const bool counts = !step.skipped || std::isfinite(step.loss);
+    last_loss_ = counts ? step.loss : std::numeric_limits<double>::quiet_NaN();
+    const std::int64_t before = walk_.epoch_samples();
+    walk_.take(step.gain, steps_.noise_scale());
+    epoch_->add_loss(walk_.epoch_samples() - before, last_loss_);
+    tell_result();
+    result_.time = walk_.time();
+  }
+
+  // How far the walk has come.
+  void tell_result() {
+    result_.epochs = walk_.epoch().value();
+    result_.steps = walk_.step().value();
+    result_.samples = walk_.samples();
+    result_.iterations = walk_.iterations();
+  }
+
+  void end_epoch() {
+    const Stopwatch stopwatch;
+    if (!stopped() && walk_.has_ended()) end_by_source();
+    EpochRecord record{.epoch = walk_.epoch(),
+                       .steps = walk_.epoch_steps(),
+                       .samples = walk_.epoch_samples(),
+                       .train_loss = epoch_->mean_loss(),
+                       .test = {},
+                       .train_seconds = epoch_->train_seconds()};
+    if (objective_->has_test()) {
+      record.test = objective_->test(
+          workers_, evaluation_options(options_),
+          fmt::format(" of the test data after epoch {}", record.epoch.value() + 1));
+    }
+    for (const OwnMetric& metric : options_.metrics) {
+      const std::optional<double> value = metric.value(*this, record);
+      if (value) record.metrics.push_back({.name = metric.name, .value = *value});
+    }
+    record.time = result_.time;
+    record.test_seconds = stopwatch.seconds();
+    const std::optional<EpochPart> part = walk_.part(epoch_->whole_steps());
+    record.whole = !part;
+    if (const auto metric = value_of(options_.watch, record)) tell_schedule(*metric);
+
+    // From here on the epoch has ended, whatever observers say to it.
+    result_.part = part;
+    epoch_.reset();
+    walk_.end_epoch(record.whole);
+    tell_result();
+    FirstException of_observers;
+    if (record.test) {
+      note_test(*record.test);
+      listeners_.tell(of_observers,
+                      [&](Observer& observer) { observer.on_evaluate(*this, record); });
+    }
+    listeners_.tell(of_observers, [&](Observer& observer) { observer.on_epoch(*this, record); });
+    of_observers.rethrow();
+    if (record.test && !std::isfinite(record.test->loss)) {
+      throw Diverged("the test loss became " + in_words(record.test->loss), last_step_,
+                     options_.rule);
+    }
+    let_observers_look();
+  }
+
+  // All or nothing of it.
+  void tell_schedule(double metric) {
+    LrSchedule& schedule = steps_.schedule();
+    const std::vector<double> before = numbers_of(schedule);
+    stage_.set_whole(false);
+    try {
+      schedule.observe(metric);
+    } catch (...) {
+      load_numbers(schedule, before, "the schedule");
+      stage_.set_whole(true);
+      throw;
+    }
+    stage_.set_whole(true);
+  }
+
+  // Everybody has heard of the step or the epoch.
+  void let_observers_look() {
+    FirstException of_observers;
+    stage_.between_steps([&] {
+      listeners_.tell(of_observers, [&](Observer& observer) { observer.between_steps(*this); });
+    });
+    of_observers.rethrow();
+  }
+
+  void note_test(const Evaluation& test) {
+    result_.final_test = test;
+    if (test.accuracy) {
+      result_.best_test_accuracy = std::max(result_.best_test_accuracy.value_or(0), *test.accuracy);
+    }
+  }
+
+  std::unique_ptr<StepSource> source_;
+  TrainOptions options_;
+  std::unique_ptr<Objective> objective_;
+  Walk walk_;
+  // Of the source's trace, where it follows one.
+  std::optional<Planner> trace_;
+  // Mutable, as whoever may read a training may use its threads.
+  mutable Workers workers_;
+  StepTaker steps_;
+  // What states are bound to.
+  std::string configuration_;
+  Listeners listeners_;
+  TrainResult result_;
+  // The mean of the last step, which an epoch that it goes on in begins with; not a number where
+  // the step does not count.
+  double last_loss_ = 0;
+  std::optional<RunningEpoch> epoch_;
+  bool tried_out_ = false;
+  bool pausing_ = false;
+  TrainerStage stage_;
+  // Whether TrainResult::stopped is the source's.
+  bool ended_by_source_ = false;
+  StepRecord last_step_;
+};
+
+void Trainer::Implementation::load(const State& state) {
+  stage_.require_idle("load_state()");
+  stage_.require_usable("load_state()");
+  if (result_.steps > 0 || epoch_) {
+    throw Error(
+        fmt::format("load_state() was called after {} steps; accepted: before anything is trained "
+                    "or loaded",
+                    result_.steps));
+  }
+  // Until all of it is there, there is none.
+  stage_.set_whole(false);
+  try {
+    rubato::load_state(*this, state);
+  } catch (...) {
+    stage_.broken_by("load_state()", "load_state() has thrown");
+    throw;
+  }
+  stage_.set_whole(true);
+}
+
+void Trainer::Implementation::visit_state(StateVisitor& state) {
+  if (state.loading()) result_ = {};
+  require_same_configuration(state.bound("configuration", configuration_), configuration_);
+  for (const NamedArray& array : parameters()) visit_array(state, "parameter.", array);
+  for (const NamedArray& array : buffers()) visit_array(state, "buffer.", array);
+  steps_.visit_state(state);
+
+  visit_result(state, result_);
+  bind_data(state, *objective_);
+  bool in_epoch = epoch_.has_value();
+  walk_.visit_state(state, in_epoch, steps_.noise_scale());
+  if (walk_.planner().carries()) state.value("carried.loss", last_loss_);
+  state.flag("ended_by_source", ended_by_source_);
+  std::optional<EpochPart> part = in_epoch ? std::nullopt : result_.part;
+  visit_part(state, part);
+  if (state.loading()) go_on(in_epoch, part);
+  if (epoch_) epoch_->visit_state(state);
+  if (state.loading()) result_.part = epoch_ ? walk_.part(epoch_->whole_steps()) : part;
+  listeners_.visit_state(state, *this);
+}
+
+// From what has been loaded; `part` is that of an epoch that was evaluated although it is not
+// whole.
+void Trainer::Implementation::go_on(bool in_epoch, const std::optional<EpochPart>& part) {
+  tell_result();
+  result_.time = walk_.time();
+  // What its source has ended goes on where the source does.
+  if (std::exchange(ended_by_source_, false)) {
+    result_.stopped.clear();
+    if (walk_.has_ended()) end_by_source();
+  }
+  const std::int64_t begun = result_.epochs + (in_epoch ? 1 : 0);
+  if (options_.epochs < begun) {
+    throw Error(
+        fmt::format("{} epochs are asked for, but epoch {} has begun; accepted: at least {}",
+                    options_.epochs, begun, begun));
+  }
+  if (result_.stopped.empty() && trace_) {
+    require_same_epochs(*trace_, walk_, part.has_value());
+  } else if (result_.stopped.empty() && part) {
+    throw Error(
+        fmt::format("{}: epoch {} of the run ended before this step, and now it goes on; accepted: "
+                    "a source that ends there, too",
+                    source_->where(walk_.step()), result_.epochs + 1));
+  }
+  if (in_epoch) epoch_.emplace(walk_, trace_);
+}
+
+Trainer::Trainer(std::unique_ptr<Objective> objective, std::unique_ptr<StepSource> source,
+                 TrainOptions options)
+    : implementation_(std::make_unique<Implementation>(std::move(objective), std::move(source),
+                                                       std::move(options))) {}
+Trainer::Trainer(std::unique_ptr<Objective> objective, Trace trace, TrainOptions options)
+    : Trainer(std::move(objective), std::make_unique<TraceSource>(std::move(trace)),
+              std::move(options)) {}
+Trainer::~Trainer() = default;
+Trainer::Trainer(Trainer&&) noexcept = default;
+Trainer& Trainer::operator=(Trainer&&) noexcept = default;
+
+Trainer::Implementation& Trainer::own() const {
+  if (implementation_ == nullptr) {
+    throw Error("a trainer was used that was moved from; accepted: the one that it was moved to");
+  }
+  return *implementation_;
+}
+void Trainer::add_observer(std::shared_ptr<Observer> observer) {
+  own().add_observer(std::move(observer), std::nullopt);
+}
+void Trainer::add_observer(std::shared_ptr<Observer> observer, std::string name) {
+  own().add_observer(std::move(observer), std::move(name));
+}
+bool Trainer::has_state() const {
+  return own().has_state();
+}
+State Trainer::state() const {
+  return own().state();
+}
+void Trainer::load_state(const State& state) {
+  own().load(state);
+}
+TrainResult Trainer::fit() {
+  return own().fit();
+}
+const std::vector<NamedArray>& Trainer::parameters() const {
+  return own().parameters();
+}
+const std::vector<NamedArray>& Trainer::buffers() const {
+  return own().buffers();
+}
+const TrainResult& Trainer::result() const {
+  return own().result();
+}
+const TrainOptions& Trainer::options() const {
+  return own().options();
+}
+Objective& Trainer::objective() const {
+  return own().objective();
+}
+Workers& Trainer::workers() const {
+  return own().workers();
+}
+int Trainer::threads() const {
+  return own().options().threads;
+}
+std::int64_t Trainer::gradient_buffers() const {
+  return own().gradient_buffers();
+}
+
+}  // namespace rubato

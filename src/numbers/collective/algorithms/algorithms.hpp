@@ -1,0 +1,36 @@
+#pragma once
+
+#include <vector>
+
+#include "numbers/collective/schedule.hpp"
+
+namespace rubato::algorithms {
+
+/// The first half of an all-reduce. What a rank has not sent away it has summed in the end.
+///
+/// Mirrored: the second half is the first one backwards, with copies in the place of additions. Not
+/// mirrored: every rank has the whole sum already.
+struct Reduction {
+  std::vector<TransferPhase> phases;
+  bool mirrored = true;
+};
+
+[[nodiscard]] Reduction sequential(Rank ranks, std::int64_t length);
+[[nodiscard]] Reduction ring(Rank ranks, std::int64_t length);
+[[nodiscard]] Reduction recursive_doubling(Rank ranks, std::int64_t length);
+[[nodiscard]] Reduction halving_doubling(Rank ranks, std::int64_t length);
+[[nodiscard]] Reduction binary_tree(Rank ranks, std::int64_t length);
+[[nodiscard]] Reduction double_binary_tree(Rank ranks, std::int64_t length);
+
+/// Adds a transfer, unless it is empty.
+void put(TransferPhase& phase, const Transfer& transfer);
+
+/// The transfers of a phase backwards, as copies.
+[[nodiscard]] TransferPhase mirror_of(const TransferPhase& phase);
+
+/// Phases in which the elements [begin, end) of all ranks go up a tree. parent[r] is r's parent, -1
+/// at the root. A rank receives from one child in a phase.
+[[nodiscard]] std::vector<TransferPhase> up_a_tree(const std::vector<Rank>& parent,
+                                                   std::int64_t begin, std::int64_t end);
+
+}  // namespace rubato::algorithms

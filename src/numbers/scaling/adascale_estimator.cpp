@@ -1,0 +1,119 @@
+#include <algorithm>
+#include <cmath>
+
+#include <fmt/format.h>
+
+#include <rubato/base/error.hpp>
+#include <rubato/numbers/adascale_estimator.hpp>
+
+#include "base/core/check.hpp"
+
+namespace rubato {
+
+namespace {
+
+// Below it, a variance is taken for rounding errors of identical gradients.
+constexpr double kSmallestVariance = 1e-6;
+// Minibatches by which the default smoothing is reckoned.
+constexpr double kMemory = 1000;
+
+double gain_of(double signal, double variance, double scale) {
+  return (variance + signal) / (variance / scale + signal);
+}
+
+bool all_finite(std::span<const GradientNorms> groups) {
+  return std::all_of(groups.begin(), groups.end(), [](const GradientNorms& norms) {
+    return std::isfinite(norms.minibatch_square) && std::isfinite(norms.mean_square);
+  });
+}
+
+}  // namespace
+
+AdaScaleEstimator::AdaScaleEstimator(const AdaScaleOptions& options, std::size_t groups)
+    : options_(options), averages_(groups) {
+  if (options.smoothing && !(*options.smoothing >= 0 && *options.smoothing < 1)) {
+    throw Error(fmt::format("AdaScale's smoothing {}: accepted are values from 0 to below 1",
+                            *options.smoothing));
+  }
+}
+
+void AdaScaleEstimator::update(std::span<const GradientNorms> groups, std::int64_t minibatches,
+                               double scale) {
+  if (minibatches < 2) return;
+  take_in(groups, static_cast<double>(minibatches), scale, smoothing(minibatches));
+}
+
+void AdaScaleEstimator::update_from_pair(std::span<const GradientNorms> groups, double scale) {
+  // Two minibatches make a batch of twice the scale. New in it is one of them.
+  take_in(groups, 2, 2 * scale, smoothing(1));
+}
+
+void AdaScaleEstimator::take_in(std::span<const GradientNorms> groups, double count, double scale,
+                                double smooth) {
+  RUBATO_CHECK(groups.size() == averages_.size(), "AdaScale is told of every parameter group");
+  if (!all_finite(groups)) {
+    ++skipped_;
+    return;
+  }
+  for (std::size_t i = 0; i < groups.size(); ++i) {
+    const NoiseEstimate estimate = NoiseEstimate::of(groups[i], count);
+    // A batch of scale 1 holds minibatches / scale of them.
+    const double variance = std::max(estimate.variance * scale / count, kSmallestVariance);
+    averages_[i].signal.add(std::max(estimate.signal, 0.0), smooth, options_.averaging);
+    averages_[i].variance.add(variance, smooth, options_.averaging);
+  }
+  measured_ = true;
+}
+
+void AdaScaleEstimator::change_scale(double from, double to) {
+  if (options_.rescale_variance) rescale_variance(from / to);
+}
+
+void AdaScaleEstimator::rescale_variance(double factor) {
+  for (Averages& averages : averages_) averages.variance.rescale(factor);
+}
+
+void AdaScaleEstimator::add_group() {
+  averages_.emplace_back();
+}
+
+double AdaScaleEstimator::gain(double scale) const {
+  if (!measured_) return std::min(1.0, scale);
+  double signal = 0;
+  double variance = 0;
+  for (const Averages& averages : averages_) {
+    signal += averages.signal.value();
+    variance += averages.variance.value();
+  }
+  return gain_of(signal, variance, scale);
+}
+
+double AdaScaleEstimator::gain(double scale, std::size_t group) const {
+  const Averages& averages = averages_.at(group);
+  // A group that was added after the last step has not been measured.
+  if (averages.variance.value() == 0) return std::min(1.0, scale);
+  return gain_of(averages.signal.value(), averages.variance.value(), scale);
+}
+
+double AdaScaleEstimator::squared_gradient(std::size_t group) const {
+  return averages_.at(group).signal.value();
+}
+
+double AdaScaleEstimator::variance(std::size_t group) const {
+  return averages_.at(group).variance.value();
+}
+
+double AdaScaleEstimator::smoothing(std::int64_t minibatches) const {
+  return options_.smoothing.value_or(std::max(1 - static_cast<double>(minibatches) / kMemory, 0.0));
+}
+
+void AdaScaleEstimator::visit_state(NumberVisitor& numbers) {
+  numbers.flag(measured_);
+  numbers.count(skipped_);
+  for (Averages& averages : averages_) {
+    averages.signal.visit_state(numbers);
+    averages.variance.visit_state(numbers);
+  }
+}
+
+}  // namespace rubato

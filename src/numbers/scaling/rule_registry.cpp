@@ -1,0 +1,156 @@
+#include <array>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include <rubato/base/error.hpp>
+#include <rubato/base/parse.hpp>
+#include <rubato/base/spec.hpp>
+#include <rubato/numbers/rule.hpp>
+
+#include "numbers/scaling/rules/adascale_rule.hpp"
+#include "numbers/scaling/rules/constant_rule.hpp"
+#include "numbers/scaling/rules/lbsgd_rule.hpp"
+#include "numbers/scaling/rules/linear_momentum_rule.hpp"
+#include "numbers/scaling/rules/linear_rule.hpp"
+#include "numbers/scaling/rules/ramp_rule.hpp"
+#include "numbers/scaling/rules/root_rule.hpp"
+
+namespace rubato {
+
+namespace {
+
+constexpr std::int64_t kMostRampSteps = 1'000'000'000;
+
+constexpr std::array<Choice<Averaging>, 2> kAveragings{
+    {{Averaging::debiased, "debiased"}, {Averaging::mean_first, "mean-first"}}};
+
+template <class R>
+std::unique_ptr<Rule> make_plain(Spec& /*arguments*/) {
+  return std::make_unique<R>();
+}
+
+std::unique_ptr<Rule> make_adascale(Spec& spec) {
+  AdaScaleOptions options;
+  options.smoothing = spec.real("smoothing", Unset{"max(1 - N/1000, 0)"}, kBelowOne);
+  options.averaging = spec.choice("averaging", options.averaging, kAveragings);
+  if (options.smoothing == 0.0) {
+    spec.refuse("averaging", "does nothing with smoothing=0; accepted: a smoothing above 0");
+  }
+  options.rescale_variance = spec.flag("rescale-variance", options.rescale_variance);
+  return std::make_unique<AdaScaleRule>(options);
+}
+
+std::unique_ptr<Rule> make_lbsgd(Spec& spec) {
+  LbsgdOptions options;
+  options.warmup = spec.choice("warmup", options.warmup, kLbsgdWarmups);
+  options.warmup_epochs = spec.real("epochs", options.warmup_epochs, kNotNegative);
+  options.begin_epoch = spec.real("begin-epoch", options.begin_epoch, kNotNegative);
+  options.updates_per_epoch =
+      spec.real("updates-per-epoch", Unset{"epoch / --ref-batch"}, kPositive).value_or(0);
+  if (options.warmup == LbsgdWarmup::lars) {
+    for (const auto* key : {"epochs", "begin-epoch", "updates-per-epoch"}) {
+      spec.refuse(key,
+                  "does nothing with warmup=lars, which has factors of the layers instead; "
+                  "accepted: with warmup=linear, power2 or sqrt");
+    }
+  } else if (options.warmup_epochs == 0) {
+    for (const auto* key : {"warmup", "begin-epoch", "updates-per-epoch"}) {
+      spec.refuse(key, "does nothing with epochs=0; accepted: with epochs above 0");
+    }
+  }
+  return std::make_unique<LbsgdRule>(options);
+}
+
+struct BuiltinRule {
+  std::string_view name;
+  std::string_view help;
+  std::unique_ptr<Rule> (*make)(Spec& arguments);
+};
+
+constexpr std::array<BuiltinRule, 6> kRules{
+    {{"constant", "lr, whatever the batch size", make_plain<ConstantRule>},
+     {"linear", "S lr (Goyal et al. 2017)", make_plain<LinearRule>},
+     {"root", "sqrt(S) lr (Krizhevsky 2014)", make_plain<RootRule>},
+     {"linear-momentum",
+      "S lr by a sum of gradients in the place of their mean, so that momentum needs no correction "
+      "when the batch changes (Lin et al. 2019)",
+      make_plain<LinearMomentumRule>},
+     {"adascale",
+      "gain(S) lr, 1 <= gain <= S, as the noise of the gradients says (Johnson et al. 2020); N is "
+      "the number of minibatches of a step",
+      make_adascale},
+     {"lbsgd",
+      "from lr to S lr by a warm-up over reference batches, or lr times a factor of each layer's "
+      "own (warmup=lars): MXNet's large-batch SGD",
+      make_lbsgd}}};
+
+}  // namespace
+
+RuleRegistry::RuleRegistry() {
+  rows_.reserve(kRules.size());
+  for (const BuiltinRule& rule : kRules) {
+    rows_.push_back(
+        {.name = std::string(rule.name), .help = std::string(rule.help), .make = rule.make});
+  }
+}
+
+void RuleRegistry::add(std::string name, Maker maker, std::string help) {
+  for (const Row& row : rows_) {
+    if (row.name == name) throw Error(fmt::format("there is a rule '{}' already", name));
+  }
+  rows_.push_back({.name = std::move(name), .help = std::move(help), .make = std::move(maker)});
+}
+
+void RuleRegistry::add(const std::string& name, Factor factor, std::string help) {
+  add(name, Maker([name, factor = std::move(factor)](Spec& /*arguments*/) {
+        return std::make_unique<FunctionRule>(name, factor);
+      }),
+      std::move(help));
+}
+
+std::vector<std::string_view> RuleRegistry::names() const {
+  return row_names(rows_);
+}
+
+std::vector<Strategy> RuleRegistry::strategies() const {
+  return strategies_of(rows_, read);
+}
+
+std::unique_ptr<Rule> RuleRegistry::read(const Row& row, Spec& arguments) {
+  std::unique_ptr<Rule> rule = row.make ? row.make(arguments) : nullptr;
+  if (rule == nullptr) {
+    throw Error(fmt::format("nothing makes rule '{}'; accepted: a maker that gives a rule",
+                            arguments.name()));
+  }
+  if (!rule->follows_batch_size()) {
+    arguments.refuse("ramp",
+                     "does nothing where the rate does not change with the batch size; "
+                     "accepted: with another rule");
+    return rule;
+  }
+  const auto ramp = arguments.whole("ramp", Unset{"at once"}, 1, kMostRampSteps);
+  if (ramp) rule = std::make_unique<RampRule>(std::move(rule), *ramp);
+  return rule;
+}
+
+std::unique_ptr<Rule> RuleRegistry::make(std::string_view spec) const {
+  Spec arguments(spec);
+  std::unique_ptr<Rule> rule = read(find_row("rule", arguments.name(), rows_), arguments);
+  arguments.finish();
+  return rule;
+}
+
+std::unique_ptr<Rule> make_rule(std::string_view spec) {
+  return RuleRegistry().make(spec);
+}
+
+std::vector<std::string_view> rule_names() {
+  return row_names(kRules);
+}
+
+std::vector<Strategy> rules() {
+  return RuleRegistry().strategies();
+}
+
+}  // namespace rubato

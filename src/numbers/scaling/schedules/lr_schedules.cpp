@@ -1,0 +1,121 @@
+#include "lr_schedules.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <numbers>
+
+#include <fmt/format.h>
+
+#include <rubato/base/error.hpp>
+
+namespace rubato {
+
+namespace {
+
+double positive(double value, const char* what) {
+  if (value > 0 && std::isfinite(value)) return value;
+  throw Error(fmt::format("{} {}: accepted are values above 0", what, value));
+}
+
+double share(double value, const char* what) {
+  if (value >= 0 && value <= 1) return value;
+  throw Error(fmt::format("{} {}: accepted are values from 0 to 1", what, value));
+}
+
+}  // namespace
+
+ConstantSchedule::ConstantSchedule(double value) : value_(value) {
+  if (!(value >= 0) || !std::isfinite(value)) {
+    throw Error(fmt::format("constant schedule {}: accepted are values of at least 0", value));
+  }
+}
+
+double ConstantSchedule::factor(double) const {
+  return value_;
+}
+
+StepSchedule::StepSchedule(double every, double gamma)
+    : every_(positive(every, "length of a step")), gamma_(positive(gamma, "gamma")) {}
+
+double StepSchedule::factor(double position) const {
+  return std::pow(gamma_, std::floor(position / every_));
+}
+
+MultiStepSchedule::MultiStepSchedule(std::vector<double> milestones, double gamma)
+    : milestones_(std::move(milestones)), gamma_(positive(gamma, "gamma")) {
+  if (!std::is_sorted(milestones_.begin(), milestones_.end())) {
+    throw Error("the milestones of a multi-step schedule must ascend");
+  }
+}
+
+double MultiStepSchedule::factor(double position) const {
+  const auto passed = std::upper_bound(milestones_.begin(), milestones_.end(), position);
+  return std::pow(gamma_, static_cast<double>(passed - milestones_.begin()));
+}
+
+PolynomialSchedule::PolynomialSchedule(double total, double power, double floor)
+    : total_(positive(total, "total")),
+      power_(positive(power, "power")),
+      floor_(share(floor, "floor")) {}
+
+double PolynomialSchedule::factor(double position) const {
+  const double left = std::max(0.0, 1 - position / total_);
+  return floor_ + (1 - floor_) * std::pow(left, power_);
+}
+
+CosineSchedule::CosineSchedule(double total, double floor)
+    : total_(positive(total, "total")), floor_(share(floor, "floor")) {}
+
+double CosineSchedule::factor(double position) const {
+  const double done = std::min(1.0, position / total_);
+  return floor_ + (1 - floor_) * 0.5 * (1 + std::cos(std::numbers::pi * done));
+}
+
+ExponentialSchedule::ExponentialSchedule(double gamma) : gamma_(positive(gamma, "gamma")) {}
+
+double ExponentialSchedule::factor(double position) const {
+  return std::pow(gamma_, position);
+}
+
+WarmupSchedule::WarmupSchedule(double length, double start)
+    : length_(positive(length, "length of the warm-up")), start_(share(start, "start")) {}
+
+double WarmupSchedule::factor(double position) const {
+  if (position >= length_) return 1;
+  return start_ + (1 - start_) * (position / length_);
+}
+
+WarmupCosineSchedule::WarmupCosineSchedule(double warmup, double total)
+    : warmup_(warmup), cosine_(total > warmup ? total - warmup : 0), begin_(warmup) {}
+
+double WarmupCosineSchedule::factor(double position) const {
+  return position < begin_ ? warmup_.factor(position) : cosine_.factor(position - begin_);
+}
+
+DelayedSchedule::DelayedSchedule(std::unique_ptr<LrSchedule> schedule, double begin)
+    : schedule_(std::move(schedule)), begin_(begin) {}
+
+double DelayedSchedule::factor(double position) const {
+  return schedule_->factor(std::max(0.0, position - begin_));
+}
+
+double ChainedSchedule::factor(double position) const {
+  double product = 1;
+  for (const auto& schedule : schedules_) product *= schedule->factor(position);
+  return product;
+}
+
+void ChainedSchedule::observe(double metric) {
+  for (const auto& schedule : schedules_) schedule->observe(metric);
+}
+
+bool ChainedSchedule::watches() const {
+  return std::any_of(schedules_.begin(), schedules_.end(),
+                     [](const auto& schedule) { return schedule->watches(); });
+}
+
+void ChainedSchedule::visit_state(NumberVisitor& numbers) {
+  for (const auto& schedule : schedules_) numbers.part(*schedule);
+}
+
+}  // namespace rubato

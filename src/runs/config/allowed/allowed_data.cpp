@@ -1,0 +1,107 @@
+#include <string>
+#include <string_view>
+#include <variant>
+
+#include <fmt/format.h>
+
+#include "allowed.hpp"
+#include "runs/config/values/engine.hpp"
+#include "runs/config/values/loss.hpp"
+
+namespace rubato {
+
+namespace {
+
+std::string model_of(const RunConfiguration& run) {
+  return "model " + run.model.text();
+}
+
+// What moves or mirrors pixels would move columns of numbers, too.
+void require_images(const RunConfiguration& run, const KnownData& data) {
+  if (run.augment.empty()) return;
+  if (!data.has_tokens && (data.dimensions == 2 || data.dimensions == 3)) return;
+  refuse("augment " + run.augment.text(),
+         fmt::format("the samples of {}, {}, are no images", run.data.text(), data.description),
+         "with samples of height x width or channels x height x width");
+}
+
+// With a test set, which there is not.
+void require_no_test(const RunConfiguration& run) {
+  const std::string why = fmt::format("there is no test set in {}", run.data.text());
+  constexpr std::string_view kAccepted = "with --validation, or data that have one";
+  if (run.target_accuracy) refuse("target-accuracy", why, kAccepted);
+  if (run.top_k > 0) refuse("top-k", why, kAccepted);
+  if (test_metrics_of(run) != TestMetrics()) refuse("metric", why, kAccepted);
+  if ((run.keep_best || run.patience > 0) && run.watch != Metric::train_loss) {
+    refuse(run.keep_best ? "keep-best" : "patience", why,
+           "with --validation, data that have one, or --watch train-loss");
+  }
+}
+
+// Of real targets, which are no classes.
+void require_no_classes(const RunConfiguration& run) {
+  const std::string why = fmt::format("the targets of {} are no classes", run.data.text());
+  constexpr std::string_view kAccepted = "with data of classes";
+  const TestMetrics metrics = test_metrics_of(run);
+  if (run.target_accuracy) refuse("target-accuracy", why, kAccepted);
+  if (run.top_k > 0) refuse("top-k", why, kAccepted);
+  if (metrics.accuracy || metrics.perplexity || metrics.top_k > 0) {
+    refuse("metric", why, "mse, or with data of classes");
+  }
+  if ((run.keep_best || run.patience > 0) && run.watch == Metric::test_accuracy) {
+    refuse("watch test-accuracy", why, kAccepted);
+  }
+  require_loss_of_numbers(run);
+}
+
+// What rubato's own models are made for.
+void require_samples(const RunConfiguration& run, const KnownData& data) {
+  const bool has_sequences = data.has_tokens && data.dimensions == 1;
+  if (has_sequences && std::holds_alternative<TransformerOptions>(run.model->options)) {
+    if (data.vocabulary > 0) return;
+    refuse(model_of(run),
+           fmt::format("the tokens of {} are no sequences with a class for each token",
+                       run.data.text()),
+           "y of the shape of x, and tokens from 0 to 999999");
+  }
+  if (!data.has_one_target) {
+    refuse(model_of(run),
+           fmt::format("it takes one class, or some real numbers, for each sample, and {} has {} "
+                       "targets for each",
+                       run.data.text(), data.targets),
+           "transformer of tokens, or script:FILE");
+  }
+  constexpr std::size_t kMostDimensions = 3;
+  if (data.dimensions > kMostDimensions && !run.model->in_eigen) {
+    refuse(model_of(run), fmt::format("samples of {} dimensions", data.dimensions),
+           "channels x height x width, height x width, or features");
+  }
+  if (data.classes == 0 && !std::holds_alternative<PerceptronOptions>(run.model->options)) {
+    refuse(model_of(run),
+           fmt::format("it tells classes apart, and the targets of {} are real numbers",
+                       run.data.text()),
+           "mlp or script:FILE");
+  }
+}
+
+}  // namespace
+
+void require_loss_of_numbers(const RunConfiguration& run) {
+  const std::string why = fmt::format("the targets of {} are real numbers", run.data.text());
+  if (run.loss->of_classes) refuse("loss " + run.loss.text(), why, "mse, bce or script:FILE");
+  if (run.label_smoothing > 0) refuse("label-smoothing", why, "with data of classes");
+}
+
+void require_data(const RunConfiguration& run, const KnownData& data) {
+  require_images(run, data);
+  if (!data.has_test) require_no_test(run);
+  if (data.classes == 0) {
+    require_no_classes(run);
+  } else if (test_metrics_of(run).mse) {
+    refuse("metric mse", fmt::format("the targets of {} are classes", run.data.text()),
+           "accuracy, top-k, perplexity, or with data of real targets");
+  }
+  if (!run.model->script && !run.model->is_own()) require_samples(run, data);
+}
+
+}  // namespace rubato

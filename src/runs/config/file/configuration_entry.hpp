@@ -1,0 +1,37 @@
+#pragma once
+
+#include <filesystem>
+#include <span>
+#include <string>
+#include <string_view>
+
+#include <rubato/runs/run_configuration.hpp>
+
+#include "toml.hpp"
+
+namespace rubato {
+
+struct RunOption;
+
+// The parts of configuration files, for other files that have options of runs in them.
+
+/// Sets the option that a line of a file names. Throws Error, without file and line, for an unknown
+/// one and for a value of the wrong type or out of its range; see read_configuration().
+void set_option(RunConfiguration& configuration, const TomlEntry& entry,
+                std::span<const std::string_view> arguments_only = {});
+
+/// The line that names plug-ins.
+inline constexpr std::string_view kPluginOption = "plugin";
+/// Loads the plug-ins that such a line of the file `source` names; where there are some already,
+/// they stand in the place of the line's. Throws Error with file and line.
+void load_named_plugins(RunConfiguration& configuration, const TomlEntry& line,
+                        const std::filesystem::path& source);
+
+/// The text of a value of the option, as TOML. Throws Error for text that is not UTF-8.
+[[nodiscard]] std::string toml_value(const RunOption& option, const std::string& text);
+
+/// What a configuration file holds. Throws Error where it cannot be read and where it is larger
+/// than 1 MiB.
+[[nodiscard]] std::string configuration_text(const std::filesystem::path& file);
+
+}  // namespace rubato

@@ -1,0 +1,108 @@
+#include "chosen_parts.hpp"
+
+#include <algorithm>
+#include <string_view>
+#include <utility>
+
+#include <rubato/base/error.hpp>
+#include <rubato/loop/training_options.hpp>
+
+#include "base/core/text/split.hpp"
+
+namespace rubato {
+
+namespace {
+
+// What stands in a text with a '+' between two of them; nothing in empty text.
+std::vector<std::string_view> parts_of(const std::string& text) {
+  return text.empty() ? std::vector<std::string_view>() : split_at(text, '+');
+}
+
+std::vector<OwnGradientTransform> transforms_of(const std::string& text, const Extensions& own) {
+  std::vector<OwnGradientTransform> all;
+  for (const std::string_view part : parts_of(text)) {
+    all.push_back(make_transform(part, own.transforms));
+  }
+  return all;
+}
+
+std::vector<OwnMetric> metrics_of(const std::string& text, const Extensions& own) {
+  std::vector<OwnMetric> all;
+  for (const std::string_view part : parts_of(text)) {
+    if (auto made = own.metrics.make(part)) all.push_back(*std::move(made));
+  }
+  return all;
+}
+
+std::string built_in_part(const std::string& text, const Additions<OwnMetric>& own) {
+  std::string rest;
+  for (const std::string_view part : parts_of(text)) {
+    if (own.find(Spec(part).name()) != nullptr) continue;
+    rest.append(rest.empty() ? "" : "+").append(part);
+  }
+  return rest;
+}
+
+}  // namespace
+
+std::optional<OwnOptimizer> own_optimizer(const RunConfiguration& run) {
+  return run.extensions.optimizers.make(run.optimizer);
+}
+
+std::optional<OwnReducer> own_reducer(const RunConfiguration& run) {
+  return run.extensions.reducers.make(run.reduce);
+}
+
+std::vector<OwnGradientTransform> gradient_transforms(const RunConfiguration& run) {
+  return transforms_of(run.transform, run.extensions);
+}
+
+std::vector<OwnMetric> own_metrics(const RunConfiguration& run) {
+  return metrics_of(run.metric, run.extensions);
+}
+
+std::string built_in_metrics(const RunConfiguration& run) {
+  return built_in_part(run.metric, run.extensions.metrics);
+}
+
+bool is_elsewhere(const std::string& rule, const Extensions& own) {
+  return rule == kOwn && std::ranges::count(own.rules.names(), kOwn) == 0;
+}
+
+// To be read, a configuration need not have the rule.
+void require_rule(const std::string& text, const Extensions& own) {
+  if (!is_elsewhere(text, own)) static_cast<void>(own.rules.make(text));
+}
+
+void require_schedule(const std::string& text, const Extensions& own) {
+  static_cast<void>(make_lr_schedule(text, {}, own.schedules));
+}
+
+void require_optimizer(const std::string& text, const Extensions& own) {
+  if (!own.optimizers.make(text)) static_cast<void>(parse_optimizer(text, {}));
+}
+
+void require_transforms(const std::string& text, const Extensions& own) {
+  static_cast<void>(transforms_of(text, own));
+}
+
+void require_sampler(const std::string& text, const Extensions& own) {
+  static_cast<void>(make_sampler(text, own.samplers));
+}
+
+void require_reduction(const std::string& text, const Extensions& own) {
+  if (!own.reducers.make(text)) require_reducer(text);
+}
+
+void require_metrics(const std::string& text, const Extensions& own) {
+  static_cast<void>(metrics_of(text, own));
+  static_cast<void>(parse_test_metrics(built_in_part(text, own.metrics)));
+}
+
+// With bounds of every minibatch size: require_consistent() knows the run's.
+void require_batch_policy(const std::string& text, const Extensions& own) {
+  static_cast<void>(make_batch_policy(text, {.minibatch_size = 1, .reference_batch_size = 1},
+                                      own.batch_policies));
+}
+
+}  // namespace rubato

@@ -1,0 +1,166 @@
+#include "plugin.hpp"
+
+#include <exception>
+#include <string_view>
+#include <system_error>
+#include <utility>
+
+#include <dlfcn.h>
+#include <fmt/format.h>
+
+#include <rubato/base/error.hpp>
+#include <rubato/runs/run_configuration.hpp>
+
+#include "base/core/system/file.hpp"
+#include "base/core/text/split.hpp"
+#include "base/state/sha256.hpp"
+
+namespace rubato {
+
+namespace {
+
+constexpr std::string_view kHash = ",sha256=";
+constexpr std::string_view kHexDigits = "0123456789abcdef";
+constexpr std::size_t kHashDigits = 64;
+constexpr PluginAbi kThis{RUBATO_PLUGIN_ABI, __GXX_ABI_VERSION, _GLIBCXX_USE_CXX11_ABI};
+
+bool is_hash(std::string_view text) {
+  return text.size() == kHashDigits && text.find_first_not_of(kHexDigits) == std::string_view::npos;
+}
+
+std::string words_of(const PluginAbi& abi) {
+  return fmt::format("rubato {}, C++ ABI {}/{}", abi.rubato, abi.compiler, abi.library);
+}
+
+bool is_this(const PluginAbi& abi) {
+  return std::string_view(abi.rubato) == kThis.rubato && abi.compiler == kThis.compiler &&
+         abi.library == kThis.library;
+}
+
+template <class Function>
+Function* symbol(void* library, const char* name) {
+  return reinterpret_cast<Function*>(dlsym(library, name));
+}
+
+// The functions in it are called as long as there are copies of what it has added, so that it is
+// never closed.
+void* opened(const std::filesystem::path& file) {
+  // With a slash in it, it is not searched for.
+  const std::string path = std::filesystem::absolute(file).string();
+  void* const library = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
+  if (library != nullptr) return library;
+  // One thread reads a configuration.
+  const char* const why = dlerror();  // NOLINT(concurrency-mt-unsafe)
+  std::string_view reason = why == nullptr ? "unknown error" : why;
+  if (reason.starts_with(path + ": ")) reason.remove_prefix(path.size() + 2);
+  throw Error(fmt::format("cannot load {}: {}; accepted: a shared library", file.string(), reason));
+}
+
+void require_content(const Plugin& plugin, const std::string& sha256) {
+  if (plugin.sha256.empty() || plugin.sha256 == sha256) return;
+  throw Error(fmt::format("{} has the SHA-256 {}, not {}; accepted: the file as it was",
+                          plugin.file.string(), sha256, plugin.sha256));
+}
+
+}  // namespace
+
+std::vector<Plugin> parse_plugins(const std::string& text) {
+  std::vector<Plugin> plugins;
+  if (text.empty()) return plugins;
+  for (const std::string_view part : split_at(text, ':')) {
+    const std::size_t hash = part.rfind(kHash);
+    Plugin plugin{.file = part.substr(0, hash)};
+    if (hash != std::string_view::npos) plugin.sha256 = part.substr(hash + kHash.size());
+    if (plugin.file.empty() || (hash != std::string_view::npos && !is_hash(plugin.sha256))) {
+      throw Error(
+          fmt::format("'{}' names no plug-in; accepted: FILE.so, with or without ,sha256= and 64 "
+                      "hexadecimal digits, several with ':' between them",
+                      part));
+    }
+    plugins.push_back(std::move(plugin));
+  }
+  return plugins;
+}
+
+std::string to_text(const std::vector<Plugin>& plugins) {
+  std::string text;
+  for (const Plugin& plugin : plugins) {
+    if (!text.empty()) text += ':';
+    text += plugin.file.string();
+    if (!plugin.sha256.empty()) text.append(kHash).append(plugin.sha256);
+  }
+  return text;
+}
+
+void require_plugins(const std::string& text) {
+  static_cast<void>(parse_plugins(text));
+}
+
+std::string map_plugins(
+    const std::string& text,
+    const std::function<std::filesystem::path(const std::filesystem::path&)>& map) {
+  std::vector<Plugin> plugins = parse_plugins(text);
+  for (Plugin& plugin : plugins) plugin.file = map(plugin.file);
+  return to_text(plugins);
+}
+
+void load_plugin(Plugin& plugin, Extensions& extensions) {
+  const std::string name = plugin.file.string();
+  std::error_code ignored;
+  if (!std::filesystem::is_regular_file(plugin.file, ignored)) {
+    throw Error(fmt::format("no such file as {}; accepted: a shared library", name));
+  }
+  std::string sha256 = Sha256::hex_of_file(plugin.file);
+  // Before any of its code runs.
+  require_content(plugin, sha256);
+  void* const library = opened(plugin.file);
+  auto* const abi = symbol<PluginAbi()>(library, "rubato_plugin_abi");
+  auto* const add = symbol<void(Extensions&)>(library, "rubato_plugin");
+  if (abi == nullptr || add == nullptr) {
+    throw Error(
+        fmt::format("{} is no plug-in of rubato; accepted: a library with an entry point, "
+                    "RUBATO_PLUGIN (docs/extending.md)",
+                    name));
+  }
+  if (const PluginAbi its = abi(); !is_this(its)) {
+    throw Error(fmt::format("{} was compiled for {}, and this is {}; accepted: one compiled anew",
+                            name, words_of(its), words_of(kThis)));
+  }
+  Extensions with = extensions;
+  try {
+    add(with);
+  } catch (const std::exception& error) {
+    throw Error(fmt::format("{}: {}", name, error.what()));
+  } catch (...) {
+    throw Error(fmt::format("{} throws what is no std::exception", name));
+  }
+  extensions = std::move(with);
+  plugin.sha256 = std::move(sha256);
+}
+
+std::string content_of(const Plugin& plugin) {
+  if (plugin.sha256.empty()) {
+    throw Error(fmt::format("--plugin: {} is not loaded; accepted: after load_plugins()",
+                            plugin.file.string()));
+  }
+  std::string content = read_file(plugin.file);
+  require_content(plugin, Sha256::hex_of(content));
+  return content;
+}
+
+void add_plugins(RunConfiguration& configuration, const std::string& text) {
+  std::vector<Plugin> plugins = parse_plugins(configuration.plugin);
+  Extensions extensions = configuration.extensions;
+  for (Plugin& plugin : parse_plugins(text)) {
+    load_plugin(plugin, extensions);
+    plugins.push_back(std::move(plugin));
+  }
+  configuration.extensions = std::move(extensions);
+  configuration.plugin = to_text(plugins);
+}
+
+void load_plugins(RunConfiguration& configuration) {
+  add_plugins(configuration, std::exchange(configuration.plugin, {}));
+}
+
+}  // namespace rubato

@@ -1,0 +1,254 @@
+#include "data_source.hpp"
+
+#include <algorithm>
+#include <array>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string_view>
+#include <system_error>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include <rubato/base/error.hpp>
+#include <rubato/base/parse.hpp>
+#include <rubato/base/spec.hpp>
+#include <rubato/loop/images.hpp>
+
+namespace rubato {
+
+namespace {
+
+struct DataRow {
+  std::string_view name;
+  std::string_view help;
+  /// Reads its arguments; null where it takes none.
+  void (*read)(Spec& spec, DataSource& source) = nullptr;
+};
+
+void read_standardise(Spec& spec, DataSource& source) {
+  source.csv.standardise = spec.flag("standardise", false);
+}
+
+constexpr std::string_view kTypes = "NAME:number or NAME:category, several with / between them";
+
+// What ends the type of a column.
+std::optional<ColumnKind> kind_at_end(std::string_view text) {
+  for (const auto& [kind, name] : kColumnKinds) {
+    if (text.ends_with(name) && text.size() > name.size() + 1 &&
+        text[text.size() - name.size() - 1] == ':') {
+      return kind;
+    }
+  }
+  return std::nullopt;
+}
+
+// "age:number/zip:category"; a name may have a slash of its own.
+std::map<std::string, ColumnKind> parse_types(std::string_view text) {
+  std::map<std::string, ColumnKind> types;
+  std::string_view rest = text;
+  std::size_t end = 0;
+  while (!rest.empty()) {
+    end = rest.find('/', end);
+    const std::string_view part = rest.substr(0, end);
+    const auto kind = kind_at_end(part);
+    if (!kind && end == std::string_view::npos) {
+      throw Error(fmt::format("'{}' says of no column what it is; accepted: {}", rest, kTypes));
+    }
+    if (!kind) {
+      ++end;
+      continue;
+    }
+    const std::string name(part.substr(0, part.rfind(':')));
+    if (!types.emplace(name, *kind).second) throw Error(fmt::format("'{}' is there twice", name));
+    rest.remove_prefix(std::min(part.size() + 1, rest.size()));
+    end = 0;
+  }
+  return types;
+}
+
+void read_csv(Spec& spec, DataSource& source) {
+  source.csv.label = spec.text("label", Unset{"the last one"}, "the name of the column of labels")
+                         .value_or(std::string());
+  source.csv.targets = spec.choice("targets", CsvTargets::automatic, kCsvTargets);
+  if (const auto types = spec.text("types", Unset{"what the fields of a column are"}, kTypes)) {
+    try {
+      source.csv.types = parse_types(*types);
+    } catch (const Error& error) {
+      spec.reject("types", error.what());
+    }
+  }
+  source.csv.missing = spec.choice("missing", MissingValues::refuse, kMissingValues);
+  read_standardise(spec, source);
+  if (auto test = spec.text("test", Unset{"no test set"}, "a table with the same columns")) {
+    source.csv.test = *test;
+  }
+}
+
+void read_text(Spec& spec, DataSource& source) {
+  constexpr std::int64_t kMostCharacters = 1'000'000;
+  source.length = spec.whole("length", 64, 1, kMostCharacters);
+}
+
+constexpr std::array<DataRow, 6> kData{
+    {{"digits", "the built-in digits: 12,000 images of 1 x 28 x 28 that the program draws itself"},
+     {"mnist:DIR", "the IDX files of MNIST, Fashion-MNIST or KMNIST in the folder DIR, raw or .gz"},
+     {"cifar10:DIR",
+      "the binary version of CIFAR-10 in the folder DIR: data_batch_1.bin and so on"},
+     {"tensors:FILE",
+      "x and y, and x_test and y_test where there is a test set, as torch.save() or numpy.savez() "
+      "in Python writes them",
+      read_standardise},
+     {"csv:FILE", "a table with a header: columns of numbers and of categories", read_csv},
+     {"text:FILE", "a text in UTF-8, whose next character is to be foretold", read_text}}};
+
+constexpr std::string_view kMnist = "mnist:";
+
+std::string_view kind_of(std::string_view name) {
+  return name.substr(0, name.find(':'));
+}
+
+// Where the arguments of "PATH,NAME=VALUE,..." begin: at a comma, or at the end. A path may have
+// commas, too; what stands behind one and looks like "NAME=" is an argument where any are taken.
+std::size_t arguments_begin(const DataRow& row, std::string_view text) {
+  if (row.read == nullptr) return text.size();
+  std::size_t begin = text.size();
+  std::size_t end = text.size();
+  while (true) {
+    const std::size_t comma = text.substr(0, end).rfind(',');
+    if (comma == std::string_view::npos) return begin;
+    const std::string_view part = text.substr(comma + 1, end - comma - 1);
+    const std::string_view name = part.substr(0, part.find('='));
+    constexpr std::string_view kLetters = "abcdefghijklmnopqrstuvwxyz-";
+    const bool named = name.size() < part.size() && !name.empty() &&
+                       name.find_first_not_of(kLetters) == std::string_view::npos;
+    if (named) begin = comma;
+    // A further type belongs to the argument before it.
+    if (!named && !kind_at_end(part)) return begin;
+    end = comma;
+  }
+}
+
+// The arguments as Spec takes them: with a slash between types where there is a comma.
+std::string with_slashes(std::string_view arguments) {
+  std::string text(arguments);
+  for (std::size_t comma = text.find(','); comma != std::string::npos;
+       comma = text.find(',', comma + 1)) {
+    const std::string_view part =
+        std::string_view(text).substr(comma + 1, text.find(',', comma + 1) - comma - 1);
+    if (part.find('=') == std::string_view::npos && kind_at_end(part)) text[comma] = '/';
+  }
+  return text;
+}
+
+// Null where it is no built-in one.
+const DataRow* row_of(std::string_view kind) {
+  const auto* const found =
+      std::ranges::find_if(kData, [&](const DataRow& row) { return kind_of(row.name) == kind; });
+  return found == kData.end() ? nullptr : found;
+}
+
+[[noreturn]] void fail_unknown(const std::string& text,
+                               const std::vector<std::string_view>& names) {
+  std::error_code ignored;
+  if (std::filesystem::is_directory(text, ignored)) {
+    throw Error(fmt::format("'{}' is a folder; did you mean '{}{}'?", text, kMnist, text));
+  }
+  if (std::filesystem::is_regular_file(text, ignored)) {
+    constexpr std::array<std::array<std::string_view, 2>, 4> kKinds{
+        {{".npz", "tensors"}, {".pt", "tensors"}, {".csv", "csv"}, {".txt", "text"}}};
+    for (const auto& [ending, kind] : kKinds) {
+      if (!text.ends_with(ending)) continue;
+      throw Error(fmt::format("'{0}' is a file; did you mean '{1}:{0}'?", text, kind));
+    }
+  }
+  throw Error(unknown_name_message("data set", text, names));
+}
+
+}  // namespace
+
+std::vector<Strategy> data_sources() {
+  return strategies_of(kData, [](const DataRow& row, Spec& spec) {
+    DataSource ignored;
+    if (row.read != nullptr) row.read(spec, ignored);
+  });
+}
+
+std::vector<std::string_view> data_names() {
+  return row_names(kData);
+}
+
+template <>
+std::shared_ptr<const DataSource> Parsed<DataSource>::parse(const std::string& text,
+                                                            const Extensions& extensions) {
+  const OwnDataSources& own = extensions.data;
+  if (text == kOwn) return std::make_shared<const DataSource>(DataSource{.kind = text});
+  const std::string_view kind = kind_of(text);
+  const DataRow* const row = row_of(kind);
+  if (row == nullptr) {
+    const bool known =
+        std::ranges::find(own.rows(), kind, &OwnDataSources::Row::name) != own.rows().end();
+    if (!known) fail_unknown(text, own.names());
+    static_cast<void>(own.make(text));
+    return std::make_shared<const DataSource>(DataSource{.kind = std::string(kind)});
+  }
+  const bool has_path = text.size() > kind.size();
+  if (has_path == (row->name == kind)) fail_unknown(text, own.names());
+  DataSource source{.kind = std::string(kind)};
+  if (!has_path) return std::make_shared<const DataSource>(std::move(source));
+  const std::string_view rest = std::string_view(text).substr(kind.size() + 1);
+  const std::size_t end = arguments_begin(*row, rest);
+  if (end == 0) fail_unknown(text, own.names());
+  source.path = rest.substr(0, end);
+  const bool has_arguments = end < rest.size();
+  Spec spec(fmt::format("{}{}{}", kind, has_arguments ? ":" : "",
+                        has_arguments ? with_slashes(rest.substr(end + 1)) : ""));
+  if (row->read != nullptr) row->read(spec, source);
+  spec.finish();
+  return std::make_shared<const DataSource>(std::move(source));
+}
+
+std::string map_data(
+    const std::string& text,
+    const std::function<std::filesystem::path(const std::filesystem::path&)>& map) {
+  if (row_of(kind_of(text)) == nullptr) return text;
+  const Parsed<DataSource> data = text;
+  const DataSource& source = *data;
+  if (source.path.empty()) return text;
+  std::string mapped = text;
+  const std::string path = source.path.string();
+  const std::size_t at = source.kind.size() + 1;
+  if (source.csv.test) {
+    // Behind the path, so that this moves nothing before it.
+    constexpr std::string_view kTest = ",test=";
+    const std::size_t test = mapped.find(kTest, at + path.size()) + kTest.size();
+    mapped.replace(test, source.csv.test->string().size(), map(*source.csv.test).string());
+  }
+  return mapped.replace(at, path.size(), map(source.path).string());
+}
+
+void require_data_files(const DataSource& source) {
+  if (source.path.empty()) return;
+  std::error_code ignored;
+  if (source.kind == "mnist" && !std::filesystem::is_directory(source.path, ignored)) {
+    throw Error(
+        fmt::format("--data: no such folder as '{}'; accepted: the folder that holds the IDX files "
+                    "(train-images-idx3-ubyte[.gz] and so on)",
+                    source.path.string()));
+  }
+  const auto require_one = [&](const std::filesystem::path& path) {
+    if (std::filesystem::exists(path, ignored)) return;
+    throw Error(fmt::format("--data: no such {} as '{}'; accepted: {}",
+                            source.kind == "cifar10" ? "folder" : "file", path.string(),
+                            row_of(source.kind)->help));
+  };
+  require_one(source.path);
+  if (source.csv.test) require_one(*source.csv.test);
+}
+
+std::string mnist_data(const std::filesystem::path& folder) {
+  return fmt::format("{}{}", kMnist, folder.string());
+}
+
+}  // namespace rubato

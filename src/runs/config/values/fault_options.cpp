@@ -1,0 +1,85 @@
+#include "fault_options.hpp"
+
+#include <limits>
+#include <sstream>
+
+#include <fmt/format.h>
+
+#include <rubato/base/error.hpp>
+#include <rubato/base/spec.hpp>
+#include <rubato/steps/trace.hpp>
+
+namespace rubato {
+
+namespace {
+
+constexpr std::int64_t kMost = std::numeric_limits<std::int64_t>::max();
+constexpr std::string_view kFault = "core=3,step=100";
+constexpr std::string_view kFaults = "rate=0.01";
+constexpr std::string_view kStraggler = "core=3,factor=4";
+constexpr RealRange kFactors{1, 1e6, true, true, "a number from 1 to 1e6"};
+
+// Arguments as a Spec has them, without its name. `example` is what would be accepted.
+Spec spec_of(const std::string& text, std::string_view example) {
+  try {
+    return Spec(":" + text);
+  } catch (const Error&) {
+    throw Error(fmt::format("'{}' is malformed; accepted: such as {}", text, example));
+  }
+}
+
+// One for each part between '+'.
+std::vector<Spec> specs_of(const std::string& text, std::string_view example) {
+  std::vector<Spec> specs;
+  std::istringstream parts(text);
+  for (std::string part; std::getline(parts, part, '+');) specs.push_back(spec_of(part, example));
+  return specs;
+}
+
+void require(const Spec& spec, std::string_view key, std::string_view example) {
+  if (spec.has(key)) return;
+  throw Error(fmt::format("there is no '{}'; accepted: such as {}", key, example));
+}
+
+CoreRank core_of(Spec& spec, std::string_view example) {
+  require(spec, "core", example);
+  return CoreRank{spec.whole("core", 0, 0, kMaxCores - 1)};
+}
+
+}  // namespace
+
+std::vector<Fault> parse_faults(const std::string& text) {
+  std::vector<Fault> faults;
+  for (Spec& spec : specs_of(text, kFault)) {
+    const CoreRank core = core_of(spec, kFault);
+    require(spec, "step", kFault);
+    const StepIndex step{spec.whole("step", 1, 1, kMost) - 1};
+    faults.push_back({.core = core, .step = step, .substep = spec.whole("substep", 0, 0, kMost)});
+    spec.finish();
+  }
+  return faults;
+}
+
+FaultOptions parse_random_faults(const std::string& text) {
+  if (text.empty()) return {};
+  Spec spec = spec_of(text, kFaults);
+  require(spec, "rate", kFaults);
+  FaultOptions options{.planned = {},
+                       .rate = spec.real("rate", 0, kBelowOne),
+                       .seed = static_cast<std::uint64_t>(spec.whole("seed", 0, 0, kMost))};
+  spec.finish();
+  return options;
+}
+
+std::vector<Straggler> parse_stragglers(const std::string& text) {
+  std::vector<Straggler> stragglers;
+  for (Spec& spec : specs_of(text, kStraggler)) {
+    const CoreRank core = core_of(spec, kStraggler);
+    require(spec, "factor", kStraggler);
+    stragglers.push_back({.core = core, .factor = spec.real("factor", 1, kFactors)});
+    spec.finish();
+  }
+  return stragglers;
+}
+
+}  // namespace rubato

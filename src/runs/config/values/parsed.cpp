@@ -1,0 +1,37 @@
+// What options say that other modules know how to read.
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include <rubato/loop/model_options.hpp>
+#include <rubato/loop/training_options.hpp>
+#include <rubato/runs/run_configuration.hpp>
+#include <rubato/steps/cluster_model.hpp>
+
+#include "fault_options.hpp"
+
+namespace rubato {
+
+// What `parse`, an expression of `text`, makes of it.
+#define RUBATO_PARSE(parsed, ...)                                                        \
+  template <>                                                                            \
+  std::shared_ptr<const __VA_ARGS__> Parsed<__VA_ARGS__>::parse(const std::string& text, \
+                                                                const Extensions&) {     \
+    return std::make_shared<const __VA_ARGS__>(parsed);                                  \
+  }
+
+RUBATO_PARSE(parse_cluster(text, kBytesOfModel), ClusterModel)
+RUBATO_PARSE(parse_random_faults(text), FaultOptions)
+RUBATO_PARSE(parse_initializer(text), InitializerOptions)
+RUBATO_PARSE(parse_replaced_operators(text), ReplacedOperators)
+RUBATO_PARSE(parse_precision(text), PrecisionOptions)
+RUBATO_PARSE(parse_checkpoint_interval(text), std::optional<CheckpointInterval>)
+RUBATO_PARSE(parse_augmentations(text), std::vector<AugmentationOptions>)
+RUBATO_PARSE(parse_faults(text), std::vector<Fault>)
+RUBATO_PARSE(parse_stragglers(text), std::vector<Straggler>)
+
+#undef RUBATO_PARSE
+
+}  // namespace rubato

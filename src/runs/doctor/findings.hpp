@@ -1,0 +1,50 @@
+#pragma once
+
+#include <array>
+#include <string>
+#include <vector>
+
+#include <rubato/base/parse.hpp>
+
+#include "facts.hpp"
+
+namespace rubato::doctor {
+
+enum class Health {
+  good,
+  /// Training is right, and could be somewhat faster or is near a limit.
+  note,
+  /// Training is several times slower than it could be, or will fail.
+  problem,
+};
+
+inline constexpr std::array<Choice<Health>, 3> kHealths{
+    {{Health::good, "good"}, {Health::note, "note"}, {Health::problem, "problem"}}};
+
+/// One thing that was looked at.
+struct Finding {
+  std::string subject{};
+  Health health = Health::good;
+  /// What there is: a sentence without a full stop.
+  std::string what{};
+  /// What to do about it; empty where all is well, or nothing can be done.
+  std::string advice{};
+};
+
+/// Each finding is a function of the facts alone.
+[[nodiscard]] Finding judge_processor(const Facts& facts);
+[[nodiscard]] Finding judge_blas(const Facts& facts);
+[[nodiscard]] Finding judge_kernels(const Facts& facts);
+[[nodiscard]] Finding judge_allocator(const Facts& facts);
+[[nodiscard]] Finding judge_threads(const Facts& facts);
+[[nodiscard]] Finding judge_hyper_threads(const Facts& facts);
+[[nodiscard]] Finding judge_memory(const Facts& facts);
+[[nodiscard]] Finding judge_disk(const Facts& facts);
+[[nodiscard]] Finding judge_huge_pages(const Facts& facts);
+[[nodiscard]] Finding judge_frequency(const Facts& facts);
+[[nodiscard]] Finding judge_versions(const Facts& facts);
+
+/// All of them, in the order in which they are shown.
+[[nodiscard]] std::vector<Finding> findings(const Facts& facts);
+
+}  // namespace rubato::doctor

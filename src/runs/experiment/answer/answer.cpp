@@ -1,0 +1,367 @@
+#include "answer.hpp"
+
+#include <algorithm>
+#include <functional>
+#include <limits>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include <rubato/base/error.hpp>
+#include <rubato/base/parse.hpp>
+
+#include "runs/experiment/statistics/student.hpp"
+
+namespace rubato {
+
+namespace {
+
+using Cell = Answer::Cell;
+using Comparison = Answer::Comparison;
+
+constexpr double kPercent = 100;
+
+double shown(double value, bool is_accuracy) {
+  return is_accuracy ? value * kPercent : value;
+}
+
+std::optional<double> mean_of(std::span<const RunResult* const> results,
+                              const std::function<std::optional<double>(const RunResult&)>& get) {
+  double sum = 0;
+  for (const RunResult* const result : results) {
+    const auto number = get(*result);
+    if (!number) return std::nullopt;
+    sum += *number;
+  }
+  return sum / static_cast<double>(results.size());
+}
+
+// Of all runs that have one.
+std::optional<Elasticity> together(std::span<const RunResult* const> results) {
+  std::optional<Elasticity> all;
+  for (const RunResult* const result : results) {
+    if (!result->elasticity) continue;
+    const Elasticity& one = *result->elasticity;
+    if (!all) all = one;
+    all->batch_sizes = std::max(all->batch_sizes, one.batch_sizes);
+    all->least_batch = std::min(all->least_batch, one.least_batch);
+    all->most_batch = std::max(all->most_batch, one.most_batch);
+    all->fewest_cores = std::min(all->fewest_cores, one.fewest_cores);
+    all->most_cores = std::max(all->most_cores, one.most_cores);
+  }
+  return all;
+}
+
+// Of a value that is no number, NaN: nothing lies beyond it.
+double number_of(const std::string& text) {
+  return is_number(text) ? std::stod(text) : std::numeric_limits<double>::quiet_NaN();
+}
+
+// Makes the answer, part by part.
+class Answering {
+ public:
+  Answering(const ExperimentPlan& plan, std::span<const RunResult> results,
+            std::span<const Measure> measures, std::optional<double> target)
+      : plan_(plan), results_(results), measures_(measures), target_(target) {}
+
+  Answer answer() && {
+    answer_.is_accuracy = measures_.front().is_accuracy;
+    answer_.columns = plan_.columns;
+    answer_.conditions = plan_.conditions;
+    answer_.settings = plan_.settings;
+    answer_.seeds = plan_.seeds;
+    answer_.target = target_;
+    for (const Measure& measure : measures_) {
+      answer_.chance = std::max(answer_.chance, measure.chance * kPercent);
+    }
+    take_cells();
+    compare_with_baselines();
+    compare_with_best();
+    find_blindness();
+    return std::move(answer_);
+  }
+
+ private:
+  void take_cells();
+  void take_run(const PlannedCell& planned, std::size_t run);
+  [[nodiscard]] std::optional<Answer::ToTarget> to_target(const Cell& cell) const;
+  [[nodiscard]] std::optional<Answer::Spent> spent(const Cell& cell) const;
+  [[nodiscard]] std::vector<double> values_of(const Cell& cell) const;
+  [[nodiscard]] const Cell* baseline_of(const Cell& cell) const;
+  void compare_with_baselines();
+  void compare_with_best();
+  void compare_with_best(std::size_t condition);
+  void find_blindness();
+  [[nodiscard]] bool better(double one, double other) const {
+    return measures_.front().better(one, other);
+  }
+  [[nodiscard]] Verdict verdict_of(const Comparison& comparison) const {
+    if (!comparison.adjusted) return Verdict::untested;
+    if (*comparison.adjusted > kLevel) return Verdict::tied;
+    return better(comparison.difference.mean, 0) ? Verdict::better : Verdict::worse;
+  }
+
+  const ExperimentPlan& plan_;
+  std::span<const RunResult> results_;
+  std::span<const Measure> measures_;
+  std::optional<double> target_;
+  Answer answer_;
+};
+
+// Adjusts the p-values of the comparisons that have one.
+void correct(std::span<Comparison* const> family) {
+  std::vector<double> p;
+  for (const Comparison* const comparison : family) {
+    if (comparison->p) p.push_back(*comparison->p);
+  }
+  const std::vector<double> adjusted = holm(p);
+  auto next = adjusted.begin();
+  for (Comparison* const comparison : family) {
+    if (!comparison->p) continue;
+    comparison->adjusted = *next++;
+  }
+}
+
+void Answering::take_run(const PlannedCell& planned, std::size_t run) {
+  Answer::Run taken{.name = plan_.runs[run].name,
+                    .labels = planned.labels,
+                    .seed = plan_.runs[run].seed,
+                    .is_baseline = planned.is_baseline,
+                    .result = results_[run]};
+  if (target_) {
+    const double target = answer_.is_accuracy ? *target_ / kPercent : *target_;
+    taken.to_target = reached(results_[run], measures_[run], target);
+  }
+  answer_.runs.push_back(std::move(taken));
+}
+
+void Answering::take_cells() {
+  for (const PlannedCell& planned : plan_.cells) {
+    Cell cell{.labels = planned.labels,
+              .condition = planned.condition,
+              .setting = planned.setting,
+              .is_baseline = planned.is_baseline,
+              .runs = std::ssize(planned.runs)};
+    for (const std::size_t run : planned.runs) {
+      cell.members.push_back(answer_.runs.size());
+      take_run(planned, run);
+    }
+    const bool all = std::ranges::all_of(
+        planned.runs, [&](std::size_t run) { return results_[run].has_value(); });
+    if (all) cell.value = estimate(values_of(cell));
+    cell.to_target = to_target(cell);
+    cell.spent = spent(cell);
+    std::vector<const RunResult*> members;
+    for (const std::size_t run : planned.runs) members.push_back(&results_[run]);
+    cell.elasticity = together(members);
+    answer_.cells.push_back(std::move(cell));
+  }
+}
+
+std::vector<double> Answering::values_of(const Cell& cell) const {
+  std::vector<double> values;
+  for (const std::size_t member : cell.members) {
+    values.push_back(shown(*answer_.runs[member].result.final_value, answer_.is_accuracy));
+  }
+  return values;
+}
+
+std::optional<Answer::ToTarget> Answering::to_target(const Cell& cell) const {
+  if (!target_) return std::nullopt;
+  std::vector<RunPoint> points;
+  for (const std::size_t member : cell.members) {
+    if (const auto& point = answer_.runs[member].to_target) points.push_back(*point);
+  }
+  const std::int64_t missing = cell.runs - std::ssize(points);
+  const auto median_of = [&](auto get) -> std::optional<double> {
+    std::vector<double> numbers;
+    for (const RunPoint& point : points) {
+      if (const auto number = get(point)) numbers.push_back(*number);
+    }
+    if (numbers.size() != points.size()) return std::nullopt;
+    return median(std::move(numbers), missing);
+  };
+  using Number = std::optional<double>;
+  return Answer::ToTarget{
+      .reached = std::ssize(points),
+      .steps = median_of([](const RunPoint& p) { return Number(static_cast<double>(p.steps)); }),
+      .samples =
+          median_of([](const RunPoint& p) { return Number(static_cast<double>(p.samples)); }),
+      .hours = median_of([](const RunPoint& p) { return p.hours; }),
+      .money = median_of([](const RunPoint& p) { return p.money; })};
+}
+
+std::optional<Answer::Spent> Answering::spent(const Cell& cell) const {
+  std::vector<const RunResult*> ended;
+  for (const std::size_t member : cell.members) {
+    const RunResult& result = answer_.runs[member].result;
+    if (result.has_value()) ended.push_back(&result);
+  }
+  if (ended.empty()) return std::nullopt;
+  using Number = std::optional<double>;
+  const auto mean = [&](auto get) { return mean_of(ended, get); };
+  return Answer::Spent{
+      .steps = *mean([](const RunResult& r) { return Number(static_cast<double>(r.last.steps)); }),
+      .samples =
+          *mean([](const RunResult& r) { return Number(static_cast<double>(r.last.samples)); }),
+      .epochs = *mean([](const RunResult& r) { return Number(static_cast<double>(r.epochs)); }),
+      .iterations = *mean([](const RunResult& r) { return Number(r.iterations); }),
+      .hours = mean([](const RunResult& r) { return r.last.hours; }),
+      .money = mean([](const RunResult& r) { return r.last.money; })};
+}
+
+const Cell* Answering::baseline_of(const Cell& cell) const {
+  const auto found = std::ranges::find_if(answer_.cells, [&](const Cell& other) {
+    return other.is_baseline && other.setting == cell.setting;
+  });
+  return found == answer_.cells.end() ? nullptr : &*found;
+}
+
+void Answering::compare_with_baselines() {
+  std::vector<Comparison*> family;
+  for (Cell& cell : answer_.cells) {
+    const Cell* const baseline = baseline_of(cell);
+    if (cell.is_baseline || baseline == nullptr || !cell.value || !baseline->value) continue;
+    cell.to_baseline = Comparison{paired_difference(values_of(cell), values_of(*baseline))};
+  }
+  for (Cell& cell : answer_.cells) {
+    if (cell.to_baseline) family.push_back(&*cell.to_baseline);
+  }
+  correct(family);
+  answer_.comparisons = std::ssize(family);
+  for (Cell& cell : answer_.cells) {
+    if (cell.is_baseline) {
+      cell.verdict = Verdict::baseline;
+    } else if (!cell.value) {
+      cell.verdict = Verdict::lost;
+    } else if (cell.to_baseline) {
+      cell.verdict = verdict_of(*cell.to_baseline);
+    }
+  }
+}
+
+void Answering::compare_with_best() {
+  for (std::size_t condition = 0; condition < answer_.conditions.size(); ++condition) {
+    compare_with_best(condition);
+  }
+}
+
+void Answering::compare_with_best(std::size_t condition) {
+  std::vector<Cell*> cells;
+  std::int64_t all = 0;
+  for (Cell& cell : answer_.cells) {
+    if (cell.condition != condition) continue;
+    ++all;
+    if (cell.value) {
+      cells.push_back(&cell);
+    } else {
+      cell.rank = Verdict::lost;
+    }
+  }
+  if (all < 2 || cells.empty()) return;
+  Cell* const best = *std::ranges::min_element(cells, [&](const Cell* one, const Cell* other) {
+    return better(one->value->mean, other->value->mean);
+  });
+  best->rank = Verdict::best;
+  std::vector<Comparison*> family;
+  for (Cell* const cell : cells) {
+    if (cell == best) continue;
+    cell->to_best = Comparison{paired_difference(values_of(*cell), values_of(*best))};
+    family.push_back(&*cell->to_best);
+  }
+  correct(family);
+  for (Cell* const cell : cells) {
+    if (cell != best) cell->rank = verdict_of(*cell->to_best);
+  }
+}
+
+void Answering::find_blindness() {
+  std::vector<double> deviations;
+  for (const Cell& cell : answer_.cells) {
+    if (cell.to_baseline && cell.to_baseline->p) {
+      deviations.push_back(cell.to_baseline->difference.deviation);
+    }
+  }
+  if (deviations.empty()) return;
+  const double level = kLevel / static_cast<double>(answer_.comparisons);
+  const double effect = detectable_effect(std::ssize(answer_.seeds), level, kPower);
+  const auto [least, most] = std::ranges::minmax(deviations);
+  answer_.blindness = {.least = effect * least,
+                       .middle = effect * *median(deviations),
+                       .most = effect * most,
+                       .effect = effect};
+}
+
+// Throws Error where there is nothing to choose from.
+void choose_best(TuningAnswer& answer, const Measure& measure) {
+  std::optional<std::size_t> best;
+  for (std::size_t i = 0; i < answer.values.size(); ++i) {
+    const auto& estimated = answer.values[i].estimate;
+    if (!estimated) continue;
+    if (!best || measure.better(estimated->mean, answer.values[*best].estimate->mean)) best = i;
+  }
+  if (!best) {
+    throw Error(
+        fmt::format("--tune: no value of {} brought its runs to an end{}{}; accepted: "
+                    "others",
+                    answer.option, answer.setting.empty() ? "" : " with ", answer.setting));
+  }
+  answer.best = *best;
+  const double chosen = number_of(answer.values[*best].value);
+  std::size_t below = 0;
+  std::size_t above = 0;
+  for (const TuningAnswer::Value& value : answer.values) {
+    const double other = number_of(value.value);
+    below += other < chosen ? 1 : 0;
+    above += other > chosen ? 1 : 0;
+  }
+  answer.at_end = below + above > 0 && (below == 0 || above == 0);
+}
+
+}  // namespace
+
+bool Answer::has_clock() const {
+  return std::ranges::any_of(
+      cells, [](const Cell& cell) { return cell.spent && cell.spent->hours.has_value(); });
+}
+
+std::vector<std::string> Answer::names_of(RunEnd end) const {
+  std::vector<std::string> names;
+  for (const Run& run : runs) {
+    if (run.result.end == end) names.push_back(run.name);
+  }
+  return names;
+}
+
+Answer answer_of(const ExperimentPlan& plan, std::span<const RunResult> results,
+                 std::span<const Measure> measures, std::optional<double> target) {
+  return Answering(plan, results, measures, target).answer();
+}
+
+std::vector<TuningAnswer> tuning_answer(const Design& design, std::span<const TuningCell> cells,
+                                        std::span<const std::string> settings,
+                                        std::span<const RunResult> results,
+                                        std::span<const Measure> measures) {
+  std::vector<TuningAnswer> answers(settings.size());
+  std::size_t next = 0;
+  for (const TuningCell& cell : cells) {
+    TuningAnswer& answer = answers[cell.setting];
+    answer.option = design.tuning->option;
+    answer.setting = settings[cell.setting];
+    TuningAnswer::Value value{.value = cell.value};
+    std::vector<double> finals;
+    for (std::size_t i = 0; i < cell.runs.size(); ++i, ++next) {
+      const RunResult& result = results[next];
+      value.ends.emplace_back(name_of(result.end));
+      if (result.has_value()) {
+        finals.push_back(shown(*result.final_value, measures[next].is_accuracy));
+      }
+    }
+    if (finals.size() == cell.runs.size()) value.estimate = estimate(finals);
+    answer.values.push_back(std::move(value));
+  }
+  for (TuningAnswer& answer : answers) choose_best(answer, measures.front());
+  return answers;
+}
+
+}  // namespace rubato

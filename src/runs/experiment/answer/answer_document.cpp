@@ -1,0 +1,185 @@
+#include "answer_document.hpp"
+
+#include <algorithm>
+#include <utility>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include "answer_columns.hpp"
+#include "answer_facts.hpp"
+#include "answer_overview.hpp"
+
+namespace rubato {
+
+namespace {
+
+using Cell = Answer::Cell;
+using Table = AnswerDocument::Table;
+using Row = std::vector<std::string>;
+
+// The labels of the columns that tell the cells of a condition apart.
+Row keys_of(const Cell& cell, std::span<const std::size_t> keys) {
+  Row labels;
+  for (const std::size_t key : keys) labels.push_back(cell.labels[key]);
+  return labels;
+}
+
+// The columns of `kind`, behind the labels.
+Table table_of(const Answer& answer, AnswerTable kind, std::span<const Cell* const> cells,
+               std::span<const std::size_t> keys) {
+  Table table;
+  table.keys = keys.size();
+  table.rows.emplace_back();
+  for (const std::size_t key : keys) table.rows.front().push_back(answer.columns[key]);
+  for (const Cell* const cell : cells) table.rows.push_back(keys_of(*cell, keys));
+  table.alignment.assign(keys.size(), Column::left);
+  for (const AnswerColumn<Cell>& column : cell_columns(answer)) {
+    if (column.table != kind) continue;
+    table.alignment.push_back(column.words ? Column::left : Column::right);
+    table.rows.front().push_back(column.heading);
+    for (std::size_t i = 0; i < cells.size(); ++i) {
+      const Cell& cell = *cells[i];
+      table.rows[i + 1].push_back(column.words ? column.words(cell)
+                                               : amount_in_words(column.value(cell)));
+    }
+  }
+  return table;
+}
+
+// The best first, what has no value last.
+std::vector<const Cell*> ranked(const Answer& answer, std::size_t condition) {
+  std::vector<const Cell*> cells;
+  for (const Cell& cell : answer.cells) {
+    if (cell.condition == condition) cells.push_back(&cell);
+  }
+  std::ranges::stable_sort(cells, [&](const Cell* one, const Cell* other) {
+    if (!one->value || !other->value) return one->value.has_value() && !other->value.has_value();
+    const double a = one->value->mean;
+    const double b = other->value->mean;
+    return answer.is_accuracy ? a > b : a < b;
+  });
+  return cells;
+}
+
+std::string best_in_words(std::span<const Cell* const> cells, std::span<const std::size_t> keys) {
+  const auto named = [&](Verdict rank) {
+    std::vector<std::string> names;
+    for (const Cell* const cell : cells) {
+      if (cell->rank != rank) continue;
+      names.push_back(fmt::to_string(fmt::join(keys_of(*cell, keys), " ")));
+    }
+    return names;
+  };
+  const std::vector<std::string> best = named(Verdict::best);
+  if (best.empty()) return {};
+  const std::string begin = fmt::format("Best: {}.", best.front());
+  if (!named(Verdict::untested).empty()) return begin + " One seed tells it from no other.";
+  const std::vector<std::string> tied = named(Verdict::tied);
+  if (!tied.empty()) return fmt::format("{} Tied with it: {}.", begin, fmt::join(tied, ", "));
+  return begin + (named(Verdict::worse).empty() ? " No other has a value."
+                                                : " All others that have a value are worse.");
+}
+
+void add_tables(AnswerDocument& document, const Design& design, const Answer& answer,
+                std::size_t condition, std::span<const std::size_t> keys) {
+  const std::vector<const Cell*> cells = ranked(answer, condition);
+  const bool baseline =
+      std::ranges::all_of(cells, [](const Cell* cell) { return cell->is_baseline; });
+  Table results = table_of(answer, AnswerTable::results, cells, keys);
+  results.title = answer.conditions[condition] + (baseline ? ", the baseline" : "");
+  results.notes = {best_in_words(cells, keys), constant_in_words(answer, condition)};
+  Table costs = table_of(answer, AnswerTable::costs, cells, keys);
+  costs.title = results.title + ": what it took";
+  costs.notes = {off_budget_in_words(design, cells, keys)};
+  for (Table* const table : {&results, &costs}) {
+    std::erase(table->notes, "");
+    document.tables.push_back(std::move(*table));
+  }
+}
+
+Table table_of(const TuningAnswer& tuning, bool is_accuracy) {
+  Table table{.title = fmt::format("--{} for the baseline{}{}", tuning.option,
+                                   tuning.setting.empty() ? "" : ", ", tuning.setting),
+              .alignment = {Column::left, Column::left, Column::left},
+              .rows = {{tuning.option, is_accuracy ? "accuracy %" : "test loss", ""}}};
+  for (std::size_t i = 0; i < tuning.values.size(); ++i) {
+    const TuningAnswer::Value& value = tuning.values[i];
+    const std::string mean = value.estimate ? value_in_words(value.estimate->mean, is_accuracy)
+                                            : fmt::to_string(fmt::join(value.ends, ", "));
+    table.rows.push_back({value.value, mean, i == tuning.best ? "taken" : ""});
+  }
+  if (tuning.at_end) {
+    table.notes.push_back(fmt::format("{} is at an end of the list: a better one may lie beyond.",
+                                      tuning.values[tuning.best].value));
+  }
+  return table;
+}
+
+std::vector<std::string> notes_of(const Answer& answer) {
+  std::vector<std::string> notes;
+  for (const RunEndRow& end : kRunEnds) {
+    const std::vector<std::string> names = answer.names_of(end.value);
+    if (!is_lost(end.value) || names.empty()) continue;
+    const std::string chance = end.value == RunEnd::never_learned || end.value == RunEnd::unlearned
+                                   ? fmt::format("; that share is {:.1f} %", answer.chance)
+                                   : "";
+    notes.push_back(
+        fmt::format("{} ({}{}): {}", end.name, end.help, chance, fmt::join(names, ", ")));
+  }
+  for (const Answer::Run& run : answer.runs) {
+    if (run.result.end == RunEnd::failed) {
+      notes.push_back(fmt::format("{}: {}", run.name, run.result.reason));
+    }
+  }
+  return notes;
+}
+
+std::string limits_of(const Answer& answer) {
+  const auto seeds = answer.seeds.size();
+  if (seeds == 1) {
+    return "What one seed cannot show: how much of a difference is chance. There is no interval "
+           "and no test; --seed 1..5 has both.";
+  }
+  if (!answer.blindness) {
+    return fmt::format("What {} seeds cannot show: nothing was compared with a baseline.", seeds);
+  }
+  const Answer::Blindness& blindness = *answer.blindness;
+  const auto shown = [&](double value) { return value_in_words(value, answer.is_accuracy); };
+  const std::string others =
+      answer.comparisons == 1
+          ? ""
+          : fmt::format(
+                " (the median of {} comparisons; {} where the runs vary least, {} where "
+                "they vary most)",
+                answer.comparisons, shown(blindness.least), shown(blindness.most));
+  static_assert(kPower == 0.8, "one time in five");
+  return fmt::format(
+      "What {} seeds cannot show: a true difference to the baseline below {}{}{} is missed more "
+      "often than one time in five, so that tied does not mean equal. The estimate is from the "
+      "same {} seeds. So is the choice of the best, and its lead is overstated.",
+      seeds, shown(blindness.middle), answer.is_accuracy ? " points" : "", others, seeds);
+}
+
+}  // namespace
+
+AnswerDocument document_of(const Design& design, const Answer& answer,
+                           std::span<const TuningAnswer> tuning) {
+  AnswerDocument document{.facts = facts_of(design, answer, tuning),
+                          .tables = overviews_of(answer)};
+  for (const TuningAnswer& tuned : tuning) {
+    document.tables.push_back(table_of(tuned, answer.is_accuracy));
+  }
+  std::vector<std::size_t> keys;
+  for (std::size_t i = 0; i < answer.columns.size(); ++i) {
+    if (!is_condition(answer.columns[i])) keys.push_back(i);
+  }
+  for (std::size_t i = 0; i < answer.conditions.size(); ++i) {
+    add_tables(document, design, answer, i, keys);
+  }
+  document.notes = notes_of(answer);
+  document.limits = limits_of(answer);
+  return document;
+}
+
+}  // namespace rubato

@@ -1,0 +1,173 @@
+#include "answer_facts.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <iterator>
+#include <optional>
+#include <string_view>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <rubato/base/parse.hpp>
+
+#include "runs/config/options/run_option.hpp"
+#include "runs/experiment/design/labels.hpp"
+
+namespace rubato {
+
+namespace {
+
+using Cell = Answer::Cell;
+
+// Of seeds and baselines more than this are not listed one by one.
+constexpr std::size_t kListed = 4;
+// What a whole step more or less may come to is no difference.
+constexpr double kTolerance = 0.01;
+
+std::string joined(const std::vector<std::string>& words) {
+  return fmt::to_string(fmt::join(words, ", "));
+}
+
+// "model softmax, data digits", where they are the same for all.
+std::string subject_of(const Design& design, const Answer& answer) {
+  std::vector<std::string> words;
+  for (const std::string_view option : {"model", "data"}) {
+    if (is_axis(design, option) || (option == "data" && !answer.is_accuracy)) continue;
+    words.push_back(
+        fmt::format("{} {}", option, labels_of(option, values_of(design, option)).front()));
+  }
+  return joined(words);
+}
+
+std::string limits_in_words(const Design& design) {
+  std::vector<std::string> words;
+  for (const RunBudget& limit : limits_of(design)) words.push_back(describe(limit));
+  if (words.empty()) return "no budget in common";
+  return fmt::format("each run: {}{}", fmt::join(words, " or "),
+                     words.size() > 1 ? ", whichever is first" : "");
+}
+
+// "1, 2, 5", "1..40".
+std::string seeds_in_words(const std::vector<std::string>& seeds) {
+  if (seeds.size() <= kListed) return joined(seeds);
+  for (std::size_t i = 1; i < seeds.size(); ++i) {
+    if (std::stoull(seeds[i]) != std::stoull(seeds[i - 1]) + 1) return joined(seeds);
+  }
+  return fmt::format("{}..{}", seeds.front(), seeds.back());
+}
+
+// "baseline: trace 128, rule constant", or of many what they have in common.
+std::string baselines_in_words(const Answer& answer) {
+  std::vector<const Cell*> baselines;
+  for (const Cell& cell : answer.cells) {
+    if (cell.is_baseline) baselines.push_back(&cell);
+  }
+  const auto labelled = [&](const Cell& cell, std::size_t column) {
+    return fmt::format("{} {}", answer.columns[column], cell.labels[column]);
+  };
+  if (baselines.size() <= kListed) {
+    std::vector<std::string> all;
+    for (const Cell* const baseline : baselines) {
+      std::vector<std::string> labels;
+      for (std::size_t i = 0; i < answer.columns.size(); ++i) {
+        labels.push_back(labelled(*baseline, i));
+      }
+      all.push_back(joined(labels));
+    }
+    return fmt::format("baseline: {}", fmt::join(all, "; "));
+  }
+  std::vector<std::string> same;
+  std::vector<std::string> different;
+  for (std::size_t i = 0; i < answer.columns.size(); ++i) {
+    const bool equal = std::ranges::all_of(baselines, [&](const Cell* baseline) {
+      return baseline->labels[i] == baselines.front()->labels[i];
+    });
+    if (equal) {
+      same.push_back(labelled(*baselines.front(), i));
+    } else {
+      different.push_back(answer.columns[i]);
+    }
+  }
+  return fmt::format("{} baselines: {}; one for each {}", baselines.size(), joined(same),
+                     fmt::join(different, " and "));
+}
+
+std::vector<std::string> tuned_in_words(std::span<const TuningAnswer> tuning) {
+  std::vector<std::string> lines;
+  if (tuning.size() > kListed) {
+    lines.push_back(
+        fmt::format("{} tuned for each of {} baselines and used by all that are compared with it; "
+                    "each has a table below",
+                    tuning.front().option, tuning.size()));
+    return lines;
+  }
+  for (const TuningAnswer& tuned : tuning) {
+    lines.push_back(fmt::format(
+        "{} {}{}{}, tuned for the baseline and used by all{}", tuned.option,
+        tuned.values[tuned.best].value, tuned.setting.empty() ? "" : " with ", tuned.setting,
+        tuned.at_end ? " (at an end of the list: a better one may lie beyond)" : ""));
+  }
+  return lines;
+}
+
+// What a cell has spent of a kind of budget.
+std::optional<double> spent_of(const Answer::Spent& spent, std::string_view kind) {
+  if (kind == "epochs") return spent.epochs;
+  if (kind == "samples") return spent.samples;
+  if (kind == "iterations") return spent.iterations;
+  return kind == "hours" ? spent.hours : spent.money;
+}
+
+}  // namespace
+
+std::vector<std::string> facts_of(const Design& design, const Answer& answer,
+                                  std::span<const TuningAnswer> tuning) {
+  std::vector<std::string> facts{
+      subject_of(design, answer),
+      fmt::format("{}; seed{} {}", limits_in_words(design), answer.seeds.size() == 1 ? "" : "s",
+                  seeds_in_words(answer.seeds)),
+      baselines_in_words(answer)};
+  std::ranges::move(tuned_in_words(tuning), std::back_inserter(facts));
+  std::erase(facts, "");
+  return facts;
+}
+
+std::string constant_in_words(const Answer& answer, std::size_t condition) {
+  const auto trace = std::ranges::find(answer.columns, kTraceOption);
+  std::optional<Elasticity> met;
+  for (const Cell& cell : answer.cells) {
+    if (cell.condition != condition) continue;
+    const auto& label = cell.labels[static_cast<std::size_t>(trace - answer.columns.begin())];
+    if (is_number(label) || !cell.elasticity || !cell.elasticity->is_constant()) return {};
+    if (met && *met != *cell.elasticity) return {};
+    met = cell.elasticity;
+  }
+  if (!met) return {};
+  return fmt::format(
+      "Nothing changed here: in what these runs used of the trace, every step had a batch of {} on "
+      "{} core{}. More epochs, or another trace, would show what changes do.",
+      met->most_batch, met->most_cores, met->most_cores == 1 ? "" : "s");
+}
+
+std::string off_budget_in_words(const Design& design, std::span<const Cell* const> cells,
+                                std::span<const std::size_t> columns) {
+  const std::vector<RunBudget> limits = limits_of(design);
+  if (limits.size() != 1) return {};
+  const double allowed = std::stod(limits.front().amount);
+  std::vector<std::string> off;
+  for (const Cell* const cell : cells) {
+    if (!cell->spent) continue;
+    const auto spent = spent_of(*cell->spent, limits.front().kind);
+    if (!spent || std::abs(*spent - allowed) <= kTolerance * allowed) continue;
+    std::vector<std::string> labels;
+    for (const std::size_t column : columns) labels.push_back(cell->labels[column]);
+    off.push_back(fmt::format("{} spent {:.4g} ({:+.0f} %)", fmt::join(labels, " "), *spent,
+                              100 * (*spent / allowed - 1)));
+  }
+  if (off.empty()) return {};
+  return fmt::format("Not what the budget of {} allows: {}.", describe(limits.front()),
+                     joined(off));
+}
+
+}  // namespace rubato

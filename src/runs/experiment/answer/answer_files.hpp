@@ -1,0 +1,19 @@
+#pragma once
+
+#include <span>
+#include <string>
+
+#include "answer.hpp"
+#include "runs/experiment/design/design.hpp"
+
+namespace rubato {
+
+/// A line for each cell. What is not known is empty; differences are those to the baseline.
+[[nodiscard]] std::string cells_csv(const Answer& answer);
+/// A line for each run, with the seconds that it took on this machine.
+[[nodiscard]] std::string runs_csv(const Answer& answer);
+/// All of it, but for those seconds.
+[[nodiscard]] std::string to_json(const Design& design, const Answer& answer,
+                                  std::span<const TuningAnswer> tuning);
+
+}  // namespace rubato

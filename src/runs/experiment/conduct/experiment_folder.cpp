@@ -1,0 +1,246 @@
+#include "experiment_folder.hpp"
+
+#include <array>
+#include <cerrno>
+#include <chrono>
+#include <map>
+#include <system_error>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+#include <sys/file.h>
+#include <unistd.h>
+
+#include <rubato/base/error.hpp>
+#include <rubato/runs/run_configuration.hpp>
+#include <rubato/runs/run_folder.hpp>
+
+#include "base/core/system/file.hpp"
+#include "runs/config/options/run_option.hpp"
+#include "runs/config/values/trace_source.hpp"
+#include "runs/experiment/design/design_file.hpp"
+#include "runs/experiment/design/labels.hpp"
+
+namespace rubato {
+
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr const char* kTraces = "traces";
+constexpr const char* kRuns = "runs";
+constexpr const char* kTune = "tune";
+constexpr const char* kDamaged = "damaged";
+// For which a lock is waited: what a killed process leaves may take so long to be gone.
+constexpr std::chrono::milliseconds kPatience{5000};
+constexpr std::chrono::milliseconds kPause{50};
+
+void make_folder(const fs::path& path) {
+  std::error_code error;
+  fs::create_directories(path, error);
+  if (error) {
+    throw Error(fmt::format("{}: cannot make the folder: {}", path.string(), error.message()));
+  }
+}
+
+// So that no experiment gets in the way of anything else.
+void require_own(const fs::path& path) {
+  std::error_code ignored;
+  if (!fs::exists(path, ignored) || fs::exists(path / kDesignFile, ignored)) return;
+  if (fs::is_directory(path, ignored) && fs::is_empty(path, ignored)) return;
+  throw Error(
+      fmt::format("{}: is no folder of an experiment; accepted: one with a {}, or a folder "
+                  "that does not exist yet",
+                  path.string(), kDesignFile));
+}
+
+bool has_checkpoints(const fs::path& folder) {
+  return !CheckpointFolder(folder / "checkpoints", 1).files().empty();
+}
+
+// The texts of an option anywhere in the design.
+std::vector<std::string*> texts_of(Design& design, std::string_view option, std::string& base) {
+  std::vector<std::string*> texts{&base};
+  for (Axis& axis : design.axes) {
+    if (axis.option != option) continue;
+    for (std::string& value : axis.values) texts.push_back(&value);
+  }
+  for (Assigned& assigned : design.baseline) {
+    if (assigned.name == option) texts.push_back(&assigned.value);
+  }
+  if (design.tuning && design.tuning->option == option) {
+    for (std::string& value : design.tuning->values) texts.push_back(&value);
+  }
+  return texts;
+}
+
+}  // namespace
+
+RunState state_of(const RunFiles& files) {
+  std::error_code ignored;
+  if (fs::exists(files.failed, ignored)) return RunState::failed;
+  if (fs::exists(files.folder / "summary.json", ignored)) return RunState::ended;
+  const bool begun = fs::exists(files.folder / "config.toml", ignored);
+  return begun && has_checkpoints(files.folder) ? RunState::begun : RunState::absent;
+}
+
+ExperimentFolder::ExperimentFolder(fs::path path) : path_(fs::absolute(path).lexically_normal()) {
+  if (!path_.has_filename()) path_ = path_.parent_path();
+  require_own(path_);
+  make_folder(path_);
+  take_lock();
+  for (const char* folder : {kTraces, kRuns}) make_folder(path_ / folder);
+}
+
+ExperimentFolder::~ExperimentFolder() {
+  if (descriptor_ >= 0) close(descriptor_);
+}
+
+void ExperimentFolder::take_lock() {
+  descriptor_ = open(path_.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  if (descriptor_ < 0) {
+    throw Error(fmt::format("{}: cannot open the folder: {}", path_.string(),
+                            std::generic_category().message(errno)));
+  }
+  const auto until = std::chrono::steady_clock::now() + kPatience;
+  while (flock(descriptor_, LOCK_EX | LOCK_NB) != 0) {
+    if (errno == EWOULDBLOCK && std::chrono::steady_clock::now() < until) {
+      std::this_thread::sleep_for(kPause);
+      continue;
+    }
+    close(std::exchange(descriptor_, -1));
+    throw Error(fmt::format("{}: another process works in this experiment", path_.string()));
+  }
+}
+
+Design ExperimentFolder::adopt(const Design& given) const {
+  Design design = given;
+  for (const RunOption& option : run_options()) {
+    if (option.map_path == nullptr) continue;
+    std::string base = option.text(design.base).value_or("");
+    const std::vector<std::string*> texts = texts_of(design, option.name, base);
+    std::vector<std::string> before;
+    before.reserve(texts.size());
+    for (const std::string* text : texts) before.push_back(*text);
+    // The same file is one file, wherever it is named.
+    std::vector<std::string> different = before;
+    std::sort(different.begin(), different.end());
+    different.erase(std::unique(different.begin(), different.end()), different.end());
+    const std::vector<std::string> labels = labels_of(option.name, different);
+    std::map<std::string, std::string> after;
+    for (std::size_t i = 0; i < different.size(); ++i) {
+      after[different[i]] = option.name == kTraceOption
+                                ? adopt_trace(different[i], labels[i])
+                                : option.map_path(different[i], [](const fs::path& file) {
+                                    return fs::absolute(file).lexically_normal();
+                                  });
+    }
+    for (std::string* text : texts) *text = after.at(*text);
+    if (!base.empty()) option.set(design.base, base);
+  }
+  return design;
+}
+
+std::string ExperimentFolder::adopt_trace(const std::string& trace,
+                                          const std::string& label) const {
+  const Parsed<TraceChoice> choice = trace;
+  const auto& file = choice->file;
+  if (!file) return trace;
+  const fs::path folder = path_ / kTraces;
+  if (fs::absolute(*file).lexically_normal().parent_path() == folder) {
+    return fs::absolute(*file).lexically_normal().string();
+  }
+  const fs::path copy = folder / (slug(label) + file->extension().string());
+  std::string content;
+  try {
+    content = read_file(*file);
+  } catch (const Error& error) {
+    throw Error(fmt::format("--trace: {}", error.what()));
+  }
+  std::error_code ignored;
+  if (!fs::exists(copy, ignored)) {
+    write_file(copy, content);
+  } else if (read_file(copy) != content) {
+    throw Error(
+        fmt::format("--trace: {} is not the trace of that name in the experiment, {}; "
+                    "accepted: the same, or one with another name",
+                    file->string(), copy.string()));
+  }
+  return copy.string();
+}
+
+void ExperimentFolder::write_design(const Design& design) const {
+  write(kDesignFile, to_toml(design, path_));
+}
+
+fs::path ExperimentFolder::runs() const {
+  return path_ / kRuns;
+}
+
+RunFiles ExperimentFolder::files_of(const PlannedRun& run, bool tuning) const {
+  const fs::path folder = path_ / (tuning ? kTune : kRuns);
+  return {.folder = folder / run.name,
+          .config = folder / (run.name + ".toml"),
+          .log = folder / (run.name + ".log"),
+          .failed = folder / (run.name + ".failed")};
+}
+
+std::string ExperimentFolder::config_text(const PlannedRun& run) const {
+  RunConfiguration configuration = with_paths_from(path_ / kRuns, run.configuration);
+  // Relative, so that the folder may be moved.
+  if (const auto& file = configuration.trace->file) {
+    const fs::path inside = file->lexically_relative(path_ / kRuns);
+    if (inside.parent_path() == fs::path("..") / kTraces) configuration.trace = inside.string();
+  }
+  return to_toml(configuration);
+}
+
+void ExperimentFolder::prepare(const PlannedRun& run, const RunFiles& files) const {
+  const std::string text = config_text(run);
+  std::error_code ignored;
+  if (!fs::exists(files.config, ignored)) {
+    make_folder(files.config.parent_path());
+    write_file(files.config, text);
+    return;
+  }
+  const Extensions& own = run.configuration.extensions;
+  const RunConfiguration before =
+      parse_configuration(read_file(files.config), files.config.string(), {}, own);
+  const RunConfiguration now = parse_configuration(text, files.config.string(), {}, own);
+  std::vector<std::string> differences;
+  for (const RunOption& option : run_options()) {
+    const auto then = option.text(before);
+    const auto is = option.text(now);
+    if (option.affects != Affects::bits) continue;
+    if (bound_text(option, before) == bound_text(option, now)) continue;
+    differences.push_back(fmt::format("--{} was {}, is {}", option.name, then.value_or("not set"),
+                                      is.value_or("not set")));
+  }
+  if (differences.empty()) return;
+  throw Error(
+      fmt::format("{}: the run {} is there with other options: {}\naccepted: the same "
+                  "options with as many values as you like, or another --out",
+                  path_.string(), run.name, fmt::join(differences, ", ")));
+}
+
+fs::path ExperimentFolder::set_aside(const RunFiles& files) const {
+  const fs::path folder = path_ / kDamaged;
+  make_folder(folder);
+  fs::path aside = unused_path(folder / files.folder.filename());
+  std::error_code error;
+  fs::rename(files.folder, aside, error);
+  if (error) {
+    throw OutputError(fmt::format("{}: cannot write: {}", aside.string(), error.message()));
+  }
+  return aside;
+}
+
+void ExperimentFolder::write(std::string_view name, std::string_view content) const {
+  write_file(path_ / name, content);
+}
+
+}  // namespace rubato

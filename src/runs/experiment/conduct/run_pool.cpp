@@ -1,0 +1,156 @@
+#include "run_pool.hpp"
+
+#include <algorithm>
+#include <array>
+#include <csignal>
+#include <cstring>
+#include <optional>
+#include <system_error>
+
+#include <fmt/format.h>
+
+#include <rubato/base/error.hpp>
+
+#include "base/core/system/file.hpp"
+#include "base/core/system/stopwatch.hpp"
+#include "child_process.hpp"
+
+namespace rubato {
+
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr int kTick = 100;
+
+// What `rubato train` answers that is no word about the run: a full disk, memory that could not be
+// had, a signal that it has followed (src/app/exit_code.hpp). Nor is that it could not be started.
+constexpr std::array<int, 5> kNotItsOwn{24, 25, kCannotStart, 130, 143};
+
+std::vector<std::string> command_for(const RunTask& task, RunState state) {
+  std::vector<std::string> command{"rubato", "train"};
+  if (state == RunState::begun) {
+    command.insert(command.end(), {"--resume", task.files.folder.string()});
+  } else {
+    command.insert(command.end(),
+                   {"--config", task.files.config.string(), "--out", task.files.folder.string()});
+  }
+  command.insert(command.end(), {"--threads", fmt::to_string(task.threads), "--quiet"});
+  return command;
+}
+
+std::string said(const RunTask& task) {
+  try {
+    return read_file(task.files.log);
+  } catch (const Error&) {
+    return {};
+  }
+}
+
+void remove_empty_log(const RunTask& task) {
+  std::error_code error;
+  if (fs::file_size(task.files.log, error) == 0 && !error) fs::remove(task.files.log, error);
+}
+
+std::string in_words(const ChildEnd& end) {
+  if (end.signal != 0) {
+    return fmt::format("killed by signal {} ({})", end.signal, sigdescr_np(end.signal));
+  }
+  if (end.code == kCannotStart) return "could not be started";
+  return fmt::format("ended with code {}", end.code);
+}
+
+// The work of one call of execute().
+class RunPool {
+ public:
+  RunPool(std::span<const RunTask> tasks, const PoolOptions& options, PoolObserver& observer)
+      : tasks_(tasks), options_(options), observer_(observer) {}
+
+  void work() {
+    while (true) {
+      const bool stopping = options_.stopping && options_.stopping();
+      if (stopping) stop();
+      while (!stopping && std::ssize(running_) < options_.jobs && next_ < tasks_.size()) {
+        start(tasks_[next_++]);
+      }
+      if (running_.empty() && (stopping || next_ == tasks_.size())) return;
+      watch_.wait(kTick);
+      collect();
+      observer_.on_tick();
+    }
+  }
+
+ private:
+  struct Running {
+    const RunTask* task;
+    ChildProcess process;
+    Stopwatch since;
+  };
+
+  void start(const RunTask& task) {
+    const RunState state = state_of(task.files);
+    if (state == RunState::ended || state == RunState::failed) return;
+    if (state == RunState::absent) fs::remove_all(task.files.folder);
+    running_.push_back({.task = &task,
+                        .process = ChildProcess(options_.program, command_for(task, state),
+                                                task.files.log, options_.inherited),
+                        .since = {}});
+    observer_.on_start(task);
+  }
+
+  void stop() {
+    if (stopped_) return;
+    stopped_ = true;
+    for (const Running& running : running_) running.process.terminate();
+  }
+
+  void collect() {
+    for (std::size_t i = 0; i < running_.size();) {
+      ChildEnd end;
+      if (!running_[i].process.has_ended(end)) {
+        ++i;
+        continue;
+      }
+      const RunTask& task = *running_[i].task;
+      const double seconds = running_[i].since.seconds();
+      running_.erase(running_.begin() + static_cast<std::ptrdiff_t>(i));
+      take_end(task, end, seconds);
+    }
+  }
+
+  void take_end(const RunTask& task, const ChildEnd& end, double seconds) {
+    remove_empty_log(task);
+    if (state_of(task.files) == RunState::ended) {
+      observer_.on_end(task, TaskEnd::ended, seconds, {});
+      return;
+    }
+    const bool missing =
+        end.signal != 0 || std::ranges::find(kNotItsOwn, end.code) != kNotItsOwn.end();
+    std::string words = said(task);
+    if (missing) {
+      observer_.on_end(task, TaskEnd::missing, seconds, in_words(end));
+      return;
+    }
+    if (words.empty()) words = in_words(end) + "\n";
+    write_file(task.files.failed, words);
+    std::error_code ignored;
+    fs::remove(task.files.log, ignored);
+    observer_.on_end(task, TaskEnd::ended, seconds, {});
+  }
+
+  std::span<const RunTask> tasks_;
+  const PoolOptions& options_;
+  PoolObserver& observer_;
+  ChildWatch watch_;
+  std::size_t next_ = 0;
+  std::vector<Running> running_;
+  bool stopped_ = false;
+};
+
+}  // namespace
+
+void execute(std::span<const RunTask> tasks, const PoolOptions& options, PoolObserver& observer) {
+  RunPool(tasks, options, observer).work();
+}
+
+}  // namespace rubato

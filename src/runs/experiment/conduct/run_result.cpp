@@ -1,0 +1,187 @@
+#include "run_result.hpp"
+
+#include <algorithm>
+#include <charconv>
+#include <fstream>
+#include <set>
+#include <string_view>
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include <rubato/base/error.hpp>
+
+#include "base/core/system/file.hpp"
+#include "base/state/sha256.hpp"
+
+namespace rubato {
+
+namespace {
+
+std::optional<double> number_at(const nlohmann::json& json, std::string_view key) {
+  const auto found = json.find(key);
+  if (found == json.end() || !found->is_number()) return std::nullopt;
+  return found->get<double>();
+}
+
+void take_clock(const nlohmann::json& json, RunPoint& point) {
+  const auto clock = json.find("clock");
+  if (clock == json.end()) return;
+  point.hours = number_at(*clock, "hours");
+  point.money = number_at(*clock, "money");
+}
+
+// Of a line of the metrics: false where the run diverged with it.
+bool take_epoch(const nlohmann::json& line, const Measure& measure, RunResult& result) {
+  RunResult::Epoch epoch;
+  if (!result.curve.empty()) epoch.point = result.curve.back().point;
+  epoch.point.steps += line.value("steps", std::int64_t{0});
+  epoch.point.samples += line.value("samples", std::int64_t{0});
+  take_clock(line, epoch.point);
+  epoch.value = number_at(line, measure.is_accuracy ? "test_accuracy" : "test_loss");
+  result.curve.push_back(epoch);
+  const auto loss = line.find("test_loss");
+  return loss == line.end() || !loss->is_null();
+}
+
+// The whole number behind a key in a line that is not parsed.
+std::optional<std::int64_t> whole_behind(std::string_view key, std::string_view line) {
+  const std::size_t at = line.find(key);
+  if (at == std::string_view::npos) return std::nullopt;
+  std::int64_t number = 0;
+  const char* const begin = line.data() + at + key.size();
+  if (std::from_chars(begin, line.data() + line.size(), number).ec != std::errc()) {
+    return std::nullopt;
+  }
+  return number;
+}
+
+// Puts an Elasticity together, line by line.
+class ElasticityReader {
+ public:
+  void take_step(std::string_view line) {
+    const auto batch = whole_behind(R"("batch":)", line);
+    const auto cores = whole_behind(R"("cores":)", line);
+    if (!batch || !cores) return;
+    if (last_ > 0) batches_.insert(last_);
+    last_ = *batch;
+    cores_.insert(*cores);
+  }
+  void end_epoch() {
+    if (last_ > 0) rests_.insert(last_);
+    last_ = 0;
+  }
+  [[nodiscard]] std::optional<Elasticity> elasticity() {
+    end_epoch();
+    // Epochs of one step have no others.
+    const std::set<std::int64_t>& batches = batches_.empty() ? rests_ : batches_;
+    if (batches.empty()) return std::nullopt;
+    return Elasticity{.batch_sizes = std::ssize(batches),
+                      .least_batch = *batches.begin(),
+                      .most_batch = *batches.rbegin(),
+                      .fewest_cores = *cores_.begin(),
+                      .most_cores = *cores_.rbegin()};
+  }
+
+ private:
+  // Of the newest step, until it is known whether it ended its epoch; 0 where there is none.
+  std::int64_t last_ = 0;
+  std::set<std::int64_t> batches_;
+  std::set<std::int64_t> rests_;
+  std::set<std::int64_t> cores_;
+};
+
+// The epochs, and whether the run diverged: a step that was not applied, or a test loss that is no
+// number. Other lines, most of them, are not parsed.
+bool read_metrics(const std::filesystem::path& file, const Measure& measure, RunResult& result) {
+  std::ifstream lines(file);
+  ElasticityReader elasticity;
+  bool good = true;
+  for (std::string text; std::getline(lines, text);) {
+    if (text.find(R"("kind":"epoch")") != std::string::npos) {
+      good = take_epoch(nlohmann::json::parse(text), measure, result) && good;
+      elasticity.end_epoch();
+      continue;
+    }
+    if (text.find(R"("kind":"step")") != std::string::npos) elasticity.take_step(text);
+    if (text.find(R"("applied":false)") != std::string::npos &&
+        text.find(R"("skipped":true)") == std::string::npos) {
+      good = false;
+    }
+  }
+  result.elasticity = elasticity.elasticity();
+  return good;
+}
+
+void require_unchanged(const std::filesystem::path& metrics, const nlohmann::json& summary) {
+  const auto digest = summary.find("metrics_sha256");
+  if (digest == summary.end() || !digest->is_string()) return;
+  if (Sha256::hex_of_file(metrics) == digest->get<std::string>()) return;
+  throw Error(
+      fmt::format("{}: is not what it was when the run ended (its SHA-256 is not that in "
+                  "summary.json)",
+                  metrics.string()));
+}
+
+RunEnd end_of(const RunResult& result, const Measure& measure) {
+  if (!measure.is_accuracy) return RunEnd::finished;
+  const double learned = measure.chance + kLearned;
+  if (result.best_value.value_or(0) <= learned) return RunEnd::never_learned;
+  return *result.final_value <= learned ? RunEnd::unlearned : RunEnd::finished;
+}
+
+}  // namespace
+
+RunResult read_result(const std::filesystem::path& run, const Measure& measure) {
+  const std::filesystem::path file = run / "summary.json";
+  try {
+    const nlohmann::json summary = nlohmann::json::parse(read_file(file));
+    RunResult result{.is_accuracy = measure.is_accuracy,
+                     .epochs = summary.at("epochs"),
+                     .last = {.steps = summary.at("steps"), .samples = summary.at("samples")},
+                     .iterations = summary.at("iterations"),
+                     .wall_seconds = summary.at("wall_seconds")};
+    take_clock(summary, result.last);
+    require_unchanged(run / "metrics.jsonl", summary);
+    const bool good = read_metrics(run / "metrics.jsonl", measure, result);
+    const auto better = [&](const auto& one, const auto& other) {
+      return other.value && (!one.value || measure.better(*other.value, *one.value));
+    };
+    const auto best = std::ranges::max_element(result.curve, better);
+    if (best != result.curve.end()) result.best_value = best->value;
+    const nlohmann::json& reason = summary.at("stopped");
+    const std::string stopped = reason.is_string() ? reason.get<std::string>() : std::string();
+    if (!good || stopped == kOutOfDevices) {
+      result.end = good ? RunEnd::out_of_devices : RunEnd::diverged;
+      result.reason = stopped;
+      return result;
+    }
+    result.final_value =
+        number_at(summary, measure.is_accuracy ? "final_test_accuracy" : "final_test_loss");
+    if (!result.final_value) {
+      result.end = RunEnd::failed;
+      result.reason = "it ended before its first evaluation";
+      return result;
+    }
+    result.end = end_of(result, measure);
+    return result;
+  } catch (const nlohmann::json::exception& error) {
+    throw Error(
+        fmt::format("{}: it or its metrics are none of a run ({})", file.string(), error.what()));
+  }
+}
+
+RunResult read_failure(const std::filesystem::path& file) {
+  RunResult result{.end = RunEnd::failed, .reason = read_file(file)};
+  while (result.reason.ends_with('\n')) result.reason.pop_back();
+  return result;
+}
+
+std::optional<RunPoint> reached(const RunResult& result, const Measure& measure, double target) {
+  for (const auto& [point, value] : result.curve) {
+    if (value && !measure.better(target, *value)) return point;
+  }
+  return std::nullopt;
+}
+
+}  // namespace rubato

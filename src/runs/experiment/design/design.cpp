@@ -1,0 +1,161 @@
+#include "design.hpp"
+
+#include <algorithm>
+#include <set>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include <rubato/base/error.hpp>
+#include <rubato/base/spec.hpp>
+
+#include "runs/config/options/run_option.hpp"
+
+namespace rubato {
+
+namespace {
+
+// The place of an option in the table; the seed comes last, as what is averaged over.
+std::size_t place_in_table(std::string_view option) {
+  const auto options = run_options();
+  if (option == kSeedOption) return options.size();
+  const auto found = std::ranges::find(options, option, &RunOption::name);
+  return static_cast<std::size_t>(found - options.begin());
+}
+
+void require_different(const std::vector<std::string>& values) {
+  std::set<std::string_view> seen;
+  for (const std::string& value : values) {
+    if (seen.insert(value).second) continue;
+    throw Error(fmt::format("{} stands there twice; accepted: values that differ", value));
+  }
+}
+
+// The option that an assignment begins with, and what follows.
+std::pair<const RunOption*, std::string> option_and_rest(const std::string& text,
+                                                         std::string_view example) {
+  const std::size_t equals = text.find('=');
+  if (equals == std::string::npos || equals == 0) {
+    throw Error(
+        fmt::format("'{}' is not of the form NAME=VALUE; accepted: such as {}", text, example));
+  }
+  return {&run_option(text.substr(0, equals)), text.substr(equals + 1)};
+}
+
+}  // namespace
+
+RunConfiguration Design::default_base() {
+  RunConfiguration base;
+  for (const RunOption& option : run_options()) {
+    if (!option.in_experiment.empty()) option.set(base, option.in_experiment);
+  }
+  return base;
+}
+
+void set_values(Design& design, std::string_view option, std::vector<std::string> values) {
+  const RunOption& row = run_option(option);
+  require_different(values);
+  std::erase_if(design.axes, [&](const Axis& axis) { return axis.option == option; });
+  row.set(design.base, values.front());
+  if (values.size() == 1) return;
+  // What the axis sets has no value of its own.
+  const RunConfiguration fallback = Design::default_base();
+  if (const auto text = row.text(fallback)) {
+    row.set(design.base, *text);
+  } else {
+    row.reset(design.base);
+  }
+  const auto behind = std::ranges::find_if(design.axes, [&](const Axis& axis) {
+    return place_in_table(axis.option) > place_in_table(option);
+  });
+  design.axes.insert(behind, {.option = std::string(option), .values = std::move(values)});
+}
+
+std::vector<RunBudget> limits_of(const Design& design) {
+  std::vector<RunBudget> limits;
+  for (const RunBudgetKind& kind : budget_kinds()) {
+    if (!design.budget.amount.empty() && design.budget.kind == kind.name) {
+      limits.push_back(design.budget);
+      continue;
+    }
+    const auto amount = run_option(kind.option).text(design.base);
+    if (!amount || is_axis(design, kind.option)) continue;
+    if (kind.option == "epochs" && *amount == kUnboundedEpochs) continue;
+    limits.push_back({.kind = std::string(kind.name), .amount = *amount});
+  }
+  return limits;
+}
+
+std::vector<std::string> values_of(const Design& design, std::string_view option) {
+  const auto found = std::ranges::find(design.axes, option, &Axis::option);
+  if (found != design.axes.end()) return found->values;
+  return {run_option(option).text(design.base).value_or("")};
+}
+
+bool is_axis(const Design& design, std::string_view option) {
+  return std::ranges::find(design.axes, option, &Axis::option) != design.axes.end();
+}
+
+Tuning parse_tuning(const std::string& text, const Extensions& own) {
+  constexpr std::string_view kExample = "lr=0.01,0.02,0.05";
+  const auto [option, rest] = option_and_rest(text, kExample);
+  if (option->is_compared || option->name == kSeedOption) {
+    throw Error(
+        fmt::format("{} is not tuned but compared; accepted: such as {}", option->name, kExample));
+  }
+  Tuning tuning{.option = option->name, .values = list_values(*option, rest, own)};
+  require_different(tuning.values);
+  if (tuning.values.size() < 2) {
+    throw Error(fmt::format("{} has one value only; accepted: several, such as {}", option->name,
+                            kExample));
+  }
+  return tuning;
+}
+
+std::vector<Assigned> parse_baseline(const std::string& text, const Extensions& own) {
+  std::vector<Assigned> all = list_assigned(text);
+  RunConfiguration read{.extensions = own};
+  for (auto& [name, value] : all) {
+    const RunOption& option = run_option(name);
+    if (name == kSeedOption) {
+      throw Error(
+          "the baseline has the seeds of what it is compared with; accepted: other options");
+    }
+    option.set(read, value);
+    value = option.text(read).value_or(value);
+  }
+  return all;
+}
+
+double parse_target(const std::string& text) {
+  return parse_real(text, kPositive);
+}
+
+void require_consistent(const Design& design) {
+  if (design.tuning && is_axis(design, design.tuning->option)) {
+    throw Error(
+        fmt::format("--tune: {} takes several values in the experiment; accepted: one of "
+                    "--tune {}=... and --{} with several values",
+                    design.tuning->option, design.tuning->option, design.tuning->option));
+  }
+  if (design.budget.amount.empty()) return;
+  const RunBudgetKind& kind = budget_kind(design.budget.kind);
+  const std::string_view option = kind.option;
+  if (!kind.needs.empty() && design.base.cluster.empty() && !is_axis(design, "cluster")) {
+    throw Error(fmt::format(
+        "--budget {}={}: how long a step takes is not said; accepted: with --cluster "
+        "substep=SECONDS (rubato calibrate measures them here){}",
+        design.budget.kind, design.budget.amount, option == "money" ? " and --price" : ""));
+  }
+  if (is_axis(design, option)) {
+    throw Error(
+        fmt::format("--budget: --{} takes several values, and the budget is the same for "
+                    "all; accepted: one of them",
+                    option));
+  }
+  if (design.tuning && design.tuning->option == option) {
+    throw Error(fmt::format("--tune: {} is the budget; accepted: another option", option));
+  }
+}
+
+}  // namespace rubato

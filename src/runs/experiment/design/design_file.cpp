@@ -1,0 +1,219 @@
+#include "design_file.hpp"
+
+#include <algorithm>
+#include <array>
+#include <iterator>
+#include <utility>
+#include <vector>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <rubato/base/error.hpp>
+#include <rubato/base/parse.hpp>
+#include <rubato/runs/run_configuration.hpp>
+
+#include "runs/config/file/configuration_entry.hpp"
+#include "runs/config/file/toml.hpp"
+#include "runs/config/options/run_option.hpp"
+
+namespace rubato {
+
+namespace {
+
+constexpr std::string_view kAxes = "axes";
+constexpr std::string_view kCompare = "compare";
+constexpr std::string_view kBaseline = "baseline";
+constexpr std::int64_t kMostJobs = 4096;
+
+// What stands in [compare].
+struct CompareKey {
+  std::string_view name;
+  void (*read)(DesignFile& file, const std::string& text);
+};
+constexpr std::array<CompareKey, 6> kCompareKeys{
+    {{"budget",
+      [](DesignFile& file, const std::string& text) { file.design.budget = parse_budget(text); }},
+     {kBaseline,
+      [](DesignFile& file, const std::string& text) {
+        std::ranges::move(parse_baseline(text, file.design.base.extensions),
+                          std::back_inserter(file.design.baseline));
+      }},
+     {"tune",
+      [](DesignFile& file, const std::string& text) {
+        file.design.tuning = parse_tuning(text, file.design.base.extensions);
+      }},
+     {"tune-seeds",
+      [](DesignFile& file, const std::string& text) {
+        file.design.tuning_seeds = parse_whole(text, 1, kMostTuningSeeds);
+      }},
+     {"target",
+      [](DesignFile& file, const std::string& text) { file.design.target = parse_target(text); }},
+     {"jobs", [](DesignFile& file, const std::string& text) {
+        file.jobs = parse_whole(text, 1, kMostJobs);
+      }}}};
+
+const CompareKey& compare_key(std::string_view name) {
+  std::vector<std::string_view> names;
+  for (const CompareKey& key : kCompareKeys) {
+    if (key.name == name) return key;
+    names.push_back(key.name);
+  }
+  throw Error(unknown_name_message("key", name, names));
+}
+
+// The values that a line of [axes] lists; text may list several itself, as arguments do.
+std::vector<std::string> axis_values(const TomlTable::Line& line, const Extensions& own) {
+  const RunOption& option = run_option(line.key);
+  std::vector<std::string> values;
+  for (const TomlEntry& entry : line.values) {
+    const bool range = option.kind == OptionKind::whole && entry.type == TomlEntry::Type::string &&
+                       entry.value.find("..") != std::string::npos;
+    if (range) {
+      std::ranges::move(list_values(option, entry.value, own), std::back_inserter(values));
+      continue;
+    }
+    RunConfiguration read{.extensions = own};
+    set_option(read, entry);
+    values.push_back(option.text(read).value_or(""));
+  }
+  return values;
+}
+
+void read_compare(DesignFile& file, const TomlEntry& entry) {
+  try {
+    compare_key(entry.key).read(file, entry.value);
+  } catch (const Error& error) {
+    throw Error(fmt::format("{}: {}", entry.key, error.what()));
+  }
+}
+
+void read_line(DesignFile& file, std::string_view table, const TomlTable::Line& line) {
+  if (table == kAxes) {
+    set_values(file.design, line.key, axis_values(line, file.design.base.extensions));
+    return;
+  }
+  if (line.values.size() > 1 && !(table == kCompare && line.key == kBaseline)) {
+    throw Error(
+        fmt::format("'{}' is a list; accepted: one value, or the list below [axes]", line.key));
+  }
+  if (table == kCompare) {
+    for (const TomlEntry& entry : line.values) read_compare(file, entry);
+    return;
+  }
+  const TomlEntry& entry = line.values.front();
+  if (entry.key == "epochs") file.says_epochs = true;
+  set_option(file.design.base, entry);
+}
+
+// Applies `map` to all paths of a design.
+void map_paths(Design& design, const RunOption::PathMap& map) {
+  const auto mapped = [&](std::string_view name, const std::string& text) {
+    const RunOption& option = run_option(name);
+    return option.map_path == nullptr ? text : option.map_path(text, map);
+  };
+  for (const RunOption& option : run_options()) {
+    if (const auto text = option.text(design.base); text && option.map_path != nullptr) {
+      option.set(design.base, mapped(option.name, *text));
+    }
+  }
+  for (Axis& axis : design.axes) {
+    for (std::string& value : axis.values) value = mapped(axis.option, value);
+  }
+  for (auto& [name, value] : design.baseline) value = mapped(name, value);
+  if (!design.tuning) return;
+  for (std::string& value : design.tuning->values) value = mapped(design.tuning->option, value);
+}
+
+std::string axes_text(const Design& design) {
+  std::string text;
+  for (const auto& [option, values] : design.axes) {
+    std::vector<std::string> elements;
+    elements.reserve(values.size());
+    for (const std::string& value : values) {
+      elements.push_back(toml_value(run_option(option), value));
+    }
+    text += fmt::format("{} = [{}]\n", option, fmt::join(elements, ", "));
+  }
+  return text.empty() ? text : "\n[axes]\n" + text;
+}
+
+std::string compare_text(const Design& design) {
+  std::string text;
+  if (!design.budget.amount.empty()) {
+    text +=
+        fmt::format("budget = {}\n", toml_string(design.budget.kind + "=" + design.budget.amount));
+  }
+  if (!design.baseline.empty()) {
+    // A list, as commas may be a value's own.
+    std::vector<std::string> parts;
+    for (const auto& [name, value] : design.baseline) {
+      parts.push_back(toml_string(fmt::format("{}={}", name, value)));
+    }
+    text += fmt::format("{} = [{}]\n", kBaseline, fmt::join(parts, ", "));
+  }
+  if (design.tuning) {
+    text += fmt::format("tune = {}\ntune-seeds = {}\n",
+                        toml_string(fmt::format("{}={}", design.tuning->option,
+                                                fmt::join(design.tuning->values, ","))),
+                        design.tuning_seeds);
+  }
+  if (design.target) text += fmt::format("target = {}\n", *design.target);
+  return text.empty() ? text : "\n[compare]\n" + text;
+}
+
+}  // namespace
+
+DesignFile parse_design(std::string_view text, const std::string& source,
+                        const Extensions& extensions) {
+  DesignFile file;
+  file.design.base.extensions = extensions;
+  for (const TomlTable& table : parse_toml_tables(text, source)) {
+    if (!table.name.empty() && table.name != kAxes && table.name != kCompare) {
+      throw Error(
+          fmt::format("{}:{}: {}", source, table.line,
+                      unknown_name_message("table", table.name, std::array{kAxes, kCompare})));
+    }
+    for (const TomlTable::Line& line : table.lines) {
+      try {
+        read_line(file, table.name, line);
+      } catch (const Error& error) {
+        throw Error(fmt::format("{}:{}: {}", source, line.values.front().line, error.what()));
+      }
+    }
+  }
+  return file;
+}
+
+DesignFile read_design(const std::filesystem::path& path, const RunConfiguration& around) {
+  const std::string text = configuration_text(path);
+  RunConfiguration named{.plugin = around.plugin, .extensions = around.extensions};
+  const std::vector<TomlTable> tables = parse_toml_tables(text, path.string());
+  for (const TomlTable::Line& line : tables.front().lines) {
+    if (line.key == kPluginOption) load_named_plugins(named, line.values.front(), path);
+  }
+  DesignFile file = parse_design(text, path.string(), named.extensions);
+  const std::filesystem::path folder = path.parent_path();
+  map_paths(file.design, [&](const std::filesystem::path& inside) { return folder / inside; });
+  file.design.base.plugin = std::move(named.plugin);
+  return file;
+}
+
+std::string to_toml(const Design& given, const std::filesystem::path& folder) {
+  Design design = given;
+  const std::filesystem::path base = std::filesystem::absolute(folder).lexically_normal();
+  map_paths(design, [&](const std::filesystem::path& file) {
+    const std::filesystem::path whole = std::filesystem::absolute(file).lexically_normal();
+    const std::filesystem::path inside = whole.lexically_relative(base);
+    return inside.empty() || *inside.begin() == ".." ? whole : inside;
+  });
+  std::string text = "# Reproduces the experiment: rubato compare --config FILE\n";
+  for (const RunOption& option : run_options()) {
+    const auto value = option.text(design.base);
+    if (!value || is_axis(design, option.name)) continue;
+    text += fmt::format("{} = {}\n", option.name, toml_value(option, *value));
+  }
+  return text + axes_text(design) + compare_text(design);
+}
+
+}  // namespace rubato

@@ -1,0 +1,98 @@
+#include "value_list.hpp"
+
+#include <algorithm>
+#include <cstdint>
+#include <iterator>
+#include <limits>
+
+#include <fmt/format.h>
+
+#include <rubato/base/error.hpp>
+#include <rubato/base/parse.hpp>
+
+#include "base/core/text/split.hpp"
+
+namespace rubato {
+
+namespace {
+
+constexpr std::int64_t kMostValues = 10'000;
+constexpr std::string_view kDots = "..";
+
+// "smoothing=0.9", which no name stands before.
+bool is_argument(std::string_view piece) {
+  const std::size_t equals = piece.find('=');
+  return equals != std::string_view::npos &&
+         piece.substr(0, equals).find(':') == std::string_view::npos;
+}
+
+std::vector<std::string> range_of(std::string_view text, std::size_t dots) {
+  constexpr std::int64_t kLargest = std::numeric_limits<std::int64_t>::max();
+  const std::int64_t first = parse_whole(text.substr(0, dots), 0, kLargest);
+  const std::int64_t last = parse_whole(text.substr(dots + kDots.size()), 0, kLargest);
+  if (last < first || last - first >= kMostValues) {
+    throw Error(
+        fmt::format("'{}' is no range; accepted: such as 1..5, ascending, of up to {} "
+                    "numbers",
+                    text, kMostValues));
+  }
+  std::vector<std::string> values;
+  for (std::int64_t i = first; i <= last; ++i) values.push_back(fmt::to_string(i));
+  return values;
+}
+
+}  // namespace
+
+std::vector<std::string> list_values(const RunOption& option, std::string_view text,
+                                     const Extensions& own) {
+  std::vector<std::string> values;
+  if (option.has_commas) {
+    values.emplace_back(text);
+  } else {
+    for (const std::string_view piece : split_at(text, ',')) {
+      const std::size_t dots = piece.find(kDots);
+      if (piece.empty()) {
+        throw Error(
+            fmt::format("there is an empty value in '{}'; accepted: values with a comma "
+                        "between them",
+                        text));
+      }
+      if (is_argument(piece) && !values.empty()) {
+        values.back().append(",").append(piece);
+      } else if (option.kind == OptionKind::whole && dots != std::string_view::npos) {
+        std::ranges::move(range_of(piece, dots), std::back_inserter(values));
+      } else {
+        values.emplace_back(piece);
+      }
+    }
+  }
+  RunConfiguration read{.extensions = own};
+  for (std::string& value : values) {
+    option.set(read, value);
+    // As it is written wherever it stands: "0.10" is "0.1".
+    value = option.text(read).value_or(value);
+  }
+  return values;
+}
+
+std::vector<Assigned> list_assigned(std::string_view text) {
+  std::vector<Assigned> all;
+  for (const std::string_view piece : split_at(text, ',')) {
+    const std::size_t equals = piece.find('=');
+    if (!all.empty() && all.back().value.find(':') != std::string::npos) {
+      all.back().value.append(",").append(piece);
+      continue;
+    }
+    if (equals == std::string_view::npos || equals == 0 || equals + 1 == piece.size()) {
+      throw Error(
+          fmt::format("'{}' is not of the form NAME=VALUE; accepted: such as "
+                      "trace=128,rule=constant",
+                      piece));
+    }
+    all.push_back({.name = std::string(piece.substr(0, equals)),
+                   .value = std::string(piece.substr(equals + 1))});
+  }
+  return all;
+}
+
+}  // namespace rubato

@@ -1,0 +1,200 @@
+#include "progress.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <cmath>
+#include <string_view>
+#include <utility>
+#include <variant>
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <rubato/loop/trainer.hpp>
+
+#include "base/core/terminal/terminal.hpp"
+#include "loop/train/records/record_schemas.hpp"
+
+namespace rubato {
+
+namespace {
+
+// Seconds between two drawings of the bar: smooth for the eye, nothing for the run.
+constexpr double kRedraw = 0.08;
+constexpr int kNarrowestBar = 4;
+
+// "  batch 256  lr 0.01  loss 0.6931".
+std::string text_of(const std::vector<ShownField>& fields) {
+  std::string text;
+  for (const auto& [label, value, progress] : fields) text += fmt::format("  {} {}", label, value);
+  return text;
+}
+
+}  // namespace
+
+ProgressOut progress_on(std::FILE* out, bool redraws) {
+  const auto write = [out](std::string_view text) {
+    errno = 0;
+    const bool written = std::fwrite(text.data(), 1, text.size(), out) == text.size();
+    if (std::fflush(out) == 0 && written) return 0;
+    return errno == 0 ? EIO : errno;
+  };
+  return {.write = write, .descriptor = fileno(out), .redraws = redraws};
+}
+
+Progress::Progress(ProgressOut out, const ProgressOptions& options)
+    : out_(std::move(out)),
+      options_(options),
+      bar_([this](std::string_view text) { print(text); }) {}
+
+Progress::~Progress() {
+  bar_.clear();
+}
+
+void Progress::on_epoch_begin(Training& training, const EpochStart& epoch) {
+  static_cast<void>(training);
+  since_epoch_ = {};
+  epochs_done_ = epoch.index.value();
+  epoch_samples_here_ = 0;
+  epoch_samples_ = 0;
+  epoch_steps_ = 0;
+  first_step_ = epoch.first_step;
+  epoch_steps_planned_ = epoch.steps.value_or(0);
+  epoch_samples_planned_ = epoch.samples;
+}
+
+void Progress::on_fault(Training& training, const StepPlan& step,
+                        std::span<const FaultRecord> faults, std::int64_t cores_left) {
+  static_cast<void>(training);
+  bar_.clear();
+  for (const FaultRecord& fault : faults) {
+    print(fmt::format("step {}: core {} of {} died in its substep {}; the step is redone on {}\n",
+                      step.index.value() + 1, fault.core.value(), step.cores, fault.substep,
+                      cores_left));
+  }
+}
+
+void Progress::on_step(Training& training, const StepRecord& step) {
+  if (options_.budget != Budget{}) note_spent(training, step);
+  epoch_samples_here_ += step.plan.batch_size;
+  // Where a resume has begun in the middle of the epoch, more is done than was done here.
+  epoch_steps_ = step.plan.index.value() - first_step_.value() + 1;
+  epoch_samples_ = step.plan.first_sample(training.options().minibatch_size) + step.plan.batch_size;
+  if (out_.redraws) {
+    if (bar_.drawn() && since_drawn_.seconds() < kRedraw) return;
+    draw_bar(step);
+  } else if (out_.logs_steps && options_.log_steps > 0 &&
+             (step.plan.index.value() + 1) % options_.log_steps == 0) {
+    print(fmt::format("epoch {}/{}  step {}{}  {} samples/s  {} left\n", epochs_done_ + 1,
+                      options_.epochs, step.plan.index.value() + 1,
+                      text_of(shown_fields(step_schema(), step)), short_number(rate()),
+                      clock_time(seconds_left())));
+  }
+}
+
+void Progress::note_spent(const Training& training, const StepRecord& step) {
+  spent_ =
+      share_spent(options_.budget, {.iterations = step.iterations,
+                                    .samples = training.result().samples + step.plan.batch_size,
+                                    .time = step.time});
+  if (!spent_at_first_) spent_at_first_ = spent_;
+}
+
+void Progress::on_epoch(Training& training, const EpochRecord& epoch) {
+  static_cast<void>(training);
+  bar_.clear();
+  samples_before_epoch_ += epoch_samples_here_;
+  epochs_done_ = epoch.epoch.value() + 1;
+  const double rate =
+      epoch.train_seconds > 0 ? static_cast<double>(epoch.samples) / epoch.train_seconds : 0;
+  const std::string of =
+      epoch.steps < epoch_steps_planned_ ? fmt::format(" of {}", epoch_steps_planned_) : "";
+  print(fmt::format("epoch {}/{}  {}{} steps{}  {} samples/s\n", epochs_done_, options_.epochs,
+                    epoch.steps, of, text_of(shown_fields(epoch_schema(), epoch, options_.top_k)),
+                    short_number(rate)));
+  // The samples planned for this epoch are no longer ahead.
+  epoch_samples_here_ = 0;
+  epoch_samples_ = 0;
+  epoch_samples_planned_ = 0;
+}
+
+void Progress::draw_bar(const StepRecord& step) {
+  since_drawn_ = {};
+  // With each field, what it is worth where there is no room for all.
+  std::vector<LineField> fields{{fmt::format("epoch {}/{}", epochs_done_ + 1, options_.epochs), 7},
+                                {fmt::format("step {}", step.plan.index.value() + 1), 6}};
+  for (const auto& [label, value, progress] : shown_fields(step_schema(), step)) {
+    fields.push_back({fmt::format("{} {:<{}}", label, value, progress->width), progress->worth});
+  }
+  fields.push_back({fmt::format("{:>5} samples/s", short_number(rate())), 1});
+  fields.push_back({fmt::format("{} left", clock_time(seconds_left())), 4});
+  const double done =
+      static_cast<double>(epoch_samples_) / static_cast<double>(epoch_samples_planned_);
+  // Behind the epoch, which it shows.
+  bar_.draw(
+      line_with_bar(std::move(fields), drawable_columns(out_.descriptor), done, kNarrowestBar));
+}
+
+// A run does not end because nobody looks at it: whoever began it asks for the error.
+void Progress::print(std::string_view line) {
+  const int error = out_.write(fitted(line, line_width(out_.descriptor)));
+  if (error_ == 0) error_ = error;
+}
+
+double Progress::rate() const {
+  return static_cast<double>(epoch_samples_here_) / std::max(since_epoch_.seconds(), 1e-6);
+}
+
+double Progress::seconds_left() const {
+  const auto done = static_cast<double>(samples_before_epoch_ + epoch_samples_here_);
+  const auto ahead =
+      static_cast<double>((options_.epochs - epochs_done_ - 1) * options_.samples_per_epoch +
+                          epoch_samples_planned_ - epoch_samples_);
+  // Over the whole run, so that the evaluations count too.
+  const double left = done > 0 ? since_start_.seconds() * ahead / done : 0;
+  const double spent_here = spent_ - spent_at_first_.value_or(0);
+  if (!(spent_here > 0)) return left;
+  return std::min(left, since_start_.seconds() * (1 - spent_) / spent_here);
+}
+
+std::string short_number(double value) {
+  constexpr std::array<std::string_view, 4> kUnits{"", "k", "M", "G"};
+  std::size_t unit = 0;
+  while (value >= 999.5 && unit + 1 < kUnits.size()) {
+    value /= 1000;
+    ++unit;
+  }
+  const int digits = unit == 0 || value >= 99.95 ? 0 : value >= 9.995 ? 1 : 2;
+  return fmt::format("{:.{}f}{}", value, digits, kUnits.at(unit));
+}
+
+std::string clock_time(double seconds) {
+  const auto whole = static_cast<std::int64_t>(std::llround(std::max(seconds, 0.0)));
+  if (whole < 3600) return fmt::format("{}:{:02}", whole / 60, whole % 60);
+  return fmt::format("{}:{:02}:{:02}", whole / 3600, whole / 60 % 60, whole % 60);
+}
+
+void add_shown(std::vector<ShownField>& fields, const ColumnInfo& column, const Cell& cell,
+               std::int64_t top_k, Digits digits) {
+  const ProgressField& progress = column.progress;
+  std::string value;
+  if (const auto* const whole = std::get_if<std::int64_t>(&cell)) {
+    value = fmt::to_string(*whole);
+  } else if (const auto* const real = std::get_if<double>(&cell); real == nullptr) {
+    return;
+  } else if (column.unit == kShareUnit) {
+    value = fmt::format("{:.2f} %", *real * 100);
+  } else if (digits == Digits::many) {
+    value = fmt::format("{:.7g}", *real);
+  } else {
+    value = progress.significant ? fmt::format("{:.4g}", *real) : decimal(*real, 4);
+  }
+  fields.push_back({fmt::format(fmt::runtime(progress.label), top_k), std::move(value), &progress});
+}
+
+std::string decimal(double value, int decimals) {
+  return std::isnan(value) ? "nan" : fmt::format("{:.{}f}", value, decimals);
+}
+
+}  // namespace rubato

@@ -1,0 +1,128 @@
+#pragma once
+
+#include <cstdint>
+#include <cstdio>
+#include <functional>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <rubato/loop/observer.hpp>
+#include <rubato/steps/step_source.hpp>
+
+#include "base/core/system/stopwatch.hpp"
+#include "base/core/terminal/drawn_line.hpp"
+#include "loop/train/records/record_column.hpp"
+
+namespace rubato {
+
+/// Where progress is shown.
+struct ProgressOut {
+  /// Shows text as it is. Returns why it could not (errno), or 0.
+  std::function<int(std::string_view text)> write;
+  /// Of the terminal that says how long lines may be; -1 where there is none.
+  int descriptor = -1;
+  /// Whether a line can be drawn over, so that a bar shows the step under way.
+  bool redraws = false;
+  /// Whether steps have lines, ProgressOptions::log_steps apart, where they have no bar.
+  bool logs_steps = true;
+};
+/// On a file or a terminal.
+[[nodiscard]] ProgressOut progress_on(std::FILE* out, bool redraws = false);
+
+/// What a progress line is drawn with.
+struct ProgressOptions {
+  /// Epochs that will be trained at most, and samples in each at most.
+  std::int64_t epochs = 1;
+  std::int64_t samples_per_epoch = 1;
+  /// Without a bar: a line every so many steps; 0 is none.
+  std::int64_t log_steps = 0;
+  /// TrainOptions::top_k and budget.
+  std::int64_t top_k = 0;
+  Budget budget{};
+};
+
+/// Shows how training goes on: a bar with the current step where that can be drawn over, plain
+/// lines elsewhere, and a line for each epoch on both. Epochs and steps are those of the run,
+/// from 1.
+class Progress final : public Observer {
+ public:
+  Progress(ProgressOut out, const ProgressOptions& options);
+  ~Progress() override;
+  Progress(const Progress&) = delete;
+  Progress& operator=(const Progress&) = delete;
+
+  /// Takes an unfinished bar from the terminal, as the destructor does.
+  void finish() { bar_.clear(); }
+  /// Why something could not be written (errno); 0 where all was. Training goes on without.
+  [[nodiscard]] int error() const { return error_; }
+
+  void on_epoch_begin(Training& training, const EpochStart& epoch) override;
+  void on_fault(Training& training, const StepPlan& step, std::span<const FaultRecord> faults,
+                std::int64_t cores_left) override;
+  void on_step(Training& training, const StepRecord& step) override;
+  void on_epoch(Training& training, const EpochRecord& epoch) override;
+
+ private:
+  void print(std::string_view line);
+  void draw_bar(const StepRecord& step);
+  /// Samples per second of training in this epoch so far.
+  [[nodiscard]] double rate() const;
+  [[nodiscard]] double seconds_left() const;
+  // How much of the budget is spent with a step.
+  void note_spent(const Training& training, const StepRecord& step);
+
+  ProgressOut out_;
+  int error_ = 0;
+  ProgressOptions options_;
+  Stopwatch since_start_;
+  Stopwatch since_epoch_;
+  Stopwatch since_drawn_;
+  DrawnLine bar_;
+  std::int64_t samples_before_epoch_ = 0;
+  std::int64_t epochs_done_ = 0;
+  // Of this epoch: those done here, and all that are done.
+  std::int64_t epoch_samples_here_ = 0;
+  std::int64_t epoch_samples_ = 0;
+  std::int64_t epoch_samples_planned_ = 0;
+  std::int64_t epoch_steps_ = 0;
+  StepIndex first_step_;
+  std::int64_t epoch_steps_planned_ = 0;
+  // Of a budget, with the first step seen here and with the last one.
+  std::optional<double> spent_at_first_;
+  double spent_ = 0;
+};
+
+/// A column as people read it: "lr" and "0.01", "top-5 accuracy" and "97.25 %".
+struct ShownField {
+  std::string label;
+  std::string value;
+  /// The column's.
+  const ProgressField* progress;
+};
+enum class Digits { few, many };
+/// Adds the value of a column that has a label, where it has a value. `top_k` is
+/// TrainOptions::top_k.
+void add_shown(std::vector<ShownField>& fields, const ColumnInfo& column, const Cell& cell,
+               std::int64_t top_k, Digits digits);
+/// What people read of a record.
+template <class Record>
+[[nodiscard]] std::vector<ShownField> shown_fields(const RecordSchema<Record>& schema,
+                                                   const Record& record, std::int64_t top_k = 0,
+                                                   Digits digits = Digits::few) {
+  std::vector<ShownField> fields;
+  for (const RecordColumn<Record>& column : schema.columns) {
+    if (column.info().progress.label.empty()) continue;
+    add_shown(fields, column.info(), column.read(record), top_k, digits);
+  }
+  return fields;
+}
+/// "843", "29.8k", "1.20M".
+[[nodiscard]] std::string short_number(double value);
+/// "0:07", "12:30", "1:02:03".
+[[nodiscard]] std::string clock_time(double seconds);
+/// A number with that many decimals. What is no number has no sign: "nan", never "-nan".
+[[nodiscard]] std::string decimal(double value, int decimals);
+
+}  // namespace rubato

@@ -1,0 +1,61 @@
+#include "host_texts.hpp"
+
+#include <sstream>
+#include <variant>
+
+#include <rubato/base/state.hpp>
+
+#include "base/state/sha256.hpp"
+#include "runs/config/options/run_option.hpp"
+
+namespace rubato {
+
+namespace {
+
+// Enough to tell two contents apart, for people.
+constexpr std::size_t kHashDigits = 16;
+
+std::string hash_of(std::string_view content) {
+  return Sha256::hex_of(content).substr(0, kHashDigits);
+}
+
+std::string text_of(const RunSteps& steps) {
+  if (const Trace* const trace = std::get_if<Trace>(&steps)) return trace->to_csv();
+  std::ostringstream text;
+  std::get<Availability>(steps).write_csv(text);
+  return text.str();
+}
+
+}  // namespace
+
+std::vector<NamedText> what_is_asked_for(const RunConfiguration& configuration,
+                                         const Workload& workload) {
+  std::vector<NamedText> texts{
+      {.name = "--kernels", .text = kernels_text(workload.engine().kernels)}};
+  for (const RunOption& option : run_options()) {
+    const bool counts = option.affects == Affects::bits || option.is_agreed;
+    if (!counts || option.resume == OnResume::by_content || option.name == "kernels") continue;
+    texts.push_back({.name = "--" + option.name,
+                     .text = bound_text(option, configuration).value_or("not set")});
+  }
+  return texts;
+}
+
+NamedText what_is_followed(const RunSteps& steps) {
+  return {.name = "trace", .text = hash_of(text_of(steps))};
+}
+
+std::vector<NamedText> what_is_trained(const RunSteps& steps, const Trainer& trainer,
+                                       const State* checkpoint) {
+  const Objective& objective = trainer.objective();
+  return {
+      what_is_followed(steps),
+      {.name = "training data", .text = hash_of(objective.fingerprint())},
+      {.name = "test data", .text = hash_of(objective.test_fingerprint())},
+      {.name = "initial weights", .text = sha256_of(trainer.parameters()).substr(0, kHashDigits)},
+      {.name = "initial buffers", .text = sha256_of(trainer.buffers()).substr(0, kHashDigits)},
+      {.name = "checkpoint",
+       .text = checkpoint == nullptr ? "none" : hash_of(state_bytes(*checkpoint))}};
+}
+
+}  // namespace rubato

@@ -1,0 +1,240 @@
+#include <span>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include <rubato/base/error.hpp>
+#include <rubato/loop/observers.hpp>
+#include <rubato/runs/run.hpp>
+#include <rubato/runs/run_configuration.hpp>
+#include <rubato/runs/tensorboard.hpp>
+
+#include "base/core/check.hpp"
+#include "host_texts.hpp"
+#include "hyperparameters.hpp"
+#include "loop/data/files/mapped_file.hpp"
+#include "runs/config/allowed/allowed.hpp"
+#include "runs/config/values/trace_source.hpp"
+#include "runs/run/resume/recorded_data.hpp"
+#include "runs/run/resume/resumption.hpp"
+#include "runs/run/resume/run_record.hpp"
+#include "runs/run/workload/step_source.hpp"
+
+namespace rubato {
+
+namespace {
+
+std::shared_ptr<const Workload> checked(std::shared_ptr<const Workload> workload) {
+  if (workload == nullptr) throw Error("a run needs a workload; accepted: any but null");
+  return workload;
+}
+
+void write_data_record(const RunFolder& folder, const Workload& workload) {
+  const std::string record = workload.data_record();
+  if (!record.empty()) folder.write(kDataRecordFile, record);
+}
+
+TrainOptions options_on(std::shared_ptr<Hosts> hosts, const RunConfiguration& configuration) {
+  TrainOptions options = train_options(configuration);
+  options.hosts = std::move(hosts);
+  return options;
+}
+
+}  // namespace
+
+Run::Run(RunConfiguration configuration, std::shared_ptr<const Workload> workload,
+         RunLocation location, std::shared_ptr<Hosts> hosts, std::optional<Steps> own)
+    : configuration_(std::move(configuration)),
+      workload_(checked(std::move(workload))),
+      location_(std::move(location)),
+      checkpoints_(location_.checkpoints(), configuration_.keep),
+      steps_(own ? run_steps_of(configuration_, *std::move(own)) : load_run_steps(configuration_)),
+      trainer_(make_trainer(*workload_, configuration_,
+                            make_step_source(configuration_, steps_, workload_->gradient_bytes()),
+                            options_on(std::move(hosts), configuration_))) {
+  require_steps(configuration_,
+                {.steps = steps_, .samples = workload_->samples(), .source = [this] {
+                   return make_step_source(configuration_, steps_, workload_->gradient_bytes());
+                 }});
+  // Those who come later get their state from the others, which says what it is of.
+  if (Hosts* const others = trainer_.options().hosts.get(); others && !others->elastic()) {
+    const auto& from = location_.from();
+    require_equal(*others, what_is_trained(steps_, trainer_, from ? &from->state : nullptr));
+  }
+  if (!location_.path().empty() && !location_.folder_) location_.folder_.emplace(location_.path());
+  add_keepers();
+  if (location_.from()) go_on();
+  if (location_.folder_) {
+    const std::optional<CheckpointInterval>& interval = *configuration_.checkpoint_every;
+    checkpointer_ = std::make_shared<Checkpointer>(
+        checkpoints_, interval.value_or(CheckpointInterval()), [this] { sync_records(); });
+    if (interval) trainer_.add_observer(checkpointer_);
+  }
+  // They have been read for their hashes and copies.
+  for (const WorkloadFile& file : workload_->files()) {
+    if (file.mapping) file.mapping->forget();
+  }
+}
+
+Run::~Run() = default;
+
+void Run::add_keepers() {
+  // Of a host without a folder nothing is kept.
+  const bool resumed = location_.from().has_value() && location_.folder_;
+  std::string config = !location_.folder_ ? to_toml(configuration_)
+                       : resumed
+                           ? config_text(configuration_, folder())
+                           : write_origin(folder(), configuration_, steps_, workload_->files());
+  if (location_.folder_ && !resumed) write_data_record(folder(), *workload_);
+  record_ = trainer_.add_observer<RunRecord>(std::move(config), workload_->files());
+  kernels_ = trainer_.add_observer<KernelRecord>(kernels_text(workload_->engine().kernels));
+  if (resumed && !location_.from()->file.empty()) {
+    newer_ = trainer_.add_observer<KeepNewer>(folder(), checkpoints_,
+                                              KeepNewer::Options{.from = location_.from()->file,
+                                                                 .named = location_.is_named(),
+                                                                 .now = &configuration_,
+                                                                 .files = workload_->files()});
+  }
+  if (location_.folder_) {
+    metrics_ = trainer_.add_observer<MetricsWriter>(folder().file("metrics.jsonl"), resumed);
+    if (!configuration_.monitor.empty()) {
+      trainer_.add_observer<Monitor>(
+          configuration_.monitor, configuration_.monitor_every,
+          [metrics = metrics_](const StepPlan& step, std::span<const TensorStatistics> tensors) {
+            metrics->write(step, tensors);
+          });
+    }
+    if (configuration_.tensorboard) {
+      tensorboard_ = trainer_.add_observer<TensorBoard>(
+          folder().path(),
+          TensorBoardOptions{.histograms = configuration_.histograms,
+                             .histograms_every = configuration_.histograms_every,
+                             .hyperparameters = hyperparameters_of(configuration_)},
+          resumed);
+    }
+  }
+  if (configuration_.patience > 0) {
+    trainer_.add_observer<EarlyStopping>(
+        configuration_.watch,
+        PatienceOptions{.patience = configuration_.patience, .delta = configuration_.min_delta});
+  }
+  if (configuration_.keep_best) {
+    best_ = trainer_.add_observer<BestWeights>(configuration_.watch, [this](const BestWeights&) {
+      if (location_.folder_) write_best();
+    });
+  }
+}
+
+void Run::go_on() {
+  trainer_.load_state(location_.from()->state);
+  if (!location_.folder_) return;
+  write_origin(folder(), configuration_, steps_, workload_->files());
+  write_data_record(folder(), *workload_);
+  // The file may be of a later epoch.
+  if (best_ && best_->value()) write_best();
+}
+
+RunOutcome Run::execute() {
+  RunOutcome outcome;
+  try {
+    const TrainResult result = trainer_.fit();
+    const bool ended = result.epochs >= trainer_.options().epochs || !result.stopped.empty();
+    if (!ended) return {.end = RunOutcome::End::paused};
+    if (result.out_of_devices) outcome.end = RunOutcome::End::out_of_devices;
+    outcome.summary = summary_of(result.stopped);
+  } catch (const Diverged& diverged) {
+    outcome.end = RunOutcome::End::diverged;
+    outcome.reason = diverged.what();
+    outcome.summary = summary_of(outcome.reason);
+  }
+  if (location_.folder_) {
+    const bool diverged = outcome.end == RunOutcome::End::diverged;
+    write_results(*outcome.summary, !diverged);
+    // After the last checkpoint: a run that goes on from there has not ended.
+    if (tensorboard_) tensorboard_->end(!diverged);
+  }
+  return outcome;
+}
+
+void Run::write_metrics(const OwnMetrics& metrics) {
+  if (metrics_) metrics_->write(metrics);
+}
+
+void Run::stop_for_now(Training& training, std::string reason) {
+  if (!training.result().stopped.empty()) return;
+  if (location_.folder_) {
+    static_cast<void>(write_checkpoint());
+    // The state of the same number of steps that comes after it is one that has ended.
+    checkpointer_->hold();
+    stopped_for_now_ = true;
+  }
+  training.stop(std::move(reason));
+}
+
+RunSummary Run::summary_of(const std::string& stopped) const {
+  return {.result = trainer_.result(),
+          .options = trainer_.options(),
+          .engine = workload_->engine(),
+          .kernels_wanted = std::string(choice_name(kKernels, configuration_.kernels)),
+          .kernel_start = kernel_start(),
+          .model = configuration_.model.text(),
+          .data = configuration_.data.text(),
+          .trace = source_of(steps_),
+          .weights_sha256 = sha256_of(trainer_.parameters()),
+          .wall_seconds = record_->wall_seconds(),
+          .gradient_buffers = trainer_.gradient_buffers(),
+          .may_skip = trainer_.objective().loss_scale().has_value(),
+          .stopped = stopped};
+}
+
+void Run::sync_records() const {
+  metrics_->flush();
+  if (tensorboard_) tensorboard_->sync();
+}
+
+void Run::write_results(RunSummary& summary, bool with_checkpoint) {
+  static_cast<void>(write_weights());
+  // The lines are on the disk before the summary that vouches for them.
+  summary.metrics_sha256 = metrics_->sha256();
+  folder().write("summary.json", to_json(summary));
+  // Last, as what it is for, more epochs, is not lost with it.
+  if (with_checkpoint && !stopped_for_now_ && configuration_.checkpoint_every->has_value()) {
+    static_cast<void>(write_checkpoint());
+  }
+}
+
+void Run::write_best() const {
+  folder().write(fmt::format("best.{}", workload_->weights_suffix()),
+                 workload_->weights(best_->parameters(), best_->buffers()));
+}
+
+std::filesystem::path Run::write_weights() const {
+  const std::string name = fmt::format("weights.{}", workload_->weights_suffix());
+  folder().write(name, workload_->weights(trainer_.parameters(), trainer_.buffers()));
+  if (const auto model = workload_->model_file(trainer_.parameters(), trainer_.buffers())) {
+    folder().write("model.pt", model);
+  }
+  return folder().file(name);
+}
+
+std::filesystem::path Run::write_checkpoint() {
+  static_cast<void>(folder());
+  return checkpointer_->write(trainer_.result().steps, trainer_.state());
+}
+
+std::string Run::warning() const {
+  return kernels_->difference();
+}
+
+std::optional<std::filesystem::path> Run::kept_in() const {
+  return newer_ ? newer_->folder() : std::nullopt;
+}
+
+const RunFolder& Run::folder() const {
+  if (!location_.folder_) {
+    throw Error("the run is kept nowhere; accepted: RunLocation::create() or resume()");
+  }
+  return *location_.folder_;
+}
+
+}  // namespace rubato

@@ -1,0 +1,122 @@
+#include <system_error>
+#include <utility>
+#include <vector>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <rubato/base/error.hpp>
+#include <rubato/base/state.hpp>
+#include <rubato/runs/run.hpp>
+#include <rubato/runs/run_configuration.hpp>
+
+#include "runs/config/file/resume.hpp"
+#include "runs/run/resume/handover.hpp"
+#include "runs/run/resume/moved_run.hpp"
+#include "runs/run/resume/run_record.hpp"
+#include "runs/tensorboard/event_folder.hpp"
+
+namespace rubato {
+
+namespace {
+
+namespace fs = std::filesystem;
+
+using Found = CheckpointFolder::Found;
+
+std::optional<Found> newest_of(const fs::path& folder, const CheckpointFolder& checkpoints,
+                               std::vector<std::string>& rejected) {
+  auto found = checkpoints.newest([&](const std::string& why) { rejected.push_back(why); });
+  if (!found && !rejected.empty()) {
+    throw Error(fmt::format("{}: no checkpoint can be read; accepted: a run with a good one",
+                            (folder / "checkpoints").string()));
+  }
+  return found;
+}
+
+Found named_one(const fs::path& file, const CheckpointFolder& checkpoints) {
+  std::error_code ignored;
+  if (!CheckpointFolder::steps_of(file) || !fs::is_regular_file(file, ignored)) {
+    std::vector<std::string> names;
+    for (const fs::path& other : checkpoints.files()) names.push_back(other.filename().string());
+    throw Error(
+        fmt::format("no such checkpoint as {}; accepted: {}", file.string(),
+                    names.empty() ? "a run with one" : fmt::to_string(fmt::join(names, ", "))));
+  }
+  return {.file = file, .state = read_state(file)};
+}
+
+// That a run begins anew must not throw away what it has come to.
+void require_nothing_to_lose(const fs::path& folder) {
+  std::error_code ignored;
+  for (const char* name : {"summary.json", "model.pt", "weights.pt", "weights.safetensors"}) {
+    if (!fs::exists(folder / name, ignored)) continue;
+    throw Error(
+        fmt::format("{}: the run has ended and left {}, but no checkpoint to go on from; accepted: "
+                    "a new run, such as rubato train --config {}",
+                    folder.string(), name, (folder / "config.toml").string()));
+  }
+}
+
+}  // namespace
+
+RunLocation RunLocation::create(fs::path folder) {
+  RunLocation location;
+  location.path_ = std::move(folder);
+  return location;
+}
+
+RunLocation RunLocation::resume(fs::path folder, const RunConfiguration& configuration,
+                                const std::optional<fs::path>& checkpoint) {
+  RunLocation location = create(std::move(folder));
+  location.folder_.emplace(RunFolder::existing(location.path_));
+  location.find(location.path_, configuration, checkpoint);
+  return location;
+}
+
+RunLocation RunLocation::follow(const fs::path& folder, const RunConfiguration& configuration,
+                                const std::optional<fs::path>& checkpoint) {
+  RunLocation location;
+  location.find(folder, configuration, checkpoint);
+  return location;
+}
+
+RunLocation RunLocation::take_over(fs::path folder, const RunConfiguration& configuration,
+                                   const Handover& handover, std::chrono::milliseconds patience) {
+  RunLocation location = create(std::move(folder));
+  const fs::path& path = location.path_;
+  std::error_code ignored;
+  if (fs::exists(path, ignored)) {
+    const RunConfiguration before = read_configuration(path / "config.toml", {}, configuration);
+    // The trace is a copy; it and the data were compared when this host came.
+    require_resumable(with_paths_from(path, before), with_paths_from(path, configuration),
+                      ResumeFrom::checkpoint);
+    location.folder_.emplace(RunFolder::existing(path, patience));
+  } else {
+    location.folder_.emplace(path);
+  }
+  unmark_moved(path);
+  for (const fs::path& file : event_files(path)) fs::remove(file, ignored);
+  for (const auto& [name, bytes] : handover.records) location.folder_->write(name, bytes);
+  location.from_ = Found{.file = {}, .state = handover.state};
+  return location;
+}
+
+void RunLocation::find(const fs::path& folder, const RunConfiguration& configuration,
+                       const std::optional<fs::path>& checkpoint) {
+  require_not_moved(folder);
+  named_ = checkpoint.has_value();
+  const CheckpointFolder checkpoints(folder / "checkpoints", configuration.keep);
+  from_ =
+      checkpoint ? named_one(*checkpoint, checkpoints) : newest_of(folder, checkpoints, rejected_);
+  const RunConfiguration now = with_paths_from(folder, configuration);
+  if (from_) {
+    require_resumable(configuration_in(from_->state, now.extensions), now, ResumeFrom::checkpoint);
+  } else {
+    require_nothing_to_lose(folder);
+    const RunConfiguration before = read_configuration(folder / "config.toml", {}, configuration);
+    require_resumable(with_paths_from(folder, before), now, ResumeFrom::configuration);
+  }
+}
+
+}  // namespace rubato

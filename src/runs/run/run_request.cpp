@@ -1,0 +1,85 @@
+#include "run_request.hpp"
+
+#include <system_error>
+
+#include <fmt/chrono.h>
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <rubato/base/error.hpp>
+
+#include "base/core/system/file.hpp"
+
+namespace rubato {
+
+namespace {
+
+using std::filesystem::path;
+
+// The nearest folder above `folder` that exists.
+path existing_parent(const path& folder) {
+  std::error_code ignored;
+  path parent = std::filesystem::absolute(folder).lexically_normal().parent_path();
+  while (parent.has_relative_path() && !std::filesystem::exists(parent, ignored)) {
+    parent = parent.parent_path();
+  }
+  return parent;
+}
+
+}  // namespace
+
+void require_one_folder(const RunRequest& request) {
+  if (!request.resume || !request.out) return;
+  throw Error("--out: a run that goes on stays in its folder; accepted: --resume alone");
+}
+
+RunLocation location_of(const RunRequest& request, const Tell& tell) {
+  require_one_folder(request);
+  if (request.resume) {
+    RunLocation location = RunLocation::resume(*request.resume, request.run, request.checkpoint);
+    for (const std::string& why : location.rejected()) tell(why);
+    return location;
+  }
+  if (!request.out) return {};
+  check_run_folder(*request.out);
+  return RunLocation::create(*request.out);
+}
+
+void check_run_folder(const path& folder) {
+  constexpr const char* kAccepted = "accepted: a folder that does not exist yet";
+  if (folder.empty()) throw Error(fmt::format("--out: '' is empty; {}", kAccepted));
+  std::error_code ignored;
+  if (std::filesystem::exists(std::filesystem::symlink_status(folder, ignored))) {
+    throw Error(fmt::format("--out: '{}' exists already; {}", folder.string(), kAccepted));
+  }
+  const path parent = existing_parent(folder);
+  if (!std::filesystem::is_directory(parent, ignored)) {
+    throw Error(fmt::format("--out: cannot make '{}', '{}' is no folder; {}", folder.string(),
+                            parent.string(), kAccepted));
+  }
+  if (access(parent.c_str(), W_OK | X_OK) != 0) {
+    throw Error(fmt::format("--out: cannot make '{}', '{}' may not be written to; {}",
+                            folder.string(), parent.string(), kAccepted));
+  }
+}
+
+path default_run_folder(std::chrono::system_clock::time_point now) {
+  const std::string name = fmt::format("runs/{:%Y-%m-%dT%H-%M-%SZ}",
+                                       fmt::gmtime(std::chrono::system_clock::to_time_t(now)));
+  return unused_path(name);
+}
+
+void ask_to_resume(RunRequest& request, const std::string& text) {
+  const path file(text);
+  request.resume = file;
+  request.checkpoint.reset();
+  if (file.extension() != ".safetensors") return;
+  const path folder = file.parent_path();
+  // Where too little of the name is there, the folders above are those of this process.
+  request.resume = folder.empty() || folder == "." ? path("..")
+                   : folder.has_parent_path()      ? folder.parent_path()
+                                                   : path(".");
+  request.checkpoint = file;
+}
+
+}  // namespace rubato

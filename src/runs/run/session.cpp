@@ -1,0 +1,201 @@
+#include "session.hpp"
+
+#include <system_error>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "base/core/system/file.hpp"
+#include "base/core/system/memory.hpp"
+#include "run_warnings.hpp"
+#include "runs/run/measured/planned_faults.hpp"
+
+namespace rubato {
+
+namespace {
+
+constexpr const char* kLessMemory = "smaller minibatches or steps and fewer threads need less";
+constexpr const char* kNoDevices =
+    "the availability has no devices for the rest of the training; a longer one, or --on-trace-end "
+    "hold or cycle, has them";
+
+// Only the run folder that the user has asked for has checkpoints.
+RunConfiguration configuration_of(const RunRequest& request, bool follows) {
+  RunConfiguration configuration = request.run;
+  if (follows) configuration.checkpoint_every = "never";
+  return configuration;
+}
+
+const std::shared_ptr<const Workload>& announced(const SessionParts& parts, SessionOwner& owner) {
+  if (parts.workload && !parts.follows) {
+    if (const std::string slow = parts.workload->warning(); !slow.empty()) owner.warn(slow);
+  }
+  return parts.workload;
+}
+
+}  // namespace
+
+// Pauses training when the owner wants to stop: on several hosts on all of them, after the same
+// step.
+class Session::Interruption final : public Observer {
+ public:
+  Interruption(std::shared_ptr<Hosts> hosts, SessionOwner& owner)
+      : hosts_(std::move(hosts)), owner_(owner) {}
+
+  void between_steps(Training& training) override {
+    const bool wanted = owner_.wants_to_stop();
+    if (wanted && hosts_) hosts_->ask_to_pause();
+    if (hosts_ ? hosts_->pause_asked() : wanted) training.pause();
+  }
+
+ private:
+  std::shared_ptr<Hosts> hosts_;
+  SessionOwner& owner_;
+};
+
+Session::Session(const RunRequest& request, SessionParts parts, SessionOwner& owner)
+    : request_(request),
+      owner_(owner),
+      follows_(parts.follows),
+      hosts_(parts.hosts),
+      run_(configuration_of(request, follows_), announced(parts, owner), std::move(parts.location),
+           std::move(parts.hosts), std::move(parts.steps)) {
+  if (!follows_) {
+    if (const std::string difference = run_.warning(); !difference.empty()) owner.warn(difference);
+    Trainer& trainer = run_.trainer();
+    planned_faults_ = trainer.add_observer<PlannedFaults>(trainer.options().faults.planned,
+                                                          StepIndex{trainer.result().steps});
+    const bool redrawn = parts.progress && parts.progress->redraws;
+    for (const std::string& line : idle_arguments(request, run_.steps(), redrawn)) owner.warn(line);
+    if (parts.progress) show(*parts.progress);
+  }
+  run_.trainer().add_observer<Interruption>(hosts_, owner);
+}
+
+Session::~Session() = default;
+
+void Session::show(const ProgressOut& out) {
+  const RunConfiguration& run = request_.run;
+  // What does not fill a minibatch is carried or dropped.
+  const std::int64_t minibatch = run.remainder == Remainder::carry ? 1 : run.minibatch;
+  progress_ = run_.trainer().add_observer<Progress>(
+      out, ProgressOptions{.epochs = run.epochs,
+                           .samples_per_epoch = run_.workload().samples() / minibatch * minibatch,
+                           .log_steps = run.log_steps,
+                           .top_k = test_metrics_of(run).top_k,
+                           .budget = run_.trainer().options().budget});
+}
+
+SessionOutcome Session::execute() {
+  try {
+    RunOutcome outcome;
+    try {
+      outcome = run_.execute();
+    } catch (const Interrupted&) {
+      outcome.end = RunOutcome::End::paused;
+    }
+    if (outcome.end != RunOutcome::End::paused) {
+      finish_progress();
+      return ended(outcome);
+    }
+    if (hosts_ && hosts_->regroup_due() && !hosts_->pause_asked()) {
+      return {.end = SessionOutcome::End::regroup};
+    }
+    return stop();
+  } catch (const OutputError& error) {
+    finish_progress();
+    throw OutputError(error.what() + left_without_output());
+  } catch (const HostLost& lost) {
+    throw_lost(lost);
+  } catch (const std::exception& error) {
+    const auto memory = memory_failure(error, kLessMemory);
+    if (!memory) throw;
+    finish_progress();
+    throw MemoryError(*memory + left_of_step());
+  }
+}
+
+SessionOutcome Session::stop() {
+  finish_progress();
+  SessionOutcome outcome{.end = SessionOutcome::End::stopped};
+  if (is_kept() && run_.trainer().has_state()) outcome.checkpoint = run_.write_checkpoint();
+  return outcome;
+}
+
+void Session::throw_lost(const HostLost& lost) {
+  finish_progress();
+  throw HostLost(lost.what() + left_of_step());
+}
+
+SessionOutcome Session::ended(const RunOutcome& run) {
+  using End = SessionOutcome::End;
+  SessionOutcome outcome{.summary = run.summary};
+  if (run.end == RunOutcome::End::diverged) {
+    outcome.end = End::diverged;
+    outcome.reason = run.reason + "\ntry a lower --lr or another --rule";
+    return outcome;
+  }
+  const TrainResult& result = run.summary->result;
+  if (planned_faults_) {
+    for (const std::string& line : planned_faults_->missed(result.steps)) owner_.warn(line);
+  }
+  if (const auto missed = missed_target(request_.run, result)) {
+    outcome.end = End::target_missed;
+    outcome.reason = *missed;
+  }
+  if (run.end == RunOutcome::End::out_of_devices) {
+    outcome.end = End::out_of_devices;
+    outcome.reason =
+        fmt::format("{}{}{}", kNoDevices, outcome.reason.empty() ? "" : "\n", outcome.reason);
+  }
+  return outcome;
+}
+
+void Session::finish_progress() {
+  if (progress_) progress_->finish();
+}
+
+// Without a checkpoint the weights, if they can be written.
+std::string Session::left_without_output() {
+  if (!is_kept()) return {};
+  if (has_checkpoint()) {
+    return fmt::format("\nthe checkpoints before it are kept; {}", owner_.to_go_on(run_));
+  }
+  try {
+    return fmt::format("\nthe weights after {} steps are in {}", run_.trainer().result().steps,
+                       run_.write_weights().string());
+  } catch (const OutputError&) {
+    return "\nthere is no checkpoint to go on from";
+  }
+}
+
+// The checkpoint of the step before, if it can be written; else why not.
+std::string Session::left_of_step() {
+  if (!is_kept()) return {};
+  const std::int64_t steps = run_.trainer().result().steps;
+  if (steps == 0) return "\nit was in the first step: nothing is lost";
+  std::string why;
+  try {
+    if (run_.trainer().has_state()) {
+      return fmt::format("\nafter {} steps; the checkpoint is {}; {}", steps,
+                         run_.write_checkpoint().string(), owner_.to_go_on(run_));
+    }
+  } catch (const std::exception& error) {
+    why = fmt::format("\nno checkpoint of {} steps: {}", steps, error.what());
+  }
+  if (!has_checkpoint()) return why + "\nthere is no checkpoint to go on from";
+  return fmt::format("{}\nthe checkpoints before it are kept; {}", why, owner_.to_go_on(run_));
+}
+
+bool Session::is_kept() const {
+  return !follows_ && !run_.location().path().empty();
+}
+
+// Somebody may have removed the folder, of which a part was then made again.
+bool Session::has_checkpoint() const {
+  std::error_code ignored;
+  return std::filesystem::exists(run_.location().path() / "config.toml", ignored) &&
+         !run_.checkpoints().files().empty();
+}
+
+}  // namespace rubato

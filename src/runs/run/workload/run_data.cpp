@@ -1,0 +1,227 @@
+#include "run_data.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cstdint>
+#include <memory>
+#include <numeric>
+#include <string_view>
+#include <utility>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <rubato/base/error.hpp>
+
+#include "base/core/check.hpp"
+#include "loop/data/data_record.hpp"
+#include "loop/data/digits/digits.hpp"
+#include "loop/data/files/data_files.hpp"
+#include "loop/data/tables/table_encoding.hpp"
+#include "runs/config/allowed/allowed.hpp"
+#include "runs/config/values/data_source.hpp"
+
+namespace rubato {
+
+namespace {
+
+DataSets read_digits(const DataSource& /*none*/) {
+  constexpr std::int64_t kDigits = 10;
+  TrainTestImages images = builtin_digits();
+  return {.train = sample_set_of(std::move(images.train)),
+          .test = sample_set_of(std::move(images.test)),
+          .inputs = InputKind::pixels,
+          .classes = kDigits,
+          .noun = "images"};
+}
+
+// How the data sets of data_sources() are read, by kind.
+struct DataReader {
+  std::string_view kind;
+  DataSets (*read)(const DataSource& source);
+};
+
+constexpr std::array<DataReader, 6> kDataReaders{
+    {{"digits", read_digits},
+     {"mnist", [](const DataSource& source) { return read_idx_samples(source.path); }},
+     {"cifar10", [](const DataSource& source) { return read_cifar10(source.path); }},
+     {"tensors",
+      [](const DataSource& source) {
+        DataSets data = read_tensor_samples(source.path);
+        if (source.csv.standardise) data.standardised.emplace();
+        return data;
+      }},
+     {"csv", [](const DataSource& source) { return read_csv_samples(source.path, source.csv); }},
+     {"text",
+      [](const DataSource& source) { return read_text_samples(source.path, source.length); }}}};
+
+template <class T>
+SampleRows rows_of(std::vector<T> numbers, ElementType type, std::vector<std::int64_t> shape) {
+  const auto owner = std::make_shared<const std::vector<T>>(std::move(numbers));
+  return SampleRows(NumberArray{
+      .type = type,
+      .shape = std::move(shape),
+      .bytes = {reinterpret_cast<const char*>(owner->data()), owner->size() * sizeof(T)},
+      .owner = owner});
+}
+
+// Of the user's own; `name` is that of the data.
+SampleSet sample_set_of(OwnData::Samples own, const OwnData& data, std::string_view name) {
+  const auto fail = [&](std::string_view wrong) {
+    throw Error(fmt::format("--data {}: {}", name, wrong));
+  };
+  const auto numbers = std::accumulate(data.shape.begin(), data.shape.end(), std::int64_t{1},
+                                       [](std::int64_t a, std::int64_t b) { return a * b; });
+  const auto inputs = std::ssize(own.inputs);
+  if (numbers < 1 || inputs == 0 || inputs % numbers != 0) {
+    fail(fmt::format("{} numbers are no samples of shape [{}]; accepted: at least one whole sample",
+                     inputs, fmt::join(data.shape, ", ")));
+  }
+  const std::int64_t count = inputs / numbers;
+  const auto targets = data.classes > 0 ? std::ssize(own.labels) : std::ssize(own.targets);
+  const bool one_each = data.classes == 0 || targets == count;
+  if (targets == 0 || targets % count != 0 || !one_each) {
+    fail(fmt::format("{} {} for {} samples; accepted: {} each", targets,
+                     data.classes > 0 ? "labels" : "targets", count,
+                     data.classes > 0 ? "one for" : "as many for"));
+  }
+  for (const std::int64_t label : own.labels) {
+    if (label < 0 || label >= data.classes) {
+      fail(fmt::format("a sample is of class {}; accepted: 0 to {}", label, data.classes - 1));
+    }
+  }
+  std::vector<std::int64_t> shape{count};
+  shape.insert(shape.end(), data.shape.begin(), data.shape.end());
+  SampleSet set{
+      .inputs = rows_of(std::move(own.inputs), ElementType::f32, std::move(shape)),
+      .targets = data.classes > 0
+                     ? rows_of(std::move(own.labels), ElementType::i64, {count})
+                     : rows_of(std::move(own.targets), ElementType::f32, {count, targets / count})};
+  require_finite(set.inputs, fmt::format("--data {}: the inputs", name));
+  if (data.classes == 0) require_finite(set.targets, fmt::format("--data {}: the targets", name));
+  return set;
+}
+
+DataSets sets_of(OwnData own, std::string_view name) {
+  DataSets data{.train = sample_set_of(std::exchange(own.train, {}), own, name),
+                .classes = own.classes,
+                .in_memory = true};
+  if (own.test) data.test = sample_set_of(*std::exchange(own.test, {}), own, name);
+  return data;
+}
+
+std::string counted(std::int64_t count, std::string_view one, std::string_view several) {
+  return fmt::format("{} {}", count, count == 1 ? one : several);
+}
+
+// "of 1 x 28 x 28 in 10 classes"; of a table "of 7 features (4 columns of numbers, 1 of categories)
+// in 3 classes".
+std::string what_they_are(const DataSets& data) {
+  const SampleRows& inputs = data.train.inputs;
+  std::string text = "of ";
+  if (data.inputs == InputKind::tokens) {
+    text += counted(inputs.elements(), "token", "tokens");
+    if (data.vocabulary > 0) text += fmt::format(" from {}", data.vocabulary);
+  } else if (inputs.shape().size() <= 1) {
+    text += counted(inputs.elements(), "feature", "features");
+  } else {
+    text += fmt::to_string(fmt::join(inputs.shape(), " x "));
+  }
+  if (data.table) {
+    const std::int64_t numbers = data.table->columns_of(ColumnKind::numbers);
+    text += fmt::format(" ({} of numbers, {} of categories)", counted(numbers, "column", "columns"),
+                        data.table->columns_of(ColumnKind::categories));
+  }
+  if (data.classes > 0) return text + " in " + counted(data.classes, "class", "classes");
+  return fmt::format("{} with {}", text,
+                     counted(data.train.targets.elements(), "real target", "real targets"));
+}
+
+KnownData known(const DataSets& data) {
+  const std::vector<std::int64_t>& targets = data.train.targets.shape();
+  return {.has_test = data.test.has_value(),
+          .classes = data.classes,
+          .dimensions = data.train.inputs.shape().size(),
+          .targets = data.train.targets.elements(),
+          .has_one_target = data.classes > 0 ? targets.empty() : targets.size() <= 1,
+          .has_tokens = data.inputs == InputKind::tokens,
+          .vocabulary = data.vocabulary,
+          .description = what_they_are(data)};
+}
+
+}  // namespace
+
+DataSets read_data(const RunConfiguration& configuration) {
+  if (configuration.data.text() == kOwn) {
+    throw Error(
+        "--data own: the data are in the program that trained on them; accepted: that program, or "
+        "the name of a data set (rubato list data)");
+  }
+  const auto& own = configuration.extensions.data;
+  const DataSource& source = *configuration.data;
+  if (own.find(source.kind) != nullptr) {
+    return sets_of(own.make(configuration.data.text())->load(), configuration.data.text());
+  }
+  const auto* const found = std::ranges::find(kDataReaders, source.kind, &DataReader::kind);
+  RUBATO_CHECK(found != kDataReaders.end(), "a data set that the configuration has let pass");
+  return found->read(source);
+}
+
+DataSets load_data(const RunConfiguration& configuration) {
+  return prepared(configuration, read_data(configuration));
+}
+
+DataSets prepared(const RunConfiguration& configuration, DataSets data) {
+  if (const auto& held = configuration.validation) {
+    try {
+      hold_out(data, held->share, held->seed);
+    } catch (const Error& error) {
+      throw Error(fmt::format("--validation: {}", error.what()));
+    }
+  }
+  try {
+    normalise(data);
+  } catch (const Error& error) {
+    throw Error(fmt::format("--data: {}", error.what()));
+  }
+  require_data(configuration, known(data));
+  return data;
+}
+
+std::string data_record(const RunConfiguration& configuration, const DataSets& data) {
+  return to_json(record_of(data, configuration.data->kind));
+}
+
+std::vector<std::string> class_names(const DataSets& data) {
+  if (!data.table) return {};
+  return data.table->columns[data.table->label].categories;
+}
+
+std::string describe(const RunConfiguration& configuration, const DataSets& data) {
+  const auto name = [](const std::string& text, std::string_view what) {
+    return text == kOwn ? fmt::format("{} {}", text, what) : text;
+  };
+  std::string sets = fmt::format("{} training", data.train.size());
+  if (data.test) {
+    sets += fmt::format(" and {} {}", data.test->size(),
+                        configuration.validation ? "validation" : "test");
+  }
+  return fmt::format("{} on {}: {} {} {}{}", name(configuration.model.text(), "model"),
+                     name(configuration.data.text(), "data"), sets, data.noun, what_they_are(data),
+                     data.left_out == 0 ? ""
+                                        : fmt::format("; {} left out for want of a value",
+                                                      counted(data.left_out, "row", "rows")));
+}
+
+DataShape shape_of(const DataSets& data) {
+  const std::vector<std::int64_t>& shape = data.train.inputs.shape();
+  DataShape found{.outputs = data.classes > 0 ? data.classes : data.train.targets.elements(),
+                  .vocabulary = data.vocabulary};
+  found.width = shape.empty() ? 1 : shape.back();
+  found.height = shape.size() < 2 ? 1 : shape[shape.size() - 2];
+  found.channels = 1;
+  for (std::size_t i = 0; i + 2 < shape.size(); ++i) found.channels *= shape[i];
+  return found;
+}
+
+}  // namespace rubato

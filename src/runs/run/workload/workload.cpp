@@ -1,0 +1,141 @@
+#include <algorithm>
+#include <optional>
+#include <sstream>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include <rubato/base/error.hpp>
+#include <rubato/base/state.hpp>
+#include <rubato/loop/faults.hpp>
+#include <rubato/loop/observers.hpp>
+#include <rubato/runs/workload.hpp>
+
+#include "base/core/text/split.hpp"
+#include "runs/config/parts/chosen_parts.hpp"
+
+namespace rubato {
+
+namespace {
+
+constexpr std::string_view kVectors = "vectors";
+
+std::vector<std::string> patterns_of(const std::string& no_decay) {
+  std::vector<std::string> patterns;
+  std::istringstream text(no_decay);
+  for (std::string pattern; std::getline(text, pattern, ',');) patterns.push_back(pattern);
+  return patterns;
+}
+
+std::vector<ParameterGroup> parameter_groups(const std::string& no_decay) {
+  std::vector<ParameterGroup> groups;
+  for (const std::string& pattern : patterns_of(no_decay)) {
+    groups.push_back(pattern == kVectors ? no_decay_for_vectors() : no_decay_for(pattern));
+  }
+  return groups;
+}
+
+std::optional<LookaheadOptions> lookahead_options(const RunConfiguration& options) {
+  if (options.lookahead == 0) return std::nullopt;
+  return LookaheadOptions{
+      .k = options.lookahead, .alpha = options.lookahead_alpha, .start = options.lookahead_start};
+}
+
+// Empty where the schedule has built-in parts alone, which the library makes of their text.
+std::function<std::unique_ptr<LrSchedule>()> own_schedule(const RunConfiguration& options) {
+  const bool own = std::ranges::any_of(split_at(options.schedule, '+'), [&](std::string_view part) {
+    return options.extensions.schedules.find(Spec(part).name()) != nullptr;
+  });
+  if (!own) return {};
+  return [text = options.schedule, watch = WatchedMetric(options.watch),
+          schedules = options.extensions.schedules] {
+    return make_lr_schedule(text, watch, schedules);
+  };
+}
+
+void require_match(const Trainer& trainer, std::string_view option, const std::string& pattern) {
+  try {
+    static_cast<void>(matching(trainer.objective().parameters(), pattern));
+  } catch (const Error& error) {
+    throw Error(fmt::format("--{}: {}", option, error.what()));
+  }
+}
+
+}  // namespace
+
+ByteSource Workload::weights(std::span<const NamedArray> parameters,
+                             std::span<const NamedArray> buffers) const {
+  return [parameters, buffers](const ByteSink& sink) {
+    State state;
+    for (const NamedArray& array : parameters) put_array(state, "", array);
+    for (const NamedArray& array : buffers) put_array(state, "", array);
+    stream_state(state, sink);
+  };
+}
+
+ArrayCopies Workload::predict(const Trainer& /*trainer*/, Prediction /*what*/) const {
+  throw Error(
+      fmt::format("{} does not predict; accepted: the workload of libtorch", engine().engine));
+}
+
+TrainOptions train_options(const RunConfiguration& options) {
+  FaultOptions faults = *options.faults;
+  faults.planned = *options.fault;
+  const TestMetrics metrics = test_metrics_of(options);
+  // In modelled time they are those of the cluster, and nobody waits for them here.
+  std::vector<Straggler> stragglers;
+  if (options.clock == Clock::real) stragglers = *options.straggler;
+  const auto reducer = own_reducer(options);
+  return {.epochs = options.epochs,
+          .budget = budget_of(options),
+          .minibatch_size = options.minibatch,
+          .remainder = options.remainder,
+          .learning_rate = options.learning_rate,
+          .reference_batch_size = options.reference_batch,
+          .rule = options.rule,
+          .rules = options.extensions.rules,
+          .schedule = options.schedule,
+          .schedule_unit = options.schedule_unit,
+          .own_schedule = own_schedule(options),
+          .watch = options.watch,
+          .optimizer = optimizer_options(options),
+          .own_optimizer = own_optimizer(options).value_or(OwnOptimizer()),
+          .groups = parameter_groups(options.no_decay),
+          .lookahead = lookahead_options(options),
+          .clip_norm = options.clip_norm,
+          .clip_value = options.clip_value,
+          .gradient_transforms = gradient_transforms(options),
+          .sampler = make_sampler(options.sampler, options.extensions.samplers),
+          .seed = options.seed,
+          .top_k = metrics.top_k,
+          .mse = metrics.mse,
+          .perplexity = metrics.perplexity,
+          .log_noise = options.log_noise,
+          .metrics = own_metrics(options),
+          .log_minibatches = options.log_minibatches,
+          .cores = options.cores,
+          .assignment = options.assignment,
+          .reduce = reducer ? "auto" : options.reduce,
+          .own_reducer = reducer.value_or(OwnReducer()),
+          .exact = options.exact,
+          .faults = std::move(faults),
+          .stragglers = std::move(stragglers),
+          .threads = static_cast<int>(options.threads)};
+}
+
+Trainer make_trainer(const Workload& workload, const RunConfiguration& configuration,
+                     std::unique_ptr<StepSource> steps, const TrainOptions& options) {
+  Trainer trainer = workload.make_trainer(std::move(steps), options);
+  for (const std::string& pattern : patterns_of(configuration.no_decay)) {
+    if (pattern != kVectors) require_match(trainer, "no-decay", pattern);
+  }
+  if (!configuration.monitor.empty()) require_match(trainer, "monitor", configuration.monitor);
+  if (configuration.tensorboard && !configuration.histograms.empty()) {
+    require_match(trainer, "histograms", configuration.histograms);
+  }
+  return trainer;
+}
+
+}  // namespace rubato

@@ -1,0 +1,47 @@
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <rubato/base/state.hpp>
+
+namespace rubato {
+
+/// Whether rubato gives its event files such a name, which has no folder in it.
+[[nodiscard]] bool is_event_file_name(std::string_view name);
+
+/// The event files in `folder` that rubato has written, in the order of their names.
+[[nodiscard]] std::vector<std::filesystem::path> event_files(const std::filesystem::path& folder);
+
+/// The event files of one run: one for each process that has worked on it. TensorBoard reads them
+/// in the order of their names, which is the order in which they were written.
+class EventFolder {
+ public:
+  /// Makes the folder and those above it. Throws OutputError when that fails.
+  explicit EventFolder(std::filesystem::path path);
+
+  /// The path of a new file, whose name is greater than those of the others.
+  [[nodiscard]] std::filesystem::path next();
+  /// True until next() is called, or a state is loaded that names files.
+  [[nodiscard]] bool empty() const { return names_.empty(); }
+
+  /// The names of the files, and that the last of them is `bytes` long. Loading makes the folder
+  /// what it was when the state was saved: truncates the last file, and removes later ones. Throws
+  /// Error when a file is missing or the last one is shorter than it was; OutputError when the
+  /// folder cannot be written.
+  void visit_state(StateVisitor& state, std::int64_t bytes);
+  /// Removes all event files that rubato has written, whoever did. Throws OutputError.
+  void remove_all();
+
+ private:
+  void go_back_to(std::vector<std::string> names, std::int64_t bytes);
+  void remove_if_not_among(const std::vector<std::string>& names) const;
+
+  std::filesystem::path path_;
+  std::vector<std::string> names_;
+};
+
+}  // namespace rubato

@@ -1,0 +1,25 @@
+#include <cmath>
+#include <numbers>
+
+#include <rubato/steps/random.hpp>
+
+#include "base/core/mix.hpp"
+
+namespace rubato {
+
+NormalNumbers::NormalNumbers(const StreamKey& key)
+    : seed_(seed_of(key.seed, {key.epoch, key.step, key.minibatch})) {}
+
+double NormalNumbers::uniform(std::uint64_t n) const {
+  constexpr std::uint64_t kStep = 0x9E37'79B9'7F4A'7C15;
+  return static_cast<double>(mixed(seed_ + n * kStep) >> 11U) * 0x1p-53;
+}
+
+std::array<double, 2> NormalNumbers::pair(std::uint64_t n) const {
+  // 1 less a number below 1 is above 0.
+  const double radius = std::sqrt(-2 * std::log(1 - uniform(2 * n)));
+  const double angle = 2 * std::numbers::pi * uniform(2 * n + 1);
+  return {radius * std::cos(angle), radius * std::sin(angle)};
+}
+
+}  // namespace rubato

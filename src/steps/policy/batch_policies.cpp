@@ -1,0 +1,133 @@
+#include <array>
+#include <string>
+
+#include <fmt/format.h>
+
+#include <rubato/base/error.hpp>
+#include <rubato/base/parse.hpp>
+#include <rubato/steps/batch_policies.hpp>
+
+#include "goodput_policy.hpp"
+#include "noise_scale_policy.hpp"
+
+namespace rubato {
+
+namespace {
+
+constexpr std::string_view kFixed = "fixed";
+constexpr std::int64_t kMostSteps = 1'000'000'000;
+
+// Takes what is offered: the shape of a policy.
+class FixedPolicy final : public BatchPolicy {
+ public:
+  [[nodiscard]] std::string name() const override { return std::string(kFixed); }
+  [[nodiscard]] BatchDecision decide(const TraceStep& offered,
+                                     const SourceProgress& /*progress*/) const override {
+    return {.step = offered};
+  }
+  [[nodiscard]] std::int64_t max_batch(std::int64_t offered) const override { return offered; }
+};
+
+std::unique_ptr<BatchPolicy> make_fixed(Spec& /*spec*/, const BatchPolicySetting& /*setting*/) {
+  return std::make_unique<FixedPolicy>();
+}
+
+BatchBounds read_bounds(Spec& spec, std::int64_t least, std::string_view least_is,
+                        const BatchPolicySetting& setting) {
+  const auto min = spec.whole("min", Unset{least_is}, 1, kMaxBatchSize);
+  const std::int64_t max = spec.whole("max", Required{"1024"}, 1, kMaxBatchSize);
+  if (min && *min > max) {
+    spec.reject("min", fmt::format("{} is above max={}; accepted: 1 to {}", *min, max, max));
+  }
+  if (!min && least > max) {
+    // A smaller one helps where there is a batch.
+    const std::string other = max < setting.minibatch_size
+                                  ? std::string()
+                                  : fmt::format(", or with a min of at most {}", max);
+    spec.reject("max", fmt::format("{} is below the min that is not given, {} ({}); accepted: {} "
+                                   "and more{}",
+                                   max, least, least_is, least, other));
+  }
+  return {min.value_or(least), max, setting.minibatch_size};
+}
+
+std::unique_ptr<BatchPolicy> make_noise_scale(Spec& spec, const BatchPolicySetting& setting) {
+  const BatchBounds bounds = read_bounds(spec, setting.minibatch_size, "a minibatch", setting);
+  NoiseScalePolicyOptions options;
+  options.factor = spec.real("factor", options.factor, kPositive);
+  options.smoothing = spec.real("smoothing", options.smoothing, kBelowOne);
+  options.change = spec.real("change", options.change, kNotNegative);
+  options.every = spec.whole("every", options.every, 1, kMostSteps);
+  options.wait = spec.whole("wait", options.wait, 0, kMostSteps);
+  return std::make_unique<NoiseScalePolicy>(bounds, options);
+}
+
+std::unique_ptr<BatchPolicy> make_goodput(Spec& spec, const BatchPolicySetting& setting) {
+  const BatchBounds bounds =
+      read_bounds(spec, setting.reference_batch_size, "--ref-batch", setting);
+  GoodputPolicyOptions options{.reference_batch_size = setting.reference_batch_size,
+                               .cores_per_host = setting.cores_per_host};
+  options.threshold = spec.real("threshold", options.threshold, kNotNegative);
+  return std::make_unique<GoodputPolicy>(bounds, options);
+}
+
+struct BatchPolicyRow {
+  std::string_view name;
+  std::string_view help;
+  std::unique_ptr<BatchPolicy> (*make)(Spec& spec, const BatchPolicySetting& setting);
+};
+
+constexpr std::array<BatchPolicyRow, 3> kBatchPolicies{
+    {{kFixed, "as the trace or the availability says", make_fixed},
+     {"noise-scale",
+      "the batch follows the gradient noise scale times a factor, between bounds (McCandlish et "
+      "al. 2018)",
+      make_noise_scale},
+     {"goodput",
+      "the batch, and the cores, of the most progress in a second of modelled time: throughput "
+      "times statistical efficiency (Pollux, Qiao et al. 2021)",
+      make_goodput}}};
+
+void require_setting(std::string_view name, std::int64_t value) {
+  if (value >= 1 && value <= kMaxBatchSize) return;
+  throw Error(fmt::format("the setting of a policy has {} {}; accepted: {}", value, name,
+                          whole_range(1, kMaxBatchSize)));
+}
+
+}  // namespace
+
+std::unique_ptr<BatchPolicy> make_batch_policy(std::string_view text,
+                                               const BatchPolicySetting& setting) {
+  require_setting("samples in a minibatch", setting.minibatch_size);
+  require_setting("samples in the reference batch", setting.reference_batch_size);
+  require_setting("cores in a host", setting.cores_per_host);
+  Spec spec(text);
+  auto policy = find_row("batch policy", spec.name(), kBatchPolicies).make(spec, setting);
+  spec.finish();
+  return policy;
+}
+
+std::unique_ptr<BatchPolicy> make_batch_policy(std::string_view text,
+                                               const BatchPolicySetting& setting,
+                                               const OwnBatchPolicies& own) {
+  auto made = own.make(text, setting);
+  if (!made) return make_batch_policy(text, setting);
+  if (*made != nullptr) return *std::move(made);
+  throw Error(fmt::format("batch policy '{}' is made as null; accepted: any but null", text));
+}
+
+bool is_fixed_batch_policy(std::string_view text) {
+  return text == kFixed;
+}
+
+std::vector<std::string_view> batch_policy_names() {
+  return row_names(kBatchPolicies);
+}
+
+std::vector<Strategy> batch_policies() {
+  return strategies_of(kBatchPolicies, [](const BatchPolicyRow& row, Spec& spec) {
+    static_cast<void>(row.make(spec, {}));
+  });
+}
+
+}  // namespace rubato

@@ -1,0 +1,266 @@
+#include "throughput_fit.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <set>
+#include <vector>
+
+#include <Eigen/Cholesky>
+#include <Eigen/Core>
+
+namespace rubato {
+
+namespace {
+
+// In the order of ThroughputModel::state().
+constexpr Eigen::Index kGradientBase = 0;
+constexpr Eigen::Index kGradientSlope = 1;
+constexpr Eigen::Index kHostBase = 2;
+constexpr Eigen::Index kHostSlope = 3;
+constexpr Eigen::Index kNetworkBase = 4;
+constexpr Eigen::Index kNetworkSlope = 5;
+constexpr Eigen::Index kGamma = 6;
+constexpr Eigen::Index kUnknowns = 7;
+
+using Unknowns = Eigen::Matrix<double, kUnknowns, 1>;
+using Normal = Eigen::Matrix<double, kUnknowns, kUnknowns>;
+
+// Of the terms that draw what the times leave open towards 0, against those of the times.
+constexpr double kRidge = 1e-3;
+constexpr double kLeastSlope = 1e-9;
+constexpr double kMostGamma = 10;
+constexpr int kMostIterations = 200;
+constexpr double kFirstDamping = 1e-3;
+constexpr double kLeastDamping = 1e-12;
+constexpr double kMostDamping = 1e12;
+// Below it, as a share of the sum of squares, nothing is gained any more.
+constexpr double kLeastGain = 1e-12;
+// Of the mean time, it is none.
+constexpr double kNothing = 1e-12;
+// Of both, as either may lie in a valley of its own.
+constexpr std::array<double, 2> kFirstGammas{1, 3};
+
+double log_of_mean_time(const StepSeconds& observed) {
+  double sum = 0;
+  for (const auto& [shape, seconds] : observed) sum += std::log(seconds);
+  return sum / static_cast<double>(observed.size());
+}
+
+// The problem in numbers around 1: times relative to their mean, and each slope times the largest
+// number that it is multiplied by.
+class ThroughputProblem {
+ public:
+  ThroughputProblem(const StepSeconds& observed, std::int64_t cores_per_host)
+      : log_mean_(log_of_mean_time(observed)) {
+    std::set<std::int64_t> loads;
+    std::set<std::int64_t> of_host;
+    std::set<std::int64_t> of_network;
+    for (const auto& [shape, seconds] : observed) {
+      loads.insert(shape.minibatches);
+      if (shape.cores > 1) {
+        (shape.cores <= cores_per_host ? of_host : of_network).insert(shape.cores);
+      }
+    }
+    most_load_ = static_cast<double>(*loads.rbegin());
+    if (!of_host.empty()) most_host_ = std::max(1.0, more_than_two(*of_host.rbegin()));
+    if (!of_network.empty()) most_network_ = std::max(1.0, more_than_two(*of_network.rbegin()));
+    free_[kGradientBase] = loads.size() > 1;
+    free_[kGradientSlope] = true;
+    free_[kHostBase] = !of_host.empty();
+    free_[kHostSlope] = of_host.size() > 1;
+    free_[kNetworkBase] = !of_network.empty();
+    free_[kNetworkSlope] = of_network.size() > 1;
+    free_[kGamma] = free_[kHostBase] || free_[kNetworkBase];
+
+    rows_.reserve(observed.size());
+    for (const auto& [shape, seconds] : observed) {
+      Row row{.log_time = std::log(seconds) - log_mean_,
+              .load = static_cast<double>(shape.minibatches) / most_load_};
+      if (shape.cores > 1) {
+        const bool in_host = shape.cores <= cores_per_host;
+        row.base = in_host ? kHostBase : kNetworkBase;
+        row.more = more_than_two(shape.cores) / (in_host ? most_host_ : most_network_);
+      }
+      rows_.push_back(row);
+    }
+  }
+
+  [[nodiscard]] Unknowns start(double gamma) const {
+    Unknowns at = Unknowns::Constant(0.1);
+    at[kGradientSlope] = 1;
+    at[kGamma] = gamma;
+    return within(at);
+  }
+
+  // The nearest that may be; what is not free is 0, and gamma 1.
+  [[nodiscard]] Unknowns within(const Unknowns& at) const {
+    Unknowns result;
+    for (Eigen::Index i = 0; i < kUnknowns; ++i) {
+      result[i] = free_[static_cast<std::size_t>(i)]
+                      ? std::clamp(at[i], least(i), i == kGamma ? kMostGamma : 1e9)
+                      : least(i);
+    }
+    return result;
+  }
+
+  // Half the sum of squares; and its gradient and Gauss and Newton's Hessian, where asked for.
+  [[nodiscard]] double cost(const Unknowns& at, Unknowns* gradient = nullptr,
+                            Normal* hessian = nullptr) const {
+    double sum = 0;
+    for (const Row& row : rows_) {
+      Unknowns derivative = Unknowns::Zero();
+      const double residual = residual_of(row, at, derivative);
+      sum += residual * residual / 2;
+      if (gradient == nullptr) continue;
+      *gradient += residual * derivative;
+      *hessian += derivative * derivative.transpose();
+    }
+    for (Eigen::Index i = kHostBase; i < kUnknowns; ++i) {
+      const double off = kRidge * (at[i] - least(i));
+      sum += off * off / 2;
+      if (gradient == nullptr) continue;
+      (*gradient)[i] += kRidge * off;
+      (*hessian)(i, i) += kRidge * kRidge;
+    }
+    return sum;
+  }
+
+  // Whether the unknown moves: neither fixed, nor held by a bound that it is pushed against.
+  [[nodiscard]] bool moves(Eigen::Index i, const Unknowns& at, const Unknowns& gradient) const {
+    if (!free_[static_cast<std::size_t>(i)]) return false;
+    if (at[i] <= least(i) && gradient[i] >= 0) return false;
+    return i != kGamma || at[i] < kMostGamma || gradient[i] > 0;
+  }
+
+  [[nodiscard]] ThroughputModel model_of(Unknowns at) const {
+    const double mean = std::exp(log_mean_);
+    // What has come so near to its bound lies on it.
+    at = (at.array() < kNothing).select(0, at);
+    return {.gradient_base = at[kGradientBase] * mean,
+            .gradient_slope = at[kGradientSlope] * mean / most_load_,
+            .host_base = at[kHostBase] * mean,
+            .host_slope = at[kHostSlope] * mean / most_host_,
+            .network_base = at[kNetworkBase] * mean,
+            .network_slope = at[kNetworkSlope] * mean / most_network_,
+            .gamma = at[kGamma]};
+  }
+
+ private:
+  struct Row {
+    double log_time = 0;
+    // Minibatches of the busiest core.
+    double load = 0;
+    // The term of the cores' sum, whose slope is the next one; kGamma for one core, without a sum.
+    Eigen::Index base = kGamma;
+    double more = 0;
+  };
+
+  static double more_than_two(std::int64_t cores) { return static_cast<double>(cores - 2); }
+
+  static double least(Eigen::Index i) {
+    if (i == kGradientSlope) return kLeastSlope;
+    return i == kGamma ? 1 : 0;
+  }
+
+  static double residual_of(const Row& row, const Unknowns& at, Unknowns& derivative) {
+    const double gradient = at[kGradientBase] + at[kGradientSlope] * row.load;
+    const auto by_gradient = [&](double factor) {
+      derivative[kGradientBase] = factor;
+      derivative[kGradientSlope] = factor * row.load;
+    };
+    if (row.base == kGamma) {
+      by_gradient(1 / gradient);
+      return std::log(gradient) - row.log_time;
+    }
+    const double sync = at[row.base] + at[row.base + 1] * row.more;
+    const double gamma = at[kGamma];
+    const double larger = std::max(gradient, sync);
+    const double ratio = std::min(gradient, sync) / larger;
+    const double power = std::pow(ratio, gamma);
+    const double by_larger = 1 / (larger * (1 + power));
+    // As the power of 0 is 1 where gamma is 1, and 0 where it is more.
+    const double by_smaller = by_larger * std::pow(ratio, gamma - 1);
+    const bool gradient_is_larger = gradient >= sync;
+    by_gradient(gradient_is_larger ? by_larger : by_smaller);
+    const double by_sync = gradient_is_larger ? by_smaller : by_larger;
+    derivative[row.base] = by_sync;
+    derivative[row.base + 1] = by_sync * row.more;
+    const double log_power = std::log1p(power);
+    derivative[kGamma] = -log_power / (gamma * gamma);
+    if (ratio > 0) derivative[kGamma] += power * std::log(ratio) / (gamma * (1 + power));
+    return std::log(larger) + log_power / gamma - row.log_time;
+  }
+
+  double log_mean_;
+  double most_load_ = 1;
+  double most_host_ = 1;
+  double most_network_ = 1;
+  std::array<bool, kUnknowns> free_{};
+  std::vector<Row> rows_;
+};
+
+struct Minimum {
+  Unknowns at;
+  double cost = 0;
+};
+
+// Marquardt's damping, in proportion to the diagonal; steps are cut off at the bounds.
+Minimum minimum_from(const ThroughputProblem& problem, const Unknowns& start) {
+  Minimum best{.at = start, .cost = problem.cost(start)};
+  double damping = kFirstDamping;
+  for (int iteration = 0; iteration < kMostIterations; ++iteration) {
+    Unknowns gradient = Unknowns::Zero();
+    Normal hessian = Normal::Zero();
+    static_cast<void>(problem.cost(best.at, &gradient, &hessian));
+    for (Eigen::Index i = 0; i < kUnknowns; ++i) {
+      if (problem.moves(i, best.at, gradient)) continue;
+      hessian.row(i).setZero();
+      hessian.col(i).setZero();
+      hessian(i, i) = 1;
+      gradient[i] = 0;
+    }
+    bool better = false;
+    double gain = 0;
+    while (!better && damping <= kMostDamping) {
+      Normal damped = hessian;
+      damped.diagonal() *= 1 + damping;
+      const Unknowns at = problem.within(best.at - damped.ldlt().solve(gradient));
+      const double cost = problem.cost(at);
+      better = cost < best.cost;
+      if (better) {
+        gain = best.cost - cost;
+        best = {.at = at, .cost = cost};
+        damping = std::max(kLeastDamping, damping / 4);
+      } else {
+        damping *= 8;
+      }
+    }
+    if (!better || gain <= kLeastGain * best.cost) break;
+  }
+  return best;
+}
+
+}  // namespace
+
+ThroughputModel fit_throughput(const StepSeconds& observed, std::int64_t cores_per_host) {
+  const ThroughputProblem problem(observed, cores_per_host);
+  Minimum best = minimum_from(problem, problem.start(kFirstGammas[0]));
+  for (std::size_t i = 1; i < kFirstGammas.size(); ++i) {
+    const Minimum other = minimum_from(problem, problem.start(kFirstGammas[i]));
+    if (other.cost < best.cost) best = other;
+  }
+  return problem.model_of(best.at);
+}
+
+double fit_error(const ThroughputModel& model, const StepSeconds& observed,
+                 std::int64_t cores_per_host) {
+  double sum = 0;
+  for (const auto& [shape, seconds] : observed) {
+    const double residual = std::log(model.seconds(shape, cores_per_host) / seconds);
+    sum += residual * residual;
+  }
+  return std::sqrt(sum / static_cast<double>(observed.size()));
+}
+
+}  // namespace rubato

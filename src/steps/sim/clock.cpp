@@ -1,0 +1,62 @@
+#include "clock.hpp"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <rubato/base/error.hpp>
+
+namespace rubato {
+
+namespace {
+
+constexpr std::string_view kClock = "source.clock";
+constexpr std::string_view kBinding = "source.binding";
+
+}  // namespace
+
+void spend_core_seconds(ClockTime& time, double seconds, double core_seconds,
+                        const ClusterModel& cluster) {
+  time.seconds += seconds;
+  time.core_seconds += core_seconds;
+  time.money = time.core_seconds / kSecondsOfHour * cluster.price;
+}
+
+void spend(ClockTime& time, double seconds, std::int64_t cores, const ClusterModel& cluster) {
+  spend_core_seconds(time, seconds, seconds * static_cast<double>(cores), cluster);
+}
+
+double seconds_of_step(StepTimes& times, std::int64_t minibatches, std::int64_t cores,
+                       std::span<const std::int64_t> host_cores, std::int64_t steps) {
+  const ClusterModel& cluster = times.model();
+  const double seconds = times.step_seconds(minibatches, cores, host_cores);
+  const bool checkpoint =
+      cluster.checkpoint_steps > 0 && (steps + 1) % cluster.checkpoint_steps == 0;
+  return checkpoint ? seconds + cluster.checkpoint_seconds : seconds;
+}
+
+std::string text_of(const ClusterModel& cluster) {
+  const ClusterModel& c = cluster;
+  std::string text = fmt::format(
+      "substep {} algorithm {} bytes {} hosts {} within {} {} between {} {} update {} checkpoint "
+      "{} {} restart {}\n",
+      c.substep_seconds, c.algorithm, c.gradient_bytes, c.cores_per_host, c.latency_within_host,
+      c.bandwidth_within_host, c.latency_between_hosts, c.bandwidth_between_hosts, c.update_seconds,
+      c.checkpoint_steps, c.checkpoint_seconds, c.restart_seconds);
+  if (c.hosts > 1) {
+    text += fmt::format("hosts {} weights {} memory {}\n", c.hosts,
+                        fmt::join(host_weights_of(c), " "), c.memory_bandwidth);
+  }
+  for (const SlowCore& slow : c.slow_cores) {
+    text += fmt::format("slow {} {}\n", slow.core.value(), slow.factor);
+  }
+  return text;
+}
+
+void visit_clock(StateVisitor& state, const std::string& binding, ClockTime& time) {
+  if (state.bound(kBinding, binding) != binding) {
+    throw Error("the state is of another cluster or policy; accepted: the same");
+  }
+  state.numbers(kClock, time, "the clock");
+}
+
+}  // namespace rubato

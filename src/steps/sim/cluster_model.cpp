@@ -1,0 +1,285 @@
+#include <algorithm>
+#include <cmath>
+#include <set>
+
+#include <fmt/format.h>
+
+#include <rubato/base/error.hpp>
+#include <rubato/base/spec.hpp>
+#include <rubato/steps/cluster_model.hpp>
+#include <rubato/steps/step_plan.hpp>
+
+#include "numbers/collective/host_runs.hpp"
+#include "numbers/collective/schedule.hpp"
+#include "numbers/collective/summation_tree.hpp"
+
+namespace rubato {
+
+namespace {
+
+constexpr std::int64_t kMostBytes = std::int64_t{1} << 50;
+constexpr std::int64_t kMostCores = std::int64_t{1} << 20;
+// Schedules move whole elements.
+constexpr std::int64_t kElementBytes = 4;
+
+void require(bool holds, std::string_view name, double value, const RealRange& range) {
+  if (holds) return;
+  throw Error(
+      fmt::format("cluster: {} is {}; accepted: {}", name, value, range.accepted_for(value)));
+}
+
+void require_in(std::string_view name, double value, const RealRange& range) {
+  require(range.holds(value), name, value, range);
+}
+
+ClusterModel read_cluster(Spec& spec, std::int64_t gradient_bytes) {
+  ClusterModel model;
+  model.substep_seconds = spec.real("substep", model.substep_seconds, kPositive);
+  model.algorithm = spec.one_of("algorithm", model.algorithm, algorithm_names());
+  model.gradient_bytes = spec.whole("bytes", Unset{"those of the model's gradient"}, 0, kMostBytes)
+                             .value_or(gradient_bytes);
+  model.cores_per_host = spec.whole("cores-per-host", model.cores_per_host, 1, kMostCores);
+  model.latency_between_hosts = spec.real("latency", model.latency_between_hosts, kNotNegative);
+  model.bandwidth_between_hosts = spec.real("bandwidth", model.bandwidth_between_hosts, kPositive);
+  model.latency_within_host = spec.real("host-latency", model.latency_within_host, kNotNegative);
+  model.bandwidth_within_host = spec.real("host-bandwidth", model.bandwidth_within_host, kPositive);
+  model.hosts = spec.whole("hosts", model.hosts, 1, kMostModelledHosts);
+  model.host_weights = spec.reals("host-weights", Unset{"all hosts the same"}, kPositive)
+                           .value_or(std::vector<double>());
+  model.memory_bandwidth = spec.real("memory-bandwidth", model.memory_bandwidth, kPositive);
+  model.update_seconds = spec.real("update", model.update_seconds, kNotNegative);
+  model.checkpoint_steps = spec.whole("checkpoint-steps", model.checkpoint_steps, 0, kMostBytes);
+  model.checkpoint_seconds = spec.real("checkpoint", model.checkpoint_seconds, kNotNegative);
+  model.restart_seconds = spec.real("restart", model.restart_seconds, kNotNegative);
+  if (model.checkpoint_seconds > 0 && model.checkpoint_steps == 0) {
+    spec.refuse("checkpoint", "does nothing without checkpoint-steps; accepted: with it");
+  }
+  if (model.hosts == 1) {
+    for (const std::string_view key : {"host-weights", "memory-bandwidth"}) {
+      spec.refuse(key, "does nothing on one host; accepted: with hosts");
+    }
+  } else {
+    spec.refuse("cores-per-host",
+                "does nothing with hosts, which share the cores; accepted: without it");
+  }
+  if (spec.has("host-weights") &&
+      static_cast<std::int64_t>(model.host_weights.size()) != model.hosts) {
+    spec.reject("host-weights", fmt::format("are {}; accepted: one for each of {} hosts",
+                                            model.host_weights.size(), model.hosts));
+  }
+  return model;
+}
+
+double latest(const std::vector<std::vector<double>>& ends) {
+  double last = 0;
+  for (const std::vector<double>& of_host : ends) {
+    if (!of_host.empty()) last = std::max(last, of_host.back());
+  }
+  return last;
+}
+
+// Of messages that go through one link one after the other, none before `begin`, and are ready at
+// those times, in ascending order.
+double end_of_messages(const std::vector<double>& ready, double begin, double seconds_of_each) {
+  double end = begin;
+  for (const double at : ready) end = std::max(end, at) + seconds_of_each;
+  return end;
+}
+
+Network network_of(const ClusterModel& model) {
+  return {.within_host = {.latency = model.latency_within_host,
+                          .per_byte = 1 / model.bandwidth_within_host},
+          .between_hosts = {.latency = model.latency_between_hosts,
+                            .per_byte = 1 / model.bandwidth_between_hosts},
+          .ranks_per_host = static_cast<Rank>(model.hosts > 1 ? kMostCores : model.cores_per_host)};
+}
+
+}  // namespace
+
+void require_valid(const ClusterModel& model) {
+  require_in("substep", model.substep_seconds, kPositive);
+  require_in("latency", model.latency_between_hosts, kNotNegative);
+  require_in("bandwidth", model.bandwidth_between_hosts, kPositive);
+  require_in("host-latency", model.latency_within_host, kNotNegative);
+  require_in("host-bandwidth", model.bandwidth_within_host, kPositive);
+  require_in("memory-bandwidth", model.memory_bandwidth, kPositive);
+  require_in("update", model.update_seconds, kNotNegative);
+  require_in("checkpoint", model.checkpoint_seconds, kNotNegative);
+  require_in("restart", model.restart_seconds, kNotNegative);
+  require_in("price", model.price, kNotNegative);
+  require_in("bytes", static_cast<double>(model.gradient_bytes), kNotNegative);
+  if (model.cores_per_host < 1 || model.cores_per_host > kMostCores) {
+    throw Error(fmt::format("cluster: cores-per-host is {}; accepted: 1 to {}",
+                            model.cores_per_host, kMostCores));
+  }
+  if (model.hosts < 1 || model.hosts > kMostModelledHosts) {
+    throw Error(
+        fmt::format("cluster: hosts is {}; accepted: 1 to {}", model.hosts, kMostModelledHosts));
+  }
+  for (const double weight : model.host_weights) require_in("host-weights", weight, kPositive);
+  if (!model.host_weights.empty() &&
+      static_cast<std::int64_t>(model.host_weights.size()) != model.hosts) {
+    throw Error(fmt::format("cluster: host-weights are {}; accepted: one for each of {} hosts",
+                            model.host_weights.size(), model.hosts));
+  }
+  if (model.checkpoint_steps < 0) {
+    throw Error(fmt::format("cluster: checkpoint-steps is {}; accepted: 0 (never) and more",
+                            model.checkpoint_steps));
+  }
+  require_algorithm(model.algorithm);
+  std::set<CoreRank> seen;
+  for (const SlowCore& slow : model.slow_cores) {
+    if (slow.core.value() < 0 || !(slow.factor >= 1) || !std::isfinite(slow.factor) ||
+        !seen.insert(slow.core).second) {
+      throw Error(
+          fmt::format("cluster: core {} is slower by a factor of {}; accepted: a core from 0 on, "
+                      "once, and a factor of at least 1",
+                      slow.core.value(), slow.factor));
+    }
+  }
+}
+
+ClusterModel parse_cluster(std::string_view text, std::int64_t gradient_bytes) {
+  Spec spec(text.empty() ? std::string() : fmt::format(":{}", text));
+  ClusterModel model = read_cluster(spec, gradient_bytes);
+  spec.finish();
+  return model;
+}
+
+std::vector<Argument> cluster_arguments() {
+  Spec spec = Spec::example("");
+  static_cast<void>(read_cluster(spec, 0));
+  return spec.arguments();
+}
+
+std::vector<double> host_weights_of(const ClusterModel& model,
+                                    std::span<const std::int64_t> host_cores) {
+  std::vector<double> weights = model.host_weights;
+  weights.resize(static_cast<std::size_t>(model.hosts), 1.0);
+  return weights_in_step(std::move(weights), host_cores);
+}
+
+StepTimes::StepTimes(ClusterModel model) : model_(std::move(model)) {
+  require_valid(model_);
+  weights_ = host_weights_of(model_);
+}
+
+double StepTimes::compute_seconds(std::int64_t minibatches, std::int64_t cores) const {
+  return compute_seconds(minibatches, cores, 0);
+}
+
+double StepTimes::compute_seconds(std::int64_t minibatches, std::int64_t cores,
+                                  std::int64_t first_core) const {
+  const auto share = [&](std::int64_t core) {
+    return minibatches / cores + (core < minibatches % cores ? 1 : 0);
+  };
+  double slowest = static_cast<double>(share(0));
+  for (const SlowCore& slow : model_.slow_cores) {
+    const std::int64_t core = slow.core.value() - first_core;
+    if (core < 0 || core >= cores) continue;
+    slowest = std::max(slowest, static_cast<double>(share(core)) * slow.factor);
+  }
+  return slowest * model_.substep_seconds;
+}
+
+double StepTimes::reduce_seconds(std::int64_t busy) {
+  if (busy <= 1 || model_.gradient_bytes == 0) return 0;
+  const auto [found, is_new] = reduce_seconds_.try_emplace(busy, 0.0);
+  if (!is_new) return found->second;
+  const std::int64_t length = (model_.gradient_bytes + kElementBytes - 1) / kElementBytes;
+  const Network network = network_of(model_);
+  if (model_.algorithm == "ring") {
+    const std::int64_t chunk = (length + busy - 1) / busy;
+    const auto bytes = static_cast<double>(chunk * kElementBytes);
+    const auto of_link = [bytes](const Network::Link& link) {
+      return link.latency + bytes * link.per_byte;
+    };
+    // Links that are there: within hosts of several cores, and between hosts.
+    double phase = 0;
+    if (network.ranks_per_host > 1) phase = of_link(network.within_host);
+    if (busy > network.ranks_per_host) phase = std::max(phase, of_link(network.between_hosts));
+    found->second = static_cast<double>(2 * (busy - 1)) * phase;
+  } else {
+    found->second = cost_of(make_all_reduce(model_.algorithm, static_cast<Rank>(busy), length),
+                            kElementBytes, network)
+                        .seconds;
+  }
+  return found->second;
+}
+
+std::vector<std::vector<double>> StepTimes::subtree_ends(std::int64_t minibatches,
+                                                         std::int64_t cores,
+                                                         std::span<const std::int64_t> host_cores) {
+  const SummationTree tree(minibatches);
+  const HostShares shares =
+      shares_of_hosts({.leaves = minibatches, .cores = cores, .host_cores = host_cores}, weights_);
+  const std::vector<std::int64_t>& borders = shares.leaf_borders;
+  std::vector<std::vector<double>> ends(weights_.size());
+  for (std::size_t host = 0; host < ends.size(); ++host) {
+    const std::int64_t own = shares.cores_of(host);
+    double seconds = 0;
+    for (const TreeNode root : roots_within(tree, borders[host], borders[host + 1])) {
+      const auto [first, end] = tree.leaves_below(root);
+      seconds += compute_seconds(end - first, own, shares.core_borders[host]) +
+                 reduce_seconds(busy_cores(end - first, own));
+      ends[host].push_back(seconds);
+    }
+  }
+  return ends;
+}
+
+double StepTimes::host_seconds(std::int64_t minibatches, std::int64_t cores,
+                               std::span<const std::int64_t> host_cores) {
+  return latest(subtree_ends(minibatches, cores, host_cores));
+}
+
+ExchangeSeconds StepTimes::exchange_seconds(std::int64_t minibatches, std::int64_t cores,
+                                            std::span<const std::int64_t> host_cores) {
+  if (model_.hosts == 1) return {};
+  const auto [found, is_new] = exchange_seconds_.try_emplace(
+      {minibatches, cores, std::vector<std::int64_t>(host_cores.begin(), host_cores.end())});
+  if (!is_new) return found->second;
+  const std::int64_t values = (model_.gradient_bytes + kElementBytes - 1) / kElementBytes;
+  const auto bytes = static_cast<double>(values * kElementBytes);
+  const std::vector<HostTraffic> traffic =
+      host_traffic(minibatches, host_weights_of(model_, host_cores), values, kElementBytes);
+  const double latency = model_.latency_between_hosts;
+  const double per_byte = 1 / model_.bandwidth_between_hosts;
+  // When each sum is in messages.
+  std::vector<std::vector<double>> ready = subtree_ends(minibatches, cores, host_cores);
+  const double computed = latest(ready);
+  std::int64_t all_roots = 0;
+  for (std::vector<double>& sums : ready) {
+    double put = 0;
+    for (double& at : sums) at += put += bytes / model_.memory_bandwidth;
+    all_roots += static_cast<std::int64_t>(sums.size());
+  }
+  double sums = 0;
+  std::int64_t parts = 0;
+  for (std::size_t host = 0; host < ready.size(); ++host) {
+    const HostTraffic& of = traffic[host];
+    parts = std::max({parts, of.parts_sent, of.parts_received});
+    if (of.roots == 0) continue;
+    // Nobody receives for longer: what a host gets of each other one is a part of that one's sums.
+    const std::int64_t each = of.sums_sent / of.roots;
+    sums =
+        std::max(sums, end_of_messages(ready[host], latency, per_byte * static_cast<double>(each)));
+  }
+  found->second = {.sums = sums + latency - computed,
+                   .memory = bytes * static_cast<double>(all_roots) /
+                             static_cast<double>(model_.hosts) / model_.memory_bandwidth,
+                   .parts = latency + per_byte * static_cast<double>(parts)};
+  return found->second;
+}
+
+double StepTimes::step_seconds(std::int64_t minibatches, std::int64_t cores,
+                               std::span<const std::int64_t> host_cores) {
+  if (model_.hosts > 1) {
+    return host_seconds(minibatches, cores, host_cores) +
+           exchange_seconds(minibatches, cores, host_cores).all() + model_.update_seconds;
+  }
+  return compute_seconds(minibatches, cores) + reduce_seconds(busy_cores(minibatches, cores)) +
+         model_.update_seconds;
+}
+
+}  // namespace rubato

@@ -1,0 +1,114 @@
+#include <algorithm>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include <rubato/base/error.hpp>
+#include <rubato/base/parse.hpp>
+#include <rubato/steps/availability.hpp>
+
+#include "base/core/tables/csv_line.hpp"
+#include "base/core/tables/field.hpp"
+#include "base/core/tables/text_reader.hpp"
+#include "steps/trace/importers/importers.hpp"
+
+namespace rubato {
+
+namespace {
+
+using detail::TextReader;
+
+// The first line of what is there.
+std::string_view first_line(std::string_view beginning) {
+  return beginning.substr(0, beginning.find_first_of("\r\n"));
+}
+
+// The fields of the first line, at the separator that makes most of it.
+detail::CsvFields first_fields(std::string_view beginning) {
+  detail::CsvFields best;
+  for (const char separator : detail::kSeparators) {
+    detail::CsvFields cells;
+    detail::split_csv(first_line(beginning), separator, cells);
+    if (cells.fields.size() > best.fields.size()) best = std::move(cells);
+  }
+  return best;
+}
+
+// Whether a file is a trace of steps: its header begins with `step`.
+bool has_steps(std::string_view beginning) {
+  return detail::is_name(first_fields(beginning).fields.front(), "step");
+}
+
+// What a file looks like; empty where it looks like nothing that has an availability.
+std::optional<AvailabilityFormat> format_of(std::string_view beginning) {
+  const std::size_t first = beginning.find_first_not_of(" \t\r\n");
+  if (first == std::string_view::npos) return std::nullopt;
+  if (beginning[first] == '{') return AvailabilityFormat::counts;
+  if (beginning[first] == '[') return AvailabilityFormat::event_lines;
+  const detail::CsvFields cells = first_fields(beginning);
+  const auto& fields = cells.fields;
+  if (std::any_of(fields.begin(), fields.end(), detail::is_time)) {
+    return AvailabilityFormat::samples;
+  }
+  const bool event =
+      fields.size() >= 2 && is_number(fields[0]) && !is_number(fields[1]) && !fields[1].empty();
+  return event ? std::optional(AvailabilityFormat::events) : std::nullopt;
+}
+
+detail::AvailabilityParts import(TextReader& reader, AvailabilityFormat format) {
+  switch (format) {
+    case AvailabilityFormat::samples:
+      return detail::import_samples(reader);
+    case AvailabilityFormat::events:
+      return detail::import_events(reader);
+    case AvailabilityFormat::event_lines:
+      return detail::import_event_lines(reader);
+    case AvailabilityFormat::counts:
+      break;
+  }
+  return detail::import_counts(reader);
+}
+
+Availability read(TextReader& reader, std::optional<AvailabilityFormat> format, TraceEnd end) {
+  if (!format && has_steps(reader.beginning())) {
+    throw Error(
+        fmt::format("{}:1: this is a trace, which says what every step is, not when there "
+                    "are how many devices; accepted: {}",
+                    reader.source(), detail::kFormatsAccepted));
+  }
+  if (!format) format = format_of(reader.beginning());
+  // Its importer knows best what is wrong with what looks like nothing.
+  detail::AvailabilityParts imported = import(reader, format.value_or(AvailabilityFormat::samples));
+  return {std::move(imported.changes), imported.length, reader.source(), end, imported.sample_gap};
+}
+
+TextReader open(const std::filesystem::path& path) {
+  return TextReader::open(path, "the trace",
+                          "a CSV file with the header 'step,batchsize' or 'step,batchsize,cores', "
+                          "or a file of availability "
+                          "(docs/traces.md)");
+}
+
+}  // namespace
+
+Availability read_availability(const std::filesystem::path& path,
+                               std::optional<AvailabilityFormat> format, TraceEnd end) {
+  TextReader reader = open(path);
+  return read(reader, format, end);
+}
+
+Availability parse_availability(std::string_view text, std::string source,
+                                std::optional<AvailabilityFormat> format, TraceEnd end) {
+  TextReader reader = TextReader::of(text, std::move(source));
+  return read(reader, format, end);
+}
+
+std::variant<Trace, Availability> read_trace_or_availability(const std::filesystem::path& path,
+                                                             TraceEnd end) {
+  TextReader reader = open(path);
+  const bool steps = has_steps(reader.beginning()) || !format_of(reader.beginning());
+  if (steps) return Trace::parse_csv(reader.rest(), path.string(), end);
+  return read(reader, {}, end);
+}
+
+}  // namespace rubato
