@@ -8,9 +8,15 @@ if(PROJECT_IS_TOP_LEVEL)
   find_program(RUBATO_CCACHE ccache)
   if(RUBATO_CCACHE AND NOT CMAKE_CXX_COMPILER_LAUNCHER)
     # A precompiled header changes its time stamp with each build; its content decides.
+    # The compiler names the headers, so that nothing is preprocessed twice.
     set(CMAKE_CXX_COMPILER_LAUNCHER
-        "${CMAKE_COMMAND}" -E env CCACHE_SLOPPINESS=pch_defines,time_macros,include_file_mtime,include_file_ctime
-        "${RUBATO_CCACHE}")
+        "${CMAKE_COMMAND}" -E env CCACHE_DEPEND=1
+        CCACHE_SLOPPINESS=pch_defines,time_macros,include_file_mtime,include_file_ctime "${RUBATO_CCACHE}")
+  endif()
+  # With few CPUs the headers are parsed once for each target, with many a target's files are compiled side by side.
+  cmake_host_system_information(RESULT cpus QUERY NUMBER_OF_LOGICAL_CORES)
+  if(cpus LESS_EQUAL 4 AND NOT DEFINED CMAKE_UNITY_BUILD_BATCH_SIZE)
+    set(CMAKE_UNITY_BUILD_BATCH_SIZE 0)
   endif()
 endif()
 
@@ -31,6 +37,9 @@ if(RUBATO_SANITIZE)
       "-fsanitize-ignorelist=${PROJECT_SOURCE_DIR}/cmake/tsan_ignored.txt")
   endif()
 endif()
+# For what runs once, not once a step: compiles in four fifths of the time.
+add_library(rubato_cold INTERFACE)
+target_compile_options(rubato_cold INTERFACE $<$<CONFIG:Release>:-O1>)
 
 # The language and the compiler extensions, for every target made below this line.
 set(CMAKE_CXX_STANDARD 20)

@@ -1,12 +1,12 @@
-# rubato_module(name [TORCH] SOURCES ... HEADERS ... LINKS ... PRIVATE_LINKS ...)
+# rubato_module(name [TORCH] [COLD] SOURCES ... HEADERS ... LINKS ... PRIVATE_LINKS ...)
 #
 # One module of a room (docs/architecture.md): a library `rubato_<name>`, known as rubato::<name> to the project and to
 # its users. Its public headers are in include/rubato/<room> and installed; those of the project itself lie beside the
 # sources, in src/<room>/<name>. LINKS names what its headers need, PRIVATE_LINKS what only its
 # sources need. TORCH puts it below the libtorch line: it is exported apart from the others, so that
-# those can be found without libtorch.
+# those can be found without libtorch. COLD: no time is spent in it but while it is compiled.
 function(rubato_module name)
-  cmake_parse_arguments(arg "TORCH" "" "SOURCES;HEADERS;LINKS;PRIVATE_LINKS" ${ARGN})
+  cmake_parse_arguments(arg "TORCH;COLD" "" "SOURCES;HEADERS;LINKS;PRIVATE_LINKS" ${ARGN})
   set(target rubato_${name})
   cmake_path(GET CMAKE_CURRENT_SOURCE_DIR PARENT_PATH room)
   cmake_path(GET room FILENAME room)
@@ -15,6 +15,9 @@ function(rubato_module name)
     add_library(${target} ${arg_SOURCES})
     set(scope PUBLIC)
     target_link_libraries(${target} PRIVATE $<BUILD_INTERFACE:rubato_build> ${arg_PRIVATE_LINKS})
+    if(arg_COLD)
+      target_link_libraries(${target} PRIVATE $<BUILD_INTERFACE:rubato_cold>)
+    endif()
   else()
     add_library(${target} INTERFACE)
     set(scope INTERFACE)

@@ -11,6 +11,7 @@
 #include <utility>
 #include <vector>
 
+// Clang needs ivalue.h before what follows it.
 #include <ATen/core/Tensor.h>
 #include <ATen/core/ivalue.h>
 #include <torch/csrc/jit/api/module.h>
@@ -197,8 +198,6 @@ struct SequenceShape {
 [[nodiscard]] ModelFactory sequence_model(std::string_view model, const SequenceShape& shape);
 
 }  // namespace rubato
-
-// Clang needs it before what follows.
 
 namespace rubato {
 

@@ -7,12 +7,11 @@
 #include <utility>
 #include <vector>
 
+// Clang needs ivalue.h before what follows it.
 #include <ATen/core/ivalue.h>
 #include <torch/nn/module.h>
 
 #include <rubato/libtorch/model.hpp>
-
-// Clang needs it before what follows.
 
 namespace rubato {
 

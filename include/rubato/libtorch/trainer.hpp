@@ -8,6 +8,7 @@
 #include <string_view>
 #include <vector>
 
+// Clang needs ivalue.h before what follows it.
 #include <ATen/core/Tensor.h>
 #include <ATen/core/ivalue.h>
 #include <torch/csrc/jit/api/module.h>
@@ -104,8 +105,6 @@ void load_weights(const Model& model, std::span<const NamedTensor> weights,
                   const std::string& source);
 
 }  // namespace rubato
-
-// Clang needs it before what follows.
 
 namespace rubato {
 

@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include <rubato/steps/step_plan.hpp>
 #include <rubato/steps/step_source.hpp>
 
 namespace rubato {

@@ -18,7 +18,6 @@
 #include <rubato/loop/training_options.hpp>
 #include <rubato/numbers/lr_schedule.hpp>
 #include <rubato/numbers/rule.hpp>
-#include <rubato/runs/run_options.def>
 #include <rubato/steps/batch_policies.hpp>
 #include <rubato/steps/modelled_time.hpp>
 #include <rubato/steps/plan.hpp>
@@ -235,6 +234,7 @@ inline constexpr std::string_view kOwn = "own";
 /// configuration leave every value in its range; require_valid() checks one that was made by hand.
 struct RunConfiguration {
 #define RUBATO_OPTION(type, member, fallback, ...) type member = fallback;
+#include <rubato/runs/run_options.def>
 
   /// What names mean besides the built-in ones. Text is read by what is here then.
   Extensions extensions{};
