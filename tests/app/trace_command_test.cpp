@@ -157,46 +157,6 @@ TEST_F(TraceCommand, SummarisesAsJson) {
   EXPECT_EQ(trace_json["most_cores"], 4);
 }
 
-// What stands between '<' and '>', in order, without attributes.
-std::vector<std::string> tags_of(const std::string& xml) {
-  std::vector<std::string> tags;
-  for (std::size_t at = 0; (at = xml.find('<', at)) != std::string::npos;) {
-    const std::size_t end = xml.find('>', at);
-    const std::string tag = xml.substr(at + 1, end - at - 1);
-    const std::string name = tag.substr(0, tag.find(' '));
-    if (!tag.ends_with('/') && !tag.starts_with('?')) tags.push_back(name);
-    at = end;
-  }
-  return tags;
-}
-
-TEST_F(TraceCommand, DrawsAnImage) {
-  folder_.write("a<&>.csv", "seconds,count\n0,8\n7200,3\n9000,\n");
-  EXPECT_NE(printed({"show", "a<&>.csv", "--svg", "a.svg"}), "");
-  const std::string svg = file("a.svg");
-  EXPECT_THAT(
-      svg, AllOf(StartsWith("<?xml version=\"1.0\""), HasSubstr(">a&lt;&amp;&gt;.csv</text>"),
-                 HasSubstr(">minutes</text>"), HasSubstr(">devices</text>"), HasSubstr("H688.00V"),
-                 Not(HasSubstr("nan"))));
-  std::vector<std::string> open;
-  for (const std::string& tag : tags_of(svg)) {
-    if (!tag.starts_with('/')) {
-      open.push_back(tag);
-      continue;
-    }
-    ASSERT_FALSE(open.empty());
-    EXPECT_EQ(tag, "/" + open.back());
-    open.pop_back();
-  }
-  EXPECT_THAT(open, ElementsAre());
-}
-
-// More changes than there are pixels.
-TEST_F(TraceCommand, DrawsALongAvailability) {
-  EXPECT_NE(printed({"show", "walk:hours=2400,every=60", "--svg=w.svg"}), "");
-  EXPECT_LT(file("w.svg").size(), 200'000U);
-}
-
 TEST_F(TraceCommand, SaysWhatIsWrong) {
   EXPECT_THAT(error({"show", "none.csv"}),
               StartsWith("rubato trace: no such file as 'none.csv'; "));

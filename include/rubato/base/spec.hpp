@@ -192,7 +192,7 @@ struct Strategy {
   std::string name{};
   /// What it is, in a line or two.
   std::string help{};
-  /// Those that it takes, "NAME:KEY=VALUE,KEY=VALUE" (core/spec.hpp).
+  /// Those that it takes, "NAME:KEY=VALUE,KEY=VALUE" (base/spec.hpp).
   std::vector<Argument> arguments{};
 };
 

@@ -11,7 +11,7 @@
 
 namespace rubato {
 
-struct Strategy;  // core/family.hpp
+struct Strategy;  // base/spec.hpp
 
 enum class InitializerKind {
   /// What the model's own constructor does.
@@ -64,7 +64,7 @@ struct InitializerOptions {
   friend bool operator==(const InitializerOptions&, const InitializerOptions&) = default;
 };
 
-/// The initializer that `spec` asks for (core/spec.hpp); initializers() has the arguments. Throws
+/// The initializer that `spec` asks for (base/spec.hpp); initializers() has the arguments. Throws
 /// Error for an unknown name, with the nearest, and for arguments that it does not take.
 [[nodiscard]] InitializerOptions parse_initializer(std::string_view spec);
 /// All of them.

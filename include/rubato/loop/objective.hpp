@@ -49,7 +49,7 @@ inline constexpr std::array<Choice<Phase>, 5> kPhases{{{Phase::data, "data"},
 ///     multiplied (4x6 and 5x3)
 ///
 /// The original exception is nested in it (std::rethrow_if_nested()). Exceptions that say that
-/// there is no memory are passed on as they are (is_out_of_memory(), core/memory.hpp).
+/// there is no memory are passed on as they are (is_out_of_memory(), base/core/system/memory.hpp).
 class TrainingError : public Error, public std::nested_exception {
  public:
   /// In a handler of the original exception.

@@ -19,7 +19,7 @@
 
 namespace rubato {
 
-struct Strategy;  // core/family.hpp
+struct Strategy;  // base/spec.hpp
 
 enum class OptimizerKind { sgd, lars, adam, adamw, rmsprop, adagrad };
 
@@ -65,7 +65,7 @@ struct OptimizerOptions {
   friend bool operator==(const OptimizerOptions&, const OptimizerOptions&) = default;
 };
 
-/// The optimizer that `spec` asks for (core/spec.hpp), with the weight decay, momentum and Nesterov
+/// The optimizer that `spec` asks for (base/spec.hpp), with the weight decay, momentum and Nesterov
 /// form of `defaults`; optimizers() has the arguments.
 ///
 /// Throws Error for an unknown name, with the nearest, and for arguments that it does not take.

@@ -76,7 +76,7 @@ class BufferPool {
 extern template class BufferPool<float>;
 extern template class BufferPool<double>;
 
-struct Strategy;  // core/family.hpp
+struct Strategy;  // base/spec.hpp
 
 /// The sizes that a reducer is made for. The workers must outlive it.
 struct ReducerSize {

@@ -34,7 +34,7 @@ struct AugmentationOptions {
 /// they are done; empty text is none. Throws Error for what there is not.
 [[nodiscard]] std::vector<AugmentationOptions> parse_augmentations(std::string_view text);
 
-struct Strategy;  // core/family.hpp
+struct Strategy;  // base/spec.hpp
 /// All of them, with their arguments.
 [[nodiscard]] std::vector<Strategy> augmentations();
 
@@ -96,8 +96,6 @@ struct ReplacedOperators {
 /// The text that gives it.
 [[nodiscard]] std::string to_string(const ReplacedOperators& operators);
 
-struct Strategy;  // core/family.hpp
-
 /// What forward and backward compute in. Sums of gradients, updates and evaluations are in the
 /// parameters' own type in any case.
 enum class Precision {
@@ -121,7 +119,7 @@ struct PrecisionOptions {
   friend bool operator==(const PrecisionOptions&, const PrecisionOptions&) = default;
 };
 
-/// The precision that `spec` asks for (core/spec.hpp); precisions() has the arguments. Throws Error
+/// The precision that `spec` asks for (base/spec.hpp); precisions() has the arguments. Throws Error
 /// for an unknown name, with the nearest, and for arguments that it does not take.
 [[nodiscard]] PrecisionOptions parse_precision(std::string_view spec);
 /// All of them.
@@ -143,7 +141,6 @@ struct TestMetrics {
 /// Error for what there is not.
 [[nodiscard]] TestMetrics parse_test_metrics(std::string_view text);
 
-struct Strategy;  // core/family.hpp
 /// All of them, with their arguments.
 [[nodiscard]] std::vector<Strategy> test_metrics();
 

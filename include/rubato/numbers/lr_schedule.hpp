@@ -108,7 +108,7 @@ class LrSchedule {
 /// The same with their arguments.
 [[nodiscard]] std::vector<Strategy> lr_schedules();
 
-/// The schedule that `text` asks for (core/spec.hpp), several with '+' between them: their product.
+/// The schedule that `text` asks for (base/spec.hpp), several with '+' between them: their product.
 /// lr_schedules() has their arguments, lr_schedules.hpp and reduce_on_plateau.hpp the formulas.
 ///
 /// All but constant and plateau take after=N, too: the position that is their 0 ("warmup:length=5 +

@@ -176,8 +176,6 @@ class FunctionRule final : public Rule {
   std::function<double(const RuleInput& input)> factor_;
 };
 
-struct Strategy;  // core/family.hpp
-
 /// The rules that can be asked for by name: the built-in ones, and a user's own.
 ///
 ///   constant         constant_rule.hpp
@@ -209,7 +207,7 @@ class RuleRegistry {
   /// All of them with their arguments. Throws what a maker throws without arguments.
   [[nodiscard]] std::vector<Strategy> strategies() const;
 
-  /// The rule that `spec` asks for (core/spec.hpp): "linear", "adascale:smoothing=0.9". Throws
+  /// The rule that `spec` asks for (base/spec.hpp): "linear", "adascale:smoothing=0.9". Throws
   /// Error for an unknown name, with the nearest, and for arguments that the rule does not take.
   [[nodiscard]] std::unique_ptr<Rule> make(std::string_view spec) const;
 

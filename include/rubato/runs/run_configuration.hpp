@@ -28,11 +28,10 @@
 
 namespace rubato {
 
-struct OwnDataSource;         // data/image_set.hpp
-struct OwnGradientTransform;  // train/gradient_transform.hpp
-struct OwnMetric;             // train/metric.hpp
-struct OwnOptimizer;          // train/own_optimizer.hpp
-struct OwnReducer;            // runtime/own_reducer.hpp
+struct OwnDataSource;         // loop/images.hpp
+struct OwnGradientTransform;  // loop/gradient_transform.hpp
+struct OwnMetric;             // loop/observer.hpp
+struct OwnReducer;            // loop/trainer.hpp
 
 /// The names that options take besides the built-in ones, and what they stand for: parts of the
 /// user's own. A RunConfiguration has one, by which its texts are read; so they reach whatever is
@@ -110,18 +109,16 @@ struct PluginAbi {
   extern "C" [[gnu::visibility("default")]] void rubato_plugin(::rubato::Extensions& extensions)
 // NOLINTEND(bugprone-macro-parentheses)
 
-struct AugmentationOptions;  // recipe/augmentation_options.hpp
-struct ClusterModel;         // sim/cluster_model.hpp
-struct DataSource;           // config/data_source.hpp
-struct Fault;                // runtime/faults.hpp
-struct FaultOptions;         // runtime/faults.hpp
-struct InitializerOptions;   // recipe/initializer_options.hpp
-struct LossChoice;           // config/loss.hpp
-struct ModelChoice;          // config/engine.hpp
+struct ClusterModel;         // steps/cluster_model.hpp
+struct DataSource;           // runs/config/values/data_source.hpp
+struct Fault;                // loop/faults.hpp
+struct FaultOptions;         // loop/faults.hpp
+struct InitializerOptions;   // loop/model_options.hpp
+struct LossChoice;           // runs/config/values/loss.hpp
+struct ModelChoice;          // runs/config/values/engine.hpp
 struct ReplacedOperators;    // recipe/replaced_operators.hpp
-struct PrecisionOptions;     // recipe/precision.hpp
-struct Straggler;            // runtime/faults.hpp
-struct TraceChoice;          // config/trace_source.hpp
+struct Straggler;            // loop/faults.hpp
+struct TraceChoice;          // runs/config/values/trace_source.hpp
 
 /// What an option says, with the text that says it. It is parsed once, when it is made of text, and
 /// never changes:

@@ -111,7 +111,7 @@ inline constexpr std::int64_t kBytesOfModel = -1;
 /// cluster_arguments() has them. A gradient has `gradient_bytes`, unless they say so. Throws Error.
 [[nodiscard]] ClusterModel parse_cluster(std::string_view text, std::int64_t gradient_bytes = 0);
 
-struct Argument;  // core/spec.hpp
+struct Argument;  // base/spec.hpp
 [[nodiscard]] std::vector<Argument> cluster_arguments();
 
 /// Of each host; all 1 where the model does not say. In a step that says how many cores each has

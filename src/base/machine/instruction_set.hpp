@@ -50,7 +50,7 @@ template <class Body>
 /// What is not always inlined there is compiled for every CPU. The bits are the same with all
 /// vectors, as nothing is fused (-ffp-contract=off) and no sum reordered. Kernels whose bits depend
 /// on the instruction set, or that are written for one, are files of their own
-/// (eigen/dense_kernels.hpp, operators/lane_convolution.hpp).
+/// (loop/eigen/kernels/dense_kernels.hpp, libtorch/operators/lane_convolution.hpp).
 template <class Body>
 decltype(auto) with_vectors(const Body& body) {
 #ifdef __x86_64__

@@ -8,7 +8,7 @@
 
 namespace rubato {
 
-struct Strategy;  // core/family.hpp
+struct Strategy;  // base/spec.hpp
 
 /// One of the participants of an all-reduce, 0 <= rank < ranks.
 using Rank = std::int32_t;

@@ -19,7 +19,6 @@ struct Timeline {
     std::int64_t value = 0;
   };
 
-  std::string title{};
   /// What is below the axis ("hours", "steps"), and beside it ("devices").
   std::string across{};
   std::string up{};
@@ -35,22 +34,8 @@ struct Timeline {
 /// The batch sizes.
 [[nodiscard]] Timeline timeline_of(const Trace& trace);
 
-/// The least and the largest value within a part of a timeline.
-struct Extremes {
-  std::int64_t least = 0;
-  std::int64_t largest = 0;
-};
-/// Of `parts` parts of equal length.
-[[nodiscard]] std::vector<Extremes> extremes_of(const Timeline& timeline, int parts);
-
-/// Round numbers from 0 to `most` or just below it, about `count` of them; `most` is above 0.
-[[nodiscard]] std::vector<double> ticks_to(double most, int count);
-
 /// A plot for the terminal: as wide as prose, and a line that says what its characters mean where a
 /// column has more than one value. Without `utf8` in ASCII alone.
 [[nodiscard]] std::string text_plot(const Timeline& timeline, bool utf8, LineWidth width = {});
-
-/// The same as an SVG image of 860 by 340 pixels.
-[[nodiscard]] std::string svg_plot(const Timeline& timeline);
 
 }  // namespace rubato::app

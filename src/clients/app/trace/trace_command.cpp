@@ -37,7 +37,6 @@ struct TraceCommandOptions {
   std::vector<std::string> operands;
   std::optional<AvailabilityFormat> format;
   std::string out;
-  std::string svg;
   bool json = false;
 };
 
@@ -160,17 +159,14 @@ int show_trace(std::span<const std::string> arguments) {
                    "Shows devices over time, or the batch sizes of a trace: a summary and a plot.");
   define_operand(line, options, "FILE|GENERATOR", kFileOrGenerator);
   define_format(line, options);
-  line.option("svg", "FILE", "also write the plot to FILE, as an SVG image", "",
-              [&](const std::string& text) { options.svg = text; });
   line.flag("json", "print the summary as JSON, and no plot", options.json);
   line.footer(
       "Examples:\n"
-      "  rubato trace show availability.csv --svg availability.svg\n"
+      "  rubato trace show availability.csv\n"
       "  rubato trace show walk:start=16,seed=4 --json");
   if (!line.parse(arguments)) return 0;
   const TraceOrAvailability loaded = load(options, kFileOrGenerator);
   const Timeline timeline = std::visit([](const auto& it) { return timeline_of(it); }, loaded);
-  if (!options.svg.empty()) write_file(options.svg, svg_plot(timeline));
   if (options.json) {
     print_out(std::visit([](const auto& it) { return summary_json(it); }, loaded));
     return 0;

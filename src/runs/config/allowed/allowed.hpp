@@ -25,7 +25,7 @@
 
 namespace rubato {
 
-class StepSource;  // plan/step_source.hpp
+class StepSource;  // steps/step_source.hpp
 
 /// Throws Error for an option, "loss" or "loss nll": "--loss nll: WHY; accepted: ACCEPTED".
 [[noreturn]] void refuse(std::string_view option, std::string_view why, std::string_view accepted);

@@ -14,8 +14,8 @@
 
 namespace rubato {
 
-struct Extensions;     // config/families.hpp
-struct OwnDataSource;  // data/image_set.hpp
+struct Extensions;     // runs/run_configuration.hpp
+struct OwnDataSource;  // loop/images.hpp
 
 using OwnDataSources = Additions<OwnDataSource>;
 

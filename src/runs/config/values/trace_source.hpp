@@ -15,8 +15,8 @@
 
 namespace rubato {
 
-struct Strategy;          // core/family.hpp
-class StepOfDeviceCount;  // trace/availability_steps.hpp
+struct Strategy;          // base/spec.hpp
+class StepOfDeviceCount;  // steps/availability.hpp
 
 /// What --trace accepts besides generators (availability_generators()).
 [[nodiscard]] std::vector<Strategy> trace_sources();
