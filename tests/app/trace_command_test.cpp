@@ -16,7 +16,6 @@ namespace {
 
 using test::ProgramResult;
 using testing::AllOf;
-using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::Not;
 using testing::StartsWith;

@@ -23,7 +23,6 @@ namespace fs = std::filesystem;
 using End = SessionOutcome::End;
 using testing::ElementsAre;
 using testing::HasSubstr;
-using testing::IsEmpty;
 
 // 3 epochs of 8 steps.
 RunConfiguration three_epochs() {

@@ -1,1 +1,0 @@
-// Empty: its target exists for torch_pch.hpp.
