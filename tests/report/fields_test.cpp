@@ -17,6 +17,7 @@
 
 #include <rubato/runs/records.hpp>
 #include <rubato/runs/run_folder.hpp>
+#include <rubato/steps/plan.hpp>
 
 #include "base/machine/instruction_set.hpp"
 #include "runs/report/progress.hpp"

@@ -18,6 +18,7 @@
 #include <pty.h>
 #include <unistd.h>
 
+#include <rubato/steps/plan.hpp>
 #include <rubato/testing.hpp>
 
 #include "support/no_training.hpp"

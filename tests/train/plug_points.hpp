@@ -15,6 +15,7 @@
 #include <utility>
 #include <vector>
 
+#include <rubato/loop/reducer.hpp>
 #include <rubato/loop/trainer.hpp>
 #include <rubato/steps/availability.hpp>
 #include <rubato/steps/modelled_time.hpp>

@@ -1,0 +1,77 @@
+#include <gmock/gmock.h>
+
+#include <rubato/loop/optimizer.hpp>
+
+#include "support/error_of.hpp"
+
+namespace rubato {
+namespace {
+
+using test::error_of;
+using testing::HasSubstr;
+
+TEST(Optimizers, AreReadWithTheirArguments) {
+  const OptimizerOptions defaults{.momentum = 0.5, .weight_decay = 0.01, .nesterov = true};
+  EXPECT_EQ(parse_optimizer("sgd", defaults), defaults);
+  const OptimizerOptions lars = parse_optimizer("lars:trust=0.02", defaults);
+  EXPECT_EQ(lars.kind, OptimizerKind::lars);
+  EXPECT_EQ(lars.trust, 0.02);
+  EXPECT_EQ(lars.momentum, 0.5);
+  EXPECT_EQ(lars.momentum_form, std::nullopt);
+  EXPECT_EQ(parse_optimizer("sgd:form=mxnet", {}).momentum_form, MomentumForm::mxnet);
+  EXPECT_EQ(parse_optimizer("lars:form=pytorch", {}).momentum_form, MomentumForm::pytorch);
+  EXPECT_EQ(lars.weight_decay, 0.01);
+  for (const auto* name : {"adam", "adamw"}) {
+    const OptimizerOptions adam =
+        parse_optimizer(std::string(name) + ":beta1=0.8,beta2=0.9,eps=1e-6,amsgrad=true", {});
+    EXPECT_EQ(
+        adam,
+        (OptimizerOptions{
+            .kind = adam.kind, .beta1 = 0.8, .beta2 = 0.9, .amsgrad = true, .epsilon = 1e-6}));
+  }
+  EXPECT_EQ(parse_optimizer("rmsprop:alpha=0.9,eps=1e-4,centered=true", {}),
+            (OptimizerOptions{
+                .kind = OptimizerKind::rmsprop, .alpha = 0.9, .centered = true, .epsilon = 1e-4}));
+  EXPECT_EQ(parse_optimizer("adagrad:lr-decay=0.1,initial=0.2", {}),
+            (OptimizerOptions{.kind = OptimizerKind::adagrad,
+                              .lr_decay = 0.1,
+                              .initial_accumulator = 0.2,
+                              .epsilon = 1e-10}));
+}
+
+TEST(Optimizers, RejectWhatTheyDoNotTake) {
+  const auto error = [](std::string_view spec) {
+    return error_of([&] { static_cast<void>(parse_optimizer(spec, {})); });
+  };
+  EXPECT_THAT(error("adan"), HasSubstr("unknown optimizer 'adan'; did you mean 'adam'?"));
+  EXPECT_THAT(error("sgd:beta1=0.9"), HasSubstr("unknown argument of sgd 'beta1'"));
+  EXPECT_THAT(error("sgd:beta1=0.9"), HasSubstr("accepted: form"));
+  EXPECT_EQ(error("sgd:form=mxnt"),
+            "sgd: form: unknown value 'mxnt'; did you mean 'mxnet'? accepted: pytorch, mxnet");
+  EXPECT_THAT(error("adam:form=mxnet"), HasSubstr("unknown argument of adam 'form'"));
+  EXPECT_THAT(error("adam:beta1=1"), HasSubstr("accepted: a number from 0 to below 1"));
+}
+
+TEST(Optimizers, AreCheckedAsAWhole) {
+  const auto error = [](const OptimizerOptions& options) {
+    return error_of([&] { require_valid(options); });
+  };
+  EXPECT_EQ(error({}), "no error");
+  EXPECT_THAT(error({.weight_decay = -1}), HasSubstr("weight decay -1: accepted"));
+  EXPECT_THAT(error({.momentum = 1}), HasSubstr("momentum 1: accepted"));
+  EXPECT_THAT(error({.nesterov = true}), HasSubstr("needs a momentum"));
+  EXPECT_THAT(error({.kind = OptimizerKind::lars, .momentum = 0.5, .nesterov = true}),
+              HasSubstr("of sgd, not of lars"));
+  EXPECT_THAT(error({.kind = OptimizerKind::rmsprop, .momentum_form = MomentumForm::mxnet}),
+              HasSubstr("of sgd and lars, not of rmsprop"));
+  EXPECT_THAT(error({.trust = 0}), HasSubstr("trust coefficient"));
+  EXPECT_THAT(error({.beta1 = 1}), HasSubstr("beta1"));
+  EXPECT_THAT(error({.beta2 = -0.1}), HasSubstr("beta2"));
+  EXPECT_THAT(error({.alpha = 2}), HasSubstr("alpha"));
+  EXPECT_THAT(error({.lr_decay = -1}), HasSubstr("decay"));
+  EXPECT_THAT(error({.initial_accumulator = -1}), HasSubstr("accumulator"));
+  EXPECT_THAT(error({.epsilon = -1}), HasSubstr("epsilon"));
+}
+
+}  // namespace
+}  // namespace rubato
