@@ -17,7 +17,8 @@ struct EvaluationReport {
   std::optional<std::int64_t> top_k{};
 };
 
-// The schemas of what is reported beside the records of training (loop/train/records/record_schemas.hpp).
+// The schemas of what is reported beside the records of training
+// (loop/train/records/record_schemas.hpp).
 
 [[nodiscard]] const RecordSchema<OwnMetrics>& own_schema();
 [[nodiscard]] const RecordSchema<RunSummary>& summary_schema();
