@@ -11,12 +11,12 @@ import rubato
 from rubato import _options
 from support import SOURCE, TestCase
 
-FILE = SOURCE / "src" / "python" / "rubato" / "__init__.pyi"
+FILE = SOURCE / "src" / "clients" / "python" / "rubato" / "__init__.pyi"
 
 
 class Stubs(TestCase):
     def test_are_up_to_date(self):
-        made = subprocess.run([sys.executable, SOURCE / "src" / "python" / "make_stubs.py"], capture_output=True, text=True,
+        made = subprocess.run([sys.executable, SOURCE / "src" / "clients" / "python" / "make_stubs.py"], capture_output=True, text=True,
                               check=True).stdout
         if os.environ.get("RUBATO_UPDATE_DOCS"):
             FILE.write_text(made, encoding="utf-8")

@@ -1,4 +1,4 @@
-# Made from src/python/rubato.pyi.in and the table of options by src/python/make_stubs.py:
+# Made from src/clients/python/rubato.pyi.in and the table of options by src/clients/python/make_stubs.py:
 # RUBATO_UPDATE_DOCS=1 ctest -R python.Stubs makes it anew.
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
