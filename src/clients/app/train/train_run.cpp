@@ -28,7 +28,8 @@ std::shared_ptr<Hosts> connected(const TrainArguments& arguments, const Workload
 }  // namespace
 
 RunLocation location_of_first(const TrainArguments& arguments) {
-  RunRequest request = arguments;
+  const RunRequest& asked = arguments;
+  RunRequest request = asked;
   if (!request.out && !request.resume) {
     request.out = default_run_folder(std::chrono::system_clock::now());
   }
