@@ -31,7 +31,7 @@ std::shared_ptr<Request> request_of(const Path& config, const Path& resume, cons
   if (config && resume) {
     throw Error("--config: --resume has a configuration of its own; accepted: one of them");
   }
-  const auto request = std::make_shared<Request>();
+  auto request = std::make_shared<Request>();
   Extensions extensions;
   if (!rule.is_none()) {
     request->rule = rule_calls(rule.cast<py::dict>());
