@@ -33,7 +33,7 @@ py::dict statistics_of(const RuleInput& input) {
 }  // namespace
 
 std::shared_ptr<RuleCalls> rule_calls(const py::dict& dict) {
-  const auto calls = std::make_shared<RuleCalls>(RuleCalls{
+  auto calls = std::make_shared<RuleCalls>(RuleCalls{
       .factor = dict["factor"], .state = dict["state"], .load_state = dict["load_state"]});
   if (!calls->state.is_none()) calls->at_first = calls->state().cast<std::vector<double>>();
   return calls;
