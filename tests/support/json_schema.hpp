@@ -35,7 +35,7 @@ class JsonSchema {
                                       const std::string& path) const {
     if (schema == Json(false)) return path + " is unknown";
     for (const auto& [keyword, rule] : schema.items()) {
-      const std::string found = broken(keyword, rule, schema, value, path);
+      std::string found = broken(keyword, rule, schema, value, path);
       if (!found.empty()) return found;
     }
     return "";
