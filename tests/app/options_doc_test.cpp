@@ -82,7 +82,7 @@ std::string_view on_resume(OnResume resume) {
 
 std::string default_of(const RunOption& option) {
   if (!option.shown_default.empty()) return option.shown_default;
-  const std::string text = option.text(RunConfiguration()).value_or("");
+  std::string text = option.text(RunConfiguration()).value_or("");
   if (option.kind == OptionKind::flag) return text == "true" ? "on" : "off";
   return code(text);
 }

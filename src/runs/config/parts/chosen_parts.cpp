@@ -5,6 +5,7 @@
 #include <utility>
 
 #include <rubato/base/error.hpp>
+#include <rubato/loop/reducer.hpp>
 #include <rubato/loop/training_options.hpp>
 
 #include "base/core/text/split.hpp"
