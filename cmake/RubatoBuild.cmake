@@ -8,10 +8,9 @@ if(PROJECT_IS_TOP_LEVEL)
   find_program(RUBATO_CCACHE ccache)
   if(RUBATO_CCACHE AND NOT CMAKE_CXX_COMPILER_LAUNCHER)
     # A precompiled header changes its time stamp with each build; its content decides.
-    # The compiler names the headers, so that nothing is preprocessed twice.
     set(CMAKE_CXX_COMPILER_LAUNCHER
-        "${CMAKE_COMMAND}" -E env CCACHE_DEPEND=1
-        CCACHE_SLOPPINESS=pch_defines,time_macros,include_file_mtime,include_file_ctime "${RUBATO_CCACHE}")
+        "${CMAKE_COMMAND}" -E env CCACHE_SLOPPINESS=pch_defines,time_macros,include_file_mtime,include_file_ctime
+        "${RUBATO_CCACHE}")
   endif()
   # With few CPUs the headers are parsed once for each target, with many a target's files are compiled side by side.
   cmake_host_system_information(RESULT cpus QUERY NUMBER_OF_LOGICAL_CORES)
@@ -37,6 +36,7 @@ if(RUBATO_SANITIZE)
       "-fsanitize-ignorelist=${PROJECT_SOURCE_DIR}/cmake/tsan_ignored.txt")
   endif()
 endif()
+
 # For what runs once, not once a step: compiles in four fifths of the time.
 add_library(rubato_cold INTERFACE)
 target_compile_options(rubato_cold INTERFACE $<$<CONFIG:Release>:-O1>)
@@ -46,5 +46,5 @@ set(CMAKE_CXX_STANDARD 20)
 set(CMAKE_CXX_STANDARD_REQUIRED ON)
 set(CMAKE_CXX_EXTENSIONS OFF)
 set(CMAKE_POSITION_INDEPENDENT_CODE ON)
-# Programs too are compiled as libraries are, so that they can share one precompiled header.
+# Programs too are compiled as libraries are, so that those of the tests can share one precompiled header.
 set(CMAKE_CXX_COMPILE_OPTIONS_PIE -fPIC)

@@ -2,9 +2,9 @@
 #
 # One module of a room (docs/architecture.md): a library `rubato_<name>`, known as rubato::<name> to the project and to
 # its users. Its public headers are in include/rubato/<room> and installed; those of the project itself lie beside the
-# sources, in src/<room>/<name>. LINKS names what its headers need, PRIVATE_LINKS what only its
-# sources need. TORCH puts it below the libtorch line: it is exported apart from the others, so that
-# those can be found without libtorch. COLD: no time is spent in it but while it is compiled.
+# sources, in src/<room>/<name>. LINKS names what its headers need, PRIVATE_LINKS what only its sources need. TORCH puts
+# it below the libtorch line: it is exported apart from the others, so that those can be found without libtorch. COLD:
+# what it does, it does once and not once a step, so that it is compiled quickly rather than well.
 function(rubato_module name)
   cmake_parse_arguments(arg "TORCH;COLD" "" "SOURCES;HEADERS;LINKS;PRIVATE_LINKS" ${ARGN})
   set(target rubato_${name})

@@ -1,6 +1,6 @@
 // Samples as tensors: made once, or for each minibatch.
 
-#include "libtorch/torch/data/sample_dataset.hpp"
+#include "libtorch/torch/datasets/sample_dataset.hpp"
 
 #include <limits>
 #include <memory>

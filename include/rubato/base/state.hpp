@@ -29,7 +29,7 @@ using ByteSink = std::function<void(std::string_view bytes)>;
 /// never lies in memory as a whole.
 using ByteSource = std::function<void(const ByteSink& sink)>;
 
-struct NamedArray;  // base/state.hpp
+struct NamedArray;
 
 /// The types of elements that a State holds. The names are those of the safetensors format.
 enum class ElementType { f64, f32, f16, bf16, i64, i32, i16, i8, u8, boolean };

@@ -11,6 +11,7 @@
 
 namespace rubato {
 
+class Spec;       // base/spec.hpp
 struct Strategy;  // base/spec.hpp
 
 enum class InitializerKind {
@@ -70,8 +71,6 @@ struct InitializerOptions {
 /// All of them.
 [[nodiscard]] std::vector<Strategy> initializers();
 
-class Spec;
-
 /// What lies between two layers.
 enum class Activation {
   relu,
@@ -98,8 +97,6 @@ struct PerceptronOptions {
 [[nodiscard]] std::int64_t dense_parameters(std::int64_t inputs,
                                             std::span<const std::int64_t> hidden,
                                             std::int64_t outputs);
-
-class Spec;
 
 /// The noisy quadratic model (Zhang et al. 2019, "Which Algorithmic Choices Matter at Which Batch
 /// Sizes? Insights From a Noisy Quadratic Model"): the loss of parameters w is
@@ -129,8 +126,6 @@ void require_valid(const QuadraticOptions& options);
 /// The arguments alone, whatever the name is, and without Spec::finish().
 [[nodiscard]] QuadraticOptions read_quadratic(Spec& spec);
 
-class Spec;
-
 /// A residual network for small images (He et al. 2016, section 4.2).
 struct ResidualOptions {
   /// Channels of the first of its three groups of blocks, of at least 1: the second has twice as
@@ -146,8 +141,6 @@ struct ResidualOptions {
 /// Weights of resnet20 for images of so many channels.
 [[nodiscard]] std::int64_t residual_parameters(const ResidualOptions& options,
                                                std::int64_t channels, std::int64_t classes);
-
-class Spec;
 
 /// A transformer encoder (Vaswani et al. 2017), with the normalisation before each part.
 struct TransformerOptions {

@@ -124,8 +124,6 @@ class Observer {
 /// What an observer of that name has saved in a trainer's state; empty where it has nothing.
 [[nodiscard]] State observer_state(const State& trainer, std::string_view name);
 
-class Training;  // loop/observer.hpp
-
 /// A metric of the user's own: a number for each epoch, in EpochRecord::metrics, which schedules,
 /// EarlyStopping and BestWeights can follow.
 struct OwnMetric {

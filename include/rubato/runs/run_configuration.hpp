@@ -109,14 +109,12 @@ struct PluginAbi {
   extern "C" [[gnu::visibility("default")]] void rubato_plugin(::rubato::Extensions& extensions)
 // NOLINTEND(bugprone-macro-parentheses)
 
-struct ClusterModel;        // steps/cluster_model.hpp
 struct DataSource;          // runs/config/values/data_source.hpp
 struct Fault;               // loop/faults.hpp
 struct FaultOptions;        // loop/faults.hpp
 struct InitializerOptions;  // loop/model_options.hpp
 struct LossChoice;          // runs/config/values/loss.hpp
 struct ModelChoice;         // runs/config/values/engine.hpp
-struct ReplacedOperators;   // recipe/replaced_operators.hpp
 struct Straggler;           // loop/faults.hpp
 struct TraceChoice;         // runs/config/values/trace_source.hpp
 

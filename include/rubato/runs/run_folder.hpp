@@ -112,6 +112,8 @@ class Checkpointer final : public Observer {
   void hold() { held_ = true; }
 
  private:
+  using SteadyClock = std::chrono::steady_clock;
+
   CheckpointFolder folder_;
   CheckpointInterval interval_;
   bool held_ = false;
@@ -119,7 +121,7 @@ class Checkpointer final : public Observer {
   // Since the last checkpoint.
   std::int64_t steps_ = 0;
   std::int64_t epochs_ = 0;
-  std::chrono::steady_clock::time_point since_ = std::chrono::steady_clock::now();
+  SteadyClock::time_point since_ = SteadyClock::now();
 };
 
 }  // namespace rubato

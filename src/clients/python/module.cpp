@@ -5,12 +5,12 @@
 
 #include "clients/python/parts/estimator.hpp"
 #include "clients/python/parts/turn.hpp"
+#include "clients/python/planning/planning.hpp"
+#include "clients/python/planning/traces.hpp"
 #include "clients/python/results/trained.hpp"
 #include "errors.hpp"
 #include "options.hpp"
-#include "planning.hpp"
 #include "request.hpp"
-#include "traces.hpp"
 #include "training.hpp"
 
 PYBIND11_MODULE(_rubato, module) {

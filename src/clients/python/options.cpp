@@ -27,7 +27,7 @@ constexpr std::array<Choice<OptionKind>, 5> kKinds{
 constexpr std::array<Choice<Affects>, 3> kAffects{
     {{Affects::bits, "bits"}, {Affects::speed, "speed"}, {Affects::output, "output"}}};
 
-py::dict dict_of(const RunOption& option) {
+py::dict dict_of_option(const RunOption& option) {
   const auto text = option.text(RunConfiguration());
   // What is another on another machine is said in words.
   const bool said = !option.shown_default.empty();
@@ -47,7 +47,7 @@ py::dict dict_of(const RunOption& option) {
 void define_options(py::module_& module) {
   module.def("options", [] {
     py::list list;
-    for (const RunOption& option : run_options()) list.append(dict_of(option));
+    for (const RunOption& option : run_options()) list.append(dict_of_option(option));
     return list;
   });
   module.def("families", [] {

@@ -23,6 +23,7 @@
 #include "clients/python/parts/listener.hpp"
 #include "clients/python/parts/own_parts.hpp"
 #include "clients/python/parts/turn.hpp"
+#include "clients/python/planning/traces.hpp"
 #include "clients/python/results/table.hpp"
 #include "clients/python/results/tensors.hpp"
 #include "clients/python/results/trained_on.hpp"
@@ -31,7 +32,6 @@
 #include "request.hpp"
 #include "runs/run/run_warnings.hpp"
 #include "runs/run/session.hpp"
-#include "traces.hpp"
 
 namespace rubato::python {
 

@@ -11,7 +11,7 @@
 
 #include <rubato/loop/objective.hpp>
 
-#include "libtorch/torch/data/checked_batch.hpp"
+#include "libtorch/torch/datasets/checked_batch.hpp"
 
 namespace rubato {
 

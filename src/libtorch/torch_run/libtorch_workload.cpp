@@ -11,7 +11,7 @@
 #include <rubato/libtorch/trainer.hpp>
 
 #include "libtorch/model/replica/shared_state.hpp"
-#include "libtorch/torch/data/class_rows.hpp"
+#include "libtorch/torch/datasets/class_rows.hpp"
 #include "libtorch/torch/objective/generator_keeper.hpp"
 #include "libtorch/torch/objective/torch_objective.hpp"
 #include "script_model.hpp"

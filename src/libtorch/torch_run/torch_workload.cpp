@@ -17,7 +17,7 @@
 
 #include "base/core/system/memory.hpp"
 #include "libtorch/model/replica/shared_state.hpp"
-#include "libtorch/torch/data/sample_dataset.hpp"
+#include "libtorch/torch/datasets/sample_dataset.hpp"
 #include "libtorch/torch/objective/generator_keeper.hpp"
 #include "libtorch_workload.hpp"
 #include "loop/data/files/mapped_file.hpp"

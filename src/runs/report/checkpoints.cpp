@@ -109,11 +109,13 @@ void Checkpointer::on_epoch(Training& training, const EpochRecord& epoch) {
 void Checkpointer::between_steps(Training& training) {
   if (held_) return;
   using Unit = CheckpointInterval::Unit;
-  const bool due = interval_.unit == Unit::steps    ? steps_ >= interval_.count
-                   : interval_.unit == Unit::epochs ? epochs_ >= interval_.count
-                                                    : std::chrono::steady_clock::now() - since_ >=
-                                                          std::chrono::seconds(interval_.count);
-  if (due) static_cast<void>(write(training.result().steps, training.state()));
+  const std::int64_t passed =
+      interval_.unit == Unit::steps ? steps_
+      : interval_.unit == Unit::epochs
+          ? epochs_
+          : std::chrono::floor<std::chrono::seconds>(SteadyClock::now() - since_).count();
+  if (passed >= interval_.count)
+    static_cast<void>(write(training.result().steps, training.state()));
 }
 
 fs::path Checkpointer::write(std::int64_t steps, const State& state) {
@@ -121,7 +123,7 @@ fs::path Checkpointer::write(std::int64_t steps, const State& state) {
   fs::path file = folder_.write(steps, state);
   steps_ = 0;
   epochs_ = 0;
-  since_ = std::chrono::steady_clock::now();
+  since_ = SteadyClock::now();
   return file;
 }
 

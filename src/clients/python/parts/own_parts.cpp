@@ -17,7 +17,7 @@
 #include <rubato/libtorch/workload.hpp>
 #include <rubato/runs/workload.hpp>
 
-#include "libtorch/torch/data/sample_dataset.hpp"
+#include "libtorch/torch/datasets/sample_dataset.hpp"
 #include "libtorch/torch_run/workload_parts.hpp"
 #include "loop/data/files/data_files.hpp"
 #include "runs/config/values/engine.hpp"

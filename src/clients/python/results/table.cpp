@@ -39,7 +39,7 @@ std::optional<ColumnType> type_of(const Cell& value) {
 }
 
 template <class T>
-py::array_t<T> array_of(const std::vector<double>& values) {
+py::array_t<T> numpy_of(const std::vector<double>& values) {
   py::array_t<T> array(static_cast<py::ssize_t>(values.size()));
   auto element = array.template mutable_unchecked<1>();
   for (std::size_t i = 0; i < values.size(); ++i) {
@@ -107,11 +107,11 @@ py::dict Table::columns() const {
     const bool complete = column.complete && column.values.size() == rows_;
     const ColumnType type = complete ? column.type : ColumnType::real;
     if (type == ColumnType::whole) {
-      dict[py::str(name)] = array_of<std::int64_t>(values);
+      dict[py::str(name)] = numpy_of<std::int64_t>(values);
     } else if (type == ColumnType::real) {
-      dict[py::str(name)] = array_of<double>(values);
+      dict[py::str(name)] = numpy_of<double>(values);
     } else {
-      dict[py::str(name)] = array_of<bool>(values);
+      dict[py::str(name)] = numpy_of<bool>(values);
     }
   }
   return dict;

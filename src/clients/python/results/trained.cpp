@@ -19,7 +19,7 @@
 #include "clients/python/errors.hpp"
 #include "clients/python/parts/beside_python.hpp"
 #include "clients/python/parts/turn.hpp"
-#include "libtorch/torch/data/sample_dataset.hpp"
+#include "libtorch/torch/datasets/sample_dataset.hpp"
 #include "libtorch/torch_run/workload_parts.hpp"
 #include "loop/data/files/data_files.hpp"
 #include "loop/train/records/record_schemas.hpp"

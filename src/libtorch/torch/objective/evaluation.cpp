@@ -15,8 +15,8 @@
 #include <rubato/loop/objective.hpp>
 
 #include "libtorch/operators/operators.hpp"
-#include "libtorch/torch/data/checked_batch.hpp"
-#include "libtorch/torch/data/class_rows.hpp"
+#include "libtorch/torch/datasets/checked_batch.hpp"
+#include "libtorch/torch/datasets/class_rows.hpp"
 
 namespace rubato {
 

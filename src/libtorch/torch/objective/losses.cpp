@@ -8,7 +8,7 @@
 #include <rubato/libtorch/trainer.hpp>
 
 #include "libtorch/model/script/script_call.hpp"
-#include "libtorch/torch/data/class_rows.hpp"
+#include "libtorch/torch/datasets/class_rows.hpp"
 
 namespace rubato {
 

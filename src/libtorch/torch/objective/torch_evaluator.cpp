@@ -12,7 +12,7 @@
 #include "autocast.hpp"
 #include "libtorch/model/half.hpp"
 #include "libtorch/operators/operators.hpp"
-#include "libtorch/torch/data/checked_batch.hpp"
+#include "libtorch/torch/datasets/checked_batch.hpp"
 
 namespace rubato {
 

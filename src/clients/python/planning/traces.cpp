@@ -29,13 +29,13 @@ using namespace py::literals;
 
 // A number of cores, or one for each of several hosts.
 using Cores = std::variant<std::int64_t, std::vector<std::int64_t>>;
-using Steps = std::vector<std::pair<std::int64_t, std::optional<Cores>>>;
+using Rows = std::vector<std::pair<std::int64_t, std::optional<Cores>>>;
 
 TraceEnd end_of(const std::string& text) {
   return parse_choice("end", text, kTraceEnds);
 }
 
-Trace trace_of(const Steps& steps, const std::string& end, const std::string& source) {
+Trace trace_of(const Rows& steps, const std::string& end, const std::string& source) {
   std::vector<TraceStep> rows;
   rows.reserve(steps.size());
   for (const auto& [batch_size, cores] : steps) {
@@ -52,8 +52,8 @@ Trace trace_of(const Steps& steps, const std::string& end, const std::string& so
   return {std::move(rows), end_of(end), source};
 }
 
-Steps steps_of(const Trace& trace) {
-  Steps steps;
+Rows steps_of(const Trace& trace) {
+  Rows steps;
   steps.reserve(trace.steps().size());
   for (const TraceStep& step : trace.steps()) {
     std::optional<Cores> cores = step.cores;

@@ -17,9 +17,9 @@
 #include <rubato/steps/random.hpp>
 
 #include "clients/python/parts/beside_python.hpp"
+#include "clients/python/request.hpp"
 #include "clients/python/results/table.hpp"
 #include "loop/train/records/record_schemas.hpp"
-#include "request.hpp"
 #include "runs/config/values/trace_source.hpp"
 #include "runs/run/measured/dry_run.hpp"
 #include "traces.hpp"
@@ -39,7 +39,7 @@ void set_all(RunConfiguration& run, const Options& options) {
   for (const auto& [name, text] : options) set_option(run, name, text);
 }
 
-RunSteps steps_of(const RunConfiguration& run, std::optional<Steps> steps) {
+RunSteps asked_steps(const RunConfiguration& run, std::optional<Steps> steps) {
   if (!steps) return load_run_steps(run);
   return run_steps_of(run, with_end(*std::move(steps), run.on_trace_end));
 }
@@ -68,7 +68,7 @@ std::vector<EpochPlan> planned(const Options& options, std::optional<Steps> step
                                std::int64_t samples, std::optional<std::int64_t> epochs) {
   RunConfiguration run;
   set_all(run, options);
-  Planner planner(std::get<Trace>(steps_of(run, std::move(steps))),
+  Planner planner(std::get<Trace>(asked_steps(run, std::move(steps))),
                   {.dataset_size = checked_samples(samples),
                    .minibatch_size = run.minibatch,
                    .cores = run.cores,
@@ -121,7 +121,7 @@ SimulatedTraining simulated(const Options& options, std::optional<Steps> loaded,
   require_consistent(run);
   if (samples) samples = checked_samples(*samples);
   SignalCheck look_for_signals;
-  return simulate_training(run, steps_of(run, std::move(loaded)), samples,
+  return simulate_training(run, asked_steps(run, std::move(loaded)), samples,
                            [&] { look_for_signals(); });
 }
 
