@@ -2,6 +2,7 @@
 #include <vector>
 
 #include <ATen/Functions.h>
+#include <ATen/TensorOperators.h>
 #include <gmock/gmock.h>
 
 #include <rubato/base/state.hpp>

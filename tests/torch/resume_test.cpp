@@ -5,6 +5,7 @@
 #include <utility>
 #include <vector>
 
+#include <ATen/TensorOperators.h>
 #include <gmock/gmock.h>
 
 #include <rubato/base/state.hpp>

@@ -5,6 +5,7 @@
 #include <string>
 
 #include <ATen/Functions.h>
+#include <ATen/TensorOperators.h>
 #include <fmt/format.h>
 #include <torch/csrc/jit/api/module.h>
 

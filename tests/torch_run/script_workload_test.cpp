@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include <ATen/TensorOperators.h>
 #include <gmock/gmock.h>
 
 #include <rubato/libtorch/model.hpp>

@@ -11,6 +11,7 @@
 #include <ATen/ops/convolution_ops.h>
 #include <ATen/ops/empty.h>
 #include <ATen/ops/empty_like.h>
+#include <c10/core/DispatchKeySet.h>
 
 #include "base/machine/instruction_set.hpp"
 #include "dispatch.hpp"
