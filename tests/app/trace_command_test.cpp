@@ -139,16 +139,16 @@ TEST_F(TraceCommand, DrawsWithBlocksWhereTheTerminalHasThem) {
 }
 
 TEST_F(TraceCommand, SummarisesAsJson) {
-  const auto json =
+  const auto summary =
       nlohmann::json::parse(printed({"show", "steps:devices=8/4/0,seconds=3600", "--json"}));
-  EXPECT_EQ(json["kind"], "availability");
-  EXPECT_EQ(json["length_seconds"], 10800);
-  EXPECT_EQ(json["sample_gap_seconds"], nullptr);
-  EXPECT_EQ(json["fewest"], 0);
-  EXPECT_EQ(json["most"], 8);
-  EXPECT_EQ(json["mean"], 4);
-  EXPECT_EQ(json["changes"], 2);
-  EXPECT_EQ(json["share_at_zero"], 1.0 / 3);
+  EXPECT_EQ(summary["kind"], "availability");
+  EXPECT_EQ(summary["length_seconds"], 10800);
+  EXPECT_EQ(summary["sample_gap_seconds"], nullptr);
+  EXPECT_EQ(summary["fewest"], 0);
+  EXPECT_EQ(summary["most"], 8);
+  EXPECT_EQ(summary["mean"], 4);
+  EXPECT_EQ(summary["changes"], 2);
+  EXPECT_EQ(summary["share_at_zero"], 1.0 / 3);
   folder_.write("t.csv", "step,batchsize,cores\n0,32,4\n1,64,\n");
   const auto trace_json = nlohmann::json::parse(printed({"show", "t.csv", "--json"}));
   EXPECT_EQ(trace_json["kind"], "trace");
