@@ -21,14 +21,15 @@ using testing::HasSubstr;
 TEST(FindingsDoc, HasCommandsThatRun) {
   if (test::kSanitized) GTEST_SKIP() << "takes minutes with a sanitizer";
   const std::filesystem::path shared = RUBATO_SHARED_DIR "/data";
-  if (!std::filesystem::exists(shared / "traces"))
+  if (!std::filesystem::exists(shared / "traces")) {
     GTEST_SKIP() << "no " << (shared / "traces").string();
+  }
   const std::string doc = test::read_file(RUBATO_FINDINGS_MD);
   ASSERT_THAT(doc, HasSubstr("\n$ bench/findings/run build/release/rubato DATA findings\n"));
   ASSERT_THAT(doc, HasSubstr("\n$ bench/findings/tables findings\n"));
 
   const test::TempFolder folder;
-  // The same file names with few and small images: there are more than a hundred trainings.
+  // Few and small images, under the names of the real ones: every run reads them again.
   for (const char* name : {"data/mnist", "data/fashion-mnist"}) {
     test::write_idx_images(folder, name, "train", 4096, 12);
     test::write_idx_images(folder, name, "t10k", 100, 12);

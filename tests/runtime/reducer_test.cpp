@@ -134,8 +134,8 @@ bool same_bits(const std::vector<T>& a, const std::vector<T>& b) {
 std::vector<std::int64_t> uneven_leaf_counts(std::int64_t cores, std::size_t length) {
   // Fewer leaves than cores, one for each, and uneven shares; of long ones few, as they take nearly
   // all of the time.
-  if (length > 1000)
-    return cores > 13 ? std::vector<std::int64_t>{} : std::vector{cores + cores / 3};
+  if (length > 1000 && cores > 13) return {};
+  if (length > 1000) return {cores + cores / 3};
   return {std::max<std::int64_t>(1, cores - 1), cores, 2 * cores + cores / 3, 5 * cores + 1};
 }
 
