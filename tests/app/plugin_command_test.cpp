@@ -176,6 +176,28 @@ TEST_F(PluginCommand, EveryPartIsTakenByItsOption) {
               HasSubstr("--momentum: --optimizer descent is no built-in one"));
 }
 
+// Its metric of the epoch is the same in every epoch, so that it never improves.
+TEST_F(PluginCommand, AMetricOfItsIsWatched) {
+  const auto trained = [&](const Arguments& more) {
+    Arguments all{
+        "--plugin", RUBATO_EVERY_PART, "--model", "softmax", "--watch", "steps", "--patience",
+        "2",        "--epochs",        "9",       "--trace", "512"};
+    all.insert(all.end(), more.begin(), more.end());
+    return run("train", all);
+  };
+  const ProgramResult nowhere = trained({});
+  EXPECT_EQ(nowhere.code, 2);
+  EXPECT_EQ(nowhere.err,
+            "rubato train: --watch steps: nothing computes it; accepted: with --metric steps\n");
+  const ProgramResult result = trained({"--metric", "steps", "--keep-best", "--out", "run"});
+  ASSERT_EQ(result.code, 0) << result.err;
+  EXPECT_EQ(summary("run")["epochs"], 3);
+  EXPECT_TRUE(fs::exists(folder_.path() / "run/best.safetensors"));
+  const ProgramResult other = trained({"--metric", "steps", "--schedule", "plateau:mode=max"});
+  EXPECT_EQ(other.code, 2);
+  EXPECT_THAT(other.err, HasSubstr("steps is watched, which is better when it is smaller"));
+}
+
 TEST_F(PluginCommand, WrongNamesAreAnsweredWithTheNearestOfAll) {
   const auto said = [&](const Arguments& more) {
     Arguments all{"--plugin", RUBATO_YOUR_PARTS, "--plugin", RUBATO_EVERY_PART};
@@ -194,6 +216,7 @@ TEST_F(PluginCommand, WrongNamesAreAnsweredWithTheNearestOfAll) {
   EXPECT_THAT(said({"--transform", "largset"}), HasSubstr("did you mean 'largest'?"));
   EXPECT_THAT(said({"--reduce", "pairwize"}), HasSubstr("did you mean 'pairwise'?"));
   EXPECT_THAT(said({"--metric", "stesp"}), HasSubstr("did you mean 'steps'?"));
+  EXPECT_THAT(said({"--watch", "stesp"}), HasSubstr("did you mean 'steps'?"));
   EXPECT_THAT(said({"--batch", "doubeld"}), HasSubstr("did you mean 'doubled'?"));
 }
 

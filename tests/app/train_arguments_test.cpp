@@ -134,7 +134,7 @@ TEST(TrainArguments, AreAllRead) {
   EXPECT_EQ(options.run.lookahead_alpha, 0.8);
   EXPECT_EQ(options.run.lookahead_start, LookaheadStart::after_first_update);
   EXPECT_EQ(options.run.iterations, 1e4);
-  EXPECT_EQ(options.run.watch, Metric::test_accuracy);
+  EXPECT_EQ(options.run.watch, "test-accuracy");
   EXPECT_EQ(options.run.patience, 3);
   EXPECT_EQ(options.run.min_delta, 0.001);
   EXPECT_TRUE(options.run.keep_best);

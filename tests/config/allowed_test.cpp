@@ -66,7 +66,7 @@ TEST(Allowed, AsksDataForWhatOptionsNeed) {
   data = images();
   data.has_test = false;
   EXPECT_THAT(error_with({.patience = 1}, data), StartsWith("--patience: there is no test set"));
-  EXPECT_EQ(error_with({.watch = Metric::train_loss, .patience = 1}, data), "no error");
+  EXPECT_EQ(error_with({.watch = "train-loss", .patience = 1}, data), "no error");
   data.dimensions = 1;
   data.description = "of 2 features";
   EXPECT_THAT(error_with({.model = "mlp", .augment = "flip"}, data),

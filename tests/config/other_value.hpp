@@ -41,7 +41,8 @@ inline std::string other_value(const RunOption& option) {
                                       "flip",
                                       "in-order",
                                       "noise:deviation=0.5",
-                                      "perplexity"};
+                                      "perplexity",
+                                      "train-loss"};
   std::istringstream choices(option.accepted);
   for (std::string choice; choices >> choice;) {
     candidates.push_back(choice.substr(0, choice.find(',')));

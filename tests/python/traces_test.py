@@ -10,7 +10,7 @@ from unittest import mock
 
 import numpy
 import rubato
-from support import TestCase, rubato_program
+from support import BINARY, TestCase, rubato_program
 
 
 class Traces(TestCase):
@@ -154,8 +154,15 @@ class Simulations(TestCase):
         self.assertNotEqual(found["hours"][0], found["hours"][2])
         with self.assertRaises(rubato.Error):
             rubato.simulate(64, dataset_size=-3)
+        with self.assertRaisesRegex(rubato.Error, "only training knows"):
+            rubato.simulate(64, batch="noise-scale:max=256")
         with self.assertRaisesRegex(TypeError, "simulate"):
             rubato.simulate(rule="linear")
+
+    def test_simulate_takes_a_plugin(self):
+        plugin = BINARY / "tests/app/libevery_part.so"
+        found = rubato.simulate(64, batch=["fixed", "doubled:max=256"], epochs=3, dataset_size=640, plugin=plugin)
+        self.assertEqual(found["steps"].tolist(), [30, 10 + 5 + 2])
 
 
 if __name__ == "__main__":

@@ -14,6 +14,7 @@
 #include "hyperparameters.hpp"
 #include "loop/data/files/mapped_file.hpp"
 #include "runs/config/allowed/allowed.hpp"
+#include "runs/config/parts/chosen_parts.hpp"
 #include "runs/config/values/trace_source.hpp"
 #include "runs/run/resume/recorded_data.hpp"
 #include "runs/run/resume/resumption.hpp"
@@ -115,13 +116,14 @@ void Run::add_keepers() {
   }
   if (configuration_.patience > 0) {
     trainer_.add_observer<EarlyStopping>(
-        configuration_.watch,
+        watched_metric(configuration_),
         PatienceOptions{.patience = configuration_.patience, .delta = configuration_.min_delta});
   }
   if (configuration_.keep_best) {
-    best_ = trainer_.add_observer<BestWeights>(configuration_.watch, [this](const BestWeights&) {
-      if (location_.folder_) write_best();
-    });
+    best_ = trainer_.add_observer<BestWeights>(watched_metric(configuration_),
+                                               [this](const BestWeights&) {
+                                                 if (location_.folder_) write_best();
+                                               });
   }
 }
 

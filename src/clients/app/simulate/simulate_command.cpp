@@ -22,8 +22,8 @@
 #include "clients/app/line/command_line.hpp"
 #include "clients/app/line/output.hpp"
 #include "clients/app/line/run_options_line.hpp"
+#include "runs/config/file/configuration_entry.hpp"
 #include "runs/config/options/run_option.hpp"
-#include "runs/config/values/batch_policy.hpp"
 #include "runs/config/values/trace_source.hpp"
 #include "runs/experiment/design/value_list.hpp"
 #include "runs/run/measured/dry_run.hpp"
@@ -53,8 +53,12 @@ void define_values(CommandLine& line, SimulateOptions& options) {
   const std::vector<const RunOption*> asked = run_options(Commands::simulate);
   options.values.reserve(asked.size());
   for (const RunOption* option : asked) {
-    Values& values = options.values.emplace_back(Values{.option = option});
     line.group(option->group);
+    if (option->name == kPluginOption) {
+      define_plugins(line, options.base);
+      continue;
+    }
+    Values& values = options.values.emplace_back(Values{.option = option});
     line.list(option->name, option->value, option->help,
               option->shown_default.empty() ? option->text(RunConfiguration()).value_or("")
                                             : option->shown_default,
@@ -81,16 +85,6 @@ std::vector<RunConfiguration> combinations(const SimulateOptions& options) {
                          });
   }
   return all;
-}
-
-// What a batch policy goes by, only training may know.
-void require_foreseeable(const RunConfiguration& run) {
-  const auto policy = batch_policy_of(run);
-  if (policy == nullptr || !policy->needs_noise_scale()) return;
-  throw Error(
-      fmt::format("--batch {}: it goes by the noise of gradients, which only training knows; "
-                  "accepted: fixed, or one of a plug-in's that does not",
-                  run.batch));
 }
 
 // Loads what --trace names once, however many runs there are: it may be a pipe.
@@ -165,7 +159,6 @@ int simulate_command(std::span<const std::string> arguments) {
       "Predicts the hours, core-hours and money of trainings on an imagined cluster, without "
       "training: to the last digit those of `rubato train --clock virtual`. Every option takes "
       "several values, separated by commas or by repeating it, and all combinations are compared.");
-  define_plugins(line, options.base);
   define_values(line, options);
   line.group("Data");
   line.option("dataset-size", "N", "samples in the data set", "that of the built-in data",

@@ -119,6 +119,7 @@ SimulatedTraining simulated(const Options& options, std::optional<Steps> loaded,
   run.clock = Clock::modelled;
   set_all(run, options);
   require_consistent(run);
+  require_foreseeable(run);
   if (samples) samples = checked_samples(*samples);
   SignalCheck look_for_signals;
   return simulate_training(run, asked_steps(run, std::move(loaded)), samples,

@@ -15,10 +15,9 @@ import torch  # noqa: E402: behind what decides on its kernels
 
 from . import _rubato, models  # noqa: E402
 from ._adascale import AdaScale  # noqa: E402
-from ._columns import Columns  # noqa: E402
 from ._compare import Comparison, compare  # noqa: E402
 from ._plan import Epoch, plan, simulate  # noqa: E402
-from ._result import TrainResult  # noqa: E402
+from ._result import Columns, TrainResult  # noqa: E402
 from ._rubato import Error, OutOfMemory, OutputError, TrainingError, __version__  # noqa: E402
 from ._trace import Availability, Trace  # noqa: E402
 from ._train import Diverged, TargetMissed, train  # noqa: E402

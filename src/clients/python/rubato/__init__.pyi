@@ -165,6 +165,7 @@ def simulate(
     trace: _Trace | None = None,
     *,
     dataset_size: int | None = None,
+    plugin: Any = None,
     model: Any = None,
     availability: Any = None,
     on_trace_end: Any = None,

@@ -1,9 +1,13 @@
 """What users bring that is called in training, as C++ takes it."""
 
 import math
+import sys
 
-from ._progress import Shown
 from ._rubato import Error
+
+# What takes away a line that is drawn over, and what does so in a notebook, which knows "\r" alone.
+_CLEAR = "\r\x1b[2K"
+_BLANKS = f"\r{79 * ' '}\r"
 
 
 def _number(name, key, value):
@@ -63,11 +67,40 @@ def rule_for_cpp(rule):
     return {"factor": factor, "state": state and (lambda: [float(number) for number in state()]), "load_state": load_state}
 
 
+class _Shown:
+    """Where progress=True shows how training goes on.
+
+    sys.stderr: `for_cpp` is what C++ writes to, the descriptor of its terminal, and whether a line can be drawn over."""
+
+    def __init__(self):
+        self._out = sys.stderr
+        is_terminal = self._out.isatty()
+        is_notebook = not is_terminal and "ipykernel" in sys.modules
+        self._clear = _BLANKS if is_notebook else _CLEAR
+        self._is_drawn = False
+        self.for_cpp = (self._write, self._descriptor(), is_terminal or is_notebook)
+
+    def close(self):
+        """Takes away a line that an exception has left."""
+        if self._is_drawn:
+            self._write(_CLEAR)
+
+    def _write(self, text):
+        self._is_drawn = not text.endswith(("\n", _CLEAR))
+        print(text.replace(_CLEAR, self._clear), end="", file=self._out, flush=True)
+
+    def _descriptor(self):
+        try:
+            return self._out.fileno()
+        except (AttributeError, OSError, ValueError):
+            return -1
+
+
 class Callbacks:
     """The callbacks of a training: the user's, and what shows its progress."""
 
     def __init__(self, on_step, on_epoch, progress):
-        self._shown = Shown() if progress else None
+        self._shown = _Shown() if progress else None
         self.for_cpp = {"on_step": _callback("on_step", on_step), "on_epoch": _callback("on_epoch", on_epoch),
                         "progress": self._shown and self._shown.for_cpp}
 

@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy
 
 from . import _options, _rubato
-from ._columns import Columns
+from ._result import Columns
 
 # Beside the options of a run: those of the command.
 _OWN = ("config", "resume", "jobs", "baseline", "budget", "target", "tune", "tune-seeds")

@@ -51,8 +51,13 @@ def text_of(word, value):
 
 def texts_of(caller, options, names=None):
     """(name, text) of each option that is not None."""
-    return [(option_name(word, caller, names), text_of(word, value))
-            for word, value in options.items() if value is not None]
+    return sorted([(option_name(word, caller, names), text_of(word, value))
+                   for word, value in options.items() if value is not None], key=plugin_first)
+
+
+def plugin_first(option):
+    """A key that sorts: a plug-in comes before the options that name what is in it."""
+    return option[0] != "plugin"
 
 
 _TYPES = {"flag": "bool", "whole": "int", "real": "float", "text": "str", "text_or_number": "str | float"}

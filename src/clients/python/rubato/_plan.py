@@ -5,7 +5,7 @@ import itertools
 import numpy
 
 from . import _options, _rubato, _trace
-from ._columns import Columns
+from ._result import Columns
 
 _PLANNED = [option["name"] for option in _options.TABLE if option["is_planned"]]
 _SIMULATED = [option["name"] for option in _options.TABLE if option["is_simulated"]]
@@ -75,6 +75,7 @@ def simulate(trace=None, *, dataset_size=None, **options):
     fixed = [] if text is None else [("trace", text)]
     axes = [(_options.option_name(word, "simulate", _SIMULATED), word, _values(word, value))
             for word, value in options.items() if value is not None]
+    axes.sort(key=_options.plugin_first)
     varied = [word for _, word, values in axes if len(values) > 1]
     rows = []
     for combination in itertools.product(*(values for _, _, values in axes)):

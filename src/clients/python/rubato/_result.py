@@ -1,4 +1,4 @@
-"""The result of a training."""
+"""The result of a training, and the columns that it and others have."""
 
 import io
 import json
@@ -6,7 +6,24 @@ import json
 import torch
 
 from . import _data, _modules, _rubato, models
-from ._columns import Columns
+
+
+class Columns(dict):
+    """A dictionary of columns by name: numpy arrays of the same length."""
+
+    @property
+    def rows(self):
+        """The number of rows."""
+        return len(next(iter(self.values()))) if self else 0
+
+    def to_pandas(self):
+        """The same as a pandas.DataFrame. Raises ImportError if pandas is not installed."""
+        import pandas
+
+        return pandas.DataFrame(dict(self))
+
+    def __repr__(self):
+        return f"<{self.rows} rows of {', '.join(self)}>"
 
 
 class TrainResult:

@@ -138,8 +138,7 @@ def _request(paths, options, trace, steps, rule, weights):
     if rule is not None:
         texts.append(("rule", "own" if callable(rule) else _options.text_of("rule", rule)))
     request = _rubato.Request(*(None if path is None else os.fspath(path) for path in paths), rule_for_cpp(rule))
-    # A plug-in comes before the options that name what is in it.
-    for name, text in sorted(texts, key=lambda pair: pair[0] != "plugin"):
+    for name, text in texts:
         request.set(name, text)
     return request
 

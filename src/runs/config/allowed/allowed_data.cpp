@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include "allowed.hpp"
+#include "runs/config/parts/chosen_parts.hpp"
 #include "runs/config/values/engine.hpp"
 #include "runs/config/values/loss.hpp"
 
@@ -32,7 +33,8 @@ void require_no_test(const RunConfiguration& run) {
   if (run.target_accuracy) refuse("target-accuracy", why, kAccepted);
   if (run.top_k > 0) refuse("top-k", why, kAccepted);
   if (test_metrics_of(run) != TestMetrics()) refuse("metric", why, kAccepted);
-  if ((run.keep_best || run.patience > 0) && run.watch != Metric::train_loss) {
+  const auto watched = watched_metric(run).metric();
+  if ((run.keep_best || run.patience > 0) && watched && *watched != Metric::train_loss) {
     refuse(run.keep_best ? "keep-best" : "patience", why,
            "with --validation, data that have one, or --watch train-loss");
   }
@@ -48,7 +50,7 @@ void require_no_classes(const RunConfiguration& run) {
   if (metrics.accuracy || metrics.perplexity || metrics.top_k > 0) {
     refuse("metric", why, "mse, or with data of classes");
   }
-  if ((run.keep_best || run.patience > 0) && run.watch == Metric::test_accuracy) {
+  if ((run.keep_best || run.patience > 0) && watched_metric(run) == Metric::test_accuracy) {
     refuse("watch test-accuracy", why, kAccepted);
   }
   require_loss_of_numbers(run);

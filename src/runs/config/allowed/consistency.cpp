@@ -62,9 +62,10 @@ void check_momentum(const RunConfiguration& configuration, const OptimizerOption
 
 // With what it goes by and what it counts.
 void check_schedule(const RunConfiguration& configuration) {
+  const WatchedMetric watched = watched_metric(configuration);
   try {
-    const auto schedule = make_lr_schedule(configuration.schedule, configuration.watch,
-                                           configuration.extensions.schedules);
+    const auto schedule =
+        make_lr_schedule(configuration.schedule, watched, configuration.extensions.schedules);
     require_rate(*schedule, configuration.schedule, configuration.schedule_unit);
   } catch (const Error& error) {
     throw Error(fmt::format("--schedule: {}", error.what()));
@@ -134,7 +135,8 @@ void check_classes(const RunConfiguration& configuration) {
   if (configuration.target_accuracy) refuse_accuracy("target-accuracy");
   if (configuration.top_k > 0) refuse_accuracy("top-k");
   if (!built_in_metrics(configuration).empty()) refuse_accuracy("metric");
-  if (configuration.watch == Metric::test_accuracy) refuse_accuracy("watch test-accuracy");
+  if (watched_metric(configuration) == Metric::test_accuracy)
+    refuse_accuracy("watch test-accuracy");
 }
 
 void check_loss(const RunConfiguration& configuration) {

@@ -4,6 +4,8 @@
 #include <string_view>
 #include <utility>
 
+#include <fmt/format.h>
+
 #include <rubato/base/error.hpp>
 #include <rubato/loop/reducer.hpp>
 #include <rubato/loop/training_options.hpp>
@@ -66,6 +68,18 @@ std::string built_in_metrics(const RunConfiguration& run) {
   return built_in_part(run.metric, run.extensions.metrics);
 }
 
+WatchedMetric watched_metric(const RunConfiguration& run) {
+  for (const auto& metric : kMetrics) {
+    if (metric.name == run.watch) return metric.value;
+  }
+  for (const std::string_view part : parts_of(run.metric)) {
+    if (Spec(part).name() != run.watch) continue;
+    if (const auto made = run.extensions.metrics.make(part)) return *made;
+  }
+  throw Error(
+      fmt::format("--watch {0}: nothing computes it; accepted: with --metric {0}", run.watch));
+}
+
 bool is_elsewhere(const std::string& rule, const Extensions& own) {
   return rule == kOwn && std::ranges::count(own.rules.names(), kOwn) == 0;
 }
@@ -98,6 +112,14 @@ void require_reduction(const std::string& text, const Extensions& own) {
 void require_metrics(const std::string& text, const Extensions& own) {
   static_cast<void>(metrics_of(text, own));
   static_cast<void>(parse_test_metrics(built_in_part(text, own.metrics)));
+}
+
+void require_watched(const std::string& text, const Extensions& own) {
+  std::vector<std::string_view> names;
+  for (const auto& metric : kMetrics) names.push_back(metric.name);
+  for (const auto& metric : own.metrics.rows()) names.push_back(metric.name);
+  if (std::ranges::find(names, text) != names.end()) return;
+  throw Error(unknown_name_message("metric", text, names));
 }
 
 // With bounds of every minibatch size: require_consistent() knows the run's.

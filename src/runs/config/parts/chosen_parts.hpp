@@ -22,6 +22,8 @@ namespace rubato {
 [[nodiscard]] std::vector<OwnMetric> own_metrics(const RunConfiguration& run);
 /// Those of --metric that are built in, as parse_test_metrics() takes them.
 [[nodiscard]] std::string built_in_metrics(const RunConfiguration& run);
+/// That of --watch. Throws Error for a metric of the user's own that --metric does not compute.
+[[nodiscard]] WatchedMetric watched_metric(const RunConfiguration& run);
 /// Whether it is kOwn, and the program that has such a rule is another one.
 [[nodiscard]] bool is_elsewhere(const std::string& rule, const Extensions& own);
 
@@ -34,6 +36,7 @@ void require_transforms(const std::string& text, const Extensions& own);
 void require_sampler(const std::string& text, const Extensions& own);
 void require_reduction(const std::string& text, const Extensions& own);
 void require_metrics(const std::string& text, const Extensions& own);
+void require_watched(const std::string& text, const Extensions& own);
 void require_batch_policy(const std::string& text, const Extensions& own);
 
 }  // namespace rubato

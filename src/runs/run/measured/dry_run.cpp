@@ -10,6 +10,7 @@
 #include <rubato/runs/workload.hpp>
 #include <rubato/steps/cluster_model.hpp>
 
+#include "runs/config/values/batch_policy.hpp"
 #include "runs/config/values/engine.hpp"
 #include "runs/run/workload/step_source.hpp"
 
@@ -37,6 +38,15 @@ std::int64_t host_bytes(const ClusterModel& cluster, const StepPlan& step) {
 }
 
 }  // namespace
+
+void require_foreseeable(const RunConfiguration& run) {
+  const auto policy = batch_policy_of(run);
+  if (policy == nullptr || !policy->needs_noise_scale()) return;
+  throw Error(
+      fmt::format("--batch {}: it goes by the noise of gradients, which only training knows; "
+                  "accepted: fixed, or one of a plug-in's that does not",
+                  run.batch));
+}
 
 std::vector<EpochPlan> first_epochs(Planner planner, std::optional<std::int64_t> epochs,
                                     const std::function<void()>& after_each) {

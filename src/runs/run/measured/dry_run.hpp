@@ -26,6 +26,9 @@ inline constexpr std::int64_t kMaxPlannedEpochs = 1'000'000;
                                                   std::optional<std::int64_t> epochs,
                                                   const std::function<void()>& after_each = {});
 
+/// Throws Error for a batch policy that goes by the noise of gradients, which only training knows.
+void require_foreseeable(const RunConfiguration& run);
+
 /// A training that was simulated.
 struct SimulatedTraining {
   SimulationResult result{};

@@ -49,7 +49,7 @@ std::function<std::unique_ptr<LrSchedule>()> own_schedule(const RunConfiguration
     return options.extensions.schedules.find(Spec(part).name()) != nullptr;
   });
   if (!own) return {};
-  return [text = options.schedule, watch = WatchedMetric(options.watch),
+  return [text = options.schedule, watch = watched_metric(options),
           schedules = options.extensions.schedules] {
     return make_lr_schedule(text, watch, schedules);
   };
@@ -99,7 +99,7 @@ TrainOptions train_options(const RunConfiguration& options) {
           .schedule = options.schedule,
           .schedule_unit = options.schedule_unit,
           .own_schedule = own_schedule(options),
-          .watch = options.watch,
+          .watch = watched_metric(options),
           .optimizer = optimizer_options(options),
           .own_optimizer = own_optimizer(options).value_or(OwnOptimizer()),
           .groups = parameter_groups(options.no_decay),
