@@ -70,5 +70,20 @@ TEST(KernelRecord, SaysWhatDiffers) {
                                   "sse: its bits may differ"));
 }
 
+TEST(KernelRecord, SaysThatLibtorchDiffers) {
+  const test::NoTraining training;
+  const auto difference = [&](const std::string& before, const std::string& now) {
+    const State state = state_of(KernelRecord("ATen AVX2", before), training);
+    KernelRecord record("ATen AVX2", now);
+    load_state(record, state, training);
+    return record.difference();
+  };
+  EXPECT_EQ(difference("2.6.0", "2.6.0"), "");
+  EXPECT_EQ(
+      difference("1.13.1", "2.6.0"),
+      "the run was computed with libtorch 1.13.1\nand goes on with libtorch 2.6.0: its bits may "
+      "differ from those of a run that was not interrupted");
+}
+
 }  // namespace
 }  // namespace rubato

@@ -30,6 +30,9 @@ struct EngineFacts {
   Facts kernels{};
   /// Their versions: {"torch", "1.13.1"}.
   Facts versions{};
+
+  /// That of a library; empty where it is none of the engine's.
+  [[nodiscard]] std::string version_of(std::string_view library) const;
 };
 
 /// The kernels for people: "OpenBLAS Haswell, ATen AVX2, oneDNN avx512_core".

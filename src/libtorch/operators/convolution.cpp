@@ -16,6 +16,7 @@
 #include "base/machine/instruction_set.hpp"
 #include "dispatch.hpp"
 #include "lane_convolution.hpp"
+#include "libtorch/versions.hpp"
 
 namespace rubato::operators {
 
@@ -178,15 +179,16 @@ at::Tensor convolution(c10::DispatchKeySet keys, const at::Tensor& input, const 
                                .groups = groups})) {
     return *std::move(output);
   }
-  return at::_ops::convolution::redispatch(below(keys), input, weight, bias, stride, padding,
-                                           dilation, transposed, output_padding, groups);
+  return at::_ops::convolution::redispatch(
+      below(keys), input, weight, bias, libtorch::sizes(stride), libtorch::sizes(padding),
+      libtorch::sizes(dilation), transposed, libtorch::sizes(output_padding), groups);
 }
 
 using Gradients = std::tuple<at::Tensor, at::Tensor, at::Tensor>;
 
 Gradients convolution_backward(c10::DispatchKeySet keys, const at::Tensor& gradient,
                                const at::Tensor& input, const at::Tensor& weight,
-                               at::OptionalSymIntArrayRef bias_sizes, at::IntArrayRef stride,
+                               libtorch::BiasSizes bias_sizes, at::IntArrayRef stride,
                                at::IntArrayRef padding, at::IntArrayRef dilation, bool transposed,
                                at::IntArrayRef output_padding, std::int64_t groups,
                                std::array<bool, 3> wanted) {
@@ -197,9 +199,10 @@ Gradients convolution_backward(c10::DispatchKeySet keys, const at::Tensor& gradi
                                                                  .transposed = transposed,
                                                                  .groups = groups});
   if (!shape || !is_dense_float(gradient)) {
-    return at::_ops::convolution_backward::redispatch(below(keys), gradient, input, weight,
-                                                      bias_sizes, stride, padding, dilation,
-                                                      transposed, output_padding, groups, wanted);
+    return at::_ops::convolution_backward::redispatch(
+        below(keys), gradient, input, weight, libtorch::sizes(bias_sizes), libtorch::sizes(stride),
+        libtorch::sizes(padding), libtorch::sizes(dilation), transposed,
+        libtorch::sizes(output_padding), groups, wanted);
   }
   const at::Tensor dense = gradient.contiguous(format_of(shape->channels_last));
   Gradients gradients;
@@ -237,9 +240,10 @@ at::Tensor traced_convolution(c10::DispatchKeySet keys, const at::Tensor& input,
                                .groups = groups})) {
     return *std::move(output);
   }
-  return at::_ops::_convolution::redispatch(below(keys), input, weight, bias, stride, padding,
-                                            dilation, transposed, output_padding, groups, benchmark,
-                                            deterministic, cudnn_enabled, allow_tf32);
+  return at::_ops::_convolution::redispatch(
+      below(keys), input, weight, bias, libtorch::sizes(stride), libtorch::sizes(padding),
+      libtorch::sizes(dilation), transposed, libtorch::sizes(output_padding), groups, benchmark,
+      deterministic, cudnn_enabled, allow_tf32);
 }
 
 }  // namespace

@@ -107,6 +107,11 @@ const RecordSchema<RunSummary>& summary_schema() {
   return schema;
 }
 
+std::string EngineFacts::version_of(std::string_view library) const {
+  const auto found = std::ranges::find(versions, library, &Facts::value_type::first);
+  return found == versions.end() ? std::string() : found->second;
+}
+
 std::string kernels_text(const EngineFacts::Facts& kernels) {
   std::string text;
   for (const auto& [library, name] : kernels) {

@@ -31,7 +31,8 @@ std::string text_of(const RunSteps& steps) {
 std::vector<NamedText> what_is_asked_for(const RunConfiguration& configuration,
                                          const Workload& workload) {
   std::vector<NamedText> texts{
-      {.name = "--kernels", .text = kernels_text(workload.engine().kernels)}};
+      {.name = "--kernels", .text = kernels_text(workload.engine().kernels)},
+      {.name = "libtorch", .text = workload.engine().version_of("torch")}};
   for (const RunOption& option : run_options()) {
     const bool counts = option.affects == Affects::bits || option.is_agreed;
     if (!counts || option.resume == OnResume::by_content || option.name == "kernels") continue;

@@ -88,7 +88,8 @@ void Run::add_keepers() {
                            : write_origin(folder(), configuration_, steps_, workload_->files());
   if (location_.folder_ && !resumed) write_data_record(folder(), *workload_);
   record_ = trainer_.add_observer<RunRecord>(std::move(config), workload_->files());
-  kernels_ = trainer_.add_observer<KernelRecord>(kernels_text(workload_->engine().kernels));
+  kernels_ = trainer_.add_observer<KernelRecord>(kernels_text(workload_->engine().kernels),
+                                                 workload_->engine().version_of("torch"));
   if (resumed && !location_.from()->file.empty()) {
     newer_ = trainer_.add_observer<KeepNewer>(folder(), checkpoints_,
                                               KeepNewer::Options{.from = location_.from()->file,

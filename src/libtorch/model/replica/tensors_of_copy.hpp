@@ -1,8 +1,8 @@
 #pragma once
 
-// Clang needs it before what follows.
-#include <ATen/core/ivalue.h>
 #include <torch/csrc/jit/api/module.h>
+
+#include "libtorch/versions.hpp"
 
 namespace rubato {
 
@@ -18,7 +18,7 @@ class TensorsOfCopy {
   [[nodiscard]] torch::jit::Module copy_of(const torch::jit::Module& module);
 
  private:
-  c10::IValue::HashAliasedIValueMap tensors_;
+  libtorch::CopiedValues tensors_;
 };
 
 }  // namespace rubato

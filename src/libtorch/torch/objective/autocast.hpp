@@ -1,6 +1,6 @@
 #pragma once
 
-#include <ATen/autocast_mode.h>
+#include "libtorch/versions.hpp"
 
 namespace rubato {
 
@@ -11,18 +11,18 @@ class AutocastGuard {
  public:
   explicit AutocastGuard(bool on)
       : on_(on),
-        was_enabled_(at::autocast::is_cpu_enabled()),
+        was_enabled_(libtorch::is_autocast_on()),
         was_cached_(at::autocast::is_autocast_cache_enabled()),
-        type_(at::autocast::get_autocast_cpu_dtype()) {
+        type_(libtorch::autocast_type()) {
     if (!on_) return;
-    at::autocast::set_cpu_enabled(true);
-    at::autocast::set_autocast_cpu_dtype(at::kBFloat16);
+    libtorch::set_autocast_on(true);
+    libtorch::set_autocast_type(at::kBFloat16);
     at::autocast::set_autocast_cache_enabled(false);
   }
   ~AutocastGuard() {
     if (!on_) return;
-    at::autocast::set_cpu_enabled(was_enabled_);
-    at::autocast::set_autocast_cpu_dtype(type_);
+    libtorch::set_autocast_on(was_enabled_);
+    libtorch::set_autocast_type(type_);
     at::autocast::set_autocast_cache_enabled(was_cached_);
   }
   AutocastGuard(const AutocastGuard&) = delete;

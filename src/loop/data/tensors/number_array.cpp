@@ -14,17 +14,12 @@ namespace rubato {
 
 namespace {
 
-std::vector<std::int64_t> row_major(const std::vector<std::int64_t>& shape) {
-  std::vector<std::int64_t> strides(shape.size(), 1);
-  for (std::size_t i = shape.size(); i-- > 1;) strides[i - 1] = strides[i] * shape[i];
-  return strides;
-}
-
 // Where the neighbours of a dimension of one element lie does not matter.
 bool is_dense(const StridedArray& array) {
-  const std::vector<std::int64_t> expected = row_major(array.shape);
-  for (std::size_t i = 0; i < expected.size(); ++i) {
-    if (array.shape[i] > 1 && array.strides[i] != expected[i]) return false;
+  std::int64_t expected = 1;
+  for (std::size_t i = array.shape.size(); i-- > 0;) {
+    if (array.shape[i] > 1 && array.strides[i] != expected) return false;
+    expected *= array.shape[i];
   }
   return true;
 }

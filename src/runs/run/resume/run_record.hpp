@@ -43,18 +43,21 @@ class RunRecord final : public Observer {
 /// What a checkpoint says of the kernels that its run computed with.
 class KernelRecord final : public Observer {
  public:
-  /// `kernels` are those in use: kernels_text().
-  explicit KernelRecord(std::string kernels) : kernels_(std::move(kernels)) {}
+  /// `kernels` are those in use: kernels_text(). `libtorch` is the version of it; empty where
+  /// nothing is computed by it.
+  explicit KernelRecord(std::string kernels, std::string libtorch = {})
+      : kernels_(std::move(kernels)), libtorch_(std::move(libtorch)) {}
 
   [[nodiscard]] std::string_view name() const override { return "kernels"; }
   void visit_state(StateVisitor& state, const Training& training) override;
 
-  /// A line for the user, where the run goes on with other kernels than it had; empty where it does
-  /// not.
+  /// A line for the user, where the run goes on with other kernels or another libtorch than it had;
+  /// empty where it does not.
   [[nodiscard]] const std::string& difference() const { return difference_; }
 
  private:
   std::string kernels_;
+  std::string libtorch_;
   std::string difference_;
 };
 

@@ -1,0 +1,72 @@
+#pragma once
+
+// What differs between the versions of libtorch that rubato is built with, 1.13 and 2.x; nowhere
+// else does it matter which one there is.
+
+#include <ATen/autocast_mode.h>
+#include <ATen/core/ivalue.h>
+#include <torch/version.h>
+
+namespace rubato::libtorch {
+
+#if TORCH_VERSION_MAJOR >= 2
+
+/// Of what the memo of IValue::deepcopy() goes by.
+using CopiedValues = c10::IValue::HashIdentityIValueMap;
+
+/// What a kernel of convolution_backward that takes numbers, and no symbols, takes as the sizes of
+/// a bias.
+using BiasSizes = at::OptionalIntArrayRef;
+
+/// The same for redispatch(), which takes symbols.
+inline at::SymIntArrayRef sizes(at::IntArrayRef numbers) {
+  return c10::fromIntArrayRefSlow(numbers);
+}
+inline at::OptionalSymIntArrayRef sizes(at::OptionalIntArrayRef numbers) {
+  if (!numbers.has_value()) return at::OptionalSymIntArrayRef();
+  return sizes(*numbers);
+}
+
+/// Of the CPU, for the calling thread.
+inline bool is_autocast_on() {
+  return at::autocast::is_autocast_enabled(at::kCPU);
+}
+inline void set_autocast_on(bool on) {
+  at::autocast::set_autocast_enabled(at::kCPU, on);
+}
+inline at::ScalarType autocast_type() {
+  return at::autocast::get_autocast_dtype(at::kCPU);
+}
+inline void set_autocast_type(at::ScalarType type) {
+  at::autocast::set_autocast_dtype(at::kCPU, type);
+}
+
+#else
+
+using CopiedValues = c10::IValue::HashAliasedIValueMap;
+
+using BiasSizes = at::OptionalSymIntArrayRef;
+
+inline at::IntArrayRef sizes(at::IntArrayRef numbers) {
+  return numbers;
+}
+inline at::OptionalSymIntArrayRef sizes(at::OptionalSymIntArrayRef symbols) {
+  return symbols;
+}
+
+inline bool is_autocast_on() {
+  return at::autocast::is_cpu_enabled();
+}
+inline void set_autocast_on(bool on) {
+  at::autocast::set_cpu_enabled(on);
+}
+inline at::ScalarType autocast_type() {
+  return at::autocast::get_autocast_cpu_dtype();
+}
+inline void set_autocast_type(at::ScalarType type) {
+  at::autocast::set_autocast_cpu_dtype(type);
+}
+
+#endif
+
+}  // namespace rubato::libtorch
