@@ -19,6 +19,21 @@ find_path(RUBATO_ISAL_INCLUDE_DIR isa-l/crc.h REQUIRED)
 find_path(RUBATO_TOMLPLUSPLUS_INCLUDE_DIR toml++/toml.h REQUIRED)
 if(RUBATO_TORCH)
   find_package(Torch REQUIRED)
+  # Debian's libraries have the C++ ABI of today; some of PyTorch's own builds do not (docs/platforms.md).
+  if(TORCH_CXX_FLAGS MATCHES "_GLIBCXX_USE_CXX11_ABI=0")
+    message(FATAL_ERROR "${TORCH_INSTALL_PREFIX}: this libtorch has the C++ ABI from before GCC 5, which the libraries "
+      "beside it have not; accepted: one with _GLIBCXX_USE_CXX11_ABI=1, such as pytorch.org's archive with cxx11-abi in "
+      "its name")
+  endif()
+  # Where oneDNN is a part of libtorch, nobody else can ask it for its kernels.
+  cmake_path(GET TORCH_LIBRARY PARENT_PATH torch_folder)
+  execute_process(COMMAND "${CMAKE_READELF}" --dynamic "${torch_folder}/libtorch_cpu.so"
+    OUTPUT_VARIABLE needed ERROR_QUIET)
+  if(needed MATCHES "libdnnl")
+    message(STATUS "libtorch ${Torch_VERSION}, with oneDNN as a library of its own")
+  else()
+    message(STATUS "libtorch ${Torch_VERSION}, with oneDNN inside: its kernels cannot be known, and --kernels portable is refused")
+  endif()
   # libtorch's headers do not compile cleanly with the project's warnings: they are system headers,
   # and this target is the only way the project reaches them.
   add_library(rubato_libtorch INTERFACE)

@@ -22,7 +22,8 @@ std::vector<T> drawn(InstructionSet set) {
 }
 
 TEST(LinearInitialValues, AreLibtorchsWithFma) {
-  for (const InstructionSet set : {InstructionSet::avx2, InstructionSet::avx512}) {
+  for (const InstructionSet set :
+       {InstructionSet::avx2, InstructionSet::avx512, InstructionSet::neon}) {
     EXPECT_THAT(drawn<float>(set),
                 ElementsAre(0x1.867e84p-2F, -0x1.ba1768p-2F, 0x1.e1cc30p-2F, 0x1.7a4936p-2F,
                             0x1.f0bc64p-2F, -0x1.c548a8p-2F, -0x1.8cd3f4p-2F, 0x1.1951aep-2F,

@@ -14,6 +14,8 @@ InstructionSet by_cpuid() {
                       __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512dq") &&
                       __builtin_cpu_supports("avx512vl");
   return avx512 ? InstructionSet::avx512 : InstructionSet::avx2;
+#elif defined(__aarch64__)
+  return InstructionSet::neon;
 #else
   return InstructionSet::sse;
 #endif

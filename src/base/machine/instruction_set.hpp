@@ -6,9 +6,12 @@
 
 namespace rubato {
 
-/// The vector instructions of x86-64 that numerical libraries have kernels for, each with those
-/// before it. `sse` stands for what every x86-64 CPU has, and for every CPU of another kind.
+/// The vector instructions that numerical libraries have kernels for: of x86-64 each with those
+/// before it. By its order that of ARM is below them, as it has none of theirs.
 enum class InstructionSet {
+  /// What every 64-bit ARM CPU has, FMA included.
+  neon,
+  /// What every x86-64 CPU has; stands for CPUs of other kinds, too.
   sse,
   avx,
   /// AVX2 with FMA.
@@ -17,11 +20,18 @@ enum class InstructionSet {
   avx512,
 };
 
-inline constexpr std::array<Choice<InstructionSet>, 4> kInstructionSets{
-    {{InstructionSet::sse, "SSE"},
+inline constexpr std::array<Choice<InstructionSet>, 5> kInstructionSets{
+    {{InstructionSet::neon, "NEON"},
+     {InstructionSet::sse, "SSE"},
      {InstructionSet::avx, "AVX"},
      {InstructionSet::avx2, "AVX2 with FMA"},
      {InstructionSet::avx512, "AVX-512"}}};
+
+/// Whether it has FMA, so that kernels multiply and add in one rounding: what --kernels portable
+/// needs.
+[[nodiscard]] constexpr bool has_fma(InstructionSet set) {
+  return set == InstructionSet::neon || set >= InstructionSet::avx2;
+}
 
 /// The highest that this CPU has and the operating system lets programs use: by CPUID, not by the
 /// model's name. All who have code for several instruction sets go by it.

@@ -76,7 +76,9 @@ Variables variables_to_set(Kernels kernels, InstructionSet cpu,
     if (!core.empty() && read(kOpenBlasCore).empty()) missing.emplace_back(kOpenBlasCore, core);
     return missing;
   }
-  if (cpu < InstructionSet::avx2) {
+  // Of ARM there is one kind; what libtorch's libraries compute with there, nobody can choose.
+  if (cpu == InstructionSet::neon) return missing;
+  if (!has_fma(cpu)) {
     throw Error(
         fmt::format("portable kernels need AVX2 and FMA, and this CPU has no more than {}; "
                     "accepted here: native",

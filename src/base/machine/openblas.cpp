@@ -84,6 +84,7 @@ std::optional<InstructionSet> openblas_instruction_set(std::string_view core) {
 
 std::string_view openblas_core(InstructionSet set) {
   switch (set) {
+    case InstructionSet::neon:
     case InstructionSet::sse:
       return {};
     case InstructionSet::avx:

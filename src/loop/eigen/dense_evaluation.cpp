@@ -1,8 +1,9 @@
 #include "dense_evaluation.hpp"
 
 #include <algorithm>
-#include <cmath>
 #include <vector>
+
+#include "base/core/numbers/functions.hpp"
 
 namespace rubato {
 
@@ -76,7 +77,7 @@ Evaluation evaluate(const DenseModel<T>& model, const DenseDataset<T>& dataset, 
   if (dataset.is_classified()) {
     evaluation.accuracy = share(sum.correct);
     if (options.top_k > 0) evaluation.top_k_accuracy = share(sum.in_top_k);
-    if (options.perplexity) evaluation.perplexity = std::exp(evaluation.loss);
+    if (options.perplexity) evaluation.perplexity = exact::exp(evaluation.loss);
   } else if (options.mse) {
     // The loss of real targets.
     evaluation.mse = evaluation.loss;

@@ -26,7 +26,7 @@ dense::Kernels<T> kernels_of(InstructionSet set) {
     case InstructionSet::avx2:
       return dense::avx2_kernels<T>();
     default:
-      return dense::sse_kernels<T>();
+      return dense::base_kernels<T>();
   }
 }
 

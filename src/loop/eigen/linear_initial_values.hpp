@@ -17,7 +17,7 @@ namespace rubato {
 class LinearInitialValues {
  public:
   LinearInitialValues(std::uint64_t seed, InstructionSet set)
-      : generator_(static_cast<std::uint32_t>(seed)), fused_(set >= InstructionSet::avx2) {}
+      : generator_(static_cast<std::uint32_t>(seed)), fused_(has_fma(set)) {}
 
   /// The weights [outputs, inputs], and then the biases [outputs], of a layer. T is float or
   /// double.

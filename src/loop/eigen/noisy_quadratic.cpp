@@ -7,6 +7,7 @@
 #include <rubato/loop/eigen.hpp>
 #include <rubato/steps/random.hpp>
 
+#include "base/core/numbers/functions.hpp"
 #include "flat_parameters.hpp"
 
 namespace rubato {
@@ -99,9 +100,9 @@ std::vector<double> eigenvalues_of(const QuadraticOptions& options) {
   std::vector<double> eigenvalues(static_cast<std::size_t>(options.dim), 1.0);
   if (options.dim == 1) return eigenvalues;
   const auto dim = static_cast<double>(options.dim);
-  const double power = options.condition ? std::log(*options.condition) / std::log(dim) : 1;
+  const double power = options.condition ? exact::log(*options.condition) / exact::log(dim) : 1;
   for (std::size_t i = 1; i < eigenvalues.size(); ++i) {
-    eigenvalues[i] = std::pow(static_cast<double>(i + 1), -power);
+    eigenvalues[i] = exact::pow(static_cast<double>(i + 1), -power);
   }
   return eigenvalues;
 }

@@ -66,7 +66,10 @@ class TinyObjective final : public ObjectiveOf<double> {
     static_cast<void>(workers), static_cast<void>(options), static_cast<void>(when);
     Evaluation evaluation;
     evaluation.samples = static_cast<std::int64_t>(test_.size());
-    for (const Row& row : test_) evaluation.loss += std::pow(error_of(row), 2);
+    for (const Row& row : test_) {
+      const double error = error_of(row);
+      evaluation.loss += error * error;
+    }
     evaluation.loss /= static_cast<double>(test_.size());
     return evaluation;
   }

@@ -61,7 +61,7 @@ Finding judge_processor(const Facts& facts) {
   Finding finding{.subject = "processor",
                   .what = fmt::format("{}, with {}", facts.processor,
                                       choice_name(kInstructionSets, facts.instruction_set))};
-  if (facts.instruction_set < InstructionSet::avx2) {
+  if (!has_fma(facts.instruction_set)) {
     finding.health = Health::note;
     finding.what += ": the fast kernels of the libraries need AVX2 and FMA";
     finding.advice = "in a virtual machine, pass the CPU's own features on (cpu=host)";

@@ -1,9 +1,9 @@
 #include <cmath>
-#include <numbers>
 
 #include <rubato/steps/random.hpp>
 
 #include "base/core/mix.hpp"
+#include "base/core/numbers/functions.hpp"
 
 namespace rubato {
 
@@ -17,9 +17,9 @@ double NormalNumbers::uniform(std::uint64_t n) const {
 
 std::array<double, 2> NormalNumbers::pair(std::uint64_t n) const {
   // 1 less a number below 1 is above 0.
-  const double radius = std::sqrt(-2 * std::log(1 - uniform(2 * n)));
-  const double angle = 2 * std::numbers::pi * uniform(2 * n + 1);
-  return {radius * std::cos(angle), radius * std::sin(angle)};
+  const double radius = std::sqrt(-2 * quick::log(1 - uniform(2 * n)));
+  const auto [cosine, sine] = quick::direction(uniform(2 * n + 1));
+  return {radius * cosine, radius * sine};
 }
 
 }  // namespace rubato

@@ -9,6 +9,8 @@
 #include <rubato/base/error.hpp>
 #include <rubato/steps/step_plan.hpp>
 
+#include "base/core/numbers/functions.hpp"
+
 namespace rubato {
 
 namespace {
@@ -30,7 +32,7 @@ std::string NoiseScalePolicy::name() const {
 
 double NoiseScalePolicy::target() const {
   const auto minibatch = static_cast<double>(bounds_.minibatch_size());
-  return std::clamp(options_.factor * std::exp(log_noise_.value()),
+  return std::clamp(options_.factor * exact::exp(log_noise_.value()),
                     static_cast<double>(bounds_.least()) * minibatch,
                     static_cast<double>(bounds_.most()) * minibatch);
 }
@@ -64,7 +66,7 @@ void NoiseScalePolicy::observe(const ObservedStep& step) {
   last_ = taken;
   if (!step.after.noise_scale) return;
   // Of less than a sample it is rounding.
-  log_noise_.add(std::log(std::max(1.0, *step.after.noise_scale)), options_.smoothing,
+  log_noise_.add(exact::log(std::max(1.0, *step.after.noise_scale)), options_.smoothing,
                  Averaging::debiased);
   ++measured_;
 }

@@ -6,8 +6,13 @@
 #include <set>
 #include <vector>
 
+// In one order of sums on every CPU: without vectors, under a name that no other file has.
+#define EIGEN_DONT_VECTORIZE
+#define Eigen rubato_eigen_scalar
 #include <Eigen/Cholesky>
 #include <Eigen/Core>
+
+#include "base/core/numbers/functions.hpp"
 
 namespace rubato {
 
@@ -43,7 +48,7 @@ constexpr std::array<double, 2> kFirstGammas{1, 3};
 
 double log_of_mean_time(const StepSeconds& observed) {
   double sum = 0;
-  for (const auto& [shape, seconds] : observed) sum += std::log(seconds);
+  for (const auto& [shape, seconds] : observed) sum += exact::log(seconds);
   return sum / static_cast<double>(observed.size());
 }
 
@@ -75,7 +80,7 @@ class ThroughputProblem {
 
     rows_.reserve(observed.size());
     for (const auto& [shape, seconds] : observed) {
-      Row row{.log_time = std::log(seconds) - log_mean_,
+      Row row{.log_time = exact::log(seconds) - log_mean_,
               .load = static_cast<double>(shape.minibatches) / most_load_};
       if (shape.cores > 1) {
         const bool in_host = shape.cores <= cores_per_host;
@@ -134,7 +139,7 @@ class ThroughputProblem {
   }
 
   [[nodiscard]] ThroughputModel model_of(Unknowns at) const {
-    const double mean = std::exp(log_mean_);
+    const double mean = exact::exp(log_mean_);
     // What has come so near to its bound lies on it.
     at = (at.array() < kNothing).select(0, at);
     return {.gradient_base = at[kGradientBase] * mean,
@@ -171,25 +176,25 @@ class ThroughputProblem {
     };
     if (row.base == kGamma) {
       by_gradient(1 / gradient);
-      return std::log(gradient) - row.log_time;
+      return exact::log(gradient) - row.log_time;
     }
     const double sync = at[row.base] + at[row.base + 1] * row.more;
     const double gamma = at[kGamma];
     const double larger = std::max(gradient, sync);
     const double ratio = std::min(gradient, sync) / larger;
-    const double power = std::pow(ratio, gamma);
+    const double power = exact::pow(ratio, gamma);
     const double by_larger = 1 / (larger * (1 + power));
     // As the power of 0 is 1 where gamma is 1, and 0 where it is more.
-    const double by_smaller = by_larger * std::pow(ratio, gamma - 1);
+    const double by_smaller = by_larger * exact::pow(ratio, gamma - 1);
     const bool gradient_is_larger = gradient >= sync;
     by_gradient(gradient_is_larger ? by_larger : by_smaller);
     const double by_sync = gradient_is_larger ? by_smaller : by_larger;
     derivative[row.base] = by_sync;
     derivative[row.base + 1] = by_sync * row.more;
-    const double log_power = std::log1p(power);
+    const double log_power = exact::log1p(power);
     derivative[kGamma] = -log_power / (gamma * gamma);
-    if (ratio > 0) derivative[kGamma] += power * std::log(ratio) / (gamma * (1 + power));
-    return std::log(larger) + log_power / gamma - row.log_time;
+    if (ratio > 0) derivative[kGamma] += power * exact::log(ratio) / (gamma * (1 + power));
+    return exact::log(larger) + log_power / gamma - row.log_time;
   }
 
   double log_mean_;
@@ -257,7 +262,7 @@ double fit_error(const ThroughputModel& model, const StepSeconds& observed,
                  std::int64_t cores_per_host) {
   double sum = 0;
   for (const auto& [shape, seconds] : observed) {
-    const double residual = std::log(model.seconds(shape, cores_per_host) / seconds);
+    const double residual = exact::log(model.seconds(shape, cores_per_host) / seconds);
     sum += residual * residual;
   }
   return std::sqrt(sum / static_cast<double>(observed.size()));

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "base/core/numbers/functions.hpp"
+
 namespace rubato {
 
 StepShape StepShape::of(std::int64_t minibatches, std::int64_t cores) {
@@ -17,7 +19,7 @@ double ThroughputModel::seconds(const StepShape& shape, std::int64_t cores_per_h
                                                     : network_base + network_slope * more;
   // A power of the ratio of the smaller to the larger, which is in range whatever gamma is.
   const double larger = std::max(gradient, sync);
-  return larger * std::pow(1 + std::pow(std::min(gradient, sync) / larger, gamma), 1 / gamma);
+  return larger * exact::pow(1 + exact::pow(std::min(gradient, sync) / larger, gamma), 1 / gamma);
 }
 
 void ThroughputModel::visit_state(NumberVisitor& numbers) {

@@ -67,16 +67,16 @@ struct Kernels {
 
 // Only to be called where the CPU has the instructions.
 template <class T>
-[[nodiscard]] Kernels<T> sse_kernels();
+[[nodiscard]] Kernels<T> base_kernels();
 template <class T>
 [[nodiscard]] Kernels<T> avx2_kernels();
 template <class T>
 [[nodiscard]] Kernels<T> avx512_kernels();
 
 template <>
-Kernels<float> sse_kernels();
+Kernels<float> base_kernels();
 template <>
-Kernels<double> sse_kernels();
+Kernels<double> base_kernels();
 template <>
 Kernels<float> avx2_kernels();
 template <>

@@ -2,11 +2,12 @@
 
 #include <algorithm>
 #include <cmath>
-#include <numbers>
 
 #include <fmt/format.h>
 
 #include <rubato/base/error.hpp>
+
+#include "base/core/numbers/functions.hpp"
 
 namespace rubato {
 
@@ -38,7 +39,7 @@ StepSchedule::StepSchedule(double every, double gamma)
     : every_(positive(every, "length of a step")), gamma_(positive(gamma, "gamma")) {}
 
 double StepSchedule::factor(double position) const {
-  return std::pow(gamma_, std::floor(position / every_));
+  return exact::pow(gamma_, std::floor(position / every_));
 }
 
 MultiStepSchedule::MultiStepSchedule(std::vector<double> milestones, double gamma)
@@ -50,7 +51,7 @@ MultiStepSchedule::MultiStepSchedule(std::vector<double> milestones, double gamm
 
 double MultiStepSchedule::factor(double position) const {
   const auto passed = std::upper_bound(milestones_.begin(), milestones_.end(), position);
-  return std::pow(gamma_, static_cast<double>(passed - milestones_.begin()));
+  return exact::pow(gamma_, static_cast<double>(passed - milestones_.begin()));
 }
 
 PolynomialSchedule::PolynomialSchedule(double total, double power, double floor)
@@ -60,7 +61,7 @@ PolynomialSchedule::PolynomialSchedule(double total, double power, double floor)
 
 double PolynomialSchedule::factor(double position) const {
   const double left = std::max(0.0, 1 - position / total_);
-  return floor_ + (1 - floor_) * std::pow(left, power_);
+  return floor_ + (1 - floor_) * exact::pow(left, power_);
 }
 
 CosineSchedule::CosineSchedule(double total, double floor)
@@ -68,13 +69,13 @@ CosineSchedule::CosineSchedule(double total, double floor)
 
 double CosineSchedule::factor(double position) const {
   const double done = std::min(1.0, position / total_);
-  return floor_ + (1 - floor_) * 0.5 * (1 + std::cos(std::numbers::pi * done));
+  return floor_ + (1 - floor_) * 0.5 * (1 + exact::cos_of_turns(0.5 * done));
 }
 
 ExponentialSchedule::ExponentialSchedule(double gamma) : gamma_(positive(gamma, "gamma")) {}
 
 double ExponentialSchedule::factor(double position) const {
-  return std::pow(gamma_, position);
+  return exact::pow(gamma_, position);
 }
 
 WarmupSchedule::WarmupSchedule(double length, double start)

@@ -194,7 +194,7 @@ void check_files(const RunConfiguration& configuration) {
 
 void check_kernels(const RunConfiguration& configuration) {
   if (configuration.kernels != Kernels::portable) return;
-  if (cpu_instruction_set() < InstructionSet::avx2) {
+  if (!has_fma(cpu_instruction_set())) {
     throw Error(
         "--kernels portable: this CPU has no AVX2 and FMA; accepted here: --kernels native");
   }

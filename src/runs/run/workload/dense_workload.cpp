@@ -28,10 +28,11 @@ EngineFacts eigen_facts(EngineFacts::Facts kernels) {
 // What --kernels portable promises.
 void require_portable(const RunConfiguration& configuration) {
   if (configuration.kernels != Kernels::portable) return;
-  if (const InstructionSet set = dense_instruction_set(); set != InstructionSet::avx2) {
+  const InstructionSet set = dense_instruction_set();
+  if (set != InstructionSet::avx2 && set != InstructionSet::neon) {
     throw Error(
-        fmt::format("--kernels portable: Eigen computes with {}, not with avx2; accepted here: "
-                    "--kernels native",
+        fmt::format("--kernels portable: Eigen computes with {}, not with AVX2 or NEON; accepted "
+                    "here: --kernels native",
                     choice_name(kInstructionSets, set)));
   }
 }

@@ -7,6 +7,7 @@
 
 #include <rubato/base/error.hpp>
 
+#include "base/core/numbers/functions.hpp"
 #include "base/core/text/hour.hpp"
 #include "generators.hpp"
 
@@ -67,7 +68,7 @@ AvailabilityParts make_spot(const SpotOptions& options) {
   while (true) {
     const double arrivals = static_cast<double>(options.most - devices) / options.wait;
     const double preemptions = static_cast<double>(devices) / (options.life * mean_bulk);
-    time += -std::log1p(-draws.share()) / (arrivals + preemptions);
+    time += -exact::log1p(-draws.share()) / (arrivals + preemptions);
     const double second = std::ceil(time);
     if (second >= options.length) return made;
     if (++events > kMostChanges) {

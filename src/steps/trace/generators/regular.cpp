@@ -5,6 +5,7 @@
 
 #include <fmt/format.h>
 
+#include "base/core/numbers/functions.hpp"
 #include "base/core/text/hour.hpp"
 #include "generators.hpp"
 
@@ -78,7 +79,6 @@ struct DailyOptions {
 };
 
 AvailabilityParts make_daily(const DailyOptions& options) {
-  constexpr double kPi = 3.141592653589793;
   constexpr std::int64_t kStream = 3;
   AvailabilityParts made{.length = options.length,
                          .sample_gap = static_cast<double>(options.every)};
@@ -87,9 +87,9 @@ AvailabilityParts make_daily(const DailyOptions& options) {
   const double swing = static_cast<double>(options.high - options.low) / 2;
   for (std::int64_t at = 0; static_cast<double>(at) < options.length; at += options.every) {
     const auto time = static_cast<double>(at);
-    const double angle = 2 * kPi * (time / kSecondsOfHour - options.peak) / 24;
-    const std::int64_t devices =
-        std::llround(middle + swing * std::cos(angle)) + draws.whole(-options.noise, options.noise);
+    const double days = (time / kSecondsOfHour - options.peak) / 24;
+    const std::int64_t devices = std::llround(middle + swing * exact::cos_of_turns(days)) +
+                                 draws.whole(-options.noise, options.noise);
     made.changes.push_back(
         {.seconds = time, .devices = std::clamp(devices, options.low, options.high)});
   }

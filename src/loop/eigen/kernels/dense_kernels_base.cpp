@@ -1,15 +1,15 @@
-// What every CPU has: SSE2 on x86-64.
-#define RUBATO_DENSE_EIGEN rubato_eigen_sse
+// What every CPU has: SSE2 on x86-64, NEON with FMA on ARM.
+#define RUBATO_DENSE_EIGEN rubato_eigen_base
 #include "dense_kernels.inc"
 
 namespace rubato::dense {
 
 template <>
-Kernels<float> sse_kernels() {
+Kernels<float> base_kernels() {
   return kernels<float>();
 }
 template <>
-Kernels<double> sse_kernels() {
+Kernels<double> base_kernels() {
   return kernels<double>();
 }
 
