@@ -2,10 +2,13 @@
 // the length alone, since it decides the order of the sum and so its bits.
 
 #include <algorithm>
+#include <array>
+#include <cmath>
 #include <cstddef>
 #include <cstdint>
 #include <limits>
 #include <random>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -135,6 +138,62 @@ void expect_equal_parts() {
 TEST(Blocking, CutsLongSumsIntoEqualParts) {
   expect_equal_parts<float>();
   expect_equal_parts<double>();
+}
+
+// The product of two numbers added to a third as the kernels of that name do it.
+template <class T>
+T multiply_add(const std::string& name, T a, T b, T c) {
+  const bool fuses = name != "SSE" || cpu_instruction_set() == InstructionSet::neon;
+  return fuses ? std::fma(a, b, c) : a * b + c;
+}
+
+// One value after the other: what every vector of every width comes to.
+template <class T>
+void expect_one_order(std::ptrdiff_t samples, std::ptrdiff_t depth, std::ptrdiff_t width) {
+  std::mt19937 generator(7);
+  std::normal_distribution<T> normal;
+  const auto drawn = [&](std::ptrdiff_t rows, std::ptrdiff_t columns) -> Rows<T> {
+    return Rows<T>::NullaryExpr(rows, columns, [&] { return normal(generator); });
+  };
+  const Rows<T> inputs = drawn(samples, depth);
+  const Rows<T> weights = drawn(width, depth);
+  const Network<T> network({{.inputs = depth,
+                             .outputs = width,
+                             .weights = 0,
+                             .biases = static_cast<std::size_t>(weights.size())}},
+                           weights.size() + width, inputs);
+  network.weights(0) = weights;
+  const std::ptrdiff_t parts = (depth + dense::kBlockDepth - 1) / dense::kBlockDepth;
+  const std::ptrdiff_t part = ((depth + parts - 1) / parts + 7) / 8 * 8;
+  for (const auto& [name, kernels] : all_kernels<T>()) {
+    SCOPED_TRACE(name);
+    kernels.forward(network.batch());
+    const auto found = network.outputs(0);
+    std::ptrdiff_t others = 0;
+    for (std::ptrdiff_t s = 0; s < samples; ++s) {
+      for (std::ptrdiff_t j = 0; j < width; ++j) {
+        T expected{0};
+        for (std::ptrdiff_t begin = 0; begin < depth; begin += part) {
+          T sum{0};
+          for (std::ptrdiff_t k = begin; k < std::min(begin + part, depth); ++k) {
+            sum = multiply_add(name, weights(j, k), inputs(s, k), sum);
+          }
+          expected += sum;
+        }
+        others += expected != found(s, j) ? 1 : 0;
+      }
+    }
+    EXPECT_EQ(others, 0);
+  }
+}
+
+TEST(Blocking, AddsEachValueInOneOrderOnEveryCpu) {
+  for (const auto& [samples, depth, width] :
+       {std::array<std::ptrdiff_t, 3>{1, 1, 1}, {5, 37, 10}, {32, 784, 33}, {7, 300, 145}}) {
+    SCOPED_TRACE(testing::Message() << samples << " samples, " << depth << "-" << width);
+    expect_one_order<float>(samples, depth, width);
+    expect_one_order<double>(samples, depth, width);
+  }
 }
 
 // Of whole numbers, which every sum here has exactly.

@@ -93,8 +93,9 @@ struct DenseNetworkOptions {
 // models (docs/models.md): "linear.weight" and "linear.bias" where there is one layer, and
 // "linear1.weight", "linear1.bias", "linear2.weight", ... where there are several.
 //
-// Bits depend on the instruction set (rubato/eigen/instruction_set.hpp), and on nothing else of the
-// machine. An evaluator allocates nothing once it has seen its largest minibatch.
+// Bits depend on whether the CPU has FMA, and on nothing else of the machine: they are the same
+// with AVX2, AVX-512 and NEON. An evaluator allocates nothing once it has seen its largest
+// minibatch.
 
 /// One layer on classes. Throws Error where `train` has real targets, `hidden` is not empty, or the
 /// test set does not fit the training set.

@@ -9,8 +9,8 @@ namespace rubato {
 /// which holds libtorch to one, holds them to it, too; a value that is none of these is ignored, as
 /// libtorch does.
 ///
-/// Their bits are a function of it, so with portable kernels (use_right_kernels(), which sets the
-/// variable to avx2) they are the same on every CPU with AVX2 and FMA.
+/// Their bits depend on whether it has FMA, and on nothing else of it: they are the same with AVX2,
+/// AVX-512 and NEON.
 [[nodiscard]] InstructionSet dense_instruction_set();
 
 }  // namespace rubato

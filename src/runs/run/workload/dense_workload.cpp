@@ -29,10 +29,10 @@ EngineFacts eigen_facts(EngineFacts::Facts kernels) {
 void require_portable(const RunConfiguration& configuration) {
   if (configuration.kernels != Kernels::portable) return;
   const InstructionSet set = dense_instruction_set();
-  if (set != InstructionSet::avx2 && set != InstructionSet::neon) {
+  if (!has_fma(set)) {
     throw Error(
-        fmt::format("--kernels portable: Eigen computes with {}, not with AVX2 or NEON; accepted "
-                    "here: --kernels native",
+        fmt::format("--kernels portable: Eigen computes with {}, which has no FMA; accepted here: "
+                    "--kernels native",
                     choice_name(kInstructionSets, set)));
   }
 }
