@@ -116,6 +116,7 @@ void require_metrics(const std::string& text, const Extensions& own) {
 
 void require_watched(const std::string& text, const Extensions& own) {
   std::vector<std::string_view> names;
+  names.reserve(kMetrics.size() + own.metrics.rows().size());
   for (const auto& metric : kMetrics) names.push_back(metric.name);
   for (const auto& metric : own.metrics.rows()) names.push_back(metric.name);
   if (std::ranges::find(names, text) != names.end()) return;
