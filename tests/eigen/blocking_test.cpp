@@ -143,8 +143,7 @@ TEST(Blocking, CutsLongSumsIntoEqualParts) {
 // The product of two numbers added to a third as the kernels of that name do it.
 template <class T>
 T multiply_add(const std::string& name, T a, T b, T c) {
-  const bool fuses = name != "SSE" || cpu_instruction_set() == InstructionSet::neon;
-  return fuses ? std::fma(a, b, c) : a * b + c;
+  return name == "SSE" ? a * b + c : std::fma(a, b, c);
 }
 
 // One value after the other: what every vector of every width comes to.

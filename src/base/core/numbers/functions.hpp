@@ -24,7 +24,7 @@ namespace exact {
 
 }  // namespace exact
 
-/// The same within two units in the last place, in a fifth of the time.
+/// The same within two units in the last place, in a twentieth of the time.
 namespace quick {
 
 /// Of a normal number above 0.
