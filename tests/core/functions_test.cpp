@@ -58,6 +58,48 @@ TEST(ExactFunctions, AreRoundedCorrectly) {
   EXPECT_EQ(exact::pow(0x1.c000000000000p+2, -0x1.0000000000000p+1), 0x1.4e5e0a72f0539p-6);
 }
 
+// Those of a million and a half each whose results lie next to the middle of two numbers, within a
+// millionth of their distance.
+TEST(ExactFunctions, AreRoundedCorrectlyNextToAMiddle) {
+  EXPECT_EQ(exact::exp(-0x1.b45258c65adp-4), 0x1.cc43a5df33b69p-1);
+  EXPECT_EQ(exact::exp(0x1.fc684016e4678p-2), 0x1.a49828a5234ep+0);
+  EXPECT_EQ(exact::exp(0x1.28a780e632a18p-3), 0x1.27e6e6d3f156dp+0);
+  EXPECT_EQ(exact::exp(0x1.0abbb9a400a92p+8), 0x1.c252461c50eb6p+384);
+  EXPECT_EQ(exact::exp(-0x1.524503f6f29f4p+7), 0x1.fc7cd2a86a40cp-245);
+  EXPECT_EQ(exact::exp(0x1.2af48f0d66488p+8), 0x1.3b7741cf3dde6p+431);
+  EXPECT_EQ(exact::exp(-0x1.627bec317be2ep+9), 0x0.908652c2799d3p-1022);
+  EXPECT_EQ(exact::exp(-0x1.623a36705a71p+9), 0x0.f17c4cf537d9ep-1022);
+  EXPECT_EQ(exact::exp(-0x1.625a583f9baadp+9), 0x0.bbe00c4d40fa3p-1022);
+  EXPECT_EQ(exact::exp(-0x1.62590a898e867p+9), 0x0.bdcc5d0f6937ap-1022);
+  EXPECT_EQ(exact::exp(-0x1.6268d2be82e96p+9), 0x0.a7c826c825a89p-1022);
+  EXPECT_EQ(exact::exp(-0x1.626a199b455d6p+9), 0x0.a61dd4e211b38p-1022);
+  EXPECT_EQ(exact::exp(-0x1.625a5154c872fp+9), 0x0.bbea33bface9ap-1022);
+  EXPECT_EQ(exact::exp(-0x1.624e4c511e3a4p+9), 0x0.ce6a699cf0389p-1022);
+  EXPECT_EQ(exact::exp(-0x1.6244eeed1de2ep+9), 0x0.de15701c6592ap-1022);
+  EXPECT_EQ(exact::log(0x1.f672d0f9d91c5p+0), 0x1.593fe878e42p-1);
+  EXPECT_EQ(exact::log(0x1.3591f6787bcbbp+0), 0x1.8522908c7e002p-3);
+  EXPECT_EQ(exact::log(0x1.4a5fe3270819ap-1), -0x1.c09ca7371f401p-2);
+  EXPECT_EQ(exact::log(0x1.6b9bf153d9b48p+0), 0x1.6752e056e14p-2);
+  EXPECT_EQ(exact::log(0x1.176a74c37c343p+0), 0x1.667f429f8307fp-4);
+  EXPECT_EQ(exact::log(0x1.18e52fa7baf53p+0), 0x1.7c2079fb7445dp-4);
+  EXPECT_EQ(exact::log(0x1.dfa299d53de7dp-1), -0x1.0b76da5b61cc6p-4);
+  EXPECT_EQ(exact::log1p(-0x1.e4e948bd454f4p-9), -0x1.e5cf7adcd99e8p-9);
+  EXPECT_EQ(exact::log1p(-0x1.1d04eac77f361p-7), -0x1.1e4418e34a279p-7);
+  EXPECT_EQ(exact::log1p(-0x1.06b66c250ba88p-10), -0x1.06d82526a65e3p-10);
+  EXPECT_EQ(exact::cos_of_turns(0x1.d3723f1e8f732p-4), 0x1.81eae667f0466p-1);
+  EXPECT_EQ(exact::cos_of_turns(0x1.bbd96b89235dap-3), 0x1.a9172581fda0cp-3);
+  EXPECT_EQ(exact::cos_of_turns(0x1.54911478d016fp-1), -0x1.0428fa0e4685fp-1);
+  EXPECT_EQ(exact::cos_of_turns(0x1.a0327104c1f11p-5), 0x1.e62257bee2c27p-1);
+  EXPECT_EQ(exact::pow(0x1.b097eb9a990d6p+1, 0x1.3p+0), 0x1.0fc6f7cc19f41p+2);
+  EXPECT_EQ(exact::pow(0x1.8fbfe9d8b023bp+2, 0x1.3p+0), 0x1.19cbbe930ead5p+3);
+  EXPECT_EQ(exact::pow(0x1.896c503ec97a6p+5, 0x1.3p+0), 0x1.985a9958073acp+6);
+  EXPECT_EQ(exact::pow(0x1.e6419c1ba291dp-1, 0x1.4cp+5), 0x1.e176bbaad28e5p-4);
+  EXPECT_EQ(exact::pow(0x1.f1c252c3e9eadp-1, 0x1.4cp+5), 0x1.3d9be942e7cep-2);
+  // Of subnormal results, those that the second double rounds down.
+  EXPECT_EQ(exact::exp(-0x1.627e4ece0d81cp+9), 0x0.8ddb4421e5457p-1022);
+  EXPECT_EQ(exact::exp(-0x1.62579cfc9babdp+9), 0x0.bfed6fb19cf4bp-1022);
+}
+
 TEST(ExactFunctions, AnswerWhatIsNotDefined) {
   EXPECT_TRUE(std::isnan(exact::exp(kNotANumber)));
   EXPECT_EQ(exact::exp(kPositiveInfinity), kPositiveInfinity);
