@@ -1,8 +1,10 @@
 #include "functions.hpp"
 
 #include <array>
+#include <bit>
 #include <cmath>
 #include <cstddef>
+#include <cstdint>
 #include <limits>
 
 namespace rubato {
@@ -133,16 +135,15 @@ struct Split {
   int exponent = 0;
 };
 
-// The mantissa from the square root of 1/2 to that of 2.
+// The mantissa from the square root of 1/2 to that of 2, of a normal number above 0; without a
+// branch, which would be taken every other time.
 Split split_of(double x) {
-  constexpr double kRootOfHalf = 0.70710678118654752;
-  Split split;
-  split.mantissa = std::frexp(x, &split.exponent);
-  if (split.mantissa < kRootOfHalf) {
-    split.mantissa *= 2;
-    --split.exponent;
-  }
-  return split;
+  constexpr auto kRootOfHalf = std::bit_cast<std::int64_t>(0.70710678118654752);
+  constexpr int kMantissa = 52;
+  const auto bits = std::bit_cast<std::int64_t>(x);
+  const std::int64_t exponent = (bits - kRootOfHalf) >> kMantissa;
+  return {std::bit_cast<double>(bits - exponent * (std::int64_t{1} << kMantissa)),
+          static_cast<int>(exponent)};
 }
 
 // The series of 2 artanh(s) - 2 s, s = (m - 1) / (m + 1) and |s| < 0.172.
@@ -161,7 +162,11 @@ double log_near_one(double mantissa) {
 
 // Of x + low, x above 0.
 Pair log_of(double x, double low = 0) {
-  const Split split = split_of(x);
+  // Times which a subnormal number is a normal one.
+  constexpr int kScale = 54;
+  const bool is_normal = x >= std::numeric_limits<double>::min();
+  Split split = split_of(is_normal ? x : std::ldexp(x, kScale));
+  if (!is_normal) split.exponent -= kScale;
   const Pair mantissa{split.mantissa, std::ldexp(low, -split.exponent)};
   const double near = log_near_one(split.mantissa);
   // One step of Newton: log(m) = y + log(1 + e), where e = m exp(-y) - 1 is below 2^-50.
