@@ -166,6 +166,12 @@ TEST(ExactFunctions, AreThoseOfTheCLibraryButForTheLastBit) {
   }
 }
 
+TEST(QuickFunctions, KeepNaN) {
+  EXPECT_TRUE(std::isnan(quick::log(kNotANumber)));
+  EXPECT_TRUE(std::isnan(quick::log(-kNotANumber)));
+  EXPECT_EQ(quick::log(1), 0);
+}
+
 TEST(QuickFunctions, KnowTheQuartersOfATurn) {
   for (const int turns : {0, -3, 5}) {
     const auto [cosine, sine] = quick::direction(turns + 0.25);

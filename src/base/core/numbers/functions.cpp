@@ -281,7 +281,8 @@ double quick::log(double x) {
   constexpr double kHigh = 0x1.62e42feep-1;
   constexpr double kLow = 0x1.a39ef35793c76p-33;
   const double exponent = split.exponent;
-  return exponent * kHigh + (log_near_one(split.mantissa) + exponent * kLow);
+  // The bits of what is not finite are no mantissa: it becomes NaN.
+  return exponent * kHigh + (log_near_one(split.mantissa) + exponent * kLow) + (x - x);
 }
 
 quick::Direction quick::direction(double turns) {

@@ -24,10 +24,10 @@ namespace exact {
 
 }  // namespace exact
 
-/// The same within two units in the last place, in a twentieth of the time.
+/// The same within two units in the last place, about as fast as the C library.
 namespace quick {
 
-/// Of a normal number above 0.
+/// Of a normal number above 0; NaN of NaN.
 [[nodiscard]] double log(double x);
 
 struct Direction {
