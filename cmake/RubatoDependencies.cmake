@@ -17,6 +17,12 @@ find_path(RUBATO_ISAL_INCLUDE_DIR isa-l/crc.h REQUIRED)
 # Headers alone: the one file that includes them compiles the parser, so that sanitizers and the fuzzer
 # see it.
 find_path(RUBATO_TOMLPLUSPLUS_INCLUDE_DIR toml++/toml.h REQUIRED)
+# D3, which draws the charts of `rubato report` (docs/adr/0064). It is read when a page is written, so that nothing but
+# that needs it.
+find_file(RUBATO_D3 d3.min.js PATHS /usr/share/javascript/d3 DOC "D3 3.5, as Debian's libjs-d3 has it")
+if(NOT RUBATO_D3)
+  set(RUBATO_D3 /usr/share/javascript/d3/d3.min.js)
+endif()
 if(RUBATO_TORCH)
   find_package(Torch REQUIRED)
   # Debian's libraries have the C++ ABI of today; some of PyTorch's own builds do not (docs/platforms.md).

@@ -28,8 +28,7 @@ Row keys_of(const Cell& cell, std::span<const std::size_t> keys) {
 // The columns of `kind`, behind the labels.
 Table table_of(const Answer& answer, AnswerTable kind, std::span<const Cell* const> cells,
                std::span<const std::size_t> keys) {
-  Table table;
-  table.keys = keys.size();
+  Table table{.keys = keys.size(), .kind = kind};
   table.rows.emplace_back();
   for (const std::size_t key : keys) table.rows.front().push_back(answer.columns[key]);
   for (const Cell* const cell : cells) table.rows.push_back(keys_of(*cell, keys));
@@ -88,7 +87,11 @@ void add_tables(AnswerDocument& document, const Design& design, const Answer& an
       std::ranges::all_of(cells, [](const Cell* cell) { return cell->is_baseline; });
   Table results = table_of(answer, AnswerTable::results, cells, keys);
   results.title = answer.conditions[condition] + (baseline ? ", the baseline" : "");
-  results.notes = {best_in_words(cells, keys), constant_in_words(answer, condition)};
+  const std::string best = best_in_words(cells, keys);
+  if (!best.empty() && !baseline) {
+    document.findings.push_back(fmt::format("{}: {}", answer.conditions[condition], best));
+  }
+  results.notes = {best, constant_in_words(answer, condition)};
   Table costs = table_of(answer, AnswerTable::costs, cells, keys);
   costs.title = results.title + ": what it took";
   costs.notes = {off_budget_in_words(design, cells, keys)};

@@ -54,7 +54,7 @@ std::string to_text(const AnswerDocument& document, LineWidth width) {
     for (const std::string& line : lines) text += wrapped_lines(line, width);
   };
   add(document.facts);
-  for (const auto& [title, alignment, keys, rows, notes] : document.tables) {
+  for (const auto& [title, alignment, keys, rows, notes, kind] : document.tables) {
     TextTable table(alignment, 2, keys);
     for (const std::vector<std::string>& row : rows) table.add(row);
     text += fmt::format("\n{}\n{}", fitted(title, width), table.text(width));

@@ -7,6 +7,7 @@
 
 #include <rubato/base/error.hpp>
 
+#include "recorded_experiment.hpp"
 #include "runs/experiment/answer/answer_document.hpp"
 #include "runs/experiment/answer/answer_files.hpp"
 #include "tensorboard_columns.hpp"
@@ -71,23 +72,8 @@ class Stage final : public PoolObserver {
   void on_tick() override { view_.on_tick(); }
 
  private:
-  // One that has ended, but whose results are none any more, is missing, with the reason.
   [[nodiscard]] RunResult result(std::size_t run) const {
-    const RunFiles& files = tasks_[run].files;
-    switch (state_of(files)) {
-      case RunState::ended:
-        try {
-          return read_result(files.folder, measures_[run]);
-        } catch (const Error& error) {
-          return {.end = RunEnd::missing, .reason = error.what()};
-        }
-      case RunState::failed:
-        return read_failure(files.failed);
-      case RunState::begun:
-      case RunState::absent:
-        break;
-    }
-    return {};
+    return result_of(tasks_[run].files, measures_[run]);
   }
 
   const ExperimentFolder& folder_;
@@ -100,13 +86,6 @@ class Stage final : public PoolObserver {
 
 bool is_stopped(const PoolOptions& options) {
   return options.stopping && options.stopping();
-}
-
-std::vector<std::string> taken_of(const std::vector<TuningAnswer>& tuning) {
-  std::vector<std::string> taken;
-  taken.reserve(tuning.size());
-  for (const TuningAnswer& tuned : tuning) taken.push_back(tuned.values[tuned.best].value);
-  return taken;
 }
 
 // False where it was stopped, or a run is missing.

@@ -88,6 +88,14 @@ RunState state_of(const RunFiles& files) {
   return begun && has_checkpoints(files.folder) ? RunState::begun : RunState::absent;
 }
 
+RunFiles files_of(const fs::path& folder, const std::string& run, bool tuning) {
+  const fs::path runs = folder / (tuning ? kTune : kRuns);
+  return {.folder = runs / run,
+          .config = runs / (run + ".toml"),
+          .log = runs / (run + ".log"),
+          .failed = runs / (run + ".failed")};
+}
+
 ExperimentFolder::ExperimentFolder(fs::path path) : path_(fs::absolute(path).lexically_normal()) {
   if (!path_.has_filename()) path_ = path_.parent_path();
   require_own(path_);
@@ -182,11 +190,7 @@ fs::path ExperimentFolder::runs() const {
 }
 
 RunFiles ExperimentFolder::files_of(const PlannedRun& run, bool tuning) const {
-  const fs::path folder = path_ / (tuning ? kTune : kRuns);
-  return {.folder = folder / run.name,
-          .config = folder / (run.name + ".toml"),
-          .log = folder / (run.name + ".log"),
-          .failed = folder / (run.name + ".failed")};
+  return rubato::files_of(path_, run.name, tuning);
 }
 
 std::string ExperimentFolder::config_text(const PlannedRun& run) const {

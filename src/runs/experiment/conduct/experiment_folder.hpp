@@ -31,6 +31,9 @@ enum class RunState {
   failed,  ///< it said why
 };
 [[nodiscard]] RunState state_of(const RunFiles& files);
+/// Of a run of the experiment in `folder`, or of one of those that tune.
+[[nodiscard]] RunFiles files_of(const std::filesystem::path& folder, const std::string& run,
+                                bool tuning);
 
 /// The folder of an experiment. One process at a time works in it, its runs included.
 ///

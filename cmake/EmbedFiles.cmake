@@ -1,0 +1,26 @@
+# cmake -DOUT=FILE.cpp -DHEADER=... -DNAMESPACE=... "-DCONSTANTS=kName=FILE+FILE kOther=FILE" -P EmbedFiles.cmake
+#
+# Writes a C++ source that defines texts: each constant is what is in its files, one after the other. HEADER declares
+# them; one with a ":" in place of the "=" is the text behind it, not a file's.
+string(REPLACE " " ";" constants "${CONSTANTS}")
+set(source "// Made by cmake/EmbedFiles.cmake.\n#include \"${HEADER}\"\n\nnamespace ${NAMESPACE} {\n")
+foreach(constant IN LISTS constants)
+  string(REGEX MATCH "^([A-Za-z0-9]+)([=:])(.*)$" matched "${constant}")
+  set(name "${CMAKE_MATCH_1}")
+  set(kind "${CMAKE_MATCH_2}")
+  set(text "${CMAKE_MATCH_3}")
+  if(kind STREQUAL "=")
+    string(REPLACE "+" ";" files "${text}")
+    set(text "")
+    foreach(file IN LISTS files)
+      file(READ "${file}" content)
+      string(APPEND text "${content}")
+    endforeach()
+  endif()
+  if(text MATCHES "\\)~~~\"")
+    message(FATAL_ERROR "${constant}: has the end of a raw string in it")
+  endif()
+  string(APPEND source "\nconst std::string_view ${name} = R\"~~~(${text})~~~\";\n")
+endforeach()
+string(APPEND source "\n}  // namespace ${NAMESPACE}\n")
+file(WRITE "${OUT}" "${source}")

@@ -1,0 +1,193 @@
+#include <algorithm>
+#include <cstddef>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include "experiment_page.hpp"
+#include "runs/experiment/answer/answer_columns.hpp"
+#include "runs/page/thinned/buckets_json.hpp"
+
+namespace rubato::page {
+
+namespace {
+
+using Json = nlohmann::ordered_json;
+using Cell = Answer::Cell;
+
+constexpr const char* kValue = "value";
+// Of all runs together, and of one.
+constexpr std::size_t kCurvePoints = 16'000;
+constexpr std::size_t kMostCurvePoints = 100;
+
+// Accuracies are shares in results, and percent in answers.
+double factor_of(const Answer& answer) {
+  return answer.is_accuracy ? 100 : 1;
+}
+
+std::string unit_of(const Answer& answer) {
+  return answer.is_accuracy ? "%" : "";
+}
+
+// The labels that tell the cells of a condition apart.
+std::string label_of(const Answer& answer, const Cell& cell) {
+  std::vector<std::string> labels;
+  for (std::size_t i = 0; i < cell.labels.size(); ++i) {
+    if (!is_condition(answer.columns[i])) labels.push_back(cell.labels[i]);
+  }
+  return fmt::to_string(fmt::join(labels, " "));
+}
+
+Json run_json(const Answer& answer, const Answer::Run& run) {
+  Buckets curve(
+      std::clamp<std::size_t>(kCurvePoints / answer.runs.size() / 2 * 2, 2, kMostCurvePoints));
+  for (const auto& [point, value] : run.result.curve) {
+    Position at;
+    at[Axis::steps] = static_cast<double>(point.steps);
+    at[Axis::samples] = static_cast<double>(point.samples);
+    at[Axis::hours] = point.hours.value_or(0);
+    at[Axis::money] = point.money.value_or(0);
+    curve.begin_step(at);
+    if (value) curve.add(kValue, *value);
+  }
+  return {{"name", fmt::format("seed {}", run.seed)},
+          {"epochs",
+           {{"width", curve.width()},
+            {"axes", axes_json(curve)},
+            {"numbers", {{kValue, numbers_json(curve, kValue, factor_of(answer))}}}}}};
+}
+
+// What the table of results says of a cell, under that name of its column.
+std::string words_of(const std::vector<AnswerColumn<Cell>>& columns, const std::string& name,
+                     const Cell& cell) {
+  return std::ranges::find(columns, name, &AnswerColumn<Cell>::name)->words(cell);
+}
+
+// The finals of the seeds behind a mean.
+Json finals_of(const Answer& answer, const Cell& cell) {
+  Json finals = Json::array();
+  for (const std::size_t member : cell.members) {
+    const auto& final_value = answer.runs[member].result.final_value;
+    if (final_value) finals.push_back(chart_number(factor_of(answer) * *final_value));
+  }
+  return finals;
+}
+
+Json interval(std::string label, const std::optional<Estimate>& estimate, std::string text,
+              std::string verdict) {
+  Json row{{"label", std::move(label)}, {"text", std::move(text)}, {"verdict", std::move(verdict)}};
+  if (estimate) {
+    row["mean"] = chart_number(estimate->mean);
+    if (estimate->half_width) row["half"] = chart_number(*estimate->half_width);
+  }
+  return row;
+}
+
+std::vector<const Cell*> cells_of(const Answer& answer, std::size_t condition) {
+  std::vector<const Cell*> cells;
+  for (const Cell& cell : answer.cells) {
+    if (cell.condition == condition) cells.push_back(&cell);
+  }
+  return cells;
+}
+
+bool is_baseline(std::span<const Cell* const> cells) {
+  return std::ranges::all_of(cells, [](const Cell* cell) { return cell->is_baseline; });
+}
+
+// Of each condition but that of the baseline alone.
+Json values_section(const Answer& answer, const std::vector<AnswerColumn<Cell>>& columns) {
+  Json section{{"title", "Results with their intervals"}, {"figures", Json::array()}};
+  for (std::size_t i = 0; i < answer.conditions.size(); ++i) {
+    const std::vector<const Cell*> cells = cells_of(answer, i);
+    if (is_baseline(cells) && answer.conditions.size() > 1) continue;
+    Json figure{{"type", "intervals"},
+                {"title", answer.conditions[i]},
+                {"unit", unit_of(answer)},
+                {"help", fmt::format("mean of the final {}, 95 % interval, and each seed",
+                                     answer.is_accuracy ? "test accuracies" : "test losses")},
+                {"rows", Json::array()}};
+    for (const Cell* const cell : cells) {
+      Json row = interval(label_of(answer, *cell), cell->value, words_of(columns, "mean", *cell),
+                          words_of(columns, "rank", *cell));
+      row["points"] = finals_of(answer, *cell);
+      figure["rows"].push_back(std::move(row));
+    }
+    section["figures"].push_back(std::move(figure));
+  }
+  return section;
+}
+
+Json differences_section(const Answer& answer, const std::vector<AnswerColumn<Cell>>& columns) {
+  Json section{{"title", "Differences to the baseline"}, {"figures", Json::array()}};
+  for (std::size_t i = 0; i < answer.conditions.size(); ++i) {
+    Json figure{{"type", "intervals"},
+                {"title", answer.conditions[i]},
+                {"unit", answer.is_accuracy ? "points" : ""},
+                {"help",
+                 "seed by seed, with the 95 % interval; the verdict is after Holm's "
+                 "correction"},
+                {"zero", true},
+                {"rows", Json::array()}};
+    for (const Cell* const cell : cells_of(answer, i)) {
+      if (!cell->to_baseline) continue;
+      figure["rows"].push_back(interval(label_of(answer, *cell), cell->to_baseline->difference,
+                                        words_of(columns, "difference", *cell),
+                                        words_of(columns, "verdict", *cell)));
+    }
+    if (!figure["rows"].empty()) section["figures"].push_back(std::move(figure));
+  }
+  return section;
+}
+
+bool has_curve(const Answer& answer, const Cell& cell) {
+  return std::ranges::any_of(
+      cell.members, [&](std::size_t member) { return !answer.runs[member].result.curve.empty(); });
+}
+
+// A small figure for each cell, with the baseline behind it.
+Json curves_section(const Answer& answer) {
+  Json section{{"title", "Learning curves"}, {"figures", Json::array()}};
+  for (std::size_t i = 0; i < answer.conditions.size(); ++i) {
+    for (const Cell* const cell : cells_of(answer, i)) {
+      if (!has_curve(answer, *cell)) continue;
+      Json context = Json::array();
+      for (const Cell& other : answer.cells) {
+        if (!other.is_baseline || other.setting != cell->setting || cell->is_baseline) continue;
+        for (const std::size_t member : other.members) context.push_back(member);
+      }
+      section["figures"].push_back(
+          {{"type", "lines"},
+           {"title", label_of(answer, *cell)},
+           {"group", answer.conditions[i]},
+           {"unit", unit_of(answer)},
+           {"small", true},
+           {"runs", cell->members},
+           {"context", std::move(context)},
+           {"curves",
+            {{{"of", "epochs"},
+              {"key", kValue},
+              {"label", answer.is_accuracy ? "test accuracy" : "test loss"}}}}});
+    }
+  }
+  return section;
+}
+
+}  // namespace
+
+Json charts_of(const Answer& answer) {
+  const std::vector<AnswerColumn<Cell>> columns = cell_columns(answer);
+  Json json{{"axes", axis_rows_json()}, {"runs", Json::array()}, {"sections", Json::array()}};
+  for (const Answer::Run& run : answer.runs) json["runs"].push_back(run_json(answer, run));
+  for (Json section : {values_section(answer, columns), differences_section(answer, columns),
+                       curves_section(answer)}) {
+    if (!section["figures"].empty()) json["sections"].push_back(std::move(section));
+  }
+  return json;
+}
+
+}  // namespace rubato::page

@@ -1,0 +1,102 @@
+#include "experiment_page.hpp"
+
+#include <algorithm>
+#include <filesystem>
+#include <optional>
+#include <set>
+#include <utility>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include <rubato/base/error.hpp>
+
+#include "base/core/system/file.hpp"
+#include "base/state/sha256.hpp"
+#include "runs/experiment/answer/answer_document.hpp"
+#include "runs/experiment/conduct/experiment_folder.hpp"
+#include "runs/page/html/html.hpp"
+#include "runs/page/recorded/summary_rows.hpp"
+
+namespace rubato::page {
+
+namespace {
+
+namespace fs = std::filesystem;
+
+// More tables would hide what comes behind them.
+constexpr std::size_t kMostOpenTables = 4;
+
+std::string tables_of(const AnswerDocument& document, AnswerTable kind) {
+  std::string html;
+  for (const AnswerDocument::Table& one : document.tables) {
+    if (one.kind == kind) html += table(one);
+  }
+  return html;
+}
+
+std::string foldable(std::string_view heading, const std::string& html) {
+  return fmt::format("<details><summary>{}</summary>\n{}</details>\n", escaped(heading), html);
+}
+
+std::string answer_html(const AnswerDocument& document) {
+  std::string html = list(document.findings);
+  html += tables_of(document, AnswerTable::none);
+  const auto results =
+      std::ranges::count(document.tables, AnswerTable::results, &AnswerDocument::Table::kind);
+  const std::string tables = tables_of(document, AnswerTable::results);
+  html += std::cmp_greater(results, kMostOpenTables) ? foldable("The results of each trace", tables)
+                                                     : tables;
+  html += "<h2>What was compared</h2>\n" + list(document.facts);
+  if (!document.notes.empty()) html += "<h2>Runs to know of</h2>\n" + list(document.notes);
+  return html + paragraph(document.limits);
+}
+
+// What the first run that has ended was computed with, and the hashes of what all are made of.
+std::string made_with(const RecordedExperiment& experiment, const fs::path& folder) {
+  Rows rows;
+  for (const Answer::Run& run : experiment.answer.runs) {
+    const fs::path file = files_of(folder, run.name, false).folder / "summary.json";
+    std::error_code ignored;
+    if (!fs::exists(file, ignored)) continue;
+    const auto summary = nlohmann::json::parse(read_file(file), nullptr, false);
+    for (auto& row : summary_rows(summary)) {
+      if (row.first == "engine" || row.first == "kernels" || row.first == "versions") {
+        rows.push_back(std::move(row));
+      }
+    }
+    break;
+  }
+  std::set<fs::path> files{folder / kDesignFile};
+  std::error_code error;
+  for (const auto& entry : fs::directory_iterator(folder / "traces", error)) {
+    if (entry.is_regular_file()) files.insert(entry.path());
+  }
+  for (const fs::path& file : files) {
+    rows.emplace_back(fmt::format("SHA-256 of {}", file.lexically_relative(folder).string()),
+                      Sha256::hex_of_file(file));
+  }
+  return facts_table("What it was computed with", rows);
+}
+
+}  // namespace
+
+Document document_of_experiment(const RecordedExperiment& experiment, const std::string& folder) {
+  const AnswerDocument answer =
+      document_of(experiment.design, experiment.answer, experiment.tuning);
+  Document document{.title = "rubato: " + folder,
+                    .answer = answer_html(answer),
+                    .charts = charts_of(experiment.answer)};
+  document.end = "<h2>What it took</h2>\n" +
+                 foldable("Steps, samples and more", tables_of(answer, AnswerTable::costs));
+  document.end += "<h2>How to reproduce it</h2>\n";
+  document.end += fmt::format("<pre tabindex=\"0\">rubato compare --config {}</pre>\n",
+                              escaped((fs::path(folder) / kDesignFile).string()));
+  document.end += made_with(experiment, folder);
+  document.end += folded(kDesignFile, read_file(fs::path(folder) / kDesignFile));
+  document.end +=
+      paragraph(fmt::format("rubato report {}/runs/NAME makes a page of one of its runs.", folder));
+  return document;
+}
+
+}  // namespace rubato::page

@@ -1,0 +1,113 @@
+#include "figures.hpp"
+
+#include <algorithm>
+#include <set>
+
+#include "runs/report/report_schemas.hpp"
+
+namespace rubato::page {
+
+namespace {
+
+// Figures for names that only a run knows: at most so many of each kind.
+constexpr std::size_t kMostOfOwnNames = 24;
+
+// All that could be shown.
+std::vector<FigureSection> all_figures() {
+  constexpr auto kSteps = CurveOf::steps;
+  constexpr auto kEpochs = CurveOf::epochs;
+  const std::vector<std::string_view> losses{kFault, kRestart, kFewerCores};
+  return {
+      {"Learning",
+       {{.title = "Loss",
+         .curves = {{kSteps, "loss", "training, each step"}, {kEpochs, "test_loss", "test"}},
+         .marks = {kDiverged}},
+        {.title = "Test accuracy",
+         .curves = {{kEpochs, "test_accuracy", "accuracy"},
+                    {kEpochs, "test_top_k_accuracy", "top-k accuracy"}}},
+        {.title = "Mean squared error", .curves = {{kEpochs, "test_mse"}}},
+        {.title = "Perplexity", .curves = {{kEpochs, "test_perplexity"}}}}},
+      {"Batch and cores",
+       {{.title = "Batch size", .curves = {{kSteps, "batch"}}, .is_size = true, .marks = losses},
+        {.title = "Cores",
+         .curves = {{kSteps, "cores"}},
+         .is_size = true,
+         .marks = {kFault, kRestart, kFewerCores, kHosts}}}},
+      {"Rate, gain and noise",
+       {{.title = "Learning rate", .curves = {{kSteps, "lr"}}},
+        {.title = "Gain",
+         .curves = {{kSteps, "gain", "of the rule"}, {kSteps, "measured_gain", "as of AdaScale"}}},
+        {.title = "Gradient noise scale", .curves = {{kSteps, "noise_scale"}}},
+        {.title = "Gradient norm", .curves = {{kSteps, "gradient_norm"}}},
+        {.title = "Loss scale", .curves = {{kSteps, "loss_scale"}}}}},
+      {"Where the time went",
+       {{.title = "Time of a step",
+         .curves = {{kSteps, "seconds.wall"}},
+         .marks = {kFault, kRestart, kCheckpoint}}}}};
+}
+
+// Curves under names of the runs' own: what stands before the name, and what figures are called.
+struct OwnNames {
+  CurveOf of;
+  std::string_view prefix;
+  std::string_view title;
+};
+constexpr std::array<OwnNames, 4> kOwnNames{
+    {{CurveOf::steps, "decision.", "Batch policy: "},
+     {CurveOf::steps, "metrics.", "Own metric: "},
+     {CurveOf::epochs, "metrics.", "Own metric of epochs: "},
+     {CurveOf::steps, "monitor.", "Norm: "}}};
+
+FigureSection own_figures(std::span<const RecordedRun> runs) {
+  FigureSection section{.title = "Other numbers"};
+  for (const auto& [of, prefix, title] : kOwnNames) {
+    std::set<std::string> names;
+    for (const RecordedRun& run : runs) {
+      for (const std::string& name : numbers_of(run, {.of = of}).names()) {
+        if (name.starts_with(prefix) && names.size() < kMostOfOwnNames) names.insert(name);
+      }
+    }
+    for (const std::string& name : names) {
+      section.figures.push_back(
+          {.title = std::string(title) + name.substr(prefix.size()), .curves = {{of, name}}});
+    }
+  }
+  return section;
+}
+
+void describe(LineFigure& figure, const std::vector<RecordInfo>& records) {
+  const Curve& first = figure.curves.front();
+  const std::string_view record = first.of == CurveOf::steps ? "step" : "epoch";
+  const auto info = std::ranges::find(records, record, &RecordInfo::name);
+  for (const ColumnInfo& column : info->columns) {
+    if (json_path(column) != first.path) continue;
+    figure.help = column.help;
+    figure.unit = column.unit;
+    if (column.unit == kShareUnit) {
+      figure.unit = "%";
+      figure.factor = 100;
+    }
+  }
+}
+
+}  // namespace
+
+std::vector<FigureSection> line_figures(std::span<const RecordedRun> runs) {
+  const std::vector<RecordInfo> records = record_infos();
+  std::vector<FigureSection> sections = all_figures();
+  sections.push_back(own_figures(runs));
+  const auto is_missing = [&](const Curve& curve) {
+    return std::ranges::none_of(
+        runs, [&](const RecordedRun& run) { return numbers_of(run, curve).has(curve.path); });
+  };
+  for (FigureSection& section : sections) {
+    for (LineFigure& figure : section.figures) {
+      std::erase_if(figure.curves, is_missing);
+      if (!figure.curves.empty()) describe(figure, records);
+    }
+    std::erase_if(section.figures, [](const LineFigure& figure) { return figure.curves.empty(); });
+  }
+  return sections;
+}
+
+}  // namespace rubato::page

@@ -1,0 +1,209 @@
+#include <algorithm>
+#include <fstream>
+#include <iterator>
+#include <optional>
+#include <string>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include <rubato/base/error.hpp>
+
+#include "recorded_run.hpp"
+#include "runs/report/report_schemas.hpp"
+
+namespace rubato::page {
+
+namespace {
+
+using Line = nlohmann::json;
+
+// A column of the schema that is a number, or several by name.
+struct NumberColumn {
+  std::string object;
+  std::string key;
+  // "seconds.wall"; of several what stands before their names, "decision.".
+  std::string path;
+  bool several = false;
+};
+
+std::vector<NumberColumn> number_columns(std::string_view record) {
+  std::vector<NumberColumn> columns;
+  for (const RecordInfo& info : record_infos()) {
+    if (info.name != record) continue;
+    for (const ColumnInfo& column : info.columns) {
+      const bool several = column.type == ColumnType::numbers;
+      if (!several && column.type != ColumnType::whole && column.type != ColumnType::real) continue;
+      std::string path = json_path(column);
+      if (several) path.pop_back();
+      columns.push_back({column.object, column.json_key(), std::move(path), several});
+    }
+  }
+  return columns;
+}
+
+// What is at `key` in an object; null where it is none, or has no such key.
+const Line& at(const Line& json, const std::string& key) {
+  static const Line kNull;
+  if (!json.is_object()) return kNull;
+  const auto found = json.find(key);
+  return found == json.end() ? kNull : *found;
+}
+
+double number_or_zero(const Line& json) {
+  return json.is_number() ? json.get<double>() : 0;
+}
+
+class MetricsReader {
+ public:
+  MetricsReader(const std::vector<std::int64_t>& checkpoints, RecordedRun& run)
+      : run_(run), checkpoints_(checkpoints) {}
+
+  void take(const Line& line) {
+    const Line& kind = at(line, "kind");
+    if (kind == "step") take_step(line);
+    if (kind == "epoch") take_epoch(line);
+    if (kind == "fault") take_fault(line);
+    if (kind == "monitor") take_monitor(line);
+    if (kind == "own") take_own(line);
+  }
+
+ private:
+  void take_numbers(const std::vector<NumberColumn>& columns, const Line& line, Buckets& to) {
+    for (const auto& [object, key, path, several] : columns) {
+      const Line& value = at(object.empty() ? line : at(line, object), key);
+      if (value.is_number()) to.add(path, value.get<double>());
+      if (!several || !value.is_object()) continue;
+      for (const auto& [name, number] : value.items()) {
+        if (number.is_number()) to.add(path + name, number.get<double>());
+      }
+    }
+  }
+
+  void mark(std::string_view kind, std::string text = {}) {
+    run_.add_mark({kind, step_, std::move(text), run_.last});
+  }
+
+  void take_step(const Line& line) {
+    // People count from 1.
+    step_ = static_cast<std::int64_t>(number_or_zero(at(line, "step"))) + 1;
+    const Line& seconds = at(line, "seconds");
+    const Line& clock = at(line, "clock");
+    const double cores = number_or_zero(at(line, "cores"));
+    const double restarts_before = number_or_zero(at(run_.clock, "restarts"));
+
+    run_.last[Axis::steps] = static_cast<double>(step_);
+    run_.last[Axis::samples] += number_or_zero(at(line, "batch"));
+    run_.last[Axis::seconds] += number_or_zero(at(seconds, "wall"));
+    if (clock.is_object()) {
+      run_.has_clock = true;
+      run_.clock = clock;
+      run_.last[Axis::hours] = number_or_zero(at(clock, "hours"));
+      run_.last[Axis::money] = number_or_zero(at(clock, "money"));
+    }
+    run_.steps.begin_step(run_.last);
+    take_numbers(step_columns_, line, run_.steps);
+    for (const auto& [name, value] : std::exchange(pending_, {})) run_.steps.add(name, value);
+    take_substeps(at(line, "substeps"));
+    run_.times.data += number_or_zero(at(seconds, "data"));
+    run_.times.compute += number_or_zero(at(seconds, "compute"));
+    run_.times.reduce += number_or_zero(at(seconds, "reduce"));
+    run_.times.update += number_or_zero(at(seconds, "update"));
+    run_.times.wall += number_or_zero(at(seconds, "wall"));
+
+    for (std::string& fault : std::exchange(faults_, {})) mark(kFault, std::move(fault));
+    if (number_or_zero(at(clock, "restarts")) > restarts_before) mark(kRestart);
+    if (cores < cores_) mark(kFewerCores, fmt::format("{} instead of {}", cores, cores_));
+    if (at(line, "applied") == false && at(line, "skipped") != true) mark(kDiverged);
+    if (std::ranges::binary_search(checkpoints_, step_)) mark(kCheckpoint);
+    for (Mark& known : run_.marks) {
+      if (known.kind == kHosts && known.step == step_) known.at = run_.last;
+    }
+    cores_ = cores;
+  }
+
+  void take_substeps(const Line& json) {
+    if (!json.is_array()) return;
+    substeps_.clear();
+    for (const Line& count : json) {
+      if (!count.is_number_integer()) return;
+      substeps_.push_back(count.get<std::int64_t>());
+    }
+    run_.substeps.add(substeps_);
+  }
+
+  void take_epoch(const Line& line) {
+    run_.epochs.begin_step(run_.last);
+    take_numbers(epoch_columns_, line, run_.epochs);
+    run_.times.test += number_or_zero(at(at(line, "seconds"), "test"));
+    run_.last_epoch = line;
+  }
+
+  // Before the line of its step.
+  void take_fault(const Line& line) {
+    faults_.push_back(fmt::format("core {} in its substep {}; the step was redone on {} cores",
+                                  number_or_zero(at(line, "core")),
+                                  number_or_zero(at(line, "substep")),
+                                  number_or_zero(at(line, "cores_left"))));
+  }
+
+  void take_monitor(const Line& line) {
+    const Line& tensor = at(line, "tensor");
+    const Line& of = at(line, "of");
+    const Line& norm = at(line, "norm");
+    if (!tensor.is_string() || !of.is_string() || !norm.is_number()) return;
+    pending_.emplace_back(
+        fmt::format("monitor.{} {}", tensor.get<std::string>(), of.get<std::string>()),
+        norm.get<double>());
+  }
+
+  // Behind the line of its step or epoch.
+  void take_own(const Line& line) {
+    Buckets& to = at(line, "epoch").is_null() ? run_.steps : run_.epochs;
+    const Line& metrics = at(line, "metrics");
+    if (!metrics.is_object()) return;
+    for (const auto& [name, number] : metrics.items()) {
+      if (number.is_number()) to.add("metrics." + name, number.get<double>());
+    }
+  }
+
+  RecordedRun& run_;
+  const std::vector<std::int64_t>& checkpoints_;
+  const std::vector<NumberColumn> step_columns_ = number_columns("step");
+  const std::vector<NumberColumn> epoch_columns_ = number_columns("epoch");
+  std::int64_t step_ = 0;
+  double cores_ = 0;
+  // Of the step whose line comes next.
+  std::vector<std::string> faults_;
+  std::vector<std::pair<std::string, double>> pending_;
+  std::vector<std::int64_t> substeps_;
+};
+
+}  // namespace
+
+void read_metrics(const std::filesystem::path& file, const std::vector<std::int64_t>& checkpoints,
+                  RecordedRun& run) {
+  std::ifstream lines(file);
+  if (!lines)
+    throw Error(fmt::format("{}: cannot read; accepted: a run that has begun", file.string()));
+  MetricsReader reader(checkpoints, run);
+  std::int64_t number = 0;
+  for (std::string text; std::getline(lines, text);) {
+    ++number;
+    // There may be a thousand for each step, and no chart has them.
+    if (text.find(R"("kind":"minibatch")") != std::string::npos) continue;
+    const Line line = Line::parse(text, nullptr, /*allow_exceptions=*/false);
+    if (!line.is_discarded()) {
+      reader.take(line);
+      continue;
+    }
+    run.warnings.push_back(
+        lines.eof() ? fmt::format("{}: the last line, {}, is half written and left out.",
+                                  file.string(), number)
+                    : fmt::format("{}: line {} is damaged; it and what is behind it are left out.",
+                                  file.string(), number));
+    return;
+  }
+}
+
+}  // namespace rubato::page

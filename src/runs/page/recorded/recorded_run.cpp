@@ -1,0 +1,112 @@
+#include "recorded_run.hpp"
+
+#include <algorithm>
+#include <charconv>
+#include <sstream>
+#include <system_error>
+
+#include <fmt/format.h>
+
+#include <rubato/base/error.hpp>
+#include <rubato/runs/run_folder.hpp>
+
+#include "base/core/system/file.hpp"
+#include "runs/config/file/configuration_entry.hpp"
+#include "runs/config/file/toml.hpp"
+
+namespace rubato::page {
+
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr const char* kConfigFile = "config.toml";
+constexpr const char* kMetricsFile = "metrics.jsonl";
+
+bool is_there(const fs::path& file) {
+  std::error_code ignored;
+  return fs::exists(file, ignored);
+}
+
+// Text as it is: a page needs no plug-in to show the name of its rule.
+void read_options(const fs::path& file, RecordedRun& run) {
+  if (!is_there(file)) return;
+  try {
+    run.configuration = configuration_text(file);
+    for (const TomlEntry& entry : parse_toml(run.configuration, file.string())) {
+      run.options.emplace(entry.key, entry.value);
+    }
+  } catch (const Error& error) {
+    run.warnings.push_back(fmt::format("The configuration cannot be read: {}.", error.what()));
+  }
+}
+
+std::vector<std::int64_t> checkpoints_of(const fs::path& folder) {
+  std::vector<std::int64_t> steps;
+  for (const fs::path& file : CheckpointFolder(folder / "checkpoints", 1).files()) {
+    if (const auto count = CheckpointFolder::steps_of(file)) steps.push_back(*count);
+  }
+  std::ranges::sort(steps);
+  return steps;
+}
+
+void read_summary(const fs::path& file, RecordedRun& run) {
+  if (!is_there(file)) return;
+  run.summary = nlohmann::json::parse(read_file(file), nullptr, /*allow_exceptions=*/false);
+  if (run.summary.is_object()) return;
+  run.summary = nullptr;
+  run.warnings.push_back(fmt::format("{} cannot be read.", file.string()));
+}
+
+// "2026-11-24T03:36:09Z after 20 steps, ..."
+void take_hosts_line(const std::string& line, RecordedRun& run) {
+  if (line.empty()) return;
+  run.hosts.push_back(line);
+  constexpr std::string_view kAfter = " after ";
+  const std::size_t at = line.find(kAfter);
+  if (at == std::string::npos) return;
+  Mark mark{.kind = kHosts, .text = line};
+  const char* const begin = line.data() + at + kAfter.size();
+  if (std::from_chars(begin, line.data() + line.size(), mark.step).ec == std::errc()) {
+    run.add_mark(std::move(mark));
+  }
+}
+
+void read_hosts(const fs::path& file, RecordedRun& run) {
+  if (!is_there(file)) return;
+  std::istringstream lines(read_file(file));
+  for (std::string line; std::getline(lines, line);) take_hosts_line(line, run);
+}
+
+}  // namespace
+
+void RecordedRun::add_mark(Mark mark) {
+  const auto kind = static_cast<std::size_t>(std::ranges::find(kMarks, mark.kind) - kMarks.begin());
+  if (++mark_counts.at(kind) <= kMostMarks) marks.push_back(std::move(mark));
+}
+
+bool is_run(const fs::path& folder) {
+  return is_there(folder / kConfigFile) || is_there(folder / kMetricsFile);
+}
+
+RecordedRun read_run(const std::string& name, std::size_t columns) {
+  const fs::path folder(name);
+  if (!is_run(folder)) {
+    throw Error(fmt::format(
+        "{}: {}; accepted: the folder of a run, with its {} and {}, or of an experiment", name,
+        is_there(folder) ? "is no folder of a run" : "no such folder", kConfigFile, kMetricsFile));
+  }
+  RecordedRun run(name, columns);
+  read_options(folder / kConfigFile, run);
+  read_summary(folder / "summary.json", run);
+  read_hosts(folder / "hosts.log", run);
+  read_metrics(folder / kMetricsFile, checkpoints_of(folder), run);
+  if (is_there(folder / "moved.txt")) {
+    run.warnings.push_back(
+        fmt::format("The run went on in another folder: {}", read_file(folder / "moved.txt")));
+  }
+  std::ranges::stable_sort(run.marks, {}, &Mark::step);
+  return run;
+}
+
+}  // namespace rubato::page

@@ -1,0 +1,132 @@
+#include "run_facts.hpp"
+
+#include <algorithm>
+#include <string_view>
+
+#include <fmt/format.h>
+
+#include "runs/experiment/answer/answer_columns.hpp"
+
+namespace rubato::page {
+
+namespace {
+
+const nlohmann::json* found_in(const nlohmann::json& json, const std::string& key) {
+  if (!json.is_object()) return nullptr;
+  const auto found = json.find(key);
+  return found == json.end() || found->is_null() || !found->is_primitive() ? nullptr : &*found;
+}
+
+std::optional<double> number_in(const nlohmann::json& json, const std::string& key) {
+  const nlohmann::json* const found = found_in(json, key);
+  return found != nullptr && found->is_number() ? std::optional(found->get<double>())
+                                                : std::nullopt;
+}
+
+// Of the option that stands at the place of the name.
+template <const char* name>
+std::string option(const RecordedRun& run) {
+  return option_of(run, name);
+}
+
+std::string percent(std::optional<double> share) {
+  return share ? value_in_words(100 * *share, /*is_accuracy=*/true) : std::string();
+}
+
+// A counter of the summary, or how far the metrics have come.
+template <const char* name, Axis axis>
+std::string amount(const RecordedRun& run) {
+  const double value = number_in(run.summary, name).value_or(run.last[axis]);
+  return fmt::format("{:.0f}", value);
+}
+
+template <Axis axis>
+std::string modelled(const RecordedRun& run) {
+  return run.has_clock && run.last[axis] > 0 ? amount_in_words(run.last[axis]) : std::string();
+}
+
+constexpr char kModel[] = "model";
+constexpr char kData[] = "data";
+constexpr char kTrace[] = "trace";
+constexpr char kRule[] = "rule";
+constexpr char kBatch[] = "batch";
+constexpr char kOptimizer[] = "optimizer";
+constexpr char kRate[] = "lr";
+constexpr char kSeed[] = "seed";
+constexpr char kSteps[] = "steps";
+constexpr char kSamples[] = "samples";
+
+}  // namespace
+
+std::string option_of(const RecordedRun& run, const std::string& option) {
+  if (const nlohmann::json* const said = found_in(run.summary, option)) {
+    return said->is_string() ? said->get<std::string>() : said->dump();
+  }
+  const auto found = run.options.find(option);
+  return found == run.options.end() ? std::string() : found->second;
+}
+
+std::optional<double> final_value(const RecordedRun& run, const std::string& test) {
+  const auto ended = number_in(run.summary, "final_" + test);
+  return ended || run.summary.is_object() ? ended : number_in(run.last_epoch, test);
+}
+
+std::optional<double> best_accuracy(const RecordedRun& run) {
+  if (const auto best = number_in(run.summary, "best_test_accuracy")) return best;
+  std::optional<double> best;
+  for (const Buckets::Bucket& epochs : run.epochs.buckets()) {
+    const Buckets::Range range = run.epochs.range_of(epochs, "test_accuracy");
+    if (range.count > 0) best = std::max(best.value_or(0), range.high);
+  }
+  return best;
+}
+
+std::string end_of(const RecordedRun& run) {
+  const bool diverged =
+      std::ranges::any_of(run.marks, [](const Mark& mark) { return mark.kind == kDiverged; });
+  if (!run.summary.is_object()) return diverged ? "diverged" : "not ended";
+  if (const nlohmann::json* const stopped = found_in(run.summary, "stopped")) {
+    return stopped->is_string() ? stopped->get<std::string>() : stopped->dump();
+  }
+  return diverged ? "diverged" : "complete";
+}
+
+const std::vector<RunFact>& run_facts() {
+  static const std::vector<RunFact> facts{
+      {.heading = "model", .value = option<kModel>, .is_option = true},
+      {.heading = "data", .value = option<kData>, .is_option = true},
+      {.heading = "trace", .value = option<kTrace>, .is_option = true},
+      {.heading = "rule", .value = option<kRule>, .is_option = true},
+      {.heading = "batch policy", .value = option<kBatch>, .is_option = true},
+      {.heading = "optimizer", .value = option<kOptimizer>, .is_option = true},
+      {.heading = "learning rate", .value = option<kRate>, .is_option = true},
+      {.heading = "seed", .value = option<kSeed>, .is_option = true},
+      {.heading = "test accuracy %",
+       .value = [](const RecordedRun& run) { return percent(final_value(run, "test_accuracy")); },
+       .is_number = true},
+      {.heading = "best %",
+       .value = [](const RecordedRun& run) { return percent(best_accuracy(run)); },
+       .is_number = true},
+      {.heading = "test loss",
+       .value =
+           [](const RecordedRun& run) {
+             const auto loss = final_value(run, "test_loss");
+             return loss ? value_in_words(*loss, /*is_accuracy=*/false) : std::string();
+           },
+       .is_number = true},
+      {.heading = "steps", .value = amount<kSteps, Axis::steps>, .is_number = true},
+      {.heading = "samples", .value = amount<kSamples, Axis::samples>, .is_number = true},
+      {.heading = "seconds",
+       .value =
+           [](const RecordedRun& run) {
+             return amount_in_words(
+                 number_in(run.summary, "wall_seconds").value_or(run.last[Axis::seconds]));
+           },
+       .is_number = true},
+      {.heading = "modelled hours", .value = modelled<Axis::hours>, .is_number = true},
+      {.heading = "money", .value = modelled<Axis::money>, .is_number = true},
+      {.heading = "end", .value = end_of}};
+  return facts;
+}
+
+}  // namespace rubato::page

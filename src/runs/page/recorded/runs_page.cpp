@@ -1,0 +1,188 @@
+#include "runs_page.hpp"
+
+#include <algorithm>
+#include <filesystem>
+#include <system_error>
+#include <utility>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include "base/state/sha256.hpp"
+#include "run_charts.hpp"
+#include "run_facts.hpp"
+#include "runs/experiment/answer/answer_columns.hpp"
+#include "runs/page/html/html.hpp"
+#include "summary_rows.hpp"
+
+namespace rubato::page {
+
+namespace {
+
+// What the metrics alone cannot say of a run that has no summary.
+std::string ending_of(const RecordedRun& run) {
+  const std::string end = end_of(run);
+  if (end == "complete") return "Training came to its end as planned.";
+  if (end == "diverged") return "It diverged: a loss or a gradient was not finite.";
+  if (end == "not ended") {
+    return fmt::format(
+        "It has no summary: it was interrupted, or is still being trained. Its metrics reach step "
+        "{:.0f}.",
+        run.last[Axis::steps]);
+  }
+  return fmt::format("It ended early: {}.", end);
+}
+
+std::string sentence_of(const RecordedRun& run) {
+  std::string text =
+      fmt::format("Trained {} on {} with the rule {} under the trace {}: ", option_of(run, "model"),
+                  option_of(run, "data"), option_of(run, "rule"), option_of(run, "trace"));
+  if (const auto accuracy = final_value(run, "test_accuracy")) {
+    text += fmt::format("test accuracy {} %", value_in_words(100 * *accuracy, true));
+  } else if (const auto loss = final_value(run, "test_loss")) {
+    text += fmt::format("test loss {}", value_in_words(*loss, false));
+  } else {
+    text += "no evaluation";
+  }
+  return fmt::format("{} after {:.0f} steps and {:.0f} samples. {}", text, run.last[Axis::steps],
+                     run.last[Axis::samples], ending_of(run));
+}
+
+// The best by the last test accuracy, or the last test loss where there is none.
+std::string sentence_of(std::span<const RecordedRun> runs) {
+  const auto best_by = [&](const std::string& test, bool greater) {
+    const RecordedRun* best = nullptr;
+    for (const RecordedRun& run : runs) {
+      const auto value = final_value(run, test);
+      if (!value) continue;
+      const auto before = best == nullptr ? std::nullopt : final_value(*best, test);
+      if (!before || (greater ? *value > *before : *value < *before)) best = &run;
+    }
+    return best;
+  };
+  const auto ended =
+      std::ranges::count_if(runs, [](const RecordedRun& run) { return end_of(run) == "complete"; });
+  std::string text = fmt::format("{} runs, {} of them complete. ", runs.size(), ended);
+  if (const RecordedRun* const best = best_by("test_accuracy", true)) {
+    text +=
+        fmt::format("The highest final test accuracy is {} %, of {}.",
+                    value_in_words(100 * *final_value(*best, "test_accuracy"), true), best->name);
+  } else if (const RecordedRun* const least = best_by("test_loss", false)) {
+    text += fmt::format("The lowest final test loss is {}, of {}.",
+                        value_in_words(*final_value(*least, "test_loss"), false), least->name);
+  }
+  return text + " No test says whether they differ by more than chance; rubato compare does.";
+}
+
+std::string facts_of_one(const RecordedRun& run) {
+  Rows rows;
+  for (const RunFact& fact : run_facts()) {
+    std::string value = fact.value(run);
+    if (!value.empty()) rows.emplace_back(fact.heading, std::move(value));
+  }
+  return facts_table("The run", rows);
+}
+
+// What all runs have in common is said once, and what none has is left out.
+std::string facts_of_all(std::span<const RecordedRun> runs) {
+  AnswerDocument::Table table{.title = "The runs", .alignment = {Column::left}};
+  table.rows.push_back({"run"});
+  for (const RecordedRun& run : runs) table.rows.push_back({run.name});
+  std::vector<std::string> common;
+  for (const RunFact& fact : run_facts()) {
+    std::vector<std::string> values;
+    for (const RecordedRun& run : runs) values.push_back(fact.value(run));
+    const bool same = std::ranges::all_of(
+        values, [&](const std::string& value) { return value == values.front(); });
+    if (same && (fact.is_option || values.front().empty())) {
+      if (!values.front().empty()) {
+        common.push_back(fmt::format("{} {}", fact.heading, values.front()));
+      }
+      continue;
+    }
+    table.alignment.push_back(fact.is_number ? Column::right : Column::left);
+    table.rows.front().push_back(fact.heading);
+    for (std::size_t i = 0; i < values.size(); ++i) table.rows[i + 1].push_back(values[i]);
+  }
+  if (!common.empty()) {
+    table.notes.push_back(fmt::format("The same in all: {}.", fmt::join(common, ", ")));
+  }
+  return page::table(table);
+}
+
+std::string events_of(std::span<const RecordedRun> runs) {
+  constexpr std::size_t kMostRows = 400;
+  const bool named = runs.size() > 1;
+  AnswerDocument::Table table{.title = "Faults, restarts, checkpoints and hosts", .keys = 1};
+  table.alignment = {Column::right, Column::left, Column::left};
+  table.rows.push_back({"after step", "what", "details"});
+  if (named) {
+    table.alignment.push_back(Column::left);
+    table.rows.front().emplace_back("run");
+  }
+  std::int64_t all = 0;
+  for (const RecordedRun& run : runs) {
+    for (const std::int64_t count : run.mark_counts) all += count;
+    for (const Mark& mark : run.marks) {
+      if (table.rows.size() > kMostRows) break;
+      table.rows.push_back({fmt::to_string(mark.step), std::string(mark.kind), mark.text});
+      if (named) table.rows.back().push_back(run.name);
+    }
+  }
+  if (all == 0) return {};
+  if (std::cmp_less(table.rows.size() - 1, all)) {
+    table.notes.push_back(fmt::format("These are {} of {}.", table.rows.size() - 1, all));
+  }
+  return "<h2>What happened</h2>\n" + page::table(table);
+}
+
+// Of the files by which a run is repeated.
+void add_hashes(const RecordedRun& run, Rows& rows) {
+  for (const char* name : {"config.toml", "trace.csv", "availability.csv", "given-model.pt",
+                           "given-loss.pt", "given-weights.pt"}) {
+    const std::filesystem::path file = std::filesystem::path(run.name) / name;
+    std::error_code ignored;
+    if (!std::filesystem::exists(file, ignored)) continue;
+    rows.emplace_back(fmt::format("SHA-256 of {}", name), Sha256::hex_of_file(file));
+  }
+}
+
+}  // namespace
+
+std::string reproduction_of(const RecordedRun& run) {
+  std::string html =
+      fmt::format("<pre tabindex=\"0\">rubato train --config {}</pre>\n",
+                  escaped((std::filesystem::path(run.name) / "config.toml").string()));
+  Rows rows = summary_rows(run.summary);
+  add_hashes(run, rows);
+  html += facts_table("What it was computed with, and what it came to", rows);
+  if (!run.configuration.empty()) html += folded("config.toml", run.configuration);
+  if (!run.hosts.empty()) {
+    html += folded("hosts.log", fmt::to_string(fmt::join(run.hosts, "\n")));
+  }
+  return html;
+}
+
+Document document_of_runs(std::span<const RecordedRun> runs) {
+  const bool one = runs.size() == 1;
+  Document document{.title = one ? "rubato: " + runs.front().name
+                                 : fmt::format("rubato: {} runs", runs.size())};
+  document.answer = paragraph(one ? sentence_of(runs.front()) : sentence_of(runs));
+  document.answer += one ? facts_of_one(runs.front()) : facts_of_all(runs);
+  std::vector<std::string> warnings;
+  for (const RecordedRun& run : runs) {
+    warnings.insert(warnings.end(), run.warnings.begin(), run.warnings.end());
+  }
+  document.answer += list(warnings);
+  document.charts = charts_of(runs);
+  document.end = events_of(runs) + "<h2>How to reproduce it</h2>\n";
+  for (const RecordedRun& run : runs) {
+    const std::string how = reproduction_of(run);
+    document.end +=
+        one ? how
+            : fmt::format("<details><summary>{}</summary>\n{}</details>\n", escaped(run.name), how);
+  }
+  return document;
+}
+
+}  // namespace rubato::page
