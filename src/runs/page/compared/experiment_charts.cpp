@@ -99,47 +99,51 @@ bool is_baseline(std::span<const Cell* const> cells) {
   return std::ranges::all_of(cells, [](const Cell* cell) { return cell->is_baseline; });
 }
 
-// Of each condition but that of the baseline alone.
-Json values_section(const Answer& answer, const std::vector<AnswerColumn<Cell>>& columns) {
-  Json section{{"title", "Results with their intervals"}, {"figures", Json::array()}};
-  for (std::size_t i = 0; i < answer.conditions.size(); ++i) {
-    const std::vector<const Cell*> cells = cells_of(answer, i);
-    if (is_baseline(cells) && answer.conditions.size() > 1) continue;
-    Json figure{{"type", "intervals"},
-                {"title", answer.conditions[i]},
-                {"unit", unit_of(answer)},
-                {"help", fmt::format("mean of the final {}, 95 % interval, and each seed",
-                                     answer.is_accuracy ? "test accuracies" : "test losses")},
-                {"rows", Json::array()}};
-    for (const Cell* const cell : cells) {
-      Json row = interval(label_of(answer, *cell), cell->value, words_of(columns, "mean", *cell),
-                          words_of(columns, "rank", *cell));
-      row["points"] = finals_of(answer, *cell);
-      figure["rows"].push_back(std::move(row));
-    }
-    section["figures"].push_back(std::move(figure));
-  }
-  return section;
+Json interval_figure(const char* title, const std::string& condition, std::string unit,
+                     std::string help) {
+  return {{"type", "intervals"},     {"title", title},          {"group", condition},
+          {"unit", std::move(unit)}, {"help", std::move(help)}, {"rows", Json::array()}};
 }
 
-Json differences_section(const Answer& answer, const std::vector<AnswerColumn<Cell>>& columns) {
-  Json section{{"title", "Differences to the baseline"}, {"figures", Json::array()}};
+Json values_figure(const Answer& answer, const std::vector<AnswerColumn<Cell>>& columns,
+                   std::size_t condition) {
+  Json figure = interval_figure(answer.is_accuracy ? "Final test accuracy" : "Final test loss",
+                                answer.conditions[condition], unit_of(answer),
+                                "mean, 95 % interval, each seed, and the verdict beside the best");
+  for (const Cell* const cell : cells_of(answer, condition)) {
+    Json row = interval(label_of(answer, *cell), cell->value, words_of(columns, "mean", *cell),
+                        words_of(columns, "rank", *cell));
+    row["points"] = finals_of(answer, *cell);
+    figure["rows"].push_back(std::move(row));
+  }
+  return figure;
+}
+
+Json differences_figure(const Answer& answer, const std::vector<AnswerColumn<Cell>>& columns,
+                        std::size_t condition) {
+  Json figure =
+      interval_figure("Difference to the baseline", answer.conditions[condition],
+                      answer.is_accuracy ? "points" : "",
+                      "seed by seed, 95 % interval, and the verdict after Holm's correction");
+  figure["zero"] = true;
+  for (const Cell* const cell : cells_of(answer, condition)) {
+    if (!cell->to_baseline) continue;
+    figure["rows"].push_back(interval(label_of(answer, *cell), cell->to_baseline->difference,
+                                      words_of(columns, "difference", *cell),
+                                      words_of(columns, "verdict", *cell)));
+  }
+  return figure;
+}
+
+// Of each condition but that of the baseline alone.
+Json intervals_section(const Answer& answer) {
+  const std::vector<AnswerColumn<Cell>> columns = cell_columns(answer);
+  Json section{{"title", "Results with their intervals"}, {"figures", Json::array()}};
   for (std::size_t i = 0; i < answer.conditions.size(); ++i) {
-    Json figure{{"type", "intervals"},
-                {"title", answer.conditions[i]},
-                {"unit", answer.is_accuracy ? "points" : ""},
-                {"help",
-                 "seed by seed, with the 95 % interval; the verdict is after Holm's "
-                 "correction"},
-                {"zero", true},
-                {"rows", Json::array()}};
-    for (const Cell* const cell : cells_of(answer, i)) {
-      if (!cell->to_baseline) continue;
-      figure["rows"].push_back(interval(label_of(answer, *cell), cell->to_baseline->difference,
-                                        words_of(columns, "difference", *cell),
-                                        words_of(columns, "verdict", *cell)));
-    }
-    if (!figure["rows"].empty()) section["figures"].push_back(std::move(figure));
+    if (is_baseline(cells_of(answer, i)) && answer.conditions.size() > 1) continue;
+    section["figures"].push_back(values_figure(answer, columns, i));
+    Json differences = differences_figure(answer, columns, i);
+    if (!differences["rows"].empty()) section["figures"].push_back(std::move(differences));
   }
   return section;
 }
@@ -151,7 +155,9 @@ bool has_curve(const Answer& answer, const Cell& cell) {
 
 // A small figure for each cell, with the baseline behind it.
 Json curves_section(const Answer& answer) {
-  Json section{{"title", "Learning curves"}, {"figures", Json::array()}};
+  Json section{{"title", "Learning curves"},
+               {"help", "A curve for each seed; those of the baseline are grey."},
+               {"figures", Json::array()}};
   for (std::size_t i = 0; i < answer.conditions.size(); ++i) {
     for (const Cell* const cell : cells_of(answer, i)) {
       if (!has_curve(answer, *cell)) continue;
@@ -180,11 +186,9 @@ Json curves_section(const Answer& answer) {
 }  // namespace
 
 Json charts_of(const Answer& answer) {
-  const std::vector<AnswerColumn<Cell>> columns = cell_columns(answer);
   Json json{{"axes", axis_rows_json()}, {"runs", Json::array()}, {"sections", Json::array()}};
   for (const Answer::Run& run : answer.runs) json["runs"].push_back(run_json(answer, run));
-  for (Json section : {values_section(answer, columns), differences_section(answer, columns),
-                       curves_section(answer)}) {
+  for (Json section : {intervals_section(answer), curves_section(answer)}) {
     if (!section["figures"].empty()) json["sections"].push_back(std::move(section));
   }
   return json;

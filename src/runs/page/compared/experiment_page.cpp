@@ -29,8 +29,15 @@ constexpr std::size_t kMostOpenTables = 4;
 
 std::string tables_of(const AnswerDocument& document, AnswerTable kind) {
   std::string html;
-  for (const AnswerDocument::Table& one : document.tables) {
-    if (one.kind == kind) html += table(one);
+  for (AnswerDocument::Table one : document.tables) {
+    if (one.kind != kind) continue;
+    // What stands at the top need not stand here again.
+    std::erase_if(one.notes, [&](const std::string& note) {
+      return std::ranges::any_of(document.findings, [&](const std::string& finding) {
+        return finding == fmt::format("{}: {}", one.title, note);
+      });
+    });
+    html += table(one);
   }
   return html;
 }
@@ -76,7 +83,7 @@ std::string made_with(const RecordedExperiment& experiment, const fs::path& fold
     rows.emplace_back(fmt::format("SHA-256 of {}", file.lexically_relative(folder).string()),
                       Sha256::hex_of_file(file));
   }
-  return facts_table("What it was computed with", rows);
+  return facts("What it was computed with", 3, rows);
 }
 
 }  // namespace

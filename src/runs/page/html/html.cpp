@@ -8,6 +8,9 @@ namespace rubato::page {
 
 namespace {
 
+// A cell with a longer text may have several lines.
+constexpr std::size_t kLong = 40;
+
 // Scrolls sideways, by keys as well, where its table is too wide.
 std::string scrolling(std::string_view title, const std::string& table) {
   return fmt::format(
@@ -33,8 +36,10 @@ std::string row_of(const AnswerDocument::Table& table, const std::vector<std::st
     if (i < table.keys) {
       html += fmt::format("<th scope=\"row\">{}</th>", escaped(cells[i]));
     } else {
-      const char* const right = table.alignment[i] == Column::right ? " class=\"right\"" : "";
-      html += fmt::format("<td{}>{}</td>", right, escaped(cells[i]));
+      const char* const looks = table.alignment[i] == Column::right ? " class=\"right\""
+                                : cells[i].size() > kLong           ? " class=\"long\""
+                                                                    : "";
+      html += fmt::format("<td{}>{}</td>", looks, escaped(cells[i]));
     }
   }
   return html + "</tr>\n";
@@ -113,16 +118,13 @@ std::string table(const AnswerDocument::Table& table) {
   return html;
 }
 
-std::string facts_table(std::string_view title,
-                        const std::vector<std::pair<std::string, std::string>>& rows) {
+std::string facts(std::string_view title, int level, const Rows& rows) {
   if (rows.empty()) return {};
-  std::string html =
-      fmt::format("<table class=\"facts\"><caption>{}</caption>\n<tbody>\n", escaped(title));
+  std::string html = fmt::format("<h{0}>{1}</h{0}>\n<dl class=\"facts\">\n", level, escaped(title));
   for (const auto& [name, value] : rows) {
-    html += fmt::format("<tr><th scope=\"row\">{}</th><td>{}</td></tr>\n", escaped(name),
-                        escaped(value));
+    html += fmt::format("<div><dt>{}</dt><dd>{}</dd></div>\n", escaped(name), escaped(value));
   }
-  return html + "</tbody></table>\n";
+  return html + "</dl>\n";
 }
 
 }  // namespace rubato::page

@@ -2,12 +2,17 @@
 
 #include <string>
 #include <string_view>
+#include <utility>
+#include <vector>
 
 #include <nlohmann/json.hpp>
 
 #include "runs/experiment/answer/answer_document.hpp"
 
 namespace rubato::page {
+
+/// Names and what they are.
+using Rows = std::vector<std::pair<std::string, std::string>>;
 
 /// Text as it stands in an element, or in an attribute between quotes: nothing of it is markup.
 [[nodiscard]] std::string escaped(std::string_view text);
@@ -25,8 +30,7 @@ namespace rubato::page {
 
 /// A table with its title and its notes. What is too wide scrolls sideways by itself.
 [[nodiscard]] std::string table(const AnswerDocument::Table& table);
-/// A table of names and values, without a header; nothing where there are no rows.
-[[nodiscard]] std::string facts_table(std::string_view title,
-                                      const std::vector<std::pair<std::string, std::string>>& rows);
+/// Names and what they are, behind a heading of that level; nothing where there are none.
+[[nodiscard]] std::string facts(std::string_view title, int level, const Rows& rows);
 
 }  // namespace rubato::page

@@ -81,7 +81,8 @@ void describe(LineFigure& figure, const std::vector<RecordInfo>& records) {
   const auto info = std::ranges::find(records, record, &RecordInfo::name);
   for (const ColumnInfo& column : info->columns) {
     if (json_path(column) != first.path) continue;
-    figure.help = column.help;
+    const bool says_more = column.help.size() > figure.title.size() + 4;
+    if (says_more) figure.help = column.help;
     figure.unit = column.unit;
     if (column.unit == kShareUnit) {
       figure.unit = "%";

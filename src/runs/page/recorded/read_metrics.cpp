@@ -111,9 +111,12 @@ class MetricsReader {
     run_.times.update += number_or_zero(at(seconds, "update"));
     run_.times.wall += number_or_zero(at(seconds, "wall"));
 
+    const bool restarted = number_or_zero(at(clock, "restarts")) > restarts_before;
+    if (cores < cores_ && faults_.empty() && !restarted) {
+      mark(kFewerCores, fmt::format("{} instead of {}", cores, cores_));
+    }
+    if (restarted) mark(kRestart, fmt::format("on {} cores, before on {}", cores, cores_));
     for (std::string& fault : std::exchange(faults_, {})) mark(kFault, std::move(fault));
-    if (number_or_zero(at(clock, "restarts")) > restarts_before) mark(kRestart);
-    if (cores < cores_) mark(kFewerCores, fmt::format("{} instead of {}", cores, cores_));
     if (at(line, "applied") == false && at(line, "skipped") != true) mark(kDiverged);
     if (std::ranges::binary_search(checkpoints_, step_)) mark(kCheckpoint);
     for (Mark& known : run_.marks) {

@@ -72,7 +72,7 @@ Json map_json(const RecordedRun& run, bool named) {
           {"steps", map.steps()},
           {"width", map.steps_of_column()},
           {"cores", map.cores()},
-          {"group", map.cores_of_row()},
+          {"stride", map.cores_of_row()},
           {"rows", std::move(rows)}};
 }
 
@@ -86,7 +86,10 @@ Json section_json(const FigureSection& section) {
 
 Json charts_of(std::span<const RecordedRun> runs) {
   const std::vector<FigureSection> sections = line_figures(runs);
-  Json json{{"axes", axis_rows_json()}, {"runs", Json::array()}, {"sections", Json::array()}};
+  Json json{{"axes", axis_rows_json()},
+            {"marks", kMarks},
+            {"runs", Json::array()},
+            {"sections", Json::array()}};
   for (const RecordedRun& run : runs) {
     json["runs"].push_back({{"name", run.name},
                             {"steps", buckets_json(run, CurveOf::steps, sections)},

@@ -33,11 +33,9 @@ std::string percent(std::optional<double> share) {
   return share ? value_in_words(100 * *share, /*is_accuracy=*/true) : std::string();
 }
 
-// A counter of the summary, or how far the metrics have come.
-template <const char* name, Axis axis>
-std::string amount(const RecordedRun& run) {
-  const double value = number_in(run.summary, name).value_or(run.last[axis]);
-  return fmt::format("{:.0f}", value);
+template <Axis axis>
+std::string progress(const RecordedRun& run) {
+  return fmt::format("{:.0f}", progress_of(run, axis));
 }
 
 template <Axis axis>
@@ -53,8 +51,6 @@ constexpr char kBatch[] = "batch";
 constexpr char kOptimizer[] = "optimizer";
 constexpr char kRate[] = "lr";
 constexpr char kSeed[] = "seed";
-constexpr char kSteps[] = "steps";
-constexpr char kSamples[] = "samples";
 
 }  // namespace
 
@@ -64,6 +60,15 @@ std::string option_of(const RecordedRun& run, const std::string& option) {
   }
   const auto found = run.options.find(option);
   return found == run.options.end() ? std::string() : found->second;
+}
+
+double progress_of(const RecordedRun& run, Axis axis) {
+  const char* const name = axis == Axis::steps     ? "steps"
+                           : axis == Axis::samples ? "samples"
+                                                   : "wall_seconds";
+  const bool is_counted = axis != Axis::hours && axis != Axis::money;
+  const auto ended = is_counted ? number_in(run.summary, name) : std::nullopt;
+  return ended.value_or(run.last[axis]);
 }
 
 std::optional<double> final_value(const RecordedRun& run, const std::string& test) {
@@ -114,14 +119,11 @@ const std::vector<RunFact>& run_facts() {
              return loss ? value_in_words(*loss, /*is_accuracy=*/false) : std::string();
            },
        .is_number = true},
-      {.heading = "steps", .value = amount<kSteps, Axis::steps>, .is_number = true},
-      {.heading = "samples", .value = amount<kSamples, Axis::samples>, .is_number = true},
+      {.heading = "steps", .value = progress<Axis::steps>, .is_number = true},
+      {.heading = "samples", .value = progress<Axis::samples>, .is_number = true},
       {.heading = "seconds",
        .value =
-           [](const RecordedRun& run) {
-             return amount_in_words(
-                 number_in(run.summary, "wall_seconds").value_or(run.last[Axis::seconds]));
-           },
+           [](const RecordedRun& run) { return amount_in_words(progress_of(run, Axis::seconds)); },
        .is_number = true},
       {.heading = "modelled hours", .value = modelled<Axis::hours>, .is_number = true},
       {.heading = "money", .value = modelled<Axis::money>, .is_number = true},

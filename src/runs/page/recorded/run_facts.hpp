@@ -11,6 +11,9 @@ namespace rubato::page {
 /// What the summary of a run says of an option, or its configuration; empty where neither does.
 [[nodiscard]] std::string option_of(const RecordedRun& run, const std::string& option);
 
+/// How far it has come, as its summary says, or its metrics.
+[[nodiscard]] double progress_of(const RecordedRun& run, Axis axis);
+
 /// The result of a run: that of its summary, or of its last epoch so far.
 [[nodiscard]] std::optional<double> final_value(const RecordedRun& run, const std::string& test);
 /// The best test accuracy of all epochs, as a share.

@@ -44,8 +44,9 @@ std::string sentence_of(const RecordedRun& run) {
   } else {
     text += "no evaluation";
   }
-  return fmt::format("{} after {:.0f} steps and {:.0f} samples. {}", text, run.last[Axis::steps],
-                     run.last[Axis::samples], ending_of(run));
+  return fmt::format("{} after {:.0f} steps and {:.0f} samples. {}", text,
+                     progress_of(run, Axis::steps), progress_of(run, Axis::samples),
+                     ending_of(run));
 }
 
 // The best by the last test accuracy, or the last test loss where there is none.
@@ -80,7 +81,7 @@ std::string facts_of_one(const RecordedRun& run) {
     std::string value = fact.value(run);
     if (!value.empty()) rows.emplace_back(fact.heading, std::move(value));
   }
-  return facts_table("The run", rows);
+  return facts("The run", 2, rows);
 }
 
 // What all runs have in common is said once, and what none has is left out.
@@ -130,6 +131,12 @@ std::string events_of(std::span<const RecordedRun> runs) {
     }
   }
   if (all == 0) return {};
+  const bool has_details = std::any_of(table.rows.begin() + 1, table.rows.end(),
+                                       [](const auto& row) { return !row[2].empty(); });
+  if (!has_details) {
+    table.alignment.erase(table.alignment.begin() + 2);
+    for (std::vector<std::string>& row : table.rows) row.erase(row.begin() + 2);
+  }
   if (std::cmp_less(table.rows.size() - 1, all)) {
     table.notes.push_back(fmt::format("These are {} of {}.", table.rows.size() - 1, all));
   }
@@ -155,7 +162,7 @@ std::string reproduction_of(const RecordedRun& run) {
                   escaped((std::filesystem::path(run.name) / "config.toml").string()));
   Rows rows = summary_rows(run.summary);
   add_hashes(run, rows);
-  html += facts_table("What it was computed with, and what it came to", rows);
+  html += facts("What it was computed with, and what it came to", 3, rows);
   if (!run.configuration.empty()) html += folded("config.toml", run.configuration);
   if (!run.hosts.empty()) {
     html += folded("hosts.log", fmt::to_string(fmt::join(run.hosts, "\n")));

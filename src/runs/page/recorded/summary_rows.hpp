@@ -1,15 +1,10 @@
 #pragma once
 
-#include <string>
-#include <utility>
-#include <vector>
-
 #include <nlohmann/json.hpp>
 
-namespace rubato::page {
+#include "runs/page/html/html.hpp"
 
-/// Names and what they are.
-using Rows = std::vector<std::pair<std::string, std::string>>;
+namespace rubato::page {
 
 /// What a summary.json says, under the names of its schema and in their order; nothing where it is
 /// none.

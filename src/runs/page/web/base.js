@@ -42,6 +42,11 @@ function axisLabel() {
   return data.axes.find(axis => axis.key === chosen.axis).label;
 }
 
+// Help is written with `names` in it.
+function marked(text) {
+  return text.split("`").map((part, i) => i % 2 === 1 ? element("code", {}, part) : part);
+}
+
 function titleOf(spec) {
   return spec.group ? spec.title + ", " + spec.group : spec.title;
 }

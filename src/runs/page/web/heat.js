@@ -15,8 +15,8 @@ function runsOf(values) {
 }
 
 function coreNames(spec, row) {
-  const first = row * spec.group;
-  const last = Math.min(spec.cores, first + spec.group) - 1;
+  const first = row * spec.stride;
+  const last = Math.min(spec.cores, first + spec.stride) - 1;
   return first === last ? "core " + first : "cores " + first + " to " + last;
 }
 
@@ -54,7 +54,7 @@ function drawHeat(figure) {
   const every = Math.ceil(14 / tall);
   for (let i = 0; i < spec.rows.length; i += every * (spec.rows.length > 20 ? 4 : 1)) {
     svg.append("text").attr({ x: 46, y: 8 + i * tall + Math.min(tall, 11), "text-anchor": "end" })
-        .text(i * spec.group);
+        .text(i * spec.stride);
   }
   svg.append("text").attr({ x: 4, y: height - 3 }).text("core");
   svg.append("text").attr({ x: width - 14, y: height - 3, "text-anchor": "end" }).text("steps");

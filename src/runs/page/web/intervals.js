@@ -35,13 +35,10 @@ function drawIntervals(figure) {
   svg.append("g").attr({ class: "axis", transform: "translate(0," + (height - 30) + ")" })
       .call(d3.svg.axis().scale(x).orient("bottom").ticks(Math.floor(width / 90)).tickSize(4)
           .tickFormat(tickText));
-  if (spec.zero) {
-    svg.append("line").attr({ class: "cursor", x1: x(0), x2: x(0), y1: 0, y2: height - 30 });
-  }
-  spec.rows.forEach((row, i) => drawInterval(svg, row, i * pitch, x, width));
+  spec.rows.forEach((row, i) => drawInterval(svg, spec, row, i * pitch, x, width));
 }
 
-function drawInterval(svg, row, top, x, width) {
+function drawInterval(svg, spec, row, top, x, width) {
   const words = row.text + (row.verdict === "-" ? "" : "  " + row.verdict);
   svg.append("text").attr({ class: "strong", x: 8, y: top + 15 })
       .text(shortened(row.label, width - 7 * words.length));
@@ -49,6 +46,10 @@ function drawInterval(svg, row, top, x, width) {
   const middle = top + 29;
   svg.append("line").attr({ class: "rule", x1: 8, x2: width - 14, y1: middle, y2: middle });
   const color = verdictColor(row);
+  if (spec.zero) {
+    svg.append("line")
+        .attr({ class: "cursor", x1: x(0), x2: x(0), y1: middle - 8, y2: middle + 8 });
+  }
   for (const value of row.points || []) {
     svg.append("circle").attr({ class: "seed s" + color, cx: x(value), cy: middle, r: 3 });
   }

@@ -86,8 +86,8 @@ function marksOf(spec, curves) {
   return marks;
 }
 
-function markClass(spec, kind) {
-  return "mark mark-" + spec.marks.indexOf(kind);
+function markClass(kind) {
+  return "mark mark-" + data.marks.indexOf(kind);
 }
 
 // A path over the values that are there.
@@ -153,7 +153,7 @@ function lineKeys(spec, curves, marks) {
   }
   for (const kind of spec.marks || []) {
     const count = marks.filter(mark => mark.kind === kind).length;
-    if (count > 0) keys.push({ line: markClass(spec, kind), text: kind + " (" + count + ")" });
+    if (count > 0) keys.push({ line: markClass(kind), text: kind + " (" + count + ")" });
   }
   return keys;
 }
@@ -182,7 +182,7 @@ function drawLines(figure) {
   drawAxes(svg, size, x, y, spec);
   const marks = marksOf(spec, curves);
   svg.selectAll(null).data(marks).enter().append("line").attr({
-    class: mark => markClass(spec, mark.kind),
+    class: mark => markClass(mark.kind),
     x1: mark => x(mark.at[chosen.axis]), x2: mark => x(mark.at[chosen.axis]),
     y1: 10, y2: size.bottom,
   });

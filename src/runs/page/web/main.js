@@ -44,10 +44,11 @@ function makeFigure(spec) {
     keys: element("ul", { class: "keys" }),
     chart: element("div", { class: "chart" }),
     readout: element("output", { class: "readout" }),
-    details: element("details", {}, element("summary", {}, "Table: " + titleOf(spec))),
+    details: element("details", {}, element("summary", {}, "Table",
+        element("span", { class: "unseen" }, " of " + titleOf(spec)))),
   };
   figure.node = element("figure", {}, title);
-  if (spec.help) figure.node.append(element("p", { class: "help" }, spec.help));
+  if (spec.help) figure.node.append(element("p", { class: "help" }, ...marked(spec.help)));
   figure.node.append(figure.keys, figure.chart, figure.readout, figure.details);
   figure.details.addEventListener("toggle", () => fillTable(figure));
   figures.push(figure);
@@ -65,7 +66,10 @@ function makeSection(section) {
     }
     grid.append(makeFigure(spec));
   }
-  return element("section", {}, element("h2", {}, section.title), grid);
+  const made = element("section", {}, element("h2", {}, section.title));
+  if (section.help) made.append(element("p", { class: "help" }, section.help));
+  made.append(grid);
+  return made;
 }
 
 function choice(type, name, text, checked, onChange) {
@@ -123,7 +127,7 @@ function makePage() {
   window.addEventListener("resize", () => {
     if (window.innerWidth === width) return;
     width = window.innerWidth;
-    redrawAll();
+    requestAnimationFrame(redrawAll);
   });
   window.addEventListener("beforeprint", () => {
     for (const figure of figures) if (!figure.drawn) draw(figure);
