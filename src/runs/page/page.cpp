@@ -19,12 +19,11 @@ namespace {
 constexpr std::size_t kColumnsOfRuns = 8000;
 constexpr std::size_t kMostColumnsOfRun = 480;
 
-// Of each run: even, as Buckets needs it.
+}  // namespace
+
 std::size_t columns_of(std::size_t runs) {
   return std::min(kMostColumnsOfRun, kColumnsOfRuns / runs / 2 * 2);
 }
-
-}  // namespace
 
 Document document_of(const std::vector<std::string>& folders) {
   if (folders.size() > kMostRuns) {

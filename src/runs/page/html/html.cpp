@@ -9,7 +9,7 @@ namespace rubato::page {
 namespace {
 
 // A cell with a longer text may have several lines.
-constexpr std::size_t kLong = 40;
+constexpr std::size_t kLong = 24;
 
 // Scrolls sideways, by keys as well, where its table is too wide.
 std::string scrolling(std::string_view title, const std::string& table) {

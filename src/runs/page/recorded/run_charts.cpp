@@ -18,6 +18,8 @@ using Paths = std::set<std::pair<CurveOf, std::string>>;
 
 // With more runs the maps of their cores would be most of the page.
 constexpr std::size_t kMostMaps = 6;
+// Of all together.
+constexpr std::size_t kMostMarksOfRuns = 4000;
 
 Json buckets_json(const RecordedRun& run, CurveOf of, const std::vector<FigureSection>& sections) {
   const Buckets& buckets = numbers_of(run, {.of = of});
@@ -34,10 +36,10 @@ Json buckets_json(const RecordedRun& run, CurveOf of, const std::vector<FigureSe
   return json;
 }
 
-Json marks_json(const RecordedRun& run) {
+Json marks_json(const RecordedRun& run, std::size_t most) {
   Json json = Json::array();
   for (const Mark& mark : run.marks) {
-    if (mark.at[Axis::steps] == 0) continue;
+    if (mark.at[Axis::steps] == 0 || json.size() == most) continue;
     Json at = Json::object();
     for (std::size_t i = 0; i < kAxes; ++i) {
       at[std::string(kAxisRows.at(i).key)] = chart_number(mark.at.values.at(i));
@@ -94,7 +96,7 @@ Json charts_of(std::span<const RecordedRun> runs) {
     json["runs"].push_back({{"name", run.name},
                             {"steps", buckets_json(run, CurveOf::steps, sections)},
                             {"epochs", buckets_json(run, CurveOf::epochs, sections)},
-                            {"marks", marks_json(run)}});
+                            {"marks", marks_json(run, kMostMarksOfRuns / runs.size())}});
   }
   for (const FigureSection& section : sections) {
     Json shown = section_json(section);

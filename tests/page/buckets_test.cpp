@@ -1,0 +1,99 @@
+// Numbers of steps are thinned without losing an extreme.
+
+#include "runs/page/thinned/buckets.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include <gmock/gmock.h>
+
+#include "runs/page/thinned/buckets_json.hpp"
+
+namespace rubato::page {
+namespace {
+
+using testing::ElementsAre;
+
+Position after(int steps) {
+  Position at;
+  at[Axis::steps] = steps;
+  return at;
+}
+
+TEST(Buckets, HoldsEveryStepWhileThereIsRoom) {
+  Buckets buckets(8);
+  for (int step = 1; step <= 8; ++step) {
+    buckets.begin_step(after(step));
+    buckets.add("loss", 10.0 / step);
+  }
+  EXPECT_EQ(buckets.width(), 1);
+  ASSERT_EQ(buckets.buckets().size(), 8U);
+  EXPECT_EQ(buckets.buckets()[4].at[Axis::steps], 5);
+  EXPECT_EQ(buckets.range_of(buckets.buckets()[4], "loss").mean(), 2);
+}
+
+TEST(Buckets, KeepsTheExtremesOfAnyNumberOfSteps) {
+  for (const int steps : {9, 16, 17, 1000, 12'345}) {
+    Buckets buckets(8);
+    for (int step = 1; step <= steps; ++step) {
+      buckets.begin_step(after(step));
+      // One step is far out on each side.
+      const double value = step == steps / 3 ? 1e6 : step == steps / 2 ? -1e6 : std::sin(step);
+      buckets.add("loss", value);
+    }
+    double low = 0;
+    double high = 0;
+    double sum = 0;
+    std::int64_t count = 0;
+    for (const Buckets::Bucket& bucket : buckets.buckets()) {
+      const Buckets::Range range = buckets.range_of(bucket, "loss");
+      low = std::min(low, range.low);
+      high = std::max(high, range.high);
+      sum += range.sum;
+      count += range.count;
+    }
+    EXPECT_EQ(low, -1e6) << steps;
+    EXPECT_EQ(high, 1e6) << steps;
+    EXPECT_LT(std::abs(sum), 3) << steps;
+    EXPECT_EQ(count, steps);
+    EXPECT_LE(buckets.buckets().size(), 8U);
+    EXPECT_GE(buckets.buckets().size(), 4U) << steps;
+    EXPECT_EQ(buckets.buckets().back().at[Axis::steps], steps);
+  }
+}
+
+TEST(Buckets, TakesNumbersThatComeLaterAndLeavesOutWhatIsNotFinite) {
+  Buckets buckets(4);
+  for (int step = 1; step <= 4; ++step) {
+    buckets.begin_step(after(step));
+    buckets.add("loss", step == 2 ? std::numeric_limits<double>::infinity() : step);
+    if (step > 2) buckets.add("gain", 2);
+  }
+  EXPECT_THAT(buckets.names(), ElementsAre("loss", "gain"));
+  EXPECT_EQ(buckets.range_of(buckets.buckets()[0], "gain").count, 0);
+  EXPECT_EQ(buckets.range_of(buckets.buckets()[1], "loss").count, 0);
+  EXPECT_EQ(buckets.range_of(buckets.buckets()[3], "gain").count, 1);
+  EXPECT_EQ(numbers_json(buckets, "gain", 100).dump(), "[null,null,200,200]");
+}
+
+TEST(Buckets, OfSeveralStepsHaveTheirRangeInJson) {
+  Buckets buckets(2);
+  for (int step = 1; step <= 4; ++step) {
+    buckets.begin_step(after(step));
+    buckets.add("loss", step);
+  }
+  EXPECT_EQ(numbers_json(buckets, "loss", 1).dump(),
+            R"({"low":[1,3],"mean":[1.5,3.5],"high":[2,4]})");
+  EXPECT_EQ(axes_json(buckets).dump(), R"({"steps":[2,4]})");
+}
+
+TEST(Buckets, TakeALimitedNumberOfNames) {
+  Buckets buckets(2);
+  buckets.begin_step(after(1));
+  for (int i = 0; i < 10'000; ++i) buckets.add("name" + std::to_string(i), i);
+  EXPECT_EQ(buckets.names().size(), Buckets::kMostNames);
+}
+
+}  // namespace
+}  // namespace rubato::page

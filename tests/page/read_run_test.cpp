@@ -1,0 +1,116 @@
+// Run folders as pages read them: whole, killed, damaged.
+
+#include <string>
+
+#include <fmt/format.h>
+#include <gmock/gmock.h>
+
+#include <rubato/base/error.hpp>
+
+#include "runs/page/recorded/recorded_run.hpp"
+#include "support/temp_folder.hpp"
+
+namespace rubato::page {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::SizeIs;
+
+std::string step(int index, const std::string& more = "", int cores = 2) {
+  return fmt::format(
+      R"({{"kind":"step","step":{},"epoch":0,"batch":64,"cores":{},"loss":0.5{},"seconds":{{"wall":0.25,"update":0.05}}}})"
+      "\n",
+      index, cores, more);
+}
+
+class ReadRun : public testing::Test {
+ protected:
+  RecordedRun read(const std::string& metrics) {
+    folder_.write("config.toml", "model = \"softmax\"\nrule = \"linear\"\n");
+    folder_.write("metrics.jsonl", metrics);
+    return read_run(folder_.path().string(), 100);
+  }
+  std::vector<std::string> marks_of(const RecordedRun& run) {
+    std::vector<std::string> marks;
+    for (const Mark& mark : run.marks) marks.push_back(fmt::format("{} {}", mark.step, mark.kind));
+    return marks;
+  }
+  test::TempFolder folder_;
+};
+
+TEST_F(ReadRun, AddsUpWhatEachStepTook) {
+  const RecordedRun run =
+      read(step(0) + step(1) +
+           R"({"kind":"epoch","epoch":0,"test_accuracy":0.75,"seconds":{"train":1,"test":0.5}})"
+           "\n");
+  EXPECT_EQ(run.last[Axis::steps], 2);
+  EXPECT_EQ(run.last[Axis::samples], 128);
+  EXPECT_EQ(run.last[Axis::seconds], 0.5);
+  EXPECT_FALSE(run.has_clock);
+  EXPECT_EQ(run.times.update, 0.1);
+  EXPECT_EQ(run.times.test, 0.5);
+  EXPECT_EQ(run.options.at("rule"), "linear");
+  EXPECT_TRUE(run.steps.has("loss"));
+  EXPECT_TRUE(run.epochs.has("test_accuracy"));
+  EXPECT_FALSE(run.steps.has("test_accuracy"));
+  EXPECT_THAT(run.warnings, SizeIs(0));
+}
+
+TEST_F(ReadRun, GoesAsFarAsAKilledRunWrote) {
+  const RecordedRun run = read(step(0) + step(1) + step(2).substr(0, 30));
+  EXPECT_EQ(run.last[Axis::steps], 2);
+  EXPECT_TRUE(run.summary.is_null());
+  EXPECT_THAT(run.warnings, ElementsAre(HasSubstr("the last line, 3, is half written")));
+}
+
+TEST_F(ReadRun, StopsAtADamagedLine) {
+  const RecordedRun run = read(step(0) + "{\"kind\":\n" + step(2));
+  EXPECT_EQ(run.last[Axis::steps], 1);
+  EXPECT_THAT(run.warnings, ElementsAre(HasSubstr("line 2 is damaged")));
+}
+
+TEST_F(ReadRun, TakesNothingForGranted) {
+  const RecordedRun run = read(
+      "[]\n3\n{}\n{\"kind\":7}\n{\"kind\":\"step\"}\n{\"kind\":\"step\",\"step\":\"x\","
+      "\"clock\":[],\"seconds\":null,\"substeps\":[\"y\"],\"decision\":[1]}\n"
+      "{\"kind\":\"own\",\"metrics\":{\"a\":\"b\"}}\n{\"kind\":\"monitor\"}\n{\"kind\":\"fault\"}"
+      "\n");
+  EXPECT_THAT(run.warnings, SizeIs(0));
+  EXPECT_EQ(run.last[Axis::samples], 0);
+  folder_.write("summary.json", "{\"steps\":");
+  EXPECT_THAT(read("").warnings, ElementsAre(HasSubstr("summary.json cannot be read")));
+}
+
+TEST_F(ReadRun, MarksWhatHappened) {
+  folder_.write("checkpoints/step-2.safetensors", "");
+  folder_.write("hosts.log", "2026-11-24T03:36:09Z after 1 steps, 2 hosts\n");
+  const RecordedRun run = read(
+      step(0) + R"({"kind":"fault","step":1,"core":1,"substep":0,"cores_left":1})" + "\n" +
+      step(1) + step(2, "", 1) + step(3, R"(,"applied":false,"skipped":true)") +
+      step(4, R"(,"clock":{"hours":1,"money":2,"restarts":1})") + step(5, R"(,"applied":false)"));
+  EXPECT_THAT(marks_of(run), ElementsAre("1 hosts", "2 core died", "2 checkpoint", "3 fewer cores",
+                                         "5 restart", "6 not finite"));
+  EXPECT_EQ(run.marks.front().at[Axis::samples], 64);
+  EXPECT_THAT(run.hosts, SizeIs(1));
+  EXPECT_TRUE(run.has_clock);
+}
+
+TEST_F(ReadRun, KeepsTheFirstMarksOfEachKind) {
+  std::string metrics;
+  for (int i = 0; i < 1000; ++i) metrics += step(i, "", i % 2 == 0 ? 2 : 1);
+  const RecordedRun run = read(metrics);
+  EXPECT_THAT(run.marks, SizeIs(kMostMarks));
+  EXPECT_EQ(run.mark_counts.at(2), 500);
+}
+
+TEST(ReadRunFolder, HasToBeOne) {
+  const test::TempFolder folder;
+  EXPECT_THROW(static_cast<void>(read_run(folder.path().string(), 100)), Error);
+  EXPECT_THROW(static_cast<void>(read_run((folder.path() / "none").string(), 100)), Error);
+  folder.write("config.toml", "");
+  EXPECT_THROW(static_cast<void>(read_run(folder.path().string(), 100)), Error);
+}
+
+}  // namespace
+}  // namespace rubato::page

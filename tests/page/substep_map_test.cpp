@@ -1,0 +1,44 @@
+// The map of cores and steps.
+
+#include "runs/page/thinned/substep_map.hpp"
+
+#include <gmock/gmock.h>
+
+namespace rubato::page {
+namespace {
+
+using testing::ElementsAre;
+using testing::Optional;
+
+TEST(SubstepMap, HasARowForEachCoreAndAColumnForEachStep) {
+  SubstepMap map(4, 4);
+  map.add({2, 1});
+  map.add({1});
+  EXPECT_TRUE(map.has_differences());
+  EXPECT_THAT(map.means(), ElementsAre(ElementsAre(Optional(2), Optional(1)),
+                                       ElementsAre(Optional(1), std::nullopt)));
+}
+
+TEST(SubstepMap, HasNothingToShowWhereAllAreTheSame) {
+  SubstepMap map(4, 4);
+  map.add({1, 1});
+  map.add({1, 1});
+  EXPECT_FALSE(map.has_differences());
+}
+
+TEST(SubstepMap, IsThinnedToMeans) {
+  SubstepMap map(2, 2);
+  // Three cores share two rows, five steps two columns.
+  for (int step = 0; step < 5; ++step) map.add({step, step, 10});
+  EXPECT_EQ(map.steps_of_column(), 4);
+  EXPECT_EQ(map.cores_of_row(), 2U);
+  EXPECT_THAT(map.means(), ElementsAre(ElementsAre(Optional(1.5), Optional(4)),
+                                       ElementsAre(Optional(10), Optional(10))));
+}
+
+TEST(SubstepMap, OfNothingIsEmpty) {
+  EXPECT_TRUE(SubstepMap(2, 2).means().empty());
+}
+
+}  // namespace
+}  // namespace rubato::page
