@@ -92,13 +92,13 @@ TEST(Program, SuggestsTheNearestCommand) {
   EXPECT_EQ(result.code, 2);
   EXPECT_EQ(result.err,
             "rubato: unknown command 'trian'; did you mean 'train'? accepted: train, launch, "
-            "rendezvous, hosts, plan, trace, simulate, calibrate, verify, compare, eval, predict, "
-            "list, bench, doctor\n");
+            "rendezvous, hosts, plan, trace, simulate, calibrate, verify, compare, report, eval, "
+            "predict, list, bench, doctor\n");
   EXPECT_EQ(
       test::rubato({"--cores=8", "plan"}).err,
       "rubato: unknown option '--cores=8' before the command; accepted: --help, --version, or a "
       "command: train, launch, rendezvous, hosts, plan, trace, simulate, calibrate, verify, "
-      "compare, eval, predict, list, bench, doctor\n");
+      "compare, report, eval, predict, list, bench, doctor\n");
 }
 
 TEST(Program, LoadsNoLibtorch) {

@@ -19,7 +19,7 @@ using Paths = std::set<std::pair<CurveOf, std::string>>;
 // With more runs the maps of their cores would be most of the page.
 constexpr std::size_t kMostMaps = 6;
 // Of all together.
-constexpr std::size_t kMostMarksOfRuns = 4000;
+constexpr std::size_t kMostMarksOfRuns = 2000;
 
 Json buckets_json(const RecordedRun& run, CurveOf of, const std::vector<FigureSection>& sections) {
   const Buckets& buckets = numbers_of(run, {.of = of});
