@@ -113,7 +113,7 @@ TEST_F(ReportCommand, SaysWhatIsWrong) {
   says({"report", "empty"}, 2, "empty: is no folder of a run");
   says({"report", "run", "exp"}, 2, "exp: is an experiment, beside other folders");
   says({"report", "run", "-o"}, 2, "--out");
-  says({"report", "run", "--out="}, 2, "accepted: a file");
+  says({"report", "run", "--out="}, 2, "accepted: --out FILE");
   says({"report", "run", "-o", "none/report.html"}, 24, "cannot write");
   EXPECT_FALSE(fs::exists(folder_.path() / "report.html"));
 }

@@ -36,10 +36,8 @@ int report_command(std::span<const std::string> arguments) {
                    "that opens in any browser, without a network.");
   line.operands("RUN|EXPERIMENT", "folders of runs, or the folder of one experiment",
                 [&](const std::string& text) { folders.push_back(text); });
-  line.option("out", "FILE", "the page; -o FILE is the same", out, [&](const std::string& text) {
-    if (text.empty()) throw Error("'' is empty; accepted: a file, such as report.html");
-    out = text;
-  });
+  line.option("out", "FILE", "the page; -o FILE is the same", out,
+              [&](const std::string& text) { out = text; });
   line.footer(
       "Examples:\n"
       "  rubato report runs/2024-05-31T12-00-00Z\n"

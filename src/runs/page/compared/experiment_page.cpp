@@ -42,18 +42,15 @@ std::string tables_of(const AnswerDocument& document, AnswerTable kind) {
   return html;
 }
 
-std::string foldable(std::string_view heading, const std::string& html) {
-  return fmt::format("<details><summary>{}</summary>\n{}</details>\n", escaped(heading), html);
-}
-
 std::string answer_html(const AnswerDocument& document) {
   std::string html = list(document.findings);
   html += tables_of(document, AnswerTable::none);
   const auto results =
       std::ranges::count(document.tables, AnswerTable::results, &AnswerDocument::Table::kind);
   const std::string tables = tables_of(document, AnswerTable::results);
-  html += std::cmp_greater(results, kMostOpenTables) ? foldable("The results of each trace", tables)
-                                                     : tables;
+  html += std::cmp_greater(results, kMostOpenTables)
+              ? folded_html("The results of each trace", tables)
+              : tables;
   html += "<h2>What was compared</h2>\n" + list(document.facts);
   if (!document.notes.empty()) html += "<h2>Runs to know of</h2>\n" + list(document.notes);
   return html + paragraph(document.limits);
@@ -95,7 +92,7 @@ Document document_of_experiment(const RecordedExperiment& experiment, const std:
                     .answer = answer_html(answer),
                     .charts = charts_of(experiment.answer)};
   document.end = "<h2>What it took</h2>\n" +
-                 foldable("Steps, samples and more", tables_of(answer, AnswerTable::costs));
+                 folded_html("Steps, samples and more", tables_of(answer, AnswerTable::costs));
   document.end += "<h2>How to reproduce it</h2>\n";
   document.end += fmt::format("<pre tabindex=\"0\">rubato compare --config {}</pre>\n",
                               escaped((fs::path(folder) / kDesignFile).string()));

@@ -108,6 +108,10 @@ std::string folded(std::string_view heading, std::string_view text) {
       escaped(heading), escaped(text));
 }
 
+std::string folded_html(std::string_view heading, const std::string& html) {
+  return fmt::format("<details><summary>{}</summary>\n{}</details>\n", escaped(heading), html);
+}
+
 std::string table(const AnswerDocument::Table& table) {
   std::string rows;
   for (std::size_t i = 1; i < table.rows.size(); ++i) rows += row_of(table, table.rows[i]);

@@ -27,6 +27,8 @@ using Rows = std::vector<std::pair<std::string, std::string>>;
 [[nodiscard]] std::string list(const std::vector<std::string>& texts);
 /// A text with lines of its own, such as a file, behind a heading that opens it.
 [[nodiscard]] std::string folded(std::string_view heading, std::string_view text);
+/// The same of what is HTML already.
+[[nodiscard]] std::string folded_html(std::string_view heading, const std::string& html);
 
 /// A table with its title and its notes. What is too wide scrolls sideways by itself.
 [[nodiscard]] std::string table(const AnswerDocument::Table& table);

@@ -113,6 +113,7 @@ std::string facts_of_all(std::span<const RecordedRun> runs) {
 
 std::string events_of(std::span<const RecordedRun> runs) {
   constexpr std::size_t kMostRows = 400;
+  constexpr std::size_t kMostOpenRows = 20;
   const bool named = runs.size() > 1;
   AnswerDocument::Table table{.title = "Faults, restarts, checkpoints and hosts", .keys = 1};
   table.alignment = {Column::right, Column::left, Column::left};
@@ -140,7 +141,9 @@ std::string events_of(std::span<const RecordedRun> runs) {
   if (std::cmp_less(table.rows.size() - 1, all)) {
     table.notes.push_back(fmt::format("These are {} of {}.", table.rows.size() - 1, all));
   }
-  return "<h2>What happened</h2>\n" + page::table(table);
+  const std::string html = page::table(table);
+  return "<h2>What happened</h2>\n" +
+         (table.rows.size() > kMostOpenRows ? folded_html(table.title, html) : html);
 }
 
 // Of the files by which a run is repeated.
@@ -185,9 +188,7 @@ Document document_of_runs(std::span<const RecordedRun> runs) {
   document.end = events_of(runs) + "<h2>How to reproduce it</h2>\n";
   for (const RecordedRun& run : runs) {
     const std::string how = reproduction_of(run);
-    document.end +=
-        one ? how
-            : fmt::format("<details><summary>{}</summary>\n{}</details>\n", escaped(run.name), how);
+    document.end += one ? how : folded_html(run.name, how);
   }
   return document;
 }
