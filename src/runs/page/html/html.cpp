@@ -14,7 +14,7 @@ constexpr std::size_t kLong = 24;
 // Scrolls sideways, by keys as well, where its table is too wide.
 std::string scrolling(std::string_view title, const std::string& table) {
   return fmt::format(
-      "<div class=\"scroll\" role=\"region\" aria-label=\"{}\" tabindex=\"0\">\n{}</div>\n",
+      "<div class=\"scroll\" role=\"group\" aria-label=\"{}\" tabindex=\"0\">\n{}</div>\n",
       escaped(title), table);
 }
 
@@ -103,7 +103,7 @@ std::string list(const std::vector<std::string>& texts) {
 
 std::string folded(std::string_view heading, std::string_view text) {
   return fmt::format(
-      "<details><summary>{0}</summary>\n<pre tabindex=\"0\" role=\"region\" "
+      "<details><summary>{0}</summary>\n<pre tabindex=\"0\" role=\"group\" "
       "aria-label=\"{0}\">{1}</pre></details>\n",
       escaped(heading), escaped(text));
 }

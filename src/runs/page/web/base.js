@@ -90,5 +90,5 @@ function tableOf(caption, head, rows) {
       element("thead", {}, element("tr", {},
           ...head.map(text => element("th", { scope: "col" }, text)))), body);
   return element("div",
-      { class: "scroll", role: "region", tabindex: 0, "aria-label": caption + ", table" }, table);
+      { class: "scroll", role: "group", tabindex: 0, "aria-label": caption + ", table" }, table);
 }

@@ -11,6 +11,7 @@ const figures = [];
 
 function draw(figure) {
   figure.drawn = true;
+  figure.readout.textContent = "";
   kinds[figure.spec.type].draw(figure);
 }
 

@@ -31,11 +31,13 @@ function readByPointer(figure, svg, curves, x, size) {
     place = Math.max(0, Math.min(guide.x.length - 1, i));
     const at = guide.x[place];
     cursor.attr({ x1: x(at), x2: x(at), visibility: "visible" });
-    const words = curves.slice(0, mostNamed).map(curve => {
+    // A curve that has ended, or not begun, has no value here.
+    const there = curves.filter(curve => curve.x[0] <= at && at <= curve.x[curve.x.length - 1]);
+    const words = there.slice(0, mostNamed).map(curve => {
       const name = nameOf(curve, curves);
       return (name ? name + " " : "") + valueWords(curve, nearest(curve.x, at), spec);
     });
-    if (curves.length > mostNamed) words.push(curves.length - mostNamed + " more in the table");
+    if (there.length > mostNamed) words.push(there.length - mostNamed + " more in the table");
     figure.readout.textContent = axisLabel() + " " + numberText(at) + ": " + words.join("; ");
   };
 
