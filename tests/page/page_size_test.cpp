@@ -16,7 +16,7 @@ namespace {
 
 constexpr std::size_t kMostBytes = 5'000'000;
 // As D3 has.
-const std::string library(250'000, ' ');
+const std::string kLibrary(250'000, ' ');
 
 // As much as a run can report.
 RecordedRun long_run(const std::string& name, std::size_t columns, int steps) {
@@ -44,7 +44,7 @@ RecordedRun long_run(const std::string& name, std::size_t columns, int steps) {
 TEST(PageSize, IsBoundedForAMillionSteps) {
   constexpr int kSteps = 1'000'000;
   const std::vector<RecordedRun> runs{long_run("one", columns_of(1), kSteps)};
-  const std::string html = to_html(document_of_runs(runs), library);
+  const std::string html = to_html(document_of_runs(runs), kLibrary);
   EXPECT_LT(html.size(), kMostBytes / 4);
   EXPECT_GT(runs[0].steps.buckets().size(), columns_of(1) / 2 - 1);
 }
@@ -55,7 +55,7 @@ TEST(PageSize, IsBoundedForAsManyRunsAsAPageTakes) {
     runs.push_back(long_run(fmt::format("experiments/2024/runs/spot-most-16_adascale_seed-{}", i),
                             columns_of(kMostRuns), 1000));
   }
-  const std::string html = to_html(document_of_runs(runs), library);
+  const std::string html = to_html(document_of_runs(runs), kLibrary);
   EXPECT_LT(html.size(), kMostBytes);
 }
 

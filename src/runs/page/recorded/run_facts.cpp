@@ -98,14 +98,6 @@ std::string end_of(const RecordedRun& run) {
 
 const std::vector<RunFact>& run_facts() {
   static const std::vector<RunFact> facts{
-      {.heading = "model", .value = option<kModel>, .is_option = true},
-      {.heading = "data", .value = option<kData>, .is_option = true},
-      {.heading = "trace", .value = option<kTrace>, .is_option = true},
-      {.heading = "rule", .value = option<kRule>, .is_option = true},
-      {.heading = "batch policy", .value = option<kBatch>, .is_option = true},
-      {.heading = "optimizer", .value = option<kOptimizer>, .is_option = true},
-      {.heading = "learning rate", .value = option<kRate>, .is_option = true},
-      {.heading = "seed", .value = option<kSeed>, .is_option = true},
       {.heading = "test accuracy %",
        .value = [](const RecordedRun& run) { return percent(final_value(run, "test_accuracy")); },
        .is_number = true},
@@ -127,7 +119,15 @@ const std::vector<RunFact>& run_facts() {
        .is_number = true},
       {.heading = "modelled hours", .value = modelled<Axis::hours>, .is_number = true},
       {.heading = "money", .value = modelled<Axis::money>, .is_number = true},
-      {.heading = "end", .value = end_of}};
+      {.heading = "end", .value = end_of},
+      {.heading = "model", .value = option<kModel>, .is_option = true},
+      {.heading = "data", .value = option<kData>, .is_option = true},
+      {.heading = "trace", .value = option<kTrace>, .is_option = true},
+      {.heading = "rule", .value = option<kRule>, .is_option = true},
+      {.heading = "batch policy", .value = option<kBatch>, .is_option = true},
+      {.heading = "optimizer", .value = option<kOptimizer>, .is_option = true},
+      {.heading = "learning rate", .value = option<kRate>, .is_option = true},
+      {.heading = "seed", .value = option<kSeed>, .is_option = true}};
   return facts;
 }
 

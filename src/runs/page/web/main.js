@@ -24,6 +24,8 @@ const inSight = new IntersectionObserver(entries => {
 }, { rootMargin: "400px" });
 
 function redrawAll() {
+  // A window that is not shown has no width.
+  if (document.getElementById("charts").clientWidth === 0) return;
   for (const figure of figures) {
     figure.drawn = false;
     fillTable(figure);
