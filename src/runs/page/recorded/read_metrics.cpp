@@ -1,7 +1,8 @@
 #include <algorithm>
+#include <cstdint>
 #include <fstream>
-#include <iterator>
 #include <optional>
+#include <span>
 #include <string>
 #include <utility>
 
@@ -54,6 +55,14 @@ double number_or_zero(const Line& json) {
   return json.is_number() ? json.get<double>() : 0;
 }
 
+// Empty of what no run counts up to.
+std::optional<std::int64_t> whole_or_none(const Line& json) {
+  constexpr std::int64_t kMost = 1'000'000'000'000;
+  if (!json.is_number_integer()) return std::nullopt;
+  const auto whole = json.get<std::int64_t>();
+  return whole < 0 || whole > kMost ? std::nullopt : std::optional(whole);
+}
+
 class MetricsReader {
  public:
   MetricsReader(const std::vector<std::int64_t>& checkpoints, RecordedRun& run)
@@ -86,18 +95,21 @@ class MetricsReader {
 
   void take_step(const Line& line) {
     // People count from 1.
-    step_ = static_cast<std::int64_t>(number_or_zero(at(line, "step"))) + 1;
+    step_ = whole_or_none(at(line, "step")).value_or(step_) + 1;
     const Line& seconds = at(line, "seconds");
     const Line& clock = at(line, "clock");
     const double cores = number_or_zero(at(line, "cores"));
-    const double restarts_before = number_or_zero(at(run_.clock, "restarts"));
+    const double restarts_before = run_.clock.restarts;
 
     run_.last[Axis::steps] = static_cast<double>(step_);
     run_.last[Axis::samples] += number_or_zero(at(line, "batch"));
     run_.last[Axis::seconds] += number_or_zero(at(seconds, "wall"));
     if (clock.is_object()) {
       run_.has_clock = true;
-      run_.clock = clock;
+      run_.clock = {.idle_hours = number_or_zero(at(clock, "idle_hours")),
+                    .lost_hours = number_or_zero(at(clock, "lost_hours")),
+                    .restart_hours = number_or_zero(at(clock, "restart_hours")),
+                    .restarts = number_or_zero(at(clock, "restarts"))};
       run_.last[Axis::hours] = number_or_zero(at(clock, "hours"));
       run_.last[Axis::money] = number_or_zero(at(clock, "money"));
     }
@@ -111,7 +123,7 @@ class MetricsReader {
     run_.times.update += number_or_zero(at(seconds, "update"));
     run_.times.wall += number_or_zero(at(seconds, "wall"));
 
-    const bool restarted = number_or_zero(at(clock, "restarts")) > restarts_before;
+    const bool restarted = run_.clock.restarts > restarts_before;
     if (cores < cores_ && faults_.empty() && !restarted) {
       mark(kFewerCores, fmt::format("{} instead of {}", cores, cores_));
     }
@@ -119,8 +131,8 @@ class MetricsReader {
     for (std::string& fault : std::exchange(faults_, {})) mark(kFault, std::move(fault));
     if (at(line, "applied") == false && at(line, "skipped") != true) mark(kDiverged);
     if (std::ranges::binary_search(checkpoints_, step_)) mark(kCheckpoint);
-    for (Mark& known : run_.marks) {
-      if (known.kind == kHosts && known.step == step_) known.at = run_.last;
+    for (Mark& hosts : std::span(run_.marks).first(host_marks_)) {
+      if (hosts.step == step_) hosts.at = run_.last;
     }
     cores_ = cores;
   }
@@ -129,8 +141,9 @@ class MetricsReader {
     if (!json.is_array()) return;
     substeps_.clear();
     for (const Line& count : json) {
-      if (!count.is_number_integer()) return;
-      substeps_.push_back(count.get<std::int64_t>());
+      const auto whole = whole_or_none(count);
+      if (!whole) return;
+      substeps_.push_back(*whole);
     }
     run_.substeps.add(substeps_);
   }
@@ -174,6 +187,8 @@ class MetricsReader {
   const std::vector<std::int64_t>& checkpoints_;
   const std::vector<NumberColumn> step_columns_ = number_columns("step");
   const std::vector<NumberColumn> epoch_columns_ = number_columns("epoch");
+  // Those that were known before: of hosts, at the beginning of the marks.
+  const std::size_t host_marks_ = run_.marks.size();
   std::int64_t step_ = 0;
   double cores_ = 0;
   // Of the step whose line comes next.

@@ -52,6 +52,14 @@ struct RunTimes {
   double test = 0;
 };
 
+/// The same on the modelled clock.
+struct ModelledTimes {
+  double idle_hours = 0;
+  double lost_hours = 0;
+  double restart_hours = 0;
+  double restarts = 0;
+};
+
 /// What the folder of a run says, as far as a page has room for it. A run that was killed, or that
 /// is still being trained, has no summary, and perhaps half a line at the end of its metrics.
 struct RecordedRun {
@@ -82,8 +90,7 @@ struct RecordedRun {
   nlohmann::json last_epoch{};
   bool has_clock = false;
   RunTimes times{};
-  /// The `clock` of the last step.
-  nlohmann::json clock{};
+  ModelledTimes clock{};
   /// Lines of hosts.log.
   std::vector<std::string> hosts{};
   /// What could not be read, and what else a reader has to know, in sentences.

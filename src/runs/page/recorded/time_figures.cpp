@@ -41,9 +41,7 @@ Parts thread_parts(const RecordedRun& run) {
 }
 
 Parts clock_parts(const RecordedRun& run) {
-  const double idle = number_at(run.clock, "idle_hours");
-  const double lost = number_at(run.clock, "lost_hours");
-  const double restart = number_at(run.clock, "restart_hours");
+  const auto& [idle, lost, restart, restarts] = run.clock;
   const double steps = run.last[Axis::hours] - idle - lost - restart;
   return {{"steps", std::max(0.0, steps)},
           {"lost attempts", lost},
