@@ -116,7 +116,7 @@ std::string events_of(std::span<const RecordedRun> runs) {
   constexpr std::size_t kMostOpenRows = 20;
   const bool named = runs.size() > 1;
   AnswerDocument::Table table{.title = "Faults, restarts, checkpoints and hosts", .keys = 1};
-  table.alignment = {Column::right, Column::left, Column::left};
+  table.alignment = {Column::left, Column::left, Column::left};
   table.rows.push_back({"after step", "what", "details"});
   if (named) {
     table.alignment.push_back(Column::left);

@@ -11,12 +11,16 @@ function curvesOf(spec) {
       const x = of && of.axes[chosen.axis];
       if (!values || !x) return;
       const several = !Array.isArray(values);
+      const mean = several ? values.mean : values;
+      // Some numbers are measured at every fifth step, say: their points are joined.
+      const there = d3.range(x.length).filter(i => mean[i] !== null);
+      if (there.length === 0) return;
+      const pick = list => there.map(i => list[i]);
       curves.push({
-        run: index, name: run.name, label: curve.label, number: number, context: context, x: x,
-        mean: several ? values.mean : values,
-        low: several ? values.low : values,
-        high: several ? values.high : values,
-        band: several,
+        run: index, name: run.name, label: curve.label, number: number, context: context,
+        x: pick(x), mean: pick(mean), band: several,
+        low: several ? pick(values.low) : pick(mean),
+        high: several ? pick(values.high) : pick(mean),
       });
     });
   };
@@ -38,8 +42,8 @@ function extent(curves) {
   let low = Infinity;
   let high = -Infinity;
   for (const curve of curves) {
-    curve.low.forEach(value => { if (value !== null && value < low) low = value; });
-    curve.high.forEach(value => { if (value !== null && value > high) high = value; });
+    curve.low.forEach(value => { if (value < low) low = value; });
+    curve.high.forEach(value => { if (value > high) high = value; });
   }
   return [low, high];
 }
@@ -90,10 +94,10 @@ function markClass(kind) {
   return "mark mark-" + data.marks.indexOf(kind);
 }
 
-// A path over the values that are there.
+// A path over the values; a logarithm has those above 0.
 function path(curve, spec, x, y, values) {
   return d3.svg.line()
-      .defined((_, i) => values[i] !== null && (!isLog(y) || values[i] > 0))
+      .defined((_, i) => !isLog(y) || values[i] > 0)
       .interpolate(spec.size ? "step-before" : "linear")
       .x((_, i) => x(curve.x[i])).y((_, i) => y(values[i]))(curve.x);
 }
@@ -102,7 +106,7 @@ function drawCurve(svg, spec, curve, x, y) {
   const looks = looksOf(spec, curve);
   if (curve.band && !curve.context) {
     const area = d3.svg.area()
-        .defined((_, i) => curve.mean[i] !== null && (!isLog(y) || curve.low[i] > 0))
+        .defined((_, i) => !isLog(y) || curve.low[i] > 0)
         .interpolate(spec.size ? "step-before" : "linear")
         .x((_, i) => x(curve.x[i])).y0((_, i) => y(curve.low[i])).y1((_, i) => y(curve.high[i]));
     svg.append("path").attr({ class: "band " + looks.fill, d: area(curve.x) });
@@ -114,7 +118,7 @@ function drawCurve(svg, spec, curve, x, y) {
   // A few points are seen as such; one alone has no line.
   if (curve.x.length <= 30 && !curve.context && !spec.size) {
     svg.selectAll(null).data(curve.x.map((at, i) => [at, curve.mean[i]])
-        .filter(point => point[1] !== null && (!isLog(y) || point[1] > 0)))
+        .filter(point => !isLog(y) || point[1] > 0))
         .enter().append("circle").attr({
           class: looks.fill, r: spec.small ? 1.5 : 2.5,
           cx: point => x(point[0]), cy: point => y(point[1]),
@@ -197,7 +201,6 @@ function tableOfLines(figure) {
   const spec = figure.spec;
   for (const curve of curvesOf(spec).filter(one => !one.context)) {
     curve.x.forEach((at, i) => {
-      if (curve.mean[i] === null) return;
       const row = [numberText(at), curve.name];
       if (spec.curves.length > 1) row.push(curve.label);
       row.push(numberText(curve.mean[i]), numberText(curve.low[i]), numberText(curve.high[i]));
