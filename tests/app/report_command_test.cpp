@@ -46,7 +46,7 @@ class ReportCommand : public testing::Test {
 
 TEST_F(ReportCommand, WritesAPageOfARun) {
   train("run");
-  const ProgramResult result = rubato({"report", "run"});
+  const ProgramResult result = rubato({"report", "run/"});
   EXPECT_EQ(result.code, 0) << result.err;
   EXPECT_THAT(result.out, testing::MatchesRegex("report.html: [0-9]+ KiB\n"));
   EXPECT_THAT(page(), AllOf(HasSubstr("Trained softmax on digits with the rule linear"),

@@ -89,8 +89,11 @@ bool is_run(const fs::path& folder) {
   return is_there(folder / kConfigFile) || is_there(folder / kMetricsFile);
 }
 
-RecordedRun read_run(const std::string& name, std::size_t columns) {
-  const fs::path folder(name);
+RecordedRun read_run(const std::string& given, std::size_t columns) {
+  const fs::path folder(given);
+  // As shells complete it, the name of a folder ends with a slash.
+  std::string name = given;
+  while (name.size() > 1 && name.ends_with('/')) name.pop_back();
   if (!is_run(folder)) {
     throw Error(fmt::format(
         "{}: {}; accepted: the folder of a run, with its {} and {}, or of an experiment", name,

@@ -103,7 +103,7 @@ struct RecordedRun {
 [[nodiscard]] bool is_run(const std::filesystem::path& folder);
 
 /// Reads the folder of a run. Throws Error where it is none, or has no metrics.
-[[nodiscard]] RecordedRun read_run(const std::string& name, std::size_t columns);
+[[nodiscard]] RecordedRun read_run(const std::string& given, std::size_t columns);
 
 /// Reads metrics.jsonl as far as it goes into `run`; `checkpoints` are the steps after which there
 /// is one, in ascending order. Throws Error where the file is not there.

@@ -19,6 +19,9 @@ namespace rubato::page {
 
 namespace {
 
+// The lists of more runs than this are folded: they would hide what comes behind them.
+constexpr std::size_t kMostOpenRuns = 20;
+
 // What the metrics alone cannot say of a run that has no summary.
 std::string ending_of(const RecordedRun& run) {
   const std::string end = end_of(run);
@@ -108,7 +111,8 @@ std::string facts_of_all(std::span<const RecordedRun> runs) {
   if (!common.empty()) {
     table.notes.push_back(fmt::format("The same in all: {}.", fmt::join(common, ", ")));
   }
-  return page::table(table);
+  const std::string html = page::table(table);
+  return runs.size() > kMostOpenRuns ? folded_html(table.title, html) : html;
 }
 
 std::string events_of(std::span<const RecordedRun> runs) {
@@ -186,10 +190,11 @@ Document document_of_runs(std::span<const RecordedRun> runs) {
   document.answer += list(warnings);
   document.charts = charts_of(runs);
   document.end = events_of(runs) + "<h2>How to reproduce it</h2>\n";
+  std::string how;
   for (const RecordedRun& run : runs) {
-    const std::string how = reproduction_of(run);
-    document.end += one ? how : folded_html(run.name, how);
+    how += one ? reproduction_of(run) : folded_html(run.name, reproduction_of(run));
   }
+  document.end += runs.size() > kMostOpenRuns ? folded_html("Of each run", how) : how;
   return document;
 }
 
