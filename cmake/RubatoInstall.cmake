@@ -27,9 +27,9 @@ install(FILES
   "${PROJECT_BINARY_DIR}/rubatoConfig.cmake" "${PROJECT_BINARY_DIR}/rubatoConfigVersion.cmake"
   DESTINATION "${package_dir}")
 
-# For builds by other tools than CMake: `pkg-config rubato`, and `rubato-torch` with all modules. Modules name each other
-# in any order, so that the linker has to look at all until it finds nothing new.
-# The place of the installation is found from that of the file.
+# For builds by other tools than CMake: `pkg-config rubato`, or `rubato-torch` with all modules. Modules name each other
+# in any order, so that the linker has to look at all until it finds nothing new; two such groups would be taken for one. The place of the installation is found
+# from that of the file.
 file(RELATIVE_PATH prefix_from_pkg_config "/${CMAKE_INSTALL_LIBDIR}/pkgconfig" /)
 function(rubato_pkg_config name)
   cmake_parse_arguments(arg "" "DESCRIPTION;REQUIRES;FLAGS;LIBRARIES" "MODULES" ${ARGN})
@@ -43,18 +43,19 @@ function(rubato_pkg_config name)
   configure_file("${CMAKE_CURRENT_FUNCTION_LIST_DIR}/rubato.pc.in" "${PROJECT_BINARY_DIR}/${name}.pc" @ONLY)
   install(FILES "${PROJECT_BINARY_DIR}/${name}.pc" DESTINATION "${CMAKE_INSTALL_LIBDIR}/pkgconfig")
 endfunction()
+set(required_packages "fmt, libcrypto, libisal, protobuf, tbb, zlib")
 rubato_pkg_config(rubato MODULES ${modules}
   DESCRIPTION "${PROJECT_DESCRIPTION}, without libtorch"
-  REQUIRES "fmt, libcrypto, libisal, protobuf, tbb, zlib")
+  REQUIRES "${required_packages}")
 if(torch_modules)
   set(torch_flags ${TORCH_INCLUDE_DIRS})
   list(REMOVE_ITEM torch_flags ${CMAKE_CXX_IMPLICIT_INCLUDE_DIRECTORIES})
   list(TRANSFORM torch_flags PREPEND "-isystem ")
   list(JOIN torch_flags " " torch_flags)
   cmake_path(GET TORCH_LIBRARY PARENT_PATH torch_library_dir)
-  rubato_pkg_config(rubato-torch MODULES ${torch_modules}
+  rubato_pkg_config(rubato-torch MODULES ${torch_modules} ${modules}
     DESCRIPTION "${PROJECT_DESCRIPTION}, with libtorch"
-    REQUIRES "rubato = ${PROJECT_VERSION}" FLAGS " ${torch_flags}"
+    REQUIRES "${required_packages}" FLAGS " ${torch_flags}"
     LIBRARIES " -L${torch_library_dir} -ltorch -ltorch_cpu -lc10 -ltbbmalloc_proxy")
 endif()
 
@@ -68,7 +69,7 @@ endif()
 
 install(FILES README.md CHANGELOG.md DESTINATION "${CMAKE_INSTALL_DOCDIR}" COMPONENT documentation)
 install(DIRECTORY docs DESTINATION "${CMAKE_INSTALL_DOCDIR}" COMPONENT documentation FILES_MATCHING
-  PATTERN "*.md" PATTERN "*.png")
+  PATTERN "*.md" PATTERN "*.png" PATTERN site EXCLUDE)
 
 if(RUBATO_TESTS)
   add_subdirectory(tests/package)
