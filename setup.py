@@ -41,7 +41,7 @@ class BuildByCMake(build_py):
                        "-DRUBATO_TESTS=OFF", "-DRUBATO_BENCH=OFF", "-DRUBATO_EXAMPLES=OFF", "-DRUBATO_PYTHON=ON",
                        f"-DPython3_EXECUTABLE={sys.executable}")
         self.cmake("--build", folder, "--target", "_rubato", "_machine", "rubato", "rubato-train")
-        self.cmake("--install", folder, "--component", "python", "--prefix", Path(self.build_lib).resolve())
+        self.cmake("--install", folder, "--component", "wheel", "--prefix", Path(self.build_lib).resolve())
 
     @staticmethod
     def cmake(*arguments):

@@ -1,6 +1,8 @@
 # What `cmake --install` copies: headers, libraries, programs, and the package for find_package.
 include(GNUInstallDirs)
 include(CMakePackageConfigHelpers)
+# For those who build with rubato; programs, the Python package and the documentation have components of their own.
+set(CMAKE_INSTALL_DEFAULT_COMPONENT_NAME development)
 
 set(package_dir "${CMAKE_INSTALL_LIBDIR}/cmake/rubato")
 
@@ -25,6 +27,38 @@ install(FILES
   "${PROJECT_BINARY_DIR}/rubatoConfig.cmake" "${PROJECT_BINARY_DIR}/rubatoConfigVersion.cmake"
   DESTINATION "${package_dir}")
 
+# For builds by other tools than CMake: `pkg-config rubato`, or `rubato-torch` with all modules. Modules name each other
+# in any order, so that the linker has to look at all until it finds nothing new; two such groups would be taken for one. The place of the installation is found
+# from that of the file.
+file(RELATIVE_PATH prefix_from_pkg_config "/${CMAKE_INSTALL_LIBDIR}/pkgconfig" /)
+function(rubato_pkg_config name)
+  cmake_parse_arguments(arg "" "DESCRIPTION;REQUIRES;FLAGS;LIBRARIES" "MODULES" ${ARGN})
+  set(libraries "")
+  foreach(module IN LISTS arg_MODULES)
+    get_target_property(type rubato_${module} TYPE)
+    if(NOT type STREQUAL "INTERFACE_LIBRARY")
+      string(APPEND libraries " -lrubato_${module}")
+    endif()
+  endforeach()
+  configure_file("${CMAKE_CURRENT_FUNCTION_LIST_DIR}/rubato.pc.in" "${PROJECT_BINARY_DIR}/${name}.pc" @ONLY)
+  install(FILES "${PROJECT_BINARY_DIR}/${name}.pc" DESTINATION "${CMAKE_INSTALL_LIBDIR}/pkgconfig")
+endfunction()
+set(required_packages "fmt, libcrypto, libisal, protobuf, tbb, zlib")
+rubato_pkg_config(rubato MODULES ${modules}
+  DESCRIPTION "${PROJECT_DESCRIPTION}, without libtorch"
+  REQUIRES "${required_packages}")
+if(torch_modules)
+  set(torch_flags ${TORCH_INCLUDE_DIRS})
+  list(REMOVE_ITEM torch_flags ${CMAKE_CXX_IMPLICIT_INCLUDE_DIRECTORIES})
+  list(TRANSFORM torch_flags PREPEND "-isystem ")
+  list(JOIN torch_flags " " torch_flags)
+  cmake_path(GET TORCH_LIBRARY PARENT_PATH torch_library_dir)
+  rubato_pkg_config(rubato-torch MODULES ${torch_modules} ${modules}
+    DESCRIPTION "${PROJECT_DESCRIPTION}, with libtorch"
+    REQUIRES "${required_packages}" FLAGS " ${torch_flags}"
+    LIBRARIES " -L${torch_library_dir} -ltorch -ltorch_cpu -lc10 -ltbbmalloc_proxy")
+endif()
+
 # The command, and the part of it that loads libtorch, which the command finds from its own place.
 if(TARGET rubato)
   install(TARGETS rubato COMPONENT programs)
@@ -32,6 +66,10 @@ endif()
 if(TARGET rubato-train)
   install(TARGETS rubato-train DESTINATION "${CMAKE_INSTALL_LIBEXECDIR}/rubato" COMPONENT programs)
 endif()
+
+install(FILES README.md CHANGELOG.md DESTINATION "${CMAKE_INSTALL_DOCDIR}" COMPONENT documentation)
+install(DIRECTORY docs DESTINATION "${CMAKE_INSTALL_DOCDIR}" COMPONENT documentation FILES_MATCHING
+  PATTERN "*.md" PATTERN "*.png" PATTERN site EXCLUDE)
 
 if(RUBATO_TESTS)
   add_subdirectory(tests/package)

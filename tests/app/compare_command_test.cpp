@@ -132,7 +132,7 @@ TEST_F(CompareCommand, WritesHyperparametersForTensorBoard) {
     const auto events = test::read_folder(path("t/runs/" + run.at("name").get<std::string>()));
     ASSERT_TRUE(events.at(1).hparams) << run;
     const auto& values = events[1].hparams->values;
-    EXPECT_EQ(std::get<std::string>(values.at("rule")), run.at("rule"));
+    EXPECT_EQ(std::get<std::string>(values.at("rule")), run.at("rule").get<std::string>());
     EXPECT_EQ(std::get<double>(values.at("seed")), run.at("seed"));
     const auto curves = test::curves_of(events);
     EXPECT_FLOAT_EQ(curves.at("test/accuracy").back().second, run.at("final").get<float>()) << run;

@@ -80,7 +80,8 @@ void CommandLine::flag_list(const std::string& name, const std::string& help, Se
 }
 
 void CommandLine::operands(const std::string& value, const std::string& help, Setter take) {
-  CLI::Option* const option = app_->add_option(value, CLI::callback_t{}, help);
+  // Its own name, which is not shown, as not every CLI11 takes what a value is called.
+  CLI::Option* const option = app_->add_option("operands", CLI::callback_t{}, help);
   option->type_name(value)->expected(CLI::detail::expected_max_vector_size)->group(group_);
   operands_ = {.option = option, .set = std::move(take)};
 }
