@@ -33,11 +33,12 @@ This package has ${arg_CONTENTS}.")
 endmacro()
 
 # The libraries that they load, by what they are linked with. libtorch is satisfied with the reference BLAS, which is ten
-# times slower.
+# times slower. `rubato report` alone needs D3.
 set(CPACK_DEBIAN_PROGRAMS_PACKAGE_SHLIBDEPS ON)
 rubato_package(programs rubato
   CONTENTS "the programs"
-  DEPENDS libopenblas0-pthread)
+  DEPENDS libopenblas0-pthread
+  RECOMMENDS libjs-d3)
 rubato_package(development librubato-dev
   CONTENTS "headers, static libraries, and files for CMake and pkg-config" SECTION libdevel
   DEPENDS libfmt-dev libisal-dev libprotobuf-dev libssl-dev libtbb-dev nlohmann-json3-dev zlib1g-dev
