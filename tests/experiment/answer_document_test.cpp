@@ -41,6 +41,16 @@ TEST(AnswerDocument, HasARowForEachCellTheBestFirst) {
                               "Best: linear:ramp=2. All others that have a value are worse.\n"));
 }
 
+TEST(AnswerDocument, HasAFindingForEachCondition) {
+  const AnswerDocument document = document_of(Design(), some_answer(), {});
+  EXPECT_THAT(document.findings,
+              testing::ElementsAre("trace t: Best: linear:ramp=2. All others that have a value are "
+                                   "worse. Lost: wild."));
+  const Answer lost = answer_to({{"a", {0.8}, true}, {"b", {std::nullopt}, false}});
+  EXPECT_THAT(document_of(Design(), lost, {}).findings,
+              testing::ElementsAre(testing::EndsWith("Lost: b.")));
+}
+
 TEST(AnswerDocument, SaysWhatHasNoMean) {
   EXPECT_THAT(text_of(some_answer()),
               HasSubstr("diverged (the loss or the gradient became infinite or NaN): wild-2, "

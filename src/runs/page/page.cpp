@@ -25,7 +25,7 @@ std::size_t columns_of(std::size_t runs) {
   return std::min(kMostColumnsOfRun, kColumnsOfRuns / runs / 2 * 2);
 }
 
-Document document_of(const std::vector<std::string>& folders) {
+Document document_of_folders(const std::vector<std::string>& folders) {
   if (folders.size() > kMostRuns) {
     throw Error(fmt::format("{} runs; accepted: up to {}, or the folder of an experiment",
                             folders.size(), kMostRuns));

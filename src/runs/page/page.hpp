@@ -16,6 +16,6 @@ inline constexpr std::size_t kMostRuns = 500;
 
 /// The page of what `folders` hold: one experiment, or runs side by side. Throws Error for a folder
 /// that is neither, an experiment that is not alone, and too many runs.
-[[nodiscard]] Document document_of(const std::vector<std::string>& folders);
+[[nodiscard]] Document document_of_folders(const std::vector<std::string>& folders);
 
 }  // namespace rubato::page

@@ -50,7 +50,7 @@ int report_command(std::span<const std::string> arguments) {
     throw Error("nothing is named; accepted: folders of runs, or the folder of an experiment");
   }
   const std::string library = page::read_chart_library(page::chart_library_file());
-  const std::string html = page::to_html(page::document_of(folders), library);
+  const std::string html = page::to_html(page::document_of_folders(folders), library);
   write_file(out, html);
   constexpr double kKibibyte = 1024;
   print_text(fmt::format("{}: {:.0f} KiB\n", out, static_cast<double>(html.size()) / kKibibyte));

@@ -61,23 +61,33 @@ std::vector<const Cell*> ranked(const Answer& answer, std::size_t condition) {
   return cells;
 }
 
+// What those of a rank are called.
+Row named(std::span<const Cell* const> cells, std::span<const std::size_t> keys, Verdict rank) {
+  Row names;
+  for (const Cell* const cell : cells) {
+    if (cell->rank != rank) continue;
+    names.push_back(fmt::to_string(fmt::join(keys_of(*cell, keys), " ")));
+  }
+  return names;
+}
+
 std::string best_in_words(std::span<const Cell* const> cells, std::span<const std::size_t> keys) {
-  const auto named = [&](Verdict rank) {
-    std::vector<std::string> names;
-    for (const Cell* const cell : cells) {
-      if (cell->rank != rank) continue;
-      names.push_back(fmt::to_string(fmt::join(keys_of(*cell, keys), " ")));
-    }
-    return names;
-  };
-  const std::vector<std::string> best = named(Verdict::best);
+  const Row best = named(cells, keys, Verdict::best);
   if (best.empty()) return {};
   const std::string begin = fmt::format("Best: {}.", best.front());
-  if (!named(Verdict::untested).empty()) return begin + " One seed tells it from no other.";
-  const std::vector<std::string> tied = named(Verdict::tied);
+  if (!named(cells, keys, Verdict::untested).empty()) {
+    return begin + " One seed tells it from no other.";
+  }
+  const Row tied = named(cells, keys, Verdict::tied);
   if (!tied.empty()) return fmt::format("{} Tied with it: {}.", begin, fmt::join(tied, ", "));
-  return begin + (named(Verdict::worse).empty() ? " No other has a value."
-                                                : " All others that have a value are worse.");
+  return begin + (named(cells, keys, Verdict::worse).empty()
+                      ? " No other has a value."
+                      : " All others that have a value are worse.");
+}
+
+std::string lost_in_words(std::span<const Cell* const> cells, std::span<const std::size_t> keys) {
+  const Row lost = named(cells, keys, Verdict::lost);
+  return lost.empty() ? std::string() : fmt::format("Lost: {}.", fmt::join(lost, ", "));
 }
 
 void add_tables(AnswerDocument& document, const Design& design, const Answer& answer,
@@ -88,8 +98,10 @@ void add_tables(AnswerDocument& document, const Design& design, const Answer& an
   Table results = table_of(answer, AnswerTable::results, cells, keys);
   results.title = answer.conditions[condition] + (baseline ? ", the baseline" : "");
   const std::string best = best_in_words(cells, keys);
-  if (!best.empty() && !baseline) {
-    document.findings.push_back(fmt::format("{}: {}", answer.conditions[condition], best));
+  const std::string lost = lost_in_words(cells, keys);
+  if (!baseline && !(best.empty() && lost.empty())) {
+    document.findings.push_back(fmt::format("{}: {}{}{}", answer.conditions[condition], best,
+                                            best.empty() || lost.empty() ? "" : " ", lost));
   }
   results.notes = {best, constant_in_words(answer, condition)};
   Table costs = table_of(answer, AnswerTable::costs, cells, keys);

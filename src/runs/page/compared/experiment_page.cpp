@@ -34,7 +34,7 @@ std::string tables_of(const AnswerDocument& document, AnswerTable kind) {
     // What stands at the top need not stand here again.
     std::erase_if(one.notes, [&](const std::string& note) {
       return std::ranges::any_of(document.findings, [&](const std::string& finding) {
-        return finding == fmt::format("{}: {}", one.title, note);
+        return finding.starts_with(fmt::format("{}: {}", one.title, note));
       });
     });
     html += table(one);

@@ -16,7 +16,7 @@ constexpr std::size_t kMostOfOwnNames = 24;
 std::vector<FigureSection> all_figures() {
   constexpr auto kSteps = CurveOf::steps;
   constexpr auto kEpochs = CurveOf::epochs;
-  const std::vector<std::string_view> losses{kFault, kRestart, kFewerCores};
+  const std::vector<std::string_view> lost_cores{kFault, kRestart, kFewerCores};
   return {
       {"Learning",
        {{.title = "Loss",
@@ -28,7 +28,10 @@ std::vector<FigureSection> all_figures() {
         {.title = "Mean squared error", .curves = {{kEpochs, "test_mse"}}},
         {.title = "Perplexity", .curves = {{kEpochs, "test_perplexity"}}}}},
       {"Batch and cores",
-       {{.title = "Batch size", .curves = {{kSteps, "batch"}}, .is_size = true, .marks = losses},
+       {{.title = "Batch size",
+         .curves = {{kSteps, "batch"}},
+         .is_size = true,
+         .marks = lost_cores},
         {.title = "Cores",
          .curves = {{kSteps, "cores"}},
          .is_size = true,

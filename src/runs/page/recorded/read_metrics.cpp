@@ -45,10 +45,10 @@ std::vector<NumberColumn> number_columns(std::string_view record) {
 
 // What is at `key` in an object; null where it is none, or has no such key.
 const Line& at(const Line& json, const std::string& key) {
-  static const Line kNull;
-  if (!json.is_object()) return kNull;
+  static const Line none;
+  if (!json.is_object()) return none;
   const auto found = json.find(key);
-  return found == json.end() ? kNull : *found;
+  return found == json.end() ? none : *found;
 }
 
 double number_or_zero(const Line& json) {
