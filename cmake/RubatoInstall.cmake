@@ -28,6 +28,9 @@ install(FILES
 # The command, and the part of it that loads libtorch, which the command finds from its own place.
 if(TARGET rubato)
   install(TARGETS rubato COMPONENT programs)
+  if(NOT CMAKE_CROSSCOMPILING OR CMAKE_CROSSCOMPILING_EMULATOR)
+    install(DIRECTORY "${PROJECT_BINARY_DIR}/share/" TYPE DATA COMPONENT programs)
+  endif()
 endif()
 if(TARGET rubato-train)
   install(TARGETS rubato-train DESTINATION "${CMAKE_INSTALL_LIBEXECDIR}/rubato" COMPONENT programs)
