@@ -17,6 +17,7 @@
 #include "clients/app/line/exit_code.hpp"
 #include "clients/app/line/output.hpp"
 #include "clients/app/list/list_command.hpp"
+#include "clients/app/man/man_command.hpp"
 #include "clients/app/plan/plan_command.hpp"
 #include "clients/app/rendezvous/serve_rendezvous.hpp"
 #include "clients/app/simulate/simulate_command.hpp"
@@ -51,6 +52,7 @@ constexpr std::array kCommands{
     Command{"doctor", "report what would make training here slow or wrong", doctor_command},
     Command{"completion", "print what makes a shell complete commands, options and names",
             completion_command},
+    Command{"man", "print the manual page of a command", man_command},
 };
 
 constexpr CommandGroup kRubato{
