@@ -93,12 +93,12 @@ TEST(Program, SuggestsTheNearestCommand) {
   EXPECT_EQ(result.err,
             "rubato: unknown command 'trian'; did you mean 'train'? accepted: train, launch, "
             "rendezvous, hosts, plan, trace, simulate, calibrate, verify, compare, eval, predict, "
-            "list, bench, doctor, completion, man\n");
+            "metrics, list, bench, doctor, completion, man\n");
   EXPECT_EQ(
       test::rubato({"--cores=8", "plan"}).err,
       "rubato: unknown option '--cores=8' before the command; accepted: --help, --version, or a "
       "command: train, launch, rendezvous, hosts, plan, trace, simulate, calibrate, verify, "
-      "compare, eval, predict, list, bench, doctor, completion, man\n");
+      "compare, eval, predict, metrics, list, bench, doctor, completion, man\n");
 }
 
 TEST(Program, LoadsNoLibtorch) {

@@ -18,6 +18,7 @@
 #include "clients/app/line/output.hpp"
 #include "clients/app/list/list_command.hpp"
 #include "clients/app/man/man_command.hpp"
+#include "clients/app/metrics/metrics_command.hpp"
 #include "clients/app/plan/plan_command.hpp"
 #include "clients/app/rendezvous/serve_rendezvous.hpp"
 #include "clients/app/simulate/simulate_command.hpp"
@@ -47,6 +48,7 @@ constexpr std::array kCommands{
             compare_command},
     Command{"eval", "print loss and accuracy of a trained model", evaluate_front},
     Command{"predict", "write the outputs of a trained model", predict_front},
+    Command{"metrics", "print the metrics of a run as CSV", metrics_command},
     Command{"list", "print the names that options take (rules, models, ...)", list_command},
     Command{"bench", "measure strategies for summing gradients", bench_command, bench_commands},
     Command{"doctor", "report what would make training here slow or wrong", doctor_command},
