@@ -133,7 +133,7 @@ TEST(Completions, HavePathsWhereAnOptionTakesThem) {
   EXPECT_THAT(offered({"train", "--config", "x"}), ElementsAre(":files "));
   EXPECT_THAT(offered({"train", "--out", ""}), ElementsAre(":folders "));
   EXPECT_THAT(offered({"train", "--out="}), ElementsAre(":folders --out="));
-  EXPECT_THAT(offered({"train", "--data", "mni"}), ElementsAre("mnist:"));
+  EXPECT_THAT(offered({"train", "--data", "mni"}), ElementsAre("mnist:", "mnist"));
   EXPECT_THAT(offered({"train", "--data", "mnist:here/"}), ElementsAre(":folders mnist:"));
   EXPECT_THAT(offered({"train", "--data=csv:a+b"}), ElementsAre(":files --data=csv:"));
   EXPECT_THAT(offered({"eval", "ru"}), ElementsAre(":folders ")) << "the run of --run";
@@ -277,7 +277,7 @@ cat shown; rm shown)",
   EXPECT_EQ(completed("rubato trai"), "rubato train \n");
   EXPECT_EQ(completed("rubato train --rule ada"), "rubato train --rule adascale \n");
   EXPECT_EQ(completed("rubato train --rule=ada"), "rubato train --rule=adascale \n");
-  EXPECT_EQ(completed("rubato train --data mni"), "rubato train --data mnist:\n");
+  EXPECT_EQ(completed("rubato train --data ten"), "rubato train --data tensors:\n");
   EXPECT_EQ(completed("rubato train --data csv:ta"), "rubato train --data csv:table.csv \n");
   EXPECT_EQ(completed("rubato train --out di"), "rubato train --out digits\\ of\\ mine/\n");
 }

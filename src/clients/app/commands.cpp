@@ -11,6 +11,7 @@
 #include "clients/app/bench/bench_command.hpp"
 #include "clients/app/compare/compare_command.hpp"
 #include "clients/app/completion/completion_command.hpp"
+#include "clients/app/data/data_command.hpp"
 #include "clients/app/doctor/doctor_command.hpp"
 #include "clients/app/hosts/show_hosts.hpp"
 #include "clients/app/launch/launch_command.hpp"
@@ -38,6 +39,7 @@ constexpr std::array kCommands{
     Command{"rendezvous", "serve a meeting place for hosts that train together", serve_rendezvous},
     Command{"hosts", "show the state of a run of hosts that come and go", show_hosts},
     Command{"plan", "show what a trace will do before anything is trained", plan_command},
+    Command{"data", "fetch known data sets", data_command, data_commands},
     Command{"trace", "read, make up, convert and show traces", trace_command, trace_commands},
     Command{"simulate", "predict time and cost on a cluster, without training", simulate_command},
     Command{"calibrate", "measure a model here, for the modelled time of simulate and train",

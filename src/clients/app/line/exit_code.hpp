@@ -33,6 +33,8 @@ enum class ExitCode {
   run_ended = 29,
   /// There were no devices for the rest of the training any more.
   out_of_devices = 30,
+  /// A server did not answer `rubato data get`, or with something else.
+  not_fetched = 31,
   /// Ended by Ctrl-C or by a request to terminate, after a checkpoint: 128 and the signal, as a
   /// shell has it.
   interrupted = 130,
@@ -44,7 +46,7 @@ struct ExitMeaning {
   ExitCode code;
   std::string_view meaning;
 };
-[[nodiscard]] constexpr std::array<ExitMeaning, 15> exit_codes() {
+[[nodiscard]] constexpr std::array<ExitMeaning, 16> exit_codes() {
   return {{{ExitCode::good, "success"},
            {ExitCode::usage, "a mistake in options or files"},
            {ExitCode::target_missed, "a missed target (`--target-accuracy`)"},
@@ -60,6 +62,9 @@ struct ExitMeaning {
            {ExitCode::host_lost, "another host, or the rendezvous, lost"},
            {ExitCode::run_ended, "a host that joined a run that had already ended"},
            {ExitCode::out_of_devices, "no more devices before training was complete"},
+           {ExitCode::not_fetched,
+            "a server that did not answer `rubato data get`, or with something else than was "
+            "published"},
            {ExitCode::interrupted, "Ctrl-C"},
            {ExitCode::terminated, "a request to terminate"},
            {ExitCode::internal, "any other error"}}};

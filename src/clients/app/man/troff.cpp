@@ -49,6 +49,9 @@ std::string troff(std::string_view text) {
       case '"':
         out += "\\(dq";
         break;
+      case '|':  // between the values of an option, where a line may end
+        out += "|\\:";
+        break;
       case '.':  // a request, at the beginning of a line
         out += "\\&.";
         break;
