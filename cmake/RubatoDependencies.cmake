@@ -7,6 +7,7 @@ find_package(nlohmann_json REQUIRED)
 find_package(CLI11 REQUIRED)
 find_package(ZLIB REQUIRED)
 find_package(OpenSSL REQUIRED COMPONENTS Crypto)
+find_package(CURL 7.85 REQUIRED)
 find_package(Eigen3 3.4 REQUIRED NO_MODULE)
 # Boost.Math, of whose headers one file includes some.
 find_package(Boost 1.74 REQUIRED NO_MODULE)

@@ -87,14 +87,14 @@ std::string default_of(const RunOption& option) {
   return code(text);
 }
 
-std::string list_of(const std::vector<app::CommandLine::Description>& options,
+std::string list_of(const std::vector<app::OptionHelp>& options,
                     const std::set<std::string>& left_out = {}) {
   std::string text;
-  for (const auto& [name, value, help, shown_default] : options) {
-    if (left_out.contains(name)) continue;
-    text += item(fmt::format(
-        "{}: {}{}", named(name, value), prose(help),
-        shown_default.empty() ? "" : fmt::format(" (default {})", code(shown_default))));
+  for (const app::OptionHelp& option : options) {
+    if (left_out.contains(option.name)) continue;
+    const std::string& fallback = option.shown_default;
+    text += item(fmt::format("{}: {}{}", named(option.name, option.value), prose(option.help),
+                             fallback.empty() ? "" : fmt::format(" (default {})", code(fallback))));
   }
   return text;
 }

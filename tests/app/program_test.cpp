@@ -92,13 +92,14 @@ TEST(Program, SuggestsTheNearestCommand) {
   EXPECT_EQ(result.code, 2);
   EXPECT_EQ(result.err,
             "rubato: unknown command 'trian'; did you mean 'train'? accepted: train, launch, "
-            "rendezvous, hosts, plan, trace, simulate, calibrate, verify, compare, report, eval, "
-            "predict, list, bench, doctor\n");
+            "rendezvous, hosts, plan, data, trace, simulate, calibrate, verify, compare, report, "
+            "eval, predict, "
+            "metrics, list, bench, doctor, completion, man\n");
   EXPECT_EQ(
       test::rubato({"--cores=8", "plan"}).err,
       "rubato: unknown option '--cores=8' before the command; accepted: --help, --version, or a "
-      "command: train, launch, rendezvous, hosts, plan, trace, simulate, calibrate, verify, "
-      "compare, report, eval, predict, list, bench, doctor\n");
+      "command: train, launch, rendezvous, hosts, plan, data, trace, simulate, calibrate, verify, "
+      "compare, report, eval, predict, metrics, list, bench, doctor, completion, man\n");
 }
 
 TEST(Program, LoadsNoLibtorch) {

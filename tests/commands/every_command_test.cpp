@@ -49,6 +49,8 @@ constexpr Use kUses[]{
        "$0" hosts $at)",
      "last step +48"},
     {"plan", R"("$0" plan --trace 128 --cores 4 --epoch 1)", "11,904 +96 +100.0 %"},
+    {"data", R"("$0" data get mnist --from http://127.0.0.1:1 2>&1 || test $? -eq 31)",
+     "after 0 of 9912422 bytes"},
     {"trace", R"("$0" trace show spot:most=64,seed=1)", "devices over hours"},
     {"simulate", R"("$0" simulate --trace 512 --cores 8,32 --cluster substep=0.1,bytes=100000000)",
      "\n32 .* 33.1 s "},
@@ -66,9 +68,14 @@ constexpr Use kUses[]{
     {"predict",
      R"("$0" train --model softmax --epochs 1 --out run --quiet && "$0" predict run --out classes.csv && cat classes.csv)",
      "\n0,-?[0-9.]+,"},
+    {"metrics",
+     R"("$0" train --model softmax --epochs 1 --out run --quiet && "$0" metrics run --kind epoch)",
+     "^epoch,steps,.*\n0,48,"},
     {"list", R"("$0" list rules)", "\nadascale\n"},
     {"bench", R"("$0" bench reduce --cores 2 --size 1000 --fused 2>/dev/null)", "\nring "},
     {"doctor", R"("$0" doctor)", "oneTBB"},
+    {"completion", R"(source <("$0" completion bash) && complete -p rubato)", "_rubato rubato"},
+    {"man", R"("$0" man trace show)", "[.]TH RUBATO-TRACE-SHOW 1 "},
 };
 
 class EveryCommand : public testing::TestWithParam<Use> {};

@@ -16,6 +16,7 @@
 #include "runs/config/allowed/allowed.hpp"
 #include "runs/config/parts/chosen_parts.hpp"
 #include "runs/config/values/trace_source.hpp"
+#include "runs/report/open_metrics.hpp"
 #include "runs/run/resume/recorded_data.hpp"
 #include "runs/run/resume/resumption.hpp"
 #include "runs/run/resume/run_record.hpp"
@@ -33,6 +34,12 @@ std::shared_ptr<const Workload> checked(std::shared_ptr<const Workload> workload
 void write_data_record(const RunFolder& folder, const Workload& workload) {
   const std::string record = workload.data_record();
   if (!record.empty()) folder.write(kDataRecordFile, record);
+}
+
+// What tells it apart where several are watched together.
+std::string name_of_run(const RunFolder& folder) {
+  const std::filesystem::path whole = std::filesystem::absolute(folder.path()).lexically_normal();
+  return (whole.has_filename() ? whole : whole.parent_path()).filename().string();
 }
 
 TrainOptions options_on(std::shared_ptr<Hosts> hosts, const RunConfiguration& configuration) {
@@ -113,6 +120,9 @@ void Run::add_keepers() {
                              .histograms_every = configuration_.histograms_every,
                              .hyperparameters = hyperparameters_of(configuration_)},
           resumed);
+    }
+    if (!configuration_.openmetrics.empty()) {
+      trainer_.add_observer<OpenMetrics>(configuration_.openmetrics, name_of_run(folder()));
     }
   }
   if (configuration_.patience > 0) {

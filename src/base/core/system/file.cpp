@@ -73,13 +73,8 @@ class Beside {
   path file_;
 };
 
-}  // namespace
-
-void write_file(const path& file, std::string_view content) {
-  write_file(file, [content](const ByteSink& sink) { sink(content); });
-}
-
-void write_file(const path& file, const ByteSource& content) {
+// Writes the file beside, and renames it into place.
+void write_beside(const path& file, const ByteSource& content, bool to_disk) {
   const Beside beside(path(file) += ".part");
   {
     Descriptor out(beside.file(), O_WRONLY | O_CREAT | O_TRUNC);
@@ -87,11 +82,26 @@ void write_file(const path& file, const ByteSource& content) {
     content([&](std::string_view bytes) {
       if (!out.write_all(bytes)) cannot_write(file, errno);
     });
-    if (!out.flush()) cannot_write(file, errno);
+    if (to_disk && !out.flush()) cannot_write(file, errno);
   }
   if (rename(beside.file().c_str(), file.c_str()) != 0) cannot_write(file, errno);
+}
+
+}  // namespace
+
+void write_file(const path& file, std::string_view content) {
+  write_file(file, [content](const ByteSink& sink) { sink(content); });
+}
+
+void write_file(const path& file, const ByteSource& content) {
+  write_beside(file, content, /*to_disk=*/true);
   // The new name has to reach the disk, too.
   flush_to_disk(parent_of(file));
+}
+
+void replace_file(const path& file, std::string_view content) {
+  write_beside(
+      file, [content](const ByteSink& sink) { sink(content); }, /*to_disk=*/false);
 }
 
 path unused_path(const path& wanted) {

@@ -22,6 +22,9 @@ void write_file(const std::filesystem::path& path, std::string_view content);
 /// The same with what `content` gives. What it throws is passed on, and nothing is left either.
 void write_file(const std::filesystem::path& path, const ByteSource& content);
 
+/// The same without waiting for the disk, for what is soon written again.
+void replace_file(const std::filesystem::path& path, std::string_view content);
+
 /// The bytes of a regular file. Throws Error when it cannot be read.
 [[nodiscard]] std::string read_file(const std::filesystem::path& path);
 

@@ -287,28 +287,23 @@ int bench_reduce(std::span<const std::string> arguments) {
   return 0;
 }
 
+constexpr std::array kBenchCommands{
+    Command{"reduce", "strategies for summing the cores' gradients", bench_reduce}};
+
+constexpr CommandGroup kBench{.name = "rubato bench",
+                              .description = "Measures the parts of training.",
+                              .kind = "benchmark",
+                              .commands = kBenchCommands,
+                              .footer = "`rubato bench reduce --help` says more."};
+
 }  // namespace
 
+std::span<const Command> bench_commands() {
+  return kBenchCommands;
+}
+
 int bench_command(std::span<const std::string> arguments) {
-  constexpr std::string_view kHelp =
-      "Measures the parts of training.\n"
-      "\n"
-      "Usage: rubato bench reduce [OPTIONS]\n"
-      "\n"
-      "  reduce  strategies for summing the cores' gradients; see rubato bench reduce --help\n";
-  if (arguments.empty()) {
-    print_error(kHelp);
-    throw Error("bench what? accepted: reduce");
-  }
-  const std::string& what = arguments.front();
-  if (what == "--help" || what == "-h") {
-    print_text(kHelp);
-    return 0;
-  }
-  if (what != "reduce") {
-    throw Error(unknown_name_message("benchmark", what, std::array<std::string_view, 1>{"reduce"}));
-  }
-  return bench_reduce(arguments.subspan(1));
+  return run_group(kBench, arguments);
 }
 
 }  // namespace rubato::app

@@ -80,13 +80,6 @@ void define_evaluation(CommandLine& line, EvaluateArguments& arguments, Evaluate
               });
 }
 
-// The run in the first place is one of the option --run.
-std::vector<std::string> with_run_named(std::span<const std::string> arguments) {
-  std::vector<std::string> all(arguments.begin(), arguments.end());
-  if (!all.empty() && !all.front().starts_with('-')) all.insert(all.begin(), "--run");
-  return all;
-}
-
 void require_something_to_evaluate(const RunConfiguration& run) {
   if (!run.model->classifies) {
     throw Error(fmt::format(
@@ -116,6 +109,7 @@ class EvaluateCommandLine : public CommandLine {
               "the folder of a run that has ended, with its model, weights and data; as the first "
               "argument, it needs no --run",
               [](const std::string& text) { return path(text) / "config.toml"; });
+    leading("run");
     config([this, &read](const path& file) {
       const RunConfiguration run = read_configuration(file, {}, read.run);
       if (given().contains("run")) read.folder = file.parent_path();
@@ -133,7 +127,7 @@ std::optional<EvaluateArguments> parse_evaluate_arguments(std::span<const std::s
                                                           EvaluateCommand command) {
   EvaluateArguments read;
   EvaluateCommandLine line(read, command);
-  if (!line.parse(with_run_named(arguments))) return std::nullopt;
+  if (!line.parse(arguments)) return std::nullopt;
   const auto& given = line.given();
   read.other_data = !read.folder.empty() && given.contains("data") && !given.contains("validation");
   require_something_to_evaluate(read.run);
@@ -147,10 +141,10 @@ std::optional<EvaluateArguments> parse_evaluate_arguments(std::span<const std::s
   return read;
 }
 
-std::vector<CommandLine::Description> own_options(EvaluateCommand command) {
+std::vector<OptionHelp> own_options(EvaluateCommand command) {
   EvaluateArguments read;
   auto own = EvaluateCommandLine(read, command).descriptions();
-  std::erase_if(own, [](const CommandLine::Description& described) {
+  std::erase_if(own, [](const OptionHelp& described) {
     return described.name == "config" || std::ranges::find(run_options(), described.name,
                                                            &RunOption::name) != run_options().end();
   });

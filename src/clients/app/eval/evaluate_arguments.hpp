@@ -40,6 +40,6 @@ struct EvaluateArguments {
     std::span<const std::string> arguments, EvaluateCommand command);
 
 /// What a command takes beside the options of a run and --config, by name.
-[[nodiscard]] std::vector<CommandLine::Description> own_options(EvaluateCommand command);
+[[nodiscard]] std::vector<OptionHelp> own_options(EvaluateCommand command);
 
 }  // namespace rubato::app

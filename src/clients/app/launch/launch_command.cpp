@@ -233,6 +233,7 @@ std::optional<LaunchArguments> parse(std::span<const std::string> arguments) {
   line.option("restarts", "N", "how often hosts are restarted, in total",
               fmt::to_string(read.restarts),
               [&](const std::string& text) { read.restarts = parse_whole(text, 0, kMaxRestarts); });
+  line.rest("train OPTIONS");
   line.footer(
       "Signals are forwarded. When a host fails, the others are asked to end. The exit\n"
       "code is that of the first host that failed, or 128 plus the signal that killed\n"

@@ -15,8 +15,8 @@
 
 #include "base/core/system/file.hpp"
 #include "base/core/system/memory.hpp"
+#include "clients/app/help/commands.hpp"
 #include "exit_code.hpp"
-#include "help_formatter.hpp"
 #include "output.hpp"
 
 namespace rubato::app {
@@ -37,7 +37,6 @@ void set_from(std::string_view place, const CommandLine::Setter& set, const std:
 CommandLine::CommandLine(std::string name, std::string description)
     : app_(std::make_unique<CLI::App>(std::move(description), std::move(name))) {
   app_->set_help_flag();
-  app_->formatter(std::make_shared<HelpFormatter>());
 }
 
 CommandLine::~CommandLine() = default;
@@ -79,11 +78,13 @@ void CommandLine::flag_list(const std::string& name, const std::string& help, Se
   entries_.at(name).option->expected(0, 1);
 }
 
-void CommandLine::operands(const std::string& value, const std::string& help, Setter take) {
+void CommandLine::operands(const std::string& value, const std::string& help, Setter take,
+                           std::vector<std::string> names) {
   // Its own name, which is not shown, as not every CLI11 takes what a value is called.
   CLI::Option* const option = app_->add_option("operands", CLI::callback_t{}, help);
   option->type_name(value)->expected(CLI::detail::expected_max_vector_size)->group(group_);
   operands_ = {.option = option, .set = std::move(take)};
+  operand_names_ = std::move(names);
 }
 
 void CommandLine::config(FileReader read) {
@@ -127,10 +128,14 @@ bool CommandLine::parse(std::span<const std::string> arguments) {
 bool CommandLine::split(std::span<const std::string> arguments) {
   if (app_->get_help_ptr() == nullptr)
     app_->set_help_flag("-h,--help", "print this help")->group(group_);
+  std::vector<std::string> reversed(arguments.rbegin(), arguments.rend());
+  if (!leading_.empty() && !arguments.empty() && !arguments.front().starts_with('-')) {
+    reversed.push_back("--" + leading_);
+  }
   try {
-    app_->parse(std::vector<std::string>(arguments.rbegin(), arguments.rend()));
+    app_->parse(std::move(reversed));
   } catch (const CLI::CallForHelp&) {
-    print_text(app_->help());
+    give_help(help());
     return false;
   } catch (const CLI::ExtrasError&) {
     // An argument may be left over because the option before it took another option for its value.
@@ -168,14 +173,39 @@ void CommandLine::take_arguments(bool first) {
   }
 }
 
-std::vector<CommandLine::Description> CommandLine::descriptions() const {
-  std::vector<Description> all;
-  for (const auto& [name, entry] : entries_) {
-    all.push_back({.name = name,
-                   .value = entry.option->get_type_name(),
-                   .help = entry.option->get_description(),
-                   .shown_default = entry.option->get_default_str()});
+OptionHelp CommandLine::help_of(const CLI::Option& option) const {
+  const bool is_operand = option.get_positional();
+  const std::string name = is_operand ? "" : option.get_lnames().front();
+  const auto entry = entries_.find(name);
+  return {.group = option.get_group(),
+          .name = name,
+          .letter = option.get_snames().empty() ? "" : option.get_snames().front(),
+          .value = option.get_type_name(),
+          .help = option.get_description(),
+          .shown_default = option.get_default_str(),
+          .takes_several = entry != entries_.end() && entry->second.each,
+          .names = is_operand ? operand_names_ : std::vector<std::string>()};
+}
+
+CommandHelp CommandLine::help() const {
+  CommandHelp help{.name = app_->get_name(),
+                   .description = app_->get_description(),
+                   .leading = leading_,
+                   .rest = rest_,
+                   .footer = app_->get_footer()};
+  const CLI::App& app = *app_;
+  for (const std::string& group : app.get_groups()) {
+    for (const CLI::Option* option : app.get_options(
+             [&](const CLI::Option* candidate) { return candidate->get_group() == group; })) {
+      help.options.push_back(help_of(*option));
+    }
   }
+  return help;
+}
+
+std::vector<OptionHelp> CommandLine::descriptions() const {
+  std::vector<OptionHelp> all;
+  for (const auto& [name, entry] : entries_) all.push_back(help_of(*entry.option));
   return all;
 }
 

@@ -9,6 +9,7 @@
 #include <string_view>
 #include <vector>
 
+#include "clients/app/help/command_help.hpp"
 #include "runs/config/options/given_options.hpp"
 
 // Of CLI11, whose headers are large.
@@ -53,8 +54,14 @@ class CommandLine {
   void first(const std::string& name) { entries_.at(name).first = true; }
   /// The same for a flag, whose values are texts such as "true,false"; without one it is "true".
   void flag_list(const std::string& name, const std::string& help, Setter set);
-  /// Takes any number of arguments that are no options; `value` stands for one in --help.
-  void operands(const std::string& value, const std::string& help, Setter take);
+  /// Takes any number of arguments that are no options; `value` stands for one in --help, and
+  /// `names` are those that it may be.
+  void operands(const std::string& value, const std::string& help, Setter take,
+                std::vector<std::string> names = {});
+  /// The first argument, where it is no option, is the value of the option `name`, which was added.
+  void leading(const std::string& name) { leading_ = name; }
+  /// What stands behind the argument "--", which is not read here: "train OPTIONS".
+  void rest(std::string value) { rest_ = std::move(value); }
   /// Adds --config FILE, from which `read` takes options before the arguments override them.
   void config(FileReader read);
   /// Adds --`name` `value`, which names something with a configuration of its own: `file` says
@@ -72,16 +79,10 @@ class CommandLine {
   /// The options that the arguments of parse() give; a configuration may give others.
   [[nodiscard]] const GivenOptions& given() const { return given_; }
 
-  /// What --help says of an option.
-  struct Description {
-    std::string name;
-    /// Empty for a flag.
-    std::string value;
-    std::string help;
-    std::string shown_default;
-  };
-  /// Of all that was added, by name.
-  [[nodiscard]] std::vector<Description> descriptions() const;
+  /// What --help says.
+  [[nodiscard]] CommandHelp help() const;
+  /// What it says of all options that were added, by name.
+  [[nodiscard]] std::vector<OptionHelp> descriptions() const;
   /// The names of all that was added.
   [[nodiscard]] std::vector<std::string_view> option_names() const;
 
@@ -97,6 +98,7 @@ class CommandLine {
 
   void add(const std::string& name, Entry entry);
   bool split(std::span<const std::string> arguments);
+  [[nodiscard]] OptionHelp help_of(const CLI::Option& option) const;
   void take_arguments(bool first);
   void reject_missing_values() const;
   [[noreturn]] void reject_missing_value(const std::string& name) const;
@@ -109,6 +111,10 @@ class CommandLine {
   GivenOptions given_;
   // Of operands(); its option is null where there are none.
   Entry operands_;
+  std::vector<std::string> operand_names_;
+  // Of leading() and rest(); empty where there is none.
+  std::string leading_;
+  std::string rest_;
   // Of config_of(); empty where there is none.
   std::string config_of_;
   std::function<std::filesystem::path(const std::string&)> file_of_;

@@ -1,5 +1,8 @@
 #pragma once
 
+#include <array>
+#include <string_view>
+
 namespace rubato::app {
 
 /// What the programs answer the shell. 21 is the original's.
@@ -30,10 +33,41 @@ enum class ExitCode {
   run_ended = 29,
   /// There were no devices for the rest of the training any more.
   out_of_devices = 30,
+  /// A server did not answer `rubato data get`, or with something else.
+  not_fetched = 31,
   /// Ended by Ctrl-C or by a request to terminate, after a checkpoint: 128 and the signal, as a
   /// shell has it.
   interrupted = 130,
   terminated = 143,
 };
+
+/// What each says, in the order of docs/runs.md.
+struct ExitMeaning {
+  ExitCode code;
+  std::string_view meaning;
+};
+[[nodiscard]] constexpr std::array<ExitMeaning, 16> exit_codes() {
+  return {{{ExitCode::good, "success"},
+           {ExitCode::usage, "a mistake in options or files"},
+           {ExitCode::target_missed, "a missed target (`--target-accuracy`)"},
+           {ExitCode::diverged, "a loss that became NaN or infinite"},
+           {ExitCode::differs, "a difference found by `rubato verify`"},
+           {ExitCode::output_lost,
+            "output that it could not write: a full disk, a file-size limit, a closed pipe as in "
+            "`rubato train | head`"},
+           {ExitCode::memory, "too little memory"},
+           {ExitCode::unwell, "a problem found by `rubato doctor`"},
+           {ExitCode::incomplete,
+            "an answer of `rubato compare` that lacks runs, because they were killed"},
+           {ExitCode::host_lost, "another host, or the rendezvous, lost"},
+           {ExitCode::run_ended, "a host that joined a run that had already ended"},
+           {ExitCode::out_of_devices, "no more devices before training was complete"},
+           {ExitCode::not_fetched,
+            "a server that did not answer `rubato data get`, or with something else than was "
+            "published"},
+           {ExitCode::interrupted, "Ctrl-C"},
+           {ExitCode::terminated, "a request to terminate"},
+           {ExitCode::internal, "any other error"}}};
+}
 
 }  // namespace rubato::app

@@ -75,6 +75,15 @@ void require_output() {
   if (!why.empty()) throw OutputError(fmt::format("cannot write the output: {}", why));
 }
 
+void write_below(const std::filesystem::path& folder, std::string_view file,
+                 std::string_view content) {
+  const std::filesystem::path whole = folder / file;
+  // What is wrong with a folder, the file in it comes to say.
+  std::error_code ignored;
+  std::filesystem::create_directories(whole.parent_path(), ignored);
+  write_file(whole, content);
+}
+
 bool can_redraw(int descriptor) {
   if (isatty(descriptor) != 1) return false;
   const char* const terminal = std::getenv("TERM");

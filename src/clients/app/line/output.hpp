@@ -1,5 +1,6 @@
 #pragma once
 
+#include <filesystem>
 #include <string>
 #include <string_view>
 
@@ -28,6 +29,10 @@ void redraw_error(std::string_view text);
 [[nodiscard]] std::string lost_output();
 /// Throws OutputError where something could not be written to stdout.
 void require_output();
+
+/// Writes a file as a whole; folders on the way to it are made. Throws OutputError.
+void write_below(const std::filesystem::path& folder, std::string_view file,
+                 std::string_view content);
 
 /// Whether a line on `descriptor` can be drawn over: a terminal, and not one that TERM calls dumb.
 [[nodiscard]] bool can_redraw(int descriptor);

@@ -124,6 +124,13 @@ Json family_json(const Family& family) {
           {"strategies", std::move(strategies)}};
 }
 
+std::vector<std::string> listed_names() {
+  std::vector<std::string> names;
+  for (const Family& family : families()) names.push_back(family.name);
+  names.emplace_back(kRecords);
+  return names;
+}
+
 std::string json_of(std::span<const Family> all) {
   Json json{{"families", Json::array()}};
   for (const Family& family : all) json["families"].push_back(family_json(family));
@@ -141,11 +148,13 @@ int list_command(std::span<const std::string> arguments) {
                    "Prints what options take by name (models, rules, optimizers, ...): all names, "
                    "or those of a family with their arguments. `rubato list records` prints what "
                    "rubato writes for other programs.");
-  line.operands("FAMILY", "what to explain, or records [the names of all]",
-                [&](const std::string& text) {
-                  records = records || text == kRecords;
-                  if (text != kRecords) wanted.push_back(family(text, families(named.extensions)));
-                });
+  line.operands(
+      "FAMILY", "what to explain, or records [the names of all]",
+      [&](const std::string& text) {
+        records = records || text == kRecords;
+        if (text != kRecords) wanted.push_back(family(text, families(named.extensions)));
+      },
+      listed_names());
   define_plugins(line, named);
   line.flag("json",
             "print JSON: all there is to know of the families asked for, or of all; of the records "

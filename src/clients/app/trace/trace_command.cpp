@@ -17,7 +17,6 @@
 #include <rubato/steps/availability.hpp>
 
 #include "base/core/system/file.hpp"
-#include "base/core/tables/text_table.hpp"
 #include "base/core/terminal/terminal.hpp"
 #include "clients/app/line/command_line.hpp"
 #include "clients/app/line/output.hpp"
@@ -177,47 +176,29 @@ int show_trace(std::span<const std::string> arguments) {
   return 0;
 }
 
-struct TraceCommand {
-  std::string_view name;
-  std::string_view help;
-  int (*run)(std::span<const std::string> arguments);
-};
+constexpr std::array kTraceCommands{
+    Command{"import", "read devices over time from a file, write them as CSV", import_trace},
+    Command{"generate", "make up devices over time: spot markets, cycles, walks", generate_trace},
+    Command{"convert", "turn devices over time into a trace of steps", convert_trace},
+    Command{"show", "a summary and a plot of a trace, or of devices over time", show_trace}};
 
-constexpr std::array<TraceCommand, 4> kTraceCommands{
-    {{"import", "read devices over time from a file, write them as CSV", import_trace},
-     {"generate", "make up devices over time: spot markets, cycles, walks", generate_trace},
-     {"convert", "turn devices over time into a trace of steps", convert_trace},
-     {"show", "a summary and a plot of a trace, or of devices over time", show_trace}}};
-
-std::string trace_help() {
-  const LineWidth width = output_width();
-  TextTable commands({Column::left, Column::left}, 2);
-  for (const TraceCommand& command : kTraceCommands) {
-    commands.add({std::string(command.name), std::string(command.help)});
-  }
-  return fmt::format(
-      "{}\n\nUsage: rubato trace COMMAND [OPTIONS]\n\n{}\n{}\n",
-      wrapped("Reads, makes up, converts and shows traces, and the availability of devices over "
-              "time behind them.",
-              0, width),
-      commands.text(width),
-      wrapped("`rubato trace COMMAND --help` says more; docs/traces.md has the formats.", 0,
-              width));
-}
+constexpr CommandGroup kTrace{
+    .name = "rubato trace",
+    .description =
+        "Reads, makes up, converts and shows traces, and the availability of devices "
+        "over time behind them.",
+    .kind = "command",
+    .commands = kTraceCommands,
+    .footer = "`rubato trace COMMAND --help` says more; docs/traces.md has the formats."};
 
 }  // namespace
 
+std::span<const Command> trace_commands() {
+  return kTraceCommands;
+}
+
 int trace_command(std::span<const std::string> arguments) {
-  if (arguments.empty()) {
-    print_error(trace_help());
-    throw Error("trace what? accepted: import, generate, convert, show");
-  }
-  const std::string& name = arguments.front();
-  if (name == "--help" || name == "-h") {
-    print_out(trace_help());
-    return 0;
-  }
-  return find_row("command", name, kTraceCommands).run(arguments.subspan(1));
+  return run_group(kTrace, arguments);
 }
 
 }  // namespace rubato::app

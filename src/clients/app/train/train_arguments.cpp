@@ -148,10 +148,10 @@ std::optional<TrainArguments> parse_train_arguments(std::span<const std::string>
   return read;
 }
 
-std::vector<CommandLine::Description> own_options(TrainCommand command) {
+std::vector<OptionHelp> own_options(TrainCommand command) {
   TrainArguments arguments;
   auto own = TrainCommandLine(arguments, command).descriptions();
-  std::erase_if(own, [](const CommandLine::Description& described) {
+  std::erase_if(own, [](const OptionHelp& described) {
     const auto options = run_options();
     return std::any_of(options.begin(), options.end(),
                        [&](const RunOption& option) { return option.name == described.name; });

@@ -37,6 +37,6 @@ enum class TrainCommand { train, verify, calibrate };
     std::span<const std::string> arguments, TrainCommand command = TrainCommand::train);
 
 /// What a command takes beside the options of a run, by name.
-[[nodiscard]] std::vector<CommandLine::Description> own_options(TrainCommand command);
+[[nodiscard]] std::vector<OptionHelp> own_options(TrainCommand command);
 
 }  // namespace rubato::app

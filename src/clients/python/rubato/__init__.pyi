@@ -140,6 +140,7 @@ def train(
     tensorboard: bool | None = None,
     histograms: str | None = None,
     histograms_every: int | None = None,
+    openmetrics: str | PathLike[str] | None = None,
 ) -> TrainResult: ...
 
 class Epoch:

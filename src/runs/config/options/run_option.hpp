@@ -96,6 +96,8 @@ struct RunOption {
   bool is_agreed = false;
   /// Whether it does something only where the run has a folder.
   bool needs_folder = false;
+  /// Whether it names a file that the run writes, so that no two runs at a time may have it.
+  bool is_written = false;
   /// Its default in an experiment, where that is another.
   std::string in_experiment{};
   Idle idle{};

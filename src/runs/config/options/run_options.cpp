@@ -64,8 +64,8 @@ std::string map_script_path(const std::string& text, const RunOption::PathMap& m
   return file ? script_text(map(*file)) : text;
 }
 
-std::string map_weights_path(const std::string& text, const RunOption::PathMap& map) {
-  // Not given, they are no file.
+std::string map_whole_path(const std::string& text, const RunOption::PathMap& map) {
+  // Not given, it is no file.
   return text.empty() ? text : map(text).string();
 }
 

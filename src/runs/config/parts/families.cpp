@@ -169,7 +169,7 @@ Extensions::Extensions()
       reducers("reducer", all_reducer_names),
       metrics("metric", metric_names),
       batch_policies("batch policy", batch_policy_names),
-      data("data set", data_names) {}
+      data("data set", all_data_names) {}
 
 bool operator==(const Extensions& a, const Extensions& b) {
   const auto names = [](const Extensions& extensions) {

@@ -16,6 +16,8 @@
 #include <rubato/base/spec.hpp>
 #include <rubato/loop/images.hpp>
 
+#include "published_data.hpp"
+
 namespace rubato {
 
 namespace {
@@ -169,20 +171,34 @@ const DataRow* row_of(std::string_view kind) {
 }  // namespace
 
 std::vector<Strategy> data_sources() {
-  return strategies_of(kData, [](const DataRow& row, Spec& spec) {
+  std::vector<Strategy> all = strategies_of(kData, [](const DataRow& row, Spec& spec) {
     DataSource ignored;
     if (row.read != nullptr) row.read(spec, ignored);
   });
+  for (const PublishedData& known : published_data()) {
+    all.push_back({.name = std::string(known.name), .help = std::string(known.help)});
+  }
+  return all;
 }
 
 std::vector<std::string_view> data_names() {
   return row_names(kData);
 }
 
+std::vector<std::string_view> all_data_names() {
+  std::vector<std::string_view> names = data_names();
+  for (const PublishedData& known : published_data()) names.push_back(known.name);
+  return names;
+}
+
 template <>
 std::shared_ptr<const DataSource> Parsed<DataSource>::parse(const std::string& text,
                                                             const Extensions& extensions) {
   const OwnDataSources& own = extensions.data;
+  if (const PublishedData* const known = find_published_data(text)) {
+    return std::make_shared<const DataSource>(DataSource{
+        .kind = std::string(known->kind), .path = cached_folder(text), .known = known->name});
+  }
   if (text == kOwn) return std::make_shared<const DataSource>(DataSource{.kind = text});
   const std::string_view kind = kind_of(text);
   const DataRow* const row = row_of(kind);
@@ -212,7 +228,7 @@ std::shared_ptr<const DataSource> Parsed<DataSource>::parse(const std::string& t
 std::string map_data(
     const std::string& text,
     const std::function<std::filesystem::path(const std::filesystem::path&)>& map) {
-  if (row_of(kind_of(text)) == nullptr) return text;
+  if (row_of(kind_of(text)) == nullptr || find_published_data(text) != nullptr) return text;
   const Parsed<DataSource> data = text;
   const DataSource& source = *data;
   if (source.path.empty()) return text;
@@ -231,6 +247,10 @@ std::string map_data(
 void require_data_files(const DataSource& source) {
   if (source.path.empty()) return;
   std::error_code ignored;
+  if (!source.known.empty() && !std::filesystem::is_directory(source.path, ignored)) {
+    throw Error(fmt::format("--data: {} is not in {}; accepted: after `rubato data get {}`",
+                            source.known, source.path.string(), source.known));
+  }
   if (source.kind == "mnist" && !std::filesystem::is_directory(source.path, ignored)) {
     throw Error(
         fmt::format("--data: no such folder as '{}'; accepted: the folder that holds the IDX files "

@@ -21,17 +21,21 @@ using OwnDataSources = Additions<OwnDataSource>;
 
 /// What --data accepts.
 [[nodiscard]] std::vector<Strategy> data_sources();
+/// The names of these, without those of published data sets (published_data.hpp), and with them.
 [[nodiscard]] std::vector<std::string_view> data_names();
+[[nodiscard]] std::vector<std::string_view> all_data_names();
 
 /// What --data names. Parsed<DataSource> throws Error for text that names no data set: "digits"
-/// (built in), and "mnist:DIR" and its like, which may have arguments behind them,
-/// "csv:FILE,label=NAME". It looks at the file system only for a hint.
+/// (built in), "mnist" and its like in the user's cache, and "mnist:DIR" and its like, which may
+/// have arguments behind them, "csv:FILE,label=NAME". It looks at the file system only for a hint.
 struct DataSource {
   /// "digits", "mnist", "cifar10", "tensors", "csv" or "text"; kOwn, of which nothing is read; the
   /// name of one of the user's own, which has no path.
   std::string kind{};
   /// The file or folder; empty for the built-in digits.
   std::filesystem::path path{};
+  /// Of a published data set (published_data.hpp), its name; empty for all others.
+  std::string_view known{};
   /// Of a table, and its member `standardise` of tensors.
   CsvOptions csv{};
   /// Of a text: characters of a sample.

@@ -1,0 +1,124 @@
+#include "commands.hpp"
+
+#include <array>
+#include <string>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <rubato/base/error.hpp>
+
+#include "clients/app/bench/bench_command.hpp"
+#include "clients/app/compare/compare_command.hpp"
+#include "clients/app/completion/completion_command.hpp"
+#include "clients/app/data/data_command.hpp"
+#include "clients/app/doctor/doctor_command.hpp"
+#include "clients/app/hosts/show_hosts.hpp"
+#include "clients/app/launch/launch_command.hpp"
+#include "clients/app/line/exit_code.hpp"
+#include "clients/app/line/output.hpp"
+#include "clients/app/list/list_command.hpp"
+#include "clients/app/man/man_command.hpp"
+#include "clients/app/metrics/metrics_command.hpp"
+#include "clients/app/plan/plan_command.hpp"
+#include "clients/app/rendezvous/serve_rendezvous.hpp"
+#include "clients/app/report/report_command.hpp"
+#include "clients/app/simulate/simulate_command.hpp"
+#include "clients/app/trace/trace_command.hpp"
+#include "clients/app/train/train_front.hpp"
+#include "help/help_text.hpp"
+
+namespace rubato::app {
+
+namespace {
+
+// This program never loads libtorch, so that it answers at once; a command that needs libtorch is a
+// program of its own.
+constexpr std::array kCommands{
+    Command{"train", "train a model under a trace", train_front},
+    Command{"launch", "train on several hosts, as processes of this machine", launch_command},
+    Command{"rendezvous", "serve a meeting place for hosts that train together", serve_rendezvous},
+    Command{"hosts", "show the state of a run of hosts that come and go", show_hosts},
+    Command{"plan", "show what a trace will do before anything is trained", plan_command},
+    Command{"data", "fetch known data sets", data_command, data_commands},
+    Command{"trace", "read, make up, convert and show traces", trace_command, trace_commands},
+    Command{"simulate", "predict time and cost on a cluster, without training", simulate_command},
+    Command{"calibrate", "measure a model here, for the modelled time of simulate and train",
+            calibrate_front},
+    Command{"verify", "prove that training gives the same bits on any threads and cores",
+            verify_front},
+    Command{"compare", "run many trainings and say which rule is best, and how surely",
+            compare_command},
+    Command{"report", "write a page of HTML about runs or an experiment", report_command},
+    Command{"eval", "print loss and accuracy of a trained model", evaluate_front},
+    Command{"predict", "write the outputs of a trained model", predict_front},
+    Command{"metrics", "print the metrics of a run as CSV", metrics_command},
+    Command{"list", "print the names that options take (rules, models, ...)", list_command},
+    Command{"bench", "measure strategies for summing gradients", bench_command, bench_commands},
+    Command{"doctor", "report what would make training here slow or wrong", doctor_command},
+    Command{"completion", "print what makes a shell complete commands, options and names",
+            completion_command},
+    Command{"man", "print the manual page of a command", man_command},
+};
+
+constexpr CommandGroup kRubato{
+    .name = "rubato",
+    .description =
+        "Trains a model while the number of accelerator cores, and with it the global "
+        "batch size, changes underneath it, on one machine.",
+    .kind = "command",
+    .commands = kCommands,
+    .footer =
+        "`rubato train` without options is a first run: in under a minute it trains a\n"
+        "small network on built-in digits under a built-in trace."};
+
+CommandHelp rubato_help() {
+  CommandHelp help = help_of_group(kRubato);
+  help.options = {
+      {.group = "Options",
+       .name = "help",
+       .letter = "h",
+       .help = "print this help; after a command, the help of that command"},
+      {.group = "Options", .name = "version", .help = "print the version"},
+  };
+  return help;
+}
+
+int run_rubato(std::span<const std::string> arguments) {
+  if (arguments.empty()) {
+    print_error(help_text(rubato_help(), output_width()));
+    return static_cast<int>(ExitCode::usage);
+  }
+  const std::string& name = arguments.front();
+  const std::span<const std::string> rest = arguments.subspan(1);
+  if (name == "--help" || name == "-h" || (name == "help" && rest.empty())) {
+    give_help(rubato_help());
+    return 0;
+  }
+  if (name == "--version") {
+    print_out("rubato " RUBATO_VERSION "\n");
+    return 0;
+  }
+  if (name == "help") return run_group(kRubato, std::array{rest.front(), std::string("--help")});
+  if (name.starts_with('-')) {
+    throw Error(
+        fmt::format("unknown option '{}' before the command; accepted: --help, --version, or "
+                    "a command: {}",
+                    name, fmt::join(names_of(kCommands), ", ")));
+  }
+  return run_group(kRubato, arguments);
+}
+
+std::span<const Command> rubato_commands() {
+  return kCommands;
+}
+
+}  // namespace
+
+const Command& program() {
+  static constexpr Command kItself{
+      .name = kRubato.name, .run = run_rubato, .commands = rubato_commands};
+  return kItself;
+}
+
+}  // namespace rubato::app

@@ -1,0 +1,10 @@
+#pragma once
+
+#include "help/commands.hpp"
+
+namespace rubato::app {
+
+/// The program itself, as the command that has all others.
+[[nodiscard]] const Command& program();
+
+}  // namespace rubato::app

@@ -1,0 +1,148 @@
+#include "completions.hpp"
+
+#include <algorithm>
+#include <string_view>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "clients/app/commands.hpp"
+#include "value_forms.hpp"
+
+namespace rubato::app {
+
+namespace {
+
+using Words = std::span<const std::string>;
+
+class Completing {
+ public:
+  explicit Completing(const std::string& word) : word_(word) {}
+
+  void add(std::string candidate, std::string_view help) {
+    if (candidate.starts_with(word_)) {
+      found_.candidates.push_back({std::move(candidate), std::string(help)});
+    }
+  }
+
+  // Of the value that begins at `begin`.
+  void add_value(const OptionHelp& option, std::size_t begin) {
+    const std::vector<ValueForm> forms = value_forms(option);
+    begin = last_of_several(option, forms, begin);
+    const std::string before = word_.substr(0, begin);
+    const std::string_view value = std::string_view(word_).substr(begin);
+    for (const ValueForm& form : forms) {
+      const bool is_whole = form.word.ends_with(':') && value.starts_with(form.word);
+      if (!form.word.empty() && !is_whole) add(before + form.word, form.help);
+      if (form.paths != Paths::none && (form.word.empty() || is_whole)) {
+        found_.paths = form.paths;
+        found_.before = before + form.word;
+      }
+    }
+  }
+
+  [[nodiscard]] Completions found() && { return std::move(found_); }
+
+ private:
+  // Where the last value begins: behind a comma where there may be several, and behind a '+', by
+  // which names are joined.
+  [[nodiscard]] std::size_t last_of_several(const OptionHelp& option,
+                                            const std::vector<ValueForm>& forms,
+                                            std::size_t begin) const {
+    const bool has_paths =
+        std::ranges::any_of(forms, [](const ValueForm& form) { return form.paths != Paths::none; });
+    for (std::size_t i = begin; i < word_.size(); ++i) {
+      const bool divides =
+          (word_[i] == ',' && option.takes_several) || (word_[i] == '+' && !has_paths);
+      if (divides) begin = i + 1;
+    }
+    return begin;
+  }
+
+  const std::string& word_;
+  Completions found_;
+};
+
+const OptionHelp* find_option(const CommandHelp& help, std::string_view name) {
+  const auto found = std::ranges::find(help.options, name, &OptionHelp::name);
+  return found == help.options.end() ? nullptr : &*found;
+}
+
+// The option whose value the last of the words is: it stands before it, or it may be left out.
+const OptionHelp* option_before(const CommandHelp& help, Words words) {
+  if (words.size() == 1) {
+    return help.leading.empty() ? nullptr : find_option(help, help.leading);
+  }
+  const std::string& before = words[words.size() - 2];
+  if (!before.starts_with("--")) return nullptr;
+  const OptionHelp* const option = find_option(help, std::string_view(before).substr(2));
+  return option != nullptr && !option->value.empty() ? option : nullptr;
+}
+
+void add_options(const CommandHelp& help, Completing& completing) {
+  for (const OptionHelp& option : help.options) {
+    if (!option.name.empty()) completing.add("--" + option.name, option.help);
+  }
+}
+
+Completions options_and_values(const CommandHelp& help, Words words) {
+  const std::string& word = words.back();
+  Completing completing(word);
+  if (word.starts_with("--") && word.find('=') != std::string::npos) {
+    const std::size_t end = word.find('=');
+    const OptionHelp* const option = find_option(help, std::string_view(word).substr(2, end - 2));
+    if (option != nullptr) completing.add_value(*option, end + 1);
+  } else if (word.starts_with('-')) {
+    add_options(help, completing);
+  } else if (const OptionHelp* const option = option_before(help, words)) {
+    completing.add_value(*option, 0);
+  } else if (const OptionHelp* const operand = find_option(help, "")) {
+    completing.add_value(*operand, 0);
+  }
+  return std::move(completing).found();
+}
+
+Completions commands_and_options(const Command& command, const std::string& word) {
+  Completing completing(word);
+  for (const Command& one : command.commands()) completing.add(std::string(one.name), one.summary);
+  if (word.starts_with('-')) add_options(help_of(command), completing);
+  return std::move(completing).found();
+}
+
+// What stands behind "--": the arguments of the program itself, the first of which is known.
+Completions passed_on(const CommandHelp& help, Words words) {
+  if (words.size() > 1) return completions(program(), words);
+  Completing completing(words.front());
+  completing.add(help.rest.substr(0, help.rest.find(' ')), "");
+  return std::move(completing).found();
+}
+
+}  // namespace
+
+Completions completions(const Command& command, Words words) {
+  if (words.empty()) return {};
+  if (command.commands != nullptr) {
+    if (words.size() == 1) return commands_and_options(command, words.front());
+    const auto table = command.commands();
+    const auto found = std::ranges::find(table, words.front(), &Command::name);
+    return found == table.end() ? Completions() : completions(*found, words.subspan(1));
+  }
+  const CommandHelp help = help_of(command);
+  const auto border = std::ranges::find(words.first(words.size() - 1), "--");
+  const auto behind = static_cast<std::size_t>(border - words.begin()) + 1;
+  if (behind < words.size() && !help.rest.empty()) return passed_on(help, words.subspan(behind));
+  return options_and_values(help, words);
+}
+
+std::string lines_of(const Completions& completions) {
+  std::string lines;
+  for (const auto& [word, help] : completions.candidates)
+    lines += fmt::format("{}\t{}\n", word, help);
+  if (completions.paths != Paths::none) {
+    lines += fmt::format("{}{}\n", completions.paths == Paths::files ? ":files " : ":folders ",
+                         completions.before);
+  }
+  return lines;
+}
+
+}  // namespace rubato::app

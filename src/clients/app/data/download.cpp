@@ -1,0 +1,140 @@
+#include "download.hpp"
+
+#include <cerrno>
+#include <fstream>
+#include <memory>
+#include <system_error>
+#include <utility>
+
+#include <curl/curl.h>
+#include <fmt/format.h>
+
+#include "base/core/system/file.hpp"
+
+namespace rubato::app {
+
+namespace {
+
+constexpr long kConnectSeconds = 30;
+// A connection that brings nothing for so long is given up.
+constexpr long kSilentSeconds = 30;
+
+// One answer, which is appended to the file.
+struct Answer {
+  std::ofstream file{};
+  std::int64_t bytes = 0;
+  std::int64_t size = 0;
+  const FetchProgress* progress = nullptr;
+  bool too_long = false;
+  int write_error = 0;
+};
+
+// As libcurl calls it; what it returns short of `count` ends the transfer.
+std::size_t take_bytes(char* bytes, std::size_t /*one*/, std::size_t count, void* to) {
+  Answer& answer = *static_cast<Answer*>(to);
+  if (std::cmp_greater(count, answer.size - answer.bytes)) {
+    answer.too_long = true;
+    return 0;
+  }
+  errno = 0;
+  if (!answer.file.write(bytes, static_cast<std::streamsize>(count)).flush()) {
+    answer.write_error = errno == 0 ? EIO : errno;
+    return 0;
+  }
+  answer.bytes += static_cast<std::int64_t>(count);
+  (*answer.progress)(answer.bytes);
+  return count;
+}
+
+class Curl {
+ public:
+  Curl() : handle_(curl_easy_init(), curl_easy_cleanup) {
+    if (handle_ == nullptr) throw FetchError("libcurl cannot be started");
+  }
+
+  template <class Value>
+  void set(CURLoption option, Value value) {
+    if (curl_easy_setopt(handle_.get(), option, value) != CURLE_OK) {
+      throw FetchError(fmt::format("libcurl does not know option {}", static_cast<int>(option)));
+    }
+  }
+  [[nodiscard]] CURLcode perform() { return curl_easy_perform(handle_.get()); }
+  [[nodiscard]] long status() {
+    long status = 0;
+    curl_easy_getinfo(handle_.get(), CURLINFO_RESPONSE_CODE, &status);
+    return status;
+  }
+
+ private:
+  std::unique_ptr<CURL, void (*)(CURL*)> handle_;
+};
+
+std::int64_t size_of(const std::filesystem::path& file) {
+  std::error_code error;
+  const std::uintmax_t size = std::filesystem::file_size(file, error);
+  return error ? 0 : static_cast<std::int64_t>(size);
+}
+
+[[noreturn]] void fail(const std::string& url, const Answer& answer, CURLcode code, long status) {
+  if (answer.too_long) {
+    throw FetchError(
+        fmt::format("{}: is longer than {} bytes; accepted: the published file", url, answer.size));
+  }
+  if (code == CURLE_HTTP_RETURNED_ERROR) {
+    throw FetchError(
+        fmt::format("{}: the server answers {}; accepted: another --from", url, status));
+  }
+  throw FetchError(fmt::format("{}: {} after {} of {} bytes; the same command continues", url,
+                               curl_easy_strerror(code), answer.bytes, answer.size));
+}
+
+// False where the server gives no parts.
+bool ask_for_rest(const std::string& url, const std::filesystem::path& part, Answer& answer) {
+  answer.bytes = size_of(part);
+  if (answer.bytes >= answer.size) return answer.bytes == answer.size;
+  errno = 0;
+  answer.file.open(part, std::ios::binary | std::ios::app);
+  if (!answer.file) {
+    throw OutputError(
+        fmt::format("{}: cannot write: {}", part.string(), std::generic_category().message(errno)));
+  }
+  Curl curl;
+  curl.set(CURLOPT_URL, url.c_str());
+  curl.set(CURLOPT_PROTOCOLS_STR, "http,https");
+  curl.set(CURLOPT_REDIR_PROTOCOLS_STR, "http,https");
+  curl.set(CURLOPT_FOLLOWLOCATION, 1L);
+  curl.set(CURLOPT_FAILONERROR, 1L);
+  curl.set(CURLOPT_NOSIGNAL, 1L);
+  curl.set(CURLOPT_USERAGENT, "rubato/" RUBATO_VERSION);
+  curl.set(CURLOPT_CONNECTTIMEOUT, kConnectSeconds);
+  curl.set(CURLOPT_LOW_SPEED_LIMIT, 1L);
+  curl.set(CURLOPT_LOW_SPEED_TIME, kSilentSeconds);
+  curl.set(CURLOPT_WRITEFUNCTION, &take_bytes);
+  curl.set(CURLOPT_WRITEDATA, static_cast<void*>(&answer));
+  if (answer.bytes > 0) curl.set(CURLOPT_RESUME_FROM_LARGE, curl_off_t{answer.bytes});
+  const bool resumes = answer.bytes > 0;
+  const CURLcode code = curl.perform();
+  if (answer.write_error != 0) {
+    throw OutputError(fmt::format("{}: cannot write: {}", part.string(),
+                                  std::generic_category().message(answer.write_error)));
+  }
+  if (resumes && code == CURLE_RANGE_ERROR) return false;
+  if (code != CURLE_OK) fail(url, answer, code, curl.status());
+  // A server that does not say how long its answer is may end it too early.
+  if (answer.bytes < answer.size) fail(url, answer, CURLE_PARTIAL_FILE, 0);
+  return true;
+}
+
+}  // namespace
+
+void download(const std::string& url, const std::filesystem::path& part, std::int64_t size,
+              const FetchProgress& progress) {
+  Answer answer{.size = size, .progress = &progress};
+  if (ask_for_rest(url, part, answer)) return;
+  std::error_code ignored;
+  std::filesystem::remove(part, ignored);
+  Answer whole{.size = size, .progress = &progress};
+  static_cast<void>(ask_for_rest(url, part, whole));
+}
+
+}  // namespace rubato::app

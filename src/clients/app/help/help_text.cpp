@@ -1,0 +1,97 @@
+#include "help_text.hpp"
+
+#include <algorithm>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include "base/core/tables/text_table.hpp"
+
+namespace rubato::app {
+
+namespace {
+
+// Where the text of an option begins; on a terminal that is narrower than kWide, further left.
+constexpr std::size_t kTextColumn = 26;
+constexpr std::size_t kNarrowTextColumn = 6;
+constexpr std::size_t kWide = 66;
+
+std::string footer_text(const std::string& footer, LineWidth width) {
+  if (width.columns >= LineWidth::kProse) return footer;
+  std::string text;
+  for (const FooterLine& line : footer_lines(footer)) {
+    text += (line.is_example ? fitted(line.text, width) : wrapped(line.text, 0, width)) + '\n';
+  }
+  text.pop_back();
+  return text;
+}
+
+std::string option_text(const OptionHelp& option, LineWidth width) {
+  const std::size_t column = width.prose() < kWide ? kNarrowTextColumn : kTextColumn;
+  std::string name = "  ";
+  if (!option.letter.empty()) name += fmt::format("-{}, ", option.letter);
+  if (!option.name.empty()) name += "--" + option.name + (option.value.empty() ? "" : " ");
+  name += option.value;
+  std::string text = option.help;
+  if (!option.shown_default.empty()) text += fmt::format(" [{}]", option.shown_default);
+  // A long name has its text on the next line.
+  const std::string gap = name.size() + 2 <= column ? std::string(column - name.size(), ' ')
+                                                    : '\n' + std::string(column, ' ');
+  return fitted(name, width) + gap + wrapped(text, column, width) + '\n';
+}
+
+std::string commands_text(const CommandHelp& help, LineWidth width) {
+  if (help.commands.empty()) return {};
+  TextTable table({Column::left, Column::left}, 2);
+  for (const auto& [name, summary] : help.commands) table.add({name, summary});
+  return fmt::format("\nCommands:\n{}", table.text(width));
+}
+
+}  // namespace
+
+std::vector<FooterLine> footer_lines(const std::string& footer) {
+  std::vector<FooterLine> lines;
+  for (std::size_t begin = 0; begin < footer.size();) {
+    const std::size_t end = std::min(footer.find('\n', begin), footer.size());
+    const std::string text = footer.substr(begin, end - begin);
+    const bool is_example = text.starts_with(' ');
+    if (!is_example && !lines.empty() && !lines.back().is_example) {
+      lines.back().text += ' ' + text;
+    } else {
+      lines.push_back({is_example, text});
+    }
+    begin = end + 1;
+  }
+  return lines;
+}
+
+std::string usage_of(const CommandHelp& help) {
+  std::string usage;
+  if (!help.commands.empty()) usage += "COMMAND ";
+  for (const OptionHelp& option : help.options) {
+    if (option.name.empty()) usage += fmt::format("[{}...] ", option.value);
+    if (!option.name.empty() && option.name == help.leading) {
+      usage += fmt::format("[{}] ", option.value);
+    }
+  }
+  usage += "[OPTIONS]";
+  if (!help.rest.empty()) usage += " -- " + help.rest;
+  return usage;
+}
+
+std::string help_text(const CommandHelp& help, LineWidth width) {
+  std::string text = fmt::format("{}\n\nUsage: {} {}\n", wrapped(help.description, 0, width),
+                                 help.name, usage_of(help));
+  text += commands_text(help, width);
+  for (const OptionHelp& option : help.options) {
+    // Those of a group follow each other.
+    if (&option == help.options.data() || (&option)[-1].group != option.group) {
+      text += fmt::format("\n{}:\n", option.group);
+    }
+    text += option_text(option, width);
+  }
+  if (!help.footer.empty()) text += fmt::format("\n{}\n", footer_text(help.footer, width));
+  return text;
+}
+
+}  // namespace rubato::app

@@ -1,0 +1,81 @@
+#include "metrics_command.hpp"
+
+#include <algorithm>
+#include <filesystem>
+#include <string_view>
+#include <vector>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <rubato/base/error.hpp>
+#include <rubato/base/parse.hpp>
+
+#include "clients/app/line/command_line.hpp"
+#include "clients/app/line/output.hpp"
+#include "runs/report/metrics_csv.hpp"
+
+namespace rubato::app {
+
+namespace {
+
+// Prints in large pieces; what a reader that has gone would not read is not made any more.
+class Printing {
+ public:
+  void add(std::string_view text) {
+    text_ += text;
+    if (text_.size() >= kPiece) print();
+  }
+  void print() {
+    print_out(text_);
+    text_.clear();
+    require_output();
+  }
+
+ private:
+  static constexpr std::size_t kPiece = 65536;
+
+  std::string text_;
+};
+
+}  // namespace
+
+int metrics_command(std::span<const std::string> arguments) {
+  std::filesystem::path run;
+  std::string kind = "step";
+  CommandLine line(
+      "rubato metrics",
+      "Prints the metrics of a run as CSV, for spreadsheets and data frames: a row for "
+      "each step, each epoch, ..., with the columns of docs/records.md. The run may "
+      "still train.");
+  line.operands("RUN", "the folder of the run", [&](const std::string& text) {
+    if (!run.empty()) {
+      throw Error(fmt::format("'{}' and '{}'; accepted: one RUN", run.string(), text));
+    }
+    run = text;
+  });
+  line.option("kind", fmt::to_string(fmt::join(metrics_kinds(), "|")), "what a row is of", kind,
+              [&](const std::string& text) {
+                const std::vector<std::string> kinds = metrics_kinds();
+                const std::vector<std::string_view> names(kinds.begin(), kinds.end());
+                if (std::ranges::find(kinds, text) == kinds.end()) {
+                  throw Error(unknown_name_message("kind of line", text, names));
+                }
+                kind = text;
+              });
+  line.footer(
+      "Values in [] are the defaults. Examples:\n"
+      "  rubato metrics runs/2024-05-31T12-00-00Z >steps.csv\n"
+      "  rubato metrics runs/2024-05-31T12-00-00Z --kind epoch >epochs.csv\n"
+      "Exit codes: 2 for a mistake in the options or files, 24 if output could not be\n"
+      "written.");
+  if (!line.parse(arguments)) return 0;
+  if (run.empty()) throw Error("no run is named; accepted: rubato metrics RUN");
+  Printing printing;
+  write_metrics_csv(run / "metrics.jsonl", kind,
+                    [&](std::string_view text) { printing.add(text); });
+  printing.print();
+  return 0;
+}
+
+}  // namespace rubato::app

@@ -1,0 +1,162 @@
+#include "metrics_csv.hpp"
+
+#include <algorithm>
+#include <cstdint>
+#include <fstream>
+#include <optional>
+#include <set>
+#include <utility>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+#include <nlohmann/json.hpp>
+
+#include <rubato/base/error.hpp>
+#include <rubato/base/spec.hpp>
+
+#include "base/core/tables/csv_field.hpp"
+#include "report_schemas.hpp"
+
+namespace rubato {
+
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+// The whole lines of a file, one after the other.
+class MetricsLines {
+ public:
+  explicit MetricsLines(const std::filesystem::path& file) : file_(file), in_(file) {
+    if (in_) return;
+    throw Error(fmt::format("{}: cannot be read; accepted: the folder of a run", file.string()));
+  }
+
+  // The next one of that kind; empty at the end.
+  [[nodiscard]] std::optional<Json> next(std::string_view kind) {
+    for (std::string text; std::getline(in_, text);) {
+      // Its end has not been written yet.
+      if (in_.eof()) break;
+      ++number_;
+      Json line = Json::parse(text, nullptr, /*allow_exceptions=*/false);
+      const bool has_kind = line.is_object() && line.contains("kind") && line["kind"].is_string();
+      if (!has_kind) reject("is no line of metrics");
+      if (line["kind"] == kind) return line;
+    }
+    return std::nullopt;
+  }
+
+  [[noreturn]] void reject(std::string_view why) const {
+    throw Error(fmt::format("{}:{}: {}; accepted: what a run has written (docs/records.md)",
+                            file_.string(), number_, why));
+  }
+
+ private:
+  std::filesystem::path file_;
+  std::ifstream in_;
+  std::int64_t number_ = 0;
+};
+
+// The value of a column, or the object with its numbers; null where the line has none.
+const Json* value_of(const Json& line, const ColumnInfo& column) {
+  const Json* object = &line;
+  if (!column.object.empty()) {
+    const auto found = line.find(column.object);
+    if (found == line.end() || !found->is_object()) return nullptr;
+    object = &*found;
+  }
+  const auto found = object->find(column.json_key());
+  return found == object->end() ? nullptr : &*found;
+}
+
+bool has_type(const Json& value, ColumnType type) {
+  switch (type) {
+    case ColumnType::flag:
+      return value.is_boolean();
+    case ColumnType::text:
+      return value.is_string();
+    case ColumnType::whole:
+      return value.is_number_integer();
+    default:
+      return value.is_number();
+  }
+}
+
+// A field of a row: a column of the schema, or one of the numbers in it.
+struct CsvColumn {
+  ColumnInfo info{};
+  // Of one of several numbers: which.
+  std::optional<std::string> number{};
+
+  [[nodiscard]] std::string name() const {
+    return number ? with_name(info.name, *number) : info.name;
+  }
+
+  [[nodiscard]] std::string field(const Json& line, const MetricsLines& lines) const {
+    const Json* value = value_of(line, info);
+    if (value != nullptr && number) {
+      const auto found = value->find(*number);
+      value = found == value->end() ? nullptr : &*found;
+    }
+    if (value == nullptr) return info.usual ? (*info.usual ? "true" : "false") : "";
+    // A number that is not finite.
+    if (value->is_null()) return "";
+    if (!has_type(*value, info.type)) {
+      lines.reject(fmt::format("{} is {}", json_path(info), value->dump()));
+    }
+    return value->is_string() ? csv_field(value->get<std::string>()) : value->dump();
+  }
+};
+
+std::vector<RecordInfo> metrics_infos() {
+  std::vector<RecordInfo> infos = record_infos();
+  std::erase_if(infos, [](const RecordInfo& record) { return !record.is_metrics_line; });
+  return infos;
+}
+
+std::vector<CsvColumn> columns_of(const std::filesystem::path& file, const RecordInfo& record) {
+  std::vector<CsvColumn> columns;
+  for (const ColumnInfo& column : record.columns) {
+    if (column.type == ColumnType::wholes) continue;
+    if (column.type != ColumnType::numbers) {
+      columns.push_back({.info = column});
+      continue;
+    }
+    std::set<std::string> numbers;
+    MetricsLines lines(file);
+    while (const auto line = lines.next(record.name)) {
+      const Json* const values = value_of(*line, column);
+      if (values == nullptr || values->is_null()) continue;
+      if (!values->is_object()) lines.reject(fmt::format("{} is {}", column.key, values->dump()));
+      for (const auto& [name, value] : values->items()) numbers.insert(name);
+    }
+    for (const std::string& number : numbers) columns.push_back({.info = column, .number = number});
+  }
+  return columns;
+}
+
+}  // namespace
+
+std::vector<std::string> metrics_kinds() {
+  std::vector<std::string> kinds;
+  for (RecordInfo& record : metrics_infos()) kinds.push_back(std::move(record.name));
+  return kinds;
+}
+
+void write_metrics_csv(const std::filesystem::path& file, std::string_view kind,
+                       const ByteSink& sink) {
+  const std::vector<RecordInfo> infos = metrics_infos();
+  const RecordInfo& record = find_row("kind of line", kind, infos);
+  const std::vector<CsvColumn> columns = columns_of(file, record);
+  const auto write_row = [&](const auto& field) {
+    std::vector<std::string> row;
+    for (const CsvColumn& column : columns) row.push_back(field(column));
+    sink(fmt::format("{}\n", fmt::join(row, ",")));
+  };
+  MetricsLines lines(file);
+  write_row([](const CsvColumn& column) { return csv_field(column.name()); });
+  while (const auto line = lines.next(record.name)) {
+    write_row([&](const CsvColumn& column) { return column.field(*line, lines); });
+  }
+}
+
+}  // namespace rubato
