@@ -113,8 +113,8 @@ TEST_F(Man, SaysAllThatTheHelpSays) {
     const std::regex option("\n  (-h, )?--([^\n]*?)(  +|\n {26})([^\n]+)");
     for (std::sregex_iterator it(help.begin(), help.end(), option), end; it != end; ++it) {
       const std::string words = std::regex_replace((*it)[4].str(), std::regex("`"), "");
-      EXPECT_THAT(text,
-                  AllOf(HasSubstr(unbroken("--" + (*it)[2].str())), HasSubstr(unbroken(words))))
+      EXPECT_THAT(text, AllOf(HasSubstr(unbroken((*it)[1].str() + "--" + (*it)[2].str())),
+                              HasSubstr(unbroken(words))))
           << page;
       ++options;
     }
