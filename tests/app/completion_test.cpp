@@ -24,13 +24,11 @@ using test::ProgramResult;
 using test::TempFolder;
 using testing::AllOf;
 using testing::Contains;
-using testing::Each;
 using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::IsEmpty;
 using testing::IsSupersetOf;
 using testing::Not;
-using testing::StartsWith;
 
 using Lines = std::vector<std::string>;
 

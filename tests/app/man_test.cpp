@@ -2,6 +2,7 @@
 
 #include <cctype>
 #include <filesystem>
+#include <iterator>
 #include <regex>
 #include <string>
 #include <vector>
@@ -112,8 +113,8 @@ TEST_F(Man, SaysAllThatTheHelpSays) {
     const std::regex option("\n  (-h, )?--([^\n]*?)(  +|\n {26})([^\n]+)");
     for (std::sregex_iterator it(help.begin(), help.end(), option), end; it != end; ++it) {
       const std::string words = std::regex_replace((*it)[4].str(), std::regex("`"), "");
-      EXPECT_THAT(text,
-                  AllOf(HasSubstr(unbroken("--" + (*it)[2].str())), HasSubstr(unbroken(words))))
+      EXPECT_THAT(text, AllOf(HasSubstr(unbroken((*it)[1].str() + "--" + (*it)[2].str())),
+                              HasSubstr(unbroken(words))))
           << page;
       ++options;
     }
@@ -140,7 +141,7 @@ TEST_F(Man, ShowsWhatStandsInItsSections) {
   EXPECT_THAT(test::rubato({"man", "eval"}).out, HasSubstr("[\\fIRUN\\fR] [\\fIOPTIONS\\fR]"));
 }
 
-// docs/runs.md has the exit codes as the page of the program has them.
+// docs/runs.md has the exit codes as the page of the program has them, and no others.
 TEST(ExitCodes, AreThoseOfTheDocument) {
   const std::string doc = test::read_file(RUBATO_RUNS_MD);
   const std::string page = test::rubato({"man"}).out;
@@ -152,6 +153,10 @@ TEST(ExitCodes, AreThoseOfTheDocument) {
     const bool is_signal = code >= app::ExitCode::interrupted;
     EXPECT_THAT(doc, HasSubstr(is_signal ? words : fmt::format("\n| {} | {} |\n", number, words)));
   }
+  const std::regex row("\n\\| [0-9]+(, [0-9]+)? \\|");
+  const auto rows = std::distance(std::sregex_iterator(doc.begin(), doc.end(), row), {});
+  // Those of signals have one row.
+  EXPECT_EQ(rows + 1, std::ssize(app::exit_codes()));
 }
 
 TEST(ManCommand, SaysWhatIsWrong) {

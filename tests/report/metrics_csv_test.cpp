@@ -20,7 +20,6 @@ namespace rubato {
 namespace {
 
 using testing::Contains;
-using testing::ElementsAre;
 using testing::HasSubstr;
 
 using Row = std::vector<std::string>;
