@@ -4,6 +4,7 @@
 #include <new>
 #include <stdexcept>
 #include <string>
+#include <system_error>
 
 #include <gmock/gmock.h>
 
@@ -94,6 +95,11 @@ TEST(MemoryFailure, IsKnownByItsTypeOrItsWords) {
   EXPECT_EQ(told(std::runtime_error(kTorch)),
             "400 MB of memory could not be had, physical memory is 1 GB; fewer threads need less");
   EXPECT_EQ(told(Error("step 3: std::bad_alloc")), told(std::bad_alloc()));
+  EXPECT_EQ(
+      told(std::system_error(std::make_error_code(std::errc::resource_unavailable_try_again))),
+      told(std::bad_alloc()))
+      << "a thread that could not be started";
+  EXPECT_EQ(told(std::system_error(std::make_error_code(std::errc::io_error))), "none");
   EXPECT_EQ(told(Error("the trace is empty")), "none");
 }
 

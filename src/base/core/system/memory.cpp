@@ -6,6 +6,7 @@
 #include <fstream>
 #include <new>
 #include <sstream>
+#include <system_error>
 
 #include <fmt/format.h>
 #include <sys/resource.h>
@@ -102,6 +103,11 @@ void require_memory(double bytes, std::string_view needs, std::string_view help,
 
 bool is_out_of_memory(const std::exception& error) {
   if (dynamic_cast<const std::bad_alloc*>(&error) != nullptr) return true;
+  // Of std::thread, whose stack could not be had.
+  const auto* const refused = dynamic_cast<const std::system_error*>(&error);
+  if (refused != nullptr && refused->code() == std::errc::resource_unavailable_try_again) {
+    return true;
+  }
   const std::string_view text = error.what();
   // "DefaultCPUAllocator: can't allocate memory: you tried to allocate 400 bytes. Error code 12"
   return text.find("std::bad_alloc") != std::string_view::npos ||

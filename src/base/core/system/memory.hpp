@@ -39,7 +39,7 @@ void require_memory(double bytes, std::string_view needs, std::string_view help,
                     const MemoryLimit& limit = memory_limit());
 
 /// Whether an exception says that memory could not be had: std::bad_alloc or an error of libtorch's
-/// allocator, either as it was thrown or named in another error.
+/// allocator, either as it was thrown or named in another error, or that of a thread without one.
 [[nodiscard]] bool is_out_of_memory(const std::exception& error);
 
 /// What to tell a user of `error` where is_out_of_memory(): how much was asked for, where that is
