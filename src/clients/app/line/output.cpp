@@ -81,6 +81,11 @@ bool can_redraw(int descriptor) {
   return terminal != nullptr && *terminal != '\0' && std::string_view(terminal) != "dumb";
 }
 
+bool wants_colours() {
+  const char* const none = std::getenv("NO_COLOR");
+  return none == nullptr || *none == '\0';
+}
+
 void prepare_streams() {
   for (const int number : {SIGPIPE, SIGXFSZ}) {
     // A handler, as what is ignored stays ignored in programs that this one starts.

@@ -31,6 +31,8 @@ void require_output();
 
 /// Whether a line on `descriptor` can be drawn over: a terminal, and not one that TERM calls dumb.
 [[nodiscard]] bool can_redraw(int descriptor);
+/// Whether there may be colours: not where NO_COLOR says anything (https://no-color.org).
+[[nodiscard]] bool wants_colours();
 
 /// At the start of a program: from then on a closed pipe and a limit on the size of files are
 /// errors of the write that meets them, not the end of the process, and no file that is opened
