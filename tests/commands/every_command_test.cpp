@@ -58,6 +58,8 @@ constexpr Use kUses[]{
     {"compare",
      R"("$0" compare --model softmax --rule linear,root --seed 1..2 --epochs 1 --out answer 2>/dev/null)",
      "answer.md, answer.csv"},
+    {"watch", R"("$0" train --model softmax --epochs 1 --out run --quiet && "$0" watch run)",
+     "\naccuracy +[78][0-9]"},
     {"eval", R"("$0" train --model softmax --epochs 1 --out run --quiet && "$0" eval run)",
      "accuracy +[78][0-9]"},
     {"predict",

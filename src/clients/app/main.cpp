@@ -23,6 +23,7 @@
 #include "clients/app/simulate/simulate_command.hpp"
 #include "clients/app/trace/trace_command.hpp"
 #include "clients/app/train/train_front.hpp"
+#include "clients/app/watch/watch_command.hpp"
 
 namespace rubato::app {
 namespace {
@@ -35,7 +36,7 @@ struct Command {
 
 // This program never loads libtorch, so that it answers at once; a command that needs libtorch is a
 // program of its own.
-constexpr std::array<Command, 15> kCommands{{
+constexpr std::array<Command, 16> kCommands{{
     {"train", "train a model under a trace", train_front},
     {"launch", "train on several hosts, as processes of this machine", launch_command},
     {"rendezvous", "serve a meeting place for hosts that train together", serve_rendezvous},
@@ -47,6 +48,7 @@ constexpr std::array<Command, 15> kCommands{{
      calibrate_front},
     {"verify", "prove that training gives the same bits on any threads and cores", verify_front},
     {"compare", "run many trainings and say which rule is best, and how surely", compare_command},
+    {"watch", "show how runs elsewhere go on, live or ended", watch_command},
     {"eval", "print loss and accuracy of a trained model", evaluate_front},
     {"predict", "write the outputs of a trained model", predict_front},
     {"list", "print the names that options take (rules, models, ...)", list_command},

@@ -31,6 +31,32 @@ std::string loss_text(double loss) {
   return std::fabs(loss) < kLong ? decimal(loss, 4) : fmt::format("{:.3e}", loss);
 }
 
+// For how long it goes on, has been silent, or took.
+struct Standing {
+  std::string_view label;
+  std::string time;
+};
+Standing standing_of(const RunView& run) {
+  switch (run.phase) {
+    case RunView::Phase::silent:
+      return {"silent", clock_time(run.phase_seconds)};
+    case RunView::Phase::ended:
+      return {"took", clock_time(run.phase_seconds)};
+    case RunView::Phase::training:
+      break;
+  }
+  return {"left", run.seconds_left ? clock_time(*run.seconds_left) : std::string()};
+}
+
+std::string percent_of(const RunView& run) {
+  return run.done ? fmt::format("{:.0f} %", std::floor(*run.done * 100)) : std::string();
+}
+
+std::string test_value_of(const RunView& run) {
+  if (!run.test) return {};
+  return run.test_is_accuracy ? fmt::format("{:.2f} %", *run.test * 100) : loss_text(*run.test);
+}
+
 // Draws the lines of a view.
 class ViewPainter {
  public:
@@ -42,6 +68,7 @@ class ViewPainter {
         label_columns_(std::max(kLabelColumns, static_cast<int>(epoch_.size()))) {}
 
   [[nodiscard]] std::vector<std::string> lines() const;
+  [[nodiscard]] std::string line(std::string_view name, int name_columns) const;
 
  private:
   [[nodiscard]] std::string paint(std::string_view text, Ink ink) const {
@@ -60,10 +87,6 @@ class ViewPainter {
   [[nodiscard]] double end() const {
     const double done = run_.done.value_or(1);
     return static_cast<double>(run_.samples) / (done > 0 ? std::min(done, 1.0) : 1);
-  }
-  [[nodiscard]] std::string test_value() const {
-    return run_.test_is_accuracy ? fmt::format("{:.2f} %", *run_.test * 100)
-                                 : loss_text(*run_.test);
   }
 
   const RunView& run_;
@@ -109,10 +132,11 @@ std::string ViewPainter::cores(int width) const {
 }
 
 std::string ViewPainter::pace_row() const {
-  const std::string left = run_.seconds_left ? clock_time(*run_.seconds_left) : std::string();
-  return row("left", left, [&](int width) {
+  const Standing standing = standing_of(run_);
+  return row(standing.label, standing.time, [&](int width) {
     std::vector<LineField> fields{{fmt::format("step {}", run_.step), 1}};
     if (run_.rate) fields.push_back({fmt::format("{} samples/s", short_number(*run_.rate)), 2});
+    if (!run_.stopped.empty()) fields.push_back({run_.stopped, 3});
     return fitting_line(std::move(fields), width);
   });
 }
@@ -133,9 +157,8 @@ std::string ViewPainter::rate_row() const {
 
 std::vector<std::string> ViewPainter::lines() const {
   const auto cells = [](int width) { return static_cast<std::size_t>(width); };
-  const std::string percent =
-      run_.done ? fmt::format("{:.0f} %", std::floor(*run_.done * 100)) : std::string();
-  std::vector<std::string> lines{row(epoch_, percent, [&](int width) { return bar(width); })};
+  std::vector<std::string> lines{
+      row(epoch_, percent_of(run_), [&](int width) { return bar(width); })};
   lines.push_back(pace_row());
   if (run_.step > 0) {
     lines.push_back(row("loss", loss_text(run_.loss), [&](int width) {
@@ -144,7 +167,7 @@ std::vector<std::string> ViewPainter::lines() const {
   }
   if (run_.test) {
     lines.push_back(
-        row(run_.test_is_accuracy ? "accuracy" : "test loss", test_value(), [&](int width) {
+        row(run_.test_is_accuracy ? "accuracy" : "test loss", test_value_of(run_), [&](int width) {
           const auto tests = run_.tests.curve(cells(width), end());
           return curve(run_.test_is_accuracy ? tests : logarithms(tests), Ink::magenta);
         }));
@@ -159,7 +182,40 @@ std::vector<std::string> ViewPainter::lines() const {
   return lines;
 }
 
+// The parts that are worth most, as many as fit, each in columns of its own; the curve of the loss
+// takes what is left.
+std::string ViewPainter::line(std::string_view name, int name_columns) const {
+  constexpr int kBar = 12;
+  constexpr int kCurve = 40;
+  std::string text = fmt::format("{:<{}}", name, name_columns);
+  int room = columns_ - static_cast<int>(width_of(text));
+  const auto add = [&](const std::string& part, int width) {
+    if (room < width + kGap) return;
+    room -= width + kGap;
+    text += std::string(kGap, ' ') + part;
+  };
+  const Standing standing = standing_of(run_);
+  const std::string test = test_value_of(run_);
+  const std::string loss = run_.step > 0 ? loss_text(run_.loss) : "";
+  add(fmt::format("{:>5}", percent_of(run_)), 5);
+  if (room > 30) add(bar(kBar), kBar);
+  add(fmt::format("{:>7} {:<6}", standing.time, standing.label), 14);
+  add(fmt::format("{:>8}", test), 8);
+  add(paint("loss ", Ink::dim) + fmt::format("{:>8}", loss), 13);
+  if (room - kGap >= kBar) {
+    const int cells = std::min(room - kGap, kCurve);
+    add(curve(logarithms(run_.losses.curve(static_cast<std::size_t>(cells), end())), Ink::yellow),
+        cells);
+  }
+  return text;
+}
+
 }  // namespace
+
+std::string view_line(std::string_view name, int name_columns, const RunView& run,
+                      const ViewStyle& style) {
+  return ViewPainter(run, style).line(name, name_columns);
+}
 
 std::vector<std::string> view_lines(const RunView& run, const ViewStyle& style) {
   return ViewPainter(run, style).lines();

@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "series.hpp"
@@ -11,6 +12,18 @@ namespace rubato {
 
 /// A run as people see it at one moment: what is known of it, as a value.
 struct RunView {
+  enum class Phase {
+    training,
+    /// Nothing was heard of it for some time: it does something long, or nobody trains it.
+    silent,
+    ended,
+  };
+  Phase phase = Phase::training;
+  /// For how long it has been silent, or how long it took.
+  double phase_seconds = 0;
+  /// Why it ended, where that was before its epochs did.
+  std::string stopped{};
+
   /// The epoch that is trained, from 1, and how many there will be at most.
   std::int64_t epoch = 1;
   std::int64_t epochs = 1;
@@ -55,5 +68,10 @@ struct ViewStyle {
 /// longer than `columns`. The curves stand below the bar, so that what is below its end is
 /// now.
 [[nodiscard]] std::vector<std::string> view_lines(const RunView& run, const ViewStyle& style);
+
+/// The view in one line behind the run's name, which takes up `name_columns`: for several runs,
+/// below each other.
+[[nodiscard]] std::string view_line(std::string_view name, int name_columns, const RunView& run,
+                                    const ViewStyle& style);
 
 }  // namespace rubato
