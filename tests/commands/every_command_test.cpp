@@ -60,6 +60,8 @@ constexpr Use kUses[]{
      "answer.md, answer.csv"},
     {"watch", R"("$0" train --model softmax --epochs 1 --out run --quiet && "$0" watch run)",
      "\naccuracy +[78][0-9]"},
+    {"plot", R"("$0" train --model softmax --epochs 2 --out run --quiet && "$0" plot run)",
+     "test_accuracy, %\n.*\n +samples\n"},
     {"eval", R"("$0" train --model softmax --epochs 1 --out run --quiet && "$0" eval run)",
      "accuracy +[78][0-9]"},
     {"predict",

@@ -94,14 +94,16 @@ TEST_F(RecordedRunTest, GoesOnFromACheckpoint) {
   EXPECT_EQ(view().samples, 128) << "none is counted twice";
   EXPECT_EQ(view().epochs, 10);
   EXPECT_FALSE(view().test) << "of the epoch that is not over any more";
+  EXPECT_FALSE(view().done) << "likewise";
   EXPECT_FALSE(run_.has_ended());
 }
 
 TEST_F(RecordedRunTest, SaysWhyItEnded) {
   append(step_line(0, 0));
-  folder_.write("summary.json", R"({"wall_seconds": 1.5, "stopped": "100 samples reached"})");
+  folder_.write("summary.json",
+                R"({"wall_seconds": 1.5, "stopped": "100 samples \u001b[2Jreached\nand more"})");
   EXPECT_EQ(view().phase, Phase::ended);
-  EXPECT_EQ(view().stopped, "100 samples reached");
+  EXPECT_EQ(view().stopped, "100 samples ?[2Jreached") << "what steers no terminal";
 }
 
 TEST_F(RecordedRunTest, IsSilentWhereNothingComes) {

@@ -19,6 +19,7 @@
 #include "clients/app/line/output.hpp"
 #include "clients/app/list/list_command.hpp"
 #include "clients/app/plan/plan_command.hpp"
+#include "clients/app/plot/plot_command.hpp"
 #include "clients/app/rendezvous/serve_rendezvous.hpp"
 #include "clients/app/simulate/simulate_command.hpp"
 #include "clients/app/trace/trace_command.hpp"
@@ -36,7 +37,7 @@ struct Command {
 
 // This program never loads libtorch, so that it answers at once; a command that needs libtorch is a
 // program of its own.
-constexpr std::array<Command, 16> kCommands{{
+constexpr std::array<Command, 17> kCommands{{
     {"train", "train a model under a trace", train_front},
     {"launch", "train on several hosts, as processes of this machine", launch_command},
     {"rendezvous", "serve a meeting place for hosts that train together", serve_rendezvous},
@@ -49,6 +50,7 @@ constexpr std::array<Command, 16> kCommands{{
     {"verify", "prove that training gives the same bits on any threads and cores", verify_front},
     {"compare", "run many trainings and say which rule is best, and how surely", compare_command},
     {"watch", "show how runs elsewhere go on, live or ended", watch_command},
+    {"plot", "draw curves of runs over one another, here or as a picture", plot_command},
     {"eval", "print loss and accuracy of a trained model", evaluate_front},
     {"predict", "write the outputs of a trained model", predict_front},
     {"list", "print the names that options take (rules, models, ...)", list_command},

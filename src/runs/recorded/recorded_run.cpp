@@ -15,6 +15,7 @@
 
 #include "base/core/system/file.hpp"
 #include "base/core/text/hour.hpp"
+#include "base/core/text/printable.hpp"
 #include "runs/config/allowed/allowed.hpp"
 #include "runs/config/file/configuration_entry.hpp"
 
@@ -168,7 +169,9 @@ void RecordedRun::read_summary() {
     view_.phase = RunView::Phase::ended;
     view_.phase_seconds = number_at(summary, "wall_seconds").value_or(0);
     const auto stopped = summary.find("stopped");
-    if (stopped != summary.end() && stopped->is_string()) view_.stopped = *stopped;
+    if (stopped == summary.end() || !stopped->is_string()) return;
+    const std::string reason = printable(stopped->get<std::string>());
+    view_.stopped = reason.substr(0, reason.find('\n'));
   } catch (const Json::exception& error) {
     throw Error(fmt::format("{}: no summary of a run ({})", file.string(), error.what()));
   }

@@ -3,6 +3,7 @@
 #include <string>
 #include <string_view>
 
+#include "base/core/text/printable.hpp"
 #include "base/core/text/wrapped.hpp"
 
 namespace rubato::app {
@@ -19,9 +20,6 @@ void print_text(std::string_view text);
 void print_error(std::string_view text);
 /// The same as it is, with what redraws a line of the terminal.
 void redraw_error(std::string_view text);
-/// The text with '?' for each control character but line ends: what is quoted of a file must not
-/// steer the terminal.
-[[nodiscard]] std::string printable(std::string_view text);
 
 /// Why something could not be written to stdout, in the operating system's words; empty where all
 /// of it was.

@@ -174,7 +174,7 @@ std::vector<std::string> ViewPainter::lines() const {
   }
   if (run_.step == 0) return lines;
   lines.push_back(row("batch", fmt::to_string(run_.batch), [&](int width) {
-    return curve(run_.batches.curve(cells(width), end()), Ink::blue);
+    return curve(run_.batches.curve(cells(width), end()), Ink::cyan);
   }));
   lines.push_back(row("cores", fmt::format("{}/{}", run_.cores, run_.most_cores),
                       [&](int width) { return cores(width); }));
