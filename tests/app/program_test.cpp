@@ -72,6 +72,8 @@ TEST(Program, KeepsItsHelpWithinEightyColumns) {
                                                     {"train", "--help"},
                                                     {"bench", "reduce", "--help"},
                                                     {"list", "--help"},
+                                                    {"watch", "--help"},
+                                                    {"plot", "--help"},
                                                     {"doctor", "--help"},
                                                     {"hosts", "--help"}}) {
     std::string out = test::rubato(arguments).out;
@@ -92,13 +94,13 @@ TEST(Program, SuggestsTheNearestCommand) {
   EXPECT_EQ(result.code, 2);
   EXPECT_EQ(result.err,
             "rubato: unknown command 'trian'; did you mean 'train'? accepted: train, launch, "
-            "rendezvous, hosts, plan, trace, simulate, calibrate, verify, compare, eval, predict, "
-            "list, bench, doctor\n");
+            "rendezvous, hosts, plan, trace, simulate, calibrate, verify, compare, watch, plot, "
+            "eval, predict, list, bench, doctor\n");
   EXPECT_EQ(
       test::rubato({"--cores=8", "plan"}).err,
       "rubato: unknown option '--cores=8' before the command; accepted: --help, --version, or a "
       "command: train, launch, rendezvous, hosts, plan, trace, simulate, calibrate, verify, "
-      "compare, eval, predict, list, bench, doctor\n");
+      "compare, watch, plot, eval, predict, list, bench, doctor\n");
 }
 
 TEST(Program, LoadsNoLibtorch) {

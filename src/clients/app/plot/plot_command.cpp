@@ -66,8 +66,8 @@ std::optional<PlotArguments> read_arguments(std::span<const std::string> argumen
       "  rubato plot runs/linear runs/root\n"
       "  rubato plot runs/linear --y loss --x steps\n"
       "  rubato plot answer --out accuracy.svg\n"
-      "Exit codes: 2 for a mistake in the options or files, 24 for a picture that cannot be\n"
-      "written.");
+      "Exit codes: 2 for a mistake in the options or files, 24 for a picture that\n"
+      "cannot be written.");
   if (!line.parse(arguments)) return std::nullopt;
   if (read.folders.empty()) throw Error("no run to plot; accepted: rubato plot RUN|EXPERIMENT...");
   return read;
