@@ -330,6 +330,9 @@ TEST(Progress, DrawsAViewTenTimesASecondAtMost) {
   const std::chrono::duration<double> passed = std::chrono::steady_clock::now() - begin;
   EXPECT_LE(writes, 1 + static_cast<int>(passed.count() * 10));
   EXPECT_GE(writes, 1);
+  const int before = writes;
+  progress.on_epoch(training, epoch_of(0, 1));
+  EXPECT_EQ(writes, before + 1) << "its line and the view below it, at once";
 }
 
 // What a shell or a message has put on the terminal stays, with the view above it.

@@ -114,6 +114,7 @@ void Progress::note_spent(const Training& training, const StepRecord& step) {
 
 void Progress::on_epoch(Training& training, const EpochRecord& epoch) {
   static_cast<void>(training);
+  hold();
   clear();
   samples_before_epoch_ += epoch_samples_here_;
   epochs_done_ = epoch.epoch.value() + 1;
@@ -129,12 +130,14 @@ void Progress::on_epoch(Training& training, const EpochRecord& epoch) {
   epoch_samples_here_ = 0;
   epoch_samples_ = 0;
   epoch_samples_planned_ = 0;
-  if (!viewer_) return;
-  // The next epoch's first step may take its time.
-  viewer_->note(epoch);
-  Pace now = pace();
-  now.samples_per_second = rate;
-  viewer_->draw(now);
+  if (viewer_) {
+    // The next epoch's first step may take its time.
+    viewer_->note(epoch);
+    Pace now = pace();
+    now.samples_per_second = rate;
+    viewer_->draw(now);
+  }
+  release();
 }
 
 void Progress::draw_bar(const StepRecord& step) {
@@ -156,8 +159,21 @@ void Progress::draw_bar(const StepRecord& step) {
 
 // A run does not end because nobody looks at it: whoever began it asks for the error.
 void Progress::send(std::string_view text) {
+  if (held_) {
+    held_->append(text);
+    return;
+  }
   const int error = out_.write(text);
   if (error_ == 0) error_ = error;
+}
+
+void Progress::hold() {
+  held_.emplace();
+}
+
+void Progress::release() {
+  const auto held = std::exchange(held_, std::nullopt);
+  if (held && !held->empty()) send(*held);
 }
 
 void Progress::print(std::string_view line) {

@@ -83,6 +83,9 @@ class Progress final : public Observer {
  private:
   // As it is, and as lines that fit.
   void send(std::string_view text);
+  // What is sent from hold() on goes out at once: a view that makes room for a line does not blink.
+  void hold();
+  void release();
   void print(std::string_view line);
   void clear();
   void draw_bar(const StepRecord& step);
@@ -106,6 +109,8 @@ class Progress final : public Observer {
   DrawnLine bar_;
   // Where the style is a view.
   std::optional<RunViewer> viewer_;
+  // Empty where nothing is held.
+  std::optional<std::string> held_;
   std::int64_t samples_before_epoch_ = 0;
   std::int64_t epochs_done_ = 0;
   // Of this epoch: those done here, and all that are done.
