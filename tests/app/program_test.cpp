@@ -72,6 +72,8 @@ TEST(Program, KeepsItsHelpWithinEightyColumns) {
                                                     {"train", "--help"},
                                                     {"bench", "reduce", "--help"},
                                                     {"list", "--help"},
+                                                    {"watch", "--help"},
+                                                    {"plot", "--help"},
                                                     {"doctor", "--help"},
                                                     {"hosts", "--help"}}) {
     std::string out = test::rubato(arguments).out;
@@ -93,13 +95,13 @@ TEST(Program, SuggestsTheNearestCommand) {
   EXPECT_EQ(result.err,
             "rubato: unknown command 'trian'; did you mean 'train'? accepted: train, launch, "
             "rendezvous, hosts, plan, data, trace, simulate, calibrate, verify, compare, report, "
-            "eval, predict, "
-            "metrics, list, bench, doctor, completion, man\n");
+            "watch, plot, eval, predict, metrics, list, bench, doctor, completion, man\n");
   EXPECT_EQ(
       test::rubato({"--cores=8", "plan"}).err,
       "rubato: unknown option '--cores=8' before the command; accepted: --help, --version, or a "
       "command: train, launch, rendezvous, hosts, plan, data, trace, simulate, calibrate, verify, "
-      "compare, report, eval, predict, metrics, list, bench, doctor, completion, man\n");
+      "compare, report, watch, plot, eval, predict, metrics, list, bench, doctor, completion, "
+      "man\n");
 }
 
 TEST(Program, LoadsNoLibtorch) {

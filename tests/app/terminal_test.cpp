@@ -32,7 +32,7 @@ std::vector<std::string> shown_words(const std::string& text) {
 
 // The lines that a terminal has shown at some time.
 std::vector<std::string> shown_lines(const std::string& text) {
-  static const std::regex clear("\x1b\\[[0-9]*K");
+  static const std::regex clear("\x1b\\[[?0-9]*[AJKhlm]");
   std::string plain = std::regex_replace(text, clear, "");
   std::ranges::replace(plain, '\r', '\n');
   std::istringstream stream(plain);

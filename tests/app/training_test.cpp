@@ -197,7 +197,7 @@ TEST(RunMessages, CloseWithWhatCameOut) {
                     .stopped = {}};
   summary.wall_seconds = 75;
   const std::string end = "run folder " + run.location().path().string() + "\n";
-  const auto trained = [&] { return closing(summary, run); };
+  const auto trained = [&] { return closing(summary, run, /*verbose=*/false); };
   const std::string numbers = ": 10 steps, 1000 samples in 1:15 (250 samples/s)\n";
   EXPECT_EQ(trained(), "trained 2 epochs" + numbers + end);
   summary.result.part = EpochPart{.steps = 5, .samples = 160, .of_steps = 48};

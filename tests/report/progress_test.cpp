@@ -22,6 +22,7 @@
 #include <rubato/testing.hpp>
 
 #include "support/no_training.hpp"
+#include "support/screen.hpp"
 
 namespace rubato {
 namespace {
@@ -65,11 +66,11 @@ std::string contents(std::FILE* file) {
 }
 
 // What two epochs of four steps print.
-std::string printed(const ProgressOptions& options, bool redraws = false) {
+std::string printed(const ProgressOptions& options, ProgressStyle style = ProgressStyle::lines) {
   const std::unique_ptr<std::FILE, int (*)(std::FILE*)> file(std::tmpfile(), std::fclose);
   {
     test::MinibatchesOf training(32);
-    Progress progress(progress_on(file.get(), redraws), options);
+    Progress progress(progress_on(file.get(), style), options);
     for (std::int64_t e = 0; e < 2; ++e) {
       StepPlan four;
       four.batch_size = 64;
@@ -268,11 +269,128 @@ TEST(Progress, BreaksNoWordOnANarrowTerminal) {
 }
 
 TEST(Progress, DrawsABarOnATerminalAndTakesItAwayAgain) {
-  const std::string text = printed({.epochs = 2, .samples_per_epoch = 256, .log_steps = 2}, true);
+  const std::string text =
+      printed({.epochs = 2, .samples_per_epoch = 256, .log_steps = 2}, ProgressStyle::bar);
   EXPECT_THAT(text, HasSubstr("\r\x1b[2Kepoch 1/2 "));
   EXPECT_THAT(text, HasSubstr("batch 64    lr 0.02      loss 0.2500"));
   EXPECT_THAT(text, HasSubstr("\r\x1b[2Kepoch 1/2  4 steps"));
   EXPECT_THAT(text, testing::Not(HasSubstr("step 2  batch 64  lr")));
+}
+
+// Each epoch's line comes above the view, which is there until the end.
+TEST(Progress, DrawsAViewOnATerminalAndTakesItAwayAgain) {
+  const std::string text = printed({.epochs = 2, .samples_per_epoch = 256}, ProgressStyle::view);
+  EXPECT_THAT(text, HasSubstr("epoch 1/2"));
+  EXPECT_THAT(text, HasSubstr("97.50 %")) << "of the view in the second epoch, too";
+  test::Screen screen(200);
+  const std::size_t half = text.rfind("\x1b[?2026l");
+  screen.send(text.substr(0, half));
+  EXPECT_THAT(screen.rows().front(), testing::StartsWith("epoch 1/2  4 steps"));
+  EXPECT_THAT(screen.rows(), testing::Contains(HasSubstr("50 %"))) << "and the run below it";
+  screen.send(text.substr(half));
+  EXPECT_THAT(screen.rows(), testing::ElementsAre(testing::StartsWith("epoch 1/2  4 steps"),
+                                                  testing::StartsWith("epoch 2/2  4 steps"), ""));
+}
+
+// Two minibatches of 32.
+StepPlan plan_of(std::int64_t cores) {
+  StepPlan plan;
+  plan.batch_size = 64;
+  plan.cores = cores;
+  plan.minibatches = 2;
+  return plan;
+}
+
+EpochRecord epoch_of(std::int64_t index, std::int64_t steps) {
+  EpochRecord epoch;
+  epoch.epoch = EpochIndex{index};
+  epoch.steps = steps;
+  epoch.test_seconds = 0.125;
+  return epoch;
+}
+
+TEST(Progress, DrawsAViewTenTimesASecondAtMost) {
+  int writes = 0;
+  ProgressOut out{.write =
+                      [&writes](std::string_view) {
+                        ++writes;
+                        return 0;
+                      },
+                  .style = ProgressStyle::view};
+  Progress progress(out, {.epochs = 1, .samples_per_epoch = 640});
+  test::MinibatchesOf training(32);
+  progress.on_epoch_begin(training, {.index = {}, .first_step = {}, .samples = 640});
+  const auto begin = std::chrono::steady_clock::now();
+  StepRecord step;
+  step.plan = plan_of(2);
+  for (int i = 0; i < 10; ++i) {
+    step.plan.index = StepIndex{i};
+    progress.on_step(training, step);
+  }
+  const std::chrono::duration<double> passed = std::chrono::steady_clock::now() - begin;
+  EXPECT_LE(writes, 1 + static_cast<int>(passed.count() * 10));
+  EXPECT_GE(writes, 1);
+  const int before = writes;
+  progress.on_epoch(training, epoch_of(0, 1));
+  EXPECT_EQ(writes, before + 1) << "its line and the view below it, at once";
+}
+
+// What a shell or a message has put on the terminal stays, with the view above it.
+TEST(Progress, DrawsAViewAnewBelowWhatHasComeMeanwhile) {
+  test::Screen screen(200);
+  int disturbances = 0;
+  ProgressOut out{.write =
+                      [&screen](std::string_view text) {
+                        screen.send(text);
+                        return 0;
+                      },
+                  .style = ProgressStyle::view,
+                  .disturbances = [&disturbances] { return disturbances; }};
+  Progress progress(out, {.epochs = 3, .samples_per_epoch = 64});
+  test::MinibatchesOf training(32);
+  progress.on_epoch_begin(training, {.index = {}, .first_step = {}, .samples = 64});
+  StepRecord step;
+  step.plan = plan_of(2);
+  progress.on_step(training, step);
+  const std::vector<std::string> before = screen.rows();
+  screen.send("^C\nmessage\n");
+  ++disturbances;
+  progress.on_epoch(training, epoch_of(0, 1));
+  progress.finish();
+  const std::vector<std::string> after = screen.rows();
+  ASSERT_EQ(after.size(), before.size() + 3);
+  for (std::size_t i = 0; i + 1 < before.size(); ++i) EXPECT_EQ(after[i], before[i]);
+  EXPECT_EQ(after[before.size()], "message");
+  EXPECT_THAT(after[before.size() + 1], testing::StartsWith("epoch 1/3  1 steps"));
+}
+
+TEST(Progress, SaysOfEachEpochWhatItsStepsHadWhereItIsVerbose) {
+  std::string text;
+  ProgressOut out{.write =
+                      [&text](std::string_view line) {
+                        text += line;
+                        return 0;
+                      },
+                  .verbose = true};
+  Progress progress(out, {.epochs = 3, .samples_per_epoch = 64});
+  test::MinibatchesOf training(32);
+  StepRecord step;
+  step.learning_rate = 0.25;
+  step.seconds = {.data = 0.5, .compute = 2, .reduce = 1, .update = 0.25, .wall = 1.5};
+  for (const std::int64_t cores : {2, 8, 4}) {
+    step.plan = plan_of(cores);
+    progress.on_step(training, step);
+  }
+  progress.on_epoch(training, epoch_of(0, 3));
+  EXPECT_THAT(text,
+              testing::EndsWith(
+                  "  batch 64  cores 2 to 8  lr 0.25  gain 1\n"
+                  "  steps 4.5 s, of which update 0.75 s  tests 0.125 s  all threads together: "
+                  "data 1.5 s, compute 6 s, reduce 3 s\n"));
+  text.clear();
+  progress.on_step(training, step);
+  progress.on_epoch(training, epoch_of(1, 1));
+  EXPECT_THAT(text, HasSubstr("  batch 64  cores 4  lr 0.25  gain 1\n")) << "of this epoch alone";
 }
 
 // A terminal of so many columns, and what a step of that epoch draws on it.
@@ -284,7 +402,8 @@ std::string drawn_on(unsigned short columns, const EpochPlan& plan, const StepPl
   size.ws_col = columns;
   EXPECT_EQ(openpty(&master, &slave, nullptr, nullptr, &size), 0);
   const std::unique_ptr<std::FILE, int (*)(std::FILE*)> terminal(fdopen(slave, "w"), std::fclose);
-  Progress progress(progress_on(terminal.get(), true), {.epochs = 200, .samples_per_epoch = 64});
+  Progress progress(progress_on(terminal.get(), ProgressStyle::bar),
+                    {.epochs = 200, .samples_per_epoch = 64});
   test::MinibatchesOf training(32);
   progress.on_epoch_begin(training, start_of(plan, {}));
   StepRecord step;

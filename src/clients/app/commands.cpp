@@ -21,11 +21,13 @@
 #include "clients/app/man/man_command.hpp"
 #include "clients/app/metrics/metrics_command.hpp"
 #include "clients/app/plan/plan_command.hpp"
+#include "clients/app/plot/plot_command.hpp"
 #include "clients/app/rendezvous/serve_rendezvous.hpp"
 #include "clients/app/report/report_command.hpp"
 #include "clients/app/simulate/simulate_command.hpp"
 #include "clients/app/trace/trace_command.hpp"
 #include "clients/app/train/train_front.hpp"
+#include "clients/app/watch/watch_command.hpp"
 #include "help/help_text.hpp"
 
 namespace rubato::app {
@@ -50,6 +52,8 @@ constexpr std::array kCommands{
     Command{"compare", "run many trainings and say which rule is best, and how surely",
             compare_command},
     Command{"report", "write a page of HTML about runs or an experiment", report_command},
+    Command{"watch", "show how runs elsewhere go on, live or ended", watch_command},
+    Command{"plot", "draw curves of runs over one another, here or as a picture", plot_command},
     Command{"eval", "print loss and accuracy of a trained model", evaluate_front},
     Command{"predict", "write the outputs of a trained model", predict_front},
     Command{"metrics", "print the metrics of a run as CSV", metrics_command},

@@ -146,7 +146,7 @@ std::optional<ProgressOut> progress_of(const Callbacks& callbacks, CallingThread
             return 0;
           },
       .descriptor = callbacks.progress->descriptor,
-      .redraws = callbacks.progress->redraws,
+      .style = callbacks.progress->redraws ? ProgressStyle::bar : ProgressStyle::lines,
       .logs_steps = false};
 }
 

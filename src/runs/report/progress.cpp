@@ -33,23 +33,30 @@ std::string text_of(const std::vector<ShownField>& fields) {
 
 }  // namespace
 
-ProgressOut progress_on(std::FILE* out, bool redraws) {
+ProgressOut progress_on(std::FILE* out, ProgressStyle style) {
   const auto write = [out](std::string_view text) {
     errno = 0;
     const bool written = std::fwrite(text.data(), 1, text.size(), out) == text.size();
     if (std::fflush(out) == 0 && written) return 0;
     return errno == 0 ? EIO : errno;
   };
-  return {.write = write, .descriptor = fileno(out), .redraws = redraws};
+  return {.write = write, .descriptor = fileno(out), .style = style};
 }
 
 Progress::Progress(ProgressOut out, const ProgressOptions& options)
-    : out_(std::move(out)),
-      options_(options),
-      bar_([this](std::string_view text) { print(text); }) {}
+    : out_(std::move(out)), options_(options), bar_([this](std::string_view text) { send(text); }) {
+  if (out_.style != ProgressStyle::view) return;
+  viewer_.emplace([this](std::string_view text) { send(text); }, out_.descriptor,
+                  out_.disturbances);
+}
 
 Progress::~Progress() {
+  clear();
+}
+
+void Progress::clear() {
   bar_.clear();
+  if (viewer_) viewer_->clear();
 }
 
 void Progress::on_epoch_begin(Training& training, const EpochStart& epoch) {
@@ -67,7 +74,7 @@ void Progress::on_epoch_begin(Training& training, const EpochStart& epoch) {
 void Progress::on_fault(Training& training, const StepPlan& step,
                         std::span<const FaultRecord> faults, std::int64_t cores_left) {
   static_cast<void>(training);
-  bar_.clear();
+  clear();
   for (const FaultRecord& fault : faults) {
     print(fmt::format("step {}: core {} of {} died in its substep {}; the step is redone on {}\n",
                       step.index.value() + 1, fault.core.value(), step.cores, fault.substep,
@@ -81,7 +88,11 @@ void Progress::on_step(Training& training, const StepRecord& step) {
   // Where a resume has begun in the middle of the epoch, more is done than was done here.
   epoch_steps_ = step.plan.index.value() - first_step_.value() + 1;
   epoch_samples_ = step.plan.first_sample(training.options().minibatch_size) + step.plan.batch_size;
-  if (out_.redraws) {
+  if (out_.verbose) details_.note(step);
+  if (viewer_) {
+    viewer_->note(step, static_cast<std::int64_t>(samples_done()));
+    if (viewer_->due()) viewer_->draw(pace());
+  } else if (out_.style == ProgressStyle::bar) {
     if (bar_.drawn() && since_drawn_.seconds() < kRedraw) return;
     draw_bar(step);
   } else if (out_.logs_steps && options_.log_steps > 0 &&
@@ -103,7 +114,8 @@ void Progress::note_spent(const Training& training, const StepRecord& step) {
 
 void Progress::on_epoch(Training& training, const EpochRecord& epoch) {
   static_cast<void>(training);
-  bar_.clear();
+  hold();
+  clear();
   samples_before_epoch_ += epoch_samples_here_;
   epochs_done_ = epoch.epoch.value() + 1;
   const double rate =
@@ -113,10 +125,19 @@ void Progress::on_epoch(Training& training, const EpochRecord& epoch) {
   print(fmt::format("epoch {}/{}  {}{} steps{}  {} samples/s\n", epochs_done_, options_.epochs,
                     epoch.steps, of, text_of(shown_fields(epoch_schema(), epoch, options_.top_k)),
                     short_number(rate)));
+  if (out_.verbose) print(details_.take(epoch));
   // The samples planned for this epoch are no longer ahead.
   epoch_samples_here_ = 0;
   epoch_samples_ = 0;
   epoch_samples_planned_ = 0;
+  if (viewer_) {
+    // The next epoch's first step may take its time.
+    viewer_->note(epoch);
+    Pace now = pace();
+    now.samples_per_second = rate;
+    viewer_->draw(now);
+  }
+  release();
 }
 
 void Progress::draw_bar(const StepRecord& step) {
@@ -137,20 +158,54 @@ void Progress::draw_bar(const StepRecord& step) {
 }
 
 // A run does not end because nobody looks at it: whoever began it asks for the error.
-void Progress::print(std::string_view line) {
-  const int error = out_.write(fitted(line, line_width(out_.descriptor)));
+void Progress::send(std::string_view text) {
+  if (held_) {
+    held_->append(text);
+    return;
+  }
+  const int error = out_.write(text);
   if (error_ == 0) error_ = error;
+}
+
+void Progress::hold() {
+  held_.emplace();
+}
+
+void Progress::release() {
+  const auto held = std::exchange(held_, std::nullopt);
+  if (held && !held->empty()) send(*held);
+}
+
+void Progress::print(std::string_view line) {
+  send(fitted(line, line_width(out_.descriptor)));
 }
 
 double Progress::rate() const {
   return static_cast<double>(epoch_samples_here_) / std::max(since_epoch_.seconds(), 1e-6);
 }
 
+double Progress::samples_done() const {
+  return static_cast<double>(epochs_done_ * options_.samples_per_epoch + epoch_samples_);
+}
+
+double Progress::samples_ahead() const {
+  return static_cast<double>((options_.epochs - epochs_done_ - 1) * options_.samples_per_epoch +
+                             epoch_samples_planned_ - epoch_samples_);
+}
+
+Pace Progress::pace() const {
+  const double ahead = std::max(samples_ahead(), 0.0);
+  const double all = samples_done() + ahead;
+  return {.epoch = std::min(epochs_done_ + 1, options_.epochs),
+          .epochs = options_.epochs,
+          .done = std::max(spent_, all > 0 ? samples_done() / all : 0),
+          .seconds_left = seconds_left(),
+          .samples_per_second = rate()};
+}
+
 double Progress::seconds_left() const {
   const auto done = static_cast<double>(samples_before_epoch_ + epoch_samples_here_);
-  const auto ahead =
-      static_cast<double>((options_.epochs - epochs_done_ - 1) * options_.samples_per_epoch +
-                          epoch_samples_planned_ - epoch_samples_);
+  const double ahead = samples_ahead();
   // Over the whole run, so that the evaluations count too.
   const double left = done > 0 ? since_start_.seconds() * ahead / done : 0;
   const double spent_here = spent_ - spent_at_first_.value_or(0);

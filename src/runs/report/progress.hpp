@@ -13,9 +13,21 @@
 
 #include "base/core/system/stopwatch.hpp"
 #include "base/core/terminal/drawn_line.hpp"
+#include "epoch_details.hpp"
 #include "loop/train/records/record_column.hpp"
+#include "view/run_viewer.hpp"
 
 namespace rubato {
+
+/// What progress looks like. All of them have lines for epochs and faults.
+enum class ProgressStyle {
+  /// Nothing is drawn over.
+  lines,
+  /// A line that is drawn over shows the step under way.
+  bar,
+  /// Several lines that are drawn over show the run so far (RunView).
+  view,
+};
 
 /// Where progress is shown.
 struct ProgressOut {
@@ -23,27 +35,31 @@ struct ProgressOut {
   std::function<int(std::string_view text)> write;
   /// Of the terminal that says how long lines may be; -1 where there is none.
   int descriptor = -1;
-  /// Whether a line can be drawn over, so that a bar shows the step under way.
-  bool redraws = false;
-  /// Whether steps have lines, ProgressOptions::log_steps apart, where they have no bar.
+  ProgressStyle style = ProgressStyle::lines;
+  /// Whether epochs have lines of EpochDetails, too.
+  bool verbose = false;
+  /// Whether steps have lines, ProgressOptions::log_steps apart, where nothing is drawn over.
   bool logs_steps = true;
+  /// How often something else has come onto the terminal, below which a view is then drawn anew;
+  /// empty where nothing ever does.
+  std::function<int()> disturbances{};
 };
 /// On a file or a terminal.
-[[nodiscard]] ProgressOut progress_on(std::FILE* out, bool redraws = false);
+[[nodiscard]] ProgressOut progress_on(std::FILE* out, ProgressStyle style = ProgressStyle::lines);
 
 /// What a progress line is drawn with.
 struct ProgressOptions {
   /// Epochs that will be trained at most, and samples in each at most.
   std::int64_t epochs = 1;
   std::int64_t samples_per_epoch = 1;
-  /// Without a bar: a line every so many steps; 0 is none.
+  /// Of lines: one every so many steps; 0 is none.
   std::int64_t log_steps = 0;
   /// TrainOptions::top_k and budget.
   std::int64_t top_k = 0;
   Budget budget{};
 };
 
-/// Shows how training goes on: a bar with the current step where that can be drawn over, plain
+/// Shows how training goes on: the run or its current step where that can be drawn over, plain
 /// lines elsewhere, and a line for each epoch on both. Epochs and steps are those of the run,
 /// from 1.
 class Progress final : public Observer {
@@ -53,8 +69,8 @@ class Progress final : public Observer {
   Progress(const Progress&) = delete;
   Progress& operator=(const Progress&) = delete;
 
-  /// Takes an unfinished bar from the terminal, as the destructor does.
-  void finish() { bar_.clear(); }
+  /// Takes what is drawn over from the terminal, as the destructor does.
+  void finish() { clear(); }
   /// Why something could not be written (errno); 0 where all was. Training goes on without.
   [[nodiscard]] int error() const { return error_; }
 
@@ -65,8 +81,18 @@ class Progress final : public Observer {
   void on_epoch(Training& training, const EpochRecord& epoch) override;
 
  private:
+  // As it is, and as lines that fit.
+  void send(std::string_view text);
+  // What is sent from hold() on goes out at once: a view that makes room for a line does not blink.
+  void hold();
+  void release();
   void print(std::string_view line);
+  void clear();
   void draw_bar(const StepRecord& step);
+  // Of the whole run.
+  [[nodiscard]] double samples_done() const;
+  [[nodiscard]] double samples_ahead() const;
+  [[nodiscard]] Pace pace() const;
   /// Samples per second of training in this epoch so far.
   [[nodiscard]] double rate() const;
   [[nodiscard]] double seconds_left() const;
@@ -79,7 +105,12 @@ class Progress final : public Observer {
   Stopwatch since_start_;
   Stopwatch since_epoch_;
   Stopwatch since_drawn_;
+  EpochDetails details_;
   DrawnLine bar_;
+  // Where the style is a view.
+  std::optional<RunViewer> viewer_;
+  // Empty where nothing is held.
+  std::optional<std::string> held_;
   std::int64_t samples_before_epoch_ = 0;
   std::int64_t epochs_done_ = 0;
   // Of this epoch: those done here, and all that are done.

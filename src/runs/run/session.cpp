@@ -65,7 +65,7 @@ Session::Session(const RunRequest& request, SessionParts parts, SessionOwner& ow
     Trainer& trainer = run_.trainer();
     planned_faults_ = trainer.add_observer<PlannedFaults>(trainer.options().faults.planned,
                                                           StepIndex{trainer.result().steps});
-    const bool redrawn = parts.progress && parts.progress->redraws;
+    const bool redrawn = parts.progress && parts.progress->style != ProgressStyle::lines;
     for (const std::string& line : idle_arguments(request, run_.steps(), redrawn)) owner.warn(line);
     if (parts.progress) show(*parts.progress);
   }

@@ -14,6 +14,12 @@ std::optional<std::size_t> terminal_columns(int descriptor) {
   return size.ws_col;
 }
 
+std::optional<std::size_t> terminal_rows(int descriptor) {
+  winsize size{};
+  if (ioctl(descriptor, TIOCGWINSZ, &size) != 0 || size.ws_row == 0) return std::nullopt;
+  return size.ws_row;
+}
+
 LineWidth line_width(int descriptor) {
   constexpr std::size_t kLeast = 20;
   const auto columns = terminal_columns(descriptor);

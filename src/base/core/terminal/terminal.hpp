@@ -9,6 +9,9 @@ namespace rubato {
 /// The columns of the terminal behind a descriptor; empty where there is none, or it does not say.
 [[nodiscard]] std::optional<std::size_t> terminal_columns(int descriptor);
 
+/// Its rows, likewise.
+[[nodiscard]] std::optional<std::size_t> terminal_rows(int descriptor);
+
 /// How long the lines to a descriptor may be: at least 20 columns.
 [[nodiscard]] LineWidth line_width(int descriptor);
 

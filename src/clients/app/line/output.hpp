@@ -4,6 +4,7 @@
 #include <string>
 #include <string_view>
 
+#include "base/core/text/printable.hpp"
 #include "base/core/text/wrapped.hpp"
 
 namespace rubato::app {
@@ -20,9 +21,6 @@ void print_text(std::string_view text);
 void print_error(std::string_view text);
 /// The same as it is, with what redraws a line of the terminal.
 void redraw_error(std::string_view text);
-/// The text with '?' for each control character but line ends: what is quoted of a file must not
-/// steer the terminal.
-[[nodiscard]] std::string printable(std::string_view text);
 
 /// Why something could not be written to stdout, in the operating system's words; empty where all
 /// of it was.
@@ -36,6 +34,8 @@ void write_below(const std::filesystem::path& folder, std::string_view file,
 
 /// Whether a line on `descriptor` can be drawn over: a terminal, and not one that TERM calls dumb.
 [[nodiscard]] bool can_redraw(int descriptor);
+/// Whether there may be colours: not where NO_COLOR says anything (https://no-color.org).
+[[nodiscard]] bool wants_colours();
 
 /// At the start of a program: from then on a closed pipe and a limit on the size of files are
 /// errors of the write that meets them, not the end of the process, and no file that is opened

@@ -15,6 +15,7 @@ namespace {
 
 // A signal handler has nothing but globals. It may use these, as they need no lock.
 std::atomic<int> received_signal{0};
+std::atomic<int> disturbances_seen{0};
 std::atomic<const char*> message_text{nullptr};
 static_assert(std::atomic<int>::is_always_lock_free &&
               std::atomic<const char*>::is_always_lock_free);
@@ -28,7 +29,13 @@ extern "C" void note_signal(int signal_number) {
     // There is nobody to tell when it fails.
     [[maybe_unused]] const ssize_t written = write(STDERR_FILENO, message, std::strlen(message));
   }
+  disturbances_seen.fetch_add(1);
   errno = error;
+}
+
+extern "C" void note_return(int signal_number) {
+  static_cast<void>(signal_number);
+  disturbances_seen.fetch_add(1);
 }
 
 }  // namespace
@@ -40,11 +47,13 @@ StopSignals::StopSignals(const char* message) {
     // Whoever started the program may have wanted it to be ignored (nohup, a script's background).
     if (std::signal(number, note_signal) == SIG_IGN) std::signal(number, SIG_IGN);
   }
+  std::signal(SIGCONT, note_return);
 }
 
 StopSignals::~StopSignals() {
   std::signal(SIGINT, SIG_DFL);
   std::signal(SIGTERM, SIG_DFL);
+  std::signal(SIGCONT, SIG_DFL);
   message_text.store(nullptr);
 }
 
@@ -55,6 +64,10 @@ void StopSignals::announce(const char* message) {
 
 int StopSignals::received() const {
   return received_signal.load();
+}
+
+int StopSignals::disturbances() const {
+  return disturbances_seen.load();
 }
 
 ExitCode exit_code_of_signal(int signal) {

@@ -39,6 +39,16 @@ std::string clock_words(const ClockTime& time) {
   return text + "\n";
 }
 
+// What it was computed by, and the weights in one number.
+std::string origin_of(const RunSummary& summary) {
+  std::string text = fmt::format("computed by {}", summary.engine.engine);
+  if (!summary.engine.kernels.empty()) {
+    text += fmt::format(", kernels {}", kernels_text(summary.engine.kernels));
+  }
+  return text + fmt::format(", with {} gradient buffers\nweights have SHA-256 {}\n",
+                            summary.gradient_buffers, summary.weights_sha256);
+}
+
 }  // namespace
 
 std::string opening(const RunConfiguration& run, const Workload& workload, const RunSteps& steps) {
@@ -71,7 +81,7 @@ std::string resumption(const TrainResult& result,
   return text;
 }
 
-std::string closing(const RunSummary& summary, const Run& run) {
+std::string closing(const RunSummary& summary, const Run& run, bool verbose) {
   const TrainResult& result = summary.result;
   std::string text;
   if (!result.stopped.empty()) text += fmt::format("stopped: {}\n", result.stopped);
@@ -89,6 +99,7 @@ std::string closing(const RunSummary& summary, const Run& run) {
     text += fmt::format("best weights are those of epoch {}, in best.{}\n",
                         best->epoch().value() + 1, run.workload().weights_suffix());
   }
+  if (verbose) text += origin_of(summary);
   return text + fmt::format("run folder {}\n", run.location().path().string());
 }
 

@@ -21,8 +21,8 @@ namespace rubato::app {
 [[nodiscard]] std::string resumption(const TrainResult& result,
                                      const std::optional<CheckpointFolder::Found>& from,
                                      const std::optional<std::filesystem::path>& kept_in);
-/// What came out.
-[[nodiscard]] std::string closing(const RunSummary& summary, const Run& run);
+/// What came out; where it is `verbose`, with what else the summary says of how.
+[[nodiscard]] std::string closing(const RunSummary& summary, const Run& run, bool verbose);
 
 /// Where the program does not compute as the libraries would by themselves; otherwise empty.
 [[nodiscard]] std::string kernel_words();

@@ -33,9 +33,20 @@ std::string words_of(const Hosts& hosts) {
                      equal ? "" : fmt::format(" of weights {}", fmt::join(weights, ", ")));
 }
 
-std::optional<ProgressOut> progress_of(const TrainArguments& arguments) {
+// Hosts that come and go tell of it on the terminal, where a view would be in the way.
+ProgressStyle style_of(const TrainArguments& arguments) {
+  if (arguments.verbose || !can_redraw(STDOUT_FILENO)) return ProgressStyle::lines;
+  const bool viewed = wants_colours() && !arguments.hosts.several();
+  return viewed ? ProgressStyle::view : ProgressStyle::bar;
+}
+
+std::optional<ProgressOut> progress_of(const TrainArguments& arguments,
+                                       const StopSignals& signals) {
   if (arguments.quiet) return std::nullopt;
-  return progress_on(stdout, can_redraw(STDOUT_FILENO));
+  ProgressOut out = progress_on(stdout, style_of(arguments));
+  out.verbose = arguments.verbose;
+  out.disturbances = [&signals] { return signals.disturbances(); };
+  return out;
 }
 
 ExitCode exit_code_of(End end) {
@@ -69,7 +80,7 @@ TerminalRun::TerminalRun(const TrainArguments& arguments, std::shared_ptr<const 
                 .location = std::move(location),
                 .hosts = std::move(hosts),
                 .follows = !writes(),
-                .progress = progress_of(arguments)},
+                .progress = progress_of(arguments, signals)},
                *this) {
   if (role == RunRole::first && !arguments.quiet) show();
   signals.announce(writes() ? kFinishing : nullptr);
@@ -138,7 +149,9 @@ ExitCode TerminalRun::told(const SessionOutcome& outcome) {
     app::warn(fmt::format("{}\nmetrics are kept in {}", outcome.reason, folder));
     return code;
   }
-  if (!arguments_.quiet) print_text(closing(*outcome.summary, run()));
+  if (!arguments_.quiet) {
+    print_text(closing(*outcome.summary, run(), arguments_.verbose));
+  }
   if (const std::string why = lost(); !why.empty()) {
     app::warn(fmt::format("cannot write the output: {}; the run is complete, in {}", why, folder));
     return ExitCode::output_lost;

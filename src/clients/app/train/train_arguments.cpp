@@ -24,7 +24,7 @@ using std::filesystem::path;
 
 constexpr std::int64_t kMaxVerifiedSteps = 1'000'000'000;
 
-void define_output(CommandLine& line, TrainArguments& arguments) {
+void define_output(CommandLine& line, TrainArguments& arguments, TrainCommand command) {
   line.group("Output");
   line.option("out", "DIR", "the run folder, which must not exist", "runs/<UTC date and time>",
               [&](const std::string& text) {
@@ -33,8 +33,12 @@ void define_output(CommandLine& line, TrainArguments& arguments) {
                 arguments.out = text;
               });
   line.flag("quiet", "print nothing but errors", arguments.quiet);
-  line.flag("verbose", "print everything known about an error, libtorch's stack included",
-            arguments.verbose);
+  constexpr const char* kOfErrors =
+      "print everything known about an error, libtorch's stack included";
+  constexpr const char* kOfTraining =
+      "print lines in place of the view, with what the steps of each epoch had and where their "
+      "time went; and everything known about an error, libtorch's stack included";
+  line.flag("verbose", command == TrainCommand::train ? kOfTraining : kOfErrors, arguments.verbose);
 }
 
 void define_resume(CommandLine& line, TrainArguments& arguments) {
@@ -120,7 +124,7 @@ class TrainCommandLine : public CommandLine {
   TrainCommandLine(TrainArguments& arguments, TrainCommand command, const CommandTexts& texts)
       : CommandLine(texts.name, texts.description), hosts_(arguments.hosts) {
     define_run_options(*this, arguments.run);
-    define_output(*this, arguments);
+    define_output(*this, arguments, command);
     config([&](const path& file) {
       arguments.run = read_configuration(file, option_names(), arguments.run);
     });

@@ -1,0 +1,81 @@
+#include "canvas.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+
+namespace rubato {
+
+namespace {
+
+constexpr int kDotsAcross = 2;
+constexpr int kDotsUp = 4;
+
+// The bits of a cell's dots in U+2800, from its top, by column.
+constexpr std::array<std::array<std::uint8_t, kDotsUp>, kDotsAcross> kBits{
+    {{0x01, 0x02, 0x04, 0x40}, {0x08, 0x10, 0x20, 0x80}}};
+
+// U+2800 to U+28FF in UTF-8.
+std::string braille_of(std::uint8_t dots) {
+  return {static_cast<char>(0xE2), static_cast<char>(0xA0 | (dots >> 6U)),
+          static_cast<char>(0x80 | (dots & 0x3FU))};
+}
+
+}  // namespace
+
+Canvas::Canvas(int columns, int rows, Cells cells)
+    : columns_(std::max(columns, 1)),
+      rows_(std::max(rows, 1)),
+      cells_(cells),
+      all_(static_cast<std::size_t>(columns_) * static_cast<std::size_t>(rows_)) {}
+
+void Canvas::line(double x0, double y0, double x1, double y1, const Pen& pen) {
+  const double across = kDotsAcross * columns_ - 1;
+  const double up = kDotsUp * rows_ - 1;
+  // A line that is far outside has no more steps than one across the canvas.
+  const auto place = [](double share, double most) { return std::clamp(share, -1.0, 2.0) * most; };
+  const double from_x = place(x0, across);
+  const double from_y = place(y0, up);
+  const double by_x = place(x1, across) - from_x;
+  const double by_y = place(y1, up) - from_y;
+  const auto steps =
+      static_cast<std::int64_t>(std::ceil(std::max(std::fabs(by_x), std::fabs(by_y))));
+  for (std::int64_t i = 0; i <= steps; ++i) {
+    const double share = steps == 0 ? 0 : static_cast<double>(i) / static_cast<double>(steps);
+    dot(std::llround(from_x + share * by_x), std::llround(up - from_y - share * by_y), pen);
+  }
+}
+
+void Canvas::dot(std::int64_t x, std::int64_t y, const Pen& pen) {
+  if (x < 0 || y < 0 || x >= kDotsAcross * columns_ || y >= kDotsUp * rows_) return;
+  Cell& cell = all_[static_cast<std::size_t>(y / kDotsUp * columns_ + x / kDotsAcross)];
+  cell.dots |=
+      kBits.at(static_cast<std::size_t>(x % kDotsAcross)).at(static_cast<std::size_t>(y % kDotsUp));
+  cell.pen = pen;
+}
+
+std::string Canvas::row(int index, bool colours) const {
+  const Cell* const first =
+      &all_[static_cast<std::size_t>(index) * static_cast<std::size_t>(columns_)];
+  int end = columns_;
+  while (end > 0 && first[end - 1].dots == 0) --end;
+  std::string text;
+  // A run of cells of one colour is painted at once.
+  for (int begin = 0; begin < end;) {
+    const Ink ink = first[begin].dots == 0 ? Ink::plain : first[begin].pen.ink;
+    std::string part;
+    for (; begin < end; ++begin) {
+      const Cell& cell = first[begin];
+      if ((cell.dots == 0 ? Ink::plain : cell.pen.ink) != ink) break;
+      if (cell.dots == 0) {
+        part += ' ';
+      } else {
+        part += cells_ == Cells::braille ? braille_of(cell.dots) : std::string(1, cell.pen.mark);
+      }
+    }
+    text += painted(part, ink, colours);
+  }
+  return text;
+}
+
+}  // namespace rubato

@@ -1,0 +1,230 @@
+#include "plot_file.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <memory>
+#include <numbers>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include <rubato/base/error.hpp>
+
+#include "base/core/system/file.hpp"
+#include "cairo_library.hpp"
+
+namespace rubato::app {
+
+namespace {
+
+using std::filesystem::path;
+
+// In units of SVG; a PNG has twice as many pixels each way, for sharp screens.
+constexpr double kWidth = 900;
+constexpr double kHeight = 520;
+constexpr int kPngScale = 2;
+constexpr double kFontSize = 14;
+constexpr double kMargin = 16;
+// Between the frame and what is written beside it.
+constexpr double kGapBeside = 8;
+constexpr double kSampleWidth = 24;
+constexpr double kLineHeight = 20;
+// Parts of a curve of which its lowest and highest points are drawn.
+constexpr std::size_t kParts = 1000;
+
+struct Colour {
+  double red;
+  double green;
+  double blue;
+};
+constexpr Colour kInk{0.15, 0.17, 0.2};
+constexpr Colour kGrid{0.88, 0.89, 0.91};
+// Okabe and Ito's, which people who are colour-blind can tell apart.
+constexpr std::array<Colour, 7> kCurves{{{0, 0.447, 0.698},
+                                         {0.902, 0.624, 0},
+                                         {0, 0.62, 0.451},
+                                         {0.835, 0.369, 0},
+                                         {0.8, 0.475, 0.655},
+                                         {0.337, 0.706, 0.914},
+                                         {0, 0, 0}}};
+
+using Surface = std::unique_ptr<cairo_surface_t, decltype(Cairo::surface_destroy)>;
+using Context = std::unique_ptr<cairo_t, decltype(Cairo::destroy)>;
+
+cairo_status_t append(void* text, const unsigned char* bytes, unsigned int count) {
+  static_cast<std::string*>(text)->append(reinterpret_cast<const char*>(bytes), count);
+  return CAIRO_STATUS_SUCCESS;
+}
+
+// Draws a plot, whatever the surface is.
+class PicturePainter {
+ public:
+  PicturePainter(const Plot& plot, cairo_t* context)
+      : plot_(plot), to_(context), up_(axis_up(plot, 7)), across_(axis_across(plot, 8)) {
+    on_.select_font_face(to_, "sans-serif", CAIRO_FONT_SLANT_NORMAL, CAIRO_FONT_WEIGHT_NORMAL);
+    on_.set_font_size(to_, kFontSize);
+    for (const double tick : up_.ticks) {
+      left_ = std::max(left_, 2 * kMargin + kLineHeight + width_of_text(up_.text_of(tick)));
+    }
+    if (plot.curves.size() < 2) return;
+    double widest = 0;
+    for (const Plot::Curve& curve : plot.curves) {
+      widest = std::max(widest, width_of_text(curve.name));
+    }
+    right_ -= std::min(widest + kSampleWidth + 2 * kMargin, kWidth / 3);
+  }
+
+  void draw() {
+    set(Colour{1, 1, 1});
+    on_.paint(to_);
+    draw_axes();
+    for (std::size_t i = 0; i < plot_.curves.size(); ++i) draw_curve(i);
+    if (plot_.curves.size() < 2) return;
+    for (std::size_t i = 0; i < plot_.curves.size(); ++i) draw_legend(i);
+  }
+
+ private:
+  void set(const Colour& colour) { on_.set_source_rgb(to_, colour.red, colour.green, colour.blue); }
+  [[nodiscard]] double width_of_text(const std::string& text) const {
+    cairo_text_extents_t extents{};
+    on_.text_extents(to_, text.c_str(), &extents);
+    return extents.x_advance;
+  }
+  // At `x`, of which `share` of the text is on the left.
+  void write(const std::string& text, double x, double y, double share) {
+    on_.move_to(to_, x - share * width_of_text(text), y);
+    on_.show_text(to_, text.c_str());
+  }
+  void stroke_line(double x0, double y0, double x1, double y1) {
+    on_.move_to(to_, x0, y0);
+    on_.line_to(to_, x1, y1);
+    on_.stroke(to_);
+  }
+  [[nodiscard]] double x_of(double value) const {
+    return left_ + across_.place_of(value) * (right_ - left_);
+  }
+  [[nodiscard]] double y_of(double value) const {
+    return bottom_ - up_.place_of(value) * (bottom_ - top_);
+  }
+
+  void draw_axes();
+  void draw_curve(std::size_t index);
+  void draw_legend(std::size_t index);
+  // Of the curves beyond the last colour dashes differ.
+  void set_pen(std::size_t index);
+
+  const Plot& plot_;
+  const Cairo& on_ = cairo();
+  cairo_t* to_;
+  PlotAxis up_;
+  PlotAxis across_;
+  double left_ = 0;
+  double right_ = kWidth - 2 * kMargin;
+  double top_ = kMargin + kLineHeight / 2;
+  double bottom_ = kHeight - kMargin - 2.5 * kLineHeight;
+};
+
+void PicturePainter::draw_axes() {
+  constexpr double kThin = 1;
+  constexpr double kToMiddle = kFontSize * 0.35;
+  on_.set_line_width(to_, kThin);
+  for (const double tick : up_.ticks) {
+    set(kGrid);
+    stroke_line(left_, y_of(tick), right_, y_of(tick));
+    set(kInk);
+    write(up_.text_of(tick), left_ - kGapBeside, y_of(tick) + kToMiddle, 1);
+  }
+  for (const double tick : across_.ticks) {
+    set(kGrid);
+    stroke_line(x_of(tick), top_, x_of(tick), bottom_);
+    set(kInk);
+    write(across_.text_of(tick), x_of(tick), bottom_ + kLineHeight, 0.5);
+  }
+  stroke_line(left_, bottom_, right_, bottom_);
+  stroke_line(left_, top_, left_, bottom_);
+  write(plot_.across, (left_ + right_) / 2, kHeight - kMargin, 0.5);
+  on_.save(to_);
+  on_.translate(to_, kMargin + kFontSize / 2, (top_ + bottom_) / 2);
+  on_.rotate(to_, -std::numbers::pi / 2);
+  write(plot_.up, 0, kToMiddle, 0.5);
+  on_.restore(to_);
+}
+
+void PicturePainter::set_pen(std::size_t index) {
+  constexpr double kThick = 1.8;
+  set(kCurves.at(index % kCurves.size()));
+  on_.set_line_width(to_, kThick);
+  const double dash = 2 + 4 * static_cast<double>(index / kCurves.size());
+  on_.set_dash(to_, &dash, index < kCurves.size() ? 0 : 1, 0);
+}
+
+void PicturePainter::draw_curve(std::size_t index) {
+  set_pen(index);
+  on_.set_line_join(to_, CAIRO_LINE_JOIN_ROUND);
+  // A curve of one point is a dot.
+  on_.set_line_cap(to_, CAIRO_LINE_CAP_ROUND);
+  bool goes_on = false;
+  for (const PlotPoint& point : decimated(plot_.curves[index].points, kParts)) {
+    const bool finite = std::isfinite(point.y);
+    if (finite && !goes_on) on_.move_to(to_, x_of(point.x), y_of(point.y));
+    if (finite) on_.line_to(to_, x_of(point.x), y_of(point.y));
+    goes_on = finite;
+  }
+  on_.stroke(to_);
+}
+
+void PicturePainter::draw_legend(std::size_t index) {
+  const double y = top_ + kLineHeight * (static_cast<double>(index) + 0.5);
+  if (y > kHeight - kMargin) return;
+  const double x = right_ + kMargin;
+  set_pen(index);
+  stroke_line(x, y, x + kSampleWidth - kGapBeside, y);
+  on_.set_dash(to_, nullptr, 0, 0);
+  set(kInk);
+  write(plot_.curves[index].name, x + kSampleWidth, y + kFontSize * 0.35, 0);
+}
+
+void require_drawn(cairo_status_t status, const path& file) {
+  if (status == CAIRO_STATUS_SUCCESS) return;
+  throw OutputError(
+      fmt::format("{}: cannot draw: {}", file.string(), cairo().status_to_string(status)));
+}
+
+void draw_on(cairo_surface_t* surface, double scale, const Plot& plot, const path& file) {
+  const Context context(cairo().create(surface), cairo().destroy);
+  cairo().scale(context.get(), scale, scale);
+  PicturePainter(plot, context.get()).draw();
+  require_drawn(cairo().status(context.get()), file);
+}
+
+}  // namespace
+
+void require_picture_file(const path& file) {
+  if (file.extension() == ".svg" || file.extension() == ".png") return;
+  throw Error(fmt::format("'{}' is no picture; accepted: FILE.svg or FILE.png", file.string()));
+}
+
+void write_picture(const Plot& plot, const path& file) {
+  std::string bytes;
+  const Cairo& on = cairo();
+  if (file.extension() == ".svg") {
+    const Surface surface(on.svg_surface_create_for_stream(append, &bytes, kWidth, kHeight),
+                          on.surface_destroy);
+    draw_on(surface.get(), 1, plot, file);
+    on.surface_finish(surface.get());
+    require_drawn(on.surface_status(surface.get()), file);
+  } else {
+    const Surface surface(
+        on.image_surface_create(CAIRO_FORMAT_RGB24, static_cast<int>(kWidth) * kPngScale,
+                                static_cast<int>(kHeight) * kPngScale),
+        on.surface_destroy);
+    draw_on(surface.get(), kPngScale, plot, file);
+    require_drawn(on.surface_write_to_png_stream(surface.get(), append, &bytes), file);
+  }
+  write_file(file, bytes);
+}
+
+}  // namespace rubato::app

@@ -1,0 +1,102 @@
+#include "watch_command.hpp"
+
+#include <chrono>
+#include <csignal>
+#include <filesystem>
+#include <optional>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <rubato/base/error.hpp>
+
+#include "base/core/terminal/drawn_block.hpp"
+#include "base/core/terminal/drawn_line.hpp"
+#include "base/core/terminal/terminal.hpp"
+#include "clients/app/line/command_line.hpp"
+#include "clients/app/line/exit_code.hpp"
+#include "clients/app/line/output.hpp"
+#include "clients/app/line/stop_signals.hpp"
+#include "watch_lines.hpp"
+
+namespace rubato::app {
+
+namespace {
+
+using std::filesystem::path;
+
+constexpr std::chrono::milliseconds kBetweenLooks{200};
+
+std::optional<std::vector<path>> folders_of(std::span<const std::string> arguments) {
+  std::vector<path> folders;
+  CommandLine line("rubato watch",
+                   "Shows how runs go on, from what they write: a run as `rubato train` shows it, "
+                   "several in a line each. It takes no part in them, follows a run that is killed "
+                   "and resumed, and ends when all have ended. Without a terminal, or with "
+                   "TERM=dumb, it prints how they stand now, and ends.");
+  line.operands("RUN|EXPERIMENT", "the folder of a run, or one with runs in it",
+                [&](const std::string& text) { folders.emplace_back(text); });
+  line.footer(
+      "Examples:\n"
+      "  rubato watch runs/2024-05-31T12-00-00Z\n"
+      "  rubato watch runs\n"
+      "Exit codes: 0 when all runs have ended, however they did, 2 for a folder without\n"
+      "runs, 130 or 143 after a signal.");
+  if (!line.parse(arguments)) return std::nullopt;
+  if (folders.empty()) throw Error("no run to watch; accepted: rubato watch RUN|EXPERIMENT...");
+  return folders;
+}
+
+// Draws them until they have ended or a signal has come, which it returns, else 0.
+int follow(WatchedRuns& runs) {
+  const StopSignals signals(nullptr);
+  DrawnBlock block(print_out);
+  int disturbances = signals.disturbances();
+  while (true) {
+    runs.update();
+    if (std::exchange(disturbances, signals.disturbances()) != disturbances) block.leave();
+    const int columns = drawable_columns(STDOUT_FILENO);
+    // The cursor needs a row of its own.
+    const std::size_t rows = terminal_rows(STDOUT_FILENO).value_or(24) - 1;
+    std::vector<std::string> lines = watch_lines(
+        runs, {.columns = columns, .utf8 = speaks_utf8(), .colours = wants_colours()}, rows);
+    if (lines.size() > rows) lines.resize(rows);
+    block.draw(std::move(lines), columns + 1);
+    require_output();
+    if (runs.has_ended()) return 0;
+    std::this_thread::sleep_for(kBetweenLooks);
+    if (const int signal = signals.received(); signal != 0) {
+      // Behind what the terminal shows of Ctrl-C.
+      if (signal == SIGINT) print_out("\n");
+      return signal;
+    }
+  }
+}
+
+void print_once(WatchedRuns& runs) {
+  constexpr int kOne = 80;
+  constexpr int kSeveral = 120;
+  runs.update();
+  const ViewStyle style{
+      .columns = runs.is_single() ? kOne : kSeveral, .utf8 = speaks_utf8(), .colours = false};
+  for (const std::string& line : watch_lines(runs, style)) print_out(line + '\n');
+}
+
+}  // namespace
+
+int watch_command(std::span<const std::string> arguments) {
+  auto folders = folders_of(arguments);
+  if (!folders) return 0;
+  WatchedRuns runs(*std::move(folders));
+  if (!can_redraw(STDOUT_FILENO)) {
+    print_once(runs);
+    return 0;
+  }
+  const int signal = follow(runs);
+  return signal == 0 ? 0 : static_cast<int>(exit_code_of_signal(signal));
+}
+
+}  // namespace rubato::app

@@ -1,0 +1,12 @@
+#pragma once
+
+#include <span>
+#include <string>
+
+namespace rubato::app {
+
+/// `rubato watch`: shows runs from their folders until they have ended. Returns the exit code;
+/// throws Error for what the user got wrong, and for files that are none of a run.
+[[nodiscard]] int watch_command(std::span<const std::string> arguments);
+
+}  // namespace rubato::app

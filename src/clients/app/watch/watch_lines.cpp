@@ -1,0 +1,91 @@
+#include "watch_lines.hpp"
+
+#include <algorithm>
+#include <string_view>
+
+#include <fmt/format.h>
+
+#include "base/core/terminal/paint.hpp"
+#include "base/core/terminal/sparkline.hpp"
+#include "base/core/text/wrapped.hpp"
+
+namespace rubato::app {
+
+namespace {
+
+using Watched = WatchedRuns::Watched;
+using Phase = RunView::Phase;
+
+// Those that something happens to first.
+int rank_of(const Watched& watched) {
+  if (!watched.failure.empty()) return 2;
+  switch (watched.run.view().phase) {
+    case Phase::training:
+      return 0;
+    case Phase::silent:
+      return 1;
+    case Phase::ended:
+      break;
+  }
+  return 3;
+}
+
+std::string short_name(std::string_view text, std::size_t columns) {
+  std::string shown(text.substr(0, text.find('\n')));
+  if (width_of(shown) <= columns || columns < 4) return shown;
+  // Names differ in their ends.
+  return "..." + shown.substr(shown.size() - (columns - 3));
+}
+
+std::string line_of(const Watched& watched, std::size_t name_columns, const ViewStyle& style) {
+  const std::string name = short_name(watched.name, name_columns);
+  const int columns = static_cast<int>(name_columns);
+  if (watched.failure.empty()) return view_line(name, columns, watched.run.view(), style);
+  const int room = std::max(style.columns - columns - 2, 0);
+  const std::string why =
+      "failed: " + watched.failure.substr(0, static_cast<std::size_t>(std::max(room - 8, 0)));
+  return fmt::format("{:<{}}  {}", name, columns, painted(why, Ink::red, style.colours));
+}
+
+std::string summary_line(const WatchedRuns& runs, const ViewStyle& style) {
+  constexpr int kBar = 30;
+  std::size_t ended = 0;
+  double done = 0;
+  for (const Watched& watched : runs.runs()) {
+    const bool over = watched.run.has_ended() || !watched.failure.empty();
+    ended += over ? 1 : 0;
+    done += over ? 1 : watched.run.view().done.value_or(0);
+  }
+  const std::size_t all = runs.runs().size();
+  const std::string text = fmt::format("{} of {} runs have ended", ended, all);
+  const int room = style.columns - static_cast<int>(text.size()) - 2;
+  if (all == 0 || room < 4) return text;
+  const ThinBar bar = thin_bar(done / static_cast<double>(all), std::min(room, kBar), style.utf8);
+  return fmt::format("{}  {}{}", text, painted(bar.done, Ink::cyan, style.colours),
+                     painted(bar.left, Ink::dim, style.colours));
+}
+
+}  // namespace
+
+std::vector<std::string> watch_lines(const WatchedRuns& runs, const ViewStyle& style,
+                                     std::size_t rows) {
+  if (runs.is_single()) return view_lines(runs.runs().front().run.view(), style);
+  std::vector<const Watched*> sorted;
+  std::size_t name_columns = 4;
+  for (const Watched& watched : runs.runs()) {
+    sorted.push_back(&watched);
+    name_columns = std::max(name_columns, width_of(watched.name));
+  }
+  name_columns = std::min(name_columns, static_cast<std::size_t>(std::max(style.columns, 12)) / 3);
+  std::ranges::stable_sort(sorted, {}, [](const Watched* watched) { return rank_of(*watched); });
+  std::vector<std::string> lines{summary_line(runs, style)};
+  const std::size_t all = sorted.size();
+  const std::size_t shown = all + 1 <= rows ? all : rows < 3 ? 0 : rows - 2;
+  for (std::size_t i = 0; i < shown; ++i) {
+    lines.push_back(line_of(*sorted[i], name_columns, style));
+  }
+  if (shown < all && rows >= 2) lines.push_back(fmt::format("and {} more", all - shown));
+  return lines;
+}
+
+}  // namespace rubato::app

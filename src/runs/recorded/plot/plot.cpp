@@ -1,0 +1,119 @@
+#include "plot.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <limits>
+#include <string_view>
+#include <utility>
+
+#include <fmt/format.h>
+
+namespace rubato {
+
+namespace {
+
+struct Range {
+  double least = std::numeric_limits<double>::infinity();
+  double most = -std::numeric_limits<double>::infinity();
+
+  void take(double value) {
+    if (!std::isfinite(value)) return;
+    least = std::min(least, value);
+    most = std::max(most, value);
+  }
+};
+
+// The least of 1, 2 and 5 times a power of ten of which `count` are at least `length`.
+double round_step(double length, int count) {
+  const double least = length / std::max(count, 1);
+  const double power = std::pow(10, std::floor(std::log10(least)));
+  for (const double factor : {1.0, 2.0, 5.0}) {
+    if (power * factor >= least * (1 - 1e-9)) return power * factor;
+  }
+  return power * 10;
+}
+
+void add_ticks(PlotAxis& axis, double step) {
+  const auto first = std::llround(std::ceil(axis.least / step - 1e-6));
+  const auto last = std::llround(std::floor(axis.most / step + 1e-6));
+  for (auto i = first; i <= last; ++i) axis.ticks.push_back(static_cast<double>(i) * step);
+}
+
+}  // namespace
+
+PlotAxis axis_across(const Plot& plot, int ticks) {
+  Range range;
+  for (const Plot::Curve& curve : plot.curves) {
+    for (const PlotPoint& point : curve.points) range.take(point.x);
+  }
+  PlotAxis axis{.least = 0, .most = range.most > 0 ? range.most : 1};
+  add_ticks(axis, round_step(axis.most, ticks));
+  return axis;
+}
+
+PlotAxis axis_up(const Plot& plot, int ticks) {
+  Range range;
+  for (const Plot::Curve& curve : plot.curves) {
+    for (const PlotPoint& point : curve.points) range.take(point.y);
+  }
+  if (range.least > range.most) range = {.least = 0, .most = 1};
+  // So far from one another that they can be told apart.
+  const double apart = std::max(std::fabs(range.least), std::fabs(range.most)) * 1e-9;
+  if (range.most - range.least <= apart) {
+    const double around = range.most == 0 ? 1 : std::fabs(range.most) * 0.1;
+    range = {.least = range.least - around, .most = range.most + around};
+  }
+  const double step = round_step(range.most - range.least, ticks);
+  PlotAxis axis{.least = std::floor(range.least / step + 1e-6) * step,
+                .most = std::ceil(range.most / step - 1e-6) * step};
+  add_ticks(axis, step);
+  return axis;
+}
+
+std::string PlotAxis::text_of(double tick) const {
+  constexpr std::array<std::pair<double, std::string_view>, 3> kUnits{
+      {{1e9, "G"}, {1e6, "M"}, {1e3, "k"}}};
+  const double largest = std::max(std::fabs(least), std::fabs(most));
+  for (const auto& [size, name] : kUnits) {
+    if (largest < 10 * size || tick == 0) continue;
+    return fmt::format("{:.6g}{}", tick / size, name);
+  }
+  return fmt::format("{:.6g}", tick == 0 ? 0.0 : tick);
+}
+
+std::vector<PlotPoint> decimated(std::span<const PlotPoint> points, std::size_t parts) {
+  if (points.size() <= 4 * parts || points.empty()) return {points.begin(), points.end()};
+  const double begin = points.front().x;
+  const double breadth = points.back().x - begin;
+  const auto part_of = [&](const PlotPoint& point) {
+    const double share = breadth > 0 ? (point.x - begin) / breadth : 0;
+    return std::min(parts - 1, static_cast<std::size_t>(share * static_cast<double>(parts)));
+  };
+  std::vector<PlotPoint> kept;
+  for (std::size_t first = 0; first < points.size();) {
+    std::size_t end = first;
+    while (end < points.size() && part_of(points[end]) == part_of(points[first])) ++end;
+    // A gap is one of its points.
+    std::array<std::size_t, 5> of_part{first, first, first, first, end - 1};
+    for (std::size_t i = first; i < end; ++i) {
+      const auto beats = [&](std::size_t other, bool better) {
+        return std::isnan(points[other].y) || better;
+      };
+      if (std::isnan(points[i].y)) {
+        of_part[3] = i;
+        continue;
+      }
+      if (beats(of_part[1], points[i].y < points[of_part[1]].y)) of_part[1] = i;
+      if (beats(of_part[2], points[i].y > points[of_part[2]].y)) of_part[2] = i;
+    }
+    std::ranges::sort(of_part);
+    for (std::size_t i = 0; i < of_part.size(); ++i) {
+      if (i == 0 || of_part[i] != of_part[i - 1]) kept.push_back(points[of_part[i]]);
+    }
+    first = end;
+  }
+  return kept;
+}
+
+}  // namespace rubato

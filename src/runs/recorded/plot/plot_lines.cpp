@@ -1,0 +1,168 @@
+#include "plot_lines.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <cstddef>
+#include <string_view>
+
+#include <fmt/format.h>
+
+#include "base/core/terminal/canvas.hpp"
+#include "base/core/terminal/paint.hpp"
+#include "base/core/text/wrapped.hpp"
+
+namespace rubato {
+
+namespace {
+
+constexpr int kWidestPlot = 120;
+constexpr int kNarrowestPlot = 24;
+// So many rows and columns for a number on an axis.
+constexpr int kRowsOfTick = 3;
+constexpr int kColumnsOfTick = 12;
+
+constexpr std::array<Pen, 6> kPens{{{Ink::cyan, '*'},
+                                    {Ink::yellow, '+'},
+                                    {Ink::magenta, 'o'},
+                                    {Ink::green, 'x'},
+                                    {Ink::blue, '#'},
+                                    {Ink::red, '@'}}};
+
+const Pen& pen_of(std::size_t curve) {
+  return kPens.at(curve % kPens.size());
+}
+
+// The characters of the frame.
+struct Frame {
+  std::string_view side;
+  std::string_view tick_beside;
+  std::string_view corner;
+  std::string_view floor;
+  std::string_view tick_below;
+};
+constexpr Frame kAsciiFrame{"|", "+", "+", "-", "+"};
+constexpr Frame kUtf8Frame{"│", "┤", "└", "─", "┬"};
+
+// Draws the lines of a plot.
+class PlotPainter {
+ public:
+  PlotPainter(const Plot& plot, const ViewStyle& style, int rows)
+      : plot_(plot),
+        style_(style),
+        rows_(std::max(rows, 2)),
+        up_(axis_up(plot, std::max(2, rows / kRowsOfTick))) {
+    for (const double tick : up_.ticks) margin_ = std::max(margin_, up_.text_of(tick).size());
+    const int columns = std::clamp(style.columns, kNarrowestPlot, kWidestPlot);
+    columns_ = std::max(4, columns - static_cast<int>(margin_) - 2);
+    across_ = axis_across(plot, std::max(2, columns_ / kColumnsOfTick));
+  }
+
+  [[nodiscard]] std::vector<std::string> lines() const;
+
+ private:
+  [[nodiscard]] Canvas drawn() const;
+  [[nodiscard]] std::string floor() const;
+  [[nodiscard]] std::string numbers_below() const;
+  [[nodiscard]] std::string legend(std::size_t curve) const;
+  [[nodiscard]] Canvas::Cells cells() const {
+    const bool apart = style_.colours || plot_.curves.size() < 2;
+    return style_.utf8 && apart ? Canvas::Cells::braille : Canvas::Cells::marks;
+  }
+  [[nodiscard]] const Frame& frame() const { return style_.utf8 ? kUtf8Frame : kAsciiFrame; }
+  [[nodiscard]] int column_of(double x) const {
+    return static_cast<int>(std::lround(across_.place_of(x) * (columns_ - 1)));
+  }
+
+  const Plot& plot_;
+  const ViewStyle& style_;
+  int rows_;
+  PlotAxis up_;
+  PlotAxis across_;
+  std::size_t margin_ = 0;
+  int columns_ = 0;
+};
+
+Canvas PlotPainter::drawn() const {
+  Canvas canvas(columns_, rows_, cells());
+  for (std::size_t i = 0; i < plot_.curves.size(); ++i) {
+    const PlotPoint* before = nullptr;
+    for (const PlotPoint& point : plot_.curves[i].points) {
+      if (std::isnan(point.y)) {
+        before = nullptr;
+        continue;
+      }
+      const PlotPoint& from = before == nullptr ? point : *before;
+      canvas.line(across_.place_of(from.x), up_.place_of(from.y), across_.place_of(point.x),
+                  up_.place_of(point.y), pen_of(i));
+      before = &point;
+    }
+  }
+  return canvas;
+}
+
+std::string PlotPainter::floor() const {
+  std::vector<bool> has_tick(static_cast<std::size_t>(columns_));
+  for (const double tick : across_.ticks) {
+    has_tick[static_cast<std::size_t>(std::clamp(column_of(tick), 0, columns_ - 1))] = true;
+  }
+  std::string text(frame().corner);
+  for (const bool tick : has_tick) text += tick ? frame().tick_below : frame().floor;
+  return text;
+}
+
+// Each below its tick, but for those without room; at their end what they are.
+std::string PlotPainter::numbers_below() const {
+  std::string text(margin_ + 1, ' ');
+  for (const double tick : across_.ticks) {
+    const std::string number = across_.text_of(tick);
+    const std::size_t middle = margin_ + 1 + static_cast<std::size_t>(column_of(tick));
+    const std::size_t end = margin_ + 1 + static_cast<std::size_t>(columns_);
+    const std::size_t begin = std::min(middle - std::min(middle, number.size() / 2),
+                                       end - std::min(end, number.size()));
+    if (tick != 0 && begin < text.size() + 1) continue;
+    text.resize(std::max(text.size(), begin), ' ');
+    text.replace(begin, text.size() - begin, number);
+  }
+  return text;
+}
+
+std::string PlotPainter::legend(std::size_t curve) const {
+  const Pen& pen = pen_of(curve);
+  const bool dots = cells() == Canvas::Cells::braille;
+  const std::string sample = dots ? std::string("━━") : std::string(2, pen.mark);
+  return fmt::format("{}{} {}", std::string(margin_ + 1, ' '),
+                     painted(sample, pen.ink, style_.colours), plot_.curves[curve].name);
+}
+
+std::vector<std::string> PlotPainter::lines() const {
+  const Canvas canvas = drawn();
+  std::vector<std::string> beside(static_cast<std::size_t>(rows_));
+  for (const double tick : up_.ticks) {
+    const auto row = std::lround((1 - up_.place_of(tick)) * (rows_ - 1));
+    beside[static_cast<std::size_t>(std::clamp<long>(row, 0, rows_ - 1))] = up_.text_of(tick);
+  }
+  std::vector<std::string> lines{plot_.up};
+  for (int row = 0; row < rows_; ++row) {
+    const std::string& number = beside[static_cast<std::size_t>(row)];
+    lines.push_back(fmt::format("{:>{}}{}{}", number, margin_,
+                                number.empty() ? frame().side : frame().tick_beside,
+                                canvas.row(row, style_.colours)));
+  }
+  lines.push_back(std::string(margin_, ' ') + floor());
+  lines.push_back(numbers_below());
+  const std::size_t width = margin_ + 1 + static_cast<std::size_t>(columns_);
+  lines.push_back(
+      std::string(width - std::min(width, width_of(plot_.across)), ' ').append(plot_.across));
+  if (plot_.curves.size() < 2) return lines;
+  for (std::size_t i = 0; i < plot_.curves.size(); ++i) lines.push_back(legend(i));
+  return lines;
+}
+
+}  // namespace
+
+std::vector<std::string> plot_lines(const Plot& plot, const ViewStyle& style, int rows) {
+  return PlotPainter(plot, style, rows).lines();
+}
+
+}  // namespace rubato

@@ -1,0 +1,145 @@
+#include "recorded_curve.hpp"
+
+#include <algorithm>
+#include <limits>
+#include <utility>
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include <rubato/base/error.hpp>
+#include <rubato/base/parse.hpp>
+
+#include "growing_lines.hpp"
+#include "loop/train/records/record_schemas.hpp"
+#include "runs/report/report_schemas.hpp"
+
+namespace rubato {
+
+namespace {
+
+using Json = nlohmann::json;
+
+constexpr std::string_view kOfTests = "test_";
+
+// What stands in the place of a column in JSON; null where it has none there.
+const Json* value_at(const Json& line, const ColumnInfo& column) {
+  const Json* object = &line;
+  if (!column.object.empty()) {
+    const auto found = line.find(column.object);
+    if (found == line.end()) return nullptr;
+    object = &*found;
+  }
+  const auto found = object->find(column.json_key());
+  return found == object->end() ? nullptr : &*found;
+}
+
+std::optional<double> number_of(const Json* value) {
+  if (value == nullptr) return std::nullopt;
+  // What is not finite.
+  if (value->is_null()) return std::numeric_limits<double>::quiet_NaN();
+  return value->get<double>();
+}
+
+std::optional<double> clock_at(const Json& line, const char* key) {
+  const auto clock = line.find("clock");
+  if (clock == line.end()) return std::nullopt;
+  const auto value = clock->find(key);
+  return value == clock->end() ? std::nullopt : number_of(&*value);
+}
+
+std::vector<CurveColumn> curve_columns() {
+  std::vector<CurveColumn> columns;
+  const auto add = [&](const auto& schema, bool of_epochs) {
+    for (const auto& column : schema.columns) {
+      const ColumnInfo& info = column.info();
+      const bool number = info.type == ColumnType::whole || info.type == ColumnType::real;
+      if (number && info.shown) columns.push_back({.of_epochs = of_epochs, .info = info});
+    }
+  };
+  add(step_schema(), false);
+  add(epoch_schema(), true);
+  return columns;
+}
+
+// Reads one curve, line by line.
+class CurveReader {
+ public:
+  CurveReader(const CurveColumn& y, CurveOver x) : y_(y), x_(x) {}
+
+  void take(std::string_view text) {
+    const Json line = Json::parse(text);
+    const std::string kind = line.at("kind");
+    if (kind == "step") {
+      samples_ += line.at("batch").get<double>();
+      steps_ = line.at("step").get<double>() + 1;
+    }
+    if (kind != (y_.of_epochs ? "epoch" : "step")) return;
+    const auto x = across(line);
+    auto y = number_of(value_at(line, y_.info));
+    if (!x || !y) return;
+    if (y_.info.unit == kShareUnit) *y *= 100;
+    points_.push_back({.x = *x, .y = *y});
+  }
+  [[nodiscard]] std::vector<PlotPoint> points() && { return std::move(points_); }
+
+ private:
+  [[nodiscard]] std::optional<double> across(const Json& line) const {
+    switch (x_) {
+      case CurveOver::samples:
+        return samples_;
+      case CurveOver::steps:
+        return steps_;
+      case CurveOver::hours:
+        return clock_at(line, "hours");
+      case CurveOver::money:
+        return clock_at(line, "money");
+    }
+    return std::nullopt;
+  }
+
+  const CurveColumn& y_;
+  CurveOver x_;
+  double samples_ = 0;
+  double steps_ = 0;
+  std::vector<PlotPoint> points_;
+};
+
+}  // namespace
+
+std::string CurveColumn::label() const {
+  if (info.unit == kShareUnit) return info.name + ", %";
+  return info.unit.empty() ? info.name : fmt::format("{}, {}", info.name, info.unit);
+}
+
+CurveColumn curve_column(std::string_view name) {
+  const std::vector<CurveColumn> columns = curve_columns();
+  for (const std::string& wanted : {std::string(name), std::string(kOfTests).append(name)}) {
+    for (const CurveColumn& column : columns) {
+      if (column.info.name == wanted || json_path(column.info) == wanted) return column;
+    }
+  }
+  std::vector<std::string_view> names;
+  for (const CurveColumn& column : columns) {
+    if (std::ranges::find(names, column.info.name) == names.end()) {
+      names.push_back(column.info.name);
+    }
+  }
+  throw Error(unknown_name_message("column", name, names));
+}
+
+std::vector<PlotPoint> recorded_curve(const std::filesystem::path& run, const CurveColumn& y,
+                                      CurveOver x) {
+  GrowingLines lines(run / "metrics.jsonl");
+  CurveReader reader(y, x);
+  try {
+    // The first look never begins anew.
+    lines.read([] {}, [&](std::string_view line) { reader.take(line); });
+  } catch (const Json::exception& error) {
+    throw Error(fmt::format("{}:{}: no record of a run ({})", lines.file().string(), lines.line(),
+                            error.what()));
+  }
+  return std::move(reader).points();
+}
+
+}  // namespace rubato

@@ -1,0 +1,43 @@
+#pragma once
+
+#include <cstddef>
+#include <deque>
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "recorded_run.hpp"
+
+namespace rubato {
+
+/// The runs of folders: run folders, and folders that have such in them, as those of experiments
+/// do, where runs may come as they begin.
+class WatchedRuns {
+ public:
+  /// Throws Error for what is no folder.
+  explicit WatchedRuns(std::vector<std::filesystem::path> folders);
+
+  /// Reads what has come since. Throws Error for files that are none of a run.
+  void update();
+  struct Watched {
+    /// By which people know it: the folder's name, behind those that its experiment gives it.
+    std::string name;
+    RecordedRun run;
+    /// What keeps it from being read; empty where nothing does.
+    std::string failure{};
+  };
+  /// In the order of the folders, and by name within one.
+  [[nodiscard]] const std::deque<Watched>& runs() const { return runs_; }
+  /// Whether it is one run folder and nothing else.
+  [[nodiscard]] bool is_single() const;
+  /// Whether all of them have ended; in an experiment not before it has its answer.
+  [[nodiscard]] bool has_ended() const;
+
+ private:
+  void look_for_runs();
+
+  std::vector<std::filesystem::path> folders_;
+  std::deque<Watched> runs_;
+};
+
+}  // namespace rubato

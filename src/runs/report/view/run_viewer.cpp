@@ -1,0 +1,82 @@
+#include "run_viewer.hpp"
+
+#include <algorithm>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "base/core/terminal/drawn_line.hpp"
+#include "base/core/terminal/terminal.hpp"
+#include "base/core/text/hour.hpp"
+
+namespace rubato {
+
+namespace {
+
+// Seconds between two drawings: smooth for the eye, nothing for the run.
+constexpr double kViewRedraw = 0.1;
+
+}  // namespace
+
+RunViewer::RunViewer(std::function<void(std::string_view)> write, int descriptor,
+                     std::function<int()> disturbances)
+    : descriptor_(descriptor), disturbances_(std::move(disturbances)), block_(std::move(write)) {
+  if (disturbances_) disturbances_seen_ = disturbances_();
+}
+
+void RunViewer::note(const StepRecord& step, std::int64_t samples) {
+  const auto at = static_cast<double>(samples);
+  run_.step = step.plan.index.value() + 1;
+  run_.samples = samples;
+  run_.loss = step.loss;
+  run_.losses.add(at, step.loss);
+  run_.batch = step.plan.batch_size;
+  run_.batches.add(at, static_cast<double>(step.plan.batch_size));
+  run_.learning_rate = step.learning_rate;
+  run_.gain = step.gain;
+  run_.cores = step.plan.cores;
+  run_.busy = busy_cores(step.plan.minibatches, step.plan.cores);
+  run_.most_cores = std::max(run_.most_cores, step.plan.cores);
+  if (!step.time) return;
+  run_.hours = step.time->seconds / kSecondsOfHour;
+  run_.money = step.time->money;
+}
+
+void RunViewer::note(const EpochRecord& epoch) {
+  if (!epoch.test) return;
+  run_.test_is_accuracy = epoch.test->accuracy.has_value();
+  run_.test = epoch.test->accuracy.value_or(epoch.test->loss);
+  run_.tests.add(static_cast<double>(run_.samples), *run_.test);
+}
+
+bool RunViewer::due() const {
+  return !block_.drawn() || since_drawn_.seconds() >= kViewRedraw;
+}
+
+void RunViewer::look_for_disturbances() {
+  if (!disturbances_) return;
+  if (std::exchange(disturbances_seen_, disturbances_()) != disturbances_seen_) block_.leave();
+}
+
+void RunViewer::draw(const Pace& pace) {
+  since_drawn_ = {};
+  run_.epoch = pace.epoch;
+  run_.epochs = pace.epochs;
+  run_.done = pace.done;
+  run_.seconds_left = pace.seconds_left;
+  run_.rate = pace.samples_per_second;
+  const int columns = drawable_columns(descriptor_);
+  std::vector<std::string> lines = view_lines(run_, {.columns = columns, .utf8 = speaks_utf8()});
+  // The cursor needs a row of its own.
+  const std::size_t rows = terminal_rows(descriptor_).value_or(lines.size() + 1);
+  lines.resize(std::min(lines.size(), std::max<std::size_t>(rows, 2) - 1));
+  look_for_disturbances();
+  block_.draw(std::move(lines), columns + 1);
+}
+
+void RunViewer::clear() {
+  look_for_disturbances();
+  block_.clear(drawable_columns(descriptor_) + 1);
+}
+
+}  // namespace rubato

@@ -1,0 +1,106 @@
+#include "runs/recorded/watched_runs.hpp"
+
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include <gmock/gmock.h>
+
+#include <rubato/base/error.hpp>
+
+#include "recorded/lines.hpp"
+#include "support/temp_folder.hpp"
+
+namespace rubato {
+namespace {
+
+namespace fs = std::filesystem;
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::ThrowsMessage;
+
+class WatchedRunsTest : public testing::Test {
+ protected:
+  void add_run(const fs::path& run) const {
+    folder_.write(run / "config.toml", "epochs = 1\n");
+    folder_.write(run / "metrics.jsonl", test::step_line(0, 0) + test::epoch_line(0, 1, 0.5));
+  }
+  void end_run(const fs::path& run) const {
+    folder_.write(run / "summary.json", R"({"wall_seconds": 1})");
+  }
+  [[nodiscard]] fs::path path(const fs::path& name) const { return folder_.path() / name; }
+  static std::vector<std::string> names(WatchedRuns& runs) {
+    runs.update();
+    std::vector<std::string> names;
+    for (const WatchedRuns::Watched& watched : runs.runs()) names.push_back(watched.name);
+    return names;
+  }
+
+  test::TempFolder folder_;
+};
+
+TEST_F(WatchedRunsTest, MayBeOne) {
+  add_run("run");
+  WatchedRuns runs({path("run")});
+  EXPECT_EQ(names(runs), std::vector{path("run").string()});
+  EXPECT_TRUE(runs.is_single());
+  EXPECT_FALSE(runs.has_ended());
+  end_run("run");
+  runs.update();
+  EXPECT_TRUE(runs.has_ended());
+}
+
+TEST_F(WatchedRunsTest, MayComeWhileTheyAreWatched) {
+  add_run("runs/b");
+  WatchedRuns runs({path("runs")});
+  EXPECT_THAT(names(runs), ElementsAre("b"));
+  EXPECT_FALSE(runs.is_single()) << "another may come";
+  add_run("runs/a");
+  EXPECT_THAT(names(runs), ElementsAre("b", "a"));
+}
+
+TEST_F(WatchedRunsTest, OfAnExperimentHaveItsNamesAndEndWithItsAnswer) {
+  folder_.write("answer/design.toml", "");
+  WatchedRuns runs({path("answer")});
+  EXPECT_THAT(names(runs), ElementsAre()) << "it has only begun";
+  add_run("answer/runs/linear-1");
+  add_run("answer/runs/root-1");
+  add_run("answer/tune/root-lr0.1");
+  EXPECT_THAT(names(runs), ElementsAre("tune/root-lr0.1", "linear-1", "root-1"));
+  end_run("answer/runs/linear-1");
+  end_run("answer/tune/root-lr0.1");
+  folder_.write("answer/runs/root-1.failed", "not enough memory\nand more\n");
+  runs.update();
+  EXPECT_EQ(runs.runs()[2].failure, "not enough memory");
+  EXPECT_FALSE(runs.has_ended());
+  folder_.write("answer/answer.json", "{}");
+  EXPECT_TRUE(runs.has_ended());
+}
+
+// One of several that is none of rubato's does not hide the others.
+TEST_F(WatchedRunsTest, SayWhichCannotBeRead) {
+  add_run("runs/a");
+  add_run("runs/b");
+  folder_.write("runs/a/metrics.jsonl", "{}\n");
+  WatchedRuns runs({path("runs")});
+  runs.update();
+  EXPECT_THAT(runs.runs()[0].failure, HasSubstr("metrics.jsonl:1: no record of a run"));
+  EXPECT_EQ(runs.runs()[1].failure, "");
+  WatchedRuns alone({path("runs/a")});
+  EXPECT_THROW(alone.update(), Error);
+}
+
+TEST_F(WatchedRunsTest, HaveToBeThere) {
+  EXPECT_THAT([&] { WatchedRuns({path("nowhere")}); },
+              ThrowsMessage<Error>(HasSubstr("nowhere: no such folder; accepted: ")));
+  add_run("runs-of-old/a");
+  fs::create_directory(path("runs"));
+  EXPECT_THAT(
+      [&] {
+        WatchedRuns({path("runs-of-old"), path("runs")});
+      },
+      ThrowsMessage<Error>(HasSubstr("runs: there is no run in it; accepted: ")));
+}
+
+}  // namespace
+}  // namespace rubato
