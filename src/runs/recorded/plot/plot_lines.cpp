@@ -118,8 +118,8 @@ std::string PlotPainter::numbers_below() const {
     const std::string number = across_.text_of(tick);
     const std::size_t middle = margin_ + 1 + static_cast<std::size_t>(column_of(tick));
     const std::size_t end = margin_ + 1 + static_cast<std::size_t>(columns_);
-    const std::size_t begin = std::min(middle - std::min(middle, number.size() / 2),
-                                       end - std::min(end, number.size()));
+    const std::size_t begin =
+        std::min(middle - std::min(middle, number.size() / 2), end - std::min(end, number.size()));
     if (tick != 0 && begin < text.size() + 1) continue;
     text.resize(std::max(text.size(), begin), ' ');
     text.replace(begin, text.size() - begin, number);
