@@ -139,9 +139,8 @@ for name, net in (("cnn", export_models.Cnn()), ("lstm", export_models.Lstm()),
   folder_.write("compare.py", R"(
 import sys, torch
 name = sys.argv[1]
-ours, theirs, before = (torch.load(file) for file in (
-    name + "/weights.pt", name + "-pytorch.pt", name + "/given-model.pt"))
-before = before.state_dict()
+ours, theirs = (torch.load(file) for file in (name + "/weights.pt", name + "-pytorch.pt"))
+before = torch.jit.load(name + "/given-model.pt").state_dict()
 assert ours.keys() == theirs.keys()
 largest = lambda a, b: max((a[key].double() - b[key].double()).abs().max().item() for key in a)
 print(largest(ours, theirs))

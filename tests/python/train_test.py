@@ -194,7 +194,7 @@ class Results(TestCase):
         for model in ("mnist-cnn", "softmax", "mlp"):
             folder = self.folder() / "run"
             result = rubato.train(model, engine="libtorch", epochs=1, samples=1000, out=folder, keep_best=True)
-            file = torch.load(folder / "weights.pt")
+            file = torch.load(folder / "weights.pt", weights_only=True)
             self.assertEqual(list(result.state_dict), list(file))
             for name, tensor in file.items():
                 self.assertTrue(torch.equal(result.state_dict[name], tensor), name)

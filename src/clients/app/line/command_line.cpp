@@ -105,7 +105,10 @@ void CommandLine::config_of(const std::string& name, const std::string& value,
 }
 
 bool CommandLine::parse(std::span<const std::string> arguments) {
-  if (!split(arguments)) return false;
+  // Options have no letters but this one, which everybody tries.
+  std::vector<std::string> spelled(arguments.begin(), arguments.end());
+  if (entries_.contains("out")) std::ranges::replace(spelled, "-o", "--out");
+  if (!split(spelled)) return false;
   reject_missing_values();
   take_arguments(/*first=*/true);
   // The file comes first, so that the arguments override it.

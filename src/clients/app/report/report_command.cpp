@@ -14,19 +14,6 @@
 
 namespace rubato::app {
 
-namespace {
-
-// Options have no letters but this one, which everybody tries.
-std::vector<std::string> without_letters(std::span<const std::string> arguments) {
-  std::vector<std::string> spelled(arguments.begin(), arguments.end());
-  for (std::string& argument : spelled) {
-    if (argument == "-o") argument = "--out";
-  }
-  return spelled;
-}
-
-}  // namespace
-
 int report_command(std::span<const std::string> arguments) {
   std::vector<std::string> folders;
   std::string out = "report.html";
@@ -45,7 +32,7 @@ int report_command(std::span<const std::string> arguments) {
       "  rubato report experiments/2024-05-31T12-00-00Z\n"
       "Exit codes: 2 for a mistake in the options or files, 24 if the page could not be\n"
       "written. docs/report.md says more.");
-  if (!line.parse(without_letters(arguments))) return 0;
+  if (!line.parse(arguments)) return 0;
   if (folders.empty()) {
     throw Error("nothing is named; accepted: folders of runs, or the folder of an experiment");
   }
