@@ -375,13 +375,16 @@ TEST_F(ShownHosts, AreNotShownToEverybody) {
 }
 
 TEST_F(HostsCommand, IsStartedByTorchrun) {
-  if (std::system("/usr/bin/python3 -c 'import torch.distributed.run' 2>/dev/null") != 0) {
-    GTEST_SKIP() << "no torchrun: /usr/bin/python3 has no torch";
+  // Makes the store as torchrun does.
+  if (std::system("/usr/bin/python3 -c '"
+                  "import torch.distributed.run as run; from torch.distributed import TCPStore; "
+                  "TCPStore(\"127.0.0.1\", 0, 1, True)' 2>/dev/null") != 0) {
+    GTEST_SKIP() << "no torchrun: /usr/bin/python3 has no torch, or one whose torchrun needs libuv "
+                    "and does not have it, as Debian 13's";
   }
-  // That of Debian 12, under Python 3.11, ends where it is not told what to do with the output, and
-  // that of Debian 13 has no libuv and wants it.
+  // That of Debian 12, under Python 3.11, ends where it is not told what to do with the output.
   const ProgramResult result = at_free_port(
-      "USE_LIBUV=0 /usr/bin/python3 -m torch.distributed.run --master_port PORT --nproc_per_node 3 "
+      "/usr/bin/python3 -m torch.distributed.run --master_port PORT --nproc_per_node 3 "
       "--redirects 1 --tee 2 --no_python "
       "\"$0\" train --model softmax --epochs 1 --hosts env --out run --quiet 2>err || cat err >&2",
       folder_.path());
