@@ -149,6 +149,7 @@ void write_metrics_csv(const std::filesystem::path& file, std::string_view kind,
   const std::vector<CsvColumn> columns = columns_of(file, record);
   const auto write_row = [&](const auto& field) {
     std::vector<std::string> row;
+    row.reserve(columns.size());
     for (const CsvColumn& column : columns) row.push_back(field(column));
     sink(fmt::format("{}\n", fmt::join(row, ",")));
   };

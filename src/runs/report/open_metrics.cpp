@@ -121,7 +121,7 @@ OpenMetrics::OpenMetrics(std::filesystem::path file, std::string run)
 OpenMetrics::~OpenMetrics() {
   try {
     write(/*running=*/false);
-  } catch (const OutputError&) {
+  } catch (...) {
     // What matters has been written after the last epoch.
     return;
   }

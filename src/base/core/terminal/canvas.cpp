@@ -8,8 +8,8 @@ namespace rubato {
 
 namespace {
 
-constexpr int kDotsAcross = 2;
-constexpr int kDotsUp = 4;
+constexpr std::int64_t kDotsAcross = 2;
+constexpr std::int64_t kDotsUp = 4;
 
 // The bits of a cell's dots in U+2800, from its top, by column.
 constexpr std::array<std::array<std::uint8_t, kDotsUp>, kDotsAcross> kBits{
@@ -30,8 +30,8 @@ Canvas::Canvas(int columns, int rows, Cells cells)
       all_(static_cast<std::size_t>(columns_) * static_cast<std::size_t>(rows_)) {}
 
 void Canvas::line(double x0, double y0, double x1, double y1, const Pen& pen) {
-  const double across = kDotsAcross * columns_ - 1;
-  const double up = kDotsUp * rows_ - 1;
+  const auto across = static_cast<double>(kDotsAcross * columns_ - 1);
+  const auto up = static_cast<double>(kDotsUp * rows_ - 1);
   // A line that is far outside has no more steps than one across the canvas.
   const auto place = [](double share, double most) { return std::clamp(share, -1.0, 2.0) * most; };
   const double from_x = place(x0, across);

@@ -17,7 +17,7 @@ namespace rubato::app {
 namespace {
 
 // Where help_of() wants what is given; null while it does not ask.
-CommandHelp* wanted = nullptr;
+CommandHelp* help_wanted = nullptr;
 
 }  // namespace
 
@@ -61,15 +61,15 @@ int run_group(const CommandGroup& group, std::span<const std::string> arguments)
 
 CommandHelp help_of(const Command& command) {
   CommandHelp help;
-  wanted = &help;
+  help_wanted = &help;
   static_cast<void>(command.run(std::array{std::string("--help")}));
-  wanted = nullptr;
+  help_wanted = nullptr;
   return help;
 }
 
 void give_help(const CommandHelp& help) {
-  if (wanted != nullptr) {
-    *wanted = help;
+  if (help_wanted != nullptr) {
+    *help_wanted = help;
   } else {
     print_text(help_text(help, output_width()));
   }

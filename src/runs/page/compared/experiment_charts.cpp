@@ -16,7 +16,6 @@ namespace rubato::page {
 
 namespace {
 
-using Json = nlohmann::ordered_json;
 using Cell = Answer::Cell;
 
 constexpr const char* kValue = "value";

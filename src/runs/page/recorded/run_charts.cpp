@@ -13,7 +13,6 @@ namespace rubato::page {
 
 namespace {
 
-using Json = nlohmann::ordered_json;
 using Paths = std::set<std::pair<CurveOf, std::string>>;
 
 // With more runs the maps of their cores would be most of the page.

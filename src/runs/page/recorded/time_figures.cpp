@@ -10,8 +10,6 @@ namespace rubato::page {
 
 namespace {
 
-using Json = nlohmann::ordered_json;
-
 struct Part {
   const char* name;
   double value;

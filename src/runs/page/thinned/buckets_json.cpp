@@ -9,8 +9,6 @@
 
 namespace rubato::page {
 
-using Json = nlohmann::ordered_json;
-
 Json chart_number(double value) {
   if (!std::isfinite(value)) return {};
   constexpr double kExact = 1e15;
