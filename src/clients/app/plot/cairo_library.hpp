@@ -37,6 +37,8 @@ struct Cairo {
   X(svg_surface_create_for_stream) \
   X(text_extents)                  \
   X(translate)
+// A member has no parentheses around its name.
+// NOLINTNEXTLINE(bugprone-macro-parentheses)
 #define RUBATO_MEMBER(name) decltype(&::cairo_##name) name = nullptr;
   RUBATO_CAIRO_FUNCTIONS(RUBATO_MEMBER)
 #undef RUBATO_MEMBER

@@ -157,8 +157,9 @@ void PicturePainter::set_pen(std::size_t index) {
   constexpr double kThick = 1.8;
   set(kCurves.at(index % kCurves.size()));
   on_.set_line_width(to_, kThick);
-  const double dash = 2 + 4 * static_cast<double>(index / kCurves.size());
-  on_.set_dash(to_, &dash, index < kCurves.size() ? 0 : 1, 0);
+  const std::size_t round = index / kCurves.size();
+  const double dash = 2 + 4 * static_cast<double>(round);
+  on_.set_dash(to_, &dash, round == 0 ? 0 : 1, 0);
 }
 
 void PicturePainter::draw_curve(std::size_t index) {

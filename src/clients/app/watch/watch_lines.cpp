@@ -57,7 +57,7 @@ std::string summary_line(const WatchedRuns& runs, const ViewStyle& style) {
     done += over ? 1 : watched.run.view().done.value_or(0);
   }
   const std::size_t all = runs.runs().size();
-  const std::string text = fmt::format("{} of {} runs have ended", ended, all);
+  std::string text = fmt::format("{} of {} runs have ended", ended, all);
   const int room = style.columns - static_cast<int>(text.size()) - 2;
   if (all == 0 || room < 4) return text;
   const ThinBar bar = thin_bar(done / static_cast<double>(all), std::min(room, kBar), style.utf8);
