@@ -28,7 +28,7 @@ This package has ${arg_CONTENTS}.")
   if(arg_SECTION)
     set(CPACK_DEBIAN_${upper}_PACKAGE_SECTION ${arg_SECTION})
   endif()
-  install(FILES "${PROJECT_SOURCE_DIR}/cmake/copyright" DESTINATION "${CMAKE_INSTALL_DATADIR}/doc/${name}"
+  install(FILES "${PROJECT_SOURCE_DIR}/cmake/debian/copyright" DESTINATION "${CMAKE_INSTALL_DATADIR}/doc/${name}"
     COMPONENT ${component} EXCLUDE_FROM_ALL)
 endmacro()
 
@@ -55,5 +55,7 @@ if(TARGET _rubato)
     DEPENDS "rubato ${this_version}" "python3 (>= 3.${RUBATO_PYTHON_MINOR_VERSION})" "python3 (<< 3.${next})" python3-numpy
       python3-torch
     RECOMMENDS python3-pandas python3-matplotlib)
+  set(CPACK_DEBIAN_PYTHON_PACKAGE_CONTROL_EXTRA
+    "${PROJECT_SOURCE_DIR}/cmake/debian/postinst" "${PROJECT_SOURCE_DIR}/cmake/debian/prerm")
 endif()
 include(CPack)
