@@ -23,9 +23,9 @@ std::string repeated(std::string_view text, std::int64_t count) {
   return all;
 }
 
-// How many of `width` cells `part` of `most` are: at least one where there are any.
+// How many of `width` cells `part` of `most` are: at least one where there are any of both.
 std::int64_t cells_of(std::int64_t part, std::int64_t most, std::int64_t width) {
-  if (part <= 0 || most <= 0) return 0;
+  if (part <= 0 || most <= 0 || width <= 0) return 0;
   const double share = static_cast<double>(part) / static_cast<double>(most);
   return std::clamp<std::int64_t>(std::llround(share * static_cast<double>(width)), 1, width);
 }
