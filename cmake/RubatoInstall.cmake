@@ -28,8 +28,8 @@ install(FILES
   DESTINATION "${package_dir}")
 
 # For builds by other tools than CMake: `pkg-config rubato`, or `rubato-torch` with all modules. Modules name each other
-# in any order, so that the linker has to look at all until it finds nothing new; two such groups would be taken for one. The place of the installation is found
-# from that of the file.
+# in any order, so that the linker has to look at all until it finds nothing new; pkgconf would take two such groups for
+# one. The place of the installation is found from that of the file.
 file(RELATIVE_PATH prefix_from_pkg_config "/${CMAKE_INSTALL_LIBDIR}/pkgconfig" /)
 function(rubato_pkg_config name)
   cmake_parse_arguments(arg "" "DESCRIPTION;REQUIRES;FLAGS;LIBRARIES" "MODULES" ${ARGN})

@@ -37,10 +37,6 @@ def digest(tensors):
     return sha.hexdigest()[:12]
 
 
-def attention():
-    return nn.MultiheadAttention(64, 4, batch_first=True)
-
-
 LABELS = torch.arange(BATCH) % 10
 # Name, layer, shape of the input, and how the layer is called where it takes more than that.
 LAYERS = [
@@ -53,7 +49,8 @@ LAYERS = [
      (BATCH, 16, 28, 28), None),
     ("BatchNorm2d 16", nn.BatchNorm2d(16), (BATCH, 16, 28, 28), None),
     ("LayerNorm 64", nn.LayerNorm(64), (BATCH, 16, 64), None),
-    ("MultiheadAttention 64, 4 heads", attention(), (BATCH, 16, 64),
+    ("MultiheadAttention 64, 4 heads", nn.MultiheadAttention(64, 4, batch_first=True),
+     (BATCH, 16, 64),
      lambda layer, x: layer(x, x, x, need_weights=False)[0]),
     ("MaxPool2d 2", nn.MaxPool2d(2), (BATCH, 10, 24, 24), None),
     ("AdaptiveAvgPool2d 1", nn.AdaptiveAvgPool2d(1), (BATCH, 64, 7, 7), None),

@@ -8,7 +8,7 @@
 #include <gmock/gmock.h>
 
 #include "app/run_program.hpp"
-#include "runs/config/values/published_data.hpp"
+#include "loop/data/published_data.hpp"
 #include "support/http_server.hpp"
 #include "support/temp_folder.hpp"
 

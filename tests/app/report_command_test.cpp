@@ -110,7 +110,7 @@ TEST_F(ReportCommand, SaysWhatIsWrong) {
   folder_.write("run/metrics.jsonl", "");
   says({"report"}, 2, "nothing is named; accepted: folders of runs");
   says({"report", "none"}, 2, "none: no such folder");
-  says({"report", "empty"}, 2, "empty: is no folder of a run");
+  says({"report", "empty"}, 2, "empty: there is no run in it");
   says({"report", "run", "exp"}, 2, "exp: is an experiment, beside other folders");
   says({"report", "run", "-o"}, 2, "--out");
   says({"report", "run", "--out="}, 2, "accepted: --out FILE");

@@ -16,7 +16,7 @@ namespace {
 using Arguments = std::vector<std::string>;
 
 TrainArguments parsed(const Arguments& arguments) {
-  return parse_train_arguments(arguments).value();
+  return parse_train_arguments(arguments);
 }
 
 std::string error_parsing(const Arguments& arguments) {

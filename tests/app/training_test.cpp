@@ -32,7 +32,7 @@ using testing::ElementsAre;
 using testing::HasSubstr;
 
 TrainArguments parsed_options(const Arguments& arguments) {
-  return parse_train_arguments(arguments).value();
+  return parse_train_arguments(arguments);
 }
 TrainOptions options_of(const Arguments& arguments) {
   return train_options(parsed_options(arguments).run);

@@ -38,8 +38,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   const rubato::fuzz::MemoryFile file({data, size});
   const std::vector<std::string> arguments{"--config", file.path().string()};
   try {
-    const auto options = rubato::app::parse_train_arguments(arguments);
-    RUBATO_CHECK(options.has_value(), "a configuration is no question for help");
+    static_cast<void>(rubato::app::parse_train_arguments(arguments));
   } catch (const rubato::Error&) {
     // Options that contradict each other.
   }

@@ -9,7 +9,7 @@
 
 #include "runs/page/html/document.hpp"
 #include "runs/page/page.hpp"
-#include "runs/page/recorded/runs_page.hpp"
+#include "runs/page/runs/runs_page.hpp"
 
 namespace rubato::page {
 namespace {
@@ -19,8 +19,8 @@ constexpr std::size_t kMostBytes = 5'000'000;
 const std::string kLibrary(250'000, ' ');
 
 // As much as a run can report.
-RecordedRun long_run(const std::string& name, std::size_t columns, int steps) {
-  RecordedRun run(name, columns);
+ThinnedRun long_run(const std::string& name, std::size_t columns, int steps) {
+  ThinnedRun run(name, columns);
   run.has_clock = true;
   run.configuration = std::string(2000, '#');
   run.summary = {{"weights_sha256", std::string(64, 'f')}, {"stopped", nullptr}};
@@ -43,14 +43,14 @@ RecordedRun long_run(const std::string& name, std::size_t columns, int steps) {
 
 TEST(PageSize, IsBoundedForAMillionSteps) {
   constexpr int kSteps = 1'000'000;
-  const std::vector<RecordedRun> runs{long_run("one", columns_of(1), kSteps)};
+  const std::vector<ThinnedRun> runs{long_run("one", columns_of(1), kSteps)};
   const std::string html = to_html(document_of_runs(runs), kLibrary);
   EXPECT_LT(html.size(), kMostBytes / 4);
   EXPECT_GT(runs[0].steps.buckets().size(), columns_of(1) / 2 - 1);
 }
 
 TEST(PageSize, IsBoundedForAsManyRunsAsAPageTakes) {
-  std::vector<RecordedRun> runs;
+  std::vector<ThinnedRun> runs;
   for (std::size_t i = 0; i < kMostRuns; ++i) {
     runs.push_back(long_run(fmt::format("experiments/2024/runs/spot-most-16_adascale_seed-{}", i),
                             columns_of(kMostRuns), 1000));

@@ -7,7 +7,7 @@
 
 #include <rubato/base/error.hpp>
 
-#include "runs/page/recorded/recorded_run.hpp"
+#include "runs/page/runs/thinned_run.hpp"
 #include "support/temp_folder.hpp"
 
 namespace rubato::page {
@@ -26,12 +26,12 @@ std::string step(int index, const std::string& more = "", int cores = 2) {
 
 class ReadRun : public testing::Test {
  protected:
-  RecordedRun read(const std::string& metrics) {
+  ThinnedRun read(const std::string& metrics) {
     folder_.write("config.toml", "model = \"softmax\"\nrule = \"linear\"\n");
     folder_.write("metrics.jsonl", metrics);
     return read_run(folder_.path().string(), 100);
   }
-  std::vector<std::string> marks_of(const RecordedRun& run) {
+  std::vector<std::string> marks_of(const ThinnedRun& run) {
     std::vector<std::string> marks;
     for (const Mark& mark : run.marks) marks.push_back(fmt::format("{} {}", mark.step, mark.kind));
     return marks;
@@ -40,7 +40,7 @@ class ReadRun : public testing::Test {
 };
 
 TEST_F(ReadRun, AddsUpWhatEachStepTook) {
-  const RecordedRun run =
+  const ThinnedRun run =
       read(step(0) + step(1) +
            R"({"kind":"epoch","epoch":0,"test_accuracy":0.75,"seconds":{"train":1,"test":0.5}})"
            "\n");
@@ -58,20 +58,20 @@ TEST_F(ReadRun, AddsUpWhatEachStepTook) {
 }
 
 TEST_F(ReadRun, GoesAsFarAsAKilledRunWrote) {
-  const RecordedRun run = read(step(0) + step(1) + step(2).substr(0, 30));
+  const ThinnedRun run = read(step(0) + step(1) + step(2).substr(0, 30));
   EXPECT_EQ(run.last[Axis::steps], 2);
   EXPECT_TRUE(run.summary.is_null());
   EXPECT_THAT(run.warnings, ElementsAre(HasSubstr("the last line, 3, is half written")));
 }
 
 TEST_F(ReadRun, StopsAtADamagedLine) {
-  const RecordedRun run = read(step(0) + "{\"kind\":\n" + step(2));
+  const ThinnedRun run = read(step(0) + "{\"kind\":\n" + step(2));
   EXPECT_EQ(run.last[Axis::steps], 1);
   EXPECT_THAT(run.warnings, ElementsAre(HasSubstr("line 2 is damaged")));
 }
 
 TEST_F(ReadRun, TakesNothingForGranted) {
-  const RecordedRun run = read(
+  const ThinnedRun run = read(
       "[]\n3\n{}\n{\"kind\":7}\n{\"kind\":\"step\"}\n{\"kind\":\"step\",\"step\":\"x\","
       "\"clock\":[],\"seconds\":null,\"substeps\":[\"y\"],\"decision\":[1]}\n"
       "{\"kind\":\"own\",\"metrics\":{\"a\":\"b\"}}\n{\"kind\":\"monitor\"}\n{\"kind\":\"fault\"}"
@@ -85,7 +85,7 @@ TEST_F(ReadRun, TakesNothingForGranted) {
 TEST_F(ReadRun, MarksWhatHappened) {
   folder_.write("checkpoints/step-2.safetensors", "");
   folder_.write("hosts.log", "2026-11-24T03:36:09Z after 1 steps, 2 hosts\n");
-  const RecordedRun run = read(
+  const ThinnedRun run = read(
       step(0) + R"({"kind":"fault","step":1,"core":1,"substep":0,"cores_left":1})" + "\n" +
       step(1) + step(2, "", 1) + step(3, R"(,"applied":false,"skipped":true)") +
       step(4, R"(,"clock":{"hours":1,"money":2,"restarts":1})") + step(5, R"(,"applied":false)"));
@@ -99,7 +99,7 @@ TEST_F(ReadRun, MarksWhatHappened) {
 TEST_F(ReadRun, KeepsTheFirstMarksOfEachKind) {
   std::string metrics;
   for (int i = 0; i < 1000; ++i) metrics += step(i, "", i % 2 == 0 ? 2 : 1);
-  const RecordedRun run = read(metrics);
+  const ThinnedRun run = read(metrics);
   EXPECT_THAT(run.marks, SizeIs(kMostMarks));
   EXPECT_EQ(run.mark_counts.at(2), 500);
 }

@@ -1,6 +1,6 @@
 // What a page says of runs, and which charts it has.
 
-#include "runs/page/recorded/runs_page.hpp"
+#include "runs/page/runs/runs_page.hpp"
 
 #include <string>
 #include <vector>
@@ -8,7 +8,7 @@
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 
-#include "runs/page/recorded/run_charts.hpp"
+#include "runs/page/runs/run_charts.hpp"
 
 namespace rubato::page {
 namespace {
@@ -17,8 +17,8 @@ using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::Not;
 
-RecordedRun run_of(const std::string& name, double accuracy) {
-  RecordedRun run(name, 100);
+ThinnedRun run_of(const std::string& name, double accuracy) {
+  ThinnedRun run(name, 100);
   run.options = {{"model", "softmax"}, {"data", "digits"}, {"rule", "linear"}, {"trace", "128"}};
   for (int step = 1; step <= 10; ++step) {
     run.last[Axis::steps] = step;
@@ -42,7 +42,7 @@ std::vector<std::string> titles(const nlohmann::ordered_json& charts) {
 }
 
 TEST(RunsPage, BeginsWithTheResult) {
-  const std::vector<RecordedRun> runs{run_of("one", 0.875)};
+  const std::vector<ThinnedRun> runs{run_of("one", 0.875)};
   const Document document = document_of_runs(runs);
   EXPECT_THAT(document.answer,
               HasSubstr("Trained softmax on digits with the rule linear under the trace 128: test "
@@ -52,7 +52,7 @@ TEST(RunsPage, BeginsWithTheResult) {
 }
 
 TEST(RunsPage, SaysHowARunEnded) {
-  std::vector<RecordedRun> runs{run_of("one", 0.875)};
+  std::vector<ThinnedRun> runs{run_of("one", 0.875)};
   runs[0].summary["stopped"] = "the trace ended";
   EXPECT_THAT(document_of_runs(runs).answer, HasSubstr("It ended early: the trace ended."));
   runs[0].summary = nullptr;
@@ -62,7 +62,7 @@ TEST(RunsPage, SaysHowARunEnded) {
 }
 
 TEST(RunsPage, NamesTheBestOfSeveralAndWhatTheyHaveInCommon) {
-  std::vector<RecordedRun> runs{run_of("one", 0.5), run_of("two", 0.75)};
+  std::vector<ThinnedRun> runs{run_of("one", 0.5), run_of("two", 0.75)};
   runs[1].options["rule"] = "<b>";
   const std::string answer = document_of_runs(runs).answer;
   EXPECT_THAT(answer, HasSubstr("The highest final test accuracy is 75.00 %, of two."));
@@ -72,7 +72,7 @@ TEST(RunsPage, NamesTheBestOfSeveralAndWhatTheyHaveInCommon) {
 }
 
 TEST(RunsPage, HasNoChartWithoutNumbers) {
-  std::vector<RecordedRun> runs{run_of("one", 0.5)};
+  std::vector<ThinnedRun> runs{run_of("one", 0.5)};
   EXPECT_THAT(titles(charts_of(runs)), ElementsAre("Loss", "Test accuracy", "Batch size"));
   runs[0].steps.add("decision.target", 3);
   runs[0].steps.add("noise_scale", 3);
@@ -84,7 +84,7 @@ TEST(RunsPage, HasNoChartWithoutNumbers) {
 }
 
 TEST(RunsPage, ShowsSharesInPercentAndUnitsOfTheSchema) {
-  const std::vector<RecordedRun> runs{run_of("one", 0.5)};
+  const std::vector<ThinnedRun> runs{run_of("one", 0.5)};
   const nlohmann::ordered_json charts = charts_of(runs);
   EXPECT_EQ(charts["runs"][0]["epochs"]["numbers"]["test_accuracy"].dump(), "[50]");
   EXPECT_EQ(charts["sections"][0]["figures"][1]["unit"], "%");

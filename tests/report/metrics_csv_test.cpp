@@ -1,4 +1,4 @@
-#include "runs/report/metrics_csv.hpp"
+#include "runs/report/export/metrics_csv.hpp"
 
 #include <array>
 #include <fstream>

@@ -1,4 +1,4 @@
-#include "runs/report/open_metrics.hpp"
+#include "runs/report/export/open_metrics.hpp"
 
 #include <chrono>
 #include <filesystem>

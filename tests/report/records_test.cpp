@@ -7,7 +7,6 @@
 #include <cstdio>
 #include <limits>
 #include <memory>
-#include <optional>
 #include <sstream>
 #include <string>
 #include <vector>
@@ -37,24 +36,13 @@ const test::JsonSchema& json_schema() {
   return schema;
 }
 
-// The value of a column in the JSON of its record.
-std::optional<json> value_in(const json& record, const ColumnInfo& column) {
-  const json* object = &record;
-  if (!column.object.empty()) {
-    if (!record.contains(column.object)) return std::nullopt;
-    object = &record[column.object];
-  }
-  if (!object->is_object() || !object->contains(column.json_key())) return std::nullopt;
-  return object->at(column.json_key());
-}
-
 // All columns have values there.
 template <class Record>
 void expect_all(const json& record, const RecordSchema<Record>& schema) {
   EXPECT_EQ(json_schema().violation(record), "");
   for (const RecordColumn<Record>& column : schema.columns) {
     if (!column.info().shown) continue;
-    const std::optional<json> value = value_in(record, column.info());
+    const json* const value = value_in(record, column.info());
     ASSERT_TRUE(value) << schema.name << " lacks " << column.info().name;
     EXPECT_FALSE(value->is_null()) << column.info().name;
   }

@@ -96,8 +96,7 @@ int run_rubato(std::span<const std::string> arguments) {
   const std::string& name = arguments.front();
   const std::span<const std::string> rest = arguments.subspan(1);
   if (name == "--help" || name == "-h" || (name == "help" && rest.empty())) {
-    give_help(rubato_help());
-    return 0;
+    throw HelpAsked(rubato_help());
   }
   if (name == "--version") {
     print_out("rubato " RUBATO_VERSION "\n");

@@ -51,14 +51,13 @@ int main(int argc, char** argv) {
       const auto options =
           parse_evaluate_arguments(std::span(arguments).subspan(1),
                                    predicts ? EvaluateCommand::predict : EvaluateCommand::evaluate);
-      if (!options) return 0;
-      rubato::use_right_kernels(argv, options->run.kernels);
+      rubato::use_right_kernels(argv, options.run.kernels);
       const rubato::LoadWorkload load = [&](const rubato::RunConfiguration& run) {
-        return options->other_data ? rubato::recorded_workload(run, options->folder,
-                                                               /*labels=*/!predicts)
-                                   : rubato::torch_workload(run);
+        return options.other_data ? rubato::recorded_workload(run, options.folder,
+                                                              /*labels=*/!predicts)
+                                  : rubato::torch_workload(run);
       };
-      return static_cast<int>((predicts ? predict : evaluate)(*options, load));
+      return static_cast<int>((predicts ? predict : evaluate)(options, load));
     });
   }
   const TrainProgram* const program = train_program_of(name);
@@ -68,26 +67,25 @@ int main(int argc, char** argv) {
   }
   return run_reporting_errors("rubato " + name, [&] {
     const auto options = parse_train_arguments(std::span(arguments).subspan(1), program->command);
-    if (!options) return 0;
-    rubato::use_right_kernels(argv, options->run.kernels);
+    rubato::use_right_kernels(argv, options.run.kernels);
     const auto execute = [&] {
       try {
-        if (options->hosts.elastic()) {
+        if (options.hosts.elastic()) {
           return static_cast<int>(
-              train_on_elastic_hosts(*options, workload_of(options->run), join_hosts));
+              train_on_elastic_hosts(options, workload_of(options.run), join_hosts));
         }
         return static_cast<int>(
-            options->hosts.several()
-                ? train_on_hosts(*options, workload_of(options->run), connect_hosts)
-                : program->execute(*options, rubato::torch_workload));
+            options.hosts.several()
+                ? train_on_hosts(options, workload_of(options.run), connect_hosts)
+                : program->execute(options, rubato::torch_workload));
       } catch (const rubato::TrainingError& error) {
-        if (options->verbose) print_error(error.details() + "\n");
+        if (options.verbose) print_error(error.details() + "\n");
         throw;
       }
     };
-    if (!options->hosts.several() || options->hosts.elastic()) return execute();
+    if (!options.hosts.several() || options.hosts.elastic()) return execute();
     // Which of them it was is the first thing to know.
-    return run_reporting_errors(fmt::format("rubato {}: host {}", name, options->hosts.rank),
+    return run_reporting_errors(fmt::format("rubato {}: host {}", name, options.hosts.rank),
                                 execute);
   });
 }

@@ -7,9 +7,10 @@
 #include <rubato/base/error.hpp>
 
 #include "compared/experiment_page.hpp"
-#include "recorded/recorded_run.hpp"
-#include "recorded/runs_page.hpp"
 #include "runs/experiment/conduct/recorded_experiment.hpp"
+#include "runs/page/runs/runs_page.hpp"
+#include "runs/page/runs/thinned_run.hpp"
+#include "runs/recorded/found_runs.hpp"
 
 namespace rubato::page {
 
@@ -26,21 +27,25 @@ std::size_t columns_of(std::size_t runs) {
 }
 
 Document document_of_folders(const std::vector<std::string>& folders) {
-  if (folders.size() > kMostRuns) {
-    throw Error(fmt::format("{} runs; accepted: up to {}, or the folder of an experiment",
-                            folders.size(), kMostRuns));
-  }
-  std::vector<RecordedRun> runs;
+  std::vector<FoundRun> found;
   for (const std::string& folder : folders) {
-    if (!is_experiment(folder)) {
-      runs.push_back(read_run(folder, columns_of(folders.size())));
-    } else if (folders.size() == 1) {
-      return document_of_experiment(read_experiment(folder), folder);
-    } else {
+    if (is_experiment(folder)) {
+      if (folders.size() == 1) return document_of_experiment(read_experiment(folder), folder);
       throw Error(fmt::format(
           "{}: is an experiment, beside other folders; accepted: one experiment alone, or runs",
           folder));
     }
+    const std::vector<FoundRun> in_it = found_runs(folder);
+    if (in_it.empty()) refuse_without_runs(folder);
+    found.insert(found.end(), in_it.begin(), in_it.end());
+  }
+  if (found.size() > kMostRuns) {
+    throw Error(fmt::format("{} runs; accepted: up to {}, or the folder of an experiment",
+                            found.size(), kMostRuns));
+  }
+  std::vector<ThinnedRun> runs;
+  for (const FoundRun& run : found) {
+    runs.push_back(read_run(run.folder.string(), columns_of(found.size())));
   }
   return document_of_runs(runs);
 }

@@ -8,6 +8,7 @@
 
 #include <rubato/base/error.hpp>
 
+#include "base/core/system/file.hpp"
 #include "base/core/text/printable.hpp"
 
 namespace rubato {
@@ -17,9 +18,7 @@ namespace {
 namespace fs = std::filesystem;
 
 bool is_run(const fs::path& folder) {
-  std::error_code ignored;
-  return fs::exists(folder / "config.toml", ignored) ||
-         fs::exists(folder / "metrics.jsonl", ignored);
+  return is_there(folder / "config.toml") || is_there(folder / "metrics.jsonl");
 }
 
 // Those in a folder itself, by name.

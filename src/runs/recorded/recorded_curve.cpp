@@ -12,6 +12,7 @@
 
 #include "growing_lines.hpp"
 #include "loop/train/records/record_schemas.hpp"
+#include "runs/report/record_json.hpp"
 #include "runs/report/report_schemas.hpp"
 
 namespace rubato {
@@ -21,18 +22,6 @@ namespace {
 using Json = nlohmann::json;
 
 constexpr std::string_view kOfTests = "test_";
-
-// What stands in the place of a column in JSON; null where it has none there.
-const Json* value_at(const Json& line, const ColumnInfo& column) {
-  const Json* object = &line;
-  if (!column.object.empty()) {
-    const auto found = line.find(column.object);
-    if (found == line.end()) return nullptr;
-    object = &*found;
-  }
-  const auto found = object->find(column.json_key());
-  return found == object->end() ? nullptr : &*found;
-}
 
 std::optional<double> number_of(const Json* value) {
   if (value == nullptr) return std::nullopt;
@@ -76,7 +65,7 @@ class CurveReader {
     }
     if (kind != (y_.of_epochs ? "epoch" : "step")) return;
     const auto x = across(line);
-    auto y = number_of(value_at(line, y_.info));
+    auto y = number_of(value_in(line, y_.info));
     if (!x || !y) return;
     if (y_.info.unit == kShareUnit) *y *= 100;
     points_.push_back({.x = *x, .y = *y});

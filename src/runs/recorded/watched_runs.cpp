@@ -2,28 +2,19 @@
 
 #include <algorithm>
 #include <fstream>
-#include <system_error>
 #include <utility>
 
 #include <rubato/base/error.hpp>
 
 #include "base/core/text/printable.hpp"
 #include "found_runs.hpp"
+#include "runs/experiment/conduct/recorded_experiment.hpp"
 
 namespace rubato {
 
 namespace {
 
 namespace fs = std::filesystem;
-
-// Of an experiment (ExperimentFolder).
-constexpr const char* kDesign = "design.toml";
-constexpr const char* kAnswer = "answer.json";
-
-bool is_there(const fs::path& path) {
-  std::error_code ignored;
-  return fs::exists(path, ignored);
-}
 
 // What an experiment leaves beside a run that failed: its first line.
 std::string failure_of(const fs::path& run) {
@@ -37,7 +28,7 @@ std::string failure_of(const fs::path& run) {
 
 WatchedRuns::WatchedRuns(std::vector<fs::path> folders) : folders_(std::move(folders)) {
   for (const fs::path& folder : folders_) {
-    if (found_runs(folder).empty() && !is_there(folder / kDesign)) refuse_without_runs(folder);
+    if (found_runs(folder).empty() && !is_experiment(folder)) refuse_without_runs(folder);
   }
   look_for_runs();
 }
@@ -74,7 +65,7 @@ bool WatchedRuns::is_single() const {
 
 bool WatchedRuns::has_ended() const {
   for (const fs::path& folder : folders_) {
-    if (is_there(folder / kDesign) && !is_there(folder / kAnswer)) return false;
+    if (is_experiment(folder) && !has_answer(folder)) return false;
   }
   return std::ranges::all_of(runs_, [](const Watched& watched) {
     return watched.run.has_ended() || !watched.failure.empty();

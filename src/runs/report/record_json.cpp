@@ -43,4 +43,15 @@ void put_cell(Json& json, const ColumnInfo& column, const Cell& cell) {
   }
 }
 
+const nlohmann::json* value_in(const nlohmann::json& record, const ColumnInfo& column) {
+  const nlohmann::json* object = &record;
+  for (const std::string& key : {column.object, column.json_key()}) {
+    if (key.empty()) continue;
+    const auto found = object->find(key);
+    if (found == object->end()) return nullptr;
+    object = &*found;
+  }
+  return object;
+}
+
 }  // namespace rubato

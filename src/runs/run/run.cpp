@@ -16,7 +16,7 @@
 #include "runs/config/allowed/allowed.hpp"
 #include "runs/config/parts/chosen_parts.hpp"
 #include "runs/config/values/trace_source.hpp"
-#include "runs/report/open_metrics.hpp"
+#include "runs/report/export/open_metrics.hpp"
 #include "runs/run/resume/recorded_data.hpp"
 #include "runs/run/resume/resumption.hpp"
 #include "runs/run/resume/run_record.hpp"

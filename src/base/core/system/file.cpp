@@ -104,6 +104,11 @@ void replace_file(const path& file, std::string_view content) {
       file, [content](const ByteSink& sink) { sink(content); }, /*to_disk=*/false);
 }
 
+bool is_there(const path& path) {
+  std::error_code ignored;
+  return std::filesystem::exists(path, ignored);
+}
+
 path unused_path(const path& wanted) {
   std::error_code ignored;
   path unused = wanted;

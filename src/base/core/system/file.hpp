@@ -25,6 +25,9 @@ void write_file(const std::filesystem::path& path, const ByteSource& content);
 /// The same without waiting for the disk, for what is soon written again.
 void replace_file(const std::filesystem::path& path, std::string_view content);
 
+/// Whether there is a file or folder; not where nobody may look.
+[[nodiscard]] bool is_there(const std::filesystem::path& path);
+
 /// The bytes of a regular file. Throws Error when it cannot be read.
 [[nodiscard]] std::string read_file(const std::filesystem::path& path);
 

@@ -37,10 +37,14 @@ void tie_to(pid_t parent) {
   setpgid(0, 0);
 }
 
-void kill_child(pid_t child) {
-  kill(child, SIGKILL);
+void await_child(pid_t child) {
   while (waitpid(child, nullptr, 0) < 0 && errno == EINTR) {
   }
+}
+
+void kill_child(pid_t child) {
+  kill(child, SIGKILL);
+  await_child(child);
 }
 
 }  // namespace rubato

@@ -28,7 +28,9 @@ inline constexpr int kCannotStart = 127;
 /// of its own, so that Ctrl-C in the terminal reaches the parent alone.
 void tie_to(pid_t parent);
 
-/// Kills a child, and waits until it has ended.
+/// Waits until a child has ended.
+void await_child(pid_t child);
+/// Kills a child first.
 void kill_child(pid_t child);
 
 }  // namespace rubato

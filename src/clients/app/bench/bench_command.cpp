@@ -254,7 +254,7 @@ int bench_reduce(std::span<const std::string> arguments) {
       "  rubato bench reduce\n"
       "  rubato bench reduce --cores 2,8 --size 25557032 --fused\n"
       "  rubato bench reduce --strategy tree,chunked-tree --arrival straggler --json");
-  if (!line.parse(arguments)) return 0;
+  line.parse(arguments);
   if (options.json && options.csv) {
     throw Error("--json and --csv exclude each other; accepted: one of them");
   }

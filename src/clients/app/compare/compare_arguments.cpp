@@ -171,14 +171,14 @@ constexpr const char* kFooter =
 
 }  // namespace
 
-std::optional<CompareArguments> parse_compare_arguments(std::span<const std::string> arguments) {
+CompareArguments parse_compare_arguments(std::span<const std::string> arguments) {
   Given given;
   CommandLine line("rubato compare", kDescription);
   define_fairness(line, given);
   define_work(line, given);
   define_axes(line, given);
   line.footer(kFooter);
-  if (!line.parse(arguments)) return std::nullopt;
+  line.parse(arguments);
   if (given.resume && given.out) {
     throw Error("--out: an experiment that goes on stays in its folder; accepted: --resume alone");
   }

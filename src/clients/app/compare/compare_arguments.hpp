@@ -2,7 +2,6 @@
 
 #include <cstdint>
 #include <filesystem>
-#include <optional>
 #include <span>
 #include <string>
 
@@ -21,9 +20,8 @@ struct CompareArguments {
 };
 
 /// Reads the arguments behind `rubato compare`, with the design that --config names, or that of the
-/// experiment that --resume names. Empty when they ask for the help, which is then printed. Throws
-/// Error for what the user got wrong, without looking into traces or data.
-[[nodiscard]] std::optional<CompareArguments> parse_compare_arguments(
-    std::span<const std::string> arguments);
+/// experiment that --resume names. Throws HelpAsked, and Error for what the user got wrong, without
+/// looking into traces or data.
+[[nodiscard]] CompareArguments parse_compare_arguments(std::span<const std::string> arguments);
 
 }  // namespace rubato::app

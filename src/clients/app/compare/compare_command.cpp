@@ -67,24 +67,23 @@ int report(const CompareArguments& arguments, const Design& design, const Experi
 
 int compare_command(std::span<const std::string> arguments) {
   const auto options = parse_compare_arguments(arguments);
-  if (!options) return 0;
   // All that can be wrong is found before there is a folder.
   DataFacts facts;
-  const ExperimentPlan plan = plan_of(options->design);
+  const ExperimentPlan plan = plan_of(options.design);
   facts.require_runnable(plan.runs);
-  for (const TuningCell& cell : tuning_of(options->design)) facts.require_runnable(cell.runs);
-  const ExperimentFolder folder(options->folder);
-  const Design design = folder.adopt(options->design);
+  for (const TuningCell& cell : tuning_of(options.design)) facts.require_runnable(cell.runs);
+  const ExperimentFolder folder(options.folder);
+  const Design design = folder.adopt(options.design);
   folder.write_design(design);
 
   const StopSignals signals(kStopping);
   const PoolOptions pool{
-      .program = kThisProgram, .jobs = options->jobs, .inherited = folder.lock(), .stopping = [&] {
+      .program = kThisProgram, .jobs = options.jobs, .inherited = folder.lock(), .stopping = [&] {
         return signals.received() != 0;
       }};
-  const auto view = view_for(*options);
+  const auto view = view_for(options);
   const Conducted conducted = conduct(design, folder, facts, pool, *view);
-  return report(*options, design, folder, conducted, signals.received());
+  return report(options, design, folder, conducted, signals.received());
 }
 
 }  // namespace rubato::app

@@ -56,7 +56,7 @@ int completion_command(std::span<const std::string> arguments) {
       "  rubato completion fish | source\n"
       "The scripts ask `rubato completion -- WORD...` what completes the last of the\n"
       "words of a command line, from behind `rubato` to the cursor.");
-  if (!line.parse({arguments.begin(), border})) return 0;
+  line.parse({arguments.begin(), border});
   const bool asks = border != arguments.end();
   const std::size_t wishes = wanted.size() + (out.empty() ? 0 : 1) + (asks ? 1 : 0);
   if (wishes != 1) {

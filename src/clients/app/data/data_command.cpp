@@ -103,7 +103,7 @@ int get_data(std::span<const std::string> arguments) {
       "  rubato data get cifar10 --to cifar\n"
       "Exit codes: 2 for a mistake in the options, 24 if files could not be written,\n"
       "31 for a server that does not answer, or not with the published files.");
-  if (!line.parse(arguments)) return 0;
+  line.parse(arguments);
   if (wanted.data == nullptr) {
     throw Error(
         fmt::format("no data set is named; accepted: one of {}", fmt::join(known_names(), ", ")));

@@ -7,7 +7,7 @@
 #include <string_view>
 
 #include "download.hpp"
-#include "runs/config/values/published_data.hpp"
+#include "loop/data/published_data.hpp"
 
 namespace rubato::app {
 

@@ -123,11 +123,11 @@ class EvaluateCommandLine : public CommandLine {
 
 }  // namespace
 
-std::optional<EvaluateArguments> parse_evaluate_arguments(std::span<const std::string> arguments,
-                                                          EvaluateCommand command) {
+EvaluateArguments parse_evaluate_arguments(std::span<const std::string> arguments,
+                                           EvaluateCommand command) {
   EvaluateArguments read;
   EvaluateCommandLine line(read, command);
-  if (!line.parse(arguments)) return std::nullopt;
+  line.parse(arguments);
   const auto& given = line.given();
   read.other_data = !read.folder.empty() && given.contains("data") && !given.contains("validation");
   require_something_to_evaluate(read.run);

@@ -34,10 +34,10 @@ struct EvaluateArguments {
 };
 
 /// Reads the arguments behind such a command, with what the folder of a run says that stands in
-/// their first place. Empty when they ask for the help, which is then printed. Throws Error for
-/// what the user got wrong, without looking into the data, the model or the weights.
-[[nodiscard]] std::optional<EvaluateArguments> parse_evaluate_arguments(
-    std::span<const std::string> arguments, EvaluateCommand command);
+/// their first place. Throws HelpAsked, and Error for what the user got wrong, without
+/// looking into the data, the model or the weights.
+[[nodiscard]] EvaluateArguments parse_evaluate_arguments(std::span<const std::string> arguments,
+                                                         EvaluateCommand command);
 
 /// What a command takes beside the options of a run and --config, by name.
 [[nodiscard]] std::vector<OptionHelp> own_options(EvaluateCommand command);

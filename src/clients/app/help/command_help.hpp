@@ -1,6 +1,8 @@
 #pragma once
 
+#include <exception>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace rubato::app {
@@ -43,6 +45,19 @@ struct CommandHelp {
   std::string rest{};
   /// Running text, and examples, which are indented.
   std::string footer{};
+};
+
+/// Thrown by a command whose arguments ask for what it says of itself. run_reporting_errors()
+/// prints it.
+class HelpAsked : public std::exception {
+ public:
+  explicit HelpAsked(CommandHelp help) : help_(std::move(help)) {}
+
+  [[nodiscard]] const CommandHelp& help() const { return help_; }
+  [[nodiscard]] const char* what() const noexcept override { return "asked for the help"; }
+
+ private:
+  CommandHelp help_;
 };
 
 }  // namespace rubato::app

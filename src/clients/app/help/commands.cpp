@@ -9,17 +9,11 @@
 #include <rubato/base/error.hpp>
 #include <rubato/base/parse.hpp>
 
+#include "base/core/check.hpp"
 #include "clients/app/line/output.hpp"
 #include "help_text.hpp"
 
 namespace rubato::app {
-
-namespace {
-
-// Where help_of() wants what is given; null while it does not ask.
-CommandHelp* help_wanted = nullptr;
-
-}  // namespace
 
 std::vector<std::string_view> names_of(std::span<const Command> commands) {
   std::vector<std::string_view> names;
@@ -52,27 +46,19 @@ int run_group(const CommandGroup& group, std::span<const std::string> arguments)
                             fmt::join(names_of(group.commands), ", ")));
   }
   const std::string& name = arguments.front();
-  if (name == "--help" || name == "-h") {
-    give_help(help_of_group(group));
-    return 0;
-  }
+  if (name == "--help" || name == "-h") throw HelpAsked(help_of_group(group));
   return find_command(group.kind, name, group.commands).run(arguments.subspan(1));
 }
 
 CommandHelp help_of(const Command& command) {
   CommandHelp help;
-  help_wanted = &help;
-  static_cast<void>(command.run(std::array{std::string("--help")}));
-  help_wanted = nullptr;
-  return help;
-}
-
-void give_help(const CommandHelp& help) {
-  if (help_wanted != nullptr) {
-    *help_wanted = help;
-  } else {
-    print_text(help_text(help, output_width()));
+  try {
+    static_cast<void>(command.run(std::array{std::string("--help")}));
+    RUBATO_CHECK(false, "every command answers --help with what it says of itself");
+  } catch (const HelpAsked& asked) {
+    help = asked.help();
   }
+  return help;
 }
 
 }  // namespace rubato::app

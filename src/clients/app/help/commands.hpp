@@ -14,7 +14,7 @@ struct Command {
   std::string_view name{};
   /// What it does, in a line.
   std::string_view summary{};
-  /// Returns the exit code. Takes "--help" alone, for which it calls give_help().
+  /// Returns the exit code. Throws HelpAsked where the arguments ask for the help.
   int (*run)(std::span<const std::string> arguments) = nullptr;
   /// Those that it has; null for a command without.
   std::span<const Command> (*commands)() = nullptr;
@@ -41,13 +41,11 @@ struct CommandGroup {
 /// Its help.
 [[nodiscard]] CommandHelp help_of_group(const CommandGroup& group);
 
-/// Runs the one that the first argument names. Throws Error for an unknown one, and without one.
+/// Runs the one that the first argument names. Throws Error for an unknown one, and without one,
+/// and HelpAsked.
 [[nodiscard]] int run_group(const CommandGroup& group, std::span<const std::string> arguments);
 
-/// What the command says of itself; nothing is printed, and nothing else done.
+/// What the command says of itself.
 [[nodiscard]] CommandHelp help_of(const Command& command);
-
-/// Of whoever is asked for help: prints it, unless it is help_of() who asks.
-void give_help(const CommandHelp& help);
 
 }  // namespace rubato::app

@@ -14,7 +14,7 @@ constexpr const char* kPlace = "HOST:PORT/NAME";
 
 }  // namespace
 
-std::optional<HostsArguments> parse_hosts_arguments(std::span<const std::string> arguments) {
+HostsArguments parse_hosts_arguments(std::span<const std::string> arguments) {
   HostsArguments read;
   std::string place;
   CommandLine line(
@@ -38,7 +38,7 @@ std::optional<HostsArguments> parse_hosts_arguments(std::span<const std::string>
       "28 for a rendezvous that does not answer.\n"
       "Example:\n"
       "  rubato hosts node0:29500/spring --token-file token");
-  if (!line.parse(arguments)) return std::nullopt;
+  line.parse(arguments);
   if (place.empty()) throw Error(fmt::format("no run to show; accepted: rubato hosts {}", kPlace));
   if (read.meeting.run.empty()) {
     throw Error(fmt::format("'{}' names no run; accepted: {}", place, kPlace));

@@ -1,6 +1,5 @@
 #pragma once
 
-#include <optional>
 #include <span>
 #include <string>
 
@@ -15,9 +14,7 @@ struct HostsArguments {
   bool json = false;
 };
 
-/// Reads the arguments behind the command. Empty when they ask for the help, which is then printed.
-/// Throws Error for what the user got wrong.
-[[nodiscard]] std::optional<HostsArguments> parse_hosts_arguments(
-    std::span<const std::string> arguments);
+/// Reads the arguments behind the command. Throws HelpAsked, and Error for what the user got wrong.
+[[nodiscard]] HostsArguments parse_hosts_arguments(std::span<const std::string> arguments);
 
 }  // namespace rubato::app

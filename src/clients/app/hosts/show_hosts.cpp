@@ -9,15 +9,14 @@ namespace rubato::app {
 
 int show_hosts(std::span<const std::string> arguments) {
   const auto options = parse_hosts_arguments(arguments);
-  if (!options) return 0;
-  const HostArguments& meeting = options->meeting;
+  const HostArguments& meeting = options.meeting;
   const c10d_hosts_detail::RunPlace place{
       .host = meeting.address,
       .port = meeting.port,
       .run = meeting.run,
       .token = meeting.token_file.empty() ? "" : token_in(meeting.token_file)};
   const auto status = c10d_hosts_detail::status_of(c10d_hosts_detail::read_run(place));
-  if (options->json) {
+  if (options.json) {
     print_out(hosts_json(status));
   } else {
     print_text(hosts_text(status, output_width()));

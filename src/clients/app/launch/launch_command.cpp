@@ -214,7 +214,7 @@ struct LaunchArguments {
   std::vector<std::string> command;
 };
 
-std::optional<LaunchArguments> parse(std::span<const std::string> arguments) {
+LaunchArguments parse(std::span<const std::string> arguments) {
   LaunchArguments read;
   // What is behind the first -- is another command's.
   const auto border = std::ranges::find(arguments, "--");
@@ -238,7 +238,7 @@ std::optional<LaunchArguments> parse(std::span<const std::string> arguments) {
       "Signals are forwarded. When a host fails, the others are asked to end. The exit\n"
       "code is that of the first host that failed, or 128 plus the signal that killed\n"
       "it; with --min-hosts, that of the last host that ended.");
-  if (!line.parse({arguments.begin(), border})) return std::nullopt;
+  line.parse({arguments.begin(), border});
   if (read.least > read.hosts) {
     throw Error(fmt::format("--min-hosts {}: there are {} hosts; accepted: 1 to {}", read.least,
                             read.hosts, read.hosts));
@@ -273,31 +273,30 @@ std::optional<std::string> token_file_in(std::span<const std::string> command) {
 
 int launch_command(std::span<const std::string> arguments) {
   const auto launched = parse(arguments);
-  if (!launched) return 0;
   const ReservedPort reserved;
   const std::string port = fmt::to_string(reserved.number());
   const std::string token = file_with_token();
-  const bool elastic = launched->least > 0;
-  LaunchedHosts hosts(elastic ? std::optional(launched->restarts) : std::nullopt);
+  const bool elastic = launched.least > 0;
+  LaunchedHosts hosts(elastic ? std::optional(launched.restarts) : std::nullopt);
   if (elastic) {
     hosts.serve({"rubato", "rendezvous", "--port", port, "--address", "127.0.0.1", "--token-file",
-                 token_file_in(launched->command).value_or(token), "--quiet"});
+                 token_file_in(launched.command).value_or(token), "--quiet"});
   }
-  for (int rank = 0; rank < launched->hosts; ++rank) {
+  for (int rank = 0; rank < launched.hosts; ++rank) {
     std::vector<std::string> command{"rubato", "train"};
-    if (launched->hosts > 1 || elastic) {
+    if (launched.hosts > 1 || elastic) {
       // Before the user's: what is given twice counts as it was given last.
       command.insert(command.end(),
-                     {"--hosts", fmt::to_string(launched->hosts), "--token-file", token});
+                     {"--hosts", fmt::to_string(launched.hosts), "--token-file", token});
       const std::string rendezvous = "127.0.0.1:" + port;
       if (elastic) {
-        command.insert(command.end(), {"--min-hosts", fmt::to_string(launched->least),
+        command.insert(command.end(), {"--min-hosts", fmt::to_string(launched.least),
                                        "--rendezvous", rendezvous + "/launched"});
       } else {
         command.insert(command.end(), {"--rank", fmt::to_string(rank), "--rendezvous", rendezvous});
       }
     }
-    command.insert(command.end(), launched->command.begin() + 1, launched->command.end());
+    command.insert(command.end(), launched.command.begin() + 1, launched.command.end());
     hosts.start(std::move(command));
   }
   return hosts.wait();

@@ -15,7 +15,7 @@
 
 #include "base/core/system/file.hpp"
 #include "base/core/system/memory.hpp"
-#include "clients/app/help/commands.hpp"
+#include "clients/app/help/help_text.hpp"
 #include "exit_code.hpp"
 #include "output.hpp"
 
@@ -104,11 +104,11 @@ void CommandLine::config_of(const std::string& name, const std::string& value,
   file_of_ = std::move(file);
 }
 
-bool CommandLine::parse(std::span<const std::string> arguments) {
+void CommandLine::parse(std::span<const std::string> arguments) {
   // Options have no letters but this one, which everybody tries.
   std::vector<std::string> spelled(arguments.begin(), arguments.end());
   if (entries_.contains("out")) std::ranges::replace(spelled, "-o", "--out");
-  if (!split(spelled)) return false;
+  split(spelled);
   reject_missing_values();
   take_arguments(/*first=*/true);
   // The file comes first, so that the arguments override it.
@@ -122,13 +122,12 @@ bool CommandLine::parse(std::span<const std::string> arguments) {
   }
   if (other) read_file_(file_of_(entries_.at(config_of_).option->results().back()));
   take_arguments(/*first=*/false);
-  if (operands_.option == nullptr) return true;
+  if (operands_.option == nullptr) return;
   for (const std::string& operand : operands_.option->results()) operands_.set(operand);
-  return true;
 }
 
-// Lets CLI11 collect the texts of the values; false when the help was asked for and printed.
-bool CommandLine::split(std::span<const std::string> arguments) {
+// Lets CLI11 collect the texts of the values.
+void CommandLine::split(std::span<const std::string> arguments) {
   if (app_->get_help_ptr() == nullptr)
     app_->set_help_flag("-h,--help", "print this help")->group(group_);
   std::vector<std::string> reversed(arguments.rbegin(), arguments.rend());
@@ -138,8 +137,7 @@ bool CommandLine::split(std::span<const std::string> arguments) {
   try {
     app_->parse(std::move(reversed));
   } catch (const CLI::CallForHelp&) {
-    give_help(help());
-    return false;
+    throw HelpAsked(help());
   } catch (const CLI::ExtrasError&) {
     // An argument may be left over because the option before it took another option for its value.
     reject_missing_values();
@@ -154,7 +152,6 @@ bool CommandLine::split(std::span<const std::string> arguments) {
   for (const auto& [name, entry] : entries_) {
     if (entry.option->count() > 0) given_.add(name);
   }
-  return true;
 }
 
 // Of options that were given an option in the place of their value.
@@ -243,8 +240,16 @@ int run_reporting_errors(std::string_view program, const std::function<int()>& b
     print_error(fmt::format("{}: {}\n", program, message));
     return static_cast<int>(code);
   };
+  const auto answered = [&] {
+    try {
+      return body();
+    } catch (const HelpAsked& asked) {
+      print_text(help_text(asked.help(), output_width()));
+      return static_cast<int>(ExitCode::good);
+    }
+  };
   try {
-    const int code = body();
+    const int code = answered();
     // Who says so itself has said why.
     if (code != static_cast<int>(ExitCode::output_lost)) require_output();
     return code;

@@ -71,10 +71,10 @@ class CommandLine {
   /// The end of --help.
   void footer(std::string text);
 
-  /// Reads `arguments`, which begin after the name of the command. Prints the help and returns
-  /// false when they ask for it. Throws Error for an unknown option (naming the nearest) and for
-  /// whatever the setters reject, with the option or the file and line.
-  [[nodiscard]] bool parse(std::span<const std::string> arguments);
+  /// Reads `arguments`, which begin after the name of the command. Throws HelpAsked when they ask
+  /// for the help, and Error for an unknown option (naming the nearest) and for whatever the
+  /// setters reject, with the option or the file and line.
+  void parse(std::span<const std::string> arguments);
 
   /// The options that the arguments of parse() give; a configuration may give others.
   [[nodiscard]] const GivenOptions& given() const { return given_; }
@@ -97,7 +97,7 @@ class CommandLine {
   };
 
   void add(const std::string& name, Entry entry);
-  bool split(std::span<const std::string> arguments);
+  void split(std::span<const std::string> arguments);
   [[nodiscard]] OptionHelp help_of(const CLI::Option& option) const;
   void take_arguments(bool first);
   void reject_missing_values() const;
@@ -121,9 +121,10 @@ class CommandLine {
   FileReader read_file_;
 };
 
-/// Runs a program's `body` and returns its exit code. An Error is printed to stderr behind
-/// `program` and is ExitCode::usage, but output that could not be written and memory that could not
-/// be had have codes of their own; any other exception is ExitCode::internal.
+/// Runs a program's `body` and returns its exit code. Help that was asked for is printed. An Error
+/// is printed to stderr behind `program` and is ExitCode::usage, but output that could not be
+/// written and memory that could not be had have codes of their own; any other exception is
+/// ExitCode::internal.
 [[nodiscard]] int run_reporting_errors(std::string_view program, const std::function<int()>& body);
 
 }  // namespace rubato::app

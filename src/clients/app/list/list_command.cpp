@@ -166,7 +166,7 @@ int list_command(std::span<const std::string> arguments) {
       "  rubato list rules schedules\n"
       "  rubato list --json\n"
       "  rubato list records --json");
-  if (!line.parse(arguments)) return 0;
+  line.parse(arguments);
   if (records && !wanted.empty()) {
     throw Error("records are listed by themselves; accepted: without the name of a family");
   }

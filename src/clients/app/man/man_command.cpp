@@ -39,7 +39,7 @@ int man_command(std::span<const std::string> arguments) {
   line.footer(
       "Installed programs have the pages where `man` looks for them. For others:\n"
       "  rubato man train | man -l -");
-  if (!line.parse(arguments)) return 0;
+  line.parse(arguments);
   if (out.empty()) {
     print_out(man_page(*shown).text);
     return 0;

@@ -13,7 +13,7 @@
 
 #include "clients/app/line/command_line.hpp"
 #include "clients/app/line/output.hpp"
-#include "runs/report/metrics_csv.hpp"
+#include "runs/report/export/metrics_csv.hpp"
 
 namespace rubato::app {
 
@@ -69,7 +69,7 @@ int metrics_command(std::span<const std::string> arguments) {
       "  rubato metrics runs/2024-05-31T12-00-00Z --kind epoch >epochs.csv\n"
       "Exit codes: 2 for a mistake in the options or files, 24 if output could not be\n"
       "written.");
-  if (!line.parse(arguments)) return 0;
+  line.parse(arguments);
   if (run.empty()) throw Error("no run is named; accepted: rubato metrics RUN");
   Printing printing;
   write_metrics_csv(run / "metrics.jsonl", kind,

@@ -101,7 +101,7 @@ int plan_command(std::span<const std::string> arguments) {
       "  rubato plan\n"
       "  rubato plan --trace trace.csv --dataset-size 60000 --cores 16\n"
       "  rubato plan --trace 128 --cores 4 --epoch 1 --json --indices");
-  if (!line.parse(arguments)) return 0;
+  line.parse(arguments);
   if (options.indices && !options.json) {
     throw Error("--indices: the table has no room for samples; accepted: together with --json");
   }

@@ -42,7 +42,7 @@ struct PlotArguments {
   std::optional<path> out;
 };
 
-std::optional<PlotArguments> read_arguments(std::span<const std::string> arguments) {
+PlotArguments read_arguments(std::span<const std::string> arguments) {
   PlotArguments read;
   CommandLine line("rubato plot",
                    "Plots what runs have written of their steps or epochs, over one another: in "
@@ -68,7 +68,7 @@ std::optional<PlotArguments> read_arguments(std::span<const std::string> argumen
       "  rubato plot answer --out accuracy.svg\n"
       "Exit codes: 2 for a mistake in the options or files, 24 for a picture that\n"
       "cannot be written.");
-  if (!line.parse(arguments)) return std::nullopt;
+  line.parse(arguments);
   if (read.folders.empty()) throw Error("no run to plot; accepted: rubato plot RUN|EXPERIMENT...");
   return read;
 }
@@ -140,10 +140,9 @@ void print_plot(const Plot& plot) {
 
 int plot_command(std::span<const std::string> arguments) {
   const auto read = read_arguments(arguments);
-  if (!read) return 0;
-  const Plot plot = plot_of(*read);
-  if (read->out) {
-    write_picture(plot, *read->out);
+  const Plot plot = plot_of(read);
+  if (read.out) {
+    write_picture(plot, *read.out);
   } else {
     print_plot(plot);
   }

@@ -9,12 +9,13 @@
 #include <string_view>
 #include <vector>
 
+#include <cairo-svg.h>
+#include <cairo.h>
 #include <fmt/format.h>
 
 #include <rubato/base/error.hpp>
 
 #include "base/core/system/file.hpp"
-#include "cairo_library.hpp"
 
 namespace rubato::app {
 
@@ -51,8 +52,8 @@ constexpr std::array<Colour, 7> kCurves{{{0, 0.447, 0.698},
                                          {0.337, 0.706, 0.914},
                                          {0, 0, 0}}};
 
-using Surface = std::unique_ptr<cairo_surface_t, decltype(Cairo::surface_destroy)>;
-using Context = std::unique_ptr<cairo_t, decltype(Cairo::destroy)>;
+using Surface = std::unique_ptr<cairo_surface_t, decltype(&cairo_surface_destroy)>;
+using Context = std::unique_ptr<cairo_t, decltype(&cairo_destroy)>;
 
 cairo_status_t append(void* text, const unsigned char* bytes, unsigned int count) {
   static_cast<std::string*>(text)->append(reinterpret_cast<const char*>(bytes), count);
@@ -64,8 +65,8 @@ class PicturePainter {
  public:
   PicturePainter(const Plot& plot, cairo_t* context)
       : plot_(plot), to_(context), up_(axis_up(plot, 7)), across_(axis_across(plot, 8)) {
-    on_.select_font_face(to_, "sans-serif", CAIRO_FONT_SLANT_NORMAL, CAIRO_FONT_WEIGHT_NORMAL);
-    on_.set_font_size(to_, kFontSize);
+    cairo_select_font_face(to_, "sans-serif", CAIRO_FONT_SLANT_NORMAL, CAIRO_FONT_WEIGHT_NORMAL);
+    cairo_set_font_size(to_, kFontSize);
     for (const double tick : up_.ticks) {
       left_ = std::max(left_, 2 * kMargin + kLineHeight + width_of_text(up_.text_of(tick)));
     }
@@ -79,7 +80,7 @@ class PicturePainter {
 
   void draw() {
     set(Colour{1, 1, 1});
-    on_.paint(to_);
+    cairo_paint(to_);
     draw_axes();
     for (std::size_t i = 0; i < plot_.curves.size(); ++i) draw_curve(i);
     if (plot_.curves.size() < 2) return;
@@ -87,21 +88,23 @@ class PicturePainter {
   }
 
  private:
-  void set(const Colour& colour) { on_.set_source_rgb(to_, colour.red, colour.green, colour.blue); }
+  void set(const Colour& colour) {
+    cairo_set_source_rgb(to_, colour.red, colour.green, colour.blue);
+  }
   [[nodiscard]] double width_of_text(const std::string& text) const {
     cairo_text_extents_t extents{};
-    on_.text_extents(to_, text.c_str(), &extents);
+    cairo_text_extents(to_, text.c_str(), &extents);
     return extents.x_advance;
   }
   // At `x`, of which `share` of the text is on the left.
   void write(const std::string& text, double x, double y, double share) {
-    on_.move_to(to_, x - share * width_of_text(text), y);
-    on_.show_text(to_, text.c_str());
+    cairo_move_to(to_, x - share * width_of_text(text), y);
+    cairo_show_text(to_, text.c_str());
   }
   void stroke_line(double x0, double y0, double x1, double y1) {
-    on_.move_to(to_, x0, y0);
-    on_.line_to(to_, x1, y1);
-    on_.stroke(to_);
+    cairo_move_to(to_, x0, y0);
+    cairo_line_to(to_, x1, y1);
+    cairo_stroke(to_);
   }
   [[nodiscard]] double x_of(double value) const {
     return left_ + across_.place_of(value) * (right_ - left_);
@@ -117,7 +120,6 @@ class PicturePainter {
   void set_pen(std::size_t index);
 
   const Plot& plot_;
-  const Cairo& on_ = cairo();
   cairo_t* to_;
   PlotAxis up_;
   PlotAxis across_;
@@ -130,7 +132,7 @@ class PicturePainter {
 void PicturePainter::draw_axes() {
   constexpr double kThin = 1;
   constexpr double kToMiddle = kFontSize * 0.35;
-  on_.set_line_width(to_, kThin);
+  cairo_set_line_width(to_, kThin);
   for (const double tick : up_.ticks) {
     set(kGrid);
     stroke_line(left_, y_of(tick), right_, y_of(tick));
@@ -146,35 +148,35 @@ void PicturePainter::draw_axes() {
   stroke_line(left_, bottom_, right_, bottom_);
   stroke_line(left_, top_, left_, bottom_);
   write(plot_.across, (left_ + right_) / 2, kHeight - kMargin, 0.5);
-  on_.save(to_);
-  on_.translate(to_, kMargin + kFontSize / 2, (top_ + bottom_) / 2);
-  on_.rotate(to_, -std::numbers::pi / 2);
+  cairo_save(to_);
+  cairo_translate(to_, kMargin + kFontSize / 2, (top_ + bottom_) / 2);
+  cairo_rotate(to_, -std::numbers::pi / 2);
   write(plot_.up, 0, kToMiddle, 0.5);
-  on_.restore(to_);
+  cairo_restore(to_);
 }
 
 void PicturePainter::set_pen(std::size_t index) {
   constexpr double kThick = 1.8;
   set(kCurves.at(index % kCurves.size()));
-  on_.set_line_width(to_, kThick);
+  cairo_set_line_width(to_, kThick);
   const std::size_t round = index / kCurves.size();
   const double dash = 2 + 4 * static_cast<double>(round);
-  on_.set_dash(to_, &dash, round == 0 ? 0 : 1, 0);
+  cairo_set_dash(to_, &dash, round == 0 ? 0 : 1, 0);
 }
 
 void PicturePainter::draw_curve(std::size_t index) {
   set_pen(index);
-  on_.set_line_join(to_, CAIRO_LINE_JOIN_ROUND);
+  cairo_set_line_join(to_, CAIRO_LINE_JOIN_ROUND);
   // A curve of one point is a dot.
-  on_.set_line_cap(to_, CAIRO_LINE_CAP_ROUND);
+  cairo_set_line_cap(to_, CAIRO_LINE_CAP_ROUND);
   bool goes_on = false;
   for (const PlotPoint& point : decimated(plot_.curves[index].points, kParts)) {
     const bool finite = std::isfinite(point.y);
-    if (finite && !goes_on) on_.move_to(to_, x_of(point.x), y_of(point.y));
-    if (finite) on_.line_to(to_, x_of(point.x), y_of(point.y));
+    if (finite && !goes_on) cairo_move_to(to_, x_of(point.x), y_of(point.y));
+    if (finite) cairo_line_to(to_, x_of(point.x), y_of(point.y));
     goes_on = finite;
   }
-  on_.stroke(to_);
+  cairo_stroke(to_);
 }
 
 void PicturePainter::draw_legend(std::size_t index) {
@@ -183,7 +185,7 @@ void PicturePainter::draw_legend(std::size_t index) {
   const double x = right_ + kMargin;
   set_pen(index);
   stroke_line(x, y, x + kSampleWidth - kGapBeside, y);
-  on_.set_dash(to_, nullptr, 0, 0);
+  cairo_set_dash(to_, nullptr, 0, 0);
   set(kInk);
   write(plot_.curves[index].name, x + kSampleWidth, y + kFontSize * 0.35, 0);
 }
@@ -191,14 +193,14 @@ void PicturePainter::draw_legend(std::size_t index) {
 void require_drawn(cairo_status_t status, const path& file) {
   if (status == CAIRO_STATUS_SUCCESS) return;
   throw OutputError(
-      fmt::format("{}: cannot draw: {}", file.string(), cairo().status_to_string(status)));
+      fmt::format("{}: cannot draw: {}", file.string(), cairo_status_to_string(status)));
 }
 
 void draw_on(cairo_surface_t* surface, double scale, const Plot& plot, const path& file) {
-  const Context context(cairo().create(surface), cairo().destroy);
-  cairo().scale(context.get(), scale, scale);
+  const Context context(cairo_create(surface), cairo_destroy);
+  cairo_scale(context.get(), scale, scale);
   PicturePainter(plot, context.get()).draw();
-  require_drawn(cairo().status(context.get()), file);
+  require_drawn(cairo_status(context.get()), file);
 }
 
 }  // namespace
@@ -210,20 +212,19 @@ void require_picture_file(const path& file) {
 
 void write_picture(const Plot& plot, const path& file) {
   std::string bytes;
-  const Cairo& on = cairo();
   if (file.extension() == ".svg") {
-    const Surface surface(on.svg_surface_create_for_stream(append, &bytes, kWidth, kHeight),
-                          on.surface_destroy);
+    const Surface surface(cairo_svg_surface_create_for_stream(append, &bytes, kWidth, kHeight),
+                          cairo_surface_destroy);
     draw_on(surface.get(), 1, plot, file);
-    on.surface_finish(surface.get());
-    require_drawn(on.surface_status(surface.get()), file);
+    cairo_surface_finish(surface.get());
+    require_drawn(cairo_surface_status(surface.get()), file);
   } else {
     const Surface surface(
-        on.image_surface_create(CAIRO_FORMAT_RGB24, static_cast<int>(kWidth) * kPngScale,
-                                static_cast<int>(kHeight) * kPngScale),
-        on.surface_destroy);
+        cairo_image_surface_create(CAIRO_FORMAT_RGB24, static_cast<int>(kWidth) * kPngScale,
+                                   static_cast<int>(kHeight) * kPngScale),
+        cairo_surface_destroy);
     draw_on(surface.get(), kPngScale, plot, file);
-    require_drawn(on.surface_write_to_png_stream(surface.get(), append, &bytes), file);
+    require_drawn(cairo_surface_write_to_png_stream(surface.get(), append, &bytes), file);
   }
   write_file(file, bytes);
 }

@@ -10,7 +10,7 @@ namespace rubato::app {
 void require_picture_file(const std::filesystem::path& file);
 
 /// Draws the plot into a file, as SVG or PNG by its name; one that is there is replaced. Throws
-/// Error where the library that draws is not there, OutputError.
+/// OutputError.
 void write_picture(const Plot& plot, const std::filesystem::path& file);
 
 }  // namespace rubato::app

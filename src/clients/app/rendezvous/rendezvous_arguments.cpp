@@ -8,8 +8,7 @@
 
 namespace rubato::app {
 
-std::optional<RendezvousArguments> parse_rendezvous_arguments(
-    std::span<const std::string> arguments) {
+RendezvousArguments parse_rendezvous_arguments(std::span<const std::string> arguments) {
   constexpr std::int64_t kHighestPort = 65'535;
   RendezvousArguments read;
   CommandLine line("rubato rendezvous",
@@ -32,7 +31,7 @@ std::optional<RendezvousArguments> parse_rendezvous_arguments(
   line.footer(
       "Exit codes: 0 after Ctrl-C or a request to terminate, 2 if the port is not\n"
       "available.");
-  if (!line.parse(arguments)) return std::nullopt;
+  line.parse(arguments);
   return read;
 }
 

@@ -1,6 +1,5 @@
 #pragma once
 
-#include <optional>
 #include <span>
 #include <string>
 
@@ -17,9 +16,8 @@ struct RendezvousArguments {
   bool quiet = false;
 };
 
-/// Reads the arguments behind the command. Empty when they ask for the help, which is then printed.
-/// Throws Error for what the user got wrong.
-[[nodiscard]] std::optional<RendezvousArguments> parse_rendezvous_arguments(
+/// Reads the arguments behind the command. Throws HelpAsked, and Error for what the user got wrong.
+[[nodiscard]] RendezvousArguments parse_rendezvous_arguments(
     std::span<const std::string> arguments);
 
 }  // namespace rubato::app

@@ -32,13 +32,12 @@ void allow_many_connections() {
 
 int serve_rendezvous(std::span<const std::string> arguments) {
   const auto options = parse_rendezvous_arguments(arguments);
-  if (!options) return 0;
   const StopSignals signals(nullptr);
   allow_many_connections();
   const RendezvousServer server(
-      options->port, {.address = options->address,
-                      .token = options->token_file.empty() ? "" : token_in(options->token_file)});
-  if (!options->quiet) print_text(fmt::format("hosts may meet at port {}\n", server.port()));
+      options.port, {.address = options.address,
+                     .token = options.token_file.empty() ? "" : token_in(options.token_file)});
+  if (!options.quiet) print_text(fmt::format("hosts may meet at port {}\n", server.port()));
   while (signals.received() == 0) std::this_thread::sleep_for(kPause);
   return 0;
 }

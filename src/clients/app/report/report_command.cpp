@@ -21,7 +21,7 @@ int report_command(std::span<const std::string> arguments) {
                    "Writes a page about a run, about several runs side by side, or about an "
                    "experiment of `rubato compare`: the answer, then charts. The page is one file "
                    "that opens in any browser, without a network.");
-  line.operands("RUN|EXPERIMENT", "folders of runs, or the folder of one experiment",
+  line.operands("RUN|EXPERIMENT", "the folder of a run, one with runs in it, or of an experiment",
                 [&](const std::string& text) { folders.push_back(text); });
   line.option("out", "FILE", "the page; -o FILE is the same", out,
               [&](const std::string& text) { out = text; });
@@ -32,7 +32,7 @@ int report_command(std::span<const std::string> arguments) {
       "  rubato report experiments/2024-05-31T12-00-00Z\n"
       "Exit codes: 2 for a mistake in the options or files, 24 if the page could not be\n"
       "written. docs/report.md says more.");
-  if (!line.parse(arguments)) return 0;
+  line.parse(arguments);
   if (folders.empty()) {
     throw Error("nothing is named; accepted: folders of runs, or the folder of an experiment");
   }

@@ -173,7 +173,7 @@ int simulate_command(std::span<const std::string> arguments) {
       "  rubato simulate --trace 1024 --cores 8,32,128 --price 0.9 --epochs 90 \\\n"
       "    --dataset-size 1281167 --cluster substep=0.1,bytes=100000000,algorithm=ring \\\n"
       "    --cluster substep=0.1,bytes=100000000,algorithm=halving-doubling");
-  if (!line.parse(arguments)) return 0;
+  line.parse(arguments);
   const std::vector<SimulatedRun> runs = simulated(options);
   print_out(options.json ? simulation_json(runs) : simulation_table(runs, output_width()));
   return 0;

@@ -104,7 +104,7 @@ int import_trace(std::span<const std::string> arguments) {
       "Examples:\n"
       "  rubato trace import events.csv --out availability.csv\n"
       "  rubato trace import measured.csv --format samples");
-  if (!line.parse(arguments)) return 0;
+  line.parse(arguments);
   put(options, read_availability(only_operand(options, "a file"), options.format));
   return 0;
 }
@@ -120,7 +120,7 @@ int generate_trace(std::span<const std::string> arguments) {
       "Examples:\n"
       "  rubato trace generate daily:low=8,high=64 --out day.csv\n"
       "  rubato trace generate spot:most=64,life=2,bulk=8,seed=3");
-  if (!line.parse(arguments)) return 0;
+  line.parse(arguments);
   put(options,
       generate_availability(only_operand(options, "a generator (rubato list generators)")));
   return 0;
@@ -140,7 +140,7 @@ int convert_trace(std::span<const std::string> arguments) {
       "Examples:\n"
       "  rubato trace convert availability.csv --out trace.csv\n"
       "  rubato trace convert spot:seed=1 --availability strong:batch=1024,quantum=4");
-  if (!line.parse(arguments)) return 0;
+  line.parse(arguments);
   const TraceOrAvailability loaded = load(options, kFileOrGenerator);
   if (const Trace* trace = std::get_if<Trace>(&loaded)) {
     throw Error(fmt::format("{} is a trace of steps already; accepted: {}", trace->source(),
@@ -163,7 +163,7 @@ int show_trace(std::span<const std::string> arguments) {
       "Examples:\n"
       "  rubato trace show availability.csv\n"
       "  rubato trace show walk:start=16,seed=4 --json");
-  if (!line.parse(arguments)) return 0;
+  line.parse(arguments);
   const TraceOrAvailability loaded = load(options, kFileOrGenerator);
   const Timeline timeline = std::visit([](const auto& it) { return timeline_of(it); }, loaded);
   if (options.json) {

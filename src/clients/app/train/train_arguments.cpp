@@ -114,10 +114,9 @@ class TrainCommandLine : public CommandLine {
   TrainCommandLine(TrainArguments& arguments, TrainCommand command)
       : TrainCommandLine(arguments, command, kTexts.at(static_cast<std::size_t>(command))) {}
 
-  [[nodiscard]] bool read(std::span<const std::string> given) {
-    if (!parse(given)) return false;
+  void read(std::span<const std::string> given) {
+    parse(given);
     hosts_.finish(*this);
-    return true;
   }
 
  private:
@@ -142,11 +141,10 @@ class TrainCommandLine : public CommandLine {
 
 }  // namespace
 
-std::optional<TrainArguments> parse_train_arguments(std::span<const std::string> arguments,
-                                                    TrainCommand command) {
+TrainArguments parse_train_arguments(std::span<const std::string> arguments, TrainCommand command) {
   TrainArguments read;
   TrainCommandLine line(read, command);
-  if (!line.read(arguments)) return std::nullopt;
+  line.read(arguments);
   check_together(read, line, command);
   read.given = line.given();
   return read;

@@ -1,7 +1,6 @@
 #pragma once
 
 #include <cstdint>
-#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -29,12 +28,11 @@ struct TrainArguments : RunRequest {
 /// The commands that take these arguments.
 enum class TrainCommand { train, verify, calibrate };
 
-/// Reads the arguments behind such a command, with the configuration that
-/// --config names, or that of the run that --resume names. Empty when they ask for the help, which
-/// is then printed. Throws Error for what the user got wrong, without looking into the trace or the
-/// data.
-[[nodiscard]] std::optional<TrainArguments> parse_train_arguments(
-    std::span<const std::string> arguments, TrainCommand command = TrainCommand::train);
+/// Reads the arguments behind such a command, with the configuration that --config names, or that
+/// of the run that --resume names. Throws HelpAsked, and Error for what the user got wrong, without
+/// looking into the trace or the data.
+[[nodiscard]] TrainArguments parse_train_arguments(std::span<const std::string> arguments,
+                                                   TrainCommand command = TrainCommand::train);
 
 /// What a command takes beside the options of a run, by name.
 [[nodiscard]] std::vector<OptionHelp> own_options(TrainCommand command);

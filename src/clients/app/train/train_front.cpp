@@ -80,18 +80,17 @@ std::vector<std::string> command_line(const std::string& program, const char* co
 int start(const char* command, std::span<const std::string> arguments) {
   const TrainProgram& program = *train_program_of(command);
   const auto options = parse_train_arguments(arguments, program.command);
-  if (!options) return 0;
-  if (program.command != TrainCommand::calibrate) check_trace(options->run);
+  if (program.command != TrainCommand::calibrate) check_trace(options.run);
   // Several hosts meet by what libtorch has, whoever computes the model.
-  if (engine_of(options->run) == Engine::libtorch || options->hosts.several()) {
+  if (engine_of(options.run) == Engine::libtorch || options.hosts.several()) {
     become_train_program(command, arguments);
   }
   const std::vector<std::string> line = command_line("rubato", command, arguments);
-  use_right_kernels(exec_pointers(line).data(), options->run.kernels);
+  use_right_kernels(exec_pointers(line).data(), options.run.kernels);
   try {
-    return static_cast<int>(program.execute(*options, dense_workload));
+    return static_cast<int>(program.execute(options, dense_workload));
   } catch (const TrainingError& error) {
-    if (options->verbose) print_error(error.details() + "\n");
+    if (options.verbose) print_error(error.details() + "\n");
     throw;
   }
 }
@@ -124,12 +123,12 @@ int verify_front(std::span<const std::string> arguments) {
 }
 
 int evaluate_front(std::span<const std::string> arguments) {
-  if (!parse_evaluate_arguments(arguments, EvaluateCommand::evaluate)) return 0;
+  static_cast<void>(parse_evaluate_arguments(arguments, EvaluateCommand::evaluate));
   become_train_program("eval", arguments);
 }
 
 int predict_front(std::span<const std::string> arguments) {
-  if (!parse_evaluate_arguments(arguments, EvaluateCommand::predict)) return 0;
+  static_cast<void>(parse_evaluate_arguments(arguments, EvaluateCommand::predict));
   become_train_program("predict", arguments);
 }
 

@@ -3,7 +3,6 @@
 #include <chrono>
 #include <csignal>
 #include <filesystem>
-#include <optional>
 #include <thread>
 #include <utility>
 #include <vector>
@@ -30,7 +29,7 @@ using std::filesystem::path;
 
 constexpr std::chrono::milliseconds kBetweenLooks{200};
 
-std::optional<std::vector<path>> folders_of(std::span<const std::string> arguments) {
+std::vector<path> folders_of(std::span<const std::string> arguments) {
   std::vector<path> folders;
   CommandLine line("rubato watch",
                    "Shows how runs go on, from what they write: a run as `rubato train` shows it, "
@@ -45,7 +44,7 @@ std::optional<std::vector<path>> folders_of(std::span<const std::string> argumen
       "  rubato watch runs\n"
       "Exit codes: 0 when all runs have ended, however they did, 2 for a folder without\n"
       "runs, 130 or 143 after a signal.");
-  if (!line.parse(arguments)) return std::nullopt;
+  line.parse(arguments);
   if (folders.empty()) throw Error("no run to watch; accepted: rubato watch RUN|EXPERIMENT...");
   return folders;
 }
@@ -88,9 +87,7 @@ void print_once(WatchedRuns& runs) {
 }  // namespace
 
 int watch_command(std::span<const std::string> arguments) {
-  auto folders = folders_of(arguments);
-  if (!folders) return 0;
-  WatchedRuns runs(*std::move(folders));
+  WatchedRuns runs(folders_of(arguments));
   if (!can_redraw(STDOUT_FILENO)) {
     print_once(runs);
     return 0;

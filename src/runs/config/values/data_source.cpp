@@ -16,7 +16,7 @@
 #include <rubato/base/spec.hpp>
 #include <rubato/loop/images.hpp>
 
-#include "published_data.hpp"
+#include "loop/data/published_data.hpp"
 
 namespace rubato {
 

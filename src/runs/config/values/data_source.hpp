@@ -21,7 +21,8 @@ using OwnDataSources = Additions<OwnDataSource>;
 
 /// What --data accepts.
 [[nodiscard]] std::vector<Strategy> data_sources();
-/// The names of these, without those of published data sets (published_data.hpp), and with them.
+/// The names of these, without those of published data sets (loop/data/published_data.hpp), and
+/// with them.
 [[nodiscard]] std::vector<std::string_view> data_names();
 [[nodiscard]] std::vector<std::string_view> all_data_names();
 
@@ -34,7 +35,7 @@ struct DataSource {
   std::string kind{};
   /// The file or folder; empty for the built-in digits.
   std::filesystem::path path{};
-  /// Of a published data set (published_data.hpp), its name; empty for all others.
+  /// Of a published data set (loop/data/published_data.hpp), its name; empty for all others.
   std::string_view known{};
   /// Of a table, and its member `standardise` of tensors.
   CsvOptions csv{};

@@ -126,7 +126,7 @@ void write_answer(const ExperimentFolder& folder, const Design& design,
   folder.write("answer.md", to_markdown(document_of(design, answer, conducted.tuning)));
   folder.write("answer.csv", cells_csv(answer));
   folder.write("runs.csv", runs_csv(answer));
-  folder.write("answer.json", to_json(design, answer, conducted.tuning));
+  folder.write(kAnswerFile, to_json(design, answer, conducted.tuning));
 }
 
 }  // namespace rubato

@@ -91,5 +91,6 @@ class ExperimentFolder {
 
 /// The name of the file that makes a folder an experiment's.
 inline constexpr std::string_view kDesignFile = "design.toml";
+inline constexpr std::string_view kAnswerFile = "answer.json";
 
 }  // namespace rubato

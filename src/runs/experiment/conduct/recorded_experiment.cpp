@@ -1,13 +1,13 @@
 #include "recorded_experiment.hpp"
 
 #include <span>
-#include <system_error>
 #include <utility>
 
 #include <fmt/format.h>
 
 #include <rubato/base/error.hpp>
 
+#include "base/core/system/file.hpp"
 #include "data_facts.hpp"
 #include "runs/experiment/design/design_file.hpp"
 #include "runs/experiment/design/runs.hpp"
@@ -74,8 +74,11 @@ std::vector<std::string> taken_of(const std::vector<TuningAnswer>& tuning) {
 }
 
 bool is_experiment(const std::filesystem::path& folder) {
-  std::error_code ignored;
-  return std::filesystem::exists(folder / kDesignFile, ignored);
+  return is_there(folder / kDesignFile);
+}
+
+bool has_answer(const std::filesystem::path& folder) {
+  return is_there(folder / kAnswerFile);
 }
 
 RecordedExperiment read_experiment(const std::filesystem::path& folder) {

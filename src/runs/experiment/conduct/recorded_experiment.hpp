@@ -27,6 +27,8 @@ struct RecordedExperiment {
 };
 
 [[nodiscard]] bool is_experiment(const std::filesystem::path& folder);
+/// Whether all that it has to say was written: its runs have ended.
+[[nodiscard]] bool has_answer(const std::filesystem::path& folder);
 
 /// Reads the folder of an experiment, whether or not all of its runs have ended, and works out what
 /// they say so far, as conduct() does; nothing is run, locked or written. Throws Error where the

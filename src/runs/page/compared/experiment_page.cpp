@@ -16,7 +16,7 @@
 #include "runs/experiment/answer/answer_document.hpp"
 #include "runs/experiment/conduct/experiment_folder.hpp"
 #include "runs/page/html/html.hpp"
-#include "runs/page/recorded/summary_rows.hpp"
+#include "runs/page/runs/summary_rows.hpp"
 
 namespace rubato::page {
 
@@ -61,8 +61,7 @@ std::string made_with(const RecordedExperiment& experiment, const fs::path& fold
   Rows rows;
   for (const Answer::Run& run : experiment.answer.runs) {
     const fs::path file = files_of(folder, run.name, false).folder / "summary.json";
-    std::error_code ignored;
-    if (!fs::exists(file, ignored)) continue;
+    if (!is_there(file)) continue;
     const auto summary = nlohmann::json::parse(read_file(file), nullptr, false);
     for (auto& row : summary_rows(summary)) {
       if (row.first == "engine" || row.first == "kernels" || row.first == "versions") {

@@ -61,11 +61,11 @@ constexpr std::array<OwnNames, 4> kOwnNames{
      {CurveOf::epochs, "metrics.", "Own metric of epochs: "},
      {CurveOf::steps, "monitor.", "Norm: "}}};
 
-FigureSection own_figures(std::span<const RecordedRun> runs) {
+FigureSection own_figures(std::span<const ThinnedRun> runs) {
   FigureSection section{.title = "Other numbers"};
   for (const auto& [of, prefix, title] : kOwnNames) {
     std::set<std::string> names;
-    for (const RecordedRun& run : runs) {
+    for (const ThinnedRun& run : runs) {
       for (const std::string& name : numbers_of(run, {.of = of}).names()) {
         if (name.starts_with(prefix) && names.size() < kMostOfOwnNames) names.insert(name);
       }
@@ -96,13 +96,13 @@ void describe(LineFigure& figure, const std::vector<RecordInfo>& records) {
 
 }  // namespace
 
-std::vector<FigureSection> line_figures(std::span<const RecordedRun> runs) {
+std::vector<FigureSection> line_figures(std::span<const ThinnedRun> runs) {
   const std::vector<RecordInfo> records = record_infos();
   std::vector<FigureSection> sections = all_figures();
   sections.push_back(own_figures(runs));
   const auto is_missing = [&](const Curve& curve) {
     return std::ranges::none_of(
-        runs, [&](const RecordedRun& run) { return numbers_of(run, curve).has(curve.path); });
+        runs, [&](const ThinnedRun& run) { return numbers_of(run, curve).has(curve.path); });
   };
   for (FigureSection& section : sections) {
     for (LineFigure& figure : section.figures) {

@@ -5,7 +5,7 @@
 #include <string_view>
 #include <vector>
 
-#include "recorded_run.hpp"
+#include "thinned_run.hpp"
 
 namespace rubato::page {
 
@@ -43,10 +43,10 @@ struct FigureSection {
 
 /// The figures for which one of the runs has a number, in the order of the page. What the runs
 /// report under names of their own (policies, metrics, tensors) has a figure each.
-[[nodiscard]] std::vector<FigureSection> line_figures(std::span<const RecordedRun> runs);
+[[nodiscard]] std::vector<FigureSection> line_figures(std::span<const ThinnedRun> runs);
 
 /// The numbers that a run has for a curve.
-[[nodiscard]] inline const Buckets& numbers_of(const RecordedRun& run, const Curve& curve) {
+[[nodiscard]] inline const Buckets& numbers_of(const ThinnedRun& run, const Curve& curve) {
   return curve.of == CurveOf::steps ? run.steps : run.epochs;
 }
 

@@ -22,7 +22,7 @@ double number_at(const nlohmann::json& json, const char* key) {
   return found != json.end() && found->is_number() ? found->get<double>() : 0;
 }
 
-Parts wall_parts(const RecordedRun& run) {
+Parts wall_parts(const ThinnedRun& run) {
   const RunTimes& times = run.times;
   // What observers, checkpoints and the beginning took; only a run that has ended knows.
   const double rest = number_at(run.summary, "wall_seconds") - times.wall - times.test;
@@ -32,13 +32,13 @@ Parts wall_parts(const RecordedRun& run) {
           {"files and the rest", std::max(0.0, rest)}};
 }
 
-Parts thread_parts(const RecordedRun& run) {
+Parts thread_parts(const ThinnedRun& run) {
   return {{"gathering samples", run.times.data},
           {"forward and backward", run.times.compute},
           {"summing gradients", run.times.reduce}};
 }
 
-Parts clock_parts(const RecordedRun& run) {
+Parts clock_parts(const ThinnedRun& run) {
   const auto& [idle, lost, restart, restarts] = run.clock;
   const double steps = run.last[Axis::hours] - idle - lost - restart;
   return {{"steps", std::max(0.0, steps)},
@@ -47,12 +47,12 @@ Parts clock_parts(const RecordedRun& run) {
           {"without devices", idle}};
 }
 
-Json bars(const char* title, const char* unit, const char* help, std::span<const RecordedRun> runs,
-          Parts (*parts_of)(const RecordedRun&)) {
+Json bars(const char* title, const char* unit, const char* help, std::span<const ThinnedRun> runs,
+          Parts (*parts_of)(const ThinnedRun&)) {
   Json json{{"type", "bars"}, {"title", title}, {"unit", unit}, {"help", help}};
   json["rows"] = Json::array();
   for (std::size_t i = 0; i < runs.size(); ++i) {
-    const RecordedRun& run = runs[i];
+    const ThinnedRun& run = runs[i];
     Json parts = Json::array();
     double sum = 0;
     for (const auto& [name, value] : parts_of(run)) {
@@ -68,7 +68,7 @@ Json bars(const char* title, const char* unit, const char* help, std::span<const
 
 }  // namespace
 
-std::vector<Json> time_figures(std::span<const RecordedRun> runs) {
+std::vector<Json> time_figures(std::span<const ThinnedRun> runs) {
   std::vector<Json> figures{
       bars("Time on this machine", "seconds", "from the first step to the last evaluation", runs,
            wall_parts),

@@ -10,8 +10,9 @@
 
 #include <rubato/base/error.hpp>
 
-#include "recorded_run.hpp"
+#include "runs/report/record_json.hpp"
 #include "runs/report/report_schemas.hpp"
+#include "thinned_run.hpp"
 
 namespace rubato::page {
 
@@ -21,11 +22,11 @@ using Line = nlohmann::json;
 
 // A column of the schema that is a number, or several by name.
 struct NumberColumn {
-  std::string object;
-  std::string key;
+  ColumnInfo info;
   // "seconds.wall"; of several what stands before their names, "decision.".
   std::string path;
-  bool several = false;
+
+  [[nodiscard]] bool several() const { return info.type == ColumnType::numbers; }
 };
 
 std::vector<NumberColumn> number_columns(std::string_view record) {
@@ -33,11 +34,13 @@ std::vector<NumberColumn> number_columns(std::string_view record) {
   for (const RecordInfo& info : record_infos()) {
     if (info.name != record) continue;
     for (const ColumnInfo& column : info.columns) {
-      const bool several = column.type == ColumnType::numbers;
-      if (!several && column.type != ColumnType::whole && column.type != ColumnType::real) continue;
-      std::string path = json_path(column);
-      if (several) path.pop_back();
-      columns.push_back({column.object, column.json_key(), std::move(path), several});
+      NumberColumn number{.info = column, .path = json_path(column)};
+      if (number.several()) {
+        number.path.pop_back();
+      } else if (column.type != ColumnType::whole && column.type != ColumnType::real) {
+        continue;
+      }
+      columns.push_back(std::move(number));
     }
   }
   return columns;
@@ -65,7 +68,7 @@ std::optional<std::int64_t> whole_or_none(const Line& json) {
 
 class MetricsReader {
  public:
-  MetricsReader(const std::vector<std::int64_t>& checkpoints, RecordedRun& run)
+  MetricsReader(const std::vector<std::int64_t>& checkpoints, ThinnedRun& run)
       : run_(run), checkpoints_(checkpoints) {}
 
   void take(const Line& line) {
@@ -79,12 +82,13 @@ class MetricsReader {
 
  private:
   void take_numbers(const std::vector<NumberColumn>& columns, const Line& line, Buckets& to) {
-    for (const auto& [object, key, path, several] : columns) {
-      const Line& value = at(object.empty() ? line : at(line, object), key);
-      if (value.is_number()) to.add(path, value.get<double>());
-      if (!several || !value.is_object()) continue;
-      for (const auto& [name, number] : value.items()) {
-        if (number.is_number()) to.add(path + name, number.get<double>());
+    for (const NumberColumn& column : columns) {
+      const Line* const value = value_in(line, column.info);
+      if (value == nullptr) continue;
+      if (value->is_number()) to.add(column.path, value->get<double>());
+      if (!column.several() || !value->is_object()) continue;
+      for (const auto& [name, number] : value->items()) {
+        if (number.is_number()) to.add(column.path + name, number.get<double>());
       }
     }
   }
@@ -183,7 +187,7 @@ class MetricsReader {
     }
   }
 
-  RecordedRun& run_;
+  ThinnedRun& run_;
   const std::vector<std::int64_t>& checkpoints_;
   const std::vector<NumberColumn> step_columns_ = number_columns("step");
   const std::vector<NumberColumn> epoch_columns_ = number_columns("epoch");
@@ -200,7 +204,7 @@ class MetricsReader {
 }  // namespace
 
 void read_metrics(const std::filesystem::path& file, const std::vector<std::int64_t>& checkpoints,
-                  RecordedRun& run) {
+                  ThinnedRun& run) {
   std::ifstream lines(file);
   if (!lines)
     throw Error(fmt::format("{}: cannot read; accepted: a run that has begun", file.string()));

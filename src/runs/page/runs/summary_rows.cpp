@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "runs/report/record_json.hpp"
 #include "runs/report/report_schemas.hpp"
 
 namespace rubato::page {
@@ -35,12 +36,7 @@ Rows summary_rows(const nlohmann::json& summary) {
   const std::vector<RecordInfo> records = record_infos();
   const auto schema = std::ranges::find(records, "summary", &RecordInfo::name);
   for (const ColumnInfo& column : schema->columns) {
-    const nlohmann::json* json = &summary;
-    for (const std::string& key : {column.object, column.json_key()}) {
-      if (key.empty() || json == nullptr) continue;
-      const auto found = json->is_object() ? json->find(key) : json->end();
-      json = json->is_object() && found != json->end() ? &*found : nullptr;
-    }
+    const nlohmann::json* const json = value_in(summary, column);
     if (json != nullptr && !json->is_null()) rows.emplace_back(json_path(column), texts_of(*json));
   }
   return rows;

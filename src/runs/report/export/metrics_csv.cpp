@@ -15,13 +15,12 @@
 #include <rubato/base/spec.hpp>
 
 #include "base/core/tables/csv_field.hpp"
-#include "report_schemas.hpp"
+#include "runs/report/record_json.hpp"
+#include "runs/report/report_schemas.hpp"
 
 namespace rubato {
 
 namespace {
-
-using Json = nlohmann::ordered_json;
 
 // The whole lines of a file, one after the other.
 class MetricsLines {
@@ -32,12 +31,12 @@ class MetricsLines {
   }
 
   // The next one of that kind; empty at the end.
-  [[nodiscard]] std::optional<Json> next(std::string_view kind) {
+  [[nodiscard]] std::optional<nlohmann::json> next(std::string_view kind) {
     for (std::string text; std::getline(in_, text);) {
       // Its end has not been written yet.
       if (in_.eof()) break;
       ++number_;
-      Json line = Json::parse(text, nullptr, /*allow_exceptions=*/false);
+      nlohmann::json line = nlohmann::json::parse(text, nullptr, /*allow_exceptions=*/false);
       const bool has_kind = line.is_object() && line.contains("kind") && line["kind"].is_string();
       if (!has_kind) reject("is no line of metrics");
       if (line["kind"] == kind) return line;
@@ -56,19 +55,7 @@ class MetricsLines {
   std::int64_t number_ = 0;
 };
 
-// The value of a column, or the object with its numbers; null where the line has none.
-const Json* value_of(const Json& line, const ColumnInfo& column) {
-  const Json* object = &line;
-  if (!column.object.empty()) {
-    const auto found = line.find(column.object);
-    if (found == line.end() || !found->is_object()) return nullptr;
-    object = &*found;
-  }
-  const auto found = object->find(column.json_key());
-  return found == object->end() ? nullptr : &*found;
-}
-
-bool has_type(const Json& value, ColumnType type) {
+bool has_type(const nlohmann::json& value, ColumnType type) {
   switch (type) {
     case ColumnType::flag:
       return value.is_boolean();
@@ -91,8 +78,8 @@ struct CsvColumn {
     return number ? with_name(info.name, *number) : info.name;
   }
 
-  [[nodiscard]] std::string field(const Json& line, const MetricsLines& lines) const {
-    const Json* value = value_of(line, info);
+  [[nodiscard]] std::string field(const nlohmann::json& line, const MetricsLines& lines) const {
+    const nlohmann::json* value = value_in(line, info);
     if (value != nullptr && number) {
       const auto found = value->find(*number);
       value = found == value->end() ? nullptr : &*found;
@@ -124,7 +111,7 @@ std::vector<CsvColumn> columns_of(const std::filesystem::path& file, const Recor
     std::set<std::string> numbers;
     MetricsLines lines(file);
     while (const auto line = lines.next(record.name)) {
-      const Json* const values = value_of(*line, column);
+      const nlohmann::json* const values = value_in(*line, column);
       if (values == nullptr || values->is_null()) continue;
       if (!values->is_object()) lines.reject(fmt::format("{} is {}", column.key, values->dump()));
       for (const auto& [name, value] : values->items()) numbers.insert(name);

@@ -1,9 +1,8 @@
-#include "recorded_run.hpp"
+#include "thinned_run.hpp"
 
 #include <algorithm>
 #include <charconv>
 #include <sstream>
-#include <system_error>
 
 #include <fmt/format.h>
 
@@ -20,16 +19,8 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr const char* kConfigFile = "config.toml";
-constexpr const char* kMetricsFile = "metrics.jsonl";
-
-bool is_there(const fs::path& file) {
-  std::error_code ignored;
-  return fs::exists(file, ignored);
-}
-
 // Text as it is: a page needs no plug-in to show the name of its rule.
-void read_options(const fs::path& file, RecordedRun& run) {
+void read_options(const fs::path& file, ThinnedRun& run) {
   if (!is_there(file)) return;
   try {
     run.configuration = configuration_text(file);
@@ -50,7 +41,7 @@ std::vector<std::int64_t> checkpoints_of(const fs::path& folder) {
   return steps;
 }
 
-void read_summary(const fs::path& file, RecordedRun& run) {
+void read_summary(const fs::path& file, ThinnedRun& run) {
   if (!is_there(file)) return;
   run.summary = nlohmann::json::parse(read_file(file), nullptr, /*allow_exceptions=*/false);
   if (run.summary.is_object()) return;
@@ -59,7 +50,7 @@ void read_summary(const fs::path& file, RecordedRun& run) {
 }
 
 // "2026-11-24T03:36:09Z after 20 steps, ..."
-void take_hosts_line(const std::string& line, RecordedRun& run) {
+void take_hosts_line(const std::string& line, ThinnedRun& run) {
   if (line.empty()) return;
   run.hosts.push_back(line);
   constexpr std::string_view kAfter = " after ";
@@ -72,7 +63,7 @@ void take_hosts_line(const std::string& line, RecordedRun& run) {
   }
 }
 
-void read_hosts(const fs::path& file, RecordedRun& run) {
+void read_hosts(const fs::path& file, ThinnedRun& run) {
   if (!is_there(file)) return;
   std::istringstream lines(read_file(file));
   for (std::string line; std::getline(lines, line);) take_hosts_line(line, run);
@@ -80,30 +71,21 @@ void read_hosts(const fs::path& file, RecordedRun& run) {
 
 }  // namespace
 
-void RecordedRun::add_mark(Mark mark) {
+void ThinnedRun::add_mark(Mark mark) {
   const auto kind = static_cast<std::size_t>(std::ranges::find(kMarks, mark.kind) - kMarks.begin());
   if (++mark_counts.at(kind) <= kMostMarks) marks.push_back(std::move(mark));
 }
 
-bool is_run(const fs::path& folder) {
-  return is_there(folder / kConfigFile) || is_there(folder / kMetricsFile);
-}
-
-RecordedRun read_run(const std::string& given, std::size_t columns) {
+ThinnedRun read_run(const std::string& given, std::size_t columns) {
   const fs::path folder(given);
   // As shells complete it, the name of a folder ends with a slash.
   std::string name = given;
   while (name.size() > 1 && name.ends_with('/')) name.pop_back();
-  if (!is_run(folder)) {
-    throw Error(fmt::format(
-        "{}: {}; accepted: the folder of a run, with its {} and {}, or of an experiment", name,
-        is_there(folder) ? "is no folder of a run" : "no such folder", kConfigFile, kMetricsFile));
-  }
-  RecordedRun run(name, columns);
-  read_options(folder / kConfigFile, run);
+  ThinnedRun run(name, columns);
+  read_options(folder / "config.toml", run);
   read_summary(folder / "summary.json", run);
   read_hosts(folder / "hosts.log", run);
-  read_metrics(folder / kMetricsFile, checkpoints_of(folder), run);
+  read_metrics(folder / "metrics.jsonl", checkpoints_of(folder), run);
   if (is_there(folder / "moved.txt")) {
     run.warnings.push_back(
         fmt::format("The run went on in another folder: {}", read_file(folder / "moved.txt")));

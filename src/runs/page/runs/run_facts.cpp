@@ -25,7 +25,7 @@ std::optional<double> number_in(const nlohmann::json& json, const std::string& k
 
 // Of the option that stands at the place of the name.
 template <const char* name>
-std::string option(const RecordedRun& run) {
+std::string option(const ThinnedRun& run) {
   return option_of(run, name);
 }
 
@@ -34,12 +34,12 @@ std::string percent(std::optional<double> share) {
 }
 
 template <Axis axis>
-std::string progress(const RecordedRun& run) {
+std::string progress(const ThinnedRun& run) {
   return fmt::format("{:.0f}", progress_of(run, axis));
 }
 
 template <Axis axis>
-std::string modelled(const RecordedRun& run) {
+std::string modelled(const ThinnedRun& run) {
   return run.has_clock && run.last[axis] > 0 ? amount_in_words(run.last[axis]) : std::string();
 }
 
@@ -54,7 +54,7 @@ constexpr char kSeed[] = "seed";
 
 }  // namespace
 
-std::string option_of(const RecordedRun& run, const std::string& option) {
+std::string option_of(const ThinnedRun& run, const std::string& option) {
   if (const nlohmann::json* const said = found_in(run.summary, option)) {
     return said->is_string() ? said->get<std::string>() : said->dump();
   }
@@ -62,7 +62,7 @@ std::string option_of(const RecordedRun& run, const std::string& option) {
   return found == run.options.end() ? std::string() : found->second;
 }
 
-double progress_of(const RecordedRun& run, Axis axis) {
+double progress_of(const ThinnedRun& run, Axis axis) {
   const char* const name = axis == Axis::steps     ? "steps"
                            : axis == Axis::samples ? "samples"
                                                    : "wall_seconds";
@@ -71,12 +71,12 @@ double progress_of(const RecordedRun& run, Axis axis) {
   return ended.value_or(run.last[axis]);
 }
 
-std::optional<double> final_value(const RecordedRun& run, const std::string& test) {
+std::optional<double> final_value(const ThinnedRun& run, const std::string& test) {
   const auto ended = number_in(run.summary, "final_" + test);
   return ended || run.summary.is_object() ? ended : number_in(run.last_epoch, test);
 }
 
-std::optional<double> best_accuracy(const RecordedRun& run) {
+std::optional<double> best_accuracy(const ThinnedRun& run) {
   if (const auto best = number_in(run.summary, "best_test_accuracy")) return best;
   std::optional<double> best;
   for (const Buckets::Bucket& epochs : run.epochs.buckets()) {
@@ -86,7 +86,7 @@ std::optional<double> best_accuracy(const RecordedRun& run) {
   return best;
 }
 
-std::string end_of(const RecordedRun& run) {
+std::string end_of(const ThinnedRun& run) {
   const bool diverged =
       std::ranges::any_of(run.marks, [](const Mark& mark) { return mark.kind == kDiverged; });
   if (!run.summary.is_object()) return diverged ? "diverged" : "not ended";
@@ -99,14 +99,14 @@ std::string end_of(const RecordedRun& run) {
 const std::vector<RunFact>& run_facts() {
   static const std::vector<RunFact> facts{
       {.heading = "test accuracy %",
-       .value = [](const RecordedRun& run) { return percent(final_value(run, "test_accuracy")); },
+       .value = [](const ThinnedRun& run) { return percent(final_value(run, "test_accuracy")); },
        .is_number = true},
       {.heading = "best %",
-       .value = [](const RecordedRun& run) { return percent(best_accuracy(run)); },
+       .value = [](const ThinnedRun& run) { return percent(best_accuracy(run)); },
        .is_number = true},
       {.heading = "test loss",
        .value =
-           [](const RecordedRun& run) {
+           [](const ThinnedRun& run) {
              const auto loss = final_value(run, "test_loss");
              return loss ? value_in_words(*loss, /*is_accuracy=*/false) : std::string();
            },
@@ -115,7 +115,7 @@ const std::vector<RunFact>& run_facts() {
       {.heading = "samples", .value = progress<Axis::samples>, .is_number = true},
       {.heading = "seconds",
        .value =
-           [](const RecordedRun& run) { return amount_in_words(progress_of(run, Axis::seconds)); },
+           [](const ThinnedRun& run) { return amount_in_words(progress_of(run, Axis::seconds)); },
        .is_number = true},
       {.heading = "modelled hours", .value = modelled<Axis::hours>, .is_number = true},
       {.heading = "money", .value = modelled<Axis::money>, .is_number = true},

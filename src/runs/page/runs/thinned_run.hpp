@@ -62,9 +62,9 @@ struct ModelledTimes {
 
 /// What the folder of a run says, as far as a page has room for it. A run that was killed, or that
 /// is still being trained, has no summary, and perhaps half a line at the end of its metrics.
-struct RecordedRun {
+struct ThinnedRun {
   /// `columns` of the steps at most.
-  RecordedRun(std::string called, std::size_t columns)
+  ThinnedRun(std::string called, std::size_t columns)
       : name(std::move(called)), steps(columns), epochs(columns) {}
 
   /// As the user named it.
@@ -99,15 +99,12 @@ struct RecordedRun {
   void add_mark(Mark mark);
 };
 
-/// Whether a folder is one of a run.
-[[nodiscard]] bool is_run(const std::filesystem::path& folder);
-
-/// Reads the folder of a run. Throws Error where it is none, or has no metrics.
-[[nodiscard]] RecordedRun read_run(const std::string& given, std::size_t columns);
+/// Reads the folder of a run. Throws Error where it has no metrics.
+[[nodiscard]] ThinnedRun read_run(const std::string& given, std::size_t columns);
 
 /// Reads metrics.jsonl as far as it goes into `run`; `checkpoints` are the steps after which there
 /// is one, in ascending order. Throws Error where the file is not there.
 void read_metrics(const std::filesystem::path& file, const std::vector<std::int64_t>& checkpoints,
-                  RecordedRun& run);
+                  ThinnedRun& run);
 
 }  // namespace rubato::page

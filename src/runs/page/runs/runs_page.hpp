@@ -2,15 +2,15 @@
 
 #include <span>
 
-#include "recorded_run.hpp"
 #include "runs/page/html/document.hpp"
+#include "thinned_run.hpp"
 
 namespace rubato::page {
 
 /// The page of one run, or of several side by side.
-[[nodiscard]] Document document_of_runs(std::span<const RecordedRun> runs);
+[[nodiscard]] Document document_of_runs(std::span<const ThinnedRun> runs);
 
 /// What reproduces a run and what it was computed with, as HTML.
-[[nodiscard]] std::string reproduction_of(const RecordedRun& run);
+[[nodiscard]] std::string reproduction_of(const ThinnedRun& run);
 
 }  // namespace rubato::page

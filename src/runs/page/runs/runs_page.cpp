@@ -2,12 +2,12 @@
 
 #include <algorithm>
 #include <filesystem>
-#include <system_error>
 #include <utility>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "base/core/system/file.hpp"
 #include "base/state/sha256.hpp"
 #include "run_charts.hpp"
 #include "run_facts.hpp"
@@ -23,7 +23,7 @@ namespace {
 constexpr std::size_t kMostOpenRuns = 20;
 
 // What the metrics alone cannot say of a run that has no summary.
-std::string ending_of(const RecordedRun& run) {
+std::string ending_of(const ThinnedRun& run) {
   const std::string end = end_of(run);
   if (end == "complete") return "Training came to its end as planned.";
   if (end == "diverged") return "It diverged: a loss or a gradient was not finite.";
@@ -36,7 +36,7 @@ std::string ending_of(const RecordedRun& run) {
   return fmt::format("It ended early: {}.", end);
 }
 
-std::string sentence_of(const RecordedRun& run) {
+std::string sentence_of(const ThinnedRun& run) {
   std::string text =
       fmt::format("Trained {} on {} with the rule {} under the trace {}: ", option_of(run, "model"),
                   option_of(run, "data"), option_of(run, "rule"), option_of(run, "trace"));
@@ -53,10 +53,10 @@ std::string sentence_of(const RecordedRun& run) {
 }
 
 // The best by the last test accuracy, or the last test loss where there is none.
-std::string sentence_of(std::span<const RecordedRun> runs) {
+std::string sentence_of(std::span<const ThinnedRun> runs) {
   const auto best_by = [&](const std::string& test, bool greater) {
-    const RecordedRun* best = nullptr;
-    for (const RecordedRun& run : runs) {
+    const ThinnedRun* best = nullptr;
+    for (const ThinnedRun& run : runs) {
       const auto value = final_value(run, test);
       if (!value) continue;
       const auto before = best == nullptr ? std::nullopt : final_value(*best, test);
@@ -65,20 +65,20 @@ std::string sentence_of(std::span<const RecordedRun> runs) {
     return best;
   };
   const auto ended =
-      std::ranges::count_if(runs, [](const RecordedRun& run) { return end_of(run) == "complete"; });
+      std::ranges::count_if(runs, [](const ThinnedRun& run) { return end_of(run) == "complete"; });
   std::string text = fmt::format("{} runs, {} of them complete. ", runs.size(), ended);
-  if (const RecordedRun* const best = best_by("test_accuracy", true)) {
+  if (const ThinnedRun* const best = best_by("test_accuracy", true)) {
     text +=
         fmt::format("The highest final test accuracy is {} %, of {}.",
                     value_in_words(100 * *final_value(*best, "test_accuracy"), true), best->name);
-  } else if (const RecordedRun* const least = best_by("test_loss", false)) {
+  } else if (const ThinnedRun* const least = best_by("test_loss", false)) {
     text += fmt::format("The lowest final test loss is {}, of {}.",
                         value_in_words(*final_value(*least, "test_loss"), false), least->name);
   }
   return text + " No test says whether they differ by more than chance; rubato compare does.";
 }
 
-std::string facts_of_one(const RecordedRun& run) {
+std::string facts_of_one(const ThinnedRun& run) {
   Rows rows;
   for (const RunFact& fact : run_facts()) {
     std::string value = fact.value(run);
@@ -88,14 +88,14 @@ std::string facts_of_one(const RecordedRun& run) {
 }
 
 // What all runs have in common is said once, and what none has is left out.
-std::string facts_of_all(std::span<const RecordedRun> runs) {
+std::string facts_of_all(std::span<const ThinnedRun> runs) {
   AnswerDocument::Table table{.title = "The runs", .alignment = {Column::left}};
   table.rows.push_back({"run"});
-  for (const RecordedRun& run : runs) table.rows.push_back({run.name});
+  for (const ThinnedRun& run : runs) table.rows.push_back({run.name});
   std::vector<std::string> common;
   for (const RunFact& fact : run_facts()) {
     std::vector<std::string> values;
-    for (const RecordedRun& run : runs) values.push_back(fact.value(run));
+    for (const ThinnedRun& run : runs) values.push_back(fact.value(run));
     const bool same = std::ranges::all_of(
         values, [&](const std::string& value) { return value == values.front(); });
     if (same && (fact.is_option || values.front().empty())) {
@@ -115,7 +115,7 @@ std::string facts_of_all(std::span<const RecordedRun> runs) {
   return runs.size() > kMostOpenRuns ? folded_html(table.title, html) : html;
 }
 
-std::string events_of(std::span<const RecordedRun> runs) {
+std::string events_of(std::span<const ThinnedRun> runs) {
   constexpr std::size_t kMostRows = 400;
   constexpr std::size_t kMostOpenRows = 20;
   const bool named = runs.size() > 1;
@@ -127,7 +127,7 @@ std::string events_of(std::span<const RecordedRun> runs) {
     table.rows.front().emplace_back("run");
   }
   std::int64_t all = 0;
-  for (const RecordedRun& run : runs) {
+  for (const ThinnedRun& run : runs) {
     for (const std::int64_t count : run.mark_counts) all += count;
     for (const Mark& mark : run.marks) {
       if (table.rows.size() > kMostRows) break;
@@ -151,19 +151,18 @@ std::string events_of(std::span<const RecordedRun> runs) {
 }
 
 // Of the files by which a run is repeated.
-void add_hashes(const RecordedRun& run, Rows& rows) {
+void add_hashes(const ThinnedRun& run, Rows& rows) {
   for (const char* name : {"config.toml", "trace.csv", "availability.csv", "given-model.pt",
                            "given-loss.pt", "given-weights.pt"}) {
     const std::filesystem::path file = std::filesystem::path(run.name) / name;
-    std::error_code ignored;
-    if (!std::filesystem::exists(file, ignored)) continue;
+    if (!is_there(file)) continue;
     rows.emplace_back(fmt::format("SHA-256 of {}", name), Sha256::hex_of_file(file));
   }
 }
 
 }  // namespace
 
-std::string reproduction_of(const RecordedRun& run) {
+std::string reproduction_of(const ThinnedRun& run) {
   std::string html =
       fmt::format("<pre tabindex=\"0\">rubato train --config {}</pre>\n",
                   escaped((std::filesystem::path(run.name) / "config.toml").string()));
@@ -177,21 +176,21 @@ std::string reproduction_of(const RecordedRun& run) {
   return html;
 }
 
-Document document_of_runs(std::span<const RecordedRun> runs) {
+Document document_of_runs(std::span<const ThinnedRun> runs) {
   const bool one = runs.size() == 1;
   Document document{.title = one ? "rubato: " + runs.front().name
                                  : fmt::format("rubato: {} runs", runs.size())};
   document.answer = paragraph(one ? sentence_of(runs.front()) : sentence_of(runs));
   document.answer += one ? facts_of_one(runs.front()) : facts_of_all(runs);
   std::vector<std::string> warnings;
-  for (const RecordedRun& run : runs) {
+  for (const ThinnedRun& run : runs) {
     warnings.insert(warnings.end(), run.warnings.begin(), run.warnings.end());
   }
   document.answer += list(warnings);
   document.charts = charts_of(runs);
   document.end = events_of(runs) + "<h2>How to reproduce it</h2>\n";
   std::string how;
-  for (const RecordedRun& run : runs) {
+  for (const ThinnedRun& run : runs) {
     how += one ? reproduction_of(run) : folded_html(run.name, reproduction_of(run));
   }
   document.end += runs.size() > kMostOpenRuns ? folded_html("Of each run", how) : how;

@@ -20,7 +20,7 @@ constexpr std::size_t kMostMaps = 6;
 // Of all together.
 constexpr std::size_t kMostMarksOfRuns = 2000;
 
-Json buckets_json(const RecordedRun& run, CurveOf of, const std::vector<FigureSection>& sections) {
+Json buckets_json(const ThinnedRun& run, CurveOf of, const std::vector<FigureSection>& sections) {
   const Buckets& buckets = numbers_of(run, {.of = of});
   Json json{{"width", buckets.width()}, {"axes", axes_json(buckets)}};
   Json& numbers = json["numbers"] = Json::object();
@@ -35,7 +35,7 @@ Json buckets_json(const RecordedRun& run, CurveOf of, const std::vector<FigureSe
   return json;
 }
 
-Json marks_json(const RecordedRun& run, std::size_t most) {
+Json marks_json(const ThinnedRun& run, std::size_t most) {
   Json json = Json::array();
   for (const Mark& mark : run.marks) {
     if (mark.at[Axis::steps] == 0 || json.size() == most) continue;
@@ -60,7 +60,7 @@ Json figure_json(const LineFigure& figure) {
   return json;
 }
 
-Json map_json(const RecordedRun& run, bool named) {
+Json map_json(const ThinnedRun& run, bool named) {
   const SubstepMap& map = run.substeps;
   Json rows = Json::array();
   for (const auto& row : map.means()) {
@@ -85,13 +85,13 @@ Json section_json(const FigureSection& section) {
 
 }  // namespace
 
-Json charts_of(std::span<const RecordedRun> runs) {
+Json charts_of(std::span<const ThinnedRun> runs) {
   const std::vector<FigureSection> sections = line_figures(runs);
   Json json{{"axes", axis_rows_json()},
             {"marks", kMarks},
             {"runs", Json::array()},
             {"sections", Json::array()}};
-  for (const RecordedRun& run : runs) {
+  for (const ThinnedRun& run : runs) {
     json["runs"].push_back({{"name", run.name},
                             {"steps", buckets_json(run, CurveOf::steps, sections)},
                             {"epochs", buckets_json(run, CurveOf::epochs, sections)},
@@ -100,7 +100,7 @@ Json charts_of(std::span<const RecordedRun> runs) {
   for (const FigureSection& section : sections) {
     Json shown = section_json(section);
     if (section.title == "Batch and cores" && runs.size() <= kMostMaps) {
-      for (const RecordedRun& run : runs) {
+      for (const ThinnedRun& run : runs) {
         if (run.substeps.has_differences()) {
           shown["figures"].push_back(map_json(run, runs.size() > 1));
         }
