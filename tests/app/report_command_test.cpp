@@ -58,6 +58,16 @@ TEST_F(ReportCommand, WritesAPageOfARun) {
             charts["runs"][0]["steps"]["axes"]["steps"].size());
 }
 
+TEST_F(ReportCommand, TakesAFolderForTheRunsInIt) {
+  train("all/one");
+  train("all/two");
+  EXPECT_EQ(rubato({"report", "all"}).code, 0);
+  EXPECT_EQ(data()["runs"][0]["name"], "all/one");
+  EXPECT_EQ(data()["runs"][1]["name"], "all/two");
+  EXPECT_EQ(rubato({"report", "all", "all/one"}).code, 0);
+  EXPECT_EQ(data()["runs"].size(), 3U);
+}
+
 TEST_F(ReportCommand, ShowsAHostileNameAsAName) {
   const std::string name = "<script>alert(1)<!--";
   train(name);

@@ -83,11 +83,11 @@ std::string help_text(const CommandHelp& help, LineWidth width) {
   std::string text = fmt::format("{}\n\nUsage: {} {}\n", wrapped(help.description, 0, width),
                                  help.name, usage_of(help));
   text += commands_text(help, width);
+  // Those of a group follow each other.
+  const std::string* group = nullptr;
   for (const OptionHelp& option : help.options) {
-    // Those of a group follow each other.
-    if (&option == help.options.data() || (&option)[-1].group != option.group) {
-      text += fmt::format("\n{}:\n", option.group);
-    }
+    if (group == nullptr || *group != option.group) text += fmt::format("\n{}:\n", option.group);
+    group = &option.group;
     text += option_text(option, width);
   }
   if (!help.footer.empty()) text += fmt::format("\n{}\n", footer_text(help.footer, width));

@@ -62,11 +62,13 @@ Remarks remarks_of(const CommandHelp& help) {
 }
 
 std::string synopsis(const CommandHelp& help) {
-  // Words in capitals are the user's to fill in; they are italic, brackets are not.
+  // Words in capitals are the user's to fill in, and italic; others are typed as they are.
   std::string text = fmt::format(".SH SYNOPSIS\n{} ", troff_bold(help.name));
   std::string word;
   const auto end_word = [&] {
-    text += word == "train" ? troff_bold(word) : troff_italic(word);
+    const bool is_filled_in =
+        !word.empty() && std::isupper(static_cast<unsigned char>(word.front())) != 0;
+    text += is_filled_in ? troff_italic(word) : troff_bold(word);
     word.clear();
   };
   for (const char c : usage_of(help)) {
