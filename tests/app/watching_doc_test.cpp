@@ -12,7 +12,7 @@ namespace {
 TEST(WatchingDoc, HasCommandsThatRun) {
   const test::TempFolder folder;
   const auto commands = test::rubato_commands(test::read_file(RUBATO_WATCHING_MD));
-  EXPECT_EQ(commands.size(), 7U);
+  EXPECT_EQ(commands.size(), 8U);
   for (const std::string& command : commands) {
     const test::ProgramResult result = test::rubato(test::words_of(command), folder.path());
     EXPECT_EQ(result.code, 0) << command << "\n" << result.err;

@@ -42,7 +42,8 @@ inline std::string other_value(const RunOption& option) {
                                       "in-order",
                                       "noise:deviation=0.5",
                                       "perplexity",
-                                      "train-loss"};
+                                      "train-loss",
+                                      "all"};
   std::istringstream choices(option.accepted);
   for (std::string choice; choices >> choice;) {
     candidates.push_back(choice.substr(0, choice.find(',')));

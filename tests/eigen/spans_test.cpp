@@ -9,6 +9,7 @@
 
 #include <gmock/gmock.h>
 
+#include <rubato/loop/reducer.hpp>
 #include <rubato/loop/trainer.hpp>
 
 #include "support.hpp"
@@ -102,6 +103,52 @@ TEST(Spans, OfAThreadDoNotOverlap) {
             << reduce << ": " << choice_name(kActivities, of[i - 1].activity) << " and "
             << choice_name(kActivities, of[i].activity);
       }
+    }
+  }
+}
+
+TEST(Spans, OfTests) {
+  Spans spans;
+  TrainOptions options{.epochs = 2, .minibatch_size = 4, .on_span = spans.listener()};
+  Trainer trainer(test::tiny_objective(16), test::trace_of({8}), options);
+  trainer.fit();
+  std::vector<std::int64_t> steps;
+  for (const Span& span : spans.all()) {
+    if (span.activity == Activity::test) steps.push_back(span.step.value());
+  }
+  EXPECT_EQ(steps, (std::vector<std::int64_t>{1, 3}));
+}
+
+// Where there are gaps between them, the same two cores may meet more than once.
+TEST(Meetings, BringTheSumsOfAllCoresTogether) {
+  for (const Assignment assignment : {Assignment::contiguous, Assignment::strided}) {
+    std::mutex mutex;
+    std::map<std::int64_t, std::vector<Meeting>> of_step;
+    TrainOptions options{.epochs = 3,
+                         .minibatch_size = 4,
+                         .cores = 5,
+                         .assignment = assignment,
+                         .reduce = "tree",
+                         .threads = 3};
+    options.on_meeting = [&](StepIndex step, const Meeting& meeting) {
+      const std::lock_guard lock(mutex);
+      of_step[step.value()].push_back(meeting);
+    };
+    Trainer trainer(softmax_regression(test::digits(80), {}), test::trace_of({24, 36, 20}),
+                    options);
+    trainer.fit();
+    EXPECT_EQ(of_step.size(), 9U);
+    for (const auto& [step, meetings] : of_step) {
+      std::map<CoreRank, CoreRank> group;
+      for (CoreRank core; core.value() < 5; ++core) group[core] = core;
+      for (const Meeting& meeting : meetings) {
+        EXPECT_NE(meeting.first, meeting.second);
+        EXPECT_LE(meeting.left, meeting.taken);
+        const CoreRank joined = group[meeting.first];
+        const CoreRank into = group[meeting.second];
+        for (auto& [core, of] : group) of = of == joined ? into : of;
+      }
+      for (const auto& [core, of] : group) EXPECT_EQ(of, group[CoreRank{0}]) << step;
     }
   }
 }

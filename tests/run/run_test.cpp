@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <filesystem>
 #include <memory>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -13,6 +14,7 @@
 #include <rubato/base/state.hpp>
 #include <rubato/runs/run.hpp>
 #include <rubato/runs/workload.hpp>
+#include <rubato/testing.hpp>
 
 #include "base/core/system/file.hpp"
 #include "base/state/sha256.hpp"
@@ -98,6 +100,50 @@ TEST(Run, LeavesAFolderThatSaysAllOfIt) {
   const State weights = read_state(folder / "weights.safetensors");
   const auto trained = run.trainer().parameters().front().values<float>();
   EXPECT_EQ(weights.values<float>("parameters"), std::vector(trained.begin(), trained.end()));
+}
+
+// The names of a timeline's events, each as often as it is there.
+std::multiset<std::string> names_in(const fs::path& timeline) {
+  std::multiset<std::string> names;
+  const auto json = nlohmann::json::parse(read_file(timeline));
+  for (const auto& event : json.at("traceEvents")) names.insert(event.at("name"));
+  return names;
+}
+
+TEST(Run, WritesATimelineOfTheStepsThatAreAskedFor) {
+  const test::TempFolder temp;
+  const fs::path folder = temp.path() / "run";
+  RunConfiguration configuration = small();
+  configuration.timeline = "steps=4..6";
+  rubato::Run run(configuration, dense_workload(configuration), RunLocation::create(folder));
+  EXPECT_EQ(run.execute().summary->weights_sha256, weights_of(small()));
+  const auto names = names_in(folder / "timeline.json");
+  EXPECT_EQ(names.count("step 2") + names.count("step 6"), 0U);
+  for (const char* const step : {"step 3", "step 4", "step 5"}) EXPECT_EQ(names.count(step), 1U);
+  // After step 5.
+  EXPECT_EQ(names.count("checkpoint"), 1U);
+}
+
+// What ends a training is in its timeline, and what goes on with it has one of its own.
+TEST(Run, WritesATimelineOfATrainingThatFails) {
+  const test::TempFolder temp;
+  const fs::path folder = temp.path() / "run";
+  RunConfiguration configuration = small();
+  configuration.timeline = "all";
+  {
+    rubato::Run run(configuration, dense_workload(configuration), RunLocation::create(folder));
+    run.trainer().add_observer<test::Recorder>([](Training&, const StepRecord& step) {
+      if (step.plan.index.value() == 7) throw Error("no power");
+    });
+    EXPECT_EQ(test::error_of([&] { run.execute(); }), "no power");
+  }
+  EXPECT_EQ(names_in(folder / "timeline.json").count("step 7"), 1U);
+  rubato::Run run(configuration, dense_workload(configuration),
+                  RunLocation::resume(folder, configuration));
+  EXPECT_EQ(run.execute().end, RunOutcome::End::completed);
+  const auto names = names_in(folder / "timeline-2.json");
+  EXPECT_EQ(names.count("step 4"), 0U);
+  EXPECT_EQ(names.count("step 5") + names.count("step 23"), 2U);
 }
 
 TEST(Run, WritesNothingWhereItIsNowhere) {

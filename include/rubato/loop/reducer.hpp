@@ -1,6 +1,7 @@
 #pragma once
 
 #include <atomic>
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
@@ -10,6 +11,7 @@
 #include <string_view>
 #include <vector>
 
+#include <rubato/base/index.hpp>
 #include <rubato/loop/workers.hpp>
 #include <rubato/numbers/sums.hpp>
 
@@ -98,6 +100,18 @@ struct LeafShare {
   }
 };
 
+/// A place where the sums of two cores became one.
+struct Meeting {
+  using Moment = std::chrono::steady_clock::time_point;
+
+  /// The core that came first, and when it left its sum there and did something else.
+  CoreRank first{};
+  Moment left{};
+  /// The core that came second, and when it began to add.
+  CoreRank second{};
+  Moment taken{};
+};
+
 /// A strategy for summing the leaves of a step; OwnReducer takes one of the user's own.
 ///
 /// A step is: begin_step(); reduce_core() once for each busy core, by any number of threads at
@@ -128,6 +142,12 @@ class Reducer {
   /// The sum of the step, with all its squares taken; the buffer is the reducer's until
   /// end_step().
   [[nodiscard]] virtual PartialSum<T>* finish_step() = 0;
+
+  /// Called by several threads at once.
+  using OnMeeting = std::function<void(const Meeting& meeting)>;
+  /// From the next step on `on_meeting` hears of each meeting of two cores. A reducer whose cores
+  /// do not meet has none to tell of.
+  virtual void hear_meetings(OnMeeting on_meeting) { static_cast<void>(on_meeting); }
 
   /// Takes back all buffers, including those of an abandoned step.
   void end_step() { pool_.reclaim_all(); }

@@ -37,6 +37,7 @@ namespace rubato {
 template <class T>
 class Reducer;
 struct ReducerSize;
+struct Meeting;
 
 /// What a thread does in a step.
 enum class Activity {
@@ -47,16 +48,22 @@ enum class Activity {
   backward,
   /// Adding the gradient of a minibatch to others, and clearing the memory for the next one.
   merge,
+  /// Exchanging sums with the other hosts, and waiting for them.
+  exchange,
   /// What comes after the sum: norms, rule, optimizer, buffers.
   update,
+  /// Testing after an epoch.
+  test,
 };
 
-inline constexpr std::array<Choice<Activity>, 6> kActivities{{{Activity::gather, "gather"},
+inline constexpr std::array<Choice<Activity>, 8> kActivities{{{Activity::gather, "gather"},
                                                               {Activity::forward, "forward"},
                                                               {Activity::loss, "loss"},
                                                               {Activity::backward, "backward"},
                                                               {Activity::merge, "merge"},
-                                                              {Activity::update, "update"}}};
+                                                              {Activity::exchange, "exchange"},
+                                                              {Activity::update, "update"},
+                                                              {Activity::test, "test"}}};
 
 /// A time span in which a thread did one thing. The spans of a thread do not overlap, and include
 /// every phase that an objective reports (EvaluatorProgress::enter()).
@@ -65,9 +72,11 @@ struct Span {
 
   Activity activity = Activity::gather;
   EpochIndex epoch{};
+  /// Of a test the last step before it.
   StepIndex step{};
-  /// The minibatch of the epoch, and the core that computed it; empty for work on the whole step:
-  /// the update, and the part of the sum that follows when all gradients are there.
+  /// The minibatch of the epoch, and the core that computed it; empty for work on the whole step
+  /// (the exchange, the update, and the part of the sum that follows when all gradients are there)
+  /// and for a test.
   std::optional<MinibatchIndex> minibatch{};
   std::optional<CoreRank> core{};
   /// From 0 to Workers::threads() - 1; 0, the calling thread, for work on the whole step.
@@ -79,6 +88,10 @@ struct Span {
 /// Called by several threads at once, each at the end of its own spans. Reports the work of a core
 /// that died, too.
 using OnSpan = std::function<void(const Span& span)>;
+
+/// Called by several threads at once: where the sums of two cores become one in a step, by reducers
+/// that have such places (Reducer::hear_meetings()).
+using OnMeeting = std::function<void(StepIndex step, const Meeting& meeting)>;
 
 /// Makes a reducer of the user's own, for parameters of either type, as a value: a class derived
 /// from Reducer, in the place of one of reducer_names().
@@ -180,6 +193,8 @@ struct TrainOptions {
   /// Hears what each thread does. An exception ends training; from the span of an update, without a
   /// state. No measurable cost if empty.
   OnSpan on_span{};
+  /// Hears where the cores' sums meet, likewise.
+  OnMeeting on_meeting{};
 
   // Who computes it. Changes no bit of the result.
 

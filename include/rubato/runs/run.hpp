@@ -82,6 +82,7 @@ class KeepNewer;
 class KernelRecord;
 class RunRecord;
 class TensorBoard;
+class Timeline;
 
 /// The result of executing a run.
 struct RunOutcome {
@@ -171,6 +172,8 @@ class Run {
   // What the state is of, in the order in which it is loaded.
   void add_keepers();
   void go_on();
+  RunOutcome train();
+  void write_timeline_of_failure() noexcept;
   void write_best() const;
   [[nodiscard]] RunSummary summary_of(const std::string& stopped) const;
   void write_results(RunSummary& summary, bool with_checkpoint);
@@ -181,6 +184,7 @@ class Run {
   RunLocation location_;
   CheckpointFolder checkpoints_;
   Steps steps_;
+  std::shared_ptr<Timeline> timeline_;
   Trainer trainer_;
 
   std::shared_ptr<RunRecord> record_;

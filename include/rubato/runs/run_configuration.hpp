@@ -116,6 +116,7 @@ struct InitializerOptions;  // loop/model_options.hpp
 struct LossChoice;          // runs/config/values/loss.hpp
 struct ModelChoice;         // runs/config/values/engine.hpp
 struct Straggler;           // loop/faults.hpp
+struct TimelineSteps;       // runs/config/values/timeline_steps.hpp
 struct TraceChoice;         // runs/config/values/trace_source.hpp
 
 /// What an option says, with the text that says it. It is parsed once, when it is made of text, and
@@ -169,6 +170,7 @@ RUBATO_PARSED(LossChoice)
 RUBATO_PARSED(ModelChoice)
 RUBATO_PARSED(ReplacedOperators)
 RUBATO_PARSED(PrecisionOptions)
+RUBATO_PARSED(TimelineSteps)
 RUBATO_PARSED(TraceChoice)
 RUBATO_PARSED(std::optional<CheckpointInterval>)
 RUBATO_PARSED(std::vector<AugmentationOptions>)

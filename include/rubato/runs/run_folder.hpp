@@ -23,6 +23,8 @@ namespace rubato {
 ///     given-*.pt     files that the configuration names: a model (given-model.pt)
 ///     metrics.jsonl  a line for each step and each epoch
 ///     events.out.tfevents.*  the same for TensorBoard, where it was asked for
+///     timeline.json  what each thread did in the steps of --timeline; timeline-2.json and so on
+///                    of processes that went on with the run
 ///     hosts.log      how its groups of hosts came about, where hosts come and go
 ///     moved.txt      in which folder other hosts have gone on with the run, where they have
 ///     checkpoints/   states to go on from (CheckpointFolder)
@@ -97,10 +99,14 @@ class CheckpointFolder {
 /// Writes a trainer's checkpoints as it trains.
 class Checkpointer final : public Observer {
  public:
-  /// `before_writing` is called first, to bring to the disk what a checkpoint relies on. Throws
-  /// Error when the interval's count is below 1.
+  using SteadyClock = std::chrono::steady_clock;
+
+  /// `before_writing` is called first, to bring to the disk what a checkpoint relies on, and
+  /// `on_written` when a checkpoint is there, with when its writing began. Throws Error when the
+  /// interval's count is below 1.
   Checkpointer(CheckpointFolder folder, CheckpointInterval interval,
-               std::function<void()> before_writing = {});
+               std::function<void()> before_writing = {},
+               std::function<void(SteadyClock::time_point begin)> on_written = {});
 
   void on_step(Training& training, const StepRecord& step) override;
   void on_epoch(Training& training, const EpochRecord& epoch) override;
@@ -112,12 +118,11 @@ class Checkpointer final : public Observer {
   void hold() { held_ = true; }
 
  private:
-  using SteadyClock = std::chrono::steady_clock;
-
   CheckpointFolder folder_;
   CheckpointInterval interval_;
   bool held_ = false;
   std::function<void()> before_writing_;
+  std::function<void(SteadyClock::time_point begin)> on_written_;
   // Since the last checkpoint.
   std::int64_t steps_ = 0;
   std::int64_t epochs_ = 0;

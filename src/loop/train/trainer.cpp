@@ -251,9 +251,11 @@ class Trainer::Implementation final : public Training {
                        .test = {},
                        .train_seconds = epoch_->train_seconds()};
     if (objective_->has_test()) {
+      const Stopwatch test;
       record.test = objective_->test(
           workers_, evaluation_options(options_),
           fmt::format(" of the test data after epoch {}", record.epoch.value() + 1));
+      tell_test(test.begun());
     }
     for (const OwnMetric& metric : options_.metrics) {
       const std::optional<double> value = metric.value(*this, record);
@@ -283,6 +285,15 @@ class Trainer::Implementation final : public Training {
                      options_.rule);
     }
     let_observers_look();
+  }
+
+  void tell_test(Span::Moment begin) const {
+    if (!options_.on_span) return;
+    options_.on_span({.activity = Activity::test,
+                      .epoch = walk_.epoch(),
+                      .step = StepIndex{walk_.step().value() - 1},
+                      .begin = begin,
+                      .end = std::chrono::steady_clock::now()});
   }
 
   // All or nothing of it.

@@ -88,8 +88,12 @@ std::optional<CheckpointFolder::Found> CheckpointFolder::newest(
 }
 
 Checkpointer::Checkpointer(CheckpointFolder folder, CheckpointInterval interval,
-                           std::function<void()> before_writing)
-    : folder_(std::move(folder)), interval_(interval), before_writing_(std::move(before_writing)) {
+                           std::function<void()> before_writing,
+                           std::function<void(SteadyClock::time_point begin)> on_written)
+    : folder_(std::move(folder)),
+      interval_(interval),
+      before_writing_(std::move(before_writing)),
+      on_written_(std::move(on_written)) {
   if (interval_.count < 1) {
     throw Error(fmt::format("a checkpoint every {} {}: at least 1 is needed", interval_.count,
                             choice_name(kCheckpointUnits, interval_.unit)));
@@ -119,11 +123,13 @@ void Checkpointer::between_steps(Training& training) {
 }
 
 fs::path Checkpointer::write(std::int64_t steps, const State& state) {
+  const SteadyClock::time_point begin = SteadyClock::now();
   if (before_writing_) before_writing_();
   fs::path file = folder_.write(steps, state);
   steps_ = 0;
   epochs_ = 0;
   since_ = SteadyClock::now();
+  if (on_written_) on_written_(begin);
   return file;
 }
 

@@ -1,3 +1,4 @@
+#include <chrono>
 #include <span>
 #include <utility>
 
@@ -15,8 +16,10 @@
 #include "loop/data/files/mapped_file.hpp"
 #include "runs/config/allowed/allowed.hpp"
 #include "runs/config/parts/chosen_parts.hpp"
+#include "runs/config/values/timeline_steps.hpp"
 #include "runs/config/values/trace_source.hpp"
 #include "runs/report/export/open_metrics.hpp"
+#include "runs/report/timeline/timeline.hpp"
 #include "runs/run/resume/recorded_data.hpp"
 #include "runs/run/resume/resumption.hpp"
 #include "runs/run/resume/run_record.hpp"
@@ -42,10 +45,25 @@ std::string name_of_run(const RunFolder& folder) {
   return (whole.has_filename() ? whole : whole.parent_path()).filename().string();
 }
 
-TrainOptions options_on(std::shared_ptr<Hosts> hosts, const RunConfiguration& configuration) {
+TrainOptions options_on(std::shared_ptr<Hosts> hosts, const RunConfiguration& configuration,
+                        const std::shared_ptr<Timeline>& timeline) {
   TrainOptions options = train_options(configuration);
   options.hosts = std::move(hosts);
+  if (timeline) {
+    options.on_span = [timeline](const Span& span) { timeline->take(span); };
+    options.on_meeting = [timeline](StepIndex step, const Meeting& meeting) {
+      timeline->take(step, meeting);
+    };
+  }
   return options;
+}
+
+// Null where none is asked for, or kept.
+std::shared_ptr<Timeline> timeline_of(const RunConfiguration& configuration,
+                                      const RunLocation& location) {
+  if (configuration.timeline.empty() || location.path().empty()) return nullptr;
+  return std::make_shared<Timeline>(location.path(), configuration.timeline->first,
+                                    configuration.timeline->last);
 }
 
 }  // namespace
@@ -57,9 +75,10 @@ Run::Run(RunConfiguration configuration, std::shared_ptr<const Workload> workloa
       location_(std::move(location)),
       checkpoints_(location_.checkpoints(), configuration_.keep),
       steps_(own ? run_steps_of(configuration_, *std::move(own)) : load_run_steps(configuration_)),
+      timeline_(timeline_of(configuration_, location_)),
       trainer_(make_trainer(*workload_, configuration_,
                             make_step_source(configuration_, steps_, workload_->gradient_bytes()),
-                            options_on(std::move(hosts), configuration_))) {
+                            options_on(std::move(hosts), configuration_, timeline_))) {
   require_steps(configuration_,
                 {.steps = steps_, .samples = workload_->samples(), .source = [this] {
                    return make_step_source(configuration_, steps_, workload_->gradient_bytes());
@@ -75,7 +94,10 @@ Run::Run(RunConfiguration configuration, std::shared_ptr<const Workload> workloa
   if (location_.folder_) {
     const std::optional<CheckpointInterval>& interval = *configuration_.checkpoint_every;
     checkpointer_ = std::make_shared<Checkpointer>(
-        checkpoints_, interval.value_or(CheckpointInterval()), [this] { sync_records(); });
+        checkpoints_, interval.value_or(CheckpointInterval()), [this] { sync_records(); },
+        [this](auto begin) {
+          if (timeline_) timeline_->note("checkpoint", begin, std::chrono::steady_clock::now());
+        });
     if (interval) trainer_.add_observer(checkpointer_);
   }
   // They have been read for their hashes and copies.
@@ -121,6 +143,7 @@ void Run::add_keepers() {
                              .hyperparameters = hyperparameters_of(configuration_)},
           resumed);
     }
+    if (timeline_) trainer_.add_observer(timeline_);
     if (!configuration_.openmetrics.empty()) {
       trainer_.add_observer<OpenMetrics>(configuration_.openmetrics, name_of_run(folder()));
     }
@@ -148,6 +171,26 @@ void Run::go_on() {
 }
 
 RunOutcome Run::execute() {
+  try {
+    RunOutcome outcome = train();
+    if (timeline_) timeline_->write();
+    return outcome;
+  } catch (...) {
+    write_timeline_of_failure();
+    throw;
+  }
+}
+
+// What has ended training is what is to be said.
+void Run::write_timeline_of_failure() noexcept {
+  try {
+    if (timeline_) timeline_->write();
+  } catch (...) {
+    return;
+  }
+}
+
+RunOutcome Run::train() {
   RunOutcome outcome;
   try {
     const TrainResult result = trainer_.fit();

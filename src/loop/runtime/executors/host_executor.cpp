@@ -2,12 +2,14 @@
 
 #include <utility>
 
+#include "base/core/system/stopwatch.hpp"
+
 namespace rubato {
 
 template <class T>
 HostExecutor<T>::HostExecutor(FaultyExecutor<T>& executor, Hosts* hosts, const ReducerSize& size,
-                              HostTally tally)
-    : executor_(executor), hosts_(hosts) {
+                              HostTally tally, OnExchange on_exchange)
+    : executor_(executor), hosts_(hosts), on_exchange_(std::move(on_exchange)) {
   if (!are_several(hosts)) return;
   host_sum_.emplace(*hosts, size.values, size.norms, std::move(tally));
 }
@@ -37,7 +39,10 @@ StepSum<T> HostExecutor<T>::run(StepPlan& step, Assignment assignment, const Sub
     seconds.reduce += sum.seconds().reduce;
     host_sum_->put(place++, sum);
   }
-  return host_sum_->finish_step(seconds);
+  const Stopwatch exchange;
+  StepSum<T> sum = host_sum_->finish_step(seconds);
+  if (on_exchange_) on_exchange_(exchange.begun());
+  return sum;
 }
 
 template class HostExecutor<float>;

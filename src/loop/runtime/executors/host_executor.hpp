@@ -1,5 +1,7 @@
 #pragma once
 
+#include <chrono>
+#include <functional>
 #include <memory>
 #include <optional>
 
@@ -23,11 +25,13 @@ class HostExecutor {
  public:
   using Substep = typename FaultyExecutor<T>::Substep;
   using OnFault = typename FaultyExecutor<T>::OnFault;
+  /// Hears of an exchange with the other hosts when it has ended.
+  using OnExchange = std::function<void(std::chrono::steady_clock::time_point begin)>;
 
   /// `executor` outlives it, and so does `hosts`, which may be null: this process alone. The size
   /// is that of the executor's reducer. Throws what HostSum's constructor does.
   HostExecutor(FaultyExecutor<T>& executor, Hosts* hosts, const ReducerSize& size,
-               HostTally tally = {});
+               HostTally tally = {}, OnExchange on_exchange = {});
 
   /// FaultyExecutor::run() of all hosts together. With several, cores must not die.
   [[nodiscard]] StepSum<T> run(StepPlan& step, Assignment assignment, const Substep& substep,
@@ -39,6 +43,7 @@ class HostExecutor {
 
   FaultyExecutor<T>& executor_;
   Hosts* hosts_;
+  OnExchange on_exchange_;
   // Where there are several hosts.
   std::optional<HostSum<T>> host_sum_;
 };

@@ -1,5 +1,11 @@
 #pragma once
 
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <utility>
+#include <vector>
+
 #include <rubato/loop/reducer.hpp>
 
 #include "numbers/collective/combining_tree.hpp"
@@ -19,11 +25,17 @@ class TreeReducer final : public Reducer<T> {
     root_ = nullptr;
   }
 
-  void reduce_core(std::int64_t, const LeafShare& share,
+  void reduce_core(std::int64_t core, const LeafShare& share,
                    const typename Reducer<T>::NextLeaf& next) override {
     BufferPool<T>& buffers = this->buffers();
     const auto merge = [&](SumId left, SumId right) {
       return buffers.id_of(this->merge(buffers[left], buffers[right]));
+    };
+    const auto meet = [&](SumId left, SumId right) {
+      tell_meeting(CoreRank{core}, left, right);
+      const SumId sum = merge(left, right);
+      note(sum, CoreRank{core});
+      return sum;
     };
     // The leaves of a strided share are no neighbours: each is a run of its own.
     const std::int64_t run_length = share.stride == 1 ? share.count : 1;
@@ -33,7 +45,8 @@ class TreeReducer final : public Reducer<T> {
       for (std::int64_t leaf = begin; leaf < begin + run_length; ++leaf) {
         const auto complete = run.offer(buffers.id_of(next(leaf)), merge);
         if (!complete) continue;
-        const auto root = climb(shape_, tree_, *complete, merge);
+        note(complete->sum, CoreRank{core});
+        const auto root = climb(shape_, tree_, *complete, meet);
         // By the one core that completes the sum; seen by finish_step(), which comes after all.
         if (root) root_ = buffers[*root];
       }
@@ -46,10 +59,41 @@ class TreeReducer final : public Reducer<T> {
     return root_;
   }
 
+  void hear_meetings(typename Reducer<T>::OnMeeting on_meeting) override {
+    on_meeting_ = std::move(on_meeting);
+    notes_.resize(on_meeting_ ? this->pool().max_buffers() : 0);
+  }
+
  private:
+  // Who has last added to a sum, and when: part of the sum, which one thread has at a time.
+  struct Note {
+    CoreRank core{};
+    Meeting::Moment at{};
+  };
+
+  void note(SumId sum, CoreRank core) {
+    if (!on_meeting_) return;
+    notes_[static_cast<std::size_t>(sum)] = {.core = core, .at = std::chrono::steady_clock::now()};
+  }
+  // One of the two sums is the core's own; so may both be, of a share that is no run.
+  void tell_meeting(CoreRank core, SumId left, SumId right) {
+    if (!on_meeting_) return;
+    const Note& of_left = notes_[static_cast<std::size_t>(left)];
+    const Note& of_right = notes_[static_cast<std::size_t>(right)];
+    const Note& first = of_left.core == core ? of_right : of_left;
+    if (first.core == core) return;
+    on_meeting_({.first = first.core,
+                 .left = first.at,
+                 .second = core,
+                 .taken = std::chrono::steady_clock::now()});
+  }
+
   CombiningTree<> tree_;
   SummationTree shape_{1};
   PartialSum<T>* root_ = nullptr;
+  typename Reducer<T>::OnMeeting on_meeting_{};
+  // By buffer; empty where nobody listens.
+  std::vector<Note> notes_{};
 };
 
 }  // namespace rubato

@@ -134,14 +134,14 @@ class TypedStepEngine final : public StepEngine {
         sum_size_({.values = parameters_ + objective.averaged(),
                    .max_leaves = max_minibatches,
                    .norms = meter_.blocks_of_sum()}),
-        executor_(workers_, reducer_of<T>(options, sum_size_, workers_), on_merge()),
+        executor_(workers_, listened_reducer(), on_merge()),
         faulty_executor_(executor_, options.faults, options.stragglers),
         host_executor_(
             faulty_executor_, options.hosts.get(), sum_size_,
             {.bytes = objective.tally_bytes(),
              .put = [&objective](std::span<std::byte> tally) { objective.put_tally(tally); },
-             .add =
-                 [&objective](std::span<const std::byte> tally) { objective.add_tally(tally); }}),
+             .add = [&objective](std::span<const std::byte> tally) { objective.add_tally(tally); }},
+            [this](Span::Moment begin) { tell_whole(Activity::exchange, begin); }),
         substeps_(objective, options, workers_) {
     if (const auto scale = objective.loss_scale()) loss_scaler_.emplace(*scale);
     if (rule_.reduction() == GradientReduction::sum && !optimizer_->follows_sums()) {
@@ -231,7 +231,7 @@ class TypedStepEngine final : public StepEngine {
       update_by_rule(sum.values(), step, settings, outcome);
     }
     outcome.seconds = timing(sum, update, wall);
-    tell_update(update);
+    tell_whole(Activity::update, update.begun());
     return outcome;
   }
 
@@ -273,11 +273,20 @@ class TypedStepEngine final : public StepEngine {
       options_.on_span(span);
     };
   }
-  void tell_update(const Stopwatch& update) const {
+  [[nodiscard]] std::unique_ptr<Reducer<T>> listened_reducer() {
+    std::unique_ptr<Reducer<T>> reducer = reducer_of<T>(options_, sum_size_, workers_);
+    if (options_.on_meeting) {
+      reducer->hear_meetings(
+          [this](const Meeting& meeting) { options_.on_meeting(place_.step, meeting); });
+    }
+    return reducer;
+  }
+  // Of work on the whole step, which ends now.
+  void tell_whole(Activity activity, Span::Moment begin) const {
     if (!options_.on_span) return;
     Span span = place_;
-    span.activity = Activity::update;
-    span.begin = update.begun();
+    span.activity = activity;
+    span.begin = begin;
     span.end = std::chrono::steady_clock::now();
     options_.on_span(span);
   }

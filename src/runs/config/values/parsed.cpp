@@ -11,6 +11,7 @@
 #include <rubato/steps/cluster_model.hpp>
 
 #include "fault_options.hpp"
+#include "timeline_steps.hpp"
 
 namespace rubato {
 
@@ -31,6 +32,7 @@ RUBATO_PARSE(parse_checkpoint_interval(text), std::optional<CheckpointInterval>)
 RUBATO_PARSE(parse_augmentations(text), std::vector<AugmentationOptions>)
 RUBATO_PARSE(parse_faults(text), std::vector<Fault>)
 RUBATO_PARSE(parse_stragglers(text), std::vector<Straggler>)
+RUBATO_PARSE(parse_timeline(text), TimelineSteps)
 
 #undef RUBATO_PARSE
 

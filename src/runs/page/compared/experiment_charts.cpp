@@ -6,9 +6,9 @@
 #include <vector>
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include "experiment_page.hpp"
+#include "performance_profile.hpp"
 #include "runs/experiment/answer/answer_columns.hpp"
 #include "runs/page/thinned/buckets_json.hpp"
 
@@ -30,15 +30,6 @@ double factor_of(const Answer& answer) {
 
 std::string unit_of(const Answer& answer) {
   return answer.is_accuracy ? "%" : "";
-}
-
-// The labels that tell the cells of a condition apart.
-std::string label_of(const Answer& answer, const Cell& cell) {
-  std::vector<std::string> labels;
-  for (std::size_t i = 0; i < cell.labels.size(); ++i) {
-    if (!is_condition(answer.columns[i])) labels.push_back(cell.labels[i]);
-  }
-  return fmt::to_string(fmt::join(labels, " "));
 }
 
 Json run_json(const Answer& answer, const Answer::Run& run) {
@@ -147,6 +138,30 @@ Json intervals_section(const Answer& answer) {
   return section;
 }
 
+// Empty of a comparison under one condition.
+Json profile_section(const Answer& answer) {
+  const PerformanceProfiles all = performance_profiles(answer);
+  Json section{{"title", "Over all traces"}, {"figures", Json::array()}};
+  if (all.profiles.empty()) return section;
+  Json rows = Json::array();
+  for (const Profile& profile : all.profiles) {
+    Json behind = Json::array();
+    for (const double difference : profile.behind) behind.push_back(chart_number(difference));
+    rows.push_back({{"label", profile.label}, {"behind", std::move(behind)}});
+  }
+  section["figures"].push_back(
+      {{"type", "profile"},
+       {"title", "How often a choice comes close to the best"},
+       {"unit", "% of conditions and seeds"},
+       {"help", fmt::format("performance profiles: on how many of the {} pairs of condition and "
+                            "seed a choice ends at most so far behind the best of that pair",
+                            all.problems)},
+       {"across", answer.is_accuracy ? "points behind the best" : "test loss above the best"},
+       {"problems", all.problems},
+       {"rows", std::move(rows)}});
+  return section;
+}
+
 bool has_curve(const Answer& answer, const Cell& cell) {
   return std::ranges::any_of(
       cell.members, [&](std::size_t member) { return !answer.runs[member].result.curve.empty(); });
@@ -187,7 +202,8 @@ Json curves_section(const Answer& answer) {
 Json charts_of(const Answer& answer) {
   Json json{{"axes", axis_rows_json()}, {"runs", Json::array()}, {"sections", Json::array()}};
   for (const Answer::Run& run : answer.runs) json["runs"].push_back(run_json(answer, run));
-  for (Json section : {intervals_section(answer), curves_section(answer)}) {
+  for (Json section :
+       {intervals_section(answer), profile_section(answer), curves_section(answer)}) {
     if (!section["figures"].empty()) json["sections"].push_back(std::move(section));
   }
   return json;

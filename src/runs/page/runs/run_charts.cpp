@@ -77,6 +77,15 @@ Json map_json(const ThinnedRun& run, bool named) {
           {"rows", std::move(rows)}};
 }
 
+void add_steps(std::span<const ThinnedRun> runs, Json& figures) {
+  for (const ThinnedRun& run : runs) {
+    for (Json figure : run.step_figures) {
+      if (runs.size() > 1) figure["title"] = fmt::format("{}: {}", figure["title"].get<std::string>(), run.name);
+      figures.push_back(std::move(figure));
+    }
+  }
+}
+
 Json section_json(const FigureSection& section) {
   Json json{{"title", section.title}, {"figures", Json::array()}};
   for (const LineFigure& figure : section.figures) json["figures"].push_back(figure_json(figure));
@@ -108,6 +117,7 @@ Json charts_of(std::span<const ThinnedRun> runs) {
     }
     if (section.title == "Where the time went") {
       for (Json& figure : time_figures(runs)) shown["figures"].push_back(std::move(figure));
+      if (runs.size() <= kMostMaps) add_steps(runs, shown["figures"]);
     }
     if (!shown["figures"].empty()) json["sections"].push_back(std::move(shown));
   }

@@ -12,6 +12,8 @@
 #include "base/core/system/file.hpp"
 #include "runs/config/file/configuration_entry.hpp"
 #include "runs/config/file/toml.hpp"
+#include "runs/report/timeline/timeline_json.hpp"
+#include "step_timeline.hpp"
 
 namespace rubato::page {
 
@@ -85,6 +87,7 @@ ThinnedRun read_run(const std::string& given, std::size_t columns) {
   read_options(folder / "config.toml", run);
   read_summary(folder / "summary.json", run);
   read_hosts(folder / "hosts.log", run);
+  run.step_figures = step_figures(folder / kTimelineFile);
   read_metrics(folder / "metrics.jsonl", checkpoints_of(folder), run);
   if (is_there(folder / "moved.txt")) {
     run.warnings.push_back(

@@ -13,6 +13,7 @@
 #include <nlohmann/json.hpp>
 
 #include "runs/page/thinned/buckets.hpp"
+#include "runs/page/thinned/buckets_json.hpp"
 #include "runs/page/thinned/substep_map.hpp"
 
 namespace rubato::page {
@@ -91,6 +92,8 @@ struct ThinnedRun {
   bool has_clock = false;
   RunTimes times{};
   ModelledTimes clock{};
+  /// Of a step of its timeline, where it has one.
+  std::vector<Json> step_figures{};
   /// Lines of hosts.log.
   std::vector<std::string> hosts{};
   /// What could not be read, and what else a reader has to know, in sentences.

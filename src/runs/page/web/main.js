@@ -5,6 +5,8 @@ const kinds = {
   bars: { draw: drawBars, table: tableOfBars },
   heat: { draw: drawHeat, table: tableOfHeat },
   intervals: { draw: drawIntervals, table: tableOfIntervals },
+  profile: { draw: drawProfile, table: tableOfProfile },
+  spans: { draw: drawSpans, table: tableOfSpans },
 };
 
 const figures = [];

@@ -1,0 +1,53 @@
+// Performance profiles: how often each choice comes how close to the best.
+
+// The share, in percent, of a row's problems that end at most so far behind.
+function shareWithin(spec, row, difference) {
+  return 100 * d3.bisectRight(row.behind, difference) / spec.problems;
+}
+
+function profileWords(spec, row) {
+  return row.label + " best on " + numberText(shareWithin(spec, row, 0)) + " %";
+}
+
+function profileClass(number) {
+  return "curve s" + number % colors + " d" + Math.floor(number / colors) % dashes;
+}
+
+function drawProfile(figure) {
+  const spec = figure.spec;
+  const svg = drawing(figure, 260, titleOf(spec) + ": " +
+      spec.rows.map(row => profileWords(spec, row)).join("; ") + ". The table below has all.");
+  const { width, height } = svg.datum();
+  const bottom = height - 34;
+  // Beyond that all that will ever come close has.
+  const most = d3.max(spec.rows, row => d3.quantile(row.behind, 0.9)) || 1;
+  const x = d3.scale.linear().domain([0, most]).range([44, width - 14]).nice();
+  const y = d3.scale.linear().domain([0, 100]).range([bottom, 10]);
+  svg.append("g").attr({ class: "axis", transform: "translate(0," + bottom + ")" })
+      .call(d3.svg.axis().scale(x).orient("bottom").ticks(Math.floor(width / 90)).tickSize(4)
+          .tickFormat(tickText));
+  svg.append("g").attr({ class: "axis", transform: "translate(44,0)" })
+      .call(d3.svg.axis().scale(y).orient("left").ticks(5).tickSize(-(width - 58)));
+  svg.append("text").attr({ x: width - 14, y: height - 3, "text-anchor": "end" }).text(spec.across);
+  const end = x.domain()[1];
+  spec.rows.forEach((row, number) => {
+    const steps = [0].concat(row.behind.filter(value => value > 0 && value < end), [end]);
+    svg.append("path").attr({
+      class: profileClass(number),
+      d: d3.svg.line().interpolate("step-after").x(value => x(value))
+          .y(value => y(shareWithin(spec, row, value)))(steps),
+    }).append("title").text(profileWords(spec, row));
+  });
+  drawKeys(figure, spec.rows.map((row, number) => ({
+    line: profileClass(number), text: profileWords(spec, row),
+  })));
+}
+
+function tableOfProfile(figure) {
+  const spec = figure.spec;
+  const at = [0, 0.1, 0.5, 1, 2, 5];
+  return tableOf(titleOf(spec) + ", in % of " + spec.problems,
+      ["choice", "best"].concat(at.slice(1).map(value => "within " + value)),
+      spec.rows.map(row =>
+          [row.label].concat(at.map(value => numberText(shareWithin(spec, row, value))))));
+}

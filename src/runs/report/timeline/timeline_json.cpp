@@ -1,0 +1,207 @@
+#include "timeline_json.hpp"
+
+#include <algorithm>
+#include <chrono>
+#include <cstdint>
+#include <iterator>
+#include <map>
+#include <set>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include <rubato/base/parse.hpp>
+
+namespace rubato {
+
+namespace {
+
+using Moment = Span::Moment;
+
+// What a viewer calls a process, and the lanes in it, which count from 1: a process or a lane 0 has
+// a meaning of its own there.
+constexpr int kTraining = 1;
+constexpr int kThreads = 2;
+constexpr int kCores = 3;
+constexpr std::int64_t kStepLane = 1;
+constexpr std::int64_t kOtherLane = 2;
+constexpr std::string_view kWait = "wait";
+// Shorter gaps are the listener's own.
+constexpr std::chrono::microseconds kShortestWait{2};
+
+// From the first activity of the step to the last.
+struct StepExtent {
+  EpochIndex epoch{};
+  Moment begin = Moment::max();
+  Moment end = Moment::min();
+  // When the cores' tasks were done.
+  Moment cores_end = Moment::min();
+};
+
+using StepExtents = std::map<StepIndex, StepExtent>;
+
+StepExtents extents_of(const RecordedTimeline& timeline) {
+  StepExtents steps;
+  for (const std::vector<Span>& of_thread : timeline.spans) {
+    for (const Span& span : of_thread) {
+      if (span.activity == Activity::test) continue;
+      StepExtent& step = steps[span.step];
+      step.epoch = span.epoch;
+      step.begin = std::min(step.begin, span.begin);
+      step.end = std::max(step.end, span.end);
+      if (span.core) step.cores_end = std::max(step.cores_end, span.end);
+    }
+  }
+  return steps;
+}
+
+// The text of all events.
+class TraceEvents {
+ public:
+  explicit TraceEvents(Moment zero) : zero_(zero) {}
+
+  // `args` are the members of an object.
+  void lane(int process, std::int64_t lane, std::string_view name) {
+    add(R"({{"ph":"M","pid":{},"tid":{},"name":"thread_name","args":{{"name":"{}"}}}})", process,
+        lane, name);
+    add(R"({{"ph":"M","pid":{},"tid":{},"name":"thread_sort_index","args":{{"sort_index":{}}}}})",
+        process, lane, lane);
+  }
+  void process(int process, std::string_view name) {
+    add(R"({{"ph":"M","pid":{},"name":"process_name","args":{{"name":"{}"}}}})", process, name);
+    add(R"({{"ph":"M","pid":{},"name":"process_sort_index","args":{{"sort_index":{}}}}})", process,
+        process);
+  }
+  void stretch(int process, std::int64_t lane, std::string_view name, Moment begin, Moment end,
+               std::string_view args) {
+    add(R"({{"ph":"X","pid":{},"tid":{},"ts":{:.3f},"dur":{:.3f},"name":"{}","args":{{{}}}}})",
+        process, lane, microseconds(begin - zero_), microseconds(end - begin), name, args);
+  }
+  void instant(std::string_view name, Moment at) {
+    add(R"({{"ph":"i","s":"g","pid":{},"tid":{},"ts":{:.3f},"name":"{}"}})", kTraining, kOtherLane,
+        microseconds(at - zero_), name);
+  }
+  // Between cores.
+  void flow(std::size_t id, const Meeting& meeting) {
+    add(R"({{"ph":"s","id":{},"cat":"tree","pid":{},"tid":{},"ts":{:.3f},"name":"sum"}})", id,
+        kCores, meeting.first.value() + 1, microseconds(meeting.left - zero_));
+    add(R"({{"ph":"f","bp":"e","id":{},"cat":"tree","pid":{},"tid":{},"ts":{:.3f},"name":"sum"}})",
+        id, kCores, meeting.second.value() + 1, microseconds(meeting.taken - zero_));
+  }
+  [[nodiscard]] std::string_view text() const { return text_; }
+
+ private:
+  static double microseconds(Moment::duration duration) {
+    return std::chrono::duration<double, std::micro>(duration).count();
+  }
+  template <class... Arguments>
+  void add(fmt::format_string<Arguments...> format, Arguments&&... arguments) {
+    if (!text_.empty()) text_ += ",\n";
+    fmt::format_to(std::back_inserter(text_), format, std::forward<Arguments>(arguments)...);
+  }
+
+  Moment zero_;
+  std::string text_;
+};
+
+// Indices as in metrics.jsonl.
+std::string args_of(const Span& span) {
+  std::string args = fmt::format(R"("step":{})", span.step.value());
+  if (span.minibatch) args += fmt::format(R"(,"minibatch":{})", span.minibatch->value());
+  if (span.core) args += fmt::format(R"(,"core":{})", span.core->value());
+  return args;
+}
+
+void add_thread(TraceEvents& events, std::int64_t thread, std::vector<Span> spans,
+                const StepExtents& steps) {
+  const std::int64_t lane = thread + 1;
+  events.lane(kThreads, lane, fmt::format("thread {}", thread));
+  std::ranges::sort(spans, {}, &Span::begin);
+  auto next = spans.begin();
+  const auto wait = [&](StepIndex step, Moment begin, Moment end) {
+    if (end - begin < kShortestWait) return;
+    events.stretch(kThreads, lane, kWait, begin, end, fmt::format(R"("step":{})", step.value()));
+  };
+  for (const auto& [index, step] : steps) {
+    Moment done = step.begin;
+    for (; next != spans.end() && next->step <= index; ++next) {
+      const Span& span = *next;
+      if (span.activity != Activity::test) wait(index, done, span.begin);
+      events.stretch(kThreads, lane, choice_name(kActivities, span.activity), span.begin, span.end,
+                     args_of(span));
+      done = span.end;
+    }
+    // What follows when the cores are done is the calling thread's.
+    wait(index, done, step.cores_end);
+  }
+}
+
+void add_cores(TraceEvents& events, const RecordedTimeline& timeline) {
+  std::set<CoreRank> cores;
+  for (const std::vector<Span>& of_thread : timeline.spans) {
+    for (const Span& span : of_thread) {
+      if (span.core) cores.insert(*span.core);
+    }
+  }
+  for (const CoreRank core : cores) {
+    events.lane(kCores, core.value() + 1, fmt::format("core {}", core.value()));
+  }
+  for (std::size_t thread = 0; thread < timeline.spans.size(); ++thread) {
+    for (const Span& span : timeline.spans[thread]) {
+      if (!span.core) continue;
+      events.stretch(kCores, span.core->value() + 1, choice_name(kActivities, span.activity),
+                     span.begin, span.end,
+                     fmt::format(R"("step":{},"minibatch":{},"thread":{})", span.step.value(),
+                                 span.minibatch->value(), thread));
+    }
+  }
+  for (std::size_t i = 0; i < timeline.meetings.size(); ++i) {
+    events.flow(i + 1, timeline.meetings[i].meeting);
+  }
+}
+
+void add_training(TraceEvents& events, const RecordedTimeline& timeline, const StepExtents& steps) {
+  events.lane(kTraining, kStepLane, "steps");
+  events.lane(kTraining, kOtherLane, "tests, checkpoints, faults");
+  for (const auto& [index, step] : steps) {
+    events.stretch(kTraining, kStepLane, fmt::format("step {}", index.value()), step.begin,
+                   step.end, fmt::format(R"("epoch":{})", step.epoch.value()));
+  }
+  for (const std::vector<Span>& of_thread : timeline.spans) {
+    for (const Span& span : of_thread) {
+      if (span.activity != Activity::test) continue;
+      events.stretch(kTraining, kOtherLane, choice_name(kActivities, span.activity), span.begin,
+                     span.end, fmt::format(R"("epoch":{})", span.epoch.value()));
+    }
+  }
+  for (const TimelineNote& note : timeline.notes) {
+    if (note.begin == note.end) {
+      events.instant(note.text, note.begin);
+    } else {
+      events.stretch(kTraining, kOtherLane, note.text, note.begin, note.end, {});
+    }
+  }
+}
+
+}  // namespace
+
+std::string timeline_json(const RecordedTimeline& timeline) {
+  const StepExtents steps = extents_of(timeline);
+  Moment zero = Moment::max();
+  for (const auto& [index, step] : steps) zero = std::min(zero, step.begin);
+  TraceEvents events(zero);
+  events.process(kTraining, "training");
+  events.process(kThreads, "threads");
+  events.process(kCores, "cores");
+  add_training(events, timeline, steps);
+  for (std::size_t thread = 0; thread < timeline.spans.size(); ++thread) {
+    add_thread(events, static_cast<std::int64_t>(thread), timeline.spans[thread], steps);
+  }
+  add_cores(events, timeline);
+  return fmt::format(
+      R"({{"displayTimeUnit":"ms","otherData":{{"program":"rubato","first_step":{},"last_step":{},"whole":{}}},"traceEvents":[{}{}{}]}}{})",
+      steps.begin()->first.value(), steps.rbegin()->first.value(), timeline.whole, '\n',
+      events.text(), '\n', '\n');
+}
+
+}  // namespace rubato

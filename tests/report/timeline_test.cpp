@@ -1,0 +1,257 @@
+#include "runs/report/timeline/timeline.hpp"
+
+#include <algorithm>
+#include <cstdint>
+#include <filesystem>
+#include <map>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <gmock/gmock.h>
+#include <nlohmann/json.hpp>
+
+#include <rubato/testing.hpp>
+
+#include "runs/report/timeline/timeline_json.hpp"
+#include "support/temp_folder.hpp"
+
+namespace rubato {
+namespace {
+
+using nlohmann::json;
+using testing::ElementsAre;
+
+constexpr std::int64_t kTraining = 1;
+constexpr std::int64_t kThreads = 2;
+constexpr std::int64_t kCores = 3;
+
+// Two epochs of 6 steps with 8 minibatches on 5 cores and 3 threads.
+struct TimedTraining {
+  TimedTraining(const std::filesystem::path& folder, std::int64_t first, std::int64_t last,
+                std::size_t most_spans = Timeline::kMostSpans)
+      : timeline(std::make_shared<Timeline>(folder, StepIndex{first}, StepIndex{last}, most_spans)),
+        trainer(test::tiny_objective(), test::trace_of({8}), options()) {
+    trainer.add_observer(timeline);
+  }
+  [[nodiscard]] TrainOptions options() const {
+    TrainOptions options{
+        .epochs = 2,
+        .minibatch_size = 1,
+        .on_span = [of = timeline](const Span& span) { of->take(span); },
+        .on_meeting = [of = timeline](StepIndex step, const Meeting& met) { of->take(step, met); },
+        .cores = 5,
+        .reduce = "tree",
+        .threads = 3};
+    options.faults.planned = {{.core = CoreRank{1}, .step = StepIndex{3}}};
+    return options;
+  }
+
+  std::shared_ptr<Timeline> timeline;
+  Trainer trainer;
+};
+
+json events_of(const std::filesystem::path& file) {
+  return json::parse(test::read_file(file)).at("traceEvents");
+}
+
+// The complete events of a process, by lane, as they began.
+std::map<std::int64_t, std::vector<json>> lanes_of(const json& events, std::int64_t process) {
+  std::map<std::int64_t, std::vector<json>> lanes;
+  for (const json& event : events) {
+    if (event.at("ph") == "X" && event.at("pid") == process)
+      lanes[event.at("tid")].push_back(event);
+  }
+  for (auto& [id, lane] : lanes) {
+    std::ranges::stable_sort(lane, {},
+                             [](const json& event) { return event.at("ts").get<double>(); });
+  }
+  return lanes;
+}
+
+double end_of(const json& event) {
+  return event.at("ts").get<double>() + event.at("dur").get<double>();
+}
+
+std::vector<std::string> steps_of(const json& events) {
+  std::vector<std::string> steps;
+  const auto lanes = lanes_of(events, kTraining);
+  for (const json& event : lanes.at(1)) steps.push_back(event.at("name"));
+  return steps;
+}
+
+class TimelineFile : public testing::Test {
+ protected:
+  [[nodiscard]] std::filesystem::path file() const { return folder_.path() / kTimelineFile; }
+  [[nodiscard]] json timed(std::int64_t first, std::int64_t last) const {
+    TimedTraining training(folder_.path(), first, last);
+    training.trainer.fit();
+    training.timeline->write();
+    return events_of(file());
+  }
+
+  test::TempFolder folder_;
+};
+
+TEST_F(TimelineFile, HasTheStepsThatAreWanted) {
+  EXPECT_THAT(steps_of(timed(2, 4)), ElementsAre("step 2", "step 3", "step 4"));
+}
+
+TEST_F(TimelineFile, TellsOfEachMinibatchOnItsThreadAndItsCore) {
+  const json events = timed(0, 1'000);
+  EXPECT_EQ(steps_of(events).size(), 12U);
+  const auto threads = lanes_of(events, kThreads);
+  const auto cores = lanes_of(events, kCores);
+  EXPECT_EQ(threads.size(), 3U);
+  EXPECT_EQ(cores.size(), 5U);
+  std::map<std::pair<std::int64_t, std::int64_t>, int> forwards;
+  for (const auto& [core, lane] : cores) {
+    for (const json& event : lane) {
+      if (event.at("name") != "forward") continue;
+      const json& args = event.at("args");
+      ++forwards[{args.at("step"), args.at("minibatch")}];
+      // The same on the lane of its thread.
+      const auto& of_thread = threads.at(args.at("thread").get<std::int64_t>() + 1);
+      EXPECT_EQ(std::ranges::count_if(of_thread,
+                                      [&](const json& other) {
+                                        return other.at("ts") == event.at("ts") &&
+                                               other.at("name") == "forward" &&
+                                               other.at("args").at("core") == core - 1;
+                                      }),
+                1);
+    }
+  }
+  for (std::int64_t step = 0; step < 12; ++step) {
+    for (std::int64_t minibatch = 8 * (step % 6); minibatch < 8 * (step % 6 + 1); ++minibatch) {
+      // Those of step 3 may have been computed before core 1 died, too.
+      EXPECT_GE((forwards[{step, minibatch}]), 1) << step << ": " << minibatch;
+      if (step != 3) {
+        EXPECT_EQ((forwards[{step, minibatch}]), 1) << step << ": " << minibatch;
+      }
+    }
+  }
+}
+
+// Each thread does one thing at a time, and waits between them.
+TEST_F(TimelineFile, SaysWhenAThreadWaits) {
+  const json events = timed(0, 5);
+  const auto steps = lanes_of(events, kTraining).at(1);
+  for (const auto& [thread, lane] : lanes_of(events, kThreads)) {
+    for (std::size_t i = 1; i < lane.size(); ++i) {
+      const double gap = lane[i].at("ts").get<double>() - end_of(lane[i - 1]);
+      EXPECT_GE(gap, -0.002) << lane[i];
+      const bool same = lane[i].at("args").at("step") == lane[i - 1].at("args").at("step");
+      const bool waits = lane[i].at("name") == "wait" || lane[i - 1].at("name") == "wait";
+      if (same && waits) {
+        EXPECT_LE(gap, 0.002) << lane[i];
+      }
+      EXPECT_FALSE(lane[i].at("name") == "wait" && lane[i - 1].at("name") == "wait" && same);
+    }
+  }
+}
+
+// From within what a core did last to within what another one adds.
+TEST_F(TimelineFile, LeadsFromCoreToCoreWhereSumsMeet) {
+  const json events = timed(0, 2);
+  const auto cores = lanes_of(events, kCores);
+  const auto within_a_merge = [&](const json& end) {
+    const double at = end.at("ts");
+    return std::ranges::any_of(cores.at(end.at("tid")), [&](const json& event) {
+      return event.at("name") == "merge" && event.at("ts").get<double>() <= at + 0.002 &&
+             at <= end_of(event) + 0.002;
+    });
+  };
+  std::map<std::int64_t, json> starts;
+  int ends = 0;
+  for (const json& event : events) {
+    if (event.at("ph") == "s") starts[event.at("id")] = event;
+  }
+  for (const json& event : events) {
+    if (event.at("ph") != "f") continue;
+    ++ends;
+    const json& start = starts.at(event.at("id"));
+    EXPECT_NE(start.at("tid"), event.at("tid"));
+    EXPECT_LE(start.at("ts"), event.at("ts"));
+    EXPECT_TRUE(within_a_merge(start)) << start;
+    EXPECT_TRUE(within_a_merge(event)) << event;
+  }
+  // Of 5 cores in each of 3 steps.
+  EXPECT_EQ(ends, 3 * 4);
+  EXPECT_EQ(starts.size(), 12U);
+}
+
+TEST_F(TimelineFile, HasTestsFaultsAndWhatTheRunNotes) {
+  TimedTraining training(folder_.path(), 0, 1'000);
+  training.timeline->note("too early", {}, {});
+  training.trainer.fit();
+  const auto now = std::chrono::steady_clock::now();
+  training.timeline->note("checkpoint", now, now + std::chrono::milliseconds(3));
+  training.timeline->write();
+  const json events = events_of(file());
+  std::vector<std::string> others;
+  const auto lanes = lanes_of(events, kTraining);
+  for (const json& event : lanes.at(2)) others.push_back(event.at("name"));
+  EXPECT_THAT(others, ElementsAre("test", "test", "checkpoint"));
+  std::vector<std::string> instants;
+  for (const json& event : events) {
+    if (event.at("ph") == "i") instants.push_back(event.at("name"));
+  }
+  EXPECT_THAT(instants, ElementsAre("core 1 died"));
+}
+
+TEST_F(TimelineFile, LeavesOutWholeStepsWhereThereIsNoRoom) {
+  TimedTraining training(folder_.path(), 0, 1'000, 3 * 100);
+  training.trainer.fit();
+  training.timeline->write();
+  const json timeline = json::parse(test::read_file(file()));
+  EXPECT_EQ(timeline.at("otherData").at("whole"), false);
+  const std::vector<std::string> steps = steps_of(timeline.at("traceEvents"));
+  ASSERT_FALSE(steps.empty());
+  EXPECT_LT(steps.size(), 12U);
+  std::map<std::int64_t, int> forwards;
+  for (const auto& [core, lane] : lanes_of(timeline.at("traceEvents"), kCores)) {
+    for (const json& event : lane) {
+      if (event.at("name") == "forward") ++forwards[event.at("args").at("step")];
+    }
+  }
+  EXPECT_EQ(forwards.size(), steps.size());
+  for (const auto& [step, count] : forwards) EXPECT_GE(count, 8) << step;
+}
+
+// As soon as the steps are over, and one file for each process.
+TEST_F(TimelineFile, IsWrittenOnceAndBesideAnEarlierOne) {
+  folder_.write(kTimelineFile, "{}");
+  TimedTraining training(folder_.path(), 1, 2);
+  const auto second = folder_.path() / "timeline-2.json";
+  std::int64_t there_after = 0;
+  training.trainer.add_observer<test::Recorder>([&](Training&, const StepRecord& step) {
+    if (there_after == 0 && std::filesystem::exists(second)) there_after = step.plan.index.value();
+  });
+  training.trainer.fit();
+  EXPECT_EQ(there_after, 3);
+  training.timeline->write();
+  EXPECT_EQ(test::read_file(file()), "{}");
+  EXPECT_FALSE(std::filesystem::exists(folder_.path() / "timeline-3.json"));
+}
+
+TEST_F(TimelineFile, IsNotWrittenOfNothing) {
+  TimedTraining training(folder_.path(), 500, 600);
+  training.trainer.fit();
+  training.timeline->write();
+  EXPECT_FALSE(std::filesystem::exists(file()));
+}
+
+TEST_F(TimelineFile, ChangesNoBit) {
+  TimedTraining timed(folder_.path(), 0, 1'000);
+  TrainOptions options = timed.options();
+  options.on_span = {};
+  options.on_meeting = {};
+  Trainer plain(test::tiny_objective(), test::trace_of({8}), options);
+  timed.trainer.fit();
+  plain.fit();
+  EXPECT_EQ(test::difference_of(timed.trainer, plain), std::nullopt);
+}
+
+}  // namespace
+}  // namespace rubato
