@@ -72,7 +72,7 @@ endif()
 
 install(FILES README.md CHANGELOG.md DESTINATION "${CMAKE_INSTALL_DOCDIR}" COMPONENT documentation)
 install(DIRECTORY docs DESTINATION "${CMAKE_INSTALL_DOCDIR}" COMPONENT documentation FILES_MATCHING
-  PATTERN "*.md" PATTERN "*.png" PATTERN site EXCLUDE)
+  PATTERN "*.md" PATTERN "*.json" PATTERN "*.png" PATTERN "*.svg" PATTERN site EXCLUDE)
 
 if(RUBATO_TESTS)
   add_subdirectory(tests/package)

@@ -2,11 +2,13 @@
 
 #include "clients/app/hosts/hosts_table.hpp"
 
+#include <set>
 #include <string>
 
 #include <gmock/gmock.h>
 #include <nlohmann/json.hpp>
 
+#include "support/json_schema.hpp"
 #include "support/temp_folder.hpp"
 
 namespace rubato::app {
@@ -89,6 +91,24 @@ TEST(HostsTable, IsTheSameAsJson) {
   EXPECT_EQ(json["hosts"][3]["rank"], nullptr);
   EXPECT_EQ(json["hosts"][3]["steps"], nullptr);
   EXPECT_EQ(json["hosts"][3]["address"], "eth0");
+}
+
+TEST(HostsTable, IsAsItsSchemaSays) {
+  const test::JsonSchema schema(
+      nlohmann::json::parse(test::read_file(std::string(RUBATO_SCHEMAS) + "/hosts.json")));
+  RunStatus status = example();
+  EXPECT_EQ(schema.violation(nlohmann::json::parse(hosts_json(status))), "");
+  EXPECT_EQ(schema.unseen(), std::set<std::string>());
+  for (const RunState state : {RunState::waits, RunState::trains, RunState::deserted,
+                               RunState::stopped, RunState::complete}) {
+    status.state = state;
+    status.writer.reset();
+    EXPECT_EQ(schema.violation(nlohmann::json::parse(hosts_json(status))), "");
+  }
+  for (const HostState state : {HostState::left, HostState::ended, HostState::refused}) {
+    status.hosts.front().state = state;
+    EXPECT_EQ(schema.violation(nlohmann::json::parse(hosts_json(status))), "");
+  }
 }
 
 }  // namespace

@@ -21,6 +21,13 @@ class JsonSchema {
   [[nodiscard]] std::string violation(const nlohmann::json& value) const {
     return violation(root_, value, "");
   }
+  /// The properties that no value so far had, "/cells[]/rank".
+  [[nodiscard]] std::set<std::string> unseen() const {
+    std::set<std::string> all;
+    collect(root_, "", all);
+    for (const std::string& seen : seen_) all.erase(seen);
+    return all;
+  }
 
  private:
   using Json = nlohmann::json;
@@ -29,6 +36,19 @@ class JsonSchema {
     if (type == "integer") return value.is_number_integer();
     if (type == "number") return value.is_number();
     return type == value.type_name();
+  }
+
+  static void collect(const Json& schema, const std::string& path, std::set<std::string>& all) {
+    if (!schema.is_object()) return;
+    if (schema.contains("oneOf")) {
+      for (const Json& one : schema["oneOf"]) collect(one, path, all);
+    }
+    if (schema.contains("items")) collect(schema["items"], path + "[]", all);
+    if (!schema.contains("properties")) return;
+    for (const auto& [key, of] : schema["properties"].items()) {
+      all.insert(path + "/" + key);
+      collect(of, path + "/" + key, all);
+    }
   }
 
   [[nodiscard]] std::string violation(const Json& schema, const Json& value,
@@ -57,6 +77,9 @@ class JsonSchema {
       return fmt::format("{} is valid for {} of them: {}", path, std::ranges::count(why, ""),
                          fmt::join(why, "; "));
     }
+    if (keyword == "enum") {
+      return std::ranges::find(rule, value) != rule.end() ? "" : path + " is not in " + rule.dump();
+    }
     if (keyword == "const") return value == rule ? "" : path + " is not " + rule.dump();
     if (keyword == "type") {
       const Json types = rule.is_array() ? rule : Json::array({rule});
@@ -84,6 +107,7 @@ class JsonSchema {
       for (const auto& [key, member] : value.items()) {
         if (known.contains(key) != (keyword == "properties")) continue;
         const Json& of = known.contains(key) ? known[key] : rule;
+        if (known.contains(key)) seen_.insert(path + "/" + key);
         if (std::string found = violation(of, member, path + "/" + key); !found.empty()) {
           return found;
         }
@@ -94,6 +118,7 @@ class JsonSchema {
   }
 
   Json root_;
+  mutable std::set<std::string> seen_{};
 };
 
 }  // namespace rubato::test
