@@ -12,6 +12,9 @@
 // step_cost: the time for summing gradients, checking the sum and updating in a step of a model as
 // large as ResNet-50.
 //
+// dense_step: the perceptron of wide-mlp by rubato's own engine, as `rubato train --model
+// mlp:hidden=1024/1024` has it: steps of 8 cores with so many minibatches each.
+//
 // forward_backward: the bound of each network: forward and backward alone, on one thread, and on
 // two that share nothing.
 //
@@ -19,7 +22,10 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <random>
 #include <string_view>
+#include <utility>
+#include <vector>
 
 #include <ATen/Functions.h>
 #include <benchmark/benchmark.h>
@@ -29,6 +35,7 @@
 #include <rubato/base/machine.hpp>
 #include <rubato/libtorch/module.hpp>
 #include <rubato/libtorch/trainer.hpp>
+#include <rubato/loop/eigen.hpp>
 #include <rubato/runs/records.hpp>
 
 #include "libtorch/operators/operators.hpp"
@@ -100,6 +107,39 @@ void whole_step(benchmark::State& state, std::string_view model) {
   options.threads = static_cast<int>(state.range(1));
   train(state, options, model);
 }
+
+void dense_step(benchmark::State& state) {
+  constexpr std::int64_t kCores = 8;
+  constexpr std::int64_t kSamples = 16384;
+  constexpr std::int64_t kInputs = 784;
+  rubato::TrainOptions options{.epochs = 1, .minibatch_size = kMinibatch, .cores = kCores};
+  options.threads = static_cast<int>(state.range(1));
+  std::mt19937 generator(1);
+  std::normal_distribution<float> normal;
+  std::vector<float> inputs(static_cast<std::size_t>(kSamples * kInputs));
+  std::ranges::generate(inputs, [&] { return normal(generator); });
+  std::vector<std::int64_t> classes(static_cast<std::size_t>(kSamples));
+  std::ranges::generate(classes, [&] { return static_cast<std::int64_t>(generator() % 10); });
+  const auto dataset =
+      rubato::DenseDataset<float>::classified(std::move(inputs), std::move(classes), 10);
+  double seconds = 0;
+  for ([[maybe_unused]] auto _ : state) {
+    rubato::Trainer trainer(
+        rubato::multi_layer_perceptron(dataset,
+                                       rubato::DenseNetworkOptions<float>{.hidden = {1024, 1024}}),
+        Trace::constant(kMinibatch * kCores * state.range(0)), options);
+    const double train_seconds = trainer.fit().train_seconds;
+    state.SetIterationTime(train_seconds);
+    seconds += train_seconds;
+  }
+  state.counters["samples_per_second"] =
+      static_cast<double>(kSamples * static_cast<std::int64_t>(state.iterations())) / seconds;
+}
+BENCHMARK(dense_step)
+    ->ArgNames({"minibatches", "threads"})
+    ->ArgsProduct({{1, 4, 32}, {1, 2}})
+    ->UseManualTime()
+    ->Unit(benchmark::kMillisecond);
 
 void technique(benchmark::State& state, void (*use)(rubato::TrainOptions&)) {
   rubato::TrainOptions options;

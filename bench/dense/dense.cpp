@@ -4,7 +4,11 @@
 //
 //   bench_dense --benchmark_repetitions=9 --benchmark_enable_random_interleaving
 //   --benchmark_report_aggregates_only
+//
+// Names with "4x32" are of four minibatches of 32 samples: in one pass, or one after the other with
+// the sum of their gradients (docs/adr/0065).
 
+#include <algorithm>
 #include <cstddef>
 #include <functional>
 #include <random>
@@ -30,6 +34,12 @@ struct Sizes {
   std::ptrdiff_t inputs;
   std::ptrdiff_t hidden;
   std::ptrdiff_t outputs;
+  std::ptrdiff_t minibatches = 1;
+
+  // Multiplications and additions, forward and backward.
+  [[nodiscard]] double operations() const {
+    return 2.0 * static_cast<double>(samples * (2 * inputs * hidden + 3 * hidden * outputs));
+  }
 };
 
 std::ptrdiff_t padded(std::ptrdiff_t columns) {
@@ -49,9 +59,16 @@ AlignedValues<float> zeros(std::ptrdiff_t size) {
   return AlignedValues<float>(static_cast<std::size_t>(size));
 }
 
+void count_operations(benchmark::State& state, const Sizes& sizes) {
+  state.counters["FLOP"] =
+      benchmark::Counter(sizes.operations(), benchmark::Counter::kIsIterationInvariantRate);
+}
+
+// All minibatches in one pass, or in passes of one, whose gradients are added.
 void by_rubato(benchmark::State& state, const Sizes& sizes,
-               const rubato::dense::Kernels<float>& kernels) {
-  const auto [samples, inputs, hidden, outputs] = sizes;
+               const rubato::dense::Kernels<float>& kernels, std::ptrdiff_t passes = 1) {
+  const auto [all_samples, inputs, hidden, outputs, minibatches] = sizes;
+  const std::ptrdiff_t samples = all_samples / passes;
   const std::ptrdiff_t first = padded(hidden * inputs);
   const std::ptrdiff_t second = first + padded(outputs * hidden);
   const std::vector<rubato::dense::Layer> layers{
@@ -66,6 +83,7 @@ void by_rubato(benchmark::State& state, const Sizes& sizes,
   const std::ptrdiff_t all = second + padded(hidden) + padded(outputs);
   const AlignedValues<float> parameters = drawn(all);
   const AlignedValues<float> gradient = zeros(all);
+  const AlignedValues<float> sum = zeros(all);
   const AlignedValues<float> x = drawn(samples * inputs);
   const AlignedValues<float> h = zeros(samples * padded(hidden));
   const AlignedValues<float> z = zeros(samples * padded(outputs));
@@ -76,19 +94,26 @@ void by_rubato(benchmark::State& state, const Sizes& sizes,
                                           .layer_count = 2,
                                           .parameters = parameters.data(),
                                           .samples = samples,
+                                          .minibatches = minibatches / passes,
                                           .inputs = x.data(),
                                           .outputs = pointers.data(),
                                           .scratch = scratch.data(),
                                           .packed = packed.data()};
   for ([[maybe_unused]] auto _ : state) {
-    kernels.forward(batch);
-    kernels.backward(batch, gradient.data());
+    for (std::ptrdiff_t pass = 0; pass < passes; ++pass) {
+      if (passes > 1) std::ranges::fill(gradient.values(), 0.0F);
+      kernels.forward(batch);
+      kernels.backward(batch, gradient.data());
+      if (pass == 0) continue;
+      for (std::size_t i = 0; i < sum.size(); ++i) sum.data()[i] += gradient.data()[i];
+    }
     benchmark::ClobberMemory();
   }
+  count_operations(state, sizes);
 }
 
 void by_eigen(benchmark::State& state, const Sizes& sizes, void (*step)(const Step&)) {
-  const auto [samples, inputs, hidden, outputs] = sizes;
+  const auto [samples, inputs, hidden, outputs, minibatches] = sizes;
   const AlignedValues<float> x = drawn(samples * inputs);
   const AlignedValues<float> v = drawn(hidden * inputs);
   const AlignedValues<float> w = drawn(outputs * hidden);
@@ -113,6 +138,7 @@ void by_eigen(benchmark::State& state, const Sizes& sizes, void (*step)(const St
     step(all);
     benchmark::ClobberMemory();
   }
+  count_operations(state, sizes);
 }
 
 void add(const std::string& set, const rubato::dense::Kernels<float>& kernels,
@@ -129,12 +155,33 @@ void add(const std::string& set, const rubato::dense::Kernels<float>& kernels,
   }
 }
 
+// Several minibatches of 32.
+void add_several(const std::string& set, const rubato::dense::Kernels<float>& kernels) {
+  for (const std::ptrdiff_t minibatches : {4, 32}) {
+    for (const auto& [hidden, outputs] : {std::pair(128, 10), std::pair(1024, 1024)}) {
+      const Sizes sizes{32 * minibatches, 784, hidden, outputs, minibatches};
+      const std::string name = fmt::format("{}x32x784-{}-{}/{}", minibatches, hidden, outputs, set);
+      benchmark::RegisterBenchmark((name + "/one-pass").c_str(), [=](benchmark::State& state) {
+        by_rubato(state, sizes, kernels);
+      });
+      benchmark::RegisterBenchmark((name + "/one-by-one").c_str(), [=](benchmark::State& state) {
+        by_rubato(state, sizes, kernels, minibatches);
+      });
+    }
+  }
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
   add("base", rubato::dense::base_kernels<float>(), rubato_bench::eigen_step_base);
+  add_several("base", rubato::dense::base_kernels<float>());
   if (rubato::cpu_instruction_set() >= rubato::InstructionSet::avx2) {
     add("AVX2", rubato::dense::avx2_kernels<float>(), rubato_bench::eigen_step_avx2);
+    add_several("AVX2", rubato::dense::avx2_kernels<float>());
+  }
+  if (rubato::cpu_instruction_set() >= rubato::InstructionSet::avx512) {
+    add_several("AVX-512", rubato::dense::avx512_kernels<float>());
   }
   benchmark::Initialize(&argc, argv);
   benchmark::RunSpecifiedBenchmarks();

@@ -92,6 +92,8 @@ TEST_F(JsonOutputs, OfATimeline) {
       "train --model softmax --epochs 1 --fault core=1,step=3 --reduce tree --timeline all "
       "--quiet --out run");
   expect_valid(timeline, file("run/timeline.json"));
+  printed("train --model softmax --epochs 1 --timeline all --quiet --out second");
+  expect_valid(timeline, file("second/timeline.json"));
   EXPECT_THAT(timeline.unseen(), IsEmpty());
 }
 

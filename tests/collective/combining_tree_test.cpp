@@ -5,6 +5,7 @@
 #include <latch>
 #include <string>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include <gtest/gtest.h>
@@ -12,10 +13,11 @@
 namespace rubato {
 namespace {
 
-// The order of the sum by the definition: pairs of neighbours, level by level.
-std::string expected_text(std::int64_t leaves) {
+// The order of the sum of so many leaves, from `first` on, by the definition: pairs of neighbours,
+// level by level.
+std::string expected_text(std::int64_t leaves, std::int64_t first = 0) {
   std::vector<std::string> row;
-  for (std::int64_t i = 0; i < leaves; ++i) row.push_back(std::to_string(i));
+  for (std::int64_t i = 0; i < leaves; ++i) row.push_back(std::to_string(first + i));
   while (row.size() > 1) {
     std::vector<std::string> above;
     for (std::size_t i = 0; i + 1 < row.size(); i += 2) {
@@ -102,6 +104,46 @@ TEST(LocalRun, HoldsAtMostItsLogarithmOfSums) {
   }
   EXPECT_EQ(alive, 1);
   EXPECT_LE(most, shape.height() + 1);
+}
+
+// Whatever is offered at once, the sum has the order of its tree.
+TEST(LocalRun, TakesNodesOfAnySizeInTheSameOrder) {
+  for (std::int64_t count = 1; count <= 40; ++count) {
+    const SummationTree shape(count);
+    for (const std::int64_t most : {1, 2, 3, 7, 8, 64}) {
+      for (std::int64_t cut = 0; cut < count; ++cut) {
+        CombiningTree<> tree(40);
+        tree.begin_step();
+        Leaves leaves(count);
+        std::string root;
+        for (const auto& [begin, end] : {std::pair(cut, count), std::pair(std::int64_t{0}, cut)}) {
+          if (begin == end) continue;
+          const auto merge = [&](SumId left, SumId right) { return leaves.merge(left, right); };
+          LocalRun run(shape, begin, end);
+          std::int64_t covered = begin;
+          while (const auto node = run.next(most)) {
+            const auto [first, last] = shape.leaves_below(*node);
+            ASSERT_EQ(first, covered);
+            ASSERT_LE(last, end);
+            ASSERT_LE(last - first, most);
+            // Of what could come together nothing is left apart.
+            const auto [above, behind] = shape.leaves_below(node->parent());
+            ASSERT_TRUE(shape.is_root(*node) || above < first || behind > end ||
+                        behind - above > most);
+            covered = last;
+            const SumId sum{static_cast<std::uint32_t>(first)};
+            // As a tree of its own has it.
+            leaves[sum] = expected_text(last - first, first);
+            const auto complete = run.offer(*node, sum, merge);
+            if (!complete) continue;
+            if (const auto all = climb(shape, tree, *complete, merge)) root = leaves[*all];
+          }
+          EXPECT_EQ(covered, end);
+        }
+        EXPECT_EQ(root, expected_text(count)) << count << " leaves cut at " << cut;
+      }
+    }
+  }
 }
 
 // The nodes that a run completes are the largest that lie within it: together they are the run.

@@ -34,10 +34,12 @@ class Spans {
   std::vector<Span> all_;
 };
 
-Trainer spanned_trainer(OnSpan on_span, const std::string& reduce = "tree") {
+Trainer spanned_trainer(OnSpan on_span, const std::string& reduce = "tree",
+                        bool log_minibatches = false) {
   TrainOptions options{.epochs = 2,
                        .minibatch_size = 4,
                        .learning_rate = 0.05,
+                       .log_minibatches = log_minibatches,
                        .on_span = std::move(on_span),
                        .cores = 5,
                        .reduce = reduce,
@@ -45,10 +47,11 @@ Trainer spanned_trainer(OnSpan on_span, const std::string& reduce = "tree") {
   return {softmax_regression(test::digits(80), {}), test::trace_of({24, 40, 4}), options};
 }
 
+// Which are computed one after the other where each is logged.
 TEST(Spans, TellWhatBecameOfEveryMinibatch) {
   using enum Activity;
   Spans spans;
-  Trainer trainer = spanned_trainer(spans.listener());
+  Trainer trainer = spanned_trainer(spans.listener(), "tree", /*log_minibatches=*/true);
   const auto recorder = trainer.add_observer<test::Recorder>();
   trainer.fit();
   for (const StepRecord& step : recorder->steps) {
@@ -105,6 +108,19 @@ TEST(Spans, OfAThreadDoNotOverlap) {
       }
     }
   }
+}
+
+TEST(Spans, TellHowManyMinibatchesWereComputedInOnePass) {
+  Spans spans;
+  TrainOptions options{.epochs = 1, .minibatch_size = 4, .on_span = spans.listener(), .cores = 2};
+  Trainer trainer(softmax_regression(test::digits(28), {}), test::trace_of({28}), options);
+  trainer.fit();
+  std::map<std::int64_t, std::int64_t> passes;
+  for (const Span& span : spans.all()) {
+    if (span.activity == Activity::backward) passes[span.minibatch->value()] = span.minibatches;
+  }
+  // Of seven minibatches core 0 has four and core 1 three: a subtree each.
+  EXPECT_EQ(passes, (std::map<std::int64_t, std::int64_t>{{0, 4}, {4, 3}}));
 }
 
 TEST(Spans, OfTests) {

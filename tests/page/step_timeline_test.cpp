@@ -70,9 +70,9 @@ TEST_F(StepFigures, AreOfTheStepThatTookTheMedianTime) {
   EXPECT_EQ(figures[0]["help"], "step 9, which took the median time of those in the timeline");
   EXPECT_EQ(figures[0]["duration"], 14);
   EXPECT_EQ(figures[0]["lanes"][0].dump(),
-            R"({"name":"thread 0","spans":[[1,0,10,16],[4,10,11,16],[6,12,14,null]]})");
+            R"({"name":"thread 0","spans":[[1,0,10,16,16],[4,10,11,16,16],[6,12,14]]})");
   EXPECT_EQ(figures[1]["lanes"][1].dump(),
-            R"({"name":"core 1","spans":[[1,0,10,17],[4,10,12,17]]})");
+            R"({"name":"core 1","spans":[[1,0,10,17,17],[4,10,12,17,17]]})");
   EXPECT_EQ(figures[1]["meetings"].dump(), "[[1,10,0,11]]");
   EXPECT_EQ(figures[0]["left_out"], false);
 }

@@ -113,6 +113,17 @@ Leaf<T> result_of(const StepSum<T>& sum) {
   return {{sum.values().begin(), sum.values().end()}, sum.scalars().loss};
 }
 
+// As who computes several leaves in one pass: their sum in the order of a tree of their own.
+template <class T>
+typename StepExecutor<T>::Substep adding_several(const std::vector<Leaf<T>>& leaves) {
+  return [&leaves](const SubstepTask& task, PartialSum<T>& out) {
+    const auto first = leaves.begin() + leaf_of(task.minibatch);
+    const Leaf<T> sum = reference_sum(task.count, std::vector<Leaf<T>>(first, first + task.count));
+    std::copy(sum.values.begin(), sum.values.end(), out.values.begin());
+    out.scalars.loss = sum.loss;
+  };
+}
+
 // Adds the leaf to what the executor gives, as backward does.
 template <class T>
 typename StepExecutor<T>::Substep adding(const std::vector<Leaf<T>>& leaves) {
@@ -161,6 +172,43 @@ TYPED_TEST(StepExecutorOf, SumsInOneOrder) {
     EXPECT_EQ(result_of(sum), expected[step.minibatches]);
     EXPECT_EQ(sum.scalars().minibatches, step.minibatches);
   });
+}
+
+TYPED_TEST(StepExecutorOf, SumsInTheSameOrderWhatComesSeveralAtOnce) {
+  using T = TypeParam;
+  const auto leaves = random_leaves<T>();
+  std::map<std::int64_t, Leaf<T>> expected;
+  for (const std::int64_t minibatches : kMinibatchCounts) {
+    expected[minibatches] = reference_sum(minibatches, leaves);
+  }
+  for (const std::int64_t at_once : {2, 3, 8, 1024}) {
+    std::atomic<std::int64_t> most = 0;
+    for_each_setting<T>(
+        [&](StepExecutor<T>& executor, const StepPlan& step, Assignment assignment) {
+          const auto sum = executor.run(
+              step, assignment,
+              [&, add = adding_several(leaves)](const SubstepTask& task, PartialSum<T>& out) {
+                std::int64_t before = most;
+                while (before < task.count && !most.compare_exchange_weak(before, task.count)) {
+                }
+                add(task, out);
+              },
+              at_once);
+          EXPECT_EQ(result_of(sum), expected[step.minibatches]);
+          EXPECT_EQ(sum.scalars().minibatches, step.minibatches);
+        });
+    EXPECT_LE(most, at_once);
+    EXPECT_GE(2 * most, std::min(at_once, kMostMinibatches)) << "hardly any came together";
+  }
+}
+
+// Others have each leaf alone.
+TEST(StepExecutor, TakesNoSumsOfSeveralForReducersThatAreNoTree) {
+  Workers workers(2);
+  StepExecutor<float> executor(workers, {.values = kValues, .max_leaves = 16}, "sharded");
+  static_cast<void>(executor.run(
+      step_of(16, 2), Assignment::contiguous,
+      [](const SubstepTask& task, PartialSum<float>&) { EXPECT_EQ(task.count, 1); }, 8));
 }
 
 TYPED_TEST(StepExecutorOf, SumsEveryMinibatchOnce) {

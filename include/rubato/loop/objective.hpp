@@ -158,6 +158,13 @@ class Evaluator {
   /// (EvaluatorProgress::enter()). An exception ends training, with its place.
   virtual double evaluate(const Minibatch& minibatch, const Leaf<T>& leaf,
                           EvaluatorProgress& progress) = 0;
+
+  /// evaluate() of several minibatches that follow each other in a step, in one pass: their losses,
+  /// and in `leaf` the sum of their gradients, in the order of all reproducible reducers
+  /// (OwnReducer::reproducible). The same bits as evaluate() of one after the other, and sums of
+  /// those. Called with at most as many as Objective::minibatches_at_once() says.
+  virtual void evaluate_several(std::span<const Minibatch> minibatches, const Leaf<T>& leaf,
+                                std::span<double> losses, EvaluatorProgress& progress);
 };
 
 struct EvaluationOptions {
@@ -217,6 +224,15 @@ class Objective {
   /// minibatch, which may have fewer samples (Remainder::carry). Throws Error.
   virtual void try_out(std::int64_t minibatch_size) { static_cast<void>(minibatch_size); }
 
+  /// How many minibatches of so many samples an evaluator computes in one pass at most
+  /// (Evaluator::evaluate_several()); 1 is one after the other. They are never more than
+  /// kMostAtOnce, and one where each has to be seen by itself (norms of minibatches, faults).
+  [[nodiscard]] virtual std::int64_t minibatches_at_once(std::int64_t minibatch_size) const {
+    static_cast<void>(minibatch_size);
+    return 1;
+  }
+  static constexpr std::int64_t kMostAtOnce = 1024;
+
   /// Asks for dynamic loss scaling, which half precision needs: steps whose gradient overflows are
   /// skipped.
   [[nodiscard]] virtual std::optional<LossScaleOptions> loss_scale() const { return std::nullopt; }
@@ -264,6 +280,8 @@ class ObjectiveOf : public Objective {
   }
 };
 
+extern template class Evaluator<float>;
+extern template class Evaluator<double>;
 extern template class ObjectiveOf<float>;
 extern template class ObjectiveOf<double>;
 

@@ -79,6 +79,8 @@ struct Span {
   /// and for a test.
   std::optional<MinibatchIndex> minibatch{};
   std::optional<CoreRank> core{};
+  /// How many minibatches, from that one on, which an evaluator computed in one pass.
+  std::int64_t minibatches = 1;
   /// From 0 to Workers::threads() - 1; 0, the calling thread, for work on the whole step.
   int thread = 0;
   Moment begin{};

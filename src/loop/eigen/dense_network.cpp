@@ -49,9 +49,27 @@ class DenseEvaluator final : public Evaluator<T> {
     return loss;
   }
 
+  void evaluate_several(std::span<const Minibatch> minibatches, const Leaf<T>& leaf,
+                        std::span<double> losses, EvaluatorProgress& progress) override {
+    progress.enter(Phase::data);
+    samples_.clear();
+    for (const Minibatch& minibatch : minibatches) {
+      samples_.insert(samples_.end(), minibatch.samples.begin(), minibatch.samples.end());
+    }
+    pass_.gather(train_, samples_, minibatches.size());
+    progress.enter(Phase::forward);
+    pass_.forward();
+    progress.enter(Phase::loss);
+    pass_.losses(losses);
+    progress.enter(Phase::backward);
+    pass_.backward(leaf.gradient.data());
+  }
+
  private:
   DensePass<T> pass_;
   const DenseDataset<T>& train_;
+  // Of several minibatches.
+  std::vector<std::int64_t> samples_;
 };
 
 // The widths from the inputs to the outputs.
@@ -122,6 +140,10 @@ class DenseNetwork final : public ObjectiveOf<T> {
 
   std::unique_ptr<Evaluator<T>> make_evaluator() override {
     return std::make_unique<DenseEvaluator<T>>(model_, train_);
+  }
+
+  std::int64_t minibatches_at_once(std::int64_t minibatch_size) const override {
+    return DensePass<T>::minibatches_at_once(minibatch_size);
   }
 
   // With the outputs of all layers.

@@ -34,8 +34,10 @@ std::span<const T> rows_of(std::span<const T> all, std::int64_t columns, std::in
 }  // namespace
 
 template <class T>
-void DensePass<T>::gather(const DenseDataset<T>& dataset, std::span<const std::int64_t> samples) {
+void DensePass<T>::gather(const DenseDataset<T>& dataset, std::span<const std::int64_t> samples,
+                          std::size_t minibatches) {
   begin(static_cast<std::int64_t>(samples.size()));
+  minibatches_ = static_cast<std::ptrdiff_t>(minibatches);
   gather_rows(dataset.inputs(), dataset.features(), samples, gathered_inputs_);
   inputs_ = gathered_inputs_.data();
   if (dataset.is_classified()) {
@@ -58,6 +60,7 @@ void DensePass<T>::take(const DenseDataset<T>& dataset, std::int64_t first, std:
 template <class T>
 void DensePass<T>::begin(std::int64_t samples) {
   samples_ = samples;
+  minibatches_ = 1;
   if (samples <= room_) return;
   room_ = samples;
   if (packed_.size() == 0) packed_ = AlignedValues<T>(dense::kPackedValues);
@@ -70,6 +73,7 @@ void DensePass<T>::begin(std::int64_t samples) {
     outputs_.push_back(memory_.back().data());
     widest = std::max(widest, values);
   }
+  outputs_of_minibatch_ = outputs_;
   scratch_ = AlignedValues<T>(widest);
 }
 
@@ -80,6 +84,7 @@ dense::Batch<T> DensePass<T>::batch() const {
           .tanh = model_.activation == Activation::tanh,
           .parameters = model_.parameters,
           .samples = samples_,
+          .minibatches = minibatches_,
           .inputs = inputs_,
           .outputs = outputs_.data(),
           .scratch = scratch_.data(),
@@ -99,9 +104,20 @@ std::span<const T> DensePass<T>::outputs(std::int64_t sample) const {
 }
 
 template <class T>
-double DensePass<T>::loss() {
-  return classes_.empty() ? model_.kernels.squared_error(batch(), targets_.data())
-                          : model_.kernels.cross_entropy(batch(), classes_.data());
+void DensePass<T>::losses(std::span<double> losses) {
+  dense::Batch<T> one = batch();
+  one.samples /= minibatches_;
+  one.minibatches = 1;
+  one.outputs = outputs_of_minibatch_.data();
+  const auto samples = static_cast<std::size_t>(one.samples);
+  const std::ptrdiff_t columns = model_.layers.back().outputs;
+  for (std::size_t m = 0; m < losses.size(); ++m) {
+    outputs_of_minibatch_.back() = outputs_.back() + m * samples * padded_row(columns);
+    losses[m] = classes_.empty()
+                    ? model_.kernels.squared_error(
+                          one, targets_.data() + m * samples * static_cast<std::size_t>(columns))
+                    : model_.kernels.cross_entropy(one, classes_.data() + m * samples);
+  }
 }
 
 template <class T>

@@ -31,9 +31,11 @@ class DensePass {
  public:
   explicit DensePass(const DenseModel<T>& model) : model_(model) {}
 
-  /// Takes samples of a data set: copies of rows wherever they are, or rows that follow each other,
-  /// which must outlive the pass.
-  void gather(const DenseDataset<T>& dataset, std::span<const std::int64_t> samples);
+  /// Takes samples of a data set: copies of rows wherever they are, of one or several minibatches
+  /// of one size, or rows that follow each other, which must outlive the pass. Of several
+  /// minibatches no more than minibatches_at_once() says.
+  void gather(const DenseDataset<T>& dataset, std::span<const std::int64_t> samples,
+              std::size_t minibatches = 1);
   void take(const DenseDataset<T>& dataset, std::int64_t first, std::int64_t count);
 
   // With the samples taken, in this order.
@@ -42,10 +44,22 @@ class DensePass {
   /// Of the sample with that place among those taken.
   [[nodiscard]] std::span<const T> outputs(std::int64_t sample) const;
   [[nodiscard]] std::span<const std::int64_t> classes() const { return classes_; }
-  /// The mean over the samples. Uses up the outputs.
-  double loss();
-  /// Adds the gradient of the loss.
+  /// The mean over the samples of each minibatch, as many as there are minibatches. Uses up the
+  /// outputs.
+  void losses(std::span<double> losses);
+  /// The same of one minibatch.
+  double loss() {
+    double loss = 0;
+    losses({&loss, 1});
+    return loss;
+  }
+  /// Adds the gradients of the losses, in the order of a SummationTree, to a gradient of 0.
   void backward(T* gradient);
+
+  /// How many minibatches of a size it can take at once.
+  [[nodiscard]] static std::int64_t minibatches_at_once(std::int64_t size) {
+    return size > dense::kMinibatchAtOnce ? 1 : dense::kSamplesAtOnce / size;
+  }
 
  private:
   // Makes room.
@@ -55,6 +69,7 @@ class DensePass {
   const DenseModel<T>& model_;
   // What the samples are in the data set, or in what was gathered of it.
   std::ptrdiff_t samples_ = 0;
+  std::ptrdiff_t minibatches_ = 1;
   const T* inputs_ = nullptr;
   std::span<const std::int64_t> classes_;
   std::span<const T> targets_;
@@ -66,6 +81,8 @@ class DensePass {
   std::vector<AlignedValues<T>> memory_;
   // Of each layer, in memory_.
   std::vector<T*> outputs_;
+  // The same, of one minibatch for its loss.
+  std::vector<T*> outputs_of_minibatch_;
   AlignedValues<T> scratch_;
   AlignedValues<T> packed_;
 };

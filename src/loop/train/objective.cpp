@@ -15,6 +15,18 @@ Evaluation Objective::test(Workers& workers, const EvaluationOptions& options,
       "an objective says that it has a test, and has none; accepted: test() with has_test()");
 }
 
+template <class T>
+void Evaluator<T>::evaluate_several(std::span<const Minibatch> minibatches, const Leaf<T>& leaf,
+                                    std::span<double> losses, EvaluatorProgress& progress) {
+  static_cast<void>(minibatches), static_cast<void>(leaf);
+  static_cast<void>(losses), static_cast<void>(progress);
+  throw Error(
+      "an objective says that it computes several minibatches at once, and its evaluator does not; "
+      "accepted: evaluate_several() with minibatches_at_once()");
+}
+
+template class Evaluator<float>;
+template class Evaluator<double>;
 template class ObjectiveOf<float>;
 template class ObjectiveOf<double>;
 

@@ -116,14 +116,29 @@ class LocalRun {
   LocalRun(const SummationTree& shape, std::int64_t begin, std::int64_t end)
       : shape_(shape), begin_(begin), end_(end), next_(begin) {}
 
-  /// Brings in the sum that is the next leaf of the run and climbs as far as that completes nodes.
-  /// `merge(SumId left, SumId right)` adds the sums of two children, gives one of them back and
-  /// disposes of the other. Returns a node that is complete and whose parent is not within the run,
-  /// or the root.
+  /// The largest node that begins with the next leaf, lies within the run and has at most `most`
+  /// leaves, at least 1. Empty where the run is over.
+  [[nodiscard]] std::optional<TreeNode> next(std::int64_t most = 1) const {
+    if (next_ == end_) return std::nullopt;
+    TreeNode node{0, next_};
+    while (node.index % 2 == 0 && !shape_.is_root(node) &&
+           shape_.within(node.parent(), begin_, end_)) {
+      const auto [first, last] = shape_.leaves_below(node.parent());
+      if (last - first > most) break;
+      node = node.parent();
+    }
+    return node;
+  }
+
+  /// Brings in the sum of the next node, any that next() gives, and climbs as far as that completes
+  /// nodes. `merge(SumId left, SumId right)` adds the sums of two children, gives one of them back
+  /// and disposes of the other. Returns a node that is complete and whose parent is not within the
+  /// run, or the root.
   template <class Merge>
-  [[nodiscard]] std::optional<Complete> offer(SumId sum, Merge&& merge) {
-    RUBATO_CHECK(next_ < end_, "a run is offered no more leaves than it has");
-    TreeNode node{0, next_++};
+  [[nodiscard]] std::optional<Complete> offer(TreeNode node, SumId sum, Merge&& merge) {
+    const auto [first, last] = shape_.leaves_below(node);
+    RUBATO_CHECK(first == next_ && last <= end_, "a run is offered its leaves in their order");
+    next_ = last;
     for (; !shape_.is_root(node); node = node.parent()) {
       if (!shape_.within(node.parent(), begin_, end_)) break;
       if (!shape_.contains(node.sibling())) continue;
@@ -135,6 +150,13 @@ class LocalRun {
       sum = merge(pending, sum);
     }
     return Complete{node, sum};
+  }
+
+  /// The same of the next leaf.
+  template <class Merge>
+  [[nodiscard]] std::optional<Complete> offer(SumId sum, Merge&& merge) {
+    RUBATO_CHECK(next_ < end_, "a run is offered no more leaves than it has");
+    return offer(TreeNode{0, next_}, sum, merge);
   }
 
  private:

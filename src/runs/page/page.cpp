@@ -44,6 +44,7 @@ Document document_of_folders(const std::vector<std::string>& folders) {
                             found.size(), kMostRuns));
   }
   std::vector<ThinnedRun> runs;
+  runs.reserve(found.size());
   for (const FoundRun& run : found) {
     runs.push_back(read_run(run.folder.string(), columns_of(found.size())));
   }

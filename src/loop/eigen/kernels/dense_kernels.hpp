@@ -30,19 +30,26 @@ inline constexpr std::ptrdiff_t kRowStep = 16;
 
 // How products are cut: into parts that stay in the caches of the CPUs of the last ten years.
 inline constexpr std::ptrdiff_t kBlockRows = 144;
-inline constexpr std::ptrdiff_t kBlockColumns = 128;
+inline constexpr std::ptrdiff_t kBlockColumns = 1024;
 inline constexpr std::ptrdiff_t kBlockDepth = 264;
 // Values of a copy of the parts in work.
 inline constexpr std::ptrdiff_t kPackedValues = (kBlockRows + kBlockColumns) * kBlockDepth;
 
-// A network on some samples. All pointers but `inputs` are multiples of 64 bytes.
+// Samples of the minibatches that are computed at once, and of one of those, at most.
+inline constexpr std::ptrdiff_t kSamplesAtOnce = 1024;
+inline constexpr std::ptrdiff_t kMinibatchAtOnce = kBlockDepth;
+
+// A network on the samples of one or several minibatches, one after the other. All pointers but
+// `inputs` are multiples of 64 bytes.
 template <class T>
 struct Batch {
   const Layer* layers = nullptr;
   std::ptrdiff_t layer_count = 0;
   bool tanh = false;
   const T* parameters = nullptr;
+  // Of all minibatches, which have equally many.
   std::ptrdiff_t samples = 0;
+  std::ptrdiff_t minibatches = 1;
   // [samples, inputs of the first layer], dense.
   const T* inputs = nullptr;
   // Of each layer, [samples, outputs] in padded rows; the padding is 0 before and after each call.
@@ -57,11 +64,13 @@ template <class T>
 struct Kernels {
   // Fills the outputs of all layers.
   void (*forward)(const Batch<T>& batch) = nullptr;
-  // Return the mean loss, and put its derivatives by the outputs of the last layer in their place.
-  // Targets are [samples, outputs], dense.
+  // Return the mean loss of one minibatch, and put its derivatives by the outputs of the last layer
+  // in their place. Targets are [samples, outputs], dense.
   double (*cross_entropy)(const Batch<T>& batch, const std::int64_t* classes) = nullptr;
   double (*squared_error)(const Batch<T>& batch, const T* targets) = nullptr;
-  // Adds to the gradient, which is laid out as the parameters. Uses up the outputs.
+  // Adds the gradients of the minibatches to `gradient`, which is laid out as the parameters and 0
+  // before: each summed by itself, and their sums in the order of a SummationTree. Several have at
+  // most kMinibatchAtOnce samples each, and kSamplesAtOnce together. Uses up the outputs.
   void (*backward)(const Batch<T>& batch, T* gradient) = nullptr;
 };
 

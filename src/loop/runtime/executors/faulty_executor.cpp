@@ -39,8 +39,10 @@ FaultyExecutor<T>::FaultyExecutor(StepExecutor<T>& executor, FaultOptions faults
 
 template <class T>
 StepSum<T> FaultyExecutor<T>::run(StepPlan& step, Assignment assignment, const Substep& substep,
-                                  const OnFault& on_fault) {
-  if (!model_.any() && stragglers_.empty()) return executor_.run(step, assignment, substep);
+                                  const OnFault& on_fault, std::int64_t at_once) {
+  if (!model_.any() && stragglers_.empty()) {
+    return executor_.run(step, assignment, substep, at_once);
+  }
   for (std::int64_t attempt = 0;; ++attempt) {
     const std::vector<FaultRecord> faults = faults_of(step, assignment, attempt);
     try {

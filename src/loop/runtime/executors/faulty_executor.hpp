@@ -33,9 +33,10 @@ class FaultyExecutor {
                  Sleep sleep = {});
 
   /// StepExecutor::run(), from the beginning again as long as cores die in it. Afterwards
-  /// `step.cores` is the number of those that did it in the end.
+  /// `step.cores` is the number of those that did it in the end. Where cores may die or are slow,
+  /// substeps come one after the other.
   [[nodiscard]] StepSum<T> run(StepPlan& step, Assignment assignment, const Substep& substep,
-                               const OnFault& on_fault);
+                               const OnFault& on_fault, std::int64_t at_once = 1);
 
  private:
   // Ends an attempt at a step.

@@ -21,8 +21,8 @@ bool HostExecutor<T>::is_for_all(const StepPlan& step) const {
 
 template <class T>
 StepSum<T> HostExecutor<T>::run(StepPlan& step, Assignment assignment, const Substep& substep,
-                                const OnFault& on_fault) {
-  if (!is_for_all(step)) return executor_.run(step, assignment, substep, on_fault);
+                                const OnFault& on_fault, std::int64_t at_once) {
+  if (!is_for_all(step)) return executor_.run(step, assignment, substep, on_fault, at_once);
   const SummationTree tree(step.minibatches);
   ExecutorSeconds seconds;
   std::size_t place = 0;
@@ -34,7 +34,7 @@ StepSum<T> HostExecutor<T>::run(StepPlan& step, Assignment assignment, const Sub
     part.first_minibatch = MinibatchIndex{step.first_minibatch.value() + first};
     part.minibatches = end - first;
     part.cores = host_sum_->cores();
-    const StepSum<T> sum = executor_.run(part, assignment, substep, on_fault);
+    const StepSum<T> sum = executor_.run(part, assignment, substep, on_fault, at_once);
     seconds.compute += sum.seconds().compute;
     seconds.reduce += sum.seconds().reduce;
     host_sum_->put(place++, sum);

@@ -35,7 +35,7 @@ class HostExecutor {
 
   /// FaultyExecutor::run() of all hosts together. With several, cores must not die.
   [[nodiscard]] StepSum<T> run(StepPlan& step, Assignment assignment, const Substep& substep,
-                               const OnFault& on_fault);
+                               const OnFault& on_fault, std::int64_t at_once = 1);
 
  private:
   // Whether the hosts do it together: not what the others have done before.

@@ -21,19 +21,20 @@ StepExecutor<T>::StepExecutor(Workers& workers, std::unique_ptr<Reducer<T>> redu
                               OnMerge on_merge)
     : workers_(workers),
       reducer_(std::move(reducer)),
+      block_reducer_(dynamic_cast<BlockReducer<T>*>(reducer_.get())),
       on_merge_(std::move(on_merge)),
       seconds_(static_cast<std::size_t>(workers.threads())) {}
 
 template <class T>
-StepSum<T> StepExecutor<T>::run(const StepPlan& step, Assignment assignment,
-                                const Substep& substep) {
+StepSum<T> StepExecutor<T>::run(const StepPlan& step, Assignment assignment, const Substep& substep,
+                                std::int64_t at_once) {
   for (ThreadSeconds& thread : seconds_) thread.seconds = {};
   const std::int64_t cores = busy_cores(step.minibatches, step.cores);
   reducer_->begin_step(step.minibatches, cores);
   try {
     workers_.for_each(cores, [&](std::int64_t i, int thread) {
       const CoreRank core{i};
-      run_core(step, core, step.share_of(core, assignment), substep, thread);
+      run_core(step, core, step.share_of(core, assignment), substep, at_once, thread);
     });
   } catch (...) {
     reducer_->end_step();
@@ -82,7 +83,7 @@ PartialSum<T>* StepExecutor<T>::checked_sum(const StepPlan& step) {
 
 template <class T>
 void StepExecutor<T>::run_core(const StepPlan& step, CoreRank core, const MinibatchRun& share,
-                               const Substep& substep, int thread) {
+                               const Substep& substep, std::int64_t at_once, int thread) {
   ExecutorSeconds& seconds = seconds_[static_cast<std::size_t>(thread)].seconds;
   Stopwatch stopwatch;
   SubstepTask task{.core = core, .minibatch = {}, .thread = thread};
@@ -94,24 +95,30 @@ void StepExecutor<T>::run_core(const StepPlan& step, CoreRank core, const Miniba
     merge.end = stopwatch.begun();
     on_merge_(merge);
   };
-  const auto next = [&](std::int64_t leaf) {
+  const auto next_block = [&](std::int64_t first, std::int64_t count) {
     PartialSum<T>* const out = reducer_->lease();
     end_merge();
-    task.minibatch = MinibatchIndex{step.first_minibatch.value() + leaf};
+    task.minibatch = MinibatchIndex{step.first_minibatch.value() + first};
+    task.count = count;
     substep(task, *out);
-    ++task.substep;
-    out->scalars.minibatches = 1;
+    task.substep += count;
+    out->scalars.minibatches = count;
     seconds.compute += stopwatch.lap();
     merge.minibatch = task.minibatch;
+    merge.minibatches = count;
     merge.begin = stopwatch.begun();
     return out;
   };
-  // A reference, which std::function holds without an allocation.
-  reducer_->reduce_core(core.value(),
-                        {.first = share.first.value() - step.first_minibatch.value(),
+  const LeafShare leaves{.first = share.first.value() - step.first_minibatch.value(),
                          .count = share.count,
-                         .stride = share.stride},
-                        std::ref(next));
+                         .stride = share.stride};
+  // References, which std::function holds without an allocation.
+  if (at_once > 1 && block_reducer_ != nullptr) {
+    block_reducer_->reduce_blocks(core.value(), leaves, at_once, std::ref(next_block));
+  } else {
+    const auto next = [&next_block](std::int64_t leaf) { return next_block(leaf, 1); };
+    reducer_->reduce_core(core.value(), leaves, std::ref(next));
+  }
   end_merge();
 }
 

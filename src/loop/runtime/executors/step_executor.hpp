@@ -16,6 +16,8 @@
 #include <rubato/numbers/sums.hpp>
 #include <rubato/steps/plan.hpp>
 
+#include "loop/runtime/reducers/block_reducer.hpp"
+
 namespace rubato {
 
 /// Where the time of a step went, in seconds summed over the threads.
@@ -32,6 +34,8 @@ struct SubstepTask {
   /// Which one of the core's minibatches in the step it is, from 0.
   std::int64_t substep = 0;
   MinibatchIndex minibatch;
+  /// How many minibatches, from that one on, and as many substeps.
+  std::int64_t count = 1;
   int thread = 0;
 };
 
@@ -41,6 +45,8 @@ struct Merge {
 
   /// After which minibatch of which core; empty for what comes after all of them.
   std::optional<MinibatchIndex> minibatch{};
+  /// How many were computed in one pass, from that one on.
+  std::int64_t minibatches = 1;
   std::optional<CoreRank> core{};
   int thread = 0;
   Moment begin{};
@@ -91,8 +97,9 @@ class StepSum {
 template <class T>
 class StepExecutor {
  public:
-  /// One substep: adds the gradient of its minibatch (and whatever else) to `out`, which comes
-  /// cleared. Substeps that run at the same time have different `thread`s.
+  /// One substep, or several at once: adds the gradient of its minibatch (and whatever else) to
+  /// `out`, which comes cleared; of several the sum, in the order of SummationTree(task.count).
+  /// Substeps that run at the same time have different `thread`s.
   using Substep = std::function<void(const SubstepTask& task, PartialSum<T>& out)>;
 
   /// For steps whose leaves are minibatches, summed by the reducer of that name (make_reducer()).
@@ -104,10 +111,12 @@ class StepExecutor {
   /// With a reducer of the caller's own, and somebody who hears of merges.
   StepExecutor(Workers& workers, std::unique_ptr<Reducer<T>> reducer, OnMerge on_merge = {});
 
-  /// Runs one step. An exception from a substep ends the step, is thrown again here and leaves the
-  /// executor as it was before. Throws Error, likewise, where the reducer has no sum, one in which
-  /// a minibatch is missing or twice, or one whose squares are not taken.
-  [[nodiscard]] StepSum<T> run(const StepPlan& step, Assignment assignment, const Substep& substep);
+  /// Runs one step, with at most so many substeps at once where the reducer takes their sums. An
+  /// exception from a substep ends the step, is thrown again here and leaves the executor as it was
+  /// before. Throws Error, likewise, where the reducer has no sum, one in which a minibatch is
+  /// missing or twice, or one whose squares are not taken.
+  [[nodiscard]] StepSum<T> run(const StepPlan& step, Assignment assignment, const Substep& substep,
+                               std::int64_t at_once = 1);
 
   [[nodiscard]] const BufferPool<T>& pool() const { return reducer_->pool(); }
 
@@ -120,10 +129,12 @@ class StepExecutor {
   // The sum of a step whose cores are done.
   [[nodiscard]] PartialSum<T>* checked_sum(const StepPlan& step);
   void run_core(const StepPlan& step, CoreRank core, const MinibatchRun& share,
-                const Substep& substep, int thread);
+                const Substep& substep, std::int64_t at_once, int thread);
 
   Workers& workers_;
   std::unique_ptr<Reducer<T>> reducer_;
+  // The same, where it is one.
+  BlockReducer<T>* block_reducer_;
   OnMerge on_merge_;
   std::vector<ThreadSeconds> seconds_;
 };

@@ -8,16 +8,17 @@
 
 #include <rubato/loop/reducer.hpp>
 
+#include "block_reducer.hpp"
 #include "numbers/collective/combining_tree.hpp"
 
 namespace rubato {
 
 /// The combining tree on whole buffers.
 template <class T>
-class TreeReducer final : public Reducer<T> {
+class TreeReducer final : public BlockReducer<T> {
  public:
   // The sums alive at one time are over disjoint sets of leaves.
-  explicit TreeReducer(const ReducerSize& size) : Reducer<T>(size), tree_(size.max_leaves) {}
+  explicit TreeReducer(const ReducerSize& size) : BlockReducer<T>(size), tree_(size.max_leaves) {}
 
   void begin_step(std::int64_t leaves, std::int64_t) override {
     shape_ = SummationTree(leaves);
@@ -27,6 +28,11 @@ class TreeReducer final : public Reducer<T> {
 
   void reduce_core(std::int64_t core, const LeafShare& share,
                    const typename Reducer<T>::NextLeaf& next) override {
+    reduce_blocks(core, share, 1, [&next](std::int64_t leaf, std::int64_t) { return next(leaf); });
+  }
+
+  void reduce_blocks(std::int64_t core, const LeafShare& share, std::int64_t most,
+                     const typename BlockReducer<T>::NextBlock& next) override {
     BufferPool<T>& buffers = this->buffers();
     const auto merge = [&](SumId left, SumId right) {
       return buffers.id_of(this->merge(buffers[left], buffers[right]));
@@ -42,8 +48,9 @@ class TreeReducer final : public Reducer<T> {
     for (std::int64_t done = 0; done < share.count; done += run_length) {
       const std::int64_t begin = share[done];
       LocalRun run(shape_, begin, begin + run_length);
-      for (std::int64_t leaf = begin; leaf < begin + run_length; ++leaf) {
-        const auto complete = run.offer(buffers.id_of(next(leaf)), merge);
+      while (const auto node = run.next(most)) {
+        const auto [first, end] = shape_.leaves_below(*node);
+        const auto complete = run.offer(*node, buffers.id_of(next(first, end - first)), merge);
         if (!complete) continue;
         note(complete->sum, CoreRank{core});
         const auto root = climb(shape_, tree_, *complete, meet);

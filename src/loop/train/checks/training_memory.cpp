@@ -62,6 +62,7 @@ TrainingMemory memory_of(const TrainingSizes& sizes) {
           .gradient_buffer_bytes = static_cast<double>(values) * bytes,
           .optimizer_bytes = parameter_bytes * sizes.optimizer_values,
           .thread_bytes = busy_threads * static_cast<double>(sizes.minibatch) *
+                              static_cast<double>(std::min(sizes.at_once, leaves)) *
                               static_cast<double>(sizes.sample_bytes) +
                           sizes.threads * static_cast<double>(sizes.buffers) * bytes,
           .pair_bytes = sizes.gradient_pair ? 2 * parameter_bytes : 0,

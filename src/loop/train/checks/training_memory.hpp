@@ -20,6 +20,8 @@ struct TrainingSizes {
   /// Of one sample, as it is given to the model.
   std::size_t sample_bytes = 0;
   std::int64_t minibatch = 1;
+  /// Minibatches that a thread computes in one pass at most (Objective::minibatches_at_once()).
+  std::int64_t at_once = 1;
   /// Minibatches of the largest step, and the cores it runs on; of several hosts, all of theirs.
   std::int64_t minibatches = 1;
   std::int64_t cores = 1;

@@ -84,11 +84,24 @@ std::unique_ptr<FlatOptimizer<T>> optimizer_of(ObjectiveOf<T>& objective,
   return std::make_unique<Lookahead<T>>(std::move(optimizer), *options.lookahead);
 }
 
+bool takes_norms(const Rule& rule, const TrainOptions& options) {
+  return rule.needs().group_norms || options.log_noise;
+}
+
+// The name of a reducer, or "auto". Where an evaluator sums several minibatches itself, the tree
+// has little left to do, and others would have each of them alone.
+std::string_view chosen_reducer(const Objective& objective, const Rule& rule,
+                                const TrainOptions& options) {
+  const bool sums = objective.minibatches_at_once(options.minibatch_size) > 1 &&
+                    !takes_norms(rule, options) && !options.log_minibatches;
+  return options.reduce == "auto" && sums ? "tree" : std::string_view(options.reduce);
+}
+
 template <class T>
-std::unique_ptr<Reducer<T>> reducer_of(const TrainOptions& options, const ReducerSize& size,
-                                       Workers& workers) {
+std::unique_ptr<Reducer<T>> reducer_of(const TrainOptions& options, std::string_view chosen,
+                                       const ReducerSize& size, Workers& workers) {
   const OwnReducer& own = options.own_reducer;
-  if (!own) return make_reducer<T>(options.reduce, size, workers);
+  if (!own) return make_reducer<T>(chosen, size, workers);
   return make_typed<T>(own, fmt::format("reducer {} is made for no", own.name), size, workers);
 }
 
@@ -126,7 +139,7 @@ class TypedStepEngine final : public StepEngine {
         layout_(layout_of(objective.trained(), options.groups)),
         optimizer_(optimizer_of<T>(objective, options, layout_)),
         meter_(layout_,
-               {.groups = rule_.needs().group_norms || options.log_noise,
+               {.groups = takes_norms(rule_, options),
                 .layers = rule_.needs().parameter_norms || optimizer_->needs_parameter_norms(),
                 .norm = options.clip_norm.has_value()},
                weight_decays_of(options)),
@@ -142,7 +155,9 @@ class TypedStepEngine final : public StepEngine {
              .put = [&objective](std::span<std::byte> tally) { objective.put_tally(tally); },
              .add = [&objective](std::span<const std::byte> tally) { objective.add_tally(tally); }},
             [this](Span::Moment begin) { tell_whole(Activity::exchange, begin); }),
-        substeps_(objective, options, workers_) {
+        substeps_(objective, options, workers_),
+        at_once_(std::clamp<std::int64_t>(objective.minibatches_at_once(options.minibatch_size), 1,
+                                          Objective::kMostAtOnce)) {
     if (const auto scale = objective.loss_scale()) loss_scaler_.emplace(*scale);
     if (rule_.reduction() == GradientReduction::sum && !optimizer_->follows_sums()) {
       throw Error(
@@ -256,7 +271,19 @@ class TypedStepEngine final : public StepEngine {
           if (settings.on_fault) settings.on_fault(attempt, faults, cores_left);
           substeps_.begin_attempt();
           scope.begin();
-        });
+        },
+        minibatches_at_once(step));
+  }
+
+  // Where each minibatch of the step has to be seen by itself, 1.
+  [[nodiscard]] std::int64_t minibatches_at_once(const StepPlan& step) const {
+    const bool whole =
+        step.size_in_minibatches(options_.minibatch_size) == static_cast<double>(step.minibatches);
+    if (sum_size_.norms.size() > 0 || options_.log_minibatches || !whole ||
+        options_.dealing == Dealing::in_turns) {
+      return 1;
+    }
+    return at_once_;
   }
 
   // Empty where nobody listens.
@@ -266,6 +293,7 @@ class TypedStepEngine final : public StepEngine {
       Span span = place_;
       span.activity = Activity::merge;
       span.minibatch = merge.minibatch;
+      span.minibatches = merge.minibatches;
       span.core = merge.core;
       span.thread = merge.thread;
       span.begin = merge.begin;
@@ -274,7 +302,8 @@ class TypedStepEngine final : public StepEngine {
     };
   }
   [[nodiscard]] std::unique_ptr<Reducer<T>> listened_reducer() {
-    std::unique_ptr<Reducer<T>> reducer = reducer_of<T>(options_, sum_size_, workers_);
+    std::unique_ptr<Reducer<T>> reducer =
+        reducer_of<T>(options_, chosen_reducer(objective_, rule_, options_), sum_size_, workers_);
     if (options_.on_meeting) {
       reducer->hear_meetings(
           [this](const Meeting& meeting) { options_.on_meeting(place_.step, meeting); });
@@ -388,6 +417,8 @@ class TypedStepEngine final : public StepEngine {
   FaultyExecutor<T> faulty_executor_;
   HostExecutor<T> host_executor_;
   Substeps<T> substeps_;
+  // Minibatches that an evaluator computes in one pass.
+  std::int64_t at_once_;
   std::optional<LossScaler> loss_scaler_;
   // Whether the step has changed what cannot be taken back.
   bool changing_ = false;
@@ -431,20 +462,22 @@ HostLoad largest_load(const TrainOptions& options, const StepRange& steps, std::
 template <class T>
 TrainingSizes sizes_of(ObjectiveOf<T>& objective, const StepEngineParts& parts,
                        const TrainOptions& options, const StepRange& steps) {
-  TrainingSizes sizes{
-      .parameters = objective.flat_parameters().size(),
-      .buffers = objective.averaged(),
-      .value_bytes = sizeof(T),
-      .sample_bytes = objective.sample_bytes(),
-      .minibatch = options.minibatch_size,
-      .minibatches = steps.most,
-      .cores = options.cores,
-      .threads = parts.workers.threads(),
-      .reducer = options.own_reducer ? options.own_reducer.name : options.reduce,
-      .optimizer_values = remembered_by_optimizer(options),
-      .gradient_pair = steps.least == 1 && (parts.rule.needs().group_norms || options.log_noise),
-      .objective_bytes = objective.step_bytes(),
-      .openblas = objective.uses_blas()};
+  TrainingSizes sizes{.parameters = objective.flat_parameters().size(),
+                      .buffers = objective.averaged(),
+                      .value_bytes = sizeof(T),
+                      .sample_bytes = objective.sample_bytes(),
+                      .minibatch = options.minibatch_size,
+                      .at_once = objective.minibatches_at_once(options.minibatch_size),
+                      .minibatches = steps.most,
+                      .cores = options.cores,
+                      .threads = parts.workers.threads(),
+                      .reducer = options.own_reducer
+                                     ? std::string_view(options.own_reducer.name)
+                                     : chosen_reducer(objective, parts.rule, options),
+                      .optimizer_values = remembered_by_optimizer(options),
+                      .gradient_pair = steps.least == 1 && takes_norms(parts.rule, options),
+                      .objective_bytes = objective.step_bytes(),
+                      .openblas = objective.uses_blas()};
   if (are_several(options.hosts.get())) {
     sizes.host = largest_load(options, steps, sizes.parameters + sizes.buffers, sizes.value_bytes);
   }

@@ -50,7 +50,15 @@ Substeps<T>::Substeps(ObjectiveOf<T>& objective, const TrainOptions& options,
     : options_(options),
       parameters_(objective.flat_parameters().size()),
       evaluators_(evaluators_of(objective, options.threads)),
-      data_seconds_(static_cast<std::size_t>(workers.threads())) {}
+      data_seconds_(static_cast<std::size_t>(workers.threads())),
+      at_once_(static_cast<std::size_t>(workers.threads())) {
+  const std::int64_t most = objective.minibatches_at_once(options.minibatch_size);
+  if (most <= 1) return;
+  for (AtOnce& of_thread : at_once_) {
+    of_thread.minibatches.reserve(static_cast<std::size_t>(most));
+    of_thread.losses.reserve(static_cast<std::size_t>(most));
+  }
+}
 
 template <class T>
 void Substeps<T>::begin_step(const StepPlan& step) {
@@ -67,7 +75,6 @@ template <class T>
 void Substeps<T>::compute(const StepOfMinibatches& step, const SubstepTask& task,
                           std::int64_t buffer, PartialSum<T>& out) {
   const StepPlan& plan = step.plan;
-  const std::span<const std::int64_t> samples = step.samples.minibatch(plan, task.minibatch);
   const std::int64_t of_step = task.minibatch.value() - plan.first_minibatch.value();
   const auto tell = [&](Phase phase, Span::Moment begin, Span::Moment end) {
     options_.on_span({.activity = activity_of(phase),
@@ -75,6 +82,7 @@ void Substeps<T>::compute(const StepOfMinibatches& step, const SubstepTask& task
                       .step = plan.index,
                       .minibatch = task.minibatch,
                       .core = task.core,
+                      .minibatches = task.count,
                       .thread = task.thread,
                       .begin = begin,
                       .end = end});
@@ -83,32 +91,61 @@ void Substeps<T>::compute(const StepOfMinibatches& step, const SubstepTask& task
   EvaluatorProgress progress(options_.on_span ? EvaluatorProgress::OnPhase(std::cref(tell))
                                               : EvaluatorProgress::OnPhase());
   try {
-    out.scalars.loss = pick(task.thread, of_step + plan.index.value())
-                           .evaluate({.samples = samples,
-                                      .stream = {.seed = options_.seed,
-                                                 .epoch = step.epoch.value(),
-                                                 .step = plan.index.value(),
-                                                 .minibatch = task.minibatch.value()},
-                                      .first_of_step = of_step == 0,
-                                      .core = task.core,
-                                      .substep = task.substep,
-                                      .loss_scale = step.loss_scale},
-                                     {.gradient = out.values.first(parameters_),
-                                      .averaged = out.values.subspan(parameters_),
-                                      .buffer = buffer},
-                                     progress);
+    const Leaf<T> leaf{.gradient = out.values.first(parameters_),
+                       .averaged = out.values.subspan(parameters_),
+                       .buffer = buffer};
+    const Minibatch minibatch = minibatch_of(step, task, 0);
+    out.scalars.loss =
+        task.count == 1
+            ? pick(task.thread, of_step + plan.index.value()).evaluate(minibatch, leaf, progress)
+            : evaluate_several(step, task, leaf, progress);
     progress.end();
     data_seconds_[static_cast<std::size_t>(task.thread)].value += progress.data_seconds();
     if (options_.log_minibatches) {
       log_.note(task.minibatch, out.scalars.loss,
                 std::sqrt(squared_norm(std::span<const T>(out.values).first(parameters_))));
     }
-    weigh(std::ssize(samples), out);
+    // Of several at once all are whole.
+    weigh(std::ssize(minibatch.samples), out);
   } catch (...) {
     rethrow_with_place(progress.phase(),
                        fmt::format("minibatch {} of {} at {}", of_step + 1, plan.minibatches,
                                    place_of(step.epoch, plan.index)));
   }
+}
+
+template <class T>
+Minibatch Substeps<T>::minibatch_of(const StepOfMinibatches& step, const SubstepTask& task,
+                                    std::int64_t which) const {
+  const MinibatchIndex index{task.minibatch.value() + which};
+  return {.samples = step.samples.minibatch(step.plan, index),
+          .stream = {.seed = options_.seed,
+                     .epoch = step.epoch.value(),
+                     .step = step.plan.index.value(),
+                     .minibatch = index.value()},
+          .first_of_step = index == step.plan.first_minibatch,
+          .core = task.core,
+          .substep = task.substep + which,
+          .loss_scale = step.loss_scale};
+}
+
+template <class T>
+double Substeps<T>::evaluate_several(const StepOfMinibatches& step, const SubstepTask& task,
+                                     const Leaf<T>& leaf, EvaluatorProgress& progress) {
+  AtOnce& all = at_once_[static_cast<std::size_t>(task.thread)];
+  all.minibatches.clear();
+  for (std::int64_t i = 0; i < task.count; ++i) {
+    all.minibatches.push_back(minibatch_of(step, task, i));
+  }
+  all.losses.assign(static_cast<std::size_t>(task.count), 0);
+  pick(task.thread, 0).evaluate_several(all.minibatches, leaf, all.losses, progress);
+  // In the order of a SummationTree.
+  for (std::size_t width = 1; width < all.losses.size(); width *= 2) {
+    for (std::size_t i = 0; i + width < all.losses.size(); i += 2 * width) {
+      all.losses[i] += all.losses[i + width];
+    }
+  }
+  return all.losses.front();
 }
 
 template <class T>

@@ -40,10 +40,10 @@ class Substeps {
   void begin_step(const StepPlan& step);
   /// Before each attempt at it.
   void begin_attempt();
-  /// The gradient, what is averaged behind it, and the loss of the task's minibatch, into `out`,
-  /// the buffer of that number; gradient and loss as parts of a sum over the step that is divided
-  /// by StepPlan::size_in_minibatches(). By several threads at once. Throws TrainingError for what
-  /// the evaluator throws.
+  /// The gradient, what is averaged behind it, and the loss of the task's minibatch, or the sums of
+  /// its minibatches, into `out`, the buffer of that number; gradient and loss as parts of a sum
+  /// over the step that is divided by StepPlan::size_in_minibatches(). By several threads at once.
+  /// Throws TrainingError for what the evaluator throws.
   void compute(const StepOfMinibatches& step, const SubstepTask& task, std::int64_t buffer,
                PartialSum<T>& out);
 
@@ -57,6 +57,16 @@ class Substeps {
   struct alignas(128) Seconds {
     double value = 0;
   };
+  struct alignas(128) AtOnce {
+    std::vector<Minibatch> minibatches{};
+    std::vector<double> losses{};
+  };
+
+  [[nodiscard]] Minibatch minibatch_of(const StepOfMinibatches& step, const SubstepTask& task,
+                                       std::int64_t which) const;
+  // The sum of the losses.
+  [[nodiscard]] double evaluate_several(const StepOfMinibatches& step, const SubstepTask& task,
+                                        const Leaf<T>& leaf, EvaluatorProgress& progress);
 
   // A minibatch that has fewer samples than the others counts for fewer.
   void weigh(std::int64_t samples, PartialSum<T>& out) const;
@@ -68,6 +78,8 @@ class Substeps {
   // One for each thread; with Dealing::in_turns one for each that there would be.
   std::vector<std::unique_ptr<Evaluator<T>>> evaluators_;
   std::vector<Seconds> data_seconds_;
+  // By thread: what it computes in one pass.
+  std::vector<AtOnce> at_once_;
   MinibatchLog log_;
 };
 

@@ -137,9 +137,14 @@ class StepReader {
     if (!activity || number_at(args, "step") != static_cast<double>(step_.step)) return;
     if (kActivities.at(*activity).value == Activity::test || ++lanes.count > kMostSpans) return;
     Json& spans = lanes.spans.try_emplace(lane, Json::array()).first->second;
+    Json span{*activity, milliseconds(at), milliseconds(at + number_at(event, "dur"))};
+    // The first and the last minibatch.
     const double minibatch = number_at(args, "minibatch");
-    spans.push_back({*activity, milliseconds(at), milliseconds(at + number_at(event, "dur")),
-                     minibatch < 0 ? Json() : chart_number(minibatch)});
+    if (minibatch >= 0) {
+      span.push_back(chart_number(minibatch));
+      span.push_back(chart_number(minibatch + std::max(1.0, number_at(args, "minibatches")) - 1));
+    }
+    spans.push_back(std::move(span));
   }
   void take_meeting(double id, std::int64_t lane, double at) {
     const auto start = starts_.find(id);

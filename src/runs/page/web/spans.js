@@ -1,7 +1,14 @@
 // What threads or cores did within a step: a lane for each, and lines where sums met.
 
+// "3", or "4 to 7" of those that were computed in one pass; empty of work on the whole step.
+function minibatchWords(span) {
+  if (span.length < 5) return "";
+  return span[3] === span[4] ? String(span[3]) : span[3] + " to " + span[4];
+}
+
 function spanWords(spec, span) {
-  return spec.activities[span[0]] + (span[3] === null ? "" : " of minibatch " + span[3]) + ", " +
+  const of = minibatchWords(span);
+  return spec.activities[span[0]] + (of ? " of minibatch " + of : "") + ", " +
       numberText(span[2] - span[1]) + " ms from " + numberText(span[1]);
 }
 
@@ -53,7 +60,7 @@ function tableOfSpans(figure) {
   const rows = [];
   for (const lane of spec.lanes) {
     for (const span of lane.spans) {
-      rows.push([lane.name, spec.activities[span[0]], span[3] === null ? "" : String(span[3]),
+      rows.push([lane.name, spec.activities[span[0]], minibatchWords(span),
         numberText(span[1]), numberText(span[2] - span[1])]);
     }
   }

@@ -108,6 +108,7 @@ class TraceEvents {
 std::string args_of(const Span& span) {
   std::string args = fmt::format(R"("step":{})", span.step.value());
   if (span.minibatch) args += fmt::format(R"(,"minibatch":{})", span.minibatch->value());
+  if (span.minibatches > 1) args += fmt::format(R"(,"minibatches":{})", span.minibatches);
   if (span.core) args += fmt::format(R"(,"core":{})", span.core->value());
   return args;
 }
@@ -150,9 +151,7 @@ void add_cores(TraceEvents& events, const RecordedTimeline& timeline) {
     for (const Span& span : timeline.spans[thread]) {
       if (!span.core) continue;
       events.stretch(kCores, span.core->value() + 1, choice_name(kActivities, span.activity),
-                     span.begin, span.end,
-                     fmt::format(R"("step":{},"minibatch":{},"thread":{})", span.step.value(),
-                                 span.minibatch->value(), thread));
+                     span.begin, span.end, fmt::format(R"({},"thread":{})", args_of(span), thread));
     }
   }
   for (std::size_t i = 0; i < timeline.meetings.size(); ++i) {
