@@ -25,9 +25,9 @@ using test::random_values;
 
 // Parameters of a network with these widths, and the network.
 template <class T>
-struct Network {
-  Network(const std::vector<std::ptrdiff_t>& widths, Activation activation,
-          const dense::Kernels<T>& kernels) {
+struct DrawnNetwork {
+  DrawnNetwork(const std::vector<std::ptrdiff_t>& widths, Activation activation,
+               const dense::Kernels<T>& kernels) {
     std::size_t size = 0;
     const auto take = [&size](std::ptrdiff_t values) {
       const std::size_t begin = size;
@@ -61,7 +61,7 @@ struct Result {
 };
 
 template <class T>
-Result<T> together(const Network<T>& network, const DenseDataset<T>& data,
+Result<T> together(const DrawnNetwork<T>& network, const DenseDataset<T>& data,
                    const std::vector<std::int64_t>& samples, std::size_t minibatches) {
   DensePass<T> pass(network.model);
   Result<T> result{.gradient = {}, .losses = std::vector<double>(minibatches)};
@@ -86,7 +86,7 @@ std::vector<T> sum_below(const SummationTree& tree, TreeNode node,
 }
 
 template <class T>
-void expect_the_same(const Network<T>& network, const DenseDataset<T>& data, std::int64_t size,
+void expect_the_same(const DrawnNetwork<T>& network, const DenseDataset<T>& data, std::int64_t size,
                      std::int64_t count) {
   std::vector<std::int64_t> samples(static_cast<std::size_t>(size * count));
   for (std::size_t i = 0; i < samples.size(); ++i) {
@@ -117,7 +117,7 @@ TYPED_TEST(SeveralMinibatches, HaveTheBitsOfOneAfterTheOther) {
       const auto data = DenseDataset<T>::with_targets(
           random_values<T>(static_cast<std::size_t>(kSamples * widths.front()), 3),
           random_values<T>(static_cast<std::size_t>(kSamples * widths.back()), 4), widths.back());
-      const Network<T> network(widths, Activation::tanh, kernels);
+      const DrawnNetwork<T> network(widths, Activation::tanh, kernels);
       for (const std::int64_t size : {1, 7, 32}) {
         for (const std::int64_t count : {2, 3, 5, 8, 13, 32}) {
           SCOPED_TRACE(name + ", " + std::to_string(widths.front()) + " inputs, " +
@@ -140,7 +140,7 @@ TYPED_TEST(SeveralMinibatches, GoUpToTheMostThatThereIsRoomFor) {
   const auto data = DenseDataset<T>::classified(random_values<T>(40 * 60, 3), classes, 10);
   for (const auto& [name, kernels] : all_kernels<T>()) {
     SCOPED_TRACE(name);
-    const Network<T> network({60, 129, 10}, Activation::relu, kernels);
+    const DrawnNetwork<T> network({60, 129, 10}, Activation::relu, kernels);
     expect_the_same(network, data, 1, 1024);
     expect_the_same(network, data, 264, 3);
   }
@@ -154,7 +154,7 @@ TYPED_TEST(SeveralMinibatches, HaveNoNegativeZeroOfAnUnderflow) {
       DenseDataset<T>::with_targets(std::vector<T>(4, -least), std::vector<T>(4, T(-0.25)), 1);
   for (const auto& [name, kernels] : all_kernels<T>()) {
     SCOPED_TRACE(name);
-    Network<T> network({1, 1}, Activation::relu, kernels);
+    DrawnNetwork<T> network({1, 1}, Activation::relu, kernels);
     std::fill(network.parameters.values().begin(), network.parameters.values().end(), T{0});
     expect_the_same(network, data, 2, 2);
     const Result<T> all = together(network, data, {0, 1, 2, 3}, 2);
