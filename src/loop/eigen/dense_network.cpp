@@ -13,6 +13,7 @@
 #include "flat_parameters.hpp"
 #include "linear_initial_values.hpp"
 #include "loop/eigen/kernels/instruction_set.hpp"
+#include "weight_panels.hpp"
 
 namespace rubato {
 
@@ -146,6 +147,13 @@ class DenseNetwork final : public ObjectiveOf<T> {
     return DensePass<T>::minibatches_at_once(minibatch_size);
   }
 
+  void begin_minibatches(Workers& workers) override {
+    panels_.pack(model_, workers);
+    model_.panels = panels_.panels();
+  }
+  void end_minibatches() noexcept override { model_.panels = {}; }
+  std::size_t step_bytes() const override { return WeightPanels<T>::bytes(model_); }
+
   // With the outputs of all layers.
   std::size_t sample_bytes() const override {
     std::size_t values = 0;
@@ -159,6 +167,7 @@ class DenseNetwork final : public ObjectiveOf<T> {
   std::vector<std::int64_t> widths_;
   FlatParameters<T> parameters_;
   DenseModel<T> model_;
+  WeightPanels<T> panels_;
 };
 
 template <class T>

@@ -83,6 +83,7 @@ dense::Batch<T> DensePass<T>::batch() const {
           .layer_count = static_cast<std::ptrdiff_t>(model_.layers.size()),
           .tanh = model_.activation == Activation::tanh,
           .parameters = model_.parameters,
+          .panels = model_.panels.empty() ? nullptr : model_.panels.data(),
           .samples = samples_,
           .minibatches = minibatches_,
           .inputs = inputs_,

@@ -20,6 +20,8 @@ struct DenseModel {
   /// In which Layer::weights and Layer::biases lie.
   const T* parameters = nullptr;
   dense::Kernels<T> kernels;
+  /// Of each layer, where they are of these parameters; else empty.
+  std::span<const dense::Panels<T>> panels{};
 };
 
 /// A dense network on some samples at a time, with memory of its own, which grows to what the most

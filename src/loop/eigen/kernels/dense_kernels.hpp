@@ -39,6 +39,15 @@ inline constexpr std::ptrdiff_t kPackedValues = (kBlockRows + kBlockColumns) * k
 inline constexpr std::ptrdiff_t kSamplesAtOnce = 1024;
 inline constexpr std::ptrdiff_t kMinibatchAtOnce = kBlockDepth;
 
+// The weights of a layer as products take them, packed once for many passes. The first layer has
+// none for the derivatives by its inputs.
+template <class T>
+struct Panels {
+  // panel_values() each.
+  T* forward = nullptr;
+  T* backward = nullptr;
+};
+
 // A network on the samples of one or several minibatches, one after the other. All pointers but
 // `inputs` are multiples of 64 bytes.
 template <class T>
@@ -47,6 +56,8 @@ struct Batch {
   std::ptrdiff_t layer_count = 0;
   bool tanh = false;
   const T* parameters = nullptr;
+  // Of each layer, packed from these parameters; null where each call packs what it needs.
+  const Panels<T>* panels = nullptr;
   // Of all minibatches, which have equally many.
   std::ptrdiff_t samples = 0;
   std::ptrdiff_t minibatches = 1;
@@ -72,6 +83,13 @@ struct Kernels {
   // before: each summed by itself, and their sums in the order of a SummationTree. Several have at
   // most kMinibatchAtOnce samples each, and kSamplesAtOnce together. Uses up the outputs.
   void (*backward)(const Batch<T>& batch, T* gradient) = nullptr;
+
+  // Of a panel: how many values it has, and in how many parts it is packed, which may be done at
+  // the same time.
+  std::ptrdiff_t (*panel_values)(const Layer& layer, bool backward) = nullptr;
+  std::ptrdiff_t (*panel_parts)(const Layer& layer, bool backward) = nullptr;
+  void (*pack_panel)(const Layer& layer, const T* parameters, bool backward, std::ptrdiff_t part,
+                     T* panel) = nullptr;
 };
 
 // Only to be called where the CPU has the instructions.
