@@ -80,7 +80,9 @@ Json map_json(const ThinnedRun& run, bool named) {
 void add_steps(std::span<const ThinnedRun> runs, Json& figures) {
   for (const ThinnedRun& run : runs) {
     for (Json figure : run.step_figures) {
-      if (runs.size() > 1) figure["title"] = fmt::format("{}: {}", figure["title"].get<std::string>(), run.name);
+      if (runs.size() > 1) {
+        figure["title"] = fmt::format("{}: {}", figure["title"].get<std::string>(), run.name);
+      }
       figures.push_back(std::move(figure));
     }
   }
