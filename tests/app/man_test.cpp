@@ -27,16 +27,16 @@ namespace fs = std::filesystem;
 class Man : public testing::Test {
  protected:
   static void SetUpTestSuite() {
-    folder_ = new TempFolder;
-    const ProgramResult result = test::rubato({"man", "--out", "share"}, folder_->path());
+    folder = new TempFolder;
+    const ProgramResult result = test::rubato({"man", "--out", "share"}, folder->path());
     EXPECT_EQ(result.code, 0) << result.err;
     EXPECT_EQ(result.out, "");
   }
-  static void TearDownTestSuite() { delete folder_; }
+  static void TearDownTestSuite() { delete folder; }
 
   static std::vector<fs::path> pages() {
     std::vector<fs::path> all;
-    for (const auto& entry : fs::directory_iterator(folder_->path() / "share/man/man1")) {
+    for (const auto& entry : fs::directory_iterator(folder->path() / "share/man/man1")) {
       all.push_back(entry.path());
     }
     return all;
@@ -70,9 +70,9 @@ class Man : public testing::Test {
     return unbroken(result.out);
   }
 
-  static const TempFolder* folder_;
+  static const TempFolder* folder;
 };
-const TempFolder* Man::folder_ = nullptr;
+const TempFolder* Man::folder = nullptr;
 
 bool has_groff() {
   return test::shell("command -v groff").code == 0;

@@ -106,7 +106,8 @@ TEST_F(TimelineFile, TellsOfEachMinibatchOnItsThreadAndItsCore) {
   EXPECT_EQ(threads.size(), 3U);
   EXPECT_EQ(cores.size(), 5U);
   std::map<std::pair<std::int64_t, std::int64_t>, int> forwards;
-  for (const auto& [core, lane] : cores) {
+  for (const auto& [lane_of_core, lane] : cores) {
+    const std::int64_t core = lane_of_core - 1;
     for (const json& event : lane) {
       if (event.at("name") != "forward") continue;
       const json& args = event.at("args");
@@ -117,7 +118,7 @@ TEST_F(TimelineFile, TellsOfEachMinibatchOnItsThreadAndItsCore) {
                                       [&](const json& other) {
                                         return other.at("ts") == event.at("ts") &&
                                                other.at("name") == "forward" &&
-                                               other.at("args").at("core") == core - 1;
+                                               other.at("args").at("core") == core;
                                       }),
                 1);
     }
