@@ -31,6 +31,7 @@ class JsonOutputs : public testing::Test {
     EXPECT_EQ(result.code, 0) << command << "\n" << result.err;
     return result.out;
   }
+  void run(const std::string& command) const { static_cast<void>(printed(command)); }
   void expect_valid(const JsonSchema& of, const std::string& json) const {
     EXPECT_EQ(of.violation(nlohmann::json::parse(json)), "");
   }
@@ -88,21 +89,19 @@ TEST_F(JsonOutputs, OfList) {
 
 TEST_F(JsonOutputs, OfATimeline) {
   const JsonSchema timeline = schema("timeline");
-  printed(
-      "train --model softmax --epochs 1 --fault core=1,step=3 --reduce tree --timeline all "
+  run("train --model softmax --epochs 1 --fault core=1,step=3 --reduce tree --timeline all "
       "--quiet --out run");
   expect_valid(timeline, file("run/timeline.json"));
-  printed("train --model softmax --epochs 1 --timeline all --quiet --out second");
+  run("train --model softmax --epochs 1 --timeline all --quiet --out second");
   expect_valid(timeline, file("second/timeline.json"));
   EXPECT_THAT(timeline.unseen(), IsEmpty());
 }
 
 TEST_F(JsonOutputs, OfAnExperiment) {
   const JsonSchema answer = schema("answer");
-  printed("compare --model softmax --rule linear,root --seed 1..2 --epochs 1 --out first");
+  run("compare --model softmax --rule linear,root --seed 1..2 --epochs 1 --out first");
   expect_valid(answer, file("first/answer.json"));
-  printed(
-      "compare --model softmax --rule linear,root --seed 1..2 --trace spot:most=8,seed=3 "
+  run("compare --model softmax --rule linear,root --seed 1..2 --trace spot:most=8,seed=3 "
       "--clock virtual --price 1 --tune lr=0.01,0.02 --tune-seeds 1 --target 80 --budget "
       "epochs=1 --out second");
   expect_valid(answer, file("second/answer.json"));
