@@ -140,6 +140,7 @@ def train(
     tensorboard: bool | None = None,
     histograms: str | None = None,
     histograms_every: int | None = None,
+    timeline: str | None = None,
     openmetrics: str | PathLike[str] | None = None,
 ) -> TrainResult: ...
 
