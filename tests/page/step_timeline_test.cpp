@@ -1,4 +1,4 @@
-#include "runs/page/runs/step_timeline.hpp"
+#include "runs/page/thinned/step_timeline.hpp"
 
 #include <algorithm>
 #include <chrono>

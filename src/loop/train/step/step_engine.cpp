@@ -88,13 +88,21 @@ bool takes_norms(const Rule& rule, const TrainOptions& options) {
   return rule.needs().group_norms || options.log_noise;
 }
 
+// Minibatches that an evaluator computes in one pass: 1 where each has to be seen by itself.
+std::int64_t minibatches_at_once(const Objective& objective, const Rule& rule,
+                                 const TrainOptions& options) {
+  if (takes_norms(rule, options) || options.log_minibatches ||
+      options.dealing == Dealing::in_turns) {
+    return 1;
+  }
+  return std::clamp<std::int64_t>(objective.minibatches_at_once(options.minibatch_size), 1,
+                                  Objective::kMostAtOnce);
+}
+
 // The name of a reducer, or "auto". Where an evaluator sums several minibatches itself, the tree
 // has little left to do, and others would have each of them alone.
-std::string_view chosen_reducer(const Objective& objective, const Rule& rule,
-                                const TrainOptions& options) {
-  const bool sums = objective.minibatches_at_once(options.minibatch_size) > 1 &&
-                    !takes_norms(rule, options) && !options.log_minibatches;
-  return options.reduce == "auto" && sums ? "tree" : std::string_view(options.reduce);
+std::string_view chosen_reducer(const TrainOptions& options, std::int64_t at_once) {
+  return options.reduce == "auto" && at_once > 1 ? "tree" : std::string_view(options.reduce);
 }
 
 template <class T>
@@ -147,6 +155,7 @@ class TypedStepEngine final : public StepEngine {
         sum_size_({.values = parameters_ + objective.averaged(),
                    .max_leaves = max_minibatches,
                    .norms = meter_.blocks_of_sum()}),
+        at_once_(minibatches_at_once(objective, rule_, options)),
         executor_(workers_, listened_reducer(), on_merge()),
         faulty_executor_(executor_, options.faults, options.stragglers),
         host_executor_(
@@ -155,9 +164,7 @@ class TypedStepEngine final : public StepEngine {
              .put = [&objective](std::span<std::byte> tally) { objective.put_tally(tally); },
              .add = [&objective](std::span<const std::byte> tally) { objective.add_tally(tally); }},
             [this](Span::Moment begin) { tell_whole(Activity::exchange, begin); }),
-        substeps_(objective, options, workers_),
-        at_once_(std::clamp<std::int64_t>(objective.minibatches_at_once(options.minibatch_size), 1,
-                                          Objective::kMostAtOnce)) {
+        substeps_(objective, options, workers_, at_once_) {
     if (const auto scale = objective.loss_scale()) loss_scaler_.emplace(*scale);
     if (rule_.reduction() == GradientReduction::sum && !optimizer_->follows_sums()) {
       throw Error(
@@ -272,18 +279,14 @@ class TypedStepEngine final : public StepEngine {
           substeps_.begin_attempt();
           scope.begin();
         },
-        minibatches_at_once(step));
+        at_once_in(step));
   }
 
-  // Where each minibatch of the step has to be seen by itself, 1.
-  [[nodiscard]] std::int64_t minibatches_at_once(const StepPlan& step) const {
+  // One with fewer samples than the others is weighed by itself.
+  [[nodiscard]] std::int64_t at_once_in(const StepPlan& step) const {
     const bool whole =
         step.size_in_minibatches(options_.minibatch_size) == static_cast<double>(step.minibatches);
-    if (sum_size_.norms.size() > 0 || options_.log_minibatches || !whole ||
-        options_.dealing == Dealing::in_turns) {
-      return 1;
-    }
-    return at_once_;
+    return whole ? at_once_ : 1;
   }
 
   // Empty where nobody listens.
@@ -303,7 +306,7 @@ class TypedStepEngine final : public StepEngine {
   }
   [[nodiscard]] std::unique_ptr<Reducer<T>> listened_reducer() {
     std::unique_ptr<Reducer<T>> reducer =
-        reducer_of<T>(options_, chosen_reducer(objective_, rule_, options_), sum_size_, workers_);
+        reducer_of<T>(options_, chosen_reducer(options_, at_once_), sum_size_, workers_);
     if (options_.on_meeting) {
       reducer->hear_meetings(
           [this](const Meeting& meeting) { options_.on_meeting(place_.step, meeting); });
@@ -413,12 +416,11 @@ class TypedStepEngine final : public StepEngine {
   // Where in training the step is, for its spans.
   Span place_;
   ReducerSize sum_size_;
+  std::int64_t at_once_;
   StepExecutor<T> executor_;
   FaultyExecutor<T> faulty_executor_;
   HostExecutor<T> host_executor_;
   Substeps<T> substeps_;
-  // Minibatches that an evaluator computes in one pass.
-  std::int64_t at_once_;
   std::optional<LossScaler> loss_scaler_;
   // Whether the step has changed what cannot be taken back.
   bool changing_ = false;
@@ -462,22 +464,23 @@ HostLoad largest_load(const TrainOptions& options, const StepRange& steps, std::
 template <class T>
 TrainingSizes sizes_of(ObjectiveOf<T>& objective, const StepEngineParts& parts,
                        const TrainOptions& options, const StepRange& steps) {
-  TrainingSizes sizes{.parameters = objective.flat_parameters().size(),
-                      .buffers = objective.averaged(),
-                      .value_bytes = sizeof(T),
-                      .sample_bytes = objective.sample_bytes(),
-                      .minibatch = options.minibatch_size,
-                      .at_once = objective.minibatches_at_once(options.minibatch_size),
-                      .minibatches = steps.most,
-                      .cores = options.cores,
-                      .threads = parts.workers.threads(),
-                      .reducer = options.own_reducer
-                                     ? std::string_view(options.own_reducer.name)
-                                     : chosen_reducer(objective, parts.rule, options),
-                      .optimizer_values = remembered_by_optimizer(options),
-                      .gradient_pair = steps.least == 1 && takes_norms(parts.rule, options),
-                      .objective_bytes = objective.step_bytes(),
-                      .openblas = objective.uses_blas()};
+  TrainingSizes sizes{
+      .parameters = objective.flat_parameters().size(),
+      .buffers = objective.averaged(),
+      .value_bytes = sizeof(T),
+      .sample_bytes = objective.sample_bytes(),
+      .minibatch = options.minibatch_size,
+      .at_once = minibatches_at_once(objective, parts.rule, options),
+      .minibatches = steps.most,
+      .cores = options.cores,
+      .threads = parts.workers.threads(),
+      .reducer = options.own_reducer
+                     ? std::string_view(options.own_reducer.name)
+                     : chosen_reducer(options, minibatches_at_once(objective, parts.rule, options)),
+      .optimizer_values = remembered_by_optimizer(options),
+      .gradient_pair = steps.least == 1 && takes_norms(parts.rule, options),
+      .objective_bytes = objective.step_bytes(),
+      .openblas = objective.uses_blas()};
   if (are_several(options.hosts.get())) {
     sizes.host = largest_load(options, steps, sizes.parameters + sizes.buffers, sizes.value_bytes);
   }

@@ -46,17 +46,15 @@ Activity activity_of(Phase phase) {
 
 template <class T>
 Substeps<T>::Substeps(ObjectiveOf<T>& objective, const TrainOptions& options,
-                      const Workers& workers)
+                      const Workers& workers, std::int64_t at_once)
     : options_(options),
       parameters_(objective.flat_parameters().size()),
       evaluators_(evaluators_of(objective, options.threads)),
       data_seconds_(static_cast<std::size_t>(workers.threads())),
-      at_once_(static_cast<std::size_t>(workers.threads())) {
-  const std::int64_t most = objective.minibatches_at_once(options.minibatch_size);
-  if (most <= 1) return;
+      at_once_(at_once > 1 ? data_seconds_.size() : 0) {
   for (AtOnce& of_thread : at_once_) {
-    of_thread.minibatches.reserve(static_cast<std::size_t>(most));
-    of_thread.losses.reserve(static_cast<std::size_t>(most));
+    of_thread.minibatches.reserve(static_cast<std::size_t>(at_once));
+    of_thread.losses.reserve(static_cast<std::size_t>(at_once));
   }
 }
 

@@ -33,8 +33,10 @@ struct StepOfMinibatches {
 template <class T>
 class Substeps {
  public:
-  /// All of them outlive it. Throws Error where the objective makes no evaluator.
-  Substeps(ObjectiveOf<T>& objective, const TrainOptions& options, const Workers& workers);
+  /// All of them outlive it. At most so many minibatches come at once. Throws Error where the
+  /// objective makes no evaluator.
+  Substeps(ObjectiveOf<T>& objective, const TrainOptions& options, const Workers& workers,
+           std::int64_t at_once);
 
   /// Before the step is begun.
   void begin_step(const StepPlan& step);
@@ -78,7 +80,7 @@ class Substeps {
   // One for each thread; with Dealing::in_turns one for each that there would be.
   std::vector<std::unique_ptr<Evaluator<T>>> evaluators_;
   std::vector<Seconds> data_seconds_;
-  // By thread: what it computes in one pass.
+  // By thread: what it computes in one pass. Empty unless several come at once.
   std::vector<AtOnce> at_once_;
   MinibatchLog log_;
 };

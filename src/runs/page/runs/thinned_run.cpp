@@ -12,8 +12,8 @@
 #include "base/core/system/file.hpp"
 #include "runs/config/file/configuration_entry.hpp"
 #include "runs/config/file/toml.hpp"
+#include "runs/page/thinned/step_timeline.hpp"
 #include "runs/report/timeline/timeline_json.hpp"
-#include "step_timeline.hpp"
 
 namespace rubato::page {
 

@@ -14,7 +14,7 @@ namespace rubato {
 
 namespace {
 
-// Of a process that dies again and again.
+// Of cores that die again and again.
 constexpr std::size_t kMostNotes = 10'000;
 
 std::filesystem::path free_file(const std::filesystem::path& folder) {

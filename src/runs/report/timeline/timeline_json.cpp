@@ -18,11 +18,7 @@ namespace {
 
 using Moment = Span::Moment;
 
-// What a viewer calls a process, and the lanes in it, which count from 1: a process or a lane 0 has
-// a meaning of its own there.
-constexpr int kTraining = 1;
-constexpr int kThreads = 2;
-constexpr int kCores = 3;
+// Lanes count from 1, as processes do: a 0 has a meaning of its own in viewers.
 constexpr std::int64_t kStepLane = 1;
 constexpr std::int64_t kOtherLane = 2;
 constexpr std::string_view kWait = "wait";
@@ -78,15 +74,15 @@ class TraceEvents {
         process, lane, microseconds(begin - zero_), microseconds(end - begin), name, args);
   }
   void instant(std::string_view name, Moment at) {
-    add(R"({{"ph":"i","s":"g","pid":{},"tid":{},"ts":{:.3f},"name":"{}"}})", kTraining, kOtherLane,
-        microseconds(at - zero_), name);
+    add(R"({{"ph":"i","s":"g","pid":{},"tid":{},"ts":{:.3f},"name":"{}"}})", kTrainingProcess,
+        kOtherLane, microseconds(at - zero_), name);
   }
   // Between cores.
   void flow(std::size_t id, const Meeting& meeting) {
     add(R"({{"ph":"s","id":{},"cat":"tree","pid":{},"tid":{},"ts":{:.3f},"name":"sum"}})", id,
-        kCores, meeting.first.value() + 1, microseconds(meeting.left - zero_));
+        kCoresProcess, meeting.first.value() + 1, microseconds(meeting.left - zero_));
     add(R"({{"ph":"f","bp":"e","id":{},"cat":"tree","pid":{},"tid":{},"ts":{:.3f},"name":"sum"}})",
-        id, kCores, meeting.second.value() + 1, microseconds(meeting.taken - zero_));
+        id, kCoresProcess, meeting.second.value() + 1, microseconds(meeting.taken - zero_));
   }
   [[nodiscard]] std::string_view text() const { return text_; }
 
@@ -116,20 +112,21 @@ std::string args_of(const Span& span) {
 void add_thread(TraceEvents& events, std::int64_t thread, std::vector<Span> spans,
                 const StepExtents& steps) {
   const std::int64_t lane = thread + 1;
-  events.lane(kThreads, lane, fmt::format("thread {}", thread));
+  events.lane(kThreadsProcess, lane, fmt::format("thread {}", thread));
   std::ranges::sort(spans, {}, &Span::begin);
   auto next = spans.begin();
   const auto wait = [&](StepIndex step, Moment begin, Moment end) {
     if (end - begin < kShortestWait) return;
-    events.stretch(kThreads, lane, kWait, begin, end, fmt::format(R"("step":{})", step.value()));
+    events.stretch(kThreadsProcess, lane, kWait, begin, end,
+                   fmt::format(R"("step":{})", step.value()));
   };
   for (const auto& [index, step] : steps) {
     Moment done = step.begin;
     for (; next != spans.end() && next->step <= index; ++next) {
       const Span& span = *next;
       if (span.activity != Activity::test) wait(index, done, span.begin);
-      events.stretch(kThreads, lane, choice_name(kActivities, span.activity), span.begin, span.end,
-                     args_of(span));
+      events.stretch(kThreadsProcess, lane, choice_name(kActivities, span.activity), span.begin,
+                     span.end, args_of(span));
       done = span.end;
     }
     // What follows when the cores are done is the calling thread's.
@@ -145,12 +142,12 @@ void add_cores(TraceEvents& events, const RecordedTimeline& timeline) {
     }
   }
   for (const CoreRank core : cores) {
-    events.lane(kCores, core.value() + 1, fmt::format("core {}", core.value()));
+    events.lane(kCoresProcess, core.value() + 1, fmt::format("core {}", core.value()));
   }
   for (std::size_t thread = 0; thread < timeline.spans.size(); ++thread) {
     for (const Span& span : timeline.spans[thread]) {
       if (!span.core) continue;
-      events.stretch(kCores, span.core->value() + 1, choice_name(kActivities, span.activity),
+      events.stretch(kCoresProcess, span.core->value() + 1, choice_name(kActivities, span.activity),
                      span.begin, span.end, fmt::format(R"({},"thread":{})", args_of(span), thread));
     }
   }
@@ -160,24 +157,24 @@ void add_cores(TraceEvents& events, const RecordedTimeline& timeline) {
 }
 
 void add_training(TraceEvents& events, const RecordedTimeline& timeline, const StepExtents& steps) {
-  events.lane(kTraining, kStepLane, "steps");
-  events.lane(kTraining, kOtherLane, "tests, checkpoints, faults");
+  events.lane(kTrainingProcess, kStepLane, "steps");
+  events.lane(kTrainingProcess, kOtherLane, "tests, checkpoints, faults");
   for (const auto& [index, step] : steps) {
-    events.stretch(kTraining, kStepLane, fmt::format("step {}", index.value()), step.begin,
-                   step.end, fmt::format(R"("epoch":{})", step.epoch.value()));
+    events.stretch(kTrainingProcess, kStepLane, fmt::format("{}{}", kStepName, index.value()),
+                   step.begin, step.end, fmt::format(R"("epoch":{})", step.epoch.value()));
   }
   for (const std::vector<Span>& of_thread : timeline.spans) {
     for (const Span& span : of_thread) {
       if (span.activity != Activity::test) continue;
-      events.stretch(kTraining, kOtherLane, choice_name(kActivities, span.activity), span.begin,
-                     span.end, fmt::format(R"("epoch":{})", span.epoch.value()));
+      events.stretch(kTrainingProcess, kOtherLane, choice_name(kActivities, span.activity),
+                     span.begin, span.end, fmt::format(R"("epoch":{})", span.epoch.value()));
     }
   }
   for (const TimelineNote& note : timeline.notes) {
     if (note.begin == note.end) {
       events.instant(note.text, note.begin);
     } else {
-      events.stretch(kTraining, kOtherLane, note.text, note.begin, note.end, {});
+      events.stretch(kTrainingProcess, kOtherLane, note.text, note.begin, note.end, {});
     }
   }
 }
@@ -189,9 +186,9 @@ std::string timeline_json(const RecordedTimeline& timeline) {
   Moment zero = Moment::max();
   for (const auto& [index, step] : steps) zero = std::min(zero, step.begin);
   TraceEvents events(zero);
-  events.process(kTraining, "training");
-  events.process(kThreads, "threads");
-  events.process(kCores, "cores");
+  events.process(kTrainingProcess, "training");
+  events.process(kThreadsProcess, "threads");
+  events.process(kCoresProcess, "cores");
   add_training(events, timeline, steps);
   for (std::size_t thread = 0; thread < timeline.spans.size(); ++thread) {
     add_thread(events, static_cast<std::int64_t>(thread), timeline.spans[thread], steps);

@@ -9,6 +9,12 @@ namespace rubato {
 
 inline constexpr std::string_view kTimelineFile = "timeline.json";
 
+// What its processes are called by, and the names of its steps begin with.
+inline constexpr int kTrainingProcess = 1;
+inline constexpr int kThreadsProcess = 2;
+inline constexpr int kCoresProcess = 3;
+inline constexpr std::string_view kStepName = "step ";
+
 /// Trace events in the JSON object format, which Perfetto (ui.perfetto.dev) and chrome://tracing
 /// open; times are microseconds since the first of them.
 ///

@@ -17,6 +17,7 @@
 #include <rubato/loop/trainer.hpp>
 
 #include "base/core/system/file.hpp"
+#include "runs/report/timeline/timeline_json.hpp"
 
 namespace rubato::page {
 
@@ -66,12 +67,13 @@ void for_each_event(const std::filesystem::path& file,
 std::optional<TimedStep> median_step(const std::filesystem::path& file) {
   std::vector<TimedStep> steps;
   for_each_event(file, [&](const nlohmann::json& event) {
-    constexpr std::string_view kStep = "step ";
     const std::string name = text_at(event, "name");
     const TimedStep step{.begin = number_at(event, "ts"), .duration = number_at(event, "dur")};
-    if (number_at(event, "pid") != 1 || !name.starts_with(kStep) || step.duration < 0) return;
+    if (number_at(event, "pid") != kTrainingProcess || !name.starts_with(kStepName) ||
+        step.duration < 0)
+      return;
     const nlohmann::json number =
-        nlohmann::json::parse(name.substr(kStep.size()), nullptr, /*allow_exceptions=*/false);
+        nlohmann::json::parse(name.substr(kStepName.size()), nullptr, /*allow_exceptions=*/false);
     if (!number.is_number_integer()) return;
     steps.push_back(step);
     steps.back().step = number.get<std::int64_t>();
@@ -99,10 +101,10 @@ class StepReader {
     const std::string kind = text_at(event, "ph");
     const double process = number_at(event, "pid");
     const double number = number_at(event, "tid");
-    if (process != kThreads && process != kCores) return;
+    if (process != kThreadsProcess && process != kCoresProcess) return;
     // What a cast would make nonsense of is no lane.
     if (number < 0 || number > kMostLaneNumber) return;
-    Lanes& lanes = process == kThreads ? threads_ : cores_;
+    Lanes& lanes = process == kThreadsProcess ? threads_ : cores_;
     const auto lane = static_cast<std::int64_t>(number);
     if (kind == "M" && text_at(event, "name") == "thread_name") {
       lanes.names[lane] = text_at(event.value("args", nlohmann::json::object()), "name");
@@ -122,8 +124,6 @@ class StepReader {
   }
 
  private:
-  static constexpr double kThreads = 2;
-  static constexpr double kCores = 3;
   static constexpr double kMostLaneNumber = 1e9;
 
   [[nodiscard]] Json milliseconds(double at) const {
