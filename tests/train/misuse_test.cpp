@@ -1,6 +1,7 @@
 // What a program that uses the library can get wrong: an Error that says what would be accepted.
 
 #include <functional>
+#include <limits>
 #include <memory>
 #include <stdexcept>
 #include <string>
@@ -195,6 +196,40 @@ TEST(Misuse, OfAnObjectiveWhoseArraysAreNotItsParameters) {
             "the objective has two buffers called 'a'; accepted: names that differ");
   EXPECT_EQ(error_of_objective([](auto&) {}),
             "the objective makes no evaluator; accepted: one for each thread");
+}
+
+// As many as it says are never asked for.
+TEST(Misuse, OfAnObjectiveWhoseEvaluatorsDoNotComputeSeveralMinibatchesAtOnce) {
+  class OneByOne final : public Evaluator<double> {
+   public:
+    double evaluate(const Minibatch&, const Leaf<double>&, EvaluatorProgress&) override {
+      return 1;
+    }
+  };
+  class SaysMore final : public ObjectiveOf<double> {
+   public:
+    std::int64_t samples() const override { return 16; }
+    const std::vector<TrainedArray>& trained() const override { return wrong_.arrays; }
+    const std::vector<NamedArray>& parameters() const override { return wrong_.all; }
+    std::string fingerprint() const override { return "it"; }
+    std::span<double> flat_parameters() override { return wrong_.flat; }
+    std::unique_ptr<Evaluator<double>> make_evaluator() override {
+      return std::make_unique<OneByOne>();
+    }
+    std::int64_t minibatches_at_once(std::int64_t) const override {
+      return std::numeric_limits<std::int64_t>::max();
+    }
+
+   private:
+    WrongObjective wrong_;
+  };
+  TrainOptions options = options_of_misuse();
+  options.minibatch_size = 4;
+  options.cores = 1;
+  Trainer trainer(std::make_unique<SaysMore>(), trace_of({8}), options);
+  EXPECT_THAT(error_of([&] { trainer.fit(); }),
+              HasSubstr("an objective says that it computes several minibatches at once, and its "
+                        "evaluator does not; accepted: "));
 }
 
 TEST(Misuse, OfAnObjectiveThatIsNoneOfThoseTheLoopDrives) {
