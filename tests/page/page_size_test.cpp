@@ -1,5 +1,6 @@
 // Pages stay small, however many steps and runs there are.
 
+#include <chrono>
 #include <cmath>
 #include <string>
 #include <vector>
@@ -10,6 +11,9 @@
 #include "runs/page/html/document.hpp"
 #include "runs/page/page.hpp"
 #include "runs/page/runs/runs_page.hpp"
+#include "runs/page/thinned/step_timeline.hpp"
+#include "runs/report/timeline/timeline_json.hpp"
+#include "support/temp_folder.hpp"
 
 namespace rubato::page {
 namespace {
@@ -41,9 +45,33 @@ ThinnedRun long_run(const std::string& name, std::size_t columns, int steps) {
   return run;
 }
 
+// Of a step with more spans than a chart has room for, on 40 threads and as many cores.
+std::vector<Json> figures_of_a_large_step() {
+  RecordedTimeline timeline;
+  timeline.spans.resize(40);
+  Span::Moment at{};
+  for (int i = 0; i < 10'000; ++i) {
+    const int thread = i % 40;
+    Span span{
+        .minibatch = MinibatchIndex{1'000'000 + i}, .core = CoreRank{thread}, .thread = thread};
+    span.begin = at;
+    at += std::chrono::nanoseconds(12'345);
+    span.end = at;
+    timeline.spans[static_cast<std::size_t>(thread)].push_back(span);
+    timeline.meetings.push_back({.meeting = {.first = CoreRank{thread},
+                                             .left = span.begin,
+                                             .second = CoreRank{(thread + 1) % 40},
+                                             .taken = span.end}});
+  }
+  const test::TempFolder folder;
+  return step_figures(folder.write("timeline.json", timeline_json(timeline)));
+}
+
 TEST(PageSize, IsBoundedForAMillionSteps) {
   constexpr int kSteps = 1'000'000;
-  const std::vector<ThinnedRun> runs{long_run("one", columns_of(1), kSteps)};
+  std::vector<ThinnedRun> runs{long_run("one", columns_of(1), kSteps)};
+  runs.front().step_figures = figures_of_a_large_step();
+  ASSERT_EQ(runs.front().step_figures.size(), 2U);
   const std::string html = to_html(document_of_runs(runs), kLibrary);
   EXPECT_LT(html.size(), kMostBytes / 4);
   EXPECT_GT(runs[0].steps.buckets().size(), columns_of(1) / 2 - 1);
