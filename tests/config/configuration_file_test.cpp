@@ -93,6 +93,25 @@ TEST(ConfigurationFile, ReadsBackEveryText) {
             "--monitor: a configuration file cannot hold text that is not UTF-8");
 }
 
+// Empty text is that an option is not set, which a file can only say of one whose default says it.
+TEST(ConfigurationFile, ReadsBackEmptyTextOrRejectsIt) {
+  int rejected = 0;
+  for (const RunOption& option : run_options()) {
+    SCOPED_TRACE(option.name);
+    RunConfiguration configuration;
+    try {
+      option.set(configuration, "");
+    } catch (const Error&) {
+      ++rejected;
+      continue;
+    }
+    EXPECT_EQ(parsed(to_toml(configuration)), configuration);
+  }
+  EXPECT_GT(rejected, 0);
+  EXPECT_EQ(error_in("trace = ''"),
+            "c.toml:1: trace: is empty; accepted: FILE|N|elastic|GENERATOR");
+}
+
 TEST(ConfigurationFile, ReadsBackEveryNumber) {
   for (const double number : {1.0, 0.1, 1e-5, 5e-324, 1e16, 1e299, 123456789.125, 1e22 / 3}) {
     RunConfiguration configuration;

@@ -68,6 +68,7 @@ Trainer by_goodput() {
 
 // Each stops in the middle of an epoch.
 struct OldState {
+  const char* name;
   const char* file;
   Trainer (*trainer)();
   std::int64_t steps;
@@ -110,8 +111,9 @@ TEST_P(OldStates, HaveTheEntriesOfNewOnes) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Written, OldStates,
-                         testing::Values(OldState{"noise-f5fba6a", by_noise, 8},
-                                         OldState{"goodput-f5fba6a", by_goodput, 6}));
+                         testing::Values(OldState{"Noise", "noise-f5fba6a", by_noise, 8},
+                                         OldState{"Goodput", "goodput-f5fba6a", by_goodput, 6}),
+                         [](const auto& info) { return std::string(info.param.name); });
 
 }  // namespace
 }  // namespace rubato

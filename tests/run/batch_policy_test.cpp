@@ -40,6 +40,7 @@ RunConfiguration adaptive_run(const std::string& batch, Clock clock) {
 }
 
 struct AdaptiveRun {
+  std::string name;
   std::string batch;
   Clock clock;
 };
@@ -95,10 +96,13 @@ TEST_P(BatchPolicyOfRun, GoesOnToTheSameBits) {
   EXPECT_EQ(second.execute().summary.value().weights_sha256, expected);
 }
 
-INSTANTIATE_TEST_SUITE_P(All, BatchPolicyOfRun,
-                         testing::Values(AdaptiveRun{"noise-scale:max=512,wait=3", Clock::real},
-                                         AdaptiveRun{"noise-scale:max=512,wait=3", Clock::modelled},
-                                         AdaptiveRun{"goodput:max=512", Clock::modelled}));
+INSTANTIATE_TEST_SUITE_P(
+    All, BatchPolicyOfRun,
+    testing::Values(AdaptiveRun{"ByNoise", "noise-scale:max=512,wait=3", Clock::real},
+                    AdaptiveRun{"ByNoiseInModelledTime", "noise-scale:max=512,wait=3",
+                                Clock::modelled},
+                    AdaptiveRun{"ByGoodput", "goodput:max=512", Clock::modelled}),
+    [](const auto& info) { return info.param.name; });
 
 TEST(BatchPolicyOfRuns, RefusesWhatCannotWork) {
   const auto error = [](const RunConfiguration& configuration) {

@@ -178,8 +178,14 @@ class OptionTable {
     row.kind = Reading::kKind;
     row.accepted = reading.accepted();
     if (row.value.empty()) row.value = reading.value();
-    row.set = [member, reading](RunConfiguration& configuration, const std::string& text) {
-      configuration.*member = parsed<Member>(reading, text, configuration.extensions);
+    row.set = [member, reading, accepted = row.value](RunConfiguration& configuration,
+                                                      const std::string& text) {
+      Member value = parsed<Member>(reading, text, configuration.extensions);
+      // A file could not say it again: where the option is missing it has its default.
+      if (!is_set(value) && is_set(RunConfiguration().*member)) {
+        throw Error(fmt::format("is empty; accepted: {}", accepted));
+      }
+      configuration.*member = std::move(value);
     };
     row.text = [member,
                 reading](const RunConfiguration& configuration) -> std::optional<std::string> {
