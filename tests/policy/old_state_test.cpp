@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <memory>
+#include <ostream>
 #include <string>
 #include <vector>
 
@@ -68,10 +69,13 @@ Trainer by_goodput() {
 
 // Each stops in the middle of an epoch.
 struct OldState {
-  const char* name;
   const char* file;
   Trainer (*trainer)();
   std::int64_t steps;
+
+  friend std::ostream& operator<<(std::ostream& out, const OldState& state) {
+    return out << state.file;
+  }
 };
 
 class OldStates : public testing::TestWithParam<OldState> {
@@ -111,9 +115,8 @@ TEST_P(OldStates, HaveTheEntriesOfNewOnes) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Written, OldStates,
-                         testing::Values(OldState{"Noise", "noise-f5fba6a", by_noise, 8},
-                                         OldState{"Goodput", "goodput-f5fba6a", by_goodput, 6}),
-                         [](const auto& info) { return std::string(info.param.name); });
+                         testing::Values(OldState{"noise-f5fba6a", by_noise, 8},
+                                         OldState{"goodput-f5fba6a", by_goodput, 6}));
 
 }  // namespace
 }  // namespace rubato

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <ostream>
 #include <set>
 #include <sstream>
 #include <string>
@@ -40,9 +41,12 @@ RunConfiguration adaptive_run(const std::string& batch, Clock clock) {
 }
 
 struct AdaptiveRun {
-  std::string name;
   std::string batch;
   Clock clock;
+
+  friend std::ostream& operator<<(std::ostream& out, const AdaptiveRun& run) {
+    return out << run.batch << (run.clock == Clock::real ? " in real" : " in modelled") << " time";
+  }
 };
 
 class BatchPolicyOfRun : public testing::TestWithParam<AdaptiveRun> {};
@@ -96,13 +100,10 @@ TEST_P(BatchPolicyOfRun, GoesOnToTheSameBits) {
   EXPECT_EQ(second.execute().summary.value().weights_sha256, expected);
 }
 
-INSTANTIATE_TEST_SUITE_P(
-    All, BatchPolicyOfRun,
-    testing::Values(AdaptiveRun{"ByNoise", "noise-scale:max=512,wait=3", Clock::real},
-                    AdaptiveRun{"ByNoiseInModelledTime", "noise-scale:max=512,wait=3",
-                                Clock::modelled},
-                    AdaptiveRun{"ByGoodput", "goodput:max=512", Clock::modelled}),
-    [](const auto& info) { return info.param.name; });
+INSTANTIATE_TEST_SUITE_P(All, BatchPolicyOfRun,
+                         testing::Values(AdaptiveRun{"noise-scale:max=512,wait=3", Clock::real},
+                                         AdaptiveRun{"noise-scale:max=512,wait=3", Clock::modelled},
+                                         AdaptiveRun{"goodput:max=512", Clock::modelled}));
 
 TEST(BatchPolicyOfRuns, RefusesWhatCannotWork) {
   const auto error = [](const RunConfiguration& configuration) {
