@@ -66,7 +66,7 @@ FigureSection own_figures(std::span<const ThinnedRun> runs) {
   for (const auto& [of, prefix, title] : kOwnNames) {
     std::set<std::string> names;
     for (const ThinnedRun& run : runs) {
-      for (const std::string& name : numbers_of(run, {.of = of}).names()) {
+      for (const std::string& name : numbers_of(run, of).names()) {
         if (name.starts_with(prefix) && names.size() < kMostOfOwnNames) names.insert(name);
       }
     }
@@ -102,7 +102,7 @@ std::vector<FigureSection> line_figures(std::span<const ThinnedRun> runs) {
   sections.push_back(own_figures(runs));
   const auto is_missing = [&](const Curve& curve) {
     return std::ranges::none_of(
-        runs, [&](const ThinnedRun& run) { return numbers_of(run, curve).has(curve.path); });
+        runs, [&](const ThinnedRun& run) { return numbers_of(run, curve.of).has(curve.path); });
   };
   for (FigureSection& section : sections) {
     for (LineFigure& figure : section.figures) {

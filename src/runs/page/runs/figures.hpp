@@ -45,9 +45,9 @@ struct FigureSection {
 /// report under names of their own (policies, metrics, tensors) has a figure each.
 [[nodiscard]] std::vector<FigureSection> line_figures(std::span<const ThinnedRun> runs);
 
-/// The numbers that a run has for a curve.
-[[nodiscard]] inline const Buckets& numbers_of(const ThinnedRun& run, const Curve& curve) {
-  return curve.of == CurveOf::steps ? run.steps : run.epochs;
+/// The numbers that a run has for its curves of steps or of epochs.
+[[nodiscard]] inline const Buckets& numbers_of(const ThinnedRun& run, CurveOf of) {
+  return of == CurveOf::steps ? run.steps : run.epochs;
 }
 
 }  // namespace rubato::page

@@ -21,7 +21,7 @@ constexpr std::size_t kMostMaps = 6;
 constexpr std::size_t kMostMarksOfRuns = 2000;
 
 Json buckets_json(const ThinnedRun& run, CurveOf of, const std::vector<FigureSection>& sections) {
-  const Buckets& buckets = numbers_of(run, {.of = of});
+  const Buckets& buckets = numbers_of(run, of);
   Json json{{"width", buckets.width()}, {"axes", axes_json(buckets)}};
   Json& numbers = json["numbers"] = Json::object();
   for (const FigureSection& section : sections) {
