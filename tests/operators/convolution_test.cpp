@@ -272,7 +272,7 @@ TEST(Convolution, LeavesTheRestToLibtorch) {
       same(all, [&] { return plain_conv2d(input.to(at::kDouble), weight.to(at::kDouble)); }));
   EXPECT_TRUE(same(all, [&] { return plain_conv2d(input.transpose(2, 3), weight); }));
   const at::Tensor many = random_tensor({16, 32, 8, 8});
-  EXPECT_TRUE(same(all, [&] { return plain_conv2d(many, random_tensor({32, 32, 3, 3}, 2)); }));
+  EXPECT_TRUE(same(all, [&] { return plain_conv2d(many, random_tensor({32, 32, 2, 2}, 2)); }));
   EXPECT_TRUE(same(all, [&] {
     return at::convolution(many, random_tensor({32, 1, 3, 3}, 2), {}, {1, 1}, {0, 0}, {1, 1}, false,
                            {0, 0}, 32);
@@ -296,10 +296,11 @@ TEST(Convolution, LeavesTheRestToLibtorch) {
 
 // Whether rubato's takes the convolution: its bits are not libtorch's then.
 bool is_taken(const at::Tensor& input, const at::Tensor& weight,
-              const c10::optional<at::Tensor>& bias = {}) {
+              const c10::optional<at::Tensor>& bias = {},
+              const std::vector<std::int64_t>& padding = kOnes) {
   const auto by = [&](const ReplacedOperators& operators) {
     const OperatorScope scope(operators);
-    return at::conv2d(input, weight, bias, kOnes, kOnes, kOnes);
+    return at::conv2d(input, weight, bias, kOnes, padding, kOnes);
   };
   const at::Tensor ours = by({});
   const at::Tensor theirs = by(ReplacedOperators::none());
@@ -310,14 +311,14 @@ bool is_taken(const at::Tensor& input, const at::Tensor& weight,
   return !at::equal(ours, theirs);
 }
 
-// Each limit of docs/operators.md, from both sides. Images as large behind the kernel of 3 x 3 as
+// Each limit of docs/operators.md, from both sides. Images as large behind the kernel of 9 taps as
 // before it: a value of `inputs` + `outputs` is worth 9 x `inputs` x `outputs` multiply-adds.
 TEST(Convolution, TakesWhatItSaysUpToItsLimits) {
   if (!cpu_has(InstructionSet::avx2)) GTEST_SKIP() << "needs AVX2 and FMA";
   const auto taken = [](std::int64_t images, std::int64_t inputs, std::int64_t outputs, bool last) {
     const at::Tensor input = random_tensor({images, inputs, 10, 12});
-    const at::Tensor weight = random_tensor({outputs, inputs, 3, 3}, 2);
-    return is_taken(last ? channels_last(input) : input, weight);
+    const at::Tensor weight = random_tensor({outputs, inputs, 1, 9}, 2);
+    return is_taken(last ? channels_last(input) : input, weight, {}, {0, 4});
   };
   for (const bool last : {false, true}) {
     SCOPED_TRACE(last ? "channels last" : "contiguous");
@@ -343,6 +344,56 @@ TEST(Convolution, TakesWhatItSaysUpToItsLimits) {
   EXPECT_FALSE(is_taken(input, weight, at::stack({bias, bias}, 1).select(1, 0)));
   EXPECT_TRUE(is_taken(input, channels_last(weight), bias));
   EXPECT_FALSE(is_taken(input, weight.transpose(0, 1), bias));
+}
+
+// Forward and backward.
+TEST(Convolution, TakesSquareKernelsByWinograd) {
+  if (!cpu_has(InstructionSet::avx2)) GTEST_SKIP() << "needs AVX2 and FMA";
+  const auto by_kernels = [](const lane_convolution::Kernels& kernels, const ConvolutionCase& c,
+                             const at::Tensor& input) {
+    const ReplacedOperators all;
+    const OperatorScope scope(all);
+    const Convolved mine = dispatched(c, input, c.weight());
+    const Convolved expected = convolved(kernels, c, input, c.weight());
+    const bool same = at::equal(mine.output, expected.output);
+    EXPECT_EQ(at::equal(mine.input_gradient, expected.input_gradient), same);
+    EXPECT_EQ(at::equal(mine.weight_gradient, expected.weight_gradient), same);
+    return same;
+  };
+  const ConvolutionCase usual{
+      .images = 8, .inputs = 8, .outputs = 8, .size = {4, 5}, .padding = {1, 1}};
+  const auto taken = [&](auto&& change) {
+    ConvolutionCase c = usual;
+    change(c);
+    bool any = false;
+    for (const at::Tensor& input : {c.input(), channels_last(c.input())}) {
+      any = by_kernels(lane_convolution::avx2_winograd_kernels(), c, input) || any;
+    }
+    return any;
+  };
+  EXPECT_TRUE(taken([](ConvolutionCase& /*as it is*/) {}));
+  EXPECT_TRUE(taken([](ConvolutionCase& c) { c.inputs = c.outputs = 128; }));
+  EXPECT_TRUE(taken([](ConvolutionCase& c) { c.padding = {2, 0}, c.size = {2, 6}; }));
+  EXPECT_FALSE(taken([](ConvolutionCase& c) { c.images = 7; }));
+  EXPECT_FALSE(taken([](ConvolutionCase& c) { c.inputs = 7; }));
+  EXPECT_FALSE(taken([](ConvolutionCase& c) { c.outputs = 7; }));
+  EXPECT_FALSE(taken([](ConvolutionCase& c) { c.inputs = 128, c.outputs = 129; }));
+  EXPECT_FALSE(taken([](ConvolutionCase& c) { c.size = {3, 5}; }));
+  EXPECT_FALSE(taken([](ConvolutionCase& c) { c.size = {4, 3}; }));
+  // What is left is computed directly.
+  ConvolutionCase few = usual;
+  few.inputs = 7;
+  EXPECT_TRUE(by_kernels(lane_convolution::avx2_kernels(), few, few.input()));
+  ConvolutionCase strides = usual;
+  strides.stride = {1, 2};
+  EXPECT_TRUE(by_kernels(lane_convolution::avx2_kernels(), strides, strides.input()));
+  ConvolutionCase dilated = usual;
+  dilated.dilation = {2, 1};
+  dilated.padding = {2, 1};
+  EXPECT_TRUE(by_kernels(lane_convolution::avx2_kernels(), dilated, dilated.input()));
+  ConvolutionCase padded = usual;
+  padded.padding = {1, 3};
+  EXPECT_TRUE(by_kernels(lane_convolution::avx2_kernels(), padded, padded.input()));
 }
 
 // Gradients come as autograd makes them: of the other layout, or without memory of their own.
@@ -389,8 +440,10 @@ TEST(Convolution, GrowsItsWorkspace) {
     const ReplacedOperators operators;
     const OperatorScope scope(operators);
     for (const ConvolutionCase& c : all) {
+      const auto kernels = c.inputs == 8 ? lane_convolution::avx2_winograd_kernels()
+                                         : lane_convolution::avx2_kernels();
       expect_equal(dispatched(c, c.input(), c.weight()),
-                   convolved(lane_convolution::avx2_kernels(), c, c.input(), c.weight()));
+                   convolved(kernels, c, c.input(), c.weight()));
     }
   }).join();
 }
@@ -469,6 +522,41 @@ TEST(Convolution, GivesOnlyTheGradientsThatAreWanted) {
   EXPECT_TRUE(at::equal(of_input, expected.input_gradient));
   EXPECT_FALSE(no_weight.defined());
   EXPECT_FALSE(no_bias.defined());
+}
+
+// Blocks of channels and tiles of every size, tiles that are cut off in one dimension or both, and
+// vectors that are full, half full and not at all.
+TEST(WinogradConvolution, IsThatOfDoublesForManyShapes) {
+  if (!cpu_has(InstructionSet::avx2)) GTEST_SKIP() << "needs AVX2 and FMA";
+  std::mt19937 generator(6);
+  const auto draw = [&](std::int64_t from, std::int64_t to) {
+    return from +
+           static_cast<std::int64_t>(generator() % static_cast<std::uint64_t>(to - from + 1));
+  };
+  const std::array<std::int64_t, 9> images{1, 7, 8, 9, 15, 16, 17, 24, 33};
+  for (int i = 0; i < 120; ++i) {
+    ConvolutionCase c{.images = images.at(static_cast<std::size_t>(i) % images.size()),
+                      .inputs = draw(1, 14),
+                      .outputs = 1 + i % 9,
+                      .size = {draw(3, 9), 3 + i % 31},
+                      .padding = {draw(0, 2), draw(0, 2)}};
+    // So many channels and columns that a row of tiles is computed in parts.
+    if (i % 20 == 0) c.inputs = 40, c.outputs = 33, c.size[1] = 51 + i;
+    SCOPED_TRACE(testing::Message()
+                 << i << ": " << c.images << " x " << c.inputs << " -> " << c.outputs << " of "
+                 << c.size[0] << " x " << c.size[1] << ", " << c.padding[0] << " and "
+                 << c.padding[1] << " around");
+    const Convolved exact = dispatched(c, c.input().to(at::kDouble), c.weight().to(at::kDouble));
+    for (const at::Tensor& input : {c.input(), channels_last(c.input())}) {
+      const at::Tensor weight = i % 2 == 0 ? c.weight() : channels_last(c.weight());
+      const Convolved narrow =
+          convolved(lane_convolution::avx2_winograd_kernels(), c, input, weight);
+      expect_close(narrow, exact);
+      if (!cpu_has(InstructionSet::avx512)) continue;
+      expect_equal(convolved(lane_convolution::avx512_winograd_kernels(), c, input, weight),
+                   narrow);
+    }
+  }
 }
 
 }  // namespace

@@ -30,6 +30,11 @@ constexpr std::int64_t kFewestImages = 8;
 constexpr std::int64_t kBlock = 16;
 // Multiply-adds for each value of input and output that has to be brought into lanes and back.
 constexpr std::int64_t kLeastWork = 16;
+// For Winograd's method.
+constexpr std::int64_t kFewestChannels = 8;
+constexpr std::int64_t kFewestPixels = 4;
+// Beyond that the sums of weight gradients, a kilobyte for each pair of channels, leave the cache.
+constexpr std::int64_t kMostPairs = 128 * 128;
 
 struct Geometry {
   at::IntArrayRef stride;
@@ -39,8 +44,19 @@ struct Geometry {
   std::int64_t groups = 1;
 };
 
-// Whether this is faster than libtorch, as bench_operators measures it (docs/adr/0023).
-bool is_worth_it(const lane_convolution::Shape& s) {
+// Which kernels are faster than libtorch's, as bench_operators measures them (docs/adr/0023 and
+// 0066).
+bool is_for_winograd(const lane_convolution::Shape& s) {
+  constexpr std::int64_t kKernel = 3;
+  return s.kernel_rows == kKernel && s.kernel_columns == kKernel && s.row_stride == 1 &&
+         s.column_stride == 1 && s.row_dilation == 1 && s.column_dilation == 1 &&
+         s.row_padding < kKernel && s.column_padding < kKernel && s.images >= kFewestImages &&
+         std::min(s.input_channels, s.output_channels) >= kFewestChannels &&
+         s.input_channels * s.output_channels <= kMostPairs &&
+         std::min(s.output_rows, s.output_columns) >= kFewestPixels;
+}
+
+bool is_for_direct(const lane_convolution::Shape& s) {
   if (s.images < kFewestImages) return false;
   const std::int64_t fewest = std::min(s.input_channels, s.output_channels);
   if (fewest > kBlock || (fewest == kBlock && s.channels_last)) return false;
@@ -96,7 +112,8 @@ std::optional<lane_convolution::Shape> shape_of(const at::Tensor& input, const a
       .weight_input = weight.stride(1),
       .weight_row = weight.stride(2),
       .weight_column = weight.stride(3)};
-  if (shape.output_rows < 1 || shape.output_columns < 1 || !is_worth_it(shape)) return std::nullopt;
+  if (shape.output_rows < 1 || shape.output_columns < 1) return std::nullopt;
+  if (!is_for_winograd(shape) && !is_for_direct(shape)) return std::nullopt;
   return shape;
 }
 
@@ -105,9 +122,12 @@ Kernels kernels_for(const lane_convolution::Shape& shape) {
   constexpr std::int64_t kWide = 16;
   const std::int64_t last = shape.images % kWide;
   const bool half_empty = last > 0 && last <= kWide / 2 && shape.images < 2 * kWide;
-  return cpu_instruction_set() == InstructionSet::avx512 && !half_empty
-             ? lane_convolution::avx512_kernels()
-             : lane_convolution::avx2_kernels();
+  const bool wide = cpu_instruction_set() == InstructionSet::avx512 && !half_empty;
+  if (is_for_winograd(shape)) {
+    return wide ? lane_convolution::avx512_winograd_kernels()
+                : lane_convolution::avx2_winograd_kernels();
+  }
+  return wide ? lane_convolution::avx512_kernels() : lane_convolution::avx2_kernels();
 }
 
 // Of this thread; grows to what its largest convolution needs.

@@ -10,9 +10,28 @@
 //   bias gradient[o]         = sum over n, y, x of gradient[n, o, y, x]
 //     where y' = y stride + i dilation - padding, x' likewise; outside of the image input is 0
 //
-// Every value is a chain of fused multiply-adds in one order, whatever the instruction set, which
-// gives the same bits on every CPU: outputs over c, i, j; input gradients over o, i, j; weight
-// gradients in 16 lanes, each over every 16th image and over y, x, and then by a fixed tree.
+// Every value is computed in one order, whatever the instruction set, which gives the same bits on
+// every CPU.
+//
+// Directly: chains of fused multiply-adds, of outputs over c, i, j; of input gradients over o, i,
+// j; of weight gradients in 16 lanes, each over every 16th image and over y, x, and then by a fixed
+// tree.
+//
+// By Winograd's method (S. Winograd, Arithmetic Complexity of Computations, 1980; A. Lavin and
+// S. Gray, Fast Algorithms for Convolutional Neural Networks, CVPR 2016), for kernels of 3x3: the
+// outputs are cut into tiles of 2x2, of which each takes a patch of 4x4 inputs d, and
+//
+//   outputs of a tile = A' (sum over c of (G w G') * (B' d B)) A    * of one value after the other
+//   weight gradient   = G' (sum over n and tiles of (A g A') * (B' d B)) G
+//
+//        1  0 -1  0         1   0   0         1  0
+//   B' = 0  1  1  0    G = .5  .5  .5    A =  1  1
+//        0 -1  1  0        .5 -.5  .5         1 -1
+//        0 -1  0  1         0   0   1         0  1
+//
+// which is 16 products where there are 36. The bias comes last. Input gradients are outputs of
+// kernels turned around. Rounding errors are of the size of those of a direct sum: B' and A only
+// add.
 
 #include <cstddef>
 
@@ -90,5 +109,9 @@ struct Kernels {
 
 Kernels avx2_kernels();
 Kernels avx512_kernels();
+
+// For kernels of 3x3 without strides and dilation, and with a padding of at most 2.
+Kernels avx2_winograd_kernels();
+Kernels avx512_winograd_kernels();
 
 }  // namespace rubato::lane_convolution

@@ -1,5 +1,6 @@
 #ifdef __x86_64__
-#include "lane_convolution_kernels.inc"
+#include "direct_kernels.inc"
+#include "winograd_kernels.inc"
 
 namespace rubato::lane_convolution {
 
@@ -10,12 +11,22 @@ Kernels avx2_kernels() {
           .backward = backward};
 }
 
+Kernels avx2_winograd_kernels() {
+  return {.forward_sizes = winograd::forward_sizes,
+          .forward = winograd::forward,
+          .backward_sizes = winograd::backward_sizes,
+          .backward = winograd::backward};
+}
+
 }  // namespace rubato::lane_convolution
 #else
 #include "lane_convolution.hpp"
 
 // Never called where cpu_instruction_set() says that there are no such vectors.
 rubato::lane_convolution::Kernels rubato::lane_convolution::avx2_kernels() {
+  return {};
+}
+rubato::lane_convolution::Kernels rubato::lane_convolution::avx2_winograd_kernels() {
   return {};
 }
 #endif

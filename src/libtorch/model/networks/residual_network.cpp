@@ -71,7 +71,7 @@ class ResNet20 : public torch::nn::Module {
 
   // Its channels fill libtorch's blocks, which are fastest where channels are last.
   at::Tensor forward(at::Tensor x) {
-    x = at::relu(bn_(conv_(x.contiguous(at::MemoryFormat::ChannelsLast))));
+    x = at::relu(bn_(conv_(x).contiguous(at::MemoryFormat::ChannelsLast)));
     for (const auto& block : *blocks_) x = block->as<ResidualBlock>()->forward(x);
     return at::log_softmax(fc_(x.mean(at::IntArrayRef{2, 3})), 1);
   }
