@@ -80,7 +80,7 @@ TEST(View, IsOnlyWhereItIsWanted) {
   EXPECT_EQ(text_of("quiet", {"--quiet"}, {}), "");
   const std::string verbose = text_of("verbose", {"--verbose"}, {});
   EXPECT_THAT(verbose, Not(HasSubstr("\x1b")));
-  EXPECT_THAT(verbose, HasSubstr("of which update"));
+  EXPECT_THAT(verbose, HasSubstr(" %, waiting "));
   EXPECT_THAT(verbose, HasSubstr("weights have SHA-256 "));
 }
 

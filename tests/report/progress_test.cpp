@@ -372,11 +372,11 @@ TEST(Progress, SaysOfEachEpochWhatItsStepsHadWhereItIsVerbose) {
                         return 0;
                       },
                   .verbose = true};
-  Progress progress(out, {.epochs = 3, .samples_per_epoch = 64});
+  Progress progress(out, {.epochs = 3, .samples_per_epoch = 64, .threads = 4});
   test::MinibatchesOf training(32);
   StepRecord step;
   step.learning_rate = 0.25;
-  step.seconds = {.data = 0.5, .compute = 2, .reduce = 1, .update = 0.25, .wall = 1.5};
+  step.seconds = {.data = 0.5, .compute = 3, .reduce = 1, .update = 0.25, .wall = 1.5};
   for (const std::int64_t cores : {2, 8, 4}) {
     step.plan = plan_of(cores);
     progress.on_step(training, step);
@@ -385,8 +385,8 @@ TEST(Progress, SaysOfEachEpochWhatItsStepsHadWhereItIsVerbose) {
   EXPECT_THAT(text,
               testing::EndsWith(
                   "  batch 64  cores 2 to 8  lr 0.25  gain 1\n"
-                  "  steps 4.5 s, of which update 0.75 s  tests 0.125 s  all threads together: "
-                  "data 1.5 s, compute 6 s, reduce 3 s\n"));
+                  "  steps 4.5 s of 4 threads: compute 50.0 %, data 8.3 %, reduce 16.7 %, update "
+                  "16.7 %, waiting 8.3 %  tests 0.125 s\n"));
   text.clear();
   progress.on_step(training, step);
   progress.on_epoch(training, epoch_of(1, 1));

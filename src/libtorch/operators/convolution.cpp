@@ -34,7 +34,7 @@ constexpr std::int64_t kLeastWork = 16;
 constexpr std::int64_t kFewestChannels = 8;
 constexpr std::int64_t kFewestPixels = 4;
 // Beyond that the sums of weight gradients, a kilobyte for each pair of channels, leave the cache.
-constexpr std::int64_t kMostPairs = 128 * 128;
+constexpr std::int64_t kMostPairs = std::int64_t{128} * 128;
 
 struct Geometry {
   at::IntArrayRef stride;

@@ -30,17 +30,23 @@ void EpochDetails::note(const StepRecord& step) {
   seconds_.wall += step.seconds.wall;
 }
 
-std::string EpochDetails::take(const EpochRecord& epoch) {
+std::string EpochDetails::take(const EpochRecord& epoch, int threads) {
   if (!any_) return {};
   const EpochDetails all = std::exchange(*this, {});
   const StepTiming& seconds = all.seconds_;
+  const double whole = seconds.wall * threads;
+  // All threads update together.
+  const double update = seconds.update * threads;
+  const double rest = whole - seconds.compute - seconds.data - seconds.reduce - update;
+  const auto percent = [whole](double part) { return whole > 0 ? 100 * part / whole : 0; };
   return fmt::format(
       "  {}  {}  {}  {}\n"
-      "  steps {:.3g} s, of which update {:.3g} s  tests {:.3g} s  all threads together: data "
-      "{:.3g} s, compute {:.3g} s, reduce {:.3g} s\n",
+      "  steps {:.3g} s of {} thread{}: compute {:.1f} %, data {:.1f} %, reduce {:.1f} %, update "
+      "{:.1f} %, waiting {:.1f} %  tests {:.3g} s\n",
       all.batch_.text("batch"), all.cores_.text("cores"), all.rate_.text("lr"),
-      all.gain_.text("gain"), seconds.wall, seconds.update, epoch.test_seconds, seconds.data,
-      seconds.compute, seconds.reduce);
+      all.gain_.text("gain"), seconds.wall, threads, threads == 1 ? "" : "s",
+      percent(seconds.compute), percent(seconds.data), percent(seconds.reduce), percent(update),
+      percent(std::max(0.0, rest)), epoch.test_seconds);
 }
 
 }  // namespace rubato

@@ -6,12 +6,13 @@
 
 namespace rubato {
 
-/// What --verbose says of an epoch: between which values its steps were, and where its time went.
+/// What --verbose says of an epoch: between which values its steps were, and where the time of its
+/// threads went, of which what is left over is waiting: for the last core, and for other hosts.
 class EpochDetails {
  public:
   void note(const StepRecord& step);
   /// Of the steps since the last call: two lines, each with its end. Empty where there were none.
-  [[nodiscard]] std::string take(const EpochRecord& epoch);
+  [[nodiscard]] std::string take(const EpochRecord& epoch, int threads);
 
  private:
   struct Range {

@@ -125,7 +125,7 @@ void Progress::on_epoch(Training& training, const EpochRecord& epoch) {
   print(fmt::format("epoch {}/{}  {}{} steps{}  {} samples/s\n", epochs_done_, options_.epochs,
                     epoch.steps, of, text_of(shown_fields(epoch_schema(), epoch, options_.top_k)),
                     short_number(rate)));
-  if (out_.verbose) print(details_.take(epoch));
+  if (out_.verbose) print(details_.take(epoch, options_.threads));
   // The samples planned for this epoch are no longer ahead.
   epoch_samples_here_ = 0;
   epoch_samples_ = 0;

@@ -54,6 +54,8 @@ struct ProgressOptions {
   std::int64_t samples_per_epoch = 1;
   /// Of lines: one every so many steps; 0 is none.
   std::int64_t log_steps = 0;
+  /// That train.
+  int threads = 1;
   /// TrainOptions::top_k and budget.
   std::int64_t top_k = 0;
   Budget budget{};

@@ -82,6 +82,7 @@ void Session::show(const ProgressOut& out) {
       out, ProgressOptions{.epochs = run.epochs,
                            .samples_per_epoch = run_.workload().samples() / minibatch * minibatch,
                            .log_steps = run.log_steps,
+                           .threads = run_.trainer().threads(),
                            .top_k = test_metrics_of(run).top_k,
                            .budget = run_.trainer().options().budget});
 }
