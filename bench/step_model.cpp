@@ -59,20 +59,26 @@ struct Method {
   const char* help;
   MachineCalibration (*of)(const MachineCalibration&);
 };
-constexpr std::array<Method, 3> kMethods{{
+constexpr std::array<Method, 4> kMethods{{
     {"alone", "calibrated with one core at work",
-     [](const MachineCalibration& both) {
-       MachineCalibration one{both.alone, both.alone};
-       one.together.threads = both.threads();
+     [](const MachineCalibration& all) {
+       MachineCalibration one{all.alone, all.alone};
+       one.together.threads = all.threads();
        return one;
      }},
     {"together", "calibrated with a core on each thread",
-     [](const MachineCalibration& both) {
-       return MachineCalibration{both.together, both.together};
+     [](const MachineCalibration& all) {
+       return MachineCalibration{all.together, all.together};
      }},
     {"both", "calibrated with both, and the line between them",
-     [](const MachineCalibration& both) { return both; }},
+     [](const MachineCalibration& all) {
+       return MachineCalibration{all.alone, all.together};
+     }},
+    {"all", "calibrated with many cores on each thread, too",
+     [](const MachineCalibration& all) { return all; }},
 }};
+
+constexpr double kGoodError = 0.1;
 
 double median_of(std::vector<double> values) {
   std::sort(values.begin(), values.end());
@@ -221,7 +227,7 @@ std::string percent(double share) {
 
 void print_table(const Settings& settings, const std::vector<Cell>& cells) {
   TextTable table({Column::left, Column::right, Column::right, Column::right, Column::right,
-                   Column::right, Column::right, Column::right});
+                   Column::right, Column::right, Column::right, Column::right});
   std::vector<std::string> header{"model", "minibatch", "cores", "measured ms", "predicted ms"};
   for (const Method& method : kMethods) header.push_back(fmt::format("{} %", method.name));
   table.add(std::move(header));
@@ -238,9 +244,12 @@ void print_table(const Settings& settings, const std::vector<Cell>& cells) {
              settings.threads, settings.substeps, settings.rounds, table.text());
   for (std::size_t method = 0; method < kMethods.size(); ++method) {
     const std::vector<double> errors = sizes_of_errors(cells, method);
-    fmt::print("{}: {}: error {:.1f} % (median), {:.1f} % (worst)\n", kMethods[method].name,
-               kMethods[method].help, 100 * median_of(errors),
-               100 * *std::max_element(errors.begin(), errors.end()));
+    const auto good = std::count_if(errors.begin(), errors.end(),
+                                    [](double error) { return error <= kGoodError; });
+    fmt::print("{}: {}: error {:.1f} % (median), {:.1f} % (worst), at most {:.0f} % in {} of {}\n",
+               kMethods[method].name, kMethods[method].help, 100 * median_of(errors),
+               100 * *std::max_element(errors.begin(), errors.end()), 100 * kGoodError, good,
+               errors.size());
   }
 }
 
@@ -274,8 +283,10 @@ void write_json(const Settings& settings, const std::vector<Cell>& cells) {
       step["error"][kMethods[method].name] = cell.error(method);
     }
     for (const MachineCalibration& calibration : cell.calibrations) {
-      step["calibrations"].push_back(
-          {{"alone", json_of(calibration.alone)}, {"together", json_of(calibration.together)}});
+      step["calibrations"].push_back({{"alone", json_of(calibration.alone)},
+                                      {"together", json_of(calibration.together)},
+                                      {"many_cores", json_of(calibration.many_cores)},
+                                      {"many_full_cores", json_of(calibration.many_full_cores)}});
     }
     json["steps"].push_back(std::move(step));
   }

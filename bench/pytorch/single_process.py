@@ -11,7 +11,7 @@ from networks import LAYOUTS, NETWORKS, layouts_of, minibatches, network, sgd, t
 from windows import Stopwatch, report
 
 BATCHES = [32, 64, 128, 256, 512, 1024]
-WARM_UP_STEPS = 5
+WARM_UP_STEPS = 5  # fewer of large batches, whose steps are long
 
 
 class Candidate:
@@ -25,7 +25,7 @@ class Candidate:
         optimizer, batches = sgd(model), minibatches(batch, layout)
         self._watch = Stopwatch(lambda steps: train(model, optimizer, batches, steps))
         torch.set_num_threads(threads)
-        self._steps_per_second = self._watch.steps_per_second(WARM_UP_STEPS)
+        self._steps_per_second = self._watch.steps_per_second(max(2, min(WARM_UP_STEPS, 512 // batch)))
 
     def samples_per_second(self, seconds):
         """The rate of one window of about so many seconds."""

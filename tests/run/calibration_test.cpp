@@ -210,6 +210,8 @@ TEST(Calibration, RefusesWhatIsOutOfRange) {
     return test::error_of([&] { static_cast<void>(calibrate(workload, {}, options)); });
   };
   EXPECT_EQ(error_with({.threads = 0}), "calibration: 0 threads; accepted: 1 and more");
+  EXPECT_EQ(error_with({.cores_per_thread = 0}),
+            "calibration: 0 cores for each thread; accepted: 1 and more");
   EXPECT_EQ(error_with({.substeps = 0}),
             "calibration: 0 minibatches of each core in a step; accepted: 1 and more");
   EXPECT_EQ(error_with({.seconds = 0}), "calibration: 0 seconds; accepted: a number above 0");

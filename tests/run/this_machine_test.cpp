@@ -88,7 +88,33 @@ TEST(ThisMachine, TakesTheSecondsOfAClusterWithACoreForEachThread) {
             StepTimes(this_machine(machine, 5)).step_seconds(23, 5));
 }
 
-TEST(ThisMachine, IsCalibratedAloneAndTogether) {
+// All threads busy: a step takes 7 s, a core 0.5 s besides its minibatches, a minibatch 2 s.
+TEST(ThisMachine, TakesTheSecondsOfManyCoresFromWhatManyCoresTook) {
+  const auto measured = [](std::int64_t cores, std::int64_t substeps) {
+    const auto minibatches = static_cast<double>(cores * substeps);
+    const double seconds = 7 + 0.5 * static_cast<double>(cores) + 2 * minibatches;
+    // However it is shared out between the two.
+    return Calibration{.substep_seconds = (seconds - 1) / minibatches,
+                       .update_seconds = 1,
+                       .threads = 5,
+                       .cores_per_thread = cores,
+                       .substeps = substeps,
+                       .steps = 5};
+  };
+  MachineCalibration machine{.alone = {.substep_seconds = 2, .update_seconds = 1},
+                             .together = measured(1, 4),
+                             .many_cores = measured(16, 1),
+                             .many_full_cores = measured(16, 4)};
+  EXPECT_THAT(step_seconds_here(machine, 5, 5), DoubleEq(7 + 0.5 + 2));
+  EXPECT_THAT(step_seconds_here(machine, 640, 64), DoubleEq(7 + 13 * 0.5 + 130 * 2));
+  EXPECT_THAT(step_seconds_here(machine, 23, 6), DoubleEq(7 + 2 * 0.5 + 7 * 2))
+      << "the sixth core's three minibatches come behind four";
+  EXPECT_THAT(step_seconds_here(machine, 12, 1), DoubleEq(12 * 2 + 1)) << "alone";
+  machine.many_cores.steps = 0;
+  EXPECT_THAT(step_seconds_here(machine, 20, 5), DoubleEq(7 + 0.5 + 4 * 2)) << "as it was measured";
+}
+
+TEST(ThisMachine, IsCalibratedAloneTogetherAndWithManyCores) {
   const RunConfiguration configuration{.model = "quadratic:dim=5,samples=512"};
   const auto workload = dense_workload(configuration);
   const MachineCalibration two =
@@ -97,6 +123,10 @@ TEST(ThisMachine, IsCalibratedAloneAndTogether) {
   EXPECT_EQ(two.together.substeps, 3);
   EXPECT_EQ(two.alone.threads, 1);
   EXPECT_GT(two.alone.substep_seconds, 0);
+  EXPECT_EQ(two.many_cores.cores_per_thread, 16);
+  EXPECT_EQ(two.many_cores.substeps, 1);
+  EXPECT_EQ(two.many_full_cores.cores_per_thread, 16);
+  EXPECT_EQ(two.many_full_cores.substeps, 3);
   const MachineCalibration one = calibrate_machine(*workload, configuration, {.seconds = 1e-3});
   EXPECT_EQ(one.threads(), 1);
   EXPECT_EQ(one.alone.substep_seconds, one.together.substep_seconds) << "measured once";

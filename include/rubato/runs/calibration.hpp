@@ -13,6 +13,8 @@ struct CalibrationOptions {
   /// Cores at work at once, each on a thread of its own; at least 1. One is a core that has the
   /// machine to itself, which is what the cores of a cluster have.
   int threads = 1;
+  /// Cores in a step for each of these threads, which take them one after the other; at least 1.
+  std::int64_t cores_per_thread = 1;
   /// Minibatches of each core in a step, at least 1.
   std::int64_t substeps = 4;
   /// Seconds that it takes at most, above 0; but for kWarmUpSteps and kFewestSteps, however long
@@ -23,8 +25,8 @@ struct CalibrationOptions {
   static constexpr std::int64_t kFewestSteps = 5;
 };
 
-/// The durations of a workload's steps on this machine. A step of n minibatches on each core takes
-/// n substep_seconds + update_seconds.
+/// The durations of a workload's steps on this machine. A step of n minibatches on each thread
+/// takes n substep_seconds + update_seconds.
 struct Calibration {
   /// Of a minibatch on its core: gathering its samples, forward, backward, and adding its gradient
   /// to the others.
@@ -39,6 +41,7 @@ struct Calibration {
 
   std::int64_t minibatch_size = 1;
   int threads = 1;
+  std::int64_t cores_per_thread = 1;
   std::int64_t substeps = 1;
   /// Steps measured, and the distance between the quartiles of their seconds, relative to the
   /// median: 0.02 on a machine that does nothing else, 0.2 on one that does.
@@ -63,12 +66,17 @@ struct MachineCalibration {
   /// threads do not disturb each other.
   Calibration alone{};
   Calibration together{};
+  /// All threads with many cores each: of one minibatch, and of several. Their gradients fit less
+  /// into caches, and each core has a beginning and an end. Where they were not measured, their
+  /// steps are 0.
+  Calibration many_cores{};
+  Calibration many_full_cores{};
 
   [[nodiscard]] int threads() const { return together.threads; }
 };
 
-/// Both, one after the other: of as many threads as the options say. Throws Error as calibrate()
-/// does.
+/// All of them, one after the other: of as many threads as the options say. Throws Error as
+/// calibrate() does.
 [[nodiscard]] MachineCalibration calibrate_machine(const Workload& workload,
                                                    const RunConfiguration& configuration,
                                                    CalibrationOptions options);
@@ -83,9 +91,14 @@ struct MachineCalibration {
 [[nodiscard]] std::int64_t minibatches_of_busiest_thread(std::int64_t minibatches,
                                                          std::int64_t cores, int threads);
 
-/// Seconds of a step of `minibatches` on `cores` emulated cores of this machine: what
-/// StepTimes::step_seconds() says of this_machine(), each of whose cores has as many minibatches as
-/// the busiest thread. All at least 1. Throws Error as StepTimes does.
+/// Seconds of a step of `minibatches` on `cores` emulated cores of this machine. Where some threads
+/// have no core, or many cores were not measured: what StepTimes::step_seconds() says of
+/// this_machine(), each of whose cores has as many minibatches as the busiest thread. Elsewhere
+///
+///     update + (cores of the busiest thread) x (of a core) + (its minibatches) x (of a minibatch)
+///
+/// of which the three calibrations of all threads say each. All at least 1. Throws Error as
+/// StepTimes does.
 [[nodiscard]] double step_seconds_here(const MachineCalibration& calibration,
                                        std::int64_t minibatches, std::int64_t cores);
 

@@ -19,6 +19,10 @@ void require_in_range(const CalibrationOptions& options) {
   if (options.threads < 1) {
     throw Error(fmt::format("calibration: {} threads; accepted: 1 and more", options.threads));
   }
+  if (options.cores_per_thread < 1) {
+    throw Error(fmt::format("calibration: {} cores for each thread; accepted: 1 and more",
+                            options.cores_per_thread));
+  }
   if (options.substeps < 1) {
     throw Error(
         fmt::format("calibration: {} minibatches of each core in a step; accepted: 1 and "
@@ -44,7 +48,7 @@ TrainOptions options_of_calibration(const RunConfiguration& configuration,
   train.learning_rate = kNegligible;
   train.schedule = "constant";
   train.own_schedule = {};
-  train.cores = options.threads;
+  train.cores = options.threads * options.cores_per_thread;
   train.faults = {};
   train.stragglers.clear();
   train.threads = options.threads;
@@ -98,7 +102,7 @@ class StepSampler final : public Observer {
 Calibration calibrate(const Workload& workload, const RunConfiguration& configuration,
                       const CalibrationOptions& options) {
   require_in_range(options);
-  const std::int64_t minibatches = options.threads * options.substeps;
+  const std::int64_t minibatches = options.threads * options.cores_per_thread * options.substeps;
   Trainer trainer = make_trainer(
       workload, configuration,
       std::make_unique<TraceSource>(Trace::constant(minibatches * configuration.minibatch)),
@@ -111,6 +115,7 @@ Calibration calibrate(const Workload& workload, const RunConfiguration& configur
           .gradient_bytes = workload.gradient_bytes(),
           .minibatch_size = configuration.minibatch,
           .threads = options.threads,
+          .cores_per_thread = options.cores_per_thread,
           .substeps = options.substeps,
           .steps = samples.count(),
           .spread = samples.spread()};
