@@ -210,6 +210,7 @@ TEST(Calibration, RefusesWhatIsOutOfRange) {
     return test::error_of([&] { static_cast<void>(calibrate(workload, {}, options)); });
   };
   EXPECT_EQ(error_with({.threads = 0}), "calibration: 0 threads; accepted: 1 and more");
+  EXPECT_EQ(error_with({.idle_threads = -1}), "calibration: -1 idle threads; accepted: 0 and more");
   EXPECT_EQ(error_with({.cores_per_thread = 0}),
             "calibration: 0 cores for each thread; accepted: 1 and more");
   EXPECT_EQ(error_with({.substeps = 0}),

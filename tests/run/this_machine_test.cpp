@@ -114,6 +114,28 @@ TEST(ThisMachine, TakesTheSecondsOfManyCoresFromWhatManyCoresTook) {
   EXPECT_THAT(step_seconds_here(machine, 20, 5), DoubleEq(7 + 0.5 + 4 * 2)) << "as it was measured";
 }
 
+// Two threads: a step takes 7 s, a pass of up to 4 minibatches 0.5 s besides them, a minibatch 2 s.
+TEST(ThisMachine, CountsThePassesOfACore) {
+  const auto measured = [](std::int64_t cores, std::int64_t substeps, std::int64_t passes) {
+    const auto minibatches = static_cast<double>(cores * substeps);
+    const double seconds = 7 + 0.5 * static_cast<double>(passes) + 2 * minibatches;
+    return Calibration{.substep_seconds = seconds / minibatches,
+                       .minibatches_at_once = 4,
+                       .threads = 2,
+                       .cores_per_thread = cores,
+                       .substeps = substeps,
+                       .steps = 5};
+  };
+  const MachineCalibration machine{.together = measured(1, 4, 1),
+                                   .many_cores = measured(16, 1, 16),
+                                   .many_full_cores = measured(16, 4, 16)};
+  // Of three minibatches, two are a subtree.
+  EXPECT_THAT(step_seconds_here(machine, 6, 2), DoubleEq(7 + 2 * 0.5 + 3 * 2));
+  // Of eight, each four are computed in a pass.
+  EXPECT_THAT(step_seconds_here(machine, 16, 2), DoubleEq(7 + 2 * 0.5 + 8 * 2));
+  EXPECT_THAT(step_seconds_here(machine, 8, 4), DoubleEq(7 + 2 * 0.5 + 4 * 2));
+}
+
 TEST(ThisMachine, IsCalibratedAloneTogetherAndWithManyCores) {
   const RunConfiguration configuration{.model = "quadratic:dim=5,samples=512"};
   const auto workload = dense_workload(configuration);

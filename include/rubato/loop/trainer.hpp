@@ -333,6 +333,9 @@ class Trainer {
   [[nodiscard]] int threads() const;
   /// The largest number of gradient buffers alive at one time.
   [[nodiscard]] std::int64_t gradient_buffers() const;
+  /// Minibatches that a core computes in one pass at most: what Objective::minibatches_at_once()
+  /// says, and 1 where something asks for the gradient of each.
+  [[nodiscard]] std::int64_t minibatches_at_once() const;
 
   /// What it trains, and the threads it trains on.
   [[nodiscard]] Objective& objective() const;

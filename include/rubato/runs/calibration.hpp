@@ -13,6 +13,8 @@ struct CalibrationOptions {
   /// Cores at work at once, each on a thread of its own; at least 1. One is a core that has the
   /// machine to itself, which is what the cores of a cluster have.
   int threads = 1;
+  /// Threads that have no core in a step, and take part in its update; at least 0.
+  int idle_threads = 0;
   /// Cores in a step for each of these threads, which take them one after the other; at least 1.
   std::int64_t cores_per_thread = 1;
   /// Minibatches of each core in a step, at least 1.
@@ -36,6 +38,8 @@ struct Calibration {
   double update_seconds = 0;
   /// Of the gradient, as cores would send it.
   std::int64_t gradient_bytes = 0;
+  /// Trainer::minibatches_at_once().
+  std::int64_t minibatches_at_once = 1;
 
   // What it was measured with.
 
@@ -62,13 +66,13 @@ struct Calibration {
 /// A workload on the threads of this machine: they share its memory and its caches, so that a
 /// substep takes longer the more of them are at work.
 struct MachineCalibration {
-  /// With one core at work, and with one on each of the threads. The same twice is a machine whose
-  /// threads do not disturb each other.
+  /// With one core at work while the other threads wait, and with one on each of the threads. The
+  /// same twice is a machine whose threads do not disturb each other.
   Calibration alone{};
   Calibration together{};
   /// All threads with many cores each: of one minibatch, and of several. Their gradients fit less
-  /// into caches, and each core has a beginning and an end. Where they were not measured, their
-  /// steps are 0.
+  /// into caches, and each core has a beginning and an end. Where they were not measured, steps is
+  /// 0.
   Calibration many_cores{};
   Calibration many_full_cores{};
 
@@ -95,10 +99,11 @@ struct MachineCalibration {
 /// have no core, or many cores were not measured: what StepTimes::step_seconds() says of
 /// this_machine(), each of whose cores has as many minibatches as the busiest thread. Elsewhere
 ///
-///     update + (cores of the busiest thread) x (of a core) + (its minibatches) x (of a minibatch)
+///     update + (passes of the busiest thread) x (of a pass) + (its minibatches) x (of a minibatch)
 ///
-/// of which the three calibrations of all threads say each. All at least 1. Throws Error as
-/// StepTimes does.
+/// of which the three calibrations of all threads say each. A core is one pass, or, where it
+/// computes several minibatches at once, as many as it has subtrees of the sum. All at least 1.
+/// Throws Error as StepTimes does.
 [[nodiscard]] double step_seconds_here(const MachineCalibration& calibration,
                                        std::int64_t minibatches, std::int64_t cores);
 

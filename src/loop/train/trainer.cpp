@@ -99,6 +99,7 @@ class Trainer::Implementation final : public Training {
   Objective& objective() const override { return *objective_; }
   Workers& workers() const override { return workers_; }
   std::int64_t gradient_buffers() const { return steps_.gradient_buffers(); }
+  std::int64_t minibatches_at_once() const { return steps_.minibatches_at_once(); }
   void add_observer(std::shared_ptr<Observer> observer, std::optional<std::string> name) {
     stage_.require_idle("add_observer()");
     listeners_.add(*this, std::move(observer), std::move(name));
@@ -478,6 +479,10 @@ int Trainer::threads() const {
 }
 std::int64_t Trainer::gradient_buffers() const {
   return own().gradient_buffers();
+}
+
+std::int64_t Trainer::minibatches_at_once() const {
+  return own().minibatches_at_once();
 }
 
 }  // namespace rubato

@@ -5,7 +5,6 @@
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
-#include <numeric>
 #include <string_view>
 #include <utility>
 #include <vector>
@@ -27,6 +26,7 @@
 #include "loop/train/gradient/applied_gradient.hpp"
 #include "loop/train/gradient/typed_maker.hpp"
 #include "place.hpp"
+#include "step_choices.hpp"
 #include "step_meter.hpp"
 #include "substeps.hpp"
 
@@ -47,12 +47,6 @@ ParameterLayout layout_of(const std::vector<TrainedArray>& trained,
         found == groups.end() ? 0 : static_cast<std::size_t>(found - groups.begin()) + 1);
   }
   return layout;
-}
-
-std::vector<GroupOptions> options_of(std::span<const ParameterGroup> groups) {
-  std::vector<GroupOptions> options(1);
-  for (const ParameterGroup& group : groups) options.push_back(group.options);
-  return options;
 }
 
 std::vector<double> weight_decays_of(const TrainOptions& options) {
@@ -78,31 +72,10 @@ std::unique_ptr<FlatOptimizer<T>> optimizer_of(ObjectiveOf<T>& objective,
       options.own_optimizer
           ? own_optimizer_of<T>(options.own_optimizer, {.layout = layout,
                                                         .trained = objective.trained(),
-                                                        .groups = options_of(options.groups)})
-          : make_optimizer<T>(options.optimizer, layout, options_of(options.groups));
+                                                        .groups = group_options(options.groups)})
+          : make_optimizer<T>(options.optimizer, layout, group_options(options.groups));
   if (!options.lookahead) return optimizer;
   return std::make_unique<Lookahead<T>>(std::move(optimizer), *options.lookahead);
-}
-
-bool takes_norms(const Rule& rule, const TrainOptions& options) {
-  return rule.needs().group_norms || options.log_noise;
-}
-
-// Minibatches that an evaluator computes in one pass: 1 where each has to be seen by itself.
-std::int64_t minibatches_at_once(const Objective& objective, const Rule& rule,
-                                 const TrainOptions& options) {
-  if (takes_norms(rule, options) || options.log_minibatches ||
-      options.dealing == Dealing::in_turns) {
-    return 1;
-  }
-  return std::clamp<std::int64_t>(objective.minibatches_at_once(options.minibatch_size), 1,
-                                  Objective::kMostAtOnce);
-}
-
-// The name of a reducer, or "auto". Where an evaluator sums several minibatches itself, the tree
-// has little left to do, and others would have each of them alone.
-std::string_view chosen_reducer(const TrainOptions& options, std::int64_t at_once) {
-  return options.reduce == "auto" && at_once > 1 ? "tree" : std::string_view(options.reduce);
 }
 
 template <class T>
@@ -155,7 +128,7 @@ class TypedStepEngine final : public StepEngine {
         sum_size_({.values = parameters_ + objective.averaged(),
                    .max_leaves = max_minibatches,
                    .norms = meter_.blocks_of_sum()}),
-        at_once_(minibatches_at_once(objective, rule_, options)),
+        at_once_(most_at_once(objective, rule_, options)),
         executor_(workers_, listened_reducer(), on_merge()),
         faulty_executor_(executor_, options.faults, options.stragglers),
         host_executor_(
@@ -195,6 +168,7 @@ class TypedStepEngine final : public StepEngine {
   [[nodiscard]] std::int64_t gradient_buffers() const override {
     return executor_.pool().high_water();
   }
+  [[nodiscard]] std::int64_t minibatches_at_once() const override { return at_once_; }
   void visit_state(StateVisitor& state) override {
     optimizer_->visit_state(state);
     preparation_.visit_state(state);
@@ -426,73 +400,14 @@ class TypedStepEngine final : public StepEngine {
   bool changing_ = false;
 };
 
-// What the optimizer remembers of each parameter, in values.
-int remembered_by_optimizer(const TrainOptions& options) {
-  const int lookahead = options.lookahead ? Lookahead<float>::kRemembered : 0;
-  if (options.own_optimizer) return lookahead + options.own_optimizer.remembered;
-  return lookahead + remembered_values(options.optimizer, options_of(options.groups));
-}
-
-// Of a reducer of the user's own.
-std::optional<std::int64_t> own_buffers(const OwnReducer& own, const TrainingSizes& sizes) {
-  if (!own) return std::nullopt;
-  const std::int64_t leaves = sizes.leaves_at_once();
-  if (!own.buffers) return leaves;
-  return own.buffers({.values = sizes.parameters + sizes.buffers, .max_leaves = leaves},
-                     sizes.busy_cores(), sizes.threads);
-}
-
-// The largest of the steps that may come: none has more of anything.
-HostLoad largest_load(const TrainOptions& options, const StepRange& steps, std::size_t values,
-                      std::size_t value_bytes) {
-  const Hosts& hosts = *options.hosts;
-  HostLoad largest =
-      load_of_host(hosts, {.leaves = steps.most, .cores = options.cores}, values, value_bytes);
-  for (const std::vector<std::int64_t>& host_cores : steps.host_cores) {
-    const StepSize step{
-        .leaves = steps.most,
-        .cores = std::accumulate(host_cores.begin(), host_cores.end(), std::int64_t{0}),
-        .host_cores = host_cores};
-    const HostLoad load = load_of_host(hosts, step, values, value_bytes);
-    largest = {.most_leaves = std::max(largest.most_leaves, load.most_leaves),
-               .cores = std::max(largest.cores, load.cores),
-               .bytes = std::max(largest.bytes, load.bytes)};
-  }
-  return largest;
-}
-
-template <class T>
-TrainingSizes sizes_of(ObjectiveOf<T>& objective, const StepEngineParts& parts,
-                       const TrainOptions& options, const StepRange& steps) {
-  TrainingSizes sizes{
-      .parameters = objective.flat_parameters().size(),
-      .buffers = objective.averaged(),
-      .value_bytes = sizeof(T),
-      .sample_bytes = objective.sample_bytes(),
-      .minibatch = options.minibatch_size,
-      .at_once = minibatches_at_once(objective, parts.rule, options),
-      .minibatches = steps.most,
-      .cores = options.cores,
-      .threads = parts.workers.threads(),
-      .reducer = options.own_reducer
-                     ? std::string_view(options.own_reducer.name)
-                     : chosen_reducer(options, minibatches_at_once(objective, parts.rule, options)),
-      .optimizer_values = remembered_by_optimizer(options),
-      .gradient_pair = steps.least == 1 && takes_norms(parts.rule, options),
-      .objective_bytes = objective.step_bytes(),
-      .openblas = objective.uses_blas()};
-  if (are_several(options.hosts.get())) {
-    sizes.host = largest_load(options, steps, sizes.parameters + sizes.buffers, sizes.value_bytes);
-  }
-  sizes.reducer_buffers = own_buffers(options.own_reducer, sizes);
-  return sizes;
-}
-
 template <class T>
 std::unique_ptr<StepEngine> engine_of(const StepEngineParts& parts, const TrainOptions& options,
                                       const StepRange& steps) {
   auto& objective = dynamic_cast<ObjectiveOf<T>&>(parts.objective);
-  require_training_memory(sizes_of(objective, parts, options, steps));
+  require_training_memory(training_sizes({.parameters = objective.flat_parameters().size(),
+                                          .buffers = objective.averaged(),
+                                          .value_bytes = sizeof(T)},
+                                         parts, options, steps));
   return std::make_unique<TypedStepEngine<T>>(objective, parts, options, steps.most);
 }
 

@@ -87,6 +87,8 @@ class StepEngine {
   [[nodiscard]] virtual StepOutcome run(const StepPlan& step, const SampleOrder& samples,
                                         const StepSettings& settings) = 0;
   [[nodiscard]] virtual std::int64_t gradient_buffers() const = 0;
+  /// That a core computes in one pass at most.
+  [[nodiscard]] virtual std::int64_t minibatches_at_once() const = 0;
   /// The optimizer's, and what is measured from step to step.
   virtual void visit_state(StateVisitor& state) = 0;
 };

@@ -38,6 +38,7 @@ class StepTaker {
     return options_.log_noise ? noise_.noise_scale() : std::nullopt;
   }
   [[nodiscard]] std::int64_t gradient_buffers() const { return engine_->gradient_buffers(); }
+  [[nodiscard]] std::int64_t minibatches_at_once() const { return engine_->minibatches_at_once(); }
   void visit_state(StateVisitor& state);
 
  private:

@@ -19,6 +19,10 @@ void require_in_range(const CalibrationOptions& options) {
   if (options.threads < 1) {
     throw Error(fmt::format("calibration: {} threads; accepted: 1 and more", options.threads));
   }
+  if (options.idle_threads < 0) {
+    throw Error(
+        fmt::format("calibration: {} idle threads; accepted: 0 and more", options.idle_threads));
+  }
   if (options.cores_per_thread < 1) {
     throw Error(fmt::format("calibration: {} cores for each thread; accepted: 1 and more",
                             options.cores_per_thread));
@@ -51,7 +55,7 @@ TrainOptions options_of_calibration(const RunConfiguration& configuration,
   train.cores = options.threads * options.cores_per_thread;
   train.faults = {};
   train.stragglers.clear();
-  train.threads = options.threads;
+  train.threads = options.threads + options.idle_threads;
   return train;
 }
 
@@ -113,6 +117,7 @@ Calibration calibrate(const Workload& workload, const RunConfiguration& configur
   return {.substep_seconds = samples.substep_seconds(),
           .update_seconds = samples.update_seconds(),
           .gradient_bytes = workload.gradient_bytes(),
+          .minibatches_at_once = trainer.minibatches_at_once(),
           .minibatch_size = configuration.minibatch,
           .threads = options.threads,
           .cores_per_thread = options.cores_per_thread,

@@ -6,6 +6,8 @@
 #include <rubato/runs/calibration.hpp>
 #include <rubato/steps/step_plan.hpp>
 
+#include "numbers/collective/host_runs.hpp"
+
 namespace rubato {
 
 namespace {
@@ -16,22 +18,44 @@ constexpr std::int64_t kManyCores = 16;
 // Of a thread in a step.
 struct Load {
   std::int64_t minibatches = 0;
-  std::int64_t cores = 0;
+  std::int64_t passes = 0;
 
   friend bool operator>(const Load& a, const Load& b) { return a.minibatches > b.minibatches; }
 };
 
+struct Step {
+  std::int64_t minibatches = 1;
+  std::int64_t cores = 1;
+  int threads = 1;
+  // Minibatches of a pass, at most; 1 where a core computes one after the other.
+  std::int64_t at_once = 1;
+};
+
+std::int64_t passes_of(const MinibatchRun& run, const Step& step) {
+  if (step.at_once == 1) return 1;
+  const SummationTree tree(step.minibatches);
+  const std::int64_t begin = run.first.value();
+  std::int64_t passes = 0;
+  for (const TreeNode root : roots_within(tree, begin, begin + run.count)) {
+    const auto [first, end] = tree.leaves_below(root);
+    passes += (end - first + step.at_once - 1) / step.at_once;
+  }
+  return passes;
+}
+
 // A thread that is free takes the next core.
-Load busiest_thread(std::int64_t minibatches, std::int64_t cores, int threads) {
-  const std::int64_t busy = busy_cores(minibatches, cores);
+Load busiest_thread(const Step& step) {
+  const std::int64_t busy = busy_cores(step.minibatches, step.cores);
   // Of each thread, the least first.
   std::priority_queue<Load, std::vector<Load>, std::greater<>> loads;
-  for (int thread = 0; thread < threads; ++thread) loads.push({});
+  for (int thread = 0; thread < step.threads; ++thread) loads.push({});
   Load most;
   for (std::int64_t core = 0; core < busy; ++core) {
+    const MinibatchRun run = share_of_core(MinibatchIndex{}, step.minibatches, CoreRank{core},
+                                           step.cores, Assignment::contiguous);
     Load load = loads.top();
-    load.minibatches += minibatches / cores + (core < minibatches % cores ? 1 : 0);
-    load.cores += 1;
+    load.minibatches += run.count;
+    load.passes += passes_of(run, step);
     loads.pop();
     loads.push(load);
     if (load > most) most = load;
@@ -39,28 +63,41 @@ Load busiest_thread(std::int64_t minibatches, std::int64_t cores, int threads) {
   return most;
 }
 
-// Of a step with equal threads.
-double step_seconds_of(const Calibration& calibration) {
-  const auto minibatches = static_cast<double>(calibration.cores_per_thread * calibration.substeps);
-  return minibatches * calibration.substep_seconds + calibration.update_seconds;
-}
+// A step that was measured.
+struct Measured {
+  explicit Measured(const Calibration& calibration)
+      : load(busiest_thread({.minibatches = calibration.threads * calibration.cores_per_thread *
+                                            calibration.substeps,
+                             .cores = calibration.threads * calibration.cores_per_thread,
+                             .threads = calibration.threads,
+                             .at_once = calibration.minibatches_at_once})),
+        seconds(static_cast<double>(load.minibatches) * calibration.substep_seconds +
+                calibration.update_seconds) {}
+
+  Load load;
+  double seconds;
+};
 
 // The seconds of a step in which all threads are busy: the plane through what was measured.
 double seconds_of_all_threads(const MachineCalibration& calibration, const Load& load) {
-  const Calibration& few = calibration.together;
-  const Calibration& single = calibration.many_cores;
-  const Calibration& full = calibration.many_full_cores;
-  const auto minibatches_of = [](const Calibration& c) { return c.cores_per_thread * c.substeps; };
-  const auto between = [](std::int64_t from, std::int64_t to) {
-    return static_cast<double>(to - from);
+  const Measured few(calibration.together);
+  const Measured single(calibration.many_cores);
+  const Measured full(calibration.many_full_cores);
+  const auto more = [](std::int64_t than, std::int64_t value) {
+    return static_cast<double>(value - than);
   };
-  const double minibatch = (step_seconds_of(full) - step_seconds_of(single)) /
-                           between(minibatches_of(single), minibatches_of(full));
-  const double core = (step_seconds_of(full) - step_seconds_of(few) -
-                       minibatch * between(minibatches_of(few), minibatches_of(full))) /
-                      between(few.cores_per_thread, full.cores_per_thread);
-  return step_seconds_of(few) + core * between(few.cores_per_thread, load.cores) +
-         minibatch * between(minibatches_of(few), load.minibatches);
+  // Both have as many passes, or `full` has more.
+  const double passes = more(single.load.passes, full.load.passes);
+  const double minibatches = more(single.load.minibatches, full.load.minibatches);
+  const double passes_of_few = more(few.load.passes, full.load.passes);
+  const double minibatches_of_few = more(few.load.minibatches, full.load.minibatches);
+  const double from_single = full.seconds - single.seconds;
+  const double from_few = full.seconds - few.seconds;
+  const double determinant = passes * minibatches_of_few - minibatches * passes_of_few;
+  const double pass = (from_single * minibatches_of_few - minibatches * from_few) / determinant;
+  const double minibatch = (passes * from_few - from_single * passes_of_few) / determinant;
+  return few.seconds + pass * more(few.load.passes, load.passes) +
+         minibatch * more(few.load.minibatches, load.minibatches);
 }
 
 }  // namespace
@@ -74,6 +111,7 @@ MachineCalibration calibrate_machine(const Workload& workload,
   if (options.threads > 1) {
     CalibrationOptions one = options;
     one.threads = 1;
+    one.idle_threads += options.threads - 1;
     calibration.alone = calibrate(workload, configuration, one);
   }
   options.cores_per_thread *= kManyCores;
@@ -101,14 +139,18 @@ ClusterModel this_machine(const MachineCalibration& calibration, int busy) {
 
 std::int64_t minibatches_of_busiest_thread(std::int64_t minibatches, std::int64_t cores,
                                            int threads) {
-  return busiest_thread(minibatches, cores, threads).minibatches;
+  return busiest_thread({.minibatches = minibatches, .cores = cores, .threads = threads})
+      .minibatches;
 }
 
 double step_seconds_here(const MachineCalibration& calibration, std::int64_t minibatches,
                          std::int64_t cores) {
   const int threads = calibration.threads();
   const std::int64_t busy = std::min<std::int64_t>(threads, busy_cores(minibatches, cores));
-  const Load most = busiest_thread(minibatches, cores, threads);
+  const Load most = busiest_thread({.minibatches = minibatches,
+                                    .cores = cores,
+                                    .threads = threads,
+                                    .at_once = calibration.together.minibatches_at_once});
   if (busy == threads && calibration.many_cores.steps > 0) {
     return seconds_of_all_threads(calibration, most);
   }
