@@ -91,7 +91,9 @@ TEST_F(PlotCommandTest, WritesPictures) {
   train("runs/linear");
   train("runs/root", {"--rule", "root"});
   EXPECT_EQ(plotted({"runs", "--y", "loss", "--out", "loss.svg"}), "");
-  const std::string svg = test::read_file(folder_.path() / "loss.svg");
+  // Cairo's versions put spaces into it, or not.
+  std::string svg = test::read_file(folder_.path() / "loss.svg");
+  std::erase(svg, ' ');
   EXPECT_THAT(svg, StartsWith("<?xml"));
   EXPECT_THAT(svg, HasSubstr("</svg>"));
   // A curve of each colour, and no third.

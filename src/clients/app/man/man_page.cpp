@@ -144,9 +144,9 @@ ManPage man_page(const Command& command) {
   const std::string name = page_name(help.name);
   const std::string_view summary =
       command.summary.empty() ? "elastic data-parallel training on one machine" : command.summary;
-  std::string text =
-      fmt::format(".TH {} 1 \"\" \"rubato {}\" \"rubato\"\n.ad l\n.nh\n.SH NAME\n{} \\- {}\n",
-                  upper(name), RUBATO_VERSION, troff(name), troff(summary));
+  std::string text = fmt::format(
+      ".TH {} 1 \"\" \"rubato {}\" \"rubato\"\n.ds AD l\n.ad l\n.nh\n.SH NAME\n{} \\- {}\n",
+      upper(name), RUBATO_VERSION, troff(name), troff(summary));
   text += synopsis(help);
   text += fmt::format(".SH DESCRIPTION\n{}\n{}", troff_prose(help.description), remarks.options);
   text += commands_of(help);
