@@ -80,6 +80,17 @@ TEST_F(KernelsCommand, PortableIsTheSameWhateverTheLibrariesWouldTake) {
   EXPECT_THAT(test::read_file(file("new/config.toml")), HasSubstr("kernels = \"portable\"\n"));
 }
 
+// Where oneDNN 2.6 writes beyond its memory: shortcuts with few channels, and channels last.
+TEST_F(KernelsCommand, NarrowResidualNetworksTrainOnAnOlderCpu) {
+  if (!has_avx2()) GTEST_SKIP() << "needs AVX2";
+  for (const std::string operators : {"all", "none"}) {
+    const ProgramResult result = train(
+        {"ONEDNN_MAX_CPU_ISA=AVX2"},
+        {"--model=resnet20:width=4", "--operators=" + operators, "--quiet", "--out=" + operators});
+    EXPECT_EQ(result.code, 0) << operators << ": " << result.err;
+  }
+}
+
 TEST_F(KernelsCommand, AResumeOnOtherKernelsSaysSo) {
   if (!has_avx2()) GTEST_SKIP() << "needs AVX2";
   const std::vector<std::string> haswell{"ATEN_CPU_CAPABILITY=avx2", "ONEDNN_MAX_CPU_ISA=AVX2",

@@ -204,6 +204,16 @@ at::Tensor convolution(c10::DispatchKeySet keys, const at::Tensor& input, const 
       libtorch::sizes(dilation), transposed, libtorch::sizes(output_padding), groups);
 }
 
+// Whether oneDNN 2.6, which libtorch 1.13 calls, writes beyond its memory with AVX2: backward, with
+// kernels of one weight and strides, channels last, and 2 to 7 channels of inputs. PyTorch crashes
+// there, too. Contiguous images have the same gradients, and no such kernel.
+bool breaks_onednn(const at::Tensor& input, const at::Tensor& weight, at::IntArrayRef stride) {
+  constexpr std::int64_t kLanes = 8;
+  return input.dim() == 4 && weight.dim() == 4 && weight.size(2) == 1 && weight.size(3) == 1 &&
+         input.size(1) > 1 && input.size(1) < kLanes &&
+         std::any_of(stride.begin(), stride.end(), [](std::int64_t step) { return step > 1; });
+}
+
 using Gradients = std::tuple<at::Tensor, at::Tensor, at::Tensor>;
 
 Gradients convolution_backward(c10::DispatchKeySet keys, const at::Tensor& gradient,
@@ -219,8 +229,10 @@ Gradients convolution_backward(c10::DispatchKeySet keys, const at::Tensor& gradi
                                                                  .transposed = transposed,
                                                                  .groups = groups});
   if (!shape || !is_dense_float(gradient)) {
+    const bool breaks = breaks_onednn(input, weight, stride);
     return at::_ops::convolution_backward::redispatch(
-        below(keys), gradient, input, weight, libtorch::sizes(bias_sizes), libtorch::sizes(stride),
+        below(keys), breaks ? gradient.contiguous() : gradient, breaks ? input.contiguous() : input,
+        breaks ? weight.contiguous() : weight, libtorch::sizes(bias_sizes), libtorch::sizes(stride),
         libtorch::sizes(padding), libtorch::sizes(dilation), transposed,
         libtorch::sizes(output_padding), groups, wanted);
   }

@@ -3,6 +3,9 @@
 #include <cmath>
 #include <cstdint>
 
+// Without those for long double, which nobody uses here: they compute at the start of the program,
+// and under valgrind, which has no such numbers, would end it.
+#define BOOST_MATH_NO_LONG_DOUBLE_MATH_FUNCTIONS
 // The only file that includes them: they take seconds to compile.
 #include <boost/math/distributions/non_central_t.hpp>
 #include <boost/math/distributions/students_t.hpp>
