@@ -131,7 +131,9 @@ std::vector<Case> all_cases() {
                 {1, 28, 16, 3, 1},
                 {16, 28, 16, 3, 1},
                 {32, 14, 32, 3, 1},
-                {64, 7, 64, 3, 1}});
+                {64, 7, 64, 3, 1},
+                {64, 32, 64, 3, 1},
+                {128, 16, 128, 3, 1}});
   add_operator(cases, "max_pool", max_pool, {{10, 24}, {20, 8}, {64, 32}});
   add_operator(cases, "batch_norm", batch_norm, {{10, 12}, {20, 4}, {16, 28}, {32, 14}, {64, 7}});
   for (const std::string_view name : rubato::bench::model_names()) {

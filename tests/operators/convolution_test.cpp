@@ -448,18 +448,28 @@ TEST(Convolution, GrowsItsWorkspace) {
   }).join();
 }
 
+// Vectors that are full, half full and not at all.
+constexpr std::array<std::int64_t, 9> kImages{1, 7, 8, 9, 15, 16, 17, 24, 33};
+
+class Draw {
+ public:
+  explicit Draw(unsigned seed) : generator_(seed) {}
+  std::int64_t operator()(std::int64_t from, std::int64_t to) {
+    return from +
+           static_cast<std::int64_t>(generator_() % static_cast<std::uint64_t>(to - from + 1));
+  }
+
+ private:
+  std::mt19937 generator_;
+};
+
 // Blocks of channels and columns of every size, vectors that are full, half full and not at all,
 // with what strides, padding and dilation make of them.
 TEST(LaneConvolution, IsThatOfDoublesForManyShapes) {
   if (!cpu_has(InstructionSet::avx2)) GTEST_SKIP() << "needs AVX2 and FMA";
-  std::mt19937 generator(5);
-  const auto draw = [&](std::int64_t from, std::int64_t to) {
-    return from +
-           static_cast<std::int64_t>(generator() % static_cast<std::uint64_t>(to - from + 1));
-  };
-  const std::array<std::int64_t, 9> images{1, 7, 8, 9, 15, 16, 17, 24, 33};
+  Draw draw(5);
   for (int i = 0; i < 240; ++i) {
-    ConvolutionCase c{.images = images.at(static_cast<std::size_t>(i) % images.size()),
+    ConvolutionCase c{.images = kImages.at(static_cast<std::size_t>(i) % kImages.size()),
                       .inputs = draw(1, 7),
                       .outputs = 1 + i % 12,
                       .size = {draw(3, 9), 3 + i % 16}};
@@ -507,35 +517,38 @@ TEST(Convolution, GivesOnlyTheGradientsThatAreWanted) {
   if (!cpu_has(InstructionSet::avx2)) GTEST_SKIP() << "needs AVX2 and FMA";
   const ReplacedOperators all;
   const OperatorScope scope(all);
-  const ConvolutionCase& c = convolution_cases()[1];
-  const Convolved expected = dispatched(c, c.input(), c.weight());
-  const auto gradients = [&](std::array<bool, 3> wanted) {
-    return at::convolution_backward(gradient_like(expected.output), c.input(), c.weight(),
-                                    at::IntArrayRef{c.outputs}, c.stride, c.padding, c.dilation,
-                                    false, {0, 0}, 1, wanted);
-  };
-  const auto [no_input, of_weight, of_bias] = gradients({false, true, true});
-  EXPECT_FALSE(no_input.defined());
-  EXPECT_TRUE(at::equal(of_weight, expected.weight_gradient));
-  EXPECT_TRUE(at::equal(of_bias, expected.bias_gradient));
-  const auto [of_input, no_weight, no_bias] = gradients({true, false, false});
-  EXPECT_TRUE(at::equal(of_input, expected.input_gradient));
-  EXPECT_FALSE(no_weight.defined());
-  EXPECT_FALSE(no_bias.defined());
+  // Directly, and by Winograd's method.
+  for (const ConvolutionCase& c :
+       {convolution_cases()[1],
+        ConvolutionCase{
+            .images = 17, .inputs = 8, .outputs = 9, .size = {5, 8}, .padding = {1, 1}}}) {
+    SCOPED_TRACE(c.inputs);
+    const Convolved expected = dispatched(c, c.input(), c.weight());
+    const auto gradients = [&](std::array<bool, 3> wanted) {
+      return at::convolution_backward(gradient_like(expected.output), c.input(), c.weight(),
+                                      at::IntArrayRef{c.outputs}, c.stride, c.padding, c.dilation,
+                                      false, {0, 0}, 1, wanted);
+    };
+    const auto [no_input, of_weight, of_bias] = gradients({false, true, true});
+    EXPECT_FALSE(no_input.defined());
+    EXPECT_TRUE(at::equal(of_weight, expected.weight_gradient));
+    EXPECT_TRUE(at::equal(of_bias, expected.bias_gradient));
+    const auto [of_input, no_weight, no_bias] = gradients({true, false, false});
+    EXPECT_TRUE(at::equal(of_input, expected.input_gradient));
+    EXPECT_FALSE(no_weight.defined());
+    EXPECT_FALSE(no_bias.defined());
+    EXPECT_TRUE(at::equal(std::get<1>(gradients({false, true, false})), expected.weight_gradient));
+    EXPECT_TRUE(at::equal(std::get<2>(gradients({false, false, true})), expected.bias_gradient));
+  }
 }
 
 // Blocks of channels and tiles of every size, tiles that are cut off in one dimension or both, and
 // vectors that are full, half full and not at all.
 TEST(WinogradConvolution, IsThatOfDoublesForManyShapes) {
   if (!cpu_has(InstructionSet::avx2)) GTEST_SKIP() << "needs AVX2 and FMA";
-  std::mt19937 generator(6);
-  const auto draw = [&](std::int64_t from, std::int64_t to) {
-    return from +
-           static_cast<std::int64_t>(generator() % static_cast<std::uint64_t>(to - from + 1));
-  };
-  const std::array<std::int64_t, 9> images{1, 7, 8, 9, 15, 16, 17, 24, 33};
+  Draw draw(6);
   for (int i = 0; i < 120; ++i) {
-    ConvolutionCase c{.images = images.at(static_cast<std::size_t>(i) % images.size()),
+    ConvolutionCase c{.images = kImages.at(static_cast<std::size_t>(i) % kImages.size()),
                       .inputs = draw(1, 14),
                       .outputs = 1 + i % 9,
                       .size = {draw(3, 9), 3 + i % 31},

@@ -1,5 +1,8 @@
 #include "instruction_set.hpp"
 
+#include <cstdlib>
+#include <string_view>
+
 namespace rubato {
 
 namespace {
@@ -26,6 +29,14 @@ InstructionSet by_cpuid() {
 InstructionSet cpu_instruction_set() {
   static const InstructionSet set = by_cpuid();
   return set;
+}
+
+InstructionSet allowed_instruction_set() {
+  const char* const variable = std::getenv("ATEN_CPU_CAPABILITY");
+  const std::string_view value = variable == nullptr ? "" : variable;
+  if (value == "default") return InstructionSet::sse;
+  if (value == "avx2") return InstructionSet::avx2;
+  return InstructionSet::avx512;
 }
 
 }  // namespace rubato

@@ -37,6 +37,11 @@ inline constexpr std::array<Choice<InstructionSet>, 5> kInstructionSets{
 /// model's name. All who have code for several instruction sets go by it.
 [[nodiscard]] InstructionSet cpu_instruction_set();
 
+/// The highest that ATEN_CPU_CAPABILITY (`default`, `avx2`, `avx512`), which holds libtorch to one,
+/// lets kernels use that follow it, too; avx512 where it is not set or has another value, which
+/// libtorch ignores as well.
+[[nodiscard]] InstructionSet allowed_instruction_set();
+
 namespace detail {
 
 #ifdef __x86_64__
