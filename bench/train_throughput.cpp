@@ -18,6 +18,9 @@
 // forward_backward: the bound of each network: forward and backward alone, on one thread, and on
 // two that share nothing.
 //
+// one_pass: the same on one thread, so many minibatches at once: what a network could gain at most
+// if a core computed its minibatches together.
+//
 // bench/pytorch/compare runs both beside what a user would pick instead.
 
 #include <algorithm>
@@ -254,7 +257,7 @@ BENCHMARK(step_cost)
     ->UseManualTime()
     ->Unit(benchmark::kMillisecond);
 
-void forward_backward(benchmark::State& state, std::string_view name) {
+void forward_backward(benchmark::State& state, std::string_view name, std::int64_t batch) {
   rubato::use_one_intra_op_thread();
   const rubato::ReplacedOperators all;
   const rubato::OperatorScope operators(all);
@@ -268,14 +271,14 @@ void forward_backward(benchmark::State& state, std::string_view name) {
   model.set_training(true);
   std::int64_t first = 0;
   for (auto _ : state) {
-    const auto inputs = dataset.inputs.narrow(0, first, kMinibatch);
-    const auto targets = dataset.targets.narrow(0, first, kMinibatch);
+    const auto inputs = dataset.inputs.narrow(0, first, batch);
+    const auto targets = dataset.targets.narrow(0, first, batch);
     loss(model.forward(inputs), targets).backward();
-    first = (first + kMinibatch) % samples;
+    first = (first + batch) % samples;
   }
-  state.counters["samples_per_second"] = benchmark::Counter(
-      static_cast<double>(kMinibatch * static_cast<std::int64_t>(state.iterations())),
-      benchmark::Counter::kIsRate);
+  state.counters["samples_per_second"] =
+      benchmark::Counter(static_cast<double>(batch * static_cast<std::int64_t>(state.iterations())),
+                         benchmark::Counter::kIsRate);
 }
 
 void register_networks() {
@@ -286,8 +289,16 @@ void register_networks() {
         ->ArgsProduct({{8, 1024}, {1, 2}})
         ->UseManualTime()
         ->Unit(benchmark::kMillisecond);
-    benchmark::RegisterBenchmark(fmt::format("forward_backward/{}", name).c_str(),
-                                 [name](benchmark::State& state) { forward_backward(state, name); })
+    benchmark::RegisterBenchmark(fmt::format("one_pass/{}", name).c_str(),
+                                 [name](benchmark::State& state) {
+                                   forward_backward(state, name, kMinibatch * state.range(0));
+                                 })
+        ->ArgName("minibatches")
+        ->ArgsProduct({{1, 4, 32}})
+        ->Unit(benchmark::kMillisecond);
+    benchmark::RegisterBenchmark(
+        fmt::format("forward_backward/{}", name).c_str(),
+        [name](benchmark::State& state) { forward_backward(state, name, kMinibatch); })
         ->Unit(benchmark::kMillisecond)
         ->UseRealTime()
         ->Threads(1)

@@ -17,12 +17,14 @@ WARM_UP_STEPS = 5  # fewer of large batches, whose steps are long
 class Candidate:
     """One setting, warmed up and ready to be timed."""
 
-    def __init__(self, name, batch, layout, threads):
+    def __init__(self, name, batch, layout, threads, compiled):
         self.batch = batch
         self.layout = layout
         self.threads = threads
         model = network(name, layout)
         optimizer, batches = sgd(model), minibatches(batch, layout)
+        if compiled:
+            model = torch.compile(model)  # of PyTorch 2
         self._watch = Stopwatch(lambda steps: train(model, optimizer, batches, steps))
         torch.set_num_threads(threads)
         self._steps_per_second = self._watch.steps_per_second(max(2, min(WARM_UP_STEPS, 512 // batch)))
@@ -48,13 +50,14 @@ def main():
     parser.add_argument("--batch", type=int, nargs="+", default=BATCHES, help="batch sizes to try")
     parser.add_argument("--network", choices=NETWORKS, default="mnist-cnn")
     parser.add_argument("--layout", nargs="+", choices=LAYOUTS, help="memory layouts to try")
+    parser.add_argument("--compile", action="store_true", help="by torch.compile")
     parser.add_argument("--seconds", type=float, default=2, help="length of a timed window (2)")
     parser.add_argument("--windows", type=int, default=3, help="timed windows (3)")
     options = parser.parse_args()
 
     settings = itertools.product(options.batch, options.layout or layouts_of(options.network),
                                  options.threads)
-    candidates = [Candidate(options.network, *setting) for setting in settings]
+    candidates = [Candidate(options.network, *setting, options.compile) for setting in settings]
     best = candidates[0] if len(candidates) == 1 else best_of(candidates, options.seconds / 4)
     best.samples_per_second(options.seconds / 4)
     rates = [best.samples_per_second(options.seconds) for _ in range(options.windows)]
