@@ -199,7 +199,7 @@ TEST_F(ResumeCommand, ASignalFinishesTheStepAndWritesACheckpoint) {
     // Without an end, so that the signal finds it at work.
     const ProgramResult result =
         train({"--epochs=1000000", "--out=" + run, "--quiet", "--checkpoint-every=never"},
-              after_lines(run, 5, [signal = signal](pid_t process) { kill(process, signal); }));
+              after_lines(run, 5, [sent = signal](pid_t process) { kill(process, sent); }));
     EXPECT_EQ(result.code, code);
     EXPECT_THAT(result.err, AllOf(HasSubstr("finishing the step"),
                                   HasSubstr("to go on: rubato train --resume " + run)));

@@ -157,7 +157,7 @@ TEST(RunStatusOf, SaysHowManyAreWaitedFor) {
 TEST(RunStatusOf, SaysForHowLongAHostIsSilent) {
   RunReading reading = three_train();
   reading.hosts[2].moves = false;
-  const HostStatus& host = status_of(reading).hosts[1];
+  const HostStatus host = status_of(reading).hosts[1];
   EXPECT_EQ(host.state, HostState::silent);
   EXPECT_EQ(host.silent_for, 7);
   // By a clock that is ahead of this one.

@@ -30,9 +30,9 @@ void read(std::string_view bytes) {
   const rubato::State state = rubato::parse_state(bytes, "checkpoint");
   RUBATO_CHECK(rubato::parse_state(rubato::state_bytes(state), "again") == state,
                "a state is written as it is read");
-  for (const auto& [name, array] : state.arrays()) {
-    may_refuse([&, &name = name] {
-      const auto numbers = state.values<double>(name);
+  for (const auto& array : state.arrays()) {
+    may_refuse([&] {
+      const auto numbers = state.values<double>(array.first);
       for (const char* rule : {"adascale", "lbsgd", "linear:ramp=3"}) {
         may_refuse([&] { rubato::load_numbers(*rubato::make_rule(rule), numbers, rule); });
       }

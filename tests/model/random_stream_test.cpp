@@ -57,7 +57,7 @@ TEST(RandomStream, GivesTheSameNumbersWhateverWasDrawnBefore) {
     static_cast<void>(at::rand({3}));
     EXPECT_TRUE(at::equal(drawn(kKey, draw), first));
     at::Tensor elsewhere;
-    std::thread([&, &draw = draw] { elsewhere = drawn(kKey, draw); }).join();
+    std::thread([&, &its_draw = draw] { elsewhere = drawn(kKey, its_draw); }).join();
     EXPECT_TRUE(at::equal(elsewhere, first)) << "on another thread";
   }
 }

@@ -245,7 +245,7 @@ TEST_F(SameBitsOfAll, EveryMinibatchDrawsNumbersOfItsOwn) {
   EXPECT_EQ(draws_of(1).first, draws);
   const std::multiset<float> others = draws_of(2).first;
   EXPECT_TRUE(std::none_of(others.begin(), others.end(),
-                           [&draws = draws](float draw) { return draws.contains(draw); }));
+                           [&first = draws](float draw) { return first.contains(draw); }));
 }
 
 // After every step, and with every optimizer and everything that remembers something.

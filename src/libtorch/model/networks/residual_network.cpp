@@ -36,9 +36,10 @@ class ResidualBlock : public torch::nn::Module {
     shortcut_bn_ = register_module("shortcut_bn", torch::nn::BatchNorm2d(to));
   }
 
+  // In place where backward needs no more than the result.
   at::Tensor forward(const at::Tensor& x) {
-    const at::Tensor y = bn2_(conv2_(at::relu(bn1_(conv1_(x)))));
-    return at::relu(y + (shortcut_.is_empty() ? x : shortcut_bn_(shortcut_(x))));
+    at::Tensor y = bn2_(conv2_(bn1_(conv1_(x)).relu_()));
+    return y.add_(shortcut_.is_empty() ? x : shortcut_bn_(shortcut_(x))).relu_();
   }
 
  private:
@@ -72,7 +73,7 @@ class ResNet20 : public torch::nn::Module {
   // Convolutions and normalisations of its channels are fastest where these are last. Asked for
   // behind the first convolution: an image of one channel has no other layout.
   at::Tensor forward(at::Tensor x) {
-    x = at::relu(bn_(conv_(x).contiguous(at::MemoryFormat::ChannelsLast)));
+    x = bn_(conv_(x).contiguous(at::MemoryFormat::ChannelsLast)).relu_();
     for (const auto& block : *blocks_) x = block->as<ResidualBlock>()->forward(x);
     return at::log_softmax(fc_(x.mean(at::IntArrayRef{2, 3})), 1);
   }
