@@ -6,8 +6,9 @@
 
 #include <fcntl.h>
 #include <gmock/gmock.h>
-#include <pty.h>
 #include <unistd.h>
+
+#include "support/pseudo_terminal.hpp"
 
 namespace rubato::app {
 namespace {
@@ -45,22 +46,20 @@ TEST(Output, HasNoControlCharactersOfAFile) {
 }
 
 TEST(Output, IsDrawnOverOnlyWhereTheTerminalUnderstandsIt) {
-  int master = -1;
-  int slave = -1;
-  ASSERT_EQ(openpty(&master, &slave, nullptr, nullptr, nullptr), 0);
+  const test::PseudoTerminal pseudo_terminal;
+  if (!pseudo_terminal.made()) GTEST_SKIP() << "no pseudo-terminal can be made here";
+  const int on_terminal = pseudo_terminal.program();
   const auto redraws = [](int descriptor, const char* name) {
     const Terminal terminal(name);
     return can_redraw(descriptor);
   };
-  EXPECT_TRUE(redraws(slave, "xterm-256color"));
-  EXPECT_FALSE(redraws(slave, "dumb"));
-  EXPECT_FALSE(redraws(slave, ""));
-  EXPECT_FALSE(redraws(slave, nullptr));
+  EXPECT_TRUE(redraws(on_terminal, "xterm-256color"));
+  EXPECT_FALSE(redraws(on_terminal, "dumb"));
+  EXPECT_FALSE(redraws(on_terminal, ""));
+  EXPECT_FALSE(redraws(on_terminal, nullptr));
   const int file = open("/dev/null", O_WRONLY);
   EXPECT_FALSE(redraws(file, "xterm-256color"));
   close(file);
-  close(slave);
-  close(master);
 }
 
 }  // namespace

@@ -6,8 +6,8 @@
 #include <vector>
 
 #include <gtest/gtest.h>
-#include <pty.h>
-#include <unistd.h>
+
+#include "support/pseudo_terminal.hpp"
 
 namespace rubato {
 namespace {
@@ -45,15 +45,9 @@ TEST(LineWithBar, PutsTheBarBehindTheFirstField) {
 }
 
 TEST(DrawableColumns, LeaveOneFree) {
-  int master = -1;
-  int slave = -1;
-  winsize size{};
-  size.ws_row = 24;
-  size.ws_col = 60;
-  ASSERT_EQ(openpty(&master, &slave, nullptr, nullptr, &size), 0);
-  EXPECT_EQ(drawable_columns(slave), 59);
-  close(slave);
-  close(master);
+  const test::PseudoTerminal terminal(60);
+  if (!terminal.made()) GTEST_SKIP() << "no pseudo-terminal can be made here";
+  EXPECT_EQ(drawable_columns(terminal.program()), 59);
   EXPECT_EQ(drawable_columns(-1), 79);
 }
 

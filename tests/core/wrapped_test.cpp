@@ -3,10 +3,9 @@
 #include <string>
 
 #include <gtest/gtest.h>
-#include <pty.h>
-#include <unistd.h>
 
 #include "base/core/terminal/terminal.hpp"
+#include "support/pseudo_terminal.hpp"
 
 namespace rubato {
 namespace {
@@ -89,16 +88,9 @@ TEST(CellLines, BreakLongWordsBehindPunctuation) {
 }
 
 TEST(LineWidth, IsThatOfTheTerminal) {
+  if (!test::PseudoTerminal().made()) GTEST_SKIP() << "no pseudo-terminal can be made here";
   const auto width_on = [](unsigned short columns) {
-    winsize size{};
-    size.ws_col = columns;
-    int master = -1;
-    int slave = -1;
-    EXPECT_EQ(openpty(&master, &slave, nullptr, nullptr, &size), 0);
-    const std::size_t width = line_width(slave).columns;
-    close(slave);
-    close(master);
-    return width;
+    return line_width(test::PseudoTerminal(columns).program()).columns;
   };
   EXPECT_EQ(width_on(57), 57U);
   EXPECT_EQ(width_on(20), 20U);

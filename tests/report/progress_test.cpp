@@ -15,13 +15,13 @@
 
 #include <fmt/format.h>
 #include <gmock/gmock.h>
-#include <pty.h>
 #include <unistd.h>
 
 #include <rubato/steps/plan.hpp>
 #include <rubato/testing.hpp>
 
 #include "support/no_training.hpp"
+#include "support/pseudo_terminal.hpp"
 #include "support/screen.hpp"
 
 namespace rubato {
@@ -246,22 +246,19 @@ TEST(Progress, BreaksNoWordOnANarrowTerminal) {
   record.train_loss = 0.5;
   record.test.emplace();
   record.test->accuracy = 0.975;
-  int master = -1;
-  int slave = -1;
-  winsize size{};
-  size.ws_col = 40;
-  ASSERT_EQ(openpty(&master, &slave, nullptr, nullptr, &size), 0);
+  test::PseudoTerminal pseudo_terminal(40);
+  if (!pseudo_terminal.made()) GTEST_SKIP() << "no pseudo-terminal can be made here";
   {
-    const std::unique_ptr<std::FILE, int (*)(std::FILE*)> terminal(fdopen(slave, "w"), std::fclose);
+    const std::unique_ptr<std::FILE, int (*)(std::FILE*)> terminal(
+        fdopen(pseudo_terminal.release_program(), "w"), std::fclose);
     Progress(progress_on(terminal.get()), {}).on_epoch(no_training, record);
   }
   std::string text;
   std::array<char, 4096> bytes{};
   // The end of a terminal is an error.
-  for (ssize_t count = 0; (count = read(master, bytes.data(), bytes.size())) > 0;) {
+  for (ssize_t count = 0; (count = read(pseudo_terminal.user(), bytes.data(), bytes.size())) > 0;) {
     text.append(bytes.data(), static_cast<std::size_t>(count));
   }
-  close(master);
   EXPECT_EQ(text,
             "epoch 1/1  4 steps  train loss 0.5000\r\n"
             "  test loss 0.0000  accuracy 97.50 %\r\n"
@@ -395,13 +392,9 @@ TEST(Progress, SaysOfEachEpochWhatItsStepsHadWhereItIsVerbose) {
 
 // A terminal of so many columns, and what a step of that epoch draws on it.
 std::string drawn_on(unsigned short columns, const EpochPlan& plan, const StepPlan& drawn) {
-  int master = -1;
-  int slave = -1;
-  winsize size{};
-  size.ws_row = 24;
-  size.ws_col = columns;
-  EXPECT_EQ(openpty(&master, &slave, nullptr, nullptr, &size), 0);
-  const std::unique_ptr<std::FILE, int (*)(std::FILE*)> terminal(fdopen(slave, "w"), std::fclose);
+  test::PseudoTerminal pseudo_terminal(columns);
+  const std::unique_ptr<std::FILE, int (*)(std::FILE*)> terminal(
+      fdopen(pseudo_terminal.release_program(), "w"), std::fclose);
   Progress progress(progress_on(terminal.get(), ProgressStyle::bar),
                     {.epochs = 200, .samples_per_epoch = 64});
   test::MinibatchesOf training(32);
@@ -412,8 +405,7 @@ std::string drawn_on(unsigned short columns, const EpochPlan& plan, const StepPl
   step.loss = 2.25;
   progress.on_step(training, step);
   std::array<char, 4096> bytes{};
-  const ssize_t count = read(master, bytes.data(), bytes.size());
-  close(master);
+  const ssize_t count = read(pseudo_terminal.user(), bytes.data(), bytes.size());
   const std::string text(bytes.data(), static_cast<std::size_t>(std::max<ssize_t>(count, 0)));
   constexpr std::string_view kClear = "\r\x1b[2K";
   EXPECT_TRUE(text.starts_with(kClear));
@@ -431,6 +423,7 @@ std::string drawn_on(unsigned short columns) {
 }
 
 TEST(Progress, CutsNoNumberOnANarrowTerminal) {
+  if (!test::PseudoTerminal().made()) GTEST_SKIP() << "no pseudo-terminal can be made here";
   for (unsigned short columns = 4; columns <= 120; ++columns) {
     const std::string line = drawn_on(columns);
     // The cells of the bar are three bytes each, where the locale has them.
@@ -456,6 +449,7 @@ TEST(Progress, CutsNoNumberOnANarrowTerminal) {
 
 // The bar is that of the epoch, wherever in it training has gone on.
 TEST(Progress, DrawsHowMuchOfTheEpochIsDone) {
+  if (!test::PseudoTerminal().made()) GTEST_SKIP() << "no pseudo-terminal can be made here";
   EpochPlan plan{.index = EpochIndex{2}};
   for (std::int64_t i = 0; i < 4; ++i) {
     plan.steps.push_back({.index = StepIndex{8 + i},
