@@ -88,7 +88,6 @@ TEST(CellLines, BreakLongWordsBehindPunctuation) {
 }
 
 TEST(LineWidth, IsThatOfTheTerminal) {
-  if (!test::PseudoTerminal().made()) GTEST_SKIP() << "no pseudo-terminal can be made here";
   const auto width_on = [](unsigned short columns) {
     return line_width(test::PseudoTerminal(columns).program()).columns;
   };

@@ -2,12 +2,13 @@
 
 #include <utility>
 
+#include <gtest/gtest.h>
 #include <pty.h>
 #include <unistd.h>
 
 namespace rubato::test {
 
-/// A terminal that nobody sits at. None can be made under qemu: what needs one is skipped there.
+/// A terminal that nobody sits at.
 class PseudoTerminal {
  public:
   /// Of so many columns; 0: it does not say.
@@ -15,7 +16,7 @@ class PseudoTerminal {
     winsize size{};
     size.ws_row = 24;
     size.ws_col = columns;
-    made_ = openpty(&user_, &program_, nullptr, nullptr, &size) == 0;
+    EXPECT_EQ(openpty(&user_, &program_, nullptr, nullptr, &size), 0);
   }
   ~PseudoTerminal() {
     if (program_ >= 0) close(program_);
@@ -24,7 +25,6 @@ class PseudoTerminal {
   PseudoTerminal(const PseudoTerminal&) = delete;
   PseudoTerminal& operator=(const PseudoTerminal&) = delete;
 
-  [[nodiscard]] bool made() const { return made_; }
   /// What a program writes to, and what it has written is read from.
   [[nodiscard]] int program() const { return program_; }
   [[nodiscard]] int user() const { return user_; }
@@ -34,7 +34,6 @@ class PseudoTerminal {
  private:
   int user_ = -1;
   int program_ = -1;
-  bool made_ = false;
 };
 
 }  // namespace rubato::test

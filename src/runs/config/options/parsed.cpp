@@ -10,8 +10,8 @@
 #include <rubato/runs/run_configuration.hpp>
 #include <rubato/steps/cluster_model.hpp>
 
-#include "fault_options.hpp"
-#include "timeline_steps.hpp"
+#include "runs/config/values/fault_options.hpp"
+#include "runs/config/values/timeline_steps.hpp"
 
 namespace rubato {
 
