@@ -98,6 +98,9 @@ TEST(ProcessNames, TellWhetherTheirProcessRuns) {
   EXPECT_EQ(state_of_process(name_of_this_process()), ProcessState::running);
   EXPECT_EQ(state_of_process(""), ProcessState::unknown);
   EXPECT_EQ(state_of_process("elsewhere/1 1 1"), ProcessState::unknown);
+  // The number of this process was that of another one before.
+  const std::string own = name_of_this_process();
+  EXPECT_EQ(state_of_process(own.substr(0, own.rfind(' ')) + " 1"), ProcessState::ended);
 
   int pipe_ends[2];
   ASSERT_EQ(pipe(pipe_ends), 0);

@@ -62,10 +62,19 @@ class Network {
     const Layer& of = layers_[layer];
     return {pointers_[layer], inputs_.rows(), of.outputs, Eigen::OuterStride<>(stride_of(of))};
   }
+  // Packs the weights as they are, for batch() to have them from now on.
+  void pack(const Kernels<T>& kernels) {
+    panels_.clear();
+    for (const Layer& layer : layers_) {
+      panels_.push_back({.forward = packed(kernels, layer, false),
+                         .backward = panels_.empty() ? nullptr : packed(kernels, layer, true)});
+    }
+  }
   [[nodiscard]] Batch<T> batch() const {
     return {.layers = layers_.data(),
             .layer_count = std::ssize(layers_),
             .parameters = parameters_.data(),
+            .panels = panels_.empty() ? nullptr : panels_.data(),
             .samples = inputs_.rows(),
             .inputs = inputs_.data(),
             .outputs = pointers_.data(),
@@ -77,6 +86,14 @@ class Network {
   static std::ptrdiff_t stride_of(const Layer& layer) {
     return (layer.outputs + dense::kRowStep - 1) / dense::kRowStep * dense::kRowStep;
   }
+  T* packed(const Kernels<T>& kernels, const Layer& layer, bool backward) {
+    const auto values = static_cast<std::size_t>(kernels.panel_values(layer, backward));
+    T* const panel = panel_memory_.emplace_back(values).data();
+    for (std::ptrdiff_t part = 0; part < kernels.panel_parts(layer, backward); ++part) {
+      kernels.pack_panel(layer, parameters_.data(), backward, part, panel);
+    }
+    return panel;
+  }
 
   std::vector<Layer> layers_;
   Rows<T> inputs_;
@@ -85,6 +102,8 @@ class Network {
   AlignedValues<T> scratch_;
   AlignedValues<T> packed_;
   std::vector<T*> pointers_;
+  std::vector<AlignedValues<T>> panel_memory_;
+  std::vector<dense::Panels<T>> panels_;
 };
 
 // Where the parts of a sum of so many products end. Of large, 1 and -large, 8 values apart, the sum
@@ -218,10 +237,10 @@ struct Sizes {
 
 // All products of a network with a hidden layer: X W^T, H V^T, D^T H, D V and E^T X.
 template <class T>
-void expect_exact(const Kernels<T>& kernels, const Sizes& sizes) {
+void expect_exact(const Kernels<T>& kernels, const Sizes& sizes, bool with_panels) {
   const auto [samples, inputs, hidden, outputs] = sizes;
   SCOPED_TRACE(testing::Message() << samples << " samples, " << inputs << "-" << hidden << "-"
-                                  << outputs);
+                                  << outputs << (with_panels ? ", with panels" : ""));
   const Matrix x = whole_values(samples, inputs, 1);
   const Matrix w = whole_values(hidden, inputs, 2);
   const Matrix v = whole_values(outputs, hidden, 3);
@@ -230,14 +249,15 @@ void expect_exact(const Kernels<T>& kernels, const Sizes& sizes) {
   const Matrix e = (h.array() > 0).select(product(d, v), 0);
 
   const auto biases = static_cast<std::size_t>(w.size() + v.size());
-  const Network<T> network({{.inputs = inputs, .outputs = hidden, .weights = 0, .biases = biases},
-                            {.inputs = hidden,
-                             .outputs = outputs,
-                             .weights = static_cast<std::size_t>(w.size()),
-                             .biases = biases + static_cast<std::size_t>(hidden)}},
-                           w.size() + v.size() + hidden + outputs, x.cast<T>());
+  Network<T> network({{.inputs = inputs, .outputs = hidden, .weights = 0, .biases = biases},
+                      {.inputs = hidden,
+                       .outputs = outputs,
+                       .weights = static_cast<std::size_t>(w.size()),
+                       .biases = biases + static_cast<std::size_t>(hidden)}},
+                     w.size() + v.size() + hidden + outputs, x.cast<T>());
   network.weights(0) = w.cast<T>();
   network.weights(1) = v.cast<T>();
+  if (with_panels) network.pack(kernels);
   kernels.forward(network.batch());
   EXPECT_TRUE(network.outputs(1).template cast<double>() == product(h, v.transpose()));
   network.outputs(1) = d.cast<T>();
@@ -254,12 +274,18 @@ template <class T>
 void expect_exact_sums() {
   for (const auto& [name, kernels] : all_kernels<T>()) {
     SCOPED_TRACE(name);
-    for (const std::ptrdiff_t length : {264, 265, 305, 529}) {
-      expect_exact(kernels, {.samples = 7, .inputs = length, .hidden = 20, .outputs = length});
-      expect_exact(kernels, {.samples = length, .inputs = 20, .hidden = 9, .outputs = 5});
+    for (const bool with_panels : {false, true}) {
+      const auto expect = [&kernels = kernels, with_panels](const Sizes& sizes) {
+        expect_exact(kernels, sizes, with_panels);
+      };
+      for (const std::ptrdiff_t length : {264, 265, 305, 529}) {
+        expect({.samples = 7, .inputs = length, .hidden = 20, .outputs = length});
+        expect({.samples = length, .inputs = 20, .hidden = 9, .outputs = 5});
+      }
+      // More rows and columns than a block has, and with the last more parts of the depth than one.
+      expect({.samples = 150, .inputs = 150, .hidden = 160, .outputs = 130});
+      expect({.samples = 5, .inputs = 270, .hidden = 300, .outputs = 290});
     }
-    // More rows and columns than a block has.
-    expect_exact(kernels, {.samples = 150, .inputs = 150, .hidden = 160, .outputs = 130});
   }
 }
 

@@ -103,6 +103,24 @@ void expect_the_same(const DrawnNetwork<T>& network, const DenseDataset<T>& data
   EXPECT_TRUE(all.gradient == sum_below(tree, {tree.height(), 0}, leaves));
 }
 
+// AddressSanitizer sees whoever writes beyond what an earlier pass needed.
+TEST(DensePass, HasRoomForOneSampleMoreThanBefore) {
+  const auto data = DenseDataset<float>::with_targets(random_values<float>(20, 3),
+                                                      random_values<float>(10, 4), 2);
+  for (const auto& [name, kernels] : all_kernels<float>()) {
+    const DrawnNetwork<float> network({4, 16, 2}, Activation::tanh, kernels);
+    DensePass<float> grown(network.model);
+    for (std::int64_t samples = 1; samples <= 5; ++samples) {
+      DensePass<float> fresh(network.model);
+      for (DensePass<float>* const pass : {&grown, &fresh}) {
+        pass->take(data, 0, samples);
+        pass->forward();
+      }
+      EXPECT_EQ(grown.loss(), fresh.loss()) << name << ", " << samples << " samples";
+    }
+  }
+}
+
 template <class T>
 class SeveralMinibatches : public testing::Test {};
 using Types = testing::Types<float, double>;

@@ -101,6 +101,29 @@ TEST(Walk, GoesOnFromAStateWhereverItWas) {
   EXPECT_GE(states, 2 * options.epochs);
 }
 
+TEST(Walk, IsAtTheBeginningOfTheNextEpochBehindTheLastStepOfOne) {
+  TraceSource source = rows({{4, {}}, {6, {}}}, TraceEnd::cycle);
+  PlanOptions options = options_of(Remainder::carry);
+  options.epochs = 3;
+  Walk walk(source, options);
+  for (const auto& [epoch, left] : {std::pair{0, 26}, {1, 20}, {1, 16}, {2, 10}}) {
+    ASSERT_NE(walk.next(), nullptr);
+    walk.take();
+    EXPECT_EQ(walk.progress().epoch, EpochIndex{epoch});
+    EXPECT_EQ(walk.progress().samples_left, left);
+    if (walk.epoch_is_full()) walk.end_epoch();
+  }
+}
+
+TEST(Walk, ForgetsANoiseScaleThatTheNextStepHasNot) {
+  TraceSource source = rows({{2, {}}}, TraceEnd::hold);
+  Walk walk(source, options_of(Remainder::drop));
+  walk.take(1, 3.0);
+  EXPECT_EQ(walk.progress().noise_scale, 3.0);
+  walk.take(1);
+  EXPECT_EQ(walk.progress().noise_scale, std::nullopt);
+}
+
 TEST(Walk, RefusesAStepAboveWhatItsSourceHasAnnounced) {
   FunctionSource source([](const SourceProgress&) { return TraceStep{.batch_size = 6}; },
                         {.max_batch = 4});
