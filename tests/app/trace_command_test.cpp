@@ -81,7 +81,7 @@ TEST_F(TraceCommand, ConvertsAsTrainingWould) {
                      "weak:quantum=2,seconds-per-step=90"}),
             "step,batchsize,cores\n0,16,2\n1,16,2\n");
   EXPECT_EQ(error({"convert", "t.csv"}),
-            "rubato trace: t.csv is a trace of steps already; accepted: devices over time "
+            "rubato trace convert: t.csv is a trace of steps already; accepted: devices over time "
             "(docs/traces.md)\n");
 }
 
@@ -158,7 +158,7 @@ TEST_F(TraceCommand, SummarisesAsJson) {
 
 TEST_F(TraceCommand, SaysWhatIsWrong) {
   EXPECT_THAT(error({"show", "none.csv"}),
-              StartsWith("rubato trace: no such file as 'none.csv'; "));
+              StartsWith("rubato trace show: no such file as 'none.csv'; "));
   EXPECT_THAT(error({"show", "spott:seed=1"}), HasSubstr("did you mean 'spot'?"));
   EXPECT_THAT(error({"generate", "spott"}), HasSubstr("unknown generator 'spott'"));
   EXPECT_THAT(error({"import"}), HasSubstr("nothing is named; accepted: a file"));
@@ -167,7 +167,22 @@ TEST_F(TraceCommand, SaysWhatIsWrong) {
   EXPECT_THAT(error({"convert", "spot", "--availability=strong"}), HasSubstr("needs a 'batch'"));
   EXPECT_THAT(error({"sho"}), HasSubstr("did you mean 'show'?"));
   folder_.write("bad.csv", "0,add,a\n5,remove,b\n");
-  EXPECT_THAT(error({"show", "bad.csv"}), StartsWith("rubato trace: bad.csv:2: 'b' is removed"));
+  EXPECT_THAT(error({"show", "bad.csv"}),
+              StartsWith("rubato trace show: bad.csv:2: 'b' is removed"));
+  folder_.write("zones.csv", "time,us-a,us-b,eu-a\n0,1,2,4\n60,3,0,5\n");
+  EXPECT_THAT(
+      error({"import", "zones.csv"}),
+      HasSubstr("zones.csv:1: 3 columns may count devices: us-a, us-b, eu-a; accepted: FILE,"
+                "column=NAME"));
+  EXPECT_THAT(error({"show", "zones.csv,zon=us"}), HasSubstr("did you mean 'zone'?"));
+  EXPECT_THAT(error({"show", "zones.csv,zone=us,column=us-a"}),
+              HasSubstr("zone: nothing is added to a column; accepted: one of the two"));
+  EXPECT_EQ(printed({"import", "zones.csv,zone=us", "--format=samples"}),
+            "seconds,count\n0,3\n60,3\n120,\n");
+  EXPECT_EQ(printed({"import", "zones.csv,column=eu-a"}), "seconds,count\n0,4\n60,5\n120,\n");
+  folder_.write("a,b=c.csv", "time,n\n0,1\n60,2\n");
+  EXPECT_EQ(printed({"import", "a,b=c.csv"}), "seconds,count\n0,1\n60,2\n120,\n")
+      << "there is such a file";
   EXPECT_THAT(trace({}).err, AllOf(HasSubstr("Usage: rubato trace COMMAND"),
                                    HasSubstr("trace what? accepted: import, generate")));
   EXPECT_THAT(printed({"--help"}), HasSubstr("generate"));

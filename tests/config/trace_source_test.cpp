@@ -53,6 +53,20 @@ TEST(TraceSource, ReadsAFile) {
   EXPECT_EQ(named(file).file, file);
 }
 
+TEST(TraceSource, TakesTheColumnsOfAFile) {
+  const test::TempFolder folder;
+  const std::string file = folder.write("zones,1.csv", "time,us-a,eu-a\n0,2,4\n60,3,1\n");
+  EXPECT_EQ(named(file + ",zone=us").file, file);
+  EXPECT_EQ(named(file + ",zone=us").columns.zone, "us");
+  EXPECT_EQ(loaded(file + ",column=eu-a", {}, "weak:seconds-per-step=60").steps()[0].cores, 4);
+  EXPECT_EQ(loaded(file + ",zone=all", {}, "weak:seconds-per-step=60").steps()[0].cores, 6);
+  EXPECT_EQ(map_trace(file + ",zone=us",
+                      [](const std::filesystem::path& path) { return "/data" / path.filename(); }),
+            "/data/zones,1.csv,zone=us");
+  EXPECT_THAT(error_of([&] { static_cast<void>(named(file + ",colum=us")); }),
+              testing::HasSubstr("unknown argument of FILE 'colum'; did you mean 'column'?"));
+}
+
 TEST(TraceSource, RejectsNumbersThatAreNoBatchSize) {
   const std::string accepted =
       "; accepted: a whole number from 1 to 1099511627776, a file, a generator or elastic";

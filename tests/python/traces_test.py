@@ -46,6 +46,13 @@ class Traces(TestCase):
         steps = read.to_trace("weak:quantum=2", minibatch=16)
         self.assertEqual(steps.to_csv(), rubato_program("trace", "convert", str(file), "--minibatch=16",
                                                         "--availability=weak:quantum=2")[1])
+        zones = self.folder() / "zones.csv"
+        zones.write_text("time,us-a,us-b\n0,1,2\n60,4,8\n")
+        self.assertEqual(rubato.Trace.import_file(f"{zones},zone=us").devices.tolist(), [3, 12])
+        self.assertEqual(rubato.Trace.read(f"{zones},column=us-b").devices.tolist(), [2, 8])
+        records = self.folder() / "records.json"
+        records.write_text('[{"Time": 0.0, "GPUs": 4}, {"Time": 60.0, "GPUs": 2}]')
+        self.assertEqual(rubato.Trace.import_file(records).devices.tolist(), [4, 2])
         self.assertIn("spot", rubato.Trace.generators())
         own = rubato.Availability([0, 600], [4, 2], 3600, end="cycle")
         self.assertEqual((own.seconds.tolist(), own.devices.tolist(), own.length), ([0, 600], [4, 2], 3600))

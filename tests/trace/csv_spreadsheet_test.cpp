@@ -120,7 +120,7 @@ TEST(SpreadsheetCsv, WhatIsAmbiguousIsRefused) {
             "t.csv:2: something follows a closing quote in '0,\"128\"5'; accepted: a number in "
             "each field");
   EXPECT_EQ(error_in("step,batchsize\n0,\"1\"\"28\"\n"),
-            "t.csv:2: batch size '\"1\"\"28\"' is no number; accepted: a whole number from 1 to "
+            "t.csv:2: batch size '1\"28' is no number; accepted: a whole number from 1 to "
             "1099511627776");
   EXPECT_THAT(error_in("step,batchsize\n0,=128\n"), HasSubstr("'=128' is no number"));
   // What a file that was cut off would have.
@@ -132,6 +132,30 @@ TEST(SpreadsheetCsv, IsWrittenPlainly) {
   const Trace trace = Trace::parse_csv(
       "\xEF\xBB\xBF\"Step\" ;Batchsize;cores;\r\n0; 128 ;8.0;\r\n1;64;;\r\n;;;\r\n", "t.csv");
   EXPECT_EQ(trace.to_csv(), "step,batchsize,cores\n0,128,8\n1,64,\n");
+}
+
+// Excel writes that line, and reads it.
+TEST(SpreadsheetCsv, MayNameItsSeparator) {
+  EXPECT_EQ(read("sep=;\nstep;batchsize\n0;256\n"), "256/0 ");
+  EXPECT_EQ(read("\xEF\xBB\xBF\"SEP=,\"\r\nstep,batchsize\r\n0,256\r\n"), "256/0 ");
+  EXPECT_THAT(error_in("sep=;\nstep;batchsize\n0;x\n"), HasSubstr("t.csv:3: batch size 'x'"));
+  EXPECT_THAT(error_in("sep=x\nstep;batchsize\n0;1\n"), HasSubstr("'sep=x' is no header"));
+}
+
+TEST(SplitCsv, MakesOneQuoteOfTwo) {
+  detail::CsvFields fields;
+  detail::split_csv(R"("r""d", """", "say ""hi""" ,"")", ',', fields);
+  EXPECT_EQ(fields.flaw, "");
+  EXPECT_THAT(fields.fields, testing::ElementsAre("r\"d", "\"", "say \"hi\"", ""));
+  // What is moved keeps its texts.
+  const detail::CsvFields moved = std::move(fields);
+  EXPECT_EQ(moved.fields[2], "say \"hi\"");
+}
+
+TEST(SplitCsv, LeavesOutNoBreakSpacesAroundAField) {
+  detail::CsvFields fields;
+  detail::split_csv("5\xC2\xA0,\xE2\x80\xAF 6 \xE2\x80\x87,a\xC2\xA0 b", ',', fields);
+  EXPECT_THAT(fields.fields, testing::ElementsAre("5", "6", "a\xC2\xA0 b"));
 }
 
 // A record may go on in the next line; the memory of the fields is used again.

@@ -99,7 +99,7 @@ TEST(Importers, ReadTheFormatThatIsGiven) {
 }
 
 TEST(Importers, RefuseWhatTheyDoNotKnow) {
-  for (const std::string_view text : {"what,is,this\n1,2,3\n", "0,8\n60,4\n", "hello", "time,a,b\n",
+  for (const std::string_view text : {"what,is,this\n1,2,3\n", "0,8\n60,4\n", "hello",
                                       "seconds,time,count\n0,0,1\n", "seconds\n0\n"}) {
     EXPECT_THAT(error_importing(text), HasSubstr("is no header of an availability; accepted: "))
         << text;
@@ -108,6 +108,98 @@ TEST(Importers, RefuseWhatTheyDoNotKnow) {
     EXPECT_THAT(error_importing(text), StartsWith("a.csv: the file is empty")) << text;
   }
   EXPECT_THAT(error_importing("step,batchsize\n0,32\n"), StartsWith("a.csv:1: this is a trace"));
+}
+
+TEST(Importers, ReadRecords) {
+  const Availability availability = imported(
+      " [\n {\"Time\": 1000.5, \"GPUs\": 8},\n{\"GPUs\":8.0,\"Time\":1063.5}, "
+      "{\"Time\": 1126.5, \"GPUs\": 0}]\n");
+  EXPECT_EQ(availability.changes(), (Changes{{0, 8}, {126, 0}}));
+  EXPECT_EQ(availability.length(), 189);
+  EXPECT_EQ(availability.sample_gap(), 63);
+  EXPECT_EQ(imported(R"([{"index": "a", "seconds": 0, "n": 4},
+                         {"index": "b", "seconds": 60, "n": null}])")
+                .length(),
+            60);
+}
+
+TEST(Importers, RefuseBadRecords) {
+  const auto error_with = [](std::string_view record) {
+    return error_importing(fmt::format(R"([{{"Time": 0, "GPUs": 4}}, {}])", record));
+  };
+  EXPECT_EQ(error_with(R"({"Time": 60, "GPUs": -1})"),
+            "a.csv: record 2: 'GPUs' is -1; accepted: a whole number from 0 to 1048576");
+  EXPECT_EQ(error_with(R"({"Time": -60, "GPUs": 1})"),
+            "a.csv: record 2: time goes backwards, by 60 s; accepted: rows in the order of their "
+            "time");
+  EXPECT_THAT(error_with(R"({"Time": 60, "GPUs": 1.5})"), HasSubstr("'GPUs' is 1.5"));
+  EXPECT_THAT(error_with(R"({"Time": 60, "GPUs": "4"})"), HasSubstr("'GPUs' is a text"));
+  EXPECT_THAT(error_with(R"({"Time": 60, "GPUs": [4]})"), HasSubstr("'GPUs' is a list"));
+  EXPECT_THAT(error_with(R"({"Time": 60, "GPUs": {}})"), HasSubstr("'GPUs' is an object"));
+  EXPECT_THAT(error_with(R"({"GPUs": 4})"), HasSubstr("record 2: it has no time"));
+  EXPECT_THAT(error_with(R"({"Time": 60, "TPUs": 4})"),
+              HasSubstr("it has 'TPUs', which the first"));
+  EXPECT_THAT(error_with("7"), HasSubstr("it is no list of records; accepted: "));
+  EXPECT_THAT(error_with("{"), HasSubstr("no JSON from character "));
+  EXPECT_THAT(error_importing(R"([{"a": 0, "b": 4}])"), HasSubstr("record 1: it has 'a, b'"));
+  EXPECT_THAT(error_importing("[{}]"), HasSubstr("record 1: it has ''"));
+  EXPECT_THAT(error_importing("[]", AvailabilityFormat::records), HasSubstr("no rows follow"));
+}
+
+// pandas writes times of its own in milliseconds.
+TEST(Importers, HintAtMilliseconds) {
+  EXPECT_EQ(error_importing("Time,GPUs\n1652434464406,8\n1652434527406,8\n"),
+            "a.csv:2: the time 1652434464406 is no number of seconds, but looks like milliseconds; "
+            "accepted: seconds, such as 1652434464.4 or 63");
+  EXPECT_THAT(
+      error_importing(R"([{"Time": 1652434464406, "GPUs": 8}])"),
+      HasSubstr("record 1: the time 1652434464406 is no number of seconds, but looks like"));
+  EXPECT_THAT(error_importing("Time,GPUs\n0,8\n400000000,8\n"),
+              HasSubstr("(ten years), not milliseconds"));
+}
+
+TEST(Importers, TakeTheColumnsThatAreAskedFor) {
+  const auto with = [](const DeviceColumns& columns) {
+    return parse_availability(
+        ",Time,V100_us-a,V100_us-b,A100_eu-a\n0,0,1,2,4\n1,60,8,0,2\n2,90,,,\n", "a.csv", {},
+        TraceEnd::error, columns);
+  };
+  EXPECT_EQ(with({.column = "V100_us-b"}).changes(), (Changes{{0, 2}, {60, 0}}));
+  EXPECT_EQ(with({.zone = "us-"}).changes(), (Changes{{0, 3}, {60, 8}}));
+  EXPECT_EQ(with({.zone = "-a"}).changes(), (Changes{{0, 5}, {60, 10}}));
+  EXPECT_EQ(with({.zone = "all"}).changes(), (Changes{{0, 7}, {60, 10}}));
+  EXPECT_EQ(with({.zone = "all"}).length(), 90);
+  const auto error_with = [&](const DeviceColumns& columns) {
+    return error_of([&] { static_cast<void>(with(columns)); });
+  };
+  EXPECT_EQ(error_with({}),
+            "a.csv:1: 3 columns may count devices: V100_us-a, V100_us-b, A100_eu-a; accepted: "
+            "FILE,column=NAME for one, FILE,zone=TEXT for the sum of those with TEXT in their "
+            "names, or FILE,zone=all");
+  EXPECT_THAT(error_with({.column = "V100_us-c"}),
+              HasSubstr("a.csv:1: unknown column 'V100_us-c'; did you mean 'V100_us-a'?"));
+  EXPECT_THAT(error_with({.zone = "asia"}), HasSubstr("no column has 'asia' in its name"));
+  const DeviceColumns all{.zone = "all"};
+  const auto error_of_all = [&](std::string_view text) {
+    return error_of(
+        [&] { static_cast<void>(parse_availability(text, "a", {}, TraceEnd::error, all)); });
+  };
+  EXPECT_THAT(error_of_all(kEventText), HasSubstr("a: a file of events has no columns"));
+  EXPECT_THAT(error_of_all("time,a,b\n0,1,\n"), HasSubstr("a:2: the count '' is empty"));
+  EXPECT_THAT(error_of_all("time,a,b\n0,1048576,1\n"),
+              HasSubstr("a:2: 1048577 devices; accepted: a whole number from 0 to 1048576"));
+}
+
+// Whatever it looks like, all forms are named.
+TEST(Importers, NameAllFormsWhereTheyKnowNone) {
+  for (const std::string_view text : {"what,is,this\n1,2,3\n", "[1, 2, 3]", "{\"a\": {\"0\": 1}}",
+                                      "[7", "[{\"a\": 0, \"b\": 4}]"}) {
+    const std::string error = error_importing(text);
+    for (const char* const form : {"'seconds,count'", "{\"Time\": 0, \"GPUs\": 4}", "0,add,node1",
+                                   "[0, \"add\"", "gap_seconds"}) {
+      EXPECT_THAT(error, HasSubstr(form)) << text;
+    }
+  }
 }
 
 TEST(Importers, RefuseBadSamples) {
@@ -252,8 +344,17 @@ TEST_F(AvailabilityFile, IsToldFromATrace) {
   for (const std::string_view text : {kSampleText, kEventText, kEventLineText, kCountText}) {
     EXPECT_EQ(kind(text), 1U) << text;
   }
-  // What is neither is answered as a trace.
-  EXPECT_THAT(error_of([&] { kind("0,32\n1,32\n"); }), HasSubstr("t:1: the header is missing"));
+  // What is neither could be either.
+  EXPECT_THAT(error_of([&] { kind("0,32\n1,32\n"); }),
+              testing::AllOf(HasSubstr("t: it begins with '0,32', which is no trace and no avail"),
+                             HasSubstr("'step,batchsize,cores', or the header 'seconds,count'"),
+                             HasSubstr("gap_seconds")));
+  const std::string trace = folder_.write("t", "step,batchsize\n0,32\n");
+  EXPECT_THAT(
+      error_of([&] {
+        static_cast<void>(read_trace_or_availability(trace, TraceEnd::error, {.zone = "all"}));
+      }),
+      HasSubstr("t: a trace has no columns of devices"));
   EXPECT_THAT(error_of([&] { kind(""); }), HasSubstr("accepted: the header 'step,batchsize'"));
 }
 
@@ -271,10 +372,11 @@ TEST_F(AvailabilityFile, MayBeLong) {
   EXPECT_EQ(availability.at(availability.length() - 0.001), 2);
 }
 
-std::optional<Availability> shared_availability(const std::string& name) {
+std::optional<Availability> shared_availability(const std::string& name,
+                                                const DeviceColumns& columns = {}) {
   const std::filesystem::path path = std::filesystem::path(RUBATO_SHARED_DIR "/data/traces") / name;
   if (!std::filesystem::exists(path)) return std::nullopt;
-  return read_availability(path);
+  return read_availability(path, {}, TraceEnd::error, columns);
 }
 
 struct Measured {
@@ -288,10 +390,13 @@ struct Measured {
 
 // What awk says of these files.
 TEST(ImportersReference, ReadMeasuredAvailability) {
-  for (const Measured& measured : {Measured{"a100_trace.csv", 215 * 63, 63, 56, 56, 0},
-                                   Measured{"tpuv28_trace.csv", 1934 * 30, 30, 88, 120, 112},
-                                   Measured{"bamboo_p3_events.csv", 40920, {}, 18, 32, 10},
-                                   Measured{"parcae_hh_55_65.jsonl", 3600, {}, 32, 32, 29}}) {
+  for (const Measured& measured :
+       {Measured{"a100_trace.csv", 215 * 63, 63, 56, 56, 0},
+        Measured{"tpuv28_trace.csv", 1934 * 30, 30, 88, 120, 112},
+        Measured{"bamboo_p3_events.csv", 40920, {}, 18, 32, 10},
+        Measured{"parcae_hh_55_65.jsonl", 3600, {}, 32, 32, 29},
+        Measured{"sailor_a100_records.json", 6426, {}, 16, 16, 16},
+        Measured{"oobleck_scaled_gcp_events.csv", 38760, {}, 0, 30, 17}}) {
     const auto availability = shared_availability(measured.name);
     if (!availability) GTEST_SKIP() << measured.name << " is not there";
     EXPECT_EQ(availability->length(), measured.length) << measured.name;
@@ -300,6 +405,34 @@ TEST(ImportersReference, ReadMeasuredAvailability) {
     EXPECT_EQ(summary_of(*availability).most, measured.most) << measured.name;
     EXPECT_EQ(availability->changes().back().devices, measured.last) << measured.name;
   }
+}
+
+// By numpy: the devices of each change times how long it lasts.
+TEST(ImportersReference, HaveTheMeansThatNumpyGives) {
+  const auto records = shared_availability("sailor_a100_records.json");
+  const auto events = shared_availability("oobleck_scaled_gcp_events.csv");
+  if (!records || !events) GTEST_SKIP() << "they are not there";
+  EXPECT_NEAR(summary_of(*records).mean, 14.3725, 5e-5);
+  EXPECT_NEAR(summary_of(*events).mean, 21.9598, 5e-5);
+  EXPECT_EQ(summary_of(*events).changes, 74);
+}
+
+TEST(ImportersReference, ReadTheColumnsOfZones) {
+  const char* const file = "sailor_gpus_of_zones.csv";
+  if (!std::filesystem::exists(std::string(RUBATO_SHARED_DIR "/data/traces/") + file)) {
+    GTEST_SKIP() << file << " is not there";
+  }
+  const auto devices = [&](const DeviceColumns& columns) {
+    std::vector<std::int64_t> counts;
+    const Availability availability = *shared_availability(file, columns);
+    for (const AvailabilityChange& change : availability.changes())
+      counts.push_back(change.devices);
+    return counts;
+  };
+  using testing::ElementsAre;
+  EXPECT_THAT(devices({.column = "A100-40_us-west1-b"}), ElementsAre(32, 80, 128));
+  EXPECT_THAT(devices({.zone = "us-central1"}), ElementsAre(4 * 32, 4 * 80, 4 * 128));
+  EXPECT_THAT(devices({.zone = "all"}), ElementsAre(5 * 32, 5 * 80, 5 * 128));
 }
 
 }  // namespace

@@ -93,30 +93,44 @@ enum class AvailabilityFormat {
   events,       ///< CSV without header: milliseconds,add|remove,node
   event_lines,  ///< a line of JSON for each event: [milliseconds, "add|remove|...", {"nodes": []}]
   counts,       ///< JSON: {"metadata": {"gap_seconds": 60}, "data": [counts]}
+  records,      ///< JSON: [{"Time": seconds, "GPUs": count}, ...]
 };
-inline constexpr std::array<Choice<AvailabilityFormat>, 4> kAvailabilityFormats{
+inline constexpr std::array<Choice<AvailabilityFormat>, 5> kAvailabilityFormats{
     {{AvailabilityFormat::samples, "samples"},
      {AvailabilityFormat::events, "events"},
      {AvailabilityFormat::event_lines, "event-lines"},
-     {AvailabilityFormat::counts, "counts"}}};
+     {AvailabilityFormat::counts, "counts"},
+     {AvailabilityFormat::records, "records"}}};
+
+/// Where samples or records have several columns of devices, such as one for each zone: which of
+/// them count. At most one of the two is given.
+struct DeviceColumns {
+  /// The name of one of them.
+  std::string column{};
+  /// The sum of those whose names contain this; "all" is the sum of all.
+  std::string zone{};
+};
 
 /// Reads a file (or pipe) in one pass. Which of the formats it has is seen from its beginning,
 /// unless `format` says so. Times count from the first sample, and from 0 where the file has
 /// events; docs/traces.md describes each format with what is accepted in it. Memory grows with the
-/// changes, and with the file only for AvailabilityFormat::counts, which is one JSON value. Throws
-/// Error with file, line and what would be accepted.
+/// changes, and with the file only for AvailabilityFormat::counts and records, which are one JSON
+/// value. Throws Error with file, line and what would be accepted.
 [[nodiscard]] Availability read_availability(const std::filesystem::path& path,
                                              std::optional<AvailabilityFormat> format = {},
-                                             TraceEnd end = TraceEnd::error);
+                                             TraceEnd end = TraceEnd::error,
+                                             const DeviceColumns& columns = {});
 /// The same for text at hand; `source` stands for the file's name in messages.
 [[nodiscard]] Availability parse_availability(std::string_view text, std::string source,
                                               std::optional<AvailabilityFormat> format = {},
-                                              TraceEnd end = TraceEnd::error);
+                                              TraceEnd end = TraceEnd::error,
+                                              const DeviceColumns& columns = {});
 
 /// Reads a file (or pipe) with either a trace (Trace::read_csv()) or an availability: the header of
 /// a trace begins with `step`.
 [[nodiscard]] std::variant<Trace, Availability> read_trace_or_availability(
-    const std::filesystem::path& path, TraceEnd end = TraceEnd::error);
+    const std::filesystem::path& path, TraceEnd end = TraceEnd::error,
+    const DeviceColumns& columns = {});
 
 /// An availability in a few numbers.
 struct AvailabilitySummary {

@@ -44,7 +44,11 @@ std::optional<AvailabilityFormat> format_of(std::string_view beginning) {
   const std::size_t first = beginning.find_first_not_of(" \t\r\n");
   if (first == std::string_view::npos) return std::nullopt;
   if (beginning[first] == '{') return AvailabilityFormat::counts;
-  if (beginning[first] == '[') return AvailabilityFormat::event_lines;
+  if (beginning[first] == '[') {
+    const std::size_t second = beginning.find_first_not_of(" \t\r\n", first + 1);
+    const bool records = second != std::string_view::npos && beginning[second] == '{';
+    return records ? AvailabilityFormat::records : AvailabilityFormat::event_lines;
+  }
   const detail::CsvFields cells = first_fields(beginning);
   const auto& fields = cells.fields;
   if (std::any_of(fields.begin(), fields.end(), detail::is_time)) {
@@ -55,10 +59,21 @@ std::optional<AvailabilityFormat> format_of(std::string_view beginning) {
   return event ? std::optional(AvailabilityFormat::events) : std::nullopt;
 }
 
-detail::AvailabilityParts import(TextReader& reader, AvailabilityFormat format) {
+detail::AvailabilityParts import(TextReader& reader, AvailabilityFormat format,
+                                 const DeviceColumns& columns) {
+  const bool has_columns =
+      format == AvailabilityFormat::samples || format == AvailabilityFormat::records;
+  if (!has_columns && !(columns.column.empty() && columns.zone.empty())) {
+    throw Error(
+        fmt::format("{}: a file of {} has no columns; accepted: column=NAME and zone=TEXT "
+                    "for samples and records",
+                    reader.source(), choice_name(kAvailabilityFormats, format)));
+  }
   switch (format) {
     case AvailabilityFormat::samples:
-      return detail::import_samples(reader);
+      return detail::import_samples(reader, columns);
+    case AvailabilityFormat::records:
+      return detail::import_records(reader, columns);
     case AvailabilityFormat::events:
       return detail::import_events(reader);
     case AvailabilityFormat::event_lines:
@@ -69,7 +84,8 @@ detail::AvailabilityParts import(TextReader& reader, AvailabilityFormat format) 
   return detail::import_counts(reader);
 }
 
-Availability read(TextReader& reader, std::optional<AvailabilityFormat> format, TraceEnd end) {
+Availability read(TextReader& reader, std::optional<AvailabilityFormat> format, TraceEnd end,
+                  const DeviceColumns& columns) {
   if (!format && has_steps(reader.beginning())) {
     throw Error(
         fmt::format("{}:1: this is a trace, which says what every step is, not when there "
@@ -78,7 +94,8 @@ Availability read(TextReader& reader, std::optional<AvailabilityFormat> format, 
   }
   if (!format) format = format_of(reader.beginning());
   // Its importer knows best what is wrong with what looks like nothing.
-  detail::AvailabilityParts imported = import(reader, format.value_or(AvailabilityFormat::samples));
+  detail::AvailabilityParts imported =
+      import(reader, format.value_or(AvailabilityFormat::samples), columns);
   return {std::move(imported.changes), imported.length, reader.source(), end, imported.sample_gap};
 }
 
@@ -92,23 +109,39 @@ TextReader open(const std::filesystem::path& path) {
 }  // namespace
 
 Availability read_availability(const std::filesystem::path& path,
-                               std::optional<AvailabilityFormat> format, TraceEnd end) {
+                               std::optional<AvailabilityFormat> format, TraceEnd end,
+                               const DeviceColumns& columns) {
   TextReader reader = open(path);
-  return read(reader, format, end);
+  return read(reader, format, end, columns);
 }
 
 Availability parse_availability(std::string_view text, std::string source,
-                                std::optional<AvailabilityFormat> format, TraceEnd end) {
+                                std::optional<AvailabilityFormat> format, TraceEnd end,
+                                const DeviceColumns& columns) {
   TextReader reader = TextReader::of(text, std::move(source));
-  return read(reader, format, end);
+  return read(reader, format, end, columns);
 }
 
 std::variant<Trace, Availability> read_trace_or_availability(const std::filesystem::path& path,
-                                                             TraceEnd end) {
+                                                             TraceEnd end,
+                                                             const DeviceColumns& columns) {
   TextReader reader = open(path);
-  const bool steps = has_steps(reader.beginning()) || !format_of(reader.beginning());
-  if (steps) return Trace::parse_csv(reader.rest(), path.string(), end);
-  return read(reader, {}, end);
+  const bool is_empty = detail::is_blank(reader.beginning());
+  const bool is_trace = is_empty || has_steps(reader.beginning());
+  if (!is_trace && !format_of(reader.beginning())) {
+    throw Error(fmt::format(
+        "{}: it begins with {}, which is no trace and no availability; "
+        "accepted: the header 'step,batchsize' or 'step,batchsize,cores', or {}",
+        path.string(), detail::excerpt(first_line(reader.beginning())), detail::kFormatsAccepted));
+  }
+  if (!is_trace) return read(reader, {}, end, columns);
+  if (!columns.column.empty() || !columns.zone.empty()) {
+    throw Error(
+        fmt::format("{}: a trace has no columns of devices; accepted: column=NAME and "
+                    "zone=TEXT for devices over time",
+                    path.string()));
+  }
+  return Trace::parse_csv(reader.rest(), path.string(), end);
 }
 
 }  // namespace rubato

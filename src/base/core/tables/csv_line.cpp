@@ -1,6 +1,8 @@
 #include "csv_line.hpp"
 
 #include <algorithm>
+#include <array>
+#include <utility>
 
 namespace rubato::detail {
 
@@ -13,10 +15,23 @@ std::string_view blanks(char separator) {
   return separator == '\t' ? " " : " \t";
 }
 
+// No-break spaces, which spreadsheets and pages of the web have beside numbers, in UTF-8: U+00A0,
+// U+2007 and U+202F.
+constexpr std::array<std::string_view, 3> kNoBreakSpaces{"\xC2\xA0", "\xE2\x80\x87",
+                                                         "\xE2\x80\xAF"};
+
 std::string_view trimmed(std::string_view text, std::string_view blank) {
-  const std::size_t first = text.find_first_not_of(blank);
-  if (first == std::string_view::npos) return {};
-  return text.substr(first, text.find_last_not_of(blank) - first + 1);
+  std::size_t before = 0;
+  do {
+    before = text.size();
+    text.remove_prefix(std::min(text.find_first_not_of(blank), text.size()));
+    text = text.substr(0, text.find_last_not_of(blank) + 1);
+    for (const std::string_view space : kNoBreakSpaces) {
+      if (text.starts_with(space)) text.remove_prefix(space.size());
+      if (text.ends_with(space)) text.remove_suffix(space.size());
+    }
+  } while (text.size() < before);
+  return text;
 }
 
 // Where the quote that begins at `begin` ends, or npos. Two in a row stand for one within.
@@ -44,13 +59,19 @@ std::string_view take_field(std::string_view& rest, char separator, CsvFields& f
     rest = {};
     return {};
   }
-  const std::string_view whole = rest.substr(begin, close + 1 - begin);
   const std::string_view within = rest.substr(begin + 1, close - begin - 1);
   rest.remove_prefix(std::min(rest.find_first_not_of(blank, close + 1), rest.size()));
   if (!rest.empty() && rest.front() != separator) {
     fields.flaw = "something follows a closing quote";
   }
-  return within.find(kQuote) == std::string_view::npos ? trimmed(within, blank) : whole;
+  if (within.find(kQuote) == std::string_view::npos) return trimmed(within, blank);
+  auto text = std::make_unique<std::string>();
+  for (std::size_t at = 0; at < within.size(); ++at) {
+    *text += within[at];
+    if (within[at] == kQuote) ++at;
+  }
+  fields.unquoted.push_back(std::move(text));
+  return trimmed(*fields.unquoted.back(), blank);
 }
 
 }  // namespace
@@ -66,6 +87,7 @@ void CsvFields::drop_empty_beyond(std::size_t columns) {
 
 void split_csv(std::string_view line, char separator, CsvFields& fields) {
   fields.fields.clear();
+  fields.unquoted.clear();
   fields.flaw = {};
   fields.is_open = false;
   while (true) {

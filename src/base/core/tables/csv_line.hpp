@@ -1,5 +1,7 @@
 #pragma once
 
+#include <memory>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -7,9 +9,11 @@ namespace rubato::detail {
 
 /// A line of a CSV file cut into its fields.
 struct CsvFields {
-  /// Without the blanks and the quotes around them. A field with a quote within, which no number
-  /// and no name of a column has, is left as it stands.
+  /// Without the blanks (no-break spaces included) and the quotes around them; two quotes within
+  /// quotes are one.
   std::vector<std::string_view> fields;
+  /// Texts of the fields that had doubled quotes, which the line does not have as they are.
+  std::vector<std::unique_ptr<const std::string>> unquoted;
   /// What is wrong with a quote; empty when nothing is.
   std::string_view flaw;
   /// Whether it is a quote that the line does not close.

@@ -20,6 +20,17 @@ namespace {
 constexpr std::size_t kPieceOfText = 1 << 16;
 constexpr std::size_t kLongestLine = 1 << 24;
 
+// What a text that begins with a line such as "sep=;" says, with quotes around it or without.
+std::optional<char> separator_in(std::string_view beginning) {
+  std::string_view line = beginning.substr(0, beginning.find_first_of("\r\n"));
+  if (line.size() == beginning.size()) return std::nullopt;
+  const bool quoted = line.size() > 2 && line.starts_with('"') && line.ends_with('"');
+  if (quoted) line = line.substr(1, line.size() - 2);
+  const bool named = line.size() == 5 && is_name(line.substr(0, 4), "sep=") &&
+                     std::ranges::find(kSeparators, line.back()) != kSeparators.end();
+  return named ? std::optional(line.back()) : std::nullopt;
+}
+
 }  // namespace
 
 TextReader::TextReader(std::unique_ptr<std::istream> in, std::string source)
@@ -28,6 +39,8 @@ TextReader::TextReader(std::unique_ptr<std::istream> in, std::string source)
   require_no_utf16(beginning(), source_);
   if (beginning().starts_with(kByteOrderMark)) begin_ = kByteOrderMark.size();
   if (beginning().find('\n') == std::string_view::npos) line_end_ = '\r';
+  separator_ = separator_in(beginning());
+  if (separator_) next_line();
 }
 
 TextReader TextReader::open(const std::filesystem::path& path, std::string_view what,
@@ -94,6 +107,9 @@ std::string TextReader::rest() {
   while (fill()) {
   }
   std::string text = buffer_.substr(begin_);
+  if (separator_ && line_number_ == 1) {
+    text.insert(0, fmt::format("sep={}{}", *separator_, line_end_));
+  }
   buffer_.clear();
   begin_ = 0;
   return text;

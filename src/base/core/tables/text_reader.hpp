@@ -4,14 +4,16 @@
 #include <filesystem>
 #include <istream>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 
 namespace rubato::detail {
 
 /// A text that comes piece by piece, from a file, a pipe or a string, in lines or as a whole. A
-/// byte-order mark before it is left out; lines end with "\n", "\r\n" or, where the beginning has
-/// no other, "\r".
+/// byte-order mark before it is left out, and so is a first line such as "sep=;", by which Excel
+/// knows what separates fields; lines end with "\n", "\r\n" or, where the beginning has no other,
+/// "\r".
 class TextReader {
  public:
   /// `source` names the text in messages.
@@ -25,6 +27,8 @@ class TextReader {
   [[nodiscard]] static TextReader of(std::string_view text, std::string source);
 
   [[nodiscard]] const std::string& source() const { return source_; }
+  /// The separator that a first line "sep=;" names.
+  [[nodiscard]] std::optional<char> separator() const { return separator_; }
   /// What comes next, up to 64 KiB of it; nothing is taken.
   [[nodiscard]] std::string_view beginning() const {
     return std::string_view(buffer_).substr(begin_);
@@ -36,7 +40,8 @@ class TextReader {
   /// The line that was taken last, without its end; valid until the next one is.
   [[nodiscard]] std::string_view line() const { return line_; }
   [[nodiscard]] std::int64_t line_number() const { return line_number_; }
-  /// Takes all that there is left.
+  /// Takes all that there is left; before any line was taken, with the line that names the
+  /// separator, so that whoever reads it counts the same lines.
   [[nodiscard]] std::string rest();
 
   /// Throws Error about the line that was taken last.
@@ -54,6 +59,7 @@ class TextReader {
   std::string_view line_;
   std::int64_t line_number_ = 0;
   char line_end_ = '\n';
+  std::optional<char> separator_;
 };
 
 }  // namespace rubato::detail

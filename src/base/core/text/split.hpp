@@ -1,5 +1,7 @@
 #pragma once
 
+#include <cstddef>
+#include <span>
 #include <string_view>
 #include <vector>
 
@@ -8,5 +10,11 @@ namespace rubato {
 /// The pieces of `text` between the marks, as views into it; one, which may be empty, where there
 /// is no mark.
 [[nodiscard]] std::vector<std::string_view> split_at(std::string_view text, char mark);
+
+/// Where the arguments of "PATH,NAME=VALUE,..." begin: at a comma, or at the end. A path may have
+/// commas, too; what stands behind one and looks like "NAME=" is an argument. `lists` names those
+/// that take several values with commas between them.
+[[nodiscard]] std::size_t arguments_begin(std::string_view text,
+                                          std::span<const std::string_view> lists = {});
 
 }  // namespace rubato

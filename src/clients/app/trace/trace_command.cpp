@@ -68,10 +68,15 @@ const std::string& only_operand(const TraceCommandOptions& options, std::string_
                           accepted));
 }
 
+Availability read_file_in(const TraceCommandOptions& options, const std::string& operand) {
+  const TraceFile file = parse_trace_file(operand);
+  return read_availability(file.path, options.format, TraceEnd::error, file.columns);
+}
+
 // A format says that there is a file.
 TraceOrAvailability load(const TraceCommandOptions& options, std::string_view accepted) {
   const std::string& operand = only_operand(options, accepted);
-  if (options.format) return read_availability(operand, options.format);
+  if (options.format) return read_file_in(options, operand);
   return load_trace_or_availability(operand, {}, "");
 }
 
@@ -103,9 +108,10 @@ int import_trace(std::span<const std::string> arguments) {
   line.footer(
       "Examples:\n"
       "  rubato trace import events.csv --out availability.csv\n"
-      "  rubato trace import measured.csv --format samples");
+      "  rubato trace import measured.csv --format samples\n"
+      "  rubato trace import gpus_of_zones.csv,zone=us-central1");
   line.parse(arguments);
-  put(options, read_availability(only_operand(options, "a file"), options.format));
+  put(options, read_file_in(options, only_operand(options, "a file")));
   return 0;
 }
 

@@ -93,11 +93,12 @@ std::string end_name(const Of& of) {
   return std::string(choice_name(kTraceEnds, of.end()));
 }
 
-Availability imported(const std::filesystem::path& file, const std::optional<std::string>& format,
+Availability imported(const std::filesystem::path& path, const std::optional<std::string>& format,
                       const std::string& end) {
   std::optional<AvailabilityFormat> of;
   if (format) of = parse_choice("format", *format, kAvailabilityFormats);
-  return read_availability(file, of, end_of(end));
+  const TraceFile file = parse_trace_file(path.string());
+  return read_availability(file.path, of, end_of(end), file.columns);
 }
 
 py::object loaded(const std::string& spec, const std::optional<std::string>& end) {

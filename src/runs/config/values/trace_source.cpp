@@ -16,6 +16,7 @@
 #include <rubato/base/spec.hpp>
 #include <rubato/steps/availability.hpp>
 
+#include "base/core/text/split.hpp"
 #include "runs/config/allowed/allowed.hpp"
 
 namespace rubato {
@@ -27,12 +28,26 @@ constexpr std::string_view kElastic = "elastic";
 struct TraceRow {
   std::string_view name;
   std::string_view help;
+  /// Reads its arguments; null where it takes none.
+  void (*read)(Spec& spec, DeviceColumns& columns) = nullptr;
 };
+
+void read_columns(Spec& spec, DeviceColumns& columns) {
+  columns.column = spec.text("column", Unset{"the only one"}, "the name of a column of devices")
+                       .value_or(std::string());
+  columns.zone = spec.text("zone", Unset{"no columns are added up"},
+                           "what the names of the columns to add up have in them, or all")
+                     .value_or(std::string());
+  if (!columns.column.empty())
+    spec.refuse("zone", "nothing is added to a column; accepted: one of the two");
+}
 
 constexpr std::array<TraceRow, 3> kTraces{
     {{"FILE",
       "a file with the header 'step,batchsize' or 'step,batchsize,cores' and a row for each step, "
-      "or with the availability of devices over time, as --availability makes steps of it"},
+      "or with the availability of devices over time, as --availability makes steps of it; where "
+      "it has several columns of devices, FILE,column=NAME or FILE,zone=TEXT",
+      read_columns},
      {"N", "N samples at every step"},
      {kElastic, "the built-in trace, again and again"}}};
 
@@ -73,7 +88,10 @@ void require_file(const std::filesystem::path& file, std::string_view place) {
 }  // namespace
 
 std::vector<Strategy> trace_sources() {
-  return strategies_of(kTraces, [](const TraceRow&, Spec&) {});
+  return strategies_of(kTraces, [](const TraceRow& row, Spec& spec) {
+    DeviceColumns ignored;
+    if (row.read != nullptr) row.read(spec, ignored);
+  });
 }
 
 std::string trace_values() {
@@ -86,7 +104,11 @@ std::shared_ptr<const TraceChoice> Parsed<TraceChoice>::parse(const std::string&
   TraceChoice choice{.kind = kind_of(text)};
   if (choice.kind == TraceChoice::Kind::constant) choice.batch_size = batch_size_of(text);
   if (choice.kind == TraceChoice::Kind::generator) require_generator(text);
-  if (choice.kind == TraceChoice::Kind::file) choice.file = text;
+  if (choice.kind == TraceChoice::Kind::file) {
+    TraceFile file = parse_trace_file(text);
+    choice.file = std::move(file.path);
+    choice.columns = std::move(file.columns);
+  }
   return std::make_shared<const TraceChoice>(std::move(choice));
 }
 
@@ -97,7 +119,20 @@ std::string map_trace(
   const std::filesystem::path mapped = map(*trace->file);
   // A file called "128", "elastic" or "spot" stays a file.
   const bool is_file = kind_of(mapped.string()) == TraceChoice::Kind::file;
-  return is_file ? mapped.string() : ("." / mapped).string();
+  return (is_file ? mapped : "." / mapped).string() +
+         trace.text().substr(trace->file->string().size());
+}
+
+TraceFile parse_trace_file(const std::string& text) {
+  // The path is all of it where there is such a file.
+  std::error_code ignored;
+  const bool is_path = std::filesystem::exists(text, ignored);
+  const std::size_t end = is_path ? text.size() : arguments_begin(text);
+  TraceFile file{.path = text.substr(0, end)};
+  Spec spec(end < text.size() ? fmt::format("FILE:{}", text.substr(end + 1)) : "FILE");
+  read_columns(spec, file.columns);
+  spec.finish();
+  return file;
 }
 
 void require_availability_steps(const std::string& text) {
@@ -135,7 +170,7 @@ std::variant<Trace, Availability> load_trace_or_availability(const Parsed<TraceC
       break;
   }
   require_file(*trace->file, place);
-  return read_trace_or_availability(*trace->file, end.value_or(TraceEnd::error));
+  return read_trace_or_availability(*trace->file, end.value_or(TraceEnd::error), trace->columns);
 }
 
 RunSteps load_run_steps(const RunConfiguration& run) {

@@ -37,10 +37,20 @@ struct TraceChoice {
   std::int64_t batch_size = 0;
   /// Empty unless it is a file.
   std::optional<std::filesystem::path> file{};
+  /// Of a file: its columns of devices that count.
+  DeviceColumns columns{};
 
   /// Whether it is the same trace wherever and whenever it is read.
   [[nodiscard]] bool is_built_in() const { return kind == Kind::elastic || kind == Kind::constant; }
 };
+
+/// A file as --trace and `rubato trace` take it: "PATH" or "PATH,column=NAME". Throws Error for
+/// other arguments.
+struct TraceFile {
+  std::filesystem::path path{};
+  DeviceColumns columns{};
+};
+[[nodiscard]] TraceFile parse_trace_file(const std::string& text);
 
 /// The text of --trace with its file mapped by `map`; it still names a file, whatever it is called.
 [[nodiscard]] std::string map_trace(

@@ -160,7 +160,8 @@ std::string ExperimentFolder::adopt_trace(const std::string& trace,
   if (!file) return trace;
   const fs::path folder = path_ / kTraces;
   if (fs::absolute(*file).lexically_normal().parent_path() == folder) {
-    return fs::absolute(*file).lexically_normal().string();
+    return map_trace(
+        choice, [](const fs::path& inside) { return fs::absolute(inside).lexically_normal(); });
   }
   const fs::path copy = folder / (slug(label) + file->extension().string());
   std::string content;
@@ -178,7 +179,7 @@ std::string ExperimentFolder::adopt_trace(const std::string& trace,
                     "accepted: the same, or one with another name",
                     file->string(), copy.string()));
   }
-  return copy.string();
+  return map_trace(choice, [&](const fs::path&) { return copy; });
 }
 
 void ExperimentFolder::write_design(const Design& design) const {
@@ -198,7 +199,9 @@ std::string ExperimentFolder::config_text(const PlannedRun& run) const {
   // Relative, so that the folder may be moved.
   if (const auto& file = configuration.trace->file) {
     const fs::path inside = file->lexically_relative(path_ / kRuns);
-    if (inside.parent_path() == fs::path("..") / kTraces) configuration.trace = inside.string();
+    if (inside.parent_path() == fs::path("..") / kTraces) {
+      configuration.trace = map_trace(configuration.trace, [&](const fs::path&) { return inside; });
+    }
   }
   return to_toml(configuration);
 }

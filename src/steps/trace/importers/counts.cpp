@@ -132,7 +132,7 @@ AvailabilityParts import_counts(TextReader& reader) {
   if (!document.flaw.empty()) fail(document.flaw);
   if (!good || !document.has_data || document.gap < 0) {
     fail(fmt::format("there is no {}; accepted: {}", document.has_data ? "gap_seconds" : "'data'",
-                     kCounts));
+                     document.has_data ? kCounts : kFormatsAccepted));
   }
   if (document.counts == 0) fail("'data' is empty; accepted: a list of counts");
   const double length = document.gap * static_cast<double>(document.counts);

@@ -163,9 +163,11 @@ AvailabilityParts import_event_lines(TextReader& reader) {
     if (ended) reader.fail("there is a blank line before this event", kEventLine);
     EventLine event;
     const bool good = nlohmann::json::sax_parse(line.begin(), line.end(), &event);
-    if (!event.flaw.empty()) reader.fail(event.flaw, kEventLine);
-    if (!good || !event.is_event()) {
-      reader.fail(fmt::format("{} is no event", excerpt(line)), kEventLine);
+    // The first line may be of another form.
+    const std::string_view accepted = any ? kEventLine : kFormatsAccepted;
+    if (!event.flaw.empty()) reader.fail(event.flaw, accepted);
+    if (!good || !event.is_event() || event.kind.empty()) {
+      reader.fail(fmt::format("{} is no event", excerpt(line)), accepted);
     }
     apply(reader, event, events);
     duration = duration_of(reader, event);
