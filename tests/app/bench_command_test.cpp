@@ -113,9 +113,9 @@ TEST(BenchReduce, RefusesWhatCannotHaveItsMemory) {
   const ProgramResult large =
       test::rubato({"bench", "reduce", "--cores", "8,4096", "--size", "2147483648"});
   EXPECT_EQ(large.code, 25) << large.err;
-  EXPECT_THAT(large.err,
-              AllOf(HasSubstr("rubato bench: "), HasSubstr(" cores x 2147483648 floats needs "),
-                    HasSubstr("fewer --cores or a smaller --size")));
+  EXPECT_THAT(large.err, AllOf(HasSubstr("rubato bench reduce: "),
+                               HasSubstr(" cores x 2147483648 floats needs "),
+                               HasSubstr("fewer --cores or a smaller --size")));
   EXPECT_EQ(large.out, "");
 }
 

@@ -38,11 +38,14 @@ class DataGet : public testing::Test {
 };
 
 TEST_F(DataGet, SaysWhatIsWrong) {
-  EXPECT_EQ(run({"data", "get"}).err,
-            "rubato data: no data set is named; accepted: one of mnist, fashion-mnist, cifar10\n");
+  EXPECT_EQ(
+      run({"data", "get"}).err,
+      "rubato data get: no data set is named; accepted: one of mnist, fashion-mnist, cifar10\n");
   const ProgramResult unknown = run({"data", "get", "minst"});
   EXPECT_EQ(unknown.code, 2);
-  EXPECT_THAT(unknown.err, HasSubstr("unknown data set 'minst'; did you mean 'mnist'?"));
+  EXPECT_THAT(unknown.err,
+              HasSubstr("rubato data get: unknown data set 'minst'; did you mean 'mnist'?"));
+  EXPECT_THAT(run({"data", "gte"}).err, testing::StartsWith("rubato data: unknown command 'gte'"));
   EXPECT_EQ(run({"data", "get", "mnist", "cifar10"}).code, 2);
   const ProgramResult nobody = run({"data", "get", "mnist", "--from", "http://127.0.0.1:1/"});
   EXPECT_EQ(nobody.code, 31);

@@ -137,10 +137,36 @@ TEST_F(FetchData, RefusesAnotherContent) {
                              HasSubstr("accepted: " + sum_first_)));
   EXPECT_FALSE(fs::exists(folder() / "first"));
   EXPECT_FALSE(fs::exists(folder() / "first.part")) << "it would not get better";
-  // A beginning that was damaged, too, is not gone on with for ever.
+}
+
+// Its end is of another file, or its beginning was damaged.
+TEST_F(FetchData, BeginsAnewWhereWhatWasContinuedIsWrong) {
   temp_.write("data/set/first.part", "damaged");
+  fetch();
+  EXPECT_EQ(content("first"), first_);
+  EXPECT_THAT(server_.requests(), ElementsAre("first from 7", "first", "second"));
+  // As long as it should be, nothing is asked for before.
+  fs::remove(folder() / "first");
+  temp_.write("data/set/first.part", std::string(first_.size(), 'x'));
+  fetch();
+  EXPECT_EQ(content("first"), first_);
+}
+
+// More of another file than the server has of this one.
+TEST_F(FetchData, BeginsAnewWhereTheServerHasNoSuchPart) {
+  server_.put("first", {.content = "<html>"});
+  temp_.write("data/set/first.part", first_.substr(0, 60'000));
+  EXPECT_THAT(error(), HasSubstr("the server answers with 6 bytes"));
+  EXPECT_FALSE(fs::exists(folder() / "first.part"));
+}
+
+// The page of a network that asks for a password first.
+TEST_F(FetchData, KeepsNothingOfAWholeAnswerThatIsTooShort) {
+  server_.put("first", {.content = "<html>"});
+  EXPECT_THAT(error(), HasSubstr("/first: the server answers with 6 bytes; accepted: the published "
+                                 "file of 100000"));
+  EXPECT_FALSE(fs::exists(folder() / "first.part"));
   server_.put("first", {.content = first_});
-  EXPECT_THAT(error(), HasSubstr("its SHA-256 is "));
   fetch();
   EXPECT_EQ(content("first"), first_);
 }
@@ -151,7 +177,7 @@ TEST_F(FetchData, RefusesAnotherSize) {
   EXPECT_LE(content("first.part").size(), 100'000U);
   fs::remove(folder() / "first.part");
   server_.put("first", {.content = first_.substr(1)});
-  EXPECT_THAT(error(), HasSubstr(" after 99999 of 100000 bytes"));
+  EXPECT_THAT(error(), HasSubstr("the server answers with 99999 bytes"));
   EXPECT_FALSE(fs::exists(folder() / "first"));
 }
 

@@ -97,6 +97,9 @@ class HttpServer {
     const auto found = files_.find(name);
     if (found == files_.end()) return "HTTP/1.1 404 Not Found\r\nContent-Length: 0\r\n\r\n";
     File& file = found->second;
+    if (begin >= file.content.size() && begin > 0 && !file.ignores_ranges) {
+      return "HTTP/1.1 416 Range Not Satisfiable\r\nContent-Length: 0\r\n\r\n";
+    }
     const bool partly = begin > 0 && !file.ignores_ranges;
     std::string content = file.content.substr(partly ? begin : 0);
     std::string answer = partly ? fmt::format(

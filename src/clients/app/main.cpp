@@ -1,3 +1,5 @@
+#include <algorithm>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -11,15 +13,19 @@ namespace {
 
 using namespace rubato::app;
 
-// How errors are signed: with the command where there is one.
+// How errors are signed: with the command, and a command of its own, where there is one.
 std::string signature(std::span<const std::string> arguments) {
-  const Command& program = rubato::app::program();
-  for (const Command& command : program.commands()) {
-    if (!arguments.empty() && arguments.front() == command.name) {
-      return fmt::format("{} {}", program.name, command.name);
-    }
+  const Command* command = &rubato::app::program();
+  std::string name(command->name);
+  for (const std::string& argument : arguments) {
+    const std::span<const Command> within =
+        command->commands == nullptr ? std::span<const Command>() : command->commands();
+    const auto found = std::ranges::find(within, argument, &Command::name);
+    if (found == within.end()) break;
+    command = &*found;
+    name += fmt::format(" {}", command->name);
   }
-  return std::string(program.name);
+  return name;
 }
 
 }  // namespace

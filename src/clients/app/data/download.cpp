@@ -64,6 +64,12 @@ class Curl {
     curl_easy_getinfo(handle_.get(), CURLINFO_RESPONSE_CODE, &status);
     return status;
   }
+  // Whether the server has said how long its answer is.
+  [[nodiscard]] bool has_length() {
+    curl_off_t length = -1;
+    curl_easy_getinfo(handle_.get(), CURLINFO_CONTENT_LENGTH_DOWNLOAD_T, &length);
+    return length >= 0;
+  }
 
  private:
   std::unique_ptr<CURL, void (*)(CURL*)> handle_;
@@ -88,7 +94,7 @@ std::int64_t size_of(const std::filesystem::path& file) {
                                curl_easy_strerror(code), answer.bytes, answer.size));
 }
 
-// False where the server gives no parts.
+// False where the server gives no parts, or has no more than what is there.
 bool ask_for_rest(const std::string& url, const std::filesystem::path& part, Answer& answer) {
   answer.bytes = size_of(part);
   if (answer.bytes >= answer.size) return answer.bytes == answer.size;
@@ -118,11 +124,18 @@ bool ask_for_rest(const std::string& url, const std::filesystem::path& part, Ans
     throw OutputError(fmt::format("{}: cannot write: {}", part.string(),
                                   std::generic_category().message(answer.write_error)));
   }
-  if (resumes && code == CURLE_RANGE_ERROR) return false;
+  constexpr long kNoSuchRange = 416;
+  if (resumes && (code == CURLE_RANGE_ERROR || curl.status() == kNoSuchRange)) return false;
   if (code != CURLE_OK) fail(url, answer, code, curl.status());
+  if (answer.bytes == answer.size) return true;
   // A server that does not say how long its answer is may end it too early.
-  if (answer.bytes < answer.size) fail(url, answer, CURLE_PARTIAL_FILE, 0);
-  return true;
+  if (resumes || !curl.has_length()) fail(url, answer, CURLE_PARTIAL_FILE, 0);
+  // All of something else, such as the page of a network that asks for a password first.
+  std::error_code ignored;
+  std::filesystem::remove(part, ignored);
+  throw FetchError(
+      fmt::format("{}: the server answers with {} bytes; accepted: the published file of {}", url,
+                  answer.bytes, answer.size));
 }
 
 }  // namespace

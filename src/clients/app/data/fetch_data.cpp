@@ -28,15 +28,22 @@ bool is_published(const fs::path& file, const PublishedFile& published) {
   return has_size(file, published.size) && Sha256::hex_of_file(file) == published.sha256;
 }
 
-// Before it is used for anything. What is wrong is not gone on with.
-void require_published(const std::string& url, const fs::path& part,
-                       const PublishedFile& published) {
-  const std::string sum = Sha256::hex_of_file(part);
-  if (sum == published.sha256) return;
+// Brings a file, and compares it before it is used for anything. What is wrong is removed.
+void bring(const std::string& url, const fs::path& part, const PublishedFile& published,
+           const FetchProgress& progress) {
   std::error_code ignored;
-  fs::remove(part, ignored);
-  throw FetchError(fmt::format("{}: its SHA-256 is {}; accepted: {}, of the published file", url,
-                               sum, published.sha256));
+  // The beginning that is there may be of something else.
+  bool continues = fs::exists(part, ignored);
+  while (true) {
+    download(url, part, published.size, progress);
+    const std::string sum = Sha256::hex_of_file(part);
+    if (sum == published.sha256) return;
+    fs::remove(part, ignored);
+    if (!std::exchange(continues, false)) {
+      throw FetchError(fmt::format("{}: its SHA-256 is {}; accepted: {}, of the published file",
+                                   url, sum, published.sha256));
+    }
+  }
 }
 
 void rename_to(const fs::path& part, const fs::path& file) {
@@ -94,9 +101,7 @@ void fetch_data(const PublishedData& data, const std::string& from, const fs::pa
     const fs::path part = fs::path(whole) += ".part";
     if (data.unpacked.empty() && is_published(whole, file)) continue;
     const std::string url = fmt::format("{}{}{}", from, from.ends_with('/') ? "" : "/", file.name);
-    download(url, part, file.size,
-             [&](std::int64_t bytes) { progress(file.name, bytes, file.size); });
-    require_published(url, part, file);
+    bring(url, part, file, [&](std::int64_t bytes) { progress(file.name, bytes, file.size); });
     data.unpacked.empty() ? rename_to(part, whole) : unpack(data, part, folder);
   }
 }

@@ -20,7 +20,8 @@ using DataProgress =
 
 /// Brings the files of a data set into a folder, from behind the address `from`; those that are
 /// there already stay. A file comes as NAME.part, goes on where an earlier call was cut off, and
-/// gets its name, or is unpacked, only once its size and its SHA-256 are right. Throws FetchError
+/// gets its name, or is unpacked, only once its size and its SHA-256 are right; what was continued
+/// and is wrong is fetched once more from its beginning. Throws FetchError
 /// where something else comes or nothing, and OutputError where the folder cannot be written.
 void fetch_data(const PublishedData& data, const std::string& from,
                 const std::filesystem::path& folder, const DataProgress& progress);
