@@ -175,6 +175,41 @@ TEST_F(DataCommand, TrainsOnRealTargets) {
       HasSubstr("the targets of tensors:line.npz are no classes"));
 }
 
+// The same samples, in the order in which a folder has them; whatever else there is to say is said.
+TEST_F(DataCommand, TrainsToTheSameBitsOnImagesInFoldersAndWithChannelsLast) {
+  if (!python_has("numpy")) GTEST_SKIP() << "python3-numpy is not there";
+  python(
+      "import os, struct, zlib\n"
+      "def png(pixels):\n"
+      "    chunk = lambda name, data: (struct.pack('>I', len(data)) + name + data +\n"
+      "                                struct.pack('>I', zlib.crc32(name + data)))\n"
+      "    height, width, _ = pixels.shape\n"
+      "    rows = b''.join(b'\\0' + row.tobytes() for row in pixels)\n"
+      "    return (b'\\x89PNG\\r\\n\\x1a\\n' + chunk(b'IHDR', struct.pack('>IIBBBBB', width, "
+      "height, 8, 2, 0,\n"
+      "            0, 0)) + chunk(b'IDAT', zlib.compress(rows)) + chunk(b'IEND', b''))\n"
+      "colours = numpy.stack([x, x // 2, 255 - x], axis=3)\n"
+      "order = numpy.argsort(y, kind='stable')\n"
+      "for i in order:\n"
+      "    os.makedirs('tree/%d' % y[i], exist_ok=True)\n"
+      "    open('tree/%d/%04d.png' % (y[i], i), 'wb').write(png(colours[i]))\n"
+      "numpy.savez('last.npz', x=colours[order], labels=y[order], extra=x)\n"
+      "numpy.savez('first.npz', x=colours[order].transpose(0, 3, 1, 2), y=y[order])\n");
+  for (const auto& model : {kEigen, kTorch}) {
+    const std::string expected = weights("tensors:first.npz", model);
+    EXPECT_EQ(weights("images:tree", model), expected);
+    EXPECT_THAT(last_out_, HasSubstr("320 training images of 3 x 12 x 12 in 10 classes\n"));
+    EXPECT_EQ(weights("tensors:last.npz,y=labels,layout=hwc", model), expected);
+    EXPECT_THAT(last_out_, HasSubstr("in 10 classes; not used: extra\n"));
+  }
+  weights("tensors:last.npz,y=labels", kEigen);
+  EXPECT_THAT(last_out_, HasSubstr("; samples of [12, 12, 3] look like images with their channels "
+                                   "last, which layout=hwc reads; not used: extra\n"));
+  EXPECT_THAT(
+      refusal("images:nowhere", kEigen),
+      HasSubstr("--data: no such folder as 'nowhere'; accepted: a folder with a sub-folder"));
+}
+
 // The same samples are held out for every seed, number of threads and cores.
 TEST_F(DataCommand, TestsOnWhatIsHeldOut) {
   const std::vector<std::string> few{"--model", "softmax", "--validation", "0.25"};
@@ -476,6 +511,23 @@ TEST_F(DataCommand, HasADocumentWhoseCommandsRun) {
       "        a, b = random.normal(size=2)\n"
       "        table.write(f'{a},{b},{\"red\" if a > 0 else \"blue\"},{\"ant\" if b > 0 else "
       "\"bee\"}\\n')\n"
+      "numpy.savez('pictures.npz', images=x[..., None].repeat(3, axis=3), labels=y)\n"
+      "with open('iris.data', 'w') as iris:\n"
+      "    for i in range(300):\n"
+      "        values = ','.join('%.1f' % value for value in random.normal(5, 1, size=4))\n"
+      "        iris.write(values + ',Iris-' + ['setosa', 'virginica'][i % 2] + '\\n')\n"
+      "import struct, zlib\n"
+      "def png(pixels):\n"
+      "    chunk = lambda name, data: (struct.pack('>I', len(data)) + name + data +\n"
+      "                                struct.pack('>I', zlib.crc32(name + data)))\n"
+      "    height, width = pixels.shape\n"
+      "    rows = b''.join(b'\\0' + row.tobytes() for row in pixels)\n"
+      "    return (b'\\x89PNG\\r\\n\\x1a\\n' + chunk(b'IHDR', struct.pack('>IIBBBBB', width, "
+      "height, 8, 0, 0,\n"
+      "            0, 0)) + chunk(b'IDAT', zlib.compress(rows)) + chunk(b'IEND', b''))\n"
+      "for i in range(len(x)):\n"
+      "    os.makedirs('shapes/row %d' % y[i], exist_ok=True)\n"
+      "    open('shapes/row %d/%d.png' % (y[i], i), 'wb').write(png(x[i]))\n"
       "with open('book.txt', 'w') as book:\n"
       "    book.write('To be, or not to be, that is the question. ' * 100)\n"
       "os.mkdir('cifar')\n"
@@ -494,6 +546,7 @@ TEST_F(DataCommand, HasADocumentWhoseCommandsRun) {
     EXPECT_EQ(result.code, 0) << command << "\n" << result.err;
   }
   EXPECT_GE(commands.size(), 10U);
+  EXPECT_THAT(test::read_file(folder_.path() / "shapes.csv"), HasSubstr("row 7"));
 }
 
 TEST(DataDoc, NamesEveryKindAndEveryArgument) {

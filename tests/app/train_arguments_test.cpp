@@ -602,11 +602,12 @@ TEST(TrainArguments, RejectWhatIsWrong) {
        "stop"},
       {{"--data", "digit"},
        "--data: unknown data set 'digit'; did you mean 'digits'? accepted: digits, mnist:DIR, "
-       "cifar10:DIR, tensors:FILE, csv:FILE, text:FILE, mnist, fashion-mnist, cifar10"},
+       "cifar10:DIR, tensors:FILE, images:DIR, csv:FILE, text:FILE, mnist, fashion-mnist, cifar10"},
       {{"--data", "mnist:"},
        "--data: unknown data set 'mnist:'; did you mean 'mnist:DIR'? accepted: digits, mnist:DIR, "
-       "cifar10:DIR, tensors:FILE, csv:FILE, text:FILE, mnist, fashion-mnist, cifar10"},
-      {{"--data", "/"}, "--data: '/' is a folder; did you mean 'mnist:/'?"},
+       "cifar10:DIR, tensors:FILE, images:DIR, csv:FILE, text:FILE, mnist, fashion-mnist, cifar10"},
+      {{"--data", "/"},
+       "--data: '/' is a folder; did you mean 'mnist:/', 'cifar10:/' or 'images:/'?"},
       {{"--data", "mnist:/no/where"},
        "--data: no such folder as '/no/where'; accepted: the folder that holds the IDX files "
        "(train-images-idx3-ubyte[.gz] and so on)"},

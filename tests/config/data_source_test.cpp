@@ -46,6 +46,33 @@ TEST(DataSource, HasTheTypesOfColumns) {
               HasSubstr("accepted: error, mean, drop"));
 }
 
+TEST(DataSource, HasTheColumnsThatAreIgnored) {
+  const auto ignored = [](const std::string& text) { return Parsed<DataSource>(text)->csv.ignore; };
+  EXPECT_THAT(ignored("csv:t.csv,ignore=id,name"), ElementsAre("id", "name"));
+  EXPECT_THAT(ignored("csv:t.csv,ignore=id/name,types=a:number,b:category"),
+              ElementsAre("id", "name"));
+  EXPECT_THAT(ignored("csv:t.csv,ignore=id,the name,decimal=comma"), ElementsAre("id", "the name"));
+  const auto source = Parsed<DataSource>("csv:my,ignore,t.csv,header=no,decimal=comma");
+  EXPECT_EQ(source->path, "my,ignore,t.csv");
+  EXPECT_EQ(source->csv.header, TableHeader::no);
+  EXPECT_EQ(source->csv.decimal, Decimal::comma);
+  EXPECT_THAT(error_of([&] { ignored("csv:t.csv,ingore=id"); }),
+              HasSubstr("unknown argument of csv 'ingore'; did you mean 'ignore'?"));
+  EXPECT_THAT(error_of([&] { ignored("csv:t.csv,decimal=coma"); }),
+              HasSubstr("did you mean 'comma'?"));
+}
+
+TEST(DataSource, HasTheNamesOfArrays) {
+  const auto source = Parsed<DataSource>("tensors:t.npz,x=images,y=labels,layout=hwc");
+  EXPECT_EQ(source->tensors.x, "images");
+  EXPECT_EQ(source->tensors.y, "labels");
+  EXPECT_EQ(source->tensors.x_test, "");
+  EXPECT_EQ(source->tensors.layout, ImageLayout::hwc);
+  EXPECT_EQ(Parsed<DataSource>("tensors:t.npz,x-test=held")->tensors.x_test, "held");
+  EXPECT_THAT(error_of([&] { static_cast<void>(Parsed<DataSource>("tensors:t.npz,layout=nhwc")); }),
+              HasSubstr("did you mean 'hwc'?"));
+}
+
 // A path may look like an argument.
 TEST(DataSource, IsMappedFileByFile) {
   const auto moved = [](const std::string& text) {

@@ -98,6 +98,9 @@ struct PickledTensor {
   std::uint8_t offset = 0;
   std::vector<std::uint8_t> shape{};
   std::vector<std::uint8_t> strides{};
+  /// Of the dictionary of metadata that PyTorch 2 adds: names of what is true. Empty is without
+  /// one.
+  std::vector<std::string> metadata{};
 };
 
 /// The records of a file of torch.save({...}).
@@ -117,7 +120,13 @@ inline std::vector<Record> torch_records(const std::vector<PickledTensor>& tenso
     pickle += text(tensor.name) + "ctorch._utils\n_rebuild_tensor_v2\n((" + text("storage") +
               "ctorch\n" + tensor.storage + "Storage\n" + text(tensor.record) + text("cpu") +
               number(1) + "tQ" + number(tensor.offset) + numbers(tensor.shape) +
-              numbers(tensor.strides) + "\x89" + "ccollections\nOrderedDict\n)RtR";
+              numbers(tensor.strides) + "\x89" + "ccollections\nOrderedDict\n)R";
+    if (!tensor.metadata.empty()) {
+      pickle += "}(";
+      for (const std::string& name : tensor.metadata) pickle += text(name) + "\x88";
+      pickle += 'u';
+    }
+    pickle += "tR";
   }
   std::vector<Record> records{{"data/data.pkl", pickle + "u."}};
   for (const auto& [name, bytes] : storages) records.emplace_back("data/data/" + name, bytes);

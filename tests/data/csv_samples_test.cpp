@@ -8,6 +8,7 @@
 
 #include "data/input_of.hpp"
 #include "loop/data/files/data_files.hpp"
+#include "loop/data/tables/table_encoding.hpp"
 #include "support/error_of.hpp"
 #include "support/temp_folder.hpp"
 
@@ -121,6 +122,55 @@ TEST_F(CsvSamples, ReadsWhatSpreadsheetsWrite) {
   EXPECT_THAT(input_of(data, data.train, 1), ElementsAre(2, 0, 1));
 }
 
+TEST_F(CsvSamples, ReadsQuotesWithinQuotesAndTheLineThatNamesTheSeparator) {
+  const DataSets data = read("sep=;\nc;y\n\"r\"\"d\";0\nblue, or so;1\n");
+  EXPECT_THAT(data.table->columns[0].categories, ElementsAre("blue, or so", "r\"d"));
+  EXPECT_THAT(error("sep=;\nc;y\n1\n"), HasSubstr("table.csv:3: 1 fields; accepted: 2"));
+}
+
+TEST_F(CsvSamples, RefusesAFirstLineOfDataWhereThereIsNoHeader) {
+  // As iris.data has them.
+  const std::string iris = "5.1,3.5,Iris-setosa\n4.9,3.0,Iris-setosa\n7.0,3.2,Iris-versicolor\n";
+  EXPECT_THAT(error(iris), HasSubstr("table.csv: the first line, '5.1,3.5,Iris-setosa', looks like "
+                                     "data; accepted: header=no where it is, and header=yes"));
+  EXPECT_THAT(error("5,3,Iris-setosa\n4,3,Iris-setosa\n7,3,Iris-versicolor\n"),
+              HasSubstr("looks like data"));
+  EXPECT_THAT(error("1,4\n2,5\n"), HasSubstr("looks like data"));
+  EXPECT_THAT(error("3,3,a\n4,3,a\n"), HasSubstr("or header=no where the first line is data"));
+  EXPECT_EQ(error("0,1,2\n5,6,0\n"), "no error") << "names that pandas gives";
+  EXPECT_EQ(error("2019,2020,y\n5,6,0\n"), "no error");
+  EXPECT_EQ(error("5.1,y\n5,1\n", {.header = TableHeader::yes}), "no error");
+
+  const DataSets data = read(iris, {.header = TableHeader::no});
+  EXPECT_EQ(data.train.size(), 3);
+  EXPECT_THAT(input_of(data, data.train, 0), ElementsAre(5.1F, 3.5F));
+  EXPECT_EQ(data.table->columns[2].name, "3");
+  EXPECT_THAT(targets_of(data.train), ElementsAre(0, 0, 1));
+  const DataSets named = read(iris, {.label = "1",
+                                     .test = folder_.write("test.csv", "1,3.2,Iris-setosa\n"),
+                                     .types = {{"2", ColumnKind::categories}},
+                                     .header = TableHeader::no,
+                                     .ignore = {"3"}});
+  EXPECT_THAT(targets_of(named.train), ElementsAre(5.1F, 4.9F, 7));
+  EXPECT_THAT(input_of(named, named.train, 1), ElementsAre(1, 0, 0));
+  EXPECT_THAT(error("", {.header = TableHeader::no}), HasSubstr("there is no row"));
+}
+
+TEST_F(CsvSamples, LeavesOutTheColumnsThatAreIgnored) {
+  const std::string table = "id,name,km/h,a,y\n7,Ann,3,5,0\n8,,x,6,1\n";
+  const DataSets data = read(table, {.ignore = {"id", "name", "km", "h"}});
+  EXPECT_THAT(input_of(data, data.train, 1), ElementsAre(6));
+  EXPECT_EQ(data.left_out, 0) << "what is missing in them does not count";
+  EXPECT_THAT(data.table->ignored, ElementsAre("id", "name", "km/h"));
+  EXPECT_EQ(read("a,y,id\n5,0,1\n6,1,2\n", {.ignore = {"id"}}).classes, 2) << "y is the last";
+  EXPECT_THAT(error(table, {.ignore = {"nam"}}), HasSubstr("unknown column 'nam'"));
+  EXPECT_THAT(error(table, {.label = "y", .ignore = {"y"}}),
+              HasSubstr("ignore: column 'y' is that of the labels"));
+  EXPECT_THAT(error(table, {.types = {{"id", ColumnKind::numbers}}, .ignore = {"id"}}),
+              HasSubstr("types: column 'id' is ignored"));
+  EXPECT_THAT(error("a,y\n1,0\n", {.ignore = {"a"}}), HasSubstr("there is one column"));
+}
+
 TEST_F(CsvSamples, SaysLineAndColumnOfWhatIsMissing) {
   for (const char* const missing : {"", " ", "NA", "n/a", "NaN", "null", "?"}) {
     EXPECT_THAT(
@@ -137,8 +187,8 @@ TEST_F(CsvSamples, SaysLineAndColumnOfWhatIsMissing) {
   EXPECT_THAT(error("a,y\n1e300,0\n"), HasSubstr("column 'a' is too large"));
   std::string names = "name,y\n";
   for (int i = 0; i < 1001; ++i) names += "person" + std::to_string(i) + ",0\n";
-  EXPECT_THAT(error(names), HasSubstr("column 'name' has more than 1000 different values, such as "
-                                      "'person0'"));
+  EXPECT_THAT(error(names), HasSubstr("column 'name' has more than 1000 different values in 1001 "
+                                      "rows, such as 'person0'; accepted: ignore=name"));
 }
 
 }  // namespace

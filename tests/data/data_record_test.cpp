@@ -98,6 +98,23 @@ TEST_F(DataRecords, ReadATableWithoutLabelsInAnyOrder) {
   EXPECT_THAT(error("a,colour,y\n5,red,cow\n", true), HasSubstr("column 'y' has 'cow'"));
 }
 
+// What a table looks like is kept, too.
+TEST_F(DataRecords, ReadATableAsTheFirstOneWasWritten) {
+  const DataRecord record =
+      table("7;-1,5;ant\n8;2;bee\n",
+            {.decimal = Decimal::comma, .header = TableHeader::no, .ignore = {"1"}});
+  EXPECT_THAT(row_of(of_csv(record, "9;0,25\n").inputs, 0), ElementsAre(0.25F));
+  EXPECT_THAT(row_of(of_csv(record, "9;0,25;bee\n", true).targets, 0), ElementsAre(1));
+  const DataRecord named = table("id,a,y\n7,1,0\n8,2,1\n", {.ignore = {"id"}});
+  EXPECT_THAT(row_of(of_csv(named, "a\n5\n").inputs, 0), ElementsAre(5)) << "it need not be there";
+  EXPECT_THAT(row_of(of_csv(named, "a,id\n5,x\n").inputs, 0), ElementsAre(5));
+  // Records of earlier versions do not say so.
+  const std::string json = to_json(table("a,y\n1,0\n2,1\n"));
+  const std::size_t begin = json.find("\"decimal\"");
+  const std::string old = json.substr(0, begin) + json.substr(json.find("\"rows\""));
+  EXPECT_EQ(to_json(parse_data_record(old, "data.json")), json);
+}
+
 TEST_F(DataRecords, HaveTheMeansOfWhatWasTrainedOn) {
   const DataRecord mean = table("a,y\n1,0\n,1\n6,0\n", {.missing = MissingValues::mean});
   EXPECT_EQ(mean.features[0].missing, 3.5);

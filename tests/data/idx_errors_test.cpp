@@ -189,11 +189,6 @@ TEST_F(IdxErrors, CountsThatDisagree) {
                                            " holds 4 labels; accepted: as many of both");
 }
 
-TEST_F(IdxErrors, ALabelAboveNine) {
-  write("labels", idx_bytes({0x801, 3}, {9, 10, 200}));
-  EXPECT_EQ(error("images", "labels"), at("labels") + ": label 10 of image 1; accepted: 0 to 9");
-}
-
 // 1.7 TB: to believe the header would be bad_alloc, not Error.
 TEST_F(IdxErrors, AHeaderThatClaimsMoreThanMemory) {
   for (const bool packed : {false, true}) {

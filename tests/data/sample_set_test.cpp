@@ -1,6 +1,7 @@
 // Sets of samples, however they lie: CIFAR-10, texts, IDX files, and the share that is held out.
 
 #include <algorithm>
+#include <numeric>
 #include <set>
 #include <string>
 #include <vector>
@@ -185,6 +186,34 @@ TEST(IdxSamples, AreTheSameMappedAndRead) {
   EXPECT_EQ(fingerprint_of(read_idx_samples(folder.path()).train), raw);
   EXPECT_THAT(mapped.train.inputs.shape(), ElementsAre(1, 2, 3));
   EXPECT_EQ(mapped.train.input(6)[5], 41) << "of a file that has no name any more";
+}
+
+// EMNIST's letters are numbered from 1.
+TEST(IdxSamples, HaveAsManyClassesAsTheLabelsHave) {
+  const test::TempFolder folder;
+  const auto write = [&](const std::string& part, const std::vector<std::uint8_t>& labels) {
+    const auto count = static_cast<std::uint32_t>(labels.size());
+    const test::Bytes images = test::image_bytes(count, 2, 3);
+    const test::Bytes bytes = test::idx_bytes({0x801, count}, labels);
+    folder.write(part + "-images-idx3-ubyte",
+                 {reinterpret_cast<const char*>(images.data()), images.size()});
+    folder.write(part + "-labels-idx1-ubyte",
+                 {reinterpret_cast<const char*>(bytes.data()), bytes.size()});
+  };
+  std::vector<std::uint8_t> letters(26);
+  std::iota(letters.begin(), letters.end(), 1);
+  write("train", letters);
+  write("t10k", {26, 1});
+  const DataSets data = read_idx_samples(folder.path());
+  EXPECT_EQ(data.classes, 27);
+  EXPECT_THAT(data.notes, ElementsAre("no training sample is of class 0, as if labels began at 1"));
+  write("train", {0, 1, 2, 3, 4, 5, 6, 7, 8, 9});
+  write("t10k", {9});
+  EXPECT_THAT(read_idx_samples(folder.path()).notes, ElementsAre());
+  write("train", {3, 7});
+  EXPECT_EQ(read_idx_samples(folder.path()).classes, 10) << "as MNIST has";
+  EXPECT_THAT(read_idx_samples(folder.path()).notes,
+              ElementsAre("8 of the classes have no training sample, such as 0"));
 }
 
 TEST(IdxSamples, AreRefusedAsTheFilesAre) {

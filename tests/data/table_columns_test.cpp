@@ -85,11 +85,88 @@ TEST_F(TableColumns, AreCategoriesWhereNotMostAreNumbers) {
 TEST_F(TableColumns, HaveAThousandCategoriesAtMost) {
   const auto table = [](int categories) {
     std::string text = "a,y\n";
-    for (int i = 0; i < categories; ++i) text += fmt::format("a{},{}\n", i, i % 2);
-    return text + "a0,0\n";
+    for (int i = 0; i < 2 * categories; ++i) text += fmt::format("a{},{}\n", i / 2, i % 2);
+    return text;
   };
   EXPECT_EQ(read(table(1000)).train.inputs.elements(), 1000);
   EXPECT_THAT(error(table(1001)), HasSubstr("column 'a' has more than 1000 different values"));
+}
+
+// Each would become a category of its own, with exit code 0.
+TEST_F(TableColumns, RefuseTextsThatAreMeantAsNumbers) {
+  const auto table = [](std::string_view text) {
+    std::string rows = "a;y\n";
+    for (int i = 0; i < 40; ++i) {
+      const std::string digit = fmt::to_string(i % 8 + 1);
+      std::string field(text);
+      if (const std::size_t at = field.find('#'); at != std::string::npos)
+        field.replace(at, 1, digit);
+      rows += fmt::format("{};{}\n", field, i % 2);
+    }
+    return rows;
+  };
+  for (const char* const text : {"-#,179", "1,#34,567.00", "0.#%", "EUR #", "# kg", "\xE2\x82\xAC#",
+                                 "#'000", "2024-05-0#", "$ 1.#", "#:30"}) {
+    EXPECT_THAT(error(table(text)),
+                testing::AllOf(HasSubstr("table.csv:2: column 'a' has '"),
+                               HasSubstr("and 40 of its 40 texts look like numbers; accepted: a "
+                                         "number, such as -0.5 or 1e3"),
+                               HasSubstr(", or types=a:category or ignore=a")))
+        << text;
+  }
+  EXPECT_THAT(error(table("#,5")), HasSubstr("1e3, decimal=comma where -0,5 is one, or types="));
+  EXPECT_THAT(error(table("#%")), testing::Not(HasSubstr("decimal")));
+  EXPECT_EQ(read(table("#%"), {.types = {{"a", ColumnKind::categories}}}).train.inputs.elements(),
+            8);
+  // Categories with digits.
+  for (const char* const text : {"A#", "zone #", "a-#", "#\xC3\xA9", "Quarter # 2024", "x"}) {
+    EXPECT_EQ(error(table(text)), "no error") << text;
+  }
+  // Labels become classes.
+  EXPECT_THAT(error("a;y\n1;0,5\n2;1,5\n"),
+              HasSubstr("column 'y' has '0,5', and 2 of its 2 texts look like numbers; accepted: a "
+                        "number, such as -0.5 or 1e3, decimal=comma where -0,5 is one, or "
+                        "targets=classes"));
+  EXPECT_EQ(read("a;y\n1;0,5\n2;1,5\n", {.targets = CsvTargets::classes}).classes, 2);
+}
+
+TEST_F(TableColumns, MayHaveDecimalCommas) {
+  const CsvOptions comma{.decimal = Decimal::comma};
+  const DataSets data = read("a;y\n-1,179;0,5\n2;1\n\xE2\x88\x92\x33\x65\x31\xC2\xA0;2\n", comma);
+  EXPECT_THAT(input_of(data, data.train, 0), ElementsAre(-1.179F));
+  EXPECT_THAT(input_of(data, data.train, 1), ElementsAre(2));
+  EXPECT_THAT(input_of(data, data.train, 2), ElementsAre(-30));
+  EXPECT_EQ(data.classes, 0);
+  const DataSets classes = read("a;y\n1;2,0\n2;1\n3;2\n", comma);
+  EXPECT_EQ(classes.classes, 2) << "2,0 and 2 are one";
+  EXPECT_THAT(error("a;y\n0.5;0\n0,5;1\n1,5;1\n", comma),
+              HasSubstr("table.csv:2: column 'a' has '0.5', and 2 of its 3 fields are numbers; "
+                        "accepted: a number, such as -0,5 or 1e3"));
+  EXPECT_THAT(error("a;y\n1.000,5;0\n2.000,5;1\n", comma), HasSubstr("look like numbers"));
+}
+
+// The minus of typography, and spaces that do not break.
+TEST_F(TableColumns, TakeNumbersAsTheyAreTypeset) {
+  const DataSets data = read("a,y\n\xE2\x88\x92\x30.5,0\n5\xC2\xA0,1\n");
+  EXPECT_EQ(data.train.inputs.elements(), 1);
+  EXPECT_THAT(input_of(data, data.train, 0), ElementsAre(-0.5F));
+  EXPECT_THAT(input_of(data, data.train, 1), ElementsAre(5));
+}
+
+TEST_F(TableColumns, AreNoNames) {
+  const auto table = [](int different) {
+    std::string rows = "name,y\n";
+    for (int i = 0; i < 40; ++i) rows += fmt::format("person{},{}\n", i % different, i % 2);
+    return rows;
+  };
+  EXPECT_EQ(error(table(20)), "no error");
+  EXPECT_THAT(
+      error(table(21)),
+      HasSubstr("table.csv: column 'name' has 21 different values in 40 rows, such as "
+                "'person0'; accepted: ignore=name to leave it out, or types=name:category"));
+  EXPECT_EQ(read(table(40), {.types = {{"name", ColumnKind::categories}}}).train.inputs.elements(),
+            40);
+  EXPECT_EQ(error("c,y\nu,0\nv,1\nw,0\n"), "no error") << "a few are categories";
 }
 
 TEST_F(TableColumns, AreWhatTheirTypesSay) {
@@ -125,7 +202,7 @@ TEST_F(TableColumns, TakeTheMeanForWhatIsMissing) {
   EXPECT_THAT(error("a,c,y\n1,u,0\n2,u,\n", {.missing = MissingValues::mean}),
               HasSubstr("table.csv:3: column 'y' has no value; accepted: a label in every row"));
   EXPECT_THAT(error("a,c,y\n?,u,0\n,u,1\n", {.missing = MissingValues::mean}),
-              HasSubstr("column 'a' has no value in any row"));
+              HasSubstr("column 'a' has no value in any row; accepted: ignore=a"));
 }
 
 TEST_F(TableColumns, TakeTheMeanOfWhatIsTrainedOn) {

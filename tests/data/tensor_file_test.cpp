@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <functional>
 #include <limits>
+#include <numeric>
 #include <string>
 #include <vector>
 
@@ -104,6 +105,121 @@ TEST_F(TensorFile, HasTheTensorsOfTorch) {
   EXPECT_THAT(numbers_of(arrays.at("part")), ElementsAre(2, 5));
   EXPECT_THAT(numbers_of(arrays.at("y")), ElementsAre(2, 0, 1));
   EXPECT_THAT(numbers_of(arrays.at("brain")), ElementsAre(1.5));
+}
+
+// PyTorch 2 writes torch.conj(z).imag so.
+TEST_F(TensorFile, HasTheSignsOfNegatedTensors) {
+  const std::vector<test::Record> storages{{"0", test::bytes_of<float>({1, -2, 0.5F})},
+                                           {"1", test::bytes_of<std::int64_t>({2})},
+                                           {"2", test::bytes_of<std::uint16_t>({0x3E00, 0xBE00})}};
+  const auto arrays = read(zip_of(test::torch_records({{"x", "Float", "0", 0, {3}, {1}, {"neg"}},
+                                                       {"plain", "Float", "0", 0, {3}, {1}},
+                                                       {"half", "Half", "2", 0, {2}, {1}, {"neg"}}},
+                                                      storages)));
+  EXPECT_THAT(numbers_of(arrays.at("x")), ElementsAre(-1, 2, -0.5));
+  EXPECT_THAT(numbers_of(arrays.at("plain")), ElementsAre(1, -2, 0.5));
+  EXPECT_THAT(numbers_of(arrays.at("half")), ElementsAre(-1.5, 1.5));
+  EXPECT_THAT(
+      error(zip_of(test::torch_records({{"x", "Float", "0", 0, {3}, {1}, {"conj"}}}, storages))),
+      HasSubstr("'x' has metadata 'conj', which change its numbers; accepted: torch.save("));
+  EXPECT_THAT(
+      error(zip_of(test::torch_records({{"x", "Long", "1", 0, {1}, {1}, {"neg"}}}, storages))),
+      HasSubstr("'x' has metadata 'neg'"));
+}
+
+TEST_F(TensorFile, TakesTheLastOfTwoMembersWithOneName) {
+  const auto arrays = read(zip_of(
+      {{"x.npy", npy_of<float>("<f4", {1}, {1})}, {"x.npy", npy_of<float>("<f4", {1}, {2})}}));
+  EXPECT_THAT(numbers_of(arrays.at("x")), ElementsAre(2)) << "as numpy does";
+  EXPECT_THAT(error(zip_of({{"train/x.npy", npy_of<float>("<f4", {1}, {1})},
+                            {"test/x.npy", npy_of<float>("<f4", {1}, {2})}})),
+              HasSubstr("its records 'train/x.npy' and 'test/x.npy' differ in a folder alone"));
+}
+
+TEST_F(TensorFile, HasInputsAndTargetsByTheNamesThatAreUsual) {
+  const auto x = npy_of("<f4", {3, 2}, kSix);
+  const auto y = npy_of<std::int64_t>("<i8", {3}, {1, 0, 1});
+  const auto zeros = npy_of<std::int64_t>("<i8", {3}, {0, 0, 0});
+  const auto data = [&](const std::vector<test::Record>& records,
+                        const TensorOptions& options = {}) {
+    return read_tensor_samples(write(zip_of(records)), options);
+  };
+  const DataSets keras =
+      data({{"x_train.npy", x}, {"y_train.npy", y}, {"x_test.npy", x}, {"y_test.npy", y}});
+  EXPECT_EQ(keras.classes, 2);
+  EXPECT_TRUE(keras.test.has_value());
+  EXPECT_THAT(keras.notes, ElementsAre());
+  EXPECT_EQ(data({{"arr_0.npy", x}, {"arr_1.npy", y}}).train.size(), 3);
+  EXPECT_TRUE(data({{"X.npy", x}, {"y.npy", y}, {"X_test.npy", x}, {"Y_test.npy", y}}).test);
+  EXPECT_EQ(data({{"x.npy", x}, {"y.npy", y}, {"x_train.npy", zeros}}).train.inputs.elements(), 2);
+  // What is not used need not be an array of numbers, and is named.
+  const DataSets named = data({{"images.npy", x},
+                               {"labels.npy", y},
+                               {"names.npy", npy_of<std::int32_t>("<U5", {0}, {})},
+                               {"y.npy", zeros}},
+                              {.x = "images", .y = "labels"});
+  EXPECT_EQ(named.classes, 2);
+  EXPECT_THAT(named.notes, ElementsAre("not used: names, y"));
+  const DataSets torch = read_tensor_samples(write(zip_of(test::torch_records(
+      {{"x", "Float", "0", 0, {3, 2}, {2, 1}},
+       {"y", "Long", "1", 0, {3}, {1}},
+       {"notes", "QUInt8", "1", 0, {3}, {1}}},
+      {{"0", test::bytes_of(kSix)}, {"1", test::bytes_of<std::int64_t>({1, 0, 1})}}))));
+  EXPECT_THAT(torch.notes, ElementsAre("not used: notes"));
+  EXPECT_TRUE(
+      data({{"x.npy", x}, {"y.npy", y}, {"a.npy", x}, {"b.npy", y}}, {.x_test = "a", .y_test = "b"})
+          .test);
+  const auto error_with = [&](const TensorOptions& options) {
+    return error_of([&] { static_cast<void>(data({{"x.npy", x}, {"y.npy", y}}, options)); });
+  };
+  EXPECT_THAT(
+      error_with({.x = "images"}),
+      HasSubstr("holds x, y, and not 'images'; accepted: x and y, and for a test set x_test "
+                "and y_test; x_train and y_train; arr_0 and arr_1; other names by "
+                "x=NAME,y=NAME"));
+  EXPECT_THAT(error_with({.x_test = "held"}), HasSubstr("and not 'held'"));
+}
+
+TEST_F(TensorFile, SaysWhichClassesHaveNoSample) {
+  const auto notes_of = [&](const std::vector<std::int64_t>& classes) {
+    const auto count = static_cast<std::int64_t>(classes.size());
+    return read_tensor_samples(
+               write(zip_of(
+                   {{"x.npy", npy_of<float>("<f4", {count, 1}, std::vector<float>(classes.size()))},
+                    {"y.npy", npy_of("<i8", {count}, classes)}})))
+        .notes;
+  };
+  EXPECT_THAT(notes_of({0, 1, 2}), ElementsAre());
+  EXPECT_THAT(notes_of({1, 2, 3}),
+              ElementsAre("no training sample is of class 0, as if labels began at 1"));
+  EXPECT_THAT(notes_of({0, 2}), ElementsAre("no training sample is of class 1"));
+  EXPECT_THAT(notes_of({0, 100}),
+              ElementsAre("99 of the classes have no training sample, such as 1"));
+}
+
+// As Pillow, OpenCV and TensorFlow have images.
+TEST_F(TensorFile, HasImagesWhoseChannelsComeLast) {
+  std::vector<std::uint8_t> pixels(std::size_t{2} * 4 * 2 * 3);
+  std::iota(pixels.begin(), pixels.end(), std::uint8_t{0});
+  const auto y = npy_of<std::int64_t>("<i8", {2}, {0, 1});
+  const auto file = write(zip_of({{"x.npy", npy_of("|u1", {2, 4, 2, 3}, pixels)}, {"y.npy", y}}));
+  EXPECT_THAT(read_tensor_samples(file).notes,
+              ElementsAre("samples of [4, 2, 3] look like images with their channels last, which "
+                          "layout=hwc reads"));
+  const DataSets data = read_tensor_samples(file, {.layout = ImageLayout::hwc});
+  EXPECT_THAT(data.notes, ElementsAre());
+  EXPECT_THAT(data.train.inputs.shape(), ElementsAre(3, 4, 2));
+  // By numpy: arange(48, dtype="uint8").reshape(2, 4, 2, 3).transpose(0, 3, 1, 2)[1].
+  const std::string_view second = data.train.input(1);
+  EXPECT_THAT(std::vector<int>(second.begin(), second.end()),
+              ElementsAre(24, 27, 30, 33, 36, 39, 42, 45, 25, 28, 31, 34, 37, 40, 43, 46, 26, 29,
+                          32, 35, 38, 41, 44, 47));
+  const auto grey = write(zip_of({{"x.npy", npy_of("|u1", {2, 6, 4}, pixels)}, {"y.npy", y}}));
+  EXPECT_THAT(read_tensor_samples(grey).notes, ElementsAre());
+  EXPECT_THAT(
+      error_of([&] { static_cast<void>(read_tensor_samples(grey, {.layout = ImageLayout::hwc})); }),
+      HasSubstr("layout=hwc: samples of 'x' are of shape [6, 4]; accepted: [height, width, "
+                "channels]"));
 }
 
 TEST_F(TensorFile, MapsWhatIsStoredInRowMajorOrder) {

@@ -1,5 +1,5 @@
 // parse_availability(): refuses a text with an Error, or reads it; what it has read it writes, and
-// reads again. The first byte asks for a format, or for none.
+// reads again. The first byte asks for a format, for the sum of all columns, or for neither.
 
 #include <cstddef>
 #include <cstdint>
@@ -46,10 +46,11 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   if (data[0] >= 'a' && data[0] < 'a' + rubato::kAvailabilityFormats.size()) {
     format = rubato::kAvailabilityFormats[static_cast<std::size_t>(data[0] - 'a')].value;
   }
+  const rubato::DeviceColumns columns{.zone = data[0] == 'z' ? "all" : ""};
   const std::string_view text(reinterpret_cast<const char*>(data + 1), size - 1);
   try {
     const Availability availability =
-        rubato::parse_availability(text, "a.csv", format, rubato::TraceEnd::cycle);
+        rubato::parse_availability(text, "a.csv", format, rubato::TraceEnd::cycle, columns);
     write_and_read(availability);
     follow(availability);
     // A thousand steps at most.

@@ -19,7 +19,10 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
         file.path(),
         {.standardise = (*data & 4U) != 0,
          .targets = rubato::kCsvTargets[*data % rubato::kCsvTargets.size()].value,
-         .missing = rubato::kMissingValues[*data / 8 % rubato::kMissingValues.size()].value}));
+         .missing = rubato::kMissingValues[*data / 8 % rubato::kMissingValues.size()].value,
+         .decimal = (*data & 64U) != 0 ? rubato::Decimal::comma : rubato::Decimal::point,
+         .header =
+             (*data & 128U) != 0 ? rubato::TableHeader::no : rubato::TableHeader::automatic}));
   } catch (const rubato::Error&) {
     // As it should be.
   }

@@ -416,7 +416,9 @@ class Refused(TestCase):
                             ((inputs, targets + 7), "(?s)loss.*(Target|target|out of)"), (([], targets), "inputs: there are none"),
                             ((inputs, targets.astype(str)), "can't convert"), (42, "no data"),
                             ((torch.eye(3).to_sparse(), targets[:3]), "layout"),
-                            ((torch.empty(4, 2, device="meta"), targets[:4]), "meta")):
+                            ((torch.empty(4, 2, device="meta"), targets[:4]), "meta"),
+                            ((numpy.ma.masked_less(inputs, 0), targets), "of its numbers are masked"),
+                            ((inputs, numpy.ma.array(targets, mask=targets == 1)), "of its numbers are masked")):
             self.refuses(words, Plain(), data, trace=32)
         self.refuses("share of the training set", "softmax", "digits", validation=blobs())
 

@@ -18,7 +18,7 @@ struct ImageSet {
   std::int64_t width = 0;
   /// count x height x width, row by row, 0 is background.
   std::vector<std::uint8_t> pixels;
-  /// count labels, 0 <= label < classes.
+  /// count labels, which are classes from 0 on.
   std::vector<std::uint8_t> labels;
 
   /// The pixels of image i, 0 <= i < count.
@@ -79,7 +79,7 @@ struct OwnDataSource {
 /// Reads an IDX image file (magic 0x00000803) and its label file (0x00000801), each raw or gzipped
 /// (told by content, not by name). Throws Error with the file and what is wrong: unreadable,
 /// truncated, damaged, longer than its header says, another magic, no images, images of no pixels,
-/// counts that disagree, a label above 9. What is allocated grows with the data that the file
+/// counts that disagree. What is allocated grows with the data that the file
 /// really holds, whatever its header claims.
 [[nodiscard]] ImageSet read_idx(const std::filesystem::path& images,
                                 const std::filesystem::path& labels);

@@ -36,6 +36,9 @@ Json json_of(const TableEncoding& table) {
           {"label", table.columns[table.label].name},
           {"label_by_value", table.label_by_value},
           {"missing", choice_name(kMissingValues, table.missing)},
+          {"decimal", choice_name(kDecimals, table.decimal)},
+          {"has_header", table.has_header},
+          {"ignored", table.ignored},
           {"rows", table.rows},
           {"columns", std::move(columns)}};
 }
@@ -45,6 +48,12 @@ TableEncoding table_in(const Json& json) {
                       .label_by_value = json.at("label_by_value"),
                       .missing = choice_in(json.at("missing"), kMissingValues),
                       .rows = json.at("rows")};
+  // Runs of earlier versions have none of these.
+  if (json.contains("decimal")) {
+    table.decimal = choice_in(json.at("decimal"), kDecimals);
+    table.has_header = json.at("has_header");
+    json.at("ignored").get_to(table.ignored);
+  }
   const auto label = json.at("label").get<std::string>();
   bool has_label = false;
   for (const Json& of : json.at("columns")) {
@@ -102,6 +111,11 @@ DataRecord record_in(const Json& json) {
     json.at("alphabet").get_to(record.alphabet);
     if (record.shape.size() != 1 || size == 0) throw Error("it has a text of other samples");
   }
+  if (json.contains("class_names")) {
+    json.at("class_names").get_to(record.class_names);
+    if (std::ssize(record.class_names) != record.classes)
+      throw Error("it has names of other classes");
+  }
   if (json.contains("table")) {
     record.table = std::make_shared<const TableEncoding>(table_in(json.at("table")));
     if (record.table->features() != static_cast<std::int64_t>(size) ||
@@ -124,6 +138,7 @@ DataRecord record_of(const DataSets& data, std::string_view kind) {
           .channels = data.channels,
           .features = data.features,
           .alphabet = data.alphabet,
+          .class_names = data.class_names,
           .table = data.table};
 }
 
@@ -141,6 +156,7 @@ std::string to_json(const DataRecord& record) {
         {{"mean", of.mean}, {"deviation", of.deviation}, {"missing", of.missing}});
   }
   if (!record.alphabet.empty()) json["alphabet"] = record.alphabet;
+  if (!record.class_names.empty()) json["class_names"] = record.class_names;
   if (record.table) json["table"] = json_of(*record.table);
   return json.dump(1) + "\n";
 }

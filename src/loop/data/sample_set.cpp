@@ -248,6 +248,23 @@ std::int64_t count_classes(const SampleSet& samples, std::string_view name, std:
   return classes;
 }
 
+void note_missing_classes(DataSets& data) {
+  std::vector<bool> is_there(static_cast<std::size_t>(data.classes));
+  for (std::int64_t i = 0; i < data.train.size(); ++i) {
+    std::int64_t target = 0;
+    read_numbers(data.train.targets.type(), data.train.target(i), &target);
+    is_there[static_cast<std::size_t>(target)] = true;
+  }
+  const auto missing = std::ranges::count(is_there, false);
+  if (missing == 0) return;
+  const auto first = std::ranges::find(is_there, false) - is_there.begin();
+  data.notes.push_back(
+      missing == 1
+          ? fmt::format("no training sample is of class {}{}", first,
+                        first == 0 ? ", as if labels began at 1" : "")
+          : fmt::format("{} of the classes have no training sample, such as {}", missing, first));
+}
+
 std::int64_t count_tokens(const SampleSet& samples, std::int64_t most) {
   std::vector<std::int64_t> tokens(static_cast<std::size_t>(samples.inputs.elements()));
   std::int64_t vocabulary = 1;

@@ -140,8 +140,12 @@ struct DataSets {
   std::string alphabet{};
   /// Of a table.
   std::shared_ptr<const TableEncoding> table{};
+  /// Of a folder of images: what the classes are called.
+  std::vector<std::string> class_names{};
   /// Rows of tables that were left out, as they lack a value.
   std::int64_t left_out = 0;
+  /// What else people should know of it, each in a few words.
+  std::vector<std::string> notes{};
 
   // By what inputs are normalised: of the training set, once normalise() has been called.
 
@@ -163,6 +167,10 @@ void require_finite(const SampleRows& rows, std::string_view name);
 /// one, and for more than `most`; `name` says whose they are.
 [[nodiscard]] std::int64_t count_classes(const SampleSet& samples, std::string_view name,
                                          std::int64_t most);
+
+/// Adds a note where classes have no training sample: labels may begin at 1, or have gaps. Requires
+/// one class for each sample.
+void note_missing_classes(DataSets& data);
 
 /// The vocabulary of inputs that are tokens: one more than the largest; 0 where one is negative,
 /// or `most` or more.

@@ -20,6 +20,9 @@ def _tensor(value, name):
     elif hasattr(value, "__array__"):
         import numpy
 
+        if numpy.ma.is_masked(value):
+            raise Error(f"{name}: {numpy.ma.count_masked(value)} of its numbers are masked, which no tensor can say; accepted: "
+                        "an array without a mask, such as array.filled(0)")
         array = numpy.asarray(value)
         if array.dtype.byteorder == ">" or any(stride < 0 for stride in array.strides):
             array = numpy.ascontiguousarray(array, dtype=array.dtype.newbyteorder("="))

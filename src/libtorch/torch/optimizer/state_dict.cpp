@@ -38,7 +38,8 @@ class Storages {
     const at::Tensor& storage = storage_of(saved);
     const bool empty = std::ranges::find(saved.shape, 0) != saved.shape.end();
     if (empty) return at::empty(saved.shape, storage.options());
-    return storage.as_strided(saved.shape, saved.strides, saved.offset);
+    const at::Tensor tensor = storage.as_strided(saved.shape, saved.strides, saved.offset);
+    return saved.is_negated ? tensor.neg() : tensor;
   }
 
  private:

@@ -1,10 +1,13 @@
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <filesystem>
 #include <map>
 #include <optional>
 #include <string>
+
+#include <rubato/base/parse.hpp>
 
 #include "loop/data/sample_set.hpp"
 #include "loop/data/tables/csv_options.hpp"
@@ -18,19 +21,42 @@ struct DataRecord;  // data_record.hpp
 // set yet.
 
 /// The training and the test set of a folder of IDX files, as read_idx_folder() has them
-/// (rubato/loop/images.hpp), in ten classes; raw files are mapped.
+/// (rubato/loop/images.hpp), in ten classes or as many as the labels have; raw files are mapped.
 [[nodiscard]] DataSets read_idx_samples(const std::filesystem::path& folder);
 
+/// In which order the dimensions of an image are: channels first or last.
+enum class ImageLayout { chw, hwc };
+
+inline constexpr std::array<Choice<ImageLayout>, 2> kImageLayouts{
+    {{ImageLayout::chw, "chw"}, {ImageLayout::hwc, "hwc"}}};
+
+/// Which arrays of a file are inputs and targets. A name that is empty is one of those that are
+/// usual.
+struct TensorOptions {
+  std::string x{};
+  std::string y{};
+  std::string x_test{};
+  std::string y_test{};
+  ImageLayout layout = ImageLayout::chw;
+};
+
 /// The arrays x and y, and x_test and y_test where they are there, of a file of torch.save() or
-/// numpy.savez(). Inputs of uint8 are pixels, other whole numbers tokens, and all else real
-/// numbers; images of uint8 in two dimensions get a third, of one channel. Targets of whole numbers
-/// are classes, in one dimension or in as many as there are tokens; targets of floating-point type
-/// are real numbers.
-[[nodiscard]] DataSets read_tensor_samples(const std::filesystem::path& file);
+/// numpy.savez(); also by other names that are usual. Inputs of uint8 are pixels, other whole
+/// numbers tokens, and all else real numbers; images of uint8 in two dimensions get a third, of one
+/// channel. Targets of whole numbers are classes, in one dimension or in as many as there are
+/// tokens; targets of floating-point type are real numbers.
+[[nodiscard]] DataSets read_tensor_samples(const std::filesystem::path& file,
+                                           const TensorOptions& options = {});
 
 /// The same of arrays in memory; `source` stands for the file in messages.
 [[nodiscard]] DataSets tensor_samples(const std::map<std::string, NumberArray>& arrays,
                                       const std::string& source);
+
+/// A folder with a sub-folder of PNG and JPEG files for each class, in the order of their names, as
+/// torchvision's ImageFolder has them; or one with `train`, and `test` or `val`, which are such
+/// folders. All images have one size; they are in grey where all are stored so, otherwise in red,
+/// green and blue. Pixels.
+[[nodiscard]] DataSets read_image_folder(const std::filesystem::path& folder);
 
 /// The binary version of CIFAR-10: data_batch_1.bin to data_batch_5.bin and test_batch.bin in a
 /// folder, mapped. Pixels of 3 x 32 x 32, in ten classes.
@@ -51,11 +77,17 @@ struct DataRecord;  // data_record.hpp
 
 /// Of x_test where the file has it, otherwise of x.
 [[nodiscard]] SampleSet read_new_tensor_samples(const std::filesystem::path& file,
-                                                const DataRecord& record, bool labels);
+                                                const DataRecord& record, bool labels,
+                                                const TensorOptions& options = {});
 
 /// Of a table with the same columns in any order.
 [[nodiscard]] SampleSet read_new_csv_samples(const std::filesystem::path& file,
                                              const DataRecord& record, bool labels);
+
+/// Of the folders of the same classes, in `test` or `val` where there is one; without labels of
+/// folders with any names, or of images that lie in the folder itself.
+[[nodiscard]] SampleSet read_new_images(const std::filesystem::path& folder,
+                                        const DataRecord& record, bool labels);
 
 /// Of a text of the same characters.
 [[nodiscard]] SampleSet read_new_text_samples(const std::filesystem::path& file,

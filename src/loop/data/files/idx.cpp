@@ -1,6 +1,5 @@
 #include <algorithm>
-#include <array>
-#include <span>
+#include <cstddef>
 #include <string>
 #include <string_view>
 #include <system_error>
@@ -18,7 +17,9 @@ namespace rubato {
 
 namespace {
 
-constexpr std::uint8_t kLastLabel = 9;
+// MNIST and its like have ten, of which a part of the images may lack some.
+constexpr std::int64_t kFewestClasses = 10;
+constexpr std::int64_t kMostIdxClasses = 256;
 
 // The file of `folder` that is called `stem` ("train-images") under any of its usual names. An
 // unpacked file goes before a packed one. Folders do not count: some archives unpack to a folder
@@ -39,19 +40,11 @@ std::filesystem::path find_idx(const std::filesystem::path& folder, std::string_
                   folder.string(), fmt::arg("stem", stem), fmt::arg("type", type)));
 }
 
-// What is wrong with two files that are read alone.
-void require_pair(const std::filesystem::path& images, std::uint32_t image_count,
-                  const std::filesystem::path& labels, std::span<const std::uint8_t> classes) {
-  if (image_count != classes.size()) {
-    throw Error(fmt::format("{} holds {} images, but {} holds {} labels; accepted: as many of both",
-                            images.string(), image_count, labels.string(), classes.size()));
-  }
-  const auto wrong =
-      std::ranges::find_if(classes, [](std::uint8_t label) { return label > kLastLabel; });
-  if (wrong != classes.end()) {
-    throw Error(fmt::format("{}: label {} of image {}; accepted: 0 to {}", labels.string(), *wrong,
-                            wrong - classes.begin(), kLastLabel));
-  }
+void require_as_many(const std::filesystem::path& images, std::size_t image_count,
+                     const std::filesystem::path& labels, std::size_t label_count) {
+  if (image_count == label_count) return;
+  throw Error(fmt::format("{} holds {} images, but {} holds {} labels; accepted: as many of both",
+                          images.string(), image_count, labels.string(), label_count));
 }
 
 void require_folder(const std::filesystem::path& folder) {
@@ -81,8 +74,7 @@ SampleSet map_part(const std::filesystem::path& folder, std::string_view part) {
   const auto label_file = detail::map_idx_file(labels, detail::IdxKind::labels);
   if (!image_file || !label_file) return sample_set_of(read_idx(images, labels));
   const std::uint32_t count = image_file->shape[0];
-  const auto* const first = reinterpret_cast<const std::uint8_t*>(label_file->bytes.data());
-  require_pair(images, count, labels, {first, label_file->bytes.size()});
+  require_as_many(images, count, labels, label_file->bytes.size());
   const std::int64_t height = image_file->shape[1];
   const std::int64_t width = image_file->shape[2];
   return {.inputs = SampleRows(
@@ -103,7 +95,7 @@ ImageSet read_part(const std::filesystem::path& folder, std::string_view part) {
 ImageSet read_idx(const std::filesystem::path& images, const std::filesystem::path& labels) {
   auto image_file = detail::read_idx_file(images, detail::IdxKind::images);
   auto label_file = detail::read_idx_file(labels, detail::IdxKind::labels);
-  require_pair(images, image_file.shape[0], labels, label_file.bytes);
+  require_as_many(images, image_file.shape[0], labels, label_file.bytes.size());
   return {.count = image_file.shape[0],
           .height = image_file.shape[1],
           .width = image_file.shape[2],
@@ -123,11 +115,15 @@ DataSets read_idx_samples(const std::filesystem::path& folder) {
   DataSets data{.train = map_part(folder, "train"),
                 .test = map_part(folder, "t10k"),
                 .inputs = InputKind::pixels,
-                .classes = kLastLabel + 1,
+                .classes = kFewestClasses,
                 .noun = "images"};
+  for (const SampleSet* const set : {&data.train, &*data.test}) {
+    data.classes = std::max(data.classes, count_classes(*set, folder.string(), kMostIdxClasses));
+  }
   const auto& train = data.train.inputs.shape();
   const auto& test = data.test->inputs.shape();
   require_one_size(folder, train[1], train[2], test[1], test[2]);
+  note_missing_classes(data);
   return data;
 }
 

@@ -5,6 +5,7 @@
 #include <map>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include <rubato/base/parse.hpp>
 
@@ -37,6 +38,24 @@ inline constexpr std::array<Choice<MissingValues>, 3> kMissingValues{
      {MissingValues::mean, "mean"},
      {MissingValues::drop, "drop"}}};
 
+/// What stands before the fraction of a number.
+enum class Decimal { point, comma };
+
+inline constexpr std::array<Choice<Decimal>, 2> kDecimals{
+    {{Decimal::point, "point"}, {Decimal::comma, "comma"}}};
+
+/// Whether the first line of a table names the columns.
+enum class TableHeader {
+  /// It does; what looks like data is refused.
+  automatic,
+  yes,
+  /// It is data; the columns are called 1, 2 and so on.
+  no
+};
+
+inline constexpr std::array<Choice<TableHeader>, 3> kTableHeaders{
+    {{TableHeader::automatic, "auto"}, {TableHeader::yes, "yes"}, {TableHeader::no, "no"}}};
+
 /// How a table is read.
 struct CsvOptions {
   /// The name of the column of labels; empty is the last one.
@@ -50,6 +69,10 @@ struct CsvOptions {
   /// Of columns by their names; what the others are their fields say.
   std::map<std::string, ColumnKind> types{};
   MissingValues missing = MissingValues::refuse;
+  Decimal decimal = Decimal::point;
+  TableHeader header = TableHeader::automatic;
+  /// Names of columns that are left out; one with a slash may be in several parts.
+  std::vector<std::string> ignore{};
 };
 
 }  // namespace rubato

@@ -38,7 +38,8 @@ std::string some(const std::vector<std::string>& names) {
 class Places {
  public:
   Places() = default;
-  Places(const std::vector<std::string>& categories, bool by_value) : by_value_(by_value) {
+  Places(const std::vector<std::string>& categories, bool by_value, Decimal decimal)
+      : by_value_(by_value), decimal_(decimal) {
     for (const std::string& text : categories) {
       const auto place = static_cast<std::int64_t>(std::max(texts_.size(), values_.size()));
       if (by_value) {
@@ -51,7 +52,7 @@ class Places {
 
   [[nodiscard]] std::optional<std::int64_t> find(std::string_view field) const {
     if (!by_value_) return found(texts_, field);
-    const auto value = number_in(field);
+    const auto value = number_in(field, decimal_);
     return value ? found(values_, *value) : std::nullopt;
   }
 
@@ -63,6 +64,7 @@ class Places {
   }
 
   bool by_value_ = false;
+  Decimal decimal_ = Decimal::point;
   std::map<std::string, std::int64_t, std::less<>> texts_;
   std::map<double, std::int64_t> values_;
 };
@@ -87,14 +89,14 @@ class TableEncoder {
  public:
   TableEncoder(const TableEncoding& encoding, const path& file, Labels labels = Labels::read)
       : encoding_(encoding),
-        table_(file),
+        table_(file, encoding.has_header, encoding.decimal),
         labelled_(labels == Labels::read),
         features_(static_cast<std::size_t>(encoding.features())),
         classes_(encoding.classes()) {
     find_columns();
     for (std::size_t i = 0; i < encoding.columns.size(); ++i) {
       places_.emplace_back(encoding.columns[i].categories,
-                           i == encoding.label && encoding.label_by_value);
+                           i == encoding.label && encoding.label_by_value, encoding.decimal);
     }
   }
 
@@ -140,6 +142,10 @@ class TableEncoder {
       complete = complete && (found != names.end() || (!labelled_ && i == encoding_.label));
       at_.push_back(static_cast<std::size_t>(found - names.begin()));
     }
+    const auto is_ignored = [&](const std::string& name) {
+      return std::ranges::find(encoding_.ignored, name) != encoding_.ignored.end();
+    };
+    known += static_cast<std::size_t>(std::ranges::count_if(names, is_ignored));
     if (complete && known == names.size()) return;
     table_.fail(fmt::format("the columns are {}", some(names)),
                 fmt::format("those of {}: {}", encoding_.source, some(wanted)));
@@ -196,7 +202,7 @@ class TableEncoder {
                 fmt::format("{} {}", accepted, encoding_.source));
   }
   [[nodiscard]] float number(std::size_t i) const {
-    const auto value = number_in(field(i));
+    const auto value = number_in(field(i), encoding_.decimal);
     if (!value) fail(i, "a number, as in");
     const auto single = static_cast<float>(*value);
     if (!std::isfinite(single)) table_.fail(at_[i], "is too large", "a number that float32 holds");

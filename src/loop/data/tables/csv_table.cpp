@@ -6,6 +6,7 @@
 #include <cmath>
 #include <set>
 #include <system_error>
+#include <utility>
 
 #include <fmt/format.h>
 
@@ -30,17 +31,45 @@ detail::TextReader open(const std::filesystem::path& file) {
   return detail::TextReader::open(file, "the table", "a table in CSV with a header");
 }
 
-char separator_of(std::string_view header) {
+bool is_ascii_letter(char32_t character) {
+  return (character >= U'a' && character <= U'z') || (character >= U'A' && character <= U'Z');
+}
+
+// Beyond ASCII, all but signs, punctuation, currencies and operators.
+bool is_letter(char32_t character) {
+  if (character < 0x80) return is_ascii_letter(character);
+  const bool is_sign = character < 0xC0 || (character >= 0x2000 && character < 0x20D0) ||
+                       (character >= 0x2200 && character < 0x2300);
+  return !is_sign;
+}
+
+// "EUR", "kg".
+bool is_unit(std::string_view word) {
+  constexpr std::size_t kLongest = 3;
+  return !word.empty() && word.size() <= kLongest && std::ranges::all_of(word, [](char c) {
+    return is_ascii_letter(static_cast<unsigned char>(c));
+  });
+}
+
+// The one that the first line has most of. Where commas stand in numbers, any other goes before.
+char separator_of(std::string_view line, Decimal decimal) {
   return *std::ranges::max_element(detail::kSeparators, {}, [&](char separator) {
-    return std::ranges::count(header, separator);
+    const bool in_numbers = separator == ',' && decimal == Decimal::comma;
+    return in_numbers ? 0 : std::ranges::count(line, separator);
   });
 }
 
 }  // namespace
 
-CsvTable::CsvTable(const std::filesystem::path& file) : reader_(open(file)) {
-  if (!next_record()) reader_.fail("there is no header", "a line with the columns' names");
-  for (const std::string_view field : cells_.fields) names_.emplace_back(field);
+CsvTable::CsvTable(const std::filesystem::path& file, bool has_header, Decimal decimal)
+    : reader_(open(file)), decimal_(decimal), has_row_(!has_header) {
+  if (!next_record()) {
+    reader_.fail(has_header ? "there is no header" : "there is no row",
+                 has_header ? "a line with the columns' names" : "a row for each sample");
+  }
+  for (const std::string_view field : cells_.fields) {
+    names_.push_back(has_header ? std::string(field) : fmt::to_string(names_.size() + 1));
+  }
   check_names();
 }
 
@@ -52,18 +81,13 @@ std::size_t CsvTable::column(const std::string& name) const {
 }
 
 bool CsvTable::next() {
+  if (std::exchange(has_row_, false)) return true;
   if (!next_record()) return false;
   if (cells_.fields.size() != names_.size()) {
     fail(fmt::format("{} fields", cells_.fields.size()),
          fmt::format("{}, as the header has", names_.size()));
   }
   return true;
-}
-
-std::optional<std::size_t> CsvTable::missing() const {
-  const auto found = std::ranges::find_if(cells_.fields, is_missing);
-  if (found == cells_.fields.end()) return std::nullopt;
-  return static_cast<std::size_t>(found - cells_.fields.begin());
 }
 
 void CsvTable::fail(std::string_view wrong, std::string_view accepted) const {
@@ -80,7 +104,8 @@ bool CsvTable::next_record() {
   } while (detail::is_blank(reader_.line()));
   line_ = reader_.line_number();
   // The line that names the columns says what stands between them.
-  if (names_.empty()) separator_ = separator_of(reader_.line());
+  if (names_.empty())
+    separator_ = reader_.separator().value_or(separator_of(reader_.line(), decimal_));
   std::string_view record = reader_.line();
   detail::split_csv(record, separator_, cells_);
   if (cells_.is_open) record = joined_record();
@@ -111,13 +136,27 @@ void CsvTable::check_names() const {
   std::set<std::string_view> seen;
   for (std::size_t i = 0; i < names_.size(); ++i) {
     if (names_[i].empty()) {
-      fail(fmt::format("column {} has no name", i + 1), "a name for each column");
+      fail(fmt::format("column {} has no name", i + 1),
+           "a name for each column, or header=no where the first line is data");
     }
-    if (!seen.insert(names_[i]).second) fail(i, "is there twice", "names that differ");
+    if (!seen.insert(names_[i]).second) {
+      fail(i, "is there twice", "names that differ, or header=no where the first line is data");
+    }
   }
 }
 
-std::optional<double> number_in(std::string_view field) {
+std::optional<double> number_in(std::string_view field, Decimal decimal) {
+  // Only what from_chars() does not take as it stands is copied.
+  constexpr std::string_view kMinus = "\xE2\x88\x92";
+  std::string copy;
+  const std::size_t comma = decimal == Decimal::comma ? field.find(',') : std::string_view::npos;
+  if (decimal == Decimal::comma && field.find('.') != std::string_view::npos) return std::nullopt;
+  if (comma != std::string_view::npos || field.starts_with(kMinus)) {
+    copy = field;
+    if (comma != std::string_view::npos) copy[comma] = '.';
+    if (field.starts_with(kMinus)) copy.replace(0, kMinus.size(), "-");
+    field = copy;
+  }
   // from_chars() takes no plus, and what is behind it must not be another sign.
   if (field.starts_with('+') && !field.starts_with("+-")) field.remove_prefix(1);
   double value = 0;
@@ -126,6 +165,26 @@ std::optional<double> number_in(std::string_view field) {
     return std::nullopt;
   }
   return value;
+}
+
+bool resembles_number(std::string_view text) {
+  // A blank parts the unit from the digits.
+  const std::size_t blank = text.find(' ');
+  if (blank != std::string_view::npos) {
+    const std::size_t last = text.rfind(' ');
+    if (is_unit(text.substr(0, blank))) {
+      text.remove_prefix(blank);
+    } else if (is_unit(text.substr(last + 1))) {
+      text = text.substr(0, last);
+    }
+  }
+  bool has_digits = false;
+  while (!text.empty()) {
+    const auto character = take_character(text);
+    if (!character || is_letter(*character)) return false;
+    has_digits = has_digits || (*character >= U'0' && *character <= U'9');
+  }
+  return has_digits;
 }
 
 bool is_missing(std::string_view field) {

@@ -9,14 +9,16 @@
 
 #include "base/core/tables/csv_line.hpp"
 #include "base/core/tables/text_reader.hpp"
+#include "csv_options.hpp"
 
 namespace rubato {
 
-/// A table with a header, row after row. A field in quotes may have line breaks within.
+/// A table, row after row. A field in quotes may have line breaks within.
 class CsvTable {
  public:
-  /// Reads the header. Throws Error where there is none, or where its names are not different.
-  explicit CsvTable(const std::filesystem::path& file);
+  /// Reads the first line, which names the columns where there is a header. Throws Error where it
+  /// is missing, or where its names are not different.
+  CsvTable(const std::filesystem::path& file, bool has_header, Decimal decimal);
 
   [[nodiscard]] const std::string& source() const { return reader_.source(); }
   [[nodiscard]] const std::vector<std::string>& names() const { return names_; }
@@ -30,8 +32,6 @@ class CsvTable {
   [[nodiscard]] const std::vector<std::string_view>& fields() const { return cells_.fields; }
   /// Where that row begins.
   [[nodiscard]] std::int64_t line() const { return line_; }
-  /// The first column without a value in that row.
-  [[nodiscard]] std::optional<std::size_t> missing() const;
 
   /// Throws Error about the row that was read last, or about a field of it.
   [[noreturn]] void fail(std::string_view wrong, std::string_view accepted) const;
@@ -49,13 +49,22 @@ class CsvTable {
   // What is split, where it has more than one line.
   std::string record_;
   std::int64_t line_ = 0;
+  Decimal decimal_;
   char separator_ = ',';
   detail::CsvFields cells_;
   std::vector<std::string> names_;
+  // Whether the first line is a row that next() has yet to give.
+  bool has_row_ = false;
 };
 
-/// The finite number that a field writes: "5", "+0.5", "-2e1"; nothing where it is none.
-[[nodiscard]] std::optional<double> number_in(std::string_view field);
+/// The finite number that a field writes: "5", "+0.5", "-2e1"; nothing where it is none. With a
+/// decimal comma, a number has no point. The minus of typography (U+2212) is one, too.
+[[nodiscard]] std::optional<double> number_in(std::string_view field,
+                                              Decimal decimal = Decimal::point);
+
+/// Whether a text is a number but for what people write around one and within it: "1,234", "0.5%",
+/// "EUR 5", "2024-05-01". It has digits, and no letters but those of a unit.
+[[nodiscard]] bool resembles_number(std::string_view text);
 
 /// What is accepted where a field has no value.
 inline constexpr std::string_view kEveryValue =

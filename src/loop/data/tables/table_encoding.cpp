@@ -10,6 +10,7 @@
 #include <utility>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <rubato/base/error.hpp>
 
@@ -31,6 +32,8 @@ struct ColumnFacts {
   std::size_t most = kMostCategories;
   std::int64_t numbers = 0;
   std::int64_t texts = 0;
+  // Texts that look like numbers.
+  std::int64_t alike = 0;
   // Whether there is no number with a fraction.
   bool whole = true;
   // The first field that is no number, and its line.
@@ -40,13 +43,16 @@ struct ColumnFacts {
   std::set<std::string, std::less<>> different{};
   bool too_many = false;
 
-  void see(std::string_view field, std::int64_t line) {
-    if (const auto number = number_in(field)) {
+  void see(std::string_view field, std::int64_t line, Decimal decimal) {
+    if (const auto number = number_in(field, decimal)) {
       ++numbers;
       whole = whole && *number == std::floor(*number);
-    } else if (++texts == 1) {
-      first_text = excerpt(field);
-      first_text_line = line;
+    } else {
+      if (resembles_number(field)) ++alike;
+      if (++texts == 1) {
+        first_text = excerpt(field);
+        first_text_line = line;
+      }
     }
     if (too_many || different.contains(field)) return;
     too_many = different.size() == most;
@@ -57,24 +63,36 @@ struct ColumnFacts {
 class EncodingLearner {
  public:
   EncodingLearner(const std::filesystem::path& file, const CsvOptions& options)
-      : options_(options), table_(file) {
+      : options_(options), table_(file, options.header != TableHeader::no, options.decimal) {
     const std::vector<std::string>& names = table_.names();
-    if (names.size() < 2) {
-      table_.fail("there is one column", "at least one feature and the label");
-    }
+    require_names(names);
     encoding_.source = table_.source();
     encoding_.missing = options.missing;
-    encoding_.label = options.label.empty() ? names.size() - 1 : table_.column(options.label);
-    for (const std::string& name : names) encoding_.columns.push_back({.name = name});
-    for (const auto& [name, kind] : options.types) {
-      if (table_.column(name) == encoding_.label) {
-        throw Error(
-            fmt::format("{}: types: column {} is that of the labels; accepted: targets=classes or "
-                        "targets=numbers for it",
-                        table_.source(), excerpt(name)));
-      }
+    encoding_.decimal = options.decimal;
+    encoding_.has_header = options.header != TableHeader::no;
+    find_ignored();
+    const std::size_t label = options.label.empty() ? last_column() : table_.column(options.label);
+    for (std::size_t i = 0; i < names.size(); ++i) {
+      if (is_ignored(names[i])) continue;
+      if (i == label) encoding_.label = at_.size();
+      encoding_.columns.push_back({.name = names[i]});
+      at_.push_back(i);
     }
-    facts_.resize(names.size());
+    if (at_.size() < 2) {
+      table_.fail("there is one column", "at least one feature and the label");
+    }
+    if (is_ignored(names[label])) {
+      fail_option("ignore", names[label], "is that of the labels", "another label=NAME");
+    }
+    for (const auto& [name, kind] : options.types) {
+      const std::size_t column = table_.column(name);
+      if (column == label) {
+        fail_option("types", name, "is that of the labels",
+                    "targets=classes or targets=numbers for it");
+      }
+      if (is_ignored(name)) fail_option("types", name, "is ignored", "one of the two");
+    }
+    facts_.resize(at_.size());
     facts_[encoding_.label].most = kMostLabels;
   }
 
@@ -88,23 +106,100 @@ class EncodingLearner {
         choose_features(i);
       }
     }
+    if (options_.header == TableHeader::automatic) require_header();
     return std::move(encoding_);
   }
 
  private:
+  [[noreturn]] void fail_option(std::string_view option, std::string_view column,
+                                std::string_view wrong, std::string_view accepted) const {
+    throw Error(fmt::format("{}: {}: column {} {}; accepted: {}", table_.source(), option,
+                            excerpt(column), wrong, accepted));
+  }
+  [[noreturn]] void fail_header() const {
+    constexpr std::size_t kMost = 8;
+    const std::vector<std::string>& names = table_.names();
+    const auto end = names.begin() + static_cast<std::ptrdiff_t>(std::min(kMost, names.size()));
+    throw Error(
+        fmt::format("{}: the first line, {}, looks like data; accepted: header=no where it "
+                    "is, and header=yes where it names the columns",
+                    table_.source(), excerpt(fmt::to_string(fmt::join(names.begin(), end, ",")))));
+  }
+  // No column is called "5.1" or "-3".
+  void require_names(const std::vector<std::string>& names) const {
+    if (options_.header != TableHeader::automatic) return;
+    const bool data = std::ranges::any_of(names, [&](const std::string& name) {
+      const auto number = number_in(name, options_.decimal);
+      return number && (*number < 0 || name.find_first_not_of("0123456789") != std::string::npos);
+    });
+    if (data) fail_header();
+  }
+  // Throws Error where the first line would be a row as the others are. Whole numbers one after the
+  // other are names that pandas gives.
+  void require_header() const {
+    bool is_data = true;
+    bool counts = true;
+    std::optional<double> before;
+    for (std::size_t i = 0; i < facts_.size(); ++i) {
+      const std::string& name = encoding_.columns[i].name;
+      const auto number = number_in(name, options_.decimal);
+      const bool fits =
+          facts_[i].texts == 0 ? number.has_value() : facts_[i].different.contains(name);
+      is_data = is_data && fits;
+      counts = counts && number && (!before || *number == *before + 1);
+      before = number;
+    }
+    if (is_data && !counts) fail_header();
+  }
+
+  // A name with a slash stands in several parts, the longest that is one counts.
+  void find_ignored() {
+    const std::vector<std::string>& names = table_.names();
+    const std::vector<std::string>& parts = options_.ignore;
+    for (auto part = parts.begin(); part != parts.end();) {
+      auto end = parts.end();
+      std::string name;
+      for (; end != part; --end) {
+        name = fmt::to_string(fmt::join(part, end, "/"));
+        if (std::ranges::find(names, name) != names.end()) break;
+      }
+      if (end == part) static_cast<void>(table_.column(*part));
+      encoding_.ignored.push_back(name);
+      part = end;
+    }
+  }
+  [[nodiscard]] bool is_ignored(std::string_view name) const {
+    return std::ranges::find(encoding_.ignored, name) != encoding_.ignored.end();
+  }
+  // Of those that are not ignored, where there is one.
+  [[nodiscard]] std::size_t last_column() const {
+    const std::vector<std::string>& names = table_.names();
+    std::size_t last = names.size() - 1;
+    while (last > 0 && is_ignored(names[last])) --last;
+    return last;
+  }
+
+  [[nodiscard]] std::string_view field(std::size_t i) const { return table_.fields()[at_[i]]; }
+  // The first column without a value in a row.
+  [[nodiscard]] std::optional<std::size_t> missing() const {
+    for (std::size_t i = 0; i < at_.size(); ++i) {
+      if (is_missing(field(i))) return at_[i];
+    }
+    return std::nullopt;
+  }
+
   void see_row() {
-    const auto missing = table_.missing();
+    const auto missing = this->missing();
     if (missing && options_.missing == MissingValues::drop) return;
     if (missing && options_.missing == MissingValues::refuse) {
       table_.fail(*missing, "has no value", kEveryValue);
     }
     ++encoding_.rows;
     for (std::size_t i = 0; i < facts_.size(); ++i) {
-      const std::string_view field = table_.fields()[i];
-      if (!is_missing(field)) {
-        facts_[i].see(field, table_.line());
+      if (!is_missing(field(i))) {
+        facts_[i].see(field(i), table_.line(), options_.decimal);
       } else if (i == encoding_.label) {
-        table_.fail(i, "has no value", "a label in every row, or missing=drop");
+        table_.fail(at_[i], "has no value", "a label in every row, or missing=drop");
       }
     }
   }
@@ -122,7 +217,36 @@ class EncodingLearner {
     fail(i,
          fmt::format("and {} of its {} fields are numbers", facts.numbers,
                      facts.numbers + facts.texts),
-         fmt::format("a number, such as -0.5 or 1e3, or {}", accepted));
+         fmt::format("{}, or {}", a_number(i), accepted));
+  }
+  // Where nearly all fields are meant as numbers, each would become a category of its own.
+  void require_no_alike(std::size_t i, std::string_view accepted) const {
+    const ColumnFacts& facts = facts_[i];
+    constexpr std::int64_t kTenth = 10;
+    if (facts.texts == 0 || facts.texts - facts.alike > facts.texts / kTenth) return;
+    fail(i, fmt::format("and {} of its {} texts look like numbers", facts.alike, facts.texts),
+         fmt::format("{}, or {}", a_number(i), accepted));
+  }
+  // Names and identifiers are nothing that a model could learn from.
+  void require_categories(std::size_t i) const {
+    const ColumnFacts& facts = facts_[i];
+    constexpr std::size_t kFew = 10;
+    const auto different = static_cast<std::int64_t>(facts.different.size());
+    if (facts.different.size() <= kFew || 2 * different <= facts.numbers + facts.texts) return;
+    const std::string& name = encoding_.columns[i].name;
+    throw Error(
+        fmt::format("{}: column {} has {}{} different values in {} rows, such as {}; accepted: "
+                    "ignore={} to leave it out{}",
+                    encoding_.source, excerpt(name), facts.too_many ? "more than " : "", different,
+                    facts.numbers + facts.texts, facts.first_text, name,
+                    facts.too_many ? "" : fmt::format(", or types={}:category", name)));
+  }
+  // What a number looks like, for a field that is none.
+  [[nodiscard]] std::string a_number(std::size_t i) const {
+    if (options_.decimal == Decimal::comma) return "a number, such as -0,5 or 1e3";
+    const bool comma = facts_[i].first_text.find(',') != std::string::npos;
+    return fmt::format("a number, such as -0.5 or 1e3{}",
+                       comma ? ", decimal=comma where -0,5 is one" : "");
   }
 
   [[nodiscard]] ColumnKind kind_of(std::size_t i) const {
@@ -130,11 +254,14 @@ class EncodingLearner {
     const std::string& name = encoding_.columns[i].name;
     if (const auto given = options_.types.find(name); given != options_.types.end()) {
       if (given->second == ColumnKind::numbers && facts.texts > 0) {
-        fail(i, "which is no number", "a number, such as -0.5 or 1e3");
+        fail(i, "which is no number", a_number(i));
       }
       return given->second;
     }
-    require_no_odd_text(i, fmt::format("types={}:category", name));
+    const std::string accepted = fmt::format("types={0}:category or ignore={0}", name);
+    require_no_odd_text(i, accepted);
+    require_no_alike(i, accepted);
+    if (facts.texts > 0) require_categories(i);
     return facts.texts == 0 ? ColumnKind::numbers : ColumnKind::categories;
   }
 
@@ -142,17 +269,17 @@ class EncodingLearner {
     const ColumnFacts& facts = facts_[i];
     TableColumn& column = encoding_.columns[i];
     if (facts.numbers + facts.texts == 0) {
-      throw Error(fmt::format("{}: column {} has no value in any row; accepted: a table without it",
-                              encoding_.source, excerpt(column.name)));
+      throw Error(fmt::format("{}: column {} has no value in any row; accepted: ignore={}",
+                              encoding_.source, excerpt(column.name), column.name));
     }
     column.kind = kind_of(i);
     if (column.kind == ColumnKind::numbers) return;
     if (facts.too_many) {
       throw Error(
           fmt::format("{}: column {} has more than {} different values, such as {}; accepted: a "
-                      "column of numbers, or one of fewer categories",
+                      "column of numbers, one of fewer categories, or ignore={}",
                       encoding_.source, excerpt(column.name), kMostCategories,
-                      excerpt(*facts.different.begin())));
+                      excerpt(*facts.different.begin()), column.name));
     }
     column.categories.assign(facts.different.begin(), facts.different.end());
   }
@@ -163,6 +290,7 @@ class EncodingLearner {
     TableColumn& column = encoding_.columns[i];
     if (options_.targets == CsvTargets::automatic) {
       require_no_odd_text(i, "targets=classes");
+      require_no_alike(i, "targets=classes");
     }
     const bool numbers =
         options_.targets == CsvTargets::numbers ||
@@ -185,13 +313,17 @@ class EncodingLearner {
     }
     // Texts of one number, "1" and "1.0", are one class.
     std::set<double> values;
-    for (const std::string& text : facts.different) values.insert(*number_in(text));
+    for (const std::string& text : facts.different) {
+      values.insert(*number_in(text, options_.decimal));
+    }
     for (const double value : values) column.categories.push_back(fmt::to_string(value));
   }
 
   const CsvOptions& options_;
   CsvTable table_;
   TableEncoding encoding_;
+  // Where each column of the encoding is in the table, and what its fields are.
+  std::vector<std::size_t> at_;
   std::vector<ColumnFacts> facts_;
 };
 

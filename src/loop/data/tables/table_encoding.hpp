@@ -29,6 +29,10 @@ struct TableEncoding {
   /// Whether the classes are numbers, so that "1.0" is the class "1".
   bool label_by_value = false;
   MissingValues missing = MissingValues::refuse;
+  Decimal decimal = Decimal::point;
+  bool has_header = true;
+  /// Columns that a table may have besides.
+  std::vector<std::string> ignored{};
   /// In the table that it was learned from, without those that are left out.
   std::int64_t rows = 0;
 
@@ -44,7 +48,8 @@ struct TableEncoding {
 /// What a table says of its columns: a column is one of numbers where all of its fields are, or
 /// where the options say so, and otherwise of categories in the order of their bytes; classes that
 /// are numbers are in the order of the numbers. Throws Error with file and line also where most
-/// fields of a column are numbers and some are not.
+/// fields of a column are numbers and some are not, where its texts look like numbers, where most
+/// of many texts differ, and where the first line looks like data.
 [[nodiscard]] TableEncoding learn_encoding(const std::filesystem::path& file,
                                            const CsvOptions& options);
 

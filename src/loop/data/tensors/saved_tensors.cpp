@@ -7,6 +7,7 @@
 
 #include <rubato/base/error.hpp>
 
+#include "loop/data/sample_set.hpp"
 #include "number_array.hpp"
 #include "pickle_value.hpp"
 
@@ -52,6 +53,9 @@ class SavedTensorReader {
                        .strides = numbers(name, *arguments[3])};
     read_storage(*arguments[0], tensor);
     require_inside(tensor);
+    constexpr std::size_t kMetadata = 6;
+    if (arguments.size() > kMetadata + 1) fail(name, "is no dense tensor");
+    if (arguments.size() > kMetadata) read_metadata(*arguments[kMetadata], tensor);
     return tensor;
   }
 
@@ -84,6 +88,21 @@ class SavedTensorReader {
     if (record == records_.end()) fail(tensor.name, "has no record in the file");
     if (record->second.deflated) fail(tensor.name, "is compressed");
     tensor.storage = record->second.bytes;
+  }
+
+  // PyTorch 2 says so of views that are computed when they are read.
+  void read_metadata(const PickleValue& value, SavedTensor& tensor) const {
+    if (value.kind != Kind::dict && value.kind != Kind::none)
+      fail(tensor.name, "has invalid metadata");
+    for (const auto& [key, flag] : value.entries) {
+      if (flag->kind == Kind::boolean && flag->integer == 0) continue;
+      const bool is_known =
+          key->text == "neg" && flag->kind == Kind::boolean && is_real(tensor.type);
+      if (!is_known) {
+        fail(tensor.name, fmt::format("has metadata '{}', which change its numbers", key->text));
+      }
+      tensor.is_negated = true;
+    }
   }
 
   void require_inside(const SavedTensor& tensor) const {
@@ -122,7 +141,8 @@ class SavedTensorReader {
 }  // namespace
 
 std::vector<SavedTensor> read_saved_tensors(const std::map<std::string, ZipRecord>& records,
-                                            const std::string& source, std::string_view accepted) {
+                                            const std::string& source, std::string_view accepted,
+                                            const PickNames& pick) {
   const auto fail = [&](const std::string& why) {
     throw Error(fmt::format("{}: {}; accepted: {}", source, why, accepted));
   };
@@ -136,9 +156,15 @@ std::vector<SavedTensor> read_saved_tensors(const std::map<std::string, ZipRecor
   const Pickle pickled(pickle.bytes, source, accepted);
   if (pickled.value().kind != Kind::dict) fail("it holds no dictionary");
   const SavedTensorReader reader(records, source, accepted);
-  std::vector<SavedTensor> tensors;
+  std::vector<std::string> names;
   for (const auto& [key, value] : pickled.value().entries) {
     if (key->kind != Kind::text) fail("it holds a key that is no text");
+    names.push_back(key->text);
+  }
+  const std::vector<std::string> wanted = pick ? pick(names) : names;
+  std::vector<SavedTensor> tensors;
+  for (const auto& [key, value] : pickled.value().entries) {
+    if (std::ranges::find(wanted, key->text) == wanted.end()) continue;
     tensors.push_back(reader.read(key->text, *value));
   }
   return tensors;

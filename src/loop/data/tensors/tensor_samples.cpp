@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <initializer_list>
 #include <string>
 #include <utility>
 #include <vector>
@@ -8,6 +9,7 @@
 
 #include <rubato/base/error.hpp>
 
+#include "base/core/tables/field.hpp"
 #include "loop/data/data_record.hpp"
 #include "loop/data/files/data_files.hpp"
 #include "tensor_file.hpp"
@@ -20,28 +22,85 @@ using Arrays = std::map<std::string, NumberArray>;
 
 constexpr std::int64_t kMostClasses = 1'000'000;
 
-std::string names_of(const Arrays& arrays) {
-  if (arrays.empty()) return "no array";
+// "a, b, ...".
+std::string some_of(const std::vector<std::string>& names) {
   constexpr std::size_t kMostNames = 10;
-  std::vector<std::string> names;
-  for (const auto& [name, array] : arrays) {
-    if (names.size() == kMostNames) break;
-    names.push_back(name);
+  const auto shown = std::min(names.size(), kMostNames);
+  return fmt::format(
+      "{}{}", fmt::join(names.begin(), names.begin() + static_cast<std::ptrdiff_t>(shown), ", "),
+      shown < names.size() ? ", ..." : "");
+}
+
+// The first of the usual names that an array has; with another case where none is written so.
+std::string usual_name(const std::vector<std::string>& names,
+                       std::initializer_list<std::string_view> usual) {
+  for (const std::string_view name : usual) {
+    if (std::ranges::find(names, name) != names.end()) return std::string(name);
   }
-  return fmt::format("{}{}", fmt::join(names, ", "), names.size() < arrays.size() ? ", ..." : "");
+  for (const std::string_view name : usual) {
+    const auto found = std::ranges::find_if(
+        names, [&](const std::string& is) { return detail::is_name(is, name); });
+    if (found != names.end()) return *found;
+  }
+  return std::string(*usual.begin());
+}
+
+// Names of arrays, none of which is empty; those of a test set need not be there.
+TensorOptions with_names(TensorOptions options, const std::vector<std::string>& names) {
+  if (options.x.empty()) options.x = usual_name(names, {"x", "x_train", "arr_0"});
+  if (options.y.empty()) options.y = usual_name(names, {"y", "y_train", "arr_1"});
+  if (options.x_test.empty()) options.x_test = usual_name(names, {"x_test"});
+  if (options.y_test.empty()) options.y_test = usual_name(names, {"y_test"});
+  return options;
+}
+
+// The arrays that have a meaning, and the names of all.
+struct Source {
+  std::string name{};
+  Arrays arrays{};
+  std::vector<std::string> names{};
+  // None of its names is empty.
+  TensorOptions meant{};
+  // Whether a test set was asked for by name.
+  bool needs_test = false;
+
+  [[nodiscard]] std::vector<std::string> wanted() const {
+    return {meant.x, meant.y, meant.x_test, meant.y_test};
+  }
+  [[nodiscard]] bool has(const std::string& array) const {
+    return std::ranges::find(names, array) != names.end();
+  }
+};
+
+Source source_in(const std::filesystem::path& file, const TensorOptions& options) {
+  Source source{.name = file.string(),
+                .needs_test = !options.x_test.empty() || !options.y_test.empty()};
+  source.arrays = read_tensor_file(file, [&](const std::vector<std::string>& names) {
+    source.names = names;
+    source.meant = with_names(options, names);
+    return source.wanted();
+  });
+  return source;
+}
+
+// Whether images look as if their channels came last: of 1 or 3, and not as many rows.
+bool has_channels_last(const SampleRows& inputs) {
+  const auto& shape = inputs.shape();
+  const auto is_channels = [](std::int64_t size) { return size == 1 || size == 3; };
+  return inputs.type() == ElementType::u8 && shape.size() == 3 && is_channels(shape[2]) &&
+         !is_channels(shape[0]);
 }
 
 // The samples of two of the arrays.
 class PairReader {
  public:
-  PairReader(const Arrays& arrays, std::string source)
-      : arrays_(arrays), source_(std::move(source)) {}
+  explicit PairReader(const Source& source) : source_(source) {}
 
   [[nodiscard]] SampleSet read(const std::string& x, const std::string& y) const {
     SampleSet set{.inputs = inputs(x), .targets = rows(y)};
     if (set.inputs.count() != set.targets.count()) {
       throw Error(fmt::format("{}: '{}' has {} samples, and '{}' has {}; accepted: as many of both",
-                              source_, x, set.inputs.count(), y, set.targets.count()));
+                              source_.name, x, set.inputs.count(), y, set.targets.count()));
     }
     // A class for each sample, in a column.
     if (!is_real(set.targets.type()) && set.targets.shape() == std::vector<std::int64_t>{1}) {
@@ -52,44 +111,63 @@ class PairReader {
 
   // Images in grey have one channel.
   [[nodiscard]] SampleRows inputs(const std::string& name) const {
-    const SampleRows all = rows(name);
+    const SampleRows all =
+        source_.meant.layout == ImageLayout::chw ? rows(name) : with_channels_first(name);
     const auto& shape = all.shape();
     const bool grey = all.type() == ElementType::u8 && shape.size() == 2;
     return grey ? all.reshaped({1, shape[0], shape[1]}) : all;
   }
 
  private:
+  // Of [N, height, width, channels].
+  [[nodiscard]] SampleRows with_channels_first(const std::string& name) const {
+    const SampleRows last = rows(name);
+    const auto& shape = last.shape();
+    if (shape.size() != 3) {
+      throw Error(
+          fmt::format("{}: layout=hwc: samples of '{}' are of shape [{}]; accepted: [height, "
+                      "width, channels]",
+                      source_.name, name, fmt::join(shape, ", ")));
+    }
+    const NumberArray& array = source_.arrays.at(name);
+    const std::int64_t row = shape[1] * shape[2];
+    return SampleRows(dense({.type = array.type,
+                             .shape = {last.count(), shape[2], shape[0], shape[1]},
+                             .strides = {shape[0] * row, 1, row, shape[2]},
+                             .bytes = array.bytes},
+                            array.owner, fmt::format("{}: '{}'", source_.name, name)));
+  }
+
   [[nodiscard]] SampleRows rows(const std::string& name) const {
-    const auto found = arrays_.find(name);
-    if (found == arrays_.end()) {
+    const auto found = source_.arrays.find(name);
+    if (found == source_.arrays.end()) {
       throw Error(fmt::format(
           "{}: holds {}, and not '{}'; accepted: x and y, and for a test set x_test and "
-          "y_test",
-          source_, names_of(arrays_), name));
+          "y_test; x_train and y_train; arr_0 and arr_1; other names by x=NAME,y=NAME",
+          source_.name, source_.names.empty() ? "no array" : some_of(source_.names), name));
     }
     const NumberArray& array = found->second;
     if (array.shape.empty() || array.bytes.empty()) {
       throw Error(
           fmt::format("{}: '{}' of shape [{}] holds no sample; accepted: an array with one "
                       "row for each sample",
-                      source_, name, fmt::join(array.shape, ", ")));
+                      source_.name, name, fmt::join(array.shape, ", ")));
     }
     SampleRows rows(array);
-    require_finite(rows, fmt::format("{}: '{}'", source_, name));
+    require_finite(rows, fmt::format("{}: '{}'", source_.name, name));
     return rows;
   }
 
-  const Arrays& arrays_;
-  std::string source_;
+  const Source& source_;
 };
 
-void require_alike(const SampleRows& train, const SampleRows& test, std::string_view name,
-                   const std::string& source) {
+void require_alike(const SampleRows& train, std::string_view name, const SampleRows& test,
+                   std::string_view test_name, const std::string& source) {
   if (train.shape() == test.shape() && train.type() == test.type()) return;
   throw Error(
-      fmt::format("{0}: samples of '{1}' are {2} of shape [{3}], those of '{1}_test' {4} of [{5}]; "
+      fmt::format("{}: samples of '{}' are {} of shape [{}], those of '{}' {} of [{}]; "
                   "accepted: the same of both",
-                  source, name, name_of(train.type()), fmt::join(train.shape(), ", "),
+                  source, name, name_of(train.type()), fmt::join(train.shape(), ", "), test_name,
                   name_of(test.type()), fmt::join(test.shape(), ", ")));
 }
 
@@ -106,49 +184,76 @@ std::int64_t vocabulary_of(const DataSets& data) {
   return test == 0 ? 0 : std::max(train, test);
 }
 
+DataSets samples_of(const Source& source) {
+  const PairReader reader(source);
+  const TensorOptions& names = source.meant;
+  DataSets data{.train = reader.read(names.x, names.y)};
+  data.inputs = input_kind_of(data.train.inputs.type());
+  if (names.layout == ImageLayout::chw && has_channels_last(data.train.inputs)) {
+    data.notes.push_back(
+        fmt::format("samples of [{}] look like images with their channels last, "
+                    "which layout=hwc reads",
+                    fmt::join(data.train.inputs.shape(), ", ")));
+  }
+  if (source.has(names.x_test) || source.has(names.y_test) || source.needs_test) {
+    data.test = reader.read(names.x_test, names.y_test);
+    require_alike(data.train.inputs, names.x, data.test->inputs, names.x_test, source.name);
+    require_alike(data.train.targets, names.y, data.test->targets, names.y_test, source.name);
+  }
+  if (is_real(data.train.targets.type())) return data;
+  const auto classes_in = [&](const SampleSet& set, const std::string& name) {
+    return count_classes(set, fmt::format("{}: '{}'", source.name, name), kMostClasses);
+  };
+  data.classes = classes_in(data.train, names.y);
+  if (data.test) data.classes = std::max(data.classes, classes_in(*data.test, names.y_test));
+  data.vocabulary = vocabulary_of(data);
+  if (data.train.targets.shape().empty()) note_missing_classes(data);
+  return data;
+}
+
 }  // namespace
 
-DataSets read_tensor_samples(const std::filesystem::path& file) {
-  return tensor_samples(read_tensor_file(file), file.string());
+DataSets read_tensor_samples(const std::filesystem::path& file, const TensorOptions& options) {
+  const Source source = source_in(file, options);
+  DataSets data = samples_of(source);
+  std::vector<std::string> ignored = source.names;
+  const std::vector<std::string> wanted = source.wanted();
+  std::erase_if(ignored, [&](const std::string& name) {
+    return std::ranges::find(wanted, name) != wanted.end();
+  });
+  if (!ignored.empty()) data.notes.push_back(fmt::format("not used: {}", some_of(ignored)));
+  return data;
 }
 
 SampleSet read_new_tensor_samples(const std::filesystem::path& file, const DataRecord& record,
-                                  bool labels) {
-  const Arrays arrays = read_tensor_file(file);
-  const PairReader reader(arrays, file.string());
-  const std::string ending = arrays.contains("x_test") ? "_test" : "";
+                                  bool labels, const TensorOptions& options) {
+  const Source source = source_in(file, options);
+  const PairReader reader(source);
+  // The test set, where there is one.
+  const TensorOptions& names = source.meant;
+  const bool has_test = source.has(names.x_test);
+  const std::string& x = has_test ? names.x_test : names.x;
+  const std::string& y = has_test ? names.y_test : names.y;
   const ElementType type = record.classes > 0 ? ElementType::i64 : ElementType::f32;
   if (!labels) {
-    SampleRows inputs = reader.inputs("x" + ending);
+    SampleRows inputs = reader.inputs(x);
     SampleRows targets = zero_rows(type, record.target_shape, inputs.count());
     return {.inputs = std::move(inputs), .targets = std::move(targets)};
   }
-  SampleSet set = reader.read("x" + ending, "y" + ending);
+  SampleSet set = reader.read(x, y);
   const bool same = is_real(set.targets.type()) == is_real(type);
   if (same && set.targets.shape() == record.target_shape) return set;
   throw Error(fmt::format(
-      "{}: 'y{}' is {} of shape [{}] for each sample; accepted: {} of shape [{}], as trained on",
-      file.string(), ending, name_of(set.targets.type()), fmt::join(set.targets.shape(), ", "),
+      "{}: '{}' is {} of shape [{}] for each sample; accepted: {} of shape [{}], as trained on",
+      file.string(), y, name_of(set.targets.type()), fmt::join(set.targets.shape(), ", "),
       is_real(type) ? "real numbers" : "classes", fmt::join(record.target_shape, ", ")));
 }
 
 DataSets tensor_samples(const Arrays& arrays, const std::string& source) {
-  const PairReader reader(arrays, source);
-  DataSets data{.train = reader.read("x", "y")};
-  data.inputs = input_kind_of(data.train.inputs.type());
-  if (arrays.contains("x_test") || arrays.contains("y_test")) {
-    data.test = reader.read("x_test", "y_test");
-    require_alike(data.train.inputs, data.test->inputs, "x", source);
-    require_alike(data.train.targets, data.test->targets, "y", source);
-  }
-  if (is_real(data.train.targets.type())) return data;
-  data.classes = count_classes(data.train, source + ": 'y'", kMostClasses);
-  if (data.test) {
-    data.classes =
-        std::max(data.classes, count_classes(*data.test, source + ": 'y_test'", kMostClasses));
-  }
-  data.vocabulary = vocabulary_of(data);
-  return data;
+  Source of{.name = source, .arrays = arrays};
+  for (const auto& [name, array] : arrays) of.names.push_back(name);
+  of.meant = with_names({}, of.names);
+  return samples_of(of);
 }
 
 }  // namespace rubato

@@ -35,6 +35,7 @@ class ZipReader {
 
   std::map<std::string, ZipRecord> records() {
     std::map<std::string, ZipRecord> records;
+    std::map<std::string, std::string_view> whole_names;
     std::uint64_t total = 0;
     std::uint64_t at = directory();
     for (std::uint64_t i = 0; i < entries_; ++i) {
@@ -47,7 +48,11 @@ class ZipReader {
       total += record.bytes.size();
       require(total <= bytes_.size(), "its records lie upon each other");
       // In a folder that is called as the file once was.
-      records.emplace(name.substr(std::min(name.find('/') + 1, name.size())), record);
+      const std::string within(name.substr(std::min(name.find('/') + 1, name.size())));
+      const std::string_view same = whole_names.try_emplace(within, name).first->second;
+      if (same != name)
+        fail(fmt::format("its records '{}' and '{}' differ in a folder alone", same, name));
+      records.insert_or_assign(within, record);
       at += kEntryBytes + name_bytes + extra_bytes + number(at + 32, 2);
     }
     return records;

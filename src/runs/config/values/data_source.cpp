@@ -16,6 +16,7 @@
 #include <rubato/base/spec.hpp>
 #include <rubato/loop/images.hpp>
 
+#include "base/core/text/split.hpp"
 #include "loop/data/published_data.hpp"
 
 namespace rubato {
@@ -33,6 +34,20 @@ void read_standardise(Spec& spec, DataSource& source) {
   source.csv.standardise = spec.flag("standardise", false);
 }
 
+void read_tensors(Spec& spec, DataSource& source) {
+  TensorOptions& tensors = source.tensors;
+  const auto name = [&](std::string_view key, std::string_view usual) {
+    return spec.text(key, Unset{usual}, "the name of an array in the file").value_or(std::string());
+  };
+  tensors.x = name("x", "x, x_train or arr_0");
+  tensors.y = name("y", "y, y_train or arr_1");
+  tensors.x_test = name("x-test", "x_test, where it is there");
+  tensors.y_test = name("y-test", "y_test, where it is there");
+  tensors.layout = spec.choice("layout", ImageLayout::chw, kImageLayouts);
+  read_standardise(spec, source);
+}
+
+constexpr std::string_view kIgnored = "names of columns, several with / or commas between them";
 constexpr std::string_view kTypes = "NAME:number or NAME:category, several with / between them";
 
 // What ends the type of a column.
@@ -82,6 +97,11 @@ void read_csv(Spec& spec, DataSource& source) {
     }
   }
   source.csv.missing = spec.choice("missing", MissingValues::refuse, kMissingValues);
+  source.csv.decimal = spec.choice("decimal", Decimal::point, kDecimals);
+  source.csv.header = spec.choice("header", TableHeader::automatic, kTableHeaders);
+  if (const auto ignore = spec.text("ignore", Unset{"no column is left out"}, kIgnored)) {
+    for (const std::string_view name : split_at(*ignore, '/')) source.csv.ignore.emplace_back(name);
+  }
   read_standardise(spec, source);
   if (auto test = spec.text("test", Unset{"no test set"}, "a table with the same columns")) {
     source.csv.test = *test;
@@ -93,7 +113,7 @@ void read_text(Spec& spec, DataSource& source) {
   source.length = spec.whole("length", 64, 1, kMostCharacters);
 }
 
-constexpr std::array<DataRow, 6> kData{
+constexpr std::array<DataRow, 7> kData{
     {{"digits", "the built-in digits: 12,000 images of 1 x 28 x 28 that the program draws itself"},
      {"mnist:DIR", "the IDX files of MNIST, Fashion-MNIST or KMNIST in the folder DIR, raw or .gz"},
      {"cifar10:DIR",
@@ -101,7 +121,10 @@ constexpr std::array<DataRow, 6> kData{
      {"tensors:FILE",
       "x and y, and x_test and y_test where there is a test set, as torch.save() or numpy.savez() "
       "in Python writes them",
-      read_standardise},
+      read_tensors},
+     {"images:DIR",
+      "a folder with a sub-folder of PNG or JPEG files for each class, or with train and test (or "
+      "val), which have these"},
      {"csv:FILE", "a table with a header: columns of numbers and of categories", read_csv},
      {"text:FILE", "a text in UTF-8, whose next character is to be foretold", read_text}}};
 
@@ -111,35 +134,15 @@ std::string_view kind_of(std::string_view name) {
   return name.substr(0, name.find(':'));
 }
 
-// Where the arguments of "PATH,NAME=VALUE,..." begin: at a comma, or at the end. A path may have
-// commas, too; what stands behind one and looks like "NAME=" is an argument where any are taken.
-std::size_t arguments_begin(const DataRow& row, std::string_view text) {
-  if (row.read == nullptr) return text.size();
-  std::size_t begin = text.size();
-  std::size_t end = text.size();
-  while (true) {
-    const std::size_t comma = text.substr(0, end).rfind(',');
-    if (comma == std::string_view::npos) return begin;
-    const std::string_view part = text.substr(comma + 1, end - comma - 1);
-    const std::string_view name = part.substr(0, part.find('='));
-    constexpr std::string_view kLetters = "abcdefghijklmnopqrstuvwxyz-";
-    const bool named = name.size() < part.size() && !name.empty() &&
-                       name.find_first_not_of(kLetters) == std::string_view::npos;
-    if (named) begin = comma;
-    // A further type belongs to the argument before it.
-    if (!named && !kind_at_end(part)) return begin;
-    end = comma;
-  }
-}
+// Arguments that take several values.
+constexpr std::array<std::string_view, 2> kLists{"types", "ignore"};
 
-// The arguments as Spec takes them: with a slash between types where there is a comma.
+// The arguments as Spec takes them: with a slash between the values of one where there is a comma.
 std::string with_slashes(std::string_view arguments) {
-  std::string text(arguments);
-  for (std::size_t comma = text.find(','); comma != std::string::npos;
-       comma = text.find(',', comma + 1)) {
-    const std::string_view part =
-        std::string_view(text).substr(comma + 1, text.find(',', comma + 1) - comma - 1);
-    if (part.find('=') == std::string_view::npos && kind_at_end(part)) text[comma] = '/';
+  std::string text;
+  for (const std::string_view part : split_at(arguments, ',')) {
+    const bool is_argument = part.find('=') != std::string_view::npos;
+    text += fmt::format("{}{}", text.empty() ? "" : is_argument ? "," : "/", part);
   }
   return text;
 }
@@ -155,7 +158,8 @@ const DataRow* row_of(std::string_view kind) {
                                const std::vector<std::string_view>& names) {
   std::error_code ignored;
   if (std::filesystem::is_directory(text, ignored)) {
-    throw Error(fmt::format("'{}' is a folder; did you mean '{}{}'?", text, kMnist, text));
+    throw Error(fmt::format(
+        "'{0}' is a folder; did you mean 'mnist:{0}', 'cifar10:{0}' or 'images:{0}'?", text));
   }
   if (std::filesystem::is_regular_file(text, ignored)) {
     constexpr std::array<std::array<std::string_view, 2>, 4> kKinds{
@@ -214,7 +218,7 @@ std::shared_ptr<const DataSource> Parsed<DataSource>::parse(const std::string& t
   DataSource source{.kind = std::string(kind)};
   if (!has_path) return std::make_shared<const DataSource>(std::move(source));
   const std::string_view rest = std::string_view(text).substr(kind.size() + 1);
-  const std::size_t end = arguments_begin(*row, rest);
+  const std::size_t end = row->read == nullptr ? rest.size() : arguments_begin(rest, kLists);
   if (end == 0) fail_unknown(text, own.names());
   source.path = rest.substr(0, end);
   const bool has_arguments = end < rest.size();
@@ -260,8 +264,8 @@ void require_data_files(const DataSource& source) {
   const auto require_one = [&](const std::filesystem::path& path) {
     if (std::filesystem::exists(path, ignored)) return;
     throw Error(fmt::format("--data: no such {} as '{}'; accepted: {}",
-                            source.kind == "cifar10" ? "folder" : "file", path.string(),
-                            row_of(source.kind)->help));
+                            row_of(source.kind)->name.ends_with(":DIR") ? "folder" : "file",
+                            path.string(), row_of(source.kind)->help));
   };
   require_one(source.path);
   if (source.csv.test) require_one(*source.csv.test);

@@ -10,7 +10,7 @@
 #include <rubato/base/spec.hpp>
 #include <rubato/runs/run_configuration.hpp>
 
-#include "loop/data/tables/csv_options.hpp"
+#include "loop/data/files/data_files.hpp"
 
 namespace rubato {
 
@@ -30,7 +30,7 @@ using OwnDataSources = Additions<OwnDataSource>;
 /// (built in), "mnist" and its like in the user's cache, and "mnist:DIR" and its like, which may
 /// have arguments behind them, "csv:FILE,label=NAME". It looks at the file system only for a hint.
 struct DataSource {
-  /// "digits", "mnist", "cifar10", "tensors", "csv" or "text"; kOwn, of which nothing is read; the
+  /// "digits", "mnist", "cifar10", "tensors", "images", "csv" or "text"; kOwn, of which nothing is read; the
   /// name of one of the user's own, which has no path.
   std::string kind{};
   /// The file or folder; empty for the built-in digits.
@@ -39,6 +39,7 @@ struct DataSource {
   std::string_view known{};
   /// Of a table, and its member `standardise` of tensors.
   CsvOptions csv{};
+  TensorOptions tensors{};
   /// Of a text: characters of a sample.
   std::int64_t length = 0;
 };

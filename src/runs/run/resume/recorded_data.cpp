@@ -38,8 +38,11 @@ SampleSet read(const DataRecord& record, const RunConfiguration& configuration, 
            record.kind + ":FILE");
   }
   if (source.kind == "csv") return read_new_csv_samples(source.path, record, labels);
+  if (source.kind == "images") return read_new_images(source.path, record, labels);
   if (source.kind == "text") return read_new_text_samples(source.path, record);
-  if (source.kind == "tensors") return read_new_tensor_samples(source.path, record, labels);
+  if (source.kind == "tensors") {
+    return read_new_tensor_samples(source.path, record, labels, source.tensors);
+  }
   return tested(configuration);
 }
 
@@ -75,6 +78,7 @@ DataSets load_recorded_data(const std::filesystem::path& run_folder,
                 .vocabulary = known.vocabulary,
                 .alphabet = known.alphabet,
                 .table = known.table,
+                .class_names = known.class_names,
                 .channels = known.channels,
                 .features = known.features};
   require_same(known, configuration, data);

@@ -41,16 +41,17 @@ struct DataReader {
   DataSets (*read)(const DataSource& source);
 };
 
-constexpr std::array<DataReader, 6> kDataReaders{
+constexpr std::array<DataReader, 7> kDataReaders{
     {{"digits", read_digits},
      {"mnist", [](const DataSource& source) { return read_idx_samples(source.path); }},
      {"cifar10", [](const DataSource& source) { return read_cifar10(source.path); }},
      {"tensors",
       [](const DataSource& source) {
-        DataSets data = read_tensor_samples(source.path);
+        DataSets data = read_tensor_samples(source.path, source.tensors);
         if (source.csv.standardise) data.standardised.emplace();
         return data;
       }},
+     {"images", [](const DataSource& source) { return read_image_folder(source.path); }},
      {"csv", [](const DataSource& source) { return read_csv_samples(source.path, source.csv); }},
      {"text",
       [](const DataSource& source) { return read_text_samples(source.path, source.length); }}}};
@@ -193,7 +194,7 @@ std::string data_record(const RunConfiguration& configuration, const DataSets& d
 }
 
 std::vector<std::string> class_names(const DataSets& data) {
-  if (!data.table) return {};
+  if (!data.table) return data.class_names;
   return data.table->columns[data.table->label].categories;
 }
 
@@ -206,11 +207,12 @@ std::string describe(const RunConfiguration& configuration, const DataSets& data
     sets += fmt::format(" and {} {}", data.test->size(),
                         configuration.validation ? "validation" : "test");
   }
-  return fmt::format("{} on {}: {} {} {}{}", name(configuration.model.text(), "model"),
+  return fmt::format("{} on {}: {} {} {}{}{}{}", name(configuration.model.text(), "model"),
                      name(configuration.data.text(), "data"), sets, data.noun, what_they_are(data),
                      data.left_out == 0 ? ""
                                         : fmt::format("; {} left out for want of a value",
-                                                      counted(data.left_out, "row", "rows")));
+                                                      counted(data.left_out, "row", "rows")),
+                     data.notes.empty() ? "" : "; ", fmt::join(data.notes, "; "));
 }
 
 DataShape shape_of(const DataSets& data) {
