@@ -1,4 +1,8 @@
 # What `cmake --install` copies: headers, libraries, programs, and the package for find_package.
+# Debian's folder for libraries of one architecture, where its CMake and pkg-config look below /usr/local, too.
+if(EXISTS /etc/debian_version AND CMAKE_LIBRARY_ARCHITECTURE AND NOT DEFINED CMAKE_INSTALL_LIBDIR)
+  set(CMAKE_INSTALL_LIBDIR "lib/${CMAKE_LIBRARY_ARCHITECTURE}" CACHE PATH "Libraries, below the prefix")
+endif()
 include(GNUInstallDirs)
 include(CMakePackageConfigHelpers)
 # For those who build with rubato; programs, the Python package and the documentation have components of their own.
@@ -12,6 +16,8 @@ get_property(torch_modules GLOBAL PROPERTY RUBATO_TORCH_MODULES)
 list(TRANSFORM modules PREPEND rubato_ OUTPUT_VARIABLE targets)
 list(TRANSFORM torch_modules PREPEND rubato_ OUTPUT_VARIABLE torch_targets)
 install(TARGETS ${targets} EXPORT rubatoTargets FILE_SET HEADERS)
+# All that the component `development` has, for who builds no more than is to be installed.
+add_custom_target(rubato_development DEPENDS ${targets} ${torch_targets})
 install(EXPORT rubatoTargets NAMESPACE rubato:: DESTINATION "${package_dir}")
 if(torch_modules)
   install(TARGETS rubato_libtorch ${torch_targets} EXPORT rubatoTorchTargets FILE_SET HEADERS)
@@ -63,7 +69,21 @@ endif()
 if(TARGET rubato)
   install(TARGETS rubato COMPONENT programs)
   if(NOT CMAKE_CROSSCOMPILING OR CMAKE_CROSSCOMPILING_EMULATOR)
-    install(DIRECTORY "${PROJECT_BINARY_DIR}/share/" TYPE DATA COMPONENT programs)
+    install(DIRECTORY "${PROJECT_BINARY_DIR}/share/bash-completion" "${PROJECT_BINARY_DIR}/share/man" TYPE DATA
+      COMPONENT programs)
+    # The shells of Debian look in one place for its packages and in another for the administrator's own; fish does not
+    # look below /usr/local. The prefix is known when this is installed.
+    install(CODE "
+      set(share \"${PROJECT_BINARY_DIR}/share\")
+      set(zsh \"\${CMAKE_INSTALL_PREFIX}/${CMAKE_INSTALL_DATADIR}/zsh/site-functions\")
+      set(fish \"\${CMAKE_INSTALL_PREFIX}/${CMAKE_INSTALL_DATADIR}/fish/vendor_completions.d\")
+      if(CMAKE_INSTALL_PREFIX MATCHES \"/usr/?$\")
+        set(zsh \"\${CMAKE_INSTALL_PREFIX}/${CMAKE_INSTALL_DATADIR}/zsh/vendor-completions\")
+      elseif(CMAKE_INSTALL_PREFIX MATCHES \"^/usr/local/?$\")
+        set(fish /etc/fish/completions)
+      endif()
+      file(INSTALL \"\${share}/zsh/site-functions/_rubato\" DESTINATION \"\${zsh}\")
+      file(INSTALL \"\${share}/fish/vendor_completions.d/rubato.fish\" DESTINATION \"\${fish}\")" COMPONENT programs)
   endif()
 endif()
 if(TARGET rubato-train)

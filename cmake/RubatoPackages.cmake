@@ -2,7 +2,8 @@
 # python3-rubato where the Python package was built.
 
 set(CPACK_GENERATOR DEB)
-set(CPACK_PACKAGE_CONTACT "The rubato developers <rubato@localhost>")
+set(RUBATO_PACKAGE_CONTACT "The rubato developers <rubato@example.org>" CACHE STRING "Who maintains Debian packages")
+set(CPACK_PACKAGE_CONTACT "${RUBATO_PACKAGE_CONTACT}")
 set(CPACK_PACKAGING_INSTALL_PREFIX /usr)
 set(CPACK_STRIP_FILES ON)
 set(CPACK_DEB_COMPONENT_INSTALL ON)
@@ -10,10 +11,11 @@ set(CPACK_DEBIAN_FILE_NAME DEB-DEFAULT)
 set(CPACK_DEBIAN_PACKAGE_RELEASE 1)
 set(CPACK_DEBIAN_PACKAGE_SECTION science)
 set(CPACK_COMPONENTS_ALL programs development documentation)
+set(CPACK_PRE_BUILD_SCRIPTS "${PROJECT_SOURCE_DIR}/cmake/debian/finish.cmake")
 set(this_version "(= ${PROJECT_VERSION}-${CPACK_DEBIAN_PACKAGE_RELEASE})")
 
 # rubato_package(COMPONENT NAME [CONTENTS text] [SECTION name] [DEPENDS packages ...] [RECOMMENDS packages ...]): the package
-# of a component, with the licence where Debian looks for it.
+# of a component.
 macro(rubato_package component name)
   cmake_parse_arguments(arg "" "CONTENTS;SECTION" "DEPENDS;RECOMMENDS" ${ARGN})
   string(TOUPPER ${component} upper)
@@ -28,8 +30,6 @@ This package has ${arg_CONTENTS}.")
   if(arg_SECTION)
     set(CPACK_DEBIAN_${upper}_PACKAGE_SECTION ${arg_SECTION})
   endif()
-  install(FILES "${PROJECT_SOURCE_DIR}/cmake/debian/copyright" DESTINATION "${CMAKE_INSTALL_DATADIR}/doc/${name}"
-    COMPONENT ${component} EXCLUDE_FROM_ALL)
 endmacro()
 
 # The libraries that they load, by what they are linked with. libtorch is satisfied with the reference BLAS, which is ten
@@ -56,6 +56,7 @@ if(TARGET _rubato)
     DEPENDS "rubato ${this_version}" "python3 (>= 3.${RUBATO_PYTHON_MINOR_VERSION})" "python3 (<< 3.${next})" python3-numpy
       python3-torch
     RECOMMENDS python3-pandas python3-matplotlib)
+  set(CPACK_DEBIAN_PYTHON_PACKAGE_SHLIBDEPS ON)
   set(CPACK_DEBIAN_PYTHON_PACKAGE_CONTROL_EXTRA
     "${PROJECT_SOURCE_DIR}/cmake/debian/postinst" "${PROJECT_SOURCE_DIR}/cmake/debian/prerm")
 endif()

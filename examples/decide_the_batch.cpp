@@ -4,7 +4,7 @@
 #include <cstdio>
 #include <memory>
 
-#include <rubato/loop/eigen.hpp>
+#include <rubato/loop/objective.hpp>
 #include <rubato/loop/trainer.hpp>
 #include <rubato/steps/batch_policy.hpp>
 

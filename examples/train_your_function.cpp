@@ -8,7 +8,7 @@
 #include <utility>
 #include <vector>
 
-#include <rubato/loop/eigen.hpp>
+#include <rubato/loop/objective.hpp>
 #include <rubato/loop/trainer.hpp>
 
 int main() {

@@ -735,10 +735,10 @@ TEST(Extending, ByPolicyAndObserver) {
   TrainOptions options = extended_options();
   options.epochs = 40;
   Trainer trainer(tiny_objective(), test::growing_batches(), options);
-  const auto losses = trainer.add_observer<test::LossOfSteps>();
-  const TrainResult result = trainer.fit();
+  TrainResult result;
+  const std::vector<double> losses = test::losses_of(trainer, result);
   EXPECT_EQ(result.stopped, "the loss is small enough");
-  EXPECT_EQ(losses->losses().size(), static_cast<std::size_t>(result.steps));
+  EXPECT_EQ(losses.size(), static_cast<std::size_t>(result.steps));
 }
 
 }  // namespace

@@ -260,4 +260,11 @@ class LossOfSteps final : public Observer {
   std::vector<double> losses_;
 };
 
+// A trainer and whoever adds an observer share it.
+inline std::vector<double> losses_of(Trainer& trainer, TrainResult& result) {
+  const auto losses = trainer.add_observer<LossOfSteps>();
+  result = trainer.fit();
+  return losses->losses();
+}
+
 }  // namespace rubato::test

@@ -1,12 +1,11 @@
-#include <algorithm>
+#include <cstdint>
 #include <utility>
+#include <vector>
 
 #include <fmt/format.h>
 
 #include <rubato/base/error.hpp>
-#include <rubato/loop/eigen.hpp>
-
-#include "flat_parameters.hpp"
+#include <rubato/loop/objective.hpp>
 
 namespace rubato {
 
@@ -49,14 +48,17 @@ class FunctionObjective final : public ObjectiveOf<T> {
  public:
   explicit FunctionObjective(FunctionParts<T> parts)
       : parts_(checked_parts(std::move(parts))),
-        parameters_({{"parameters", {static_cast<std::int64_t>(parts_.initial.size())}}}) {
-    std::copy(parts_.initial.begin(), parts_.initial.end(), values().begin());
-  }
+        values_(parts_.initial),
+        parameters_{{.name = "parameters",
+                     .type = element_type_of<T>(),
+                     .shape = {static_cast<std::int64_t>(values_.size())},
+                     .data = values_.data()}},
+        trained_{{.array = parameters_.front(), .end = values_.size()}} {}
 
   std::int64_t samples() const override { return parts_.samples; }
-  const std::vector<TrainedArray>& trained() const override { return parameters_.trained(); }
-  const std::vector<NamedArray>& parameters() const override { return parameters_.arrays(); }
-  std::span<T> flat_parameters() override { return parameters_.values(); }
+  const std::vector<TrainedArray>& trained() const override { return trained_; }
+  const std::vector<NamedArray>& parameters() const override { return parameters_; }
+  std::span<T> flat_parameters() override { return values_; }
 
   std::string fingerprint() const override { return parts_.fingerprint; }
   std::string test_fingerprint() const override { return parts_.fingerprint; }
@@ -65,24 +67,21 @@ class FunctionObjective final : public ObjectiveOf<T> {
                   std::string_view when) override {
     static_cast<void>(workers), static_cast<void>(options);
     try {
-      return parts_.test(values());
+      return parts_.test(values_);
     } catch (...) {
       rethrow_with_place(Phase::evaluation, fmt::format("all{}", when));
     }
   }
 
   std::unique_ptr<Evaluator<T>> make_evaluator() override {
-    return std::make_unique<FunctionEvaluator<T>>(parts_, values());
+    return std::make_unique<FunctionEvaluator<T>>(parts_, values_);
   }
 
  private:
-  // Without the padding behind them.
-  [[nodiscard]] std::span<T> values() const {
-    return parameters_.values().first(parts_.initial.size());
-  }
-
   FunctionParts<T> parts_;
-  FlatParameters<T> parameters_;
+  std::vector<T> values_;
+  std::vector<NamedArray> parameters_;
+  std::vector<TrainedArray> trained_;
 };
 
 }  // namespace
