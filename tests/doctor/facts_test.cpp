@@ -18,6 +18,7 @@ TEST(Facts, AreReadFromTheMachine) {
   root.write("proc/cpuinfo", "processor\t: 0\nmodel name\t: Fast CPU 9000\n");
   root.write("proc/meminfo", "MemTotal:       1000 kB\nMemFree: 1 kB\nMemAvailable:    600 kB\n");
   root.write("proc/self/cgroup", "0::/\n");
+  root.write("proc/loadavg", "1.75 0.58 0.59 2/467 10842\n");
   root.write("sys/fs/cgroup/memory.max", "409600\n");
   root.write("sys/fs/cgroup/memory.current", "102400\n");
   root.write("sys/fs/cgroup/cpu.max", "50000 100000\n");
@@ -35,6 +36,7 @@ TEST(Facts, AreReadFromTheMachine) {
   EXPECT_EQ(facts.cores, 2);
   EXPECT_EQ(facts.cpus.quota, 0.5);
   EXPECT_EQ(facts.threads, 1);
+  EXPECT_EQ(facts.load, 1.75);
   EXPECT_EQ(facts.memory.total, 1000 * kKiB);
   EXPECT_EQ(facts.memory.available, 600 * kKiB);
   EXPECT_EQ(facts.memory.cgroup_limit, 400 * kKiB);
@@ -56,6 +58,7 @@ TEST(Facts, OfAMachineThatSaysNothing) {
   EXPECT_EQ(facts.cores, 0);
   EXPECT_GE(facts.threads, 1);
   EXPECT_FALSE(facts.memory.total);
+  EXPECT_FALSE(facts.load);
   EXPECT_EQ(facts.huge_pages, "");
   EXPECT_EQ(facts.governor, "");
 }

@@ -53,11 +53,22 @@ testing::Matcher<Finding> is_good(const char* what) {
 
 TEST(Findings, OfAHealthyMachineAreGood) {
   const auto all = findings(healthy());
-  EXPECT_EQ(all.size(), 11U);
+  EXPECT_EQ(all.size(), 12U);
   EXPECT_THAT(all, Each(is_good("")));
   EXPECT_THAT(judge_processor(healthy()), is_good("Fast CPU 9000, with AVX-512"));
   EXPECT_THAT(judge_blas(healthy()),
               is_good("OpenBLAS 0.3.21 (/usr/lib/libopenblas.so.0), 145 GFLOP/s"));
+}
+
+TEST(Findings, ALoadedMachine) {
+  Facts facts = healthy();
+  EXPECT_THAT(judge_load(facts), is_good("does not say"));
+  facts.load = 0.3;
+  EXPECT_THAT(judge_load(facts), is_good("0.3 threads wanted a CPU"));
+  facts.load = 3.5;
+  EXPECT_THAT(judge_load(facts), is(Health::note, "3.5 threads", "end other programs"));
+  facts.threads = 4;
+  EXPECT_THAT(judge_load(facts), is_good("of which there are 8")) << "there is room beside it";
 }
 
 TEST(Findings, AnOldProcessor) {

@@ -96,6 +96,14 @@ Disk disk(const fs::path& out) {
   return disk;
 }
 
+// "0.52 0.58 0.59 1/467 10842": over one minute, five and fifteen.
+std::optional<double> load(const fs::path& root) {
+  std::ifstream in(root / "proc/loadavg");
+  double minute = 0;
+  if (in >> minute) return minute;
+  return std::nullopt;
+}
+
 // The chosen one of "always [madvise] never".
 std::string chosen_in(const std::string& choices) {
   const std::size_t begin = choices.find('[');
@@ -125,6 +133,7 @@ Facts gather_facts(const fs::path& root, const fs::path& out) {
       .cores = cores(root, online),
       .cpus = cpus(root),
       .threads = 1,
+      .load = load(root),
       .memory = memory(root),
       .disk = disk(out),
       .huge_pages = chosen_in(first_line(root / "sys/kernel/mm/transparent_hugepage/enabled")),

@@ -72,6 +72,9 @@ struct Facts {
   Cpus cpus{};
   /// With which training is to run.
   int threads = 1;
+  /// How many threads of the machine wanted a CPU in the last minute, on average; empty where it
+  /// does not say.
+  std::optional<double> load{};
   Memory memory{};
   Disk disk{};
   /// "always", "madvise" or "never"; empty where it cannot be seen.

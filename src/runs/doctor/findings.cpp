@@ -158,6 +158,23 @@ Finding judge_threads(const Facts& facts) {
   return finding;
 }
 
+Finding judge_load(const Facts& facts) {
+  // Less than half a CPU is what any system does.
+  constexpr double kIdle = 0.5;
+  Finding finding{.subject = "load"};
+  if (!facts.load || facts.online == 0) {
+    finding.what = "the machine does not say how busy it is";
+    return finding;
+  }
+  finding.what = fmt::format("{:.1f} threads wanted a CPU in the last minute, of which there {} {}",
+                             *facts.load, facts.online == 1 ? "is" : "are", facts.online);
+  if (*facts.load <= kIdle || facts.threads + *facts.load <= facts.online + kIdle) return finding;
+  finding.health = Health::note;
+  finding.what += ": training will share them, and steps wait for the last thread";
+  finding.advice = "end other programs or wait for them, or take fewer --threads";
+  return finding;
+}
+
 Finding judge_hyper_threads(const Facts& facts) {
   Finding finding{.subject = "hyper-threads"};
   if (facts.cores == 0) {
@@ -273,8 +290,8 @@ Finding judge_versions(const Facts& facts) {
 std::vector<Finding> findings(const Facts& facts) {
   std::vector<Finding> all;
   for (auto* const judge : {judge_processor, judge_blas, judge_kernels, judge_allocator,
-                            judge_threads, judge_hyper_threads, judge_memory, judge_disk,
-                            judge_huge_pages, judge_frequency, judge_versions}) {
+                            judge_threads, judge_load, judge_hyper_threads, judge_memory,
+                            judge_disk, judge_huge_pages, judge_frequency, judge_versions}) {
     all.push_back(judge(facts));
   }
   return all;

@@ -37,6 +37,7 @@ struct Finding {
 [[nodiscard]] Finding judge_kernels(const Facts& facts);
 [[nodiscard]] Finding judge_allocator(const Facts& facts);
 [[nodiscard]] Finding judge_threads(const Facts& facts);
+[[nodiscard]] Finding judge_load(const Facts& facts);
 [[nodiscard]] Finding judge_hyper_threads(const Facts& facts);
 [[nodiscard]] Finding judge_memory(const Facts& facts);
 [[nodiscard]] Finding judge_disk(const Facts& facts);

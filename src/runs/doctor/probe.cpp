@@ -21,6 +21,7 @@
 
 #include "base/core/system/process.hpp"
 #include "base/core/system/stopwatch.hpp"
+#include "base/core/text/or_null.hpp"
 #include "base/machine/openblas.hpp"
 
 namespace rubato::doctor {
@@ -106,17 +107,16 @@ std::string to_json(const TrainingProcess& process) {
   for (const Version& version : process.versions) {
     versions.push_back({version.library, version.built, version.runs});
   }
-  return Json{{"blas_file", process.blas_file},
-              {"blas", process.blas},
-              {"blas_is_fast", process.blas_is_fast},
-              {"openblas_core", process.openblas_core},
-              {"openblas_by_itself", process.openblas_by_itself},
-              {"aten", process.aten},
-              {"onednn", process.onednn},
-              {"gflops", process.gflops},
-              {"malloc_file", process.malloc_file},
-              {"versions", versions}}
-      .dump();
+  return json_text(Json{{"blas_file", process.blas_file},
+                        {"blas", process.blas},
+                        {"blas_is_fast", process.blas_is_fast},
+                        {"openblas_core", process.openblas_core},
+                        {"openblas_by_itself", process.openblas_by_itself},
+                        {"aten", process.aten},
+                        {"onednn", process.onednn},
+                        {"gflops", process.gflops},
+                        {"malloc_file", process.malloc_file},
+                        {"versions", versions}});
 }
 
 TrainingProcess parse_probe(const std::string& text) try {

@@ -32,6 +32,7 @@ OrderedJson facts_json(const Facts& facts) {
                    {"cpus_allowed", facts.cpus.allowed},
                    {"cpu_quota", or_null(facts.cpus.quota)},
                    {"threads", facts.threads},
+                   {"load", or_null(facts.load)},
                    {"memory_bytes", or_null(facts.memory.total)},
                    {"memory_usable_bytes", or_null(facts.memory.usable())},
                    {"disk_free_bytes", facts.disk.free},
@@ -81,8 +82,10 @@ std::string report_json(const Facts& facts, std::span<const Finding> findings) {
                     {"what", finding.what},
                     {"advice", or_null(finding.advice)}});
   }
-  return OrderedJson{{"well", is_well(findings)}, {"findings", list}, {"facts", facts_json(facts)}}
-             .dump(2) +
+  return json_text(
+             OrderedJson{
+                 {"well", is_well(findings)}, {"findings", list}, {"facts", facts_json(facts)}},
+             2) +
          "\n";
 }
 
