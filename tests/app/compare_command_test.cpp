@@ -190,7 +190,12 @@ TEST_F(CompareCommand, StopsItsRunsOnASignal) {
     EXPECT_THAT(result.err, AllOf(HasSubstr("the runs finish their steps and write checkpoints"),
                                   HasSubstr("to go on: rubato compare --resume ")));
     EXPECT_FALSE(fs::exists(path(out) / "answer.md"));
-    EXPECT_EQ(compare({"--resume", out, "--quiet"}).code, 0);
+    const ProgramResult quiet = compare({"--resume", out, "--quiet"});
+    EXPECT_EQ(quiet.code, 0);
+    EXPECT_EQ(quiet.err, "");
+    EXPECT_THAT(quiet.out, AllOf(HasSubstr("baseline"), Not(HasSubstr("answer.md")),
+                                 Not(HasSubstr("are there"))))
+        << "the answer, and nothing else";
   }
   EXPECT_EQ(file("stopped-2/answer.json"), file("stopped-15/answer.json"));
 }

@@ -137,6 +137,30 @@ TEST(Completions, HavePathsWhereAnOptionTakesThem) {
   EXPECT_THAT(offered({"eval", "ru"}), ElementsAre(":folders ")) << "the run of --run";
 }
 
+// A checkpoint is a file; the run that it is of is not.
+TEST(Completions, AreFoldersWhereARunIsMeant) {
+  EXPECT_THAT(offered({"train", "--resume", ""}), ElementsAre(":folders "));
+  EXPECT_THAT(offered({"train", "--resume", "run/checkpoints/st"}), ElementsAre(":files "));
+  EXPECT_THAT(offered({"compare", "--resume", ""}), ElementsAre(":folders "));
+  EXPECT_THAT(offered({"train", "--weights", ""}), ElementsAre(":files ")) << "FILE|RUN";
+  EXPECT_THAT(offered({"eval", "--json", "ru"}), ElementsAre(":folders "));
+}
+
+TEST(Completions, GoOnBehindNames) {
+  EXPECT_THAT(offered({"train", "--rule", "adascale:sm"}), ElementsAre("adascale:smoothing="));
+  EXPECT_THAT(offered({"train", "--rule=adascale:"}), Contains("--rule=adascale:smoothing="));
+  EXPECT_THAT(offered({"train", "--rule", "adascale:smoothing=0.9,"}),
+              Not(Contains("adascale:smoothing=0.9,smoothing=")));
+  EXPECT_THAT(offered({"train", "--optimizer", "adam:beta1=0.8,beta"}),
+              ElementsAre("adam:beta1=0.8,beta2="));
+  EXPECT_THAT(offered({"train", "--augment", "flip+shift:"}),
+              Contains(testing::StartsWith("flip+shift:")));
+  EXPECT_THAT(offered({"train", "--schedule", "plateau:threshold-mode=r"}),
+              ElementsAre("plateau:threshold-mode=rel"));
+  EXPECT_THAT(offered({"compare", "--rule", "linear,adascale:sm"}),
+              ElementsAre("linear,adascale:smoothing="));
+}
+
 TEST(Completions, GoOnBehindWhatDividesValues) {
   EXPECT_THAT(offered({"compare", "--rule", "linear,ada"}), ElementsAre("linear,adascale"));
   EXPECT_THAT(offered({"train", "--rule", "linear,ada"}), IsEmpty()) << "only one is taken";

@@ -38,9 +38,8 @@ class DataGet : public testing::Test {
 };
 
 TEST_F(DataGet, SaysWhatIsWrong) {
-  EXPECT_EQ(
-      run({"data", "get"}).err,
-      "rubato data get: no data set is named; accepted: one of mnist, fashion-mnist, cifar10\n");
+  EXPECT_EQ(run({"data", "get"}).err,
+            "rubato data get: no NAME is given; accepted: one of mnist, fashion-mnist, cifar10\n");
   const ProgramResult unknown = run({"data", "get", "minst"});
   EXPECT_EQ(unknown.code, 2);
   EXPECT_THAT(unknown.err,

@@ -174,7 +174,7 @@ TEST_F(EvaluateCommand, WritesWhatItsJsonSchemaSays) {
 TEST_F(EvaluateCommand, SaysWhatIsWrong) {
   EXPECT_EQ(error_of({"eval", "--model=mlp"}),
             "rubato eval: --weights: mlp is not trained without them; accepted: a state_dict, or "
-            "the folder of a run in the first place\n");
+            "the folder of a run\n");
   EXPECT_EQ(error_of({"predict", "--model=quadratic"}),
             "rubato predict: --model: quadratic has no data to be evaluated on; accepted: a model "
             "that tells classes apart, such as softmax\n");
@@ -189,6 +189,29 @@ TEST_F(EvaluateCommand, SaysWhatIsWrong) {
   EXPECT_THAT(error_of({"eval", "run", "--model=mlp"}), HasSubstr("it lacks linear1.weight"));
   std::filesystem::remove(folder_.path() / "run" / "weights.safetensors");
   EXPECT_THAT(error_of({"eval", "run"}), HasSubstr("accepted: that of a run that has ended"));
+}
+
+TEST_F(EvaluateCommand, TakesTheRunBeforeAndAfterOptions) {
+  static_cast<void>(trained("run", {"--model=softmax"}));
+  std::filesystem::rename(folder_.path() / "run", folder_.path() / "-run");
+  const auto answer = [&](const std::vector<std::string>& arguments) {
+    const test::ProgramResult result = test::rubato(arguments, folder_.path());
+    EXPECT_EQ(result.code, 0) << result.err;
+    return result.out;
+  };
+  const std::string json = answer({"eval", "./-run", "--json"});
+  EXPECT_THAT(json, HasSubstr("\"accuracy\""));
+  EXPECT_EQ(answer({"eval", "--json", "./-run"}), json);
+  EXPECT_EQ(answer({"eval", "--json", "--", "-run"}), json);
+  EXPECT_EQ(answer({"eval", "--run=-run", "--json"}), json);
+  const std::string classes = answer({"predict", "./-run", "--what", "classes"});
+  EXPECT_EQ(answer({"predict", "--what", "classes", "./-run"}), classes);
+  EXPECT_EQ(error_of({"eval", "./-run", "b"}),
+            "rubato eval: unexpected argument 'b'; see rubato eval --help\n");
+  EXPECT_EQ(error_of({"train", "--", "x"}),
+            "rubato train: unexpected argument 'x'; see rubato train --help\n");
+  EXPECT_EQ(error_of({"train", "--", "--epochs=1"}),
+            "rubato train: unexpected argument '--epochs=1'; see rubato train --help\n");
 }
 
 // A hostile file of weights costs no more memory than there is.

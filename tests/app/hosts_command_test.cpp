@@ -367,7 +367,9 @@ TEST_F(ShownHosts, AreNotShownToEverybody) {
             fmt::format("28 rubato hosts: cannot reach the rendezvous {}: Connection refused; "
                         "accepted: HOST:PORT/NAME at a `rubato rendezvous`\n",
                         rendezvous_));
-  EXPECT_EQ(answer({}), "2 rubato hosts: no run to show; accepted: rubato hosts HOST:PORT/NAME\n");
+  EXPECT_EQ(answer({}),
+            "2 rubato hosts: no HOST:PORT/NAME is given; accepted: rubato hosts HOST:PORT/NAME "
+            "[OPTIONS]\n");
   EXPECT_EQ(answer({"node0:29500"}),
             "2 rubato hosts: 'node0:29500' names no run; accepted: HOST:PORT/NAME\n");
   EXPECT_EQ(answer({"node0:29500/a", "node0:29500/b"}),

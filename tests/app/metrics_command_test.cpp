@@ -58,7 +58,8 @@ TEST(MetricsCommand, SaysWhatIsWrong) {
     EXPECT_EQ(result.code, 2);
     return result.err;
   };
-  EXPECT_EQ(error({"metrics"}), "rubato metrics: no run is named; accepted: rubato metrics RUN\n");
+  EXPECT_EQ(error({"metrics"}),
+            "rubato metrics: no RUN is given; accepted: rubato metrics RUN [OPTIONS]\n");
   EXPECT_EQ(error({"metrics", "a", "b"}), "rubato metrics: 'a' and 'b'; accepted: one RUN\n");
   EXPECT_THAT(error({"metrics", "none"}), HasSubstr("none/metrics.jsonl: cannot be read"));
   EXPECT_THAT(error({"metrics", "run"}), HasSubstr("run/metrics.jsonl:1: is no line of metrics"));

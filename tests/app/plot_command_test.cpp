@@ -108,7 +108,9 @@ TEST_F(PlotCommandTest, WritesPictures) {
 
 TEST_F(PlotCommandTest, SaysWhatItCannotPlot) {
   train("run", {"--epochs", "1"});
-  EXPECT_EQ(refused({}), "rubato plot: no run to plot; accepted: rubato plot RUN|EXPERIMENT...\n");
+  EXPECT_EQ(refused({}),
+            "rubato plot: no RUN|EXPERIMENT is given; accepted: rubato plot RUN|EXPERIMENT... "
+            "[OPTIONS]\n");
   EXPECT_THAT(refused({"nowhere"}), StartsWith("rubato plot: nowhere: no such folder; accepted: "));
   EXPECT_THAT(refused({"run", "--y", "los"}),
               StartsWith("rubato plot: --y: unknown column 'los'; did you mean 'loss'?"));

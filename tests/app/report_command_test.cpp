@@ -118,7 +118,8 @@ TEST_F(ReportCommand, SaysWhatIsWrong) {
   folder_.write("exp/design.toml", "");
   folder_.write("run/config.toml", "");
   folder_.write("run/metrics.jsonl", "");
-  says({"report"}, 2, "nothing is named; accepted: folders of runs");
+  says({"report"}, 2,
+       "no RUN|EXPERIMENT is given; accepted: rubato report RUN|EXPERIMENT... [OPTIONS]");
   says({"report", "none"}, 2, "none: no such folder");
   says({"report", "empty"}, 2, "empty: there is no run in it");
   says({"report", "run", "exp"}, 2, "exp: is an experiment, beside other folders");

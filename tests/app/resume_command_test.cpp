@@ -303,15 +303,15 @@ TEST_F(ResumeCommand, AFullDiskLosesNothingThatWasWritten) {
       {"-c",
        "ulimit -f 64; exec \"$0\" train --data=mnist:data --model=softmax "
        "--trace=trace.csv --minibatch=8 --on-trace-end=cycle --rule=adascale --lookahead=3 "
-       "--epochs=9 --out=run --quiet --checkpoint-every=5steps",
+       "--epochs=9 --out='a run' --quiet --checkpoint-every=5steps",
        RUBATO_PROGRAM},
       folder_.path());
   EXPECT_EQ(result.code, 24) << result.err;
   EXPECT_THAT(result.err, AllOf(HasSubstr("cannot write: File too large"),
-                                HasSubstr("to go on: rubato train --resume run")));
-  EXPECT_EQ(resume("run").code, 0);
-  EXPECT_EQ(hash("run"), hash("whole"));
-  EXPECT_EQ(metrics("run"), metrics("whole"));
+                                HasSubstr("to go on: rubato train --resume 'a run'")));
+  EXPECT_EQ(resume("a run").code, 0);
+  EXPECT_EQ(hash("a run"), hash("whole"));
+  EXPECT_EQ(metrics("a run"), metrics("whole"));
 }
 
 TEST_F(ResumeCommand, EmulatedFaultsAreSeenAndChangeNoBit) {

@@ -161,8 +161,9 @@ TEST_F(TraceCommand, SaysWhatIsWrong) {
               StartsWith("rubato trace show: no such file as 'none.csv'; "));
   EXPECT_THAT(error({"show", "spott:seed=1"}), HasSubstr("did you mean 'spot'?"));
   EXPECT_THAT(error({"generate", "spott"}), HasSubstr("unknown generator 'spott'"));
-  EXPECT_THAT(error({"import"}), HasSubstr("nothing is named; accepted: a file"));
-  EXPECT_THAT(error({"import", "a", "b"}), HasSubstr("too much is named"));
+  EXPECT_THAT(error({"import"}),
+              HasSubstr("no FILE is given; accepted: rubato trace import FILE [OPTIONS]"));
+  EXPECT_THAT(error({"import", "a", "b"}), HasSubstr("'a' and 'b'; accepted: one FILE"));
   EXPECT_THAT(error({"import", "a", "--format=csv"}), HasSubstr("accepted: samples, events,"));
   EXPECT_THAT(error({"convert", "spot", "--availability=strong"}), HasSubstr("needs a 'batch'"));
   EXPECT_THAT(error({"sho"}), HasSubstr("did you mean 'show'?"));

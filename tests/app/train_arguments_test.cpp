@@ -617,7 +617,8 @@ TEST(TrainArguments, RejectWhatIsWrong) {
       {{"--out", "/"}, "--out: '/' exists already; accepted: a folder that does not exist yet"},
       {{"--out", ""}, "--out: '' is empty; accepted: a folder that does not exist"},
       {{"--config", "/no/where"},
-       "cannot read the configuration /no/where; accepted: a file of lines such as 'cores = 8'"},
+       "cannot read the configuration /no/where: No such file or directory; accepted: a file of "
+       "lines such as 'cores = 8'"},
   };
   for (const WrongArguments& wrong : cases) {
     EXPECT_EQ(error_parsing(wrong.arguments), wrong.message)

@@ -46,6 +46,26 @@ class TrainCommand : public test::SmallTraining {
   }
 };
 
+// The OpenMP of libtorch would bind the process, which has no threads of OpenMP.
+TEST_F(TrainCommand, HasAllCpusWhateverOpenMpIsTold) {
+  const auto threads_with = [&](const std::string& variable) {
+    const ProgramResult result = test::shell(
+        variable +
+            " exec \"$0\" train --engine libtorch --data mnist:data --model softmax --trace "
+            "trace.csv --minibatch 8 --epochs 1 --out run" +
+            std::to_string(variable.size()),
+        folder_.path());
+    EXPECT_EQ(result.code, 0) << result.err;
+    EXPECT_EQ(result.err, "");
+    const std::size_t end = result.out.find(" threads, seed");
+    return result.out.substr(result.out.rfind(' ', end - 1), 12);
+  };
+  const std::string all = threads_with("");
+  EXPECT_EQ(threads_with("OMP_PROC_BIND=true"), all);
+  EXPECT_EQ(threads_with("OMP_PLACES='{0}'"), all);
+  EXPECT_EQ(threads_with("GOMP_CPU_AFFINITY=0"), all);
+}
+
 TEST_F(TrainCommand, LeavesARunFolderThatSaysItAll) {
   const ProgramResult result = train({"--out", "run"});
   ASSERT_EQ(result.code, 0) << result.err;

@@ -131,7 +131,8 @@ TEST(Watch, SaysWhatItCannotWatch) {
     return result.err;
   };
   EXPECT_EQ(error_of({"watch"}),
-            "rubato watch: no run to watch; accepted: rubato watch RUN|EXPERIMENT...\n");
+            "rubato watch: no RUN|EXPERIMENT is given; accepted: rubato watch RUN|EXPERIMENT... "
+            "[OPTIONS]\n");
   EXPECT_EQ(
       error_of({"watch", "nowhere"}),
       "rubato watch: nowhere: no such folder; accepted: the folder of a run, or one with runs "

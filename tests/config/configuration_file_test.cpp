@@ -1,7 +1,11 @@
 #include <array>
+#include <string>
+#include <string_view>
+#include <utility>
 
 #include <fmt/format.h>
 #include <gmock/gmock.h>
+#include <unistd.h>
 
 #include <rubato/runs/run_configuration.hpp>
 
@@ -13,6 +17,7 @@ namespace rubato {
 namespace {
 
 using test::error_of;
+using testing::EndsWith;
 using testing::HasSubstr;
 using testing::StartsWith;
 
@@ -89,8 +94,10 @@ TEST(ConfigurationFile, ReadsBackEveryText) {
   }
   RunConfiguration configuration;
   configuration.monitor = "\xFF";
-  EXPECT_EQ(error_of([&] { static_cast<void>(to_toml(configuration)); }),
-            "--monitor: a configuration file cannot hold text that is not UTF-8");
+  EXPECT_EQ(
+      error_of([&] { static_cast<void>(to_toml(configuration)); }),
+      "--monitor: a configuration file cannot hold text that is not UTF-8; accepted: names in "
+      "UTF-8");
 }
 
 // Empty text is that an option is not set, which a file can only say of one whose default says it.
@@ -160,8 +167,8 @@ TEST(ConfigurationFile, RejectsWhatIsNoToml) {
   const std::string accepted = "; accepted: TOML, a line such as 'cores = 8' for each option";
   for (const std::string line :
        {"cores 8", "= 8", "a b = 8", "\x1B[31m = 8", "lr =", "lr = \"x", "lr = 'x", "lr = \"x\" y",
-        "rule = \"\\q\"", "rule = \"x\\", "lr = # nothing", "lr = .5", "rule = \"\xFF\"",
-        "cores = 08", "cores = {", "cores = [1, 2", "[train", "cores = 8 lr = 3"}) {
+        "rule = \"\\q\"", "rule = \"x\\", "lr = # nothing", "rule = \"\xFF\"", "cores = {",
+        "cores = [1, 2", "[train", "cores = 8 lr = 3"}) {
     const std::string error = error_in("epochs = 3\n" + line + "\n");
     EXPECT_THAT(error, testing::AllOf(StartsWith("c.toml:"), testing::EndsWith(accepted),
                                       testing::Not(HasSubstr("\x1B"))))
@@ -272,14 +279,40 @@ TEST(ConfigurationFile, RejectsTablesWithoutEnd) {
 
 TEST(ConfigurationFile, RejectsWhatIsNoFile) {
   const test::TempFolder folder;
-  for (const auto& path : {folder.path(), folder.path() / "none.toml"}) {
+  for (const auto& [path, reason] : {std::pair(folder.path(), "Is a directory"),
+                                     {folder.path() / "none.toml", "No such file or directory"}}) {
     EXPECT_EQ(error_of([&] { static_cast<void>(read_configuration(path)); }),
-              "cannot read the configuration " + path.string() +
+              "cannot read the configuration " + path.string() + ": " + reason +
                   "; accepted: a file of lines such as 'cores = 8'");
   }
   const auto large = folder.write("c.toml", std::string((1U << 20) + 1, '\n'));
   EXPECT_EQ(error_of([&] { static_cast<void>(read_configuration(large)); }),
             large.string() + ": is larger than 1 MiB; accepted: a configuration");
+}
+
+// As from `--config <(...)`.
+TEST(ConfigurationFile, ComesOutOfAPipe) {
+  std::array<int, 2> ends{};
+  ASSERT_EQ(pipe(ends.data()), 0);
+  constexpr std::string_view kText = "cores = 3\ntrace = \"t.csv\"\n";
+  ASSERT_EQ(write(ends[1], kText.data(), kText.size()), std::ssize(kText));
+  close(ends[1]);
+  const RunConfiguration read = read_configuration("/dev/fd/" + std::to_string(ends[0]));
+  close(ends[0]);
+  EXPECT_EQ(read.cores, 3);
+  EXPECT_EQ(read.trace.text(), "t.csv") << "in the working folder";
+}
+
+// What is advised is accepted.
+TEST(ConfigurationFile, AdvisesWhatTheOptionTakes) {
+  EXPECT_EQ(error_in("lr = 0,5\n"), "c.toml:1: lr: 0,5 is no value of TOML; accepted: lr = 0.5");
+  EXPECT_EQ(error_in("lr = .5\n"), "c.toml:1: lr: .5 is no value of TOML; accepted: lr = 0.5");
+  EXPECT_EQ(error_in("cores = 08\n"),
+            "c.toml:1: cores: 08 is no value of TOML; accepted: cores = 8");
+  EXPECT_THAT(error_in("lr = 1,000\n"), EndsWith("accepted: a number greater than 0"));
+  EXPECT_THAT(error_in("epochs = ten\n"), EndsWith("accepted: a whole number from 1 to 1000000"));
+  EXPECT_THAT(error_in("schedule = 30,60\n"), EndsWith("schedule = \"30,60\""));
+  EXPECT_THAT(error_in("nesterov = yes\n"), EndsWith("accepted: true, false"));
 }
 
 TEST(ConfigurationFile, HasPathsRelativeToItsFolder) {

@@ -43,5 +43,11 @@ TEST(Nearest, TakesABeginningForTheWholeName) {
   EXPECT_EQ(nearest("lin", kNames), "linear-momentum");
 }
 
+TEST(Nearest, TakesCapitalsForNoMistakes) {
+  constexpr std::array<std::string_view, 3> kPrecisions{"full", "bf16", "fp16"};
+  EXPECT_EQ(nearest("FP16", kPrecisions), "fp16");
+  EXPECT_EQ(nearest("BF16", kPrecisions), "bf16");
+}
+
 }  // namespace
 }  // namespace rubato

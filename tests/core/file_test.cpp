@@ -74,6 +74,21 @@ TEST(WriteFile, SaysWhereTheFolderIsGone) {
               HasSubstr("gone/file: cannot write: No such file or directory"));
 }
 
+TEST(AbsolutePath, SaysThatTheWorkingFolderIsGone) {
+  const std::filesystem::path before = std::filesystem::current_path();
+  const test::TempFolder folder;
+  const std::filesystem::path gone = folder.path() / "gone";
+  std::filesystem::create_directory(gone);
+  std::filesystem::current_path(gone);
+  EXPECT_EQ(absolute_path("a/../b"), gone / "b");
+  std::filesystem::remove(gone);
+  EXPECT_EQ(error_of([] { static_cast<void>(absolute_path("b")); }),
+            "b: the working folder cannot be found: No such file or directory; accepted: the path "
+            "from the root, or a start in a folder that is there");
+  EXPECT_EQ(absolute_path("/a/b"), "/a/b");
+  std::filesystem::current_path(before);
+}
+
 TEST(ParentOf, IsWhereTheNameIs) {
   EXPECT_EQ(parent_of("a"), ".");
   EXPECT_EQ(parent_of("a/"), ".");

@@ -7,6 +7,9 @@
 #include <system_error>
 
 #include <gmock/gmock.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include "support/error_of.hpp"
 #include "support/temp_folder.hpp"
@@ -95,12 +98,40 @@ TEST(MemoryFailure, IsKnownByItsTypeOrItsWords) {
   EXPECT_EQ(told(std::runtime_error(kTorch)),
             "400 MB of memory could not be had, physical memory is 1 GB; fewer threads need less");
   EXPECT_EQ(told(Error("step 3: std::bad_alloc")), told(std::bad_alloc()));
-  EXPECT_EQ(
+  EXPECT_EQ(told(std::length_error("vector::_M_default_append")), told(std::bad_alloc()));
+  EXPECT_THAT(
       told(std::system_error(std::make_error_code(std::errc::resource_unavailable_try_again))),
-      told(std::bad_alloc()))
-      << "a thread that could not be started";
+      testing::AllOf(testing::StartsWith("no further thread could be started: "),
+                     testing::HasSubstr("pids.max"),
+                     testing::EndsWith("; fewer --threads need less")))
+      << "there is memory for its stack";
+  EXPECT_THAT(
+      told(std::runtime_error("pthread_create has failed: Resource temporarily unavailable")),
+      testing::StartsWith("no further thread could be started: "))
+      << "oneTBB's";
   EXPECT_EQ(told(std::system_error(std::make_error_code(std::errc::io_error))), "none");
   EXPECT_EQ(told(Error("the trace is empty")), "none");
+}
+
+TEST(RequireThreads, IsAboutThoseThatCanBeStarted) {
+  EXPECT_EQ(test::error_of([] { require_threads(0); }), "no error");
+  EXPECT_EQ(test::error_of([] { require_threads(3); }), "no error");
+  // In a child that is another user, as the limit does not bind root.
+  const pid_t child = fork();
+  if (child == 0) {
+    constexpr uid_t kNobody = 65534;
+    const rlimit none{.rlim_cur = 1, .rlim_max = 1};
+    setrlimit(RLIMIT_NPROC, &none);
+    if (getuid() == 0 && setuid(kNobody) != 0) _exit(2);
+    const std::string told = test::error_of([] { require_threads(3); });
+    _exit(told.starts_with("no further thread could be started: ulimit -u allows this user 1 "
+                           "processes and threads")
+              ? 0
+              : 1);
+  }
+  int status = 0;
+  ASSERT_EQ(waitpid(child, &status, 0), child);
+  EXPECT_EQ(status, 0);
 }
 
 TEST(BytesText, HasThreeDigits) {

@@ -20,5 +20,11 @@ TEST(OrNull, TakesAnEmptyTextForNone) {
   EXPECT_EQ(or_null(std::string()).dump(), "null");
 }
 
+TEST(JsonText, ReplacesWhatIsNotUtf8) {
+  const nlohmann::json named{{"file", "x\xff.csv"}};
+  EXPECT_EQ(json_text(named), "{\"file\":\"x\xef\xbf\xbd.csv\"}");
+  EXPECT_EQ(json_text(named, 1), "{\n \"file\": \"x\xef\xbf\xbd.csv\"\n}");
+}
+
 }  // namespace
 }  // namespace rubato

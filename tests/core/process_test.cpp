@@ -2,10 +2,12 @@
 
 #include <array>
 #include <csignal>
+#include <cstddef>
 #include <string>
 #include <vector>
 
 #include <gmock/gmock.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -66,6 +68,46 @@ TEST(TieTo, PutsTheChildIntoAGroupOfItsOwn) {
 TEST(TieTo, EndsTheChildOfAnotherParent) {
   const pid_t child = start_child("/bin/true", {"true"}, [](pid_t parent) { tie_to(parent + 1); });
   EXPECT_EQ(WEXITSTATUS(end_of(child)), kCannotStart);
+}
+
+// In a child, whose limit may be lowered.
+TEST(RunWithEnoughStack, HasMoreThanTheLimit) {
+  for (const rlim_t stack : {rlim_t{256} << 10U, rlim_t{8} << 20U}) {
+    const pid_t child = fork();
+    if (child == 0) {
+      const rlimit limit{.rlim_cur = stack, .rlim_max = stack};
+      setrlimit(RLIMIT_STACK, &limit);
+      _exit(run_with_enough_stack([] {
+        constexpr std::size_t kMuch = std::size_t{1} << 20U;
+        std::array<volatile char, kMuch> touched;
+        for (std::size_t i = 0; i < kMuch; i += 1024) touched[i] = 1;
+        return touched[1024] + 1;
+      }));
+    }
+    const int status = end_of(child);
+    ASSERT_TRUE(WIFEXITED(status)) << "signal " << WTERMSIG(status);
+    EXPECT_EQ(WEXITSTATUS(status), 2);
+  }
+}
+
+// As if the thread were the process's only one.
+TEST(RunWithEnoughStack, GetsTheSignalsOfTheProcess) {
+  const pid_t child = fork();
+  if (child == 0) {
+    const rlimit limit{.rlim_cur = 256 << 10, .rlim_max = 256 << 10};
+    setrlimit(RLIMIT_STACK, &limit);
+    _exit(run_with_enough_stack([] {
+      sigset_t set;
+      sigemptyset(&set);
+      sigaddset(&set, SIGTERM);
+      pthread_sigmask(SIG_BLOCK, &set, nullptr);
+      kill(getpid(), SIGTERM);
+      int signal = 0;
+      sigwait(&set, &signal);
+      return signal == SIGTERM ? 0 : 1;
+    }));
+  }
+  EXPECT_EQ(end_of(child), 0);
 }
 
 TEST(KillChild, WaitsUntilItHasEnded) {

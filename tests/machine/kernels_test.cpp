@@ -92,6 +92,20 @@ TEST(Kernels, AProgramIsStartedAgainOnceWithItsArguments) {
   EXPECT_EQ(result.err, "");
 }
 
+TEST(OpenMpBinding, IsToldWhereItHasTakenCpus) {
+  const auto told = [](int allowed, std::map<std::string, std::string> environment) {
+    return openmp_binding(allowed, 8, [&](const std::string& name) { return environment[name]; })
+        .value_or("nothing");
+  };
+  EXPECT_EQ(told(1, {{"OMP_PROC_BIND", "true"}}),
+            "OMP_PROC_BIND=true has bound this process to 1 of 8 CPUs; without it, training has "
+            "all");
+  EXPECT_THAT(told(2, {{"GOMP_CPU_AFFINITY", "0-1"}}),
+              testing::StartsWith("GOMP_CPU_AFFINITY=0-1"));
+  EXPECT_EQ(told(8, {{"OMP_PROC_BIND", "true"}}), "nothing");
+  EXPECT_EQ(told(1, {}), "nothing") << "taskset or a cpuset, as was meant";
+}
+
 TEST(Kernels, AProgramIsNotStartedAgainWithoutNeed) {
   EXPECT_EQ(run({"OPENBLAS_CORETYPE=Prescott"}).out, " on Prescott OPENBLAS_CORETYPE=Prescott\n");
   EXPECT_EQ(run({"OPENBLAS_CORETYPE=Haswell"}).out, " on Haswell OPENBLAS_CORETYPE=Haswell\n");

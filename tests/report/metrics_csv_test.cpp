@@ -138,8 +138,10 @@ TEST_F(MetricsCsv, SaysWhichLineIsDamaged) {
 }
 
 TEST_F(MetricsCsv, NamesWhatThereIs) {
-  EXPECT_THAT(test::error_of([&] { static_cast<void>(csv("own")); }),
-              HasSubstr("metrics.jsonl: cannot be read; accepted: the folder of a run"));
+  EXPECT_THAT(
+      test::error_of([&] { static_cast<void>(csv("own")); }),
+      HasSubstr("metrics.jsonl: cannot be read: No such file or directory; accepted: the folder of "
+                "a run"));
   append("");
   EXPECT_THAT(test::error_of([&] { static_cast<void>(csv("stpe")); }),
               HasSubstr("unknown kind of line 'stpe'; did you mean 'step'?"));

@@ -123,6 +123,13 @@ TEST_F(OpenMetricsFile, HasNamesWithAnyLetters) {
   EXPECT_EQ(labels.at("name"), name);
 }
 
+// A parser would refuse the file.
+TEST_F(OpenMetricsFile, IsInUtf8WhateverTheFolderIsCalled) {
+  OpenMetrics metrics(file_, "r\xffn");
+  metrics.on_epoch(training_, EpochRecord());
+  EXPECT_THAT(text(), HasSubstr("{run=\"r\xef\xbf\xbdn\"}"));
+}
+
 TEST_F(OpenMetricsFile, ThatCannotBeWrittenIsSaidBeforeTraining) {
   OpenMetrics metrics(folder_.path() / "none/run.prom", "run");
   EXPECT_THROW(metrics.on_added(training_), OutputError);

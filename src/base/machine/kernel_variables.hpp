@@ -24,4 +24,17 @@ using ReadVariable = std::function<std::string(const std::string& name)>;
                                          const std::optional<OpenBlas>& openblas,
                                          const ReadVariable& read);
 
+/// To be called first in main(), before there are threads: removes the variables by which users
+/// bind the threads of OpenMP to CPUs. Training has no such threads, but the OpenMP of libtorch,
+/// when it is loaded, binds the thread that loads it, and with it all that are started later.
+/// Programs that this one starts, or becomes, load it.
+void ignore_openmp_binding();
+
+/// That this has happened to the process, with the variable; empty where `allowed` CPUs are all
+/// that are `online`, or none of the variables is set.
+[[nodiscard]] std::optional<std::string> openmp_binding(int allowed, int online,
+                                                        const ReadVariable& read);
+/// Of this process.
+[[nodiscard]] std::optional<std::string> openmp_binding();
+
 }  // namespace rubato

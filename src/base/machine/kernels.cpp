@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <array>
 #include <cerrno>
 #include <cstdlib>
 #include <filesystem>
@@ -22,6 +23,10 @@ namespace {
 // it is not started for ever.
 constexpr const char* kMarker = "RUBATO_STARTED_AGAIN";
 constexpr const char* kOpenBlasCore = "OPENBLAS_CORETYPE";
+
+// Those of GCC's OpenMP and of Intel's.
+constexpr std::array<const char*, 4> kOpenMpBinding{"OMP_PROC_BIND", "OMP_PLACES",
+                                                    "GOMP_CPU_AFFINITY", "KMP_AFFINITY"};
 
 // What the libraries read when they choose. STRICT keeps oneDNN from computing float32 in bfloat16.
 const Variables& portable_variables() {
@@ -67,6 +72,26 @@ std::string start_again(char* const* argv, const Variables& variables) {
 }
 
 }  // namespace
+
+void ignore_openmp_binding() {
+  for (const char* const name : kOpenMpBinding) unsetenv(name);  // NOLINT(concurrency-mt-unsafe)
+}
+
+std::optional<std::string> openmp_binding(int allowed, int online, const ReadVariable& read) {
+  if (allowed >= online) return std::nullopt;
+  for (const char* const name : kOpenMpBinding) {
+    if (read(name).empty()) continue;
+    return fmt::format(
+        "{}={} has bound this process to {} of {} CPUs; without it, training has all", name,
+        read(name), allowed, online);
+  }
+  return std::nullopt;
+}
+
+std::optional<std::string> openmp_binding() {
+  return openmp_binding(cpus().allowed, static_cast<int>(sysconf(_SC_NPROCESSORS_ONLN)),
+                        environment_variable);
+}
 
 Variables variables_to_set(Kernels kernels, InstructionSet cpu,
                            const std::optional<OpenBlas>& openblas, const ReadVariable& read) {

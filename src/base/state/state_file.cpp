@@ -12,6 +12,7 @@
 #include <rubato/base/state.hpp>
 
 #include "base/core/system/file.hpp"
+#include "base/core/text/or_null.hpp"
 #include "sha256.hpp"
 
 namespace rubato {
@@ -215,7 +216,7 @@ void stream_state(const State& state, const ByteSink& sink) {
   }
   header[kDigest] = {
       {"dtype", "U8"}, {"shape", {kDigestBytes}}, {"data_offsets", {size, size + kDigestBytes}}};
-  std::string text = header.dump(-1, ' ', false, Json::error_handler_t::replace);
+  std::string text = json_text(header);
   text.append((kAlignment - text.size() % kAlignment) % kAlignment, ' ');
 
   Sha256 sha;

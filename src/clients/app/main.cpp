@@ -5,6 +5,8 @@
 
 #include <fmt/format.h>
 
+#include "base/core/system/process.hpp"
+#include "base/machine/kernel_variables.hpp"
 #include "clients/app/commands.hpp"
 #include "clients/app/line/command_line.hpp"
 #include "clients/app/line/output.hpp"
@@ -32,6 +34,9 @@ std::string signature(std::span<const std::string> arguments) {
 
 int main(int argc, char** argv) {
   prepare_streams();
+  rubato::ignore_openmp_binding();
   const std::vector<std::string> arguments(argv + (argc > 0 ? 1 : 0), argv + argc);
-  return run_reporting_errors(signature(arguments), [&] { return program().run(arguments); });
+  return rubato::run_with_enough_stack([&] {
+    return run_reporting_errors(signature(arguments), [&] { return program().run(arguments); });
+  });
 }

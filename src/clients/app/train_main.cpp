@@ -11,6 +11,7 @@
 #include <rubato/loop/objective.hpp>
 #include <rubato/runs/workload.hpp>
 
+#include "base/core/system/process.hpp"
 #include "clients/app/doctor/doctor_probe.hpp"
 #include "clients/app/eval/evaluate_arguments.hpp"
 #include "clients/app/eval/evaluate_run.hpp"
@@ -31,12 +32,8 @@ rubato::LoadWorkload workload_of(const rubato::RunConfiguration& run) {
                                                             : rubato::dense_workload;
 }
 
-}  // namespace
-
-int main(int argc, char** argv) {
+int run(const std::vector<std::string>& arguments, char* const* argv) {
   using namespace rubato::app;
-  prepare_streams();
-  const std::vector<std::string> arguments(argv + (argc > 0 ? 1 : 0), argv + argc);
   const std::string name = arguments.empty() ? "" : arguments.front();
   if (name == "doctor-probe") {
     return run_reporting_errors("rubato doctor", [&] {
@@ -88,4 +85,12 @@ int main(int argc, char** argv) {
     return run_reporting_errors(fmt::format("rubato {}: host {}", name, options.hosts.rank),
                                 execute);
   });
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  rubato::app::prepare_streams();
+  const std::vector<std::string> arguments(argv + (argc > 0 ? 1 : 0), argv + argc);
+  return rubato::run_with_enough_stack([&] { return run(arguments, argv); });
 }

@@ -19,6 +19,7 @@
 #include <rubato/runs/records.hpp>
 #include <rubato/runs/run.hpp>
 
+#include "base/core/text/printable.hpp"
 #include "clients/python/parts/beside_python.hpp"
 #include "clients/python/parts/listener.hpp"
 #include "clients/python/parts/own_parts.hpp"
@@ -93,7 +94,8 @@ std::string call_to_go_on(const Call& call, const Run& run) {
   if (!parts.test_inputs.empty()) own += "validation=validation, ";
   if (!parts.loss.empty()) own += "loss=loss, ";
   if (call.request.rule) own += "rule=rule, ";
-  return fmt::format("rubato.train({}resume='{}')", own, run.location().path().string());
+  return fmt::format("rubato.train({}resume={})", own,
+                     python_quoted(run.location().path().string()));
 }
 
 // Warnings are kept for the calling thread, where what Python raises ends the session.

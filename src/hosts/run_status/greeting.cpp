@@ -13,6 +13,7 @@
 
 #include <rubato/base/error.hpp>
 
+#include "base/core/text/or_null.hpp"
 #include "base/machine/system_files.hpp"
 #include "base/state/sha256.hpp"
 
@@ -68,7 +69,7 @@ std::string greeting_text(const Greeting& greeting) {
                     {"door", greeting.door},
                     {"nonce", greeting.nonce},
                     {"equal", std::move(equal)}};
-  std::string text = object.dump(-1, ' ', false, json::error_handler_t::replace);
+  std::string text = json_text(object);
   if (text.size() <= kMaxGreetingBytes) return text;
   throw Error(fmt::format("what has to be equal on all hosts comes to {} bytes; accepted: up to {}",
                           text.size(), kMaxGreetingBytes));

@@ -12,6 +12,7 @@
 #include <rubato/base/parse.hpp>
 #include <rubato/hosts/c10d_hosts.hpp>
 
+#include "base/core/text/or_null.hpp"
 #include "greeting.hpp"
 
 namespace rubato::c10d_hosts_detail {
@@ -81,7 +82,7 @@ std::optional<Turn> turn_in(std::string_view text, std::int64_t generation) {
 
 // What is no UTF-8, of which hosts may tell each other, is replaced.
 std::string text_of(const json& object) {
-  return object.dump(-1, ' ', false, json::error_handler_t::replace);
+  return json_text(object);
 }
 
 std::string with_signature(const json& object, std::string_view key) {

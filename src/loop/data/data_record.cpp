@@ -10,6 +10,8 @@
 #include <rubato/base/error.hpp>
 #include <rubato/base/parse.hpp>
 
+#include "base/core/text/or_null.hpp"
+
 namespace rubato {
 
 namespace {
@@ -158,7 +160,7 @@ std::string to_json(const DataRecord& record) {
   if (!record.alphabet.empty()) json["alphabet"] = record.alphabet;
   if (!record.class_names.empty()) json["class_names"] = record.class_names;
   if (record.table) json["table"] = json_of(*record.table);
-  return json.dump(1) + "\n";
+  return json_text(json, 1) + "\n";
 }
 
 DataRecord parse_data_record(std::string_view json, const std::string& source) {

@@ -11,6 +11,8 @@
 #include <rubato/base/error.hpp>
 #include <rubato/loop/workers.hpp>
 
+#include "base/core/system/memory.hpp"
+
 namespace rubato {
 
 namespace {
@@ -68,6 +70,8 @@ struct Workers::Arena {
 
 Workers::Workers(int threads) : threads_(threads) {
   if (threads < 1) throw Error(fmt::format("{} threads: at least 1 is needed", threads));
+  // oneTBB would find out in a step, on a thread of its own.
+  require_threads(threads - 1);
   arena_ = std::make_unique<Arena>(threads);
 }
 

@@ -43,6 +43,7 @@ std::vector<FoundRun> found_runs(const fs::path& folder) {
         fmt::format("{}: no such folder; accepted: the folder of a run, or one with runs in it",
                     folder.string()));
   }
+  require_readable_folder(folder);
   if (is_run(folder)) return {{.folder = folder, .name = printable(folder.string())}};
   std::vector<FoundRun> runs;
   add_runs_in(folder, "", runs);
@@ -52,6 +53,10 @@ std::vector<FoundRun> found_runs(const fs::path& folder) {
 }
 
 void refuse_without_runs(const fs::path& folder) {
+  std::error_code ignored;
+  for (const fs::directory_entry& entry : fs::directory_iterator(folder, ignored)) {
+    require_readable_folder(entry.path());
+  }
   throw Error(
       fmt::format("{}: there is no run in it; accepted: the folder of a run, or one with runs in "
                   "it, such as an experiment",

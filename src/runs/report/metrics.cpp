@@ -10,6 +10,7 @@
 #include <rubato/runs/records.hpp>
 
 #include "base/core/system/file.hpp"
+#include "base/core/text/or_null.hpp"
 #include "base/state/sha256.hpp"
 #include "record_json.hpp"
 #include "report_schemas.hpp"
@@ -28,7 +29,7 @@ constexpr std::string_view kBytes = "bytes";
 // A line of metrics.jsonl.
 template <class Record>
 std::string line_of(const RecordSchema<Record>& schema, const Record& record) {
-  return json_of(schema, record, {{"kind", schema.name}}).dump();
+  return json_text(json_of(schema, record, {{"kind", schema.name}}));
 }
 
 }  // namespace

@@ -5,6 +5,8 @@
 
 #include <nlohmann/json.hpp>
 
+#include "base/core/text/or_null.hpp"
+
 namespace rubato {
 
 namespace {
@@ -174,7 +176,7 @@ std::string record_json_schema() {
     json["oneOf"].push_back({{"$ref", "#/$defs/" + record.name}});
     json["$defs"][record.name] = record_schema(record);
   }
-  return json.dump(2) + '\n';
+  return json_text(json, 2) + '\n';
 }
 
 }  // namespace rubato

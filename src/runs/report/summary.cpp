@@ -7,6 +7,7 @@
 
 #include <rubato/runs/records.hpp>
 
+#include "base/core/text/or_null.hpp"
 #include "base/machine/instruction_set.hpp"
 #include "record_json.hpp"
 #include "report_schemas.hpp"
@@ -122,7 +123,7 @@ std::string kernels_text(const EngineFacts::Facts& kernels) {
 }
 
 std::string to_json(const RunSummary& summary) {
-  return json_of(summary_schema(), summary).dump(2) + "\n";
+  return json_text(json_of(summary_schema(), summary), 2) + "\n";
 }
 
 }  // namespace rubato

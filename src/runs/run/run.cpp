@@ -11,10 +11,13 @@
 #include <rubato/runs/tensorboard.hpp>
 
 #include "base/core/check.hpp"
+#include "base/core/system/file.hpp"
 #include "host_texts.hpp"
 #include "hyperparameters.hpp"
 #include "loop/data/files/mapped_file.hpp"
 #include "runs/config/allowed/allowed.hpp"
+#include "runs/config/file/configuration_entry.hpp"
+#include "runs/config/options/run_option.hpp"
 #include "runs/config/parts/chosen_parts.hpp"
 #include "runs/config/values/timeline_steps.hpp"
 #include "runs/config/values/trace_source.hpp"
@@ -41,7 +44,7 @@ void write_data_record(const RunFolder& folder, const Workload& workload) {
 
 // What tells it apart where several are watched together.
 std::string name_of_run(const RunFolder& folder) {
-  const std::filesystem::path whole = std::filesystem::absolute(folder.path()).lexically_normal();
+  const std::filesystem::path whole = absolute_path(folder.path());
   return (whole.has_filename() ? whole : whole.parent_path()).filename().string();
 }
 
@@ -66,6 +69,15 @@ std::shared_ptr<Timeline> timeline_of(const RunConfiguration& configuration,
                                     configuration.timeline->last);
 }
 
+// Throws Error where the configuration in the folder could not say what is to be trained: before
+// there is a folder. Files that are copied into it have other names there.
+void require_nameable(RunConfiguration run, std::span<const WorkloadFile> files) {
+  run_option("trace").reset(run);
+  run_option(kPluginOption).reset(run);
+  for (const WorkloadFile& file : files) run_option(file.option).reset(run);
+  static_cast<void>(to_toml(run));
+}
+
 }  // namespace
 
 Run::Run(RunConfiguration configuration, std::shared_ptr<const Workload> workload,
@@ -88,7 +100,10 @@ Run::Run(RunConfiguration configuration, std::shared_ptr<const Workload> workloa
     const auto& from = location_.from();
     require_equal(*others, what_is_trained(steps_, trainer_, from ? &from->state : nullptr));
   }
-  if (!location_.path().empty() && !location_.folder_) location_.folder_.emplace(location_.path());
+  if (!location_.path().empty() && !location_.folder_) {
+    require_nameable(configuration_, workload_->files());
+    location_.folder_.emplace(location_.path());
+  }
   add_keepers();
   if (location_.from()) go_on();
   if (location_.folder_) {

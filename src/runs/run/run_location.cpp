@@ -10,6 +10,7 @@
 #include <rubato/runs/run.hpp>
 #include <rubato/runs/run_configuration.hpp>
 
+#include "base/core/text/printable.hpp"
 #include "runs/config/file/resume.hpp"
 #include "runs/run/resume/handover.hpp"
 #include "runs/run/resume/moved_run.hpp"
@@ -54,7 +55,7 @@ void require_nothing_to_lose(const fs::path& folder) {
     throw Error(
         fmt::format("{}: the run has ended and left {}, but no checkpoint to go on from; accepted: "
                     "a new run, such as rubato train --config {}",
-                    folder.string(), name, (folder / "config.toml").string()));
+                    folder.string(), name, shell_quoted((folder / "config.toml").string())));
   }
 }
 

@@ -19,7 +19,7 @@ using std::filesystem::path;
 // The nearest folder above `folder` that exists.
 path existing_parent(const path& folder) {
   std::error_code ignored;
-  path parent = std::filesystem::absolute(folder).lexically_normal().parent_path();
+  path parent = absolute_path(folder).parent_path();
   while (parent.has_relative_path() && !std::filesystem::exists(parent, ignored)) {
     parent = parent.parent_path();
   }

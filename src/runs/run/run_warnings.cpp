@@ -11,6 +11,7 @@
 #include <rubato/base/spec.hpp>
 #include <rubato/steps/trace.hpp>
 
+#include "base/machine/kernel_variables.hpp"
 #include "runs/config/values/batch_policy.hpp"
 #include "runs/config/values/fault_options.hpp"
 
@@ -59,6 +60,7 @@ std::vector<std::string> idle_arguments(const RunRequest& request, const RunStep
     lines.push_back(fmt::format("--straggler core={} does nothing: the cores are 0 to {}",
                                 straggler.core.value(), most - 1));
   }
+  if (auto bound = openmp_binding()) lines.push_back(*std::move(bound));
   if (redrawn && request.given.contains("log-steps")) {
     lines.push_back(fmt::format(
         "--log-steps {} does nothing on a terminal, where a bar shows every step", run.log_steps));

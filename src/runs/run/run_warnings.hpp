@@ -18,8 +18,8 @@ namespace rubato {
 [[nodiscard]] std::optional<std::string> idle_cores(const RunSteps& steps,
                                                     const RunConfiguration& run);
 
-/// A line for each option that does nothing. `redrawn` says whether progress is a line that is
-/// drawn over.
+/// A line for each option that does nothing, and one where OpenMP has bound the process to a CPU.
+/// `redrawn` says whether progress is a line that is drawn over.
 [[nodiscard]] std::vector<std::string> idle_arguments(const RunRequest& request,
                                                       const RunSteps& steps, bool redrawn);
 

@@ -104,6 +104,26 @@ void replace_file(const path& file, std::string_view content) {
       file, [content](const ByteSink& sink) { sink(content); }, /*to_disk=*/false);
 }
 
+path absolute_path(const path& file) {
+  std::error_code error;
+  const path whole = std::filesystem::absolute(file, error);
+  if (error) {
+    throw Error(fmt::format(
+        "{}: the working folder cannot be found: {}; accepted: the path from the root, or a start "
+        "in a folder that is there",
+        file.string(), error.message()));
+  }
+  return whole.lexically_normal();
+}
+
+void require_readable_folder(const path& folder) {
+  std::error_code ignored;
+  if (!std::filesystem::is_directory(folder, ignored)) return;
+  if (access(folder.c_str(), R_OK | X_OK) == 0) return;
+  throw Error(fmt::format("{}: cannot look into it: {}; accepted: a folder that you may read",
+                          folder.string(), std::generic_category().message(errno)));
+}
+
 bool is_there(const path& path) {
   std::error_code ignored;
   return std::filesystem::exists(path, ignored);

@@ -25,6 +25,13 @@ void write_file(const std::filesystem::path& path, const ByteSource& content);
 /// The same without waiting for the disk, for what is soon written again.
 void replace_file(const std::filesystem::path& path, std::string_view content);
 
+/// The path from the root, without "." and "..". Throws Error where the working folder, which a
+/// relative path begins at, has been deleted.
+[[nodiscard]] std::filesystem::path absolute_path(const std::filesystem::path& path);
+
+/// Throws Error where the folder is there, but this user may not look into it.
+void require_readable_folder(const std::filesystem::path& folder);
+
 /// Whether there is a file or folder; not where nobody may look.
 [[nodiscard]] bool is_there(const std::filesystem::path& path);
 

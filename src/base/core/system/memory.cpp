@@ -4,11 +4,16 @@
 #include <array>
 #include <cstdlib>
 #include <fstream>
+#include <latch>
 #include <new>
 #include <sstream>
+#include <stdexcept>
 #include <system_error>
+#include <vector>
 
 #include <fmt/format.h>
+#include <pthread.h>
+#include <sys/mman.h>
 #include <sys/resource.h>
 #include <unistd.h>
 
@@ -63,6 +68,34 @@ std::optional<double> data_segment(const fs::path& root) {
   return std::max(0.0, static_cast<double>(limit.rlim_cur) - used);
 }
 
+// Whether std::thread could not start one: for want of memory for its stack, or because a limit of
+// threads is reached. The system answers both alike.
+bool is_thread_refused(const std::exception& error) {
+  const auto* const refused = dynamic_cast<const std::system_error*>(&error);
+  if (refused != nullptr) return refused->code() == std::errc::resource_unavailable_try_again;
+  // As oneTBB says it.
+  return std::string_view(error.what()).find("pthread_create has failed") != std::string_view::npos;
+}
+
+// Whether there are the addresses of a thread's stack.
+bool can_have_stack() {
+  constexpr std::size_t kStack = std::size_t{8} << 20U;
+  void* const stack = mmap(nullptr, kStack, PROT_READ | PROT_WRITE,
+                           MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  return stack != MAP_FAILED && munmap(stack, kStack) == 0;
+}
+
+std::string no_further_thread() {
+  rlimit limit{};
+  const bool limited = getrlimit(RLIMIT_NPROC, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY;
+  return fmt::format(
+      "no further thread could be started: {} (pids.max); fewer --threads need less",
+      limited ? fmt::format("ulimit -u allows this user {} processes and threads, and the control "
+                            "group may allow fewer",
+                            limit.rlim_cur)
+              : "the system or the control group allows no more");
+}
+
 }  // namespace
 
 MemoryLimit memory_limit(const fs::path& root) {
@@ -101,13 +134,36 @@ void require_memory(double bytes, std::string_view needs, std::string_view help,
                                 bytes_text(limit.bytes), help));
 }
 
+void require_threads(int count) {
+  // They need no more to wait.
+  constexpr std::size_t kStack = std::size_t{256} << 10U;
+  pthread_attr_t attributes;
+  pthread_attr_init(&attributes);
+  pthread_attr_setstacksize(&attributes, kStack);
+  std::latch end(1);
+  std::vector<pthread_t> threads(static_cast<std::size_t>(std::max(count, 0)));
+  std::size_t started = 0;
+  const auto wait = [](void* latch) -> void* {
+    static_cast<std::latch*>(latch)->wait();
+    return nullptr;
+  };
+  while (started < threads.size() &&
+         pthread_create(&threads[started], &attributes, wait, &end) == 0) {
+    ++started;
+  }
+  end.count_down();
+  for (std::size_t i = 0; i < started; ++i) pthread_join(threads[i], nullptr);
+  pthread_attr_destroy(&attributes);
+  if (started == threads.size()) return;
+  throw MemoryError(can_have_stack()
+                        ? no_further_thread()
+                        : fmt::format("memory for {} threads could not be had", count));
+}
+
 bool is_out_of_memory(const std::exception& error) {
   if (dynamic_cast<const std::bad_alloc*>(&error) != nullptr) return true;
-  // Of std::thread, whose stack could not be had.
-  const auto* const refused = dynamic_cast<const std::system_error*>(&error);
-  if (refused != nullptr && refused->code() == std::errc::resource_unavailable_try_again) {
-    return true;
-  }
+  if (dynamic_cast<const std::length_error*>(&error) != nullptr) return true;
+  if (is_thread_refused(error)) return true;
   const std::string_view text = error.what();
   // "DefaultCPUAllocator: can't allocate memory: you tried to allocate 400 bytes. Error code 12"
   return text.find("std::bad_alloc") != std::string_view::npos ||
@@ -119,6 +175,9 @@ std::optional<std::string> memory_failure(const std::exception& error, std::stri
   constexpr std::string_view kAmount = "you tried to allocate ";
   const std::string_view text = error.what();
   if (!is_out_of_memory(error)) return std::nullopt;
+  if (is_thread_refused(error) && can_have_stack()) {
+    return no_further_thread();
+  }
   std::string asked = "memory";
   if (const std::size_t place = text.find(kAmount); place != std::string_view::npos) {
     const double bytes = std::strtod(text.data() + place + kAmount.size(), nullptr);

@@ -3,7 +3,9 @@
 #include <cerrno>
 #include <csignal>
 
+#include <pthread.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -35,6 +37,44 @@ void tie_to(pid_t parent) {
   // It may have ended before.
   if (getppid() != parent) _exit(kCannotStart);
   setpgid(0, 0);
+}
+
+int run_with_enough_stack(const std::function<int()>& body) {
+  constexpr std::size_t kStack = std::size_t{8} << 20U;
+  rlimit limit{};
+  // RLIM_INFINITY is the largest number.
+  if (getrlimit(RLIMIT_STACK, &limit) != 0 || limit.rlim_cur >= kLeastStack) return body();
+  struct Call {
+    const std::function<int()>& body;
+    sigset_t before{};
+    int result = 0;
+  };
+  Call call{.body = body};
+  pthread_attr_t attributes;
+  pthread_attr_init(&attributes);
+  pthread_attr_setstacksize(&attributes, kStack);
+  pthread_setattr_default_np(&attributes);
+  // A signal is for the thread that works, as if it were the only one.
+  sigset_t all;
+  sigfillset(&all);
+  pthread_sigmask(SIG_SETMASK, &all, &call.before);
+  pthread_t thread{};
+  const int refused = pthread_create(
+      &thread, &attributes,
+      [](void* argument) -> void* {
+        auto& running = *static_cast<Call*>(argument);
+        pthread_sigmask(SIG_SETMASK, &running.before, nullptr);
+        running.result = running.body();
+        return nullptr;
+      },
+      &call);
+  pthread_attr_destroy(&attributes);
+  if (refused != 0) {
+    pthread_sigmask(SIG_SETMASK, &call.before, nullptr);
+    return body();
+  }
+  pthread_join(thread, nullptr);
+  return call.result;
 }
 
 void await_child(pid_t child) {

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstddef>
 #include <functional>
 #include <string>
 #include <vector>
@@ -27,6 +28,12 @@ inline constexpr int kCannotStart = 127;
 /// For `prepare`: the child is killed when the thread that started it ends, and has a process group
 /// of its own, so that Ctrl-C in the terminal reaches the parent alone.
 void tie_to(pid_t parent);
+
+/// Runs `body` and returns what it returns: on this thread, or where `ulimit -s` leaves its stack
+/// less than kLeastStack, on a thread with a larger one, which signals to the process then reach.
+/// Threads that are started from there have larger stacks, too. `body` must not throw.
+inline constexpr std::size_t kLeastStack = std::size_t{2} << 20U;
+[[nodiscard]] int run_with_enough_stack(const std::function<int()>& body);
 
 /// Waits until a child has ended.
 void await_child(pid_t child);

@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <cctype>
 #include <numeric>
 
 #include <fmt/format.h>
@@ -33,7 +34,12 @@ std::size_t edit_distance(std::string_view a, std::string_view b) {
 
 }  // namespace
 
-std::string_view nearest(std::string_view word, std::span<const std::string_view> candidates) {
+std::string_view nearest(std::string_view typed, std::span<const std::string_view> candidates) {
+  // Names are in lower case; capitals are no typing errors.
+  std::string word(typed);
+  std::ranges::transform(word, word.begin(), [](unsigned char letter) {
+    return static_cast<char>(std::tolower(letter));
+  });
   std::string_view best;
   std::size_t best_distance = std::max<std::size_t>(2, word.size() / 3) + 1;
   for (const std::string_view candidate : candidates) {

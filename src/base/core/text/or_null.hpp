@@ -17,4 +17,11 @@ template <class Value>
   return text.empty() ? nlohmann::ordered_json() : nlohmann::ordered_json(text);
 }
 
+/// The document as text, on one line, or indented by so many blanks. Names of files may be any
+/// bytes: what is not UTF-8 in them becomes the replacement character.
+template <class Json>
+[[nodiscard]] std::string json_text(const Json& json, int indent = -1) {
+  return json.dump(indent, ' ', false, Json::error_handler_t::replace);
+}
+
 }  // namespace rubato

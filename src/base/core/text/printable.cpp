@@ -1,8 +1,35 @@
 #include "printable.hpp"
 
+#include <algorithm>
 #include <cstddef>
 
+#include <fmt/format.h>
+
 namespace rubato {
+
+namespace {
+
+// A byte that is shown by itself; bytes of UTF-8 sequences are.
+bool is_control(char c) {
+  const auto byte = static_cast<unsigned char>(c);
+  return byte < 0x20 || byte == 0x7F;
+}
+
+// In single quotes, with a backslash before what would end them, and codes of control characters.
+std::string with_escapes(std::string_view text) {
+  std::string quoted = "'";
+  for (const char c : text) {
+    if (is_control(c)) {
+      quoted += fmt::format("\\x{:02x}", static_cast<unsigned char>(c));
+      continue;
+    }
+    if (c == '\'' || c == '\\') quoted += '\\';
+    quoted += c;
+  }
+  return quoted + '\'';
+}
+
+}  // namespace
 
 std::string printable(std::string_view text) {
   std::string shown;
@@ -16,6 +43,32 @@ std::string printable(std::string_view text) {
     if (is_long) ++i;
   }
   return shown;
+}
+
+std::string shell_quoted(std::string_view text) {
+  // Letters beyond ASCII are no operators of a shell either.
+  constexpr std::string_view kPlain =
+      "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_-./:=,+@%";
+  // zsh takes a '=' in the first place for the name of a command.
+  const bool is_plain =
+      !text.empty() && text.front() != '=' && std::ranges::all_of(text, [&](char c) {
+        return static_cast<unsigned char>(c) >= 0x80 || kPlain.find(c) != std::string_view::npos;
+      });
+  if (is_plain) return std::string(text);
+  if (std::ranges::any_of(text, is_control)) return "$" + with_escapes(text);
+  std::string quoted = "'";
+  for (const char c : text) {
+    if (c == '\'') {
+      quoted += "'\\''";
+    } else {
+      quoted += c;
+    }
+  }
+  return quoted + '\'';
+}
+
+std::string python_quoted(std::string_view text) {
+  return with_escapes(text);
 }
 
 }  // namespace rubato

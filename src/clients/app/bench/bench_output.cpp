@@ -10,6 +10,7 @@
 
 #include "base/core/tables/csv_field.hpp"
 #include "base/core/tables/text_table.hpp"
+#include "base/core/text/or_null.hpp"
 #include "runs/lab/environment.hpp"
 
 namespace rubato::app {
@@ -99,7 +100,7 @@ std::string bench_json(std::span<const BenchRow> rows) {
                                     {"moved_bytes_per_second", row.moved_bandwidth()},
                                     {"triad_bytes_per_second", row.triad}});
   }
-  return json.dump(2) + "\n";
+  return json_text(json, 2) + "\n";
 }
 
 std::string bench_csv(std::span<const BenchRow> rows) {

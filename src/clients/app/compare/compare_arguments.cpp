@@ -109,7 +109,7 @@ void define_work(CommandLine& line, Given& given) {
                 if (text.empty()) throw Error("'' is empty; accepted: a folder");
                 given.out = text;
               });
-  line.flag("quiet", "print nothing but errors and where the answer is", given.quiet);
+  line.flag("quiet", "print nothing but errors and the answer", given.quiet);
   line.config([&](const path& file) { given.file = read_design(file, given.file.design.base); });
   line.config_of("resume", "DIR", "continue the experiment in the folder DIR",
                  [&](const std::string& text) {

@@ -11,6 +11,7 @@
 #include <rubato/base/error.hpp>
 
 #include "base/core/system/file.hpp"
+#include "base/core/text/printable.hpp"
 #include "clients/app/line/exit_code.hpp"
 #include "clients/app/line/output.hpp"
 #include "clients/app/line/stop_signals.hpp"
@@ -42,19 +43,22 @@ std::unique_ptr<ExperimentView> view_for(const CompareArguments& arguments) {
 int report(const CompareArguments& arguments, const Design& design, const ExperimentFolder& folder,
            const Conducted& conducted, int signal) {
   const std::string go_on =
-      fmt::format("to go on: rubato compare --resume {}", folder.path().string());
+      fmt::format("to go on: rubato compare --resume {}", shell_quoted(folder.path().string()));
   if (signal != 0) {
     warn("stopped by a signal; " + go_on);
     return static_cast<int>(exit_code_of_signal(signal));
   }
   if (conducted.answer) {
     write_answer(folder, design, conducted);
-    if (!arguments.quiet) {
-      const AnswerDocument document = document_of(design, *conducted.answer, conducted.tuning);
-      print_out(fmt::format("\n{}\n", to_text(document, output_width())));
+    const AnswerDocument document = document_of(design, *conducted.answer, conducted.tuning);
+    const std::string answer = to_text(document, output_width());
+    if (arguments.quiet) {
+      print_out(answer);
+    } else {
+      print_out(fmt::format("\n{}\n", answer));
+      print_text(fmt::format("answer.md, answer.csv, runs.csv and answer.json are in {}\n",
+                             folder.path().string()));
     }
-    print_text(fmt::format("answer.md, answer.csv, runs.csv and answer.json are in {}\n",
-                           folder.path().string()));
   }
   if (conducted.missing == 0) return 0;
   warn(fmt::format("{} run{} did not come to {} end; {}", conducted.missing,

@@ -44,11 +44,12 @@ int completion_command(std::span<const std::string> arguments) {
                    "Prints a script that makes a shell complete the commands and options of "
                    "rubato, the names that they take, and files and folders.");
   line.operands(
-      "SHELL", "the shell: " + fmt::to_string(fmt::join(shell_names(), ", ")),
+      OperandCount::optional, "SHELL",
+      "the shell: " + fmt::to_string(fmt::join(shell_names(), ", ")),
       [&](const std::string& text) { wanted.push_back(&shell_called(text)); }, shell_names());
   line.option("out", "DIR", "write the scripts of all shells below DIR, as they are installed", "",
               [&](const std::string& text) { out = text; });
-  line.rest("WORD...");
+  line.rest("[WORD...]");
   line.footer(
       "Installed programs have the scripts where shells look for them. For others:\n"
       "  source <(rubato completion bash)\n"

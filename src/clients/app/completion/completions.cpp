@@ -28,22 +28,54 @@ class Completing {
   // Of the value that begins at `begin`.
   void add_value(const OptionHelp& option, std::size_t begin) {
     const std::vector<ValueForm> forms = value_forms(option);
+    add_arguments(forms, begin);
     begin = last_of_several(option, forms, begin);
     const std::string before = word_.substr(0, begin);
     const std::string_view value = std::string_view(word_).substr(begin);
     for (const ValueForm& form : forms) {
       const bool is_whole = form.word.ends_with(':') && value.starts_with(form.word);
       if (!form.word.empty() && !is_whole) add(before + form.word, form.help);
-      if (form.paths != Paths::none && (form.word.empty() || is_whole)) {
-        found_.paths = form.paths;
-        found_.before = before + form.word;
-      }
+      if (form.paths == Paths::none || (!form.word.empty() && !is_whole)) continue;
+      const bool is_within = value.find(form.within) != std::string_view::npos;
+      // Among files, there are folders.
+      found_.paths = std::max(found_.paths, is_within ? form.paths : Paths::folders);
+      found_.before = before + form.word;
     }
   }
 
   [[nodiscard]] Completions found() && { return std::move(found_); }
 
  private:
+  // Of a name that stands before the last ':' ("adascale:sm"), and the names that these take.
+  void add_arguments(const std::vector<ValueForm>& forms, std::size_t begin) {
+    const std::size_t colon = word_.rfind(':');
+    if (colon == std::string::npos || colon < begin) return;
+    const std::size_t divided = word_.find_last_of(",+", colon);
+    const std::size_t name_begin =
+        divided == std::string::npos ? begin : std::max(begin, divided + 1);
+    const std::string_view name = std::string_view(word_).substr(name_begin, colon - name_begin);
+    const auto form = std::ranges::find_if(forms, [&](const ValueForm& candidate) {
+      const std::string_view word = candidate.word;
+      return word.substr(0, word.find(':')) == name;
+    });
+    if (form == forms.end()) return;
+    const std::string given = word_.substr(colon + 1);
+    const std::size_t comma = given.rfind(',');
+    const std::string last = comma == std::string::npos ? given : given.substr(comma + 1);
+    const std::string before = word_.substr(0, word_.size() - last.size());
+    for (const Argument& argument : form->arguments) {
+      const std::string key = argument.name + '=';
+      if (last.starts_with(key)) {
+        for (const std::string& choice : choices_of(argument)) add(before + key + choice, "");
+      } else if (given.find(key) == std::string::npos) {
+        add(before + key, argument.accepted);
+      }
+    }
+  }
+  static std::vector<std::string> choices_of(const Argument& argument) {
+    if (argument.kind == ArgumentKind::flag) return {"true", "false"};
+    return argument.choices;
+  }
   // Where the last value begins: behind a comma where there may be several, and behind a '+', by
   // which names are joined.
   [[nodiscard]] std::size_t last_of_several(const OptionHelp& option,
@@ -68,11 +100,13 @@ const OptionHelp* find_option(const CommandHelp& help, std::string_view name) {
   return found == help.options.end() ? nullptr : &*found;
 }
 
-// The option whose value the last of the words is: it stands before it, or it may be left out.
+bool is_operand(const OptionHelp& option) {
+  return option.operands.has_value();
+}
+
+// The option whose value the last of the words is, as it stands before it.
 const OptionHelp* option_before(const CommandHelp& help, Words words) {
-  if (words.size() == 1) {
-    return help.leading.empty() ? nullptr : find_option(help, help.leading);
-  }
+  if (words.size() == 1) return nullptr;
   const std::string& before = words[words.size() - 2];
   if (!before.starts_with("--")) return nullptr;
   const OptionHelp* const option = find_option(help, std::string_view(before).substr(2));
@@ -96,7 +130,8 @@ Completions options_and_values(const CommandHelp& help, Words words) {
     add_options(help, completing);
   } else if (const OptionHelp* const option = option_before(help, words)) {
     completing.add_value(*option, 0);
-  } else if (const OptionHelp* const operand = find_option(help, "")) {
+  } else if (const auto operand = std::ranges::find_if(help.options, &is_operand);
+             operand != help.options.end()) {
     completing.add_value(*operand, 0);
   }
   return std::move(completing).found();

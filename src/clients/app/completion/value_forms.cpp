@@ -40,7 +40,12 @@ std::optional<ValueForm> form_of(std::string_view text) {
   if (!word.empty() && !leads) return std::nullopt;
   const Paths paths = paths_of(text.substr(capitals));
   if (word.empty() && paths == Paths::none) return std::nullopt;
-  return ValueForm{.word = std::string(word), .paths = paths};
+  ValueForm form{.word = std::string(word), .paths = paths};
+  // "RUN/checkpoints/FILE"
+  if (const std::size_t slash = text.find('/'); slash != std::string_view::npos) {
+    form.within = text.substr(slash, text.rfind('/') + 1 - slash);
+  }
+  return form;
 }
 
 // A name whose arguments have to be given is not complete without them.
@@ -48,6 +53,7 @@ std::optional<ValueForm> form_of(const Strategy& strategy) {
   auto form = form_of(strategy.name);
   if (!form) return std::nullopt;
   form->help = strategy.help;
+  if (form->paths == Paths::none) form->arguments = strategy.arguments;
   const bool needs_more = std::ranges::any_of(
       strategy.arguments, [](const Argument& argument) { return !argument.example.empty(); });
   if (needs_more && is_word(form->word)) form->word += ':';

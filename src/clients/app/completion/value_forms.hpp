@@ -3,6 +3,8 @@
 #include <string>
 #include <vector>
 
+#include <rubato/base/spec.hpp>
+
 #include "clients/app/help/command_help.hpp"
 #include "completions.hpp"
 
@@ -14,6 +16,10 @@ struct ValueForm {
   std::string word{};
   std::string help{};
   Paths paths = Paths::none;
+  /// Files are meant only where the value has this text in it ("/checkpoints/"), else folders.
+  std::string within{};
+  /// What may stand behind the word and a ':', with commas between them.
+  std::vector<Argument> arguments{};
 };
 
 /// The ways to write the value of an option, or one of several: those that the help lists

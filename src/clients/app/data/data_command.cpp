@@ -15,6 +15,7 @@
 #include "base/core/system/stopwatch.hpp"
 #include "base/core/terminal/drawn_line.hpp"
 #include "base/core/terminal/terminal.hpp"
+#include "base/core/text/printable.hpp"
 #include "clients/app/line/command_line.hpp"
 #include "clients/app/line/exit_code.hpp"
 #include "clients/app/line/output.hpp"
@@ -81,13 +82,8 @@ int get_data(std::span<const std::string> arguments) {
                    "was cut off continues; what has come is compared with the size and the SHA-256 "
                    "of what was published before anything is done with it.");
   line.operands(
-      "NAME", fmt::format("the data set: {}", fmt::join(known_names(), ", ")),
-      [&](const std::string& text) {
-        if (wanted.data != nullptr) {
-          throw Error(fmt::format("'{}' and '{}'; accepted: one NAME", wanted.data->name, text));
-        }
-        wanted.data = &find_row("data set", text, published_data());
-      },
+      OperandCount::one, "NAME", fmt::format("the data set: {}", fmt::join(known_names(), ", ")),
+      [&](const std::string& text) { wanted.data = &find_row("data set", text, published_data()); },
       known_names());
   line.option("to", "DIR", "the folder for its files; --data then takes it as KIND:DIR",
               "rubato/data/NAME in the cache, which is ~/.cache or $XDG_CACHE_HOME",
@@ -104,10 +100,6 @@ int get_data(std::span<const std::string> arguments) {
       "Exit codes: 2 for a mistake in the options, 24 if files could not be written,\n"
       "31 for a server that does not answer, or not with the published files.");
   line.parse(arguments);
-  if (wanted.data == nullptr) {
-    throw Error(
-        fmt::format("no data set is named; accepted: one of {}", fmt::join(known_names(), ", ")));
-  }
   const PublishedData& data = *wanted.data;
   const std::filesystem::path folder = wanted.to.empty() ? cached_folder(data.name) : wanted.to;
   const std::string use =
@@ -122,7 +114,7 @@ int get_data(std::span<const std::string> arguments) {
     }
   }
   print_text(fmt::format("{} is {}in {}: rubato train --data {}\n", data.name,
-                         is_there ? "already " : "", folder.string(), use));
+                         is_there ? "already " : "", folder.string(), shell_quoted(use)));
   return 0;
 }
 

@@ -90,7 +90,7 @@ void require_something_to_evaluate(const RunConfiguration& run) {
   if (run.weights.empty() && !run.model->script) {
     throw Error(
         fmt::format("--weights: {} is not trained without them; accepted: a state_dict, or the "
-                    "folder of a run in the first place",
+                    "folder of a run",
                     run.model.text()));
   }
   require_consistent(run);
@@ -105,11 +105,12 @@ class EvaluateCommandLine : public CommandLine {
  private:
   EvaluateCommandLine(EvaluateArguments& read, EvaluateCommand command, const EvaluateTexts& texts)
       : CommandLine(texts.name, texts.description) {
-    config_of("run", "RUN",
-              "the folder of a run that has ended, with its model, weights and data; as the first "
-              "argument, it needs no --run",
-              [](const std::string& text) { return path(text) / "config.toml"; });
-    leading("run");
+    config_of(
+        "run", "RUN",
+        "the folder of a run that has ended, with its model, weights and data; it needs no "
+        "--run before it",
+        [](const std::string& text) { return path(text) / "config.toml"; },
+        /*is_operand=*/true);
     config([this, &read](const path& file) {
       const RunConfiguration run = read_configuration(file, {}, read.run);
       if (given().contains("run")) read.folder = file.parent_path();

@@ -15,6 +15,7 @@
 #include "base/core/system/file.hpp"
 #include "base/core/tables/csv_field.hpp"
 #include "base/core/tables/text_table.hpp"
+#include "base/core/text/or_null.hpp"
 #include "clients/app/line/output.hpp"
 #include "runs/report/progress.hpp"
 #include "runs/report/record_json.hpp"
@@ -105,7 +106,7 @@ std::string safetensors_of(const ArrayCopies& found) {
 ExitCode evaluate(const EvaluateArguments& arguments, const LoadWorkload& load) {
   const EvaluationReport report =
       report_of(arguments.run, rubato::evaluate(*load(arguments.run), arguments.run));
-  print_out(arguments.json ? json_of(evaluation_report_schema(), report).dump(2) + '\n'
+  print_out(arguments.json ? json_text(json_of(evaluation_report_schema(), report), 2) + '\n'
                            : text_of(report));
   return ExitCode::good;
 }

@@ -1,11 +1,15 @@
 #pragma once
 
 #include <exception>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
 
 namespace rubato::app {
+
+/// How many arguments that are no options a command takes.
+enum class OperandCount { optional, one, any, some };
 
 /// What a command says of one of its options, or of its arguments that are no options.
 struct OptionHelp {
@@ -21,6 +25,8 @@ struct OptionHelp {
   std::string shown_default{};
   /// Whether the value may be several, with commas between them.
   bool takes_several = false;
+  /// How many there are of what is no option; of an option, that it may be given without its name.
+  std::optional<OperandCount> operands{};
   /// Names that can be given in place of `value`, where it does not list them itself.
   std::vector<std::string> names{};
 };
@@ -39,9 +45,8 @@ struct CommandHelp {
   std::vector<Command> commands{};
   /// In the order in which they are shown, those of a group together.
   std::vector<OptionHelp> options{};
-  /// The option whose value may be the first argument, without its name; empty where there is none.
-  std::string leading{};
-  /// What stands behind "--": the arguments of another command. Empty where there is none.
+  /// What stands behind "--": the arguments of another command, in brackets where they may be left
+  /// out. Empty where there is none.
   std::string rest{};
   /// Running text, and examples, which are indented.
   std::string footer{};

@@ -40,6 +40,13 @@ std::string option_text(const OptionHelp& option, LineWidth width) {
   return fitted(name, width) + gap + wrapped(text, column, width) + '\n';
 }
 
+std::string operand_usage(OperandCount count, const std::string& value) {
+  const bool several = count == OperandCount::any || count == OperandCount::some;
+  const std::string text = several ? value + "..." : value;
+  const bool is_needed = count == OperandCount::one || count == OperandCount::some;
+  return is_needed ? text : '[' + text + ']';
+}
+
 std::string commands_text(const CommandHelp& help, LineWidth width) {
   if (help.commands.empty()) return {};
   TextTable table({Column::left, Column::left}, 2);
@@ -69,14 +76,11 @@ std::string usage_of(const CommandHelp& help) {
   std::string usage;
   if (!help.commands.empty()) usage += "COMMAND ";
   for (const OptionHelp& option : help.options) {
-    if (option.name.empty()) usage += fmt::format("[{}...] ", option.value);
-    if (!option.name.empty() && option.name == help.leading) {
-      usage += fmt::format("[{}] ", option.value);
-    }
+    if (option.operands) usage += operand_usage(*option.operands, option.value) + ' ';
   }
   usage += "[OPTIONS]";
-  if (!help.rest.empty()) usage += " -- " + help.rest;
-  return usage;
+  if (help.rest.empty()) return usage;
+  return usage + (help.rest.starts_with('[') ? " [-- " + help.rest.substr(1) : " -- " + help.rest);
 }
 
 std::string help_text(const CommandHelp& help, LineWidth width) {

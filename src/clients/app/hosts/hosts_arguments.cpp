@@ -21,15 +21,12 @@ HostsArguments parse_hosts_arguments(std::span<const std::string> arguments) {
       "rubato hosts",
       "Shows a run of hosts that come and go, from their rendezvous and without taking part: which "
       "hosts there are, what they do, how far they are, and which of them writes the run.");
-  line.operands(
-      kPlace, "the rendezvous and the name of the run, as in --rendezvous of `rubato train`",
-      [&](const std::string& text) {
-        if (!place.empty()) {
-          throw Error(fmt::format("'{}' and '{}'; accepted: one {}", place, text, kPlace));
-        }
-        read_rendezvous(text, read.meeting);
-        place = text;
-      });
+  line.operands(OperandCount::one, kPlace,
+                "the rendezvous and the name of the run, as in --rendezvous of `rubato train`",
+                [&](const std::string& text) {
+                  read_rendezvous(text, read.meeting);
+                  place = text;
+                });
   line.option("token-file", "FILE", "a file with the secret of the run's hosts", "",
               [&](const std::string& text) { read.meeting.token_file = text; });
   line.flag("json", "print JSON: the same, with absent values as null", read.json);
@@ -39,7 +36,6 @@ HostsArguments parse_hosts_arguments(std::span<const std::string> arguments) {
       "Example:\n"
       "  rubato hosts node0:29500/spring --token-file token");
   line.parse(arguments);
-  if (place.empty()) throw Error(fmt::format("no run to show; accepted: rubato hosts {}", kPlace));
   if (read.meeting.run.empty()) {
     throw Error(fmt::format("'{}' names no run; accepted: {}", place, kPlace));
   }

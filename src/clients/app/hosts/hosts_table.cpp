@@ -156,7 +156,7 @@ std::string hosts_json(const RunStatus& status) {
                   {"writer", std::move(writer)},
                   {"hosts", std::move(hosts)}};
   // Folders and names of machines may be no UTF-8.
-  return json.dump(2, ' ', false, Json::error_handler_t::replace) + '\n';
+  return json_text(json, 2) + '\n';
 }
 
 }  // namespace rubato::app

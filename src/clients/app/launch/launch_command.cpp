@@ -31,6 +31,7 @@
 #include "clients/app/line/command_line.hpp"
 #include "clients/app/line/exit_code.hpp"
 #include "clients/app/line/idle_options.hpp"
+#include "clients/app/train/train_front.hpp"
 
 namespace rubato::app {
 
@@ -248,7 +249,9 @@ LaunchArguments parse(std::span<const std::string> arguments) {
                             .why = "a run does not go on without one of its hosts",
                             .accepted = "with --min-hosts N"};
   require_none_idle(line, {&restarts, 1});
-  if (border != arguments.end()) read.command.assign(border + 1, arguments.end());
+  if (border != arguments.end()) {
+    read.command = with_kept_configuration({border + 1, arguments.end()});
+  }
   if (read.command.empty() || read.command.front() != "train") {
     throw Error("nothing to launch; accepted: rubato launch --hosts N -- train OPTIONS");
   }

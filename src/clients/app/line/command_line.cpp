@@ -8,6 +8,7 @@
 
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <rubato/base/error.hpp>
 #include <rubato/base/parse.hpp>
@@ -22,6 +23,9 @@
 namespace rubato::app {
 
 namespace {
+
+// Behind it, no argument is an option.
+constexpr std::string_view kBorder = "--";
 
 // Puts the place of a wrong value in front of what is wrong with it.
 void set_from(std::string_view place, const CommandLine::Setter& set, const std::string& text) {
@@ -78,12 +82,13 @@ void CommandLine::flag_list(const std::string& name, const std::string& help, Se
   entries_.at(name).option->expected(0, 1);
 }
 
-void CommandLine::operands(const std::string& value, const std::string& help, Setter take,
-                           std::vector<std::string> names) {
+void CommandLine::operands(OperandCount count, const std::string& value, const std::string& help,
+                           Setter take, std::vector<std::string> names) {
   // Its own name, which is not shown, as not every CLI11 takes what a value is called.
   CLI::Option* const option = app_->add_option("operands", CLI::callback_t{}, help);
   option->type_name(value)->expected(CLI::detail::expected_max_vector_size)->group(group_);
   operands_ = {.option = option, .set = std::move(take)};
+  operand_count_ = count;
   operand_names_ = std::move(names);
 }
 
@@ -98,8 +103,13 @@ void CommandLine::config(FileReader read) {
 
 void CommandLine::config_of(const std::string& name, const std::string& value,
                             const std::string& help,
-                            std::function<std::filesystem::path(const std::string&)> file) {
-  option(name, value, help, "", [](const std::string&) {});
+                            std::function<std::filesystem::path(const std::string&)> file,
+                            bool is_operand) {
+  // CLI11's way to say that the value may stand alone.
+  CLI::Option* const option =
+      app_->add_option((is_operand ? name + ",--" : "--") + name, CLI::callback_t{}, help);
+  option->type_name(value);
+  add(name, {.option = option, .set = [](const std::string&) {}});
   config_of_ = name;
   file_of_ = std::move(file);
 }
@@ -107,7 +117,10 @@ void CommandLine::config_of(const std::string& name, const std::string& value,
 void CommandLine::parse(std::span<const std::string> arguments) {
   // Options have no letters but this one, which everybody tries.
   std::vector<std::string> spelled(arguments.begin(), arguments.end());
-  if (entries_.contains("out")) std::ranges::replace(spelled, "-o", "--out");
+  if (entries_.contains("out")) {
+    std::replace(spelled.begin(), std::ranges::find(spelled, kBorder), std::string("-o"),
+                 std::string("--out"));
+  }
   split(spelled);
   reject_missing_values();
   take_arguments(/*first=*/true);
@@ -122,8 +135,26 @@ void CommandLine::parse(std::span<const std::string> arguments) {
   }
   if (other) read_file_(file_of_(entries_.at(config_of_).option->results().back()));
   take_arguments(/*first=*/false);
-  if (operands_.option == nullptr) return;
-  for (const std::string& operand : operands_.option->results()) operands_.set(operand);
+  if (operands_.option != nullptr) take_operands();
+}
+
+void CommandLine::take_operands() const {
+  const std::string& value = operands_.option->get_type_name();
+  const std::vector<std::string>& given = operands_.option->results();
+  const bool is_needed =
+      operand_count_ == OperandCount::one || operand_count_ == OperandCount::some;
+  const bool may_be_several =
+      operand_count_ == OperandCount::any || operand_count_ == OperandCount::some;
+  if (given.empty() && is_needed) {
+    throw Error(operand_names_.empty() ? fmt::format("no {} is given; accepted: {} {}", value,
+                                                     app_->get_name(), usage_of(help()))
+                                       : fmt::format("no {} is given; accepted: one of {}", value,
+                                                     fmt::join(operand_names_, ", ")));
+  }
+  if (given.size() > 1 && !may_be_several) {
+    throw Error(fmt::format("'{}' and '{}'; accepted: one {}", given[0], given[1], value));
+  }
+  for (const std::string& operand : given) operands_.set(operand);
 }
 
 // Lets CLI11 collect the texts of the values.
@@ -131,9 +162,6 @@ void CommandLine::split(std::span<const std::string> arguments) {
   if (app_->get_help_ptr() == nullptr)
     app_->set_help_flag("-h,--help", "print this help")->group(group_);
   std::vector<std::string> reversed(arguments.rbegin(), arguments.rend());
-  if (!leading_.empty() && !arguments.empty() && !arguments.front().starts_with('-')) {
-    reversed.push_back("--" + leading_);
-  }
   try {
     app_->parse(std::move(reversed));
   } catch (const CLI::CallForHelp&) {
@@ -141,7 +169,11 @@ void CommandLine::split(std::span<const std::string> arguments) {
   } catch (const CLI::ExtrasError&) {
     // An argument may be left over because the option before it took another option for its value.
     reject_missing_values();
-    reject_extra(app_->remaining().front());
+    // The border itself is listed among them.
+    const std::vector<std::string> extra = app_->remaining();
+    const auto first = std::ranges::find_if(
+        extra, [](const std::string& argument) { return argument != kBorder; });
+    reject_extra(*first, std::ranges::find(extra.begin(), first, kBorder) != first);
   } catch (const CLI::ArgumentMismatch&) {
     // Values are missing only where the arguments end.
     const std::string& last = arguments.back();
@@ -174,9 +206,10 @@ void CommandLine::take_arguments(bool first) {
 }
 
 OptionHelp CommandLine::help_of(const CLI::Option& option) const {
-  const bool is_operand = option.get_positional();
+  const bool is_operand = &option == operands_.option;
   const std::string name = is_operand ? "" : option.get_lnames().front();
   const auto entry = entries_.find(name);
+  const bool stands_alone = !is_operand && option.get_positional();
   return {.group = option.get_group(),
           .name = name,
           .letter = option.get_snames().empty() ? "" : option.get_snames().front(),
@@ -184,13 +217,15 @@ OptionHelp CommandLine::help_of(const CLI::Option& option) const {
           .help = option.get_description(),
           .shown_default = option.get_default_str(),
           .takes_several = entry != entries_.end() && entry->second.each,
+          .operands = is_operand     ? std::optional(operand_count_)
+                      : stands_alone ? std::optional(OperandCount::optional)
+                                     : std::nullopt,
           .names = is_operand ? operand_names_ : std::vector<std::string>()};
 }
 
 CommandHelp CommandLine::help() const {
   CommandHelp help{.name = app_->get_name(),
                    .description = app_->get_description(),
-                   .leading = leading_,
                    .rest = rest_,
                    .footer = app_->get_footer()};
   const CLI::App& app = *app_;
@@ -220,8 +255,8 @@ void CommandLine::reject_missing_value(const std::string& name) const {
                           entries_.at(name).option->get_type_name()));
 }
 
-void CommandLine::reject_extra(const std::string& argument) const {
-  const bool option = argument.size() > 1 && argument.starts_with('-');
+void CommandLine::reject_extra(const std::string& argument, bool is_behind_border) const {
+  const bool option = argument.size() > 1 && argument.starts_with('-') && !is_behind_border;
   const std::string wrong = option ? unknown_option(argument.substr(0, argument.find('=')), "--")
                                    : fmt::format("unexpected argument '{}'", argument);
   throw Error(
@@ -253,6 +288,9 @@ int run_reporting_errors(std::string_view program, const std::function<int()>& b
     // Who says so itself has said why.
     if (code != static_cast<int>(ExitCode::output_lost)) require_output();
     return code;
+  } catch (const ReaderGone&) {
+    // Whoever reads has what they wanted, as `head` has.
+    return static_cast<int>(ExitCode::output_lost);
   } catch (const OutputError& error) {
     return failed(error.what(), ExitCode::output_lost);
   } catch (const MemoryError& error) {
@@ -266,6 +304,11 @@ int run_reporting_errors(std::string_view program, const std::function<int()>& b
     }
     if (dynamic_cast<const Error*>(&error) != nullptr) {
       return failed(error.what(), ExitCode::usage);
+    }
+    if (const auto* const refused =
+            dynamic_cast<const std::filesystem::filesystem_error*>(&error)) {
+      return failed(fmt::format("{}: {}", refused->path1().string(), refused->code().message()),
+                    ExitCode::usage);
     }
     return failed(fmt::format("internal error: {}", error.what()), ExitCode::internal);
   }

@@ -54,20 +54,22 @@ class CommandLine {
   void first(const std::string& name) { entries_.at(name).first = true; }
   /// The same for a flag, whose values are texts such as "true,false"; without one it is "true".
   void flag_list(const std::string& name, const std::string& help, Setter set);
-  /// Takes any number of arguments that are no options; `value` stands for one in --help, and
-  /// `names` are those that it may be.
-  void operands(const std::string& value, const std::string& help, Setter take,
+  /// Takes as many arguments that are no options; `value` stands for one in --help, and `names` are
+  /// those that it may be. They stand among the options, or behind "--" where they begin with '-'.
+  void operands(OperandCount count, const std::string& value, const std::string& help, Setter take,
                 std::vector<std::string> names = {});
-  /// The first argument, where it is no option, is the value of the option `name`, which was added.
-  void leading(const std::string& name) { leading_ = name; }
-  /// What stands behind the argument "--", which is not read here: "train OPTIONS".
+  /// What stands behind the argument "--", which is not read here: "train OPTIONS". In brackets, it
+  /// may be left out.
   void rest(std::string value) { rest_ = std::move(value); }
   /// Adds --config FILE, from which `read` takes options before the arguments override them.
   void config(FileReader read);
   /// Adds --`name` `value`, which names something with a configuration of its own: `file` says
   /// which, and it is read in the same way. Not to be given together with --config.
+  ///
+  /// An operand is given without its --`name`, too, as operands() are.
   void config_of(const std::string& name, const std::string& value, const std::string& help,
-                 std::function<std::filesystem::path(const std::string& text)> file);
+                 std::function<std::filesystem::path(const std::string& text)> file,
+                 bool is_operand = false);
   /// The end of --help.
   void footer(std::string text);
 
@@ -100,9 +102,10 @@ class CommandLine {
   void split(std::span<const std::string> arguments);
   [[nodiscard]] OptionHelp help_of(const CLI::Option& option) const;
   void take_arguments(bool first);
+  void take_operands() const;
   void reject_missing_values() const;
   [[noreturn]] void reject_missing_value(const std::string& name) const;
-  [[noreturn]] void reject_extra(const std::string& argument) const;
+  [[noreturn]] void reject_extra(const std::string& argument, bool is_behind_border) const;
   [[nodiscard]] std::string unknown_option(std::string_view typed, std::string_view dashes) const;
 
   std::unique_ptr<CLI::App> app_;
@@ -111,9 +114,9 @@ class CommandLine {
   GivenOptions given_;
   // Of operands(); its option is null where there are none.
   Entry operands_;
+  OperandCount operand_count_ = OperandCount::any;
   std::vector<std::string> operand_names_;
-  // Of leading() and rest(); empty where there is none.
-  std::string leading_;
+  // Of rest(); empty where there is none.
   std::string rest_;
   // Of config_of(); empty where there is none.
   std::string config_of_;

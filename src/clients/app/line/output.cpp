@@ -10,7 +10,6 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
-#include "base/core/system/file.hpp"
 #include "base/core/terminal/terminal.hpp"
 
 namespace rubato::app {
@@ -58,6 +57,7 @@ std::string lost_output() {
 
 void require_output() {
   const std::string why = lost_output();
+  if (first_error == EPIPE) throw ReaderGone(why);
   if (!why.empty()) throw OutputError(fmt::format("cannot write the output: {}", why));
 }
 

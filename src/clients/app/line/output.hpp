@@ -4,6 +4,7 @@
 #include <string>
 #include <string_view>
 
+#include "base/core/system/file.hpp"
 #include "base/core/text/printable.hpp"
 #include "base/core/text/wrapped.hpp"
 
@@ -25,7 +26,13 @@ void redraw_error(std::string_view text);
 /// Why something could not be written to stdout, in the operating system's words; empty where all
 /// of it was.
 [[nodiscard]] std::string lost_output();
-/// Throws OutputError where something could not be written to stdout.
+/// stdout is a pipe that nobody reads any more.
+class ReaderGone : public OutputError {
+ public:
+  using OutputError::OutputError;
+};
+/// Throws OutputError where something could not be written to stdout: ReaderGone, of which there is
+/// nothing to be said, where that was a closed pipe.
 void require_output();
 
 /// Writes a file as a whole; folders on the way to it are made. Throws OutputError.

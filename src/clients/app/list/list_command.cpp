@@ -134,7 +134,7 @@ std::vector<std::string> listed_names() {
 std::string json_of(std::span<const Family> all) {
   Json json{{"families", Json::array()}};
   for (const Family& family : all) json["families"].push_back(family_json(family));
-  return json.dump(2) + '\n';
+  return json_text(json, 2) + '\n';
 }
 
 }  // namespace
@@ -149,7 +149,7 @@ int list_command(std::span<const std::string> arguments) {
                    "or those of a family with their arguments. `rubato list records` prints what "
                    "rubato writes for other programs.");
   line.operands(
-      "FAMILY", "what to explain, or records [the names of all]",
+      OperandCount::any, "FAMILY", "what to explain, or records [the names of all]",
       [&](const std::string& text) {
         records = records || text == kRecords;
         if (text != kRecords) wanted.push_back(family(text, families(named.extensions)));

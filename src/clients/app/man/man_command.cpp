@@ -32,7 +32,7 @@ int man_command(std::span<const std::string> arguments) {
   CommandLine line("rubato man",
                    "Prints the page of the manual for a command, or for rubato itself, in troff.");
   line.operands(
-      "COMMAND", "the command, such as train, or trace show [rubato itself]",
+      OperandCount::any, "COMMAND", "the command, such as train, or trace show [rubato itself]",
       [&](const std::string& text) { shown = &command_called(*shown, text); }, names);
   line.option("out", "DIR", "write all pages below DIR, as they are installed", "",
               [&](const std::string& text) { out = text; });

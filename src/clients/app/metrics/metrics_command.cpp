@@ -48,12 +48,8 @@ int metrics_command(std::span<const std::string> arguments) {
       "Prints the metrics of a run as CSV, for spreadsheets and data frames: a row for "
       "each step, each epoch, ..., with the columns of docs/records.md. The run may "
       "still train.");
-  line.operands("RUN", "the folder of the run", [&](const std::string& text) {
-    if (!run.empty()) {
-      throw Error(fmt::format("'{}' and '{}'; accepted: one RUN", run.string(), text));
-    }
-    run = text;
-  });
+  line.operands(OperandCount::one, "RUN", "the folder of the run",
+                [&](const std::string& text) { run = text; });
   line.option("kind", fmt::to_string(fmt::join(metrics_kinds(), "|")), "what a row is of", kind,
               [&](const std::string& text) {
                 const std::vector<std::string> kinds = metrics_kinds();
@@ -70,7 +66,6 @@ int metrics_command(std::span<const std::string> arguments) {
       "Exit codes: 2 for a mistake in the options or files, 24 if output could not be\n"
       "written.");
   line.parse(arguments);
-  if (run.empty()) throw Error("no run is named; accepted: rubato metrics RUN");
   Printing printing;
   write_metrics_csv(run / "metrics.jsonl", kind,
                     [&](std::string_view text) { printing.add(text); });

@@ -4,6 +4,7 @@
 
 #include <rubato/steps/random.hpp>
 
+#include "base/core/text/or_null.hpp"
 #include "plan_output.hpp"
 
 namespace rubato::app {
@@ -60,7 +61,7 @@ std::string plan_json(const PlanOptions& plan, std::span<const EpochPlan> epochs
   std::string text = "{\"epochs\": [";
   for (const EpochPlan& epoch : epochs) {
     if (&epoch != epochs.data()) text += ',';
-    text += '\n' + epoch_json(plan, epoch, view).dump();
+    text += '\n' + json_text(epoch_json(plan, epoch, view));
   }
   return text + "\n]}\n";
 }

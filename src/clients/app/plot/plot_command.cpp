@@ -47,7 +47,7 @@ PlotArguments read_arguments(std::span<const std::string> arguments) {
   CommandLine line("rubato plot",
                    "Plots what runs have written of their steps or epochs, over one another: in "
                    "the terminal, or as a picture.");
-  line.operands("RUN|EXPERIMENT", "the folder of a run, or one with runs in it",
+  line.operands(OperandCount::some, "RUN|EXPERIMENT", "the folder of a run, or one with runs in it",
                 [&](const std::string& text) { read.folders.emplace_back(text); });
   line.option("y", "NAME",
               "what is plotted: a number of steps or epochs that `rubato list records` names",
@@ -69,7 +69,6 @@ PlotArguments read_arguments(std::span<const std::string> arguments) {
       "Exit codes: 2 for a mistake in the options or files, 24 for a picture that\n"
       "cannot be written.");
   line.parse(arguments);
-  if (read.folders.empty()) throw Error("no run to plot; accepted: rubato plot RUN|EXPERIMENT...");
   return read;
 }
 

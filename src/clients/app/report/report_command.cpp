@@ -21,7 +21,8 @@ int report_command(std::span<const std::string> arguments) {
                    "Writes a page about a run, about several runs side by side, or about an "
                    "experiment of `rubato compare`: the answer, then charts. The page is one file "
                    "that opens in any browser, without a network.");
-  line.operands("RUN|EXPERIMENT", "the folder of a run, one with runs in it, or of an experiment",
+  line.operands(OperandCount::some, "RUN|EXPERIMENT",
+                "the folder of a run, one with runs in it, or of an experiment",
                 [&](const std::string& text) { folders.push_back(text); });
   line.option("out", "FILE", "the page; -o FILE is the same", out,
               [&](const std::string& text) { out = text; });
@@ -33,9 +34,6 @@ int report_command(std::span<const std::string> arguments) {
       "Exit codes: 2 for a mistake in the options or files, 24 if the page could not be\n"
       "written. docs/report.md says more.");
   line.parse(arguments);
-  if (folders.empty()) {
-    throw Error("nothing is named; accepted: folders of runs, or the folder of an experiment");
-  }
   const std::string library = page::read_chart_library(page::chart_library_file());
   const std::string html = page::to_html(page::document_of_folders(folders), library);
   write_file(out, html);

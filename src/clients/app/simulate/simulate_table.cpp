@@ -94,7 +94,7 @@ std::string simulation_json(std::span<const SimulatedRun> runs) {
          {"clock", json_of(clock_schema(), result.time.value_or(ClockTime())).at("clock")},
          {"ended_by", or_null(end)}});
   }
-  return list.dump(2) + "\n";
+  return json_text(list, 2) + "\n";
 }
 
 }  // namespace rubato::app

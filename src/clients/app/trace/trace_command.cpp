@@ -33,7 +33,7 @@ using TraceOrAvailability = std::variant<Trace, Availability>;
 
 // What the commands have in common.
 struct TraceCommandOptions {
-  std::vector<std::string> operands;
+  std::string operand;
   std::optional<AvailabilityFormat> format;
   std::string out;
   bool json = false;
@@ -44,8 +44,8 @@ constexpr std::string_view kFileOrGenerator =
 
 void define_operand(CommandLine& line, TraceCommandOptions& options, const std::string& value,
                     std::string_view help) {
-  line.operands(value, std::string(help),
-                [&](const std::string& text) { options.operands.push_back(text); });
+  line.operands(OperandCount::one, value, std::string(help),
+                [&](const std::string& text) { options.operand = text; });
 }
 
 void define_format(CommandLine& line, TraceCommandOptions& options) {
@@ -61,23 +61,15 @@ void define_out(CommandLine& line, TraceCommandOptions& options) {
               [&](const std::string& text) { options.out = text; });
 }
 
-const std::string& only_operand(const TraceCommandOptions& options, std::string_view accepted) {
-  if (options.operands.size() == 1) return options.operands.front();
-  throw Error(fmt::format("{}; accepted: {}",
-                          options.operands.empty() ? "nothing is named" : "too much is named",
-                          accepted));
-}
-
-Availability read_file_in(const TraceCommandOptions& options, const std::string& operand) {
-  const TraceFile file = parse_trace_file(operand);
+Availability read_file_in(const TraceCommandOptions& options) {
+  const TraceFile file = parse_trace_file(options.operand);
   return read_availability(file.path, options.format, TraceEnd::error, file.columns);
 }
 
 // A format says that there is a file.
-TraceOrAvailability load(const TraceCommandOptions& options, std::string_view accepted) {
-  const std::string& operand = only_operand(options, accepted);
-  if (options.format) return read_file_in(options, operand);
-  return load_trace_or_availability(operand, {}, "");
+TraceOrAvailability load(const TraceCommandOptions& options) {
+  if (options.format) return read_file_in(options);
+  return load_trace_or_availability(options.operand, {}, "");
 }
 
 // To the file that was asked for, with a summary to stdout, or to stdout itself.
@@ -111,7 +103,7 @@ int import_trace(std::span<const std::string> arguments) {
       "  rubato trace import measured.csv --format samples\n"
       "  rubato trace import gpus_of_zones.csv,zone=us-central1");
   line.parse(arguments);
-  put(options, read_file_in(options, only_operand(options, "a file")));
+  put(options, read_file_in(options));
   return 0;
 }
 
@@ -127,8 +119,7 @@ int generate_trace(std::span<const std::string> arguments) {
       "  rubato trace generate daily:low=8,high=64 --out day.csv\n"
       "  rubato trace generate spot:most=64,life=2,bulk=8,seed=3");
   line.parse(arguments);
-  put(options,
-      generate_availability(only_operand(options, "a generator (rubato list generators)")));
+  put(options, generate_availability(options.operand));
   return 0;
 }
 
@@ -147,7 +138,7 @@ int convert_trace(std::span<const std::string> arguments) {
       "  rubato trace convert availability.csv --out trace.csv\n"
       "  rubato trace convert spot:seed=1 --availability strong:batch=1024,quantum=4");
   line.parse(arguments);
-  const TraceOrAvailability loaded = load(options, kFileOrGenerator);
+  const TraceOrAvailability loaded = load(options);
   if (const Trace* trace = std::get_if<Trace>(&loaded)) {
     throw Error(fmt::format("{} is a trace of steps already; accepted: {}", trace->source(),
                             "devices over time (docs/traces.md)"));
@@ -170,7 +161,7 @@ int show_trace(std::span<const std::string> arguments) {
       "  rubato trace show availability.csv\n"
       "  rubato trace show walk:start=16,seed=4 --json");
   line.parse(arguments);
-  const TraceOrAvailability loaded = load(options, kFileOrGenerator);
+  const TraceOrAvailability loaded = load(options);
   const Timeline timeline = std::visit([](const auto& it) { return timeline_of(it); }, loaded);
   if (options.json) {
     print_out(std::visit([](const auto& it) { return summary_json(it); }, loaded));

@@ -54,7 +54,7 @@ std::string range_text(std::int64_t fewest, std::int64_t most) {
 
 // Valid JSON, whatever a file is called.
 std::string dumped(const nlohmann::ordered_json& json) {
-  return json.dump(2, ' ', false, nlohmann::json::error_handler_t::replace) + '\n';
+  return json_text(json, 2) + '\n';
 }
 
 }  // namespace

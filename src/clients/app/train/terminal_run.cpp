@@ -10,6 +10,7 @@
 #include <fmt/ranges.h>
 #include <unistd.h>
 
+#include "base/core/text/printable.hpp"
 #include "clients/app/line/output.hpp"
 #include "clients/app/line/stop_signals.hpp"
 #include "run_messages.hpp"
@@ -103,7 +104,7 @@ std::string TerminalRun::to_go_on(const Run& run) const {
   return fmt::format(
       "{} rubato train --resume {}",
       is_copy_ ? "others may go on with the run; to go on from this copy of it:" : "to go on:",
-      run.location().path().string());
+      shell_quoted(run.location().path().string()));
 }
 
 std::string TerminalRun::lost() const {

@@ -1,17 +1,22 @@
 #include "train_front.hpp"
 
+#include <algorithm>
 #include <cerrno>
 #include <cstdlib>
 #include <filesystem>
+#include <optional>
 #include <string>
+#include <string_view>
 #include <system_error>
 #include <vector>
 
 #include <fmt/format.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
 #include <rubato/base/error.hpp>
 #include <rubato/base/machine.hpp>
+#include <rubato/base/parse.hpp>
 #include <rubato/loop/objective.hpp>
 #include <rubato/runs/workload.hpp>
 
@@ -19,6 +24,7 @@
 #include "clients/app/eval/evaluate_arguments.hpp"
 #include "clients/app/line/output.hpp"
 #include "runs/config/allowed/allowed.hpp"
+#include "runs/config/file/configuration_entry.hpp"
 #include "runs/config/values/batch_policy.hpp"
 #include "runs/config/values/data_source.hpp"
 #include "runs/config/values/engine.hpp"
@@ -66,18 +72,56 @@ std::vector<std::string> command_line(const std::string& program, const char* co
   return line;
 }
 
+// A descriptor that has what the file had, of which `number` is to be the number where there is
+// one.
+int kept_in_memory(const path& file, std::optional<int> number) {
+  const std::string text = configuration_text(file);
+  const int copy = memfd_create("rubato-configuration", 0);
+  const auto size = static_cast<ssize_t>(text.size());
+  if (copy < 0 || write(copy, text.data(), text.size()) != size) {
+    throw Error(fmt::format("cannot keep the configuration {}: {}", file.string(),
+                            std::generic_category().message(errno)));
+  }
+  if (!number || copy == *number) return copy;
+  dup2(copy, *number);
+  close(copy);
+  return *number;
+}
+
+// The name by which `file` can be read any number of times.
+std::string kept_name(const path& file) {
+  std::error_code ignored;
+  const auto status = std::filesystem::status(file, ignored);
+  if (!exists(status) || is_regular_file(status) || is_directory(status)) return file.string();
+  if (file == "/dev/stdin") {
+    kept_in_memory(file, STDIN_FILENO);
+    return file.string();
+  }
+  const path folder = file.parent_path();
+  if (folder == "/dev/fd" || folder == "/proc/self/fd") {
+    constexpr int kMostDescriptors = 1 << 20;
+    const auto number = parse_whole(file.filename().string(), 0, kMostDescriptors);
+    kept_in_memory(file, static_cast<int>(number));
+    return file.string();
+  }
+  return fmt::format("/dev/fd/{}", kept_in_memory(file, std::nullopt));
+}
+
 // Becomes the program that loads libtorch.
 [[noreturn]] void become_train_program(const char* command,
                                        std::span<const std::string> arguments) {
   const std::string program = train_program().string();
   // What c10d would log is said by the error that follows.
   setenv("GLOG_minloglevel", "3", 0);  // NOLINT(concurrency-mt-unsafe): there is one thread
+  // More of its own would not be used, and where there can be none, OpenBLAS ends the process.
+  setenv("OPENBLAS_NUM_THREADS", "1", 0);  // NOLINT(concurrency-mt-unsafe)
   const std::vector<std::string> line = command_line(program, command, arguments);
   execv(program.c_str(), exec_pointers(line).data());
   throw Error(fmt::format("cannot start {}: {}", program, std::generic_category().message(errno)));
 }
 
-int start(const char* command, std::span<const std::string> arguments) {
+int start(const char* command, std::span<const std::string> given) {
+  const std::vector<std::string> arguments = with_kept_configuration(given);
   const TrainProgram& program = *train_program_of(command);
   const auto options = parse_train_arguments(arguments, program.command);
   if (program.command != TrainCommand::calibrate) check_trace(options.run);
@@ -93,6 +137,13 @@ int start(const char* command, std::span<const std::string> arguments) {
     if (options.verbose) print_error(error.details() + "\n");
     throw;
   }
+}
+
+[[noreturn]] int start_evaluation(const char* command, std::span<const std::string> given,
+                                  EvaluateCommand kind) {
+  const std::vector<std::string> arguments = with_kept_configuration(given);
+  static_cast<void>(parse_evaluate_arguments(arguments, kind));
+  become_train_program(command, arguments);
 }
 
 }  // namespace
@@ -123,13 +174,26 @@ int verify_front(std::span<const std::string> arguments) {
 }
 
 int evaluate_front(std::span<const std::string> arguments) {
-  static_cast<void>(parse_evaluate_arguments(arguments, EvaluateCommand::evaluate));
-  become_train_program("eval", arguments);
+  return start_evaluation("eval", arguments, EvaluateCommand::evaluate);
 }
 
 int predict_front(std::span<const std::string> arguments) {
-  static_cast<void>(parse_evaluate_arguments(arguments, EvaluateCommand::predict));
-  become_train_program("predict", arguments);
+  return start_evaluation("predict", arguments, EvaluateCommand::predict);
+}
+
+std::vector<std::string> with_kept_configuration(std::span<const std::string> arguments) {
+  constexpr std::string_view kOption = "--config";
+  std::vector<std::string> kept(arguments.begin(), arguments.end());
+  const auto border = std::ranges::find(kept, "--");
+  for (auto word = kept.begin(); word != border; ++word) {
+    if (*word == kOption && word + 1 != border) {
+      ++word;
+      *word = kept_name(*word);
+    } else if (word->starts_with(fmt::format("{}=", kOption))) {
+      *word = fmt::format("{}={}", kOption, kept_name(word->substr(kOption.size() + 1)));
+    }
+  }
+  return kept;
 }
 
 }  // namespace rubato::app

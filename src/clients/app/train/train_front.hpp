@@ -3,6 +3,7 @@
 #include <filesystem>
 #include <span>
 #include <string>
+#include <vector>
 
 namespace rubato::app {
 
@@ -18,6 +19,12 @@ namespace rubato::app {
 /// `rubato eval` and `rubato predict`: check the options, and become rubato-train.
 [[nodiscard]] int evaluate_front(std::span<const std::string> arguments);
 [[nodiscard]] int predict_front(std::span<const std::string> arguments);
+
+/// The arguments, in which a --config that is no file (a pipe, /dev/stdin) names what it said: kept
+/// in memory, it can be read again, by the programs that this one starts, or becomes, too. Throws
+/// Error where it cannot be read.
+[[nodiscard]] std::vector<std::string> with_kept_configuration(
+    std::span<const std::string> arguments);
 
 /// The program rubato-train: beside this one, where a build leaves it, or where an installation
 /// puts it. Throws Error when there is none.

@@ -36,7 +36,7 @@ std::vector<path> folders_of(std::span<const std::string> arguments) {
                    "several in a line each. It takes no part in them, follows a run that is killed "
                    "and resumed, and ends when all have ended. Without a terminal, or with "
                    "TERM=dumb, it prints how they stand now, and ends.");
-  line.operands("RUN|EXPERIMENT", "the folder of a run, or one with runs in it",
+  line.operands(OperandCount::some, "RUN|EXPERIMENT", "the folder of a run, or one with runs in it",
                 [&](const std::string& text) { folders.emplace_back(text); });
   line.footer(
       "Examples:\n"
@@ -45,7 +45,6 @@ std::vector<path> folders_of(std::span<const std::string> arguments) {
       "Exit codes: 0 when all runs have ended, however they did, 2 for a folder without\n"
       "runs, 130 or 143 after a signal.");
   line.parse(arguments);
-  if (folders.empty()) throw Error("no run to watch; accepted: rubato watch RUN|EXPERIMENT...");
   return folders;
 }
 

@@ -1,8 +1,9 @@
 #include <algorithm>
+#include <cerrno>
 #include <charconv>
+#include <cstddef>
 #include <cstdint>
 #include <fstream>
-#include <iterator>
 #include <optional>
 #include <system_error>
 #include <utility>
@@ -13,6 +14,7 @@
 #include <rubato/base/error.hpp>
 #include <rubato/runs/run_configuration.hpp>
 
+#include "base/core/system/file.hpp"
 #include "configuration_entry.hpp"
 #include "runs/config/options/run_option.hpp"
 #include "runs/config/parts/plugin.hpp"
@@ -24,7 +26,7 @@ namespace {
 
 using std::filesystem::path;
 
-constexpr std::uintmax_t kMostBytes = std::uintmax_t{1} << 20;
+constexpr std::size_t kMostBytes = std::size_t{1} << 20U;
 
 // Whether TOML has a number for what `text` says: its whole numbers have 64 bits with a sign.
 bool fits_in_toml(std::string_view text) {
@@ -97,24 +99,39 @@ std::string toml_value(const RunOption& option, const std::string& text) {
 }
 
 std::string configuration_text(const path& file) {
-  std::error_code ignored;
-  std::ifstream stream(file, std::ios::binary);
-  if (!stream || !std::filesystem::is_regular_file(file, ignored)) {
-    throw Error(
-        fmt::format("cannot read the configuration {}; accepted: a file of lines such as "
+  const auto cannot_read = [&](int error) {
+    return Error(
+        fmt::format("cannot read the configuration {}: {}; accepted: a file of lines such as "
                     "'cores = 8'",
-                    file.string()));
-  }
-  if (std::filesystem::file_size(file) > kMostBytes) {
+                    file.string(), std::generic_category().message(error)));
+  };
+  std::ifstream stream(file, std::ios::binary);
+  if (!stream) throw cannot_read(errno);
+  // It can be opened, too.
+  std::error_code ignored;
+  if (std::filesystem::is_directory(file, ignored)) throw cannot_read(EISDIR);
+  std::string text(kMostBytes + 1, '\0');
+  stream.read(text.data(), static_cast<std::streamsize>(text.size()));
+  if (stream.bad()) throw cannot_read(errno);
+  text.resize(static_cast<std::size_t>(stream.gcount()));
+  if (text.size() > kMostBytes) {
     throw Error(fmt::format("{}: is larger than 1 MiB; accepted: a configuration", file.string()));
   }
-  return {std::istreambuf_iterator<char>(stream), {}};
+  return text;
+}
+
+path folder_of_names(const path& file) {
+  std::error_code ignored;
+  const std::string name = file.string();
+  const bool is_stream = !std::filesystem::is_regular_file(file, ignored) ||
+                         name.starts_with("/dev/") || name.starts_with("/proc/");
+  return is_stream ? path() : file.parent_path();
 }
 
 void load_named_plugins(RunConfiguration& configuration, const TomlEntry& line,
                         const path& source) {
   if (!configuration.plugin.empty()) return;
-  const path folder = source.parent_path();
+  const path folder = folder_of_names(source);
   try {
     add_plugins(configuration,
                 map_plugins(line.value, [&](const path& inside) { return folder / inside; }));
@@ -131,9 +148,10 @@ RunConfiguration read_configuration(const path& file,
   for (const TomlEntry& line : parse_toml(text, file.string())) {
     if (line.key == kPluginOption) load_named_plugins(named, line, file);
   }
+  const path folder = folder_of_names(file);
   RunConfiguration read =
       map_paths(parse_configuration(text, file.string(), arguments_only, named.extensions),
-                [&](const path& inside) { return file.parent_path() / inside; });
+                [&](const path& inside) { return folder / inside; });
   read.plugin = std::move(named.plugin);
   return read;
 }
@@ -154,9 +172,9 @@ RunConfiguration parse_configuration(std::string_view text, const std::string& s
 }
 
 RunConfiguration with_paths_from(const path& folder, RunConfiguration configuration) {
-  const path base = std::filesystem::absolute(folder).lexically_normal();
+  const path base = absolute_path(folder);
   return map_paths(std::move(configuration), [&](const path& file) {
-    const path whole = std::filesystem::absolute(file).lexically_normal();
+    const path whole = absolute_path(file);
     const path inside = whole.lexically_relative(base);
     return inside.empty() || *inside.begin() == ".." ? whole : inside;
   });

@@ -8,6 +8,7 @@
 #include "toml.hpp"
 
 #include <algorithm>
+#include <charconv>
 #include <optional>
 #include <type_traits>
 
@@ -36,6 +37,8 @@
 
 #include <rubato/base/error.hpp>
 #include <rubato/base/parse.hpp>
+
+#include "runs/config/options/run_option.hpp"
 
 namespace rubato {
 
@@ -84,8 +87,48 @@ std::optional<BareWord> bare_word(std::string_view line) {
   const std::string_view rest = line.substr(equals + 1);
   const std::string_view word = trimmed(rest.substr(0, rest.find('#')));
   const bool is_word = consists_of(word, fmt::format("{}{}", kNameLetters, kOthers));
-  if (!consists_of(key, kNameLetters) || !is_word || is_number(word)) return std::nullopt;
+  // Where it is a value, something else is wrong.
+  const bool is_value = is_word && static_cast<bool>(toml::parse(fmt::format("x = {}", word)));
+  if (!consists_of(key, kNameLetters) || !is_word || is_value) return std::nullopt;
   return BareWord{key, word};
+}
+
+// As the reader of a number takes it: one with a fraction stays recognisable.
+std::string text_of(double number) {
+  std::string text = fmt::to_string(number);
+  if (text.find_first_of(".einf") == std::string::npos) text += ".0";
+  return text;
+}
+
+// A number as TOML has it that is written otherwise ("0,5", ".5"); empty for what is none, and for
+// "1,000", which may be meant in two ways.
+std::optional<std::string> number_meant(std::string_view word) {
+  constexpr std::size_t kThousands = 3;
+  std::string text(word);
+  const std::size_t comma = text.find(',');
+  if (comma != std::string::npos) {
+    if (text.size() - comma - 1 == kThousands) return std::nullopt;
+    text[comma] = '.';
+  }
+  double value = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (error != std::errc() || end != text.data() + text.size()) return std::nullopt;
+  const bool is_whole = consists_of(text, "0123456789");
+  return is_whole ? fmt::format("{:.0f}", value) : text_of(value);
+}
+
+// What is right in the place of a word that TOML does not know.
+std::string accepted_for(std::string_view key, std::string_view word) {
+  const auto options = run_options();
+  const auto option = std::ranges::find(options, key, &RunOption::name);
+  const bool is_known = option != options.end();
+  const bool is_text =
+      is_known && (option->kind == OptionKind::text || option->kind == OptionKind::text_or_number);
+  if (const auto number = number_meant(word); number && !is_text) {
+    return fmt::format("{} = {}", key, *number);
+  }
+  return is_known && !is_text ? option->accepted
+                              : fmt::format("a string in quotes: {} = \"{}\"", key, word);
 }
 
 [[noreturn]] void fail(const std::string& source, std::string_view text,
@@ -94,7 +137,7 @@ std::optional<BareWord> bare_word(std::string_view line) {
   if (const auto bare = bare_word(line_of(text, line))) {
     const auto [key, word] = *bare;
     fail(source, line, fmt::format("{}: {} is no value of TOML", key, word),
-         fmt::format("a string in quotes: {} = \"{}\"", key, word));
+         accepted_for(key, word));
   }
   fail(source, line, error.description(), kAccepted);
 }
@@ -108,13 +151,6 @@ std::string_view type_name(toml::node_type type) {
     default:
       return "a date or time";
   }
-}
-
-// As the reader of a number takes it: one with a fraction stays recognisable.
-std::string text_of(double number) {
-  std::string text = fmt::to_string(number);
-  if (text.find_first_of(".einf") == std::string::npos) text += ".0";
-  return text;
 }
 
 TomlEntry entry_of(const toml::key& key, const toml::node& node, const std::string& source) {
@@ -216,7 +252,8 @@ std::string toml_string(std::string_view text) {
   try {
     quoted = nlohmann::json(text).dump();
   } catch (const nlohmann::json::exception&) {
-    throw Error("a configuration file cannot hold text that is not UTF-8");
+    throw Error(
+        "a configuration file cannot hold text that is not UTF-8; accepted: names in UTF-8");
   }
   for (std::size_t at = 0; (at = quoted.find(kDelete, at)) != std::string::npos;) {
     quoted.replace(at, 1, "\\u007F");

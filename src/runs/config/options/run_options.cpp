@@ -21,6 +21,7 @@
 #include <rubato/steps/cluster_model.hpp>
 #include <rubato/steps/random.hpp>
 
+#include "base/core/text/or_null.hpp"
 #include "base/core/text/split.hpp"
 #include "readings.hpp"
 #include "run_option.hpp"
@@ -282,7 +283,7 @@ std::string to_json(const RunOption& option, const RunConfiguration& configurati
   if (!text) return "null";
   const bool quoted = option.kind == OptionKind::text || option.kind == OptionKind::text_or_number;
   if (!quoted) return *text;
-  return nlohmann::json(*text).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
+  return json_text(nlohmann::json(*text));
 }
 
 }  // namespace rubato

@@ -46,7 +46,7 @@ Function* symbol(void* library, const char* name) {
 // never closed.
 void* opened(const std::filesystem::path& file) {
   // With a slash in it, it is not searched for.
-  const std::string path = std::filesystem::absolute(file).string();
+  const std::string path = (file.has_parent_path() ? file : "." / file).string();
   void* const library = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
   if (library != nullptr) return library;
   // One thread reads a configuration.

@@ -7,6 +7,8 @@
 
 #include <rubato/base/error.hpp>
 
+#include "base/core/system/file.hpp"
+
 namespace rubato {
 
 namespace {
@@ -31,6 +33,7 @@ std::filesystem::path weights_file(const std::filesystem::path& file_or_run) {
                         "a state_dict that torch.save() wrote, or the folder of a run");
     return file_or_run;
   }
+  require_readable_folder(file_or_run);
   for (const char* name : {"weights.pt", "weights.safetensors"}) {
     if (std::filesystem::is_regular_file(file_or_run / name, ignored)) return file_or_run / name;
   }

@@ -23,7 +23,7 @@ using Json = nlohmann::ordered_json;
 std::string csv_of(const Json& value) {
   if (value.is_null()) return {};
   if (value.is_string()) return csv_field(value.get<std::string>());
-  return value.is_number_float() ? fmt::to_string(value.get<double>()) : value.dump();
+  return value.is_number_float() ? fmt::to_string(value.get<double>()) : json_text(value);
 }
 
 template <class Row>
@@ -114,7 +114,7 @@ std::string to_json(const Design& design, const Answer& answer,
                                                {"median", answer.blindness->middle},
                                                {"most", answer.blindness->most}}
                                         : Json();
-  return json.dump(2, ' ', false, Json::error_handler_t::replace) + '\n';
+  return json_text(json, 2) + '\n';
 }
 
 }  // namespace rubato

@@ -96,7 +96,7 @@ RunFiles files_of(const fs::path& folder, const std::string& run, bool tuning) {
           .failed = runs / (run + ".failed")};
 }
 
-ExperimentFolder::ExperimentFolder(fs::path path) : path_(fs::absolute(path).lexically_normal()) {
+ExperimentFolder::ExperimentFolder(fs::path path) : path_(absolute_path(path)) {
   if (!path_.has_filename()) path_ = path_.parent_path();
   require_own(path_);
   make_folder(path_);
@@ -144,7 +144,7 @@ Design ExperimentFolder::adopt(const Design& given) const {
       after[different[i]] = option.name == kTraceOption
                                 ? adopt_trace(different[i], labels[i])
                                 : option.map_path(different[i], [](const fs::path& file) {
-                                    return fs::absolute(file).lexically_normal();
+                                    return absolute_path(file);
                                   });
     }
     for (std::string* text : texts) *text = after.at(*text);
@@ -159,10 +159,7 @@ std::string ExperimentFolder::adopt_trace(const std::string& trace,
   const auto& file = choice->file;
   if (!file) return trace;
   const fs::path folder = path_ / kTraces;
-  if (fs::absolute(*file).lexically_normal().parent_path() == folder) {
-    return map_trace(
-        choice, [](const fs::path& inside) { return fs::absolute(inside).lexically_normal(); });
-  }
+  if (absolute_path(*file).parent_path() == folder) return map_trace(choice, absolute_path);
   const fs::path copy = folder / (slug(label) + file->extension().string());
   std::string content;
   try {

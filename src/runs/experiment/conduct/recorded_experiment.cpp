@@ -8,6 +8,7 @@
 #include <rubato/base/error.hpp>
 
 #include "base/core/system/file.hpp"
+#include "base/core/text/printable.hpp"
 #include "data_facts.hpp"
 #include "runs/experiment/design/design_file.hpp"
 #include "runs/experiment/design/runs.hpp"
@@ -42,7 +43,7 @@ std::vector<TuningAnswer> read_tuning(const std::filesystem::path& folder, const
     throw Error(fmt::format(
         "{}: the run {}, which tunes {}, has not ended; accepted: the experiment after rubato "
         "compare --resume {}",
-        folder.string(), runs[i].name, design.tuning->option, folder.string()));
+        folder.string(), runs[i].name, design.tuning->option, shell_quoted(folder.string())));
   }
   return tuning_answer(design, cells, plan_of(design).settings, read.results, read.measures);
 }

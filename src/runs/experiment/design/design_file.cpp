@@ -13,6 +13,7 @@
 #include <rubato/base/parse.hpp>
 #include <rubato/runs/run_configuration.hpp>
 
+#include "base/core/system/file.hpp"
 #include "runs/config/file/configuration_entry.hpp"
 #include "runs/config/file/toml.hpp"
 #include "runs/config/options/run_option.hpp"
@@ -193,7 +194,7 @@ DesignFile read_design(const std::filesystem::path& path, const RunConfiguration
     if (line.key == kPluginOption) load_named_plugins(named, line.values.front(), path);
   }
   DesignFile file = parse_design(text, path.string(), named.extensions);
-  const std::filesystem::path folder = path.parent_path();
+  const std::filesystem::path folder = folder_of_names(path);
   map_paths(file.design, [&](const std::filesystem::path& inside) { return folder / inside; });
   file.design.base.plugin = std::move(named.plugin);
   return file;
@@ -201,9 +202,9 @@ DesignFile read_design(const std::filesystem::path& path, const RunConfiguration
 
 std::string to_toml(const Design& given, const std::filesystem::path& folder) {
   Design design = given;
-  const std::filesystem::path base = std::filesystem::absolute(folder).lexically_normal();
+  const std::filesystem::path base = absolute_path(folder);
   map_paths(design, [&](const std::filesystem::path& file) {
-    const std::filesystem::path whole = std::filesystem::absolute(file).lexically_normal();
+    const std::filesystem::path whole = absolute_path(file);
     const std::filesystem::path inside = whole.lexically_relative(base);
     return inside.empty() || *inside.begin() == ".." ? whole : inside;
   });

@@ -12,6 +12,7 @@
 #include <rubato/base/error.hpp>
 
 #include "base/core/system/file.hpp"
+#include "base/core/text/printable.hpp"
 #include "base/state/sha256.hpp"
 #include "runs/experiment/answer/answer_document.hpp"
 #include "runs/experiment/conduct/experiment_folder.hpp"
@@ -94,11 +95,11 @@ Document document_of_experiment(const RecordedExperiment& experiment, const std:
                  folded_html("Steps, samples and more", tables_of(answer, AnswerTable::costs));
   document.end += "<h2>How to reproduce it</h2>\n";
   document.end += fmt::format("<pre tabindex=\"0\">rubato compare --config {}</pre>\n",
-                              escaped((fs::path(folder) / kDesignFile).string()));
+                              escaped(shell_quoted((fs::path(folder) / kDesignFile).string())));
   document.end += made_with(experiment, folder);
   document.end += folded(kDesignFile, read_file(fs::path(folder) / kDesignFile));
-  document.end +=
-      paragraph(fmt::format("rubato report {}/runs/NAME makes a page of one of its runs.", folder));
+  document.end += paragraph(fmt::format(
+      "rubato report {}/runs/NAME makes a page of one of its runs.", shell_quoted(folder)));
   return document;
 }
 

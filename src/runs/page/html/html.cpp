@@ -4,6 +4,8 @@
 
 #include <fmt/format.h>
 
+#include "base/core/text/or_null.hpp"
+
 namespace rubato::page {
 
 namespace {
@@ -75,8 +77,7 @@ std::string escaped(std::string_view text) {
 }
 
 std::string script_json(const nlohmann::ordered_json& json) {
-  using Handler = nlohmann::ordered_json::error_handler_t;
-  std::string text = json.dump(-1, ' ', false, Handler::replace);
+  std::string text = json_text(json);
   // Outside of strings JSON has no '<'.
   std::string safe;
   safe.reserve(text.size());

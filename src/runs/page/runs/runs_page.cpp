@@ -8,6 +8,7 @@
 #include <fmt/ranges.h>
 
 #include "base/core/system/file.hpp"
+#include "base/core/text/printable.hpp"
 #include "base/state/sha256.hpp"
 #include "run_charts.hpp"
 #include "run_facts.hpp"
@@ -163,9 +164,9 @@ void add_hashes(const ThinnedRun& run, Rows& rows) {
 }  // namespace
 
 std::string reproduction_of(const ThinnedRun& run) {
-  std::string html =
-      fmt::format("<pre tabindex=\"0\">rubato train --config {}</pre>\n",
-                  escaped((std::filesystem::path(run.name) / "config.toml").string()));
+  std::string html = fmt::format(
+      "<pre tabindex=\"0\">rubato train --config {}</pre>\n",
+      escaped(shell_quoted((std::filesystem::path(run.name) / "config.toml").string())));
   Rows rows = summary_rows(run.summary);
   add_hashes(run, rows);
   html += facts("What it was computed with, and what it came to", 3, rows);

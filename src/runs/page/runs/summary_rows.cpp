@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "base/core/text/or_null.hpp"
 #include "runs/report/record_json.hpp"
 #include "runs/report/report_schemas.hpp"
 
@@ -16,7 +17,7 @@ namespace {
 std::string text_of(const nlohmann::json& value) {
   if (value.is_null()) return "unknown";
   if (value.is_string()) return value.get<std::string>();
-  return value.is_primitive() ? value.dump() : "...";
+  return value.is_primitive() ? json_text(value) : "...";
 }
 
 std::string texts_of(const nlohmann::json& value) {

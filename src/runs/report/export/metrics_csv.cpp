@@ -1,10 +1,12 @@
 #include "metrics_csv.hpp"
 
 #include <algorithm>
+#include <cerrno>
 #include <cstdint>
 #include <fstream>
 #include <optional>
 #include <set>
+#include <system_error>
 #include <utility>
 
 #include <fmt/format.h>
@@ -27,7 +29,8 @@ class MetricsLines {
  public:
   explicit MetricsLines(const std::filesystem::path& file) : file_(file), in_(file) {
     if (in_) return;
-    throw Error(fmt::format("{}: cannot be read; accepted: the folder of a run", file.string()));
+    throw Error(fmt::format("{}: cannot be read: {}; accepted: the folder of a run", file.string(),
+                            std::generic_category().message(errno)));
   }
 
   // The next one of that kind; empty at the end.

@@ -8,20 +8,24 @@
 #include <variant>
 
 #include <fmt/format.h>
+#include <nlohmann/json.hpp>
 
 #include "base/core/system/file.hpp"
+#include "base/core/text/or_null.hpp"
 #include "loop/train/records/record_schemas.hpp"
 
 namespace rubato {
 
 namespace {
 
+using Json = nlohmann::ordered_json;
+
 constexpr double kSecondsBetween = 1;
 
-// Between quotes.
+// Between quotes, in UTF-8 alone: parsers refuse the whole file otherwise.
 std::string escaped(std::string_view text) {
   std::string out;
-  for (const char c : text) {
+  for (const char c : Json::parse(json_text(Json(text))).get<std::string>()) {
     if (c == '\\' || c == '"') out += '\\';
     if (c == '\n') {
       out += "\\n";

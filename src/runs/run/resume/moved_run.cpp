@@ -21,7 +21,7 @@ constexpr const char* kMark = "moved.txt";
 void mark_moved(const fs::path& folder, const fs::path& to, std::int64_t steps) noexcept {
   try {
     write_file(folder / kMark, fmt::format("after {} steps the run went on in {}\n", steps,
-                                           fs::absolute(to).lexically_normal().string()));
+                                           absolute_path(to).string()));
   } catch (const std::exception&) {
     // It may be another host's, or be gone.
   }

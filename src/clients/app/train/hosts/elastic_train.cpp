@@ -207,7 +207,7 @@ void ElasticTraining::write_in(RunLocation location) {
 }
 
 void ElasticTraining::announce_folder() {
-  hosts_->announce_folder(fs::absolute(run_->run().location().path()).lexically_normal().string());
+  hosts_->announce_folder(absolute_path(run_->run().location().path()).string());
 }
 
 void ElasticTraining::tell_of_change() {

@@ -29,7 +29,7 @@ constexpr milliseconds kEnding = seconds(10);
 constexpr milliseconds kDoubt = seconds(2);
 
 fs::path absolute_of(const fs::path& folder) {
-  return fs::absolute(folder).lexically_normal();
+  return absolute_path(folder);
 }
 
 // Of a run's folder, what is beside it where it cannot be written to: runs/a-2.

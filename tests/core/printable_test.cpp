@@ -1,0 +1,51 @@
+#include "base/core/text/printable.hpp"
+
+#include <array>
+#include <cstdio>
+#include <string>
+
+#include <gtest/gtest.h>
+
+namespace rubato {
+namespace {
+
+// What a shell makes of the word.
+std::string read_by(const std::string& shell, const std::string& word) {
+  const std::string command = shell + " -c \"$(cat <<'END'\nprintf %s " + word + "\nEND\n)\"";
+  FILE* const pipe = popen(command.c_str(), "r");
+  std::string text;
+  std::array<char, 256> buffer{};
+  while (const std::size_t count = fread(buffer.data(), 1, buffer.size(), pipe)) {
+    text.append(buffer.data(), count);
+  }
+  EXPECT_EQ(pclose(pipe), 0) << word;
+  return text;
+}
+
+TEST(ShellQuoted, LeavesPlainWordsAlone) {
+  EXPECT_EQ(shell_quoted("runs/2024-05-31T12-00-00Z"), "runs/2024-05-31T12-00-00Z");
+  EXPECT_EQ(shell_quoted("csv:läufe/a_b.csv,x=1"), "csv:läufe/a_b.csv,x=1");
+}
+
+TEST(ShellQuoted, IsOneWordToAShell) {
+  EXPECT_EQ(shell_quoted("sp ace"), "'sp ace'");
+  for (const std::string word :
+       {"sp ace", "it's", "$HOME", "a;b", "`x`", "~", "*", "", "\"", "\\", "a&b", "#c", "=ls", "(d)",
+        "!e", "{f,g}"}) {
+    EXPECT_EQ(read_by("sh", shell_quoted(word)), word);
+    EXPECT_EQ(read_by("bash", shell_quoted(word)), word);
+  }
+  for (const std::string word : {"line\nbreak", "tab\tand 'quote'", "\x1b[31m"}) {
+    EXPECT_EQ(printable(shell_quoted(word)), shell_quoted(word)) << "it is shown as it is pasted";
+    EXPECT_EQ(read_by("bash", shell_quoted(word)), word);
+  }
+}
+
+TEST(PythonQuoted, IsALiteral) {
+  EXPECT_EQ(python_quoted("runs/first"), "'runs/first'");
+  EXPECT_EQ(python_quoted("it's a \\"), "'it\\'s a \\\\'");
+  EXPECT_EQ(python_quoted("\n"), "'\\x0a'");
+}
+
+}  // namespace
+}  // namespace rubato
