@@ -57,7 +57,7 @@ TEST(Readme, ItsCommandsDoWhatItSays) {
   // The numbers are of the CPU's kernels.
   for (const char* line : {"trace spot:most=16,seed=1\n",
                            "  accuracy %    rank   to the baseline  p (Holm)  verdict\n",
-                           "Best: linear. All others that have a value are worse.\n"}) {
+                           "Best: linear. All others are worse.\n"}) {
     EXPECT_THAT(readme(), HasSubstr(line));
     EXPECT_THAT(out, HasSubstr(line));
   }

@@ -51,6 +51,12 @@ TEST(AnswerDocument, HasAFindingForEachCondition) {
               testing::ElementsAre(testing::EndsWith("Lost: b.")));
 }
 
+TEST(AnswerDocument, SaysThatAllOthersAreWorseWhereAllHaveAValue) {
+  const Answer all = answer_to({{"a", {0.90, 0.91, 0.92}, true}, {"b", {0.5, 0.51, 0.52}}});
+  EXPECT_THAT(document_of(Design(), all, {}).findings,
+              testing::ElementsAre("trace t: Best: a. All others are worse."));
+}
+
 TEST(AnswerDocument, SaysWhatHasNoMean) {
   EXPECT_THAT(text_of(some_answer()),
               HasSubstr("diverged (the loss or the gradient became infinite or NaN): wild-2, "

@@ -42,11 +42,75 @@ TEST(ExperimentCharts, HaveTheIntervalsAndVerdictsOfTheAnswer) {
   ASSERT_EQ(differences["rows"].size(), 2U);
   EXPECT_NEAR(differences["rows"][1]["mean"], -20, 0.1);
   EXPECT_EQ(differences["rows"][1]["verdict"], "worse");
+  EXPECT_EQ(differences["rows"][0]["points"].dump(), "[0.1,0.2,0.1]") << "seed by seed";
+  EXPECT_EQ(differences["rows"][0]["seeds"].dump(), "[1,2,3]");
+  EXPECT_EQ(values["rows"][0]["baseline"], true);
+  EXPECT_EQ(values["rows"][1]["baseline"], false);
+  EXPECT_EQ(values["reference"], 91) << "what the baseline came to";
+  EXPECT_EQ(values["rows"][3]["seeds"].dump(), "[1,3]") << "the second diverged";
+}
+
+// All cells in one figure, as far as all of their seeds go.
+TEST(ExperimentCharts, HaveTheMeanCurvesOfAllCellsInOneFigure) {
+  Answer answer = three_rules();
+  answer.runs[4].result.curve.pop_back();
+  const nlohmann::ordered_json charts = charts_of(answer);
+  const auto& section = charts["sections"][1];
+  EXPECT_EQ(section["title"], "Mean learning curves");
+  ASSERT_EQ(section["figures"].size(), 1U);
+  const auto& figure = section["figures"][0];
+  EXPECT_EQ(figure["runs"].dump(), "[12,13,14,15]") << "behind those of the seeds";
+  const auto& baseline = charts["runs"][12];
+  EXPECT_EQ(baseline["name"], "base");
+  EXPECT_EQ(baseline["baseline"], true);
+  EXPECT_EQ(baseline["epochs"]["numbers"]["value"].dump(),
+            R"({"low":[89,90],"mean":[90,91],"high":[91,92]})");
+  EXPECT_EQ(baseline["epochs"]["axes"].dump(), R"({"steps":[11,20],"samples":[1000,2000]})");
+  EXPECT_EQ(charts["runs"][13]["epochs"]["axes"]["steps"].size(), 1U) << "a seed has one epoch";
+  EXPECT_EQ(charts["runs"][13]["color"], 1);
+}
+
+TEST(ExperimentCharts, HaveTheAxesOfModelledTime) {
+  Answer answer = three_rules();
+  answer.runs[0].result.curve[0].point.hours = 0.5;
+  answer.runs[0].result.curve[1].point.hours = 1.5;
+  answer.runs[0].result.curve[0].point.money = 2.5;
+  answer.runs[0].result.curve[1].point.money = 7;
+  EXPECT_EQ(charts_of(answer)["runs"][0]["epochs"]["axes"].dump(),
+            R"({"steps":[10,20],"samples":[1000,2000],"hours":[0.5,1.5],"money":[2.5,7]})");
+}
+
+TEST(ExperimentCharts, HaveWhatEachSeedTookToReachTheTarget) {
+  const auto costs_of = [](double target) {
+    const nlohmann::ordered_json charts =
+        charts_of(test::answer_to({{"base", {0.90, 0.91, 0.92}, true},
+                                   {"slow", {0.90, 0.895, 0.5}},
+                                   {"never", {0.1, 0.2, 0.1}}},
+                                  target));
+    for (const auto& figure : charts["sections"][0]["figures"]) {
+      if (figure["title"] == "Cost to target") return figure;
+    }
+    return nlohmann::ordered_json();
+  };
+  const nlohmann::ordered_json costs = costs_of(89.5);
+  ASSERT_EQ(costs["rows"].size(), 3U);
+  EXPECT_THAT(std::string(costs["help"]), testing::HasSubstr("89.5 % test accuracy"));
+  EXPECT_EQ(costs["rows"][0]["costs"]["steps"].dump(), "[20,11,12]");
+  EXPECT_EQ(costs["rows"][0]["medians"]["steps"], 12);
+  EXPECT_EQ(costs["rows"][0]["baseline"], true);
+  EXPECT_EQ(costs["references"]["steps"], 12);
+  EXPECT_EQ(costs["rows"][1]["text"], "2 of 3 reached it");
+  EXPECT_EQ(costs["rows"][1]["seeds"].dump(), "[1,2]");
+  EXPECT_EQ(costs["rows"][1]["costs"]["samples"].dump(), "[2000,2000]");
+  EXPECT_FALSE(costs["rows"][1]["costs"].contains("hours"));
+  EXPECT_TRUE(costs["rows"][2]["costs"].empty());
+  EXPECT_TRUE(costs["rows"][2]["medians"].empty());
+  EXPECT_TRUE(costs_of(99).is_null()) << "nobody reached it";
 }
 
 TEST(ExperimentCharts, HaveASmallFigureForEachCellWithTheBaselineBehindIt) {
   const nlohmann::ordered_json charts = charts_of(three_rules());
-  const auto& figures = charts["sections"][1]["figures"];
+  const auto& figures = charts["sections"][2]["figures"];
   ASSERT_EQ(figures.size(), 4U);
   EXPECT_EQ(figures[0]["context"].dump(), "[]");
   EXPECT_EQ(figures[1]["context"].dump(), "[0,1,2]");

@@ -96,6 +96,34 @@ TEST_F(ReadRun, MarksWhatHappened) {
   EXPECT_TRUE(run.has_clock);
 }
 
+// The cores that are left have no second mark: it is the fault that took the others away.
+TEST_F(ReadRun, MarksAFaultAloneWhereItsOwnStepHasFewerCores) {
+  const ThinnedRun run =
+      read(step(0) + R"({"kind":"fault","step":1,"core":1,"substep":0,"cores_left":1})" + "\n" +
+           step(1, "", 1) + step(2, "", 2));
+  EXPECT_THAT(marks_of(run), ElementsAre("2 core died"));
+}
+
+// As a step whose attempts are lost again and again.
+TEST_F(ReadRun, CountsEachRestartOfAStep) {
+  const ThinnedRun run = read(step(0, R"(,"clock":{"hours":1,"restarts":1})") +
+                              step(1, R"(,"clock":{"hours":1,"restarts":3})", 1) +
+                              step(2, R"(,"clock":{"hours":2,"restarts":3})", 1));
+  EXPECT_THAT(marks_of(run), ElementsAre("1 restart", "2 restart"));
+  EXPECT_EQ(run.marks[0].text, "on 2 cores, before on 0");
+  EXPECT_EQ(run.marks[1].text, "2 times, in the end on 1 cores, before on 2");
+  EXPECT_EQ(run.mark_counts.at(1), 3);
+}
+
+TEST_F(ReadRun, AddsUpTheExchangeBetweenHosts) {
+  const ThinnedRun run =
+      read(R"({"kind":"step","step":0,"batch":64,"cores":2,"seconds":{"wall":2,"exchange":1.5}})"
+           "\n" +
+           step(1));
+  EXPECT_EQ(run.times.exchange, 1.5);
+  EXPECT_TRUE(run.steps.has("seconds.exchange"));
+}
+
 TEST_F(ReadRun, KeepsTheFirstMarksOfEachKind) {
   std::string metrics;
   for (int i = 0; i < 1000; ++i) metrics += step(i, "", i % 2 == 0 ? 2 : 1);

@@ -2,6 +2,7 @@
 
 #include "runs/page/runs/runs_page.hpp"
 
+#include <algorithm>
 #include <string>
 #include <vector>
 
@@ -61,6 +62,47 @@ TEST(RunsPage, SaysHowARunEnded) {
   EXPECT_THAT(document_of_runs(runs).answer, HasSubstr("It diverged"));
 }
 
+// It ended where --samples said, as one does where its epochs end.
+TEST(RunsPage, CallsARunCompleteThatUsedUpItsBudget) {
+  const auto end_with = [](const char* option, const char* value, const char* stopped) {
+    std::vector<ThinnedRun> runs{run_of("one", 0.875)};
+    runs[0].options[option] = value;
+    runs[0].summary["stopped"] = stopped;
+    return document_of_runs(runs).answer;
+  };
+  EXPECT_THAT(end_with("samples", "20000", "20000 samples reached"),
+              HasSubstr("Training came to its end as planned."));
+  EXPECT_THAT(end_with("hours", "2.5", "2.5 hours of the clock reached"), HasSubstr("as planned."));
+  EXPECT_THAT(end_with("iterations", "100.0", "100 iterations reached"), HasSubstr("as planned."));
+  EXPECT_THAT(end_with("money", "3", "3 of money reached"), HasSubstr("as planned."));
+  EXPECT_THAT(end_with("samples", "20000", "the trace ended"), HasSubstr("It ended early"));
+  EXPECT_THAT(end_with("samples", "many", "20000 samples reached"), HasSubstr("It ended early"));
+}
+
+TEST(RunsPage, SaysWhatHappenedInAStepAndWhatAfterIt) {
+  std::vector<ThinnedRun> runs{run_of("one", 0.5)};
+  runs[0].add_mark({.kind = kFault, .step = 16, .text = "core 1"});
+  runs[0].add_mark({.kind = kCheckpoint, .step = 16});
+  runs[0].add_mark({.kind = kRestart, .step = 17, .text = "2 times", .count = 2});
+  const std::string end = document_of_runs(runs).end;
+  EXPECT_THAT(end, HasSubstr(R"(<th scope="row">in step 16</th><td>core died</td>)"));
+  EXPECT_THAT(end, HasSubstr(R"(<th scope="row">after step 16</th><td>checkpoint</td>)"));
+  EXPECT_THAT(end, HasSubstr(R"(<th scope="row">in step 17</th><td>restart</td>)"));
+  EXPECT_THAT(end, Not(HasSubstr("These are"))) << "all four are there";
+  for (int i = 0; i < 500; ++i) runs[0].add_mark({.kind = kCheckpoint, .step = 18 + i});
+  EXPECT_THAT(document_of_runs(runs).end, HasSubstr("These are 203 of 504."));
+}
+
+TEST(RunsPage, SaysHowManyHostsTrainedAndReproducesOnAsMany) {
+  std::vector<ThinnedRun> runs{run_of("one", 0.5)};
+  EXPECT_THAT(reproduction_of(runs[0]), HasSubstr("rubato train --config one/config.toml"));
+  runs[0].summary["hosts"] = 3;
+  const Document document = document_of_runs(runs);
+  EXPECT_THAT(document.answer, HasSubstr("<dt>hosts</dt><dd>3</dd>"));
+  EXPECT_THAT(document.end, HasSubstr("rubato launch --hosts 3 -- train --config one/config.toml"));
+  EXPECT_THAT(document.end, HasSubstr("comes to the same weights, bit by bit."));
+}
+
 TEST(RunsPage, NamesTheBestOfSeveralAndWhatTheyHaveInCommon) {
   std::vector<ThinnedRun> runs{run_of("one", 0.5), run_of("two", 0.75)};
   runs[1].options["rule"] = "<b>";
@@ -83,12 +125,91 @@ TEST(RunsPage, HasNoChartWithoutNumbers) {
                           "Gradient noise scale", "Time of the threads", "Batch policy: target"));
 }
 
+// The value of a part of a figure's only bar; -1 where it has none.
+double part_of(const nlohmann::ordered_json& charts, const std::string& title,
+               const std::string& part) {
+  for (const auto& section : charts["sections"]) {
+    for (const auto& figure : section["figures"]) {
+      if (figure["title"] != title) continue;
+      for (const auto& one : figure["rows"][0]["parts"]) {
+        if (one["name"] == part) return one["value"].get<double>();
+      }
+    }
+  }
+  return -1;
+}
+
+TEST(RunsPage, DividesModelledTime) {
+  std::vector<ThinnedRun> runs{run_of("one", 0.5)};
+  runs[0].last[Axis::hours] = 10;
+  runs[0].clock = {.idle_hours = 1, .lost_hours = 2, .restart_hours = 0.5, .restarts = 3};
+  const nlohmann::ordered_json charts = charts_of(runs);
+  EXPECT_EQ(part_of(charts, "Modelled time", "steps"), 6.5);
+  EXPECT_EQ(part_of(charts, "Modelled time", "lost attempts"), 2);
+  EXPECT_EQ(part_of(charts, "Modelled time", "restarts"), 0.5);
+  EXPECT_EQ(part_of(charts, "Modelled time", "without devices"), 1);
+}
+
+TEST(RunsPage, DividesTimeOnThisMachine) {
+  std::vector<ThinnedRun> runs{run_of("one", 0.5)};
+  runs[0].times = {.exchange = 3, .update = 1, .wall = 6, .test = 2};
+  runs[0].summary["wall_seconds"] = 8.5;
+  const nlohmann::ordered_json charts = charts_of(runs);
+  EXPECT_EQ(part_of(charts, "Time on this machine", "gradients"), 2);
+  EXPECT_EQ(part_of(charts, "Time on this machine", "exchange between hosts"), 3);
+  EXPECT_EQ(part_of(charts, "Time on this machine", "update"), 1);
+  EXPECT_EQ(part_of(charts, "Time on this machine", "evaluation"), 2);
+  EXPECT_EQ(part_of(charts, "Time on this machine", "files and the rest"), 0.5);
+}
+
+// A damaged or strange file may have any number of names.
+TEST(RunsPage, HasAtMostTwentyFourFiguresOfEachKindOfOwnNames) {
+  std::vector<ThinnedRun> runs{run_of("one", 0.5)};
+  for (int i = 10; i < 40; ++i) {
+    runs[0].steps.add(fmt::format("metrics.m{}", i), i);
+    runs[0].epochs.add(fmt::format("metrics.m{}", i), i);
+  }
+  const std::vector<std::string> all = titles(charts_of(runs));
+  const auto of_kind = [&](const std::string& prefix) {
+    return std::ranges::count_if(
+        all, [&](const std::string& title) { return title.starts_with(prefix); });
+  };
+  EXPECT_EQ(of_kind("Own metric: "), 24);
+  EXPECT_EQ(of_kind("Own metric of epochs: "), 24);
+}
+
+// With one curve for each run, a color and a dash are those of the run.
+TEST(RunsPage, GivesEachCurveOfSeveralRunsAFigure) {
+  std::vector<ThinnedRun> runs{run_of("one", 0.5)};
+  runs[0].epochs.add("test_loss", 0.5);
+  EXPECT_EQ(charts_of(runs)["sections"][0]["figures"][0]["curves"].size(), 2U);
+  runs.push_back(run_of("two", 0.5));
+  EXPECT_THAT(titles(charts_of(runs)), ElementsAre("Loss: training, each step", "Loss: test",
+                                                   "Test accuracy", "Batch size"));
+  for (const auto& section : charts_of(runs)["sections"]) {
+    for (const auto& figure : section["figures"]) EXPECT_EQ(figure["curves"].size(), 1U);
+  }
+}
+
+TEST(RunsPage, BeginsAgainstTheBudgetThatAllRunsHave) {
+  std::vector<ThinnedRun> runs{run_of("one", 0.5), run_of("two", 0.5)};
+  EXPECT_EQ(charts_of(runs)["axis"], "steps");
+  runs[0].options["hours"] = "2";
+  EXPECT_EQ(charts_of(runs)["axis"], "steps");
+  runs[1].options["hours"] = "2";
+  EXPECT_EQ(charts_of(runs)["axis"], "hours");
+  EXPECT_EQ(charts_of(runs)["axes"][0]["whole"], true);
+  EXPECT_EQ(charts_of(runs)["axes"][3]["whole"], false);
+}
+
 TEST(RunsPage, ShowsSharesInPercentAndUnitsOfTheSchema) {
   const std::vector<ThinnedRun> runs{run_of("one", 0.5)};
   const nlohmann::ordered_json charts = charts_of(runs);
   EXPECT_EQ(charts["runs"][0]["epochs"]["numbers"]["test_accuracy"].dump(), "[50]");
   EXPECT_EQ(charts["sections"][0]["figures"][1]["unit"], "%");
   EXPECT_EQ(charts["sections"][1]["figures"][0]["unit"], "samples");
+  EXPECT_EQ(charts["sections"][1]["figures"][0]["whole"], true);
+  EXPECT_EQ(charts["sections"][0]["figures"][1]["whole"], false);
   EXPECT_THAT(std::string(charts["sections"][0]["figures"][1]["help"]), HasSubstr("test set"));
 }
 

@@ -80,8 +80,9 @@ std::string best_in_words(std::span<const Cell* const> cells, std::span<const st
   }
   const Row tied = named(cells, keys, Verdict::tied);
   if (!tied.empty()) return fmt::format("{} Tied with it: {}.", begin, fmt::join(tied, ", "));
-  return begin + (named(cells, keys, Verdict::worse).empty()
-                      ? " No other has a value."
+  if (named(cells, keys, Verdict::worse).empty()) return begin + " No other has a value.";
+  return begin + (named(cells, keys, Verdict::lost).empty()
+                      ? " All others are worse."
                       : " All others that have a value are worse.");
 }
 

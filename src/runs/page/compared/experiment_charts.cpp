@@ -1,5 +1,8 @@
 #include <algorithm>
+#include <array>
 #include <cstddef>
+#include <limits>
+#include <optional>
 #include <span>
 #include <string>
 #include <utility>
@@ -32,23 +35,62 @@ std::string unit_of(const Answer& answer) {
   return answer.is_accuracy ? "%" : "";
 }
 
+Position position_of(const RunPoint& point) {
+  Position at;
+  at[Axis::steps] = static_cast<double>(point.steps);
+  at[Axis::samples] = static_cast<double>(point.samples);
+  at[Axis::hours] = point.hours.value_or(0);
+  at[Axis::money] = point.money.value_or(0);
+  return at;
+}
+
+// As many points as a page has room for with so many curves.
+Buckets curve_of(std::size_t curves) {
+  return Buckets(std::clamp<std::size_t>(kCurvePoints / curves / 2 * 2, 2, kMostCurvePoints));
+}
+
+Json epochs_json(const Answer& answer, const Buckets& curve) {
+  return {{"width", curve.width()},
+          {"axes", axes_json(curve)},
+          {"numbers", {{kValue, numbers_json(curve, kValue, factor_of(answer))}}}};
+}
+
 Json run_json(const Answer& answer, const Answer::Run& run) {
-  Buckets curve(
-      std::clamp<std::size_t>(kCurvePoints / answer.runs.size() / 2 * 2, 2, kMostCurvePoints));
+  Buckets curve = curve_of(answer.runs.size());
   for (const auto& [point, value] : run.result.curve) {
-    Position at;
-    at[Axis::steps] = static_cast<double>(point.steps);
-    at[Axis::samples] = static_cast<double>(point.samples);
-    at[Axis::hours] = point.hours.value_or(0);
-    at[Axis::money] = point.money.value_or(0);
-    curve.begin_step(at);
+    curve.begin_step(position_of(point));
     if (value) curve.add(kValue, *value);
   }
-  return {{"name", fmt::format("seed {}", run.seed)},
-          {"epochs",
-           {{"width", curve.width()},
-            {"axes", axes_json(curve)},
-            {"numbers", {{kValue, numbers_json(curve, kValue, factor_of(answer))}}}}}};
+  return {{"name", fmt::format("seed {}", run.seed)}, {"epochs", epochs_json(answer, curve)}};
+}
+
+// The mean curve of a cell's seeds, from the least to the greatest of them, as far as all have one:
+// those that are left would say too much good.
+Json mean_json(const Answer& answer, const Cell& cell, std::size_t color) {
+  std::size_t epochs = std::numeric_limits<std::size_t>::max();
+  for (const std::size_t member : cell.members) {
+    const auto& curve = answer.runs[member].result.curve;
+    const auto end = std::ranges::find_if(curve, [](const auto& epoch) { return !epoch.value; });
+    epochs = std::min(epochs, static_cast<std::size_t>(end - curve.begin()));
+  }
+  Buckets means = curve_of(answer.runs.size());
+  for (std::size_t i = 0; i < epochs; ++i) {
+    Position at;
+    for (const std::size_t member : cell.members) {
+      const Position of_seed = position_of(answer.runs[member].result.curve[i].point);
+      for (std::size_t axis = 0; axis < kAxes; ++axis) {
+        at.values.at(axis) += of_seed.values.at(axis) / static_cast<double>(cell.members.size());
+      }
+    }
+    means.begin_step(at);
+    for (const std::size_t member : cell.members) {
+      means.add(kValue, *answer.runs[member].result.curve[i].value);
+    }
+  }
+  return {{"name", label_of(answer, cell)},
+          {"color", color},
+          {"baseline", cell.is_baseline},
+          {"epochs", epochs_json(answer, means)}};
 }
 
 // What the table of results says of a cell, under that name of its column.
@@ -57,14 +99,23 @@ std::string words_of(const std::vector<AnswerColumn<Cell>>& columns, const std::
   return std::ranges::find(columns, name, &AnswerColumn<Cell>::name)->words(cell);
 }
 
-// The finals of the seeds behind a mean.
-Json finals_of(const Answer& answer, const Cell& cell) {
-  Json finals = Json::array();
-  for (const std::size_t member : cell.members) {
-    const auto& final_value = answer.runs[member].result.final_value;
-    if (final_value) finals.push_back(chart_number(factor_of(answer) * *final_value));
+// What `value` gives for each seed that has one: the values, and whose they are.
+template <class Value>
+void put_seeds(const Answer& answer, const Cell& cell, const Value& value, Json& row) {
+  row["points"] = Json::array();
+  row["seeds"] = Json::array();
+  for (std::size_t i = 0; i < cell.members.size(); ++i) {
+    const std::optional<double> number = value(i);
+    if (!number) continue;
+    row["points"].push_back(chart_number(*number));
+    row["seeds"].push_back(answer.runs[cell.members[i]].seed);
   }
-  return finals;
+}
+
+// The final value of a cell's seed, in the order of the seeds.
+std::optional<double> final_of(const Answer& answer, const Cell& cell, std::size_t seed) {
+  const auto& value = answer.runs[cell.members.at(seed)].result.final_value;
+  return value ? std::optional(factor_of(answer) * *value) : std::nullopt;
 }
 
 Json interval(std::string label, const std::optional<Estimate>& estimate, std::string text,
@@ -89,6 +140,33 @@ bool is_baseline(std::span<const Cell* const> cells) {
   return std::ranges::all_of(cells, [](const Cell* cell) { return cell->is_baseline; });
 }
 
+// The baseline that all cells of a condition are compared with; null where they have several.
+const Cell* common_baseline(const Answer& answer, std::size_t condition) {
+  const Cell* common = nullptr;
+  for (const Cell& other : answer.cells) {
+    const bool compared = std::ranges::any_of(answer.cells, [&](const Cell& cell) {
+      return cell.condition == condition && cell.setting == other.setting;
+    });
+    if (!other.is_baseline || !compared) continue;
+    if (common != nullptr) return nullptr;
+    common = &other;
+  }
+  return common;
+}
+
+Json medians_json(const Answer::ToTarget& target) {
+  const std::array<std::pair<const char*, std::optional<double>>, 4> medians{
+      {{"steps", target.steps},
+       {"samples", target.samples},
+       {"hours", target.hours},
+       {"money", target.money}}};
+  Json json = Json::object();
+  for (const auto& [axis, median] : medians) {
+    if (median) json[axis] = chart_number(*median);
+  }
+  return json;
+}
+
 Json interval_figure(const char* title, const std::string& condition, std::string unit,
                      std::string help) {
   return {{"type", "intervals"},     {"title", title},          {"group", condition},
@@ -100,10 +178,16 @@ Json values_figure(const Answer& answer, const std::vector<AnswerColumn<Cell>>& 
   Json figure = interval_figure(answer.is_accuracy ? "Final test accuracy" : "Final test loss",
                                 answer.conditions[condition], unit_of(answer),
                                 "mean, 95 % interval, each seed, and the verdict beside the best");
+  const Cell* const baseline = common_baseline(answer, condition);
+  if (baseline != nullptr && baseline->value) {
+    figure["reference"] = chart_number(baseline->value->mean);
+  }
   for (const Cell* const cell : cells_of(answer, condition)) {
     Json row = interval(label_of(answer, *cell), cell->value, words_of(columns, "mean", *cell),
                         words_of(columns, "rank", *cell));
-    row["points"] = finals_of(answer, *cell);
+    row["baseline"] = cell->is_baseline;
+    put_seeds(
+        answer, *cell, [&](std::size_t seed) { return final_of(answer, *cell, seed); }, row);
     figure["rows"].push_back(std::move(row));
   }
   return figure;
@@ -118,11 +202,63 @@ Json differences_figure(const Answer& answer, const std::vector<AnswerColumn<Cel
   figure["zero"] = true;
   for (const Cell* const cell : cells_of(answer, condition)) {
     if (!cell->to_baseline) continue;
-    figure["rows"].push_back(interval(label_of(answer, *cell), cell->to_baseline->difference,
-                                      words_of(columns, "difference", *cell),
-                                      words_of(columns, "verdict", *cell)));
+    const auto baseline = std::ranges::find_if(answer.cells, [&](const Cell& other) {
+      return other.is_baseline && other.setting == cell->setting;
+    });
+    Json row =
+        interval(label_of(answer, *cell), cell->to_baseline->difference,
+                 words_of(columns, "difference", *cell), words_of(columns, "verdict", *cell));
+    put_seeds(
+        answer, *cell,
+        [&](std::size_t seed) {
+          const auto own = final_of(answer, *cell, seed);
+          const auto other = final_of(answer, *baseline, seed);
+          return own && other ? std::optional(*own - *other) : std::nullopt;
+        },
+        row);
+    figure["rows"].push_back(std::move(row));
   }
   return figure;
+}
+
+// What it took to reach the target: each seed and the median, on each axis. Empty where no run did.
+std::optional<Json> costs_figure(const Answer& answer, std::size_t condition) {
+  if (!answer.target) return std::nullopt;
+  bool any = false;
+  Json figure = interval_figure(
+      "Cost to target", answer.conditions[condition], "",
+      fmt::format("until the first epoch that reaches {:g}{}; a run that never does counts as more "
+                  "than any",
+                  *answer.target, answer.is_accuracy ? " % test accuracy" : " test loss"));
+  figure["costs"] = true;
+  const Cell* const baseline = common_baseline(answer, condition);
+  if (baseline != nullptr && baseline->to_target) {
+    figure["references"] = medians_json(*baseline->to_target);
+  }
+  for (const Cell* const cell : cells_of(answer, condition)) {
+    if (!cell->to_target) continue;
+    const Answer::ToTarget& target = *cell->to_target;
+    Json row = interval(label_of(answer, *cell), std::nullopt,
+                        fmt::format("{} of {} reached it", target.reached, cell->runs), kNothing);
+    row["baseline"] = cell->is_baseline;
+    row["seeds"] = Json::array();
+    row["costs"] = Json::object();
+    for (const std::size_t member : cell->members) {
+      const auto& point = answer.runs[member].to_target;
+      if (!point) continue;
+      row["seeds"].push_back(answer.runs[member].seed);
+      const Position at = position_of(*point);
+      for (std::size_t axis = 0; axis < kAxes; ++axis) {
+        if (at.values.at(axis) == 0) continue;
+        row["costs"][std::string(kAxisRows.at(axis).key)].push_back(
+            chart_number(at.values.at(axis)));
+      }
+    }
+    row["medians"] = medians_json(target);
+    any = any || target.reached > 0;
+    figure["rows"].push_back(std::move(row));
+  }
+  return any ? std::optional(std::move(figure)) : std::nullopt;
 }
 
 // Of each condition but that of the baseline alone.
@@ -134,6 +270,7 @@ Json intervals_section(const Answer& answer) {
     section["figures"].push_back(values_figure(answer, columns, i));
     Json differences = differences_figure(answer, columns, i);
     if (!differences["rows"].empty()) section["figures"].push_back(std::move(differences));
+    if (auto costs = costs_figure(answer, i)) section["figures"].push_back(*std::move(costs));
   }
   return section;
 }
@@ -167,6 +304,49 @@ bool has_curve(const Answer& answer, const Cell& cell) {
       cell.members, [&](std::size_t member) { return !answer.runs[member].result.curve.empty(); });
 }
 
+Json curve_figure(const Answer& answer, std::string title, std::size_t condition) {
+  const char* const value = answer.is_accuracy ? "test accuracy" : "test loss";
+  return {{"type", "lines"},
+          {"title", std::move(title)},
+          {"group", answer.conditions[condition]},
+          {"value", value},
+          {"unit", unit_of(answer)},
+          {"runs", Json::array()},
+          {"curves", {{{"of", "epochs"}, {"key", kValue}, {"label", value}}}}};
+}
+
+// The mean curves of all cells of each condition, with the baseline's among them, in one figure.
+// Appends these curves to the runs of `charts`.
+Json means_section(const Answer& answer, Json& charts) {
+  Json section{{"title", "Mean learning curves"},
+               {"help", "The mean of the seeds; the area reaches from the least to the greatest."},
+               {"figures", Json::array()}};
+  // A choice has the same color under each condition.
+  std::vector<std::string> labels;
+  for (std::size_t i = 0; i < answer.conditions.size(); ++i) {
+    const std::vector<const Cell*> own = cells_of(answer, i);
+    if (is_baseline(own) && answer.conditions.size() > 1) continue;
+    Json figure = curve_figure(answer, "Mean of the seeds", i);
+    std::vector<const Cell*> cells = own;
+    for (const Cell& other : answer.cells) {
+      const bool compared = std::ranges::any_of(
+          own, [&](const Cell* cell) { return cell->setting == other.setting; });
+      if (other.is_baseline && other.condition != i && compared) cells.push_back(&other);
+    }
+    for (const Cell* const cell : cells) {
+      if (!has_curve(answer, *cell)) continue;
+      const std::string label = label_of(answer, *cell);
+      const auto found = std::ranges::find(labels, label);
+      const auto color = static_cast<std::size_t>(found - labels.begin());
+      if (found == labels.end()) labels.push_back(label);
+      figure["runs"].push_back(charts["runs"].size());
+      charts["runs"].push_back(mean_json(answer, *cell, color));
+    }
+    if (!figure["runs"].empty()) section["figures"].push_back(std::move(figure));
+  }
+  return section;
+}
+
 // A small figure for each cell, with the baseline behind it.
 Json curves_section(const Answer& answer) {
   Json section{{"title", "Learning curves"},
@@ -180,18 +360,11 @@ Json curves_section(const Answer& answer) {
         if (!other.is_baseline || other.setting != cell->setting || cell->is_baseline) continue;
         for (const std::size_t member : other.members) context.push_back(member);
       }
-      section["figures"].push_back(
-          {{"type", "lines"},
-           {"title", label_of(answer, *cell)},
-           {"group", answer.conditions[i]},
-           {"unit", unit_of(answer)},
-           {"small", true},
-           {"runs", cell->members},
-           {"context", std::move(context)},
-           {"curves",
-            {{{"of", "epochs"},
-              {"key", kValue},
-              {"label", answer.is_accuracy ? "test accuracy" : "test loss"}}}}});
+      Json figure = curve_figure(answer, label_of(answer, *cell), i);
+      figure["small"] = true;
+      figure["runs"] = cell->members;
+      figure["context"] = std::move(context);
+      section["figures"].push_back(std::move(figure));
     }
   }
   return section;
@@ -202,8 +375,8 @@ Json curves_section(const Answer& answer) {
 Json charts_of(const Answer& answer) {
   Json json{{"axes", axis_rows_json()}, {"runs", Json::array()}, {"sections", Json::array()}};
   for (const Answer::Run& run : answer.runs) json["runs"].push_back(run_json(answer, run));
-  for (Json section :
-       {intervals_section(answer), profile_section(answer), curves_section(answer)}) {
+  for (Json section : {intervals_section(answer), profile_section(answer),
+                       means_section(answer, json), curves_section(answer)}) {
     if (!section["figures"].empty()) json["sections"].push_back(std::move(section));
   }
   return json;

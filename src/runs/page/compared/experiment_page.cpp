@@ -4,6 +4,7 @@
 #include <filesystem>
 #include <optional>
 #include <set>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -18,6 +19,7 @@
 #include "runs/experiment/conduct/experiment_folder.hpp"
 #include "runs/page/html/html.hpp"
 #include "runs/page/runs/summary_rows.hpp"
+#include "runs/page/thinned/buckets.hpp"
 
 namespace rubato::page {
 
@@ -83,6 +85,14 @@ std::string made_with(const RecordedExperiment& experiment, const fs::path& fold
   return facts("What it was computed with", 3, rows);
 }
 
+// The axis on which all runs have the same length; curves begin against it.
+std::string_view axis_of(const RunBudget& budget) {
+  for (const AxisRow& axis : kAxisRows) {
+    if (axis.key == budget.kind) return axis.key;
+  }
+  return budget.kind == "epochs" ? "samples" : kAxisRows.front().key;
+}
+
 }  // namespace
 
 Document document_of_experiment(const RecordedExperiment& experiment, const std::string& folder) {
@@ -91,6 +101,7 @@ Document document_of_experiment(const RecordedExperiment& experiment, const std:
   Document document{.title = "rubato: " + folder,
                     .answer = answer_html(answer),
                     .charts = charts_of(experiment.answer)};
+  document.charts["axis"] = axis_of(experiment.design.budget);
   document.end = "<h2>What it took</h2>\n" +
                  folded_html("Steps, samples and more", tables_of(answer, AnswerTable::costs));
   document.end += "<h2>How to reproduce it</h2>\n";

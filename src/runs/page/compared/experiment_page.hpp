@@ -11,7 +11,8 @@ namespace rubato::page {
 [[nodiscard]] Document document_of_experiment(const RecordedExperiment& experiment,
                                               const std::string& folder);
 
-/// Its charts: intervals of each condition, and a learning curve for each choice and condition.
+/// Its charts: of each condition intervals, costs to a target and mean curves, and a learning curve
+/// for each choice and condition.
 [[nodiscard]] nlohmann::ordered_json charts_of(const Answer& answer);
 
 }  // namespace rubato::page

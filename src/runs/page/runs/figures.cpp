@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <set>
+#include <utility>
 
 #include "runs/report/report_schemas.hpp"
 
@@ -45,7 +46,8 @@ std::vector<FigureSection> all_figures() {
         {.title = "Loss scale", .curves = {{kSteps, "loss_scale"}}}}},
       {"Where the time went",
        {{.title = "Time of a step",
-         .curves = {{kSteps, "seconds.wall"}},
+         .curves = {{kSteps, "seconds.wall", "the step"},
+                    {kSteps, "seconds.exchange", "of it: exchange between hosts"}},
          .marks = {kFault, kRestart, kCheckpoint}}}}};
 }
 
@@ -87,11 +89,24 @@ void describe(LineFigure& figure, const std::vector<RecordInfo>& records) {
     const bool says_more = column.help.size() > figure.title.size() + 4;
     if (says_more) figure.help = column.help;
     figure.unit = column.unit;
+    figure.is_whole = column.type == ColumnType::whole;
     if (column.unit == kShareUnit) {
       figure.unit = "%";
       figure.factor = 100;
     }
   }
+}
+
+// Of several runs each curve has a figure of its own, where a dash tells no more than the run.
+std::vector<LineFigure> figures_of_curves(const LineFigure& figure) {
+  std::vector<LineFigure> figures;
+  for (const Curve& curve : figure.curves) {
+    LineFigure one = figure;
+    if (!curve.label.empty() && figure.curves.size() > 1) one.title += ": " + curve.label;
+    one.curves = {curve};
+    figures.push_back(std::move(one));
+  }
+  return figures;
 }
 
 }  // namespace
@@ -105,11 +120,16 @@ std::vector<FigureSection> line_figures(std::span<const ThinnedRun> runs) {
         runs, [&](const ThinnedRun& run) { return numbers_of(run, curve.of).has(curve.path); });
   };
   for (FigureSection& section : sections) {
+    std::vector<LineFigure> shown;
     for (LineFigure& figure : section.figures) {
       std::erase_if(figure.curves, is_missing);
-      if (!figure.curves.empty()) describe(figure, records);
+      if (figure.curves.empty()) continue;
+      for (LineFigure& one : runs.size() > 1 ? figures_of_curves(figure) : std::vector{figure}) {
+        describe(one, records);
+        shown.push_back(std::move(one));
+      }
     }
-    std::erase_if(section.figures, [](const LineFigure& figure) { return figure.curves.empty(); });
+    section.figures = std::move(shown);
   }
   return sections;
 }

@@ -93,8 +93,8 @@ class MetricsReader {
     }
   }
 
-  void mark(std::string_view kind, std::string text = {}) {
-    run_.add_mark({kind, step_, std::move(text), run_.last});
+  void mark(std::string_view kind, std::string text = {}, std::int64_t count = 1) {
+    run_.add_mark({kind, step_, std::move(text), run_.last, count});
   }
 
   void take_step(const Line& line) {
@@ -124,14 +124,23 @@ class MetricsReader {
     run_.times.data += number_or_zero(at(seconds, "data"));
     run_.times.compute += number_or_zero(at(seconds, "compute"));
     run_.times.reduce += number_or_zero(at(seconds, "reduce"));
+    run_.times.exchange += number_or_zero(at(seconds, "exchange"));
     run_.times.update += number_or_zero(at(seconds, "update"));
     run_.times.wall += number_or_zero(at(seconds, "wall"));
 
-    const bool restarted = run_.clock.restarts > restarts_before;
+    // An attempt at a step may be lost several times.
+    const auto restarts = static_cast<std::int64_t>(run_.clock.restarts - restarts_before);
+    const bool restarted = restarts > 0;
     if (cores < cores_ && faults_.empty() && !restarted) {
       mark(kFewerCores, fmt::format("{} instead of {}", cores, cores_));
     }
-    if (restarted) mark(kRestart, fmt::format("on {} cores, before on {}", cores, cores_));
+    if (restarted) {
+      mark(kRestart,
+           fmt::format("{}on {} cores, before on {}",
+                       restarts == 1 ? "" : fmt::format("{} times, in the end ", restarts), cores,
+                       cores_),
+           restarts);
+    }
     for (std::string& fault : std::exchange(faults_, {})) mark(kFault, std::move(fault));
     if (at(line, "applied") == false && at(line, "skipped") != true) mark(kDiverged);
     if (std::ranges::binary_search(checkpoints_, step_)) mark(kCheckpoint);

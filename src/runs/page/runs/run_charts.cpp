@@ -1,6 +1,8 @@
 #include "run_charts.hpp"
 
+#include <algorithm>
 #include <set>
+#include <string_view>
 #include <utility>
 
 #include <fmt/format.h>
@@ -43,15 +45,16 @@ Json marks_json(const ThinnedRun& run, std::size_t most) {
     for (std::size_t i = 0; i < kAxes; ++i) {
       at[std::string(kAxisRows.at(i).key)] = chart_number(mark.at.values.at(i));
     }
-    json.push_back({{"kind", mark.kind}, {"text", mark.text}, {"at", std::move(at)}});
+    json.push_back(
+        {{"kind", mark.kind}, {"text", mark.text}, {"count", mark.count}, {"at", std::move(at)}});
   }
   return json;
 }
 
 Json figure_json(const LineFigure& figure) {
-  Json json{{"type", "lines"},        {"title", figure.title},  {"unit", figure.unit},
-            {"help", figure.help},    {"size", figure.is_size}, {"marks", figure.marks},
-            {"curves", Json::array()}};
+  Json json{{"type", "lines"},       {"title", figure.title},  {"unit", figure.unit},
+            {"help", figure.help},   {"size", figure.is_size}, {"whole", figure.is_whole},
+            {"marks", figure.marks}, {"curves", Json::array()}};
   for (const Curve& curve : figure.curves) {
     json["curves"].push_back({{"of", curve.of == CurveOf::steps ? "steps" : "epochs"},
                               {"key", curve.path},
@@ -94,11 +97,22 @@ Json section_json(const FigureSection& section) {
   return json;
 }
 
+// That of the budget which all runs have; curves begin against it.
+std::string_view axis_of_budgets(std::span<const ThinnedRun> runs) {
+  for (const Axis axis : {Axis::hours, Axis::money, Axis::samples}) {
+    const std::string_view key = kAxisRows.at(static_cast<std::size_t>(axis)).key;
+    const auto has = [key](const ThinnedRun& run) { return run.options.contains(key); };
+    if (std::ranges::all_of(runs, has)) return key;
+  }
+  return kAxisRows.front().key;
+}
+
 }  // namespace
 
 Json charts_of(std::span<const ThinnedRun> runs) {
   const std::vector<FigureSection> sections = line_figures(runs);
   Json json{{"axes", axis_rows_json()},
+            {"axis", axis_of_budgets(runs)},
             {"marks", kMarks},
             {"runs", Json::array()},
             {"sections", Json::array()}};

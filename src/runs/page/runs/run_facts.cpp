@@ -1,9 +1,14 @@
 #include "run_facts.hpp"
 
 #include <algorithm>
+#include <array>
+#include <cstdlib>
+#include <limits>
 #include <string_view>
 
 #include <fmt/format.h>
+
+#include <rubato/steps/step_source.hpp>
 
 #include "runs/experiment/answer/answer_columns.hpp"
 
@@ -51,6 +56,31 @@ constexpr char kBatch[] = "batch";
 constexpr char kOptimizer[] = "optimizer";
 constexpr char kRate[] = "lr";
 constexpr char kSeed[] = "seed";
+constexpr char kHostCount[] = "hosts";
+
+// Whether a budget of the run ended it, as was wanted.
+bool used_up_budget(const ThinnedRun& run, const std::string& stopped) {
+  const Spent all{.iterations = std::numeric_limits<double>::infinity(),
+                  .samples = std::numeric_limits<std::int64_t>::max(),
+                  .time = ClockTime{.seconds = std::numeric_limits<double>::infinity(),
+                                    .money = std::numeric_limits<double>::infinity()}};
+  // Under these names the summary has what was spent.
+  const auto number = [&](const char* option) -> std::optional<double> {
+    const auto found = run.options.find(option);
+    if (found == run.options.end()) return std::nullopt;
+    const double value = std::strtod(found->second.c_str(), nullptr);
+    return value > 0 && value < 1e18 ? std::optional(value) : std::nullopt;
+  };
+  const std::optional<double> samples = number("samples");
+  std::array<Budget, 4> budgets{{{.iterations = number("iterations")},
+                                 {},
+                                 {.hours = number("hours")},
+                                 {.money = number("money")}}};
+  if (samples) budgets[1].samples = static_cast<std::int64_t>(*samples);
+  return std::ranges::any_of(budgets, [&](const Budget& budget) {
+    return budget != Budget{} && reached(budget, all) == stopped;
+  });
+}
 
 }  // namespace
 
@@ -91,7 +121,8 @@ std::string end_of(const ThinnedRun& run) {
       std::ranges::any_of(run.marks, [](const Mark& mark) { return mark.kind == kDiverged; });
   if (!run.summary.is_object()) return diverged ? "diverged" : "not ended";
   if (const nlohmann::json* const stopped = found_in(run.summary, "stopped")) {
-    return stopped->is_string() ? stopped->get<std::string>() : stopped->dump();
+    const std::string why = stopped->is_string() ? stopped->get<std::string>() : stopped->dump();
+    return used_up_budget(run, why) ? "complete" : why;
   }
   return diverged ? "diverged" : "complete";
 }
@@ -127,7 +158,8 @@ const std::vector<RunFact>& run_facts() {
       {.heading = "batch policy", .value = option<kBatch>, .is_option = true},
       {.heading = "optimizer", .value = option<kOptimizer>, .is_option = true},
       {.heading = "learning rate", .value = option<kRate>, .is_option = true},
-      {.heading = "seed", .value = option<kSeed>, .is_option = true}};
+      {.heading = "seed", .value = option<kSeed>, .is_option = true},
+      {.heading = "hosts", .value = option<kHostCount>, .is_option = true}};
   return facts;
 }
 

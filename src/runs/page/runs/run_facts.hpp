@@ -19,7 +19,8 @@ namespace rubato::page {
 /// The best test accuracy of all epochs, as a share.
 [[nodiscard]] std::optional<double> best_accuracy(const ThinnedRun& run);
 
-/// "complete", "diverged", "not ended", or why it ended early.
+/// "complete", which a run is that used up its budget, "diverged", "not ended", or why it ended
+/// early.
 [[nodiscard]] std::string end_of(const ThinnedRun& run);
 
 /// A column of the table of runs.

@@ -116,23 +116,31 @@ std::string facts_of_all(std::span<const ThinnedRun> runs) {
   return runs.size() > kMostOpenRuns ? folded_html(table.title, html) : html;
 }
 
+// What happened to a step is in it; the rest comes between two steps.
+std::string when_of(const Mark& mark) {
+  const bool between = mark.kind == kCheckpoint || mark.kind == kHosts;
+  return fmt::format("{} step {}", between ? "after" : "in", mark.step);
+}
+
 std::string events_of(std::span<const ThinnedRun> runs) {
   constexpr std::size_t kMostRows = 400;
   constexpr std::size_t kMostOpenRows = 20;
   const bool named = runs.size() > 1;
   AnswerDocument::Table table{.title = "Faults, restarts, checkpoints and hosts", .keys = 1};
   table.alignment = {Column::left, Column::left, Column::left};
-  table.rows.push_back({"after step", "what", "details"});
+  table.rows.push_back({"when", "what", "details"});
   if (named) {
     table.alignment.push_back(Column::left);
     table.rows.front().emplace_back("run");
   }
   std::int64_t all = 0;
+  std::int64_t shown = 0;
   for (const ThinnedRun& run : runs) {
     for (const std::int64_t count : run.mark_counts) all += count;
     for (const Mark& mark : run.marks) {
       if (table.rows.size() > kMostRows) break;
-      table.rows.push_back({fmt::to_string(mark.step), std::string(mark.kind), mark.text});
+      shown += mark.count;
+      table.rows.push_back({when_of(mark), std::string(mark.kind), mark.text});
       if (named) table.rows.back().push_back(run.name);
     }
   }
@@ -143,9 +151,7 @@ std::string events_of(std::span<const ThinnedRun> runs) {
     table.alignment.erase(table.alignment.begin() + 2);
     for (std::vector<std::string>& row : table.rows) row.erase(row.begin() + 2);
   }
-  if (std::cmp_less(table.rows.size() - 1, all)) {
-    table.notes.push_back(fmt::format("These are {} of {}.", table.rows.size() - 1, all));
-  }
+  if (shown < all) table.notes.push_back(fmt::format("These are {} of {}.", shown, all));
   const std::string html = page::table(table);
   return "<h2>What happened</h2>\n" +
          (table.rows.size() > kMostOpenRows ? folded_html(table.title, html) : html);
@@ -164,9 +170,17 @@ void add_hashes(const ThinnedRun& run, Rows& rows) {
 }  // namespace
 
 std::string reproduction_of(const ThinnedRun& run) {
-  std::string html = fmt::format(
-      "<pre tabindex=\"0\">rubato train --config {}</pre>\n",
-      escaped(shell_quoted((std::filesystem::path(run.name) / "config.toml").string())));
+  const std::string config = (std::filesystem::path(run.name) / "config.toml").string();
+  const std::string hosts = option_of(run, "hosts");
+  std::string html =
+      fmt::format("<pre tabindex=\"0\">rubato {}train --config {}</pre>\n",
+                  hosts.empty() ? "" : fmt::format("launch --hosts {} -- ", escaped(hosts)),
+                  escaped(shell_quoted(config)));
+  if (!hosts.empty()) {
+    html += paragraph(
+        "rubato launch starts the hosts on one machine. One host, or any other number, comes to "
+        "the same weights, bit by bit.");
+  }
   Rows rows = summary_rows(run.summary);
   add_hashes(run, rows);
   html += facts("What it was computed with, and what it came to", 3, rows);

@@ -75,7 +75,10 @@ void read_hosts(const fs::path& file, ThinnedRun& run) {
 
 void ThinnedRun::add_mark(Mark mark) {
   const auto kind = static_cast<std::size_t>(std::ranges::find(kMarks, mark.kind) - kMarks.begin());
-  if (++mark_counts.at(kind) <= kMostMarks) marks.push_back(std::move(mark));
+  mark_counts.at(kind) += mark.count;
+  if (std::ranges::count(marks, mark.kind, &Mark::kind) < kMostMarks) {
+    marks.push_back(std::move(mark));
+  }
 }
 
 ThinnedRun read_run(const std::string& given, std::size_t columns) {

@@ -28,6 +28,8 @@ struct Mark {
   std::string text{};
   /// After that step; zeros where the metrics do not have it.
   Position at{};
+  /// How often it happened there.
+  std::int64_t count = 1;
 };
 
 /// What marks there are, and how many of each a run keeps.
@@ -48,6 +50,7 @@ struct RunTimes {
   double compute = 0;
   double reduce = 0;
   // Of the clock on the wall.
+  double exchange = 0;
   double update = 0;
   double wall = 0;
   double test = 0;
@@ -83,7 +86,7 @@ struct ThinnedRun {
   SubstepMap substeps{kMapColumns, kMapRows};
   /// In the order of the steps; of each kind the first kMostMarks.
   std::vector<Mark> marks{};
-  /// Of each of kMarks how many there were.
+  /// Of each of kMarks how often it happened.
   std::array<std::int64_t, kMarks.size()> mark_counts{};
   /// After the last step.
   Position last{};

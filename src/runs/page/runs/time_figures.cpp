@@ -26,7 +26,8 @@ Parts wall_parts(const ThinnedRun& run) {
   const RunTimes& times = run.times;
   // What observers, checkpoints and the beginning took; only a run that has ended knows.
   const double rest = number_at(run.summary, "wall_seconds") - times.wall - times.test;
-  return {{"gradients", std::max(0.0, times.wall - times.update)},
+  return {{"gradients", std::max(0.0, times.wall - times.exchange - times.update)},
+          {"exchange between hosts", times.exchange},
           {"update", times.update},
           {"evaluation", times.test},
           {"files and the rest", std::max(0.0, rest)}};

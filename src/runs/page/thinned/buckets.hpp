@@ -20,9 +20,11 @@ struct AxisRow {
   std::string_view key;
   /// On the page.
   std::string_view label;
+  /// Whether it counts something.
+  bool is_whole = false;
 };
-inline constexpr std::array<AxisRow, kAxes> kAxisRows{{{"steps", "steps"},
-                                                       {"samples", "samples"},
+inline constexpr std::array<AxisRow, kAxes> kAxisRows{{{"steps", "steps", true},
+                                                       {"samples", "samples", true},
                                                        {"seconds", "measured seconds"},
                                                        {"hours", "modelled hours"},
                                                        {"money", "money"}}};

@@ -22,7 +22,7 @@ Json chart_number(double value) {
 Json axis_rows_json() {
   Json json = Json::array();
   for (const AxisRow& axis : kAxisRows) {
-    json.push_back({{"key", axis.key}, {"label", axis.label}});
+    json.push_back({{"key", axis.key}, {"label", axis.label}, {"whole", axis.is_whole}});
   }
   return json;
 }

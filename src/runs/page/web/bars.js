@@ -19,13 +19,18 @@ function drawBars(figure) {
   const pitch = named ? 38 : 30;
   const words = titleOf(spec) + ": " + rows.map(row => row.label + " " +
       row.parts.map(part => part.name + " " + numberText(part.value)).join(", ")).join("; ");
-  const svg = drawing(figure, rows.length * pitch + 36, words);
+  const only = rows.length === 1 ? rows[0] : null;
+  const keys = rows[0].parts.map((part, number) => ({
+    fill: "f" + number, text: only ? part.name + " " + numberText(part.value) : part.name,
+  })).filter((key, number) => rows.some(row => row.parts[number].value > 0));
+  const svg = drawing(figure, rows.length * pitch + 36, words, keys);
   const { width, height } = svg.datum();
-  const x = d3.scale.linear().domain([0, d3.max(rows, sumOf)]).range([4, width - 14]);
+  const x = d3.scale.linear().domain([0, d3.max(rows, sumOf)]);
+  drawAxisBelow(svg, x, { least: 4, title: spec.unit, at: height - 34 });
   rows.forEach((row, i) => {
     const top = i * pitch + (named ? 16 : 4);
     if (named) {
-      svg.append("text").attr({ class: "strong", x: 4, y: top - 4 }).text(shortened(row.label, width));
+      svg.append("text").attr({ class: "strong", x: 4, y: top - 4 }).text(shortened(row.label, width - 8));
     }
     let from = 0;
     row.parts.forEach((part, number) => {
@@ -36,22 +41,8 @@ function drawBars(figure) {
       from += part.value;
     });
   });
-  svg.append("g").attr({ class: "axis", transform: "translate(0," + (height - 30) + ")" })
-      .call(d3.svg.axis().scale(x).orient("bottom").ticks(Math.floor(width / 90)).tickSize(4)
-          .tickFormat(tickText));
-  const only = rows.length === 1 ? rows[0] : null;
-  drawKeys(figure, rows[0].parts.map((part, number) => ({
-    fill: number,
-    text: only ? part.name + " " + numberText(part.value) : part.name,
-  })).filter((key, number) => rows.some(row => row.parts[number].value > 0)));
   figure.readout.textContent =
       all.length > most ? "The first " + most + " of " + all.length + "; the table has all." : "";
-}
-
-// About as much of a label as there is room for.
-function shortened(text, width) {
-  const letters = Math.max(8, Math.floor(width / 6.2));
-  return text.length > letters ? text.slice(0, letters - 1) + "\u2026" : text;
 }
 
 function tableOfBars(figure) {

@@ -3,12 +3,13 @@
 
 const data = JSON.parse(document.getElementById("data").textContent);
 
-// What the reader has chosen: the axis of all curves, and the runs that are shown.
-const chosen = { axis: "steps", runs: new Set() };
+// What the reader has chosen: the axis of all curves, the scale of their values, over which share of
+// a curve its values are averaged, and the runs that are shown.
+const chosen = { axis: data.axis || "steps", scale: "auto", smoothing: 0, runs: new Set() };
 
 const colors = 8;
 const dashes = 4;
-// A legend or a readout with more lines helps nobody.
+// A readout with more lines helps nobody.
 const mostNamed = 8;
 
 const fourDigits = d3.format(".4g");
@@ -24,7 +25,7 @@ function numberText(value) {
 function tickText(value) {
   const size = Math.abs(value);
   if (size >= 1e4) return d3.format("s")(value);
-  if (size > 0 && size < 1e-3) return value.toExponential(0);
+  if (size > 0 && size < 1e-3) return Number(value.toPrecision(6)).toExponential();
   return String(Number(value.toPrecision(6)));
 }
 
@@ -38,8 +39,12 @@ function element(name, attributes, ...children) {
   return made;
 }
 
+function axisOf() {
+  return data.axes.find(axis => axis.key === chosen.axis);
+}
+
 function axisLabel() {
-  return data.axes.find(axis => axis.key === chosen.axis).label;
+  return axisOf().label;
 }
 
 // Help is written with `names` in it.
@@ -51,30 +56,15 @@ function titleOf(spec) {
   return spec.group ? spec.title + ", " + spec.group : spec.title;
 }
 
-// An empty drawing in a figure's chart, as wide as the page has room for. Screen readers hear
-// `words`, and have the table below.
-function drawing(figure, height, words) {
-  const width = Math.max(220, figure.chart.clientWidth);
-  figure.chart.textContent = "";
-  return d3.select(figure.chart).append("svg")
-      .attr({ viewBox: "0 0 " + width + " " + height, role: "img", "aria-label": words })
-      .datum({ width: width, height: height });
-}
-
-// Keys of the colors and dashes in a figure.
-function drawKeys(figure, keys) {
-  figure.keys.textContent = "";
-  for (const key of keys) {
-    const item = element("li", {});
-    const swatch = d3.select(item).append("svg").attr({ viewBox: "0 0 26 12", "aria-hidden": true });
-    if (key.fill !== undefined) {
-      swatch.append("rect").attr({ class: "f" + key.fill, width: 26, height: 12 });
-    } else {
-      swatch.append("line").attr({ class: key.line, x1: 0, x2: 26, y1: 6, y2: 6 });
-    }
-    item.append(key.text);
-    figure.keys.append(item);
-  }
+// As much of a text as there is room for: names differ at either end.
+function shortened(text, room) {
+  if (widthOf(text) <= room) return text;
+  const letters = Array.from(text);
+  let kept = letters.length - 1;
+  const cut = () => letters.slice(0, Math.ceil(kept / 2)).join("") + "\u2026" +
+      letters.slice(letters.length - Math.floor(kept / 2)).join("");
+  while (kept > 6 && widthOf(cut()) > room) --kept;
+  return cut();
 }
 
 // A table, as far as anybody reads one; `rows` are lists of texts.

@@ -31,14 +31,17 @@ function drawHeat(figure) {
   const most = d3.max(spec.rows, row => d3.max(row));
   const least = d3.min(spec.rows, row => d3.min(row.filter(value => value !== null)));
   const tall = Math.max(5, Math.min(16, Math.floor(240 / spec.rows.length)));
+  const strength = d3.scale.linear().domain([Math.min(least, most - 1), most]).range([0.25, 1]);
+  const keys = [...new Set([0, 0.25, 0.5, 0.75, 1].map(share => Math.round(least + share * (most - least))))]
+      .map(value => ({ fill: "cell", opacity: strength(value), text: numberText(value) }));
+  keys[keys.length - 1].text += keys[keys.length - 1].text === "1" ? " substep" : " substeps";
   const svg = drawing(figure, spec.rows.length * tall + 48, titleOf(spec) + ": " + spec.cores +
       " cores in " + spec.steps + " steps, from " + numberText(least) + " to " + numberText(most) +
-      " substeps. The table below has all.");
-  const { width, height } = svg.datum();
+      " substeps. The table below has all.", keys);
   const bottom = spec.rows.length * tall + 8;
-  const x = d3.scale.linear().domain([0, spec.steps]).range([52, width - 14]);
+  const x = d3.scale.linear().domain([0, spec.steps]);
+  drawAxisBelow(svg, x, { least: 52, title: "steps", at: bottom, whole: true });
   const at = column => x(Math.min(spec.steps, column * spec.width));
-  const strength = d3.scale.linear().domain([Math.min(least, most - 1), most]).range([0.25, 1]);
   spec.rows.forEach((row, i) => {
     for (const run of runsOf(row)) {
       svg.append("rect").attr({
@@ -48,18 +51,13 @@ function drawHeat(figure) {
           ": " + numberText(run.value) + " substeps");
     }
   });
-  svg.append("g").attr({ class: "axis", transform: "translate(0," + bottom + ")" })
-      .call(d3.svg.axis().scale(x).orient("bottom").ticks(Math.floor(width / 90)).tickSize(4)
-          .tickFormat(tickText));
   const every = Math.ceil(14 / tall);
   for (let i = 0; i < spec.rows.length; i += every * (spec.rows.length > 20 ? 4 : 1)) {
     svg.append("text").attr({ x: 46, y: 8 + i * tall + Math.min(tall, 11), "text-anchor": "end" })
         .text(i * spec.stride);
   }
-  svg.append("text").attr({ x: 4, y: height - 3 }).text("core");
-  svg.append("text").attr({ x: width - 14, y: height - 3, "text-anchor": "end" }).text("steps");
-  figure.readout.textContent = "From " + numberText(least) + " (pale) to " + numberText(most) +
-      " substeps; empty where a core took no part.";
+  svg.append("text").attr({ x: 4, y: svg.datum().height - 3 }).text("core");
+  figure.readout.textContent = "Empty where a core took no part.";
 }
 
 function tableOfHeat(figure) {

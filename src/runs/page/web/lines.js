@@ -1,6 +1,6 @@
 // Curves of runs against the chosen axis.
 
-// The curves of a figure: each of one run and one of the figure's numbers.
+// The curves of a figure: each of one run, or of the mean of several, and one of the figure's numbers.
 function curvesOf(spec) {
   const curves = [];
   const add = (index, context) => {
@@ -29,23 +29,31 @@ function curvesOf(spec) {
   return curves;
 }
 
+// A dash tells the curves of one run apart, or runs beyond the last color.
 function looksOf(spec, curve) {
   if (curve.context) return { color: "context", dash: 0 };
-  const alone = data.runs.length === 1;
+  const run = data.runs[curve.run];
+  if (run.baseline) return { color: "base", fill: "fbase", dash: 0 };
   if (spec.small) return { color: "s0", fill: "f0", dash: curve.number };
-  const color = alone ? curve.number : curve.run % colors;
-  const dash = alone ? curve.number : curve.number + Math.floor(curve.run / colors) % dashes;
-  return { color: "s" + color, fill: "f" + color, dash: dash % dashes };
+  const place = data.runs.length === 1 ? curve.number : run.color === undefined ? curve.run : run.color;
+  const round = data.runs.length === 1 ? place : Math.floor(place / colors);
+  return { color: "s" + place % colors, fill: "f" + place % colors, dash: round % dashes };
 }
 
+// From the least to the greatest of all values, and of the means that a logarithm has.
 function extent(curves) {
-  let low = Infinity;
-  let high = -Infinity;
+  const range = { low: Infinity, high: -Infinity, least: Infinity, most: -Infinity, positive: true };
   for (const curve of curves) {
-    curve.low.forEach(value => { if (value < low) low = value; });
-    curve.high.forEach(value => { if (value > high) high = value; });
+    curve.mean.forEach((value, i) => {
+      range.low = Math.min(range.low, curve.low[i]);
+      range.high = Math.max(range.high, curve.high[i]);
+      range.positive = range.positive && value > 0;
+      if (value <= 0) return;
+      range.least = Math.min(range.least, value);
+      range.most = Math.max(range.most, value);
+    });
   }
-  return [low, high];
+  return range;
 }
 
 // Small figures of one section share their scale, so that they can be compared.
@@ -60,21 +68,27 @@ function rangeOf(spec, curves) {
   return shared.get(key);
 }
 
-function valueScale(spec, range, pixels) {
-  let [low, high] = range;
-  if (spec.size) low = 0;
-  if (!spec.size && low > 0 && high / low > 1000) {
-    return d3.scale.log().domain([low, high]).range(pixels);
+// A logarithmic scale is that of the means: the least of many losses would leave these no room.
+function valueScale(spec, range) {
+  const wide = range.positive && range.most / range.least > 1000;
+  const wanted = chosen.scale === "log" || (chosen.scale === "auto" && wide && !spec.size);
+  if (wanted && range.least < range.most) {
+    return d3.scale.log().domain([range.least, range.most]).clamp(true);
   }
+  let { low, high } = range;
+  if (spec.size) low = Math.min(0, low);
   if (low === high) {
     low -= Math.abs(low) / 10 || 1;
     high += Math.abs(high) / 10 || 1;
   }
-  return d3.scale.linear().domain([low, high]).range(pixels).nice();
+  return d3.scale.linear().domain([low, high]).nice();
 }
 
-function isLog(scale) {
-  return Boolean(scale.base);
+// The mean of each value and its neighbours, over the chosen share of the curve.
+function smoothed(values) {
+  const reach = Math.floor(values.length * chosen.smoothing / 200);
+  if (reach === 0) return values;
+  return values.map((_, i) => d3.mean(values.slice(Math.max(0, i - reach), i + reach + 1)));
 }
 
 function marksOf(spec, curves) {
@@ -90,8 +104,21 @@ function marksOf(spec, curves) {
   return marks;
 }
 
-function markClass(kind) {
-  return "mark mark-" + data.marks.indexOf(kind);
+// Kinds of marks have symbols.
+function drawMark(svg, kind, x, y) {
+  const shapes = d3.svg.symbolTypes;
+  return svg.append("path").attr({
+    class: "mark mark-" + data.marks.indexOf(kind), transform: "translate(" + x + "," + y + ")",
+    d: d3.svg.symbol().type(shapes[data.marks.indexOf(kind) % shapes.length]).size(36)(),
+  });
+}
+
+function drawMarks(svg, marks, x, top, bottom) {
+  for (const mark of marks) {
+    const at = x(mark.at[chosen.axis]);
+    svg.append("line").attr({ class: "marked", x1: at, x2: at, y1: top, y2: bottom });
+    drawMark(svg, mark.kind, at, top).append("title").text(mark.kind + ", step " + mark.at.steps + ": " + mark.text);
+  }
 }
 
 // A path over the values; a logarithm has those above 0.
@@ -104,20 +131,23 @@ function path(curve, spec, x, y, values) {
 
 function drawCurve(svg, spec, curve, x, y) {
   const looks = looksOf(spec, curve);
+  const line = "curve " + looks.color + " d" + looks.dash;
   if (curve.band && !curve.context) {
     const area = d3.svg.area()
-        .defined((_, i) => !isLog(y) || curve.low[i] > 0)
+        .defined((_, i) => !isLog(y) || curve.high[i] > 0)
         .interpolate(spec.size ? "step-before" : "linear")
-        .x((_, i) => x(curve.x[i])).y0((_, i) => y(curve.low[i])).y1((_, i) => y(curve.high[i]));
+        .x((_, i) => x(curve.x[i])).y1((_, i) => y(curve.high[i]))
+        .y0((_, i) => isLog(y) && curve.low[i] <= 0 ? y.range()[0] : y(curve.low[i]));
     svg.append("path").attr({ class: "band " + looks.fill, d: area(curve.x) });
   }
-  svg.append("path").attr({
-    class: "curve " + looks.color + " d" + looks.dash,
-    d: path(curve, spec, x, y, curve.mean),
-  });
+  const values = spec.size || curve.context ? curve.mean : smoothed(curve.mean);
+  if (values !== curve.mean) {
+    svg.append("path").attr({ class: line + " raw", d: path(curve, spec, x, y, curve.mean) });
+  }
+  svg.append("path").attr({ class: line, d: path(curve, spec, x, y, values) });
   // A few points are seen as such; one alone has no line.
   if (curve.x.length <= 30 && !curve.context && !spec.size) {
-    svg.selectAll(null).data(curve.x.map((at, i) => [at, curve.mean[i]])
+    svg.selectAll(null).data(curve.x.map((at, i) => [at, values[i]])
         .filter(point => !isLog(y) || point[1] > 0))
         .enter().append("circle").attr({
           class: looks.fill, r: spec.small ? 1.5 : 2.5,
@@ -126,48 +156,37 @@ function drawCurve(svg, spec, curve, x, y) {
   }
 }
 
-function drawAxes(svg, size, x, y, spec) {
-  const ticks = Math.max(2, Math.floor(size.inner / 90));
-  svg.append("g").attr({ class: "axis", transform: "translate(0," + size.bottom + ")" })
-      .call(d3.svg.axis().scale(x).orient("bottom").ticks(ticks).tickSize(4).tickFormat(tickText));
-  const left = d3.svg.axis().scale(y).orient("left").tickSize(-size.inner).tickFormat(tickText);
-  if (isLog(y)) {
-    const powers = y.ticks().filter(value => Number.isInteger(Math.log10(value)));
-    left.tickValues(powers.length >= 2 ? powers : y.domain());
-  } else {
-    left.ticks(spec.small ? 4 : 6);
-  }
-  svg.append("g").attr({ class: "axis", transform: "translate(" + size.left + ",0)" }).call(left);
-  svg.append("text").attr({ x: size.right, y: size.height - 3, "text-anchor": "end" })
-      .text(axisLabel());
-}
-
 function lineKeys(spec, curves, marks) {
   const keys = [];
-  if (spec.curves.length > 1) {
-    const numbers = [...new Set(curves.map(curve => curve.number))].sort();
-    for (const number of numbers) {
-      const curve = curves.find(one => one.number === number && !one.context);
-      if (!curve) continue;
+  const shown = curves.filter(curve => !curve.context);
+  // A small figure has the curves of one choice, whose name is its title.
+  if ((shown.length > 1 || data.runs.length > 1) && !spec.small) {
+    for (const curve of shown) {
       const looks = looksOf(spec, curve);
-      const color = data.runs.length === 1 ? looks.color : "s7";
-      const dash = data.runs.length === 1 ? looks.dash : number;
-      keys.push({ line: "curve " + color + " d" + dash, text: curve.label });
+      const baseline = data.runs[curve.run].baseline ? " (baseline)" : "";
+      keys.push({ line: "curve " + looks.color + " d" + looks.dash, text: nameOf(curve, shown, spec) + baseline });
     }
   }
   for (const kind of spec.marks || []) {
-    const count = marks.filter(mark => mark.kind === kind).length;
-    if (count > 0) keys.push({ line: markClass(kind), text: kind + " (" + count + ")" });
+    const count = d3.sum(marks.filter(mark => mark.kind === kind), mark => mark.count);
+    if (count > 0) keys.push({ mark: kind, text: kind + " (" + count + ")" });
   }
   return keys;
 }
 
 function lineWords(spec, curves) {
   const shown = curves.filter(curve => !curve.context);
-  const [low, high] = extent(shown);
+  const { low, high } = extent(shown);
   return titleOf(spec) + " against " + axisLabel() + ": " + shown.length +
       (shown.length === 1 ? " curve" : " curves") + " between " + numberText(low) + " and " +
       numberText(high) + ". Arrow keys read values; the table below has all.";
+}
+
+// What the values are, and what was done to them.
+function valueWords(spec, isLogarithmic) {
+  const smoothing = chosen.smoothing > 0 && !spec.size ? "mean over " + chosen.smoothing + " %" : "";
+  return [unitWords(spec.value || spec.title, spec.unit), isLogarithmic ? "logarithmic" : "", smoothing]
+      .filter(Boolean).join(", ");
 }
 
 function drawLines(figure) {
@@ -175,24 +194,20 @@ function drawLines(figure) {
   const curves = curvesOf(spec);
   figure.node.hidden = curves.length === 0;
   if (curves.length === 0) return;
-  const svg = drawing(figure, spec.small ? 150 : 240, lineWords(spec, curves));
+  const marks = marksOf(spec, curves);
+  const svg = drawing(figure, spec.small ? 150 : 240, lineWords(spec, curves), lineKeys(spec, curves, marks));
   const { width, height } = svg.datum();
-  const size = { left: 52, right: width - 14, bottom: height - 34, height: height };
-  size.inner = size.right - size.left;
+  const size = { top: marks.length > 0 ? 16 : 10, bottom: height - 34 };
+  const y = valueScale(spec, rangeOf(spec, curves)).range([size.bottom, size.top]);
+  const values = ticksOf(y, spec.small ? 4 : 6, spec.whole);
+  const left = roomBeside(values);
   const last = d3.max(curves, curve => curve.x[curve.x.length - 1]);
   const first = Math.min(0, d3.min(curves, curve => curve.x[0]));
-  const x = d3.scale.linear().domain([first, last || 1]).range([size.left, size.right]);
-  const y = valueScale(spec, rangeOf(spec, curves), [size.bottom, 10]);
-  drawAxes(svg, size, x, y, spec);
-  const marks = marksOf(spec, curves);
-  svg.selectAll(null).data(marks).enter().append("line").attr({
-    class: mark => markClass(mark.kind),
-    x1: mark => x(mark.at[chosen.axis]), x2: mark => x(mark.at[chosen.axis]),
-    y1: 10, y2: size.bottom,
-  });
+  const x = d3.scale.linear().domain([first, last || 1]);
+  drawAxisBelow(svg, x, { least: left, title: axisLabel(), at: size.bottom, whole: axisOf().whole });
+  drawAxisBeside(svg, y, { values: values, left: x.range()[0], right: width - 14, title: valueWords(spec, isLog(y)) });
   for (const curve of curves) drawCurve(svg, spec, curve, x, y);
-  drawKeys(figure, lineKeys(spec, curves, marks));
-  if (isLog(y)) figure.unit.textContent = [spec.unit, "logarithmic"].filter(Boolean).join(", ");
+  drawMarks(svg, marks, x, size.top - 6, size.bottom);
   readByPointer(figure, svg, curves.filter(curve => !curve.context), x, size);
 }
 

@@ -42,11 +42,12 @@ function fillTable(figure) {
 }
 
 function makeFigure(spec) {
-  const unit = element("span", { class: "unit" }, spec.unit || "");
-  const title = element("figcaption", {}, spec.title + " ", unit);
+  const save = element("button", { type: "button", class: "save" }, "SVG",
+      element("span", { class: "unseen" }, " of " + titleOf(spec)));
+  const title = element("figcaption", {}, spec.title + " ",
+      element("span", { class: "unit" }, spec.unit || ""), save);
   const figure = {
-    spec: spec, unit: unit, drawn: false, visible: false,
-    keys: element("ul", { class: "keys" }),
+    spec: spec, drawn: false, visible: false,
     chart: element("div", { class: "chart" }),
     readout: element("output", { class: "readout" }),
     details: element("details", {}, element("summary", {}, "Table",
@@ -54,7 +55,8 @@ function makeFigure(spec) {
   };
   figure.node = element("figure", {}, title);
   if (spec.help) figure.node.append(element("p", { class: "help" }, ...marked(spec.help)));
-  figure.node.append(figure.keys, figure.chart, figure.readout, figure.details);
+  save.addEventListener("click", () => saveChart(figure));
+  figure.node.append(figure.chart, figure.readout, figure.details);
   figure.details.addEventListener("toggle", () => fillTable(figure));
   figures.push(figure);
   return figure.node;
@@ -100,10 +102,19 @@ function swatch(run) {
 function axisChoices() {
   const there = data.axes.filter(axis => data.runs.some(run =>
       [run.steps, run.epochs].some(of => of && of.axes[axis.key])));
-  if (there.length > 0) chosen.axis = there[0].key;
+  if (there.length > 0 && !there.some(axis => axis.key === chosen.axis)) chosen.axis = there[0].key;
   return element("fieldset", {}, element("legend", {}, "Curves against"), ...there.map(axis =>
       choice("radio", "axis", axis.label, axis.key === chosen.axis,
           () => { chosen.axis = axis.key; })));
+}
+
+function valueChoices() {
+  const scales = [["auto", "as fits"], ["linear", "linear"], ["log", "logarithmic"]].map(([key, text]) =>
+      choice("radio", "scale", text, key === chosen.scale, () => { chosen.scale = key; }));
+  const shares = [[0, "not averaged"], [2, "over 2 %"], [5, "5 %"], [20, "20 % of a curve"]].map(([share, text]) =>
+      choice("radio", "smoothing", text, share === chosen.smoothing, () => { chosen.smoothing = share; }));
+  return [element("fieldset", {}, element("legend", {}, "Scale"), ...scales),
+    element("fieldset", {}, element("legend", {}, "Values"), ...shares)];
 }
 
 function runChoices() {
@@ -124,6 +135,9 @@ function makePage() {
       chosen.runs.add(index));
   if (data.sections.length === 0) return;
   const controls = element("div", { class: "controls" }, axisChoices());
+  if (data.sections.some(section => section.figures.some(spec => spec.type === "lines"))) {
+    controls.append(...valueChoices());
+  }
   if (sideBySide && data.runs.length > 1) controls.append(runChoices());
   place.append(controls);
   for (const section of data.sections) place.append(makeSection(section));

@@ -16,19 +16,17 @@ function profileClass(number) {
 function drawProfile(figure) {
   const spec = figure.spec;
   const svg = drawing(figure, 260, titleOf(spec) + ": " +
-      spec.rows.map(row => profileWords(spec, row)).join("; ") + ". The table below has all.");
+      spec.rows.map(row => profileWords(spec, row)).join("; ") + ". The table below has all.",
+  spec.rows.map((row, number) => ({ line: profileClass(number), text: profileWords(spec, row) })));
   const { width, height } = svg.datum();
   const bottom = height - 34;
   // Beyond that all that will ever come close has.
   const most = d3.max(spec.rows, row => d3.quantile(row.behind, 0.9)) || 1;
-  const x = d3.scale.linear().domain([0, most]).range([44, width - 14]).nice();
+  const x = d3.scale.linear().domain([0, most]).nice();
   const y = d3.scale.linear().domain([0, 100]).range([bottom, 10]);
-  svg.append("g").attr({ class: "axis", transform: "translate(0," + bottom + ")" })
-      .call(d3.svg.axis().scale(x).orient("bottom").ticks(Math.floor(width / 90)).tickSize(4)
-          .tickFormat(tickText));
-  svg.append("g").attr({ class: "axis", transform: "translate(44,0)" })
-      .call(d3.svg.axis().scale(y).orient("left").ticks(5).tickSize(-(width - 58)));
-  svg.append("text").attr({ x: width - 14, y: height - 3, "text-anchor": "end" }).text(spec.across);
+  const values = ticksOf(y, 5, true);
+  drawAxisBelow(svg, x, { least: roomBeside(values), title: spec.across, at: bottom });
+  drawAxisBeside(svg, y, { values: values, left: x.range()[0], right: width - 14, title: spec.unit });
   const end = x.domain()[1];
   spec.rows.forEach((row, number) => {
     const steps = [0].concat(row.behind.filter(value => value > 0 && value < end), [end]);
@@ -38,9 +36,6 @@ function drawProfile(figure) {
           .y(value => y(shareWithin(spec, row, value)))(steps),
     }).append("title").text(profileWords(spec, row));
   });
-  drawKeys(figure, spec.rows.map((row, number) => ({
-    line: profileClass(number), text: profileWords(spec, row),
-  })));
 }
 
 function tableOfProfile(figure) {

@@ -6,23 +6,24 @@ function nearest(values, wanted) {
   return wanted - values[before] < values[after] - wanted ? before : after;
 }
 
-function valueWords(curve, i, spec) {
+function readWords(curve, i, spec) {
   const unit = spec.unit ? " " + spec.unit : "";
   if (!curve.band || curve.low[i] === curve.high[i]) return numberText(curve.mean[i]) + unit;
   return numberText(curve.mean[i]) + unit + " (" + numberText(curve.low[i]) + " to " +
       numberText(curve.high[i]) + ")";
 }
 
-function nameOf(curve, curves) {
-  const one = curves.every(other => other.run === curve.run);
+function nameOf(curve, curves, spec) {
+  const one = curves.every(other => other.run === curve.run) && data.runs.length === 1;
   const labels = new Set(curves.map(other => other.label)).size > 1;
-  return [one ? "" : curve.name, labels || one ? curve.label : ""].filter(Boolean).join(", ");
+  return [one ? "" : curve.name, labels || one ? curve.label : ""].filter(Boolean).join(", ") ||
+      spec.title;
 }
 
 function readByPointer(figure, svg, curves, x, size) {
   const spec = figure.spec;
   const cursor = svg.append("line")
-      .attr({ class: "cursor", y1: 10, y2: size.bottom, visibility: "hidden" });
+      .attr({ class: "cursor", y1: size.top, y2: size.bottom, visibility: "hidden" });
   // The longest curve is what arrow keys walk along.
   const guide = curves.reduce((best, curve) => curve.x.length > best.x.length ? curve : best);
   let place = -1;
@@ -34,8 +35,8 @@ function readByPointer(figure, svg, curves, x, size) {
     // A curve that has ended, or not begun, has no value here.
     const there = curves.filter(curve => curve.x[0] <= at && at <= curve.x[curve.x.length - 1]);
     const words = there.slice(0, mostNamed).map(curve => {
-      const name = nameOf(curve, curves);
-      return (name ? name + " " : "") + valueWords(curve, nearest(curve.x, at), spec);
+      const name = curves.length === 1 ? "" : nameOf(curve, curves, spec);
+      return (name ? name + " " : "") + readWords(curve, nearest(curve.x, at), spec);
     });
     if (there.length > mostNamed) words.push(there.length - mostNamed + " more in the table");
     figure.readout.textContent = axisLabel() + " " + numberText(at) + ": " + words.join("; ");

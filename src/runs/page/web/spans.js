@@ -21,9 +21,11 @@ function drawSpans(figure) {
   const words = spec.activities.map((name, i) => name + " " + numberText(sums[i]) + " ms")
       .filter((text, i) => sums[i] > 0).join(", ");
   const svg = drawing(figure, bottom + 40, titleOf(spec) + ": " + spec.lanes.length +
-      " lanes; together " + words + ". The table below has all.");
-  const { width, height } = svg.datum();
-  const x = d3.scale.linear().domain([0, spec.duration]).range([62, width - 14]);
+      " lanes; together " + words + ". The table below has all.",
+  spec.activities.map((name, i) => ({ fill: "f" + i, text: name + " " + numberText(sums[i]) }))
+      .filter((key, i) => sums[i] > 0));
+  const x = d3.scale.linear().domain([0, spec.duration]);
+  drawAxisBelow(svg, x, { least: 62, title: "ms", at: bottom });
   spec.lanes.forEach((lane, i) => {
     const top = 8 + i * tall;
     svg.append("line").attr({ class: "rule", x1: x(0), x2: x(spec.duration), y1: top + tall - 1, y2: top + tall - 1 });
@@ -46,12 +48,6 @@ function drawSpans(figure) {
     svg.append("text").attr({ x: 56, y: 8 + i * tall + Math.min(tall, 12), "text-anchor": "end" })
         .text(lane.name);
   });
-  svg.append("g").attr({ class: "axis", transform: "translate(0," + bottom + ")" })
-      .call(d3.svg.axis().scale(x).orient("bottom").ticks(Math.floor(width / 90)).tickSize(4)
-          .tickFormat(tickText));
-  svg.append("text").attr({ x: width - 14, y: height - 3, "text-anchor": "end" }).text("ms");
-  drawKeys(figure, spec.activities.map((name, i) => ({ fill: i, text: name + " " + numberText(sums[i]) }))
-      .filter((key, i) => sums[i] > 0));
   figure.readout.textContent = spec.left_out ? "There was more; the timeline itself has all." : "";
 }
 
