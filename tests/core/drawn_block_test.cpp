@@ -133,5 +133,39 @@ TEST(DrawnBlock, FindsItsTopOnATerminalThatHasBecomeNarrower) {
   EXPECT_THAT(narrow.rows(), ElementsAre("above", "x", ""));
 }
 
+// Terminals keep the rows that leave their top, and bring them back when they become higher.
+TEST(DrawnBlock, LeavesNoLineOfBeforeTheTerminalWasLow) {
+  test::Screen high(20);
+  test::Screen low(20);
+  test::Screen high_again(20);
+  test::Screen* screen = &high;
+  DrawnBlock block([&](std::string_view text) { screen->send(text); });
+  block.draw({"1", "2", "3", "4", "5", "6", "7"}, 20, 24);
+  screen = &low;
+  low.send("4\n5\n6\n7\n");
+  block.draw({"a", "b", "c", "d"}, 20, 5);
+  block.draw({"a", "b", "c", "d"}, 20, 5);
+  EXPECT_THAT(low.rows(), ElementsAre("a", "b", "c", "d", ""));
+  screen = &high_again;
+  high_again.send("above\n1\n2\n3\na\nb\nc\nd\n");
+  block.draw({"A", "B", "C", "D", "E"}, 20, 24);
+  EXPECT_THAT(high_again.rows(), ElementsAre("above", "A", "B", "C", "D", "E", ""));
+  block.draw({"x"}, 20, 24);
+  EXPECT_THAT(high_again.rows(), ElementsAre("above", "x", ""));
+}
+
+// What was printed while the terminal was low comes back with the rows above, and stays.
+TEST(DrawnBlock, DrawsOverNothingThatWasPrintedWhileTheTerminalWasLow) {
+  test::Screen screen(20);
+  DrawnBlock block([&](std::string_view text) { screen.send(text); });
+  block.draw({"1", "2", "3", "4"}, 20, 24);
+  block.draw({"a", "b"}, 20, 3);
+  block.clear(20);
+  screen.send("epoch 1\n");
+  block.draw({"x", "y"}, 20, 3);
+  block.draw({"x", "y"}, 20, 24);
+  EXPECT_THAT(screen.rows(), testing::Contains("epoch 1"));
+}
+
 }  // namespace
 }  // namespace rubato

@@ -77,6 +77,33 @@ TEST_F(WatchedRunsTest, OfAnExperimentHaveItsNamesAndEndWithItsAnswer) {
   EXPECT_TRUE(runs.has_ended());
 }
 
+// Three rules and the baseline with three seeds: "2 of 12", not "2 of 3", as most of an
+// experiment's runs have no folder before they begin.
+TEST_F(WatchedRunsTest, AreAsManyAsTheDesignSays) {
+  folder_.write("answer/design.toml",
+                "model = \"softmax\"\n[axes]\nrule = [\"linear\", \"root\", \"adascale\"]\n"
+                "seed = \"1..3\"\n");
+  add_run("answer/runs/elastic_linear_seed-1");
+  const WatchedRuns runs({path("answer")});
+  EXPECT_EQ(runs.expected(), 12U);
+
+  add_run("others/a");
+  const WatchedRuns more({path("answer"), path("others")});
+  EXPECT_EQ(more.expected(), 13U);
+  // What needs a plug-in is not understood, and what is there counts.
+  folder_.write("answer/design.toml", "rule = \"of-a-plugin\"\n");
+  EXPECT_EQ(WatchedRuns({path("answer")}).expected(), 1U);
+}
+
+TEST_F(WatchedRunsTest, AreAsManyAsTheDesignTunesAndSays) {
+  folder_.write(
+      "answer/design.toml",
+      "model = \"softmax\"\n[axes]\nrule = [\"linear\", \"root\"]\nseed = \"1..2\"\n"
+      "[compare]\nbaseline = \"rule=linear\"\ntune = \"lr=0.01,0.1,1\"\ntune-seeds = 2\n");
+  EXPECT_EQ(WatchedRuns({path("answer")}).expected(), 4U + 2U + 6U)
+      << "runs, those of the baseline, and those that tune it";
+}
+
 // One of several that is none of rubato's does not hide the others.
 TEST_F(WatchedRunsTest, SayWhichCannotBeRead) {
   add_run("runs/a");

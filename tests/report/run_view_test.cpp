@@ -17,6 +17,7 @@ namespace rubato {
 namespace {
 
 using testing::ElementsAre;
+using testing::HasSubstr;
 
 // A run of five epochs in the middle of its third, whose cores come and go.
 RunView half_way() {
@@ -135,6 +136,16 @@ batch           64                               ▄
 cores          2/2  ■■
 lr               0  gain 1.00
 )");
+}
+
+// A run that is done has ended; what is not, however little is left, is not at 100 %.
+TEST(RunView, RoundsNoPercentUp) {
+  RunView run = half_way();
+  run.done = 0.996;
+  EXPECT_THAT(view_lines(run, {.columns = 80, .colours = false}).front(), HasSubstr(" 99 %  "));
+  EXPECT_THAT(view_line("run", 3, run, {.columns = 80, .colours = false}), HasSubstr("  99 %  "));
+  run.done = 1;
+  EXPECT_THAT(view_lines(run, {.columns = 80, .colours = false}).front(), HasSubstr(" 100 %  "));
 }
 
 TEST(RunView, WritesLongLossesShort) {

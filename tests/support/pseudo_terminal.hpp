@@ -11,10 +11,10 @@ namespace rubato::test {
 /// A terminal that nobody sits at.
 class PseudoTerminal {
  public:
-  /// Of so many columns; 0: it does not say.
-  explicit PseudoTerminal(unsigned short columns = 0) {
+  /// Of so many columns and rows; 0: it does not say.
+  explicit PseudoTerminal(unsigned short columns = 0, unsigned short rows = 24) {
     winsize size{};
-    size.ws_row = 24;
+    size.ws_row = rows;
     size.ws_col = columns;
     EXPECT_EQ(openpty(&user_, &program_, nullptr, nullptr, &size), 0);
   }

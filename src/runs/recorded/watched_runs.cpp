@@ -6,9 +6,12 @@
 
 #include <rubato/base/error.hpp>
 
+#include "base/core/system/file.hpp"
 #include "base/core/text/printable.hpp"
 #include "found_runs.hpp"
 #include "runs/experiment/conduct/recorded_experiment.hpp"
+#include "runs/experiment/design/design_file.hpp"
+#include "runs/experiment/design/runs.hpp"
 
 namespace rubato {
 
@@ -24,23 +27,52 @@ std::string failure_of(const fs::path& run) {
   return printable(line);
 }
 
+// How many runs the design of an experiment has, those that tune included. A design that needs a
+// plug-in is not understood, as nothing is loaded for whoever watches.
+std::size_t planned_runs(const fs::path& folder) {
+  if (!is_experiment(folder)) return 0;
+  try {
+    const fs::path file = folder / kDesignFile;
+    const Design design = parse_design(read_file(file), file.string()).design;
+    std::size_t runs = plan_of(design).runs.size();
+    if (!design.tuning) return runs;
+    for (const TuningCell& cell : tuning_of(design)) runs += cell.runs.size();
+    return runs;
+  } catch (const Error&) {
+    return 0;
+  }
+}
+
 }  // namespace
 
-WatchedRuns::WatchedRuns(std::vector<fs::path> folders) : folders_(std::move(folders)) {
-  for (const fs::path& folder : folders_) {
+WatchedRuns::WatchedRuns(std::vector<fs::path> folders) {
+  for (fs::path& folder : folders) {
     if (found_runs(folder).empty() && !is_experiment(folder)) refuse_without_runs(folder);
+    const std::size_t planned = planned_runs(folder);
+    folders_.push_back({.path = std::move(folder), .planned = planned});
   }
   look_for_runs();
 }
 
 void WatchedRuns::look_for_runs() {
-  for (const fs::path& folder : folders_) {
-    for (const FoundRun& found : found_runs(folder)) {
+  for (Folder& folder : folders_) {
+    const std::vector<FoundRun> all = found_runs(folder.path);
+    folder.found = all.size();
+    for (const FoundRun& found : all) {
       const bool known = std::ranges::any_of(
           runs_, [&](const Watched& watched) { return watched.run.folder() == found.folder; });
       if (!known) runs_.push_back({.name = found.name, .run = RecordedRun(found.folder)});
     }
   }
+}
+
+std::size_t WatchedRuns::expected() const {
+  std::size_t all = 0;
+  for (const Folder& folder : folders_) all += std::max(folder.planned, folder.found);
+  // A run that is named twice is watched once, and one that has gone is still shown.
+  const bool planned =
+      std::ranges::any_of(folders_, [](const Folder& folder) { return folder.planned > 0; });
+  return planned ? std::max(all, runs_.size()) : runs_.size();
 }
 
 void WatchedRuns::update() {
@@ -60,12 +92,12 @@ void WatchedRuns::update() {
 
 bool WatchedRuns::is_single() const {
   return folders_.size() == 1 && runs_.size() == 1 &&
-         runs_.front().run.folder() == folders_.front();
+         runs_.front().run.folder() == folders_.front().path;
 }
 
 bool WatchedRuns::has_ended() const {
-  for (const fs::path& folder : folders_) {
-    if (is_experiment(folder) && !has_answer(folder)) return false;
+  for (const Folder& folder : folders_) {
+    if (is_experiment(folder.path) && !has_answer(folder.path)) return false;
   }
   return std::ranges::all_of(runs_, [](const Watched& watched) {
     return watched.run.has_ended() || !watched.failure.empty();

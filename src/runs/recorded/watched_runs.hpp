@@ -28,6 +28,9 @@ class WatchedRuns {
   };
   /// In the order of the folders, and by name within one.
   [[nodiscard]] const std::deque<Watched>& runs() const { return runs_; }
+  /// How many runs there will be: those of the designs of experiments, and all others that are
+  /// there.
+  [[nodiscard]] std::size_t expected() const;
   /// Whether it is one run folder and nothing else.
   [[nodiscard]] bool is_single() const;
   /// Whether all of them have ended; in an experiment not before it has its answer.
@@ -36,7 +39,14 @@ class WatchedRuns {
  private:
   void look_for_runs();
 
-  std::vector<std::filesystem::path> folders_;
+  struct Folder {
+    std::filesystem::path path;
+    /// By the design of an experiment; 0 where there is none that can be read.
+    std::size_t planned = 0;
+    std::size_t found = 0;
+  };
+
+  std::vector<Folder> folders_;
   std::deque<Watched> runs_;
 };
 

@@ -17,20 +17,29 @@ constexpr std::string_view kEnd = "\x1b[?2026l";
 constexpr std::string_view kClearToEndOfLine = "\x1b[K";
 constexpr std::string_view kClearBelow = "\x1b[J";
 
+// The cursor stops at the top of the terminal, however many rows it is to go up.
+std::string up_by(std::size_t rows) {
+  return rows == 0 ? "\r" : fmt::format("\r\x1b[{}A", rows);
+}
+
 }  // namespace
 
-std::string DrawnBlock::to_top(int columns) const {
+std::size_t DrawnBlock::rows_of_lines(int columns) const {
   const auto width = static_cast<std::size_t>(std::max(columns, 1));
   std::size_t rows = 0;
   for (const std::string& line : lines_) {
     rows += std::max<std::size_t>(1, (painted_width(line) + width - 1) / width);
   }
-  return rows == 0 ? "\r" : fmt::format("\r\x1b[{}A", rows);
+  return rows;
 }
 
-void DrawnBlock::draw(std::vector<std::string> lines, int columns) {
+void DrawnBlock::draw(std::vector<std::string> lines, int columns, std::size_t rows) {
+  const std::size_t before = rows_of_lines(columns) + rows_above_;
+  // The cursor has a row of its own.
+  const std::size_t reached = std::max<std::size_t>(rows, 1) - 1;
+  rows_above_ = before - std::min(before, reached);
   std::string text(kBegin);
-  text += to_top(columns);
+  text += up_by(before);
   for (const std::string& line : lines) text.append(line).append(kClearToEndOfLine).append("\n");
   text.append(kClearBelow).append(kEnd);
   lines_ = std::move(lines);
@@ -39,8 +48,9 @@ void DrawnBlock::draw(std::vector<std::string> lines, int columns) {
 
 void DrawnBlock::clear(int columns) {
   if (!drawn()) return;
-  write_(to_top(columns).append(kClearBelow));
-  lines_.clear();
+  write_(up_by(rows_of_lines(columns)).append(kClearBelow));
+  // What is printed next may come back with the rows above, and must not be drawn over.
+  leave();
 }
 
 }  // namespace rubato

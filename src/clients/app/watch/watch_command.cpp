@@ -1,5 +1,6 @@
 #include "watch_command.hpp"
 
+#include <algorithm>
 #include <chrono>
 #include <csignal>
 #include <filesystem>
@@ -57,14 +58,17 @@ int follow(WatchedRuns& runs) {
     runs.update();
     if (std::exchange(disturbances, signals.disturbances()) != disturbances) block.leave();
     const int columns = drawable_columns(STDOUT_FILENO);
-    // The cursor needs a row of its own.
-    const std::size_t rows = terminal_rows(STDOUT_FILENO).value_or(24) - 1;
-    std::vector<std::string> lines = watch_lines(
-        runs, {.columns = columns, .utf8 = speaks_utf8(), .colours = wants_colours()}, rows);
-    if (lines.size() > rows) lines.resize(rows);
-    block.draw(std::move(lines), columns + 1);
+    const ViewStyle style{.columns = columns, .utf8 = speaks_utf8(), .colours = wants_colours()};
+    const std::size_t rows = std::max<std::size_t>(terminal_rows(STDOUT_FILENO).value_or(24), 2);
+    const bool ended = runs.has_ended();
+    // The cursor needs a row of its own. What has ended is shown as a whole: nothing draws over it,
+    // and the terminal scrolls.
+    std::vector<std::string> lines =
+        ended ? watch_lines(runs, style) : watch_lines(runs, style, rows - 1);
+    if (!ended && lines.size() >= rows) lines.resize(rows - 1);
+    block.draw(std::move(lines), columns + 1, rows);
     require_output();
-    if (runs.has_ended()) return 0;
+    if (ended) return 0;
     std::this_thread::sleep_for(kBetweenLooks);
     if (const int signal = signals.received(); signal != 0) {
       // Behind what the terminal shows of Ctrl-C.

@@ -56,7 +56,7 @@ std::string summary_line(const WatchedRuns& runs, const ViewStyle& style) {
     ended += over ? 1 : 0;
     done += over ? 1 : watched.run.view().done.value_or(0);
   }
-  const std::size_t all = runs.runs().size();
+  const std::size_t all = runs.expected();
   std::string text = fmt::format("{} of {} runs have ended", ended, all);
   const int room = style.columns - static_cast<int>(text.size()) - 2;
   if (all == 0 || room < 4) return text;

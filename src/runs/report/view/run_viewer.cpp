@@ -68,10 +68,11 @@ void RunViewer::draw(const Pace& pace) {
   const int columns = drawable_columns(descriptor_);
   std::vector<std::string> lines = view_lines(run_, {.columns = columns, .utf8 = speaks_utf8()});
   // The cursor needs a row of its own.
-  const std::size_t rows = terminal_rows(descriptor_).value_or(lines.size() + 1);
-  lines.resize(std::min(lines.size(), std::max<std::size_t>(rows, 2) - 1));
+  const std::size_t rows =
+      std::max<std::size_t>(terminal_rows(descriptor_).value_or(lines.size() + 1), 2);
+  lines.resize(std::min(lines.size(), rows - 1));
   look_for_disturbances();
-  block_.draw(std::move(lines), columns + 1);
+  block_.draw(std::move(lines), columns + 1, rows);
 }
 
 void RunViewer::clear() {
