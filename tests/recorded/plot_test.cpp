@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <span>
+#include <sstream>
 #include <string>
 #include <vector>
 
@@ -64,6 +66,17 @@ TEST(PlotAxis, BeginsAtZeroAcross) {
   EXPECT_THAT(hours.ticks, ElementsAre(0, 0.5, 1, 1.5, 2, 2.5));
 }
 
+// Up to 10,000 a number has no more digits than with a letter.
+TEST(PlotAxis, WritesThousandsOutUpToTen) {
+  const PlotAxis axis = axis_across(plot_of({{{5000, 1}}}), 5);
+  EXPECT_EQ(axis.text_of(5000), "5000");
+  EXPECT_EQ(axis.text_of(1000), "1000");
+  const PlotAxis below = axis_across(plot_of({{{9999, 1}}}), 5);
+  EXPECT_EQ(below.text_of(8000), "8000");
+  const PlotAxis more = axis_across(plot_of({{{10'000, 1}}}), 5);
+  EXPECT_EQ(more.text_of(10'000), "10k");
+}
+
 TEST(PlotAxis, HasRoomWhereAllIsTheSame) {
   const PlotAxis same = axis_up(plot_of({{{0, 5}, {1, 5}}}), 4);
   EXPECT_LT(same.least, 5);
@@ -99,6 +112,86 @@ TEST(Decimated, LeavesAFewAsTheyAre) {
   // All at the same place.
   const std::vector<PlotPoint> same(1000, {1, 2});
   EXPECT_EQ(decimated(same, 10).size(), 2U);
+}
+
+TEST(Averaged, IsTheMeanOfEachPart) {
+  std::vector<PlotPoint> points;
+  for (int i = 0; i < 1000; ++i) points.push_back({static_cast<double>(i), i % 2 == 0 ? 1.0 : 3.0});
+  points[10].y = kNan;
+  points[11].y = kNan;
+  for (int i = 500; i < 600; ++i) points[static_cast<std::size_t>(i)].y = kNan;
+  const std::vector<PlotPoint> means = averaged(points, 10);
+  ASSERT_EQ(means.size(), 10U);
+  for (std::size_t i = 0; i < means.size(); ++i) {
+    if (i == 5) {
+      EXPECT_TRUE(std::isnan(means[i].y)) << "a gap";
+    } else {
+      EXPECT_NEAR(means[i].y, 2, 0.03) << i;
+    }
+  }
+  EXPECT_TRUE(averaged(std::span(points).first(40), 10).empty()) << "all of them can be seen";
+  EXPECT_TRUE(averaged({}, 10).empty());
+}
+
+TEST(MeanCurve, ReachesAsFarAsAllRunsDo) {
+  const std::vector<std::vector<PlotPoint>> runs{
+      {{10, 1}, {20, 4}, {30, 9}}, {{20, 3}, {40, 8}}, {{30, 5}, {60, 6}, {90, 1}}};
+  const Plot::Curve curve = mean_curve("linear", runs);
+  EXPECT_EQ(curve.name, "linear");
+  EXPECT_THAT(curve.points, ElementsAre(PlotPoint{20, 3}, PlotPoint{40, 6}));
+  EXPECT_THAT(curve.band, ElementsAre(PlotRange{1, 5}, PlotRange{4, 8}));
+  // One that diverged ends the mean.
+  const std::vector<std::vector<PlotPoint>> lost{{{1, 1}, {2, 1}}, {{1, 1}, {2, kNan}}};
+  EXPECT_EQ(mean_curve("", lost).points.size(), 1U);
+  EXPECT_TRUE(mean_curve("", std::span(runs).first(1)).band.empty());
+  EXPECT_TRUE(mean_curve("", {}).points.empty());
+}
+
+TEST(MeanCurve, HasRoomForItsBand) {
+  Plot plot = plot_of({{{0, 5}, {1, 5}}});
+  plot.curves.front().band = {{-7, 9}, {5, 5}};
+  const PlotAxis axis = axis_up(plot, 4);
+  EXPECT_LE(axis.least, -7);
+  EXPECT_GE(axis.most, 9);
+}
+
+// Of 100,000 losses the mean is drawn, which two that are far out do not flatten.
+TEST(PlotLines, AreTheMeanOfManyPoints) {
+  std::vector<PlotPoint> points;
+  for (int i = 0; i < 100'000; ++i) {
+    points.push_back({static_cast<double>(i), i % 2 == 0 ? 0.9 : 1.1});
+  }
+  points[0].y = 50;
+  points[70'000].y = 1e-9;
+  const auto lines =
+      plot_lines(plot_of({points}), {.columns = 60, .utf8 = false, .colours = false}, 6);
+  const auto drawn = std::ranges::count_if(
+      lines, [](const std::string& line) { return line.find("****") != std::string::npos; });
+  EXPECT_EQ(drawn, 1) << fmt::format("\n{}\n", fmt::join(lines, "\n"));
+}
+
+TEST(PlotLines, MarkAPointAlone) {
+  const auto lines = plot_lines(plot_of({{{1, 5}, {2, kNan}, {4, 5}, {5, 5}}}),
+                                {.columns = 30, .colours = false}, 3);
+  EXPECT_EQ(lines[2], "  5┤    ⠤⡧⠄            ⠠⠤⠤⠤⠤⠤");
+}
+
+// At any width a number stands below its tick by itself, or not at all.
+TEST(PlotLines, HaveNumbersThatTouchNoOther) {
+  for (const double most : {3e-5, 1.5e-4, 0.0125, 7.0, 9999.0, 123'456.0, 9.9e12}) {
+    for (int columns = 24; columns <= 80; ++columns) {
+      const Plot plot = plot_of({{{0, 1e-7}, {most, 3e-7}}});
+      const ViewStyle style{.columns = columns, .utf8 = false, .colours = false};
+      const auto lines = plot_lines(plot, style, 4);
+      std::istringstream numbers(lines[lines.size() - 2]);
+      for (std::string number; numbers >> number;) {
+        EXPECT_THAT(number, testing::MatchesRegex("[0-9.]+(e-[0-9]+)?[kMG]?"));
+        const bool glued = number.size() > 1 && number.starts_with("0") && number[1] != '.';
+        EXPECT_FALSE(glued) << number << " in " << columns << " columns";
+        EXPECT_LE(std::ranges::count(number, '.') + std::ranges::count(number, 'e'), 2) << number;
+      }
+    }
+  }
 }
 
 TEST(PlotLines, AreBrailleOnATerminal) {

@@ -98,6 +98,31 @@ TEST_F(RecordedRunTest, GoesOnFromACheckpoint) {
   EXPECT_FALSE(run_.has_ended());
 }
 
+// Steps that were taken before, on a slower machine, say nothing of what is to come.
+TEST_F(RecordedRunTest, GoesOnWithThePaceOfItsOwnSteps) {
+  folder_.write("config.toml", "epochs = 2\n");
+  append(step_line(0, 0, 2, 100) + step_line(1, 0, 2, 100) + epoch_line(0, 2, 0.5) +
+         step_line(2, 1, 2, 100));
+  EXPECT_LT(view().rate.value(), 1);
+  EXPECT_GT(view().seconds_left.value(), 60);
+  // Another step in the place of the first: the run begins anew.
+  fs::resize_file(folder_.path() / "metrics.jsonl", 0);
+  append(step_line(0, 0, 1, 0.5) + step_line(1, 0, 1, 0.5) + epoch_line(0, 2, 0.5));
+  EXPECT_DOUBLE_EQ(view().rate.value(), 128);
+  EXPECT_DOUBLE_EQ(view().seconds_left.value(), 1.5) << "as long as the first epoch and its test";
+}
+
+// Whichever comes first ends the run.
+TEST_F(RecordedRunTest, IsDoneAsFarAsItsEpochsOrItsBudgetAre) {
+  folder_.write("config.toml", "epochs = 4\nsamples = 1000000\n");
+  append(step_line(0, 0) + step_line(1, 0) + epoch_line(0, 2, 0.5));
+  EXPECT_EQ(view().done, 0.25) << "of the epochs, not of a million samples";
+  folder_.write("config.toml", "epochs = 4\nsamples = 256\n");
+  fs::last_write_time(folder_.path() / "config.toml",
+                      fs::file_time_type::clock::now() + std::chrono::seconds(1));
+  EXPECT_EQ(view().done, 0.5) << "128 of 256 samples";
+}
+
 TEST_F(RecordedRunTest, SaysWhyItEnded) {
   append(step_line(0, 0));
   folder_.write("summary.json",

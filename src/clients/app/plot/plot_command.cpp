@@ -3,22 +3,28 @@
 #include <algorithm>
 #include <array>
 #include <filesystem>
+#include <iterator>
 #include <map>
 #include <optional>
 #include <utility>
 #include <vector>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <unistd.h>
 
 #include <rubato/base/error.hpp>
 #include <rubato/base/parse.hpp>
 
+#include "base/core/system/file.hpp"
 #include "base/core/terminal/drawn_line.hpp"
 #include "base/core/terminal/terminal.hpp"
 #include "clients/app/line/command_line.hpp"
 #include "clients/app/line/output.hpp"
 #include "plot_file.hpp"
+#include "runs/experiment/conduct/recorded_experiment.hpp"
+#include "runs/experiment/design/design_file.hpp"
+#include "runs/experiment/design/runs.hpp"
 #include "runs/recorded/found_runs.hpp"
 #include "runs/recorded/plot/plot_lines.hpp"
 #include "runs/recorded/recorded_curve.hpp"
@@ -46,7 +52,8 @@ PlotArguments read_arguments(std::span<const std::string> arguments) {
   PlotArguments read;
   CommandLine line("rubato plot",
                    "Plots what runs have written of their steps or epochs, over one another: in "
-                   "the terminal, or as a picture.");
+                   "the terminal, or as a picture. Of an experiment it is the mean of the seeds of "
+                   "each choice.");
   line.operands(OperandCount::some, "RUN|EXPERIMENT", "the folder of a run, or one with runs in it",
                 [&](const std::string& text) { read.folders.emplace_back(text); });
   line.option("y", "NAME",
@@ -72,6 +79,12 @@ PlotArguments read_arguments(std::span<const std::string> arguments) {
   return read;
 }
 
+// What is drawn as one curve: a run, or the runs of an experiment that differ in the seed alone.
+struct Plotted {
+  std::string name;
+  std::vector<path> runs;
+};
+
 // By their own names where these are different.
 void shorten_names(std::vector<FoundRun>& runs) {
   std::map<std::string, int> counts;
@@ -85,41 +98,100 @@ void shorten_names(std::vector<FoundRun>& runs) {
   }
 }
 
-std::vector<FoundRun> runs_of(const std::vector<path>& folders) {
+// Labels are told that are not the same in all cells.
+std::string name_of(const PlannedCell& cell, const ExperimentPlan& plan) {
+  std::vector<std::string> labels;
+  for (std::size_t i = 0; i < cell.labels.size(); ++i) {
+    const bool same = std::ranges::all_of(plan.cells, [&](const PlannedCell& other) {
+      return other.labels[i] == plan.cells.front().labels[i];
+    });
+    if (!same) labels.push_back(cell.labels[i]);
+  }
+  if (cell.is_baseline) labels.emplace_back("(baseline)");
+  return printable(fmt::to_string(fmt::join(labels, " ")));
+}
+
+// The cells of an experiment, as far as their runs have begun; empty where its design cannot be
+// read, as where that needs a plug-in.
+std::vector<Plotted> cells_of(const path& folder) {
+  std::vector<Plotted> cells;
+  if (!is_experiment(folder)) return cells;
+  try {
+    const path file = folder / kDesignFile;
+    const ExperimentPlan plan = plan_of(parse_design(read_file(file), file.string()).design);
+    for (const PlannedCell& planned : plan.cells) {
+      Plotted cell{.name = name_of(planned, plan), .runs = {}};
+      for (const std::size_t run : planned.runs) {
+        const path run_folder = files_of(folder, plan.runs[run].name, false).folder;
+        if (is_there(run_folder / "metrics.jsonl")) cell.runs.push_back(run_folder);
+      }
+      if (!cell.runs.empty()) cells.push_back(std::move(cell));
+    }
+  } catch (const Error&) {
+    return {};
+  }
+  return cells;
+}
+
+std::vector<Plotted> plotted_of(const std::vector<path>& folders) {
   std::vector<FoundRun> runs;
+  std::vector<Plotted> all;
   for (const path& folder : folders) {
+    std::vector<Plotted> cells = cells_of(folder);
+    std::ranges::move(cells, std::back_inserter(all));
+    if (!cells.empty()) continue;
     const std::vector<FoundRun> found = found_runs(folder);
     if (found.empty()) refuse_without_runs(folder);
     runs.insert(runs.end(), found.begin(), found.end());
   }
   shorten_names(runs);
-  return runs;
+  for (const FoundRun& run : runs) all.push_back({.name = run.name, .runs = {run.folder}});
+  return all;
 }
 
-// Without points where no run has any.
-Plot plot_of(const std::vector<FoundRun>& runs, const CurveColumn& up, CurveOver across) {
-  Plot plot{.across = std::string(choice_name(kOver, across)), .up = up.label(), .curves = {}};
-  for (const FoundRun& run : runs) {
-    plot.curves.push_back({.name = run.name, .points = recorded_curve(run.folder, up, across)});
+// The curves of those that have one, and the names of the others.
+struct PlottedCurves {
+  Plot plot;
+  std::vector<std::string> without;
+};
+
+PlottedCurves curves_of(const std::vector<Plotted>& all, const CurveColumn& up, CurveOver across) {
+  PlottedCurves drawn{
+      .plot = {.across = std::string(choice_name(kOver, across)), .up = up.label(), .curves = {}},
+      .without = {}};
+  for (const Plotted& one : all) {
+    std::vector<std::vector<PlotPoint>> runs;
+    for (const path& run : one.runs) runs.push_back(recorded_curve(run, up, across));
+    Plot::Curve curve = runs.size() == 1
+                            ? Plot::Curve{.name = one.name, .points = std::move(runs.front())}
+                            : mean_curve(one.name, runs);
+    if (curve.points.empty()) {
+      drawn.without.push_back(one.name);
+    } else {
+      drawn.plot.curves.push_back(std::move(curve));
+    }
   }
-  const bool none = std::ranges::all_of(
-      plot.curves, [](const Plot::Curve& curve) { return curve.points.empty(); });
-  if (none) plot.curves.clear();
-  return plot;
+  return drawn;
 }
 
 Plot plot_of(const PlotArguments& arguments) {
-  const std::vector<FoundRun> runs = runs_of(arguments.folders);
+  const std::vector<Plotted> all = plotted_of(arguments.folders);
   const CurveColumn up = arguments.up.value_or(curve_column("accuracy"));
-  Plot plot = plot_of(runs, up, arguments.across);
-  if (plot.curves.empty() && !arguments.up) {
-    plot = plot_of(runs, curve_column("loss"), arguments.across);
+  PlottedCurves drawn = curves_of(all, up, arguments.across);
+  if (drawn.plot.curves.empty() && !arguments.up) {
+    drawn = curves_of(all, curve_column("loss"), arguments.across);
   }
-  if (!plot.curves.empty()) return plot;
-  throw Error(fmt::format(
-      "no run has {} over {}; accepted: what their metrics.jsonl have, such as --y loss "
-      "--x samples",
-      up.info.name, plot.across));
+  if (drawn.plot.curves.empty()) {
+    throw Error(fmt::format(
+        "no run has {} over {}; accepted: what their metrics.jsonl have, such as --y loss "
+        "--x samples",
+        up.info.name, drawn.plot.across));
+  }
+  if (!drawn.without.empty()) {
+    print_error(fmt::format("rubato plot: without {} over {}, and not drawn: {}\n", drawn.plot.up,
+                            drawn.plot.across, fmt::join(drawn.without, ", ")));
+  }
+  return std::move(drawn.plot);
 }
 
 void print_plot(const Plot& plot) {

@@ -5,6 +5,7 @@
 #include <cmath>
 #include <memory>
 #include <numbers>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -12,6 +13,7 @@
 #include <cairo-svg.h>
 #include <cairo.h>
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <rubato/base/error.hpp>
 
@@ -25,7 +27,7 @@ using std::filesystem::path;
 
 // In units of SVG; a PNG has twice as many pixels each way, for sharp screens.
 constexpr double kWidth = 900;
-constexpr double kHeight = 520;
+constexpr double kLeastHeight = 520;
 constexpr int kPngScale = 2;
 constexpr double kFontSize = 14;
 constexpr double kMargin = 16;
@@ -33,8 +35,21 @@ constexpr double kMargin = 16;
 constexpr double kGapBeside = 8;
 constexpr double kSampleWidth = 24;
 constexpr double kLineHeight = 20;
+// How opaque a band is, and a cloud of points below their mean.
+constexpr double kPale = 0.25;
 // Parts of a curve of which its lowest and highest points are drawn.
 constexpr std::size_t kParts = 1000;
+
+// The characters of a text in UTF-8.
+std::vector<std::string> letters_of(std::string_view text) {
+  std::vector<std::string> letters;
+  for (const char byte : text) {
+    const bool goes_on = (static_cast<unsigned char>(byte) & 0xC0U) == 0x80U;
+    if (!goes_on || letters.empty()) letters.emplace_back();
+    letters.back() += byte;
+  }
+  return letters;
+}
 
 struct Colour {
   double red;
@@ -51,6 +66,12 @@ constexpr std::array<Colour, 7> kCurves{{{0, 0.447, 0.698},
                                          {0.8, 0.475, 0.655},
                                          {0.337, 0.706, 0.914},
                                          {0, 0, 0}}};
+
+// As high as a legend of so many lines needs.
+double height_of(const Plot& plot) {
+  const double legend = plot.curves.size() < 2 ? 0 : static_cast<double>(plot.curves.size());
+  return std::max(kLeastHeight, 2 * kMargin + kLineHeight * (legend + 1));
+}
 
 using Surface = std::unique_ptr<cairo_surface_t, decltype(&cairo_surface_destroy)>;
 using Context = std::unique_ptr<cairo_t, decltype(&cairo_destroy)>;
@@ -75,13 +96,14 @@ class PicturePainter {
     for (const Plot::Curve& curve : plot.curves) {
       widest = std::max(widest, width_of_text(curve.name));
     }
-    right_ -= std::min(widest + kSampleWidth + 2 * kMargin, kWidth / 3);
+    right_ -= std::min(widest + kSampleWidth + 2 * kMargin, kWidth / 2);
   }
 
   void draw() {
     set(Colour{1, 1, 1});
     cairo_paint(to_);
     draw_axes();
+    for (std::size_t i = 0; i < plot_.curves.size(); ++i) draw_band(i);
     for (std::size_t i = 0; i < plot_.curves.size(); ++i) draw_curve(i);
     if (plot_.curves.size() < 2) return;
     for (std::size_t i = 0; i < plot_.curves.size(); ++i) draw_legend(i);
@@ -95,6 +117,20 @@ class PicturePainter {
     cairo_text_extents_t extents{};
     cairo_text_extents(to_, text.c_str(), &extents);
     return extents.x_advance;
+  }
+  // The text, or as much of its beginning and its end as there is room for.
+  [[nodiscard]] std::string fitted_text(const std::string& text, double room) const {
+    if (width_of_text(text) <= room) return text;
+    const std::vector<std::string> letters = letters_of(text);
+    std::string shown;
+    for (std::size_t kept = letters.size(); kept-- > 2;) {
+      const auto head = letters.begin() + static_cast<std::ptrdiff_t>((kept + 1) / 2);
+      const auto tail = letters.end() - static_cast<std::ptrdiff_t>(kept / 2);
+      shown = fmt::format("{}…{}", fmt::join(letters.begin(), head, ""),
+                          fmt::join(tail, letters.end(), ""));
+      if (width_of_text(shown) <= room) break;
+    }
+    return shown;
   }
   // At `x`, of which `share` of the text is on the left.
   void write(const std::string& text, double x, double y, double share) {
@@ -114,7 +150,9 @@ class PicturePainter {
   }
 
   void draw_axes();
+  void draw_band(std::size_t index);
   void draw_curve(std::size_t index);
+  void draw_points(std::span<const PlotPoint> points);
   void draw_legend(std::size_t index);
   // Of the curves beyond the last colour dashes differ.
   void set_pen(std::size_t index);
@@ -125,8 +163,9 @@ class PicturePainter {
   PlotAxis across_;
   double left_ = 0;
   double right_ = kWidth - 2 * kMargin;
+  double height_ = height_of(plot_);
   double top_ = kMargin + kLineHeight / 2;
-  double bottom_ = kHeight - kMargin - 2.5 * kLineHeight;
+  double bottom_ = height_ - kMargin - 2.5 * kLineHeight;
 };
 
 void PicturePainter::draw_axes() {
@@ -147,7 +186,7 @@ void PicturePainter::draw_axes() {
   }
   stroke_line(left_, bottom_, right_, bottom_);
   stroke_line(left_, top_, left_, bottom_);
-  write(plot_.across, (left_ + right_) / 2, kHeight - kMargin, 0.5);
+  write(plot_.across, (left_ + right_) / 2, height_ - kMargin, 0.5);
   cairo_save(to_);
   cairo_translate(to_, kMargin + kFontSize / 2, (top_ + bottom_) / 2);
   cairo_rotate(to_, -std::numbers::pi / 2);
@@ -164,30 +203,75 @@ void PicturePainter::set_pen(std::size_t index) {
   cairo_set_dash(to_, &dash, round == 0 ? 0 : 1, 0);
 }
 
+// From the least to the greatest of what the curve is the mean of.
+void PicturePainter::draw_band(std::size_t index) {
+  const auto& [name, points, band] = plot_.curves[index];
+  if (band.empty()) return;
+  const Colour& colour = kCurves.at(index % kCurves.size());
+  cairo_set_source_rgba(to_, colour.red, colour.green, colour.blue, kPale);
+  for (std::size_t i = 0; i < band.size(); ++i) {
+    cairo_line_to(to_, x_of(points[i].x), y_of(band[i].most));
+  }
+  for (std::size_t i = band.size(); i-- > 0;) {
+    cairo_line_to(to_, x_of(points[i].x), y_of(band[i].least));
+  }
+  cairo_close_path(to_);
+  cairo_fill(to_);
+}
+
 void PicturePainter::draw_curve(std::size_t index) {
+  constexpr double kThin = 1;
+  const std::vector<PlotPoint>& points = plot_.curves[index].points;
+  const std::vector<PlotPoint> means = averaged(points, kParts);
   set_pen(index);
   cairo_set_line_join(to_, CAIRO_LINE_JOIN_ROUND);
-  // A curve of one point is a dot.
   cairo_set_line_cap(to_, CAIRO_LINE_CAP_ROUND);
-  bool goes_on = false;
-  for (const PlotPoint& point : decimated(plot_.curves[index].points, kParts)) {
-    const bool finite = std::isfinite(point.y);
-    if (finite && !goes_on) cairo_move_to(to_, x_of(point.x), y_of(point.y));
-    if (finite) cairo_line_to(to_, x_of(point.x), y_of(point.y));
-    goes_on = finite;
+  if (means.empty()) {
+    draw_points(points);
+    return;
+  }
+  // Of many points the mean, over the cloud that they are.
+  const Colour& colour = kCurves.at(index % kCurves.size());
+  cairo_set_source_rgba(to_, colour.red, colour.green, colour.blue, kPale);
+  cairo_set_line_width(to_, kThin);
+  draw_points(decimated(points, kParts));
+  set_pen(index);
+  draw_points(means);
+}
+
+// A line through the points up to each gap; a point alone is a mark.
+void PicturePainter::draw_points(std::span<const PlotPoint> points) {
+  constexpr double kRadius = 4;
+  const auto is_finite = [&](std::size_t i) {
+    return i < points.size() && std::isfinite(points[i].y);
+  };
+  for (std::size_t i = 0; i < points.size(); ++i) {
+    if (!is_finite(i)) continue;
+    const bool goes_on = i > 0 && is_finite(i - 1);
+    const double x = x_of(points[i].x);
+    const double y = y_of(points[i].y);
+    if (goes_on) {
+      cairo_line_to(to_, x, y);
+    } else if (is_finite(i + 1)) {
+      cairo_move_to(to_, x, y);
+    } else {
+      cairo_stroke(to_);
+      cairo_arc(to_, x, y, kRadius, 0, 2 * std::numbers::pi);
+      cairo_fill(to_);
+    }
   }
   cairo_stroke(to_);
 }
 
 void PicturePainter::draw_legend(std::size_t index) {
   const double y = top_ + kLineHeight * (static_cast<double>(index) + 0.5);
-  if (y > kHeight - kMargin) return;
   const double x = right_ + kMargin;
   set_pen(index);
   stroke_line(x, y, x + kSampleWidth - kGapBeside, y);
   cairo_set_dash(to_, nullptr, 0, 0);
   set(kInk);
-  write(plot_.curves[index].name, x + kSampleWidth, y + kFontSize * 0.35, 0);
+  write(fitted_text(plot_.curves[index].name, kWidth - x - kSampleWidth - kMargin / 2),
+        x + kSampleWidth, y + kFontSize * 0.35, 0);
 }
 
 void require_drawn(cairo_status_t status, const path& file) {
@@ -213,15 +297,16 @@ void require_picture_file(const path& file) {
 void write_picture(const Plot& plot, const path& file) {
   std::string bytes;
   if (file.extension() == ".svg") {
-    const Surface surface(cairo_svg_surface_create_for_stream(append, &bytes, kWidth, kHeight),
-                          cairo_surface_destroy);
+    const Surface surface(
+        cairo_svg_surface_create_for_stream(append, &bytes, kWidth, height_of(plot)),
+        cairo_surface_destroy);
     draw_on(surface.get(), 1, plot, file);
     cairo_surface_finish(surface.get());
     require_drawn(cairo_surface_status(surface.get()), file);
   } else {
     const Surface surface(
         cairo_image_surface_create(CAIRO_FORMAT_RGB24, static_cast<int>(kWidth) * kPngScale,
-                                   static_cast<int>(kHeight) * kPngScale),
+                                   static_cast<int>(height_of(plot)) * kPngScale),
         cairo_surface_destroy);
     draw_on(surface.get(), kPngScale, plot, file);
     require_drawn(cairo_surface_write_to_png_stream(surface.get(), append, &bytes), file);

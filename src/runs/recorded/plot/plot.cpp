@@ -40,6 +40,28 @@ void add_ticks(PlotAxis& axis, double step) {
   for (auto i = first; i <= last; ++i) axis.ticks.push_back(static_cast<double>(i) * step);
 }
 
+// Whether so many parts cannot show each point.
+bool is_dense(std::span<const PlotPoint> points, std::size_t parts) {
+  return points.size() > 4 * parts && !points.empty();
+}
+
+// Hands over the points of each of `parts` equal parts of the curve's breadth that has any.
+template <class Take>
+void for_each_part(std::span<const PlotPoint> points, std::size_t parts, const Take& take) {
+  const double begin = points.front().x;
+  const double breadth = points.back().x - begin;
+  const auto part_of = [&](const PlotPoint& point) {
+    const double share = breadth > 0 ? (point.x - begin) / breadth : 0;
+    return std::min(parts - 1, static_cast<std::size_t>(share * static_cast<double>(parts)));
+  };
+  for (std::size_t first = 0; first < points.size();) {
+    std::size_t end = first;
+    while (end < points.size() && part_of(points[end]) == part_of(points[first])) ++end;
+    take(points.subspan(first, end - first));
+    first = end;
+  }
+}
+
 }  // namespace
 
 PlotAxis axis_across(const Plot& plot, int ticks) {
@@ -56,6 +78,10 @@ PlotAxis axis_up(const Plot& plot, int ticks) {
   Range range;
   for (const Plot::Curve& curve : plot.curves) {
     for (const PlotPoint& point : curve.points) range.take(point.y);
+    for (const PlotRange& of_point : curve.band) {
+      range.take(of_point.least);
+      range.take(of_point.most);
+    }
   }
   if (range.least > range.most) range = {.least = 0, .most = 1};
   // So far from one another that they can be told apart.
@@ -83,37 +109,64 @@ std::string PlotAxis::text_of(double tick) const {
 }
 
 std::vector<PlotPoint> decimated(std::span<const PlotPoint> points, std::size_t parts) {
-  if (points.size() <= 4 * parts || points.empty()) return {points.begin(), points.end()};
-  const double begin = points.front().x;
-  const double breadth = points.back().x - begin;
-  const auto part_of = [&](const PlotPoint& point) {
-    const double share = breadth > 0 ? (point.x - begin) / breadth : 0;
-    return std::min(parts - 1, static_cast<std::size_t>(share * static_cast<double>(parts)));
-  };
+  if (!is_dense(points, parts)) return {points.begin(), points.end()};
   std::vector<PlotPoint> kept;
-  for (std::size_t first = 0; first < points.size();) {
-    std::size_t end = first;
-    while (end < points.size() && part_of(points[end]) == part_of(points[first])) ++end;
+  for_each_part(points, parts, [&](std::span<const PlotPoint> part) {
     // A gap is one of its points.
-    std::array<std::size_t, 5> of_part{first, first, first, first, end - 1};
-    for (std::size_t i = first; i < end; ++i) {
+    std::array<std::size_t, 5> of_part{0, 0, 0, 0, part.size() - 1};
+    for (std::size_t i = 0; i < part.size(); ++i) {
       const auto beats = [&](std::size_t other, bool better) {
-        return std::isnan(points[other].y) || better;
+        return std::isnan(part[other].y) || better;
       };
-      if (std::isnan(points[i].y)) {
+      if (std::isnan(part[i].y)) {
         of_part[3] = i;
         continue;
       }
-      if (beats(of_part[1], points[i].y < points[of_part[1]].y)) of_part[1] = i;
-      if (beats(of_part[2], points[i].y > points[of_part[2]].y)) of_part[2] = i;
+      if (beats(of_part[1], part[i].y < part[of_part[1]].y)) of_part[1] = i;
+      if (beats(of_part[2], part[i].y > part[of_part[2]].y)) of_part[2] = i;
     }
     std::ranges::sort(of_part);
     for (std::size_t i = 0; i < of_part.size(); ++i) {
-      if (i == 0 || of_part[i] != of_part[i - 1]) kept.push_back(points[of_part[i]]);
+      if (i == 0 || of_part[i] != of_part[i - 1]) kept.push_back(part[of_part[i]]);
     }
-    first = end;
-  }
+  });
   return kept;
+}
+
+std::vector<PlotPoint> averaged(std::span<const PlotPoint> points, std::size_t parts) {
+  std::vector<PlotPoint> means;
+  if (!is_dense(points, parts)) return means;
+  for_each_part(points, parts, [&](std::span<const PlotPoint> part) {
+    double sum = 0;
+    double finite = 0;
+    for (const PlotPoint& point : part) {
+      if (!std::isfinite(point.y)) continue;
+      sum += point.y;
+      ++finite;
+    }
+    const double middle = (part.front().x + part.back().x) / 2;
+    means.push_back({middle, finite > 0 ? sum / finite : std::numeric_limits<double>::quiet_NaN()});
+  });
+  return means;
+}
+
+Plot::Curve mean_curve(std::string name, std::span<const std::vector<PlotPoint>> runs) {
+  Plot::Curve curve{.name = std::move(name)};
+  if (runs.empty()) return curve;
+  const auto count = static_cast<double>(runs.size());
+  for (std::size_t i = 0; i < runs.front().size(); ++i) {
+    PlotPoint mean;
+    Range range;
+    for (const std::vector<PlotPoint>& points : runs) {
+      if (i >= points.size() || !std::isfinite(points[i].y)) return curve;
+      mean.x += points[i].x / count;
+      mean.y += points[i].y / count;
+      range.take(points[i].y);
+    }
+    curve.points.push_back(mean);
+    if (runs.size() > 1) curve.band.push_back({range.least, range.most});
+  }
+  return curve;
 }
 
 }  // namespace rubato

@@ -15,12 +15,21 @@ struct PlotPoint {
   friend bool operator==(const PlotPoint&, const PlotPoint&) = default;
 };
 
+struct PlotRange {
+  double least = 0;
+  double most = 0;
+
+  friend bool operator==(const PlotRange&, const PlotRange&) = default;
+};
+
 /// Curves over one another, as a value.
 struct Plot {
   struct Curve {
     std::string name{};
     /// In ascending order of x.
     std::vector<PlotPoint> points{};
+    /// Of a mean of several curves, at each point, the least and the greatest of them; else empty.
+    std::vector<PlotRange> band{};
   };
 
   /// What is below the axis ("samples"), and beside it ("test_accuracy, %").
@@ -48,5 +57,13 @@ struct PlotAxis {
 /// last, the lowest and the highest. Drawn in that many columns it looks the same.
 [[nodiscard]] std::vector<PlotPoint> decimated(std::span<const PlotPoint> points,
                                                std::size_t parts);
+/// The curve with the mean of the points in each of `parts` parts, a gap where all of them are;
+/// empty where decimated() leaves the points as they are, which say it themselves.
+[[nodiscard]] std::vector<PlotPoint> averaged(std::span<const PlotPoint> points, std::size_t parts);
+
+/// The mean of the curves of several runs, point by point as far as all of them have one that is
+/// finite: those that are left would say too much good.
+[[nodiscard]] Plot::Curve mean_curve(std::string name,
+                                     std::span<const std::vector<PlotPoint>> runs);
 
 }  // namespace rubato

@@ -5,6 +5,7 @@
 #include <cmath>
 #include <cstddef>
 #include <string_view>
+#include <utility>
 
 #include <fmt/format.h>
 
@@ -44,24 +45,39 @@ struct Frame {
 constexpr Frame kAsciiFrame{"|", "+", "+", "-", "+"};
 constexpr Frame kUtf8Frame{"│", "┤", "└", "─", "┬"};
 
+// As far as cells can show it: of a curve with many points the mean, which a cloud would hide, and
+// of a mean without its band.
+Plot for_cells(const Plot& plot, const ViewStyle& style) {
+  const auto columns =
+      static_cast<std::size_t>(std::clamp(style.columns, kNarrowestPlot, kWidestPlot));
+  Plot shown = plot;
+  for (Plot::Curve& curve : shown.curves) {
+    std::vector<PlotPoint> means = averaged(curve.points, 2 * columns);
+    if (!means.empty()) curve.points = std::move(means);
+    curve.band.clear();
+  }
+  return shown;
+}
+
 // Draws the lines of a plot.
 class PlotPainter {
  public:
   PlotPainter(const Plot& plot, const ViewStyle& style, int rows)
-      : plot_(plot),
+      : plot_(for_cells(plot, style)),
         style_(style),
         rows_(std::max(rows, 2)),
-        up_(axis_up(plot, std::max(2, rows / kRowsOfTick))) {
+        up_(axis_up(plot_, std::max(2, rows / kRowsOfTick))) {
     for (const double tick : up_.ticks) margin_ = std::max(margin_, up_.text_of(tick).size());
     const int columns = std::clamp(style.columns, kNarrowestPlot, kWidestPlot);
     columns_ = std::max(4, columns - static_cast<int>(margin_) - 2);
-    across_ = axis_across(plot, std::max(2, columns_ / kColumnsOfTick));
+    across_ = axis_across(plot_, std::max(2, columns_ / kColumnsOfTick));
   }
 
   [[nodiscard]] std::vector<std::string> lines() const;
 
  private:
   [[nodiscard]] Canvas drawn() const;
+  void draw_mark(Canvas& canvas, double x, double y, const Pen& pen) const;
   [[nodiscard]] std::string floor() const;
   [[nodiscard]] std::string numbers_below() const;
   [[nodiscard]] std::string legend(std::size_t curve) const;
@@ -74,7 +90,7 @@ class PlotPainter {
     return static_cast<int>(std::lround(across_.place_of(x) * (columns_ - 1)));
   }
 
-  const Plot& plot_;
+  Plot plot_;
   const ViewStyle& style_;
   int rows_;
   PlotAxis up_;
@@ -86,19 +102,28 @@ class PlotPainter {
 Canvas PlotPainter::drawn() const {
   Canvas canvas(columns_, rows_, cells());
   for (std::size_t i = 0; i < plot_.curves.size(); ++i) {
-    const PlotPoint* before = nullptr;
-    for (const PlotPoint& point : plot_.curves[i].points) {
-      if (std::isnan(point.y)) {
-        before = nullptr;
-        continue;
-      }
-      const PlotPoint& from = before == nullptr ? point : *before;
-      canvas.line(across_.place_of(from.x), up_.place_of(from.y), across_.place_of(point.x),
-                  up_.place_of(point.y), pen_of(i));
-      before = &point;
+    const std::vector<PlotPoint>& points = plot_.curves[i].points;
+    for (std::size_t j = 0; j < points.size(); ++j) {
+      if (std::isnan(points[j].y)) continue;
+      const bool goes_on = j > 0 && !std::isnan(points[j - 1].y);
+      const bool has_next = j + 1 < points.size() && !std::isnan(points[j + 1].y);
+      const PlotPoint& from = goes_on ? points[j - 1] : points[j];
+      const double x = across_.place_of(points[j].x);
+      const double y = up_.place_of(points[j].y);
+      canvas.line(across_.place_of(from.x), up_.place_of(from.y), x, y, pen_of(i));
+      if (!goes_on && !has_next) draw_mark(canvas, x, y, pen_of(i));
     }
   }
   return canvas;
+}
+
+// A point alone is a cross: a dot of it would hardly be seen.
+void PlotPainter::draw_mark(Canvas& canvas, double x, double y, const Pen& pen) const {
+  if (cells() == Canvas::Cells::marks) return;
+  const double beside = 1.0 / columns_;
+  const double above = 0.5 / rows_;
+  canvas.line(x - beside, y, x + beside, y, pen);
+  canvas.line(x, y - above, x, y + above, pen);
 }
 
 std::string PlotPainter::floor() const {
