@@ -115,7 +115,8 @@ class Observer {
   /// What it remembers, in a part of its own of the trainer's state. By default nothing. Where it
   /// loads, StateVisitor::has_none() says that the trainer's state was taken without such an
   /// observer, and an Error is thrown where it cannot go on. It is called once when it is added,
-  /// too, to save.
+  /// too, to save; by Trainer::state_in_step() on another thread, while none of the other calls
+  /// runs.
   virtual void visit_state(StateVisitor& state, const Training& training) {
     static_cast<void>(state), static_cast<void>(training);
   }

@@ -307,6 +307,12 @@ class Trainer {
   /// configuration continues from it to the same bits. Throws Error if there is none (has_state()).
   /// During fit(), observers may call it in Observer::between_steps().
   [[nodiscard]] State state() const;
+  /// For another thread while fit() runs, which wants to keep what there is however long the step
+  /// takes: calls `take` with the state before the step that is being computed, and how many steps
+  /// that has, or with the state before the test. Waits for an update that has begun, and for what
+  /// observers do between two steps; `take` holds the next update up. False, without a call, where
+  /// fit() does not run, or ends first. Throws what `take` does.
+  bool state_in_step(const std::function<void(const State& state, std::int64_t steps)>& take) const;
   /// Whether there is a state. After a fit() that threw, it is that of the last complete step or
   /// epoch: of the step before, if an evaluator, the rule, the schedule or an observer's
   /// on_gradients() or on_fault() threw; of the step just completed, if an observer's on_step(),

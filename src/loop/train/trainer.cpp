@@ -79,6 +79,7 @@ class Trainer::Implementation final : public Training {
     require_trainable(*objective_, options_, steps_.schedule());
     pausing_ = false;
     stage_.begin_fit();
+    quiet_.begin_fit();
     try {
       train();
     } catch (const std::exception& error) {
@@ -88,6 +89,7 @@ class Trainer::Implementation final : public Training {
       end_by("an exception that is no std::exception");
       throw;
     }
+    quiet_.end_fit();
     stage_.end_fit();
     return result_;
   }
@@ -115,6 +117,9 @@ class Trainer::Implementation final : public Training {
     stage_.require_state();
     return state_of(*this);
   }
+  bool state_in_step(const std::function<void(const State&, std::int64_t)>& take) {
+    return quiet_.read([&] { take(state_of(*this), result_.steps); });
+  }
   void load(const State& state);
   // Of the two that call it, state() and load().
   void visit_state(StateVisitor& state);
@@ -122,6 +127,7 @@ class Trainer::Implementation final : public Training {
  private:
   // fit() throws.
   void end_by(std::string_view what) {
+    quiet_.end_fit();
     stage_.broken_by("fit()", fmt::format("the update at {} was ended in its middle by '{}'",
                                           place_of(walk_.epoch(), walk_.step()), what));
   }
@@ -183,7 +189,7 @@ class Trainer::Implementation final : public Training {
       const NextStep& next = *walk_.next();
       try {
         last_step_ =
-            steps_.run(next, walk_, *this, listeners_, [this] { stage_.set_whole(false); });
+            steps_.run(next, walk_, *this, listeners_, quiet_, [this] { stage_.set_whole(false); });
       } catch (const HostLost&) {
         result_.stopped.clear();
         if (!regroup_due()) throw;
@@ -253,6 +259,7 @@ class Trainer::Implementation final : public Training {
                        .train_seconds = epoch_->train_seconds()};
     if (objective_->has_test()) {
       const Stopwatch test;
+      const QuietStretch quiet(quiet_);
       record.test = objective_->test(
           workers_, evaluation_options(options_),
           fmt::format(" of the test data after epoch {}", record.epoch.value() + 1));
@@ -348,6 +355,7 @@ class Trainer::Implementation final : public Training {
   bool tried_out_ = false;
   bool pausing_ = false;
   TrainerStage stage_;
+  QuietStretches quiet_;
   // Whether TrainResult::stopped is the source's.
   bool ended_by_source_ = false;
   StepRecord last_step_;
@@ -449,6 +457,10 @@ bool Trainer::has_state() const {
 }
 State Trainer::state() const {
   return own().state();
+}
+bool Trainer::state_in_step(
+    const std::function<void(const State& state, std::int64_t steps)>& take) const {
+  return own().state_in_step(take);
 }
 void Trainer::load_state(const State& state) {
   own().load(state);

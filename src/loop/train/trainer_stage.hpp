@@ -1,5 +1,7 @@
 #pragma once
 
+#include <condition_variable>
+#include <mutex>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -67,6 +69,97 @@ class TrainerStage {
   bool whole_ = true;
   std::string thrown_;
   std::string no_state_;
+};
+
+/// The stretches of fit() in which nothing changes that a state consists of: while minibatches are
+/// computed, and the test data. Another thread may read the state there, however long they take.
+///
+/// Thread safety: the thread that trains calls everything but read(), any other one read(). Only
+/// the thread that trains writes to what a state consists of, and only outside of these stretches;
+/// the threads that compute minibatches read parameters, and write to memory of their own. Whatever
+/// was written before open() is visible to read(), and what read() reads has been read before
+/// close() returns: both by the mutex.
+class QuietStretches {
+ public:
+  void begin_fit() { set(/*fits=*/true, /*open=*/false); }
+  void end_fit() { set(/*fits=*/false, /*open=*/false); }
+  void open() { set(/*fits=*/true, /*open=*/true); }
+  /// Waits for those who read, and for those who have begun to wait: a stretch that is shorter than
+  /// the time in which they wake up is none that they miss.
+  void close() {
+    std::unique_lock lock(mutex_);
+    // Whoever comes from now on waits for the next one, so that this one ends.
+    closes_ = true;
+    changed_.wait(lock, [this] { return !open_ || readers_ == 0; });
+    open_ = false;
+    closes_ = false;
+    lock.unlock();
+    changed_.notify_all();
+  }
+  /// Calls `action`, which changes what a state consists of, in the middle of a stretch.
+  template <class Action>
+  void interrupt(const Action& action) {
+    close();
+    action();
+    open();
+  }
+
+  /// Calls `action` in the stretch that is open, or the next one. False where fit() is not running,
+  /// or ends before that.
+  template <class Action>
+  bool read(const Action& action) {
+    std::unique_lock lock(mutex_);
+    changed_.wait(lock, [this] { return !closes_; });
+    const Reader reader(*this);
+    changed_.wait(lock, [this] { return open_ || !fits_; });
+    if (!open_) return false;
+    action();
+    return true;
+  }
+
+ private:
+  // With the mutex held, as it comes and as it goes.
+  class Reader {
+   public:
+    explicit Reader(QuietStretches& of) : of_(of) { ++of_.readers_; }
+    ~Reader() {
+      if (--of_.readers_ == 0) of_.changed_.notify_all();
+    }
+    Reader(const Reader&) = delete;
+    Reader& operator=(const Reader&) = delete;
+
+   private:
+    QuietStretches& of_;
+  };
+
+  void set(bool fits, bool open) {
+    {
+      const std::lock_guard lock(mutex_);
+      fits_ = fits;
+      open_ = open;
+    }
+    changed_.notify_all();
+  }
+
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  // Below: with the mutex.
+  bool fits_ = false;
+  bool open_ = false;
+  bool closes_ = false;
+  int readers_ = 0;
+};
+
+/// One stretch.
+class QuietStretch {
+ public:
+  explicit QuietStretch(QuietStretches& all) : all_(all) { all_.open(); }
+  ~QuietStretch() { all_.close(); }
+  QuietStretch(const QuietStretch&) = delete;
+  QuietStretch& operator=(const QuietStretch&) = delete;
+
+ private:
+  QuietStretches& all_;
 };
 
 }  // namespace rubato

@@ -49,7 +49,11 @@ class TypedTorchObjective final : public ObjectiveOf<T>, public TorchObjective {
 
   std::int64_t samples() const override { return parts_.train->size(); }
   const std::vector<TrainedArray>& trained() const override { return trained_; }
-  const std::vector<NamedArray>& parameters() const override { return parameter_arrays_; }
+  // Those of a state that is taken while minibatches are computed, too (Trainer::state_in_step()).
+  const std::vector<NamedArray>& parameters() const override {
+    const bool rounded = master_weights_.has_rounded() && !master_arrays_.empty();
+    return rounded ? master_arrays_ : parameter_arrays_;
+  }
   const std::vector<NamedArray>& buffers() const override { return buffer_arrays_; }
   std::string configuration() const override { return configuration_text(); }
   std::string depends_on_cores() const override {
@@ -88,7 +92,10 @@ class TypedTorchObjective final : public ObjectiveOf<T>, public TorchObjective {
 
   void begin_minibatches(Workers& workers) override {
     buffers_.begin();
-    if (loss_scale()) master_weights_.round(flat_parameters(), workers);
+    if (!loss_scale()) return;
+    master_weights_.round(flat_parameters(), workers);
+    // They stay where they are from the first step on.
+    if (master_arrays_.empty()) master_arrays_ = master_weights_.in_place_of(parameter_arrays_);
   }
   void end_minibatches() noexcept override { master_weights_.restore(); }
   std::size_t tally_bytes() const override { return buffers_.tally_bytes(); }
@@ -137,6 +144,7 @@ class TypedTorchObjective final : public ObjectiveOf<T>, public TorchObjective {
 
   std::vector<TrainedArray> trained_;
   std::vector<NamedArray> parameter_arrays_;
+  std::vector<NamedArray> master_arrays_;
   std::vector<NamedArray> buffer_arrays_;
   StepBuffers<T> buffers_;
   MasterWeights<T> master_weights_;

@@ -2,10 +2,12 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <functional>
 #include <span>
 #include <type_traits>
 #include <vector>
 
+#include <rubato/base/state.hpp>
 #include <rubato/loop/workers.hpp>
 
 #include "libtorch/model/half.hpp"
@@ -13,8 +15,8 @@
 namespace rubato {
 
 /// The weights of training in float16: between steps the shared parameters are the float32 master
-/// weights, which updates, evaluations and checkpoints see; while the minibatches of a step are
-/// computed they are rounded to float16.
+/// weights, which updates and evaluations see; while the minibatches of a step are computed they
+/// are rounded to float16, and a state sees the master weights all the same (in_place_of()).
 ///
 /// T is float or double; only float is rounded.
 template <class T>
@@ -36,6 +38,18 @@ class MasterWeights {
     round_part(parameters, 0);
     parameters_ = parameters;
   }
+  /// Arrays within the parameters, with the master weights in place of what is rounded now; others
+  /// as they are.
+  [[nodiscard]] std::vector<NamedArray> in_place_of(std::vector<NamedArray> arrays) {
+    for (NamedArray& array : arrays) {
+      const auto* const data = static_cast<const T*>(array.data);
+      const bool inside = std::greater_equal<>()(data, static_cast<const T*>(parameters_.data())) &&
+                          std::less<>()(data, parameters_.data() + parameters_.size());
+      if (inside) array.data = master_.data() + (data - parameters_.data());
+    }
+    return arrays;
+  }
+  [[nodiscard]] bool has_rounded() const { return !parameters_.empty(); }
   void restore() noexcept {
     if (parameters_.empty()) return;
     std::copy(master_.begin(), master_.end(), parameters_.begin());

@@ -25,6 +25,7 @@
 #include "loop/train/checks/training_memory.hpp"
 #include "loop/train/gradient/applied_gradient.hpp"
 #include "loop/train/gradient/typed_maker.hpp"
+#include "loop/train/trainer_stage.hpp"
 #include "place.hpp"
 #include "step_choices.hpp"
 #include "step_meter.hpp"
@@ -242,6 +243,8 @@ class TypedStepEngine final : public StepEngine {
                                     .samples = samples,
                                     .epoch = settings.epoch,
                                     .loss_scale = loss_scaler_ ? loss_scaler_->scale() : 1};
+    std::optional<QuietStretch> quiet;
+    if (settings.quiet != nullptr) quiet.emplace(*settings.quiet);
     return host_executor_.run(
         step, options_.assignment,
         [&](const SubstepTask& task, PartialSum<T>& out) {

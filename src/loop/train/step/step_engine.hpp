@@ -19,6 +19,8 @@
 
 namespace rubato {
 
+class QuietStretches;
+
 /// What a step engine works with. All of it outlives the engine.
 struct StepEngineParts {
   Objective& objective;
@@ -43,6 +45,8 @@ struct StepSettings {
   /// Called before the step changes what cannot be taken back; until then an exception leaves all
   /// as it was before the step.
   std::function<void()> before_change{};
+  /// One of them is open while the minibatches are computed; may be null.
+  QuietStretches* quiet = nullptr;
   /// Sees the mean gradients before the update; empty where nobody does.
   std::function<void(std::span<const NamedArray> gradients)> inspect{};
   /// Hears of an attempt in which cores died, before it is redone on the cores left.

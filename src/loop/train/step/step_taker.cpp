@@ -7,6 +7,7 @@
 
 #include "loop/train/checks/checked_parts.hpp"
 #include "loop/train/checks/checked_rates.hpp"
+#include "loop/train/trainer_stage.hpp"
 #include "place.hpp"
 
 namespace rubato {
@@ -24,8 +25,9 @@ TrainingProgress progress_of(const Walk& walk, std::int64_t dataset_size) {
 }
 
 // Those of a step that has not been taken.
-StepSettings settings_of(const NextStep& next, Training& training, const Listeners& listeners) {
-  StepSettings settings{.epoch = next.epoch};
+StepSettings settings_of(const NextStep& next, Training& training, const Listeners& listeners,
+                         QuietStretches& quiet) {
+  StepSettings settings{.epoch = next.epoch, .quiet = &quiet};
   if (listeners.any_wants_gradients(next.plan)) {
     settings.inspect = [&](std::span<const NamedArray> gradients) {
       listeners.ask([&](Observer& observer) {
@@ -36,8 +38,11 @@ StepSettings settings_of(const NextStep& next, Training& training, const Listene
   }
   settings.on_fault = [&](const StepPlan& attempted, std::span<const FaultRecord> faults,
                           std::int64_t cores_left) {
-    listeners.ask(
-        [&](Observer& observer) { observer.on_fault(training, attempted, faults, cores_left); });
+    // Among what observers then remember are lines of records.
+    quiet.interrupt([&] {
+      listeners.ask(
+          [&](Observer& observer) { observer.on_fault(training, attempted, faults, cores_left); });
+    });
   };
   return settings;
 }
@@ -54,14 +59,15 @@ StepTaker::StepTaker(Objective& objective, Workers& workers, const TrainOptions&
       order_(objective.samples(), options.minibatch_size, options.seed, options.sampler) {}
 
 StepRecord StepTaker::run(const NextStep& next, const Walk& walk, Training& training,
-                          const Listeners& listeners, std::function<void()> before_change) {
+                          const Listeners& listeners, QuietStretches& quiet,
+                          std::function<void()> before_change) {
   const StepPlan& plan = next.plan;
   order_.prepare(next.epoch, plan);
   const double factor = schedule_->factor(
       position_of(progress_of(walk, training.objective().samples()), options_.schedule_unit));
   require_applicable(factor, options_.own_schedule ? "of your own" : options_.schedule,
                      place_of(next.epoch, plan.index));
-  StepSettings settings = settings_of(next, training, listeners);
+  StepSettings settings = settings_of(next, training, listeners, quiet);
   settings.base_learning_rate = own_rate_.value_or(options_.learning_rate) * factor;
   settings.before_change = std::move(before_change);
   const StepOutcome outcome = engine_->run(plan, order_, settings);

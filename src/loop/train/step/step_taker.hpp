@@ -25,10 +25,12 @@ class StepTaker {
   StepTaker(Objective& objective, Workers& workers, const TrainOptions& options,
             const StepRange& steps);
 
-  /// The step that comes next in `walk`, which is still to take it. `before_change` as in
-  /// StepSettings. Throws what the objective throws, and Error for a rate that cannot be applied.
+  /// The step that comes next in `walk`, which is still to take it. `quiet` and `before_change` as
+  /// in StepSettings. Throws what the objective throws, and Error for a rate that cannot be
+  /// applied.
   [[nodiscard]] StepRecord run(const NextStep& next, const Walk& walk, Training& training,
-                               const Listeners& listeners, std::function<void()> before_change);
+                               const Listeners& listeners, QuietStretches& quiet,
+                               std::function<void()> before_change);
 
   [[nodiscard]] LrSchedule& schedule() const { return *schedule_; }
   /// Takes the place of TrainOptions::learning_rate. Throws Error for one that is out of its range.
