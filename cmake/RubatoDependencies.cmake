@@ -57,8 +57,11 @@ if(RUBATO_TORCH)
     "$<$<CXX_COMPILER_ID:Clang>:SHELL:-include ATen/core/ivalue.h>")
   add_library(rubato::libtorch ALIAS rubato_libtorch)
   set_target_properties(rubato_libtorch PROPERTIES EXPORT_NAME libtorch)
-  # Of gloo, which libtorch is linked with, c10d's headers include some; nothing of its is called.
+  # gloo, which libtorch is linked with: where it is not a part of it, it is a library of its own.
   find_path(RUBATO_GLOO_INCLUDE_DIR gloo/context.h REQUIRED)
+  if(needed MATCHES "libgloo")
+    set(RUBATO_GLOO_LIBRARY gloo)
+  endif()
 endif()
 if(RUBATO_TESTS)
   find_package(GTest REQUIRED)

@@ -59,10 +59,12 @@ if(torch_modules)
   list(TRANSFORM torch_flags PREPEND "-isystem ")
   list(JOIN torch_flags " " torch_flags)
   cmake_path(GET TORCH_LIBRARY PARENT_PATH torch_library_dir)
+  set(torch_gloo ${RUBATO_GLOO_LIBRARY})
+  list(TRANSFORM torch_gloo PREPEND " -l")
   rubato_pkg_config(rubato-torch MODULES ${torch_modules} ${modules}
     DESCRIPTION "${PROJECT_DESCRIPTION}, with libtorch"
     REQUIRES "${required_packages}" FLAGS " ${torch_flags}"
-    LIBRARIES " -L${torch_library_dir} -ltorch -ltorch_cpu -lc10 -ltbbmalloc_proxy")
+    LIBRARIES " -L${torch_library_dir} -ltorch -ltorch_cpu -lc10 -ltbbmalloc_proxy${torch_gloo}")
 endif()
 
 # The command, and the part of it that loads libtorch, which the command finds from its own place.

@@ -43,7 +43,7 @@ rubato_package(development librubato-dev
   CONTENTS "headers, static libraries, and files for CMake and pkg-config" SECTION libdevel
   DEPENDS libfmt-dev libisal-dev libjpeg62-turbo-dev libpng-dev libprotobuf-dev libssl-dev libtbb-dev nlohmann-json3-dev
     zlib1g-dev
-  RECOMMENDS libtorch-dev)
+  RECOMMENDS libtorch-dev libgloo-dev)
 rubato_package(documentation rubato-doc
   CONTENTS "the guide and the decision records" SECTION doc)
 set(CPACK_DEBIAN_DOCUMENTATION_PACKAGE_ARCHITECTURE all)

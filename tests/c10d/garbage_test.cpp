@@ -1,14 +1,23 @@
 // What others than hosts send to the port of the rendezvous: hosts meet, and meet again, all the
 // while (tests/rendezvous has the store alone).
 
+#include <array>
+#include <atomic>
 #include <chrono>
+#include <csignal>
+#include <cstddef>
+#include <filesystem>
+#include <map>
 #include <memory>
 #include <string>
+#include <system_error>
 #include <thread>
 #include <vector>
 
 #include <fmt/format.h>
 #include <gmock/gmock.h>
+#include <netinet/in.h>
+#include <sys/socket.h>
 
 #include <rubato/hosts/c10d_hosts.hpp>
 
@@ -112,6 +121,70 @@ TEST(Rendezvous, TellsOfThoseThatItHasRefused) {
                         "came with another token",
                         port.number()));
   other.join();
+}
+
+// By descriptor, the sockets of this process that listen, or are connected.
+std::map<int, sockaddr_in> sockets_that(bool listen) {
+  std::map<int, sockaddr_in> sockets;
+  std::error_code ignored;
+  for (const auto& entry : std::filesystem::directory_iterator("/proc/self/fd", ignored)) {
+    const int descriptor = std::stoi(entry.path().filename());
+    int is_listener = 0;
+    socklen_t size = sizeof(is_listener);
+    if (getsockopt(descriptor, SOL_SOCKET, SO_ACCEPTCONN, &is_listener, &size) != 0) continue;
+    sockaddr_in address{};
+    size = sizeof(address);
+    auto* const any = static_cast<sockaddr*>(static_cast<void*>(&address));
+    const bool is_known = listen ? getsockname(descriptor, any, &size) == 0
+                                 : getpeername(descriptor, any, &size) == 0;
+    if (is_known && address.sin_family == AF_INET && (is_listener != 0) == listen) {
+      sockets.emplace(descriptor, address);
+    }
+  }
+  return sockets;
+}
+
+// Port scanners and health checks connect to every port that they find, and reset the connection.
+TEST(PortsOfHosts, AreOpenToStrangers) {
+  const RendezvousServer server(0);
+  std::atomic<bool> ends = false;
+  std::jthread scanner([&] {
+    while (!ends) {
+      for (const auto& [descriptor, address] : sockets_that(true)) {
+        const int port = ntohs(address.sin_port);
+        if (port != server.port()) Stranger::scan(address);
+      }
+    }
+  });
+  for (int run = 0; run < 20; ++run) {
+    EXPECT_THAT(test::errors_of_meeting(two_hosts(server, fmt::format("run {}", run))),
+                testing::Each("no error"));
+  }
+  ends = true;
+}
+
+// What reaches gloo over a connection that is somehow broken: the other host is lost, and this one
+// lives.
+TEST(ConnectionsOfHosts, EndWithNonsense) {
+  // As the program has it: gloo writes to connections that may be closed.
+  ASSERT_NE(std::signal(SIGPIPE, SIG_IGN), SIG_ERR);
+  const RendezvousServer server(0);
+  const auto before = sockets_that(false);
+  const auto errors =
+      test::errors_of_hosts(two_hosts(server, "run"), [&](const C10dOptions& options) {
+        const auto host = c10d_hosts(options);
+        static_cast<void>(test::exchanged(*host, 10, std::byte{1}));
+        // Of an operation of gloo's: its bytes, that it sends, the slot, offset, length, and
+        // offset.
+        const std::array<std::size_t, 6> nonsense{48, 1, 12345, 0, 1U << 20U, 0};
+        for (const auto& [descriptor, address] : sockets_that(false)) {
+          if (options.rank != 0 || before.contains(descriptor)) continue;
+          static_cast<void>(send(descriptor, nonsense.data(), sizeof(nonsense), MSG_NOSIGNAL));
+        }
+        static_cast<void>(test::exchanged(*host, 10, std::byte{1}));
+      });
+  EXPECT_THAT(errors, testing::ElementsAre(testing::StartsWith("host 1 is lost: "),
+                                           testing::StartsWith("host 0 is lost: ")));
 }
 
 }  // namespace

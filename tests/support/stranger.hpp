@@ -18,13 +18,17 @@ namespace rubato::test {
 /// Somebody who connects to a port of this machine, and sends what they like.
 class Stranger {
  public:
-  explicit Stranger(int port) : socket_(socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)) {
+  explicit Stranger(int port) {
     sockaddr_in address{};
     address.sin_family = AF_INET;
     address.sin_port = htons(static_cast<std::uint16_t>(port));
     address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-    EXPECT_EQ(
-        connect(socket_, static_cast<sockaddr*>(static_cast<void*>(&address)), sizeof(address)), 0);
+    EXPECT_TRUE(reaches(address));
+  }
+  /// Connects where somebody still listens, and is gone at once.
+  static void scan(const sockaddr_in& address) {
+    Stranger stranger;
+    if (stranger.reaches(address)) stranger.reset();
   }
   ~Stranger() {
     if (socket_ >= 0) close(socket_);
@@ -41,6 +45,13 @@ class Stranger {
       if (sent <= 0) return;
       text.remove_prefix(static_cast<std::size_t>(sent));
     }
+  }
+  /// Closes the connection as those do who have no more use for it: with a reset.
+  void reset() {
+    const linger at_once{.l_onoff = 1, .l_linger = 0};
+    setsockopt(socket_, SOL_SOCKET, SO_LINGER, &at_once, sizeof(at_once));
+    close(socket_);
+    socket_ = -1;
   }
   /// So many bytes, or fewer where the connection is closed before.
   [[nodiscard]] std::string hear(std::size_t bytes) const {
@@ -62,7 +73,13 @@ class Stranger {
   }
 
  private:
-  int socket_;
+  Stranger() = default;
+  [[nodiscard]] bool reaches(sockaddr_in address) const {
+    return connect(socket_, static_cast<sockaddr*>(static_cast<void*>(&address)),
+                   sizeof(address)) == 0;
+  }
+
+  int socket_ = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
 };
 
 }  // namespace rubato::test

@@ -56,8 +56,10 @@ class C10dHosts final : public Hosts {
                options.timeout),
         meeting_(meet(store_, server_.get(), options)),
         group_(store_.shared(), meeting_.names,
-               {.rank = options.rank, .interface = options.interface, .timeout = options.timeout}) {
-  }
+               {.rank = options.rank,
+                .interface = options.interface,
+                .token = options.token,
+                .timeout = options.timeout}) {}
 
   [[nodiscard]] int count() const override { return static_cast<int>(meeting_.names.size()); }
   [[nodiscard]] int rank() const override { return rank_; }

@@ -36,9 +36,11 @@ using namespace c10d_hosts_detail;
 
 // For a store to answer a host that leaves.
 constexpr milliseconds kFarewell{2'000};
-// For gloo to connect with another host: the time limit by so many.
-constexpr int kEnds = 6;
+// For hosts that reach each other to connect: the time limit by so many.
+constexpr int kParts = 4;
 constexpr milliseconds kLeastConnection{1'000};
+// While hosts wait to be connected, from one trial of the others' doors to the next.
+constexpr milliseconds kTrial{1'000};
 // Generations in a row whose hosts did not come to be connected.
 constexpr int kAttempts = 20;
 
@@ -237,19 +239,32 @@ class C10dElasticHosts final : public ElasticHosts {
     const C10dOptions& meeting = options_.meeting;
     const milliseconds patience = std::min(meeting.timeout / 2, kConnection);
     group_store_ = store_.new_connection(patience, store_.papers().keys.group(generation()));
+    next_trial_ = Clock::now() + kTrial;
+    group_store_->attend([this] { require_peers(); });
     links_.try_all(*group_store_, peers_, static_cast<std::size_t>(rank_), patience);
     std::vector<std::string> names;
     for (const Peer& peer : peers_) names.push_back(peer.name);
-    // At one end gloo waits five times as long as at the other one: together less than the others
-    // wait for whoever is not connected to come to the next generation.
+    // Less than the others wait for whoever is not connected to come to the next generation.
     const milliseconds connection =
-        std::clamp(meeting.timeout / kEnds, kLeastConnection, kConnection);
+        std::clamp(meeting.timeout / kParts, kLeastConnection, kConnection);
     group_ = std::make_unique<Group>(group_store_->shared(), std::move(names),
                                      Group::Options{.rank = rank_,
                                                     .interface = meeting.interface,
+                                                    .token = meeting.token,
                                                     .timeout = meeting.timeout,
-                                                    .connection = connection});
+                                                    .connection = connection,
+                                                    .look = [this] { require_peers(); }});
     regroup_due_ = false;
+  }
+  // While this host waits for the others: one that has gone since they were listed does not come.
+  void require_peers() {
+    for (const Peer& peer : peers_) {
+      if (peer.host == store_.papers().own || store_.life_of(peer.host) != Life::gone) continue;
+      throw HostLost(fmt::format("{} has gone", peer.name));
+    }
+    if (Clock::now() < next_trial_) return;
+    links_.require_open(peers_, static_cast<std::size_t>(rank_));
+    next_trial_ = Clock::now() + kTrial;
   }
 
   ElasticOptions options_;
@@ -265,6 +280,8 @@ class C10dElasticHosts final : public ElasticHosts {
   std::vector<HostStanding> standings_;
   std::vector<Peer> peers_;
   std::int64_t steps_done_ = 0;
+  // Of their doors.
+  Clock::time_point next_trial_{};
 
   std::unique_ptr<Store> group_store_;
   std::unique_ptr<Group> group_;

@@ -1,5 +1,6 @@
 #include "door.hpp"
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <thread>
@@ -7,6 +8,7 @@
 
 #include <fmt/format.h>
 #include <net/if.h>
+#include <poll.h>
 
 #include <rubato/base/error.hpp>
 #include <rubato/base/parse.hpp>
@@ -20,10 +22,20 @@ namespace {
 
 using rendezvous_detail::Socket;
 
-// As c10d listens: at the first address of an interface.
+// Throws Error with the reason.
+void try_door(const std::string& address, Clock::time_point deadline) {
+  const std::size_t border = address.rfind(':');
+  const std::int64_t port = parse_whole(address.substr(border + 1), 1, kMaxPort);
+  static_cast<void>(
+      rendezvous_detail::connect_to(address.substr(0, border), static_cast<int>(port), deadline));
+}
+
+}  // namespace
+
 Socket listener_at(const std::string& interface) {
   constexpr int kAnyPort = 0;
   try {
+    if (interface.empty()) throw Error("it is empty");
     if (if_nametoindex(interface.c_str()) == 0) {
       return rendezvous_detail::listen_at(interface, kAnyPort);
     }
@@ -35,24 +47,29 @@ Socket listener_at(const std::string& interface) {
   }
 }
 
-// Throws Error with the reason.
-void try_door(const std::string& address, Clock::time_point deadline) {
-  const std::size_t border = address.rfind(':');
-  const std::int64_t port = parse_whole(address.substr(border + 1), 1, kMaxPort);
-  static_cast<void>(
-      rendezvous_detail::connect_to(address.substr(0, border), static_cast<int>(port), deadline));
-}
-
-}  // namespace
-
 Door::Door(const std::string& interface)
     : listener_(listener_at(interface)),
       address_(fmt::format("{}:{}", rendezvous_detail::address_of(listener_),
-                           rendezvous_detail::port_of(listener_))) {}
+                           rendezvous_detail::port_of(listener_))),
+      thread_([this] { let_in_and_out(); }) {}
 
-void Door::clear() const {
-  int error = 0;
-  while (rendezvous_detail::accept_from(listener_, error)) {
+Door::~Door() {
+  wake_up_.send();
+  thread_.join();
+}
+
+void Door::let_in_and_out() const {
+  // Where the system has no room for a connection, it is asked again later.
+  constexpr int kPause = 100;
+  for (bool is_full = false;;) {
+    std::array<pollfd, 2> polled{
+        {{.fd = wake_up_.descriptor(), .events = POLLIN, .revents = 0},
+         {.fd = is_full ? -1 : listener_.descriptor(), .events = POLLIN, .revents = 0}}};
+    static_cast<void>(poll(polled.data(), polled.size(), is_full ? kPause : -1));
+    if (polled[0].revents != 0) return;
+    int error = 0;
+    static_cast<void>(rendezvous_detail::accept_from(listener_, error));
+    is_full = error != 0;
   }
 }
 

@@ -3,27 +3,40 @@
 #include <map>
 #include <span>
 #include <string>
+#include <thread>
 
 #include "hosts/c10d/store/store.hpp"
 #include "hosts/rendezvous/wire/socket.hpp"
+#include "hosts/rendezvous/wire/wake_up.hpp"
 
 namespace rubato::c10d_hosts_detail {
 
-/// Where other hosts try whether they reach this one: it listens for as long as the host lives. The
-/// system lets them in by itself, whatever the host is doing; nothing is said there.
+/// Listens at an address, or at the first one of a network interface, at any free port. Throws
+/// Error.
+[[nodiscard]] rendezvous_detail::Socket listener_at(const std::string& interface);
+
+/// Where other hosts try whether they reach this one: it listens for as long as the host lives, and
+/// a thread closes each connection at once. Nothing is said there.
 class Door {
  public:
-  /// Listens at an address, or at that of a network interface, at a port of its own. Throws Error.
+  /// Listens as listener_at() does.
   explicit Door(const std::string& interface);
+  /// Waits for the thread.
+  ~Door();
+  Door(const Door&) = delete;
+  Door& operator=(const Door&) = delete;
 
   /// "HOST:PORT", in numbers.
   [[nodiscard]] const std::string& address() const { return address_; }
-  /// Lets go of those who have come: the system lets in a few thousand until then.
-  void clear() const;
 
  private:
+  void let_in_and_out() const;
+
+  rendezvous_detail::WakeUp wake_up_;
   rendezvous_detail::Socket listener_;
   std::string address_;
+  // Last: it uses all of the above.
+  std::thread thread_;
 };
 
 /// Tries these doors all at once, except those that are empty. By its place in the list, why one

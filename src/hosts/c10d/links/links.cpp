@@ -28,10 +28,15 @@ Cuts Links::found(std::span<const Peer> peers, std::size_t rank, Clock::time_poi
   return cuts;
 }
 
+void Links::require_open(std::span<const Peer> peers, std::size_t rank) const {
+  constexpr milliseconds kPatience{1'000};
+  const Cuts cuts = found(peers, rank, Clock::now() + kPatience);
+  if (!cuts.empty()) throw HostLost(cuts.begin()->second);
+}
+
 void Links::try_all(Store& store, std::span<const Peer> peers, std::size_t rank,
                     milliseconds patience) {
   const Clock::time_point start = Clock::now();
-  door_.clear();
   const Cuts before = std::exchange(found_, found(peers, rank, start + patience / 2));
   cuts_ = found_;
   std::erase_if(cuts_, [&](const auto& cut) { return !before.contains(cut.first); });

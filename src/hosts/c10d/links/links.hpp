@@ -33,6 +33,10 @@ class Links {
   /// for the trial.
   void try_all(Store& store, std::span<const Peer> peers, std::size_t rank, milliseconds patience);
 
+  /// Throws HostLost where one of them is not reached now. A host whose process has ended is told
+  /// of by its machine, at once.
+  void require_open(std::span<const Peer> peers, std::size_t rank) const;
+
   /// What this host has not reached in the last two trials in a row: once may have been a moment.
   [[nodiscard]] const Cuts& cuts() const { return cuts_; }
 

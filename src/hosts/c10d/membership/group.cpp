@@ -6,13 +6,13 @@
 
 #include <ATen/ops/from_blob.h>
 #include <fmt/format.h>
-#include <net/if.h>
 
 #include <rubato/base/error.hpp>
 #include <rubato/loop/hosts.hpp>
 
 #include "base/core/check.hpp"
 #include "base/core/mix.hpp"
+#include "hosts/c10d/links/gloo_device.hpp"
 #include "reason.hpp"
 
 namespace rubato::c10d_hosts_detail {
@@ -26,23 +26,6 @@ constexpr int kHeaderTag = 0;
 int tag_of(std::uint64_t exchange, std::size_t bytes) {
   constexpr std::uint64_t kTags = 0x7fff'fffe;
   return static_cast<int>(1 + mixed(mixed(exchange) ^ bytes) % kTags);
-}
-
-// gloo waits five times as long for a connection as for a message.
-milliseconds connection_timeout(milliseconds timeout) {
-  constexpr milliseconds kLeast = std::chrono::seconds(5);
-  constexpr int kTimes = 5;
-  return std::min(timeout, std::max(timeout / kTimes, kLeast));
-}
-
-std::vector<std::shared_ptr<gloo::transport::Device>> devices_of(const std::string& interface) {
-  using Gloo = ::c10d::ProcessGroupGloo;
-  try {
-    return {if_nametoindex(interface.c_str()) != 0 ? Gloo::createDeviceForInterface(interface)
-                                                   : Gloo::createDeviceForHostname(interface)};
-  } catch (const std::exception& error) {
-    throw cannot_listen(interface, reason_of(error));
-  }
 }
 
 template <class T>
@@ -69,16 +52,22 @@ Group::Group(const c10::intrusive_ptr<::c10d::Store>& store, std::vector<std::st
     : names_(std::move(names)),
       rank_(static_cast<std::size_t>(options.rank)),
       timeout_(options.timeout) {
-  auto gloo = ::c10d::ProcessGroupGloo::Options::create(
-      options.connection.count() > 0 ? options.connection : connection_timeout(options.timeout));
-  gloo->devices = devices_of(options.interface);
+  const milliseconds patience =
+      options.connection.count() > 0 ? options.connection : options.timeout;
+  auto gloo = ::c10d::ProcessGroupGloo::Options::create(patience);
+  gloo->devices = {gloo_device({.rank = rank_,
+                                .names = names_,
+                                .interface = options.interface,
+                                .token = options.token,
+                                .patience = patience,
+                                .look = options.look})};
   // They run collectives, of which there are none.
   gloo->threads = 1;
   try {
     group_ = c10::make_intrusive<::c10d::ProcessGroupGloo>(store, options.rank,
                                                            static_cast<int>(names_.size()), gloo);
   } catch (const std::exception& error) {
-    throw Error(fmt::format("the hosts cannot connect with each other: {}", reason_of(error)));
+    throw HostLost(fmt::format("the hosts cannot connect with each other: {}", reason_of(error)));
   }
   static_cast<void>(exchange(std::vector<std::span<const std::byte>>(names_.size()),
                              std::vector<std::span<std::byte>>(names_.size()), 0));

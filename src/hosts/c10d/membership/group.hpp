@@ -3,6 +3,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <deque>
+#include <functional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -37,13 +38,18 @@ class Group {
     int rank = 0;
     /// An address or a network interface.
     std::string interface {};
+    /// That each two hosts prove to each other before they are connected.
+    std::string token{};
     milliseconds timeout{};
-    /// For all hosts to be connected; zero takes it from the timeout.
+    /// For all hosts to be connected; zero is the timeout.
     milliseconds connection{};
+    /// PeerConnector::Options::look.
+    std::function<void()> look{};
   };
 
   /// Connects all hosts, which call it at about the same time; `names` are theirs, for messages.
-  /// When it returns all are connected, and nobody needs the store. Throws Error.
+  /// When it returns all are connected, and nobody needs the store. Throws HostLost, and Error
+  /// where this one cannot listen.
   Group(const c10::intrusive_ptr<::c10d::Store>& store, std::vector<std::string> names,
         const Options& options);
 

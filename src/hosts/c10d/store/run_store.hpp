@@ -56,6 +56,9 @@ class RunStore {
   /// Who has said so last.
   [[nodiscard]] std::optional<RunWriter> writer();
 
+  /// What is seen of a host.
+  [[nodiscard]] Life life_of(HostNumber host) { return watch_->life_of(host); }
+
   [[nodiscard]] const Papers& papers() const { return papers_; }
   [[nodiscard]] const Members& newest() const { return newest_; }
   [[nodiscard]] const std::string& store_name() const { return store_name_; }

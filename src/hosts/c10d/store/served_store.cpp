@@ -1,7 +1,6 @@
 #include "served_store.hpp"
 
 #include <algorithm>
-#include <optional>
 
 #include <fmt/format.h>
 
@@ -39,8 +38,19 @@ Bytes ServedStore::compareSet(const std::string& key, const Bytes& expected, con
   return bytes_of(client_.compare_set(key, text_of(expected), text_of(desired)));
 }
 
+std::optional<std::string> ServedStore::awaited(const std::string& key, milliseconds timeout) {
+  constexpr milliseconds kLook{250};
+  const auto deadline = rendezvous_detail::Clock::now() + timeout;
+  for (;;) {
+    const auto left = std::chrono::ceil<milliseconds>(deadline - rendezvous_detail::Clock::now());
+    if (auto value = client_.get(key, std::clamp(left, milliseconds(0), kLook))) return value;
+    if (left <= kLook) return std::nullopt;
+    look();
+  }
+}
+
 Bytes ServedStore::get(const std::string& key) {
-  const auto value = client_.get(key, getTimeout());
+  const auto value = awaited(key, getTimeout());
   if (!value) fail_for_want_of(key);
   return bytes_of(*value);
 }
@@ -62,7 +72,7 @@ void ServedStore::wait(const std::vector<std::string>& keys, const milliseconds&
   const auto deadline = rendezvous_detail::Clock::now() + timeout;
   for (const std::string& key : keys) {
     const auto left = std::chrono::ceil<milliseconds>(deadline - rendezvous_detail::Clock::now());
-    if (!client_.get(key, std::max(left, milliseconds(0)))) fail_for_want_of(key);
+    if (!awaited(key, left)) fail_for_want_of(key);
   }
 }
 

@@ -2,7 +2,10 @@
 
 #include <chrono>
 #include <cstdint>
+#include <functional>
+#include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include <torch/csrc/distributed/c10d/Store.hpp>
@@ -33,7 +36,17 @@ class ServedStore final : public ::c10d::Store {
   bool deleteKey(const std::string& key) override;
   std::int64_t getNumKeys() override;
 
+  /// Store::attend().
+  void attend(std::function<void()> look) { look_ = std::move(look); }
+  void look() const {
+    if (look_) look_();
+  }
+
  private:
+  // The value of a key, for which it waits; nothing where there is none by then.
+  std::optional<std::string> awaited(const std::string& key, std::chrono::milliseconds timeout);
+
+  std::function<void()> look_;
   rendezvous_detail::StoreClient client_;
 };
 

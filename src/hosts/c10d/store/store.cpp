@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <exception>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include <fmt/format.h>
@@ -11,7 +12,6 @@
 
 #include "hosts/c10d/membership/reason.hpp"
 #include "hosts/rendezvous/store_client.hpp"
-#include "served_store.hpp"
 
 namespace rubato::c10d_hosts_detail {
 
@@ -33,11 +33,15 @@ c10::intrusive_ptr<::c10d::Store> tcp_store(const StoreAddress& address, millise
   return store;
 }
 
-c10::intrusive_ptr<::c10d::Store> open_store(const StoreAddress& address, milliseconds timeout) {
+c10::intrusive_ptr<ServedStore> served_store(const StoreAddress& address, milliseconds timeout) {
+  return c10::make_intrusive<ServedStore>(rendezvous_detail::StoreClient::Options{
+      .host = address.host, .port = address.port, .token = address.token, .timeout = timeout});
+}
+
+template <class Open>
+void opened(const StoreAddress& address, const Open& open) {
   try {
-    if (address.is_tcp_store) return tcp_store(address, timeout);
-    return c10::make_intrusive<ServedStore>(rendezvous_detail::StoreClient::Options{
-        .host = address.host, .port = address.port, .token = address.token, .timeout = timeout});
+    open();
   } catch (const rendezvous_detail::Refused& refused) {
     // It is there, and nothing but what was asked for would change its mind.
     throw Error(fmt::format("cannot reach the rendezvous {}:{}: {}", address.host, address.port,
@@ -71,8 +75,21 @@ StoreAddress address_of(const C10dOptions& options) {
 }
 
 Store::Store(const StoreAddress& address, const std::string& prefix, milliseconds timeout)
-    : address_(address),
-      prefixed_(c10::make_intrusive<::c10d::PrefixStore>(prefix, open_store(address, timeout))) {}
+    : address_(address) {
+  opened(address, [&] {
+    c10::intrusive_ptr<::c10d::Store> store;
+    if (address.is_tcp_store) {
+      store = tcp_store(address, timeout);
+    } else {
+      store = served_ = served_store(address, timeout);
+    }
+    prefixed_ = c10::make_intrusive<::c10d::PrefixStore>(prefix, std::move(store));
+  });
+}
+
+void Store::attend(std::function<void()> look) {
+  if (served_) served_->attend(std::move(look));
+}
 
 bool Store::put(const std::string& key, const std::string& value) {
   return answered(
@@ -100,6 +117,7 @@ std::optional<std::string> Store::wait(const std::string& key, Clock::time_point
   while (true) {
     if (auto value = find(key)) return value;
     if (Clock::now() >= deadline) return std::nullopt;
+    if (served_) served_->look();
     std::this_thread::sleep_for(pause);
     pause = std::min(pause * 2, kLongestPause);
   }

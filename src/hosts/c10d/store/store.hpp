@@ -2,6 +2,7 @@
 
 #include <chrono>
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <string>
 
@@ -10,6 +11,8 @@
 #include <rubato/base/error.hpp>
 #include <rubato/hosts/c10d_hosts.hpp>
 #include <rubato/loop/hosts.hpp>
+
+#include "served_store.hpp"
 
 namespace rubato::c10d_hosts_detail {
 
@@ -61,6 +64,10 @@ class Store {
   /// What is there; empty where nothing is by `deadline`.
   [[nodiscard]] std::optional<std::string> wait(const std::string& key, Clock::time_point deadline);
 
+  /// From now on `look` is called several times a second by whatever waits here for a key, also in
+  /// shared(); what it throws ends that. Not of a TCPStore.
+  void attend(std::function<void()> look);
+
   /// For a process group, whose own keys are behind the prefix.
   [[nodiscard]] c10::intrusive_ptr<::c10d::Store> shared() const { return prefixed_; }
 
@@ -69,6 +76,8 @@ class Store {
   auto answered(const Call& call);
 
   StoreAddress address_;
+  // Of a RendezvousServer; null is a TCPStore.
+  c10::intrusive_ptr<ServedStore> served_;
   c10::intrusive_ptr<::c10d::Store> prefixed_;
 };
 

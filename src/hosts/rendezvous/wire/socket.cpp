@@ -55,9 +55,8 @@ Addresses addresses_of(const std::string& host, int port, int family, std::strin
   return Addresses(error == 0 ? found : nullptr);
 }
 
-Socket socket_for(const addrinfo& address) {
-  return Socket(socket(address.ai_family, address.ai_socktype | SOCK_NONBLOCK | SOCK_CLOEXEC,
-                       address.ai_protocol));
+Socket socket_of(int family) {
+  return Socket(socket(family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
 }
 
 void set_option(const Socket& socket, int level, int name, int value) {
@@ -72,13 +71,6 @@ void prepare(const Socket& socket) {
   set_option(socket, IPPROTO_TCP, TCP_KEEPIDLE, 60);
   set_option(socket, IPPROTO_TCP, TCP_KEEPINTVL, 10);
   set_option(socket, IPPROTO_TCP, TCP_KEEPCNT, 6);
-}
-
-sockaddr_storage own_address(const Socket& socket) {
-  sockaddr_storage address{};
-  socklen_t size = sizeof(address);
-  if (getsockname(socket.descriptor(), as_any(address), &size) != 0) fail();
-  return address;
 }
 
 // In numbers.
@@ -113,14 +105,17 @@ bool is_connected_with_itself(const Socket& socket) {
 }
 
 // 0, or the error.
-int connect_with(const Socket& socket, const addrinfo& address, Clock::time_point deadline) {
+int connect_with(const Socket& socket, const sockaddr* address, socklen_t size,
+                 Clock::time_point deadline) {
   if (!socket) return errno;
-  if (connect(socket.descriptor(), address.ai_addr, address.ai_addrlen) != 0) {
+  if (connect(socket.descriptor(), address, size) != 0) {
     if (errno != EINPROGRESS && errno != EINTR) return errno;
     if (!wait_until(Until::writable, socket, deadline)) return ETIMEDOUT;
     int error = 0;
-    socklen_t size = sizeof(error);
-    if (getsockopt(socket.descriptor(), SOL_SOCKET, SO_ERROR, &error, &size) != 0) return errno;
+    socklen_t error_size = sizeof(error);
+    if (getsockopt(socket.descriptor(), SOL_SOCKET, SO_ERROR, &error, &error_size) != 0) {
+      return errno;
+    }
     if (error != 0) return error;
   }
   return is_connected_with_itself(socket) ? ECONNREFUSED : 0;
@@ -144,9 +139,9 @@ std::size_t Socket::send(std::string_view bytes) const {
   fail();
 }
 
-void Socket::receive(std::string& to) const {
-  std::array<char, std::size_t{1} << 16U> bytes;  // NOLINT(*-member-init): recv() fills it
-  const ssize_t received = recv(descriptor_, bytes.data(), bytes.size(), 0);
+void Socket::receive(std::string& to, std::size_t most) const {
+  std::array<char, kMostReceived> bytes;  // NOLINT(*-member-init): recv() fills it
+  const ssize_t received = recv(descriptor_, bytes.data(), std::min(most, bytes.size()), 0);
   if (received > 0) {
     to.append(bytes.data(), static_cast<std::size_t>(received));
   } else if (received == 0) {
@@ -165,13 +160,20 @@ Socket listen_at(const std::string& address, int port) {
   for (const int family : families) {
     const Addresses found = addresses_of(address, port, family, why);
     if (!found) continue;
-    Socket socket = socket_for(*found);
+    Socket socket = socket_of(found->ai_family);
     const int error = listen_with(socket, *found);
     if (error == 0) return socket;
     why = message_of(error);
     if (error == EADDRINUSE) break;
   }
   throw Error(why);
+}
+
+sockaddr_storage own_address(const Socket& socket) {
+  sockaddr_storage address{};
+  socklen_t size = sizeof(address);
+  if (getsockname(socket.descriptor(), as_any(address), &size) != 0) fail();
+  return address;
 }
 
 int port_of(const Socket& socket) {
@@ -217,8 +219,8 @@ Socket connect_to(const std::string& host, int port, Clock::time_point deadline)
   std::string why;
   const Addresses found = addresses_of(host, port, AF_UNSPEC, why);
   for (const addrinfo* address = found.get(); address != nullptr; address = address->ai_next) {
-    Socket socket = socket_for(*address);
-    const int error = connect_with(socket, *address, deadline);
+    Socket socket = socket_of(address->ai_family);
+    const int error = connect_with(socket, address->ai_addr, address->ai_addrlen, deadline);
     if (error == 0) {
       prepare(socket);
       return socket;
@@ -226,6 +228,17 @@ Socket connect_to(const std::string& host, int port, Clock::time_point deadline)
     why = message_of(error);
   }
   throw Error(why);
+}
+
+Socket connect_to(const sockaddr_storage& address, Clock::time_point deadline) {
+  sockaddr_storage to = address;
+  Socket socket = socket_of(to.ss_family);
+  const socklen_t size = to.ss_family == AF_INET ? sizeof(sockaddr_in) : sizeof(sockaddr_in6);
+  if (const int error = connect_with(socket, as_any(to), size, deadline); error != 0) {
+    throw Error(message_of(error));
+  }
+  prepare(socket);
+  return socket;
 }
 
 bool wait_until(Until until, const Socket& socket, Clock::time_point deadline) {

@@ -5,7 +5,10 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
+
+#include <sys/socket.h>
 
 namespace rubato::rendezvous_detail {
 
@@ -27,11 +30,15 @@ class Socket {
 
   /// How much of it the system takes now. Throws Error when the other side has gone.
   [[nodiscard]] std::size_t send(std::string_view bytes) const;
-  /// What is there, appended to `to`: at most 64 KiB, nothing where there is nothing. Throws Error
-  /// when the other side has gone.
-  void receive(std::string& to) const;
+  /// What is there, appended to `to`: at most `most` bytes and 64 KiB, nothing where there is
+  /// nothing. Throws Error when the other side has gone.
+  void receive(std::string& to, std::size_t most = kMostReceived) const;
+  /// Whoever calls it closes the descriptor.
+  [[nodiscard]] int release() { return std::exchange(descriptor_, -1); }
 
  private:
+  static constexpr std::size_t kMostReceived = std::size_t{1} << 16U;
+
   int descriptor_ = -1;
 };
 
@@ -40,6 +47,8 @@ class Socket {
 [[nodiscard]] Socket listen_at(const std::string& address, int port);
 /// At which it listens.
 [[nodiscard]] int port_of(const Socket& socket);
+/// The same with the address, as the system has it.
+[[nodiscard]] sockaddr_storage own_address(const Socket& socket);
 /// The address of that, in numbers.
 [[nodiscard]] std::string address_of(const Socket& socket);
 /// Those of a network interface, in numbers, of IPv4 first; none where there is no such interface.
@@ -50,6 +59,7 @@ class Socket {
 
 /// Connects. Throws Error with the reason, also where that is not done by `deadline`.
 [[nodiscard]] Socket connect_to(const std::string& host, int port, Clock::time_point deadline);
+[[nodiscard]] Socket connect_to(const sockaddr_storage& address, Clock::time_point deadline);
 
 /// Waits until bytes can be read from the socket, or written to it. False where that is not so by
 /// `deadline`.

@@ -1,0 +1,182 @@
+#include "peer_connector.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <string_view>
+#include <thread>
+#include <utility>
+
+#include <fmt/format.h>
+#include <poll.h>
+
+#include <rubato/base/error.hpp>
+#include <rubato/base/parse.hpp>
+
+#include "door.hpp"
+#include "hosts/rendezvous/wire/signature.hpp"
+
+namespace rubato::c10d_hosts_detail {
+
+namespace {
+
+using rendezvous_detail::client_proof;
+using rendezvous_detail::server_proof;
+using rendezvous_detail::Socket;
+using rendezvous_detail::Until;
+
+// From one look() to the next, and before a host that has hung up is called again.
+constexpr milliseconds kBetweenLooks{250};
+constexpr milliseconds kBetweenCalls{20};
+// How long somebody may take to prove to be a host, and how many may be about to. Beyond that,
+// whoever has come first has to go: hosts call again.
+constexpr milliseconds kIntroducing{5'000};
+constexpr std::size_t kMostCallers = 256;
+// A caller says its rank, a nonce and the proof; the answer is a proof.
+constexpr std::size_t kRankDigits = 8;
+constexpr std::size_t kNonceDigits = 32;
+constexpr std::size_t kProofDigits = 64;
+constexpr std::size_t kHead = kRankDigits + kNonceDigits;
+constexpr std::size_t kHello = kHead + kProofDigits;
+
+// 60 random bits.
+std::int64_t new_secret() {
+  constexpr std::size_t kDigits = 15;
+  constexpr int kHexadecimal = 16;
+  return std::stoll(new_nonce().substr(0, kDigits), nullptr, kHexadecimal);
+}
+
+}  // namespace
+
+PeerConnector::PeerConnector(Options options)
+    : options_(std::move(options)),
+      deadline_(Clock::now() + options_.patience),
+      listener_(listener_at(options_.interface)),
+      place_{.address = own_address(listener_), .secret = new_secret()},
+      awaited_(options_.names.size() - options_.rank - 1) {}
+
+Socket PeerConnector::connect(std::size_t host, const Place& theirs) {
+  try {
+    if (host < options_.rank) return call(theirs);
+    Socket socket = awaited(host);
+    // Nobody else is to come.
+    if (--awaited_ == 0) {
+      callers_.clear();
+      listener_ = Socket();
+    }
+    return socket;
+  } catch (const Error& error) {
+    throw HostLost(fmt::format("{} is not connected: {}", options_.names[host], error.what()));
+  }
+}
+
+Socket PeerConnector::call(const Place& theirs) const {
+  for (;;) {
+    Socket socket = rendezvous_detail::connect_to(theirs.address, deadline_);
+    try {
+      introduce(socket, theirs);
+      return socket;
+    } catch (const HostLost&) {
+      throw;
+    } catch (const Error&) {
+      // It may have had to make room for others.
+      if (Clock::now() + kBetweenCalls >= deadline_) throw;
+    }
+    look();
+    std::this_thread::sleep_for(kBetweenCalls);
+  }
+}
+
+void PeerConnector::introduce(const Socket& socket, const Place& theirs) const {
+  const std::string head = fmt::format("{:0{}}{}", options_.rank, kRankDigits, new_nonce());
+  const std::string secret = fmt::to_string(theirs.secret);
+  const std::string hello = head + client_proof(options_.token, secret, head);
+  for (std::string_view left = hello; !left.empty();) {
+    wait(Until::writable, socket);
+    left.remove_prefix(socket.send(left));
+  }
+  std::string answer;
+  while (answer.size() < kProofDigits) {
+    wait(Until::readable, socket);
+    socket.receive(answer, kProofDigits - answer.size());
+  }
+  if (is_same_signature(answer, server_proof(options_.token, secret, head))) return;
+  throw HostLost("somebody else answers in its place");
+}
+
+void PeerConnector::wait(Until until, const Socket& socket) const {
+  while (!wait_until(until, socket, std::min(deadline_, Clock::now() + kBetweenLooks))) {
+    if (Clock::now() >= deadline_) throw HostLost("it does not answer within the time limit");
+    look();
+  }
+}
+
+void PeerConnector::look() const {
+  if (options_.look) options_.look();
+}
+
+Socket PeerConnector::awaited(std::size_t host) {
+  for (Clock::time_point next_look = Clock::now() + kBetweenLooks;;) {
+    if (const auto found = proven_.find(host); found != proven_.end()) {
+      Socket socket = std::move(found->second);
+      proven_.erase(found);
+      return socket;
+    }
+    const Clock::time_point now = Clock::now();
+    if (now >= deadline_) throw Error("it does not call within the time limit");
+    if (now >= next_look) {
+      look();
+      next_look = now + kBetweenLooks;
+    }
+    std::vector<pollfd> polled{{.fd = listener_.descriptor(), .events = POLLIN, .revents = 0}};
+    for (const Caller& caller : callers_) {
+      polled.push_back({.fd = caller.socket.descriptor(), .events = POLLIN, .revents = 0});
+    }
+    const int timeout = rendezvous_detail::poll_timeout(std::min(deadline_, next_look));
+    if (poll(polled.data(), polled.size(), timeout) < 0 && errno != EINTR) {
+      throw Error(std::generic_category().message(errno));
+    }
+    callers_.remove_if([this](Caller& caller) { return !hear(caller); });
+    let_in();
+  }
+}
+
+void PeerConnector::let_in() {
+  // As many are let in before those that are there are heard again.
+  constexpr int kAccepted = 16;
+  for (int i = 0; i < kAccepted; ++i) {
+    int error = 0;
+    Socket socket = rendezvous_detail::accept_from(listener_, error);
+    // The system has room for no more of them.
+    if (error != 0) std::this_thread::sleep_for(kBetweenCalls);
+    if (error != 0 || callers_.size() >= kMostCallers) {
+      if (!callers_.empty()) callers_.pop_front();
+    }
+    if (!socket) return;
+    callers_.push_back({.socket = std::move(socket), .deadline = Clock::now() + kIntroducing});
+  }
+}
+
+bool PeerConnector::hear(Caller& caller) {
+  try {
+    caller.socket.receive(caller.said, kHello - caller.said.size());
+    if (caller.said.size() < kHello) return Clock::now() < caller.deadline;
+    const std::string_view head = std::string_view(caller.said).substr(0, kHead);
+    const std::string_view proof = std::string_view(caller.said).substr(kHead);
+    const std::string secret = fmt::to_string(place_.secret);
+    if (!is_same_signature(proof, client_proof(options_.token, secret, head))) return false;
+    const auto host = static_cast<std::size_t>(parse_whole(
+        std::string(head.substr(0, kRankDigits)), static_cast<std::int64_t>(options_.rank) + 1,
+        static_cast<std::int64_t>(options_.names.size()) - 1));
+    const std::string answer = server_proof(options_.token, secret, head);
+    // It has taken nothing yet: there is room for all of it.
+    if (caller.socket.send(answer) == answer.size()) {
+      proven_.insert_or_assign(host, std::move(caller.socket));
+    }
+  } catch (const Error&) {
+    // It has gone, or is none of the hosts that are to call.
+  }
+  return false;
+}
+
+}  // namespace rubato::c10d_hosts_detail
