@@ -198,13 +198,13 @@ TEST_F(DataCommand, TrainsToTheSameBitsOnImagesInFoldersAndWithChannelsLast) {
   for (const auto& model : {kEigen, kTorch}) {
     const std::string expected = weights("tensors:first.npz", model);
     EXPECT_EQ(weights("images:tree", model), expected);
-    EXPECT_THAT(last_out_, HasSubstr("320 training images of 3 x 12 x 12 in 10 classes\n"));
+    EXPECT_THAT(last_out_, HasSubstr("320 training images of 3 x 12 x 12 in 10 classes, trace"));
     EXPECT_EQ(weights("tensors:last.npz,y=labels,layout=hwc", model), expected);
-    EXPECT_THAT(last_out_, HasSubstr("in 10 classes; not used: extra\n"));
+    EXPECT_THAT(last_out_, HasSubstr("in 10 classes (not used: extra), trace"));
   }
   weights("tensors:last.npz,y=labels", kEigen);
-  EXPECT_THAT(last_out_, HasSubstr("; samples of [12, 12, 3] look like images with their channels "
-                                   "last, which layout=hwc reads; not used: extra\n"));
+  EXPECT_THAT(last_out_, HasSubstr(" (samples of [12, 12, 3] look like images with their channels "
+                                   "last, which layout=hwc reads; not used: extra), trace"));
   EXPECT_THAT(
       refusal("images:nowhere", kEigen),
       HasSubstr("--data: no such folder as 'nowhere'; accepted: a folder with a sub-folder"));

@@ -171,6 +171,28 @@ TEST(Picture, SaysWhatIsWrong) {
   EXPECT_THAT(error_decoding(png(0, 3, "")), HasSubstr("its header says 3 x 0 pixels"));
 }
 
+// Each scan goes over the whole picture.
+TEST(Picture, RefusesAJpegOfScansWithoutEnd) {
+  // Of 8 x 8 pixels, with a scan for each of three components.
+  const std::string good = from_hex(
+      "ffd8ffe000104a46494600010100000100010000ffdb004300080606070605080707070909080a0c140d0c0b0b"
+      "0c1912130f141d1a1f1e1d1a1c1c20242e2720222c231c1c2837292c30313434341f27393d38323c2e333432ff"
+      "db0043010909090c0b0c180d0d1832211c21323232323232323232323232323232323232323232323232323232"
+      "3232323232323232323232323232323232323232323232ffc00011080008000803012200021101031101ffc400"
+      "14000100000000000000000000000000000007ffc40017100100030000000000000000000000000005002231ff"
+      "da0008010100003f0037380ca4ffc40014010100000000000000000000000000000000ffc40017110003010000"
+      "000000000000000000000000010211ffda0008010211003f004d3c3fffc4001401010000000000000000000000"
+      "0000000002ffc400191100010500000000000000000000000000040001031321ffda0008010311003f0041192d"
+      "4dabffd9");
+  EXPECT_EQ(error_decoding(good), "no error");
+  const std::string scan =
+      good.substr(good.rfind("\xFF\xDA"), good.size() - 2 - good.rfind("\xFF\xDA"));
+  std::string endless = good.substr(0, good.size() - 2);
+  for (int i = 0; i < 600; ++i) endless += scan;
+  EXPECT_EQ(error_decoding(endless + "\xFF\xD9"),
+            "p: it has more than 500 scans; accepted: a whole PNG or JPEG file");
+}
+
 class HostilePicture : public testing::Test {
  protected:
   static void expect_harmless(const std::function<void(const test::TakeFile&)>& for_each_file) {

@@ -207,12 +207,12 @@ std::string describe(const RunConfiguration& configuration, const DataSets& data
     sets += fmt::format(" and {} {}", data.test->size(),
                         configuration.validation ? "validation" : "test");
   }
-  return fmt::format("{} on {}: {} {} {}{}{}{}", name(configuration.model.text(), "model"),
+  return fmt::format("{} on {}: {} {} {}{}{}", name(configuration.model.text(), "model"),
                      name(configuration.data.text(), "data"), sets, data.noun, what_they_are(data),
                      data.left_out == 0 ? ""
                                         : fmt::format("; {} left out for want of a value",
                                                       counted(data.left_out, "row", "rows")),
-                     data.notes.empty() ? "" : "; ", fmt::join(data.notes, "; "));
+                     data.notes.empty() ? "" : fmt::format(" ({})", fmt::join(data.notes, "; ")));
 }
 
 DataShape shape_of(const DataSets& data) {
