@@ -61,12 +61,16 @@ class StepFigures : public testing::Test {
 
 TEST_F(StepFigures, AreOfTheStepThatTookTheMedianTime) {
   RecordedTimeline timeline;
+  // It is neither the middle one in the file, nor the longest or the shortest.
   add_step(timeline, 7, milliseconds(0), milliseconds(40));
   add_step(timeline, 8, milliseconds(50), milliseconds(10));
   add_step(timeline, 9, milliseconds(70), milliseconds(5));
+  add_step(timeline, 10, milliseconds(90), milliseconds(4));
+  add_step(timeline, 11, milliseconds(110), milliseconds(30));
   const std::vector<Json> figures = figures_of(timeline_json(timeline));
   ASSERT_EQ(figures.size(), 2U);
-  EXPECT_EQ(figures[0]["title"], "A step: what its threads did");
+  EXPECT_EQ(figures[0]["title"], "A step: what the threads did");
+  EXPECT_EQ(figures[1]["title"], "A step: what the cores did");
   EXPECT_EQ(figures[0]["help"], "step 9, which took the median time of those in the timeline");
   EXPECT_EQ(figures[0]["duration"], 14);
   EXPECT_EQ(figures[0]["lanes"][0].dump(),
@@ -75,6 +79,16 @@ TEST_F(StepFigures, AreOfTheStepThatTookTheMedianTime) {
             R"({"name":"core 1","spans":[[1,0,10,17,17],[4,10,12,17,17]]})");
   EXPECT_EQ(figures[1]["meetings"].dump(), "[[1,10,0,11]]");
   EXPECT_EQ(figures[0]["left_out"], false);
+}
+
+TEST_F(StepFigures, SayWhichHostTheyAreOf) {
+  RecordedTimeline timeline{.host = 0, .hosts = 3};
+  add_step(timeline, 0, milliseconds(0), milliseconds(10));
+  const std::vector<Json> figures = figures_of(timeline_json(timeline));
+  ASSERT_EQ(figures.size(), 2U);
+  EXPECT_EQ(figures[0]["title"], "A step: what the threads of host 0 did");
+  EXPECT_EQ(figures[0]["help"],
+            "step 1, which took the median time of those in the timeline; it has this host alone");
 }
 
 TEST_F(StepFigures, AreNoneOfWhatIsNoTimeline) {

@@ -331,6 +331,24 @@ TEST(Progress, DrawsAViewTenTimesASecondAtMost) {
   EXPECT_EQ(writes, before + 1) << "its line and the view below it, at once";
 }
 
+// The cursor needs one of the rows; more lines would scroll the first ones away at each drawing.
+TEST(Progress, DrawsAViewOfAsManyLinesAsTheTerminalHasRoomFor) {
+  for (const unsigned short rows : std::array<unsigned short, 4>{1, 2, 5, 24}) {
+    const test::PseudoTerminal terminal(80, rows);
+    std::string text;
+    RunViewer viewer([&text](std::string_view drawn) { text += drawn; }, terminal.program(), {});
+    StepRecord step;
+    step.plan = plan_of(2);
+    viewer.note(step, 64);
+    viewer.draw({});
+    // Without a test there are six lines.
+    const std::ptrdiff_t room = std::clamp<std::ptrdiff_t>(rows - 1, 1, 6);
+    EXPECT_EQ(std::ranges::count(text, '\n'), room) << rows;
+    viewer.draw({});
+    EXPECT_THAT(text, HasSubstr(fmt::format("\r\x1b[{}A", room))) << "it begins where it began";
+  }
+}
+
 // What a shell or a message has put on the terminal stays, with the view above it.
 TEST(Progress, DrawsAViewAnewBelowWhatHasComeMeanwhile) {
   test::Screen screen(200);
@@ -358,6 +376,26 @@ TEST(Progress, DrawsAViewAnewBelowWhatHasComeMeanwhile) {
   for (std::size_t i = 0; i + 1 < before.size(); ++i) EXPECT_EQ(after[i], before[i]);
   EXPECT_EQ(after[before.size()], "message");
   EXPECT_THAT(after[before.size() + 1], testing::StartsWith("epoch 1/3  1 steps"));
+}
+
+TEST(Progress, SaysHowLongAnEpochWaitedForOtherHosts) {
+  std::string text;
+  ProgressOut out{.write =
+                      [&text](std::string_view line) {
+                        text += line;
+                        return 0;
+                      },
+                  .verbose = true};
+  Progress progress(out, {.epochs = 3, .samples_per_epoch = 64, .threads = 2});
+  test::MinibatchesOf training(32);
+  StepRecord step;
+  step.plan = plan_of(2);
+  step.seconds = {.compute = 0.25, .reduce = 0.25, .exchange = 3, .update = 0.5, .wall = 4};
+  progress.on_step(training, step);
+  progress.on_step(training, step);
+  progress.on_epoch(training, epoch_of(0, 2));
+  EXPECT_THAT(text, HasSubstr("compute 3.1 %, data 0.0 %, reduce 3.1 %, exchange 75.0 %, update "
+                              "12.5 %, waiting 6.2 %"));
 }
 
 TEST(Progress, SaysOfEachEpochWhatItsStepsHadWhereItIsVerbose) {

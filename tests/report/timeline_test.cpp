@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <nlohmann/json.hpp>
 
@@ -95,7 +96,7 @@ class TimelineFile : public testing::Test {
 };
 
 TEST_F(TimelineFile, HasTheStepsThatAreWanted) {
-  EXPECT_THAT(steps_of(timed(2, 4)), ElementsAre("step 2", "step 3", "step 4"));
+  EXPECT_THAT(steps_of(timed(2, 4)), ElementsAre("step 3", "step 4", "step 5"));
 }
 
 TEST_F(TimelineFile, TellsOfEachMinibatchOnItsThreadAndItsCore) {
@@ -111,7 +112,7 @@ TEST_F(TimelineFile, TellsOfEachMinibatchOnItsThreadAndItsCore) {
     for (const json& event : lane) {
       if (event.at("name") != "forward") continue;
       const json& args = event.at("args");
-      ++forwards[{args.at("step"), args.at("minibatch")}];
+      ++forwards[{args.at("step").get<std::int64_t>() - 1, args.at("minibatch")}];
       // The same on the lane of its thread.
       const auto& of_thread = threads.at(args.at("thread").get<std::int64_t>() + 1);
       EXPECT_EQ(std::ranges::count_if(of_thread,
@@ -218,6 +219,81 @@ TEST_F(TimelineFile, LeavesOutWholeStepsWhereThereIsNoRoom) {
   }
   EXPECT_EQ(forwards.size(), steps.size());
   for (const auto& [step, count] : forwards) EXPECT_GE(count, 8) << step;
+}
+
+constexpr Span::Moment kFirstSpan{std::chrono::hours(1)};
+
+Span span_of(std::int64_t step, int thread, int begin, int end,
+             Activity activity = Activity::forward) {
+  Span span{.activity = activity, .step = StepIndex{step}, .thread = thread};
+  if (activity == Activity::forward) span.core = CoreRank{thread};
+  span.begin = kFirstSpan + std::chrono::milliseconds(begin);
+  span.end = kFirstSpan + std::chrono::milliseconds(end);
+  return span;
+}
+
+// Each of three threads has room for four spans: the first that has none left decides for all, and
+// what happened later belongs to steps that are not there.
+TEST_F(TimelineFile, EndsBeforeTheFirstStepThatHasNoRoomAndItsFaults) {
+  const TimedTraining training(folder_.path(), 0, 1'000, 3 * 4);
+  Timeline& timeline = *training.timeline;
+  for (int step = 0; step < 4; ++step) {
+    const int begin = 10 * step;
+    timeline.take(span_of(step, 0, begin, begin + 1));
+    timeline.take(span_of(step, 0, begin + 1, begin + 2));
+    timeline.take(span_of(step, 1, begin, begin + 3));
+    const auto note = [&](const char* text, int at) {
+      const Span::Moment moment = kFirstSpan + std::chrono::milliseconds(at);
+      timeline.note(text, moment, moment);
+    };
+    if (step == 1) note("core 1 died", begin + 1);
+    if (step == 3) note("core 2 died", begin + 1);
+  }
+  timeline.write();
+  const json file_json = json::parse(test::read_file(file()));
+  const json& events = file_json.at("traceEvents");
+  EXPECT_EQ(file_json.at("otherData").at("whole"), false);
+  EXPECT_EQ(file_json.at("otherData").at("last_step"), 2);
+  EXPECT_THAT(steps_of(events), ElementsAre("step 1", "step 2"));
+  std::vector<std::string> instants;
+  for (const json& event : events) {
+    if (event.at("ph") == "i") instants.push_back(event.at("name"));
+  }
+  EXPECT_THAT(instants, ElementsAre("core 1 died"));
+}
+
+// The calling thread alone updates; for the others the step is over when the cores are done.
+TEST(TimelineJson, LetsNobodyWaitDuringTheUpdate) {
+  const RecordedTimeline timeline{
+      .spans = {{span_of(0, 0, 0, 10), span_of(0, 0, 12, 20, Activity::update)},
+                {span_of(0, 1, 0, 8)}}};
+  const json events = json::parse(timeline_json(timeline)).at("traceEvents");
+  std::vector<std::string> waits;
+  for (const auto& [lane, spans] : lanes_of(events, kThreads)) {
+    for (const json& event : spans) {
+      if (event.at("name") != "wait") continue;
+      waits.push_back(fmt::format("thread {}: {} to {}", lane - 1,
+                                  event.at("ts").get<double>() / 1000, end_of(event) / 1000));
+    }
+  }
+  EXPECT_THAT(waits, ElementsAre("thread 0: 10 to 12", "thread 1: 8 to 10"));
+}
+
+TEST(TimelineJson, SaysWhoseThreadsTheseAre) {
+  RecordedTimeline timeline{.spans = {{span_of(33, 0, 0, 10)}}};
+  EXPECT_THAT(timeline_json(timeline), testing::HasSubstr(R"("args":{"name":"threads"})"));
+  timeline.host = 1;
+  timeline.hosts = 3;
+  const json file = json::parse(timeline_json(timeline));
+  EXPECT_EQ(file.at("otherData").at("host"), 1);
+  EXPECT_EQ(file.at("otherData").at("hosts"), 3);
+  std::vector<std::string> processes;
+  for (const json& event : file.at("traceEvents")) {
+    if (event.at("name") == "process_name") processes.push_back(event.at("args").at("name"));
+    if (!event.contains("args") || !event["args"].contains("step")) continue;
+    EXPECT_EQ(event["args"]["step"], 34) << "as the page and --timeline count";
+  }
+  EXPECT_THAT(processes, ElementsAre("training of host 1", "threads of host 1", "cores of host 1"));
 }
 
 // As soon as the steps are over, and one file for each process.

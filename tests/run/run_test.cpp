@@ -118,9 +118,9 @@ TEST(Run, WritesATimelineOfTheStepsThatAreAskedFor) {
   rubato::Run run(configuration, dense_workload(configuration), RunLocation::create(folder));
   EXPECT_EQ(run.execute().summary->weights_sha256, weights_of(small()));
   const auto names = names_in(folder / "timeline.json");
-  EXPECT_EQ(names.count("step 2") + names.count("step 6"), 0U);
-  for (const char* const step : {"step 3", "step 4", "step 5"}) EXPECT_EQ(names.count(step), 1U);
-  // After step 5.
+  EXPECT_EQ(names.count("step 3") + names.count("step 7"), 0U);
+  for (const char* const step : {"step 4", "step 5", "step 6"}) EXPECT_EQ(names.count(step), 1U);
+  // After step 6.
   EXPECT_EQ(names.count("checkpoint"), 1U);
 }
 
@@ -137,13 +137,13 @@ TEST(Run, WritesATimelineOfATrainingThatFails) {
     });
     EXPECT_EQ(test::error_of([&] { run.execute(); }), "no power");
   }
-  EXPECT_EQ(names_in(folder / "timeline.json").count("step 7"), 1U);
+  EXPECT_EQ(names_in(folder / "timeline.json").count("step 8"), 1U);
   rubato::Run run(configuration, dense_workload(configuration),
                   RunLocation::resume(folder, configuration));
   EXPECT_EQ(run.execute().end, RunOutcome::End::completed);
   const auto names = names_in(folder / "timeline-2.json");
-  EXPECT_EQ(names.count("step 4"), 0U);
-  EXPECT_EQ(names.count("step 5") + names.count("step 23"), 2U);
+  EXPECT_EQ(names.count("step 5"), 0U);
+  EXPECT_EQ(names.count("step 6") + names.count("step 24"), 2U);
 }
 
 TEST(Run, WritesNothingWhereItIsNowhere) {

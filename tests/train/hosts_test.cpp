@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
@@ -231,6 +232,36 @@ std::map<int, std::size_t> busy_cores(const std::vector<double>& weights, const 
 Trace hosted_trace(const std::vector<std::int64_t>& host_cores) {
   const std::int64_t cores = std::accumulate(host_cores.begin(), host_cores.end(), std::int64_t{0});
   return {{{.batch_size = 32, .cores = cores, .host_cores = host_cores}}, TraceEnd::hold, "made"};
+}
+
+// The first of two hosts waits for the second, which dawdles after each step.
+TEST(Hosts, MeasureTheExchangeAndItsWaiting) {
+  constexpr std::chrono::milliseconds kDawdle{5};
+  const Hosted hosted = train_on({1, 1}, [&](std::shared_ptr<Hosts> hosts) {
+    TrainOptions options = hosted_options();
+    options.on_span = [kDawdle, rank = hosts->rank()](const Span& span) {
+      if (rank == 1 && span.activity == Activity::update) std::this_thread::sleep_for(kDawdle);
+    };
+    return tiny_on(options)(std::move(hosts));
+  });
+  const auto exchange_of = [](const test::Recorder& recorder) {
+    double seconds = 0;
+    for (const StepRecord& step : recorder.steps) {
+      EXPECT_TRUE(step.seconds.exchange.has_value());
+      EXPECT_LE(step.seconds.exchange.value_or(0) + step.seconds.update, step.seconds.wall + 1e-6);
+      seconds += step.seconds.exchange.value_or(0);
+    }
+    return seconds;
+  };
+  const double dawdled = std::chrono::duration<double>(kDawdle).count() *
+                         static_cast<double>(hosted.recorders[0]->steps.size() - 1);
+  EXPECT_GE(exchange_of(*hosted.recorders[0]), dawdled / 2);
+  EXPECT_GT(exchange_of(*hosted.recorders[1]), 0);
+
+  const auto alone = tiny_on(hosted_options())(nullptr);
+  const auto recorder = alone->add_observer<test::Recorder>();
+  alone->fit();
+  for (const StepRecord& step : recorder->steps) EXPECT_FALSE(step.seconds.exchange);
 }
 
 TEST(Hosts, ShareOutTheCores) {

@@ -35,6 +35,9 @@ struct StepTiming {
   double compute = 0;
   /// Seconds of all threads together in summing gradients.
   double reduce = 0;
+  /// Seconds from the end of this host's gradients until the sum of all hosts is there: messages,
+  /// and waiting for slower hosts. Empty in a run of one host.
+  std::optional<double> exchange{};
   /// Seconds from the end of the sum to the end of the step: rule, update, buffers.
   double update = 0;
   /// Seconds from the beginning of the step to its end.

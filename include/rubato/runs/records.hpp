@@ -56,6 +56,8 @@ struct RunSummary {
   /// From the first step to the last evaluation.
   double wall_seconds = 0;
   std::int64_t gradient_buffers = 0;
+  /// How many hosts the run had in the end; empty of one that never had several.
+  std::optional<int> hosts{};
   /// Whether steps may be skipped, as they are where the loss scale adapts itself.
   bool may_skip = false;
   /// Why it ended early: the message of the error; empty for a run that went to its end.

@@ -26,6 +26,9 @@ void EpochDetails::note(const StepRecord& step) {
   seconds_.data += step.seconds.data;
   seconds_.compute += step.seconds.compute;
   seconds_.reduce += step.seconds.reduce;
+  if (step.seconds.exchange) {
+    seconds_.exchange = seconds_.exchange.value_or(0) + *step.seconds.exchange;
+  }
   seconds_.update += step.seconds.update;
   seconds_.wall += step.seconds.wall;
 }
@@ -35,18 +38,20 @@ std::string EpochDetails::take(const EpochRecord& epoch, int threads) {
   const EpochDetails all = std::exchange(*this, {});
   const StepTiming& seconds = all.seconds_;
   const double whole = seconds.wall * threads;
-  // All threads update together.
+  // All threads update together, and wait for other hosts together.
   const double update = seconds.update * threads;
-  const double rest = whole - seconds.compute - seconds.data - seconds.reduce - update;
+  const double exchange = seconds.exchange.value_or(0) * threads;
+  const double rest = whole - seconds.compute - seconds.data - seconds.reduce - exchange - update;
   const auto percent = [whole](double part) { return whole > 0 ? 100 * part / whole : 0; };
   return fmt::format(
       "  {}  {}  {}  {}\n"
-      "  steps {:.3g} s of {} thread{}: compute {:.1f} %, data {:.1f} %, reduce {:.1f} %, update "
+      "  steps {:.3g} s of {} thread{}: compute {:.1f} %, data {:.1f} %, reduce {:.1f} %,{} update "
       "{:.1f} %, waiting {:.1f} %  tests {:.3g} s\n",
       all.batch_.text("batch"), all.cores_.text("cores"), all.rate_.text("lr"),
       all.gain_.text("gain"), seconds.wall, threads, threads == 1 ? "" : "s",
-      percent(seconds.compute), percent(seconds.data), percent(seconds.reduce), percent(update),
-      percent(std::max(0.0, rest)), epoch.test_seconds);
+      percent(seconds.compute), percent(seconds.data), percent(seconds.reduce),
+      seconds.exchange ? fmt::format(" exchange {:.1f} %,", percent(exchange)) : "",
+      percent(update), percent(std::max(0.0, rest)), epoch.test_seconds);
 }
 
 }  // namespace rubato

@@ -7,7 +7,7 @@
 namespace rubato {
 
 /// What --verbose says of an epoch: between which values its steps were, and where the time of its
-/// threads went, of which what is left over is waiting: for the last core, and for other hosts.
+/// threads went, of which what is left over is waiting for the last core.
 class EpochDetails {
  public:
   void note(const StepRecord& step);

@@ -243,6 +243,7 @@ void Run::stop_for_now(Training& training, std::string reason) {
 }
 
 RunSummary Run::summary_of(const std::string& stopped) const {
+  const Hosts* const hosts = trainer_.options().hosts.get();
   return {.result = trainer_.result(),
           .options = trainer_.options(),
           .engine = workload_->engine(),
@@ -254,6 +255,7 @@ RunSummary Run::summary_of(const std::string& stopped) const {
           .weights_sha256 = sha256_of(trainer_.parameters()),
           .wall_seconds = record_->wall_seconds(),
           .gradient_buffers = trainer_.gradient_buffers(),
+          .hosts = are_several(hosts) ? std::optional(hosts->count()) : std::nullopt,
           .may_skip = trainer_.objective().loss_scale().has_value(),
           .stopped = stopped};
 }

@@ -19,7 +19,8 @@ auto of_part(Part Record::*part, Value Part::*member) {
 }
 
 // Where the time of a step went: "wall" in `seconds` is the column wall_seconds.
-RecordColumn<StepTiming> seconds_column(const std::string& key, double StepTiming::*member,
+template <class Seconds>
+RecordColumn<StepTiming> seconds_column(const std::string& key, Seconds StepTiming::*member,
                                         std::string help) {
   return {{.name = key + "_seconds",
            .unit = kSeconds,
@@ -135,6 +136,9 @@ std::vector<RecordColumn<StepRecord>> step_columns() {
       seconds_column("data", &StepTiming::data, "gathering the samples, all threads together"),
       seconds_column("compute", &StepTiming::compute, "forward and backward, all threads together"),
       seconds_column("reduce", &StepTiming::reduce, "summing gradients, all threads together"),
+      seconds_column("exchange", &StepTiming::exchange,
+                     "from the end of this host's gradients to the sum of all hosts, with waiting "
+                     "for slower ones; in a run of several"),
       seconds_column("update", &StepTiming::update,
                      "from the end of the sum to the end of the step: rule, update, buffers"),
       seconds_column("wall", &StepTiming::wall, "from the beginning of the step to its end")};

@@ -137,7 +137,11 @@ class TypedStepEngine final : public StepEngine {
             {.bytes = objective.tally_bytes(),
              .put = [&objective](std::span<std::byte> tally) { objective.put_tally(tally); },
              .add = [&objective](std::span<const std::byte> tally) { objective.add_tally(tally); }},
-            [this](Span::Moment begin) { tell_whole(Activity::exchange, begin); }),
+            [this](Span::Moment begin) {
+              exchange_seconds_ =
+                  std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+              tell_whole(Activity::exchange, begin);
+            }),
         substeps_(objective, options, workers_, at_once_) {
     if (const auto scale = objective.loss_scale()) loss_scaler_.emplace(*scale);
     if (rule_.reduction() == GradientReduction::sum && !optimizer_->follows_sums()) {
@@ -206,6 +210,7 @@ class TypedStepEngine final : public StepEngine {
                                      const StepSettings& settings) {
     const Stopwatch wall;
     place_ = {.epoch = settings.epoch, .step = step.index};
+    exchange_seconds_.reset();
     StepPlan done = step;
     const StepSum<T> sum = sum_of(done, samples, settings);
     const Stopwatch update;
@@ -377,6 +382,7 @@ class TypedStepEngine final : public StepEngine {
     return {.data = data_seconds,
             .compute = sum.seconds().compute - data_seconds,
             .reduce = sum.seconds().reduce,
+            .exchange = exchange_seconds_,
             .update = update.seconds(),
             .wall = wall.seconds()};
   }
@@ -392,6 +398,8 @@ class TypedStepEngine final : public StepEngine {
   GradientPreparation<T> preparation_;
   // Where in training the step is, for its spans.
   Span place_;
+  // Of the step that is under way, once the hosts have exchanged their sums.
+  std::optional<double> exchange_seconds_;
   ReducerSize sum_size_;
   std::int64_t at_once_;
   StepExecutor<T> executor_;

@@ -38,6 +38,8 @@ struct TimedStep {
 
 // The lanes of threads or of cores.
 struct Lanes {
+  // "threads"; "threads of host 0" where there are several hosts.
+  std::string of{};
   std::map<std::int64_t, std::string> names{};
   std::map<std::int64_t, Json> spans{};
   std::size_t count = 0;
@@ -102,9 +104,12 @@ class StepReader {
     const double process = number_at(event, "pid");
     const double number = number_at(event, "tid");
     if (process != kThreadsProcess && process != kCoresProcess) return;
+    Lanes& lanes = process == kThreadsProcess ? threads_ : cores_;
+    if (kind == "M" && text_at(event, "name") == "process_name") {
+      lanes.of = text_at(event.value("args", nlohmann::json::object()), "name");
+    }
     // What a cast would make nonsense of is no lane.
     if (number < 0 || number > kMostLaneNumber) return;
-    Lanes& lanes = process == kThreadsProcess ? threads_ : cores_;
     const auto lane = static_cast<std::int64_t>(number);
     if (kind == "M" && text_at(event, "name") == "thread_name") {
       lanes.names[lane] = text_at(event.value("args", nlohmann::json::object()), "name");
@@ -118,8 +123,8 @@ class StepReader {
 
   [[nodiscard]] std::vector<Json> figures() const {
     std::vector<Json> figures;
-    if (!threads_.spans.empty()) figures.push_back(figure("threads", threads_, Json::array()));
-    if (!cores_.spans.empty()) figures.push_back(figure("cores", cores_, meetings_));
+    if (!threads_.spans.empty()) figures.push_back(figure(threads_, Json::array()));
+    if (!cores_.spans.empty()) figures.push_back(figure(cores_, meetings_));
     return figures;
   }
 
@@ -153,12 +158,13 @@ class StepReader {
     meetings_.push_back({from, milliseconds(left), lane, milliseconds(at)});
   }
 
-  [[nodiscard]] Json figure(std::string_view of, const Lanes& lanes, const Json& meetings) const {
+  [[nodiscard]] Json figure(const Lanes& lanes, const Json& meetings) const {
+    const bool of_one_host = lanes.of.find(" of host ") != std::string::npos;
     Json json{{"type", "spans"},
-              {"title", fmt::format("A step: what its {} did", of)},
+              {"title", fmt::format("A step: what the {} did", lanes.of)},
               {"unit", "ms"},
-              {"help", fmt::format("step {}, which took the median time of those in the timeline",
-                                   step_.step + 1)},
+              {"help", fmt::format("step {}, which took the median time of those in the timeline{}",
+                                   step_.step, of_one_host ? "; it has this host alone" : "")},
               {"activities", Json::array()},
               {"duration", milliseconds(step_.end())},
               {"lanes", Json::array()},
@@ -185,8 +191,8 @@ class StepReader {
   }
 
   TimedStep step_;
-  Lanes threads_{};
-  Lanes cores_{};
+  Lanes threads_{.of = "threads"};
+  Lanes cores_{.of = "cores"};
   std::map<double, std::pair<std::int64_t, double>> starts_{};
   Json meetings_ = Json::array();
 };

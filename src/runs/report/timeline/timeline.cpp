@@ -34,6 +34,10 @@ void Timeline::on_added(Training& training) {
   lanes_ = std::vector<Lane>(threads);
   for (Lane& lane : lanes_) lane.spans.reserve(most_spans_ / threads);
   meetings_.resize(most_spans_);
+  if (const Hosts* const hosts = training.options().hosts.get()) {
+    host_ = hosts->rank();
+    hosts_ = hosts->count();
+  }
 }
 
 void Timeline::take(const Span& span) {
@@ -79,7 +83,9 @@ RecordedTimeline Timeline::recorded() const {
   StepIndex cut{std::numeric_limits<std::int64_t>::max()};
   for (const Lane& lane : lanes_) cut = std::min(cut, lane.cut);
   RecordedTimeline timeline{.notes = notes_,
-                            .whole = cut.value() == std::numeric_limits<std::int64_t>::max()};
+                            .whole = cut.value() == std::numeric_limits<std::int64_t>::max(),
+                            .host = host_,
+                            .hosts = hosts_};
   Span::Moment end{};
   for (const Lane& lane : lanes_) {
     std::vector<Span>& spans = timeline.spans.emplace_back();

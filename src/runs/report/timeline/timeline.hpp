@@ -39,6 +39,9 @@ struct RecordedTimeline {
   std::vector<TimelineNote> notes{};
   /// Whether there was room for all that was wanted.
   bool whole = true;
+  /// The host whose threads these are, from 0, and how many there were.
+  int host = 0;
+  int hosts = 1;
 };
 
 /// Records what the threads do in some of a run's steps, and writes it to the run folder as trace
@@ -95,6 +98,9 @@ class Timeline final : public Observer {
   std::atomic<std::size_t> meetings_told_{0};
   std::vector<MeetingOfStep> meetings_{};
   std::vector<TimelineNote> notes_{};
+  // Of RecordedTimeline.
+  int host_ = 0;
+  int hosts_ = 1;
   bool written_ = false;
 };
 

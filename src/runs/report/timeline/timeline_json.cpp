@@ -100,9 +100,13 @@ class TraceEvents {
   std::string text_;
 };
 
-// Indices as in metrics.jsonl.
+// People count steps from 1, as --timeline does. Other indices are those of metrics.jsonl.
+std::int64_t number_of(StepIndex step) {
+  return step.value() + 1;
+}
+
 std::string args_of(const Span& span) {
-  std::string args = fmt::format(R"("step":{})", span.step.value());
+  std::string args = fmt::format(R"("step":{})", number_of(span.step));
   if (span.minibatch) args += fmt::format(R"(,"minibatch":{})", span.minibatch->value());
   if (span.minibatches > 1) args += fmt::format(R"(,"minibatches":{})", span.minibatches);
   if (span.core) args += fmt::format(R"(,"core":{})", span.core->value());
@@ -118,7 +122,7 @@ void add_thread(TraceEvents& events, std::int64_t thread, std::vector<Span> span
   const auto wait = [&](StepIndex step, Moment begin, Moment end) {
     if (end - begin < kShortestWait) return;
     events.stretch(kThreadsProcess, lane, kWait, begin, end,
-                   fmt::format(R"("step":{})", step.value()));
+                   fmt::format(R"("step":{})", number_of(step)));
   };
   for (const auto& [index, step] : steps) {
     Moment done = step.begin;
@@ -160,7 +164,7 @@ void add_training(TraceEvents& events, const RecordedTimeline& timeline, const S
   events.lane(kTrainingProcess, kStepLane, "steps");
   events.lane(kTrainingProcess, kOtherLane, "tests, checkpoints, faults");
   for (const auto& [index, step] : steps) {
-    events.stretch(kTrainingProcess, kStepLane, fmt::format("{}{}", kStepName, index.value()),
+    events.stretch(kTrainingProcess, kStepLane, fmt::format("{}{}", kStepName, number_of(index)),
                    step.begin, step.end, fmt::format(R"("epoch":{})", step.epoch.value()));
   }
   for (const std::vector<Span>& of_thread : timeline.spans) {
@@ -186,18 +190,21 @@ std::string timeline_json(const RecordedTimeline& timeline) {
   Moment zero = Moment::max();
   for (const auto& [index, step] : steps) zero = std::min(zero, step.begin);
   TraceEvents events(zero);
-  events.process(kTrainingProcess, "training");
-  events.process(kThreadsProcess, "threads");
-  events.process(kCoresProcess, "cores");
+  // Lanes of one host must not pass for those of all.
+  const std::string of_host =
+      timeline.hosts > 1 ? fmt::format(" of host {}", timeline.host) : std::string();
+  events.process(kTrainingProcess, "training" + of_host);
+  events.process(kThreadsProcess, "threads" + of_host);
+  events.process(kCoresProcess, "cores" + of_host);
   add_training(events, timeline, steps);
   for (std::size_t thread = 0; thread < timeline.spans.size(); ++thread) {
     add_thread(events, static_cast<std::int64_t>(thread), timeline.spans[thread], steps);
   }
   add_cores(events, timeline);
   return fmt::format(
-      R"({{"displayTimeUnit":"ms","otherData":{{"program":"rubato","first_step":{},"last_step":{},"whole":{}}},"traceEvents":[{}{}{}]}}{})",
-      steps.begin()->first.value(), steps.rbegin()->first.value(), timeline.whole, '\n',
-      events.text(), '\n', '\n');
+      R"({{"displayTimeUnit":"ms","otherData":{{"program":"rubato","first_step":{},"last_step":{},"whole":{},"host":{},"hosts":{}}},"traceEvents":[{}{}{}]}}{})",
+      number_of(steps.begin()->first), number_of(steps.rbegin()->first), timeline.whole,
+      timeline.host, timeline.hosts, '\n', events.text(), '\n', '\n');
 }
 
 }  // namespace rubato

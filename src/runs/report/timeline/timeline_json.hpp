@@ -21,7 +21,8 @@ inline constexpr std::string_view kStepName = "step ";
 /// Three processes have a lane each for: the steps, and what else there was (tests, checkpoints,
 /// cores that died); each thread, with gaps as waiting; each core. Flows lead from where a core
 /// left its sum to where another one took it. The recorded activities are those of kActivities;
-/// "wait" is what a thread does in a step when it does nothing of that.
+/// "wait" is what a thread does in a step when it does nothing of that. Steps count from 1, as for
+/// --timeline and on pages.
 [[nodiscard]] std::string timeline_json(const RecordedTimeline& timeline);
 
 }  // namespace rubato
