@@ -2,6 +2,9 @@
 
 import gc
 import json
+import subprocess
+import sys
+import tempfile
 import unittest
 import weakref
 
@@ -126,7 +129,7 @@ class Loop(TestCase):
         with self.assertRaisesRegex(rubato.Error, "after 0 of 2"):
             adascale.step()
         backward(self.parameter, [1, 1, 1, 1])
-        for call in (adascale.zero_grad, adascale.state_dict, lambda: adascale.set_scale(3)):
+        for call in (adascale.state_dict, lambda: adascale.set_scale(3)):
             with self.assertRaisesRegex(rubato.Error, "in the middle of an accumulation, after 1 of 2"):
                 call()
         backward(self.parameter, [1, 1, 1, 1])
@@ -168,6 +171,80 @@ class Loop(TestCase):
         adascale.load_state_dict(state)
         self.assertEqual(self.sgd.param_groups[0]["lr"], 7.0)
 
+    def test_measures_before_gradients_are_clipped(self):
+        gains = []
+        for clipped in (False, True):
+            adascale = rubato.AdaScale(self.sgd, num_gradients_to_accumulate=4)
+            for gradient in ([3, 4, 0, 0], [4, 3, 0, 0], [3, 3, 1, 0], [4, 4, 0, 1]):
+                ((self.parameter * torch.tensor(gradient)).sum() / 4).backward()
+            if clipped:
+                torch.nn.utils.clip_grad_norm_([self.parameter], 1e-3)
+            adascale.step()
+            gains.append(adascale.gain())
+            adascale.zero_grad()
+            adascale.unhook()
+        self.assertLess(gains[0], 1.2)
+        self.assertEqual(*gains)
+
+    def test_measures_behind_the_last_of_several_passes_for_a_minibatch(self):
+        other = parameter([5, 6])
+        both = torch.optim.SGD([self.parameter, other], lr=0.1)
+        adascale = rubato.AdaScale(both, num_gradients_to_accumulate=2, is_scaled_loss=False)
+        for gradient, of_other in (([1, 0, 0, 0], [1, 0]), ([0, 1, 0, 0], [0, 2])):
+            backward(self.parameter, gradient)
+            self.assertGreaterEqual(adascale.gain(), 1)
+            backward(other, of_other)
+        self.assertAlmostEqual(adascale.gain(), 2, delta=1e-12)
+        adascale.step()
+
+    def test_zero_grad_drops_an_accumulation(self):
+        adascale = rubato.AdaScale(self.sgd, num_gradients_to_accumulate=2)
+        self.step(adascale, [[1, 2, 0, 0], [2, 1, 0, 0]])
+        gain, before = adascale.gain(), self.parameter.tolist()
+        for passes in (1, 2):
+            for value in (7.0, float("inf")):
+                for which in range(passes):
+                    backward(self.parameter, [value, which, 0, 0])
+                if passes == 2 and value == 7:
+                    self.assertNotEqual(adascale.gain(), gain)
+                adascale.zero_grad()
+                self.assertEqual(adascale.gain(), gain)
+                self.assertEqual(self.parameter.grad.tolist(), [0, 0, 0, 0])
+        self.assertEqual(self.parameter.tolist(), before)
+        with self.assertRaisesRegex(rubato.Error, r"step\(\) after 0 of 2"):
+            adascale.step()
+        self.step(adascale, [[1, 2, 0, 0], [2, 1, 0, 0]])
+
+    def test_a_pass_that_did_not_end(self):
+        adascale = rubato.AdaScale(self.sgd, num_gradients_to_accumulate=2)
+        backward(self.parameter, [1, 0, 0, 0])
+
+        def fail(gradient):
+            raise MemoryError("no memory")
+
+        hook = self.parameter.register_hook(fail)
+        with self.assertRaises(MemoryError):
+            backward(self.parameter, [0, 1, 0, 0])
+        hook.remove()
+        self.assertEqual(adascale.gain(), 1)
+        with self.assertRaisesRegex(rubato.Error, r"where the last backward pass did not end; accepted: after zero_grad\(\)"):
+            adascale.step()
+        adascale.zero_grad()
+        self.step(adascale, [[1, 0, 0, 0], [0, 1, 0, 0]])
+
+    def test_small_gradients(self):
+        gains = []
+        for smallest, unit in ((1e-6, 1), (1e-6, 1e-8), (None, 1), (None, 1e-8)):
+            adascale = rubato.AdaScale(self.sgd, num_gradients_to_accumulate=2, smallest_variance=smallest)
+            self.step(adascale, [[unit, 2 * unit, 0, 0], [2 * unit, unit, 0, 0]])
+            gains.append(adascale.gain())
+            adascale.unhook()
+        self.assertAlmostEqual(gains[1], 2, delta=1e-6)
+        for gain in gains[2:]:
+            self.assertAlmostEqual(gain, gains[0], delta=1e-12)
+        with self.assertRaisesRegex(rubato.Error, "smallest variance -1"):
+            rubato.AdaScale(self.sgd, num_gradients_to_accumulate=2, smallest_variance=-1)
+
     def test_is_not_kept_alive_by_its_hooks(self):
         adascale = rubato.AdaScale(self.sgd, num_gradients_to_accumulate=2)
         gone = weakref.ref(adascale)
@@ -175,6 +252,47 @@ class Loop(TestCase):
         gc.collect()
         self.assertIsNone(gone())
         backward(self.parameter, [1, 1, 1, 1])
+
+
+# Two workers: their mean gradients by DistributedDataParallel, or by the user's own all-reduce; clipped. Prints the gain.
+_WORKER = """
+import rubato, sys, torch
+rank, store, by_ddp = int(sys.argv[1]), sys.argv[2], sys.argv[3] == "ddp"
+torch.set_num_threads(1)
+torch.distributed.init_process_group("gloo", init_method=f"file://{store}", rank=rank, world_size=2)
+model = torch.nn.Linear(4, 1, bias=False).double()
+trained = torch.nn.parallel.DistributedDataParallel(model) if by_ddp else model
+adascale = rubato.AdaScale(torch.optim.SGD(model.parameters(), lr=0.1))
+x = torch.tensor([[[1.0, 2, 0, 0]], [[3.0, 0, 0, 1]]], dtype=torch.float64)[rank]
+trained(x).sum().backward()
+if not by_ddp:
+    torch.distributed.all_reduce(model.weight.grad)
+    model.weight.grad /= 2
+    adascale.gain()
+if rank == 0 and by_ddp:
+    adascale.gain()  # Of one worker alone: nothing waits for the other.
+torch.nn.utils.clip_grad_norm_(model.parameters(), 1e-3)
+adascale.step()
+print(adascale.gain())
+"""
+
+
+@unittest.skipUnless(torch.distributed.is_available(), "PyTorch without torch.distributed")
+class Workers(TestCase):
+    def test_gradients_of_workers_are_clipped_after_they_are_measured(self):
+        single = parameter([1, 2, 3, 4])
+        adascale = rubato.AdaScale(torch.optim.SGD([single], lr=0.1), num_gradients_to_accumulate=2, is_scaled_loss=False)
+        for gradient in ([1, 2, 0, 0], [3, 0, 0, 1]):
+            backward(single, gradient)
+        adascale.step()
+        for how in ("ddp", "own"):
+            with tempfile.TemporaryDirectory() as folder:
+                workers = [subprocess.Popen([sys.executable, "-c", _WORKER, str(rank), f"{folder}/store", how],
+                                            stdout=subprocess.PIPE, text=True) for rank in range(2)]
+                for worker in workers:
+                    out, _ = worker.communicate(timeout=120)
+                    self.assertEqual(worker.returncode, 0)
+                    self.assertAlmostEqual(float(out), adascale.gain(), delta=1e-12, msg=how)
 
 
 if __name__ == "__main__":

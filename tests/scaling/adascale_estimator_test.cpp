@@ -36,8 +36,9 @@ GradientNorms norms_of(const std::vector<Gradient>& gradients) {
   return norms;
 }
 
-AdaScaleEstimator after(const std::vector<Gradient>& gradients, double scale) {
-  AdaScaleEstimator estimator;
+AdaScaleEstimator after(const std::vector<Gradient>& gradients, double scale,
+                        const AdaScaleOptions& options = {}) {
+  AdaScaleEstimator estimator(options);
   const GradientNorms norms = norms_of(gradients);
   estimator.update({&norms, 1}, static_cast<std::int64_t>(gradients.size()), scale);
   return estimator;
@@ -48,7 +49,9 @@ TEST(AdaScale, HasThePublishedGains) {
   const std::vector<Gradient> orthogonal2{{1, 0}, {0, 1}};
   EXPECT_NEAR(after(orthogonal2, 2).gain(2), 2.0, 1e-12);
   const std::vector<Gradient> identical{{1, 1}, {1, 1}};
-  EXPECT_NEAR(after(identical, 2).gain(2), 1.0000002499999376, 1e-15);
+  const AdaScaleOptions fairscale{.smallest_variance = 1e-6};
+  EXPECT_NEAR(after(identical, 2, fairscale).gain(2), 1.0000002499999376, 1e-15);
+  EXPECT_NEAR(after(identical, 2).gain(2), 1, 1e-6) << "what are rounding errors has no gain";
   const std::vector<Gradient> orthogonal4{{1, 0, 0, 0}, {0, 1, 0, 0}, {0, 0, 1, 0}, {0, 0, 0, 1}};
   for (const double scale : {4.0, 2.0, 4.0 / 3}) {
     EXPECT_NEAR(after(orthogonal4, scale).gain(scale), scale, 1e-12);
@@ -62,6 +65,55 @@ TEST(AdaScale, GainIsBetweenOneAndTheScale) {
     EXPECT_LE(estimator.gain(scale), scale);
   }
   EXPECT_EQ(after({{1, 2}, {2, 1}}, 1).gain(1), 1);
+}
+
+// Whatever the unit of the loss: also where gradients are small, as at the end of a fit.
+TEST(AdaScale, GainsDoNotDependOnTheSizeOfTheGradients) {
+  const std::vector<Gradient> gradients{{1, 2}, {2, 1}, {0, 1}};
+  const auto scaled = [&](double factor) {
+    std::vector<Gradient> all = gradients;
+    for (Gradient& gradient : all) {
+      for (double& value : gradient) value *= factor;
+    }
+    return all;
+  };
+  const double gain = after(gradients, 3).gain(3);
+  EXPECT_GT(gain, 1.2);
+  EXPECT_LT(gain, 2);
+  for (const int exponent : {-300, -27, 60}) {
+    EXPECT_EQ(after(scaled(std::ldexp(1, exponent)), 3).gain(3), gain) << exponent;
+  }
+  EXPECT_NEAR(after(scaled(1e-8), 3).gain(3), gain, 1e-12);
+  EXPECT_NEAR(after(scaled(1e-8), 3, {.smallest_variance = 1e-6}).gain(3), 3, 1e-6)
+      << "what a floor in the unit of the loss makes of it";
+  // Of pairs of steps, too.
+  const auto of_pair = [](const std::vector<Gradient>& both) {
+    const GradientNorms norms = norms_of(both);
+    AdaScaleEstimator estimator;
+    estimator.update_from_pair({&norms, 1}, 2);
+    return estimator.gain(2);
+  };
+  EXPECT_EQ(of_pair({{std::ldexp(1, -27), 0}, {std::ldexp(1, -26), 0}}), of_pair({{1, 0}, {2, 0}}));
+}
+
+TEST(AdaScale, GradientsOfZeroSayNothing) {
+  AdaScaleEstimator estimator = after({{0, 0}, {0, 0}}, 2);
+  EXPECT_EQ(estimator.gain(2), 1);
+  EXPECT_EQ(estimator.gain(2, 0), 1);
+  EXPECT_EQ(estimator.gain(0.5), 0.5);
+  estimator = after({{1, 2}, {2, 1}}, 2);
+  const double gain = estimator.gain(2);
+  const GradientNorms none;
+  estimator.update({&none, 1}, 2, 2);
+  EXPECT_NEAR(estimator.gain(2), gain, 1e-15);
+}
+
+TEST(AdaScale, RefusesASmallestVarianceThatIsNone) {
+  for (const double wrong : {-1e-9, std::nan("")}) {
+    EXPECT_THAT(
+        test::error_of([&] { static_cast<void>(AdaScaleEstimator({.smallest_variance = wrong})); }),
+        testing::HasSubstr("accepted are values of at least 0"));
+  }
 }
 
 TEST(AdaScale, OneMinibatchKeepsTheAverages) {
@@ -272,7 +324,7 @@ TEST(AdaScaleReference, EveryGainAndAverage) {
   ASSERT_FALSE(runs.empty());
   for (const auto& run : runs) {
     SCOPED_TRACE(run.at("name"));
-    AdaScaleOptions options{.rescale_variance = true};
+    AdaScaleOptions options{.rescale_variance = true, .smallest_variance = 1e-6};
     if (!run.at("smoothing_argument").is_null()) options.smoothing = run.at("smoothing_argument");
     if (!run.at("debias_ewma").get<bool>()) options.averaging = Averaging::mean_first;
     const std::size_t groups = run.at("group_sizes").size();

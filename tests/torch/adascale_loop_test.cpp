@@ -202,7 +202,6 @@ TEST_F(AdaScaleLoop, SaysWhatIsMisuse) {
               HasSubstr("set_scale() in the middle of an accumulation, after 1 of 2"));
   EXPECT_THAT(error_of([&] { adascale.set_num_gradients_to_accumulate(3); }),
               HasSubstr("in the middle of an accumulation"));
-  EXPECT_THAT(error_of([&] { adascale.zero_grad(); }), HasSubstr("in the middle"));
   EXPECT_THAT(error_of([&] { adascale.load_state_dict(""); }), HasSubstr("in the middle"));
   backward(parameter_, gradient);
   EXPECT_THAT(error_of([&] { backward(parameter_, gradient); }),
@@ -211,6 +210,101 @@ TEST_F(AdaScaleLoop, SaysWhatIsMisuse) {
   EXPECT_THAT(error_of([&] { adascale.set_scale(-1); }), HasSubstr("scale -1"));
   EXPECT_THAT(error_of([&] { adascale.set_num_gradients_to_accumulate(1); }),
               HasSubstr("at least two gradients"));
+}
+
+// As loops clip: between the last backward pass and step().
+TEST_F(AdaScaleLoop, MeasuresBeforeGradientsAreClipped) {
+  const auto gain_with = [&](bool clipped) {
+    AdaScale adascale(sgd_, {.num_gradients_to_accumulate = 4});
+    for (const auto& gradient :
+         {std::vector<double>{3, 4, 0, 0}, {4, 3, 0, 0}, {3, 3, 1, 0}, {4, 4, 0, 1}}) {
+      ((parameter_ * double_tensor(gradient)).sum() / 4).backward();
+    }
+    if (clipped) {
+      const at::NoGradGuard no_grad;
+      parameter_.mutable_grad().mul_(1e-3);
+    }
+    adascale.step();
+    adascale.zero_grad();
+    return adascale.gain();
+  };
+  const double gain = gain_with(false);
+  EXPECT_GT(gain, 1.01);
+  EXPECT_LT(gain, 1.2);
+  EXPECT_EQ(gain_with(true), gain);
+}
+
+// Losses of parts of a model, each with a backward pass of its own.
+TEST_F(AdaScaleLoop, MeasuresBehindTheLastOfSeveralPassesForAMinibatch) {
+  const at::Tensor other = parameter_of({5, 6});
+  torch::optim::SGD both({parameter_, other}, torch::optim::SGDOptions(0.1));
+  AdaScale apart(both, {.num_gradients_to_accumulate = 2, .is_scaled_loss = false});
+  const std::vector<std::vector<double>> of_other{{1, 0}, {0, 2}};
+  for (std::size_t i = 0; i < 2; ++i) {
+    backward(parameter_, double_tensor(orthogonal_[i]));
+    // Asked too early, it does not keep what it was then.
+    EXPECT_GE(apart.gain(), 1);
+    backward(other, double_tensor(of_other[i]));
+  }
+  // Four orthogonal gradients whose squares are 1, 1, 1 and 4.
+  EXPECT_NEAR(apart.gain(), 2, 1e-12);
+  EXPECT_NEAR(apart.estimator().variance(0), 2 * (7.0 / 2 - 7.0 / 4), 1e-12);
+}
+
+TEST_F(AdaScaleLoop, DropsAnAccumulation) {
+  AdaScale adascale(sgd_, {.num_gradients_to_accumulate = 2, .is_scaled_loss = false});
+  step(adascale, {{1, 2, 0, 0}, {2, 1, 0, 0}});
+  const double gain = adascale.gain();
+  const at::Tensor before = parameter_.detach().clone();
+  constexpr double kInfinity = std::numeric_limits<double>::infinity();
+  for (const bool asked : {false, true}) {
+    for (const std::size_t passes : {1U, 2U}) {
+      for (const double value : {7.0, kInfinity}) {
+        for (std::size_t i = 0; i < passes; ++i) {
+          backward(parameter_, double_tensor({value, static_cast<double>(i), 0, 0}));
+        }
+        if (asked && passes == 2 && value != kInfinity) {
+          EXPECT_NE(adascale.gain(), gain);
+        }
+        adascale.zero_grad();
+        EXPECT_EQ(adascale.gain(), gain) << "nothing remains of it";
+        EXPECT_EQ(adascale.estimator().skipped(), 0);
+        EXPECT_FALSE(parameter_.grad().defined() && parameter_.grad().ne(0).any().item<bool>());
+      }
+    }
+  }
+  EXPECT_TRUE(at::equal(parameter_.detach(), before));
+  EXPECT_EQ(error_of([&] { adascale.step(); }), "AdaScale: step() after 0 of 2 backward passes");
+  step(adascale, {{1, 2, 0, 0}, {2, 1, 0, 0}});
+}
+
+// Of a pass that threw, nobody knows what it has added.
+TEST_F(AdaScaleLoop, SaysThatTheLastPassDidNotEnd) {
+  AdaScale adascale(sgd_, {.num_gradients_to_accumulate = 2, .is_scaled_loss = false});
+  backward(parameter_, double_tensor({1, 0, 0, 0}));
+  const unsigned hook =
+      parameter_.register_hook([](const at::Tensor&) -> at::Tensor { throw Error("no memory"); });
+  EXPECT_EQ(error_of([&] { backward(parameter_, double_tensor({0, 1, 0, 0})); }), "no memory");
+  parameter_.remove_hook(hook);
+  EXPECT_EQ(adascale.gain(), 1);
+  EXPECT_EQ(
+      error_of([&] { adascale.step(); }),
+      "AdaScale: step() where the last backward pass did not end; accepted: after zero_grad(), "
+      "which drops the accumulation");
+  adascale.zero_grad();
+  step(adascale, {{1, 0, 0, 0}, {0, 1, 0, 0}});
+}
+
+TEST_F(AdaScaleLoop, HasAFloorRelativeToTheGradientsWhenAsked) {
+  const auto gain_of = [&](std::optional<double> smallest) {
+    AdaScale adascale(
+        sgd_,
+        {.num_gradients_to_accumulate = 2, .smallest_variance = smallest, .is_scaled_loss = false});
+    step(adascale, {{1e-8, 2e-8, 0, 0}, {2e-8, 1e-8, 0, 0}});
+    return adascale.gain();
+  };
+  EXPECT_NEAR(gain_of(1e-6), 2, 1e-6);
+  EXPECT_LT(gain_of(std::nullopt), 1.3);
 }
 
 TEST_F(AdaScaleLoop, KeepsTheSmoothingWhenAsked) {
@@ -396,7 +490,8 @@ TEST_F(AdaScaleLoop, HasNoStateInTheMiddleOfAnAccumulation) {
   backward(parameter_, double_tensor({1, 0, 0, 0}));
   EXPECT_EQ(
       error_of([&] { static_cast<void>(adascale.state_dict()); }),
-      "AdaScale: state_dict() in the middle of an accumulation, after 1 of 2 backward passes");
+      "AdaScale: state_dict() in the middle of an accumulation, after 1 of 2 backward passes; "
+      "accepted: after step(), or zero_grad(), which drops them");
 }
 
 TEST_F(AdaScaleLoop, LetsGoWhenItIsUnhooked) {

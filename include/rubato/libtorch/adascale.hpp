@@ -29,6 +29,10 @@ struct AdaScaleLoopOptions {
   std::optional<double> scale{};
   /// Of the averages, in [0, 1); by default max(1 - gradients in a step / 1000, 0).
   std::optional<double> smoothing{};
+  /// AdaScaleOptions::smallest_variance; by default as fairscale has it. Empty is relative to the
+  /// gradients, as in the trainer's rule: right for small gradients, too, where this floor makes
+  /// the gain the scale.
+  std::optional<double> smallest_variance = 1e-6;
   /// Whether every loss is divided by num_gradients_to_accumulate, as fairscale assumes, too. Where
   /// it is not, step() divides the gradients, unless scale_grad_by_num_grads_to_accum() has.
   bool is_scaled_loss = true;
@@ -52,8 +56,11 @@ struct AdaScaleLoopOptions {
 ///
 /// docs/techniques.md has a table of what differs from fairscale's.
 ///
-/// It measures by hooks on the parameters: every backward pass counts. Misuse is an Error, thrown
-/// from backward() where that is the one call too many. Not to be used by two threads at once; the
+/// It measures by hooks on the parameters: every backward pass counts. A step is measured when its
+/// last backward pass ends, so that gradients may be clipped before step(). Those of several
+/// workers are means only when the caller has made them so: then it is the first gain() or step()
+/// that measures, and gain() is to be called before clipping. Misuse is an Error, thrown from
+/// backward() where that is the one call too many. Not to be used by two threads at once; the
 /// optimizer must outlive it.
 class AdaScale {
  public:
@@ -93,7 +100,8 @@ class AdaScale {
   /// before all backward passes of the step are done, with is_scaled_loss, and a second time in a
   /// step.
   void scale_grad_by_num_grads_to_accum();
-  /// Throws Error in the middle of an accumulation.
+  /// Clears the gradients. Without a step() before it, it drops all backward passes since the last
+  /// one, as after an overflow; nothing of them remains in the estimates.
   void zero_grad();
   /// Adds a parameter group to the optimizer, measured from the next step on. Throws Error in the
   /// middle of an accumulation.
@@ -127,8 +135,12 @@ class AdaScale {
   }
   [[nodiscard]] std::vector<GradientNorms> norms();
   void require_all_backwards(std::string_view what) const;
+  // Called when a backward pass ends that may be the last of the step.
+  void end_backward();
   // Takes in the gradients of the step when all are there, once.
   void measure();
+  // Makes the estimates what they were before measure().
+  void forget_measurement();
   void divide_gradients();
   void reset();
 
@@ -139,7 +151,13 @@ class AdaScale {
   std::vector<Parameter> parameters_;
   // Of each group: the sum of the squares of this worker's gradients.
   std::vector<double> squares_;
-  bool measured_ = false;
+  // How many gradients of a last backward pass there were, and how many norms_ knows of.
+  std::int64_t last_gradients_ = 0;
+  std::int64_t known_gradients_ = 0;
+  // Of each group, when the last backward pass had ended; empty before.
+  std::vector<GradientNorms> norms_;
+  // As it was before this step was measured; empty where it is not.
+  std::optional<AdaScaleEstimator> before_;
   // Whether the gradients of the step have been divided.
   bool divided_ = false;
   bool hooked_ = true;

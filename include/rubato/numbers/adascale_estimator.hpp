@@ -65,6 +65,12 @@ struct AdaScaleOptions {
   /// scale 1, and stays (the default). fairscale multiplies it by old scale / new scale, which
   /// biases the gain until the average has recovered; true does as fairscale.
   bool rescale_variance = false;
+  /// A variance below it counts as this much. Empty is a millionth of the mean squared gradient of
+  /// the step's minibatches, below which a variance cannot be told from rounding errors; relative
+  /// to what is measured, it leaves gains as they are when all gradients are multiplied by a
+  /// number. fairscale has 1e-6, whatever the gradients are: with small ones the gain becomes the
+  /// scale.
+  std::optional<double> smallest_variance{};
 };
 
 /// The statistics of AdaScale, of each parameter group (Johnson et al. 2020, "AdaScale SGD: a
@@ -105,7 +111,8 @@ class AdaScaleEstimator {
   [[nodiscard]] std::optional<double> fixed_smoothing() const { return options_.smoothing; }
   void add_group();
 
-  /// The gain of all groups together, or of one. While nothing has been measured it is min(1, S).
+  /// The gain of all groups together, or of one. While nothing has been measured, or only gradients
+  /// of 0, it is min(1, S).
   [[nodiscard]] double gain(double scale) const;
   [[nodiscard]] double gain(double scale, std::size_t group) const;
 

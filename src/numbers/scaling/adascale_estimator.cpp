@@ -12,12 +12,14 @@ namespace rubato {
 
 namespace {
 
-// Below it, a variance is taken for rounding errors of identical gradients.
-constexpr double kSmallestVariance = 1e-6;
+// Of the squared gradient: a variance below it is taken for rounding errors of identical gradients.
+constexpr double kSmallestShare = 1e-6;
 // Minibatches by which the default smoothing is reckoned.
 constexpr double kMemory = 1000;
 
 double gain_of(double signal, double variance, double scale) {
+  // Gradients of 0 say nothing of a gain.
+  if (signal + variance == 0) return std::min(1.0, scale);
   return (variance + signal) / (variance / scale + signal);
 }
 
@@ -34,6 +36,10 @@ AdaScaleEstimator::AdaScaleEstimator(const AdaScaleOptions& options, std::size_t
   if (options.smoothing && !(*options.smoothing >= 0 && *options.smoothing < 1)) {
     throw Error(fmt::format("AdaScale's smoothing {}: accepted are values from 0 to below 1",
                             *options.smoothing));
+  }
+  if (const double least = options.smallest_variance.value_or(0); !(least >= 0)) {
+    throw Error(
+        fmt::format("AdaScale's smallest variance {}: accepted are values of at least 0", least));
   }
 }
 
@@ -58,7 +64,10 @@ void AdaScaleEstimator::take_in(std::span<const GradientNorms> groups, double co
   for (std::size_t i = 0; i < groups.size(); ++i) {
     const NoiseEstimate estimate = NoiseEstimate::of(groups[i], count);
     // A batch of scale 1 holds minibatches / scale of them.
-    const double variance = std::max(estimate.variance * scale / count, kSmallestVariance);
+    const double of_scale_1 = scale / count;
+    const double least = options_.smallest_variance.value_or(
+        kSmallestShare * groups[i].minibatch_square * of_scale_1);
+    const double variance = std::max(estimate.variance * of_scale_1, least);
     averages_[i].signal.add(std::max(estimate.signal, 0.0), smooth, options_.averaging);
     averages_[i].variance.add(variance, smooth, options_.averaging);
   }
@@ -78,7 +87,6 @@ void AdaScaleEstimator::add_group() {
 }
 
 double AdaScaleEstimator::gain(double scale) const {
-  if (!measured_) return std::min(1.0, scale);
   double signal = 0;
   double variance = 0;
   for (const Averages& averages : averages_) {
@@ -90,8 +98,6 @@ double AdaScaleEstimator::gain(double scale) const {
 
 double AdaScaleEstimator::gain(double scale, std::size_t group) const {
   const Averages& averages = averages_.at(group);
-  // A group that was added after the last step has not been measured.
-  if (averages.variance.value() == 0) return std::min(1.0, scale);
   return gain_of(averages.signal.value(), averages.variance.value(), scale);
 }
 

@@ -48,11 +48,12 @@ void update(AdaScaleEstimator& estimator, const std::vector<std::pair<double, do
 
 void define_estimator(py::module_& module) {
   py::class_<AdaScaleEstimator>(module, "AdaScaleEstimator")
-      .def(py::init([](std::optional<double> smoothing, bool debias, std::size_t groups) {
-        return AdaScaleEstimator(
-            {.smoothing = smoothing,
-             .averaging = debias ? Averaging::debiased : Averaging::mean_first},
-            groups);
+      .def(py::init([](std::optional<double> smoothing, bool debias,
+                       std::optional<double> smallest_variance, std::size_t groups) {
+        return AdaScaleEstimator({.smoothing = smoothing,
+                                  .averaging = debias ? Averaging::debiased : Averaging::mean_first,
+                                  .smallest_variance = smallest_variance},
+                                 groups);
       }))
       .def("update", &update)
       .def("rescale_variance", &AdaScaleEstimator::rescale_variance)

@@ -52,12 +52,18 @@ class AdaScale(torch.optim.Optimizer):
         whether every loss is divided by num_gradients_to_accumulate. If not, step() divides the gradients, unless
         scale_grad_by_num_grads_to_accum() has done so.
 
-    It measures with hooks on the parameters, so every backward pass counts. Misuse raises Error. docs/techniques.md
-    lists the differences from fairscale.
+    smallest_variance:
+        a variance of the gradients below it counts as this much; fairscale's 1e-6 makes the gain the scale where
+        gradients are small, as at the end of a fit. None is a millionth of the squared gradients, as in rubato.train().
+
+    It measures with hooks on the parameters, so every backward pass counts. A step is measured when its last backward
+    pass ends, so that gradients may be clipped before step(). Where the gradients of several workers are not means by
+    then, as you average them yourself, the first gain() or step() measures: call gain() before you clip. Misuse raises
+    Error. docs/techniques.md lists the differences from fairscale.
     """
 
     def __init__(self, optimizer, world_size=None, scale=None, smoothing=None, num_gradients_to_accumulate=1,
-                 debias_ewma=True, is_scaled_loss=True):
+                 debias_ewma=True, is_scaled_loss=True, smallest_variance=1e-6):
         if not isinstance(optimizer, torch.optim.Optimizer):
             raise Error(f"AdaScale: {type(optimizer).__name__} is no optimizer; accepted: a torch.optim.Optimizer")
         distributed = torch.distributed.is_available() and torch.distributed.is_initialized()
@@ -68,16 +74,18 @@ class AdaScale(torch.optim.Optimizer):
         self._world_size = world_size
         self._accumulate = num_gradients_to_accumulate
         self._is_scaled_loss = is_scaled_loss
-        self._debias = debias_ewma
+        self._averages = debias_ewma, smallest_variance
         if self._world_size > 1 and not distributed:
             raise Error(f"AdaScale: {self._world_size} workers, and torch.distributed is not initialised; accepted: "
                         "after init_process_group()")
         self._scale = _rubato.checked_scale(self._gradients if scale is None else scale)
-        self._estimator = AdaScaleEstimator(smoothing, debias_ewma, 0)
+        self._estimator = AdaScaleEstimator(smoothing, *self._averages, 0)
         self._parameters = []
         self._hooks = []
         self._squares = []
         self._hooked = True
+        # How many gradients of a last backward pass there were, and how many self._norms knows of.
+        self._last_gradients = self._known_gradients = 0
         self._reset()
         for group in optimizer.param_groups:
             self._hook_group(group)
@@ -177,7 +185,10 @@ class AdaScale(torch.optim.Optimizer):
         return loss
 
     def zero_grad(self, set_to_none=False):
-        self._require_between_steps("zero_grad()")
+        """Clears the gradients. Without a step() before it, it drops all backward passes since the last one, as after an
+        overflow; nothing of them remains in the estimates."""
+        self._forget_measurement()
+        self._reset()
         self._optimizer.zero_grad(set_to_none=set_to_none)
 
     def scale_grad_by_num_grads_to_accum(self):
@@ -216,7 +227,7 @@ class AdaScale(torch.optim.Optimizer):
         # All that can be wrong is found before anything changes; the optimizer's own last.
         _rubato.require_gradients(self._world_size, accumulate)
         scale = _rubato.checked_scale(scale)
-        estimator = AdaScaleEstimator(smoothing, self._debias, len(self._squares))
+        estimator = AdaScaleEstimator(smoothing, *self._averages, len(self._squares))
         estimator.load_state(averages)
         self._optimizer.load_state_dict(of_optimizer)
         self._estimator, self._scale, self._accumulate = estimator, scale, accumulate
@@ -247,9 +258,28 @@ class AdaScale(torch.optim.Optimizer):
     def _note(self, index, gradient):
         parameter = self._parameters[index]
         if parameter[2] == self._accumulate:
-            raise Error(f"AdaScale: more than {self._accumulate} backward passes without a step")
+            raise Error(f"AdaScale: more than {self._accumulate} backward passes without a step; accepted: step(), or "
+                        "zero_grad(), which drops them")
         parameter[2] += 1
         self._squares[parameter[1]] += _square(gradient)
+        if parameter[2] < self._accumulate:
+            return
+        # This gradient, and others, are added to what has been accumulated by the end of the pass, and where there are
+        # several workers averaged by what is then called: this comes behind it.
+        self._last_gradients += 1
+        queue = torch.autograd.Variable._execution_engine.queue_callback
+        queue(lambda: queue(self._end_backward))
+
+    def _end_backward(self):
+        # Every gradient asks for it.
+        if self._known_gradients == self._last_gradients:
+            return
+        self._known_gradients = self._last_gradients
+        # Where a step has several backward passes for each minibatch, the next may be its last.
+        self._forget_measurement()
+        norms, are_means = self._measured_norms()
+        self._norms = norms if are_means else None
+        self._has_ended = True
 
     def _backwards(self):
         return max((count for _, _, count in self._parameters), default=0)
@@ -258,7 +288,7 @@ class AdaScale(torch.optim.Optimizer):
         done = self._backwards()
         if done > 0:
             raise Error(f"AdaScale: {what} in the middle of an accumulation, after {done} of {self._accumulate} backward "
-                        "passes")
+                        "passes; accepted: after step(), or zero_grad(), which drops them")
 
     def _require_all_backwards(self, what):
         if not self._hooked:
@@ -266,29 +296,42 @@ class AdaScale(torch.optim.Optimizer):
         done = self._backwards()
         if done != self._accumulate:
             raise Error(f"AdaScale: {what} after {done} of {self._accumulate} backward passes")
+        if not self._has_ended:
+            raise Error(f"AdaScale: {what} where the last backward pass did not end; accepted: after zero_grad(), which "
+                        "drops the accumulation")
 
-    def _norms(self):
-        squares = list(self._squares)
-        if self._world_size > 1:
-            sums = torch.tensor(squares, dtype=torch.float64)
-            torch.distributed.all_reduce(sums)
-            squares = sums.tolist()
+    def _measured_norms(self):
+        """The norms of each group, and whether gradients are means over the workers: the same on all of them."""
         # A scaled loss has gradients that are 1 / count of what they should be; without it, what has been accumulated is
         # count times the mean.
         count = self._accumulate
         undo_local, undo_sum = (count * count, 1) if self._is_scaled_loss else (1, 1 / (count * count))
-        means = [0.0] * len(squares)
+        means = [0.0] * len(self._squares)
         for tensor, group, _ in self._parameters:
             if tensor.grad is not None:
                 means[group] += _square(tensor.grad) * undo_sum
-        return [(square * undo_local / self._gradients, mean) for square, mean in zip(squares, means)]
+        squares, are_means = list(self._squares), True
+        if self._world_size > 1:
+            sums = torch.tensor([squares, means, [mean * mean for mean in means]], dtype=torch.float64)
+            torch.distributed.all_reduce(sums)
+            squares, of_means, of_squares = sums.tolist()
+            are_means = all(abs(self._world_size * square - mean * mean) <= 1e-9 * mean * mean
+                            for mean, square in zip(of_means, of_squares))
+        return [(square * undo_local / self._gradients, mean) for square, mean in zip(squares, means)], are_means
 
     def _measure(self):
         """Takes in the gradients of the step once all of them are there."""
-        if self._measured or self._backwards() != self._accumulate:
+        if self._before is not None or not self._has_ended or self._backwards() != self._accumulate:
             return
-        self._estimator.update(self._norms(), self._gradients, self._scale)
-        self._measured = True
+        norms = self._norms or self._measured_norms()[0]
+        self._before = self._estimator.state()
+        self._estimator.update(norms, self._gradients, self._scale)
+
+    def _forget_measurement(self):
+        """Makes the estimates what they were before _measure()."""
+        if self._before is not None:
+            self._estimator.load_state(self._before)
+            self._before = None
 
     def _divide_gradients(self):
         self._divided = True
@@ -300,5 +343,7 @@ class AdaScale(torch.optim.Optimizer):
         for parameter in self._parameters:
             parameter[2] = 0
         self._squares = [0.0] * len(self._squares)
-        self._measured = False
+        # The norms when the last backward pass had ended, whether it has, and the estimates before this step was measured.
+        self._norms = self._before = None
+        self._has_ended = False
         self._divided = False

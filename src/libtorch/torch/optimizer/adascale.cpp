@@ -5,6 +5,7 @@
 #include <ATen/Functions.h>
 #include <ATen/core/grad_mode.h>
 #include <fmt/format.h>
+#include <torch/csrc/autograd/engine.h>
 #include <torch/serialize/input-archive.h>
 #include <torch/serialize/output-archive.h>
 
@@ -36,7 +37,8 @@ AdaScale::AdaScale(torch::optim::Optimizer& optimizer, const AdaScaleLoopOptions
       options_(checked(options)),
       scale_(checked_scale(options.scale.value_or(static_cast<double>(gradients_in_step())))),
       estimator_({.smoothing = options.smoothing,
-                  .averaging = options.debias_ewma ? Averaging::debiased : Averaging::mean_first},
+                  .averaging = options.debias_ewma ? Averaging::debiased : Averaging::mean_first,
+                  .smallest_variance = options.smallest_variance},
                  0) {
   const std::size_t groups = optimizer_.param_groups().size();
   for (std::size_t group = 0; group < groups; ++group) hook_group(group);
@@ -66,12 +68,28 @@ void AdaScale::hook_group(std::size_t group) {
 void AdaScale::note(std::size_t index, const at::Tensor& gradient) {
   Parameter& parameter = parameters_[index];
   if (parameter.backwards == options_.num_gradients_to_accumulate) {
-    throw Error(fmt::format("AdaScale: more than {} backward passes without a step",
-                            options_.num_gradients_to_accumulate));
+    throw Error(
+        fmt::format("AdaScale: more than {} backward passes without a step; accepted: step(), or "
+                    "zero_grad(), which drops them",
+                    options_.num_gradients_to_accumulate));
   }
   ++parameter.backwards;
   const at::NoGradGuard no_grad;
   squares_[parameter.group] += square_of(gradient);
+  if (parameter.backwards < options_.num_gradients_to_accumulate || options_.world_size > 1) return;
+  // This gradient, and others, are added to what has been accumulated by the end of the pass.
+  ++last_gradients_;
+  torch::autograd::Engine::get_default_engine().queue_callback([this] { end_backward(); });
+}
+
+void AdaScale::end_backward() {
+  // Every gradient asks for it.
+  if (known_gradients_ == last_gradients_) return;
+  known_gradients_ = last_gradients_;
+  // Where a step has several backward passes for each minibatch, the next may be its last.
+  forget_measurement();
+  const at::NoGradGuard no_grad;
+  norms_ = norms();
 }
 
 std::int64_t AdaScale::backwards() const {
@@ -82,10 +100,10 @@ std::int64_t AdaScale::backwards() const {
 
 void AdaScale::require_between_steps(std::string_view what) const {
   if (const std::int64_t done = backwards(); done > 0) {
-    throw Error(
-        fmt::format("AdaScale: {} in the middle of an accumulation, after {} of {} "
-                    "backward passes",
-                    what, done, options_.num_gradients_to_accumulate));
+    throw Error(fmt::format(
+        "AdaScale: {} in the middle of an accumulation, after {} of {} backward passes; "
+        "accepted: after step(), or zero_grad(), which drops them",
+        what, done, options_.num_gradients_to_accumulate));
   }
 }
 
@@ -130,10 +148,17 @@ std::vector<GradientNorms> AdaScale::norms() {
 }
 
 void AdaScale::measure() {
-  if (measured_ || backwards() != options_.num_gradients_to_accumulate) return;
+  if (before_ || backwards() != options_.num_gradients_to_accumulate) return;
   const at::NoGradGuard no_grad;
-  estimator_.update(norms(), gradients_in_step(), scale_);
-  measured_ = true;
+  if (options_.world_size > 1) norms_ = norms();
+  // A backward pass is still under way.
+  if (norms_.empty()) return;
+  before_ = estimator_;
+  estimator_.update(norms_, gradients_in_step(), scale_);
+}
+
+void AdaScale::forget_measurement() {
+  if (before_) estimator_ = *std::exchange(before_, std::nullopt);
 }
 
 double AdaScale::gain() {
@@ -153,7 +178,13 @@ double AdaScale::gain(std::size_t group) {
 void AdaScale::require_all_backwards(std::string_view what) const {
   if (!hooked_) throw Error(fmt::format("AdaScale: {} after unhook()", what));
   const std::int64_t done = backwards();
-  if (done == options_.num_gradients_to_accumulate) return;
+  if (done == options_.num_gradients_to_accumulate) {
+    if (options_.world_size > 1 || !norms_.empty()) return;
+    throw Error(
+        fmt::format("AdaScale: {} where the last backward pass did not end; accepted: after "
+                    "zero_grad(), which drops the accumulation",
+                    what));
+  }
   throw Error(fmt::format("AdaScale: {} after {} of {} backward passes", what, done,
                           options_.num_gradients_to_accumulate));
 }
@@ -226,7 +257,8 @@ void AdaScale::step() {
 }
 
 void AdaScale::zero_grad() {
-  require_between_steps("zero_grad()");
+  forget_measurement();
+  reset();
   optimizer_.zero_grad();
 }
 
@@ -294,7 +326,8 @@ void AdaScale::unhook() {
 void AdaScale::reset() {
   for (Parameter& parameter : parameters_) parameter.backwards = 0;
   std::fill(squares_.begin(), squares_.end(), 0);
-  measured_ = false;
+  norms_.clear();
+  before_.reset();
   divided_ = false;
 }
 
