@@ -314,6 +314,29 @@ TEST(Loop, RefusesTheStateOfOtherData) {
   EXPECT_THAT(error_of([&] { other.load_state(state); }), HasSubstr("not the data of the run"));
 }
 
+// LARS divides by the norm of the gradient; were it that of the sum, it would cancel the sum.
+TEST(Loop, LarsFollowsARuleThatSumsGradients) {
+  const auto weights_of = [](const char* rule, std::optional<double> clip_value) {
+    TrainOptions options = loop_options();
+    options.epochs = 4;
+    options.rule = rule;
+    options.optimizer = {.kind = OptimizerKind::lars, .weight_decay = 0.1, .trust = 0.2};
+    options.clip_value = clip_value;
+    Trainer trainer = tiny_trainer(options);
+    trainer.fit();
+    const auto values = trainer.parameters()[0].values<double>();
+    return std::vector<double>(values.begin(), values.end());
+  };
+  // Without momentum, a sum at the rate of one minibatch is the mean at the linear rule's.
+  for (const std::optional<double> clip : {std::optional<double>(), std::optional(0.05)}) {
+    const auto linear = weights_of("linear", clip);
+    EXPECT_THAT(weights_of("linear-momentum", clip),
+                testing::Pointwise(testing::DoubleNear(1e-12), linear));
+    EXPECT_THAT(weights_of("constant", clip),
+                testing::Not(testing::Pointwise(testing::DoubleNear(1e-5), linear)));
+  }
+}
+
 TEST(Loop, RefusesWhatItCannotTrain) {
   EXPECT_EQ(error_of([] { Trainer(nullptr, trace_of({8}), loop_options()); }),
             "a trainer needs an objective; accepted: any but null");

@@ -141,6 +141,10 @@ struct Update {
   Rates rates;
   /// Of each tensor, the gradient with its factor; where the optimizer needs them.
   std::span<const ParameterNorms> layers{};
+  /// How many mean gradients that gradient is the sum of: the minibatches of the step for a rule
+  /// that sums gradients, else 1. Rates that are divided by the gradient's norm are multiplied by
+  /// it, or they would take back what the rule does.
+  double summed = 1;
 };
 
 /// An optimizer on the one flat buffer of parameters that all replicas share. It is called once for

@@ -14,11 +14,12 @@ namespace rubato {
 
 namespace {
 
-double local_rate(const ParameterNorms& norms, double weight_decay, double trust) {
+// By the norms of a sum of `summed` gradients; the paper's are those of a mean.
+double local_rate(const ParameterNorms& norms, double weight_decay, double trust, double summed) {
   const double weight = std::sqrt(norms.weight_square);
   const double gradient = std::sqrt(norms.gradient_square);
   if (weight == 0 || gradient == 0) return 1;
-  return trust * weight / (gradient + weight_decay * weight);
+  return trust * summed * weight / (gradient + weight_decay * weight);
 }
 
 }  // namespace
@@ -44,7 +45,8 @@ void Lars<T>::step(const Update<T>& update, Workers& workers) {
   }
   const auto ranges = ranges_.of_step(update, [&](LayerRates layer) {
     if (layer.layer_wise) {
-      layer.rate *= local_rate(update.layers[layer.index], layer.weight_decay, options_.trust);
+      layer.rate *=
+          local_rate(update.layers[layer.index], layer.weight_decay, options_.trust, update.summed);
     }
     return coefficients_of(layer, update, options_.momentum_form, /*nesterov=*/false);
   });

@@ -355,13 +355,14 @@ class TypedStepEngine final : public StepEngine {
 
   void apply(std::span<T> sum, const StepPlan& step, const Rates& rates,
              const StepSettings& settings, const StepOutcome& outcome) {
+    const bool of_mean = rule_.reduction() == GradientReduction::mean;
     const AppliedGradient<T> applied = preparation_.prepare(
         {.sum = sum.first(parameters_),
          .parameters = parameters(),
          .step = step,
          .epoch = settings.epoch,
          .norm = outcome.gradient_norm,
-         .of_mean = rule_.reduction() == GradientReduction::mean,
+         .of_mean = of_mean,
          .norms_wanted = optimizer_->needs_parameter_norms()},
         [&] { begin_change(settings); }, workers_);
     meter_.set_applied(static_cast<double>(applied.factor), applied.changed, workers_);
@@ -371,7 +372,8 @@ class TypedStepEngine final : public StepEngine {
                       .gradient_factor = applied.factor,
                       .clip = applied.clip,
                       .rates = rates,
-                      .layers = meter_.layers()},
+                      .layers = meter_.layers(),
+                      .summed = of_mean ? 1 : step.size_in_minibatches(options_.minibatch_size)},
                      workers_);
     objective_.move_averages(sum.subspan(parameters_), step.minibatches);
   }
