@@ -69,6 +69,10 @@ class RunPools : public testing::Test {
         {.program = program, .jobs = jobs, .inherited = -1, .stopping = [&] { return stop_(); }},
         notes_);
   }
+  void forget() {
+    notes_.started.clear();
+    notes_.ended.clear();
+  }
   [[nodiscard]] std::string file(const std::string& name) const {
     return test::read_file(folder_.path() / name);
   }
@@ -121,6 +125,31 @@ TEST_F(RunPools, TryAgainWhatWasKilled) {
   notes_.started.clear();
   run("finish");
   EXPECT_THAT(notes_.started, ElementsAre("b", "c"));
+}
+
+// A plug-in that crashes, say: once may have been the machine.
+TEST_F(RunPools, AreFailedWhenTheyCrashTwice) {
+  for (const char* const signal : {"SEGV", "ABRT"}) {
+    SCOPED_TRACE(signal);
+    const std::string crashes = std::string("if [[ $name == b ]]; then echo 'a word' >&2; kill -") +
+                                signal + " $$; fi; finish";
+    forget();
+    run(crashes);
+    EXPECT_THAT(notes_.ended["b"], HasSubstr("killed by signal"));
+    EXPECT_FALSE(std::filesystem::exists(tasks_[1].files.failed));
+    forget();
+    run(crashes);
+    EXPECT_THAT(notes_.started, ElementsAre("b"));
+    EXPECT_EQ(notes_.ended["b"], "ended");
+    EXPECT_THAT(file("b.failed"), testing::MatchesRegex("a word\nkilled by signal [0-9]+ \\(.*\\), "
+                                                        "for the second time\n"));
+    // As every failed run, it is tried again where somebody deletes that.
+    std::filesystem::remove(tasks_[1].files.failed);
+    forget();
+    run("finish");
+    EXPECT_EQ(notes_.ended["b"], "ended");
+    std::filesystem::remove_all(tasks_[1].files.folder);
+  }
 }
 
 TEST_F(RunPools, GoOnWithCheckpoints) {

@@ -1,5 +1,6 @@
 """rubato.compare()."""
 
+import json
 import os
 import signal
 import tempfile
@@ -9,6 +10,88 @@ import unittest
 
 import rubato
 from support import TestCase, rubato_program
+
+
+def linear(batch, statistics):
+    return statistics["scale"]
+
+
+class Averaging:
+    """The mean of the scales so far."""
+
+    def __init__(self):
+        self.numbers = [0.0, 0.0]
+
+    def __call__(self, batch, statistics):
+        self.numbers = [self.numbers[0] + statistics["scale"], self.numbers[1] + 1]
+        return self.numbers[0] / self.numbers[1]
+
+    def state(self):
+        return self.numbers
+
+    def load_state(self, numbers):
+        self.numbers = list(numbers)
+
+
+class OwnRules(TestCase):
+    OPTIONS = {"model": "softmax", "samples": 6400, "seed": [1, 2]}
+
+    def test_have_statistics_beside_those_with_names(self):
+        folder = self.folder() / "experiment"
+        averaging = Averaging()
+        found = rubato.compare(rule=["linear", linear, averaging, lambda batch, statistics: 1.0], out=folder, **self.OPTIONS)
+        self.assertEqual(found.runs.rows, 10)
+        self.assertFalse({"missing", "failed"} & set(found.runs["end"]))
+        self.assertEqual(averaging.numbers, [0, 0], "each run has a copy")
+        means = dict(zip(found.cells["rule"], found.cells["mean"]))
+        # Two of one name: the function has its whole text.
+        self.assertEqual(set(means), {"constant", "linear", "own:name=linear", "Averaging", "lambda"})
+        self.assertEqual(means["own:name=linear"], means["linear"])
+        self.assertNotEqual(means["lambda"], means["linear"])
+        self.assertNotEqual(means["Averaging"], means["linear"])
+        # Again there is nothing to do, and more seeds go on where the functions are given again.
+        before = (folder / "answer.csv").read_text()
+        rubato.compare(resume=folder)
+        self.assertEqual((folder / "answer.csv").read_text(), before)
+        with self.assertRaisesRegex(rubato.Error, r"has the function '.*' as its rule; accepted: with rule=\["):
+            rubato.compare(resume=folder, seed=[1, 2, 3])
+        more = rubato.compare(resume=folder, seed=[1, 2, 3], rule=["linear", linear])
+        self.assertEqual(more.runs.rows, 9)
+
+    def test_what_they_raise_is_an_error_and_goes_on_when_it_is_mended(self):
+        folder = self.folder() / "experiment"
+
+        def linear(batch, statistics):
+            calls.append(batch)
+            if len(calls) == 5:
+                raise KeyError("mine")
+            return statistics["scale"]
+
+        calls = []
+        with self.assertWarns(RuntimeWarning), \
+                self.assertRaisesRegex(rubato.Error, r"^rule linear: KeyError: 'mine' \(of the run .*/runs/") as caught:
+            rubato.compare(rule=linear, out=folder, **self.OPTIONS)
+        self.assertIsInstance(caught.exception.__cause__, KeyError)
+        found = rubato.compare(rule=linear, resume=folder)
+        self.assertEqual(found.runs.rows, 4)
+        wanted = rubato.compare(rule="linear", **self.OPTIONS)
+        self.assertEqual(found.answer["cells"][0]["value"], wanted.answer["cells"][0]["value"])
+        for broken, words in ((lambda batch, statistics: "one", "rule lambda: TypeError: rule: it returned"),
+                              (type("Half", (), {"__call__": linear, "state": list})(), r"rule Half: .*one of state\(\)")):
+            with self.assertRaisesRegex(rubato.Error, words):
+                rubato.compare(rule=[broken, "linear"], **self.OPTIONS)
+        found = rubato.compare(rule=lambda batch, statistics: -1.0, **self.OPTIONS)
+        self.assertEqual(list(found.runs["end"]).count("failed"), 2)
+
+    def test_are_known_to_the_command(self):
+        folder = self.folder() / "experiment"
+        rubato.compare(rule=["linear", linear], out=folder, **self.OPTIONS)
+        code, _, errors = rubato_program("compare", f"--resume={folder}", "--seed=1..3")
+        self.assertEqual(code, 27, errors)
+        code, out, errors = rubato_program("compare", f"--resume={folder}", "--seed=1,2")
+        self.assertEqual(code, 0, errors)
+        answer = json.loads((folder / "answer.json").read_text())
+        self.assertEqual(len(answer["cells"]), 3)
 
 
 class Compare(TestCase):
@@ -75,6 +158,10 @@ class Compare(TestCase):
     def test_errors(self):
         with self.assertRaisesRegex(rubato.Error, "^--rule.*lineer"):
             rubato.compare(rule=["lineer", "root"])
+        with self.assertRaisesRegex(rubato.Error, "data: it is of type list; .*are named here"):
+            rubato.compare(data=[[1.0], [0]])
+        with self.assertRaisesRegex(rubato.Error, "model: it is of type object"):
+            rubato.compare(model=object())
         with self.assertRaisesRegex(TypeError, "compare.*ruel.*rule"):
             rubato.compare(ruel=1)
         with self.assertRaisesRegex(rubato.Error, "--model own: runs that are processes"):

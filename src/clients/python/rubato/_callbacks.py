@@ -46,6 +46,22 @@ def _callback(name, callback):
     return lambda record: _checked(name, record, callback(record))
 
 
+class NamedRule:
+    """A rule of the user's under a name, by which a run's configuration then knows it."""
+
+    def __init__(self, name, rule):
+        self.text = f"own:name={name}"
+        self._rule = rule
+
+    def __call__(self, batch, statistics):
+        return self._rule(batch, statistics)
+
+    def __getattr__(self, name):
+        if name not in ("state", "load_state"):
+            raise AttributeError(name)
+        return getattr(self._rule, name)
+
+
 def rule_for_cpp(rule):
     """The calls of a rule for C++ (src/clients/python/parts/rule.hpp); None where it is none, or has a name."""
     if not callable(rule):

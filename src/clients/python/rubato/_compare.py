@@ -1,7 +1,9 @@
 """rubato.compare(): many trainings, as `rubato compare` runs them (docs/compare.md)."""
 
+import copy
 import json
 import os
+import re
 import shutil
 import signal
 import subprocess
@@ -11,10 +13,15 @@ from pathlib import Path
 import numpy
 
 from . import _options, _rubato
+from ._callbacks import NamedRule, rule_for_cpp
 from ._result import Columns
+from ._train import Diverged, TargetMissed, train
 
 # Beside the options of a run: those of the command.
 _OWN = ("config", "resume", "jobs", "baseline", "budget", "target", "tune", "tune-seeds")
+
+# The exit code of an answer that lacks runs.
+_INCOMPLETE = 27
 
 
 def program():
@@ -68,6 +75,34 @@ def _columns_in(path):
     return columns
 
 
+def _named_rules(value):
+    """Rules with those that are functions under names, and {name: function}."""
+    values = value if isinstance(value, (list, tuple)) else [value]
+    texts, own = [], {}
+    for rule in values:
+        if not callable(rule):
+            texts.append(rule)
+            continue
+        first = name = re.sub(r"[^\w.-]", "", getattr(rule, "__name__", type(rule).__name__), flags=re.ASCII) or "rule"
+        while name in own:
+            name = f"{first}-{len(own) + 1}"
+        try:
+            rule_for_cpp(rule)
+        except Exception as error:
+            raise _rubato.Error(f"rule {name}: {error}") from error
+        own[name] = rule
+        texts.append(NamedRule(name, rule).text)
+    return texts, own
+
+
+def _text_of(word, value):
+    try:
+        return _options.text_of(word, value)
+    except TypeError as error:
+        raise _rubato.Error(f"{error}; models, data and losses are named here, and may be files "
+                            "(docs/compare.md)") from None
+
+
 def _arguments(options):
     """An argument for each value of an option that takes several; those of the command itself have one each."""
     names = [option["name"] for option in _options.TABLE] + list(_OWN)
@@ -77,11 +112,46 @@ def _arguments(options):
         if value is None:
             continue
         values = value if isinstance(value, (list, tuple, range)) else [value]
-        texts = [_options.text_of(word, one) for one in values]
+        texts = [_text_of(word, one) for one in values]
         if name in _OWN and name != "baseline":
             texts = [",".join(texts)]
         arguments += [f"--{name}={text}" for text in texts]
     return arguments
+
+
+def _left_to_python(folder):
+    """(folder, name of the rule) of each run that is missing and whose rule is a function."""
+    file = Path(folder) / "runs.csv"
+    runs = _columns_in(file) if file.exists() else Columns()
+    for name, end in zip(runs.get("name", ()), runs.get("end", ())):
+        run = Path(folder) / "runs" / name
+        config = run.with_name(f"{name}.toml").read_text(encoding="utf-8")
+        rule = re.search(r'^rule = "own:name=([^"]+)"$', config, re.MULTILINE)
+        if rule and end == "missing":
+            yield run, rule[1]
+
+
+def _train_in_python(run, name, rules, threads):
+    """Trains a run of an experiment whose rule is a function, or goes on with it. What ends it is told as a process of the
+    command tells it: in its folder, or in a file beside it."""
+    if name not in rules:
+        raise _rubato.Error(f"rule: the run {run} has the function '{name}' as its rule; accepted: with rule=[{name}, ...], "
+                            "a function of that name")
+    begun = (run / "config.toml").exists() and any(run.glob("checkpoints/*.safetensors"))
+    if not begun:
+        shutil.rmtree(run, ignore_errors=True)
+    where = {"resume": run} if begun else {"config": run.with_name(f"{run.name}.toml"), "out": run}
+    try:
+        # What it remembers is of one run.
+        train(rule=NamedRule(name, copy.deepcopy(rules[name])), threads=threads, **where)
+    except (Diverged, TargetMissed):
+        pass
+    except (_rubato.OutputError, _rubato.OutOfMemory):
+        raise
+    except _rubato.Error as error:
+        run.with_name(f"{run.name}.failed").write_text(f"{error}\n", encoding="utf-8")
+    except Exception as error:
+        raise _rubato.Error(f"rule {name}: {type(error).__name__}: {error} (of the run {run})") from error
 
 
 def _errors_of(process):
@@ -100,27 +170,41 @@ def _errors_of(process):
         raise
 
 
+def _conduct(arguments):
+    """Runs the command: its exit code, and its errors."""
+    # In a session of its own, so that it does not hear a terminal's Ctrl-C twice.
+    process = subprocess.Popen([program(), "compare", "--quiet", *arguments], stdin=subprocess.DEVNULL,
+                               stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, start_new_session=True)
+    errors = _errors_of(process)
+    return process.returncode, errors
+
+
 def compare(*, out=None, **options):
     """Trains every combination of the values of its options, each in its own process, and says which is best, by how
     much, and how sure that is (docs/compare.md).
 
     Any option of rubato.train() may be a list of values; `seed=range(1, 6)` is five. Models and data have to be named.
-    Further options, as for `rubato compare`: config (a file with a design), resume, jobs, baseline
-    ("rule=constant"), budget ("epochs=4"), target, tune ("lr=0.01,0.02"), tune_seeds. `out` is the folder of the
-    experiment; by default it is not kept. Returns a Comparison. Ctrl-C, or another exception from a signal handler,
-    lets the runs write checkpoints, and compare(resume=FOLDER) continues. A second one ends them at once.
+    A rule may be a function, as in rubato.train(): its runs are trained in this process, one after the other, each with
+    a copy of it, after those that have processes. Further options, as for `rubato compare`: config (a file with a
+    design), resume, jobs, baseline ("rule=constant"), budget ("epochs=4"), target, tune ("lr=0.01,0.02"), tune_seeds.
+    `out` is the folder of the experiment; by default it is not kept. Returns a Comparison. Raises Error for mistakes in
+    the options, and for what a rule raises. Ctrl-C, or another exception from a signal handler, lets the runs write
+    checkpoints, and compare(resume=FOLDER), with the same functions, continues. A second one ends them at once.
     """
-    arguments = _arguments(options)
+    texts, rules = _named_rules(options.get("rule"))
+    arguments = _arguments({**options, "rule": texts} if rules else options)
     with tempfile.TemporaryDirectory(prefix="rubato-") as temporary:
         kept = options.get("resume") or out
         folder = kept or Path(temporary) / "experiment"
         if not options.get("resume"):
             arguments.insert(0, f"--out={os.fspath(folder)}")
-        # In a session of its own, so that it does not hear a terminal's Ctrl-C twice.
-        process = subprocess.Popen([program(), "compare", "--quiet", *arguments], stdin=subprocess.DEVNULL,
-                                   stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, start_new_session=True)
-        errors = _errors_of(process)
-        if process.returncode != 0:
-            raise _rubato.Error(errors.strip().removeprefix("rubato compare: ") or
-                                f"rubato compare ended with {process.returncode}")
+        code, errors = _conduct(arguments)
+        threads = options.get("threads")
+        # Runs that tune have the baseline's rule, which has a name.
+        while code == _INCOMPLETE and (left := list(_left_to_python(folder))):
+            for run, name in left:
+                _train_in_python(run, name, rules, threads if isinstance(threads, int) else None)
+            code, errors = _conduct(arguments)
+        if code != 0:
+            raise _rubato.Error(errors.strip().removeprefix("rubato compare: ") or f"rubato compare ended with {code}")
         return Comparison(folder, is_kept=kept is not None)

@@ -10,7 +10,7 @@ from pathlib import Path
 import torch
 
 from . import _data, _losses, _modules, _options, _rubato, _trace
-from ._callbacks import Callbacks, rule_for_cpp
+from ._callbacks import Callbacks, NamedRule, rule_for_cpp
 from ._result import TrainResult
 
 
@@ -136,7 +136,8 @@ def _request(paths, options, trace, steps, rule, weights):
     if trace is not None:
         texts.append(("trace", trace))
     if rule is not None:
-        texts.append(("rule", "own" if callable(rule) else _options.text_of("rule", rule)))
+        own = rule.text if isinstance(rule, NamedRule) else "own"
+        texts.append(("rule", own if callable(rule) else _options.text_of("rule", rule)))
     request = _rubato.Request(*(None if path is None else os.fspath(path) for path in paths), rule_for_cpp(rule))
     for name, text in texts:
         request.set(name, text)

@@ -81,7 +81,12 @@ WatchedMetric watched_metric(const RunConfiguration& run) {
 }
 
 bool is_elsewhere(const std::string& rule, const Extensions& own) {
-  return rule == kOwn && std::ranges::count(own.rules.names(), kOwn) == 0;
+  return Spec(rule).name() == kOwn && std::ranges::count(own.rules.names(), kOwn) == 0;
+}
+
+std::string_view own_rule_name(std::string_view rule) {
+  constexpr std::string_view kNamed = "own:name=";
+  return rule.starts_with(kNamed) ? rule.substr(kNamed.size()) : std::string_view();
 }
 
 // To be read, a configuration need not have the rule.

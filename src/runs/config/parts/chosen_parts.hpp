@@ -26,6 +26,9 @@ namespace rubato {
 [[nodiscard]] WatchedMetric watched_metric(const RunConfiguration& run);
 /// Whether it is kOwn, and the program that has such a rule is another one.
 [[nodiscard]] bool is_elsewhere(const std::string& rule, const Extensions& own);
+/// "log2" of "own:name=log2", the rule of a run of an experiment that rubato.compare() trains in
+/// Python's process; empty of any other.
+[[nodiscard]] std::string_view own_rule_name(std::string_view rule);
 
 // The readings of their options: throw Error for text that chooses nothing.
 

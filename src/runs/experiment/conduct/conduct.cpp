@@ -8,6 +8,7 @@
 #include <rubato/base/error.hpp>
 
 #include "recorded_experiment.hpp"
+#include "runs/config/parts/chosen_parts.hpp"
 #include "runs/experiment/answer/answer_document.hpp"
 #include "runs/experiment/answer/answer_files.hpp"
 #include "tensorboard_columns.hpp"
@@ -26,7 +27,8 @@ class Stage final : public PoolObserver {
       measures_.push_back(facts.measure_of(run.configuration));
       tasks_.push_back({.name = run.name,
                         .files = folder.files_of(run, tuning),
-                        .threads = run.configuration.threads});
+                        .threads = run.configuration.threads,
+                        .is_pythons = !own_rule_name(run.configuration.rule).empty()});
     }
     for (std::size_t i = 0; i < runs_.size(); ++i) folder.prepare(runs_[i], tasks_[i].files);
   }

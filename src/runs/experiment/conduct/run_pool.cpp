@@ -27,6 +27,9 @@ constexpr int kTick = 100;
 // had, a signal that it has followed (src/app/exit_code.hpp). Nor is that it could not be started.
 constexpr std::array<int, 5> kNotItsOwn{24, 25, kCannotStart, 130, 143};
 
+// Signals by which a program that is wrong ends itself. Others come from outside.
+constexpr std::array<int, 6> kCrashes{SIGSEGV, SIGABRT, SIGBUS, SIGFPE, SIGILL, SIGSYS};
+
 std::vector<std::string> command_for(const RunTask& task, RunState state) {
   std::vector<std::string> command{"rubato", "train"};
   if (state == RunState::begun) {
@@ -90,6 +93,12 @@ class RunPool {
   void start(const RunTask& task) {
     const RunState state = state_of(task.files);
     if (state == RunState::ended || state == RunState::failed) return;
+    if (task.is_pythons) {
+      observer_.on_end(task, TaskEnd::missing, 0,
+                       "its rule is a function in Python; rubato.compare(resume=..., rule=...) "
+                       "trains it");
+      return;
+    }
     if (state == RunState::absent) fs::remove_all(task.files.folder);
     running_.push_back({.task = &task,
                         .process = ChildProcess(options_.program, command_for(task, state),
@@ -127,11 +136,33 @@ class RunPool {
     const bool missing =
         end.signal != 0 || std::ranges::find(kNotItsOwn, end.code) != kNotItsOwn.end();
     std::string words = said(task);
+    if (std::ranges::find(kCrashes, end.signal) != kCrashes.end()) {
+      take_crash(task, words, in_words(end), seconds);
+      return;
+    }
     if (missing) {
       observer_.on_end(task, TaskEnd::missing, seconds, in_words(end));
       return;
     }
     if (words.empty()) words = in_words(end) + "\n";
+    fail(task, words, seconds);
+  }
+
+  // Once may have been the machine.
+  void take_crash(const RunTask& task, const std::string& words, const std::string& how,
+                  double seconds) {
+    const fs::path before = fs::path(task.files.failed).replace_extension(".crashed");
+    std::error_code ignored;
+    if (!fs::exists(before, ignored)) {
+      write_file(before, how + "\n");
+      observer_.on_end(task, TaskEnd::missing, seconds, how);
+      return;
+    }
+    fail(task, fmt::format("{}{}, for the second time\n", words, how), seconds);
+    fs::remove(before, ignored);
+  }
+
+  void fail(const RunTask& task, const std::string& words, double seconds) {
     write_file(task.files.failed, words);
     std::error_code ignored;
     fs::remove(task.files.log, ignored);

@@ -17,6 +17,8 @@ struct RunTask {
   std::string name;
   RunFiles files;
   std::int64_t threads = 1;
+  /// Whether its rule is a function of Python's, so that rubato.compare() trains it in its process.
+  bool is_pythons = false;
 };
 
 /// What became of a task.
@@ -55,9 +57,10 @@ struct PoolOptions {
 };
 
 /// Brings all tasks to their end, in their order, each by a process of its own: `rubato train`
-/// begins it or goes on with it. Tasks that have ended already are passed over. A run that failed
-/// leaves its words in its `failed`. Throws Error where a process cannot be started; then no child
-/// is left.
+/// begins it or goes on with it. Tasks that have ended already are passed over; those of Python's
+/// are missing until then. A run that failed leaves its words in its `failed`, and so does one
+/// whose process has crashed twice; the first time it is missing. Throws Error where a process
+/// cannot be started; then no child is left.
 void execute(std::span<const RunTask> tasks, const PoolOptions& options, PoolObserver& observer);
 
 }  // namespace rubato

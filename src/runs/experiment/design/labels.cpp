@@ -5,6 +5,7 @@
 
 #include "design.hpp"
 #include "runs/config/options/run_option.hpp"
+#include "runs/config/parts/chosen_parts.hpp"
 
 namespace rubato {
 
@@ -13,6 +14,10 @@ namespace {
 constexpr std::size_t kLongestSlug = 60;
 
 std::string label_of(const RunOption& option, const std::string& value) {
+  if (const std::string_view own = own_rule_name(value);
+      option.name == kRuleOption && !own.empty()) {
+    return std::string(own);
+  }
   if (option.map_path == nullptr) return value;
   std::filesystem::path path;
   static_cast<void>(option.map_path(value, [&](const std::filesystem::path& file) {

@@ -14,6 +14,7 @@
 #include "base/core/product.hpp"
 #include "labels.hpp"
 #include "runs/config/options/run_option.hpp"
+#include "runs/config/parts/chosen_parts.hpp"
 #include "runs/config/values/trace_source.hpp"
 
 namespace rubato {
@@ -177,8 +178,11 @@ PlannedRun Planning::run(const std::string& name, RunConfiguration configuration
   for (int i = 2; !names_.insert(own).second; ++i) {
     own = fmt::format("{}-{}_seed-{}", name, i, seed);
   }
+  RunConfiguration checked = configuration;
+  // The rest is checked by whoever has the rule.
+  if (!own_rule_name(configuration.rule).empty()) checked.rule = "constant";
   try {
-    require_valid(configuration);
+    require_valid(checked);
   } catch (const Error& error) {
     throw Error(fmt::format("{} (of the run {})", error.what(), own));
   }
