@@ -1,14 +1,51 @@
 """Training by names: the same bits as the command line, the metrics, the weights."""
 
 import json
+import locale
+import os
+import random
+import signal
 import unittest
+import unittest.mock
 import warnings
 
-import rubato
+import rubato  # Before numpy, which loads OpenBLAS.
+import numpy
 import torch
 from support import SHARED, TestCase, rubato_program, summary_of_command_line
 
 SMALL = {"model": "softmax", "epochs": 2, "samples": 4000}
+
+
+class _Traced(torch.nn.Module):
+    """TorchScript compiles none with a variable number of arguments."""
+
+    def __init__(self):
+        super().__init__()
+        self.linear = torch.nn.Linear(4, 2)
+
+    def forward(self, *inputs):
+        return self.linear(inputs[0])
+
+
+def _loss(output, target):
+    return torch.nn.functional.cross_entropy(output, target)
+
+
+def _process():
+    """What belongs to the process, and is nobody's to change."""
+    umask = os.umask(0)
+    os.umask(umask)
+    handlers = {number: signal.getsignal(number) for number in signal.valid_signals()}
+    return {"torch's generator": torch.get_rng_state().tolist(), "random": random.getstate(),
+            "numpy.random": [str(part) for part in numpy.random.get_state()], "default type": torch.get_default_dtype(),
+            "threads": torch.get_num_threads(), "threads between operators": torch.get_num_interop_threads(),
+            "grad": torch.is_grad_enabled(), "autocast": torch.is_autocast_cpu_enabled(),
+            "deterministic": torch.are_deterministic_algorithms_enabled(), "mkldnn": torch.backends.mkldnn.flags,
+            "fusers": torch._C._jit_texpr_fuser_enabled(), "profiling": torch._C._get_graph_executor_optimize(),
+            "denormal": torch.tensor(1e-40, dtype=torch.float32).mul(0.5).item(), "warnings": list(warnings.filters),
+            "signals": handlers, "environment": dict(os.environ), "folder": os.getcwd(), "umask": umask,
+            "locale": locale.setlocale(locale.LC_ALL), "numpy's errors": numpy.geterr()}
 
 
 class SameBits(TestCase):
@@ -92,12 +129,73 @@ class Process(TestCase):
                              rubato.train("mnist-cnn", epochs=1, samples=1000, threads=1).sha256)
             self.assertEqual(torch.get_num_threads(), count)
 
-    def test_random_numbers_are_what_they_were(self):
+    def test_nothing_of_the_process_is_changed(self):
+        x, y = torch.rand(40, 4), torch.randint(0, 2, (40,))
+        fixed = x.numpy().copy()
+        fixed.flags.writeable = False
+        traced = _Traced()
+        script = torch.jit.script(torch.nn.Linear(4, 2))
+
+        def result_of(*arguments, **options):
+            return rubato.train(*arguments, epochs=1, cores=2, trace=32, **options)
+
+        images = torch.zeros(3, 1, 28, 28, dtype=torch.uint8)
+        named, own = result_of("mnist-cnn", samples=320), result_of(script, (x, y))
+        calls = {
+            "train": lambda: result_of("mnist-cnn", samples=320),
+            "dense": lambda: result_of("softmax", samples=320),
+            "script": lambda: result_of(script, (x, y)),
+            "traced": lambda: result_of(traced, (x, y)),
+            "fixed": lambda: result_of(script, (fixed, y.numpy())),
+            "data set": lambda: result_of(script, torch.utils.data.DataLoader(torch.utils.data.TensorDataset(x, y), 8, True)),
+            "loss": lambda: result_of(script, (x, y), loss=_loss),
+            "module": lambda: result_of("mlp", samples=320).module,
+            "predict": lambda: named.predict(images),
+            "predict, own": lambda: own.predict(fixed),
+            "evaluate": lambda: named.evaluate(images, torch.zeros(3, dtype=torch.long)),
+            "evaluate, own": lambda: own.evaluate(x, y),
+            "plan": lambda: rubato.plan(trace=64),
+            "simulate": lambda: rubato.simulate(model="mnist-cnn", trace="spot:most=8,seed=1", cluster="substep=1"),
+            "trace": lambda: rubato.Trace.generate("spot:most=8,seed=1"),
+            "compare": lambda: rubato.compare(model="softmax", samples=320, trace=32, seed=1, rule=["linear", lambda b, s: 1.0]),
+            "error": lambda: self.assertRaises(rubato.Error, rubato.train, "mnist-cnn", samples=320, trace=31, epochs=0),
+        }
+        torch.manual_seed(7)
+        numpy.random.seed(7)
+        random.seed(7)
+        torch.set_default_dtype(torch.float64)
+        self.addCleanup(torch.set_default_dtype, torch.float32)
+        for name, call in calls.items():
+            with self.subTest(name):
+                before = _process()
+                with unittest.mock.patch("warnings.simplefilter", side_effect=AssertionError), \
+                        unittest.mock.patch("warnings.filterwarnings", side_effect=AssertionError):
+                    call()
+                self.assertEqual(_process(), before)
+
+    def test_callbacks_have_the_generator_and_the_type_of_their_process(self):
         torch.manual_seed(5)
-        wanted = torch.rand(3)
+        wanted = [torch.rand(2).tolist() for _ in range(12)]
         torch.manual_seed(5)
-        rubato.train("mnist-cnn", epochs=1, samples=500)
-        self.assertTrue(torch.equal(torch.rand(3), wanted))
+        drawn = [torch.rand(2).tolist()]
+        torch.set_default_dtype(torch.float64)
+        self.addCleanup(torch.set_default_dtype, torch.float32)
+        types = set()
+
+        def draw(*_):
+            types.add(torch.get_default_dtype())
+            drawn.append(torch.rand(2, dtype=torch.float32).tolist())
+
+        def rule(batch, statistics):
+            draw()
+            return statistics["scale"]
+
+        result = rubato.train("mnist-cnn", epochs=1, samples=320, trace=64, rule=rule, on_step=draw)
+        draw()
+        self.assertEqual(len(drawn), 12)
+        self.assertEqual(drawn, wanted)
+        self.assertEqual(types, {torch.float64})
+        self.assertEqual(result.sha256, rubato.train("mnist-cnn", epochs=1, samples=320, trace=64, rule="linear").sha256)
 
 
 class Results(TestCase):

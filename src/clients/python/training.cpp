@@ -7,7 +7,6 @@
 #include <string_view>
 #include <utility>
 
-#include <c10/core/DefaultDtype.h>
 #include <fmt/format.h>
 #include <pybind11/pybind11.h>
 #include <pybind11/stl.h>
@@ -40,20 +39,6 @@ namespace {
 
 namespace py = pybind11;
 
-// Models with a name have float32 parameters, whatever torch.set_default_dtype() says.
-class Float32ByDefault {
- public:
-  Float32ByDefault() : before_(c10::get_default_dtype()) {
-    c10::set_default_dtype(caffe2::TypeMeta::Make<float>());
-  }
-  ~Float32ByDefault() { c10::set_default_dtype(before_); }
-  Float32ByDefault(const Float32ByDefault&) = delete;
-  Float32ByDefault& operator=(const Float32ByDefault&) = delete;
-
- private:
-  caffe2::TypeMeta before_;
-};
-
 // What a training came to, without anything of Python's.
 struct Outcome {
   SessionOutcome session{};
@@ -77,7 +62,7 @@ struct Outcome {
 struct Call {
   // Free when all else has gone.
   TrainingTurn turn{};
-  // A training seeds it.
+  // A training seeds it; calls of Python's find their own.
   GeneratorKeeper generator{};
   Request request{};
   OwnParts parts{};
@@ -194,9 +179,8 @@ void train_in(Call& call, CallingThread& calling) {
     rule->calling = &calling;
     rule->sees_norms = call.request.run.log_noise;
   }
+  calling.around_calls([&call] { call.generator.swap(); });
   PythonOwner owner(call, calling);
-  std::optional<Float32ByDefault> float32;
-  if (call.parts.model.empty()) float32.emplace();
   Session session = session_of(call, calling, owner);
   prepare(call, calling, session.run());
   Outcome& outcome = call.outcome;

@@ -7,6 +7,7 @@
 #include <variant>
 #include <vector>
 
+#include <c10/core/DefaultDtype.h>
 #include <fmt/format.h>
 
 #include <rubato/base/error.hpp>
@@ -41,6 +42,27 @@ namespace {
 ImageShape image_shape(const DataSets& data) {
   const DataShape of = shape_of(data);
   return {.channels = of.channels, .height = of.height, .width = of.width, .classes = data.classes};
+}
+
+class Float32ByDefault {
+ public:
+  Float32ByDefault() : before_(c10::get_default_dtype()) {
+    c10::set_default_dtype(caffe2::TypeMeta::Make<float>());
+  }
+  ~Float32ByDefault() { c10::set_default_dtype(before_); }
+  Float32ByDefault(const Float32ByDefault&) = delete;
+  Float32ByDefault& operator=(const Float32ByDefault&) = delete;
+
+ private:
+  caffe2::TypeMeta before_;
+};
+
+// Makes models with float32 parameters, whatever torch.set_default_dtype() says in the process.
+ModelFactory in_float32(ModelFactory make) {
+  return [make = std::move(make)] {
+    const Float32ByDefault float32;
+    return make();
+  };
 }
 
 // Of samples that are sequences of tokens.
@@ -159,11 +181,11 @@ class PartsLoader {
     const bool sequences =
         data.inputs == InputKind::tokens && data.train.inputs.shape().size() == 1;
     if (sequences && std::holds_alternative<TransformerOptions>(configuration_.model->options)) {
-      parts_.model = model_of_sequences(configuration_, data);
+      parts_.model = in_float32(model_of_sequences(configuration_, data));
       return as_they_are(data);
     }
     const ImageShape shape = image_shape(data);
-    parts_.model = model_of_images(configuration_, data, shape);
+    parts_.model = in_float32(model_of_images(configuration_, data, shape));
     return {.input_shape = {shape.channels, shape.height, shape.width}};
   }
 

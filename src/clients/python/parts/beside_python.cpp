@@ -28,9 +28,11 @@ void SignalCheck::operator()() {
 bool CallingThread::run(const std::function<void()>& call) {
   std::unique_lock lock(mutex_);
   if (has_failed_) return false;
+  if (swap_) swap_();
   call_ = &call;
   changed_.notify_all();
   changed_.wait(lock, [&] { return call_ == nullptr; });
+  if (swap_) swap_();
   return !has_failed_;
 }
 

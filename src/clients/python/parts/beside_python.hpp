@@ -5,6 +5,7 @@
 #include <exception>
 #include <functional>
 #include <mutex>
+#include <utility>
 
 namespace rubato::python {
 
@@ -23,6 +24,9 @@ class CallingThread {
   /// where it threw, or anything before it did: the exception is for the calling thread, and work
   /// is to come to an end.
   bool run(const std::function<void()>& call);
+  /// Sets what exchanges the process's states that the work has changed for those that Python had,
+  /// and back: called before and after each call.
+  void around_calls(std::function<void()> swap) { swap_ = std::move(swap); }
   /// Whether anything has thrown there: a call, or a signal's handler.
   [[nodiscard]] bool has_failed();
   /// Whether nobody waits for the work any more.
@@ -44,6 +48,8 @@ class CallingThread {
 
   std::mutex mutex_;
   std::condition_variable changed_;
+  // Called by the work's thread.
+  std::function<void()> swap_;
   const std::function<void()>* call_ = nullptr;
   bool has_failed_ = false;
   bool finished_ = false;

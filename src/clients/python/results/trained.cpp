@@ -20,6 +20,7 @@
 #include "clients/python/parts/beside_python.hpp"
 #include "clients/python/parts/turn.hpp"
 #include "libtorch/torch/datasets/sample_dataset.hpp"
+#include "libtorch/torch/objective/generator_keeper.hpp"
 #include "libtorch/torch_run/workload_parts.hpp"
 #include "loop/data/files/data_files.hpp"
 #include "loop/train/records/record_schemas.hpp"
@@ -139,6 +140,8 @@ Answer answer_to(const std::shared_ptr<const TrainedOn>& on, Question asked,
   const WorkEnd end = run_beside_python(
       [on, question, answer, ask](CallingThread& /*none*/) {
         const TrainingTurn turn;
+        // Making the model seeds it.
+        const GeneratorKeeper generator;
         try {
           RunConfiguration run = evaluation_configuration(on->run, {});
           const auto workload = workload_of(*on, *question, run);

@@ -1,7 +1,5 @@
 """Data of the user's own: tensors of the same memory, where they are dense, and data sets, read once."""
 
-import warnings
-
 import torch
 from torch.utils.data import DataLoader, Dataset, IterableDataset, RandomSampler, SequentialSampler
 
@@ -11,6 +9,16 @@ _ACCEPTED = ("accepted: (inputs, targets), each a tensor, an array or a list of 
              "torch.utils.data, or the name of a data set")
 # Samples of a data set at a time, where nobody says.
 _BATCH = 256
+
+
+class _Writable:
+    """The memory of an array that may not be written to, as one that may: torch.from_numpy() warns of others, once in a
+    process. Nobody writes to it."""
+
+    def __init__(self, array):
+        interface = array.__array_interface__
+        self.__array_interface__ = {**interface, "data": (interface["data"][0], False)}
+        self._array = array
 
 
 def _tensor(value, name):
@@ -26,11 +34,10 @@ def _tensor(value, name):
         array = numpy.asarray(value)
         if array.dtype.byteorder == ">" or any(stride < 0 for stride in array.strides):
             array = numpy.ascontiguousarray(array, dtype=array.dtype.newbyteorder("="))
+        if not array.flags.writeable:
+            array = numpy.asarray(_Writable(array))
         try:
-            with warnings.catch_warnings():
-                # That it may not be written to: nobody does.
-                warnings.simplefilter("ignore", UserWarning)
-                tensor = torch.from_numpy(array)
+            tensor = torch.from_numpy(array)
         except TypeError as error:
             raise Error(f"{name}: {error}") from None
     else:

@@ -81,7 +81,10 @@ class TrainResult:
         """The model with the trained weights, as a torch.jit.ScriptModule in evaluation mode."""
         if self._module is None:
             if self._script is None:
-                module = torch.jit.script(models.twin(self._model, self.state_dict, self._has_real_targets))
+                # Its initial values are drawn, and are nobody's.
+                with torch.random.fork_rng(devices=[]):
+                    twin = models.twin(self._model, self.state_dict, self._has_real_targets)
+                module = torch.jit.script(twin.float())
             else:
                 # A copy: what was trained from is left as it is.
                 module = torch.jit.load(io.BytesIO(self._script))

@@ -14,6 +14,12 @@ class GeneratorKeeper {
       : generator_(at::globalContext().defaultGenerator(at::kCPU)),
         state_(generator_.get_state()) {}
   ~GeneratorKeeper() { generator_.set_state(state_); }
+  /// Exchanges the generator's state for the one that is remembered.
+  void swap() {
+    const at::Tensor now = generator_.get_state();
+    generator_.set_state(state_);
+    state_ = now;
+  }
   GeneratorKeeper(const GeneratorKeeper&) = delete;
   GeneratorKeeper& operator=(const GeneratorKeeper&) = delete;
 
