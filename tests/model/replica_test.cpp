@@ -1,7 +1,9 @@
 #include "libtorch/model/replica/replica.hpp"
 
 #include <cstdint>
+#include <functional>
 #include <memory>
+#include <utility>
 #include <vector>
 
 #include <ATen/Functions.h>
@@ -160,8 +162,7 @@ TEST(Replica, LeavesTheGradientOfAnUnusedParameterAtZero) {
   EXPECT_TRUE(gradients.views[1].eq(0).all().item<bool>());
 }
 
-TEST(ReplicaDeathTest, AbortsWhenSomethingResetsTheGradients) {
-  testing::GTEST_FLAG(death_test_style) = "threadsafe";  // libtorch has threads
+TEST(Replica, RefusesGradientsThatSomethingElseResets) {
   Replicas replicas;
   const Gradients gradients(replicas.state);
   const auto reset_by = [&](bool before_backward) {
@@ -172,8 +173,51 @@ TEST(ReplicaDeathTest, AbortsWhenSomethingResetsTheGradients) {
     if (!before_backward) replicas.modules[0]->zero_grad(/*set_to_none=*/true);
     replicas.first.check_gradients(gradients.views);
   };
-  EXPECT_DEATH(reset_by(true), "backward adds to the gradient buffer of the substep");
-  EXPECT_DEATH(reset_by(false), "backward adds to the gradient buffer of the substep");
+  for (const bool before_backward : {true, false}) {
+    EXPECT_THAT(test::error_of([&] { reset_by(before_backward); }),
+                testing::StartsWith("the gradient of parameter 'linear.weight' has been replaced"));
+  }
+}
+
+// A linear layer whose forward() does something else before.
+struct Writing : nn::Module {
+  explicit Writing(std::function<void(Writing&)> write) : write_(std::move(write)) {
+    register_module("linear", linear);
+    factor = register_parameter("factor", at::ones({kWidth}), /*requires_grad=*/false);
+    mean = register_buffer("mean", at::zeros({kWidth}));
+    seen = register_buffer("seen", at::zeros({1}, at::kLong));
+  }
+  at::Tensor forward(const at::Tensor& x) {
+    const at::NoGradGuard no_grad;
+    write_(*this);
+    return linear(x) * factor;
+  }
+  nn::Linear linear{kWidth, kWidth};
+  at::Tensor factor;
+  at::Tensor mean;
+  at::Tensor seen;
+
+ private:
+  std::function<void(Writing&)> write_;
+};
+
+// Other threads read the parameters, and what a step makes of buffers is read where they were.
+TEST(Replica, RefusesAForwardThatWritesToWhatIsShared) {
+  const auto error_of_write = [](const std::function<void(Writing&)>& write) {
+    const auto module = std::make_shared<Writing>(write);
+    const SharedState state(make_model(module));
+    Replica replica(make_model(module), state);
+    return test::error_of([&] { static_cast<void>(replica.forward(at::ones({2, kWidth}))); });
+  };
+  EXPECT_EQ(error_of_write([](Writing& net) { net.mean.add_(1), net.seen.add_(1); }), "no error");
+  EXPECT_THAT(error_of_write([](Writing& net) { net.linear->weight.clamp_(-1, 1); }),
+              testing::HasSubstr("forward() writes to parameter 'linear.weight'"));
+  EXPECT_THAT(error_of_write([](Writing& net) { net.factor.mul_(2); }),
+              testing::HasSubstr("forward() writes to parameter 'factor'"));
+  EXPECT_THAT(error_of_write([](Writing& net) { net.seen.resize_({9}); }),
+              testing::HasSubstr("forward() gives buffer 'seen' other memory"));
+  EXPECT_THAT(error_of_write([](Writing& net) { net.mean.set_(at::ones({kWidth})); }),
+              testing::HasSubstr("forward() gives buffer 'mean' other memory"));
 }
 
 TEST(Replica, BeginsEverySubstepWithTheSharedBuffers) {

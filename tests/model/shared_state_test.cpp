@@ -189,7 +189,12 @@ TEST(SharedState, RefusesWhatItCannotTrain) {
   EXPECT_EQ(error_of_model_with({{"frozen", numbers(0, 3)}}), none);
   EXPECT_EQ(error_of_model_with({{"integers", numbers(0, 3, at::kLong)}}), none);
   EXPECT_EQ(error_of_model_with({{"half", parameter(numbers(0, 3, at::kHalf))}}),
-            "parameter 'half' is Half; accepted: Float, Double");
+            "parameter 'half' is Half, which is not trained; accepted: Float, Double "
+            "(module.float(); --precision says what it is computed in)");
+  EXPECT_THAT(error_of_model_with({{"complex", parameter(numbers(0, 3).to(at::kComplexFloat))}}),
+              testing::StartsWith("parameter 'complex' is ComplexFloat, which is not trained"));
+  EXPECT_EQ(error_of_model_with({{"empty", parameter(at::zeros({0, 4}))}}),
+            "parameter 'empty' has no element; accepted: a model with some to train");
   EXPECT_EQ(
       error_of_model_with(
           {{"first", parameter(numbers(0, 3))}, {"second", parameter(numbers(0, 3, at::kDouble))}}),
@@ -205,6 +210,26 @@ TEST(SharedState, RefusesTensorsThatAreNotOnTheCpu) {
             "parameter 'weight' is on meta; accepted: cpu");
   EXPECT_EQ(error_of_model_with({{"weight", parameter(numbers(0, 3))}}, {{"mean", elsewhere}}),
             "buffer 'mean' is on meta; accepted: cpu");
+}
+
+TEST(SharedState, RefusesWhatIsNotDense) {
+  const at::Tensor sparse = at::eye(3).to_sparse();
+  EXPECT_EQ(error_of_model_with({{"weight", parameter(sparse)}}),
+            "parameter 'weight' is Sparse; accepted: a dense tensor");
+  EXPECT_EQ(error_of_model_with({{"weight", parameter(numbers(0, 3))}}, {{"mean", sparse}}),
+            "buffer 'mean' is Sparse; accepted: a dense tensor");
+  EXPECT_EQ(error_of_model_with({{"weight", at::Tensor()}}),
+            "parameter 'weight' is undefined; accepted: a tensor");
+}
+
+TEST(SharedState, RefusesASumOfWhatHasNone) {
+  Model model{.forward = {},
+              .set_training = {},
+              .parameters = {{"weight", parameter(numbers(0, 3))}},
+              .buffers = {{"phase", numbers(0, 1).to(at::kComplexFloat)}},
+              .buffer_rules = {{.buffer = "phase", .combination = BufferCombination::sum}}};
+  EXPECT_EQ(test::error_of([&] { const SharedState state(model); }),
+            "the rule of buffer 'phase': ComplexFloat has no sum; accepted: first");
 }
 
 }  // namespace

@@ -13,8 +13,6 @@
 #include <ATen/core/dispatch/Dispatcher.h>
 #include <ATen/core/ivalue.h>
 
-#include "base/core/check.hpp"
-
 namespace rubato {
 
 namespace {
@@ -124,11 +122,10 @@ void round_to_half(std::span<float> values) {
 }
 
 void round_to_half(const at::Tensor& tensor) {
-  if (!tensor.defined() || tensor.scalar_type() != at::kFloat ||
+  if (!tensor.defined() || tensor.scalar_type() != at::kFloat || !tensor.is_cpu() ||
       tensor.layout() != c10::Layout::Strided || tensor.numel() == 0) {
     return;
   }
-  RUBATO_CHECK(tensor.is_cpu(), "tensors are on the CPU");
   if (tensor.is_non_overlapping_and_dense()) {
     round_to_half(std::span<float>(static_cast<float*>(tensor.data_ptr()),
                                    static_cast<std::size_t>(tensor.numel())));

@@ -11,7 +11,7 @@ namespace rubato {
 /// Rounds every value to the nearest that a float16 holds, ties to even: values of at least 65520
 /// become infinite, those of at most 2^-25 become 0.
 void round_to_half(std::span<float> values);
-/// The same for the values of a dense float32 tensor; others are left alone.
+/// The same for the values of a dense float32 tensor on the CPU; others are left alone.
 void round_to_half(const at::Tensor& tensor);
 
 /// While it lives, and its thread runs operators of libtorch, what they return is rounded to

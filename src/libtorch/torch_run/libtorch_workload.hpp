@@ -29,6 +29,8 @@ struct LibtorchParts {
   TorchOptions options;
   /// The model as it was given, where it is TorchScript; `model` is then left empty.
   std::shared_ptr<ScriptModel> script{};
+  /// Of the targets; 0 where they are none, or nobody has counted them.
+  std::int64_t classes = 0;
   /// Where it is known.
   std::optional<std::int64_t> gradient_bytes{};
   std::vector<WorkloadFile> files{};

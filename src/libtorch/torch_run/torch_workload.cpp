@@ -119,7 +119,16 @@ class PartsLoader {
             return module;
           });
     }
-    if (parts_.script) parts_.gradient_bytes = gradient_bytes(make_model(parts_.script->module()));
+    if (!parts_.script) return;
+    try {
+      const Model model = make_model(parts_.script->module());
+      script_type_ = sort_tensors(model).type;
+      parts_.gradient_bytes = gradient_bytes(model);
+    } catch (const Error& error) {
+      const auto& file = configuration_.model->script;
+      throw Error(
+          fmt::format("{}: {}", file ? "--model: " + file->string() : "model", error.what()));
+    }
   }
 
   void load_datasets() {
@@ -146,6 +155,7 @@ class PartsLoader {
     parts_.description = describe(configuration_, data);
     parts_.data_record = data_record(configuration_, data);
     parts_.class_names = class_names(data);
+    parts_.classes = data.classes;
     SampleTensors tensors = parts_.script ? as_they_are(data) : load_builtin(data);
     load_initial_weights();
     load_loss(data.classes == 0);
@@ -155,20 +165,13 @@ class PartsLoader {
       parts_.gradient_bytes = gradient_bytes(parts_.model());
     }
     // A model in float64 takes float64.
-    const at::ScalarType type = parts_.script ? type_of(parts_.script->module()) : at::kFloat;
-    if (tensors.input_type != at::kLong) tensors.input_type = type;
-    tensors.real_target_type = type;
+    if (tensors.input_type != at::kLong) tensors.input_type = script_type_;
+    tensors.real_target_type = script_type_;
     // What is larger is read in every step from where it lies.
     constexpr double kShare = 0.25;
     const double room = kShare * memory_limit().bytes;
     parts_.train = make_dataset(data, data.train, tensors, room);
     if (data.test) parts_.test = make_dataset(data, *data.test, tensors, room);
-  }
-
-  // In which it computes, where it is a model that can be trained at all.
-  static at::ScalarType type_of(const torch::jit::Module& module) {
-    const std::vector<NamedTensor> trained = sort_tensors(make_model(module)).trained;
-    return trained.empty() ? at::kFloat : trained.front().tensor.scalar_type();
   }
 
   static SampleTensors as_they_are(const DataSets& data) {
@@ -229,6 +232,8 @@ class PartsLoader {
   const RunConfiguration& configuration_;
   WorkloadParts own_;
   LibtorchParts parts_;
+  // In which it computes.
+  at::ScalarType script_type_ = at::kFloat;
 };
 
 }  // namespace

@@ -19,6 +19,7 @@
 #include "clients/python/errors.hpp"
 #include "clients/python/parts/beside_python.hpp"
 #include "clients/python/parts/turn.hpp"
+#include "libtorch/model/replica/shared_state.hpp"
 #include "libtorch/torch/datasets/sample_dataset.hpp"
 #include "libtorch/torch/objective/generator_keeper.hpp"
 #include "libtorch/torch_run/workload_parts.hpp"
@@ -118,9 +119,7 @@ std::shared_ptr<const Workload> workload_of(const TrainedOn& on, const Question&
   run.validation.reset();
   WorkloadParts parts{.loss = own_loss(run, on.parts)};
   parts.model = read_script(question.model, "model");
-  const auto parameters = parts.model->named_parameters();
-  const c10::ScalarType type =
-      parameters.size() == 0 ? at::kFloat : (*parameters.begin()).value.scalar_type();
+  const c10::ScalarType type = sort_tensors(make_model(*parts.model)).type;
   const bool several = on.parts.inputs.size() > 1 || on.parts.targets.size() > 1;
   parts.test = several ? samples_of(on, question) : samples_like(on, question, type);
   // None is trained on.

@@ -60,14 +60,21 @@ class Places {
   std::unordered_map<std::string, Place> places_;
 };
 
-BufferTreatment treatment_of(const BufferRule& rule, bool floating, const Places& places,
+BufferTreatment treatment_of(const BufferRule& rule, const Place& place, const Places& places,
                              const SortedTensors& sorted) {
+  const bool floating = place.floating;
+  const at::ScalarType type =
+      (floating ? sorted.buffers : sorted.counters)[place.index].tensor.scalar_type();
   const auto refuse = [&](std::string_view why) {
     throw Error(fmt::format("the rule of buffer '{}': {}", rule.buffer, why));
   };
   const bool average = rule.combination == BufferCombination::average;
   if (!floating && (average || rule.combination == BufferCombination::mean)) {
     refuse("integers have no mean; accepted: sum, first");
+  }
+  if (!floating && rule.combination == BufferCombination::sum &&
+      treatment_of_type(type).combination != BufferCombination::sum) {
+    refuse(fmt::format("{} has no sum; accepted: first", c10::toString(type)));
   }
   if (rule.momentum && !std::isfinite(*rule.momentum)) refuse("its momentum must be finite");
   BufferTreatment treatment{.combination = rule.combination, .momentum = rule.momentum};
@@ -97,7 +104,7 @@ BufferTreatments treatments_of(const Model& model, const SortedTensors& sorted) 
   for (const BufferRule& rule : model.buffer_rules) {
     const Place place = places.at(rule.buffer);
     auto& list = place.floating ? treatments.buffers : treatments.counters;
-    list[place.index] = treatment_of(rule, place.floating, places, sorted);
+    list[place.index] = treatment_of(rule, place, places, sorted);
   }
   return treatments;
 }

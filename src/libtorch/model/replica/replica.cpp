@@ -8,8 +8,6 @@
 
 #include <rubato/base/error.hpp>
 
-#include "base/core/check.hpp"
-
 namespace rubato {
 
 namespace {
@@ -28,6 +26,10 @@ void redirect(const std::vector<NamedTensor>& tensors, const std::vector<at::Ten
   }
 }
 
+Replica::Place place_of(const at::Tensor& tensor) {
+  return {.data = tensor.data_ptr(), .elements = tensor.numel()};
+}
+
 }  // namespace
 
 Replica::Replica(Model model, const SharedState& shared)
@@ -39,6 +41,12 @@ Replica::Replica(Model model, const SharedState& shared)
   std::vector<at::Tensor> counters;
   for (const at::Tensor& counter : shared.counters()) counters.push_back(counter.clone());
   redirect(tensors_.counters, counters);
+  for (const auto* shared_by_all : {&tensors_.trained, &tensors_.frozen}) {
+    for (const NamedTensor& named : *shared_by_all) written_.push_back(named.tensor._version());
+  }
+  for (const auto* own : {&tensors_.buffers, &tensors_.counters}) {
+    for (const NamedTensor& named : *own) places_.push_back(place_of(named.tensor));
+  }
   set_training(true);
 }
 
@@ -56,9 +64,42 @@ void Replica::go_on(std::span<const at::Tensor> gradients) {
 void Replica::check_gradients(std::span<const at::Tensor> gradients) const {
   for (std::size_t i = 0; i < tensors_.trained.size(); ++i) {
     const at::Tensor& gradient = tensors_.trained[i].tensor.grad();
-    RUBATO_CHECK(gradient.defined() && gradient.data_ptr() == gradients[i].data_ptr(),
-                 "backward adds to the gradient buffer of the substep");
+    if (gradient.defined() && place_of(gradient) == place_of(gradients[i])) continue;
+    throw Error(
+        fmt::format("the gradient of parameter '{}' has been replaced; accepted: a model and a "
+                    "loss that leave gradients to training (no backward() with create_graph)",
+                    tensors_.trained[i].name));
   }
+}
+
+// Other threads read the parameters meanwhile, and the buffers are looked for where they were.
+void Replica::check_written() const {
+  std::size_t i = 0;
+  for (const auto* shared_by_all : {&tensors_.trained, &tensors_.frozen}) {
+    for (const NamedTensor& named : *shared_by_all) {
+      if (named.tensor._version() == written_[i++]) continue;
+      throw Error(
+          fmt::format("forward() writes to parameter '{}', which all minibatches of a step share; "
+                      "accepted: a model that writes to buffers alone (no max_norm)",
+                      named.name));
+    }
+  }
+  i = 0;
+  for (const auto* own : {&tensors_.buffers, &tensors_.counters}) {
+    for (const NamedTensor& named : *own) {
+      if (place_of(named.tensor) == places_[i++]) continue;
+      throw Error(
+          fmt::format("forward() gives buffer '{}' other memory; accepted: buffers that keep their "
+                      "shape and are written to in place",
+                      named.name));
+    }
+  }
+}
+
+Tensors Replica::forward(const Tensors& inputs) {
+  Tensors outputs = model_.forward(inputs);
+  check_written();
+  return outputs;
 }
 
 void Replica::load_buffers() {

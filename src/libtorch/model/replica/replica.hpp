@@ -32,24 +32,41 @@ class Replica {
   void begin(std::span<const at::Tensor> gradients);
   /// The same with buffers as the last substep left them.
   void go_on(std::span<const at::Tensor> gradients);
-  /// After backward: aborts if a gradient is no longer where begin() put it.
+  /// After backward: throws Error if a gradient is no longer where begin() put it.
   void check_gradients(std::span<const at::Tensor> gradients) const;
   /// Before an evaluation: buffers as shared.
   void load_buffers();
 
   void set_training(bool training) { model_.set_training(training); }
-  [[nodiscard]] Tensors forward(const Tensors& inputs) { return model_.forward(inputs); }
-  [[nodiscard]] at::Tensor forward(const at::Tensor& input) { return model_.forward(input); }
+  /// Throws Error where it writes to a parameter, which other replicas read, or gives a buffer
+  /// other memory.
+  [[nodiscard]] Tensors forward(const Tensors& inputs);
+  [[nodiscard]] at::Tensor forward(const at::Tensor& input) {
+    return only_tensor(forward(Tensors{input}), "outputs");
+  }
 
   /// The buffers as the last forward left them, laid out as SharedState::flat_buffers().
   [[nodiscard]] const at::Tensor& flat_buffers() const { return flat_buffers_; }
   [[nodiscard]] const std::vector<NamedTensor>& counters() const { return tensors_.counters; }
 
+  /// Where the elements of a tensor lie.
+  struct Place {
+    const void* data = nullptr;
+    std::int64_t elements = 0;
+    friend bool operator==(const Place&, const Place&) = default;
+  };
+
  private:
+  void check_written() const;
+
   Model model_;
   const SharedState* shared_;
   SortedTensors tensors_;
   at::Tensor flat_buffers_;
+  // How often each parameter had been written to, the trained ones first.
+  std::vector<std::int64_t> written_;
+  // Of each buffer, and then of each counter.
+  std::vector<Place> places_;
 };
 
 }  // namespace rubato

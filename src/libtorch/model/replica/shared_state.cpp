@@ -1,5 +1,8 @@
 #include "shared_state.hpp"
 
+#include <algorithm>
+#include <sstream>
+#include <string>
 #include <string_view>
 #include <unordered_map>
 #include <unordered_set>
@@ -13,6 +16,22 @@ namespace rubato {
 
 namespace {
 
+std::string layout_of(const at::Tensor& tensor) {
+  std::ostringstream text;
+  text << tensor.layout();
+  return text.str();
+}
+
+void require_dense(std::string_view kind, const NamedTensor& named) {
+  const at::Tensor& tensor = named.tensor;
+  const auto refuse = [&](std::string_view what, std::string_view accepted) {
+    throw Error(fmt::format("{} '{}' is {}; accepted: {}", kind, named.name, what, accepted));
+  };
+  if (!tensor.defined()) refuse("undefined", "a tensor");
+  if (!tensor.device().is_cpu()) refuse("on " + tensor.device().str(), "cpu");
+  if (tensor.layout() != at::kStrided) refuse(layout_of(tensor), "a dense tensor");
+}
+
 void require_type(std::string_view kind, const NamedTensor& named, at::ScalarType type) {
   if (named.tensor.scalar_type() == type) return;
   throw Error(fmt::format("{} '{}' is {}, but the first parameter is {}; all must be of one type",
@@ -20,10 +39,27 @@ void require_type(std::string_view kind, const NamedTensor& named, at::ScalarTyp
                           c10::toString(type)));
 }
 
-void require_cpu(std::string_view kind, const NamedTensor& named) {
-  if (!named.tensor.defined() || named.tensor.device().is_cpu()) return;
-  throw Error(fmt::format("{} '{}' is on {}; accepted: cpu", kind, named.name,
-                          named.tensor.device().str()));
+// What the trained parameters and the floating-point buffers have in common.
+at::ScalarType type_of(const SortedTensors& sorted) {
+  if (sorted.trained.empty()) {
+    throw Error("the model has no parameter to train (none with requires_grad)");
+  }
+  const at::ScalarType type = sorted.trained.front().tensor.scalar_type();
+  if (type != at::kFloat && type != at::kDouble) {
+    throw Error(fmt::format(
+        "parameter '{}' is {}, which is not trained; accepted: Float, Double (module.float(); "
+        "--precision says what it is computed in)",
+        sorted.trained.front().name, c10::toString(type)));
+  }
+  for (const NamedTensor& named : sorted.trained) require_type("parameter", named, type);
+  for (const NamedTensor& named : sorted.buffers) require_type("buffer", named, type);
+  const bool empty = std::ranges::all_of(
+      sorted.trained, [](const NamedTensor& named) { return named.tensor.numel() == 0; });
+  if (empty) {
+    throw Error(fmt::format("parameter '{}' has no element; accepted: a model with some to train",
+                            sorted.trained.front().name));
+  }
+  return type;
 }
 
 // Copies the values of `tensors` into the flat buffer, padding zero.
@@ -40,36 +76,26 @@ SortedTensors sort_tensors(const Model& model) {
   SortedTensors sorted;
   std::unordered_set<const void*> seen;
   for (const NamedTensor& named : model.parameters) {
+    require_dense("parameter", named);
     if (!seen.insert(named.tensor.unsafeGetTensorImpl()).second) continue;
     (named.tensor.requires_grad() ? sorted.trained : sorted.frozen).push_back(named);
   }
   for (const NamedTensor& named : model.buffers) {
-    if (!named.tensor.defined() || !seen.insert(named.tensor.unsafeGetTensorImpl()).second)
-      continue;
+    if (!named.tensor.defined()) continue;
+    require_dense("buffer", named);
+    if (!seen.insert(named.tensor.unsafeGetTensorImpl()).second) continue;
     (named.tensor.is_floating_point() ? sorted.buffers : sorted.counters).push_back(named);
   }
+  sorted.type = type_of(sorted);
   return sorted;
 }
 
 SharedState::SharedState(const Model& model) {
-  for (const NamedTensor& named : model.parameters) require_cpu("parameter", named);
-  for (const NamedTensor& named : model.buffers) require_cpu("buffer", named);
   const SortedTensors sorted = sort_tensors(model);
-  if (sorted.trained.empty()) {
-    throw Error("the model has no parameter to train (none with requires_grad)");
-  }
-  const at::ScalarType type = sorted.trained.front().tensor.scalar_type();
-  if (type != at::kFloat && type != at::kDouble) {
-    throw Error(fmt::format("parameter '{}' is {}; accepted: Float, Double",
-                            sorted.trained.front().name, c10::toString(type)));
-  }
-  for (const NamedTensor& named : sorted.trained) require_type("parameter", named, type);
-  for (const NamedTensor& named : sorted.buffers) require_type("buffer", named, type);
-
   treatments_ = treatments_of(model, sorted);
-  parameter_layout_ = FlatLayout(sorted.trained, type);
+  parameter_layout_ = FlatLayout(sorted.trained, sorted.type);
   flat_parameters_ = flatten(parameter_layout_, sorted.trained);
-  buffer_layout_ = FlatLayout(sorted.buffers, type);
+  buffer_layout_ = FlatLayout(sorted.buffers, sorted.type);
   flat_buffers_ = flatten(buffer_layout_, sorted.buffers);
 
   const auto trained_views = parameter_layout_.views(flat_parameters_);

@@ -19,7 +19,12 @@ struct SortedTensors {
   std::vector<NamedTensor> frozen;
   std::vector<NamedTensor> buffers;
   std::vector<NamedTensor> counters;
+  /// Of all trained parameters and floating-point buffers: at::kFloat or at::kDouble.
+  at::ScalarType type = at::kFloat;
 };
+/// Throws Error, naming the tensor, when the model has no parameter to train, when parameters to
+/// train or floating-point buffers are not all float32 or all float64, and when a tensor is not
+/// dense and on the CPU.
 [[nodiscard]] SortedTensors sort_tensors(const Model& model);
 
 /// The one state of a model in training, which all replicas see.
@@ -30,10 +35,8 @@ struct SortedTensors {
 ///  - Other buffers (counters) are tensors of their own, contiguous.
 class SharedState {
  public:
-  /// Takes shapes and initial values from `model`. Throws Error when the model has no parameter to
-  /// train, or parameters or floating-point buffers of a type other than the first parameter's, or
-  /// that type is neither float32 nor float64, or a tensor is not on the CPU, or a buffer rule
-  /// cannot be followed.
+  /// Takes shapes and initial values from `model`. Throws Error as sort_tensors() does, and when a
+  /// buffer rule cannot be followed.
   explicit SharedState(const Model& model);
 
   [[nodiscard]] at::ScalarType type() const { return parameter_layout_.type(); }
