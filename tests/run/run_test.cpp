@@ -222,6 +222,45 @@ TEST(Run, GoesOnFromWhereItWasStoppedForNow) {
   }
 }
 
+// In the epoch that its trace has cut short, as if it had been longer from the beginning.
+TEST(Run, GoesOnInTheMiddleOfAnEpochWithALongerTrace) {
+  const test::TempFolder temp;
+  const auto of_steps = [&](int steps) {
+    std::string rows = "step,batchsize\n";
+    for (int i = 0; i < steps; ++i) rows += fmt::format("{},{}\n", i, i % 2 == 0 ? 64 : 32);
+    RunConfiguration configuration = small();
+    configuration.trace = temp.write(fmt::format("{}.csv", steps), rows).string();
+    configuration.on_trace_end = TraceEnd::stop;
+    return configuration;
+  };
+  const RunConfiguration shorter = of_steps(15);
+  const RunConfiguration longer = of_steps(27);
+  for (const char* const every : {"60seconds", "5steps", "1epochs"}) {
+    const fs::path folder = temp.path() / every;
+    const auto with = [&](RunConfiguration configuration) {
+      configuration.checkpoint_every = every;
+      return configuration;
+    };
+    {
+      rubato::Run run(with(shorter), dense_workload(shorter), RunLocation::create(folder));
+      EXPECT_EQ(run.execute().summary.value().stopped, "the trace ended after 15 steps");
+      EXPECT_EQ(lines_of(folder / "metrics.jsonl"), 15 + 2) << "the part is evaluated";
+    }
+    {
+      rubato::Run same(with(shorter), dense_workload(shorter),
+                       RunLocation::resume(folder, with(shorter)));
+      EXPECT_EQ(same.execute().summary.value().result.steps, 15);
+      EXPECT_EQ(lines_of(folder / "metrics.jsonl"), 15 + 2);
+    }
+    rubato::Run run(with(longer), dense_workload(longer),
+                    RunLocation::resume(folder, with(longer)));
+    const RunSummary summary = run.execute().summary.value();
+    EXPECT_EQ(summary.result.steps, 27);
+    EXPECT_EQ(summary.weights_sha256, weights_of(longer)) << every;
+    EXPECT_EQ(lines_of(folder / "metrics.jsonl"), 27 + 3);
+  }
+}
+
 TEST(Run, GoesOnFromANamedCheckpointAndKeepsTheLaterOnes) {
   const test::TempFolder temp;
   const fs::path folder = temp.path() / "run";

@@ -1,6 +1,8 @@
 // When a metric has stopped improving, and what a monitor says of an array.
 
 #include <array>
+#include <cmath>
+#include <limits>
 #include <string>
 #include <utility>
 
@@ -22,6 +24,21 @@ TEST(Patience, ExactlyDeltaIsNoImprovement) {
     EXPECT_FALSE(patience.is_over_after(sign * 1.25));
     EXPECT_EQ(patience.best(), sign * 1.0);
     EXPECT_TRUE(patience.is_over_after(sign * 1.25)) << "counted from the best, not from the last";
+  }
+}
+
+TEST(Patience, TakesNothingForBetterThatIsNotFinite) {
+  for (const MetricMode mode : {MetricMode::max, MetricMode::min}) {
+    Patience patience({.patience = 9, .mode = mode});
+    for (const double value : {std::numeric_limits<double>::infinity(),
+                               -std::numeric_limits<double>::infinity(), std::nan("")}) {
+      EXPECT_FALSE(patience.is_over_after(value));
+      EXPECT_FALSE(patience.improved());
+    }
+    EXPECT_FALSE(patience.is_over_after(1));
+    EXPECT_TRUE(patience.improved());
+    EXPECT_FALSE(patience.is_over_after(std::numeric_limits<double>::infinity()));
+    EXPECT_EQ(patience.best(), 1);
   }
 }
 

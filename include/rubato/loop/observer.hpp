@@ -45,7 +45,7 @@ class Training {
   [[nodiscard]] virtual const std::vector<NamedArray>& buffers() const = 0;
   [[nodiscard]] virtual Objective& objective() const = 0;
   [[nodiscard]] virtual Workers& workers() const = 0;
-  /// Only from Observer::between_steps(); elsewhere it throws Error.
+  /// Only from Observer::between_steps() and on_cut_short(); elsewhere it throws Error.
   [[nodiscard]] virtual State state() const = 0;
 
  protected:
@@ -58,6 +58,7 @@ class Training {
 ///     on_epoch_begin
 ///     for each step: on_fault (where cores die), on_gradients (where wants_gradients), update,
 ///                    on_step, between_steps
+///     on_cut_short (where the steps end in its middle)
 ///     on_evaluate (where there is a test set)
 ///     on_epoch, between_steps
 ///
@@ -101,6 +102,10 @@ class Observer {
   virtual void on_step(Training& training, const StepRecord& step) {
     static_cast<void>(training), static_cast<void>(step);
   }
+  /// There are no further steps, in the middle of an epoch, which is now evaluated as it is. From
+  /// the state before that, training continues in the epoch once there are more steps;
+  /// Training::state() may be called here.
+  virtual void on_cut_short(Training& training) { static_cast<void>(training); }
   /// The epoch's record with the evaluation in it.
   virtual void on_evaluate(Training& training, const EpochRecord& epoch) {
     static_cast<void>(training), static_cast<void>(epoch);

@@ -23,7 +23,7 @@ struct PatienceOptions {
   MetricMode mode = MetricMode::min;
 };
 
-/// Decides when a metric has stopped improving. NaN is no improvement.
+/// Decides when a metric has stopped improving. What is infinite or NaN is no improvement.
 class Patience {
  public:
   /// Throws Error for an option out of its range.

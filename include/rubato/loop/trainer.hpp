@@ -231,13 +231,19 @@ struct TrainOptions {
 /// then not applied, or the test loss after it.
 class Diverged : public Error {
  public:
-  /// `what` says what became infinite or NaN.
-  Diverged(std::string_view what, const StepRecord& step, std::string_view rule);
+  /// What helps where steps were too large.
+  static constexpr std::string_view kSmallerSteps = "try a lower --lr or another --rule";
+
+  /// `what` says what became infinite or NaN, and `advice` what may help.
+  Diverged(std::string_view what, const StepRecord& step, std::string_view rule,
+           std::string_view advice = kSmallerSteps);
   /// The last step.
   [[nodiscard]] const StepRecord& step() const { return step_; }
+  [[nodiscard]] const std::string& advice() const { return advice_; }
 
  private:
   StepRecord step_;
+  std::string advice_;
 };
 
 /// Trains an objective under a trace: a libtorch network (TorchTrainer), a model with a gradient in

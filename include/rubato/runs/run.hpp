@@ -98,6 +98,8 @@ struct RunOutcome {
   End end = End::completed;
   /// Of a run that diverged: what, and where.
   std::string reason{};
+  /// What may help then.
+  std::string advice{Diverged::kSmallerSteps};
   /// Where it is not paused.
   std::optional<RunSummary> summary{};
 };
@@ -194,7 +196,6 @@ class Run {
   std::shared_ptr<TensorBoard> tensorboard_;
   std::shared_ptr<BestWeights> best_;
   std::shared_ptr<Checkpointer> checkpointer_;
-  bool stopped_for_now_ = false;
 };
 
 }  // namespace rubato

@@ -111,11 +111,14 @@ class Checkpointer final : public Observer {
   void on_step(Training& training, const StepRecord& step) override;
   void on_epoch(Training& training, const EpochRecord& epoch) override;
   void between_steps(Training& training) override;
+  /// Writes the state from which a longer trace continues in the epoch, and holds.
+  void on_cut_short(Training& training) override;
 
   /// Now, due or not: the state of a trainer after `steps` steps.
   std::filesystem::path write(std::int64_t steps, const State& state);
   /// From now on none is written because it is due.
   void hold() { held_ = true; }
+  [[nodiscard]] bool holds() const { return held_; }
 
  private:
   CheckpointFolder folder_;

@@ -38,6 +38,17 @@ Diverged divergence_of(const StepRecord& step, const Objective& objective, std::
           step, rule};
 }
 
+// Weights that have diverged would show in training as well.
+Diverged test_divergence_of(const EpochRecord& epoch, const StepRecord& step,
+                            std::string_view rule) {
+  const std::string what = "the test loss became " + in_words(epoch.test->loss);
+  if (!std::isfinite(epoch.train_loss)) return {what, step, rule};
+  return {
+      what, step, rule,
+      fmt::format("the training loss is {:.6g}: look for extreme values in the test data, or {}",
+                  epoch.train_loss, Diverged::kSmallerSteps)};
+}
+
 // Why training ends where its source does, for TrainResult::stopped.
 std::string reason_of(const SourceEnd& end, const StepSource& source, const Budget& budget,
                       std::int64_t steps) {
@@ -54,11 +65,13 @@ std::string reason_of(const SourceEnd& end, const StepSource& source, const Budg
 
 }  // namespace
 
-Diverged::Diverged(std::string_view what, const StepRecord& step, std::string_view rule)
+Diverged::Diverged(std::string_view what, const StepRecord& step, std::string_view rule,
+                   std::string_view advice)
     : Error(fmt::format("{} at {} (batch {}, rule {}, lr {:.6g}){}", what,
                         place_of(step.epoch, step.plan.index), step.plan.batch_size, rule,
                         step.learning_rate, step.applied ? "" : "; the step was not applied")),
-      step_(step) {}
+      step_(step),
+      advice_(advice) {}
 
 class Trainer::Implementation final : public Training {
  public:
@@ -222,6 +235,11 @@ class Trainer::Implementation final : public Training {
       let_observers_look();
       if (regroup_due()) pausing_ = true;
     }
+    if (stopped() || pausing_ || !walk_.has_ended()) return;
+    stage_.between_steps([&] {
+      listeners_.tell(of_observers, [&](Observer& observer) { observer.on_cut_short(*this); });
+    });
+    of_observers.rethrow();
   }
 
   [[nodiscard]] bool regroup_due() const {
@@ -289,8 +307,7 @@ class Trainer::Implementation final : public Training {
     listeners_.tell(of_observers, [&](Observer& observer) { observer.on_epoch(*this, record); });
     of_observers.rethrow();
     if (record.test && !std::isfinite(record.test->loss)) {
-      throw Diverged("the test loss became " + in_words(record.test->loss), last_step_,
-                     options_.rule);
+      throw test_divergence_of(record, last_step_, options_.rule);
     }
     let_observers_look();
   }

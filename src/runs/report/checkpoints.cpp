@@ -122,6 +122,12 @@ void Checkpointer::between_steps(Training& training) {
     static_cast<void>(write(training.result().steps, training.state()));
 }
 
+void Checkpointer::on_cut_short(Training& training) {
+  if (held_) return;
+  static_cast<void>(write(training.result().steps, training.state()));
+  hold();
+}
+
 fs::path Checkpointer::write(std::int64_t steps, const State& state) {
   const SteadyClock::time_point begin = SteadyClock::now();
   if (before_writing_) before_writing_();

@@ -216,6 +216,7 @@ RunOutcome Run::train() {
   } catch (const Diverged& diverged) {
     outcome.end = RunOutcome::End::diverged;
     outcome.reason = diverged.what();
+    outcome.advice = diverged.advice();
     outcome.summary = summary_of(outcome.reason);
   }
   if (location_.folder_) {
@@ -237,7 +238,6 @@ void Run::stop_for_now(Training& training, std::string reason) {
     static_cast<void>(write_checkpoint());
     // The state of the same number of steps that comes after it is one that has ended.
     checkpointer_->hold();
-    stopped_for_now_ = true;
   }
   training.stop(std::move(reason));
 }
@@ -271,7 +271,7 @@ void Run::write_results(RunSummary& summary, bool with_checkpoint) {
   summary.metrics_sha256 = metrics_->sha256();
   folder().write("summary.json", to_json(summary));
   // Last, as what it is for, more epochs, is not lost with it.
-  if (with_checkpoint && !stopped_for_now_ && configuration_.checkpoint_every->has_value()) {
+  if (with_checkpoint && !checkpointer_->holds() && configuration_.checkpoint_every->has_value()) {
     static_cast<void>(write_checkpoint());
   }
 }

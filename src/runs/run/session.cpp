@@ -133,7 +133,7 @@ SessionOutcome Session::ended(const RunOutcome& run) {
   SessionOutcome outcome{.summary = run.summary};
   if (run.end == RunOutcome::End::diverged) {
     outcome.end = End::diverged;
-    outcome.reason = run.reason + "\ntry a lower --lr or another --rule";
+    outcome.reason = run.reason + '\n' + run.advice;
     return outcome;
   }
   const TrainResult& result = run.summary->result;

@@ -63,8 +63,7 @@ ExitCode verify(const TrainArguments& arguments, const LoadWorkload& load) {
       if (steps == 0) steps = outcome.steps;
     } catch (const Diverged& diverged) {
       print_out("\n");
-      print_error(
-          fmt::format("rubato verify: {}\ntry a lower --lr or another --rule\n", diverged.what()));
+      print_error(fmt::format("rubato verify: {}\n{}\n", diverged.what(), diverged.advice()));
       return ExitCode::diverged;
     }
   }

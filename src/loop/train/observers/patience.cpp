@@ -19,7 +19,7 @@ Patience::Patience(const PatienceOptions& options) : options_(options) {
 
 bool Patience::is_over_after(double value) {
   const double sign = options_.mode == MetricMode::min ? -1 : 1;
-  const bool better = best_ ? sign * (value - *best_) > options_.delta : !std::isnan(value);
+  const bool better = std::isfinite(value) && (!best_ || sign * (value - *best_) > options_.delta);
   if (better) {
     best_ = value;
     waited_ = 0;
