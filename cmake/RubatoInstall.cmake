@@ -16,7 +16,7 @@ get_property(torch_modules GLOBAL PROPERTY RUBATO_TORCH_MODULES)
 list(TRANSFORM modules PREPEND rubato_ OUTPUT_VARIABLE targets)
 list(TRANSFORM torch_modules PREPEND rubato_ OUTPUT_VARIABLE torch_targets)
 install(TARGETS ${targets} EXPORT rubatoTargets FILE_SET HEADERS)
-# All that the component `development` has, for who builds no more than is to be installed.
+# This target builds all that the component `development` installs, and nothing else.
 add_custom_target(rubato_development DEPENDS ${targets} ${torch_targets})
 install(EXPORT rubatoTargets NAMESPACE rubato:: DESTINATION "${package_dir}")
 if(torch_modules)

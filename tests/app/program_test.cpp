@@ -121,8 +121,8 @@ TEST(Program, SaysWhenItsOutputIsLost) {
   }
 }
 
-// As git's: who reads has what they wanted. The pipe is closed before anything is written, so that
-// nothing depends on who is faster.
+// The reader has what they wanted, as with git. The pipe is closed before anything is written, so
+// that nothing depends on who is faster.
 TEST(Program, AClosedPipeIsNotWorthAMessage) {
   const TempFolder folder;
   std::filesystem::path pipe = folder.path() / "pipe";
@@ -181,7 +181,7 @@ TEST(Program, RefusesNamesThatNoConfigurationCanHold) {
   // A trace is copied.
   folder.write("t\xff.csv", "step,batchsize,cores\n0,64,2\n");
   EXPECT_EQ(trained({"--trace", "t\xff.csv", "--on-trace-end", "hold"}).code, 0);
-  // What is only printed has another character there.
+  // Printed text has another character there.
   const ProgramResult shown = test::rubato({"trace", "show", "t\xff.csv", "--json"}, folder.path());
   EXPECT_THAT(shown.out, HasSubstr("t\xef\xbf\xbd.csv"));
 }

@@ -290,7 +290,7 @@ TEST(ConfigurationFile, RejectsWhatIsNoFile) {
             large.string() + ": is larger than 1 MiB; accepted: a configuration");
 }
 
-// As from `--config <(...)`.
+// `--config <(...)` names such a pipe.
 TEST(ConfigurationFile, ComesOutOfAPipe) {
   std::array<int, 2> ends{};
   ASSERT_EQ(pipe(ends.data()), 0);
@@ -303,7 +303,7 @@ TEST(ConfigurationFile, ComesOutOfAPipe) {
   EXPECT_EQ(read.trace.text(), "t.csv") << "in the working folder";
 }
 
-// What is advised is accepted.
+// The advice would be accepted.
 TEST(ConfigurationFile, AdvisesWhatTheOptionTakes) {
   EXPECT_EQ(error_in("lr = 0,5\n"), "c.toml:1: lr: 0,5 is no value of TOML; accepted: lr = 0.5");
   EXPECT_EQ(error_in("lr = .5\n"), "c.toml:1: lr: .5 is no value of TOML; accepted: lr = 0.5");

@@ -9,7 +9,7 @@
 namespace rubato {
 namespace {
 
-// What a shell makes of the word.
+// Returns what a shell makes of the word.
 std::string read_by(const std::string& shell, const std::string& word) {
   const std::string command = shell + " -c \"$(cat <<'END'\nprintf %s " + word + "\nEND\n)\"";
   FILE* const pipe = popen(command.c_str(), "r");
@@ -29,9 +29,8 @@ TEST(ShellQuoted, LeavesPlainWordsAlone) {
 
 TEST(ShellQuoted, IsOneWordToAShell) {
   EXPECT_EQ(shell_quoted("sp ace"), "'sp ace'");
-  for (const std::string word :
-       {"sp ace", "it's", "$HOME", "a;b", "`x`", "~", "*", "", "\"", "\\", "a&b", "#c", "=ls", "(d)",
-        "!e", "{f,g}"}) {
+  for (const std::string word : {"sp ace", "it's", "$HOME", "a;b", "`x`", "~", "*", "", "\"", "\\",
+                                 "a&b", "#c", "=ls", "(d)", "!e", "{f,g}"}) {
     EXPECT_EQ(read_by("sh", shell_quoted(word)), word);
     EXPECT_EQ(read_by("bash", shell_quoted(word)), word);
   }

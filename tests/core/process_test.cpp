@@ -70,7 +70,7 @@ TEST(TieTo, EndsTheChildOfAnotherParent) {
   EXPECT_EQ(WEXITSTATUS(end_of(child)), kCannotStart);
 }
 
-// In a child, whose limit may be lowered.
+// The limit is lowered in a child alone.
 TEST(RunWithEnoughStack, HasMoreThanTheLimit) {
   for (const rlim_t stack : {rlim_t{256} << 10U, rlim_t{8} << 20U}) {
     const pid_t child = fork();
@@ -90,7 +90,7 @@ TEST(RunWithEnoughStack, HasMoreThanTheLimit) {
   }
 }
 
-// As if the thread were the process's only one.
+// The thread stands for the whole process.
 TEST(RunWithEnoughStack, GetsTheSignalsOfTheProcess) {
   const pid_t child = fork();
   if (child == 0) {

@@ -30,11 +30,11 @@ using ReadVariable = std::function<std::string(const std::string& name)>;
 /// Programs that this one starts, or becomes, load it.
 void ignore_openmp_binding();
 
-/// That this has happened to the process, with the variable; empty where `allowed` CPUs are all
-/// that are `online`, or none of the variables is set.
+/// Tells the user which variable has bound the process to `allowed` of the `online` CPUs; empty
+/// where these are all, or none of the variables is set.
 [[nodiscard]] std::optional<std::string> openmp_binding(int allowed, int online,
                                                         const ReadVariable& read);
-/// Of this process.
+/// The same for this process.
 [[nodiscard]] std::optional<std::string> openmp_binding();
 
 }  // namespace rubato

@@ -24,7 +24,7 @@ namespace {
 constexpr const char* kMarker = "RUBATO_STARTED_AGAIN";
 constexpr const char* kOpenBlasCore = "OPENBLAS_CORETYPE";
 
-// Those of GCC's OpenMP and of Intel's.
+// The variables of GCC's OpenMP and of Intel's.
 constexpr std::array<const char*, 4> kOpenMpBinding{"OMP_PROC_BIND", "OMP_PLACES",
                                                     "GOMP_CPU_AFFINITY", "KMP_AFFINITY"};
 

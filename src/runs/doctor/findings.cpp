@@ -159,7 +159,7 @@ Finding judge_threads(const Facts& facts) {
 }
 
 Finding judge_load(const Facts& facts) {
-  // Less than half a CPU is what any system does.
+  // An idle system wants up to half a CPU.
   constexpr double kIdle = 0.5;
   Finding finding{.subject = "load"};
   if (!facts.load || facts.online == 0) {

@@ -68,16 +68,16 @@ std::optional<double> data_segment(const fs::path& root) {
   return std::max(0.0, static_cast<double>(limit.rlim_cur) - used);
 }
 
-// Whether std::thread could not start one: for want of memory for its stack, or because a limit of
-// threads is reached. The system answers both alike.
+// A thread cannot be started for want of memory for its stack, or because a limit of threads is
+// reached: the system answers both alike.
 bool is_thread_refused(const std::exception& error) {
   const auto* const refused = dynamic_cast<const std::system_error*>(&error);
   if (refused != nullptr) return refused->code() == std::errc::resource_unavailable_try_again;
-  // As oneTBB says it.
+  // oneTBB throws it without the code.
   return std::string_view(error.what()).find("pthread_create has failed") != std::string_view::npos;
 }
 
-// Whether there are the addresses of a thread's stack.
+// True where a thread's stack could be mapped.
 bool can_have_stack() {
   constexpr std::size_t kStack = std::size_t{8} << 20U;
   void* const stack = mmap(nullptr, kStack, PROT_READ | PROT_WRITE,
@@ -135,7 +135,7 @@ void require_memory(double bytes, std::string_view needs, std::string_view help,
 }
 
 void require_threads(int count) {
-  // They need no more to wait.
+  // A small stack will do, as they only wait.
   constexpr std::size_t kStack = std::size_t{256} << 10U;
   pthread_attr_t attributes;
   pthread_attr_init(&attributes);

@@ -42,14 +42,14 @@ void require_memory(double bytes, std::string_view needs, std::string_view help,
 /// them. A library whose own thread finds that out ends the process.
 void require_threads(int count);
 
-/// Whether an exception says that memory could not be had: std::bad_alloc, a container longer than
-/// there are addresses, or an error of libtorch's allocator, either as it was thrown or named in
-/// another error, or that of a thread, which may not get one.
+/// Whether an exception says that memory or a thread could not be had: std::bad_alloc, a container
+/// longer than there are addresses, an error of libtorch's allocator (as it was thrown, or named in
+/// another error), or a thread that was refused.
 [[nodiscard]] bool is_out_of_memory(const std::exception& error);
 
 /// What to tell a user of `error` where is_out_of_memory(): how much was asked for, where that is
-/// known, and `help`. Of a thread that could not be started although there is memory for it, that
-/// the system allows no more of them.
+/// known, and `help`. Where a thread was refused although there is memory for its stack, it says
+/// which limit of threads is reached.
 [[nodiscard]] std::optional<std::string> memory_failure(const std::exception& error,
                                                         std::string_view help,
                                                         const MemoryLimit& limit = memory_limit());

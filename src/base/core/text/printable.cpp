@@ -9,13 +9,14 @@ namespace rubato {
 
 namespace {
 
-// A byte that is shown by itself; bytes of UTF-8 sequences are.
+// Control characters are not shown by themselves; the bytes of UTF-8 sequences are.
 bool is_control(char c) {
   const auto byte = static_cast<unsigned char>(c);
   return byte < 0x20 || byte == 0x7F;
 }
 
-// In single quotes, with a backslash before what would end them, and codes of control characters.
+// Puts the text in single quotes, with backslashes before what would end them, and codes in place
+// of control characters.
 std::string with_escapes(std::string_view text) {
   std::string quoted = "'";
   for (const char c : text) {

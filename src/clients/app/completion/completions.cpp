@@ -37,7 +37,7 @@ class Completing {
       if (!form.word.empty() && !is_whole) add(before + form.word, form.help);
       if (form.paths == Paths::none || (!form.word.empty() && !is_whole)) continue;
       const bool is_within = value.find(form.within) != std::string_view::npos;
-      // Among files, there are folders.
+      // A shell that completes files completes folders as well.
       found_.paths = std::max(found_.paths, is_within ? form.paths : Paths::folders);
       found_.before = before + form.word;
     }
@@ -46,7 +46,8 @@ class Completing {
   [[nodiscard]] Completions found() && { return std::move(found_); }
 
  private:
-  // Of a name that stands before the last ':' ("adascale:sm"), and the names that these take.
+  // Adds the arguments of the name before the last ':' ("adascale:sm"), or the names that the last
+  // of them takes.
   void add_arguments(const std::vector<ValueForm>& forms, std::size_t begin) {
     const std::size_t colon = word_.rfind(':');
     if (colon == std::string::npos || colon < begin) return;

@@ -24,7 +24,7 @@ namespace rubato::app {
 
 namespace {
 
-// Behind it, no argument is an option.
+// The argument behind which no other is an option.
 constexpr std::string_view kBorder = "--";
 
 // Puts the place of a wrong value in front of what is wrong with it.

@@ -66,7 +66,7 @@ class CommandLine {
   /// Adds --`name` `value`, which names something with a configuration of its own: `file` says
   /// which, and it is read in the same way. Not to be given together with --config.
   ///
-  /// An operand is given without its --`name`, too, as operands() are.
+  /// With `is_operand`, it may stand without --`name`, as operands() do.
   void config_of(const std::string& name, const std::string& value, const std::string& help,
                  std::function<std::filesystem::path(const std::string& text)> file,
                  bool is_operand = false);
@@ -116,7 +116,7 @@ class CommandLine {
   Entry operands_;
   OperandCount operand_count_ = OperandCount::any;
   std::vector<std::string> operand_names_;
-  // Of rest(); empty where there is none.
+  // Set by rest(); empty without.
   std::string rest_;
   // Of config_of(); empty where there is none.
   std::string config_of_;

@@ -31,8 +31,8 @@ class ReaderGone : public OutputError {
  public:
   using OutputError::OutputError;
 };
-/// Throws OutputError where something could not be written to stdout: ReaderGone, of which there is
-/// nothing to be said, where that was a closed pipe.
+/// Throws OutputError where something could not be written to stdout: ReaderGone where it was a
+/// closed pipe, which is no news to whoever closed it.
 void require_output();
 
 /// Writes a file as a whole; folders on the way to it are made. Throws OutputError.

@@ -72,8 +72,8 @@ std::vector<std::string> command_line(const std::string& program, const char* co
   return line;
 }
 
-// A descriptor that has what the file had, of which `number` is to be the number where there is
-// one.
+// Returns a descriptor that can be opened again for what the file says: the number `number`, where
+// there is one, else a new one.
 int kept_in_memory(const path& file, std::optional<int> number) {
   const std::string text = configuration_text(file);
   const int copy = memfd_create("rubato-configuration", 0);

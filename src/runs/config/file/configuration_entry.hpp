@@ -30,12 +30,12 @@ void load_named_plugins(RunConfiguration& configuration, const TomlEntry& line,
 /// The text of a value of the option, as TOML. Throws Error for text that is not UTF-8.
 [[nodiscard]] std::string toml_value(const RunOption& option, const std::string& text);
 
-/// What a configuration file holds, or what comes out of a pipe. Throws Error with the system's
-/// reason where it cannot be read, and where it is larger than 1 MiB.
+/// The text of a configuration file, or of a pipe. Throws Error with the system's reason where it
+/// cannot be read, and where it is larger than 1 MiB.
 [[nodiscard]] std::string configuration_text(const std::filesystem::path& file);
 
-/// Where the relative paths in a configuration begin: in the folder of the file; in the working
-/// folder where it comes from a pipe or another stream of the process, such as /dev/stdin.
+/// The folder in which the relative paths of a configuration begin: that of the file; the working
+/// folder for a pipe or another stream of the process, such as /dev/stdin.
 [[nodiscard]] std::filesystem::path folder_of_names(const std::filesystem::path& file);
 
 }  // namespace rubato

@@ -107,7 +107,7 @@ std::string configuration_text(const path& file) {
   };
   std::ifstream stream(file, std::ios::binary);
   if (!stream) throw cannot_read(errno);
-  // It can be opened, too.
+  // A folder can be opened, too.
   std::error_code ignored;
   if (std::filesystem::is_directory(file, ignored)) throw cannot_read(EISDIR);
   std::string text(kMostBytes + 1, '\0');

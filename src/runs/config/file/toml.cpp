@@ -87,7 +87,7 @@ std::optional<BareWord> bare_word(std::string_view line) {
   const std::string_view rest = line.substr(equals + 1);
   const std::string_view word = trimmed(rest.substr(0, rest.find('#')));
   const bool is_word = consists_of(word, fmt::format("{}{}", kNameLetters, kOthers));
-  // Where it is a value, something else is wrong.
+  // Something else is wrong with a line whose word is a value.
   const bool is_value = is_word && static_cast<bool>(toml::parse(fmt::format("x = {}", word)));
   if (!consists_of(key, kNameLetters) || !is_word || is_value) return std::nullopt;
   return BareWord{key, word};
@@ -117,7 +117,7 @@ std::optional<std::string> number_meant(std::string_view word) {
   return is_whole ? fmt::format("{:.0f}", value) : text_of(value);
 }
 
-// What is right in the place of a word that TOML does not know.
+// Says what would be right in the place of a word that TOML does not know.
 std::string accepted_for(std::string_view key, std::string_view word) {
   const auto options = run_options();
   const auto option = std::ranges::find(options, key, &RunOption::name);

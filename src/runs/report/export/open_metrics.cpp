@@ -22,7 +22,7 @@ using Json = nlohmann::ordered_json;
 
 constexpr double kSecondsBetween = 1;
 
-// Between quotes, in UTF-8 alone: parsers refuse the whole file otherwise.
+// Escapes the text for its place between quotes. Parsers refuse a file that is not in UTF-8.
 std::string escaped(std::string_view text) {
   std::string out;
   for (const char c : Json::parse(json_text(Json(text))).get<std::string>()) {
