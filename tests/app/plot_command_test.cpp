@@ -7,6 +7,7 @@
 #include <string_view>
 #include <vector>
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 
 #include "app/on_terminal.hpp"
@@ -104,6 +105,43 @@ TEST_F(PlotCommandTest, WritesPictures) {
   const std::string png = test::read_file(folder_.path() / "loss.png");
   EXPECT_EQ(png.substr(0, 8), "\x89PNG\r\n\x1a\n");
   EXPECT_GT(png.size(), 10'000U);
+}
+
+// Each choice is one curve, the mean of its seeds.
+TEST_F(PlotCommandTest, DrawsTheChoicesOfAnExperiment) {
+  const test::ProgramResult compared =
+      test::rubato({"compare", "--model", "softmax", "--rule", "linear,root", "--seed", "1..3",
+                    "--epochs", "2", "--out", "exp", "--quiet"},
+                   folder_.path());
+  ASSERT_EQ(compared.code, 0) << compared.err;
+  EXPECT_THAT(plotted({"exp"}),
+              ContainsRegex("\n +samples\n +\\*\\* elastic linear\n +\\+\\+ elastic root\n"
+                            " +oo 128 constant \\(baseline\\)\n$"));
+  EXPECT_EQ(plotted({"exp", "--out", "exp.svg"}), "");
+  std::string svg = test::read_file(folder_.path() / "exp.svg");
+  EXPECT_THAT(svg, HasSubstr("fill-opacity")) << "the area that the seeds reach";
+  EXPECT_THAT(plotted({"exp/runs/elastic_linear_seed-1", "exp/runs/elastic_root_seed-1"}),
+              HasSubstr("** elastic_linear_seed-1\n"));
+}
+
+TEST_F(PlotCommandTest, NamesRunsThatItDoesNotDraw) {
+  train("runs/clocked", {"--clock", "virtual"});
+  train("runs/plain");
+  const test::ProgramResult result = test::rubato({"plot", "runs", "--x", "hours"}, folder_.path());
+  EXPECT_EQ(result.code, 0);
+  EXPECT_EQ(result.err, "rubato plot: without test_accuracy, % over hours, and not drawn: plain\n");
+}
+
+// The picture is as high as the names of all curves need.
+TEST_F(PlotCommandTest, CutsNoLegend) {
+  for (int run = 10; run < 50; ++run) {
+    folder_.write(fmt::format("runs/run-{}/metrics.jsonl", run),
+                  R"({"kind":"step","step":0,"epoch":0,"batch":64,"cores":2,"loss":1})"
+                  "\n");
+  }
+  EXPECT_EQ(plotted({"runs", "--y", "loss", "--out", "one.svg"}), "");
+  EXPECT_THAT(test::read_file(folder_.path() / "one.svg"),
+              ContainsRegex("height=\"8[0-9][0-9](pt)?\""));
 }
 
 TEST_F(PlotCommandTest, SaysWhatItCannotPlot) {

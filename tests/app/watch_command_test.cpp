@@ -123,6 +123,35 @@ TEST(Watch, LeavesOutRunsForWhichThereIsNoRoom) {
   EXPECT_THAT(program.text(), Not(HasSubstr("\x1b[36m")));
 }
 
+// For the terminal to scroll.
+TEST(Watch, PrintsAllRunsOnceTheyHaveEnded) {
+  const test::TempFolder folder;
+  for (int i = 10; i < 60; ++i) {
+    const std::string run = "runs/run-" + std::to_string(i);
+    folder.write(run + "/config.toml", "epochs = 3\n");
+    folder.write(run + "/summary.json", R"({"wall_seconds": 1})");
+  }
+  test::TerminalProgram program(60, {"watch", "runs"}, folder.path(), {{"NO_COLOR", "1"}});
+  EXPECT_EQ(program.finish(), 0);
+  const std::vector<std::string> rows = shown(program, 60);
+  ASSERT_GE(rows.size(), 51U);
+  EXPECT_THAT(rows[0], testing::StartsWith("50 of 50 runs have ended"));
+  EXPECT_THAT(rows[50], testing::StartsWith("run-59"));
+}
+
+TEST(Watch, CountsTheRunsOfADesign) {
+  const test::TempFolder folder;
+  folder.write("exp/design.toml",
+               "model = \"softmax\"\n[axes]\nrule = [\"linear\", \"root\"]\nseed = \"1..3\"\n");
+  for (const char* const run : {"exp/runs/elastic_linear_seed-1", "exp/runs/elastic_root_seed-1"}) {
+    folder.write(std::string(run) + "/config.toml", "epochs = 3\n");
+    folder.write(std::string(run) + "/summary.json", R"({"wall_seconds": 1})");
+  }
+  const test::ProgramResult result = test::rubato({"watch", "exp"}, folder.path());
+  EXPECT_EQ(result.code, 0) << result.err;
+  EXPECT_THAT(result.out, testing::StartsWith("2 of 9 runs have ended  "));
+}
+
 TEST(Watch, SaysWhatItCannotWatch) {
   const test::TempFolder folder;
   const auto error_of = [&](const Arguments& arguments) {

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <set>
 #include <span>
 #include <sstream>
 #include <string>
@@ -257,6 +258,19 @@ TEST(PlotLines, HaveAColourForEachCurve) {
   const std::string text = text_of(learning(), {.columns = 80}, 10);
   EXPECT_THAT(text, testing::HasSubstr("\x1b[36m━━\x1b[0m run-1\n"));
   EXPECT_THAT(text, testing::HasSubstr("\x1b[33m━━\x1b[0m run-2\n"));
+}
+
+// More curves than colours are characters, no two of them the same.
+TEST(PlotLines, TellTwentyCurvesApart) {
+  const Plot many = plot_of(std::vector<std::vector<PlotPoint>>(20, {{0, 1}, {1, 2}}));
+  const std::vector<std::string> lines = plot_lines(many, {.columns = 40}, 5);
+  std::set<char> marks;
+  for (const std::string& line : std::span(lines).last(20)) {
+    const std::size_t at = line.find("m") + 1;
+    EXPECT_EQ(line[at], line[at + 1]) << line;
+    marks.insert(line[at]);
+  }
+  EXPECT_EQ(marks.size(), 20U);
 }
 
 TEST(PlotLines, HaveGaps) {

@@ -209,6 +209,8 @@ void PicturePainter::draw_band(std::size_t index) {
   if (band.empty()) return;
   const Colour& colour = kCurves.at(index % kCurves.size());
   cairo_set_source_rgba(to_, colour.red, colour.green, colour.blue, kPale);
+  // A text leaves a point behind, from which there would be a line.
+  cairo_new_path(to_);
   for (std::size_t i = 0; i < band.size(); ++i) {
     cairo_line_to(to_, x_of(points[i].x), y_of(band[i].most));
   }

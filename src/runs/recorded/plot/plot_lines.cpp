@@ -23,15 +23,13 @@ constexpr int kNarrowestPlot = 24;
 constexpr int kRowsOfTick = 3;
 constexpr int kColumnsOfTick = 12;
 
-constexpr std::array<Pen, 6> kPens{{{Ink::cyan, '*'},
-                                    {Ink::yellow, '+'},
-                                    {Ink::magenta, 'o'},
-                                    {Ink::green, 'x'},
-                                    {Ink::blue, '#'},
-                                    {Ink::red, '@'}}};
+constexpr std::array<Ink, 6> kInks{Ink::cyan,  Ink::yellow, Ink::magenta,
+                                   Ink::green, Ink::blue,   Ink::red};
+// Characters tell curves apart where colours do not.
+constexpr std::string_view kMarks = "*+ox#@%&=^~vwszkniucab";
 
-const Pen& pen_of(std::size_t curve) {
-  return kPens.at(curve % kPens.size());
+Pen pen_of(std::size_t curve) {
+  return {kInks.at(curve % kInks.size()), kMarks[curve % kMarks.size()]};
 }
 
 // The characters of the frame.
@@ -82,7 +80,8 @@ class PlotPainter {
   [[nodiscard]] std::string numbers_below() const;
   [[nodiscard]] std::string legend(std::size_t curve) const;
   [[nodiscard]] Canvas::Cells cells() const {
-    const bool apart = style_.colours || plot_.curves.size() < 2;
+    const bool apart =
+        plot_.curves.size() < 2 || (style_.colours && plot_.curves.size() <= kInks.size());
     return style_.utf8 && apart ? Canvas::Cells::braille : Canvas::Cells::marks;
   }
   [[nodiscard]] const Frame& frame() const { return style_.utf8 ? kUtf8Frame : kAsciiFrame; }
@@ -153,7 +152,7 @@ std::string PlotPainter::numbers_below() const {
 }
 
 std::string PlotPainter::legend(std::size_t curve) const {
-  const Pen& pen = pen_of(curve);
+  const Pen pen = pen_of(curve);
   const bool dots = cells() == Canvas::Cells::braille;
   const std::string sample = dots ? std::string("━━") : std::string(2, pen.mark);
   return fmt::format("{}{} {}", std::string(margin_ + 1, ' '),
