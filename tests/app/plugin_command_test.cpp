@@ -259,6 +259,76 @@ TEST_F(PluginCommand, AConfigurationNamesIt) {
             0);
 }
 
+// Whatever it throws: which part, whose, in which step, and how the run goes on.
+TEST_F(PluginCommand, SaysWhatARuleOfItsHasThrown) {
+  for (const auto& [how, words] :
+       std::vector<std::pair<std::string, std::string>>{{"error", "no licence"},
+                                                        {"exception", "no licence"},
+                                                        {"number", "what is no std::exception"}}) {
+    SCOPED_TRACE(how);
+    const Arguments arguments{"--plugin", RUBATO_EVERY_PART, "--rule",  "failing:how=" + how,
+                              "--model",  "softmax",         "--trace", "64",
+                              "--out",    "run-" + how};
+    const ProgramResult result = run("train", arguments);
+    EXPECT_EQ(result.code, 2);
+    EXPECT_THAT(result.err, ContainsRegex("rubato train: rule failing:how=" + how +
+                                          " \\(of --plugin .*\\) at "
+                                          "epoch 1, step 4 of the run: " +
+                                          words +
+                                          "\nafter 3 steps; the "
+                                          "checkpoint is run-" +
+                                          how +
+                                          "/checkpoints/step-3.safetensors; to go "
+                                          "on: rubato train --resume run-" +
+                                          how + "\n$"));
+    EXPECT_EQ(run("train", {"--resume", "run-" + how}).code, 2) << "it throws again";
+  }
+  const ProgramResult nowhere =
+      run("train", {"--plugin", RUBATO_EVERY_PART, "--rule", "failing", "--model", "softmax"});
+  EXPECT_EQ(nowhere.code, 2);
+  EXPECT_THAT(nowhere.err, ContainsRegex("step 4 of the run: no licence\n"));
+}
+
+TEST_F(PluginCommand, SaysWhatOtherPartsOfItsHaveThrown) {
+  const auto said = [&](const Arguments& more) {
+    Arguments all{"--plugin", RUBATO_EVERY_PART, "--model", "softmax", "--trace", "512"};
+    all.insert(all.end(), more.begin(), more.end());
+    const ProgramResult result = run("train", all);
+    EXPECT_EQ(result.code, 2);
+    return result.err;
+  };
+  EXPECT_THAT(
+      said({"--sampler", "failing", "--out", "s"}),
+      ContainsRegex("sampler failing \\(of --plugin .*\\) at epoch 2, step 24 of the run: no "
+                    "order\nafter 23 steps; the checkpoint is s/"));
+  EXPECT_THAT(said({"--metric", "failing", "--out", "m"}),
+              ContainsRegex("metric failing \\(of --plugin .*\\) after epoch 1: what is no "
+                            "std::exception\nafter 23 steps; the checkpoint is m/"));
+  const ProgramResult verified =
+      run("verify", {"--plugin", RUBATO_EVERY_PART, "--model", "softmax", "--trace", "512",
+                     "--sampler", "failing", "--steps", "30"});
+  EXPECT_EQ(verified.code, 2);
+  EXPECT_THAT(verified.err, ContainsRegex("^rubato verify: --plugin .*: no order\n$"));
+  EXPECT_EQ(said({"--rule", "unmade"}),
+            "rubato train: --rule: rule unmade cannot be made: no licence\n");
+  EXPECT_EQ(said({"--rule", "unmade:number=true"}),
+            "rubato train: --rule: rule unmade cannot be made: its maker threw what is no "
+            "std::exception\n");
+  EXPECT_THAT(said({"--schedule", "unmade"}),
+              HasSubstr("schedule unmade cannot be made: its maker"));
+}
+
+TEST_F(PluginCommand, ARuleOfItsThatCrashesIsFailedTheSecondTime) {
+  const ProgramResult first =
+      run("compare", {"--plugin", RUBATO_EVERY_PART, "--rule", "failing:how=crash", "--seed", "1",
+                      "--model", "softmax", "--samples", "3200", "--trace", "64", "--out", "e"});
+  EXPECT_EQ(first.code, 27) << first.err;
+  EXPECT_THAT(first.out, HasSubstr("missing"));
+  const ProgramResult second = run("compare", {"--resume", "e"});
+  EXPECT_EQ(second.code, 0) << second.err;
+  EXPECT_THAT(test::read_file(folder_.path() / "e/answer.md"), HasSubstr("for the second time"));
+}
+
 #if RUBATO_TORCH
 // The other half of the program loads it, too.
 TEST_F(PluginCommand, LibtorchTrainsAndEvaluatesWithIt) {

@@ -20,6 +20,13 @@ TEST(Labels, TellValuesApart) {
               ElementsAre("a/t.csv", "b/t.csv", "u"));
 }
 
+TEST(Labels, OfFunctionsOfPythonsAreTheirNames) {
+  EXPECT_THAT(labels_of("rule", {"constant", "own:name=log2", "own"}),
+              ElementsAre("constant", "log2", "own"));
+  EXPECT_THAT(labels_of("rule", {"linear", "own:name=linear"}),
+              ElementsAre("linear", "own:name=linear"));
+}
+
 TEST(Slug, IsAPartOfAFilesName) {
   EXPECT_EQ(slug("adascale:smoothing=0.9,ramp=2"), "adascale-smoothing-0.9-ramp-2");
   EXPECT_EQ(slug("../a b/c"), "..-a-b-c");

@@ -127,6 +127,18 @@ TEST_F(RunPools, TryAgainWhatWasKilled) {
   EXPECT_THAT(notes_.started, ElementsAre("b", "c"));
 }
 
+// Another program trains it, in this folder.
+TEST_F(RunPools, LeaveWhatIsPythons) {
+  tasks_[1].is_pythons = true;
+  run("finish");
+  EXPECT_THAT(notes_.started, ElementsAre("a", "c"));
+  EXPECT_THAT(notes_.ended["b"], HasSubstr("its rule is a function in Python"));
+  folder_.write("b/summary.json", "{}");
+  forget();
+  run("exit 9");
+  EXPECT_TRUE(notes_.started.empty() && notes_.ended.empty());
+}
+
 // A plug-in that crashes, say: once may have been the machine.
 TEST_F(RunPools, AreFailedWhenTheyCrashTwice) {
   for (const char* const signal : {"SEGV", "ABRT"}) {

@@ -56,6 +56,24 @@ class Reference(TestCase):
                 self.assertEqual(sgd.param_groups[group]["lr"], step["lr_after_step"][group])
 
 
+def _loss(output, target):
+    return torch.nn.functional.mse_loss(output, target)
+
+
+def _small_loss(output, target):
+    return 1e-8 * torch.nn.functional.mse_loss(output, target)
+
+
+class Rule(TestCase):
+    def test_gains_do_not_depend_on_the_unit_of_the_loss(self):
+        model, x, y = torch.nn.Linear(6, 1), torch.randn(256, 6), torch.randn(256, 1)
+        gains = [rubato.train(model, (x, y), loss=loss, lr=lr, rule="adascale", epochs=2, trace=128, ref_batch=32,
+                              momentum=0.0).steps["gain"]
+                 for loss, lr in ((_loss, 0.01), (_small_loss, 1e6))]
+        self.assertLess(gains[0].max(), 3.9)
+        self.assertLess(abs(gains[0] / gains[1] - 1).max(), 1e-4)
+
+
 class Loop(TestCase):
     def setUp(self):
         self.parameter = parameter([1, 2, 3, 4])
@@ -270,7 +288,7 @@ if not by_ddp:
     model.weight.grad /= 2
     adascale.gain()
 if rank == 0 and by_ddp:
-    adascale.gain()  # Of one worker alone: nothing waits for the other.
+    adascale.gain()  # Nothing waits for the other worker.
 torch.nn.utils.clip_grad_norm_(model.parameters(), 1e-3)
 adascale.step()
 print(adascale.gain())

@@ -86,7 +86,7 @@ TEST(AdaScale, GainsDoNotDependOnTheSizeOfTheGradients) {
   EXPECT_NEAR(after(scaled(1e-8), 3).gain(3), gain, 1e-12);
   EXPECT_NEAR(after(scaled(1e-8), 3, {.smallest_variance = 1e-6}).gain(3), 3, 1e-6)
       << "what a floor in the unit of the loss makes of it";
-  // Of pairs of steps, too.
+  // Pairs of steps do not, either.
   const auto of_pair = [](const std::vector<Gradient>& both) {
     const GradientNorms norms = norms_of(both);
     AdaScaleEstimator estimator;

@@ -278,7 +278,7 @@ TEST_F(AdaScaleLoop, DropsAnAccumulation) {
   step(adascale, {{1, 2, 0, 0}, {2, 1, 0, 0}});
 }
 
-// Of a pass that threw, nobody knows what it has added.
+// Nobody knows what a pass that threw has added.
 TEST_F(AdaScaleLoop, SaysThatTheLastPassDidNotEnd) {
   AdaScale adascale(sgd_, {.num_gradients_to_accumulate = 2, .is_scaled_loss = false});
   backward(parameter_, double_tensor({1, 0, 0, 0}));

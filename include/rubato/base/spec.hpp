@@ -257,6 +257,10 @@ template <StrategyTable Table>
   throw Error(unknown_name_message(kind, name, row_names(table)));
 }
 
+/// To be called in a handler of what a maker of the user's own threw: rethrows Errors, and what
+/// says that there is no memory, as they are, and anything else as an Error that names the maker.
+[[noreturn]] void rethrow_of_maker(std::string_view kind, std::string_view name);
+
 /// What users add to a family: makers of their own, each under a name that the family's option then
 /// takes. A value; copies are independent.
 ///
@@ -323,18 +327,27 @@ class Additions {
     Spec spec(text);
     const Row* const row = find(spec.name());
     if (row == nullptr) return std::nullopt;
-    std::optional<Made> made = row->make(spec, setting...);
+    std::optional<Made> made = made_by(*row, spec, setting...);
     spec.finish();
     return made;
   }
 
   /// Those that were added, with their arguments. Throws what a maker throws without arguments.
   [[nodiscard]] std::vector<Strategy> strategies() const {
-    return strategies_of(
-        rows_, [](const Row& row, Spec& spec) { static_cast<void>(row.make(spec, Setting{}...)); });
+    return strategies_of(rows_, [this](const Row& row, Spec& spec) {
+      static_cast<void>(made_by(row, spec, Setting{}...));
+    });
   }
 
  private:
+  [[nodiscard]] Made made_by(const Row& row, Spec& spec, const Setting&... setting) const {
+    try {
+      return row.make(spec, setting...);
+    } catch (...) {
+      rethrow_of_maker(kind_, row.name);
+    }
+  }
+
   std::string_view kind_;
   BuiltInNames built_in_;
   std::vector<Row> rows_;

@@ -154,7 +154,7 @@ class AdaScale {
   // How many gradients of a last backward pass there were, and how many norms_ knows of.
   std::int64_t last_gradients_ = 0;
   std::int64_t known_gradients_ = 0;
-  // Of each group, when the last backward pass had ended; empty before.
+  // The norms of each group when the last backward pass had ended; empty before.
   std::vector<GradientNorms> norms_;
   // As it was before this step was measured; empty where it is not.
   std::optional<AdaScaleEstimator> before_;

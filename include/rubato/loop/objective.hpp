@@ -55,6 +55,8 @@ class TrainingError : public Error, public std::nested_exception {
   /// In a handler of the original exception.
   TrainingError(Phase phase, const std::string& place, const std::string& message,
                 std::string details);
+  /// The same with `more` behind what it says.
+  TrainingError(const TrainingError& error, const std::string& more);
 
   [[nodiscard]] Phase phase() const { return phase_; }
   /// All that the original exception said, libtorch's stack included.

@@ -348,6 +348,10 @@ class Trainer {
   /// Minibatches that a core computes in one pass at most: what Objective::minibatches_at_once()
   /// says, and 1 where something asks for the gradient of each.
   [[nodiscard]] std::int64_t minibatches_at_once() const;
+  /// Which of the parts that users plug in fit() is calling, or has called when it threw, by the
+  /// name of its option: "rule", "sampler", "schedule", "transform", "optimizer", "reduce" or
+  /// "metric". Empty where it is none of them.
+  [[nodiscard]] std::string_view part_under_way() const;
 
   /// What it trains, and the threads it trains on.
   [[nodiscard]] Objective& objective() const;

@@ -23,6 +23,7 @@
 #include "clients/app/train/train_programs.hpp"
 #include "clients/app/train/train_run.hpp"
 #include "libtorch/torch_run/recorded_workload.hpp"
+#include "runs/config/parts/plugin.hpp"
 #include "runs/config/values/engine.hpp"
 
 namespace {
@@ -54,7 +55,11 @@ int run(const std::vector<std::string>& arguments, char* const* argv) {
                                                               /*labels=*/!predicts)
                                   : rubato::torch_workload(run);
       };
-      return static_cast<int>((predicts ? predict : evaluate)(options, load));
+      try {
+        return static_cast<int>((predicts ? predict : evaluate)(options, load));
+      } catch (...) {
+        rubato::rethrow_of_plugins(options.run.plugin);
+      }
     });
   }
   const TrainProgram* const program = train_program_of(name);
@@ -78,6 +83,8 @@ int run(const std::vector<std::string>& arguments, char* const* argv) {
       } catch (const rubato::TrainingError& error) {
         if (options.verbose) print_error(error.details() + "\n");
         throw;
+      } catch (...) {
+        rubato::rethrow_of_plugins(options.run.plugin);
       }
     };
     if (!options.hosts.several() || options.hosts.elastic()) return execute();

@@ -36,7 +36,7 @@ std::shared_ptr<Request> request_of(const Path& config, const Path& resume, cons
   if (!rule.is_none()) {
     request->rule = rule_calls(rule.cast<py::dict>());
     extensions.rules.add(std::string(kOwn), [calls = request->rule](Spec& arguments) {
-      // What rubato.compare() calls it; it says nothing to the rule.
+      // The name by which rubato.compare() knows it says nothing to the rule.
       static_cast<void>(arguments.text("name", Unset{"none"}, "a name"));
       return std::make_unique<PythonRule>(calls);
     });

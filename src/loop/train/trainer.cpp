@@ -115,6 +115,7 @@ class Trainer::Implementation final : public Training {
   Workers& workers() const override { return workers_; }
   std::int64_t gradient_buffers() const { return steps_.gradient_buffers(); }
   std::int64_t minibatches_at_once() const { return steps_.minibatches_at_once(); }
+  std::string_view part_under_way() const { return steps_.part(); }
   void add_observer(std::shared_ptr<Observer> observer, std::optional<std::string> name) {
     stage_.require_idle("add_observer()");
     listeners_.add(*this, std::move(observer), std::move(name));
@@ -283,10 +284,12 @@ class Trainer::Implementation final : public Training {
           fmt::format(" of the test data after epoch {}", record.epoch.value() + 1));
       tell_test(test.begun());
     }
+    steps_.enter("metric");
     for (const OwnMetric& metric : options_.metrics) {
       const std::optional<double> value = metric.value(*this, record);
       if (value) record.metrics.push_back({.name = metric.name, .value = *value});
     }
+    steps_.enter({});
     record.time = result_.time;
     record.test_seconds = stopwatch.seconds();
     const std::optional<EpochPart> part = walk_.part(epoch_->whole_steps());
@@ -326,6 +329,7 @@ class Trainer::Implementation final : public Training {
     LrSchedule& schedule = steps_.schedule();
     const std::vector<double> before = numbers_of(schedule);
     stage_.set_whole(false);
+    steps_.enter("schedule");
     try {
       schedule.observe(metric);
     } catch (...) {
@@ -333,6 +337,7 @@ class Trainer::Implementation final : public Training {
       stage_.set_whole(true);
       throw;
     }
+    steps_.enter({});
     stage_.set_whole(true);
   }
 
@@ -508,6 +513,10 @@ int Trainer::threads() const {
 }
 std::int64_t Trainer::gradient_buffers() const {
   return own().gradient_buffers();
+}
+
+std::string_view Trainer::part_under_way() const {
+  return own().part_under_way();
 }
 
 std::int64_t Trainer::minibatches_at_once() const {

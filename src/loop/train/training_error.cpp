@@ -34,6 +34,12 @@ TrainingError::TrainingError(Phase phase, const std::string& place, const std::s
       phase_(phase),
       details_(std::move(details)) {}
 
+TrainingError::TrainingError(const TrainingError& error, const std::string& more)
+    : Error(error.what() + more),
+      std::nested_exception(error),
+      phase_(error.phase_),
+      details_(error.details_) {}
+
 void rethrow_with_place(Phase phase, const std::string& place) {
   try {
     throw;

@@ -12,7 +12,8 @@ namespace rubato {
 
 namespace {
 
-// Of the squared gradient: a variance below it is taken for rounding errors of identical gradients.
+// The share of the squared gradient below which a variance is taken for rounding errors of
+// identical gradients.
 constexpr double kSmallestShare = 1e-6;
 // Minibatches by which the default smoothing is reckoned.
 constexpr double kMemory = 1000;

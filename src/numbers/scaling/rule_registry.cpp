@@ -118,7 +118,12 @@ std::vector<Strategy> RuleRegistry::strategies() const {
 }
 
 std::unique_ptr<Rule> RuleRegistry::read(const Row& row, Spec& arguments) {
-  std::unique_ptr<Rule> rule = row.make ? row.make(arguments) : nullptr;
+  std::unique_ptr<Rule> rule;
+  try {
+    if (row.make) rule = row.make(arguments);
+  } catch (...) {
+    rethrow_of_maker("rule", row.name);
+  }
   if (rule == nullptr) {
     throw Error(fmt::format("nothing makes rule '{}'; accepted: a maker that gives a rule",
                             arguments.name()));

@@ -1,6 +1,7 @@
 #include "session.hpp"
 
 #include <system_error>
+#include <typeinfo>
 #include <utility>
 
 #include <fmt/format.h>
@@ -8,6 +9,8 @@
 #include "base/core/system/file.hpp"
 #include "base/core/system/memory.hpp"
 #include "run_warnings.hpp"
+#include "runs/config/options/run_option.hpp"
+#include "runs/config/parts/plugin.hpp"
 #include "runs/run/measured/planned_faults.hpp"
 
 namespace rubato {
@@ -53,7 +56,7 @@ class Session::Interruption final : public Observer {
   SessionOwner& owner_;
 };
 
-Session::Session(const RunRequest& request, SessionParts parts, SessionOwner& owner)
+Session::Session(const RunRequest& request, SessionParts parts, SessionOwner& owner) try
     : request_(request),
       owner_(owner),
       follows_(parts.follows),
@@ -70,6 +73,8 @@ Session::Session(const RunRequest& request, SessionParts parts, SessionOwner& ow
     if (parts.progress) show(*parts.progress);
   }
   run_.trainer().add_observer<Interruption>(hosts_, owner);
+} catch (...) {
+  rethrow_of_plugins(request.run.plugin);
 }
 
 Session::~Session() = default;
@@ -108,12 +113,51 @@ SessionOutcome Session::execute() {
     throw OutputError(error.what() + left_without_output());
   } catch (const HostLost& lost) {
     throw_lost(lost);
-  } catch (const std::exception& error) {
-    const auto memory = memory_failure(error, kLessMemory);
-    if (!memory) throw;
+  } catch (...) {
     finish_progress();
-    throw MemoryError(*memory + left_of_step());
+    throw_with_rest();
   }
+}
+
+void Session::throw_with_rest() {
+  try {
+    throw;
+  } catch (const std::exception& error) {
+    if (const auto memory = memory_failure(error, kLessMemory)) {
+      throw MemoryError(*memory + left_of_step());
+    }
+    if (const auto* const training = dynamic_cast<const TrainingError*>(&error)) {
+      throw TrainingError(*training, left_of_steps());
+    }
+    const bool is_error = dynamic_cast<const Error*>(&error) != nullptr;
+    // Others of that family mean more than their words.
+    if (is_error && typeid(error) != typeid(Error)) throw;
+    const bool named = is_error && run_.trainer().part_under_way() != "rule";
+    const std::string who = named ? std::string() : thrower();
+    if (!is_error && who.empty()) throw;
+    throw Error(who + error.what() + left_of_steps());
+  } catch (...) {
+    const std::string who = thrower();
+    if (who.empty()) throw;
+    throw Error(who + "what is no std::exception" + left_of_steps());
+  }
+}
+
+std::string Session::thrower() const {
+  const RunConfiguration& run = request_.run;
+  const std::string_view part = run_.trainer().part_under_way();
+  const std::string plugins = in_words(parse_plugins(run.plugin));
+  if (part.empty() && plugins.empty()) return {};
+  const TrainResult& result = run_.trainer().result();
+  const std::string epoch = fmt::format("epoch {}", result.epochs + 1);
+  const std::string place = part == "metric"
+                                ? "after " + epoch
+                                : fmt::format("at {}, step {} of the run", epoch, result.steps + 1);
+  const std::string who =
+      part.empty() ? plugins
+                   : fmt::format("{} {}{}", part, run_option(part).text(run).value_or(""),
+                                 plugins.empty() ? "" : fmt::format(" (of {})", plugins));
+  return fmt::format("{} {}: ", who, place);
 }
 
 SessionOutcome Session::stop() {
@@ -168,6 +212,10 @@ std::string Session::left_without_output() {
   } catch (const OutputError&) {
     return "\nthere is no checkpoint to go on from";
   }
+}
+
+std::string Session::left_of_steps() {
+  return run_.trainer().result().steps == 0 ? std::string() : left_of_step();
 }
 
 // The checkpoint of the step before, if it can be written; else why not.

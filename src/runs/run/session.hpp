@@ -83,15 +83,16 @@ struct SessionParts {
 class Session {
  public:
   /// `request` and `owner` outlive it; the owner is told what is odd about the request. Throws what
-  /// Run's constructor does.
+  /// Run's constructor does, and Error for whatever else a plug-in throws.
   Session(const RunRequest& request, SessionParts parts, SessionOwner& owner);
   ~Session();
   Session(const Session&) = delete;
   Session& operator=(const Session&) = delete;
 
   /// Trains to the end, or until the owner wants to stop. Throws what Run::execute() does; where
-  /// output, memory or a host was lost, with what is left of the run and how to go on with it,
-  /// after a checkpoint of the step before where there can be one.
+  /// output, memory or a host was lost, or the model or a part of a user's threw, with what is left
+  /// of the run and how to go on with it, after a checkpoint of the step before where there can be
+  /// one. What a part threw becomes an Error that names the part, its plug-in and the step.
   SessionOutcome execute();
   /// Ends it between two steps, with a checkpoint where it writes its folder. Throws OutputError.
   SessionOutcome stop();
@@ -109,10 +110,18 @@ class Session {
   void show(const ProgressOut& out);
   SessionOutcome ended(const RunOutcome& outcome);
   void finish_progress();
+  // To be called in a handler of what training threw: rethrows it with the part that threw, where
+  // it is a user's, and with what is left of the run.
+  [[noreturn]] void throw_with_rest();
   // What is left of a run that an exception has ended, as a line that begins with a line break,
   // behind what went wrong; empty for a run that is kept nowhere.
   [[nodiscard]] std::string left_without_output();
   [[nodiscard]] std::string left_of_step();
+  // The same, but nothing before the second step.
+  [[nodiscard]] std::string left_of_steps();
+  // Who has thrown in fit(), and where: "rule log2 (of --plugin mine.so) at epoch 1, step 5 of the
+  // run: "; empty where it was none of the parts that users plug in.
+  [[nodiscard]] std::string thrower() const;
   [[nodiscard]] bool is_kept() const;
   [[nodiscard]] bool has_checkpoint() const;
 

@@ -1,7 +1,13 @@
 // A plug-in that has one of each kind that the example has not.
 
+#include <array>
 #include <cstdint>
+#include <cstdlib>
 #include <memory>
+#include <numeric>
+#include <stdexcept>
+#include <string_view>
+#include <vector>
 
 #include <rubato/runs/run_configuration.hpp>
 
@@ -30,6 +36,42 @@ BatchDecision doubled(TraceStep step, const SourceProgress& so_far) {
   return {.step = step};
 }
 
+// A rule that throws, or worse, in the fourth step.
+class Failing final : public Rule {
+ public:
+  enum class How { error, exception, number, crash };
+
+  explicit Failing(How how) : how_(how) {}
+  [[nodiscard]] std::string_view name() const override { return "failing"; }
+  [[nodiscard]] Rates rates(const RuleInput& input) override {
+    if (++steps_ == 4) fail();
+    return scaled(input, 1);
+  }
+  void visit_state(NumberVisitor& numbers) override { numbers.count(steps_); }
+
+ private:
+  void fail() const {
+    if (how_ == How::error) throw Error("no licence");
+    if (how_ == How::exception) throw std::runtime_error("no licence");
+    if (how_ == How::number) throw 42;
+    std::abort();
+  }
+
+  How how_;
+  std::int64_t steps_ = 0;
+};
+
+constexpr std::array<Choice<Failing::How>, 4> kHows{{{Failing::How::error, "error"},
+                                                     {Failing::How::exception, "exception"},
+                                                     {Failing::How::number, "number"},
+                                                     {Failing::How::crash, "crash"}}};
+
+OwnMetric failing_metric() {
+  return {.name = "failing",
+          .mode = MetricMode::min,
+          .value = [](Training&, const EpochRecord&) -> std::optional<double> { throw 42; }};
+}
+
 OwnMetric steps_of_epoch() {
   return {.name = "steps",
           .mode = MetricMode::min,
@@ -44,6 +86,24 @@ OwnMetric steps_of_epoch() {
 RUBATO_PLUGIN(extensions) {
   using namespace rubato;
   using namespace rubato::test;
+  extensions.rules.add("failing", [](Spec& spec) {
+    return std::make_unique<Failing>(spec.choice("how", Failing::How::error, kHows));
+  });
+  extensions.rules.add("unmade", [](Spec& spec) -> std::unique_ptr<Rule> {
+    if (spec.flag("number", false)) throw 42;
+    throw std::runtime_error("no licence");
+  });
+  extensions.schedules.add("unmade", [](Spec&) -> std::unique_ptr<LrSchedule> { throw 42; });
+  extensions.metrics.add("failing", [](Spec&) { return failing_metric(); });
+  extensions.samplers.add("failing", [](Spec&) {
+    return Sampler{.name = "failing",
+                   .order = [](const EpochDraw& draw) -> std::vector<std::int64_t> {
+                     if (draw.epoch.value() > 0) throw std::runtime_error("no order");
+                     std::vector<std::int64_t> order(static_cast<std::size_t>(draw.samples));
+                     std::iota(order.begin(), order.end(), 0);
+                     return order;
+                   }};
+  });
   extensions.schedules.add("inverse-time", [](Spec&) { return std::make_unique<InverseTime>(); });
   extensions.optimizers.add("descent", [](Spec&) {
     return OwnOptimizer{

@@ -1,4 +1,6 @@
 #include <algorithm>
+#include <exception>
+#include <new>
 #include <utility>
 
 #include <fmt/format.h>
@@ -238,6 +240,23 @@ void Spec::reject(std::string_view key, std::string_view message) const {
 
 std::string Spec::place() const {
   return name_.empty() ? std::string() : name_ + ": ";
+}
+
+void rethrow_of_maker(std::string_view kind, std::string_view name) {
+  const auto failed = [&](std::string_view what) {
+    return Error(fmt::format("{} {} cannot be made: {}", kind, name, what));
+  };
+  try {
+    throw;
+  } catch (const Error&) {
+    throw;
+  } catch (const std::bad_alloc&) {
+    throw;
+  } catch (const std::exception& error) {
+    throw failed(error.what());
+  } catch (...) {
+    throw failed("its maker threw what is no std::exception");
+  }
 }
 
 }  // namespace rubato

@@ -311,6 +311,8 @@ int run_reporting_errors(std::string_view program, const std::function<int()>& b
                     ExitCode::usage);
     }
     return failed(fmt::format("internal error: {}", error.what()), ExitCode::internal);
+  } catch (...) {
+    return failed("internal error: an exception that is no std::exception", ExitCode::internal);
   }
 }
 

@@ -24,6 +24,7 @@
 #include "clients/app/line/run_options_line.hpp"
 #include "runs/config/file/configuration_entry.hpp"
 #include "runs/config/options/run_option.hpp"
+#include "runs/config/parts/plugin.hpp"
 #include "runs/config/values/trace_source.hpp"
 #include "runs/experiment/design/value_list.hpp"
 #include "runs/run/measured/dry_run.hpp"
@@ -174,7 +175,13 @@ int simulate_command(std::span<const std::string> arguments) {
       "    --dataset-size 1281167 --cluster substep=0.1,bytes=100000000,algorithm=ring \\\n"
       "    --cluster substep=0.1,bytes=100000000,algorithm=halving-doubling");
   line.parse(arguments);
-  const std::vector<SimulatedRun> runs = simulated(options);
+  const std::vector<SimulatedRun> runs = [&] {
+    try {
+      return simulated(options);
+    } catch (...) {
+      rethrow_of_plugins(options.base.plugin);
+    }
+  }();
   print_out(options.json ? simulation_json(runs) : simulation_table(runs, output_width()));
   return 0;
 }

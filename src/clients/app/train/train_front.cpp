@@ -25,6 +25,7 @@
 #include "clients/app/line/output.hpp"
 #include "runs/config/allowed/allowed.hpp"
 #include "runs/config/file/configuration_entry.hpp"
+#include "runs/config/parts/plugin.hpp"
 #include "runs/config/values/batch_policy.hpp"
 #include "runs/config/values/data_source.hpp"
 #include "runs/config/values/engine.hpp"
@@ -136,6 +137,8 @@ int start(const char* command, std::span<const std::string> given) {
   } catch (const TrainingError& error) {
     if (options.verbose) print_error(error.details() + "\n");
     throw;
+  } catch (...) {
+    rethrow_of_plugins(options.run.plugin);
   }
 }
 

@@ -275,7 +275,7 @@ class AdaScale(torch.optim.Optimizer):
         if self._known_gradients == self._last_gradients:
             return
         self._known_gradients = self._last_gradients
-        # Where a step has several backward passes for each minibatch, the next may be its last.
+        # The next pass may be the last of a step that has several passes for each minibatch.
         self._forget_measurement()
         norms, are_means = self._measured_norms()
         self._norms = norms if are_means else None

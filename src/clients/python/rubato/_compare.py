@@ -142,7 +142,7 @@ def _train_in_python(run, name, rules, threads):
         shutil.rmtree(run, ignore_errors=True)
     where = {"resume": run} if begun else {"config": run.with_name(f"{run.name}.toml"), "out": run}
     try:
-        # What it remembers is of one run.
+        # A copy, as what the rule remembers belongs to one run.
         train(rule=NamedRule(name, copy.deepcopy(rules[name])), threads=threads, **where)
     except (Diverged, TargetMissed):
         pass

@@ -86,7 +86,7 @@ void AdaScale::end_backward() {
   // Every gradient asks for it.
   if (known_gradients_ == last_gradients_) return;
   known_gradients_ = last_gradients_;
-  // Where a step has several backward passes for each minibatch, the next may be its last.
+  // The next pass may be the last of a step that has several passes for each minibatch.
   forget_measurement();
   const at::NoGradGuard no_grad;
   norms_ = norms();

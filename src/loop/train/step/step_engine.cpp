@@ -201,6 +201,10 @@ class TypedStepEngine final : public StepEngine {
     }
   }
 
+  static void enter(std::string_view part, const StepSettings& settings) {
+    if (settings.enter) settings.enter(part);
+  }
+
   void begin_change(const StepSettings& settings) {
     changing_ = true;
     if (settings.before_change) settings.before_change();
@@ -212,7 +216,9 @@ class TypedStepEngine final : public StepEngine {
     place_ = {.epoch = settings.epoch, .step = step.index};
     exchange_seconds_.reset();
     StepPlan done = step;
+    enter(options_.own_reducer ? "reduce" : "", settings);
     const StepSum<T> sum = sum_of(done, samples, settings);
+    enter({}, settings);
     const Stopwatch update;
     StepOutcome outcome;
     outcome.cores = done.cores;
@@ -314,6 +320,7 @@ class TypedStepEngine final : public StepEngine {
   void update_by_rule(std::span<T> sum, const StepPlan& step, const StepSettings& settings,
                       StepOutcome& outcome) {
     const RuleNeeds needs = rule_.needs();
+    enter("rule", settings);
     const Rates rates = rule_.rates(
         {.batch_size = step.batch_size,
          .minibatch_size = options_.minibatch_size,
@@ -325,6 +332,7 @@ class TypedStepEngine final : public StepEngine {
          .layers = needs.parameter_norms ? meter_.layers() : std::span<const ParameterNorms>(),
          .group_count = options_.groups.size() + 1,
          .layer_count = layout_.layers()});
+    enter({}, settings);
     outcome.learning_rate = rates.learning_rate;
     outcome.gain = rates.gain;
     if (!outcome.applied) return;
@@ -356,6 +364,7 @@ class TypedStepEngine final : public StepEngine {
   void apply(std::span<T> sum, const StepPlan& step, const Rates& rates,
              const StepSettings& settings, const StepOutcome& outcome) {
     const bool of_mean = rule_.reduction() == GradientReduction::mean;
+    enter("transform", settings);
     const AppliedGradient<T> applied = preparation_.prepare(
         {.sum = sum.first(parameters_),
          .parameters = parameters(),
@@ -367,6 +376,7 @@ class TypedStepEngine final : public StepEngine {
         [&] { begin_change(settings); }, workers_);
     meter_.set_applied(static_cast<double>(applied.factor), applied.changed, workers_);
     begin_change(settings);
+    enter("optimizer", settings);
     optimizer_->step({.parameters = parameters(),
                       .gradient_sum = sum.first(parameters_),
                       .gradient_factor = applied.factor,
@@ -375,6 +385,7 @@ class TypedStepEngine final : public StepEngine {
                       .layers = meter_.layers(),
                       .summed = of_mean ? 1 : step.size_in_minibatches(options_.minibatch_size)},
                      workers_);
+    enter({}, settings);
     objective_.move_averages(sum.subspan(parameters_), step.minibatches);
   }
 

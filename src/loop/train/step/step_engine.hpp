@@ -53,6 +53,9 @@ struct StepSettings {
   std::function<void(const StepPlan& attempt, std::span<const FaultRecord> faults,
                      std::int64_t cores_left)>
       on_fault{};
+  /// Is told which of the parts that users plug in is called next ("rule"), and with empty text
+  /// that it has returned.
+  std::function<void(std::string_view part)> enter{};
 };
 
 struct StepOutcome {

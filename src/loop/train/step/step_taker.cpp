@@ -62,12 +62,16 @@ StepRecord StepTaker::run(const NextStep& next, const Walk& walk, Training& trai
                           const Listeners& listeners, QuietStretches& quiet,
                           std::function<void()> before_change) {
   const StepPlan& plan = next.plan;
+  enter("sampler");
   order_.prepare(next.epoch, plan);
+  enter("schedule");
   const double factor = schedule_->factor(
       position_of(progress_of(walk, training.objective().samples()), options_.schedule_unit));
   require_applicable(factor, options_.own_schedule ? "of your own" : options_.schedule,
                      place_of(next.epoch, plan.index));
+  enter({});
   StepSettings settings = settings_of(next, training, listeners, quiet);
+  settings.enter = [this](std::string_view part) { enter(part); };
   settings.base_learning_rate = own_rate_.value_or(options_.learning_rate) * factor;
   settings.before_change = std::move(before_change);
   const StepOutcome outcome = engine_->run(plan, order_, settings);

@@ -5,6 +5,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include <rubato/base/state.hpp>
@@ -43,6 +44,10 @@ class StepTaker {
   [[nodiscard]] std::int64_t minibatches_at_once() const { return engine_->minibatches_at_once(); }
   void visit_state(StateVisitor& state);
 
+  /// Trainer::part_under_way().
+  [[nodiscard]] std::string_view part() const { return part_; }
+  void enter(std::string_view part) { part_ = part; }
+
  private:
   const TrainOptions& options_;
   std::unique_ptr<Rule> rule_;
@@ -52,6 +57,7 @@ class StepTaker {
   SampleOrder order_;
   // That an observer has set.
   std::optional<double> own_rate_;
+  std::string_view part_;
 };
 
 }  // namespace rubato

@@ -126,7 +126,12 @@ Schedule read_schedule(const ScheduleRow& row, Spec& spec,
 }
 
 Schedule read_own(const OwnSchedules::Row& row, Spec& spec) {
-  Schedule schedule = row.make(spec);
+  Schedule schedule;
+  try {
+    schedule = row.make(spec);
+  } catch (...) {
+    rethrow_of_maker("schedule", row.name);
+  }
   if (schedule == nullptr) {
     throw Error(fmt::format("schedule '{}' is made as null; accepted: any but null", row.name));
   }

@@ -12,6 +12,7 @@
 #include <rubato/runs/run_configuration.hpp>
 
 #include "base/core/system/file.hpp"
+#include "base/core/system/memory.hpp"
 #include "base/core/text/split.hpp"
 #include "base/state/sha256.hpp"
 
@@ -90,6 +91,29 @@ std::string to_text(const std::vector<Plugin>& plugins) {
     if (!plugin.sha256.empty()) text.append(kHash).append(plugin.sha256);
   }
   return text;
+}
+
+std::string in_words(const std::vector<Plugin>& plugins) {
+  std::string text;
+  for (const Plugin& plugin : plugins) {
+    text += (text.empty() ? "--plugin " : ", ") + plugin.file.string();
+  }
+  return text;
+}
+
+void rethrow_of_plugins(const std::string& plugin) {
+  if (plugin.empty()) throw;
+  const std::string who = in_words(parse_plugins(plugin));
+  try {
+    throw;
+  } catch (const Error&) {
+    throw;
+  } catch (const std::exception& error) {
+    if (is_out_of_memory(error)) throw;
+    throw Error(fmt::format("{}: {}", who, error.what()));
+  } catch (...) {
+    throw Error(who + " throws what is no std::exception");
+  }
 }
 
 void require_plugins(const std::string& text) {

@@ -24,6 +24,14 @@ struct Plugin {
 /// The same backwards.
 [[nodiscard]] std::string to_text(const std::vector<Plugin>& plugins);
 
+/// "--plugin a.so, b.so"; empty without any.
+[[nodiscard]] std::string in_words(const std::vector<Plugin>& plugins);
+
+/// To be called in a handler of what was thrown where plug-ins take part
+/// (RunConfiguration::plugin): rethrows Errors, and what says that there is no memory, as they are,
+/// and anything else as an Error that names the plug-ins; without any, everything as it is.
+[[noreturn]] void rethrow_of_plugins(const std::string& plugin);
+
 /// parse_plugins() as the reading of an option, and the same text with its files mapped by `map`.
 void require_plugins(const std::string& text);
 [[nodiscard]] std::string map_plugins(
