@@ -82,6 +82,10 @@ TEST(TrainOptions, AreThoseOfTheCommandLine) {
          return o.lookahead ==
                 LookaheadOptions{.k = 5, .start = LookaheadStart::after_first_update};
        }},
+      {{"--lookahead=5", "--lookahead-weights=fast"},
+       [](const auto& o) {
+         return o.lookahead == LookaheadOptions{.k = 5, .weights = LookaheadWeights::fast};
+       }},
       {{"--clip-norm=2.5"}, [](const auto& o) { return o.clip_norm == 2.5; }},
       {{"--clip-value=2.5"}, [](const auto& o) { return o.clip_value == 2.5; }},
       {{"--seed=18446744073709551615"},

@@ -2,12 +2,14 @@
 // rule's factors, the factor of the gradient and its bound; and its state.
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <cstdint>
 #include <cstring>
 #include <limits>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
@@ -129,7 +131,65 @@ TEST(Lars, TakesTheRateWhereTheWeightsOrTheGradientAreZero) {
 std::unique_ptr<FlatOptimizer<double>> around(std::unique_ptr<FlatOptimizer<double>> optimizer,
                                               const std::optional<LookaheadOptions>& lookahead) {
   if (!lookahead) return optimizer;
-  return std::make_unique<Lookahead<double>>(std::move(optimizer), *lookahead);
+  return std::make_unique<Lookahead<double>>(std::move(optimizer), *lookahead,
+                                             GroupedProblem().layout());
+}
+
+// In the steps that do not reach it, a tensor keeps its values, and all that is remembered of it:
+// afterwards it is as if these steps had not been. Others do not notice; nor does a state in
+// between.
+TEST(EveryOptimizer, LeavesTensorsWithoutAGradientAlone) {
+  constexpr std::array<std::size_t, 1> kMiddle{1};
+  constexpr std::array<bool, 8> kReached{true, false, true, true, false, false, true, true};
+  for (const auto& [name, options] : every_kind()) {
+    for (const bool resumed : {false, true}) {
+      SCOPED_TRACE(name);
+      GroupedProblem all;
+      GroupedProblem some;
+      GroupedProblem reached;
+      auto of_all = all.make(options);
+      auto of_some = some.make(options);
+      const auto of_reached = reached.make(options);
+      for (const bool is_reached : kReached) {
+        some.draw();
+        all.sum = reached.sum = some.sum;
+        const std::vector<double> before = some.copy_of(1);
+        if (!is_reached) std::ranges::fill(some.sum_of(1), 0);
+        all.step(*of_all, 0.01);
+        some.step(*of_some, 0.01, is_reached ? std::span<const std::size_t>() : kMiddle);
+        if (is_reached) reached.step(*of_reached, 0.01);
+        EXPECT_EQ(some.copy_of(1) == before, !is_reached);
+        if (!resumed) continue;
+        const State state = state_of(*of_some);
+        of_some = some.make(options);
+        load_state(*of_some, parse_state(state_bytes(state), "the state"));
+      }
+      EXPECT_EQ(some.copy_of(1), reached.copy_of(1));
+      for (const std::size_t other : {0, 2}) EXPECT_EQ(some.copy_of(other), all.copy_of(other));
+    }
+  }
+}
+
+TEST(Lookahead, MovesNoTensorWithoutAGradient) {
+  constexpr std::array<std::size_t, 1> kMiddle{1};
+  GroupedProblem flat;
+  Lookahead<double> lookahead(flat.make({}), {.k = 2, .alpha = 0.5}, flat.layout());
+  EXPECT_TRUE(lookahead.shown().empty());
+  flat.draw();
+  flat.step(lookahead, 0.1);
+  const std::vector<double> fast = flat.parameters;
+  flat.step(lookahead, 0.1, kMiddle);
+  EXPECT_THAT(flat.copy_of(1),
+              testing::ElementsAreArray(std::span(fast).subspan(flat.begins[1], 5)));
+  EXPECT_NE(flat.copy_of(0), std::vector<double>(fast.begin(), fast.begin() + 35));
+  // The slow weights of the others are where both met.
+  const std::span<const double> slow = lookahead.shown();
+  ASSERT_EQ(slow.size(), flat.parameters.size());
+  EXPECT_TRUE(all_close(slow.first(35), flat.values(0), 0, 0));
+  EXPECT_FALSE(all_close(slow.subspan(flat.begins[1], 5), flat.values(1), 1e-6, 1e-6));
+  Lookahead<double> shows_fast(flat.make({}), {.weights = LookaheadWeights::fast});
+  flat.step(shows_fast, 0.1);
+  EXPECT_TRUE(shows_fast.shown().empty());
 }
 
 // Through the bytes of a file, after any number of steps, none included.

@@ -4,6 +4,7 @@
 #include <array>
 #include <cstddef>
 #include <memory>
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
@@ -116,7 +117,8 @@ struct GroupedProblem : FlatProblem {
     return gradient;
   }
 
-  void step(FlatOptimizer<double>& optimizer, double rate) {
+  void step(FlatOptimizer<double>& optimizer, double rate,
+            std::span<const std::size_t> unreached = {}) {
     std::vector<ParameterNorms> norms;
     for (std::size_t i = 0; i < sizes.size(); ++i) {
       norms.push_back(
@@ -131,7 +133,8 @@ struct GroupedProblem : FlatProblem {
                               .weight_decay_factor = kDecayFactor,
                               .group_factors = kGroupFactors,
                               .layer_factors = kLayerFactors},
-                    .layers = norms},
+                    .layers = norms,
+                    .unreached = unreached},
                    workers);
   }
 

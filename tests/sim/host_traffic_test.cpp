@@ -19,11 +19,11 @@ namespace {
 using testing::ElementsAre;
 
 // Two equal hosts of 8 minibatches have a subtree each, of 1,000 floats: a part is 500 of them, and
-// of a subtree's sum two numbers more.
+// of a subtree's sum four numbers more.
 TEST(HostTraffic, OfTwoHostsIsThatComputedByHand) {
   const HostTraffic each{.roots = 1,
-                         .sums_sent = 2016,
-                         .sums_received = 2016,
+                         .sums_sent = 2032,
+                         .sums_received = 2032,
                          .parts_sent = 2000,
                          .parts_received = 2000};
   EXPECT_THAT(host_traffic(8, std::vector<double>{1, 1}, 1000), ElementsAre(each, each));
@@ -31,30 +31,30 @@ TEST(HostTraffic, OfTwoHostsIsThatComputedByHand) {
 
 // 128 minibatches on three equal hosts are 40, 48 and 40 (ADR 0034), in two, four and two subtrees.
 // Of 1,000 floats the parts are 333, 333 and 334: 1,332 and 1,336 bytes; and 1,336 in whole doubles
-// and 16 where they are those of a subtree's sum.
+// and 32 where they are those of a subtree's sum.
 TEST(HostTraffic, OfThreeHostsIsThatComputedByHand) {
   const std::vector<HostTraffic> traffic = host_traffic(128, std::vector<double>{1, 1, 1}, 1000);
   const auto host = [](std::int64_t roots, std::int64_t part) {
     return HostTraffic{.roots = roots,
-                       .sums_sent = roots * 2 * 1352,
-                       .sums_received = (8 - roots) * 1352,
+                       .sums_sent = roots * 2 * 1368,
+                       .sums_received = (8 - roots) * 1368,
                        .parts_sent = 2 * part,
                        .parts_received = 4000 - part};
   };
   EXPECT_THAT(traffic, ElementsAre(host(2, 1332), host(4, 1332), host(2, 1336)));
-  EXPECT_EQ(traffic[1].sent(), 4 * 2 * 1352 + 2 * 1332);
-  EXPECT_EQ(traffic[1].received(), 4 * 1352 + 2668);
+  EXPECT_EQ(traffic[1].sent(), 4 * 2 * 1368 + 2 * 1332);
+  EXPECT_EQ(traffic[1].received(), 4 * 1368 + 2668);
 }
 
 TEST(HostTraffic, OfAHostWithoutMinibatchesIsItsPart) {
   const std::vector<HostTraffic> traffic = host_traffic(1, std::vector<double>{1, 3}, 1000);
   EXPECT_THAT(traffic, ElementsAre(HostTraffic{.roots = 0,
                                                .sums_sent = 0,
-                                               .sums_received = 2016,
+                                               .sums_received = 2032,
                                                .parts_sent = 2000,
                                                .parts_received = 2000},
                                    HostTraffic{.roots = 1,
-                                               .sums_sent = 2016,
+                                               .sums_sent = 2032,
                                                .sums_received = 0,
                                                .parts_sent = 2000,
                                                .parts_received = 2000}));

@@ -306,6 +306,113 @@ TEST(Loop, GoesOnFromAStateToTheSameEnd) {
   EXPECT_EQ(test::difference_of(whole, second), std::nullopt);
 }
 
+// What parameters() has at the end of each epoch, and what its steps change.
+class Parameters final : public Observer {
+ public:
+  void on_step(Training& training, const StepRecord&) override { of_step = copy_of(training); }
+  void on_epoch(Training& training, const EpochRecord& epoch) override {
+    of_epoch = copy_of(training);
+    test_losses.push_back(epoch.test->loss);
+  }
+  void between_steps(Training& training) override { saved.push_back(training.state()); }
+
+  static std::vector<double> copy_of(const Training& training) {
+    std::vector<double> all;
+    for (const NamedArray& array : training.parameters()) {
+      const auto values = array.values<double>();
+      all.insert(all.end(), values.begin(), values.end());
+    }
+    return all;
+  }
+
+  std::vector<double> of_step;
+  std::vector<double> of_epoch;
+  std::vector<double> test_losses;
+  std::vector<State> saved;
+};
+
+std::vector<double> parameters_in(const State& state) {
+  std::vector<double> all;
+  for (const auto& [name, array] : state.arrays()) {
+    if (!name.starts_with("parameter.")) continue;
+    const auto values = state.values<double>(name);
+    all.insert(all.end(), values.begin(), values.end());
+  }
+  return all;
+}
+
+// Tests and weights for others are those of the slow weights, steps and states those of the fast
+// ones, which do not notice.
+TEST(Loop, TestsAndShowsTheSlowWeightsOfLookahead) {
+  const auto train = [](std::optional<LookaheadWeights> weights) {
+    TrainOptions options = loop_options();
+    if (weights) options.lookahead = LookaheadOptions{.k = 4, .weights = *weights};
+    Trainer trainer = tiny_trainer(options, trace_of({8, 16, 4, 8}));
+    auto observer = trainer.add_observer<Parameters>();
+    trainer.fit();
+    EXPECT_NE(trainer.result().steps % 4, 0) << "they do not meet in the last step";
+    std::vector<double> shown;
+    for (const NamedArray& array : trainer.parameters()) {
+      const auto values = array.values<double>();
+      shown.insert(shown.end(), values.begin(), values.end());
+    }
+    return std::pair(observer, std::pair(shown, trainer.state()));
+  };
+  const auto [fast, after_fast] = train(LookaheadWeights::fast);
+  const auto [slow, after_slow] = train(LookaheadWeights::slow);
+  EXPECT_EQ(slow->of_step, fast->of_step);
+  EXPECT_EQ(fast->of_epoch, fast->of_step);
+  EXPECT_EQ(after_fast.first, fast->of_step);
+  EXPECT_NE(slow->of_epoch, slow->of_step);
+  EXPECT_EQ(after_slow.first, slow->of_epoch);
+  EXPECT_NE(slow->test_losses, fast->test_losses);
+  ASSERT_EQ(slow->saved.size(), fast->saved.size());
+  for (std::size_t i = 0; i < slow->saved.size(); ++i) {
+    EXPECT_EQ(parameters_in(slow->saved[i]), parameters_in(fast->saved[i])) << i;
+  }
+  // Before, in and after fit() a state is the same.
+  EXPECT_EQ(state_bytes(after_slow.second), state_bytes(slow->saved.back()));
+  EXPECT_EQ(after_slow.second.values<double>("lookahead.slow")[0], after_slow.first[0]);
+  Trainer loaded = tiny_trainer(
+      [] {
+        TrainOptions options = loop_options();
+        options.lookahead = LookaheadOptions{.k = 4};
+        return options;
+      }(),
+      trace_of({8, 16, 4, 8}));
+  loaded.load_state(after_slow.second);
+  EXPECT_EQ(loaded.parameters()[0].values<double>()[0], after_slow.first[0]);
+  EXPECT_EQ(state_bytes(loaded.state()), state_bytes(after_slow.second));
+}
+
+// Its loss is a sum over weights in some minibatches only.
+class SometimesWeighted final : public test::Around {
+ public:
+  std::unique_ptr<Evaluator<double>> make_evaluator() override {
+    class Weighing final : public Evaluator<double> {
+     public:
+      explicit Weighing(std::unique_ptr<Evaluator<double>> inner) : inner_(std::move(inner)) {}
+      double evaluate(const Minibatch& minibatch, const Leaf<double>& leaf,
+                      EvaluatorProgress& progress) override {
+        if (minibatch.stream.minibatch == 1) *leaf.weight = 4;
+        return inner_->evaluate(minibatch, leaf, progress);
+      }
+
+     private:
+      std::unique_ptr<Evaluator<double>> inner_;
+    };
+    return std::make_unique<Weighing>(inner().make_evaluator());
+  }
+};
+
+TEST(Loop, RefusesAWeightThatSomeMinibatchesHave) {
+  Trainer trainer(std::make_unique<SometimesWeighted>(), trace_of({16}), loop_options());
+  EXPECT_EQ(
+      error_of([&] { trainer.fit(); }),
+      "the loss has a weight in 1 of the 4 minibatches of step 1 of the run; accepted: one in "
+      "all of them, or none");
+}
+
 TEST(Loop, RefusesTheStateOfOtherData) {
   Trainer trainer = tiny_trainer(loop_options());
   trainer.fit();

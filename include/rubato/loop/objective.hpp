@@ -143,6 +143,12 @@ struct Leaf {
   /// A small number. Leaves with the same one share their memory, so whatever is made for one
   /// (views, say) can be reused for the next.
   std::int64_t buffer = 0;
+  /// Empty at first: the loss is the mean of the samples, and counts by how many they are. An
+  /// evaluator whose loss is a sum over weights (of tokens, of classes) puts the sum of the weights
+  /// here, at least 0, for every minibatch of a training; the step divides the sum of gradients and
+  /// losses by the sum of weights, and is skipped where that is 0. Several minibatches in one pass
+  /// have the sum of theirs, in the order of their gradients. Null where nobody asks.
+  std::optional<double>* weight = nullptr;
 };
 
 /// Computes minibatches, one after the other. Used by one thread at a time, not always by the same.
@@ -154,7 +160,8 @@ class Evaluator {
   Evaluator& operator=(const Evaluator&) = delete;
   virtual ~Evaluator() = default;
 
-  /// The mean loss of the samples, with its gradient in `leaf`. A function of the minibatch and of
+  /// The mean loss of the samples, or its sum over weights (Leaf::weight), with its gradient in
+  /// `leaf`. A function of the minibatch and of
   /// the objective's state at the beginning of the step, and of nothing else: the same bits for
   /// every number of threads depend on that. It reports its phases to `progress`
   /// (EvaluatorProgress::enter()). An exception ends training, with its place.
@@ -276,6 +283,12 @@ class ObjectiveOf : public Objective {
   /// hosts.
   virtual void add_tally(std::span<const std::byte> tally) { static_cast<void>(tally); }
 
+  /// Which of trained() got no gradient from any minibatch of the step, in ascending order, by the
+  /// sums of Leaf::averaged: they keep their values, and the optimizer what it remembers of them.
+  [[nodiscard]] virtual std::vector<std::size_t> unreached(std::span<const T> sums) const {
+    static_cast<void>(sums);
+    return {};
+  }
   /// Called when the step is applied, with the sums of Leaf::averaged over its minibatches.
   virtual void move_averages(std::span<const T> sums, std::int64_t minibatches) {
     static_cast<void>(sums), static_cast<void>(minibatches);
@@ -296,6 +309,9 @@ struct FunctionParts {
   std::function<double(std::span<const T> parameters, std::span<const std::int64_t> samples,
                        std::span<T> gradient)>
       value_and_gradient{};
+  /// What these samples weigh together, at least 0; where it is there, value_and_gradient() is of a
+  /// sum over weights (Leaf::weight). Called as that is.
+  std::function<double(std::span<const std::int64_t> samples)> weight{};
   /// Evaluates the parameters after each epoch, where there is one. Called by the thread that
   /// trains.
   std::function<Evaluation(std::span<const T> parameters)> test{};

@@ -92,12 +92,24 @@ inline constexpr std::array<Choice<LookaheadStart>, 2> kLookaheadStarts{
     {{LookaheadStart::before_first_update, "before"},
      {LookaheadStart::after_first_update, "after"}}};
 
+/// The weights of Lookahead that are tested and saved as the model.
+enum class LookaheadWeights {
+  /// Those that the paper evaluates.
+  slow,
+  /// Those that the inner optimizer updates.
+  fast,
+};
+
+inline constexpr std::array<Choice<LookaheadWeights>, 2> kLookaheadWeights{
+    {{LookaheadWeights::slow, "slow"}, {LookaheadWeights::fast, "fast"}}};
+
 struct LookaheadOptions {
   /// Updates between two meetings, at least 1.
   std::int64_t k = 5;
   /// How far the slow weights go to the fast ones when they meet, in (0, 1].
   double alpha = 0.5;
   LookaheadStart start = LookaheadStart::before_first_update;
+  LookaheadWeights weights = LookaheadWeights::slow;
 
   friend bool operator==(const LookaheadOptions&, const LookaheadOptions&) = default;
 };
@@ -145,6 +157,9 @@ struct Update {
   /// that sums gradients, else 1. Rates that are divided by the gradient's norm are multiplied by
   /// it, or they would take back what the rule does.
   double summed = 1;
+  /// Tensors without a gradient, in ascending order: their parameters and what the optimizer
+  /// remembers of them stay as they are, as in PyTorch where a gradient is None.
+  std::span<const std::size_t> unreached{};
 };
 
 /// An optimizer on the one flat buffer of parameters that all replicas share. It is called once for
@@ -163,6 +178,9 @@ class FlatOptimizer {
   /// What it remembers from step to step. Throws Error for a state that is not of such an
   /// optimizer.
   virtual void visit_state(StateVisitor& state) = 0;
+  /// The values to test and to save instead of the parameters, as many as those, and writable to
+  /// be exchanged with them for that time; empty where the parameters themselves are meant.
+  [[nodiscard]] virtual std::span<T> shown() { return {}; }
   /// Whether Update::layers must be there.
   [[nodiscard]] virtual bool needs_parameter_norms() const { return false; }
   /// Whether rules that sum gradients (GradientReduction::sum) do with it what they say: the step

@@ -76,14 +76,18 @@ struct StepRecord {
   /// would give the step.
   std::optional<double> noise_scale{};
   std::optional<double> measured_gain{};
-  /// Mean over the samples, before the update.
+  /// Mean over the samples, or over what has weight, before the update; not a number where nothing
+  /// has.
   double loss = 0;
+  /// The sum of the weights of what the loss is the mean of (Leaf::weight); where it has weights.
+  std::optional<double> weight{};
   /// False if the loss or the gradient is not finite: the parameters are then those before the
   /// step.
   bool applied = true;
-  /// With Precision::fp16: the loss scale, and whether the step was skipped because its gradient
-  /// overflowed. A skipped step has a rate and a gain of 0, and is not a divergence.
+  /// With Precision::fp16.
   std::optional<double> loss_scale{};
+  /// Whether the step was left out, because its gradient overflowed in half precision or because
+  /// its weight is 0. A skipped step has a rate and a gain of 0, and is not a divergence.
   bool skipped = false;
   /// What the source's clock shows with this step; where it has one.
   std::optional<ClockTime> time{};
@@ -129,7 +133,7 @@ struct TrainResult {
   /// In all.
   std::int64_t steps = 0;
   std::int64_t samples = 0;
-  /// Steps that were left out because of an overflow in float16 (StepRecord::skipped).
+  /// Steps that were left out (StepRecord::skipped).
   std::int64_t skipped_steps = 0;
   /// In the steps, with their observers.
   double train_seconds = 0;

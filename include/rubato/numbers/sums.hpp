@@ -196,14 +196,19 @@ void sum_squares(const NormBlocks& blocks, std::span<const double> squares, OfLa
 
 /// The numbers of a minibatch that are summed along with its gradient, in the same order.
 struct StepScalars {
-  /// Loss of the minibatch (its mean over the samples).
+  /// Loss of the minibatch: its mean over the samples, or a sum over weights.
   double loss = 0;
-  /// Minibatches in the sum.
+  /// The weights of the minibatch, where its loss is a sum over them.
+  double weight = 0;
+  /// Minibatches in the sum, and how many of them have a weight.
   std::int64_t minibatches = 0;
+  std::int64_t weighted = 0;
 
   StepScalars& operator+=(const StepScalars& other) {
     loss += other.loss;
+    weight += other.weight;
     minibatches += other.minibatches;
+    weighted += other.weighted;
     return *this;
   }
 };

@@ -6,11 +6,14 @@
 
 #include <rubato/base/error.hpp>
 
+#include "loop/optim/methods/ranges.hpp"
+
 namespace rubato {
 
 template <class T>
-Lookahead<T>::Lookahead(std::unique_ptr<FlatOptimizer<T>> fast, const LookaheadOptions& options)
-    : fast_(std::move(fast)), options_(options) {
+Lookahead<T>::Lookahead(std::unique_ptr<FlatOptimizer<T>> fast, const LookaheadOptions& options,
+                        ParameterLayout layout)
+    : fast_(std::move(fast)), options_(options), layout_(std::move(layout)) {
   if (options.k < 1) throw Error(fmt::format("Lookahead's k {}: at least 1 is needed", options.k));
   if (!(options.alpha > 0 && options.alpha <= 1)) {
     throw Error(fmt::format("Lookahead's alpha {}: accepted are values above 0 and up to 1",
@@ -32,17 +35,23 @@ void Lookahead<T>::step(const Update<T>& update, Workers& workers) {
     slow_.assign(update.parameters.begin(), update.parameters.end());
     return;
   }
-  if (++updates_ % options_.k == 0) meet(update.parameters, workers);
+  if (++updates_ % options_.k == 0) meet(update, workers);
 }
 
 template <class T>
-void Lookahead<T>::meet(std::span<T> parameters, Workers& workers) {
+void Lookahead<T>::meet(const Update<T>& update, Workers& workers) {
   const auto alpha = static_cast<T>(options_.alpha);
-  workers.for_each_range(parameters.size(), [&](std::size_t begin, std::size_t end) {
-    for (std::size_t i = begin; i < end; ++i) {
-      slow_[i] += alpha * (parameters[i] - slow_[i]);
-      parameters[i] = slow_[i];
-    }
+  const auto meet_in = [&](std::size_t first, std::size_t last) {
+    workers.for_each_range(last - first, [&](std::size_t begin, std::size_t end) {
+      for (std::size_t i = first + begin; i < first + end; ++i) {
+        slow_[i] += alpha * (update.parameters[i] - slow_[i]);
+        update.parameters[i] = slow_[i];
+      }
+    });
+  };
+  if (update.unreached.empty()) return meet_in(0, slow_.size());
+  for_each_layer(layout_.layers(), update.unreached, [&](std::size_t layer, bool reached) {
+    if (reached) meet_in(layer == 0 ? 0 : layout_.layer_ends[layer - 1], layout_.layer_ends[layer]);
   });
 }
 

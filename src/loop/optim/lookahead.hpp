@@ -13,7 +13,8 @@ namespace rubato {
 ///
 ///     slow = slow + alpha (fast - slow),    fast = slow
 ///
-/// The other optimizer's own state (momentum) stays as it is.
+/// The other optimizer's own state (momentum) stays as it is. A tensor that the update in which
+/// they meet does not reach keeps both.
 ///
 /// T is float or double.
 template <class T>
@@ -22,21 +23,28 @@ class Lookahead final : public FlatOptimizer<T> {
   /// How many values it remembers of each parameter besides those of the other optimizer.
   static constexpr int kRemembered = 1;
 
+  /// The layout is that of the other optimizer; updates that do not reach all tensors need it.
   /// Throws Error when an option is out of its range.
-  Lookahead(std::unique_ptr<FlatOptimizer<T>> fast, const LookaheadOptions& options);
+  Lookahead(std::unique_ptr<FlatOptimizer<T>> fast, const LookaheadOptions& options,
+            ParameterLayout layout = {});
 
   void step(const Update<T>& update, Workers& workers) override;
   void visit_state(StateVisitor& state) override;
+  /// The slow weights, unless the options say otherwise.
+  [[nodiscard]] std::span<T> shown() override {
+    return options_.weights == LookaheadWeights::slow ? std::span<T>(slow_) : fast_->shown();
+  }
   [[nodiscard]] bool needs_parameter_norms() const override {
     return fast_->needs_parameter_norms();
   }
   [[nodiscard]] bool follows_sums() const override { return fast_->follows_sums(); }
 
  private:
-  void meet(std::span<T> parameters, Workers& workers);
+  void meet(const Update<T>& update, Workers& workers);
 
   std::unique_ptr<FlatOptimizer<T>> fast_;
   LookaheadOptions options_;
+  ParameterLayout layout_;
   // Empty before the first update.
   std::vector<T> slow_;
   // Since the slow weights were first set.

@@ -1,6 +1,7 @@
 #include "host_sum.hpp"
 
 #include <algorithm>
+#include <array>
 #include <utility>
 
 #include <fmt/format.h>
@@ -102,7 +103,6 @@ typename HostSum<T>::Part HostSum<T>::part_of(int host) const {
 
 template <class T>
 typename HostSum<T>::Layout HostSum<T>::layout_of(const Part& part) {
-  constexpr std::size_t kScalars = 2;
   const std::size_t doubles = (part.values() * sizeof(T) + sizeof(double) - 1) / sizeof(double);
   const std::size_t value_bytes = doubles * sizeof(double);
   return {.value_bytes = value_bytes,
@@ -195,8 +195,11 @@ void HostSum<T>::put(std::size_t root, const StepSum<T>& sum) {
     const RootView view(bytes.data(), layout, part);
     std::ranges::copy(sum.values().subspan(part.begin, part.values()), view.values.begin());
     std::ranges::copy(sum.squares().subspan(part.first_block, part.blocks()), view.squares.begin());
-    *view.loss = sum.scalars().loss;
-    *view.minibatches = static_cast<double>(sum.scalars().minibatches);
+    const StepScalars& scalars = sum.scalars();
+    const std::array<double, kScalars> numbers{scalars.loss, scalars.weight,
+                                               static_cast<double>(scalars.minibatches),
+                                               static_cast<double>(scalars.weighted)};
+    std::ranges::copy(numbers, view.scalars.begin());
     out[host] = bytes;
   }
   with_hosts([&] { hosts_.give(out); });
@@ -240,11 +243,13 @@ void HostSum<T>::sum_part() {
     const RootView& from = views[right];
     add(into.values, std::span<const T>(from.values));
     for (std::size_t i = 0; i < into.squares.size(); ++i) into.squares[i] += from.squares[i];
-    *into.loss += *from.loss;
-    *into.minibatches += *from.minibatches;
+    for (std::size_t i = 0; i < kScalars; ++i) into.scalars[i] += from.scalars[i];
   });
   const RootView& sum = views.front();
-  result_.scalars = {.loss = *sum.loss, .minibatches = static_cast<std::int64_t>(*sum.minibatches)};
+  result_.scalars = {.loss = sum.scalars[0],
+                     .weight = sum.scalars[1],
+                     .minibatches = static_cast<std::int64_t>(sum.scalars[2]),
+                     .weighted = static_cast<std::int64_t>(sum.scalars[3])};
   std::ranges::copy(sum.values, values_of(part).begin());
   std::ranges::copy(sum.squares, squares_of(part).begin());
 }

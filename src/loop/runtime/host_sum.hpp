@@ -85,26 +85,25 @@ class HostSum {
     [[nodiscard]] std::size_t values() const { return end - begin; }
     [[nodiscard]] std::size_t blocks() const { return end_block - first_block; }
   };
-  // What is sent of a subtree's sum: values, squares, and the scalars as two numbers. The values
+  // What is sent of a subtree's sum: values, squares, and the scalars as numbers. The values
   // come first, in as many bytes as a whole number of doubles takes.
   struct Layout {
     std::size_t value_bytes = 0;
     std::size_t bytes = 0;
   };
+  static constexpr std::size_t kScalars = 4;
   // A message is aligned as memory from operator new is.
   using Message = std::vector<std::byte>;
   // What a message says of a root, which begins at `at`.
   struct RootView {
     std::span<T> values;
     std::span<double> squares;
-    double* loss;
-    double* minibatches;
+    std::span<double> scalars;
 
     RootView(std::byte* at, const Layout& layout, const Part& part)
         : values(static_cast<T*>(static_cast<void*>(at)), part.values()),
           squares(static_cast<double*>(static_cast<void*>(at + layout.value_bytes)), part.blocks()),
-          loss(squares.data() + part.blocks()),
-          minibatches(loss + 1) {}
+          scalars(squares.data() + part.blocks(), kScalars) {}
   };
 
   // Divides the values over the hosts of this generation.

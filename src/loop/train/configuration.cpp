@@ -38,8 +38,10 @@ std::string text_of(const ParameterGroup& group) {
 }
 
 std::string text_of(const LookaheadOptions& o) {
-  return fmt::format("k {} alpha {} start {}", o.k, o.alpha,
-                     choice_name(kLookaheadStarts, o.start));
+  // The states of older versions do not say which.
+  return fmt::format("k {} alpha {} start {}{}", o.k, o.alpha,
+                     choice_name(kLookaheadStarts, o.start),
+                     o.weights == LookaheadWeights::slow ? "" : " weights fast");
 }
 
 std::string trained_by(const Objective& objective, const std::vector<ParameterGroup>& groups) {

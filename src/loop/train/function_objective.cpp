@@ -34,6 +34,7 @@ class FunctionEvaluator final : public Evaluator<T> {
   double evaluate(const Minibatch& minibatch, const Leaf<T>& leaf,
                   EvaluatorProgress& progress) override {
     progress.enter(Phase::loss);
+    if (parts_.weight && leaf.weight != nullptr) *leaf.weight = parts_.weight(minibatch.samples);
     return parts_.value_and_gradient(parameters_, minibatch.samples,
                                      leaf.gradient.first(parameters_.size()));
   }

@@ -92,6 +92,7 @@ class Trainer::Implementation final : public Training {
     require_trainable(*objective_, options_, steps_.schedule());
     pausing_ = false;
     stage_.begin_fit();
+    show(false);
     quiet_.begin_fit();
     try {
       train();
@@ -103,6 +104,7 @@ class Trainer::Implementation final : public Training {
       throw;
     }
     quiet_.end_fit();
+    show(true);
     stage_.end_fit();
     return result_;
   }
@@ -142,6 +144,7 @@ class Trainer::Implementation final : public Training {
   // fit() throws.
   void end_by(std::string_view what) {
     quiet_.end_fit();
+    show(true);
     stage_.broken_by("fit()", fmt::format("the update at {} was ended in its middle by '{}'",
                                           place_of(walk_.epoch(), walk_.step()), what));
   }
@@ -153,6 +156,26 @@ class Trainer::Implementation final : public Training {
       if (!pausing_) end_epoch();
     }
   }
+
+  // Whether the objective has the weights to be tested and saved in the place of those that steps
+  // change: while an epoch is evaluated and told of, and outside of fit().
+  void show(bool shown) {
+    if (shown_ != shown) steps_.exchange_shown();
+    shown_ = shown;
+  }
+
+  // The weights that steps change are the objective's as long as it lives.
+  class AsTrained {
+   public:
+    explicit AsTrained(Implementation& of) : of_(of), shown_(of.shown_) { of.show(false); }
+    ~AsTrained() { of_.show(shown_); }
+    AsTrained(const AsTrained&) = delete;
+    AsTrained& operator=(const AsTrained&) = delete;
+
+   private:
+    Implementation& of_;
+    bool shown_;
+  };
 
   void go_on(bool in_epoch, const std::optional<EpochPart>& part);
 
@@ -179,7 +202,7 @@ class Trainer::Implementation final : public Training {
       return false;
     }
     epoch_.emplace(walk_, trace_);
-    epoch_->add_loss(walk_.epoch_samples(), last_loss_);
+    epoch_->add_loss(walk_.epoch_samples(), last_loss_, last_weight_);
     return true;
   }
 
@@ -252,9 +275,11 @@ class Trainer::Implementation final : public Training {
     if (step.skipped) ++result_.skipped_steps;
     const bool counts = !step.skipped || std::isfinite(step.loss);
     last_loss_ = counts ? step.loss : std::numeric_limits<double>::quiet_NaN();
+    last_weight_ = step.weight;
+    if (last_weight_) *last_weight_ /= static_cast<double>(step.plan.batch_size);
     const std::int64_t before = walk_.epoch_samples();
     walk_.take(step.gain, steps_.noise_scale());
-    epoch_->add_loss(walk_.epoch_samples() - before, last_loss_);
+    epoch_->add_loss(walk_.epoch_samples() - before, last_loss_, last_weight_);
     tell_result();
     result_.time = walk_.time();
   }
@@ -276,9 +301,12 @@ class Trainer::Implementation final : public Training {
                        .train_loss = epoch_->mean_loss(),
                        .test = {},
                        .train_seconds = epoch_->train_seconds()};
+    show(true);
     if (objective_->has_test()) {
       const Stopwatch test;
-      const QuietStretch quiet(quiet_);
+      // The state has the weights that steps change, which are elsewhere while others are shown.
+      std::optional<QuietStretch> quiet;
+      if (!steps_.shows_others()) quiet.emplace(quiet_);
       record.test = objective_->test(
           workers_, evaluation_options(options_),
           fmt::format(" of the test data after epoch {}", record.epoch.value() + 1));
@@ -308,6 +336,7 @@ class Trainer::Implementation final : public Training {
                       [&](Observer& observer) { observer.on_evaluate(*this, record); });
     }
     listeners_.tell(of_observers, [&](Observer& observer) { observer.on_epoch(*this, record); });
+    show(false);
     of_observers.rethrow();
     if (record.test && !std::isfinite(record.test->loss)) {
       throw test_divergence_of(record, last_step_, options_.rule);
@@ -373,7 +402,10 @@ class Trainer::Implementation final : public Training {
   // The mean of the last step, which an epoch that it goes on in begins with; not a number where
   // the step does not count.
   double last_loss_ = 0;
+  // Of one of its samples in the mean, where the loss has weights.
+  std::optional<double> last_weight_{};
   std::optional<RunningEpoch> epoch_;
+  bool shown_ = false;
   bool tried_out_ = false;
   bool pausing_ = false;
   TrainerStage stage_;
@@ -400,10 +432,12 @@ void Trainer::Implementation::load(const State& state) {
     stage_.broken_by("load_state()", "load_state() has thrown");
     throw;
   }
+  show(true);
   stage_.set_whole(true);
 }
 
 void Trainer::Implementation::visit_state(StateVisitor& state) {
+  const AsTrained as_trained(*this);
   if (state.loading()) result_ = {};
   require_same_configuration(state.bound("configuration", configuration_), configuration_);
   for (const NamedArray& array : parameters()) visit_array(state, "parameter.", array);
@@ -414,7 +448,10 @@ void Trainer::Implementation::visit_state(StateVisitor& state) {
   bind_data(state, *objective_);
   bool in_epoch = epoch_.has_value();
   walk_.visit_state(state, in_epoch, steps_.noise_scale());
-  if (walk_.planner().carries()) state.value("carried.loss", last_loss_);
+  if (walk_.planner().carries()) {
+    state.value("carried.loss", last_loss_);
+    state.optional("carried.weight", last_weight_);
+  }
   state.flag("ended_by_source", ended_by_source_);
   std::optional<EpochPart> part = in_epoch ? std::nullopt : result_.part;
   visit_part(state, part);

@@ -186,6 +186,10 @@ void sum_and_step_pieces(std::span<const T* const> leaves, std::size_t begin,
     RUBATO_CHECK(c.momentum == T{0} || !velocity.empty(),
                  "with momentum every parameter has a velocity");
     const std::size_t left = std::min(end, range->end) - at;
+    if (range->left_alone) {
+      at += left;
+      continue;
+    }
     T* const parameter = parameters.data() + (at - begin);
     T* const speed = velocity.empty() ? nullptr : velocity.data() + (at - begin);
     if (leaves.size() <= kBlock) {

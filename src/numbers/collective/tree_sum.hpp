@@ -29,7 +29,8 @@ using SgdRange = CoefficientRange<SgdCoefficients<T>>;
 ///
 /// Works on the elements [begin, begin + parameters.size()) of the leaves; `parameters` and
 /// `velocity` are those of these elements. `ranges` ascend and cover them, counted as the leaves'
-/// elements are. `velocity` may be empty where all momenta are 0.
+/// elements are; those that are left alone are not read. `velocity` may be empty where all momenta
+/// are 0.
 void tree_sum_sgd(std::span<const float* const> leaves, std::size_t begin,
                   std::span<float> parameters, std::span<float> velocity,
                   std::span<const SgdRange<float>> ranges);

@@ -60,9 +60,11 @@ std::vector<RecordColumn<RunSummary>> summary_columns() {
   columns.insert(
       columns.end(),
       {{{.name = "skipped_steps",
-         .help = "steps left out because the gradient overflowed, with `--precision fp16`"},
+         .help = "steps left out because the gradient overflowed, with `--precision fp16`, or "
+                 "because nothing in them had weight"},
         [](const RunSummary& summary) {
-          return summary.may_skip ? std::optional(summary.result.skipped_steps) : std::nullopt;
+          const std::int64_t skipped = summary.result.skipped_steps;
+          return summary.may_skip || skipped > 0 ? std::optional(skipped) : std::nullopt;
         }},
        {{.name = "wall_seconds",
          .unit = "seconds",

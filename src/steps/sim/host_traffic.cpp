@@ -7,8 +7,9 @@ namespace rubato {
 
 namespace {
 
-// What HostSum sends of a subtree's sum besides its values: the loss and the number of minibatches.
-constexpr std::int64_t kScalarBytes = 2 * sizeof(double);
+// What HostSum sends of a subtree's sum besides its values: loss, weight and numbers of
+// minibatches.
+constexpr std::int64_t kScalarBytes = 4 * sizeof(double);
 constexpr std::int64_t kAlignment = sizeof(double);
 
 }  // namespace

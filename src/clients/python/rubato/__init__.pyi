@@ -111,6 +111,7 @@ def train(
     lookahead: int | None = None,
     lookahead_alpha: float | None = None,
     lookahead_start: str | None = None,
+    lookahead_weights: str | None = None,
     epochs: int | None = None,
     iterations: float | None = None,
     samples: int | None = None,

@@ -56,9 +56,9 @@ Adagrad<T>::Adagrad(ParameterLayout layout, const AdagradOptions& options,
 template <class T>
 void Adagrad<T>::step(const Update<T>& update, Workers& workers) {
   const auto ranges = ranges_.of_step(update, [&](const LayerRates& layer) {
-    return adagrad_coefficients(options_, steps_ + 1, layer, update);
+    return adagrad_coefficients(options_, steps_.of(layer.index), layer, update);
   });
-  ++steps_;
+  steps_.count(ranges_.layers(), update.unreached);
   for_each_piece(
       update, ranges, workers,
       [&](std::size_t begin, std::size_t end, const AdagradCoefficients<T>& coefficients) {
@@ -71,7 +71,7 @@ void Adagrad<T>::step(const Update<T>& update, Workers& workers) {
 
 template <class T>
 void Adagrad<T>::visit_state(StateVisitor& state) {
-  state.count(kAdagradSteps, steps_);
+  steps_.visit_state(state, kAdagradSteps, ranges_.layers());
   state.values(kAdagradSquareSum, std::span<T>(square_sum_));
 }
 

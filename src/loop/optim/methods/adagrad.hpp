@@ -64,7 +64,7 @@ class Adagrad final : public FlatOptimizer<T> {
  private:
   AdagradOptions options_;
   LayerRanges<AdagradCoefficients<T>> ranges_;
-  std::int64_t steps_ = 0;
+  LayerSteps steps_;
   std::vector<T> square_sum_;
 };
 

@@ -107,9 +107,9 @@ Adam<T>::Adam(ParameterLayout layout, const AdamOptions& options, std::vector<Gr
 template <class T>
 void Adam<T>::step(const Update<T>& update, Workers& workers) {
   const auto ranges = ranges_.of_step(update, [&](const LayerRates& layer) {
-    return adam_coefficients(options_, steps_ + 1, layer, update);
+    return adam_coefficients(options_, steps_.of(layer.index), layer, update);
   });
-  ++steps_;
+  steps_.count(ranges_.layers(), update.unreached);
   for_each_piece(update, ranges, workers,
                  [&](std::size_t begin, std::size_t end, const AdamCoefficients<T>& coefficients) {
                    const AdamArrays<T> at{
@@ -126,7 +126,7 @@ void Adam<T>::step(const Update<T>& update, Workers& workers) {
 
 template <class T>
 void Adam<T>::visit_state(StateVisitor& state) {
-  state.count(kAdamSteps, steps_);
+  steps_.visit_state(state, kAdamSteps, ranges_.layers());
   state.values(kAdamMean, std::span<T>(mean_));
   state.values(kAdamSquare, std::span<T>(square_));
   state.values(kAdamLargestSquare, std::span<T>(largest_square_));

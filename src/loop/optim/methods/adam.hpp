@@ -47,7 +47,8 @@ struct AdamCoefficients {
 /// AMSGrad (Reddi, Kale and Kumar 2018, "On the convergence of Adam and beyond", algorithm 2) and
 /// AdamW's decoupled weight decay (Loshchilov and Hutter 2019, "Decoupled weight decay
 /// regularization", algorithm 2) on request, in one pass over memory, shared out over all threads.
-/// In step t, counted from 1, with g the gradient that is applied,
+/// In step t, counted from 1 and for each tensor by itself where some steps do not reach it, with g
+/// the gradient that is applied,
 ///
 ///     g = g + weight_decay w                     where the decay is not decoupled
 ///     w = (1 - rate weight_decay) w              where it is
@@ -80,7 +81,7 @@ class Adam final : public FlatOptimizer<T> {
  private:
   AdamOptions options_;
   LayerRanges<AdamCoefficients<T>> ranges_;
-  std::int64_t steps_ = 0;
+  LayerSteps steps_;
   std::vector<T> mean_;
   std::vector<T> square_;
   // Of AMSGrad; else empty.

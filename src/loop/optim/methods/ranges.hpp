@@ -2,13 +2,17 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <cstdint>
 #include <span>
+#include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
 #include <fmt/format.h>
 
 #include <rubato/base/error.hpp>
+#include <rubato/base/state.hpp>
 #include <rubato/loop/optimizer.hpp>
 
 #include "layer_rates.hpp"
@@ -20,10 +24,22 @@ namespace rubato {
 template <class Coefficients>
 void append_range(std::vector<CoefficientRange<Coefficients>>& ranges, std::size_t end,
                   const Coefficients& coefficients) {
-  if (!ranges.empty() && ranges.back().coefficients == coefficients) {
+  if (!ranges.empty() && !ranges.back().left_alone && ranges.back().coefficients == coefficients) {
     ranges.back().end = end;
   } else {
     ranges.push_back({.end = end, .coefficients = coefficients});
+  }
+}
+
+/// Calls task(layer, reached) for every tensor from 0 to layers - 1. The numbers of those without a
+/// gradient (Update::unreached) ascend.
+template <class Task>
+void for_each_layer(std::size_t layers, std::span<const std::size_t> unreached, const Task& task) {
+  auto next = unreached.begin();
+  for (std::size_t layer = 0; layer < layers; ++layer) {
+    const bool reached = next == unreached.end() || *next != layer;
+    if (!reached) ++next;
+    task(layer, reached);
   }
 }
 
@@ -60,19 +76,22 @@ class LayerRanges {
   [[nodiscard]] bool any_momentum() const { return rubato::any_momentum(momentum_, groups_); }
 
   /// The ranges of a step, which together are all parameters, valid until the next call;
-  /// `coefficients_of(LayerRates)` gives the coefficients of one tensor. Throws Error unless the
+  /// `coefficients_of(LayerRates)` gives the coefficients of one tensor. Tensors without a gradient
+  /// are left alone. Throws Error unless the
   /// update is of size() parameters and has a gradient for each.
   template <class T, class CoefficientsOf>
   [[nodiscard]] std::span<const CoefficientRange<Coefficients>> of_step(
       const Update<T>& update, const CoefficientsOf& coefficients_of) {
     require_size(update, size());
     ranges_.clear();
-    for (std::size_t layer = 0; layer < layers(); ++layer) {
+    for_each_layer(layers(), update.unreached, [&](std::size_t layer, bool reached) {
+      const std::size_t end = layout_.layer_ends[layer];
+      if (!reached) return ranges_.push_back({.end = end, .left_alone = true});
       const GroupOptions group = group_of(groups_, layout_.layer_groups[layer]);
       const LayerRates rates =
           rates_of_layer(layer, update.rates, layout_, group, weight_decay_, momentum_);
-      append_range(ranges_, layout_.layer_ends[layer], coefficients_of(rates));
-    }
+      append_range(ranges_, end, coefficients_of(rates));
+    });
     return ranges_;
   }
 
@@ -85,8 +104,43 @@ class LayerRanges {
   std::vector<CoefficientRange<Coefficients>> ranges_;
 };
 
-/// Calls kernel(begin, end, coefficients) for pieces that together are all parameters, each within
-/// one range, shared out over the threads. The ranges cover all parameters.
+/// How many updates each tensor has had: those of all less those that it was not reached in, as
+/// PyTorch's optimizers count.
+class LayerSteps {
+ public:
+  /// Of the update in progress, from 1, for a tensor that it reaches.
+  [[nodiscard]] std::int64_t of(std::size_t layer) const {
+    return all_ + 1 - (missed_.empty() ? 0 : missed_[layer]);
+  }
+  /// The update is done.
+  void count(std::size_t layers, std::span<const std::size_t> unreached) {
+    ++all_;
+    if (unreached.empty()) return;
+    missed_.resize(layers);
+    for (const std::size_t layer : unreached) ++missed_[layer];
+  }
+  /// The states of older versions, and of trainings that reach all tensors in every step, have the
+  /// count of all alone.
+  void visit_state(StateVisitor& state, std::string_view name, std::size_t layers) {
+    state.count(name, all_);
+    const std::string missed = fmt::format("{}.missed", name);
+    const bool there = state.has(missed, !missed_.empty());
+    if (state.loading()) missed_.assign(there ? layers : 0, 0);
+    if (!there) return;
+    state.values(missed, std::span<std::int64_t>(missed_));
+    state.require(std::ranges::all_of(missed_, [&](auto of) { return of >= 0 && of <= all_; }),
+                  "a tensor has missed more updates than there were");
+  }
+
+ private:
+  std::int64_t all_ = 0;
+  // By tensor; empty while each is reached by every update.
+  std::vector<std::int64_t> missed_;
+};
+
+/// Calls kernel(begin, end, coefficients) for pieces that together are all parameters but those to
+/// be left alone, each within one range, shared out over the threads. The ranges cover all
+/// parameters.
 template <class T, class Coefficients, class Kernel>
 void for_each_piece(const Update<T>& update, std::span<const CoefficientRange<Coefficients>> ranges,
                     Workers& workers, const Kernel& kernel) {
@@ -95,7 +149,7 @@ void for_each_piece(const Update<T>& update, std::span<const CoefficientRange<Co
                                       [begin](const auto& of) { return of.end <= begin; });
     for (std::size_t at = begin; at < end; ++range) {
       const std::size_t piece_end = std::min(end, range->end);
-      kernel(at, piece_end, range->coefficients);
+      if (!range->left_alone) kernel(at, piece_end, range->coefficients);
       at = piece_end;
     }
   });

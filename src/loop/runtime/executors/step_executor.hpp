@@ -76,6 +76,11 @@ class StepSum {
 
   [[nodiscard]] std::span<T> values() const { return sum_->values; }
   [[nodiscard]] const StepScalars& scalars() const { return sum_->scalars; }
+  /// Multiplies the loss and the squares.
+  void scale(double loss, double squares) const {
+    sum_->scalars.loss *= loss;
+    for (double& square : sum_->squares) square *= squares;
+  }
   /// Of each norm block, the sum over the minibatches of the squared norm of the gradient there.
   [[nodiscard]] std::span<const double> squares() const { return sum_->squares; }
   [[nodiscard]] const ExecutorSeconds& seconds() const { return seconds_; }

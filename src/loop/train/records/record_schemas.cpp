@@ -92,10 +92,14 @@ std::vector<RecordColumn<StepRecord>> step_columns() {
         .tag = "train/iterations"},
        &StepRecord::iterations},
       {{.name = "loss",
-        .help = "mean over the samples, before the update",
+        .help = "mean over the samples, or over what has weight, before the update",
         .tag = "train/loss",
         .progress = {.label = "loss", .worth = 5}},
        &StepRecord::loss},
+      {{.name = "weight",
+        .help = "sum of the weights that the loss is the mean over, where the loss has any",
+        .tag = "train/weight"},
+       &StepRecord::weight},
       {{.name = "applied",
         .help = "false where the loss or the gradient is not finite; the parameters are as before",
         .usual = true},
@@ -118,11 +122,12 @@ std::vector<RecordColumn<StepRecord>> step_columns() {
         .tag = "train/loss_scale"},
        &StepRecord::loss_scale},
       {{.name = "skipped",
-        .help = "whether the gradient overflowed, with `--precision fp16`; the step is left out",
+        .help = "whether the step is left out, because the gradient overflowed with "
+                "`--precision fp16` or nothing has weight",
         .tag = "step/skipped",
         .usual = false},
        [](const StepRecord& step) {
-         return step.loss_scale ? std::optional(step.skipped) : std::nullopt;
+         return step.loss_scale || step.weight ? std::optional(step.skipped) : std::nullopt;
        }}};
   add_part(columns, clock_schema().columns, &StepRecord::time,
            [](ColumnInfo& info) { info.tag = "clock/" + info.name; });

@@ -38,17 +38,23 @@ class RunningEpoch {
   [[nodiscard]] double train_seconds() const { return train_seconds_; }
   void add_seconds(double seconds) { train_seconds_ += seconds; }
 
-  /// Takes in the mean loss of so many of its samples; not a number where it does not count.
-  void add_loss(std::int64_t samples, double loss) {
+  /// Takes in the mean loss of so many of its samples, each of which has that weight, where the
+  /// loss has any; not a number where it does not count.
+  void add_loss(std::int64_t samples, double loss, const std::optional<double>& weight) {
     if (std::isnan(loss)) return;
     loss_samples_ += samples;
-    loss_sum_ += loss * minibatches_of(samples);
+    const double part = weight ? *weight * static_cast<double>(samples) : minibatches_of(samples);
+    loss_sum_ += loss * part;
+    if (weight) loss_weight_ = loss_weight_.value_or(0) + part;
   }
-  [[nodiscard]] double mean_loss() const { return loss_sum_ / minibatches_of(loss_samples_); }
+  [[nodiscard]] double mean_loss() const {
+    return loss_sum_ / loss_weight_.value_or(minibatches_of(loss_samples_));
+  }
 
   void visit_state(StateVisitor& state) {
     state.count("epoch.loss_samples", loss_samples_);
     state.value("epoch.loss_sum", loss_sum_);
+    state.optional("epoch.loss_weight", loss_weight_);
     state.value("epoch.train_seconds", train_seconds_);
   }
 
@@ -62,8 +68,10 @@ class RunningEpoch {
   EpochStart start_;
   std::optional<std::int64_t> whole_steps_;
   double train_seconds_ = 0;
-  // Of each step's mean loss times its minibatches in this epoch, and their samples.
+  // Of each step's mean loss times its minibatches in this epoch, or times their weight, which is
+  // then summed, too; and their samples.
   double loss_sum_ = 0;
+  std::optional<double> loss_weight_{};
   std::int64_t loss_samples_ = 0;
 };
 

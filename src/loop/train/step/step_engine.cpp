@@ -5,6 +5,7 @@
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <string_view>
 #include <utility>
 #include <vector>
@@ -76,7 +77,7 @@ std::unique_ptr<FlatOptimizer<T>> optimizer_of(ObjectiveOf<T>& objective,
                                                         .groups = group_options(options.groups)})
           : make_optimizer<T>(options.optimizer, layout, group_options(options.groups));
   if (!options.lookahead) return optimizer;
-  return std::make_unique<Lookahead<T>>(std::move(optimizer), *options.lookahead);
+  return std::make_unique<Lookahead<T>>(std::move(optimizer), *options.lookahead, layout);
 }
 
 template <class T>
@@ -174,6 +175,11 @@ class TypedStepEngine final : public StepEngine {
     return executor_.pool().high_water();
   }
   [[nodiscard]] std::int64_t minibatches_at_once() const override { return at_once_; }
+  [[nodiscard]] bool shows_others() override { return !optimizer_->shown().empty(); }
+  void exchange_shown() override {
+    const std::span<T> shown = optimizer_->shown();
+    if (!shown.empty()) std::ranges::swap_ranges(shown, parameters());
+  }
   void visit_state(StateVisitor& state) override {
     optimizer_->visit_state(state);
     preparation_.visit_state(state);
@@ -223,14 +229,24 @@ class TypedStepEngine final : public StepEngine {
     StepOutcome outcome;
     outcome.cores = done.cores;
     const double size = step.size_in_minibatches(options_.minibatch_size);
-    outcome.loss = sum.scalars().loss / size;
-    const bool finite = meter_.measure(sum, size, parameters(), workers_);
-    outcome.gradient_norm = meter_.gradient_norm();
-    outcome.groups = meter_.groups();
-    outcome.from_pair = meter_.from_pair();
-    outcome.applied = finite && std::isfinite(outcome.loss);
     outcome.minibatches = substeps_.records(done);
-    if (loss_scaler_) update_loss_scale(outcome);
+    outcome.weight = weight_of(sum.scalars(), step);
+    if (outcome.weight == 0.0) {
+      // A mean of nothing.
+      outcome.loss = std::numeric_limits<double>::quiet_NaN();
+      if (loss_scaler_) outcome.loss_scale = loss_scaler_->scale();
+      outcome.applied = false;
+      outcome.skipped = true;
+    } else {
+      if (outcome.weight) divide_by_weight(sum, size / *outcome.weight);
+      outcome.loss = sum.scalars().loss / size;
+      const bool finite = meter_.measure(sum, size, parameters(), workers_);
+      outcome.gradient_norm = meter_.gradient_norm();
+      outcome.groups = meter_.groups();
+      outcome.from_pair = meter_.from_pair();
+      outcome.applied = finite && std::isfinite(outcome.loss);
+      if (loss_scaler_) update_loss_scale(outcome);
+    }
     if (outcome.skipped) {
       outcome.gain = 0;
       begin_change(settings);
@@ -244,6 +260,28 @@ class TypedStepEngine final : public StepEngine {
   }
 
   [[nodiscard]] std::span<T> parameters() const { return objective_.flat_parameters(); }
+
+  // The sum of the weights of its minibatches; empty where their losses are means.
+  [[nodiscard]] static std::optional<double> weight_of(const StepScalars& sum,
+                                                       const StepPlan& step) {
+    if (sum.weighted == 0) return std::nullopt;
+    if (sum.weighted == sum.minibatches) return sum.weight;
+    throw Error(
+        fmt::format("the loss has a weight in {} of the {} minibatches of step {} of the run; "
+                    "accepted: one in all of them, or none",
+                    sum.weighted, sum.minibatches, step.index.value() + 1));
+  }
+
+  // Makes a sum over weights what means of the minibatches would have summed up to, so that all
+  // that follows divides by the size of the step.
+  void divide_by_weight(const StepSum<T>& sum, double factor) {
+    const auto of_values = static_cast<T>(factor);
+    const std::span<T> gradient = sum.values().first(parameters_);
+    workers_.for_each_range(gradient.size(), [&](std::size_t begin, std::size_t end) {
+      for (T& value : gradient.subspan(begin, end - begin)) value *= of_values;
+    });
+    sum.scale(factor, static_cast<double>(of_values) * static_cast<double>(of_values));
+  }
 
   // Of the gradients of the step's minibatches; `step` is then as it was done in the end.
   [[nodiscard]] StepSum<T> sum_of(StepPlan& step, const SampleOrder& samples,
@@ -375,6 +413,8 @@ class TypedStepEngine final : public StepEngine {
          .norms_wanted = optimizer_->needs_parameter_norms()},
         [&] { begin_change(settings); }, workers_);
     meter_.set_applied(static_cast<double>(applied.factor), applied.changed, workers_);
+    const std::span<const T> averaged = sum.subspan(parameters_);
+    const std::vector<std::size_t> unreached = objective_.unreached(averaged);
     begin_change(settings);
     enter("optimizer", settings);
     optimizer_->step({.parameters = parameters(),
@@ -383,10 +423,11 @@ class TypedStepEngine final : public StepEngine {
                       .clip = applied.clip,
                       .rates = rates,
                       .layers = meter_.layers(),
-                      .summed = of_mean ? 1 : step.size_in_minibatches(options_.minibatch_size)},
+                      .summed = of_mean ? 1 : step.size_in_minibatches(options_.minibatch_size),
+                      .unreached = unreached},
                      workers_);
     enter({}, settings);
-    objective_.move_averages(sum.subspan(parameters_), step.minibatches);
+    objective_.move_averages(averaged, step.minibatches);
   }
 
   [[nodiscard]] StepTiming timing(const StepSum<T>& sum, const Stopwatch& update,

@@ -59,10 +59,13 @@ struct StepSettings {
 };
 
 struct StepOutcome {
+  /// Not a number where the weight is 0.
   double loss = 0;
+  /// The sum of the minibatches' weights, where they have any.
+  std::optional<double> weight{};
   /// Whether the step was applied: loss and gradient are finite.
   bool applied = true;
-  /// It was not, because of an overflow in half precision, and training goes on.
+  /// It was not, because of an overflow in half precision or a weight of 0, and training goes on.
   bool skipped = false;
   /// What the loss was multiplied by; in half precision.
   std::optional<double> loss_scale{};
@@ -96,6 +99,11 @@ class StepEngine {
   [[nodiscard]] virtual std::int64_t gradient_buffers() const = 0;
   /// That a core computes in one pass at most.
   [[nodiscard]] virtual std::int64_t minibatches_at_once() const = 0;
+  /// Whether exchange_shown() changes the parameters.
+  [[nodiscard]] virtual bool shows_others() = 0;
+  /// Puts what is to be tested and saved in the place of the parameters (FlatOptimizer::shown());
+  /// a second call brings them back, which has to come before the next step.
+  virtual void exchange_shown() = 0;
   /// The optimizer's, and what is measured from step to step.
   virtual void visit_state(StateVisitor& state) = 0;
 };

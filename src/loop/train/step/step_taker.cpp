@@ -85,6 +85,7 @@ StepRecord StepTaker::run(const NextStep& next, const Walk& walk, Training& trai
                     .iterations = walk.iterations() + (outcome.applied ? outcome.gain : 0),
                     .gradient_norm = outcome.gradient_norm,
                     .loss = outcome.loss,
+                    .weight = outcome.weight,
                     .applied = outcome.applied,
                     .loss_scale = outcome.loss_scale,
                     .skipped = outcome.skipped,

@@ -42,6 +42,8 @@ class StepTaker {
   }
   [[nodiscard]] std::int64_t gradient_buffers() const { return engine_->gradient_buffers(); }
   [[nodiscard]] std::int64_t minibatches_at_once() const { return engine_->minibatches_at_once(); }
+  [[nodiscard]] bool shows_others() { return engine_->shows_others(); }
+  void exchange_shown() { engine_->exchange_shown(); }
   void visit_state(StateVisitor& state);
 
   /// Trainer::part_under_way().

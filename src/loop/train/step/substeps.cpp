@@ -2,6 +2,7 @@
 
 #include <cmath>
 #include <functional>
+#include <optional>
 
 #include <fmt/format.h>
 
@@ -89,9 +90,11 @@ void Substeps<T>::compute(const StepOfMinibatches& step, const SubstepTask& task
   EvaluatorProgress progress(options_.on_span ? EvaluatorProgress::OnPhase(std::cref(tell))
                                               : EvaluatorProgress::OnPhase());
   try {
+    std::optional<double> weight;
     const Leaf<T> leaf{.gradient = out.values.first(parameters_),
                        .averaged = out.values.subspan(parameters_),
-                       .buffer = buffer};
+                       .buffer = buffer,
+                       .weight = &weight};
     const Minibatch minibatch = minibatch_of(step, task, 0);
     out.scalars.loss =
         task.count == 1
@@ -99,12 +102,23 @@ void Substeps<T>::compute(const StepOfMinibatches& step, const SubstepTask& task
             : evaluate_several(step, task, leaf, progress);
     progress.end();
     data_seconds_[static_cast<std::size_t>(task.thread)].value += progress.data_seconds();
-    if (options_.log_minibatches) {
-      log_.note(task.minibatch, out.scalars.loss,
-                std::sqrt(squared_norm(std::span<const T>(out.values).first(parameters_))));
+    if (weight && !(*weight >= 0 && std::isfinite(*weight))) {
+      throw Error(fmt::format("the loss has a weight of {}; accepted: a finite one of at least 0",
+                              in_words(*weight)));
     }
-    // Of several at once all are whole.
-    weigh(std::ssize(minibatch.samples), out);
+    if (options_.log_minibatches) {
+      const double square = squared_norm(std::span<const T>(out.values).first(parameters_));
+      // A minibatch without weight has neither loss nor gradient.
+      const double part = weight.value_or(1) == 0 ? 1 : weight.value_or(1);
+      log_.note(task.minibatch, out.scalars.loss / part, std::sqrt(square) / part);
+    }
+    if (weight) {
+      out.scalars.weight = *weight;
+      out.scalars.weighted = task.count;
+    } else {
+      // Of several at once all are whole.
+      weigh(std::ssize(minibatch.samples), out);
+    }
   } catch (...) {
     rethrow_with_place(progress.phase(),
                        fmt::format("minibatch {} of {} at {}", of_step + 1, plan.minibatches,

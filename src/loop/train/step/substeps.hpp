@@ -44,7 +44,8 @@ class Substeps {
   void begin_attempt();
   /// The gradient, what is averaged behind it, and the loss of the task's minibatch, or the sums of
   /// its minibatches, into `out`, the buffer of that number; gradient and loss as parts of a sum
-  /// over the step that is divided by StepPlan::size_in_minibatches(). By several threads at once.
+  /// over the step that is divided by StepPlan::size_in_minibatches(), or where the loss has
+  /// weights by their sum. By several threads at once.
   /// Throws TrainingError for what the evaluator throws.
   void compute(const StepOfMinibatches& step, const SubstepTask& task, std::int64_t buffer,
                PartialSum<T>& out);

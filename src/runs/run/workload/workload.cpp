@@ -39,8 +39,10 @@ std::vector<ParameterGroup> parameter_groups(const std::string& no_decay) {
 
 std::optional<LookaheadOptions> lookahead_options(const RunConfiguration& options) {
   if (options.lookahead == 0) return std::nullopt;
-  return LookaheadOptions{
-      .k = options.lookahead, .alpha = options.lookahead_alpha, .start = options.lookahead_start};
+  return LookaheadOptions{.k = options.lookahead,
+                          .alpha = options.lookahead_alpha,
+                          .start = options.lookahead_start,
+                          .weights = options.lookahead_weights};
 }
 
 // Empty where the schedule has built-in parts alone, which the library makes of their text.
