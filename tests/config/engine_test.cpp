@@ -33,7 +33,8 @@ TEST(Engine, IsEigenWhereEigenCan) {
 TEST(Engine, IsLibtorchForWhatEigenCannotDo) {
   for (const char* const line :
        {"precision = \"bf16\"", "operators = \"none\"", "init = \"msra\"", "augment = \"flip\"",
-        "label-smoothing = 0.1", "engine = \"libtorch\"", "loss = \"mse\"", "weights = \"w.pt\""}) {
+        "label-smoothing = 0.1", "engine = \"libtorch\"", "loss = \"mse\"", "weights = \"w.pt\"",
+        "loss = \"nll:ignore=0\""}) {
     EXPECT_EQ(engine_of(with(std::string("model = \"mlp\"\n") + line)), Engine::libtorch) << line;
   }
 }

@@ -1,8 +1,13 @@
+#include <cstdint>
+#include <memory>
 #include <vector>
 
 #include <ATen/Functions.h>
+#include <ATen/TensorOperators.h>
 #include <gmock/gmock.h>
+#include <torch/nn/modules/linear.h>
 
+#include <rubato/libtorch/module.hpp>
 #include <rubato/libtorch/trainer.hpp>
 
 #include "small_run.hpp"
@@ -12,6 +17,7 @@
 namespace rubato {
 namespace {
 
+using test::AllOptions;
 using test::dataset;
 using test::error_of;
 using test::Net;
@@ -45,6 +51,182 @@ TEST(LabelSmoothing, MayBeOfTheTrainingAlone) {
   const double plain = trainer.evaluate(dataset()).loss;
   EXPECT_NE(plain, smoothed);
   EXPECT_DOUBLE_EQ(trainer_on(Trace::constant(16), options).evaluate(dataset()).loss, plain);
+}
+
+// PyTorch's reductions, of what ClassWeights say.
+at::Tensor torchs_cross_entropy(const at::Tensor& logits, const at::Tensor& targets,
+                                const ClassWeights& classes, double smoothing) {
+  const at::Tensor weights =
+      classes.weights.empty() ? at::Tensor() : at::tensor(classes.weights, at::kDouble);
+  return at::cross_entropy_loss(logits.flatten(0, -2), targets.flatten(), weights,
+                                at::Reduction::Mean, classes.ignore.value_or(-100), smoothing);
+}
+
+const std::vector<ClassWeights> kClassWeights{{.ignore = -100},
+                                              {.ignore = 1},
+                                              {.weights = {0.5, 2, 0, 1}},
+                                              {.ignore = 3, .weights = {1, 3, 0.25, 7}}};
+
+TEST(ClassWeights, AreTorchsForBothLosses) {
+  at::manual_seed(1);
+  const at::Tensor logits = at::randn({5, 6, 4}, at::kDouble);
+  at::Tensor targets = at::randint(4, {5, 6}, at::kLong);
+  for (const ClassWeights& classes : kClassWeights) {
+    if (classes.ignore == -100) targets.select(1, 2).fill_(-100);
+    if (classes.ignore != -100) targets.clamp_(0);
+    for (const double smoothing : {0.0, 0.2}) {
+      const double expected =
+          torchs_cross_entropy(logits, targets, classes, smoothing).item<double>();
+      EXPECT_DOUBLE_EQ(cross_entropy_loss(classes, smoothing)(logits, targets).item<double>(),
+                       expected);
+      EXPECT_DOUBLE_EQ(
+          nll_loss(classes, smoothing)(at::log_softmax(logits, 2), targets).item<double>(),
+          expected);
+    }
+  }
+  EXPECT_THAT(error_of([] {
+                static_cast<void>(cross_entropy_loss({.weights = {1, -1}}));
+              }),
+              HasSubstr("class weights 1/-1: accepted are finite ones of at least 0"));
+  // What is of no class is an error where nobody ignores it, and not another mean.
+  targets[0][0] = -100;
+  const auto apply = [&](const Loss& loss) { static_cast<void>(loss(logits, targets)); };
+  EXPECT_ANY_THROW(apply(cross_entropy_loss()));
+  EXPECT_ANY_THROW(apply(nll_loss()));
+  EXPECT_ANY_THROW(apply(nll_loss({.weights = {1, 1, 1, 1}})));
+}
+
+// The class of each token, in double precision.
+class Tagger : public torch::nn::Module {
+ public:
+  Tagger() {
+    register_module("linear", linear_);
+    to(at::kDouble);
+  }
+  at::Tensor forward(const at::Tensor& x) { return linear_(x); }
+
+ private:
+  torch::nn::Linear linear_{3, 4};
+};
+
+// 96 sequences of 1 to 7 tokens, behind which -100 stands; the first minibatch of eight has none.
+TensorDataset sequences() {
+  at::manual_seed(2);
+  const at::Tensor targets = at::randint(4, {96, 7}, at::kLong);
+  for (std::int64_t i = 0; i < 96; ++i) targets[i].narrow(0, i % 7 + 1, 6 - i % 7).fill_(-100);
+  targets.narrow(0, 40, 8).fill_(-100);
+  return {.inputs = at::randn({96, 7, 3}, at::kDouble), .targets = targets};
+}
+
+// 8 % off at minibatch 8, and 46 % at 1, where each minibatch had its own mean.
+TEST(ClassWeights, AreThoseOfTheWholeStepAtEveryMinibatchSize) {
+  for (const ClassWeights& classes :
+       {ClassWeights{.ignore = -100}, ClassWeights{.ignore = -100, .weights = {0.5, 2, 0, 1}}}) {
+    const auto data = sequences();
+    std::vector<at::Tensor> expected;
+    double expected_loss = 0;
+    for (const std::int64_t minibatch : {96, 8, 1}) {
+      TrainOptions options = options_of("constant");
+      options.epochs = 1;
+      options.minibatch_size = minibatch;
+      options.reference_batch_size = 96;
+      TorchTrainer trainer(model_factory<Tagger>(), cross_entropy_loss(classes), data,
+                           Trace::constant(96), options);
+      if (expected.empty()) {
+        std::vector<at::Tensor> leaves;
+        for (const NamedTensor& named : trainer.parameters()) {
+          leaves.push_back(named.tensor.detach().clone().requires_grad_());
+        }
+        const at::Tensor loss = torchs_cross_entropy(at::linear(data.inputs, leaves[0], leaves[1]),
+                                                     data.targets, classes, 0);
+        loss.backward();
+        expected_loss = loss.item<double>();
+        for (const at::Tensor& leaf : leaves) expected.push_back(leaf.detach() - 0.1 * leaf.grad());
+      }
+      const auto recorder = test::trained(trainer);
+      for (std::size_t i = 0; i < 2; ++i) {
+        EXPECT_LT((trainer.parameters()[i].tensor - expected[i]).abs().max().item<double>(), 1e-14)
+            << minibatch;
+      }
+      EXPECT_NEAR(recorder->steps.at(0).loss, expected_loss, 1e-13);
+    }
+  }
+}
+
+// Of a data set's samples alike: what has no weight is in no mean and no share.
+TEST(ClassWeights, CountInTestsToo) {
+  const TensorDataset data = sequences();
+  const ClassWeights classes{.ignore = -100, .weights = {0.5, 2, 0, 1}};
+  TorchTrainer trainer(model_factory<Tagger>(), cross_entropy_loss(classes), data,
+                       Trace::constant(16), options_of());
+  const Evaluation found = trainer.evaluate(data);
+  const auto& parameters = trainer.parameters();
+  const at::Tensor logits = at::linear(data.inputs, parameters[0].tensor, parameters[1].tensor);
+  EXPECT_NEAR(found.loss, torchs_cross_entropy(logits, data.targets, classes, 0).item<double>(),
+              1e-13);
+  const at::Tensor counted = data.targets.ge(0).logical_and(data.targets.ne(2));
+  const at::Tensor right = logits.argmax(2).eq(data.targets).logical_and(counted);
+  EXPECT_DOUBLE_EQ(found.accuracy.value(),
+                   right.sum().item<double>() / counted.sum().item<double>());
+  const TensorDataset nothing{.inputs = data.inputs.narrow(0, 40, 8),
+                              .targets = data.targets.narrow(0, 40, 8)};
+  EXPECT_EQ(error_of([&] { static_cast<void>(trainer.evaluate(nothing)); }),
+            "nothing in the 8 samples has weight in the loss; accepted: samples of which some "
+            "have");
+}
+
+// In float16 the mean of a minibatch is differentiated: a sum over many tokens would overflow.
+TEST(ClassWeights, WorkInReducedPrecision) {
+  const TensorDataset exact = sequences();
+  const TensorDataset data{.inputs = exact.inputs.to(at::kFloat), .targets = exact.targets};
+  const auto factory = [] {
+    auto tagger = std::make_shared<Tagger>();
+    tagger->to(at::kFloat);
+    return make_model(tagger);
+  };
+  const auto train = [&](Precision precision) {
+    AllOptions options = options_of("constant");
+    options.minibatch_size = 8;
+    options.torch.precision = precision;
+    TorchTrainer trainer(factory, cross_entropy_loss({.ignore = -100}), data, Trace::constant(16),
+                         options, options.torch);
+    const auto recorder = test::trained(trainer);
+    for (const StepRecord& step : recorder->steps) {
+      EXPECT_GT(step.weight.value(), 0);
+      EXPECT_TRUE(step.applied);
+    }
+    return test::copies_of(trainer.parameters());
+  };
+  const auto full = train(Precision::full);
+  const auto half = train(Precision::fp16);
+  const auto bfloat = train(Precision::bf16);
+  for (std::size_t i = 0; i < full.size(); ++i) {
+    EXPECT_LT((full[i] - half[i]).abs().max().item<double>(), 2e-3);
+    EXPECT_LT((full[i] - bfloat[i]).abs().max().item<double>(), 2e-2);
+  }
+}
+
+TEST(WeightedLosses, AreFunctionsOfTheUsersOwn) {
+  const Loss sum = [](const at::Tensor& output, const at::Tensor& target) -> LossValue {
+    return {at::cross_entropy_loss(output, target, {}, at::Reduction::Sum),
+            at::tensor(static_cast<double>(target.size(0)))};
+  };
+  const auto train = [](const Loss& loss) {
+    TorchTrainer trainer(model_factory<Net>(), loss, dataset(), Trace::constant(16), options_of());
+    trainer.fit();
+    return test::copies_of(trainer.parameters());
+  };
+  const auto expected = train(cross_entropy_loss());
+  const auto found = train(sum);
+  for (std::size_t i = 0; i < found.size(); ++i) {
+    EXPECT_LT((found[i] - expected[i]).abs().max().item<double>(), 1e-12);
+  }
+  const Loss with_outputs = [](const at::Tensor& output, const at::Tensor& target) -> LossValue {
+    return {at::cross_entropy_loss(output, target), output};
+  };
+  EXPECT_THAT(error_of([&] { train(with_outputs); }),
+              HasSubstr("the loss returns two tensors, the second of shape [4, 3]; accepted: one "
+                        "number, the mean over the samples, or two, a sum and its weight"));
 }
 
 }  // namespace

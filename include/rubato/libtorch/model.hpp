@@ -64,38 +64,73 @@ class Forward {
   std::function<Tensors(const Tensors& inputs)> function_;
 };
 
-/// Maps the outputs of a minibatch and its targets to a scalar: the mean loss of its samples.
+/// The loss of some samples: their mean, or a sum over weights (of tokens, of classes), with what
+/// these come to. A step divides the sum of such sums by the sum of the weights, so that every
+/// weight counts alike in whichever minibatch it is.
+struct LossValue {
+  LossValue(at::Tensor mean)  // NOLINT(google-explicit-constructor): what most losses return
+      : loss(std::move(mean)) {}
+  /// `of_weights`, their sum, is one number, at least 0.
+  LossValue(at::Tensor sum, at::Tensor of_weights)
+      : loss(std::move(sum)), weight(std::move(of_weights)) {}
+
+  /// The number behind `weight`; empty for a mean. Throws Error unless it is one number, finite and
+  /// at least 0.
+  [[nodiscard]] std::optional<double> weight_number() const;
+
+  at::Tensor loss;
+  /// Undefined for a mean.
+  at::Tensor weight{};
+};
+
+/// Maps the outputs of a minibatch and its targets to a LossValue; a function that returns a tensor
+/// gives the mean over the samples.
 class Loss {
  public:
   Loss() = default;
   /// Of a function of one output and one target.
   template <class Function>
-  requires(std::is_invocable_r_v<at::Tensor, Function&, const at::Tensor&, const at::Tensor&> &&
+  requires(std::is_invocable_r_v<LossValue, Function&, const at::Tensor&, const at::Tensor&> &&
            !std::same_as<std::remove_cvref_t<Function>, Loss>)
       Loss(Function function)  // NOLINT(google-explicit-constructor): a function as it is
       : function_([function = std::move(function)](const Tensors& outputs,
-                                                   const Tensors& targets) -> at::Tensor {
+                                                   const Tensors& targets) -> LossValue {
           const at::Tensor& output = only_tensor(outputs, "outputs");
           return function(output, only_tensor(targets, "targets"));
         }) {}
   /// Of a function of Tensors, for models with several outputs and data with several targets.
   template <class Function>
-  requires(std::is_invocable_r_v<at::Tensor, Function&, const Tensors&, const Tensors&> &&
+  requires(std::is_invocable_r_v<LossValue, Function&, const Tensors&, const Tensors&> &&
            !std::is_invocable_v<Function&, const at::Tensor&, const at::Tensor&> &&
            !std::same_as<std::remove_cvref_t<Function>, Loss>)
       Loss(Function function)  // NOLINT(google-explicit-constructor): a function as it is
       : function_(std::move(function)) {}
 
-  [[nodiscard]] at::Tensor operator()(const Tensors& outputs, const Tensors& targets) const {
+  [[nodiscard]] LossValue value(const Tensors& outputs, const Tensors& targets) const {
     return function_(outputs, targets);
   }
+  /// The mean, also where the loss is a sum over weights.
+  [[nodiscard]] at::Tensor operator()(const Tensors& outputs, const Tensors& targets) const {
+    const LossValue value = function_(outputs, targets);
+    return value.weight.defined() ? value.loss.div(value.weight) : value.loss;
+  }
   [[nodiscard]] at::Tensor operator()(const at::Tensor& output, const at::Tensor& target) const {
-    return function_(Tensors{output}, Tensors{target});
+    return (*this)(Tensors{output}, Tensors{target});
   }
   [[nodiscard]] explicit operator bool() const { return static_cast<bool>(function_); }
 
+  /// The same loss, which gives these class targets no weight. Accuracies leave them out, as they
+  /// do negative ones, where a loss has weights.
+  [[nodiscard]] Loss without(std::vector<std::int64_t> classes) const {
+    Loss loss = *this;
+    loss.without_ = std::move(classes);
+    return loss;
+  }
+  [[nodiscard]] const std::vector<std::int64_t>& classes_without_weight() const { return without_; }
+
  private:
-  std::function<at::Tensor(const Tensors& outputs, const Tensors& targets)> function_;
+  std::function<LossValue(const Tensors& outputs, const Tensors& targets)> function_;
+  std::vector<std::int64_t> without_;
 };
 
 /// What becomes of a buffer in a step. Each of the step's minibatches begins with the value before

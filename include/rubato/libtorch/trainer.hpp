@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -118,13 +119,28 @@ namespace rubato {
 [[nodiscard]] Loss nll_loss(double label_smoothing = 0);
 /// Cross entropy of logits against class indices.
 [[nodiscard]] Loss cross_entropy_loss(double label_smoothing = 0);
+
+/// Things of different weights, in a loss of classes.
+struct ClassWeights {
+  /// Things of this class have no weight, whether or not there is such an output: padding.
+  std::optional<std::int64_t> ignore{};
+  /// Of each class, at least 0; empty where all weigh 1.
+  std::vector<double> weights{};
+
+  [[nodiscard]] bool any() const { return ignore || !weights.empty(); }
+};
+/// The same as sums over weights (LossValue), where there are any: the mean over a step is
+/// PyTorch's, with `ignore_index` and `weight`, of the whole step. Throw Error for weights out of
+/// their range.
+[[nodiscard]] Loss nll_loss(const ClassWeights& classes, double label_smoothing = 0);
+[[nodiscard]] Loss cross_entropy_loss(const ClassWeights& classes, double label_smoothing = 0);
 /// Mean squared error of outputs against targets of the same shape.
 [[nodiscard]] Loss mse_loss();
 /// Binary cross entropy of the sigmoid of outputs against targets of the same shape, from 0 to 1.
 [[nodiscard]] Loss bce_loss();
 /// What forward() of a TorchScript module makes of the outputs, one by one, and then the targets:
-/// one number, the mean over the samples. Its parameters are not trained. Several threads call it
-/// at once: throws Error where it sets attributes.
+/// one number, the mean over the samples, or two, a sum and its weight (LossValue). Its parameters
+/// are not trained. Several threads call it at once: throws Error where it sets attributes.
 [[nodiscard]] Loss script_loss(const torch::jit::Module& module);
 
 /// Changes the inputs of a minibatch (their first tensor, where there are several) before the model
@@ -197,7 +213,7 @@ class TorchOptimizer final : public FlatOptimizer<T> {
  private:
   ParameterLayout layout_;
   std::vector<GroupOptions> groups_;
-  // The mean gradient, which the gradients of the parameters are views of.
+  // The mean gradient, of which a step gives each parameter that it reaches a view.
   at::Tensor gradient_;
   std::unique_ptr<torch::optim::Optimizer> optimizer_;
 };

@@ -85,7 +85,9 @@ void try_evaluation(Replica& replica, const Loss& loss, const Dataset& dataset, 
       const Batch batch =
           checked_batch(dataset.batch(samples), static_cast<std::int64_t>(samples.size()));
       const Tensors outputs = replica.forward(batch.inputs);
-      static_cast<void>(loss(outputs, batch.targets).item<double>());
+      const LossValue value = loss.value(outputs, batch.targets);
+      static_cast<void>(value.weight_number());
+      static_cast<void>(value.loss.item<double>());
     }
   } catch (...) {
     rethrow_with_place(Phase::evaluation, place_of_trial(dataset, size, name));

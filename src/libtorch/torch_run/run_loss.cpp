@@ -37,8 +37,9 @@ Loss run_loss(const Parsed<LossChoice>& loss, double label_smoothing, std::strin
     return script_loss(read_script(script, fmt::format("--loss: {}", file->string())));
   }
   const std::string_view name = loss->name;
-  if (name == "cross-entropy") return cross_entropy_loss(label_smoothing);
-  if (name == "nll") return nll_loss(label_smoothing);
+  const ClassWeights classes{.ignore = loss->ignore, .weights = loss->class_weights};
+  if (name == "cross-entropy") return cross_entropy_loss(classes, label_smoothing);
+  if (name == "nll") return nll_loss(classes, label_smoothing);
   if (name == "mse") return on_numbers(mse_loss());
   RUBATO_CHECK(name == "bce", "a loss that the configuration has let pass");
   return on_numbers(bce_loss());

@@ -32,6 +32,8 @@ std::int64_t batches_of(const Dataset& dataset) {
 
 struct BatchResult {
   double loss_sum = 0;
+  // Samples, or where the loss is a sum over weights what these come to.
+  double weight = 0;
   // Things that there are classes of.
   std::int64_t classified = 0;
   std::int64_t correct = 0;
@@ -51,9 +53,28 @@ void add_squares(const Tensors& outputs, const Tensors& targets, BatchResult& re
   result.squared = target.numel();
 }
 
-std::optional<ClassRows> class_rows_of(const Tensors& outputs, const Tensors& targets) {
+// Those that count: with a loss over weights, not those without one.
+std::optional<ClassRows> class_rows_of(const Tensors& outputs, const Tensors& targets,
+                                       const Loss& loss, bool weighted) {
   if (outputs.size() != 1 || targets.size() != 1) return std::nullopt;
-  return class_rows(outputs.front(), targets.front());
+  std::optional<ClassRows> rows = class_rows(outputs.front(), targets.front());
+  if (!rows || !weighted) return rows;
+  at::Tensor counted = rows->targets.ge(0);
+  for (const std::int64_t none : loss.classes_without_weight()) {
+    counted.logical_and_(rows->targets.ne(none));
+  }
+  const at::Tensor which = counted.nonzero().flatten();
+  return ClassRows{.outputs = rows->outputs.index_select(0, which),
+                   .targets = rows->targets.index_select(0, which)};
+}
+
+void add_loss(const LossValue& value, std::int64_t samples, BatchResult& result) {
+  const std::optional<double> weight = value.weight_number();
+  result.weight = weight.value_or(static_cast<double>(samples));
+  // Of what has no weight nothing counts.
+  if (result.weight > 0) {
+    result.loss_sum = value.loss.item<double>() * (weight ? 1 : result.weight);
+  }
 }
 
 std::int64_t count_in_top(const at::Tensor& output, const at::Tensor& target, std::int64_t k) {
@@ -122,10 +143,11 @@ Evaluation evaluate(ReplicaSet& replicas, const Loss& loss, const Dataset& datas
       replicas, dataset, workers, replaced_operators, when,
       [&](std::size_t i, std::int64_t count, const Tensors& targets, const Tensors& outputs) {
         BatchResult& result = results[i];
-        result.loss_sum = loss(outputs, targets).item<double>() * static_cast<double>(count);
+        const LossValue value = loss.value(outputs, targets);
+        add_loss(value, count, result);
         if (options.mse) add_squares(outputs, targets, result);
-        const auto rows = class_rows_of(outputs, targets);
-        if (!rows) return;
+        const auto rows = class_rows_of(outputs, targets, loss, value.weight.defined());
+        if (!rows || rows->targets.numel() == 0) return;
         result.classified = rows->targets.numel();
         result.correct = rows->outputs.argmax(1).eq(rows->targets).sum().item<std::int64_t>();
         if (options.top_k > 0) {
@@ -138,13 +160,20 @@ Evaluation evaluate(ReplicaSet& replicas, const Loss& loss, const Dataset& datas
   BatchResult all;
   for (const BatchResult& result : results) {
     all.loss_sum += result.loss_sum;
+    all.weight += result.weight;
     all.classified += result.classified;
     all.correct += result.correct;
     all.in_top_k += result.in_top_k;
     all.squares += result.squares;
     all.squared += result.squared;
   }
-  evaluation.loss = all.loss_sum / static_cast<double>(evaluation.samples);
+  if (all.weight == 0) {
+    throw Error(
+        fmt::format("nothing in the {} samples{} has weight in the loss; accepted: samples "
+                    "of which some have",
+                    evaluation.samples, when));
+  }
+  evaluation.loss = all.loss_sum / all.weight;
   if (all.squared > 0) evaluation.mse = all.squares / static_cast<double>(all.squared);
   if (all.classified == 0) return evaluation;
   const auto share = [&all](std::int64_t count) {

@@ -1,8 +1,12 @@
+#include <algorithm>
+#include <cmath>
+#include <limits>
 #include <memory>
 
 #include <ATen/Functions.h>
 #include <ATen/TensorOperators.h>
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <rubato/base/error.hpp>
 #include <rubato/libtorch/trainer.hpp>
@@ -25,13 +29,71 @@ ClassRows rows_of(const at::Tensor& output, const at::Tensor& target) {
   return class_rows(output, target).value_or(ClassRows{.outputs = output, .targets = target});
 }
 
+// An index that no target has, so that those of no class are an error and not left out of a mean.
+constexpr std::int64_t kIgnoreNone = std::numeric_limits<std::int64_t>::min();
+
+ClassWeights checked(const ClassWeights& classes) {
+  const std::vector<double>& weights = classes.weights;
+  const auto good = [](double weight) { return weight >= 0 && std::isfinite(weight); };
+  if (std::ranges::all_of(weights, good)) return classes;
+  throw Error(fmt::format("class weights {}: accepted are finite ones of at least 0",
+                          fmt::join(weights, "/")));
+}
+
+// The sum over rows of log-probabilities, and what the rows weigh together.
+LossValue weighted_sum(const ClassRows& rows, const ClassWeights& classes, double spread) {
+  const at::Tensor weights =
+      classes.weights.empty() ? at::Tensor() : at::tensor(classes.weights, at::kDouble);
+  const at::Tensor typed = weights.defined() ? weights.to(rows.outputs.scalar_type()) : weights;
+  const std::int64_t ignored = classes.ignore.value_or(kIgnoreNone);
+  at::Tensor sum = at::nll_loss(rows.outputs, rows.targets, typed, at::Reduction::Sum, ignored);
+  const at::Tensor counted = rows.targets.ne(ignored);
+  if (spread > 0) {
+    const at::Tensor all = typed.defined() ? rows.outputs * typed : rows.outputs;
+    const at::Tensor of_rows = all.sum(1).masked_select(counted);
+    sum = (1 - spread) * sum - of_rows.sum() * (spread / static_cast<double>(rows.outputs.size(1)));
+  }
+  if (!weights.defined()) return {sum, counted.sum()};
+  return {sum, weights.index_select(0, rows.targets.masked_select(counted)).sum()};
+}
+
+std::vector<std::int64_t> without_weight(const ClassWeights& classes) {
+  std::vector<std::int64_t> without;
+  if (classes.ignore) without.push_back(*classes.ignore);
+  for (std::size_t i = 0; i < classes.weights.size(); ++i) {
+    if (classes.weights[i] == 0) without.push_back(static_cast<std::int64_t>(i));
+  }
+  return without;
+}
+
 }  // namespace
+
+Loss nll_loss(const ClassWeights& classes, double label_smoothing) {
+  if (!classes.any()) return nll_loss(label_smoothing);
+  const Loss loss = [classes = checked(classes), spread = checked(label_smoothing)](
+                        const at::Tensor& output, const at::Tensor& target) {
+    return weighted_sum(rows_of(output, target), classes, spread);
+  };
+  return loss.without(without_weight(classes));
+}
+
+Loss cross_entropy_loss(const ClassWeights& classes, double label_smoothing) {
+  if (!classes.any()) return cross_entropy_loss(label_smoothing);
+  const Loss loss = [classes = checked(classes), spread = checked(label_smoothing)](
+                        const at::Tensor& output, const at::Tensor& target) {
+    ClassRows rows = rows_of(output, target);
+    rows.outputs = at::log_softmax(rows.outputs, 1);
+    return weighted_sum(rows, classes, spread);
+  };
+  return loss.without(without_weight(classes));
+}
 
 Loss nll_loss(double label_smoothing) {
   const double spread = checked(label_smoothing);
   return [spread](const at::Tensor& output, const at::Tensor& target) {
     const ClassRows rows = rows_of(output, target);
-    const at::Tensor loss = at::nll_loss(rows.outputs, rows.targets);
+    const at::Tensor loss =
+        at::nll_loss(rows.outputs, rows.targets, {}, at::Reduction::Mean, kIgnoreNone);
     return spread == 0 ? loss : (1 - spread) * loss - spread * rows.outputs.mean();
   };
 }
@@ -41,7 +103,7 @@ Loss cross_entropy_loss(double label_smoothing) {
   return [spread](const at::Tensor& output, const at::Tensor& target) {
     const ClassRows rows = rows_of(output, target);
     return at::cross_entropy_loss(rows.outputs, rows.targets, /*weight=*/at::Tensor(),
-                                  at::Reduction::Mean, /*ignore_index=*/-100, spread);
+                                  at::Reduction::Mean, kIgnoreNone, spread);
   };
 }
 
@@ -69,10 +131,12 @@ Loss script_loss(const torch::jit::Module& module) {
         "forward() of the TorchScript loss sets attributes; accepted: a loss that keeps nothing "
         "from one call to the next");
   }
-  return [call](const Tensors& outputs, const Tensors& targets) -> at::Tensor {
+  return [call](const Tensors& outputs, const Tensors& targets) -> LossValue {
     Tensors all = outputs;
     all.insert(all.end(), targets.begin(), targets.end());
-    return only_tensor((*call)(all), "results of the TorchScript loss");
+    const Tensors results = (*call)(all);
+    if (results.size() == 2) return {results[0], results[1]};
+    return only_tensor(results, "results of the TorchScript loss");
   };
 }
 

@@ -29,8 +29,9 @@ void require_differentiable(const at::Tensor& loss) {
 
 }  // namespace
 
-double ForwardBackward::run(Replica& replica, const Minibatch& minibatch,
-                            const std::vector<at::Tensor>& gradients, EvaluatorProgress& progress) {
+ForwardBackward::Result ForwardBackward::run(Replica& replica, const Minibatch& minibatch,
+                                             const std::vector<at::Tensor>& gradients,
+                                             EvaluatorProgress& progress) {
   const RandomStream::Scope random = random_.begin(minibatch.stream);
   // Whatever the caller of fit() has switched off.
   const at::AutoGradMode with_gradients(true);
@@ -45,34 +46,36 @@ double ForwardBackward::run(Replica& replica, const Minibatch& minibatch,
   Batch batch = checked_batch(dataset_.batch(minibatch.samples),
                               static_cast<std::int64_t>(minibatch.samples.size()));
   if (options_.augment) batch.inputs.front() = options_.augment(batch.inputs.front());
-  const double loss = options_.precision == Precision::fp16
-                          ? in_half(replica, std::move(batch), minibatch.loss_scale, progress)
-                          : in_full(replica, batch, progress);
+  const Result result = options_.precision == Precision::fp16
+                            ? in_half(replica, std::move(batch), minibatch.loss_scale, progress)
+                            : in_full(replica, batch, progress);
   replica.check_gradients(gradients);
-  return loss;
+  return result;
 }
 
-double ForwardBackward::in_full(Replica& replica, const Batch& batch,
-                                EvaluatorProgress& progress) const {
-  at::Tensor loss;
-  {
+ForwardBackward::Result ForwardBackward::in_full(Replica& replica, const Batch& batch,
+                                                 EvaluatorProgress& progress) const {
+  const LossValue value = [&] {
     // Backward follows the types of forward by itself.
     const AutocastGuard autocast(options_.precision == Precision::bf16);
     progress.enter(Phase::forward);
     const Tensors outputs = replica.forward(batch.inputs);
     progress.enter(Phase::loss);
-    loss = loss_(outputs, batch.targets);
-  }
-  require_differentiable(loss);
+    return loss_.value(outputs, batch.targets);
+  }();
+  const std::optional<double> weight = value.weight_number();
+  // Nothing of it counts, whatever it is.
+  if (weight == 0.0) return {.weight = weight};
+  require_differentiable(value.loss);
   progress.enter(Phase::backward);
-  loss.backward();
-  return loss.item<double>();
+  value.loss.backward();
+  return {.loss = value.loss.item<double>(), .weight = weight};
 }
 
 // The model in float16, from its inputs to its outputs and back; the loss in between, and its
 // scaling, in float32.
-double ForwardBackward::in_half(Replica& replica, Batch batch, double loss_scale,
-                                EvaluatorProgress& progress) const {
+ForwardBackward::Result ForwardBackward::in_half(Replica& replica, Batch batch, double loss_scale,
+                                                 EvaluatorProgress& progress) const {
   for (at::Tensor& input : batch.inputs) {
     // It may be a view of the data set's own.
     input = input.clone();
@@ -90,10 +93,14 @@ double ForwardBackward::in_half(Replica& replica, Batch batch, double loss_scale
   for (const at::Tensor& output : outputs) {
     of_loss.push_back(output.detach().requires_grad_(output.requires_grad()));
   }
-  const at::Tensor loss = loss_(of_loss, batch.targets);
-  require_differentiable(loss);
+  const LossValue value = loss_.value(of_loss, batch.targets);
+  const std::optional<double> weight = value.weight_number();
+  if (weight == 0.0) return {.weight = weight};
+  require_differentiable(value.loss);
   progress.enter(Phase::backward);
-  (loss * loss_scale).backward();
+  // The mean, which float16 holds where a sum would overflow.
+  const double scale = loss_scale / weight.value_or(1);
+  (value.loss * scale).backward();
   Tensors differentiated;
   Tensors gradients;
   for (std::size_t i = 0; i < outputs.size(); ++i) {
@@ -105,7 +112,7 @@ double ForwardBackward::in_half(Replica& replica, Batch batch, double loss_scale
   }
   const HalfStorage storage(true);
   torch::autograd::backward(differentiated, gradients);
-  return loss.item<double>();
+  return {.loss = value.loss.item<double>(), .weight = weight, .gradient_factor = 1 / scale};
 }
 
 }  // namespace rubato

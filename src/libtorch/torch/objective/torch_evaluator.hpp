@@ -1,6 +1,9 @@
 #pragma once
 
+#include <cstdint>
+#include <optional>
 #include <span>
+#include <utility>
 #include <vector>
 
 #include <ATen/core/Tensor.h>
@@ -21,13 +24,20 @@ class ForwardBackward {
   ForwardBackward(const Loss& loss, const Dataset& dataset, const TorchOptions& options)
       : loss_(loss), dataset_(dataset), options_(options) {}
 
-  /// The loss of the minibatch; its gradients, times the loss scale, are added to `gradients`.
-  double run(Replica& replica, const Minibatch& minibatch, const std::vector<at::Tensor>& gradients,
+  struct Result {
+    double loss = 0;
+    /// Where the loss is a sum over weights.
+    std::optional<double> weight{};
+    /// What makes the gradients that were added those of the loss.
+    double gradient_factor = 1;
+  };
+  /// The loss of the minibatch; its gradients are added to `gradients`.
+  Result run(Replica& replica, const Minibatch& minibatch, const std::vector<at::Tensor>& gradients,
              EvaluatorProgress& progress);
 
  private:
-  double in_full(Replica& replica, const Batch& batch, EvaluatorProgress& progress) const;
-  double in_half(Replica& replica, Batch batch, double loss_scale,
+  Result in_full(Replica& replica, const Batch& batch, EvaluatorProgress& progress) const;
+  Result in_half(Replica& replica, Batch batch, double loss_scale,
                  EvaluatorProgress& progress) const;
 
   const Loss& loss_;
@@ -52,23 +62,47 @@ class TorchEvaluator final : public Evaluator<T> {
 
   double evaluate(const Minibatch& minibatch, const Leaf<T>& leaf,
                   EvaluatorProgress& progress) override {
-    const double loss = forward_backward_.run(replica_, minibatch, views_of(leaf), progress);
-    if (minibatch.loss_scale != 1) {
+    GradientViews& views = views_of(leaf);
+    const auto result = forward_backward_.run(replica_, minibatch, views.tensors, progress);
+    if (result.gradient_factor != 1) {
       // What overflowed stays infinite, or becomes NaN.
-      const T factor = static_cast<T>(1 / minibatch.loss_scale);
+      const T factor = static_cast<T>(result.gradient_factor);
       for (T& value : leaf.gradient) value *= factor;
     }
-    buffers_.note(replica_, minibatch, number_, leaf.averaged);
-    return loss;
+    if (leaf.weight != nullptr) *leaf.weight = result.weight;
+    buffers_.note(replica_, minibatch, number_, leaf.averaged.first(buffers_.size()));
+    note_reached(views, leaf.averaged.subspan(buffers_.size()));
+    return result.loss;
   }
 
  private:
-  // The gradient as one view for each parameter. Made when the leaf's memory is first seen.
-  const std::vector<at::Tensor>& views_of(const Leaf<T>& leaf) {
+  // The gradient as one view for each parameter.
+  struct GradientViews {
+    std::vector<at::Tensor> tensors{};
+    // As they were after the last minibatch in this memory.
+    std::vector<std::uint32_t> versions{};
+  };
+
+  // Made when the leaf's memory is first seen.
+  GradientViews& views_of(const Leaf<T>& leaf) {
     const auto buffer = static_cast<std::size_t>(leaf.buffer);
     if (buffer >= views_.size()) views_.resize(buffer + 1);
-    if (views_[buffer].empty()) views_[buffer] = layout_.views(leaf.gradient.data());
-    return views_[buffer];
+    GradientViews& views = views_[buffer];
+    if (views.tensors.empty()) {
+      views.tensors = layout_.views(leaf.gradient.data());
+      views.versions.resize(views.tensors.size());
+    }
+    return views;
+  }
+
+  // Writes 1 for each parameter that backward has come to: whatever it adds to a gradient, be it 0,
+  // is added in place, which libtorch counts.
+  static void note_reached(GradientViews& views, std::span<T> reached) {
+    for (std::size_t i = 0; i < views.tensors.size(); ++i) {
+      const std::uint32_t version =
+          views.tensors[i].unsafeGetTensorImpl()->version_counter().current_version();
+      if (std::exchange(views.versions[i], version) != version) reached[i] = 1;
+    }
   }
 
   ForwardBackward forward_backward_;
@@ -76,7 +110,8 @@ class TorchEvaluator final : public Evaluator<T> {
   StepBuffers<T>& buffers_;
   const FlatLayout& layout_;
   int number_;
-  std::vector<std::vector<at::Tensor>> views_;
+  // By the number of the memory.
+  std::vector<GradientViews> views_;
 };
 
 }  // namespace rubato

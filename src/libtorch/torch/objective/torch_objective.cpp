@@ -36,7 +36,8 @@ std::string text_of(const TorchOptions& options) {
                      o.growth, o.backoff, o.interval, o.smallest);
 }
 
-// A leaf's values behind the gradient are by how much forward changed the floating-point buffers.
+// A leaf's values behind the gradient are by how much forward changed the floating-point buffers,
+// and for each parameter how many minibatches backward came to it in.
 template <class T>
 class TypedTorchObjective final : public ObjectiveOf<T>, public TorchObjective {
  public:
@@ -83,7 +84,7 @@ class TypedTorchObjective final : public ObjectiveOf<T>, public TorchObjective {
     const at::Tensor& flat = state().flat_parameters();
     return {flat.data_ptr<T>(), static_cast<std::size_t>(flat.numel())};
   }
-  std::size_t averaged() const override { return buffers_.size(); }
+  std::size_t averaged() const override { return buffers_.size() + trained_.size(); }
 
   std::unique_ptr<Evaluator<T>> make_evaluator() override {
     return std::make_unique<TorchEvaluator<T>>(forward_backward(), replicas_->add(), buffers_,
@@ -101,8 +102,16 @@ class TypedTorchObjective final : public ObjectiveOf<T>, public TorchObjective {
   std::size_t tally_bytes() const override { return buffers_.tally_bytes(); }
   void put_tally(std::span<std::byte> tally) const override { buffers_.put_tally(tally); }
   void add_tally(std::span<const std::byte> tally) override { buffers_.add_tally(tally); }
+  std::vector<std::size_t> unreached(std::span<const T> sums) const override {
+    const std::span<const T> reached = sums.subspan(buffers_.size());
+    std::vector<std::size_t> unreached;
+    for (std::size_t i = 0; i < reached.size(); ++i) {
+      if (reached[i] == T{0}) unreached.push_back(i);
+    }
+    return unreached;
+  }
   void move_averages(std::span<const T> sums, std::int64_t minibatches) override {
-    buffers_.apply(sums, minibatches);
+    buffers_.apply(sums.first(buffers_.size()), minibatches);
   }
 
   // On an instance of its own, with libtorch's generator as it was. Not of a factory that gives the

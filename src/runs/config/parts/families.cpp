@@ -40,7 +40,11 @@ std::vector<Family> all_families() {
           {.name = "losses",
            .option = "--loss",
            .help = "what is minimised",
-           .strategies = strategies_of(losses(), [](const LossEntry&, Spec&) {})},
+           .strategies = strategies_of(losses(),
+                                       [](const LossEntry& loss, Spec& spec) {
+                                         LossChoice read;
+                                         if (loss.read != nullptr) loss.read(spec, read);
+                                       })},
           {.name = "data",
            .option = "--data",
            .help = "the training data",

@@ -13,14 +13,24 @@ namespace rubato {
 
 namespace {
 
+void read_class_weights(Spec& spec, LossChoice& loss) {
+  constexpr std::int64_t kLargestClass = std::int64_t{1} << 53;
+  loss.ignore = spec.whole("ignore", Unset{"every target counts"}, -kLargestClass, kLargestClass);
+  loss.class_weights =
+      spec.reals("class-weights", Unset{"1 each"}, kNotNegative).value_or(std::vector<double>());
+}
+
 constexpr std::array<LossEntry, 5> kLosses{
     {{.name = "cross-entropy",
-      .help = "of the softmax of the outputs, logits of [batch, classes], and the classes",
-      .of_classes = true},
+      .help = "of the softmax of the outputs, logits of [batch, classes], and the classes, without "
+              "those equal to ignore, and each weighing what class-weights says",
+      .of_classes = true,
+      .read = read_class_weights},
      {.name = "nll",
       .help = "the negative log-likelihood of outputs that are log-probabilities of "
-              "[batch, classes]",
-      .of_classes = true},
+              "[batch, classes]; arguments as of cross-entropy",
+      .of_classes = true,
+      .read = read_class_weights},
      {.name = "mse",
       .help = "the mean squared error of the outputs; classes are vectors of 0 and one 1"},
      {.name = "bce",
@@ -28,7 +38,8 @@ constexpr std::array<LossEntry, 5> kLosses{
               "and one 1"},
      {.name = "script:FILE",
       .help = "any loss, as torch.jit.script() in Python exported it: forward() takes outputs and "
-              "targets and gives one number, the mean over the samples"}}};
+              "targets and gives one number, the mean over the samples, or two, a sum and its "
+              "weight"}}};
 
 }  // namespace
 
@@ -47,8 +58,9 @@ std::shared_ptr<const LossChoice> Parsed<LossChoice>::parse(const std::string& t
     entry = kLosses.back();
     return loss;
   }
-  const Spec spec(text);
+  Spec spec(text);
   entry = find_row("loss", spec.name(), kLosses);
+  if (entry.read != nullptr) entry.read(spec, *loss);
   spec.finish();
   return loss;
 }

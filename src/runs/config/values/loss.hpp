@@ -1,13 +1,18 @@
 #pragma once
 
+#include <cstdint>
 #include <filesystem>
 #include <optional>
 #include <span>
 #include <string_view>
+#include <vector>
 
 #include <rubato/runs/run_configuration.hpp>
 
 namespace rubato {
+
+class Spec;
+struct LossChoice;
 
 /// What training minimises, by name.
 struct LossEntry {
@@ -16,6 +21,8 @@ struct LossEntry {
   std::string_view help;
   /// Whether its targets have to be classes, which --label-smoothing can spread.
   bool of_classes = false;
+  /// Reads its arguments; null where it takes none.
+  void (*read)(Spec& spec, LossChoice& loss) = nullptr;
 };
 /// All of them. The same for the whole life of the process.
 [[nodiscard]] std::span<const LossEntry> losses();
@@ -25,6 +32,9 @@ struct LossEntry {
 struct LossChoice : LossEntry {
   /// The file of "script:FILE".
   std::optional<std::filesystem::path> script{};
+  /// Of classes: the one that has no weight, and the weights of all; empty where all weigh 1.
+  std::optional<std::int64_t> ignore{};
+  std::vector<double> class_weights{};
 };
 
 /// The loss of a run on classes as --loss has it: where it is not set, nll of built-in models,
