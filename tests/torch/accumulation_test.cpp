@@ -8,6 +8,8 @@
 #include <numeric>
 #include <optional>
 #include <string>
+#include <thread>
+#include <utility>
 #include <vector>
 
 #include <ATen/Functions.h>
@@ -17,6 +19,10 @@
 #include <torch/nn/modules/batchnorm.h>
 #include <torch/nn/modules/instancenorm.h>
 #include <torch/nn/modules/linear.h>
+#include <torch/optim/adagrad.h>
+#include <torch/optim/adam.h>
+#include <torch/optim/adamw.h>
+#include <torch/optim/sgd.h>
 
 #include <rubato/libtorch/dataset.hpp>
 #include <rubato/libtorch/model.hpp>
@@ -388,6 +394,154 @@ TEST(Accumulation, IsWhatTorchScriptsStatisticsFollowToo) {
     EXPECT_EQ(model.buffer_rules[1].counter, "norm.num_batches_tracked");
     expect_accumulation(factory, regression_options());
   }
+}
+
+// Some minibatches go by the gate, none by the layer that is not used.
+class GatedNet : public nn::Module {
+ public:
+  GatedNet() {
+    register_module("gate", gate_);
+    register_module("linear", linear_);
+    register_module("unused", unused_);
+    to(at::kDouble);
+  }
+  at::Tensor forward(const at::Tensor& x) {
+    const at::Tensor out = linear_(x);
+    return is_open_for(x) ? out + gate_(x) : out;
+  }
+  static bool is_open_for(const at::Tensor& x) { return x.sum().item<double>() > 16; }
+
+ private:
+  nn::Linear gate_{kRegressionWidth, kRegressionWidth};
+  nn::Linear linear_{kRegressionWidth, kRegressionWidth};
+  nn::Linear unused_{kRegressionWidth, kRegressionWidth};
+};
+
+// What PyTorch makes of the same steps, with gradients of None before each; and of each step
+// whether the gate was open.
+struct Accumulated {
+  Tensors parameters;
+  std::vector<bool> gate;
+};
+Accumulated accumulate(const TorchOptimizerMaker& make, const std::vector<std::int64_t>& batches,
+                       const TrainOptions& options) {
+  const TensorDataset data = regression();
+  const EpochSamples samples(kRegressionSamples, kRegressionMinibatch, options.seed, EpochIndex{0});
+  at::manual_seed(options.seed);
+  const Model model = model_factory<GatedNet>()();
+  Accumulated all;
+  for (const NamedTensor& named : model.parameters) all.parameters.push_back(named.tensor);
+  const auto optimizer = make({torch::optim::OptimizerParamGroup(all.parameters)});
+  std::int64_t minibatch = 0;
+  for (const std::int64_t batch : batches) {
+    bool open = false;
+    for (at::Tensor& parameter : all.parameters) parameter.mutable_grad() = at::Tensor();
+    const std::int64_t end = minibatch + batch / kRegressionMinibatch;
+    for (; minibatch < end; ++minibatch) {
+      const auto rows = samples.minibatch(MinibatchIndex{minibatch});
+      const at::Tensor which = at::tensor(std::vector<std::int64_t>(rows.begin(), rows.end()));
+      const at::Tensor inputs = data.inputs.index_select(0, which);
+      open = open || GatedNet::is_open_for(inputs);
+      const at::Tensor loss =
+          at::mse_loss(model.forward(inputs), data.targets.index_select(0, which));
+      (loss * (static_cast<double>(kRegressionMinibatch) / static_cast<double>(batch))).backward();
+    }
+    optimizer->step();
+    all.gate.push_back(open);
+  }
+  return all;
+}
+
+TorchTrainer gated_trainer(const TrainOptions& options, const std::vector<std::int64_t>& batches) {
+  return TorchTrainer(model_factory<GatedNet>(), mse_loss(), regression(), test::trace_of(batches),
+                      options);
+}
+
+// A parameter keeps its value, and what the optimizer remembers of it, in a step of which no
+// minibatch reaches it.
+TEST(Unreached, ParametersStayAsTheyAreAsInPyTorch) {
+  const std::vector<std::int64_t> batches{4, 4, 8, 4, 4, 4, 4};
+  using Groups = std::vector<torch::optim::OptimizerParamGroup>;
+  const std::vector<std::pair<OptimizerOptions, TorchOptimizerMaker>> optimizers{
+      {{.momentum = 0.9, .weight_decay = 0.1},
+       [](Groups of) {
+         return std::make_unique<torch::optim::SGD>(
+             std::move(of), torch::optim::SGDOptions(0.05).momentum(0.9).weight_decay(0.1));
+       }},
+      {{.kind = OptimizerKind::adam, .weight_decay = 0.1},
+       [](Groups of) {
+         return std::make_unique<torch::optim::Adam>(
+             std::move(of), torch::optim::AdamOptions(0.05).weight_decay(0.1));
+       }},
+      {{.kind = OptimizerKind::adamw, .weight_decay = 0.1},
+       [](Groups of) {
+         return std::make_unique<torch::optim::AdamW>(
+             std::move(of), torch::optim::AdamWOptions(0.05).weight_decay(0.1));
+       }},
+      {{.kind = OptimizerKind::adagrad, .weight_decay = 0.1, .lr_decay = 0.2, .epsilon = 1e-10},
+       [](Groups of) {
+         return std::make_unique<torch::optim::Adagrad>(
+             std::move(of), torch::optim::AdagradOptions(0.05).lr_decay(0.2).weight_decay(0.1));
+       }}};
+  for (const auto& [own, make] : optimizers) {
+    SCOPED_TRACE(choice_name(kOptimizers, own.kind));
+    TrainOptions options = regression_options();
+    options.rule = "constant";
+    options.learning_rate = 0.05;
+    options.optimizer = own;
+    const Accumulated expected = accumulate(make, batches, options);
+    EXPECT_THAT(expected.gate, testing::Contains(true));
+    EXPECT_THAT(std::vector<bool>(expected.gate.begin() + 1, expected.gate.end()),
+                testing::Contains(false));
+    const auto expect_same = [&](const TrainOptions& with) {
+      TorchTrainer trainer = gated_trainer(with, batches);
+      trainer.fit();
+      for (std::size_t i = 0; i < expected.parameters.size(); ++i) {
+        EXPECT_TRUE(
+            at::allclose(trainer.parameters()[i].tensor, expected.parameters[i], 1e-9, 1e-12))
+            << trainer.parameters()[i].name;
+      }
+    };
+    expect_same(options);
+    options.optimizer = {};
+    options.own_optimizer = torch_optimizer(make);
+    expect_same(options);
+  }
+}
+
+// The bits go by the minibatches alone, also where the state goes through a file.
+TEST(Unreached, ParametersAreTheSameInEveryWay) {
+  TrainOptions options = regression_options();
+  options.optimizer = {.kind = OptimizerKind::adam, .weight_decay = 0.1};
+  options.lookahead = LookaheadOptions{.k = 2};
+  const std::vector<std::int64_t> batches{4, 4, 8, 4, 4, 4, 4};
+  const auto make = [&](const std::function<void(TrainOptions&)>& change) -> Trainer {
+    TrainOptions mine = options;
+    change(mine);
+    return gated_trainer(mine, batches);
+  };
+  for (const WayOutcome& outcome : verify(make, options, std::ssize(batches))) {
+    EXPECT_EQ(outcome.difference.value_or("none"), "none") << outcome.way.what;
+  }
+  TorchTrainer alone = gated_trainer(options, batches);
+  const auto before = test::copies_of(alone.parameters());
+  alone.fit();
+  for (const std::size_t unused : {4, 5}) {
+    EXPECT_TRUE(at::equal(alone.parameters()[unused].tensor, before[unused]));
+  }
+  std::vector<std::thread> threads;
+  std::vector<std::unique_ptr<TorchTrainer>> trainers;
+  for (std::shared_ptr<Hosts>& host : test::emulated_hosts({1, 2})) {
+    options.hosts = std::move(host);
+    trainers.push_back(std::make_unique<TorchTrainer>(gated_trainer(options, batches)));
+  }
+  for (const auto& trainer : trainers) {
+    threads.emplace_back([&] {
+      EXPECT_EQ(error_of([&] { trainer->fit(); }), "no error");
+      EXPECT_TRUE(test::state_bytes(*trainer) == test::state_bytes(alone));
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
 }
 
 }  // namespace

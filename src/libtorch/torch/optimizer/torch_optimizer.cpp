@@ -11,6 +11,7 @@
 #include <rubato/libtorch/trainer.hpp>
 
 #include "loop/optim/methods/layer_rates.hpp"
+#include "loop/optim/methods/ranges.hpp"
 
 namespace rubato {
 
@@ -33,13 +34,9 @@ TorchOptimizer<T>::TorchOptimizer(ParameterLayout layout, const std::vector<Trai
   }
   // Tensors of the optimizer's own, on the shared memory: their gradients are not the replicas'.
   std::vector<torch::optim::OptimizerParamGroup> of_tensors;
-  std::int64_t begin = 0;
   for (const TrainedArray& of : trained) {
-    at::Tensor parameter = at::from_blob(of.array.data, of.array.shape, gradient_.options());
-    parameter.mutable_grad() =
-        gradient_.narrow(0, begin, parameter.numel()).view(parameter.sizes());
-    of_tensors.emplace_back(std::vector<at::Tensor>{parameter});
-    begin = static_cast<std::int64_t>(of.end);
+    of_tensors.emplace_back(
+        std::vector<at::Tensor>{at::from_blob(of.array.data, of.array.shape, gradient_.options())});
   }
   optimizer_ = make(std::move(of_tensors));
   if (optimizer_ == nullptr || optimizer_->param_groups().size() != layout_.layers()) {
@@ -57,11 +54,21 @@ TorchOptimizer<T>::TorchOptimizer(ParameterLayout layout, const std::vector<Trai
 
 template <class T>
 void TorchOptimizer<T>::step(const Update<T>& update, Workers& workers) {
-  for (std::size_t layer = 0; layer < layout_.layers(); ++layer) {
+  std::int64_t layer_begin = 0;
+  for_each_layer(layout_.layers(), update.unreached, [&](std::size_t layer, bool reached) {
     const GroupOptions group = group_of(groups_, layout_.layer_groups[layer]);
     const LayerRates of_layer = rates_of_layer(layer, update.rates, layout_, group, 0, 0);
-    optimizer_->param_groups()[layer].options().set_lr(of_layer.rate);
-  }
+    torch::optim::OptimizerParamGroup& of_tensor = optimizer_->param_groups()[layer];
+    of_tensor.options().set_lr(of_layer.rate);
+    at::Tensor& parameter = of_tensor.params().front();
+    // Without a gradient libtorch leaves it alone.
+    if (parameter.grad().defined() != reached) {
+      parameter.mutable_grad() =
+          reached ? gradient_.narrow(0, layer_begin, parameter.numel()).view(parameter.sizes())
+                  : at::Tensor();
+    }
+    layer_begin = static_cast<std::int64_t>(layout_.layer_ends[layer]);
+  });
   T* const gradient = gradient_.data_ptr<T>();
   workers.for_each_range(update.parameters.size(), [&](std::size_t begin, std::size_t end) {
     for (std::size_t i = begin; i < end; ++i) {
