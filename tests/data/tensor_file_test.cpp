@@ -263,6 +263,14 @@ TEST_F(TensorFile, BecomesSamplesWithClassesOrRealTargets) {
   EXPECT_EQ(real.classes, 0);
 }
 
+// PyTorch's mark of targets that do not count.
+TEST_F(TensorFile, MayHaveTargetsOfNoClass) {
+  const DataSets data = read_tensor_samples(
+      write(zip_of({{"x.npy", npy_of("<f4", {3, 2}, kSix)},
+                    {"y.npy", npy_of<std::int64_t>("<i8", {3}, {2, -100, 1})}})));
+  EXPECT_EQ(data.classes, 3);
+}
+
 TEST_F(TensorFile, SaysWhatItsArraysLack) {
   const auto x = npy_of("<f4", {3, 2}, kSix);
   const auto y = npy_of<std::int64_t>("<i8", {3}, {2, 0, 1});

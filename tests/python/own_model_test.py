@@ -246,6 +246,23 @@ class Losses(TestCase):
         self.assertAlmostEqual(smooth.epochs["test_loss"][0], plain.epochs["test_loss"][0], places=6)
         self.assertNotAlmostEqual(smooth.epochs["train_loss"][0], plain.epochs["train_loss"][0], places=3)
 
+    def test_a_sum_over_weights_is_the_mean_of_the_step(self):
+        def weighted(output: torch.Tensor, target: torch.Tensor):
+            counted = target.ne(2).sum()
+            return F.cross_entropy(output, target, ignore_index=2, reduction="sum"), counted
+
+        def trained(loss, minibatch):
+            return rubato.train(seeded(Plain), blobs(), loss=loss, minibatch=minibatch, trace=64, ref_batch=64, epochs=1,
+                                lr=0.5)
+
+        wanted = trained(weighted, 64)
+        for loss in (weighted, "cross-entropy:ignore=2"):
+            for minibatch in (64, 8, 1):
+                found = trained(loss, minibatch)
+                self.assertEqual(list(found.steps["weight"]), list(wanted.steps["weight"]))
+                for name, tensor in wanted.state_dict.items():
+                    torch.testing.assert_close(found.state_dict[name], tensor, rtol=1e-5, atol=1e-6)
+
     def test_of_models_with_a_name(self):
         def mean_square(output: torch.Tensor, target: torch.Tensor) -> torch.Tensor:
             return F.mse_loss(output, F.one_hot(target, output.size(1)).float())

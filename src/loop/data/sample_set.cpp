@@ -238,6 +238,9 @@ std::int64_t count_classes(const SampleSet& samples, std::string_view name, std:
   for (std::int64_t i = 0; i < samples.size(); ++i) {
     read_numbers(samples.targets.type(), samples.target(i), targets.data());
     for (const std::int64_t target : targets) {
+      // PyTorch's mark of what is of no class: a loss that does not ignore it refuses it.
+      constexpr std::int64_t kNoClass = -100;
+      if (target == kNoClass) continue;
       if (target < 0 || target >= most) {
         throw Error(fmt::format("{}: sample {} is of class {}; accepted: 0 to {}", name, i + 1,
                                 target, most - 1));

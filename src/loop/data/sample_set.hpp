@@ -164,7 +164,7 @@ void normalise(DataSets& data);
 void require_finite(const SampleRows& rows, std::string_view name);
 
 /// The classes of targets of whole numbers: one more than the largest. Throws Error for a negative
-/// one, and for more than `most`; `name` says whose they are.
+/// one, but for -100, which is no class, and for more than `most`; `name` says whose they are.
 [[nodiscard]] std::int64_t count_classes(const SampleSet& samples, std::string_view name,
                                          std::int64_t most);
 

@@ -182,7 +182,8 @@ def train(model=None, data=None, *, trace=None, batch_size=None, validation=None
     loss:
         the name of one ("cross-entropy", "nll", "mse", "bce", "script:FILE"), or a function or module of outputs and
         targets that TorchScript compiles. It takes several outputs one by one, or as the Dict, Tuple or List that its first
-        argument is annotated with. [nll of models with a name, cross-entropy of your own, mse of real targets]
+        argument is annotated with, and returns the mean of a minibatch, or a sum and its weight, which are averaged over
+        the step. [nll of models with a name, cross-entropy of your own, mse of real targets]
     rule:
         the name of a learning-rate rule (docs/options.md), or a function of a step's batch size and a dictionary of its
         statistics that returns the factor on the rate: `lambda batch, statistics: statistics["scale"]` is "linear". The
