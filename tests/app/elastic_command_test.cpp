@@ -359,6 +359,105 @@ TEST_F(ElasticCommand, GoesOnWithoutAHostWhoseDiskIsFull) {
   expect_one_run();
 }
 
+// A disk of 24 megabytes.
+class SmallDisk {
+ public:
+  explicit SmallDisk(fs::path where) : where_(std::move(where)) {
+    fs::create_directory(where_);
+    is_there_ =
+        std::system(fmt::format("mount -t tmpfs -o size=24m none {} 2>/dev/null", where_.string())
+                        .c_str()) == 0;
+  }
+  ~SmallDisk() {
+    if (is_there_)
+      static_cast<void>(std::system(fmt::format("umount -l {}", where_.string()).c_str()));
+  }
+  SmallDisk(const SmallDisk&) = delete;
+  SmallDisk& operator=(const SmallDisk&) = delete;
+
+  [[nodiscard]] bool is_there() const { return is_there_; }
+  void fill() const {
+    static_cast<void>(std::system(
+        fmt::format("dd if=/dev/zero of={}/other bs=64k 2>/dev/null", where_.string()).c_str()));
+  }
+
+ private:
+  fs::path where_;
+  bool is_there_ = false;
+};
+
+// There is no checkpoint yet, and all hosts would write to the same disk.
+TEST_F(ElasticCommand, KeepsARunThatNoHostCanWrite) {
+  const SmallDisk disk(file("disk"));
+  if (!disk.is_there()) GTEST_SKIP() << "no file systems can be mounted";
+  train_without_end();
+  first_ = 3;
+  for (int i = 0; i < 3; ++i) start({"--out", "disk/run", "--checkpoint-every", "never"});
+  wait_until([this] { return lines("disk/run") >= 20; });
+  disk.fill();
+  std::string told;
+  for (const auto& host : hosts_) {
+    wait_until([&] { return !host->runs(); });
+    EXPECT_EQ(host->code(), 24) << host->output();
+    told += host->output();
+  }
+  hosts_.clear();
+  EXPECT_THAT(told, HasSubstr("No space left on device"));
+  EXPECT_THAT(told, HasSubstr("is kept; to go on: rubato train --resume "));
+  EXPECT_THAT(told, HasSubstr("stopped after "));
+  const std::string word = "--resume ";
+  const std::size_t begin = told.rfind(word) + word.size();
+  const std::string kept = told.substr(begin, told.find('\n', begin) - begin);
+  expect_one_run(kept);
+  fs::remove_all(kept);
+}
+
+// Each has a folder of its own.
+TEST_F(ElasticCommand, GoesOnAtAnotherDisk) {
+  const SmallDisk disk(file("disk"));
+  if (!disk.is_there()) GTEST_SKIP() << "no file systems can be mounted";
+  train_without_end();
+  start({"--out", "disk/run"});
+  wait_until([this] { return lines("disk/run") >= 1; });
+  start({"--out", "run"});
+  wait_until([this] { return has_state(*hosts_.back()); });
+  disk.fill();
+  wait_until([this] { return !hosts_[0]->runs(); });
+  EXPECT_EQ(hosts_[0]->code(), 24) << hosts_[0]->output();
+  hosts_.erase(hosts_.begin());
+  wait_for_lines(20);
+  wait_for_more_lines("run");
+  EXPECT_THAT(hosts_[0]->output(), HasSubstr("the run goes on in run after "));
+  stop_by(0);
+  expect_one_run();
+}
+
+// Whoever read what the writing host prints goes away.
+TEST_F(ElasticCommand, GoesOnWithoutAHostThatNobodyReads) {
+  train_without_end();
+  std::string first = fmt::format("cd {} && {{ {}", folder_.path().string(), RUBATO_PROGRAM);
+  for (const std::string& word :
+       with({"train", "--hosts", "1", "--min-hosts", "1", "--max-hosts", "4", "--rendezvous",
+             rendezvous_, "--host-timeout", "5", "--out", "run"},
+            run_)) {
+    first += " '" + word + "'";
+  }
+  first += " 2>said; echo $? >code; } | while [ ! -e go ]; do head -c 4096 >/dev/null; done &";
+  ASSERT_EQ(std::system(first.c_str()), 0);
+  wait_for_lines(1);
+  start();
+  wait_until([this] { return has_state(*hosts_[0]); });
+  folder_.write("go", "");
+  wait_until([this] { return fs::exists(file("code")) && writer() == 0; });
+  EXPECT_EQ(test::read_file(file("code")), "24\n");
+  EXPECT_THAT(test::read_file(file("said")),
+              HasSubstr("cannot write the output: Broken pipe; others may go on with the run"));
+  wait_for_more_lines("run");
+  EXPECT_FALSE(fs::exists(file("run-2")));
+  stop_by(0);
+  expect_one_run();
+}
+
 // A network of its own for a host, at the end of a cable that can be pulled.
 class NetworkOfItsOwn {
  public:
@@ -545,6 +644,55 @@ TEST_F(ElasticCommand, IsLaunchedAndStartsKilledHostsAgain) {
       });
   EXPECT_THAT(result.code, testing::AnyOf(130, 143)) << result.err;
   EXPECT_THAT(result.err, HasSubstr("to go on: rubato train --resume run"));
+}
+
+// The rendezvous that it serves is started again, too, and restored by those who are there.
+TEST_F(ElasticCommand, IsLaunchedAtARendezvousThatIsKilled) {
+  train_without_end();
+  const auto server_of = [](pid_t parent) {
+    std::ifstream list(fmt::format("/proc/{0}/task/{0}/children", parent));
+    for (pid_t child = 0; list >> child;) {
+      const std::string line = test::read_file(fmt::format("/proc/{}/cmdline", child));
+      if (line.starts_with(std::string("rubato\0rendezvous\0", 18))) return child;
+    }
+    return pid_t{0};
+  };
+  const ProgramResult result = test::rubato(
+      with({"launch", "--hosts", "2", "--min-hosts", "1", "--", "train", "--out", "run"}, run_),
+      folder_.path(), [&, this](pid_t process, const fs::path&) {
+        const auto both_train = [&] { return training_children(process).size() == 2; };
+        wait_until(both_train);
+        const pid_t server = server_of(process);
+        kill(server, SIGKILL);
+        wait_until([&] {
+          const pid_t now = server_of(process);
+          return now != 0 && now != server;
+        });
+        // As long as the hosts may take to put there again what it knew.
+        std::this_thread::sleep_for(seconds(2));
+        const std::vector<pid_t> hosts = training_children(process);
+        kill(hosts.back(), SIGKILL);
+        wait_until([&] { return open_metrics(hosts.back()).empty(); });
+        wait_until(both_train);
+        wait_for_more_lines("run");
+        kill(process, SIGINT);
+      });
+  EXPECT_THAT(result.code, testing::AnyOf(130, 143)) << result.err;
+  expect_one_run();
+}
+
+// As the first process of a container it is given the children that others have left.
+TEST_F(ElasticCommand, IsLaunchedAsTheFirstProcess) {
+  const std::string command = fmt::format(
+      "cd {} && unshare --pid --fork --mount-proc bash -c '(sleep 0.1 &); (sleep 1; ps --ppid 1 -o "
+      "stat= >states; kill -INT 1) & exec {} launch --hosts 1 -- train --epochs 1000000 --out run "
+      "--quiet' 2>said",
+      folder_.path().string(), RUBATO_PROGRAM);
+  if (std::system("unshare --pid --fork --mount-proc true 2>/dev/null") != 0) {
+    GTEST_SKIP() << "no namespaces of processes: not root";
+  }
+  static_cast<void>(std::system(command.c_str()));
+  EXPECT_THAT(test::read_file(file("states")), testing::Not(HasSubstr("Z")));
 }
 
 TEST_F(ElasticCommand, SaysWhatIsAccepted) {

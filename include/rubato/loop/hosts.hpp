@@ -142,6 +142,8 @@ struct RunWriter {
   bool is_here = false;
   enum class Process { runs, ended, unknown };
   Process process = Process::unknown;
+  /// Why the run cannot be written there any more; empty while nothing is known of that.
+  std::string failure{};
 };
 
 /// Hosts that come and go. They are a sequence of groups, the generations of a run. A host that is
@@ -174,6 +176,8 @@ class ElasticHosts : public Hosts {
   /// Tells the others that this host writes the run, in this folder. What the store does not take
   /// is not told.
   virtual void announce_folder(const std::string& folder) = 0;
+  /// Tells the others why the run cannot be written in the folder that was announced last.
+  virtual void announce_failure(const std::string& /*why*/) {}
   /// The host that last said so; empty if none has, or the store does not answer.
   [[nodiscard]] virtual std::optional<RunWriter> writer() = 0;
 

@@ -131,6 +131,16 @@ class C10dElasticHosts final : public ElasticHosts {
     }
     if (beacon_) beacon_->set(store_.papers());
   }
+  void announce_failure(const std::string& why) override {
+    try {
+      store_.reconnect(kFarewell);
+      store_.announce_failure(why);
+    } catch (const std::exception&) {
+      // The others find it out themselves.
+      store_.disconnect();
+    }
+    if (beacon_) beacon_->set(store_.papers());
+  }
   [[nodiscard]] std::optional<RunWriter> writer() override {
     try {
       return store_.writer();

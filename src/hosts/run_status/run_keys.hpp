@@ -59,6 +59,8 @@ class RunKeys {
   }
   /// The number of the host that writes the run, and in the next line the folder.
   [[nodiscard]] std::string writer() const { return key("writer"); }
+  /// Why it cannot be written there; empty or missing while it can.
+  [[nodiscard]] std::string failure() const { return key("failure"); }
   /// c10d's, for the connections of a generation.
   [[nodiscard]] std::string group(std::int64_t generation) const {
     return key("group", generation);

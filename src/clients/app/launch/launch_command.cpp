@@ -13,6 +13,7 @@
 #include <string>
 #include <string_view>
 #include <system_error>
+#include <utility>
 #include <vector>
 
 #include <fmt/format.h>
@@ -123,7 +124,10 @@ class LaunchedHosts {
     running_.push_back({.process = process, .arguments = std::move(arguments)});
   }
   // What runs for as long as the hosts do.
-  void serve(const std::vector<std::string>& arguments) { server_ = started(arguments); }
+  void serve(std::vector<std::string> arguments) {
+    server_arguments_ = std::move(arguments);
+    serve_again();
+  }
 
   // Waits for all to end. Returns the exit code.
   int wait() {
@@ -131,6 +135,7 @@ class LaunchedHosts {
     while (!running_.empty()) {
       take_signal();
       reap();
+      if (server_ == 0 && !server_arguments_.empty()) serve_again();
       if (restarts_ || first_failure_ == 0 || running_.empty()) continue;
       // One has failed: all are to end.
       if (!end) {
@@ -168,21 +173,30 @@ class LaunchedHosts {
     const int number = sigtimedwait(&watched, nullptr, &patience);
     if (number == SIGINT || number == SIGTERM) tell(number);
   }
+  // All children that have ended: process 1 of a container is given those that others have left.
   void reap() {
     std::vector<Host> killed;
-    const auto ended = [&](Host& host) {
-      int status = 0;
-      if (waitpid(host.process, &status, WNOHANG) != host.process) return false;
+    int status = 0;
+    for (pid_t ended = 0; (ended = waitpid(-1, &status, WNOHANG)) > 0;) {
+      if (ended == server_) server_ = 0;
+      const auto host = std::ranges::find(running_, ended, &Host::process);
+      if (host == running_.end()) continue;
       note(WIFEXITED(status) ? WEXITSTATUS(status) : kKilled + WTERMSIG(status));
-      if (WIFSIGNALED(status)) killed.push_back(std::move(host));
-      return true;
-    };
-    running_.erase(std::remove_if(running_.begin(), running_.end(), ended), running_.end());
+      if (WIFSIGNALED(status)) killed.push_back(std::move(*host));
+      running_.erase(host);
+    }
     for (Host& host : killed) {
       if (!restarts_ || *restarts_ == 0 || told_) continue;
       --*restarts_;
       start(std::move(host.arguments));
     }
+  }
+  // At its port; live hosts then restore what it knew. One that ends at once is not started more
+  // often than once a second.
+  void serve_again() {
+    if (Clock::now() < next_service_) return;
+    next_service_ = Clock::now() + std::chrono::seconds(1);
+    server_ = started(server_arguments_);
   }
   // A host that has lost another one may end before that one has.
   void note(int code) {
@@ -201,7 +215,10 @@ class LaunchedHosts {
 
   std::optional<std::int64_t> restarts_;
   std::vector<Host> running_;
+  // 0 while it is not there.
   pid_t server_ = 0;
+  std::vector<std::string> server_arguments_;
+  Clock::time_point next_service_{};
   int first_failure_ = 0;
   int last_code_ = 0;
   bool told_ = false;

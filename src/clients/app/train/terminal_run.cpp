@@ -97,7 +97,14 @@ void TerminalRun::show() const {
 }
 
 bool TerminalRun::wants_to_stop() {
-  return signals_.received() != 0 || !lost().empty();
+  if (signals_.received() != 0) return true;
+  const std::string why = lost();
+  if (!why.empty() && hosts_ && hosts_->elastic()) {
+    has_left_ = true;
+    is_copy_ = hosts_->count() > 1;
+    throw Interrupted(why);
+  }
+  return !why.empty();
 }
 
 std::string TerminalRun::to_go_on(const Run& run) const {
@@ -114,6 +121,7 @@ std::string TerminalRun::lost() const {
 
 std::optional<ExitCode> TerminalRun::execute() {
   const SessionOutcome outcome = session_.execute();
+  if (outcome.end == End::regroup && has_left_) return stop();
   if (outcome.end == End::regroup) return std::nullopt;
   return outcome.end == End::stopped ? stopped(outcome) : told(outcome);
 }

@@ -46,6 +46,10 @@ class TerminalRun final : private SessionOwner {
   ExitCode stop();
   [[noreturn]] void throw_lost(const HostLost& lost) { session_.throw_lost(lost); }
 
+  /// Whether this host alone has ended, as nobody reads what it prints any more: hosts that come
+  /// and go do not stop for that.
+  [[nodiscard]] bool has_left() const { return has_left_; }
+
   /// Others may go on with the run: what this one says from now on is of a copy of it.
   void become_copy() { is_copy_ = true; }
 
@@ -70,6 +74,7 @@ class TerminalRun final : private SessionOwner {
   std::shared_ptr<Hosts> hosts_;
   RunRole role_;
   bool is_copy_ = false;
+  bool has_left_ = false;
   Session session_;
 };
 

@@ -244,13 +244,18 @@ std::vector<Greeting> RunStore::take_place() {
 }
 
 bool RunStore::end(RunEnd end) {
-  const std::int64_t place = papers_.members.generation;
-  if (place == 0 || !store_) return false;
-  const std::string turn = papers_.keys.turn(place + 1);
-  if (store_->put(turn, signed_text(end, place + 1, key_))) return true;
-  // Another host may have ended it in another way.
-  const Turn there = parse_turn(store_->find(turn).value_or(""), place + 1, key_);
-  return std::holds_alternative<RunEnd>(there);
+  std::int64_t generation = papers_.members.generation;
+  if (generation == 0 || !store_) return false;
+  for (;;) {
+    const std::string turn = papers_.keys.turn(++generation);
+    if (store_->put(turn, signed_text(end, generation, key_))) return true;
+    const Turn there = parse_turn(store_->find(turn).value_or(""), generation, key_);
+    // Another host may have ended it in another way.
+    const auto* const members = std::get_if<Members>(&there);
+    if (members == nullptr) return true;
+    // The others may have listed this host, and wait for it: the run ends behind that generation.
+    if (!members->contains(papers_.own)) return false;
+  }
 }
 
 void RunStore::leave() {
@@ -259,7 +264,14 @@ void RunStore::leave() {
 
 void RunStore::announce_folder(const std::string& folder) {
   papers_.folder = folder;
-  if (store_) store_->set(papers_.keys.writer(), writer_text(papers_));
+  if (!store_) return;
+  store_->set(papers_.keys.failure(), "");
+  store_->set(papers_.keys.writer(), writer_text(papers_));
+}
+
+void RunStore::announce_failure(const std::string& why) {
+  papers_.folder.clear();
+  if (store_) store_->set(papers_.keys.failure(), why);
 }
 
 std::optional<RunWriter> RunStore::writer() {
@@ -268,7 +280,8 @@ std::optional<RunWriter> RunStore::writer() {
   const std::size_t border = text ? text->find('\n') : std::string::npos;
   if (border == std::string::npos) return std::nullopt;
   const HostNumber host = parse_whole(text->substr(0, border), 1, kMostNumbers);
-  RunWriter writer{.folder = text->substr(border + 1)};
+  RunWriter writer{.folder = text->substr(border + 1),
+                   .failure = store_->find(papers_.keys.failure()).value_or("")};
   const auto process = store_->find(papers_.keys.process(host));
   const auto greeting = store_->find(papers_.keys.greeting(host));
   if (process) {

@@ -53,6 +53,8 @@ class RunStore {
 
   /// Says that this host writes the run in a folder.
   void announce_folder(const std::string& folder);
+  /// Says why the run cannot be written where it was.
+  void announce_failure(const std::string& why);
   /// Who has said so last.
   [[nodiscard]] std::optional<RunWriter> writer();
 

@@ -8,8 +8,10 @@
 #include <fstream>
 #include <optional>
 #include <span>
+#include <string>
 #include <system_error>
 #include <utility>
+#include <vector>
 
 #include <fmt/chrono.h>
 #include <fmt/format.h>
@@ -56,6 +58,7 @@ class ElasticTraining {
  private:
   ElasticHosts::Meeting meet();
   std::optional<ExitCode> take_part();
+  std::optional<ExitCode> executed();
   [[nodiscard]] HostStanding standing() const;
   // 0 while none has come.
   [[nodiscard]] int signal() const { return signals_ ? signals_->received() : 0; }
@@ -67,6 +70,9 @@ class ElasticTraining {
   // Writes the run from now on.
   void take_over();
   void write_in(RunLocation location);
+  // Neither this host nor, as far as is known, another one can write the run: all stop, and what
+  // they have come to is kept where that can be done.
+  [[noreturn]] void stop_all(const Inheritance& inheritance, const std::string& why);
   // Leaves what it has come to, while others may go on.
   void become_copy();
   [[nodiscard]] const fs::path& wanted_folder() const {
@@ -74,10 +80,12 @@ class ElasticTraining {
   }
   [[nodiscard]] std::int64_t steps() const { return run_->run().trainer().result().steps; }
   void announce_folder();
-  void tell_of_change();
+  void note_group();
+  void tell_of_groups();
   // Nobody goes on.
   ExitCode end();
   ExitCode stop();
+  ExitCode stop_unwritten(const RunWriter& writer);
   [[noreturn]] void give_up(const HostLost& lost);
 
   const TrainArguments& arguments_;
@@ -92,6 +100,13 @@ class ElasticTraining {
   std::optional<ExitCode> code_;
   // The others go on, or may.
   bool is_alone_ = false;
+  // Groups of which hosts.log does not tell yet.
+  struct Group {
+    std::string time;
+    std::int64_t steps;
+    std::string story;
+  };
+  std::vector<Group> groups_;
 };
 
 ExitCode ElasticTraining::execute() {
@@ -100,6 +115,8 @@ ExitCode ElasticTraining::execute() {
       if (const auto code = take_part()) return *code;
     } catch (const HostLost& lost) {
       if (!hosts_->regroup_due()) give_up(lost);
+      // It was lost before this group had the state.
+      if (!groups_.empty()) groups_.back().story += "; lost again in the handover";
     }
   }
   return end();
@@ -121,14 +138,16 @@ ElasticHosts::Meeting ElasticTraining::meet() {
 
 // In a group. Empty where it has come to its end before the run has.
 std::optional<ExitCode> ElasticTraining::take_part() {
+  note_group();
   share_state();
   if (is_first() && run_->role() == RunRole::follower) {
     take_over();
     code_.reset();
   }
-  tell_of_change();
-  if (!code_) code_ = run_->execute();
+  tell_of_groups();
+  if (!code_) code_ = executed();
   if (!code_) return std::nullopt;
+  if (run_->has_left()) return code_;
   const bool paused = hosts_->pause_asked();
   // The others may need this host until they have come as far.
   if (!paused) {
@@ -138,6 +157,17 @@ std::optional<ExitCode> ElasticTraining::take_part() {
   }
   static_cast<void>(hosts_->leave(paused));
   return code_;
+}
+
+std::optional<ExitCode> ElasticTraining::executed() {
+  try {
+    return run_->execute();
+  } catch (const OutputError& error) {
+    // Those who go on need to know before they take the same folder.
+    const std::string why = error.what();
+    if (run_->role() != RunRole::follower) hosts_->announce_failure(why.substr(0, why.find('\n')));
+    throw;
+  }
 }
 
 HostStanding ElasticTraining::standing() const {
@@ -180,16 +210,41 @@ void ElasticTraining::follow(const Handover& handover) {
 
 void ElasticTraining::take_over() {
   const Handover own = hand_over(run_->run());
-  write_in(succeed({.wanted = wanted_folder(),
-                    .configuration = arguments_.run,
-                    .handover = own,
-                    .steps = steps()},
-                   *hosts_));
+  const Inheritance inheritance{.wanted = wanted_folder(),
+                                .configuration = arguments_.run,
+                                .handover = own,
+                                .steps = steps()};
+  try {
+    write_in(succeed(inheritance, *hosts_));
+  } catch (const Error& error) {
+    stop_all(inheritance, error.what());
+  }
   announce_folder();
 }
 
+void ElasticTraining::stop_all(const Inheritance& inheritance, const std::string& why) {
+  std::string kept;
+  try {
+    if (inheritance.steps > 0) {
+      write_in(keep_copy(inheritance));
+      run_->become_copy();
+      static_cast<void>(run_->run().write_checkpoint());
+      kept = fmt::format(
+          "\nwhat the run has come to after {} steps is kept; to go on: rubato train "
+          "--resume {}",
+          inheritance.steps, run_->run().location().path().string());
+    }
+  } catch (const Error& error) {
+    kept = fmt::format("\nnothing can be kept: {}", error.what());
+  }
+  hosts_->announce_failure(why);
+  static_cast<void>(hosts_->leave(true));
+  throw OutputError(fmt::format("no host can write the run: {}{}", why, kept));
+}
+
 void ElasticTraining::become_copy() {
-  if (run_->role() == RunRole::follower) {
+  // Before the first step there is nothing to keep.
+  if (run_->role() == RunRole::follower && steps() > 0) {
     const Handover own = hand_over(run_->run());
     write_in(leave_copy({.wanted = wanted_folder(),
                          .configuration = arguments_.run,
@@ -210,14 +265,24 @@ void ElasticTraining::announce_folder() {
   hosts_->announce_folder(absolute_path(run_->run().location().path()).string());
 }
 
-void ElasticTraining::tell_of_change() {
-  if (!is_first()) return;
-  const std::string line = fmt::format("after {} steps, {}", steps(), hosts_->story());
+void ElasticTraining::note_group() {
   const auto now =
       fmt::gmtime(std::chrono::system_clock::to_time_t(std::chrono::system_clock::now()));
-  std::ofstream(run_->run().location().path() / "hosts.log", std::ios::app)
-      << fmt::format("{:%Y-%m-%dT%H:%M:%SZ} {}\n", now, line);
-  if (!arguments_.quiet && hosts_->generation() > 1) warn(line);
+  groups_.push_back({.time = fmt::format("{:%Y-%m-%dT%H:%M:%SZ}", now),
+                     .steps = hosts_->steps_done(),
+                     .story = hosts_->story()});
+}
+
+// Also of those before this one that were lost before they had a host to write of them.
+void ElasticTraining::tell_of_groups() {
+  groups_.back().steps = steps();
+  for (const Group& group : std::exchange(groups_, {})) {
+    if (!is_first()) continue;
+    const std::string line = fmt::format("after {} steps, {}", group.steps, group.story);
+    std::ofstream(run_->run().location().path() / "hosts.log", std::ios::app)
+        << fmt::format("{} {}\n", group.time, line);
+    if (!arguments_.quiet && hosts_->generation() > 1) warn(line);
+  }
 }
 
 ExitCode ElasticTraining::end() {
@@ -233,7 +298,28 @@ ExitCode ElasticTraining::end() {
                      stopped ? "was stopped" : "has ended"));
     return stopped ? ExitCode::run_ended : ExitCode::good;
   }
+  if (stopped && signal() == 0) {
+    const std::optional<RunWriter> writer = hosts_->writer();
+    if (writer && !writer->failure.empty()) return stop_unwritten(*writer);
+  }
   return stopped || signal() != 0 ? stop() : *code_;
+}
+
+// The host that found it out has kept what it could on its machine.
+ExitCode ElasticTraining::stop_unwritten(const RunWriter& writer) {
+  const std::string told =
+      fmt::format("stopped after {} steps: no host can write the run: {}", steps(), writer.failure);
+  std::string kept;
+  if (!writer.is_here && run_->role() == RunRole::follower) {
+    try {
+      become_copy();
+      kept = fmt::format("; a copy is {}", run_->run().write_checkpoint().string());
+    } catch (const Error&) {
+      // It is no better here.
+    }
+  }
+  warn(told + kept);
+  return ExitCode::output_lost;
 }
 
 // The host that writes the run folder leaves a checkpoint; where it is gone, another one that has

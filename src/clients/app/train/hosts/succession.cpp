@@ -1,12 +1,17 @@
 #include "succession.hpp"
 
+#include <algorithm>
 #include <chrono>
+#include <cstddef>
+#include <cstdlib>
 #include <optional>
 #include <string>
 #include <system_error>
 #include <vector>
 
+#include <fcntl.h>
 #include <fmt/format.h>
+#include <unistd.h>
 
 #include <rubato/base/error.hpp>
 #include <rubato/runs/run_folder.hpp>
@@ -48,6 +53,21 @@ milliseconds patience_with(const std::optional<RunWriter>& writer) {
   return writer->process == RunWriter::Process::ended ? kEnding : milliseconds(0);
 }
 
+// Whether there is room in a folder for twice what a run has come to: somebody else may have been
+// kept from writing there by a limit of their own.
+bool has_room(const fs::path& folder, const Handover& handover) {
+  constexpr std::size_t kLeast = std::size_t{1} << 20U;
+  const std::size_t bytes = 2 * std::max(kLeast, handover_bytes(handover).size());
+  std::string name = (folder / ".room-XXXXXX").string();
+  const int file = mkstemp(name.data());
+  if (file < 0) return false;
+  const bool fits = posix_fallocate(file, 0, static_cast<off_t>(bytes)) == 0;
+  close(file);
+  std::error_code ignored;
+  fs::remove(name, ignored);
+  return fits;
+}
+
 // In the first of these that can be had, else in a new one beside the one that is wanted, for the
 // reasons that are then in `why`.
 RunLocation location_in(const std::vector<fs::path>& folders, const Inheritance& inheritance,
@@ -76,9 +96,15 @@ RunLocation succeed(const Inheritance& inheritance, ElasticHosts& hosts) {
   const std::optional<RunWriter> before = hosts.writer();
   std::error_code ignored;
   std::vector<fs::path> folders{wanted};
-  if (before && before->is_here && absolute_of(wanted) != before->folder &&
-      fs::exists(before->folder, ignored)) {
-    folders.insert(folders.begin(), before->folder);
+  if (before && before->is_here) {
+    const bool has_failed = !before->failure.empty();
+    const bool is_wanted = absolute_of(wanted) == before->folder;
+    if (has_failed && is_wanted && !has_room(wanted, inheritance.handover)) {
+      throw OutputError(before->failure);
+    }
+    if (!has_failed && !is_wanted && fs::exists(before->folder, ignored)) {
+      folders.insert(folders.begin(), before->folder);
+    }
   }
   std::string why;
   RunLocation location = location_in(folders, inheritance, patience_with(before), why);
@@ -108,6 +134,13 @@ RunLocation leave_copy(const Inheritance& inheritance) {
   if (!has_more(inheritance.wanted, inheritance.steps)) folders.push_back(inheritance.wanted);
   std::string why;
   return location_in(folders, inheritance, kDoubt, why);
+}
+
+RunLocation keep_copy(const Inheritance& inheritance) {
+  const fs::path name = fs::temp_directory_path() / absolute_of(inheritance.wanted).filename();
+  std::error_code ignored;
+  return RunLocation::take_over(fs::exists(name, ignored) ? name_beside(name) : name,
+                                inheritance.configuration, inheritance.handover);
 }
 
 }  // namespace rubato::app

@@ -22,8 +22,10 @@ struct Inheritance {
 
 /// Where the run goes on: in the folder in which it was written, else in the one that is wanted,
 /// and where that is another run's, or is still worked in, in a new one beside it. Where it is not
-/// the folder of before, that is said, and word is left there (RunLocation::resume()). Throws
-/// OutputError.
+/// the folder of before, that is said, and word is left there (RunLocation::resume()). A folder
+/// that could not be written any more (RunWriter::failure) is taken only where it is the one that
+/// is wanted and there is room in it again. Throws Error where none can be had, and OutputError
+/// where nothing can be written.
 [[nodiscard]] RunLocation succeed(const Inheritance& inheritance, ElasticHosts& hosts);
 
 /// Whether the run in a folder has come further.
@@ -32,5 +34,9 @@ struct Inheritance {
 /// Where this host leaves a copy of a run that others may go on with: in the folder that is wanted,
 /// unless there is more of the run in it, else beside it. Throws OutputError.
 [[nodiscard]] RunLocation leave_copy(const Inheritance& inheritance);
+
+/// Where it is kept when no folder for it can be written: in the one for temporary files. Throws
+/// Error as succeed() does.
+[[nodiscard]] RunLocation keep_copy(const Inheritance& inheritance);
 
 }  // namespace rubato::app
