@@ -3,6 +3,7 @@
 #include <memory>
 #include <unordered_map>
 
+#include <ATen/EmptyTensor.h>
 #include <ATen/core/grad_mode.h>
 #include <c10/util/Exception.h>
 #include <caffe2/serialize/read_adapter_interface.h>
@@ -47,6 +48,29 @@ class BytesReader final : public caffe2::serialize::ReadAdapterInterface {
   std::string_view bytes_;
 };
 
+// As a module saved on the meta device has none, and damage may have left too little of it.
+bool has_memory(const at::Tensor& tensor) {
+  if (!tensor.defined() || tensor.layout() != at::kStrided || !tensor.is_cpu()) return true;
+  if (tensor.numel() == 0) return true;
+  return tensor.has_storage() && tensor.data_ptr() != nullptr &&
+         at::detail::computeStorageNbytes(tensor.sizes(), tensor.strides(), tensor.element_size(),
+                                          static_cast<std::size_t>(tensor.storage_offset())) <=
+             tensor.storage().nbytes();
+}
+
+// Before anybody reads the values, in attributes of any type as well.
+void require_memory(const torch::jit::Module& module) {
+  for (const auto& named : module.named_attributes()) {
+    if (named.value.isModule()) continue;
+    named.value.visit([&named](const c10::IValue& value) {
+      if (value.isTensor() && !has_memory(value.toTensor())) {
+        throw Error(fmt::format("'{}' has no values, as on the meta device", named.name));
+      }
+      return false;
+    });
+  }
+}
+
 // As script_factory() needs them; the values stay.
 void give_memory_of_their_own(const torch::jit::Module& module) {
   std::unordered_map<const void*, at::Tensor> seen;
@@ -69,6 +93,7 @@ torch::jit::Module read_script(std::string_view bytes, const std::string& source
   require_intact(zip_directory(bytes, unreadable, kAccepted), unreadable, kAccepted);
   try {
     torch::jit::Module module = torch::jit::load(std::make_shared<BytesReader>(bytes), at::kCPU);
+    require_memory(module);
     give_memory_of_their_own(module);
     return module;
   } catch (const std::exception& error) {
