@@ -3,13 +3,25 @@
 // What differs between the versions of libtorch that rubato is built with, 1.13 and 2.x; nowhere
 // else does it matter which one there is.
 
+#include <string>
+#include <string_view>
+
 #include <ATen/autocast_mode.h>
 #include <ATen/core/ivalue.h>
+#include <c10/util/Exception.h>
 #include <torch/version.h>
 
 namespace rubato::libtorch {
 
 #if TORCH_VERSION_MAJOR >= 2
+
+/// Hears the warnings of libtorch on a thread where a WarningGuard lives.
+class WarningListener : public c10::WarningHandler {
+ public:
+  virtual void hear(std::string_view message) = 0;
+  void process(const c10::Warning& warning) final { hear(warning.msg()); }
+};
+using WarningGuard = c10::WarningUtils::WarningHandlerGuard;
 
 /// Of what the memo of IValue::deepcopy() goes by.
 using CopiedValues = c10::IValue::HashIdentityIValueMap;
@@ -42,6 +54,16 @@ inline void set_autocast_type(at::ScalarType type) {
 }
 
 #else
+
+class WarningListener : public c10::WarningHandler {
+ public:
+  virtual void hear(std::string_view message) = 0;
+  void process(const c10::SourceLocation& /*place*/, const std::string& message,
+               bool /*verbatim*/) final {
+    hear(message);
+  }
+};
+using WarningGuard = c10::Warning::WarningHandlerGuard;
 
 using CopiedValues = c10::IValue::HashAliasedIValueMap;
 

@@ -57,9 +57,10 @@ TEST(Allowed, AsksDataForWhatOptionsNeed) {
   data.classes = 0;
   EXPECT_THAT(error_with({}, data), StartsWith("--model mnist-cnn: it tells classes apart"));
   EXPECT_EQ(error_with({.model = "mlp"}, data), "no error");
-  EXPECT_EQ(
-      error_with({.model = "mlp", .loss = "nll"}, data),
-      "--loss nll: the targets of digits are real numbers; accepted: mse, bce or script:FILE");
+  EXPECT_EQ(error_with({.model = "mlp", .loss = "nll"}, data),
+            "--loss nll: the targets of digits are real numbers, and integers would be classes; "
+            "accepted: mse, "
+            "bce or script:FILE");
   EXPECT_THAT(error_with({.model = "mlp", .label_smoothing = 0.1}, data),
               StartsWith("--label-smoothing: "));
   EXPECT_THAT(error_with({.model = "mlp", .top_k = 2}, data), StartsWith("--top-k: the targets"));

@@ -15,6 +15,7 @@
 #include <c10/util/Exception.h>
 #include <gmock/gmock.h>
 #include <torch/nn/modules/batchnorm.h>
+#include <torch/nn/modules/linear.h>
 
 #include <rubato/libtorch/module.hpp>
 #include <rubato/loop/objective.hpp>
@@ -214,9 +215,12 @@ TEST(Trial, FindsWrongShapesAndTypes) {
                          "training (inputs Float [4, 6], "));
   Parts targets;
   targets.train.targets = at::randn({48}, at::kDouble);
-  EXPECT_THAT(trial_of(targets),
-              StartsWith("loss of a minibatch of the training data, tried before "
-                         "training (inputs Double [4, 6], targets Double [4]): "));
+  EXPECT_THAT(
+      trial_of(targets),
+      StartsWith(
+          "loss of a minibatch of the training data, tried before "
+          "training (inputs Double [4, 6], targets Double [4], which are real numbers: classes are "
+          "integers): "));
   Parts test;
   test.test.inputs = at::randn({48, 5}, at::kDouble);
   EXPECT_THAT(
@@ -243,6 +247,55 @@ TEST(Trial, FindsTheOneTargetThatIsOutOfRange) {
                                         HasSubstr("out of bounds")));
     }
   }
+}
+
+// Numbers whose model gives one for each sample.
+Parts of_numbers(const std::vector<std::int64_t>& targets, Loss loss) {
+  Parts parts;
+  const auto numbers = at::TensorOptions().dtype(at::kDouble);
+  parts.train = {.inputs = at::randn({48, 6}, numbers), .targets = at::randn(targets, numbers)};
+  parts.test = parts.train;
+  parts.loss = std::move(loss);
+  parts.model = [] {
+    auto net = std::make_shared<torch::nn::LinearImpl>(6, 1);
+    net->to(at::kDouble);
+    return make_model(net);
+  };
+  return parts;
+}
+
+at::Tensor squares(const at::Tensor& output, const at::Tensor& target) {
+  return (output - target).square().mean();
+}
+
+// Each output would be compared with all targets, which trains to another model without a word.
+TEST(Trial, FindsOutputsThatAreComparedWithTheTargetsOfOthers) {
+  EXPECT_THAT(trial_of(of_numbers({48}, Loss(squares))),
+              HasSubstr(": outputs of [4, 1] and targets of [4] are compared each with each by the "
+                        "loss; accepted: targets of the outputs' shape"));
+  EXPECT_THAT(trial_of(of_numbers({48}, mse_loss())),
+              HasSubstr("mse compares outputs and targets one by one"));
+  // The loss may see to the shapes, and take several targets for one output.
+  for (const Loss& loss : {Loss([](const at::Tensor&output, const at::Tensor&target) {
+                             return squares(output.squeeze(1), target);
+                           }),
+                           Loss([](const at::Tensor&output, const at::Tensor&target) {
+                             return squares(output, target.unsqueeze(1));
+                           })}) {
+    EXPECT_EQ(error_of([&] { trainer_of(of_numbers({48}, loss)).fit(); }), "no error");
+  }
+  EXPECT_EQ(error_of([&] { trainer_of(of_numbers({48, 3}, Loss(squares))).fit(); }), "no error");
+  EXPECT_EQ(error_of([&] { trainer_of(of_numbers({48, 1}, Loss(squares))).fit(); }), "no error");
+}
+
+// As torch.nn.functional does it.
+TEST(Trial, FindsALossThatWarnsOfShapes) {
+  const Loss warning([](const at::Tensor& output, const at::Tensor& target) {
+    TORCH_WARN("Using a target size (", target.sizes(), ") that is different to the input size");
+    return squares(output, target);
+  });
+  EXPECT_THAT(trial_of(of_numbers({48, 3}, warning)),
+              HasSubstr(": outputs of [4, 1] and targets of [4, 3] are broadcast by the loss"));
 }
 
 // Counts its forwards where nobody sees it, and where all do.

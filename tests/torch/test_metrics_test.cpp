@@ -1,6 +1,7 @@
 // What is measured on a test set besides the loss and the accuracy.
 
 #include <cmath>
+#include <utility>
 
 #include <ATen/Functions.h>
 #include <ATen/TensorOperators.h>
@@ -44,6 +45,37 @@ TEST(TestMetrics, HaveTheMeanSquaredErrorOfRealTargets) {
     EXPECT_FALSE(evaluation.perplexity.has_value());
     EXPECT_FALSE(evaluation.accuracy.has_value());
   }
+}
+
+// A logit above 0 is class 1, whatever the shape of outputs and targets.
+TEST(TestMetrics, HaveTheAccuracyOfOneLogit) {
+  at::manual_seed(1);
+  const at::Tensor inputs = at::randn({kSamples, 2});
+  const auto trained_on = [&](const at::Tensor& targets, Loss loss) {
+    const TensorDataset data{.inputs = inputs, .targets = targets};
+    TorchTrainer trainer(model_factory<Line>(1), std::move(loss), data, Trace::constant(32),
+                         {.minibatch_size = 16, .top_k = 1, .threads = 2});
+    const auto& parameters = trainer.parameters();
+    const at::Tensor output = inputs.matmul(parameters[0].tensor.t()) + parameters[1].tensor;
+    return std::pair(trainer.evaluate(data), output.squeeze(1));
+  };
+  const auto of = [](double threshold) {
+    return Loss([](const at::Tensor& output, const at::Tensor& target) {
+             return (output.flatten() - target.flatten()).square().mean();
+           })
+        .with_threshold(threshold);
+  };
+  const at::Tensor targets = at::randint(2, {kSamples}, at::kLong);
+  for (const double threshold : {0.0, 0.5}) {
+    for (const at::Tensor& shaped : {targets, targets.unsqueeze(1)}) {
+      const auto [evaluation, output] = trained_on(shaped, of(threshold));
+      const at::Tensor right = (output > threshold).eq(targets.to(at::kBool));
+      EXPECT_NEAR(evaluation.accuracy.value(), right.to(at::kDouble).mean().item<double>(), 1e-12);
+      EXPECT_EQ(evaluation.top_k_accuracy, evaluation.accuracy);
+    }
+  }
+  // More classes than that are not told apart by one number.
+  EXPECT_FALSE(trained_on(at::randint(3, {kSamples}, at::kLong), of(0)).first.accuracy);
 }
 
 TEST(TestMetrics, HaveThePerplexityOfClasses) {

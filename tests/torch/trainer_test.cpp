@@ -303,6 +303,8 @@ TEST(Trainer, StopsAtATestLossThatIsNotFinite) {
   } catch (const Diverged& error) {
     EXPECT_THAT(error.what(), HasSubstr("the test loss became NaN at epoch 1, step "));
     EXPECT_EQ(error.step().plan.index, recorder->steps.back().plan.index);
+    EXPECT_THAT(error.advice(), testing::ContainsRegex("^the training loss is [0-9.]+: look for "
+                                                       "extreme values in the test data, or try"));
   }
   EXPECT_EQ(recorder->epochs.size(), 1U) << "the observer hears of it, too";
   EXPECT_EQ(trainer.result().epochs, 1);

@@ -1,6 +1,7 @@
 // Runs of models that came as TorchScript.
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <sstream>
 #include <string>
@@ -52,6 +53,31 @@ class ScriptWorkload : public testing::Test {
   fs::path model_;
   RunConfiguration configuration_;
 };
+
+// Before data are made for it.
+TEST_F(ScriptWorkload, RefusesAModelThatIsNotTrained) {
+  const auto error_of = [&](const std::function<void(torch::jit::Module&)>& change) {
+    torch::jit::Module net = test::every_part();
+    change(net);
+    std::ostringstream bytes;
+    net.save(bytes);
+    folder_.write("net.pt", bytes.str());
+    return test::error_of([&] { static_cast<void>(torch_workload(configuration_)); });
+  };
+  EXPECT_EQ(error_of([](torch::jit::Module& /*net*/) {}), "no error");
+  EXPECT_EQ(error_of([](torch::jit::Module& net) { net.to(at::kHalf); }),
+            "--model: " + model_.string() +
+                ": parameter 'weight' is Half, which is not trained; accepted: Float, Double "
+                "(module.float(); --precision says what it is computed in)");
+  EXPECT_THAT(error_of([](torch::jit::Module& net) {
+                net.register_buffer("half", at::ones({2}, at::kHalf));
+              }),
+              testing::HasSubstr("buffer 'half' is Half, but the first parameter is Float"));
+  EXPECT_THAT(error_of([](torch::jit::Module& net) {
+                net.register_buffer("nowhere", at::ones({2}, at::TensorOptions(at::kMeta)));
+              }),
+              testing::HasSubstr("net.pt: cannot be read as TorchScript: 'nowhere' has no values"));
+}
 
 TEST_F(ScriptWorkload, LeavesTheTrainedModelAndWhatItBeganWith) {
   const std::string hash = trained(configuration_, RunLocation::create(run_folder()));
@@ -167,9 +193,49 @@ TEST(RunLoss, OfEveryName) {
       1e-6);
 }
 
+TEST(RunLoss, SaysWhereOneOutputChangesItsClass) {
+  EXPECT_EQ(run_loss("bce", 0, "").threshold(), 0);
+  EXPECT_EQ(run_loss("mse", 0, "").threshold(), 0.5);
+  const auto of_script = [](const std::string& body) {
+    torch::jit::Module module("Loss");
+    module.define("def forward(self, a, b):\n  return torch." + body + "\n");
+    std::ostringstream bytes;
+    module.save(bytes);
+    return run_loss("script:l.pt", 0, bytes.str()).threshold();
+  };
+  EXPECT_EQ(of_script("binary_cross_entropy_with_logits(a, b)"), 0);
+  EXPECT_EQ(of_script("mse_loss(a, b)"), 0.5);
+}
+
+TEST(RunLoss, RefusesWhatItWouldTakeForSomethingElse) {
+  const at::Tensor three = at::arange(6).sin().view({2, 3});
+  const at::Tensor one = three.narrow(1, 0, 1);
+  const auto error_of = [](const char* loss, const at::Tensor& output, const at::Tensor& target) {
+    return test::error_of([&] { static_cast<void>(loss_of(loss, output, target)); });
+  };
+  for (const char* const loss : {"mse", "bce"}) {
+    EXPECT_EQ(error_of(loss, one, at::ones({2})), "no error");
+    EXPECT_EQ(
+        error_of(loss, three, at::ones({2, 1})),
+        std::string(loss) +
+            " compares outputs and targets one by one, and outputs are [2, 3] and targets "
+            "[2, 1]; accepted: targets of the outputs' shape, or integers, which are classes");
+  }
+  EXPECT_EQ(error_of("bce", one, at::tensor({0, 2})),
+            "bce takes targets from 0 to 1, and they are from 0 to 2; accepted: these, or classes "
+            "with an output for each");
+  EXPECT_EQ(error_of("bce", three, at::tensor({0, 3})),
+            "3 outputs are too few for class 3; accepted: an output for each class");
+  const Loss bce = run_loss("bce", 0, "");
+  const at::Tensor target = at::tensor({0, 1});
+  EXPECT_EQ(test::error_of([&] { bce.check()({three}, {target}); }), "no error");
+  EXPECT_THAT(test::error_of([&] { bce.check()({three.log_softmax(1)}, {target}); }),
+              testing::StartsWith("bce takes logits, and the outputs are log-probabilities"));
+}
+
 TEST(RunLoss, OfTorchScript) {
   torch::jit::Module absolute("Absolute");
-  absolute.register_parameter("factor", at::full({}, 3.0).requires_grad_(), false);
+  absolute.register_parameter("factor", at::full({}, 3.0), false);
   absolute.define(
       "def forward(self, output, target):\n"
       "  return self.factor * (output - target).abs().mean()\n");
@@ -181,6 +247,14 @@ TEST(RunLoss, OfTorchScript) {
   EXPECT_EQ(value.item<double>(), 3);
   value.backward();
   EXPECT_EQ(output.grad()[0].item<double>(), 1.5);
+  torch::jit::Module learning("Learning");
+  learning.register_parameter("factor", at::full({}, 3.0).requires_grad_(), false);
+  learning.define("def forward(self, a, b):\n  return self.factor * (a - b).abs().mean()\n");
+  std::ostringstream learns;
+  learning.save(learns);
+  EXPECT_THAT(
+      test::error_of([&] { static_cast<void>(run_loss("script:l.pt", 0, learns.str())); }),
+      testing::StartsWith("parameter 'factor' of the TorchScript loss would not be trained"));
   torch::jit::Module keeping("Keeping");
   keeping.register_buffer("last", at::zeros({}));
   keeping.define("def forward(self, a, b):\n  self.last = (a - b).mean()\n  return self.last\n");

@@ -128,9 +128,28 @@ class Loss {
   }
   [[nodiscard]] const std::vector<std::int64_t>& classes_without_weight() const { return without_; }
 
+  /// Where a model has one output for each class index: class 1 is what lies above the threshold,
+  /// class 0 all else. 0, as is right for logits, unless it is set.
+  [[nodiscard]] double threshold() const { return threshold_; }
+  [[nodiscard]] Loss with_threshold(double threshold) && {
+    threshold_ = threshold;
+    return std::move(*this);
+  }
+
+  /// Looks at outputs and targets that are tried before training, and throws Error for those that
+  /// the loss would take for something else.
+  using Check = std::function<void(const Tensors& outputs, const Tensors& targets)>;
+  [[nodiscard]] const Check& check() const { return check_; }
+  [[nodiscard]] Loss with_check(Check check) && {
+    check_ = std::move(check);
+    return std::move(*this);
+  }
+
  private:
   std::function<LossValue(const Tensors& outputs, const Tensors& targets)> function_;
   std::vector<std::int64_t> without_;
+  double threshold_ = 0;
+  Check check_{};
 };
 
 /// What becomes of a buffer in a step. Each of the step's minibatches begins with the value before
@@ -246,7 +265,8 @@ namespace rubato {
 /// depend on how often a thread has run it; what the module forks runs at once. Tensor attributes
 /// that forward() sets (`self.mean = ...`) are buffers like those that it changes in place.
 ///
-/// Throws Error where forward() sets any other attribute, which no state would have.
+/// Throws Error where forward() sets any other attribute, which no state would have, and for an
+/// embedding with max_norm, which TorchScript leaves out.
 [[nodiscard]] Model make_model(const torch::jit::Module& module);
 
 /// A factory of copies of the module:

@@ -134,13 +134,16 @@ struct ClassWeights {
 /// their range.
 [[nodiscard]] Loss nll_loss(const ClassWeights& classes, double label_smoothing = 0);
 [[nodiscard]] Loss cross_entropy_loss(const ClassWeights& classes, double label_smoothing = 0);
-/// Mean squared error of outputs against targets of the same shape.
+/// Mean squared error of outputs against targets of the same shape; throws Error for another shape,
+/// which libtorch would broadcast.
 [[nodiscard]] Loss mse_loss();
-/// Binary cross entropy of the sigmoid of outputs against targets of the same shape, from 0 to 1.
+/// Binary cross entropy of the sigmoid of outputs, which are logits, against targets of the same
+/// shape, from 0 to 1. Throws Error for other targets and, before training, for log-probabilities.
 [[nodiscard]] Loss bce_loss();
 /// What forward() of a TorchScript module makes of the outputs, one by one, and then the targets:
-/// one number, the mean over the samples, or two, a sum and its weight (LossValue). Its parameters
-/// are not trained. Several threads call it at once: throws Error where it sets attributes.
+/// one number, the mean over the samples, or two, a sum and its weight (LossValue). Several threads
+/// call it at once: throws Error where it sets attributes, and where it has parameters that require
+/// a gradient, which nobody would train.
 [[nodiscard]] Loss script_loss(const torch::jit::Module& module);
 
 /// Changes the inputs of a minibatch (their first tensor, where there are several) before the model

@@ -21,6 +21,11 @@ namespace rubato {
 [[nodiscard]] std::string place_of_trial(const Dataset& dataset, std::int64_t size,
                                          std::string_view name);
 
+/// The loss for minibatches that are tried: it throws Error for outputs and targets that do not go
+/// together although libtorch takes them (Loss::check()), where it would broadcast the one or the
+/// other. `loss` must outlive it.
+[[nodiscard]] Loss tried_loss(const Loss& loss);
+
 /// Evaluates a minibatch of the data set by `replica`. Throws TrainingError.
 void try_evaluation(Replica& replica, const Loss& loss, const Dataset& dataset, std::int64_t size,
                     std::string_view name);

@@ -27,7 +27,8 @@ class LibtorchWorkload final : public Workload {
   std::string description() const override { return parts_.description; }
   std::int64_t samples() const override { return parts_.train->size(); }
   bool has_real_targets() const override {
-    return parts_.train->range(0, 1).targets.front().is_floating_point();
+    const Tensors targets = parts_.train->range(0, 1).targets;
+    return !targets.empty() && targets.front().is_floating_point();
   }
   std::span<const WorkloadFile> files() const override { return parts_.files; }
 
@@ -101,12 +102,20 @@ class LibtorchWorkload final : public Workload {
  private:
   // int64, of the targets' shape.
   [[nodiscard]] at::Tensor classes_of(const Tensors& outputs) const {
-    if (outputs.size() == 1) {
-      const at::Tensor first = parts_.test->range(0, 1).targets.front();
+    const Tensors targets = parts_.test->range(0, 1).targets;
+    if (outputs.size() == 1 && !targets.empty()) {
+      const at::Tensor& first = targets.front();
       std::vector<std::int64_t> shape = first.sizes().vec();
       shape.front() = parts_.test->size();
       // Only type and shape matter.
-      if (const auto rows = class_rows(outputs.front(), first.expand(shape))) {
+      const double threshold = (parts_.test_loss ? parts_.test_loss : parts_.loss).threshold();
+      // Only type and shape matter.
+      if (const auto rows = class_scores(outputs.front(), first.expand(shape), threshold)) {
+        if (outputs.front().numel() == rows->targets.numel() && parts_.classes > 2) {
+          throw Error(fmt::format(
+              "one output does not tell {} classes apart; accepted: the outputs themselves",
+              parts_.classes));
+        }
         return rows->outputs.argmax(1).view(shape);
       }
     }

@@ -3,8 +3,10 @@
 #include <utility>
 
 #include <ATen/Functions.h>
+#include <ATen/TensorOperators.h>
 #include <fmt/format.h>
 
+#include <rubato/base/error.hpp>
 #include <rubato/libtorch/model.hpp>
 #include <rubato/libtorch/trainer.hpp>
 
@@ -17,17 +19,23 @@ namespace {
 
 // Targets as numbers of the outputs' type and shape: classes become rows of 0 and one 1.
 at::Tensor numbers_for(const at::Tensor& output, const at::Tensor& target) {
-  const bool classes = !target.is_floating_point() && output.dim() == target.dim() + 1 &&
-                       output.size(output.dim() - 1) > 1;
-  const at::Tensor numbers = classes ? at::one_hot(target, output.size(output.dim() - 1)) : target;
+  const bool classes =
+      !target.is_floating_point() && output.dim() == target.dim() + 1 && output.size(-1) > 1;
+  if (classes && target.ge(output.size(-1)).any().item<bool>()) {
+    throw Error(
+        fmt::format("{} outputs are too few for class {}; accepted: an output for each class",
+                    output.size(-1), target.max().item<std::int64_t>()));
+  }
+  const at::Tensor numbers = classes ? at::one_hot(target, output.size(-1)) : target;
   const at::Tensor typed = numbers.to(output.scalar_type());
   return typed.numel() == output.numel() ? typed.view_as(output) : typed;
 }
 
-Loss on_numbers(Loss loss) {
-  return [loss = std::move(loss)](const at::Tensor& output, const at::Tensor& target) {
+Loss on_numbers(const Loss& loss) {
+  Loss on_them([loss](const at::Tensor& output, const at::Tensor& target) {
     return loss(output, numbers_for(output, target));
-  };
+  });
+  return std::move(on_them).with_threshold(loss.threshold()).with_check(loss.check());
 }
 
 }  // namespace

@@ -87,6 +87,11 @@ std::optional<std::string> missed_target(const RunConfiguration& run, const Trai
   if (!run.target_accuracy) return std::nullopt;
   const auto& [percent, best] = *run.target_accuracy;
   const auto last = result.final_test ? result.final_test->accuracy : std::nullopt;
+  if (result.final_test && !last) {
+    return fmt::format(
+        "--target-accuracy {} %: the outputs do not tell the classes apart, and have no accuracy",
+        percent);
+  }
   const double accuracy = (best ? result.best_test_accuracy : last).value_or(0) * 100;
   if (accuracy >= percent) return std::nullopt;
   return fmt::format("{}test accuracy {:.2f} % is below --target-accuracy {} %",

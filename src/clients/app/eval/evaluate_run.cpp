@@ -74,13 +74,15 @@ std::string csv_of(const NamedArray& array) {
   }
 }
 
-// Of the classes of samples, one of each.
+// Of the classes of samples, one of each; an output beyond the names has its number.
 std::string csv_of_names(const NamedArray& classes, const std::vector<std::string>& names) {
   std::string csv = fmt::format("sample,{}\n", classes.name);
   std::size_t sample = 0;
   for (const std::int64_t of : classes.values<std::int64_t>()) {
     fmt::format_to(std::back_inserter(csv), "{},{}\n", sample++,
-                   csv_field(names.at(static_cast<std::size_t>(of))));
+                   static_cast<std::size_t>(of) < names.size()
+                       ? csv_field(names[static_cast<std::size_t>(of)])
+                       : fmt::to_string(of));
   }
   return csv;
 }

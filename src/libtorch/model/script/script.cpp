@@ -63,6 +63,16 @@ void require_memory_of_their_own(const torch::jit::Module& module) {
   }
 }
 
+// TorchScript compiles what renormalises the weights, and leaves it out when it runs.
+void refuse_max_norm(const torch::jit::Module& module, const std::string& name) {
+  const auto type = module.type();
+  if (!type->hasConstant("max_norm") || type->getConstant("max_norm").isNone()) return;
+  throw Error(fmt::format(
+      "'{}' of the TorchScript module has a max_norm, which TorchScript leaves out; accepted: an "
+      "embedding without it",
+      name));
+}
+
 }  // namespace
 
 Model make_model(const torch::jit::Module& module) {
@@ -75,6 +85,7 @@ Model make_model(const torch::jit::Module& module) {
   }
   // The module itself is among them, without a name.
   for (const auto& named : module.named_modules()) {
+    refuse_max_norm(named.value, named.name);
     add_rules(named.value, named.name.empty() ? "" : named.name + ".", model.buffer_rules);
   }
   // A module is a handle.

@@ -21,20 +21,28 @@ namespace {
 // Attributes by the class that they are in: instances of a class share its code.
 using SetAttributes = std::set<std::pair<const c10::Type*, std::string>>;
 
-void collect_set_attributes(torch::jit::Block* block, SetAttributes& found) {
+template <class Visit>
+void visit_nodes(torch::jit::Block* block, const Visit& visit) {
   for (torch::jit::Node* const node : block->nodes()) {
-    if (node->kind() == c10::prim::SetAttr) {
-      found.emplace(node->input(0)->type().get(), node->s(c10::attr::name));
-    }
-    for (torch::jit::Block* const inner : node->blocks()) collect_set_attributes(inner, found);
+    visit(*node);
+    for (torch::jit::Block* const inner : node->blocks()) visit_nodes(inner, visit);
   }
 }
 
-SetAttributes set_attributes(const torch::jit::Module& module) {
+// Of forward(), with all that it calls.
+template <class Visit>
+void visit_forward(const torch::jit::Module& module, const Visit& visit) {
   const auto graph = module.get_method("forward").graph()->copy();
   torch::jit::Inline(*graph);
+  visit_nodes(graph->block(), visit);
+}
+
+SetAttributes set_attributes(const torch::jit::Module& module) {
   SetAttributes found;
-  collect_set_attributes(graph->block(), found);
+  visit_forward(module, [&found](torch::jit::Node& node) {
+    if (node.kind() != c10::prim::SetAttr) return;
+    found.emplace(node.input(0)->type().get(), node.s(c10::attr::name));
+  });
   return found;
 }
 
@@ -137,6 +145,14 @@ Tensors ScriptCall::operator()(const Tensors& inputs) {
   Tensors outputs = tensors_in(future->value());
   lent.keep();
   return outputs;
+}
+
+bool ScriptCall::calls(const std::set<std::string_view>& operators) const {
+  bool found = false;
+  visit_forward(module_, [&](const torch::jit::Node& node) {
+    found = found || operators.contains(node.kind().toQualString());
+  });
+  return found;
 }
 
 }  // namespace rubato

@@ -1,7 +1,9 @@
 #pragma once
 
 #include <cstddef>
+#include <set>
 #include <string>
+#include <string_view>
 #include <vector>
 
 // Clang needs it before what follows.
@@ -26,6 +28,9 @@ class ScriptCall {
   [[nodiscard]] Tensors operator()(const Tensors& inputs);
   /// Whether forward() sets tensors. Where it does not, several threads may call it at once.
   [[nodiscard]] bool sets_attributes() const { return !set_.empty(); }
+
+  /// Whether forward() calls one of these operators ("aten::mse_loss").
+  [[nodiscard]] bool calls(const std::set<std::string_view>& operators) const;
 
  private:
   // A tensor attribute that forward() sets to another tensor, and the one that the trainer knows.

@@ -18,6 +18,7 @@
 #include "libtorch/operators/operators.hpp"
 #include "libtorch/torch/datasets/checked_batch.hpp"
 #include "libtorch/torch/datasets/class_rows.hpp"
+#include "libtorch/torch/trial.hpp"
 
 namespace rubato {
 
@@ -38,6 +39,9 @@ struct BatchResult {
   std::int64_t classified = 0;
   std::int64_t correct = 0;
   std::int64_t in_top_k = 0;
+  // Whether there is one output where there are more than two classes, which it does not tell
+  // apart.
+  bool unclear = false;
   // Of real targets: (output - target)^2, and how many of them there are.
   double squares = 0;
   std::int64_t squared = 0;
@@ -53,11 +57,12 @@ void add_squares(const Tensors& outputs, const Tensors& targets, BatchResult& re
   result.squared = target.numel();
 }
 
-// Those that count: with a loss over weights, not those without one.
-std::optional<ClassRows> class_rows_of(const Tensors& outputs, const Tensors& targets,
-                                       const Loss& loss, bool weighted) {
+// The scores of classes and the targets that count: with a loss over weights, not those without
+// one.
+std::optional<ClassRows> class_scores_of(const Tensors& outputs, const Tensors& targets,
+                                         const Loss& loss, bool weighted) {
   if (outputs.size() != 1 || targets.size() != 1) return std::nullopt;
-  std::optional<ClassRows> rows = class_rows(outputs.front(), targets.front());
+  std::optional<ClassRows> rows = class_scores(outputs.front(), targets.front(), loss.threshold());
   if (!rows || !weighted) return rows;
   at::Tensor counted = rows->targets.ge(0);
   for (const std::int64_t none : loss.classes_without_weight()) {
@@ -125,6 +130,9 @@ void for_each_batch(ReplicaSet& replicas, const Dataset& dataset, Workers& worke
 
 void require_samples_first(const Tensors& outputs, std::int64_t count) {
   for (const at::Tensor& output : outputs) {
+    if (output.layout() != at::kStrided || !output.is_cpu()) {
+      throw Error("the model gives outputs that are not dense and on the CPU; accepted: those");
+    }
     if (output.dim() > 0 && output.size(0) == count) continue;
     throw Error(
         fmt::format("the model gives outputs of [{}] for {} samples; accepted: outputs with "
@@ -139,15 +147,20 @@ Evaluation evaluate(ReplicaSet& replicas, const Loss& loss, const Dataset& datas
                     Workers& workers, const EvaluationOptions& options,
                     const ReplacedOperators& replaced_operators, std::string_view when) {
   std::vector<BatchResult> results(static_cast<std::size_t>(batches_of(dataset)));
+  const Loss tried = tried_loss(loss);
   for_each_batch(
       replicas, dataset, workers, replaced_operators, when,
       [&](std::size_t i, std::int64_t count, const Tensors& targets, const Tensors& outputs) {
         BatchResult& result = results[i];
-        const LossValue value = loss.value(outputs, targets);
+        // An evaluation may come without a training, which would have tried the loss.
+        const LossValue value = (i == 0 ? tried : loss).value(outputs, targets);
         add_loss(value, count, result);
         if (options.mse) add_squares(outputs, targets, result);
-        const auto rows = class_rows_of(outputs, targets, loss, value.weight.defined());
+        const auto rows = class_scores_of(outputs, targets, loss, value.weight.defined());
         if (!rows || rows->targets.numel() == 0) return;
+        if (targets.front().numel() == outputs.front().numel()) {
+          result.unclear = rows->targets.gt(1).any().item<bool>();
+        }
         result.classified = rows->targets.numel();
         result.correct = rows->outputs.argmax(1).eq(rows->targets).sum().item<std::int64_t>();
         if (options.top_k > 0) {
@@ -166,6 +179,7 @@ Evaluation evaluate(ReplicaSet& replicas, const Loss& loss, const Dataset& datas
     all.in_top_k += result.in_top_k;
     all.squares += result.squares;
     all.squared += result.squared;
+    all.unclear = all.unclear || result.unclear;
   }
   if (all.weight == 0) {
     throw Error(
@@ -175,7 +189,7 @@ Evaluation evaluate(ReplicaSet& replicas, const Loss& loss, const Dataset& datas
   }
   evaluation.loss = all.loss_sum / all.weight;
   if (all.squared > 0) evaluation.mse = all.squares / static_cast<double>(all.squared);
-  if (all.classified == 0) return evaluation;
+  if (all.classified == 0 || all.unclear) return evaluation;
   const auto share = [&all](std::int64_t count) {
     return static_cast<double>(count) / static_cast<double>(all.classified);
   };
@@ -198,8 +212,20 @@ Tensors predict(ReplicaSet& replicas, const Dataset& dataset, Workers& workers,
   for (std::size_t output = 0; output < parts.front().size(); ++output) {
     std::vector<at::Tensor> of_batches;
     of_batches.reserve(parts.size());
-    for (const Tensors& part : parts) of_batches.push_back(part.at(output));
-    all.push_back(at::cat(of_batches));
+    for (const Tensors& part : parts) {
+      if (part.size() != parts.front().size()) {
+        throw Error(fmt::format(
+            "the model gives {} outputs for some samples and {} for others; accepted: as many for "
+            "all",
+            parts.front().size(), part.size()));
+      }
+      of_batches.push_back(part[output]);
+    }
+    try {
+      all.push_back(at::cat(of_batches));
+    } catch (...) {
+      rethrow_with_place(Phase::evaluation, "all samples, whose outputs are put together");
+    }
   }
   return all;
 }

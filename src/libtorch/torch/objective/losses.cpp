@@ -2,6 +2,8 @@
 #include <cmath>
 #include <limits>
 #include <memory>
+#include <string_view>
+#include <utility>
 
 #include <ATen/Functions.h>
 #include <ATen/TensorOperators.h>
@@ -66,6 +68,49 @@ std::vector<std::int64_t> without_weight(const ClassWeights& classes) {
   return without;
 }
 
+// Where a model's one output is a number between those of its two classes, and not a logit.
+constexpr double kMiddle = 0.5;
+// One output of classes is that of a single class.
+constexpr double kNever = std::numeric_limits<double>::infinity();
+
+// libtorch would broadcast them.
+void require_same_shape(std::string_view loss, const at::Tensor& output, const at::Tensor& target) {
+  if (output.sizes() == target.sizes()) return;
+  throw Error(
+      fmt::format("{} compares outputs and targets one by one, and outputs are [{}] and "
+                  "targets [{}]; accepted: targets of the outputs' shape{}",
+                  loss, fmt::join(output.sizes(), ", "), fmt::join(target.sizes(), ", "),
+                  target.is_floating_point() ? ", or integers, which are classes" : ""));
+}
+
+void require_shares(const at::Tensor& target) {
+  if (target.numel() == 0) return;
+  const auto [least, most] = at::aminmax(target.detach());
+  if (least.item<double>() >= 0 && most.item<double>() <= 1) return;
+  throw Error(
+      fmt::format("bce takes targets from 0 to 1, and they are from {:.6g} to {:.6g}; accepted: "
+                  "these, or classes with an output for each",
+                  least.item<double>(), most.item<double>()));
+}
+
+// Their exponentials have the sum 1 in every row; those of logits do so by chance alone.
+void refuse_log_probabilities(const Tensors& outputs, const Tensors& /*targets*/) {
+  if (outputs.size() != 1) return;
+  const at::Tensor output = outputs.front().detach().to(at::kDouble);
+  constexpr double kClose = 1e-4;
+  if (output.dim() < 2 || output.size(-1) < 2 || output.numel() == 0) return;
+  if (output.logsumexp(-1).abs().max().item<double>() > kClose) return;
+  throw Error(
+      "bce takes logits, and the outputs are log-probabilities, as of log_softmax(); accepted: "
+      "logits, or --loss nll");
+}
+
+// Whether it compares numbers or probabilities, which lie between those of two classes.
+bool takes_numbers(const ScriptCall& call) {
+  return call.calls({"aten::binary_cross_entropy", "aten::mse_loss", "aten::l1_loss",
+                     "aten::smooth_l1_loss", "aten::huber_loss"});
+}
+
 }  // namespace
 
 Loss nll_loss(const ClassWeights& classes, double label_smoothing) {
@@ -74,7 +119,7 @@ Loss nll_loss(const ClassWeights& classes, double label_smoothing) {
                         const at::Tensor& output, const at::Tensor& target) {
     return weighted_sum(rows_of(output, target), classes, spread);
   };
-  return loss.without(without_weight(classes));
+  return loss.without(without_weight(classes)).with_threshold(kNever);
 }
 
 Loss cross_entropy_loss(const ClassWeights& classes, double label_smoothing) {
@@ -85,45 +130,56 @@ Loss cross_entropy_loss(const ClassWeights& classes, double label_smoothing) {
     rows.outputs = at::log_softmax(rows.outputs, 1);
     return weighted_sum(rows, classes, spread);
   };
-  return loss.without(without_weight(classes));
+  return loss.without(without_weight(classes)).with_threshold(kNever);
 }
 
 Loss nll_loss(double label_smoothing) {
   const double spread = checked(label_smoothing);
-  return [spread](const at::Tensor& output, const at::Tensor& target) {
+  Loss nll([spread](const at::Tensor& output, const at::Tensor& target) {
     const ClassRows rows = rows_of(output, target);
     const at::Tensor loss =
         at::nll_loss(rows.outputs, rows.targets, {}, at::Reduction::Mean, kIgnoreNone);
     return spread == 0 ? loss : (1 - spread) * loss - spread * rows.outputs.mean();
-  };
+  });
+  return std::move(nll).with_threshold(kNever);
 }
 
 Loss cross_entropy_loss(double label_smoothing) {
   const double spread = checked(label_smoothing);
-  return [spread](const at::Tensor& output, const at::Tensor& target) {
+  Loss cross_entropy([spread](const at::Tensor& output, const at::Tensor& target) {
     const ClassRows rows = rows_of(output, target);
     return at::cross_entropy_loss(rows.outputs, rows.targets, /*weight=*/at::Tensor(),
                                   at::Reduction::Mean, kIgnoreNone, spread);
-  };
+  });
+  return std::move(cross_entropy).with_threshold(kNever);
 }
 
 Loss mse_loss() {
-  return [](const at::Tensor& output, const at::Tensor& target) {
-    return at::mse_loss(output, target);
-  };
+  return Loss([](const at::Tensor& output, const at::Tensor& target) {
+           require_same_shape("mse", output, target);
+           return at::mse_loss(output, target);
+         })
+      .with_threshold(kMiddle);
 }
 
 Loss bce_loss() {
-  return [](const at::Tensor& output, const at::Tensor& target) {
-    return at::binary_cross_entropy_with_logits(output, target);
-  };
+  return Loss([](const at::Tensor& output, const at::Tensor& target) {
+           require_same_shape("bce", output, target);
+           require_shares(target);
+           return at::binary_cross_entropy_with_logits(output, target);
+         })
+      .with_check(refuse_log_probabilities);
 }
 
 Loss script_loss(const torch::jit::Module& module) {
   const torch::jit::Module copy = module.deepcopy();
   for (const auto& named : copy.named_parameters()) {
-    at::Tensor parameter = named.value;
-    parameter.detach_();
+    if (named.value.requires_grad()) {
+      throw Error(fmt::format(
+          "parameter '{}' of the TorchScript loss would not be trained; accepted: as a parameter "
+          "of the model, which may be one of its outputs, or without requires_grad",
+          named.name));
+    }
   }
   const auto call = std::make_shared<ScriptCall>(copy);
   if (call->sets_attributes()) {
@@ -131,13 +187,14 @@ Loss script_loss(const torch::jit::Module& module) {
         "forward() of the TorchScript loss sets attributes; accepted: a loss that keeps nothing "
         "from one call to the next");
   }
-  return [call](const Tensors& outputs, const Tensors& targets) -> LossValue {
+  Loss loss([call](const Tensors& outputs, const Tensors& targets) -> LossValue {
     Tensors all = outputs;
     all.insert(all.end(), targets.begin(), targets.end());
     const Tensors results = (*call)(all);
     if (results.size() == 2) return {results[0], results[1]};
     return only_tensor(results, "results of the TorchScript loss");
-  };
+  });
+  return std::move(loss).with_threshold(takes_numbers(*call) ? kMiddle : 0);
 }
 
 }  // namespace rubato

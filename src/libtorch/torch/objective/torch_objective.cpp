@@ -87,8 +87,8 @@ class TypedTorchObjective final : public ObjectiveOf<T>, public TorchObjective {
   std::size_t averaged() const override { return buffers_.size() + trained_.size(); }
 
   std::unique_ptr<Evaluator<T>> make_evaluator() override {
-    return std::make_unique<TorchEvaluator<T>>(forward_backward(), replicas_->add(), buffers_,
-                                               state().parameter_layout());
+    return std::make_unique<TorchEvaluator<T>>(forward_backward(parts_.loss), replicas_->add(),
+                                               buffers_, state().parameter_layout());
   }
 
   void begin_minibatches(Workers& workers) override {
@@ -125,18 +125,19 @@ class TypedTorchObjective final : public ObjectiveOf<T>, public TorchObjective {
   }
 
  private:
-  [[nodiscard]] ForwardBackward forward_backward() const {
-    return {parts_.loss, *parts_.train, parts_.options};
+  [[nodiscard]] ForwardBackward forward_backward(const Loss& loss) const {
+    return {loss, *parts_.train, parts_.options};
   }
 
   void try_training(Replica& replica, std::int64_t minibatch_size) {
     EvaluatorProgress progress;
+    const Loss tried = tried_loss(parts_.loss);
     try {
       const at::Tensor gradients = at::zeros_like(state().flat_parameters());
       const std::vector<at::Tensor> views = state().parameter_layout().views(gradients);
       if (loss_scale()) master_weights_.round(flat_parameters());
       for (const auto& samples : trial_minibatches(*parts_.train, minibatch_size)) {
-        static_cast<void>(forward_backward().run(
+        static_cast<void>(forward_backward(tried).run(
             replica,
             {.samples = samples,
              .stream = {.seed = parts_.seed},

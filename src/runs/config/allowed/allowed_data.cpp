@@ -90,7 +90,10 @@ void require_samples(const RunConfiguration& run, const KnownData& data) {
 
 void require_loss_of_numbers(const RunConfiguration& run) {
   const std::string why = fmt::format("the targets of {} are real numbers", run.data.text());
-  if (run.loss->of_classes) refuse("loss " + run.loss.text(), why, "mse, bce or script:FILE");
+  if (run.loss->of_classes) {
+    refuse("loss " + run.loss.text(), why + ", and integers would be classes",
+           "mse, bce or script:FILE");
+  }
   if (run.label_smoothing > 0) refuse("label-smoothing", why, "with data of classes");
 }
 
