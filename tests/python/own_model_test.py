@@ -227,7 +227,43 @@ class Models(TestCase):
             rubato.train(Plain(), blobs(), weights=first.state_dict, **OPTIONS)
 
 
+    def test_buffers_that_are_not_persistent_are_in_no_state_dict(self):
+        class Scaled(nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.linear = nn.Linear(2, 3)
+                self.register_buffer("scale", torch.full((2,), 0.5), persistent=False)
+                self.register_buffer("kept", torch.ones(2))
+
+            def forward(self, x):
+                return self.linear(x * self.scale * self.kept)
+
+        model = Scaled()
+        result = rubato.train(model, blobs(), validation=blobs(), keep_best=True, **OPTIONS)
+        for weights in (result.state_dict, result.best_state_dict):
+            self.assertEqual(weights.keys(), model.state_dict().keys())
+        model.load_state_dict(result.state_dict)
+        inputs = torch.from_numpy(blobs()[0])
+        self.assertTrue(torch.equal(result.module(inputs), model(inputs)))
+        rubato.train(Scaled(), blobs(), weights=result.state_dict, trace=64, epochs=1)
+
+
 class Losses(TestCase):
+    def test_one_logit_tells_two_classes_apart(self):
+        inputs, _ = blobs()
+        targets = (inputs[:, 0] > 0).astype(numpy.int64)
+
+        def own(output, target):
+            return F.binary_cross_entropy_with_logits(output.squeeze(1), target.float())
+
+        for loss in ("bce", own):
+            result = rubato.train(nn.Linear(2, 1), (inputs, targets), validation=(inputs, targets), loss=loss, trace=64,
+                                  epochs=20, lr=0.5)
+            right = ((result.predict(inputs)[:, 0] > 0).long().numpy() == targets).mean()
+            self.assertGreater(right, 0.9)
+            self.assertAlmostEqual(result.test_accuracy, right)
+            self.assertAlmostEqual(result.evaluate(inputs, targets)["accuracy"], right)
+
     def sha_by(self, loss):
         return rubato.train(seeded(Plain), blobs(), loss=loss, **OPTIONS).sha256
 
@@ -426,6 +462,59 @@ class Refused(TestCase):
         self.refuses("unknown model", "mnist-cnm")
         self.refuses("toy-net", "toy-net", blobs())
 
+    def test_models_of_which_torchscript_leaves_something_out(self):
+        class Layers(nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.first, self.norm, self.last = nn.Linear(2, 4), nn.BatchNorm1d(4), nn.Linear(4, 3)
+
+            def features(self, x):
+                return self.first(x)
+
+            def forward(self, x):
+                return self.last(self.norm(self.features(x)))
+
+        class WithoutGradient(Layers):
+            @torch.no_grad()
+            def features(self, x):
+                return self.first(x)
+
+        class KeepsItsNorm(Layers):
+            def train(self, mode=True):
+                super().train(mode)
+                self.norm.eval()
+                return self
+
+        class Embedded(nn.Module):
+            def __init__(self, **options):
+                super().__init__()
+                self.table, self.last = nn.Embedding(5, 4, **options), nn.Linear(4, 3)
+
+            def forward(self, x):
+                return self.last(self.table(x[:, 0].abs().clamp(0, 4).long()))
+
+        class Clamps(Layers):
+            def forward(self, x):
+                with torch.no_grad():
+                    self.first.weight.clamp_(-0.1, 0.1)
+                return self.last(self.first(x))
+
+        for model, words in ((WithoutGradient(), "gradient of 'first"), (KeepsItsNorm(), "buffer 'norm"),
+                             (Embedded(max_norm=0.5), "max_norm")):
+            self.refuses(f"TorchScript does not compute what the model does in training: .*{words}", model, blobs())
+        self.refuses("forward\\(\\) writes to parameter 'first.weight'", Clamps(), blobs(), trace=64)
+        for sparse in (False, True):
+            rubato.train(Embedded(sparse=sparse), blobs(), trace=64, epochs=1)
+        hooked = Layers()
+        hooked.first.register_full_backward_hook(lambda module, before, after: None)
+        self.refuses("module 'first' has a hook of its gradient", hooked, blobs())
+        hooked = Layers()
+        hooked.first.weight.register_hook(lambda gradient: gradient * 0)
+        self.refuses("parameter 'first.weight' has a hook of its gradient", hooked, blobs())
+        for kind in (torch.half, torch.bfloat16, torch.cfloat):
+            self.refuses("model: parameter 'weight' is .*, which is not trained; accepted: Float, Double",
+                         nn.Linear(2, 3).to(kind), blobs())
+
     def test_data(self):
         inputs, targets = blobs()
         for data, words in (((inputs, targets[:5]), "'x' has 512 samples, and 'y' has 5"), (inputs, "no data"),
@@ -438,6 +527,36 @@ class Refused(TestCase):
                             ((inputs, numpy.ma.array(targets, mask=targets == 1)), "of its numbers are masked")):
             self.refuses(words, Plain(), data, trace=32)
         self.refuses("share of the training set", "softmax", "digits", validation=blobs())
+
+    def test_losses_that_broadcast_or_learn(self):
+        inputs, _ = blobs()
+        targets = inputs @ numpy.array([2, -1], dtype=numpy.float32)
+        for loss in (nn.MSELoss(), nn.L1Loss(), F.mse_loss):
+            self.refuses(r"outputs of \[32, 1\] and targets of \[32\] are broadcast by the loss; accepted: targets of the "
+                         "outputs' shape", nn.Linear(2, 1), (inputs, targets), loss=loss, trace=64)
+            self.refuses(r"outputs of \[32, 3\] and targets of \[32, 1\]", nn.Linear(2, 3), (inputs, targets[:, None]),
+                         loss=loss, trace=64)
+
+        def arithmetic(output, target):
+            return (output - target).square().mean()
+
+        self.refuses("each with each", nn.Linear(2, 1), (inputs, targets), loss=arithmetic, trace=64)
+        result = rubato.train(nn.Linear(2, 1), (inputs, targets[:, None]), loss=nn.MSELoss(), trace=64, epochs=40, lr=0.1)
+        self.assertTrue(torch.allclose(result.state_dict["weight"], torch.tensor([[2.0, -1.0]]), atol=0.01))
+
+        class Learning(nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.factor = nn.Parameter(torch.ones(()))
+
+            def forward(self, output, target):
+                return self.factor * (output - target).square().mean()
+
+        self.refuses("parameter 'factor' of the TorchScript loss would not be trained", nn.Linear(2, 1),
+                     (inputs, targets[:, None]), loss=Learning(), trace=64)
+        for loss in ("cross-entropy", nn.CrossEntropyLoss()):
+            self.refuses("integers would be classes|classes are integers", nn.Linear(2, 2),
+                         (inputs, (targets > 0).astype(numpy.float32)), loss=loss, trace=64)
 
     def test_losses(self):
         self.refuses("unknown loss", Plain(), blobs(), loss="cross-entropi")

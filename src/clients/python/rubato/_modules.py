@@ -99,6 +99,92 @@ def _why_not_scripted(model, error):
     return reason(error)
 
 
+def _gradient_hook(model):
+    """Who has a hook of its gradient, for people; None where nobody has."""
+    for kind, parts in (("module", model.named_modules()), ("parameter", model.named_parameters())):
+        for name, part in parts:
+            if part._backward_hooks or getattr(part, "_backward_pre_hooks", None):
+                return f"{kind} '{name}'"
+    return None
+
+
+def _tensors_in(value):
+    if isinstance(value, dict):
+        value = list(value.values())
+    if isinstance(value, (tuple, list)):
+        return [tensor for one in value for tensor in _tensors_in(one)]
+    return [value] if isinstance(value, torch.Tensor) else []
+
+
+def _pass(model, inputs):
+    """What a forward and a backward pass in training give and leave, by what it is called; None where they fail."""
+    try:
+        with torch.random.fork_rng(devices=[]), torch.enable_grad():
+            torch.manual_seed(0)
+            outputs = _tensors_in(model.train()(*(tensor.clone() for tensor in inputs)))
+            # Every output with another weight: a sum of probabilities has no gradient.
+            sums = [(output * torch.arange(1, output.numel() + 1).reshape(output.shape).cos()).sum() for output in outputs
+                    if output.requires_grad]
+            if sums:
+                sum(sums).backward()
+    except Exception:  # noqa: BLE001: whatever the model raises; training says where
+        return None
+    found = {f"output {i}": output.detach() for i, output in enumerate(outputs)}
+    for name, parameter in model.named_parameters():
+        gradient = parameter.grad
+        found[f"the gradient of '{name}'"] = gradient if gradient is None else gradient.to_dense()
+        found[f"parameter '{name}' after forward()"] = parameter.detach()
+    found |= {f"buffer '{name}' after forward()": buffer for name, buffer in model.named_buffers()}
+    # Training says what it does not take.
+    return {name: tensor for name, tensor in found.items()
+            if tensor is None or (tensor.layout == torch.strided and tensor.device.type == "cpu")}
+
+
+def _are_close(one, other):
+    if one is None or other is None:
+        # What nothing depends on has a gradient of 0, or none.
+        return all(tensor is None or not tensor.any() for tensor in (one, other))
+    if one.shape != other.shape:
+        return False
+    if one.is_floating_point() or one.is_complex():
+        return torch.allclose(one, other.to(one.dtype), rtol=1e-3, atol=1e-4, equal_nan=True)
+    return torch.equal(one, other)
+
+
+def _difference(one, other):
+    """The name of what differs; None where nothing does."""
+    names = one.keys() | other.keys()
+    return next((name for name in sorted(names) if not _are_close(one.get(name), other.get(name))), None)
+
+
+def _require_same(model, script, inputs):
+    """What TorchScript leaves out without a word (decorators such as torch.no_grad(), max_norm, a train() of the user's
+    own) shows in a pass of both."""
+    try:
+        copies = [_deep_copy(model) for _ in range(2)]
+    except Exception:  # noqa: BLE001: what cannot be copied cannot be tried
+        return
+    eager, scripted = _pass(copies[0], inputs), _pass(torch.jit.load(io.BytesIO(script)), inputs)
+    if eager is None or scripted is None:
+        return
+    different = _difference(eager, scripted)
+    if different is None:
+        return
+    if _difference(eager, _pass(copies[1], inputs) or eager) is not None:
+        raise Error("the model gives something else each time with the same random numbers of torch's; accepted: a model "
+                    "that draws from torch alone")
+    raise Error(f"TorchScript does not compute what the model does in training: {different} differs; accepted: a model "
+                "without what TorchScript leaves out, such as decorators (torch.no_grad()), max_norm and a train() of its own")
+
+
+def transient_buffers(model):
+    """The names of buffers that are registered with persistent=False, which no state_dict has."""
+    if not isinstance(model, torch.nn.Module) or isinstance(model, torch.jit.ScriptModule):
+        return {}
+    kept = model.state_dict()
+    return {name: buffer for name, buffer in model.named_buffers() if name not in kept}
+
+
 def bytes_of_model(model, first_inputs):
     """The bytes of a ScriptModule of the module, which is left as it is: scripted, or else traced with the inputs that
     `first_inputs` returns for the type of its parameters."""
@@ -110,13 +196,21 @@ def bytes_of_model(model, first_inputs):
     if not isinstance(model, torch.nn.Module):
         raise Error(f"model: {type(model).__name__} is no model; accepted: a torch.nn.Module, a ScriptModule, or "
                     "the name of a model")
-    try:
-        return bytes_of(torch.jit.script(model))
-    except Exception as error:  # noqa: BLE001: whatever TorchScript's compiler raises
-        not_scripted = error
+    hooked = _gradient_hook(model)
+    if hooked is not None:
+        raise Error(f"{hooked} has a hook of its gradient, which TorchScript leaves out; accepted: a model without")
     inputs = first_inputs(_parameter_type(model))
     try:
-        return bytes_of(_traced(model, inputs))
+        script = bytes_of(torch.jit.script(model))
+    except Exception as error:  # noqa: BLE001: whatever TorchScript's compiler raises
+        not_scripted = error
+    else:
+        _require_same(model, script, inputs)
+        return script
+    try:
+        script = bytes_of(_traced(model, inputs))
+        _require_same(model, script, inputs)
+        return script
     except Error as error:
         not_traced = str(error)
     except Exception as error:  # noqa: BLE001: whatever the model raises

@@ -34,7 +34,7 @@ class TrainResult:
         wall_seconds) and without substeps, which is a list; minibatches need log_minibatches=True, faults are cores
         that died, monitored are the tensors named by `monitor`
     state_dict: dict of tensors
-        the trained weights, for Module.load_state_dict()
+        the trained weights, for Module.load_state_dict(): without buffers that are registered with persistent=False
     best_state_dict, best_epoch
         with keep_best=True, the weights and the number, from 0, of the epoch that was best by the metric `watch`; else
         None
@@ -44,14 +44,15 @@ class TrainResult:
         the run folder, with `out` or `resume`
     """
 
-    def __init__(self, found, script):
+    def __init__(self, found, script, transient=()):
         self.steps = Columns(found["steps"])
         self.epochs = Columns(found["epochs"])
         self.minibatches = Columns(found["minibatches"])
         self.faults = Columns(found["faults"])
         self.monitored = Columns(found["monitored"])
-        self.state_dict = found["weights"]
-        self.best_state_dict = found["best"]
+        self._transient = transient
+        self.state_dict = self._without_transient(found["weights"])
+        self.best_state_dict = self._without_transient(found["best"])
         self.best_epoch = found["best_epoch"] if found["best"] is not None else None
         self.summary = json.loads(found["summary"]) if found["summary"] else {}
         self.folder = found["folder"] or None
@@ -60,6 +61,11 @@ class TrainResult:
         self._has_real_targets = found["has_real_targets"]
         self._trained_on = found["trained_on"]
         self._module = None
+
+    def _without_transient(self, weights):
+        if weights is None:
+            return None
+        return {name: tensor for name, tensor in weights.items() if name not in self._transient}
 
     @property
     def sha256(self):
@@ -88,7 +94,8 @@ class TrainResult:
             else:
                 # A copy: what was trained from is left as it is.
                 module = torch.jit.load(io.BytesIO(self._script))
-            module.load_state_dict(self.state_dict)
+            # Transient buffers have their values in the script.
+            module.load_state_dict(self.state_dict, strict=not self._transient)
             self._module = module.eval()
         return self._module
 

@@ -37,6 +37,7 @@ class _Parts:
     def __init__(self, request, model, data, validation, loss, steps):
         self.request = request
         self.script = self._loss = None
+        self.transient = _modules.transient_buffers(model)
         self._train = self._test = None
         self._steps = steps
         self._take_data(data, validation)
@@ -104,9 +105,9 @@ def _with_result(error, result):
     return error
 
 
-def _finish(found, script):
+def _finish(found, parts):
     _warn(found["warnings"])
-    result = TrainResult(found, script) if found["is_whole"] else None
+    result = TrainResult(found, parts.script, parts.transient) if found["is_whole"] else None
     if found["failure"] is not None:
         if found["checkpoint"]:
             _warn([f"the checkpoint is {found['checkpoint']}\nto go on: {found['to_go_on']}"])
@@ -123,10 +124,11 @@ def _finish(found, script):
     return result
 
 
-def _request(paths, options, trace, steps, rule, weights):
-    """What is asked for, as C++ takes it; weights that are no file are written to the file `weights`."""
+def _request(paths, options, trace, steps, rule, weights, model):
+    """What is asked for, as C++ takes it; weights that are no file are written to the file `weights`, with the buffers of
+    the model that no state_dict has."""
     if isinstance(options.get("weights"), dict):
-        torch.save(options["weights"], weights)
+        torch.save(_modules.transient_buffers(model) | options["weights"], weights)
         options = options | {"weights": weights}
     texts = _options.texts_of("train", options)
     if steps is not None:
@@ -218,7 +220,7 @@ def train(model=None, data=None, *, trace=None, batch_size=None, validation=None
     text, steps = _trace.steps_of(_trace_or_batch_size(trace, batch_size))
     with tempfile.TemporaryDirectory(prefix="rubato-") as folder:
         weights = Path(folder) / "weights.pt"
-        request = _request((config, resume, out), options, text, steps, rule, weights)
+        request = _request((config, resume, out), options, text, steps, rule, weights, model)
         parts = _Parts(request, model, data, validation, loss, steps)
         try:
             found = _rubato.train(request, parts.for_cpp(), callbacks.for_cpp)
@@ -229,7 +231,7 @@ def train(model=None, data=None, *, trace=None, batch_size=None, validation=None
         finally:
             callbacks.close()
     found["warnings"] = [warning.replace(str(weights), "weights") for warning in found["warnings"]]
-    return _finish(found, parts.script)
+    return _finish(found, parts)
 
 
 _options.describe(train)
