@@ -256,6 +256,37 @@ TEST(Source, ThatHasEndedGoesOnWithTheNextEpochOnly) {
   }
 }
 
+// Keeps the state of where its source ends inside an epoch.
+struct CutShort final : public Observer {
+  void on_cut_short(Training& training) override { state = training.state(); }
+  void on_epoch(Training& /*training*/, const EpochRecord& epoch) override {
+    EXPECT_TRUE(epoch.whole || state.has_value()) << "told before";
+  }
+  std::optional<State> state;
+};
+
+TEST(Source, ThatEndsInAnEpochLeavesAStateToGoOnFromInIt) {
+  const auto of_steps = [](std::int64_t steps) -> Policy {
+    return [=](const SourceProgress& so_far) -> std::optional<TraceStep> {
+      if (so_far.step.value() >= steps) return std::nullopt;
+      return TraceStep{.batch_size = 16, .cores = std::nullopt};
+    };
+  };
+  Trainer whole = trainer_of(of_steps(9));
+  whole.fit();
+  for (const std::int64_t steps : {3, 4, 5}) {
+    Trainer first = trainer_of(of_steps(steps));
+    const auto cut = first.add_observer<CutShort>();
+    first.fit();
+    ASSERT_EQ(cut->state.has_value(), steps != 3) << "an epoch has three steps";
+    Trainer longer = trainer_of(of_steps(9));
+    longer.load_state(cut->state ? *cut->state : first.state());
+    longer.fit();
+    EXPECT_EQ(test::difference_of(whole, longer), std::nullopt) << steps;
+    EXPECT_EQ(longer.result().epochs, whole.result().epochs);
+  }
+}
+
 // What is left of an epoch is reckoned by the last step, in a state that is loaded, too.
 TEST(Source, KnowsAfterALoadHowMuchOfItsEpochIsLeft) {
   const Policy policy = [](const SourceProgress&) { return TraceStep{.batch_size = 8}; };
