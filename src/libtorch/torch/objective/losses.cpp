@@ -7,6 +7,7 @@
 
 #include <ATen/Functions.h>
 #include <ATen/TensorOperators.h>
+#include <c10/util/Exception.h>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
@@ -34,6 +35,21 @@ ClassRows rows_of(const at::Tensor& output, const at::Tensor& target) {
 // An index that no target has, so that those of no class are an error and not left out of a mean.
 constexpr std::int64_t kIgnoreNone = std::numeric_limits<std::int64_t>::min();
 
+// Computes a loss of such targets. libtorch says of a negative one only that it is out of bounds.
+template <class Compute>
+at::Tensor of_classes(const at::Tensor& targets, const Compute& compute) {
+  try {
+    return compute();
+  } catch (const c10::IndexError&) {
+    const auto least = targets.min().item<std::int64_t>();
+    if (least >= 0) throw;
+    throw Error(
+        fmt::format("a target is {}, which is no class; accepted: classes from 0, and what the "
+                    "loss ignores, as with --loss cross-entropy:ignore={}",
+                    least, least));
+  }
+}
+
 ClassWeights checked(const ClassWeights& classes) {
   const std::vector<double>& weights = classes.weights;
   const auto good = [](double weight) { return weight >= 0 && std::isfinite(weight); };
@@ -48,7 +64,9 @@ LossValue weighted_sum(const ClassRows& rows, const ClassWeights& classes, doubl
       classes.weights.empty() ? at::Tensor() : at::tensor(classes.weights, at::kDouble);
   const at::Tensor typed = weights.defined() ? weights.to(rows.outputs.scalar_type()) : weights;
   const std::int64_t ignored = classes.ignore.value_or(kIgnoreNone);
-  at::Tensor sum = at::nll_loss(rows.outputs, rows.targets, typed, at::Reduction::Sum, ignored);
+  at::Tensor sum = of_classes(rows.targets, [&] {
+    return at::nll_loss(rows.outputs, rows.targets, typed, at::Reduction::Sum, ignored);
+  });
   const at::Tensor counted = rows.targets.ne(ignored);
   if (spread > 0) {
     const at::Tensor all = typed.defined() ? rows.outputs * typed : rows.outputs;
@@ -137,8 +155,9 @@ Loss nll_loss(double label_smoothing) {
   const double spread = checked(label_smoothing);
   Loss nll([spread](const at::Tensor& output, const at::Tensor& target) {
     const ClassRows rows = rows_of(output, target);
-    const at::Tensor loss =
-        at::nll_loss(rows.outputs, rows.targets, {}, at::Reduction::Mean, kIgnoreNone);
+    const at::Tensor loss = of_classes(rows.targets, [&] {
+      return at::nll_loss(rows.outputs, rows.targets, {}, at::Reduction::Mean, kIgnoreNone);
+    });
     return spread == 0 ? loss : (1 - spread) * loss - spread * rows.outputs.mean();
   });
   return std::move(nll).with_threshold(kNever);
@@ -148,8 +167,10 @@ Loss cross_entropy_loss(double label_smoothing) {
   const double spread = checked(label_smoothing);
   Loss cross_entropy([spread](const at::Tensor& output, const at::Tensor& target) {
     const ClassRows rows = rows_of(output, target);
-    return at::cross_entropy_loss(rows.outputs, rows.targets, /*weight=*/at::Tensor(),
-                                  at::Reduction::Mean, kIgnoreNone, spread);
+    return of_classes(rows.targets, [&] {
+      return at::cross_entropy_loss(rows.outputs, rows.targets, /*weight=*/at::Tensor(),
+                                    at::Reduction::Mean, kIgnoreNone, spread);
+    });
   });
   return std::move(cross_entropy).with_threshold(kNever);
 }
