@@ -88,6 +88,10 @@ TEST(ClassWeights, AreTorchsForBothLosses) {
                 static_cast<void>(cross_entropy_loss({.weights = {1, -1}}));
               }),
               HasSubstr("class weights 1/-1: accepted are finite ones of at least 0"));
+  EXPECT_EQ(error_of([&] {
+              static_cast<void>(nll_loss({.weights = {1, 2}})(logits, targets));
+            }),
+            "2 class weights, and outputs of 4 classes; accepted: one for each");
   // What is of no class is an error where nobody ignores it, and not another mean.
   targets[0][0] = -100;
   for (const Loss& loss : {cross_entropy_loss(), nll_loss(), nll_loss({.weights = {1, 1, 1, 1}})}) {

@@ -60,6 +60,11 @@ ClassWeights checked(const ClassWeights& classes) {
 
 // The sum over rows of log-probabilities, and what the rows weigh together.
 LossValue weighted_sum(const ClassRows& rows, const ClassWeights& classes, double spread) {
+  const std::int64_t outputs = rows.outputs.dim() == 2 ? rows.outputs.size(1) : 0;
+  if (!classes.weights.empty() && std::ssize(classes.weights) != outputs) {
+    throw Error(fmt::format("{} class weights, and outputs of {} classes; accepted: one for each",
+                            classes.weights.size(), outputs));
+  }
   const at::Tensor weights =
       classes.weights.empty() ? at::Tensor() : at::tensor(classes.weights, at::kDouble);
   const at::Tensor typed = weights.defined() ? weights.to(rows.outputs.scalar_type()) : weights;
@@ -71,7 +76,7 @@ LossValue weighted_sum(const ClassRows& rows, const ClassWeights& classes, doubl
   if (spread > 0) {
     const at::Tensor all = typed.defined() ? rows.outputs * typed : rows.outputs;
     const at::Tensor of_rows = all.sum(1).masked_select(counted);
-    sum = (1 - spread) * sum - of_rows.sum() * (spread / static_cast<double>(rows.outputs.size(1)));
+    sum = (1 - spread) * sum - of_rows.sum() * (spread / static_cast<double>(outputs));
   }
   if (!weights.defined()) return {sum, counted.sum()};
   return {sum, weights.index_select(0, rows.targets.masked_select(counted)).sum()};
