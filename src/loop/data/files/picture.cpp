@@ -26,8 +26,8 @@ constexpr std::string_view kPicture = "a whole PNG or JPEG file";
 constexpr std::string_view kPngSignature = "\x89PNG\r\n\x1A\n";
 constexpr std::string_view kJpegSignature = "\xFF\xD8\xFF";
 constexpr std::int64_t kMostPixels = std::int64_t{1} << 26U;
-// No bit of deflate stands for more than 129 bytes, each of up to eight pixels; JPEG packs less.
-constexpr std::int64_t kMostPixelsOfByte = 8 * 1032;
+// A byte of deflate stands for up to 1032, each of which has up to eight pixels; JPEG packs less.
+constexpr std::int64_t kMostPixelsOfByte = std::int64_t{8} * 1032;
 
 // What both libraries call where they cannot go on. Nothing that has a destructor lives in the
 // functions that are left so.
