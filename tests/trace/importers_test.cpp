@@ -186,6 +186,8 @@ TEST(Importers, TakeTheColumnsThatAreAskedFor) {
   };
   EXPECT_THAT(error_of_all(kEventText), HasSubstr("a: a file of events has no columns"));
   EXPECT_THAT(error_of_all("time,a,b\n0,1,\n"), HasSubstr("a:2: the count '' is empty"));
+  EXPECT_THAT(error_of_all(R"([{"Time": 0, "a": 1, "b": 2}, {"Time": 9, "a": 1, "b": null}])"),
+              HasSubstr("a: record 2: a number of devices is missing"));
   EXPECT_THAT(error_of_all("time,a,b\n0,1048576,1\n"),
               HasSubstr("a:2: 1048577 devices; accepted: a whole number from 0 to 1048576"));
 }
