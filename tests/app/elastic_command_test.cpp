@@ -527,6 +527,152 @@ TEST_F(ElasticCommand, StopsAtAllHostsAfterASignalToOne) {
   expect_one_run();
 }
 
+// As whoever takes hosts away does it: Kubernetes, Slurm, whoever gives notice of a preemption.
+TEST_F(ElasticCommand, GoesOnWithoutAHostThatIsAskedToTerminate) {
+  train_without_end();
+  start_all(3);
+  wait_for_lines(20);
+  for (const bool writes : {false, true}) {
+    const std::size_t leaver = writes ? writer() : another();
+    hosts_[leaver]->end(writes ? SIGTERM : SIGUSR2);
+    EXPECT_EQ(hosts_[leaver]->code(), 0) << hosts_[leaver]->output();
+    EXPECT_THAT(hosts_[leaver]->output(),
+                testing::ContainsRegex(
+                    "leaves the run after [0-9]+ steps; the other hosts go on with it\n"));
+    hosts_.erase(hosts_.begin() + static_cast<std::ptrdiff_t>(leaver));
+    wait_until([this] { return writer() < hosts_.size(); });
+    wait_for_more_lines("run");
+    EXPECT_FALSE(fs::exists(file("run-2")));
+  }
+  // Nothing is redone: whoever goes has done the last step with the others.
+  EXPECT_THAT(test::read_file(file("run") / "hosts.log"), testing::Not(HasSubstr("is lost")));
+  stop_by(0);
+  expect_one_run();
+}
+
+// At random moments, and of random hosts, as fast as they come. RUBATO_LEAVES sets how many.
+TEST_F(ElasticCommand, SurvivesLeaves) {
+  const char* const wanted = std::getenv("RUBATO_LEAVES");
+  const int leaves = wanted != nullptr ? std::stoi(wanted) : 10;
+  run_ = with(run_, {"--tensorboard"});
+  train_without_end();
+  start_all(3);
+  std::mt19937 random(11);  // NOLINT(cert-msc51-cpp): the same choices, as far as they go
+  const auto up_to = [&random](std::size_t count) {
+    return std::uniform_int_distribution<std::size_t>(0, count - 1)(random);
+  };
+  const auto there = [this] {
+    return std::ranges::count_if(hosts_, [](const auto& host) { return has_state(*host); });
+  };
+  std::vector<double> took;
+  for (int i = 0; i < leaves; ++i) {
+    ASSERT_NO_FATAL_FAILURE(wait_until([&] { return there() >= 2; }));
+    std::this_thread::sleep_for(milliseconds(up_to(300)));
+    const std::size_t leaver = up_to(hosts_.size());
+    if (!has_state(*hosts_[leaver])) continue;
+    const auto begin = std::chrono::steady_clock::now();
+    hosts_[leaver]->end(up_to(2) == 0 ? SIGTERM : SIGUSR2);
+    took.push_back(std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count());
+    ASSERT_EQ(hosts_[leaver]->code(), 0) << hosts_[leaver]->output();
+    hosts_.erase(hosts_.begin() + static_cast<std::ptrdiff_t>(leaver));
+    while (hosts_.size() < 2 + up_to(3)) start();
+  }
+  std::ranges::sort(took);
+  ASSERT_FALSE(took.empty());
+  RecordProperty("median_milliseconds", static_cast<int>(1000 * took[took.size() / 2]));
+  RecordProperty("longest_milliseconds", static_cast<int>(1000 * took.back()));
+  wait_until([&] { return std::cmp_equal(there(), hosts_.size()); });
+  stop_by(0);
+  expect_one_run();
+}
+
+TEST_F(ElasticCommand, StopsWhereTooFewWouldRemain) {
+  train_without_end();
+  first_ = 2;
+  for (int i = 0; i < 2; ++i) start({"--out", "run", "--min-hosts", "2"});
+  wait_for_lines(20);
+  hosts_[another()]->signal(SIGTERM);
+  for (const auto& host : hosts_) {
+    wait_until([&] { return !host->runs(); });
+    EXPECT_EQ(host->code(), 143) << host->output();
+  }
+  hosts_.clear();
+  expect_one_run();
+}
+
+TEST_F(ElasticCommand, StopsAllWhereItIsToldTo) {
+  train_without_end();
+  first_ = 2;
+  for (int i = 0; i < 2; ++i) start({"--out", "run", "--on-term", "stop"});
+  wait_for_lines(20);
+  hosts_[another()]->signal(SIGTERM);
+  for (const auto& host : hosts_) {
+    wait_until([&] { return !host->runs(); });
+    EXPECT_EQ(host->code(), 143) << host->output();
+  }
+  hosts_.clear();
+  expect_one_run();
+}
+
+// Of a host that only computes along.
+TEST_F(ElasticCommand, WritesACheckpointWhenAHostIsAskedForOne) {
+  run_ = with(run_, {"--checkpoint-every", "never"});
+  train_without_end();
+  start_all(2);
+  wait_for_lines(20);
+  hosts_[another()]->signal(SIGUSR1);
+  wait_until([this] { return fs::exists(file("run") / "checkpoints"); });
+  wait_for_more_lines("run");
+  stop_by(0);
+  expect_one_run();
+}
+
+// What supervisors do. The rendezvous knows the run by its name all the time.
+TEST_F(ElasticCommand, IsOpenedAgainByTheSameCommand) {
+  train_without_end();
+  const Arguments command{"--out", "run", "--continue"};
+  first_ = 2;
+  const auto start_both = [&] {
+    for (int i = 0; i < 2; ++i) start(command);
+    wait_until([this] { return has_state(*hosts_[0]) && has_state(*hosts_[1]); });
+    wait_for_more_lines("run");
+  };
+  start_both();
+  stop_by(another());
+  // Without a word of going on, or a checkpoint, it stays closed.
+  BackgroundProgram& closed = start({"--out", "run"});
+  wait_until([&] { return !closed.runs(); });
+  EXPECT_EQ(closed.code(), 29);
+  EXPECT_THAT(closed.output(), HasSubstr("hosts that bring its newest checkpoint open it again"));
+  hosts_.clear();
+  start_both();
+  // All at once, as in a power failure.
+  for (const auto& host : hosts_) host->end(SIGKILL);
+  hosts_.clear();
+  start_both();
+  stop_by(0);
+  expect_one_run();
+  EXPECT_FALSE(fs::exists(file("run-2")));
+}
+
+// Those that have nothing wait for the one that has it.
+TEST_F(ElasticCommand, IsOpenedAgainByTheHostThatBringsTheCheckpoint) {
+  train_without_end();
+  start_all(2);
+  wait_for_lines(20);
+  stop_by(0);
+  first_ = 2;
+  BackgroundProgram& empty = start({"--out", "elsewhere", "--continue", "--host-timeout", "60"});
+  std::this_thread::sleep_for(seconds(1));
+  EXPECT_TRUE(empty.runs()) << empty.output();
+  start({"--resume", "run"});
+  wait_until([this] { return has_state(*hosts_[0]) && has_state(*hosts_[1]); });
+  wait_for_more_lines("run");
+  EXPECT_FALSE(fs::exists(file("elsewhere")));
+  stop_by(0);
+  expect_one_run();
+}
+
 // The run that it waits for is none of its business then.
 TEST_F(ElasticCommand, EndsAfterASignalToAHostThatWaits) {
   first_ = 2;

@@ -218,6 +218,43 @@ TEST_F(HostsCommand, StopsOnAllHostsAfterTheSameStep) {
   EXPECT_FALSE(std::filesystem::is_empty(file("run") / "checkpoints"));
 }
 
+// As systemd and Slurm do, to all processes of a job; the launcher passes on what it gets.
+TEST_F(HostsCommand, StopsOnceAfterASignalToAllProcesses) {
+  for (const int number : {SIGTERM, SIGHUP, SIGINT, SIGTERM}) {
+    std::filesystem::remove_all(file("run"));
+    const ProgramResult result = launch(
+        3, "run", {"--model", "softmax", "--epochs", "100000", "--checkpoint-every", "never"},
+        [&](pid_t process, const std::filesystem::path&) {
+          wait_for_steps();
+          static_cast<void>(std::system(
+              fmt::format("kill -{0} $(pgrep --parent {1}) {1}; kill -{0} {1}", number, process)
+                  .c_str()));
+        });
+    EXPECT_EQ(result.code, 128 + number) << result.err;
+    EXPECT_THAT(result.err, HasSubstr("to go on: rubato train --resume run"));
+    EXPECT_FALSE(std::filesystem::is_empty(file("run") / "checkpoints"));
+  }
+}
+
+// Of whichever host: the one that writes does it.
+TEST_F(HostsCommand, WritesACheckpointWhenItIsAskedTo) {
+  const ProgramResult result = launch(
+      2, "run", {"--model", "softmax", "--epochs", "100000", "--checkpoint-every", "never"},
+      [this](pid_t process, const std::filesystem::path&) {
+        wait_for_steps();
+        static_cast<void>(std::system(
+            fmt::format("kill -USR1 $(pgrep --parent {} --full -- '--rank 1 ')", process).c_str()));
+        const auto end = std::chrono::steady_clock::now() + std::chrono::minutes(1);
+        while (!std::filesystem::exists(file("run") / "checkpoints") &&
+               std::chrono::steady_clock::now() < end) {
+          std::this_thread::sleep_for(std::chrono::milliseconds(20));
+        }
+        EXPECT_TRUE(std::filesystem::exists(file("run") / "checkpoints"));
+        kill(process, SIGTERM);
+      });
+  EXPECT_EQ(result.code, 143) << result.err;
+}
+
 // The others write down how far they are, and say who is gone.
 TEST_F(HostsCommand, EndsWhenAHostIsKilled) {
   const ProgramResult result = launch(

@@ -67,6 +67,8 @@ class TerminalProgram {
   void type(std::string_view keys) {
     EXPECT_EQ(write(master_, keys.data(), keys.size()), static_cast<ssize_t>(keys.size()));
   }
+  /// Closes the terminal.
+  void hang_up() { close(std::exchange(master_, -1)); }
   /// Reads to its end. Its exit code, or the signal that ended it as a negative number.
   int finish() {
     read_until([](std::string_view) { return false; });

@@ -229,6 +229,8 @@ TEST_F(ResumeCommand, ASecondSignalEndsItAtOnce) {
               until([&] { return metrics_lines("run") >= 3 && is_asleep(process); });
               kill(process, SIGINT);
               until([&] { return read_file(err).find("finishing") != std::string::npos; });
+              // Within a second it would be the same request.
+              std::this_thread::sleep_for(std::chrono::milliseconds(1100));
               kill(process, SIGINT);
             });
   EXPECT_EQ(result.signal, SIGINT);

@@ -423,6 +423,86 @@ TEST_F(Elastic, DoNotForgetThatTheyAreToPause) {
   EXPECT_TRUE(late->pause_asked());
 }
 
+// With the exchange of the step in which somebody has asked for it, on all of them alike.
+TEST_F(Elastic, LeaveWhereTheOthersAreEnough) {
+  begin(3);
+  hosts_[0]->ask_to_leave();
+  EXPECT_THAT(exchange_all(), testing::Each("no error"));
+  for (const auto& host : hosts_) {
+    EXPECT_TRUE(host->regroup_due());
+    EXPECT_FALSE(host->pause_asked());
+    EXPECT_EQ(host->is_leaving(), host == hosts_[0]);
+  }
+  hosts_[0]->go();
+  hosts_.erase(hosts_.begin());
+  regroup_all({after(1), after(1)});
+  EXPECT_THAT(hosts_[0]->story(), HasSubstr("2 hosts; gone: 1"));
+  EXPECT_THAT(exchange_all(), testing::Each("no error"));
+  EXPECT_FALSE(hosts_[0]->regroup_due());
+}
+
+TEST_F(Elastic, PauseWhereTooFewWouldRemain) {
+  ElasticOptions two = options(3);
+  two.least = 2;
+  for (int i = 0; i < 3; ++i) come(two);
+  regroup_all({kNew, kNew, kNew});
+  sort_by_rank();
+  hosts_[0]->ask_to_leave();
+  hosts_[2]->ask_to_leave();
+  EXPECT_THAT(exchange_all(), testing::Each("no error"));
+  for (const auto& host : hosts_) {
+    EXPECT_TRUE(host->pause_asked());
+    EXPECT_FALSE(host->is_leaving());
+  }
+}
+
+TEST_F(Elastic, CanBeSparedWhereTheOthersAreEnough) {
+  begin(2);
+  hosts_[0]->abandon();
+  EXPECT_TRUE(hosts_[0]->can_be_spared());
+  hosts_[1]->go();
+  EXPECT_FALSE(hosts_[0]->can_be_spared());
+}
+
+TEST_F(Elastic, PassOnARequestToSaveOnce) {
+  begin(2);
+  hosts_[1]->ask_to_save();
+  EXPECT_FALSE(hosts_[0]->take_save_request());
+  EXPECT_THAT(exchange_all(), testing::Each("no error"));
+  for (const auto& host : hosts_) {
+    EXPECT_TRUE(host->take_save_request());
+    EXPECT_FALSE(host->take_save_request());
+  }
+  EXPECT_THAT(exchange_all(), testing::Each("no error"));
+  EXPECT_FALSE(hosts_[0]->take_save_request());
+}
+
+// By the host that brings as many steps as they have done; the others come to that run.
+TEST_F(Elastic, AreOpenedAgainByWhoBringsTheCheckpoint) {
+  begin(2);
+  for (const auto& host : hosts_) host->tell_steps(12);
+  // The steps are told when they leave.
+  hosts_[0]->leave(true);
+  hosts_[1]->leave(true);
+  hosts_.clear();
+  ElasticOptions bringing = options(3);
+  bringing.brings = 11;
+  come(bringing);
+  EXPECT_EQ(hosts_[0]->regroup(kNew), Meeting::ended);
+  hosts_.clear();
+  ElasticOptions waiting = options(3);
+  waiting.waits_for_opening = true;
+  come(waiting);
+  come(waiting);
+  bringing.brings = 12;
+  come(bringing);
+  const auto opener = hosts_.back();
+  regroup_all({kNew, kNew, kNew});
+  EXPECT_EQ(opener->rank(), 0);
+  EXPECT_EQ(opener->generation(), 1);
+  EXPECT_THAT(exchange_all(), testing::Each("no error"));
+}
+
 TEST_F(Elastic, WaitForNobodyOnceTheyAreDone) {
   ElasticOptions two = options(2);
   two.least = 2;

@@ -167,6 +167,8 @@ void Model::follow(Host& host) {
       return;
     case Decision::Action::come_anew:
       return come(host);
+    // Not in this model: its hosts bring no checkpoint.
+    case Decision::Action::open_again:
     case Decision::Action::end:
       host.phase = Phase::stopped;
       return;

@@ -4,6 +4,7 @@
 
 #include <array>
 #include <chrono>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -354,6 +355,68 @@ TEST(Membership, EndsBeforeAllElse) {
   EXPECT_EQ(decide(snapshot, kOptions).action, Action::give_up_refused);
   snapshot.end = RunEnd::paused;
   EXPECT_EQ(decide(snapshot, kOptions).action, Action::end);
+}
+
+// --- A run that is over, and is opened again
+
+// Of a newcomer to a run that two hosts have left after 40 steps.
+Snapshot of_newcomer(std::optional<std::int64_t> brings) {
+  return {.own = 3,
+          .newest = {.generation = 4, .hosts = {{.host = 1}, {.host = 2}}, .first_open = 3},
+          .steps = 40,
+          .brings = brings,
+          .arrivals = 3,
+          .hosts = {{1, gone()}, {2, gone()}}};
+}
+
+TEST(Membership, ARunThatWasStoppedIsOpenedByWhoBringsWhatItHasComeTo) {
+  Snapshot snapshot = of_newcomer(40);
+  snapshot.end = RunEnd::paused;
+  EXPECT_EQ(decide(snapshot, kOptions).action, Action::open_again);
+  snapshot.brings = 41;
+  EXPECT_EQ(decide(snapshot, kOptions).action, Action::open_again);
+  for (const std::optional<std::int64_t> too_few :
+       {std::optional<std::int64_t>(39), std::optional<std::int64_t>()}) {
+    snapshot.brings = too_few;
+    EXPECT_EQ(decide(snapshot, kOptions).action, Action::end);
+  }
+  // One that is complete stays so, and who has taken part in it goes.
+  snapshot.brings = 40;
+  snapshot.end = RunEnd::finished;
+  EXPECT_EQ(decide(snapshot, kOptions).action, Action::end);
+  snapshot.end = RunEnd::paused;
+  snapshot.place = 4;
+  EXPECT_EQ(decide(snapshot, kOptions).action, Action::end);
+}
+
+TEST(Membership, ARunThatAllHaveLeftIsOpenedByWhoBringsACheckpoint) {
+  EXPECT_EQ(decide(of_newcomer(7), kOptions).action, Action::open_again);
+  EXPECT_EQ(decide(of_newcomer({}), kOptions).action, Action::give_up_alone);
+  Snapshot snapshot = of_newcomer(7);
+  snapshot.hosts[2] = silent();
+  EXPECT_EQ(decide(snapshot, kOptions).action, Action::wait);
+}
+
+TEST(Membership, WhoBringsNothingMayWaitForWhoDoes) {
+  MembershipOptions options = kOptions;
+  options.waits_for_opening = true;
+  Snapshot stopped = of_newcomer({});
+  stopped.end = RunEnd::paused;
+  for (Snapshot snapshot : {stopped, of_newcomer({})}) {
+    EXPECT_EQ(decide(snapshot, options).action, Action::wait);
+    snapshot.waited = kLong;
+    EXPECT_EQ(decide(snapshot, options).action, snapshot.end ? Action::end : Action::give_up_alone);
+  }
+}
+
+TEST(Membership, BeginsWithWhoBringsTheNewestCheckpoint) {
+  Snapshot snapshot{.own = 1, .brings = 5, .arrivals = 3};
+  snapshot.hosts[2] = newcomer();
+  snapshot.hosts[3] = newcomer();
+  EXPECT_THAT(hosts_of(decide(snapshot, kOptions).proposal), ElementsAre(1, 2, 3));
+  snapshot.hosts[2].brings = 0;
+  snapshot.hosts[3].brings = 6;
+  EXPECT_THAT(hosts_of(decide(snapshot, kOptions).proposal), ElementsAre(3, 1, 2));
 }
 
 }  // namespace

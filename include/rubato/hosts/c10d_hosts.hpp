@@ -1,8 +1,10 @@
 #pragma once
 
 #include <chrono>
+#include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -65,6 +67,13 @@ struct ElasticOptions {
   int least = 1;
   /// More are refused; `meeting.count` to kMaxHosts.
   int most = kMaxHosts;
+  /// The steps of the newest checkpoint that this host could go on from, if it has one. A run of
+  /// that name that was stopped, after no more steps, or whose hosts have all gone, is opened again
+  /// by it: those that come then go on from the newest checkpoint that one of them brings, as if
+  /// nobody had trained before.
+  std::optional<std::int64_t> brings{};
+  /// Whether to wait for another host to do so, as long as the time limit is.
+  bool waits_for_opening = false;
   /// Asked while the host waits for others: true makes regroup() throw HostLost. May be empty.
   std::function<bool()> interrupted{};
   /// Hears, in a line, what a person should know while the host waits. May be empty.

@@ -67,13 +67,22 @@ class Hosts {
   /// What is under way will not be completed by this host: to the others it is lost.
   virtual void abandon() noexcept;
 
-  /// Asks all hosts to pause, with the next exchange. May be called at any time by those who call
-  /// exchange(). Hosts that do not pass it on ignore it.
+  // Requests, which go to all hosts with the next exchange that is given. They may be made at any
+  // time, on any thread; hosts that do not pass one on ignore it.
+
+  /// All are to pause.
   virtual void ask_to_pause() {}
   /// Whether a host had asked for it before the last exchange that was taken: the same answer on
   /// all hosts.
   [[nodiscard]] virtual bool pause_asked() const { return false; }
-
+  /// Whoever writes the run is to write a checkpoint.
+  virtual void ask_to_save() {}
+  /// Whether a host had asked for that before the last exchange that was taken; true once for each
+  /// request.
+  [[nodiscard]] virtual bool take_save_request() { return false; }
+  /// Of hosts that come and go: this one is to leave after the step, and the others to go on. Where
+  /// too few would remain, all pause.
+  virtual void ask_to_leave() {}
   // Of hosts that come and go (ElasticHosts).
 
   /// Whether they do.
@@ -185,6 +194,15 @@ class ElasticHosts : public Hosts {
   /// it may not have ended, because the others have formed another group without this host or
   /// cannot be reached. A second call does nothing.
   virtual bool leave(bool paused) noexcept = 0;
+
+  /// Whether the others know that this host leaves after this step (ask_to_leave()), and wait for
+  /// nothing but that it has gone.
+  [[nodiscard]] virtual bool is_leaving() const { return false; }
+  /// Whether as many others as there have to be are there to go on without this host, as far as is
+  /// known: between two groups.
+  [[nodiscard]] virtual bool can_be_spared() noexcept { return false; }
+  /// Leaves for good, and lets the others go on.
+  virtual void go() noexcept = 0;
 };
 
 }  // namespace rubato

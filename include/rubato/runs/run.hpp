@@ -36,11 +36,17 @@ class RunLocation {
   [[nodiscard]] static RunLocation resume(
       std::filesystem::path folder, const RunConfiguration& configuration,
       const std::optional<std::filesystem::path>& checkpoint = {});
-  /// Nowhere, but what resume() goes on from: of a host that computes along with the one that
-  /// works in the folder. Throws Error as resume() does, but for other processes.
+  /// resume(), for a command that is given again whenever its process has ended: a run without a
+  /// checkpoint begins anew in its folder, with the files that `configuration` names, and one that
+  /// was not even begun, too. A process that is about to end is waited for.
+  [[nodiscard]] static RunLocation continue_in(std::filesystem::path folder,
+                                               const RunConfiguration& configuration);
+  /// Nowhere, but what resume(), or with `again` continue_in(), goes on from: of a host that
+  /// computes along with the one that works in the folder. Throws Error as they do, but for other
+  /// processes.
   [[nodiscard]] static RunLocation follow(
       const std::filesystem::path& folder, const RunConfiguration& configuration,
-      const std::optional<std::filesystem::path>& checkpoint = {});
+      const std::optional<std::filesystem::path>& checkpoint = {}, bool again = false);
 
   /// A folder, for a run of other hosts to go on in from its state, with its records. Where there
   /// is one it is that of the same run, and nothing of it is newer; else it is made. Throws Error
@@ -67,9 +73,9 @@ class RunLocation {
  private:
   friend class Run;
 
-  // What the run in `folder` goes on from.
+  // What the run in `folder` goes on from; with `again` as continue_in() does.
   void find(const std::filesystem::path& folder, const RunConfiguration& configuration,
-            const std::optional<std::filesystem::path>& checkpoint);
+            const std::optional<std::filesystem::path>& checkpoint, bool again = false);
 
   std::filesystem::path path_;
   std::optional<RunFolder> folder_;
@@ -164,6 +170,11 @@ class Run {
   [[nodiscard]] const CheckpointFolder& checkpoints() const { return checkpoints_; }
   /// Now; returns its file. Throws OutputError.
   std::filesystem::path write_checkpoint();
+  /// For another thread while execute() runs: one of the state before the step or the test that is
+  /// being computed (Trainer::state_in_step()). Returns how many steps it has; empty where nothing
+  /// is being computed any more. Does nothing where there is such a checkpoint, and before the
+  /// first step. Throws OutputError.
+  std::optional<std::int64_t> write_checkpoint_in_step();
   /// Flushes the records of all steps so far, on which a state relies, to the disk. Throws
   /// OutputError.
   void sync_records() const;

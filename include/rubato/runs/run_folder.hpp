@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <functional>
+#include <mutex>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -116,12 +117,17 @@ class Checkpointer final : public Observer {
 
   /// Now, due or not: the state of a trainer after `steps` steps.
   std::filesystem::path write(std::int64_t steps, const State& state);
+  /// On any thread: the same for what another thread has come to meanwhile, whose records are on
+  /// the disk already. Empty where there is a checkpoint of as many steps, or a newer one.
+  std::optional<std::filesystem::path> keep(std::int64_t steps, const State& state);
   /// From now on none is written because it is due.
   void hold() { held_ = true; }
   [[nodiscard]] bool holds() const { return held_; }
 
  private:
   CheckpointFolder folder_;
+  // With it, what is in the folder is changed.
+  std::mutex writing_;
   CheckpointInterval interval_;
   bool held_ = false;
   std::function<void()> before_writing_;

@@ -1,8 +1,10 @@
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include <fmt/format.h>
@@ -23,9 +25,11 @@ namespace {
 using c10d_hosts_detail::Group;
 using c10d_hosts_detail::kAbandoned;
 using c10d_hosts_detail::kPauseFlag;
+using c10d_hosts_detail::kSaveFlag;
 using c10d_hosts_detail::Meeting;
 using c10d_hosts_detail::Store;
 using c10d_hosts_detail::StoreAddress;
+using c10d_hosts_detail::Told;
 using rendezvous_detail::StoreServer;
 
 // Who reaches this machine by its loopback alone needs nobody to listen elsewhere.
@@ -76,17 +80,25 @@ class C10dHosts final : public Hosts {
   void abandon() noexcept override { group_.abandon(kAbandoned); }
   void ask_to_pause() override { to_tell_ |= kPauseFlag; }
   [[nodiscard]] bool pause_asked() const override { return pause_asked_; }
+  void ask_to_save() override { to_tell_ |= kSaveFlag; }
+  [[nodiscard]] bool take_save_request() override { return std::exchange(save_asked_, false); }
 
  private:
-  void hear(std::uint64_t flags) { pause_asked_ = pause_asked_ || (flags & kPauseFlag) != 0; }
+  void hear(const Told& told) {
+    pause_asked_ = pause_asked_ || (told.flags & kPauseFlag) != 0;
+    if ((told.flags & kSaveFlag) == 0) return;
+    save_asked_ = true;
+    to_tell_ &= ~kSaveFlag;
+  }
 
   int rank_;
   std::unique_ptr<StoreServer> server_;
   Store store_;
   Meeting meeting_;
   Group group_;
-  std::uint64_t to_tell_ = 0;
+  std::atomic<std::uint64_t> to_tell_ = 0;
   bool pause_asked_ = false;
+  bool save_asked_ = false;
 };
 
 }  // namespace

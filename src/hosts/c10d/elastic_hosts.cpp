@@ -3,6 +3,7 @@
 // generation are brought together here.
 
 #include <algorithm>
+#include <atomic>
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
@@ -49,7 +50,7 @@ class C10dElasticHosts final : public ElasticHosts {
   explicit C10dElasticHosts(ElasticOptions options)
       : options_(checked_elastic(std::move(options))),
         links_(options_.meeting.interface),
-        store_(options_.meeting, links_.door()) {
+        store_(options_, links_.door()) {
     beacon_ = std::make_unique<Beacon>(
         [this] { return store_.new_connection(std::min(options_.meeting.timeout, kConnection)); },
         store_.store_name());
@@ -72,6 +73,10 @@ class C10dElasticHosts final : public ElasticHosts {
   [[nodiscard]] std::span<const HostStanding> standings() const override { return standings_; }
   void ask_to_pause() override { to_tell_ |= kPauseFlag; }
   [[nodiscard]] bool pause_asked() const override { return pause_asked_; }
+  void ask_to_save() override { to_tell_ |= kSaveFlag; }
+  [[nodiscard]] bool take_save_request() override { return std::exchange(save_asked_, false); }
+  void ask_to_leave() override { to_tell_ |= kLeaveFlag; }
+  [[nodiscard]] bool is_leaving() const override { return is_leaving_; }
 
   void exchange(std::span<const std::span<const std::byte>> out,
                 std::span<const std::span<std::byte>> in) override {
@@ -98,6 +103,8 @@ class C10dElasticHosts final : public ElasticHosts {
     disconnect();
     const Clock::time_point start = Clock::now();
     const Members before = place();
+    // Where the step has failed not all may have heard of it: the next one tells it again.
+    is_leaving_ = false;
     // Who has heard of it in the middle of a step tells the others again.
     if (pause_asked_) to_tell_ |= kPauseFlag;
     HostStanding own = standing;
@@ -165,16 +172,15 @@ class C10dElasticHosts final : public ElasticHosts {
     go();
     return has_ended_;
   }
-
- private:
-  [[nodiscard]] const Members& place() const { return store_.papers().members; }
-
-  void disconnect() {
-    group_.reset();
-    group_store_.reset();
+  [[nodiscard]] bool can_be_spared() noexcept override {
+    try {
+      return store_.others_there() >= static_cast<std::size_t>(options_.least);
+    } catch (const std::exception&) {
+      // Nobody can be seen.
+      return false;
+    }
   }
-  // Says that this host has gone.
-  void go() noexcept {
+  void go() noexcept override {
     if (std::exchange(has_left_, true)) return;
     beacon_.reset();
     disconnect();
@@ -183,6 +189,14 @@ class C10dElasticHosts final : public ElasticHosts {
     } catch (const std::exception&) {
       // The others will see that this host is silent.
     }
+  }
+
+ private:
+  [[nodiscard]] const Members& place() const { return store_.papers().members; }
+
+  void disconnect() {
+    group_.reset();
+    group_store_.reset();
   }
 
   // --- Exchanges ---
@@ -205,9 +219,23 @@ class C10dElasticHosts final : public ElasticHosts {
     const bool due = beacon_->calls_for_regroup() || !place().passed.empty();
     return to_tell_ | (due ? kRegroupFlag : 0);
   }
-  void hear(std::uint64_t flags) {
-    pause_asked_ = pause_asked_ || (flags & kPauseFlag) != 0;
-    regroup_due_ = regroup_due_ || (flags & kRegroupFlag) != 0;
+  void hear(const Told& told) {
+    const auto has = [&told](std::uint64_t flag) { return (told.flags & flag) != 0; };
+    pause_asked_ = pause_asked_ || has(kPauseFlag);
+    regroup_due_ = regroup_due_ || has(kRegroupFlag);
+    if (has(kSaveFlag)) {
+      save_asked_ = true;
+      to_tell_ &= ~kSaveFlag;
+    }
+    if (!has(kLeaveFlag)) return;
+    // All hosts count the same, whichever they are.
+    if (peers_.size() - told.leaving >= static_cast<std::size_t>(options_.least)) {
+      regroup_due_ = true;
+      reason_ = "asked to leave";
+      is_leaving_ = told.leaves;
+    } else {
+      pause_asked_ = true;
+    }
   }
 
   // --- A generation ---
@@ -295,8 +323,10 @@ class C10dElasticHosts final : public ElasticHosts {
 
   std::unique_ptr<Store> group_store_;
   std::unique_ptr<Group> group_;
-  std::uint64_t to_tell_ = 0;
+  std::atomic<std::uint64_t> to_tell_ = 0;
   bool pause_asked_ = false;
+  bool save_asked_ = false;
+  bool is_leaving_ = false;
   bool regroup_due_ = true;
   // Why the last generation ended, where a host was lost, and how this one came about.
   std::string reason_;

@@ -60,15 +60,16 @@ bool is_loopback(std::string_view interface) {
 std::string greeting_text(const Greeting& greeting) {
   json equal = json::array();
   for (const auto& [name, text] : greeting.equal) equal.push_back(json::array({name, text}));
-  const json object{{"protocol", greeting.protocol},
-                    {"count", greeting.count},
-                    {"weight", greeting.weight},
-                    {"machine", greeting.machine},
-                    {"machine_id", greeting.machine_id},
-                    {"interface", greeting.interface},
-                    {"door", greeting.door},
-                    {"nonce", greeting.nonce},
-                    {"equal", std::move(equal)}};
+  json object{{"protocol", greeting.protocol},
+              {"count", greeting.count},
+              {"weight", greeting.weight},
+              {"machine", greeting.machine},
+              {"machine_id", greeting.machine_id},
+              {"interface", greeting.interface},
+              {"door", greeting.door},
+              {"nonce", greeting.nonce},
+              {"equal", std::move(equal)}};
+  if (greeting.brings) object["brings"] = *greeting.brings;
   std::string text = json_text(object);
   if (text.size() <= kMaxGreetingBytes) return text;
   throw Error(fmt::format("what has to be equal on all hosts comes to {} bytes; accepted: up to {}",
@@ -93,6 +94,9 @@ Greeting parse_greeting(std::string_view text, int rank) {
       greeting.interface = text_of(object, "interface");
       greeting.door = text_of(object, "door");
       greeting.nonce = text_of(object, "nonce");
+      if (object.contains("brings")) {
+        greeting.brings = object.at("brings").get_ref<const json::number_unsigned_t&>();
+      }
       for (const auto& entry : object.at("equal")) {
         greeting.equal.push_back({.name = entry.at(0).get_ref<const std::string&>(),
                                   .text = entry.at(1).get_ref<const std::string&>()});

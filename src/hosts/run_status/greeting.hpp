@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -14,7 +15,7 @@ namespace rubato::c10d_hosts_detail {
 
 /// What hosts say to each other, and in which order, before they are connected. Raised with every
 /// change.
-inline constexpr int kProtocol = 4;
+inline constexpr int kProtocol = 5;
 
 /// What a host says of itself before it takes part.
 struct Greeting {
@@ -31,6 +32,8 @@ struct Greeting {
   /// Random, in hexadecimal: no two greetings are the same.
   std::string nonce{};
   std::vector<NamedText> equal{};
+  /// The steps of the checkpoint that it brings (ElasticOptions::brings).
+  std::optional<std::int64_t> brings{};
 
   friend bool operator==(const Greeting&, const Greeting&) = default;
 };

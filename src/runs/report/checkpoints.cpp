@@ -131,12 +131,23 @@ void Checkpointer::on_cut_short(Training& training) {
 fs::path Checkpointer::write(std::int64_t steps, const State& state) {
   const SteadyClock::time_point begin = SteadyClock::now();
   if (before_writing_) before_writing_();
-  fs::path file = folder_.write(steps, state);
+  fs::path file;
+  {
+    const std::lock_guard lock(writing_);
+    file = folder_.write(steps, state);
+  }
   steps_ = 0;
   epochs_ = 0;
   since_ = SteadyClock::now();
   if (on_written_) on_written_(begin);
   return file;
+}
+
+std::optional<fs::path> Checkpointer::keep(std::int64_t steps, const State& state) {
+  const std::lock_guard lock(writing_);
+  const std::vector<fs::path> all = folder_.files();
+  if (!all.empty() && CheckpointFolder::steps_of(all.front()) >= steps) return std::nullopt;
+  return folder_.write(steps, state);
 }
 
 }  // namespace rubato

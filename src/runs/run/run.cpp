@@ -295,6 +295,25 @@ std::filesystem::path Run::write_checkpoint() {
   return checkpointer_->write(trainer_.result().steps, trainer_.state());
 }
 
+std::optional<std::int64_t> Run::write_checkpoint_in_step() {
+  static_cast<void>(folder());
+  State before;
+  std::int64_t before_steps = 0;
+  bool is_wanted = false;
+  const bool there = trainer_.state_in_step([&](const State& state, std::int64_t steps) {
+    before_steps = steps;
+    // What stop_for_now() has ended is to go on from the checkpoint of before.
+    is_wanted = steps > 0 && !stopped_for_now_;
+    if (!is_wanted) return;
+    sync_records();
+    before = state;
+  });
+  if (!there) return std::nullopt;
+  // Training goes on meanwhile.
+  if (is_wanted) static_cast<void>(checkpointer_->keep(before_steps, before));
+  return before_steps;
+}
+
 std::string Run::warning() const {
   return kernels_->difference();
 }

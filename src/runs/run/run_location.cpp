@@ -75,10 +75,18 @@ RunLocation RunLocation::resume(fs::path folder, const RunConfiguration& configu
   return location;
 }
 
+RunLocation RunLocation::continue_in(fs::path folder, const RunConfiguration& configuration) {
+  constexpr std::chrono::seconds kEnding{10};
+  RunLocation location = create(std::move(folder));
+  location.folder_.emplace(RunFolder::existing(location.path_, kEnding));
+  location.find(location.path_, configuration, {}, /*again=*/true);
+  return location;
+}
+
 RunLocation RunLocation::follow(const fs::path& folder, const RunConfiguration& configuration,
-                                const std::optional<fs::path>& checkpoint) {
+                                const std::optional<fs::path>& checkpoint, bool again) {
   RunLocation location;
-  location.find(folder, configuration, checkpoint);
+  location.find(folder, configuration, checkpoint, again);
   return location;
 }
 
@@ -104,7 +112,7 @@ RunLocation RunLocation::take_over(fs::path folder, const RunConfiguration& conf
 }
 
 void RunLocation::find(const fs::path& folder, const RunConfiguration& configuration,
-                       const std::optional<fs::path>& checkpoint) {
+                       const std::optional<fs::path>& checkpoint, bool again) {
   require_not_moved(folder);
   named_ = checkpoint.has_value();
   const CheckpointFolder checkpoints(folder / "checkpoints", configuration.keep);
@@ -115,8 +123,12 @@ void RunLocation::find(const fs::path& folder, const RunConfiguration& configura
     require_resumable(configuration_in(from_->state, now.extensions), now, ResumeFrom::checkpoint);
   } else {
     require_nothing_to_lose(folder);
+    std::error_code ignored;
+    // Of a process that was killed before it had written it.
+    if (again && !fs::exists(folder / "config.toml", ignored)) return;
     const RunConfiguration before = read_configuration(folder / "config.toml", {}, configuration);
-    require_resumable(with_paths_from(folder, before), now, ResumeFrom::configuration);
+    require_resumable(with_paths_from(folder, before), now,
+                      again ? ResumeFrom::checkpoint : ResumeFrom::configuration);
   }
 }
 

@@ -4,11 +4,13 @@
 
 #include <fmt/chrono.h>
 #include <fmt/format.h>
+#include <nlohmann/json.hpp>
 #include <unistd.h>
 
 #include <rubato/base/error.hpp>
 
 #include "base/core/system/file.hpp"
+#include "runs/config/file/resume.hpp"
 
 namespace rubato {
 
@@ -29,8 +31,28 @@ path existing_parent(const path& folder) {
 }  // namespace
 
 void require_one_folder(const RunRequest& request) {
+  if (request.continues && (request.resume || !request.out)) {
+    throw Error(
+        "--continue: it begins the run in a folder, or goes on there; accepted: with --out FOLDER, "
+        "without --resume");
+  }
   if (!request.resume || !request.out) return;
   throw Error("--out: a run that goes on stays in its folder; accepted: --resume alone");
+}
+
+bool is_complete(const RunRequest& request) {
+  std::error_code ignored;
+  const path file = request.continues ? *request.out / "summary.json" : path();
+  if (file.empty() || !std::filesystem::exists(file, ignored)) return false;
+  const auto summary = nlohmann::json::parse(read_file(file), nullptr, /*allow_exceptions=*/false);
+  const auto epochs = summary.is_object() ? summary.find("epochs") : summary.end();
+  if (epochs == summary.end() || !epochs->is_number_integer() || *epochs < request.run.epochs) {
+    return false;
+  }
+  const RunConfiguration before = read_configuration(*request.out / "config.toml", {}, request.run);
+  require_resumable(with_paths_from(*request.out, before),
+                    with_paths_from(*request.out, request.run), ResumeFrom::checkpoint);
+  return true;
 }
 
 RunLocation location_of(const RunRequest& request, const Tell& tell) {
@@ -41,6 +63,11 @@ RunLocation location_of(const RunRequest& request, const Tell& tell) {
     return location;
   }
   if (!request.out) return {};
+  if (request.continues && is_there(*request.out)) {
+    RunLocation location = RunLocation::continue_in(*request.out, request.run);
+    for (const std::string& why : location.rejected()) tell(why);
+    return location;
+  }
   check_run_folder(*request.out);
   return RunLocation::create(*request.out);
 }

@@ -19,6 +19,8 @@ struct RunRequest {
   GivenOptions given{};
   /// The folder of a new run.
   std::optional<std::filesystem::path> out{};
+  /// It may be there: the run in it goes on then, as with `resume`, but with the options of `run`.
+  bool continues = false;
   /// The folder of a run to go on with, and the one of its checkpoints to go on from; empty for
   /// the newest good one.
   std::optional<std::filesystem::path> resume{};
@@ -30,8 +32,12 @@ struct RunRequest {
 /// Hears what a user should know: one line or more, without a line break at the end.
 using Tell = std::function<void(const std::string& text)>;
 
-/// Throws Error where a run is to go on in another folder.
+/// Throws Error where a run is to go on in another folder, or in none.
 void require_one_folder(const RunRequest& request);
+
+/// Whether the run that a request goes on with (RunRequest::continues) has all of its epochs, and
+/// its results. Throws Error where that was trained with other options, naming them.
+[[nodiscard]] bool is_complete(const RunRequest& request);
 
 /// Where the run is kept: in the new folder, in the one to go on with, or nowhere. `tell` hears
 /// which checkpoints were passed over. Throws Error where it cannot be.

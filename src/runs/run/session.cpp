@@ -39,21 +39,29 @@ const std::shared_ptr<const Workload>& announced(const SessionParts& parts, Sess
 }  // namespace
 
 // Pauses training when the owner wants to stop: on several hosts on all of them, after the same
-// step.
+// step. Has the host that writes the run write a checkpoint when an owner wants one.
 class Session::Interruption final : public Observer {
  public:
-  Interruption(std::shared_ptr<Hosts> hosts, SessionOwner& owner)
-      : hosts_(std::move(hosts)), owner_(owner) {}
+  Interruption(std::shared_ptr<Hosts> hosts, Session& session)
+      : hosts_(std::move(hosts)), session_(session) {}
 
   void between_steps(Training& training) override {
-    const bool wanted = owner_.wants_to_stop();
-    if (wanted && hosts_) hosts_->ask_to_pause();
-    if (hosts_ ? hosts_->pause_asked() : wanted) training.pause();
+    SessionOwner& owner = session_.owner_;
+    const bool to_stop = owner.wants_to_stop();
+    bool to_save = owner.takes_checkpoint_request();
+    if (hosts_) {
+      if (to_stop) hosts_->ask_to_pause();
+      if (owner.wants_to_leave()) hosts_->ask_to_leave();
+      if (to_save && !session_.is_kept()) hosts_->ask_to_save();
+      to_save = hosts_->take_save_request() || to_save;
+    }
+    if (to_save && session_.is_kept()) static_cast<void>(session_.run_.write_checkpoint());
+    if (hosts_ ? hosts_->pause_asked() : to_stop) training.pause();
   }
 
  private:
   std::shared_ptr<Hosts> hosts_;
-  SessionOwner& owner_;
+  Session& session_;
 };
 
 Session::Session(const RunRequest& request, SessionParts parts, SessionOwner& owner) try
@@ -72,7 +80,7 @@ Session::Session(const RunRequest& request, SessionParts parts, SessionOwner& ow
     for (const std::string& line : idle_arguments(request, run_.steps(), redrawn)) owner.warn(line);
     if (parts.progress) show(*parts.progress);
   }
-  run_.trainer().add_observer<Interruption>(hosts_, owner);
+  run_.trainer().add_observer<Interruption>(hosts_, *this);
 } catch (...) {
   rethrow_of_plugins(request.run.plugin);
 }
@@ -165,6 +173,10 @@ SessionOutcome Session::stop() {
   SessionOutcome outcome{.end = SessionOutcome::End::stopped};
   if (is_kept() && run_.trainer().has_state()) outcome.checkpoint = run_.write_checkpoint();
   return outcome;
+}
+
+std::optional<std::int64_t> Session::save_in_step() {
+  return is_kept() ? run_.write_checkpoint_in_step() : std::nullopt;
 }
 
 void Session::throw_lost(const HostLost& lost) {

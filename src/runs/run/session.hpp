@@ -27,6 +27,12 @@ class SessionOwner {
   virtual void warn(const std::string& text) = 0;
   /// Asked between steps, on the thread that trains: whether the run is to end here.
   [[nodiscard]] virtual bool wants_to_stop() = 0;
+  /// Asked likewise, of hosts that come and go: whether this one is to go, and the others on
+  /// (Hosts::ask_to_leave()).
+  [[nodiscard]] virtual bool wants_to_leave() { return false; }
+  /// Asked likewise: whether there is to be a checkpoint now, of whoever writes the run. Each
+  /// request is answered once.
+  [[nodiscard]] virtual bool takes_checkpoint_request() { return false; }
   /// How to go on with the run, which has a folder: "to go on: rubato train --resume runs/first".
   [[nodiscard]] virtual std::string to_go_on(const Run& run) const = 0;
 };
@@ -96,6 +102,9 @@ class Session {
   SessionOutcome execute();
   /// Ends it between two steps, with a checkpoint where it writes its folder. Throws OutputError.
   SessionOutcome stop();
+  /// For another thread while execute() runs: Run::write_checkpoint_in_step(), where the session
+  /// writes its folder.
+  std::optional<std::int64_t> save_in_step();
   /// What execute() throws when a host is lost.
   [[noreturn]] void throw_lost(const HostLost& lost);
 

@@ -77,6 +77,27 @@ int run_with_enough_stack(const std::function<int()>& body) {
   return call.result;
 }
 
+namespace {
+
+// What goes with a signal that is passed on: a number that nobody else sends by chance.
+constexpr int kOnce = 0x72756231;
+constexpr int kAgain = 0x72756232;
+
+}  // namespace
+
+void pass_on(pid_t child, int number, bool again) {
+  sigval value{};
+  value.sival_int = again ? kAgain : kOnce;
+  // Where the queue of signals is full, it comes as one that is sent.
+  if (sigqueue(child, number, value) != 0) kill(child, number);
+}
+
+PassedOn passed_on(const siginfo_t& info) {
+  if (info.si_code != SI_QUEUE || info.si_pid != getppid()) return PassedOn::no;
+  if (info.si_value.sival_int == kAgain) return PassedOn::again;
+  return info.si_value.sival_int == kOnce ? PassedOn::once : PassedOn::no;
+}
+
 void await_child(pid_t child) {
   while (waitpid(child, nullptr, 0) < 0 && errno == EINTR) {
   }

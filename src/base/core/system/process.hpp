@@ -1,5 +1,6 @@
 #pragma once
 
+#include <csignal>
 #include <cstddef>
 #include <functional>
 #include <string>
@@ -34,6 +35,14 @@ void tie_to(pid_t parent);
 /// Threads that are started from there have larger stacks, too. `body` must not throw.
 inline constexpr std::size_t kLeastStack = std::size_t{2} << 20U;
 [[nodiscard]] int run_with_enough_stack(const std::function<int()>& body);
+
+/// Whether a signal was passed on by the process that has started this one, and so may have come to
+/// this one already.
+enum class PassedOn { no, once, again };
+/// Passes a signal on to a child; `again` where it is to be taken for another request.
+void pass_on(pid_t child, int number, bool again = false);
+/// May be called in a signal handler.
+[[nodiscard]] PassedOn passed_on(const siginfo_t& info);
 
 /// Waits until a child has ended.
 void await_child(pid_t child);

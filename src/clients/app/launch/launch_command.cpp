@@ -32,6 +32,7 @@
 #include "clients/app/line/command_line.hpp"
 #include "clients/app/line/exit_code.hpp"
 #include "clients/app/line/idle_options.hpp"
+#include "clients/app/line/signal_actions.hpp"
 #include "clients/app/train/train_front.hpp"
 
 namespace rubato::app {
@@ -96,10 +97,17 @@ std::string file_with_token() {
   return fmt::format("/dev/fd/{}", file);
 }
 
+// Those that are passed on, unless whoever started the program wanted them to be ignored, and that
+// of children that end.
 sigset_t watched_signals() {
   sigset_t set;
   sigemptyset(&set);
-  for (const int number : {SIGCHLD, SIGINT, SIGTERM}) sigaddset(&set, number);
+  sigaddset(&set, SIGCHLD);
+  for (int number = 1; number <= SIGRTMAX; ++number) {
+    struct sigaction now {};
+    if (!is_ending(number) || is_fault(number) || sigaction(number, nullptr, &now) != 0) continue;
+    if (now.sa_handler == SIG_DFL) sigaddset(&set, number);
+  }
   return set;
 }
 
@@ -109,8 +117,7 @@ class LaunchedHosts {
   // Hosts of a run that does not go on without one of them; with `restarts`, of one that does:
   // those that are killed are started again, so often in all.
   explicit LaunchedHosts(std::optional<std::int64_t> restarts) : restarts_(restarts) {
-    const sigset_t watched = watched_signals();
-    sigprocmask(SIG_BLOCK, &watched, nullptr);
+    sigprocmask(SIG_BLOCK, &watched_, nullptr);
   }
   ~LaunchedHosts() {
     for (const Host& host : running_) kill_child(host.process);
@@ -140,10 +147,10 @@ class LaunchedHosts {
       // One has failed: all are to end.
       if (!end) {
         end = Clock::now() + kGrace;
-        // A second signal would end one that writes its checkpoint.
-        if (!told_) tell(SIGTERM);
+        tell(SIGTERM);
       }
-      if (Clock::now() >= *end) tell(SIGKILL);
+      if (Clock::now() < *end) continue;
+      for (const Host& host : running_) kill(host.process, SIGKILL);
     }
     return restarts_ ? last_code_ : first_failure_;
   }
@@ -154,24 +161,38 @@ class LaunchedHosts {
   struct Host {
     pid_t process = 0;
     std::vector<std::string> arguments{};
+    // To end.
+    bool told = false;
   };
 
-  static pid_t started(const std::vector<std::string>& arguments) {
-    const pid_t process = start_child("/proc/self/exe", arguments, [](pid_t parent) {
+  [[nodiscard]] pid_t started(const std::vector<std::string>& arguments) const {
+    const pid_t process = start_child("/proc/self/exe", arguments, [this](pid_t parent) {
       // Whatever becomes of this process, no host is left behind; signals it passes on.
       tie_to(parent);
-      const sigset_t watched = watched_signals();
-      sigprocmask(SIG_UNBLOCK, &watched, nullptr);
+      sigprocmask(SIG_UNBLOCK, &watched_, nullptr);
     });
     if (process < 0) fail("start a host");
     return process;
   }
 
   void take_signal() {
-    const sigset_t watched = watched_signals();
     const timespec patience{.tv_sec = 1, .tv_nsec = 0};
-    const int number = sigtimedwait(&watched, nullptr, &patience);
-    if (number == SIGINT || number == SIGTERM) tell(number);
+    const int number = sigtimedwait(&watched_, nullptr, &patience);
+    if (number <= 0 || number == SIGCHLD) return;
+    SignalEvent event{.number = number, .under_way = asked_for_};
+    if (first_pressing_) {
+      event.since_first =
+          std::chrono::floor<std::chrono::milliseconds>(Clock::now() - *first_pressing_);
+    } else if (is_pressing(number)) {
+      first_pressing_ = Clock::now();
+    }
+    const SignalAction action = action_of(SignalRole::launcher, OnTerm::stop, event);
+    if (action <= SignalAction::stop) asked_for_ = std::max(asked_for_, action);
+    if (action == SignalAction::stop) tell(number);
+    if (action == SignalAction::checkpoint || action == SignalAction::end_now) {
+      const bool again = action == SignalAction::end_now;
+      for (const Host& host : running_) pass_on(host.process, number, again);
+    }
   }
   // All children that have ended: process 1 of a container is given those that others have left.
   void reap() {
@@ -203,16 +224,20 @@ class LaunchedHosts {
     // One that was started again has come too late: what the run came to, another host has said.
     if (code != static_cast<int>(ExitCode::run_ended) || last_code_ == 0) last_code_ = code;
     const int lost = static_cast<int>(ExitCode::host_lost);
-    const bool asked = told_ && (code == kKilled + SIGTERM || code == kKilled + SIGKILL);
+    const bool asked = told_ && code > kKilled;
     if (first_failure_ == 0 || (first_failure_ == lost && code != 0 && code != lost && !asked)) {
       first_failure_ = code;
     }
   }
+  // A host that has been told has begun to end: it is not told again.
   void tell(int number) {
     told_ = true;
-    for (const Host& host : running_) kill(host.process, number);
+    for (Host& host : running_) {
+      if (!std::exchange(host.told, true)) pass_on(host.process, number);
+    }
   }
 
+  const sigset_t watched_ = watched_signals();
   std::optional<std::int64_t> restarts_;
   std::vector<Host> running_;
   // 0 while it is not there.
@@ -222,6 +247,9 @@ class LaunchedHosts {
   int first_failure_ = 0;
   int last_code_ = 0;
   bool told_ = false;
+  // What signals have asked for, and since when.
+  SignalAction asked_for_ = SignalAction::nothing;
+  std::optional<Clock::time_point> first_pressing_;
 };
 
 struct LaunchArguments {
@@ -310,8 +338,9 @@ int launch_command(std::span<const std::string> arguments) {
                      {"--hosts", fmt::to_string(launched.hosts), "--token-file", token});
       const std::string rendezvous = "127.0.0.1:" + port;
       if (elastic) {
-        command.insert(command.end(), {"--min-hosts", fmt::to_string(launched.least),
-                                       "--rendezvous", rendezvous + "/launched"});
+        // A signal that is passed on comes to all of them.
+        command.insert(command.end(), {"--min-hosts", fmt::to_string(launched.least), "--on-term",
+                                       "stop", "--rendezvous", rendezvous + "/launched"});
       } else {
         command.insert(command.end(), {"--rank", fmt::to_string(rank), "--rendezvous", rendezvous});
       }

@@ -285,8 +285,9 @@ int run_reporting_errors(std::string_view program, const std::function<int()>& b
   };
   try {
     const int code = answered();
-    // Who says so itself has said why.
-    if (code != static_cast<int>(ExitCode::output_lost)) require_output();
+    // Who says so itself has said why, and whoever a signal has ended may have lost its terminal.
+    constexpr int kOfSignals = 128;
+    if (code != static_cast<int>(ExitCode::output_lost) && code <= kOfSignals) require_output();
     return code;
   } catch (const ReaderGone&) {
     // Whoever reads has what they wanted, as `head` has.

@@ -35,8 +35,9 @@ enum class ExitCode {
   out_of_devices = 30,
   /// A server did not answer `rubato data get`, or with something else.
   not_fetched = 31,
-  /// Ended by Ctrl-C or by a request to terminate, after a checkpoint: 128 and the signal, as a
-  /// shell has it.
+  /// Ended by a signal, after a checkpoint: 128 and the signal, as a shell has it. That of a lost
+  /// terminal, Ctrl-C, a request to terminate; exit_code_of_signal() has the others.
+  hung_up = 129,
   interrupted = 130,
   terminated = 143,
 };
@@ -46,7 +47,7 @@ struct ExitMeaning {
   ExitCode code;
   std::string_view meaning;
 };
-[[nodiscard]] constexpr std::array<ExitMeaning, 16> exit_codes() {
+[[nodiscard]] constexpr std::array<ExitMeaning, 17> exit_codes() {
   return {{{ExitCode::good, "success"},
            {ExitCode::usage, "a mistake in options or files"},
            {ExitCode::target_missed, "a missed target (`--target-accuracy`)"},
@@ -65,6 +66,7 @@ struct ExitMeaning {
            {ExitCode::not_fetched,
             "a server that did not answer `rubato data get`, or with something else than was "
             "published"},
+           {ExitCode::hung_up, "a lost terminal"},
            {ExitCode::interrupted, "Ctrl-C"},
            {ExitCode::terminated, "a request to terminate"},
            {ExitCode::internal, "any other error"}}};

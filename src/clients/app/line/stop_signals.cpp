@@ -3,33 +3,118 @@
 #include <atomic>
 #include <cerrno>
 #include <csignal>
+#include <cstdint>
 #include <cstring>
+#include <ctime>
+#include <utility>
 
+#include <sys/eventfd.h>
 #include <unistd.h>
 
+#include "base/core/system/process.hpp"
 #include "base/core/terminal/terminal.hpp"
 
 namespace rubato::app {
 
 namespace {
 
-// A signal handler has nothing but globals. It may use these, as they need no lock.
-std::atomic<int> received_signal{0};
+// A signal handler has nothing but globals, and may use these, as they need no lock. Handlers of
+// several signals may run at once, on several threads.
+std::atomic<SignalRole> role_of_process{SignalRole::bystander};
+std::atomic<OnTerm> term_of_process{OnTerm::leave};
+std::atomic<SignalAction> asked_for{SignalAction::nothing};
+std::atomic<int> ending_signal{0};
+std::atomic<bool> checkpoint_asked{false};
+// Of the first that is_pressing(), in milliseconds of the monotonic clock; 0 while none has come.
+std::atomic<std::int64_t> first_pressing{0};
 std::atomic<int> disturbances_seen{0};
 std::atomic<const char*> message_text{nullptr};
-static_assert(std::atomic<int>::is_always_lock_free &&
+// An eventfd, by which a listener wakes up; -1 while there is none.
+std::atomic<int> wake_up_event{-1};
+// Whether the listener that wakes up is to end.
+std::atomic<bool> listener_ends{false};
+static_assert(std::atomic<SignalRole>::is_always_lock_free &&
+              std::atomic<OnTerm>::is_always_lock_free &&
+              std::atomic<SignalAction>::is_always_lock_free &&
+              std::atomic<std::int64_t>::is_always_lock_free &&
               std::atomic<const char*>::is_always_lock_free);
 
-extern "C" void note_signal(int signal_number) {
-  const int error = errno;
-  received_signal.store(signal_number);
-  std::signal(SIGINT, SIG_DFL);
-  std::signal(SIGTERM, SIG_DFL);
+std::int64_t milliseconds_now() {
+  constexpr std::int64_t kPerSecond = 1'000;
+  constexpr std::int64_t kNanoseconds = 1'000'000;
+  timespec now{};
+  clock_gettime(CLOCK_MONOTONIC, &now);
+  return now.tv_sec * kPerSecond + now.tv_nsec / kNanoseconds;
+}
+
+SignalOrigin origin_of(int number, const siginfo_t& info) {
+  // The system's own have a code above 0, what a process sends does not.
+  if (is_fault(number) && (info.si_code > 0 || info.si_pid == getpid())) {
+    return SignalOrigin::own_fault;
+  }
+  if (info.si_code != SI_QUEUE) return SignalOrigin::sent;
+  switch (passed_on(info)) {
+    case PassedOn::once:
+      return SignalOrigin::passed_on;
+    case PassedOn::again:
+      return SignalOrigin::passed_on_again;
+    default:
+      return SignalOrigin::sent;
+  }
+}
+
+void wake_listener() {
+  const std::uint64_t one = 1;
+  // It cannot fail before there are 2^64 signals.
+  [[maybe_unused]] const ssize_t written = write(wake_up_event.load(), &one, sizeof(one));
+}
+
+// `first` is when the first one has come.
+std::chrono::milliseconds since_first(std::int64_t now) {
+  const std::int64_t first = first_pressing.load();
+  return std::chrono::milliseconds(first == 0 ? -1 : now - first);
+}
+
+// The most counts, and the signal that has asked for it.
+void ask_for(SignalAction action, int number) {
+  SignalAction before = asked_for.load();
+  while (before < action && !asked_for.compare_exchange_weak(before, action)) {
+  }
+  if (action == SignalAction::checkpoint) checkpoint_asked.store(true);
+  if (action < SignalAction::leave || before >= action) return;
+  ending_signal.store(number);
   if (const char* const message = message_text.load(); message != nullptr) {
     // There is nobody to tell when it fails.
     [[maybe_unused]] const ssize_t written = write(STDERR_FILENO, message, std::strlen(message));
+    disturbances_seen.fetch_add(1);
   }
-  disturbances_seen.fetch_add(1);
+}
+
+void end_by(int number, const siginfo_t& info) {
+  std::signal(number, SIG_DFL);
+  // The instruction at fault is executed again; another signal comes again when this handler has
+  // returned.
+  if (!(is_fault(number) && info.si_code > 0)) static_cast<void>(std::raise(number));
+}
+
+extern "C" void note_signal(int number, siginfo_t* info, void* /*context*/) {
+  const int error = errno;
+  const std::int64_t now = milliseconds_now();
+  const SignalAction action = action_of(role_of_process.load(), term_of_process.load(),
+                                        {.number = number,
+                                         .origin = origin_of(number, *info),
+                                         .under_way = asked_for.load(),
+                                         .since_first = since_first(now)});
+  if (action == SignalAction::end_now) {
+    end_by(number, *info);
+  } else {
+    std::int64_t none = 0;
+    if (is_pressing(number)) first_pressing.compare_exchange_strong(none, now);
+    if (action != SignalAction::nothing) {
+      ask_for(action, number);
+      wake_listener();
+    }
+  }
   errno = error;
 }
 
@@ -38,23 +123,50 @@ extern "C" void note_return(int signal_number) {
   disturbances_seen.fetch_add(1);
 }
 
+// Calls `call` with each that this handles in a role.
+template <class Call>
+void for_each_signal(SignalRole of, const Call& call) {
+  for (int number = 1; number <= SIGRTMAX; ++number) {
+    if (of == SignalRole::bystander ? is_pressing(number) : is_ending(number)) call(number);
+  }
+}
+
 }  // namespace
 
-StopSignals::StopSignals(const char* message) {
-  received_signal.store(0);
+StopSignals::StopSignals(const char* message, SignalRole of, OnTerm term) {
+  role_of_process.store(of);
+  term_of_process.store(term);
+  asked_for.store(SignalAction::nothing);
+  ending_signal.store(0);
+  checkpoint_asked.store(false);
+  first_pressing.store(0);
+  wake_up_event.store(eventfd(0, EFD_CLOEXEC));
   announce(message);
-  for (const int number : {SIGINT, SIGTERM}) {
-    // Whoever started the program may have wanted it to be ignored (nohup, a script's background).
-    if (std::signal(number, note_signal) == SIG_IGN) std::signal(number, SIG_IGN);
-  }
+  struct sigaction handled {};
+  handled.sa_sigaction = note_signal;
+  handled.sa_flags = SA_SIGINFO | SA_RESTART;
+  sigfillset(&handled.sa_mask);
+  for_each_signal(of, [&](int number) {
+    struct sigaction before {};
+    // Whoever started the program may have wanted it to be ignored (nohup, a script's background),
+    // and a library may have use for it.
+    if (sigaction(number, nullptr, &before) != 0 || before.sa_handler != SIG_DFL) return;
+    sigaction(number, &handled, nullptr);
+  });
   std::signal(SIGCONT, note_return);
 }
 
 StopSignals::~StopSignals() {
-  std::signal(SIGINT, SIG_DFL);
-  std::signal(SIGTERM, SIG_DFL);
+  for_each_signal(role_of_process.load(), [](int number) {
+    struct sigaction now {};
+    if (sigaction(number, nullptr, &now) == 0 && (now.sa_flags & SA_SIGINFO) != 0 &&
+        now.sa_sigaction == note_signal) {
+      std::signal(number, SIG_DFL);
+    }
+  });
   std::signal(SIGCONT, SIG_DFL);
   message_text.store(nullptr);
+  close(wake_up_event.exchange(-1));
 }
 
 void StopSignals::announce(const char* message) {
@@ -62,16 +174,50 @@ void StopSignals::announce(const char* message) {
   message_text.store(message == nullptr ? nullptr : messages_.back().c_str());
 }
 
+SignalAction StopSignals::action() const {
+  return asked_for.load();
+}
+
 int StopSignals::received() const {
-  return received_signal.load();
+  return ending_signal.load();
+}
+
+bool StopSignals::wants_checkpoint() const {
+  return checkpoint_asked.load();
+}
+
+bool StopSignals::take_checkpoint_request() const {
+  return checkpoint_asked.exchange(false);
 }
 
 int StopSignals::disturbances() const {
   return disturbances_seen.load();
 }
 
+void StopSignals::disturb() const {
+  disturbances_seen.fetch_add(1);
+}
+
+SignalListener::SignalListener(std::function<void()> act)
+    : act_(std::move(act)), thread_([this] {
+        std::uint64_t signals = 0;
+        while (read(wake_up_event.load(), &signals, sizeof(signals)) == sizeof(signals) ||
+               errno == EINTR) {
+          if (listener_ends.load()) return;
+          act_();
+        }
+      }) {}
+
+SignalListener::~SignalListener() {
+  listener_ends.store(true);
+  wake_listener();
+  thread_.join();
+  listener_ends.store(false);
+}
+
 ExitCode exit_code_of_signal(int signal) {
-  return signal == SIGINT ? ExitCode::interrupted : ExitCode::terminated;
+  constexpr int kOfShells = 128;
+  return signal == 0 ? ExitCode::terminated : static_cast<ExitCode>(kOfShells + signal);
 }
 
 }  // namespace rubato::app

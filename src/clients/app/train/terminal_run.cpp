@@ -1,6 +1,7 @@
 #include "terminal_run.hpp"
 
 #include <algorithm>
+#include <csignal>
 #include <functional>
 #include <system_error>
 #include <utility>
@@ -23,7 +24,8 @@ namespace {
 using End = SessionOutcome::End;
 
 constexpr const char* kFinishing =
-    "\nrubato train: finishing the step, then writing a checkpoint; again ends at once\n";
+    "\nrubato train: finishing the step, and saving the state; again after a second ends at "
+    "once\n";
 
 // "3 hosts of weights 2, 1, 1".
 std::string words_of(const Hosts& hosts) {
@@ -76,6 +78,7 @@ TerminalRun::TerminalRun(const TrainArguments& arguments, std::shared_ptr<const 
       signals_(signals),
       hosts_(hosts),
       role_(role),
+      goes_on_(location.is_resumed()),
       session_(arguments,
                {.workload = std::move(workload),
                 .location = std::move(location),
@@ -85,6 +88,11 @@ TerminalRun::TerminalRun(const TrainArguments& arguments, std::shared_ptr<const 
                *this) {
   if (role == RunRole::first && !arguments.quiet) show();
   signals.announce(writes() ? kFinishing : nullptr);
+  try {
+    listener_.emplace([this] { hear_signal(); });
+  } catch (const std::system_error&) {
+    // Signals are heard between steps then.
+  }
 }
 
 void TerminalRun::show() const {
@@ -92,12 +100,35 @@ void TerminalRun::show() const {
   if (const auto scaled = scaled_rate(arguments_, run().steps())) print_text(*scaled + "\n");
   print_text(kernel_words());
   if (hosts_) print_text(words_of(*hosts_));
-  if (!arguments_.resume) return;
+  if (!goes_on_) return;
   print_text(resumption(run().trainer().result(), run().location().from(), run().kept_in()));
 }
 
+void TerminalRun::hear_signal() noexcept {
+  const SignalAction action = signals_.action();
+  if (hosts_ && action == SignalAction::stop) hosts_->ask_to_pause();
+  if (hosts_ && action == SignalAction::leave) hosts_->ask_to_leave();
+  // Others ask between steps for the checkpoint of the host that writes.
+  if (!writes()) return;
+  try {
+    const std::optional<std::int64_t> steps = session_.save_in_step();
+    if (!steps || !signals_.take_checkpoint_request() || arguments_.quiet) return;
+    app::warn(*steps == 0 ? "no checkpoint: it is the first step"
+                          : fmt::format("a checkpoint of {} steps is written", *steps));
+  } catch (const std::exception& error) {
+    // The run itself finds out what is wrong with its folder, when it writes to it next.
+    if (signals_.take_checkpoint_request())
+      app::warn(fmt::format("no checkpoint: {}", error.what()));
+  }
+  signals_.disturb();
+}
+
+bool TerminalRun::is_hung_up() const {
+  return signals_.received() == SIGHUP;
+}
+
 bool TerminalRun::wants_to_stop() {
-  if (signals_.received() != 0) return true;
+  if (signals_.action() >= SignalAction::stop) return true;
   const std::string why = lost();
   if (!why.empty() && hosts_ && hosts_->elastic()) {
     has_left_ = true;
@@ -134,7 +165,7 @@ ExitCode TerminalRun::stopped(const SessionOutcome& outcome) const {
   const int signal = signals_.received();
   const ExitCode code = exit_code_of_signal(signal);
   if (!writes()) return code;
-  if (const std::string why = lost(); !why.empty()) {
+  if (const std::string why = lost(); !why.empty() && !is_hung_up()) {
     app::warn(fmt::format("cannot write the output: {}; {}", why, to_go_on(run())));
     return ExitCode::output_lost;
   }

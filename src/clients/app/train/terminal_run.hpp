@@ -8,12 +8,11 @@
 #include <rubato/runs/run.hpp>
 
 #include "clients/app/line/exit_code.hpp"
+#include "clients/app/line/stop_signals.hpp"
 #include "runs/run/session.hpp"
 #include "train_arguments.hpp"
 
 namespace rubato::app {
-
-class StopSignals;
 
 /// A line on stderr, signed by the command.
 void warn(const std::string& text);
@@ -28,8 +27,8 @@ enum class RunRole {
   follower,
 };
 
-/// A session at a terminal: signals end it, stdout shows it, stderr says what is odd, and it
-/// answers with an exit code.
+/// A session at a terminal: signals end it (docs/runs.md), stdout shows it, stderr says what is
+/// odd, and it answers with an exit code.
 class TerminalRun final : private SessionOwner {
  public:
   /// `arguments` and `signals` outlive it; `hosts` may be null. Throws what Session's constructor
@@ -60,9 +59,18 @@ class TerminalRun final : private SessionOwner {
  private:
   void warn(const std::string& text) override { app::warn(text); }
   [[nodiscard]] bool wants_to_stop() override;
+  [[nodiscard]] bool wants_to_leave() override { return signals_.action() == SignalAction::leave; }
+  [[nodiscard]] bool takes_checkpoint_request() override {
+    return signals_.take_checkpoint_request();
+  }
   [[nodiscard]] std::string to_go_on(const Run& run) const override;
 
   void show() const;
+  // On the listener's thread, when a signal has come: the other hosts hear of it in this step, and
+  // the state before the step is saved, however long it takes.
+  void hear_signal() noexcept;
+  // Whether nothing more can be said because the terminal is gone (SIGHUP).
+  [[nodiscard]] bool is_hung_up() const;
   ExitCode told(const SessionOutcome& outcome);
   ExitCode stopped(const SessionOutcome& outcome) const;
   // Why something could not be printed; empty where all could.
@@ -73,9 +81,13 @@ class TerminalRun final : private SessionOwner {
   const StopSignals& signals_;
   std::shared_ptr<Hosts> hosts_;
   RunRole role_;
+  // Whether there was a run in the folder.
+  bool goes_on_;
   bool is_copy_ = false;
   bool has_left_ = false;
   Session session_;
+  // Last: its thread uses all of the above. Empty where the system has no more threads.
+  std::optional<SignalListener> listener_;
 };
 
 }  // namespace rubato::app

@@ -32,6 +32,12 @@ void define_output(CommandLine& line, TrainArguments& arguments, TrainCommand co
                   throw Error("'' is empty; accepted: a folder that does not exist");
                 arguments.out = text;
               });
+  if (command == TrainCommand::train) {
+    line.flag("continue",
+              "go on with the run in --out if there is one, else begin it: the same command, "
+              "whenever the process has ended",
+              arguments.continues);
+  }
   line.flag("quiet", "print nothing but errors", arguments.quiet);
   constexpr const char* kOfErrors =
       "print everything known about an error, libtorch's stack included";
@@ -82,8 +88,8 @@ constexpr CommandTexts kTrain{
     "  rubato train --resume runs/2024-05-31T12-00-00Z\n"
     "Exit codes: 2 for a mistake in the options or files, 21 for a missed\n"
     "--target-accuracy, 22 for a loss that is not finite, 24 if output could not be\n"
-    "written, 25 for too little memory, 28 for a lost host, 130 or 143 after a\n"
-    "signal, with a checkpoint."};
+    "written, 25 for too little memory, 28 for a lost host, 128 plus the signal after\n"
+    "one, with a checkpoint: 130 after Ctrl-C, 143 when asked to terminate."};
 constexpr CommandTexts kVerify{
     "rubato verify",
     "Trains a few dozen steps of a configuration again and again, on other threads and cores, with "

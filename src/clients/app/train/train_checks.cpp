@@ -5,6 +5,7 @@
 
 #include <rubato/base/error.hpp>
 
+#include "base/core/system/file.hpp"
 #include "clients/app/line/idle_options.hpp"
 #include "runs/config/options/run_option.hpp"
 
@@ -40,7 +41,8 @@ void check_folder(const TrainArguments& arguments) {
   }
   require_one_folder(arguments);
   // A host may come to a run that has begun.
-  if (arguments.out && !arguments.hosts.elastic()) check_run_folder(*arguments.out);
+  if (!arguments.out || arguments.hosts.elastic()) return;
+  if (!arguments.continues || !is_there(*arguments.out)) check_run_folder(*arguments.out);
 }
 
 }  // namespace

@@ -3,6 +3,10 @@
 #include <chrono>
 #include <utility>
 
+#include <fmt/format.h>
+
+#include "base/core/system/file.hpp"
+#include "clients/app/line/output.hpp"
 #include "clients/app/line/stop_signals.hpp"
 #include "runs/run/host_texts.hpp"
 #include "terminal_run.hpp"
@@ -14,6 +18,9 @@ namespace {
 RunLocation location_of_host(const TrainArguments& arguments) {
   // The run is kept by the first host.
   if (arguments.hosts.rank == 0) return location_of_first(arguments);
+  if (arguments.continues && is_there(*arguments.out)) {
+    return RunLocation::follow(*arguments.out, arguments.run, {}, /*again=*/true);
+  }
   if (!arguments.resume) return {};
   return RunLocation::follow(*arguments.resume, arguments.run, arguments.checkpoint);
 }
@@ -36,18 +43,25 @@ RunLocation location_of_first(const TrainArguments& arguments) {
   return location_of(request, warn);
 }
 
+ExitCode tell_of_complete(const TrainArguments& arguments) {
+  if (!arguments.quiet)
+    print_text(fmt::format("{}: the run is complete\n", arguments.out->string()));
+  return ExitCode::good;
+}
+
 ExitCode train(const TrainArguments& arguments, const LoadWorkload& load) {
   return train_on_hosts(arguments, load, {});
 }
 
 ExitCode train_on_hosts(const TrainArguments& arguments, const LoadWorkload& load,
                         const ConnectHosts& connect) {
+  if (is_complete(arguments)) return tell_of_complete(arguments);
   // Before anything takes time.
   RunLocation location = location_of_host(arguments);
   auto workload = load(arguments.run);
   const auto hosts = connected(arguments, *workload, connect);
   const RunRole role = arguments.hosts.rank == 0 ? RunRole::first : RunRole::follower;
-  StopSignals signals(nullptr);
+  StopSignals signals(nullptr, SignalRole::run);
   TerminalRun run(arguments, std::move(workload), std::move(location), hosts, role, signals);
   // Where hosts do not come and go there is always an answer.
   return run.execute().value();

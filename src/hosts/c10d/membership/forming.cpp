@@ -44,7 +44,8 @@ std::variant<std::vector<Greeting>, RunEnd> Forming::form_with_store(Here& own) 
   const MembershipOptions membership{.begin = static_cast<std::size_t>(options_.meeting.count),
                                      .least = static_cast<std::size_t>(options_.least),
                                      .most = static_cast<std::size_t>(options_.most),
-                                     .timeout = options_.meeting.timeout};
+                                     .timeout = options_.meeting.timeout,
+                                     .waits_for_opening = options_.waits_for_opening};
   beacon_.set(store_.papers());
   beacon_.tell_steps(own.standing.steps);
   store_.say_here(own);
@@ -74,7 +75,16 @@ std::variant<std::vector<Greeting>, RunEnd> Forming::form_with_store(Here& own) 
       case Action::propose:
         store_.propose(decision.proposal);
         break;
+      case Action::open_again:
+        store_.open_again();
+        beacon_.set(store_.papers());
+        tell("the run of that name is over: it is opened again");
+        break;
       case Action::end:
+        if (snapshot.place == 0 && snapshot.brings) {
+          tell(fmt::format("the run of that name has done {} steps, the checkpoint here has {}",
+                           snapshot.steps, *snapshot.brings));
+        }
         return *snapshot.end;
       case Action::give_up_refused:
         throw Error(fmt::format("the hosts of the run refuse this one: {}", snapshot.refusal));

@@ -103,19 +103,18 @@ void Group::give(std::span<const std::span<const std::byte>> out, std::uint64_t 
   });
 }
 
-std::uint64_t Group::take() {
+Told Group::take() {
   return attempt([&] {
     RUBATO_CHECK(given_ > 0, "what is taken is given");
-    finish(rounds_.front());
-    const std::uint64_t flags = rounds_.front().flags;
+    const Told told = finish(rounds_.front());
     rounds_.pop_front();
     --given_;
-    return flags;
+    return told;
   });
 }
 
-std::uint64_t Group::exchange(std::span<const std::span<const std::byte>> out,
-                              std::span<const std::span<std::byte>> in, std::uint64_t flags) {
+Told Group::exchange(std::span<const std::span<const std::byte>> out,
+                     std::span<const std::span<std::byte>> in, std::uint64_t flags) {
   RUBATO_CHECK(rounds_.empty(), "an exchange at once stands in no other one");
   expect(in);
   give(out, flags);
@@ -149,16 +148,24 @@ void Group::post_sends(Round& round, std::span<const std::span<const std::byte>>
   }
 }
 
-void Group::finish(Round& round) {
+Told Group::finish(const Round& round) const {
   const Clock::time_point deadline = Clock::now() + timeout_;
+  Told told;
+  const auto hear = [&told](std::uint64_t flags) {
+    told.flags |= flags;
+    told.leaving += (flags & kLeaveFlag) != 0 ? 1U : 0U;
+  };
+  hear(round.flags);
+  told.leaves = told.leaving > 0;
   for (const Pending& header : round.headers) {
     wait(header, deadline);
     check(round, header.host);
-    round.flags |= round.taken[header.host].flags;
+    hear(round.taken[header.host].flags);
   }
   for (const auto* const pending : {&round.messages, &round.sends}) {
     for (const Pending& work : *pending) wait(work, deadline);
   }
+  return told;
 }
 
 Group::Pending Group::send(std::size_t host, std::span<const std::byte> bytes, int tag) {

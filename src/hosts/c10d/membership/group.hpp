@@ -18,6 +18,17 @@ namespace rubato::c10d_hosts_detail {
 // What one host tells all others with an exchange.
 inline constexpr std::uint64_t kPauseFlag = 1;
 inline constexpr std::uint64_t kRegroupFlag = 2;
+inline constexpr std::uint64_t kLeaveFlag = 4;
+inline constexpr std::uint64_t kSaveFlag = 8;
+
+/// What the hosts have told with an exchange.
+struct Told {
+  /// The flags of all, combined by or, and how many of them leave (kLeaveFlag): the same on all.
+  std::uint64_t flags = 0;
+  std::size_t leaving = 0;
+  /// Whether this host is one of those.
+  bool leaves = false;
+};
 
 /// Why there is no further exchange after Hosts::abandon().
 inline constexpr std::string_view kAbandoned = "this host has left an exchange";
@@ -57,16 +68,15 @@ class Group {
 
   void expect(std::span<const std::span<std::byte>> in);
   void give(std::span<const std::span<const std::byte>> out, std::uint64_t flags);
-  /// The flags of all hosts, this one's included, combined by or: the same on all of them.
-  [[nodiscard]] std::uint64_t take();
+  /// Told by all hosts, this one included.
+  [[nodiscard]] Told take();
   /// Closes all connections, so that the other hosts need not wait for this one, and lets go of the
   /// caller's memory.
   void abandon(std::string_view why) noexcept;
 
   /// All three at once, where nothing is under way.
-  [[nodiscard]] std::uint64_t exchange(std::span<const std::span<const std::byte>> out,
-                                       std::span<const std::span<std::byte>> in,
-                                       std::uint64_t flags);
+  [[nodiscard]] Told exchange(std::span<const std::span<const std::byte>> out,
+                              std::span<const std::span<std::byte>> in, std::uint64_t flags);
 
  private:
   // What goes before each message.
@@ -84,6 +94,7 @@ class Group {
   struct Round {
     std::uint64_t number;
     std::vector<std::span<std::byte>> in;
+    // This host's, once it is given.
     std::uint64_t flags = 0;
     std::vector<Header> given;
     std::vector<Header> taken;
@@ -98,7 +109,7 @@ class Group {
   auto attempt(const Call& call);
   void post_receives(Round& round);
   void post_sends(Round& round, std::span<const std::span<const std::byte>> out);
-  void finish(Round& round);
+  [[nodiscard]] Told finish(const Round& round) const;
   [[nodiscard]] Pending send(std::size_t host, std::span<const std::byte> bytes, int tag);
   [[nodiscard]] Pending receive(std::size_t host, std::span<std::byte> bytes, int tag);
   void wait(const Pending& pending, Clock::time_point deadline) const;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <functional>
 #include <string>
 #include <tuple>
 #include <utility>
@@ -38,6 +39,7 @@ class Leader {
     }
     if (decision_.there < decision_.wanted) return waiting();
     leave_out_cut_off();
+    begin_with_newest_checkpoint();
     close_numbers();
     decision_.action = Action::propose;
     decision_.proposal = std::move(next_);
@@ -174,6 +176,15 @@ class Leader {
     return other.here ? other.here->cuts : none;
   }
 
+  // The first host of the first generation begins the run, from its own checkpoint.
+  void begin_with_newest_checkpoint() {
+    if (newest().generation != 0) return;
+    std::ranges::stable_sort(next_.hosts, std::ranges::greater(), [this](const Member& member) {
+      const bool own = member.host == snapshot_.own;
+      return (own ? snapshot_.brings : seen(member.host).brings).value_or(-1);
+    });
+  }
+
   [[nodiscard]] std::size_t needed(const std::vector<Member>& hosts) const {
     if (newest().generation == 0) return patient_ ? options_.begin : options_.least;
     // Who has finished waits for nobody.
@@ -228,10 +239,23 @@ class Leader {
   return false;
 }
 
+// The run is over for a host without a place in it: stopped after so many steps, or none is left of
+// those that took part.
+Decision::Action at_end(const Snapshot& snapshot, const MembershipOptions& options,
+                        bool brings_enough) {
+  if (brings_enough) return Action::open_again;
+  if (options.waits_for_opening && snapshot.waited < options.timeout) return Action::wait;
+  return snapshot.end ? Action::end : Action::give_up_alone;
+}
+
 }  // namespace
 
 Decision decide(const Snapshot& snapshot, const MembershipOptions& options) {
   const auto only = [](Action action) { return Decision{.action = action}; };
+  const auto& brings = snapshot.brings;
+  if (snapshot.end == RunEnd::paused && snapshot.place == 0) {
+    return only(at_end(snapshot, options, brings && *brings >= snapshot.steps));
+  }
   if (snapshot.end) return only(Action::end);
   if (!snapshot.refusal.empty()) return only(Action::give_up_refused);
   if (!snapshot.cut_off.empty()) return only(Action::give_up_cut_off);
@@ -247,7 +271,7 @@ Decision decide(const Snapshot& snapshot, const MembershipOptions& options) {
   }
   const bool all_gone = std::ranges::all_of(
       newest.hosts, [&](const Member& member) { return is_gone(snapshot, member.host); });
-  if (all_gone) return only(Action::give_up_alone);
+  if (all_gone) return only(at_end(snapshot, options, brings.has_value()));
   // It may have been taken for one that has gone.
   return only(patient ? Action::wait : Action::come_anew);
 }

@@ -32,6 +32,8 @@ struct SeenHost {
   /// Why what it has said of itself keeps it from taking part; empty where nothing does.
   std::string objection{};
   bool is_refused = false;
+  /// The steps of the checkpoint that it brings, where it has introduced itself.
+  std::optional<std::int64_t> brings{};
   /// With what it has come to the next generation; empty while it has not.
   std::optional<Here> here{};
 };
@@ -46,6 +48,10 @@ struct Snapshot {
   /// The newest there is, and whether the run has ended behind it.
   Members newest{};
   std::optional<RunEnd> end{};
+  /// Of a run that has ended: the most steps that one of its last hosts has told of.
+  std::int64_t steps = 0;
+  /// The steps of the checkpoint that this host brings, if it brings one.
+  std::optional<std::int64_t> brings{};
   /// Why the others refuse this host; empty where they do not.
   std::string refusal{};
   /// Why they have gone on without it, as it and one of them do not reach each other; empty where
@@ -66,6 +72,9 @@ struct MembershipOptions {
   std::size_t most = 1;
   /// For how long a host is waited for that lives and does not come.
   std::chrono::milliseconds timeout{};
+  /// Of a host without a place in a run that is over: whether to wait as long as that for one that
+  /// opens the run again.
+  bool waits_for_opening = false;
 };
 
 struct Decision {
@@ -77,6 +86,9 @@ struct Decision {
     come_anew,
     /// `proposal` is the next generation, unless there is one already.
     propose,
+    /// The run is over, and this host brings what it has come to: it opens it again, unless another
+    /// one has, and comes as a new host.
+    open_again,
     /// The run has ended for all (Snapshot::end).
     end,
     /// The others refuse this host (Snapshot::refusal).

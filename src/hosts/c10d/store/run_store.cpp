@@ -10,12 +10,16 @@
 #include <rubato/base/error.hpp>
 #include <rubato/base/parse.hpp>
 
+#include "hosts/run_status/host_progress.hpp"
 #include "hosts/run_status/process_name.hpp"
 
 namespace rubato::c10d_hosts_detail {
 
-RunStore::RunStore(const C10dOptions& meeting, std::string door)
-    : meeting_(meeting), door_(std::move(door)), store_(new_connection(meeting.timeout)) {
+RunStore::RunStore(const ElasticOptions& options, std::string door)
+    : meeting_(options.meeting),
+      brings_(options.brings),
+      door_(std::move(door)),
+      store_(new_connection(meeting_.timeout)) {
   static_cast<void>(enter(*store_, store_name_, papers_));
   join_run();
 }
@@ -68,6 +72,11 @@ void RunStore::join_run() {
   arrive();
 }
 
+void RunStore::open_again() {
+  static_cast<void>(store_->replace(kRunKey, papers_.keys.run(), greeting_from_here().nonce));
+  join_run();
+}
+
 void RunStore::arrive() {
   const RunKeys& keys = papers_.keys;
   if (papers_.own != 0) store_->set(keys.life(papers_.own), kLeft);
@@ -77,6 +86,7 @@ void RunStore::arrive() {
   greeting_.interface = meeting_.interface;
   greeting_.door = door_;
   greeting_.equal = meeting_.equal;
+  greeting_.brings = brings_;
   papers_.members = {};
   papers_.members_text.clear();
   papers_.folder.clear();
@@ -140,9 +150,11 @@ Snapshot RunStore::look(const Here& own) {
                 .place = papers_.members.generation,
                 .newest = newest_,
                 .end = end_,
+                .brings = brings_,
                 .refusal = store_->find(papers_.keys.refusal(papers_.own)).value_or(""),
                 .cut_off = cut_off_,
                 .waited = std::chrono::floor<milliseconds>(Clock::now() - since_)};
+    if (end_) snapshot.steps = steps_told();
     snapshot.arrivals =
         parse_whole(store_->find(papers_.keys.arrivals()).value_or("0"), 0, kMostNumbers);
     if (!end_ && leads_as_seen(snapshot)) {
@@ -193,8 +205,22 @@ const SeenHost& RunStore::see(HostNumber host, Snapshot& snapshot) {
   const auto proof = store_->find(keys.proof(host));
   const auto text = store_->find(keys.greeting(host));
   seen.has_introduced_itself = proof && text;
-  if (seen.has_introduced_itself) seen.objection = objection_to_host(host, *text, *proof);
+  if (!seen.has_introduced_itself) return seen;
+  seen.objection = objection_to_host(host, *text, *proof);
+  if (seen.objection.empty()) {
+    seen.brings = parse_greeting(*text, static_cast<int>(host)).brings;
+  }
   return seen;
+}
+
+std::int64_t RunStore::steps_told() {
+  std::int64_t steps = 0;
+  for (const Member& member : newest_.hosts) {
+    const auto progress =
+        parse_progress(store_->find(papers_.keys.progress(member.host)).value_or(""));
+    if (progress) steps = std::max(steps, progress->steps.value_or(0));
+  }
+  return steps;
 }
 
 std::string RunStore::objection_to_host(HostNumber host, const std::string& text,
@@ -260,6 +286,16 @@ bool RunStore::end(RunEnd end) {
 
 void RunStore::leave() {
   if (store_) store_->set(papers_.keys.life(papers_.own), kLeft);
+}
+
+std::size_t RunStore::others_there() {
+  if (!store_) throw StoreLost("there is no connection with the rendezvous");
+  while (advance()) {
+  }
+  return static_cast<std::size_t>(
+      std::ranges::count_if(newest_.hosts, [this](const Member& member) {
+        return member.host != papers_.own && watch_->life_of(member.host) != Life::gone;
+      }));
 }
 
 void RunStore::announce_folder(const std::string& folder) {

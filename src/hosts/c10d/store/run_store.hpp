@@ -21,9 +21,9 @@ namespace rubato::c10d_hosts_detail {
 /// where another run has taken the place of this one.
 class RunStore {
  public:
-  /// Connects, and comes to the run as a new host. `meeting` outlives it; `door` is where others
-  /// try whether they reach this host (Door).
-  RunStore(const C10dOptions& meeting, std::string door);
+  /// Connects, and comes to the run as a new host. `options` outlive it; `door` is where others try
+  /// whether they reach this host (Door).
+  RunStore(const ElasticOptions& options, std::string door);
 
   /// A connection of its own, within the keys of the run.
   [[nodiscard]] std::unique_ptr<Store> new_connection(milliseconds timeout,
@@ -34,6 +34,9 @@ class RunStore {
 
   /// Comes to the run under a new number.
   void arrive();
+  /// Begins another run under the name of this one, which is over, unless another host has, and
+  /// comes to that one.
+  void open_again();
   /// What this host knows, as far as it matters for its decision.
   [[nodiscard]] Snapshot look(const Here& own);
   /// Begins to wait for what follows the newest generation, and says so where this host has its
@@ -50,6 +53,8 @@ class RunStore {
   [[nodiscard]] bool end(RunEnd end);
   /// Says that this host has gone.
   void leave();
+  /// How many others of the newest generation are not known to have gone.
+  [[nodiscard]] std::size_t others_there();
 
   /// Says that this host writes the run in a folder.
   void announce_folder(const std::string& folder);
@@ -75,11 +80,14 @@ class RunStore {
   // False where this host does not lead, for which it need not know more.
   [[nodiscard]] bool leads_as_seen(Snapshot& snapshot);
   const SeenHost& see(HostNumber host, Snapshot& snapshot);
+  // The most that a host of the newest generation has told of.
+  [[nodiscard]] std::int64_t steps_told();
   [[nodiscard]] std::string proof_of_arrival(HostNumber host, const std::string& greeting) const;
   [[nodiscard]] std::string objection_to_host(HostNumber host, const std::string& text,
                                               const std::string& proof) const;
 
   const C10dOptions& meeting_;
+  const std::optional<std::int64_t>& brings_;
   std::string door_;
   std::unique_ptr<Store> store_;
   std::string store_name_;

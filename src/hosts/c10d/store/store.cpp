@@ -96,6 +96,12 @@ bool Store::put(const std::string& key, const std::string& value) {
       [&] { return prefixed_->compareSet(key, {}, bytes_of(value)) == bytes_of(value); });
 }
 
+bool Store::replace(const std::string& key, const std::string& expected, const std::string& value) {
+  return answered([&] {
+    return prefixed_->compareSet(key, bytes_of(expected), bytes_of(value)) == bytes_of(value);
+  });
+}
+
 void Store::set(const std::string& key, const std::string& value) {
   answered([&] { prefixed_->set(key, bytes_of(value)); });
 }

@@ -55,6 +55,9 @@ class Store {
   /// Puts a value where there is none. False where there is another. Throws StoreLost when the
   /// store does not answer, as all others do.
   [[nodiscard]] bool put(const std::string& key, const std::string& value);
+  /// Puts a value where `expected` is. False where something else is.
+  [[nodiscard]] bool replace(const std::string& key, const std::string& expected,
+                             const std::string& value);
   /// Puts a value, whatever is there. Throws StoreLost as all others do.
   void set(const std::string& key, const std::string& value);
   /// What is there now; empty where nothing is.

@@ -32,7 +32,7 @@ void put_in_place(int descriptor, int number) {
 void prepare(const char* errors, int inherited, pid_t parent) {
   // Whatever becomes of the parent, nobody is left to work in its folder.
   tie_to(parent);
-  for (const int number : {SIGINT, SIGTERM}) {
+  for (const int number : {SIGINT, SIGTERM, SIGHUP, SIGQUIT}) {
     if (std::signal(number, SIG_DFL) == SIG_IGN) std::signal(number, SIG_IGN);
   }
   const sigset_t children = child_signal();
@@ -80,7 +80,7 @@ bool ChildProcess::has_ended(ChildEnd& end) {
 }
 
 void ChildProcess::terminate() const {
-  if (process_ > 0) kill(process_, SIGTERM);
+  if (process_ > 0) pass_on(process_, SIGTERM);
 }
 
 ChildWatch::ChildWatch() {

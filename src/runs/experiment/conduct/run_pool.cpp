@@ -24,8 +24,9 @@ namespace fs = std::filesystem;
 constexpr int kTick = 100;
 
 // What `rubato train` answers that is no word about the run: a full disk, memory that could not be
-// had, a signal that it has followed (src/app/exit_code.hpp). Nor is that it could not be started.
-constexpr std::array<int, 5> kNotItsOwn{24, 25, kCannotStart, 130, 143};
+// had, that it could not be started, and above that a signal that it has followed
+// (src/clients/app/line/exit_code.hpp).
+constexpr std::array<int, 3> kNotItsOwn{24, 25, kCannotStart};
 
 // Signals by which a program that is wrong ends itself. Others come from outside.
 constexpr std::array<int, 6> kCrashes{SIGSEGV, SIGABRT, SIGBUS, SIGFPE, SIGILL, SIGSYS};
@@ -133,8 +134,8 @@ class RunPool {
       observer_.on_end(task, TaskEnd::ended, seconds, {});
       return;
     }
-    const bool missing =
-        end.signal != 0 || std::ranges::find(kNotItsOwn, end.code) != kNotItsOwn.end();
+    const bool missing = end.signal != 0 || end.code > kCannotStart ||
+                         std::ranges::find(kNotItsOwn, end.code) != kNotItsOwn.end();
     std::string words = said(task);
     if (std::ranges::find(kCrashes, end.signal) != kCrashes.end()) {
       take_crash(task, words, in_words(end), seconds);

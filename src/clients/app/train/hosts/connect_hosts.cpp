@@ -2,8 +2,6 @@
 
 #include <utility>
 
-#include <rubato/hosts/c10d_hosts.hpp>
-
 namespace rubato::app {
 
 namespace {
@@ -28,14 +26,11 @@ std::shared_ptr<Hosts> connect_hosts(const HostArguments& hosts, std::vector<Nam
   return c10d_hosts(options_of(hosts, std::move(equal)));
 }
 
-std::shared_ptr<ElasticHosts> join_hosts(const HostArguments& hosts, std::vector<NamedText> equal,
-                                         std::function<bool()> interrupted,
-                                         std::function<void(const std::string&)> tell) {
-  return elastic_hosts({.meeting = options_of(hosts, std::move(equal)),
-                        .least = hosts.least,
-                        .most = hosts.most,
-                        .interrupted = std::move(interrupted),
-                        .tell = std::move(tell)});
+std::shared_ptr<ElasticHosts> join_hosts(const HostArguments& hosts, ElasticOptions options) {
+  options.meeting = options_of(hosts, std::move(options.meeting.equal));
+  options.least = hosts.least;
+  options.most = hosts.most;
+  return elastic_hosts(std::move(options));
 }
 
 }  // namespace rubato::app

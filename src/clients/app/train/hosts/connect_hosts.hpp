@@ -1,10 +1,9 @@
 #pragma once
 
-#include <functional>
 #include <memory>
-#include <string>
 #include <vector>
 
+#include <rubato/hosts/c10d_hosts.hpp>
 #include <rubato/loop/hosts.hpp>
 
 #include "host_arguments.hpp"
@@ -16,8 +15,7 @@ namespace rubato::app {
                                                    std::vector<NamedText> equal);
 
 /// elastic_hosts() of it: JoinHosts.
-[[nodiscard]] std::shared_ptr<ElasticHosts> join_hosts(
-    const HostArguments& hosts, std::vector<NamedText> equal, std::function<bool()> interrupted,
-    std::function<void(const std::string& line)> tell);
+[[nodiscard]] std::shared_ptr<ElasticHosts> join_hosts(const HostArguments& hosts,
+                                                       ElasticOptions options);
 
 }  // namespace rubato::app

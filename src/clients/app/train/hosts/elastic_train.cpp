@@ -37,6 +37,15 @@ namespace {
 
 namespace fs = std::filesystem;
 
+// Of the newest checkpoint that a host brings; empty where it has none.
+std::optional<std::int64_t> steps_to_go_on_from(const TrainArguments& arguments) {
+  if (arguments.checkpoint) return CheckpointFolder::steps_of(*arguments.checkpoint);
+  if (!arguments.resume && !arguments.continues) return std::nullopt;
+  const fs::path& folder = arguments.resume ? *arguments.resume : *arguments.out;
+  const auto files = CheckpointFolder(folder / "checkpoints", 1).files();
+  return files.empty() ? std::nullopt : CheckpointFolder::steps_of(files.front());
+}
+
 // A run on hosts that come and go, on one of them.
 class ElasticTraining {
  public:
@@ -48,9 +57,12 @@ class ElasticTraining {
     equal.push_back({.name = "--hosts", .text = fmt::to_string(arguments.hosts.count)});
     equal.push_back({.name = "--min-hosts", .text = fmt::to_string(arguments.hosts.least)});
     equal.push_back({.name = "--max-hosts", .text = fmt::to_string(arguments.hosts.most)});
-    hosts_ = join(
-        arguments.hosts, std::move(equal), [this] { return signal() != 0; }, warn);
-    signals_.emplace(nullptr);
+    hosts_ = join(arguments.hosts, {.meeting = {.equal = std::move(equal)},
+                                    .brings = steps_to_go_on_from(arguments),
+                                    .waits_for_opening = arguments.continues,
+                                    .interrupted = [this] { return signal() != 0; },
+                                    .tell = warn});
+    signals_.emplace(nullptr, SignalRole::elastic_host, arguments.hosts.on_term);
   }
 
   ExitCode execute();
@@ -62,6 +74,9 @@ class ElasticTraining {
   [[nodiscard]] HostStanding standing() const;
   // 0 while none has come.
   [[nodiscard]] int signal() const { return signals_ ? signals_->received() : 0; }
+  [[nodiscard]] bool wants_to_leave() const {
+    return signals_ && signals_->action() == SignalAction::leave;
+  }
   [[nodiscard]] bool is_first() const { return hosts_->rank() == 0; }
   void share_state();
   void begin();
@@ -82,6 +97,8 @@ class ElasticTraining {
   void announce_folder();
   void note_group();
   void tell_of_groups();
+  // The others go on.
+  ExitCode leave();
   // Nobody goes on.
   ExitCode end();
   ExitCode stop();
@@ -100,6 +117,8 @@ class ElasticTraining {
   std::optional<ExitCode> code_;
   // The others go on, or may.
   bool is_alone_ = false;
+  // It leaves before it is in a group (again).
+  bool is_spared_ = false;
   // Groups of which hosts.log does not tell yet.
   struct Group {
     std::string time;
@@ -113,13 +132,14 @@ ExitCode ElasticTraining::execute() {
   while (meet() == ElasticHosts::Meeting::formed) {
     try {
       if (const auto code = take_part()) return *code;
+      if (hosts_->is_leaving()) return leave();
     } catch (const HostLost& lost) {
       if (!hosts_->regroup_due()) give_up(lost);
       // It was lost before this group had the state.
       if (!groups_.empty()) groups_.back().story += "; lost again in the handover";
     }
   }
-  return end();
+  return is_spared_ ? leave() : end();
 }
 
 ElasticHosts::Meeting ElasticTraining::meet() {
@@ -130,6 +150,8 @@ ElasticHosts::Meeting ElasticTraining::meet() {
       if (!run_) throw;
       give_up(HostLost(error.what()));
     }
+    is_spared_ = wants_to_leave() && (!run_ || hosts_->can_be_spared());
+    if (is_spared_) return ElasticHosts::Meeting::ended;
     // Where the others have gone on without this host it stops alone.
     is_alone_ = run_ && !hosts_->leave(true);
     return ElasticHosts::Meeting::ended;
@@ -285,12 +307,28 @@ void ElasticTraining::tell_of_groups() {
   }
 }
 
+// All that it knows the others know: they have done the same steps.
+ExitCode ElasticTraining::leave() {
+  const std::string told =
+      run_ ? fmt::format("leaves the run after {} steps; the other hosts go on with it", steps())
+           : "leaves before it took part in the run";
+  // The next host that writes the run opens the folder that this one closes.
+  run_.reset();
+  folder_.reset();
+  hosts_->go();
+  warn(told);
+  return ExitCode::good;
+}
+
 ExitCode ElasticTraining::end() {
   const bool stopped = hosts_->pause_asked();
   if (!run_ && signal() == 0) {
     warn(fmt::format("the run of that name {}; another one needs another name at the rendezvous",
-                     stopped ? "was stopped" : "has ended"));
-    return ExitCode::run_ended;
+                     stopped ? "was stopped: hosts that bring its newest checkpoint open it again "
+                               "(--continue, or --resume)"
+                             : "has ended"));
+    // Whoever goes on with a run wants it to be complete.
+    return arguments_.continues && !stopped ? ExitCode::good : ExitCode::run_ended;
   }
   // It was left behind, and waited to take part again.
   if (signal() == 0 && !code_ && (!stopped || hosts_->generation() == 0)) {
@@ -359,6 +397,7 @@ void ElasticTraining::give_up(const HostLost& lost) {
 
 ExitCode train_on_elastic_hosts(const TrainArguments& arguments, const LoadWorkload& load,
                                 const JoinHosts& join) {
+  if (is_complete(arguments)) return tell_of_complete(arguments);
   HostFolder::remove_leftovers();
   return ElasticTraining(arguments, load(arguments.run), join).execute();
 }

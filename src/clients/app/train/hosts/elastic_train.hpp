@@ -2,10 +2,8 @@
 
 #include <functional>
 #include <memory>
-#include <string>
-#include <vector>
 
-#include <rubato/loop/hosts.hpp>
+#include <rubato/hosts/c10d_hosts.hpp>
 #include <rubato/runs/workload.hpp>
 
 #include "clients/app/line/exit_code.hpp"
@@ -13,11 +11,10 @@
 
 namespace rubato::app {
 
-/// Comes to the hosts of a run, which have `equal` in common. `interrupted` is asked while it waits
-/// for others, `tell` hears what a person should know. Throws Error.
-using JoinHosts = std::function<std::shared_ptr<ElasticHosts>(
-    const HostArguments& hosts, std::vector<NamedText> equal, std::function<bool()> interrupted,
-    std::function<void(const std::string& line)> tell)>;
+/// Comes to the hosts of a run: elastic_hosts(), where `options` leave open what `hosts` say.
+/// Throws Error.
+using JoinHosts = std::function<std::shared_ptr<ElasticHosts>(const HostArguments& hosts,
+                                                              ElasticOptions options)>;
 
 /// train() on hosts that come and go. The first of them shows how it goes on and writes the run
 /// folder; when it is lost, the next one does, in the same folder where it has it. The others keep

@@ -96,6 +96,12 @@ void HostOptions::define(CommandLine& line) {
               [this](const std::string& text) {
                 arguments_.most = static_cast<int>(parse_whole(text, 1, kMaxHosts));
               });
+  line.option("on-term", "leave|stop",
+              "what a host of --min-hosts does when it is asked to terminate (SIGTERM, SIGHUP): it "
+              "leaves and the others go on, or all stop",
+              "leave", [this](const std::string& text) {
+                arguments_.on_term = parse_choice("request to terminate", text, kOnTerms);
+              });
   line.option("token-file", "FILE", "a file with a secret that every host needs to take part", "",
               [this](const std::string& text) { arguments_.token_file = text; });
 }
@@ -110,6 +116,11 @@ void HostOptions::finish(const CommandLine& line) {
                             arguments_.several() ? fmt::format("0 to {}", arguments_.count - 1)
                                                  : std::string("with --hosts N")));
   }
+  const IdleOption on_term{.option = "on-term",
+                           .idle = !arguments_.elastic(),
+                           .why = "all stop where hosts do not come and go",
+                           .accepted = "with --min-hosts N"};
+  require_none_idle(line, {&on_term, 1});
   if (arguments_.several()) return;
   for (const char* const option :
        {"rendezvous", "interface", "host-weight", "host-timeout", "token-file"}) {

@@ -6,6 +6,7 @@
 #include <string>
 
 #include "clients/app/line/command_line.hpp"
+#include "clients/app/line/signal_actions.hpp"
 
 namespace rubato::app {
 
@@ -29,6 +30,8 @@ struct HostArguments {
   /// that do not.
   int least = 0;
   int most = 0;
+  /// What such a host does where it is asked to terminate.
+  OnTerm on_term = OnTerm::leave;
 
   [[nodiscard]] bool elastic() const { return least > 0; }
   [[nodiscard]] bool several() const { return count > 1 || elastic(); }

@@ -1,0 +1,74 @@
+#include "signal_actions.hpp"
+
+#include <csignal>
+
+namespace rubato::app {
+
+namespace {
+
+// Of a first signal.
+SignalAction first_action(SignalRole role, OnTerm on_term, int number) {
+  if (role == SignalRole::bystander) return SignalAction::stop;
+  if (number == SIGUSR1) return SignalAction::checkpoint;
+  // A launcher's hosts decide what the signal is to them; itself it ends with them.
+  if (role != SignalRole::elastic_host) return SignalAction::stop;
+  if (number == SIGUSR2) return SignalAction::leave;
+  // Whoever is at the keyboard means the run, whatever supervises processes this one.
+  if (number == SIGINT || number == SIGQUIT) return SignalAction::stop;
+  return on_term == OnTerm::leave ? SignalAction::leave : SignalAction::stop;
+}
+
+}  // namespace
+
+bool is_pressing(int number) {
+  return number == SIGINT || number == SIGQUIT || number == SIGTERM || number == SIGHUP;
+}
+
+bool is_ending(int number) {
+  switch (number) {
+    // These cannot be handled,
+    case SIGKILL:
+    case SIGSTOP:
+    // and these end nothing.
+    case SIGCHLD:
+    case SIGCONT:
+    case SIGURG:
+    case SIGWINCH:
+    case SIGTSTP:
+    case SIGTTIN:
+    case SIGTTOU:
+      return false;
+    default:
+      return true;
+  }
+}
+
+bool is_fault(int number) {
+  switch (number) {
+    case SIGSEGV:
+    case SIGBUS:
+    case SIGFPE:
+    case SIGILL:
+    case SIGTRAP:
+    case SIGSYS:
+    case SIGABRT:
+      return true;
+    default:
+      return false;
+  }
+}
+
+SignalAction action_of(SignalRole role, OnTerm on_term, const SignalEvent& event) {
+  if (event.origin == SignalOrigin::own_fault) return SignalAction::end_now;
+  const SignalAction action = first_action(role, on_term, event.number);
+  if (action > event.under_way) return action;
+  // Whoever asks to stop while the host leaves has asked for more; who asks for as much again, or
+  // less, is impatient.
+  const bool again = event.origin == SignalOrigin::passed_on_again ||
+                     (event.origin == SignalOrigin::sent && event.since_first >= kOneRequest);
+  if (again && is_pressing(event.number)) return SignalAction::end_now;
+  return action == SignalAction::checkpoint && event.under_way == action ? action
+                                                                         : SignalAction::nothing;
+}
+
+}  // namespace rubato::app
