@@ -748,6 +748,54 @@ TEST_F(ElasticCommand, RefusesWhoTrainsSomethingElse) {
   EXPECT_TRUE(hosts_[0]->runs());
 }
 
+// Under the same name; the others go on.
+TEST_F(ElasticCommand, SaysThatAHostHasOtherData) {
+  train_without_end();
+  start_all(1);
+  test::write_idx_images(folder_, "data2", "train", 400, 12);
+  test::write_idx_images(folder_, "data2", "t10k", 100, 12);
+  BackgroundProgram& other = start({"--out", "run", "--data", "mnist:data2"});
+  wait_until([&] { return !other.runs(); });
+  EXPECT_EQ(other.code(), 2);
+  EXPECT_THAT(
+      other.output(),
+      HasSubstr("rubato train: the data of this host, or its model's file, are not those of "
+                "the other hosts: "));
+  wait_for_more_lines("run");
+  EXPECT_TRUE(hosts_[0]->runs());
+}
+
+// As that of a disk that is not mounted any more.
+TEST_F(ElasticCommand, SaysThatTheFolderHasGone) {
+  train_without_end();
+  start_all(2);
+  wait_for_lines(20);
+  const std::size_t first = writer();
+  fs::rename(file("run"), file("elsewhere"));
+  hosts_[first]->end(SIGKILL);
+  hosts_.erase(hosts_.begin() + static_cast<std::ptrdiff_t>(first));
+  wait_for_lines(20);
+  EXPECT_THAT(hosts_[0]->output(),
+              HasSubstr("the folder of the run has gone; is its disk still mounted?\n"));
+  stop_by(0);
+  expect_one_run();
+}
+
+// It would have been empty.
+TEST_F(ElasticCommand, LeavesNoCopyOfAFirstStep) {
+  write_trace({12'000});
+  run_ = with(run_, {"--data", "digits", "--model", "mlp:hidden=1024/1024", "--host-timeout", "2"});
+  train_without_end();
+  start_all(2);
+  const std::size_t first = writer();
+  hosts_[first]->signal(SIGSTOP);
+  server_->end(SIGKILL);
+  BackgroundProgram& left = *hosts_[1 - first];
+  wait_until([&] { return !left.runs(); });
+  EXPECT_EQ(left.code(), 28) << left.output();
+  EXPECT_FALSE(fs::exists(file("run-2"))) << left.output();
+}
+
 TEST_F(ElasticCommand, SaysThatARunHasEnded) {
   start_two_that_wait_for_each_other();
   for (const auto& host : hosts_) {

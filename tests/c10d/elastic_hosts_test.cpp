@@ -409,6 +409,34 @@ TEST_F(Elastic, PauseTogether) {
 }
 
 // The step in which it was said may be lost.
+// A host has come to the next group, is asked to stop before it has heard of it, and goes: the run
+// ends for those who have listed it, and they do not wait for it.
+TEST_F(Elastic, PauseBehindAGroupThatIsJustListed) {
+  std::atomic<bool> interrupted = false;
+  ElasticOptions asked = options(3);
+  asked.interrupted = [&] { return interrupted.load(); };
+  come(options(3));
+  come(asked);
+  come(options(3));
+  const auto to_stop = hosts_[1];
+  regroup_all({kNew, kNew, kNew});
+  sort_by_rank();
+  // The one that stops is not the one that lists.
+  std::erase(hosts_, to_stop);
+  const auto leader = hosts_.front();
+  ASSERT_LT(leader->rank(), to_stop->rank());
+  hosts_.pop_back();
+  interrupted = true;
+  EXPECT_THROW(static_cast<void>(to_stop->regroup(after(1))), HostLost);
+  const auto start = std::chrono::steady_clock::now();
+  std::thread lists([&] { EXPECT_EQ(leader->regroup(after(1)), Meeting::ended); });
+  std::this_thread::sleep_for(std::chrono::milliseconds(500));
+  EXPECT_TRUE(to_stop->leave(true));
+  lists.join();
+  EXPECT_TRUE(leader->pause_asked());
+  EXPECT_LT(std::chrono::steady_clock::now() - start, seconds(5));
+}
+
 TEST_F(Elastic, DoNotForgetThatTheyAreToPause) {
   begin(3);
   hosts_[1]->ask_to_pause();

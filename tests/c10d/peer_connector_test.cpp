@@ -49,10 +49,11 @@ class PeersThatConnect : public testing::Test {
       places_.push_back(peers_.back()->place());
     }
   }
-  [[nodiscard]] int port_of(std::size_t host) const {
+  [[nodiscard]] sockaddr_in address_of(std::size_t host) const {
     sockaddr_storage address = places_[host].address;
-    return ntohs(static_cast<sockaddr_in*>(static_cast<void*>(&address))->sin_port);
+    return *static_cast<sockaddr_in*>(static_cast<void*>(&address));
   }
+  [[nodiscard]] int port_of(std::size_t host) const { return ntohs(address_of(host).sin_port); }
   // What these throw, where each connects with all others and tells them its rank.
   std::vector<std::string> errors_of(const std::set<std::size_t>& hosts) {
     std::vector<std::string> errors(peers_.size(), "does not come");
@@ -102,10 +103,8 @@ TEST_F(PeersThatConnect, AreNotDisturbedByStrangers) {
   std::atomic<bool> ends = false;
   std::jthread crowd([&] {
     while (!ends) {
-      Stranger(port_of(0)).reset();
-      Stranger speaker(port_of(0));
-      speaker.say(std::string(104, '0'));
-      speaker.reset();
+      Stranger::scan(address_of(0));
+      Stranger::scan(address_of(0), std::string(104, '0'));
     }
   });
   EXPECT_THAT(errors_of({0, 1, 2}), Each("no error"));
@@ -159,6 +158,8 @@ TEST_F(PeersThatConnect, AreGivenUpInTime) {
   come({"", ""});
   peers_[0].reset();
   EXPECT_EQ(errors_of({1})[1], "host 0 is not connected: Connection refused");
+  // Exit code 28, of fixed hosts as well.
+  EXPECT_THROW(static_cast<void>(peers_[1]->connect(0, places_[0])), HostLost);
 }
 
 class PeersThatLookAround : public PeersThatConnect {

@@ -25,10 +25,12 @@ class Stranger {
     address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
     EXPECT_TRUE(reaches(address));
   }
-  /// Connects where somebody still listens, and is gone at once.
-  static void scan(const sockaddr_in& address) {
+  /// Connects where somebody still listens, says something, and is gone at once.
+  static void scan(const sockaddr_in& address, std::string_view text = {}) {
     Stranger stranger;
-    if (stranger.reaches(address)) stranger.reset();
+    if (!stranger.reaches(address)) return;
+    stranger.say(text);
+    stranger.reset();
   }
   ~Stranger() {
     if (socket_ >= 0) close(socket_);

@@ -225,9 +225,20 @@ void ElasticTraining::begin() {
 void ElasticTraining::follow(const Handover& handover) {
   run_.reset();
   folder_.emplace();
-  run_ = std::make_unique<TerminalRun>(
-      arguments_, workload_, RunLocation::take_over(folder_->run(), arguments_.run, handover),
-      hosts_, RunRole::follower, *signals_);
+  try {
+    run_ = std::make_unique<TerminalRun>(
+        arguments_, workload_, RunLocation::take_over(folder_->run(), arguments_.run, handover),
+        hosts_, RunRole::follower, *signals_);
+  } catch (const OutputError&) {
+    throw;
+  } catch (const Error& error) {
+    // All options were compared when it came: what differs is in a file.
+    const std::string why = error.what();
+    throw Error(
+        fmt::format("the data of this host, or its model's file, are not those of the other "
+                    "hosts: {}; accepted: the same on all hosts",
+                    why.substr(0, why.find('\n'))));
+  }
 }
 
 void ElasticTraining::take_over() {

@@ -107,6 +107,10 @@ RunLocation succeed(const Inheritance& inheritance, ElasticHosts& hosts) {
     }
   }
   std::string why;
+  if (before && before->is_here && !fs::exists(before->folder, ignored)) {
+    why = fmt::format("{}: the folder of the run has gone; is its disk still mounted?\n",
+                      before->folder);
+  }
   RunLocation location = location_in(folders, inheritance, patience_with(before), why);
   const fs::path& folder = location.path();
   const std::string now = absolute_of(folder).string();
