@@ -37,9 +37,9 @@ TEST(Greeting, MayBeAnything) {
   };
   for (
       const std::string text :
-      {"", "{}", "[1,2", "\x80\x02}q", "null", R"({"protocol":"1"})", R"({"protocol":4})",
+      {"", "{}", "[1,2", "\x80\x02}q", "null", R"({"protocol":"1"})", R"({"protocol":5})",
        R"({"protocol":1e300})",
-       R"({"protocol":4,"count":2,"weight":1,"machine":"","machine_id":"","interface":"","door":"","nonce":"","equal":[["a"]]})"}) {
+       R"({"protocol":5,"count":2,"weight":1,"machine":"","machine_id":"","interface":"","door":"","nonce":"","equal":[["a"]]})"}) {
     EXPECT_EQ(error(text),
               "host 3 has left something that is no greeting; accepted: the same version of rubato "
               "on all hosts")
@@ -51,7 +51,7 @@ TEST(Greeting, MayBeAnything) {
             "host 3 has left something that is no greeting; accepted: the same version of rubato "
             "on all hosts");
   EXPECT_EQ(error(R"({"protocol":7,"more":"than is known here"})"),
-            "host 3 speaks version 7 of the protocol, here 4; accepted: the same version of rubato "
+            "host 3 speaks version 7 of the protocol, here 5; accepted: the same version of rubato "
             "on all hosts");
   Greeting heavy = greeting();
   heavy.weight = -1;
