@@ -256,6 +256,10 @@ TEST(WeightedLoss, HasTheSameBitsInEveryWayAndOnSeveralHosts) {
   for (const WayOutcome& outcome : verify(make, adaptive_options(), 15)) {
     EXPECT_EQ(outcome.difference.value_or("none"), "none") << outcome.way.what;
   }
+  // The eighth step goes on in the second epoch, whose loss begins with a part of its.
+  Verification verification(make, 16);
+  static_cast<void>(verification.train({}));
+  EXPECT_EQ(verification.train({.resume_after = 8}).difference.value_or("none"), "none");
   Trainer alone = make([](TrainOptions&) {});
   alone.fit();
   std::vector<std::thread> threads;
