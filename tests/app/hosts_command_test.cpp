@@ -493,7 +493,7 @@ TEST_F(HostsCommand, IsDocumented) {
   // Those that need other machines have options that there are.
   for (const char* const option :
        {"--hosts", "--rank", "--rendezvous", "--interface", "--host-weight", "--host-timeout",
-        "--token-file", "--min-hosts", "--max-hosts"}) {
+        "--token-file", "--min-hosts", "--max-hosts", "--on-term", "--continue"}) {
     EXPECT_THAT(text, HasSubstr(option));
     EXPECT_THAT(test::rubato({"train", "--help"}).out, HasSubstr(option));
   }
