@@ -174,7 +174,7 @@ TEST_F(CompareCommand, StopsItsRunsOnASignal) {
   const auto folder_of = [](int signal) { return fmt::format("stopped-{}", signal); };
   std::map<int, ProgramResult> results;
   epochs_to_be_caught([&](int epochs) {
-    for (const int signal : {SIGTERM, SIGINT}) {
+    for (const int signal : {SIGTERM, SIGINT, SIGHUP}) {
       const std::string out = folder_of(signal);
       fs::remove_all(path(out));
       results[signal] = compare(design_of(out, epochs), [&](pid_t process, const auto&) {

@@ -565,7 +565,7 @@ TEST_F(ElasticCommand, SurvivesLeaves) {
     return std::ranges::count_if(hosts_, [](const auto& host) { return has_state(*host); });
   };
   std::vector<double> took;
-  for (int i = 0; i < leaves; ++i) {
+  while (std::cmp_less(took.size(), leaves)) {
     ASSERT_NO_FATAL_FAILURE(wait_until([&] { return there() >= 2; }));
     std::this_thread::sleep_for(milliseconds(up_to(300)));
     const std::size_t leaver = up_to(hosts_.size());
@@ -578,7 +578,6 @@ TEST_F(ElasticCommand, SurvivesLeaves) {
     while (hosts_.size() < 2 + up_to(3)) start();
   }
   std::ranges::sort(took);
-  ASSERT_FALSE(took.empty());
   RecordProperty("median_milliseconds", static_cast<int>(1000 * took[took.size() / 2]));
   RecordProperty("longest_milliseconds", static_cast<int>(1000 * took.back()));
   wait_until([&] { return std::cmp_equal(there(), hosts_.size()); });

@@ -26,7 +26,8 @@ namespace rubato::app {
 namespace {
 
 constexpr const char* kStopping =
-    "\nrubato compare: the runs finish their steps and write checkpoints; again ends at once\n";
+    "\nrubato compare: the runs finish their steps and write checkpoints; again after a second "
+    "ends at once\n";
 
 // The file that this process runs, even where another has taken its name since.
 constexpr const char* kThisProgram = "/proc/self/exe";
