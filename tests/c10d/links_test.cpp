@@ -14,6 +14,7 @@
 
 #include "c10d/support.hpp"
 #include "support/error_of.hpp"
+#include "support/stranger.hpp"
 
 namespace rubato::c10d_hosts_detail {
 namespace {
@@ -58,6 +59,14 @@ TEST(Doors, AreClosedWithAReason) {
   EXPECT_THAT(closed,
               ElementsAre(Pair(0, "Connection refused"), Pair(3, HasSubstr("accepted: ")),
                           Pair(4, HasSubstr("accepted: ")), Pair(5, HasSubstr("accepted: "))));
+}
+
+// Whoever stays would take the place of others.
+TEST(Doors, CloseAtOnce) {
+  const Door door("127.0.0.1");
+  const std::string& address = door.address();
+  const test::Stranger stranger(std::stoi(address.substr(address.rfind(':') + 1)));
+  stranger.wait_for_end();
 }
 
 class LinksOfHosts : public testing::Test {

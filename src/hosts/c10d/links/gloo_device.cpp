@@ -35,7 +35,7 @@ class Pair final : public tcp::Pair {
     const std::lock_guard lock(m_);
     if (fd_ >= 0) {
       device_->unregisterDescriptor(fd_, this);
-      close(std::exchange(fd_, -1));
+      ::close(std::exchange(fd_, -1));
     }
     state_ = INITIALIZING;
   }
@@ -66,9 +66,6 @@ class Pair final : public tcp::Pair {
   }
 
  private:
-  // The file's, which gloo's class hides with a function of that name.
-  static void close(int descriptor) { ::close(descriptor); }
-
   std::shared_ptr<PeerConnector> connector_;
   tcp::Address own_;
 };
