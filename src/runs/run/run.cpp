@@ -303,7 +303,7 @@ std::optional<std::int64_t> Run::write_checkpoint_in_step() {
   const bool there = trainer_.state_in_step([&](const State& state, std::int64_t steps) {
     before_steps = steps;
     // What stop_for_now() has ended is to go on from the checkpoint of before.
-    is_wanted = steps > 0 && !stopped_for_now_;
+    is_wanted = steps > 0 && !checkpointer_->holds();
     if (!is_wanted) return;
     sync_records();
     before = state;
