@@ -239,13 +239,17 @@ class Models(TestCase):
                 return self.linear(x * self.scale * self.kept)
 
         model = Scaled()
-        result = rubato.train(model, blobs(), validation=blobs(), keep_best=True, **OPTIONS)
+        folder = self.folder() / "run"
+        result = rubato.train(model, blobs(), validation=blobs(), keep_best=True, out=folder, **OPTIONS)
         for weights in (result.state_dict, result.best_state_dict):
             self.assertEqual(weights.keys(), model.state_dict().keys())
         model.load_state_dict(result.state_dict)
         inputs = torch.from_numpy(blobs()[0])
         self.assertTrue(torch.equal(result.module(inputs), model(inputs)))
-        rubato.train(Scaled(), blobs(), weights=result.state_dict, trace=64, epochs=1)
+        for name in ("weights.pt", "best.pt"):
+            self.assertEqual(torch.load(folder / name).keys(), model.state_dict().keys())
+        for weights in (result.state_dict, folder, folder / "best.pt"):
+            rubato.train(Scaled(), blobs(), weights=weights, trace=64, epochs=1)
 
 
 class Losses(TestCase):

@@ -208,6 +208,7 @@ OwnParts own_parts(const py::object& object) {
   const auto dict = object.cast<py::dict>();
   if (const py::object model = dict["model"]; !model.is_none()) {
     parts.model = std::string(model.cast<py::bytes>());
+    parts.transient = dict["transient"].cast<std::vector<std::string>>();
   }
   if (const py::object loss = dict["loss"]; !loss.is_none()) {
     parts.loss = std::string(loss.cast<py::bytes>());

@@ -10,7 +10,8 @@ namespace rubato::python {
 ///
 /// `parts` is None, or a dictionary of what the request cannot say, each None or:
 ///
-///     model    bytes of a TorchScript module
+///     model    bytes of a TorchScript module, of whose buffers
+///     transient   (list of names) are in no file of weights
 ///     loss     the same
 ///     train    (list of input tensors, list of target tensors), and
 ///     test     the same

@@ -1,6 +1,8 @@
 #include "libtorch_workload.hpp"
 
+#include <algorithm>
 #include <utility>
+#include <vector>
 
 #include <fmt/format.h>
 
@@ -66,8 +68,12 @@ class LibtorchWorkload final : public Workload {
   std::string_view weights_suffix() const override { return "pt"; }
   ByteSource weights(std::span<const NamedArray> parameters,
                      std::span<const NamedArray> buffers) const override {
-    return [parameters, buffers](const ByteSink& sink) {
-      stream_pickled_weights(tensors_of(parameters), tensors_of(buffers), sink);
+    return [parameters, buffers, transient = parts_.transient](const ByteSink& sink) {
+      std::vector<NamedTensor> kept = tensors_of(buffers);
+      std::erase_if(kept, [&transient](const NamedTensor& buffer) {
+        return std::ranges::find(transient, buffer.name) != transient.end();
+      });
+      stream_pickled_weights(tensors_of(parameters), kept, sink);
     };
   }
   ByteSource model_file(std::span<const NamedArray> parameters,

@@ -29,6 +29,8 @@ struct LibtorchParts {
   TorchOptions options;
   /// The model as it was given, where it is TorchScript; `model` is then left empty.
   std::shared_ptr<ScriptModel> script{};
+  /// Names of its buffers that are in no file of weights.
+  std::vector<std::string> transient{};
   /// Of the targets; 0 where they are none, or nobody has counted them.
   std::int64_t classes = 0;
   /// Where it is known.

@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <filesystem>
 #include <memory>
 #include <optional>
@@ -110,6 +111,7 @@ class PartsLoader {
   }
 
   void load_script() {
+    parts_.transient = own_.transient;
     if (own_.model) parts_.script = std::make_shared<ScriptModel>(*std::move(own_.model));
     if (const auto& file = configuration_.model->script) {
       parts_.script = std::make_shared<ScriptModel>(
@@ -199,8 +201,16 @@ class PartsLoader {
     const std::string source = fmt::format("--weights: {}", file.string());
     const auto mapping = open("weights", file);
     if (parts_.script) {
-      parts_.script->begin_with([mapping, source](const Model& model) {
-        load_weights(model, read_weights(mapping->bytes(), source), source);
+      parts_.script->begin_with([mapping, source, transient = own_.transient](const Model& model) {
+        std::vector<NamedTensor> weights = read_weights(mapping->bytes(), source);
+        // They keep the values of the model.
+        for (const NamedTensor& buffer : model.buffers) {
+          if (std::ranges::find(transient, buffer.name) == transient.end()) continue;
+          const bool given =
+              std::ranges::find(weights, buffer.name, &NamedTensor::name) != weights.end();
+          if (!given) weights.push_back(buffer);
+        }
+        load_weights(model, weights, source);
         mapping->forget();
       });
       return;

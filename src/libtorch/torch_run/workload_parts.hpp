@@ -2,6 +2,8 @@
 
 #include <memory>
 #include <optional>
+#include <string>
+#include <vector>
 
 // Clang needs it before what follows.
 #include <ATen/core/ivalue.h>
@@ -19,6 +21,8 @@ namespace rubato {
 struct WorkloadParts {
   /// Where the configuration's model is kOwn.
   std::optional<torch::jit::Module> model{};
+  /// Names of its buffers that are in no file of weights.
+  std::vector<std::string> transient{};
   /// Where its data are kOwn; DataSets::channels and features are not set yet.
   std::optional<DataSets> data{};
   /// Instead of `data` where a sample has several inputs or targets, which only models of

@@ -151,6 +151,7 @@ std::shared_ptr<const Workload> load_workload(const RunConfiguration& configurat
   }
   WorkloadParts own{.loss = own_loss(configuration, parts)};
   if (!parts.model.empty()) own.model = read_script(parts.model, "model");
+  own.transient = parts.transient;
   if (!has_several_tensors(parts)) {
     if (!parts.inputs.empty()) own.data = data_of(parts);
     return torch_workload(configuration, std::move(own));

@@ -4,6 +4,7 @@
 #include <optional>
 #include <string>
 #include <variant>
+#include <vector>
 
 #include <c10/core/ScalarType.h>
 
@@ -22,6 +23,8 @@ namespace rubato::python {
 struct OwnParts {
   /// The bytes of torch.jit.save(); empty is the model that the configuration names.
   std::string model{};
+  /// Names of its buffers that no state_dict has.
+  std::vector<std::string> transient{};
   /// The bytes of a TorchScript module of outputs and targets; empty is the loss that the
   /// configuration names.
   std::string loss{};

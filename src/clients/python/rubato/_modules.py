@@ -180,9 +180,9 @@ def _require_same(model, script, inputs):
 def transient_buffers(model):
     """The names of buffers that are registered with persistent=False, which no state_dict has."""
     if not isinstance(model, torch.nn.Module) or isinstance(model, torch.jit.ScriptModule):
-        return {}
+        return []
     kept = model.state_dict()
-    return {name: buffer for name, buffer in model.named_buffers() if name not in kept}
+    return [name for name, _ in model.named_buffers() if name not in kept]
 
 
 def bytes_of_model(model, first_inputs):

@@ -45,7 +45,7 @@ class _Parts:
         self._take_loss(loss)
 
     def for_cpp(self):
-        return {"model": self.script, "loss": self._loss, "train": self._train, "test": self._test, "steps": self._steps}
+        return {"model": self.script, "transient": self.transient, "loss": self._loss, "train": self._train, "test": self._test, "steps": self._steps}
 
     def _take_data(self, data, validation):
         if isinstance(validation, (str, numbers.Real)):
@@ -124,11 +124,10 @@ def _finish(found, parts):
     return result
 
 
-def _request(paths, options, trace, steps, rule, weights, model):
-    """What is asked for, as C++ takes it; weights that are no file are written to the file `weights`, with the buffers of
-    the model that no state_dict has."""
+def _request(paths, options, trace, steps, rule, weights):
+    """What is asked for, as C++ takes it; weights that are no file are written to the file `weights`."""
     if isinstance(options.get("weights"), dict):
-        torch.save(_modules.transient_buffers(model) | options["weights"], weights)
+        torch.save(options["weights"], weights)
         options = options | {"weights": weights}
     texts = _options.texts_of("train", options)
     if steps is not None:
@@ -220,7 +219,7 @@ def train(model=None, data=None, *, trace=None, batch_size=None, validation=None
     text, steps = _trace.steps_of(_trace_or_batch_size(trace, batch_size))
     with tempfile.TemporaryDirectory(prefix="rubato-") as folder:
         weights = Path(folder) / "weights.pt"
-        request = _request((config, resume, out), options, text, steps, rule, weights, model)
+        request = _request((config, resume, out), options, text, steps, rule, weights)
         parts = _Parts(request, model, data, validation, loss, steps)
         try:
             found = _rubato.train(request, parts.for_cpp(), callbacks.for_cpp)
