@@ -7,8 +7,6 @@
 
 #include <pybind11/pybind11.h>
 
-#include <rubato/base/error.hpp>
-
 namespace rubato::python {
 
 namespace {
@@ -47,7 +45,7 @@ bool CallingThread::is_abandoned() {
 }
 
 void CallingThread::require_not_abandoned() {
-  if (is_abandoned()) throw Error("the training was abandoned");
+  if (is_abandoned()) throw Abandoned("the training was abandoned");
 }
 
 bool CallingThread::finish(std::exception_ptr thrown) {

@@ -7,9 +7,17 @@
 #include <mutex>
 #include <utility>
 
+#include <rubato/base/error.hpp>
+
 namespace rubato::python {
 
 struct WorkEnd;
+
+/// Ends work that nobody waits for any more, as it stands.
+class Abandoned : public Error {
+ public:
+  using Error::Error;
+};
 
 /// The thread that called into this module from Python, as the thread sees it that works for it:
 /// whoever needs Python has it done there, and so never holds the GIL.
@@ -31,7 +39,7 @@ class CallingThread {
   [[nodiscard]] bool has_failed();
   /// Whether nobody waits for the work any more.
   [[nodiscard]] bool is_abandoned();
-  /// Throws Error where nobody does, so that the work ends.
+  /// Throws Abandoned where nobody does, so that the work ends.
   void require_not_abandoned();
 
  private:
