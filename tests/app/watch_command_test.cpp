@@ -139,6 +139,17 @@ TEST(Watch, PrintsAllRunsOnceTheyHaveEnded) {
   EXPECT_THAT(rows[50], testing::StartsWith("run-59"));
 }
 
+TEST(Watch, LeavesOutTheMiddleOfLongNames) {
+  const test::TempFolder folder;
+  for (const char* const name : {"spot-most-16_linear_größe-0.01_momentum-0.9_seed-1",
+                                 "spot-most-16_root_größe-0.01_momentum-0.9_seed-1"}) {
+    folder.write(std::string("runs/") + name + "/config.toml", "epochs = 3\n");
+  }
+  const test::ProgramResult result = test::rubato({"watch", "runs"}, folder.path());
+  EXPECT_THAT(result.out, HasSubstr("\nspot-most-16_linea...momentum-0.9_seed-1 "));
+  EXPECT_THAT(result.out, HasSubstr("\nspot-most-16_root_...momentum-0.9_seed-1 "));
+}
+
 TEST(Watch, CountsTheRunsOfADesign) {
   const test::TempFolder folder;
   folder.write("exp/design.toml",

@@ -1,4 +1,4 @@
-"""A browser without a window that tests can ask what a page shows: Chromium, by its DevTools protocol over two pipes."""
+"""A browser without a window, which tests ask what a page shows: Chromium, by its DevTools protocol over two pipes."""
 
 import json
 import os

@@ -81,7 +81,8 @@ class Charts(unittest.TestCase):
 
     def test_runs(self):
         lines = [step_line(i, loss=-0.4 + 0.014 * i, cores=1 + i % 2, metrics={}) for i in range(60)]
-        lines[20] = json.dumps({"kind": "fault", "step": 20, "core": 1, "substep": 0, "cores_left": 1}) + "\n" + lines[20]
+        fault = {"kind": "fault", "step": 20, "core": 1, "substep": 0, "cores_left": 1}
+        lines[20] = json.dumps(fault) + "\n" + lines[20]
         long_name = "trace-spot-most-16_linear_learning-rate-0.01_momentum-0.9_seed-1"
         runs = [self.run_of(f"runs/{long_name}-{i}", lines) for i in range(1, 11)]
         for width in 1400, 360:
@@ -95,7 +96,8 @@ class Charts(unittest.TestCase):
             self.assertEqual(len(set(keys)), 8, "names are told apart where they differ")
             self.assertEqual(len(set(charts["Loss"]["curves"])), 8, "each has looks of its own")
         one = self.drawn(self.page_of(runs[0]))
-        self.assertEqual([text["text"] for text in one["Cores"]["texts"] if text["key"]], ["core died (1)", "fewer cores (28)"])
+        keys = [text["text"] for text in one["Cores"]["texts"] if text["key"]]
+        self.assertEqual(keys, ["core died (1)", "fewer cores (28)"])
         self.assert_whole(one)
 
     def test_scale(self):
@@ -113,8 +115,8 @@ class Charts(unittest.TestCase):
         self.assertIn("Loss, mean over 5 %", words)
 
     def test_experiment_and_file(self):
-        subprocess.run([RUBATO, "compare", "--model", "softmax", "--rule", "linear,root", "--seed", "1..2", "--epochs", "2",
-                        "--target", "60", "--out", "experiment", "--quiet"],
+        subprocess.run([RUBATO, "compare", "--model", "softmax", "--rule", "linear,root", "--seed", "1..2",
+                        "--epochs", "2", "--target", "60", "--out", "experiment", "--quiet"],
                        cwd=self.folder, check=True, stdout=subprocess.DEVNULL)
         page = self.page_of("experiment")
         charts = self.drawn(page)

@@ -32,9 +32,21 @@ int rank_of(const Watched& watched) {
 
 std::string short_name(std::string_view text, std::size_t columns) {
   std::string shown(text.substr(0, text.find('\n')));
-  if (width_of(shown) <= columns || columns < 4) return shown;
-  // Names differ in their ends.
-  return "..." + shown.substr(shown.size() - (columns - 3));
+  const std::size_t all = width_of(shown);
+  if (all <= columns || columns < 4) return shown;
+  // Where the character of that number begins.
+  const auto place_of = [&](std::size_t letter) {
+    std::size_t at = 0;
+    for (; at < shown.size(); ++at) {
+      const bool begins = (static_cast<unsigned char>(shown[at]) & 0xC0U) != 0x80U;
+      if (begins && letter-- == 0) break;
+    }
+    return at;
+  };
+  // Names differ at either end.
+  const std::size_t kept = columns - 3;
+  return shown.substr(0, place_of(kept / 2)) + "..." +
+         shown.substr(place_of(all - (kept - kept / 2)));
 }
 
 std::string line_of(const Watched& watched, std::size_t name_columns, const ViewStyle& style) {

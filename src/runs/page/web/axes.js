@@ -14,7 +14,8 @@ function isLog(scale) {
 // About so many ticks. What is counted has whole ones.
 function ticksOf(scale, count, whole) {
   if (isLog(scale)) {
-    const powers = scale.ticks().filter(value => Number.isInteger(Math.round(Math.log10(value) * 1e9) / 1e9));
+    const isPower = value => Math.abs(Math.log10(value) - Math.round(Math.log10(value))) < 1e-9;
+    const powers = scale.ticks().filter(isPower);
     const every = Math.ceil(powers.length / 8);
     return powers.length >= 2 ? powers.filter((_, i) => i % every === 0) : scale.domain();
   }
@@ -23,8 +24,8 @@ function ticksOf(scale, count, whole) {
   return kept.length > 0 ? kept : scale.domain().map(Math.round);
 }
 
-// The axis below a chart: gives `x` its pixels, from `least` or as far to the right as the left half of
-// the first number needs, to where the right half of the last one ends.
+// The axis below a chart. Gives `x` its pixels: from `least`, or as far to the right as half of the
+// first number needs, to where half of the last one ends.
 function drawAxisBelow(svg, x, { least, title, at, whole }) {
   const width = svg.datum().width;
   x.range([least, width - 14]);
@@ -61,7 +62,10 @@ function unitWords(name, unit) {
 // A sample of what a key stands for, from `x` on around the height `y`.
 function drawSample(svg, key, x, y) {
   const at = { cx: x + 10, cy: y };
-  if (key.fill) svg.append("rect").attr({ class: key.fill, x: x, y: y - 5, width: 20, height: 10, "fill-opacity": key.opacity || 1 });
+  if (key.fill) {
+    svg.append("rect")
+        .attr({ class: key.fill, x: x, y: y - 5, width: 20, height: 10, "fill-opacity": key.opacity || 1 });
+  }
   if (key.line) svg.append("line").attr({ class: key.line, x1: x, x2: x + 20, y1: y, y2: y });
   if (key.dot) svg.append("circle").attr({ class: key.dot, r: 4 }).attr(at);
   if (key.mark !== undefined) drawMark(svg, key.mark, x + 10, y);
