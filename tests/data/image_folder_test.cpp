@@ -253,6 +253,8 @@ TEST_F(ImageFolder, HasAClassForEachFolder) {
   grey("cat/more/a.png", 4);
   grey("Dog/z.jpg", 5);
   folder_.write("Dog/notes.txt", "nothing");
+  // A link that leads back.
+  fs::create_directory_symlink(folder_.path() / "cat", folder_.path() / "cat/again");
   const DataSets data = read();
   EXPECT_THAT(data.class_names, ElementsAre("Dog", "cat"));
   EXPECT_EQ(data.classes, 2);
