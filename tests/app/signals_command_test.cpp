@@ -24,7 +24,6 @@ using test::BackgroundProgram;
 using test::ProgramResult;
 using testing::AllOf;
 using testing::HasSubstr;
-using testing::Not;
 
 class Signals : public test::ResumedTraining {
  protected:

@@ -114,8 +114,9 @@ TEST(View, LeavesTheTerminalWholeAfterASignal) {
   program.type("\x03");
   EXPECT_EQ(program.finish(), 130);
   const std::vector<std::string> rows = shown(program.text(), 120);
-  EXPECT_THAT(rows, Contains("rubato train: finishing the step, and saving the state; again after a "
-                             "second ends at once"));
+  EXPECT_THAT(rows,
+              Contains("rubato train: finishing the step, and saving the state; again after a "
+                       "second ends at once"));
   EXPECT_THAT(rows, Contains(HasSubstr("stopped by a signal after ")));
   EXPECT_THAT(rows, Contains("to go on: rubato train --resume run"));
   EXPECT_EQ(rows.back(), "");

@@ -27,10 +27,8 @@ using rendezvous_detail::Socket;
 using std::chrono::minutes;
 using std::chrono::seconds;
 using test::Stranger;
-using testing::AllOf;
 using testing::Each;
 using testing::ElementsAre;
-using testing::HasSubstr;
 using testing::StartsWith;
 
 class PeersThatConnect : public testing::Test {

@@ -259,7 +259,8 @@ TEST(WeightedLoss, HasTheSameBitsInEveryWayAndOnSeveralHosts) {
   // The eighth step goes on in the second epoch, whose loss begins with a part of its.
   Verification verification(make, 16);
   static_cast<void>(verification.train({}));
-  EXPECT_EQ(verification.train({.what = "resumed", .resume_after = 8}).difference.value_or("none"), "none");
+  EXPECT_EQ(verification.train({.what = "resumed", .resume_after = 8}).difference.value_or("none"),
+            "none");
   Trainer alone = make([](TrainOptions&) {});
   alone.fit();
   std::vector<std::thread> threads;

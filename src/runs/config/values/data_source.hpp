@@ -30,8 +30,8 @@ using OwnDataSources = Additions<OwnDataSource>;
 /// (built in), "mnist" and its like in the user's cache, and "mnist:DIR" and its like, which may
 /// have arguments behind them, "csv:FILE,label=NAME". It looks at the file system only for a hint.
 struct DataSource {
-  /// "digits", "mnist", "cifar10", "tensors", "images", "csv" or "text"; kOwn, of which nothing is read; the
-  /// name of one of the user's own, which has no path.
+  /// "digits", "mnist", "cifar10", "tensors", "images", "csv" or "text"; kOwn, of which nothing is
+  /// read; the name of one of the user's own, which has no path.
   std::string kind{};
   /// The file or folder; empty for the built-in digits.
   std::filesystem::path path{};
