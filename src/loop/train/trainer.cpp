@@ -134,7 +134,7 @@ class Trainer::Implementation final : public Training {
     return state_of(*this);
   }
   bool state_in_step(const std::function<void(const State&, std::int64_t)>& take) {
-    return quiet_.read([&] { take(state_of(*this), result_.steps); });
+    return quiet_.read([&] { take(unshown_ ? *unshown_ : state_of(*this), result_.steps); });
   }
   void load(const State& state);
   // Of the two that call it, state() and load().
@@ -301,17 +301,17 @@ class Trainer::Implementation final : public Training {
                        .train_loss = epoch_->mean_loss(),
                        .test = {},
                        .train_seconds = epoch_->train_seconds()};
+    if (objective_->has_test() && steps_.shows_others()) unshown_ = state_of(*this);
     show(true);
     if (objective_->has_test()) {
       const Stopwatch test;
-      // The state has the weights that steps change, which are elsewhere while others are shown.
-      std::optional<QuietStretch> quiet;
-      if (!steps_.shows_others()) quiet.emplace(quiet_);
+      const QuietStretch quiet(quiet_);
       record.test = objective_->test(
           workers_, evaluation_options(options_),
           fmt::format(" of the test data after epoch {}", record.epoch.value() + 1));
       tell_test(test.begun());
     }
+    unshown_.reset();
     steps_.enter("metric");
     for (const OwnMetric& metric : options_.metrics) {
       const std::optional<double> value = metric.value(*this, record);
@@ -406,6 +406,9 @@ class Trainer::Implementation final : public Training {
   std::optional<double> last_weight_{};
   std::optional<RunningEpoch> epoch_;
   bool shown_ = false;
+  // The state during a test of other weights than those that steps change, which are not in their
+  // place then.
+  std::optional<State> unshown_{};
   bool tried_out_ = false;
   bool pausing_ = false;
   TrainerStage stage_;

@@ -56,7 +56,7 @@ struct ExitMeaning {
            {ExitCode::output_lost,
             "output that it could not write: a full disk, a file-size limit, a closed pipe as in "
             "`rubato train | head`"},
-           {ExitCode::memory, "too little memory"},
+           {ExitCode::memory, "too little memory, or a limit that allows no further thread"},
            {ExitCode::unwell, "a problem found by `rubato doctor`"},
            {ExitCode::incomplete,
             "an answer of `rubato compare` that lacks runs, because they were killed"},
