@@ -1,6 +1,7 @@
 // --plugin as users type it, with the plug-in of examples/plugin, with one of each other part, and
 // with what is refused.
 
+#include <csignal>
 #include <filesystem>
 #include <fstream>
 #include <string>
@@ -316,6 +317,17 @@ TEST_F(PluginCommand, SaysWhatOtherPartsOfItsHaveThrown) {
             "std::exception\n");
   EXPECT_THAT(said({"--schedule", "unmade"}),
               HasSubstr("schedule unmade cannot be made: its maker"));
+}
+
+// The thread that throws is not the one that trains: it ends the process, as one of gloo's could.
+TEST_F(PluginCommand, AThreadOfItsThatThrowsLeavesACheckpoint) {
+  const ProgramResult result =
+      run("train", {"--plugin", RUBATO_EVERY_PART, "--rule", "failing:how=thread", "--model",
+                    "softmax", "--trace", "64", "--epochs", "100000", "--checkpoint-every", "never",
+                    "--quiet", "--out", "ended"});
+  EXPECT_EQ(result.signal, SIGABRT);
+  EXPECT_THAT(result.err, HasSubstr("no licence"));
+  EXPECT_FALSE(std::filesystem::is_empty(folder_.path() / "ended/checkpoints"));
 }
 
 TEST_F(PluginCommand, ARuleOfItsThatCrashesIsFailedTheSecondTime) {

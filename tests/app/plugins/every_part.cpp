@@ -7,6 +7,7 @@
 #include <numeric>
 #include <stdexcept>
 #include <string_view>
+#include <thread>
 #include <vector>
 
 #include <rubato/runs/run_configuration.hpp>
@@ -39,7 +40,7 @@ BatchDecision doubled(TraceStep step, const SourceProgress& so_far) {
 // A rule that throws, or worse, in the fourth step.
 class Failing final : public Rule {
  public:
-  enum class How { error, exception, number, crash };
+  enum class How { error, exception, number, crash, thread };
 
   explicit Failing(How how) : how_(how) {}
   [[nodiscard]] std::string_view name() const override { return "failing"; }
@@ -54,17 +55,19 @@ class Failing final : public Rule {
     if (how_ == How::error) throw Error("no licence");
     if (how_ == How::exception) throw std::runtime_error("no licence");
     if (how_ == How::number) throw 42;
-    std::abort();
+    if (how_ == How::crash) std::abort();
+    std::thread([] { throw std::runtime_error("no licence"); }).detach();
   }
 
   How how_;
   std::int64_t steps_ = 0;
 };
 
-constexpr std::array<Choice<Failing::How>, 4> kHows{{{Failing::How::error, "error"},
+constexpr std::array<Choice<Failing::How>, 5> kHows{{{Failing::How::error, "error"},
                                                      {Failing::How::exception, "exception"},
                                                      {Failing::How::number, "number"},
-                                                     {Failing::How::crash, "crash"}}};
+                                                     {Failing::How::crash, "crash"},
+                                                     {Failing::How::thread, "thread"}}};
 
 OwnMetric failing_metric() {
   return {.name = "failing",

@@ -4,8 +4,10 @@
 #include <cerrno>
 #include <csignal>
 #include <cstdint>
+#include <cstdlib>
 #include <cstring>
 #include <ctime>
+#include <exception>
 #include <utility>
 
 #include <sys/eventfd.h>
@@ -25,13 +27,14 @@ std::atomic<OnTerm> term_of_process{OnTerm::leave};
 std::atomic<SignalAction> asked_for{SignalAction::nothing};
 std::atomic<int> ending_signal{0};
 std::atomic<bool> checkpoint_asked{false};
-// Of the first that is_pressing(), in milliseconds of the monotonic clock; 0 while none has come.
+// The first signal that is_pressing() came at this time, in milliseconds of the monotonic clock; 0
+// means that none has come.
 std::atomic<std::int64_t> first_pressing{0};
 std::atomic<int> disturbances_seen{0};
 std::atomic<const char*> message_text{nullptr};
 // An eventfd, by which a listener wakes up; -1 while there is none.
 std::atomic<int> wake_up_event{-1};
-// Whether the listener that wakes up is to end.
+// The listener that wakes up ends if this is true.
 std::atomic<bool> listener_ends{false};
 static_assert(std::atomic<SignalRole>::is_always_lock_free &&
               std::atomic<OnTerm>::is_always_lock_free &&
@@ -67,6 +70,18 @@ void wake_listener() {
   const std::uint64_t one = 1;
   // It cannot fail before there are 2^64 signals.
   [[maybe_unused]] const ssize_t written = write(wake_up_event.load(), &one, sizeof(one));
+}
+
+// Lets the listener act before the process ends: an exception on a thread of some library is no
+// reason to lose what has been trained. The thread may hold locks, so it does nothing but wait.
+[[noreturn]] void terminate_after_listener() {
+  constexpr timespec kPause{.tv_sec = 0, .tv_nsec = 10'000'000};
+  constexpr int kPauses = 1'000;
+  const int before = actions_done.load();
+  wake_listener();
+  for (int i = 0; i < kPauses && actions_done.load() == before; ++i) nanosleep(&kPause, nullptr);
+  if (const std::terminate_handler then = terminate_before.load(); then != nullptr) then();
+  std::abort();
 }
 
 // `first` is when the first one has come.
@@ -148,8 +163,8 @@ StopSignals::StopSignals(const char* message, SignalRole of, OnTerm term) {
   sigfillset(&handled.sa_mask);
   for_each_signal(of, [&](int number) {
     struct sigaction before {};
-    // Whoever started the program may have wanted it to be ignored (nohup, a script's background),
-    // and a library may have use for it.
+    // The program's caller may have wanted the signal to be ignored (nohup, a script's background),
+    // and a library may use it.
     if (sigaction(number, nullptr, &before) != 0 || before.sa_handler != SIG_DFL) return;
     sigaction(number, &handled, nullptr);
   });
@@ -205,10 +220,14 @@ SignalListener::SignalListener(std::function<void()> act)
                errno == EINTR) {
           if (listener_ends.load()) return;
           act_();
+          actions_done.fetch_add(1);
         }
-      }) {}
+      }) {
+  terminate_before.store(std::set_terminate(terminate_after_listener));
+}
 
 SignalListener::~SignalListener() {
+  std::set_terminate(terminate_before.load());
   listener_ends.store(true);
   wake_listener();
   thread_.join();

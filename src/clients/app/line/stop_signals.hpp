@@ -29,7 +29,7 @@ class StopSignals {
   [[nodiscard]] SignalAction action() const;
   /// The signal that has asked for that, where it ends something; else 0.
   [[nodiscard]] int received() const;
-  /// Whether a checkpoint has been asked for since the last call.
+  /// Returns whether a checkpoint has been requested since the last call.
   [[nodiscard]] bool take_checkpoint_request() const;
   [[nodiscard]] bool wants_checkpoint() const;
   /// How often something has come onto the terminal, below which what is drawn there would be drawn
@@ -44,7 +44,8 @@ class StopSignals {
 };
 
 /// A thread that calls `act` whenever a signal has asked for something (StopSignals), however long
-/// other threads compute. One at a time, within the life of a StopSignals.
+/// other threads compute, and before std::terminate() ends the process, which waits for it for at
+/// most ten seconds. One at a time, within the life of a StopSignals.
 class SignalListener {
  public:
   /// `act` throws nothing.
@@ -59,7 +60,7 @@ class SignalListener {
   std::thread thread_;
 };
 
-/// Of a command that a signal has ended: 128 and the signal, as a shell has it.
+/// Returns 128 plus the number of the signal that has ended a command, as a shell does.
 [[nodiscard]] ExitCode exit_code_of_signal(int signal);
 
 }  // namespace rubato::app
