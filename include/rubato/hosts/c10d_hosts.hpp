@@ -72,7 +72,7 @@ struct ElasticOptions {
   /// by it: those that come then go on from the newest checkpoint that one of them brings, as if
   /// nobody had trained before.
   std::optional<std::int64_t> brings{};
-  /// Whether to wait for another host to do so, as long as the time limit is.
+  /// If this is set, the host waits for another one to open the run, up to the time limit.
   bool waits_for_opening = false;
   /// Asked while the host waits for others: true makes regroup() throw HostLost. May be empty.
   std::function<bool()> interrupted{};

@@ -128,8 +128,8 @@ class Loss {
   }
   [[nodiscard]] const std::vector<std::int64_t>& classes_without_weight() const { return without_; }
 
-  /// Where a model has one output for each class index: class 1 is what lies above the threshold,
-  /// class 0 all else. 0, as is right for logits, unless it is set.
+  /// A model may have one output for each class index: values above this threshold mean class 1,
+  /// all others class 0. The default of 0 is right for logits.
   [[nodiscard]] double threshold() const { return threshold_; }
   [[nodiscard]] Loss with_threshold(double threshold) && {
     threshold_ = threshold;

@@ -124,7 +124,7 @@ namespace rubato {
 struct ClassWeights {
   /// Things of this class have no weight, whether or not there is such an output: padding.
   std::optional<std::int64_t> ignore{};
-  /// Of each class, at least 0; empty where all weigh 1.
+  /// Each class has a weight of at least 0; the vector is empty if all weigh 1.
   std::vector<double> weights{};
 
   [[nodiscard]] bool any() const { return ignore || !weights.empty(); }

@@ -75,12 +75,12 @@ class Hosts {
   /// Whether a host had asked for it before the last exchange that was taken: the same answer on
   /// all hosts.
   [[nodiscard]] virtual bool pause_asked() const { return false; }
-  /// Whoever writes the run is to write a checkpoint.
+  /// Asks the host that writes the run for a checkpoint.
   virtual void ask_to_save() {}
-  /// Whether a host had asked for that before the last exchange that was taken; true once for each
-  /// request.
+  /// Returns whether a host had asked for a checkpoint before the last exchange that was taken;
+  /// true once for each request.
   [[nodiscard]] virtual bool take_save_request() { return false; }
-  /// Of hosts that come and go: this one is to leave after the step, and the others to go on. Where
+  /// Asks for this host to leave after the step while the others continue (elastic hosts only). If
   /// too few would remain, all pause.
   virtual void ask_to_leave() {}
   // Of hosts that come and go (ElasticHosts).
@@ -195,11 +195,11 @@ class ElasticHosts : public Hosts {
   /// cannot be reached. A second call does nothing.
   virtual bool leave(bool paused) noexcept = 0;
 
-  /// Whether the others know that this host leaves after this step (ask_to_leave()), and wait for
-  /// nothing but that it has gone.
+  /// Returns whether the others know that this host leaves after this step (ask_to_leave()), and
+  /// only wait for it to be gone.
   [[nodiscard]] virtual bool is_leaving() const { return false; }
-  /// Whether as many others as there have to be are there to go on without this host, as far as is
-  /// known: between two groups.
+  /// Returns whether enough other hosts are there to continue without this one, as far as is known
+  /// between two groups.
   [[nodiscard]] virtual bool can_be_spared() noexcept { return false; }
   /// Leaves for good, and lets the others go on.
   virtual void go() noexcept = 0;

@@ -283,8 +283,9 @@ class ObjectiveOf : public Objective {
   /// hosts.
   virtual void add_tally(std::span<const std::byte> tally) { static_cast<void>(tally); }
 
-  /// Which of trained() got no gradient from any minibatch of the step, in ascending order, by the
-  /// sums of Leaf::averaged: they keep their values, and the optimizer what it remembers of them.
+  /// Returns in ascending order which of trained() got no gradient from any minibatch of the step,
+  /// judging by the sums of Leaf::averaged. They keep their values, and the optimizer keeps its
+  /// state for them.
   [[nodiscard]] virtual std::vector<std::size_t> unreached(std::span<const T> sums) const {
     static_cast<void>(sums);
     return {};
@@ -299,7 +300,7 @@ class ObjectiveOf : public Objective {
 /// on parameters.
 template <class T>
 struct FunctionParts {
-  /// Where the parameters begin, at least one.
+  /// Training starts at these parameters; there must be at least one.
   std::vector<T> initial{};
   /// How many samples there are, at least 1; a minibatch names some of them by number, from 0.
   std::int64_t samples = 0;
@@ -309,13 +310,14 @@ struct FunctionParts {
   std::function<double(std::span<const T> parameters, std::span<const std::int64_t> samples,
                        std::span<T> gradient)>
       value_and_gradient{};
-  /// What these samples weigh together, at least 0; where it is there, value_and_gradient() is of a
-  /// sum over weights (Leaf::weight). Called as that is.
+  /// Returns the total weight of these samples, at least 0. If it is set, value_and_gradient() is
+  /// that of a sum over weights (Leaf::weight). It is called in the same way.
   std::function<double(std::span<const std::int64_t> samples)> weight{};
   /// Evaluates the parameters after each epoch, where there is one. Called by the thread that
   /// trains.
   std::function<Evaluation(std::span<const T> parameters)> test{};
-  /// What a saved state knows the function and its data by: a state is refused where it differs.
+  /// A saved state identifies the function and its data by this text; a state with another one is
+  /// refused.
   std::string fingerprint = "a function";
 };
 

@@ -94,9 +94,9 @@ inline constexpr std::array<Choice<LookaheadStart>, 2> kLookaheadStarts{
 
 /// The weights of Lookahead that are tested and saved as the model.
 enum class LookaheadWeights {
-  /// Those that the paper evaluates.
+  /// The paper evaluates these.
   slow,
-  /// Those that the inner optimizer updates.
+  /// The inner optimizer updates these.
   fast,
 };
 

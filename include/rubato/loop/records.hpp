@@ -86,8 +86,8 @@ struct StepRecord {
   bool applied = true;
   /// With Precision::fp16.
   std::optional<double> loss_scale{};
-  /// Whether the step was left out, because its gradient overflowed in half precision or because
-  /// its weight is 0. A skipped step has a rate and a gain of 0, and is not a divergence.
+  /// The step was left out because its gradient overflowed in half precision or because its weight
+  /// is 0. A skipped step has a rate and a gain of 0, and is not a divergence.
   bool skipped = false;
   /// What the source's clock shows with this step; where it has one.
   std::optional<ClockTime> time{};

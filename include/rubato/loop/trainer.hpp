@@ -231,7 +231,7 @@ struct TrainOptions {
 /// then not applied, or the test loss after it.
 class Diverged : public Error {
  public:
-  /// What helps where steps were too large.
+  /// This advice helps if the steps were too large.
   static constexpr std::string_view kSmallerSteps = "try a lower --lr or another --rule";
 
   /// `what` says what became infinite or NaN, and `advice` what may help.
@@ -348,9 +348,9 @@ class Trainer {
   /// Minibatches that a core computes in one pass at most: what Objective::minibatches_at_once()
   /// says, and 1 where something asks for the gradient of each.
   [[nodiscard]] std::int64_t minibatches_at_once() const;
-  /// Which of the parts that users plug in fit() is calling, or has called when it threw, by the
-  /// name of its option: "rule", "sampler", "schedule", "transform", "optimizer", "reduce" or
-  /// "metric". Empty where it is none of them.
+  /// Returns which of the user's parts fit() is calling, or was calling when it threw, by the name
+  /// of its option: "rule", "sampler", "schedule", "transform", "optimizer", "reduce" or "metric".
+  /// Empty if it is none of them.
   [[nodiscard]] std::string_view part_under_way() const;
 
   /// What it trains, and the threads it trains on.

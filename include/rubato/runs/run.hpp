@@ -73,7 +73,7 @@ class RunLocation {
  private:
   friend class Run;
 
-  // What the run in `folder` goes on from; with `again` as continue_in() does.
+  // Finds what the run in `folder` continues from; with `again` it works as continue_in() does.
   void find(const std::filesystem::path& folder, const RunConfiguration& configuration,
             const std::optional<std::filesystem::path>& checkpoint, bool again = false);
 
@@ -104,7 +104,7 @@ struct RunOutcome {
   End end = End::completed;
   /// Of a run that diverged: what, and where.
   std::string reason{};
-  /// What may help then.
+  /// The user of a run that diverged may try this.
   std::string advice{Diverged::kSmallerSteps};
   /// Where it is not paused.
   std::optional<RunSummary> summary{};

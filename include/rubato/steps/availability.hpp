@@ -102,8 +102,8 @@ inline constexpr std::array<Choice<AvailabilityFormat>, 5> kAvailabilityFormats{
      {AvailabilityFormat::counts, "counts"},
      {AvailabilityFormat::records, "records"}}};
 
-/// Where samples or records have several columns of devices, such as one for each zone: which of
-/// them count. At most one of the two is given.
+/// Samples or records may have several columns of devices, such as one for each zone; this says
+/// which of them count. At most one of the two is given.
 struct DeviceColumns {
   /// The name of one of them.
   std::string column{};

@@ -103,7 +103,8 @@ class C10dElasticHosts final : public ElasticHosts {
     disconnect();
     const Clock::time_point start = Clock::now();
     const Members before = place();
-    // Where the step has failed not all may have heard of it: the next one tells it again.
+    // If the step failed, some hosts may not know of the request to leave; the next step sends it
+    // again.
     is_leaving_ = false;
     // Who has heard of it in the middle of a step tells the others again.
     if (pause_asked_) to_tell_ |= kPauseFlag;
@@ -318,7 +319,7 @@ class C10dElasticHosts final : public ElasticHosts {
   std::vector<HostStanding> standings_;
   std::vector<Peer> peers_;
   std::int64_t steps_done_ = 0;
-  // Of their doors.
+  // This host next tries the doors of the others at this time.
   Clock::time_point next_trial_{};
 
   std::unique_ptr<Store> group_store_;

@@ -62,8 +62,8 @@ class SizesListener final : public libtorch::WarningListener {
   bool warned = false;
 };
 
-// Whether arithmetic would take one dimension of the two for the samples and another as well:
-// outputs of [64, 1] and targets of [64] become [64, 64].
+// Returns whether broadcasting would pair every sample with every other: outputs of [64, 1] and
+// targets of [64] become [64, 64].
 bool may_pair_samples(const at::Tensor& output, const at::Tensor& target) {
   if (output.dim() == target.dim() || output.dim() == 0 || target.dim() == 0) return false;
   // Classes, of several outputs for each.
@@ -84,8 +84,8 @@ at::Tensor numbers_like(const at::Tensor& like, double first, double last) {
   return at::linspace(first, last, like.numel(), like.options()).view(like.sizes());
 }
 
-// Whether the loss of some samples is not that of their halves, as it is where each output is
-// compared with the targets of all samples.
+// Returns whether the loss of some samples differs from that of their halves, as it does if each
+// output is compared with the targets of all samples.
 bool pairs_samples(const Loss& loss, const at::Tensor& output, const at::Tensor& target) {
   const std::int64_t samples = target.size(0);
   if (samples < 2 || output.size(0) != samples || !output.is_floating_point()) return false;

@@ -31,7 +31,7 @@ struct LibtorchParts {
   std::shared_ptr<ScriptModel> script{};
   /// Names of its buffers that are in no file of weights.
   std::vector<std::string> transient{};
-  /// Of the targets; 0 where they are none, or nobody has counted them.
+  /// The targets have this many classes; 0 if they are not classes, or were not counted.
   std::int64_t classes = 0;
   /// Where it is known.
   std::optional<std::int64_t> gradient_bytes{};

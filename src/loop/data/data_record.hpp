@@ -27,7 +27,7 @@ struct DataRecord {
   std::vector<FeatureStatistics> features{};
   /// The characters of a text in the order of their tokens, in UTF-8.
   std::string alphabet{};
-  /// Of a folder of images: the names of the classes.
+  /// The classes of a folder of images have these names.
   std::vector<std::string> class_names{};
   /// Of a table.
   std::shared_ptr<const TableEncoding> table{};

@@ -140,11 +140,11 @@ struct DataSets {
   std::string alphabet{};
   /// Of a table.
   std::shared_ptr<const TableEncoding> table{};
-  /// Of a folder of images: what the classes are called.
+  /// The classes of a folder of images have these names.
   std::vector<std::string> class_names{};
   /// Rows of tables that were left out, as they lack a value.
   std::int64_t left_out = 0;
-  /// What else people should know of it, each in a few words.
+  /// Each note tells users another fact about the data, in a few words.
   std::vector<std::string> notes{};
 
   // By what inputs are normalised: of the training set, once normalise() has been called.

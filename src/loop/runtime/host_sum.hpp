@@ -85,7 +85,7 @@ class HostSum {
     [[nodiscard]] std::size_t values() const { return end - begin; }
     [[nodiscard]] std::size_t blocks() const { return end_block - first_block; }
   };
-  // What is sent of a subtree's sum: values, squares, and the scalars as numbers. The values
+  // A message about a subtree's sum has its values, squares, and the scalars as numbers. The values
   // come first, in as many bytes as a whole number of doubles takes.
   struct Layout {
     std::size_t value_bytes = 0;

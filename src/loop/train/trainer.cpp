@@ -157,8 +157,8 @@ class Trainer::Implementation final : public Training {
     }
   }
 
-  // Whether the objective has the weights to be tested and saved in the place of those that steps
-  // change: while an epoch is evaluated and told of, and outside of fit().
+  // While `shown`, the objective has the weights to be tested and saved instead of those that steps
+  // change: while an epoch is evaluated and reported, and outside of fit().
   void show(bool shown) {
     if (shown_ != shown) steps_.exchange_shown();
     shown_ = shown;
@@ -402,7 +402,7 @@ class Trainer::Implementation final : public Training {
   // The mean of the last step, which an epoch that it goes on in begins with; not a number where
   // the step does not count.
   double last_loss_ = 0;
-  // Of one of its samples in the mean, where the loss has weights.
+  // This is the mean weight of a sample in the last step, if the loss has weights.
   std::optional<double> last_weight_{};
   std::optional<RunningEpoch> epoch_;
   bool shown_ = false;

@@ -88,7 +88,7 @@ class QuietStretches {
   /// the time in which they wake up is none that they miss.
   void close() {
     std::unique_lock lock(mutex_);
-    // Whoever comes from now on waits for the next one, so that this one ends.
+    // Readers that come from now on wait for the next stretch, so that this one ends.
     closes_ = true;
     changed_.wait(lock, [this] { return !open_ || readers_ == 0; });
     open_ = false;

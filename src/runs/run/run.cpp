@@ -302,7 +302,7 @@ std::optional<std::int64_t> Run::write_checkpoint_in_step() {
   bool is_wanted = false;
   const bool there = trainer_.state_in_step([&](const State& state, std::int64_t steps) {
     before_steps = steps;
-    // What stop_for_now() has ended is to go on from the checkpoint of before.
+    // A run that stop_for_now() has ended continues from the earlier checkpoint.
     is_wanted = steps > 0 && !checkpointer_->holds();
     if (!is_wanted) return;
     sync_records();

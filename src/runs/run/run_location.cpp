@@ -124,7 +124,7 @@ void RunLocation::find(const fs::path& folder, const RunConfiguration& configura
   } else {
     require_nothing_to_lose(folder);
     std::error_code ignored;
-    // Of a process that was killed before it had written it.
+    // The process was killed before it had written the configuration.
     if (again && !fs::exists(folder / "config.toml", ignored)) return;
     const RunConfiguration before = read_configuration(folder / "config.toml", {}, configuration);
     require_resumable(with_paths_from(folder, before), now,

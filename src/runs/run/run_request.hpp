@@ -35,8 +35,8 @@ using Tell = std::function<void(const std::string& text)>;
 /// Throws Error where a run is to go on in another folder, or in none.
 void require_one_folder(const RunRequest& request);
 
-/// Whether the run that a request goes on with (RunRequest::continues) has all of its epochs, and
-/// its results. Throws Error where that was trained with other options, naming them.
+/// Returns whether the run that a request continues (RunRequest::continues) has all of its epochs
+/// and its results. Throws Error if it was trained with other options, naming them.
 [[nodiscard]] bool is_complete(const RunRequest& request);
 
 /// Where the run is kept: in the new folder, in the one to go on with, or nowhere. `tell` hears

@@ -7,7 +7,7 @@ namespace rubato {
 
 namespace {
 
-// What HostSum sends of a subtree's sum besides its values: loss, weight and numbers of
+// HostSum sends these scalars of a subtree's sum besides its values: loss, weight and numbers of
 // minibatches.
 constexpr std::int64_t kScalarBytes = 4 * sizeof(double);
 constexpr std::int64_t kAlignment = sizeof(double);

@@ -42,9 +42,9 @@ void require_memory(double bytes, std::string_view needs, std::string_view help,
 /// them. A library whose own thread finds that out ends the process.
 void require_threads(int count);
 
-/// Whether an exception says that memory or a thread could not be had: std::bad_alloc, a container
-/// longer than there are addresses, an error of libtorch's allocator (as it was thrown, or named in
-/// another error), or a thread that was refused.
+/// Returns whether an exception says that memory or a thread was refused: std::bad_alloc, a
+/// container longer than there are addresses, an error of libtorch's allocator (as it was thrown,
+/// or named in another error), or a thread that could not be started.
 [[nodiscard]] bool is_out_of_memory(const std::exception& error);
 
 /// What to tell a user of `error` where is_out_of_memory(): how much was asked for, where that is

@@ -79,7 +79,7 @@ int run_with_enough_stack(const std::function<int()>& body) {
 
 namespace {
 
-// What goes with a signal that is passed on: a number that nobody else sends by chance.
+// These values mark a signal that is passed on; nobody else sends them by chance.
 constexpr int kOnce = 0x72756231;
 constexpr int kAgain = 0x72756232;
 
@@ -88,7 +88,7 @@ constexpr int kAgain = 0x72756232;
 void pass_on(pid_t child, int number, bool again) {
   sigval value{};
   value.sival_int = again ? kAgain : kOnce;
-  // Where the queue of signals is full, it comes as one that is sent.
+  // If the queue of signals is full, the signal is sent without the mark.
   if (sigqueue(child, number, value) != 0) kill(child, number);
 }
 

@@ -36,8 +36,8 @@ void tie_to(pid_t parent);
 inline constexpr std::size_t kLeastStack = std::size_t{2} << 20U;
 [[nodiscard]] int run_with_enough_stack(const std::function<int()>& body);
 
-/// Whether a signal was passed on by the process that has started this one, and so may have come to
-/// this one already.
+/// Says whether the parent process passed a signal on, which may then have reached this process on
+/// its own already.
 enum class PassedOn { no, once, again };
 /// Passes a signal on to a child; `again` where it is to be taken for another request.
 void pass_on(pid_t child, int number, bool again = false);

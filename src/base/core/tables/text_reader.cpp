@@ -20,7 +20,7 @@ namespace {
 constexpr std::size_t kPieceOfText = 1 << 16;
 constexpr std::size_t kLongestLine = 1 << 24;
 
-// What a text that begins with a line such as "sep=;" says, with quotes around it or without.
+// Returns the separator that a text names in a first line such as "sep=;", with or without quotes.
 std::optional<char> separator_in(std::string_view beginning) {
   std::string_view line = beginning.substr(0, beginning.find_first_of("\r\n"));
   if (line.size() == beginning.size()) return std::nullopt;

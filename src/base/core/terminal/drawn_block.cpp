@@ -49,7 +49,7 @@ void DrawnBlock::draw(std::vector<std::string> lines, int columns, std::size_t r
 void DrawnBlock::clear(int columns) {
   if (!drawn()) return;
   write_(up_by(rows_of_lines(columns)).append(kClearBelow));
-  // What is printed next may come back with the rows above, and must not be drawn over.
+  // The next output may bring back the rows above, which must not be drawn over.
   leave();
 }
 

@@ -11,9 +11,9 @@ namespace rubato {
 /// is no mark.
 [[nodiscard]] std::vector<std::string_view> split_at(std::string_view text, char mark);
 
-/// Where the arguments of "PATH,NAME=VALUE,..." begin: at a comma, or at the end. A path may have
-/// commas, too; what stands behind one and looks like "NAME=" is an argument. `lists` names those
-/// that take several values with commas between them.
+/// Returns where the arguments of "PATH,NAME=VALUE,..." begin: at a comma, or at the end. A path
+/// may have commas, too; only text after a comma that looks like "NAME=" is an argument. `lists`
+/// names the arguments that take several values separated by commas.
 [[nodiscard]] std::size_t arguments_begin(std::string_view text,
                                           std::span<const std::string_view> lists = {});
 

@@ -18,7 +18,7 @@ struct ValueForm {
   Paths paths = Paths::none;
   /// Files are meant only where the value has this text in it ("/checkpoints/"), else folders.
   std::string within{};
-  /// What may stand behind the word and a ':', with commas between them.
+  /// These may follow the word and a ':', separated by commas.
   std::vector<Argument> arguments{};
 };
 

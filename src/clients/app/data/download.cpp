@@ -64,7 +64,7 @@ class Curl {
     curl_easy_getinfo(handle_.get(), CURLINFO_RESPONSE_CODE, &status);
     return status;
   }
-  // Whether the server has said how long its answer is.
+  // Returns whether the server has announced the length of its answer.
   [[nodiscard]] bool has_length() {
     curl_off_t length = -1;
     curl_easy_getinfo(handle_.get(), CURLINFO_CONTENT_LENGTH_DOWNLOAD_T, &length);

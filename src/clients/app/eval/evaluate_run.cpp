@@ -74,7 +74,7 @@ std::string csv_of(const NamedArray& array) {
   }
 }
 
-// Of the classes of samples, one of each; an output beyond the names has its number.
+// Writes the class of each sample by name; an output beyond the names is written as its number.
 std::string csv_of_names(const NamedArray& classes, const std::vector<std::string>& names) {
   std::string csv = fmt::format("sample,{}\n", classes.name);
   std::size_t sample = 0;

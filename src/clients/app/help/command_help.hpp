@@ -45,8 +45,8 @@ struct CommandHelp {
   std::vector<Command> commands{};
   /// In the order in which they are shown, those of a group together.
   std::vector<OptionHelp> options{};
-  /// What stands behind "--": the arguments of another command, in brackets where they may be left
-  /// out. Empty where there is none.
+  /// This text describes the arguments of another command that follow "--", in brackets if they are
+  /// optional. It is empty if there are none.
   std::string rest{};
   /// Running text, and examples, which are indented.
   std::string footer{};

@@ -97,8 +97,8 @@ std::string file_with_token() {
   return fmt::format("/dev/fd/{}", file);
 }
 
-// Those that are passed on, unless whoever started the program wanted them to be ignored, and that
-// of children that end.
+// The set has SIGCHLD and the signals that are passed on, except those that the program's caller
+// wanted to be ignored.
 sigset_t watched_signals() {
   sigset_t set;
   sigemptyset(&set);
@@ -247,7 +247,7 @@ class LaunchedHosts {
   int first_failure_ = 0;
   int last_code_ = 0;
   bool told_ = false;
-  // What signals have asked for, and since when.
+  // Signals have asked for this so far, and the first pressing one came at this time.
   SignalAction asked_for_ = SignalAction::nothing;
   std::optional<Clock::time_point> first_pressing_;
 };

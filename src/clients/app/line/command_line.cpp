@@ -290,7 +290,7 @@ int run_reporting_errors(std::string_view program, const std::function<int()>& b
     if (code != static_cast<int>(ExitCode::output_lost) && code <= kOfSignals) require_output();
     return code;
   } catch (const ReaderGone&) {
-    // Whoever reads has what they wanted, as `head` has.
+    // A reader such as `head` closes the pipe once it has what it wants.
     return static_cast<int>(ExitCode::output_lost);
   } catch (const OutputError& error) {
     return failed(error.what(), ExitCode::output_lost);

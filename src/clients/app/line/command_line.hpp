@@ -58,8 +58,8 @@ class CommandLine {
   /// those that it may be. They stand among the options, or behind "--" where they begin with '-'.
   void operands(OperandCount count, const std::string& value, const std::string& help, Setter take,
                 std::vector<std::string> names = {});
-  /// What stands behind the argument "--", which is not read here: "train OPTIONS". In brackets, it
-  /// may be left out.
+  /// Describes what follows the argument "--", which is not read here: "train OPTIONS". A value in
+  /// brackets may be left out.
   void rest(std::string value) { rest_ = std::move(value); }
   /// Adds --config FILE, from which `read` takes options before the arguments override them.
   void config(FileReader read);

@@ -6,14 +6,13 @@ namespace rubato::app {
 
 namespace {
 
-// Of a first signal.
 SignalAction first_action(SignalRole role, OnTerm on_term, int number) {
   if (role == SignalRole::bystander) return SignalAction::stop;
   if (number == SIGUSR1) return SignalAction::checkpoint;
   // A launcher's hosts decide what the signal is to them; itself it ends with them.
   if (role != SignalRole::elastic_host) return SignalAction::stop;
   if (number == SIGUSR2) return SignalAction::leave;
-  // Whoever is at the keyboard means the run, whatever supervises processes this one.
+  // A user at the keyboard means the whole run, whatever supervises this process.
   if (number == SIGINT || number == SIGQUIT) return SignalAction::stop;
   return on_term == OnTerm::leave ? SignalAction::leave : SignalAction::stop;
 }
@@ -62,8 +61,8 @@ SignalAction action_of(SignalRole role, OnTerm on_term, const SignalEvent& event
   if (event.origin == SignalOrigin::own_fault) return SignalAction::end_now;
   const SignalAction action = first_action(role, on_term, event.number);
   if (action > event.under_way) return action;
-  // Whoever asks to stop while the host leaves has asked for more; who asks for as much again, or
-  // less, is impatient.
+  // The signal asks for no more than is under way; if it is not part of the same request, its
+  // sender is impatient.
   const bool again = event.origin == SignalOrigin::passed_on_again ||
                      (event.origin == SignalOrigin::sent && event.since_first >= kOneRequest);
   if (again && is_pressing(event.number)) return SignalAction::end_now;

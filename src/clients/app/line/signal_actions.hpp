@@ -16,17 +16,17 @@ enum class SignalRole {
   run,
   /// One of hosts that come and go.
   elastic_host,
-  /// What has started hosts or runs, and passes signals on to them.
+  /// A launcher has started hosts or runs, and passes signals on to them.
   launcher,
 };
 
-/// What an elastic host does where it alone is asked to terminate.
+/// An elastic host that alone is asked to terminate either leaves or stops the run.
 enum class OnTerm { leave, stop };
 inline constexpr std::array<Choice<OnTerm>, 2> kOnTerms{
     {{OnTerm::leave, "leave"}, {OnTerm::stop, "stop"}}};
 
-/// What a signal does, from the least to the most. All but the first and the last also save the
-/// state before the step at once, where there is a run.
+/// A signal has one of these effects, from the least to the most. All but the first and the last
+/// also save the state before the step at once, if there is a run.
 enum class SignalAction : std::uint8_t {
   nothing,
   /// Training goes on after a checkpoint.
@@ -64,18 +64,18 @@ struct SignalEvent {
 /// by one, from a supervisor and from `rubato launch`.
 inline constexpr std::chrono::seconds kOneRequest{1};
 
-/// Whether somebody who sends it again wants an end at once: SIGINT, SIGQUIT, SIGTERM, SIGHUP. The
-/// system repeats others by itself, such as SIGXCPU.
+/// Returns true for SIGINT, SIGQUIT, SIGTERM and SIGHUP: a user who sends one of them again wants
+/// an immediate end. The system repeats others by itself, such as SIGXCPU.
 [[nodiscard]] bool is_pressing(int number);
 
-/// Whether a process that does not handle the signal ends by it, and could handle it.
+/// Returns whether the signal ends a process that could handle it but does not.
 [[nodiscard]] bool is_ending(int number);
 
-/// Whether the processor or a check ends a program by it that is wrong.
+/// Returns whether the processor or a check ends a faulty program by this signal.
 [[nodiscard]] bool is_fault(int number);
 
-/// What a signal does to whom: a function of these alone, which a signal handler may call. The
-/// table in docs/runs.md is this function.
+/// Decides what a signal does in a process of this role. The result depends on the arguments alone,
+/// and a signal handler may call this. The table in docs/runs.md describes this function.
 [[nodiscard]] SignalAction action_of(SignalRole role, OnTerm on_term, const SignalEvent& event);
 
 }  // namespace rubato::app

@@ -79,7 +79,7 @@ PlotArguments read_arguments(std::span<const std::string> arguments) {
   return read;
 }
 
-// What is drawn as one curve: a run, or the runs of an experiment that differ in the seed alone.
+// One curve shows a run, or the runs of an experiment that differ in the seed alone.
 struct Plotted {
   std::string name;
   std::vector<path> runs;

@@ -232,7 +232,7 @@ void PicturePainter::draw_curve(std::size_t index) {
     draw_points(points);
     return;
   }
-  // Of many points the mean, over the cloud that they are.
+  // If there are many points, their mean is drawn over a pale curve of the points.
   const Colour& colour = kCurves.at(index % kCurves.size());
   cairo_set_source_rgba(to_, colour.red, colour.green, colour.blue, kPale);
   cairo_set_line_width(to_, kThin);

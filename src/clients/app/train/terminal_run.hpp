@@ -45,8 +45,8 @@ class TerminalRun final : private SessionOwner {
   ExitCode stop();
   [[noreturn]] void throw_lost(const HostLost& lost) { session_.throw_lost(lost); }
 
-  /// Whether this host alone has ended, as nobody reads what it prints any more: hosts that come
-  /// and go do not stop for that.
+  /// Returns whether this host alone has ended because nobody reads its output any more; elastic
+  /// hosts do not stop for that.
   [[nodiscard]] bool has_left() const { return has_left_; }
 
   /// Others may go on with the run: what this one says from now on is of a copy of it.
@@ -69,7 +69,7 @@ class TerminalRun final : private SessionOwner {
   // On the listener's thread, when a signal has come: the other hosts hear of it in this step, and
   // the state before the step is saved, however long it takes.
   void hear_signal() noexcept;
-  // Whether nothing more can be said because the terminal is gone (SIGHUP).
+  // After SIGHUP the terminal is gone, and nothing more can be printed.
   [[nodiscard]] bool is_hung_up() const;
   ExitCode told(const SessionOutcome& outcome);
   ExitCode stopped(const SessionOutcome& outcome) const;
@@ -81,7 +81,7 @@ class TerminalRun final : private SessionOwner {
   const StopSignals& signals_;
   std::shared_ptr<Hosts> hosts_;
   RunRole role_;
-  // Whether there was a run in the folder.
+  // This is true if the folder already had a run.
   bool goes_on_;
   bool is_copy_ = false;
   bool has_left_ = false;

@@ -21,7 +21,7 @@ namespace rubato::app {
 /// Error where it cannot be.
 [[nodiscard]] RunLocation location_of_first(const TrainArguments& arguments);
 
-/// What a command answers that is to go on with a run that is_complete().
+/// Answers a command that asks to continue a run which is_complete().
 [[nodiscard]] ExitCode tell_of_complete(const TrainArguments& arguments);
 
 /// Meets the other hosts; what is `equal` has to be the same on all. Throws Error.

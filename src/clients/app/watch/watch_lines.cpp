@@ -34,7 +34,7 @@ std::string short_name(std::string_view text, std::size_t columns) {
   std::string shown(text.substr(0, text.find('\n')));
   const std::size_t all = width_of(shown);
   if (all <= columns || columns < 4) return shown;
-  // Where the character of that number begins.
+  // Returns where the character with that number begins.
   const auto place_of = [&](std::size_t letter) {
     std::size_t at = 0;
     for (; at < shown.size(); ++at) {

@@ -59,7 +59,7 @@ Door::~Door() {
 }
 
 void Door::let_in_and_out() const {
-  // Where the system has no room for a connection, it is asked again later.
+  // If the system has no room for a connection, accepting is tried again later.
   constexpr int kPause = 100;
   for (bool is_full = false;;) {
     std::array<pollfd, 2> polled{

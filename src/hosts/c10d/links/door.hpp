@@ -15,8 +15,8 @@ namespace rubato::c10d_hosts_detail {
 /// Error.
 [[nodiscard]] rendezvous_detail::Socket listener_at(const std::string& interface);
 
-/// Where other hosts try whether they reach this one: it listens for as long as the host lives, and
-/// a thread closes each connection at once. Nothing is said there.
+/// Other hosts test here whether they reach this one. A door listens for as long as the host lives,
+/// and a thread closes each connection at once; no data is exchanged.
 class Door {
  public:
   /// Listens as listener_at() does.

@@ -86,7 +86,7 @@ class Context final : public tcp::Context {
   std::shared_ptr<PeerConnector> connector_;
 };
 
-// Of a device that listens at any port of an address.
+// Returns the attributes of a device that listens at any port of an address.
 tcp::attr attributes_of(sockaddr_storage address) {
   const bool is_ipv4 = address.ss_family == AF_INET;
   // It stands at the same place in both.

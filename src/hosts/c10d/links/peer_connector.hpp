@@ -28,7 +28,7 @@ class PeerConnector {
  public:
   struct Options {
     std::size_t rank = 0;
-    /// Of all hosts, by rank, for messages.
+    /// These are the names of all hosts by rank, for messages.
     std::vector<std::string> names{};
     /// An address or a network interface to listen at.
     std::string interface {};
@@ -38,7 +38,7 @@ class PeerConnector {
     /// Called several times a second while it waits; whatever it throws ends that. May be empty.
     std::function<void()> look{};
   };
-  /// Where a host is called, and a number that only hosts of the group learn.
+  /// A host is called at this address, with a number that only hosts of the group learn.
   struct Place {
     sockaddr_storage address{};
     std::int64_t secret = 0;

@@ -21,12 +21,12 @@ inline constexpr std::uint64_t kRegroupFlag = 2;
 inline constexpr std::uint64_t kLeaveFlag = 4;
 inline constexpr std::uint64_t kSaveFlag = 8;
 
-/// What the hosts have told with an exchange.
+/// The hosts have told each other this in an exchange.
 struct Told {
   /// The flags of all, combined by or, and how many of them leave (kLeaveFlag): the same on all.
   std::uint64_t flags = 0;
   std::size_t leaving = 0;
-  /// Whether this host is one of those.
+  /// This host is one of those that leave.
   bool leaves = false;
 };
 
@@ -49,7 +49,7 @@ class Group {
     int rank = 0;
     /// An address or a network interface.
     std::string interface {};
-    /// That each two hosts prove to each other before they are connected.
+    /// Each two hosts prove to each other that they know this token before they are connected.
     std::string token{};
     milliseconds timeout{};
     /// For all hosts to be connected; zero is the timeout.

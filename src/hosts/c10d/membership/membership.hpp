@@ -48,7 +48,7 @@ struct Snapshot {
   /// The newest there is, and whether the run has ended behind it.
   Members newest{};
   std::optional<RunEnd> end{};
-  /// Of a run that has ended: the most steps that one of its last hosts has told of.
+  /// If the run has ended, this is the most steps that one of its last hosts has reported.
   std::int64_t steps = 0;
   /// The steps of the checkpoint that this host brings, if it brings one.
   std::optional<std::int64_t> brings{};
@@ -72,8 +72,8 @@ struct MembershipOptions {
   std::size_t most = 1;
   /// For how long a host is waited for that lives and does not come.
   std::chrono::milliseconds timeout{};
-  /// Of a host without a place in a run that is over: whether to wait as long as that for one that
-  /// opens the run again.
+  /// If this is set, a host without a place in a run that is over waits for up to `timeout` for one
+  /// that opens the run again.
   bool waits_for_opening = false;
 };
 

@@ -63,7 +63,6 @@ class RunStore {
   /// Who has said so last.
   [[nodiscard]] std::optional<RunWriter> writer();
 
-  /// What is seen of a host.
   [[nodiscard]] Life life_of(HostNumber host) { return watch_->life_of(host); }
 
   [[nodiscard]] const Papers& papers() const { return papers_; }

@@ -79,7 +79,7 @@ class Store {
   auto answered(const Call& call);
 
   StoreAddress address_;
-  // Of a RendezvousServer; null is a TCPStore.
+  // The store is a RendezvousServer's if this is set, and a TCPStore if it is null.
   c10::intrusive_ptr<ServedStore> served_;
   c10::intrusive_ptr<::c10d::Store> prefixed_;
 };

@@ -30,10 +30,10 @@ class Socket {
 
   /// How much of it the system takes now. Throws Error when the other side has gone.
   [[nodiscard]] std::size_t send(std::string_view bytes) const;
-  /// What is there, appended to `to`: at most `most` bytes and 64 KiB, nothing where there is
-  /// nothing. Throws Error when the other side has gone.
+  /// Appends the available bytes to `to`, at most `most` and 64 KiB; appends nothing if there are
+  /// none. Throws Error when the other side has gone.
   void receive(std::string& to, std::size_t most = kMostReceived) const;
-  /// Whoever calls it closes the descriptor.
+  /// The caller has to close the descriptor.
   [[nodiscard]] int release() { return std::exchange(descriptor_, -1); }
 
  private:

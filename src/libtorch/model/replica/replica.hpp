@@ -49,7 +49,7 @@ class Replica {
   [[nodiscard]] const at::Tensor& flat_buffers() const { return flat_buffers_; }
   [[nodiscard]] const std::vector<NamedTensor>& counters() const { return tensors_.counters; }
 
-  /// Where the elements of a tensor lie.
+  /// The elements of a tensor lie here.
   struct Place {
     const void* data = nullptr;
     std::int64_t elements = 0;
@@ -65,7 +65,7 @@ class Replica {
   at::Tensor flat_buffers_;
   // How often each parameter had been written to, the trained ones first.
   std::vector<std::int64_t> written_;
-  // Of each buffer, and then of each counter.
+  // The places of the buffers come first, followed by those of the counters.
   std::vector<Place> places_;
 };
 

@@ -39,7 +39,7 @@ void require_type(std::string_view kind, const NamedTensor& named, at::ScalarTyp
                           c10::toString(type)));
 }
 
-// What the trained parameters and the floating-point buffers have in common.
+// Returns the element type that the trained parameters and the floating-point buffers share.
 at::ScalarType type_of(const SortedTensors& sorted) {
   if (sorted.trained.empty()) {
     throw Error("the model has no parameter to train (none with requires_grad)");

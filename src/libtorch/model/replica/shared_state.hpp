@@ -19,7 +19,7 @@ struct SortedTensors {
   std::vector<NamedTensor> frozen;
   std::vector<NamedTensor> buffers;
   std::vector<NamedTensor> counters;
-  /// Of all trained parameters and floating-point buffers: at::kFloat or at::kDouble.
+  /// All trained parameters and floating-point buffers have this type: at::kFloat or at::kDouble.
   at::ScalarType type = at::kFloat;
 };
 /// Throws Error, naming the tensor, when the model has no parameter to train, when parameters to

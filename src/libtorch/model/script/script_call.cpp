@@ -29,7 +29,7 @@ void visit_nodes(torch::jit::Block* block, const Visit& visit) {
   }
 }
 
-// Of forward(), with all that it calls.
+// Visits the nodes of forward() and of everything that it calls.
 template <class Visit>
 void visit_forward(const torch::jit::Module& module, const Visit& visit) {
   const auto graph = module.get_method("forward").graph()->copy();

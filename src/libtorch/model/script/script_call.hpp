@@ -29,7 +29,7 @@ class ScriptCall {
   /// Whether forward() sets tensors. Where it does not, several threads may call it at once.
   [[nodiscard]] bool sets_attributes() const { return !set_.empty(); }
 
-  /// Whether forward() calls one of these operators ("aten::mse_loss").
+  /// Returns whether forward() calls one of these operators ("aten::mse_loss").
   [[nodiscard]] bool calls(const std::set<std::string_view>& operators) const;
 
  private:

@@ -21,8 +21,8 @@ struct ClassRows {
 [[nodiscard]] std::optional<ClassRows> class_rows(const at::Tensor& outputs,
                                                   const at::Tensor& targets);
 
-/// What a model says of the classes of things, of at least two: class_rows(), but that one output
-/// for each class index says 1 where it lies above `threshold` (Loss::threshold()) and else 0:
+/// Returns a model's scores for at least two classes. It differs from class_rows() for one output
+/// per class index, which means 1 if it lies above `threshold` (Loss::threshold()) and 0 otherwise:
 /// outputs of [batch, ..., 1], or of as many numbers as there are samples. Only the type and the
 /// shape of targets matter.
 [[nodiscard]] std::optional<ClassRows> class_scores(const at::Tensor& outputs,

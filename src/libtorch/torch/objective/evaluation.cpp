@@ -39,8 +39,7 @@ struct BatchResult {
   std::int64_t classified = 0;
   std::int64_t correct = 0;
   std::int64_t in_top_k = 0;
-  // Whether there is one output where there are more than two classes, which it does not tell
-  // apart.
+  // This is true if there is a single output for more than two classes, which it cannot tell apart.
   bool unclear = false;
   // Of real targets: (output - target)^2, and how many of them there are.
   double squares = 0;
@@ -76,7 +75,7 @@ std::optional<ClassRows> class_scores_of(const Tensors& outputs, const Tensors& 
 void add_loss(const LossValue& value, std::int64_t samples, BatchResult& result) {
   const std::optional<double> weight = value.weight_number();
   result.weight = weight.value_or(static_cast<double>(samples));
-  // Of what has no weight nothing counts.
+  // A batch without weight adds nothing.
   if (result.weight > 0) {
     result.loss_sum = value.loss.item<double>() * (weight ? 1 : result.weight);
   }

@@ -91,7 +91,7 @@ std::vector<std::int64_t> without_weight(const ClassWeights& classes) {
   return without;
 }
 
-// Where a model's one output is a number between those of its two classes, and not a logit.
+// This is the threshold of a single output that is a number between the two classes, not a logit.
 constexpr double kMiddle = 0.5;
 // One output of classes is that of a single class.
 constexpr double kNever = std::numeric_limits<double>::infinity();
@@ -128,7 +128,8 @@ void refuse_log_probabilities(const Tensors& outputs, const Tensors& /*targets*/
       "logits, or --loss nll");
 }
 
-// Whether it compares numbers or probabilities, which lie between those of two classes.
+// Returns whether the loss compares numbers or probabilities, which lie between those of two
+// classes.
 bool takes_numbers(const ScriptCall& call) {
   return call.calls({"aten::binary_cross_entropy", "aten::mse_loss", "aten::l1_loss",
                      "aten::smooth_l1_loss", "aten::huber_loss"});

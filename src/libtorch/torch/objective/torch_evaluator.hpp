@@ -26,9 +26,9 @@ class ForwardBackward {
 
   struct Result {
     double loss = 0;
-    /// Where the loss is a sum over weights.
+    /// This is set if the loss is a sum over weights.
     std::optional<double> weight{};
-    /// What makes the gradients that were added those of the loss.
+    /// The gradients that were added have to be multiplied by this to be those of the loss.
     double gradient_factor = 1;
   };
   /// The loss of the minibatch; its gradients are added to `gradients`.

@@ -50,7 +50,8 @@ class TypedTorchObjective final : public ObjectiveOf<T>, public TorchObjective {
 
   std::int64_t samples() const override { return parts_.train->size(); }
   const std::vector<TrainedArray>& trained() const override { return trained_; }
-  // Those of a state that is taken while minibatches are computed, too (Trainer::state_in_step()).
+  // A state that is taken while minibatches are computed (Trainer::state_in_step()) gets the master
+  // weights, too, and not the rounded ones.
   const std::vector<NamedArray>& parameters() const override {
     const bool rounded = master_weights_.has_rounded() && !master_arrays_.empty();
     return rounded ? master_arrays_ : parameter_arrays_;

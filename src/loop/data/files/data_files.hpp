@@ -30,8 +30,7 @@ enum class ImageLayout { chw, hwc };
 inline constexpr std::array<Choice<ImageLayout>, 2> kImageLayouts{
     {{ImageLayout::chw, "chw"}, {ImageLayout::hwc, "hwc"}}};
 
-/// Which arrays of a file are inputs and targets. A name that is empty is one of those that are
-/// usual.
+/// These arrays of a file are inputs and targets. An empty name stands for one of the usual names.
 struct TensorOptions {
   std::string x{};
   std::string y{};
@@ -84,8 +83,8 @@ struct TensorOptions {
 [[nodiscard]] SampleSet read_new_csv_samples(const std::filesystem::path& file,
                                              const DataRecord& record, bool labels);
 
-/// Of the folders of the same classes, in `test` or `val` where there is one; without labels of
-/// folders with any names, or of images that lie in the folder itself.
+/// Reads the folders of the same classes, in `test` or `val` if there is one. Without labels it
+/// reads folders with any names, or images that lie in the folder itself.
 [[nodiscard]] SampleSet read_new_images(const std::filesystem::path& folder,
                                         const DataRecord& record, bool labels);
 

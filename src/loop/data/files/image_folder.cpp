@@ -37,7 +37,7 @@ constexpr std::array<std::string_view, 4> kTestFolders{"test", "val", "valid", "
   throw Error(fmt::format("{}: {}; accepted: {}", folder.string(), why, kImageFolder));
 }
 
-// What is in a folder, in the order of their names, without what is hidden.
+// Returns the entries of a folder in the order of their names, without hidden ones.
 std::vector<fs::path> entries_of(const fs::path& folder) {
   std::vector<fs::path> entries;
   try {
@@ -73,8 +73,8 @@ struct ImageFiles {
   // Files with other endings.
   std::int64_t others = 0;
 
-  // Those of a folder, and then those of the folders in it; links to folders within are not
-  // followed, as they may lead back.
+  // Adds the images of a folder, and then those of the folders in it. Links to folders within are
+  // not followed, as they may lead back.
   void add(const fs::path& folder, std::int64_t label) {
     const std::vector<fs::path> entries = entries_of(folder);
     for (const fs::path& path : entries) {
@@ -95,7 +95,7 @@ struct ImageFiles {
   }
 };
 
-// Where the images of training and test are.
+// The training and the test images are in these folders.
 struct Parts {
   fs::path train{};
   std::optional<fs::path> test{};
@@ -161,7 +161,7 @@ std::shared_ptr<const MappedFile> open_image(const fs::path& path) {
   return MappedFile::open(path, "a PNG or JPEG file");
 }
 
-// Of all images: one size, and channels enough for each.
+// All images get the same size, and enough channels for each of them.
 struct ImageShape {
   std::int64_t channels = 1;
   std::int64_t height = 0;

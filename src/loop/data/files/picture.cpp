@@ -29,8 +29,8 @@ constexpr std::int64_t kMostPixels = std::int64_t{1} << 26U;
 // A byte of deflate stands for up to 1032, each of which has up to eight pixels; JPEG packs less.
 constexpr std::int64_t kMostPixelsOfByte = std::int64_t{8} * 1032;
 
-// What both libraries call where they cannot go on. Nothing that has a destructor lives in the
-// functions that are left so.
+// The error handlers of both libraries call leave(). The functions that it jumps out of must hold
+// no object with a destructor.
 struct Problem {
   std::jmp_buf back{};
   std::array<char, JMSG_LENGTH_MAX> text{};

@@ -12,7 +12,7 @@ struct Picture {
   bool is_png = false;
   std::int64_t height = 0;
   std::int64_t width = 0;
-  /// Whether it is stored in grey: then it has one channel, otherwise red, green and blue.
+  /// A grey picture has one channel, others have red, green and blue.
   bool is_grey = false;
 };
 

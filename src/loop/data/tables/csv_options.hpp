@@ -38,13 +38,13 @@ inline constexpr std::array<Choice<MissingValues>, 3> kMissingValues{
      {MissingValues::mean, "mean"},
      {MissingValues::drop, "drop"}}};
 
-/// What stands before the fraction of a number.
+/// This character separates the fraction of a number.
 enum class Decimal { point, comma };
 
 inline constexpr std::array<Choice<Decimal>, 2> kDecimals{
     {{Decimal::point, "point"}, {Decimal::comma, "comma"}}};
 
-/// Whether the first line of a table names the columns.
+/// This says whether the first line of a table names the columns.
 enum class TableHeader {
   /// It does; what looks like data is refused.
   automatic,

@@ -53,7 +53,7 @@ class CsvTable {
   char separator_ = ',';
   detail::CsvFields cells_;
   std::vector<std::string> names_;
-  // Whether the first line is a row that next() has yet to give.
+  // If this is true, the first line is a row that next() has yet to return.
   bool has_row_ = false;
 };
 
@@ -62,8 +62,8 @@ class CsvTable {
 [[nodiscard]] std::optional<double> number_in(std::string_view field,
                                               Decimal decimal = Decimal::point);
 
-/// Whether a text is a number but for what people write around one and within it: "1,234", "0.5%",
-/// "EUR 5", "2024-05-01". It has digits, and no letters but those of a unit.
+/// Returns whether a text is a number apart from what people write around one and within it:
+/// "1,234", "0.5%", "EUR 5", "2024-05-01". It has digits, and no letters but those of a unit.
 [[nodiscard]] bool resembles_number(std::string_view text);
 
 /// What is accepted where a field has no value.

@@ -171,7 +171,7 @@ class EncodingLearner {
   [[nodiscard]] bool is_ignored(std::string_view name) const {
     return std::ranges::find(encoding_.ignored, name) != encoding_.ignored.end();
   }
-  // Of those that are not ignored, where there is one.
+  // Returns the last column that is not ignored, or 0 if all are.
   [[nodiscard]] std::size_t last_column() const {
     const std::vector<std::string>& names = table_.names();
     std::size_t last = names.size() - 1;
@@ -219,7 +219,7 @@ class EncodingLearner {
                      facts.numbers + facts.texts),
          fmt::format("{}, or {}", a_number(i), accepted));
   }
-  // Where nearly all fields are meant as numbers, each would become a category of its own.
+  // If nearly all texts are meant as numbers, each would become a category of its own.
   void require_no_alike(std::size_t i, std::string_view accepted) const {
     const ColumnFacts& facts = facts_[i];
     constexpr std::int64_t kTenth = 10;
@@ -241,7 +241,7 @@ class EncodingLearner {
                     facts.numbers + facts.texts, facts.first_text, name,
                     facts.too_many ? "" : fmt::format(", or types={}:category", name)));
   }
-  // What a number looks like, for a field that is none.
+  // Returns an example of a number, for messages about a field that is not one.
   [[nodiscard]] std::string a_number(std::size_t i) const {
     if (options_.decimal == Decimal::comma) return "a number, such as -0,5 or 1e3";
     const bool comma = facts_[i].first_text.find(',') != std::string::npos;
@@ -322,7 +322,7 @@ class EncodingLearner {
   const CsvOptions& options_;
   CsvTable table_;
   TableEncoding encoding_;
-  // Where each column of the encoding is in the table, and what its fields are.
+  // Each column of the encoding has its place in the table here, and facts about its fields.
   std::vector<std::size_t> at_;
   std::vector<ColumnFacts> facts_;
 };

@@ -25,12 +25,12 @@ struct SavedTensor {
   std::vector<std::int64_t> shape{};
   /// In elements; none is negative.
   std::vector<std::int64_t> strides{};
-  /// Whether the tensor is minus what the storage says, as PyTorch leaves the imaginary part of a
+  /// The tensor is the negative of what the storage has, as PyTorch leaves the imaginary part of a
   /// conjugate. Its type is then a floating-point one.
   bool is_negated = false;
 };
 
-/// Of the names of what a file holds those that are wanted.
+/// Picks the names that are wanted from those in a file.
 using PickNames = std::function<std::vector<std::string>(const std::vector<std::string>& names)>;
 
 /// The tensors of the dictionary, or OrderedDict, that torch.save() wrote, in the dictionary's

@@ -61,7 +61,7 @@ struct Source {
   std::vector<std::string> names{};
   // None of its names is empty.
   TensorOptions meant{};
-  // Whether a test set was asked for by name.
+  // The user has asked for a test set by name.
   bool needs_test = false;
 
   [[nodiscard]] std::vector<std::string> wanted() const {
@@ -83,7 +83,7 @@ Source source_in(const std::filesystem::path& file, const TensorOptions& options
   return source;
 }
 
-// Whether images look as if their channels came last: of 1 or 3, and not as many rows.
+// Images look as if their channels came last if the last dimension is 1 or 3 and the first is not.
 bool has_channels_last(const SampleRows& inputs) {
   const auto& shape = inputs.shape();
   const auto is_channels = [](std::int64_t size) { return size == 1 || size == 3; };
@@ -119,7 +119,7 @@ class PairReader {
   }
 
  private:
-  // Of [N, height, width, channels].
+  // The array has the shape [N, height, width, channels].
   [[nodiscard]] SampleRows with_channels_first(const std::string& name) const {
     const SampleRows last = rows(name);
     const auto& shape = last.shape();

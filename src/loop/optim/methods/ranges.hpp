@@ -108,7 +108,7 @@ class LayerRanges {
 /// PyTorch's optimizers count.
 class LayerSteps {
  public:
-  /// Of the update in progress, from 1, for a tensor that it reaches.
+  /// Returns the number of the update in progress, from 1, for a tensor that it reaches.
   [[nodiscard]] std::int64_t of(std::size_t layer) const {
     return all_ + 1 - (missed_.empty() ? 0 : missed_[layer]);
   }

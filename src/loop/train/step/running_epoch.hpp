@@ -68,8 +68,8 @@ class RunningEpoch {
   EpochStart start_;
   std::optional<std::int64_t> whole_steps_;
   double train_seconds_ = 0;
-  // Of each step's mean loss times its minibatches in this epoch, or times their weight, which is
-  // then summed, too; and their samples.
+  // The loss sum adds up each step's mean loss times its minibatches in this epoch, or times their
+  // weight, which is then summed, too. The samples of these minibatches are counted.
   double loss_sum_ = 0;
   std::optional<double> loss_weight_{};
   std::int64_t loss_samples_ = 0;

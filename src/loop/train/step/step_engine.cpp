@@ -452,7 +452,7 @@ class TypedStepEngine final : public StepEngine {
   GradientPreparation<T> preparation_;
   // Where in training the step is, for its spans.
   Span place_;
-  // Of the step that is under way, once the hosts have exchanged their sums.
+  // This is set once the hosts have exchanged the sums of the current step.
   std::optional<double> exchange_seconds_;
   ReducerSize sum_size_;
   std::int64_t at_once_;

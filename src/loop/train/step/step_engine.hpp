@@ -99,7 +99,7 @@ class StepEngine {
   [[nodiscard]] virtual std::int64_t gradient_buffers() const = 0;
   /// That a core computes in one pass at most.
   [[nodiscard]] virtual std::int64_t minibatches_at_once() const = 0;
-  /// Whether exchange_shown() changes the parameters.
+  /// Returns whether exchange_shown() changes the parameters.
   [[nodiscard]] virtual bool shows_others() = 0;
   /// Puts what is to be tested and saved in the place of the parameters (FlatOptimizer::shown());
   /// a second call brings them back, which has to come before the next step.

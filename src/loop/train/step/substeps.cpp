@@ -116,7 +116,7 @@ void Substeps<T>::compute(const StepOfMinibatches& step, const SubstepTask& task
       out.scalars.weight = *weight;
       out.scalars.weighted = task.count;
     } else {
-      // Of several at once all are whole.
+      // Minibatches that are computed together are all whole.
       weigh(std::ssize(minibatch.samples), out);
     }
   } catch (...) {

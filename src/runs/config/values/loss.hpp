@@ -32,7 +32,8 @@ struct LossEntry {
 struct LossChoice : LossEntry {
   /// The file of "script:FILE".
   std::optional<std::filesystem::path> script{};
-  /// Of classes: the one that has no weight, and the weights of all; empty where all weigh 1.
+  /// A loss of classes may leave out the class `ignore`, and weigh all of them; no weights mean
+  /// that all weigh 1.
   std::optional<std::int64_t> ignore{};
   std::vector<double> class_weights{};
 };

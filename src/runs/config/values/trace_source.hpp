@@ -37,7 +37,7 @@ struct TraceChoice {
   std::int64_t batch_size = 0;
   /// Empty unless it is a file.
   std::optional<std::filesystem::path> file{};
-  /// Of a file: its columns of devices that count.
+  /// These columns of a file count as devices.
   DeviceColumns columns{};
 
   /// Whether it is the same trace wherever and whenever it is read.

@@ -17,7 +17,7 @@ struct RunTask {
   std::string name;
   RunFiles files;
   std::int64_t threads = 1;
-  /// Whether its rule is a function of Python's, so that rubato.compare() trains it in its process.
+  /// The run's rule is a Python function, so rubato.compare() trains it in its own process.
   bool is_pythons = false;
 };
 

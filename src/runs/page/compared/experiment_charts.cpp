@@ -99,7 +99,7 @@ std::string words_of(const std::vector<AnswerColumn<Cell>>& columns, const std::
   return std::ranges::find(columns, name, &AnswerColumn<Cell>::name)->words(cell);
 }
 
-// What `value` gives for each seed that has one: the values, and whose they are.
+// Puts into the row `value` of each seed that has one, and these seeds.
 template <class Value>
 void put_seeds(const Answer& answer, const Cell& cell, const Value& value, Json& row) {
   row["points"] = Json::array();
@@ -221,7 +221,8 @@ Json differences_figure(const Answer& answer, const std::vector<AnswerColumn<Cel
   return figure;
 }
 
-// What it took to reach the target: each seed and the median, on each axis. Empty where no run did.
+// The figure shows the cost of reaching the target on each axis, for each seed and the median. It
+// is empty if no run reached the target.
 std::optional<Json> costs_figure(const Answer& answer, std::size_t condition) {
   if (!answer.target) return std::nullopt;
   bool any = false;

@@ -97,7 +97,7 @@ void describe(LineFigure& figure, const std::vector<RecordInfo>& records) {
   }
 }
 
-// Of several runs each curve has a figure of its own, where a dash tells no more than the run.
+// Splits a figure of several runs into one for each curve, so that dashes only tell runs apart.
 std::vector<LineFigure> figures_of_curves(const LineFigure& figure) {
   std::vector<LineFigure> figures;
   for (const Curve& curve : figure.curves) {

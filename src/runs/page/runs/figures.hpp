@@ -27,7 +27,7 @@ struct LineFigure {
   std::vector<Curve> curves{};
   /// Whether values stay until the next one, and go to 0: sizes.
   bool is_size = false;
-  /// Whether they are counted, so that numbers between have no meaning.
+  /// The values are counts, so numbers between them have no meaning.
   bool is_whole = false;
   /// The kinds of marks that belong to it.
   std::vector<std::string_view> marks{};

@@ -97,7 +97,7 @@ Json section_json(const FigureSection& section) {
   return json;
 }
 
-// That of the budget which all runs have; curves begin against it.
+// Returns the axis of a budget that all runs have, or steps; curves are first drawn against it.
 std::string_view axis_of_budgets(std::span<const ThinnedRun> runs) {
   for (const Axis axis : {Axis::hours, Axis::money, Axis::samples}) {
     const std::string_view key = kAxisRows.at(static_cast<std::size_t>(axis)).key;

@@ -58,7 +58,7 @@ constexpr char kRate[] = "lr";
 constexpr char kSeed[] = "seed";
 constexpr char kHostCount[] = "hosts";
 
-// Whether a budget of the run ended it, as was wanted.
+// Returns whether a budget of the run ended it, as intended.
 bool used_up_budget(const ThinnedRun& run, const std::string& stopped) {
   const Spent all{.iterations = std::numeric_limits<double>::infinity(),
                   .samples = std::numeric_limits<std::int64_t>::max(),

@@ -116,7 +116,7 @@ std::string facts_of_all(std::span<const ThinnedRun> runs) {
   return runs.size() > kMostOpenRuns ? folded_html(table.title, html) : html;
 }
 
-// What happened to a step is in it; the rest comes between two steps.
+// Events happen in a step, but checkpoints and changes of hosts come between two steps.
 std::string when_of(const Mark& mark) {
   const bool between = mark.kind == kCheckpoint || mark.kind == kHosts;
   return fmt::format("{} step {}", between ? "after" : "in", mark.step);

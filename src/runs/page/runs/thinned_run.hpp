@@ -86,7 +86,7 @@ struct ThinnedRun {
   SubstepMap substeps{kMapColumns, kMapRows};
   /// In the order of the steps; of each kind the first kMostMarks.
   std::vector<Mark> marks{};
-  /// Of each of kMarks how often it happened.
+  /// Each entry counts how often that kind of kMarks occurred.
   std::array<std::int64_t, kMarks.size()> mark_counts{};
   /// After the last step.
   Position last{};

@@ -20,7 +20,7 @@ struct AxisRow {
   std::string_view key;
   /// On the page.
   std::string_view label;
-  /// Whether it counts something.
+  /// The axis counts something, so that its values are whole numbers.
   bool is_whole = false;
 };
 inline constexpr std::array<AxisRow, kAxes> kAxisRows{{{"steps", "steps", true},

@@ -3,8 +3,8 @@
 
 const data = JSON.parse(document.getElementById("data").textContent);
 
-// What the reader has chosen: the axis of all curves, the scale of their values, over which share of
-// a curve its values are averaged, and the runs that are shown.
+// The reader has chosen these: the axis of all curves, the scale of their values, over which share
+// of a curve its values are averaged, and the runs that are shown.
 const chosen = { axis: data.axis || "steps", scale: "auto", smoothing: 0, runs: new Set() };
 
 const colors = 8;

@@ -34,7 +34,7 @@ function intervalRange(spec, rows, reference) {
   return low === high ? [low - 1, high + 1] : [low, high];
 }
 
-// What stands at the right of a row.
+// This text stands at the right of a row.
 function resultWords(row) {
   return row.text + (row.verdict === "-" ? "" : "  " + row.verdict);
 }

@@ -182,7 +182,7 @@ function lineWords(spec, curves) {
       numberText(high) + ". Arrow keys read values; the table below has all.";
 }
 
-// What the values are, and what was done to them.
+// The text says what the values are, and what was done to them.
 function valueWords(spec, isLogarithmic) {
   const smoothing = chosen.smoothing > 0 && !spec.size ? "mean over " + chosen.smoothing + " %" : "";
   return [unitWords(spec.value || spec.title, spec.unit), isLogarithmic ? "logarithmic" : "", smoothing]

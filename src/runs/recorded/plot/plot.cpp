@@ -40,7 +40,7 @@ void add_ticks(PlotAxis& axis, double step) {
   for (auto i = first; i <= last; ++i) axis.ticks.push_back(static_cast<double>(i) * step);
 }
 
-// Whether so many parts cannot show each point.
+// Returns whether so many parts cannot show each point.
 bool is_dense(std::span<const PlotPoint> points, std::size_t parts) {
   return points.size() > 4 * parts && !points.empty();
 }

@@ -28,7 +28,8 @@ struct Plot {
     std::string name{};
     /// In ascending order of x.
     std::vector<PlotPoint> points{};
-    /// Of a mean of several curves, at each point, the least and the greatest of them; else empty.
+    /// The band of a mean of several curves has their least and greatest value at each point; other
+    /// curves have none.
     std::vector<PlotRange> band{};
   };
 

@@ -98,7 +98,7 @@ class Timeline final : public Observer {
   std::atomic<std::size_t> meetings_told_{0};
   std::vector<MeetingOfStep> meetings_{};
   std::vector<TimelineNote> notes_{};
-  // Of RecordedTimeline.
+  // RecordedTimeline uses these.
   int host_ = 0;
   int hosts_ = 1;
   bool written_ = false;

@@ -43,7 +43,7 @@ class ChangeList {
   std::vector<AvailabilityChange> changes_;
 };
 
-/// Where a row has its time and its devices, by the names of its columns.
+/// The time and the devices of a row are in these columns.
 struct SampleColumns {
   std::size_t time = 0;
   /// One, or several of which the sum counts.

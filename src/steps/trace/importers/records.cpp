@@ -34,7 +34,7 @@ class RecordsDocument {
 
   [[nodiscard]] AvailabilityParts all() { return rows_.all(source_); }
 
-  // What the parser calls.
+  // The parser calls these.
   bool null() { return value({}); }
   bool boolean(bool /*flag*/) { return value({.flaw = "true or false"}); }
   bool binary(Json::binary_t& /*bytes*/) { return fail_value("binary"); }
@@ -119,7 +119,7 @@ class RecordsDocument {
     }
     columns_ = *std::move(columns);
   }
-  // Of a column that is asked for; nothing where it is null or not there.
+  // Returns the number in a column that is asked for; nothing if it is null or missing.
   [[nodiscard]] std::optional<double> number_at(std::size_t i) const {
     const Value& value = values_[i];
     if (!value.flaw.empty()) fail(fmt::format("{} is {}", excerpt(names_[i]), value.flaw), kRecord);
@@ -154,7 +154,7 @@ class RecordsDocument {
   std::int64_t records_ = 0;
   std::vector<std::string> names_;
   SampleColumns columns_{};
-  // Of the record that is open, and where the next one belongs.
+  // These are the values of the open record, and the place where the next one belongs.
   std::vector<Value> values_;
   std::size_t at_ = 0;
 };

@@ -26,7 +26,7 @@ bool is_index(std::string_view name) {
   return name.empty() || is_name(name, "index") || is_name(name, "unnamed: 0");
 }
 
-// What separates the fields of a file, where its header has the columns.
+// The header of a file tells the separator of its fields, and which columns it has.
 struct SampleHeader {
   char separator = ',';
   std::size_t fields = 0;

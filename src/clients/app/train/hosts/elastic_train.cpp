@@ -37,7 +37,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// Of the newest checkpoint that a host brings; empty where it has none.
+// Returns the steps of the newest checkpoint that this host brings; empty if it brings none.
 std::optional<std::int64_t> steps_to_go_on_from(const TrainArguments& arguments) {
   if (arguments.checkpoint) return CheckpointFolder::steps_of(*arguments.checkpoint);
   if (!arguments.resume && !arguments.continues) return std::nullopt;
@@ -185,7 +185,7 @@ std::optional<ExitCode> ElasticTraining::executed() {
   try {
     return run_->execute();
   } catch (const OutputError& error) {
-    // Those who go on need to know before they take the same folder.
+    // The hosts that continue the run need to know this before they take the same folder.
     const std::string why = error.what();
     if (run_->role() != RunRole::follower) hosts_->announce_failure(why.substr(0, why.find('\n')));
     throw;
@@ -338,7 +338,7 @@ ExitCode ElasticTraining::end() {
                      stopped ? "was stopped: hosts that bring its newest checkpoint open it again "
                                "(--continue, or --resume)"
                              : "has ended"));
-    // Whoever goes on with a run wants it to be complete.
+    // A user who continues a run wants it to be complete, and it is.
     return arguments_.continues && !stopped ? ExitCode::good : ExitCode::run_ended;
   }
   // It was left behind, and waited to take part again.

@@ -30,7 +30,7 @@ struct HostArguments {
   /// that do not.
   int least = 0;
   int most = 0;
-  /// What such a host does where it is asked to terminate.
+  /// An elastic host does this when it is asked to terminate.
   OnTerm on_term = OnTerm::leave;
 
   [[nodiscard]] bool elastic() const { return least > 0; }

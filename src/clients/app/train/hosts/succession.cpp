@@ -53,8 +53,8 @@ milliseconds patience_with(const std::optional<RunWriter>& writer) {
   return writer->process == RunWriter::Process::ended ? kEnding : milliseconds(0);
 }
 
-// Whether there is room in a folder for twice what a run has come to: somebody else may have been
-// kept from writing there by a limit of their own.
+// Tests whether the folder has room for twice the handover: the host that failed to write there may
+// have been stopped by a limit of its own.
 bool has_room(const fs::path& folder, const Handover& handover) {
   constexpr std::size_t kLeast = std::size_t{1} << 20U;
   const std::size_t bytes = 2 * std::max(kLeast, handover_bytes(handover).size());

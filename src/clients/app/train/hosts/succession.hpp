@@ -35,7 +35,7 @@ struct Inheritance {
 /// unless there is more of the run in it, else beside it. Throws OutputError.
 [[nodiscard]] RunLocation leave_copy(const Inheritance& inheritance);
 
-/// Where it is kept when no folder for it can be written: in the one for temporary files. Throws
+/// Keeps the copy in the folder for temporary files when no other folder can be written. Throws
 /// Error as succeed() does.
 [[nodiscard]] RunLocation keep_copy(const Inheritance& inheritance);
 
