@@ -16,7 +16,7 @@ class Browser:
     """A page in Chromium; a context manager."""
 
     def __init__(self, width=1400, height=20000):
-        self._folder = tempfile.TemporaryDirectory()
+        self._folder = tempfile.TemporaryDirectory(ignore_cleanup_errors=True)
         to_read, self._to = os.pipe()
         self._from, to_write = os.pipe()
 
