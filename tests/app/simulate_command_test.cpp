@@ -106,7 +106,7 @@ TEST_F(SimulateCommand, KnowsHowLargeTheGradientOfAModelIs) {
 }
 
 // By hand: of 7,850 floats two hosts have a part of 3,925 each, 15,704 bytes in whole doubles
-// and 16. A step of two minibatches takes 1 s, an exchange 2 x 0.1 s and 15,720 bytes at 31,440 a
+// and 32. A step of two minibatches takes 1 s, an exchange 2 x 0.1 s and 15,736 bytes at 31,440 a
 // second, and two and a half times 31,400 bytes go through memory at 31,400 in a second.
 TEST_F(SimulateCommand, HasHosts) {
   const std::vector<std::string> arguments{
@@ -115,13 +115,13 @@ TEST_F(SimulateCommand, HasHosts) {
   const auto run = json_of(arguments).at(0);
   // A subtree's sum goes into messages, and one of them to the other host; then two halves are
   // added, and one is given.
-  const double sums = 1 + 15'720 / 31'440.0 + 0.1;
+  const double sums = 1 + 15'736 / 31'440.0 + 0.1;
   const double parts = 15'700 / 31'440.0 + 0.1;
   EXPECT_NEAR(run.at("clock").at("hours").get<double>() * 3600, 1 + sums + 1 + parts + 0.5, 1e-9);
-  EXPECT_EQ(run.at("host_bytes_per_step"), 15'720 + 15'700);
+  EXPECT_EQ(run.at("host_bytes_per_step"), 15'736 + 15'700);
   const std::string table = printed(arguments);
   EXPECT_THAT(table, HasSubstr("bytes/step"));
-  EXPECT_THAT(table, HasSubstr("31,420"));
+  EXPECT_THAT(table, HasSubstr("31,436"));
   EXPECT_EQ(json_of({"--trace=64", "--samples=64"}).at(0).at("host_bytes_per_step"), 0);
 }
 

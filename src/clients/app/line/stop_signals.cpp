@@ -36,6 +36,10 @@ std::atomic<const char*> message_text{nullptr};
 std::atomic<int> wake_up_event{-1};
 // The listener that wakes up ends if this is true.
 std::atomic<bool> listener_ends{false};
+// How often a listener has acted.
+std::atomic<int> actions_done{0};
+// The handler of std::terminate() before there was a listener.
+std::atomic<std::terminate_handler> terminate_before{nullptr};
 static_assert(std::atomic<SignalRole>::is_always_lock_free &&
               std::atomic<OnTerm>::is_always_lock_free &&
               std::atomic<SignalAction>::is_always_lock_free &&
