@@ -67,7 +67,8 @@ class Completing {
     for (const Argument& argument : form->arguments) {
       const std::string key = argument.name + '=';
       if (last.starts_with(key)) {
-        for (const std::string& choice : choices_of(argument)) add(before + key + choice, "");
+        for (const std::string& choice : choices_of(argument))
+          add((before + key).append(choice), "");
       } else if (given.find(key) == std::string::npos) {
         add(before + key, argument.accepted);
       }

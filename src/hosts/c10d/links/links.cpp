@@ -29,8 +29,8 @@ Cuts Links::found(std::span<const Peer> peers, std::size_t rank, Clock::time_poi
 }
 
 void Links::require_open(std::span<const Peer> peers, std::size_t rank) const {
-  constexpr milliseconds kPatience{1'000};
-  const Cuts cuts = found(peers, rank, Clock::now() + kPatience);
+  constexpr milliseconds kOpenWithin{1'000};
+  const Cuts cuts = found(peers, rank, Clock::now() + kOpenWithin);
   if (!cuts.empty()) throw HostLost(cuts.begin()->second);
 }
 
