@@ -281,7 +281,7 @@ TEST(ConfigurationFile, RejectsWhatIsNoFile) {
   const test::TempFolder folder;
   for (const auto& [path, reason] : {std::pair(folder.path(), "Is a directory"),
                                      {folder.path() / "none.toml", "No such file or directory"}}) {
-    EXPECT_EQ(error_of([&] { static_cast<void>(read_configuration(path)); }),
+    EXPECT_EQ(error_of([&path = path] { static_cast<void>(read_configuration(path)); }),
               "cannot read the configuration " + path.string() + ": " + reason +
                   "; accepted: a file of lines such as 'cores = 8'");
   }

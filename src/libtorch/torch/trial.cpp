@@ -118,7 +118,7 @@ Loss tried_loss(const Loss& loss) {
   return Loss([&loss](const Tensors& outputs, const Tensors& targets) {
     if (loss.check()) loss.check()(outputs, targets);
     SizesListener sizes;
-    const LossValue value = [&] {
+    LossValue value = [&] {
       const libtorch::WarningGuard guard(&sizes);
       return loss.value(outputs, targets);
     }();

@@ -53,9 +53,9 @@ bool has_memory(const at::Tensor& tensor) {
   if (!tensor.defined() || tensor.layout() != at::kStrided || !tensor.is_cpu()) return true;
   if (tensor.numel() == 0) return true;
   return tensor.has_storage() && tensor.data_ptr() != nullptr &&
-         at::detail::computeStorageNbytes(tensor.sizes(), tensor.strides(), tensor.element_size(),
-                                          static_cast<std::size_t>(tensor.storage_offset())) <=
-             tensor.storage().nbytes();
+         at::detail::computeStorageNbytes(
+             tensor.sizes(), tensor.strides(), static_cast<std::size_t>(tensor.element_size()),
+             static_cast<std::size_t>(tensor.storage_offset())) <= tensor.storage().nbytes();
 }
 
 // Before anybody reads the values, in attributes of any type as well.

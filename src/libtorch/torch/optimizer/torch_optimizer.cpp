@@ -34,6 +34,7 @@ TorchOptimizer<T>::TorchOptimizer(ParameterLayout layout, const std::vector<Trai
   }
   // Tensors of the optimizer's own, on the shared memory: their gradients are not the replicas'.
   std::vector<torch::optim::OptimizerParamGroup> of_tensors;
+  of_tensors.reserve(trained.size());
   for (const TrainedArray& of : trained) {
     of_tensors.emplace_back(
         std::vector<at::Tensor>{at::from_blob(of.array.data, of.array.shape, gradient_.options())});
