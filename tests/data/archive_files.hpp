@@ -23,7 +23,8 @@ inline std::string little_endian(std::uint64_t number, std::size_t size) {
 template <class T>
 std::string bytes_of(const std::vector<T>& values) {
   std::string bytes(values.size() * sizeof(T), '\0');
-  std::memcpy(bytes.data(), values.data(), bytes.size());
+  // An empty vector may have no memory.
+  if (!values.empty()) std::memcpy(bytes.data(), values.data(), bytes.size());
   return bytes;
 }
 

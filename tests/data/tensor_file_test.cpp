@@ -269,6 +269,7 @@ TEST_F(TensorFile, MayHaveTargetsOfNoClass) {
       write(zip_of({{"x.npy", npy_of("<f4", {3, 2}, kSix)},
                     {"y.npy", npy_of<std::int64_t>("<i8", {3}, {2, -100, 1})}})));
   EXPECT_EQ(data.classes, 3);
+  EXPECT_THAT(data.notes, ElementsAre(HasSubstr("no training sample is of class 0")));
 }
 
 TEST_F(TensorFile, SaysWhatItsArraysLack) {

@@ -165,7 +165,7 @@ TEST(EveryOptimizer, LeavesTensorsWithoutAGradientAlone) {
         load_state(*of_some, parse_state(state_bytes(state), "the state"));
       }
       EXPECT_EQ(some.copy_of(1), reached.copy_of(1));
-      for (const std::size_t other : {0, 2}) EXPECT_EQ(some.copy_of(other), all.copy_of(other));
+      for (const std::size_t other : {0UL, 2UL}) EXPECT_EQ(some.copy_of(other), all.copy_of(other));
     }
   }
 }

@@ -253,10 +253,12 @@ std::int64_t count_classes(const SampleSet& samples, std::string_view name, std:
 
 void note_missing_classes(DataSets& data) {
   std::vector<bool> is_there(static_cast<std::size_t>(data.classes));
+  std::vector<std::int64_t> targets(static_cast<std::size_t>(data.train.targets.elements()));
   for (std::int64_t i = 0; i < data.train.size(); ++i) {
-    std::int64_t target = 0;
-    read_numbers(data.train.targets.type(), data.train.target(i), &target);
-    is_there[static_cast<std::size_t>(target)] = true;
+    read_numbers(data.train.targets.type(), data.train.target(i), targets.data());
+    for (const std::int64_t target : targets) {
+      if (target >= 0) is_there[static_cast<std::size_t>(target)] = true;
+    }
   }
   const auto missing = std::ranges::count(is_there, false);
   if (missing == 0) return;

@@ -176,7 +176,7 @@ std::string ExperimentFolder::adopt_trace(const std::string& trace,
                     "accepted: the same, or one with another name",
                     file->string(), copy.string()));
   }
-  return map_trace(choice, [&](const fs::path&) { return copy; });
+  return map_trace(choice, [&](const fs::path&) -> const fs::path& { return copy; });
 }
 
 void ExperimentFolder::write_design(const Design& design) const {
@@ -197,7 +197,8 @@ std::string ExperimentFolder::config_text(const PlannedRun& run) const {
   if (const auto& file = configuration.trace->file) {
     const fs::path inside = file->lexically_relative(path_ / kRuns);
     if (inside.parent_path() == fs::path("..") / kTraces) {
-      configuration.trace = map_trace(configuration.trace, [&](const fs::path&) { return inside; });
+      configuration.trace = map_trace(configuration.trace,
+                                      [&](const fs::path&) -> const fs::path& { return inside; });
     }
   }
   return to_toml(configuration);
