@@ -186,7 +186,8 @@ TEST(RunsPage, GivesEachCurveOfSeveralRunsAFigure) {
   runs.push_back(run_of("two", 0.5));
   EXPECT_THAT(titles(charts_of(runs)), ElementsAre("Loss: training, each step", "Loss: test",
                                                    "Test accuracy", "Batch size"));
-  for (const auto& section : charts_of(runs)["sections"]) {
+  const auto charts = charts_of(runs);
+  for (const auto& section : charts["sections"]) {
     for (const auto& figure : section["figures"]) EXPECT_EQ(figure["curves"].size(), 1U);
   }
 }
