@@ -169,6 +169,20 @@ class ElasticCommand : public test::SmallTraining {
     }
     hosts_.clear();
   }
+  // One of two hosts with these options is asked to terminate, and both end.
+  void expect_all_to_stop(const Arguments& options) {
+    train_without_end();
+    first_ = 2;
+    for (int i = 0; i < 2; ++i) start(with({"--out", "run"}, options));
+    wait_for_lines(20);
+    hosts_[another()]->signal(SIGTERM);
+    for (const auto& host : hosts_) {
+      wait_until([&] { return !host->runs(); });
+      EXPECT_EQ(host->code(), 143) << host->output();
+    }
+    hosts_.clear();
+    expect_one_run();
+  }
   // One host brings the run, which was stopped, to an end three epochs later: it is that of one
   // host from the beginning.
   void expect_one_run(const std::string& run = "run") {
@@ -586,34 +600,14 @@ TEST_F(ElasticCommand, SurvivesLeaves) {
 }
 
 TEST_F(ElasticCommand, StopsWhereTooFewWouldRemain) {
-  train_without_end();
-  first_ = 2;
-  for (int i = 0; i < 2; ++i) start({"--out", "run", "--min-hosts", "2"});
-  wait_for_lines(20);
-  hosts_[another()]->signal(SIGTERM);
-  for (const auto& host : hosts_) {
-    wait_until([&] { return !host->runs(); });
-    EXPECT_EQ(host->code(), 143) << host->output();
-  }
-  hosts_.clear();
-  expect_one_run();
+  expect_all_to_stop({"--min-hosts", "2"});
 }
 
 TEST_F(ElasticCommand, StopsAllWhereItIsToldTo) {
-  train_without_end();
-  first_ = 2;
-  for (int i = 0; i < 2; ++i) start({"--out", "run", "--on-term", "stop"});
-  wait_for_lines(20);
-  hosts_[another()]->signal(SIGTERM);
-  for (const auto& host : hosts_) {
-    wait_until([&] { return !host->runs(); });
-    EXPECT_EQ(host->code(), 143) << host->output();
-  }
-  hosts_.clear();
-  expect_one_run();
+  expect_all_to_stop({"--on-term", "stop"});
 }
 
-// Of a host that only computes along.
+// The host that is asked only computes along.
 TEST_F(ElasticCommand, WritesACheckpointWhenAHostIsAskedForOne) {
   run_ = with(run_, {"--checkpoint-every", "never"});
   train_without_end();
