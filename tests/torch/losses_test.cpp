@@ -203,12 +203,15 @@ TEST(ClassWeights, WorkInReducedPrecision) {
     return test::copies_of(trainer.parameters());
   };
   const auto full = train(Precision::full);
-  const auto half = train(Precision::fp16);
-  const auto bfloat = train(Precision::bf16);
-  for (std::size_t i = 0; i < full.size(); ++i) {
-    EXPECT_LT((full[i] - half[i]).abs().max().item<double>(), 2e-3);
-    EXPECT_LT((full[i] - bfloat[i]).abs().max().item<double>(), 2e-2);
-  }
+  const auto differ_by_at_most = [&](Precision precision, double most) {
+    const auto reduced = train(precision);
+    for (std::size_t i = 0; i < full.size(); ++i) {
+      EXPECT_LT((full[i] - reduced[i]).abs().max().item<double>(), most);
+    }
+  };
+  differ_by_at_most(Precision::fp16, 2e-3);
+  if (!has_bf16_kernels()) GTEST_SKIP() << "ONEDNN_MAX_CPU_ISA keeps oneDNN from its kernels";
+  differ_by_at_most(Precision::bf16, 2e-2);
 }
 
 TEST(WeightedLosses, AreFunctionsOfTheUsersOwn) {
