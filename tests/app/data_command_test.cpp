@@ -172,7 +172,7 @@ TEST_F(DataCommand, TrainsOnRealTargets) {
   EXPECT_THAT(refusal("tensors:line.npz", {"--model", "softmax"}), HasSubstr("accepted: mlp"));
   EXPECT_THAT(
       refusal("tensors:line.npz", {"--model", "mlp", "--validation", "0.5", "--top-k", "2"}),
-      HasSubstr("the targets of tensors:line.npz are no classes"));
+      HasSubstr("the targets of tensors:line.npz are not classes"));
 }
 
 // The same samples, in the order in which a folder has them; whatever else there is to say is said.

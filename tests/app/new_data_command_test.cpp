@@ -109,7 +109,7 @@ TEST_F(NewDataCommand, AugmentsNothingButImages) {
                           fmt::format("--augment={}", what), "--out=none"}),
                 HasSubstr(fmt::format("--augment {}: the samples of csv:table.csv,missing=mean, of "
                                       "4 features (2 columns of numbers, 1 of categories) in 2 "
-                                      "classes, are no images; accepted: with samples of height x "
+                                      "classes, are not images; accepted: with samples of height x "
                                       "width",
                                       what)));
   }

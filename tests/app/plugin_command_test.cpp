@@ -173,8 +173,9 @@ TEST_F(PluginCommand, EveryPartIsTakenByItsOption) {
   const ProgramResult proof = run("verify", verified);
   EXPECT_EQ(proof.code, 0) << proof.err << proof.out;
   Arguments plain{"--plugin", RUBATO_EVERY_PART, "--optimizer", "descent", "--momentum", "0.9"};
-  EXPECT_THAT(run("train", plain).err,
-              HasSubstr("--momentum: --optimizer descent is no built-in one"));
+  EXPECT_THAT(
+      run("train", plain).err,
+      HasSubstr("--momentum: it applies to built-in optimizers only, and descent is not one"));
 }
 
 // Its metric of the epoch is the same in every epoch, so that it never improves.
@@ -227,18 +228,19 @@ TEST_F(PluginCommand, WhatIsNoneIsRefusedInALine) {
   folder_.write("text.so", "words");
   EXPECT_THAT(refusal("text.so"), AllOf(StartsWith("rubato list: --plugin: cannot load text.so: "),
                                         testing::EndsWith("; accepted: a shared library\n")));
-  EXPECT_THAT(refusal(RUBATO_BAD_NO_ENTRY),
-              AllOf(HasSubstr("is no plug-in of rubato; accepted: a library with an entry point")));
+  EXPECT_THAT(
+      refusal(RUBATO_BAD_NO_ENTRY),
+      AllOf(HasSubstr("is not a plug-in of rubato; accepted: a library with an entry point")));
   EXPECT_THAT(refusal(RUBATO_BAD_OLDER),
               ContainsRegex("was compiled for rubato 0.0.9-0123456789ab, C\\+\\+ ABI [0-9]+/1, and "
                             "this is rubato [0-9.]+-[0-9a-f]{12}, C\\+\\+ ABI [0-9]+/1; accepted: "
                             "one compiled anew\n$"));
   EXPECT_THAT(refusal(RUBATO_BAD_THROWS), testing::EndsWith(": the licence has expired\n"));
   EXPECT_THAT(refusal(RUBATO_BAD_THROWS_NUMBER),
-              testing::EndsWith(" throws what is no std::exception\n"));
+              testing::EndsWith(" throws something that is not a std::exception\n"));
   EXPECT_THAT(refusal(RUBATO_BAD_TAKEN),
               testing::EndsWith(": there is a sampler 'in-order' already\n"));
-  EXPECT_THAT(refusal("a.so,sha256=12"), HasSubstr("'a.so,sha256=12' names no plug-in; accepted"));
+  EXPECT_THAT(refusal("a.so,sha256=12"), HasSubstr("'a.so,sha256=12' is not a plug-in; accepted"));
   const ProgramResult twice =
       run("list", {"--plugin", RUBATO_YOUR_PARTS, "--plugin", RUBATO_YOUR_PARTS});
   EXPECT_EQ(twice.code, 2);

@@ -216,7 +216,7 @@ TEST_F(TraceCommand, MadeTracesAreTrainedAndResumed) {
   EXPECT_THAT(train({"--resume=part", "--epochs=5", "--availability=weak"}).err,
               HasSubstr("--availability: "));
   EXPECT_THAT(train({"--availability=weak", "--model=softmax"}).err,
-              HasSubstr("--availability: elastic says itself what every step is; accepted: "));
+              HasSubstr("--availability: elastic already says what every step is; accepted: "));
 }
 
 }  // namespace

@@ -544,10 +544,10 @@ TEST(TrainArguments, RejectWhatIsWrong) {
       {{"--clock", "virtual", "--cluster", "substep"},
        "--cluster: 'substep' is malformed; accepted: NAME=VALUE,NAME=VALUE"},
       {{"--clock", "virtual", "--fault", "core=1,step=2"},
-       "--fault: in modelled time cores are lost where the devices go; accepted: an availability "
+       "--fault: in modelled time cores are lost when devices leave; accepted: an availability "
        "as --trace (docs/traces.md), or --clock real"},
       {{"--clock", "virtual", "--faults", "rate=0.5"},
-       "--faults: in modelled time cores are lost where the devices go; accepted: an availability "
+       "--faults: in modelled time cores are lost when devices leave; accepted: an availability "
        "as --trace (docs/traces.md), or --clock real"},
       {{"--init", "msra:fan=up"},
        "--init: msra: fan: unknown value 'up'; did you mean 'in'? accepted: in, out"},

@@ -45,7 +45,7 @@ TEST(Allowed, AsksDataForWhatModelsAreMadeFor) {
   data.has_tokens = true;
   data.dimensions = 1;
   EXPECT_THAT(error_with({.model = "transformer"}, data),
-              StartsWith("--model transformer: the tokens of digits are no sequences"));
+              StartsWith("--model transformer: the tokens of digits are not sequences"));
   data.vocabulary = 5;
   EXPECT_EQ(error_with({.model = "transformer"}, data), "no error");
   EXPECT_THAT(error_with({.model = "softmax"}, data),
@@ -71,7 +71,7 @@ TEST(Allowed, AsksDataForWhatOptionsNeed) {
   data.dimensions = 1;
   data.description = "of 2 features";
   EXPECT_THAT(error_with({.model = "mlp", .augment = "flip"}, data),
-              StartsWith("--augment flip: the samples of digits, of 2 features, are no images"));
+              StartsWith("--augment flip: the samples of digits, of 2 features, are not images"));
 }
 
 std::string error_of_steps(const RunConfiguration& run, const RunSteps& steps,

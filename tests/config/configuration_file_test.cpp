@@ -147,10 +147,10 @@ TEST(ConfigurationFile, ReadsFilesOfEarlierVersions) {
 
 TEST(ConfigurationFile, SaysThatAStringNeedsQuotes) {
   EXPECT_EQ(error_in("cores = 8\nrule = linear\n"),
-            "c.toml:2: rule: linear is no value of TOML; accepted: a string in quotes: rule = "
+            "c.toml:2: rule: linear is not a TOML value; accepted: a string in quotes: rule = "
             "\"linear\"");
   EXPECT_EQ(error_in("checkpoint-every = 100steps # often\n"),
-            "c.toml:1: checkpoint-every: 100steps is no value of TOML; accepted: a string in "
+            "c.toml:1: checkpoint-every: 100steps is not a TOML value; accepted: a string in "
             "quotes: checkpoint-every = \"100steps\"");
   EXPECT_THAT(error_in("trace = t.csv\n"), HasSubstr("trace = \"t.csv\""));
   EXPECT_THAT(error_in("schedule = warmup:length=1+step:every=2"),
@@ -192,18 +192,18 @@ TEST(ConfigurationFile, RejectsOtherLettersOutsideOfText) {
 TEST(ConfigurationFile, RejectsWhatNoOptionIs) {
   const std::string accepted = "; accepted: TOML, a line such as 'cores = 8' for each option";
   EXPECT_EQ(error_in("lr = 1\n[train]\ncores = 8\n"),
-            "c.toml:2: 'train' is a table, which no option is" + accepted);
+            "c.toml:2: 'train' is a table, which no option accepts" + accepted);
   EXPECT_EQ(error_in("train.cores = 8\n"),
-            "c.toml:1: 'train' is a table, which no option is" + accepted);
+            "c.toml:1: 'train' is a table, which no option accepts" + accepted);
   EXPECT_EQ(error_in("\ncores = {a = 8}\n"),
-            "c.toml:2: 'cores' is a table, which no option is" + accepted);
+            "c.toml:2: 'cores' is a table, which no option accepts" + accepted);
   EXPECT_EQ(error_in("cores = [\n8,\n9]\n"),
-            "c.toml:1: 'cores' is an array, which no option is" + accepted);
+            "c.toml:1: 'cores' is an array, which no option accepts" + accepted);
   EXPECT_EQ(error_in("[[cores]]\n"),
-            "c.toml:1: 'cores' is an array, which no option is" + accepted);
+            "c.toml:1: 'cores' is an array, which no option accepts" + accepted);
   for (const char* const date : {"1979-05-27", "07:32:00", "1979-05-27T07:32:00Z"}) {
     EXPECT_EQ(error_in(fmt::format("epochs = {}\n", date)),
-              "c.toml:1: 'epochs' is a date or time, which no option is" + accepted);
+              "c.toml:1: 'epochs' is a date or time, which no option accepts" + accepted);
   }
   EXPECT_EQ(error_in("\"a b\" = 8\n"), "c.toml:1: there is no name before the '='" + accepted);
   EXPECT_EQ(error_in("\"\\u001B[31m\" = 8\n"),
@@ -227,14 +227,15 @@ TEST(ConfigurationFile, RejectsValuesOfAnotherType) {
   EXPECT_EQ(error_in("lr = inf\n"),
             "c.toml:1: lr: 'inf' is out of range; accepted: a number greater than 0, up to 1e+300");
   EXPECT_EQ(error_in("rule = 5\n"),
-            "c.toml:1: rule: 5 is no string; accepted: a string, such as rule = \"linear\"");
+            "c.toml:1: rule: 5 is not a string; accepted: a string, such as rule = \"linear\"");
   EXPECT_EQ(error_in("watch = true\n"),
-            "c.toml:1: watch: true is no string; accepted: a string, such as watch = "
+            "c.toml:1: watch: true is not a string; accepted: a string, such as watch = "
             "\"test-loss\"");
-  EXPECT_EQ(error_in("trace = true\n"),
-            "c.toml:1: trace: true is no string; accepted: a string, such as trace = \"elastic\"");
+  EXPECT_EQ(
+      error_in("trace = true\n"),
+      "c.toml:1: trace: true is not a string; accepted: a string, such as trace = \"elastic\"");
   EXPECT_EQ(error_in("fault = 1\n"),
-            "c.toml:1: fault: 1 is no string; accepted: a string, such as fault = "
+            "c.toml:1: fault: 1 is not a string; accepted: a string, such as fault = "
             "\"core=K,step=N[,substep=M]\"");
 }
 
@@ -305,10 +306,10 @@ TEST(ConfigurationFile, ComesOutOfAPipe) {
 
 // The advice would be accepted.
 TEST(ConfigurationFile, AdvisesWhatTheOptionTakes) {
-  EXPECT_EQ(error_in("lr = 0,5\n"), "c.toml:1: lr: 0,5 is no value of TOML; accepted: lr = 0.5");
-  EXPECT_EQ(error_in("lr = .5\n"), "c.toml:1: lr: .5 is no value of TOML; accepted: lr = 0.5");
+  EXPECT_EQ(error_in("lr = 0,5\n"), "c.toml:1: lr: 0,5 is not a TOML value; accepted: lr = 0.5");
+  EXPECT_EQ(error_in("lr = .5\n"), "c.toml:1: lr: .5 is not a TOML value; accepted: lr = 0.5");
   EXPECT_EQ(error_in("cores = 08\n"),
-            "c.toml:1: cores: 08 is no value of TOML; accepted: cores = 8");
+            "c.toml:1: cores: 08 is not a TOML value; accepted: cores = 8");
   EXPECT_THAT(error_in("lr = 1,000\n"), EndsWith("accepted: a number greater than 0"));
   EXPECT_THAT(error_in("epochs = ten\n"), EndsWith("accepted: a whole number from 1 to 1000000"));
   EXPECT_THAT(error_in("schedule = 30,60\n"), EndsWith("schedule = \"30,60\""));

@@ -36,7 +36,7 @@ TEST(DataSource, HasTheTypesOfColumns) {
   // What no argument is before is the file's name.
   EXPECT_EQ(Parsed<DataSource>("csv:t,b:category")->path, "t,b:category");
   EXPECT_THAT(error_of([&] { types("csv:t.csv,types=age"); }),
-              HasSubstr("csv: types: 'age' says of no column what it is; accepted: NAME:number or "
+              HasSubstr("csv: types: 'age' gives no column a type; accepted: NAME:number or "
                         "NAME:category"));
   EXPECT_THAT(error_of([&] { types("csv:t.csv,types=age:text"); }), HasSubstr("'age:text'"));
   EXPECT_THAT(error_of([&] { types("csv:t.csv,types=:number"); }), HasSubstr("':number'"));

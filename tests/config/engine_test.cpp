@@ -58,7 +58,7 @@ TEST(Engine, KnowsTheGradientOfAScriptFromTheClusterAlone) {
   RunConfiguration run{.model = "script:net.pt"};
   EXPECT_EQ(engine_of(run), Engine::libtorch);
   EXPECT_EQ(test::error_of([&] { static_cast<void>(known_gradient_bytes(run)); }),
-            "--model script:net.pt: how large its gradient is is not known without loading it; "
+            "--model script:net.pt: the size of its gradient is not known without loading it; "
             "accepted: with its bytes, as in --cluster bytes=87600");
   run.cluster = "bytes=400";
   EXPECT_EQ(known_gradient_bytes(run), 400);

@@ -79,13 +79,14 @@ TEST(DesignFile, NamesWhatIsWrong) {
   EXPECT_THAT(error_in("[axes]\nrul = [\"root\"]\n"), HasSubstr("d.toml:2: unknown option 'rul'"));
   EXPECT_THAT(error_in("[axes]\nseed = [1, 1]\n"), HasSubstr("1 stands there twice"));
   EXPECT_THAT(error_in("[axes]\nseed = []\n"), HasSubstr("'seed' is an empty list"));
-  EXPECT_THAT(error_in("[axes]\nseed = [[1]]\n"), HasSubstr("an array, which no option is"));
+  EXPECT_THAT(error_in("[axes]\nseed = [[1]]\n"), HasSubstr("an array, which no option accepts"));
   EXPECT_THAT(error_in("[axes]\nseed = [1, \"x\"]\n"), HasSubstr("d.toml:2: seed: \"x\""));
   EXPECT_THAT(error_in("seed = [1, 2]\n"),
               HasSubstr("accepted: one value, or the list below [axes]"));
   EXPECT_THAT(error_in("[compare]\nbudgt = \"epochs=1\"\n"), HasSubstr("did you mean 'budget'"));
   EXPECT_THAT(error_in("[compare]\njobs = 0\n"), HasSubstr("d.toml:2: jobs: "));
-  EXPECT_THAT(error_in("[compare]\n[compare.more]\n"), HasSubstr("a table, which no option is"));
+  EXPECT_THAT(error_in("[compare]\n[compare.more]\n"),
+              HasSubstr("a table, which no option accepts"));
 }
 
 TEST(SetValues, MakesAxesAndTakesThemBack) {

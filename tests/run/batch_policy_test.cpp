@@ -113,8 +113,8 @@ TEST(BatchPolicyOfRuns, RefusesWhatCannotWork) {
     });
   };
   EXPECT_EQ(error(adaptive_run("goodput:max=512", Clock::real)),
-            "--batch goodput:max=512: by this machine's seconds the result would depend on the "
-            "machine; accepted: with --clock virtual");
+            "--batch goodput:max=512: the result would depend on the speed of this machine; "
+            "accepted: with --clock virtual");
   EXPECT_THAT(error(adaptive_run("goodput:max=24", Clock::modelled)),
               HasSubstr("max: 24 is below the min that is not given, 32 (--ref-batch)"));
   EXPECT_THAT(error(adaptive_run("noise-scale:max=4096", Clock::real)),

@@ -17,16 +17,17 @@ std::string model_of(const RunConfiguration& run) {
   return "model " + run.model.text();
 }
 
-// What moves or mirrors pixels would move columns of numbers, too.
+// Augmentations would move or mirror columns of a table, too, so they are refused for samples that
+// are not images.
 void require_images(const RunConfiguration& run, const KnownData& data) {
   if (run.augment.empty()) return;
   if (!data.has_tokens && (data.dimensions == 2 || data.dimensions == 3)) return;
   refuse("augment " + run.augment.text(),
-         fmt::format("the samples of {}, {}, are no images", run.data.text(), data.description),
+         fmt::format("the samples of {}, {}, are not images", run.data.text(), data.description),
          "with samples of height x width or channels x height x width");
 }
 
-// With a test set, which there is not.
+// Refuses everything that needs a test set.
 void require_no_test(const RunConfiguration& run) {
   const std::string why = fmt::format("there is no test set in {}", run.data.text());
   constexpr std::string_view kAccepted = "with --validation, or data that have one";
@@ -40,9 +41,9 @@ void require_no_test(const RunConfiguration& run) {
   }
 }
 
-// Of real targets, which are no classes.
+// Refuses everything that needs classes.
 void require_no_classes(const RunConfiguration& run) {
-  const std::string why = fmt::format("the targets of {} are no classes", run.data.text());
+  const std::string why = fmt::format("the targets of {} are not classes", run.data.text());
   constexpr std::string_view kAccepted = "with data of classes";
   const TestMetrics metrics = test_metrics_of(run);
   if (run.target_accuracy) refuse("target-accuracy", why, kAccepted);
@@ -56,13 +57,13 @@ void require_no_classes(const RunConfiguration& run) {
   require_loss_of_numbers(run);
 }
 
-// What rubato's own models are made for.
+// Refuses samples that rubato's own models cannot be made for.
 void require_samples(const RunConfiguration& run, const KnownData& data) {
   const bool has_sequences = data.has_tokens && data.dimensions == 1;
   if (has_sequences && std::holds_alternative<TransformerOptions>(run.model->options)) {
     if (data.vocabulary > 0) return;
     refuse(model_of(run),
-           fmt::format("the tokens of {} are no sequences with a class for each token",
+           fmt::format("the tokens of {} are not sequences with a class for each token",
                        run.data.text()),
            "y of the shape of x, and tokens from 0 to 999999");
   }

@@ -18,7 +18,7 @@ namespace {
 
 void require_room(const RunConfiguration& run, std::int64_t samples) {
   if (!has_batch_policy(run) || run.remainder == Remainder::carry) return;
-  // Whatever is offered.
+  // The bound must hold whatever the trace offers.
   const std::int64_t largest = batch_policy_of(run)->max_batch(0);
   const std::int64_t epoch = samples / run.minibatch * run.minibatch;
   if (largest <= epoch) return;
@@ -27,7 +27,7 @@ void require_room(const RunConfiguration& run, std::int64_t samples) {
          fmt::format("max of at most {}, or more with --remainder carry", epoch));
 }
 
-// Of a trace, all that is asked for.
+// Checks that a trace has all steps that the epochs need.
 void require_rows(const RunConfiguration& run, const Trace& trace,
                   std::optional<std::int64_t> samples) {
   const Planner planner(trace, {.dataset_size = samples.value_or(kMaxDatasetSize),
@@ -42,7 +42,7 @@ void require_rows(const RunConfiguration& run, const Trace& trace,
 void require_availability(const RunConfiguration& run, const RunSteps& loaded) {
   if (const auto* const trace = std::get_if<Trace>(&loaded)) {
     if (run.availability.empty()) return;
-    refuse("availability", trace->source() + " says itself what every step is",
+    refuse("availability", trace->source() + " already says what every step is",
            "with a file of availability (docs/traces.md) or a generator (rubato list generators)");
   }
   if (run.clock == Clock::real) return;
@@ -54,7 +54,7 @@ void require_availability(const RunConfiguration& run, const RunSteps& loaded) {
                        steps.seconds_per_step ? "seconds-per-step" : "steps-per-sample"));
   }
   if (steps.on_zero != OnZero::drop) {
-    refuse(option, "modelled time goes on without devices",
+    refuse(option, "modelled time continues without devices",
            "without on-zero (--on-idle says what follows), or with --clock real");
   }
 }
@@ -67,7 +67,7 @@ void require_steps(const RunConfiguration& run, const KnownSteps& known) {
     return;
   }
   const auto source = known.source();
-  // How many steps a number of iterations takes only training knows.
+  // The number of steps that --iterations takes is known only in training.
   if (trace != nullptr || has_batch_policy(run) || run.iterations || !known.samples) return;
   if (std::get<Availability>(known.steps).end() != TraceEnd::error) return;
   static_cast<void>(simulate(*source,

@@ -22,7 +22,7 @@ namespace rubato {
 
 namespace {
 
-// The first stage.
+// The first stage checks the values of options.
 
 void check_ranges(const RunConfiguration& configuration) {
   RunConfiguration read;
@@ -42,7 +42,7 @@ void check_momentum(const RunConfiguration& configuration, const OptimizerOption
   if (own_optimizer(configuration)) {
     const auto refuse = [&](std::string_view option) {
       throw Error(
-          fmt::format("--{}: --optimizer {} is no built-in one, which it is of; accepted: "
+          fmt::format("--{}: it applies to built-in optimizers only, and {} is not one; accepted: "
                       "an argument of its own, if it has one",
                       option, configuration.optimizer));
     };
@@ -60,7 +60,7 @@ void check_momentum(const RunConfiguration& configuration, const OptimizerOption
   }
 }
 
-// With what it goes by and what it counts.
+// Checks the schedule with the metric that it watches and the unit that it counts.
 void check_schedule(const RunConfiguration& configuration) {
   const WatchedMetric watched = watched_metric(configuration);
   try {
@@ -97,7 +97,7 @@ void check_clock(const RunConfiguration& configuration) {
   if (configuration.money && configuration.price == 0) {
     refuse("money", "nothing costs anything", "with --price");
   }
-  constexpr std::string_view kFaults = "in modelled time cores are lost where the devices go";
+  constexpr std::string_view kFaults = "in modelled time cores are lost when devices leave";
   constexpr std::string_view kAccepted =
       "an availability as --trace (docs/traces.md), or --clock real";
   if (!configuration.fault.empty()) refuse("fault", kFaults, kAccepted);
@@ -113,8 +113,7 @@ void check_batch(const RunConfiguration& configuration) {
     throw Error(fmt::format("--batch {}: {}", configuration.batch, error.what()));
   }
   if (!needs_seconds || configuration.clock == Clock::modelled) return;
-  refuse("batch " + configuration.batch,
-         "by this machine's seconds the result would depend on the machine",
+  refuse("batch " + configuration.batch, "the result would depend on the speed of this machine",
          "with --clock virtual");
 }
 
@@ -125,7 +124,7 @@ void check_metrics(const RunConfiguration& configuration) {
   refuse("top-k", "--metric has a top-k, too", "one of them");
 }
 
-// What a model that tells no classes apart has not.
+// Refuses everything that only a classifier has.
 void check_classes(const RunConfiguration& configuration) {
   if (configuration.model->classifies) return;
   const auto refuse_accuracy = [&](std::string_view option) {
@@ -182,7 +181,7 @@ void check_values(const RunConfiguration& configuration) {
   check_reproducible(configuration);
 }
 
-// The second stage.
+// The second stage checks files and the CPU.
 
 void check_files(const RunConfiguration& configuration) {
   constexpr std::string_view kScript = "a file that torch.jit.save() wrote";
@@ -199,7 +198,7 @@ void check_kernels(const RunConfiguration& configuration) {
         "--kernels portable: this CPU has no AVX2 and FMA; accepted here: --kernels native");
   }
   if (configuration.precision->precision == Precision::bf16) {
-    refuse("kernels portable", "bfloat16 is computed otherwise on every CPU",
+    refuse("kernels portable", "bfloat16 is computed differently on different CPUs",
            "with --precision full or fp16");
   }
 }

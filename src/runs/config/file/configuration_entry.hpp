@@ -13,29 +13,29 @@ namespace rubato {
 
 struct RunOption;
 
-// The parts of configuration files, for other files that have options of runs in them.
+// Parts of the reader of configuration files, for other files that contain options of runs.
 
 /// Sets the option that a line of a file names. Throws Error, without file and line, for an unknown
-/// one and for a value of the wrong type or out of its range; see read_configuration().
+/// option, a value of the wrong type or one out of its range; see read_configuration().
 void set_option(RunConfiguration& configuration, const TomlEntry& entry,
                 std::span<const std::string_view> arguments_only = {});
 
-/// The line that names plug-ins.
+/// The key of the line that names plug-ins.
 inline constexpr std::string_view kPluginOption = "plugin";
-/// Loads the plug-ins that such a line of the file `source` names; where there are some already,
-/// they stand in the place of the line's. Throws Error with file and line.
+/// Loads the plug-ins that this line of the file `source` names; if the configuration has plug-ins
+/// already, these replace the line's. Throws Error with file and line.
 void load_named_plugins(RunConfiguration& configuration, const TomlEntry& line,
                         const std::filesystem::path& source);
 
-/// The text of a value of the option, as TOML. Throws Error for text that is not UTF-8.
+/// The text of an option's value as TOML. Throws Error for text that is not UTF-8.
 [[nodiscard]] std::string toml_value(const RunOption& option, const std::string& text);
 
-/// The text of a configuration file, or of a pipe. Throws Error with the system's reason where it
-/// cannot be read, and where it is larger than 1 MiB.
+/// The text of a configuration file or of a pipe. Throws Error with the system's reason if it
+/// cannot be read, and if it is larger than 1 MiB.
 [[nodiscard]] std::string configuration_text(const std::filesystem::path& file);
 
-/// The folder in which the relative paths of a configuration begin: that of the file; the working
-/// folder for a pipe or another stream of the process, such as /dev/stdin.
+/// The folder to which the paths in a configuration are relative: that of the file, or the working
+/// folder if it is a pipe or another stream of the process, such as /dev/stdin.
 [[nodiscard]] std::filesystem::path folder_of_names(const std::filesystem::path& file);
 
 }  // namespace rubato

@@ -28,7 +28,7 @@ using std::filesystem::path;
 
 constexpr std::size_t kMostBytes = std::size_t{1} << 20U;
 
-// Whether TOML has a number for what `text` says: its whole numbers have 64 bits with a sign.
+// Whether TOML can represent the number in `text`: its whole numbers have 64 bits with a sign.
 bool fits_in_toml(std::string_view text) {
   std::int64_t value = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
@@ -39,14 +39,14 @@ bool is_quoted(const RunOption& option) {
   return option.kind == OptionKind::text || option.kind == OptionKind::text_or_number;
 }
 
-// What a value of a wrong type may be instead.
+// The values that are accepted instead of one of a wrong type.
 std::string accepted_by(const RunOption& option) {
   if (!is_quoted(option)) return option.accepted;
   return fmt::format("a string, such as {} = \"{}\"", option.name,
                      option.text(RunConfiguration()).value_or(option.value));
 }
 
-// Whether it is of the option's type is for TOML to say; the rest, set() says.
+// Checks that TOML's type is that of the option; set() checks everything else.
 void check_type(const RunOption& option, const TomlEntry& entry) {
   const bool string = entry.type == TomlEntry::Type::string;
   if (string && !is_quoted(option)) {
@@ -55,7 +55,7 @@ void check_type(const RunOption& option, const TomlEntry& entry) {
   }
   const bool number = entry.type == TomlEntry::Type::number;
   if (!string && is_quoted(option) && !(number && option.kind == OptionKind::text_or_number)) {
-    throw Error(fmt::format("{} is no string; accepted: {}", entry.value, accepted_by(option)));
+    throw Error(fmt::format("{} is not a string; accepted: {}", entry.value, accepted_by(option)));
   }
 }
 
@@ -107,7 +107,7 @@ std::string configuration_text(const path& file) {
   };
   std::ifstream stream(file, std::ios::binary);
   if (!stream) throw cannot_read(errno);
-  // A folder can be opened, too.
+  // Opening a folder succeeds.
   std::error_code ignored;
   if (std::filesystem::is_directory(file, ignored)) throw cannot_read(EISDIR);
   std::string text(kMostBytes + 1, '\0');

@@ -22,7 +22,7 @@ void require_resumable(const RunConfiguration& before, const RunConfiguration& n
     const auto is = option.text(now);
     if (option.resume == OnResume::free) continue;
     if (bound_text(option, before) == bound_text(option, now)) continue;
-    // The checkpoint has what is in them.
+    // The checkpoint contains the contents of these files.
     const bool of_files = option.resume == OnResume::by_file && then && is &&
                           names_file(option, *then) && names_file(option, *is);
     const bool by_content = option.resume == OnResume::by_content || of_files;

@@ -4,17 +4,17 @@
 
 namespace rubato {
 
-/// What a run goes on from.
+/// The source from which a run continues.
 enum class ResumeFrom {
-  /// A checkpoint, with which the contents of data, trace and files are compared.
+  /// A checkpoint; the contents of data, trace and files are compared with it.
   checkpoint,
-  /// Its configuration alone, when it has come to nothing yet: data, trace and files have to be
+  /// The configuration alone, if the run has produced nothing yet: data, trace and files must be
   /// those that it names.
   configuration,
 };
 
-/// Throws Error where a run of the configuration `before` cannot go on with `now`: names each
-/// option that differs and what may be changed. The paths of both have to be of one kind: see
+/// Throws Error if a run of the configuration `before` cannot continue with `now`, naming each
+/// option that differs and those that may be changed. The paths of both must be of one kind: see
 /// with_paths_from().
 void require_resumable(const RunConfiguration& before, const RunConfiguration& now,
                        ResumeFrom from);

@@ -1,5 +1,5 @@
-// The parser is compiled into this file, and not taken from its shared library, so that sanitizers
-// and the fuzzer see it.
+// The parser is compiled into this file instead of linked from its shared library, so that
+// sanitizers and the fuzzer see it.
 #define TOML_HEADER_ONLY 1
 #define TOML_EXCEPTIONS 0
 #define TOML_ENABLE_FORMATTERS 0
@@ -14,15 +14,15 @@
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
-// Its headers were .h before version 3.4.
+// The parser's headers ended with .h before version 3.4.
 #if __has_include(<toml++/impl/preprocessor.hpp>)
 #include <toml++/impl/preprocessor.hpp>
 #else
 #include <toml++/impl/preprocessor.h>
 #endif
 
-// What this header says cannot be reached is, by letters such as an e with an accent that stand
-// where there may be a space: is it one? It is not.
+// The header below marks a branch as unreachable that letters such as an e with an accent do reach,
+// in a place where white space is allowed. They are not white space.
 #pragma push_macro("TOML_UNREACHABLE")
 #undef TOML_UNREACHABLE
 #define TOML_UNREACHABLE return false
@@ -69,12 +69,12 @@ std::string_view line_of(std::string_view text, std::int64_t line) {
   return text.substr(0, text.find('\n'));
 }
 
-// Whether all of `text` is of these letters, and there is some.
+// Whether `text` is not empty and consists of these letters only.
 bool consists_of(std::string_view text, std::string_view letters) {
   return !text.empty() && text.find_first_not_of(letters) == std::string_view::npos;
 }
 
-// A word that stands without the quotes that a string needs, and its key.
+// A word without the quotes that a string needs, and its key.
 struct BareWord {
   std::string_view key;
   std::string_view word;
@@ -87,21 +87,22 @@ std::optional<BareWord> bare_word(std::string_view line) {
   const std::string_view rest = line.substr(equals + 1);
   const std::string_view word = trimmed(rest.substr(0, rest.find('#')));
   const bool is_word = consists_of(word, fmt::format("{}{}", kNameLetters, kOthers));
-  // Something else is wrong with a line whose word is a value.
+  // If the word is a valid value, something else is wrong with the line.
   const bool is_value = is_word && static_cast<bool>(toml::parse(fmt::format("x = {}", word)));
   if (!consists_of(key, kNameLetters) || !is_word || is_value) return std::nullopt;
   return BareWord{key, word};
 }
 
-// As the reader of a number takes it: one with a fraction stays recognisable.
+// Text that reads back to the same number and keeps a fraction, so that it stays recognisable as
+// real.
 std::string text_of(double number) {
   std::string text = fmt::to_string(number);
   if (text.find_first_of(".einf") == std::string::npos) text += ".0";
   return text;
 }
 
-// A number as TOML has it that is written otherwise ("0,5", ".5"); empty for what is none, and for
-// "1,000", which may be meant in two ways.
+// The number that is meant by a word such as "0,5" or ".5", as TOML writes it; empty for any other
+// word, and for "1,000", which is ambiguous.
 std::optional<std::string> number_meant(std::string_view word) {
   constexpr std::size_t kThousands = 3;
   std::string text(word);
@@ -117,7 +118,7 @@ std::optional<std::string> number_meant(std::string_view word) {
   return is_whole ? fmt::format("{:.0f}", value) : text_of(value);
 }
 
-// Says what would be right in the place of a word that TOML does not know.
+// Suggests a replacement for a word that TOML does not know.
 std::string accepted_for(std::string_view key, std::string_view word) {
   const auto options = run_options();
   const auto option = std::ranges::find(options, key, &RunOption::name);
@@ -136,7 +137,7 @@ std::string accepted_for(std::string_view key, std::string_view word) {
   const auto line = static_cast<std::int64_t>(error.source().begin.line);
   if (const auto bare = bare_word(line_of(text, line))) {
     const auto [key, word] = *bare;
-    fail(source, line, fmt::format("{}: {} is no value of TOML", key, word),
+    fail(source, line, fmt::format("{}: {} is not a TOML value", key, word),
          accepted_for(key, word));
   }
   fail(source, line, error.description(), kAccepted);
@@ -158,7 +159,7 @@ TomlEntry entry_of(const toml::key& key, const toml::node& node, const std::stri
                   .value = {},
                   .type = TomlEntry::Type::string,
                   .line = static_cast<std::int64_t>(key.source().begin.line)};
-  // What is no name is not shown: it may be the inside of any file.
+  // Text that is not a name is not shown, because it may come from any file.
   if (!consists_of(entry.key, kNameLetters)) {
     fail(source, entry.line, "there is no name before the '='", kAccepted);
   }
@@ -175,7 +176,7 @@ TomlEntry entry_of(const toml::key& key, const toml::node& node, const std::stri
     entry.type = TomlEntry::Type::boolean;
   } else {
     fail(source, entry.line,
-         fmt::format("'{}' is {}, which no option is", entry.key, type_name(node.type())),
+         fmt::format("'{}' is {}, which no option accepts", entry.key, type_name(node.type())),
          kAccepted);
   }
   return entry;
@@ -191,7 +192,7 @@ toml::table table_of(std::string_view text, const std::string& source) {
   return std::move(result).table();
 }
 
-// A table is in the order of its keys: these are in that of the document.
+// Iterating over a table yields keys in alphabetical order; these are in the order of the document.
 std::vector<const toml::key*> keys_in_order(const toml::table& table) {
   std::vector<const toml::key*> keys;
   for (const auto& [key, node] : table) keys.push_back(&key);
@@ -246,7 +247,7 @@ std::vector<TomlTable> parse_toml_tables(std::string_view text, const std::strin
 }
 
 std::string toml_string(std::string_view text) {
-  // JSON's strings are TOML's, but for this character.
+  // JSON's strings are valid TOML, except for this character.
   constexpr char kDelete = '\x7F';
   std::string quoted;
   try {

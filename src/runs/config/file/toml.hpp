@@ -12,10 +12,10 @@ struct TomlEntry {
   enum class Type { string, number, boolean };
 
   std::string key;
-  /// As a command line would give it: a string without its quotes, numbers in decimal.
+  /// The value as a command line would give it: a string without its quotes, numbers in decimal.
   std::string value;
   Type type = Type::string;
-  /// Counted from 1.
+  /// The line number, counted from 1.
   std::int64_t line = 0;
 };
 
@@ -23,27 +23,27 @@ struct TomlEntry {
 struct TomlTable {
   struct Line {
     std::string key;
-    /// One, but for a list: an element each, at least one.
+    /// The values of the line: one, or the elements of a list, which has at least one.
     std::vector<TomlEntry> values;
   };
 
   std::string name;
-  /// Of the heading, counted from 1.
+  /// The line number of the heading, counted from 1.
   std::int64_t line = 0;
   std::vector<Line> lines;
 };
 
-/// The entries of a document, in their order. Throws Error with `source` and line for what is no
-/// TOML, and for tables, arrays and dates.
+/// The entries of a document, in their order. Throws Error with `source` and line for invalid TOML,
+/// and for tables, arrays and dates.
 [[nodiscard]] std::vector<TomlEntry> parse_toml(std::string_view text, const std::string& source);
 
-/// The tables of a document with headings, in their order, that without a name first; values may be
-/// lists. Throws Error as parse_toml() does, and for tables in tables, lists in lists and empty
-/// ones.
+/// The tables of a document with headings, in their order, preceded by the lines without a heading;
+/// values may be lists. Throws Error as parse_toml() does, and for tables in tables, lists in lists
+/// and empty lists.
 [[nodiscard]] std::vector<TomlTable> parse_toml_tables(std::string_view text,
                                                        const std::string& source);
 
-/// `text` as a TOML string. Throws Error where it is not UTF-8.
+/// Returns `text` as a TOML string. Throws Error if it is not UTF-8.
 [[nodiscard]] std::string toml_string(std::string_view text);
 
 }  // namespace rubato

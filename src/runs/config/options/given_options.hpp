@@ -6,13 +6,14 @@
 
 namespace rubato {
 
-/// The names of the options that a user has said, and not only a configuration file.
+/// The names of the options that a user gave, as opposed to those that only a configuration file
+/// sets.
 class GivenOptions {
  public:
   void add(std::string_view name) { names_.emplace(name); }
   [[nodiscard]] bool contains(std::string_view name) const { return names_.contains(name); }
 
-  /// Always: options are equal by their values, wherever these came from.
+  /// Always true: options are equal by their values, wherever these came from.
   friend bool operator==(const GivenOptions&, const GivenOptions&) { return true; }
 
  private:

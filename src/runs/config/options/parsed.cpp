@@ -1,4 +1,4 @@
-// What options say that other modules know how to read.
+// Parsed<T>::parse() for the types whose text other modules read.
 
 #include <memory>
 #include <optional>
@@ -15,7 +15,7 @@
 
 namespace rubato {
 
-// What `parse`, an expression of `text`, makes of it.
+// Defines parse() for a type; `parsed` is an expression of `text`.
 #define RUBATO_PARSE(parsed, ...)                                                        \
   template <>                                                                            \
   std::shared_ptr<const __VA_ARGS__> Parsed<__VA_ARGS__>::parse(const std::string& text, \

@@ -14,19 +14,18 @@
 
 #include "run_option.hpp"
 
-// How options are read from text and written to it: what stands as READING in run_options.def. Each
-// has
+// Readings convert options from text and to text: the READING of run_options.def. Each has
 //
 //   kKind          its OptionKind
-//   accepted()     what it accepts, in a few words; empty where only read() can say
-//   value()        what stands for its value in descriptions, where the row does not say
-//   read(text)     the value; throws Error with what is wrong and what would be accepted. Or
-//                  read(text, own), by names of the user's own, too.
+//   accepted()     what it accepts, in a few words; empty if only read() can say
+//   value()        the placeholder of its value in descriptions, if the row has none
+//   read(text)     the value; throws Error with what is wrong and what would be accepted. It may
+//                  be read(text, own) instead, which knows the user's own names, too
 //   write(value)   text that read() reads back to the same value
 
 namespace rubato::reading {
 
-/// true or false.
+/// Reads "true" or "false".
 struct Flag {
   static constexpr OptionKind kKind = OptionKind::flag;
   [[nodiscard]] static std::string accepted() { return "true, false"; }
@@ -71,7 +70,7 @@ struct Real {
   [[nodiscard]] static std::string write(double value) { return fmt::to_string(value); }
 };
 
-/// One of an enumeration's values; `what` says what is to be named.
+/// Reads one of an enumeration's values; `what` is its name in messages.
 template <class Enum, std::size_t N>
 struct Choices {
   static constexpr OptionKind kKind = OptionKind::text;
@@ -88,7 +87,7 @@ struct Choices {
   }
 };
 
-/// Text as it is, which the option's type may parse.
+/// Keeps text as it is; the option's type may parse it.
 template <OptionKind Kind>
 struct Text {
   static constexpr OptionKind kKind = Kind;
@@ -105,8 +104,8 @@ struct Text {
   }
 };
 
-/// Text that `check` reads, too, by the names that there are where it takes them as well: what it
-/// rejects is rejected.
+/// Keeps text that `check` accepts. `check` takes the text, and the user's own names if it knows
+/// them, and throws Error for text that is rejected.
 template <class Check>
 struct Checked : Text<OptionKind::text> {
   Check check;
@@ -121,7 +120,7 @@ struct Checked : Text<OptionKind::text> {
   }
 };
 
-/// "98" or "98,best".
+/// Reads "98" or "98,best".
 struct Accuracy {
   static constexpr OptionKind kKind = OptionKind::text_or_number;
   [[nodiscard]] static std::string accepted() { return std::string(kPercent.words); }
@@ -141,7 +140,7 @@ struct Accuracy {
       0, 100, false, true, "a number above 0 and up to 100 (percent), and ',best' after it or not"};
 };
 
-/// "0.1" or "0.1,seed=3".
+/// Reads "0.1" or "0.1,seed=3".
 struct Share {
   static constexpr OptionKind kKind = OptionKind::text_or_number;
   [[nodiscard]] static std::string accepted() { return std::string(kRange.words); }
@@ -163,7 +162,7 @@ struct Share {
                                     "a number above 0 and below 1, and ',seed=N' after it or not"};
 };
 
-// The names by which rows ask for them.
+// The following functions are the names that rows use.
 
 [[nodiscard]] constexpr Flag flag() {
   return {};

@@ -66,7 +66,7 @@ std::string map_script_path(const std::string& text, const RunOption::PathMap& m
 }
 
 std::string map_whole_path(const std::string& text, const RunOption::PathMap& map) {
-  // Not given, it is no file.
+  // Empty text means that the option is not set.
   return text.empty() ? text : map(text).string();
 }
 
@@ -74,7 +74,7 @@ std::string map_trace_path(const std::string& text, const RunOption::PathMap& ma
   return map_trace(text, map);
 }
 
-// What Idle::when asks.
+// The conditions of Idle::when.
 
 constexpr std::string_view kNoModelledTime = "there is no modelled time";
 constexpr std::string_view kModelledTime = "with --clock virtual";
@@ -97,7 +97,8 @@ bool counts_nothing(const RunConfiguration& run) {
 bool has_no_momentum(const RunConfiguration& run) {
   return !has_momentum(optimizer_options(run).kind);
 }
-// Groups of parameters have AdaScale gains of their own, and layer-wise rates pass over them.
+// Groups of parameters matter to weight decay, to AdaScale, which has a gain for each, and to
+// layer-wise rates, which leave some out.
 bool has_no_groups(const RunConfiguration& run) {
   const std::string rule = Spec(run.rule).name();
   return run.weight_decay == 0 && optimizer_options(run).kind != OptimizerKind::lars &&
@@ -126,7 +127,8 @@ bool has_no_histograms(const RunConfiguration& run) {
   return run.histograms.empty();
 }
 
-// Whether a member holds a value, and that value.
+// Overloads of is_set() and value_of() for the types of members: whether one holds a value, and
+// that value.
 template <class T>
 bool is_set(const T& /*value*/) {
   return true;
@@ -154,8 +156,8 @@ const T& value_of(const std::optional<T>& value) {
   return *value;
 }
 
-// The member's value: it parses its own text, or the row's way of reading does, with the user's
-// parts where needed.
+// Reads a member's value: its type parses the text or, if it cannot, the row's reading does; either
+// knows the user's parts if it accepts them.
 template <class Member, class Reading>
 Member parsed([[maybe_unused]] const Reading& reading, const std::string& text,
               [[maybe_unused]] const Extensions& extensions) {
@@ -168,7 +170,7 @@ Member parsed([[maybe_unused]] const Reading& reading, const std::string& text,
   }
 }
 
-// Collects the rows, each bound to its member.
+// Collects the rows, and binds each to its member.
 class OptionTable {
  public:
   void group(const char* heading) { heading_ = heading; }
@@ -182,7 +184,7 @@ class OptionTable {
     row.set = [member, reading, accepted = row.value](RunConfiguration& configuration,
                                                       const std::string& text) {
       Member value = parsed<Member>(reading, text, configuration.extensions);
-      // A file could not say it again: where the option is missing it has its default.
+      // Empty text would be lost in a configuration file: a missing option has its default.
       if (!is_set(value) && is_set(RunConfiguration().*member)) {
         throw Error(fmt::format("is empty; accepted: {}", accepted));
       }

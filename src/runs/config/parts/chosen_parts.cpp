@@ -16,7 +16,7 @@ namespace rubato {
 
 namespace {
 
-// What stands in a text with a '+' between two of them; nothing in empty text.
+// The parts of a text between '+'; none of empty text.
 std::vector<std::string_view> parts_of(const std::string& text) {
   return text.empty() ? std::vector<std::string_view>() : split_at(text, '+');
 }
@@ -89,7 +89,7 @@ std::string_view own_rule_name(std::string_view rule) {
   return rule.starts_with(kNamed) ? rule.substr(kNamed.size()) : std::string_view();
 }
 
-// To be read, a configuration need not have the rule.
+// A configuration can be read without having the rule.
 void require_rule(const std::string& text, const Extensions& own) {
   if (!is_elsewhere(text, own)) static_cast<void>(own.rules.make(text));
 }
@@ -128,7 +128,8 @@ void require_watched(const std::string& text, const Extensions& own) {
   throw Error(unknown_name_message("metric", text, names));
 }
 
-// With bounds of every minibatch size: require_consistent() knows the run's.
+// Checks the text with a minibatch size of 1, which fits all bounds; require_consistent() knows
+// that of the run.
 void require_batch_policy(const std::string& text, const Extensions& own) {
   static_cast<void>(make_batch_policy(text, {.minibatch_size = 1, .reference_batch_size = 1},
                                       own.batch_policies));

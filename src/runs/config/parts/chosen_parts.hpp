@@ -12,25 +12,26 @@
 
 namespace rubato {
 
-// What a configuration chooses among the built-in parts and those of the user's own.
+// The parts that a configuration chooses among the built-in ones and the user's own.
 
-/// Empty where it is a built-in one.
+/// The user's own part; empty if a built-in one is chosen.
 [[nodiscard]] std::optional<OwnOptimizer> own_optimizer(const RunConfiguration& run);
 [[nodiscard]] std::optional<OwnReducer> own_reducer(const RunConfiguration& run);
-/// In their order.
+/// The transforms, and the user's own metrics, in the order in which their options name them.
 [[nodiscard]] std::vector<OwnGradientTransform> gradient_transforms(const RunConfiguration& run);
 [[nodiscard]] std::vector<OwnMetric> own_metrics(const RunConfiguration& run);
-/// Those of --metric that are built in, as parse_test_metrics() takes them.
+/// The built-in metrics of --metric, as parse_test_metrics() takes them.
 [[nodiscard]] std::string built_in_metrics(const RunConfiguration& run);
-/// That of --watch. Throws Error for a metric of the user's own that --metric does not compute.
+/// The metric of --watch. Throws Error for a metric of the user's own that --metric does not
+/// compute.
 [[nodiscard]] WatchedMetric watched_metric(const RunConfiguration& run);
-/// Whether it is kOwn, and the program that has such a rule is another one.
+/// Whether the rule is kOwn and belongs to another program.
 [[nodiscard]] bool is_elsewhere(const std::string& rule, const Extensions& own);
-/// "log2" of "own:name=log2", the rule of a run of an experiment that rubato.compare() trains in
-/// Python's process; empty of any other.
+/// Returns "log2" for "own:name=log2", the rule of a run of an experiment that rubato.compare()
+/// trains in Python's process; empty for any other.
 [[nodiscard]] std::string_view own_rule_name(std::string_view rule);
 
-// The readings of their options: throw Error for text that chooses nothing.
+// The readings of their options; they throw Error for text that chooses nothing.
 
 void require_rule(const std::string& text, const Extensions& own);
 void require_schedule(const std::string& text, const Extensions& own);

@@ -120,7 +120,7 @@ std::vector<Strategy> own_rules(const RuleRegistry& rules) {
   return all;
 }
 
-// The names that options take already.
+// The built-in names of each option, which the user's own parts cannot have.
 
 std::vector<std::string_view> optimizer_names() {
   const auto names = choice_name_list(kOptimizers);

@@ -43,14 +43,14 @@ Function* symbol(void* library, const char* name) {
   return reinterpret_cast<Function*>(dlsym(library, name));
 }
 
-// The functions in it are called as long as there are copies of what it has added, so that it is
-// never closed.
+// The library is never closed: its functions are called as long as there are copies of the parts
+// that it added.
 void* opened(const std::filesystem::path& file) {
-  // With a slash in it, it is not searched for.
+  // dlopen() does not search for a path that contains a slash.
   const std::string path = (file.has_parent_path() ? file : "." / file).string();
   void* const library = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
   if (library != nullptr) return library;
-  // One thread reads a configuration.
+  // Only one thread reads a configuration.
   const char* const why = dlerror();  // NOLINT(concurrency-mt-unsafe)
   std::string_view reason = why == nullptr ? "unknown error" : why;
   if (reason.starts_with(path + ": ")) reason.remove_prefix(path.size() + 2);
@@ -74,7 +74,7 @@ std::vector<Plugin> parse_plugins(const std::string& text) {
     if (hash != std::string_view::npos) plugin.sha256 = part.substr(hash + kHash.size());
     if (plugin.file.empty() || (hash != std::string_view::npos && !is_hash(plugin.sha256))) {
       throw Error(
-          fmt::format("'{}' names no plug-in; accepted: FILE.so, with or without ,sha256= and 64 "
+          fmt::format("'{}' is not a plug-in; accepted: FILE.so, with or without ,sha256= and 64 "
                       "hexadecimal digits, several with ':' between them",
                       part));
     }
@@ -112,7 +112,7 @@ void rethrow_of_plugins(const std::string& plugin) {
     if (is_out_of_memory(error)) throw;
     throw Error(fmt::format("{}: {}", who, error.what()));
   } catch (...) {
-    throw Error(who + " throws what is no std::exception");
+    throw Error(who + " throws something that is not a std::exception");
   }
 }
 
@@ -135,14 +135,14 @@ void load_plugin(Plugin& plugin, Extensions& extensions) {
     throw Error(fmt::format("no such file as {}; accepted: a shared library", name));
   }
   std::string sha256 = Sha256::hex_of_file(plugin.file);
-  // Before any of its code runs.
+  // The check comes before any of the plug-in's code runs.
   require_content(plugin, sha256);
   void* const library = opened(plugin.file);
   auto* const abi = symbol<PluginAbi()>(library, "rubato_plugin_abi");
   auto* const add = symbol<void(Extensions&)>(library, "rubato_plugin");
   if (abi == nullptr || add == nullptr) {
     throw Error(
-        fmt::format("{} is no plug-in of rubato; accepted: a library with an entry point, "
+        fmt::format("{} is not a plug-in of rubato; accepted: a library with an entry point, "
                     "RUBATO_PLUGIN (docs/extending.md)",
                     name));
   }
@@ -156,7 +156,7 @@ void load_plugin(Plugin& plugin, Extensions& extensions) {
   } catch (const std::exception& error) {
     throw Error(fmt::format("{}: {}", name, error.what()));
   } catch (...) {
-    throw Error(fmt::format("{} throws what is no std::exception", name));
+    throw Error(fmt::format("{} throws something that is not a std::exception", name));
   }
   extensions = std::move(with);
   plugin.sha256 = std::move(sha256);

@@ -14,40 +14,40 @@ struct RunConfiguration;
 /// A shared library with an entry point (RUBATO_PLUGIN).
 struct Plugin {
   std::filesystem::path file;
-  /// SHA-256 that its content is to have; empty where nobody has said.
+  /// The SHA-256 that its content must have; empty if none was given.
   std::string sha256{};
 };
 
-/// "FILE.so,sha256=HEX:OTHER.so": files with or without their hashes, several with ':' between
-/// them; empty text is none. Throws Error for another form.
+/// Parses "FILE.so,sha256=HEX:OTHER.so": files with or without their hashes, joined with ':'; empty
+/// text means none. Throws Error for another form.
 [[nodiscard]] std::vector<Plugin> parse_plugins(const std::string& text);
-/// The same backwards.
+/// The inverse of parse_plugins().
 [[nodiscard]] std::string to_text(const std::vector<Plugin>& plugins);
 
-/// "--plugin a.so, b.so"; empty without any.
+/// Returns "--plugin a.so, b.so"; empty without plug-ins.
 [[nodiscard]] std::string in_words(const std::vector<Plugin>& plugins);
 
-/// To be called in a handler of what was thrown where plug-ins take part
-/// (RunConfiguration::plugin): rethrows Errors, and what says that there is no memory, as they are,
-/// and anything else as an Error that names the plug-ins; without any, everything as it is.
+/// To be called in a handler of an exception thrown where plug-ins take part
+/// (RunConfiguration::plugin): rethrows Errors and lack of memory as they are, and anything else as
+/// an Error that names the plug-ins; without plug-ins, everything as it is.
 [[noreturn]] void rethrow_of_plugins(const std::string& plugin);
 
-/// parse_plugins() as the reading of an option, and the same text with its files mapped by `map`.
+/// The reading of --plugin by parse_plugins(), and the same text with its files mapped by `map`.
 void require_plugins(const std::string& text);
 [[nodiscard]] std::string map_plugins(
     const std::string& text,
     const std::function<std::filesystem::path(const std::filesystem::path&)>& map);
 
 /// Loads a plug-in, adds its parts to `extensions` and sets its hash. Throws Error as
-/// load_plugins() does; then `extensions` is as before.
+/// load_plugins() does, and then leaves `extensions` as it was.
 void load_plugin(Plugin& plugin, Extensions& extensions);
 
-/// load_plugins() of further ones, behind those that a configuration has. Throws Error as it does;
-/// then the configuration is as before.
+/// Loads further plug-ins in addition to those of a configuration, as load_plugins() does. Throws
+/// Error, and then leaves the configuration as it was.
 void add_plugins(RunConfiguration& configuration, const std::string& text);
 
-/// The bytes of a plug-in that is loaded, with its hash. Throws Error where it is not, or the file
-/// has changed since.
+/// The bytes of a loaded plug-in with its hash. Throws Error if it is not loaded, or the file has
+/// changed since.
 [[nodiscard]] std::string content_of(const Plugin& plugin);
 
 }  // namespace rubato

@@ -12,7 +12,7 @@ bool has_batch_policy(const RunConfiguration& run) {
 std::unique_ptr<BatchPolicy> batch_policy_of(const RunConfiguration& run) {
   if (!has_batch_policy(run)) return nullptr;
   const ClusterModel& cluster = *run.cluster;
-  // Hosts that train together exchange in each step, however few cores take part in it.
+  // Hosts that train together exchange data in each step, however few cores take part in it.
   return make_batch_policy(run.batch,
                            {.minibatch_size = run.minibatch,
                             .reference_batch_size = run.reference_batch,

@@ -7,11 +7,11 @@
 
 namespace rubato {
 
-/// Whether --batch asks for a policy that decides, so that the trace does not say what the steps
-/// are.
+/// Whether --batch names a policy that decides the batch sizes, so that the trace does not
+/// determine the steps.
 [[nodiscard]] bool has_batch_policy(const RunConfiguration& run);
 
-/// That policy; null where there is none. Throws Error.
+/// The policy of --batch; null if there is none. Throws Error.
 [[nodiscard]] std::unique_ptr<BatchPolicy> batch_policy_of(const RunConfiguration& run);
 
 }  // namespace rubato

@@ -26,7 +26,7 @@ namespace {
 struct DataRow {
   std::string_view name;
   std::string_view help;
-  /// Reads its arguments; null where it takes none.
+  /// Reads its arguments; null if it has none.
   void (*read)(Spec& spec, DataSource& source) = nullptr;
 };
 
@@ -50,7 +50,7 @@ void read_tensors(Spec& spec, DataSource& source) {
 constexpr std::string_view kIgnored = "names of columns, several with / or commas between them";
 constexpr std::string_view kTypes = "NAME:number or NAME:category, several with / between them";
 
-// What ends the type of a column.
+// The kind of column that `text` ends with, as in "age:number".
 std::optional<ColumnKind> kind_at_end(std::string_view text) {
   for (const auto& [kind, name] : kColumnKinds) {
     if (text.ends_with(name) && text.size() > name.size() + 1 &&
@@ -61,7 +61,7 @@ std::optional<ColumnKind> kind_at_end(std::string_view text) {
   return std::nullopt;
 }
 
-// "age:number/zip:category"; a name may have a slash of its own.
+// Parses "age:number/zip:category"; a name may contain a slash.
 std::map<std::string, ColumnKind> parse_types(std::string_view text) {
   std::map<std::string, ColumnKind> types;
   std::string_view rest = text;
@@ -71,7 +71,7 @@ std::map<std::string, ColumnKind> parse_types(std::string_view text) {
     const std::string_view part = rest.substr(0, end);
     const auto kind = kind_at_end(part);
     if (!kind && end == std::string_view::npos) {
-      throw Error(fmt::format("'{}' says of no column what it is; accepted: {}", rest, kTypes));
+      throw Error(fmt::format("'{}' gives no column a type; accepted: {}", rest, kTypes));
     }
     if (!kind) {
       ++end;
@@ -134,10 +134,10 @@ std::string_view kind_of(std::string_view name) {
   return name.substr(0, name.find(':'));
 }
 
-// Arguments that take several values.
+// The arguments that take several values.
 constexpr std::array<std::string_view, 2> kLists{"types", "ignore"};
 
-// The arguments as Spec takes them: with a slash between the values of one where there is a comma.
+// The arguments as Spec accepts them: a comma between the values of one argument becomes a slash.
 std::string with_slashes(std::string_view arguments) {
   std::string text;
   for (const std::string_view part : split_at(arguments, ',')) {
@@ -147,7 +147,7 @@ std::string with_slashes(std::string_view arguments) {
   return text;
 }
 
-// Null where it is no built-in one.
+// The row of a built-in kind; null for any other.
 const DataRow* row_of(std::string_view kind) {
   const auto* const found =
       std::ranges::find_if(kData, [&](const DataRow& row) { return kind_of(row.name) == kind; });
@@ -240,7 +240,7 @@ std::string map_data(
   const std::string path = source.path.string();
   const std::size_t at = source.kind.size() + 1;
   if (source.csv.test) {
-    // Behind the path, so that this moves nothing before it.
+    // The test file follows the path, so replacing it first leaves the path's position valid.
     constexpr std::string_view kTest = ",test=";
     const std::size_t test = mapped.find(kTest, at + path.size()) + kTest.size();
     mapped.replace(test, source.csv.test->string().size(), map(*source.csv.test).string());

@@ -31,12 +31,12 @@ std::int64_t parameters_of_perceptron(const ModelOptions& options, const DataSha
 
 std::int64_t parameters_of_toy_net(const ModelOptions& /*none*/, const DataShape& data) {
   constexpr std::int64_t kHidden = 512;
-  // Weights, biases and the two vectors of a batch normalisation.
+  // Parameters of a layer with batch normalisation: weights, biases and two vectors.
   const auto normalised = [](std::int64_t inputs, std::int64_t outputs) {
     return (inputs + 3) * outputs;
   };
   constexpr std::int64_t kWindow = 9;
-  // Two convolutions and a pooling, twice.
+  // Pixels along a side after two convolutions and a pooling, twice.
   const auto side = [](std::int64_t pixels) {
     return std::max<std::int64_t>(0, ((pixels - 4) / 2 - 4) / 2);
   };
@@ -107,11 +107,12 @@ const ModelEntry& script_entry() {
   return kModels.back();
 }
 
-// A program's own, which no command has, and so is none of those that users are told of.
+// A model of a program's own. Commands cannot have one, so models(), which users see, does not list
+// it.
 constexpr ModelEntry kOwnModel{
     .name = kOwn, .help = "a model of a program's own", .in_libtorch = true};
 
-// Why only Eigen can compute it.
+// The reason why only Eigen can compute it; empty if libtorch can, too.
 std::optional<std::string> why_eigen(const RunConfiguration& run) {
   if (run.model->in_libtorch) return std::nullopt;
   return "--model " + run.model.text();
@@ -160,7 +161,7 @@ std::int64_t known_gradient_bytes(const RunConfiguration& run, const DataShape& 
   }
   const std::int64_t bytes = run.cluster->gradient_bytes;
   if (bytes > 0) return bytes;
-  refuse("model " + run.model.text(), "how large its gradient is is not known without loading it",
+  refuse("model " + run.model.text(), "the size of its gradient is not known without loading it",
          "with its bytes, as in --cluster bytes=87600");
 }
 

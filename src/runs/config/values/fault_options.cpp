@@ -19,7 +19,7 @@ constexpr std::string_view kFaults = "rate=0.01";
 constexpr std::string_view kStraggler = "core=3,factor=4";
 constexpr RealRange kFactors{1, 1e6, true, true, "a number from 1 to 1e6"};
 
-// Arguments as a Spec has them, without its name. `example` is what would be accepted.
+// A Spec of arguments without a name. `example` shows what would be accepted.
 Spec spec_of(const std::string& text, std::string_view example) {
   try {
     return Spec(":" + text);
@@ -28,7 +28,7 @@ Spec spec_of(const std::string& text, std::string_view example) {
   }
 }
 
-// One for each part between '+'.
+// One Spec for each part between '+'.
 std::vector<Spec> specs_of(const std::string& text, std::string_view example) {
   std::vector<Spec> specs;
   std::istringstream parts(text);

@@ -14,7 +14,7 @@ struct TimelineSteps {
   StepIndex last{std::numeric_limits<std::int64_t>::max()};
 };
 
-/// "all", or "steps=A..B": counted from 1, both of them included. Empty text is as "all". Throws
+/// Parses "all" or "steps=A..B", both counted from 1 and included. Empty text means "all". Throws
 /// Error.
 [[nodiscard]] TimelineSteps parse_timeline(const std::string& text);
 

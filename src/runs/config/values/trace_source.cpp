@@ -28,7 +28,7 @@ constexpr std::string_view kElastic = "elastic";
 struct TraceRow {
   std::string_view name;
   std::string_view help;
-  /// Reads its arguments; null where it takes none.
+  /// Reads its arguments; null if it has none.
   void (*read)(Spec& spec, DeviceColumns& columns) = nullptr;
 };
 
@@ -51,7 +51,7 @@ constexpr std::array<TraceRow, 3> kTraces{
      {"N", "N samples at every step"},
      {kElastic, "the built-in trace, again and again"}}};
 
-// "spot" of "spot:seed=1".
+// The name in a spec: "spot" in "spot:seed=1".
 std::string_view name_in(std::string_view spec) {
   return spec.substr(0, spec.find(':'));
 }
@@ -124,7 +124,7 @@ std::string map_trace(
 }
 
 TraceFile parse_trace_file(const std::string& text) {
-  // The path is all of it where there is such a file.
+  // If a file of this name exists, the whole text is its path.
   std::error_code ignored;
   const bool is_path = std::filesystem::exists(text, ignored);
   const std::size_t end = is_path ? text.size() : arguments_begin(text);
