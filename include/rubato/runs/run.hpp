@@ -21,53 +21,53 @@ namespace rubato {
 
 struct Handover;
 
-/// Where a run is kept, and what it continues from. Nothing in it is touched until everything else
-/// that the run needs has been checked.
+/// The place where a run is kept, and the state that it continues from. Nothing in it is touched
+/// until everything else that the run needs has been checked.
 class RunLocation {
  public:
-  /// Nowhere: the run writes nothing.
+  /// No place: the run writes nothing.
   RunLocation() = default;
-  /// A folder that does not exist; the run makes it.
+  /// A folder that does not exist yet; the run creates it.
   [[nodiscard]] static RunLocation create(std::filesystem::path folder);
-  /// The folder of a run, to go on with it: from `checkpoint`, one of its files, else from the
-  /// newest good one, else from the beginning. Throws Error where the run cannot go on, is worked
-  /// on by another process, has gone on in another folder, or was trained with other options than
-  /// `configuration`, naming them.
+  /// The folder of a run that is to be continued: from `checkpoint`, one of its files, else from
+  /// the newest good one, else from the beginning. Throws Error if the run cannot continue, is in
+  /// use by another process, has been continued in another folder, or was trained with options
+  /// other than those of `configuration`, naming them.
   [[nodiscard]] static RunLocation resume(
       std::filesystem::path folder, const RunConfiguration& configuration,
       const std::optional<std::filesystem::path>& checkpoint = {});
-  /// resume(), for a command that is given again whenever its process has ended: a run without a
-  /// checkpoint begins anew in its folder, with the files that `configuration` names, and one that
-  /// was not even begun, too. A process that is about to end is waited for.
+  /// resume() for a command that is repeated whenever its process has ended: a run without a
+  /// checkpoint begins anew in its folder, with the files that `configuration` names, and so does
+  /// one that had not even begun. Waits for a process that is about to end.
   [[nodiscard]] static RunLocation continue_in(std::filesystem::path folder,
                                                const RunConfiguration& configuration);
-  /// Nowhere, but what resume(), or with `again` continue_in(), goes on from: of a host that
-  /// computes along with the one that works in the folder. Throws Error as they do, but for other
-  /// processes.
+  /// No folder, but the state from which resume(), or with `again` continue_in(), continues: for a
+  /// host that computes together with the one that has the folder. Throws Error as they do, except
+  /// because of other processes.
   [[nodiscard]] static RunLocation follow(
       const std::filesystem::path& folder, const RunConfiguration& configuration,
       const std::optional<std::filesystem::path>& checkpoint = {}, bool again = false);
 
-  /// A folder, for a run of other hosts to go on in from its state, with its records. Where there
-  /// is one it is that of the same run, and nothing of it is newer; else it is made. Throws Error
-  /// where it is of another run or is worked on by another process, for longer than `patience`
-  /// where that has ended, OutputError where it cannot be written.
+  /// A folder in which a run of other hosts continues from its state, with its records. It is
+  /// created, or is a folder of the same run that holds nothing newer. Throws Error if it belongs
+  /// to another run, or if another process uses it and has not ended within `patience`; OutputError
+  /// if it cannot be written.
   [[nodiscard]] static RunLocation take_over(std::filesystem::path folder,
                                              const RunConfiguration& configuration,
                                              const Handover& handover,
                                              std::chrono::milliseconds patience = {});
 
-  /// Empty where it is nowhere.
+  /// Empty if there is no folder.
   [[nodiscard]] const std::filesystem::path& path() const { return path_; }
   [[nodiscard]] std::filesystem::path checkpoints() const { return path_ / "checkpoints"; }
-  /// Whether there is a run in it.
+  /// Whether the folder holds a run already.
   [[nodiscard]] bool is_resumed() const { return folder_.has_value(); }
-  /// What the run goes on from; empty where it begins. Its file has no name where other hosts have
-  /// given it.
+  /// The state that the run continues from; empty if it begins. Its file name is empty if other
+  /// hosts provided the state.
   [[nodiscard]] const std::optional<CheckpointFolder::Found>& from() const { return from_; }
-  /// Whether that checkpoint was named.
+  /// Whether the caller named that checkpoint.
   [[nodiscard]] bool is_named() const { return named_; }
-  /// Why newer checkpoints were passed over.
+  /// The reasons why newer checkpoints were skipped.
   [[nodiscard]] const std::vector<std::string>& rejected() const { return rejected_; }
 
  private:
@@ -94,19 +94,19 @@ class Timeline;
 struct RunOutcome {
   enum class End {
     completed,
-    /// An observer paused it: execute() goes on.
+    /// An observer paused it; execute() continues it.
     paused,
     /// The loss or the gradient became infinite or NaN.
     diverged,
-    /// There were no devices for the rest of it (TrainResult::out_of_devices).
+    /// No devices were left for the rest of it (TrainResult::out_of_devices).
     out_of_devices,
   };
   End end = End::completed;
-  /// Of a run that diverged: what, and where.
+  /// If the run diverged: what diverged, and in which step.
   std::string reason{};
-  /// The user of a run that diverged may try this.
+  /// Advice to the user of a run that diverged.
   std::string advice{Diverged::kSmallerSteps};
-  /// Where it is not paused.
+  /// Set unless the run is paused.
   std::optional<RunSummary> summary{};
 };
 
@@ -125,64 +125,64 @@ class Run {
  public:
   using Steps = std::variant<Trace, Availability>;
 
-  /// Everything that can be wrong is found before there is a new folder, or anything in that of a
-  /// run to go on with is touched. With `hosts` it trains together with other processes that have
-  /// the same run, of which one may have a folder; what differs is found before the first step
-  /// (require_equal()), or of hosts that come and go where one of them takes over a state. `own`
-  /// are steps that the program has itself, in place of what the configuration's trace names.
-  /// Throws Error; OutputError where the folder cannot be written.
+  /// Checks everything before it creates a folder or touches that of a run to be continued. With
+  /// `hosts` it trains together with other processes that have the same run, of which one may have
+  /// a folder; differences between them are found before the first step (require_equal()), or, if
+  /// hosts come and go, when one of them takes over a state. `own` holds steps of the program
+  /// itself, which replace those of the configuration's trace. Throws Error; OutputError if the
+  /// folder cannot be written.
   Run(RunConfiguration configuration, std::shared_ptr<const Workload> workload,
       RunLocation location = {}, std::shared_ptr<Hosts> hosts = {}, std::optional<Steps> own = {});
   ~Run();
   Run(const Run&) = delete;
   Run& operator=(const Run&) = delete;
 
-  /// Trains to the end, or until an observer pauses. Throws what Trainer::fit() does, but for
-  /// Diverged, and OutputError. After an exception the checkpoints before it are there, and
-  /// write_checkpoint() may have another to write (Trainer::has_state()).
+  /// Trains to the end, or until an observer pauses. Throws what Trainer::fit() throws, except
+  /// Diverged, and OutputError. After an exception the checkpoints written so far are intact, and
+  /// write_checkpoint() may be able to write another (Trainer::has_state()).
   RunOutcome execute();
-  /// A line of the caller's in metrics.jsonl, from an observer; nothing where there is no folder.
-  /// Throws OutputError.
+  /// Writes a line of the caller's own to metrics.jsonl, from an observer; does nothing without a
+  /// folder. Throws OutputError.
   void write_metrics(const OwnMetrics& metrics);
-  /// For Observer::between_steps(): training ends there as after Training::stop(), with a summary
-  /// and an evaluation, but a resume goes on as if it had not: the newest checkpoint is that of
-  /// before. Does nothing where training has been stopped already. Throws OutputError.
+  /// For Observer::between_steps(): ends training as Training::stop() does, with a summary and an
+  /// evaluation, but a resume continues as if it had not been stopped: the newest checkpoint is
+  /// from before the stop. Does nothing if training has been stopped already. Throws OutputError.
   void stop_for_now(Training& training, std::string reason);
 
   [[nodiscard]] const RunConfiguration& configuration() const { return configuration_; }
   [[nodiscard]] const Workload& workload() const { return *workload_; }
-  /// What its steps are of: in modelled time availability, where that is what the configuration
-  /// names, else a trace.
+  /// The source of its steps: an availability in modelled time, if the configuration names one,
+  /// else a trace.
   [[nodiscard]] const Steps& steps() const { return steps_; }
   [[nodiscard]] Trainer& trainer() { return trainer_; }
   [[nodiscard]] const Trainer& trainer() const { return trainer_; }
   [[nodiscard]] const RunLocation& location() const { return location_; }
-  /// What the caller should know of a resumed run that does not keep it from going on; empty where
-  /// there is nothing.
+  /// A warning about a resumed run that can continue all the same; empty if there is none.
   [[nodiscard]] std::string warning() const;
-  /// Where a resumed run moved everything newer than its checkpoint; empty if there was nothing.
+  /// The folder to which a resumed run moved everything newer than its checkpoint; empty if there
+  /// was nothing.
   [[nodiscard]] std::optional<std::filesystem::path> kept_in() const;
-  /// Null unless the configuration keeps them.
+  /// The best weights; null unless the configuration keeps them.
   [[nodiscard]] const BestWeights* best() const { return best_.get(); }
 
-  // Of a run with a folder.
+  // The following need a run with a folder.
 
   [[nodiscard]] const CheckpointFolder& checkpoints() const { return checkpoints_; }
-  /// Now; returns its file. Throws OutputError.
+  /// Writes a checkpoint now and returns its file. Throws OutputError.
   std::filesystem::path write_checkpoint();
-  /// For another thread while execute() runs: one of the state before the step or the test that is
-  /// being computed (Trainer::state_in_step()). Returns how many steps it has; empty where nothing
-  /// is being computed any more. Does nothing where there is such a checkpoint, and before the
+  /// For another thread while execute() runs: writes the state before the step or the test that is
+  /// being computed (Trainer::state_in_step()). Returns how many steps it has; empty if nothing is
+  /// being computed any more. Does nothing if there is such a checkpoint already, and before the
   /// first step. Throws OutputError.
   std::optional<std::int64_t> write_checkpoint_in_step();
-  /// Flushes the records of all steps so far, on which a state relies, to the disk. Throws
+  /// Brings to the disk the records of all steps so far, on which a state relies. Throws
   /// OutputError.
   void sync_records() const;
-  /// The weights as they are now; returns their file. Throws OutputError.
+  /// Writes the current weights and returns their file. Throws OutputError.
   std::filesystem::path write_weights() const;
 
  private:
-  // What the state is of, in the order in which it is loaded.
+  // Adds the observers whose state is part of a checkpoint, in the order in which it is loaded.
   void add_keepers();
   void go_on();
   RunOutcome train();

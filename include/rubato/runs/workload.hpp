@@ -20,25 +20,25 @@ namespace rubato {
 
 class MappedFile;
 
-/// A file that a configuration names and a run depends on, as it was read.
+/// A file that a configuration names and that a run depends on, as it was read.
 struct WorkloadFile {
-  /// The option that names it: "model".
+  /// The option that names it, such as "model".
   std::string option;
-  /// How its copy in the run folder ends: ".pt".
+  /// The extension of its copy in the run folder, such as ".pt".
   std::string extension;
-  /// They lie in `mapping` where there is one, which is not to be made shorter in the meantime.
+  /// The content. It lies in `mapping` if that is set; the file must not be shortened meanwhile.
   std::string_view bytes;
   std::shared_ptr<const MappedFile> mapping{};
 };
 
-/// What a model says of samples.
+/// The form in which a model's predictions are returned.
 enum class Prediction {
-  outputs,  ///< as they are
+  outputs,  ///< the outputs as they are
   classes,  ///< the index of the largest output of each sample, or of each token of it
 };
 
 /// The model and the data that a configuration names, loaded once; any number of trainers can be
-/// made from it. There is one kind for each engine: dense_workload(), and with libtorch
+/// made from it. There is one kind for each engine: dense_workload() and, with libtorch,
 /// torch_workload().
 class Workload {
  public:
@@ -47,62 +47,63 @@ class Workload {
   Workload& operator=(const Workload&) = delete;
   virtual ~Workload() = default;
 
-  /// For people, in a line: "mnist-cnn on digits: 12000 training and 2000 test images".
+  /// A line for people: "mnist-cnn on digits: 12000 training and 2000 test images".
   [[nodiscard]] virtual std::string description() const = 0;
-  /// To train on.
+  /// The number of training samples.
   [[nodiscard]] virtual std::int64_t samples() const = 0;
   /// Whether the targets of the data are real numbers, and not class indices.
   [[nodiscard]] virtual bool has_real_targets() const { return false; }
   [[nodiscard]] virtual EngineFacts engine() const = 0;
-  /// What makes it slower on this machine than it could be, and what to do about it; empty if
-  /// nothing does.
+  /// A warning that says what makes it slower on this machine than it could be, and what to do
+  /// about it; empty if nothing does.
   [[nodiscard]] virtual std::string warning() const { return {}; }
 
-  /// All of them but data and traces.
+  /// All files that it depends on, except data and traces.
   [[nodiscard]] virtual std::span<const WorkloadFile> files() const { return {}; }
 
-  /// What a run keeps about its data, as JSON, so that its model can be used on other data; empty
-  /// if there is nothing to keep.
+  /// The facts about the data that a run keeps, as JSON, so that its model can be used on other
+  /// data; empty if there is nothing to keep.
   [[nodiscard]] virtual std::string data_record() const { return {}; }
-  /// Of the labels of a table, in the order of the classes; empty of other data.
+  /// The labels of a table in the order of the classes; empty for other data.
   [[nodiscard]] virtual std::vector<std::string> class_names() const { return {}; }
 
-  /// Of the model's gradient, as cores exchange it.
+  /// Size of the model's gradient as cores exchange it.
   [[nodiscard]] virtual std::int64_t gradient_bytes() const = 0;
 
-  /// A trainer that begins anew, with the test set where there is one. Throws Error as Trainer
-  /// does. The trainer keeps what it needs of the workload.
+  /// A trainer that begins anew, with the test set if there is one. Throws Error as Trainer does.
+  /// The trainer keeps alive whatever it needs of the workload.
   [[nodiscard]] virtual Trainer make_trainer(std::unique_ptr<StepSource> steps,
                                              const TrainOptions& options) const = 0;
 
-  /// Trained weights are the bytes of a file, whose name ends with this behind a dot. They are
-  /// read where they lie, when the source is called.
+  /// Trained weights are written as a file with this suffix, which follows a dot. The source reads
+  /// the arrays in place, when it is called.
   [[nodiscard]] virtual std::string_view weights_suffix() const { return "safetensors"; }
   [[nodiscard]] virtual ByteSource weights(std::span<const NamedArray> parameters,
                                            std::span<const NamedArray> buffers) const;
-  /// The trained model with all that it computes, as a file that needs nothing else; empty where
-  /// there is none but its weights.
+  /// The trained model including its code, as a file that needs nothing else; empty if only its
+  /// weights can be written.
   [[nodiscard]] virtual ByteSource model_file(std::span<const NamedArray> parameters,
                                               std::span<const NamedArray> buffers) const {
     static_cast<void>(parameters), static_cast<void>(buffers);
     return {};
   }
 
-  /// What the model of `trainer`, one of this workload's, says of the samples of the test set, in
-  /// their order, which is the first dimension: "output", or "output0" and so on of several; or
-  /// "class". The same bits for every number of threads. Throws Error where there are no classes,
-  /// and where only another engine predicts.
+  /// The predictions of the model of `trainer`, one of this workload's, for the samples of the test
+  /// set in their order, which is the first dimension: "output", or "output0" and so on if there
+  /// are several; or "class". The same bits for every number of threads. Throws Error if there are
+  /// no classes, or if only another engine can predict.
   [[nodiscard]] virtual ArrayCopies predict(const Trainer& trainer, Prediction what) const;
 };
 
-/// Loads what a configuration names. Throws Error for what is missing, damaged or too large.
+/// Loads the model and the data that a configuration names. Throws Error for files that are
+/// missing, damaged or too large.
 using LoadWorkload = std::function<std::shared_ptr<const Workload>(const RunConfiguration&)>;
 
-/// The library's options for those of a configuration.
+/// The options of Trainer that correspond to those of a configuration.
 [[nodiscard]] TrainOptions train_options(const RunConfiguration& configuration);
 
-/// A trainer of a workload with `options` in place of train_options(configuration). Throws Error
-/// also where a pattern of the configuration names parameters that the model has not.
+/// A trainer of a workload with `options` instead of train_options(configuration). Throws Error
+/// also if a pattern of the configuration matches no parameter of the model.
 [[nodiscard]] Trainer make_trainer(const Workload& workload, const RunConfiguration& configuration,
                                    std::unique_ptr<StepSource> steps, const TrainOptions& options);
 
@@ -110,17 +111,17 @@ using LoadWorkload = std::function<std::shared_ptr<const Workload>(const RunConf
 /// LoadWorkload does, and for any other model.
 [[nodiscard]] std::shared_ptr<const Workload> dense_workload(const RunConfiguration& configuration);
 
-/// What a configuration says of the options that `rubato eval` takes, on which it depends what a
-/// model does on the test set, of the model with `weights` (a file or a run's folder); all else as
-/// by default.
+/// A configuration for `rubato eval` of the model with `weights` (a file or a run's folder): it
+/// takes from `run` the options on which the results on the test set depend; all others have their
+/// defaults.
 [[nodiscard]] RunConfiguration evaluation_configuration(const RunConfiguration& run,
                                                         const std::filesystem::path& weights);
 
-/// Evaluates the model of a workload, with its initial weights, on its test set. Nothing is
-/// trained. Throws Error as Trainer does.
+/// Evaluates the model of a workload, with its initial weights, on its test set, without training.
+/// Throws Error as Trainer does.
 [[nodiscard]] Evaluation evaluate(const Workload& workload, const RunConfiguration& configuration);
 
-/// What it says of the samples, as Workload::predict() does.
+/// Its predictions for the samples, as those of Workload::predict().
 [[nodiscard]] ArrayCopies predict(const Workload& workload, const RunConfiguration& configuration,
                                   Prediction what);
 
