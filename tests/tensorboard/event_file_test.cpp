@@ -228,7 +228,7 @@ TEST_F(EventFiles, ThatHaveGoneAreAnError) {
   test::TempFolder other;
   fs::copy_file(other.write("short", "x"), path());
   EXPECT_THAT(test::error_of([&] { file.sync(); }),
-              HasSubstr("is not the file that was written to any more"));
+              HasSubstr("is no longer the file that was written to"));
 }
 
 }  // namespace

@@ -49,13 +49,13 @@ class EventFile::Implementation {
   Implementation(const Implementation&) = delete;
   Implementation& operator=(const Implementation&) = delete;
 
-  // `append` appends an event to the buffer.
+  // Calls append(writer, buffer), which appends an event to the buffer.
   template <class Append>
   void write(const Append& append) {
     const double now = seconds_since_1970();
     writer_.set_wall_time(now);
     append(writer_, waiting_);
-    // A clock that was set back must not hold the events up.
+    // If the clock was set back, events must not be held back until it catches up.
     const bool late = now < flushed_at_ || now >= flushed_at_ + kLongestWait;
     if (late || waiting_.size() >= kMostWaiting) {
       flush();
@@ -72,10 +72,10 @@ class EventFile::Implementation {
 
   void sync() {
     flush();
-    // Flushing takes a while; the file may be removed before or during it.
+    // The file may be removed before the flush or, because that takes a while, during it.
     require_own();
     flush_to_disk(path_);
-    // The name, too, which is new.
+    // The name of a new file needs to be on the disk, too.
     if (!std::exchange(name_on_disk_, true)) flush_to_disk(parent_of(path_));
     require_own();
   }
@@ -84,7 +84,7 @@ class EventFile::Implementation {
   [[nodiscard]] std::int64_t bytes() const { return written_ + std::ssize(waiting_); }
 
  private:
-  // Writes all of the buffer or, where that fails, none of it. Returns errno, or 0.
+  // Writes all of the buffer or, if that fails, none of it. Returns errno, or 0.
   [[nodiscard]] int write_waiting() const {
     std::span<const std::byte> rest(waiting_);
     while (!rest.empty()) {
@@ -109,7 +109,7 @@ class EventFile::Implementation {
     }
     if (std::cmp_not_equal(size, written_)) {
       throw OutputError(
-          fmt::format("{}: is not the file that was written to any more", path_.string()));
+          fmt::format("{}: is no longer the file that was written to", path_.string()));
     }
   }
 
@@ -119,7 +119,7 @@ class EventFile::Implementation {
   std::vector<std::byte> waiting_;
   std::int64_t written_ = 0;
   bool name_on_disk_ = false;
-  // So the first event is written at once.
+  // 0 means that the first event is written at once.
   double flushed_at_ = 0;
 };
 

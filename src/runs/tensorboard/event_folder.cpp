@@ -39,7 +39,7 @@ std::string stamp_now() {
 }
 
 constexpr std::string_view kWayOn =
-    "accepted: the file as it was, or going on without TensorBoard's files (--tensorboard=false)";
+    "accepted: the file as it was, or continuing without TensorBoard's files (--tensorboard=false)";
 
 [[noreturn]] void failed_at(const fs::path& path, const std::error_code& error) {
   throw OutputError(fmt::format("{}: cannot write: {}", path.string(), error.message()));
@@ -52,7 +52,7 @@ std::vector<std::string> lines_of(const std::string& text) {
   return lines;
 }
 
-// Sorted. Sets `error` where the folder cannot be read.
+// Returns the files sorted by name. Sets `error` if the folder cannot be read.
 std::vector<fs::path> own_files(const fs::path& folder, std::error_code& error) {
   std::vector<fs::path> files;
   for (fs::directory_iterator it(folder, error), end; !error && it != end; it.increment(error)) {
@@ -82,7 +82,8 @@ EventFolder::EventFolder(fs::path path) : path_(std::move(path)) {
 
 fs::path EventFolder::next() {
   std::string stamp = stamp_now();
-  // Files that no state names are there, too, where a run went on without TensorBoard meanwhile.
+  // The folder also holds files that no state names if the run continued without TensorBoard
+  // meanwhile.
   const std::vector<fs::path> files = event_files(path_);
   // The clock may have been set back.
   if (!files.empty()) stamp = std::max(stamp, stamp_of(files.back().filename().string()));

@@ -10,7 +10,7 @@
 
 namespace rubato {
 
-/// Whether rubato gives its event files such a name, which has no folder in it.
+/// Whether a name, which contains no folder, is one that rubato gives to event files.
 [[nodiscard]] bool is_event_file_name(std::string_view name);
 
 /// The event files in `folder` that rubato has written, in the order of their names.
@@ -20,7 +20,7 @@ namespace rubato {
 /// in the order of their names, which is the order in which they were written.
 class EventFolder {
  public:
-  /// Makes the folder and those above it. Throws OutputError when that fails.
+  /// Creates the folder and those above it. Throws OutputError when that fails.
   explicit EventFolder(std::filesystem::path path);
 
   /// The path of a new file, whose name is greater than those of the others.
@@ -28,12 +28,12 @@ class EventFolder {
   /// True until next() is called, or a state is loaded that names files.
   [[nodiscard]] bool empty() const { return names_.empty(); }
 
-  /// The names of the files, and that the last of them is `bytes` long. Loading makes the folder
-  /// what it was when the state was saved: truncates the last file, and removes later ones. Throws
-  /// Error when a file is missing or the last one is shorter than it was; OutputError when the
-  /// folder cannot be written.
+  /// Saves the names of the files, and that the last of them is `bytes` long. Loading restores the
+  /// folder to the time of saving: truncates the last file, and removes later ones. Throws Error
+  /// when a file is missing or the last one is shorter than it was; OutputError when the folder
+  /// cannot be written.
   void visit_state(StateVisitor& state, std::int64_t bytes);
-  /// Removes all event files that rubato has written, whoever did. Throws OutputError.
+  /// Removes all event files that any process of rubato has written. Throws OutputError.
   void remove_all();
 
  private:

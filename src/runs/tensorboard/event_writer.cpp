@@ -14,7 +14,7 @@ namespace {
 
 constexpr const char* kVersion = "brain.Event:2";
 constexpr const char* kHparamsPlugin = "hparams";
-// The only one that TensorBoard accepts.
+// TensorBoard accepts no other version.
 constexpr int kHparamsVersion = 0;
 constexpr std::string_view kExperiment = "_hparams_/experiment";
 constexpr std::string_view kSessionStart = "_hparams_/session_start_info";
@@ -45,7 +45,7 @@ events::HParamInfo::Type type_of(HyperparameterType type) {
 }  // namespace
 
 struct EventWriter::Messages {
-  // Filled again for each event; its strings and lists keep their memory.
+  // These are filled again for each event; their strings and lists keep their memory.
   events::Event event;
   events::HParams hparams;
 };

@@ -42,8 +42,8 @@ class Buckets {
   // The limits above 0; those below 0 mirror them.
   [[nodiscard]] const std::vector<double>& positive() const { return positive_; }
 
-  // The bucket of a finite number: how many limits its magnitude has reached, or for a negative
-  // number passed, as a bucket includes its lower end.
+  // The bucket of a finite number: how many limits its magnitude has reached, or, if the number is
+  // negative, has passed, because a bucket includes its lower end.
   [[nodiscard]] std::size_t of(double magnitude, bool negative) const {
     const std::uint64_t key = std::max(key_of(magnitude), first_key_) - first_key_;
     const std::size_t bucket =
@@ -55,7 +55,7 @@ class Buckets {
   }
 
  private:
-  // The exponent and the first five bits of the fraction.
+  // A key keeps the exponent and the first five bits of the fraction.
   static constexpr int kDropped = 52 - 5;
   static std::uint64_t key_of(double magnitude) {
     return std::bit_cast<std::uint64_t>(magnitude) >> kDropped;
@@ -95,7 +95,7 @@ class Counter {
   double max_ = -std::numeric_limits<double>::infinity();
   double sum_ = 0;
   double squares_ = 0;
-  // By magnitude, of positive and of negative numbers.
+  // Counts by magnitude: those of positive numbers, then those of negative ones.
   std::array<std::vector<std::int64_t>, 2> counts_{
       std::vector<std::int64_t>(buckets().positive().size()),
       std::vector<std::int64_t>(buckets().positive().size())};

@@ -15,8 +15,8 @@ constexpr int kRotation = 15;
 constexpr std::uint32_t kMask = 0xa282ead8;
 
 std::uint32_t crc32c(std::span<const std::byte> bytes) {
-  // The library only reads, though its interface lacks the const, and counts in int. The inversions
-  // at both ends are the caller's.
+  // ISA-L only reads, although its interface lacks the const, and counts in int. It leaves the
+  // inversions at both ends to its caller.
   auto* data = const_cast<unsigned char*>(reinterpret_cast<const unsigned char*>(bytes.data()));
   constexpr std::size_t kMost = std::size_t{1} << 30;
   std::uint32_t crc = 0xffffffff;

@@ -13,11 +13,11 @@ struct RecordFrame {
   static constexpr std::size_t kFooter = 4;
 };
 
-/// Writes the header and the footer of a record that lies in `frame` between the space for both.
+/// Writes the header and the footer around a record that lies in `frame`, which has space for both.
 void close_frame(std::span<std::byte> frame);
 
-/// The CRC-32C of the bytes as the format stores it: rotated right by 15 bits, plus a constant. A
-/// CRC of data that contain CRCs would detect less without that.
+/// The CRC-32C of the bytes as the format stores it: rotated right by 15 bits, plus a constant.
+/// Without that, a CRC of data that contain CRCs would detect fewer errors.
 [[nodiscard]] std::uint32_t masked_checksum(std::span<const std::byte> bytes);
 
 }  // namespace rubato

@@ -75,7 +75,7 @@ bool TensorBoard::wants_gradients(const StepPlan& step) const {
 
 void TensorBoard::on_gradients(Training& training, const StepPlan& step,
                                std::span<const NamedArray> gradients) {
-  // Another observer may have asked for them.
+  // Another observer may have asked for these gradients.
   if (!wants_gradients(step)) return;
   const auto write = [&](std::string_view group, const NamedArray& array) {
     file().write_histogram(step.index.value(), fmt::format("{}/{}", group, array.name),
@@ -83,7 +83,7 @@ void TensorBoard::on_gradients(Training& training, const StepPlan& step,
   };
   for (const NamedArray& parameter : matching(training.parameters(), options_.histograms)) {
     write("weights", parameter);
-    // A frozen parameter has none.
+    // A frozen parameter has no gradient.
     const auto gradient =
         std::find_if(gradients.begin(), gradients.end(),
                      [&](const NamedArray& candidate) { return candidate.name == parameter.name; });
@@ -107,7 +107,7 @@ void TensorBoard::on_step(Training& training, const StepRecord& step) {
 void TensorBoard::on_epoch(Training& training, const EpochRecord& epoch) {
   each_curve(epoch_schema(), epoch, [&](auto tag, auto of, double value) { add(tag, of, value); });
   write(std::max<std::int64_t>(training.result().steps - 1, 0));
-  // Users wait for these, and the next step may be far off.
+  // Users wait for these values, and the next step may be far off.
   file().flush();
 }
 
@@ -127,11 +127,11 @@ void TensorBoard::write(std::int64_t step) {
   scalars_.clear();
 }
 
-// Saving and loading differ in what they do to the files: one flushes, the other cuts and restarts.
+// Saving flushes the file; loading truncates the files and begins a new one.
 void TensorBoard::visit_state(StateVisitor& state, const Training& training) {
   if (!state.loading()) {
     if (file_ == nullptr) return;
-    // Whoever loads relies on these bytes, even where the process is killed.
+    // A state relies on these bytes, even if the process is killed.
     file_->flush();
     folder_->visit_state(state, file_->bytes());
     return;
@@ -140,7 +140,7 @@ void TensorBoard::visit_state(StateVisitor& state, const Training& training) {
   faults_ = 0;
   if (!state.has_none()) folder_->visit_state(state, 0);
   file().write_restart(training.result().steps);
-  // For a TensorBoard that has read later events, which are gone.
+  // The flush tells a TensorBoard that has read later events that these are gone.
   file().flush();
 }
 
