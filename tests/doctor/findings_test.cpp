@@ -152,13 +152,12 @@ TEST(Findings, HyperThreads) {
 TEST(Findings, LittleMemory) {
   Facts facts = healthy();
   facts.memory.available = kGiB;
-  EXPECT_THAT(judge_memory(facts), is(Health::note, "1.0 GiB can be had of 16.0 GiB", "--threads"));
+  EXPECT_THAT(judge_memory(facts), is(Health::note, "1.0 GiB available of 16.0 GiB", "--threads"));
   facts.memory.cgroup_limit = kGiB;
   facts.memory.cgroup_left = 300 * kMiB;
-  EXPECT_THAT(
-      judge_memory(facts),
-      is(Health::problem, "300 MiB can be had of 16.0 GiB; the control group allows 1.0 GiB",
-         "control group"));
+  EXPECT_THAT(judge_memory(facts),
+              is(Health::problem, "300 MiB available of 16.0 GiB; the control group allows 1.0 GiB",
+                 "control group"));
   facts.memory.address_space = 200 * kMiB;
   EXPECT_THAT(judge_memory(facts), is(Health::problem, "limited to 200 MiB", "ulimit -v"));
   facts.memory = {};

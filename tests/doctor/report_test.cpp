@@ -85,7 +85,7 @@ TEST(DoctorProbe, CrossesThePipe) {
   EXPECT_EQ(read.versions, process.versions);
   for (const char* wrong : {"", "{}", "[1]", "Segmentation fault"}) {
     EXPECT_THAT(test::error_of([&] { static_cast<void>(parse_probe(wrong)); }),
-                HasSubstr("rubato-train answers what rubato does not understand"));
+                HasSubstr("rubato does not understand the answer of rubato-train"));
   }
 }
 

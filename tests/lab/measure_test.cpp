@@ -95,7 +95,7 @@ TEST(MeasureDeathTest, AbortsWhereTheResultIsWrong) {
   FakeContestant contestant({0.25});
   contestant.error = 1;
   EXPECT_DEATH(static_cast<void>(measure(contestant, kFakeTask, {}, contestant.clock())),
-               "only measured when its result is right");
+               "only a strategy with a correct result is measured");
 }
 
 // What becomes of the turns of all entrants, in their order.
@@ -219,7 +219,7 @@ TEST(EntrantsDeathTest, AreCheckedInEveryRound) {
     static_cast<void>(measure_in_turn(entrants, {}, [](std::string_view, int) {}));
   };
   for (int round = 1; round <= kRounds; ++round) {
-    EXPECT_DEATH(turns_of(round), "only measured when its result is right") << round;
+    EXPECT_DEATH(turns_of(round), "only a strategy with a correct result is measured") << round;
   }
 }
 

@@ -26,7 +26,7 @@ std::string variable(const char* name) {
   return value == nullptr ? std::string() : std::string(value);
 }
 
-// "0-3,8" as 0, 1, 2, 3, 8.
+// Parses "0-3,8" as 0, 1, 2, 3, 8.
 std::vector<int> numbers_of(const std::string& list) {
   constexpr int kMost = 1 << 16;
   std::vector<int> numbers;
@@ -46,7 +46,7 @@ fs::path folder_of_cpus(const fs::path& root) {
   return root / "sys/devices/system/cpu";
 }
 
-// Hardware threads of one core name the same siblings.
+// Hardware threads of the same core have the same list of siblings.
 int cores(const fs::path& root, const std::vector<int>& online) {
   std::set<std::string> siblings;
   for (const int cpu : online) {
@@ -57,7 +57,7 @@ int cores(const fs::path& root, const std::vector<int>& online) {
   return static_cast<int>(siblings.size());
 }
 
-// "MemAvailable:   123 kB".
+// Returns the bytes in a line such as "MemAvailable:   123 kB".
 std::optional<std::int64_t> memory_line(const fs::path& root, const std::string& name) {
   constexpr std::int64_t kKibi = 1024;
   std::ifstream in(root / "proc/meminfo");
@@ -96,7 +96,8 @@ Disk disk(const fs::path& out) {
   return disk;
 }
 
-// "0.52 0.58 0.59 1/467 10842": over one minute, five and fifteen.
+// The first number of "0.52 0.58 0.59 1/467 10842": the averages over one, five and fifteen
+// minutes.
 std::optional<double> load(const fs::path& root) {
   std::ifstream in(root / "proc/loadavg");
   double minute = 0;
@@ -104,7 +105,7 @@ std::optional<double> load(const fs::path& root) {
   return std::nullopt;
 }
 
-// The chosen one of "always [madvise] never".
+// The choice in brackets, as in "always [madvise] never".
 std::string chosen_in(const std::string& choices) {
   const std::size_t begin = choices.find('[');
   const std::size_t end = choices.find(']');

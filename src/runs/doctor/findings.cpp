@@ -16,7 +16,7 @@ namespace {
 
 constexpr std::int64_t kMiB = std::int64_t{1} << 20;
 constexpr std::int64_t kGiB = std::int64_t{1} << 30;
-// libtorch alone maps so much before anything is trained.
+// libtorch alone maps this much before anything is trained.
 constexpr std::int64_t kLeastMemory = kGiB / 2;
 constexpr std::int64_t kEnoughMemory = 2 * kGiB;
 constexpr std::int64_t kLeastDisk = 100 * kMiB;
@@ -37,7 +37,7 @@ Finding cannot_say(std::string subject, const Facts& facts) {
           .what = fmt::format("cannot be seen: {}", facts.no_training)};
 }
 
-// Whether a library of that version has what one that was built with `built` may call.
+// Whether the version `runs` is older than `built`, so that functions may be missing.
 bool is_older(std::string_view runs, std::string_view built) {
   const auto take_number = [](std::string_view& text) {
     while (!text.empty() && (text.front() < '0' || text.front() > '9')) text.remove_prefix(1);
@@ -159,7 +159,7 @@ Finding judge_threads(const Facts& facts) {
 }
 
 Finding judge_load(const Facts& facts) {
-  // An idle system wants up to half a CPU.
+  // An idle system uses up to half a CPU.
   constexpr double kIdle = 0.5;
   Finding finding{.subject = "load"};
   if (!facts.load || facts.online == 0) {
@@ -198,7 +198,7 @@ Finding judge_memory(const Facts& facts) {
     finding.what = "the machine does not say how much there is";
     return finding;
   }
-  finding.what = fmt::format("{} can be had", size_text(*usable));
+  finding.what = fmt::format("{} available", size_text(*usable));
   if (memory.total) finding.what += fmt::format(" of {}", size_text(*memory.total));
   if (memory.cgroup_limit) {
     finding.what += fmt::format("; the control group allows {}", size_text(*memory.cgroup_limit));
@@ -254,7 +254,7 @@ Finding judge_frequency(const Facts& facts) {
     return finding;
   }
   finding.what = fmt::format("governor {} ({})", facts.governor, facts.frequency_driver);
-  // Those two choose the frequency themselves, and mean by "powersave" that they do.
+  // These drivers choose the frequency themselves, and call that "powersave".
   const bool by_hardware = facts.frequency_driver == "intel_pstate" ||
                            facts.frequency_driver.starts_with("amd-pstate-epp") ||
                            facts.frequency_driver == "amd_pstate_epp";

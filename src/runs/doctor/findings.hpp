@@ -12,7 +12,7 @@ namespace rubato::doctor {
 
 enum class Health {
   good,
-  /// Training is right, and could be somewhat faster or is near a limit.
+  /// Training is correct, but could be somewhat faster or is near a limit.
   note,
   /// Training is several times slower than it could be, or will fail.
   problem,
@@ -21,13 +21,13 @@ enum class Health {
 inline constexpr std::array<Choice<Health>, 3> kHealths{
     {{Health::good, "good"}, {Health::note, "note"}, {Health::problem, "problem"}}};
 
-/// One thing that was looked at.
+/// The result of one check.
 struct Finding {
   std::string subject{};
   Health health = Health::good;
-  /// What there is: a sentence without a full stop.
+  /// The state that was found: a sentence without a full stop.
   std::string what{};
-  /// What to do about it; empty where all is well, or nothing can be done.
+  /// The remedy; empty if all is well, or nothing can be done.
   std::string advice{};
 };
 
@@ -45,7 +45,7 @@ struct Finding {
 [[nodiscard]] Finding judge_frequency(const Facts& facts);
 [[nodiscard]] Finding judge_versions(const Facts& facts);
 
-/// All of them, in the order in which they are shown.
+/// All findings, in the order in which they are shown.
 [[nodiscard]] std::vector<Finding> findings(const Facts& facts);
 
 }  // namespace rubato::doctor

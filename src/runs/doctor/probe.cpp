@@ -30,7 +30,7 @@ namespace {
 
 using Json = nlohmann::json;
 
-// The file that a function comes from.
+// The file that contains a function.
 std::string file_of(void* function) {
   Dl_info info{};
   if (function == nullptr || dladdr(function, &info) == 0 || info.dli_fname == nullptr) return {};
@@ -44,7 +44,7 @@ using Sgemm = void(const char* transpose_a, const char* transpose_b, const int* 
                    const int* k, const float* alpha, const float* a, const int* lda, const float* b,
                    const int* ldb, const float* beta, float* c, const int* ldc);
 
-// The best of several, so that what else the machine does counts little.
+// The best of several runs, so that other work of the machine has little effect.
 double measure_gflops(Sgemm* sgemm) {
   constexpr int kSize = 512;
   constexpr int kRuns = 6;
@@ -137,7 +137,7 @@ TrainingProcess parse_probe(const std::string& text) try {
   return process;
 } catch (const Json::exception& error) {
   throw Error(
-      fmt::format("rubato-train answers what rubato does not understand: {}", error.what()));
+      fmt::format("rubato does not understand the answer of rubato-train: {}", error.what()));
 }
 
 std::string output_of(const std::filesystem::path& program, const std::string& argument) {

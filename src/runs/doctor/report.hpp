@@ -9,14 +9,14 @@
 
 namespace rubato::doctor {
 
-/// A block of lines for each finding, within eighty columns where no word is longer, and a last
+/// A block of lines for each finding, within eighty columns unless a word is longer, and a last
 /// line that counts them.
 [[nodiscard]] std::string report_text(std::span<const Finding> findings, LineWidth width = {});
 
-/// The same, with the facts behind it, for programs.
+/// The same as JSON, together with the facts.
 [[nodiscard]] std::string report_json(const Facts& facts, std::span<const Finding> findings);
 
-/// Whether there is no problem.
+/// Whether no finding is a problem.
 [[nodiscard]] bool is_well(std::span<const Finding> findings);
 
 }  // namespace rubato::doctor

@@ -15,8 +15,8 @@ namespace {
 
 using Sum = PartialSum<float>;
 
-// One sum for all cores, into which each leaf is added as it comes: the order of the sum is that of
-// arrival.
+// The first two reducers have one sum for all cores, to which leaves are added in the order of
+// their arrival.
 
 class MutexReducer final : public Reducer<float> {
  public:
@@ -55,7 +55,7 @@ class AtomicReducer final : public Reducer<float> {
     for (std::int64_t i = 0; i < share.count; ++i) {
       Sum* leaf = next(share[i]);
       leaf->take_squares(norms());
-      // Relaxed: the sum is read after all cores.
+      // Relaxed suffices: the sum is read only after all cores have finished.
       for (std::size_t k = 0; k < leaf->values.size(); ++k) {
         std::atomic_ref(sum_->values[k]).fetch_add(leaf->values[k], std::memory_order_relaxed);
       }
@@ -75,7 +75,7 @@ class AtomicReducer final : public Reducer<float> {
   Sum* sum_ = nullptr;
 };
 
-// Its order does not depend on the threads, but is another than the summation tree's.
+// The order of its sum does not depend on the threads, but differs from that of the summation tree.
 class TbbReducer final : public Reducer<float> {
  public:
   TbbReducer(const ReducerSize& size, Workers& workers)

@@ -14,12 +14,13 @@
 
 namespace rubato::lab {
 
-/// What a contestant is to do: sum a buffer of each core; fused, update parameters with the sum.
+/// The task of a contestant: to sum a buffer of each core and, if fused, to update parameters with
+/// the sum.
 struct ReduceTask {
   std::int64_t cores = 8;
   /// Values (float) in a buffer.
   std::size_t size = 0;
-  /// One SGD step with momentum follows.
+  /// Whether one SGD step with momentum follows.
   bool fused = false;
 };
 
@@ -31,15 +32,16 @@ class Contestant {
   Contestant& operator=(const Contestant&) = delete;
   virtual ~Contestant() = default;
 
-  /// Fills the cores' buffers, and the parameters, anew: before each run, not timed.
+  /// Fills the cores' buffers and the parameters anew; called before each run, and not timed.
   virtual void prepare() = 0;
   /// Does the task. Core i's buffer may be touched from arrivals[i] on.
   virtual void run(const Arrivals& arrivals) = 0;
-  /// What run() left: the sum, or the parameters where the task is fused.
+  /// The result of run(): the sum, or the parameters if the task is fused.
   [[nodiscard]] virtual std::span<const float> result() const = 0;
 };
 
-/// Value k of core i's buffer: a small whole number, so that every order of summation is exact.
+/// Value k of the buffer of `core`: a small whole number, so that every order of summation is
+/// exact.
 [[nodiscard]] constexpr float payload(std::int64_t core, std::size_t k) {
   return static_cast<float>((static_cast<std::size_t>(core) * 7 + k * 3) % 17) - 8.0F;
 }
@@ -50,21 +52,21 @@ inline constexpr float kVelocity = 0.5F;
 inline constexpr float kLearningRate = 0.01F;
 inline constexpr float kMomentum = 0.9F;
 
-/// The strategies: reducer_names(), baseline_names(), and "loop" (fused only: the bound, a loop
-/// written by hand).
+/// The strategies: reducer_names(), baseline_names() and, if fused, "loop", a loop written by hand
+/// as a bound of what is possible.
 [[nodiscard]] std::vector<std::string_view> strategy_names(bool fused);
 
-/// Throws Error for a strategy that is unknown, or has arguments that it does not take, or cannot
-/// do the task.
+/// Throws Error for a strategy that is unknown, has arguments that it does not accept, or cannot do
+/// the task.
 void require_strategy(std::string_view strategy, const ReduceTask& task);
 
-/// Bytes that the strategy's arrays take up in memory, all together.
+/// Bytes of all arrays of the strategy together.
 [[nodiscard]] double memory_of(std::string_view strategy, const ReduceTask& task);
 
 /// Bytes that the strategy has to read and write in main memory when nothing is cached.
 [[nodiscard]] double bytes_moved_by(std::string_view strategy, const ReduceTask& task);
 
-/// The strategy of that name, as require_strategy() takes it. `workers` must outlive it.
+/// The strategy of that name. Throws Error as require_strategy() does. `workers` must outlive it.
 [[nodiscard]] std::unique_ptr<Contestant> make_contestant(std::string_view strategy,
                                                           const ReduceTask& task, Workers& workers);
 

@@ -35,13 +35,13 @@ void fill(Workers& workers, std::span<float> buffer, std::int64_t core) {
   });
 }
 
-// The emulated core computes until then.
+// Keeps the thread busy, as an emulated core that computes until then.
 void wait_until(const Stopwatch& start, double seconds) {
   while (start.seconds() < seconds) {
   }
 }
 
-// What a fused task updates.
+// The parameters that a fused task updates, and their velocity.
 struct Model {
   explicit Model(const ReduceTask& task)
       : parameters(task.fused ? task.size : 0), velocity(parameters.size()) {}
@@ -67,8 +67,8 @@ std::optional<Schedule> schedule_of(std::string_view reducer, const ReduceTask& 
                          static_cast<std::int64_t>(task.size));
 }
 
-// Adding one buffer to another reads two and writes one, copying it reads one and writes one; the
-// one pass reads all and writes one.
+// Adding one buffer to another reads two and writes one, copying reads one and writes one; the one
+// pass of "sharded" reads all and writes one.
 double bytes_to_sum(std::string_view reducer, const ReduceTask& task) {
   const double buffer = bytes_of(task);
   const auto cores = static_cast<double>(task.cores);
@@ -91,7 +91,7 @@ std::unique_ptr<Reducer<float>> made(std::string_view name, const ReducerSize& s
   return baseline ? std::move(baseline) : make_reducer<float>(name, size, workers);
 }
 
-// A reducer, and the update after it.
+// A reducer that is followed by the update.
 class ReducerContestant final : public Contestant {
  public:
   ReducerContestant(std::string_view name, const ReduceTask& task, Workers& workers)
@@ -142,7 +142,7 @@ class ReducerContestant final : public Contestant {
   std::span<float> sum_;
 };
 
-// Sum and update in one pass over all buffers, each thread a part of the values.
+// Sum and update in one pass over all buffers; each thread has a part of the values.
 class OnePass : public Contestant {
  public:
   OnePass(const ReduceTask& task, Workers& workers) : task_(task), workers_(workers), model_(task) {
@@ -192,7 +192,7 @@ class FusedSharded final : public OnePass {
   }
 };
 
-// The loop that one would write for this number of cores and this update, and nothing else.
+// The loop that one would write for exactly this number of cores and this update.
 template <std::size_t Cores>
 [[gnu::always_inline]] inline void loop(const float* const* leaves, std::size_t begin,
                                         float* __restrict parameters, float* __restrict velocity,

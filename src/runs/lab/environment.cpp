@@ -36,7 +36,7 @@ std::string kernel() {
   return fmt::format("{} {}", names.sysname, names.release);
 }
 
-// The BLAS that Debian's alternatives give to programs that train.
+// The BLAS that Debian's alternatives provide to programs that train.
 std::string blas() {
   std::error_code ignored;
   for (const auto& entry : fs::directory_iterator("/etc/alternatives", ignored)) {

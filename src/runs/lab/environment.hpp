@@ -6,9 +6,9 @@
 
 namespace rubato::lab {
 
-/// What a measurement depends on and a number should never be told without: name and value of the
-/// processor, its caches, hardware threads, kernel, compiler, BLAS; "unknown" where the machine
-/// does not say.
+/// The environment that a measurement depends on, without which a number should never be published:
+/// name and value of the processor, its caches, hardware threads, kernel, compiler and BLAS;
+/// "unknown" if the machine does not say.
 [[nodiscard]] std::vector<std::pair<std::string, std::string>> environment();
 
 }  // namespace rubato::lab

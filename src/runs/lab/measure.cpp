@@ -12,7 +12,7 @@ namespace rubato::lab {
 
 namespace {
 
-// The result that every strategy must come to: payload() has the period 17 in k.
+// The result that every strategy must have: payload() has the period 17 in k.
 float expected(const ReduceTask& task, std::size_t k) {
   float sum = 0;
   for (std::int64_t core = 0; core < task.cores; ++core) sum += payload(core, k);
@@ -34,10 +34,10 @@ void check_result(const Contestant& contestant, const ReduceTask& task) {
   RUBATO_CHECK(result.size() == task.size, "a result has the size of a buffer");
   bool right = true;
   for (std::size_t k = 0; k < result.size(); ++k) right &= result[k] == values[k % kPeriod];
-  RUBATO_CHECK(right, "a strategy is only measured when its result is right");
+  RUBATO_CHECK(right, "only a strategy with a correct result is measured");
 }
 
-// Of one run at least.
+// Summarises at least one run.
 Measurement pooled(std::vector<double> seconds) {
   std::sort(seconds.begin(), seconds.end());
   return {.median = seconds[seconds.size() / 2],

@@ -25,7 +25,7 @@ std::optional<fs::path> peer_program(const std::string& name) {
   return std::nullopt;
 }
 
-// For the shell.
+// The text quoted for the shell.
 std::string quoted(const std::string& text) {
   std::string quoted = "'";
   for (const char c : text) quoted += c == '\'' ? std::string("'\\''") : std::string(1, c);
@@ -41,7 +41,7 @@ struct ClosePipe {
 std::vector<Peer> installed_peers() {
   std::vector<Peer> peers;
   if (const auto mpi = peer_program("rubato-peer-mpi")) {
-    // The machine is meant to be oversubscribed, and nobody else is on it.
+    // More ranks than cores are intended, and nobody else uses the machine.
     const std::string as_root = geteuid() == 0 ? " --allow-run-as-root" : "";
     peers.push_back({.name = "MPI_Allreduce",
                      .command = fmt::format("mpirun --oversubscribe{} -n {{ranks}} {}", as_root,
@@ -67,7 +67,7 @@ std::vector<double> measure(const Peer& peer, const ReduceTask& task,
   if (pipe == nullptr) return {};
   std::vector<double> seconds;
   for (double run = 0; std::fscanf(pipe.get(), "%lf", &run) == 1;) seconds.push_back(run);
-  // A peer that was ended meanwhile did not come to its last line.
+  // A peer that was killed did not print its last line.
   std::array<char, 4> last{};
   const bool whole =
       std::fscanf(pipe.get(), "%3s", last.data()) == 1 && std::string_view(last.data()) == "end";

@@ -11,7 +11,8 @@ namespace rubato::lab {
 
 namespace {
 
-// Four times the largest last-level cache that one workstation is likely to have, in three arrays.
+// Each of the three arrays has 128 MiB, so that together they exceed the last-level cache of a
+// workstation several times.
 constexpr std::size_t kElements = std::size_t{1} << 24;
 constexpr int kPasses = 5;
 

@@ -1,4 +1,4 @@
-// gloo's all-reduce on ranks that are threads of this process, over the loopback device.
+// Measures gloo's all-reduce on ranks that are threads of this process, over the loopback device.
 
 #include <atomic>
 #include <barrier>
@@ -34,7 +34,7 @@ int main(int argc, char** argv) {
   std::atomic<bool> right{true};
   std::atomic<bool> done{false};
   Clock::time_point start;
-  // Every run begins and ends with all ranks.
+  // All ranks begin and end every run together.
   std::barrier begin(task.ranks, [&]() noexcept { start = Clock::now(); });
   std::barrier end(task.ranks, [&]() noexcept {
     runs.add(seconds_since(start));

@@ -1,4 +1,4 @@
-// MPI_Allreduce on the ranks that mpirun started, each a process with a buffer of its own.
+// Measures MPI_Allreduce on the ranks that mpirun started, each a process with a buffer of its own.
 
 #include <vector>
 

@@ -14,7 +14,7 @@
 
 namespace rubato::lab {
 
-/// What a peer is told: `<program> FLOATS SECONDS RANKS ARRIVAL CACHE`.
+/// The command line of a peer: `<program> FLOATS SECONDS RANKS ARRIVAL CACHE`.
 struct PeerTask {
   std::size_t size = 0;
   double seconds = 0;
@@ -38,15 +38,15 @@ inline PeerTask peer_task(int argc, char** argv) {
   }
 }
 
-/// What each rank writes to make the caches cold: its own share, so that all memory that all ranks
-/// have at once stays moderate, and enough for a core's own caches.
+/// Bytes that each rank writes to make the caches cold: a share of Flusher::kBytes, so that all
+/// ranks together need a moderate amount of memory, but enough for a core's own caches.
 [[nodiscard]] inline std::size_t flushed_bytes(int ranks) {
   constexpr std::size_t kLeast = std::size_t{16} << 20;
   return std::max(kLeast, Flusher::kBytes / static_cast<std::size_t>(ranks));
 }
 
-/// The runs of a peer. The first connects the ranks, the second says how long the task takes, and
-/// so how long the last rank is waited for; both are simultaneous, and none of them counts.
+/// The runs of a peer. The first connects the ranks; the second measures the task, which determines
+/// how late the last rank arrives afterwards. Both are simultaneous, and neither counts.
 class PeerRuns {
  public:
   explicit PeerRuns(const PeerTask& task)
@@ -55,10 +55,10 @@ class PeerRuns {
   [[nodiscard]] bool more() const {
     return has_another_run(seconds_.size(), spent_, task_.seconds);
   }
-  /// Of the next run.
+  /// The arrivals of the next run.
   [[nodiscard]] const Arrivals& arrivals() const { return arrivals_; }
 
-  /// Of a run: seconds from the start to the end of the last rank.
+  /// Adds a run, which took this many seconds from the start to the end of the last rank.
   void add(double seconds) {
     constexpr int kWarmUps = 2;
     if (runs_ < kWarmUps) {
@@ -70,7 +70,7 @@ class PeerRuns {
     seconds_.push_back(seconds - arrivals_.back());
   }
 
-  /// From the last arrival on.
+  /// The seconds of each run that counts, from the last arrival on.
   [[nodiscard]] const std::vector<double>& seconds() const { return seconds_; }
 
  private:
@@ -81,7 +81,7 @@ class PeerRuns {
   std::vector<double> seconds_;
 };
 
-/// What a peer answers: the seconds of each run, a line each, and a last line "end".
+/// Prints the answer of a peer: the seconds of each run, one a line, and a last line "end".
 inline void print_timings(const std::vector<double>& seconds) {
   for (const double run : seconds) std::printf("%.9g\n", run);
   std::printf("end\n");
